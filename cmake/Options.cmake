@@ -1,0 +1,12 @@
+# Flags for our own code; third-party headers come in as system headers.
+add_library(vfpass_options INTERFACE)
+target_compile_options(vfpass_options INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor
+    -Woverloaded-virtual -Wnull-dereference -Werror -fstack-protector-strong>)
+target_compile_definitions(vfpass_options INTERFACE
+  $<$<NOT:$<CONFIG:Debug>>:_FORTIFY_SOURCE=2>)
+if(VFPASS_SANITIZE)
+  target_compile_options(vfpass_options INTERFACE -fsanitize=address,undefined
+    -fno-sanitize-recover=all -fno-omit-frame-pointer -U_FORTIFY_SOURCE)
+  target_link_options(vfpass_options INTERFACE -fsanitize=address,undefined)
+endif()

@@ -1,0 +1,31 @@
+# One static library per folder of src/. A stage sees include/vfpass/ (the vocabulary), its own
+# folder, and the public headers of exactly the stages that it links: the link line is the law.
+function(vfpass_stage name)
+  cmake_parse_arguments(STAGE "" "" "LINKS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  add_library(vfpass_${name} STATIC ${sources})
+  target_include_directories(vfpass_${name}
+    PUBLIC ${PROJECT_SOURCE_DIR}/include ${CMAKE_CURRENT_SOURCE_DIR}/include
+    PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_link_libraries(vfpass_${name} PUBLIC vfpass_options ${STAGE_LINKS})
+endfunction()
+
+# Unit tests of one stage: tests/unit/NAME/*.cpp, label `unit`. They may include private headers.
+function(vfpass_unit_tests name)
+  cmake_parse_arguments(UNIT "" "" "LINKS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/unit/${name}/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(unit-${name} ${sources})
+  target_include_directories(unit-${name} PRIVATE
+    ${PROJECT_SOURCE_DIR}/src/${name} ${PROJECT_SOURCE_DIR}/tests)
+  target_compile_definitions(unit-${name} PRIVATE
+    VFPASS_SOURCE_DIR="${PROJECT_SOURCE_DIR}" VFPASS_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  target_link_libraries(unit-${name} PRIVATE vfpass_${name} ${UNIT_LINKS}
+    GTest::gmock GTest::gtest_main)
+  gtest_discover_tests(unit-${name} TEST_PREFIX "unit.${name}." PROPERTIES LABELS unit)
+endfunction()

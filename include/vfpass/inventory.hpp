@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "vfpass/pci_address.hpp"
+#include "vfpass/vf_settings.hpp"
+
+namespace vfpass {
+
+enum class LinkLayer { unknown, ethernet, infiniband };
+
+std::string_view toString(LinkLayer layer);
+
+/// One network device of a PCI function, as the host sees it.
+struct Netdev {
+  std::string name;
+  int index = 0;          ///< ifindex; names change, this does not while the device lives
+  bool up = false;        ///< administratively up (IFF_UP)
+  bool enslaved = false;  ///< has a master: bond, bridge, team, VRF
+};
+
+/// One VF as found. Its identity is (PF, index); the PCI address follows from both.
+struct VirtualFunction {
+  unsigned index = 0;
+  PciAddress address;
+  std::string driver;          ///< empty: none bound
+  std::string driverOverride;  ///< empty: none
+  std::optional<unsigned> iommuGroup;
+  std::vector<PciAddress> groupPeers;  ///< other functions in its IOMMU group
+  std::vector<Netdev> netdevs;
+  std::string rdmaDevice;
+  /// A process holds its VFIO group or device open (a running VM, mostly). False where unknown.
+  bool vfioInUse = false;
+  /// What the PF's driver says; empty members are not observable.
+  VfSettings settings;
+  /// False when the kernel's reply left this VF out, although it exists: the nested VF list has a
+  /// 16-bit length and wraps above about 220 VFs.
+  bool settingsReadable = false;
+};
+
+/// One PF; netdev, RDMA device and PCI address are three names of one thing.
+struct PhysicalFunction {
+  PciAddress address;
+  std::string path;  ///< sysfs device path below /sys/devices, stable across netdev renames
+  std::uint16_t vendor = 0;
+  std::uint16_t device = 0;
+  std::string model;   ///< from the PCI id database; empty where unknown
+  std::string serial;  ///< VPD serial number; empty where the device has none
+  std::string driver;
+  std::string netdev;  ///< first netdev; empty: none
+  int netdevIndex = 0;
+  bool netdevUp = false;
+  std::string rdmaDevice;
+  LinkLayer linkLayer = LinkLayer::unknown;
+  int numaNode = -1;
+  bool sriovCapable = false;
+  unsigned totalVfs = 0;
+  /// Routing ids of VF 0 relative to the PF, and between VFs (sriov_offset, sriov_stride): where
+  /// the VFs of a PF that has none yet will appear. 0: not observable.
+  unsigned vfOffset = 0;
+  unsigned vfStride = 0;
+  bool probesVfs = true;             ///< sriov_drivers_autoprobe
+  std::vector<VirtualFunction> vfs;  ///< by index; counted by virtfn links, never by sriov_numvfs
+};
+
+/// What the host has, read once.
+struct Inventory {
+  std::vector<PhysicalFunction> pfs;  ///< by address
+  bool unsafeInterrupts = false;      ///< vfio_iommu_type1.allow_unsafe_interrupts=Y
+  bool iommuPresent = false;          ///< /sys/kernel/iommu_groups has at least one group
+};
+
+const PhysicalFunction* findPf(const Inventory& inventory, const PciAddress& address);
+
+}  // namespace vfpass

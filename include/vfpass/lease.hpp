@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "vfpass/identifiers.hpp"
+#include "vfpass/mapping.hpp"
+#include "vfpass/pci_address.hpp"
+#include "vfpass/vf_settings.hpp"
+
+namespace vfpass {
+
+/// How far a lease has come: attach reserves, prepare starts, started runs, release goes back to
+/// reserved. Only detach and gc delete a lease.
+enum class LeaseState { reserved, starting, running };
+
+std::string_view toString(LeaseState state);
+std::optional<LeaseState> parseLeaseState(std::string_view name);
+
+/// The root port that vfpass adds to a q35 guest for one device.
+struct RootPort {
+  unsigned index = 0;          ///< controller index; also the guest bus of the device behind it
+  PciAddress address;          ///< where the port itself sits, on bus 0
+  bool multifunction = false;  ///< function 0 of a slot whose other functions are ours, too
+
+  auto operator<=>(const RootPort&) const = default;
+};
+
+/// Where the guest sees the device.
+struct GuestPlacement {
+  PciAddress address;
+  std::optional<RootPort> port;  ///< empty on machines without PCI Express (i440fx)
+
+  auto operator<=>(const GuestPlacement&) const = default;
+};
+
+/// What a VF looked like before its first lease; detach restores it.
+struct VfOriginal {
+  std::string driver;
+  std::string driverOverride;
+  VfSettings settings;
+  /// The PF had no VFs, vfpass made them; the last detach removes them again.
+  bool created = false;
+
+  auto operator<=>(const VfOriginal&) const = default;
+};
+
+/// "This VF belongs to this domain, under this generation", and all that attach decided. The
+/// domain's metadata mirrors it, so that a start needs neither the mapping nor the database.
+struct Lease {
+  Uuid domain;
+  std::string domainName;  ///< for messages only; names are reused, UUIDs are not
+  std::string vfName;      ///< name in the mapping; with `domain` the lease's key
+  PciAddress pf;
+  std::string pfPath;    ///< sysfs path at attach: another one means that the card moved
+  std::string pfSerial;  ///< empty where the PF has no VPD serial
+  unsigned vfIndex = 0;
+  PciAddress vf;
+  unsigned vfCount = 0;  ///< VFs of the PF at attach: what prepare creates after a reboot
+  bool infiniband = false;
+  VfSettings settings;
+  std::set<Attribute> required;
+  std::set<Allowance> allow;
+  bool managed = false;
+  bool interfaceForm = false;
+  std::optional<std::string> teamingWith;
+  GuestPlacement guest;
+  VfOriginal original;
+  std::uint64_t generation = 0;  ///< grows with every attach; a clean-up of an older one is void
+  LeaseState state = LeaseState::reserved;  ///< not part of the metadata
+  std::string bootId;  ///< boot of the last state change; not part of the metadata
+
+  auto operator<=>(const Lease&) const = default;
+};
+
+/// Alias of a lease's device in the domain XML: `ua-vfpass-` + name. libvirt drops aliases that do
+/// not begin with `ua-` without an error.
+std::string deviceAlias(const Lease& lease);
+/// Alias of its root port: `ua-vfpass-port-` + name.
+std::string portAlias(const Lease& lease);
+/// True for any alias of ours.
+bool isOurAlias(std::string_view alias);
+
+}  // namespace vfpass

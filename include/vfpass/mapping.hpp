@@ -1,0 +1,105 @@
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "vfpass/pci_address.hpp"
+#include "vfpass/vf_settings.hpp"
+
+namespace vfpass {
+
+/// Where in a file a statement stands, for messages; both count from 1.
+struct SourcePlace {
+  std::string file;
+  int line = 0;
+  int column = 0;
+};
+
+std::string toString(const SourcePlace& place);  ///< `file:line:column`
+
+/// How a mapping names a PF. Exactly one member is set.
+struct PfSelector {
+  std::optional<std::string> netdev;
+  std::optional<PciAddress> pci;
+  std::optional<std::string> rdma;
+  std::optional<std::string> near;  ///< name of a GPU of the same mapping
+
+  auto operator<=>(const PfSelector&) const = default;
+};
+
+std::string toString(const PfSelector& selector);  ///< `netdev ens1f0np0`, `pci 0000:3b:00.0`, ...
+
+/// A value that is either given or derived by vfpass at the first attach.
+enum class Derivation { given, automatic };
+
+/// Addresses that the guest gives the VF's netdev (used by guest-setup, not by attach).
+struct GuestNetwork {
+  std::optional<std::string> address;  ///< `192.168.100.10/24`
+  std::optional<unsigned> mtu;
+};
+
+/// One entry of `vfs:`.
+struct MappedVf {
+  std::string name;  ///< A-Za-z0-9_-; the device's alias in the XML is `ua-vfpass-` + name
+  PfSelector pf;
+  std::optional<unsigned> index;  ///< empty: auto
+  bool macAutomatic = true;       ///< mac: auto (the default); settings.mac is empty then
+  bool guidsAutomatic = false;    ///< an `infiniband:` block asks for GUIDs to be derived
+  bool nodeGuidAutomatic = false;
+  bool portGuidAutomatic = false;
+  /// What the mapping states, and the safe defaults (trust off, spoof check on, link auto).
+  VfSettings settings;
+  /// Attributes that the driver must accept: `required:`, otherwise all that the mapping states.
+  std::set<Attribute> required;
+  bool managed = false;        ///< libvirt binds the driver instead of vfpass
+  bool interfaceForm = false;  ///< `<interface type='hostdev'>` instead of `<hostdev>`
+  std::optional<std::string> teamingWith;
+  GuestNetwork guest;
+  SourcePlace place;
+};
+
+/// One entry of `gpus:`.
+struct MappedGpu {
+  std::string name;
+  PciAddress pci;
+  SourcePlace place;
+};
+
+/// Risks that a mapping can accept by name.
+enum class Allowance { sharedIommuGroup, trust, unsafeInterrupts, netdevInUse };
+
+std::string_view toString(Allowance allowance);  ///< shared-iommu-group, trust, ...
+std::optional<Allowance> parseAllowance(std::string_view name);
+
+/// One `vms/NAME.yaml`, parsed and validated.
+struct Mapping {
+  std::string file;
+  std::string vm;  ///< domain name or UUID, as written
+  SourcePlace vmPlace;
+  std::vector<MappedVf> vfs;
+  std::vector<MappedGpu> gpus;
+  std::set<Allowance> allow;
+  std::string topology = "mirror";
+};
+
+/// One PF of host.yaml.
+struct PfPolicy {
+  PfSelector pf;
+  std::optional<std::string> serial;
+  std::optional<unsigned> vfCount;
+  std::optional<std::string> eswitchMode;  ///< legacy, switchdev
+  std::optional<unsigned> mtu;
+  std::optional<bool> up;
+  bool probeVfs = false;
+  SourcePlace place;
+};
+
+/// host.yaml, parsed and validated; empty when there is none.
+struct HostPolicy {
+  std::string file;
+  std::vector<PfPolicy> pfs;
+};
+
+}  // namespace vfpass

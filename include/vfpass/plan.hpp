@@ -1,0 +1,124 @@
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "vfpass/identifiers.hpp"
+#include "vfpass/lease.hpp"
+#include "vfpass/pci_address.hpp"
+#include "vfpass/vf_settings.hpp"
+
+namespace vfpass {
+
+/// Create VFs on a PF that has none, or put back probing after it.
+struct CreateVfs {
+  PciAddress pf;
+  unsigned count = 0;
+  bool probe = false;  ///< false: the host driver is kept off the new VFs
+
+  auto operator<=>(const CreateVfs&) const = default;
+};
+
+/// Remove every VF of a PF. Refused while one of them is in use or leased.
+struct RemoveVfs {
+  PciAddress pf;
+
+  auto operator<=>(const RemoveVfs&) const = default;
+};
+
+/// Settings of one VF within a batch.
+struct VfChange {
+  unsigned index = 0;
+  VfSettings settings;
+  std::set<Attribute> required;  ///< refused: the whole batch is undone and fails
+
+  auto operator<=>(const VfChange&) const = default;
+};
+
+/// Set attributes of VFs of one PF, in as few netlink messages as the kernel allows.
+struct ConfigureVfs {
+  PciAddress pf;
+  std::vector<VfChange> vfs;
+
+  auto operator<=>(const ConfigureVfs&) const = default;
+};
+
+/// Bring a function to a driver: unbind, set driver_override, probe, read the link back.
+struct BindDriver {
+  PciAddress function;
+  std::string driver;          ///< empty: leave it without a driver
+  std::string driverOverride;  ///< what driver_override shall hold afterwards; empty: cleared
+
+  auto operator<=>(const BindDriver&) const = default;
+};
+
+/// Reset a function, so that its next owner finds nothing of the last one.
+struct ResetFunction {
+  PciAddress function;
+
+  auto operator<=>(const ResetFunction&) const = default;
+};
+
+/// Insert or replace a lease.
+struct RecordLease {
+  Lease lease;
+
+  auto operator<=>(const RecordLease&) const = default;
+};
+
+/// Delete a lease if it still has this generation.
+struct DropLease {
+  Uuid domain;
+  std::string vfName;
+  std::uint64_t generation = 0;
+
+  auto operator<=>(const DropLease&) const = default;
+};
+
+/// Make the domain's persistent XML carry exactly these leases (none: all of ours is taken out).
+/// Holds no XML, because that would put VNC passwords into the journal.
+struct EditDomain {
+  Uuid domain;
+  std::vector<Lease> leases;
+
+  auto operator<=>(const EditDomain&) const = default;
+};
+
+using Action = std::variant<CreateVfs, RemoveVfs, ConfigureVfs, BindDriver, ResetFunction,
+                            RecordLease, DropLease, EditDomain>;
+
+/// One action with its reason and its inverse. Both are plain data, so that the journal can hold
+/// them and another process can finish or undo what this one began.
+struct Step {
+  Action action;
+  std::vector<Action> undo;  ///< in the order in which they are to run; may be empty
+  std::string reason;
+  bool disrupts = false;  ///< somebody on the host can notice it (a netdev goes away, ...)
+
+  auto operator<=>(const Step&) const = default;
+};
+
+enum class PlanKind { attach, detach, prepare, release };
+
+std::string_view toString(PlanKind kind);
+std::optional<PlanKind> parsePlanKind(std::string_view name);
+
+/// Ordered steps for one domain. Empty: nothing to do.
+struct Plan {
+  PlanKind kind = PlanKind::attach;
+  Uuid domain;
+  std::string domainName;
+  std::vector<Step> steps;
+  std::vector<std::string> notes;  ///< said to the user, change nothing
+
+  auto operator<=>(const Plan&) const = default;
+};
+
+/// One line for people: `bind 0000:01:00.2 to vfio-pci`.
+std::string describe(const Action& action);
+
+/// PFs whose lock the plan needs, sorted, so that two plans never wait for each other in a circle.
+std::vector<PciAddress> lockedPfs(const Plan& plan);
+
+}  // namespace vfpass

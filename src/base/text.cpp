@@ -1,0 +1,186 @@
+#include "vfpass/base/text.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <numeric>
+
+namespace vfpass {
+namespace {
+
+std::optional<std::uint8_t> hexByte(std::string_view pair) {
+  const auto value = parseNumber(pair, 16);
+  if (pair.size() != 2 || !value) {
+    return std::nullopt;
+  }
+  return static_cast<std::uint8_t>(*value);
+}
+
+std::size_t editDistance(std::string_view left, std::string_view right) {
+  std::vector<std::size_t> row(right.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= left.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= right.size(); ++j) {
+      const std::size_t substitution = diagonal + (left[i - 1] == right[j - 1] ? 0U : 1U);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substitution});
+    }
+  }
+  return row[right.size()];
+}
+
+// Length of the UTF-8 sequence at the start of `text`, 0 when it is not a valid one (overlong,
+// surrogate, too high, or cut short).
+std::size_t utf8Length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  const std::size_t length = first < 0x80   ? 1
+                             : first < 0xc2 ? 0
+                             : first < 0xe0 ? 2
+                             : first < 0xf0 ? 3
+                             : first < 0xf5 ? 4
+                                            : 0;
+  if (length == 0 || length > text.size()) {
+    return 0;
+  }
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0U) != 0x80U) {
+      return 0;
+    }
+  }
+  const bool overlong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xf0 && byte(1) < 0x90);
+  const bool outside = (first == 0xed && byte(1) > 0x9f) || (first == 0xf4 && byte(1) > 0x8f);
+  return overlong || outside ? 0 : length;
+}
+
+bool isControl(std::string_view sequence) {
+  const auto first = static_cast<unsigned char>(sequence[0]);
+  if (sequence.size() == 1) {
+    return first < 0x20 || first == 0x7f;
+  }
+  // U+0080 to U+009F: terminals read these as the eight-bit forms of ESC sequences.
+  return sequence.size() == 2 && first == 0xc2 && static_cast<unsigned char>(sequence[1]) < 0xa0;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> parseNumber(std::string_view text, int base) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+std::string hexBytes(std::span<const std::uint8_t> bytes, std::string_view separator) {
+  static constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  for (const std::uint8_t byte : bytes) {
+    if (!text.empty()) {
+      text += separator;
+    }
+    text += digits[byte >> 4U];
+    text += digits[byte & 0x0fU];
+  }
+  return text;
+}
+
+bool parseHexBytes(std::string_view text, char separator, std::span<std::uint8_t> bytes) {
+  const std::size_t gap = separator == 0 ? 0 : 1;
+  if (bytes.empty() || text.size() != bytes.size() * 2 + (bytes.size() - 1) * gap) {
+    return false;
+  }
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const std::size_t at = i * (2 + gap);
+    const auto value = hexByte(text.substr(at, 2));
+    if (!value || (gap == 1 && i > 0 && text[at - 1] != separator)) {
+      return false;
+    }
+    bytes[i] = *value;
+  }
+  return true;
+}
+
+std::string_view trim(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) {
+    return {};
+  }
+  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
+}
+
+std::vector<std::string> splitLines(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const auto end = text.find('\n');
+    lines.emplace_back(text.substr(0, end));
+    text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
+  }
+  return lines;
+}
+
+std::string join(const std::vector<std::string>& parts, std::string_view separator) {
+  std::string text;
+  for (const auto& part : parts) {
+    if (&part != &parts.front()) {
+      text += separator;
+    }
+    text += part;
+  }
+  return text;
+}
+
+std::string toLower(std::string_view text) {
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return lower;
+}
+
+std::optional<std::string> closestSpelling(std::string_view word,
+                                           const std::vector<std::string>& candidates) {
+  std::optional<std::string> best;
+  // A third of the word may be wrong, and never more than three letters.
+  std::size_t limit = std::min<std::size_t>(3, word.size() / 3 + 1);
+  for (const auto& candidate : candidates) {
+    const std::size_t distance = editDistance(toLower(word), toLower(candidate));
+    if (distance <= limit && (!best || distance < limit)) {
+      best = candidate;
+      limit = distance;
+    }
+  }
+  return best;
+}
+
+std::string printable(std::string_view text) {
+  std::string safe;
+  while (!text.empty()) {
+    const std::size_t length = utf8Length(text);
+    const std::string_view sequence = text.substr(0, std::max<std::size_t>(length, 1));
+    if (length == 0 || isControl(sequence)) {
+      for (const char c : sequence) {
+        const auto byte = static_cast<std::uint8_t>(c);
+        safe += "\\x" + hexBytes({&byte, 1}, "");
+      }
+    } else {
+      safe += sequence;
+    }
+    text.remove_prefix(sequence.size());
+  }
+  return safe;
+}
+
+std::string errnoText(int error) {
+  const char* words = strerrordesc_np(error);
+  const char* name = strerrorname_np(error);
+  if (words == nullptr || name == nullptr) {
+    return "error " + std::to_string(error);
+  }
+  return std::string(words) + " (" + name + ")";
+}
+
+}  // namespace vfpass

@@ -1,0 +1,77 @@
+// Spellings of the vocabulary's remaining enumerations and small names.
+#include "names.hpp"
+#include "vfpass/inventory.hpp"
+#include "vfpass/lease.hpp"
+#include "vfpass/mapping.hpp"
+#include "vfpass/plan.hpp"
+
+namespace vfpass {
+namespace {
+
+constexpr Names<Allowance, 4> allowanceNames{{{Allowance::sharedIommuGroup, "shared-iommu-group"},
+                                              {Allowance::trust, "trust"},
+                                              {Allowance::unsafeInterrupts, "unsafe-interrupts"},
+                                              {Allowance::netdevInUse, "netdev-in-use"}}};
+constexpr Names<LeaseState, 3> leaseStateNames{{{LeaseState::reserved, "reserved"},
+                                                {LeaseState::starting, "starting"},
+                                                {LeaseState::running, "running"}}};
+constexpr Names<PlanKind, 4> planKindNames{{{PlanKind::attach, "attach"},
+                                            {PlanKind::detach, "detach"},
+                                            {PlanKind::prepare, "prepare"},
+                                            {PlanKind::release, "release"}}};
+constexpr Names<LinkLayer, 3> linkLayerNames{{{LinkLayer::unknown, "unknown"},
+                                              {LinkLayer::ethernet, "ethernet"},
+                                              {LinkLayer::infiniband, "infiniband"}}};
+constexpr std::string_view aliasPrefix = "ua-vfpass-";
+
+}  // namespace
+
+std::string_view toString(Allowance allowance) { return nameOf(allowanceNames, allowance); }
+std::optional<Allowance> parseAllowance(std::string_view name) {
+  return valueOf(allowanceNames, name);
+}
+std::string_view toString(LeaseState state) { return nameOf(leaseStateNames, state); }
+std::optional<LeaseState> parseLeaseState(std::string_view name) {
+  return valueOf(leaseStateNames, name);
+}
+std::string_view toString(PlanKind kind) { return nameOf(planKindNames, kind); }
+std::optional<PlanKind> parsePlanKind(std::string_view name) {
+  return valueOf(planKindNames, name);
+}
+std::string_view toString(LinkLayer layer) { return nameOf(linkLayerNames, layer); }
+
+std::string toString(const SourcePlace& place) {
+  return place.file + ":" + std::to_string(place.line) + ":" + std::to_string(place.column);
+}
+
+std::string toString(const PfSelector& selector) {
+  if (selector.netdev) {
+    return "netdev " + *selector.netdev;
+  }
+  if (selector.pci) {
+    return "pci " + toString(*selector.pci);
+  }
+  if (selector.rdma) {
+    return "rdma " + *selector.rdma;
+  }
+  return "near " + selector.near.value_or("?");
+}
+
+std::string deviceAlias(const Lease& lease) { return std::string(aliasPrefix) + lease.vfName; }
+
+std::string portAlias(const Lease& lease) {
+  return std::string(aliasPrefix) + "port-" + lease.vfName;
+}
+
+bool isOurAlias(std::string_view alias) { return alias.starts_with(aliasPrefix); }
+
+const PhysicalFunction* findPf(const Inventory& inventory, const PciAddress& address) {
+  for (const auto& pf : inventory.pfs) {
+    if (pf.address == address) {
+      return &pf;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace vfpass

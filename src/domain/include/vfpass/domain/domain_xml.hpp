@@ -1,0 +1,67 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vfpass/claim.hpp"
+#include "vfpass/lease.hpp"
+
+namespace vfpass::domain {
+
+/// Namespace of our `<metadata>` element. Only its presence makes a domain managed.
+inline constexpr std::string_view metadataNamespace = "https://vfpass.org/xmlns/domain/1";
+
+/// What one domain XML says. Leases come from our metadata element.
+struct ParsedDomain {
+  Uuid uuid;
+  std::string name;
+  bool managed = false;  ///< has our metadata element
+  std::vector<Lease> leases;
+  std::vector<Claim> claims;
+  std::vector<MacAddress> macAddresses;
+  bool pciExpress = false;  ///< has a pcie-root controller (q35)
+};
+
+/// Quick look without parsing: false means certainly not managed. For the hook, which has to be out
+/// in a millisecond for everybody else's domains.
+bool mayBeManaged(std::string_view xml);
+
+/// Reads a domain XML of at most 16 MiB. Throws Error (ExitCode::badInput) for what is not one, and
+/// for a metadata element of ours that is incomplete or of an unknown version.
+ParsedDomain parseDomain(std::string_view xml);
+
+/// XML skeletons for the elements that vfpass adds; built in from templates/, replaceable by files.
+struct Templates {
+  std::string hostdev;
+  std::string rootPort;
+};
+
+const Templates& builtInTemplates();
+
+/// Chooses guest addresses for `count` new devices: on q35 a root port of our own on bus 0 for each
+/// (a free slot of its own while there are enough, otherwise eight functions to a slot) and the
+/// device alone at slot 0, function 0 behind it (NCCL_IB_MERGE_VFS folds other places onto the host
+/// bridge); on i440fx a free slot of bus 0. Throws when the guest has no room.
+std::vector<GuestPlacement> placeDevices(std::string_view xml, std::size_t count);
+
+/// The same domain with exactly these leases: everything of ours is taken out, then one root port,
+/// one hostdev and one metadata entry per lease is put in. Every other byte stays. With no leases
+/// the result is the XML as it was before vfpass touched it.
+std::string withLeases(std::string_view xml, const std::vector<Lease>& leases,
+                       const Templates& templates);
+
+/// True when metadata and devices of the XML are already what withLeases() would make of it, in
+/// libvirt's own formatting: then nothing need be defined.
+bool carriesLeases(std::string_view xml, const std::vector<Lease>& leases);
+
+/// For each lease the ways in which the XML's device differs from it (missing device, other host
+/// address, other guest address, managed differs), one line each; empty: claims match.
+std::vector<std::string> claimDifferences(const ParsedDomain& parsed,
+                                          const std::vector<Lease>& leases);
+
+/// Unified diff of two XML texts with the lines' context, for `plan`; secrets (passwd attributes)
+/// are shown as `***`.
+std::string xmlDiff(std::string_view before, std::string_view after);
+
+}  // namespace vfpass::domain

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+
+#include "vfpass/inventory.hpp"
+#include "vfpass/kernel.hpp"
+
+namespace vfpass::host {
+
+/// How long the kernel may take before an Error names the device that hangs.
+struct Deadlines {
+  std::chrono::milliseconds bind{20000};
+  std::chrono::milliseconds createVfs{120000};
+  std::chrono::milliseconds netlink{5000};
+};
+
+/// The running kernel through sysfs and rtnetlink. With a root other than `/` (a captured tree) it
+/// only reads, attributes are not observable, and every change throws.
+class SystemKernel final : public Kernel {
+ public:
+  explicit SystemKernel(const std::filesystem::path& root = "/", Deadlines deadlines = {});
+  ~SystemKernel() override;
+
+  PhysicalFunction readPf(const PciAddress& pf) override;
+  std::vector<PhysicalFunction> readPfs() override;
+  void createVfs(const CreateVfs& action) override;
+  void removeVfs(const RemoveVfs& action) override;
+  std::vector<RefusedAttribute> configureVfs(const ConfigureVfs& action) override;
+  void bindDriver(const BindDriver& action) override;
+  void resetFunction(const ResetFunction& action) override;
+  std::string bootId() override;
+
+  /// vfio_iommu_type1.allow_unsafe_interrupts, and whether any IOMMU group exists.
+  bool unsafeInterrupts();
+  bool iommuPresent();
+
+ private:
+  struct Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace vfpass::host

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "vfpass/hypervisor.hpp"
+
+namespace vfpass::hypervisor {
+
+/// Connects to libvirt. An empty URI means LIBVIRT_DEFAULT_URI, otherwise qemu:///system. Throws an
+/// Error that tells apart: daemon not running, no permission, unknown URI.
+std::unique_ptr<Hypervisor> connectLibvirt(const std::string& uri);
+
+}  // namespace vfpass::hypervisor
