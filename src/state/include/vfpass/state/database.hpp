@@ -7,10 +7,17 @@
 #include <string>
 #include <vector>
 
+#include "vfpass/error.hpp"
 #include "vfpass/lease.hpp"
 #include "vfpass/plan.hpp"
 
 namespace vfpass::state {
+
+/// The file is no database or is damaged, so that a caller may set it aside and rebuild it.
+class CorruptDatabase : public Error {
+ public:
+  using Error::Error;
+};
 
 /// How far a journaled step has come. A step found `started` may or may not have had its effect.
 enum class StepStatus { planned, started, done, undone };
@@ -61,6 +68,9 @@ class Database {
                      LeaseState state, const std::string& bootId);
   /// A number never handed out before by this database, growing.
   std::uint64_t nextGeneration();
+  /// The highest generation handed out or recorded so far; 0 in a new database. recordLease() of a
+  /// higher one raises it, so that a rebuilt database never hands out a generation twice.
+  [[nodiscard]] std::uint64_t lastGeneration() const;
 
   /// Writes the whole plan down before its first step runs.
   std::int64_t beginOperation(const Plan& plan, const std::string& bootId);
@@ -77,6 +87,7 @@ class Database {
 };
 
 /// Moves a database that cannot be read aside (`vfpass.db.corrupt-<n>`); returns the new name.
+/// Throws ExitCode::refused when it can be read (another process has rebuilt it meanwhile).
 std::filesystem::path setAsideCorruptDatabase(const std::filesystem::path& stateDirectory);
 
 }  // namespace vfpass::state

@@ -12,6 +12,8 @@
 namespace vfpass::state {
 
 /// An flock on a file of the run folder, released by the destructor or by the end of the process.
+/// Folder (0700) and file (0600) are made where they are missing. The holder may remove the file:
+/// who waited for it notices and starts over with a new one.
 class FileLock {
  public:
   /// Waits until the lock is free, at most `patience`; throws Error (naming lock and holder's pid,

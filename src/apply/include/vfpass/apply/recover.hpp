@@ -1,0 +1,24 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "vfpass/apply/tools.hpp"
+
+namespace vfpass::apply {
+
+/// Finishes or undoes what dead processes left in the journal; of one domain, or of all. Operations
+/// whose writer lives are left alone. Without a hypervisor, operations with steps on domains are
+/// left for the command line. Returns one line for each operation that was brought to an end; a
+/// second call returns none. Throws when one cannot be ended; the others are ended all the same.
+std::vector<std::string> recover(Tools& tools, const std::optional<Uuid>& domain = std::nullopt);
+
+/// Puts the leases that domains carry in their metadata into a database that never knew them (it
+/// was lost, or replaced). A lease that this database handed out and dropped is not brought back.
+/// Returns one line for each.
+std::vector<std::string> adoptLeases(state::Database& database,
+                                     const std::vector<domain::ParsedDomain>& domains,
+                                     const std::vector<Uuid>& active, const std::string& bootId);
+
+}  // namespace vfpass::apply

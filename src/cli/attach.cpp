@@ -1,0 +1,120 @@
+#include <ostream>
+
+#include "commands.hpp"
+#include "interrupted.hpp"
+#include "subject.hpp"
+#include "vfpass/apply/run.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/report/plan_report.hpp"
+#include "vfpass/state/locks.hpp"
+
+namespace vfpass::cli {
+namespace {
+
+struct AttachOptions {
+  std::string vm;
+  bool config = false;
+  bool dryRun = false;
+};
+
+void checkScope(const Subject& subject, const AttachOptions& options) {
+  if (!subject.domain.persistent) {
+    throw Error("domain " + printable(subject.domain.name) +
+                    " is transient: it has no persistent XML to attach to",
+                "define it first (`virsh define`)", ExitCode::badInput);
+  }
+  if (subject.domain.active && !options.config) {
+    throw Error("domain " + printable(subject.domain.name) +
+                    " is running, and this version does not plug devices into a running guest",
+                "use --config to attach for the next start, or shut it down first");
+  }
+}
+
+plan::AttachDecision decide(const plan::AttachInput& input) {
+  auto decision = plan::planAttach(input);
+  plan::throwObjections("cannot attach to domain " + printable(input.domainName),
+                        decision.objections);
+  return decision;
+}
+
+ExitCode showPlan(Session& session, const Subject& subject) {
+  const DomainSurvey survey = surveyDomains(session);
+  const auto decision = decide(attachInput(session, subject, survey, session.readLeases()));
+  const auto& xml = subject.domain.persistentXml;
+  const std::string diff =
+      decision.plan.steps.empty()
+          ? ""
+          : domain::xmlDiff(xml,
+                            domain::withLeases(xml, decision.leases, domain::builtInTemplates()));
+  report::writePlan(session.out(), decision.plan, diff, session.style());
+  return decision.plan.steps.empty() ? ExitCode::done : ExitCode::pending;
+}
+
+void tellResult(Session& session, const plan::AttachDecision& decision) {
+  for (const auto& lease : decision.leases) {
+    session.note(lease.vfName + ": VF " + std::to_string(lease.vfIndex) + " of PF " +
+                 toString(lease.pf) + " (" + toString(lease.vf) + "), in the guest at " +
+                 toString(lease.guest.address));
+  }
+}
+
+ExitCode attach(Session& session, const AttachOptions& options) {
+  session.requireChangesPossible("attach");
+  const Subject first = findSubject(session, options.vm);
+  const auto domainLock = lockDomain(session, first.domain.uuid);
+  // Looked at again: another attach may have been at work until now.
+  const Subject subject = findSubject(session, options.vm);
+  const DomainSurvey survey = surveyDomains(session);
+  settleInterruptedWork(session, survey);
+
+  const auto pfs = pfsOf(subject, session.inventory(), session.database().leases());
+  auto locks = state::lockPfs(session.options().runDirectory, pfs, session.tools().lockPatience);
+  auto input = attachInput(session, subject, survey, session.database().leases());
+  auto decision = decide(input);
+  if (decision.plan.steps.empty()) {
+    session.note("nothing to do: domain " + printable(subject.domain.name) +
+                 " is as its mapping says");
+    return ExitCode::done;
+  }
+  checkScope(subject, options);
+  input.generation = session.database().nextGeneration();
+  decision = decide(input);
+  apply::Tools tools = session.tools();
+  for (const auto& warning : apply::run(decision.plan, tools, std::move(locks))) {
+    session.warn(warning);
+  }
+  tellResult(session, decision);
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void addAttach(CLI::App& app, Runner& runner) {
+  auto* command = app.add_subcommand(
+      "attach",
+      "create and configure the VM's VFs, take them from the host's driver, lease them\n"
+      "to the VM and put them into its XML; doing it again changes nothing");
+  const auto options = std::make_shared<AttachOptions>();
+  command->add_option("vm", options->vm, "domain name or UUID")->required();
+  command->add_flag("--config", options->config,
+                    "persistent configuration only: a running domain gets it at its next start");
+  command->add_flag("--dry-run", options->dryRun, "only show what would be done, as `plan` does");
+  command->callback([&runner, options] {
+    runner = [options](Session& session) {
+      return options->dryRun ? showPlan(session, findSubject(session, options->vm))
+                             : attach(session, *options);
+    };
+  });
+}
+
+void addPlan(CLI::App& app, Runner& runner) {
+  auto* command =
+      app.add_subcommand("plan", "show what attach would change: host steps and an XML diff");
+  const auto vm = std::make_shared<std::string>();
+  command->add_option("vm", *vm, "domain name or UUID")->required();
+  command->callback([&runner, vm] {
+    runner = [vm](Session& session) { return showPlan(session, findSubject(session, *vm)); };
+  });
+}
+
+}  // namespace vfpass::cli

@@ -1,0 +1,142 @@
+#include <algorithm>
+#include <filesystem>
+#include <ostream>
+
+#include "commands.hpp"
+#include "subject.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/plan/select_pf.hpp"
+#include "vfpass/report/check_report.hpp"
+
+namespace vfpass::cli {
+namespace {
+
+struct CheckOptions {
+  std::string target;
+  bool schema = false;
+};
+
+void addProblem(const config::Problem& problem, std::vector<report::CheckEntry>& entries) {
+  const auto found = std::find_if(entries.begin(), entries.end(), [&](const auto& entry) {
+    return entry.file == problem.place.file;
+  });
+  if (found != entries.end()) {
+    found->problems.push_back(toString(problem));
+    return;
+  }
+  entries.push_back({"", problem.place.file, {toString(problem)}, {}, 0});
+}
+
+// A mapping whose file is sound, held against this host.
+void checkAgainstHost(Session& session, const Mapping& mapping, const DomainSurvey& survey,
+                      report::CheckEntry& entry, std::vector<ExitCode>& codes) {
+  try {
+    const Subject subject = findSubject(session, mapping.vm);
+    const auto decision =
+        plan::planAttach(attachInput(session, subject, survey, session.readLeases()));
+    for (const auto& objection : decision.objections) {
+      entry.objections.push_back(objection.message +
+                                 (objection.remedy.empty() ? "" : "; " + objection.remedy));
+      codes.push_back(objection.code);
+    }
+    entry.pendingSteps = decision.plan.steps.size();
+  } catch (const Error& error) {
+    entry.objections.push_back(std::string(error.what()) +
+                               (error.remedy().empty() ? "" : "; " + error.remedy()));
+    codes.push_back(error.code());
+  }
+}
+
+ExitCode judge(const std::vector<report::CheckEntry>& entries, const std::vector<ExitCode>& codes) {
+  const auto any = [&](const auto& test) {
+    return std::any_of(entries.begin(), entries.end(), test);
+  };
+  if (any([](const auto& entry) { return !entry.problems.empty(); })) {
+    return ExitCode::badInput;
+  }
+  for (const ExitCode code : {ExitCode::badInput, ExitCode::refused, ExitCode::failed}) {
+    if (std::find(codes.begin(), codes.end(), code) != codes.end()) {
+      return code;
+    }
+  }
+  return any([](const auto& entry) { return entry.pendingSteps > 0; }) ? ExitCode::pending
+                                                                       : ExitCode::done;
+}
+
+bool isFile(const std::string& target) {
+  return target.find('/') != std::string::npos || target.ends_with(".yaml");
+}
+
+// `check FILE` needs neither libvirt nor the installed configuration: it is for editing.
+ExitCode checkFile(Session& session, const std::string& file) {
+  std::vector<config::Problem> problems;
+  const auto mappings = config::loadMappingFile(file, problems);
+  const auto crossed = config::crossCheck(mappings);
+  problems.insert(problems.end(), crossed.begin(), crossed.end());
+  std::vector<report::CheckEntry> entries;
+  for (const auto& mapping : mappings) {
+    entries.push_back({mapping.vm, mapping.file, {}, {}, 0});
+  }
+  for (const auto& problem : problems) {
+    addProblem(problem, entries);
+  }
+  report::writeCheck(session.out(), entries, session.style());
+  return judge(entries, {});
+}
+
+ExitCode checkConfigured(Session& session, const std::string& vm) {
+  const auto& configuration = session.configuration();
+  std::vector<report::CheckEntry> entries;
+  std::vector<ExitCode> codes;
+  auto problems = configuration.problems;
+  const auto crossed = config::crossCheck(configuration.mappings);
+  problems.insert(problems.end(), crossed.begin(), crossed.end());
+  const std::string askedFile = vm.empty() ? "" : findSubject(session, vm).mapping.file;
+  std::optional<DomainSurvey> survey;
+  for (const auto& mapping : configuration.mappings) {
+    if (!vm.empty() && mapping.file != askedFile) {
+      continue;
+    }
+    entries.push_back({mapping.vm, mapping.file, {}, {}, 0});
+    const bool sound = std::none_of(problems.begin(), problems.end(), [&](const auto& problem) {
+      return problem.place.file == mapping.file;
+    });
+    if (sound) {
+      survey = survey ? survey : surveyDomains(session);
+      checkAgainstHost(session, mapping, *survey, entries.back(), codes);
+    }
+  }
+  for (const auto& problem : problems) {
+    if (vm.empty() || problem.place.file == askedFile) {
+      addProblem(problem, entries);
+    }
+  }
+  report::writeCheck(session.out(), entries, session.style());
+  return judge(entries, codes);
+}
+
+ExitCode check(Session& session, const CheckOptions& options) {
+  if (options.schema) {
+    session.out() << config::mappingSchema();
+    return ExitCode::done;
+  }
+  return isFile(options.target) ? checkFile(session, options.target)
+                                : checkConfigured(session, options.target);
+}
+
+}  // namespace
+
+void addCheck(CLI::App& app, Runner& runner) {
+  auto* command = app.add_subcommand(
+      "check", "validate mappings against the schema and this host; every mistake at once");
+  const auto options = std::make_shared<CheckOptions>();
+  command->add_option(
+      "target", options->target,
+      "a VM, or a mapping file (then only the file is looked at); without: all VMs");
+  command->add_flag("--schema", options->schema, "print the mapping's JSON schema");
+  command->callback([&runner, options] {
+    runner = [options](Session& session) { return check(session, *options); };
+  });
+}
+
+}  // namespace vfpass::cli

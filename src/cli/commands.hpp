@@ -1,0 +1,27 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+#include "session.hpp"
+#include "vfpass/error.hpp"
+
+namespace vfpass::cli {
+
+/// What a chosen command does; main runs it after parsing.
+using Runner = std::function<ExitCode(Session&)>;
+
+// Each adds its command and options to `app` and sets `runner` when the user chose it. One file per
+// command: read it to follow the flow.
+void addCheck(CLI::App& app, Runner& runner);
+void addPlan(CLI::App& app, Runner& runner);
+void addAttach(CLI::App& app, Runner& runner);
+void addDetach(CLI::App& app, Runner& runner);
+void addStatus(CLI::App& app, Runner& runner);
+void addRecover(CLI::App& app, Runner& runner);
+void addHost(CLI::App& app, Runner& runner);
+void addPf(CLI::App& app, Runner& runner);
+void addVf(CLI::App& app, Runner& runner);
+void addHook(CLI::App& app, Runner& runner);
+
+}  // namespace vfpass::cli

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "subject.hpp"
+
+namespace vfpass::cli {
+
+/// Ways in which the kernel is not as this lease says, one line each. Between two runs of the guest
+/// VFs hold neutral values, and after a reboot there are none: neither is drift, prepare sees to
+/// it.
+std::vector<std::string> kernelDrift(const Lease& lease, const Inventory& inventory,
+                                     const std::string& bootId, bool domainActive);
+
+/// Ways in which the persistent XML is not as the leases say. `parsed` may be null: no such domain.
+std::vector<std::string> xmlDrift(const DomainDescription* domain,
+                                  const std::vector<Lease>& leases);
+
+}  // namespace vfpass::cli

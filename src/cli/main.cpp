@@ -1,0 +1,77 @@
+#include <iostream>
+
+#include "commands.hpp"
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::cli {
+namespace {
+
+constexpr const char* exitCodes =
+    "Exit codes: 0 done or nothing to do, 1 failed, 2 bad usage or configuration,\n"
+    "3 changes pending or drift, 4 verification failed, 5 refused (it would hurt somebody),\n"
+    "6 unverified.";
+
+void addGlobalOptions(CLI::App& app, GlobalOptions& options) {
+  app.add_option("--config-dir", options.configDirectory, "mappings and host.yaml")
+      ->capture_default_str();
+  app.add_option("--state-dir", options.stateDirectory, "leases and journal")
+      ->capture_default_str();
+  app.add_option("--run-dir", options.runDirectory, "locks")->capture_default_str();
+  app.add_option("--connect", options.connect,
+                 "libvirt URI (default: LIBVIRT_DEFAULT_URI or qemu:///system)");
+  app.add_option("--sysroot", options.sysroot, "a captured tree to read instead of this host")
+      ->capture_default_str();
+  app.add_flag("--json", options.json, "machine-readable output");
+  app.add_flag("-v,--verbose", options.verbosity, "say each step on stderr");
+  app.add_flag("-q,--quiet", options.quiet, "say only what went wrong");
+  app.add_option("--color", options.color, "auto, always or never")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->capture_default_str();
+  app.set_version_flag("--version", "vfpass " VFPASS_VERSION);
+}
+
+void printError(const Error& error) {
+  std::cerr << "vfpass: " << error.what() << '\n';
+  if (!error.remedy().empty()) {
+    std::cerr << "        " << error.remedy() << '\n';
+  }
+}
+
+// The commands; each adder names its own words and options.
+constexpr auto commands = {addCheck,   addPlan, addAttach, addDetach, addStatus,
+                           addRecover, addHost, addPf,     addVf,     addHook};
+
+int run(int argc, char** argv) {
+  CLI::App app{"Gives libvirt virtual machines their own ConnectX virtual functions.", "vfpass"};
+  app.footer(exitCodes);
+  app.require_subcommand(1);
+  app.fallthrough();
+  GlobalOptions options;
+  Runner runner;
+  addGlobalOptions(app, options);
+  for (const auto add : commands) {
+    add(app, runner);
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::badInput);
+  }
+  Session session(options, std::cout, std::cerr);
+  return static_cast<int>(runner(session));
+}
+
+}  // namespace
+}  // namespace vfpass::cli
+
+int main(int argc, char** argv) {
+  try {
+    return vfpass::cli::run(argc, argv);
+  } catch (const vfpass::Error& error) {
+    vfpass::cli::printError(error);
+    return static_cast<int>(error.code());
+  } catch (const std::exception& error) {
+    std::cerr << "vfpass: internal error: " << vfpass::printable(error.what()) << '\n';
+    return static_cast<int>(vfpass::ExitCode::failed);
+  }
+}

@@ -1,0 +1,104 @@
+#include "session.hpp"
+
+#include <unistd.h>
+
+#include <ostream>
+
+#include "vfpass/base/text.hpp"
+#include "vfpass/hypervisor/libvirt.hpp"
+#include "vfpass/inventory/read_inventory.hpp"
+
+namespace vfpass::cli {
+namespace {
+
+// Long enough for another command that waits for a slow driver, short enough to end.
+constexpr std::chrono::milliseconds databasePatience{15000};
+constexpr std::chrono::milliseconds lockPatience{150000};
+
+bool wantsColor(const GlobalOptions& options) {
+  if (options.color != "auto") {
+    return options.color == "always";
+  }
+  const char* refused = std::getenv("NO_COLOR");
+  return isatty(STDOUT_FILENO) == 1 && (refused == nullptr || *refused == '\0');
+}
+
+}  // namespace
+
+Session::Session(GlobalOptions options, std::ostream& out, std::ostream& err)
+    : options_(std::move(options)),
+      out_(out),
+      err_(err),
+      style_{options_.json, wantsColor(options_)} {}
+
+host::SystemKernel& Session::kernel() {
+  if (!kernel_) {
+    kernel_ = std::make_unique<host::SystemKernel>(options_.sysroot);
+  }
+  return *kernel_;
+}
+
+Hypervisor& Session::hypervisor() {
+  if (!hypervisor_) {
+    hypervisor_ = hypervisor::connectLibvirt(options_.connect);
+  }
+  return *hypervisor_;
+}
+
+state::Database& Session::database() {
+  if (!database_) {
+    database_ = std::make_unique<state::Database>(
+        options_.stateDirectory, state::Database::Open::createIfMissing, databasePatience);
+  }
+  return *database_;
+}
+
+std::vector<Lease> Session::readLeases() {
+  const state::Database database(options_.stateDirectory, state::Database::Open::readOnly,
+                                 databasePatience);
+  return database.leases();
+}
+
+Inventory Session::inventory() { return inventory::readInventory(options_.sysroot); }
+
+const config::Configuration& Session::configuration() {
+  if (!configuration_) {
+    configuration_ = config::loadConfiguration(options_.configDirectory);
+  }
+  return *configuration_;
+}
+
+apply::Tools Session::tools() {
+  apply::Tools tools{kernel(), database(), &hypervisor(), domain::builtInTemplates(),
+                     options_.runDirectory};
+  tools.lockPatience = lockPatience;
+  tools.onAction = [this](const Action& action) { verbose(describe(action)); };
+  return tools;
+}
+
+void Session::note(const std::string& line) {
+  if (!options_.quiet) {
+    err_ << line << '\n';
+  }
+}
+
+void Session::warn(const std::string& line) { err_ << "vfpass: warning: " << line << '\n'; }
+
+void Session::verbose(const std::string& line) {
+  if (options_.verbosity > 0) {
+    err_ << "vfpass: " << line << '\n';
+  }
+}
+
+void Session::requireChangesPossible(const std::string& what) const {
+  if (options_.sysroot != "/") {
+    throw Error(what + " is not possible on a captured tree (--sysroot)",
+                "leave --sysroot out to work on this host", ExitCode::badInput);
+  }
+  if (geteuid() != 0) {
+    throw Error(what + " needs root: it writes to sysfs and to " + options_.stateDirectory.string(),
+                "run it with sudo");
+  }
+}
+
+}  // namespace vfpass::cli

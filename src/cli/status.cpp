@@ -1,0 +1,130 @@
+#include <algorithm>
+#include <map>
+#include <ostream>
+
+#include "commands.hpp"
+#include "drift.hpp"
+#include "subject.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/report/status_report.hpp"
+
+namespace vfpass::cli {
+namespace {
+
+bool names(const std::string& vm, const Lease& lease) {
+  const auto uuid = parseUuid(vm);
+  return vm.empty() || lease.domainName == vm || (uuid && lease.domain == *uuid);
+}
+
+// Drift between the mapping and what attach froze; the YAML counts again at the next attach.
+std::vector<std::string> mappingDrift(Session& session, const DomainDescription& domain,
+                                      const DomainSurvey& survey,
+                                      const std::vector<Lease>& leases) {
+  try {
+    const Subject subject = findSubject(session, toString(domain.uuid));
+    const auto decision = plan::planAttach(attachInput(session, subject, survey, leases));
+    std::vector<std::string> drift;
+    for (const auto& objection : decision.objections) {
+      drift.push_back("mapping: " + objection.message);
+    }
+    if (!decision.plan.steps.empty()) {
+      drift.push_back("mapping: " + std::to_string(decision.plan.steps.size()) +
+                      " changes pending, `vfpass plan " + printable(domain.name) + "` shows them");
+    }
+    return drift;
+  } catch (const Error& error) {
+    return {std::string("mapping: ") + error.what()};
+  }
+}
+
+class StatusReader {
+ public:
+  explicit StatusReader(Session& session)
+      : session_(session),
+        leases_(session.readLeases()),
+        inventory_(session.inventory()),
+        bootId_(session.kernel().bootId()),
+        survey_(surveyDomains(session)) {}
+
+  std::vector<report::StatusEntry> read(const std::string& vm) {
+    std::vector<report::StatusEntry> entries;
+    for (const auto& lease : leases_) {
+      if (names(vm, lease)) {
+        entries.push_back(entryFor(lease));
+      }
+    }
+    return entries;
+  }
+
+ private:
+  report::StatusEntry entryFor(const Lease& lease) {
+    auto& domain = domains_.try_emplace(lease.domain, std::nullopt).first->second;
+    const bool first = !domain;
+    if (first) {
+      domain = session_.hypervisor().findDomain(toString(lease.domain));
+    }
+    report::StatusEntry entry{lease, domain.has_value(), domain && domain->active, {}};
+    entry.drift = kernelDrift(lease, inventory_, bootId_, entry.domainActive);
+    if (first) {  // what concerns the domain as a whole is said once, with its first entry
+      const auto own = leasesOf(leases_, lease.domain);
+      append(xmlDrift(domain ? &*domain : nullptr, own), entry.drift);
+      if (domain) {
+        append(mappingDrift(session_, *domain, survey_, leases_), entry.drift);
+      }
+    }
+    return entry;
+  }
+
+  static void append(const std::vector<std::string>& lines, std::vector<std::string>& target) {
+    target.insert(target.end(), lines.begin(), lines.end());
+  }
+
+  Session& session_;
+  std::vector<Lease> leases_;
+  Inventory inventory_;
+  std::string bootId_;
+  DomainSurvey survey_;
+  std::map<Uuid, std::optional<DomainDescription>> domains_;
+};
+
+// A VM that has a mapping and no lease has its attach before it.
+std::vector<std::string> notAttached(Session& session, const std::string& vm,
+                                     const std::vector<report::StatusEntry>& entries) {
+  std::vector<std::string> notes;
+  for (const auto& mapping : session.configuration().mappings) {
+    const bool asked = vm.empty() || mapping.vm == vm;
+    const bool attached = std::any_of(entries.begin(), entries.end(), [&](const auto& entry) {
+      return names(mapping.vm, entry.lease);
+    });
+    if (asked && !attached) {
+      notes.push_back("VM " + printable(mapping.vm) + " has a mapping and is not attached");
+    }
+  }
+  return notes;
+}
+
+ExitCode status(Session& session, const std::string& vm) {
+  const auto entries = StatusReader(session).read(vm);
+  const auto notes = notAttached(session, vm, entries);
+  if (!vm.empty() && entries.empty() && notes.empty() && !session.hypervisor().findDomain(vm)) {
+    throw Error("no lease, no mapping and no domain is called " + printable(vm),
+                "`vfpass status` shows all of them", ExitCode::badInput);
+  }
+  report::writeStatus(session.out(), entries, notes, session.style());
+  const bool drift = std::any_of(entries.begin(), entries.end(),
+                                 [](const auto& entry) { return !entry.drift.empty(); });
+  return drift || !notes.empty() ? ExitCode::pending : ExitCode::done;
+}
+
+}  // namespace
+
+void addStatus(CLI::App& app, Runner& runner) {
+  auto* command = app.add_subcommand(
+      "status", "leases, and drift between mapping, kernel and domain (exit code 3)");
+  const auto vm = std::make_shared<std::string>();
+  command->add_option("vm", *vm, "domain name or UUID; without one: all");
+  command->callback(
+      [&runner, vm] { runner = [vm](Session& session) { return status(session, *vm); }; });
+}
+
+}  // namespace vfpass::cli

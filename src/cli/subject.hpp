@@ -1,0 +1,48 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "session.hpp"
+#include "vfpass/claim.hpp"
+#include "vfpass/domain/domain_xml.hpp"
+#include "vfpass/mapping.hpp"
+#include "vfpass/plan/attach.hpp"
+
+namespace vfpass::cli {
+
+/// All domains of the host, as far as vfpass looks at them.
+struct DomainSurvey {
+  std::vector<DomainSummary> summaries;
+  std::vector<domain::ParsedDomain> managed;  ///< persistent XML of those with our metadata
+  std::vector<Uuid> active;
+};
+
+/// Asks libvirt for every domain. No lock of ours may be held: libvirt takes each domain's lock for
+/// it, and a domain that starts holds its own while our hook waits for ours.
+DomainSurvey surveyDomains(Session& session);
+
+/// One VM with its mapping.
+struct Subject {
+  Mapping mapping;
+  DomainDescription domain;
+  std::vector<Mapping> otherMappings;
+};
+
+/// The domain and the mapping that `vm` (name or UUID) names. Throws with exit code 2 when either
+/// is missing, the mapping has mistakes, or it disagrees with another one.
+Subject findSubject(Session& session, const std::string& vm);
+
+/// Everything that attach looks at. With `locks` wanted, call lockPfsOf() before.
+plan::AttachInput attachInput(Session& session, const Subject& subject, const DomainSurvey& survey,
+                              const std::vector<Lease>& leases);
+
+/// PFs that attaching this subject can touch.
+std::vector<PciAddress> pfsOf(const Subject& subject, const Inventory& inventory,
+                              const std::vector<Lease>& leases);
+
+/// Leases of one domain.
+std::vector<Lease> leasesOf(const std::vector<Lease>& leases, const Uuid& domain);
+
+}  // namespace vfpass::cli

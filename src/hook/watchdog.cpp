@@ -1,0 +1,38 @@
+#include "watchdog.hpp"
+
+#include <unistd.h>
+
+#include <csignal>
+#include <string_view>
+
+namespace vfpass::hook {
+namespace {
+
+volatile std::sig_atomic_t exitCodeAtDeadline = 1;
+
+// Only async-signal-safe calls: the alarm can interrupt anything.
+void onAlarm(int /*signal*/) {
+  constexpr std::string_view message =
+      "vfpass: the deadline has passed; `vfpass recover` settles what was begun\n";
+  if (write(STDERR_FILENO, message.data(), message.size()) < 0) {
+    _exit(exitCodeAtDeadline);
+  }
+  _exit(exitCodeAtDeadline);
+}
+
+}  // namespace
+
+void startWatchdog(unsigned seconds, int exitCode) {
+  exitCodeAtDeadline = exitCode;
+  struct sigaction action {};
+  action.sa_handler = onAlarm;
+  sigaction(SIGALRM, &action, nullptr);
+  // The daemon may have blocked signals around fork.
+  sigset_t unblocked;
+  sigemptyset(&unblocked);
+  sigaddset(&unblocked, SIGALRM);
+  sigprocmask(SIG_UNBLOCK, &unblocked, nullptr);
+  alarm(seconds);
+}
+
+}  // namespace vfpass::hook

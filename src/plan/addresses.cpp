@@ -1,0 +1,118 @@
+#include "addresses.hpp"
+
+#include <algorithm>
+
+#include "vfpass/base/text.hpp"
+#include "vfpass/plan/automatic.hpp"
+
+namespace vfpass::plan {
+namespace {
+
+std::string ownerInLeases(const std::vector<Lease>& leases, const Lease& self, const auto& has) {
+  for (const auto& lease : leases) {
+    const bool same = lease.domain == self.domain && lease.vfName == self.vfName;
+    if (!same && has(lease.settings)) {
+      return lease.vfName + " of domain " + printable(lease.domainName);
+    }
+  }
+  return {};
+}
+
+std::string ownerInMappings(const AttachInput& input, const MappedVf& entry, const auto& has) {
+  for (const auto& other : input.mapping.vfs) {
+    if (other.name != entry.name && has(other.settings)) {
+      return other.name + " of this mapping";
+    }
+  }
+  for (const auto& mapping : input.otherMappings) {
+    for (const auto& other : mapping.vfs) {
+      if (has(other.settings)) {
+        return "the mapping of VM " + printable(mapping.vm) + " at " + toString(other.place);
+      }
+    }
+  }
+  return {};
+}
+
+std::string ownerInDomains(const AttachInput& input, const MacAddress& mac) {
+  for (const auto& domain : input.domains) {
+    const auto& macs = domain.macAddresses;
+    if (domain.uuid != input.domain && std::find(macs.begin(), macs.end(), mac) != macs.end()) {
+      return "domain " + printable(domain.name);
+    }
+  }
+  return {};
+}
+
+// Whom one value belongs to already; empty: nobody.
+std::string ownerOf(const AttachInput& input, const MappedVf& entry,
+                    const std::vector<Lease>& decided, const Lease& self, const auto& has) {
+  std::string owner = ownerInLeases(input.leases, self, has);
+  if (owner.empty()) {
+    owner = ownerInLeases(decided, self, has);
+  }
+  return owner.empty() ? ownerInMappings(input, entry, has) : owner;
+}
+
+void object(const MappedVf& entry, const std::string& what, const std::string& owner,
+            std::vector<Objection>& objections) {
+  if (!owner.empty()) {
+    objections.push_back(
+        {toString(entry.place) + ": " + what + " of " + entry.name + " already belongs to " + owner,
+         "give it another address, or `auto`", ExitCode::badInput});
+  }
+}
+
+void settleMac(const AttachInput& input, const MappedVf& entry, const Lease* earlier,
+               const std::vector<Lease>& decided, Lease& lease,
+               std::vector<Objection>& objections) {
+  const auto ownerOfMac = [&](const MacAddress& mac) {
+    const auto has = [&](const VfSettings& settings) { return settings.mac == mac; };
+    const std::string owner = ownerOf(input, entry, decided, lease, has);
+    return owner.empty() ? ownerInDomains(input, mac) : owner;
+  };
+  if (!entry.macAutomatic && lease.settings.mac) {
+    object(entry, "MAC " + toString(*lease.settings.mac), ownerOfMac(*lease.settings.mac),
+           objections);
+  } else if (earlier != nullptr && earlier->settings.mac) {
+    lease.settings.mac = earlier->settings.mac;  // decided at the first attach, kept from then on
+  } else {
+    lease.settings.mac = automaticMac(
+        input.domain, entry.name, [&](const MacAddress& mac) { return !ownerOfMac(mac).empty(); });
+  }
+}
+
+void settleGuid(const AttachInput& input, const MappedVf& entry, const Lease* earlier,
+                const std::vector<Lease>& decided, Lease& lease, GuidRole role,
+                std::vector<Objection>& objections) {
+  const auto member = role == GuidRole::node ? &VfSettings::nodeGuid : &VfSettings::portGuid;
+  const auto ownerOfGuid = [&](const Guid& guid) {
+    const auto has = [&](const VfSettings& settings) { return settings.*member == guid; };
+    return ownerOf(input, entry, decided, lease, has);
+  };
+  auto& guid = lease.settings.*member;
+  if (guid) {
+    object(entry, "GUID " + toString(*guid), ownerOfGuid(*guid), objections);
+  } else if (earlier != nullptr && earlier->settings.*member) {
+    guid = earlier->settings.*member;
+  } else {
+    guid = automaticGuid(input.domain, entry.name, role,
+                         [&](const Guid& each) { return !ownerOfGuid(each).empty(); });
+  }
+}
+
+}  // namespace
+
+void settleAddresses(const AttachInput& input, const MappedVf& entry, const Lease* earlier,
+                     const std::vector<Lease>& decided, Lease& lease,
+                     std::vector<Objection>& objections) {
+  if (!lease.infiniband) {
+    settleMac(input, entry, earlier, decided, lease, objections);
+    return;
+  }
+  // A VF that comes up with a zero GUID has no port that a subnet manager would bring up.
+  settleGuid(input, entry, earlier, decided, lease, GuidRole::node, objections);
+  settleGuid(input, entry, earlier, decided, lease, GuidRole::port, objections);
+}
+
+}  // namespace vfpass::plan

@@ -1,0 +1,131 @@
+#include "choose_vf.hpp"
+
+#include <algorithm>
+
+#include "vfpass/base/text.hpp"
+#include "vfpass/plan/check_vf.hpp"
+#include "vfpass/plan/select_pf.hpp"
+
+namespace vfpass::plan {
+namespace {
+
+unsigned vfCountOf(const AttachInput& input, const PhysicalFunction& pf) {
+  return pf.vfs.empty() ? wantedVfCount(pf, input.policy) : static_cast<unsigned>(pf.vfs.size());
+}
+
+void objectToLease(const AttachInput& input, const PhysicalFunction& pf, unsigned index,
+                   std::vector<Objection>& objections) {
+  for (const auto& lease : input.leases) {
+    if (lease.domain != input.domain && lease.pf == pf.address && lease.vfIndex == index) {
+      objections.push_back(
+          {"VF " + std::to_string(index) + " of PF " + toString(pf.address) +
+               " is leased to domain " + printable(lease.domainName),
+           "choose another index, or `vfpass detach " + printable(lease.domainName) + "`"});
+    }
+  }
+}
+
+void objectToClaim(const AttachInput& input, const PciAddress& address,
+                   std::vector<Objection>& objections) {
+  for (const auto& domain : input.domains) {
+    for (const auto& claim : domain.claims) {
+      if (claim.device != address || (domain.uuid == input.domain && isOurAlias(claim.alias))) {
+        continue;
+      }
+      const bool own = domain.uuid == input.domain;
+      objections.push_back({toString(address) + " is claimed by " +
+                                (own ? "a hostdev of this domain that vfpass did not make"
+                                     : "domain " + printable(domain.name)),
+                            own ? "remove that hostdev, or name another VF"
+                                : "choose another VF, or remove it there"});
+    }
+  }
+}
+
+// Another mapping that names this very VF has it, also before it is attached.
+void objectToMapping(const AttachInput& input, const MappedVf& entry, const PhysicalFunction& pf,
+                     unsigned index, std::vector<Objection>& objections) {
+  std::vector<Objection> ignored;
+  for (const auto& mapping : input.otherMappings) {
+    for (const auto& other : mapping.vfs) {
+      if (other.index == index &&
+          selectPf(other.pf, mapping, input.inventory, other.place, ignored) == &pf) {
+        objections.push_back({toString(entry.place) + ": VF " + std::to_string(index) + " of PF " +
+                                  toString(pf.address) + " is also claimed by VM " +
+                                  printable(mapping.vm) + " at " + toString(other.place),
+                              "give one of them another index, or `auto`", ExitCode::badInput});
+      }
+    }
+  }
+}
+
+std::vector<Objection> objectionsTo(const AttachInput& input, const MappedVf& entry,
+                                    const PhysicalFunction& pf, unsigned index) {
+  std::vector<Objection> objections;
+  objectToLease(input, pf, index, objections);
+  objectToMapping(input, entry, pf, index, objections);
+  if (const auto address = vfAddress(pf, index)) {
+    objectToClaim(input, *address, objections);
+  }
+  if (index < pf.vfs.size()) {
+    const auto found =
+        checkVf(pf.vfs[index], input.mapping.allow, input.inventory.unsafeInterrupts);
+    objections.insert(objections.end(), found.begin(), found.end());
+  }
+  return objections;
+}
+
+std::optional<unsigned> chooseNamed(const AttachInput& input, const MappedVf& entry,
+                                    const PhysicalFunction& pf, const std::set<unsigned>& taken,
+                                    std::vector<Objection>& objections) {
+  const unsigned index = *entry.index;
+  const unsigned count = vfCountOf(input, pf);
+  if (index >= count) {
+    objections.push_back(
+        {toString(entry.place) + ": " + entry.name + " asks for VF " + std::to_string(index) +
+             ", but PF " + toString(pf.address) + " has " + std::to_string(count) +
+             " VFs (at most " + std::to_string(pf.totalVfs) + "), numbered from 0",
+         index < pf.totalVfs
+             ? "raise virtual-function-count in host.yaml and run `vfpass host apply`"
+             : "choose an index below " + std::to_string(pf.totalVfs),
+         ExitCode::badInput});
+    return std::nullopt;
+  }
+  auto found = objectionsTo(input, entry, pf, index);
+  if (taken.contains(index)) {
+    found.push_back({toString(entry.place) + ": " + entry.name + " asks for VF " +
+                         std::to_string(index) + ", which another entry of the mapping has",
+                     "give one of them another index, or `auto`", ExitCode::badInput});
+  }
+  objections.insert(objections.end(), found.begin(), found.end());
+  return found.empty() ? std::optional(index) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<unsigned> chooseVf(const AttachInput& input, const MappedVf& entry,
+                                 const PhysicalFunction& pf, const std::set<unsigned>& taken,
+                                 std::vector<Objection>& objections) {
+  if (entry.index) {
+    return chooseNamed(input, entry, pf, taken, objections);
+  }
+  const unsigned count = vfCountOf(input, pf);
+  std::vector<Objection> last;
+  for (unsigned index = 0; index < count; ++index) {
+    if (taken.contains(index)) {
+      continue;
+    }
+    auto found = objectionsTo(input, entry, pf, index);
+    if (found.empty()) {
+      return index;
+    }
+    last = std::move(found);
+  }
+  objections.push_back({toString(entry.place) + ": no VF of PF " + toString(pf.address) +
+                            " is free for " + entry.name + ", it has " + std::to_string(count) +
+                            (last.empty() ? "" : "; of the last one: " + last.front().message),
+                        "detach another VM, or raise virtual-function-count in host.yaml"});
+  return std::nullopt;
+}
+
+}  // namespace vfpass::plan

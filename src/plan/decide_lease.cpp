@@ -1,0 +1,205 @@
+#include "decide_lease.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "addresses.hpp"
+#include "choose_vf.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/plan/select_pf.hpp"
+
+namespace vfpass::plan {
+namespace {
+
+bool wantsInfiniband(const MappedVf& entry) {
+  return entry.guidsAutomatic || entry.nodeGuidAutomatic || entry.portGuidAutomatic ||
+         entry.settings.nodeGuid || entry.settings.portGuid;
+}
+
+void checkLinkLayer(const MappedVf& entry, const PhysicalFunction& pf,
+                    std::vector<Objection>& objections) {
+  const bool infiniband = pf.linkLayer == LinkLayer::infiniband;
+  if (wantsInfiniband(entry) && !infiniband) {
+    objections.push_back(
+        {toString(entry.place) + ": " + entry.name + " sets GUIDs, but the link of PF " +
+             toString(pf.address) + " is " + std::string(toString(pf.linkLayer)),
+         "remove `infiniband:`, or set LINK_TYPE_P1 in the card's firmware", ExitCode::badInput});
+  }
+  if (infiniband && (!entry.macAutomatic || entry.settings.vlan)) {
+    objections.push_back(
+        {toString(entry.place) + ": " + entry.name + " sets a MAC or VLAN, but PF " +
+             toString(pf.address) + " is InfiniBand, which has neither",
+         "remove `mac:` and `vlan:`; partition keys are the subnet manager's", ExitCode::badInput});
+  }
+  if (infiniband && entry.interfaceForm) {
+    objections.push_back({toString(entry.place) + ": " + entry.name +
+                              " asks for <interface>, but libvirt cannot set up an InfiniBand VF "
+                              "that way: IPoIB has no MAC to set",
+                          "remove `interface: true`", ExitCode::badInput});
+  }
+}
+
+bool earlierFits(const Lease* earlier, const MappedVf& entry, const PhysicalFunction& pf) {
+  return earlier != nullptr && earlier->pf == pf.address &&
+         (!entry.index || *entry.index == earlier->vfIndex);
+}
+
+// On InfiniBand only link state and GUIDs exist; on Ethernet everything but GUIDs.
+void fitSettings(const PhysicalFunction& pf, const MappedVf& entry, Lease& lease) {
+  lease.infiniband = pf.linkLayer == LinkLayer::infiniband;
+  lease.settings = entry.settings;
+  lease.required = entry.required;
+  if (!lease.infiniband) {
+    lease.required.insert(Attribute::mac);
+    return;
+  }
+  lease.settings =
+      only(entry.settings, {Attribute::linkState, Attribute::nodeGuid, Attribute::portGuid});
+  for (const Attribute attribute : {Attribute::mac, Attribute::vlan, Attribute::rate,
+                                    Attribute::spoofCheck, Attribute::trust}) {
+    lease.required.erase(attribute);
+  }
+  lease.required.insert({Attribute::nodeGuid, Attribute::portGuid});
+}
+
+void recordOriginal(const AttachInput& input, const PhysicalFunction& pf, Lease& lease) {
+  lease.original.created =
+      pf.vfs.empty() ||
+      std::any_of(input.leases.begin(), input.leases.end(), [&](const Lease& other) {
+        return other.pf == pf.address && other.original.created;
+      });
+  if (lease.vfIndex < pf.vfs.size()) {
+    const VirtualFunction& vf = pf.vfs[lease.vfIndex];
+    lease.original.driver = vf.driver;
+    lease.original.driverOverride = vf.driverOverride;
+    lease.original.settings = vf.settings;
+  }
+}
+
+void identify(const AttachInput& input, const PhysicalFunction& pf, unsigned index, Lease& lease,
+              std::vector<Objection>& objections) {
+  lease.pf = pf.address;
+  lease.pfPath = pf.path;
+  lease.pfSerial = pf.serial;
+  lease.vfIndex = index;
+  lease.vfCount =
+      pf.vfs.empty() ? wantedVfCount(pf, input.policy) : static_cast<unsigned>(pf.vfs.size());
+  const auto address = vfAddress(pf, index);
+  if (!address) {
+    objections.push_back(
+        {"PF " + toString(pf.address) + " has no VFs and does not tell where they will appear",
+         "create them with `vfpass host apply`, then attach again", ExitCode::failed});
+    return;
+  }
+  lease.vf = *address;
+}
+
+struct Progress {
+  std::vector<Lease> decided;
+  std::map<PciAddress, std::set<unsigned>> taken;
+  std::size_t placementsUsed = 0;
+};
+
+// VFs that a later entry names, or that an entry's earlier lease holds, are not for `auto`.
+void reserveNamed(const AttachInput& input, Progress& progress) {
+  std::vector<Objection> reportedLater;
+  for (const auto& entry : input.mapping.vfs) {
+    const PhysicalFunction* pf =
+        selectPf(entry.pf, input.mapping, input.inventory, entry.place, reportedLater);
+    const Lease* earlier = earlierLease(input, entry.name);
+    if (pf != nullptr && earlierFits(earlier, entry, *pf)) {
+      progress.taken[pf->address].insert(earlier->vfIndex);
+    }
+  }
+}
+
+std::optional<unsigned> indexFor(const AttachInput& input, const MappedVf& entry,
+                                 const PhysicalFunction& pf, const Lease* earlier,
+                                 Progress& progress, std::vector<Objection>& objections) {
+  if (earlier != nullptr) {
+    return earlier->vfIndex;
+  }
+  std::set<unsigned> taken = progress.taken[pf.address];
+  if (!entry.index) {
+    for (const auto& other : input.mapping.vfs) {
+      if (other.index && other.pf == entry.pf) {
+        taken.insert(*other.index);
+      }
+    }
+  }
+  return chooseVf(input, entry, pf, taken, objections);
+}
+
+void decideOne(const AttachInput& input, const MappedVf& entry, Progress& progress,
+               std::vector<Objection>& objections) {
+  const PhysicalFunction* pf =
+      selectPf(entry.pf, input.mapping, input.inventory, entry.place, objections);
+  if (pf == nullptr) {
+    return;
+  }
+  checkLinkLayer(entry, *pf, objections);
+  const Lease* earlier = earlierLease(input, entry.name);
+  const Lease* kept = earlierFits(earlier, entry, *pf) ? earlier : nullptr;
+  const auto index = indexFor(input, entry, *pf, kept, progress, objections);
+  if (!index) {
+    return;
+  }
+  progress.taken[pf->address].insert(*index);
+  Lease lease;
+  lease.domain = input.domain;
+  lease.domainName = input.domainName;
+  lease.vfName = entry.name;
+  identify(input, *pf, *index, lease, objections);
+  fitSettings(*pf, entry, lease);
+  settleAddresses(input, entry, earlier, progress.decided, lease, objections);
+  lease.allow = input.mapping.allow;
+  lease.managed = entry.managed;
+  lease.interfaceForm = entry.interfaceForm;
+  lease.teamingWith = entry.teamingWith;
+  if (earlier != nullptr) {
+    lease.guest = earlier->guest;
+  } else if (progress.placementsUsed < input.placements.size()) {
+    lease.guest = input.placements[progress.placementsUsed++];
+  }
+  if (kept != nullptr) {
+    lease.original = kept->original;
+    lease.vfCount = kept->vfCount;
+  } else {
+    recordOriginal(input, *pf, lease);
+  }
+  lease.generation = input.generation;
+  lease.bootId = input.bootId;
+  progress.decided.push_back(std::move(lease));
+}
+
+}  // namespace
+
+const Lease* earlierLease(const AttachInput& input, const std::string& vfName) {
+  const auto found = std::find_if(
+      input.leases.begin(), input.leases.end(),
+      [&](const Lease& lease) { return lease.domain == input.domain && lease.vfName == vfName; });
+  return found == input.leases.end() ? nullptr : &*found;
+}
+
+std::vector<Lease> decideLeases(const AttachInput& input, std::vector<Objection>& objections) {
+  Progress progress;
+  reserveNamed(input, progress);
+  for (const auto& entry : input.mapping.vfs) {
+    decideOne(input, entry, progress, objections);
+  }
+  return progress.decided;
+}
+
+bool sameTerms(const Lease& earlier, const Lease& wanted) {
+  Lease adjusted = wanted;
+  adjusted.domainName = earlier.domainName;
+  adjusted.generation = earlier.generation;
+  adjusted.original = earlier.original;
+  adjusted.state = earlier.state;
+  adjusted.bootId = earlier.bootId;
+  adjusted.vfCount = earlier.vfCount;
+  return adjusted == earlier;
+}
+
+}  // namespace vfpass::plan

@@ -1,0 +1,194 @@
+#include "vfpass/plan/hook.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "restore_settings.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/plan/check_vf.hpp"
+
+namespace vfpass::plan {
+namespace {
+
+const Lease* findKnown(const std::vector<Lease>& known, const Lease& wanted) {
+  const auto found = std::find_if(known.begin(), known.end(), [&](const Lease& lease) {
+    return lease.domain == wanted.domain && lease.vfName == wanted.vfName;
+  });
+  return found == known.end() ? nullptr : &*found;
+}
+
+void checkOwner(const Uuid& domain, const Lease& wanted, const std::vector<Lease>& known,
+                std::vector<Objection>& objections) {
+  if (wanted.domain != domain) {
+    objections.push_back({"its vfpass metadata belongs to another domain (" +
+                              toString(wanted.domain) + "): the XML was copied",
+                          "run `vfpass attach` for this domain with a mapping of its own"});
+    return;
+  }
+  for (const auto& lease : known) {
+    if (lease.domain != domain && lease.pf == wanted.pf && lease.vfIndex == wanted.vfIndex) {
+      objections.push_back({"VF " + std::to_string(lease.vfIndex) + " of PF " + toString(lease.pf) +
+                                " is leased to domain " + printable(lease.domainName),
+                            "detach it there, or run `vfpass attach` here to get another VF"});
+    }
+  }
+  const Lease* own = findKnown(known, wanted);
+  if (own != nullptr && own->generation > wanted.generation) {
+    objections.push_back(
+        {"the XML holds an older state of " + wanted.vfName + " than the last attach (generation " +
+             std::to_string(wanted.generation) + ", not " + std::to_string(own->generation) + ")",
+         "run `vfpass attach` again", ExitCode::failed});
+  }
+}
+
+bool createdBefore(const PhysicalFunction& pf, const std::vector<Lease>& known) {
+  return std::any_of(known.begin(), known.end(), [&](const Lease& lease) {
+    return lease.pf == pf.address && lease.original.created;
+  });
+}
+
+// The lease as it stands while the domain starts.
+Lease startingLease(Lease lease, const PhysicalFunction& pf, const std::vector<Lease>& known,
+                    const std::string& domainName, const std::string& bootId) {
+  const Lease* own = findKnown(known, lease);
+  if (own != nullptr) {
+    lease.original = own->original;
+  }
+  // After a reboot the VFs are vfpass's own work, whoever made them before.
+  lease.original.created = lease.original.created || pf.vfs.empty() || createdBefore(pf, known);
+  lease.domainName = domainName;
+  lease.state = LeaseState::starting;
+  lease.bootId = bootId;
+  return lease;
+}
+
+void addRecord(const Lease& starting, const std::vector<Lease>& known, std::vector<Step>& steps) {
+  const Lease* own = findKnown(known, starting);
+  Action undo = DropLease{starting.domain, starting.vfName, starting.generation};
+  if (own != nullptr) {
+    Lease reserved = *own;
+    reserved.state = LeaseState::reserved;
+    undo = RecordLease{reserved};
+  }
+  steps.push_back({RecordLease{starting}, {undo}, "the domain starts"});
+}
+
+void addConfigure(const PhysicalFunction& pf, const std::vector<Lease>& leases,
+                  std::vector<Step>& steps) {
+  ConfigureVfs configure{pf.address, {}};
+  ConfigureVfs undo{pf.address, {}};
+  for (const auto& lease : leases) {
+    const VfSettings seen =
+        lease.vfIndex < pf.vfs.size() ? pf.vfs[lease.vfIndex].settings : VfSettings{};
+    if (!differingAttributes(lease.settings, seen).empty()) {
+      configure.vfs.push_back({lease.vfIndex, lease.settings, lease.required});
+      undo.vfs.push_back(
+          {lease.vfIndex, settingsToUndo(lease.settings, seen, lease.infiniband), {}});
+    }
+  }
+  if (!configure.vfs.empty()) {
+    steps.push_back({configure, {undo}, "what attach decided"});
+  }
+}
+
+void addBind(const PhysicalFunction& pf, const Lease& lease, std::vector<Step>& steps) {
+  const bool exists = lease.vfIndex < pf.vfs.size();
+  if (lease.managed || (exists && pf.vfs[lease.vfIndex].driver == "vfio-pci")) {
+    return;
+  }
+  std::vector<Action> undo;
+  if (exists) {
+    const VirtualFunction& vf = pf.vfs[lease.vfIndex];
+    undo.emplace_back(BindDriver{vf.address, vf.driver, vf.driverOverride});
+  }
+  steps.push_back({BindDriver{lease.vf, "vfio-pci", "vfio-pci"}, undo,
+                   "managed: no expects the device on vfio-pci", true});
+}
+
+void preparePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
+               const std::vector<Lease>& known, std::vector<Step>& steps) {
+  for (const auto& lease : leases) {
+    addRecord(lease, known, steps);
+  }
+  if (pf.vfs.empty()) {
+    unsigned count = 0;
+    for (const auto& lease : leases) {
+      count = std::max({count, lease.vfCount, lease.vfIndex + 1});
+    }
+    steps.push_back({CreateVfs{pf.address, count, false},
+                     {RemoveVfs{pf.address}},
+                     "the PF has no VFs: a reboot loses them"});
+  }
+  addConfigure(pf, leases, steps);
+  for (const auto& lease : leases) {
+    addBind(pf, lease, steps);
+  }
+}
+
+}  // namespace
+
+PrepareDecision planPrepare(const Uuid& domain, const std::string& domainName,
+                            const std::vector<Lease>& wanted, const std::vector<Lease>& known,
+                            const Inventory& inventory, const std::string& bootId) {
+  PrepareDecision decision{{PlanKind::prepare, domain, domainName, {}, {}}, {}};
+  std::map<PciAddress, std::vector<Lease>> byPf;
+  for (const auto& lease : wanted) {
+    checkOwner(domain, lease, known, decision.objections);
+    byPf[lease.pf].push_back(lease);
+  }
+  for (auto& [address, leases] : byPf) {
+    const PhysicalFunction* pf = findPf(inventory, address);
+    if (pf == nullptr) {
+      decision.objections.push_back({"PF " + toString(address) + " is not there or has no driver",
+                                     "see `vfpass pf list`", ExitCode::failed});
+      continue;
+    }
+    if (!pf->vfs.empty()) {
+      const auto found = checkLeasedVfs(*pf, leases);
+      decision.objections.insert(decision.objections.end(), found.begin(), found.end());
+    }
+    std::transform(leases.begin(), leases.end(), leases.begin(), [&](const Lease& lease) {
+      return startingLease(lease, *pf, known, domainName, bootId);
+    });
+    preparePf(*pf, leases, known, decision.plan.steps);
+  }
+  if (!decision.objections.empty()) {
+    decision.plan.steps.clear();
+  }
+  return decision;
+}
+
+Plan planRelease(const Uuid& domain, const std::string& domainName, const std::vector<Lease>& known,
+                 const Inventory& inventory, const std::string& bootId) {
+  Plan plan{PlanKind::release, domain, domainName, {}, {}};
+  std::map<PciAddress, ConfigureVfs> byPf;
+  std::vector<Step> records;
+  for (const auto& lease : known) {
+    if (lease.domain != domain || lease.state == LeaseState::reserved) {
+      continue;
+    }
+    Lease reserved = lease;
+    reserved.state = LeaseState::reserved;
+    reserved.bootId = bootId;
+    records.push_back({RecordLease{reserved}, {}, "the domain has stopped"});
+    const PhysicalFunction* pf = findPf(inventory, lease.pf);
+    if (pf == nullptr || lease.vfIndex >= pf->vfs.size()) {
+      continue;
+    }
+    const VirtualFunction& vf = pf->vfs[lease.vfIndex];
+    if (vf.driver == "vfio-pci") {
+      // libvirt skips the reset of a device that is already on vfio-pci.
+      plan.steps.push_back(
+          {ResetFunction{vf.address}, {}, "its next owner finds nothing of this one"});
+    }
+    byPf.try_emplace(lease.pf, ConfigureVfs{lease.pf, {}})
+        .first->second.vfs.push_back({lease.vfIndex, settingsToScrub(lease, vf.settings), {}});
+  }
+  for (const auto& [address, configure] : byPf) {
+    plan.steps.push_back({configure, {}, "neutral values between two owners"});
+  }
+  plan.steps.insert(plan.steps.end(), records.begin(), records.end());
+  return plan;
+}
+
+}  // namespace vfpass::plan

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "vfpass/identifiers.hpp"
+
+namespace vfpass::plan {
+
+/// A locally administered unicast MAC that follows from the domain and the VF's name alone, so that
+/// it is the same on every host and after every loss of state. `taken` says which are in use: the
+/// next one of the same sequence is tried then.
+MacAddress automaticMac(const Uuid& domain, const std::string& vfName,
+                        const std::function<bool(const MacAddress&)>& taken);
+
+enum class GuidRole { node, port };
+
+/// The same for a GUID; the local bit of the EUI-64 is set.
+Guid automaticGuid(const Uuid& domain, const std::string& vfName, GuidRole role,
+                   const std::function<bool(const Guid&)>& taken);
+
+}  // namespace vfpass::plan

@@ -1,0 +1,91 @@
+#include "vfpass/plan/select_pf.hpp"
+
+#include <algorithm>
+
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::plan {
+namespace {
+
+bool matches(const PfSelector& selector, const PhysicalFunction& pf) {
+  if (selector.netdev) {
+    return pf.netdev == *selector.netdev;
+  }
+  if (selector.pci) {
+    return pf.address == *selector.pci;
+  }
+  return selector.rdma && pf.rdmaDevice == *selector.rdma;
+}
+
+std::string listPfs(const Inventory& inventory) {
+  std::vector<std::string> names;
+  for (const auto& pf : inventory.pfs) {
+    names.push_back(toString(pf.address) + (pf.netdev.empty() ? "" : " (" + pf.netdev + ")"));
+  }
+  return names.empty() ? "this host has no SR-IOV capable NIC with a driver"
+                       : "this host has " + join(names, ", ");
+}
+
+std::optional<std::string> suggestion(const PfSelector& selector, const Inventory& inventory) {
+  std::vector<std::string> names;
+  for (const auto& pf : inventory.pfs) {
+    names.push_back(selector.netdev ? pf.netdev : selector.rdma ? pf.rdmaDevice : "");
+  }
+  std::erase(names, "");
+  return closestSpelling(selector.netdev.value_or(selector.rdma.value_or("")), names);
+}
+
+}  // namespace
+
+const PhysicalFunction* selectPf(const PfSelector& selector, const Mapping& mapping,
+                                 const Inventory& inventory, const SourcePlace& place,
+                                 std::vector<Objection>& objections) {
+  if (selector.near) {
+    objections.push_back(
+        {toString(place) + ": `near: " + *selector.near +
+             "` cannot be resolved yet: this version does not measure PCIe distances",
+         "name the PF by netdev, pci or rdma", ExitCode::badInput});
+    return nullptr;
+  }
+  for (const auto& pf : inventory.pfs) {
+    if (matches(selector, pf)) {
+      return &pf;
+    }
+  }
+  const auto near = suggestion(selector, inventory);
+  objections.push_back({toString(place) + ": no PF " + printable(toString(selector)) + " for VM " +
+                            printable(mapping.vm) + "; " + listPfs(inventory),
+                        near ? "did you mean `" + *near + "`?" : "see `vfpass pf list`",
+                        ExitCode::badInput});
+  return nullptr;
+}
+
+const PfPolicy* policyOf(const PhysicalFunction& pf, const HostPolicy& policy) {
+  const auto found = std::find_if(policy.pfs.begin(), policy.pfs.end(),
+                                  [&](const PfPolicy& entry) { return matches(entry.pf, pf); });
+  return found == policy.pfs.end() ? nullptr : &*found;
+}
+
+unsigned wantedVfCount(const PhysicalFunction& pf, const HostPolicy& policy) {
+  const PfPolicy* entry = policyOf(pf, policy);
+  return entry != nullptr && entry->vfCount ? *entry->vfCount : pf.totalVfs;
+}
+
+std::optional<PciAddress> vfAddress(const PhysicalFunction& pf, unsigned index) {
+  if (index < pf.vfs.size()) {
+    return pf.vfs[index].address;
+  }
+  if (pf.vfOffset == 0) {
+    return std::nullopt;
+  }
+  // PCI Express base specification, SR-IOV capability: routing id of VF n (counted from 1) is the
+  // PF's plus First VF Offset plus (n - 1) times VF Stride, carrying into the bus number.
+  const unsigned pfId = static_cast<unsigned>(pf.address.bus) << 8U |
+                        static_cast<unsigned>(pf.address.slot) << 3U | pf.address.function;
+  const unsigned id = pfId + pf.vfOffset + index * pf.vfStride;
+  return PciAddress{pf.address.domain, static_cast<std::uint8_t>(id >> 8U),
+                    static_cast<std::uint8_t>(id >> 3U & 0x1fU),
+                    static_cast<std::uint8_t>(id & 7U)};
+}
+
+}  // namespace vfpass::plan

@@ -1,0 +1,174 @@
+#include <gtest/gtest.h>
+
+#include "test_host.hpp"
+#include "vfpass/apply/recover.hpp"
+
+namespace vfpass::apply {
+namespace {
+
+enum class Moment { beforeEffect, afterEffect, beforeDefine, afterDefine };
+
+void arm(Host& host, Moment moment, int effect) {
+  host.kernel.effects = 0;
+  host.kernel.killBeforeEffect = moment == Moment::beforeEffect ? effect : -1;
+  host.kernel.killAfterEffect = moment == Moment::afterEffect ? effect : -1;
+  host.hypervisor.killBeforeDefine = moment == Moment::beforeDefine;
+  host.hypervisor.killAfterDefine = moment == Moment::afterDefine;
+}
+
+void disarm(Host& host) {
+  host.kernel.killBeforeEffect = host.kernel.killAfterEffect = -1;
+  host.hypervisor.killBeforeDefine = host.hypervisor.killAfterDefine = false;
+}
+
+bool isKilled(Host& host, const Plan& plan) {
+  try {
+    host.execute(plan);
+    return false;
+  } catch (const fake::Killed&) {
+    return true;
+  }
+}
+
+// Kills attach, or a detach after an attach, at one moment; the next command's recovery must bring
+// the host to the old or the new state, and a second recovery must find nothing.
+class CrashTest : public testing::TestWithParam<std::tuple<unsigned, bool>> {
+ protected:
+  static void prepareHost(Host& host, bool detach) {
+    if (detach) {
+      host.attach();
+    }
+  }
+  static Plan planFor(Host& host, bool detach) {
+    return detach ? host.detachPlan() : host.attachPlan();
+  }
+  static std::string reference(unsigned vfs, bool detach, bool run) {
+    Host host(vfs);
+    prepareHost(host, detach);
+    if (run) {
+      host.execute(planFor(host, detach));
+    } else {
+      planFor(host, detach);  // makes the database, as any command does
+    }
+    return host.fingerprint();
+  }
+};
+
+TEST_P(CrashTest, KillAtAnyMomentEndsInTheOldOrTheNewState) {
+  const auto [vfs, detach] = GetParam();
+  const std::string before = reference(vfs, detach, false);
+  const std::string after = reference(vfs, detach, true);
+  ASSERT_NE(before, after);
+  int killed = 0;
+  for (const Moment moment :
+       {Moment::beforeEffect, Moment::afterEffect, Moment::beforeDefine, Moment::afterDefine}) {
+    for (int effect = 0; effect < 12; ++effect) {
+      Host host(vfs);
+      prepareHost(host, detach);
+      const Plan plan = planFor(host, detach);
+      arm(host, moment, effect);
+      if (!isKilled(host, plan)) {
+        break;
+      }
+      ++killed;
+      disarm(host);
+      const auto ended = host.recoverAll();
+      EXPECT_EQ(ended.size(), 1U);
+      const std::string now = host.fingerprint();
+      EXPECT_TRUE(now == before || now == after)
+          << "moment " << static_cast<int>(moment) << " effect " << effect << ":\n"
+          << now << "\nis neither\n"
+          << before << "\nnor\n"
+          << after;
+      EXPECT_TRUE(host.recoverAll().empty());
+      EXPECT_EQ(host.fingerprint(), now);
+    }
+  }
+  EXPECT_GT(killed, 6);
+}
+
+INSTANTIATE_TEST_SUITE_P(AttachAndDetach, CrashTest,
+                         testing::Combine(testing::Values(0U, 4U), testing::Bool()));
+
+TEST(Failure, AnyStepThatFailsIsUndoneByAttach) {
+  for (const unsigned vfs : {0U, 4U}) {
+    for (int effect = 0; effect < 4; ++effect) {
+      Host host(vfs);
+      const Plan plan = host.attachPlan();
+      const std::string before = host.fingerprint();
+      host.kernel.effects = 0;
+      host.kernel.failAtEffect = effect;
+      EXPECT_THROW(host.execute(plan), Error) << effect;
+      EXPECT_EQ(host.fingerprint(), before) << effect;
+      EXPECT_TRUE(host.recoverAll().empty());
+    }
+  }
+}
+
+TEST(Failure, RefusedDefinitionUndoesTheHostSteps) {
+  Host host;
+  const Plan plan = host.attachPlan();
+  const std::string before = host.fingerprint();
+  host.hypervisor.refuseDefine = true;
+  EXPECT_THROW(host.execute(plan), Error);
+  EXPECT_EQ(host.fingerprint(), before);
+}
+
+TEST(Failure, DetachThatFailsIsFinishedByRecover) {
+  Host host;
+  host.attach();
+  const Plan plan = host.detachPlan();
+  host.kernel.effects = 0;
+  host.kernel.failAtEffect = 1;
+  EXPECT_THROW(host.execute(plan), Error);
+  host.kernel.failAtEffect = -1;
+  EXPECT_EQ(host.recoverAll().size(), 1U);
+  Host clean;
+  clean.attachPlan();
+  EXPECT_EQ(host.fingerprint(), clean.fingerprint());
+}
+
+TEST(Recover, LeavesALivingWriterAlone) {
+  Host host;
+  const Plan plan = host.attachPlan();
+  arm(host, Moment::beforeDefine, 0);
+  ASSERT_TRUE(isKilled(host, plan));
+  disarm(host);
+  state::Database database(host.folder / "state", state::Database::Open::createIfMissing,
+                           std::chrono::milliseconds(1000));
+  const auto operations = database.openOperations();
+  ASSERT_EQ(operations.size(), 1U);
+  const auto writer = state::FileLock::acquire(
+      state::writerLockFile(host.folder / "run", operations[0].id), std::chrono::milliseconds(100));
+  const std::string now = host.fingerprint();
+  EXPECT_TRUE(host.recoverAll().empty());
+  EXPECT_EQ(host.fingerprint(), now);
+}
+
+TEST(Recover, AfterARebootTouchesNoDevice) {
+  Host host;
+  const Plan plan = host.attachPlan();
+  arm(host, Moment::beforeDefine, 0);
+  ASSERT_TRUE(isKilled(host, plan));
+  disarm(host);
+  host.kernel.reboot();
+  host.kernel.effects = 0;
+  EXPECT_EQ(host.recoverAll().size(), 1U);
+  EXPECT_EQ(host.kernel.effects, 0);
+  EXPECT_FALSE(domain::parseDomain(host.xml()).managed);
+}
+
+TEST(Recover, AnAttachWhoseVfHasStartedIsNotUndone) {
+  Host host;
+  const Plan plan = host.attachPlan();
+  arm(host, Moment::afterDefine, 0);
+  ASSERT_TRUE(isKilled(host, plan));
+  disarm(host);
+  host.execute(host.preparePlan());
+  const std::string now = host.fingerprint();
+  EXPECT_EQ(host.recoverAll().size(), 1U);
+  EXPECT_EQ(host.fingerprint(), now);
+}
+
+}  // namespace
+}  // namespace vfpass::apply

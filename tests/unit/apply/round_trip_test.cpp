@@ -1,0 +1,119 @@
+#include <gtest/gtest.h>
+
+#include "test_host.hpp"
+#include "vfpass/apply/recover.hpp"
+#include "vfpass/plan/hook.hpp"
+
+namespace vfpass::apply {
+namespace {
+
+std::vector<Lease> leasesOf(const Host& host) {
+  return state::Database(host.folder / "state", state::Database::Open::readOnly,
+                         std::chrono::milliseconds(1000))
+      .leases();
+}
+
+TEST(RoundTrip, AttachAndDetachLeaveEverythingAsFound) {
+  for (const unsigned vfs : {0U, 4U}) {
+    Host host(vfs);
+    host.attachPlan();
+    const std::string before = host.fingerprint();
+    const std::string xml = host.xml();
+    host.attach();
+    EXPECT_EQ(host.kernel.inventory().pfs[0].vfs[0].driver, "vfio-pci");
+    EXPECT_EQ(host.kernel.inventory().pfs[0].vfs[0].settings.vlan->id, 100);
+    host.execute(host.detachPlan());
+    EXPECT_EQ(host.fingerprint(), before);
+    EXPECT_EQ(host.xml(), xml);
+  }
+}
+
+TEST(RoundTrip, SecondAttachHasNothingToDo) {
+  Host host;
+  host.attach();
+  EXPECT_TRUE(host.attachPlan().steps.empty());
+}
+
+TEST(RoundTrip, PrepareReleaseAndRebootKeepTheOriginals) {
+  Host host(4);
+  host.attachPlan();
+  const std::string before = host.fingerprint();
+  host.attach();
+  host.execute(host.preparePlan());
+  EXPECT_EQ(leasesOf(host)[0].state, LeaseState::starting);
+  host.execute(plan::planRelease(host.uuid, "train0", leasesOf(host), host.kernel.inventory(),
+                                 host.kernel.bootId()));
+  EXPECT_EQ(leasesOf(host)[0].state, LeaseState::reserved);
+  EXPECT_TRUE(host.kernel.inventory().pfs[0].vfs[0].settings.mac->isZero());
+  EXPECT_TRUE(host.attachPlan().steps.empty()) << "scrubbed VFs are not drift";
+  host.execute(host.detachPlan());
+  EXPECT_EQ(host.fingerprint(), before);
+}
+
+TEST(RoundTrip, AfterARebootPrepareMakesTheVfsAgainAndDetachTakesThemAway) {
+  Host host(4);
+  host.attach();
+  const auto wanted = leasesOf(host)[1].settings;
+  host.kernel.reboot();
+  host.execute(host.preparePlan());
+  const auto& pf = host.kernel.inventory().pfs[0];
+  EXPECT_EQ(pf.vfs.size(), 4U);
+  EXPECT_TRUE(differingAttributes(wanted, pf.vfs[leasesOf(host)[1].vfIndex].settings).empty());
+  host.execute(plan::planRelease(host.uuid, "train0", leasesOf(host), host.kernel.inventory(),
+                                 host.kernel.bootId()));
+  host.execute(host.detachPlan());
+  EXPECT_TRUE(host.kernel.inventory().pfs[0].vfs.empty());
+}
+
+TEST(RoundTrip, AnEntryTakenOutOfTheMappingIsGivenBack) {
+  Host host;
+  host.attach();
+  host.mapping.vfs.pop_back();
+  host.attach();
+  EXPECT_EQ(leasesOf(host).size(), 1U);
+  EXPECT_EQ(host.kernel.inventory().pfs[0].vfs[1].driver, "mlx5_core");
+  EXPECT_EQ(domain::parseDomain(host.xml()).claims.size(), 1U);
+}
+
+TEST(RoundTrip, RefusedAttributeThatIsNotRequiredIsAWarning) {
+  Host host;
+  host.kernel.refusedAttributes[*parsePciAddress("0000:01:00.0")] = {Attribute::spoofCheck};
+  EXPECT_EQ(host.execute(host.attachPlan()).size(), 2U);
+  EXPECT_EQ(leasesOf(host).size(), 2U);
+}
+
+TEST(RoundTrip, RefusedRequiredAttributeUndoesTheAttach) {
+  Host host;
+  const Plan plan = host.attachPlan();
+  const std::string before = host.fingerprint();
+  host.kernel.refusedAttributes[*parsePciAddress("0000:01:00.0")] = {Attribute::vlan};
+  EXPECT_THROW(host.execute(plan), Error);
+  EXPECT_EQ(host.fingerprint(), before);
+}
+
+TEST(Adopt, LeasesOfALostDatabaseComeBackFromTheXml) {
+  Host host;
+  host.attach();
+  const auto known = leasesOf(host);
+  std::filesystem::remove_all(host.folder / "state");
+  state::Database database(host.folder / "state", state::Database::Open::createIfMissing,
+                           std::chrono::milliseconds(1000));
+  const auto parsed = domain::parseDomain(host.xml());
+  EXPECT_EQ(adoptLeases(database, {parsed}, {}, host.kernel.bootId()).size(), 2U);
+  EXPECT_EQ(database.leases(), known);
+  EXPECT_TRUE(adoptLeases(database, {parsed}, {}, host.kernel.bootId()).empty());
+}
+
+TEST(Adopt, ADroppedLeaseIsNotBroughtBackByAStaleXml) {
+  Host host;
+  host.attach();
+  const auto stale = domain::parseDomain(host.xml());
+  host.execute(host.detachPlan());
+  state::Database database(host.folder / "state", state::Database::Open::createIfMissing,
+                           std::chrono::milliseconds(1000));
+  EXPECT_TRUE(adoptLeases(database, {stale}, {}, host.kernel.bootId()).empty());
+  EXPECT_TRUE(database.leases().empty());
+}
+
+}  // namespace
+}  // namespace vfpass::apply

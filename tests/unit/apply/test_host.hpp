@@ -1,0 +1,41 @@
+#pragma once
+
+#include <filesystem>
+
+#include "fake/fake_hypervisor.hpp"
+#include "fake/fake_kernel.hpp"
+#include "vfpass/apply/run.hpp"
+#include "vfpass/plan/attach.hpp"
+#include "vfpass/plan/detach.hpp"
+
+namespace vfpass::apply {
+
+/// A host with one PF, a domain, a database in a folder of its own, and a mapping of two VFs.
+class Host {
+ public:
+  explicit Host(unsigned vfCount = 4);
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+  ~Host();
+
+  plan::AttachInput attachInput(std::uint64_t generation);
+  Plan attachPlan();
+  Plan detachPlan();
+  Plan preparePlan();
+  void attach() { execute(attachPlan()); }
+  std::vector<std::string> execute(const Plan& plan);
+  /// As a new process would: database opened afresh.
+  std::vector<std::string> recoverAll();
+  Tools tools(state::Database& database);
+  /// All that must be either the old or the new: kernel, XML, leases.
+  [[nodiscard]] std::string fingerprint() const;
+  [[nodiscard]] std::string xml() const { return hypervisor.domains[0].persistentXml; }
+
+  fake::FakeKernel kernel;
+  fake::FakeHypervisor hypervisor;
+  std::filesystem::path folder;
+  Mapping mapping;
+  Uuid uuid;
+};
+
+}  // namespace vfpass::apply

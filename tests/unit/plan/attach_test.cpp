@@ -1,0 +1,298 @@
+#include "vfpass/plan/attach.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fake/fake_kernel.hpp"
+#include "vfpass/plan/automatic.hpp"
+
+namespace vfpass::plan {
+namespace {
+
+using testing::HasSubstr;
+
+class AttachTest : public testing::Test {
+ protected:
+  AttachTest() {
+    kernel.addPf("0000:01:00.0", "ens1f0np0", 8, 4);
+    kernel.addPf("0000:02:00.0", "ens2f0np0", 8, 0);
+    input.domain = *parseUuid("0f5e9a3c-1111-4222-8333-944455566677");
+    input.domainName = "train0";
+    input.mapping.vm = "train0";
+    input.mapping.file = "train0.yaml";
+    input.mapping.vfs = {entry("rail0", "ens1f0np0")};
+    input.placements = {placement(1), placement(2), placement(3)};
+    input.generation = 7;
+    input.bootId = "boot";
+  }
+
+  static MappedVf entry(const std::string& name, const std::string& netdev) {
+    MappedVf vf;
+    vf.name = name;
+    vf.pf.netdev = netdev;
+    vf.place = {"train0.yaml", 4, 5};
+    return vf;
+  }
+
+  static GuestPlacement placement(std::uint8_t bus) {
+    return {{0, bus, 0, 0}, RootPort{bus, {0, 0, static_cast<std::uint8_t>(bus + 1), 0}, false}};
+  }
+
+  AttachDecision decide() {
+    input.inventory = kernel.inventory();
+    return planAttach(input);
+  }
+
+  // The one objection, or a failure of the test.
+  Objection objection() {
+    const auto decision = decide();
+    EXPECT_EQ(decision.objections.size(), 1U);
+    EXPECT_TRUE(decision.plan.steps.empty());
+    return decision.objections.empty() ? Objection{} : decision.objections[0];
+  }
+
+  Lease foreignLease(unsigned index) {
+    Lease lease;
+    lease.domain = *parseUuid("ffffffff-1111-4222-8333-944455566677");
+    lease.domainName = "other";
+    lease.vfName = "rail0";
+    lease.pf = *parsePciAddress("0000:01:00.0");
+    lease.vfIndex = index;
+    return lease;
+  }
+
+  VirtualFunction& vf(unsigned index) {
+    return kernel.pfs.at(*parsePciAddress("0000:01:00.0")).vfs[index];
+  }
+
+  fake::FakeKernel kernel;
+  AttachInput input;
+};
+
+TEST_F(AttachTest, StepsComeInTheOrderLeaseConfigureBindXml) {
+  const auto decision = decide();
+  ASSERT_TRUE(decision.objections.empty());
+  ASSERT_EQ(decision.plan.steps.size(), 4U);
+  EXPECT_TRUE(std::holds_alternative<RecordLease>(decision.plan.steps[0].action));
+  EXPECT_TRUE(std::holds_alternative<ConfigureVfs>(decision.plan.steps[1].action));
+  EXPECT_TRUE(std::holds_alternative<BindDriver>(decision.plan.steps[2].action));
+  EXPECT_TRUE(decision.plan.steps[2].disrupts);
+  EXPECT_TRUE(std::holds_alternative<EditDomain>(decision.plan.steps[3].action));
+}
+
+TEST_F(AttachTest, EveryStepHasAnInverse) {
+  input.mapping.vfs.push_back(entry("rail1", "ens2f0np0"));
+  const auto decision = decide();
+  ASSERT_TRUE(decision.objections.empty());
+  for (const auto& step : decision.plan.steps) {
+    const bool onNewVf = std::holds_alternative<BindDriver>(step.action) && step.undo.empty();
+    EXPECT_TRUE(onNewVf || !step.undo.empty()) << describe(step.action);
+  }
+}
+
+TEST_F(AttachTest, APfWithoutVfsGetsAllItCanHave) {
+  input.mapping.vfs = {entry("rail0", "ens2f0np0")};
+  const auto decision = decide();
+  const auto* create = std::get_if<CreateVfs>(&decision.plan.steps.at(1).action);
+  ASSERT_NE(create, nullptr);
+  EXPECT_EQ(create->count, 8U);
+  EXPECT_FALSE(create->probe);
+  EXPECT_EQ(toString(decision.leases[0].vf), "0000:02:00.1");
+  EXPECT_TRUE(decision.leases[0].original.created);
+}
+
+TEST_F(AttachTest, HostPolicyDecidesTheCount) {
+  PfPolicy policy;
+  policy.pf.pci = parsePciAddress("0000:02:00.0");
+  policy.vfCount = 3;
+  input.policy.pfs = {policy};
+  input.mapping.vfs = {entry("rail0", "ens2f0np0")};
+  EXPECT_EQ(std::get<CreateVfs>(decide().plan.steps.at(1).action).count, 3U);
+  input.mapping.vfs[0].index = 3;
+  EXPECT_EQ(objection().code, ExitCode::badInput);
+}
+
+TEST_F(AttachTest, AutoSkipsLeasedClaimedNamedAndUsedVfs) {
+  input.leases = {foreignLease(0)};
+  vf(1).netdevs = {{"ens1f0v1", 9, true, false}};
+  Mapping other;
+  other.vm = "planned";
+  other.vfs = {entry("rail0", "ens1f0np0")};
+  other.vfs[0].index = 2;
+  input.otherMappings = {other};
+  const auto decision = decide();
+  ASSERT_TRUE(decision.objections.empty());
+  EXPECT_EQ(decision.leases[0].vfIndex, 3U);
+
+  DomainSummary domain;
+  domain.uuid = foreignLease(0).domain;
+  domain.name = "hand-made";
+  domain.claims = {{vf(3).address, "", {}, false}};
+  input.domains = {domain};
+  const auto none = objection();
+  EXPECT_EQ(none.code, ExitCode::refused);
+  EXPECT_THAT(none.message, HasSubstr("no VF of PF 0000:01:00.0 is free"));
+}
+
+TEST_F(AttachTest, TwoEntriesGetTwoVfsAlsoWhenALaterOneNamesTheFirst) {
+  input.mapping.vfs.push_back(entry("rail1", "ens1f0np0"));
+  input.mapping.vfs[1].index = 0;
+  const auto decision = decide();
+  ASSERT_TRUE(decision.objections.empty());
+  EXPECT_EQ(decision.leases[0].vfIndex, 1U);
+  EXPECT_EQ(decision.leases[1].vfIndex, 0U);
+}
+
+TEST_F(AttachTest, UnknownPfIsNamedWithASuggestion) {
+  input.mapping.vfs[0].pf.netdev = "ens1f0np1";
+  const auto problem = objection();
+  EXPECT_EQ(problem.code, ExitCode::badInput);
+  EXPECT_THAT(problem.message, HasSubstr("train0.yaml:4:5: no PF netdev ens1f0np1"));
+  EXPECT_THAT(problem.remedy, HasSubstr("ens1f0np0"));
+}
+
+TEST_F(AttachTest, IndexBeyondThePfIsBadInput) {
+  input.mapping.vfs[0].index = 4;
+  EXPECT_THAT(objection().message, HasSubstr("has 4 VFs (at most 8)"));
+}
+
+TEST_F(AttachTest, LeasedVfIsRefusedWithTheOwnersName) {
+  input.mapping.vfs[0].index = 0;
+  input.leases = {foreignLease(0)};
+  const auto problem = objection();
+  EXPECT_EQ(problem.code, ExitCode::refused);
+  EXPECT_THAT(problem.message, HasSubstr("leased to domain other"));
+}
+
+TEST_F(AttachTest, NetdevInUseIsRefusedUnlessAllowed) {
+  input.mapping.vfs[0].index = 1;
+  vf(1).netdevs = {{"ens1f0v1", 9, true, false}};
+  EXPECT_EQ(objection().code, ExitCode::refused);
+  input.mapping.allow = {Allowance::netdevInUse};
+  EXPECT_TRUE(decide().objections.empty());
+}
+
+TEST_F(AttachTest, SharedGroupIsRefusedUnlessAllowed) {
+  input.mapping.vfs[0].index = 1;
+  vf(1).groupPeers = {*parsePciAddress("0000:01:00.0")};
+  EXPECT_THAT(objection().message, HasSubstr("shares IOMMU group 101 with 0000:01:00.0"));
+  input.mapping.allow = {Allowance::sharedIommuGroup};
+  EXPECT_TRUE(decide().objections.empty());
+}
+
+TEST_F(AttachTest, NoIommuGroupIsRefused) {
+  input.mapping.vfs[0].index = 1;
+  vf(1).iommuGroup.reset();
+  EXPECT_EQ(objection().code, ExitCode::refused);
+}
+
+TEST_F(AttachTest, UnsafeInterruptsAreRefused) {
+  input.mapping.vfs[0].index = 1;
+  kernel.pfs.begin()->second.numaNode = 0;
+  input.inventory = kernel.inventory();
+  input.inventory.unsafeInterrupts = true;
+  EXPECT_EQ(planAttach(input).objections.size(), 1U);
+}
+
+TEST_F(AttachTest, AutomaticMacIsStableAndLocal) {
+  const auto mac = decide().leases[0].settings.mac;
+  ASSERT_TRUE(mac.has_value());
+  EXPECT_EQ(mac->bytes[0] & 0x03U, 0x02U);
+  EXPECT_EQ(decide().leases[0].settings.mac, mac);
+  // Written down because a new version must not give guests new addresses.
+  EXPECT_EQ(toString(*mac), "42:f6:03:81:8b:09");
+  input.mapping.vfs[0].name = "rail1";
+  EXPECT_NE(decide().leases[0].settings.mac, mac);
+}
+
+TEST_F(AttachTest, AutomaticGuidIsStableAndLocal) {
+  const auto guid =
+      automaticGuid(input.domain, "rail0", GuidRole::node, [](const Guid&) { return false; });
+  EXPECT_EQ(toString(guid), "42:1a:c3:59:c1:4c:d6:94");
+}
+
+TEST_F(AttachTest, AutomaticMacGivesWayToOneThatIsTaken) {
+  const auto mac = decide().leases[0].settings.mac;
+  Mapping other;
+  other.vm = "other";
+  other.vfs = {entry("x", "ens1f0np0")};
+  other.vfs[0].macAutomatic = false;
+  other.vfs[0].settings.mac = mac;
+  input.otherMappings = {other};
+  EXPECT_NE(decide().leases[0].settings.mac, mac);
+}
+
+TEST_F(AttachTest, GivenMacThatSomebodyHasIsBadInput) {
+  const auto mac = parseMacAddress("02:00:00:00:00:01");
+  input.mapping.vfs[0].macAutomatic = false;
+  input.mapping.vfs[0].settings.mac = mac;
+  auto lease = foreignLease(3);
+  lease.settings.mac = mac;
+  input.leases = {lease};
+  EXPECT_THAT(objection().message, HasSubstr("already belongs to rail0 of domain other"));
+  input.leases.clear();
+  DomainSummary domain;
+  domain.uuid = foreignLease(0).domain;
+  domain.name = "bridged";
+  domain.macAddresses = {*mac};
+  input.domains = {domain};
+  EXPECT_THAT(objection().message, HasSubstr("already belongs to domain bridged"));
+}
+
+TEST_F(AttachTest, InfinibandPfGetsGuidsAndNoMac) {
+  kernel.pfs.at(*parsePciAddress("0000:01:00.0")).linkLayer = LinkLayer::infiniband;
+  const auto decision = decide();
+  ASSERT_TRUE(decision.objections.empty());
+  const auto& settings = decision.leases[0].settings;
+  EXPECT_FALSE(settings.mac);
+  ASSERT_TRUE(settings.nodeGuid && settings.portGuid);
+  EXPECT_TRUE(settings.nodeGuid->isUsable());
+  EXPECT_NE(settings.nodeGuid, settings.portGuid);
+  input.mapping.vfs[0].settings.vlan = Vlan{5, 0, VlanProtocol::dot1q};
+  EXPECT_THAT(objection().message, HasSubstr("InfiniBand, which has neither"));
+}
+
+TEST_F(AttachTest, GuidsOnAnEthernetPfAreBadInput) {
+  input.mapping.vfs[0].guidsAutomatic = true;
+  EXPECT_EQ(objection().code, ExitCode::badInput);
+}
+
+TEST_F(AttachTest, AllObjectionsAreCollected) {
+  input.mapping.vfs[0].pf.netdev = "nope";
+  input.mapping.vfs.push_back(entry("rail1", "ens1f0np0"));
+  input.mapping.vfs[1].index = 99;
+  EXPECT_EQ(decide().objections.size(), 2U);
+}
+
+TEST_F(AttachTest, KeepsVfMacAndPlaceOfTheEarlierLeaseWhenTheVlanChanges) {
+  const auto first = decide().leases;
+  input.leases = first;
+  input.xmlCurrent = true;
+  EXPECT_TRUE(decide().plan.steps.empty());
+  input.mapping.vfs[0].settings.vlan = Vlan{9, 0, VlanProtocol::dot1q};
+  const auto second = decide();
+  ASSERT_FALSE(second.plan.steps.empty());
+  EXPECT_EQ(second.leases[0].vf, first[0].vf);
+  EXPECT_EQ(second.leases[0].settings.mac, first[0].settings.mac);
+  EXPECT_EQ(second.leases[0].guest, first[0].guest);
+  EXPECT_EQ(second.leases[0].original, first[0].original);
+}
+
+TEST_F(AttachTest, ARunningLeaseCannotBeChanged) {
+  input.leases = decide().leases;
+  input.leases[0].state = LeaseState::running;
+  input.active = true;
+  input.mapping.vfs[0].settings.vlan = Vlan{9, 0, VlanProtocol::dot1q};
+  EXPECT_EQ(objection().code, ExitCode::refused);
+}
+
+TEST_F(AttachTest, OnlyXmlIsWrittenWhenOnlyXmlIsMissing) {
+  input.leases = decide().leases;
+  input.xmlCurrent = false;
+  const auto decision = decide();
+  ASSERT_EQ(decision.plan.steps.size(), 1U);
+  EXPECT_TRUE(std::holds_alternative<EditDomain>(decision.plan.steps[0].action));
+}
+
+}  // namespace
+}  // namespace vfpass::plan

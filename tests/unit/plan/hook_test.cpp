@@ -1,0 +1,142 @@
+#include "vfpass/plan/hook.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fake/fake_kernel.hpp"
+#include "vfpass/plan/detach.hpp"
+
+namespace vfpass::plan {
+namespace {
+
+using testing::HasSubstr;
+
+class HookTest : public testing::Test {
+ protected:
+  HookTest() {
+    kernel.addPf("0000:01:00.0", "ens1f0np0", 8, 4);
+    lease.domain = uuid;
+    lease.domainName = "a";
+    lease.vfName = "rail0";
+    lease.pf = *parsePciAddress("0000:01:00.0");
+    lease.pfPath = pf().path;
+    lease.vfIndex = 2;
+    lease.vf = pf().vfs[2].address;
+    lease.vfCount = 4;
+    lease.settings.mac = parseMacAddress("02:00:00:00:00:01");
+    lease.generation = 3;
+  }
+
+  PhysicalFunction& pf() { return kernel.pfs.begin()->second; }
+  PrepareDecision prepare(const std::vector<Lease>& known) {
+    return planPrepare(uuid, "a", {lease}, known, kernel.inventory(), "boot");
+  }
+  Objection objection(const std::vector<Lease>& known) {
+    const auto decision = prepare(known);
+    EXPECT_EQ(decision.objections.size(), 1U);
+    EXPECT_TRUE(decision.plan.steps.empty());
+    return decision.objections.empty() ? Objection{} : decision.objections[0];
+  }
+
+  Uuid uuid = *parseUuid("0f5e9a3c-1111-4222-8333-944455566677");
+  fake::FakeKernel kernel;
+  Lease lease;
+};
+
+TEST_F(HookTest, PreparesFromTheMetadataAlone) {
+  const auto decision = prepare({});
+  ASSERT_TRUE(decision.objections.empty());
+  ASSERT_EQ(decision.plan.steps.size(), 3U);
+  const auto& recorded = std::get<RecordLease>(decision.plan.steps[0].action).lease;
+  EXPECT_EQ(recorded.state, LeaseState::starting);
+  EXPECT_EQ(recorded.bootId, "boot");
+}
+
+TEST_F(HookTest, CreatesTheVfsThatARebootTook) {
+  pf().vfs.clear();
+  const auto decision = prepare({lease});
+  ASSERT_TRUE(decision.objections.empty());
+  EXPECT_EQ(std::get<CreateVfs>(decision.plan.steps.at(1).action).count, 4U);
+}
+
+TEST_F(HookTest, RefusesAVfLeasedToAnotherDomain) {
+  Lease other = lease;
+  other.domain = *parseUuid("ffffffff-1111-4222-8333-944455566677");
+  other.domainName = "rightful";
+  EXPECT_THAT(objection({other}).message, HasSubstr("leased to domain rightful"));
+}
+
+TEST_F(HookTest, RefusesMetadataThatWasCopiedFromAnotherDomain) {
+  lease.domain = *parseUuid("ffffffff-1111-4222-8333-944455566677");
+  EXPECT_THAT(objection({}).message, HasSubstr("the XML was copied"));
+}
+
+TEST_F(HookTest, RefusesAnXmlOlderThanTheLease) {
+  Lease newer = lease;
+  newer.generation = 4;
+  EXPECT_THAT(objection({newer}).message, HasSubstr("older state"));
+}
+
+TEST_F(HookTest, RefusesWhatHurts) {
+  pf().vfs[2].vfioInUse = true;
+  EXPECT_THAT(objection({}).message, HasSubstr("held open through VFIO"));
+  pf().vfs[2].vfioInUse = false;
+  pf().vfs[2].groupPeers = {pf().address};
+  EXPECT_THAT(objection({}).message, HasSubstr("shares IOMMU group"));
+  pf().vfs[2].groupPeers.clear();
+  pf().path = "elsewhere";
+  EXPECT_THAT(objection({}).message, HasSubstr("is now at elsewhere"));
+}
+
+TEST_F(HookTest, RefusesWhenThePfIsGone) {
+  kernel.pfs.clear();
+  EXPECT_THAT(objection({}).message, HasSubstr("is not there"));
+}
+
+TEST_F(HookTest, ReleaseScrubsOnlyThisDomainsStartedLeases) {
+  Lease reserved = lease;
+  Lease foreign = lease;
+  foreign.domain = *parseUuid("ffffffff-1111-4222-8333-944455566677");
+  foreign.state = LeaseState::running;
+  EXPECT_TRUE(
+      planRelease(uuid, "a", {reserved, foreign}, kernel.inventory(), "boot").steps.empty());
+
+  Lease running = lease;
+  running.state = LeaseState::running;
+  pf().vfs[2].driver = "vfio-pci";
+  const auto plan = planRelease(uuid, "a", {running, foreign}, kernel.inventory(), "boot");
+  ASSERT_EQ(plan.steps.size(), 3U);
+  EXPECT_EQ(std::get<ResetFunction>(plan.steps[0].action).function, lease.vf);
+  const auto& change = std::get<ConfigureVfs>(plan.steps[1].action).vfs.at(0);
+  EXPECT_TRUE(change.settings.mac->isZero());
+  EXPECT_TRUE(change.required.empty());
+  EXPECT_EQ(std::get<RecordLease>(plan.steps[2].action).lease.state, LeaseState::reserved);
+}
+
+TEST_F(HookTest, DetachRemovesVfsOnlyForTheLastLeaseThatMadeThem) {
+  lease.original.created = true;
+  const auto removes = [&](const std::vector<Lease>& all) {
+    for (const auto& step : planRestore({lease}, all, kernel.inventory())) {
+      if (std::holds_alternative<RemoveVfs>(step.action)) {
+        return true;
+      }
+    }
+    return false;
+  };
+  EXPECT_TRUE(removes({lease}));
+  Lease other = lease;
+  other.vfName = "rail1";
+  other.vfIndex = 1;
+  EXPECT_FALSE(removes({lease, other})) << "another lease needs the PF's VFs";
+  pf().vfs[0].driver = "vfio-pci";
+  EXPECT_FALSE(removes({lease})) << "somebody else has one on vfio-pci";
+  pf().vfs[0].driver = "mlx5_core";
+  pf().vfs[0].netdevs = {{"v0", 5, true, false}};
+  EXPECT_FALSE(removes({lease})) << "a netdev is up on the host";
+  pf().vfs[0].netdevs.clear();
+  lease.original.created = false;
+  EXPECT_FALSE(removes({lease})) << "vfpass did not make them";
+}
+
+}  // namespace
+}  // namespace vfpass::plan
