@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What happened, for test scripts: the file "vports" in a PF's sysfs folder is a
+ * table with one line per VF, the file "vport" in a VF's folder holds the values
+ * that its driver learned. mlx5 has neither.
+ */
+#include <linux/mm.h>
+#include <linux/sysfs.h>
+
+#include "function.h"
+
+#define GUID_SIZE	24
+#define LINE_SIZE	224
+
+static const char *format_guid(char *text, u64 guid)
+{
+	__be64 bytes = cpu_to_be64(guid);
+
+	snprintf(text, GUID_SIZE, "%8phC", &bytes);
+	return text;
+}
+
+static const char *vlan_proto_name(const struct vport *vport)
+{
+	return vport->vlan_proto == htons(ETH_P_8021AD) ? "802.1ad" : "802.1Q";
+}
+
+static const char *on_off(bool on)
+{
+	return on ? "on" : "off";
+}
+
+static int format_head(char *line)
+{
+	return scnprintf(line, LINE_SIZE,
+			 "%-5s %-17s %-4s %-3s %-7s %-8s %-5s %-10s %-10s %-10s %-23s %-23s %-6s %-12s %-16s\n",
+			 "index", "mac", "vlan", "qos", "proto", "spoofchk", "trust",
+			 "link_state", "min_rate", "max_rate", "node_guid", "port_guid",
+			 "writes", "tx_packets", "tx_bytes");
+}
+
+static int format_vport(char *line, int index, struct vport *vport)
+{
+	char node[GUID_SIZE], port[GUID_SIZE];
+
+	return scnprintf(line, LINE_SIZE,
+			 "%-5d %-17pM %-4u %-3u %-7s %-8s %-5s %-10s %-10u %-10u %-23s %-23s %-6u %-12lld %-16lld\n",
+			 index, vport->mac, vport->vlan, vport->qos,
+			 vlan_proto_name(vport), on_off(vport->spoofchk),
+			 on_off(vport->trusted), vport_link_state_name(vport->link_state),
+			 vport->min_rate, vport->max_rate,
+			 format_guid(node, vport->node_guid),
+			 format_guid(port, vport->port_guid), vport->writes,
+			 atomic64_read(&vport->tx_packets),
+			 atomic64_read(&vport->tx_bytes));
+}
+
+/*
+ * A text attribute ends at one page, which 127 VFs outgrow; a binary one is read
+ * in pieces. Columns of fixed width keep the pieces fitting if values change.
+ */
+static ssize_t vports_read(struct file *file, struct kobject *kobj,
+			   struct bin_attribute *attribute, char *buf,
+			   loff_t offset, size_t size)
+{
+	struct pf *pf = pci_get_drvdata(to_pci_dev(kobj_to_dev(kobj)));
+	struct eswitch *esw = pf->eswitch;
+	ssize_t length;
+	char *table;
+	int i;
+
+	table = kvmalloc_array(esw->total + 1, LINE_SIZE, GFP_KERNEL);
+	if (!table)
+		return -ENOMEM;
+	length = format_head(table);
+	mutex_lock(&esw->lock);
+	for (i = 0; i < esw->enabled; i++)
+		length += format_vport(table + length, i, &esw->vports[i]);
+	mutex_unlock(&esw->lock);
+	length = memory_read_from_buffer(buf, size, &offset, table, length);
+	kvfree(table);
+	return length;
+}
+static BIN_ATTR_RO(vports, 0);
+
+static struct bin_attribute *pf_attributes[] = {
+	&bin_attr_vports,
+	NULL
+};
+
+const struct attribute_group pf_show_group = {
+	.bin_attrs = pf_attributes,
+};
+
+static ssize_t vport_show(struct device *dev, struct device_attribute *attribute,
+			  char *buf)
+{
+	struct vf *vf = pci_get_drvdata(to_pci_dev(dev));
+	struct vport *vport = vf->vport;
+	char node[GUID_SIZE], port[GUID_SIZE];
+	ssize_t length;
+
+	mutex_lock(&vport->eswitch->lock);
+	length = sysfs_emit(buf,
+			    "flavour=%s\nmac=%pM\nnode_guid=%s\nport_guid=%s\nvlan=%u\nlink_state=%s\ntx_packets=%lld\ntx_bytes=%lld\n",
+			    vport->eswitch->infiniband ? "infiniband" : "ethernet",
+			    vport->mac, format_guid(node, vport->node_guid),
+			    format_guid(port, vport->port_guid), vport->vlan,
+			    vport_link_state_name(vport->link_state),
+			    atomic64_read(&vport->tx_packets),
+			    atomic64_read(&vport->tx_bytes));
+	mutex_unlock(&vport->eswitch->lock);
+	return length;
+}
+static DEVICE_ATTR_RO(vport);
+
+static struct attribute *vf_attributes[] = {
+	&dev_attr_vport.attr,
+	NULL
+};
+
+const struct attribute_group vf_show_group = {
+	.attrs = vf_attributes,
+};
