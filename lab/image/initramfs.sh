@@ -1,0 +1,41 @@
+# shellcheck shell=bash
+# Sourced by the scripts that make an initramfs: busybox, modules in loading order, a cpio.
+
+# new_tree BUILD_DIR: prints the folder in which the initramfs is laid out.
+new_tree() {
+    local tree busybox
+    busybox=$(command -v busybox)
+    # Nothing else is there that a dynamic one could be linked with.
+    if ldd "$busybox" >/dev/null 2>&1; then
+        echo "$busybox is not static: install busybox-static" >&2
+        return 1
+    fi
+    tree=$(mktemp -d "$1/initramfs.XXXXXX")
+    mkdir -p "$tree"/{bin,sbin,dev,proc,sys,run,tmp,etc,modules}
+    chmod 755 "$tree"
+    cp "$busybox" "$tree/bin/busybox"
+    echo "$tree"
+}
+
+# add_modules BUILD_DIR TREE NAME...: the modules with all that they depend on, and a list
+# in loading order, so that the init needs insmod only.
+add_modules() {
+    local build=$1 tree=$2 name path release
+    shift 2
+    release=$(cat "$build/kernel/release")
+    for name; do
+        modprobe -d "$build/modules" -S "$release" --show-depends "$name" |
+            awk '$1 == "insmod" {print $2}'
+    done | awk '!seen[$0]++' | while read -r path; do
+        cp "$path" "$tree/modules/"
+        basename "$path" >>"$tree/modules/order"
+    done
+}
+
+# pack TREE FILE: an uncompressed cpio, since unpacking is slow under emulation.
+pack() {
+    (cd "$1" && find . -mindepth 1 | LC_ALL=C sort |
+        cpio --quiet -o -H newc --owner=0:0) >"$2.new"
+    mv "$2.new" "$2"
+    rm -rf "$1"
+}

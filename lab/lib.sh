@@ -1,0 +1,19 @@
+# shellcheck shell=bash
+# Sourced first by every script that lab/run runs inside the host under test:
+#     source "$(dirname "$0")/lib.sh"        (in lab/)   or   source /vfpass/lab/lib.sh
+# Checks count and print; finish gives the exit code.
+
+lab_directory=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck disable=SC2034  # for the scripts that source this
+lab_build=/lab/build
+
+# shellcheck source=SCRIPTDIR/lib/checks.sh
+source "$lab_directory/lib/checks.sh"
+# shellcheck source=SCRIPTDIR/lib/devices.sh
+source "$lab_directory/lib/devices.sh"
+# shellcheck source=SCRIPTDIR/lib/libvirt.sh
+source "$lab_directory/lib/libvirt.sh"
+# shellcheck source=SCRIPTDIR/lib/guests.sh
+source "$lab_directory/lib/guests.sh"
+# shellcheck source=SCRIPTDIR/lib/agent.sh
+source "$lab_directory/lib/agent.sh"

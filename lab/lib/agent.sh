@@ -1,0 +1,58 @@
+# shellcheck shell=bash
+# Sourced by lib.sh: what the guest says of itself, through its agent.
+
+agent_command() { virsh qemu-agent-command --timeout "${AGENT_TIMEOUT:-30}" "$1" "$2"; }
+
+agent_answers() {
+    virsh qemu-agent-command --timeout 2 "$1" '{"execute":"guest-ping"}' >/dev/null 2>&1
+}
+
+# wait_for_agent NAME SECONDS
+#
+# A guest of define_guest says on its console when it comes to the agent. Looking there costs
+# no process; asking libvirt all the time would take the processor away from the guest.
+wait_for_agent() {
+    local console=/var/log/libvirt/qemu/$1-console.log end=$((SECONDS + $2))
+    while [ -e "$console" ] && [[ $(<"$console") != *'guest: agent'* ]] && [ "$SECONDS" -lt "$end" ]; do
+        sleep 1
+    done
+    wait_until $((end - SECONDS)) agent_answers "$1" || {
+        echo "wait_for_agent: $1 did not answer in $2 s, the end of its console:" >&2
+        tail -n 20 "$console" 2>/dev/null | tr -d '\000-\010\013-\037' >&2
+        return 1
+    }
+}
+
+# guest_exec NAME COMMAND [ARGUMENT...]: prints what the command wrote, ends with its exit
+# code; 125 when the agent could not be asked.
+guest_exec() {
+    local name=$1 request reply pid
+    shift
+    request=$(jq -nc --arg path "$1" '{execute: "guest-exec", arguments: {path: $path,
+        arg: $ARGS.positional[1:], "capture-output": true}}' --args -- "$@") || return 125
+    reply=$(agent_command "$name" "$request") || return 125
+    pid=$(jq .return.pid <<<"$reply")
+    reply=$(guest_exec_result "$name" "$pid") || return 125
+    # The exit code on a line of its own, then the text: one process instead of four.
+    reply=$(jq -j '.return | "\(.exitcode // 125)\n",
+        (."out-data" // "" | @base64d), (."err-data" // "" | @base64d)' <<<"$reply")
+    [ "$reply" = "${reply#*$'\n'}" ] || printf '%s\n' "${reply#*$'\n'}"
+    return "${reply%%$'\n'*}"
+}
+
+guest_exec_result() {
+    local end=$((SECONDS + ${AGENT_TIMEOUT:-60})) reply
+    while [ "$SECONDS" -lt "$end" ]; do
+        reply=$(agent_command "$1" \
+            "{\"execute\":\"guest-exec-status\",\"arguments\":{\"pid\":$2}}") || return
+        if [ "$(jq .return.exited <<<"$reply")" = true ]; then
+            printf '%s\n' "$reply"
+            return
+        fi
+    done
+    echo "guest_exec: the command is still running" >&2
+    return 1
+}
+
+# guest_shell NAME TEXT: a line of shell in the guest; one round trip for many questions.
+guest_shell() { guest_exec "$1" /bin/sh -c "$2"; }

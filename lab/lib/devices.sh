@@ -1,0 +1,71 @@
+# shellcheck shell=bash
+# Sourced by lib.sh: the SR-IOV functions, their driver, and what sysfs says of them.
+
+pci_devices=/sys/bus/pci/devices
+
+# physical_functions: the addresses of all PFs of the machine, in order.
+physical_functions() {
+    local device
+    for device in "$pci_devices"/*; do
+        [ ! -e "$device/sriov_totalvfs" ] || basename "$device"
+    done
+}
+
+# pf_address N: counted from 0.
+pf_address() { physical_functions | sed -n "$(($1 + 1))p"; }
+
+# netdev_of ADDRESS: prints nothing when there is none.
+netdev_of() {
+    local netdev
+    for netdev in "$pci_devices/$1"/net/*; do
+        [ ! -e "$netdev" ] || basename "$netdev"
+    done
+}
+
+pf_netdev() { netdev_of "$(pf_address "$1")"; }
+
+# vf_address N INDEX: the VF of the PF number N.
+vf_address() { basename "$(readlink "$pci_devices/$(pf_address "$1")/virtfn$2")"; }
+
+driver_of() {
+    [ ! -e "$pci_devices/$1/driver" ] || basename "$(readlink "$pci_devices/$1/driver")"
+}
+
+iommu_group_of() { basename "$(readlink "$pci_devices/$1/iommu_group")"; }
+
+# vport_value N INDEX COLUMN: from the table of the stand-in, such as "vport_value 0 2 mac".
+vport_value() {
+    awk -v index_="$2" -v column="$3" '
+        NR == 1 { for (i = 1; i <= NF; i++) if ($i == column) wanted = i }
+        NR > 1 && $1 == index_ { print $wanted }' "$pci_devices/$(pf_address "$1")/vports"
+}
+
+# load_standin [parameter=value...]: the PFs are bound and have their netdevs when it returns.
+load_standin() {
+    local address
+    modprobe mlx5_core "$@" || return
+    for address in $(physical_functions); do
+        wait_until 20 test -d "$pci_devices/$address/net" || {
+            echo "load_standin: no netdev for $address" >&2
+            return 1
+        }
+    done
+}
+
+# standin_parameter NAME [VALUE]: reads or sets a misbehaviour while it is loaded.
+standin_parameter() {
+    local file=/sys/module/mlx5_core/parameters/$1
+    if [ $# -gt 1 ]; then printf '%s' "$2" >"$file"; else cat "$file"; fi
+}
+
+create_vfs() { echo "$2" >"$pci_devices/$(pf_address "$1")/sriov_numvfs"; }
+
+# bind_to ADDRESS DRIVER: by driver_override, as vfpass does it.
+bind_to() {
+    local device=$pci_devices/$1
+    modprobe "$2" || return
+    [ ! -e "$device/driver" ] || echo "$1" >"$device/driver/unbind"
+    echo "$2" >"$device/driver_override"
+    echo "$1" >/sys/bus/pci/drivers_probe
+    [ "$(driver_of "$1")" = "$2" ]
+}

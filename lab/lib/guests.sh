@@ -1,0 +1,70 @@
+# shellcheck shell=bash disable=SC2154
+# Sourced by lib.sh: guests, made as a user would have made them before vfpass came.
+
+# guest_xml NAME [--memory MIB] [--device FILE] [--uuid UUID] [--no-agent]: prints the domain.
+# Every device sits at a fixed address on the root bus, so that there is no spare root port;
+# FILE is XML to be added to the devices.
+guest_xml() {
+    local name=$1 memory=224 devices='' uuid='' agent
+    agent=$(cat "$lab_directory/config/agent.xml")
+    shift
+    while [ $# -gt 0 ]; do
+        case $1 in
+        --memory) memory=$2; shift ;;
+        --device) devices+=$(cat "$2")$'\n'; shift ;;
+        --uuid) uuid="<uuid>$2</uuid>"; shift ;;
+        --no-agent) agent='' ;;
+        *) echo "guest_xml: unknown option $1" >&2; return 2 ;;
+        esac
+        shift
+    done
+    local template
+    template=$(cat "$lab_directory/config/guest.xml")
+    template=${template//@NAME@/"$name"} template=${template//@MEMORY@/"$memory"}
+    template=${template//@UUID@/"$uuid"} template=${template//@AGENT@/"$agent"}
+    printf '%s\n' "${template//@DEVICES@/"$devices"}"
+}
+
+# define_guest NAME [options of guest_xml]
+define_guest() {
+    local file=/run/lab/$1.define.xml
+    guest_xml "$@" >"$file" && virsh --quiet define "$file"
+}
+
+# hostdev_xml VF_ADDRESS [PORT_INDEX] [managed]: a function with a root port of its own, as
+# one would write it by hand. PORT_INDEX is the port's number and its guest bus (1).
+hostdev_xml() {
+    local port=${2:-1} managed=${3:-no} slot
+    slot=$(printf '0x%02x' $((0x10 + port - 1)))
+    cat <<XML
+<controller type='pci' index='$port' model='pcie-root-port'>
+  <address type='pci' domain='0x0000' bus='0x00' slot='$slot' function='0x0'/>
+</controller>
+<hostdev mode='subsystem' type='pci' managed='$managed'>
+  <source>$(address_xml "$1")</source>
+  <address type='pci' domain='0x0000' bus='$(printf '0x%02x' "$port")' slot='0x00' function='0x0'/>
+</hostdev>
+XML
+}
+
+# address_xml 0000:01:00.3: as libvirt writes it.
+address_xml() {
+    local domain=${1%%:*} rest=${1#*:}
+    printf "<address domain='0x%s' bus='0x%s' slot='0x%s' function='0x%s'/>" \
+        "$domain" "${rest%%:*}" "$(cut -d. -f1 <<<"${rest#*:}")" "${rest#*.}"
+}
+
+# fill_mailbox NAME: what the hook does at "started", by hand.
+fill_mailbox() {
+    virsh dumpxml "$1" | bash "$lab_directory/hooks/90-lab-mailbox" "$1" started begin -
+}
+
+guest_running() { [ "$(virsh domstate "$1" 2>/dev/null)" = running ]; }
+
+guest_off() { [ "$(virsh domstate "$1" 2>/dev/null)" = 'shut off' ]; }
+
+# shut_down_guest NAME [SECONDS]: asks it, waits, and says so when it would not.
+shut_down_guest() {
+    virsh --quiet shutdown "$1" --mode agent || return
+    wait_until "${2:-90}" guest_off "$1"
+}

@@ -1,0 +1,64 @@
+# shellcheck shell=bash disable=SC2154
+# Sourced by lib.sh: libvirt's daemons, in the host under test only.
+
+export LIBVIRT_DEFAULT_URI=qemu:///system
+
+# start_libvirt [--no-mailbox]: without the lab's hook there is none at all, as on a host
+# where the first one is still to be installed; call fill_mailbox by hand then.
+start_libvirt() {
+    install_libvirt_configuration
+    rm -f /etc/libvirt/hooks/qemu.d/90-lab-mailbox
+    [ "${1:-}" = --no-mailbox ] || install_mailbox_hook
+    start_daemons
+}
+
+# 9p does not keep the run bit of an ordinary user's checkout for certain.
+install_mailbox_hook() {
+    install -m 755 "$lab_directory/hooks/90-lab-mailbox" /etc/libvirt/hooks/qemu.d/90-lab-mailbox
+}
+
+install_libvirt_configuration() {
+    mkdir -p /etc/libvirt/hooks/qemu.d /var/log/libvirt/qemu
+    cp "$lab_directory"/config/{qemu,libvirtd,virtlogd}.conf /etc/libvirt/
+    # The default network needs dnsmasq and a bridge, which no test uses.
+    rm -f /etc/libvirt/qemu/networks/autostart/*
+}
+
+start_daemons() {
+    virtlogd -d || return
+    libvirtd -d || return
+    wait_until "${LIBVIRT_DEADLINE:-60}" virsh list || {
+        echo "start_libvirt: virsh does not answer" >&2
+        return 1
+    }
+}
+
+# Guests live on: libvirtd leaves them running.
+stop_libvirtd() {
+    local pid
+    pid=$(cat /run/libvirtd.pid 2>/dev/null) || return 0
+    kill "$pid" 2>/dev/null || return 0
+    wait_until 60 process_gone "$pid"
+}
+
+stop_libvirt() {
+    stop_libvirtd || return
+    local pid
+    pid=$(cat /run/virtlogd.pid 2>/dev/null) || return 0
+    kill "$pid" 2>/dev/null || return 0
+    wait_until 30 process_gone "$pid"
+}
+
+# A process that only its parent has yet to collect is gone for us.
+process_gone() {
+    [ ! -e "/proc/$1" ] || grep -q '^State:[[:space:]]*Z' "/proc/$1/status"
+}
+
+restart_libvirt() {
+    stop_libvirtd || return
+    libvirtd -d || return
+    wait_until "${LIBVIRT_DEADLINE:-60}" virsh list
+}
+
+# reload_libvirt: SIGHUP, as "systemctl reload libvirtd" sends it.
+reload_libvirt() { kill -HUP "$(cat /run/libvirtd.pid)"; }

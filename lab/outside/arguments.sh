@@ -1,0 +1,37 @@
+# shellcheck shell=bash disable=SC2154,SC2034
+# Sourced by lab/run: its command line. Sets the variables that lab/run declares.
+
+read_arguments() {
+    while [ $# -gt 0 ]; do
+        case $1 in
+        --help) usage; exit 0 ;;
+        --*) [ $# -gt 1 ] || fail "$1 needs a value"; read_option "$1" "$2"; shift 2 ;;
+        *) break ;;
+        esac
+    done
+    [ $# -gt 0 ] || { usage >&2; exit 2; }
+    script=$(realpath -e -- "$1") || fail "no such script: $1"
+    shift
+    script_arguments=("$@")
+    check_arguments
+}
+
+read_option() {
+    case $1 in
+    --machine) machine=$2 ;;
+    --memory) memory=$2 ;;
+    --timeout) timeout=$2 ;;
+    --state) mkdir -p "$2"; state=$(realpath "$2") ;;
+    --share) shares+=("$2") ;;
+    --build) build=$2 ;;
+    --keep) mkdir -p "$2"; keep=$(realpath "$2") ;;
+    *) fail "unknown option $1" ;;
+    esac
+}
+
+check_arguments() {
+    [ -f "$lab/machines/$machine" ] || fail "no machine $machine, there are: $(ls "$lab/machines")"
+    [[ $memory =~ ^[0-9]+$ && $timeout =~ ^[0-9]+$ ]] || fail "memory and timeout are numbers"
+    [ -e "$build/guest.cpio" ] || fail "nothing to boot in $build: run lab/prepare first"
+    build=$(realpath "$build")
+}

@@ -1,0 +1,91 @@
+# shellcheck shell=bash disable=SC2154,SC2034
+# Sourced by lab/run: one boot of the host under test.
+
+# What the host under test reads when it is up, and where it leaves the exit code.
+prepare_control() {
+    local path=$script
+    mkdir "$work/control"
+    case $script in
+    "$checkout"/*) path=/vfpass/${script#"$checkout"/} ;;
+    *) cp "$script" "$work/control/script"; path=/lab/control/script ;;
+    esac
+    printf '%s\0' "$path" "${script_arguments[@]}" >"$work/control/command"
+    # A little earlier than our own deadline, so that there is time left to save the logs.
+    echo $((timeout > 40 ? timeout - 20 : timeout)) >"$work/control/deadline"
+    mkfifo "$work/output"
+}
+
+share_arguments() {
+    local tag=$1 path=$2 model=none
+    shift 2
+    # Quotes commas as QEMU wants them.
+    arguments+=(-fsdev "local,id=$tag,path=${path//,/,,},security_model=$model,multidevs=remap$*"
+        -device "virtio-9p-pci,fsdev=$tag,mount_tag=$tag")
+}
+
+all_shares() {
+    local share number=0
+    share_arguments root "$build/root" ,readonly=on
+    share_arguments checkout "$checkout" ,readonly=on
+    share_arguments build "$build" ,readonly=on
+    share_arguments control "$work/control"
+    : >"$work/control/shares"
+    if [ -n "$state" ]; then
+        share_arguments state "$state"
+        echo 'state /lab/state rw,cache=mmap' >>"$work/control/shares"
+    fi
+    for share in "${shares[@]}"; do
+        share_arguments "share$number" "$(realpath -e -- "${share%%:*}")" ,readonly=on
+        echo "share$number ${share#*:} ro,cache=loose" >>"$work/control/shares"
+        number=$((number + 1))
+    done
+}
+
+# -nodefaults and no -netdev: the machine has no network at all.
+# Without tsc=reliable the clock is the HPET's: a system call, an exit and QEMU's big lock each
+# time that the guest's emulator asks for the time, which is half of what it does.
+# shellcheck disable=SC2054  # the commas are QEMU's
+machine_arguments() {
+    local device
+    arguments=(-nodefaults -no-user-config -no-reboot -display none -M q35 -smp 2
+        -m "$memory" -accel tcg,thread=multi -cpu max,la57=off
+        -device intel-iommu,intremap=on,caching-mode=on
+        -serial "file:$work/console" -device virtio-serial-pci
+        -chardev "file,id=output,path=$work/output"
+        -device virtserialport,chardev=output,name=lab.output
+        -kernel "$build/kernel/vmlinux" -initrd "$build/host.cpio"
+        -append "console=ttyS0 loglevel=4 panic=-1 mitigations=off tsc=reliable cryptomgr.notests intel_iommu=on iommu=pt")
+    all_shares
+    while read -r -a device; do
+        [[ ${device[0]:-} == -* ]] && arguments+=("${device[@]}")
+    done <"$lab/machines/$machine" || :
+}
+
+start_machine() {
+    local arguments
+    machine_arguments
+    qemu-system-x86_64 "${arguments[@]}" </dev/null >"$work/qemu" 2>&1 &
+    qemu=$!
+    # Both ends of a named pipe are opened before either goes on; it ends when QEMU does.
+    cat "$work/output" &
+    output=$!
+}
+
+machine_runs() { kill -0 "$qemu" 2>/dev/null; }
+
+wait_for_machine() {
+    local end=$((SECONDS + timeout))
+    while machine_runs && [ "$SECONDS" -lt "$end" ]; do
+        sleep 0.2
+    done
+    if machine_runs; then
+        kill -KILL "$qemu"
+        too_late=yes
+    fi
+    wait "$qemu" || :
+    qemu=''
+    cat "$work/qemu" >&2
+    # Only now: a QEMU that failed to start never opened the pipe.
+    : <>"$work/output"
+    wait "$output" || :
+}
