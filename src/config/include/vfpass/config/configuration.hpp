@@ -37,6 +37,12 @@ std::vector<Mapping> loadMappingFile(const std::filesystem::path& file,
 /// selector and index) claimed twice, one GPU twice. Both places are named.
 std::vector<Problem> crossCheck(const std::vector<Mapping>& mappings);
 
+/// The mapping whose `vm:` is this domain's name or its UUID (in any case, with or without dashes);
+/// nullptr when there is none. File names mean nothing. Two that match: Error (ExitCode::badInput)
+/// that names both places. The pointer lives as long as the configuration.
+const Mapping* findMapping(const Configuration& configuration, const std::string& name,
+                           const std::string& uuidText);
+
 /// The JSON schema that the tool itself uses, as text (`vfpass check --schema` prints it).
 const std::string& mappingSchema();
 const std::string& hostSchema();

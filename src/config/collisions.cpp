@@ -1,0 +1,92 @@
+#include "collisions.hpp"
+
+#include <functional>
+#include <map>
+#include <set>
+
+namespace vfpass::config {
+namespace {
+
+/// Something that only one entry of all mappings can have.
+struct Possession {
+  std::string thing;  ///< "MAC 52:54:00:12:34:56"; equal text means the same thing
+  std::string owned;  ///< "already belongs to rail0 of train0"
+  SourcePlace place;
+  std::size_t mapping = 0;
+  std::string hint;
+};
+
+using Visit = std::function<void(const Possession&)>;
+
+std::string vmThing(const std::string& vm) {
+  const auto uuid = parseUuid(vm);
+  return "virtual machine " + (uuid ? toString(*uuid) : vm);
+}
+
+void visitVf(const Mapping& mapping, const MappedVf& vf, std::size_t number, const Visit& visit) {
+  const std::string owned = "already belongs to " + vf.name + " of " + mapping.vm;
+  const auto has = [&](const std::string& thing, const std::string& hint) {
+    visit({thing, owned, vf.place, number, hint});
+  };
+  if (vf.settings.mac) {
+    has("MAC address " + toString(*vf.settings.mac), "give it another one, or `auto`");
+  }
+  // A VF may use one value for its node and its port.
+  std::set<Guid> guids;
+  for (const auto& guid : {vf.settings.nodeGuid, vf.settings.portGuid}) {
+    if (guid && guids.insert(*guid).second) {
+      has("GUID " + toString(*guid), "give it another one, or `auto`");
+    }
+  }
+  if (vf.index && vf.pf != PfSelector{}) {
+    has("VF " + std::to_string(*vf.index) + " of PF " + toString(vf.pf),
+        "give it another index, or `auto`");
+  }
+}
+
+void visitMapping(const Mapping& mapping, std::size_t number, const Visit& visit) {
+  visit({vmThing(mapping.vm), "already has a mapping", mapping.vmPlace, number,
+         "write one file for each virtual machine"});
+  for (const auto& vf : mapping.vfs) {
+    visitVf(mapping, vf, number, visit);
+  }
+  for (const auto& gpu : mapping.gpus) {
+    visit({"GPU " + toString(gpu.pci), "already belongs to " + gpu.name + " of " + mapping.vm,
+           gpu.place, number, "a GPU can belong to one entry only"});
+  }
+}
+
+std::vector<Problem> collisions(const std::vector<const Mapping*>& mappings, bool sameMapping) {
+  std::vector<Problem> problems;
+  std::map<std::string, Possession> first;
+  const Visit visit = [&](const Possession& possession) {
+    const auto [earlier, added] = first.emplace(possession.thing, possession);
+    if (!added && (earlier->second.mapping == possession.mapping) == sameMapping) {
+      problems.push_back({possession.place,
+                          possession.thing + " " + earlier->second.owned + " (" +
+                              toString(earlier->second.place) + ")",
+                          possession.hint});
+    }
+  };
+  for (std::size_t i = 0; i < mappings.size(); ++i) {
+    visitMapping(*mappings[i], i, visit);
+  }
+  return problems;
+}
+
+}  // namespace
+
+std::vector<Problem> collisionsWithin(const Mapping& mapping) {
+  return collisions({&mapping}, true);
+}
+
+std::vector<Problem> crossCheck(const std::vector<Mapping>& mappings) {
+  std::vector<const Mapping*> all;
+  all.reserve(mappings.size());
+  for (const auto& mapping : mappings) {
+    all.push_back(&mapping);
+  }
+  return collisions(all, false);
+}
+
+}  // namespace vfpass::config

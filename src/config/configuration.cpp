@@ -1,0 +1,149 @@
+#include "vfpass/config/configuration.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <system_error>
+
+#include "file_readers.hpp"
+#include "problem_list.hpp"
+#include "trusted_file.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/error.hpp"
+
+namespace vfpass::config {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t mostFiles = 4096;
+
+// False when there were problems; they move to `problems`.
+bool takeProblems(ProblemList& list, std::vector<Problem>& problems) {
+  std::vector<Problem> found = list.take();
+  const bool sound = found.empty();
+  problems.insert(problems.end(), std::make_move_iterator(found.begin()),
+                  std::make_move_iterator(found.end()));
+  return sound;
+}
+
+// True when the folder is there and can be trusted. A missing one is no mistake.
+bool folderIsUsable(const fs::path& folder, std::vector<Problem>& problems) {
+  std::error_code error;
+  if (fs::symlink_status(folder, error).type() == fs::file_type::not_found) {
+    return false;
+  }
+  ProblemList list(folder.string());
+  checkTrustedFolder(folder, list);
+  return takeProblems(list, problems);
+}
+
+// Hidden files and editors' copies (`x.yaml~`) are nobody's business; `.yml` is a likely mistake
+// that would otherwise leave a VM without its mapping.
+bool isMappingName(const fs::path& file, std::vector<Problem>& problems) {
+  const std::string name = file.filename().string();
+  if (name.starts_with('.')) {
+    return false;
+  }
+  if (file.extension() == ".yml") {
+    problems.push_back({{file.string(), 1, 1},
+                        "expected a name ending in .yaml",
+                        "rename it to " + file.stem().string() + ".yaml"});
+  }
+  return file.extension() == ".yaml";
+}
+
+std::vector<fs::path> listMappings(const fs::path& folder, std::vector<Problem>& problems) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (!isMappingName(entry->path(), problems)) {
+      continue;
+    }
+    if (files.size() >= mostFiles) {
+      problems.push_back({{folder.string(), 1, 1},
+                          "expected at most " + std::to_string(mostFiles) + " mappings, found more",
+                          "remove those that are not used"});
+      break;
+    }
+    files.push_back(entry->path());
+  }
+  if (error) {
+    problems.push_back({{folder.string(), 1, 1},
+                        "cannot list the folder: " + errnoText(error.value()),
+                        "check its permissions"});
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+void loadHostPolicy(const fs::path& file, Configuration& configuration) {
+  std::error_code error;
+  if (fs::symlink_status(file, error).type() == fs::file_type::not_found) {
+    return;
+  }
+  ProblemList list(file.string());
+  HostPolicy host;
+  if (const auto text = readTrustedFile(file, list)) {
+    host = readHostPolicy(*text, list);
+  }
+  if (takeProblems(list, configuration.problems)) {
+    configuration.host = std::move(host);
+  }
+}
+
+bool isFor(const Mapping& mapping, const std::string& name, const std::optional<Uuid>& uuid) {
+  return mapping.vm == name || (uuid && parseUuid(mapping.vm) == uuid);
+}
+
+}  // namespace
+
+std::vector<Mapping> loadMappingFile(const fs::path& file, std::vector<Problem>& problems) {
+  ProblemList list(file.string());
+  std::vector<Mapping> mappings;
+  if (const auto text = readTrustedFile(file, list)) {
+    mappings.push_back(readMapping(*text, list));
+  }
+  if (!takeProblems(list, problems)) {
+    mappings.clear();
+  }
+  return mappings;
+}
+
+Configuration loadConfiguration(const fs::path& directory) {
+  Configuration configuration;
+  if (!folderIsUsable(directory, configuration.problems)) {
+    return configuration;
+  }
+  loadHostPolicy(directory / "host.yaml", configuration);
+  const fs::path folder = directory / "vms";
+  if (folderIsUsable(folder, configuration.problems)) {
+    for (const auto& file : listMappings(folder, configuration.problems)) {
+      auto mappings = loadMappingFile(file, configuration.problems);
+      std::move(mappings.begin(), mappings.end(), std::back_inserter(configuration.mappings));
+    }
+  }
+  sortByPlace(configuration.problems);
+  return configuration;
+}
+
+const Mapping* findMapping(const Configuration& configuration, const std::string& name,
+                           const std::string& uuidText) {
+  const auto uuid = parseUuid(uuidText);
+  const Mapping* found = nullptr;
+  for (const auto& mapping : configuration.mappings) {
+    if (!isFor(mapping, name, uuid)) {
+      continue;
+    }
+    if (found != nullptr) {
+      throw Error("two mappings are for " + printable(name) + ": " +
+                      printable(toString(found->vmPlace)) + " and " +
+                      printable(toString(mapping.vmPlace)),
+                  "remove one of them", ExitCode::badInput);
+    }
+    found = &mapping;
+  }
+  return found;
+}
+
+}  // namespace vfpass::config

@@ -1,0 +1,99 @@
+#include <map>
+#include <span>
+
+#include "collisions.hpp"
+#include "file_readers.hpp"
+#include "pf_selector.hpp"
+#include "schema_validation.hpp"
+#include "vf_reader.hpp"
+#include "yaml_reader.hpp"
+
+namespace vfpass::config {
+namespace {
+
+// Entries of a list; none when it is not there or was refused.
+std::span<Node> entries(Node& root, std::string_view key) {
+  Node* const list = find(root, key);
+  if (list == nullptr || list->refused || list->kind != NodeKind::list) {
+    return {};
+  }
+  return list->items;
+}
+
+// Names become aliases and references: libvirt refuses a second device with the same alias.
+void checkNames(Node& root, std::string_view list, ProblemList& problems) {
+  std::map<std::string, Position> seen;
+  for (auto& entry : entries(root, list)) {
+    Node* const name = find(entry, "name");
+    const auto text = textOf(name);
+    if (!text) {
+      continue;
+    }
+    const auto [first, added] = seen.emplace(*text, name->position);
+    if (!added) {
+      problems.refuse(*name,
+                      "the name `" + *text + "` is used twice below `" + std::string(list) +
+                          ":`, first in line " + std::to_string(first->second.line),
+                      "choose another one");
+    }
+  }
+}
+
+void readGpus(Node& root, Mapping& mapping, ProblemList& problems) {
+  for (auto& entry : entries(root, "gpus")) {
+    const auto name = textOf(find(entry, "name"));
+    const auto address = readPciAddress(find(entry, "pci"), problems);
+    if (name && address) {
+      mapping.gpus.push_back({*name, *address, problems.place(entry.position)});
+    }
+  }
+}
+
+MappingContext readContext(Node& root) {
+  MappingContext context;
+  for (auto& entry : entries(root, "gpus")) {
+    if (const auto name = textOf(find(entry, "name"))) {
+      context.gpuNames.insert(*name);
+    }
+  }
+  for (auto& entry : entries(root, "allow")) {
+    if (const auto allowance = parseAllowance(textOf(&entry).value_or(""))) {
+      context.allow.insert(*allowance);
+    }
+  }
+  return context;
+}
+
+}  // namespace
+
+Mapping readMapping(const std::string& text, ProblemList& problems) {
+  static const SchemaValidator schema(mappingSchema());
+  Mapping mapping;
+  mapping.file = problems.file();
+  auto root = readYaml(text, problems);
+  if (!root) {
+    return mapping;
+  }
+  schema.validate(*root, problems);
+  if (const Node* const vm = findSound(*root, "vm")) {
+    mapping.vm = vm->text;
+    mapping.vmPlace = problems.place(vm->position);
+  }
+  mapping.topology = textOf(find(*root, "topology")).value_or("mirror");
+  const MappingContext context = readContext(*root);
+  mapping.allow = context.allow;
+  readGpus(*root, mapping, problems);
+  for (auto& entry : entries(*root, "vfs")) {
+    if (entry.kind == NodeKind::block && !entry.refused) {
+      mapping.vfs.push_back(readVf(entry, context, problems));
+    }
+  }
+  checkNames(*root, "vfs", problems);
+  checkNames(*root, "gpus", problems);
+  for (const auto& problem : collisionsWithin(mapping)) {
+    problems.add({problem.place.line, problem.place.column}, problem.message, problem.hint);
+  }
+  return mapping;
+}
+
+}  // namespace vfpass::config

@@ -1,0 +1,35 @@
+#include "pf_selector.hpp"
+
+namespace vfpass::config {
+
+std::optional<PciAddress> readPciAddress(Node* node, ProblemList& problems) {
+  const auto text = textOf(node);
+  if (!text) {
+    return std::nullopt;
+  }
+  const auto address = parsePciAddress(*text);
+  if (!address) {
+    problems.refuse(*node, "expected a PCI address, found " + describe(*node));
+  }
+  return address;
+}
+
+std::optional<PfSelector> readPfSelector(Node* node, ProblemList& problems) {
+  if (node == nullptr || node->refused || node->items.size() != 1) {
+    return std::nullopt;
+  }
+  PfSelector selector;
+  selector.netdev = textOf(find(*node, "netdev"));
+  selector.pci = readPciAddress(find(*node, "pci"), problems);
+  selector.rdma = textOf(find(*node, "rdma"));
+  selector.near = textOf(find(*node, "near"));
+  // The kernel's dev_valid_name() knows these two as well.
+  if (selector.netdev == "." || selector.netdev == "..") {
+    problems.refuse(*find(*node, "netdev"), "a network device cannot have this name");
+    return std::nullopt;
+  }
+  const bool set = selector.netdev || selector.pci || selector.rdma || selector.near;
+  return set ? std::optional(selector) : std::nullopt;
+}
+
+}  // namespace vfpass::config

@@ -1,0 +1,112 @@
+#include "trusted_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "vfpass/base/file_descriptor.hpp"
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::config {
+namespace {
+
+constexpr std::size_t largestFile = 1U << 20U;
+
+void report(ProblemList& problems, const std::string& message, const std::string& hint) {
+  problems.add({}, message, hint);
+}
+
+bool checkOwnership(const struct stat& status, const std::string& path, ProblemList& problems) {
+  if (status.st_uid != 0 && status.st_uid != geteuid()) {
+    report(problems, "expected an owner of root, found user id " + std::to_string(status.st_uid),
+           "chown root " + path);
+    return false;
+  }
+  if ((status.st_mode & S_IWOTH) != 0) {
+    report(problems, "everybody can write to it", "chmod o-w " + path);
+    return false;
+  }
+  if ((status.st_mode & S_IWGRP) != 0 && status.st_gid != 0) {
+    report(problems, "the group with id " + std::to_string(status.st_gid) + " can write to it",
+           "chmod g-w " + path);
+    return false;
+  }
+  return true;
+}
+
+void reportOpenError(int error, ProblemList& problems) {
+  if (error == ELOOP) {  // what O_NOFOLLOW gives for a link
+    report(problems, "expected a plain file, found a symbolic link",
+           "copy the file itself to this place");
+  } else {
+    report(problems, "cannot open it: " + errnoText(error),
+           error == ENOENT ? "check the path" : "check its permissions");
+  }
+}
+
+std::optional<std::string> readAll(int descriptor, ProblemList& problems) {
+  std::string text;
+  std::array<char, 65536> buffer{};
+  while (true) {
+    const ssize_t count = ::read(descriptor, buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) {
+      continue;
+    }
+    if (count < 0) {
+      report(problems, "cannot read it: " + errnoText(errno), {});
+      return std::nullopt;
+    }
+    if (count == 0) {
+      return text;
+    }
+    text.append(buffer.data(), static_cast<std::size_t>(count));
+    if (text.size() > largestFile) {
+      report(problems, "expected at most 1 MiB, found more", "one file describes one machine");
+      return std::nullopt;
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<std::string> readTrustedFile(const std::filesystem::path& file,
+                                           ProblemList& problems) {
+  // O_NONBLOCK: a FIFO would otherwise block here until somebody writes to it.
+  const FileDescriptor descriptor(
+      ::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  if (!descriptor) {
+    reportOpenError(errno, problems);
+    return std::nullopt;
+  }
+  struct stat status {};
+  if (::fstat(descriptor.get(), &status) != 0) {
+    report(problems, "cannot read its owner: " + errnoText(errno), {});
+    return std::nullopt;
+  }
+  if (!S_ISREG(status.st_mode)) {
+    report(problems, "expected a plain file, found something else", "remove it");
+    return std::nullopt;
+  }
+  if (!checkOwnership(status, file.string(), problems)) {
+    return std::nullopt;
+  }
+  return readAll(descriptor.get(), problems);
+}
+
+bool checkTrustedFolder(const std::filesystem::path& folder, ProblemList& problems) {
+  struct stat status {};
+  if (::stat(folder.c_str(), &status) != 0) {
+    report(problems, "cannot read the folder: " + errnoText(errno), "check its permissions");
+    return false;
+  }
+  if (!S_ISDIR(status.st_mode)) {
+    report(problems, "expected a folder, found a file", "remove it");
+    return false;
+  }
+  return checkOwnership(status, folder.string(), problems);
+}
+
+}  // namespace vfpass::config

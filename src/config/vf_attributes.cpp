@@ -1,0 +1,175 @@
+#include "vf_attributes.hpp"
+
+#include <array>
+
+namespace vfpass::config {
+namespace {
+
+// IPoIB's PF operations are link state and GUIDs, nothing else (drivers/infiniband/ulp/ipoib,
+// ipoib_netdev_ops_pf): the kernel refuses all of these there. A VLAN that is silently not there
+// would be a hole, so stating one is a mistake.
+constexpr std::array<Attribute, 4> ethernetOnly{Attribute::vlan, Attribute::rate,
+                                                Attribute::spoofCheck, Attribute::trust};
+
+Node* findAttribute(Node& node, Attribute attribute) { return find(node, toString(attribute)); }
+
+void readMac(Node& node, MappedVf& vf, ProblemList& problems) {
+  Node* const value = find(node, "mac");
+  const auto text = textOf(value);
+  if (!text || *text == "auto") {
+    return;
+  }
+  const auto mac = parseMacAddress(*text);
+  if (!mac) {
+    problems.refuse(*value, "expected a MAC address, found " + describe(*value));
+  } else if (mac->isZero()) {
+    // The kernel takes it, and the guest's driver then makes one up, a new one at every boot.
+    problems.refuse(*value, "the zero MAC address lets the guest make up another one at each boot",
+                    "write `auto` for a stable one");
+  } else if (mac->isMulticast()) {
+    problems.refuse(*value, toString(*mac) + " is a multicast address, which no device can have",
+                    "the first byte must be even");
+  } else {
+    vf.macAutomatic = false;
+    vf.settings.mac = mac;
+  }
+}
+
+void readVlan(const Node& node, MappedVf& vf) {
+  const Node* const block = findSound(node, "vlan");
+  const auto id = block == nullptr ? std::nullopt : unsignedOf(find(*block, "id"));
+  if (!id) {
+    return;
+  }
+  Vlan vlan;
+  vlan.id = static_cast<std::uint16_t>(*id);
+  vlan.qos = static_cast<std::uint8_t>(unsignedOf(find(*block, "qos")).value_or(0));
+  vlan.protocol = parseVlanProtocol(textOf(find(*block, "protocol")).value_or("802.1Q"))
+                      .value_or(VlanProtocol::dot1q);
+  vf.settings.vlan = vlan;
+}
+
+void readRate(Node& node, MappedVf& vf, ProblemList& problems) {
+  Node* const block = find(node, "rate");
+  if (block == nullptr || block->refused) {
+    return;
+  }
+  const Rate rate{unsignedOf(find(*block, "min")).value_or(0),
+                  unsignedOf(find(*block, "max")).value_or(0)};
+  if (rate.max != 0 && rate.min > rate.max) {
+    problems.refuse(*find(*block, "min"), "expected a minimum rate of at most " +
+                                              std::to_string(rate.max) + " Mbit/s (`max`), found " +
+                                              std::to_string(rate.min));
+  }
+  vf.settings.rate = rate;
+}
+
+void readGuid(Node& block, std::string_view key, std::optional<Guid>& guid, bool& automatic,
+              ProblemList& problems) {
+  Node* const value = find(block, key);
+  const auto text = textOf(value);
+  if (value == nullptr || text == "auto") {
+    automatic = true;
+    return;
+  }
+  guid = text ? parseGuid(*text) : std::nullopt;
+  if (text && (!guid || !guid->isUsable())) {
+    problems.refuse(*value, "a GUID of all zeros or all ones names no port",
+                    "write `auto` for a stable one");
+  }
+}
+
+void refuseEthernetAttributes(Node& node, ProblemList& problems) {
+  for (const Attribute attribute : ethernetOnly) {
+    if (Node* const value = findAttribute(node, attribute)) {
+      problems.refuse(*value,
+                      "`" + std::string(toString(attribute)) +
+                          "` does not apply to an InfiniBand VF (this one has `infiniband:`)",
+                      "remove it; the subnet manager's partition keys separate InfiniBand guests");
+    }
+  }
+  Node* const mac = find(node, "mac");
+  if (const auto text = textOf(mac); text && text != "auto") {
+    problems.refuse(*mac, "an InfiniBand VF (this one has `infiniband:`) has no MAC address",
+                    "remove `mac:`, or remove `infiniband:`");
+  }
+}
+
+void readInfiniband(Node& node, Node& block, MappedVf& vf, ProblemList& problems) {
+  readGuid(block, "node-guid", vf.settings.nodeGuid, vf.nodeGuidAutomatic, problems);
+  readGuid(block, "port-guid", vf.settings.portGuid, vf.portGuidAutomatic, problems);
+  vf.guidsAutomatic = vf.nodeGuidAutomatic || vf.portGuidAutomatic;
+  refuseEthernetAttributes(node, problems);
+}
+
+void readEthernet(Node& node, MappedVf& vf, ProblemList& problems) {
+  readMac(node, vf, problems);
+  readVlan(node, vf);
+  readRate(node, vf, problems);
+  vf.settings.spoofCheck = booleanOf(find(node, "spoof-check")).value_or(true);
+  vf.settings.trust = booleanOf(find(node, "trust")).value_or(false);
+}
+
+// Attributes that stand in the file. The address counts always: a VF with another one than vfpass
+// knows is nobody's.
+std::set<Attribute> stated(const Node& node, bool infiniband) {
+  std::set<Attribute> attributes;
+  if (infiniband) {
+    attributes = {Attribute::nodeGuid, Attribute::portGuid};
+  } else {
+    attributes = {Attribute::mac};
+  }
+  for (const Attribute attribute : allAttributes) {
+    if (find(node, toString(attribute)) != nullptr &&
+        !(infiniband && attribute == Attribute::mac)) {
+      attributes.insert(attribute);
+    }
+  }
+  return attributes;
+}
+
+std::set<Attribute> withDefaults(std::set<Attribute> attributes, bool infiniband) {
+  attributes.insert(Attribute::linkState);
+  if (!infiniband) {
+    attributes.insert({Attribute::spoofCheck, Attribute::trust});
+  }
+  return attributes;
+}
+
+void readRequired(Node& node, MappedVf& vf, bool infiniband, ProblemList& problems) {
+  const std::set<Attribute> statedHere = stated(node, infiniband);
+  Node* const list = find(node, "required");
+  if (list == nullptr || list->refused) {
+    vf.required = statedHere;
+    return;
+  }
+  const std::set<Attribute> possible = withDefaults(statedHere, infiniband);
+  for (auto& item : list->items) {
+    const auto attribute = parseAttribute(textOf(&item).value_or(""));
+    if (!attribute) {
+      continue;
+    }
+    if (!possible.contains(*attribute)) {
+      problems.refuse(item, "`" + item.text + "` is required, but this VF states none",
+                      "add `" + item.text + ":`, or remove it from `required:`");
+    }
+    vf.required.insert(*attribute);
+  }
+}
+
+}  // namespace
+
+void readAttributes(Node& node, MappedVf& vf, ProblemList& problems) {
+  Node* const block = find(node, "infiniband");
+  const bool infiniband = block != nullptr;
+  if (infiniband) {
+    readInfiniband(node, *block, vf, problems);
+  } else {
+    readEthernet(node, vf, problems);
+  }
+  vf.settings.linkState = parseLinkState(textOf(find(node, "link-state")).value_or("auto"))
+                              .value_or(LinkState::automatic);
+  readRequired(node, vf, infiniband, problems);
+}
+
+}  // namespace vfpass::config

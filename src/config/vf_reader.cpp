@@ -1,0 +1,86 @@
+#include "vf_reader.hpp"
+
+#include <vector>
+
+#include "guest_address.hpp"
+#include "pf_selector.hpp"
+#include "vf_attributes.hpp"
+
+namespace vfpass::config {
+namespace {
+
+void readPf(Node& node, const MappingContext& context, MappedVf& vf, ProblemList& problems) {
+  Node* const block = find(node, "pf");
+  vf.pf = readPfSelector(block, problems).value_or(PfSelector{});
+  if (vf.pf.near && !context.gpuNames.contains(*vf.pf.near)) {
+    const std::vector<std::string> known(context.gpuNames.begin(), context.gpuNames.end());
+    const std::string hint = suggestion(*vf.pf.near, known);
+    problems.refuse(*find(*block, "near"),
+                    "no GPU below `gpus:` has the name `" + *vf.pf.near + "`",
+                    hint.empty() ? "add it there" : hint);
+  }
+}
+
+void checkTrust(Node& node, const MappingContext& context, const MappedVf& vf,
+                ProblemList& problems) {
+  if (vf.settings.trust.value_or(false) && !context.allow.contains(Allowance::trust)) {
+    problems.refuse(*find(node, "trust"),
+                    "a trusted VF can change its MAC address and see other guests' traffic",
+                    "if that is meant, add `trust` to `allow:`");
+  }
+}
+
+void readInterface(Node& node, MappedVf& vf, ProblemList& problems) {
+  Node* const value = find(node, "interface");
+  vf.interfaceForm = booleanOf(value).value_or(false);
+  if (!vf.interfaceForm) {
+    return;
+  }
+  const auto& vlan = vf.settings.vlan;
+  if (find(node, "infiniband") != nullptr) {
+    // IPoIB has no ndo_set_vf_mac, which libvirt calls for every such <interface>.
+    problems.refuse(*value, "an InfiniBand VF cannot be an <interface>: it has no MAC to set",
+                    "remove `interface:`");
+  } else if (vlan && (vlan->qos != 0 || vlan->protocol != VlanProtocol::dot1q)) {
+    // libvirt's <interface type='hostdev'> sets one 802.1Q tag with priority 0.
+    problems.refuse(*value, "an <interface> carries no VLAN priority and no 802.1ad",
+                    "remove `interface:`, or `qos` and `protocol` from `vlan:`");
+  }
+}
+
+void readGuest(Node& node, MappedVf& vf, ProblemList& problems) {
+  Node* const block = find(node, "guest");
+  if (block == nullptr || block->refused) {
+    return;
+  }
+  Node* const address = find(*block, "address");
+  vf.guest.address = textOf(address);
+  vf.guest.mtu = unsignedOf(find(*block, "mtu"));
+  if (!vf.guest.address) {
+    return;
+  }
+  if (const auto fault = guestAddressFault(*vf.guest.address)) {
+    problems.refuse(*address, describe(*address) + " cannot be a guest's address: " + *fault);
+  }
+}
+
+}  // namespace
+
+MappedVf readVf(Node& node, const MappingContext& context, ProblemList& problems) {
+  MappedVf vf;
+  vf.place = problems.place(node.position);
+  vf.name = textOf(find(node, "name")).value_or("");
+  readPf(node, context, vf, problems);
+  vf.index = unsignedOf(find(node, "index"));
+  readAttributes(node, vf, problems);
+  checkTrust(node, context, vf, problems);
+  vf.managed = booleanOf(find(node, "managed")).value_or(false);
+  readInterface(node, vf, problems);
+  if (const Node* const teaming = findSound(node, "teaming")) {
+    vf.teamingWith = textOf(find(*teaming, "with"));
+  }
+  readGuest(node, vf, problems);
+  return vf;
+}
+
+}  // namespace vfpass::config

@@ -1,0 +1,69 @@
+#include <gmock/gmock.h>
+
+#include "support.hpp"
+
+namespace vfpass::config {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path examples = fs::path(VFPASS_SOURCE_DIR) / "examples";
+
+std::vector<fs::path> exampleFiles() {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(examples)) {
+    if (entry.path().extension() == ".yaml") {
+      files.push_back(entry.path());
+    }
+  }
+  return files;
+}
+
+// A checkout may be group-writable and belong to anybody: the copies are ours.
+TEST(Examples, allLoadWithoutAProblem) {
+  EXPECT_GE(exampleFiles().size(), 6U);
+  for (const auto& file : exampleFiles()) {
+    const TemporaryFolder folder;
+    const bool host = file.filename() == "host.yaml";
+    folder.write(host ? "host.yaml" : "vms/" + file.filename().string(), readWhole(file));
+    const Configuration configuration = loadConfiguration(folder.path());
+    for (const auto& problem : configuration.problems) {
+      ADD_FAILURE() << toString(problem);
+    }
+    EXPECT_EQ(configuration.mappings.size(), host ? 0U : 1U) << file;
+    EXPECT_EQ(configuration.host.pfs.empty(), !host) << file;
+  }
+}
+
+Mapping example(const std::string& name) {
+  return readMappingText(readWhole(examples / name)).mapping;
+}
+
+TEST(Examples, minimalOneIsSafe) {
+  const Mapping mapping = example("train0.yaml");
+  ASSERT_EQ(mapping.vfs.size(), 1U);
+  const MappedVf& vf = mapping.vfs[0];
+  EXPECT_EQ(vf.pf.netdev, "ens1f0np0");
+  EXPECT_TRUE(vf.macAutomatic);
+  EXPECT_EQ(vf.index, std::nullopt);
+  EXPECT_EQ(vf.settings.trust, false);
+  EXPECT_EQ(vf.settings.spoofCheck, true);
+  EXPECT_EQ(vf.settings.linkState, LinkState::automatic);
+}
+
+TEST(Examples, oneNamesItsPfByPciAddress) {
+  const Mapping mapping = example("train0-pci.yaml");
+  ASSERT_EQ(mapping.vfs.size(), 1U);
+  EXPECT_EQ(mapping.vfs[0].pf.pci, parsePciAddress("0000:01:00.0"));
+  EXPECT_EQ(mapping.vfs[0].required, (std::set{Attribute::mac, Attribute::vlan}));
+}
+
+TEST(Examples, gpudirectPairsRailsWithGpus) {
+  const Mapping mapping = example("gpudirect.yaml");
+  ASSERT_EQ(mapping.gpus.size(), 2U);
+  ASSERT_EQ(mapping.vfs.size(), 2U);
+  EXPECT_EQ(mapping.vfs[1].pf.near, mapping.gpus[1].name);
+}
+
+}  // namespace
+}  // namespace vfpass::config

@@ -1,0 +1,69 @@
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "support.hpp"
+
+namespace vfpass::config {
+namespace {
+
+using nlohmann::json;
+
+const std::filesystem::path schemaFolder =
+    std::filesystem::path(VFPASS_SOURCE_DIR) / "docs" / "schema";
+
+TEST(Schema, isTheTextThatShips) {
+  EXPECT_EQ(mappingSchema(), readWhole(schemaFolder / "mapping.schema.json"));
+  EXPECT_EQ(hostSchema(), readWhole(schemaFolder / "host.schema.json"));
+}
+
+// Every property and every list entry needs a title: messages are made of it.
+void expectTitles(const json& schema, const std::string& where) {
+  if (!schema.is_object() || schema.contains("$ref")) {
+    return;
+  }
+  EXPECT_TRUE(schema.contains("title")) << where;
+  const json properties = schema.value("properties", json::object());
+  if (schema.value("type", "") == "object") {
+    EXPECT_EQ(schema.value("additionalProperties", json(true)), json(false)) << where;
+  }
+  for (const auto& [key, value] : properties.items()) {
+    expectTitles(value, where + "/" + key);
+  }
+  if (schema.contains("items")) {
+    expectTitles(schema.at("items"), where + "/[]");
+  }
+  const json definitions = schema.value("definitions", json::object());
+  for (const auto& [key, value] : definitions.items()) {
+    expectTitles(value, where + "#" + key);
+  }
+}
+
+TEST(Schema, hasATitleEverywhereAndIsClosed) {
+  expectTitles(json::parse(mappingSchema()), "mapping");
+  expectTitles(json::parse(hostSchema()), "host");
+}
+
+TEST(Schema, listsTheVocabulary) {
+  const json schema = json::parse(mappingSchema());
+  const json& attributes = schema["definitions"]["vf"]["properties"]["required"]["items"]["enum"];
+  EXPECT_EQ(attributes.size(), std::size(allAttributes));
+  for (const Attribute attribute : allAttributes) {
+    EXPECT_THAT(attributes, ::testing::Contains(json(std::string(toString(attribute)))));
+  }
+  const json& allowances = schema["properties"]["allow"]["items"]["enum"];
+  EXPECT_EQ(allowances.size(), 4U);
+  for (const auto& name : allowances) {
+    EXPECT_TRUE(parseAllowance(name.get<std::string>())) << name;
+  }
+  const json& vf = schema["definitions"]["vf"]["properties"];
+  for (const auto& name : vf["link-state"]["enum"]) {
+    EXPECT_TRUE(parseLinkState(name.get<std::string>())) << name;
+  }
+  for (const auto& name : vf["vlan"]["properties"]["protocol"]["enum"]) {
+    EXPECT_TRUE(parseVlanProtocol(name.get<std::string>())) << name;
+  }
+}
+
+}  // namespace
+}  // namespace vfpass::config
