@@ -1,0 +1,20 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "root.hpp"
+#include "vfpass/pci_address.hpp"
+
+namespace vfpass::host {
+
+/// `driver_override` of each function, empty where none is set; nullopt where it cannot be read:
+/// the device is gone, or its lock is held for longer than `deadline` (a driver that hangs in probe
+/// or remove). The kernel's reader takes the device's lock (drivers/pci/pci-sysfs.c), so a guarded
+/// child reads for all functions together.
+std::vector<std::optional<std::string>> readDriverOverrides(
+    const Root& root, const std::vector<PciAddress>& functions, std::chrono::milliseconds deadline);
+
+}  // namespace vfpass::host

@@ -1,0 +1,134 @@
+#include "guarded_child.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "deadline.hpp"
+#include "vfpass/base/file_descriptor.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/error.hpp"
+
+namespace vfpass::host {
+namespace {
+
+constexpr std::size_t replyLimit = 1U << 20U;
+
+// close_range(2) came with Linux 5.9; before it, close what the limit allows one by one.
+void closeBetween(unsigned first, unsigned last) {
+  if (first > last || ::close_range(first, last, 0) == 0) {
+    return;
+  }
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  for (unsigned descriptor = first; descriptor <= last && descriptor < limit.rlim_cur;
+       ++descriptor) {
+    ::close(static_cast<int>(descriptor));
+  }
+}
+
+void closeAllBut(int one, int other) {
+  const auto low = static_cast<unsigned>(std::min(one, other));
+  const auto high = static_cast<unsigned>(std::max(one, other));
+  if (low > 0) {
+    closeBetween(0, low - 1);
+  }
+  closeBetween(low + 1, high - 1);
+  closeBetween(high + 1, ~0U);
+}
+
+// The first child only makes the second one an orphan and ends, so that it can be waited for.
+[[noreturn]] void runChild(int pipe, int kept, const std::function<void(int)>& operation) {
+  ::setsid();
+  const pid_t second = ::_Fork();
+  if (second != 0) {
+    ::_exit(second < 0 ? 1 : 0);
+  }
+  closeAllBut(pipe, kept < 0 ? pipe : kept);
+  // Holding the working directory would keep a file system from being unmounted.
+  if (::chdir("/") != 0) {
+    ::_exit(1);
+  }
+  ::prctl(PR_SET_NAME, "vfpass-guarded");
+  operation(pipe);
+  ::_exit(0);
+}
+
+void spawn(int pipe, int kept, const std::function<void(int)>& operation) {
+  // _Fork and not fork: handlers of libraries must not run, other threads may hold their locks.
+  const pid_t first = ::_Fork();
+  if (first == 0) {
+    runChild(pipe, kept, operation);
+  }
+  int status = 0;
+  pid_t waited = first;
+  while (first > 0 && (waited = ::waitpid(first, &status, 0)) < 0 && errno == EINTR) {
+  }
+  // ECHILD: somebody ignores SIGCHLD in this process; the pipe tells the rest.
+  if (first < 0 || (waited == first && status != 0)) {
+    throw Error("cannot start a helper process: " + errnoText(first < 0 ? errno : EAGAIN));
+  }
+}
+
+// False at the end of the pipe.
+bool readSome(int pipe, std::string& bytes) {
+  std::array<char, 4096> buffer{};
+  const ssize_t count = ::read(pipe, buffer.data(), buffer.size());
+  if (count < 0) {
+    return errno == EINTR;
+  }
+  bytes.append(buffer.data(), static_cast<std::size_t>(count));
+  return count > 0 && bytes.size() <= replyLimit;
+}
+
+}  // namespace
+
+void writeAll(int descriptor, const void* bytes, std::size_t length) {
+  const char* position = static_cast<const char*>(bytes);
+  while (length > 0) {
+    const ssize_t count = ::write(descriptor, position, length);
+    if (count < 0 && errno == EINTR) {
+      continue;
+    }
+    if (count <= 0) {
+      return;
+    }
+    position += count;
+    length -= static_cast<std::size_t>(count);
+  }
+}
+
+GuardedReply runGuarded(std::chrono::milliseconds allowance, int kept,
+                        const std::function<void(int replyPipe)>& operation) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    throw Error("cannot make a pipe: " + errnoText(errno));
+  }
+  const FileDescriptor reading(ends[0]);
+  FileDescriptor writing(ends[1]);
+  spawn(writing.get(), kept, operation);
+  writing.reset();
+
+  const Deadline deadline(allowance);
+  GuardedReply reply;
+  pollfd wait{reading.get(), POLLIN, 0};
+  while (true) {
+    const int ready = ::poll(&wait, 1, deadline.remaining());
+    if (ready > 0 && !readSome(reading.get(), reply.bytes)) {
+      reply.finished = true;
+      return reply;
+    }
+    if (ready <= 0 && deadline.over()) {
+      return reply;
+    }
+  }
+}
+
+}  // namespace vfpass::host

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+
+namespace vfpass::host {
+
+/// What came back from a guarded child.
+struct GuardedReply {
+  bool finished = false;  ///< false: the deadline passed, the child is still at it
+  std::string bytes;      ///< what it wrote before it ended or the deadline passed
+};
+
+/// Runs `operation(replyPipe)` in a process that nobody waits for: a task that hangs in the kernel
+/// in state D cannot be killed, and neither we nor libvirtd, our parent, may hang with it.
+/// The child keeps no descriptor but `kept` (-1: none) and the pipe, because an inherited flock
+/// would stay locked, and libvirt reads a hook's stderr until every copy of it is closed.
+/// `operation` may only make async-signal-safe calls and must not allocate memory.
+GuardedReply runGuarded(std::chrono::milliseconds deadline, int kept,
+                        const std::function<void(int replyPipe)>& operation);
+
+/// write(2) of all bytes; gives up at the first error. Async-signal-safe.
+void writeAll(int descriptor, const void* bytes, std::size_t length);
+
+}  // namespace vfpass::host

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "vfpass/host/link_settings.hpp"
+
+namespace vfpass::host {
+
+/// RTM_GETLINK for one interface, without VFs and statistics.
+std::string linkSettingsQuery(int interfaceIndex);
+/// RTM_SETLINK requests, to be acknowledged.
+std::string mtuChange(int interfaceIndex, unsigned mtu);
+std::string upChange(int interfaceIndex, bool up);
+
+/// Nullopt when this is no RTM_NEWLINK about that interface, or it carries no MTU.
+std::optional<LinkSettings> parseLinkSettings(std::string_view bytes, int interfaceIndex);
+
+}  // namespace vfpass::host

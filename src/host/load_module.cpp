@@ -1,0 +1,86 @@
+#include "load_module.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "deadline.hpp"
+#include "kernel_write.hpp"
+#include "vfpass/base/file_descriptor.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/error.hpp"
+
+namespace vfpass::host {
+namespace {
+
+constexpr const char* modprobe = "/sbin/modprobe";
+
+struct SpawnActions {
+  SpawnActions() { ::posix_spawn_file_actions_init(&value); }
+  SpawnActions(const SpawnActions&) = delete;
+  SpawnActions& operator=(const SpawnActions&) = delete;
+  ~SpawnActions() { ::posix_spawn_file_actions_destroy(&value); }
+
+  posix_spawn_file_actions_t value{};
+};
+
+pid_t spawnModprobe(const std::string& module) {
+  SpawnActions actions;
+  // libvirt reads our stderr until every copy of it is closed, and a hanging modprobe stays.
+  for (int descriptor = 0; descriptor <= 2; ++descriptor) {
+    ::posix_spawn_file_actions_addopen(&actions.value, descriptor, "/dev/null", O_RDWR, 0);
+  }
+  ::posix_spawn_file_actions_addclosefrom_np(&actions.value, 3);
+  std::string name = module;
+  std::array<char, 16> program{"modprobe"};
+  std::array<char, 8> quiet{"-q"};
+  std::array<char, 8> end{"--"};
+  const std::array<char*, 5> arguments{program.data(), quiet.data(), end.data(), name.data(),
+                                       nullptr};
+  const std::array<char*, 1> environment{nullptr};
+  pid_t process = -1;
+  const int error = ::posix_spawn(&process, modprobe, &actions.value, nullptr, arguments.data(),
+                                  environment.data());
+  if (error != 0) {
+    throw Error(std::string("cannot run ") + modprobe + ": " + errnoText(error),
+                "Load the module " + module + " by hand.");
+  }
+  return process;
+}
+
+// False at the deadline. The descriptor of a process becomes readable when it ends (Linux 5.3).
+bool waitForEnd(pid_t process, const Deadline& deadline, int& status) {
+  const FileDescriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
+  pollfd wait{handle.get(), POLLIN, 0};
+  while (handle && ::poll(&wait, 1, deadline.remaining()) <= 0) {
+    if (deadline.over()) {
+      return false;
+    }
+  }
+  return pollUntil(deadline, [&] { return ::waitpid(process, &status, WNOHANG) != 0; });
+}
+
+}  // namespace
+
+void loadModule(const std::string& module, std::chrono::milliseconds allowance) {
+  const std::string remedy = "Load it by hand and see the kernel log: modprobe " + module;
+  const pid_t process = spawnModprobe(module);
+  int status = 0;
+  if (!waitForEnd(process, Deadline(allowance), status)) {
+    ::kill(process, SIGKILL);
+    throw TimeoutError(
+        "loading the module " + module + " did not end within " + durationText(allowance), remedy);
+  }
+  if (status != 0) {
+    throw Error("the module " + module + " cannot be loaded: modprobe failed", remedy);
+  }
+}
+
+}  // namespace vfpass::host

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "vfpass/vf_settings.hpp"
+
+namespace vfpass::host {
+
+/// What a link's reply says about its VFs, by index. VFs can be missing: the list's length has 16
+/// bits and wraps, and a driver may fail for one of them.
+using VfTable = std::map<unsigned, VfSettings>;
+
+/// Reads one RTM_NEWLINK message. Damaged parts are left out, whatever stands in them.
+/// `infiniband`: only link state and GUIDs say something about a VF; IPoIB fills in the PF's own
+/// address as MAC. Nullopt when this is no message about that interface.
+std::optional<VfTable> parseLinkReply(std::string_view bytes, int interfaceIndex, bool infiniband);
+
+/// The kernel's answer to a request.
+struct Acknowledgement {
+  int error = 0;        ///< errno, 0: done
+  std::string message;  ///< the driver's own words (extended acknowledgement), made printable
+};
+
+/// Reads one NLMSG_ERROR message; nullopt when it is anything else.
+std::optional<Acknowledgement> parseAcknowledgement(std::string_view bytes);
+
+}  // namespace vfpass::host

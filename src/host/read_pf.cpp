@@ -1,0 +1,161 @@
+#include "read_pf.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "driver_override.hpp"
+#include "kernel_write.hpp"
+#include "pci_function.hpp"
+#include "vf_port.hpp"
+#include "vfio_users.hpp"
+#include "vital_product_data.hpp"
+
+namespace vfpass::host {
+namespace {
+
+// A probe on real mlx5 takes up to a second and holds the device's lock meanwhile.
+constexpr std::chrono::milliseconds overrideDeadline{1000};
+constexpr std::uint64_t networkClass = 0x02;
+
+// `pci0000:00/0000:00:01.0/0000:01:00.0`: where it sits, whatever its netdev is called today.
+std::string devicePath(const Root& root, const PciAddress& address) {
+  constexpr std::string_view marker = "/devices/";
+  const std::string target = root.linkTarget(functionPath(address)).value_or("");
+  const auto start = target.find(marker);
+  return start == std::string::npos ? std::string{} : target.substr(start + marker.size());
+}
+
+std::uint16_t readIdentifier(const Root& root, const std::string& path) {
+  return static_cast<std::uint16_t>(root.readNumber(path).value_or(0) & 0xffffU);
+}
+
+int readNumaNode(const Root& root, const std::string& path) {
+  // "-1" where the firmware does not say; readNumber takes no sign.
+  const auto node = root.readNumber(path + "/numa_node");
+  return node && *node < 4096 ? static_cast<int>(*node) : -1;
+}
+
+VirtualFunction readVf(const Root& root, const VfLink& link) {
+  VirtualFunction vf;
+  vf.index = link.index;
+  vf.address = link.address;
+  vf.driver = readDriver(root, link.address);
+  vf.iommuGroup = readIommuGroup(root, link.address);
+  if (vf.iommuGroup) {
+    vf.groupPeers = readGroupPeers(root, link.address, *vf.iommuGroup);
+  }
+  vf.netdevs = readNetdevs(root, link.address);
+  vf.rdmaDevice = readRdmaDevice(root, link.address);
+  return vf;
+}
+
+std::vector<VirtualFunction> readVfs(const Root& root, const PciAddress& pf) {
+  std::vector<VirtualFunction> vfs;
+  std::vector<PciAddress> addresses;
+  for (const VfLink& link : readVfLinks(root, pf)) {
+    if (root.exists(functionPath(link.address))) {  // may have gone since the link was read
+      vfs.push_back(readVf(root, link));
+      addresses.push_back(link.address);
+    }
+  }
+  const auto overrides = readDriverOverrides(root, addresses, overrideDeadline);
+  for (std::size_t i = 0; i < vfs.size(); ++i) {
+    vfs[i].driverOverride = overrides[i].value_or("");
+  }
+  return vfs;
+}
+
+void markUsedVfs(const Root& root, std::vector<VirtualFunction>& vfs) {
+  const auto onVfio = [](const VirtualFunction& vf) { return isVfioDriver(vf.driver); };
+  if (std::none_of(vfs.begin(), vfs.end(), onVfio)) {
+    return;  // no need to walk through /proc
+  }
+  const std::set<std::string> open = openVfioFiles(root);
+  for (VirtualFunction& vf : vfs) {
+    vf.vfioInUse = onVfio(vf) && isVfioInUse(root, vf.address, open);
+  }
+}
+
+void readSettings(PhysicalFunction& pf, std::chrono::milliseconds deadline) {
+  VfTable table;
+  try {
+    table = NetlinkPort(pf.netdevIndex, pf.linkLayer == LinkLayer::infiniband, pf.netdev, deadline)
+                .read();
+  } catch (const TimeoutError&) {
+    throw;
+  } catch (const Error&) {
+    return;  // the netdev is gone, or netlink is closed to us: nothing is readable
+  }
+  for (VirtualFunction& vf : pf.vfs) {
+    const auto found = table.find(vf.index);
+    vf.settingsReadable = found != table.end();
+    if (vf.settingsReadable) {
+      vf.settings = found->second;
+    }
+  }
+}
+
+void readIdentity(const Root& root, const std::string& path, PhysicalFunction& pf) {
+  pf.path = devicePath(root, pf.address);
+  pf.vendor = readIdentifier(root, path + "/vendor");
+  pf.device = readIdentifier(root, path + "/device");
+  pf.serial = readSerial(root, pf.address);
+  pf.driver = readDriver(root, pf.address);
+  pf.numaNode = readNumaNode(root, path);
+}
+
+void readPort(const Root& root, PhysicalFunction& pf) {
+  const auto netdevs = readNetdevs(root, pf.address);
+  if (!netdevs.empty()) {
+    pf.netdev = netdevs.front().name;
+    pf.netdevIndex = netdevs.front().index;
+    pf.netdevUp = netdevs.front().up;
+  }
+  pf.rdmaDevice = readRdmaDevice(root, pf.address);
+  pf.linkLayer = readLinkLayer(root, pf.address);
+}
+
+bool isNic(const Root& root, const PciAddress& address) {
+  const std::string path = functionPath(address);
+  return root.readNumber(path + "/class").value_or(0) >> 16U == networkClass ||
+         readDriver(root, address) == "mlx5_core" || !root.list(path + "/net").empty();
+}
+
+}  // namespace
+
+std::optional<PhysicalFunction> readPhysicalFunction(const Root& root, const PciAddress& address,
+                                                     std::chrono::milliseconds netlinkDeadline) {
+  const std::string path = functionPath(address);
+  if (!root.exists(path)) {
+    return std::nullopt;
+  }
+  PhysicalFunction pf;
+  pf.address = address;
+  readIdentity(root, path, pf);
+  readPort(root, pf);
+  const auto total = root.readNumber(path + "/sriov_totalvfs");
+  pf.totalVfs = static_cast<unsigned>(std::min<std::uint64_t>(total.value_or(0), 65535));
+  pf.sriovCapable = pf.totalVfs > 0;
+  pf.probesVfs = root.readNumber(path + "/sriov_drivers_autoprobe").value_or(1) != 0;
+  pf.vfs = readVfs(root, address);
+  markUsedVfs(root, pf.vfs);
+  if (root.isLive() && pf.netdevIndex > 0 && !pf.vfs.empty()) {
+    readSettings(pf, netlinkDeadline);
+  }
+  return pf;
+}
+
+std::vector<PciAddress> findPhysicalFunctions(const Root& root) {
+  std::vector<PciAddress> found;
+  for (const std::string& name : root.list("sys/bus/pci/devices")) {
+    const auto address = parsePciAddress(name);
+    if (address && root.readNumber(functionPath(*address) + "/sriov_totalvfs").value_or(0) > 0 &&
+        isNic(root, *address)) {
+      found.push_back(*address);
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace vfpass::host

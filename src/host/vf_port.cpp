@@ -1,0 +1,54 @@
+#include "vf_port.hpp"
+
+#include <linux/netlink.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "netlink_exchange.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/error.hpp"
+
+namespace vfpass::host {
+
+NetlinkPort::NetlinkPort(int interfaceIndex, bool infiniband, std::string name,
+                         std::chrono::milliseconds deadline)
+    : interfaceIndex_(interfaceIndex),
+      infiniband_(infiniband),
+      name_(std::move(name)),
+      deadline_(deadline) {}
+
+std::string NetlinkPort::exchange(const std::string& request, const char* verb) {
+  return exchangeNetlink(NETLINK_ROUTE, request, {name_, std::string(verb) + " VF attributes"},
+                         deadline_);
+}
+
+VfTable NetlinkPort::read() {
+  const std::string reply = exchange(linkQuery(interfaceIndex_, ++sequence_), "reading");
+  if (auto table = parseLinkReply(reply, interfaceIndex_, infiniband_)) {
+    return *table;
+  }
+  const auto refusal = parseAcknowledgement(reply);
+  if (refusal && refusal->error == EMSGSIZE) {
+    return {};  // some kernels say so instead of letting the VF list wrap: nothing is readable
+  }
+  throw Error(name_ + ": reading VF attributes over netlink failed: " +
+              (refusal ? errnoText(refusal->error) : "the reply makes no sense"));
+}
+
+Acknowledgement NetlinkPort::set(const std::vector<VfRequest>& requests) {
+  const auto messages = linkChanges(interfaceIndex_, sequence_ + 1, requests);
+  sequence_ += static_cast<std::uint32_t>(messages.size());
+  for (const std::string& message : messages) {
+    const auto answer = parseAcknowledgement(exchange(message, "setting"));
+    if (!answer) {
+      throw Error(name_ + ": setting VF attributes over netlink failed: the reply makes no sense");
+    }
+    if (answer->error != 0) {
+      return *answer;
+    }
+  }
+  return {};
+}
+
+}  // namespace vfpass::host

@@ -1,0 +1,62 @@
+#include "model_names.hpp"
+
+extern "C" {
+#include <pci/pci.h>
+}
+
+#include <array>
+#include <csetjmp>
+#include <cstring>
+
+namespace vfpass::inventory {
+namespace {
+
+// libpci wants its error callback not to return and by default ends the process, which a damaged
+// pci.ids is no reason for. Jumping out leaves libpci's state unclean, so nothing is asked after
+// it.
+thread_local std::jmp_buf escape;
+
+__attribute__((noreturn)) void onError(char* /*format*/, ...) { std::longjmp(escape, 1); }
+void ignore(char* /*format*/, ...) {}
+
+pci_access* allocate() {
+  pci_access* access = pci_alloc();
+  access->error = onError;
+  access->warning = ignore;
+  access->debug = ignore;
+  return access;
+}
+
+// Null when the database lacks it; `damaged` when libpci gave up. Holds nothing with a destructor,
+// because a jump runs none.
+const char* look(pci_access* access, char* buffer, int size, int what, int vendor, int device,
+                 bool& damaged) {
+  constexpr int flags = PCI_LOOKUP_NO_NUMBERS | PCI_LOOKUP_NO_HWDB;
+  if (setjmp(escape) != 0) {
+    damaged = true;
+    return nullptr;
+  }
+  return pci_lookup_name(access, buffer, size, flags | what, vendor, device);
+}
+
+}  // namespace
+
+ModelNames::ModelNames(const std::string& database) : access_(allocate(), pci_cleanup) {
+  if (!database.empty()) {
+    pci_set_name_list_path(access_.get(), ::strdup(database.c_str()), 1);  // 1: libpci frees it
+  }
+}
+
+ModelNames::~ModelNames() = default;
+
+std::string ModelNames::find(std::uint16_t vendor, std::uint16_t device) {
+  std::array<char, 256> buffer{};
+  const char* name = nullptr;
+  if (!damaged_) {
+    name = look(access_.get(), buffer.data(), static_cast<int>(buffer.size()),
+                PCI_LOOKUP_VENDOR | PCI_LOOKUP_DEVICE, vendor, device, damaged_);
+  }
+  return name == nullptr ? std::string{} : std::string(name);
+}
+
+}  // namespace vfpass::inventory

@@ -1,0 +1,21 @@
+#include "vfpass/inventory/read_inventory.hpp"
+
+#include "model_names.hpp"
+#include "vfpass/host/system_kernel.hpp"
+
+namespace vfpass::inventory {
+
+Inventory readInventory(const std::filesystem::path& root) {
+  host::SystemKernel kernel(root);
+  Inventory inventory;
+  inventory.pfs = kernel.readPfs();
+  inventory.unsafeInterrupts = kernel.unsafeInterrupts();
+  inventory.iommuPresent = kernel.iommuPresent();
+  ModelNames names;
+  for (PhysicalFunction& pf : inventory.pfs) {
+    pf.model = names.find(pf.vendor, pf.device);
+  }
+  return inventory;
+}
+
+}  // namespace vfpass::inventory

@@ -1,0 +1,137 @@
+#include "bind_driver.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "pci_function.hpp"
+#include "simulated_kernel.hpp"
+
+namespace vfpass::host {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class BindDriverTest : public testing::Test {
+ protected:
+  BindDriverTest() : root_(tree_.path()), kernel_(tree_) {
+    tree_.pf(8);
+    tree_.vf(0);
+    tree_.bind("0000:01:00.1", "mlx5_core");
+    tree_.driver("vfio-pci");
+  }
+
+  void run(const std::string& driver, const std::string& wantedOverride = {}) {
+    bindDriver(
+        root_, kernel_,
+        [this](const std::string& module) {
+          loaded_ = module;
+          load_();
+        },
+        {vf_, driver, wantedOverride}, std::chrono::milliseconds(1000));
+  }
+  std::string failure(const std::string& driver) {
+    try {
+      run(driver);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  }
+  std::string override() {
+    return tree_.content(tree_.folderOf("0000:01:00.1") + "/driver_override");
+  }
+  std::string driver() { return readDriver(root_, vf_); }
+
+  hosts::SysfsTree tree_;
+  Root root_;
+  SimulatedKernel kernel_;
+  PciAddress vf_{0, 1, 0, 1};
+  std::string loaded_;
+  std::function<void()> load_ = [] {};
+};
+
+TEST_F(BindDriverTest, GoesToVfioAndKeepsTheOverrideAskedFor) {
+  run("vfio-pci", "vfio-pci");
+  EXPECT_EQ(driver(), "vfio-pci");
+  EXPECT_EQ(override(), "vfio-pci\n");
+  EXPECT_THAT(kernel_.log, ElementsAre("unbind=0000:01:00.1", "driver_override=vfio-pci\n",
+                                       "bind=0000:01:00.1"));
+}
+
+TEST_F(BindDriverTest, ClearsTheOverrideWhenNoneIsWanted) {
+  run("vfio-pci");
+  EXPECT_EQ(driver(), "vfio-pci");
+  EXPECT_EQ(override(), "(null)\n");
+}
+
+TEST_F(BindDriverTest, GivesBackThroughTheOverrideToo) {
+  run("vfio-pci", "vfio-pci");
+  kernel_.log.clear();
+  run("mlx5_core");
+  EXPECT_EQ(driver(), "mlx5_core");
+  EXPECT_EQ(override(), "(null)\n");
+  EXPECT_THAT(kernel_.log, ElementsAre("unbind=0000:01:00.1", "driver_override=mlx5_core\n",
+                                       "bind=0000:01:00.1", "driver_override=\n"));
+}
+
+TEST_F(BindDriverTest, DoesNothingTwice) {
+  run("vfio-pci", "vfio-pci");
+  kernel_.log.clear();
+  run("vfio-pci", "vfio-pci");
+  EXPECT_TRUE(kernel_.log.empty());
+}
+
+TEST_F(BindDriverTest, OnlyTheOverrideWhenTheDriverIsRight) {
+  run("mlx5_core", "mlx5_core");
+  EXPECT_THAT(kernel_.log, ElementsAre("driver_override=mlx5_core\n"));
+}
+
+TEST_F(BindDriverTest, NoDriverMeansUnbindOnly) {
+  run("");
+  EXPECT_EQ(driver(), "");
+  EXPECT_THAT(kernel_.log, ElementsAre("unbind=0000:01:00.1"));
+}
+
+TEST_F(BindDriverTest, AFailedProbeIsUndoneAndExplained) {
+  kernel_.refusals["vfio-pci"] = EINVAL;
+  EXPECT_THAT(failure("vfio-pci"),
+              testing::AllOf(HasSubstr("probe failed"), HasSubstr("it is back as it was")));
+  EXPECT_EQ(driver(), "mlx5_core");
+  EXPECT_EQ(override(), "(null)\n");
+}
+
+TEST_F(BindDriverTest, SaysWhenTheUndoFailsAsWell) {
+  kernel_.refusals["vfio-pci"] = EINVAL;
+  kernel_.refusals["mlx5_core"] = EIO;
+  EXPECT_THAT(failure("vfio-pci"), HasSubstr("putting it back failed as well"));
+}
+
+TEST_F(BindDriverTest, AHangingUnbindIsNotUndone) {
+  kernel_.hangs = "unbind";
+  EXPECT_THROW(run("vfio-pci"), TimeoutError);
+  EXPECT_THAT(kernel_.log, ElementsAre("unbind=0000:01:00.1"));
+}
+
+TEST_F(BindDriverTest, LoadsVfioWhenItIsMissing) {
+  tree_.remove("sys/bus/pci/drivers/vfio-pci");
+  load_ = [this] { tree_.driver("vfio-pci"); };
+  run("vfio-pci");
+  EXPECT_EQ(loaded_, "vfio-pci");
+  EXPECT_EQ(driver(), "vfio-pci");
+}
+
+TEST_F(BindDriverTest, AnUnknownDriverChangesNothing) {
+  EXPECT_THAT(failure("ixgbevf"), HasSubstr("no such PCI driver is loaded"));
+  EXPECT_TRUE(loaded_.empty());
+  EXPECT_TRUE(kernel_.log.empty());
+  EXPECT_EQ(driver(), "mlx5_core");
+}
+
+TEST_F(BindDriverTest, AMissingDeviceIsNamed) {
+  vf_ = PciAddress{0, 9, 0, 0};
+  EXPECT_THAT(failure("vfio-pci"), HasSubstr("0000:09:00.0: there is no such PCI device"));
+}
+
+}  // namespace
+}  // namespace vfpass::host

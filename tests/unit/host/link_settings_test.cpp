@@ -1,0 +1,211 @@
+#include "vfpass/host/link_settings.hpp"
+
+#include <gtest/gtest.h>
+#include <linux/devlink.h>
+#include <linux/genetlink.h>
+#include <linux/if.h>
+#include <linux/rtnetlink.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <iostream>
+
+#include "devlink_message.hpp"
+#include "link_message.hpp"
+#include "vfpass/error.hpp"
+
+namespace vfpass::host {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint16_t family = 0x19;
+constexpr PciAddress pf{0, 0x3b, 0, 0};
+
+template <typename Value>
+void append(std::string& bytes, const Value& value) {
+  bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+void appendAttribute(std::string& bytes, std::uint16_t type, const std::string& payload) {
+  append(bytes, static_cast<std::uint16_t>(payload.size() + NLA_HDRLEN));
+  append(bytes, type);
+  bytes += payload;
+  bytes.resize((bytes.size() + 3) / 4 * 4);
+}
+
+std::string message(std::uint16_t type, const std::string& payload) {
+  nlmsghdr header{};
+  header.nlmsg_len = static_cast<std::uint32_t>(sizeof header + payload.size());
+  header.nlmsg_type = type;
+  std::string bytes;
+  append(bytes, header);
+  return bytes + payload;
+}
+
+std::string number(std::uint32_t value) { return {reinterpret_cast<const char*>(&value), 4}; }
+std::string shortNumber(std::uint16_t value) { return {reinterpret_cast<const char*>(&value), 2}; }
+
+std::string linkReply(int index, unsigned flags, std::uint32_t mtu) {
+  ifinfomsg interface {};
+  interface.ifi_index = index;
+  interface.ifi_flags = flags;
+  std::string payload;
+  append(payload, interface);
+  appendAttribute(payload, IFLA_IFNAME, std::string("ens1\0", 5));
+  appendAttribute(payload, IFLA_MTU, number(mtu));
+  return message(RTM_NEWLINK, payload);
+}
+
+std::string eswitchReply(const std::string& device, const std::string& mode) {
+  std::string payload;
+  append(payload, genlmsghdr{DEVLINK_CMD_ESWITCH_GET, DEVLINK_GENL_VERSION, 0});
+  appendAttribute(payload, DEVLINK_ATTR_BUS_NAME, std::string("pci\0", 4));
+  appendAttribute(payload, DEVLINK_ATTR_DEV_NAME, device + '\0');
+  appendAttribute(payload, DEVLINK_ATTR_ESWITCH_MODE, mode);
+  return message(family, payload);
+}
+
+TEST(LinkSettingsReply, TellsMtuAndUp) {
+  EXPECT_EQ(parseLinkSettings(linkReply(3, IFF_UP | IFF_RUNNING, 9000), 3),
+            (LinkSettings{9000, true}));
+  EXPECT_EQ(parseLinkSettings(linkReply(3, IFF_RUNNING, 1500), 3), (LinkSettings{1500, false}));
+}
+
+TEST(LinkSettingsReply, OfAnotherInterfaceIsRefused) {
+  EXPECT_FALSE(parseLinkSettings(linkReply(4, IFF_UP, 1500), 3));
+}
+
+TEST(LinkSettingsReply, CutShortAnywhereIsNeverRead) {
+  const std::string whole = linkReply(3, IFF_UP, 1500);
+  for (std::size_t length = 0; length < whole.size(); ++length) {
+    EXPECT_FALSE(parseLinkSettings(whole.substr(0, length), 3)) << length;
+  }
+}
+
+TEST(LinkSettingsReply, WithoutAnMtuOrWithAShortOneIsRefused) {
+  std::string payload;
+  ifinfomsg interface {};
+  interface.ifi_index = 3;
+  append(payload, interface);
+  EXPECT_FALSE(parseLinkSettings(message(RTM_NEWLINK, payload), 3));
+  appendAttribute(payload, IFLA_MTU, shortNumber(1500));
+  EXPECT_FALSE(parseLinkSettings(message(RTM_NEWLINK, payload), 3));
+}
+
+TEST(LinkChange, TouchesNoFlagButUp) {
+  for (const bool up : {true, false}) {
+    const std::string bytes = upChange(3, up);
+    ifinfomsg interface {};
+    ASSERT_GE(bytes.size(), sizeof(nlmsghdr) + sizeof interface);
+    std::memcpy(&interface, bytes.data() + sizeof(nlmsghdr), sizeof interface);
+    EXPECT_EQ(interface.ifi_index, 3);
+    EXPECT_EQ(interface.ifi_change, unsigned{IFF_UP});
+    EXPECT_EQ(interface.ifi_flags, up ? unsigned{IFF_UP} : 0U);
+  }
+}
+
+TEST(Devlink, FamilyIsReadFromTheRightMessageOnly) {
+  std::string payload;
+  append(payload, genlmsghdr{CTRL_CMD_NEWFAMILY, 2, 0});
+  appendAttribute(payload, CTRL_ATTR_FAMILY_NAME, std::string("devlink\0", 8));
+  std::string other = payload;
+  appendAttribute(payload, CTRL_ATTR_FAMILY_ID, shortNumber(family));
+  EXPECT_EQ(parseFamily(message(GENL_ID_CTRL, payload)), family);
+  EXPECT_FALSE(parseFamily(message(GENL_ID_CTRL + 1, payload)));
+  EXPECT_FALSE(parseFamily(message(GENL_ID_CTRL, other)));
+  EXPECT_FALSE(parseFamily(message(NLMSG_ERROR, number(static_cast<std::uint32_t>(-ENOENT)))));
+  EXPECT_FALSE(parseFamily(""));
+}
+
+TEST(Devlink, EswitchModeIsReadOfTheRightDeviceOnly) {
+  const auto parsed = [](const std::string& bytes) { return parseEswitchReply(bytes, family, pf); };
+  EXPECT_EQ(parsed(eswitchReply("0000:3b:00.0", shortNumber(0))), EswitchMode::legacy);
+  EXPECT_EQ(parsed(eswitchReply("0000:3b:00.0", shortNumber(1))), EswitchMode::switchdev);
+  EXPECT_FALSE(parsed(eswitchReply("0000:3b:00.1", shortNumber(1))));
+  EXPECT_FALSE(parsed(eswitchReply("0000:3b:00.0x", shortNumber(1))));
+  EXPECT_FALSE(parsed(eswitchReply("0000:3b:00.0", shortNumber(7)))) << "a mode of the future";
+  EXPECT_FALSE(parsed(eswitchReply("0000:3b:00.0", "x"))) << "too short";
+  EXPECT_FALSE(parseEswitchReply(eswitchReply("0000:3b:00.0", shortNumber(1)), family + 1, pf));
+}
+
+TEST(Devlink, CutShortAnywhereIsNeverRead) {
+  const std::string whole = eswitchReply("0000:3b:00.0", shortNumber(1));
+  for (std::size_t length = 0; length + 4 < whole.size(); ++length) {
+    EXPECT_FALSE(parseEswitchReply(whole.substr(0, length), family, pf)) << length;
+  }
+}
+
+TEST(EswitchMode, NamesGoBothWays) {
+  EXPECT_EQ(parseEswitchMode("legacy"), EswitchMode::legacy);
+  EXPECT_EQ(parseEswitchMode("switchdev"), EswitchMode::switchdev);
+  EXPECT_EQ(toString(EswitchMode::switchdev), "switchdev");
+  EXPECT_FALSE(parseEswitchMode("Switchdev"));
+  EXPECT_FALSE(parseEswitchMode(""));
+}
+
+// The running kernel, from here on. `lo` has interface index 1 in every network namespace.
+TEST(RunningKernel, TellsTheMtuOfLo) {
+  const NetdevHandle lo{1, "lo"};
+  EXPECT_GE(readLink(lo, 5s).mtu, 1280U);
+}
+
+TEST(RunningKernel, NamesTheNetdevThatIsGone) {
+  try {
+    readLink({0x7ffffff0, "ens9"}, 5s);
+    FAIL() << "there is no such interface";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("ens9"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("ENODEV"), std::string::npos) << error.what();
+  }
+}
+
+TEST(RunningKernel, HasNoEswitchWhereThereIsNoDevice) {
+  EXPECT_FALSE(readEswitchMode({0x7fff, 0xff, 31, 7}, 5s));
+  EXPECT_THROW(setEswitchMode({0x7fff, 0xff, 31, 7}, EswitchMode::switchdev, 5s), Error);
+}
+
+// Runs `work` as root of a network namespace of its own, where `lo` is down and nobody's.
+[[noreturn]] void inNewNamespace(const std::function<void()>& work) {
+  if (unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0 && unshare(CLONE_NEWNET) != 0) {
+    std::cerr << "no namespaces";
+    std::_Exit(0);
+  }
+  try {
+    work();
+    std::cerr << "worked";
+  } catch (const std::exception& error) {
+    std::cerr << error.what();
+  }
+  std::_Exit(0);
+}
+
+TEST(RunningKernelDeathTest, SetsMtuAndUpAndReadsThemBack) {
+  EXPECT_EXIT(inNewNamespace([] {
+                const NetdevHandle lo{1, "lo"};
+                setMtu(lo, 1400, 5s);
+                setUp(lo, true, 5s);
+                if (readLink(lo, 5s) != LinkSettings{1400, true}) {
+                  throw Error("other values");
+                }
+                setUp(lo, false, 5s);
+                if (readLink(lo, 5s).up) {
+                  throw Error("still up");
+                }
+              }),
+              testing::ExitedWithCode(0), "^(worked|no namespaces)$");
+}
+
+TEST(RunningKernelDeathTest, TellsWhyAnMtuIsRefused) {
+  EXPECT_EXIT(inNewNamespace([] {
+                setMtu({1, "lo"}, 0x80000000U, 5s);
+              }),
+              testing::ExitedWithCode(0),
+              "lo: setting the MTU to 2147483648 failed: .*EINVAL|^no namespaces$");
+}
+
+}  // namespace
+}  // namespace vfpass::host

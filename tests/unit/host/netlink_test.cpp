@@ -1,0 +1,351 @@
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <linux/if_ether.h>
+#include <linux/if_link.h>
+#include <linux/rtnetlink.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <random>
+
+#include "netlink_reply.hpp"
+#include "netlink_request.hpp"
+
+namespace vfpass::host {
+namespace {
+
+constexpr int interfaceIndex = 7;
+
+template <typename Struct>
+std::string raw(const Struct& value) {
+  return {reinterpret_cast<const char*>(&value), sizeof value};
+}
+
+// One attribute as the kernel writes it; a length above 16 bits wraps there as it does here.
+std::string attribute(int type, const std::string& payload) {
+  const nlattr header{static_cast<std::uint16_t>(sizeof(nlattr) + payload.size()),
+                      static_cast<std::uint16_t>(type)};
+  std::string bytes = raw(header) + payload;
+  bytes.resize((bytes.size() + 3) / 4 * 4);
+  return bytes;
+}
+
+std::string message(int type, const std::string& body, int flags = 0) {
+  nlmsghdr header{};
+  header.nlmsg_len = static_cast<std::uint32_t>(sizeof header + body.size());
+  header.nlmsg_type = static_cast<std::uint16_t>(type);
+  header.nlmsg_flags = static_cast<std::uint16_t>(flags);
+  return raw(header) + body;
+}
+
+std::string linkMessage(const std::string& attributes, int index = interfaceIndex) {
+  ifinfomsg interface {};
+  interface.ifi_index = index;
+  return message(RTM_NEWLINK,
+                 raw(interface) + attribute(IFLA_IFNAME, std::string("ens1\0", 5)) + attributes);
+}
+
+std::string macOf(unsigned vf) {
+  ifla_vf_mac mac{};
+  mac.vf = vf;
+  mac.mac[0] = 0x02;
+  mac.mac[5] = static_cast<std::uint8_t>(vf);
+  return attribute(IFLA_VF_MAC, raw(mac));
+}
+
+// All that the kernel puts in for one VF of an Ethernet PF (rtnl_fill_vfinfo).
+std::string fullVf(unsigned vf, const std::string& more = {}) {
+  ifla_vf_vlan_info vlan{vf, 100, 3, htons(ETH_P_8021AD)};
+  return attribute(
+      IFLA_VF_INFO,
+      macOf(vf) + attribute(IFLA_VF_BROADCAST, raw(ifla_vf_broadcast{})) +
+          attribute(IFLA_VF_VLAN, raw(ifla_vf_vlan{vf, 100, 3})) +
+          attribute(IFLA_VF_RATE, raw(ifla_vf_rate{vf, 10, 1000})) +
+          attribute(IFLA_VF_TX_RATE, raw(ifla_vf_tx_rate{vf, 1000})) +
+          attribute(IFLA_VF_SPOOFCHK, raw(ifla_vf_spoofchk{vf, 1})) +
+          attribute(IFLA_VF_LINK_STATE, raw(ifla_vf_link_state{vf, IFLA_VF_LINK_STATE_DISABLE})) +
+          attribute(IFLA_VF_TRUST, raw(ifla_vf_trust{vf, 0})) +
+          attribute(IFLA_VF_VLAN_LIST, attribute(IFLA_VF_VLAN_INFO, raw(vlan))) + more);
+}
+
+std::string guids(unsigned vf, std::uint64_t node, std::uint64_t port) {
+  ifla_vf_guid payload{};
+  payload.vf = vf;
+  payload.guid = node;
+  std::string bytes = attribute(IFLA_VF_IB_NODE_GUID, raw(payload));
+  payload.guid = port;
+  return bytes + attribute(IFLA_VF_IB_PORT_GUID, raw(payload));
+}
+
+VfTable parse(const std::string& bytes, bool infiniband = false) {
+  return parseLinkReply(bytes, interfaceIndex, infiniband).value();
+}
+
+TEST(LinkReply, ReadsEveryEthernetAttribute) {
+  const auto table = parse(linkMessage(attribute(IFLA_VFINFO_LIST, fullVf(0) + fullVf(3))));
+  ASSERT_EQ(table.size(), 2U);
+  const VfSettings& vf = table.at(3);
+  EXPECT_EQ(toString(*vf.mac), "02:00:00:00:00:03");
+  EXPECT_EQ(vf.vlan, (Vlan{100, 3, VlanProtocol::dot1ad}));
+  EXPECT_EQ(vf.rate, (Rate{10, 1000}));
+  EXPECT_EQ(vf.spoofCheck, true);
+  EXPECT_EQ(vf.trust, false);
+  EXPECT_EQ(vf.linkState, LinkState::disable);
+  EXPECT_FALSE(vf.nodeGuid || vf.portGuid);
+}
+
+TEST(LinkReply, WhatTheDriverDoesNotSayIsNotObservable) {
+  const std::string info = macOf(1) +
+                           attribute(IFLA_VF_SPOOFCHK, raw(ifla_vf_spoofchk{1, 0xffffffffU})) +
+                           attribute(IFLA_VF_LINK_STATE, raw(ifla_vf_link_state{1, 9}));
+  const auto vf =
+      parse(linkMessage(attribute(IFLA_VFINFO_LIST, attribute(IFLA_VF_INFO, info)))).at(1);
+  EXPECT_TRUE(vf.mac.has_value());
+  EXPECT_FALSE(vf.spoofCheck || vf.trust || vf.linkState || vf.vlan || vf.rate);
+}
+
+TEST(LinkReply, NoVlanIsNoVlanWhateverItsProtocol) {
+  ifla_vf_vlan_info none{1, 0, 0, htons(ETH_P_8021AD)};
+  const std::string info =
+      macOf(1) + attribute(IFLA_VF_VLAN_LIST, attribute(IFLA_VF_VLAN_INFO, raw(none)));
+  const auto vf =
+      parse(linkMessage(attribute(IFLA_VFINFO_LIST, attribute(IFLA_VF_INFO, info)))).at(1);
+  EXPECT_EQ(vf.vlan, Vlan{});
+}
+
+TEST(LinkReply, InfinibandShowsLinkStateAndGuidsOnly) {
+  const std::string bytes =
+      linkMessage(attribute(IFLA_VFINFO_LIST, fullVf(0, guids(0, 0x1122334455667788U, 0))));
+  const auto vf = parse(bytes, true).at(0);
+  EXPECT_EQ(toString(*vf.nodeGuid), "11:22:33:44:55:66:77:88");
+  EXPECT_FALSE(vf.portGuid);  // 0: mlx5 does not know it
+  EXPECT_FALSE(vf.mac || vf.vlan || vf.rate || vf.spoofCheck || vf.trust);
+  EXPECT_EQ(vf.linkState, LinkState::disable);
+}
+
+TEST(LinkReply, AListThatWrapsShowsTheFirstVfsOnly) {
+  std::string list;
+  for (unsigned vf = 0; vf < 300; ++vf) {
+    list += fullVf(vf, attribute(IFLA_VF_STATS, std::string(96, 's')));
+  }
+  ASSERT_GT(list.size(), 65535U);
+  const auto table = parse(linkMessage(attribute(IFLA_VFINFO_LIST, list)));
+  EXPECT_GT(table.size(), 0U);
+  EXPECT_LT(table.size(), 299U);
+  for (const auto& [index, settings] : table) {
+    EXPECT_EQ(settings.mac->bytes[5], index & 0xffU);
+    EXPECT_LT(index, table.size());
+  }
+}
+
+TEST(LinkReply, ValuesOfAnotherVfAreNotTaken) {
+  const std::string info = macOf(1) + attribute(IFLA_VF_TRUST, raw(ifla_vf_trust{2, 1}));
+  const auto vf =
+      parse(linkMessage(attribute(IFLA_VFINFO_LIST, attribute(IFLA_VF_INFO, info)))).at(1);
+  EXPECT_FALSE(vf.trust);
+}
+
+TEST(LinkReply, OtherMessagesAreRefused) {
+  const std::string list = attribute(IFLA_VFINFO_LIST, fullVf(0));
+  EXPECT_FALSE(parseLinkReply(linkMessage(list, 8), interfaceIndex, false));
+  EXPECT_FALSE(parseLinkReply(message(NLMSG_DONE, std::string(64, 0)), interfaceIndex, false));
+  EXPECT_FALSE(parseLinkReply(message(RTM_NEWLINK, "abc"), interfaceIndex, false));
+  EXPECT_FALSE(parseLinkReply("", interfaceIndex, false));
+  EXPECT_TRUE(parse(linkMessage("")).empty());
+}
+
+TEST(LinkReply, EveryTruncationIsSurvived) {
+  const std::string whole = linkMessage(attribute(IFLA_VFINFO_LIST, fullVf(0) + fullVf(1)));
+  for (std::size_t length = 0; length < whole.size(); ++length) {
+    // As received: the header still tells the whole length.
+    EXPECT_FALSE(parseLinkReply(whole.substr(0, length), interfaceIndex, false)) << length;
+    // As a shorter message: what is there is read, what is cut is not.
+    std::string cut = whole.substr(0, length);
+    if (length >= sizeof(nlmsghdr)) {
+      const auto size = static_cast<std::uint32_t>(length);
+      std::memcpy(cut.data(), &size, sizeof size);
+      const auto table = parseLinkReply(cut, interfaceIndex, false);
+      EXPECT_TRUE(!table || table->size() < 2) << length;
+    }
+  }
+}
+
+TEST(LinkReply, RubbishIsSurvived) {
+  std::mt19937 random(20241121);
+  const std::string whole =
+      linkMessage(attribute(IFLA_VFINFO_LIST, fullVf(0, guids(0, 1, 2)) + fullVf(1)));
+  for (int round = 0; round < 20000; ++round) {
+    std::string damaged = whole;
+    for (int change = 0; change < 1 + round % 8; ++change) {
+      const auto place = sizeof(nlmsghdr) + random() % (damaged.size() - sizeof(nlmsghdr));
+      damaged[place] = static_cast<char>(random());
+    }
+    for (const bool infiniband : {false, true}) {
+      const auto table = parseLinkReply(damaged, interfaceIndex, infiniband);
+      EXPECT_TRUE(!table || table->size() <= 64);
+    }
+    static_cast<void>(parseAcknowledgement(damaged));
+  }
+}
+
+std::string acknowledgement(int error, int flags, const std::string& behind) {
+  nlmsgerr body{};
+  body.error = error;
+  body.msg.nlmsg_len = sizeof(nlmsghdr) + 40;
+  return message(NLMSG_ERROR, raw(body) + behind, flags);
+}
+
+TEST(Acknowledgement, ReadsErrorAndTheDriversWords) {
+  const std::string words = attribute(NLMSGERR_ATTR_MSG, std::string("no \033[1mtrust\0", 13));
+  const auto capped =
+      parseAcknowledgement(acknowledgement(-EOPNOTSUPP, NLM_F_CAPPED | NLM_F_ACK_TLVS, words));
+  ASSERT_TRUE(capped);
+  EXPECT_EQ(capped->error, EOPNOTSUPP);
+  EXPECT_EQ(capped->message.find('\033'), std::string::npos);
+  EXPECT_THAT(capped->message, testing::HasSubstr("trust"));
+  const auto echoed =
+      parseAcknowledgement(acknowledgement(-EINVAL, NLM_F_ACK_TLVS, std::string(40, 'e') + words));
+  ASSERT_TRUE(echoed);
+  EXPECT_THAT(echoed->message, testing::HasSubstr("trust"));
+  EXPECT_EQ(parseAcknowledgement(acknowledgement(0, NLM_F_CAPPED, ""))->error, 0);
+}
+
+TEST(Acknowledgement, NonsenseIsNone) {
+  EXPECT_FALSE(parseAcknowledgement(acknowledgement(5, 0, "")));
+  EXPECT_FALSE(parseAcknowledgement(acknowledgement(-100000, 0, "")));
+  EXPECT_FALSE(parseAcknowledgement(linkMessage("")));
+  EXPECT_FALSE(parseAcknowledgement(message(NLMSG_ERROR, "ab")));
+  EXPECT_FALSE(parseAcknowledgement("x"));
+}
+
+VfSettings everything() {
+  VfSettings all;
+  all.mac = MacAddress{{0x52, 0x54, 0, 1, 2, 3}};
+  all.vlan = Vlan{100, 5, VlanProtocol::dot1ad};
+  all.rate = Rate{10, 1000};
+  all.spoofCheck = false;
+  all.linkState = LinkState::enable;
+  all.trust = true;
+  all.nodeGuid = Guid{0x1122334455667788U};
+  all.portGuid = Guid{0x1122334455667789U};
+  return all;
+}
+
+// What the kernel would find in one of our messages: its own parsing, by hand.
+std::vector<std::pair<int, std::string>> attributesOf(std::string_view bytes) {
+  std::vector<std::pair<int, std::string>> found;
+  while (bytes.size() >= sizeof(nlattr)) {
+    nlattr header{};
+    std::memcpy(&header, bytes.data(), sizeof header);
+    EXPECT_GE(header.nla_len, sizeof header);
+    EXPECT_LE(header.nla_len, bytes.size());
+    found.emplace_back(header.nla_type & NLA_TYPE_MASK,
+                       bytes.substr(sizeof header, header.nla_len - sizeof header));
+    bytes.remove_prefix(std::min<std::size_t>((header.nla_len + 3U) / 4U * 4U, bytes.size()));
+  }
+  EXPECT_TRUE(bytes.empty());
+  return found;
+}
+
+std::vector<std::pair<int, std::string>> linkAttributes(const std::string& bytes) {
+  return attributesOf(std::string_view(bytes).substr(sizeof(nlmsghdr) + sizeof(ifinfomsg)));
+}
+
+nlmsghdr headerOf(const std::string& bytes) {
+  nlmsghdr header{};
+  std::memcpy(&header, bytes.data(), sizeof header);
+  return header;
+}
+
+TEST(LinkChanges, OneMessageWithEveryAttribute) {
+  const auto messages = linkChanges(interfaceIndex, 5, {{2, everything()}});
+  ASSERT_EQ(messages.size(), 1U);
+  const nlmsghdr header = headerOf(messages[0]);
+  EXPECT_EQ(header.nlmsg_type, RTM_SETLINK);
+  EXPECT_EQ(header.nlmsg_flags, NLM_F_REQUEST | NLM_F_ACK);
+  EXPECT_EQ(header.nlmsg_len, messages[0].size());
+  EXPECT_EQ(header.nlmsg_seq, 5U);
+  ifinfomsg interface {};
+  std::memcpy(&interface, messages[0].data() + sizeof header, sizeof interface);
+  EXPECT_EQ(interface.ifi_index, interfaceIndex);
+
+  const auto outer = linkAttributes(messages[0]);
+  ASSERT_EQ(outer.size(), 1U);  // and no IFLA_EXT_MASK: the VF list is not asked for
+  ASSERT_EQ(outer[0].first, IFLA_VFINFO_LIST);
+  const auto vfs = attributesOf(outer[0].second);
+  ASSERT_EQ(vfs.size(), 1U);
+  ASSERT_EQ(vfs[0].first, IFLA_VF_INFO);
+  const auto parts = attributesOf(vfs[0].second);
+  std::vector<int> types;
+  for (const auto& [type, payload] : parts) {
+    types.push_back(type);
+  }
+  EXPECT_THAT(types, testing::ElementsAre(IFLA_VF_MAC, IFLA_VF_VLAN_LIST, IFLA_VF_RATE,
+                                          IFLA_VF_SPOOFCHK, IFLA_VF_LINK_STATE, IFLA_VF_TRUST,
+                                          IFLA_VF_IB_NODE_GUID, IFLA_VF_IB_PORT_GUID));
+  const auto vlans = attributesOf(parts[1].second);
+  ifla_vf_vlan_info vlan{};
+  ASSERT_EQ(vlans.at(0).second.size(), sizeof vlan);
+  std::memcpy(&vlan, vlans[0].second.data(), sizeof vlan);
+  EXPECT_EQ(vlan.vf, 2U);
+  EXPECT_EQ(vlan.vlan, 100U);
+  EXPECT_EQ(vlan.qos, 5U);
+  EXPECT_EQ(vlan.vlan_proto, htons(ETH_P_8021AD));
+  ifla_vf_guid guid{};
+  ASSERT_EQ(parts[6].second.size(), sizeof guid);
+  std::memcpy(&guid, parts[6].second.data(), sizeof guid);
+  EXPECT_EQ(guid.guid, 0x1122334455667788U);
+}
+
+TEST(LinkChanges, SendsOnlyWhatIsAskedFor) {
+  VfSettings trust;
+  trust.trust = false;
+  const auto messages = linkChanges(interfaceIndex, 1, {{0, trust}});
+  const auto parts = attributesOf(attributesOf(linkAttributes(messages.at(0))[0].second)[0].second);
+  ASSERT_EQ(parts.size(), 1U);
+  EXPECT_EQ(parts[0].first, IFLA_VF_TRUST);
+  EXPECT_TRUE(linkChanges(interfaceIndex, 1, {}).empty());
+}
+
+TEST(LinkChanges, ComeBackThroughTheReplyParser) {
+  auto messages = linkChanges(interfaceIndex, 1, {{1, everything()}});
+  const std::uint16_t type = RTM_NEWLINK;
+  std::memcpy(messages.at(0).data() + offsetof(nlmsghdr, nlmsg_type), &type, sizeof type);
+  VfSettings ethernet = everything();
+  ethernet.nodeGuid.reset();
+  ethernet.portGuid.reset();
+  EXPECT_EQ(parse(messages[0]).at(1), ethernet);
+}
+
+TEST(LinkChanges, SplitAtTheLimitWithoutLosingAVf) {
+  std::vector<VfRequest> requests;
+  for (unsigned vf = 0; vf < 300; ++vf) {
+    requests.push_back({vf, everything()});
+  }
+  const auto messages = linkChanges(interfaceIndex, 1, requests);
+  EXPECT_EQ(messages.size(), 3U);
+  std::size_t total = 0;
+  for (const std::string& message : messages) {
+    EXPECT_LE(message.size(), requestLimit);
+    total += attributesOf(linkAttributes(message).at(0).second).size();
+  }
+  EXPECT_EQ(total, 300U);
+  EXPECT_EQ(linkChanges(interfaceIndex, 1, {requests.begin(), requests.begin() + 120}).size(), 1U);
+}
+
+TEST(LinkQuery, AsksForVfsWithoutStatistics) {
+  const std::string bytes = linkQuery(interfaceIndex, 9);
+  EXPECT_EQ(headerOf(bytes).nlmsg_type, RTM_GETLINK);
+  EXPECT_EQ(headerOf(bytes).nlmsg_flags, NLM_F_REQUEST);
+  const auto parts = linkAttributes(bytes);
+  ASSERT_EQ(parts.size(), 1U);
+  EXPECT_EQ(parts[0].first, IFLA_EXT_MASK);
+  std::uint32_t mask = 0;
+  std::memcpy(&mask, parts[0].second.data(), sizeof mask);
+  EXPECT_EQ(mask, static_cast<std::uint32_t>(RTEXT_FILTER_VF | RTEXT_FILTER_SKIP_STATS));
+}
+
+}  // namespace
+}  // namespace vfpass::host

@@ -1,0 +1,237 @@
+#include "read_pf.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "hosts/sysfs_tree.hpp"
+#include "vfpass/error.hpp"
+#include "vfpass/host/system_kernel.hpp"
+#include "vital_product_data.hpp"
+
+namespace vfpass::host {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr PciAddress pfAddress{0, 1, 0, 0};
+
+std::string vpd(const std::string& fields, char tag = '\x90') {
+  const std::string product = "ConnectX-6";
+  std::string bytes =
+      "\x82" + std::string(1, static_cast<char>(product.size())) + std::string(1, '\0') + product;
+  bytes += tag;
+  bytes += static_cast<char>(fields.size() & 0xffU);
+  bytes += static_cast<char>(fields.size() >> 8U);
+  return bytes + fields + "\x78";
+}
+
+std::string field(const std::string& keyword, const std::string& value) {
+  return keyword + static_cast<char>(value.size()) + value;
+}
+
+std::string serialOf(const std::string& bytes) {
+  return findSerial([&](std::size_t offset, std::size_t length) {
+    return offset < bytes.size() ? bytes.substr(offset, length) : std::string{};
+  });
+}
+
+TEST(VitalProductData, FindsTheSerialNumber) {
+  EXPECT_EQ(serialOf(vpd(field("PN", "MCX6") + field("SN", "MT2042X01234  ") + field("V0", "x"))),
+            "MT2042X01234");
+  EXPECT_EQ(serialOf(vpd(field("SN", std::string("AB\0\0", 4)))), "AB");
+}
+
+TEST(VitalProductData, DamageIsNoSerial) {
+  EXPECT_EQ(serialOf(""), "");
+  EXPECT_EQ(serialOf(vpd(field("PN", "MCX6"))), "");
+  EXPECT_EQ(serialOf(vpd(field("SN", "x"), '\x91')), "");
+  EXPECT_EQ(serialOf(vpd("SN\x40short")), "");
+  EXPECT_EQ(serialOf(std::string(4096, '\xff')), "");
+  EXPECT_EQ(serialOf(std::string(70000, '\x82')), "");
+  EXPECT_EQ(serialOf(vpd(field("SN", "A\033[2J"))).find('\033'), std::string::npos);
+}
+
+TEST(VitalProductData, RubbishIsSurvived) {
+  std::mt19937 random(7);
+  const std::string whole = vpd(field("PN", "MCX6") + field("SN", "MT2042X01234"));
+  for (int round = 0; round < 20000; ++round) {
+    std::string damaged = whole.substr(0, random() % (whole.size() + 1));
+    if (!damaged.empty()) {
+      damaged[random() % damaged.size()] = static_cast<char>(random());
+    }
+    EXPECT_LE(serialOf(damaged).size(), 4 * whole.size());
+  }
+}
+
+class ReadPfTest : public testing::Test {
+ protected:
+  PhysicalFunction read() {
+    return readPhysicalFunction(Root(tree_.path()), pfAddress, std::chrono::milliseconds(1000))
+        .value();
+  }
+  hosts::SysfsTree tree_;
+};
+
+TEST_F(ReadPfTest, ReadsThePf) {
+  const std::string folder = tree_.pf(8);
+  tree_.file(folder + "/numa_node", "1\n");
+  tree_.file(folder + "/vpd", vpd(field("SN", "MT1")));
+  tree_.file(folder + "/sriov_drivers_autoprobe", "0\n");
+  tree_.file(folder + "/infiniband/mlx5_0/ports/1/link_layer", "Ethernet\n");
+  const auto pf = read();
+  EXPECT_EQ(pf.address, pfAddress);
+  EXPECT_EQ(pf.path, "pci0000:00/0000:00:01.0/0000:01:00.0");
+  EXPECT_EQ(pf.vendor, 0x15b3);
+  EXPECT_EQ(pf.device, 0x101d);
+  EXPECT_EQ(pf.serial, "MT1");
+  EXPECT_EQ(pf.driver, "mlx5_core");
+  EXPECT_EQ(pf.netdev, "ens1f0np0");
+  EXPECT_EQ(pf.netdevIndex, 7);
+  EXPECT_TRUE(pf.netdevUp);
+  EXPECT_EQ(pf.rdmaDevice, "mlx5_0");
+  EXPECT_EQ(pf.linkLayer, LinkLayer::ethernet);
+  EXPECT_EQ(pf.numaNode, 1);
+  EXPECT_TRUE(pf.sriovCapable);
+  EXPECT_EQ(pf.totalVfs, 8U);
+  EXPECT_FALSE(pf.probesVfs);
+  EXPECT_THAT(pf.vfs, IsEmpty());
+}
+
+TEST_F(ReadPfTest, NeverReadsTheVfCount) {
+  // Its readers block while a removal hangs; a count that is wrong must not matter.
+  const std::string folder = tree_.pf(8);
+  tree_.vf(0);
+  tree_.file(folder + "/sriov_numvfs", "5\n");
+  EXPECT_EQ(read().vfs.size(), 1U);
+}
+
+TEST_F(ReadPfTest, ReadsItsVfsInOrderOfIndex) {
+  tree_.pf(16);
+  tree_.bind(tree_.vf(2), "vfio-pci");
+  tree_.bind(tree_.vf(0), "mlx5_core");
+  tree_.file(tree_.folderOf("0000:01:00.3") + "/driver_override", "vfio-pci\n");
+  tree_.netdev("0000:01:00.1", "ens1f0v0", 11, "0x1003");
+  tree_.file(tree_.folderOf("0000:01:00.1") + "/net/ens1f0v0/master", "");
+  tree_.group("0000:01:00.1", 12);
+  tree_.group("0000:01:00.3", 12);
+  const auto pf = read();
+  ASSERT_EQ(pf.vfs.size(), 2U);
+  const VirtualFunction& first = pf.vfs[0];
+  EXPECT_EQ(first.index, 0U);
+  EXPECT_EQ(toString(first.address), "0000:01:00.1");
+  EXPECT_EQ(first.driver, "mlx5_core");
+  EXPECT_EQ(first.driverOverride, "");
+  EXPECT_EQ(first.iommuGroup, 12U);
+  EXPECT_THAT(first.groupPeers, ElementsAre(PciAddress{0, 1, 0, 3}));
+  ASSERT_EQ(first.netdevs.size(), 1U);
+  EXPECT_TRUE(first.netdevs[0].up);
+  EXPECT_TRUE(first.netdevs[0].enslaved);
+  EXPECT_FALSE(first.settingsReadable);
+  EXPECT_EQ(pf.vfs[1].index, 2U);
+  EXPECT_EQ(pf.vfs[1].driver, "vfio-pci");
+  EXPECT_EQ(pf.vfs[1].driverOverride, "vfio-pci");
+  EXPECT_FALSE(pf.vfs[1].vfioInUse);
+}
+
+TEST_F(ReadPfTest, AVfThatVanishedIsLeftOut) {
+  tree_.pf(8);
+  tree_.vf(0);
+  tree_.vf(1);
+  tree_.remove("sys/bus/pci/devices/0000:01:00.1");
+  const auto pf = read();
+  ASSERT_EQ(pf.vfs.size(), 1U);
+  EXPECT_EQ(pf.vfs[0].index, 1U);
+}
+
+TEST_F(ReadPfTest, DamagedLinksAreLeftOut) {
+  const std::string folder = tree_.pf(8);
+  std::filesystem::create_symlink("../not-an-address", tree_.path() / folder / "virtfn0");
+  std::filesystem::create_symlink("../0000:01:00.1", tree_.path() / folder / "virtfnX");
+  tree_.file(folder + "/virtfn3", "no link");
+  EXPECT_THAT(read().vfs, IsEmpty());
+}
+
+TEST_F(ReadPfTest, TheUplinkComesBeforeRepresentors) {
+  const std::string folder = tree_.pf(8);
+  tree_.netdev("0000:01:00.0", "eth0", 3);
+  tree_.file(folder + "/net/eth0/phys_port_name", "pf0vf1\n");
+  tree_.file(folder + "/net/ens1f0np0/phys_port_name", "p0\n");
+  EXPECT_EQ(read().netdev, "ens1f0np0");
+}
+
+TEST_F(ReadPfTest, InfinibandByNetdevTypeOrRdmaPort) {
+  const std::string folder = tree_.pf(8);
+  tree_.netdev("0000:01:00.0", "ens1f0np0", 7, "0x1003", 32);
+  EXPECT_EQ(read().linkLayer, LinkLayer::infiniband);
+  tree_.file(folder + "/infiniband/mlx5_0/ports/1/link_layer", "Ethernet\n");
+  EXPECT_EQ(read().linkLayer, LinkLayer::ethernet);
+  tree_.file(folder + "/infiniband/mlx5_0/ports/1/link_layer", "InfiniBand\n");
+  EXPECT_EQ(read().linkLayer, LinkLayer::infiniband);
+}
+
+TEST_F(ReadPfTest, ListsNicsOnly) {
+  tree_.pf(8);
+  tree_.file(tree_.function("0000:02:00.0", "0x010802") + "/sriov_totalvfs", "8\n");
+  tree_.function("0000:03:00.0");  // a NIC without SR-IOV
+  const std::string standIn = tree_.function("0000:04:00.0", "0x010802");
+  tree_.file(standIn + "/sriov_totalvfs", "8\n");
+  tree_.bind("0000:04:00.0", "mlx5_core");
+  EXPECT_THAT(findPhysicalFunctions(Root(tree_.path())),
+              ElementsAre(pfAddress, PciAddress{0, 4, 0, 0}));
+}
+
+std::string failure(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST_F(ReadPfTest, ACapturedTreeIsReadOnly) {
+  tree_.pf(8);
+  SystemKernel kernel(tree_.path());
+  EXPECT_EQ(kernel.readPfs().size(), 1U);
+  EXPECT_EQ(kernel.readPf(pfAddress).netdev, "ens1f0np0");
+  const std::string words = "0000:01:00.0: read-only: captured tree";
+  EXPECT_EQ(failure([&] { kernel.createVfs({pfAddress, 1, false}); }), words);
+  EXPECT_EQ(failure([&] { kernel.removeVfs({pfAddress}); }), words);
+  EXPECT_EQ(failure([&] { kernel.configureVfs({pfAddress, {}}); }), words);
+  EXPECT_EQ(failure([&] { kernel.bindDriver({pfAddress, "vfio-pci", ""}); }), words);
+  EXPECT_EQ(failure([&] { kernel.resetFunction({pfAddress}); }), words);
+}
+
+TEST_F(ReadPfTest, AMissingPfIsNamed) {
+  SystemKernel kernel(tree_.path());
+  EXPECT_THAT(failure([&] {
+                kernel.readPf({0, 9, 0, 0});
+              }),
+              HasSubstr("0000:09:00.0: there is no such PCI device"));
+}
+
+TEST_F(ReadPfTest, HostWideFacts) {
+  SystemKernel kernel(tree_.path());
+  EXPECT_FALSE(kernel.unsafeInterrupts());
+  EXPECT_FALSE(kernel.iommuPresent());
+  tree_.pf(8);
+  tree_.group("0000:01:00.0", 1);
+  tree_.file("sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts", "Y\n");
+  tree_.file("proc/sys/kernel/random/boot_id", "aa-bb\n");
+  EXPECT_TRUE(kernel.unsafeInterrupts());
+  EXPECT_TRUE(kernel.iommuPresent());
+  EXPECT_EQ(kernel.bootId(), "aa-bb");
+}
+
+TEST(SystemKernelLive, ReadsThisMachine) {
+  SystemKernel kernel;
+  EXPECT_EQ(kernel.bootId().size(), 36U);
+  EXPECT_NO_THROW(kernel.readPfs());
+}
+
+}  // namespace
+}  // namespace vfpass::host

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cerrno>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hosts/sysfs_tree.hpp"
+#include "kernel_write.hpp"
+
+namespace vfpass::host {
+
+/// Takes writes to a handmade tree and changes the tree as the kernel would.
+class SimulatedKernel final : public KernelWriter {
+ public:
+  explicit SimulatedKernel(const hosts::SysfsTree& tree) : tree_(tree) {}
+
+  std::map<std::string, int> refusals;    ///< by driver: errno of its probe
+  std::map<std::string, int> fileErrors;  ///< by file name: errno of the write
+  std::string hangs;                      ///< a file name whose write never returns
+  unsigned appearing = 1000;              ///< most VFs that the driver makes
+  std::vector<std::string> log;           ///< `file=text` in order
+
+  void write(const std::string& path, std::string_view text, const std::string& object,
+             std::chrono::milliseconds) override {
+    const std::string name = path.substr(path.rfind('/') + 1);
+    const std::string value(text);
+    log.push_back(name + "=" + value);
+    if (name == hangs) {
+      throw TimeoutError(object + ": hangs");
+    }
+    if (fileErrors.contains(name)) {
+      throw WriteError(object + ": refused", "", fileErrors[name]);
+    }
+    if (name == "unbind") {
+      tree_.remove(tree_.folderOf(value) + "/driver");
+    } else if (name == "bind") {
+      bind(driverOf(path), value);
+    } else if (name == "sriov_numvfs") {
+      setCount(static_cast<unsigned>(std::stoul(value)));
+    } else {
+      tree_.file(path, name == "driver_override" && value == "\n" ? "(null)\n" : value);
+    }
+  }
+
+ private:
+  static std::string driverOf(const std::string& path) {
+    const auto folder = path.substr(0, path.rfind('/'));
+    return folder.substr(folder.rfind('/') + 1);
+  }
+
+  void bind(const std::string& driver, const std::string& address) {
+    if (tree_.content(tree_.folderOf(address) + "/driver_override") != driver + "\n") {
+      throw WriteError(address + ": no match", "", ENODEV);
+    }
+    if (refusals.contains(driver)) {
+      throw WriteError(address + ": probe failed", "", refusals[driver]);
+    }
+    tree_.bind(address, driver);
+  }
+
+  void setCount(unsigned count) {
+    const std::string pf = tree_.folderOf("0000:01:00.0");
+    for (unsigned index = 0; index < 7; ++index) {
+      tree_.remove(pf + "/virtfn" + std::to_string(index));
+    }
+    for (unsigned index = 0; index < std::min(count, appearing); ++index) {
+      tree_.vf(index);
+    }
+  }
+
+  const hosts::SysfsTree& tree_;
+};
+
+}  // namespace vfpass::host

@@ -1,0 +1,133 @@
+#include "vf_count.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "pci_function.hpp"
+#include "read_pf.hpp"
+#include "simulated_kernel.hpp"
+
+namespace vfpass::host {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr std::chrono::milliseconds deadline{50};
+
+class VfCountTest : public testing::Test {
+ protected:
+  VfCountTest() : root_(tree_.path()), kernel_(tree_) { tree_.pf(6); }
+
+  void create(unsigned count, bool probe = false) {
+    createVfs(root_, kernel_, {pf_, count, probe}, deadline);
+  }
+  std::string failure(const std::function<void()>& change) {
+    try {
+      change();
+    } catch (const Error& error) {
+      code_ = error.code();
+      return error.what();
+    }
+    return "no error";
+  }
+  void remove() {
+    removeVfs(root_, kernel_, *readPhysicalFunction(root_, pf_, deadline), deadline);
+  }
+  std::size_t count() { return readVfLinks(root_, pf_).size(); }
+  std::string autoprobe() {
+    return tree_.content(tree_.folderOf("0000:01:00.0") + "/sriov_drivers_autoprobe");
+  }
+
+  hosts::SysfsTree tree_;
+  Root root_;
+  SimulatedKernel kernel_;
+  PciAddress pf_{0, 1, 0, 0};
+  ExitCode code_ = ExitCode::done;
+};
+
+TEST_F(VfCountTest, CreatesWithoutProbingAndPutsProbingBack) {
+  create(4);
+  EXPECT_EQ(count(), 4U);
+  EXPECT_THAT(kernel_.log, ElementsAre("sriov_drivers_autoprobe=0", "sriov_numvfs=4",
+                                       "sriov_drivers_autoprobe=1"));
+}
+
+TEST_F(VfCountTest, LeavesProbingAloneWhenItIsRight) {
+  create(4, true);
+  EXPECT_THAT(kernel_.log, ElementsAre("sriov_numvfs=4"));
+}
+
+TEST_F(VfCountTest, PutsProbingBackWhenCreationFails) {
+  kernel_.fileErrors["sriov_numvfs"] = EIO;
+  EXPECT_THROW(create(4), WriteError);
+  EXPECT_EQ(autoprobe(), "1");
+  kernel_.fileErrors.clear();
+  kernel_.hangs = "sriov_numvfs";
+  EXPECT_THROW(create(4), TimeoutError);
+  EXPECT_EQ(autoprobe(), "1");
+}
+
+TEST_F(VfCountTest, MoreThanThePfHas) {
+  EXPECT_THAT(failure([&] { create(7); }),
+              AllOf(HasSubstr("7 VFs"), HasSubstr("1 to 6"), HasSubstr("ERANGE")));
+  EXPECT_THAT(failure([&] { create(0); }), HasSubstr("0 VFs"));
+  EXPECT_TRUE(kernel_.log.empty());
+}
+
+TEST_F(VfCountTest, NeverTouchesVfsThatAreThere) {
+  tree_.vf(0);
+  EXPECT_THAT(failure([&] { create(4); }), HasSubstr("has 1 VF already"));
+  EXPECT_TRUE(kernel_.log.empty());
+}
+
+TEST_F(VfCountTest, ADeviceWithoutSriov) {
+  tree_.remove(tree_.folderOf("0000:01:00.0") + "/sriov_totalvfs");
+  EXPECT_THAT(failure([&] { create(1); }), HasSubstr("cannot have VFs"));
+}
+
+TEST_F(VfCountTest, TooFewAreRemovedAgain) {
+  kernel_.appearing = 2;
+  EXPECT_THAT(failure([&] { create(4); }), AllOf(HasSubstr("4 VFs"), HasSubstr("only 2 VFs")));
+  EXPECT_EQ(count(), 0U);
+  EXPECT_EQ(kernel_.log.back(), "sriov_numvfs=0");
+}
+
+TEST_F(VfCountTest, BusyAndDriverlessHaveWordsOfTheirOwn) {
+  kernel_.fileErrors["sriov_numvfs"] = EBUSY;
+  EXPECT_THAT(failure([&] { create(1); }), HasSubstr("driver is busy"));
+  kernel_.fileErrors["sriov_numvfs"] = ENOENT;
+  EXPECT_THAT(failure([&] { create(1); }), HasSubstr("no driver that makes VFs"));
+}
+
+TEST_F(VfCountTest, RemovesUnusedVfs) {
+  tree_.bind(tree_.vf(0), "mlx5_core");
+  tree_.netdev("0000:01:00.1", "ens1f0v0", 9, "0x1002");
+  remove();
+  EXPECT_EQ(count(), 0U);
+  kernel_.log.clear();
+  remove();
+  EXPECT_TRUE(kernel_.log.empty());
+}
+
+TEST_F(VfCountTest, RefusesWhileAVfIsOnVfio) {
+  tree_.vf(0);
+  tree_.bind(tree_.vf(1), "vfio-pci");
+  EXPECT_THAT(failure([&] { remove(); }), AllOf(HasSubstr("VF 1"), HasSubstr("vfio-pci")));
+  EXPECT_EQ(code_, ExitCode::refused);
+  EXPECT_TRUE(kernel_.log.empty());
+}
+
+TEST_F(VfCountTest, RefusesWhileANetdevIsUpOrEnslaved) {
+  tree_.vf(0);
+  tree_.netdev("0000:01:00.1", "ens1f0v0", 9, "0x1003");
+  EXPECT_THAT(failure([&] { remove(); }), HasSubstr("ens1f0v0 is up"));
+  tree_.netdev("0000:01:00.1", "ens1f0v0", 9, "0x1002");
+  tree_.file(tree_.folderOf("0000:01:00.1") + "/net/ens1f0v0/master", "");
+  EXPECT_THAT(failure([&] { remove(); }), HasSubstr("has a master"));
+  EXPECT_EQ(code_, ExitCode::refused);
+}
+
+}  // namespace
+}  // namespace vfpass::host

@@ -1,0 +1,55 @@
+#include "vfpass/inventory/read_inventory.hpp"
+
+#include <gtest/gtest.h>
+
+#include "hosts/sysfs_tree.hpp"
+#include "model_names.hpp"
+
+namespace vfpass::inventory {
+namespace {
+
+constexpr const char* database =
+    "15b3  Mellanox Technologies\n"
+    "\t101d  MT2892 Family [ConnectX-6 Dx]\n";
+
+TEST(ModelNames, FindsVendorAndDevice) {
+  const hosts::SysfsTree tree;
+  tree.file("pci.ids", database);
+  ModelNames names((tree.path() / "pci.ids").string());
+  EXPECT_EQ(names.find(0x15b3, 0x101d), "Mellanox Technologies MT2892 Family [ConnectX-6 Dx]");
+  EXPECT_EQ(names.find(0x15b3, 0xfffe), "");
+  EXPECT_EQ(names.find(0xfffe, 0xfffe), "");
+}
+
+TEST(ModelNames, NoDatabaseIsNoError) {
+  ModelNames names("/nonexistent/pci.ids");
+  EXPECT_EQ(names.find(0x15b3, 0x101d), "");
+}
+
+TEST(ModelNames, ADamagedDatabaseIsNoError) {
+  const hosts::SysfsTree tree;
+  tree.file("pci.ids", std::string(database) + "zzzz what is this\n\t\t\t\n");
+  ModelNames names((tree.path() / "pci.ids").string());
+  EXPECT_EQ(names.find(0x15b3, 0x101d), "");
+  EXPECT_EQ(names.find(0x15b3, 0x101d), "");
+}
+
+TEST(ReadInventory, OfACapturedHost) {
+  const hosts::SysfsTree tree;
+  tree.pf(8);
+  tree.vf(0);
+  tree.group("0000:01:00.1", 4);
+  const Inventory inventory = readInventory(tree.path());
+  ASSERT_EQ(inventory.pfs.size(), 1U);
+  EXPECT_EQ(inventory.pfs[0].vfs.size(), 1U);
+  EXPECT_TRUE(inventory.iommuPresent);
+  EXPECT_FALSE(inventory.unsafeInterrupts);
+}
+
+TEST(ReadInventory, OfAnEmptyTree) {
+  const hosts::SysfsTree tree;
+  EXPECT_TRUE(readInventory(tree.path()).pfs.empty());
+}
+
+}  // namespace
+}  // namespace vfpass::inventory
