@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,10 +18,14 @@ struct ParsedDomain {
   Uuid uuid;
   std::string name;
   bool managed = false;  ///< has our metadata element
+  /// The metadata was written for another UUID (an XML copied by hand or by virt-clone): its leases
+  /// keep that UUID in `Lease::domain` and are not this domain's.
+  bool foreignMetadata = false;
   std::vector<Lease> leases;
   std::vector<Claim> claims;
-  std::vector<MacAddress> macAddresses;
-  bool pciExpress = false;  ///< has a pcie-root controller (q35)
+  std::set<std::string> managedAliases;  ///< aliases of claims with managed='yes'
+  std::vector<MacAddress> macAddresses;  ///< of interfaces and of our metadata, each once
+  bool pciExpress = false;               ///< has a pcie-root controller (q35)
 };
 
 /// Quick look without parsing: false means certainly not managed. For the hook, which has to be out
@@ -34,6 +39,7 @@ ParsedDomain parseDomain(std::string_view xml);
 /// XML skeletons for the elements that vfpass adds; built in from templates/, replaceable by files.
 struct Templates {
   std::string hostdev;
+  std::string interface;  ///< for leases with `interfaceForm`
   std::string rootPort;
 };
 

@@ -1,0 +1,84 @@
+#include <algorithm>
+
+#include "guest_ports.hpp"
+#include "our_elements.hpp"
+#include "pci_attributes.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/domain/domain_xml.hpp"
+
+namespace vfpass::domain {
+namespace {
+
+// What the metadata holds of a lease; the domain's name there is only for messages.
+Lease comparable(Lease lease) {
+  lease.domainName.clear();
+  lease.state = LeaseState::reserved;
+  lease.bootId.clear();
+  return lease;
+}
+
+std::vector<Lease> comparable(const std::vector<Lease>& leases) {
+  std::vector<Lease> result;
+  for (const auto& lease : leases) {
+    result.push_back(comparable(lease));
+  }
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+// libvirt leaves managed='no' out on an <interface> and writes it on a <hostdev>.
+bool sameBinding(pugi::xml_node device, const Lease& lease) {
+  return (attributeText(device, "managed") == "yes") == lease.managed;
+}
+
+bool sameTeaming(pugi::xml_node device, const Lease& lease) {
+  const auto teaming = device.child("teaming");
+  if (!lease.teamingWith) {
+    return !teaming;
+  }
+  return attributeText(teaming, "type") == "transient" &&
+         attributeText(teaming, "persistent") == teamingAlias(*lease.teamingWith);
+}
+
+// Without a MAC of ours libvirt makes one up.
+bool sameEthernet(pugi::xml_node device, const Lease& lease) {
+  const auto mac = parseMacAddress(attributeText(device.child("mac"), "address"));
+  const auto tag = parseNumber(attributeText(device.child("vlan").child("tag"), "id"));
+  return (!lease.settings.mac || mac == lease.settings.mac) &&
+         tag.value_or(0) == lease.settings.vlan.value_or(Vlan{}).id;
+}
+
+bool isDeviceOf(pugi::xml_node device, const Lease& lease) {
+  const auto host = hostAddressElement(device);
+  const std::string_view element = lease.interfaceForm ? "interface" : "hostdev";
+  return device.name() == element && aliasOf(device) == deviceAlias(lease) && host &&
+         readPciAddress(*host) == lease.vf && guestAddressOf(device) == lease.guest.address &&
+         sameBinding(device, lease) && sameTeaming(device, lease) &&
+         (!lease.interfaceForm || sameEthernet(device, lease));
+}
+
+}  // namespace
+
+bool carriesLeases(std::string_view xml, const std::vector<Lease>& leases) {
+  const auto parsed = parseDomain(xml);
+  if (parsed.foreignMetadata || parsed.managed != !leases.empty() ||
+      comparable(parsed.leases) != comparable(leases)) {
+    return false;
+  }
+  const Document document(xml);
+  const auto devices = ourDevices(document);
+  std::size_t expected = 0;
+  for (const auto& lease : leases) {
+    const auto has = [&](auto matches) {
+      ++expected;
+      return std::count_if(devices.begin(), devices.end(),
+                           [&](pugi::xml_node device) { return matches(device, lease); }) == 1;
+    };
+    if (!has(isDeviceOf) || (lease.guest.port && !has(isPortOf))) {
+      return false;
+    }
+  }
+  return devices.size() == expected;  // more would be strays of ours
+}
+
+}  // namespace vfpass::domain

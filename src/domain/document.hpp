@@ -1,0 +1,47 @@
+#pragma once
+
+#include <pugixml.hpp>
+#include <string_view>
+#include <vector>
+
+#include "element_spans.hpp"
+#include "vfpass/identifiers.hpp"
+
+namespace vfpass::domain {
+
+inline constexpr std::size_t largestXml = std::size_t{16} << 20U;
+
+/// A parsed domain XML that still knows where in the text each element stands, so that an edit can
+/// splice the text instead of printing the tree: what is not touched cannot change.
+class Document {
+ public:
+  /// `xml` must outlive the document. Throws Error (ExitCode::badInput) for what is too large, not
+  /// well-formed or not a domain.
+  explicit Document(std::string_view xml);
+
+  [[nodiscard]] std::string_view text() const { return text_; }
+  [[nodiscard]] pugi::xml_node domain() const { return tree_.document_element(); }
+  [[nodiscard]] pugi::xml_node devices() const { return domain().child("devices"); }
+  [[nodiscard]] const ElementSpan& span(pugi::xml_node element) const;
+
+ private:
+  std::string_view text_;
+  std::vector<ElementSpan> spans_;
+  pugi::xml_document tree_;
+};
+
+/// The domain's UUID. Throws Error (ExitCode::badInput) when there is none.
+Uuid domainUuid(const Document& document);
+
+/// An attribute's value; empty when there is no such attribute.
+inline std::string_view attributeText(pugi::xml_node node, const char* name) {
+  return node.attribute(name).value();
+}
+
+/// Last child that is an element; null node when there is none.
+pugi::xml_node lastElement(pugi::xml_node parent);
+
+/// The alias that a device element carries; empty: none.
+std::string_view aliasOf(pugi::xml_node device);
+
+}  // namespace vfpass::domain

@@ -1,0 +1,149 @@
+#include "fragments.hpp"
+
+#include <pugixml.hpp>
+#include <sstream>
+
+#include "bad_xml.hpp"
+#include "element_spans.hpp"
+#include "metadata_codec.hpp"
+#include "our_elements.hpp"
+#include "pci_attributes.hpp"
+
+namespace vfpass::domain {
+namespace {
+
+Error badTemplate(const std::string& element, const std::string& reason) {
+  return Error("the XML template for <" + element + "> cannot be used: " + reason,
+               "compare it with the one that ships in templates/", ExitCode::badInput);
+}
+
+// One filled skeleton.
+class Skeleton {
+ public:
+  Skeleton(const std::string& text, const char* rootName) : rootName_(rootName) {
+    scanElements(text);
+    const auto result = tree_.load_buffer(text.data(), text.size());
+    if (!result || std::string_view(root().name()) != rootName) {
+      throw badTemplate(rootName, result ? "its root element is another" : result.description());
+    }
+  }
+
+  [[nodiscard]] pugi::xml_node root() const { return tree_.document_element(); }
+
+  // A value without a place would silently not reach the guest.
+  [[nodiscard]] pugi::xml_node need(const char* path) const {
+    const auto node = root().first_element_by_path(path);
+    if (!node) {
+      throw badTemplate(rootName_, std::string("it has no ") + path);
+    }
+    return node;
+  }
+
+  void set(const char* path, const char* attribute, const std::string& value) {
+    setAttribute(need(path), attribute, value.c_str());
+  }
+
+  // Sets the attribute, or takes the child out that leads to it.
+  template <typename Value>
+  void setOrDrop(const char* child, const char* path, const char* attribute,
+                 const std::optional<Value>& value) {
+    if (value) {
+      set(path, attribute, *value);
+    } else {
+      root().remove_child(child);
+    }
+  }
+
+ private:
+  std::string rootName_;
+  pugi::xml_document tree_;
+};
+
+// Puts line breaks around child elements as libvirt does: two spaces a level.
+void layOut(pugi::xml_node node, const std::string& indentation) {
+  const std::string inner = indentation + "  ";
+  bool hasElements = false;
+  for (auto child = node.first_child(); child; child = child.next_sibling()) {
+    if (child.type() == pugi::node_element) {
+      node.insert_child_before(pugi::node_pcdata, child).set_value(inner.c_str());
+      layOut(child, inner);
+      hasElements = true;
+    }
+  }
+  if (hasElements) {
+    node.append_child(pugi::node_pcdata).set_value(indentation.c_str());
+  }
+}
+
+std::string print(pugi::xml_node node, std::string_view indentation, unsigned quotes) {
+  layOut(node, "\n" + std::string(indentation));
+  std::ostringstream text;
+  // Raw, because otherwise pugixml writes `<a />` where libvirt writes `<a/>`.
+  node.print(text, "", pugi::format_raw | quotes, pugi::encoding_utf8);
+  return text.str();
+}
+
+std::optional<std::string> partnerOf(const Lease& lease) {
+  return lease.teamingWith ? std::optional(teamingAlias(*lease.teamingWith)) : std::nullopt;
+}
+
+void fillDevice(Skeleton& skeleton, const Lease& lease) {
+  setAttribute(skeleton.root(), "managed", lease.managed ? "yes" : "no");
+  writePciAddress(skeleton.need("source/address"), lease.vf);
+  skeleton.setOrDrop("teaming", "teaming", "persistent", partnerOf(lease));
+  skeleton.set("alias", "name", deviceAlias(lease));
+  writePciAddress(skeleton.need("address"), lease.guest.address);
+}
+
+}  // namespace
+
+std::string deviceFragment(const Lease& lease, const Templates& templates,
+                           std::string_view indentation) {
+  Skeleton skeleton(lease.interfaceForm ? templates.interface : templates.hostdev,
+                    lease.interfaceForm ? "interface" : "hostdev");
+  fillDevice(skeleton, lease);
+  if (lease.interfaceForm) {
+    const auto& [mac, vlan] = std::pair(lease.settings.mac, lease.settings.vlan);
+    skeleton.setOrDrop("mac", "mac", "address", mac ? std::optional(toString(*mac)) : std::nullopt);
+    skeleton.setOrDrop(
+        "vlan", "vlan/tag", "id",
+        vlan && vlan->id != 0 ? std::optional(std::to_string(vlan->id)) : std::nullopt);
+  }
+  return print(skeleton.root(), indentation, pugi::format_attribute_single_quote);
+}
+
+std::string portFragment(const Lease& lease, const Templates& templates,
+                         std::string_view indentation) {
+  const auto& port = lease.guest.port.value();
+  Skeleton skeleton(templates.rootPort, "controller");
+  setAttribute(skeleton.root(), "index", std::to_string(port.index).c_str());
+  skeleton.set("alias", "name", portAlias(lease));
+  auto address = skeleton.need("address");
+  writePciAddress(address, port.address);
+  if (port.multifunction) {
+    setAttribute(address, "multifunction", "on");
+  } else {
+    address.remove_attribute("multifunction");
+  }
+  return print(skeleton.root(), indentation, pugi::format_attribute_single_quote);
+}
+
+std::string metadataFragment(const std::vector<Lease>& leases, MetadataContainer container,
+                             std::string_view indentation) {
+  pugi::xml_document tree;
+  auto node = writeMetadata(tree, leases.front().domain, leases);
+  if (container != MetadataContainer::absent) {
+    setAttribute(node, containerAttribute,
+                 container == MetadataContainer::present ? "present" : "self-closing");
+  }
+  // libvirt hands metadata through libxml2, which writes double quotes.
+  return print(node, indentation, 0);
+}
+
+MetadataContainer containerOf(std::string_view attribute) {
+  return attribute == "present"        ? MetadataContainer::present
+         : attribute == "self-closing" ? MetadataContainer::selfClosing
+                                       : MetadataContainer::absent;
+}
+
+}  // namespace vfpass::domain

@@ -1,0 +1,140 @@
+#include "line_diff.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace vfpass::domain {
+namespace {
+
+using Lines = std::vector<std::string_view>;
+
+constexpr int mostChanges = 2000;
+
+// Myers' greedy search. furthest_[k] is the furthest `x` (line of `before`) that a path with d
+// changes reaches on diagonal k = x - y; one copy is kept per d, to walk back along the path found.
+class ShortestEdit {
+ public:
+  ShortestEdit(const Lines& before, const Lines& after)
+      : before_(before),
+        after_(after),
+        width_(static_cast<int>(before.size())),
+        height_(static_cast<int>(after.size())) {}
+
+  std::optional<std::vector<DiffLine>> find() {
+    const int limit = std::min(width_ + height_, mostChanges);
+    furthest_.assign(static_cast<std::size_t>(2 * limit + 3), 0);
+    middle_ = limit + 1;
+    for (int changes = 0; changes <= limit; ++changes) {
+      history_.emplace_back(furthest_.begin() + middle_ - changes - 1,
+                            furthest_.begin() + middle_ + changes + 2);
+      if (extend(changes)) {
+        return walkBack(changes);
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  int& furthest(int diagonal) { return furthest_[static_cast<std::size_t>(middle_ + diagonal)]; }
+
+  // True when the step to `diagonal` inserts a line of `after` rather than dropping one of
+  // `before`.
+  static bool inserts(int diagonal, int changes, int fromBelow, int fromAbove) {
+    return diagonal == -changes || (diagonal != changes && fromBelow < fromAbove);
+  }
+
+  bool extend(int changes) {
+    for (int diagonal = -changes; diagonal <= changes; diagonal += 2) {
+      const int below = furthest(diagonal - 1);
+      const int above = furthest(diagonal + 1);
+      int x = inserts(diagonal, changes, below, above) ? above : below + 1;
+      while (same(x, x - diagonal)) {
+        ++x;
+      }
+      furthest(diagonal) = x;
+      if (x >= width_ && x - diagonal >= height_) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  [[nodiscard]] bool same(int x, int y) const {
+    return x >= 0 && y >= 0 && x < width_ && y < height_ && line(before_, x) == line(after_, y);
+  }
+
+  static std::string_view line(const Lines& lines, int at) {
+    return lines[static_cast<std::size_t>(at)];
+  }
+
+  [[nodiscard]] std::vector<DiffLine> walkBack(int changes) const {
+    std::vector<DiffLine> reversed;
+    int x = width_;
+    int y = height_;
+    for (; changes > 0; --changes) {
+      const auto& reached = history_[static_cast<std::size_t>(changes)];
+      const auto at = [&](int diagonal) {
+        return reached[static_cast<std::size_t>(diagonal + changes + 1)];
+      };
+      const int diagonal = x - y;
+      const bool inserted = inserts(diagonal, changes, at(diagonal - 1), at(diagonal + 1));
+      const int previousX = inserted ? at(diagonal + 1) : at(diagonal - 1);
+      const int stop = inserted ? previousX : previousX + 1;
+      while (x > stop) {
+        reversed.push_back({LineOrigin::both, line(before_, --x)});
+        --y;
+      }
+      reversed.push_back(inserted ? DiffLine{LineOrigin::after, line(after_, --y)}
+                                  : DiffLine{LineOrigin::before, line(before_, --x)});
+    }
+    while (x > 0) {
+      reversed.push_back({LineOrigin::both, line(before_, --x)});
+    }
+    return {reversed.rbegin(), reversed.rend()};
+  }
+
+  const Lines& before_;
+  const Lines& after_;
+  int width_;
+  int height_;
+  int middle_ = 0;
+  std::vector<int> furthest_;
+  std::vector<std::vector<int>> history_;
+};
+
+std::vector<DiffLine> replaceAll(const Lines& before, const Lines& after) {
+  std::vector<DiffLine> lines;
+  for (const auto text : before) {
+    lines.push_back({LineOrigin::before, text});
+  }
+  for (const auto text : after) {
+    lines.push_back({LineOrigin::after, text});
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::vector<DiffLine> compareLines(const Lines& before, const Lines& after) {
+  // Common ends are cut off first, so that the limit concerns only what changed.
+  const auto head = std::mismatch(before.begin(), before.end(), after.begin(), after.end());
+  const auto tail = std::mismatch(before.rbegin(), std::make_reverse_iterator(head.first),
+                                  after.rbegin(), std::make_reverse_iterator(head.second));
+  const Lines oldPart(head.first, tail.first.base());
+  const Lines newPart(head.second, tail.second.base());
+
+  std::vector<DiffLine> lines;
+  const auto keep = [&lines](auto begin, auto end) {
+    std::for_each(begin, end, [&lines](std::string_view text) {
+      lines.push_back({LineOrigin::both, text});
+    });
+  };
+  keep(before.begin(), head.first);
+  const auto found = ShortestEdit(oldPart, newPart).find();
+  const auto changed = found ? *found : replaceAll(oldPart, newPart);
+  lines.insert(lines.end(), changed.begin(), changed.end());
+  keep(tail.first.base(), before.end());
+  return lines;
+}
+
+}  // namespace vfpass::domain

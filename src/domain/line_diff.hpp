@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+namespace vfpass::domain {
+
+enum class LineOrigin { both, before, after };
+
+/// One line of a comparison: kept, only in the first text, or only in the second.
+struct DiffLine {
+  LineOrigin origin = LineOrigin::both;
+  std::string_view text;
+};
+
+/// The shortest way from one list of lines to the other (Myers 1986). Texts that differ in more
+/// than a few thousand lines are shown as one replacement, because the search grows with the
+/// square.
+std::vector<DiffLine> compareLines(const std::vector<std::string_view>& before,
+                                   const std::vector<std::string_view>& after);
+
+}  // namespace vfpass::domain

@@ -1,0 +1,171 @@
+#include "metadata_codec.hpp"
+
+#include <algorithm>
+
+#include "attribute_codec.hpp"
+#include "our_elements.hpp"
+#include "settings_codec.hpp"
+#include "vfpass/domain/domain_xml.hpp"
+
+namespace vfpass::domain {
+namespace {
+
+template <typename Value>
+std::string joinNames(const std::set<Value>& values) {
+  std::vector<std::string> names;
+  for (const auto value : values) {
+    names.emplace_back(toString(value));
+  }
+  return join(names, " ");
+}
+
+// The inverse of joinNames().
+template <typename Value, typename Parse>
+std::set<Value> readNames(pugi::xml_node node, const char* name, Parse parse) {
+  std::set<Value> values;
+  auto text = readText(node, name);
+  while (!text.empty()) {
+    const auto end = std::min(text.find(' '), text.size());
+    const auto value = parse(text.substr(0, end));
+    if (!value) {
+      throwBadAttribute(node, name);
+    }
+    values.insert(*value);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return values;
+}
+
+// The name becomes part of an alias, and libvirt drops aliases with other characters silently.
+std::optional<std::string> parseVfName(std::string_view text) {
+  const bool sound =
+      !text.empty() && text.find_first_not_of(
+                           "abcdefghijklmnopqrstuvwxyz"
+                           "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == std::string_view::npos;
+  return sound ? std::optional(std::string(text)) : std::nullopt;
+}
+
+void writeGuest(pugi::xml_node node, const GuestPlacement& guest) {
+  writeText(node, "address", toString(guest.address));
+  if (guest.port) {
+    writeText(node, "port-index", std::to_string(guest.port->index));
+    writeText(node, "port-address", toString(guest.port->address));
+    writeFlag(node, "port-multifunction", guest.port->multifunction);
+  }
+}
+
+GuestPlacement readGuest(pugi::xml_node node) {
+  GuestPlacement guest;
+  guest.address = readValue(node, "address", parsePciAddress);
+  if (node.attribute("port-index")) {
+    guest.port = RootPort{readNumber<unsigned>(node, "port-index", 0xff),
+                          readValue(node, "port-address", parsePciAddress),
+                          readFlag(node, "port-multifunction")};
+  }
+  return guest;
+}
+
+void writeOriginal(pugi::xml_node node, const VfOriginal& original) {
+  writeEscaped(node, "driver", original.driver);
+  writeEscaped(node, "driver-override", original.driverOverride);
+  writeFlag(node, "created", original.created);
+  writeSettings(node, original.settings);
+}
+
+VfOriginal readOriginal(pugi::xml_node node) {
+  return {readEscaped(node, "driver"), readEscaped(node, "driver-override"), readSettings(node),
+          readFlag(node, "created")};
+}
+
+void writeLease(pugi::xml_node node, const Lease& lease) {
+  writeText(node, "name", lease.vfName);
+  writeText(node, "generation", std::to_string(lease.generation));
+  writeText(node, "pf", toString(lease.pf));
+  writeEscaped(node, "pf-path", lease.pfPath);
+  writeEscaped(node, "pf-serial", lease.pfSerial);
+  writeText(node, "vf-index", std::to_string(lease.vfIndex));
+  writeText(node, "vf", toString(lease.vf));
+  writeText(node, "vf-count", std::to_string(lease.vfCount));
+  writeFlag(node, "infiniband", lease.infiniband);
+  writeFlag(node, "managed", lease.managed);
+  writeFlag(node, "interface", lease.interfaceForm);
+  if (lease.teamingWith) {
+    writeEscaped(node, "teaming-with", *lease.teamingWith);
+  }
+  writeText(node, "required", joinNames(lease.required));
+  writeText(node, "allow", joinNames(lease.allow));
+  writeSettings(node.append_child("vfpass:settings"), lease.settings);
+  writeGuest(node.append_child("vfpass:guest"), lease.guest);
+  writeOriginal(node.append_child("vfpass:original"), lease.original);
+}
+
+pugi::xml_node part(pugi::xml_node lease, const char* localName) {
+  for (const auto node : lease) {
+    if (isOurElement(node, localName)) {
+      return node;
+    }
+  }
+  throw badMetadata(std::string("a lease has no <") + localName + ">");
+}
+
+Lease readLease(pugi::xml_node node) {
+  Lease lease;
+  lease.vfName = readValue(node, "name", parseVfName);
+  lease.generation = readNumber<std::uint64_t>(node, "generation");
+  lease.pf = readValue(node, "pf", parsePciAddress);
+  lease.pfPath = readEscaped(node, "pf-path");
+  lease.pfSerial = readEscaped(node, "pf-serial");
+  lease.vfIndex = readNumber<unsigned>(node, "vf-index");
+  lease.vf = readValue(node, "vf", parsePciAddress);
+  lease.vfCount = readNumber<unsigned>(node, "vf-count");
+  lease.infiniband = readFlag(node, "infiniband");
+  lease.managed = readFlag(node, "managed");
+  lease.interfaceForm = readFlag(node, "interface");
+  if (node.attribute("teaming-with")) {
+    lease.teamingWith = readEscaped(node, "teaming-with");
+  }
+  lease.required = readNames<Attribute>(node, "required", parseAttribute);
+  lease.allow = readNames<Allowance>(node, "allow", parseAllowance);
+  lease.settings = readSettings(part(node, "settings"));
+  lease.guest = readGuest(part(node, "guest"));
+  lease.original = readOriginal(part(node, "original"));
+  return lease;
+}
+
+}  // namespace
+
+pugi::xml_node writeMetadata(pugi::xml_node parent, const Uuid& domain,
+                             const std::vector<Lease>& leases) {
+  auto node = parent.append_child("vfpass:domain");
+  writeText(node, "xmlns:vfpass", std::string(metadataNamespace));
+  writeText(node, "version", metadataVersion);
+  writeText(node, "uuid", toString(domain));
+  for (const auto& lease : leases) {
+    writeLease(node.append_child("vfpass:lease"), lease);
+  }
+  return node;
+}
+
+Uuid readMetadataOwner(pugi::xml_node metadata) { return readValue(metadata, "uuid", parseUuid); }
+
+std::vector<Lease> readMetadata(pugi::xml_node metadata, const std::string& domainName) {
+  if (readText(metadata, "version") != metadataVersion) {
+    throwBadAttribute(metadata, "version");
+  }
+  std::vector<Lease> leases;
+  std::set<std::string> names;
+  for (const auto node : metadata) {
+    if (!isOurElement(node, "lease")) {
+      continue;
+    }
+    leases.push_back(readLease(node));
+    leases.back().domain = readMetadataOwner(metadata);
+    leases.back().domainName = domainName;
+    if (!names.insert(leases.back().vfName).second) {
+      throw badMetadata("two leases are named '" + leases.back().vfName + "'");
+    }
+  }
+  return leases;
+}
+
+}  // namespace vfpass::domain

@@ -1,0 +1,87 @@
+#include <algorithm>
+
+#include "bad_xml.hpp"
+#include "metadata_codec.hpp"
+#include "our_elements.hpp"
+#include "pci_attributes.hpp"
+#include "vfpass/domain/domain_xml.hpp"
+
+namespace vfpass::domain {
+namespace {
+
+std::string readName(const Document& document) {
+  std::string name = document.domain().child_value("name");
+  if (name.empty()) {
+    throw badXml("it has no <name>");
+  }
+  return name;
+}
+
+// A claim that cannot be read must not pass for no claim: another domain would get the device.
+Claim readClaim(pugi::xml_node device, pugi::xml_node hostAddress) {
+  const auto host = readPciAddress(hostAddress);
+  if (!host) {
+    throw badXml(std::string("a <") + device.name() + "> has no valid host PCI address");
+  }
+  const auto guest = guestAddressOf(device);
+  return {*host, std::string(aliasOf(device)), guest.value_or(PciAddress{}), guest.has_value()};
+}
+
+void addMac(ParsedDomain& parsed, const std::optional<MacAddress>& mac) {
+  auto& known = parsed.macAddresses;
+  if (mac && std::find(known.begin(), known.end(), *mac) == known.end()) {
+    known.push_back(*mac);
+  }
+}
+
+void readDevice(pugi::xml_node device, ParsedDomain& parsed) {
+  if (const auto hostAddress = hostAddressElement(device)) {
+    parsed.claims.push_back(readClaim(device, *hostAddress));
+    if (attributeText(device, "managed") == "yes") {
+      parsed.managedAliases.insert(parsed.claims.back().alias);
+    }
+  }
+  if (std::string_view(device.name()) == "interface") {
+    addMac(parsed, parseMacAddress(attributeText(device.child("mac"), "address")));
+  }
+  parsed.pciExpress |= isPciController(device) && attributeText(device, "model") == "pcie-root";
+}
+
+void readOurMetadata(const Document& document, ParsedDomain& parsed) {
+  const auto found = ourMetadata(document);
+  if (found.size() > 1) {
+    throw badMetadata("there are two of them");
+  }
+  if (found.empty()) {
+    return;
+  }
+  parsed.managed = true;
+  parsed.leases = readMetadata(found.front(), parsed.name);
+  parsed.foreignMetadata = readMetadataOwner(found.front()) != parsed.uuid;
+  for (const auto& lease : parsed.leases) {
+    addMac(parsed, lease.settings.mac);
+  }
+}
+
+}  // namespace
+
+bool mayBeManaged(std::string_view xml) {
+  return xml.find(metadataNamespace) != std::string_view::npos;
+}
+
+ParsedDomain parseDomain(std::string_view xml) {
+  const Document document(xml);
+  ParsedDomain parsed;
+  parsed.uuid = domainUuid(document);
+  parsed.name = readName(document);
+  for (const auto device : document.devices()) {
+    readDevice(device, parsed);
+  }
+  // libvirt prints a namespace letter by letter; one spelt with character references is not its.
+  if (mayBeManaged(xml)) {
+    readOurMetadata(document, parsed);
+  }
+  return parsed;
+}
+
+}  // namespace vfpass::domain

@@ -1,0 +1,58 @@
+#include "without_ours.hpp"
+
+#include <algorithm>
+
+#include "fragments.hpp"
+#include "guest_ports.hpp"
+#include "our_elements.hpp"
+#include "splice.hpp"
+
+namespace vfpass::domain {
+namespace {
+
+bool isBlank(std::string_view text) {
+  return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
+}
+
+// Only our element, or the whole <metadata> where only we needed it.
+Splice metadataRemoval(const Document& document, pugi::xml_node ours) {
+  const auto text = document.text();
+  const auto& outer = document.span(ours.parent());
+  const auto inner = removal(text, document.span(ours));
+  const bool alone = isBlank(text.substr(outer.contentBegin, inner.begin - outer.contentBegin)) &&
+                     isBlank(text.substr(inner.end, outer.contentEnd - inner.end));
+  const auto container = containerOf(attributeText(ours, containerAttribute));
+  if (!alone || container == MetadataContainer::present) {
+    return inner;
+  }
+  if (container == MetadataContainer::selfClosing) {
+    return {outer.contentBegin - 1, outer.end, "/>"};
+  }
+  return removal(text, outer);
+}
+
+bool isPortOfAny(pugi::xml_node port, const std::vector<Lease>& leases) {
+  return std::any_of(leases.begin(), leases.end(),
+                     [port](const Lease& lease) { return isPortOf(port, lease); });
+}
+
+}  // namespace
+
+std::string withoutOurs(std::string_view xml, const std::vector<Lease>& wanted) {
+  const Document document(xml);
+  std::vector<Splice> splices;
+  for (const auto metadata : ourMetadata(document)) {
+    splices.push_back(metadataRemoval(document, metadata));
+  }
+  const auto kept = portsInForeignUse(document);
+  for (const auto device : ourDevices(document)) {
+    if (std::find(kept.begin(), kept.end(), device) == kept.end()) {
+      splices.push_back(removal(xml, document.span(device)));
+    } else if (!isPortOfAny(device, wanted)) {
+      splices.push_back(removal(xml, document.span(device.child("alias"))));
+    }
+  }
+  return applySplices(xml, std::move(splices));
+}
+
+}  // namespace vfpass::domain

@@ -1,0 +1,214 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "element_spans.hpp"
+#include "support.hpp"
+
+namespace vfpass::domain {
+namespace {
+
+std::string domainWith(const std::string& devices) {
+  return "<domain><name>n</name><uuid>11111111-2222-3333-4444-555555555555</uuid><devices>" +
+         devices + "</devices></domain>";
+}
+
+std::string attached() {
+  const auto xml = readCase("q35.xml");
+  return withLeases(xml, sampleLeases(xml), builtInTemplates());
+}
+
+void expectBadInput(const std::string& xml) {
+  try {
+    parseDomain(xml);
+    FAIL() << "accepted: " << xml.substr(0, 200);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::badInput);
+    EXPECT_FALSE(error.remedy().empty());
+  }
+}
+
+TEST(ParseDomain, ReadsAnUnmanagedDomain) {
+  const auto parsed = parseDomain(readCase("q35.xml"));
+  EXPECT_EQ(parsed.name, "train0");
+  EXPECT_EQ(parsed.uuid, caseUuid());
+  EXPECT_FALSE(parsed.managed);
+  EXPECT_TRUE(parsed.pciExpress);
+  EXPECT_THAT(parsed.leases, testing::IsEmpty());
+  EXPECT_THAT(parsed.macAddresses,
+              testing::ElementsAre(MacAddress{{0x52, 0x54, 0, 0xaa, 0xbb, 0xcc}}));
+  EXPECT_THAT(parsed.claims, testing::ElementsAre(Claim{{0, 0x5e, 0, 0}, "", {0, 0, 3, 0}, true}));
+  EXPECT_FALSE(parseDomain(readCase("i440fx.xml")).pciExpress);
+}
+
+TEST(ParseDomain, ReadsOurDevicesAsClaims) {
+  const auto parsed = parseDomain(attached());
+  EXPECT_TRUE(parsed.managed);
+  EXPECT_THAT(parsed.claims, testing::UnorderedElementsAre(
+                                 Claim{{0, 0x5e, 0, 0}, "", {0, 0, 3, 0}, true},
+                                 Claim{{0, 0x3b, 0, 2}, "ua-vfpass-rail0", {0, 3, 0, 0}, true},
+                                 Claim{{0, 0x3b, 0, 3}, "ua-vfpass-rail1", {0, 4, 0, 0}, true}));
+  EXPECT_THAT(parsed.macAddresses, testing::SizeIs(3));
+}
+
+TEST(ParseDomain, ReadsNumbersAsLibvirtDoes) {
+  const auto parsed = parseDomain(domainWith(
+      "<hostdev type='pci'><source><address domain='65536' bus='017' slot='0X1F' function='7'/>"
+      "</source></hostdev>"
+      "<disk type='nvme'><source type='pci'><address bus='0x01'/></source></disk>"
+      "<interface type='hostdev' managed='yes'><source><address type='pci' bus='2'/></source>"
+      "<alias name='a'/><address type='unassigned'/></interface>"
+      "<interface type='hostdev'><source><address type='usb' bus='1' device='2'/></source>"
+      "</interface><hostdev type='usb'><source><address bus='1' device='900'/></source></hostdev>"
+      "<hostdev type='mdev'><source><address uuid='x'/></source></hostdev>"));
+  EXPECT_THAT(parsed.claims, testing::ElementsAre(Claim{{0x10000, 0xf, 0x1f, 7}, "", {}, false},
+                                                  Claim{{0, 1, 0, 0}, "", {}, false},
+                                                  Claim{{0, 2, 0, 0}, "a", {}, false}));
+  EXPECT_THAT(parsed.managedAliases, testing::ElementsAre("a"));
+}
+
+TEST(ParseDomain, AnUnreadableClaimIsNotNoClaim) {
+  for (const char* address :
+       {"", "<address bus='0x100'/>", "<address slot='32'/>", "<address function='8'/>",
+        "<address bus='-1'/>", "<address bus=''/>", "<address bus='0x'/>", "<address bus='1 '/>",
+        "<address domain='0x100000000'/>", "<address bus='08'/>"}) {
+    expectBadInput(
+        domainWith(std::string("<hostdev type='pci'><source>") + address + "</source></hostdev>"));
+  }
+}
+
+TEST(ParseDomain, RefusesWhatIsNotADomain) {
+  const std::string uuid = "<uuid>11111111-2222-3333-4444-555555555555</uuid>";
+  for (const std::string& xml : {
+           std::string(),
+           std::string("   "),
+           std::string("text"),
+           std::string("<domain>"),
+           std::string("</domain>"),
+           std::string("<domain></domain></domain>"),
+           std::string("<domain/><domain/>"),
+           std::string("<network><name>n</name>") + uuid + "</network>",
+           "<domain>" + uuid + "</domain>",
+           "<domain><name/>" + uuid + "</domain>",
+           std::string("<domain><name>n</name></domain>"),
+           std::string("<domain><name>n</name><uuid>1111</uuid></domain>"),
+           std::string("<domain><name>n</nam>") + uuid + "</domain>",
+           std::string("<domain><name>n</name a>") + uuid + "</domain>",
+           std::string("<domain><!-- <name>n</name>") + uuid + "</domain>",
+           std::string("<domain a='><name>n</name>") + uuid + "</domain>",
+           std::string("<!DOCTYPE domain [<!ENTITY a 'b'>]><domain><name>n</name>") + uuid +
+               "</domain>",
+           std::string("<domain><name>n\0</name>", 23) + uuid + "</domain>",
+       }) {
+    expectBadInput(xml);
+  }
+}
+
+TEST(ParseDomain, HoldsItsLimits) {
+  expectBadInput(domainWith(std::string((std::size_t{16} << 20U), ' ')));
+  std::string deep;
+  std::string tail;
+  for (int level = 0; level < 1'000'000; ++level) {
+    deep += "<a>";
+    tail += "</a>";
+  }
+  expectBadInput(domainWith(deep + tail));
+  expectBadInput(domainWith(deep));
+  std::string wide;
+  for (std::size_t element = 0; element <= mostElements; ++element) {
+    wide += "<a/>";
+  }
+  expectBadInput(domainWith(wide));
+}
+
+TEST(MayBeManaged, IsFalseOnlyForOthers) {
+  EXPECT_FALSE(mayBeManaged(readCase("q35.xml")));
+  EXPECT_FALSE(mayBeManaged(""));
+  EXPECT_TRUE(mayBeManaged(attached()));
+}
+
+TEST(MayBeManaged, TheNamespaceElsewhereDoesNotManage) {
+  const auto xml = domainWith(
+      "<!-- https://vfpass.org/xmlns/domain/1 -->"
+      "<d:domain xmlns:d='https://vfpass.org/xmlns/domain/1'/>");
+  EXPECT_TRUE(mayBeManaged(xml));
+  EXPECT_FALSE(parseDomain(xml).managed);
+}
+
+TEST(MayBeManaged, AgreesWithParseDomainOnASpellingThatLibvirtNeverPrints) {
+  const auto xml = replaced(attached(), "https://vfpass.org", "https&#58;//vfpass.org");
+  EXPECT_FALSE(mayBeManaged(xml));
+  EXPECT_FALSE(parseDomain(xml).managed);
+}
+
+struct Damage {
+  const char* from;
+  const char* to;
+};
+
+class DamagedMetadata : public testing::TestWithParam<Damage> {};
+
+TEST_P(DamagedMetadata, IsRefused) {
+  expectBadInput(replaced(attached(), GetParam().from, GetParam().to));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, DamagedMetadata,
+    testing::Values(
+        Damage{" version=\"1\"", " version=\"2\""}, Damage{" version=\"1\"", ""},
+        Damage{" uuid=\"1111", " uuid=\""}, Damage{" name=\"rail0\"", ""},
+        Damage{" name=\"rail0\"", " name=\"\""}, Damage{" name=\"rail0\"", " name=\"a b\""},
+        Damage{" name=\"rail0\"", " name=\"../x\""}, Damage{" name=\"rail0\"", " name=\"rail1\""},
+        Damage{" generation=\"7\"", " generation=\"-7\""},
+        Damage{" generation=\"7\"", " generation=\"18446744073709551616\""},
+        Damage{" vf-index=\"0\"", " vf-index=\"4294967296\""},
+        Damage{" vf=\"0000:3b:00.2\"", " vf=\"0000:3b:00.9\""},
+        Damage{" infiniband=\"no\"", " infiniband=\"false\""}, Damage{" managed=\"no\"", ""},
+        Damage{"\"mac vlan\"", "\"mac  vlan\""}, Damage{"\"mac vlan\"", "\"mac wlan\""},
+        Damage{" allow=\"\"", " allow=\"all\""},
+        Damage{"mac=\"02:00:00:00:00:00\"", "mac=\"02:00\""},
+        Damage{"vlan-id=\"100\"", "vlan-id=\"4095\""}, Damage{"vlan-qos=\"0\"", "vlan-qos=\"8\""},
+        Damage{" vlan-protocol=\"802.1Q\"", ""}, Damage{"trust=\"no\"", "trust=\"\""},
+        Damage{"link-state=\"auto\"", "link-state=\"down\""},
+        Damage{"port-index=\"3\"", "port-index=\"256\""},
+        Damage{" port-address=\"0000:00:04.0\"", ""},
+        Damage{"<vfpass:settings ", "<vfpass:setting "},
+        Damage{"<vfpass:original driver=\"mlx5_core\"", "<vfpass:original "}, Damage{"%25", "%2"},
+        Damage{"%25", "%zz"},
+        Damage{"</vfpass:domain>",
+               "</vfpass:domain><a:domain "
+               "xmlns:a=\"https://vfpass.org/xmlns/domain/1\"/>"}));
+
+TEST(ClaimDifferences, NamesEachOne) {
+  const auto xml = readCase("q35.xml");
+  auto leases = sampleLeases(xml);
+  const auto parsed = parseDomain(attached());
+  EXPECT_THAT(claimDifferences(parsed, leases), testing::IsEmpty());
+  leases[0].vf.function = 5;
+  leases[0].guest.address.bus = 9;
+  leases[0].managed = true;
+  leases[1].vfName = "rail9";
+  EXPECT_THAT(claimDifferences(parsed, leases),
+              testing::ElementsAre(
+                  "VF 'rail0': the XML claims host device 0000:3b:00.2, leased is 0000:3b:00.5",
+                  "VF 'rail0': the XML places it in the guest at 0000:03:00.0, leased is "
+                  "0000:09:00.0",
+                  "VF 'rail0': the XML says managed='no', leased is managed='yes'",
+                  "VF 'rail9': the XML has no device with the alias ua-vfpass-rail9"));
+}
+
+TEST(ScanElements, FindsWhereEachEnds) {
+  const std::string xml = "<?x <a> ?><a b='>'><!-- </a> --><c/><![CDATA[</a>]]><d></d ></a>\n";
+  const auto spans = scanElements(xml);
+  const auto text = [&xml](const ElementSpan& span) {
+    return xml.substr(span.begin, span.end - span.begin);
+  };
+  ASSERT_EQ(spans.size(), 3U);
+  EXPECT_EQ(text(spans[0]), xml.substr(10, xml.size() - 11));
+  EXPECT_EQ(text(spans[1]), "<c/>");
+  EXPECT_TRUE(spans[1].selfClosing());
+  EXPECT_EQ(text(spans[2]), "<d></d >");
+  EXPECT_FALSE(spans[2].selfClosing());
+}
+
+}  // namespace
+}  // namespace vfpass::domain

@@ -1,0 +1,157 @@
+#include "support.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+namespace vfpass::domain {
+namespace {
+
+class Chance {
+ public:
+  explicit Chance(std::mt19937& random) : random_(random) {}
+
+  template <typename Number = unsigned>
+  Number upTo(std::uint64_t limit) {
+    return static_cast<Number>(std::uniform_int_distribution<std::uint64_t>(0, limit)(random_));
+  }
+  bool coin() { return upTo(1) == 1; }
+  template <typename Make>
+  auto maybe(Make make) -> std::optional<decltype(make())> {
+    return coin() ? std::optional(make()) : std::nullopt;
+  }
+
+  std::string text() {
+    std::string text(upTo<std::size_t>(20), ' ');
+    for (auto& character : text) {
+      character = static_cast<char>(upTo<unsigned char>(255));
+    }
+    return text;
+  }
+  PciAddress address() {
+    return {upTo(0xffffffffU), upTo<std::uint8_t>(255), upTo<std::uint8_t>(31),
+            upTo<std::uint8_t>(7)};
+  }
+  MacAddress mac() {
+    MacAddress mac;
+    for (auto& byte : mac.bytes) {
+      byte = upTo<std::uint8_t>(255);
+    }
+    return mac;
+  }
+  VfSettings settings() {
+    VfSettings settings;
+    settings.mac = maybe([this] { return mac(); });
+    settings.vlan = maybe([this] {
+      return Vlan{upTo<std::uint16_t>(4094), upTo<std::uint8_t>(7),
+                  coin() ? VlanProtocol::dot1q : VlanProtocol::dot1ad};
+    });
+    settings.rate = maybe([this] { return Rate{upTo(0xffffffffU), upTo(0xffffffffU)}; });
+    settings.spoofCheck = maybe([this] { return coin(); });
+    settings.linkState = maybe([this] { return static_cast<LinkState>(upTo(2)); });
+    settings.trust = maybe([this] { return coin(); });
+    settings.nodeGuid = maybe([this] { return Guid{upTo<std::uint64_t>(~std::uint64_t{0})}; });
+    settings.portGuid = maybe([this] { return Guid{upTo<std::uint64_t>(~std::uint64_t{0})}; });
+    return settings;
+  }
+
+ private:
+  std::mt19937& random_;
+};
+
+Lease randomLease(Chance& chance, std::size_t number) {
+  Lease lease;
+  lease.domain = caseUuid();
+  lease.vfName = "vf_" + std::to_string(number) + "-X";
+  lease.pf = chance.address();
+  lease.pfPath = chance.text();
+  lease.pfSerial = chance.text();
+  lease.vfIndex = chance.upTo(0xffffffffU);
+  lease.vfCount = chance.upTo(0xffffffffU);
+  lease.vf = chance.address();
+  lease.infiniband = chance.coin();
+  lease.settings = chance.settings();
+  for (const auto attribute : allAttributes) {
+    if (chance.coin()) {
+      lease.required.insert(attribute);
+    }
+  }
+  for (const auto allowance : {Allowance::sharedIommuGroup, Allowance::trust,
+                               Allowance::unsafeInterrupts, Allowance::netdevInUse}) {
+    if (chance.coin()) {
+      lease.allow.insert(allowance);
+    }
+  }
+  lease.managed = chance.coin();
+  lease.interfaceForm = chance.coin();
+  lease.teamingWith = chance.maybe([] { return std::string("net0"); });
+  const auto bus = static_cast<std::uint8_t>(32 + number);
+  const auto slot = static_cast<std::uint8_t>(4 + number);
+  lease.guest = {{0, bus, 0, 0}, RootPort{bus, {0, 0, slot, 0}, chance.coin()}};
+  lease.original = {chance.text(), chance.text(), chance.settings(), chance.coin()};
+  lease.generation = chance.upTo<std::uint64_t>(~std::uint64_t{0});
+  return lease;
+}
+
+Lease sampleLease(const std::string& name, unsigned index) {
+  Lease lease;
+  lease.domain = caseUuid();
+  lease.vfName = name;
+  lease.pf = {0, 0x3b, 0, 0};
+  lease.pfPath = "devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0";
+  lease.pfSerial = "MT2042X00001 <\"&'%>";
+  lease.vfIndex = index;
+  lease.vfCount = 8;
+  lease.vf = {0, 0x3b, 0, static_cast<std::uint8_t>(2 + index)};
+  lease.settings.mac = MacAddress{{0x02, 0, 0, 0, 0, static_cast<std::uint8_t>(index)}};
+  lease.settings.vlan = Vlan{100, 0, VlanProtocol::dot1q};
+  lease.settings.trust = false;
+  lease.required = {Attribute::mac, Attribute::vlan};
+  lease.teamingWith = "net0";
+  lease.original.driver = "mlx5_core";
+  lease.original.settings.linkState = LinkState::automatic;
+  lease.generation = 7;
+  return lease;
+}
+
+}  // namespace
+
+std::string readCase(const std::string& name) {
+  const std::string path = std::string(VFPASS_SOURCE_DIR "/tests/unit/domain/cases/") + name;
+  const std::ifstream file(path, std::ios::binary);
+  EXPECT_TRUE(file) << path;
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+Uuid caseUuid() { return parseUuid("11111111-2222-3333-4444-555555555555").value(); }
+
+std::vector<Lease> sampleLeases(const std::string& xml) {
+  std::vector<Lease> leases{sampleLease("rail0", 0), sampleLease("rail1", 1)};
+  leases[1].interfaceForm = true;
+  const auto placements = placeDevices(xml, leases.size());
+  for (std::size_t at = 0; at < leases.size(); ++at) {
+    leases[at].guest = placements[at];
+    leases[at].domainName = parseDomain(xml).name;
+  }
+  return leases;
+}
+
+std::vector<Lease> randomLeases(std::mt19937& random, std::size_t count) {
+  Chance chance(random);
+  std::vector<Lease> leases;
+  for (std::size_t number = 0; number < count; ++number) {
+    leases.push_back(randomLease(chance, number));
+  }
+  return leases;
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const auto at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+}  // namespace vfpass::domain
