@@ -11,4 +11,7 @@ namespace vfpass::hypervisor {
 /// Error that tells apart: daemon not running, no permission, unknown URI.
 std::unique_ptr<Hypervisor> connectLibvirt(const std::string& uri);
 
+/// Version of the libvirt that serves this URI, such as `9.0.0`. Throws as connectLibvirt does.
+std::string daemonLibvirtVersion(const std::string& uri);
+
 }  // namespace vfpass::hypervisor

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <libvirt/libvirt.h>
+
+#include <cstdlib>
+#include <memory>
+
+namespace vfpass::hypervisor {
+
+struct CloseConnection {
+  void operator()(virConnectPtr connection) const { virConnectClose(connection); }
+};
+struct FreeDomain {
+  void operator()(virDomainPtr domain) const { virDomainFree(domain); }
+};
+struct FreeMemory {
+  void operator()(void* memory) const { std::free(memory); }
+};
+
+using ConnectionHandle = std::unique_ptr<virConnect, CloseConnection>;
+using DomainHandle = std::unique_ptr<virDomain, FreeDomain>;
+/// Text or arrays that libvirt hands over for good.
+template <typename Content>
+using Memory = std::unique_ptr<Content, FreeMemory>;
+
+}  // namespace vfpass::hypervisor

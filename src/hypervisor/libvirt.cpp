@@ -1,0 +1,172 @@
+#include "vfpass/hypervisor/libvirt.hpp"
+
+#include <cstdlib>
+#include <utility>
+#include <vector>
+
+#include "handles.hpp"
+#include "libvirt_error.hpp"
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::hypervisor {
+namespace {
+
+/// A domain vanishes at any time between two calls; whoever lists domains then leaves it out.
+struct DomainVanished {};
+
+/// Of any call on a domain that already was there.
+[[noreturn]] void throwFailure(const std::string& what) {
+  const Failure failure = lastFailure();
+  if (isMissingDomain(failure)) {
+    throw DomainVanished{};
+  }
+  throw callError(what, failure);
+}
+
+std::string nameOf(virDomainPtr domain) {
+  const char* name = virDomainGetName(domain);
+  return name == nullptr ? std::string() : name;
+}
+
+std::string quoted(const std::string& name) { return "domain '" + printable(name) + "'"; }
+
+bool ask(int (*question)(virDomainPtr), virDomainPtr domain, const std::string& name) {
+  const int answer = question(domain);
+  if (answer < 0) {
+    throwFailure("cannot read the state of " + quoted(name));
+  }
+  return answer == 1;
+}
+
+std::string xmlOf(virDomainPtr domain, unsigned flags, const std::string& name) {
+  const Memory<char> xml(virDomainGetXMLDesc(domain, flags));
+  if (!xml) {
+    throwFailure("cannot read the XML of " + quoted(name));
+  }
+  return xml.get();
+}
+
+/// `secure` adds VIR_DOMAIN_XML_SECURE: redefining a domain without it loses its VNC password.
+DomainDescription describe(virDomainPtr domain, unsigned secure) {
+  DomainDescription description;
+  description.name = nameOf(domain);
+  if (virDomainGetUUID(domain, description.uuid.bytes.data()) < 0) {
+    throwFailure("cannot read the UUID of " + quoted(description.name));
+  }
+  description.active = ask(virDomainIsActive, domain, description.name);
+  description.persistent = ask(virDomainIsPersistent, domain, description.name);
+  if (description.persistent) {
+    description.persistentXml = xmlOf(domain, VIR_DOMAIN_XML_INACTIVE | secure, description.name);
+  }
+  if (description.active) {
+    description.liveXml = xmlOf(domain, 0, description.name);
+  }
+  return description;
+}
+
+/// The array of virConnectListAllDomains, each element owned.
+std::vector<DomainHandle> allDomains(virConnectPtr connection) {
+  virDomainPtr* raw = nullptr;
+  const int count = virConnectListAllDomains(connection, &raw, 0);
+  if (count < 0) {
+    throw callError("cannot list libvirt's domains", lastFailure());
+  }
+  const Memory<virDomainPtr> array(raw);
+  std::vector<DomainHandle> domains;
+  for (int index = 0; index < count; ++index) {
+    domains.emplace_back(raw[index]);
+  }
+  return domains;
+}
+
+class LibvirtHypervisor : public Hypervisor {
+ public:
+  explicit LibvirtHypervisor(ConnectionHandle connection) : connection_(std::move(connection)) {}
+
+  std::optional<DomainDescription> findDomain(const std::string& nameOrUuid) override {
+    const DomainHandle domain = lookUp(nameOrUuid);
+    if (!domain) {
+      return std::nullopt;
+    }
+    try {
+      return describe(domain.get(), VIR_DOMAIN_XML_SECURE);
+    } catch (const DomainVanished&) {
+      return std::nullopt;
+    }
+  }
+
+  std::vector<DomainDescription> listDomains() override {
+    std::vector<DomainDescription> descriptions;
+    for (const DomainHandle& domain : allDomains(connection_.get())) {
+      try {
+        descriptions.push_back(describe(domain.get(), 0));
+      } catch (const DomainVanished&) {
+        continue;
+      }
+    }
+    return descriptions;
+  }
+
+  void defineDomain(const std::string& xml) override {
+    // Without VIR_DOMAIN_DEFINE_VALIDATE: it would refuse foreign XML that libvirt itself took.
+    const DomainHandle domain(virDomainDefineXMLFlags(connection_.get(), xml.c_str(), 0));
+    if (!domain) {
+      throw callError("libvirt refuses the domain's definition", lastFailure());
+    }
+  }
+
+ private:
+  DomainHandle lookUp(const std::string& nameOrUuid) {
+    if (nameOrUuid.empty() || nameOrUuid.find('\0') != std::string::npos) {
+      return nullptr;  // libvirt would read up to the zero and find another domain
+    }
+    DomainHandle domain(virDomainLookupByName(connection_.get(), nameOrUuid.c_str()));
+    const auto uuid = parseUuid(nameOrUuid);
+    if (!domain && uuid && isMissingDomain(lastFailure())) {
+      domain.reset(virDomainLookupByUUID(connection_.get(), uuid->bytes.data()));
+    }
+    if (!domain && !isMissingDomain(lastFailure())) {
+      throw callError("cannot look up " + quoted(nameOrUuid), lastFailure());
+    }
+    return domain;
+  }
+
+  ConnectionHandle connection_;
+};
+
+std::string effectiveUri(const std::string& uri) {
+  if (!uri.empty()) {
+    return uri;
+  }
+  const char* fromEnvironment = std::getenv("LIBVIRT_DEFAULT_URI");
+  const bool given = fromEnvironment != nullptr && *fromEnvironment != '\0';
+  return given ? fromEnvironment : "qemu:///system";
+}
+
+ConnectionHandle openConnection(const std::string& uri) {
+  silenceLibvirt();
+  ConnectionHandle connection(virConnectOpen(uri.c_str()));
+  if (!connection) {
+    throw connectError(uri, lastFailure());
+  }
+  return connection;
+}
+
+}  // namespace
+
+std::unique_ptr<Hypervisor> connectLibvirt(const std::string& uri) {
+  return std::make_unique<LibvirtHypervisor>(openConnection(effectiveUri(uri)));
+}
+
+std::string daemonLibvirtVersion(const std::string& uri) {
+  const ConnectionHandle connection = openConnection(effectiveUri(uri));
+  unsigned long version = 0;
+  if (virConnectGetLibVersion(connection.get(), &version) < 0) {
+    throw callError("cannot read libvirt's version", lastFailure());
+  }
+  // libvirt's encoding: major * 1,000,000 + minor * 1,000 + release.
+  return std::to_string(version / 1000000) + "." + std::to_string(version / 1000 % 1000) + "." +
+         std::to_string(version % 1000);
+}
+
+}  // namespace vfpass::hypervisor

@@ -1,0 +1,64 @@
+#pragma once
+
+#include "lease_fields.hpp"
+#include "vfpass/plan.hpp"
+
+namespace vfpass::state {
+
+template <typename Archive>
+void fields(Archive& archive, CreateVfs& action) {
+  archive("pf", action.pf);
+  archive("count", action.count);
+  archive("probe", action.probe);
+}
+
+template <typename Archive>
+void fields(Archive& archive, RemoveVfs& action) {
+  archive("pf", action.pf);
+  archive("autoprobe", action.autoprobe);
+}
+
+template <typename Archive>
+void fields(Archive& archive, VfChange& change) {
+  archive("index", change.index);
+  archive("settings", change.settings);
+  archive("required", change.required);
+}
+
+template <typename Archive>
+void fields(Archive& archive, ConfigureVfs& action) {
+  archive("pf", action.pf);
+  archive("vfs", action.vfs);
+}
+
+template <typename Archive>
+void fields(Archive& archive, BindDriver& action) {
+  archive("function", action.function);
+  archive("driver", action.driver);
+  archive("driver-override", action.driverOverride);
+}
+
+template <typename Archive>
+void fields(Archive& archive, ResetFunction& action) {
+  archive("function", action.function);
+}
+
+template <typename Archive>
+void fields(Archive& archive, RecordLease& action) {
+  archive("lease", action.lease);
+}
+
+template <typename Archive>
+void fields(Archive& archive, DropLease& action) {
+  archive("domain", action.domain);
+  archive("vf-name", action.vfName);
+  archive("generation", action.generation);
+}
+
+template <typename Archive>
+void fields(Archive& archive, EditDomain& action) {
+  archive("domain", action.domain);
+  archive("leases", action.leases);
+}
+
+}  // namespace vfpass::state

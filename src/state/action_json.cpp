@@ -1,0 +1,95 @@
+#include "action_json.hpp"
+
+#include "action_fields.hpp"
+
+namespace vfpass::state {
+namespace {
+
+// The kinds' stored names, in the variant's order.
+template <typename Kind>
+constexpr const char* kindName = nullptr;
+template <>
+constexpr const char* kindName<CreateVfs> = "create-vfs";
+template <>
+constexpr const char* kindName<RemoveVfs> = "remove-vfs";
+template <>
+constexpr const char* kindName<ConfigureVfs> = "configure-vfs";
+template <>
+constexpr const char* kindName<BindDriver> = "bind-driver";
+template <>
+constexpr const char* kindName<ResetFunction> = "reset-function";
+template <>
+constexpr const char* kindName<RecordLease> = "record-lease";
+template <>
+constexpr const char* kindName<DropLease> = "drop-lease";
+template <>
+constexpr const char* kindName<EditDomain> = "edit-domain";
+
+Json encodeAction(const Action& action) {
+  return std::visit(
+      [](const auto& kind) {
+        ObjectWriter writer;
+        auto copy = kind;
+        writer("do", std::string(kindName<std::decay_t<decltype(kind)>>));
+        fields(writer, copy);
+        return writer.take();
+      },
+      action);
+}
+
+/// Reads the rest of the object into `action` when its kind is this one.
+template <typename Kind>
+bool decodeKind(const std::string& name, ObjectReader& reader, Action& action) {
+  if (name != kindName<Kind>) {
+    return false;
+  }
+  Kind kind;
+  fields(reader, kind);
+  action = std::move(kind);
+  return true;
+}
+
+template <typename... Kinds>
+bool decodeAnyKind(const std::string& name, ObjectReader& reader, std::variant<Kinds...>& action) {
+  return (decodeKind<Kinds>(name, reader, action) || ...);
+}
+
+Action decodeAction(const Json& json) {
+  ObjectReader reader(json);
+  std::string kind;
+  reader("do", kind);
+  Action action;
+  if (!decodeAnyKind(kind, reader, action)) {
+    throwUnknownRecord("action '" + kind + "' is not known");
+  }
+  reader.refuseUnknownMembers();
+  return action;
+}
+
+}  // namespace
+
+std::string actionToJson(const Action& action) { return encodeAction(action).dump(); }
+
+Action actionFromJson(std::string_view text) { return decodeAction(parseRecord(text)); }
+
+std::string actionsToJson(const std::vector<Action>& actions) {
+  Json array = Json::array();
+  for (const Action& action : actions) {
+    array.push_back(encodeAction(action));
+  }
+  return array.dump();
+}
+
+std::vector<Action> actionsFromJson(std::string_view text) {
+  const Json array = parseRecord(text);
+  if (!array.is_array()) {
+    throwUnknownRecord("a list of actions was expected");
+  }
+  std::vector<Action> actions;
+  for (const Json& element : array) {
+    actions.push_back(decodeAction(element));
+  }
+  return actions;
+}
+
+}  // namespace vfpass::state

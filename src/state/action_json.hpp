@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vfpass/plan.hpp"
+
+namespace vfpass::state {
+
+/// One action as one line of JSON: its members, and its kind as member `do`.
+std::string actionToJson(const Action& action);
+/// Exact inverse. Throws Error for a record of a newer version, CorruptDatabase for rubbish.
+Action actionFromJson(std::string_view text);
+
+/// A step's undo list, in its order.
+std::string actionsToJson(const std::vector<Action>& actions);
+std::vector<Action> actionsFromJson(std::string_view text);
+
+}  // namespace vfpass::state

@@ -1,0 +1,81 @@
+#include <fcntl.h>
+#include <stdio.h>
+
+#include <cerrno>
+
+#include "connection.hpp"
+#include "failure.hpp"
+#include "folder.hpp"
+#include "journal_table.hpp"
+#include "lease_table.hpp"
+#include "location.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/state/database.hpp"
+
+namespace vfpass::state {
+namespace {
+
+constexpr std::chrono::milliseconds patience{5000};
+
+/// Nothing of that name is fine. Never replaces: an older file set aside stays.
+void moveAside(const std::filesystem::path& from, const std::filesystem::path& to) {
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) != 0 &&
+      errno != ENOENT) {
+    throw systemFailure("cannot move " + printable(from.string()) + " to " + printable(to.string()),
+                        errno, from.parent_path());
+  }
+}
+
+bool isTaken(const std::filesystem::path& file) {
+  std::error_code ignored;  // a name that cannot be looked at fails in the rename, with a message
+  return std::filesystem::exists(std::filesystem::symlink_status(file, ignored));
+}
+
+Location freeName(const Location& location) {
+  for (int number = 1;; ++number) {
+    const Location candidate{location.folder,
+                             location.file.string() + ".corrupt-" + std::to_string(number)};
+    if (!isTaken(candidate.file) && !isTaken(walOf(candidate))) {
+      return candidate;
+    }
+  }
+}
+
+/// Reads all there is; a second process may have rebuilt the database since its caller saw damage.
+bool isDamaged(const Location& location) {
+  try {
+    withReadOnlyDatabase(location, patience, [](SQLite::Database& database) {
+      if (database.execAndGet("PRAGMA quick_check(1)").getString() != "ok") {
+        throw CorruptDatabase("quick_check failed");
+      }
+      readLeases(database);
+      readOperations(database);
+    });
+    return false;
+  } catch (const CorruptDatabase&) {
+    return true;
+  }
+}
+
+}  // namespace
+
+std::filesystem::path setAsideCorruptDatabase(const std::filesystem::path& stateDirectory) {
+  const Location location = databaseIn(stateDirectory);
+  if (!isTaken(location.file)) {
+    throw Error("there is no " + printable(location.file.string()) + " to set aside");
+  }
+  const FileDescriptor lock = lockFolder(location, patience);
+  if (!isDamaged(location)) {
+    throw Error(printable(location.file.string()) + " is not damaged and stays where it is", {},
+                ExitCode::refused);
+  }
+  const Location aside = freeName(location);
+  // The WAL first: if we are killed in between, no new database meets the old one's WAL.
+  moveAside(walOf(location), walOf(aside));
+  moveAside(shmOf(location), shmOf(aside));
+  moveAside(location.file, aside.file);
+  syncFolder(stateDirectory);
+  return aside.file;
+}
+
+}  // namespace vfpass::state

@@ -1,0 +1,122 @@
+#include "vfpass/state/database.hpp"
+
+#include "connection.hpp"
+#include "folder.hpp"
+#include "journal_table.hpp"
+#include "lease_table.hpp"
+
+namespace vfpass::state {
+
+struct Database::Implementation {
+  Location location;
+  std::chrono::milliseconds busyTimeout;
+  std::unique_ptr<SQLite::Database> connection;  ///< null: read-only, opened anew by every call
+
+  /// `Result` of an empty database is its default value.
+  template <typename Result, typename Query>
+  Result read(Query query) const {
+    Result result{};
+    const Work work = [&](SQLite::Database& database) { result = query(database); };
+    if (connection) {
+      inTransaction(*connection, location, busyTimeout, false, work);
+    } else {
+      withReadOnlyDatabase(location, busyTimeout, work);
+    }
+    return result;
+  }
+
+  template <typename Result, typename Change>
+  Result write(Change change) {
+    if (!connection) {
+      throw Error("the state database was opened for reading only", {});
+    }
+    Result result{};
+    inTransaction(*connection, location, busyTimeout, true,
+                  [&](SQLite::Database& database) { result = change(database); });
+    return result;
+  }
+};
+
+Database::Database(const std::filesystem::path& stateDirectory, Open open,
+                   std::chrono::milliseconds busyTimeout)
+    : implementation_(std::make_unique<Implementation>()) {
+  implementation_->busyTimeout = busyTimeout;
+  if (open == Open::readOnly) {
+    implementation_->location = databaseIn(stateDirectory);
+    return;
+  }
+  implementation_->location = databaseIn(makePrivateFolder(stateDirectory));
+  implementation_->connection = openForWriting(implementation_->location, busyTimeout);
+}
+
+Database::~Database() = default;
+
+std::vector<Lease> Database::leases() const {
+  return implementation_->read<std::vector<Lease>>(readLeases);
+}
+
+std::vector<Lease> Database::leasesOf(const Uuid& domain) const {
+  return implementation_->read<std::vector<Lease>>(
+      [&](SQLite::Database& database) { return readLeasesOf(database, domain); });
+}
+
+void Database::recordLease(const Lease& lease) {
+  implementation_->write<bool>([&](SQLite::Database& database) {
+    writeLease(database, lease);
+    return true;
+  });
+}
+
+bool Database::dropLease(const Uuid& domain, const std::string& vfName, std::uint64_t generation) {
+  return implementation_->write<bool>([&](SQLite::Database& database) {
+    return deleteLease(database, domain, vfName, generation);
+  });
+}
+
+bool Database::setLeaseState(const Uuid& domain, const std::string& vfName,
+                             std::uint64_t generation, LeaseState state,
+                             const std::string& bootId) {
+  return implementation_->write<bool>([&](SQLite::Database& database) {
+    std::optional<Lease> lease = readLease(database, domain, vfName, generation);
+    if (lease) {
+      lease->state = state;
+      lease->bootId = bootId;
+      writeLease(database, *lease);
+    }
+    return lease.has_value();
+  });
+}
+
+std::uint64_t Database::nextGeneration() {
+  return implementation_->write<std::uint64_t>(takeGeneration);
+}
+
+std::uint64_t Database::lastGeneration() const {
+  return implementation_->read<std::uint64_t>(readGeneration);
+}
+
+std::int64_t Database::beginOperation(const Plan& plan, const std::string& bootId) {
+  return implementation_->write<std::int64_t>(
+      [&](SQLite::Database& database) { return insertOperation(database, plan, bootId); });
+}
+
+void Database::markSteps(std::int64_t operation, std::size_t first, std::size_t count,
+                         StepStatus status) {
+  implementation_->write<bool>([&](SQLite::Database& database) {
+    updateSteps(database, operation, first, count, status);
+    return true;
+  });
+}
+
+void Database::finishOperation(std::int64_t operation) {
+  implementation_->write<bool>([&](SQLite::Database& database) {
+    deleteOperation(database, operation);
+    return true;
+  });
+}
+
+std::vector<Operation> Database::openOperations() const {
+  return implementation_->read<std::vector<Operation>>(readOperations);
+}
+
+}  // namespace vfpass::state

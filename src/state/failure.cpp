@@ -1,0 +1,108 @@
+#include "failure.hpp"
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "vfpass/base/file_descriptor.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/state/database.hpp"
+
+namespace vfpass::state {
+namespace {
+
+// EFBIG is the process's file size limit (ulimit -f), which stops a write as a full disk does.
+bool meansNoRoom(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG; }
+bool meansNoPermission(int error) { return error == EACCES || error == EPERM; }
+
+std::string remedyFor(int error, const std::filesystem::path& folder) {
+  const std::string name = printable(folder.string());
+  if (meansNoRoom(error)) {
+    return "make room in the file system of " + name + " (df -h " + name + "; df -i " + name +
+           "), then run the command again; it first mends what was interrupted";
+  }
+  if (error == EROFS) {
+    return "make the file system of " + name +
+           " writable (mount -o remount,rw), or name another folder with --state-dir";
+  }
+  if (meansNoPermission(error)) {
+    return "run as root, or name a folder of your own with --state-dir";
+  }
+  return "look into " + name + " and the kernel's log (dmesg)";
+}
+
+/// Why no file of a WAL's size can be made in the folder; 0: it can.
+int probeRoom(const std::filesystem::path& folder) {
+  constexpr off_t usualWalSize = off_t{1} << 20U;
+  const FileDescriptor nameless(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (!nameless) {
+    return errno == EOPNOTSUPP || errno == EISDIR ? 0 : errno;  // not every file system has them
+  }
+  return ::posix_fallocate(nameless.get(), 0, usualWalSize);
+}
+
+/// SQLite drops the errno of a failed commit, and of an open that it tries again for reading only:
+/// ask the system again.
+int probe(const Location& location) {
+  if (::eaccess(location.file.c_str(), R_OK | W_OK) != 0 && errno != ENOENT) {
+    return errno;
+  }
+  return probeRoom(location.folder);
+}
+
+bool isTelling(int error) {
+  return meansNoRoom(error) || meansNoPermission(error) || error == EROFS;
+}
+
+std::string subject(const Location& location) {
+  return "state database " + printable(location.file.string());
+}
+
+[[noreturn]] void throwBusy(const Location& location, std::chrono::milliseconds waited) {
+  throw Error(subject(location) + " is locked by another process; waited " +
+                  std::to_string(waited.count()) + " ms",
+              "let the other vfpass command finish and try again; fuser -v " +
+                  printable(location.file.string()) + " names who holds it");
+}
+
+[[noreturn]] void throwInaccessible(const SqliteFailure& failure, const Location& location) {
+  const int error = isTelling(failure.systemError) ? failure.systemError : probe(location);
+  if (isTelling(error)) {
+    throw systemFailure("cannot use " + subject(location), error, location.folder);
+  }
+  throw Error("cannot use " + subject(location) + ": " + failure.message + " (SQLite code " +
+                  std::to_string(failure.code) + ")",
+              remedyFor(failure.systemError, location.folder));
+}
+
+}  // namespace
+
+Error systemFailure(const std::string& what, int error, const std::filesystem::path& folder) {
+  return Error(what + ": " + errnoText(error), remedyFor(error, folder));
+}
+
+std::string corruptDatabaseRemedy() {
+  return "run 'vfpass recover': it moves the file aside and rebuilds the leases from the host and "
+         "the domains' XML";
+}
+
+void throwSqliteFailure(const SqliteFailure& failure, const Location& location,
+                        std::chrono::milliseconds waited) {
+  switch (failure.code & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      throwBusy(location, waited);
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      throw CorruptDatabase(subject(location) + " is damaged: " + failure.message,
+                            corruptDatabaseRemedy());
+    case SQLITE_FULL:
+      throw systemFailure("cannot write " + subject(location), ENOSPC, location.folder);
+    default:
+      throwInaccessible(failure, location);
+  }
+}
+
+}  // namespace vfpass::state

@@ -1,0 +1,142 @@
+#include "journal_table.hpp"
+
+#include <SQLiteCpp/Statement.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "action_json.hpp"
+#include "record.hpp"
+
+namespace vfpass::state {
+namespace {
+
+constexpr std::array<std::pair<StepStatus, std::string_view>, 4> statusNames{{
+    {StepStatus::planned, "planned"},
+    {StepStatus::started, "started"},
+    {StepStatus::done, "done"},
+    {StepStatus::undone, "undone"},
+}};
+
+std::string nameOf(StepStatus status) {
+  const auto found = std::find_if(statusNames.begin(), statusNames.end(),
+                                  [=](const auto& entry) { return entry.first == status; });
+  return std::string(found->second);
+}
+
+StepStatus statusNamed(const std::string& name) {
+  const auto found = std::find_if(statusNames.begin(), statusNames.end(),
+                                  [&](const auto& entry) { return entry.second == name; });
+  if (found == statusNames.end()) {
+    throwUnknownRecord("step status '" + name + "' is not known");
+  }
+  return found->first;
+}
+
+template <typename Value>
+Value known(const std::optional<Value>& value, const std::string& text) {
+  if (!value) {
+    throwUnknownRecord("'" + text + "' is not known");
+  }
+  return *value;
+}
+
+void insertStep(SQLite::Database& database, std::int64_t operation, std::size_t position,
+                const Step& step) {
+  SQLite::Statement insert(database,
+                           "INSERT INTO steps (operation, position, status, action, undo, reason, "
+                           "disrupts) VALUES (?, ?, ?, ?, ?, ?, ?)");
+  insert.bind(1, operation);
+  insert.bind(2, static_cast<std::int64_t>(position));
+  insert.bind(3, nameOf(StepStatus::planned));
+  insert.bind(4, actionToJson(step.action));
+  insert.bind(5, actionsToJson(step.undo));
+  insert.bind(6, step.reason);
+  insert.bind(7, step.disrupts ? 1 : 0);
+  insert.exec();
+}
+
+std::vector<JournaledStep> readSteps(SQLite::Database& database, std::int64_t operation) {
+  SQLite::Statement query(database,
+                          "SELECT status, action, undo, reason, disrupts FROM steps WHERE "
+                          "operation = ? ORDER BY position");
+  query.bind(1, operation);
+  std::vector<JournaledStep> steps;
+  while (query.executeStep()) {
+    JournaledStep journaled;
+    journaled.status = statusNamed(query.getColumn(0).getString());
+    journaled.step.action = actionFromJson(query.getColumn(1).getString());
+    journaled.step.undo = actionsFromJson(query.getColumn(2).getString());
+    journaled.step.reason = query.getColumn(3).getString();
+    journaled.step.disrupts = query.getColumn(4).getInt() != 0;
+    steps.push_back(std::move(journaled));
+  }
+  return steps;
+}
+
+Operation readOperation(SQLite::Statement& row) {
+  Operation operation;
+  operation.id = row.getColumn(0).getInt64();
+  const std::string kind = row.getColumn(1).getString();
+  operation.kind = known(parsePlanKind(kind), kind);
+  const std::string domain = row.getColumn(2).getString();
+  operation.domain = known(parseUuid(domain), domain);
+  operation.domainName = row.getColumn(3).getString();
+  operation.bootId = row.getColumn(4).getString();
+  return operation;
+}
+
+}  // namespace
+
+std::int64_t insertOperation(SQLite::Database& database, const Plan& plan,
+                             const std::string& bootId) {
+  SQLite::Statement insert(
+      database, "INSERT INTO operations (kind, domain, domain_name, boot_id) VALUES (?, ?, ?, ?)");
+  insert.bind(1, std::string(toString(plan.kind)));
+  insert.bind(2, toString(plan.domain));
+  insert.bind(3, plan.domainName);
+  insert.bind(4, bootId);
+  insert.exec();
+  const std::int64_t operation = database.getLastInsertRowid();
+  for (std::size_t position = 0; position < plan.steps.size(); ++position) {
+    insertStep(database, operation, position, plan.steps[position]);
+  }
+  return operation;
+}
+
+void updateSteps(SQLite::Database& database, std::int64_t operation, std::size_t first,
+                 std::size_t count, StepStatus status) {
+  SQLite::Statement update(database,
+                           "UPDATE steps SET status = ? WHERE operation = ? AND position >= ? AND "
+                           "position < ?");
+  update.bind(1, nameOf(status));
+  update.bind(2, operation);
+  update.bind(3, static_cast<std::int64_t>(first));
+  update.bind(4, static_cast<std::int64_t>(first + count));
+  if (static_cast<std::size_t>(update.exec()) != count) {
+    throw Error("operation " + std::to_string(operation) + " is not in the journal with steps " +
+                    std::to_string(first) + " to " + std::to_string(first + count),
+                "another vfpass finished or undid it meanwhile: run 'vfpass status'");
+  }
+}
+
+void deleteOperation(SQLite::Database& database, std::int64_t operation) {
+  SQLite::Statement erase(database, "DELETE FROM operations WHERE id = ?");
+  erase.bind(1, operation);
+  erase.exec();
+}
+
+std::vector<Operation> readOperations(SQLite::Database& database) {
+  SQLite::Statement query(
+      database, "SELECT id, kind, domain, domain_name, boot_id FROM operations ORDER BY id");
+  std::vector<Operation> operations;
+  while (query.executeStep()) {
+    operations.push_back(readOperation(query));
+    operations.back().steps = readSteps(database, operations.back().id);
+  }
+  return operations;
+}
+
+}  // namespace vfpass::state

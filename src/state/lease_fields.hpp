@@ -1,0 +1,82 @@
+#pragma once
+
+// One list of members per type, used for writing and for reading, so that both always agree. The
+// names are the stored format: changing one needs a migration (schema.cpp).
+
+#include "record.hpp"
+#include "vfpass/lease.hpp"
+
+namespace vfpass::state {
+
+template <typename Archive>
+void fields(Archive& archive, Vlan& vlan) {
+  archive("id", vlan.id);
+  archive("qos", vlan.qos);
+  archive("protocol", vlan.protocol);
+}
+
+template <typename Archive>
+void fields(Archive& archive, Rate& rate) {
+  archive("min", rate.min);
+  archive("max", rate.max);
+}
+
+template <typename Archive>
+void fields(Archive& archive, VfSettings& settings) {
+  archive("mac", settings.mac);
+  archive("vlan", settings.vlan);
+  archive("rate", settings.rate);
+  archive("spoof-check", settings.spoofCheck);
+  archive("link-state", settings.linkState);
+  archive("trust", settings.trust);
+  archive("node-guid", settings.nodeGuid);
+  archive("port-guid", settings.portGuid);
+}
+
+template <typename Archive>
+void fields(Archive& archive, RootPort& port) {
+  archive("index", port.index);
+  archive("address", port.address);
+  archive("multifunction", port.multifunction);
+}
+
+template <typename Archive>
+void fields(Archive& archive, GuestPlacement& guest) {
+  archive("address", guest.address);
+  archive("port", guest.port);
+}
+
+template <typename Archive>
+void fields(Archive& archive, VfOriginal& original) {
+  archive("driver", original.driver);
+  archive("driver-override", original.driverOverride);
+  archive("settings", original.settings);
+  archive("created", original.created);
+}
+
+template <typename Archive>
+void fields(Archive& archive, Lease& lease) {
+  archive("domain", lease.domain);
+  archive("domain-name", lease.domainName);
+  archive("vf-name", lease.vfName);
+  archive("pf", lease.pf);
+  archive("pf-path", lease.pfPath);
+  archive("pf-serial", lease.pfSerial);
+  archive("vf-index", lease.vfIndex);
+  archive("vf", lease.vf);
+  archive("vf-count", lease.vfCount);
+  archive("infiniband", lease.infiniband);
+  archive("settings", lease.settings);
+  archive("required", lease.required);
+  archive("allow", lease.allow);
+  archive("managed", lease.managed);
+  archive("interface-form", lease.interfaceForm);
+  archive("teaming-with", lease.teamingWith);
+  archive("guest", lease.guest);
+  archive("original", lease.original);
+  archive("generation", lease.generation);
+  archive("state", lease.state);
+  archive("boot-id", lease.bootId);
+}
+
+}  // namespace vfpass::state

@@ -1,0 +1,131 @@
+#include "lease_table.hpp"
+
+#include <SQLiteCpp/Statement.h>
+
+#include <limits>
+
+#include "lease_json.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/error.hpp"
+
+namespace vfpass::state {
+namespace {
+
+/// SQLite's integers are signed: a greater generation (from metadata that somebody edited) would
+/// come back negative and be older than all others.
+std::int64_t storedGeneration(std::uint64_t generation) {
+  if (generation > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+    throw Error("generation " + std::to_string(generation) + " is out of range",
+                "the domain's vfpass metadata was edited: run 'vfpass detach' and attach again");
+  }
+  return static_cast<std::int64_t>(generation);
+}
+
+std::vector<Lease> collect(SQLite::Statement& query) {
+  std::vector<Lease> leases;
+  while (query.executeStep()) {
+    leases.push_back(leaseFromJson(query.getColumn(0).getString()));
+  }
+  return leases;
+}
+
+void refuseTakenVf(SQLite::Database& database, const Lease& lease) {
+  SQLite::Statement query(database,
+                          "SELECT lease FROM leases WHERE pf = ? AND vf_index = ? AND NOT (domain "
+                          "= ? AND vf_name = ?)");
+  query.bind(1, toString(lease.pf));
+  query.bind(2, lease.vfIndex);
+  query.bind(3, toString(lease.domain));
+  query.bind(4, lease.vfName);
+  if (!query.executeStep()) {
+    return;
+  }
+  const Lease holder = leaseFromJson(query.getColumn(0).getString());
+  const std::string name = printable(holder.domainName);
+  throw Error("VF " + std::to_string(lease.vfIndex) + " of PF " + toString(lease.pf) +
+                  " is leased to domain " + name + " (" + toString(holder.domain) + ") as '" +
+                  printable(holder.vfName) + "'",
+              "choose another index, or take it from there first: vfpass detach " + name,
+              ExitCode::refused);
+}
+
+/// A lease rebuilt from metadata brings the generation that a lost database had handed out.
+void raiseGeneration(SQLite::Database& database, std::int64_t seen) {
+  SQLite::Statement update(database, "UPDATE generation SET last = max(last, ?)");
+  update.bind(1, seen);
+  update.exec();
+}
+
+}  // namespace
+
+std::vector<Lease> readLeases(SQLite::Database& database) {
+  SQLite::Statement query(database, "SELECT lease FROM leases ORDER BY domain, vf_name");
+  return collect(query);
+}
+
+std::vector<Lease> readLeasesOf(SQLite::Database& database, const Uuid& domain) {
+  SQLite::Statement query(database, "SELECT lease FROM leases WHERE domain = ? ORDER BY vf_name");
+  query.bind(1, toString(domain));
+  return collect(query);
+}
+
+std::optional<Lease> readLease(SQLite::Database& database, const Uuid& domain,
+                               const std::string& vfName, std::uint64_t generation) {
+  SQLite::Statement query(
+      database, "SELECT lease FROM leases WHERE domain = ? AND vf_name = ? AND generation = ?");
+  query.bind(1, toString(domain));
+  query.bind(2, vfName);
+  query.bind(3, storedGeneration(generation));
+  const std::vector<Lease> found = collect(query);
+  return found.empty() ? std::nullopt : std::optional(found.front());
+}
+
+void writeLease(SQLite::Database& database, const Lease& lease) {
+  refuseTakenVf(database, lease);
+  const std::int64_t generation = storedGeneration(lease.generation);
+  SQLite::Statement upsert(
+      database,
+      "INSERT INTO leases (domain, vf_name, pf, vf_index, generation, state, boot_id, lease) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (domain, vf_name) DO UPDATE SET "
+      "pf = excluded.pf, vf_index = excluded.vf_index, generation = excluded.generation, "
+      "state = excluded.state, boot_id = excluded.boot_id, lease = excluded.lease");
+  upsert.bind(1, toString(lease.domain));
+  upsert.bind(2, lease.vfName);
+  upsert.bind(3, toString(lease.pf));
+  upsert.bind(4, lease.vfIndex);
+  upsert.bind(5, generation);
+  upsert.bind(6, std::string(toString(lease.state)));
+  upsert.bind(7, lease.bootId);
+  upsert.bind(8, leaseToJson(lease));
+  upsert.exec();
+  raiseGeneration(database, generation);
+}
+
+bool deleteLease(SQLite::Database& database, const Uuid& domain, const std::string& vfName,
+                 std::uint64_t generation) {
+  SQLite::Statement erase(database,
+                          "DELETE FROM leases WHERE domain = ? AND vf_name = ? AND generation = ?");
+  erase.bind(1, toString(domain));
+  erase.bind(2, vfName);
+  erase.bind(3, storedGeneration(generation));
+  return erase.exec() > 0;
+}
+
+std::uint64_t readGeneration(SQLite::Database& database) {
+  SQLite::Statement read(database, "SELECT last FROM generation");
+  read.executeStep();
+  return static_cast<std::uint64_t>(read.getColumn(0).getInt64());
+}
+
+std::uint64_t takeGeneration(SQLite::Database& database) {
+  const auto last = static_cast<std::int64_t>(readGeneration(database));
+  if (last == std::numeric_limits<std::int64_t>::max()) {
+    throw Error("no generation is left after " + std::to_string(last),
+                "a domain's vfpass metadata was edited: detach that domain, move the database "
+                "aside and run 'vfpass recover'");
+  }
+  raiseGeneration(database, last + 1);
+  return static_cast<std::uint64_t>(last + 1);
+}
+
+}  // namespace vfpass::state

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <SQLiteCpp/Database.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "vfpass/lease.hpp"
+
+namespace vfpass::state {
+
+// Each function runs inside its caller's transaction.
+
+std::vector<Lease> readLeases(SQLite::Database& database);
+std::vector<Lease> readLeasesOf(SQLite::Database& database, const Uuid& domain);
+/// nullopt also when the lease has another generation.
+std::optional<Lease> readLease(SQLite::Database& database, const Uuid& domain,
+                               const std::string& vfName, std::uint64_t generation);
+/// Throws ExitCode::refused when another lease holds the VF.
+void writeLease(SQLite::Database& database, const Lease& lease);
+bool deleteLease(SQLite::Database& database, const Uuid& domain, const std::string& vfName,
+                 std::uint64_t generation);
+std::uint64_t readGeneration(SQLite::Database& database);
+std::uint64_t takeGeneration(SQLite::Database& database);
+
+}  // namespace vfpass::state

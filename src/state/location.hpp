@@ -1,0 +1,25 @@
+#pragma once
+
+#include <filesystem>
+
+namespace vfpass::state {
+
+/// Where the state lives. SQLite puts `-wal` and `-shm` beside the file.
+struct Location {
+  std::filesystem::path folder;
+  std::filesystem::path file;
+};
+
+inline Location databaseIn(const std::filesystem::path& folder) {
+  return {folder, folder / "vfpass.db"};
+}
+
+inline std::filesystem::path walOf(const Location& location) {
+  return location.file.string() + "-wal";
+}
+
+inline std::filesystem::path shmOf(const Location& location) {
+  return location.file.string() + "-shm";
+}
+
+}  // namespace vfpass::state

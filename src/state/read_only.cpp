@@ -1,0 +1,145 @@
+#include <SQLiteCpp/Transaction.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <optional>
+
+#include "connection.hpp"
+#include "failure.hpp"
+#include "schema.hpp"
+#include "vfpass/base/scope_guard.hpp"
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::state {
+namespace {
+
+/// Enough of stat(2) to see that a file is another one or was written.
+struct FileSignature {
+  dev_t device = 0;
+  ino_t inode = 0;
+  off_t size = 0;
+  time_t seconds = 0;
+  long nanoseconds = 0;
+
+  bool operator==(const FileSignature&) const = default;
+};
+
+struct Signature {
+  std::optional<FileSignature> database;
+  std::optional<FileSignature> wal;
+  bool hasSharedMemory = false;
+
+  bool operator==(const Signature&) const = default;
+};
+
+std::optional<FileSignature> signatureOf(const std::filesystem::path& file,
+                                         const Location& location) {
+  struct stat status = {};
+  if (::stat(file.c_str(), &status) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) {
+      return std::nullopt;
+    }
+    throw systemFailure("cannot look for " + printable(file.string()), errno, location.folder);
+  }
+  return FileSignature{status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec,
+                       status.st_mtim.tv_nsec};
+}
+
+Signature signatureOf(const Location& location) {
+  return {signatureOf(location.file, location), signatureOf(walOf(location), location),
+          signatureOf(shmOf(location), location).has_value()};
+}
+
+bool hasPendingWal(const Signature& signature) {
+  return signature.wal.has_value() && signature.wal->size > 0;
+}
+
+/// Only then SQLite's locks keep writers from changing what we read.
+bool isShared(const Signature& signature) {
+  return hasPendingWal(signature) && signature.hasSharedMemory;
+}
+
+std::string asUri(const std::filesystem::path& file, const std::string& options) {
+  std::string uri = "file:";
+  for (const char character : file.string()) {
+    const bool special = character == '%' || character == '?' || character == '#';
+    uri += special ? "%" + hexBytes(std::vector{static_cast<std::uint8_t>(character)}, "")
+                   : std::string(1, character);
+  }
+  return uri + "?" + options;
+}
+
+void queryUri(const std::string& uri, const Location& location,
+              std::chrono::milliseconds busyTimeout, const Work& work) {
+  SQLite::Database database(uri, SQLite::OPEN_READONLY | SQLite::OPEN_URI,
+                            static_cast<int>(busyTimeout.count()));
+  SQLite::Transaction transaction(database);
+  if (readSchemaVersion(database, location) > 0) {
+    work(database);
+  }
+}
+
+/// A WAL without its index (the state folder was copied, or a power cut took it): SQLite would make
+/// the index beside the file, so it works on a private copy instead.
+void queryCopy(const Location& location, std::chrono::milliseconds busyTimeout, const Work& work) {
+  std::string pattern = (std::filesystem::temp_directory_path() / "vfpass-read-XXXXXX").string();
+  if (::mkdtemp(pattern.data()) == nullptr) {
+    throw systemFailure("cannot make a temporary folder " + pattern, errno,
+                        std::filesystem::temp_directory_path());
+  }
+  const ScopeGuard cleanUp([&pattern] {
+    std::error_code ignored;
+    std::filesystem::remove_all(pattern, ignored);
+  });
+  const Location copy = databaseIn(pattern);
+  std::filesystem::copy_file(location.file, copy.file);
+  std::filesystem::copy_file(walOf(location), walOf(copy));
+  queryUri(asUri(copy.file, "mode=ro"), copy, busyTimeout, work);
+}
+
+void query(const Signature& signature, const Location& location,
+           std::chrono::milliseconds busyTimeout, const Work& work) {
+  if (isShared(signature)) {
+    queryUri(asUri(location.file, "readonly_shm=1"), location, busyTimeout, work);
+  } else if (hasPendingWal(signature)) {
+    queryCopy(location, busyTimeout, work);
+  } else {
+    // Everything is in the file itself. `immutable`, because SQLite would make WAL and index anew.
+    queryUri(asUri(location.file, "immutable=1"), location, busyTimeout, work);
+  }
+}
+
+}  // namespace
+
+void withReadOnlyDatabase(const Location& location, std::chrono::milliseconds busyTimeout,
+                          const Work& work) {
+  constexpr int attempts = 10;
+  for (int attempt = 1; attempt <= attempts; ++attempt) {
+    const Signature before = signatureOf(location);
+    if (!before.database || before.database->size == 0) {
+      return;
+    }
+    const auto changed = [&] { return !(signatureOf(location) == before); };
+    try {
+      query(before, location, busyTimeout, work);
+      if (isShared(before) || !changed()) {
+        return;
+      }
+    } catch (const SQLite::Exception& error) {
+      // Without SQLite's locks a writer that closes meanwhile looks like damage: read again.
+      if (attempt == attempts || !changed()) {
+        throwSqliteFailure({error.getExtendedErrorCode(), 0, error.what()}, location, busyTimeout);
+      }
+    } catch (const std::filesystem::filesystem_error& error) {
+      if (attempt == attempts || !changed()) {
+        throw systemFailure("cannot read the state database " + printable(location.file.string()),
+                            error.code().value(), location.folder);
+      }
+    }
+  }
+  throwSqliteFailure({SQLITE_BUSY, 0, {}}, location, busyTimeout);
+}
+
+}  // namespace vfpass::state

@@ -1,0 +1,120 @@
+#include "record.hpp"
+
+#include "failure.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/error.hpp"
+#include "vfpass/state/database.hpp"
+
+namespace vfpass::state {
+namespace {
+
+// A plan for a domain with a hundred VFs stays well below a megabyte and seven levels.
+constexpr std::size_t maximumRecordSize = std::size_t{8} << 20U;
+constexpr int maximumDepth = 32;
+
+[[noreturn]] void throwDamagedRecord(const std::string& what) {
+  throw CorruptDatabase("a record of the state database is damaged: " + what,
+                        corruptDatabaseRemedy());
+}
+
+bool isUtf8(const std::string& text) {
+  try {
+    static_cast<void>(Json(text).dump());
+    return true;
+  } catch (const Json::type_error&) {
+    return false;
+  }
+}
+
+std::string decodeHex(const Json& json) {
+  ObjectReader reader(json);
+  std::string hex;
+  reader("hex", hex);
+  reader.refuseUnknownMembers();
+  std::vector<std::uint8_t> bytes(hex.size() / 2);
+  if (hex.size() % 2 != 0 || !parseHexBytes(hex, 0, bytes)) {
+    throwUnknownRecord("bytes are not hexadecimal");
+  }
+  return {bytes.begin(), bytes.end()};
+}
+
+}  // namespace
+
+void throwUnknownRecord(const std::string& what) {
+  throw Error(
+      "the state database holds a record that this vfpass does not understand: " + printable(what),
+      "it was written by a newer vfpass: install that version again, and let it finish "
+      "(vfpass recover) before you go back to this one");
+}
+
+Json encodeText(const std::string& text) {
+  if (isUtf8(text)) {
+    return text;
+  }
+  const std::vector<std::uint8_t> bytes(text.begin(), text.end());
+  return Json::object({{"hex", hexBytes(bytes, "")}});
+}
+
+std::string decodeText(const Json& json) {
+  if (json.is_object()) {
+    return decodeHex(json);
+  }
+  if (!json.is_string()) {
+    throwUnknownRecord("text was expected");
+  }
+  return json.get<std::string>();
+}
+
+std::uint64_t decodeNumber(const Json& json, std::uint64_t maximum) {
+  if (!json.is_number_unsigned() || json.get<std::uint64_t>() > maximum) {
+    throwUnknownRecord("a number up to " + std::to_string(maximum) + " was expected");
+  }
+  return json.get<std::uint64_t>();
+}
+
+bool decodeBool(const Json& json) {
+  if (!json.is_boolean()) {
+    throwUnknownRecord("true or false was expected");
+  }
+  return json.get<bool>();
+}
+
+Json parseRecord(std::string_view text) {
+  if (text.size() > maximumRecordSize) {
+    throwDamagedRecord(std::to_string(text.size()) + " bytes long");
+  }
+  // nlohmann-json 3.11 parses any depth and then crashes in recursive walks: bound it here.
+  const auto boundDepth = [](int depth, Json::parse_event_t, Json&) {
+    if (depth > maximumDepth) {
+      throwDamagedRecord("nested too deeply");
+    }
+    return true;
+  };
+  try {
+    return Json::parse(text, boundDepth);
+  } catch (const Json::parse_error& error) {
+    throwDamagedRecord(printable(error.what()));
+  }
+}
+
+ObjectReader::ObjectReader(const Json& object) : object_(object) {
+  if (!object.is_object()) {
+    throwUnknownRecord("an object was expected");
+  }
+}
+
+const Json* ObjectReader::find(const char* name) {
+  known_.insert(name);
+  const auto member = object_.find(name);
+  return member == object_.end() ? nullptr : &*member;
+}
+
+void ObjectReader::refuseUnknownMembers() const {
+  for (const auto& [name, value] : object_.items()) {
+    if (!known_.contains(name)) {
+      throwUnknownRecord("member '" + name + "' is not known");
+    }
+  }
+}
+
+}  // namespace vfpass::state

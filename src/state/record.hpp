@@ -1,0 +1,192 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "vfpass/identifiers.hpp"
+#include "vfpass/lease.hpp"
+#include "vfpass/mapping.hpp"
+#include "vfpass/pci_address.hpp"
+#include "vfpass/vf_settings.hpp"
+
+namespace vfpass::state {
+
+using Json = nlohmann::json;
+
+/// A record that this version does not understand: it holds too much, too little or an unknown
+/// word.
+[[noreturn]] void throwUnknownRecord(const std::string& what);
+
+/// Text as JSON; bytes that are not UTF-8 (a VPD serial number may hold any) as `{"hex": "..."}`,
+/// because nlohmann-json throws when it dumps them.
+Json encodeText(const std::string& text);
+std::string decodeText(const Json& json);
+std::uint64_t decodeNumber(const Json& json, std::uint64_t maximum);
+bool decodeBool(const Json& json);
+
+/// Parses one stored record under limits of size and depth. Throws CorruptDatabase when it is no
+/// JSON at all.
+Json parseRecord(std::string_view text);
+
+/// How to read back a type that is stored as `toString` spells it; nullptr for all others.
+template <typename Value>
+inline constexpr std::nullptr_t parserOf = nullptr;
+template <>
+inline constexpr auto parserOf<PciAddress> = parsePciAddress;
+template <>
+inline constexpr auto parserOf<MacAddress> = parseMacAddress;
+template <>
+inline constexpr auto parserOf<Guid> = parseGuid;
+template <>
+inline constexpr auto parserOf<Uuid> = parseUuid;
+template <>
+inline constexpr auto parserOf<Attribute> = parseAttribute;
+template <>
+inline constexpr auto parserOf<LinkState> = parseLinkState;
+template <>
+inline constexpr auto parserOf<VlanProtocol> = parseVlanProtocol;
+template <>
+inline constexpr auto parserOf<Allowance> = parseAllowance;
+template <>
+inline constexpr auto parserOf<LeaseState> = parseLeaseState;
+
+template <typename Value>
+concept Spelled = !std::is_null_pointer_v<std::remove_const_t<decltype(parserOf<Value>)>>;
+
+template <typename Value>
+concept Sequence = requires(Value value) {
+  typename Value::value_type;
+  value.begin();
+  value.insert(value.end(), *value.begin());
+}
+&&!std::same_as<Value, std::string>;
+
+template <typename Value>
+Json encode(const Value& value);
+template <typename Value>
+Value decode(const Json& json);
+
+/// Collects the members that a type's `fields` names. An empty optional is left out.
+class ObjectWriter {
+ public:
+  template <typename Value>
+  void operator()(const char* name, const Value& value) {
+    object_[name] = encode(value);
+  }
+  template <typename Value>
+  void operator()(const char* name, const std::optional<Value>& value) {
+    if (value) {
+      object_[name] = encode(*value);
+    }
+  }
+  [[nodiscard]] Json take() { return std::move(object_); }
+
+ private:
+  Json object_ = Json::object();
+};
+
+/// Fills the members that a type's `fields` names. A missing member and one that nobody asked for
+/// are both errors: the writer was another version, and guessing could undo the wrong thing.
+class ObjectReader {
+ public:
+  explicit ObjectReader(const Json& object);
+
+  template <typename Value>
+  void operator()(const char* name, Value& value) {
+    const Json* member = find(name);
+    if (member == nullptr) {
+      throwUnknownRecord("member '" + std::string(name) + "' is missing");
+    }
+    value = decode<Value>(*member);
+  }
+  template <typename Value>
+  void operator()(const char* name, std::optional<Value>& value) {
+    const Json* member = find(name);
+    value = member == nullptr ? std::nullopt : std::optional<Value>(decode<Value>(*member));
+  }
+  /// Every `fields` call is followed by this one.
+  void refuseUnknownMembers() const;
+
+ private:
+  const Json* find(const char* name);
+
+  const Json& object_;
+  std::set<std::string, std::less<>> known_;
+};
+
+template <typename Value>
+Json encode(const Value& value) {
+  if constexpr (std::same_as<Value, bool>) {
+    return value;
+  } else if constexpr (std::unsigned_integral<Value>) {
+    return static_cast<std::uint64_t>(value);
+  } else if constexpr (std::same_as<Value, std::string>) {
+    return encodeText(value);
+  } else if constexpr (Spelled<Value>) {
+    return std::string(toString(value));
+  } else if constexpr (Sequence<Value>) {
+    Json array = Json::array();
+    for (const auto& element : value) {
+      array.push_back(encode(element));
+    }
+    return array;
+  } else {
+    ObjectWriter writer;
+    Value copy = value;  // `fields` serves reader and writer, so it takes no const reference
+    fields(writer, copy);
+    return writer.take();
+  }
+}
+
+template <Spelled Value>
+Value decodeSpelled(const Json& json) {
+  const std::string text = decodeText(json);
+  const std::optional<Value> value = parserOf<Value>(text);
+  if (!value) {
+    throwUnknownRecord("'" + text + "' is not known");
+  }
+  return *value;
+}
+
+template <Sequence Value>
+Value decodeSequence(const Json& json) {
+  if (!json.is_array()) {
+    throwUnknownRecord("a list was expected");
+  }
+  Value sequence;
+  for (const Json& element : json) {
+    sequence.insert(sequence.end(), decode<typename Value::value_type>(element));
+  }
+  return sequence;
+}
+
+template <typename Value>
+Value decode(const Json& json) {
+  if constexpr (std::same_as<Value, bool>) {
+    return decodeBool(json);
+  } else if constexpr (std::unsigned_integral<Value>) {
+    return static_cast<Value>(decodeNumber(json, std::numeric_limits<Value>::max()));
+  } else if constexpr (std::same_as<Value, std::string>) {
+    return decodeText(json);
+  } else if constexpr (Spelled<Value>) {
+    return decodeSpelled<Value>(json);
+  } else if constexpr (Sequence<Value>) {
+    return decodeSequence<Value>(json);
+  } else {
+    ObjectReader reader(json);
+    Value value;
+    fields(reader, value);
+    reader.refuseUnknownMembers();
+    return value;
+  }
+}
+
+}  // namespace vfpass::state

@@ -1,0 +1,309 @@
+#include "vfpass/state/database.hpp"
+
+#include <SQLiteCpp/Database.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <limits>
+
+#include "child.hpp"
+#include "samples.hpp"
+#include "temporary_folder.hpp"
+
+namespace vfpass::state {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+
+class DatabaseTest : public testing::Test {
+ protected:
+  [[nodiscard]] std::filesystem::path folder() const { return temporary_.path() / "lib" / "state"; }
+  [[nodiscard]] std::filesystem::path file() const { return folder() / "vfpass.db"; }
+  [[nodiscard]] Database open() const {
+    return {folder(), Database::Open::createIfMissing, milliseconds(2000)};
+  }
+  [[nodiscard]] std::string textOf(const std::string& sql) const {
+    SQLite::Database database(file().string());
+    return database.execAndGet(sql).getString();
+  }
+
+  TemporaryFolder temporary_;
+};
+
+unsigned modeOf(const std::filesystem::path& path) {
+  struct stat status = {};
+  EXPECT_EQ(::stat(path.c_str(), &status), 0);
+  return status.st_mode & 07777;
+}
+
+template <typename Call>
+Error errorOf(Call call) {
+  try {
+    static_cast<void>(call());
+  } catch (const Error& error) {
+    return error;
+  }
+  return Error("no failure");
+}
+
+TEST_F(DatabaseTest, MakesPrivateFolderAndFile) {
+  const Database database = open();
+  EXPECT_EQ(modeOf(folder()), 0700U);
+  EXPECT_EQ(modeOf(file()), 0600U);
+  EXPECT_EQ(modeOf(file().string() + "-wal"), 0600U);
+  EXPECT_TRUE(database.leases().empty());
+  EXPECT_TRUE(database.openOperations().empty());
+}
+
+TEST_F(DatabaseTest, KeepsItsSettingsInTheFile) {
+  static_cast<void>(open());
+  EXPECT_EQ(textOf("PRAGMA journal_mode"), "wal");
+  EXPECT_EQ(textOf("PRAGMA user_version"), "1");
+}
+
+TEST_F(DatabaseTest, LeasesComeBackSortedAfterReopening) {
+  const std::vector<Lease> sorted = {sampleLease(1, "a", 1), sampleLease(1, "b", 0),
+                                     sampleLease(2, "a", 2)};
+  {
+    Database database = open();
+    for (const std::size_t index : {2U, 1U, 0U}) {
+      database.recordLease(sorted[index]);
+    }
+  }
+  EXPECT_EQ(open().leases(), sorted);
+  EXPECT_EQ(open().leasesOf(uuidOf(1)), (std::vector<Lease>{sorted[0], sorted[1]}));
+  EXPECT_TRUE(open().leasesOf(uuidOf(3)).empty());
+}
+
+TEST_F(DatabaseTest, RecordingAgainReplaces) {
+  Database database = open();
+  Lease lease = sampleLease(1, "rail0", 1);
+  database.recordLease(lease);
+  lease.vfIndex = 5;
+  lease.generation = 9;
+  lease.settings.vlan.reset();
+  database.recordLease(lease);
+  EXPECT_EQ(database.leases(), std::vector<Lease>{lease});
+}
+
+TEST_F(DatabaseTest, OneVfHasOneLease) {
+  Database database = open();
+  const Lease first = sampleLease(1, "rail0", 1);
+  database.recordLease(first);
+  const Error error = errorOf([&] { database.recordLease(sampleLease(2, "rail0", 1)); });
+  EXPECT_EQ(error.code(), ExitCode::refused);
+  EXPECT_THAT(error.what(), HasSubstr("VF 1 of PF 0000:3b:00.0 is leased to domain train1"));
+  EXPECT_THAT(error.remedy(), HasSubstr("vfpass detach train1"));
+  EXPECT_EQ(errorOf([&] { database.recordLease(sampleLease(1, "other", 1)); }).code(),
+            ExitCode::refused);
+  EXPECT_EQ(database.leases(), std::vector<Lease>{first});
+
+  Lease elsewhere = sampleLease(2, "rail0", 1);
+  elsewhere.pf.function = 1;
+  database.recordLease(elsewhere);
+  EXPECT_EQ(database.leases().size(), 2U);
+}
+
+TEST_F(DatabaseTest, MovingALeaseOntoATakenVfChangesNothing) {
+  Database database = open();
+  const std::vector<Lease> both = {sampleLease(1, "a", 1), sampleLease(1, "b", 2)};
+  database.recordLease(both[0]);
+  database.recordLease(both[1]);
+  Lease moved = both[1];
+  moved.vfIndex = 1;
+  EXPECT_EQ(errorOf([&] { database.recordLease(moved); }).code(), ExitCode::refused);
+  EXPECT_EQ(database.leases(), both);
+}
+
+TEST_F(DatabaseTest, HolderNamesAreMadeSafeForTerminals) {
+  Database database = open();
+  Lease lease = sampleLease(1, "rail0", 1);
+  lease.domainName = "evil\x1b[31m\n";
+  database.recordLease(lease);
+  const Error error = errorOf([&] { database.recordLease(sampleLease(2, "rail0", 1)); });
+  EXPECT_EQ(std::string(error.what()).find_first_of("\x1b\n"), std::string::npos);
+}
+
+TEST_F(DatabaseTest, DropNeedsTheSameGeneration) {
+  Database database = open();
+  Lease lease = sampleLease(1, "rail0", 1);
+  lease.generation = 4;
+  database.recordLease(lease);
+  EXPECT_FALSE(database.dropLease(lease.domain, "rail0", 3));
+  EXPECT_FALSE(database.dropLease(lease.domain, "rail1", 4));
+  EXPECT_FALSE(database.dropLease(uuidOf(9), "rail0", 4));
+  EXPECT_EQ(database.leases().size(), 1U);
+  EXPECT_TRUE(database.dropLease(lease.domain, "rail0", 4));
+  EXPECT_FALSE(database.dropLease(lease.domain, "rail0", 4));
+  EXPECT_TRUE(database.leases().empty());
+}
+
+TEST_F(DatabaseTest, StateChangesOnlyForTheSameGeneration) {
+  Database database = open();
+  Lease lease = sampleLease(1, "rail0", 1);
+  lease.generation = 4;
+  database.recordLease(lease);
+  EXPECT_FALSE(database.setLeaseState(lease.domain, "rail0", 5, LeaseState::running, "boot-b"));
+  EXPECT_EQ(database.leases(), std::vector<Lease>{lease});
+  EXPECT_TRUE(database.setLeaseState(lease.domain, "rail0", 4, LeaseState::running, "boot-b"));
+  lease.state = LeaseState::running;
+  lease.bootId = "boot-b";
+  EXPECT_EQ(database.leases(), std::vector<Lease>{lease});
+  EXPECT_EQ(textOf("SELECT state || boot_id FROM leases"), "runningboot-b");
+}
+
+TEST_F(DatabaseTest, GenerationsGrowAcrossDeletesAndReopening) {
+  std::uint64_t last = 0;
+  for (int round = 0; round < 3; ++round) {
+    Database database = open();
+    for (int turn = 0; turn < 3; ++turn) {
+      Lease lease = sampleLease(1, "rail0", 1);
+      lease.generation = database.nextGeneration();
+      EXPECT_GT(lease.generation, last);
+      last = lease.generation;
+      database.recordLease(lease);
+      EXPECT_TRUE(database.dropLease(lease.domain, "rail0", lease.generation));
+    }
+  }
+}
+
+TEST_F(DatabaseTest, ARebuiltLeaseRaisesTheGeneration) {
+  Database database = open();
+  Lease lease = sampleLease(1, "rail0", 1);
+  lease.generation = 57;
+  database.recordLease(lease);
+  EXPECT_EQ(database.nextGeneration(), 58U);
+  lease.generation = 3;
+  database.recordLease(lease);
+  EXPECT_EQ(database.nextGeneration(), 59U);
+}
+
+TEST_F(DatabaseTest, AbsurdGenerationsAreRefused) {
+  Database database = open();
+  Lease lease = sampleLease(1, "rail0", 1);
+  lease.generation = std::numeric_limits<std::uint64_t>::max();
+  EXPECT_THAT(errorOf([&] { database.recordLease(lease); }).what(), HasSubstr("out of range"));
+  EXPECT_TRUE(database.leases().empty());
+  lease.generation = std::numeric_limits<std::int64_t>::max();
+  database.recordLease(lease);
+  EXPECT_THAT(errorOf([&] { database.nextGeneration(); }).what(), HasSubstr("no generation"));
+}
+
+TEST_F(DatabaseTest, JournalRoundTrips) {
+  Plan plan = samplePlan(1);
+  plan.domainName = std::string("n\0l\xff", 4);
+  std::int64_t id = 0;
+  {
+    Database database = open();
+    id = database.beginOperation(plan, "boot-a");
+    database.markSteps(id, 0, 2, StepStatus::done);
+    database.markSteps(id, 2, 1, StepStatus::started);
+    database.markSteps(id, 0, 1, StepStatus::undone);
+  }
+  const std::vector<Operation> operations = open().openOperations();
+  ASSERT_EQ(operations.size(), 1U);
+  EXPECT_EQ(operations[0].id, id);
+  EXPECT_EQ(operations[0].kind, plan.kind);
+  EXPECT_EQ(operations[0].domain, plan.domain);
+  EXPECT_EQ(operations[0].domainName, plan.domainName);
+  EXPECT_EQ(operations[0].bootId, "boot-a");
+  ASSERT_EQ(operations[0].steps.size(), plan.steps.size());
+  const StepStatus expected[] = {StepStatus::undone, StepStatus::done, StepStatus::started,
+                                 StepStatus::planned, StepStatus::planned};
+  for (std::size_t index = 0; index < plan.steps.size(); ++index) {
+    EXPECT_EQ(operations[0].steps[index].step, plan.steps[index]);
+    EXPECT_EQ(operations[0].steps[index].status, expected[index]);
+  }
+}
+
+TEST_F(DatabaseTest, FinishingDeletesStepsAndNeverReusesTheNumber) {
+  Database database = open();
+  const auto first = database.beginOperation(samplePlan(1), "boot-a");
+  const auto second = database.beginOperation(samplePlan(2), "boot-a");
+  EXPECT_EQ(database.openOperations()[0].id, first);
+  database.finishOperation(second);
+  EXPECT_EQ(database.openOperations().size(), 1U);
+  EXPECT_EQ(textOf("SELECT count(*) FROM steps"), "5");
+  EXPECT_GT(database.beginOperation(samplePlan(3), "boot-a"), second);
+  database.finishOperation(second);  // a second recover finds it gone
+  EXPECT_EQ(database.openOperations().size(), 2U);
+}
+
+TEST_F(DatabaseTest, MarkingStepsThatAreNotThereFailsWhole) {
+  Database database = open();
+  const auto id = database.beginOperation(samplePlan(1), "boot-a");
+  EXPECT_THROW(database.markSteps(id, 3, 3, StepStatus::done), Error);
+  EXPECT_THROW(database.markSteps(id + 1, 0, 1, StepStatus::done), Error);
+  const std::vector<Operation> operations = database.openOperations();
+  ASSERT_EQ(operations.size(), 1U);
+  for (const JournaledStep& step : operations[0].steps) {
+    EXPECT_EQ(step.status, StepStatus::planned);
+  }
+}
+
+TEST_F(DatabaseTest, UnknownJournalWordsAreANewerVersions) {
+  Database database = open();
+  database.beginOperation(samplePlan(1), "boot-a");
+  for (const std::string change : {"UPDATE steps SET status = 'skipped' WHERE position = 1",
+                                   "UPDATE steps SET action = '{\"do\":\"x\"}' WHERE position = 0",
+                                   "UPDATE operations SET kind = 'evacuate'"}) {
+    SQLite::Database(file().string(), SQLite::OPEN_READWRITE, 1000).exec(change);
+    EXPECT_THAT(errorOf([&] { return database.openOperations(); }).remedy(),
+                HasSubstr("newer vfpass"));
+  }
+}
+
+TEST_F(DatabaseTest, ANewerFormatIsRefused) {
+  static_cast<void>(open());
+  SQLite::Database(file().string(), SQLite::OPEN_READWRITE).exec("PRAGMA user_version = 2");
+  EXPECT_THAT(errorOf([&] { return open(); }).what(), HasSubstr("has format 2"));
+  const Database reader(folder(), Database::Open::readOnly, milliseconds(100));
+  EXPECT_THAT(errorOf([&] { return reader.leases(); }).remedy(), HasSubstr("newer vfpass"));
+}
+
+TEST_F(DatabaseTest, ManyProcessesMayMakeItAtOnce) {
+  std::vector<std::unique_ptr<Child>> children;
+  for (std::uint8_t number = 1; number <= 8; ++number) {
+    children.push_back(std::make_unique<Child>([&, number](const Child::Say&) {
+      Database database(folder(), Database::Open::createIfMissing, milliseconds(20000));
+      Lease lease = sampleLease(number, "rail0", number);
+      lease.generation = database.nextGeneration();
+      database.recordLease(lease);
+    }));
+  }
+  for (auto& child : children) {
+    EXPECT_EQ(child->hear(), "");
+    EXPECT_EQ(child->wait(), 0);
+  }
+  std::set<std::uint64_t> generations;
+  for (const Lease& lease : open().leases()) {
+    generations.insert(lease.generation);
+  }
+  EXPECT_EQ(generations.size(), 8U);
+}
+
+TEST_F(DatabaseTest, ALinkOrAFolderOfEverybodyIsRefused) {
+  std::filesystem::create_directories(folder());
+  std::ofstream(temporary_.path() / "victim");
+  std::filesystem::create_symlink(temporary_.path() / "victim", file());
+  EXPECT_THROW(static_cast<void>(open()), Error);
+  EXPECT_EQ(std::filesystem::file_size(temporary_.path() / "victim"), 0U);
+  std::filesystem::remove(file());
+  ::chmod(folder().c_str(), 0777);
+  EXPECT_THAT(errorOf([&] { return open(); }).what(), HasSubstr("everybody may write"));
+}
+
+TEST_F(DatabaseTest, AFolderReachedThroughALinkIsFine) {
+  std::filesystem::create_directories(folder());
+  std::filesystem::create_directory_symlink(folder(), temporary_.path() / "link");
+  Database database(temporary_.path() / "link/", Database::Open::createIfMissing,
+                    milliseconds(100));
+  database.recordLease(sampleLease(1, "rail0", 1));
+  EXPECT_EQ(open().leases().size(), 1U);
+}
+
+}  // namespace
+}  // namespace vfpass::state

@@ -1,0 +1,171 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "action_json.hpp"
+#include "lease_json.hpp"
+#include "record.hpp"
+#include "samples.hpp"
+#include "vfpass/error.hpp"
+#include "vfpass/state/database.hpp"
+
+namespace vfpass::state {
+namespace {
+
+using testing::HasSubstr;
+
+std::string failureOf(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const CorruptDatabase& error) {
+    return "corrupt: " + std::string(error.what()) + " | " + error.remedy();
+  } catch (const Error& error) {
+    return std::string(error.what()) + " | " + error.remedy();
+  }
+  return "no failure";
+}
+
+std::string leaseFailure(const std::string& text) {
+  return failureOf([&] { leaseFromJson(text); });
+}
+
+std::string actionFailure(const std::string& text) {
+  return failureOf([&] { actionFromJson(text); });
+}
+
+TEST(LeaseJson, RoundTripsEveryMember) {
+  const Lease lease = sampleLease(1, "rail0", 3);
+  EXPECT_EQ(leaseFromJson(leaseToJson(lease)), lease);
+  EXPECT_EQ(leaseFromJson(leaseToJson(Lease{})), Lease{});
+}
+
+TEST(LeaseJson, RoundTripsRandomLeases) {
+  Generator generator(20240607);
+  for (int run = 0; run < 300; ++run) {
+    const Lease lease = generator.lease();
+    const std::string text = leaseToJson(lease);
+    ASSERT_EQ(leaseFromJson(text), lease) << text;
+    ASSERT_EQ(text.find('\n'), std::string::npos);
+  }
+}
+
+TEST(ActionJson, RoundTripsRandomActions) {
+  Generator generator(7);
+  std::set<std::size_t> kinds;
+  for (int run = 0; run < 500; ++run) {
+    const Action action = generator.action();
+    kinds.insert(action.index());
+    const std::string text = actionToJson(action);
+    ASSERT_EQ(actionFromJson(text), action) << text;
+  }
+  EXPECT_EQ(kinds.size(), std::variant_size_v<Action>);
+}
+
+TEST(ActionJson, KeepsTheOrderOfAnUndoList) {
+  Generator generator(11);
+  std::vector<Action> actions;
+  for (int count = 0; count < 12; ++count) {
+    actions.push_back(generator.action());
+    ASSERT_EQ(actionsFromJson(actionsToJson(actions)), actions);
+  }
+  EXPECT_TRUE(actionsFromJson(actionsToJson({})).empty());
+}
+
+TEST(ActionJson, StoredFormatHoldsStill) {
+  // What an older vfpass wrote must be readable by this one: change this only with a migration.
+  const BindDriver bind{PciAddress{0, 0x3b, 0, 1}, "vfio-pci", "vfio-pci"};
+  const std::string text =
+      R"({"do":"bind-driver","driver":"vfio-pci","driver-override":"vfio-pci",)"
+      R"("function":"0000:3b:00.1"})";
+  EXPECT_EQ(actionToJson(bind), text);
+  EXPECT_EQ(actionFromJson(text), Action(bind));
+}
+
+TEST(LeaseJson, EveryMissingMemberIsRefused) {
+  const Json whole = Json::parse(leaseToJson(sampleLease(1, "rail0", 3)));
+  for (const auto& [name, value] : whole.items()) {
+    Json part = whole;
+    part.erase(name);
+    if (name == "teaming-with") {  // the only optional one
+      EXPECT_EQ(leaseFailure(part.dump()), "no failure");
+      continue;
+    }
+    EXPECT_THAT(leaseFailure(part.dump()), HasSubstr("'" + name + "' is missing"));
+    EXPECT_THAT(leaseFailure(part.dump()), HasSubstr("newer vfpass"));
+  }
+}
+
+TEST(LeaseJson, EveryWrongTypeIsRefused) {
+  const Json whole = Json::parse(leaseToJson(sampleLease(1, "rail0", 3)));
+  for (const auto& [name, value] : whole.items()) {
+    for (const Json& wrong : {Json(-1), Json(1.5), Json(nullptr), Json({{"x", 1}})}) {
+      Json changed = whole;
+      changed[name] = wrong;
+      EXPECT_THAT(leaseFailure(changed.dump()), HasSubstr("newer vfpass")) << changed.dump();
+    }
+  }
+}
+
+TEST(LeaseJson, UnknownMembersAndWordsAreRefused) {
+  Json lease = Json::parse(leaseToJson(sampleLease(1, "rail0", 3)));
+  lease["settings"]["colour"] = "red";
+  EXPECT_THAT(leaseFailure(lease.dump()), HasSubstr("'colour' is not known"));
+  lease["settings"].erase("colour");
+  lease["state"] = "hibernating";
+  EXPECT_THAT(leaseFailure(lease.dump()), HasSubstr("'hibernating' is not known"));
+  lease["state"] = "running";
+  lease["pf"] = "0000:3b:00.9";
+  EXPECT_THAT(leaseFailure(lease.dump()), HasSubstr("'0000:3b:00.9' is not known"));
+}
+
+TEST(LeaseJson, NumbersAreHeldAgainstTheirRange) {
+  Json lease = Json::parse(leaseToJson(sampleLease(1, "rail0", 3)));
+  lease["settings"]["vlan"]["qos"] = 256;
+  EXPECT_THAT(leaseFailure(lease.dump()), HasSubstr("a number up to 255"));
+  lease["settings"]["vlan"]["qos"] = 255;
+  EXPECT_EQ(leaseFailure(lease.dump()), "no failure");
+}
+
+TEST(ActionJson, UnknownKindIsRefused) {
+  EXPECT_THAT(actionFailure(R"({"do":"live-migrate"})"), HasSubstr("'live-migrate' is not known"));
+  EXPECT_THAT(actionFailure(R"({"do":"live-migrate"})"), HasSubstr("newer vfpass"));
+  EXPECT_THAT(actionFailure(R"({"pf":"0000:3b:00.0"})"), HasSubstr("'do' is missing"));
+  EXPECT_THAT(actionFailure(R"({"do":"remove-vfs","pf":"0000:3b:00.0","force":true})"),
+              HasSubstr("'force' is not known"));
+  EXPECT_THAT(actionFailure("[]"), HasSubstr("an object was expected"));
+  EXPECT_THAT(failureOf([] { actionsFromJson("{}"); }), HasSubstr("list of actions"));
+}
+
+TEST(ActionJson, RubbishIsDamage) {
+  for (const std::string text : {"", "{", "{\"do\":\"remove-vfs\"", "\xff\xff", "{}{}", "nul"}) {
+    EXPECT_THAT(actionFailure(text), HasSubstr("corrupt: ")) << text;
+  }
+}
+
+TEST(ActionJson, DepthAndSizeAreBounded) {
+  EXPECT_THAT(actionFailure(std::string(100000, '[')), HasSubstr("nested too deeply"));
+  const std::string deep = std::string(100000, '[') + std::string(100000, ']');
+  EXPECT_THAT(actionFailure("{\"do\":" + deep + "}"), HasSubstr("nested too deeply"));
+  EXPECT_THAT(actionFailure(std::string(std::size_t{9} << 20U, ' ')), HasSubstr("bytes long"));
+}
+
+TEST(ActionJson, EveryTruncationIsRefused) {
+  const std::string text = actionToJson(RecordLease{sampleLease(1, "rail0", 3)});
+  for (std::size_t length = 0; length < text.size(); ++length) {
+    ASSERT_NE(actionFailure(text.substr(0, length)), "no failure") << length;
+  }
+}
+
+TEST(ActionJson, BytesThatAreNotUtf8AreCheckedWhenRead) {
+  EXPECT_EQ(decodeText(encodeText("a\xff")), "a\xff");
+  EXPECT_THAT(failureOf([] {
+                decodeText(Json::object({{"hex", "6"}}));
+              }),
+              HasSubstr("not hexadecimal"));
+  EXPECT_THAT(failureOf([] {
+                decodeText(Json::object({{"hex", "6g"}}));
+              }),
+              HasSubstr("not hexadecimal"));
+}
+
+}  // namespace
+}  // namespace vfpass::state

@@ -1,0 +1,224 @@
+#include "vfpass/state/locks.hpp"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <csignal>
+#include <fstream>
+#include <thread>
+
+#include "child.hpp"
+#include "temporary_folder.hpp"
+#include "vfpass/base/file_descriptor.hpp"
+
+namespace vfpass::state {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+using testing::HasSubstr;
+
+const PciAddress pfA{0, 0x3b, 0, 0};
+const PciAddress pfB{0, 0x5e, 0, 0};
+
+class LocksTest : public testing::Test {
+ protected:
+  [[nodiscard]] std::filesystem::path folder() const { return temporary_.path() / "run"; }
+  [[nodiscard]] std::filesystem::path file() const { return folder() / "x.lock"; }
+  [[nodiscard]] std::unique_ptr<Child> holder() const {
+    auto child = std::make_unique<Child>([this](const Child::Say& say) {
+      const FileLock lock = FileLock::acquire(file(), milliseconds(1000));
+      say("held");
+      ::pause();
+    });
+    EXPECT_EQ(child->hear(), "held");
+    return child;
+  }
+  [[nodiscard]] std::string failure(milliseconds patience) const {
+    try {
+      static_cast<void>(FileLock::acquire(file(), patience));
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no failure";
+  }
+
+  TemporaryFolder temporary_;
+};
+
+TEST_F(LocksTest, FilesArePrivateAndNameTheHolder) {
+  const FileLock lock = FileLock::acquire(file(), milliseconds(0));
+  struct stat status = {};
+  ASSERT_EQ(::stat(file().c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777U, 0600U);
+  ASSERT_EQ(::stat(folder().c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777U, 0700U);
+  pid_t pid = 0;
+  std::ifstream(file()) >> pid;
+  EXPECT_EQ(pid, ::getpid());
+}
+
+TEST_F(LocksTest, HeldOnceAtATime) {
+  {
+    const FileLock lock = FileLock::acquire(file(), milliseconds(0));
+    EXPECT_FALSE(FileLock::tryAcquire(file()).has_value());
+  }
+  EXPECT_TRUE(FileLock::tryAcquire(file()).has_value());
+}
+
+TEST_F(LocksTest, MovingKeepsItAndReplacingReleases) {
+  FileLock first = FileLock::acquire(file(), milliseconds(0));
+  FileLock moved = std::move(first);
+  EXPECT_FALSE(FileLock::tryAcquire(file()).has_value());
+  moved = FileLock::acquire(folder() / "other.lock", milliseconds(0));
+  EXPECT_TRUE(FileLock::tryAcquire(file()).has_value());
+  EXPECT_FALSE(FileLock::tryAcquire(folder() / "other.lock").has_value());
+}
+
+TEST_F(LocksTest, GivesUpAtTheDeadlineAndNamesTheHolder) {
+  const auto child = holder();
+  const auto begun = Clock::now();
+  const std::string message = failure(milliseconds(150));
+  const auto waited = Clock::now() - begun;
+  EXPECT_THAT(message, HasSubstr(file().string()));
+  EXPECT_THAT(message, HasSubstr("held by process " + std::to_string(child->pid())));
+  EXPECT_GE(waited, milliseconds(150));
+  EXPECT_LT(waited, milliseconds(3000));
+}
+
+TEST_F(LocksTest, WaitingSleepsInTheKernel) {
+  const auto child = holder();
+  rusage before = {};
+  rusage after = {};
+  ::getrusage(RUSAGE_THREAD, &before);
+  static_cast<void>(failure(milliseconds(400)));
+  ::getrusage(RUSAGE_THREAD, &after);
+  // One sleep until the deadline; a poll every 10 ms would give up the processor 40 times.
+  EXPECT_LT(after.ru_nvcsw - before.ru_nvcsw, 10);
+}
+
+TEST_F(LocksTest, TheEndOfTheHolderWakesTheWaiter) {
+  const auto child = holder();
+  const pid_t pid = child->pid();
+  Child waiter([&](const Child::Say& say) {
+    say("waiting");
+    const FileLock lock = FileLock::acquire(file(), milliseconds(20000));
+    say("mine");
+  });
+  ASSERT_EQ(waiter.hear(), "waiting");
+  const auto begun = Clock::now();
+  ::kill(pid, SIGKILL);
+  EXPECT_EQ(waiter.hear(), "mine");
+  EXPECT_LT(Clock::now() - begun, milliseconds(10000));
+}
+
+TEST_F(LocksTest, ThreadsWithOtherDeadlinesDoNotDisturbEachOther) {
+  const auto child = holder();
+  std::vector<std::thread> threads;
+  std::array<Clock::duration, 4> waited{};
+  for (std::size_t index = 0; index < waited.size(); ++index) {
+    threads.emplace_back([&, index] {
+      const auto begun = Clock::now();
+      EXPECT_THAT(failure(milliseconds(50 * (index + 1))), HasSubstr("held by"));
+      waited[index] = Clock::now() - begun;
+    });
+  }
+  for (auto& thread : threads) {
+    thread.join();
+  }
+  for (std::size_t index = 0; index < waited.size(); ++index) {
+    EXPECT_GE(waited[index], milliseconds(50 * (index + 1)));
+  }
+}
+
+TEST_F(LocksTest, ABlockedSignalDoesNotMatter) {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const auto child = holder();
+  EXPECT_THAT(failure(milliseconds(50)), HasSubstr("held by"));
+  sigset_t now;
+  ::pthread_sigmask(SIG_SETMASK, &before, &now);
+  EXPECT_EQ(sigismember(&now, SIGRTMIN + 7), 1);
+}
+
+TEST_F(LocksTest, ARemovedFileLocksNobodyOut) {
+  // Two holders at once, one of the removed file, would be the end of all locking.
+  std::unique_ptr<Child> child = holder();
+  Child waiter([&](const Child::Say& say) {
+    say("waiting");
+    const FileLock lock = FileLock::acquire(file(), milliseconds(20000));
+    say(std::filesystem::exists(file()) ? "mine" : "of a removed file");
+    ::pause();
+  });
+  ASSERT_EQ(waiter.hear(), "waiting");
+  std::filesystem::remove(file());
+  child.reset();
+  EXPECT_EQ(waiter.hear(), "mine");
+  EXPECT_FALSE(FileLock::tryAcquire(file()).has_value());
+}
+
+TEST_F(LocksTest, AForkedChildThatHangsDoesNotKeepIt) {
+  std::unique_ptr<Child> hanging;
+  {
+    const FileLock lock = FileLock::acquire(file(), milliseconds(0));
+    hanging = std::make_unique<Child>([](const Child::Say& say) {
+      say("forked");
+      ::pause();
+    });
+    ASSERT_EQ(hanging->hear(), "forked");
+  }
+  EXPECT_TRUE(FileLock::tryAcquire(file()).has_value());
+}
+
+TEST_F(LocksTest, LinksAndSpecialFilesAreRefused) {
+  std::filesystem::create_directories(folder());
+  std::ofstream(temporary_.path() / "victim") << "keep";
+  std::filesystem::create_symlink(temporary_.path() / "victim", file());
+  EXPECT_THAT(failure(milliseconds(0)), HasSubstr("cannot open lock"));
+  EXPECT_EQ(std::filesystem::file_size(temporary_.path() / "victim"), 4U);
+  std::filesystem::remove(file());
+  ASSERT_EQ(::mkfifo(file().c_str(), 0600), 0);
+  EXPECT_THAT(failure(milliseconds(0)), HasSubstr("not a regular file"));
+}
+
+TEST_F(LocksTest, RubbishInTheFileNamesNobody) {
+  std::filesystem::create_directories(folder());
+  std::ofstream(file()) << "\x1b[31mroot";
+  const FileDescriptor foreign(::open(file().c_str(), O_RDWR));
+  ASSERT_EQ(::flock(foreign.get(), LOCK_EX), 0);
+  const std::string message = failure(milliseconds(0));
+  EXPECT_THAT(message, HasSubstr("held by another process"));
+  EXPECT_EQ(message.find('\x1b'), std::string::npos);
+}
+
+TEST_F(LocksTest, PfLocksAreTakenOnceEach) {
+  const auto locks = lockPfs(folder(), {pfB, pfA, pfB}, milliseconds(0));
+  EXPECT_EQ(locks.size(), 2U);
+  EXPECT_FALSE(FileLock::tryAcquire(folder() / "pf-0000:3b:00.0.lock").has_value());
+  EXPECT_FALSE(FileLock::tryAcquire(folder() / "pf-0000:5e:00.0.lock").has_value());
+  EXPECT_TRUE(lockPfs(folder(), {}, milliseconds(0)).empty());
+}
+
+TEST_F(LocksTest, PfLocksAreTakenInAddressOrderAndGivenBackOnFailure) {
+  const FileLock blocked = FileLock::acquire(folder() / "pf-0000:3b:00.0.lock", milliseconds(0));
+  EXPECT_THROW(lockPfs(folder(), {pfB, pfA}, milliseconds(20)), Error);
+  // A is asked for first, so B was never touched.
+  EXPECT_FALSE(std::filesystem::exists(folder() / "pf-0000:5e:00.0.lock"));
+  const FileLock other = FileLock::acquire(folder() / "pf-0000:5e:00.0.lock", milliseconds(0));
+  const PciAddress pfC{0, 0x10, 0, 0};
+  EXPECT_THROW(lockPfs(folder(), {pfC, pfB}, milliseconds(20)), Error);
+  EXPECT_TRUE(FileLock::tryAcquire(folder() / "pf-0000:10:00.0.lock").has_value());
+}
+
+TEST_F(LocksTest, WritersHaveALockEach) {
+  EXPECT_EQ(writerLockFile("/run/vfpass", 12), "/run/vfpass/operation-12.lock");
+}
+
+}  // namespace
+}  // namespace vfpass::state

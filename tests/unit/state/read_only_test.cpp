@@ -1,0 +1,161 @@
+#include <SQLiteCpp/Database.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <csignal>
+#include <map>
+
+#include "child.hpp"
+#include "samples.hpp"
+#include "temporary_folder.hpp"
+#include "vfpass/state/database.hpp"
+
+namespace vfpass::state {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Names and sizes of all files: reading must not change them.
+std::map<std::string, std::uintmax_t> contentOf(const std::filesystem::path& folder) {
+  std::map<std::string, std::uintmax_t> content;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    content[entry.path().filename()] = entry.file_size();
+  }
+  return content;
+}
+
+class ReadOnlyTest : public testing::Test {
+ protected:
+  [[nodiscard]] std::filesystem::path folder() const { return temporary_.path() / "state %?#"; }
+  [[nodiscard]] Database writer() const {
+    return {folder(), Database::Open::createIfMissing, milliseconds(2000)};
+  }
+  [[nodiscard]] Database reader() const {
+    return {folder(), Database::Open::readOnly, milliseconds(2000)};
+  }
+  /// A writer that died by SIGKILL and left WAL and index behind.
+  void leaveWalBehind() const {
+    Child child([&](const Child::Say& say) {
+      Database database = writer();
+      database.recordLease(sampleLease(1, "rail0", 1));
+      database.beginOperation(samplePlan(1), "boot-a");
+      say("written");
+      ::pause();
+    });
+    ASSERT_EQ(child.hear(), "written");
+  }
+  void expectLeftovers(const Database& database) const {
+    const auto before = contentOf(folder());
+    EXPECT_EQ(database.leases(), std::vector<Lease>{sampleLease(1, "rail0", 1)});
+    EXPECT_EQ(database.openOperations().size(), 1U);
+    EXPECT_EQ(contentOf(folder()), before);
+  }
+
+  TemporaryFolder temporary_;
+};
+
+TEST_F(ReadOnlyTest, AMissingDatabaseReadsAsEmptyAndIsNotMade) {
+  EXPECT_TRUE(reader().leases().empty());
+  EXPECT_FALSE(std::filesystem::exists(folder()));
+  std::filesystem::create_directory(folder());
+  EXPECT_TRUE(reader().openOperations().empty());
+  EXPECT_TRUE(reader().leasesOf(uuidOf(1)).empty());
+  EXPECT_TRUE(contentOf(folder()).empty());
+}
+
+TEST_F(ReadOnlyTest, ReadsAClosedDatabaseWithoutATrace) {
+  writer().recordLease(sampleLease(1, "rail0", 1));
+  const auto before = contentOf(folder());
+  EXPECT_EQ(before.size(), 1U);
+  EXPECT_EQ(reader().leases().size(), 1U);
+  EXPECT_EQ(contentOf(folder()), before);
+}
+
+TEST_F(ReadOnlyTest, SeesWhatALiveWriterCommits) {
+  Database live = writer();
+  const Database database = reader();
+  for (std::uint8_t number = 1; number <= 20; ++number) {
+    live.recordLease(sampleLease(number, "rail0", number));
+    ASSERT_EQ(database.leases().size(), number);
+  }
+  EXPECT_EQ(live.leases().size(), 20U);
+}
+
+TEST_F(ReadOnlyTest, ReadsWhatAKilledWriterLeftInTheWal) {
+  leaveWalBehind();
+  EXPECT_EQ(contentOf(folder()).size(), 3U);
+  expectLeftovers(reader());
+}
+
+TEST_F(ReadOnlyTest, ReadsAWalWithoutItsIndex) {
+  leaveWalBehind();
+  std::filesystem::remove(folder() / "vfpass.db-shm");
+  expectLeftovers(reader());
+}
+
+TEST_F(ReadOnlyTest, ReadsInAFolderThatNobodyMayWriteTo) {
+  leaveWalBehind();
+  ::chmod(folder().c_str(), 0500);
+  expectLeftovers(reader());
+  Child plainUser([&](const Child::Say& say) {
+    // Root may write everywhere: give the files away and become somebody else.
+    if (::geteuid() == 0) {
+      std::filesystem::permissions(temporary_.path(), std::filesystem::perms(0711));
+      bool ready = ::chown(folder().c_str(), 65534, 65534) == 0;
+      for (const auto& entry : std::filesystem::directory_iterator(folder())) {
+        ready = ready && ::chown(entry.path().c_str(), 65534, 65534) == 0;
+      }
+      if (!ready || ::setgid(65534) != 0 || ::setuid(65534) != 0) {
+        throw std::runtime_error("cannot drop root");
+      }
+    }
+    say(std::to_string(reader().leases().size()));
+  });
+  EXPECT_EQ(plainUser.hear(), "1");
+  ::chmod(folder().c_str(), 0700);
+}
+
+TEST_F(ReadOnlyTest, NeverWrites) {
+  static_cast<void>(writer());
+  Database database = reader();
+  EXPECT_THROW(database.recordLease(sampleLease(1, "rail0", 1)), Error);
+  EXPECT_THROW(database.nextGeneration(), Error);
+  EXPECT_THROW(database.beginOperation(samplePlan(1), "boot-a"), Error);
+}
+
+TEST_F(ReadOnlyTest, AFileWithoutContentReadsAsEmpty) {
+  std::filesystem::create_directory(folder());
+  SQLite::Database((folder() / "vfpass.db").string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+  EXPECT_TRUE(reader().leases().empty());
+  SQLite::Database((folder() / "vfpass.db").string(), SQLite::OPEN_READWRITE)
+      .exec("CREATE TABLE something (x); PRAGMA user_version = 0");
+  EXPECT_TRUE(reader().leases().empty());
+}
+
+TEST_F(ReadOnlyTest, KeepsUpWithWritersThatComeAndGo) {
+  Child busy([&](const Child::Say& say) {
+    for (unsigned round = 0; round < 60; ++round) {
+      Database database = writer();  // closing moves the WAL into the file and removes it
+      Lease lease = sampleLease(1, "rail0", 1);
+      lease.generation = round + 1;
+      database.recordLease(lease);
+      if (round == 0) {
+        say("going");
+      }
+    }
+    say("finished");
+  });
+  ASSERT_EQ(busy.hear(), "going");
+  std::uint64_t last = 0;
+  while (last < 60) {
+    const auto leases = reader().leases();
+    ASSERT_EQ(leases.size(), 1U);
+    ASSERT_GE(leases[0].generation, last);
+    last = leases[0].generation;
+  }
+  EXPECT_EQ(busy.hear(), "finished");
+}
+
+}  // namespace
+}  // namespace vfpass::state

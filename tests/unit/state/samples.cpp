@@ -1,0 +1,205 @@
+#include "samples.hpp"
+
+#include <limits>
+
+namespace vfpass::state {
+namespace {
+
+constexpr std::uint64_t any32 = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint64_t any64 = std::numeric_limits<std::uint64_t>::max();
+
+VfSettings sampleSettings() {
+  VfSettings settings;
+  settings.mac = MacAddress{{0x02, 1, 2, 3, 4, 5}};
+  settings.vlan = Vlan{100, 3, VlanProtocol::dot1ad};
+  settings.rate = Rate{10, 1000};
+  settings.spoofCheck = true;
+  settings.linkState = LinkState::enable;
+  settings.trust = false;
+  settings.nodeGuid = Guid{0x0011223344556677};
+  settings.portGuid = Guid{0xffeeddccbbaa9988};
+  return settings;
+}
+
+}  // namespace
+
+Uuid uuidOf(std::uint8_t number) {
+  Uuid uuid;
+  uuid.bytes.fill(number);
+  return uuid;
+}
+
+Lease sampleLease(std::uint8_t domain, const std::string& name, unsigned vfIndex) {
+  Lease lease;
+  lease.domain = uuidOf(domain);
+  lease.domainName = "train" + std::to_string(domain);
+  lease.vfName = name;
+  lease.pf = PciAddress{0, 0x3b, 0, 0};
+  lease.pfPath = "pci0000:3a/0000:3a:00.0/0000:3b:00.0";
+  lease.pfSerial = "MT2024X00000";
+  lease.vfIndex = vfIndex;
+  lease.vf = PciAddress{0x10000, 0x3b, 1, 2};
+  lease.infiniband = true;
+  lease.settings = sampleSettings();
+  lease.required = {Attribute::mac, Attribute::vlan};
+  lease.allow = {Allowance::sharedIommuGroup, Allowance::netdevInUse};
+  lease.managed = true;
+  lease.interfaceForm = true;
+  lease.teamingWith = "net0";
+  lease.guest = {PciAddress{0, 5, 0, 0}, RootPort{5, PciAddress{0, 0, 2, 1}, true}};
+  lease.original = {"mlx5_core", "", only(sampleSettings(), {Attribute::mac}), true};
+  lease.generation = 1;
+  lease.state = LeaseState::starting;
+  lease.bootId = "0b5a0b1c-0000-4000-8000-000000000001";
+  return lease;
+}
+
+Plan samplePlan(std::uint8_t domain) {
+  const PciAddress pf{0, 0x3b, 0, 0};
+  const PciAddress vf{0, 0x3b, 0, 1};
+  const Lease lease = sampleLease(domain, "rail0", domain);
+  const ConfigureVfs configure{pf, {{0, lease.settings, lease.required}, {1, {}, {}}}};
+  const BindDriver bind{vf, "vfio-pci", "vfio-pci"};
+  Plan plan;
+  plan.kind = PlanKind::attach;
+  plan.domain = lease.domain;
+  plan.domainName = lease.domainName;
+  plan.steps = {
+      {CreateVfs{pf, 8, true},
+       {RemoveVfs{pf, false}, CreateVfs{pf, 0, true}},
+       "the PF has none",
+       true},
+      {configure, {configure}, "as the mapping says", false},
+      {bind, {BindDriver{vf, "mlx5_core", ""}, ResetFunction{vf}}, "for the guest", true},
+      {RecordLease{lease}, {DropLease{lease.domain, "rail0", 1}}, "own it", false},
+      {EditDomain{lease.domain, {lease}}, {EditDomain{lease.domain, {}}}, "inject it", false}};
+  return plan;
+}
+
+std::uint64_t Generator::number(std::uint64_t maximum) {
+  return std::uniform_int_distribution<std::uint64_t>(0, maximum)(engine_);
+}
+
+std::string Generator::text() {
+  static const std::vector<std::string> pieces = {
+      "a", "rail0", "\"", "\\", "\n", "\x1b[31m", "ü", "€", "𝄞", "\xff", "\xc3", "\xed\xa0\x80"};
+  std::string text;
+  for (std::uint64_t left = number(4); left > 0; --left) {
+    text += flag() ? pieces[number(pieces.size() - 1)] : std::string(1, '\0');
+  }
+  return text;
+}
+
+PciAddress Generator::pci() {
+  return {static_cast<std::uint32_t>(flag() ? number(any32) : 0),
+          static_cast<std::uint8_t>(number(255)), static_cast<std::uint8_t>(number(31)),
+          static_cast<std::uint8_t>(number(7))};
+}
+
+Uuid Generator::uuid() {
+  Uuid uuid;
+  for (auto& byte : uuid.bytes) {
+    byte = static_cast<std::uint8_t>(number(255));
+  }
+  return uuid;
+}
+
+MacAddress Generator::mac() {
+  MacAddress mac;
+  for (auto& byte : mac.bytes) {
+    byte = static_cast<std::uint8_t>(number(255));
+  }
+  return mac;
+}
+
+VfSettings Generator::settings() {
+  VfSettings settings;
+  settings.mac = perhaps(mac());
+  settings.vlan =
+      perhaps(Vlan{static_cast<std::uint16_t>(number(4094)), static_cast<std::uint8_t>(number(7)),
+                   flag() ? VlanProtocol::dot1q : VlanProtocol::dot1ad});
+  settings.rate = perhaps(
+      Rate{static_cast<std::uint32_t>(number(any32)), static_cast<std::uint32_t>(number(any32))});
+  settings.spoofCheck = perhaps(flag());
+  settings.linkState = perhaps(static_cast<LinkState>(number(2)));
+  settings.trust = perhaps(flag());
+  settings.nodeGuid = perhaps(Guid{number(any64)});
+  settings.portGuid = perhaps(Guid{number(any64)});
+  return settings;
+}
+
+std::set<Attribute> Generator::attributes() {
+  std::set<Attribute> chosen;
+  for (const Attribute attribute : allAttributes) {
+    if (flag()) {
+      chosen.insert(attribute);
+    }
+  }
+  return chosen;
+}
+
+Lease Generator::lease() {
+  Lease lease;
+  lease.domain = uuid();
+  lease.domainName = text();
+  lease.vfName = text();
+  lease.pf = pci();
+  lease.pfPath = text();
+  lease.pfSerial = text();
+  lease.vfIndex = static_cast<unsigned>(number(any32));
+  lease.vfCount = static_cast<unsigned>(number(any32));
+  lease.vf = pci();
+  lease.infiniband = flag();
+  lease.settings = settings();
+  lease.required = attributes();
+  lease.allow = flag() ? std::set{static_cast<Allowance>(number(3))} : std::set<Allowance>{};
+  lease.managed = flag();
+  lease.interfaceForm = flag();
+  lease.teamingWith = perhaps(text());
+  lease.guest = {pci(), perhaps(RootPort{static_cast<unsigned>(number(any32)), pci(), flag()})};
+  lease.original = {text(), text(), settings(), flag()};
+  lease.generation = number(any64);
+  lease.state = static_cast<LeaseState>(number(2));
+  lease.bootId = text();
+  return lease;
+}
+
+ConfigureVfs Generator::configure() {
+  ConfigureVfs action{pci(), {}};
+  for (std::uint64_t left = number(3); left > 0; --left) {
+    action.vfs.push_back({static_cast<unsigned>(number(any32)), settings(), attributes()});
+  }
+  return action;
+}
+
+EditDomain Generator::edit() {
+  EditDomain action{uuid(), {}};
+  for (std::uint64_t left = number(3); left > 0; --left) {
+    action.leases.push_back(lease());
+  }
+  return action;
+}
+
+Action Generator::action() {
+  static_assert(std::variant_size_v<Action> == 8, "a new kind of action needs a case here");
+  switch (number(7)) {
+    case 0:
+      return CreateVfs{pci(), static_cast<unsigned>(number(any32)), flag()};
+    case 1:
+      return RemoveVfs{pci(), true};
+    case 2:
+      return configure();
+    case 3:
+      return BindDriver{pci(), text(), text()};
+    case 4:
+      return ResetFunction{pci()};
+    case 5:
+      return RecordLease{lease()};
+    case 6:
+      return DropLease{uuid(), text(), number(any64)};
+    default:
+      return edit();
+  }
+}
+
+}  // namespace vfpass::state

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "vfpass/lease.hpp"
+#include "vfpass/plan.hpp"
+
+namespace vfpass::state {
+
+Uuid uuidOf(std::uint8_t number);
+/// A lease with every member set to something else than its default.
+Lease sampleLease(std::uint8_t domain, const std::string& name, unsigned vfIndex);
+/// A plan with one step of each kind.
+Plan samplePlan(std::uint8_t domain);
+
+/// Random values for property tests: every member, every kind, strings of any bytes.
+class Generator {
+ public:
+  explicit Generator(unsigned seed) : engine_(seed) {}
+
+  std::uint64_t number(std::uint64_t maximum);
+  bool flag() { return number(1) == 1; }
+  std::string text();
+  PciAddress pci();
+  VfSettings settings();
+  Lease lease();
+  Action action();
+
+ private:
+  template <typename Value>
+  std::optional<Value> perhaps(Value value) {
+    return flag() ? std::optional<Value>(value) : std::nullopt;
+  }
+  Uuid uuid();
+  MacAddress mac();
+  std::set<Attribute> attributes();
+  ConfigureVfs configure();
+  EditDomain edit();
+
+  std::mt19937_64 engine_;
+};
+
+}  // namespace vfpass::state
