@@ -10,5 +10,6 @@ find_package(GTest REQUIRED)
 find_package(Threads REQUIRED)
 pkg_check_modules(LIBVIRT REQUIRED IMPORTED_TARGET libvirt)
 pkg_check_modules(LIBPCI REQUIRED IMPORTED_TARGET libpci)
-pkg_check_modules(LIBNL REQUIRED IMPORTED_TARGET libnl-3.0 libnl-route-3.0)
+pkg_check_modules(LIBNL REQUIRED IMPORTED_TARGET libnl-3.0 libnl-route-3.0
+  libnl-genl-3.0)
 pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)

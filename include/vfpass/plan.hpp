@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -23,6 +24,9 @@ struct CreateVfs {
 /// Remove every VF of a PF. Refused while one of them is in use or leased.
 struct RemoveVfs {
   PciAddress pf;
+  /// As an inverse: what sriov_drivers_autoprobe was before the creation, which a process killed in
+  /// the middle of it leaves changed. Empty: not touched.
+  std::optional<bool> autoprobe = std::nullopt;
 
   auto operator<=>(const RemoveVfs&) const = default;
 };

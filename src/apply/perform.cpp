@@ -21,6 +21,15 @@ void configure(const ConfigureVfs& action, Tools& tools, std::vector<std::string
   }
 }
 
+// Metadata that cannot be read is not as wanted, whatever is wanted; withLeases() replaces it.
+bool carries(const std::string& xml, const std::vector<Lease>& leases) {
+  try {
+    return domain::carriesLeases(xml, leases);
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 void editDomain(const EditDomain& action, Tools& tools) {
   const auto found = hypervisorOf(tools).findDomain(toString(action.domain));
   if (!found) {
@@ -34,7 +43,7 @@ void editDomain(const EditDomain& action, Tools& tools) {
         "domain " + printable(found->name) + " is transient: it has no persistent XML to change",
         "define it first (`virsh define`)", ExitCode::badInput);
   }
-  if (domain::carriesLeases(found->persistentXml, action.leases)) {
+  if (carries(found->persistentXml, action.leases)) {
     return;
   }
   tools.hypervisor->defineDomain(
@@ -60,7 +69,7 @@ bool isInEffect(const EditDomain& action, Tools& tools) {
   if (!found) {
     return action.leases.empty();
   }
-  return domain::carriesLeases(found->persistentXml, action.leases);
+  return carries(found->persistentXml, action.leases);
 }
 
 void perform(const Action& action, Tools& tools, std::vector<std::string>& warnings) {

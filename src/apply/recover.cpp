@@ -1,6 +1,7 @@
 #include "vfpass/apply/recover.hpp"
 
 #include <algorithm>
+#include <functional>
 
 #include "guard_leases.hpp"
 #include "perform.hpp"
@@ -48,6 +49,38 @@ bool goesForward(const Operation& operation, Tools& tools) {
     return false;
   }
   return isInEffect(std::get<EditDomain>(edit->step.action), tools);
+}
+
+bool hasVf(const Tools& tools, const std::function<bool(const PhysicalFunction&, unsigned)>& is) {
+  const auto pfs = tools.kernel.readPfs();
+  return std::any_of(pfs.begin(), pfs.end(), [&](const PhysicalFunction& pf) {
+    return std::any_of(pf.vfs.begin(), pf.vfs.end(),
+                       [&](const VirtualFunction& vf) { return is(pf, vf.index); });
+  });
+}
+
+// The operation itself, or somebody since then, may have removed the VFs: nothing is left to do
+// then.
+bool hasItsDevice(const Action& action, const Tools& tools) {
+  const auto hasFunction = [&](const PciAddress& function) {
+    return hasVf(tools, [&](const PhysicalFunction& pf, unsigned index) {
+      return pf.vfs[index].address == function;
+    });
+  };
+  if (const auto* bind = std::get_if<BindDriver>(&action)) {
+    return hasFunction(bind->function);
+  }
+  if (const auto* reset = std::get_if<ResetFunction>(&action)) {
+    return hasFunction(reset->function);
+  }
+  if (const auto* configure = std::get_if<ConfigureVfs>(&action)) {
+    return std::all_of(configure->vfs.begin(), configure->vfs.end(), [&](const VfChange& change) {
+      return hasVf(tools, [&](const PhysicalFunction& pf, unsigned index) {
+        return pf.address == configure->pf && index == change.index;
+      });
+    });
+  }
+  return true;
 }
 
 class Recovery {
@@ -108,13 +141,15 @@ class Recovery {
 
   void act(const Action& action) {
     // A reboot has taken away every effect on the kernel; devices may have other addresses now.
-    if (sameBoot_ || !isKernelAction(action)) {
+    if (!isKernelAction(action) || (sameBoot_ && hasItsDevice(action, tools_))) {
       perform(action, tools_, warnings_);
     }
   }
 
   std::string finish(const std::string& how) {
     tools_.database.finishOperation(operation_.id);
+    std::error_code alreadyGone;
+    std::filesystem::remove(state::writerLockFile(tools_.runDirectory, operation_.id), alreadyGone);
     return "interrupted " + std::string(toString(operation_.kind)) + " of domain " +
            printable(operation_.domainName) + ": " + how;
   }

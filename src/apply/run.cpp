@@ -1,6 +1,7 @@
 #include "vfpass/apply/run.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "guard_leases.hpp"
 #include "perform.hpp"
@@ -41,7 +42,7 @@ class Run {
     } catch (const Error& error) {
       fail(error);
     }
-    tools_.database.finishOperation(operation_);
+    finish();
     return warnings_;
   }
 
@@ -78,7 +79,7 @@ class Run {
 
   [[noreturn]] void fail(const Error& error) {
     if (done_ == 0 && plan_.kind == PlanKind::detach) {
-      tools_.database.finishOperation(operation_);  // nothing has been touched
+      finish();  // nothing has been touched
       throw Error(error.what(), error.remedy(), error.code());
     }
     if (plan_.kind == PlanKind::detach || plan_.kind == PlanKind::release) {
@@ -91,12 +92,18 @@ class Run {
     try {
       takeLocks();
       undo();
-      tools_.database.finishOperation(operation_);
+      finish();
     } catch (const Error& second) {
       throw Error(std::string(error.what()) + "; undoing it failed, too: " + second.what(),
                   "mend the cause, then run `vfpass recover`", error.code());
     }
     throw Error(error.what(), error.remedy(), error.code());
+  }
+
+  void finish() {
+    tools_.database.finishOperation(operation_);
+    std::error_code alreadyGone;
+    std::filesystem::remove(state::writerLockFile(tools_.runDirectory, operation_), alreadyGone);
   }
 
   void undo() {

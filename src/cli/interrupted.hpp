@@ -1,6 +1,7 @@
 #pragma once
 
 #include "subject.hpp"
+#include "vfpass/state/locks.hpp"
 
 namespace vfpass::cli {
 

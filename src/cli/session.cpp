@@ -1,7 +1,9 @@
 #include "session.hpp"
 
+#include <spdlog/sinks/ostream_sink.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <ostream>
 
 #include "vfpass/base/text.hpp"
@@ -28,8 +30,13 @@ bool wantsColor(const GlobalOptions& options) {
 Session::Session(GlobalOptions options, std::ostream& out, std::ostream& err)
     : options_(std::move(options)),
       out_(out),
-      err_(err),
-      style_{options_.json, wantsColor(options_)} {}
+      log_("vfpass", std::make_shared<spdlog::sinks::ostream_sink_mt>(err, true)),
+      style_{options_.json, wantsColor(options_)} {
+  log_.set_pattern(options_.verbosity > 1 ? "vfpass %H:%M:%S.%e %l: %v" : "vfpass: %v");
+  log_.set_level(options_.quiet            ? spdlog::level::warn
+                 : options_.verbosity == 0 ? spdlog::level::info
+                                           : spdlog::level::debug);
+}
 
 host::SystemKernel& Session::kernel() {
   if (!kernel_) {
@@ -46,9 +53,19 @@ Hypervisor& Session::hypervisor() {
 }
 
 state::Database& Session::database() {
-  if (!database_) {
-    database_ = std::make_unique<state::Database>(
+  const auto open = [this] {
+    return std::make_unique<state::Database>(
         options_.stateDirectory, state::Database::Open::createIfMissing, databasePatience);
+  };
+  if (!database_) {
+    try {
+      database_ = open();
+    } catch (const state::CorruptDatabase& error) {
+      warn(std::string(error.what()) + "; kept as " +
+           state::setAsideCorruptDatabase(options_.stateDirectory).string() +
+           ", leases are rebuilt from the domains");
+      database_ = open();
+    }
   }
   return *database_;
 }
@@ -76,19 +93,11 @@ apply::Tools Session::tools() {
   return tools;
 }
 
-void Session::note(const std::string& line) {
-  if (!options_.quiet) {
-    err_ << line << '\n';
-  }
-}
+void Session::note(const std::string& line) { log_.info("{}", line); }
 
-void Session::warn(const std::string& line) { err_ << "vfpass: warning: " << line << '\n'; }
+void Session::warn(const std::string& line) { log_.warn("warning: {}", line); }
 
-void Session::verbose(const std::string& line) {
-  if (options_.verbosity > 0) {
-    err_ << "vfpass: " << line << '\n';
-  }
-}
+void Session::verbose(const std::string& line) { log_.debug("{}", line); }
 
 void Session::requireChangesPossible(const std::string& what) const {
   if (options_.sysroot != "/") {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <spdlog/logger.h>
+
 #include <iosfwd>
 #include <memory>
 #include <optional>
@@ -49,7 +51,7 @@ class Session {
  private:
   GlobalOptions options_;
   std::ostream& out_;
-  std::ostream& err_;
+  spdlog::logger log_;
   report::Style style_;
   std::unique_ptr<host::SystemKernel> kernel_;
   std::unique_ptr<Hypervisor> hypervisor_;

@@ -79,7 +79,7 @@ void addCreations(const AttachInput& input, const Changes& changes, std::vector<
   for (const auto& [pf, count] : counts) {
     const PfPolicy* policy = policyOf(*findPf(input.inventory, pf), input.policy);
     steps.push_back({CreateVfs{pf, count, policy != nullptr && policy->probeVfs},
-                     {RemoveVfs{pf}},
+                     {RemoveVfs{pf, findPf(input.inventory, pf)->probesVfs}},
                      policy != nullptr && policy->vfCount
                          ? "the PF has none, host.yaml asks for " + std::to_string(count)
                          : "the PF has none; a count cannot grow later while VFs are in use"});
@@ -112,13 +112,14 @@ void addBindings(const AttachInput& input, const Changes& changes, std::vector<S
     if (lease.managed || (vf != nullptr && vf->driver == "vfio-pci")) {
       continue;
     }
-    std::vector<Action> undo;
-    if (vf != nullptr) {
-      undo.emplace_back(BindDriver{vf->address, vf->driver, vf->driverOverride});
-    }
+    // A VF that this plan creates has to be off vfio-pci again before it can be removed.
+    const BindDriver undo = vf == nullptr ? BindDriver{lease.vf, "", ""}
+                                          : BindDriver{vf->address, vf->driver, vf->driverOverride};
     const bool disrupts = vf != nullptr && !vf->driver.empty();
-    steps.push_back({BindDriver{lease.vf, "vfio-pci", "vfio-pci"}, undo,
-                     disrupts ? vf->driver + " holds it" : "no driver holds it", disrupts});
+    steps.push_back({BindDriver{lease.vf, "vfio-pci", "vfio-pci"},
+                     {undo},
+                     disrupts ? vf->driver + " holds it" : "no driver holds it",
+                     disrupts});
   }
 }
 

@@ -96,13 +96,16 @@ void addBind(const PhysicalFunction& pf, const Lease& lease, std::vector<Step>& 
   if (lease.managed || (exists && pf.vfs[lease.vfIndex].driver == "vfio-pci")) {
     return;
   }
-  std::vector<Action> undo;
+  // A VF that this plan creates has to be off vfio-pci again before it can be removed.
+  BindDriver undo{lease.vf, "", ""};
   if (exists) {
     const VirtualFunction& vf = pf.vfs[lease.vfIndex];
-    undo.emplace_back(BindDriver{vf.address, vf.driver, vf.driverOverride});
+    undo = {vf.address, vf.driver, vf.driverOverride};
   }
-  steps.push_back({BindDriver{lease.vf, "vfio-pci", "vfio-pci"}, undo,
-                   "managed: no expects the device on vfio-pci", true});
+  steps.push_back({BindDriver{lease.vf, "vfio-pci", "vfio-pci"},
+                   {undo},
+                   "managed: no expects the device on vfio-pci",
+                   true});
 }
 
 void preparePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
@@ -116,7 +119,7 @@ void preparePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
       count = std::max({count, lease.vfCount, lease.vfIndex + 1});
     }
     steps.push_back({CreateVfs{pf.address, count, false},
-                     {RemoveVfs{pf.address}},
+                     {RemoveVfs{pf.address, pf.probesVfs}},
                      "the PF has no VFs: a reboot loses them"});
   }
   addConfigure(pf, leases, steps);

@@ -111,11 +111,20 @@ void FakeKernel::createVfs(const CreateVfs& action) {
   if (action.count > pf.totalVfs) {
     throw Error("Numerical result out of range (ERANGE)");
   }
-  change([&] {
-    for (unsigned index = 0; index < action.count; ++index) {
-      addVf(pf, index, action.probe);
-    }
-  });
+  // As the real one: probing is switched for the creation, and a kill can come in between.
+  const bool before = pf.probesVfs;
+  pf.probesVfs = action.probe;
+  try {
+    change([&] {
+      for (unsigned index = 0; index < action.count; ++index) {
+        addVf(pf, index, action.probe);
+      }
+    });
+  } catch (const Error&) {
+    pf.probesVfs = before;
+    throw;
+  }
+  pf.probesVfs = before;
 }
 
 void FakeKernel::removeVfs(const RemoveVfs& action) {
@@ -125,7 +134,10 @@ void FakeKernel::removeVfs(const RemoveVfs& action) {
       throw Error("VF " + std::to_string(vf.index) + " is on vfio-pci", {}, ExitCode::refused);
     }
   }
-  change([&] { pf.vfs.clear(); });
+  change([&] {
+    pf.vfs.clear();
+    pf.probesVfs = action.autoprobe.value_or(pf.probesVfs);
+  });
 }
 
 std::vector<RefusedAttribute> FakeKernel::configureVfs(const ConfigureVfs& action) {

@@ -92,7 +92,8 @@ INSTANTIATE_TEST_SUITE_P(AttachAndDetach, CrashTest,
 
 TEST(Failure, AnyStepThatFailsIsUndoneByAttach) {
   for (const unsigned vfs : {0U, 4U}) {
-    for (int effect = 0; effect < 4; ++effect) {
+    // Configure and two bindings; a PF without VFs has their creation before them.
+    for (int effect = 0; effect < (vfs == 0 ? 4 : 3); ++effect) {
       Host host(vfs);
       const Plan plan = host.attachPlan();
       const std::string before = host.fingerprint();

@@ -56,7 +56,7 @@ TEST(RoundTrip, AfterARebootPrepareMakesTheVfsAgainAndDetachTakesThemAway) {
   const auto wanted = leasesOf(host)[1].settings;
   host.kernel.reboot();
   host.execute(host.preparePlan());
-  const auto& pf = host.kernel.inventory().pfs[0];
+  const PhysicalFunction pf = host.kernel.inventory().pfs[0];
   EXPECT_EQ(pf.vfs.size(), 4U);
   EXPECT_TRUE(differingAttributes(wanted, pf.vfs[leasesOf(host)[1].vfIndex].settings).empty());
   host.execute(plan::planRelease(host.uuid, "train0", leasesOf(host), host.kernel.inventory(),

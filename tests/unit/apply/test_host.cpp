@@ -116,7 +116,7 @@ std::vector<std::string> Host::recoverAll() {
 std::string Host::fingerprint() const {
   std::ostringstream text;
   for (const auto& [address, pf] : kernel.pfs) {
-    text << toString(address) << '\n';
+    text << toString(address) << " probes " << pf.probesVfs << '\n';
     for (const auto& vf : pf.vfs) {
       text << vf.index << ' ' << vf.driver << ' ' << vf.driverOverride;
       for (const Attribute attribute : allAttributes) {
