@@ -1,0 +1,75 @@
+# Sourced by the tests in this folder: what they share beyond lab/lib.sh.
+# shellcheck shell=bash
+
+# shellcheck source=SCRIPTDIR/../../lab/lib.sh
+source "/vfpass/lab/lib.sh"
+
+vms=/etc/vfpass/vms
+
+# The programs as a package would put them.
+install_vfpass() {
+    install -m 0755 /vfpass/build/sbin/vfpass /vfpass/build/sbin/vfpass-qemu-hook /usr/sbin/
+    mkdir -p "$vms"
+}
+
+# make_vfs PF COUNT: as an administrator does, probed by mlx5_core.
+make_vfs() { echo "$2" >"/sys/bus/pci/devices/$1/sriov_numvfs"; }
+
+# vf_of PF INDEX: the VF's address.
+vf_of() { basename "$(readlink "/sys/bus/pci/devices/$1/virtfn$2")"; }
+
+# define_with VM VF: a guest with a hostdev that vfpass did not make.
+define_with() {
+    hostdev_xml "$2" 1 yes >/tmp/hostdev.xml
+    define_guest "$1" --device /tmp/hostdev.xml
+}
+
+has_lease() { leases | grep -q "\"$1\""; }
+
+no_lease() { test "$(leases)" = ""; }
+
+# mapping VM NAME PF_ADDRESS [LINE...]: writes a mapping with one VF; further lines belong to it.
+mapping() {
+    local vm=$1 name=$2 pf=$3
+    shift 3
+    rm -f "$vms/$vm.yaml"
+    {
+        printf 'version: 1\nvm: %s\nvfs:\n  - name: %s\n    pf: {pci: "%s"}\n' "$vm" "$name" "$pf"
+        printf '    %s\n' "$@"
+    } >"$vms/$vm.yaml"
+}
+
+# As the PF's driver says it over netlink, by the kernel's own tool.
+vf_attributes() { ip -d link show dev "$1" | sed -n "/vf $2 /p"; }
+
+# snapshot_host FILE PF...: everything that a round trip has to leave as it was found.
+snapshot_host() {
+    local file=$1 pf vf
+    shift
+    for pf in "$@"; do
+        local device=/sys/bus/pci/devices/$pf
+        echo "PF $pf: VFs $(find "$device/" -maxdepth 1 -name 'virtfn*' | wc -l)," \
+            "autoprobe $(cat "$device/sriov_drivers_autoprobe")"
+        ip -d link show dev "$(ls "$device/net")" | grep -E '^ +vf ' || true
+        for vf in "$device"/virtfn*; do
+            [ -e "$vf" ] || continue
+            vf=$(basename "$(readlink "$vf")")
+            echo "VF $vf: driver $(driver_of "$vf")," \
+                "override $(cat "/sys/bus/pci/devices/$vf/driver_override")"
+        done
+    done >"$file"
+}
+
+# leases: what the database holds, one line each, for comparing.
+leases() { vfpass status --json | jq -c '.leases[] | [.domain, .name, .vf, .state]'; }
+
+# What survives a reboot of the host; SQLite's WAL does not work on the lab's 9p share, so the folders
+# are copied, as a disk would keep them.
+save_state() { cp -a /var/lib/vfpass "$vms" /etc/libvirt/qemu /lab/state/; }
+
+restore_state() {
+    mkdir -p /etc/vfpass /etc/libvirt/qemu
+    cp -a /lab/state/vfpass /var/lib/
+    cp -a /lab/state/vms /etc/vfpass/
+    cp -a /lab/state/qemu/. /etc/libvirt/qemu/
+}

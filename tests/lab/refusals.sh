@@ -1,0 +1,117 @@
+# Bad input and trouble: one clear message, the right exit code, nothing half done.
+# shellcheck shell=bash
+set -uo pipefail
+# shellcheck source=SCRIPTDIR/common.sh
+source /vfpass/tests/lab/common.sh
+
+install_vfpass
+load_standin
+pf=$(pf_address 0) netdev=$(pf_netdev 0) other=$(pf_address 1)
+make_vfs "$pf" 4
+start_libvirt
+define_guest train0
+define_guest train1
+snapshot_host /tmp/host.before "$pf" "$other"
+virsh dumpxml --inactive --security-info train0 >/tmp/xml.before
+
+untouched() {
+    snapshot_host /tmp/host.after "$pf" "$other"
+    virsh dumpxml --inactive --security-info train0 >/tmp/xml.after
+    expect_same_file "the host is untouched" /tmp/host.before /tmp/host.after
+    expect_same_file "the XML is untouched" /tmp/xml.before /tmp/xml.after
+    expect "no lease is left" no_lease
+}
+
+# fails CODE TITLE TEXT COMMAND...: exit code and message.
+fails() {
+    local code=$1 title=$2 text=$3
+    shift 3
+    expect_exit "$code" "$title" "$@"
+    expect_said "$title: the message" "$text"
+}
+
+section "configuration"
+fails 2 "no mapping" "no mapping for VM train0" vfpass attach train0
+mapping train0 rail0 "0000:7f:00.0"
+fails 2 "unknown PF" "no PF pci 0000:7f:00.0" vfpass attach train0
+mapping train0 rail0 "$pf" 'index: 8'
+fails 2 "more VFs than the PF has" "has 4 VFs (at most 8)" vfpass attach train0
+mapping train0 rail0 "$pf" 'vlan: {id: 4095}'
+fails 2 "VLAN 4095" "4094" vfpass attach train0
+expect_said "the place is named" "train0.yaml:6:"
+mapping train0 rail0 "$pf" 'index: 1'
+mapping train1 rail0 "$pf" 'index: 1'
+fails 2 "two mappings, one VF" "train1.yaml" vfpass attach train0
+mapping train0 rail0 "$pf" 'mac: 02:00:00:00:00:11'
+mapping train1 rail0 "$other" 'mac: 02:00:00:00:00:11'
+fails 2 "one MAC twice" "02:00:00:00:00:11" vfpass attach train0
+rm "$vms/train1.yaml"
+mapping nobody rail0 "$pf"
+fails 2 "a domain that does not exist" "no domain nobody" vfpass attach nobody
+rm "$vms/nobody.yaml"
+mapping train0 rail0 "$pf"
+chmod 0666 "$vms/train0.yaml"
+fails 2 "a mapping that anybody can write" "everybody can write" vfpass attach train0
+untouched
+
+section "no permission, no libvirtd"
+mapping train0 rail0 "$pf" 'index: 1'
+fails 1 "an ordinary user" "root" setpriv --reuid 65534 --clear-groups vfpass attach train0
+stop_libvirt
+fails 1 "libvirtd is down" "libvirt" vfpass attach train0
+start_libvirt
+untouched
+
+section "in use on the host"
+vf=$(vf_of "$pf" 1)
+vf_netdev=$(ls "/sys/bus/pci/devices/$vf/net")
+ip link set dev "$vf_netdev" up
+fails 5 "the VF's netdev is up" "$vf_netdev is up" vfpass attach train0
+ip link set dev "$vf_netdev" down
+define_with foreign "$vf"
+fails 5 "another domain claims it" "claimed by domain foreign" vfpass attach train0
+virsh undefine foreign >/dev/null
+untouched
+
+section "a driver that refuses trust"
+standin_parameter refuse_attribute trust
+mapping train0 rail0 "$pf" 'index: 1' 'vlan: {id: 5}' 'trust: true'
+echo 'allow: [trust]' >>"$vms/train0.yaml"
+fails 1 "required: attribute and driver are named" "trust" vfpass attach train0
+expect_said "the driver is named" "mlx5_core"
+untouched
+echo '    required: [mac, vlan]' >/tmp/required
+sed -i '/trust: true/r /tmp/required' "$vms/train0.yaml"
+expect "not required: a warning" vfpass attach train0
+expect_contains "the VLAN is set" "vlan 5" vf_attributes "$netdev" 1
+expect "detach" vfpass detach train0
+standin_parameter refuse_attribute ""
+untouched
+
+section "a probe that is late"
+mapping train0 rail0 "$pf" 'index: 1'
+standin_parameter probe_delay_ms 3000
+expect "attach" vfpass attach train0
+expect "detach waits for the slow probe" vfpass detach train0
+standin_parameter probe_delay_ms 0
+untouched
+
+section "disk full in the state folder"
+mkdir -p /tmp/small
+mount -t tmpfs -o size=64k tmpfs /tmp/small
+dd if=/dev/zero of=/tmp/small/filler bs=1k 2>/dev/null
+fails 1 "disk full" "/tmp/small" vfpass --state-dir /tmp/small attach train0
+umount /tmp/small
+untouched
+
+section "an unbind that hangs: a deadline, and the device's name"
+standin_parameter unbind_hang_device "$vf"
+standin_parameter unbind_hang Y
+fails 1 "unbind hangs" "$vf" vfpass attach train0
+standin_parameter unbind_hang N
+wait_until 30 eval "test -z \"\$(driver_of $vf)\""
+echo "$vf" >/sys/bus/pci/drivers_probe
+echo >"/sys/bus/pci/devices/$vf/driver_override"
+wait_until 10 eval "test \"\$(driver_of $vf)\" = mlx5_core"
+expect "no lease is left" no_lease
+finish

@@ -1,0 +1,96 @@
+# The main job: a VF goes from mlx5_core into a running guest and back, and everything is as found.
+# shellcheck shell=bash
+set -uo pipefail
+# shellcheck source=SCRIPTDIR/common.sh
+source /vfpass/tests/lab/common.sh
+
+section "a host in use: VFs on mlx5_core with MAC and VLAN of their own, a q35 domain with secrets"
+install_vfpass
+load_standin
+pf=$(pf_address 0) netdev=$(pf_netdev 0)
+other=$(pf_address 1)
+make_vfs "$pf" 4
+make_vfs "$other" 2
+ip link set dev "$netdev" vf 2 mac 02:aa:00:00:00:02 vlan 77 qos 3
+ip link set dev "$netdev" vf 2 spoofchk on
+foreign=$(vf_of "$other" 0)
+start_libvirt
+define_with train0 "$foreign"
+virsh dumpxml --inactive --security-info train0 >/tmp/xml.before
+snapshot_host /tmp/host.before "$pf" "$other"
+expect_contains "the domain has a VNC password" "passwd='" cat /tmp/xml.before
+expect_contains "the domain has a foreign hostdev" "hostdev" cat /tmp/xml.before
+expect_equal "the domain has no spare port: one, which the foreign device uses" 1 \
+    "$(grep -c "model='pcie-root-port'" /tmp/xml.before)"
+
+section "check and plan change nothing and say that changes are pending"
+mapping train0 rail0 "$pf" 'index: 2' 'vlan: {id: 100, qos: 1}' 'trust: false' 'spoof-check: true'
+expect_exit 3 "check says that changes are pending" vfpass check train0
+expect_exit 3 "plan shows the steps" vfpass plan train0
+expect_said "plan shows the hostdev" "ua-vfpass-rail0"
+printf '%s' "$last_output" >/tmp/plan
+refuse "plan keeps the VNC password to itself" grep -q lab-pass /tmp/plan
+snapshot_host /tmp/host.after "$pf" "$other"
+expect_same_file "the host is untouched" /tmp/host.before /tmp/host.after
+
+section "attach"
+expect "hook install" vfpass hook install
+expect "attach" vfpass attach train0
+vf=$(vf_of "$pf" 2)
+expect "the VF is on vfio-pci" test "$(driver_of "$vf")" = vfio-pci
+expect_contains "VLAN and priority are set" "vlan 100, qos 1" vf_attributes "$netdev" 2
+mac=$(vf_attributes "$netdev" 2 | sed -n 's/.*link\/ether \([0-9a-f:]*\).*/\1/p')
+expect "the MAC is locally administered" grep -qE '^.[26ae]:' <<<"$mac"
+expect "autoprobe is as it was" test "$(cat "/sys/bus/pci/devices/$pf/sriov_drivers_autoprobe")" = 1
+virsh dumpxml --inactive --security-info train0 >/tmp/xml.first
+expect "a second attach succeeds" vfpass attach train0
+virsh dumpxml --inactive --security-info train0 >/tmp/xml.second
+expect_same_file "and leaves the XML byte for byte" /tmp/xml.first /tmp/xml.second
+expect "plan has nothing to do" vfpass plan train0
+expect "status sees no drift" vfpass status train0
+
+section "start through the hook"
+expect "virsh start" virsh start train0
+expect "the lease runs" has_lease running
+expect_contains "the VF still has its VLAN" "vlan 100" vf_attributes "$netdev" 2
+expect "attach to the running domain has nothing to do" vfpass attach train0
+expect_exit 5 "detach of a running guest is refused" vfpass detach train0
+wait_for_agent train0 240
+guest_address=$(vfpass status train0 --json | jq -r '.leases[0].guest_address')
+expect_contains "the guest sees the function where the lease says" "0x1b36" \
+    guest_exec train0 cat "/sys/bus/pci/devices/$guest_address/vendor"
+expect_contains "the guest's netdev has the leased MAC" "$mac" \
+    guest_exec train0 cat "/sys/bus/pci/devices/$guest_address/vport"
+
+section "stop: the VF is scrubbed, the lease is kept"
+virsh destroy train0 >/dev/null
+wait_until 20 has_lease reserved
+expect "the lease is reserved" has_lease reserved
+refuse "the VLAN is gone" grep -q "vlan 100" <(vf_attributes "$netdev" 2)
+expect "a second attach changes nothing" vfpass attach train0
+
+section "detach: everything as found"
+expect "detach" vfpass detach train0
+virsh dumpxml --inactive --security-info train0 >/tmp/xml.after
+snapshot_host /tmp/host.after "$pf" "$other"
+expect_same_file "the XML is byte for byte as it was" /tmp/xml.before /tmp/xml.after
+expect_same_file "drivers, overrides, attributes, autoprobe and VF counts are as they were" \
+    /tmp/host.before /tmp/host.after
+expect "a second detach has nothing to do" vfpass detach train0
+
+section "a PF without VFs: created for the lease, removed with the last one"
+echo 0 >"/sys/bus/pci/devices/$pf/sriov_numvfs"
+snapshot_host /tmp/host.before "$pf"
+sed -i '/index:/d' "$vms/train0.yaml"
+expect "attach" vfpass attach train0
+expect "all VFs were created" test -e "/sys/bus/pci/devices/$pf/virtfn7"
+expect "no VF was probed by mlx5_core" test -z "$(driver_of "$(vf_of "$pf" 5)")"
+expect "detach" vfpass detach train0
+snapshot_host /tmp/host.after "$pf"
+expect_same_file "the host is as it was" /tmp/host.before /tmp/host.after
+virsh dumpxml --inactive --security-info train0 >/tmp/xml.after
+expect_same_file "and so is the XML" /tmp/xml.before /tmp/xml.after
+
+expect "hook remove" vfpass hook remove
+refuse "the hook is gone" test -e /etc/libvirt/hooks/qemu.d/vfpass
+finish

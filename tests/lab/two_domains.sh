@@ -1,0 +1,93 @@
+# VM A runs on a VF. Nothing that happens to others takes anything from it.
+# shellcheck shell=bash
+set -uo pipefail
+# shellcheck source=SCRIPTDIR/common.sh
+source /vfpass/tests/lab/common.sh
+
+section "A runs on VF 1, an unmanaged VM runs beside it"
+install_vfpass
+load_standin
+pf=$(pf_address 0) netdev=$(pf_netdev 0)
+make_vfs "$pf" 4
+start_libvirt
+vfpass hook install
+define_guest a
+define_guest b
+define_guest unmanaged
+mapping a rail0 "$pf" 'index: 1' 'mac: 02:00:00:00:0a:01' 'vlan: {id: 11}'
+expect "attach a" vfpass attach a
+expect "start a" virsh start a
+expect "start the unmanaged VM" virsh start unmanaged
+wait_for_agent a 300
+vf=$(vf_of "$pf" 1)
+guest_address=$(vfpass status a --json | jq -r '.leases[0].guest_address')
+
+as_a_had_it() {
+    expect_contains "$1: A's MAC stays" "02:00:00:00:0a:01" vf_attributes "$netdev" 1
+    expect_contains "$1: A's VLAN stays" "vlan 11" vf_attributes "$netdev" 1
+    expect "$1: A's VF stays on vfio-pci" test "$(driver_of "$vf")" = vfio-pci
+    expect_contains "$1: A runs" running virsh domstate a
+    expect_contains "$1: A's guest still has its function" "02:00:00:00:0a:01" \
+        guest_exec a cat "/sys/bus/pci/devices/$guest_address/vport"
+    expect_contains "$1: A's lease runs" '"a","rail0"' sh -c "vfpass status --json | jq -c \
+        '.leases[] | select(.state == \"running\") | [.domain, .name]'"
+}
+as_a_had_it "at first"
+
+section "B with a copy of A's devices and metadata is refused"
+virsh dumpxml --inactive a | sed -e 's|<name>a</name>|<name>b</name>|' \
+    -e "s|<uuid>.*</uuid>|<uuid>$(virsh domuuid b | head -n 1)</uuid>|" >/tmp/b.xml
+virsh define /tmp/b.xml >/dev/null
+expect_exit 1 "start of the copy is refused" virsh start b
+expect_said "the reason is given" "copied"
+as_a_had_it "after the copy"
+
+section "B whose own lease was turned to A's VF is refused"
+expect "detach clears the copied metadata" vfpass detach b
+mapping b rail0 "$pf" 'index: 2'
+expect "attach b" vfpass attach b
+virsh dumpxml --inactive b >/tmp/b.xml
+bus=$((16#$(cut -d: -f2 <<<"$vf"))) slot=$((16#$(cut -d: -f3 <<<"$vf" | cut -d. -f1)))
+function=${vf##*.}
+sed -i "/<hostdev/,/<\/source>/ s|<address domain=[^>]*/>|<address domain='0x0000' bus='$(printf 0x%02x "$bus")' slot='$(printf 0x%02x "$slot")' function='0x$function'/>|" /tmp/b.xml
+virsh define /tmp/b.xml >/dev/null
+expect_exit 1 "start on A's device is refused" virsh start b
+expect_said "the reason is given" "vfpass attach b"
+as_a_had_it "after the turned lease"
+
+section "B with a plain hostdev for A's VF is refused by libvirt"
+expect "detach b" vfpass detach b
+define_with c "$vf"
+expect_exit 1 "start of the plain claim is refused" virsh start c
+as_a_had_it "after the plain claim"
+
+section "the program is removed and libvirtd restarted"
+rm /usr/sbin/vfpass /usr/sbin/vfpass-qemu-hook
+restart_libvirt
+expect_contains "A lives on" running virsh domstate a
+expect_contains "the unmanaged VM lives on" running virsh domstate unmanaged
+install_vfpass
+as_a_had_it "after the restart"
+
+section "libvirtd restarted with the hook in place"
+restart_libvirt
+as_a_had_it "after the second restart"
+expect_contains "the unmanaged VM lives on" running virsh domstate unmanaged
+
+section "the database is lost: the leases come back from the XML"
+rm -rf /var/lib/vfpass
+expect "recover" vfpass recover
+as_a_had_it "after the loss"
+
+section "libvirtd is killed while A stops: no release comes, recover scrubs"
+pid=$(cat /run/libvirtd.pid)
+kill -STOP "$pid"
+pkill -KILL -f 'guest=a,'
+kill -KILL "$pid"
+start_libvirt
+wait_until 30 eval "virsh domstate a | grep -q 'shut off'"
+vfpass recover
+refuse "A's VLAN is scrubbed" grep -q "vlan 11" <(vf_attributes "$netdev" 1)
+expect "the lease is reserved" has_lease reserved
+expect "detach a" vfpass detach a
+finish
