@@ -1,0 +1,127 @@
+#include <set>
+
+#include "commands.hpp"
+#include "daemon_reload.hpp"
+#include "hook_files.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/report/actions_report.hpp"
+
+namespace vfpass::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* defaultHooksDirectory = "/etc/libvirt/hooks";
+// Outside /etc: libvirtd's AppArmor profile lets it run /usr/sbin/* unconfined, and what lies
+// below its hooks folder only under its own profile.
+constexpr const char* defaultBinary = "/usr/sbin/vfpass-qemu-hook";
+
+struct HookOptions {
+  std::string hooksDirectory = defaultHooksDirectory;
+  std::string binary = defaultBinary;
+  bool noReload = false;
+  bool force = false;
+
+  [[nodiscard]] HookPlaces places() const {
+    return {fs::absolute(hooksDirectory), fs::absolute(binary)};
+  }
+};
+
+// A vfpass that runs from its build folder brings its hook along.
+void bringBinary(const HookPlaces& places, std::vector<std::string>& actions) {
+  if (places.binary != defaultBinary || fs::exists(places.binary)) {
+    return;
+  }
+  const fs::path sibling =
+      fs::read_symlink("/proc/self/exe").parent_path() / places.binary.filename();
+  if (fs::exists(sibling)) {
+    requireLoadable(sibling);
+    copyProgram(sibling, places.binary);
+    actions.push_back("installed " + places.binary.string());
+  }
+}
+
+void reloadIfNeeded(const HookOptions& options, bool first, std::vector<std::string>& actions) {
+  if (!first) {
+    return;
+  }
+  if (options.places().hooksDirectory != defaultHooksDirectory) {
+    actions.emplace_back("no daemon was reloaded: libvirt does not look into that folder");
+  } else if (options.noReload) {
+    actions.emplace_back("no daemon was reloaded: libvirt calls no hook until it is");
+  } else {
+    const auto reloaded = reloadLibvirt();
+    actions.insert(actions.end(), reloaded.begin(), reloaded.end());
+  }
+}
+
+ExitCode install(Session& session, const HookOptions& options) {
+  session.requireChangesPossible("hook install");
+  const HookPlaces places = options.places();
+  std::vector<std::string> actions;
+  bringBinary(places, actions);
+  requireLoadable(places.binary);
+  // libvirt caches at its start whether there is any hook at all; a second one needs no reload.
+  const bool first = !anyHookPresent(places);
+  const auto linked = linkHook(places);
+  actions.insert(actions.end(), linked.begin(), linked.end());
+  reloadIfNeeded(options, first, actions);
+  if (actions.empty()) {
+    actions.emplace_back("already installed");
+  }
+  report::writeActions(session.out(), actions, session.style());
+  return ExitCode::done;
+}
+
+void requireNoLeases(Session& session) {
+  std::set<std::string> names;
+  for (const auto& lease : session.readLeases()) {
+    names.insert(printable(lease.domainName));
+  }
+  if (!names.empty()) {
+    throw Error("without the hook, these VMs could start on VFs that nobody prepared: " +
+                    join({names.begin(), names.end()}, ", "),
+                "run `vfpass detach` on each of them first, or use --force", ExitCode::refused);
+  }
+}
+
+ExitCode remove(Session& session, const HookOptions& options) {
+  session.requireChangesPossible("hook remove");
+  if (!options.force) {
+    requireNoLeases(session);
+  }
+  auto actions = unlinkHook(options.places());
+  if (actions.empty()) {
+    actions.emplace_back("not installed");
+  }
+  report::writeActions(session.out(), actions, session.style());
+  return ExitCode::done;
+}
+
+void addPlaces(CLI::App& command, HookOptions& options) {
+  command.add_option("--hooks-dir", options.hooksDirectory, "libvirt's folder of hooks")
+      ->capture_default_str();
+  command.add_option("--hook-binary", options.binary, "the hook's program")->capture_default_str();
+}
+
+}  // namespace
+
+void addHook(CLI::App& app, Runner& runner) {
+  auto* hook = app.add_subcommand("hook", "libvirt's qemu hook, which prepares VFs at every start");
+  hook->require_subcommand(1);
+  const auto options = std::make_shared<HookOptions>();
+  auto* installer = hook->add_subcommand("install", "link the hook into libvirt's qemu.d");
+  addPlaces(*installer, *options);
+  installer->add_flag("--no-reload", options->noReload, "leave the libvirt daemon alone");
+  installer->callback([&runner, options] {
+    runner = [options](Session& session) { return install(session, *options); };
+  });
+  auto* remover = hook->add_subcommand("remove", "take the link out; refused while leases exist");
+  addPlaces(*remover, *options);
+  remover->add_flag("--force", options->force, "also while leases exist");
+  remover->callback([&runner, options] {
+    runner = [options](Session& session) { return remove(session, *options); };
+  });
+}
+
+}  // namespace vfpass::cli

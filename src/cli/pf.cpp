@@ -1,0 +1,22 @@
+#include "commands.hpp"
+#include "vfpass/report/inventory_report.hpp"
+
+namespace vfpass::cli {
+namespace {
+
+ExitCode listPfs(Session& session) {
+  report::writePfs(session.out(), session.inventory(), session.style());
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void addPf(CLI::App& app, Runner& runner) {
+  auto* pf = app.add_subcommand("pf", "physical functions of this host");
+  pf->require_subcommand(1);
+  pf->add_subcommand("list", "every SR-IOV capable NIC with a driver")->callback([&runner] {
+    runner = listPfs;
+  });
+}
+
+}  // namespace vfpass::cli

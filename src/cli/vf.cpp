@@ -1,0 +1,55 @@
+#include <algorithm>
+
+#include "commands.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/report/inventory_report.hpp"
+
+namespace vfpass::cli {
+namespace {
+
+bool hasName(const PhysicalFunction& pf, const std::string& name) {
+  const auto address = parsePciAddress(name);
+  return (address && pf.address == *address) || pf.netdev == name || pf.rdmaDevice == name;
+}
+
+// A PF has three names; whoever types one of them means the PF.
+void keepOnly(Inventory& inventory, const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto& pf : inventory.pfs) {
+    names.insert(names.end(), {toString(pf.address), pf.netdev, pf.rdmaDevice});
+  }
+  std::erase(names, "");
+  std::erase_if(inventory.pfs, [&](const PhysicalFunction& pf) { return !hasName(pf, name); });
+  if (inventory.pfs.empty()) {
+    const auto near = closestSpelling(name, names);
+    throw Error("no PF " + printable(name) + " on this host",
+                near ? "did you mean `" + printable(*near) + "`?" : "see `vfpass pf list`",
+                ExitCode::badInput);
+  }
+}
+
+ExitCode listVfs(Session& session, const std::string& pf) {
+  Inventory inventory = session.inventory();
+  if (!pf.empty()) {
+    keepOnly(inventory, pf);
+  }
+  // Leases are this host's; on a captured tree they would be shown on another host's VFs.
+  const bool live = session.options().sysroot == "/";
+  report::writeVfs(session.out(), inventory, live ? session.readLeases() : std::vector<Lease>(),
+                   session.style());
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void addVf(CLI::App& app, Runner& runner) {
+  auto* vf = app.add_subcommand("vf", "virtual functions of this host");
+  vf->require_subcommand(1);
+  const auto pf = std::make_shared<std::string>();
+  auto* list = vf->add_subcommand("list", "every VF with its driver, attributes and lease");
+  list->add_option("--pf", *pf, "only those of this PF: netdev, PCI address or RDMA device");
+  list->callback(
+      [&runner, pf] { runner = [pf](Session& session) { return listVfs(session, *pf); }; });
+}
+
+}  // namespace vfpass::cli

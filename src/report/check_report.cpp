@@ -1,0 +1,74 @@
+#include "vfpass/report/check_report.hpp"
+
+#include <ostream>
+
+#include "json.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/report/table.hpp"
+
+namespace vfpass::report {
+namespace {
+
+std::string counted(std::size_t count, const std::string& thing) {
+  return std::to_string(count) + " " + thing + (count == 1 ? "" : "s");
+}
+
+std::string subject(const CheckEntry& entry) {
+  if (entry.vm.empty()) {
+    return entry.file.empty() ? "configuration" : entry.file;
+  }
+  return entry.file.empty() ? entry.vm : entry.vm + " (" + entry.file + ")";
+}
+
+Cell verdict(const CheckEntry& entry) {
+  if (!entry.problems.empty()) {
+    return {counted(entry.problems.size(), "mistake"), Tint::bad};
+  }
+  if (!entry.objections.empty()) {
+    return {"cannot be attached, " + counted(entry.objections.size(), "reason"), Tint::bad};
+  }
+  if (entry.pendingSteps > 0) {
+    return {"valid, " + counted(entry.pendingSteps, "step") + " pending", Tint::warning};
+  }
+  return {"valid, nothing to do", Tint::good};
+}
+
+void writeText(std::ostream& out, const std::vector<CheckEntry>& entries, const Style& style) {
+  if (entries.empty()) {
+    out << "no mappings\n";
+  }
+  for (const auto& entry : entries) {
+    const Cell cell = verdict(entry);
+    out << printable(subject(entry)) << ": " << tinted(cell.text, cell.tint, style) << '\n';
+    for (const auto* lines : {&entry.problems, &entry.objections}) {
+      for (const auto& line : *lines) {
+        out << "  " << printable(line) << '\n';
+      }
+    }
+  }
+}
+
+void writeJson(std::ostream& out, const std::vector<CheckEntry>& entries) {
+  Json document = newDocument();
+  document["mappings"] = Json::array();
+  for (const auto& entry : entries) {
+    document["mappings"].push_back({{"vm", textOrNull(entry.vm)},
+                                    {"file", textOrNull(entry.file)},
+                                    {"problems", entry.problems},
+                                    {"objections", entry.objections},
+                                    {"pending_steps", entry.pendingSteps}});
+  }
+  writeDocument(out, document);
+}
+
+}  // namespace
+
+void writeCheck(std::ostream& out, const std::vector<CheckEntry>& entries, const Style& style) {
+  if (style.json) {
+    writeJson(out, entries);
+  } else {
+    writeText(out, entries, style);
+  }
+}
+
+}  // namespace vfpass::report

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "vfpass/report/style.hpp"
+
+namespace vfpass::report {
+
+/// What a command did, one line each. JSON: docs/json/actions.schema.json.
+void writeActions(std::ostream& out, const std::vector<std::string>& actions, const Style& style);
+
+}  // namespace vfpass::report

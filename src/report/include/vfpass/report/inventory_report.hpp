@@ -1,0 +1,21 @@
+#pragma once
+
+#include <iosfwd>
+#include <vector>
+
+#include "vfpass/inventory.hpp"
+#include "vfpass/lease.hpp"
+#include "vfpass/report/style.hpp"
+
+namespace vfpass::report {
+
+/// `vfpass pf list`: one row for each PF. Values that the host cannot see are `?` in text and null
+/// in JSON; `-` means that there is none. JSON: docs/json/pf-list.schema.json.
+void writePfs(std::ostream& out, const Inventory& inventory, const Style& style);
+
+/// `vfpass vf list`: one row for each VF of the inventory's PFs, with the lease on it.
+/// JSON: docs/json/vf-list.schema.json.
+void writeVfs(std::ostream& out, const Inventory& inventory, const std::vector<Lease>& leases,
+              const Style& style);
+
+}  // namespace vfpass::report

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "vfpass/lease.hpp"
+#include "vfpass/report/style.hpp"
+
+namespace vfpass::report {
+
+/// One lease beside what kernel, libvirt and mapping say now.
+struct StatusEntry {
+  Lease lease;
+  bool domainExists = true;
+  bool domainActive = false;
+  std::vector<std::string> drift;  ///< one line for each difference; empty: all as attach left it
+};
+
+/// `vfpass status`: a table of leases, below it every drift and the notes.
+/// JSON: docs/json/status.schema.json.
+void writeStatus(std::ostream& out, const std::vector<StatusEntry>& entries,
+                 const std::vector<std::string>& notes, const Style& style);
+
+}  // namespace vfpass::report

@@ -1,0 +1,93 @@
+#include "vfpass/report/status_report.hpp"
+
+#include <ostream>
+
+#include "json.hpp"
+#include "text_values.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/report/table.hpp"
+
+namespace vfpass::report {
+namespace {
+
+Cell domainCell(const StatusEntry& entry) {
+  if (!entry.domainExists) {
+    return {entry.lease.domainName + " (gone)", Tint::bad};
+  }
+  return {entry.lease.domainName + (entry.domainActive ? " (active)" : "")};
+}
+
+std::vector<Cell> statusRow(const StatusEntry& entry) {
+  const Lease& lease = entry.lease;
+  return {domainCell(entry),
+          {lease.vfName},
+          {toString(lease.vf)},
+          {toString(lease.pf)},
+          {std::to_string(lease.vfIndex)},
+          {toString(lease.guest.address)},
+          {std::string(toString(lease.state))},
+          {hardwareAddress(lease.settings, lease.infiniband)},
+          entry.drift.empty() ? Cell{"no", Tint::good} : Cell{"yes", Tint::bad}};
+}
+
+void writeText(std::ostream& out, const std::vector<StatusEntry>& entries,
+               const std::vector<std::string>& notes, const Style& style) {
+  Table table({"DOMAIN", "ENTRY", "VF", "PF", "INDEX", "GUEST", "STATE", "MAC OR GUID", "DRIFT"});
+  for (const auto& entry : entries) {
+    table.add(statusRow(entry));
+  }
+  if (entries.empty()) {
+    out << "no leases\n";
+  } else {
+    table.write(out, style);
+  }
+  for (const auto& entry : entries) {
+    for (const auto& line : entry.drift) {
+      out << tinted("drift: ", Tint::bad, style) << printable(entry.lease.domainName) << ' '
+          << printable(entry.lease.vfName) << ": " << printable(line) << '\n';
+    }
+  }
+  for (const auto& note : notes) {
+    out << "note: " << printable(note) << '\n';
+  }
+}
+
+Json entryJson(const StatusEntry& entry) {
+  const Lease& lease = entry.lease;
+  return {{"domain", domainJson(lease.domainName, lease.domain)},
+          {"domain_exists", entry.domainExists},
+          {"domain_active", entry.domainActive},
+          {"entry", lease.vfName},
+          {"pf", toString(lease.pf)},
+          {"index", lease.vfIndex},
+          {"vf", toString(lease.vf)},
+          {"guest_address", toString(lease.guest.address)},
+          {"state", toString(lease.state)},
+          {"generation", lease.generation},
+          {"settings", settingsJson(lease.settings)},
+          {"drift", entry.drift}};
+}
+
+void writeJson(std::ostream& out, const std::vector<StatusEntry>& entries,
+               const std::vector<std::string>& notes) {
+  Json document = newDocument();
+  document["leases"] = Json::array();
+  for (const auto& entry : entries) {
+    document["leases"].push_back(entryJson(entry));
+  }
+  document["notes"] = notes;
+  writeDocument(out, document);
+}
+
+}  // namespace
+
+void writeStatus(std::ostream& out, const std::vector<StatusEntry>& entries,
+                 const std::vector<std::string>& notes, const Style& style) {
+  if (style.json) {
+    writeJson(out, entries, notes);
+  } else {
+    writeText(out, entries, notes, style);
+  }
+}
+
+}  // namespace vfpass::report

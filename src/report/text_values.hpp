@@ -1,0 +1,23 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "vfpass/vf_settings.hpp"
+
+namespace vfpass::report {
+
+/// What stands in a table for a value that the host cannot see; never taken for "none".
+inline constexpr const char* notObservable = "?";
+/// What stands there for "there is none".
+inline constexpr const char* nothing = "-";
+
+std::string textOrNothing(const std::string& text);
+std::string onOff(const std::optional<bool>& value);
+/// `100`, `100 qos 3`, `100 802.1ad`, `-` for none.
+std::string vlanText(const std::optional<Vlan>& vlan);
+std::string linkText(const std::optional<LinkState>& state);
+/// The MAC, or the port GUID of an InfiniBand VF.
+std::string hardwareAddress(const VfSettings& settings, bool infiniband);
+
+}  // namespace vfpass::report

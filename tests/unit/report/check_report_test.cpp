@@ -1,0 +1,41 @@
+#include "vfpass/report/check_report.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "golden.hpp"
+
+namespace vfpass::report {
+namespace {
+
+std::string written(const std::vector<CheckEntry>& entries, const Style& style) {
+  std::ostringstream out;
+  writeCheck(out, entries, style);
+  return out.str();
+}
+
+std::vector<CheckEntry> entries() {
+  return {
+      {"train0", "vms/train0.yaml", {}, {}, 0},
+      {"train1", "vms/train1.yaml", {}, {}, 1},
+      {"train2", "vms/train2.yaml", {}, {"VF 3 is leased to train0"}, 0},
+      {"", "vms/bad.yaml", {"vms/bad.yaml:3:5: `vfss`; did you mean `vfs`?", "x\x1b[2J"}, {}, 0},
+      {"", "", {"vms/a.yaml:1:1 and vms/b.yaml:1:1 name the same VM"}, {}, 0}};
+}
+
+TEST(CheckReport, Text) { expectGolden("check.txt", written(entries(), {})); }
+
+TEST(CheckReport, Json) {
+  const std::string text = written(entries(), {.json = true});
+  expectGolden("check.json", text);
+  expectValid("check", text);
+}
+
+TEST(CheckReport, NoMappings) {
+  EXPECT_EQ(written({}, {}), "no mappings\n");
+  expectValid("check", written({}, {.json = true}));
+}
+
+}  // namespace
+}  // namespace vfpass::report

@@ -1,0 +1,63 @@
+#include "vfpass/report/host_report.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "golden.hpp"
+#include "vfpass/report/actions_report.hpp"
+
+namespace vfpass::report {
+namespace {
+
+std::string written(const std::vector<HostEntry>& entries, const Style& style) {
+  std::ostringstream out;
+  writeHost(out, entries, style);
+  return out.str();
+}
+
+std::vector<HostEntry> entries() {
+  HostEntry managed{"0000:3b:00.0", "ens1f0np0", true, {}, {"set MTU to 9000"}, {}};
+  managed.settings = {{"virtual-function-count", "8", "8"},
+                      {"embedded-switch-mode", "switchdev", "legacy"},
+                      {"mtu", "9000", std::nullopt},
+                      {"up", std::nullopt, "yes"}};
+  HostEntry missing{"netdev ens9", "", true, {}, {}, {"host.yaml:4:5: no PF netdev ens9\x1b[2J"}};
+  return {managed, missing};
+}
+
+TEST(HostReport, Text) { expectGolden("host.txt", written(entries(), {})); }
+
+TEST(HostReport, Json) {
+  const std::string text = written(entries(), {.json = true});
+  expectGolden("host.json", text);
+  expectValid("host", text);
+}
+
+TEST(HostReport, WhatCannotBeSeenIsNeverAsWanted) {
+  EXPECT_TRUE((HostSetting{"mtu", "9000", std::nullopt}.differs()));
+  EXPECT_FALSE((HostSetting{"mtu", std::nullopt, "1500"}.differs()));
+  EXPECT_FALSE((HostSetting{"mtu", "1500", "1500"}.differs()));
+}
+
+TEST(HostReport, NoPfs) {
+  EXPECT_EQ(written({}, {}), "no PFs, and none named in host.yaml\n");
+  expectValid("host", written({}, {.json = true}));
+}
+
+TEST(HostReport, AFailureAloneNeedsNoTable) {
+  EXPECT_EQ(written({{"pci 0000:01:00.0", "", true, {}, {}, {"no such PF"}}}, {}),
+            "failed: no such PF\n");
+}
+
+TEST(ActionsReport, TextAndJson) {
+  std::ostringstream text;
+  writeActions(text, {"made /etc/x\n"}, {});
+  EXPECT_EQ(text.str(), "made /etc/x\\x0a\n");
+  std::ostringstream json;
+  writeActions(json, {"made /etc/x"}, {.json = true});
+  expectValid("actions", json.str());
+}
+
+}  // namespace
+}  // namespace vfpass::report

@@ -1,0 +1,77 @@
+#include "vfpass/report/inventory_report.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "golden.hpp"
+#include "samples.hpp"
+
+namespace vfpass::report {
+namespace {
+
+std::string pfs(const Inventory& inventory, const Style& style) {
+  std::ostringstream out;
+  writePfs(out, inventory, style);
+  return out.str();
+}
+
+std::string vfs(const Inventory& inventory, const Style& style) {
+  std::ostringstream out;
+  writeVfs(out, inventory, {samples::lease()}, style);
+  return out.str();
+}
+
+TEST(InventoryReport, PfText) { expectGolden("pf-list.txt", pfs(samples::inventory(), {})); }
+
+TEST(InventoryReport, PfJson) {
+  const std::string text = pfs(samples::inventory(), {.json = true});
+  expectGolden("pf-list.json", text);
+  expectValid("pf-list", text);
+}
+
+TEST(InventoryReport, VfText) { expectGolden("vf-list.txt", vfs(samples::inventory(), {})); }
+
+TEST(InventoryReport, VfJson) {
+  const std::string text = vfs(samples::inventory(), {.json = true});
+  expectGolden("vf-list.json", text);
+  expectValid("vf-list", text);
+}
+
+TEST(InventoryReport, EmptyHost) {
+  EXPECT_EQ(pfs({}, {}), "no SR-IOV capable NIC with a driver\n");
+  EXPECT_EQ(vfs({}, {}), "no VFs\n");
+  expectValid("pf-list", pfs({}, {.json = true}));
+  expectValid("vf-list", vfs({}, {.json = true}));
+}
+
+TEST(InventoryReport, ValuesOfAnUnreadableVfAreNotShown) {
+  const auto document = nlohmann::json::parse(vfs(samples::inventory(), {.json = true}));
+  const auto& hidden = document["vfs"][3];
+  EXPECT_FALSE(hidden["settings_readable"].get<bool>());
+  EXPECT_TRUE(hidden["settings"]["mac"].is_null());
+  EXPECT_TRUE(hidden["settings"]["trust"].is_null());
+}
+
+TEST(InventoryReport, ALeaseBelongsToPfAndIndexAlone) {
+  Inventory moved = samples::inventory();
+  moved.pfs[0].vfs[0].address.bus = 0x77;  // as after adding a card
+  const auto document = nlohmann::json::parse(vfs(moved, {.json = true}));
+  EXPECT_EQ(document["vfs"][0]["lease"]["entry"], "rail0");
+  EXPECT_TRUE(document["vfs"][1]["lease"].is_null());
+  EXPECT_TRUE(document["vfs"][4]["lease"].is_null()) << "index 0 of another PF";
+}
+
+TEST(InventoryReport, NamesThatAreNotUtf8BreakNeitherOutput) {
+  Inventory hostile = samples::inventory();
+  hostile.pfs[0].model = "\xff\xfe";
+  hostile.pfs[0].netdev = "\xc2\x9b[2J";  // C1 control sequence introducer
+  EXPECT_EQ(pfs(hostile, {}).find('\xff'), std::string::npos);
+  const std::string json = pfs(hostile, {.json = true});
+  expectValid("pf-list", json);
+  EXPECT_EQ(json.find('\xc2'), std::string::npos) << "terminals obey U+009B";
+}
+
+}  // namespace
+}  // namespace vfpass::report

@@ -1,0 +1,48 @@
+#include "vfpass/report/status_report.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "golden.hpp"
+#include "samples.hpp"
+
+namespace vfpass::report {
+namespace {
+
+std::string written(const std::vector<StatusEntry>& entries, const Style& style,
+                    const std::vector<std::string>& notes = {}) {
+  std::ostringstream out;
+  writeStatus(out, entries, notes, style);
+  return out.str();
+}
+
+std::vector<StatusEntry> entries() {
+  StatusEntry fine{samples::lease(), true, true, {}};
+  StatusEntry drifted{samples::lease(), true, false, {"trust is on, attach set off"}};
+  drifted.lease.vfName = "rail1";
+  drifted.lease.state = LeaseState::reserved;
+  StatusEntry gone{samples::lease(), false, false, {"the domain is gone"}};
+  gone.lease.domainName = "old\x1b]0;x";
+  gone.lease.infiniband = true;
+  gone.lease.settings.portGuid = Guid{0x1122334455667788};
+  return {fine, drifted, gone};
+}
+
+TEST(StatusReport, Text) {
+  expectGolden("status.txt", written(entries(), {}, {"libvirt does not answer"}));
+}
+
+TEST(StatusReport, Json) {
+  const std::string text = written(entries(), {.json = true}, {"libvirt does not answer"});
+  expectGolden("status.json", text);
+  expectValid("status", text);
+}
+
+TEST(StatusReport, Nothing) {
+  EXPECT_EQ(written({}, {}), "no leases\n");
+  expectValid("status", written({}, {.json = true}));
+}
+
+}  // namespace
+}  // namespace vfpass::report
