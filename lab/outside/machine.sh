@@ -82,7 +82,7 @@ wait_for_machine() {
         kill -KILL "$qemu"
         too_late=yes
     fi
-    wait "$qemu" || :
+    wait "$qemu" 2>/dev/null || :
     qemu=''
     cat "$work/qemu" >&2
     # Only now: a QEMU that failed to start never opened the pipe.

@@ -38,7 +38,10 @@ show_end() {
 
 clean_up() {
     [ -z "$qemu" ] || kill -KILL "$qemu" 2>/dev/null || :
-    wait || :
+    # Frees a reader that still waits for QEMU to open the pipe.
+    [ ! -p "$work/output" ] || : <>"$work/output"
+    # Without the shell's own line about the process that was just killed.
+    wait 2>/dev/null || :
     if [ -n "$keep" ]; then
         rm -f "$work/output"
         cp -r "$work/." "$keep/"

@@ -122,8 +122,9 @@ void release(const domain::ParsedDomain& parsed, const Places& places) {
 void reconnect(const domain::ParsedDomain& parsed, const Places& places) {
   Workplace place(places, shortPatience, shortPatience);
   logWarnings(apply::adoptLeases(place.database, {parsed}, {parsed.uuid}, place.kernel.bootId()));
-  for (const auto& lease : leasesOf(place.database, parsed.uuid)) {
-    place.database.setLeaseState(lease.domain, lease.vfName, lease.generation, LeaseState::running,
+  // Only what the running guest has: an attach for its next start may have added leases since.
+  for (const auto& lease : parsed.leases) {
+    place.database.setLeaseState(parsed.uuid, lease.vfName, lease.generation, LeaseState::running,
                                  place.kernel.bootId());
   }
 }

@@ -61,7 +61,11 @@ snapshot_host() {
 }
 
 # leases: what the database holds, one line each, for comparing.
-leases() { vfpass status --json | jq -c '.leases[] | [.domain, .name, .vf, .state]'; }
+leases() { vfpass status --json | jq -c '.leases[] | [.domain.name, .name, .vf, .state]'; }
+
+# in_guest VM MAC: the guest's PCI function that carries the MAC. Found by it, because the guest's
+# firmware numbers buses by the ports' order, and libvirt by the controllers' index.
+in_guest() { guest_shell "$1" "grep -l 'mac=$2' /sys/bus/pci/devices/*/vport"; }
 
 # What survives a reboot of the host; SQLite's WAL does not work on the lab's 9p share, so the folders
 # are copied, as a disk would keep them.

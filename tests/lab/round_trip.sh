@@ -28,7 +28,7 @@ mapping train0 rail0 "$pf" 'index: 2' 'vlan: {id: 100, qos: 1}' 'trust: false' '
 expect_exit 3 "check says that changes are pending" vfpass check train0
 expect_exit 3 "plan shows the steps" vfpass plan train0
 expect_said "plan shows the hostdev" "ua-vfpass-rail0"
-printf '%s' "$last_output" >/tmp/plan
+vfpass plan train0 >/tmp/plan
 refuse "plan keeps the VNC password to itself" grep -q lab-pass /tmp/plan
 snapshot_host /tmp/host.after "$pf" "$other"
 expect_same_file "the host is untouched" /tmp/host.before /tmp/host.after
@@ -55,12 +55,10 @@ expect "the lease runs" has_lease running
 expect_contains "the VF still has its VLAN" "vlan 100" vf_attributes "$netdev" 2
 expect "attach to the running domain has nothing to do" vfpass attach train0
 expect_exit 5 "detach of a running guest is refused" vfpass detach train0
-wait_for_agent train0 240
-guest_address=$(vfpass status train0 --json | jq -r '.leases[0].guest_address')
-expect_contains "the guest sees the function where the lease says" "0x1b36" \
-    guest_exec train0 cat "/sys/bus/pci/devices/$guest_address/vendor"
-expect_contains "the guest's netdev has the leased MAC" "$mac" \
-    guest_exec train0 cat "/sys/bus/pci/devices/$guest_address/vport"
+expect "the guest's agent answers" wait_for_agent train0 400
+expect_contains "the guest has the function with the leased MAC, driven" "vport" in_guest train0 "$mac"
+expect_contains "and the VLAN that its PF keeps from it" "vlan=100" \
+    guest_shell train0 "cat $last_output"
 
 section "stop: the VF is scrubbed, the lease is kept"
 virsh destroy train0 >/dev/null
