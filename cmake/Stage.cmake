@@ -29,5 +29,6 @@ function(vfpass_unit_tests name)
     VFPASS_SOURCE_DIR="${PROJECT_SOURCE_DIR}" VFPASS_BINARY_DIR="${PROJECT_BINARY_DIR}")
   target_link_libraries(unit-${name} PRIVATE vfpass_${name} ${UNIT_LINKS}
     GTest::gmock GTest::gtest_main)
+  target_precompile_headers(unit-${name} PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
   gtest_discover_tests(unit-${name} TEST_PREFIX "unit.${name}." PROPERTIES LABELS unit)
 endfunction()

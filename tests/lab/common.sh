@@ -61,7 +61,7 @@ snapshot_host() {
 }
 
 # leases: what the database holds, one line each, for comparing.
-leases() { vfpass status --json | jq -c '.leases[] | [.domain.name, .name, .vf, .state]'; }
+leases() { vfpass status --json | jq -c '.leases[] | [.domain.name, .entry, .vf, .state]'; }
 
 # in_guest VM MAC: the guest's PCI function that carries the MAC. Found by it, because the guest's
 # firmware numbers buses by the ports' order, and libvirt by the controllers' index.

@@ -98,7 +98,7 @@ untouched
 
 section "disk full in the state folder"
 mkdir -p /tmp/small
-mount -t tmpfs -o size=64k tmpfs /tmp/small
+mount -t tmpfs -o size=64k,mode=0700 tmpfs /tmp/small
 dd if=/dev/zero of=/tmp/small/filler bs=1k 2>/dev/null
 fails 1 "disk full" "/tmp/small" vfpass --state-dir /tmp/small attach train0
 umount /tmp/small

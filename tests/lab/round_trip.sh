@@ -57,8 +57,8 @@ expect "attach to the running domain has nothing to do" vfpass attach train0
 expect_exit 5 "detach of a running guest is refused" vfpass detach train0
 expect "the guest's agent answers" wait_for_agent train0 400
 expect_contains "the guest has the function with the leased MAC, driven" "vport" in_guest train0 "$mac"
-expect_contains "and the VLAN that its PF keeps from it" "vlan=100" \
-    guest_shell train0 "cat $last_output"
+expect_contains "whose PF has it in VLAN 100" "vlan=100" \
+    guest_exec train0 cat "$(in_guest train0 "$mac")"
 
 section "stop: the VF is scrubbed, the lease is kept"
 virsh destroy train0 >/dev/null

@@ -28,7 +28,7 @@ as_a_had_it() {
     expect_contains "$1: A runs" running virsh domstate a
     expect_contains "$1: A's guest still has its function" "vport" in_guest a 02:00:00:00:0a:01
     expect_contains "$1: A's lease runs" '"a","rail0"' sh -c "vfpass status --json | jq -c \
-        '.leases[] | select(.state == \"running\") | [.domain.name, .name]'"
+        '.leases[] | select(.state == \"running\") | [.domain.name, .entry]'"
 }
 as_a_had_it "at first"
 
