@@ -121,6 +121,19 @@ bool isNic(const Root& root, const PciAddress& address) {
          readDriver(root, address) == "mlx5_core" || !root.list(path + "/net").empty();
 }
 
+// Each is a 16-bit field of the SR-IOV capability.
+unsigned readCapabilityField(const Root& root, const std::string& file) {
+  return static_cast<unsigned>(std::min<std::uint64_t>(root.readNumber(file).value_or(0), 65535));
+}
+
+void readSriovCapability(const Root& root, const std::string& path, PhysicalFunction& pf) {
+  pf.totalVfs = readCapabilityField(root, path + "/sriov_totalvfs");
+  pf.sriovCapable = pf.totalVfs > 0;
+  pf.vfOffset = readCapabilityField(root, path + "/sriov_offset");
+  pf.vfStride = readCapabilityField(root, path + "/sriov_stride");
+  pf.probesVfs = root.readNumber(path + "/sriov_drivers_autoprobe").value_or(1) != 0;
+}
+
 }  // namespace
 
 std::optional<PhysicalFunction> readPhysicalFunction(const Root& root, const PciAddress& address,
@@ -133,10 +146,7 @@ std::optional<PhysicalFunction> readPhysicalFunction(const Root& root, const Pci
   pf.address = address;
   readIdentity(root, path, pf);
   readPort(root, pf);
-  const auto total = root.readNumber(path + "/sriov_totalvfs");
-  pf.totalVfs = static_cast<unsigned>(std::min<std::uint64_t>(total.value_or(0), 65535));
-  pf.sriovCapable = pf.totalVfs > 0;
-  pf.probesVfs = root.readNumber(path + "/sriov_drivers_autoprobe").value_or(1) != 0;
+  readSriovCapability(root, path, pf);
   pf.vfs = readVfs(root, address);
   markUsedVfs(root, pf.vfs);
   if (root.isLive() && pf.netdevIndex > 0 && !pf.vfs.empty()) {

@@ -24,6 +24,14 @@ define_with() {
     define_guest "$1" --device /tmp/hostdev.xml
 }
 
+# settle VM: the XML in libvirt's own order, as every restart of the daemon leaves it. A definition
+# that lets libvirt add pcie-root gets it last, and first as soon as anything is defined again
+# (virDomainControllerInsert sorts what is parsed, and only that).
+settle() {
+    virsh dumpxml --inactive --security-info "$1" >/tmp/settle.xml
+    virsh --quiet define /tmp/settle.xml
+}
+
 has_lease() { leases | grep -q "\"$1\""; }
 
 no_lease() { test "$(leases)" = ""; }

@@ -10,6 +10,7 @@ pf=$(pf_address 0) netdev=$(pf_netdev 0)
 start_libvirt
 vfpass hook install
 define_guest a
+settle a
 define_guest b
 
 section "attach b while a sits in a slow prepare on the same PF"

@@ -11,6 +11,7 @@ make_vfs "$pf" 4
 start_libvirt
 vfpass hook install
 define_guest train0
+settle train0
 virsh dumpxml --inactive --security-info train0 >/lab/state/xml.before
 mapping train0 rail0 "$pf" 'index: 2' 'vlan: {id: 100, qos: 1}'
 expect "attach" vfpass attach train0

@@ -10,6 +10,7 @@ pf=$(pf_address 0) netdev=$(pf_netdev 0) other=$(pf_address 1)
 make_vfs "$pf" 4
 start_libvirt
 define_guest train0
+settle train0
 define_guest train1
 snapshot_host /tmp/host.before "$pf" "$other"
 virsh dumpxml --inactive --security-info train0 >/tmp/xml.before

@@ -16,6 +16,7 @@ ip link set dev "$netdev" vf 2 spoofchk on
 foreign=$(vf_of "$other" 0)
 start_libvirt
 define_with train0 "$foreign"
+settle train0
 virsh dumpxml --inactive --security-info train0 >/tmp/xml.before
 snapshot_host /tmp/host.before "$pf" "$other"
 expect_contains "the domain has a VNC password" "passwd='" cat /tmp/xml.before

@@ -7,10 +7,11 @@
 
 #include "configure_vfs.hpp"
 #include "vfpass/base/text.hpp"
-
-namespace {
+#include "vfpass/error.hpp"
 
 using namespace vfpass;
+
+namespace {
 
 unsigned number(const char* text) { return static_cast<unsigned>(parseNumber(text).value()); }
 

@@ -173,6 +173,15 @@ TEST_F(ReadPfTest, InfinibandByNetdevTypeOrRdmaPort) {
   EXPECT_EQ(read().linkLayer, LinkLayer::infiniband);
 }
 
+TEST_F(ReadPfTest, KnowsWhereVfsWillAppear) {
+  const std::string folder = tree_.pf(8);
+  EXPECT_EQ(read().vfOffset, 0U) << "an older kernel does not tell";
+  tree_.file(folder + "/sriov_offset", "2\n");
+  tree_.file(folder + "/sriov_stride", "1\n");
+  EXPECT_EQ(read().vfOffset, 2U);
+  EXPECT_EQ(read().vfStride, 1U);
+}
+
 TEST_F(ReadPfTest, ListsNicsOnly) {
   tree_.pf(8);
   tree_.file(tree_.function("0000:02:00.0", "0x010802") + "/sriov_totalvfs", "8\n");
