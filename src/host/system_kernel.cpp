@@ -90,7 +90,9 @@ void SystemKernel::createVfs(const CreateVfs& action) {
 
 void SystemKernel::removeVfs(const RemoveVfs& action) {
   implementation_->requireLive(action.pf);
-  host::removeVfs(implementation_->root, implementation_->writer, readPf(action.pf),
+  // Only the inverse of a creation can meet one that is still under way.
+  const RemoveScope scope = action.autoprobe ? RemoveScope::inFlight : RemoveScope::present;
+  host::removeVfs(implementation_->root, implementation_->writer, readPf(action.pf), scope,
                   implementation_->deadlines.createVfs);
   if (action.autoprobe) {
     host::setAutoprobe(implementation_->writer, action.pf, *action.autoprobe);

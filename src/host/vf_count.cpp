@@ -130,7 +130,7 @@ void setAutoprobe(KernelWriter& writer, const PciAddress& pf, bool on) {
 }
 
 void removeVfs(const Root& root, KernelWriter& writer, const PhysicalFunction& pf,
-               std::chrono::milliseconds deadline) {
+               RemoveScope scope, std::chrono::milliseconds deadline) {
   for (const VirtualFunction& vf : pf.vfs) {
     if (const std::string reason = reasonInUse(vf); !reason.empty()) {
       throw Error(toString(pf.address) + ": its VFs cannot be removed: VF " +
@@ -139,7 +139,7 @@ void removeVfs(const Root& root, KernelWriter& writer, const PhysicalFunction& p
                   "Give that VF back first.", ExitCode::refused);
     }
   }
-  if (pf.vfs.empty()) {
+  if (pf.vfs.empty() && scope == RemoveScope::present) {
     return;
   }
   writeCount(writer, pf.address, 0, deadline);

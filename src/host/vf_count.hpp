@@ -17,8 +17,12 @@ void createVfs(const Root& root, KernelWriter& writer, const CreateVfs& action,
 /// Whether the kernel offers new VFs of this PF to drivers.
 void setAutoprobe(KernelWriter& writer, const PciAddress& pf, bool on);
 
+/// `inFlight`: also VFs whose creation a killed process has left running in the kernel. Writing the
+/// count takes the device's lock, so it waits for that creation (sriov_numvfs_store).
+enum class RemoveScope { present, inFlight };
+
 /// Removes all VFs of `pf`, as just read. Throws Error (refused) while one of them is in use.
 void removeVfs(const Root& root, KernelWriter& writer, const PhysicalFunction& pf,
-               std::chrono::milliseconds deadline);
+               RemoveScope scope, std::chrono::milliseconds deadline);
 
 }  // namespace vfpass::host

@@ -23,7 +23,7 @@ echo 0 >"/sys/bus/pci/devices/$pf/sriov_numvfs"
 standin_parameter configure_delay_ms 5000
 virsh start a >/tmp/start.log 2>&1 &
 start=$!
-wait_until 20 pgrep -f 'vfpass-qemu-hook a prepare'
+expect "a sits in prepare" wait_until 20 pgrep -f 'qemu.d/vfpass a prepare'
 began=$SECONDS
 expect "attach b" vfpass attach b
 took=$((SECONDS - began))
@@ -38,15 +38,9 @@ expect "detach b" vfpass detach b
 expect "detach a" vfpass detach a
 expect "the last detach removed the VFs" test ! -e "/sys/bus/pci/devices/$pf/virtfn0"
 
-section "attach killed while the kernel is at work"
-make_vfs "$pf" 4
-rm "$vms/b.yaml"
-snapshot_host /tmp/host.before "$pf"
-virsh dumpxml --inactive a >/tmp/xml.before
-killed_while() {
-    wait_until 20 "$@"
-    kill -KILL "$attach"
-    wait "$attach" 2>/dev/null
+snapshot() {
+    snapshot_host /tmp/host.before "$pf"
+    virsh dumpxml --inactive a >/tmp/xml.before
 }
 unchanged() {
     snapshot_host /tmp/host.after "$pf"
@@ -55,38 +49,51 @@ unchanged() {
     expect_same_file "$1: the XML is as before" /tmp/xml.before /tmp/xml.after
     expect "$1: no lease" no_lease
 }
-# libvirtd stands still, so attach waits for it in its last step.
-libvirtd_pid=$(cat /run/libvirtd.pid)
-for delay in 0 1 2; do
+start_attach() {
     vfpass -v attach a 2>/tmp/attach.log &
     attach=$!
-    case $delay in
-    0) killed_while grep -q 'lease VF' /tmp/attach.log ;;
-    1) killed_while grep -q 'configure on PF' /tmp/attach.log ;;
-    2) killed_while grep -q 'bind ' /tmp/attach.log ;;
-    esac
-    vfpass recover
-    if virsh dumpxml --inactive a | grep -q ua-vfpass; then
-        expect "killed too late: attach is complete" vfpass plan a
-        expect "detach" vfpass detach a
-    fi
-    unchanged "killed at point $delay"
-    expect "a second recover changes nothing" vfpass recover
-    unchanged "after the second recover ($delay)"
-done
+}
+# killed_at TEXT: once attach has said that it does this, while it cannot have ended.
+killed_at() {
+    expect "attach does: $1" wait_until 20 grep -q "$1" /tmp/attach.log
+    expect "attach is killed" kill -KILL "$attach"
+    wait "$attach" 2>/dev/null
+}
+
+section "attach killed while the PF creates VFs"
+rm "$vms/b.yaml"
+snapshot
+standin_parameter configure_delay_ms 4000
+start_attach
+killed_at 'create 8 VFs'
+expect "recover" vfpass recover
+standin_parameter configure_delay_ms 0
+unchanged "killed in the creation"
+expect "a second recover has nothing to do" vfpass recover
+unchanged "after the second recover"
+
+section "attach killed while the driver unbinds"
+make_vfs "$pf" 4
+snapshot
+standin_parameter unbind_hang Y
+start_attach
+killed_at 'bind '
+standin_parameter unbind_hang N
+expect "recover" vfpass recover
+unchanged "killed in the unbind"
 
 section "attach killed while libvirt defines"
-vfpass -v attach a 2>/tmp/attach.log &
-attach=$!
-wait_until 20 grep -q 'bind ' /tmp/attach.log
+libvirtd_pid=$(cat /run/libvirtd.pid)
+standin_parameter mac_late_ms 3000
+start_attach
+expect "attach waits for the late MAC" wait_until 20 grep -q 'configure on PF' /tmp/attach.log
 kill -STOP "$libvirtd_pid"
-wait_until 20 grep -q "domain's XML" /tmp/attach.log
-kill -KILL "$attach"
-wait "$attach" 2>/dev/null
+killed_at "domain's XML"
+standin_parameter mac_late_ms 0
 kill -CONT "$libvirtd_pid"
 expect "recover" vfpass recover
 if virsh dumpxml --inactive a | grep -q ua-vfpass; then
-    expect "the attach was finished" vfpass plan a
+    expect "libvirt had it already: the attach is finished" vfpass plan a
     expect "detach" vfpass detach a
 fi
 unchanged "killed at libvirt"

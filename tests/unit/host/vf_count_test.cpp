@@ -32,8 +32,8 @@ class VfCountTest : public testing::Test {
     }
     return "no error";
   }
-  void remove() {
-    removeVfs(root_, kernel_, *readPhysicalFunction(root_, pf_, deadline), deadline);
+  void remove(RemoveScope scope = RemoveScope::present) {
+    removeVfs(root_, kernel_, *readPhysicalFunction(root_, pf_, deadline), scope, deadline);
   }
   std::size_t count() { return readVfLinks(root_, pf_).size(); }
   std::string autoprobe() {
@@ -52,6 +52,13 @@ TEST_F(VfCountTest, CreatesWithoutProbingAndPutsProbingBack) {
   EXPECT_EQ(count(), 4U);
   EXPECT_THAT(kernel_.log, ElementsAre("sriov_drivers_autoprobe=0", "sriov_numvfs=4",
                                        "sriov_drivers_autoprobe=1"));
+}
+
+TEST_F(VfCountTest, RemovingWhatIsInFlightWritesTheCountAlsoWhenNoVfIsThereYet) {
+  remove();
+  EXPECT_TRUE(kernel_.log.empty());
+  remove(RemoveScope::inFlight);
+  EXPECT_THAT(kernel_.log, ElementsAre("sriov_numvfs=0"));
 }
 
 TEST_F(VfCountTest, LeavesProbingAloneWhenItIsRight) {
