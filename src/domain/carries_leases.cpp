@@ -14,6 +14,8 @@ Lease comparable(Lease lease) {
   lease.domainName.clear();
   lease.state = LeaseState::reserved;
   lease.bootId.clear();
+  // A start after a reboot makes the VFs again; the hook cannot write that into the XML.
+  lease.original.created = false;
   return lease;
 }
 

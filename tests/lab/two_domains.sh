@@ -82,9 +82,9 @@ pid=$(cat /run/libvirtd.pid)
 kill -STOP "$pid"
 pkill -KILL -f 'guest=a,'
 kill -KILL "$pid"
-start_libvirt
-wait_until 30 eval "virsh domstate a | grep -q 'shut off'"
-vfpass recover
+restart_libvirt
+expect "libvirt sees that A is gone" wait_until 30 guest_off a
+expect "recover" vfpass recover
 refuse "A's VLAN is scrubbed" grep -q "vlan 11" <(vf_attributes "$netdev" 1)
 expect "the lease is reserved" has_lease reserved
 expect "detach a" vfpass detach a

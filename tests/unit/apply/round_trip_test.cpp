@@ -58,6 +58,8 @@ TEST(RoundTrip, AfterARebootPrepareMakesTheVfsAgainAndDetachTakesThemAway) {
   host.execute(host.preparePlan());
   const PhysicalFunction pf = host.kernel.inventory().pfs[0];
   EXPECT_EQ(pf.vfs.size(), 4U);
+  EXPECT_TRUE(leasesOf(host)[0].original.created);
+  EXPECT_TRUE(domain::carriesLeases(host.xml(), leasesOf(host))) << "that is not drift";
   EXPECT_TRUE(differingAttributes(wanted, pf.vfs[leasesOf(host)[1].vfIndex].settings).empty());
   host.execute(plan::planRelease(host.uuid, "train0", leasesOf(host), host.kernel.inventory(),
                                  host.kernel.bootId()));
