@@ -12,7 +12,7 @@
 
 namespace vfpass {
 
-/// Create VFs on a PF that has none, or put back probing after it.
+/// Create VFs on a PF that has none; probing is put back right after.
 struct CreateVfs {
   PciAddress pf;
   unsigned count = 0;

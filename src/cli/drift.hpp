@@ -13,7 +13,7 @@ namespace vfpass::cli {
 std::vector<std::string> kernelDrift(const Lease& lease, const Inventory& inventory,
                                      const std::string& bootId, bool domainActive);
 
-/// Ways in which the persistent XML is not as the leases say. `parsed` may be null: no such domain.
+/// Ways in which the persistent XML is not as the leases say. No domain (null) is one, too.
 std::vector<std::string> xmlDrift(const DomainDescription* domain,
                                   const std::vector<Lease>& leases);
 

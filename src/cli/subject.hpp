@@ -34,7 +34,7 @@ struct Subject {
 /// is missing, the mapping has mistakes, or it disagrees with another one.
 Subject findSubject(Session& session, const std::string& vm);
 
-/// Everything that attach looks at. With `locks` wanted, call lockPfsOf() before.
+/// Everything that attach looks at. For a change, hold the locks of pfsOf() before.
 plan::AttachInput attachInput(Session& session, const Subject& subject, const DomainSurvey& survey,
                               const std::vector<Lease>& leases);
 
