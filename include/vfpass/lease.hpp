@@ -20,6 +20,12 @@ enum class LeaseState { reserved, starting, running };
 std::string_view toString(LeaseState state);
 std::optional<LeaseState> parseLeaseState(std::string_view name);
 
+/// What a lease gives away: a VF of a PF, or a PCI function as it is (`gpus:`).
+enum class LeaseKind { virtualFunction, pciFunction };
+
+std::string_view toString(LeaseKind kind);  ///< vf, function
+std::optional<LeaseKind> parseLeaseKind(std::string_view name);
+
 /// The root port that vfpass adds to a q35 guest for one device.
 struct RootPort {
   unsigned index = 0;          ///< controller index; also the guest bus of the device behind it
@@ -32,7 +38,9 @@ struct RootPort {
 /// Where the guest sees the device.
 struct GuestPlacement {
   PciAddress address;
-  std::optional<RootPort> port;  ///< empty on machines without PCI Express (i440fx)
+  /// Ours; empty where the device sits behind a port that the guest had already, and on machines
+  /// without PCI Express (i440fx).
+  std::optional<RootPort> port;
 
   auto operator<=>(const GuestPlacement&) const = default;
 };
@@ -51,10 +59,11 @@ struct VfOriginal {
 /// "This VF belongs to this domain, under this generation", and all that attach decided. The
 /// domain's metadata mirrors it, so that a start needs neither the mapping nor the database.
 struct Lease {
+  LeaseKind kind = LeaseKind::virtualFunction;
   Uuid domain;
   std::string domainName;  ///< for messages only; names are reused, UUIDs are not
   std::string vfName;      ///< name in the mapping; with `domain` the lease's key
-  PciAddress pf;
+  PciAddress pf;         ///< of a PCI function: its own address, so that its lock is its own
   std::string pfPath;    ///< sysfs path at attach: another one means that the card moved
   std::string pfSerial;  ///< empty where the PF has no VPD serial
   unsigned vfIndex = 0;
@@ -67,6 +76,9 @@ struct Lease {
   bool managed = false;
   bool interfaceForm = false;
   std::optional<std::string> teamingWith;
+  /// The persistent configuration carries it; false: only the running domain does (`--live`, and
+  /// every lease of a transient domain), so that it is for gc once the domain has stopped.
+  bool persistent = true;
   GuestPlacement guest;
   VfOriginal original;
   std::uint64_t generation = 0;  ///< grows with every attach; a clean-up of an older one is void

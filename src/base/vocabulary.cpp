@@ -12,6 +12,8 @@ constexpr Names<Allowance, 4> allowanceNames{{{Allowance::sharedIommuGroup, "sha
                                               {Allowance::trust, "trust"},
                                               {Allowance::unsafeInterrupts, "unsafe-interrupts"},
                                               {Allowance::netdevInUse, "netdev-in-use"}}};
+constexpr Names<LeaseKind, 2> leaseKindNames{
+    {{LeaseKind::virtualFunction, "vf"}, {LeaseKind::pciFunction, "function"}}};
 constexpr Names<LeaseState, 3> leaseStateNames{{{LeaseState::reserved, "reserved"},
                                                 {LeaseState::starting, "starting"},
                                                 {LeaseState::running, "running"}}};
@@ -30,6 +32,11 @@ std::string_view toString(Allowance allowance) { return nameOf(allowanceNames, a
 std::optional<Allowance> parseAllowance(std::string_view name) {
   return valueOf(allowanceNames, name);
 }
+std::string_view toString(LeaseKind kind) { return nameOf(leaseKindNames, kind); }
+std::optional<LeaseKind> parseLeaseKind(std::string_view name) {
+  return valueOf(leaseKindNames, name);
+}
+
 std::string_view toString(LeaseState state) { return nameOf(leaseStateNames, state); }
 std::optional<LeaseState> parseLeaseState(std::string_view name) {
   return valueOf(leaseStateNames, name);

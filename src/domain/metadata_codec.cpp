@@ -79,6 +79,7 @@ VfOriginal readOriginal(pugi::xml_node node) {
 
 void writeLease(pugi::xml_node node, const Lease& lease) {
   writeText(node, "name", lease.vfName);
+  writeText(node, "kind", std::string(toString(lease.kind)));
   writeText(node, "generation", std::to_string(lease.generation));
   writeText(node, "pf", toString(lease.pf));
   writeEscaped(node, "pf-path", lease.pfPath);
@@ -89,6 +90,7 @@ void writeLease(pugi::xml_node node, const Lease& lease) {
   writeFlag(node, "infiniband", lease.infiniband);
   writeFlag(node, "managed", lease.managed);
   writeFlag(node, "interface", lease.interfaceForm);
+  writeFlag(node, "persistent", lease.persistent);
   if (lease.teamingWith) {
     writeEscaped(node, "teaming-with", *lease.teamingWith);
   }
@@ -111,6 +113,7 @@ pugi::xml_node part(pugi::xml_node lease, const char* localName) {
 Lease readLease(pugi::xml_node node) {
   Lease lease;
   lease.vfName = readValue(node, "name", parseVfName);
+  lease.kind = readValue(node, "kind", parseLeaseKind);
   lease.generation = readNumber<std::uint64_t>(node, "generation");
   lease.pf = readValue(node, "pf", parsePciAddress);
   lease.pfPath = readEscaped(node, "pf-path");
@@ -121,6 +124,7 @@ Lease readLease(pugi::xml_node node) {
   lease.infiniband = readFlag(node, "infiniband");
   lease.managed = readFlag(node, "managed");
   lease.interfaceForm = readFlag(node, "interface");
+  lease.persistent = readFlag(node, "persistent");
   if (node.attribute("teaming-with")) {
     lease.teamingWith = readEscaped(node, "teaming-with");
   }

@@ -56,6 +56,7 @@ void fields(Archive& archive, VfOriginal& original) {
 
 template <typename Archive>
 void fields(Archive& archive, Lease& lease) {
+  archive("kind", lease.kind);
   archive("domain", lease.domain);
   archive("domain-name", lease.domainName);
   archive("vf-name", lease.vfName);
@@ -72,6 +73,7 @@ void fields(Archive& archive, Lease& lease) {
   archive("managed", lease.managed);
   archive("interface-form", lease.interfaceForm);
   archive("teaming-with", lease.teamingWith);
+  archive("persistent", lease.persistent);
   archive("guest", lease.guest);
   archive("original", lease.original);
   archive("generation", lease.generation);

@@ -57,6 +57,8 @@ template <>
 inline constexpr auto parserOf<Allowance> = parseAllowance;
 template <>
 inline constexpr auto parserOf<LeaseState> = parseLeaseState;
+template <>
+inline constexpr auto parserOf<LeaseKind> = parseLeaseKind;
 
 template <typename Value>
 concept Spelled = !std::is_null_pointer_v<std::remove_const_t<decltype(parserOf<Value>)>>;

@@ -46,6 +46,7 @@ Lease sampleLease(std::uint8_t domain, const std::string& name, unsigned vfIndex
   lease.managed = true;
   lease.interfaceForm = true;
   lease.teamingWith = "net0";
+  lease.persistent = domain % 2 == 0;
   lease.guest = {PciAddress{0, 5, 0, 0}, RootPort{5, PciAddress{0, 0, 2, 1}, true}};
   lease.original = {"mlx5_core", "", only(sampleSettings(), {Attribute::mac}), true};
   lease.generation = 1;
