@@ -1,0 +1,128 @@
+#include "vfpass/guest/agent.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "reply.hpp"
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::guest {
+namespace {
+
+using Json = nlohmann::json;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr std::size_t largestOutput = std::size_t{1} << 20U;
+// libvirt may wait up to 10 s more than it was asked to (for the agent's answer to its own
+// guest-sync); one call does not use up the whole of the patience.
+constexpr seconds longestCall{20};
+
+// What has to change in the guest so that it lets us run a program.
+std::string remedyFor(const std::string& command) {
+  return "allow " + command +
+         " in the guest: on RHEL and its family take it out of BLACKLIST_RPC (or add it to "
+         "--allow-rpcs in FILTER_RPC_ARGS) in /etc/sysconfig/qemu-ga, on Debian and Ubuntu out of "
+         "block-rpcs in /etc/qemu/qemu-ga.conf; then `systemctl restart qemu-guest-agent`";
+}
+
+}  // namespace
+
+Agent::Agent(Hypervisor& hypervisor, const Uuid& domain, std::string domainName, seconds patience)
+    : hypervisor_(hypervisor),
+      domain_(domain),
+      name_(std::move(domainName)),
+      deadline_(Clock::now() + patience) {}
+
+seconds Agent::timeLeft() const {
+  const auto left = std::chrono::ceil<seconds>(deadline_ - Clock::now());
+  if (left.count() <= 0) {
+    throw AgentUnavailable("the guest agent of domain " + printable(name_) + " is too slow",
+                           "is the guest under load? Try again");
+  }
+  return std::min(left, longestCall);
+}
+
+Json Agent::call(const std::string& command, const Json& arguments) {
+  Json request{{"execute", command}};
+  if (!arguments.is_null()) {
+    request["arguments"] = arguments;
+  }
+  std::string answer;
+  try {
+    answer = hypervisor_.askAgent(domain_, request.dump(), timeLeft());
+  } catch (const AgentUnavailable&) {
+    throw;
+  } catch (const Error& error) {
+    throw AgentUnavailable(error.what(),
+                           "install and start qemu-guest-agent in the guest, and give the domain "
+                           "the channel org.qemu.guest_agent.0");
+  }
+  const Json reply = parseReply(answer);
+  if (!reply.is_object() || !reply.contains("return")) {
+    throw AgentUnavailable("the guest agent of domain " + printable(name_) + " refuses " + command,
+                           remedyFor(command));
+  }
+  return reply["return"];
+}
+
+Json Agent::call(const std::string& command) { return call(command, nullptr); }
+
+void Agent::requireAllowed(const std::string& command) {
+  if (!asked_) {
+    const Json info = call("guest-info");
+    for (const auto& each : listMember(info, "supported_commands")) {
+      if (flagMember(each, "enabled")) {
+        allowed_.insert(textMember(each, "name"));
+      }
+    }
+    asked_ = true;
+  }
+  if (!allowed_.contains(command)) {
+    throw AgentUnavailable(
+        "the guest agent of domain " + printable(name_) + " does not allow " + command,
+        remedyFor(command));
+  }
+}
+
+Json Agent::waitForEnd(const Json& pid) {
+  constexpr milliseconds longestPause{1000};
+  milliseconds pause{20};
+  for (;;) {
+    Json status = call("guest-exec-status", Json{{"pid", pid}});
+    if (flagMember(status, "exited")) {
+      return status;
+    }
+    static_cast<void>(timeLeft());  // throws when there is none
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, longestPause);
+  }
+}
+
+ExecResult Agent::run(const std::string& path, const std::vector<std::string>& arguments) {
+  requireAllowed("guest-exec");
+  requireAllowed("guest-exec-status");
+  const Json started =
+      call("guest-exec", Json{{"path", path}, {"arg", arguments}, {"capture-output", true}});
+  const auto pid = started.is_object() ? started.find("pid") : started.end();
+  if (!started.is_object() || pid == started.end() || !pid->is_number_integer()) {
+    throw AgentUnavailable(
+        "the guest agent of domain " + printable(name_) + " did not start " + printable(path),
+        "is it there in the guest?");
+  }
+  const Json status = waitForEnd(*pid);
+  const auto number = [&](const char* name) {
+    const auto found = status.find(name);
+    return found != status.end() && found->is_number_integer() ? found->get<int>() : -1;
+  };
+  ExecResult result;
+  result.exitCode = number("exitcode") >= 0 ? number("exitcode") : 128 + number("signal");
+  result.out = decodeBase64(textMember(status, "out-data"));
+  if (result.out.size() > largestOutput) {
+    throw AgentUnavailable("a program in domain " + printable(name_) + " says too much", "");
+  }
+  return result;
+}
+
+}  // namespace vfpass::guest

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <chrono>
+#include <nlohmann/json_fwd.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "vfpass/error.hpp"
+#include "vfpass/hypervisor.hpp"
+
+namespace vfpass::guest {
+
+/// The guest would not let us look: no agent, no answer, or a command that it does not allow. Its
+/// exit code is ExitCode::unverified and its remedy says what to change in the guest.
+class AgentUnavailable : public Error {
+ public:
+  AgentUnavailable(const std::string& message, const std::string& remedy)
+      : Error(message, remedy, ExitCode::unverified) {}
+};
+
+/// What a program in the guest left behind. All of it is the guest's word.
+struct ExecResult {
+  int exitCode = 0;  ///< 128 and the signal's number when a signal ended it
+  std::string out;   ///< at most 1 MiB
+};
+
+/// The QEMU guest agent of one running domain. Everything that it says is hostile: bounded in size,
+/// depth and time, and never printed unescaped.
+class Agent {
+ public:
+  /// All calls together end within `patience`. References must outlive the agent.
+  Agent(Hypervisor& hypervisor, const Uuid& domain, std::string domainName,
+        std::chrono::seconds patience);
+
+  /// Runs a program in the guest with captured output and waits for its end. Throws
+  /// AgentUnavailable when the guest does not allow it, does not answer, or is too slow.
+  ExecResult run(const std::string& path, const std::vector<std::string>& arguments);
+
+  /// The `return` member of a command without arguments. Throws AgentUnavailable.
+  nlohmann::json call(const std::string& command);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  nlohmann::json call(const std::string& command, const nlohmann::json& arguments);
+  nlohmann::json waitForEnd(const nlohmann::json& pid);
+  void requireAllowed(const std::string& command);
+  [[nodiscard]] std::chrono::seconds timeLeft() const;
+
+  Hypervisor& hypervisor_;
+  Uuid domain_;
+  std::string name_;
+  Clock::time_point deadline_;
+  bool asked_ = false;
+  std::set<std::string> allowed_;
+};
+
+}  // namespace vfpass::guest

@@ -1,0 +1,73 @@
+#include "reply.hpp"
+
+#include <nettle/base64.h>
+
+#include <cstdint>
+
+#include "vfpass/error.hpp"
+
+namespace vfpass::guest {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t largestReply = std::size_t{4} << 20U;
+constexpr int deepestReply = 32;
+
+Error badReply(const std::string& reason) {
+  return Error("the guest agent's answer makes no sense: " + reason,
+               "is it qemu-guest-agent that runs in the guest?");
+}
+
+}  // namespace
+
+Json parseReply(std::string_view text) {
+  if (text.size() > largestReply) {
+    throw badReply("it is larger than 4 MiB");
+  }
+  const auto limitDepth = [](int depth, Json::parse_event_t /*event*/, Json& /*parsed*/) {
+    if (depth > deepestReply) {
+      throw badReply("it is nested too deep");
+    }
+    return true;
+  };
+  try {
+    return Json::parse(text, limitDepth);
+  } catch (const Json::exception&) {
+    throw badReply("it is not JSON");
+  }
+}
+
+std::string decodeBase64(std::string_view text) {
+  base64_decode_ctx context;
+  base64_decode_init(&context);
+  std::string decoded(BASE64_DECODE_LENGTH(text.size()), '\0');
+  std::size_t length = decoded.size();
+  auto* bytes = reinterpret_cast<std::uint8_t*>(decoded.data());
+  if (base64_decode_update(&context, &length, bytes, text.size(), text.data()) != 1 ||
+      base64_decode_final(&context) != 1) {
+    throw badReply("its captured output is not base64");
+  }
+  decoded.resize(length);
+  return decoded;
+}
+
+std::string textMember(const Json& object, const char* name) {
+  const auto found = object.is_object() ? object.find(name) : object.end();
+  return object.is_object() && found != object.end() && found->is_string()
+             ? found->get<std::string>()
+             : std::string();
+}
+
+bool flagMember(const Json& object, const char* name) {
+  const auto found = object.is_object() ? object.find(name) : object.end();
+  return object.is_object() && found != object.end() && found->is_boolean() && found->get<bool>();
+}
+
+const Json& listMember(const Json& object, const char* name) {
+  static const Json none = Json::array();
+  const auto found = object.is_object() ? object.find(name) : object.end();
+  return object.is_object() && found != object.end() && found->is_array() ? *found : none;
+}
+
+}  // namespace vfpass::guest

@@ -1,0 +1,138 @@
+#include "vfpass/guest/agent.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "fake/fake_hypervisor.hpp"
+#include "vfpass/guest/device_use.hpp"
+
+namespace vfpass::guest {
+namespace {
+
+using testing::HasSubstr;
+using testing::UnorderedElementsAre;
+using Json = nlohmann::json;
+
+constexpr const char* info = R"({"return": {"version": "7.2.0", "supported_commands": [
+  {"name": "guest-exec", "enabled": true, "success-response": true},
+  {"name": "guest-exec-status", "enabled": true, "success-response": true}]}})";
+
+// The fakes ask the code above what qemu-ga 7.2 answers; the lab has the real one.
+class AgentTest : public testing::Test {
+ protected:
+  AgentTest() {
+    hypervisor.agent = [this](const std::string& command) {
+      const Json request = Json::parse(command);
+      const std::string name = request["execute"];
+      commands.push_back(name);
+      return answers.contains(name) ? answers[name] : std::string(R"({"return": {}})");
+    };
+    answers["guest-info"] = info;
+    answers["guest-exec"] = R"({"return": {"pid": 77}})";
+    say("");
+    answers["guest-network-get-interfaces"] = R"({"return": []})";
+  }
+
+  void say(const std::string& base64) {
+    answers["guest-exec-status"] =
+        R"({"return": {"exited": true, "exitcode": 0, "out-data": ")" + base64 + "\"}}";
+  }
+
+  Agent agent(int patience = 5) {
+    return {hypervisor, Uuid{}, "train0", std::chrono::seconds(patience)};
+  }
+
+  static Lease lease() {
+    Lease lease;
+    lease.settings.mac = parseMacAddress("52:54:00:aa:bb:cc");
+    return lease;
+  }
+
+  fake::FakeHypervisor hypervisor;
+  std::map<std::string, std::string> answers;
+  std::vector<std::string> commands;
+};
+
+TEST_F(AgentTest, RunsAProgramAndDecodesItsOutput) {
+  say("aGVsbG8K");
+  const auto result = agent().run("/bin/true", {});
+  EXPECT_EQ(result.out, "hello\n");
+  EXPECT_EQ(result.exitCode, 0);
+  EXPECT_EQ(commands.front(), "guest-info") << "it is asked what it allows before all else";
+}
+
+TEST_F(AgentTest, ALockedAgentIsUnverifiedWithARemedyForBothFamilies) {
+  answers["guest-info"] =
+      R"({"return": {"supported_commands": [{"name": "guest-exec", "enabled": false}]}})";
+  try {
+    agent().run("/bin/true", {});
+    FAIL();
+  } catch (const AgentUnavailable& error) {
+    EXPECT_EQ(error.code(), ExitCode::unverified);
+    EXPECT_THAT(error.what(), HasSubstr("does not allow guest-exec"));
+    EXPECT_THAT(error.remedy(), HasSubstr("/etc/sysconfig/qemu-ga"));
+    EXPECT_THAT(error.remedy(), HasSubstr("/etc/qemu/qemu-ga.conf"));
+  }
+}
+
+TEST_F(AgentTest, WithoutAnAgentItIsUnverified) {
+  hypervisor.agent = nullptr;
+  EXPECT_THROW(agent().run("/bin/true", {}), AgentUnavailable);
+}
+
+TEST_F(AgentTest, AProgramThatNeverEndsMeetsTheDeadline) {
+  answers["guest-exec-status"] = R"({"return": {"exited": false}})";
+  EXPECT_THROW(agent(1).run("/bin/sleep", {"9"}), AgentUnavailable);
+}
+
+TEST_F(AgentTest, HostileAnswersAreErrorsAndNothingElse) {
+  std::string deep(100000, '[');
+  for (const std::string& answer :
+       {std::string("garbage"), deep, std::string("{\"return\": 7}"), std::string("[]"),
+        std::string(R"({"return": {"exited": true, "out-data": "not base64!"}})"),
+        std::string(R"({"return": {"exited": "yes"}})")}) {
+    answers["guest-exec-status"] = answer;
+    EXPECT_THROW(agent(1).run("/bin/true", {}), Error) << answer.substr(0, 40);
+  }
+}
+
+TEST_F(AgentTest, AConfiguredAddressAndAMasterAreUsersALinkLocalAddressIsNot) {
+  answers["guest-network-get-interfaces"] = R"({"return": [
+    {"name": "eth1", "hardware-address": "52:54:00:AA:bb:cc", "ip-addresses": [
+      {"ip-address": "192.168.100.10", "ip-address-type": "ipv4", "prefix": 24},
+      {"ip-address": "fe80::1", "ip-address-type": "ipv6", "prefix": 64}]},
+    {"name": "eth0", "hardware-address": "52:54:00:00:00:01", "ip-addresses": [
+      {"ip-address": "10.0.0.1", "ip-address-type": "ipv4", "prefix": 8}]}]})";
+  say("bmV0ZGV2IGV0aDEKbWFzdGVyIGJvbmQwCg==");  // netdev eth1, master bond0
+  auto asked = agent();
+  const auto use = findUsers(asked, lease());
+  EXPECT_THAT(use.users, UnorderedElementsAre("interface eth1 has address 192.168.100.10",
+                                              "it belongs to bond0"));
+  EXPECT_TRUE(use.notObservable.empty());
+}
+
+TEST_F(AgentTest, AProcessWithTheRdmaDeviceOpenIsAUserOnceAndEscaped) {
+  // netdev eth1, verbs uverbs0, process 12 ib_write_bw twice, process 13 with an escape character
+  say("bmV0ZGV2IGV0aDEKdmVyYnMgdXZlcmJzMApwcm9jZXNzIDEyIGliX3dyaXRlX2J3CnByb2Nlc3MgMTIgaWJfd3Jpd"
+      "GVfYncKcHJvY2VzcyAxMyAbWzJKCg==");
+  auto asked = agent();
+  const auto use = findUsers(asked, lease());
+  ASSERT_EQ(use.users.size(), 2U);
+  EXPECT_EQ(use.users[0], "process 12 ib_write_bw holds its RDMA device");
+  EXPECT_EQ(use.users[1].find('\x1b'), std::string::npos);
+}
+
+TEST_F(AgentTest, WhatTheGuestDoesNotShowIsNotObservable) {
+  auto asked = agent();
+  EXPECT_THAT(findUsers(asked, lease()).notObservable,
+              testing::ElementsAre(HasSubstr("no network driver of the guest")));
+  hypervisor.agent = nullptr;
+  auto mute = agent();
+  EXPECT_EQ(findUsers(mute, lease()).notObservable.size(), 2U);
+  EXPECT_EQ(findUsers(mute, Lease{}).notObservable.size(), 1U) << "no address to look for";
+}
+
+}  // namespace
+}  // namespace vfpass::guest
