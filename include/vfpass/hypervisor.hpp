@@ -1,6 +1,6 @@
 #pragma once
 
-#include <functional>
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,6 +36,25 @@ class Hypervisor {
 
   /// Replaces the persistent definition. Throws with libvirt's own words.
   virtual void defineDomain(const std::string& xml) = 0;
+
+  /// Plugs a device into the running domain only.
+  virtual void attachDevice(const Uuid& domain, const std::string& xml) = 0;
+
+  /// Unplugs the device with this alias from the running domain only, and returns once the guest
+  /// has let go of it: libvirt itself returns before, and also when the guest never does. Nothing
+  /// to do when there is no such device, or when the domain stops meanwhile. Throws when the guest
+  /// refuses, and after `patience`; the device is then still there.
+  virtual void detachDevice(const Uuid& domain, const std::string& alias,
+                            std::chrono::milliseconds patience) = 0;
+
+  /// Replaces our `<metadata>` element of the running domain only; empty: takes it out. `element`
+  /// has no namespace, libvirt puts ours around it.
+  virtual void setLiveMetadata(const Uuid& domain, const std::string& element) = 0;
+
+  /// One command for the guest's agent, and its answer, both JSON. What comes back is the guest's
+  /// word: bounded by libvirt (4 MiB), and otherwise hostile. Throws when no answer comes in time.
+  virtual std::string askAgent(const Uuid& domain, const std::string& command,
+                               std::chrono::seconds patience) = 0;
 };
 
 }  // namespace vfpass

@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "vfpass/identifiers.hpp"
@@ -63,9 +64,9 @@ struct Lease {
   Uuid domain;
   std::string domainName;  ///< for messages only; names are reused, UUIDs are not
   std::string vfName;      ///< name in the mapping; with `domain` the lease's key
-  PciAddress pf;         ///< of a PCI function: its own address, so that its lock is its own
-  std::string pfPath;    ///< sysfs path at attach: another one means that the card moved
-  std::string pfSerial;  ///< empty where the PF has no VPD serial
+  PciAddress pf;           ///< of a PCI function: its own address, so that its lock is its own
+  std::string pfPath;      ///< sysfs path at attach: another one means that the card moved
+  std::string pfSerial;    ///< empty where the PF has no VPD serial
   unsigned vfIndex = 0;
   PciAddress vf;
   unsigned vfCount = 0;  ///< VFs of the PF at attach: what prepare creates after a reboot
@@ -87,6 +88,9 @@ struct Lease {
 
   auto operator<=>(const Lease&) const = default;
 };
+
+/// Namespace of our `<metadata>` element in domain XML. Only its presence makes a domain managed.
+inline constexpr std::string_view metadataNamespace = "https://vfpass.org/xmlns/domain/1";
 
 /// Alias of a lease's device in the domain XML: `ua-vfpass-` + name. libvirt drops aliases that do
 /// not begin with `ua-` without an error.

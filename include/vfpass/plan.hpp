@@ -89,8 +89,41 @@ struct EditDomain {
   auto operator<=>(const EditDomain&) const = default;
 };
 
-using Action = std::variant<CreateVfs, RemoveVfs, ConfigureVfs, BindDriver, ResetFunction,
-                            RecordLease, DropLease, EditDomain>;
+/// Make the metadata of the running domain name exactly these leases (none: it is taken out), so
+/// that release and reconnect find them. Does nothing when the domain does not run.
+struct EditLiveMetadata {
+  Uuid domain;
+  std::vector<Lease> leases;
+
+  auto operator<=>(const EditLiveMetadata&) const = default;
+};
+
+/// Plug a lease's device into the running domain. Does nothing when it is there already, or when
+/// the domain does not run.
+struct PlugDevice {
+  Lease lease;
+
+  auto operator<=>(const PlugDevice&) const = default;
+};
+
+/// Unplug a lease's device from the running domain and wait until the guest has let go of it.
+struct UnplugDevice {
+  Lease lease;
+
+  auto operator<=>(const UnplugDevice&) const = default;
+};
+
+using Action =
+    std::variant<CreateVfs, RemoveVfs, ConfigureVfs, BindDriver, ResetFunction, RecordLease,
+                 DropLease, EditDomain, EditLiveMetadata, PlugDevice, UnplugDevice>;
+
+/// Which configuration of a domain a command is about.
+struct Scope {
+  bool config = true;  ///< the persistent one: the next start
+  bool live = false;   ///< the running domain
+
+  auto operator<=>(const Scope&) const = default;
+};
 
 /// One action with its reason and its inverse. Both are plain data, so that the journal can hold
 /// them and another process can finish or undo what this one began.

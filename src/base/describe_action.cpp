@@ -36,13 +36,33 @@ std::string describeBind(const BindDriver& action) {
   return "bind " + toString(action.function) + " to " + action.driver;
 }
 
-std::string describeEdit(const EditDomain& action) {
+std::string namesOf(const std::vector<Lease>& leases) {
   std::vector<std::string> names;
-  for (const auto& lease : action.leases) {
+  for (const auto& lease : leases) {
     names.push_back(lease.vfName);
   }
-  return names.empty() ? "take our devices out of the domain's XML"
-                       : "put " + join(names, ", ") + " into the domain's XML";
+  return join(names, ", ");
+}
+
+std::string describeEdit(const EditDomain& action) {
+  return action.leases.empty() ? "take our devices out of the domain's XML"
+                               : "put " + namesOf(action.leases) + " into the domain's XML";
+}
+
+std::string describeEdit(const EditLiveMetadata& action) {
+  return action.leases.empty()
+             ? "take our metadata out of the running domain"
+             : "name " + namesOf(action.leases) + " in the running domain's metadata";
+}
+
+std::string describeDevice(const Lease& lease) {
+  return lease.vfName + " (" + toString(lease.vf) + ")";
+}
+
+void insertPfs(const std::vector<Lease>& leases, std::set<PciAddress>& pfs) {
+  for (const auto& lease : leases) {
+    pfs.insert(lease.pf);
+  }
 }
 
 }  // namespace
@@ -65,6 +85,13 @@ std::string describe(const Action& action) {
           },
           [](const DropLease& drop) { return "end the lease " + drop.vfName; },
           [](const EditDomain& edit) { return describeEdit(edit); },
+          [](const EditLiveMetadata& edit) { return describeEdit(edit); },
+          [](const PlugDevice& plug) {
+            return "plug " + describeDevice(plug.lease) + " into the running domain";
+          },
+          [](const UnplugDevice& unplug) {
+            return "unplug " + describeDevice(unplug.lease) + " from the running domain";
+          },
       },
       action);
 }
@@ -77,11 +104,10 @@ std::vector<PciAddress> lockedPfs(const Plan& plan) {
                    [&](const RemoveVfs& remove) { pfs.insert(remove.pf); },
                    [&](const ConfigureVfs& configure) { pfs.insert(configure.pf); },
                    [&](const RecordLease& record) { pfs.insert(record.lease.pf); },
-                   [&](const EditDomain& edit) {
-                     for (const auto& lease : edit.leases) {
-                       pfs.insert(lease.pf);
-                     }
-                   },
+                   [&](const EditDomain& edit) { insertPfs(edit.leases, pfs); },
+                   [&](const EditLiveMetadata& edit) { insertPfs(edit.leases, pfs); },
+                   [&](const PlugDevice& plug) { pfs.insert(plug.lease.pf); },
+                   [&](const UnplugDevice& unplug) { pfs.insert(unplug.lease.pf); },
                    [](const auto&) {},
                },
                action);

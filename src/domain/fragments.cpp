@@ -140,6 +140,28 @@ std::string metadataFragment(const std::vector<Lease>& leases, MetadataContainer
   return print(node, indentation, 0);
 }
 
+std::string deviceXml(const Lease& lease, const Templates& templates) {
+  return deviceFragment(lease, templates, "");
+}
+
+std::string metadataXml(const std::vector<Lease>& leases) {
+  if (leases.empty()) {
+    return {};
+  }
+  pugi::xml_document tree;
+  auto node = writeMetadata(tree, leases.front().domain, leases);
+  node.remove_attribute("xmlns:vfpass");
+  struct : pugi::xml_tree_walker {
+    bool for_each(pugi::xml_node& each) override {
+      const std::string_view name = each.name();
+      const auto colon = name.find(':');
+      return colon == std::string_view::npos || each.set_name(each.name() + colon + 1);
+    }
+  } dropPrefixes;
+  tree.traverse(dropPrefixes);
+  return print(node, "", 0);
+}
+
 MetadataContainer containerOf(std::string_view attribute) {
   return attribute == "present"        ? MetadataContainer::present
          : attribute == "self-closing" ? MetadataContainer::selfClosing

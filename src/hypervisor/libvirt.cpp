@@ -1,12 +1,17 @@
 #include "vfpass/hypervisor/libvirt.hpp"
 
+#include <libvirt/libvirt-qemu.h>
+
 #include <cstdlib>
 #include <utility>
 #include <vector>
 
+#include "event_loop.hpp"
 #include "handles.hpp"
 #include "libvirt_error.hpp"
+#include "unplug.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/lease.hpp"
 
 namespace vfpass::hypervisor {
 namespace {
@@ -115,7 +120,54 @@ class LibvirtHypervisor : public Hypervisor {
     }
   }
 
+  void attachDevice(const Uuid& uuid, const std::string& xml) override {
+    const DomainHandle domain = require(uuid);
+    if (virDomainAttachDeviceFlags(domain.get(), xml.c_str(), VIR_DOMAIN_AFFECT_LIVE) < 0) {
+      throw callError("libvirt refuses to plug a device into " + quoted(nameOf(domain.get())),
+                      lastFailure());
+    }
+  }
+
+  void detachDevice(const Uuid& uuid, const std::string& alias,
+                    std::chrono::milliseconds patience) override {
+    const DomainHandle domain = require(uuid);
+    unplug(connection_.get(), domain.get(), alias, patience);
+  }
+
+  void setLiveMetadata(const Uuid& uuid, const std::string& element) override {
+    const DomainHandle domain = require(uuid);
+    const char* content = element.empty() ? nullptr : element.c_str();
+    if (virDomainSetMetadata(domain.get(), VIR_DOMAIN_METADATA_ELEMENT, content, "vfpass",
+                             std::string(metadataNamespace).c_str(), VIR_DOMAIN_AFFECT_LIVE) < 0) {
+      const Failure failure = lastFailure();
+      if (content == nullptr && failure.code == VIR_ERR_NO_DOMAIN_METADATA) {
+        return;
+      }
+      throw callError("cannot change the metadata of " + quoted(nameOf(domain.get())), failure);
+    }
+  }
+
+  std::string askAgent(const Uuid& uuid, const std::string& command,
+                       std::chrono::seconds patience) override {
+    const DomainHandle domain = require(uuid);
+    const Memory<char> answer(virDomainQemuAgentCommand(domain.get(), command.c_str(),
+                                                        static_cast<int>(patience.count()), 0));
+    if (!answer) {
+      throw callError("the guest agent of " + quoted(nameOf(domain.get())) + " does not answer",
+                      lastFailure());
+    }
+    return answer.get();
+  }
+
  private:
+  DomainHandle require(const Uuid& uuid) {
+    DomainHandle domain(virDomainLookupByUUID(connection_.get(), uuid.bytes.data()));
+    if (!domain) {
+      throw callError("cannot find domain " + toString(uuid), lastFailure());
+    }
+    return domain;
+  }
+
   DomainHandle lookUp(const std::string& nameOrUuid) {
     if (nameOrUuid.empty() || nameOrUuid.find('\0') != std::string::npos) {
       return nullptr;  // libvirt would read up to the zero and find another domain
@@ -145,6 +197,7 @@ std::string effectiveUri(const std::string& uri) {
 
 ConnectionHandle openConnection(const std::string& uri) {
   silenceLibvirt();
+  registerEventLoop();
   ConnectionHandle connection(virConnectOpen(uri.c_str()));
   if (!connection) {
     throw connectError(uri, lastFailure());

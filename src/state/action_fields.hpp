@@ -61,4 +61,20 @@ void fields(Archive& archive, EditDomain& action) {
   archive("leases", action.leases);
 }
 
+template <typename Archive>
+void fields(Archive& archive, EditLiveMetadata& action) {
+  archive("domain", action.domain);
+  archive("leases", action.leases);
+}
+
+template <typename Archive>
+void fields(Archive& archive, PlugDevice& action) {
+  archive("lease", action.lease);
+}
+
+template <typename Archive>
+void fields(Archive& archive, UnplugDevice& action) {
+  archive("lease", action.lease);
+}
+
 }  // namespace vfpass::state

@@ -24,6 +24,12 @@ template <>
 constexpr const char* kindName<DropLease> = "drop-lease";
 template <>
 constexpr const char* kindName<EditDomain> = "edit-domain";
+template <>
+constexpr const char* kindName<EditLiveMetadata> = "edit-live-metadata";
+template <>
+constexpr const char* kindName<PlugDevice> = "plug-device";
+template <>
+constexpr const char* kindName<UnplugDevice> = "unplug-device";
 
 Json encodeAction(const Action& action) {
   return std::visit(

@@ -157,6 +157,8 @@ Lease Generator::lease() {
   lease.managed = flag();
   lease.interfaceForm = flag();
   lease.teamingWith = perhaps(text());
+  lease.kind = static_cast<LeaseKind>(number(1));
+  lease.persistent = flag();
   lease.guest = {pci(), perhaps(RootPort{static_cast<unsigned>(number(any32)), pci(), flag()})};
   lease.original = {text(), text(), settings(), flag()};
   lease.generation = number(any64);
@@ -182,8 +184,8 @@ EditDomain Generator::edit() {
 }
 
 Action Generator::action() {
-  static_assert(std::variant_size_v<Action> == 8, "a new kind of action needs a case here");
-  switch (number(7)) {
+  static_assert(std::variant_size_v<Action> == 11, "a new kind of action needs a case here");
+  switch (number(10)) {
     case 0:
       return CreateVfs{pci(), static_cast<unsigned>(number(any32)), flag()};
     case 1:
@@ -198,6 +200,12 @@ Action Generator::action() {
       return RecordLease{lease()};
     case 6:
       return DropLease{uuid(), text(), number(any64)};
+    case 7:
+      return EditLiveMetadata{uuid(), edit().leases};
+    case 8:
+      return PlugDevice{lease()};
+    case 9:
+      return UnplugDevice{lease()};
     default:
       return edit();
   }

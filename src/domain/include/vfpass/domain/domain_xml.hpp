@@ -10,9 +10,6 @@
 
 namespace vfpass::domain {
 
-/// Namespace of our `<metadata>` element. Only its presence makes a domain managed.
-inline constexpr std::string_view metadataNamespace = "https://vfpass.org/xmlns/domain/1";
-
 /// What one domain XML says. Leases come from our metadata element.
 struct ParsedDomain {
   Uuid uuid;
@@ -50,6 +47,26 @@ const Templates& builtInTemplates();
 /// device alone at slot 0, function 0 behind it (NCCL_IB_MERGE_VFS folds other places onto the host
 /// bridge); on i440fx a free slot of bus 0. Throws when the guest has no room.
 std::vector<GuestPlacement> placeDevices(std::string_view xml, std::size_t count);
+
+/// All places for a new device in a running domain, best first: behind a root port that it has and
+/// that nothing sits on (a machine grows no ports while it runs), or on i440fx a free slot of bus
+/// 0. With a persistent XML only places that are free there, too, so that the guest address is the
+/// same in both; a port that only the running domain has comes with the placement as ours.
+std::vector<GuestPlacement> placeInRunning(std::string_view liveXml,
+                                           std::string_view persistentXml);
+
+/// True when a device can be plugged into the running domain at this place: the port is there and
+/// free.
+bool fitsRunning(std::string_view liveXml, const GuestPlacement& placement);
+
+/// Names of the leases whose device the XML has, by alias; whatever the metadata says.
+std::set<std::string> devicesOfOurs(std::string_view xml);
+
+/// The device element of a lease, for plugging it into a running domain.
+std::string deviceXml(const Lease& lease, const Templates& templates);
+
+/// Our metadata element without a namespace, as virDomainSetMetadata() wants it; no leases: empty.
+std::string metadataXml(const std::vector<Lease>& leases);
 
 /// The same domain with exactly these leases: everything of ours is taken out, then one root port,
 /// one hostdev and one metadata entry per lease is put in. Every other byte stays. With no leases
