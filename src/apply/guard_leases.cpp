@@ -7,32 +7,44 @@
 namespace vfpass::apply {
 namespace {
 
-bool holds(const std::vector<Lease>& leases, const Uuid& domain, const std::string& vfName,
-           std::uint64_t generation, LeaseState state) {
+// A running guest that stops puts its leases back to reserved: they are still the ones recorded.
+bool holds(const std::vector<Lease>& leases, const Lease& recorded) {
   return std::any_of(leases.begin(), leases.end(), [&](const Lease& lease) {
-    return lease.domain == domain && lease.vfName == vfName && lease.generation == generation &&
-           lease.state == state;
+    const bool released =
+        recorded.state == LeaseState::running && lease.state == LeaseState::reserved;
+    return lease.vfName == recorded.vfName && lease.generation == recorded.generation &&
+           (lease.state == recorded.state || released);
+  });
+}
+
+// A lease that a start has taken over belongs to the start.
+bool isStarting(const std::vector<Lease>& leases, const std::string& vfName,
+                std::uint64_t generation, const Tools& tools) {
+  return std::any_of(leases.begin(), leases.end(), [&](const Lease& lease) {
+    return lease.vfName == vfName && lease.generation == generation &&
+           lease.bootId == tools.kernel.bootId() && lease.state == LeaseState::starting;
   });
 }
 
 }  // namespace
 
-bool leasesAreOurs(const Plan& plan, const Tools& tools) {
+bool leasesAreOurs(const Plan& plan, std::size_t done, const Tools& tools) {
   const auto leases = tools.database.leasesOf(plan.domain);
-  return std::all_of(plan.steps.begin(), plan.steps.end(), [&](const Step& step) {
-    if (const auto* record = std::get_if<RecordLease>(&step.action)) {
-      return holds(leases, record->lease.domain, record->lease.vfName, record->lease.generation,
-                   record->lease.state);
+  const auto isOurs = [&](const Action& action, bool performed) {
+    if (const auto* record = std::get_if<RecordLease>(&action)) {
+      const Lease& lease = record->lease;
+      return performed ? holds(leases, lease)
+                       : !isStarting(leases, lease.vfName, lease.generation, tools);
     }
-    if (const auto* drop = std::get_if<DropLease>(&step.action)) {
-      // A lease that has begun to run since then belongs to the start, not to the detach.
-      return std::none_of(leases.begin(), leases.end(), [&](const Lease& lease) {
-        return lease.vfName == drop->vfName && lease.generation == drop->generation &&
-               lease.bootId == tools.kernel.bootId() && lease.state == LeaseState::starting;
-      });
+    const auto* drop = std::get_if<DropLease>(&action);
+    return drop == nullptr || !isStarting(leases, drop->vfName, drop->generation, tools);
+  };
+  for (std::size_t at = 0; at < plan.steps.size(); ++at) {
+    if (!isOurs(plan.steps[at].action, at < done)) {
+      return false;
     }
-    return true;
-  });
+  }
+  return true;
 }
 
 void checkCreatedVfs(const CreateVfs& created, const Plan& plan, Tools& tools) {

@@ -55,9 +55,55 @@ void editDomain(const EditDomain& action, Tools& tools) {
   }
 }
 
+// A domain that does not run has nothing to plug into and nothing to take out.
+std::optional<DomainDescription> findRunning(const Uuid& domain, Tools& tools) {
+  auto found = hypervisorOf(tools).findDomain(toString(domain));
+  return found && found->active ? found : std::nullopt;
+}
+
+void editLive(const EditLiveMetadata& action, Tools& tools) {
+  if (findRunning(action.domain, tools)) {
+    tools.hypervisor->setLiveMetadata(action.domain, domain::metadataXml(action.leases));
+  }
+}
+
+bool hasDevice(const DomainDescription& running, const Lease& lease) {
+  return domain::devicesOfOurs(running.liveXml).contains(lease.vfName);
+}
+
+void plug(const PlugDevice& action, Tools& tools) {
+  const auto running = findRunning(action.lease.domain, tools);
+  if (!running || hasDevice(*running, action.lease)) {
+    return;
+  }
+  tools.hypervisor->attachDevice(action.lease.domain,
+                                 domain::deviceXml(action.lease, tools.templates));
+  const auto after = findRunning(action.lease.domain, tools);
+  if (after && !hasDevice(*after, action.lease)) {
+    throw Error(
+        "libvirt did not plug " + action.lease.vfName + " into domain " + printable(after->name),
+        "see what the daemon says: journalctl -u libvirtd -u virtqemud");
+  }
+}
+
+void unplug(const UnplugDevice& action, Tools& tools) {
+  const auto running = findRunning(action.lease.domain, tools);
+  if (running && hasDevice(*running, action.lease)) {
+    tools.hypervisor->detachDevice(action.lease.domain, deviceAlias(action.lease),
+                                   tools.guestPatience);
+  }
+}
+
 }  // namespace
 
-bool isDomainAction(const Action& action) { return std::holds_alternative<EditDomain>(action); }
+bool isLiveAction(const Action& action) {
+  return std::holds_alternative<EditLiveMetadata>(action) ||
+         std::holds_alternative<PlugDevice>(action) || std::holds_alternative<UnplugDevice>(action);
+}
+
+bool isDomainAction(const Action& action) {
+  return std::holds_alternative<EditDomain>(action) || isLiveAction(action);
+}
 
 bool isKernelAction(const Action& action) {
   return !isDomainAction(action) && !std::holds_alternative<RecordLease>(action) &&
@@ -87,6 +133,9 @@ void perform(const Action& action, Tools& tools, std::vector<std::string>& warni
       tools.database.dropLease(drop.domain, drop.vfName, drop.generation);
     }
     void operator()(const EditDomain& edit) const { editDomain(edit, tools); }
+    void operator()(const EditLiveMetadata& edit) const { editLive(edit, tools); }
+    void operator()(const PlugDevice& device) const { plug(device, tools); }
+    void operator()(const UnplugDevice& device) const { unplug(device, tools); }
   };
   std::visit(Visitor{tools, warnings}, action);
 }

@@ -10,7 +10,10 @@ namespace vfpass::apply {
 /// Does one action; idempotent. Appends what the user should know to `warnings`.
 void perform(const Action& action, Tools& tools, std::vector<std::string>& warnings);
 
-/// True for actions that change a domain's XML: no lock of ours may be held during them.
+/// True for actions on the running domain.
+bool isLiveAction(const Action& action);
+
+/// True for actions that libvirt does: no lock of ours may be held during them.
 bool isDomainAction(const Action& action);
 
 /// True for actions whose effect a reboot takes away.

@@ -23,32 +23,52 @@ Plan planOf(const Operation& operation) {
   return plan;
 }
 
-const JournaledStep* domainStepOf(const Operation& operation) {
+std::size_t doneCount(const Operation& operation) {
+  const auto first =
+      std::find_if(operation.steps.begin(), operation.steps.end(),
+                   [](const JournaledStep& step) { return step.status != StepStatus::done; });
+  return static_cast<std::size_t>(first - operation.steps.begin());
+}
+
+bool allDone(const Operation& operation) { return doneCount(operation) == operation.steps.size(); }
+
+template <typename Test>
+const JournaledStep* findStep(const Operation& operation, Test test) {
   const auto found =
       std::find_if(operation.steps.begin(), operation.steps.end(),
-                   [](const JournaledStep& step) { return isDomainAction(step.step.action); });
+                   [&](const JournaledStep& step) { return test(step.step.action); });
   return found == operation.steps.end() ? nullptr : &*found;
 }
 
-bool allDone(const Operation& operation) {
-  return std::all_of(operation.steps.begin(), operation.steps.end(),
-                     [](const JournaledStep& step) { return step.status == StepStatus::done; });
+bool runs(const Operation& operation, Tools& tools) {
+  const auto domain = tools.hypervisor->findDomain(toString(operation.domain));
+  return domain && domain->active && operation.bootId == tools.kernel.bootId();
 }
 
-// The point of no return is the domain's XML: once it has changed, the operation goes forward.
-// A release and a detach that has no XML to change always do.
+// The point of no return is the domain's persistent XML: once it has changed, the operation goes
+// forward. What is about the running domain alone is finished by an attach, if it still runs, and
+// taken back by a detach, unless the guest has let go of everything already. A release, and a
+// detach that changes no domain, are always finished.
 bool goesForward(const Operation& operation, Tools& tools) {
   if (allDone(operation) || operation.kind == PlanKind::release) {
     return true;
   }
-  const JournaledStep* edit = domainStepOf(operation);
-  if (edit == nullptr) {
-    return operation.kind == PlanKind::detach;
+  const auto isEdit = [](const Action& action) {
+    return std::holds_alternative<EditDomain>(action);
+  };
+  if (const JournaledStep* edit = findStep(operation, isEdit)) {
+    return edit->status != StepStatus::planned &&
+           isInEffect(std::get<EditDomain>(edit->step.action), tools);
   }
-  if (edit->status == StepStatus::planned) {
-    return false;
+  const JournaledStep* live = findStep(operation, isLiveAction);
+  if (operation.kind == PlanKind::attach) {
+    return live != nullptr && live->status != StepStatus::planned && runs(operation, tools);
   }
-  return isInEffect(std::get<EditDomain>(edit->step.action), tools);
+  const bool letGo =
+      std::all_of(operation.steps.begin(), operation.steps.end(), [](const JournaledStep& step) {
+        return !isLiveAction(step.step.action) || step.status == StepStatus::done;
+      });
+  return operation.kind == PlanKind::detach && letGo;
 }
 
 bool hasVf(const Tools& tools, const std::function<bool(const PhysicalFunction&, unsigned)>& is) {
@@ -88,41 +108,59 @@ class Recovery {
   Recovery(const Operation& operation, Tools& tools)
       : operation_(operation),
         tools_(tools),
+        plan_(planOf(operation)),
         sameBoot_(operation.bootId == tools.kernel.bootId()) {}
 
   std::string end() {
-    // The XML is looked at before any lock is taken.
+    // The domain is looked at before any lock is taken.
     const bool forward = goesForward(operation_, tools_);
-    const Plan plan = planOf(operation_);
-    const auto locks = state::lockPfs(tools_.runDirectory, lockedPfs(plan), tools_.lockPatience);
-    if (forward) {
-      goForward();
-    } else if (wasTakenOver(plan)) {
+    takeLocks();
+    if (!forward && wasTakenOver()) {
       return finish("left to the start that has taken over its VFs");
-    } else {
-      goBack();
     }
-    return finish(forward ? "finished" : "undone");
+    if (forward && goForward()) {
+      return finish("finished");
+    }
+    goBack();
+    return finish("undone");
   }
 
  private:
-  [[nodiscard]] bool wasTakenOver(const Plan& plan) const {
+  // No lock of ours is held while libvirt is at work: it may be waiting for our hook.
+  void takeLocks() {
+    if (locks_.empty()) {
+      locks_ = state::lockPfs(tools_.runDirectory, lockedPfs(plan_), tools_.lockPatience);
+    }
+  }
+
+  [[nodiscard]] bool wasTakenOver() const {
     const bool recorded = std::any_of(
         operation_.steps.begin(), operation_.steps.end(), [](const JournaledStep& step) {
           return std::holds_alternative<RecordLease>(step.step.action) &&
                  step.status == StepStatus::done;
         });
-    return recorded && operation_.kind == PlanKind::attach && !leasesAreOurs(plan, tools_);
+    return recorded && operation_.kind == PlanKind::attach &&
+           !leasesAreOurs(plan_, doneCount(operation_), tools_);
   }
 
-  void goForward() {
+  // False when the running guest cannot get what was promised to it: the attach is undone then.
+  bool goForward() {
     for (std::size_t at = 0; at < operation_.steps.size(); ++at) {
       const JournaledStep& step = operation_.steps[at];
-      if (step.status != StepStatus::done && !isDomainAction(step.step.action)) {
-        act(step.step.action);
-        tools_.database.markSteps(operation_.id, at, 1, StepStatus::done);
+      if (step.status == StepStatus::done || std::holds_alternative<EditDomain>(step.step.action)) {
+        continue;
       }
+      try {
+        act(step.step.action);
+      } catch (const Error&) {
+        if (operation_.kind == PlanKind::attach && isLiveAction(step.step.action)) {
+          return false;
+        }
+        throw;
+      }
+      tools_.database.markSteps(operation_.id, at, 1, StepStatus::done);
     }
+    return true;
   }
 
   void goBack() {
@@ -130,9 +168,7 @@ class Recovery {
       const JournaledStep& step = operation_.steps[at];
       if (step.status == StepStatus::started || step.status == StepStatus::done) {
         for (const auto& action : step.step.undo) {
-          if (!isDomainAction(action)) {  // not in effect, otherwise this would go forward
-            act(action);
-          }
+          act(action);
         }
         tools_.database.markSteps(operation_.id, at, 1, StepStatus::undone);
       }
@@ -140,6 +176,12 @@ class Recovery {
   }
 
   void act(const Action& action) {
+    if (isDomainAction(action)) {
+      locks_.clear();
+      perform(action, tools_, warnings_);
+      return;
+    }
+    takeLocks();
     // A reboot has taken away every effect on the kernel; devices may have other addresses now.
     if (!isKernelAction(action) || (sameBoot_ && hasItsDevice(action, tools_))) {
       perform(action, tools_, warnings_);
@@ -156,7 +198,9 @@ class Recovery {
 
   const Operation& operation_;
   Tools& tools_;
+  Plan plan_;
   bool sameBoot_;
+  std::vector<state::FileLock> locks_;
   std::vector<std::string> warnings_;
 };
 
@@ -169,27 +213,36 @@ bool writerLives(const Operation& operation, const Tools& tools) {
 
 }  // namespace
 
-std::vector<std::string> recover(Tools& tools, const std::optional<Uuid>& domain) {
-  std::vector<std::string> ended;
-  std::vector<std::string> failures;
+Recovered recover(Tools& tools, const std::optional<Uuid>& domain) {
+  Recovered recovered;
   for (const auto& operation : tools.database.openOperations()) {
     const bool concerns = !domain || operation.domain == *domain;
-    const bool possible = tools.hypervisor != nullptr || domainStepOf(operation) == nullptr;
+    const bool possible =
+        tools.hypervisor != nullptr || findStep(operation, isDomainAction) == nullptr;
     if (!concerns || !possible || writerLives(operation, tools)) {
       continue;
     }
     try {
-      ended.push_back(Recovery(operation, tools).end());
+      recovered.ended.push_back(Recovery(operation, tools).end());
     } catch (const Error& error) {
-      failures.push_back(std::string(toString(operation.kind)) + " of domain " +
-                         printable(operation.domainName) + ": " + error.what());
+      recovered.unended.push_back(
+          {operation.domain, std::string(toString(operation.kind)) + " of domain " +
+                                 printable(operation.domainName) + ": " + error.what()});
     }
   }
-  if (!failures.empty()) {
-    throw Error("interrupted work could not be ended: " + join(failures, "; "),
-                "mend the cause, then run `vfpass recover`");
+  return recovered;
+}
+
+void throwUnended(const std::vector<UnendedWork>& unended) {
+  if (unended.empty()) {
+    return;
   }
-  return ended;
+  std::vector<std::string> lines;
+  for (const auto& work : unended) {
+    lines.push_back(work.line);
+  }
+  throw Error("interrupted work could not be ended: " + join(lines, "; "),
+              "mend the cause, then run `vfpass recover`");
 }
 
 std::vector<std::string> adoptLeases(state::Database& database,

@@ -70,7 +70,7 @@ class Run {
       return;
     }
     locks_ = state::lockPfs(tools_.runDirectory, pfs, tools_.lockPatience);
-    if (done_ > 0 && !leasesAreOurs(plan_, tools_)) {
+    if (done_ > 0 && !leasesAreOurs(plan_, done_, tools_)) {
       throw Error("the leases of domain " + printable(plan_.domainName) +
                       " were taken over while libvirt was at work",
                   "see `vfpass status`, then repeat the command");
@@ -78,11 +78,7 @@ class Run {
   }
 
   [[noreturn]] void fail(const Error& error) {
-    if (done_ == 0 && plan_.kind == PlanKind::detach) {
-      finish();  // nothing has been touched
-      throw Error(error.what(), error.remedy(), error.code());
-    }
-    if (plan_.kind == PlanKind::detach || plan_.kind == PlanKind::release) {
+    if (!isReversible()) {
       throw Error(std::string(error.what()) + " (" + std::to_string(plan_.steps.size() - done_) +
                       " of " + std::to_string(plan_.steps.size()) + " steps are left)",
                   error.remedy() + (error.remedy().empty() ? "" : "; then ") +
@@ -90,7 +86,6 @@ class Run {
                   error.code());
     }
     try {
-      takeLocks();
       undo();
       finish();
     } catch (const Error& second) {
@@ -98,6 +93,18 @@ class Run {
                   "mend the cause, then run `vfpass recover`", error.code());
     }
     throw Error(error.what(), error.remedy(), error.code());
+  }
+
+  // What has been done to the running guest alone can be taken back: it gets its devices again.
+  // Further on, a detach is a giving away, and ends by being finished.
+  [[nodiscard]] bool isReversible() const {
+    if (plan_.kind == PlanKind::attach || plan_.kind == PlanKind::prepare) {
+      return true;
+    }
+    const auto end = plan_.steps.begin() + static_cast<std::ptrdiff_t>(done_);
+    return plan_.kind == PlanKind::detach &&
+           std::all_of(plan_.steps.begin(), end,
+                       [](const Step& step) { return isLiveAction(step.action); });
   }
 
   void finish() {
@@ -111,6 +118,8 @@ class Run {
       for (const auto& action : plan_.steps[at].undo) {
         if (isDomainAction(action)) {
           locks_.clear();
+        } else {
+          takeLocks();
         }
         perform(action, tools_, warnings_);
       }

@@ -13,22 +13,9 @@ namespace {
 
 struct AttachOptions {
   std::string vm;
-  bool config = false;
+  ScopeOptions scope;
   bool dryRun = false;
 };
-
-void checkScope(const Subject& subject, const AttachOptions& options) {
-  if (!subject.domain.persistent) {
-    throw Error("domain " + printable(subject.domain.name) +
-                    " is transient: it has no persistent XML to attach to",
-                "define it first (`virsh define`)", ExitCode::badInput);
-  }
-  if (subject.domain.active && !options.config) {
-    throw Error("domain " + printable(subject.domain.name) +
-                    " is running, and this version does not plug devices into a running guest",
-                "use --config to attach for the next start, or shut it down first");
-  }
-}
 
 plan::AttachDecision decide(const plan::AttachInput& input) {
   auto decision = plan::planAttach(input);
@@ -37,15 +24,23 @@ plan::AttachDecision decide(const plan::AttachInput& input) {
   return decision;
 }
 
-ExitCode showPlan(Session& session, const Subject& subject) {
+// What the plan makes of the persistent XML; empty: it leaves it alone.
+std::string xmlChange(const std::string& xml, const Plan& plan) {
+  for (const auto& step : plan.steps) {
+    if (const auto* edit = std::get_if<EditDomain>(&step.action)) {
+      return domain::xmlDiff(xml,
+                             domain::withLeases(xml, edit->leases, domain::builtInTemplates()));
+    }
+  }
+  return {};
+}
+
+ExitCode showPlan(Session& session, const AttachOptions& options) {
+  const Subject subject = findSubject(session, options.vm);
+  const Scope scope = scopeFor(subject.domain, options.scope);
   const DomainSurvey survey = surveyDomains(session);
-  const auto decision = decide(attachInput(session, subject, survey, session.readLeases()));
-  const auto& xml = subject.domain.persistentXml;
-  const std::string diff =
-      decision.plan.steps.empty()
-          ? ""
-          : domain::xmlDiff(xml,
-                            domain::withLeases(xml, decision.leases, domain::builtInTemplates()));
+  const auto decision = decide(attachInput(session, subject, survey, session.readLeases(), scope));
+  const std::string diff = xmlChange(subject.domain.persistentXml, decision.plan);
   report::writePlan(session.out(), decision.plan, diff, session.style());
   return decision.plan.steps.empty() ? ExitCode::done : ExitCode::pending;
 }
@@ -65,18 +60,18 @@ ExitCode attach(Session& session, const AttachOptions& options) {
   // Looked at again: another attach may have been at work until now.
   const Subject subject = findSubject(session, options.vm);
   const DomainSurvey survey = surveyDomains(session);
-  settleInterruptedWork(session, survey);
+  settleInterruptedWork(session, survey, subject.domain.uuid);
+  const Scope scope = scopeFor(subject.domain, options.scope);
 
   const auto pfs = pfsOf(subject, session.inventory(), session.database().leases());
   auto locks = state::lockPfs(session.options().runDirectory, pfs, session.tools().lockPatience);
-  auto input = attachInput(session, subject, survey, session.database().leases());
+  auto input = attachInput(session, subject, survey, session.database().leases(), scope);
   auto decision = decide(input);
   if (decision.plan.steps.empty()) {
     session.note("nothing to do: domain " + printable(subject.domain.name) +
                  " is as its mapping says");
     return ExitCode::done;
   }
-  checkScope(subject, options);
   input.generation = session.database().nextGeneration();
   decision = decide(input);
   apply::Tools tools = session.tools();
@@ -96,13 +91,11 @@ void addAttach(CLI::App& app, Runner& runner) {
       "to the VM and put them into its XML; doing it again changes nothing");
   const auto options = std::make_shared<AttachOptions>();
   command->add_option("vm", options->vm, "domain name or UUID")->required();
-  command->add_flag("--config", options->config,
-                    "persistent configuration only: a running domain gets it at its next start");
+  addScope(*command, options->scope);
   command->add_flag("--dry-run", options->dryRun, "only show what would be done, as `plan` does");
   command->callback([&runner, options] {
     runner = [options](Session& session) {
-      return options->dryRun ? showPlan(session, findSubject(session, options->vm))
-                             : attach(session, *options);
+      return options->dryRun ? showPlan(session, *options) : attach(session, *options);
     };
   });
 }
@@ -110,10 +103,11 @@ void addAttach(CLI::App& app, Runner& runner) {
 void addPlan(CLI::App& app, Runner& runner) {
   auto* command =
       app.add_subcommand("plan", "show what attach would change: host steps and an XML diff");
-  const auto vm = std::make_shared<std::string>();
-  command->add_option("vm", *vm, "domain name or UUID")->required();
-  command->callback([&runner, vm] {
-    runner = [vm](Session& session) { return showPlan(session, findSubject(session, *vm)); };
+  const auto options = std::make_shared<AttachOptions>();
+  command->add_option("vm", options->vm, "domain name or UUID")->required();
+  addScope(*command, options->scope);
+  command->callback([&runner, options] {
+    runner = [options](Session& session) { return showPlan(session, *options); };
   });
 }
 

@@ -32,8 +32,8 @@ void checkAgainstHost(Session& session, const Mapping& mapping, const DomainSurv
                       report::CheckEntry& entry, std::vector<ExitCode>& codes) {
   try {
     const Subject subject = findSubject(session, mapping.vm);
-    const auto decision =
-        plan::planAttach(attachInput(session, subject, survey, session.readLeases()));
+    const auto decision = plan::planAttach(
+        attachInput(session, subject, survey, session.readLeases(), scopeFor(subject.domain, {})));
     for (const auto& objection : decision.objections) {
       entry.objections.push_back(objection.message +
                                  (objection.remedy.empty() ? "" : "; " + objection.remedy));

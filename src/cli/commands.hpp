@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "session.hpp"
+#include "subject.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::cli {
@@ -23,5 +24,9 @@ void addHost(CLI::App& app, Runner& runner);
 void addPf(CLI::App& app, Runner& runner);
 void addVf(CLI::App& app, Runner& runner);
 void addHook(CLI::App& app, Runner& runner);
+void addGc(CLI::App& app, Runner& runner);
+
+/// `--live` and `--config`, for commands that change a domain.
+void addScope(CLI::App& command, ScopeOptions& scope);
 
 }  // namespace vfpass::cli

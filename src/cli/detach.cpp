@@ -3,6 +3,7 @@
 
 #include "commands.hpp"
 #include "interrupted.hpp"
+#include "quiesce.hpp"
 #include "subject.hpp"
 #include "vfpass/apply/run.hpp"
 #include "vfpass/base/text.hpp"
@@ -15,6 +16,8 @@ namespace {
 
 struct DetachOptions {
   std::string vm;
+  ScopeOptions scope;
+  bool force = false;
   bool dryRun = false;
 };
 
@@ -41,33 +44,42 @@ Target findTarget(Session& session, const std::string& vm, const std::vector<Lea
               ExitCode::badInput);
 }
 
-// A guest that runs on the device would lose it under its feet.
-void checkNotInGuest(const Target& target) {
-  if (!target.domain || !target.domain->active) {
-    return;
-  }
-  const auto live = domain::parseDomain(target.domain->liveXml);
-  const bool plugged = std::any_of(live.claims.begin(), live.claims.end(),
-                                   [](const Claim& claim) { return isOurAlias(claim.alias); });
-  if (plugged) {
-    throw Error("domain " + printable(target.name) + " is running with the devices in it",
-                "shut it down first: this version does not unplug from a running guest",
-                ExitCode::refused);
+// Metadata that cannot be read are something of ours.
+bool carriesNothing(const std::string& xml) {
+  try {
+    return domain::carriesLeases(xml, {});
+  } catch (const Error&) {
+    return false;
   }
 }
 
-Plan planFor(Session& session, const Target& target, const std::vector<Lease>& leases) {
-  const bool xmlIsOurs = target.domain && !domain::carriesLeases(target.domain->persistentXml, {});
-  return plan::planDetach(target.uuid, target.name, leasesOf(leases, target.uuid), leases,
-                          session.inventory(), xmlIsOurs);
+Scope scopeOf(const Target& target, const ScopeOptions& options) {
+  return target.domain ? scopeFor(*target.domain, options) : Scope{};
+}
+
+plan::DetachInput inputFor(Session& session, const Target& target, const std::vector<Lease>& leases,
+                           const Scope& scope) {
+  plan::DetachInput input;
+  input.domain = target.uuid;
+  input.domainName = target.name;
+  input.scope = scope;
+  input.leases = leases;
+  input.inventory = session.inventory();
+  if (target.domain && target.domain->active) {
+    input.plugged = domain::devicesOfOurs(target.domain->liveXml);
+    input.liveLeases = domain::parseDomain(target.domain->liveXml).leases;
+  }
+  input.xmlIsOurs =
+      target.domain && target.domain->persistent && !carriesNothing(target.domain->persistentXml);
+  return input;
 }
 
 ExitCode showPlan(Session& session, const DetachOptions& options) {
   const auto leases = session.readLeases();
   const Target target = findTarget(session, options.vm, leases);
-  checkNotInGuest(target);
-  const Plan plan = planFor(session, target, leases);
-  const std::string before = target.domain ? target.domain->persistentXml : "";
+  const Scope scope = scopeOf(target, options.scope);
+  const Plan plan = plan::planDetach(inputFor(session, target, leases, scope));
+  const std::string before = target.domain && scope.config ? target.domain->persistentXml : "";
   const std::string after =
       before.empty() ? "" : domain::withLeases(before, {}, domain::builtInTemplates());
   report::writePlan(session.out(), plan, domain::xmlDiff(before, after), session.style());
@@ -82,18 +94,33 @@ std::vector<PciAddress> pfsOf(const std::vector<Lease>& leases, const Uuid& doma
   return pfs;
 }
 
+void tellResult(Session& session, const Target& target, const Scope& scope) {
+  const std::string domain = "domain " + printable(target.name);
+  const bool persistent = target.domain && target.domain->persistent;
+  const bool active = target.domain && target.domain->active;
+  if (persistent && !scope.config) {
+    session.note("unplugged from the running " + domain + "; its next start has the devices again");
+  } else if (active && !scope.live) {
+    session.note("detached from the configuration of " + domain + "; it keeps them while it runs");
+  } else {
+    session.note("detached from " + domain + "; its XML and the host are as they were found");
+  }
+}
+
 ExitCode detach(Session& session, const DetachOptions& options) {
   session.requireChangesPossible("detach");
-  settleInterruptedWork(session, surveyDomains(session));
   auto& database = session.database();
   const Uuid uuid = findTarget(session, options.vm, database.leases()).uuid;
+  settleInterruptedWork(session, surveyDomains(session), uuid);
   const auto domainLock = lockDomain(session, uuid);
   const Target target = findTarget(session, toString(uuid), database.leases());
-  checkNotInGuest(target);
+  const Scope scope = scopeOf(target, options.scope);
+  requireUnused(session, plan::planDetach(inputFor(session, target, database.leases(), scope)),
+                options.force);
 
   auto locks = state::lockPfs(session.options().runDirectory, pfsOf(database.leases(), uuid),
                               session.tools().lockPatience);
-  const Plan plan = planFor(session, target, database.leases());
+  const Plan plan = plan::planDetach(inputFor(session, target, database.leases(), scope));
   if (plan.steps.empty()) {
     session.note("nothing to do: nothing is attached to domain " + printable(target.name));
     return ExitCode::done;
@@ -102,8 +129,7 @@ ExitCode detach(Session& session, const DetachOptions& options) {
   for (const auto& warning : apply::run(plan, tools, std::move(locks))) {
     session.warn(warning);
   }
-  session.note("detached from domain " + printable(target.name) +
-               "; its XML and the host are as they were found");
+  tellResult(session, target, scope);
   return ExitCode::done;
 }
 
@@ -111,9 +137,14 @@ ExitCode detach(Session& session, const DetachOptions& options) {
 
 void addDetach(CLI::App& app, Runner& runner) {
   auto* command = app.add_subcommand(
-      "detach", "take the VM's VFs out of its XML and give them back to the host as found");
+      "detach",
+      "take the VM's VFs out of its XML and give them back to the host as found; a running\n"
+      "guest is asked first who uses them, and waited for until it has let go");
   const auto options = std::make_shared<DetachOptions>();
   command->add_option("vm", options->vm, "domain name or UUID")->required();
+  addScope(*command, options->scope);
+  command->add_flag("--force", options->force,
+                    "unplug from a running guest without asking it who uses the devices");
   command->add_flag("--dry-run", options->dryRun, "only show what would be done");
   command->callback([&runner, options] {
     runner = [options](Session& session) {

@@ -5,9 +5,11 @@
 
 namespace vfpass::cli {
 
-void settleInterruptedWork(Session& session, const DomainSurvey& survey) {
+void settleInterruptedWork(Session& session, const DomainSurvey& survey,
+                           const std::optional<Uuid>& domain) {
   apply::Tools tools = session.tools();
-  for (const auto& line : apply::recover(tools)) {
+  const auto recovered = apply::recover(tools);
+  for (const auto& line : recovered.ended) {
     session.note(line);
   }
   const auto adopted =
@@ -15,6 +17,15 @@ void settleInterruptedWork(Session& session, const DomainSurvey& survey) {
   for (const auto& line : adopted) {
     session.note(line);
   }
+  std::vector<apply::UnendedWork> own;
+  for (const auto& work : recovered.unended) {
+    if (!domain || work.domain == *domain) {
+      own.push_back(work);
+    } else {
+      session.warn("interrupted work is still open: " + work.line);
+    }
+  }
+  apply::throwUnended(own);
 }
 
 state::FileLock lockDomain(Session& session, const Uuid& domain) {

@@ -38,8 +38,8 @@ void printError(const Error& error) {
 }
 
 // The commands; each adder names its own words and options.
-constexpr auto commands = {addCheck,   addPlan, addAttach, addDetach, addStatus,
-                           addRecover, addHost, addPf,     addVf,     addHook};
+constexpr auto commands = {addCheck, addPlan, addAttach, addDetach, addStatus, addRecover,
+                           addGc,    addHost, addPf,     addVf,     addHook};
 
 int run(int argc, char** argv) {
   CLI::App app{"Gives libvirt virtual machines their own ConnectX virtual functions.", "vfpass"};

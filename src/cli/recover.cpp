@@ -61,7 +61,7 @@ std::optional<std::string> scrub(Session& session, const Uuid& domain) {
 ExitCode recover(Session& session) {
   session.requireChangesPossible("recover");
   const DomainSurvey survey = surveyDomains(session);
-  settleInterruptedWork(session, survey);
+  settleInterruptedWork(session, survey, std::nullopt);
   for (const auto& domain : domainsWithoutRelease(session, survey)) {
     if (const auto name = scrub(session, domain)) {
       session.note("VFs of domain " + printable(*name) +

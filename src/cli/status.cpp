@@ -22,14 +22,17 @@ std::vector<std::string> mappingDrift(Session& session, const DomainDescription&
                                       const std::vector<Lease>& leases) {
   try {
     const Subject subject = findSubject(session, toString(domain.uuid));
-    const auto decision = plan::planAttach(attachInput(session, subject, survey, leases));
+    const Scope scope{domain.persistent, !domain.persistent && domain.active};
+    const auto input = attachInput(session, subject, survey, leases, scope);
+    const auto decision = plan::planAttach(input);
     std::vector<std::string> drift;
-    for (const auto& objection : decision.objections) {
-      drift.push_back("mapping: " + objection.message);
+    for (const auto& line : plan::mappingDifferences(input, decision.leases)) {
+      drift.push_back("mapping: " + line);
     }
-    if (!decision.plan.steps.empty()) {
-      drift.push_back("mapping: " + std::to_string(decision.plan.steps.size()) +
-                      " changes pending, `vfpass plan " + printable(domain.name) + "` shows them");
+    if (drift.empty()) {
+      for (const auto& objection : decision.objections) {
+        drift.push_back("mapping: " + objection.message);
+      }
     }
     return drift;
   } catch (const Error& error) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/select_pf.hpp"
@@ -32,6 +33,17 @@ void addClaims(const domain::ParsedDomain& parsed, DomainSummary& summary) {
   }
 }
 
+// Leases that only the running domain knows of.
+domain::ParsedDomain liveOnly(domain::ParsedDomain live,
+                              const std::optional<domain::ParsedDomain>& persistent) {
+  std::erase_if(live.leases, [&](const Lease& lease) {
+    return persistent &&
+           std::any_of(persistent->leases.begin(), persistent->leases.end(),
+                       [&](const Lease& each) { return each.vfName == lease.vfName; });
+  });
+  return live;
+}
+
 void surveyOne(Session& session, const DomainDescription& domain, DomainSurvey& survey) {
   DomainSummary summary{domain.uuid, domain.name, domain.active, domain.persistent, {}, {}};
   const auto look = [&](const std::string& xml) {
@@ -45,7 +57,10 @@ void surveyOne(Session& session, const DomainDescription& domain, DomainSurvey& 
   if (persistent && persistent->managed) {
     survey.managed.push_back(*persistent);
   }
-  look(domain.liveXml);
+  const auto live = look(domain.liveXml);
+  if (live && live->managed) {
+    survey.managed.push_back(liveOnly(*live, persistent));
+  }
   if (domain.active) {
     survey.active.push_back(domain.uuid);
   }
@@ -81,6 +96,42 @@ void judgeProblems(Session& session, const Mapping& mapping) {
   if (!ours.empty()) {
     throwProblems("the configuration for VM " + printable(mapping.vm) + " has mistakes", ours);
   }
+}
+
+void lookAtRunning(const std::string& liveXml, const std::vector<Lease>& own,
+                   plan::AttachInput& input) {
+  input.plugged = domain::devicesOfOurs(liveXml);
+  input.liveLeases = domain::parseDomain(liveXml).leases;
+  for (const auto& lease : own) {
+    if (domain::fitsRunning(liveXml, lease.guest)) {
+      input.pluggable.insert(lease.vfName);
+    }
+  }
+}
+
+// What the domain has of ours, and where it has room.
+void lookAtDomain(const Subject& subject, plan::AttachInput& input) {
+  const auto own = leasesOf(input.leases, input.domain);
+  const auto& [persistentXml, liveXml] =
+      std::tie(subject.domain.persistentXml, subject.domain.liveXml);
+  if (input.active) {
+    lookAtRunning(liveXml, own, input);
+  }
+  if (input.scope.live) {
+    input.placements = domain::placeInRunning(liveXml, input.scope.config ? persistentXml : "");
+  } else {
+    const auto leased = [&](const MappedVf& entry) {
+      return std::any_of(own.begin(), own.end(),
+                         [&](const Lease& lease) { return lease.vfName == entry.name; });
+    };
+    const auto fresh = std::count_if(subject.mapping.vfs.begin(), subject.mapping.vfs.end(),
+                                     [&](const MappedVf& entry) { return !leased(entry); });
+    input.placements = domain::placeDevices(persistentXml, static_cast<std::size_t>(fresh));
+  }
+  std::vector<Lease> persistent;
+  std::copy_if(own.begin(), own.end(), std::back_inserter(persistent),
+               [](const Lease& lease) { return lease.persistent; });
+  input.xmlCurrent = persistentXml.empty() || domain::carriesLeases(persistentXml, persistent);
 }
 
 }  // namespace
@@ -129,8 +180,23 @@ std::vector<Lease> leasesOf(const std::vector<Lease>& leases, const Uuid& domain
   return own;
 }
 
+Scope scopeFor(const DomainDescription& domain, const ScopeOptions& options) {
+  const std::string name = "domain " + printable(domain.name);
+  if (options.config && !domain.persistent) {
+    throw Error(name + " is transient: it has no persistent configuration",
+                "leave out --config, or define it first (`virsh define`)", ExitCode::badInput);
+  }
+  if (options.live && !domain.active) {
+    throw Error(name + " does not run", "leave out --live, or start it first", ExitCode::badInput);
+  }
+  if (options.live == options.config) {  // neither, or both: all there is
+    return {domain.persistent, domain.active};
+  }
+  return {options.config, options.live};
+}
+
 plan::AttachInput attachInput(Session& session, const Subject& subject, const DomainSurvey& survey,
-                              const std::vector<Lease>& leases) {
+                              const std::vector<Lease>& leases, const Scope& scope) {
   plan::AttachInput input;
   input.mapping = subject.mapping;
   input.policy = session.configuration().host;
@@ -138,20 +204,12 @@ plan::AttachInput attachInput(Session& session, const Subject& subject, const Do
   input.domain = subject.domain.uuid;
   input.domainName = subject.domain.name;
   input.active = subject.domain.active;
+  input.scope = scope;
   input.leases = leases;
   input.domains = survey.summaries;
   input.otherMappings = subject.otherMappings;
   input.bootId = session.kernel().bootId();
-  const auto own = leasesOf(leases, subject.domain.uuid);
-  const auto leased = [&](const MappedVf& entry) {
-    return std::any_of(own.begin(), own.end(),
-                       [&](const Lease& lease) { return lease.vfName == entry.name; });
-  };
-  const auto fresh = std::count_if(subject.mapping.vfs.begin(), subject.mapping.vfs.end(),
-                                   [&](const MappedVf& entry) { return !leased(entry); });
-  const std::string& xml = subject.domain.persistentXml;
-  input.placements = domain::placeDevices(xml, static_cast<std::size_t>(fresh));
-  input.xmlCurrent = domain::carriesLeases(xml, own);
+  lookAtDomain(subject, input);
   return input;
 }
 

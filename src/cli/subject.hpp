@@ -34,9 +34,19 @@ struct Subject {
 /// is missing, the mapping has mistakes, or it disagrees with another one.
 Subject findSubject(Session& session, const std::string& vm);
 
+/// `--live` and `--config`.
+struct ScopeOptions {
+  bool live = false;
+  bool config = false;
+};
+
+/// Without an option: the persistent configuration, if there is one, and the running domain, if it
+/// runs. Throws (bad input) for what the domain has not.
+Scope scopeFor(const DomainDescription& domain, const ScopeOptions& options);
+
 /// Everything that attach looks at. For a change, hold the locks of pfsOf() before.
 plan::AttachInput attachInput(Session& session, const Subject& subject, const DomainSurvey& survey,
-                              const std::vector<Lease>& leases);
+                              const std::vector<Lease>& leases, const Scope& scope);
 
 /// PFs that attaching this subject can touch.
 std::vector<PciAddress> pfsOf(const Subject& subject, const Inventory& inventory,

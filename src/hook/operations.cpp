@@ -81,7 +81,9 @@ void logWarnings(const std::vector<std::string>& warnings) {
 void prepare(const domain::ParsedDomain& parsed, const Places& places) {
   checkClaims(parsed);
   Workplace place(places, databasePatience, lockPatience);
-  logWarnings(apply::recover(place.tools, parsed.uuid));
+  const auto recovered = apply::recover(place.tools, parsed.uuid);
+  logWarnings(recovered.ended);
+  apply::throwUnended(recovered.unended);
   const auto pfs = pfsOf(parsed.leases);
   auto locks = state::lockPfs(places.runDirectory, pfs, lockPatience);
   const auto decision =

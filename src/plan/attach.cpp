@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "check_running.hpp"
 #include "decide_lease.hpp"
 #include "restore_settings.hpp"
 #include "vfpass/base/text.hpp"
@@ -19,42 +20,44 @@ const VirtualFunction* findVf(const Inventory& inventory, const Lease& lease) {
 
 // What has to happen to the domain's leases.
 struct Changes {
-  std::vector<Lease> put;      ///< new, or with other terms
+  std::vector<Lease> put;      ///< new, with other terms, or about to run
+  std::vector<Lease> plugged;  ///< of these, what the running domain gets now
   std::vector<Lease> dropped;  ///< no longer in the mapping, or moved to another VF
+  bool terms = false;          ///< something else than a lease's state changes
 };
+
+bool isKept(const Lease& lease, const std::vector<Lease>& wanted) {
+  return std::any_of(wanted.begin(), wanted.end(), [&](const Lease& each) {
+    return each.vfName == lease.vfName && each.pf == lease.pf && each.vfIndex == lease.vfIndex;
+  });
+}
 
 Changes compare(const AttachInput& input, std::vector<Lease>& wanted) {
   Changes changes;
   for (auto& lease : wanted) {
     const Lease* earlier = earlierLease(input, lease.vfName);
-    if (earlier != nullptr && sameTerms(*earlier, lease)) {
+    const bool same = earlier != nullptr && sameTerms(*earlier, lease);
+    const bool plugs = input.scope.live && !input.plugged.contains(lease.vfName);
+    if (same) {
       lease = *earlier;
-      continue;
     }
-    changes.put.push_back(lease);
+    if (plugs) {
+      lease.state = LeaseState::running;
+      lease.bootId = input.bootId;
+      changes.plugged.push_back(lease);
+    }
+    if (!same || plugs) {
+      changes.put.push_back(lease);
+    }
+    changes.terms = changes.terms || !same;
   }
   for (const auto& lease : input.leases) {
-    const bool kept = std::any_of(wanted.begin(), wanted.end(), [&](const Lease& each) {
-      return each.vfName == lease.vfName && each.pf == lease.pf && each.vfIndex == lease.vfIndex;
-    });
-    if (lease.domain == input.domain && !kept) {
+    if (lease.domain == input.domain && !isKept(lease, wanted)) {
       changes.dropped.push_back(lease);
     }
   }
+  changes.terms = changes.terms || !changes.dropped.empty();
   return changes;
-}
-
-void checkNotRunning(const AttachInput& input, const Changes& changes,
-                     std::vector<Objection>& objections) {
-  std::vector<Lease> touched = changes.put;
-  touched.insert(touched.end(), changes.dropped.begin(), changes.dropped.end());
-  for (const auto& lease : touched) {
-    const Lease* earlier = earlierLease(input, lease.vfName);
-    if (input.active && earlier != nullptr && earlier->state != LeaseState::reserved) {
-      objections.push_back({lease.vfName + " is in use by the running guest and cannot be changed",
-                            "shut the domain down first"});
-    }
-  }
 }
 
 void addRecords(const AttachInput& input, const Changes& changes, std::vector<Step>& steps) {
@@ -123,17 +126,34 @@ void addBindings(const AttachInput& input, const Changes& changes, std::vector<S
   }
 }
 
+std::vector<Lease> persistentOnes(const std::vector<Lease>& leases, const Uuid& domain) {
+  std::vector<Lease> persistent;
+  std::copy_if(leases.begin(), leases.end(), std::back_inserter(persistent),
+               [&](const Lease& lease) { return lease.domain == domain && lease.persistent; });
+  return persistent;
+}
+
 void addXml(const AttachInput& input, const std::vector<Lease>& wanted, const Changes& changes,
             std::vector<Step>& steps) {
-  if (changes.put.empty() && changes.dropped.empty() && input.xmlCurrent) {
+  if (input.scope.config && (changes.terms || !input.xmlCurrent)) {
+    steps.push_back({EditDomain{input.domain, persistentOnes(wanted, input.domain)},
+                     {EditDomain{input.domain, persistentOnes(input.leases, input.domain)}},
+                     "the guest sees the devices from its next start on"});
+  }
+}
+
+// The metadata come before the devices: a domain that stops in between is released all the same.
+void addPlugging(const AttachInput& input, const std::vector<Lease>& wanted, const Changes& changes,
+                 std::vector<Step>& steps) {
+  if (!input.scope.live || (changes.put.empty() && changes.dropped.empty())) {
     return;
   }
-  std::vector<Lease> earlier;
-  std::copy_if(input.leases.begin(), input.leases.end(), std::back_inserter(earlier),
-               [&](const Lease& lease) { return lease.domain == input.domain; });
-  steps.push_back({EditDomain{input.domain, wanted},
-                   {EditDomain{input.domain, earlier}},
-                   "the guest sees the devices from its next start on"});
+  steps.push_back({EditLiveMetadata{input.domain, wanted},
+                   {EditLiveMetadata{input.domain, input.liveLeases}},
+                   "a stop has to find whom to release"});
+  for (const auto& lease : changes.plugged) {
+    steps.push_back({PlugDevice{lease}, {UnplugDevice{lease}}, "the guest runs"});
+  }
 }
 
 }  // namespace
@@ -148,7 +168,7 @@ AttachDecision planAttach(const AttachInput& input) {
          "remove `gpus:` and give the GPU its own <hostdev>", ExitCode::badInput});
   }
   const Changes changes = compare(input, decision.leases);
-  checkNotRunning(input, changes, decision.objections);
+  checkRunning(input, {changes.put, changes.plugged, changes.dropped}, decision.objections);
   if (!decision.objections.empty()) {
     return decision;
   }
@@ -158,6 +178,7 @@ AttachDecision planAttach(const AttachInput& input) {
   addConfigurations(input, changes, steps);
   addBindings(input, changes, steps);
   addXml(input, decision.leases, changes, steps);
+  addPlugging(input, decision.leases, changes, steps);
   if (!changes.dropped.empty()) {
     // After the XML, so that no start can find a device that is being taken away.
     const auto restore = planRestore(changes.dropped, input.leases, input.inventory);

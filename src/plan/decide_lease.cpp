@@ -131,6 +131,40 @@ std::optional<unsigned> indexFor(const AttachInput& input, const MappedVf& entry
   return chooseVf(input, entry, pf, taken, objections);
 }
 
+bool isPlaceOfAnother(const AttachInput& input, const Progress& progress, const MappedVf& entry,
+                      const GuestPlacement& place) {
+  const auto has = [&](const Lease& lease) {
+    return lease.domain == input.domain && lease.vfName != entry.name &&
+           lease.guest.address == place.address;
+  };
+  return std::any_of(input.leases.begin(), input.leases.end(), has) ||
+         std::any_of(progress.decided.begin(), progress.decided.end(), has);
+}
+
+// A place is kept for good, unless the running domain cannot have the device there.
+void place(const AttachInput& input, const MappedVf& entry, const Lease* earlier,
+           Progress& progress, Lease& lease, std::vector<Objection>& objections) {
+  const bool plugs = input.scope.live && !input.plugged.contains(entry.name);
+  if (earlier != nullptr && (!plugs || input.pluggable.contains(entry.name))) {
+    lease.guest = earlier->guest;
+    return;
+  }
+  while (progress.placementsUsed < input.placements.size()) {
+    const auto& candidate = input.placements[progress.placementsUsed++];
+    if (!input.scope.live || !isPlaceOfAnother(input, progress, entry, candidate)) {
+      lease.guest = candidate;
+      return;
+    }
+  }
+  if (plugs) {
+    objections.push_back({"the running domain " + printable(input.domainName) +
+                              " has no free hotplug port for " + entry.name,
+                          "attach with --config and start it anew, or give it spare "
+                          "pcie-root-port controllers before its next start",
+                          ExitCode::failed});
+  }
+}
+
 void decideOne(const AttachInput& input, const MappedVf& entry, Progress& progress,
                std::vector<Objection>& objections) {
   const PhysicalFunction* pf =
@@ -157,11 +191,8 @@ void decideOne(const AttachInput& input, const MappedVf& entry, Progress& progre
   lease.managed = entry.managed;
   lease.interfaceForm = entry.interfaceForm;
   lease.teamingWith = entry.teamingWith;
-  if (earlier != nullptr) {
-    lease.guest = earlier->guest;
-  } else if (progress.placementsUsed < input.placements.size()) {
-    lease.guest = input.placements[progress.placementsUsed++];
-  }
+  lease.persistent = input.scope.config || (earlier != nullptr && earlier->persistent);
+  place(input, entry, earlier, progress, lease, objections);
   if (kept != nullptr) {
     lease.original = kept->original;
     lease.vfCount = kept->vfCount;
@@ -169,6 +200,7 @@ void decideOne(const AttachInput& input, const MappedVf& entry, Progress& progre
     recordOriginal(input, *pf, lease);
   }
   lease.generation = input.generation;
+  lease.state = input.active && kept != nullptr ? kept->state : LeaseState::reserved;
   lease.bootId = input.bootId;
   progress.decided.push_back(std::move(lease));
 }

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "restore_settings.hpp"
+#include "scrub.hpp"
 
 namespace vfpass::plan {
 namespace {
@@ -101,16 +102,88 @@ std::vector<Step> planRestore(const std::vector<Lease>& leases, const std::vecto
   return steps;
 }
 
-Plan planDetach(const Uuid& domain, const std::string& domainName, const std::vector<Lease>& leases,
-                const std::vector<Lease>& allLeases, const Inventory& inventory, bool xmlIsOurs) {
-  Plan plan{PlanKind::detach, domain, domainName, {}, {}};
-  if (xmlIsOurs) {
-    plan.steps.push_back({EditDomain{domain, {}},
-                          {EditDomain{domain, leases}},
-                          "the XML as it was before the attach"});
+namespace {
+
+bool isPlugged(const DetachInput& input, const Lease& lease) {
+  return input.plugged.contains(lease.vfName);
+}
+
+// What becomes of the domain's leases.
+struct Fates {
+  std::vector<Lease> unplugged;  ///< the running guest lets go of them
+  std::vector<Lease> ended;      ///< nothing has them any more
+  std::vector<Lease> reserved;   ///< unplugged, and the next start has them
+  std::vector<Lease> liveOnly;   ///< out of the configuration, and the guest has them
+};
+
+Fates fatesOf(const DetachInput& input) {
+  Fates fates;
+  for (const auto& lease : input.leases) {
+    if (lease.domain != input.domain) {
+      continue;
+    }
+    const bool plugged = isPlugged(input, lease);
+    const bool staysLive = plugged && !input.scope.live;
+    const bool staysConfigured = lease.persistent && !input.scope.config;
+    if (plugged && input.scope.live) {
+      fates.unplugged.push_back(lease);
+    }
+    if (!staysLive && !staysConfigured) {
+      fates.ended.push_back(lease);
+    } else if (staysConfigured && plugged && input.scope.live) {
+      fates.reserved.push_back(lease);
+    } else if (staysLive && lease.persistent && input.scope.config) {
+      fates.liveOnly.push_back(lease);
+    }
   }
-  auto restore = planRestore(leases, allLeases, inventory);
-  plan.steps.insert(plan.steps.end(), restore.begin(), restore.end());
+  return fates;
+}
+
+void addUnplugging(const DetachInput& input, const Fates& fates, std::vector<Step>& steps) {
+  for (const auto& lease : fates.unplugged) {
+    steps.push_back({UnplugDevice{lease}, {PlugDevice{lease}}, "the guest has it", true});
+  }
+  if (!fates.unplugged.empty()) {
+    steps.push_back({EditLiveMetadata{input.domain, {}},
+                     {EditLiveMetadata{input.domain, input.liveLeases}},
+                     "the running domain has nothing of ours any more"});
+  }
+}
+
+void addXml(const DetachInput& input, std::vector<Step>& steps) {
+  if (!input.scope.config || !input.xmlIsOurs) {
+    return;
+  }
+  std::vector<Lease> persistent;
+  std::copy_if(
+      input.leases.begin(), input.leases.end(), std::back_inserter(persistent),
+      [&](const Lease& lease) { return lease.domain == input.domain && lease.persistent; });
+  steps.push_back({EditDomain{input.domain, {}},
+                   {EditDomain{input.domain, persistent}},
+                   "the XML as it was before the attach"});
+}
+
+void addRecords(const Fates& fates, std::vector<Step>& steps) {
+  for (Lease lease : fates.liveOnly) {
+    lease.persistent = false;
+    steps.push_back({RecordLease{lease}, {}, "the running guest still has it"});
+  }
+}
+
+}  // namespace
+
+Plan planDetach(const DetachInput& input) {
+  Plan plan{PlanKind::detach, input.domain, input.domainName, {}, {}};
+  const Fates fates = fatesOf(input);
+  auto& steps = plan.steps;
+  addUnplugging(input, fates, steps);
+  addXml(input, steps);
+  addRecords(fates, steps);
+  const std::string bootId = fates.reserved.empty() ? "" : fates.reserved.front().bootId;
+  const auto scrub = planScrub(fates.reserved, input.inventory, bootId, "its next start has it");
+  const auto restore = planRestore(fates.ended, input.leases, input.inventory);
+  steps.insert(steps.end(), scrub.begin(), scrub.end());
+  steps.insert(steps.end(), restore.begin(), restore.end());
   return plan;
 }
 

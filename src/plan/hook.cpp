@@ -4,6 +4,7 @@
 #include <map>
 
 #include "restore_settings.hpp"
+#include "scrub.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/check_vf.hpp"
 
@@ -163,35 +164,15 @@ PrepareDecision planPrepare(const Uuid& domain, const std::string& domainName,
 
 Plan planRelease(const Uuid& domain, const std::string& domainName, const std::vector<Lease>& known,
                  const Inventory& inventory, const std::string& bootId) {
-  Plan plan{PlanKind::release, domain, domainName, {}, {}};
-  std::map<PciAddress, ConfigureVfs> byPf;
-  std::vector<Step> records;
-  for (const auto& lease : known) {
-    if (lease.domain != domain || lease.state == LeaseState::reserved) {
-      continue;
-    }
-    Lease reserved = lease;
-    reserved.state = LeaseState::reserved;
-    reserved.bootId = bootId;
-    records.push_back({RecordLease{reserved}, {}, "the domain has stopped"});
-    const PhysicalFunction* pf = findPf(inventory, lease.pf);
-    if (pf == nullptr || lease.vfIndex >= pf->vfs.size()) {
-      continue;
-    }
-    const VirtualFunction& vf = pf->vfs[lease.vfIndex];
-    if (vf.driver == "vfio-pci") {
-      // libvirt skips the reset of a device that is already on vfio-pci.
-      plan.steps.push_back(
-          {ResetFunction{vf.address}, {}, "its next owner finds nothing of this one"});
-    }
-    byPf.try_emplace(lease.pf, ConfigureVfs{lease.pf, {}})
-        .first->second.vfs.push_back({lease.vfIndex, settingsToScrub(lease, vf.settings), {}});
-  }
-  for (const auto& [address, configure] : byPf) {
-    plan.steps.push_back({configure, {}, "neutral values between two owners"});
-  }
-  plan.steps.insert(plan.steps.end(), records.begin(), records.end());
-  return plan;
+  std::vector<Lease> used;
+  std::copy_if(known.begin(), known.end(), std::back_inserter(used), [&](const Lease& lease) {
+    return lease.domain == domain && lease.state != LeaseState::reserved;
+  });
+  return {PlanKind::release,
+          domain,
+          domainName,
+          planScrub(used, inventory, bootId, "the domain has stopped"),
+          {}};
 }
 
 }  // namespace vfpass::plan

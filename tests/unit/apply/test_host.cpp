@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "vfpass/apply/recover.hpp"
@@ -37,6 +38,23 @@ MappedVf mappedVf(const std::string& name, const std::string& netdev) {
 
 constexpr std::chrono::milliseconds patience{2000};
 
+// Generations count attempts, and are in the metadata: only what devices there are is compared.
+void describeXml(const std::string& xml, std::ostringstream& text) {
+  if (xml.empty()) {
+    text << "no XML\n";
+    return;
+  }
+  auto parsed = domain::parseDomain(xml);
+  text << (parsed.managed ? "managed" : xml);
+  std::sort(parsed.claims.begin(), parsed.claims.end(),  // plugged in again, a device comes last
+            [](const Claim& one, const Claim& other) { return one.alias < other.alias; });
+  for (const auto& claim : parsed.claims) {
+    text << ' ' << claim.alias << ' ' << toString(claim.device) << ' '
+         << toString(claim.guestAddress);
+  }
+  text << '\n';
+}
+
 }  // namespace
 
 Host::Host(unsigned vfCount) : uuid(*parseUuid("0f5e9a3c-1111-4222-8333-944455566677")) {
@@ -69,8 +87,23 @@ plan::AttachInput Host::attachInput(std::uint64_t generation) {
   input.domain = uuid;
   input.domainName = "train0";
   input.leases = database.leases();
-  input.placements = domain::placeDevices(xml(), mapping.vfs.size());
-  input.xmlCurrent = domain::carriesLeases(xml(), database.leasesOf(uuid));
+  input.scope = scope;
+  const auto& domain = hypervisor.domains[0];
+  input.active = domain.active;
+  if (domain.active) {
+    input.plugged = plugged();
+    input.liveLeases = domain::parseDomain(domain.liveXml).leases;
+    for (const auto& lease : input.leases) {
+      if (domain::fitsRunning(domain.liveXml, lease.guest)) {
+        input.pluggable.insert(lease.vfName);
+      }
+    }
+  }
+  input.placements = scope.live ? domain::placeInRunning(domain.liveXml, scope.config ? xml() : "")
+                                : domain::placeDevices(xml(), mapping.vfs.size());
+  std::vector<Lease> persistent = database.leasesOf(uuid);
+  std::erase_if(persistent, [](const Lease& lease) { return !lease.persistent; });
+  input.xmlCurrent = xml().empty() || domain::carriesLeases(xml(), persistent);
   input.generation = generation;
   input.bootId = kernel.bootId();
   return input;
@@ -89,8 +122,56 @@ Plan Host::attachPlan() {
 
 Plan Host::detachPlan() {
   state::Database database(folder / "state", state::Database::Open::createIfMissing, patience);
-  return plan::planDetach(uuid, "train0", database.leasesOf(uuid), database.leases(),
-                          kernel.inventory(), domain::parseDomain(xml()).managed);
+  plan::DetachInput input;
+  input.domain = uuid;
+  input.domainName = "train0";
+  input.scope = scope;
+  input.leases = database.leases();
+  input.inventory = kernel.inventory();
+  input.xmlIsOurs = !xml().empty() && domain::parseDomain(xml()).managed;
+  if (hypervisor.domains[0].active) {
+    input.plugged = plugged();
+    input.liveLeases = domain::parseDomain(hypervisor.domains[0].liveXml).leases;
+  }
+  return plan::planDetach(input);
+}
+
+void Host::start(bool persistent) {
+  constexpr const char* ports = R"(
+    <controller type='pci' index='5' model='pcie-root-port'>
+      <address type='pci' domain='0x0000' bus='0x00' slot='0x10' function='0x0'/>
+    </controller>
+    <controller type='pci' index='6' model='pcie-root-port'>
+      <address type='pci' domain='0x0000' bus='0x00' slot='0x11' function='0x0'/>
+    </controller>
+  </devices>)";
+  auto& domain = hypervisor.domains[0];
+  const std::string end = "\n  </devices>";
+  if (domain.persistentXml.find("index='5'") == std::string::npos) {
+    domain.persistentXml.replace(domain.persistentXml.find(end), end.size(), ports);
+  }
+  domain.liveXml = domain.persistentXml;
+  hypervisor.normalizeLive(domain);
+  domain.active = true;
+  domain.persistent = persistent;
+  if (!persistent) {
+    domain.persistentXml.clear();
+  }
+}
+
+void Host::stop() {
+  auto& domain = hypervisor.domains[0];
+  domain.active = false;
+  domain.liveXml.clear();
+  execute(plan::planRelease(uuid, "train0", leases(), kernel.inventory(), kernel.bootId()));
+}
+
+std::set<std::string> Host::plugged() const {
+  return domain::devicesOfOurs(hypervisor.domains[0].liveXml);
+}
+
+std::vector<Lease> Host::leases() const {
+  return state::Database(folder / "state", state::Database::Open::readOnly, patience).leases();
 }
 
 Plan Host::preparePlan() {
@@ -110,7 +191,9 @@ std::vector<std::string> Host::execute(const Plan& plan) {
 std::vector<std::string> Host::recoverAll() {
   state::Database database(folder / "state", state::Database::Open::createIfMissing, patience);
   Tools recoverTools = tools(database);
-  return recover(recoverTools);
+  const auto recovered = recover(recoverTools);
+  throwUnended(recovered.unended);
+  return recovered.ended;
 }
 
 std::string Host::fingerprint() const {
@@ -129,11 +212,8 @@ std::string Host::fingerprint() const {
   for (const auto& lease : database.leases()) {
     text << lease.vfName << ' ' << toString(lease.vf) << ' ' << toString(lease.state) << '\n';
   }
-  // Generations count attempts, and are in the metadata: only what devices there are is compared.
-  text << (domain::parseDomain(xml()).managed ? "managed" : xml());
-  for (const auto& claim : domain::parseDomain(xml()).claims) {
-    text << ' ' << claim.alias << ' ' << toString(claim.device);
-  }
+  describeXml(xml(), text);
+  describeXml(hypervisor.domains[0].liveXml, text);
   return text.str();
 }
 

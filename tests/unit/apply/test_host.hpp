@@ -19,13 +19,20 @@ class Host {
   ~Host();
 
   plan::AttachInput attachInput(std::uint64_t generation);
+  /// Of the scope that `scope` holds.
   Plan attachPlan();
   Plan detachPlan();
   Plan preparePlan();
   void attach() { execute(attachPlan()); }
   std::vector<std::string> execute(const Plan& plan);
+  /// Boots the domain with two spare root ports; without a persistent XML it is transient.
+  void start(bool persistent = true);
+  /// What libvirt and the hook do when a guest ends.
+  void stop();
+  [[nodiscard]] std::set<std::string> plugged() const;
   /// As a new process would: database opened afresh.
   std::vector<std::string> recoverAll();
+  [[nodiscard]] std::vector<Lease> leases() const;
   Tools tools(state::Database& database);
   /// All that must be either the old or the new: kernel, XML, leases.
   [[nodiscard]] std::string fingerprint() const;
@@ -35,6 +42,7 @@ class Host {
   fake::FakeHypervisor hypervisor;
   std::filesystem::path folder;
   Mapping mapping;
+  Scope scope;
   Uuid uuid;
 };
 

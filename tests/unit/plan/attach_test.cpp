@@ -281,6 +281,7 @@ TEST_F(AttachTest, ARunningLeaseCannotBeChanged) {
   input.leases = decide().leases;
   input.leases[0].state = LeaseState::running;
   input.active = true;
+  input.plugged = {"rail0"};
   input.mapping.vfs[0].settings.vlan = Vlan{9, 0, VlanProtocol::dot1q};
   EXPECT_EQ(objection().code, ExitCode::refused);
 }

@@ -20,6 +20,7 @@ struct Tools {
   const domain::Templates& templates;
   std::filesystem::path runDirectory;
   std::chrono::milliseconds lockPatience{60000};
+  std::chrono::milliseconds guestPatience{60000};  ///< for a guest to let go of a device
   std::function<void(const Action&)> onAction = [](const Action&) {};
 };
 

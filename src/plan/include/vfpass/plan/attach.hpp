@@ -1,5 +1,7 @@
 #pragma once
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include "vfpass/claim.hpp"
@@ -19,10 +21,15 @@ struct AttachInput {
   Uuid domain;
   std::string domainName;
   bool active = false;
-  std::vector<Lease> leases;               ///< of all domains
-  std::vector<DomainSummary> domains;      ///< all domains of the host
-  std::vector<Mapping> otherMappings;      ///< for addresses that are spoken for
-  std::vector<GuestPlacement> placements;  ///< free places, one for each VF not leased yet
+  Scope scope;
+  std::set<std::string> plugged;       ///< entries whose device the running domain has
+  std::set<std::string> pluggable;     ///< leased entries whose place is free in the running domain
+  std::vector<Lease> liveLeases;       ///< in the running domain's metadata
+  std::vector<Lease> leases;           ///< of all domains
+  std::vector<DomainSummary> domains;  ///< all domains of the host
+  std::vector<Mapping> otherMappings;  ///< for addresses that are spoken for
+  /// Free places, best first. Of a running domain all there are: none too few is an objection.
+  std::vector<GuestPlacement> placements;
   bool xmlCurrent = false;       ///< the persistent XML already carries the leases of this domain
   std::uint64_t generation = 0;  ///< for leases that are new or changed
   std::string bootId;
@@ -34,6 +41,11 @@ struct AttachDecision {
   std::vector<Lease> leases;  ///< the domain's leases afterwards
   std::vector<Objection> objections;
 };
+
+/// Ways in which the mapping asks for something else than what the domain's leases say, one line
+/// each with what attach would do; empty: attach has nothing to decide anew.
+std::vector<std::string> mappingDifferences(const AttachInput& input,
+                                            const std::vector<Lease>& wanted);
 
 /// Decides VF, MAC and guest address of every entry of the mapping (kept from earlier leases where
 /// they still fit), and the steps that bring host and XML there.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include "vfpass/inventory.hpp"
@@ -14,8 +16,20 @@ namespace vfpass::plan {
 std::vector<Step> planRestore(const std::vector<Lease>& leases, const std::vector<Lease>& allLeases,
                               const Inventory& inventory);
 
-/// XML first, so that nobody can start the domain on VFs that are being taken away, then the host.
-Plan planDetach(const Uuid& domain, const std::string& domainName, const std::vector<Lease>& leases,
-                const std::vector<Lease>& allLeases, const Inventory& inventory, bool xmlIsOurs);
+/// Everything that detach looks at, gathered beforehand.
+struct DetachInput {
+  Uuid domain;
+  std::string domainName;
+  Scope scope;
+  std::vector<Lease> leases;      ///< of all domains
+  std::set<std::string> plugged;  ///< entries whose device the running domain has
+  std::vector<Lease> liveLeases;  ///< in the running domain's metadata
+  bool xmlIsOurs = false;         ///< the persistent XML has something of ours
+  Inventory inventory;
+};
+
+/// First the running guest lets go, then the XML, so that nobody can start the domain on VFs that
+/// are being taken away, then the host. A VF that the other configuration still has stays leased.
+Plan planDetach(const DetachInput& input);
 
 }  // namespace vfpass::plan

@@ -1,0 +1,91 @@
+#include "check_running.hpp"
+
+#include <algorithm>
+
+#include "decide_lease.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/plan/check_vf.hpp"
+
+namespace vfpass::plan {
+namespace {
+
+// True when the guest would notice nothing but other treatment of its frames. The driver in the
+// guest has read MAC and GUIDs when it probed; VLAN and MAC of an <interface> are libvirt's.
+bool onlySwitchSettingsDiffer(const Lease& earlier, const Lease& wanted) {
+  Lease adjusted = wanted;
+  adjusted.settings = earlier.settings;
+  adjusted.required = earlier.required;
+  adjusted.allow = earlier.allow;
+  adjusted.persistent = earlier.persistent;
+  const auto differing = differingAttributes(wanted.settings, earlier.settings);
+  const bool fixed = std::any_of(differing.begin(), differing.end(), [&](Attribute attribute) {
+    return attribute == Attribute::mac || attribute == Attribute::nodeGuid ||
+           attribute == Attribute::portGuid ||
+           (wanted.interfaceForm && attribute == Attribute::vlan);
+  });
+  return !fixed && sameTerms(earlier, adjusted);
+}
+
+void checkChanged(const AttachInput& input, const Lease& earlier, const Lease& lease,
+                  std::vector<Objection>& objections) {
+  if (!onlySwitchSettingsDiffer(earlier, lease)) {
+    objections.push_back(
+        {lease.vfName + " is in use by the running guest and cannot become another device there",
+         "`vfpass detach " + printable(input.domainName) + "`, then attach again"});
+  } else if (!input.scope.live && earlier.settings != lease.settings) {
+    objections.push_back({lease.vfName + " is in use by the running guest with other values",
+                          "leave out --config: they are set at once, in the guest's presence"});
+  } else if (!input.scope.config && earlier.persistent && !sameTerms(earlier, lease)) {
+    objections.push_back(
+        {"the mapping of " + lease.vfName + " has changed, and its next start has the device, too",
+         "leave out --live, so that both get the new values", ExitCode::badInput});
+  }
+}
+
+void checkPlace(const AttachInput& input, const Lease& earlier, const Lease& lease,
+                std::vector<Objection>& objections) {
+  if (!input.scope.config && earlier.persistent && !sameTerms(earlier, lease)) {
+    objections.push_back({lease.vfName + " cannot be plugged in as its next start will have it (" +
+                              toString(earlier.guest.address) + " in the guest)",
+                          "leave out --live: its persistent configuration has to change, too"});
+  }
+}
+
+void checkDevice(const AttachInput& input, const Lease& lease, std::vector<Objection>& objections) {
+  const PhysicalFunction* pf = findPf(input.inventory, lease.pf);
+  if (pf != nullptr && !pf->vfs.empty()) {
+    const auto found = checkLeasedVfs(*pf, {lease});
+    objections.insert(objections.end(), found.begin(), found.end());
+  }
+}
+
+}  // namespace
+
+void checkRunning(const AttachInput& input, const LeaseChanges& changes,
+                  std::vector<Objection>& objections) {
+  if (!input.active) {
+    return;
+  }
+  for (const auto& lease : changes.put) {
+    const Lease* earlier = earlierLease(input, lease.vfName);
+    if (earlier != nullptr && input.plugged.contains(lease.vfName)) {
+      checkChanged(input, *earlier, lease, objections);
+    } else if (earlier != nullptr) {
+      checkPlace(input, *earlier, lease, objections);
+    }
+  }
+  for (const auto& lease : changes.plugged) {
+    if (earlierLease(input, lease.vfName) != nullptr) {  // a new one has been looked at already
+      checkDevice(input, lease, objections);
+    }
+  }
+  for (const auto& lease : changes.dropped) {
+    if (input.plugged.contains(lease.vfName)) {
+      objections.push_back(
+          {lease.vfName + " is no longer in the mapping, and the running guest has it",
+           "`vfpass detach " + printable(input.domainName) + "`, then attach again"});
+    }
+  }
+}
+
+}  // namespace vfpass::plan

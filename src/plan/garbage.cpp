@@ -1,0 +1,17 @@
+#include "vfpass/plan/garbage.hpp"
+
+#include <algorithm>
+
+namespace vfpass::plan {
+
+std::vector<Lease> findGarbage(const std::vector<Lease>& leases, const DomainUse& use) {
+  std::vector<Lease> garbage;
+  std::copy_if(leases.begin(), leases.end(), std::back_inserter(garbage), [&](const Lease& lease) {
+    const bool plugged = use.active && use.plugged.contains(lease.vfName);
+    const bool configured = lease.persistent && use.configured.contains(lease.vfName);
+    return !use.exists || (!plugged && !configured);
+  });
+  return garbage;
+}
+
+}  // namespace vfpass::plan

@@ -1,0 +1,56 @@
+#include <algorithm>
+
+#include "decide_lease.hpp"
+#include "vfpass/plan/attach.hpp"
+
+namespace vfpass::plan {
+namespace {
+
+std::string valueDifference(const Lease& earlier, const Lease& wanted) {
+  std::string text;
+  for (const Attribute attribute : differingAttributes(wanted.settings, earlier.settings)) {
+    text += (text.empty() ? "" : ", ") + std::string(toString(attribute)) + " " +
+            describe(wanted.settings, attribute) + " instead of " +
+            describe(earlier.settings, attribute);
+  }
+  return text;
+}
+
+std::string difference(const Lease& earlier, const Lease& wanted) {
+  if (earlier.pf != wanted.pf || earlier.vfIndex != wanted.vfIndex) {
+    return "VF " + std::to_string(wanted.vfIndex) + " of PF " + toString(wanted.pf) +
+           " instead of VF " + std::to_string(earlier.vfIndex) + " of PF " + toString(earlier.pf);
+  }
+  const std::string values = valueDifference(earlier, wanted);
+  return values.empty() ? "other terms (required, allow, managed, interface or teaming)" : values;
+}
+
+}  // namespace
+
+std::vector<std::string> mappingDifferences(const AttachInput& input,
+                                            const std::vector<Lease>& wanted) {
+  std::vector<std::string> lines;
+  for (Lease lease : wanted) {
+    const Lease* earlier = earlierLease(input, lease.vfName);
+    if (earlier == nullptr) {
+      lines.push_back(lease.vfName + " is new; attach would add it");
+      continue;
+    }
+    // Where it sits, and in which configuration, is a matter of the command and not of the mapping.
+    lease.persistent = earlier->persistent;
+    lease.guest = earlier->guest;
+    if (!sameTerms(*earlier, lease)) {
+      lines.push_back(lease.vfName + ": attach would set " + difference(*earlier, lease));
+    }
+  }
+  for (const auto& lease : input.leases) {
+    const bool named = std::any_of(wanted.begin(), wanted.end(),
+                                   [&](const Lease& each) { return each.vfName == lease.vfName; });
+    if (lease.domain == input.domain && !named) {
+      lines.push_back(lease.vfName + " is no longer in it; attach would take it away");
+    }
+  }
+  return lines;
+}
+
+}  // namespace vfpass::plan

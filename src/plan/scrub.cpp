@@ -1,0 +1,45 @@
+#include "scrub.hpp"
+
+#include <map>
+
+#include "restore_settings.hpp"
+
+namespace vfpass::plan {
+namespace {
+
+const VirtualFunction* findVf(const Inventory& inventory, const Lease& lease) {
+  const PhysicalFunction* pf = findPf(inventory, lease.pf);
+  return pf != nullptr && lease.vfIndex < pf->vfs.size() ? &pf->vfs[lease.vfIndex] : nullptr;
+}
+
+}  // namespace
+
+std::vector<Step> planScrub(const std::vector<Lease>& leases, const Inventory& inventory,
+                            const std::string& bootId, const std::string& reason) {
+  std::vector<Step> steps;
+  std::vector<Step> records;
+  std::map<PciAddress, ConfigureVfs> byPf;
+  for (const auto& lease : leases) {
+    Lease reserved = lease;
+    reserved.state = LeaseState::reserved;
+    reserved.bootId = bootId;
+    records.push_back({RecordLease{reserved}, {}, reason});
+    const VirtualFunction* vf = findVf(inventory, lease);
+    if (vf == nullptr) {
+      continue;
+    }
+    if (vf->driver == "vfio-pci") {
+      // libvirt skips the reset of a device that is already on vfio-pci.
+      steps.push_back({ResetFunction{vf->address}, {}, "its next owner finds nothing of this one"});
+    }
+    byPf.try_emplace(lease.pf, ConfigureVfs{lease.pf, {}})
+        .first->second.vfs.push_back({lease.vfIndex, settingsToScrub(lease, vf->settings), {}});
+  }
+  for (const auto& [address, configure] : byPf) {
+    steps.push_back({configure, {}, "neutral values between two owners"});
+  }
+  steps.insert(steps.end(), records.begin(), records.end());
+  return steps;
+}
+
+}  // namespace vfpass::plan

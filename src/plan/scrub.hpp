@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "vfpass/inventory.hpp"
+#include "vfpass/lease.hpp"
+#include "vfpass/plan.hpp"
+
+namespace vfpass::plan {
+
+/// Between two runs of a guest: reset, neutral values, lease back to reserved.
+std::vector<Step> planScrub(const std::vector<Lease>& leases, const Inventory& inventory,
+                            const std::string& bootId, const std::string& reason);
+
+}  // namespace vfpass::plan
