@@ -63,9 +63,9 @@ struct Lease {
   Uuid domain;
   std::string domainName;  ///< for messages only; names are reused, UUIDs are not
   std::string vfName;      ///< name in the mapping; with `domain` the lease's key
-  PciAddress pf;         ///< of a PCI function: its own address, so that its lock is its own
-  std::string pfPath;    ///< sysfs path at attach: another one means that the card moved
-  std::string pfSerial;  ///< empty where the PF has no VPD serial
+  PciAddress pf;           ///< of a PCI function: its own address, so that its lock is its own
+  std::string pfPath;      ///< sysfs path at attach: another one means that the card moved
+  std::string pfSerial;    ///< empty where the PF has no VPD serial
   unsigned vfIndex = 0;
   PciAddress vf;
   unsigned vfCount = 0;  ///< VFs of the PF at attach: what prepare creates after a reboot
@@ -87,6 +87,12 @@ struct Lease {
 
   auto operator<=>(const Lease&) const = default;
 };
+
+/// What it gives away, for messages: `VF 0 of PF 0000:3b:00.0`, `PCI function 0000:3a:00.0`.
+std::string describeDevice(const Lease& lease);
+
+/// True when both cannot hold: the same VF, the same function, or a PF as a function and its VF.
+bool sameDevice(const Lease& one, const Lease& other);
 
 /// Alias of a lease's device in the domain XML: `ua-vfpass-` + name. libvirt drops aliases that do
 /// not begin with `ua-` without an error.

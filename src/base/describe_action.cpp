@@ -59,8 +59,7 @@ std::string describe(const Action& action) {
           [](const BindDriver& bind) { return describeBind(bind); },
           [](const ResetFunction& reset) { return "reset " + toString(reset.function); },
           [](const RecordLease& record) {
-            return "lease VF " + std::to_string(record.lease.vfIndex) + " of PF " +
-                   toString(record.lease.pf) + " as " + record.lease.vfName + " (" +
+            return "lease " + describeDevice(record.lease) + " as " + record.lease.vfName + " (" +
                    std::string(toString(record.lease.state)) + ")";
           },
           [](const DropLease& drop) { return "end the lease " + drop.vfName; },
