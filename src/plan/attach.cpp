@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <map>
 
+#include "decide_function.hpp"
 #include "decide_lease.hpp"
+#include "function_steps.hpp"
 #include "restore_settings.hpp"
-#include "vfpass/base/text.hpp"
 #include "vfpass/plan/detach.hpp"
 #include "vfpass/plan/select_pf.hpp"
 
@@ -35,7 +36,7 @@ Changes compare(const AttachInput& input, std::vector<Lease>& wanted) {
   }
   for (const auto& lease : input.leases) {
     const bool kept = std::any_of(wanted.begin(), wanted.end(), [&](const Lease& each) {
-      return each.vfName == lease.vfName && each.pf == lease.pf && each.vfIndex == lease.vfIndex;
+      return each.vfName == lease.vfName && each.kind == lease.kind && sameDevice(each, lease);
     });
     if (lease.domain == input.domain && !kept) {
       changes.dropped.push_back(lease);
@@ -72,7 +73,7 @@ void addCreations(const AttachInput& input, const Changes& changes, std::vector<
   std::map<PciAddress, unsigned> counts;
   for (const auto& lease : changes.put) {
     const PhysicalFunction* pf = findPf(input.inventory, lease.pf);
-    if (pf != nullptr && pf->vfs.empty()) {
+    if (lease.kind == LeaseKind::virtualFunction && pf != nullptr && pf->vfs.empty()) {
       counts[lease.pf] = wantedVfCount(*pf, input.policy);
     }
   }
@@ -108,6 +109,10 @@ void addConfigurations(const AttachInput& input, const Changes& changes, std::ve
 
 void addBindings(const AttachInput& input, const Changes& changes, std::vector<Step>& steps) {
   for (const auto& lease : changes.put) {
+    if (lease.kind == LeaseKind::pciFunction) {
+      bindFunction(lease, input.inventory, steps);
+      continue;
+    }
     const VirtualFunction* vf = findVf(input.inventory, lease);
     if (lease.managed || (vf != nullptr && vf->driver == "vfio-pci")) {
       continue;
@@ -142,11 +147,8 @@ AttachDecision planAttach(const AttachInput& input) {
   AttachDecision decision;
   decision.plan = {PlanKind::attach, input.domain, input.domainName, {}, {}};
   decision.leases = decideLeases(input, decision.objections);
-  for (const auto& gpu : input.mapping.gpus) {
-    decision.objections.push_back(
-        {toString(gpu.place) + ": this version does not pass GPUs through (" + gpu.name + ")",
-         "remove `gpus:` and give the GPU its own <hostdev>", ExitCode::badInput});
-  }
+  const auto functions = decideFunctions(input, decision.objections);
+  decision.leases.insert(decision.leases.end(), functions.begin(), functions.end());
   const Changes changes = compare(input, decision.leases);
   checkNotRunning(input, changes, decision.objections);
   if (!decision.objections.empty()) {

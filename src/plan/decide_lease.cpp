@@ -41,8 +41,8 @@ void checkLinkLayer(const MappedVf& entry, const PhysicalFunction& pf,
 }
 
 bool earlierFits(const Lease* earlier, const MappedVf& entry, const PhysicalFunction& pf) {
-  return earlier != nullptr && earlier->pf == pf.address &&
-         (!entry.index || *entry.index == earlier->vfIndex);
+  return earlier != nullptr && earlier->kind == LeaseKind::virtualFunction &&
+         earlier->pf == pf.address && (!entry.index || *entry.index == earlier->vfIndex);
 }
 
 // On InfiniBand only link state and GUIDs exist; on Ethernet everything but GUIDs.

@@ -22,7 +22,7 @@ struct AttachInput {
   std::vector<Lease> leases;               ///< of all domains
   std::vector<DomainSummary> domains;      ///< all domains of the host
   std::vector<Mapping> otherMappings;      ///< for addresses that are spoken for
-  std::vector<GuestPlacement> placements;  ///< free places, one for each VF not leased yet
+  std::vector<GuestPlacement> placements;  ///< free: VFs first, one for each new lease
   bool xmlCurrent = false;       ///< the persistent XML already carries the leases of this domain
   std::uint64_t generation = 0;  ///< for leases that are new or changed
   std::string bootId;
