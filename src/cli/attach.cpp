@@ -52,8 +52,9 @@ ExitCode showPlan(Session& session, const Subject& subject) {
 
 void tellResult(Session& session, const plan::AttachDecision& decision) {
   for (const auto& lease : decision.leases) {
-    session.note(lease.vfName + ": VF " + std::to_string(lease.vfIndex) + " of PF " +
-                 toString(lease.pf) + " (" + toString(lease.vf) + "), in the guest at " +
+    const bool vf = lease.kind == LeaseKind::virtualFunction;
+    session.note(lease.vfName + ": " + describeDevice(lease) +
+                 (vf ? " (" + toString(lease.vf) + ")" : "") + ", in the guest at " +
                  toString(lease.guest.address));
   }
 }

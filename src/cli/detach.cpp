@@ -6,6 +6,7 @@
 #include "subject.hpp"
 #include "vfpass/apply/run.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/plan/check_function.hpp"
 #include "vfpass/plan/detach.hpp"
 #include "vfpass/report/plan_report.hpp"
 #include "vfpass/state/locks.hpp"
@@ -58,8 +59,9 @@ void checkNotInGuest(const Target& target) {
 
 Plan planFor(Session& session, const Target& target, const std::vector<Lease>& leases) {
   const bool xmlIsOurs = target.domain && !domain::carriesLeases(target.domain->persistentXml, {});
-  return plan::planDetach(target.uuid, target.name, leasesOf(leases, target.uuid), leases,
-                          session.inventory(), xmlIsOurs);
+  const auto own = leasesOf(leases, target.uuid);
+  return plan::planDetach(target.uuid, target.name, own, leases,
+                          session.inventory(plan::namedFunctions(own)), xmlIsOurs);
 }
 
 ExitCode showPlan(Session& session, const DetachOptions& options) {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "vfpass/base/text.hpp"
+#include "vfpass/plan/check_function.hpp"
 #include "vfpass/plan/select_pf.hpp"
 
 namespace vfpass::cli {
@@ -134,7 +135,8 @@ plan::AttachInput attachInput(Session& session, const Subject& subject, const Do
   plan::AttachInput input;
   input.mapping = subject.mapping;
   input.policy = session.configuration().host;
-  input.inventory = session.inventory();
+  const auto own = leasesOf(leases, subject.domain.uuid);
+  input.inventory = session.inventory(plan::namedFunctions(own, subject.mapping.gpus));
   input.domain = subject.domain.uuid;
   input.domainName = subject.domain.name;
   input.active = subject.domain.active;
@@ -142,13 +144,13 @@ plan::AttachInput attachInput(Session& session, const Subject& subject, const Do
   input.domains = survey.summaries;
   input.otherMappings = subject.otherMappings;
   input.bootId = session.kernel().bootId();
-  const auto own = leasesOf(leases, subject.domain.uuid);
-  const auto leased = [&](const MappedVf& entry) {
-    return std::any_of(own.begin(), own.end(),
-                       [&](const Lease& lease) { return lease.vfName == entry.name; });
+  const auto isFresh = [&](const auto& entry) {
+    return std::none_of(own.begin(), own.end(),
+                        [&](const Lease& lease) { return lease.vfName == entry.name; });
   };
-  const auto fresh = std::count_if(subject.mapping.vfs.begin(), subject.mapping.vfs.end(),
-                                   [&](const MappedVf& entry) { return !leased(entry); });
+  const auto& [vfs, gpus] = std::tie(subject.mapping.vfs, subject.mapping.gpus);
+  const auto fresh = std::count_if(vfs.begin(), vfs.end(), isFresh) +
+                     std::count_if(gpus.begin(), gpus.end(), isFresh);
   const std::string& xml = subject.domain.persistentXml;
   input.placements = domain::placeDevices(xml, static_cast<std::size_t>(fresh));
   input.xmlCurrent = domain::carriesLeases(xml, own);
@@ -164,6 +166,9 @@ std::vector<PciAddress> pfsOf(const Subject& subject, const Inventory& inventory
     if (pf != nullptr) {
       pfs.insert(pf->address);
     }
+  }
+  for (const auto& gpu : subject.mapping.gpus) {
+    pfs.insert(gpu.pci);
   }
   for (const auto& lease : leasesOf(leases, subject.domain.uuid)) {
     pfs.insert(lease.pf);

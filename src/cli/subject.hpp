@@ -38,7 +38,7 @@ Subject findSubject(Session& session, const std::string& vm);
 plan::AttachInput attachInput(Session& session, const Subject& subject, const DomainSurvey& survey,
                               const std::vector<Lease>& leases);
 
-/// PFs that attaching this subject can touch.
+/// PFs and PCI functions that attaching this subject can touch: what is to be locked.
 std::vector<PciAddress> pfsOf(const Subject& subject, const Inventory& inventory,
                               const std::vector<Lease>& leases);
 

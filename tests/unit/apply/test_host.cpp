@@ -69,7 +69,7 @@ plan::AttachInput Host::attachInput(std::uint64_t generation) {
   input.domain = uuid;
   input.domainName = "train0";
   input.leases = database.leases();
-  input.placements = domain::placeDevices(xml(), mapping.vfs.size());
+  input.placements = domain::placeDevices(xml(), mapping.vfs.size() + mapping.gpus.size());
   input.xmlCurrent = domain::carriesLeases(xml(), database.leasesOf(uuid));
   input.generation = generation;
   input.bootId = kernel.bootId();
@@ -124,6 +124,9 @@ std::string Host::fingerprint() const {
       }
       text << '\n';
     }
+  }
+  for (const auto& [address, function] : kernel.functions) {
+    text << toString(address) << ' ' << function.driver << ' ' << function.driverOverride << '\n';
   }
   const state::Database database(folder / "state", state::Database::Open::readOnly, patience);
   for (const auto& lease : database.leases()) {
