@@ -93,8 +93,9 @@ ExitCode attach(Session& session, const AttachOptions& options) {
 void addAttach(CLI::App& app, Runner& runner) {
   auto* command = app.add_subcommand(
       "attach",
-      "create and configure the VM's VFs, take them from the host's driver, lease them\n"
-      "to the VM and put them into its XML; doing it again changes nothing");
+      "create and configure the VM's VFs, take them and its PCI functions from the host's\n"
+      "drivers, lease them to the VM and put them into its XML; doing it again changes\n"
+      "nothing");
   const auto options = std::make_shared<AttachOptions>();
   command->add_option("vm", options->vm, "domain name or UUID")->required();
   command->add_flag("--config", options->config,

@@ -113,7 +113,7 @@ ExitCode detach(Session& session, const DetachOptions& options) {
 
 void addDetach(CLI::App& app, Runner& runner) {
   auto* command = app.add_subcommand(
-      "detach", "take the VM's VFs out of its XML and give them back to the host as found");
+      "detach", "take the VM's devices out of its XML and give them back to the host as found");
   const auto options = std::make_shared<DetachOptions>();
   command->add_option("vm", options->vm, "domain name or UUID")->required();
   command->add_flag("--dry-run", options->dryRun, "only show what would be done");

@@ -78,7 +78,7 @@ std::vector<std::string> kernelDrift(const Lease& lease, const Inventory& invent
 std::vector<std::string> xmlDrift(const DomainDescription* domain,
                                   const std::vector<Lease>& leases) {
   if (domain == nullptr) {
-    return {"domain: it does not exist any more; `vfpass detach` gives its VFs back"};
+    return {"domain: it does not exist any more; `vfpass detach` gives its devices back"};
   }
   if (domain::carriesLeases(domain->persistentXml, leases)) {
     return {};

@@ -66,7 +66,7 @@ ExitCode recover(Session& session) {
   settleInterruptedWork(session, survey);
   for (const auto& domain : domainsWithoutRelease(session, survey)) {
     if (const auto name = scrub(session, domain)) {
-      session.note("VFs of domain " + printable(*name) +
+      session.note("devices of domain " + printable(*name) +
                    ", which stopped without a release: scrubbed");
     }
   }
