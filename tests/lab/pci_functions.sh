@@ -16,6 +16,10 @@ mapping_with() {
     done
 }
 
+is_on() { test "$(driver_of "$1")" = "$2"; }
+
+all_reserved() { has_lease reserved && ! has_lease running; }
+
 snapshot_functions() {
     local function
     for function in "$single" "$disk" "$first" "$second" "$(vf_of "$pf" 1)"; do
@@ -51,7 +55,7 @@ load_standin
 pf=$(pf_address 0) other=$(pf_address 1)
 make_vfs "$pf" 4
 make_vfs "$other" 2
-expect "the host drives the single function" wait_until 20 test "$(driver_of "$single")" = xhci_hcd
+expect "the host drives the single function" wait_until 20 is_on "$single" xhci_hcd
 expect_equal "the pair shares an IOMMU group" "$(iommu_group_of "$first")" "$(iommu_group_of "$second")"
 expect "the disk is there" wait_until 20 test -b /dev/vda
 echo xhci_hcd >"$pci_devices/$second/driver_override"
@@ -87,7 +91,7 @@ untouched "after the refusals"
 section "a disk that nobody uses can be had"
 mapping_with "disk0=$disk"
 expect "attach" vfpass attach train0
-expect "it is on vfio-pci" test "$(driver_of "$disk")" = vfio-pci
+expect "it is on vfio-pci" is_on "$disk" vfio-pci
 expect "detach" vfpass detach train0
 untouched "after the disk"
 
@@ -104,7 +108,7 @@ expect "hook install" vfpass hook install
 expect "attach" vfpass attach train0
 expect_said "attach says where the function is" "gpu0: PCI function $single, in the guest at"
 for function in "$single" "$first" "$second"; do
-    expect "$function is on vfio-pci" test "$(driver_of "$function")" = vfio-pci
+    expect "$function is on vfio-pci" is_on "$function" vfio-pci
 done
 xml_to /tmp/xml.first
 expect "a second attach succeeds" vfpass attach train0
@@ -136,14 +140,14 @@ expect_equal "the guest has the three functions" 3 "$(guest_shell train0 \
 
 section "stop, and a start after what a reboot leaves: the host's drivers hold them again"
 virsh destroy train0 >/dev/null
-expect "the leases are reserved" wait_until 20 eval '! has_lease running'
-expect "they stay on vfio-pci" test "$(driver_of "$single")" = vfio-pci
+expect "the leases are reserved" wait_until 20 all_reserved
+expect "they stay on vfio-pci" is_on "$single" vfio-pci
 bind_to "$single" xhci_hcd && echo >"$pci_devices/$single/driver_override"
 expect "that is no drift" vfpass status train0
 expect "virsh start" virsh start train0
-expect "prepare has bound it again" test "$(driver_of "$single")" = vfio-pci
+expect "prepare has bound it again" is_on "$single" vfio-pci
 virsh destroy train0 >/dev/null
-expect "the leases are reserved" wait_until 20 eval '! has_lease running'
+expect "the leases are reserved" wait_until 20 all_reserved
 
 section "detach: everything as found"
 expect "detach" vfpass detach train0
