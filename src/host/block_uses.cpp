@@ -1,5 +1,7 @@
 #include "block_uses.hpp"
 
+#include <algorithm>
+
 #include "mount_table.hpp"
 #include "vfpass/base/text.hpp"
 
@@ -28,30 +30,32 @@ bool isBelowSubsystem(const Root& root, const std::string& target, const std::st
     return false;
   }
   const std::string rest = target.substr(start + marker.size());
-  const std::string folder = "sys/class/nvme-subsystem/" + rest.substr(0, rest.find('/'));
-  for (const std::string& name : root.list(folder)) {
-    const auto controller = root.linkTarget(folder + "/" + name);
-    if (name.starts_with("nvme") && controller &&
-        ("/" + *controller + "/").find("/" + path + "/") != std::string::npos) {
-      return true;
+  const std::string folder = "sys/class/nvme-subsystem/" + rest.substr(0, rest.find('/')) + "/";
+  const auto names = root.list(folder);
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    const std::string controller = root.linkTarget(folder + name).value_or("");
+    return name.starts_with("nvme") &&
+           (controller + "/").find("/" + path + "/") != std::string::npos;
+  });
+}
+
+void addDisk(const Root& root, const std::string& disk, std::vector<BlockDevice>& devices) {
+  const std::string folder = "sys/block/" + disk;
+  devices.push_back({disk, folder});
+  for (const std::string& part : root.list(folder)) {
+    BlockDevice partition{part, folder + "/" + part};
+    if (root.exists(partition.folder + "/partition")) {
+      devices.push_back(std::move(partition));
     }
   }
-  return false;
 }
 
 std::vector<BlockDevice> blockDevicesBelow(const Root& root, const std::string& path) {
   std::vector<BlockDevice> devices;
   for (const std::string& disk : root.list("sys/block")) {
-    const std::string folder = "sys/block/" + disk;
-    const std::string target = root.linkTarget(folder).value_or("");
-    if (!isBelow(target, path) && !isBelowSubsystem(root, target, path)) {
-      continue;
-    }
-    devices.push_back({disk, folder});
-    for (const std::string& part : root.list(folder)) {
-      if (root.exists(folder + "/" + part + "/partition")) {
-        devices.push_back({part, folder + "/" + part});
-      }
+    const std::string target = root.linkTarget("sys/block/" + disk).value_or("");
+    if (isBelow(target, path) || isBelowSubsystem(root, target, path)) {
+      addDisk(root, disk, devices);
     }
   }
   return devices;
@@ -87,6 +91,9 @@ std::vector<std::string> readBlockUses(const Root& root, const std::string& path
   const MountTable table(root);
   for (const BlockDevice& device : devices) {
     addUses(root, device, table, uses);
+  }
+  if (!table.isComplete()) {
+    uses.emplace_back("the mount table is too long to be read, so nobody can tell");
   }
   return uses;
 }

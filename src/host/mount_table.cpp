@@ -7,7 +7,7 @@
 namespace vfpass::host {
 namespace {
 
-constexpr std::size_t tableLimit = std::size_t{1} << 20U;
+constexpr std::size_t tableLimit = std::size_t{8} << 20U;
 
 // The number-th word of a line, counted from 0; empty when there are fewer.
 std::string_view word(std::string_view line, std::size_t number) {
@@ -36,8 +36,14 @@ bool isFrom(std::string_view line, const MountSource& source) {
 }  // namespace
 
 MountTable::MountTable(const Root& root)
-    : mounts_(splitLines(root.readText("proc/self/mountinfo", tableLimit).value_or(""))),
-      swaps_(splitLines(root.readText("proc/swaps", tableLimit).value_or(""))) {}
+    : mounts_(readLines(root, "proc/self/mountinfo")), swaps_(readLines(root, "proc/swaps")) {}
+
+std::vector<std::string> MountTable::readLines(const Root& root, const std::string& path) {
+  // One more byte than needed: the last newline is trimmed away.
+  const std::string text = root.readText(path, tableLimit + 2).value_or("");
+  complete_ = complete_ && text.size() <= tableLimit;
+  return splitLines(text);
+}
 
 std::vector<std::string> MountTable::mountsOf(const MountSource& source) const {
   std::vector<std::string> places;

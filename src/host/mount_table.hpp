@@ -14,7 +14,7 @@ struct MountSource {
   std::string file;    ///< /dev/sda1
 };
 
-/// What is mounted in our mount namespace and what is swap, read once. At most 1 MiB of each table.
+/// What is mounted in our mount namespace and what is swap, read once. At most 8 MiB of each table.
 class MountTable {
  public:
   explicit MountTable(const Root& root);
@@ -22,8 +22,13 @@ class MountTable {
   /// Mount points of this device, as the kernel writes them (a space is \040).
   [[nodiscard]] std::vector<std::string> mountsOf(const MountSource& source) const;
   [[nodiscard]] bool isSwap(std::string_view file) const;
+  /// False when a table is longer than what is read of it: a device may be in use all the same.
+  [[nodiscard]] bool isComplete() const { return complete_; }
 
  private:
+  [[nodiscard]] std::vector<std::string> readLines(const Root& root, const std::string& path);
+
+  bool complete_ = true;
   std::vector<std::string> mounts_;
   std::vector<std::string> swaps_;
 };

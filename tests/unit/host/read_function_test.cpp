@@ -137,6 +137,17 @@ TEST_F(ReadFunctionTest, UsesAreBoundedAndPrintable) {
               })));
 }
 
+TEST_F(ReadFunctionTest, ATableThatIsTooLongIsNoProofOfIdleness) {
+  disk();
+  const std::string line = "20 1 8:16 / /" + std::string(1000, 'x') + " rw - ext4 /dev/sdb rw\n";
+  std::string lines;
+  for (int i = 0; i < 9000; ++i) {
+    lines += line;
+  }
+  mountinfo(lines);
+  EXPECT_THAT(read().uses, ElementsAre(HasSubstr("too long")));
+}
+
 TEST_F(ReadFunctionTest, ABridgeIsNotSearchedForDisks) {
   tree_.file(folder_ + "/class", "0x060400\n");
   disk();
