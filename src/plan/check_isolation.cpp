@@ -25,6 +25,7 @@ std::vector<GroupPeer> strangers(const PciFunction& function, const FunctionTerm
 // The lines that give the whole group to the guest: a GPU's audio function, mostly.
 std::string linesFor(const std::vector<GroupPeer>& peers, const std::string& name) {
   std::vector<std::string> lines;
+  lines.reserve(peers.size());
   for (const auto& peer : peers) {
     lines.push_back("`- {name: " + name + "-" + std::to_string(lines.size() + 1) + ", pci: \"" +
                     toString(peer.address) + "\"}`");
@@ -39,6 +40,7 @@ void checkGroup(const PciFunction& function, const FunctionTerms& terms,
     return;
   }
   std::vector<std::string> addresses;
+  addresses.reserve(peers.size());
   for (const auto& peer : peers) {
     addresses.push_back(toString(peer.address));
   }
