@@ -66,13 +66,51 @@ struct PhysicalFunction {
   std::vector<VirtualFunction> vfs;  ///< by index; counted by virtfn links, never by sriov_numvfs
 };
 
+/// Another function in the IOMMU group of one that is to be given away.
+struct GroupPeer {
+  PciAddress address;
+  std::uint32_t classCode = 0;  ///< 24 bits: base class, subclass, programming interface
+  std::string driver;
+
+  auto operator<=>(const GroupPeer&) const = default;
+};
+
+/// One PCI function as it is: what `gpus:` of a mapping gives to a guest. Read for the addresses
+/// that a mapping or a lease names, and for no others.
+struct PciFunction {
+  PciAddress address;
+  std::string path;  ///< sysfs device path below /sys/devices
+  std::uint16_t vendor = 0;
+  std::uint16_t device = 0;
+  std::uint32_t classCode = 0;  ///< 24 bits, as GroupPeer's
+  std::string model;            ///< from the PCI id database; empty where unknown
+  std::string serial;           ///< VPD serial number; empty where the device has none
+  std::string driver;           ///< empty: none bound
+  std::string driverOverride;   ///< empty: none
+  std::optional<unsigned> iommuGroup;
+  std::vector<GroupPeer> groupPeers;  ///< other functions in its IOMMU group
+  std::vector<Netdev> netdevs;
+  /// What the host does with its block devices, one text each, bounded: `sda1 is mounted at /data`.
+  std::vector<std::string> uses;
+  bool vfioInUse = false;  ///< a process holds its VFIO group or device open
+  int numaNode = -1;
+  bool bootVga = false;                        ///< firmware set this display up: the host's console
+  unsigned vfCount = 0;                        ///< VFs that it has as a PF
+  std::optional<PciAddress> physicalFunction;  ///< it is a VF of this PF
+};
+
+/// PCI class 06xx: host bridges, PCI-to-PCI bridges, root and switch ports, and the like.
+bool isBridge(const PciFunction& function);
+
 /// What the host has, read once.
 struct Inventory {
-  std::vector<PhysicalFunction> pfs;  ///< by address
-  bool unsafeInterrupts = false;      ///< vfio_iommu_type1.allow_unsafe_interrupts=Y
-  bool iommuPresent = false;          ///< /sys/kernel/iommu_groups has at least one group
+  std::vector<PhysicalFunction> pfs;   ///< by address
+  std::vector<PciFunction> functions;  ///< those that the caller named and that exist
+  bool unsafeInterrupts = false;       ///< vfio_iommu_type1.allow_unsafe_interrupts=Y
+  bool iommuPresent = false;           ///< /sys/kernel/iommu_groups has at least one group
 };
 
 const PhysicalFunction* findPf(const Inventory& inventory, const PciAddress& address);
+const PciFunction* findFunction(const Inventory& inventory, const PciAddress& address);
 
 }  // namespace vfpass

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,9 @@ class Kernel {
 
   /// Every SR-IOV capable function with a driver that names VFs, by address.
   virtual std::vector<PhysicalFunction> readPfs() = 0;
+
+  /// The function at that address, whatever it is (a VF, too); nullopt when there is none.
+  virtual std::optional<PciFunction> readFunction(const PciAddress& function) = 0;
 
   /// Throws when the PF has VFs already, when the count is above the PF's limit, or when fewer
   /// appeared than asked for (those are removed again).

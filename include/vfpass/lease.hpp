@@ -92,6 +92,12 @@ struct Lease {
 /// Namespace of our `<metadata>` element in domain XML. Only its presence makes a domain managed.
 inline constexpr std::string_view metadataNamespace = "https://vfpass.org/xmlns/domain/1";
 
+/// What it gives away, for messages: `VF 0 of PF 0000:3b:00.0`, `PCI function 0000:3a:00.0`.
+std::string describeDevice(const Lease& lease);
+
+/// True when both cannot hold: the same VF, the same function, or a PF as a function and its VF.
+bool sameDevice(const Lease& one, const Lease& other);
+
 /// Alias of a lease's device in the domain XML: `ua-vfpass-` + name. libvirt drops aliases that do
 /// not begin with `ua-` without an error.
 std::string deviceAlias(const Lease& lease);

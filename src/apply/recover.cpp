@@ -83,9 +83,7 @@ bool hasVf(const Tools& tools, const std::function<bool(const PhysicalFunction&,
 // then.
 bool hasItsDevice(const Action& action, const Tools& tools) {
   const auto hasFunction = [&](const PciAddress& function) {
-    return hasVf(tools, [&](const PhysicalFunction& pf, unsigned index) {
-      return pf.vfs[index].address == function;
-    });
+    return tools.kernel.readFunction(function).has_value();
   };
   if (const auto* bind = std::get_if<BindDriver>(&action)) {
     return hasFunction(bind->function);

@@ -55,10 +55,6 @@ std::string describeEdit(const EditLiveMetadata& action) {
              : "name " + namesOf(action.leases) + " in the running domain's metadata";
 }
 
-std::string describeDevice(const Lease& lease) {
-  return lease.vfName + " (" + toString(lease.vf) + ")";
-}
-
 void insertPfs(const std::vector<Lease>& leases, std::set<PciAddress>& pfs) {
   for (const auto& lease : leases) {
     pfs.insert(lease.pf);
@@ -79,18 +75,17 @@ std::string describe(const Action& action) {
           [](const BindDriver& bind) { return describeBind(bind); },
           [](const ResetFunction& reset) { return "reset " + toString(reset.function); },
           [](const RecordLease& record) {
-            return "lease VF " + std::to_string(record.lease.vfIndex) + " of PF " +
-                   toString(record.lease.pf) + " as " + record.lease.vfName + " (" +
+            return "lease " + describeDevice(record.lease) + " as " + record.lease.vfName + " (" +
                    std::string(toString(record.lease.state)) + ")";
           },
           [](const DropLease& drop) { return "end the lease " + drop.vfName; },
           [](const EditDomain& edit) { return describeEdit(edit); },
           [](const EditLiveMetadata& edit) { return describeEdit(edit); },
           [](const PlugDevice& plug) {
-            return "plug " + describeDevice(plug.lease) + " into the running domain";
+            return "plug " + plug.lease.vfName + " (" + describeDevice(plug.lease) + ")" + " into the running domain";
           },
           [](const UnplugDevice& unplug) {
-            return "unplug " + describeDevice(unplug.lease) + " from the running domain";
+            return "unplug " + unplug.lease.vfName + " (" + describeDevice(unplug.lease) + ")" + " from the running domain";
           },
       },
       action);

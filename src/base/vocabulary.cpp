@@ -64,6 +64,18 @@ std::string toString(const PfSelector& selector) {
   return "near " + selector.near.value_or("?");
 }
 
+std::string describeDevice(const Lease& lease) {
+  if (lease.kind == LeaseKind::pciFunction) {
+    return "PCI function " + toString(lease.pf);
+  }
+  return "VF " + std::to_string(lease.vfIndex) + " of PF " + toString(lease.pf);
+}
+
+bool sameDevice(const Lease& one, const Lease& other) {
+  const bool whole = one.kind == LeaseKind::pciFunction || other.kind == LeaseKind::pciFunction;
+  return one.pf == other.pf && (whole || one.vfIndex == other.vfIndex);
+}
+
 std::string deviceAlias(const Lease& lease) { return std::string(aliasPrefix) + lease.vfName; }
 
 std::string portAlias(const Lease& lease) {
@@ -80,5 +92,16 @@ const PhysicalFunction* findPf(const Inventory& inventory, const PciAddress& add
   }
   return nullptr;
 }
+
+const PciFunction* findFunction(const Inventory& inventory, const PciAddress& address) {
+  for (const auto& function : inventory.functions) {
+    if (function.address == address) {
+      return &function;
+    }
+  }
+  return nullptr;
+}
+
+bool isBridge(const PciFunction& function) { return function.classCode >> 16U == 0x06U; }
 
 }  // namespace vfpass

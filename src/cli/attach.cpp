@@ -47,8 +47,9 @@ ExitCode showPlan(Session& session, const AttachOptions& options) {
 
 void tellResult(Session& session, const plan::AttachDecision& decision) {
   for (const auto& lease : decision.leases) {
-    session.note(lease.vfName + ": VF " + std::to_string(lease.vfIndex) + " of PF " +
-                 toString(lease.pf) + " (" + toString(lease.vf) + "), in the guest at " +
+    const bool vf = lease.kind == LeaseKind::virtualFunction;
+    session.note(lease.vfName + ": " + describeDevice(lease) +
+                 (vf ? " (" + toString(lease.vf) + ")" : "") + ", in the guest at " +
                  toString(lease.guest.address));
   }
 }
@@ -87,8 +88,9 @@ ExitCode attach(Session& session, const AttachOptions& options) {
 void addAttach(CLI::App& app, Runner& runner) {
   auto* command = app.add_subcommand(
       "attach",
-      "create and configure the VM's VFs, take them from the host's driver, lease them\n"
-      "to the VM and put them into its XML; doing it again changes nothing");
+      "create and configure the VM's VFs, take them and its PCI functions from the host's\n"
+      "drivers, lease them to the VM and put them into its XML; doing it again changes\n"
+      "nothing");
   const auto options = std::make_shared<AttachOptions>();
   command->add_option("vm", options->vm, "domain name or UUID")->required();
   addScope(*command, options->scope);

@@ -7,6 +7,7 @@
 #include "subject.hpp"
 #include "vfpass/apply/run.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/plan/check_function.hpp"
 #include "vfpass/plan/detach.hpp"
 #include "vfpass/report/plan_report.hpp"
 #include "vfpass/state/locks.hpp"
@@ -64,7 +65,7 @@ plan::DetachInput inputFor(Session& session, const Target& target, const std::ve
   input.domainName = target.name;
   input.scope = scope;
   input.leases = leases;
-  input.inventory = session.inventory();
+  input.inventory = session.inventory(plan::namedFunctions(leasesOf(leases, target.uuid)));
   if (target.domain && target.domain->active) {
     input.plugged = domain::devicesOfOurs(target.domain->liveXml);
     input.liveLeases = domain::parseDomain(target.domain->liveXml).leases;
@@ -138,8 +139,8 @@ ExitCode detach(Session& session, const DetachOptions& options) {
 void addDetach(CLI::App& app, Runner& runner) {
   auto* command = app.add_subcommand(
       "detach",
-      "take the VM's VFs out of its XML and give them back to the host as found; a running\n"
-      "guest is asked first who uses them, and waited for until it has let go");
+      "take the VM's devices out of its XML and give them back to the host as found; a\n"
+      "running guest is asked first who uses them, and waited for until it has let go");
   const auto options = std::make_shared<DetachOptions>();
   command->add_option("vm", options->vm, "domain name or UUID")->required();
   addScope(*command, options->scope);

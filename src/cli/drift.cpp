@@ -21,10 +21,34 @@ std::vector<std::string> attributeDrift(const Lease& lease, const VirtualFunctio
   return drift;
 }
 
+// Between two runs of the guest whatever driver it has is right: prepare binds it again.
+std::vector<std::string> functionDrift(const Lease& lease, const PciFunction* function, bool runs,
+                                       bool domainActive) {
+  const std::string name = "kernel: " + describeDevice(lease);
+  std::vector<std::string> drift;
+  if (function == nullptr) {
+    drift.push_back(name + " is not there");
+    return drift;
+  }
+  if (function->path != lease.pfPath) {
+    drift.push_back(name + " is now at " + function->path);
+  }
+  if (runs && !domainActive) {
+    drift.push_back(name + ": the guest is gone without a release; `vfpass recover` resets it");
+  } else if (runs && function->driver != "vfio-pci") {
+    drift.push_back(name + " is not on vfio-pci");
+  }
+  return drift;
+}
+
 }  // namespace
 
 std::vector<std::string> kernelDrift(const Lease& lease, const Inventory& inventory,
                                      const std::string& bootId, bool domainActive) {
+  if (lease.kind == LeaseKind::pciFunction) {
+    const bool runs = lease.state != LeaseState::reserved && lease.bootId == bootId;
+    return functionDrift(lease, findFunction(inventory, lease.vf), runs, domainActive);
+  }
   const PhysicalFunction* pf = findPf(inventory, lease.pf);
   if (pf == nullptr) {
     return {"kernel: PF " + toString(lease.pf) + " is not there or has no driver"};
@@ -54,7 +78,7 @@ std::vector<std::string> kernelDrift(const Lease& lease, const Inventory& invent
 std::vector<std::string> xmlDrift(const DomainDescription* domain,
                                   const std::vector<Lease>& leases) {
   if (domain == nullptr) {
-    return {"domain: it does not exist any more; `vfpass detach` gives its VFs back"};
+    return {"domain: it does not exist any more; `vfpass detach` gives its devices back"};
   }
   if (domain::carriesLeases(domain->persistentXml, leases)) {
     return {};

@@ -6,6 +6,7 @@
 #include "subject.hpp"
 #include "vfpass/apply/run.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/plan/check_function.hpp"
 #include "vfpass/plan/detach.hpp"
 #include "vfpass/plan/garbage.hpp"
 #include "vfpass/report/plan_report.hpp"
@@ -38,7 +39,7 @@ plan::DomainUse useOf(Session& session, const Uuid& domain) {
 Plan planFor(Session& session, const Uuid& domain, const std::vector<Lease>& garbage,
              const std::vector<Lease>& all) {
   Plan plan{PlanKind::detach, domain, garbage.front().domainName, {}, {}};
-  plan.steps = plan::planRestore(garbage, all, session.inventory());
+  plan.steps = plan::planRestore(garbage, all, session.inventory(plan::namedFunctions(garbage)));
   return plan;
 }
 

@@ -8,6 +8,7 @@
 #include "subject.hpp"
 #include "vfpass/apply/run.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/plan/check_function.hpp"
 #include "vfpass/plan/hook.hpp"
 #include "vfpass/state/locks.hpp"
 
@@ -50,7 +51,8 @@ std::optional<std::string> scrub(Session& session, const Uuid& domain) {
   }
   const std::string name = before.front().domainName;
   const auto plan =
-      plan::planRelease(domain, name, leases, session.inventory(), session.kernel().bootId());
+      plan::planRelease(domain, name, leases, session.inventory(plan::namedFunctions(before)),
+                        session.kernel().bootId());
   apply::Tools tools = session.tools();
   for (const auto& warning : apply::run(plan, tools, std::move(locks))) {
     session.verbose(warning);
@@ -64,7 +66,7 @@ ExitCode recover(Session& session) {
   settleInterruptedWork(session, survey, std::nullopt);
   for (const auto& domain : domainsWithoutRelease(session, survey)) {
     if (const auto name = scrub(session, domain)) {
-      session.note("VFs of domain " + printable(*name) +
+      session.note("devices of domain " + printable(*name) +
                    ", which stopped without a release: scrubbed");
     }
   }

@@ -76,7 +76,9 @@ std::vector<Lease> Session::readLeases() {
   return database.leases();
 }
 
-Inventory Session::inventory() { return inventory::readInventory(options_.sysroot); }
+Inventory Session::inventory(const std::vector<PciAddress>& functions) {
+  return inventory::readInventory(options_.sysroot, functions);
+}
 
 const config::Configuration& Session::configuration() {
   if (!configuration_) {

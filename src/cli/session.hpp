@@ -35,7 +35,8 @@ class Session {
   state::Database& database();
   /// For commands that only look: never writes; leases of a missing database are none.
   std::vector<Lease> readLeases();
-  Inventory inventory();
+  /// With these PCI functions, where they exist: no others are read.
+  Inventory inventory(const std::vector<PciAddress>& functions = {});
   const config::Configuration& configuration();
   apply::Tools tools();
 

@@ -6,6 +6,7 @@
 #include "drift.hpp"
 #include "subject.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/plan/check_function.hpp"
 #include "vfpass/report/status_report.hpp"
 
 namespace vfpass::cli {
@@ -45,7 +46,7 @@ class StatusReader {
   explicit StatusReader(Session& session)
       : session_(session),
         leases_(session.readLeases()),
-        inventory_(session.inventory()),
+        inventory_(session.inventory(plan::namedFunctions(leases_))),
         bootId_(session.kernel().bootId()),
         survey_(surveyDomains(session)) {}
 

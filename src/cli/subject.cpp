@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "vfpass/base/text.hpp"
+#include "vfpass/plan/check_function.hpp"
 #include "vfpass/plan/select_pf.hpp"
 
 namespace vfpass::cli {
@@ -120,12 +121,13 @@ void lookAtDomain(const Subject& subject, plan::AttachInput& input) {
   if (input.scope.live) {
     input.placements = domain::placeInRunning(liveXml, input.scope.config ? persistentXml : "");
   } else {
-    const auto leased = [&](const MappedVf& entry) {
-      return std::any_of(own.begin(), own.end(),
-                         [&](const Lease& lease) { return lease.vfName == entry.name; });
+    const auto isFresh = [&](const auto& entry) {
+      return std::none_of(own.begin(), own.end(),
+                          [&](const Lease& lease) { return lease.vfName == entry.name; });
     };
-    const auto fresh = std::count_if(subject.mapping.vfs.begin(), subject.mapping.vfs.end(),
-                                     [&](const MappedVf& entry) { return !leased(entry); });
+    const auto& [vfs, gpus] = std::tie(subject.mapping.vfs, subject.mapping.gpus);
+    const auto fresh = std::count_if(vfs.begin(), vfs.end(), isFresh) +
+                       std::count_if(gpus.begin(), gpus.end(), isFresh);
     input.placements = domain::placeDevices(persistentXml, static_cast<std::size_t>(fresh));
   }
   std::vector<Lease> persistent;
@@ -200,7 +202,8 @@ plan::AttachInput attachInput(Session& session, const Subject& subject, const Do
   plan::AttachInput input;
   input.mapping = subject.mapping;
   input.policy = session.configuration().host;
-  input.inventory = session.inventory();
+  const auto own = leasesOf(leases, subject.domain.uuid);
+  input.inventory = session.inventory(plan::namedFunctions(own, subject.mapping.gpus));
   input.domain = subject.domain.uuid;
   input.domainName = subject.domain.name;
   input.active = subject.domain.active;
@@ -222,6 +225,9 @@ std::vector<PciAddress> pfsOf(const Subject& subject, const Inventory& inventory
     if (pf != nullptr) {
       pfs.insert(pf->address);
     }
+  }
+  for (const auto& gpu : subject.mapping.gpus) {
+    pfs.insert(gpu.pci);
   }
   for (const auto& lease : leasesOf(leases, subject.domain.uuid)) {
     pfs.insert(lease.pf);

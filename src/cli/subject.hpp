@@ -48,7 +48,7 @@ Scope scopeFor(const DomainDescription& domain, const ScopeOptions& options);
 plan::AttachInput attachInput(Session& session, const Subject& subject, const DomainSurvey& survey,
                               const std::vector<Lease>& leases, const Scope& scope);
 
-/// PFs that attaching this subject can touch.
+/// PFs and PCI functions that attaching this subject can touch: what is to be locked.
 std::vector<PciAddress> pfsOf(const Subject& subject, const Inventory& inventory,
                               const std::vector<Lease>& leases);
 

@@ -20,21 +20,34 @@ std::span<Node> entries(Node& root, std::string_view key) {
   return list->items;
 }
 
+/// Where a name was first used.
+struct FirstUse {
+  std::string_view list;
+  Position position;
+};
+
+std::string twice(const std::string& name, const FirstUse& first, std::string_view list) {
+  const std::string place = first.list == list ? "twice below `" + std::string(list) + ":`"
+                                               : "below `" + std::string(list) + ":` and `" +
+                                                     std::string(first.list) + ":`";
+  return "the name `" + name + "` is used " + place + ", first in line " +
+         std::to_string(first.position.line);
+}
+
 // Names become aliases and references: libvirt refuses a second device with the same alias.
-void checkNames(Node& root, std::string_view list, ProblemList& problems) {
-  std::map<std::string, Position> seen;
-  for (auto& entry : entries(root, list)) {
-    Node* const name = find(entry, "name");
-    const auto text = textOf(name);
-    if (!text) {
-      continue;
-    }
-    const auto [first, added] = seen.emplace(*text, name->position);
-    if (!added) {
-      problems.refuse(*name,
-                      "the name `" + *text + "` is used twice below `" + std::string(list) +
-                          ":`, first in line " + std::to_string(first->second.line),
-                      "choose another one");
+void checkNames(Node& root, ProblemList& problems) {
+  std::map<std::string, FirstUse> seen;
+  for (const std::string_view list : {"vfs", "gpus"}) {
+    for (auto& entry : entries(root, list)) {
+      Node* const name = find(entry, "name");
+      const auto text = textOf(name);
+      if (!text) {
+        continue;
+      }
+      const auto [first, added] = seen.emplace(*text, FirstUse{list, name->position});
+      if (!added) {
+        problems.refuse(*name, twice(*text, first->second, list), "choose another one");
+      }
     }
   }
 }
@@ -88,8 +101,7 @@ Mapping readMapping(const std::string& text, ProblemList& problems) {
       mapping.vfs.push_back(readVf(entry, context, problems));
     }
   }
-  checkNames(*root, "vfs", problems);
-  checkNames(*root, "gpus", problems);
+  checkNames(*root, problems);
   for (const auto& problem : collisionsWithin(mapping)) {
     problems.add({problem.place.line, problem.place.column}, problem.message, problem.hint);
   }

@@ -9,12 +9,17 @@ std::string place(const Claim& claim) {
   return claim.hasGuestAddress ? toString(claim.guestAddress) : "no address";
 }
 
+std::string nameOf(const Lease& lease) {
+  const bool vf = lease.kind == LeaseKind::virtualFunction;
+  return (vf ? "VF '" : "PCI function '") + lease.vfName + "'";
+}
+
 std::string yesOrNo(bool value) { return value ? "yes" : "no"; }
 
 void compare(const Lease& lease, const Claim& claim, bool managed,
              std::vector<std::string>& differences) {
   const auto say = [&](const std::string& what) {
-    differences.push_back("VF '" + lease.vfName + "': " + what);
+    differences.push_back(nameOf(lease) + ": " + what);
   };
   if (claim.device != lease.vf) {
     say("the XML claims host device " + toString(claim.device) + ", leased is " +
@@ -40,8 +45,7 @@ std::vector<std::string> claimDifferences(const ParsedDomain& parsed,
     const auto found = std::find_if(parsed.claims.begin(), parsed.claims.end(),
                                     [&](const Claim& claim) { return claim.alias == alias; });
     if (found == parsed.claims.end()) {
-      differences.push_back("VF '" + lease.vfName + "': the XML has no device with the alias " +
-                            alias);
+      differences.push_back(nameOf(lease) + ": the XML has no device with the alias " + alias);
       continue;
     }
     compare(lease, *found, parsed.managedAliases.contains(alias), differences);

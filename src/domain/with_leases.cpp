@@ -11,9 +11,9 @@ namespace vfpass::domain {
 namespace {
 
 Error conflict(const Lease& lease, const std::string& reason) {
-  return Error("VF '" + lease.vfName + "' cannot be added to domain " +
-                   printable(lease.domainName) + ": " + reason,
-               "detach the domain's VFs and attach them again");
+  return Error("'" + lease.vfName + "' cannot be added to domain " + printable(lease.domainName) +
+                   ": " + reason,
+               "detach the domain's devices and attach them again");
 }
 
 void checkLeases(const Uuid& domain, const std::vector<Lease>& leases) {
@@ -24,7 +24,7 @@ void checkLeases(const Uuid& domain, const std::vector<Lease>& leases) {
       throw conflict(lease, "the lease belongs to another domain, " + toString(lease.domain));
     }
     if (!aliases.insert(deviceAlias(lease)).second || !aliases.insert(portAlias(lease)).second) {
-      throw conflict(lease, "its name leads to an alias that another VF has");
+      throw conflict(lease, "its name leads to an alias that another device has");
     }
     if (lease.guest.port) {
       ports.insert(lease.guest.port->address);

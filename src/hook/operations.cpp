@@ -43,12 +43,22 @@ std::vector<PciAddress> pfsOf(const std::vector<Lease>& leases) {
   return {pfs.begin(), pfs.end()};
 }
 
-// Only the PFs that matter are read: a host can have many.
-Inventory readPfs(host::SystemKernel& kernel, const std::vector<PciAddress>& pfs) {
+void readDevice(host::SystemKernel& kernel, const Lease& lease, Inventory& inventory) {
+  if (lease.kind == LeaseKind::pciFunction) {
+    if (auto function = kernel.readFunction(lease.vf)) {
+      inventory.functions.push_back(std::move(*function));
+    }
+  } else if (findPf(inventory, lease.pf) == nullptr) {
+    inventory.pfs.push_back(kernel.readPf(lease.pf));
+  }
+}
+
+// Only the PFs and functions that matter are read: a host can have many.
+Inventory readDevices(host::SystemKernel& kernel, const std::vector<Lease>& leases) {
   Inventory inventory;
-  for (const auto& pf : pfs) {
+  for (const auto& lease : leases) {
     try {
-      inventory.pfs.push_back(kernel.readPf(pf));
+      readDevice(kernel, lease, inventory);
     } catch (const Error& error) {
       syslog(LOG_WARNING, "%s", error.what());  // the plan says what it lacks
     }
@@ -88,7 +98,7 @@ void prepare(const domain::ParsedDomain& parsed, const Places& places) {
   auto locks = state::lockPfs(places.runDirectory, pfs, lockPatience);
   const auto decision =
       plan::planPrepare(parsed.uuid, parsed.name, parsed.leases, place.database.leases(),
-                        readPfs(place.kernel, pfs), place.kernel.bootId());
+                        readDevices(place.kernel, parsed.leases), place.kernel.bootId());
   plan::throwObjections("domain " + printable(parsed.name) + " cannot start", decision.objections);
   logWarnings(apply::run(decision.plan, place.tools, std::move(locks)));
 }
@@ -117,7 +127,7 @@ void release(const domain::ParsedDomain& parsed, const Places& places) {
   auto locks = state::lockPfs(places.runDirectory, pfs, shortPatience);
   // Read again under the lock: a new start of this domain may have taken over.
   const auto plan = plan::planRelease(parsed.uuid, parsed.name, place.database.leases(),
-                                      readPfs(place.kernel, pfs), place.kernel.bootId());
+                                      readDevices(place.kernel, leases), place.kernel.bootId());
   logWarnings(apply::run(plan, place.tools, std::move(locks)));
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "device_identity.hpp"
 #include "driver_override.hpp"
 #include "kernel_write.hpp"
 #include "pci_function.hpp"
@@ -16,24 +17,6 @@ namespace {
 // A probe on real mlx5 takes up to a second and holds the device's lock meanwhile.
 constexpr std::chrono::milliseconds overrideDeadline{1000};
 constexpr std::uint64_t networkClass = 0x02;
-
-// `pci0000:00/0000:00:01.0/0000:01:00.0`: where it sits, whatever its netdev is called today.
-std::string devicePath(const Root& root, const PciAddress& address) {
-  constexpr std::string_view marker = "/devices/";
-  const std::string target = root.linkTarget(functionPath(address)).value_or("");
-  const auto start = target.find(marker);
-  return start == std::string::npos ? std::string{} : target.substr(start + marker.size());
-}
-
-std::uint16_t readIdentifier(const Root& root, const std::string& path) {
-  return static_cast<std::uint16_t>(root.readNumber(path).value_or(0) & 0xffffU);
-}
-
-int readNumaNode(const Root& root, const std::string& path) {
-  // "-1" where the firmware does not say; readNumber takes no sign.
-  const auto node = root.readNumber(path + "/numa_node");
-  return node && *node < 4096 ? static_cast<int>(*node) : -1;
-}
 
 VirtualFunction readVf(const Root& root, const VfLink& link) {
   VirtualFunction vf;

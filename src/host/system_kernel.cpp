@@ -7,6 +7,7 @@
 #include "kernel_write.hpp"
 #include "load_module.hpp"
 #include "pci_function.hpp"
+#include "read_function.hpp"
 #include "read_pf.hpp"
 #include "reset_function.hpp"
 #include "root.hpp"
@@ -80,6 +81,10 @@ std::vector<PhysicalFunction> SystemKernel::readPfs() {
     }
   }
   return pfs;
+}
+
+std::optional<PciFunction> SystemKernel::readFunction(const PciAddress& function) {
+  return readPciFunction(implementation_->root, function);
 }
 
 void SystemKernel::createVfs(const CreateVfs& action) {

@@ -5,7 +5,8 @@
 
 namespace vfpass::inventory {
 
-Inventory readInventory(const std::filesystem::path& root) {
+Inventory readInventory(const std::filesystem::path& root,
+                        const std::vector<PciAddress>& functions) {
   host::SystemKernel kernel(root);
   Inventory inventory;
   inventory.pfs = kernel.readPfs();
@@ -14,6 +15,12 @@ Inventory readInventory(const std::filesystem::path& root) {
   ModelNames names;
   for (PhysicalFunction& pf : inventory.pfs) {
     pf.model = names.find(pf.vendor, pf.device);
+  }
+  for (const PciAddress& address : functions) {
+    if (auto function = kernel.readFunction(address)) {
+      function->model = names.find(function->vendor, function->device);
+      inventory.functions.push_back(std::move(*function));
+    }
   }
   return inventory;
 }

@@ -4,9 +4,10 @@
 #include <map>
 
 #include "check_running.hpp"
+#include "decide_function.hpp"
 #include "decide_lease.hpp"
+#include "function_steps.hpp"
 #include "restore_settings.hpp"
-#include "vfpass/base/text.hpp"
 #include "vfpass/plan/detach.hpp"
 #include "vfpass/plan/select_pf.hpp"
 
@@ -28,7 +29,7 @@ struct Changes {
 
 bool isKept(const Lease& lease, const std::vector<Lease>& wanted) {
   return std::any_of(wanted.begin(), wanted.end(), [&](const Lease& each) {
-    return each.vfName == lease.vfName && each.pf == lease.pf && each.vfIndex == lease.vfIndex;
+    return each.vfName == lease.vfName && each.kind == lease.kind && sameDevice(each, lease);
   });
 }
 
@@ -75,7 +76,7 @@ void addCreations(const AttachInput& input, const Changes& changes, std::vector<
   std::map<PciAddress, unsigned> counts;
   for (const auto& lease : changes.put) {
     const PhysicalFunction* pf = findPf(input.inventory, lease.pf);
-    if (pf != nullptr && pf->vfs.empty()) {
+    if (lease.kind == LeaseKind::virtualFunction && pf != nullptr && pf->vfs.empty()) {
       counts[lease.pf] = wantedVfCount(*pf, input.policy);
     }
   }
@@ -111,6 +112,10 @@ void addConfigurations(const AttachInput& input, const Changes& changes, std::ve
 
 void addBindings(const AttachInput& input, const Changes& changes, std::vector<Step>& steps) {
   for (const auto& lease : changes.put) {
+    if (lease.kind == LeaseKind::pciFunction) {
+      bindFunction(lease, input.inventory, steps);
+      continue;
+    }
     const VirtualFunction* vf = findVf(input.inventory, lease);
     if (lease.managed || (vf != nullptr && vf->driver == "vfio-pci")) {
       continue;
@@ -161,12 +166,10 @@ void addPlugging(const AttachInput& input, const std::vector<Lease>& wanted, con
 AttachDecision planAttach(const AttachInput& input) {
   AttachDecision decision;
   decision.plan = {PlanKind::attach, input.domain, input.domainName, {}, {}};
-  decision.leases = decideLeases(input, decision.objections);
-  for (const auto& gpu : input.mapping.gpus) {
-    decision.objections.push_back(
-        {toString(gpu.place) + ": this version does not pass GPUs through (" + gpu.name + ")",
-         "remove `gpus:` and give the GPU its own <hostdev>", ExitCode::badInput});
-  }
+  Places places(input);
+  decision.leases = decideLeases(input, places, decision.objections);
+  const auto functions = decideFunctions(input, places, decision.objections);
+  decision.leases.insert(decision.leases.end(), functions.begin(), functions.end());
   const Changes changes = compare(input, decision.leases);
   checkRunning(input, {changes.put, changes.plugged, changes.dropped}, decision.objections);
   if (!decision.objections.empty()) {

@@ -4,6 +4,7 @@
 
 #include "decide_lease.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/plan/check_function.hpp"
 #include "vfpass/plan/check_vf.hpp"
 
 namespace vfpass::plan {
@@ -52,6 +53,11 @@ void checkPlace(const AttachInput& input, const Lease& earlier, const Lease& lea
 }
 
 void checkDevice(const AttachInput& input, const Lease& lease, std::vector<Objection>& objections) {
+  if (lease.kind == LeaseKind::pciFunction) {
+    const auto found = checkLeasedFunctions(input.inventory, {lease});
+    objections.insert(objections.end(), found.begin(), found.end());
+    return;
+  }
   const PhysicalFunction* pf = findPf(input.inventory, lease.pf);
   if (pf != nullptr && !pf->vfs.empty()) {
     const auto found = checkLeasedVfs(*pf, {lease});

@@ -16,10 +16,12 @@ unsigned vfCountOf(const AttachInput& input, const PhysicalFunction& pf) {
 void objectToLease(const AttachInput& input, const PhysicalFunction& pf, unsigned index,
                    std::vector<Objection>& objections) {
   for (const auto& lease : input.leases) {
-    if (lease.domain != input.domain && lease.pf == pf.address && lease.vfIndex == index) {
+    Lease wanted;
+    wanted.pf = pf.address;
+    wanted.vfIndex = index;
+    if (lease.domain != input.domain && sameDevice(lease, wanted)) {
       objections.push_back(
-          {"VF " + std::to_string(index) + " of PF " + toString(pf.address) +
-               " is leased to domain " + printable(lease.domainName),
+          {describeDevice(lease) + " is leased to domain " + printable(lease.domainName),
            "choose another index, or `vfpass detach " + printable(lease.domainName) + "`"});
     }
   }

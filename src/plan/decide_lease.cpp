@@ -41,8 +41,8 @@ void checkLinkLayer(const MappedVf& entry, const PhysicalFunction& pf,
 }
 
 bool earlierFits(const Lease* earlier, const MappedVf& entry, const PhysicalFunction& pf) {
-  return earlier != nullptr && earlier->pf == pf.address &&
-         (!entry.index || *entry.index == earlier->vfIndex);
+  return earlier != nullptr && earlier->kind == LeaseKind::virtualFunction &&
+         earlier->pf == pf.address && (!entry.index || *entry.index == earlier->vfIndex);
 }
 
 // On InfiniBand only link state and GUIDs exist; on Ethernet everything but GUIDs.
@@ -98,7 +98,7 @@ void identify(const AttachInput& input, const PhysicalFunction& pf, unsigned ind
 struct Progress {
   std::vector<Lease> decided;
   std::map<PciAddress, std::set<unsigned>> taken;
-  std::size_t placementsUsed = 0;
+  Places& places;
 };
 
 // VFs that a later entry names, or that an entry's earlier lease holds, are not for `auto`.
@@ -131,40 +131,6 @@ std::optional<unsigned> indexFor(const AttachInput& input, const MappedVf& entry
   return chooseVf(input, entry, pf, taken, objections);
 }
 
-bool isPlaceOfAnother(const AttachInput& input, const Progress& progress, const MappedVf& entry,
-                      const GuestPlacement& place) {
-  const auto has = [&](const Lease& lease) {
-    return lease.domain == input.domain && lease.vfName != entry.name &&
-           lease.guest.address == place.address;
-  };
-  return std::any_of(input.leases.begin(), input.leases.end(), has) ||
-         std::any_of(progress.decided.begin(), progress.decided.end(), has);
-}
-
-// A place is kept for good, unless the running domain cannot have the device there.
-void place(const AttachInput& input, const MappedVf& entry, const Lease* earlier,
-           Progress& progress, Lease& lease, std::vector<Objection>& objections) {
-  const bool plugs = input.scope.live && !input.plugged.contains(entry.name);
-  if (earlier != nullptr && (!plugs || input.pluggable.contains(entry.name))) {
-    lease.guest = earlier->guest;
-    return;
-  }
-  while (progress.placementsUsed < input.placements.size()) {
-    const auto& candidate = input.placements[progress.placementsUsed++];
-    if (!input.scope.live || !isPlaceOfAnother(input, progress, entry, candidate)) {
-      lease.guest = candidate;
-      return;
-    }
-  }
-  if (plugs) {
-    objections.push_back({"the running domain " + printable(input.domainName) +
-                              " has no free hotplug port for " + entry.name,
-                          "attach with --config and start it anew, or give it spare "
-                          "pcie-root-port controllers before its next start",
-                          ExitCode::failed});
-  }
-}
-
 void decideOne(const AttachInput& input, const MappedVf& entry, Progress& progress,
                std::vector<Objection>& objections) {
   const PhysicalFunction* pf =
@@ -192,7 +158,7 @@ void decideOne(const AttachInput& input, const MappedVf& entry, Progress& progre
   lease.interfaceForm = entry.interfaceForm;
   lease.teamingWith = entry.teamingWith;
   lease.persistent = input.scope.config || (earlier != nullptr && earlier->persistent);
-  place(input, entry, earlier, progress, lease, objections);
+  progress.places.assign(earlier, lease, objections);
   if (kept != nullptr) {
     lease.original = kept->original;
     lease.vfCount = kept->vfCount;
@@ -214,8 +180,9 @@ const Lease* earlierLease(const AttachInput& input, const std::string& vfName) {
   return found == input.leases.end() ? nullptr : &*found;
 }
 
-std::vector<Lease> decideLeases(const AttachInput& input, std::vector<Objection>& objections) {
-  Progress progress;
+std::vector<Lease> decideLeases(const AttachInput& input, Places& places,
+                                std::vector<Objection>& objections) {
+  Progress progress{{}, {}, places};
   reserveNamed(input, progress);
   for (const auto& entry : input.mapping.vfs) {
     decideOne(input, entry, progress, objections);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "function_steps.hpp"
 #include "restore_settings.hpp"
 #include "scrub.hpp"
 
@@ -87,10 +88,14 @@ void restorePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
 std::vector<Step> planRestore(const std::vector<Lease>& leases, const std::vector<Lease>& allLeases,
                               const Inventory& inventory) {
   std::map<PciAddress, std::vector<Lease>> byPf;
-  for (const auto& lease : leases) {
-    byPf[lease.pf].push_back(lease);
-  }
   std::vector<Step> steps;
+  for (const auto& lease : leases) {
+    if (lease.kind == LeaseKind::pciFunction) {
+      restoreFunction(lease, inventory, steps);
+    } else {
+      byPf[lease.pf].push_back(lease);
+    }
+  }
   for (const auto& [address, pfLeases] : byPf) {
     if (const PhysicalFunction* pf = findPf(inventory, address)) {
       restorePf(*pf, pfLeases, allLeases, steps);

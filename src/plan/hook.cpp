@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <map>
 
+#include "function_steps.hpp"
 #include "restore_settings.hpp"
 #include "scrub.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/plan/check_function.hpp"
 #include "vfpass/plan/check_vf.hpp"
 
 namespace vfpass::plan {
@@ -27,10 +29,10 @@ void checkOwner(const Uuid& domain, const Lease& wanted, const std::vector<Lease
     return;
   }
   for (const auto& lease : known) {
-    if (lease.domain != domain && lease.pf == wanted.pf && lease.vfIndex == wanted.vfIndex) {
-      objections.push_back({"VF " + std::to_string(lease.vfIndex) + " of PF " + toString(lease.pf) +
-                                " is leased to domain " + printable(lease.domainName),
-                            "detach it there, or run `vfpass attach` here to get another VF"});
+    if (lease.domain != domain && sameDevice(lease, wanted)) {
+      objections.push_back(
+          {describeDevice(lease) + " is leased to domain " + printable(lease.domainName),
+           "detach it there, or run `vfpass attach` here to get another one"});
     }
   }
   const Lease* own = findKnown(known, wanted);
@@ -49,14 +51,12 @@ bool createdBefore(const PhysicalFunction& pf, const std::vector<Lease>& known) 
 }
 
 // The lease as it stands while the domain starts.
-Lease startingLease(Lease lease, const PhysicalFunction& pf, const std::vector<Lease>& known,
-                    const std::string& domainName, const std::string& bootId) {
+Lease startingLease(Lease lease, const std::vector<Lease>& known, const std::string& domainName,
+                    const std::string& bootId) {
   const Lease* own = findKnown(known, lease);
   if (own != nullptr) {
     lease.original = own->original;
   }
-  // After a reboot the VFs are vfpass's own work, whoever made them before.
-  lease.original.created = lease.original.created || pf.vfs.empty() || createdBefore(pf, known);
   lease.domainName = domainName;
   lease.state = LeaseState::starting;
   lease.bootId = bootId;
@@ -109,6 +109,18 @@ void addBind(const PhysicalFunction& pf, const Lease& lease, std::vector<Step>& 
                    true});
 }
 
+void prepareFunctions(const std::vector<Lease>& leases, const std::vector<Lease>& known,
+                      const Inventory& inventory, const std::string& bootId,
+                      PrepareDecision& decision) {
+  const auto found = checkLeasedFunctions(inventory, leases);
+  decision.objections.insert(decision.objections.end(), found.begin(), found.end());
+  for (const auto& lease : leases) {
+    const Lease starting = startingLease(lease, known, decision.plan.domainName, bootId);
+    addRecord(starting, known, decision.plan.steps);
+    bindFunction(starting, inventory, decision.plan.steps);
+  }
+}
+
 void preparePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
                const std::vector<Lease>& known, std::vector<Step>& steps) {
   for (const auto& lease : leases) {
@@ -136,9 +148,11 @@ PrepareDecision planPrepare(const Uuid& domain, const std::string& domainName,
                             const Inventory& inventory, const std::string& bootId) {
   PrepareDecision decision{{PlanKind::prepare, domain, domainName, {}, {}}, {}};
   std::map<PciAddress, std::vector<Lease>> byPf;
+  std::vector<Lease> functions;
   for (const auto& lease : wanted) {
     checkOwner(domain, lease, known, decision.objections);
-    byPf[lease.pf].push_back(lease);
+    auto& kind = lease.kind == LeaseKind::pciFunction ? functions : byPf[lease.pf];
+    kind.push_back(lease);
   }
   for (auto& [address, leases] : byPf) {
     const PhysicalFunction* pf = findPf(inventory, address);
@@ -151,11 +165,16 @@ PrepareDecision planPrepare(const Uuid& domain, const std::string& domainName,
       const auto found = checkLeasedVfs(*pf, leases);
       decision.objections.insert(decision.objections.end(), found.begin(), found.end());
     }
+    const bool ours = pf->vfs.empty() || createdBefore(*pf, known);
     std::transform(leases.begin(), leases.end(), leases.begin(), [&](const Lease& lease) {
-      return startingLease(lease, *pf, known, domainName, bootId);
+      Lease starting = startingLease(lease, known, domainName, bootId);
+      // After a reboot the VFs are vfpass's own work, whoever made them before.
+      starting.original.created = starting.original.created || ours;
+      return starting;
     });
     preparePf(*pf, leases, known, decision.plan.steps);
   }
+  prepareFunctions(functions, known, inventory, bootId, decision);
   if (!decision.objections.empty()) {
     decision.plan.steps.clear();
   }

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "function_steps.hpp"
 #include "restore_settings.hpp"
 
 namespace vfpass::plan {
@@ -24,6 +25,10 @@ std::vector<Step> planScrub(const std::vector<Lease>& leases, const Inventory& i
     reserved.state = LeaseState::reserved;
     reserved.bootId = bootId;
     records.push_back({RecordLease{reserved}, {}, reason});
+    if (lease.kind == LeaseKind::pciFunction) {
+      scrubFunction(lease, inventory, steps);
+      continue;
+    }
     const VirtualFunction* vf = findVf(inventory, lease);
     if (vf == nullptr) {
       continue;

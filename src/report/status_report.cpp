@@ -19,20 +19,22 @@ Cell domainCell(const StatusEntry& entry) {
 
 std::vector<Cell> statusRow(const StatusEntry& entry) {
   const Lease& lease = entry.lease;
+  const bool vf = lease.kind == LeaseKind::virtualFunction;
   return {domainCell(entry),
           {lease.vfName},
           {toString(lease.vf)},
-          {toString(lease.pf)},
-          {std::to_string(lease.vfIndex)},
+          {vf ? toString(lease.pf) : nothing},
+          {vf ? std::to_string(lease.vfIndex) : nothing},
           {toString(lease.guest.address)},
           {std::string(toString(lease.state))},
-          {hardwareAddress(lease.settings, lease.infiniband)},
+          {vf ? hardwareAddress(lease.settings, lease.infiniband) : nothing},
           entry.drift.empty() ? Cell{"no", Tint::good} : Cell{"yes", Tint::bad}};
 }
 
 void writeText(std::ostream& out, const std::vector<StatusEntry>& entries,
                const std::vector<std::string>& notes, const Style& style) {
-  Table table({"DOMAIN", "ENTRY", "VF", "PF", "INDEX", "GUEST", "STATE", "MAC OR GUID", "DRIFT"});
+  Table table(
+      {"DOMAIN", "ENTRY", "DEVICE", "PF", "INDEX", "GUEST", "STATE", "MAC OR GUID", "DRIFT"});
   for (const auto& entry : entries) {
     table.add(statusRow(entry));
   }
@@ -54,12 +56,14 @@ void writeText(std::ostream& out, const std::vector<StatusEntry>& entries,
 
 Json entryJson(const StatusEntry& entry) {
   const Lease& lease = entry.lease;
+  const bool vf = lease.kind == LeaseKind::virtualFunction;
   return {{"domain", domainJson(lease.domainName, lease.domain)},
           {"domain_exists", entry.domainExists},
           {"domain_active", entry.domainActive},
           {"entry", lease.vfName},
-          {"pf", toString(lease.pf)},
-          {"index", lease.vfIndex},
+          {"kind", toString(lease.kind)},
+          {"pf", vf ? Json(toString(lease.pf)) : Json()},
+          {"index", vf ? Json(lease.vfIndex) : Json()},
           {"vf", toString(lease.vf)},
           {"guest_address", toString(lease.guest.address)},
           {"state", toString(lease.state)},

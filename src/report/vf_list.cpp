@@ -14,7 +14,8 @@ const Lease* leaseOf(const PhysicalFunction& pf, const VirtualFunction& vf,
                      const std::vector<Lease>& leases) {
   // By PF and index and not by the VF's address: addresses move when a card is added.
   const auto found = std::find_if(leases.begin(), leases.end(), [&](const Lease& lease) {
-    return lease.pf == pf.address && lease.vfIndex == vf.index;
+    return lease.kind == LeaseKind::virtualFunction && lease.pf == pf.address &&
+           lease.vfIndex == vf.index;
   });
   return found == leases.end() ? nullptr : &*found;
 }

@@ -88,15 +88,40 @@ PhysicalFunction& FakeKernel::at(const PciAddress& pf) {
   return found->second;
 }
 
-VirtualFunction& FakeKernel::vfAt(const PciAddress& function) {
+PciFunction& FakeKernel::addFunction(const std::string& address, const std::string& driver) {
+  PciFunction function;
+  function.address = *parsePciAddress(address);
+  function.path = "pci0000:00/0000:00:03.0/" + address;
+  function.classCode = 0x030200;
+  function.driver = driver;
+  function.iommuGroup = 200 + static_cast<unsigned>(functions.size());
+  bootDrivers_[function.address] = driver;
+  return functions[function.address] = function;
+}
+
+VirtualFunction* FakeKernel::findVf(const PciAddress& function) {
   for (auto& [address, pf] : pfs) {
     for (auto& vf : pf.vfs) {
       if (vf.address == function) {
-        return vf;
+        return &vf;
       }
     }
   }
-  throw Error("no PCI function " + toString(function) + ": No such device (ENODEV)");
+  return nullptr;
+}
+
+std::optional<PciFunction> FakeKernel::readFunction(const PciAddress& address) {
+  if (const auto found = functions.find(address); found != functions.end()) {
+    return found->second;
+  }
+  PciFunction function;
+  function.address = address;
+  if (const VirtualFunction* vf = findVf(address)) {
+    function.driver = vf->driver;
+    function.driverOverride = vf->driverOverride;
+    return function;
+  }
+  return pfs.contains(address) ? std::optional(function) : std::nullopt;
 }
 
 PhysicalFunction FakeKernel::readPf(const PciAddress& pf) { return at(pf); }
@@ -169,19 +194,30 @@ std::vector<RefusedAttribute> FakeKernel::configureVfs(const ConfigureVfs& actio
   return refused;
 }
 
-void FakeKernel::bindDriver(const BindDriver& action) {
-  VirtualFunction& vf = vfAt(action.function);
-  if (contains(hangingUnbinds, action.function) && vf.driver != action.driver) {
+void FakeKernel::bind(auto& device, const BindDriver& action) {
+  if (contains(hangingUnbinds, action.function) && device.driver != action.driver) {
     throw Error("unbinding " + toString(action.function) + " did not return within 20 s");
   }
   change([&] {
-    vf.driver = action.driver;
-    vf.driverOverride = action.driverOverride;
+    device.driver = action.driver;
+    device.driverOverride = action.driverOverride;
   });
 }
 
+void FakeKernel::bindDriver(const BindDriver& action) {
+  if (VirtualFunction* vf = findVf(action.function)) {
+    bind(*vf, action);
+  } else if (const auto found = functions.find(action.function); found != functions.end()) {
+    bind(found->second, action);
+  } else {
+    throw Error("no PCI function " + toString(action.function) + ": No such device (ENODEV)");
+  }
+}
+
 void FakeKernel::resetFunction(const ResetFunction& action) {
-  vfAt(action.function);
+  if (!readFunction(action.function)) {
+    throw Error("no PCI function " + toString(action.function) + ": No such device (ENODEV)");
+  }
   change([] {});
 }
 
@@ -190,6 +226,10 @@ void FakeKernel::reboot() {
   for (auto& [address, pf] : pfs) {
     pf.vfs.clear();
   }
+  for (auto& [address, function] : functions) {
+    function.driver = bootDrivers_[address];
+    function.driverOverride.clear();
+  }
 }
 
 Inventory FakeKernel::inventory() const {
@@ -197,6 +237,9 @@ Inventory FakeKernel::inventory() const {
   inventory.iommuPresent = true;
   for (const auto& [address, pf] : pfs) {
     inventory.pfs.push_back(pf);
+  }
+  for (const auto& [address, function] : functions) {
+    inventory.functions.push_back(function);
   }
   return inventory;
 }

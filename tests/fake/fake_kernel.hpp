@@ -17,6 +17,7 @@ struct Killed {};
 class FakeKernel final : public Kernel {
  public:
   std::map<PciAddress, PhysicalFunction> pfs;
+  std::map<PciAddress, PciFunction> functions;  ///< those that are neither PF nor VF
   std::map<PciAddress, std::vector<Attribute>> refusedAttributes;  ///< by PF
   std::vector<PciAddress> hangingUnbinds;
   std::string boot = "boot-1";
@@ -29,8 +30,12 @@ class FakeKernel final : public Kernel {
   PhysicalFunction& addPf(const std::string& address, const std::string& netdev, unsigned totalVfs,
                           unsigned vfCount);
 
+  /// A function as the host has it after boot, with a driver and an IOMMU group of its own.
+  PciFunction& addFunction(const std::string& address, const std::string& driver);
+
   PhysicalFunction readPf(const PciAddress& pf) override;
   std::vector<PhysicalFunction> readPfs() override;
+  std::optional<PciFunction> readFunction(const PciAddress& function) override;
   void createVfs(const CreateVfs& action) override;
   void removeVfs(const RemoveVfs& action) override;
   std::vector<RefusedAttribute> configureVfs(const ConfigureVfs& action) override;
@@ -38,13 +43,15 @@ class FakeKernel final : public Kernel {
   void resetFunction(const ResetFunction& action) override;
   std::string bootId() override { return boot; }
 
-  /// Loses what a reboot loses: VFs and their attributes.
+  /// Loses what a reboot loses: VFs and their attributes, overrides, and bindings by them.
   void reboot();
   [[nodiscard]] Inventory inventory() const;
 
  private:
+  std::map<PciAddress, std::string> bootDrivers_;
   PhysicalFunction& at(const PciAddress& pf);
-  VirtualFunction& vfAt(const PciAddress& function);
+  VirtualFunction* findVf(const PciAddress& function);
+  void bind(auto& device, const BindDriver& action);
   void addVf(PhysicalFunction& pf, unsigned index, bool probe) const;
   template <typename Effect>
   void change(Effect effect);

@@ -83,6 +83,19 @@ class SysfsTree {
     link(folder + "/devices/" + address, folderOf(address));
     link(folderOf(address) + "/iommu_group", folder);
   }
+  /// A disk of that function, with its number.
+  void block(const std::string& address, const std::string& disk, const std::string& number) const {
+    file(blockFolder(address, disk) + "/dev", number + "\n");
+    link("sys/block/" + disk, blockFolder(address, disk));
+  }
+  void partition(const std::string& address, const std::string& disk, const std::string& name,
+                 const std::string& number) const {
+    file(blockFolder(address, disk) + "/" + name + "/dev", number + "\n");
+    file(blockFolder(address, disk) + "/" + name + "/partition", "1\n");
+  }
+  static std::string blockFolder(const std::string& address, const std::string& disk) {
+    return folderOf(address) + "/block/" + disk;
+  }
   /// 0000:01:00.0 with `total` possible VFs, driven by mlx5_core, netdev ens1f0np0.
   std::string pf(unsigned total) const {
     const std::string folder = function("0000:01:00.0");

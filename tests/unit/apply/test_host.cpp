@@ -100,7 +100,7 @@ plan::AttachInput Host::attachInput(std::uint64_t generation) {
     }
   }
   input.placements = scope.live ? domain::placeInRunning(domain.liveXml, scope.config ? xml() : "")
-                                : domain::placeDevices(xml(), mapping.vfs.size());
+                                : domain::placeDevices(xml(), mapping.vfs.size() + mapping.gpus.size());
   std::vector<Lease> persistent = database.leasesOf(uuid);
   std::erase_if(persistent, [](const Lease& lease) { return !lease.persistent; });
   input.xmlCurrent = xml().empty() || domain::carriesLeases(xml(), persistent);
@@ -207,6 +207,9 @@ std::string Host::fingerprint() const {
       }
       text << '\n';
     }
+  }
+  for (const auto& [address, function] : kernel.functions) {
+    text << toString(address) << ' ' << function.driver << ' ' << function.driverOverride << '\n';
   }
   const state::Database database(folder / "state", state::Database::Open::readOnly, patience);
   for (const auto& lease : database.leases()) {

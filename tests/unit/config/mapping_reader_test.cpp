@@ -234,6 +234,15 @@ gpus:
                           HasSubstr("GPU 0000:3a:00.0 already belongs to g of a")));
 }
 
+TEST(MappingReader, aNameIsUsedOnceInVfsAndGpusTogether) {
+  const auto read = readMappingText(
+      "version: 1\nvm: a\nvfs:\n  - {name: r, pf: {netdev: e}}\n"
+      "gpus:\n  - {name: r, pci: \"0000:3a:00.0\"}\n");
+  EXPECT_THAT(read.problems,
+              ElementsAre(HasSubstr("m.yaml:6:12: the name `r` is used below `gpus:` and `vfs:`, "
+                                    "first in line 4; choose another one")));
+}
+
 TEST(MappingReader, oneGuidMayServeNodeAndPort) {
   EXPECT_THAT(problems("infiniband: {node-guid: \"0x02000000000000aa\", "
                        "port-guid: \"0x02000000000000aa\"}"),

@@ -196,6 +196,15 @@ TEST(ClaimDifferences, NamesEachOne) {
                   "VF 'rail9': the XML has no device with the alias ua-vfpass-rail9"));
 }
 
+TEST(ClaimDifferences, SaysWhatKindOfDeviceItIs) {
+  auto leases = sampleLeases(readCase("q35.xml"));
+  leases[1].kind = LeaseKind::pciFunction;
+  leases[1].vfName = "gpu0";
+  EXPECT_THAT(claimDifferences(parseDomain(attached()), leases),
+              testing::ElementsAre(
+                  "PCI function 'gpu0': the XML has no device with the alias ua-vfpass-gpu0"));
+}
+
 TEST(ScanElements, FindsWhereEachEnds) {
   const std::string xml = "<?x <a> ?><a b='>'><!-- </a> --><c/><![CDATA[</a>]]><d></d ></a>\n";
   const auto spans = scanElements(xml);

@@ -63,6 +63,7 @@ class Chance {
 Lease randomLease(Chance& chance, std::size_t number) {
   Lease lease;
   lease.domain = caseUuid();
+  lease.kind = chance.coin() ? LeaseKind::pciFunction : LeaseKind::virtualFunction;
   lease.vfName = "vf_" + std::to_string(number) + "-X";
   lease.pf = chance.address();
   lease.pfPath = chance.text();

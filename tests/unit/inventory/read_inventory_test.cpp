@@ -46,6 +46,18 @@ TEST(ReadInventory, OfACapturedHost) {
   EXPECT_FALSE(inventory.unsafeInterrupts);
 }
 
+TEST(ReadInventory, HoldsTheNamedFunctionsThatExistAndNoOthers) {
+  const hosts::SysfsTree tree;
+  tree.pf(8);
+  tree.function("0000:02:00.0", "0x030200");
+  EXPECT_TRUE(readInventory(tree.path()).functions.empty());
+  const Inventory inventory = readInventory(tree.path(), {{0, 2, 0, 0}, {0, 9, 0, 0}});
+  ASSERT_EQ(inventory.functions.size(), 1U);
+  EXPECT_EQ(inventory.functions[0].classCode, 0x030200U);
+  EXPECT_NE(findFunction(inventory, {0, 2, 0, 0}), nullptr);
+  EXPECT_EQ(findFunction(inventory, {0, 9, 0, 0}), nullptr);
+}
+
 TEST(ReadInventory, OfAnEmptyTree) {
   const hosts::SysfsTree tree;
   EXPECT_TRUE(readInventory(tree.path()).pfs.empty());

@@ -110,6 +110,19 @@ Lease lease() {
   return lease;
 }
 
+Lease functionLease() {
+  Lease lease;
+  lease.kind = LeaseKind::pciFunction;
+  lease.domain = uuid();
+  lease.domainName = "train0";
+  lease.vfName = "gpu0";
+  lease.pf = lease.vf = {0, 0x3a, 0, 0};
+  lease.guest.address = {0, 6, 0, 0};
+  lease.generation = 7;
+  lease.state = LeaseState::running;
+  return lease;
+}
+
 Plan plan() {
   Plan plan;
   plan.domain = uuid();
@@ -118,6 +131,7 @@ Plan plan() {
   plan.steps.push_back({CreateVfs{{0, 0x3b, 0, 0}, 8, false}, {}, "the PF has no VFs", false});
   plan.steps.push_back(
       {BindDriver{vf, "vfio-pci", "vfio-pci"}, {}, "a guest needs it on vfio-pci", true});
+  plan.steps.push_back({RecordLease{functionLease()}, {}, "nobody else may take it", false});
   plan.notes = {"the guest sees rail0 at 0000:05:00.0"};
   return plan;
 }

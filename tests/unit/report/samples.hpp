@@ -9,6 +9,7 @@ namespace vfpass::report::samples {
 
 Inventory inventory();
 Lease lease();
+Lease functionLease();
 Plan plan();
 
 }  // namespace vfpass::report::samples

@@ -26,7 +26,8 @@ std::vector<StatusEntry> entries() {
   gone.lease.domainName = "old\x1b]0;x";
   gone.lease.infiniband = true;
   gone.lease.settings.portGuid = Guid{0x1122334455667788};
-  return {fine, drifted, gone};
+  StatusEntry gpu{samples::functionLease(), true, true, {}};
+  return {fine, gpu, drifted, gone};
 }
 
 TEST(StatusReport, Text) {

@@ -25,6 +25,7 @@ class SystemKernel final : public Kernel {
 
   PhysicalFunction readPf(const PciAddress& pf) override;
   std::vector<PhysicalFunction> readPfs() override;
+  std::optional<PciFunction> readFunction(const PciAddress& function) override;
   void createVfs(const CreateVfs& action) override;
   void removeVfs(const RemoveVfs& action) override;
   std::vector<RefusedAttribute> configureVfs(const ConfigureVfs& action) override;

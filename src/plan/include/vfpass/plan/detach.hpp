@@ -10,9 +10,9 @@
 
 namespace vfpass::plan {
 
-/// Steps on the host that bring the VFs of `leases` back to what was recorded before their first
-/// lease; `allLeases` says whether a PF's VFs are still needed by others. VFs that are gone need
-/// nothing.
+/// Steps on the host that bring the VFs and PCI functions of `leases` back to what was recorded
+/// before their first lease; `allLeases` says whether a PF's VFs are still needed by others. What
+/// is gone needs nothing.
 std::vector<Step> planRestore(const std::vector<Lease>& leases, const std::vector<Lease>& allLeases,
                               const Inventory& inventory);
 

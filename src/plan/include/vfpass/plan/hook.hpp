@@ -10,7 +10,7 @@
 namespace vfpass::plan {
 
 /// What a start needs. `wanted`: the leases of the XML's metadata; `known`: all leases of the
-/// database; `pfs`: the PFs they name, as they are now.
+/// database; `inventory`: the PFs and PCI functions they name, as they are now.
 struct PrepareDecision {
   Plan plan;
   std::vector<Objection> objections;

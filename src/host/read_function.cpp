@@ -1,0 +1,73 @@
+#include "read_function.hpp"
+
+#include "block_uses.hpp"
+#include "device_identity.hpp"
+#include "driver_override.hpp"
+#include "pci_function.hpp"
+#include "vfio_users.hpp"
+#include "vital_product_data.hpp"
+
+namespace vfpass::host {
+namespace {
+
+// A driver's probe holds the device's lock for as long as it takes.
+constexpr std::chrono::milliseconds overrideDeadline{1000};
+
+std::uint32_t readClass(const Root& root, const PciAddress& address) {
+  return static_cast<std::uint32_t>(root.readNumber(functionPath(address) + "/class").value_or(0) &
+                                    0xffffffU);
+}
+
+void readIdentity(const Root& root, const std::string& path, PciFunction& function) {
+  function.path = devicePath(root, function.address);
+  function.vendor = readIdentifier(root, path + "/vendor");
+  function.device = readIdentifier(root, path + "/device");
+  function.classCode = readClass(root, function.address);
+  function.serial = readSerial(root, function.address);
+  function.numaNode = readNumaNode(root, path);
+  function.bootVga = root.readNumber(path + "/boot_vga").value_or(0) != 0;
+  function.vfCount = static_cast<unsigned>(readVfLinks(root, function.address).size());
+  if (const auto pf = root.linkName(path + "/physfn")) {
+    function.physicalFunction = parsePciAddress(*pf);
+  }
+}
+
+void readIsolation(const Root& root, PciFunction& function) {
+  function.iommuGroup = readIommuGroup(root, function.address);
+  if (!function.iommuGroup) {
+    return;
+  }
+  for (const auto& peer : readGroupPeers(root, function.address, *function.iommuGroup)) {
+    function.groupPeers.push_back({peer, readClass(root, peer), readDriver(root, peer)});
+  }
+}
+
+void readUse(const Root& root, PciFunction& function) {
+  function.driver = readDriver(root, function.address);
+  function.driverOverride =
+      readDriverOverrides(root, {function.address}, overrideDeadline).front().value_or("");
+  function.netdevs = readNetdevs(root, function.address);
+  // A bridge has half the host below it, and is refused for what it is.
+  if (!isBridge(function) && !function.path.empty()) {
+    function.uses = readBlockUses(root, function.path);
+  }
+  function.vfioInUse =
+      isVfioDriver(function.driver) && isVfioInUse(root, function.address, openVfioFiles(root));
+}
+
+}  // namespace
+
+std::optional<PciFunction> readPciFunction(const Root& root, const PciAddress& address) {
+  const std::string path = functionPath(address);
+  if (!root.exists(path)) {
+    return std::nullopt;
+  }
+  PciFunction function;
+  function.address = address;
+  readIdentity(root, path, function);
+  readIsolation(root, function);
+  readUse(root, function);
+  return function;
+}
+
+}  // namespace vfpass::host

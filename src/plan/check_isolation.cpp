@@ -1,0 +1,77 @@
+#include "check_isolation.hpp"
+
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::plan {
+namespace {
+
+// VFIO itself takes a group with such a bridge for viable: its driver lets no device through that
+// is not already allowed to, and a guest has no way to talk to it (vfio_dev_viable, pcieport).
+bool isHarmless(const GroupPeer& peer) {
+  constexpr std::uint32_t pciBridge = 0x0604;
+  return peer.classCode >> 8U == pciBridge && (peer.driver.empty() || peer.driver == "pcieport");
+}
+
+std::vector<GroupPeer> strangers(const PciFunction& function, const FunctionTerms& terms) {
+  std::vector<GroupPeer> found;
+  for (const auto& peer : function.groupPeers) {
+    if (!isHarmless(peer) && !terms.companions.contains(peer.address)) {
+      found.push_back(peer);
+    }
+  }
+  return found;
+}
+
+// The lines that give the whole group to the guest: a GPU's audio function, mostly.
+std::string linesFor(const std::vector<GroupPeer>& peers, const std::string& name) {
+  std::vector<std::string> lines;
+  lines.reserve(peers.size());
+  for (const auto& peer : peers) {
+    lines.push_back("`- {name: " + name + "-" + std::to_string(lines.size() + 1) + ", pci: \"" +
+                    toString(peer.address) + "\"}`");
+  }
+  return join(lines, " and ");
+}
+
+void checkGroup(const PciFunction& function, const FunctionTerms& terms,
+                std::vector<Objection>& objections) {
+  const auto peers = strangers(function, terms);
+  if (peers.empty() || terms.allow.contains(Allowance::sharedIommuGroup)) {
+    return;
+  }
+  std::vector<std::string> addresses;
+  addresses.reserve(peers.size());
+  for (const auto& peer : peers) {
+    addresses.push_back(toString(peer.address));
+  }
+  objections.push_back(
+      {"PCI function " + toString(function.address) + " shares IOMMU group " +
+           std::to_string(*function.iommuGroup) + " with " + join(addresses, ", ") +
+           ": the guest could reach those devices past the IOMMU",
+       "give them to the same guest: add " + linesFor(peers, terms.name) +
+           " below `gpus:`; or enable ACS on the bridges above (pci=config_acs=), or accept the "
+           "risk with `allow: [shared-iommu-group]`"});
+}
+
+}  // namespace
+
+std::vector<Objection> checkIsolation(const PciFunction& function, const FunctionTerms& terms) {
+  std::vector<Objection> objections;
+  if (function.iommuGroup) {
+    checkGroup(function, terms, objections);
+  } else {
+    objections.push_back({"PCI function " + toString(function.address) +
+                              " has no IOMMU group: the IOMMU is off, and a guest's DMA could "
+                              "reach all of the host's memory",
+                          "enable VT-d or AMD-Vi in firmware and boot with intel_iommu=on"});
+  }
+  if (terms.unsafeInterrupts && !terms.allow.contains(Allowance::unsafeInterrupts)) {
+    objections.push_back({"PCI function " + toString(function.address) +
+                              " cannot be isolated: vfio_iommu_type1 runs with "
+                              "allow_unsafe_interrupts=Y, a guest could inject interrupts",
+                          "set it to N, or accept the risk with `allow: [unsafe-interrupts]`"});
+  }
+  return objections;
+}
+
+}  // namespace vfpass::plan

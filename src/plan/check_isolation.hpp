@@ -1,0 +1,13 @@
+#pragma once
+
+#include <vector>
+
+#include "vfpass/plan/check_function.hpp"
+
+namespace vfpass::plan {
+
+/// Why a guest that has this function could reach beyond it: no IOMMU group, a group with functions
+/// that do not go to the same guest, or unsafe interrupts.
+std::vector<Objection> checkIsolation(const PciFunction& function, const FunctionTerms& terms);
+
+}  // namespace vfpass::plan

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "vfpass/plan/attach.hpp"
+
+namespace vfpass::plan {
+
+/// Gives each lease of one mapping its place in the guest.
+class Places {
+ public:
+  /// `input` must outlive it.
+  explicit Places(const AttachInput& input) : input_(input) {}
+
+  /// Keeps the place of the earlier lease, unless the running domain cannot have the device there;
+  /// otherwise takes the next free one. Adds an objection when a running domain has none.
+  void assign(const Lease* earlier, Lease& lease, std::vector<Objection>& objections);
+
+ private:
+  [[nodiscard]] bool isTaken(const Lease& lease, const PciAddress& place) const;
+
+  const AttachInput& input_;
+  std::size_t used_ = 0;
+  std::set<PciAddress> assigned_;
+};
+
+}  // namespace vfpass::plan

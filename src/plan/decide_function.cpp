@@ -1,0 +1,126 @@
+#include "decide_function.hpp"
+
+#include <algorithm>
+
+#include "decide_lease.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/plan/check_function.hpp"
+#include "vfpass/plan/select_pf.hpp"
+
+namespace vfpass::plan {
+namespace {
+
+void objectToLease(const AttachInput& input, const Lease& wanted,
+                   std::vector<Objection>& objections) {
+  for (const auto& lease : input.leases) {
+    if (lease.domain != input.domain && sameDevice(lease, wanted)) {
+      objections.push_back({"PCI function " + toString(wanted.vf) + " is leased to domain " +
+                                printable(lease.domainName) + " (" + describeDevice(lease) + ")",
+                            "`vfpass detach " + printable(lease.domainName) + "` gives it back"});
+    }
+  }
+}
+
+void objectToClaim(const AttachInput& input, const PciAddress& address,
+                   std::vector<Objection>& objections) {
+  for (const auto& domain : input.domains) {
+    const bool own = domain.uuid == input.domain;
+    for (const auto& claim : domain.claims) {
+      if (claim.device == address && !(own && isOurAlias(claim.alias))) {
+        objections.push_back({toString(address) + " is claimed by " +
+                                  (own ? "a hostdev of this domain that vfpass did not make"
+                                       : "domain " + printable(domain.name)),
+                              own ? "remove that hostdev, or the entry below `gpus:`"
+                                  : "remove it there, or give this domain another function"});
+        break;  // its persistent and its live XML say the same
+      }
+    }
+  }
+}
+
+// A card cannot be given away whole and by its VFs at once.
+void objectToOwnVfs(const AttachInput& input, const MappedGpu& entry,
+                    std::vector<Objection>& objections) {
+  std::vector<Objection> raisedThere;
+  for (const auto& vf : input.mapping.vfs) {
+    const auto* pf = selectPf(vf.pf, input.mapping, input.inventory, vf.place, raisedThere);
+    if (pf != nullptr && pf->address == entry.pci) {
+      objections.push_back({toString(entry.place) + ": " + toString(entry.pci) + " of " +
+                                entry.name + " is the PF of " + vf.name,
+                            "remove one of the two entries", ExitCode::badInput});
+    }
+  }
+}
+
+// The earlier lease, if it is one of this very function: what was found then was judged then.
+const Lease* keptLease(const AttachInput& input, const MappedGpu& entry) {
+  const Lease* earlier = earlierLease(input, entry.name);
+  const bool same =
+      earlier != nullptr && earlier->kind == LeaseKind::pciFunction && earlier->vf == entry.pci;
+  return same ? earlier : nullptr;
+}
+
+void judge(const AttachInput& input, const MappedGpu& entry, const PciFunction& function,
+           const Lease& lease, std::vector<Objection>& objections) {
+  const auto named = namedFunctions({}, input.mapping.gpus);
+  const FunctionTerms terms{entry.name,
+                            {named.begin(), named.end()},
+                            input.mapping.allow,
+                            input.inventory.unsafeInterrupts};
+  auto found = checkFunctionKind(function, terms);
+  if (keptLease(input, entry) == nullptr) {
+    const auto used = checkFunctionUse(function, terms);
+    found.insert(found.end(), used.begin(), used.end());
+  }
+  objectToOwnVfs(input, entry, found);
+  objectToLease(input, lease, found);
+  objectToClaim(input, entry.pci, found);
+  objections.insert(objections.end(), found.begin(), found.end());
+}
+
+Lease leaseOf(const AttachInput& input, const MappedGpu& entry, const PciFunction& function) {
+  Lease lease;
+  lease.kind = LeaseKind::pciFunction;
+  lease.domain = input.domain;
+  lease.domainName = input.domainName;
+  lease.vfName = entry.name;
+  lease.pf = lease.vf = entry.pci;
+  lease.pfPath = function.path;
+  lease.pfSerial = function.serial;
+  lease.allow = input.mapping.allow;
+  lease.original.driver = function.driver;
+  lease.original.driverOverride = function.driverOverride;
+  const Lease* kept = keptLease(input, entry);
+  if (kept != nullptr) {
+    lease.original = kept->original;
+  }
+  const Lease* earlier = earlierLease(input, entry.name);
+  lease.persistent = input.scope.config || (earlier != nullptr && earlier->persistent);
+  lease.state = input.active && kept != nullptr ? kept->state : LeaseState::reserved;
+  lease.generation = input.generation;
+  lease.bootId = input.bootId;
+  return lease;
+}
+
+}  // namespace
+
+std::vector<Lease> decideFunctions(const AttachInput& input, Places& places,
+                                   std::vector<Objection>& objections) {
+  std::vector<Lease> leases;
+  for (const auto& entry : input.mapping.gpus) {
+    const PciFunction* function = findFunction(input.inventory, entry.pci);
+    if (function == nullptr) {
+      objections.push_back({toString(entry.place) + ": this host has no PCI function " +
+                                toString(entry.pci) + " (" + entry.name + ")",
+                            "`lspci -D` shows what there is", ExitCode::badInput});
+      continue;
+    }
+    Lease lease = leaseOf(input, entry, *function);
+    judge(input, entry, *function, lease, objections);
+    places.assign(earlierLease(input, entry.name), lease, objections);
+    leases.push_back(std::move(lease));
+  }
+  return leases;
+}
+
+}  // namespace vfpass::plan

@@ -1,0 +1,46 @@
+#include "function_steps.hpp"
+
+namespace vfpass::plan {
+namespace {
+
+void reset(const PciFunction& function, const std::string& reason, std::vector<Step>& steps) {
+  if (function.driver == "vfio-pci") {
+    steps.push_back({ResetFunction{function.address}, {}, reason});
+  }
+}
+
+}  // namespace
+
+void bindFunction(const Lease& lease, const Inventory& inventory, std::vector<Step>& steps) {
+  const PciFunction* function = findFunction(inventory, lease.vf);
+  if (function == nullptr || function->driver == "vfio-pci") {
+    return;
+  }
+  const bool disrupts = !function->driver.empty();
+  steps.push_back({BindDriver{lease.vf, "vfio-pci", "vfio-pci"},
+                   {BindDriver{lease.vf, function->driver, function->driverOverride}},
+                   disrupts ? function->driver + " holds it" : "no driver holds it",
+                   disrupts});
+}
+
+void restoreFunction(const Lease& lease, const Inventory& inventory, std::vector<Step>& steps) {
+  const PciFunction* function = findFunction(inventory, lease.vf);
+  if (function == nullptr) {
+    return;
+  }
+  if (lease.state != LeaseState::reserved) {
+    reset(*function, "no release has scrubbed it", steps);
+  }
+  const BindDriver bind{lease.vf, lease.original.driver, lease.original.driverOverride};
+  if (bind.driver != function->driver || bind.driverOverride != function->driverOverride) {
+    steps.push_back({bind, {}, "the driver it had before " + lease.vfName + " was attached"});
+  }
+}
+
+void scrubFunction(const Lease& lease, const Inventory& inventory, std::vector<Step>& steps) {
+  if (const PciFunction* function = findFunction(inventory, lease.vf)) {
+    reset(*function, "its next owner finds nothing of this one", steps);
+  }
+}
+
+}  // namespace vfpass::plan

@@ -1,0 +1,68 @@
+#include "drift.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace vfpass::cli {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class FunctionDriftTest : public testing::Test {
+ protected:
+  FunctionDriftTest() {
+    lease.kind = LeaseKind::pciFunction;
+    lease.vfName = "gpu0";
+    lease.pf = lease.vf = *parsePciAddress("0000:3a:00.0");
+    lease.pfPath = "pci0000:39/0000:3a:00.0";
+    lease.state = LeaseState::running;
+    lease.bootId = "boot";
+    PciFunction function;
+    function.address = lease.vf;
+    function.path = lease.pfPath;
+    function.driver = "vfio-pci";
+    inventory.functions = {function};
+  }
+  std::vector<std::string> drift(bool active = true) {
+    return kernelDrift(lease, inventory, "boot", active);
+  }
+
+  Lease lease;
+  Inventory inventory;
+};
+
+TEST_F(FunctionDriftTest, ThereAndOnVfioWhileItRunsIsNone) { EXPECT_THAT(drift(), IsEmpty()); }
+
+TEST_F(FunctionDriftTest, GoneOrMovedIsDriftAtAnyTime) {
+  lease.state = LeaseState::reserved;
+  inventory.functions[0].path = "elsewhere";
+  EXPECT_THAT(drift(), ElementsAre("kernel: PCI function 0000:3a:00.0 is now at elsewhere"));
+  inventory.functions.clear();
+  EXPECT_THAT(drift(), ElementsAre("kernel: PCI function 0000:3a:00.0 is not there"));
+}
+
+TEST_F(FunctionDriftTest, ItsDriverCountsOnlyWhileItRuns) {
+  inventory.functions[0].driver = "nvidia";
+  EXPECT_THAT(drift(), ElementsAre("kernel: PCI function 0000:3a:00.0 is not on vfio-pci"));
+  lease.bootId = "the one before";
+  EXPECT_THAT(drift(), IsEmpty()) << "after a reboot the host's driver has it until prepare";
+  lease.bootId = "boot";
+  lease.state = LeaseState::reserved;
+  EXPECT_THAT(drift(), IsEmpty());
+}
+
+TEST_F(FunctionDriftTest, AGuestThatWentWithoutAReleaseIsNamed) {
+  EXPECT_THAT(drift(false), ElementsAre(HasSubstr("`vfpass recover` resets it")));
+}
+
+TEST_F(FunctionDriftTest, APfAtThatAddressIsNotLookedAt) {
+  PhysicalFunction pf;
+  pf.address = lease.vf;
+  inventory.pfs = {pf};
+  EXPECT_THAT(drift(), IsEmpty()) << "a PF that is given away whole has no VF 0 to be missed";
+}
+
+}  // namespace
+}  // namespace vfpass::cli

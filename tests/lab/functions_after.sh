@@ -1,0 +1,29 @@
+# The second half: the host's driver has the function again, and the start takes it.
+# shellcheck shell=bash disable=SC2154
+set -uo pipefail
+# shellcheck source=SCRIPTDIR/common.sh
+source /vfpass/tests/lab/common.sh
+
+single=0000:03:00.0
+is_on() { test "$(driver_of "$1")" = "$2"; }
+
+install_vfpass
+restore_state
+modprobe xhci_pci
+load_standin
+start_libvirt
+vfpass hook install
+expect "the host's driver has it" wait_until 20 is_on "$single" xhci_hcd
+expect "that is no drift" vfpass status train0
+expect "start" virsh start train0
+expect "prepare has bound it" is_on "$single" vfio-pci
+expect "the leases run" has_lease running
+expect "status sees no drift" vfpass status train0
+virsh destroy train0 >/dev/null
+wait_until 20 has_lease reserved
+expect "detach" vfpass detach train0
+expect "the host's driver has it again" is_on "$single" xhci_hcd
+expect_equal "with no override" "(null)" "$(cat "$pci_devices/$single/driver_override")"
+virsh dumpxml --inactive --security-info train0 >/tmp/xml.after
+expect_same_file "the XML is as it was before the reboot" /lab/state/xml.before /tmp/xml.after
+finish

@@ -1,0 +1,140 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "test_host.hpp"
+#include "vfpass/apply/recover.hpp"
+#include "vfpass/plan/hook.hpp"
+
+namespace vfpass::apply {
+namespace {
+
+// The host of the other tests, with a GPU and its audio function, which share an IOMMU group.
+class FunctionHost : public Host {
+ public:
+  FunctionHost() {
+    add("0000:3a:00.0", "nvidia", "gpu0");
+    add("0000:3a:00.1", "snd_hda_intel", "audio0");
+    kernel.functions.begin()->second.groupPeers = {
+        {kernel.functions.rbegin()->first, 0x040300, "snd_hda_intel"}};
+    attachPlan();  // makes the database, as any command does
+  }
+  [[nodiscard]] std::vector<Lease> leases() const {
+    return state::Database(folder / "state", state::Database::Open::readOnly,
+                           std::chrono::milliseconds(1000))
+        .leases();
+  }
+  Plan releasePlan() {
+    return plan::planRelease(uuid, "train0", leases(), kernel.inventory(), kernel.bootId());
+  }
+
+ private:
+  void add(const std::string& address, const std::string& driver, const std::string& name) {
+    kernel.addFunction(address, driver).driverOverride = driver;
+    mapping.gpus.push_back({name, *parsePciAddress(address), {"train0.yaml", 9, 5}});
+  }
+};
+
+TEST(Function, AttachAndDetachLeaveEverythingAsFound) {
+  FunctionHost host;
+  const std::string before = host.fingerprint();
+  const std::string xml = host.xml();
+  host.attach();
+  for (const auto& [address, function] : host.kernel.functions) {
+    EXPECT_EQ(function.driver, "vfio-pci");
+    EXPECT_EQ(function.driverOverride, "vfio-pci");
+  }
+  EXPECT_EQ(domain::parseDomain(host.xml()).claims.size(), 4U);
+  EXPECT_TRUE(domain::carriesLeases(host.xml(), host.leases()));
+  EXPECT_TRUE(host.attachPlan().steps.empty());
+  host.execute(host.detachPlan());
+  EXPECT_EQ(host.fingerprint(), before);
+  EXPECT_EQ(host.xml(), xml);
+}
+
+TEST(Function, PrepareReleaseAndARebootKeepTheOriginals) {
+  FunctionHost host;
+  const std::string before = host.fingerprint();
+  host.attach();
+  host.execute(host.preparePlan());
+  EXPECT_EQ(host.leases().at(0).state, LeaseState::starting);
+  host.execute(host.releasePlan());
+  EXPECT_EQ(host.leases().at(0).state, LeaseState::reserved);
+  host.kernel.functions.begin()->second.driver = "nvidia";  // as a reboot leaves it
+  host.execute(host.preparePlan());
+  EXPECT_EQ(host.kernel.functions.begin()->second.driver, "vfio-pci");
+  host.execute(host.releasePlan());
+  host.execute(host.detachPlan());
+  EXPECT_EQ(host.fingerprint(), before);
+}
+
+TEST(Function, LeasesOfALostDatabaseComeBackFromTheXml) {
+  FunctionHost host;
+  host.attach();
+  const auto known = host.leases();
+  std::filesystem::remove_all(host.folder / "state");
+  state::Database database(host.folder / "state", state::Database::Open::createIfMissing,
+                           std::chrono::milliseconds(1000));
+  adoptLeases(database, {domain::parseDomain(host.xml())}, {}, host.kernel.bootId());
+  EXPECT_EQ(database.leases(), known);
+}
+
+// Kills the plan before or after its `effect`-th change of the kernel; false when it has fewer.
+bool killed(Host& host, const Plan& plan, bool after, int effect) {
+  host.kernel.effects = 0;
+  (after ? host.kernel.killAfterEffect : host.kernel.killBeforeEffect) = effect;
+  bool dead = false;
+  try {
+    host.execute(plan);
+  } catch (const fake::Killed&) {
+    dead = true;
+  }
+  host.kernel.killBeforeEffect = host.kernel.killAfterEffect = -1;
+  return dead;
+}
+
+// At any moment of attach (0) or detach (1): recovery gives the functions back to the host, or to
+// the guest, and a second one finds nothing.
+TEST(Function, KillAtAnyMomentEndsInTheOldOrTheNewState) {
+  FunctionHost reference;
+  const std::string apart = reference.fingerprint();
+  reference.attach();
+  const std::string together = reference.fingerprint();
+  int kills = 0;
+  for (const bool detach : {false, true}) {
+    for (int at = 0; at < 20; ++at) {
+      FunctionHost host;
+      if (detach) {
+        host.attach();
+      }
+      const Plan plan = detach ? host.detachPlan() : host.attachPlan();
+      if (!killed(host, plan, at % 2 == 1, at / 2)) {
+        break;
+      }
+      ++kills;
+      EXPECT_EQ(host.recoverAll().size(), 1U);
+      const std::string now = host.fingerprint();
+      EXPECT_TRUE(now == apart || now == together) << "detach " << detach << " at " << at << now;
+      EXPECT_TRUE(host.recoverAll().empty());
+    }
+  }
+  EXPECT_EQ(kills, 20) << "configure and four bindings, before and after each, both ways";
+}
+
+TEST(Function, AFailedBindingGivesTheOthersBack) {
+  FunctionHost host;
+  const std::string before = host.fingerprint();
+  host.kernel.hangingUnbinds = {*parsePciAddress("0000:3a:00.1")};
+  EXPECT_THROW(host.execute(host.attachPlan()), Error);
+  EXPECT_EQ(host.fingerprint(), before);
+}
+
+TEST(Function, RecoveryLeavesAFunctionThatIsGoneAlone) {
+  FunctionHost host;
+  ASSERT_TRUE(killed(host, host.attachPlan(), true, 4));
+  host.kernel.functions.clear();
+  EXPECT_EQ(host.recoverAll().size(), 1U);
+  EXPECT_TRUE(host.leases().empty());
+}
+
+}  // namespace
+}  // namespace vfpass::apply

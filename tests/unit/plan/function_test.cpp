@@ -1,0 +1,351 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fake/fake_kernel.hpp"
+#include "vfpass/plan/attach.hpp"
+#include "vfpass/plan/check_function.hpp"
+#include "vfpass/plan/detach.hpp"
+#include "vfpass/plan/hook.hpp"
+
+namespace vfpass::plan {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+const Uuid otherDomain = *parseUuid("ffffffff-1111-4222-8333-944455566677");
+
+// A mapping with one VF and one GPU.
+class FunctionTest : public testing::Test {
+ protected:
+  FunctionTest() {
+    kernel.addPf("0000:01:00.0", "ens1f0np0", 8, 4);
+    kernel.addFunction("0000:3a:00.0", "nvidia").serial = "G1";
+    input.domain = *parseUuid("0f5e9a3c-1111-4222-8333-944455566677");
+    input.domainName = "train0";
+    input.mapping.vm = "train0";
+    MappedVf vf;
+    vf.name = "rail0";
+    vf.pf.netdev = "ens1f0np0";
+    input.mapping.vfs = {vf};
+    input.mapping.gpus = {gpu("gpu0", "0000:3a:00.0")};
+    input.placements = {{{0, 1, 0, 0}, std::nullopt}, {{0, 2, 0, 0}, std::nullopt}};
+    input.generation = 7;
+    input.bootId = "boot";
+  }
+
+  static MappedGpu gpu(const std::string& name, const std::string& address) {
+    return {name, *parsePciAddress(address), {"train0.yaml", 8, 5}};
+  }
+  PciFunction& function() { return kernel.functions.begin()->second; }
+  AttachDecision decide() {
+    input.inventory = kernel.inventory();
+    return planAttach(input);
+  }
+  Objection objection() {
+    const auto decision = decide();
+    EXPECT_THAT(decision.objections, SizeIs(1));
+    EXPECT_THAT(decision.plan.steps, IsEmpty());
+    return decision.objections.empty() ? Objection{} : decision.objections[0];
+  }
+  // The function's lease as attach leaves it, with the function on vfio-pci.
+  Lease attached() {
+    const Lease lease = decide().leases.at(1);
+    function().driver = function().driverOverride = "vfio-pci";
+    return lease;
+  }
+
+  fake::FakeKernel kernel;
+  AttachInput input;
+};
+
+TEST_F(FunctionTest, IsLeasedAndBoundBesideTheVfAndNeverConfigured) {
+  const auto decision = decide();
+  ASSERT_THAT(decision.objections, IsEmpty());
+  ASSERT_THAT(decision.plan.steps, SizeIs(6));
+  EXPECT_EQ(describe(decision.plan.steps[1].action),
+            "lease PCI function 0000:3a:00.0 as gpu0 (reserved)");
+  EXPECT_THAT(std::get<ConfigureVfs>(decision.plan.steps[2].action).vfs, SizeIs(1));
+  const Step& bind = decision.plan.steps[4];
+  EXPECT_EQ(std::get<BindDriver>(bind.action).driver, "vfio-pci");
+  EXPECT_EQ(bind.reason, "nvidia holds it");
+  EXPECT_TRUE(bind.disrupts);
+  EXPECT_EQ(std::get<BindDriver>(bind.undo.at(0)).driver, "nvidia");
+  EXPECT_EQ(lockedPfs(decision.plan),
+            (std::vector{*parsePciAddress("0000:01:00.0"), function().address}));
+}
+
+TEST_F(FunctionTest, TheLeaseSaysWhatWasFound) {
+  function().driverOverride = "nvidia";
+  const Lease lease = decide().leases.at(1);
+  EXPECT_EQ(lease.kind, LeaseKind::pciFunction);
+  EXPECT_EQ(lease.pf, function().address);
+  EXPECT_EQ(lease.vf, function().address);
+  EXPECT_EQ(lease.pfPath, function().path);
+  EXPECT_EQ(lease.pfSerial, "G1");
+  EXPECT_EQ(lease.original.driver, "nvidia");
+  EXPECT_EQ(lease.original.driverOverride, "nvidia");
+  EXPECT_FALSE(lease.original.created);
+  EXPECT_EQ(lease.settings, VfSettings{});
+  EXPECT_EQ(lease.guest, input.placements[1]) << "VFs have the first places";
+}
+
+TEST_F(FunctionTest, ASecondAttachHasNothingToDo) {
+  input.leases = decide().leases;
+  input.xmlCurrent = true;
+  function().driver = function().driverOverride = "vfio-pci";
+  function().vfioInUse = true;  // by this very guest
+  const auto decision = decide();
+  EXPECT_THAT(decision.objections, IsEmpty());
+  EXPECT_THAT(decision.plan.steps, IsEmpty());
+}
+
+TEST_F(FunctionTest, AnAbsentFunctionIsBadInput) {
+  input.mapping.gpus = {gpu("gpu0", "0000:7f:00.0")};
+  const auto problem = objection();
+  EXPECT_EQ(problem.code, ExitCode::badInput);
+  EXPECT_EQ(problem.message, "train0.yaml:8:5: this host has no PCI function 0000:7f:00.0 (gpu0)");
+}
+
+TEST_F(FunctionTest, ABridgeIsRefused) {
+  for (const std::uint32_t classCode : {0x060000U, 0x060400U, 0x068000U}) {
+    function().classCode = classCode;
+    const auto problem = objection();
+    EXPECT_EQ(problem.code, ExitCode::refused);
+    EXPECT_THAT(problem.message, HasSubstr("is a bridge"));
+  }
+}
+
+TEST_F(FunctionTest, AVfBelongsBelowVfs) {
+  function().physicalFunction = parsePciAddress("0000:01:00.0");
+  const auto problem = objection();
+  EXPECT_EQ(problem.code, ExitCode::badInput);
+  EXPECT_THAT(problem.message, HasSubstr("is a VF of PF 0000:01:00.0"));
+  EXPECT_THAT(problem.remedy, HasSubstr("`vfs:`"));
+}
+
+TEST_F(FunctionTest, APfWithVfsIsRefused) {
+  function().vfCount = 3;
+  const auto problem = objection();
+  EXPECT_EQ(problem.code, ExitCode::refused);
+  EXPECT_THAT(problem.message, HasSubstr("is a PF with 3 VFs"));
+}
+
+TEST_F(FunctionTest, ThePfOfAnEntryBelowVfsIsBadInput) {
+  input.mapping.vfs[0].pf = {};
+  input.mapping.vfs[0].pf.pci = parsePciAddress("0000:01:00.0");
+  input.mapping.gpus = {gpu("gpu0", "0000:01:00.0")};
+  kernel.addFunction("0000:01:00.0", "mlx5_core");
+  EXPECT_THAT(objection().message, HasSubstr("0000:01:00.0 of gpu0 is the PF of rail0"));
+  EXPECT_EQ(objection().code, ExitCode::badInput);
+}
+
+TEST_F(FunctionTest, TheBootDisplayIsRefused) {
+  function().bootVga = true;
+  EXPECT_THAT(objection().message, HasSubstr("the display that the host booted with"));
+  EXPECT_EQ(objection().code, ExitCode::refused);
+}
+
+TEST_F(FunctionTest, WhatTheHostUsesIsRefusedByName) {
+  function().uses = {"nvme0n1p1 is mounted at /data", "nvme0n1p2 is swap space"};
+  const auto problem = objection();
+  EXPECT_EQ(problem.code, ExitCode::refused);
+  EXPECT_THAT(problem.message, HasSubstr("nvme0n1p1 is mounted at /data, nvme0n1p2 is swap space"));
+  function().uses.clear();
+  function().vfioInUse = true;
+  EXPECT_THAT(objection().message, HasSubstr("held open through VFIO"));
+}
+
+TEST_F(FunctionTest, ItsNetdevInUseIsRefusedUnlessAllowed) {
+  function().netdevs = {{"eth7", 9, true, false}};
+  EXPECT_THAT(objection().message, HasSubstr("its netdev eth7 is up"));
+  function().netdevs = {{"eth7", 9, false, true}};
+  EXPECT_THAT(objection().message, HasSubstr("belongs to a bond"));
+  input.mapping.allow = {Allowance::netdevInUse};
+  EXPECT_THAT(decide().objections, IsEmpty());
+}
+
+TEST_F(FunctionTest, NoIommuGroupAndUnsafeInterruptsAreRefused) {
+  function().iommuGroup.reset();
+  EXPECT_THAT(objection().message, HasSubstr("has no IOMMU group"));
+  function().iommuGroup = 7;
+  input.mapping.vfs.clear();
+  input.inventory = kernel.inventory();
+  input.inventory.unsafeInterrupts = true;
+  EXPECT_THAT(planAttach(input).objections.at(0).message, HasSubstr("allow_unsafe_interrupts=Y"));
+  input.mapping.allow = {Allowance::unsafeInterrupts};
+  EXPECT_THAT(planAttach(input).objections, IsEmpty());
+}
+
+TEST_F(FunctionTest, BridgesInTheGroupDoNoHarmUnlessTheyAreDriven) {
+  function().groupPeers = {{*parsePciAddress("0000:39:00.0"), 0x060400, "pcieport"},
+                           {*parsePciAddress("0000:39:01.0"), 0x060400, ""}};
+  EXPECT_THAT(decide().objections, IsEmpty());
+  function().groupPeers[1].driver = "shpchp";
+  EXPECT_THAT(objection().message, HasSubstr("with 0000:39:01.0:"));
+}
+
+TEST_F(FunctionTest, AGroupGoesAsAWholeAndTheRemedySaysHow) {
+  function().groupPeers = {{*parsePciAddress("0000:3a:00.1"), 0x040300, "snd_hda_intel"}};
+  const auto problem = objection();
+  EXPECT_EQ(problem.code, ExitCode::refused);
+  EXPECT_THAT(problem.message, HasSubstr("shares IOMMU group 200 with 0000:3a:00.1"));
+  EXPECT_THAT(problem.remedy, HasSubstr("`- {name: gpu0-1, pci: \"0000:3a:00.1\"}`"));
+
+  kernel.addFunction("0000:3a:00.1", "snd_hda_intel").groupPeers = {
+      {function().address, 0x030200, "nvidia"}};
+  input.mapping.gpus.push_back(gpu("gpu0-1", "0000:3a:00.1"));
+  EXPECT_THAT(decide().objections, IsEmpty());
+  input.mapping.gpus.pop_back();
+  input.mapping.allow = {Allowance::sharedIommuGroup};
+  EXPECT_THAT(decide().objections, IsEmpty());
+}
+
+TEST_F(FunctionTest, TakingTheCompanionOutOfTheMappingIsNoticedAtOnce) {
+  function().groupPeers = {{*parsePciAddress("0000:3a:00.1"), 0x040300, "vfio-pci"}};
+  kernel.addFunction("0000:3a:00.1", "vfio-pci");
+  input.mapping.gpus.push_back(gpu("audio0", "0000:3a:00.1"));
+  input.leases = decide().leases;
+  input.mapping.gpus.pop_back();
+  EXPECT_THAT(objection().message, HasSubstr("shares IOMMU group"));
+}
+
+TEST_F(FunctionTest, WhatAnotherDomainHasIsRefused) {
+  Lease lease;
+  lease.kind = LeaseKind::pciFunction;
+  lease.domain = otherDomain;
+  lease.domainName = "other";
+  lease.pf = lease.vf = function().address;
+  input.leases = {lease};
+  EXPECT_THAT(objection().message, HasSubstr("is leased to domain other"));
+  input.leases.clear();
+  DomainSummary domain;
+  domain.uuid = otherDomain;
+  domain.name = "hand-made";
+  domain.claims = {{function().address, "", {}, false}, {function().address, "", {}, false}};
+  input.domains = {domain};
+  EXPECT_THAT(objection().message, HasSubstr("0000:3a:00.0 is claimed by domain hand-made"));
+  EXPECT_EQ(objection().code, ExitCode::refused);
+  input.domains[0].uuid = input.domain;
+  EXPECT_THAT(objection().message, HasSubstr("a hostdev of this domain"));
+}
+
+TEST_F(FunctionTest, APfThatIsLeasedAsAWholeHasNoVfsForOthers) {
+  Lease lease;
+  lease.kind = LeaseKind::pciFunction;
+  lease.domain = otherDomain;
+  lease.domainName = "other";
+  lease.pf = lease.vf = *parsePciAddress("0000:01:00.0");
+  input.leases = {lease};
+  input.mapping.vfs[0].index = 3;
+  EXPECT_THAT(objection().message,
+              HasSubstr("PCI function 0000:01:00.0 is leased to domain other"));
+}
+
+TEST_F(FunctionTest, AnEntryTakenOutOfTheMappingIsGivenBackAndItsVfStays) {
+  input.leases = decide().leases;
+  input.xmlCurrent = true;
+  function().driver = function().driverOverride = "vfio-pci";
+  input.mapping.gpus.clear();
+  const auto steps = decide().plan.steps;
+  ASSERT_THAT(steps, SizeIs(3));
+  EXPECT_EQ(std::get<EditDomain>(steps[0].action).leases.size(), 1U);
+  EXPECT_EQ(std::get<BindDriver>(steps[1].action),
+            (BindDriver{*parsePciAddress("0000:3a:00.0"), "nvidia", ""}));
+  EXPECT_EQ(std::get<DropLease>(steps[2].action).vfName, "gpu0");
+}
+
+TEST_F(FunctionTest, AnEntryThatTurnsFromVfToFunctionChangesHands) {
+  input.mapping.gpus.clear();
+  input.leases = decide().leases;
+  input.mapping.vfs.clear();
+  input.mapping.gpus = {gpu("rail0", "0000:3a:00.0")};
+  const auto decision = decide();
+  ASSERT_THAT(decision.objections, IsEmpty());
+  EXPECT_EQ(decision.leases.at(0).guest, input.leases[0].guest);
+  const auto& drop = std::get<DropLease>(decision.plan.steps.back().action);
+  EXPECT_EQ(drop.vfName, "rail0");
+}
+
+TEST_F(FunctionTest, PrepareBindsItAgainAfterAReboot) {
+  const Lease lease = attached();
+  function().driver = "nvidia";
+  function().driverOverride.clear();
+  const auto decision =
+      planPrepare(input.domain, "train0", {lease}, {lease}, kernel.inventory(), "boot-2");
+  ASSERT_THAT(decision.objections, IsEmpty());
+  ASSERT_THAT(decision.plan.steps, SizeIs(2));
+  const auto& starting = std::get<RecordLease>(decision.plan.steps[0].action).lease;
+  EXPECT_EQ(starting.state, LeaseState::starting);
+  EXPECT_EQ(starting.bootId, "boot-2");
+  EXPECT_FALSE(starting.original.created);
+  EXPECT_EQ(std::get<BindDriver>(decision.plan.steps[1].action).driver, "vfio-pci");
+}
+
+TEST_F(FunctionTest, PrepareRefusesWhatIsGoneMovedSharedOrSomebodyElses) {
+  const Lease lease = attached();
+  const auto reason = [&](const std::vector<Lease>& known) {
+    const auto decision =
+        planPrepare(input.domain, "train0", {lease}, known, kernel.inventory(), "boot");
+    EXPECT_THAT(decision.plan.steps, IsEmpty());
+    return decision.objections.empty() ? "nothing" : decision.objections[0].message;
+  };
+  function().serial = "G2";
+  EXPECT_THAT(reason({lease}), HasSubstr("has serial G2, not G1"));
+  function().serial = "G1";
+  function().path = "elsewhere";
+  EXPECT_THAT(reason({lease}), HasSubstr("is now at elsewhere"));
+  function().path = lease.pfPath;
+  function().groupPeers = {{*parsePciAddress("0000:3a:00.1"), 0x040300, ""}};
+  EXPECT_THAT(reason({lease}), HasSubstr("shares IOMMU group"));
+  function().groupPeers.clear();
+  function().uses = {"sda is mounted at /"};
+  EXPECT_THAT(reason({lease}), HasSubstr("sda is mounted at /"));
+  function().uses.clear();
+  Lease foreign = lease;
+  foreign.domain = otherDomain;
+  foreign.domainName = "rightful";
+  EXPECT_THAT(reason({foreign}),
+              HasSubstr("PCI function 0000:3a:00.0 is leased to domain rightful"));
+  kernel.functions.clear();
+  EXPECT_THAT(reason({lease}), HasSubstr("PCI function 0000:3a:00.0 (gpu0) is not there"));
+}
+
+TEST_F(FunctionTest, ReleaseResetsItAndLeavesItOnVfio) {
+  Lease lease = attached();
+  EXPECT_THAT(planRelease(input.domain, "train0", {lease}, kernel.inventory(), "boot").steps,
+              IsEmpty());
+  lease.state = LeaseState::running;
+  const auto steps = planRelease(input.domain, "train0", {lease}, kernel.inventory(), "boot").steps;
+  ASSERT_THAT(steps, SizeIs(2));
+  EXPECT_EQ(std::get<ResetFunction>(steps[0].action).function, lease.vf);
+  EXPECT_EQ(std::get<RecordLease>(steps[1].action).lease.state, LeaseState::reserved);
+}
+
+TEST_F(FunctionTest, DetachSetsDriverAndOverrideBack) {
+  function().driverOverride = "nvidia";
+  Lease lease = attached();
+  lease.state = LeaseState::running;
+  const auto steps = planRestore({lease}, {lease}, kernel.inventory());
+  ASSERT_THAT(steps, SizeIs(3));
+  EXPECT_TRUE(std::holds_alternative<ResetFunction>(steps[0].action));
+  EXPECT_EQ(std::get<BindDriver>(steps[1].action), (BindDriver{lease.vf, "nvidia", "nvidia"}));
+  kernel.functions.clear();
+  EXPECT_THAT(planRestore({lease}, {lease}, kernel.inventory()), SizeIs(1)) << "the lease ends";
+}
+
+TEST_F(FunctionTest, AFunctionFoundOnVfioStaysThere) {
+  function().driver = "vfio-pci";
+  const auto decision = decide();
+  const Lease& lease = decision.leases.at(1);
+  EXPECT_EQ(lease.original.driver, "vfio-pci");
+  for (const auto& step : decision.plan.steps) {
+    const auto* bind = std::get_if<BindDriver>(&step.action);
+    EXPECT_TRUE(bind == nullptr || bind->function != lease.vf);
+  }
+  EXPECT_THAT(planRestore({lease}, {lease}, kernel.inventory()), SizeIs(1));
+}
+
+}  // namespace
+}  // namespace vfpass::plan
