@@ -26,7 +26,9 @@ std::vector<StatusEntry> entries() {
   gone.lease.domainName = "old\x1b]0;x";
   gone.lease.infiniband = true;
   gone.lease.settings.portGuid = Guid{0x1122334455667788};
-  return {fine, drifted, gone};
+  StatusEntry blind{samples::lease(), true, true, {}, {"node-guid", "port-guid"}};
+  blind.lease.vfName = "rail2";
+  return {fine, drifted, gone, blind};
 }
 
 TEST(StatusReport, Text) {
