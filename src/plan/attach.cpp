@@ -4,6 +4,7 @@
 #include <map>
 
 #include "decide_lease.hpp"
+#include "form.hpp"
 #include "restore_settings.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/detach.hpp"
@@ -88,15 +89,21 @@ void addCreations(const AttachInput& input, const Changes& changes, std::vector<
 
 void addConfigurations(const AttachInput& input, const Changes& changes, std::vector<Step>& steps) {
   std::map<PciAddress, std::pair<ConfigureVfs, ConfigureVfs>> byPf;
+  std::vector<Step> afterwards;
   for (const auto& lease : changes.put) {
     auto& [configure, undo] = byPf[lease.pf];
     const VirtualFunction* vf = findVf(input.inventory, lease);
     const VfSettings seen = vf == nullptr ? VfSettings{} : vf->settings;
     configure.pf = undo.pf = lease.pf;
-    if (!differingAttributes(lease.settings, seen).empty()) {
-      configure.vfs.push_back({lease.vfIndex, lease.settings, lease.required});
-      undo.vfs.push_back(
-          {lease.vfIndex, settingsToUndo(lease.settings, seen, lease.infiniband), {}});
+    if (vf != nullptr) {
+      const Reprobe reprobe = reprobeAround(lease, *vf, lease.settings);
+      steps.insert(steps.end(), reprobe.before.begin(), reprobe.before.end());
+      afterwards.insert(afterwards.end(), reprobe.after.begin(), reprobe.after.end());
+    }
+    if (const VfSettings wanted = settingsToApply(lease);
+        !differingAttributes(wanted, seen).empty()) {
+      configure.vfs.push_back({lease.vfIndex, wanted, lease.required});
+      undo.vfs.push_back({lease.vfIndex, settingsToUndo(lease, seen), {}});
     }
   }
   for (const auto& [pf, actions] : byPf) {
@@ -104,6 +111,7 @@ void addConfigurations(const AttachInput& input, const Changes& changes, std::ve
       steps.push_back({actions.first, {actions.second}, "the mapping's values"});
     }
   }
+  steps.insert(steps.end(), afterwards.begin(), afterwards.end());
 }
 
 void addBindings(const AttachInput& input, const Changes& changes, std::vector<Step>& steps) {

@@ -80,10 +80,10 @@ void addConfigure(const PhysicalFunction& pf, const std::vector<Lease>& leases,
   for (const auto& lease : leases) {
     const VfSettings seen =
         lease.vfIndex < pf.vfs.size() ? pf.vfs[lease.vfIndex].settings : VfSettings{};
-    if (!differingAttributes(lease.settings, seen).empty()) {
-      configure.vfs.push_back({lease.vfIndex, lease.settings, lease.required});
-      undo.vfs.push_back(
-          {lease.vfIndex, settingsToUndo(lease.settings, seen, lease.infiniband), {}});
+    if (const VfSettings wanted = settingsToApply(lease);
+        !differingAttributes(wanted, seen).empty()) {
+      configure.vfs.push_back({lease.vfIndex, wanted, lease.required});
+      undo.vfs.push_back({lease.vfIndex, settingsToUndo(lease, seen), {}});
     }
   }
   if (!configure.vfs.empty()) {
