@@ -121,13 +121,11 @@ void addBindings(const AttachInput& input, const Changes& changes, std::vector<S
       continue;
     }
     // A VF that this plan creates has to be off vfio-pci again before it can be removed.
-    const BindDriver undo = vf == nullptr ? BindDriver{lease.vf, "", ""}
-                                          : BindDriver{vf->address, vf->driver, vf->driverOverride};
+    const std::vector<Action> undo =
+        vf == nullptr ? std::vector<Action>{BindDriver{lease.vf, "", ""}} : undoBinding(lease, *vf);
     const bool disrupts = vf != nullptr && !vf->driver.empty();
-    steps.push_back({BindDriver{lease.vf, "vfio-pci", "vfio-pci"},
-                     {undo},
-                     disrupts ? vf->driver + " holds it" : "no driver holds it",
-                     disrupts});
+    steps.push_back({BindDriver{lease.vf, "vfio-pci", "vfio-pci"}, undo,
+                     disrupts ? vf->driver + " holds it" : "no driver holds it", disrupts});
   }
 }
 

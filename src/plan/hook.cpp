@@ -97,15 +97,10 @@ void addBind(const PhysicalFunction& pf, const Lease& lease, std::vector<Step>& 
     return;
   }
   // A VF that this plan creates has to be off vfio-pci again before it can be removed.
-  BindDriver undo{lease.vf, "", ""};
-  if (exists) {
-    const VirtualFunction& vf = pf.vfs[lease.vfIndex];
-    undo = {vf.address, vf.driver, vf.driverOverride};
-  }
-  steps.push_back({BindDriver{lease.vf, "vfio-pci", "vfio-pci"},
-                   {undo},
-                   "managed: no expects the device on vfio-pci",
-                   true});
+  const std::vector<Action> undo = exists ? undoBinding(lease, pf.vfs[lease.vfIndex])
+                                          : std::vector<Action>{BindDriver{lease.vf, "", ""}};
+  steps.push_back({BindDriver{lease.vf, "vfio-pci", "vfio-pci"}, undo,
+                   "managed: no expects the device on vfio-pci", true});
 }
 
 void preparePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,

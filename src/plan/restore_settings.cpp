@@ -48,6 +48,16 @@ VfSettings settingsToUndo(const Lease& lease, const VfSettings& seen) {
   return firstOf(only(seen, differingAttributes(wanted, {})), neutralFor(wanted, lease.infiniband));
 }
 
+std::vector<Action> undoBinding(const Lease& lease, const VirtualFunction& vf) {
+  std::vector<Action> actions;
+  if (!vf.driver.empty() && !differingAttributes(settingsToApply(lease), vf.settings).empty()) {
+    const VfChange earlier{lease.vfIndex, settingsToUndo(lease, vf.settings), {}};
+    actions.emplace_back(ConfigureVfs{lease.pf, {earlier}});
+  }
+  actions.emplace_back(BindDriver{vf.address, vf.driver, vf.driverOverride});
+  return actions;
+}
+
 VfSettings settingsToScrub(const Lease& lease, const VfSettings& seen) {
   return withoutLibvirts(lease, neutralFor(firstOf(lease.settings, seen), lease.infiniband));
 }

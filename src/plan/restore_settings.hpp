@@ -2,6 +2,7 @@
 
 #include "vfpass/inventory.hpp"
 #include "vfpass/lease.hpp"
+#include "vfpass/plan.hpp"
 
 namespace vfpass::plan {
 
@@ -14,6 +15,10 @@ VfSettings settingsToRestore(const Lease& lease);
 
 /// What undoes the lease's settings on a VF that now shows `seen`.
 VfSettings settingsToUndo(const Lease& lease, const VfSettings& seen);
+
+/// What undoes a bind of a VF: the values first, because the host's driver reads them when it
+/// probes.
+std::vector<Action> undoBinding(const Lease& lease, const VirtualFunction& vf);
 
 /// Neutral values for a VF between two owners, reduced to what its driver shows or the lease set.
 VfSettings settingsToScrub(const Lease& lease, const VfSettings& seen);

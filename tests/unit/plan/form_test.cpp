@@ -79,6 +79,25 @@ TEST_F(FormTest, ManagedLeavesTheDriverToLibvirt) {
   EXPECT_TRUE(actions<BindDriver>(planRestore(leases, leases, kernel.inventory())).empty());
 }
 
+TEST_F(FormTest, TheHostsDriverFindsTheOldValuesWhenABindIsUndone) {
+  pf().vfs[1].driver = "mlx5_core";
+  pf().vfs[1].settings.mac = parseMacAddress("02:aa:00:00:00:01");
+  const auto decision = decide();
+  const auto leases = decision.leases;
+  const auto prepare = planPrepare(input.domain, "train0", leases, leases, input.inventory, "boot");
+  for (const auto& steps : {decision.plan.steps, prepare.plan.steps}) {
+    for (const auto& step : steps) {
+      if (std::holds_alternative<BindDriver>(step.action)) {
+        ASSERT_EQ(step.undo.size(), 2U);
+        const auto& configure = std::get<ConfigureVfs>(step.undo[0]);
+        EXPECT_EQ(configure.vfs.at(0).settings.mac, pf().vfs[1].settings.mac);
+        EXPECT_EQ(std::get<BindDriver>(step.undo[1]).driver, "mlx5_core");
+      }
+    }
+  }
+  EXPECT_EQ(actions<BindDriver>(decision.plan.steps).size(), 1U);
+}
+
 TEST_F(FormTest, ManagedNeedsProbing) {
   entry().managed = true;
   pf().probesVfs = false;
