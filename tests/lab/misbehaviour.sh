@@ -97,16 +97,16 @@ section "refuse_attribute: each of them, required and not"
 make_vfs "$pf" 2
 ip link set dev "$netdev" vf 0 mac 02:00:00:00:00:77 vlan 7
 keep
-attributes=('mac=mac: 02:00:00:00:00:11' 'vlan=vlan: {id: 9}' 'rate=rate: {max: 100}'
+attributes=('mac=mac: 02:aa:00:00:00:11' 'vlan=vlan: {id: 9}' 'rate=rate: {max: 100}'
     'spoofchk=spoof-check: true' 'trust=trust: true' 'link_state=link-state: enable')
 for attribute in "${attributes[@]}"; do
     name=${attribute%%=*} line=${attribute#*=}
     key=${line%%:*}
     standin_parameter refuse_attribute "$name"
     # What the kernel applies before, so that there is something to undo.
-    before=('mac: 02:00:00:00:00:12' 'vlan: {id: 8}')
+    before=('mac: 02:aa:00:00:00:12' 'vlan: {id: 8}')
     [ "$key" != mac ] || before=()
-    [ "$key" != vlan ] || before=('mac: 02:00:00:00:00:12')
+    [ "$key" != vlan ] || before=('mac: 02:aa:00:00:00:12')
     mapping train0 rail0 "$pf" 'index: 0' "${before[@]}" "$line"
     echo 'allow: [trust]' >>"$vms/train0.yaml"
     expect_exit 1 "$key is refused" vfpass attach train0
@@ -152,9 +152,9 @@ expect "plan, too" vfpass plan train0
 section "the PF loses its driver"
 echo "$pf" >/sys/bus/pci/drivers/mlx5_core/unbind
 expect_exit 1 "start is refused" virsh start train0
-expect_said "the reason, in one line" "PF $pf is not there or has no driver"
+expect_said "the reason, in one line" "$pf: no driver that makes VFs is bound to it"
 expect_exit 3 "status" vfpass status train0
-expect_said "status says what is missing" "PF $pf"
+expect_said "status says what is missing" "PF $pf is not there or has no driver"
 expect "recover" vfpass recover
 expect "the lease is kept" has_lease reserved
 echo "$pf" >/sys/bus/pci/drivers/mlx5_core/bind
