@@ -27,4 +27,26 @@ expect_exit 1 "a VF that does not exist" set_vf "$netdev" 9 02:00:00:00:00:33 1 
 expect_exit 1 "a multicast MAC" set_vf "$netdev" 1 01:00:00:00:00:33 1 0 0 0
 expect_said "the attribute is named" "mac"
 expect_contains "nothing of it stays" "00:00:00:00:00:00" vf_attributes "$netdev" 1
+section "300 VFs: the reply's list has a 16-bit length and wraps"
+mountpoint -q /sys/kernel/debug || mount -t debugfs debugfs /sys/kernel/debug
+echo 0 >"$simulated/sriov_numvfs"
+echo 300 >/sys/kernel/debug/netdevsim/netdevsim10/max_vfs
+echo 300 >"$simulated/sriov_numvfs"
+for vf in {0..299}; do
+    printf 'link set dev %s vf %s mac 02:00:00:00:%02x:%02x\n' "$netdev" "$vf" $((vf / 256)) $((vf % 256))
+done >/tmp/batch
+for vf in {0..299}; do
+    printf '%s 02:00:00:00:%02x:%02x\n' "$vf" $((vf / 256)) $((vf % 256))
+done >/tmp/wanted
+expect "300 MACs, by the kernel's own tool" ip -batch /tmp/batch
+expect "reading them" sh -c "/vfpass/build/tests/lab/read-vfs $netdev 300 >/tmp/found"
+readable=$(grep -vc unreadable /tmp/found) unreadable=$(grep -c unreadable /tmp/found)
+expect "some are read ($readable), and some are not ($unreadable)" \
+    test "$readable" -gt 0 -a "$unreadable" -gt 0
+expect_equal "each is told" 300 "$((readable + unreadable))"
+expect_equal "and none with another value than it has" "" \
+    "$(grep -v unreadable /tmp/found | grep -vxFf /tmp/wanted)"
+last=$(grep unreadable /tmp/found | tail -n 1 | cut -d ' ' -f 1)
+expect "one that cannot be read can be set" set_vf "$netdev" "$last" 02:00:00:00:00:44 44 0 0 0
+echo 0 >"$simulated/sriov_numvfs"
 finish
