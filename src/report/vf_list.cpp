@@ -48,7 +48,7 @@ Cell leaseCell(const Lease* lease) {
           lease->state == LeaseState::running ? Tint::good : Tint::none};
 }
 
-// Above about 220 VFs the kernel's reply leaves some out: that is not the zero MAC.
+// Of very many VFs the kernel's reply leaves some out: that is not the zero MAC.
 Cell addressCell(const PhysicalFunction& pf, const VirtualFunction& vf) {
   if (!vf.settingsReadable) {
     return {"unreadable", Tint::bad};

@@ -10,6 +10,9 @@ load_standin "infiniband_pfs=$(pf_address 1)"
 pf=$(pf_address 0) netdev=$(pf_netdev 0) other=$(pf_address 1) other_netdev=$(pf_netdev 1)
 make_vfs "$pf" 4
 make_vfs "$other" 2
+# GUIDs that nobody has set cannot be recorded; after a lease they would be all ones.
+ip link set dev "$other_netdev" vf 1 node_guid 02:00:00:00:00:00:0b:01
+ip link set dev "$other_netdev" vf 1 port_guid 02:00:00:00:00:00:0b:02
 start_libvirt
 vfpass hook install
 define_guest train0
