@@ -57,7 +57,7 @@ expect_equal "and changes no GUID" "$a_guids" "$(guids 1)"
 expect "detach b" vfpass detach b
 expect_equal "what nobody had set becomes all ones" "$all_ones $all_ones" "$(guids 2)"
 
-# What the guest sees of them is looked at in several_vfs.sh.
+# What a guest sees of them is looked at in round_trip.sh.
 section "a runs"
 expect "start a" virsh start a
 port_guid=${a_guids#* }

@@ -114,15 +114,32 @@ for attribute in "${attributes[@]}"; do
     expect_said "$key: earlier ones are undone" "the other attributes are as they were"
     snapshot_host /tmp/host.after "$pf"
     expect_same_file "$key: the host is as before" /tmp/host.before /tmp/host.after
-    [ "$key" != mac ] || continue # the address is always required
-    mapping train0 rail0 "$pf" 'index: 0' "${before[@]}" "$line" 'required: [mac]'
-    echo 'allow: [trust]' >>"$vms/train0.yaml"
-    expect "$key is refused and not required" vfpass attach train0
-    expect_said "$key: a warning" "$key"
-    expect "$key: detach" vfpass detach train0
 done
+# The address is always required, the others need not be.
+mapping train0 rail0 "$pf" 'index: 0' "${attributes[@]#*=}" 'required: [mac]'
+echo 'allow: [trust]' >>"$vms/train0.yaml"
+standin_parameter refuse_attribute vlan,rate,spoofchk,trust,link_state
+expect "all but the MAC are refused and not required" vfpass attach train0
+for key in vlan rate spoof-check trust link-state; do
+    expect_said "$key: a warning" "VF 0 of PF $pf: the driver refused $key, which is not required"
+done
+expect_contains "the MAC is set" 02:aa:00:00:00:11 vf_attributes "$netdev" 0
+expect "detach" vfpass detach train0
 standin_parameter refuse_attribute ""
 unchanged "refuse_attribute"
+
+section "vlan_8021ad: the kernel's own driver has no 802.1ad"
+standin_parameter vlan_8021ad N
+mapping train0 rail0 "$pf" 'index: 0' 'vlan: {id: 9, protocol: 802.1ad}'
+expect_exit 1 "attach" vfpass attach train0
+expect_said "attribute, value and reason" "mlx5_core refuses vlan 9 qos 0 802.1ad for VF 0"
+expect_said "the reason" "EPROTONOSUPPORT"
+standin_parameter vlan_8021ad Y
+unchanged "vlan_8021ad"
+expect "MLNX_OFED's driver has it: attach" vfpass attach train0
+expect_contains "it is set" "vlan protocol 802.1ad" vf_attributes "$netdev" 0
+expect "detach" vfpass detach train0
+unchanged "802.1ad"
 
 section "the PF is renamed between attach and start, and while attach runs"
 echo 0 >"$pf_folder/sriov_numvfs"
