@@ -8,6 +8,8 @@ install_vfpass
 load_standin
 pf=$(pf_address 0) netdev=$(pf_netdev 0)
 make_vfs "$pf" 4
+# libvirt looks for /dev/vfio/vfio, a static node that systemd makes on a host; the lab has no systemd.
+modprobe vfio-pci
 start_libvirt
 vfpass hook install
 define_guest train0
