@@ -55,7 +55,8 @@ load_standin() {
 # standin_parameter NAME [VALUE]: reads or sets a misbehaviour while it is loaded.
 standin_parameter() {
     local file=/sys/module/mlx5_core/parameters/$1
-    if [ $# -gt 1 ]; then printf '%s' "$2" >"$file"; else cat "$file"; fi
+    # With a newline: an empty value would be no write at all, and the old one would stay.
+    if [ $# -gt 1 ]; then printf '%s\n' "$2" >"$file"; else cat "$file"; fi
 }
 
 create_vfs() { echo "$2" >"$pci_devices/$(pf_address "$1")/sriov_numvfs"; }

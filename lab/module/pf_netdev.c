@@ -43,13 +43,21 @@ static int set_vf_link_state(struct net_device *netdev, int vf, int state)
 	return vport_set_link_state(netdev_eswitch(netdev), vf, state);
 }
 
+/*
+ * What refuses a GUID is the netdev alone, as an ipoib without the operation
+ * would: MLNX_OFED's files take it all the same.
+ */
 static int set_vf_guid(struct net_device *netdev, int vf, u64 guid, int type)
 {
-	if (type == IFLA_VF_IB_NODE_GUID)
+	bool node = type == IFLA_VF_IB_NODE_GUID;
+
+	if (!node && type != IFLA_VF_IB_PORT_GUID)
+		return -EINVAL;
+	if (param_refuses(node ? "node_guid" : "port_guid"))
+		return -EOPNOTSUPP;
+	if (node)
 		return vport_set_node_guid(netdev_eswitch(netdev), vf, guid);
-	if (type == IFLA_VF_IB_PORT_GUID)
-		return vport_set_port_guid(netdev_eswitch(netdev), vf, guid);
-	return -EINVAL;
+	return vport_set_port_guid(netdev_eswitch(netdev), vf, guid);
 }
 
 static int get_vf_config(struct net_device *netdev, int vf, struct ifla_vf_info *ivi)

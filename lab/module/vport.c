@@ -143,7 +143,7 @@ int vport_set_link_state(struct eswitch *esw, int vf, int state)
 
 int vport_set_node_guid(struct eswitch *esw, int vf, u64 guid)
 {
-	struct vport *vport = vport_begin_write(esw, vf, "node_guid");
+	struct vport *vport = vport_lock(esw, vf);
 
 	if (IS_ERR(vport))
 		return PTR_ERR(vport);
@@ -154,7 +154,7 @@ int vport_set_node_guid(struct eswitch *esw, int vf, u64 guid)
 
 int vport_set_port_guid(struct eswitch *esw, int vf, u64 guid)
 {
-	struct vport *vport = vport_begin_write(esw, vf, "port_guid");
+	struct vport *vport = vport_lock(esw, vf);
 
 	if (IS_ERR(vport))
 		return PTR_ERR(vport);

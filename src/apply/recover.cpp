@@ -79,12 +79,21 @@ bool hasVf(const Tools& tools, const std::function<bool(const PhysicalFunction&,
   });
 }
 
+bool hasPf(const Tools& tools, const PciAddress& address) {
+  const auto pfs = tools.kernel.readPfs();
+  return std::any_of(pfs.begin(), pfs.end(),
+                     [&](const PhysicalFunction& pf) { return pf.address == address; });
+}
+
 // The operation itself, or somebody since then, may have removed the VFs: nothing is left to do
 // then.
 bool hasItsDevice(const Action& action, const Tools& tools) {
   const auto hasFunction = [&](const PciAddress& function) {
     return tools.kernel.readFunction(function).has_value();
   };
+  if (const auto* remove = std::get_if<RemoveVfs>(&action)) {
+    return hasPf(tools, remove->pf);  // a card that is gone took its VFs along
+  }
   if (const auto* bind = std::get_if<BindDriver>(&action)) {
     return hasFunction(bind->function);
   }

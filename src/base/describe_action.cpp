@@ -82,10 +82,12 @@ std::string describe(const Action& action) {
           [](const EditDomain& edit) { return describeEdit(edit); },
           [](const EditLiveMetadata& edit) { return describeEdit(edit); },
           [](const PlugDevice& plug) {
-            return "plug " + plug.lease.vfName + " (" + describeDevice(plug.lease) + ")" + " into the running domain";
+            return "plug " + plug.lease.vfName + " (" + describeDevice(plug.lease) + ")" +
+                   " into the running domain";
           },
           [](const UnplugDevice& unplug) {
-            return "unplug " + unplug.lease.vfName + " (" + describeDevice(unplug.lease) + ")" + " from the running domain";
+            return "unplug " + unplug.lease.vfName + " (" + describeDevice(unplug.lease) + ")" +
+                   " from the running domain";
           },
       },
       action);

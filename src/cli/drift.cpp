@@ -7,12 +7,15 @@
 namespace vfpass::cli {
 namespace {
 
+bool isObservable(const VfSettings& seen, Attribute attribute) {
+  return only(seen, {attribute}) != VfSettings{};
+}
+
 std::vector<std::string> attributeDrift(const Lease& lease, const VirtualFunction& vf) {
   std::vector<std::string> drift;
   for (const Attribute attribute : differingAttributes(lease.settings, vf.settings)) {
-    const bool observable = !differingAttributes(only(vf.settings, {attribute}), {}).empty();
     // Only what can be seen to differ is drift; GUIDs that netlink did not set read as nothing.
-    if (observable) {
+    if (isObservable(vf.settings, attribute)) {
       drift.push_back("kernel: " + std::string(toString(attribute)) + " is " +
                       describe(vf.settings, attribute) + ", attached was " +
                       describe(lease.settings, attribute));
@@ -73,6 +76,23 @@ std::vector<std::string> kernelDrift(const Lease& lease, const Inventory& invent
     }
   }
   return drift;
+}
+
+std::vector<std::string> unobservedAttributes(const Lease& lease, const Inventory& inventory,
+                                              const std::string& bootId) {
+  const PhysicalFunction* pf = findPf(inventory, lease.pf);
+  const bool runs = lease.state != LeaseState::reserved && lease.bootId == bootId;
+  if (!runs || pf == nullptr || lease.vfIndex >= pf->vfs.size()) {
+    return {};
+  }
+  const VfSettings& seen = pf->vfs[lease.vfIndex].settings;
+  std::vector<std::string> names;
+  for (const Attribute attribute : differingAttributes(lease.settings, seen)) {
+    if (!isObservable(seen, attribute)) {
+      names.push_back(std::string(toString(attribute)));
+    }
+  }
+  return names;
 }
 
 std::vector<std::string> xmlDrift(const DomainDescription* domain,

@@ -13,6 +13,10 @@ namespace vfpass::cli {
 std::vector<std::string> kernelDrift(const Lease& lease, const Inventory& inventory,
                                      const std::string& bootId, bool domainActive);
 
+/// Attributes of a running lease that the kernel does not show, so that nobody can tell drift.
+std::vector<std::string> unobservedAttributes(const Lease& lease, const Inventory& inventory,
+                                              const std::string& bootId);
+
 /// Ways in which the persistent XML is not as the leases say. No domain (null) is one, too.
 std::vector<std::string> xmlDrift(const DomainDescription* domain,
                                   const std::vector<Lease>& leases);

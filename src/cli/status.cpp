@@ -68,6 +68,7 @@ class StatusReader {
       domain = session_.hypervisor().findDomain(toString(lease.domain));
     }
     report::StatusEntry entry{lease, domain.has_value(), domain && domain->active, {}};
+    entry.notObservable = unobservedAttributes(lease, inventory_, bootId_);
     entry.drift = kernelDrift(lease, inventory_, bootId_, entry.domainActive);
     if (first) {  // what concerns the domain as a whole is said once, with its first entry
       const auto own = leasesOf(leases_, lease.domain);

@@ -114,6 +114,12 @@ void setEswitchMode(const PciAddress& pf, EswitchMode mode, milliseconds deadlin
                 "boot a kernel with CONFIG_NET_DEVLINK, or take `embedded-switch-mode` out of "
                 "host.yaml");
   }
+  if (!readEswitchMode(pf, deadline)) {
+    throw Error(purpose.object + ": " + purpose.verb +
+                    " failed: its driver shows no eswitch mode "
+                    "over devlink",
+                "load a driver that has one, or take `embedded-switch-mode` out of host.yaml");
+  }
   change(NETLINK_GENERIC, eswitchChange(*family, pf, mode), purpose, deadline);
   const auto found = readEswitchMode(pf, deadline);
   if (found != mode) {

@@ -113,8 +113,20 @@ void putVf(nl_msg* message, const VfRequest& request) {
   if (settings.nodeGuid) {
     putGuid(message, IFLA_VF_IB_NODE_GUID, request.index, *settings.nodeGuid);
   }
-  if (settings.portGuid) {
-    putGuid(message, IFLA_VF_IB_PORT_GUID, request.index, *settings.portGuid);
+}
+
+// The kernel is done with an entry once it has set a node GUID (do_setvfinfo returns there): a port
+// GUID beside it would be dropped without an error, so it has an entry of its own.
+void putEntries(nl_msg* message, const VfRequest& request) {
+  VfRequest first = request;
+  first.settings.portGuid.reset();
+  if (first.settings != VfSettings{}) {
+    nest(message, IFLA_VF_INFO, [&] { putVf(message, first); });
+  }
+  if (request.settings.portGuid) {
+    nest(message, IFLA_VF_INFO, [&] {
+      putGuid(message, IFLA_VF_IB_PORT_GUID, request.index, *request.settings.portGuid);
+    });
   }
 }
 
@@ -141,7 +153,7 @@ std::vector<std::string> linkChanges(int interfaceIndex, std::uint32_t sequence,
                      headBytes + (end - first) * perVfBytes);
     nest(message.get(), IFLA_VFINFO_LIST, [&] {
       for (std::size_t i = first; i < end; ++i) {
-        nest(message.get(), IFLA_VF_INFO, [&] { putVf(message.get(), requests[i]); });
+        putEntries(message.get(), requests[i]);
       }
     });
     messages.push_back(bytesOf(message));

@@ -6,6 +6,7 @@
 #include "device_identity.hpp"
 #include "driver_override.hpp"
 #include "kernel_write.hpp"
+#include "ofed_files.hpp"
 #include "pci_function.hpp"
 #include "vf_port.hpp"
 #include "vfio_users.hpp"
@@ -59,15 +60,18 @@ void markUsedVfs(const Root& root, std::vector<VirtualFunction>& vfs) {
   }
 }
 
-void readSettings(PhysicalFunction& pf, std::chrono::milliseconds deadline) {
+void readSettings(const Root& root, PhysicalFunction& pf, std::chrono::milliseconds deadline) {
+  const bool infiniband = pf.linkLayer == LinkLayer::infiniband;
   VfTable table;
   try {
-    table = NetlinkPort(pf.netdevIndex, pf.linkLayer == LinkLayer::infiniband, pf.netdev, deadline)
-                .read();
+    table = NetlinkPort(pf.netdevIndex, infiniband, pf.netdev, deadline).read();
   } catch (const TimeoutError&) {
     throw;
   } catch (const Error&) {
     return;  // the netdev is gone, or netlink is closed to us: nothing is readable
+  }
+  if (infiniband) {
+    readOfedFiles(root, pf.address, table);
   }
   for (VirtualFunction& vf : pf.vfs) {
     const auto found = table.find(vf.index);
@@ -133,7 +137,7 @@ std::optional<PhysicalFunction> readPhysicalFunction(const Root& root, const Pci
   pf.vfs = readVfs(root, address);
   markUsedVfs(root, pf.vfs);
   if (root.isLive() && pf.netdevIndex > 0 && !pf.vfs.empty()) {
-    readSettings(pf, netlinkDeadline);
+    readSettings(root, pf, netlinkDeadline);
   }
   return pf;
 }

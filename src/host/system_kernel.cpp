@@ -6,6 +6,7 @@
 #include "configure_vfs.hpp"
 #include "kernel_write.hpp"
 #include "load_module.hpp"
+#include "ofed_files.hpp"
 #include "pci_function.hpp"
 #include "read_function.hpp"
 #include "read_pf.hpp"
@@ -112,7 +113,9 @@ std::vector<RefusedAttribute> SystemKernel::configureVfs(const ConfigureVfs& act
   requireVfs(root, action, name);
   const auto deadline = implementation_->deadlines.netlink;
   const bool infiniband = readLinkLayer(root, action.pf) == LinkLayer::infiniband;
-  NetlinkPort port(netdev.index, infiniband, name, deadline);
+  NetlinkPort netlink(netdev.index, infiniband, name, deadline);
+  OfedPort ofed(netlink, root, implementation_->writer, action.pf, deadline);
+  VfPort& port = infiniband ? static_cast<VfPort&>(ofed) : netlink;
   return host::configureVfs(port, action.vfs, {name, readDriver(root, action.pf)}, deadline);
 }
 

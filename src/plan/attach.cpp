@@ -6,6 +6,7 @@
 #include "check_running.hpp"
 #include "decide_function.hpp"
 #include "decide_lease.hpp"
+#include "form.hpp"
 #include "function_steps.hpp"
 #include "restore_settings.hpp"
 #include "vfpass/plan/detach.hpp"
@@ -92,15 +93,21 @@ void addCreations(const AttachInput& input, const Changes& changes, std::vector<
 
 void addConfigurations(const AttachInput& input, const Changes& changes, std::vector<Step>& steps) {
   std::map<PciAddress, std::pair<ConfigureVfs, ConfigureVfs>> byPf;
+  std::vector<Step> afterwards;
   for (const auto& lease : changes.put) {
     auto& [configure, undo] = byPf[lease.pf];
     const VirtualFunction* vf = findVf(input.inventory, lease);
     const VfSettings seen = vf == nullptr ? VfSettings{} : vf->settings;
     configure.pf = undo.pf = lease.pf;
-    if (!differingAttributes(lease.settings, seen).empty()) {
-      configure.vfs.push_back({lease.vfIndex, lease.settings, lease.required});
-      undo.vfs.push_back(
-          {lease.vfIndex, settingsToUndo(lease.settings, seen, lease.infiniband), {}});
+    if (vf != nullptr) {
+      const Reprobe reprobe = reprobeAround(lease, *vf, lease.settings);
+      steps.insert(steps.end(), reprobe.before.begin(), reprobe.before.end());
+      afterwards.insert(afterwards.end(), reprobe.after.begin(), reprobe.after.end());
+    }
+    if (const VfSettings wanted = settingsToApply(lease);
+        !differingAttributes(wanted, seen).empty()) {
+      configure.vfs.push_back({lease.vfIndex, wanted, lease.required});
+      undo.vfs.push_back({lease.vfIndex, settingsToUndo(lease, seen), {}});
     }
   }
   for (const auto& [pf, actions] : byPf) {
@@ -108,6 +115,7 @@ void addConfigurations(const AttachInput& input, const Changes& changes, std::ve
       steps.push_back({actions.first, {actions.second}, "the mapping's values"});
     }
   }
+  steps.insert(steps.end(), afterwards.begin(), afterwards.end());
 }
 
 void addBindings(const AttachInput& input, const Changes& changes, std::vector<Step>& steps) {
@@ -121,13 +129,11 @@ void addBindings(const AttachInput& input, const Changes& changes, std::vector<S
       continue;
     }
     // A VF that this plan creates has to be off vfio-pci again before it can be removed.
-    const BindDriver undo = vf == nullptr ? BindDriver{lease.vf, "", ""}
-                                          : BindDriver{vf->address, vf->driver, vf->driverOverride};
+    const std::vector<Action> undo =
+        vf == nullptr ? std::vector<Action>{BindDriver{lease.vf, "", ""}} : undoBinding(lease, *vf);
     const bool disrupts = vf != nullptr && !vf->driver.empty();
-    steps.push_back({BindDriver{lease.vf, "vfio-pci", "vfio-pci"},
-                     {undo},
-                     disrupts ? vf->driver + " holds it" : "no driver holds it",
-                     disrupts});
+    steps.push_back({BindDriver{lease.vf, "vfio-pci", "vfio-pci"}, undo,
+                     disrupts ? vf->driver + " holds it" : "no driver holds it", disrupts});
   }
 }
 

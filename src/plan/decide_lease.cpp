@@ -6,6 +6,7 @@
 
 #include "addresses.hpp"
 #include "choose_vf.hpp"
+#include "form.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/select_pf.hpp"
 
@@ -139,6 +140,7 @@ void decideOne(const AttachInput& input, const MappedVf& entry, Progress& progre
     return;
   }
   checkLinkLayer(entry, *pf, objections);
+  checkForm(entry, *pf, objections);
   const Lease* earlier = earlierLease(input, entry.name);
   const Lease* kept = earlierFits(earlier, entry, *pf) ? earlier : nullptr;
   const auto index = indexFor(input, entry, *pf, kept, progress, objections);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "form.hpp"
 #include "function_steps.hpp"
 #include "restore_settings.hpp"
 #include "scrub.hpp"
@@ -58,6 +59,7 @@ void restorePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
                const std::vector<Lease>& allLeases, std::vector<Step>& steps) {
   const bool removed = mayRemoveVfs(pf, leases, allLeases);
   ConfigureVfs configure{pf.address, {}};
+  std::vector<Step> afterwards;
   for (const auto& lease : leases) {
     if (lease.vfIndex >= pf.vfs.size()) {
       continue;
@@ -67,10 +69,16 @@ void restorePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
       steps.push_back({ResetFunction{vf.address}, {}, "no release has scrubbed it"});
     }
     configure.vfs.push_back({lease.vfIndex, settingsToRestore(lease), {}});
+    if (!removed) {
+      const Reprobe reprobe = reprobeAround(lease, vf, settingsToRestore(lease));
+      steps.insert(steps.end(), reprobe.before.begin(), reprobe.before.end());
+      afterwards.insert(afterwards.end(), reprobe.after.begin(), reprobe.after.end());
+    }
   }
   if (!removed && !configure.vfs.empty()) {
     steps.push_back({configure, {}, "the values from before the attach"});
   }
+  steps.insert(steps.end(), afterwards.begin(), afterwards.end());
   // The driver comes last: it reads the MAC when it probes.
   for (const auto& lease : leases) {
     if (lease.vfIndex < pf.vfs.size()) {

@@ -81,10 +81,10 @@ void addConfigure(const PhysicalFunction& pf, const std::vector<Lease>& leases,
   for (const auto& lease : leases) {
     const VfSettings seen =
         lease.vfIndex < pf.vfs.size() ? pf.vfs[lease.vfIndex].settings : VfSettings{};
-    if (!differingAttributes(lease.settings, seen).empty()) {
-      configure.vfs.push_back({lease.vfIndex, lease.settings, lease.required});
-      undo.vfs.push_back(
-          {lease.vfIndex, settingsToUndo(lease.settings, seen, lease.infiniband), {}});
+    if (const VfSettings wanted = settingsToApply(lease);
+        !differingAttributes(wanted, seen).empty()) {
+      configure.vfs.push_back({lease.vfIndex, wanted, lease.required});
+      undo.vfs.push_back({lease.vfIndex, settingsToUndo(lease, seen), {}});
     }
   }
   if (!configure.vfs.empty()) {
@@ -98,15 +98,10 @@ void addBind(const PhysicalFunction& pf, const Lease& lease, std::vector<Step>& 
     return;
   }
   // A VF that this plan creates has to be off vfio-pci again before it can be removed.
-  BindDriver undo{lease.vf, "", ""};
-  if (exists) {
-    const VirtualFunction& vf = pf.vfs[lease.vfIndex];
-    undo = {vf.address, vf.driver, vf.driverOverride};
-  }
-  steps.push_back({BindDriver{lease.vf, "vfio-pci", "vfio-pci"},
-                   {undo},
-                   "managed: no expects the device on vfio-pci",
-                   true});
+  const std::vector<Action> undo = exists ? undoBinding(lease, pf.vfs[lease.vfIndex])
+                                          : std::vector<Action>{BindDriver{lease.vf, "", ""}};
+  steps.push_back({BindDriver{lease.vf, "vfio-pci", "vfio-pci"}, undo,
+                   "managed: no expects the device on vfio-pci", true});
 }
 
 void prepareFunctions(const std::vector<Lease>& leases, const std::vector<Lease>& known,

@@ -25,18 +25,41 @@ VfSettings neutralFor(const VfSettings& touched, bool infiniband) {
   return only(neutralSettings(infiniband), differingAttributes(touched, {}));
 }
 
-}  // namespace
-
-VfSettings settingsToRestore(const Lease& lease) {
-  return firstOf(lease.original.settings, neutralFor(lease.settings, lease.infiniband));
+// libvirt sets MAC and VLAN of an <interface> at the start and puts them back at the end.
+VfSettings withoutLibvirts(const Lease& lease, VfSettings settings) {
+  if (lease.interfaceForm) {
+    settings.mac.reset();
+    settings.vlan.reset();
+  }
+  return settings;
 }
 
-VfSettings settingsToUndo(const VfSettings& wanted, const VfSettings& seen, bool infiniband) {
-  return firstOf(only(seen, differingAttributes(wanted, {})), neutralFor(wanted, infiniband));
+}  // namespace
+
+VfSettings settingsToApply(const Lease& lease) { return withoutLibvirts(lease, lease.settings); }
+
+VfSettings settingsToRestore(const Lease& lease) {
+  return withoutLibvirts(
+      lease, firstOf(lease.original.settings, neutralFor(lease.settings, lease.infiniband)));
+}
+
+VfSettings settingsToUndo(const Lease& lease, const VfSettings& seen) {
+  const VfSettings wanted = settingsToApply(lease);
+  return firstOf(only(seen, differingAttributes(wanted, {})), neutralFor(wanted, lease.infiniband));
+}
+
+std::vector<Action> undoBinding(const Lease& lease, const VirtualFunction& vf) {
+  std::vector<Action> actions;
+  if (!vf.driver.empty() && !differingAttributes(settingsToApply(lease), vf.settings).empty()) {
+    const VfChange earlier{lease.vfIndex, settingsToUndo(lease, vf.settings), {}};
+    actions.emplace_back(ConfigureVfs{lease.pf, {earlier}});
+  }
+  actions.emplace_back(BindDriver{vf.address, vf.driver, vf.driverOverride});
+  return actions;
 }
 
 VfSettings settingsToScrub(const Lease& lease, const VfSettings& seen) {
-  return neutralFor(firstOf(lease.settings, seen), lease.infiniband);
+  return withoutLibvirts(lease, neutralFor(firstOf(lease.settings, seen), lease.infiniband));
 }
 
 }  // namespace vfpass::plan

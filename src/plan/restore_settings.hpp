@@ -2,15 +2,23 @@
 
 #include "vfpass/inventory.hpp"
 #include "vfpass/lease.hpp"
+#include "vfpass/plan.hpp"
 
 namespace vfpass::plan {
+
+/// What vfpass itself sets on the VF: of an <interface>, MAC and VLAN belong to libvirt.
+VfSettings settingsToApply(const Lease& lease);
 
 /// What the VF is set to when its lease ends: the recorded values; neutral ones where the lease set
 /// something that could not be observed before.
 VfSettings settingsToRestore(const Lease& lease);
 
-/// What undoes a change of `wanted` on a VF that now shows `seen`.
-VfSettings settingsToUndo(const VfSettings& wanted, const VfSettings& seen, bool infiniband);
+/// What undoes the lease's settings on a VF that now shows `seen`.
+VfSettings settingsToUndo(const Lease& lease, const VfSettings& seen);
+
+/// What undoes a bind of a VF: the values first, because the host's driver reads them when it
+/// probes.
+std::vector<Action> undoBinding(const Lease& lease, const VirtualFunction& vf);
 
 /// Neutral values for a VF between two owners, reduced to what its driver shows or the lease set.
 VfSettings settingsToScrub(const Lease& lease, const VfSettings& seen);

@@ -17,6 +17,13 @@ Cell domainCell(const StatusEntry& entry) {
   return {entry.lease.domainName + (entry.domainActive ? " (active)" : "")};
 }
 
+Cell driftCell(const StatusEntry& entry) {
+  if (!entry.drift.empty()) {
+    return {"yes", Tint::bad};
+  }
+  return entry.notObservable.empty() ? Cell{"no", Tint::good} : Cell{"not observable", Tint::muted};
+}
+
 std::vector<Cell> statusRow(const StatusEntry& entry) {
   const Lease& lease = entry.lease;
   const bool vf = lease.kind == LeaseKind::virtualFunction;
@@ -28,7 +35,7 @@ std::vector<Cell> statusRow(const StatusEntry& entry) {
           {toString(lease.guest.address)},
           {std::string(toString(lease.state))},
           {vf ? hardwareAddress(lease.settings, lease.infiniband) : nothing},
-          entry.drift.empty() ? Cell{"no", Tint::good} : Cell{"yes", Tint::bad}};
+          driftCell(entry)};
 }
 
 void writeText(std::ostream& out, const std::vector<StatusEntry>& entries,
@@ -47,6 +54,13 @@ void writeText(std::ostream& out, const std::vector<StatusEntry>& entries,
     for (const auto& line : entry.drift) {
       out << tinted("drift: ", Tint::bad, style) << printable(entry.lease.domainName) << ' '
           << printable(entry.lease.vfName) << ": " << printable(line) << '\n';
+    }
+  }
+  for (const auto& entry : entries) {
+    if (!entry.notObservable.empty()) {
+      out << "not observable: " << printable(entry.lease.domainName) << ' '
+          << printable(entry.lease.vfName) << ": the kernel does not show "
+          << join(entry.notObservable, ", ") << '\n';
     }
   }
   for (const auto& note : notes) {
@@ -69,7 +83,8 @@ Json entryJson(const StatusEntry& entry) {
           {"state", toString(lease.state)},
           {"generation", lease.generation},
           {"settings", settingsJson(lease.settings)},
-          {"drift", entry.drift}};
+          {"drift", entry.drift},
+          {"not_observable", entry.notObservable}};
 }
 
 void writeJson(std::ostream& out, const std::vector<StatusEntry>& entries,

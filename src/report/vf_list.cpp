@@ -49,6 +49,14 @@ Cell leaseCell(const Lease* lease) {
           lease->state == LeaseState::running ? Tint::good : Tint::none};
 }
 
+// Of very many VFs the kernel's reply leaves some out: that is not the zero MAC.
+Cell addressCell(const PhysicalFunction& pf, const VirtualFunction& vf) {
+  if (!vf.settingsReadable) {
+    return {"unreadable", Tint::bad};
+  }
+  return {hardwareAddress(vf.settings, pf.linkLayer == LinkLayer::infiniband)};
+}
+
 std::vector<Cell> vfRow(const PhysicalFunction& pf, const VirtualFunction& vf, const Lease* lease) {
   const VfSettings settings = visibleSettings(vf);
   return {{toString(pf.address)},
@@ -57,7 +65,7 @@ std::vector<Cell> vfRow(const PhysicalFunction& pf, const VirtualFunction& vf, c
           {textOrNothing(vf.driver)},
           groupCell(vf),
           {netdevText(vf)},
-          {hardwareAddress(settings, pf.linkLayer == LinkLayer::infiniband)},
+          addressCell(pf, vf),
           {vlanText(settings.vlan)},
           {onOff(settings.trust)},
           {onOff(settings.spoofCheck)},

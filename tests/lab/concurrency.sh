@@ -83,6 +83,12 @@ expect "recover" vfpass recover
 unchanged "killed in the unbind"
 
 section "attach killed while libvirt defines"
+# With an address that the host's driver reads when it probes.
+vf=$(vf_of "$pf" 0)
+ip link set dev "$netdev" vf 0 mac 02:aa:00:00:00:0f
+bind_to "$vf" mlx5_core
+echo >"/sys/bus/pci/devices/$vf/driver_override"
+snapshot
 libvirtd_pid=$(cat /run/libvirtd.pid)
 standin_parameter mac_late_ms 3000
 start_attach
@@ -97,4 +103,6 @@ if virsh dumpxml --inactive a | grep -q ua-vfpass; then
     expect "detach" vfpass detach a
 fi
 unchanged "killed at libvirt"
+expect_contains "the host's netdev has its address again" 02:aa:00:00:00:0f \
+    ip -o link show dev "$(netdev_of "$vf")"
 finish

@@ -27,4 +27,31 @@ expect_exit 1 "a VF that does not exist" set_vf "$netdev" 9 02:00:00:00:00:33 1 
 expect_exit 1 "a multicast MAC" set_vf "$netdev" 1 01:00:00:00:00:33 1 0 0 0
 expect_said "the attribute is named" "mac"
 expect_contains "nothing of it stays" "00:00:00:00:00:00" vf_attributes "$netdev" 1
+section "300 VFs are read, because statistics are left out; with 400 the list's 16-bit length wraps"
+mountpoint -q /sys/kernel/debug || mount -t debugfs debugfs /sys/kernel/debug
+echo 0 >"$simulated/sriov_numvfs"
+echo 400 >/sys/kernel/debug/netdevsim/netdevsim10/max_vfs
+for vf in {0..399}; do
+    printf '%s 02:00:00:00:%02x:%02x\n' "$vf" $((vf / 256)) $((vf % 256))
+done >/tmp/wanted
+# with_vfs COUNT: makes them, gives each a MAC by the kernel's own tool, and reads them with ours.
+with_vfs() {
+    echo 0 >"$simulated/sriov_numvfs"
+    echo "$1" >"$simulated/sriov_numvfs"
+    sed -n "1,$1s/ / mac /p" /tmp/wanted | sed "s/^/link set dev $netdev vf /" >/tmp/batch
+    ip -batch /tmp/batch || return
+    /vfpass/build/tests/lab/read-vfs "$netdev" "$1" >/tmp/found
+}
+expect "300" with_vfs 300
+expect_equal "all are read" 300 "$(grep -cxFf /tmp/wanted /tmp/found)"
+expect "400" with_vfs 400
+readable=$(grep -vc unreadable /tmp/found) unreadable=$(grep -c unreadable /tmp/found)
+expect "some are read ($readable), and some are not ($unreadable)" \
+    test "$readable" -gt 0 -a "$unreadable" -gt 0
+expect_equal "each is told" 400 "$((readable + unreadable))"
+expect_equal "and none with another value than it has" "" \
+    "$(grep -v unreadable /tmp/found | grep -vxFf /tmp/wanted)"
+last=$(grep unreadable /tmp/found | tail -n 1 | cut -d ' ' -f 1)
+expect "one that cannot be read can be set" set_vf "$netdev" "$last" 02:00:00:00:00:44 44 0 0 0
+echo 0 >"$simulated/sriov_numvfs"
 finish

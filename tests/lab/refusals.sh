@@ -43,9 +43,9 @@ expect_said "the place is named" "train0.yaml:6:"
 mapping train0 rail0 "$pf" 'index: 1'
 mapping train1 rail0 "$pf" 'index: 1'
 fails 2 "two mappings, one VF" "train1.yaml" vfpass attach train0
-mapping train0 rail0 "$pf" 'mac: 02:00:00:00:00:11'
-mapping train1 rail0 "$other" 'mac: 02:00:00:00:00:11'
-fails 2 "one MAC twice" "02:00:00:00:00:11" vfpass attach train0
+mapping train0 rail0 "$pf" 'mac: 02:aa:00:00:00:11'
+mapping train1 rail0 "$other" 'mac: 02:aa:00:00:00:11'
+fails 2 "one MAC twice" "MAC address 02:aa:00:00:00:11 already belongs to rail0" vfpass attach train0
 rm "$vms/train1.yaml"
 mapping nobody rail0 "$pf"
 fails 2 "a domain that does not exist" "no domain nobody" vfpass attach nobody

@@ -6,13 +6,15 @@ source /vfpass/tests/lab/common.sh
 
 section "a host in use: VFs on mlx5_core with MAC and VLAN of their own, a q35 domain with secrets"
 install_vfpass
-load_standin
+load_standin "infiniband_pfs=$(pf_address 1)"
 pf=$(pf_address 0) netdev=$(pf_netdev 0)
-other=$(pf_address 1)
+other=$(pf_address 1) other_netdev=$(pf_netdev 1)
 make_vfs "$pf" 4
 make_vfs "$other" 2
 ip link set dev "$netdev" vf 2 mac 02:aa:00:00:00:02 vlan 77 qos 3
 ip link set dev "$netdev" vf 2 spoofchk on
+ip link set dev "$other_netdev" vf 1 node_guid 02:00:00:00:00:00:0b:01
+ip link set dev "$other_netdev" vf 1 port_guid 02:00:00:00:00:00:0b:02
 foreign=$(vf_of "$other" 0)
 start_libvirt
 define_with train0 "$foreign"
@@ -34,7 +36,11 @@ refuse "plan keeps the VNC password to itself" grep -q lab-pass /tmp/plan
 snapshot_host /tmp/host.after "$pf" "$other"
 expect_same_file "the host is untouched" /tmp/host.before /tmp/host.after
 
-section "attach"
+section "attach, three VFs of two PFs, one of them InfiniBand"
+cat >>"$vms/train0.yaml" <<YAML
+  - {name: rail1, pf: {pci: "$pf"}, vlan: {id: 101}}
+  - {name: rail2, pf: {pci: "$other"}, index: 1, infiniband: {node-guid: auto, port-guid: auto}}
+YAML
 expect "hook install" vfpass hook install
 expect "attach" vfpass attach train0
 vf=$(vf_of "$pf" 2)
@@ -42,6 +48,11 @@ expect "the VF is on vfio-pci" test "$(driver_of "$vf")" = vfio-pci
 expect_contains "VLAN and priority are set" "vlan 100, qos 1" vf_attributes "$netdev" 2
 mac=$(vf_attributes "$netdev" 2 | sed -n 's/.*link\/ether \([0-9a-f:]*\).*/\1/p')
 expect "the MAC is locally administered" grep -qE '^.[26ae]:' <<<"$mac"
+expect_contains "auto takes the first free VF" "vlan 101" vf_attributes "$netdev" 0
+second_mac=$(vf_attributes "$netdev" 0 | sed -n 's/.*link\/ether \([0-9a-f:]*\).*/\1/p')
+guids=$(vf_attributes "$other_netdev" 1 |
+    sed -n 's/.*NODE_GUID \([0-9a-f:]*\), PORT_GUID \([0-9a-f:]*\).*/node_guid=\1 port_guid=\2/p')
+expect "the InfiniBand VF has GUIDs" grep -q 'node_guid=.[26ae]:.* port_guid=.[26ae]:' <<<"$guids"
 expect "autoprobe is as it was" test "$(cat "/sys/bus/pci/devices/$pf/sriov_drivers_autoprobe")" = 1
 virsh dumpxml --inactive --security-info train0 >/tmp/xml.first
 expect "a second attach succeeds" vfpass attach train0
@@ -52,7 +63,7 @@ expect "status sees no drift" vfpass status train0
 
 section "start through the hook"
 expect "virsh start" virsh start train0
-expect "the lease runs" has_lease running
+expect_equal "three leases run" 3 "$(leases | grep -c running)"
 expect_contains "the VF still has its VLAN" "vlan 100" vf_attributes "$netdev" 2
 expect "attach to the running domain has nothing to do" vfpass attach train0
 expect_exit 5 "detach of a running guest is refused" vfpass detach train0
@@ -60,12 +71,19 @@ expect "the guest's agent answers" wait_for_agent train0 400
 expect_contains "the guest has the function with the leased MAC, driven" "vport" in_guest train0 "$mac"
 expect_contains "whose PF has it in VLAN 100" "vlan=100" \
     guest_exec train0 cat "$(in_guest train0 "$mac")"
+# One line for each function; ours are alone at slot 0 behind a port of their own.
+guest_shell train0 "for file in /sys/bus/pci/devices/*:00.0/vport; do tr '\n' ' ' <\$file; echo; done" \
+    >/tmp/vports
+expect "the second is there, in its VLAN" grep -q "mac=$second_mac .*vlan=101 " /tmp/vports
+expect "and the InfiniBand one, with both GUIDs" grep -q "flavour=infiniband .*$guids " /tmp/vports
 
 section "stop: the VF is scrubbed, the lease is kept"
 virsh destroy train0 >/dev/null
-wait_until 20 has_lease reserved
-expect "the lease is reserved" has_lease reserved
-refuse "the VLAN is gone" grep -q "vlan 100" <(vf_attributes "$netdev" 2)
+three_reserved() { test "$(leases | grep -c reserved)" = 3; }
+expect "the leases are reserved" wait_until 20 three_reserved
+refuse "the VLANs are gone" grep -q "vlan 10[01]" <(ip -d link show dev "$netdev")
+expect_contains "the GUIDs are all ones" "PORT_GUID ff:ff:ff:ff:ff:ff:ff:ff" \
+    vf_attributes "$other_netdev" 1
 expect "a second attach changes nothing" vfpass attach train0
 
 section "detach: everything as found"
@@ -80,7 +98,7 @@ expect "a second detach has nothing to do" vfpass detach train0
 section "a PF without VFs: created for the lease, removed with the last one"
 echo 0 >"/sys/bus/pci/devices/$pf/sriov_numvfs"
 snapshot_host /tmp/host.before "$pf"
-sed -i '/index:/d' "$vms/train0.yaml"
+mapping train0 rail0 "$pf" 'vlan: {id: 100, qos: 1}'
 expect "attach" vfpass attach train0
 expect "all VFs were created" test -e "/sys/bus/pci/devices/$pf/virtfn7"
 expect "no VF was probed by mlx5_core" test -z "$(driver_of "$(vf_of "$pf" 5)")"

@@ -159,6 +159,18 @@ TEST(Recover, AfterARebootTouchesNoDevice) {
   EXPECT_FALSE(domain::parseDomain(host.xml()).managed);
 }
 
+TEST(Recover, ACardThatIsGoneIsNotWaitedFor) {
+  Host host(0);
+  const Plan plan = host.attachPlan();
+  arm(host, Moment::afterEffect, 2);
+  ASSERT_TRUE(isKilled(host, plan));
+  disarm(host);
+  ASSERT_FALSE(host.kernel.pfs.begin()->second.vfs.empty());
+  host.kernel.pfs.clear();
+  EXPECT_EQ(host.recoverAll().size(), 1U);
+  EXPECT_TRUE(host.recoverAll().empty());
+}
+
 TEST(Recover, AnAttachWhoseVfHasStartedIsNotUndone) {
   Host host;
   const Plan plan = host.attachPlan();

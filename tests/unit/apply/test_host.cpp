@@ -99,8 +99,9 @@ plan::AttachInput Host::attachInput(std::uint64_t generation) {
       }
     }
   }
-  input.placements = scope.live ? domain::placeInRunning(domain.liveXml, scope.config ? xml() : "")
-                                : domain::placeDevices(xml(), mapping.vfs.size() + mapping.gpus.size());
+  input.placements = scope.live
+                         ? domain::placeInRunning(domain.liveXml, scope.config ? xml() : "")
+                         : domain::placeDevices(xml(), mapping.vfs.size() + mapping.gpus.size());
   std::vector<Lease> persistent = database.leasesOf(uuid);
   std::erase_if(persistent, [](const Lease& lease) { return !lease.persistent; });
   input.xmlCurrent = xml().empty() || domain::carriesLeases(xml(), persistent);

@@ -275,16 +275,20 @@ TEST(LinkChanges, OneMessageWithEveryAttribute) {
   ASSERT_EQ(outer.size(), 1U);  // and no IFLA_EXT_MASK: the VF list is not asked for
   ASSERT_EQ(outer[0].first, IFLA_VFINFO_LIST);
   const auto vfs = attributesOf(outer[0].second);
-  ASSERT_EQ(vfs.size(), 1U);
+  ASSERT_EQ(vfs.size(), 2U);
   ASSERT_EQ(vfs[0].first, IFLA_VF_INFO);
   const auto parts = attributesOf(vfs[0].second);
   std::vector<int> types;
   for (const auto& [type, payload] : parts) {
     types.push_back(type);
   }
-  EXPECT_THAT(types, testing::ElementsAre(IFLA_VF_MAC, IFLA_VF_VLAN_LIST, IFLA_VF_RATE,
-                                          IFLA_VF_SPOOFCHK, IFLA_VF_LINK_STATE, IFLA_VF_TRUST,
-                                          IFLA_VF_IB_NODE_GUID, IFLA_VF_IB_PORT_GUID));
+  EXPECT_THAT(types,
+              testing::ElementsAre(IFLA_VF_MAC, IFLA_VF_VLAN_LIST, IFLA_VF_RATE, IFLA_VF_SPOOFCHK,
+                                   IFLA_VF_LINK_STATE, IFLA_VF_TRUST, IFLA_VF_IB_NODE_GUID));
+  ASSERT_EQ(vfs[1].first, IFLA_VF_INFO);
+  const auto port = attributesOf(vfs[1].second);
+  ASSERT_EQ(port.size(), 1U) << "the kernel takes nothing behind a node GUID";
+  EXPECT_EQ(port[0].first, IFLA_VF_IB_PORT_GUID);
   const auto vlans = attributesOf(parts[1].second);
   ifla_vf_vlan_info vlan{};
   ASSERT_EQ(vlans.at(0).second.size(), sizeof vlan);
@@ -331,7 +335,7 @@ TEST(LinkChanges, SplitAtTheLimitWithoutLosingAVf) {
     EXPECT_LE(message.size(), requestLimit);
     total += attributesOf(linkAttributes(message).at(0).second).size();
   }
-  EXPECT_EQ(total, 300U);
+  EXPECT_EQ(total, 600U) << "two entries each: the port GUID has its own";
   EXPECT_EQ(linkChanges(interfaceIndex, 1, {requests.begin(), requests.begin() + 120}).size(), 1U);
 }
 

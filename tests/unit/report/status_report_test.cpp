@@ -26,8 +26,10 @@ std::vector<StatusEntry> entries() {
   gone.lease.domainName = "old\x1b]0;x";
   gone.lease.infiniband = true;
   gone.lease.settings.portGuid = Guid{0x1122334455667788};
-  StatusEntry gpu{samples::functionLease(), true, true, {}};
-  return {fine, gpu, drifted, gone};
+  StatusEntry gpu{samples::functionLease(), true, true, {}, {}};
+  StatusEntry blind{samples::lease(), true, true, {}, {"node-guid", "port-guid"}};
+  blind.lease.vfName = "rail2";
+  return {fine, gpu, drifted, gone, blind};
 }
 
 TEST(StatusReport, Text) {

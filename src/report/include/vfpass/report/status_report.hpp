@@ -15,6 +15,8 @@ struct StatusEntry {
   bool domainExists = true;
   bool domainActive = false;
   std::vector<std::string> drift;  ///< one line for each difference; empty: all as attach left it
+  /// Attributes that the kernel does not show: neither drift nor as attach left them.
+  std::vector<std::string> notObservable = {};
 };
 
 /// `vfpass status`: a table of leases, below it every drift and the notes.

@@ -1,0 +1,117 @@
+#include "ofed_files.hpp"
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "pci_function.hpp"
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::host {
+namespace {
+
+// Firmware's words for a VF's link, as these files spell them.
+constexpr std::array<std::pair<LinkState, std::string_view>, 3> policies{
+    {{LinkState::automatic, "Follow"}, {LinkState::enable, "Up"}, {LinkState::disable, "Down"}}};
+
+std::string folderOf(const PciAddress& pf) { return functionPath(pf) + "/sriov"; }
+
+// Zero is what nobody has set, as over netlink: not observable.
+std::optional<Guid> readGuid(const Root& root, const std::string& file) {
+  const auto guid = parseGuid(root.readText(file).value_or(""));
+  return guid && guid->value != 0 ? guid : std::nullopt;
+}
+
+std::optional<LinkState> readPolicy(const Root& root, const std::string& file) {
+  const std::string text = root.readText(file).value_or("");
+  for (const auto& [state, word] : policies) {
+    if (text == word) {
+      return state;
+    }
+  }
+  return std::nullopt;
+}
+
+std::string policyOf(LinkState state) {
+  for (const auto& [each, word] : policies) {
+    if (each == state) {
+      return std::string(word);
+    }
+  }
+  return {};
+}
+
+// File name and text of the only attribute; empty where no file has it.
+std::pair<std::string, std::string> fileFor(const VfSettings& settings) {
+  const auto attributes = differingAttributes(settings, {});
+  if (attributes.size() != 1) {
+    return {};
+  }
+  switch (attributes.front()) {
+    case Attribute::nodeGuid:
+      return {"node", toString(*settings.nodeGuid)};
+    case Attribute::portGuid:
+      return {"port", toString(*settings.portGuid)};
+    case Attribute::linkState:
+      return {"policy", policyOf(*settings.linkState)};
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
+void readOfedFiles(const Root& root, const PciAddress& pf, VfTable& table) {
+  for (const std::string& name : root.list(folderOf(pf))) {
+    const auto index = parseNumber(name);
+    const std::string folder = folderOf(pf) + "/" + name + "/";
+    if (!index || *index > 65535) {
+      continue;
+    }
+    VfSettings found;
+    found.linkState = readPolicy(root, folder + "policy");
+    found.nodeGuid = readGuid(root, folder + "node");
+    found.portGuid = readGuid(root, folder + "port");
+    if (found == VfSettings{}) {
+      continue;
+    }
+    VfSettings& settings = table[static_cast<unsigned>(*index)];
+    const auto fill = [](auto& target, const auto& source) {
+      if (!target) {
+        target = source;
+      }
+    };
+    fill(settings.linkState, found.linkState);
+    fill(settings.nodeGuid, found.nodeGuid);
+    fill(settings.portGuid, found.portGuid);
+  }
+}
+
+VfTable OfedPort::read() {
+  VfTable table = netlink_.read();
+  readOfedFiles(root_, pf_, table);
+  return table;
+}
+
+// One attribute at a time: for several, netlink's refusal does not say which one it is about, and
+// the caller then sends each alone.
+Acknowledgement OfedPort::set(const std::vector<VfRequest>& requests) {
+  Acknowledgement answer = netlink_.set(requests);
+  if (answer.error != EOPNOTSUPP || requests.size() != 1) {
+    return answer;
+  }
+  const auto [file, text] = fileFor(requests.front().settings);
+  const std::string path =
+      folderOf(pf_) + "/" + std::to_string(requests.front().index) + "/" + file;
+  if (file.empty() || !root_.exists(path)) {
+    return answer;
+  }
+  try {
+    writer_.write(path, text, toString(pf_), deadline_);
+  } catch (const WriteError& error) {
+    return {error.number(), "writing /" + path};
+  }
+  return {};
+}
+
+}  // namespace vfpass::host
