@@ -19,6 +19,7 @@ struct DetachOptions {
   std::string vm;
   ScopeOptions scope;
   bool force = false;
+  unsigned timeout = 60;
   bool dryRun = false;
 };
 
@@ -127,6 +128,7 @@ ExitCode detach(Session& session, const DetachOptions& options) {
     return ExitCode::done;
   }
   apply::Tools tools = session.tools();
+  tools.guestPatience = std::chrono::seconds(options.timeout);
   for (const auto& warning : apply::run(plan, tools, std::move(locks))) {
     session.warn(warning);
   }
@@ -146,6 +148,11 @@ void addDetach(CLI::App& app, Runner& runner) {
   addScope(*command, options->scope);
   command->add_flag("--force", options->force,
                     "unplug from a running guest without asking it who uses the devices");
+  command
+      ->add_option("--timeout", options->timeout,
+                   "seconds for a running guest to let go of each device")
+      ->check(CLI::Range(1U, 3600U))
+      ->capture_default_str();
   command->add_flag("--dry-run", options->dryRun, "only show what would be done");
   command->callback([&runner, options] {
     runner = [options](Session& session) {

@@ -18,7 +18,8 @@ std::vector<std::string> attributeDrift(const Lease& lease, const VirtualFunctio
     if (isObservable(vf.settings, attribute)) {
       drift.push_back("kernel: " + std::string(toString(attribute)) + " is " +
                       describe(vf.settings, attribute) + ", attached was " +
-                      describe(lease.settings, attribute));
+                      describe(lease.settings, attribute) + "; `vfpass attach " +
+                      printable(lease.domainName) + "` sets it again");
     }
   }
   return drift;
@@ -95,22 +96,58 @@ std::vector<std::string> unobservedAttributes(const Lease& lease, const Inventor
   return names;
 }
 
-std::vector<std::string> xmlDrift(const DomainDescription* domain,
-                                  const std::vector<Lease>& leases) {
-  if (domain == nullptr) {
-    return {"domain: it does not exist any more; `vfpass detach` gives its devices back"};
-  }
-  if (domain::carriesLeases(domain->persistentXml, leases)) {
+namespace {
+
+std::vector<std::string> xmlDrift(const DomainDescription& domain,
+                                  const std::vector<Lease>& persistent) {
+  if (!domain.persistent || domain::carriesLeases(domain.persistentXml, persistent)) {
     return {};
   }
+  const std::string name = printable(domain.name);
+  const std::string remedy =
+      "; `vfpass attach " + name + "` puts it right, `vfpass detach " + name + "` takes it out";
   std::vector<std::string> drift;
   for (const auto& line :
-       domain::claimDifferences(domain::parseDomain(domain->persistentXml), leases)) {
-    drift.push_back("XML: " + line);
+       domain::claimDifferences(domain::parseDomain(domain.persistentXml), persistent)) {
+    drift.push_back("XML: " + line + remedy);
   }
   if (drift.empty()) {
-    drift.emplace_back("XML: the vfpass metadata or devices were changed");
+    drift.push_back("XML: the vfpass metadata or devices were changed" + remedy);
   }
+  return drift;
+}
+
+// Somebody has unplugged it, or the domain has stopped that alone had it.
+std::vector<std::string> liveDrift(const DomainDescription& domain,
+                                   const std::vector<Lease>& leases) {
+  const auto plugged =
+      domain.active ? domain::devicesOfOurs(domain.liveXml) : std::set<std::string>();
+  std::vector<std::string> drift;
+  for (const auto& lease : leases) {
+    if (domain.active && lease.state == LeaseState::running && !plugged.contains(lease.vfName)) {
+      drift.push_back("domain: the running guest does not have " + lease.vfName +
+                      "; `vfpass attach " + printable(domain.name) + "` plugs it in again");
+    } else if (!domain.active && !lease.persistent) {
+      drift.push_back("domain: only the running guest had " + lease.vfName +
+                      ", and it has stopped; `vfpass gc` gives its device back");
+    }
+  }
+  return drift;
+}
+
+}  // namespace
+
+std::vector<std::string> domainDrift(const DomainDescription* domain,
+                                     const std::vector<Lease>& leases) {
+  if (domain == nullptr) {
+    return {"domain: it does not exist any more; `vfpass gc` gives its devices back"};
+  }
+  std::vector<Lease> persistent;
+  std::copy_if(leases.begin(), leases.end(), std::back_inserter(persistent),
+               [](const Lease& lease) { return lease.persistent; });
+  auto drift = xmlDrift(*domain, persistent);
+  const auto live = liveDrift(*domain, leases);
+  drift.insert(drift.end(), live.begin(), live.end());
   return drift;
 }
 

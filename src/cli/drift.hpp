@@ -17,8 +17,8 @@ std::vector<std::string> kernelDrift(const Lease& lease, const Inventory& invent
 std::vector<std::string> unobservedAttributes(const Lease& lease, const Inventory& inventory,
                                               const std::string& bootId);
 
-/// Ways in which the persistent XML is not as the leases say. No domain (null) is one, too.
-std::vector<std::string> xmlDrift(const DomainDescription* domain,
-                                  const std::vector<Lease>& leases);
+/// Ways in which the domain is not as its leases say, running or not. No domain (null) is one, too.
+std::vector<std::string> domainDrift(const DomainDescription* domain,
+                                     const std::vector<Lease>& leases);
 
 }  // namespace vfpass::cli

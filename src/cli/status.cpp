@@ -72,7 +72,7 @@ class StatusReader {
     entry.drift = kernelDrift(lease, inventory_, bootId_, entry.domainActive);
     if (first) {  // what concerns the domain as a whole is said once, with its first entry
       const auto own = leasesOf(leases_, lease.domain);
-      append(xmlDrift(domain ? &*domain : nullptr, own), entry.drift);
+      append(domainDrift(domain ? &*domain : nullptr, own), entry.drift);
       if (domain) {
         append(mappingDrift(session_, *domain, survey_, leases_), entry.drift);
       }

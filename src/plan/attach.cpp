@@ -25,12 +25,26 @@ struct Changes {
   std::vector<Lease> put;      ///< new, with other terms, or about to run
   std::vector<Lease> plugged;  ///< of these, what the running domain gets now
   std::vector<Lease> dropped;  ///< no longer in the mapping, or moved to another VF
+  std::vector<Lease> drifted;  ///< the running guest's, set otherwise behind our back
   bool terms = false;          ///< something else than a lease's state changes
 };
 
 bool isKept(const Lease& lease, const std::vector<Lease>& wanted) {
   return std::any_of(wanted.begin(), wanted.end(), [&](const Lease& each) {
     return each.vfName == lease.vfName && each.kind == lease.kind && sameDevice(each, lease);
+  });
+}
+
+// Between two runs a VF holds neutral values; only a running guest's can drift. What cannot be
+// observed has not been seen to differ.
+bool hasDrifted(const AttachInput& input, const Lease& lease) {
+  const VirtualFunction* vf = findVf(input.inventory, lease);
+  if (!input.scope.live || !input.plugged.contains(lease.vfName) || vf == nullptr) {
+    return false;
+  }
+  const auto differing = differingAttributes(settingsToApply(lease), vf->settings);
+  return std::any_of(differing.begin(), differing.end(), [&](Attribute attribute) {
+    return only(vf->settings, {attribute}) != VfSettings{};
   });
 }
 
@@ -50,6 +64,8 @@ Changes compare(const AttachInput& input, std::vector<Lease>& wanted) {
     }
     if (!same || plugs) {
       changes.put.push_back(lease);
+    } else if (hasDrifted(input, lease)) {
+      changes.drifted.push_back(lease);
     }
     changes.terms = changes.terms || !same;
   }
@@ -94,7 +110,9 @@ void addCreations(const AttachInput& input, const Changes& changes, std::vector<
 void addConfigurations(const AttachInput& input, const Changes& changes, std::vector<Step>& steps) {
   std::map<PciAddress, std::pair<ConfigureVfs, ConfigureVfs>> byPf;
   std::vector<Step> afterwards;
-  for (const auto& lease : changes.put) {
+  std::vector<Lease> configured = changes.put;
+  configured.insert(configured.end(), changes.drifted.begin(), changes.drifted.end());
+  for (const auto& lease : configured) {
     auto& [configure, undo] = byPf[lease.pf];
     const VirtualFunction* vf = findVf(input.inventory, lease);
     const VfSettings seen = vf == nullptr ? VfSettings{} : vf->settings;

@@ -6,6 +6,7 @@
 namespace vfpass::cli {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -62,6 +63,24 @@ TEST_F(FunctionDriftTest, APfAtThatAddressIsNotLookedAt) {
   pf.address = lease.vf;
   inventory.pfs = {pf};
   EXPECT_THAT(drift(), IsEmpty()) << "a PF that is given away whole has no VF 0 to be missed";
+}
+
+TEST(DomainDrift, EachSaysWhatMendsIt) {
+  Lease lease;
+  lease.vfName = "rail0";
+  lease.persistent = false;
+  EXPECT_THAT(domainDrift(nullptr, {lease}), ElementsAre(HasSubstr("`vfpass gc`")));
+  DomainDescription domain;
+  domain.name = "train0";
+  EXPECT_THAT(domainDrift(&domain, {lease}),
+              ElementsAre(AllOf(HasSubstr("has stopped"), HasSubstr("`vfpass gc`"))));
+  domain.active = true;
+  domain.liveXml =
+      "<domain><name>a</name><uuid>0f5e9a3c-1111-4222-8333-944455566677</uuid><devices/></domain>";
+  EXPECT_THAT(domainDrift(&domain, {lease}), IsEmpty()) << "it waits for its plug";
+  lease.state = LeaseState::running;
+  EXPECT_THAT(domainDrift(&domain, {lease}),
+              ElementsAre(AllOf(HasSubstr("does not have rail0"), HasSubstr("`vfpass attach"))));
 }
 
 }  // namespace

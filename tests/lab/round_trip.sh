@@ -66,7 +66,7 @@ expect "virsh start" virsh start train0
 expect_equal "three leases run" 3 "$(leases | grep -c running)"
 expect_contains "the VF still has its VLAN" "vlan 100" vf_attributes "$netdev" 2
 expect "attach to the running domain has nothing to do" vfpass attach train0
-expect_exit 5 "detach of a running guest is refused" vfpass detach train0
+expect_exit 6 "detach asks the running guest, which does not answer yet" vfpass detach train0
 expect "the guest's agent answers" wait_for_agent train0 400
 expect_contains "the guest has the function with the leased MAC, driven" "vport" in_guest train0 "$mac"
 expect_contains "whose PF has it in VLAN 100" "vlan=100" \

@@ -117,6 +117,19 @@ TEST_F(LiveTest, SwitchSettingsOfARunningGuestChangeAtOnce) {
   EXPECT_EQ(domain::parseDomain(host.xml()).leases[0].settings.vlan->id, 200);
 }
 
+TEST_F(LiveTest, AValueSetBehindOurBackIsSetAgainAndAnUnobservableOneIsNot) {
+  both();
+  host.attach();
+  auto& vf = host.kernel.pfs.begin()->second.vfs[0];
+  vf.settings.spoofCheck.reset();
+  EXPECT_TRUE(host.attachPlan().steps.empty());
+  vf.settings.vlan = Vlan{999, 0, VlanProtocol::dot1q};
+  EXPECT_EQ(host.attachPlan().steps.size(), 1U);
+  host.attach();
+  EXPECT_EQ(host.kernel.inventory().pfs[0].vfs[0].settings.vlan->id, 100);
+  EXPECT_TRUE(host.attachPlan().steps.empty());
+}
+
 TEST_F(LiveTest, AnotherMacForARunningGuestIsRefused) {
   both();
   host.attach();

@@ -1,0 +1,41 @@
+#include "vfpass/plan/garbage.hpp"
+
+#include <gtest/gtest.h>
+
+namespace vfpass::plan {
+namespace {
+
+Lease lease(const std::string& name, bool persistent) {
+  Lease lease;
+  lease.vfName = name;
+  lease.persistent = persistent;
+  return lease;
+}
+
+std::size_t garbageOf(const Lease& lease, const DomainUse& use) {
+  return findGarbage({lease}, use).size();
+}
+
+TEST(Garbage, OfADomainThatIsGoneEveryLeaseIs) {
+  EXPECT_EQ(garbageOf(lease("rail0", true), {}), 1U);
+  EXPECT_EQ(garbageOf(lease("rail0", false), {}), 1U);
+}
+
+TEST(Garbage, WhatThePersistentXmlNamesIsNot) {
+  EXPECT_EQ(garbageOf(lease("rail0", true), {true, false, {"rail0"}, {}}), 0U);
+  EXPECT_EQ(garbageOf(lease("rail0", true), {true, true, {"rail0"}, {}}), 0U);
+  EXPECT_EQ(garbageOf(lease("rail0", true), {true, false, {"rail1"}, {}}), 1U);
+}
+
+TEST(Garbage, WhatARunningGuestHasIsNotWhateverItsConfigurationSays) {
+  EXPECT_EQ(garbageOf(lease("rail0", false), {true, true, {}, {"rail0"}}), 0U);
+  EXPECT_EQ(garbageOf(lease("rail0", true), {true, true, {}, {"rail0"}}), 0U);
+  EXPECT_EQ(garbageOf(lease("rail0", false), {true, true, {}, {}}), 1U) << "it was unplugged";
+}
+
+TEST(Garbage, ALiveLeaseIsOnceItsGuestHasStopped) {
+  EXPECT_EQ(garbageOf(lease("rail0", false), {true, false, {"rail0"}, {"rail0"}}), 1U);
+}
+
+}  // namespace
+}  // namespace vfpass::plan
