@@ -41,6 +41,23 @@ void printError(const Error& error) {
 constexpr auto commands = {addCheck, addPlan, addAttach, addDetach, addStatus, addRecover,
                            addGc,    addHost, addPf,     addVf,     addHook};
 
+// CLI11 only says that a command is required, also when one is misspelt.
+void requireKnownCommand(const CLI::App& app, const CLI::ParseError& error) {
+  const auto words = app.remaining(true);
+  if (error.get_exit_code() == 0 || !app.get_subcommands().empty() || words.empty() ||
+      words.front().starts_with('-')) {
+    return;
+  }
+  std::vector<std::string> names;
+  for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+  }
+  const auto near = closestSpelling(words.front(), names);
+  throw Error("there is no command " + printable(words.front()),
+              near ? "did you mean `" + *near + "`?" : "`vfpass --help` lists the commands",
+              ExitCode::badInput);
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Gives libvirt virtual machines their own ConnectX virtual functions.", "vfpass"};
   app.footer(exitCodes);
@@ -55,6 +72,7 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    requireKnownCommand(app, error);
     return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::badInput);
   }
   Session session(options, std::cout, std::cerr);

@@ -143,7 +143,7 @@ Fates fatesOf(const DetachInput& input) {
     }
     if (!staysLive && !staysConfigured) {
       fates.ended.push_back(lease);
-    } else if (staysConfigured && plugged && input.scope.live) {
+    } else if (staysConfigured && input.scope.live && lease.state != LeaseState::reserved) {
       fates.reserved.push_back(lease);
     } else if (staysLive && lease.persistent && input.scope.config) {
       fates.liveOnly.push_back(lease);
@@ -156,7 +156,8 @@ void addUnplugging(const DetachInput& input, const Fates& fates, std::vector<Ste
   for (const auto& lease : fates.unplugged) {
     steps.push_back({UnplugDevice{lease}, {PlugDevice{lease}}, "the guest has it", true});
   }
-  if (!fates.unplugged.empty()) {
+  // The guest may have let go by itself, of what an earlier detach asked it for.
+  if (!fates.unplugged.empty() || (input.scope.live && !input.liveLeases.empty())) {
     steps.push_back({EditLiveMetadata{input.domain, {}},
                      {EditLiveMetadata{input.domain, input.liveLeases}},
                      "the running domain has nothing of ours any more"});

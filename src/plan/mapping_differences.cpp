@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <tuple>
 
 #include "decide_lease.hpp"
 #include "vfpass/plan/attach.hpp"
@@ -44,8 +45,10 @@ std::vector<std::string> mappingDifferences(const AttachInput& input,
     }
   }
   for (const auto& lease : input.leases) {
-    const bool named = std::any_of(wanted.begin(), wanted.end(),
-                                   [&](const Lease& each) { return each.vfName == lease.vfName; });
+    const auto isNamed = [&](const auto& entry) { return entry.name == lease.vfName; };
+    const auto& [vfs, gpus] = std::tie(input.mapping.vfs, input.mapping.gpus);
+    const bool named = std::any_of(vfs.begin(), vfs.end(), isNamed) ||
+                       std::any_of(gpus.begin(), gpus.end(), isNamed);
     if (lease.domain == input.domain && !named) {
       lines.push_back(lease.vfName + " is no longer in it; attach would take it away");
     }

@@ -179,6 +179,16 @@ TEST_F(LiveTest, AGuestThatKeepsOneDeviceGetsTheOtherBack) {
   EXPECT_TRUE(host.recoverAll().empty());
 }
 
+TEST_F(LiveTest, WhatTheGuestLetGoOfByItselfIsDetachedAllTheSame) {
+  both();
+  host.attach();
+  for (const auto* name : {"rail0", "rail1"}) {
+    host.hypervisor.detachDevice(host.uuid, std::string("ua-vfpass-") + name, {});
+  }
+  host.execute(host.detachPlan());
+  EXPECT_EQ(host.fingerprint(), before);
+}
+
 TEST_F(LiveTest, AStopWhileAnAttachWasKilledReleasesAndRecovers) {
   both();
   const Plan plan = host.attachPlan();
