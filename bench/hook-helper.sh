@@ -1,15 +1,14 @@
 #!/bin/bash
-# hook-helper.sh GUEST OPERATION SUBOPERATION EXTRA: the dispatcher that many install as
-# /etc/libvirt/hooks/qemu: runs the scripts in qemu.d/GUEST/OPERATION/SUBOPERATION with the domain's
-# XML as stdin. (The usual one calls basename and find; this one starts no process by itself.)
-base=/etc/libvirt/hooks/qemu
-guest=$1 operation=$2 suboperation=$3
-folder="$base.d/$guest/$operation/$suboperation"
+# hook-helper.sh GUEST OPERATION SUBOPERATION EXTRA: the dispatcher that many guides have people
+# install as /etc/libvirt/hooks/qemu: runs what is in qemu.d/GUEST/OPERATION/SUBOPERATION. For a domain
+# without such a folder it starts one process, dirname, as the usual one does.
+base=$(dirname "$0")
+folder="$base/qemu.d/$1/$2/$3"
 set -e
 if [ -f "$folder" ]; then
     "$folder" "$@"
 elif [ -d "$folder" ]; then
-    for script in "$folder"/*; do
-        [ ! -x "$script" ] || "$script" "$@"
-    done
+    while read -r script; do
+        "$script" "$@"
+    done <<<"$(find -L "$folder" -maxdepth 1 -type f -executable)"
 fi

@@ -1,6 +1,6 @@
 #!/bin/bash
 # hook.sh [RUNS]: the qemu hook for a domain that vfpass has nothing to do with, against /bin/true and
-# the usual dispatcher in bash, on this machine, as any user:
+# two dispatchers in bash, the usual one and the least possible, on this machine, as any user:
 #
 #     bench/hook.sh 200
 #
@@ -33,10 +33,12 @@ domain_xml() {
 domain_xml >"$work/domain.xml"
 arguments=(web0 prepare begin -)
 hook=$build/sbin/vfpass-qemu-hook helper=$bench/hook-helper.sh
+builtin_helper=$bench/hook-helper-builtin.sh
 
 echo "domain XML of $(stat -c %s "$work/domain.xml") bytes, $runs runs each, interleaved"
 "$build/bench/interleave" "$runs" "$work/domain.xml" /bin/true "${arguments[@]}" -- \
-    "$hook" "${arguments[@]}" -- /bin/bash "$helper" "${arguments[@]}"
+    "$hook" "${arguments[@]}" -- "$helper" "${arguments[@]}" -- \
+    "$builtin_helper" "${arguments[@]}"
 
 # callgrind NAME COMMAND...
 callgrind() {
@@ -45,13 +47,15 @@ callgrind() {
     valgrind --tool=callgrind --callgrind-out-file="$work/$name" "$@" <"$work/domain.xml" \
         >/dev/null 2>"$work/$name.log"
     awk -v name="$name" '/^(summary|totals):/ { count = $2 }
-        END { printf "%-20s %d instructions (callgrind, user space)\n", name, count }' "$work/$name"
+        END { printf "%-24s %d instructions (callgrind, user space)\n", name, count }' "$work/$name"
 }
 
 if command -v valgrind >/dev/null; then
     callgrind true /bin/true
     callgrind vfpass-qemu-hook "$hook" "${arguments[@]}"
-    callgrind bash-helper /bin/bash "$helper" "${arguments[@]}"
+    # Of the bash process alone: what it starts comes on top.
+    callgrind hook-helper.sh /bin/bash "$helper" "${arguments[@]}"
+    callgrind hook-helper-builtin.sh /bin/bash "$builtin_helper" "${arguments[@]}"
 else
     echo "instructions: not counted, there is no valgrind"
 fi
@@ -64,7 +68,8 @@ count_by_perf() {
 if command -v perf >/dev/null && count_by_perf /bin/true >/dev/null; then
     echo "instructions by perf: /bin/true $(count_by_perf /bin/true)," \
         "hook $(count_by_perf "$hook" "${arguments[@]}")," \
-        "bash helper $(count_by_perf /bin/bash "$helper" "${arguments[@]}")"
+        "hook-helper.sh $(count_by_perf "$helper" "${arguments[@]}")," \
+        "hook-helper-builtin.sh $(count_by_perf "$builtin_helper" "${arguments[@]}")"
 else
     echo "instructions by perf: not counted, the processor's counters cannot be had here"
 fi

@@ -100,7 +100,7 @@ int main(int argc, char** argv) {
     std::sort(command.microseconds.begin(), command.microseconds.end());
     const double median = percentile(command.microseconds, 50);
     first = first == 0 ? median : first;
-    std::printf("%-20s median %6.0f us  p10 %6.0f  p90 %6.0f  ratio %.2f\n", nameOf(command),
+    std::printf("%-24s median %6.0f us  p10 %6.0f  p90 %6.0f  ratio %.2f\n", nameOf(command),
                 median, percentile(command.microseconds, 10), percentile(command.microseconds, 90),
                 median / first);
   }
