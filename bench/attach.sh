@@ -57,7 +57,7 @@ compare() {
     measure bash /vfpass/bench/recipe.sh attach train0 "$pf" "$2"
     sample "$1-$2-recipe"
     require_done "$2"
-    bash /vfpass/bench/recipe.sh undo train0 "$pf"
+    bash /vfpass/bench/recipe.sh undo train0 "$pf" /tmp/train0.xml
     fresh "$1" "$2"
     measure vfpass attach --config train0
     sample "$1-$2-vfpass"
@@ -82,6 +82,7 @@ start_libvirt
 vfpass --quiet hook install
 define_guest train0
 settle train0
+virsh dumpxml --inactive --security-info train0 >/tmp/train0.xml
 
 for ((round = 0; round < rounds; round++)); do
     for count in "${counts[@]}"; do

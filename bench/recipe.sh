@@ -1,5 +1,5 @@
 #!/bin/bash
-# recipe.sh attach DOMAIN PF COUNT | undo DOMAIN PF
+# recipe.sh attach DOMAIN PF COUNT | undo DOMAIN PF XML_FILE
 #
 # What people run today in place of vfpass: COUNT VFs of the PF at that PCI address go to a libvirt
 # domain. It is the usual script with nothing slow added: builtins where they do, one process where
@@ -41,27 +41,23 @@ attach() {
     done
 }
 
-# The VFs go back to the driver that their PF has, with neutral values.
+# The domain as it was, neutral values, and the VFs on no driver: whoever wants to can remove them now.
 undo() {
-    local link vf index netdev driver xml=/run/recipe.xml
+    local link vf netdev
     netdev=$(ls "$device/net")
-    driver=$(basename "$(readlink "$device/driver")")
+    virsh --quiet define "$1"
     for link in "$device"/virtfn*; do
-        vf=$(basename "$(readlink "$link")") index=${link##*virtfn}
-        [ "$(cat "$device/$(basename "$link")/driver_override")" = vfio-pci ] || continue
-        hostdev "$vf" >"$xml"
-        virsh --quiet detach-device "$domain" "$xml" --config
+        vf=$(basename "$(readlink "$link")")
+        [ -e "/sys/bus/pci/drivers/vfio-pci/$vf" ] || continue
         echo "$vf" >/sys/bus/pci/drivers/vfio-pci/unbind
-        ip link set dev "$netdev" vf "$index" mac 00:00:00:00:00:00 vlan 0 spoofchk off \
-            trust off state auto
-        echo "$driver" >"/sys/bus/pci/devices/$vf/driver_override"
-        echo "$vf" >/sys/bus/pci/drivers_probe
         echo >"/sys/bus/pci/devices/$vf/driver_override"
+        ip link set dev "$netdev" vf "${link##*virtfn}" mac 00:00:00:00:00:00 vlan 0 spoofchk off \
+            trust off state auto
     done
 }
 
 case $action in
 attach) attach "${4:?number of VFs}" ;;
-undo) undo ;;
+undo) undo "${4:?the definition from before, which the careful keep}" ;;
 *) echo "recipe.sh: attach or undo, not $action" >&2; exit 2 ;;
 esac
