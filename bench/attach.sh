@@ -1,9 +1,9 @@
 #!/bin/bash
-# attach.sh [ROUNDS [COUNT...]]: `vfpass attach` against the shell recipe, in the host under test:
+# attach.sh [COUNT:ROUNDS...]: `vfpass attach` against the shell recipe, in the host under test:
 #
-#     lab/run --machine many --timeout 3000 bench/attach.sh 3 1 8 64
+#     lab/run --machine many --timeout 3000 bench/attach.sh 1:3 8:3 64:3
 #
-# Rounds are interleaved, and the host is brought back in between. Both do the same work on a defined
+# In each round the recipe and vfpass take turns, and the host is brought back in between. Both do the same work on a defined
 # domain that does not run: VFs, five attributes each, vfio-pci, the domain's XML; that they did is
 # checked after each measurement.
 set -euo pipefail
@@ -12,10 +12,8 @@ source /vfpass/tests/lab/common.sh
 # shellcheck source=SCRIPTDIR/lib.sh
 source /vfpass/bench/lib.sh
 
-rounds=${1:-3}
-shift || true
-counts=("$@")
-[ ${#counts[@]} -gt 0 ] || counts=(1 8 64)
+series=("$@")
+[ ${#series[@]} -gt 0 ] || series=(1:3 8:3 64:3)
 samples=$(mktemp -d) measured_log=/tmp/measured.log
 
 # wanted COUNT: host.yaml and the mapping, the same values as the recipe's.
@@ -67,7 +65,7 @@ compare() {
 
 show() {
     local name=$1-$2
-    printf '| %s | %s | %s | %s | %s | %s | %s | %s |\n' "$2" "$1" \
+    printf '| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n' "$2" "$1" "$3" \
         "$(spread "$name-recipe")" "$(spread "$name-vfpass")" \
         "$(ratio "$(median "$samples/$name-recipe.us")" "$(median "$samples/$name-vfpass.us")")" \
         "$(median "$samples/$name-recipe.processes")" "$(median "$samples/$name-vfpass.processes")" \
@@ -84,9 +82,10 @@ define_guest train0
 settle train0
 virsh dumpxml --inactive --security-info train0 >/tmp/train0.xml
 
-for ((round = 0; round < rounds; round++)); do
-    for count in "${counts[@]}"; do
-        wanted "$count"
+for each in "${series[@]}"; do
+    count=${each%:*} rounds=${each#*:}
+    wanted "$count"
+    for ((round = 0; round < rounds; round++)); do
         for case in none probed; do
             compare "$case" "$count"
             echo "at $SECONDS s: round $((round + 1)), $count VFs, $case before:" \
@@ -96,12 +95,12 @@ for ((round = 0; round < rounds; round++)); do
     done
 done
 
-echo "attach, $rounds rounds, seconds: median (least-most)"
+echo "attach, seconds: median (least-most); \"probed\": the VFs are there, on the host's driver"
 echo
-echo '| VFs | before | recipe | vfpass | times faster | processes: recipe | vfpass | times fewer |'
-echo '|---|---|---|---|---|---|---|---|'
-for count in "${counts[@]}"; do
+echo '| VFs | before | rounds | recipe | vfpass | times faster | processes: recipe | vfpass | times fewer |'
+echo '|---|---|---|---|---|---|---|---|---|'
+for each in "${series[@]}"; do
     for case in none probed; do
-        show "$case" "$count"
+        show "$case" "${each%:*}" "${each#*:}"
     done
 done
