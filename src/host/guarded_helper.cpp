@@ -100,31 +100,20 @@ void GuardedHelper::start() {
   startGuarded(other.get(), -1, serve);
 }
 
-HelperReply GuardedHelper::call(int file, std::string_view request,
-                                std::chrono::milliseconds allowance) {
-  if (!socket_) {
-    start();
+void GuardedHelper::send(int file, std::string_view request) {
+  if (socket_ && sendRequest(socket_.get(), file, request)) {
+    return;
   }
-  HelperReply reply;
+  start();  // the first one, or in place of one that was killed while it had nothing to do
   if (!sendRequest(socket_.get(), file, request)) {
-    // Killed while it had nothing to do: another one can take the call.
-    start();
-    if (!sendRequest(socket_.get(), file, request)) {
-      throw Error("cannot reach a helper process: " + errnoText(errno));
-    }
+    throw Error("cannot reach a helper process: " + errnoText(errno));
   }
-  const Deadline deadline(allowance);
-  pollfd wait{socket_.get(), POLLIN, 0};
-  while (::poll(&wait, 1, deadline.remaining()) <= 0) {
-    if (deadline.over()) {
-      socket_.reset();
-      return reply;
-    }
-  }
-  std::array<char, limit + sizeof(int)> bytes{};
+}
+
+HelperReply GuardedHelper::receive() {
+  HelperReply reply{true, ECHILD, {}};
+  std::array<char, limit + sizeof reply.error> bytes{};
   const ssize_t count = ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
-  reply.finished = true;
-  reply.error = ECHILD;
   if (count < static_cast<ssize_t>(sizeof reply.error)) {
     socket_.reset();  // it was killed before it could say anything
     return reply;
@@ -133,6 +122,20 @@ HelperReply GuardedHelper::call(int file, std::string_view request,
   reply.bytes.assign(bytes.data() + sizeof reply.error,
                      static_cast<std::size_t>(count) - sizeof reply.error);
   return reply;
+}
+
+HelperReply GuardedHelper::call(int file, std::string_view request,
+                                std::chrono::milliseconds allowance) {
+  send(file, request);
+  const Deadline deadline(allowance);
+  pollfd wait{socket_.get(), POLLIN, 0};
+  while (::poll(&wait, 1, deadline.remaining()) <= 0) {
+    if (deadline.over()) {
+      socket_.reset();  // left to itself, it ends when the kernel lets it
+      return {};
+    }
+  }
+  return receive();
 }
 
 HelperReply GuardedHelper::write(int file, std::string_view text,

@@ -30,6 +30,8 @@ class GuardedHelper {
 
  private:
   HelperReply call(int file, std::string_view request, std::chrono::milliseconds deadline);
+  void send(int file, std::string_view request);
+  HelperReply receive();
   void start();
 
   FileDescriptor socket_;  // not open: there is no helper
