@@ -29,7 +29,7 @@ class GuardedHelper {
   HelperReply read(int file, std::chrono::milliseconds deadline);
 
  private:
-  HelperReply call(int file, std::string_view request, std::chrono::milliseconds deadline);
+  HelperReply call(int file, std::string_view request, std::chrono::milliseconds allowance);
   void send(int file, std::string_view request);
   HelperReply receive();
   void start();
