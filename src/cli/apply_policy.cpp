@@ -141,6 +141,7 @@ void PolicyRun::act(const std::string& description, const std::function<void()>&
   session_.verbose(description);
   if (mode_ == Mode::change) {
     work();
+    session_.verbose("done: " + description);
   }
   actions_.push_back(description);
 }

@@ -41,13 +41,8 @@ class Binding {
 };
 
 std::string Binding::readOverride() const {
-  if (const auto value = readDriverOverrides(root_, {function_}, deadline_).front()) {
-    return *value;
-  }
-  throw TimeoutError(name_ + ": driver_override could not be read within " +
-                         durationText(deadline_) + "; something still holds the device",
-                     "Find the holder (a running VM, a driver that hangs in the kernel log), let "
-                     "it go, then run `vfpass recover`.");
+  // Its reader takes the device's lock (drivers/pci/pci-sysfs.c).
+  return overrideIn(writer_.read(functionPath(function_) + "/driver_override", name_, deadline_));
 }
 
 void Binding::setOverride(const std::string& driver) {

@@ -18,12 +18,6 @@ using Overrides = std::vector<std::optional<std::string>>;
 
 constexpr std::size_t recordSize = 256;
 
-// The kernel prints a null pointer as "(null)" where no override is set.
-std::string meaning(std::string_view text) {
-  const auto value = trim(text);
-  return value == "(null)" ? std::string{} : std::string(value);
-}
-
 // One record of fixed size for each path, in order, so that the parent can count them. The first
 // byte says whether reading worked. Runs in the child: nothing here may allocate.
 void readRecords(int pipe, int base, const std::vector<std::string>& paths, std::size_t first) {
@@ -43,7 +37,7 @@ void takeRecords(const std::string& bytes, std::size_t first, Overrides& overrid
   for (std::size_t i = 0; (i + 1) * recordSize <= bytes.size(); ++i) {
     const char* record = bytes.data() + i * recordSize;
     if (record[0] == 'y') {
-      overrides[first + i] = meaning(record + 1);  // ends in a zero byte in any case
+      overrides[first + i] = overrideIn(record + 1);  // ends in a zero byte in any case
     }
   }
 }
@@ -66,6 +60,12 @@ Overrides readGuarded(const Root& root, const std::vector<std::string>& paths,
 
 }  // namespace
 
+// The kernel prints a null pointer as "(null)" where no override is set.
+std::string overrideIn(std::string_view text) {
+  const auto value = trim(text);
+  return value == "(null)" ? std::string{} : std::string(value);
+}
+
 Overrides readDriverOverrides(const Root& root, const std::vector<PciAddress>& functions,
                               std::chrono::milliseconds deadline) {
   std::vector<std::string> paths;
@@ -78,7 +78,7 @@ Overrides readDriverOverrides(const Root& root, const std::vector<PciAddress>& f
   Overrides overrides;
   for (const std::string& path : paths) {
     const auto text = root.readText(path);
-    overrides.push_back(text ? std::optional(meaning(*text)) : std::nullopt);
+    overrides.push_back(text ? std::optional(overrideIn(*text)) : std::nullopt);
   }
   return overrides;
 }

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "root.hpp"
@@ -16,5 +17,8 @@ namespace vfpass::host {
 /// child reads for all functions together.
 std::vector<std::optional<std::string>> readDriverOverrides(
     const Root& root, const std::vector<PciAddress>& functions, std::chrono::milliseconds deadline);
+
+/// What the text of a `driver_override` file names; empty where none is set.
+std::string overrideIn(std::string_view text);
 
 }  // namespace vfpass::host

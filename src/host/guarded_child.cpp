@@ -61,7 +61,20 @@ void closeAllBut(int one, int other) {
   ::_exit(0);
 }
 
-void spawn(int pipe, int kept, const std::function<void(int)>& operation) {
+// False at the end of the pipe.
+bool readSome(int pipe, std::string& bytes) {
+  std::array<char, 4096> buffer{};
+  const ssize_t count = ::read(pipe, buffer.data(), buffer.size());
+  if (count < 0) {
+    return errno == EINTR;
+  }
+  bytes.append(buffer.data(), static_cast<std::size_t>(count));
+  return count > 0 && bytes.size() <= replyLimit;
+}
+
+}  // namespace
+
+void startGuarded(int pipe, int kept, const std::function<void(int)>& operation) {
   // _Fork and not fork: handlers of libraries must not run, other threads may hold their locks.
   const pid_t first = ::_Fork();
   if (first == 0) {
@@ -76,19 +89,6 @@ void spawn(int pipe, int kept, const std::function<void(int)>& operation) {
     throw Error("cannot start a helper process: " + errnoText(first < 0 ? errno : EAGAIN));
   }
 }
-
-// False at the end of the pipe.
-bool readSome(int pipe, std::string& bytes) {
-  std::array<char, 4096> buffer{};
-  const ssize_t count = ::read(pipe, buffer.data(), buffer.size());
-  if (count < 0) {
-    return errno == EINTR;
-  }
-  bytes.append(buffer.data(), static_cast<std::size_t>(count));
-  return count > 0 && bytes.size() <= replyLimit;
-}
-
-}  // namespace
 
 void writeAll(int descriptor, const void* bytes, std::size_t length) {
   const char* position = static_cast<const char*>(bytes);
@@ -113,7 +113,7 @@ GuardedReply runGuarded(std::chrono::milliseconds allowance, int kept,
   }
   const FileDescriptor reading(ends[0]);
   FileDescriptor writing(ends[1]);
-  spawn(writing.get(), kept, operation);
+  startGuarded(writing.get(), kept, operation);
   writing.reset();
 
   const Deadline deadline(allowance);

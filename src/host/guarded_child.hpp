@@ -20,6 +20,9 @@ struct GuardedReply {
 GuardedReply runGuarded(std::chrono::milliseconds deadline, int kept,
                         const std::function<void(int replyPipe)>& operation);
 
+/// Starts `operation(end)` in such a process and comes back at once; its `end` is a copy.
+void startGuarded(int end, int kept, const std::function<void(int end)>& operation);
+
 /// write(2) of all bytes; gives up at the first error. Async-signal-safe.
 void writeAll(int descriptor, const void* bytes, std::size_t length);
 

@@ -1,12 +1,9 @@
 #include "kernel_write.hpp"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
-#include "guarded_child.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::host {
@@ -31,10 +28,10 @@ std::string remedyFor(int error) {
                    remedyFor(error), error);
 }
 
-[[noreturn]] void throwLate(const std::string& path, const std::string& object,
-                            std::chrono::milliseconds deadline) {
+[[noreturn]] void throwLate(const std::string& call, const std::string& path,
+                            const std::string& object, std::chrono::milliseconds deadline) {
   throw TimeoutError(
-      object + ": the write to /" + path + " did not return within " + durationText(deadline) +
+      object + ": " + call + " /" + path + " did not return within " + durationText(deadline) +
           "; something still holds the device",
       "Find the holder (a running VM, a process with its files open, a bond or bridge), let it "
       "go, then run `vfpass recover`. The kernel goes on with the write once it is free.");
@@ -57,22 +54,28 @@ void GuardedWriter::write(const std::string& path, std::string_view text, const 
   if (!file) {
     throwRefused(path, text, object, errno);
   }
-  const auto reply = runGuarded(deadline, file.get(), [&](int pipe) {
-    // sysfs hands each write(2) to the attribute as a whole, so there is no partial one.
-    const ssize_t count = ::write(file.get(), text.data(), text.size());
-    const int error = count < 0 ? errno : 0;
-    writeAll(pipe, &error, sizeof error);
-  });
+  const HelperReply reply = helper_.write(file.get(), text, deadline);
   if (!reply.finished) {
-    throwLate(path, object, deadline);
+    throwLate("the write to", path, object, deadline);
   }
-  int error = ECHILD;  // the child was killed before it could say anything
-  if (reply.bytes.size() == sizeof error) {
-    std::memcpy(&error, reply.bytes.data(), sizeof error);
+  if (reply.error != 0) {
+    throwRefused(path, text, object, reply.error);
   }
-  if (error != 0) {
-    throwRefused(path, text, object, error);
+}
+
+std::string GuardedWriter::read(const std::string& path, const std::string& object,
+                                std::chrono::milliseconds deadline) {
+  const FileDescriptor file = root_.open(path, O_RDONLY | O_NOCTTY | O_NOFOLLOW);
+  const HelperReply reply =
+      file ? helper_.read(file.get(), deadline) : HelperReply{true, errno, {}};
+  if (!reply.finished) {
+    throwLate("the read of", path, object, deadline);
   }
+  if (reply.error != 0) {
+    throw Error(object + ": reading /" + path + " failed: " + errnoText(reply.error),
+                remedyFor(reply.error));
+  }
+  return reply.bytes;
 }
 
 }  // namespace vfpass::host

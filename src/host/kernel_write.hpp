@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "guarded_helper.hpp"
 #include "root.hpp"
 #include "vfpass/error.hpp"
 
@@ -27,7 +28,8 @@ class TimeoutError : public Error {
   using Error::Error;
 };
 
-/// Writing to files of sysfs; tests replace it by a simulated kernel.
+/// Writing to files of sysfs, and reading those whose reader takes the device's lock; tests replace
+/// it by a simulated kernel.
 class KernelWriter {
  public:
   KernelWriter() = default;
@@ -39,17 +41,24 @@ class KernelWriter {
   /// TimeoutError.
   virtual void write(const std::string& path, std::string_view text, const std::string& object,
                      std::chrono::milliseconds deadline) = 0;
+  /// The file's text, up to a page. Throws TimeoutError, and Error where it cannot be read.
+  virtual std::string read(const std::string& path, const std::string& object,
+                           std::chrono::milliseconds deadline) = 0;
 };
 
-/// Writes from a guarded child, so that a write that never returns costs only its deadline.
+/// Writes and reads from a guarded helper, so that a call that never returns costs only its
+/// deadline.
 class GuardedWriter final : public KernelWriter {
  public:
   explicit GuardedWriter(const Root& root) : root_(root) {}
   void write(const std::string& path, std::string_view text, const std::string& object,
              std::chrono::milliseconds deadline) override;
+  std::string read(const std::string& path, const std::string& object,
+                   std::chrono::milliseconds deadline) override;
 
  private:
   const Root& root_;
+  GuardedHelper helper_;
 };
 
 /// `20 s`, `1.5 s`, `300 ms`.

@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -8,8 +9,14 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
 
+#include "deadline.hpp"
 #include "guarded_child.hpp"
+#include "guarded_helper.hpp"
 #include "hosts/sysfs_tree.hpp"
 #include "kernel_write.hpp"
 #include "vfpass/base/file_descriptor.hpp"
@@ -106,6 +113,91 @@ TEST(GuardedWriter, NamesDeviceAndFileThatHang) {
                  "0000:01:00.1: the write to /unbind did not return within 50 ms; something still "
                  "holds the device");
   }
+}
+
+TEST(GuardedWriter, GoesOnAfterAWriteThatHangs) {
+  const hosts::SysfsTree tree;
+  tree.file("value", "");
+  const auto path = tree.path() / "unbind";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const FileDescriptor both(::open(path.c_str(), O_RDWR | O_NONBLOCK));
+  const std::string block(4096, 'x');
+  while (::write(both.get(), block.data(), block.size()) > 0) {
+  }
+  const Root root(tree.path());
+  GuardedWriter writer(root);
+  EXPECT_THROW(writer.write("unbind", "0000:01:00.1", "x", milliseconds(50)), TimeoutError);
+  writer.write("value", "one\n", "x", milliseconds(5000));
+  EXPECT_EQ(writer.read("value", "x", milliseconds(5000)), "one\n");
+}
+
+TEST(GuardedWriter, Reads) {
+  const hosts::SysfsTree tree;
+  tree.file("driver_override", "vfio-pci\n");
+  tree.file("empty", "");
+  const Root root(tree.path());
+  GuardedWriter writer(root);
+  EXPECT_EQ(writer.read("driver_override", "x", milliseconds(5000)), "vfio-pci\n");
+  EXPECT_EQ(writer.read("empty", "x", milliseconds(5000)), "");
+  EXPECT_THROW(writer.read("nowhere", "x", milliseconds(5000)), Error);
+}
+
+std::string firstLine(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  std::string line;
+  std::getline(stream, line);
+  return line;
+}
+
+// The guarded processes that this process has started: they keep its command line.
+std::set<pid_t> helpers() {
+  const std::string ours = firstLine("/proc/self/cmdline");
+  std::set<pid_t> found;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    if (firstLine(entry.path() / "comm") == "vfpass-guarded" &&
+        firstLine(entry.path() / "cmdline") == ours) {
+      found.insert(std::stoi(entry.path().filename()));
+    }
+  }
+  return found;
+}
+
+TEST(GuardedHelper, IsOneProcessThatEndsWithItsOwner) {
+  // One that was there before this test may go at any time, so only new ones count.
+  const auto before = helpers();
+  const auto fresh = [&] {
+    std::set<pid_t> found = helpers();
+    std::erase_if(found, [&](pid_t process) { return before.contains(process); });
+    return found;
+  };
+  const FileDescriptor file(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  {
+    GuardedHelper helper;
+    EXPECT_EQ(helper.write(file.get(), "x", milliseconds(5000)).error, 0);
+    const auto first = fresh();
+    EXPECT_EQ(first.size(), 1U);
+    EXPECT_EQ(helper.write(file.get(), "x", milliseconds(5000)).error, 0);
+    EXPECT_EQ(fresh(), first);
+    // Killed while it has nothing to do: the next call starts another.
+    ASSERT_EQ(::kill(*first.begin(), SIGKILL), 0);
+    EXPECT_TRUE(pollUntil(Deadline(milliseconds(5000)), [&] { return fresh().empty(); }));
+    EXPECT_EQ(helper.write(file.get(), "x", milliseconds(5000)).error, 0);
+  }
+  EXPECT_TRUE(pollUntil(Deadline(milliseconds(5000)), [&] { return fresh().empty(); }));
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "nobody is left to wait for";
+}
+
+TEST(GuardedHelper, HoldsNoOtherDescriptor) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe2(ends.data(), 0), 0);
+  const FileDescriptor reading(ends[0]);
+  FileDescriptor writing(ends[1]);
+  const FileDescriptor file(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  GuardedHelper helper;
+  EXPECT_EQ(helper.write(file.get(), "x", milliseconds(5000)).error, 0);
+  writing.reset();
+  pollfd wait{reading.get(), POLLIN, 0};
+  EXPECT_EQ(::poll(&wait, 1, 5000), 1);
 }
 
 TEST(Duration, ReadsWell) {

@@ -45,6 +45,11 @@ class SimulatedKernel final : public KernelWriter {
     }
   }
 
+  std::string read(const std::string& path, const std::string& /*object*/,
+                   std::chrono::milliseconds) override {
+    return tree_.content(path);
+  }
+
  private:
   static std::string driverOf(const std::string& path) {
     const auto folder = path.substr(0, path.rfind('/'));

@@ -1,0 +1,153 @@
+#include "guarded_helper.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "deadline.hpp"
+#include "guarded_child.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/error.hpp"
+
+namespace vfpass::host {
+namespace {
+
+constexpr char readRequest = 'r';
+constexpr char writeRequest = 'w';
+
+// One message with one descriptor beside it.
+struct Envelope {
+  Envelope(char* bytes, std::size_t length) : content{bytes, length} {
+    message.msg_iov = &content;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+  }
+
+  iovec content;
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  msghdr message{};
+};
+
+bool sendRequest(int socket, int file, std::string_view request) {
+  std::string bytes(request);
+  Envelope envelope(bytes.data(), bytes.size());
+  cmsghdr* header = CMSG_FIRSTHDR(&envelope.message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof file);
+  std::memcpy(CMSG_DATA(header), &file, sizeof file);
+  return ::sendmsg(socket, &envelope.message, MSG_NOSIGNAL) >= 0;
+}
+
+// Down to `serve`, all of this runs in the helper: no allocation, no exception.
+struct Request {
+  ssize_t length = 0;  // 0 at the end, when the parent has closed its socket or is dead
+  int file = -1;
+};
+
+Request receiveRequest(int socket, char* bytes, std::size_t capacity) {
+  Envelope envelope(bytes, capacity);
+  Request request;
+  do {
+    request.length = ::recvmsg(socket, &envelope.message, MSG_CMSG_CLOEXEC);
+  } while (request.length < 0 && errno == EINTR);
+  const cmsghdr* header = request.length > 0 ? CMSG_FIRSTHDR(&envelope.message) : nullptr;
+  if (header != nullptr && header->cmsg_type == SCM_RIGHTS) {
+    std::memcpy(&request.file, CMSG_DATA(header), sizeof request.file);
+  }
+  return request;
+}
+
+// The reply is errno, then what was read.
+void serve(int socket) {
+  std::array<char, GuardedHelper::limit + 1> request{};
+  std::array<char, GuardedHelper::limit + sizeof(int)> reply{};
+  while (true) {
+    const auto [length, file] = receiveRequest(socket, request.data(), request.size());
+    if (length <= 0) {
+      return;
+    }
+    const bool reads = request[0] == readRequest;
+    // sysfs hands each write(2) to the attribute as a whole, so there is no partial one.
+    const ssize_t count =
+        reads ? ::read(file, reply.data() + sizeof(int), GuardedHelper::limit)
+              : ::write(file, request.data() + 1, static_cast<std::size_t>(length) - 1);
+    const int error = count < 0 ? errno : 0;
+    ::close(file);
+    std::memcpy(reply.data(), &error, sizeof error);
+    const auto extra = reads && count > 0 ? static_cast<std::size_t>(count) : 0;
+    if (::send(socket, reply.data(), sizeof error + extra, MSG_NOSIGNAL) < 0) {
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+void GuardedHelper::start() {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    throw Error("cannot make a socket: " + errnoText(errno));
+  }
+  socket_ = FileDescriptor(ends[0]);
+  const FileDescriptor other(ends[1]);
+  startGuarded(other.get(), -1, serve);
+}
+
+void GuardedHelper::send(int file, std::string_view request) {
+  if (socket_ && sendRequest(socket_.get(), file, request)) {
+    return;
+  }
+  start();  // the first one, or in place of one that was killed while it had nothing to do
+  if (!sendRequest(socket_.get(), file, request)) {
+    throw Error("cannot reach a helper process: " + errnoText(errno));
+  }
+}
+
+HelperReply GuardedHelper::receive() {
+  HelperReply reply{true, ECHILD, {}};
+  std::array<char, limit + sizeof reply.error> bytes{};
+  const ssize_t count = ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
+  if (count < static_cast<ssize_t>(sizeof reply.error)) {
+    socket_.reset();  // it was killed before it could say anything
+    return reply;
+  }
+  std::memcpy(&reply.error, bytes.data(), sizeof reply.error);
+  reply.bytes.assign(bytes.data() + sizeof reply.error,
+                     static_cast<std::size_t>(count) - sizeof reply.error);
+  return reply;
+}
+
+HelperReply GuardedHelper::call(int file, std::string_view request,
+                                std::chrono::milliseconds allowance) {
+  send(file, request);
+  const Deadline deadline(allowance);
+  pollfd wait{socket_.get(), POLLIN, 0};
+  while (::poll(&wait, 1, deadline.remaining()) <= 0) {
+    if (deadline.over()) {
+      socket_.reset();  // left to itself, it ends when the kernel lets it
+      return {};
+    }
+  }
+  return receive();
+}
+
+HelperReply GuardedHelper::write(int file, std::string_view text,
+                                 std::chrono::milliseconds deadline) {
+  if (text.size() > limit) {
+    throw Error("more than a page to be written to sysfs");
+  }
+  return call(file, writeRequest + std::string(text), deadline);
+}
+
+HelperReply GuardedHelper::read(int file, std::chrono::milliseconds deadline) {
+  return call(file, std::string(1, readRequest), deadline);
+}
+
+}  // namespace vfpass::host
