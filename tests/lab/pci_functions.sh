@@ -130,7 +130,7 @@ expect "virsh start" virsh start train0
 expect "the lease of the function runs" sh -c \
     "vfpass status --json | jq -e '.leases[] | select(.entry == \"gpu0\" and .state == \"running\")'"
 expect "attach to the running domain has nothing to do" vfpass attach train0
-expect_exit 5 "detach of a running guest is refused" vfpass detach train0
+expect_exit 6 "detach of a running guest asks, and no agent can tell who uses a function" vfpass detach train0
 expect "status sees no drift" vfpass status train0
 expect "the guest's agent answers" wait_for_agent train0 400
 # qemu-xhci is 1b36:000d; the guest has none of its own.
