@@ -1,4 +1,5 @@
-# Domain XML as libvirt writes it -> "HOST_ADDRESS GUEST_ADDRESS" for each PCI hostdev.
+# Domain XML as libvirt writes it -> "HOST_ADDRESS GUEST_ADDRESS" for each PCI hostdev
+# and each <interface type='hostdev'>.
 #
 # libvirt's bus is the index of a controller. The guest's bus is the number that its firmware
 # gave out, port after port in the order of their addresses, into each bridge before the next:
@@ -34,6 +35,7 @@ function number_buses(bus,    place, i) {
 
 /<controller type='pci'/ { controller = value("index"); inside = "controller" }
 /<hostdev / && value("type") == "pci" { inside = "hostdev" }
+/<interface / && value("type") == "hostdev" { inside = "hostdev" }
 /<source/ && inside == "hostdev" { source = 1 }
 /<address / && source { host = address(number(value("bus"))) }
 /<address / && !source && inside == "hostdev" {
@@ -45,7 +47,7 @@ function number_buses(bus,    place, i) {
     bridge[number(value("bus")), number(value("slot")) * 8 + number(value("function"))] = controller
 }
 /<\/source>/ { source = 0 }
-/<\/(hostdev|controller)>/ || /<controller .*\/>/ { inside = "" }
+/<\/(hostdev|interface|controller)>/ || /<controller .*\/>/ { inside = "" }
 
 END {
     number_buses(0)

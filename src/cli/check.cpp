@@ -24,7 +24,7 @@ void addProblem(const config::Problem& problem, std::vector<report::CheckEntry>&
     found->problems.push_back(toString(problem));
     return;
   }
-  entries.push_back({"", problem.place.file, {toString(problem)}, {}, 0});
+  entries.push_back({"", problem.place.file, {toString(problem)}, {}, {}});
 }
 
 // A mapping whose file is sound, held against this host.
@@ -59,8 +59,9 @@ ExitCode judge(const std::vector<report::CheckEntry>& entries, const std::vector
       return code;
     }
   }
-  return any([](const auto& entry) { return entry.pendingSteps > 0; }) ? ExitCode::pending
-                                                                       : ExitCode::done;
+  return any([](const auto& entry) { return entry.pendingSteps.value_or(0) > 0; })
+             ? ExitCode::pending
+             : ExitCode::done;
 }
 
 bool isFile(const std::string& target) {
@@ -75,7 +76,7 @@ ExitCode checkFile(Session& session, const std::string& file) {
   problems.insert(problems.end(), crossed.begin(), crossed.end());
   std::vector<report::CheckEntry> entries;
   for (const auto& mapping : mappings) {
-    entries.push_back({mapping.vm, mapping.file, {}, {}, 0});
+    entries.push_back({mapping.vm, mapping.file, {}, {}, {}});
   }
   for (const auto& problem : problems) {
     addProblem(problem, entries);
@@ -97,7 +98,7 @@ ExitCode checkConfigured(Session& session, const std::string& vm) {
     if (!vm.empty() && mapping.file != askedFile) {
       continue;
     }
-    entries.push_back({mapping.vm, mapping.file, {}, {}, 0});
+    entries.push_back({mapping.vm, mapping.file, {}, {}, {}});
     const bool sound = std::none_of(problems.begin(), problems.end(), [&](const auto& problem) {
       return problem.place.file == mapping.file;
     });

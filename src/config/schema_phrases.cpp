@@ -83,6 +83,30 @@ bool isMisspelt(const Node& node, const SchemaView& schema, const std::string& k
   return false;
 }
 
+// The keys of which a block needs one; none where its alternatives are about something else.
+std::vector<std::string> alternativeKeys(const SchemaView& schema) {
+  std::vector<std::string> keys;
+  const json alternatives =
+      schema.part == nullptr ? json::array() : schema.part->value("anyOf", json::array());
+  for (const auto& alternative : alternatives) {
+    for (const auto& key : alternative.value("required", json::array())) {
+      keys.push_back(key.get<std::string>());
+    }
+  }
+  return keys;
+}
+
+void reportMissingAlternative(Node& node, const SchemaView& schema, ProblemList& problems) {
+  const std::vector<std::string> keys = alternativeKeys(schema);
+  const auto misspelt = [&](const std::string& key) { return isMisspelt(node, schema, key); };
+  if (std::ranges::none_of(keys, misspelt)) {
+    problems.add(
+        node.position,
+        "`" + keys.front() + "` is missing: expected " + schema.property(keys.front()).title(),
+        "or one of: " + join({keys.begin() + 1, keys.end()}, ", "));
+  }
+}
+
 }  // namespace
 
 SchemaView SchemaView::property(const std::string& key) const {
@@ -102,6 +126,9 @@ std::string SchemaView::title() const {
 }
 
 void reportValue(Node& node, const SchemaView& schema, ProblemList& problems) {
+  if (node.kind == NodeKind::block && !alternativeKeys(schema).empty()) {
+    return reportMissingAlternative(node, schema, problems);
+  }
   problems.refuse(node, "expected " + schema.title() + ", found " + describe(node),
                   schema.part == nullptr ? std::string{} : hintFor(node, *schema.part));
 }

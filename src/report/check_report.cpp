@@ -27,8 +27,11 @@ Cell verdict(const CheckEntry& entry) {
   if (!entry.objections.empty()) {
     return {"cannot be attached, " + counted(entry.objections.size(), "reason"), Tint::bad};
   }
-  if (entry.pendingSteps > 0) {
-    return {"valid, " + counted(entry.pendingSteps, "step") + " pending", Tint::warning};
+  if (!entry.pendingSteps) {
+    return {"a valid file; `vfpass check VM` holds it against this host", Tint::good};
+  }
+  if (*entry.pendingSteps > 0) {
+    return {"valid, " + counted(*entry.pendingSteps, "step") + " pending", Tint::warning};
   }
   return {"valid, nothing to do", Tint::good};
 }
@@ -48,6 +51,10 @@ void writeText(std::ostream& out, const std::vector<CheckEntry>& entries, const 
   }
 }
 
+Json orNull(const std::optional<std::size_t>& count) {
+  return count ? Json(*count) : Json(nullptr);
+}
+
 void writeJson(std::ostream& out, const std::vector<CheckEntry>& entries) {
   Json document = newDocument();
   document["mappings"] = Json::array();
@@ -56,7 +63,7 @@ void writeJson(std::ostream& out, const std::vector<CheckEntry>& entries) {
                                     {"file", textOrNull(entry.file)},
                                     {"problems", entry.problems},
                                     {"objections", entry.objections},
-                                    {"pending_steps", entry.pendingSteps}});
+                                    {"pending_steps", orNull(entry.pendingSteps)}});
   }
   writeDocument(out, document);
 }

@@ -79,6 +79,19 @@ leases() {
 # firmware numbers buses by the ports' order, and libvirt by the controllers' index.
 in_guest() { guest_shell "$1" "grep -l 'mac=$2' /sys/bus/pci/devices/*/vport"; }
 
+# reprobe_in_guest VM COUNT: waits until the guest drives that many, and lets its driver probe again. There is
+# no wire, and the guest's stand-in reads the page when it probes: firmware would have had the values
+# before the plug.
+reprobe_in_guest() {
+    wait_until 120 guest_drives "$1" "$2" || return
+    fill_mailbox "$1"
+    # shellcheck disable=SC2016  # the guest's shell expands it
+    guest_shell "$1" 'cd /sys/bus/pci/drivers/mlx5_core && for device in 0*; do
+        echo "$device" >unbind; echo "$device" >bind; done'
+}
+
+guest_drives() { guest_shell "$1" "test \$(ls -d /sys/bus/pci/drivers/mlx5_core/0* | wc -l) -ge $2"; }
+
 # What survives a reboot of the host; SQLite's WAL does not work on the lab's 9p share, so the folders
 # are copied, as a disk would keep them.
 save_state() { cp -a /var/lib/vfpass "$vms" /etc/libvirt/qemu /lab/state/; }

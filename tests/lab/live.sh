@@ -30,14 +30,6 @@ config_device() {
 }
 live_has() { grep -q "$1" <(virsh dumpxml train0); }
 managed_live() { live_has 'vfpass:domain'; }
-# There is no wire, and the guest's stand-in reads the page when it probes: firmware would have had
-# the values before the plug.
-reprobe_in_guest() {
-    fill_mailbox train0
-    # shellcheck disable=SC2016  # the guest's shell expands it
-    guest_shell train0 'cd /sys/bus/pci/drivers/mlx5_core && for device in 0*; do
-        echo "$device" >unbind; echo "$device" >bind; done'
-}
 state_of() { leases | grep "\"$1\"" | jq -r '.[3]'; }
 
 section "without room nothing is touched"
@@ -62,9 +54,7 @@ expect "which is behind the spare port" test "$(live_device rail0)" = "bus='0x01
 expect "the running domain is known to be managed" managed_live
 expect_equal "the lease runs" running "$(state_of rail0)"
 mac=$(vf_attributes "$netdev" 0 | sed -n 's/.*link\/ether \([0-9a-f:]*\).*/\1/p')
-driven() { guest_shell train0 'ls -d /sys/bus/pci/drivers/mlx5_core/0*'; }
-expect "the guest drives it" wait_until 120 driven
-expect "its driver probes again" reprobe_in_guest
+expect "the guest drives it, and its driver probes again" reprobe_in_guest train0 1
 expect_contains "with the leased MAC" vport in_guest train0 "$mac"
 expect "a second attach has nothing to do" vfpass attach train0
 expect "status sees no drift" vfpass status train0

@@ -65,6 +65,14 @@ settle train0
 snapshot_functions /tmp/functions.before
 xml_to /tmp/xml.before
 
+section "a mapping of functions alone"
+printf 'version: 1\nvm: train0\ngpus:\n  - {name: gpu0, pci: "%s"}\n' "$single" >"$vms/train0.yaml"
+expect "attach" vfpass attach train0
+expect "it is on vfio-pci" is_on "$single" vfio-pci
+expect "status sees no drift" vfpass status train0
+expect "detach" vfpass detach train0
+untouched "after a function alone"
+
 section "what is refused, and why"
 refused 2 "this host has no PCI function 0000:7f:00.0" gpu0=0000:7f:00.0
 refused 2 "is a VF of PF $other" "gpu0=$(vf_of "$other" 0)"
@@ -153,4 +161,11 @@ section "detach: everything as found"
 expect "detach" vfpass detach train0
 untouched "after detach"
 expect "a second detach has nothing to do" vfpass detach train0
+
+section "the power is cut; functions_after_reboot.sh goes on from there"
+cp /tmp/xml.before /lab/state/xml.before
+mapping_with "gpu0=$single"
+expect "attach" vfpass attach train0
+expect "the function is on vfio-pci" is_on "$single" vfio-pci
+save_state
 finish

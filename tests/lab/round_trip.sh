@@ -1,4 +1,5 @@
-# The main job: a VF goes from mlx5_core into a running guest and back, and everything is as found.
+# The main job: VFs go from mlx5_core into a guest and back, cold and while it runs, and everything is
+# as found. Then the power is cut; round_trip_after_reboot.sh goes on from there.
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
@@ -19,7 +20,7 @@ foreign=$(vf_of "$other" 0)
 start_libvirt
 define_with train0 "$foreign"
 settle train0
-virsh dumpxml --inactive --security-info train0 >/tmp/xml.before
+virsh dumpxml --inactive --security-info train0 | tee /lab/state/xml.before >/tmp/xml.before
 snapshot_host /tmp/host.before "$pf" "$other"
 expect_contains "the domain has a VNC password" "passwd='" cat /tmp/xml.before
 expect_contains "the domain has a foreign hostdev" "hostdev" cat /tmp/xml.before
@@ -36,10 +37,11 @@ refuse "plan keeps the VNC password to itself" grep -q lab-pass /tmp/plan
 snapshot_host /tmp/host.after "$pf" "$other"
 expect_same_file "the host is untouched" /tmp/host.before /tmp/host.after
 
-section "attach, three VFs of two PFs, one of them InfiniBand"
+section "attach, four VFs of two PFs: plain, InfiniBand, and one as libvirt's own <interface>"
 cat >>"$vms/train0.yaml" <<YAML
   - {name: rail1, pf: {pci: "$pf"}, vlan: {id: 101}}
   - {name: rail2, pf: {pci: "$other"}, index: 1, infiniband: {node-guid: auto, port-guid: auto}}
+  - {name: rail3, pf: {pci: "$pf"}, index: 3, interface: true, vlan: {id: 103}}
 YAML
 expect "hook install" vfpass hook install
 expect "attach" vfpass attach train0
@@ -63,7 +65,7 @@ expect "status sees no drift" vfpass status train0
 
 section "start through the hook"
 expect "virsh start" virsh start train0
-expect_equal "three leases run" 3 "$(leases | grep -c running)"
+expect_equal "four leases run" 4 "$(leases | grep -c running)"
 expect_contains "the VF still has its VLAN" "vlan 100" vf_attributes "$netdev" 2
 expect "attach to the running domain has nothing to do" vfpass attach train0
 expect_exit 6 "detach asks the running guest, which does not answer yet" vfpass detach train0
@@ -71,43 +73,52 @@ expect "the guest's agent answers" wait_for_agent train0 400
 expect_contains "the guest has the function with the leased MAC, driven" "vport" in_guest train0 "$mac"
 expect_contains "whose PF has it in VLAN 100" "vlan=100" \
     guest_exec train0 cat "$(in_guest train0 "$mac")"
-# One line for each function; ours are alone at slot 0 behind a port of their own.
-guest_shell train0 "for file in /sys/bus/pci/devices/*:00.0/vport; do tr '\n' ' ' <\$file; echo; done" \
-    >/tmp/vports
-expect "the second is there, in its VLAN" grep -q "mac=$second_mac .*vlan=101 " /tmp/vports
-expect "and the InfiniBand one, with both GUIDs" grep -q "flavour=infiniband .*$guids " /tmp/vports
+# guest_has_all: the guest sees each VF with its values. One line for each function; ours are alone at
+# slot 0 behind a port of their own.
+guest_has_all() {
+    guest_shell train0 "for file in /sys/bus/pci/devices/*:00.0/vport; do tr '\n' ' ' <\$file; echo; done" \
+        >/tmp/vports
+    expect "the guest has the first, in VLAN $1" grep -q "mac=$mac .*vlan=$1 " /tmp/vports
+    expect "the second, in its VLAN" grep -q "mac=$second_mac .*vlan=101 " /tmp/vports
+    expect "the InfiniBand one, with both GUIDs" grep -q "flavour=infiniband .*$guids " /tmp/vports
+    expect "and the <interface>, in the VLAN that libvirt set" grep -q "vlan=103 " /tmp/vports
+}
+guest_has_all 100
 
-section "stop: the VF is scrubbed, the lease is kept"
-virsh destroy train0 >/dev/null
-three_reserved() { test "$(leases | grep -c reserved)" = 3; }
-expect "the leases are reserved" wait_until 20 three_reserved
-refuse "the VLANs are gone" grep -q "vlan 10[01]" <(ip -d link show dev "$netdev")
-expect_contains "the GUIDs are all ones" "PORT_GUID ff:ff:ff:ff:ff:ff:ff:ff" \
-    vf_attributes "$other_netdev" 1
-expect "a second attach changes nothing" vfpass attach train0
-
-section "detach: everything as found"
+section "detach from the running guest: everything as found while it runs"
+places() { virsh dumpxml "$@" train0 | grep -A1 "ua-vfpass-rail.'" | grep -o "bus='0x[0-9a-f]*'" | paste -sd' '; }
+expect_equal "four devices, each where the configuration has it" "$(places --inactive)" "$(places)"
+virsh dumpxml --inactive --security-info train0 >/tmp/xml.first
 expect "detach" vfpass detach train0
+expect "no lease is left" no_lease
+refuse "the running domain has none of ours" grep -q vfpass <(virsh dumpxml train0)
+expect "the guest runs on" guest_running train0
 virsh dumpxml --inactive --security-info train0 >/tmp/xml.after
 snapshot_host /tmp/host.after "$pf" "$other"
-expect_same_file "the XML is byte for byte as it was" /tmp/xml.before /tmp/xml.after
-expect_same_file "drivers, overrides, attributes, autoprobe and VF counts are as they were" \
-    /tmp/host.before /tmp/host.after
-expect "a second detach has nothing to do" vfpass detach train0
+expect_same_file "its XML is byte for byte as it was" /tmp/xml.before /tmp/xml.after
+expect_same_file "and so is the host" /tmp/host.before /tmp/host.after
 
-section "a PF without VFs: created for the lease, removed with the last one"
-echo 0 >"/sys/bus/pci/devices/$pf/sriov_numvfs"
-snapshot_host /tmp/host.before "$pf"
-mapping train0 rail0 "$pf" 'vlan: {id: 100, qos: 1}'
+section "attach to the running guest"
 expect "attach" vfpass attach train0
-expect "all VFs were created" test -e "/sys/bus/pci/devices/$pf/virtfn7"
-expect "no VF was probed by mlx5_core" test -z "$(driver_of "$(vf_of "$pf" 5)")"
-expect "detach" vfpass detach train0
-snapshot_host /tmp/host.after "$pf"
-expect_same_file "the host is as it was" /tmp/host.before /tmp/host.after
-virsh dumpxml --inactive --security-info train0 >/tmp/xml.after
-expect_same_file "and so is the XML" /tmp/xml.before /tmp/xml.after
+virsh dumpxml --inactive --security-info train0 >/tmp/xml.second
+expect_same_file "the configuration is as the first attach made it" /tmp/xml.first /tmp/xml.second
+expect_equal "the running domain has all where its next start will" "$(places --inactive)" "$(places)"
+expect_equal "four leases run" 4 "$(leases | grep -c running)"
+expect "the guest's driver has them, and probes again" reprobe_in_guest train0 5
+guest_has_all 100
+expect "status sees no drift" vfpass status train0
 
-expect "hook remove" vfpass hook remove
-refuse "the hook is gone" test -e /etc/libvirt/hooks/qemu.d/vfpass
+section "an edited mapping is drift until the next attach"
+sed -i 's/{id: 100, qos: 1}/{id: 200, qos: 1}/' "$vms/train0.yaml"
+expect_exit 3 "status" vfpass status train0
+expect_said "the difference" "vlan 200"
+expect "attach" vfpass attach train0
+expect_contains "the VLAN counts at once" "vlan 200, qos 1" vf_attributes "$netdev" 2
+expect "status sees no drift" vfpass status train0
+
+section "the power is cut"
+vf_attributes "$netdev" 2 >/lab/state/rail0
+vf_attributes "$netdev" 0 >/lab/state/rail1
+vf_attributes "$other_netdev" 1 >/lab/state/rail2
+save_state
 finish

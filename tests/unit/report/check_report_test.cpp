@@ -18,6 +18,7 @@ std::string written(const std::vector<CheckEntry>& entries, const Style& style) 
 std::vector<CheckEntry> entries() {
   return {
       {"train0", "vms/train0.yaml", {}, {}, 0},
+      {"edited", "edited.yaml", {}, {}, {}},
       {"train1", "vms/train1.yaml", {}, {}, 1},
       {"train2", "vms/train2.yaml", {}, {"VF 3 is leased to train0"}, 0},
       {"", "vms/bad.yaml", {"vms/bad.yaml:3:5: `vfss`; did you mean `vfs`?", "x\x1b[2J"}, {}, 0},

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,11 +12,11 @@ namespace vfpass::report {
 
 /// One mapping file and all that is to be said about it.
 struct CheckEntry {
-  std::string vm;                       ///< empty when the file could not be read that far
-  std::string file;                     ///< empty for mistakes that belong to no single file
-  std::vector<std::string> problems;    ///< mistakes in the file: `file:line:column: ...`
-  std::vector<std::string> objections;  ///< why this host cannot serve it
-  std::size_t pendingSteps = 0;         ///< steps that attach would run
+  std::string vm;                           ///< empty when the file could not be read that far
+  std::string file;                         ///< empty for mistakes that belong to no single file
+  std::vector<std::string> problems;        ///< mistakes in the file: `file:line:column: ...`
+  std::vector<std::string> objections;      ///< why this host cannot serve it
+  std::optional<std::size_t> pendingSteps;  ///< steps that attach would run; none: host not asked
 };
 
 /// `vfpass check`: a verdict for each mapping, followed by every mistake and every objection.

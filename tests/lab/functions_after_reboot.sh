@@ -1,4 +1,5 @@
-# The second half: the host's driver has the function again, and the start takes it.
+# After the power cut of pci_functions.sh: the host's driver has the function again, and the start
+# takes it.
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
