@@ -73,19 +73,43 @@ start_machine() {
 
 machine_runs() { kill -0 "$qemu" 2>/dev/null; }
 
+# An emulated boot takes 5 to 20 s. About one in sixty never comes to its first line: the emulator
+# spins with the kernel. Such a machine has not begun, so it is started once more, and says so.
+boot_deadline=${VFPASS_LAB_BOOT_DEADLINE:-120}
+start_machine_that_boots() {
+    start_machine
+    booted && return
+    echo "lab/run: the host under test did not come up within $boot_deadline s; once more" >&2
+    stop_machine
+    start_machine
+    booted || echo "lab/run: nor did it the second time" >&2
+}
+
+# booted: false when the machine still runs and has not come up by the deadline.
+booted() {
+    local end=$((SECONDS + boot_deadline))
+    while machine_runs && [ ! -e "$work/control/booted" ]; do
+        [ "$SECONDS" -lt "$end" ] || return 1
+        sleep 0.2
+    done
+}
+
+stop_machine() {
+    kill -KILL "$qemu" 2>/dev/null || :
+    wait "$qemu" 2>/dev/null || :
+    qemu=''
+    # Only now: a QEMU that failed to start never opened the pipe.
+    : <>"$work/output"
+    wait "$output" || :
+}
+
 wait_for_machine() {
     local end=$((SECONDS + timeout))
     while machine_runs && [ "$SECONDS" -lt "$end" ]; do
         sleep 0.2
     done
-    if machine_runs; then
-        kill -KILL "$qemu"
-        too_late=yes
-    fi
-    wait "$qemu" 2>/dev/null || :
-    qemu=''
+    ! machine_runs || too_late=yes
+    [ -z "${too_late:-}" ] || kill -KILL "$qemu"
+    stop_machine
     cat "$work/qemu" >&2
-    # Only now: a QEMU that failed to start never opened the pipe.
-    : <>"$work/output"
-    wait "$output" || :
 }

@@ -54,8 +54,10 @@ Hypervisor& Session::hypervisor() {
 
 state::Database& Session::database() {
   const auto open = [this] {
-    return std::make_unique<state::Database>(
+    auto database = std::make_unique<state::Database>(
         options_.stateDirectory, state::Database::Open::createIfMissing, databasePatience);
+    database->presentBoot(kernel().bootId());
+    return database;
   };
   if (!database_) {
     try {
@@ -71,8 +73,11 @@ state::Database& Session::database() {
 }
 
 std::vector<Lease> Session::readLeases() {
-  const state::Database database(options_.stateDirectory, state::Database::Open::readOnly,
-                                 databasePatience);
+  state::Database database(options_.stateDirectory, state::Database::Open::readOnly,
+                           databasePatience);
+  if (options_.sysroot == "/") {  // a captured tree is no boot
+    database.presentBoot(kernel().bootId());
+  }
   return database.leases();
 }
 

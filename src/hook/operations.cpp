@@ -32,7 +32,9 @@ struct Workplace {
       : kernel("/", kernelDeadlines),
         database(places.stateDirectory, state::Database::Open::createIfMissing, databaseWait),
         tools{kernel,  database, nullptr, domain::builtInTemplates(), places.runDirectory,
-              lockWait} {}
+              lockWait} {
+    database.presentBoot(kernel.bootId());
+  }
 };
 
 std::vector<PciAddress> pfsOf(const std::vector<Lease>& leases) {

@@ -11,6 +11,16 @@ struct Database::Implementation {
   Location location;
   std::chrono::milliseconds busyTimeout;
   std::unique_ptr<SQLite::Database> connection;  ///< null: read-only, opened anew by every call
+  std::string bootId;                            ///< empty: leases read as they are
+
+  [[nodiscard]] std::vector<Lease> asOfThisBoot(std::vector<Lease> leases) const {
+    for (auto& lease : leases) {
+      if (!bootId.empty() && lease.bootId != bootId) {
+        lease.state = LeaseState::reserved;
+      }
+    }
+    return leases;
+  }
 
   /// `Result` of an empty database is its default value.
   template <typename Result, typename Query>
@@ -51,13 +61,15 @@ Database::Database(const std::filesystem::path& stateDirectory, Open open,
 
 Database::~Database() = default;
 
+void Database::presentBoot(std::string bootId) { implementation_->bootId = std::move(bootId); }
+
 std::vector<Lease> Database::leases() const {
-  return implementation_->read<std::vector<Lease>>(readLeases);
+  return implementation_->asOfThisBoot(implementation_->read<std::vector<Lease>>(readLeases));
 }
 
 std::vector<Lease> Database::leasesOf(const Uuid& domain) const {
-  return implementation_->read<std::vector<Lease>>(
-      [&](SQLite::Database& database) { return readLeasesOf(database, domain); });
+  return implementation_->asOfThisBoot(implementation_->read<std::vector<Lease>>(
+      [&](SQLite::Database& database) { return readLeasesOf(database, domain); }));
 }
 
 void Database::recordLease(const Lease& lease) {

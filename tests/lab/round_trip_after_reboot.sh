@@ -12,6 +12,7 @@ load_standin "infiniband_pfs=$(pf_address 1)"
 pf=$(pf_address 0) netdev=$(pf_netdev 0)
 other=$(pf_address 1) other_netdev=$(pf_netdev 1)
 make_vfs "$other" 2
+ip link set dev "$netdev" up
 ip link set dev "$other_netdev" vf 1 node_guid 02:00:00:00:00:00:0b:01
 ip link set dev "$other_netdev" vf 1 port_guid 02:00:00:00:00:00:0b:02
 # No hook at all when the daemon starts: libvirt remembers that until it is reloaded.

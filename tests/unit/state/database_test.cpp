@@ -155,6 +155,23 @@ TEST_F(DatabaseTest, StateChangesOnlyForTheSameGeneration) {
   EXPECT_EQ(textOf("SELECT state || boot_id FROM leases"), "runningboot-b");
 }
 
+// A power cut: the state says running, and nothing of that boot runs any more.
+TEST_F(DatabaseTest, WhatRanInAnotherBootReadsAsReserved) {
+  Database database = open();
+  Lease before = sampleLease(1, "rail0", 1);
+  before.state = LeaseState::running;
+  before.bootId = "boot-a";
+  Lease now = sampleLease(1, "rail1", 2);
+  now.state = LeaseState::starting;
+  now.bootId = "boot-b";
+  database.recordLease(before);
+  database.recordLease(now);
+  database.presentBoot("boot-b");
+  before.state = LeaseState::reserved;
+  EXPECT_EQ(database.leases(), (std::vector<Lease>{before, now}));
+  EXPECT_EQ(database.leasesOf(before.domain), (std::vector<Lease>{before, now}));
+}
+
 TEST_F(DatabaseTest, GenerationsGrowAcrossDeletesAndReopening) {
   std::uint64_t last = 0;
   for (int round = 0; round < 3; ++round) {

@@ -55,6 +55,10 @@ class Database {
   Database& operator=(const Database&) = delete;
   ~Database();
 
+  /// From now on a lease that is starting or running since another boot reads as reserved: its
+  /// guest went down with that boot, and no release came.
+  void presentBoot(std::string bootId);
+
   [[nodiscard]] std::vector<Lease> leases() const;  ///< by domain, then name
   [[nodiscard]] std::vector<Lease> leasesOf(const Uuid& domain) const;
 
