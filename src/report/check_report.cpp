@@ -51,10 +51,6 @@ void writeText(std::ostream& out, const std::vector<CheckEntry>& entries, const 
   }
 }
 
-Json orNull(const std::optional<std::size_t>& count) {
-  return count ? Json(*count) : Json(nullptr);
-}
-
 void writeJson(std::ostream& out, const std::vector<CheckEntry>& entries) {
   Json document = newDocument();
   document["mappings"] = Json::array();
@@ -63,7 +59,7 @@ void writeJson(std::ostream& out, const std::vector<CheckEntry>& entries) {
                                     {"file", textOrNull(entry.file)},
                                     {"problems", entry.problems},
                                     {"objections", entry.objections},
-                                    {"pending_steps", orNull(entry.pendingSteps)}});
+                                    {"pending_steps", valueOrNull(entry.pendingSteps)}});
   }
   writeDocument(out, document);
 }
