@@ -5,7 +5,7 @@
 #include <string>
 
 #include "kernel_write.hpp"
-#include "root.hpp"
+#include "vfpass/host/root.hpp"
 #include "vfpass/plan.hpp"
 
 namespace vfpass::host {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "root.hpp"
+#include "vfpass/host/root.hpp"
 
 namespace vfpass::host {
 

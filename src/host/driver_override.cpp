@@ -58,6 +58,18 @@ Overrides readGuarded(const Root& root, const std::vector<std::string>& paths,
   return overrides;
 }
 
+// A recording does not see what another process reads.
+void noteOverrides(const Root& root, const std::vector<PciAddress>& functions,
+                   const Overrides& overrides) {
+  for (std::size_t i = 0; root.recording() != nullptr && i < functions.size(); ++i) {
+    const FileDescriptor folder = root.open(functionPath(functions[i]), O_PATH | O_DIRECTORY);
+    if (folder && overrides[i]) {
+      root.recording()->noteText(folder.get(), "driver_override",
+                                 (overrides[i]->empty() ? "(null)" : *overrides[i]) + "\n");
+    }
+  }
+}
+
 }  // namespace
 
 // The kernel prints a null pointer as "(null)" where no override is set.
@@ -73,7 +85,9 @@ Overrides readDriverOverrides(const Root& root, const std::vector<PciAddress>& f
     paths.push_back(functionPath(function) + "/driver_override");
   }
   if (root.isLive()) {
-    return readGuarded(root, paths, deadline);
+    auto found = readGuarded(root, paths, deadline);
+    noteOverrides(root, functions, found);
+    return found;
   }
   Overrides overrides;
   for (const std::string& path : paths) {

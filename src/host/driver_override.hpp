@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "root.hpp"
+#include "vfpass/host/root.hpp"
 #include "vfpass/pci_address.hpp"
 
 namespace vfpass::host {

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "guarded_helper.hpp"
-#include "root.hpp"
 #include "vfpass/error.hpp"
+#include "vfpass/host/root.hpp"
 
 namespace vfpass::host {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "root.hpp"
+#include "vfpass/host/root.hpp"
 
 namespace vfpass::host {
 

@@ -119,10 +119,7 @@ std::vector<VfLink> readVfLinks(const Root& root, const PciAddress& pf) {
   constexpr std::string_view prefix = "virtfn";
   const std::string path = functionPath(pf);
   std::vector<VfLink> vfs;
-  for (const std::string& name : root.list(path)) {
-    if (!name.starts_with(prefix)) {
-      continue;
-    }
+  for (const std::string& name : root.list(path, prefix)) {
     const auto index = parseNumber(std::string_view(name).substr(prefix.size()));
     const auto target = root.linkName(path + "/" + name);
     const auto address = target ? parsePciAddress(*target) : std::nullopt;

@@ -5,7 +5,7 @@
 #include "driver_override.hpp"
 #include "pci_function.hpp"
 #include "vfio_users.hpp"
-#include "vital_product_data.hpp"
+#include "vfpass/host/vital_product_data.hpp"
 
 namespace vfpass::host {
 namespace {

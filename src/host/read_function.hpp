@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "root.hpp"
+#include "vfpass/host/root.hpp"
 #include "vfpass/inventory.hpp"
 
 namespace vfpass::host {

@@ -10,7 +10,7 @@
 #include "pci_function.hpp"
 #include "vf_port.hpp"
 #include "vfio_users.hpp"
-#include "vital_product_data.hpp"
+#include "vfpass/host/vital_product_data.hpp"
 
 namespace vfpass::host {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "root.hpp"
+#include "vfpass/host/root.hpp"
 #include "vfpass/inventory.hpp"
 
 namespace vfpass::host {

@@ -3,7 +3,7 @@
 #include <chrono>
 
 #include "kernel_write.hpp"
-#include "root.hpp"
+#include "vfpass/host/root.hpp"
 #include "vfpass/pci_address.hpp"
 
 namespace vfpass::host {

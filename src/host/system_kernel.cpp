@@ -11,15 +11,15 @@
 #include "read_function.hpp"
 #include "read_pf.hpp"
 #include "reset_function.hpp"
-#include "root.hpp"
 #include "vf_count.hpp"
 #include "vf_port.hpp"
+#include "vfpass/host/root.hpp"
 
 namespace vfpass::host {
 
 struct SystemKernel::Implementation {
-  Implementation(const std::filesystem::path& path, const Deadlines& limits)
-      : root(path), writer(root), deadlines(limits) {}
+  Implementation(Root readFrom, const Deadlines& limits)
+      : root(std::move(readFrom)), writer(root), deadlines(limits) {}
 
   void requireLive(const PciAddress& function) const {
     if (!root.isLive()) {
@@ -60,7 +60,10 @@ void requireVfs(const Root& root, const ConfigureVfs& action, const std::string&
 }  // namespace
 
 SystemKernel::SystemKernel(const std::filesystem::path& root, Deadlines deadlines)
-    : implementation_(std::make_unique<Implementation>(root, deadlines)) {}
+    : SystemKernel(Root(root), deadlines) {}
+
+SystemKernel::SystemKernel(Root root, Deadlines deadlines)
+    : implementation_(std::make_unique<Implementation>(std::move(root), deadlines)) {}
 
 SystemKernel::~SystemKernel() = default;
 

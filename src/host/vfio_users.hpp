@@ -3,7 +3,7 @@
 #include <set>
 #include <string>
 
-#include "root.hpp"
+#include "vfpass/host/root.hpp"
 #include "vfpass/pci_address.hpp"
 
 namespace vfpass::host {

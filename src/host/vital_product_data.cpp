@@ -1,4 +1,4 @@
-#include "vital_product_data.hpp"
+#include "vfpass/host/vital_product_data.hpp"
 
 #include <fcntl.h>
 
@@ -63,7 +63,11 @@ std::string readSerial(const Root& root, const PciAddress& function) {
     return {};
   }
   return findSerial([&](std::size_t offset, std::size_t length) {
-    return readBytes(file.get(), offset, length);
+    std::string bytes = readBytes(file.get(), offset, length);
+    if (root.recording() != nullptr) {
+      root.recording()->noteBytes(file.get(), offset, bytes);
+    }
+    return bytes;
   });
 }
 

@@ -8,7 +8,7 @@
 #include "hosts/sysfs_tree.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/host/system_kernel.hpp"
-#include "vital_product_data.hpp"
+#include "vfpass/host/vital_product_data.hpp"
 
 namespace vfpass::host {
 namespace {

@@ -1,4 +1,4 @@
-#include "root.hpp"
+#include "vfpass/host/root.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "vfpass/host/root.hpp"
 #include "vfpass/inventory.hpp"
 #include "vfpass/kernel.hpp"
 
@@ -21,6 +22,7 @@ struct Deadlines {
 class SystemKernel final : public Kernel {
  public:
   explicit SystemKernel(const std::filesystem::path& root = "/", Deadlines deadlines = {});
+  explicit SystemKernel(Root root, Deadlines deadlines = {});
   ~SystemKernel() override;
 
   PhysicalFunction readPf(const PciAddress& pf) override;

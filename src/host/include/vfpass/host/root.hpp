@@ -5,9 +5,11 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "vfpass/base/file_descriptor.hpp"
+#include "vfpass/host/recording.hpp"
 
 namespace vfpass::host {
 
@@ -30,17 +32,24 @@ class Root {
                                                     std::size_t limit = 4096) const;
   /// A regular file's content as an unsigned number: decimal, or hexadecimal after `0x`.
   [[nodiscard]] std::optional<std::uint64_t> readNumber(const std::string& path) const;
-  /// Names in a directory, sorted, without `.` and `..`; at most 65536 of them.
-  [[nodiscard]] std::vector<std::string> list(const std::string& path) const;
+  /// Names in a directory that begin with `prefix`, sorted, without `.` and `..`; at most 65536.
+  [[nodiscard]] std::vector<std::string> list(const std::string& path,
+                                              std::string_view prefix = {}) const;
   /// What a symbolic link says.
   [[nodiscard]] std::optional<std::string> linkTarget(const std::string& path) const;
   /// The last component of what it says: sysfs names a driver, a group, a device that way.
   [[nodiscard]] std::optional<std::string> linkName(const std::string& path) const;
   [[nodiscard]] bool exists(const std::string& path) const;
 
+  /// From now on everything that is read is noted there, too: `vfpass snapshot`. It must outlive
+  /// this root, and every copy of its answers to `recording()`.
+  void recordInto(Recording& recording) { recording_ = &recording; }
+  [[nodiscard]] Recording* recording() const { return recording_; }
+
  private:
   FileDescriptor directory_;
   bool live_ = false;
+  Recording* recording_ = nullptr;
 };
 
 /// Up to `length` bytes from `offset` on of an open file; shorter at its end or at an error.

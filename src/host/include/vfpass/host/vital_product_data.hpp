@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "root.hpp"
+#include "vfpass/host/root.hpp"
 #include "vfpass/pci_address.hpp"
 
 namespace vfpass::host {

@@ -1,0 +1,86 @@
+#include "function_role.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace vfpass::inventory {
+namespace {
+
+// The PCI Code and ID Assignment Specification's base classes and subclasses.
+constexpr unsigned networkBase = 0x02;
+constexpr unsigned displayBase = 0x03;
+constexpr unsigned acceleratorBase = 0x12;
+constexpr unsigned display3d = 0x0302;
+constexpr unsigned pciBridge = 0x0604;
+constexpr unsigned otherBridge = 0x0680;
+constexpr std::uint16_t nvidia = 0x10de;
+
+// Who makes GPUs that compute. A board's management controller is a VGA display, too.
+bool makesGpus(std::uint16_t vendor) {
+  constexpr std::array<std::uint16_t, 3> vendors{nvidia, 0x1002, 0x8086};
+  return std::find(vendors.begin(), vendors.end(), vendor) != vendors.end();
+}
+
+FunctionRole bridgeRole(const std::optional<PortType>& port) {
+  if (!port) {
+    return FunctionRole::bridge;
+  }
+  switch (*port) {
+    case PortType::rootPort:
+      return FunctionRole::rootPort;
+    case PortType::upstreamPort:
+      return FunctionRole::upstreamPort;
+    case PortType::downstreamPort:
+      return FunctionRole::downstreamPort;
+    default:
+      return FunctionRole::bridge;
+  }
+}
+
+}  // namespace
+
+FunctionRole roleOf(const TopologyFunction& function, const std::optional<PortType>& port) {
+  const unsigned base = function.classCode >> 16U;
+  const unsigned subclass = function.classCode >> 8U;
+  if (subclass == pciBridge) {
+    return bridgeRole(port);
+  }
+  if (subclass == otherBridge && function.vendor == nvidia) {
+    return FunctionRole::nvswitch;
+  }
+  const bool display = base == displayBase || base == acceleratorBase;
+  if (display && (subclass == display3d || makesGpus(function.vendor))) {
+    return FunctionRole::gpu;
+  }
+  return base == networkBase || function.driver == "mlx5_core" ? FunctionRole::nic
+                                                               : FunctionRole::other;
+}
+
+// On the root bus it is a root port; what comes below a root port or a downstream port begins a
+// switch, and what comes below the beginning of a switch ends it.
+void guessPorts(Topology& topology) {
+  std::vector<std::size_t> order(topology.functions.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    order[i] = i;
+  }
+  std::sort(order.begin(), order.end(), [&](std::size_t one, std::size_t other) {
+    return topology.functions[one].path.size() < topology.functions[other].path.size();
+  });
+  for (const std::size_t i : order) {  // a parent's path is shorter than its children's
+    TopologyFunction& function = topology.functions[i];
+    if (function.role != FunctionRole::bridge) {
+      continue;
+    }
+    const FunctionRole above =
+        function.parent ? topology.functions[*function.parent].role : FunctionRole::other;
+    if (!function.parent) {
+      function.role = FunctionRole::rootPort;
+    } else if (above == FunctionRole::upstreamPort) {
+      function.role = FunctionRole::downstreamPort;
+    } else if (above == FunctionRole::rootPort || above == FunctionRole::downstreamPort) {
+      function.role = FunctionRole::upstreamPort;
+    }
+  }
+}
+
+}  // namespace vfpass::inventory

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <optional>
+
+#include "pci_config.hpp"
+#include "vfpass/topology.hpp"
+
+namespace vfpass::inventory {
+
+/// What a function is, by class, vendor and driver, and for bridges by their capability. Nothing
+/// about its netdevs is known yet: see readPorts.
+FunctionRole roleOf(const TopologyFunction& function, const std::optional<PortType>& port);
+
+/// Bridges whose capability could not be read: what they must be, seen from where they sit.
+void guessPorts(Topology& topology);
+
+}  // namespace vfpass::inventory

@@ -1,0 +1,146 @@
+#include "vfpass/inventory/read_topology.hpp"
+
+#include <map>
+
+#include "function_role.hpp"
+#include "model_names.hpp"
+#include "pci_places.hpp"
+#include "read_facts.hpp"
+#include "read_processors.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/host/vital_product_data.hpp"
+
+namespace vfpass::inventory {
+namespace {
+
+constexpr unsigned vfLimit = 65535;  // SR-IOV's TotalVFs is a 16-bit field
+
+std::optional<std::size_t> indexOf(const Topology& topology, const std::string& name) {
+  const auto address = parsePciAddress(name);
+  const TopologyFunction* found = address ? findFunction(topology, *address) : nullptr;
+  return found == nullptr
+             ? std::nullopt
+             : std::optional(static_cast<std::size_t>(found - topology.functions.data()));
+}
+
+struct VfPlace {
+  std::size_t pf = 0;
+  unsigned index = 0;
+};
+
+// The PF's links number its VFs. Read once for each PF: a link for each VF, no file.
+void takeVfLinks(const host::Folder& folder, std::size_t pf, Topology& topology,
+                 std::map<std::size_t, VfPlace>& places) {
+  constexpr std::string_view prefix = "virtfn";
+  for (const std::string& name : folder.list(".", prefix)) {
+    const auto index = parseNumber(std::string_view(name).substr(prefix.size()));
+    const auto target = folder.linkName(name);
+    const auto vf = target ? indexOf(topology, *target) : std::nullopt;
+    if (index && *index <= vfLimit && vf && *vf != pf) {
+      places.insert({*vf, {pf, static_cast<unsigned>(*index)}});
+    }
+  }
+}
+
+void relate(Topology& topology, const std::map<std::size_t, VfPlace>& places) {
+  for (const auto& [vf, place] : places) {
+    TopologyFunction& function = topology.functions[vf];
+    TopologyFunction& pf = topology.functions[place.pf];
+    if (function.physicalFunction != place.pf || pf.physicalFunction) {
+      topology.problems.push_back({toString(function.address), "PF " + toString(pf.address) +
+                                                                   " counts it as a VF, it names "
+                                                                   "another PF or none"});
+      continue;
+    }
+    function.vfIndex = place.index;
+    ++pf.vfCount;
+  }
+  for (TopologyFunction& function : topology.functions) {
+    if (!function.physicalFunction) {
+      continue;
+    }
+    const TopologyFunction& pf = topology.functions[*function.physicalFunction];
+    if (pf.physicalFunction) {
+      topology.problems.push_back(
+          {toString(function.address), "its PF " + toString(pf.address) + " is a VF itself"});
+      function.physicalFunction.reset();
+    } else {  // a VF has these from its PF
+      function.numaNode = pf.numaNode;
+      function.link = pf.link;
+      function.best = pf.best;
+    }
+  }
+}
+
+void takeNodes(Topology& topology) {
+  for (const TopologyFunction& function : topology.functions) {
+    int& node = topology.hostBridges[function.hostBridge].numaNode;
+    node = node < 0 ? function.numaNode : node;
+  }
+}
+
+// A card has one serial number, whichever function is asked, and the kernel fetches it four bytes
+// at a time.
+void readSerials(const host::Root& root, Topology& topology) {
+  std::map<PciAddress, std::string> cards;
+  for (TopologyFunction& function : topology.functions) {
+    const bool wanted = function.role == FunctionRole::gpu || function.role == FunctionRole::nic;
+    if (!wanted || function.physicalFunction) {
+      continue;
+    }
+    PciAddress card = function.address;
+    card.function = 0;
+    auto [found, isNew] = cards.try_emplace(card);
+    if (isNew) {
+      found->second = host::readSerial(root, function.address);
+    }
+    function.serial = found->second;
+  }
+}
+
+}  // namespace
+
+Topology readTopology(const host::Root& root) {
+  Topology topology = readPlaces(root);
+  const host::Folder devices(root, "sys/devices");
+  std::map<std::size_t, VfPlace> places;
+  for (std::size_t i = 0; i < topology.functions.size(); ++i) {
+    TopologyFunction& function = topology.functions[i];
+    const host::Folder folder(devices, function.path);
+    const auto pf = folder ? folder.linkName("physfn") : std::nullopt;
+    function.physicalFunction = pf ? indexOf(topology, *pf) : std::nullopt;
+    if (function.physicalFunction == i) {
+      function.physicalFunction.reset();
+    }
+    if (!readFacts(folder, function.physicalFunction.has_value(), function, topology.problems)) {
+      topology.problems.push_back({toString(function.address), "it is gone"});
+    } else if (function.totalVfs > 0) {
+      takeVfLinks(folder, i, topology, places);
+    }
+  }
+  relate(topology, places);
+  guessPorts(topology);
+  takeNodes(topology);
+  readSerials(root, topology);
+  topology.processors = readProcessors(root);
+  return topology;
+}
+
+void nameModels(Topology& topology) {
+  ModelNames names;
+  std::map<std::pair<std::uint16_t, std::uint16_t>, std::string> known;
+  for (TopologyFunction& function : topology.functions) {
+    const bool wanted = function.role == FunctionRole::gpu || function.role == FunctionRole::nic ||
+                        function.role == FunctionRole::nvswitch;
+    if (!wanted || function.physicalFunction) {
+      continue;
+    }
+    const auto [found, isNew] = known.try_emplace({function.vendor, function.device});
+    if (isNew) {
+      found->second = names.find(function.vendor, function.device);
+    }
+    function.model = found->second;
+  }
+}
+
+}  // namespace vfpass::inventory

@@ -1,0 +1,120 @@
+#include "vfpass/topology/distance.hpp"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+namespace vfpass::topology {
+namespace {
+
+// The bridges above a function, nearest first.
+std::vector<std::size_t> bridgesAbove(const Topology& topology, std::size_t function) {
+  std::vector<std::size_t> bridges;
+  for (auto at = topology.functions[function].parent; at; at = topology.functions[*at].parent) {
+    bridges.push_back(*at);
+  }
+  return bridges;
+}
+
+enum class PexPart { none, outer, inner };
+
+// Broadcom's PEX switches in synthetic mode show one chip as a switch with switches below it; only
+// the subsystem's number tells them apart. NCCL takes them for one, too.
+PexPart pexPart(const TopologyFunction& bridge) {
+  constexpr std::uint16_t broadcom = 0x1000;
+  if (bridge.vendor != broadcom || bridge.subsystemVendor != broadcom) {
+    return PexPart::none;
+  }
+  const unsigned series = bridge.subsystemDevice >> 12U;
+  if (bridge.device == 0xc010 && series == 0xa) {
+    return PexPart::outer;  // PEX 88000: both levels carry the same number
+  }
+  if (bridge.device != 0xc030) {
+    return PexPart::none;
+  }
+  return series == 0 ? PexPart::outer : series == 1 ? PexPart::inner : PexPart::none;
+}
+
+// The upstream port of the switch right above this one, when both are one PEX chip.
+std::optional<std::size_t> outerPart(const Topology& topology, std::size_t upstream) {
+  const TopologyFunction& inner = topology.functions[upstream];
+  if (pexPart(inner) == PexPart::none || !inner.parent) {
+    return std::nullopt;
+  }
+  const TopologyFunction& downstream = topology.functions[*inner.parent];
+  if (downstream.role != FunctionRole::downstreamPort || !downstream.parent) {
+    return std::nullopt;
+  }
+  const TopologyFunction& outer = topology.functions[*downstream.parent];
+  const bool sameChip = outer.role == FunctionRole::upstreamPort && outer.device == inner.device &&
+                        pexPart(outer) == PexPart::outer;
+  return sameChip ? downstream.parent : std::nullopt;
+}
+
+}  // namespace
+
+std::string_view toString(Distance distance) {
+  constexpr std::array<std::string_view, 6> names{"X", "PIX", "PXB", "PHB", "NODE", "SYS"};
+  return names[static_cast<std::size_t>(distance)];
+}
+
+std::string_view explain(Distance distance) {
+  constexpr std::array<std::string_view, 6> phrases{
+      "the same function",
+      "at most one PCIe bridge: one switch, or functions of one slot",
+      "several PCIe bridges, but no host bridge",
+      "a PCIe host bridge, mostly the CPU",
+      "between the host bridges of one NUMA node",
+      "between NUMA nodes"};
+  return phrases[static_cast<std::size_t>(distance)];
+}
+
+std::size_t switchOf(const Topology& topology, std::size_t bridge) {
+  const TopologyFunction& function = topology.functions[bridge];
+  std::size_t upstream = bridge;
+  if (function.role == FunctionRole::downstreamPort && function.parent &&
+      topology.functions[*function.parent].role == FunctionRole::upstreamPort) {
+    upstream = *function.parent;
+  }
+  if (topology.functions[upstream].role == FunctionRole::upstreamPort) {
+    if (const auto outer = outerPart(topology, upstream)) {
+      return *outer;
+    }
+  }
+  return upstream;
+}
+
+Distance distance(const Topology& topology, std::size_t one, std::size_t other) {
+  if (one == other) {
+    return Distance::self;
+  }
+  const auto& first = topology.functions[one];
+  const auto& second = topology.functions[other];
+  auto above = bridgesAbove(topology, one);
+  auto beside = bridgesAbove(topology, other);
+  std::optional<std::size_t> common;
+  while (!above.empty() && !beside.empty() && above.back() == beside.back()) {
+    common = above.back();
+    above.pop_back();
+    beside.pop_back();
+  }
+  if (!common) {
+    if (first.hostBridge == second.hostBridge) {
+      return Distance::phb;
+    }
+    const bool oneNode = topology.processors.nodes.size() < 2;
+    const bool sameNode = first.numaNode >= 0 && first.numaNode == second.numaNode;
+    return sameNode || oneNode ? Distance::node : Distance::sys;
+  }
+  std::vector<std::size_t> crossed{switchOf(topology, *common)};
+  for (const auto& side : {above, beside}) {
+    for (const std::size_t bridge : side) {
+      crossed.push_back(switchOf(topology, bridge));
+    }
+  }
+  std::sort(crossed.begin(), crossed.end());
+  const bool single = std::unique(crossed.begin(), crossed.end()) == crossed.begin() + 1;
+  return single ? Distance::pix : Distance::pxb;
+}
+
+}  // namespace vfpass::topology

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "vfpass/topology/distance.hpp"
+
+namespace vfpass::topology {
+
+/// A GPU and the PF that serves it best.
+struct Rail {
+  std::size_t gpu = 0;                ///< in Topology::functions, as all numbers here
+  std::optional<std::size_t> pf;      ///< none: the host has no PF
+  Distance distance = Distance::sys;  ///< of those two
+  std::vector<std::size_t> alike;     ///< other PFs as near as that one
+};
+
+/// GPUs and PFs by address. GPUs that are VFs (vGPU) and NICs that are no PFs are not among them.
+std::vector<std::size_t> gpus(const Topology& topology);
+std::vector<std::size_t> pfs(const Topology& topology);
+
+/// One rail for each GPU, by the GPU's address. Of several PFs that are equally near a GPU gets one
+/// that is in working order and serves the fewest GPUs already, the lowest address where that is
+/// alike, too. GPUs with the shortest way choose first.
+std::vector<Rail> rails(const Topology& topology);
+
+/// A port of it is active, or its netdev is up where it has no RDMA device.
+bool isUsable(const TopologyFunction& pf);
+
+}  // namespace vfpass::topology
