@@ -25,6 +25,7 @@ void addPf(CLI::App& app, Runner& runner);
 void addVf(CLI::App& app, Runner& runner);
 void addHook(CLI::App& app, Runner& runner);
 void addGc(CLI::App& app, Runner& runner);
+void addTopo(CLI::App& app, Runner& runner);
 
 /// `--live` and `--config`, for commands that change a domain.
 void addScope(CLI::App& command, ScopeOptions& scope);

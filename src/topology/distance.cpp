@@ -16,7 +16,7 @@ std::vector<std::size_t> bridgesAbove(const Topology& topology, std::size_t func
   return bridges;
 }
 
-enum class PexPart { none, outer, inner };
+enum class PexPart { none, outer, inner, either };
 
 // Broadcom's PEX switches in synthetic mode show one chip as a switch with switches below it; only
 // the subsystem's number tells them apart. NCCL takes them for one, too.
@@ -27,7 +27,7 @@ PexPart pexPart(const TopologyFunction& bridge) {
   }
   const unsigned series = bridge.subsystemDevice >> 12U;
   if (bridge.device == 0xc010 && series == 0xa) {
-    return PexPart::outer;  // PEX 88000: both levels carry the same number
+    return PexPart::either;  // PEX 88000: both levels carry the same number
   }
   if (bridge.device != 0xc030) {
     return PexPart::none;
@@ -38,7 +38,8 @@ PexPart pexPart(const TopologyFunction& bridge) {
 // The upstream port of the switch right above this one, when both are one PEX chip.
 std::optional<std::size_t> outerPart(const Topology& topology, std::size_t upstream) {
   const TopologyFunction& inner = topology.functions[upstream];
-  if (pexPart(inner) == PexPart::none || !inner.parent) {
+  const PexPart part = pexPart(inner);
+  if ((part != PexPart::inner && part != PexPart::either) || !inner.parent) {
     return std::nullopt;
   }
   const TopologyFunction& downstream = topology.functions[*inner.parent];
@@ -46,8 +47,9 @@ std::optional<std::size_t> outerPart(const Topology& topology, std::size_t upstr
     return std::nullopt;
   }
   const TopologyFunction& outer = topology.functions[*downstream.parent];
-  const bool sameChip = outer.role == FunctionRole::upstreamPort && outer.device == inner.device &&
-                        pexPart(outer) == PexPart::outer;
+  const bool sameChip = outer.role == FunctionRole::upstreamPort &&
+                        outer.device == inner.device &&
+                        pexPart(outer) == (part == PexPart::inner ? PexPart::outer : part);
   return sameChip ? downstream.parent : std::nullopt;
 }
 

@@ -1,0 +1,102 @@
+#include "commands.hpp"
+#include "host_topology.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/report/nccl_topology.hpp"
+#include "vfpass/report/topology_report.hpp"
+
+namespace vfpass::cli {
+namespace {
+
+struct TopoOptions {
+  std::string format = "matrix";
+  std::string vm;
+};
+
+std::string domainsOf(const std::vector<Lease>& leases) {
+  std::vector<std::string> names;
+  for (const Lease& lease : leases) {
+    if (names.empty() || names.back() != printable(lease.domainName)) {
+      names.push_back(printable(lease.domainName));
+    }
+  }
+  return names.empty() ? "no VM holds a lease" : "leases are held by " + join(names, ", ");
+}
+
+// What a VM holds, with the address that its leases gave it in the guest.
+std::vector<report::GuestDevice> devicesOf(const std::string& vm,
+                                           const report::TopologyReport& report) {
+  std::vector<report::GuestDevice> devices;
+  for (const Lease& lease : report.leases) {
+    if (lease.domainName != vm && toString(lease.domain) != vm) {
+      continue;
+    }
+    const TopologyFunction* function = findFunction(report.topology, lease.vf);
+    if (function == nullptr) {  // its VFs are made at its next start
+      function = findFunction(report.topology, lease.pf);
+    }
+    if (function == nullptr) {
+      throw Error(lease.vfName + " of " + printable(vm) + ": PF " + toString(lease.pf) +
+                      " is not on this host",
+                  "see `vfpass status`");
+    }
+    devices.push_back({static_cast<std::size_t>(function - report.topology.functions.data()),
+                       lease.guest.address});
+  }
+  if (devices.empty()) {
+    throw Error(printable(vm) + " has no device of vfpass; " + domainsOf(report.leases),
+                "run `vfpass attach` first", ExitCode::badInput);
+  }
+  return devices;
+}
+
+void writeNccl(Session& session, const TopoOptions& options, const report::TopologyReport& report) {
+  if (options.vm.empty()) {
+    report::writeNcclTopology(session.out(), report.topology);
+  } else {
+    report::writeGuestNcclTopology(session.out(), report.topology, devicesOf(options.vm, report));
+  }
+}
+
+ExitCode show(Session& session, const TopoOptions& options) {
+  const std::string format = session.style().json ? "json" : options.format;
+  if (!options.vm.empty() && format != "nccl") {
+    throw Error("--vm says whose NCCL file is meant, and goes with --format nccl only",
+                "leave it out, or add --format nccl", ExitCode::badInput);
+  }
+  const report::TopologyReport report = topologyReport(session, format != "nccl");
+  warnOfProblems(session, report.topology);
+  if (format == "nccl") {
+    writeNccl(session, options, report);
+  } else if (format == "json") {
+    report::writeTopologyJson(session.out(), report);
+  } else if (format == "dot") {
+    report::writeTopologyDot(session.out(), report);
+  } else if (format == "svg") {
+    report::writeTopologySvg(session.out(), report);
+  } else if (format == "tree") {
+    report::writeTopologyTree(session.out(), report, session.style());
+  } else {
+    report::writeTopologyMatrix(session.out(), report, session.style());
+  }
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void addTopo(CLI::App& app, Runner& runner) {
+  auto* command =
+      app.add_subcommand("topo", "how near each GPU is to each PF, and what sits where");
+  const auto options = std::make_shared<TopoOptions>();
+  command
+      ->add_option("--format", options->format,
+                   "matrix, tree, svg (a picture), dot, json, nccl (a file for NCCL_TOPO_FILE)")
+      ->check(CLI::IsMember({"matrix", "tree", "svg", "dot", "json", "nccl"}))
+      ->capture_default_str();
+  command->add_option("--vm", options->vm,
+                      "with --format nccl: the file for this VM's guest, with its addresses");
+  command->callback([&runner, options] {
+    runner = [options](Session& session) { return show(session, *options); };
+  });
+}
+
+}  // namespace vfpass::cli

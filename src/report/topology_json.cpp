@@ -1,0 +1,146 @@
+#include "json.hpp"
+#include "topology_words.hpp"
+
+namespace vfpass::report {
+namespace {
+
+Json nodeJson(int node) { return node < 0 ? Json() : Json(node); }
+
+Json linkJson(const PcieLink& link) {
+  if (link.speed == 0 || link.width == 0) {
+    return {};
+  }
+  return {{"megatransfers", link.speed}, {"lanes", link.width}};
+}
+
+Json portJson(const RdmaPort& port) {
+  return {{"number", port.number},
+          {"state", textOrNull(port.state)},
+          {"link_layer",
+           port.linkLayer == LinkLayer::unknown ? Json() : Json(toString(port.linkLayer))},
+          {"megabits", port.rate == 0 ? Json() : Json(port.rate)}};
+}
+
+Json rdmaJson(const RdmaDevice& device) {
+  Json ports = Json::array();
+  for (const auto& port : device.ports) {
+    ports.push_back(portJson(port));
+  }
+  return {{"name", device.name},
+          {"node_guid", textOrNull(device.nodeGuid)},
+          {"firmware", textOrNull(device.firmware)},
+          {"ports", ports}};
+}
+
+Json leaseJson(const Lease* lease) {
+  if (lease == nullptr) {
+    return {};
+  }
+  return {{"domain", domainJson(lease->domainName, lease->domain)},
+          {"entry", lease->vfName},
+          {"state", toString(lease->state)}};
+}
+
+Json addressOf(const TopologyWords& words, const std::optional<std::size_t>& function) {
+  return function ? Json(toString(words.function(*function).address)) : Json();
+}
+
+Json functionJson(const TopologyWords& words, std::size_t number) {
+  const TopologyFunction& function = words.function(number);
+  Json netdevs = Json::array();
+  for (const auto& netdev : function.netdevs) {
+    netdevs.push_back(netdev.name);
+  }
+  Json rdma = Json::array();
+  for (const auto& device : function.rdma) {
+    rdma.push_back(rdmaJson(device));
+  }
+  return {{"address", toString(function.address)},
+          {"role", toString(function.role)},
+          {"class", hexText(function.classCode, 6)},
+          {"vendor", hexText(function.vendor, 4)},
+          {"device", hexText(function.device, 4)},
+          {"subsystem_vendor", hexText(function.subsystemVendor, 4)},
+          {"subsystem_device", hexText(function.subsystemDevice, 4)},
+          {"model", textOrNull(function.model)},
+          {"serial", textOrNull(function.serial)},
+          {"driver", textOrNull(function.driver)},
+          {"iommu_group", valueOrNull(function.iommuGroup)},
+          {"numa_node", nodeJson(function.numaNode)},
+          {"host_bridge", words.topology().hostBridges[function.hostBridge].name},
+          {"parent", addressOf(words, function.parent)},
+          {"link", linkJson(function.link)},
+          {"best_link", linkJson(function.best)},
+          {"pf", addressOf(words, function.physicalFunction)},
+          {"index", valueOrNull(function.vfIndex)},
+          {"vfs", function.vfCount},
+          {"total_vfs", function.totalVfs},
+          {"netdevs", netdevs},
+          {"rdma", rdma},
+          {"lease", leaseJson(words.leaseOf(number))}};
+}
+
+Json processorsJson(const Processors& processors) {
+  Json nodes = Json::array();
+  for (const auto& node : processors.nodes) {
+    nodes.push_back({{"number", node.number}, {"cpu_mask", textOrNull(node.cpuMask)}});
+  }
+  return {{"architecture", textOrNull(processors.architecture)},
+          {"vendor", textOrNull(processors.vendor)},
+          {"family", processors.family},
+          {"model", processors.model},
+          {"numa_nodes", nodes}};
+}
+
+Json distancesJson(const TopologyWords& words) {
+  Json distances = Json::array();
+  for (const std::size_t gpu : words.gpus()) {
+    for (const std::size_t pf : words.pfs()) {
+      distances.push_back({{"gpu", addressOf(words, gpu)},
+                           {"pf", addressOf(words, pf)},
+                           {"distance", toString(topology::distance(words.topology(), gpu, pf))}});
+    }
+  }
+  return distances;
+}
+
+Json railsJson(const TopologyWords& words) {
+  Json rails = Json::array();
+  for (const auto& rail : words.rails()) {
+    Json alike = Json::array();
+    for (const std::size_t pf : rail.alike) {
+      alike.push_back(addressOf(words, pf));
+    }
+    rails.push_back({{"gpu", addressOf(words, rail.gpu)},
+                     {"pf", addressOf(words, rail.pf)},
+                     {"distance", rail.pf ? Json(toString(rail.distance)) : Json()},
+                     {"as_near", alike}});
+  }
+  return rails;
+}
+
+}  // namespace
+
+void writeTopologyJson(std::ostream& out, const TopologyReport& report) {
+  const TopologyWords words(report);
+  Json document = newDocument();
+  document["processors"] = processorsJson(report.topology.processors);
+  document["host_bridges"] = Json::array();
+  for (const auto& bridge : report.topology.hostBridges) {
+    document["host_bridges"].push_back(
+        {{"name", bridge.name}, {"numa_node", nodeJson(bridge.numaNode)}});
+  }
+  document["functions"] = Json::array();
+  for (std::size_t i = 0; i < report.topology.functions.size(); ++i) {
+    document["functions"].push_back(functionJson(words, i));
+  }
+  document["distances"] = distancesJson(words);
+  document["rails"] = railsJson(words);
+  document["problems"] = Json::array();
+  for (const auto& problem : report.topology.problems) {
+    document["problems"].push_back({{"object", problem.object}, {"what", problem.what}});
+  }
+  writeDocument(out, document);
+}
+
+}  // namespace vfpass::report

@@ -1,0 +1,164 @@
+#include "topology_layout.hpp"
+
+#include <algorithm>
+
+namespace vfpass::report {
+namespace {
+
+constexpr int widest = 1240;  // of a row of boxes, before the next row begins
+constexpr int railGap = 76;   // between GPUs and NICs
+constexpr int gap = 14;
+
+class Layout {
+ public:
+  explicit Layout(const TopologyWords& words) : words_(words) {}
+
+  TopologyLayout take() { return std::move(layout_); }
+
+  void placeNodes() {
+    std::map<int, std::vector<std::size_t>> bridgesOf;
+    const auto branches = words_.branches();
+    for (std::size_t i = 0; i < branches.size(); ++i) {
+      if (!branches[i].devices.empty() || !branches[i].branches.empty()) {
+        bridgesOf[words_.topology().hostBridges[i].numaNode].push_back(i);
+      }
+    }
+    int bottom = headingHeight;
+    for (const auto& [number, bridges] : bridgesOf) {
+      PlacedNode node;
+      node.node = number;
+      node.place = {pictureMargin, bottom, 0, 0};
+      const Point inside{pictureMargin + boxPadding, bottom + labelHeight + boxPadding};
+      Flow flow(inside);
+      for (const std::size_t bridge : bridges) {
+        node.bridges.push_back(placeBranch(branches[bridge], bridge, flow.next()));
+        placeInFlow(flow, node.bridges.back(), branches[bridge], bridge);
+      }
+      node.place.width = flow.right() - pictureMargin + boxPadding;
+      node.place.height = flow.bottom() - bottom + boxPadding;
+      bottom = node.place.y + node.place.height + gap;
+      layout_.nodes.push_back(std::move(node));
+    }
+    finish(bottom);
+  }
+
+ private:
+  // Boxes in rows, left to right; a box that would be too far right begins the next row.
+  class Flow {
+   public:
+    explicit Flow(Point start) : start_(start), next_(start), right_(start.x), bottom_(start.y) {}
+    [[nodiscard]] Point next() const { return next_; }
+    [[nodiscard]] bool fits(int width) const {
+      return next_.x == start_.x || next_.x + width <= start_.x + widest;
+    }
+    void newRow() { next_ = {start_.x, bottom_ + gap}; }
+    void take(const Rectangle& place) {
+      right_ = std::max(right_, place.x + place.width);
+      bottom_ = std::max(bottom_, place.y + place.height);
+      next_.x = place.x + place.width + gap;
+    }
+    [[nodiscard]] int right() const { return right_; }
+    [[nodiscard]] int bottom() const { return bottom_; }
+
+   private:
+    Point start_;
+    Point next_;
+    int right_;
+    int bottom_;
+  };
+
+  void placeInFlow(Flow& flow, PlacedBranch& placed, const topology::Branch& branch,
+                   std::size_t bridge) {
+    if (!flow.fits(placed.place.width)) {
+      flow.newRow();
+      placed = placeBranch(branch, bridge, flow.next());
+    }
+    flow.take(placed.place);
+  }
+
+  [[nodiscard]] int heightOf(std::size_t device) const {
+    const TopologyFunction& function = words_.function(device);
+    if (function.totalVfs == 0 && function.vfCount == 0) {
+      return deviceTextHeight;
+    }
+    const auto rows = static_cast<int>((drawnVfs(function) + vfColumns - 1) / vfColumns);
+    return deviceTextHeight + std::max(rows, 1) * vfStep + boxPadding / 2;
+  }
+
+  // A column of devices; gives its lower end.
+  int placeColumn(const std::vector<std::size_t>& devices, Point at) {
+    for (const std::size_t device : devices) {
+      const int height = heightOf(device);
+      layout_.devices[device] = {at.x, at.y, deviceWidth, height};
+      at.y += height + gap;
+    }
+    return devices.empty() ? at.y : at.y - gap;
+  }
+
+  // Both columns, or the one that there is.
+  Rectangle placeDevices(const std::vector<std::size_t>& devices, Point at) {
+    std::vector<std::size_t> left;
+    std::vector<std::size_t> right;
+    for (const std::size_t device : devices) {
+      const bool nic = words_.function(device).role == FunctionRole::nic;
+      (nic ? right : left).push_back(device);
+    }
+    const bool both = !left.empty() && !right.empty();
+    const int shift = both ? deviceWidth + railGap : 0;
+    const int bottom = std::max(placeColumn(left, at), placeColumn(right, {at.x + shift, at.y}));
+    return {at.x, at.y, devices.empty() ? 0 : shift + deviceWidth, bottom - at.y};
+  }
+
+  PlacedBranch placeBranch(const topology::Branch& branch, std::size_t bridge, Point at) {
+    PlacedBranch placed;
+    placed.port = branch.port;
+    placed.hostBridge = bridge;
+    placed.devices = branch.devices;
+    const Point inside{at.x + boxPadding, at.y + labelHeight + boxPadding / 2};
+    const Rectangle devices = placeDevices(branch.devices, inside);
+    int right = inside.x + devices.width;
+    int bottom = inside.y + devices.height;
+    if (!branch.branches.empty()) {
+      Flow flow({inside.x, branch.devices.empty() ? inside.y : bottom + gap});
+      for (const topology::Branch& inner : branch.branches) {
+        placed.inner.push_back(placeBranch(inner, bridge, flow.next()));
+        placeInFlow(flow, placed.inner.back(), inner, bridge);
+      }
+      right = std::max(right, flow.right());
+      bottom = flow.bottom();
+    }
+    placed.place = {at.x, at.y, right - at.x + boxPadding, bottom - at.y + boxPadding};
+    return placed;
+  }
+
+  void finish(int bottom) {
+    constexpr int narrowest = 720;  // the heading and the legend want room, too
+    int right = narrowest - pictureMargin;
+    for (const PlacedNode& node : layout_.nodes) {
+      right = std::max(right, node.place.x + node.place.width);
+    }
+    for (PlacedNode& node : layout_.nodes) {
+      node.place.width = right - node.place.x;
+    }
+    layout_.width = right + pictureMargin;
+    layout_.height = bottom;
+  }
+
+  const TopologyWords& words_;
+  TopologyLayout layout_;
+};
+
+}  // namespace
+
+std::size_t drawnVfs(const TopologyFunction& pf) {
+  const std::size_t count = std::max(pf.totalVfs, pf.vfCount);
+  return count <= vfSquares ? count : 0;
+}
+
+TopologyLayout layOut(const TopologyWords& words) {
+  Layout layout(words);
+  layout.placeNodes();
+  return layout.take();
+}
+
+}  // namespace vfpass::report

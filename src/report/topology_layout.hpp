@@ -1,0 +1,53 @@
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "svg.hpp"
+#include "topology_words.hpp"
+
+namespace vfpass::report {
+
+/// A host bridge or a switch with its place in the picture.
+struct PlacedBranch {
+  std::optional<std::size_t> port;
+  std::size_t hostBridge = 0;
+  Rectangle place;
+  std::vector<std::size_t> devices;
+  std::vector<PlacedBranch> inner;
+};
+
+/// The host bridges of one NUMA node.
+struct PlacedNode {
+  int node = -1;  ///< -1: those of which the node is not known
+  Rectangle place;
+  std::vector<PlacedBranch> bridges;
+};
+
+struct TopologyLayout {
+  int width = 0;
+  int height = 0;  ///< of everything placed, the heading included; a legend goes below
+  std::vector<PlacedNode> nodes;
+  std::map<std::size_t, Rectangle> devices;  ///< by function
+};
+
+// Measures that drawing needs as well, in pixels.
+inline constexpr int pictureMargin = 28;
+inline constexpr int headingHeight = 84;
+inline constexpr int labelHeight = 26;
+inline constexpr int boxPadding = 12;
+inline constexpr int deviceWidth = 196;
+inline constexpr int deviceTextHeight = 64;
+inline constexpr int vfSize = 8;
+inline constexpr int vfStep = 10;
+inline constexpr int vfColumns = (deviceWidth - 2 * boxPadding) / vfStep;
+inline constexpr std::size_t vfSquares = 3 * static_cast<std::size_t>(vfColumns);
+
+/// How many VFs of a PF are drawn; 0: a bar stands for them, because there are too many.
+std::size_t drawnVfs(const TopologyFunction& pf);
+
+/// GPUs and NVSwitches left, NICs right, so that a rail below one switch is a short level line;
+/// switches below; NUMA nodes below each other.
+TopologyLayout layOut(const TopologyWords& words);
+
+}  // namespace vfpass::report

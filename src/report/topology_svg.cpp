@@ -1,0 +1,337 @@
+#include <algorithm>
+#include <array>
+#include <ostream>
+#include <set>
+
+#include "text_values.hpp"
+#include "topology_layout.hpp"
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::report {
+namespace {
+
+constexpr std::string_view style =
+    "text{font-family:Inter,'Helvetica Neue',Helvetica,Arial,'DejaVu Sans',sans-serif;fill:#1f2933}"
+    ".title{font-size:22px;font-weight:600}.sub{font-size:13px;fill:#616e7c}"
+    ".node{fill:#f5f7fa;stroke:#cbd2d9}.nodename{font-size:13px;font-weight:600;fill:#3e4c59}"
+    ".bridge{fill:#fff;stroke:#cbd2d9}.switch{fill:#eef2f6;stroke:#9aa5b1}"
+    ".label{font-size:11px;fill:#52606d}.right{text-anchor:end}.middle{text-anchor:middle}"
+    ".gpu{fill:#eaf6e2;stroke:#5b9a2f;stroke-width:1.5}"
+    ".nic{fill:#e7f1fb;stroke:#3d7ebf;stroke-width:1.5}"
+    ".plain{fill:#f3edfa;stroke:#8062b5;stroke-width:1.5}"
+    ".name{font-size:13px;font-weight:600}.small{font-size:11px;fill:#3e4c59}"
+    ".mono{font-family:'DejaVu Sans Mono',Menlo,Consolas,monospace;font-size:10.5px;fill:#616e7c}"
+    ".warn{fill:#b44d12;font-weight:600}.pill{font-size:10px;font-weight:600;fill:#fff;"
+    "text-anchor:middle}.rail{fill:none;stroke-width:3;stroke-linecap:round}"
+    ".alike{fill:none;stroke-width:1.2;stroke-dasharray:3 3}"
+    ".vf{fill:#fff;stroke:#3d7ebf;stroke-width:.8}"
+    ".novf{fill:none;stroke:#a9c4de;stroke-width:.8;stroke-dasharray:1.5 1.5}";
+
+constexpr int lineHeight = 22;
+constexpr std::size_t nameCharacters = 15;
+constexpr std::size_t lineCharacters = 27;
+
+std::string_view colorOf(topology::Distance distance) {
+  constexpr std::array<std::string_view, 6> colors{"#52606d", "#2f8f2f", "#1f8a8a",
+                                                   "#b7791f", "#c05621", "#c53030"};
+  return colors[static_cast<std::size_t>(distance)];
+}
+
+// Each VM its colour; they repeat where there are more VMs than colours.
+std::string_view tenantColor(const std::vector<std::string>& tenants, const std::string& name) {
+  constexpr std::array<std::string_view, 8> colors{"#6b46c1", "#d53f8c", "#dd6b20", "#00796b",
+                                                   "#2b6cb0", "#8d6e63", "#9b2c2c", "#558b2f"};
+  const auto found = std::lower_bound(tenants.begin(), tenants.end(), name);
+  return colors[static_cast<std::size_t>(found - tenants.begin()) % colors.size()];
+}
+
+std::string countText(std::size_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+// `0000ffff,ffff0000` as `16-47`.
+std::string cpuText(const std::string& mask) {
+  std::string digits;
+  std::copy_if(mask.begin(), mask.end(), std::back_inserter(digits),
+               [](char c) { return c != ','; });
+  const auto isSet = [&](std::size_t cpu) {
+    if (cpu / 4 >= digits.size()) {
+      return false;
+    }
+    const auto digit = parseNumber(digits.substr(digits.size() - 1 - cpu / 4, 1), 16);
+    return (digit.value_or(0) >> cpu % 4 & 1U) != 0;
+  };
+  std::string text;
+  for (std::size_t cpu = 0; cpu < digits.size() * 4; ++cpu) {
+    if (!isSet(cpu)) {
+      continue;
+    }
+    std::size_t last = cpu;
+    while (isSet(last + 1)) {
+      ++last;
+    }
+    text += (text.empty() ? "" : ",") + std::to_string(cpu) +
+            (last == cpu ? "" : "-" + std::to_string(last));
+    cpu = last;
+  }
+  return text;
+}
+
+class Picture {
+ public:
+  Picture(std::ostream& out, const TopologyWords& words)
+      : svg_(out), words_(words), layout_(layOut(words)), tenants_(words.tenants()) {}
+
+  void draw() {
+    const int height = layout_.height + legendHeight() + pictureMargin / 2;
+    svg_.begin(layout_.width, height, "PCI Express topology", style);
+    svg_.rectangle({0, 0, layout_.width, height}, 0, "page", "#ffffff");
+    drawHeading();
+    for (const PlacedNode& node : layout_.nodes) {
+      drawNode(node);
+    }
+    drawRails();
+    drawLegend();
+    svg_.end();
+  }
+
+ private:
+  void drawHeading() {
+    svg_.text({pictureMargin, 42}, "title", "PCI Express topology");
+    std::size_t vfs = 0;
+    for (const std::size_t pf : words_.pfs()) {
+      vfs += words_.vfsOf(pf).size();
+    }
+    svg_.text({pictureMargin, 64}, "sub",
+              countText(words_.gpus().size(), "GPU") + " · " +
+                  countText(words_.pfs().size(), "PF") + " · " + countText(vfs, "VF") + " · " +
+                  countText(tenants_.size(), "VM") + " with leases");
+  }
+
+  void drawNode(const PlacedNode& node) {
+    svg_.rectangle(node.place, 10, "node");
+    std::string name =
+        node.node < 0 ? "NUMA node not known" : "NUMA node " + std::to_string(node.node);
+    for (const NumaNode& candidate : words_.topology().processors.nodes) {
+      if (candidate.number == node.node && !candidate.cpuMask.empty()) {
+        name += "  ·  CPUs " + fitted(cpuText(candidate.cpuMask), 40);
+      }
+    }
+    svg_.text({node.place.x + boxPadding + 2, node.place.y + 22}, "nodename", name);
+    for (const PlacedBranch& bridge : node.bridges) {
+      drawBranch(bridge);
+    }
+  }
+
+  void drawBranch(const PlacedBranch& branch) {
+    svg_.rectangle(branch.place, 8, branch.port ? "switch" : "bridge");
+    const int right = branch.place.x + branch.place.width - boxPadding;
+    const Point at{branch.place.x + boxPadding, branch.place.y + 18};
+    if (branch.port) {
+      const TopologyFunction& port = words_.function(*branch.port);
+      const bool isSwitch = port.role == FunctionRole::upstreamPort;
+      svg_.text(at, "label", (isSwitch ? "switch " : "bridge ") + toString(port.address));
+      svg_.text({right, at.y}, isDegraded(port) ? "label right warn" : "label right",
+                pcieText(port));
+    } else {
+      svg_.text(at, "label",
+                "host bridge " + words_.topology().hostBridges[branch.hostBridge].name);
+    }
+    for (const std::size_t device : branch.devices) {
+      drawDevice(device);
+    }
+    for (const PlacedBranch& inner : branch.inner) {
+      drawBranch(inner);
+    }
+  }
+
+  static std::string_view classOf(const TopologyFunction& function) {
+    return function.role == FunctionRole::gpu   ? "gpu"
+           : function.role == FunctionRole::nic ? "nic"
+                                                : "plain";
+  }
+
+  [[nodiscard]] std::string tooltip(const TopologyFunction& function) const {
+    std::vector<std::string> parts{toString(function.address)};
+    const auto add = [&](const std::string& what, const std::string& value) {
+      if (!value.empty()) {
+        parts.push_back(what + value);
+      }
+    };
+    add("", function.model);
+    add("driver ", function.driver);
+    add("IOMMU group ", function.iommuGroup ? std::to_string(*function.iommuGroup) : "");
+    add("firmware ", function.rdma.empty() ? "" : function.rdma.front().firmware);
+    add("serial ", function.serial);
+    return join(parts, " · ");
+  }
+
+  void drawDevice(std::size_t device) {
+    const TopologyFunction& function = words_.function(device);
+    const Rectangle& place = layout_.devices.at(device);
+    const int left = place.x + boxPadding;
+    const int right = place.x + place.width - boxPadding;
+    svg_.openGroup(tooltip(function));
+    svg_.rectangle(place, 6, classOf(function));
+    const bool nvswitch = function.role == FunctionRole::nvswitch;
+    svg_.text({left, place.y + 19}, "name",
+              nvswitch ? "NVSwitch" : fitted(words_.name(device), nameCharacters));
+    svg_.text({left, place.y + 35}, "mono", toString(function.address));
+    if (const Lease* lease = words_.leaseOf(device)) {
+      drawPill({right, place.y + 15}, lease->domainName);
+    } else {
+      svg_.text({right, place.y + 19}, isDegraded(function) ? "small right warn" : "small right",
+                pcieText(function));
+    }
+    if (function.role == FunctionRole::nic) {
+      drawPort(device, {left, place.y + 53});
+      drawVfs(device, {left, place.y + deviceTextHeight});
+    } else {
+      svg_.text({left, place.y + 53}, "small", fitted(shortModel(function), lineCharacters));
+    }
+    svg_.closeGroup();
+  }
+
+  // What stands in the brackets of a PCI database name is what people call it.
+  static std::string shortModel(const TopologyFunction& function) {
+    const auto open = function.model.rfind('[');
+    const auto close = function.model.rfind(']');
+    return open == std::string::npos || close == std::string::npos || close < open
+               ? function.model
+               : function.model.substr(open + 1, close - open - 1);
+  }
+
+  void drawPort(std::size_t device, Point at) {
+    const TopologyFunction& pf = words_.function(device);
+    svg_.circle({at.x + 4, at.y - 4}, 4, topology::isUsable(pf) ? "#2f8f2f" : "#c53030");
+    svg_.text({at.x + 13, at.y}, "small", fitted(portText(pf), lineCharacters));
+  }
+
+  void drawPill(Point right, const std::string& tenant) {
+    const std::string name = fitted(tenant, 12);
+    const int width = static_cast<int>(name.size()) * 6 + 14;
+    svg_.rectangle({right.x - width, right.y - 10, width, 16}, 8, "fill",
+                   tenantColor(tenants_, tenant));
+    svg_.text({right.x - width / 2, right.y + 2}, "pill", name);
+  }
+
+  void drawVfs(std::size_t pf, Point at) {
+    const TopologyFunction& function = words_.function(pf);
+    const auto& vfs = words_.vfsOf(pf);
+    const std::size_t drawn = drawnVfs(function);
+    if (drawn == 0) {
+      drawVfBar(pf, at);
+      return;
+    }
+    for (std::size_t i = 0; i < drawn; ++i) {
+      const auto column = static_cast<int>(i % vfColumns);
+      const auto row = static_cast<int>(i / vfColumns);
+      const Rectangle square{at.x + column * vfStep, at.y + row * vfStep, vfSize, vfSize};
+      const Lease* lease = i < vfs.size() ? words_.leaseOf(vfs[i]) : nullptr;
+      svg_.rectangle(
+          square, 2, i < vfs.size() ? "vf" : "novf",
+          lease == nullptr ? std::string_view{} : tenantColor(tenants_, lease->domainName));
+    }
+  }
+
+  // Too many for squares: how many there are, and how many of them are leased.
+  void drawVfBar(std::size_t pf, Point at) {
+    const TopologyFunction& function = words_.function(pf);
+    if (function.totalVfs == 0 && function.vfCount == 0) {
+      return;
+    }
+    std::size_t leased = 0;
+    for (const std::size_t vf : words_.vfsOf(pf)) {
+      leased += words_.leaseOf(vf) == nullptr ? 0 : 1;
+    }
+    svg_.text({at.x, at.y + 9}, "small",
+              std::to_string(function.vfCount) + " of " + std::to_string(function.totalVfs) +
+                  " VFs" + (leased == 0 ? "" : ", " + std::to_string(leased) + " leased"));
+  }
+
+  void drawRails() {
+    constexpr std::size_t fewAlike = 3;
+    for (const auto& rail : words_.rails()) {
+      if (!rail.pf) {
+        continue;
+      }
+      if (rail.alike.size() <= fewAlike) {
+        for (const std::size_t pf : rail.alike) {
+          drawRail(rail.gpu, pf, rail.distance, "alike");
+        }
+      }
+      drawRail(rail.gpu, *rail.pf, rail.distance, "rail");
+    }
+  }
+
+  void drawRail(std::size_t gpu, std::size_t pf, topology::Distance distance,
+                std::string_view cssClass) {
+    const Rectangle& from = layout_.devices.at(gpu);
+    const Rectangle& to = layout_.devices.at(pf);
+    const Point start{from.x + from.width, from.y + deviceTextHeight / 2};
+    const Point end{to.x, to.y + deviceTextHeight / 2};
+    svg_.curve(start, end, cssClass, colorOf(distance));
+    if (cssClass == "rail") {
+      const Point middle{(start.x + end.x) / 2, (start.y + end.y) / 2};
+      svg_.rectangle({middle.x - 19, middle.y - 9, 38, 18}, 9, "fill", colorOf(distance));
+      svg_.text({middle.x, middle.y + 4}, "pill", std::string(toString(distance)));
+    }
+  }
+
+  [[nodiscard]] std::set<topology::Distance> railDistances() const {
+    std::set<topology::Distance> met;
+    for (const auto& rail : words_.rails()) {
+      if (rail.pf) {
+        met.insert(rail.distance);
+      }
+    }
+    return met;
+  }
+
+  [[nodiscard]] int legendHeight() const {
+    return static_cast<int>(railDistances().size() + tenants_.size() + 1) * lineHeight;
+  }
+
+  void drawLegend() {
+    Point at{pictureMargin, layout_.height + 14};
+    for (const auto distance : railDistances()) {
+      svg_.rectangle({at.x, at.y - 13, 38, 18}, 9, "fill", colorOf(distance));
+      svg_.text({at.x + 19, at.y}, "pill", std::string(toString(distance)));
+      svg_.text({at.x + 48, at.y}, "small",
+                "rail: GPU and PF are " + std::string(legendPhrase(distance)));
+      at.y += lineHeight;
+    }
+    for (const std::string& tenant : tenants_) {
+      svg_.rectangle({at.x + 14, at.y - 10, 11, 11}, 2, "fill", tenantColor(tenants_, tenant));
+      svg_.text({at.x + 48, at.y}, "small", "leased to " + fitted(tenant, 60));
+      at.y += lineHeight;
+    }
+    svg_.rectangle({at.x + 4, at.y - 9, vfSize, vfSize}, 2, "vf");
+    svg_.rectangle({at.x + 24, at.y - 9, vfSize, vfSize}, 2, "novf");
+    svg_.text({at.x + 48, at.y}, "small", "a VF that is there and free; one that there could be");
+  }
+
+  static std::string_view legendPhrase(topology::Distance distance) {
+    constexpr std::array<std::string_view, 6> phrases{"one",
+                                                      "below one PCIe switch or port",
+                                                      "several PCIe switches apart",
+                                                      "a host bridge apart",
+                                                      "on two host bridges of one NUMA node",
+                                                      "on two NUMA nodes"};
+    return phrases[static_cast<std::size_t>(distance)];
+  }
+
+  SvgWriter svg_;
+  const TopologyWords& words_;
+  TopologyLayout layout_;
+  std::vector<std::string> tenants_;
+};
+
+}  // namespace
+
+void writeTopologySvg(std::ostream& out, const TopologyReport& report) {
+  const TopologyWords words(report);
+  Picture(out, words).draw();
+}
+
+}  // namespace vfpass::report

@@ -1,0 +1,168 @@
+#include "topology_words.hpp"
+
+#include <algorithm>
+
+#include "text_values.hpp"
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::report {
+namespace {
+
+constexpr std::size_t longestName = 24;  // IFNAMSIZ is 16; RDMA devices can have longer names
+
+std::string nicName(const TopologyFunction& nic) {
+  std::string name = !nic.rdma.empty()      ? nic.rdma.front().name
+                     : !nic.netdevs.empty() ? nic.netdevs.front().name
+                                            : toString(nic.address);
+  return name.size() > longestName ? name.substr(0, longestName - 1) + "~" : name;
+}
+
+unsigned generation(unsigned speed) {
+  switch (speed) {
+    case 2500:
+      return 1;
+    case 5000:
+      return 2;
+    case 8000:
+      return 3;
+    case 16000:
+      return 4;
+    case 32000:
+      return 5;
+    case 64000:
+      return 6;
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
+
+TopologyWords::TopologyWords(const TopologyReport& report)
+    : report_(report),
+      gpus_(topology::gpus(report.topology)),
+      pfs_(topology::pfs(report.topology)),
+      rails_(topology::rails(report.topology)) {
+  for (std::size_t i = 0; i < gpus_.size(); ++i) {
+    names_[gpus_[i]] = "GPU" + std::to_string(i);
+  }
+  for (std::size_t i = 0; i < topology().functions.size(); ++i) {
+    const TopologyFunction& candidate = function(i);
+    if (candidate.physicalFunction) {
+      vfs_[*candidate.physicalFunction].push_back(i);
+    }
+  }
+  for (auto& [pf, vfs] : vfs_) {
+    std::sort(vfs.begin(), vfs.end(), [this](std::size_t one, std::size_t other) {
+      return function(one).vfIndex < function(other).vfIndex;
+    });
+  }
+  for (const Lease& lease : report.leases) {
+    leases_[lease.vf] = &lease;
+  }
+}
+
+std::vector<topology::Branch> TopologyWords::branches() const {
+  return topology::branchesOf(topology(), {[](const TopologyFunction& function) {
+                                const bool shown = function.role == FunctionRole::gpu ||
+                                                   function.role == FunctionRole::nic ||
+                                                   function.role == FunctionRole::nvswitch;
+                                return shown && !function.physicalFunction;
+                              }});
+}
+
+std::string TopologyWords::name(std::size_t number) const {
+  if (const auto found = names_.find(number); found != names_.end()) {
+    return found->second;
+  }
+  const TopologyFunction& named = function(number);
+  return named.role == FunctionRole::nic ? nicName(named) : toString(named.address);
+}
+
+const Lease* TopologyWords::leaseOf(std::size_t number) const {
+  const auto found = leases_.find(function(number).address);
+  return found == leases_.end() ? nullptr : found->second;
+}
+
+const std::vector<std::size_t>& TopologyWords::vfsOf(std::size_t pf) const {
+  static const std::vector<std::size_t> none;
+  const auto found = vfs_.find(pf);
+  return found == vfs_.end() ? none : found->second;
+}
+
+std::vector<std::string> TopologyWords::tenants() const {
+  std::vector<std::string> names;
+  for (const Lease& lease : report_.leases) {
+    names.push_back(lease.domainName);
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+std::string pcieText(const PcieLink& link) {
+  const unsigned number = generation(link.speed);
+  if (number == 0 || link.width == 0) {
+    return notObservable;
+  }
+  return "Gen" + std::to_string(number) + " x" + std::to_string(link.width);
+}
+
+bool isDegraded(const TopologyFunction& function) {
+  return function.link.width != 0 &&
+         (function.link.width < function.best.width || function.link.speed < function.best.speed);
+}
+
+std::string pcieText(const TopologyFunction& function) {
+  if (isDegraded(function)) {
+    return pcieText(function.link) + " of " + pcieText(function.best);
+  }
+  return pcieText(function.link.width != 0 ? function.link : function.best);
+}
+
+std::string rateText(unsigned megabits) {
+  if (megabits == 0) {
+    return {};
+  }
+  const std::string half = megabits % 1000 == 0 ? "" : "." + std::to_string(megabits % 1000 / 100);
+  return std::to_string(megabits / 1000) + half + " Gb/s";
+}
+
+std::string portText(const TopologyFunction& pf) {
+  if (!pf.rdma.empty() && !pf.rdma.front().ports.empty()) {
+    const RdmaPort& port = pf.rdma.front().ports.front();
+    const std::string rate = rateText(port.rate);
+    return textOrNothing(toLower(port.state)) + (rate.empty() ? "" : " " + rate);
+  }
+  return pf.netdevs.empty() ? nothing : pf.netdevs.front().up ? "up" : "down";
+}
+
+std::string hexText(unsigned value, int digits) {
+  std::string text;
+  for (int shift = (digits - 1) * 4; shift >= 0; shift -= 4) {
+    text += "0123456789abcdef"[value >> static_cast<unsigned>(shift) & 0xfU];
+  }
+  return text;
+}
+
+std::string classText(const TopologyFunction& function) {
+  return hexText(function.classCode >> 8U, 4);
+}
+
+Tint tintOf(topology::Distance distance) {
+  switch (distance) {
+    case topology::Distance::self:
+      return Tint::muted;
+    case topology::Distance::pix:
+    case topology::Distance::pxb:
+      return Tint::good;
+    case topology::Distance::phb:
+    case topology::Distance::node:
+      return Tint::warning;
+    case topology::Distance::sys:
+      break;
+  }
+  return Tint::bad;
+}
+
+}  // namespace vfpass::report

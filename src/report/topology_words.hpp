@@ -1,0 +1,61 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "vfpass/report/table.hpp"
+#include "vfpass/report/topology_report.hpp"
+#include "vfpass/topology/branch.hpp"
+#include "vfpass/topology/rails.hpp"
+
+namespace vfpass::report {
+
+/// A report's topology with what every format of it asks for.
+class TopologyWords {
+ public:
+  explicit TopologyWords(const TopologyReport& report);
+
+  [[nodiscard]] const Topology& topology() const { return report_.topology; }
+  [[nodiscard]] const TopologyFunction& function(std::size_t number) const {
+    return report_.topology.functions[number];
+  }
+  [[nodiscard]] const std::vector<std::size_t>& gpus() const { return gpus_; }
+  [[nodiscard]] const std::vector<std::size_t>& pfs() const { return pfs_; }
+  [[nodiscard]] const std::vector<topology::Rail>& rails() const { return rails_; }
+  /// GPUs, NICs that are no VFs, NVSwitches.
+  [[nodiscard]] std::vector<topology::Branch> branches() const;
+
+  /// `GPU0`; a NIC's RDMA device, otherwise its netdev; the address of anything else.
+  [[nodiscard]] std::string name(std::size_t function) const;
+  /// The lease on a function or VF; null: none.
+  [[nodiscard]] const Lease* leaseOf(std::size_t function) const;
+  /// VFs of a PF by index.
+  [[nodiscard]] const std::vector<std::size_t>& vfsOf(std::size_t pf) const;
+  /// Domains that hold leases, by name, each once.
+  [[nodiscard]] std::vector<std::string> tenants() const;
+
+ private:
+  const TopologyReport& report_;
+  std::vector<std::size_t> gpus_;
+  std::vector<std::size_t> pfs_;
+  std::vector<topology::Rail> rails_;
+  std::map<std::size_t, std::string> names_;
+  std::map<std::size_t, std::vector<std::size_t>> vfs_;
+  std::map<PciAddress, const Lease*> leases_;
+};
+
+/// `Gen5 x16`; `?` where it cannot be seen.
+std::string pcieText(const PcieLink& link);
+/// `Gen5 x16`, or `Gen3 x8 of Gen5 x16` for a link that does not run as its end can.
+std::string pcieText(const TopologyFunction& function);
+bool isDegraded(const TopologyFunction& function);
+/// `400 Gb/s`; empty where unknown.
+std::string rateText(unsigned megabits);
+/// `active 400 Gb/s`, of the first port or the netdev.
+std::string portText(const TopologyFunction& pf);
+std::string classText(const TopologyFunction& function);  ///< `0302`
+std::string hexText(unsigned value, int digits);
+Tint tintOf(topology::Distance distance);
+
+}  // namespace vfpass::report
