@@ -9,7 +9,7 @@ namespace vfpass::cli {
 
 report::TopologyReport topologyReport(Session& session, bool withModels) {
   report::TopologyReport report;
-  report.topology = inventory::readTopology(host::Root(session.options().sysroot));
+  report.topology = inventory::readTopology(session.root());
   if (withModels) {
     inventory::nameModels(report.topology);
   }

@@ -38,9 +38,20 @@ Session::Session(GlobalOptions options, std::ostream& out, std::ostream& err)
                                            : spdlog::level::debug);
 }
 
+host::Root Session::root() const {
+  host::Root root(options_.sysroot);
+  if (!root.isLive() && !root.exists("sys/bus/pci/devices")) {
+    throw Error(printable(options_.sysroot.native()) +
+                    " is no captured tree: it has no sys/bus/pci/devices",
+                "name a folder that `vfpass snapshot` made (a tar has to be unpacked first)",
+                ExitCode::badInput);
+  }
+  return root;
+}
+
 host::SystemKernel& Session::kernel() {
   if (!kernel_) {
-    kernel_ = std::make_unique<host::SystemKernel>(options_.sysroot);
+    kernel_ = std::make_unique<host::SystemKernel>(root());
   }
   return *kernel_;
 }
@@ -82,7 +93,7 @@ std::vector<Lease> Session::readLeases() {
 }
 
 Inventory Session::inventory(const std::vector<PciAddress>& functions) {
-  return inventory::readInventory(options_.sysroot, functions);
+  return inventory::readInventory(root(), functions);
 }
 
 const config::Configuration& Session::configuration() {

@@ -29,6 +29,9 @@ class Session {
   [[nodiscard]] const report::Style& style() const { return style_; }
   std::ostream& out() { return out_; }
 
+  /// The running system, or the captured tree of --sysroot. Throws for a folder that is no
+  /// captured tree, before anything is read from it.
+  [[nodiscard]] host::Root root() const;
   host::SystemKernel& kernel();
   Hypervisor& hypervisor();
   /// For commands that change something: creates folder and file.

@@ -7,7 +7,11 @@ namespace vfpass::inventory {
 
 Inventory readInventory(const std::filesystem::path& root,
                         const std::vector<PciAddress>& functions) {
-  host::SystemKernel kernel(root);
+  return readInventory(host::Root(root), functions);
+}
+
+Inventory readInventory(host::Root root, const std::vector<PciAddress>& functions) {
+  host::SystemKernel kernel(std::move(root));
   Inventory inventory;
   inventory.pfs = kernel.readPfs();
   inventory.unsafeInterrupts = kernel.unsafeInterrupts();

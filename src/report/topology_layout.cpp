@@ -24,7 +24,9 @@ class Layout {
       }
     }
     int bottom = headingHeight;
-    for (const auto& [number, bridges] : bridgesOf) {
+    for (auto& [number, bridges] : bridgesOf) {
+      std::stable_partition(bridges.begin(), bridges.end(),
+                            [&](std::size_t bridge) { return servesRails(branches[bridge]); });
       PlacedNode node;
       node.node = number;
       node.place = {pictureMargin, bottom, 0, 0};
@@ -67,6 +69,16 @@ class Layout {
     int bottom_;
   };
 
+  [[nodiscard]] bool servesRails(const topology::Branch& branch) const {
+    return std::any_of(branch.devices.begin(), branch.devices.end(),
+                       [this](std::size_t device) {
+                         const TopologyFunction& function = words_.function(device);
+                         return function.role == FunctionRole::gpu || isPf(function);
+                       }) ||
+           std::any_of(branch.branches.begin(), branch.branches.end(),
+                       [this](const topology::Branch& inner) { return servesRails(inner); });
+  }
+
   void placeInFlow(Flow& flow, PlacedBranch& placed, const topology::Branch& branch,
                    std::size_t bridge) {
     if (!flow.fits(placed.place.width)) {
@@ -76,36 +88,70 @@ class Layout {
     flow.take(placed.place);
   }
 
-  [[nodiscard]] int heightOf(std::size_t device) const {
+  [[nodiscard]] bool hasFarRail(std::size_t gpu) const {
+    const auto& rails = words_.rails();
+    return std::any_of(rails.begin(), rails.end(), [&](const topology::Rail& rail) {
+      const auto box = rail.pf ? layout_.boxes.find(*rail.pf) : layout_.boxes.end();
+      return rail.gpu == gpu && rail.pf &&
+             (box == layout_.boxes.end() || box->second != layout_.boxes.at(gpu));
+    });
+  }
+
+  int heightOf(std::size_t device) {
     const TopologyFunction& function = words_.function(device);
+    if (function.role == FunctionRole::nvswitch) {
+      return shortDeviceHeight;
+    }
+    if (function.role == FunctionRole::gpu && hasFarRail(device)) {
+      return deviceTextHeight + farRailHeight;
+    }
     if (function.totalVfs == 0 && function.vfCount == 0) {
       return deviceTextHeight;
     }
     const auto rows = static_cast<int>((drawnVfs(function) + vfColumns - 1) / vfColumns);
+    layout_.vfSquares = layout_.vfSquares || rows > 0;
     return deviceTextHeight + std::max(rows, 1) * vfStep + boxPadding / 2;
   }
 
-  // A column of devices; gives its lower end.
-  int placeColumn(const std::vector<std::size_t>& devices, Point at) {
-    for (const std::size_t device : devices) {
-      const int height = heightOf(device);
-      layout_.devices[device] = {at.x, at.y, deviceWidth, height};
-      at.y += height + gap;
+  // Both columns row by row, so that what stands side by side begins at one height. Gives the
+  // lower end.
+  int placeRows(const std::vector<std::size_t>& left, const std::vector<std::size_t>& right,
+                Point at, int shift) {
+    int bottom = at.y;
+    for (std::size_t i = 0; i < std::max(left.size(), right.size()); ++i) {
+      int height = 0;
+      for (const auto& [column, x] : {std::pair(&left, at.x), std::pair(&right, at.x + shift)}) {
+        if (i < column->size()) {
+          const int own = heightOf((*column)[i]);
+          layout_.devices[(*column)[i]] = {x, at.y, deviceWidth, own};
+          height = std::max(height, own);
+        }
+      }
+      bottom = at.y + height;
+      at.y = bottom + gap;
     }
-    return devices.empty() ? at.y : at.y - gap;
+    return bottom;
   }
 
   // Both columns, or the one that there is.
   Rectangle placeDevices(const std::vector<std::size_t>& devices, Point at) {
     std::vector<std::size_t> left;
     std::vector<std::size_t> right;
+    ++box_;
     for (const std::size_t device : devices) {
+      layout_.boxes[device] = box_;
       const bool nic = words_.function(device).role == FunctionRole::nic;
       (nic ? right : left).push_back(device);
     }
+    const bool rails = !left.empty() && !right.empty();
+    if (right.empty() && left.size() > 2) {  // NVSwitches, mostly: in two columns
+      const auto half = left.begin() + static_cast<std::ptrdiff_t>((left.size() + 1) / 2);
+      right.assign(half, left.end());
+      left.erase(half, left.end());
+    }
     const bool both = !left.empty() && !right.empty();
-    const int shift = both ? deviceWidth + railGap : 0;
-    const int bottom = std::max(placeColumn(left, at), placeColumn(right, {at.x + shift, at.y}));
+    const int shift = both ? deviceWidth + (rails ? railGap : gap) : 0;
+    const int bottom = placeRows(left, right, at, shift);
     return {at.x, at.y, devices.empty() ? 0 : shift + deviceWidth, bottom - at.y};
   }
 
@@ -146,6 +192,7 @@ class Layout {
 
   const TopologyWords& words_;
   TopologyLayout layout_;
+  int box_ = 0;
 };
 
 }  // namespace

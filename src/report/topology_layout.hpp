@@ -29,6 +29,8 @@ struct TopologyLayout {
   int height = 0;  ///< of everything placed, the heading included; a legend goes below
   std::vector<PlacedNode> nodes;
   std::map<std::size_t, Rectangle> devices;  ///< by function
+  std::map<std::size_t, int> boxes;          ///< by function: equal for those right in one box
+  bool vfSquares = false;                    ///< a VF is drawn somewhere
 };
 
 // Measures that drawing needs as well, in pixels.
@@ -38,6 +40,8 @@ inline constexpr int labelHeight = 26;
 inline constexpr int boxPadding = 12;
 inline constexpr int deviceWidth = 196;
 inline constexpr int deviceTextHeight = 64;
+inline constexpr int shortDeviceHeight = 46;  ///< of a device with two lines of text
+inline constexpr int farRailHeight = 22;      ///< of the line that names a GPU's far PF
 inline constexpr int vfSize = 8;
 inline constexpr int vfStep = 10;
 inline constexpr int vfColumns = (deviceWidth - 2 * boxPadding) / vfStep;
@@ -47,7 +51,7 @@ inline constexpr std::size_t vfSquares = 3 * static_cast<std::size_t>(vfColumns)
 std::size_t drawnVfs(const TopologyFunction& pf);
 
 /// GPUs and NVSwitches left, NICs right, so that a rail below one switch is a short level line;
-/// switches below; NUMA nodes below each other.
+/// switches below; NUMA nodes below each other. Host bridges without a GPU or a PF come last.
 TopologyLayout layOut(const TopologyWords& words);
 
 }  // namespace vfpass::report

@@ -25,7 +25,7 @@ constexpr std::string_view style =
     "text-anchor:middle}.rail{fill:none;stroke-width:3;stroke-linecap:round}"
     ".alike{fill:none;stroke-width:1.2;stroke-dasharray:3 3}"
     ".vf{fill:#fff;stroke:#3d7ebf;stroke-width:.8}"
-    ".novf{fill:none;stroke:#a9c4de;stroke-width:.8;stroke-dasharray:1.5 1.5}";
+    ".novf{fill:none;stroke:#8fb3d6;stroke-width:.8;stroke-dasharray:1.5 1.5}";
 
 constexpr int lineHeight = 22;
 constexpr std::size_t nameCharacters = 15;
@@ -102,10 +102,12 @@ class Picture {
     for (const std::size_t pf : words_.pfs()) {
       vfs += words_.vfsOf(pf).size();
     }
-    svg_.text({pictureMargin, 64}, "sub",
-              countText(words_.gpus().size(), "GPU") + " · " +
-                  countText(words_.pfs().size(), "PF") + " · " + countText(vfs, "VF") + " · " +
-                  countText(tenants_.size(), "VM") + " with leases");
+    std::string counts = countText(words_.gpus().size(), "GPU") + " · " +
+                         countText(words_.pfs().size(), "PF") + " · " + countText(vfs, "VF");
+    if (!tenants_.empty()) {
+      counts += " · " + countText(tenants_.size(), "VM") + " with leases";
+    }
+    svg_.text({pictureMargin, 64}, "sub", counts);
   }
 
   void drawNode(const PlacedNode& node) {
@@ -177,19 +179,34 @@ class Picture {
     svg_.text({left, place.y + 19}, "name",
               nvswitch ? "NVSwitch" : fitted(words_.name(device), nameCharacters));
     svg_.text({left, place.y + 35}, "mono", toString(function.address));
-    if (const Lease* lease = words_.leaseOf(device)) {
-      drawPill({right, place.y + 15}, lease->domainName);
-    } else {
-      svg_.text({right, place.y + 19}, isDegraded(function) ? "small right warn" : "small right",
-                pcieText(function));
-    }
+    drawPcie(device, right, place.y);
     if (function.role == FunctionRole::nic) {
       drawPort(device, {left, place.y + 53});
       drawVfs(device, {left, place.y + deviceTextHeight});
-    } else {
+    } else if (!nvswitch) {
       svg_.text({left, place.y + 53}, "small", fitted(shortModel(function), lineCharacters));
     }
     svg_.closeGroup();
+  }
+
+  // The link beside the name, below it what it could be; a VM's name takes the first of the two.
+  void drawPcie(std::size_t device, int right, int top) {
+    const TopologyFunction& function = words_.function(device);
+    const bool slow = isDegraded(function);
+    const std::string now = pcieText(slow ? function.link : strongest(function));
+    const Lease* lease = words_.leaseOf(device);
+    if (lease != nullptr) {
+      drawPill({right, top + 15}, lease->domainName);
+    }
+    svg_.text({right, top + (lease == nullptr ? 19 : 35)},
+              slow ? "small right warn" : "small right", now);
+    if (slow && lease == nullptr) {
+      svg_.text({right, top + 35}, "small right warn", "of " + pcieText(function.best));
+    }
+  }
+
+  static PcieLink strongest(const TopologyFunction& function) {
+    return function.link.width != 0 ? function.link : function.best;
   }
 
   // What stands in the brackets of a PCI database name is what people call it.
@@ -255,13 +272,34 @@ class Picture {
       if (!rail.pf) {
         continue;
       }
-      if (rail.alike.size() <= fewAlike) {
-        for (const std::size_t pf : rail.alike) {
+      if (!areNeighbours(rail.gpu, *rail.pf)) {
+        drawFarRail(rail);
+        continue;
+      }
+      for (const std::size_t pf : rail.alike) {
+        if (rail.alike.size() <= fewAlike && areNeighbours(rail.gpu, pf)) {
           drawRail(rail.gpu, pf, rail.distance, "alike");
         }
       }
       drawRail(rail.gpu, *rail.pf, rail.distance, "rail");
     }
+  }
+
+  // In the two columns of one box, with nothing between them.
+  [[nodiscard]] bool areNeighbours(std::size_t gpu, std::size_t pf) const {
+    return layout_.boxes.at(gpu) == layout_.boxes.at(pf);
+  }
+
+  // A line would run across everything between the two: the GPU names its PF instead.
+  void drawFarRail(const topology::Rail& rail) {
+    const Rectangle& place = layout_.devices.at(rail.gpu);
+    const int right = place.x + place.width - boxPadding;
+    const std::string name = "→ " + fitted(words_.name(*rail.pf), 12);
+    const int bottom = place.y + place.height - 6;
+    svg_.rectangle({place.x + boxPadding, bottom - 14, 38, 18}, 9, "fill", colorOf(rail.distance));
+    svg_.text({place.x + boxPadding + 19, bottom - 1}, "pill",
+              std::string(toString(rail.distance)));
+    svg_.text({right, bottom - 1}, "small right", name, colorOf(rail.distance));
   }
 
   void drawRail(std::size_t gpu, std::size_t pf, topology::Distance distance,
@@ -305,6 +343,9 @@ class Picture {
       svg_.rectangle({at.x + 14, at.y - 10, 11, 11}, 2, "fill", tenantColor(tenants_, tenant));
       svg_.text({at.x + 48, at.y}, "small", "leased to " + fitted(tenant, 60));
       at.y += lineHeight;
+    }
+    if (!layout_.vfSquares) {
+      return;
     }
     svg_.rectangle({at.x + 4, at.y - 9, vfSize, vfSize}, 2, "vf");
     svg_.rectangle({at.x + 24, at.y - 9, vfSize, vfSize}, 2, "novf");

@@ -144,7 +144,7 @@ def h100(host):
     for i, base in enumerate([0x08, 0x26, 0x3D, 0x54, 0x82, 0xA1, 0xB9, 0xD1]):
         node = i // 4
         port = host.root_port(f"pci0000:{base - 1:02x}", "01.0", (base, base + 7), node)
-        outer = pex(host, port, f"0000:{base:02x}:00.0", False, UPSTREAM, (base - 1, base, base + 7), node)
+        outer = pex(host, port, f"0000:{base:02x}:00.0", False, UPSTREAM, (base - 1, base, base + 7), node, best=(2, 16))
         down = [pex(host, outer, f"0000:{base + 1:02x}:0{slot}.0", False, DOWNSTREAM, (base + 1, base + 2 + 3 * slot,
                 base + 4 + 3 * slot), node) for slot in (0, 1)]
         nic = pex(host, down[0], f"0000:{base + 2:02x}:00.0", True, UPSTREAM, (base + 1, base + 3, base + 4), node)

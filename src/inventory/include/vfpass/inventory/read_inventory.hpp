@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "vfpass/host/root.hpp"
 #include "vfpass/inventory.hpp"
 
 namespace vfpass::inventory {
@@ -11,5 +12,6 @@ namespace vfpass::inventory {
 /// that exist; with model names from libpci's id database.
 Inventory readInventory(const std::filesystem::path& root = "/",
                         const std::vector<PciAddress>& functions = {});
+Inventory readInventory(host::Root root, const std::vector<PciAddress>& functions = {});
 
 }  // namespace vfpass::inventory

@@ -1,0 +1,75 @@
+#include <algorithm>
+
+#include "captured_tree.hpp"
+#include "commands.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/inventory/read_inventory.hpp"
+#include "vfpass/inventory/read_topology.hpp"
+#include "vfpass/report/snapshot_report.hpp"
+
+namespace vfpass::cli {
+namespace {
+
+// Whatever reads a captured tree reads the host here, too, and is recorded: a new reader of
+// --sysroot belongs into this function.
+host::Recording record(const Session& session) {
+  host::Recording recording(std::filesystem::canonical(session.options().sysroot).string());
+  const auto recordingRoot = [&] {
+    host::Root root = session.root();
+    root.recordInto(recording);
+    return root;
+  };
+  const Topology topology = inventory::readTopology(recordingRoot());
+  std::vector<PciAddress> gpus;
+  for (const TopologyFunction& function : topology.functions) {
+    if (function.role == FunctionRole::gpu) {
+      gpus.push_back(function.address);
+    }
+  }
+  static_cast<void>(inventory::readInventory(recordingRoot(), gpus));
+  return recording;
+}
+
+report::SnapshotReport describeTree(const CapturedTree& tree, const std::string& target) {
+  report::SnapshotReport report;
+  report.target = target;
+  for (const auto& [path, entry] : tree) {
+    if (entry.kind == host::RecordedEntry::Kind::file) {
+      report.files[path.substr(path.rfind('/') + 1)] += 1;
+    } else if (entry.kind == host::RecordedEntry::Kind::link) {
+      ++report.links;
+    }
+  }
+  return report;
+}
+
+ExitCode snapshot(Session& session, const std::filesystem::path& target) {
+  const CapturedTree tree = keptOf(record(session));
+  if (target.extension() == ".tar") {
+    writeTar(tree, target);
+  } else {
+    writeFolder(tree, target);
+  }
+  for (const auto& [path, entry] : tree) {
+    session.verbose(printable(path));
+  }
+  report::writeSnapshot(session.out(), describeTree(tree, target.string()), session.style());
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void addSnapshot(CLI::App& app, Runner& runner) {
+  auto* command = app.add_subcommand(
+      "snapshot", "capture what this program reads of the host, for --sysroot on any machine");
+  const auto target = std::make_shared<std::filesystem::path>();
+  command
+      ->add_option("target", *target,
+                   "a new folder, or a new file that ends in .tar; -v names every file in it")
+      ->required();
+  command->callback([&runner, target] {
+    runner = [target](Session& session) { return snapshot(session, *target); };
+  });
+}
+
+}  // namespace vfpass::cli
