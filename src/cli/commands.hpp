@@ -26,6 +26,7 @@ void addVf(CLI::App& app, Runner& runner);
 void addHook(CLI::App& app, Runner& runner);
 void addGc(CLI::App& app, Runner& runner);
 void addTopo(CLI::App& app, Runner& runner);
+void addInit(CLI::App& app, Runner& runner);
 void addSnapshot(CLI::App& app, Runner& runner);
 
 /// `--live` and `--config`, for commands that change a domain.

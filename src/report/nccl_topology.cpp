@@ -152,6 +152,7 @@ void writeGuestNcclTopology(std::ostream& out, const Topology& topology,
   const auto invented = [&](std::size_t number) {
     NcclDevice device = deviceOf(topology, number);
     device.address = inventedAddress(++switches);
+    device.classCode = 0x060400;
     device.identity.clear();
     return device;
   };

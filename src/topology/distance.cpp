@@ -47,8 +47,7 @@ std::optional<std::size_t> outerPart(const Topology& topology, std::size_t upstr
     return std::nullopt;
   }
   const TopologyFunction& outer = topology.functions[*downstream.parent];
-  const bool sameChip = outer.role == FunctionRole::upstreamPort &&
-                        outer.device == inner.device &&
+  const bool sameChip = outer.role == FunctionRole::upstreamPort && outer.device == inner.device &&
                         pexPart(outer) == (part == PexPart::inner ? PexPart::outer : part);
   return sameChip ? downstream.parent : std::nullopt;
 }

@@ -62,10 +62,14 @@ std::vector<std::size_t> gpus(const Topology& topology) {
 std::vector<std::size_t> pfs(const Topology& topology) { return numbersOf(topology, isPf); }
 
 std::vector<Rail> rails(const Topology& topology) {
-  const auto candidates = pfs(topology);
+  return rails(topology, gpus(topology), pfs(topology));
+}
+
+std::vector<Rail> rails(const Topology& topology, const std::vector<std::size_t>& gpus,
+                        const std::vector<std::size_t>& pfs) {
   std::vector<Rail> found;
-  for (const std::size_t gpu : gpus(topology)) {
-    found.push_back(nearest(topology, gpu, candidates));
+  for (const std::size_t gpu : gpus) {
+    found.push_back(nearest(topology, gpu, pfs));
   }
   std::vector<Rail*> order;
   for (Rail& rail : found) {

@@ -29,6 +29,7 @@ class TopologyBuilder {
     function.hostBridge = bridge;
     function.numaNode = topology.hostBridges[bridge].numaNode;
     function.parent = parent;
+    function.classCode = isBridge(function) ? 0x060400 : 0;
     topology.functions.push_back(function);
     return topology.functions.size() - 1;
   }

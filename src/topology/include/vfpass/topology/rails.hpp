@@ -24,6 +24,9 @@ std::vector<std::size_t> pfs(const Topology& topology);
 /// that is in working order and serves the fewest GPUs already, the lowest address where that is
 /// alike, too. GPUs with the shortest way choose first.
 std::vector<Rail> rails(const Topology& topology);
+/// The same for these GPUs among these PFs only.
+std::vector<Rail> rails(const Topology& topology, const std::vector<std::size_t>& gpus,
+                        const std::vector<std::size_t>& pfs);
 
 /// A port of it is active, or its netdev is up where it has no RDMA device.
 bool isUsable(const TopologyFunction& pf);

@@ -1,0 +1,46 @@
+#include "commands.hpp"
+#include "host_topology.hpp"
+#include "vfpass/report/proposal_report.hpp"
+
+namespace vfpass::cli {
+namespace {
+
+struct InitOptions {
+  std::string vm;
+  std::size_t gpus = 1;
+  std::optional<std::size_t> vfs;
+};
+
+ExitCode init(Session& session, const InitOptions& options) {
+  const std::size_t vfs = options.vfs.value_or(std::max<std::size_t>(options.gpus, 1));
+  report::TopologyReport host = topologyReport(session, true);
+  warnOfProblems(session, host.topology);
+  report::ProposalReport report;
+  report.vm = options.vm;
+  report.command = "vfpass init " + options.vm + " --gpus " + std::to_string(options.gpus) +
+                   " --vfs " + std::to_string(vfs);
+  report.proposal = topology::propose(host.topology, host.leases, options.gpus, vfs);
+  report.topology = std::move(host.topology);
+  report::writeProposal(session.out(), report, session.style());
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void addInit(CLI::App& app, Runner& runner) {
+  constexpr unsigned mostDevices = 256;
+  auto* command = app.add_subcommand(
+      "init", "propose a mapping: the nearest pairs of GPU and PF that are free, and why");
+  const auto options = std::make_shared<InitOptions>();
+  command->add_option("vm", options->vm, "name or UUID of the domain that it is for")->required();
+  command->add_option("--gpus", options->gpus, "how many GPUs the guest gets")
+      ->check(CLI::Range(0U, mostDevices))
+      ->capture_default_str();
+  command->add_option("--vfs", options->vfs, "how many VFs (default: one for each GPU)")
+      ->check(CLI::Range(0U, mostDevices));
+  command->callback([&runner, options] {
+    runner = [options](Session& session) { return init(session, *options); };
+  });
+}
+
+}  // namespace vfpass::cli

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <iosfwd>
+#include <string>
+
+#include "vfpass/report/style.hpp"
+#include "vfpass/topology/propose.hpp"
+
+namespace vfpass::report {
+
+/// A mapping file for `vm` as `vfpass init` prints it, with the reasons as comments. `command` is
+/// what it was asked for. JSON: docs/json/init.schema.json.
+struct ProposalReport {
+  std::string vm;
+  std::string command;
+  Topology topology;
+  topology::Proposal proposal;
+};
+
+void writeProposal(std::ostream& out, const ProposalReport& report, const Style& style);
+
+}  // namespace vfpass::report

@@ -1,0 +1,139 @@
+#include "vfpass/report/proposal_report.hpp"
+
+#include <algorithm>
+#include <ostream>
+
+#include "json.hpp"
+#include "text_values.hpp"
+#include "topology_words.hpp"
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::report {
+namespace {
+
+// What JSON calls a string YAML does, too, so any name of a domain survives.
+std::string quoted(const std::string& text) {
+  return Json(text).dump(-1, ' ', true, Json::error_handler_t::replace);
+}
+
+bool isInfiniband(const TopologyFunction& pf) {
+  return !pf.rdma.empty() && !pf.rdma.front().ports.empty() &&
+         pf.rdma.front().ports.front().linkLayer == LinkLayer::infiniband;
+}
+
+class ProposalWriter {
+ public:
+  ProposalWriter(std::ostream& out, const ProposalReport& report)
+      : out_(out), report_(report), view_{report.topology, {}}, words_(view_) {}
+
+  void write() {
+    out_ << "# Proposed by `" << printable(report_.command)
+         << "`, from this host's PCI Express topology.\n"
+         << "# Save it in /etc/vfpass/vms, then `vfpass check` says whether it can be had.\n"
+         << "version: 1\nvm: " << quoted(report_.vm) << '\n';
+    if (!report_.proposal.gpus.empty()) {
+      out_ << "gpus:\n";
+    }
+    for (std::size_t i = 0; i < report_.proposal.gpus.size(); ++i) {
+      writeGpu(i);
+    }
+    out_ << (report_.proposal.vfs.empty() ? "" : "vfs:\n");
+    for (std::size_t i = 0; i < report_.proposal.vfs.size(); ++i) {
+      writeVf(i);
+    }
+  }
+
+ private:
+  [[nodiscard]] std::string gpuName(std::size_t gpu) const {
+    const auto& gpus = report_.proposal.gpus;
+    return "gpu" + std::to_string(std::find(gpus.begin(), gpus.end(), gpu) - gpus.begin());
+  }
+
+  void writeGpu(std::size_t entry) {
+    const TopologyFunction& gpu = words_.function(report_.proposal.gpus[entry]);
+    out_ << "  # " << words_.name(report_.proposal.gpus[entry]) << " of this host";
+    if (!gpu.model.empty()) {
+      out_ << ", " << printable(gpu.model);
+    }
+    if (gpu.numaNode >= 0) {
+      out_ << ", NUMA node " << gpu.numaNode;
+    }
+    out_ << "\n  - {name: gpu" << entry << ", pci: \"" << toString(gpu.address) << "\"}\n";
+  }
+
+  void writeReason(const topology::ProposedVf& vf) {
+    const TopologyFunction& pf = words_.function(vf.pf);
+    out_ << "  # " << printable(words_.name(vf.pf));
+    if (!pf.netdevs.empty() && pf.netdevs.front().name != words_.name(vf.pf)) {
+      out_ << " (" << printable(pf.netdevs.front().name) << ")";
+    }
+    out_ << ", port " << printable(portText(pf)) << ", " << vf.freeVfs << " of " << pf.totalVfs
+         << " VFs free\n";
+    if (!vf.gpu) {
+      return;
+    }
+    out_ << "  # " << toString(vf.distance) << " to " << gpuName(*vf.gpu) << ": "
+         << explain(vf.distance) << "; ";
+    if (vf.alike.empty()) {
+      out_ << "no other PF is as near\n";
+      return;
+    }
+    std::vector<std::string> names;
+    for (const std::size_t other : vf.alike) {
+      names.push_back(printable(words_.name(other)));
+    }
+    out_ << "as near: " << join(names, ", ") << '\n';
+  }
+
+  void writeVf(std::size_t entry) {
+    const topology::ProposedVf& vf = report_.proposal.vfs[entry];
+    const TopologyFunction& pf = words_.function(vf.pf);
+    writeReason(vf);
+    out_ << "  - name: rail" << entry << "\n    pf: {pci: \"" << toString(pf.address) << "\"}\n";
+    if (isInfiniband(pf)) {
+      out_ << "    infiniband: {node-guid: auto, port-guid: auto}\n";
+    }
+  }
+
+  std::ostream& out_;
+  const ProposalReport& report_;
+  TopologyReport view_;
+  TopologyWords words_;
+};
+
+void writeJson(std::ostream& out, const ProposalReport& report) {
+  const auto address = [&](std::size_t function) {
+    return toString(report.topology.functions[function].address);
+  };
+  Json document = newDocument();
+  document["vm"] = report.vm;
+  document["gpus"] = Json::array();
+  for (const std::size_t gpu : report.proposal.gpus) {
+    document["gpus"].push_back(address(gpu));
+  }
+  document["vfs"] = Json::array();
+  for (const auto& vf : report.proposal.vfs) {
+    Json alike = Json::array();
+    for (const std::size_t pf : vf.alike) {
+      alike.push_back(address(pf));
+    }
+    document["vfs"].push_back({{"pf", address(vf.pf)},
+                               {"gpu", vf.gpu ? Json(address(*vf.gpu)) : Json()},
+                               {"distance", vf.gpu ? Json(toString(vf.distance)) : Json()},
+                               {"as_near", alike},
+                               {"free_vfs", vf.freeVfs}});
+  }
+  writeDocument(out, document);
+}
+
+}  // namespace
+
+void writeProposal(std::ostream& out, const ProposalReport& report, const Style& style) {
+  if (style.json) {
+    writeJson(out, report);
+  } else {
+    ProposalWriter(out, report).write();
+  }
+}
+
+}  // namespace vfpass::report

@@ -1,0 +1,173 @@
+#include "vfpass/topology/propose.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "vfpass/error.hpp"
+
+namespace vfpass::topology {
+namespace {
+
+using FreeVfs = std::map<std::size_t, std::size_t>;  // by PF; those without any are not in it
+
+FreeVfs freeVfs(const Topology& topology, const std::vector<Lease>& leases) {
+  FreeVfs free;
+  for (const std::size_t pf : pfs(topology)) {
+    const TopologyFunction& function = topology.functions[pf];
+    const auto taken = static_cast<std::size_t>(
+        std::count_if(leases.begin(), leases.end(),
+                      [&](const Lease& lease) { return lease.pf == function.address; }));
+    if (function.totalVfs > taken) {
+      free[pf] = function.totalVfs - taken;
+    }
+  }
+  return free;
+}
+
+std::vector<std::size_t> freeGpus(const Topology& topology, const std::vector<Lease>& leases) {
+  auto free = gpus(topology);
+  std::erase_if(free, [&](std::size_t gpu) {
+    return std::any_of(leases.begin(), leases.end(), [&](const Lease& lease) {
+      return lease.vf == topology.functions[gpu].address;
+    });
+  });
+  return free;
+}
+
+void requireEnough(std::size_t wanted, std::size_t have, const std::string& what) {
+  if (wanted > have) {
+    throw Error(what + " wanted: " + std::to_string(wanted) +
+                    "; on this host and leased to nobody: " + std::to_string(have),
+                "ask for fewer, or see `vfpass status` for who has them");
+  }
+}
+
+// Rails of one node together, the node whose `count` best rails are the shortest first. So a guest
+// spans two nodes only when no node has enough for it.
+std::vector<Rail> chooseRails(const Topology& topology, std::vector<Rail> rails,
+                              std::size_t count) {
+  std::map<int, std::vector<Distance>> nodes;
+  for (const Rail& rail : rails) {
+    nodes[topology.functions[rail.gpu].numaNode].push_back(rail.distance);
+  }
+  std::map<int, std::pair<bool, std::vector<Distance>>> ranks;
+  for (auto& [node, distances] : nodes) {
+    std::sort(distances.begin(), distances.end());
+    const bool tooFew = distances.size() < count;
+    distances.resize(std::min(distances.size(), count));
+    std::reverse(distances.begin(), distances.end());  // the longest of them weighs most
+    ranks[node] = {tooFew, distances};
+  }
+  std::stable_sort(rails.begin(), rails.end(), [&](const Rail& one, const Rail& other) {
+    const int first = topology.functions[one.gpu].numaNode;
+    const int second = topology.functions[other.gpu].numaNode;
+    return std::tie(ranks[first], first, one.distance) <
+           std::tie(ranks[second], second, other.distance);
+  });
+  rails.resize(std::min(rails.size(), count));
+  std::sort(rails.begin(), rails.end(),
+            [](const Rail& one, const Rail& other) { return one.gpu < other.gpu; });
+  return rails;
+}
+
+// The PF of the rail first, then those as near, each as long as it has VFs, evenly.
+std::optional<std::size_t> nextPf(const Rail& rail, const FreeVfs& free,
+                                  std::map<std::size_t, unsigned>& given) {
+  auto best = rail.pf && free.contains(*rail.pf) ? rail.pf : std::nullopt;
+  for (const std::size_t pf : rail.alike) {
+    if (free.contains(pf) && (!best || given[pf] < given[*best])) {
+      best = pf;
+    }
+  }
+  return best;
+}
+
+ProposedVf take(std::size_t pf, FreeVfs& free) {
+  ProposedVf vf;
+  vf.pf = pf;
+  vf.freeVfs = free.at(pf);
+  if (--free.at(pf) == 0) {
+    free.erase(pf);
+  }
+  return vf;
+}
+
+std::vector<std::size_t> keysOf(const FreeVfs& free) {
+  std::vector<std::size_t> keys(free.size());
+  std::transform(free.begin(), free.end(), keys.begin(),
+                 [](const auto& entry) { return entry.first; });
+  return keys;
+}
+
+// One VF after another for each GPU in turn. Where all PFs of a rail are given away, the rail is
+// looked for anew among what is left.
+std::vector<ProposedVf> vfsForGpus(const Topology& topology, std::vector<Rail> chosen, FreeVfs free,
+                                   std::size_t count) {
+  std::vector<ProposedVf> vfs;
+  std::map<std::size_t, unsigned> given;
+  for (std::size_t i = 0; i < count; ++i) {
+    Rail& rail = chosen[i % chosen.size()];
+    auto pf = nextPf(rail, free, given);
+    if (!pf) {
+      rail = rails(topology, {rail.gpu}, keysOf(free)).front();
+      pf = nextPf(rail, free, given).value();
+    }
+    ++given[*pf];
+    ProposedVf vf = take(*pf, free);
+    vf.gpu = rail.gpu;
+    vf.distance = rail.distance;
+    vf.alike = rail.alike;
+    if (rail.pf && *rail.pf != *pf) {
+      std::replace(vf.alike.begin(), vf.alike.end(), *pf, *rail.pf);
+    }
+    vfs.push_back(std::move(vf));
+  }
+  return vfs;
+}
+
+// Without a GPU: PFs in working order, those with the most VFs left, one after another.
+std::vector<ProposedVf> vfsAlone(const Topology& topology, FreeVfs free, std::size_t count) {
+  std::vector<ProposedVf> vfs;
+  std::map<std::size_t, unsigned> given;
+  while (vfs.size() < count) {
+    const auto best =
+        std::min_element(free.begin(), free.end(), [&](const auto& one, const auto& other) {
+          const auto rank = [&](const auto& entry) {
+            return std::tuple(!isUsable(topology.functions[entry.first]), given[entry.first],
+                              ~entry.second);
+          };
+          return rank(one) < rank(other);
+        });
+    ++given[best->first];
+    vfs.push_back(take(best->first, free));
+  }
+  return vfs;
+}
+
+}  // namespace
+
+Proposal propose(const Topology& topology, const std::vector<Lease>& leases, std::size_t gpuCount,
+                 std::size_t vfCount) {
+  const FreeVfs free = freeVfs(topology, leases);
+  const auto candidates = freeGpus(topology, leases);
+  std::size_t available = 0;
+  for (const auto& [pf, count] : free) {
+    available += count;
+  }
+  requireEnough(gpuCount, candidates.size(), "GPUs");
+  requireEnough(vfCount, available, "VFs");
+  Proposal proposal;
+  if (gpuCount == 0) {
+    proposal.vfs = vfsAlone(topology, free, vfCount);
+    return proposal;
+  }
+  const auto chosen = chooseRails(topology, rails(topology, candidates, keysOf(free)), gpuCount);
+  for (const Rail& rail : chosen) {
+    proposal.gpus.push_back(rail.gpu);
+  }
+  proposal.vfs = vfsForGpus(topology, chosen, free, vfCount);
+  return proposal;
+}
+
+}  // namespace vfpass::topology

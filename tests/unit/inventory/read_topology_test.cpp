@@ -1,0 +1,228 @@
+#include "vfpass/inventory/read_topology.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "hosts/sysfs_tree.hpp"
+
+namespace vfpass::inventory {
+namespace {
+
+using hosts::SysfsTree;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Topology read(const SysfsTree& tree) { return readTopology(host::Root(tree.path())); }
+
+// `path` is below sys/devices; its last component is the function.
+void add(const SysfsTree& tree, const std::string& path, const std::string& uevent) {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  tree.file("sys/devices/" + path + "/uevent", uevent);
+  tree.link("sys/bus/pci/devices/" + name, "sys/devices/" + path);
+}
+
+const TopologyFunction& at(const Topology& topology, const std::string& address) {
+  const auto* found = findFunction(topology, parsePciAddress(address).value());
+  if (found == nullptr) {
+    throw std::runtime_error("there is no " + address);
+  }
+  return *found;
+}
+
+constexpr const char* bridge = "PCI_CLASS=60400\nPCI_ID=8086:352A\n";
+constexpr const char* gpu = "DRIVER=nvidia\nPCI_CLASS=30200\nPCI_ID=10DE:2330\n";
+constexpr const char* nic = "DRIVER=mlx5_core\nPCI_CLASS=20000\nPCI_ID=15B3:1021\n";
+
+TEST(ReadTopology, PlacesAndRoles) {
+  const SysfsTree tree;
+  add(tree, "pci0000:3a/0000:3a:00.0", bridge);
+  add(tree, "pci0000:3a/0000:3a:00.0/0000:3b:00.0", bridge);
+  add(tree, "pci0000:3a/0000:3a:00.0/0000:3b:00.0/0000:3c:00.0", bridge);
+  add(tree, "pci0000:3a/0000:3a:00.0/0000:3b:00.0/0000:3c:00.0/0000:3d:00.0", gpu);
+  add(tree, "pci0000:00/0000:00:02.0", "PCI_CLASS=30000\nPCI_ID=1A03:2000\n");
+  const Topology topology = read(tree);
+  EXPECT_THAT(topology.problems, IsEmpty());
+  ASSERT_EQ(topology.hostBridges.size(), 2U);
+  EXPECT_EQ(topology.hostBridges[at(topology, "0000:3d:00.0").hostBridge].name, "pci0000:3a");
+  EXPECT_EQ(at(topology, "0000:3a:00.0").role, FunctionRole::rootPort);
+  EXPECT_EQ(at(topology, "0000:3b:00.0").role, FunctionRole::upstreamPort);
+  EXPECT_EQ(at(topology, "0000:3c:00.0").role, FunctionRole::downstreamPort);
+  EXPECT_EQ(at(topology, "0000:3d:00.0").role, FunctionRole::gpu);
+  EXPECT_EQ(at(topology, "0000:3d:00.0").driver, "nvidia");
+  EXPECT_EQ(at(topology, "0000:00:02.0").role, FunctionRole::other) << "a board's own display";
+  const auto parent = at(topology, "0000:3d:00.0").parent;
+  ASSERT_TRUE(parent);
+  EXPECT_EQ(toString(topology.functions[*parent].address), "0000:3c:00.0");
+}
+
+TEST(ReadTopology, DomainsWiderThan16BitsBehindAFunction) {
+  const SysfsTree tree;
+  add(tree, "pci0000:00/0000:00:0e.0", "PCI_CLASS=10400\nPCI_ID=8086:201D\n");
+  add(tree, "pci0000:00/0000:00:0e.0/pci10000:e0/10000:e0:00.0", bridge);
+  add(tree, "pci0000:00/0000:00:0e.0/pci10000:e0/10000:e0:00.0/10000:e1:00.0", nic);
+  const Topology topology = read(tree);
+  EXPECT_THAT(topology.problems, IsEmpty());
+  const TopologyFunction& found = at(topology, "10000:e1:00.0");
+  EXPECT_EQ(topology.hostBridges[found.hostBridge].name, "pci10000:e0");
+  EXPECT_FALSE(at(topology, "10000:e0:00.0").parent);
+}
+
+TEST(ReadTopology, PortsOfANic) {
+  const SysfsTree tree;
+  const std::string path = "pci0000:00/0000:00:01.0/0000:01:00.0";
+  add(tree, "pci0000:00/0000:00:01.0", bridge);
+  add(tree, path, nic);
+  const std::string rdma = "sys/devices/" + path + "/infiniband/mlx5_0";
+  tree.file(rdma + "/fw_ver", "28.39.2048\n");
+  tree.file(rdma + "/node_guid", "946d:ae03:0050:7000\n");
+  tree.file(rdma + "/ports/1/state", "4: ACTIVE\n");
+  tree.file(rdma + "/ports/1/rate", "2.5 Gb/sec (1X SDR)\n");
+  tree.file(rdma + "/ports/1/link_layer", "InfiniBand\n");
+  tree.file("sys/devices/" + path + "/net/ib0/ifindex", "7\n");
+  tree.file("sys/devices/" + path + "/net/ib0/flags", "0x1003\n");
+  tree.file("sys/devices/" + path + "/sriov_totalvfs", "8\n");
+  const Topology topology = read(tree);
+  const TopologyFunction& found = at(topology, "0000:01:00.0");
+  EXPECT_TRUE(isPf(found));
+  EXPECT_EQ(found.totalVfs, 8U);
+  ASSERT_EQ(found.netdevs.size(), 1U);
+  EXPECT_TRUE(found.netdevs[0].up);
+  ASSERT_EQ(found.rdma.size(), 1U);
+  EXPECT_EQ(found.rdma[0].firmware, "28.39.2048");
+  ASSERT_EQ(found.rdma[0].ports.size(), 1U);
+  EXPECT_EQ(found.rdma[0].ports[0].state, "ACTIVE");
+  EXPECT_EQ(found.rdma[0].ports[0].rate, 2500U);
+  EXPECT_EQ(found.rdma[0].ports[0].linkLayer, LinkLayer::infiniband);
+}
+
+TEST(ReadTopology, VfsAndTheirPf) {
+  const SysfsTree tree;
+  tree.pf(8);
+  tree.vf(0);
+  tree.vf(1);
+  const Topology topology = read(tree);
+  EXPECT_EQ(at(topology, "0000:01:00.0").vfCount, 2U);
+  const TopologyFunction& vf = at(topology, "0000:01:00.2");
+  EXPECT_EQ(vf.vfIndex, 1U);
+  EXPECT_EQ(toString(topology.functions[vf.physicalFunction.value()].address), "0000:01:00.0");
+  EXPECT_FALSE(isPf(vf));
+}
+
+TEST(ReadTopology, AFunctionThatIsItsOwnParent) {
+  const SysfsTree tree;
+  add(tree, "pci0000:00/0000:00:01.0/0000:00:01.0", bridge);
+  const Topology topology = read(tree);
+  ASSERT_EQ(topology.problems.size(), 1U);
+  EXPECT_EQ(topology.problems[0].object, "0000:00:01.0");
+  EXPECT_FALSE(at(topology, "0000:00:01.0").parent);
+}
+
+TEST(ReadTopology, FunctionsThatAreEachOthersParent) {
+  const SysfsTree tree;
+  add(tree, "pci0000:00/0000:00:01.0/0000:01:00.0", nic);
+  add(tree, "pci0000:00/0000:01:00.0/0000:00:01.0", bridge);
+  const Topology topology = read(tree);
+  EXPECT_EQ(topology.problems.size(), 2U);
+  EXPECT_FALSE(at(topology, "0000:01:00.0").parent);
+  EXPECT_FALSE(at(topology, "0000:00:01.0").parent);
+}
+
+TEST(ReadTopology, VfsThatNameEachOtherAsPf) {
+  const SysfsTree tree;
+  const std::string one = tree.function("0000:01:00.0");
+  const std::string other = tree.function("0000:01:00.1");
+  tree.link(one + "/physfn", other);
+  tree.link(other + "/physfn", one);
+  tree.link(one + "/virtfn0", one);
+  tree.file(one + "/sriov_totalvfs", "4\n");
+  EXPECT_FALSE(read(tree).problems.empty());
+  tree.link(one + "/physfn", one);
+  EXPECT_FALSE(at(read(tree), "0000:01:00.0").physicalFunction);
+}
+
+TEST(ReadTopology, LinksThatLeadOutAreNotFollowed) {
+  const SysfsTree tree;
+  const SysfsTree elsewhere;
+  elsewhere.file("0000:01:00.0/uevent", gpu);
+  const auto devices = tree.path() / "sys/bus/pci/devices";
+  std::filesystem::create_symlink(elsewhere.path() / "0000:01:00.0", devices / "0000:01:00.0");
+  std::filesystem::create_symlink("../../../devices/../../../etc/0000:02:00.0",
+                                  devices / "0000:02:00.0");
+  // A folder on the way that is a link: the last function is found by name, but not read.
+  add(tree, "pci0000:00/0000:00:01.0", bridge);
+  std::filesystem::create_directory_symlink(elsewhere.path(),
+                                            tree.path() / "sys/devices/pci0000:00/0000:00:01.1");
+  std::filesystem::create_symlink("../../../devices/pci0000:00/0000:00:01.1/0000:01:00.0",
+                                  devices / "0000:01:00.1");
+  add(tree, "pci0000:00/0000:00:03.0", bridge);
+  std::filesystem::remove(tree.path() / "sys/devices/pci0000:00/0000:00:03.0/uevent");
+  std::filesystem::create_symlink(elsewhere.path() / "0000:01:00.0/uevent",
+                                  tree.path() / "sys/devices/pci0000:00/0000:00:03.0/uevent");
+  const Topology topology = read(tree);
+  EXPECT_EQ(topology.functions.size(), 2U);
+  EXPECT_EQ(topology.problems.size(), 3U);
+  EXPECT_EQ(at(topology, "0000:00:03.0").vendor, 0U);
+}
+
+TEST(ReadTopology, RubbishIsToldOrZero) {
+  const SysfsTree tree;
+  const std::string megabyte(1 << 20, 'x');
+  const std::string path = "pci0000:00/0000:00:01.0";
+  const std::string folder = "sys/devices/" + path;
+  add(tree, path, "DRIVER=mlx5_core\nPCI_CLASS=zzz\nPCI_ID=:\n=\n\nPCI_SLOT_NAME=0000:00:07.0\n");
+  tree.file(folder + "/config", "short");
+  tree.file(folder + "/numa_node", megabyte);
+  tree.file(folder + "/sriov_totalvfs", "99999999999999999999");
+  tree.file(folder + "/current_link_width", "255\n");
+  tree.file(folder + "/max_link_speed", "Unknown\n");
+  tree.file(folder + "/vpd", megabyte);
+  tree.file(folder + "/infiniband/mlx5_0/fw_ver", megabyte);
+  tree.file(folder + "/infiniband/mlx5_0/ports/1/rate", std::string("\x1b[2J\0", 5));
+  tree.file("proc/cpuinfo", megabyte);
+  tree.file("sys/devices/system/node/node0/cpumap", "<&>\n");
+  tree.file("sys/devices/system/node/node99999999999999999999/cpumap", "1\n");
+  tree.file("sys/bus/pci/devices/what is this", "");
+  ASSERT_EQ(::mkfifo((tree.path() / folder / "sriov_offset").c_str(), 0600), 0);
+  ASSERT_EQ(::mkfifo((tree.path() / folder / "class").c_str(), 0600), 0);
+  const Topology topology = read(tree);
+  const TopologyFunction& found = at(topology, "0000:00:01.0");
+  EXPECT_EQ(found.classCode, 0U);
+  EXPECT_EQ(found.numaNode, -1);
+  EXPECT_EQ(found.totalVfs, 0U);
+  EXPECT_EQ(found.best, PcieLink{});
+  EXPECT_EQ(found.rdma.at(0).firmware.size(), 64U);
+  EXPECT_EQ(topology.processors.nodes.at(0).cpuMask, "");
+  EXPECT_EQ(topology.processors.nodes.size(), 1U);
+  ASSERT_EQ(topology.problems.size(), 3U);
+  EXPECT_THAT(topology.problems[1].what, HasSubstr("0000:00:07.0"));
+  EXPECT_THAT(topology.problems[2].what, HasSubstr("fw_ver"));
+}
+
+TEST(ReadTopology, AFunctionThatVanished) {
+  const SysfsTree tree;
+  add(tree, "pci0000:00/0000:00:01.0", nic);
+  tree.remove("sys/devices/pci0000:00/0000:00:01.0");
+  const Topology topology = read(tree);
+  ASSERT_EQ(topology.problems.size(), 1U);
+  EXPECT_EQ(topology.problems[0].what, "it is gone");
+}
+
+TEST(ReadTopology, Processors) {
+  const SysfsTree tree;
+  tree.file("proc/cpuinfo",
+            "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\n\n"
+            "processor\t: 1\nvendor_id\t: Another\n");
+  tree.file("sys/devices/system/node/node1/cpumap", "ffff0000\n");
+  tree.file("sys/devices/system/node/node0/cpumap", "0000ffff\n");
+  const Processors processors = read(tree).processors;
+  EXPECT_EQ(processors.architecture, "x86_64");
+  EXPECT_EQ(processors.vendor, "AuthenticAMD");
+  EXPECT_EQ(processors.family, 25U);
+  EXPECT_EQ(processors.model, 17U);
+  ASSERT_EQ(processors.nodes.size(), 2U);
+  EXPECT_EQ(processors.nodes[1].cpuMask, "ffff0000");
+}
+
+}  // namespace
+}  // namespace vfpass::inventory

@@ -1,0 +1,158 @@
+#include "vfpass/report/topology_report.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <pugixml.hpp>
+#include <sstream>
+
+#include "golden.hpp"
+#include "svg.hpp"
+#include "topology_sample.hpp"
+#include "vfpass/error.hpp"
+#include "vfpass/report/nccl_topology.hpp"
+#include "vfpass/report/proposal_report.hpp"
+#include "vfpass/report/snapshot_report.hpp"
+
+namespace vfpass::report {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+template <typename Write>
+std::string written(Write write) {
+  std::ostringstream out;
+  write(out);
+  return out.str();
+}
+
+std::string svgOf(const TopologyReport& report) {
+  return written([&](auto& out) { writeTopologySvg(out, report); });
+}
+
+TEST(TopologyReport, Matrix) {
+  expectGolden("topo-matrix.txt",
+               written([](auto& out) { writeTopologyMatrix(out, samples::topology(), {}); }));
+}
+
+TEST(TopologyReport, Tree) {
+  expectGolden("topo-tree.txt",
+               written([](auto& out) { writeTopologyTree(out, samples::topology(), {}); }));
+}
+
+TEST(TopologyReport, Json) {
+  const auto text = written([](auto& out) { writeTopologyJson(out, samples::topology()); });
+  expectGolden("topo.json", text);
+  expectValid("topo", text);
+}
+
+TEST(TopologyReport, Dot) {
+  expectGolden("topo.dot", written([](auto& out) { writeTopologyDot(out, samples::topology()); }));
+}
+
+// The picture that README shows.
+TEST(TopologyReport, Svg) {
+  expectGolden("../../../../docs/topology.svg", svgOf(samples::topology()));
+}
+
+TEST(TopologyReport, NothingFromOutsideReachesThePictureUnescaped) {
+  const std::string text = svgOf(samples::hostileTopology());
+  pugi::xml_document document;
+  EXPECT_TRUE(document.load_string(text.c_str()));
+  EXPECT_THAT(text, Not(HasSubstr("<script")));
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(text, Not(HasSubstr("\xff")));
+}
+
+TEST(TopologyReport, HostileNamesInTheOtherFormats) {
+  const TopologyReport report = samples::hostileTopology();
+  const auto tree = written([&](auto& out) { writeTopologyTree(out, report, {}); });
+  const auto matrix = written([&](auto& out) { writeTopologyMatrix(out, report, {}); });
+  EXPECT_THAT(tree + matrix, Not(HasSubstr("\x1b")));
+  expectValid("topo", written([&](auto& out) { writeTopologyJson(out, report); }));
+  const auto dot = written([&](auto& out) { writeTopologyDot(out, report); });
+  EXPECT_THAT(dot, HasSubstr("\\\"&'"));
+  const auto nccl = written([&](auto& out) { writeNcclTopology(out, report.topology); });
+  EXPECT_THAT(nccl, HasSubstr("vendor=\"/textscript2J\""));
+}
+
+TEST(SvgText, EscapesWhatXmlTakesForItsOwn) {
+  EXPECT_EQ(svgText("<a href='x'>&\"</a>"), "&lt;a href=&#39;x&#39;&gt;&amp;&quot;&lt;/a&gt;");
+  EXPECT_EQ(svgText("\xef\xbf\xbe"), "?");
+  EXPECT_EQ(fitted("abcdef", 4), "abc…");
+  EXPECT_EQ(fitted("äöüß", 4), "äöüß");
+  EXPECT_EQ(fitted("äöüßx", 4), "äöü…");
+}
+
+TEST(NcclTopology, OfTheHost) {
+  const auto text =
+      written([](auto& out) { writeNcclTopology(out, samples::topology().topology); });
+  expectGolden("nccl-host.xml", text);
+  EXPECT_THAT(text, HasSubstr("familyid=\"175\"")) << "NCCL's reckoning of AMD's family 25";
+}
+
+TEST(NcclTopology, OfAGuest) {
+  const TopologyReport report = samples::topology();
+  std::vector<GuestDevice> devices;
+  for (const Lease& lease : report.leases) {
+    const auto* function = findFunction(report.topology, lease.vf);
+    if (lease.domainName == "train0") {
+      devices.push_back({static_cast<std::size_t>(function - report.topology.functions.data()),
+                         lease.guest.address});
+    }
+  }
+  expectGolden("nccl-guest.xml",
+               written([&](auto& out) { writeGuestNcclTopology(out, report.topology, devices); }));
+}
+
+TEST(NcclTopology, KeepsToNcclsParser) {
+  const auto text =
+      written([](auto& out) { writeNcclTopology(out, samples::topology().topology); });
+  EXPECT_TRUE(text.starts_with("<system version=\"1\">\n"));
+  EXPECT_THAT(text, Not(HasSubstr("\t")));
+  EXPECT_THAT(text, Not(HasSubstr("<?xml")));
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const std::string tag = line.substr(line.find('<'));
+    EXPECT_EQ(tag.find("  "), std::string::npos) << line;
+    EXPECT_TRUE(tag.ends_with('>')) << line;
+  }
+}
+
+TEST(NcclTopology, MoreNodesThanNcclReadsIsAnError) {
+  TopologyReport report = samples::topology();
+  const TopologyFunction gpu = *findFunction(report.topology, {0, 0x81, 0, 0});
+  for (unsigned i = 0; i < 256; ++i) {
+    report.topology.functions.push_back(gpu);
+    report.topology.functions.back().address = {1, static_cast<std::uint8_t>(i), 0, 0};
+  }
+  std::ostringstream out;
+  EXPECT_THROW(writeNcclTopology(out, report.topology), Error);
+}
+
+TEST(ProposalReport, MappingAndJson) {
+  ProposalReport report;
+  const TopologyReport sample = samples::topology();
+  report.vm = "it's \"me\"";
+  report.command = "vfpass init ...";
+  report.topology = sample.topology;
+  report.proposal = topology::propose(sample.topology, sample.leases, 2, 3);
+  expectGolden("init.yaml", written([&](auto& out) { writeProposal(out, report, {}); }));
+  const auto json =
+      written([&](auto& out) { writeProposal(out, report, {.json = true, .color = false}); });
+  expectGolden("init.json", json);
+  expectValid("init", json);
+}
+
+TEST(SnapshotReport, TextAndJson) {
+  const SnapshotReport report{"/tmp/host", {{"class", 12}, {"uevent", 30}}, 40};
+  EXPECT_EQ(written([&](auto& out) { writeSnapshot(out, report, {}); }),
+            "/tmp/host: 42 files, 40 links\n  class 12\n  uevent 30\n");
+  expectValid("snapshot", written([&](auto& out) {
+                writeSnapshot(out, report, {.json = true, .color = false});
+              }));
+}
+
+}  // namespace
+}  // namespace vfpass::report
