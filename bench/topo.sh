@@ -1,0 +1,69 @@
+#!/bin/bash
+# topo.sh [ROUNDS [FUNCTIONS...]]: `vfpass topo` on made-up hosts against what people type today, all on
+# the same tree, rounds interleaved; then vfpass alone from few functions to many. Needs pciutils and
+# hwloc-nox; run it from a checkout that is built.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+checkout=$(dirname "$here")
+vfpass=${VFPASS:-$checkout/build/sbin/vfpass}
+rounds=${1:-5}
+shift || true
+sizes=("${@:-64}")
+[ $# -gt 0 ] || sizes=(64 256 1024 4096)
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+samples=$work/samples
+measured_log=$work/log
+mkdir "$samples"
+# shellcheck source=bench/lib.sh
+. "$here/lib.sh"
+
+# The near-ness script's method: for each GPU and each NIC, how much of their device paths is alike.
+near_script() {
+    local bus=$1/sys/bus/pci/devices function class gpus=() nics=() gpu nic path other common
+    for function in "$bus"/*; do
+        read -r class <"$function/class"
+        case $class in
+        0x03*) gpus+=("$function") ;;
+        0x02*) [ -e "$function/physfn" ] || nics+=("$function") ;;
+        esac
+    done
+    for gpu in "${gpus[@]}"; do
+        path=$(readlink -f "$gpu")
+        for nic in "${nics[@]}"; do
+            other=$(readlink -f "$nic")
+            common=$(printf '%s\n%s\n' "$path" "$other" | sed -e 'N;s/^\(.*\/\).*\n\1.*$/\1/')
+            echo "$gpu $nic ${#common}"
+        done
+    done
+}
+
+for size in "${sizes[@]}"; do
+    "$checkout/tests/hosts/make_host.py" "functions-$size" "$work/$size"
+    pci=(lspci -A linux-sysfs -O "sysfs.path=$work/$size/sys/bus/pci")
+    for ((round = 0; round <= rounds; ++round)); do # the first one warms the cache up
+        for series in matrix tree json lspci-tv lspci-vv lstopo near; do
+            [ "$series" != near ] || [ "$round" -le 1 ] || continue # one is enough of that
+            case $series in
+            matrix | tree | json) measure "$vfpass" --sysroot "$work/$size" topo --format "$series" ;;
+            lspci-tv) measure "${pci[@]}" -tv ;;
+            lspci-vv) measure "${pci[@]}" -vv ;;
+            lstopo) HWLOC_FSROOT=$work/$size HWLOC_THISSYSTEM=0 measure lstopo --of console --whole-io ;;
+            near) measure near_script "$work/$size" ;;
+            esac
+            [ "$round" = 0 ] || sample "$size-$series"
+        done
+    done
+done
+
+echo "| functions | what | seconds | times topo's matrix |"
+echo "|---|---|---|---|"
+for size in "${sizes[@]}"; do
+    base=$(median "$samples/$size-matrix.us")
+    for series in matrix tree json lspci-tv lspci-vv lstopo near; do
+        echo "| $size | $series | $(spread "$size-$series") |" \
+            "$(ratio "$(median "$samples/$size-$series.us")" "$base") |"
+    done
+done
