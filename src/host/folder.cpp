@@ -1,6 +1,9 @@
 #include "vfpass/host/folder.hpp"
 
 #include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
 
 #include "directory_reading.hpp"
 #include "vfpass/base/text.hpp"
@@ -22,8 +25,22 @@ FileDescriptor Folder::open(const std::string& name, int flags) const {
                                   live_ ? Containment::none : Containment::withoutLinks));
 }
 
-std::optional<std::string> Folder::readText(const std::string& name, std::size_t limit) const {
-  return readWhole(open(name, textFlags), limit, recording_);
+// One read: sysfs fills the buffer with the whole attribute (Documentation/filesystems/sysfs.rst).
+std::optional<std::string> Folder::readText(const std::string& name) const {
+  const FileDescriptor file = open(name, textFlags);
+  if (!file || !isRegular(file.get())) {
+    return std::nullopt;
+  }
+  std::array<char, 4096> buffer;  // NOLINT: filled as far as it is used
+  const ssize_t length = ::pread(file.get(), buffer.data(), buffer.size(), 0);
+  if (length < 0) {
+    return std::nullopt;
+  }
+  std::string text(buffer.data(), static_cast<std::size_t>(length));
+  if (recording_ != nullptr) {
+    recording_->noteBytes(file.get(), 0, text);
+  }
+  return text;
 }
 
 std::optional<std::uint64_t> Folder::readNumber(const std::string& name) const {

@@ -20,9 +20,9 @@ class Folder {
 
   [[nodiscard]] explicit operator bool() const { return static_cast<bool>(directory_); }
 
-  /// As Root's; not trimmed: `uevent` ends its lines itself.
-  [[nodiscard]] std::optional<std::string> readText(const std::string& name,
-                                                    std::size_t limit = 4096) const;
+  /// A regular file's first 4096 bytes, which is all that an attribute of sysfs can have. Not
+  /// trimmed.
+  [[nodiscard]] std::optional<std::string> readText(const std::string& name) const;
   [[nodiscard]] std::optional<std::uint64_t> readNumber(const std::string& name) const;
   /// Up to `length` bytes from `offset` on; shorter at the end of the file.
   [[nodiscard]] std::string readBytes(const std::string& name, std::size_t offset,
