@@ -1,0 +1,79 @@
+# The same answers as lspci, libvirt, ip and sysfs give, and from a snapshot the same as from the host.
+# shellcheck shell=bash disable=SC2154
+set -uo pipefail
+# shellcheck source=SCRIPTDIR/common.sh
+source /vfpass/tests/lab/common.sh
+
+section "a host with two NUMA nodes and a PF on each"
+install_vfpass
+load_standin
+pf=$(pf_address 0) other=$(pf_address 1)
+make_vfs "$pf" 4
+start_libvirt
+expect "topo" vfpass topo --format json
+printf '%s\n' "$last_output" >/tmp/topo.json
+# of FILTER [FILE]: what topo says.
+of() { jq -r "$1" "${2:-/tmp/topo.json}"; }
+
+section "lspci"
+lspci -Dn | awk '{sub(":$", "", $2); print $1, $2, $3}' | sort >/tmp/lspci
+of '.functions[] | "\(.address) \(.class[0:4]) \(.vendor):\(.device)"' | sort >/tmp/topo
+expect "there are functions" test -s /tmp/topo
+expect_same_file "addresses, classes and ids" /tmp/lspci /tmp/topo
+lspci -Dk | awk '/^[0-9a-f]/ {address = $1} /Kernel driver in use/ {print address, $NF}' | sort >/tmp/lspci
+of '.functions[] | select(.driver) | "\(.address) \(.driver)"' | sort >/tmp/topo
+expect_same_file "drivers" /tmp/lspci /tmp/topo
+for function in "$pf" "$other" "$(vf_of "$pf" 0)"; do
+    lspci -Dvv -s "$function" | sed -n 's/.*LnkSta:.*Width x\([0-9]*\).*/\1/p' >/tmp/lspci
+    of ".functions[] | select(.address == \"$function\") | .link.lanes // empty" >/tmp/topo
+    expect_same_file "link width of $function" /tmp/lspci /tmp/topo
+done
+
+section "libvirt"
+node_of() {
+    local xml
+    xml=$(virsh nodedev-dumpxml "pci_$(tr ':.' '__' <<<"$1")") || return
+    printf '%s group %s node %s pf %s\n' "$1" \
+        "$(sed -n "s/.*<iommuGroup number='\([0-9]*\)'.*/\1/p" <<<"$xml")" \
+        "$(sed -n "s/.*<numa node='\([0-9]*\)'.*/\1/p" <<<"$xml")" \
+        "$(tr -d '\n' <<<"$xml" | sed -n "s/.*<capability type='phys_function'> *<address domain='0x\([0-9a-f]*\)' bus='0x\([0-9a-f]*\)' slot='0x\([0-9a-f]*\)' function='0x\([0-9a-f]*\)'.*/\1:\2:\3.\4/p")"
+}
+for function in "$pf" "$other" "$(vf_of "$pf" 0)" "$(vf_of "$pf" 3)"; do
+    node_of "$function"
+done >/tmp/libvirt
+for function in "$pf" "$other" "$(vf_of "$pf" 0)" "$(vf_of "$pf" 3)"; do
+    of ".functions[] | select(.address == \"$function\") |
+        \"\(.address) group \(.iommu_group) node \(.numa_node // \"\") pf \(.pf // \"\")\""
+done >/tmp/topo
+expect_same_file "IOMMU groups, NUMA nodes, PFs" /tmp/libvirt /tmp/topo
+expect_equal "the PFs are on two nodes" "0 1" "$(of "[.functions[] | select(.total_vfs > 0) | .numa_node] | join(\" \")")"
+
+section "ip"
+for function in "$pf" "$other" "$(vf_of "$pf" 1)"; do
+    of ".functions[] | select(.address == \"$function\") | .netdevs[]"
+done | sort >/tmp/topo
+ip -d -json link show | jq -r '.[] | select(.parentbus == "pci") | .ifname as $name | .parentdev | "\(.) \($name)"' |
+    grep -E "^($pf|$other|$(vf_of "$pf" 1)) " | cut -d' ' -f2 | sort >/tmp/ip
+expect_same_file "netdevs" /tmp/ip /tmp/topo
+expect_equal "VFs there are and could be" "4 8" \
+    "$(of ".functions[] | select(.address == \"$pf\") | \"\(.vfs) \(.total_vfs)\"")"
+
+section "the tree is the kernel's"
+for function in $(of '.functions[] | select(.parent) | .address'); do
+    path=$(readlink -f "/sys/bus/pci/devices/$function")
+    echo "$function $(basename "$(dirname "$path")")"
+done >/tmp/kernel
+of '.functions[] | select(.parent) | "\(.address) \(.parent)"' >/tmp/topo
+expect_same_file "parents" /tmp/kernel /tmp/topo
+
+section "a snapshot"
+expect "snapshot" vfpass snapshot /tmp/snapshot
+vfpass --sysroot /tmp/snapshot topo --format json >/tmp/replayed.json
+expect_same_file "answers as the host" /tmp/topo.json /tmp/replayed.json
+expect "a tar is a snapshot, too" vfpass snapshot /tmp/snapshot.tar
+mkdir /tmp/unpacked && tar -xf /tmp/snapshot.tar -C /tmp/unpacked
+expect "with the same in it" diff -r /tmp/snapshot /tmp/unpacked
+for format in matrix tree svg dot nccl; do
+    expect "topo --format $format" vfpass topo --format "$format"
+done
+finish
