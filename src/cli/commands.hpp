@@ -24,6 +24,7 @@ void addHost(CLI::App& app, Runner& runner);
 void addPf(CLI::App& app, Runner& runner);
 void addVf(CLI::App& app, Runner& runner);
 void addHook(CLI::App& app, Runner& runner);
+void addVerify(CLI::App& app, Runner& runner);
 void addGc(CLI::App& app, Runner& runner);
 
 /// `--live` and `--config`, for commands that change a domain.
