@@ -4,6 +4,7 @@
 #include <iomanip>
 #include <ostream>
 #include <sstream>
+#include <thread>
 
 #include "commands.hpp"
 #include "subject.hpp"
@@ -11,6 +12,7 @@
 #include "vfpass/guest/verify.hpp"
 #include "vfpass/report/verify_report.hpp"
 #include "vfpass/state/report_history.hpp"
+#include "vfpass/state/started_marks.hpp"
 
 namespace vfpass::cli {
 namespace {
@@ -23,7 +25,9 @@ struct VerifyOptions {
   std::string inject;
   bool gpu = false;
   bool junit = false;
+  bool pending = false;
   unsigned timeoutSeconds = 600;
+  unsigned waitSeconds = 0;
   std::uint64_t messageBytes = std::uint64_t{64} << 10U;
   std::uint64_t iterations = 1000;
 };
@@ -63,6 +67,21 @@ std::vector<Lease> verifiableLeases(Session& session, const DomainDescription& d
                 ExitCode::unverified);
   }
   return leases;
+}
+
+// A guest that has just started takes a while to its agent.
+void waitForAgent(Session& session, const DomainDescription& domain, unsigned waitSeconds) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(waitSeconds);
+  while (std::chrono::steady_clock::now() < end) {
+    try {
+      session.hypervisor().askAgent(domain.uuid, R"({"execute": "guest-ping"})",
+                                    std::chrono::seconds(5));
+      return;
+    } catch (const Error& error) {
+      session.verbose(error.what());
+    }
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  }
 }
 
 // The mapping's wishes; without one, none.
@@ -133,11 +152,11 @@ void keep(Session& session, const VerifyReport& report) {
   state::keepReport(session.options().stateDirectory, report.domain, report.time, text.str());
 }
 
-ExitCode verify(Session& session, const VerifyOptions& options) {
-  session.requireChangesPossible("verify");
-  const DomainDescription domain = runningDomain(session, options.vm);
+VerifyReport verifyDomain(Session& session, const DomainDescription& domain,
+                          const VerifyOptions& options) {
   const auto plan = planFor(session, domain, options);
   const auto probe = guest::readProbeFile(options.probe);
+  waitForAgent(session, domain, options.waitSeconds);
   guest::Agent agent(session.hypervisor(), domain.uuid, domain.name,
                      std::chrono::seconds(options.timeoutSeconds));
   const guest::VerifyWatch watch{
@@ -150,6 +169,36 @@ ExitCode verify(Session& session, const VerifyOptions& options) {
   report.domainName = domain.name;
   report.time = timeNow();
   keep(session, report);
+  return report;
+}
+
+// After starts (by systemd): those whose mapping says `on-start: report`. Nobody reads the exit
+// code, so one that cannot be verified does not keep the others from it.
+ExitCode verifyStarted(Session& session, const VerifyOptions& options) {
+  for (const auto& uuid : state::takeStarted(session.options().runDirectory)) {
+    try {
+      const DomainDescription domain = runningDomain(session, toString(uuid));
+      if (policyFor(session, domain).onStart) {
+        const auto report = verifyDomain(session, domain, options);
+        session.note("VM " + printable(domain.name) + ": " +
+                     std::string(toString(verdict(report))));
+      }
+    } catch (const Error& error) {
+      session.warn(error.what());
+    }
+  }
+  return ExitCode::done;
+}
+
+ExitCode verify(Session& session, const VerifyOptions& options) {
+  session.requireChangesPossible("verify");
+  if (options.pending) {
+    return verifyStarted(session, options);
+  }
+  if (options.vm.empty()) {
+    throw Error("which VM?", "`vfpass verify VM`", ExitCode::badInput);
+  }
+  const VerifyReport report = verifyDomain(session, runningDomain(session, options.vm), options);
   if (options.junit) {
     report::writeVerifyJunit(session.out(), report);
   } else {
@@ -164,7 +213,7 @@ void addVerify(CLI::App& app, Runner& runner) {
   auto* command = app.add_subcommand(
       "verify", "prove in the guest that RDMA works, and hold it against what the host sees");
   const auto options = std::make_shared<VerifyOptions>();
-  command->add_option("vm", options->vm, "domain name or UUID")->required();
+  command->add_option("vm", options->vm, "domain name or UUID");
   command->add_flag("--junit", options->junit, "the report as JUnit XML");
   command->add_flag("--gpu", options->gpu, "GPU memory, too (or `verify: {paths: [gpu]}`)");
   command->add_option("--minimum-bandwidth", options->minimumBandwidth,
@@ -176,6 +225,11 @@ void addVerify(CLI::App& app, Runner& runner) {
   command->add_option("--timeout", options->timeoutSeconds, "seconds for all of it")
       ->check(CLI::Range(10, 86400))
       ->capture_default_str();
+  command->add_option("--wait", options->waitSeconds, "seconds to wait for the guest's agent");
+  command->add_flag(
+      "--pending", options->pending,
+      "those that have started and ask for it (`verify: {on-start: report}`); systemd "
+      "runs this");
   command->add_option("--probe", options->probe, "the probe's file on this host");
   command->add_option("--guest-folder", options->folder, "where it goes in the guest")
       ->capture_default_str();
