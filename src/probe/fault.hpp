@@ -32,14 +32,14 @@ struct Transfer {
 std::optional<Fault> parseFault(std::string_view name);
 std::string faultName(Fault fault);
 
-/// What is posted for one message: the initiator's part of a fault. A misplaced or duplicated message
-/// goes to the slot before its own (in a cycle's first slot: the one behind), where it overwrites
-/// what came in order; RC keeps the order of writes, and of reads.
+/// What is posted for one message: the initiator's part of a fault. A misplaced or duplicated
+/// message goes to the slot before its own (in a cycle's first slot: the one behind), where it
+/// overwrites what came in order; RC keeps the order of writes, and of reads.
 std::vector<Transfer> transfersFor(const Ring& ring, std::uint64_t message,
                                    const Injection& injection);
 
-/// The source owner's part of a fault, after it filled `range`: turns one bit over, or puts back what
-/// the slot held one cycle before.
+/// The source owner's part of a fault, after it filled `range`: turns one bit over, or puts back
+/// what the slot held one cycle before.
 void spoilSource(Memory& memory, const Ring& ring, std::uint64_t seed, const MessageRange& range,
                  const Injection& injection);
 

@@ -13,12 +13,12 @@
 namespace vfpass::probe {
 
 HostMemory::HostMemory(std::uint64_t bytes) {
-  void* pages =
-      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  void* pages = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
   if (pages == MAP_FAILED) {
-    throw Error("cannot allocate " + std::to_string(bytes) + " bytes of host memory: " +
-                    errnoText(errno),
-                "give a smaller --memory-limit");
+    throw Error(
+        "cannot allocate " + std::to_string(bytes) + " bytes of host memory: " + errnoText(errno),
+        "give a smaller --memory-limit");
   }
   pages_ = std::span(static_cast<std::byte*>(pages), bytes);
 }

@@ -10,7 +10,8 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "the pattern is stored little-endian");
 
 constexpr std::size_t wordBytes = sizeof(Word);
-/// How much is compared before anybody looks for the place: small enough to stay in the first cache.
+/// How much is compared before anybody looks for the place: small enough to stay in the first
+/// cache.
 constexpr std::size_t blockWords = 512;
 
 void writeWords(std::span<std::byte> bytes, const MessagePattern& pattern, Word turned) {
@@ -27,7 +28,8 @@ void writeWords(std::span<std::byte> bytes, const MessagePattern& pattern, Word 
 }
 
 /// The bits in which whole words differ, all of them or-ed together.
-Word differingBits(const std::byte* bytes, std::size_t first, std::size_t end, Word key, Word mask) {
+Word differingBits(const std::byte* bytes, std::size_t first, std::size_t end, Word key,
+                   Word mask) {
   Word differing = 0;
   for (std::size_t index = first; index < end; ++index) {
     Word seen = 0;

@@ -9,8 +9,8 @@
 
 namespace vfpass::probe {
 
-/// What one message of a run holds: every byte follows from the run's seed, the message's number and
-/// the byte's offset in the message. Only the low 32 bits of the number count.
+/// What one message of a run holds: every byte follows from the run's seed, the message's number
+/// and the byte's offset in the message. Only the low 32 bits of the number count.
 struct MessagePattern {
   std::uint64_t seed = 0;
   std::uint64_t message = 0;

@@ -25,8 +25,8 @@ struct MessageRange {
   std::uint64_t count = 0;
 };
 
-/// A ring that keeps to `limit` bytes where it can; one slot is the least, and never more slots than
-/// `messages`. The stride keeps slots on cache lines of their own.
+/// A ring that keeps to `limit` bytes where it can; one slot is the least, and never more slots
+/// than `messages`. The stride keeps slots on cache lines of their own.
 Ring makeRing(std::uint64_t messageBytes, std::uint64_t messages, std::uint64_t limit,
               std::uint64_t offset);
 

@@ -97,7 +97,7 @@ void CheckResult::add(const CheckResult& other) {
 }
 
 std::string damageName(Damage damage) {
-  constexpr std::array<std::string_view, 7> names{"flipped", "lost",      "truncated", "stale",
+  constexpr std::array<std::string_view, 7> names{"flipped",   "lost",      "truncated", "stale",
                                                   "misplaced", "duplicate", "corrupted"};
   return std::string(names.at(static_cast<std::size_t>(damage)));
 }
