@@ -14,7 +14,7 @@ namespace {
 
 // As gpu/kernels.cu has them.
 constexpr unsigned blockThreads = 256;
-constexpr unsigned long long tileBytes = 16ULL * blockThreads * 4;
+constexpr unsigned long long tileBytes = 16ULL * blockThreads * 8;
 
 constexpr std::uint64_t allocationUnit = std::uint64_t{2} << 20U;
 

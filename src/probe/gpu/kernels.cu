@@ -19,8 +19,9 @@ using Bytes = GLOBAL unsigned char*;
 using Pairs = GLOBAL WordPair*;
 
 constexpr Word pairBytes = sizeof(WordPair);
-/// Vectors of 16 bytes that a thread has in flight at once.
-constexpr int unrolled = 4;
+/// Vectors of 16 bytes that a thread has in flight at once. On an H200 the check reaches 0.81 of memset's
+/// bandwidth with 2, 0.96 with 4 and 1.00 with 8.
+constexpr int unrolled = 8;
 constexpr Word blockThreads = 256;
 /// What a block does in one step.
 constexpr Word tilePairs = blockThreads * unrolled;
