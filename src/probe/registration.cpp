@@ -10,8 +10,7 @@
 namespace vfpass::probe {
 namespace {
 
-constexpr int allAccess =
-    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+constexpr int allAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 
 /// ENOTSUP and EOPNOTSUPP are one value on Linux.
 bool meansNotSupported(int error) { return error == EOPNOTSUPP || error == EPROTONOSUPPORT; }
@@ -39,7 +38,8 @@ ibv_mr* registerDmaBuf(const VerbsLibrary& library, ibv_pd& domain, const GpuMem
   }
   try {
     const FileDescriptor exported = memory.buffer().exportDmaBuf();
-    const int access = allAccess | (relaxedOrdering ? static_cast<int>(IBV_ACCESS_RELAXED_ORDERING) : 0);
+    const int access =
+        allAccess | (relaxedOrdering ? static_cast<int>(IBV_ACCESS_RELAXED_ORDERING) : 0);
     ibv_mr* region = library.registerDmaBuf(&domain, 0, memory.bytes(), memory.address(),
                                             exported.get(), access);
     if (region == nullptr) {
@@ -87,11 +87,11 @@ Registration registerMemory(const VerbsLibrary& library, ibv_pd& domain, const M
   if (const auto* gpu = dynamic_cast<const GpuMemory*>(&memory)) {
     return registerGpu(library, domain, *gpu, relaxedOrdering);
   }
-  return {takeOver(registerAddress(library, domain, memory, relaxedOrdering),
-                   library.unregisterMemory,
-                   "registering " + std::to_string(memory.bytes()) + " bytes of host memory"),
-          Road::host,
-          {}};
+  return {
+      takeOver(registerAddress(library, domain, memory, relaxedOrdering), library.unregisterMemory,
+               "registering " + std::to_string(memory.bytes()) + " bytes of host memory"),
+      Road::host,
+      {}};
 }
 
 std::string dmaBufObjection(const VerbsLibrary& library, ibv_pd& domain) {

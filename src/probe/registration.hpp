@@ -22,9 +22,9 @@ struct Registration {
 
 std::string roadName(Road road);
 
-/// For local and remote use, writes and reads. GPU memory goes by DMA-BUF first, then by peer memory
-/// (nvidia_peermem). Throws Error with all reasons when there is no road.
-/// `relaxedOrdering` is a wish: devices that do not have it ignore it, and so does an older rdma-core.
+/// For local and remote use, writes and reads. GPU memory goes by DMA-BUF first, then by peer
+/// memory (nvidia_peermem). Throws Error with all reasons when there is no road. `relaxedOrdering`
+/// is a wish: devices that do not have it ignore it, and so does an older rdma-core.
 Registration registerMemory(const VerbsLibrary& library, ibv_pd& domain, const Memory& memory,
                             bool relaxedOrdering);
 

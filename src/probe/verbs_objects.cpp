@@ -42,11 +42,12 @@ VerbsContext openDevice(const VerbsLibrary& library, const std::string& name) {
   for (ibv_device* device : std::span(list, static_cast<std::size_t>(count))) {
     names.emplace_back(library.getDeviceName(device));
     if (names.back() == name) {
-      return takeOver(library.openDevice(device), library.closeDevice, "opening RDMA device " + name);
+      return takeOver(library.openDevice(device), library.closeDevice,
+                      "opening RDMA device " + name);
     }
   }
-  throw Error("there is no RDMA device " + printable(name) + " (there are: " +
-                  (names.empty() ? "none" : join(names, ", ")) + ")",
+  throw Error("there is no RDMA device " + printable(name) +
+                  " (there are: " + (names.empty() ? "none" : join(names, ", ")) + ")",
               "give --device one of those, or load the driver (mlx5_ib) in the guest");
 }
 

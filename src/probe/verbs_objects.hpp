@@ -8,8 +8,8 @@
 
 namespace vfpass::probe {
 
-/// A verbs object, destroyed by the library's own function. It must not outlive the library, nor what
-/// it was made from.
+/// A verbs object, destroyed by the library's own function. It must not outlive the library, nor
+/// what it was made from.
 template <typename Object>
 using VerbsPointer = std::unique_ptr<Object, int (*)(Object*)>;
 

@@ -19,7 +19,8 @@ int run(int count, char** arguments) {
   program.set_version_flag("--version", VFPASS_VERSION);
   program.require_subcommand(1);
   Action chosen;
-  for (const auto add : {addHello, addGpuSelfTest}) {
+  for (const auto add :
+       {addHello, addInventory, addGpuSelfTest, addLoopback, addConnect, addListen}) {
     add(program, chosen);
   }
   try {
