@@ -59,7 +59,6 @@ std::vector<Settings> settingsOf(const RunOptions& options) {
     runs.front().operation = options.operation == "read"   ? Operation::read
                              : options.operation == "send" ? Operation::send
                                                            : Operation::write;
-    runs.front().injection.fault = parseFault(options.fault).value_or(Fault::none);
   } else {
     const auto known = presets();
     const auto found = std::ranges::find(known, options.preset, &Preset::name);
@@ -75,6 +74,8 @@ std::vector<Settings> settingsOf(const RunOptions& options) {
     run.relaxedOrdering = options.settings.relaxedOrdering;
     run.check = !options.unchecked;
     run.seed = options.settings.seed;
+    run.injection = {parseFault(options.fault).value_or(Fault::none),
+                     options.settings.injection.message};
     validate(run);
   }
   return runs;
