@@ -4,12 +4,18 @@ set -euo pipefail
 # shellcheck source=SCRIPTDIR/probe_common.sh
 source /vfpass/tests/lab/probe_common.sh
 
+document=''
+# said EXIT NAME COMMAND...: a check whose output, a document, is kept for `member`.
 # shellcheck disable=SC2154  # last_output is what lib.sh's checks leave
-# member PATH: of the document that the check just made printed.
-member() { jq -r "$1" <<<"$last_output"; }
+said() {
+    expect_exit "$@"
+    document=$last_output
+}
+# member PATH: of that document.
+member() { jq -r "$1" <<<"$document"; }
 
 section "a program that starts anywhere"
-expect "it says which build it is" "$probe" hello
+said 0 "it says which build it is" "$probe" hello
 expect_equal "the protocol" 1 "$(member .protocol)"
 expect_equal "a build id of 20 bytes" 40 "$(member '.build_id | length')"
 expect_exit 1 "without a device" "$probe" loopback --device mlx5_7
@@ -17,7 +23,7 @@ expect_said "it says so" "there is no RDMA device mlx5_7"
 
 section "an RDMA link in software"
 expect "rxe" make_rxe
-expect "inventory" "$probe" inventory
+said 0 "inventory" "$probe" inventory
 expect_equal "the device" rxe0 "$(member '.rdma.devices[0].name')"
 expect_equal "its port is active" "4: ACTIVE" "$(member '.rdma.devices[0].ports[0].state')"
 expect_equal "RoCE version 2 with IPv4 is recommended" "RoCE v2 0000:0000:0000:0000:0000:ffff:0a63:0001" \
@@ -31,7 +37,7 @@ expect_said "it says what is missing" "libcuda.so.1"
 section "every byte arrives"
 for operation in write read; do
     for bytes in 2 63 4097 64K 1000003; do
-        expect "$operation of $bytes" loopback --operation $operation --bytes $bytes --iterations 50
+        said 0 "$operation of $bytes" loopback --operation $operation --bytes $bytes --iterations 50
         expect_equal "all are checked" 0 "$(member '[.runs[0].owners[].wrong_bytes] | add')"
         expect_equal "the receiver checked them" true \
             "$(member '([.runs[0].owners[].messages_checked] | add) > 50')"
@@ -40,9 +46,9 @@ done
 expect "16 MiB" loopback --bytes 16M --iterations 3
 expect "any alignment" loopback --bytes 4099 --alignment 13 --iterations 50
 expect "relaxed ordering" loopback --relaxed-ordering --iterations 50
-expect "several cycles" loopback --bytes 8K --memory-limit 64K --iterations 100
+said 0 "several cycles" loopback --bytes 8K --memory-limit 64K --iterations 100
 expect_equal "of so many slots" 8 "$(member '.runs[0].slots')"
-expect "read latency" loopback --operation read --latency --bytes 8 --iterations 500
+said 0 "read latency" loopback --operation read --latency --bytes 8 --iterations 500
 expect_equal "it has a median" true "$(member '.runs[0].latency.median > 0')"
 expect "send latency" loopback --operation send --bytes 8 --iterations 500
 expect "sends of 64 KiB" loopback --operation send --bytes 64K --iterations 20
@@ -50,7 +56,7 @@ expect "sends of 64 KiB" loopback --operation send --bytes 64K --iterations 20
 section "each fault is found"
 # found OPERATION FAULT DAMAGE BYTES: and called by its name, in a later cycle of a small ring.
 found() {
-    expect_exit 4 "$1 of $4: $2" loopback --operation "$1" --bytes "$4" --iterations 40 \
+    said 4 "$1 of $4: $2" loopback --operation "$1" --bytes "$4" --iterations 40 \
         --memory-limit "$((8 * ($4 < 64 ? 64 : $4)))" --inject "$2" --inject-message 27
     expect_equal "it is $3" "$3" "$(member '[.runs[0].owners[].corruptions[].damage] | join(" ")')"
 }
