@@ -1,19 +1,20 @@
 #pragma once
 
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 
 #include "deadline.hpp"
-#include "vfpass/base/file_descriptor.hpp"
+#include "transport.hpp"
 
 namespace vfpass::probe {
 
-/// What two probes say to each other besides RDMA: one JSON object a line, over a stream socket.
+/// What two probes say to each other besides RDMA: JSON objects.
 class Channel {
  public:
-  Channel(FileDescriptor socket, const Deadline& deadline)
-      : socket_(std::move(socket)), deadline_(deadline) {}
+  Channel(std::unique_ptr<Transport> transport, const Deadline& deadline)
+      : transport_(std::move(transport)), deadline_(deadline) {}
 
   /// Throws Error when the other side is gone or the deadline is over.
   void send(const nlohmann::json& message);
@@ -28,20 +29,8 @@ class Channel {
   [[nodiscard]] const Deadline& deadline() const { return deadline_; }
 
  private:
-  [[nodiscard]] std::string line();
-  void waitFor(short events, const char* doing);
-
-  FileDescriptor socket_;
+  std::unique_ptr<Transport> transport_;
   const Deadline& deadline_;
-  std::string read_;  ///< what came after the last line
 };
-
-/// Listens on `address` (numeric, empty: every address) and takes one connection.
-FileDescriptor acceptOne(const std::string& address, const std::string& port,
-                         const Deadline& deadline);
-
-/// Tries until the other side listens or the deadline is over.
-FileDescriptor connectTo(const std::string& host, const std::string& port,
-                         const Deadline& deadline);
 
 }  // namespace vfpass::probe

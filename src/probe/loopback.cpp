@@ -37,8 +37,8 @@ Json loopback(const std::vector<Settings>& runs, const Resources& resources,
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.data()) != 0) {
     throw Error("cannot make a socket pair: " + errnoText(errno));
   }
-  Channel near{FileDescriptor(sockets[0]), deadline};
-  std::optional<Channel> far(std::in_place, FileDescriptor(sockets[1]), deadline);
+  Channel near(socketTransport(FileDescriptor(sockets[0])), deadline);
+  std::optional<Channel> far(std::in_place, socketTransport(FileDescriptor(sockets[1])), deadline);
   // Whatever the target throws, the initiator hears it over the channel, and tells it.
   std::jthread target([&far, &resources] {
     try {

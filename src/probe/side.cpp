@@ -40,6 +40,10 @@ Side::Side(Role role, const Settings& settings, const Resources& resources)
       endpoint_(resources.verbs, resources.port, queuesFor(settings, source_)) {
   // Users count timed messages; the numbers of the first cycle belong to the warm-up.
   settings_.injection.message += source_.slots;
+  // Of a send test's two senders only one makes faults.
+  if (settings.operation == Operation::send && role == Role::target) {
+    settings_.injection = {};
+  }
   registration_ = &endpoint_.registerMemory(*memory_, settings.relaxedOrdering);
 }
 
@@ -80,10 +84,7 @@ void Side::prepare(const MessageRange& range) {
   if (hasSource()) {
     const std::uint64_t seed = seedOf(role_);
     memory_->fill(source_, seed, range);
-    // Of a send test's two senders only one makes faults.
-    if (settings_.operation != Operation::send || role_ == Role::initiator) {
-      spoilSource(*memory_, source_, seed, range, settings_.injection);
-    }
+    spoilSource(*memory_, source_, seed, range, settings_.injection);
   }
   if (hasDestination()) {
     memory_->poison(destination_, seedOf(role_ == Role::initiator ? Role::target : Role::initiator),

@@ -1,3 +1,5 @@
+#include "tcp.hpp"
+
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -8,7 +10,6 @@
 #include <cerrno>
 #include <memory>
 
-#include "channel.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 

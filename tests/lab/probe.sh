@@ -90,6 +90,23 @@ pair() {
 pair 0 "write" --iterations 100
 pair 0 "read" --operation read --iterations 100
 pair 0 "send" --operation send --bytes 64 --iterations 100
+# The same where only somebody who copies files reaches both, as the guest agent does.
+mkdir -p /tmp/near /tmp/far
+carry() {
+    local number
+    for ((number = 1; ; ++number)); do
+        wait_until 60 test -e "$1/out.$number" || return
+        cp "$1/out.$number" "$2/new" && mv "$2/new" "$2/in.$number"
+    done
+}
+carry /tmp/near /tmp/far &
+carry /tmp/far /tmp/near &
+"$probe" listen --device rxe0 --folder /tmp/far --deadline 120 >/tmp/listen.json &
+listener=$!
+expect "through files" "$probe" connect --folder /tmp/near --device rxe0 --iterations 100 --deadline 120
+code=0
+wait "$listener" || code=$?
+expect_equal "the other side passes, too" 0 "$code"
 for fault in flip lost stale misplaced truncate duplicate; do
     pair 4 "write, $fault" --iterations 40 --inject $fault --inject-message 9
     pair 4 "read, $fault" --operation read --iterations 40 --inject $fault --inject-message 9

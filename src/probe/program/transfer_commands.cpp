@@ -8,6 +8,7 @@
 #include "output.hpp"
 #include "run_options.hpp"
 #include "session.hpp"
+#include "tcp.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::probe {
@@ -18,8 +19,12 @@ struct Meeting {
   RunOptions run;
   std::string address;
   std::string port = "18515";
+  std::string folder;  ///< instead of TCP
   std::uint64_t memoryLimit = std::uint64_t{1} << 30U;
 };
+
+constexpr const char* folderHelp =
+    "instead of TCP: out.N of this folder become in.N of the other side's, by whoever copies them";
 
 Deadline deadlineOf(const RunOptions& options) {
   return Deadline(std::chrono::seconds(options.deadlineSeconds));
@@ -36,17 +41,27 @@ int runLoopback(const RunOptions& options) {
 }
 
 int runConnect(const Meeting& meeting) {
+  if (meeting.address.empty() == meeting.folder.empty()) {
+    throw Error("there is one way to the other side: an ADDRESS or a --folder",
+                "see vfpass-probe connect --help", ExitCode::badInput);
+  }
   const auto runs = settingsOf(meeting.run);
   const Resources resources = resourcesOf(meeting.run);
   const Deadline deadline = deadlineOf(meeting.run);
-  Channel channel(connectTo(meeting.address, meeting.port, deadline), deadline);
+  Channel channel(meeting.folder.empty()
+                      ? socketTransport(connectTo(meeting.address, meeting.port, deadline))
+                      : folderTransport(meeting.folder),
+                  deadline);
   return finishWith(measureAll(channel, runs, resources, meeting.run.token));
 }
 
 int runListen(const Meeting& meeting) {
   const Resources resources = resourcesOf(meeting.run);
   const Deadline deadline = deadlineOf(meeting.run);
-  Channel channel(acceptOne(meeting.address, meeting.port, deadline), deadline);
+  Channel channel(meeting.folder.empty()
+                      ? socketTransport(acceptOne(meeting.address, meeting.port, deadline))
+                      : folderTransport(meeting.folder),
+                  deadline);
   return finishWith(serve(channel, resources, meeting.run.token, meeting.memoryLimit));
 }
 
@@ -65,8 +80,9 @@ void addConnect(CLI::App& program, Action& chosen) {
   CLI::App* command =
       program.add_subcommand("connect", "the same with a probe that listens elsewhere");
   auto meeting = std::make_shared<Meeting>();
-  command->add_option("ADDRESS", meeting->address, "where the other one listens")->required();
+  command->add_option("ADDRESS", meeting->address, "where the other one listens");
   command->add_option("--port", meeting->port, "TCP port")->capture_default_str();
+  command->add_option("--folder", meeting->folder, folderHelp);
   addPortOptions(*command, meeting->run);
   addSettingsOptions(*command, meeting->run);
   command->callback([&chosen, meeting] { chosen = [meeting] { return runConnect(*meeting); }; });
@@ -77,6 +93,7 @@ void addListen(CLI::App& program, Action& chosen) {
   auto meeting = std::make_shared<Meeting>();
   command->add_option("--address", meeting->address, "to listen on (every one)");
   command->add_option("--port", meeting->port, "TCP port")->capture_default_str();
+  command->add_option("--folder", meeting->folder, folderHelp);
   command->add_option("--memory-limit", meeting->memoryLimit, "for what the other side asks")
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "hosts/sysfs_tree.hpp"
+#include "tcp.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::probe {
@@ -21,7 +23,7 @@ class ChannelTest : public testing::Test {
   ChannelTest() {
     std::array<int, 2> sockets{};
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, sockets.data()), 0);
-    channel.emplace(FileDescriptor(sockets[0]), deadline);
+    channel.emplace(socketTransport(FileDescriptor(sockets[0])), deadline);
     other = FileDescriptor(sockets[1]);
   }
 
@@ -73,9 +75,27 @@ TEST(Channel, KeepsToTheDeadline) {
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, sockets.data()), 0);
   const FileDescriptor silent(sockets[1]);
   const Deadline soon(std::chrono::milliseconds(50));
-  Channel channel{FileDescriptor(sockets[0]), soon};
+  Channel channel(socketTransport(FileDescriptor(sockets[0])), soon);
   EXPECT_THAT([&] { channel.receive("ready"); },
               Throws<Error>(Property(&Error::what, HasSubstr("deadline"))));
+}
+
+TEST(Folder, CarriesLinesByNumber) {
+  const hosts::SysfsTree folder;
+  const Deadline soon(std::chrono::milliseconds(200));
+  auto transport = folderTransport(folder.path());
+  transport->send("one", soon);
+  transport->send("two", soon);
+  EXPECT_EQ(folder.content("out.2"), "two\n");
+  folder.file("in.1", "answer\n");
+  EXPECT_EQ(transport->receive(soon), "answer");
+  EXPECT_THROW(transport->receive(soon), Error);
+  folder.file("in.2", "");
+  EXPECT_EQ(transport->receive(Deadline(std::chrono::seconds(5))), std::nullopt);
+  transport.reset();
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "out.3"));
+  EXPECT_THROW(folderTransport(folder.path()), Error);
+  EXPECT_THROW(folderTransport(folder.path() / "absent"), Error);
 }
 
 TEST(Tcp, ConnectsAndGivesUp) {
