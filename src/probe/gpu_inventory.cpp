@@ -2,7 +2,9 @@
 
 #include <sys/utsname.h>
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "cuda_driver.hpp"
@@ -15,8 +17,15 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// BAR1 is the window through which other devices reach a GPU's memory.
-constexpr std::size_t memoryWindow = 1;
+/// The size of what NVIDIA calls BAR1: the window through which other devices reach the GPU's
+/// memory. It is the second one that the GPU has; since Hopper the first takes two of the six
+/// places, too.
+std::uint64_t memoryWindow(const PciFunction& function) {
+  std::vector<std::uint64_t> used;
+  std::ranges::copy_if(function.bars, std::back_inserter(used),
+                       [](std::uint64_t size) { return size != 0; });
+  return used.size() > 1 ? used[1] : 0;
+}
 
 Json attributeOf(const CudaDriver& driver, CudaDevice device, CudaAttribute attribute) {
   int value = 0;
@@ -103,7 +112,7 @@ Json gpuInventory(const std::vector<PciFunction>& functions) {
       known = &result["devices"].back();
     }
     (*known)["driver"] = function.driver;
-    (*known)["bar1_bytes"] = function.bars.size() > memoryWindow ? function.bars[memoryWindow] : 0;
+    (*known)["bar1_bytes"] = memoryWindow(function);
   }
   return result;
 }

@@ -85,6 +85,15 @@ TEST_F(InventoryTest, ReadsPciNetdevsAndDistance) {
   EXPECT_EQ(inventory.at("gpus").at("devices").at(0).at("bar1_bytes"), 137438953472);
 }
 
+TEST_F(InventoryTest, KnowsTheWindowOfAHopperGpu) {
+  tree.file(folder("0000:04:00.0") + "/resource",
+            "0x0000004000000000 0x0000004000ffffff 0x000000000014220c\n"
+            "0x0000000000000000 0x0000000000000000 0x0000000000000000\n"
+            "0x0000006000000000 0x0000007fffffffff 0x000000000014220c\n");
+  const Json inventory = readInventory(SysfsReader(tree.path()));
+  EXPECT_EQ(inventory.at("gpus").at("devices").at(0).at("bar1_bytes"), 137438953472);
+}
+
 TEST(Inventory, OfNothingIsNoFailure) {
   const hosts::SysfsTree empty;
   const Json inventory = readInventory(SysfsReader(empty.path()));
