@@ -43,6 +43,7 @@ void CudaDriver::findMemoryFunctions() {
   library_.require(memorySet8, "cuMemsetD8_v2");
   library_.require(memorySet32, "cuMemsetD32_v2");
   library_.require(pointerSetAttribute, "cuPointerSetAttribute");
+  library_.find(flushRdmaWrites, "cuFlushGPUDirectRDMAWrites");
   library_.find(memoryRangeHandle, "cuMemGetHandleForAddressRange");
 }
 

@@ -69,6 +69,8 @@ class CudaDriver {
   CudaStatus (*eventRecord)(CudaEvent, CudaStream) = nullptr;
   CudaStatus (*eventSynchronize)(CudaEvent) = nullptr;
   CudaStatus (*eventElapsed)(float*, CudaEvent, CudaEvent) = nullptr;
+  /// nullptr in drivers before R470 (CUDA 11.3).
+  CudaStatus (*flushRdmaWrites)(int, int) = nullptr;
   /// nullptr in drivers before R515 (CUDA 11.7).
   CudaStatus (*memoryRangeHandle)(void*, CudaAddress, std::size_t, int,
                                   unsigned long long) = nullptr;

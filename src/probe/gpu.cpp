@@ -111,6 +111,20 @@ void Gpu::startCheck(const GpuMessages& messages, std::uint64_t seed, CudaAddres
 
 void Gpu::wait() const { driver_->check(driver_->contextSynchronize(), "waiting for the GPU"); }
 
+void Gpu::seeForeignWrites() const {
+  constexpr int visibleToOwner = 100;  // CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER, and the scope
+  constexpr int currentContext = 0;    // CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX
+  if (attribute(CudaAttribute::gpuDirectRdmaWritesOrdering) >= visibleToOwner) {
+    return;
+  }
+  if (driver_->flushRdmaWrites == nullptr) {
+    throw Error("this GPU does not order writes of other devices, and its driver cannot flush them",
+                "install a driver from R470 on");
+  }
+  driver_->check(driver_->flushRdmaWrites(currentContext, visibleToOwner),
+                 "flushing what other devices wrote into the GPU's memory");
+}
+
 GpuBuffer::GpuBuffer(std::shared_ptr<const Gpu> gpu, std::uint64_t bytes)
     : gpu_(std::move(gpu)), bytes_((bytes + allocationUnit - 1) / allocationUnit * allocationUnit) {
   gpu_->makeCurrent();

@@ -43,6 +43,10 @@ class Gpu {
   void startCheck(const GpuMessages& messages, std::uint64_t seed, CudaAddress results) const;
   void wait() const;
 
+  /// Makes what other devices wrote into this GPU's memory visible to its kernels, on the GPUs that
+  /// do not do so by themselves. Throws Error when such a GPU cannot be asked to.
+  void seeForeignWrites() const;
+
  private:
   void launch(CudaFunction function, const GpuMessages& messages, std::uint64_t seed,
               unsigned long long last) const;

@@ -45,6 +45,7 @@ void GpuMemory::poison(const Ring& ring, std::uint64_t seed, const MessageRange&
 std::vector<SlotDifference> GpuMemory::compare(const Ring& ring, std::uint64_t seed,
                                                const MessageRange& range) {
   gpu_->makeCurrent();
+  gpu_->seeForeignWrites();
   const CudaDriver& driver = gpu_->driver();
   std::vector<SlotResult> results(range.count);
   const std::size_t resultBytes = results.size() * sizeof(SlotResult);

@@ -44,6 +44,8 @@ void addSettingsOptions(CLI::App& command, RunOptions& options) {
   command.add_option("--alignment", settings.alignment, "bytes past a cache line");
   command.add_option("--initiator-memory", options.initiatorMemory)->check(memory);
   command.add_option("--target-memory", options.targetMemory)->check(memory);
+  command.add_flag("--beside-host", options.besideHost,
+                   "before each run with GPU memory the same with host memory");
   command.add_flag("--relaxed-ordering", settings.relaxedOrdering);
   command.add_flag("--unchecked", options.unchecked, "proves nothing: shows what checking costs");
   command.add_option("--inject", options.fault, "a fault made on purpose")
@@ -52,7 +54,24 @@ void addSettingsOptions(CLI::App& command, RunOptions& options) {
   command.add_option("--inject-message", settings.injection.message, "the message that it hits");
 }
 
-std::vector<Settings> settingsOf(const RunOptions& options) {
+namespace {
+
+/// GPU figures mean something only beside host figures of the same run.
+std::vector<Settings> withHostRuns(const std::vector<Settings>& runs) {
+  std::vector<Settings> all;
+  for (const Settings& run : runs) {
+    if (run.initiatorOnGpu || run.targetOnGpu) {
+      all.push_back(run);
+      all.back().initiatorOnGpu = false;
+      all.back().targetOnGpu = false;
+    }
+    all.push_back(run);
+  }
+  return all;
+}
+
+/// One run as the options say, or the preset's runs.
+std::vector<Settings> chosenRuns(const RunOptions& options) {
   std::vector<Settings> runs;
   if (options.preset.empty()) {
     runs.push_back(options.settings);
@@ -68,6 +87,13 @@ std::vector<Settings> settingsOf(const RunOptions& options) {
     }
     runs = found->runs;
   }
+  return runs;
+}
+
+}  // namespace
+
+std::vector<Settings> settingsOf(const RunOptions& options) {
+  std::vector<Settings> runs = chosenRuns(options);
   for (Settings& run : runs) {
     run.initiatorOnGpu = options.initiatorMemory == "gpu";
     run.targetOnGpu = options.targetMemory == "gpu";
@@ -78,7 +104,7 @@ std::vector<Settings> settingsOf(const RunOptions& options) {
                      options.settings.injection.message};
     validate(run);
   }
-  return runs;
+  return options.besideHost ? withHostRuns(runs) : runs;
 }
 
 Resources resourcesOf(const RunOptions& options) {

@@ -22,6 +22,7 @@ struct RunOptions {
   std::string targetMemory = "host";
   std::string fault = "none";
   bool unchecked = false;
+  bool besideHost = false;
   Settings settings;
 };
 
