@@ -114,12 +114,13 @@ void Gpu::wait() const { driver_->check(driver_->contextSynchronize(), "waiting 
 void Gpu::seeForeignWrites() const {
   constexpr int visibleToOwner = 100;  // CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER, and the scope
   constexpr int currentContext = 0;    // CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX
-  if (attribute(CudaAttribute::gpuDirectRdmaWritesOrdering) >= visibleToOwner) {
+  constexpr int hostCanFlush = 1;      // CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST
+  const bool ordered = attribute(CudaAttribute::gpuDirectRdmaWritesOrdering) >= visibleToOwner;
+  const bool flushable = driver_->flushRdmaWrites != nullptr &&
+                         (attribute(CudaAttribute::gpuDirectRdmaFlushOptions) & hostCanFlush) != 0;
+  // Without either, it rests on a kernel seeing what arrived before it was started.
+  if (ordered || !flushable) {
     return;
-  }
-  if (driver_->flushRdmaWrites == nullptr) {
-    throw Error("this GPU does not order writes of other devices, and its driver cannot flush them",
-                "install a driver from R470 on");
   }
   driver_->check(driver_->flushRdmaWrites(currentContext, visibleToOwner),
                  "flushing what other devices wrote into the GPU's memory");
