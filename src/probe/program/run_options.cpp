@@ -5,6 +5,19 @@
 #include "vfpass/error.hpp"
 
 namespace vfpass::probe {
+namespace {
+
+/// `quick: writes and ...; sizes: ...`
+std::string presetHelp() {
+  std::string help;
+  for (const Preset& preset : presets()) {
+    help +=
+        (help.empty() ? "" : "; ") + std::string(preset.name) + ": " + std::string(preset.purpose);
+  }
+  return help;
+}
+
+}  // namespace
 
 void addPortOptions(CLI::App& command, RunOptions& options) {
   command.add_option("--device", options.port.device, "RDMA device, such as mlx5_0")->required();
@@ -29,7 +42,7 @@ void addSettingsOptions(CLI::App& command, RunOptions& options) {
       ->check(CLI::IsMember({"write", "read", "send"}))
       ->capture_default_str();
   command.add_flag("--latency", settings.latency, "one read at a time (send is always so)");
-  command.add_option("--preset", options.preset, "quick, sizes, latency or published");
+  command.add_option("--preset", options.preset, presetHelp());
   command.add_option("--bytes", settings.bytes, "of one message, such as 64K")
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
