@@ -1,0 +1,32 @@
+#include "gpu_selftest.hpp"
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "commands.hpp"
+#include "output.hpp"
+#include "vfpass/error.hpp"
+
+namespace vfpass::probe {
+
+void addGpuSelfTest(CLI::App& program, Action& chosen) {
+  CLI::App* command = program.add_subcommand(
+      "gpu-selftest", "fill, check, DMA-BUF export and bandwidth on one GPU, without RDMA");
+  auto wanted = std::make_shared<GpuSelfTest>();
+  command->add_option("--gpu", wanted->gpu, "as CUDA counts them")->capture_default_str();
+  command->add_option("--bytes", wanted->bytes, "of the large buffer")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
+  command->add_option("--rounds", wanted->rounds, "timed ones")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command->callback([&chosen, wanted] {
+    chosen = [wanted] {
+      const nlohmann::json result = gpuSelfTest(*wanted);
+      writeDocument(result);
+      return result.at("passed").get<bool>() ? 0 : static_cast<int>(ExitCode::unproven);
+    };
+  });
+}
+
+}  // namespace vfpass::probe

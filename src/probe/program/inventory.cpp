@@ -1,0 +1,21 @@
+#include "inventory.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "commands.hpp"
+#include "output.hpp"
+
+namespace vfpass::probe {
+
+void addInventory(CLI::App& program, Action& chosen) {
+  CLI::App* command =
+      program.add_subcommand("inventory", "PCI functions, netdevs, RDMA devices and GPUs");
+  command->callback([&chosen] {
+    chosen = [] {
+      writeDocument(readInventory(SysfsReader()));
+      return 0;
+    };
+  });
+}
+
+}  // namespace vfpass::probe

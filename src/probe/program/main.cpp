@@ -1,0 +1,43 @@
+#include <exception>
+#include <nlohmann/json.hpp>
+
+#include "commands.hpp"
+#include "output.hpp"
+#include "vfpass/error.hpp"
+
+namespace vfpass::probe {
+namespace {
+
+/// Failures are documents, too: whoever reads the output finds the reason in it.
+int failWith(const std::string& message, const std::string& remedy, ExitCode code) {
+  writeDocument({{"error", message}, {"remedy", remedy}, {"passed", false}});
+  return static_cast<int>(code);
+}
+
+int run(int count, char** arguments) {
+  CLI::App program("The in-guest half of vfpass verify; writes JSON.", "vfpass-probe");
+  program.set_version_flag("--version", VFPASS_VERSION);
+  program.require_subcommand(1);
+  Action chosen;
+  for (const auto add :
+       {addHello, addInventory, addGpuSelfTest, addLoopback, addConnect, addListen}) {
+    add(program, chosen);
+  }
+  try {
+    program.parse(count, arguments);
+  } catch (const CLI::ParseError& error) {
+    return program.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::badInput);
+  }
+  try {
+    return chosen();
+  } catch (const Error& error) {
+    return failWith(error.what(), error.remedy(), error.code());
+  } catch (const std::exception& error) {
+    return failWith(error.what(), "", ExitCode::failed);
+  }
+}
+
+}  // namespace
+}  // namespace vfpass::probe
+
+int main(int count, char** arguments) { return vfpass::probe::run(count, arguments); }

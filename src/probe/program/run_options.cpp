@@ -1,0 +1,131 @@
+#include "run_options.hpp"
+
+#include <algorithm>
+
+#include "vfpass/error.hpp"
+
+namespace vfpass::probe {
+namespace {
+
+/// `quick: writes and ...; sizes: ...`
+std::string presetHelp() {
+  std::string help;
+  for (const Preset& preset : presets()) {
+    help +=
+        (help.empty() ? "" : "; ") + std::string(preset.name) + ": " + std::string(preset.purpose);
+  }
+  return help;
+}
+
+}  // namespace
+
+void addPortOptions(CLI::App& command, RunOptions& options) {
+  command.add_option("--device", options.port.device, "RDMA device, such as mlx5_0")->required();
+  command.add_option("--ib-port", options.port.port, "port of the device")
+      ->check(CLI::Range(1, 254))
+      ->capture_default_str();
+  command
+      .add_option("--gid-index", options.gidIndex, "instead of the one that inventory recommends")
+      ->check(CLI::Range(0, 255));
+  command.add_option("--gpu", options.gpu, "whose memory is used, as CUDA counts")
+      ->capture_default_str();
+  command.add_option("--deadline", options.deadlineSeconds, "seconds for all of it")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
+  command.add_option("--token", options.token, "both sides of a measurement have the same");
+}
+
+void addSettingsOptions(CLI::App& command, RunOptions& options) {
+  Settings& settings = options.settings;
+  const auto memory = CLI::IsMember({"host", "gpu"});
+  command.add_option("--operation", options.operation)
+      ->check(CLI::IsMember({"write", "read", "send"}))
+      ->capture_default_str();
+  command.add_flag("--latency", settings.latency, "one read at a time (send is always so)");
+  command.add_option("--preset", options.preset, presetHelp());
+  command.add_option("--bytes", settings.bytes, "of one message, such as 64K")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
+  command.add_option("--iterations", settings.iterations)->capture_default_str();
+  command.add_option("--depth", settings.depth, "of the send queue")->capture_default_str();
+  command.add_option("--moderation", settings.moderation,
+                     "a completion for every so many (0: 100 up to 8 KiB, else 1)");
+  command.add_option("--seed", settings.seed)->capture_default_str();
+  command.add_option("--memory-limit", settings.memoryLimit, "of one ring, such as 64M")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
+  command.add_option("--alignment", settings.alignment, "bytes past a cache line");
+  command.add_option("--initiator-memory", options.initiatorMemory)->check(memory);
+  command.add_option("--target-memory", options.targetMemory)->check(memory);
+  command.add_flag("--beside-host", options.besideHost,
+                   "before each run with GPU memory the same with host memory");
+  command.add_flag("--relaxed-ordering", settings.relaxedOrdering);
+  command.add_flag("--unchecked", options.unchecked, "proves nothing: shows what checking costs");
+  command.add_option("--inject", options.fault, "a fault made on purpose")
+      ->check(
+          CLI::IsMember({"none", "flip", "lost", "stale", "misplaced", "truncate", "duplicate"}));
+  command.add_option("--inject-message", settings.injection.message, "the message that it hits");
+}
+
+namespace {
+
+/// GPU figures mean something only beside host figures of the same run.
+std::vector<Settings> withHostRuns(const std::vector<Settings>& runs) {
+  std::vector<Settings> all;
+  for (const Settings& run : runs) {
+    if (run.initiatorOnGpu || run.targetOnGpu) {
+      all.push_back(run);
+      all.back().initiatorOnGpu = false;
+      all.back().targetOnGpu = false;
+    }
+    all.push_back(run);
+  }
+  return all;
+}
+
+/// One run as the options say, or the preset's runs.
+std::vector<Settings> chosenRuns(const RunOptions& options) {
+  std::vector<Settings> runs;
+  if (options.preset.empty()) {
+    runs.push_back(options.settings);
+    runs.front().operation = options.operation == "read"   ? Operation::read
+                             : options.operation == "send" ? Operation::send
+                                                           : Operation::write;
+  } else {
+    const auto known = presets();
+    const auto found = std::ranges::find(known, options.preset, &Preset::name);
+    if (found == known.end()) {
+      throw Error("there is no preset " + options.preset, "quick, sizes, latency or published",
+                  ExitCode::badInput);
+    }
+    runs = found->runs;
+  }
+  return runs;
+}
+
+}  // namespace
+
+std::vector<Settings> settingsOf(const RunOptions& options) {
+  std::vector<Settings> runs = chosenRuns(options);
+  for (Settings& run : runs) {
+    run.initiatorOnGpu = options.initiatorMemory == "gpu";
+    run.targetOnGpu = options.targetMemory == "gpu";
+    run.relaxedOrdering = options.settings.relaxedOrdering;
+    run.check = !options.unchecked;
+    run.seed = options.settings.seed;
+    run.injection = {parseFault(options.fault).value_or(Fault::none),
+                     options.settings.injection.message};
+    validate(run);
+  }
+  return options.besideHost ? withHostRuns(runs) : runs;
+}
+
+Resources resourcesOf(const RunOptions& options) {
+  Resources resources{std::make_shared<const VerbsLibrary>(), options.port, options.gpu};
+  if (options.gidIndex >= 0) {
+    resources.port.gidIndex = options.gidIndex;
+  }
+  return resources;
+}
+
+}  // namespace vfpass::probe

@@ -1,0 +1,68 @@
+// Two functions that glibc has only since 2.35 and 2.36, and that GCC's static libraries ask for.
+// Guests have 2.34, so here they are over what that has. They are hidden: libraries go on using
+// glibc's own.
+//
+// _dl_find_object: libgcc's unwinder finds the tables of a thrown exception through it; here over
+// dl_iterate_phdr(3). arc4random: libstdc++'s std::random_device, which nobody here uses; here over
+// getrandom(2).
+
+#include <dlfcn.h>
+#include <link.h>
+#include <sys/random.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+
+namespace {
+
+struct Search {
+  ElfW(Addr) address;
+  dl_find_object* result;
+};
+
+bool fillIn(const dl_phdr_info& object, const Search& search) {
+  const ElfW(Phdr)* tables = nullptr;
+  const ElfW(Phdr)* holder = nullptr;
+  for (const ElfW(Phdr) & segment : std::span(object.dlpi_phdr, object.dlpi_phnum)) {
+    const ElfW(Addr) begin = object.dlpi_addr + segment.p_vaddr;
+    if (segment.p_type == PT_GNU_EH_FRAME) {
+      tables = &segment;
+    }
+    if (segment.p_type == PT_LOAD && search.address - begin < segment.p_memsz) {
+      holder = &segment;
+    }
+  }
+  if (tables == nullptr || holder == nullptr) {
+    return false;
+  }
+  const auto at = [&](ElfW(Addr) address) {
+    return reinterpret_cast<void*>(object.dlpi_addr + address);
+  };
+  *search.result = {};
+  search.result->dlfo_map_start = at(holder->p_vaddr);
+  search.result->dlfo_map_end = at(holder->p_vaddr + holder->p_memsz);
+  search.result->dlfo_eh_frame = at(tables->p_vaddr);
+  return true;
+}
+
+int lookAt(dl_phdr_info* object, std::size_t /*size*/, void* search) {
+  return fillIn(*object, *static_cast<const Search*>(search)) ? 1 : 0;
+}
+
+}  // namespace
+
+/// As glibc's manual describes it: 0 when an object holds `address`, -1 otherwise.
+extern "C" __attribute__((visibility("hidden"))) int _dl_find_object(
+    void* address, dl_find_object* result) noexcept {
+  Search search{reinterpret_cast<ElfW(Addr)>(address), result};
+  return ::dl_iterate_phdr(lookAt, &search) == 1 ? 0 : -1;
+}
+
+extern "C" __attribute__((visibility("hidden"))) std::uint32_t arc4random() {
+  std::uint32_t number = 0;
+  if (::getrandom(&number, sizeof number, 0) != sizeof number) {
+    std::abort();  // like glibc's: it promises a number
+  }
+  return number;
+}

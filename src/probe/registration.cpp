@@ -1,0 +1,109 @@
+#include "registration.hpp"
+
+#include <cerrno>
+#include <utility>
+
+#include "gpu_memory.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/error.hpp"
+
+namespace vfpass::probe {
+namespace {
+
+constexpr int allAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+
+/// ENOTSUP and EOPNOTSUPP are one value on Linux.
+bool meansNotSupported(int error) { return error == EOPNOTSUPP || error == EPROTONOSUPPORT; }
+
+std::string reason(int error) {
+  return (meansNotSupported(error) ? "not supported here: " : "failed: ") + errnoText(error);
+}
+
+ibv_mr* registerAddress(const VerbsLibrary& library, ibv_pd& domain, const Memory& memory,
+                        bool relaxedOrdering) {
+  auto* address = reinterpret_cast<void*>(memory.address());
+  if (relaxedOrdering && library.registerMemoryWithOptions != nullptr) {
+    return library.registerMemoryWithOptions(&domain, address, memory.bytes(), memory.address(),
+                                             allAccess | IBV_ACCESS_RELAXED_ORDERING);
+  }
+  return library.registerMemory(&domain, address, memory.bytes(), allAccess);
+}
+
+/// nullptr with a reason in `notTaken` when it cannot be.
+ibv_mr* registerDmaBuf(const VerbsLibrary& library, ibv_pd& domain, const GpuMemory& memory,
+                       bool relaxedOrdering, std::vector<std::string>& notTaken) {
+  if (library.registerDmaBuf == nullptr) {
+    notTaken.emplace_back("DMA-BUF: not supported here: rdma-core is older than 34");
+    return nullptr;
+  }
+  try {
+    const FileDescriptor exported = memory.buffer().exportDmaBuf();
+    const int access =
+        allAccess | (relaxedOrdering ? static_cast<int>(IBV_ACCESS_RELAXED_ORDERING) : 0);
+    ibv_mr* region = library.registerDmaBuf(&domain, 0, memory.bytes(), memory.address(),
+                                            exported.get(), access);
+    if (region == nullptr) {
+      notTaken.push_back("DMA-BUF: the RDMA device: " + reason(errno));
+    }
+    return region;
+  } catch (const Error& error) {
+    notTaken.push_back(std::string("DMA-BUF: ") + error.what());
+    return nullptr;
+  }
+}
+
+Registration registerGpu(const VerbsLibrary& library, ibv_pd& domain, const GpuMemory& memory,
+                         bool relaxedOrdering) {
+  std::vector<std::string> notTaken;
+  ibv_mr* region = registerDmaBuf(library, domain, memory, relaxedOrdering, notTaken);
+  Road road = Road::dmaBuf;
+  if (region == nullptr) {
+    road = Road::peerMemory;
+    region = registerAddress(library, domain, memory, relaxedOrdering);
+  }
+  if (region == nullptr) {
+    notTaken.push_back("peer memory: " + reason(errno));
+    throw Error("the RDMA device has no road into GPU memory: " + join(notTaken, "; "),
+                "a driver and kernel with DMA-BUF, or modprobe nvidia_peermem in the guest");
+  }
+  return {VerbsPointer<ibv_mr>(region, library.unregisterMemory), road, std::move(notTaken)};
+}
+
+}  // namespace
+
+std::string roadName(Road road) {
+  switch (road) {
+    case Road::dmaBuf:
+      return "dma-buf";
+    case Road::peerMemory:
+      return "peer-memory";
+    default:
+      return "host";
+  }
+}
+
+Registration registerMemory(const VerbsLibrary& library, ibv_pd& domain, const Memory& memory,
+                            bool relaxedOrdering) {
+  if (const auto* gpu = dynamic_cast<const GpuMemory*>(&memory)) {
+    return registerGpu(library, domain, *gpu, relaxedOrdering);
+  }
+  return {
+      takeOver(registerAddress(library, domain, memory, relaxedOrdering), library.unregisterMemory,
+               "registering " + std::to_string(memory.bytes()) + " bytes of host memory"),
+      Road::host,
+      {}};
+}
+
+std::string dmaBufObjection(const VerbsLibrary& library, ibv_pd& domain) {
+  constexpr std::size_t page = 4096;
+  constexpr int noDescriptor = -1;
+  if (library.registerDmaBuf == nullptr) {
+    return "not supported here: rdma-core is older than 34";
+  }
+  const VerbsPointer<ibv_mr> region(
+      library.registerDmaBuf(&domain, 0, page, 0, noDescriptor, IBV_ACCESS_LOCAL_WRITE),
+      library.unregisterMemory);
+  return region == nullptr && meansNotSupported(errno) ? reason(errno) : "";
+}
+
+}  // namespace vfpass::probe

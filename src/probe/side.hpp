@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <vector>
+
+#include "endpoint.hpp"
+#include "gpu.hpp"
+#include "memory.hpp"
+#include "settings.hpp"
+#include "verdict.hpp"
+
+namespace vfpass::probe {
+
+/// The initiator posts, the target's processor has no part in the transfer (but for sends).
+enum class Role { initiator, target };
+
+/// What the two roles of a process share.
+struct Resources {
+  std::shared_ptr<const VerbsLibrary> verbs;
+  PortChoice port;
+  int gpu = 0;  ///< as CUDA counts; used when a run wants GPU memory
+};
+
+/// One end of one measurement: queue pair, memory, and the rings in it.
+class Side {
+ public:
+  Side(Role role, const Settings& settings, const Resources& resources);
+
+  [[nodiscard]] const Settings& settings() const { return settings_; }
+  [[nodiscard]] const Endpoint& endpoint() const { return endpoint_; }
+  [[nodiscard]] const Ring& source() const { return source_; }
+  [[nodiscard]] const Ring& destination() const { return destination_; }
+  [[nodiscard]] const ConnectionInfo& peer() const { return peer_; }
+  /// Where a slot of one of the rings is.
+  [[nodiscard]] std::uint64_t addressOf(const Ring& ring, std::uint64_t slot) const {
+    return memory_->address() + ring.startOf(slot);
+  }
+
+  [[nodiscard]] ConnectionInfo describe() const;
+  void connect(const ConnectionInfo& peer);
+
+  /// Fills what this side sends and poisons what it gets. Does nothing when nothing is checked.
+  void prepare(const MessageRange& range);
+  /// Checks what this side got; an empty result when it gets nothing or nothing is checked.
+  CheckResult check(const MessageRange& range);
+
+  /// Kind of memory, road, what spoke against the other roads.
+  [[nodiscard]] nlohmann::json memoryReport() const;
+
+ private:
+  [[nodiscard]] bool hasSource() const;
+  [[nodiscard]] bool hasDestination() const;
+  /// The two directions of a send test hold different bytes: an echo is no answer.
+  [[nodiscard]] std::uint64_t seedOf(Role sender) const;
+  [[nodiscard]] std::unique_ptr<Memory> allocate(const Resources& resources) const;
+
+  Role role_;
+  Settings settings_;
+  Ring source_;
+  Ring destination_;
+  bool onGpu_;
+  std::unique_ptr<Memory> memory_;  // before the endpoint, which unregisters it first
+  Endpoint endpoint_;
+  const Registration* registration_ = nullptr;
+  ConnectionInfo peer_;
+};
+
+}  // namespace vfpass::probe

@@ -1,0 +1,39 @@
+#pragma once
+
+#include "endpoint.hpp"
+#include "transfers.hpp"
+
+namespace vfpass::probe {
+
+/// A send work request of one piece; it points into itself and stays where it is.
+class WorkRequest {
+ public:
+  WorkRequest(const Side& side, ibv_wr_opcode operation);
+  WorkRequest(const WorkRequest&) = delete;
+  WorkRequest& operator=(const WorkRequest&) = delete;
+
+  /// Posts one item. `number` comes back with its completion, if it asks for one.
+  void post(const WorkItem& item, std::uint64_t number, bool signaled);
+
+ private:
+  const Endpoint& endpoint_;
+  std::uint32_t inlineBytes_;
+  ibv_sge piece_{};
+  ibv_send_wr request_{};
+};
+
+/// Polls one of the queues until something arrives; looks at the clock now and then only.
+template <typename Poll>
+std::size_t pollUntilArrival(Poll poll, std::span<ibv_wc> completions, const Deadline& deadline) {
+  constexpr unsigned pollsPerLook = 4096;
+  for (unsigned polls = 1;; ++polls) {
+    if (const std::size_t arrived = poll(completions); arrived != 0) {
+      return arrived;
+    }
+    if (polls % pollsPerLook == 0) {
+      deadline.check("waiting for a transfer's completion");
+    }
+  }
+}
+
+}  // namespace vfpass::probe

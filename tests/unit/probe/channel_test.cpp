@@ -1,0 +1,109 @@
+#include "channel.hpp"
+
+#include <gmock/gmock.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "hosts/sysfs_tree.hpp"
+#include "tcp.hpp"
+#include "vfpass/error.hpp"
+
+namespace vfpass::probe {
+namespace {
+
+using testing::HasSubstr;
+using testing::Property;
+using testing::Throws;
+
+class ChannelTest : public testing::Test {
+ protected:
+  ChannelTest() {
+    std::array<int, 2> sockets{};
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, sockets.data()), 0);
+    channel.emplace(socketTransport(FileDescriptor(sockets[0])), deadline);
+    other = FileDescriptor(sockets[1]);
+  }
+
+  void otherSays(std::string_view text) const {
+    ASSERT_EQ(::send(other.get(), text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
+  }
+
+  Deadline deadline{std::chrono::seconds(10)};
+  std::optional<Channel> channel;
+  FileDescriptor other;
+};
+
+TEST_F(ChannelTest, ReadsOneMessageALine) {
+  otherSays("{\"type\":\"ready\",\"number\":1}\n{\"type\":\"conn");
+  EXPECT_EQ(channel->receive("ready").at("number"), 1);
+  otherSays("ected\"}\n");
+  EXPECT_NO_THROW(channel->receive("connected"));
+}
+
+TEST_F(ChannelTest, TellsWhatTheOtherSideSaidOfItsFailure) {
+  otherSays("{\"type\":\"failed\",\"error\":\"no \\u001b[31mroad\",\"remedy\":\"build one\"}\n");
+  EXPECT_THAT([this] { channel->receive("ready"); },
+              Throws<Error>(Property(&Error::what, HasSubstr("no \\x1b[31mroad"))));
+}
+
+TEST_F(ChannelTest, FailsWhenTheOtherSideIsGone) {
+  other.reset();
+  EXPECT_THROW(channel->receive("ready"), Error);
+  EXPECT_THROW(channel->send({{"type", "begin"}}), Error);
+}
+
+TEST_F(ChannelTest, TakesNoMessageWithoutEnd) {
+  const std::string part(30000, 'x');
+  for (int i = 0; i < 3; ++i) {
+    otherSays(part);
+  }
+  EXPECT_THROW(channel->receive("ready"), Error);
+}
+
+TEST_F(ChannelTest, TakesNoOtherMessage) {
+  otherSays("{\"type\":\"connected\"}\n");
+  EXPECT_THROW(channel->receive("ready"), Error);
+  otherSays("[]\n");
+  EXPECT_THROW(channel->receive("ready"), Error);
+}
+
+TEST(Channel, KeepsToTheDeadline) {
+  std::array<int, 2> sockets{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, sockets.data()), 0);
+  const FileDescriptor silent(sockets[1]);
+  const Deadline soon(std::chrono::milliseconds(50));
+  Channel channel(socketTransport(FileDescriptor(sockets[0])), soon);
+  EXPECT_THAT([&] { channel.receive("ready"); },
+              Throws<Error>(Property(&Error::what, HasSubstr("deadline"))));
+}
+
+TEST(Folder, CarriesLinesByNumber) {
+  const hosts::SysfsTree folder;
+  const Deadline soon(std::chrono::milliseconds(200));
+  auto transport = folderTransport(folder.path());
+  transport->send("one", soon);
+  transport->send("two", soon);
+  EXPECT_EQ(folder.content("out.2"), "two\n");
+  folder.file("in.1", "answer\n");
+  EXPECT_EQ(transport->receive(soon), "answer");
+  EXPECT_THROW(transport->receive(soon), Error);
+  folder.file("in.2", "");
+  EXPECT_EQ(transport->receive(Deadline(std::chrono::seconds(5))), std::nullopt);
+  transport.reset();
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "out.3"));
+  EXPECT_THROW(folderTransport(folder.path()), Error);
+  EXPECT_THROW(folderTransport(folder.path() / "absent"), Error);
+}
+
+TEST(Tcp, ConnectsAndGivesUp) {
+  const Deadline soon(std::chrono::milliseconds(100));
+  EXPECT_THROW(connectTo("127.0.0.1", "1", soon), Error);
+  EXPECT_THROW(connectTo("not-a-number", "1", soon), Error);
+  EXPECT_THROW(acceptOne("127.0.0.1", "0", Deadline(std::chrono::milliseconds(10))), Error);
+}
+
+}  // namespace
+}  // namespace vfpass::probe

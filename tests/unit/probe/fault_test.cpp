@@ -1,0 +1,152 @@
+#include "fault.hpp"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <tuple>
+
+#include "host_memory.hpp"
+#include "verdict.hpp"
+
+namespace vfpass::probe {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr std::uint64_t seed = 11;
+constexpr std::uint64_t slots = 8;
+
+/// What a queue pair does, by copying: a cycle's messages, in order.
+void transferCycle(HostMemory& from, HostMemory& to, const Ring& ring, const MessageRange& range,
+                   const Injection& injection) {
+  from.fill(ring, seed, range);
+  spoilSource(from, ring, seed, range, injection);
+  to.poison(ring, seed, range);
+  for (std::uint64_t i = 0; i < range.count; ++i) {
+    for (const Transfer& transfer : transfersFor(ring, range.firstMessage + i, injection)) {
+      std::vector<std::byte> bytes(transfer.bytes);
+      from.read(ring.startOf(transfer.sourceSlot), bytes);
+      to.write(ring.startOf(transfer.destinationSlot), bytes);
+    }
+  }
+}
+
+/// Size of a message, and its alignment.
+class FaultTest : public testing::TestWithParam<std::tuple<std::uint64_t, std::uint64_t>> {
+ protected:
+  FaultTest()
+      : ring(makeRing(std::get<0>(GetParam()), slots, UINT64_MAX, std::get<1>(GetParam()))),
+        source(ring.bytes()),
+        destination(ring.bytes()) {}
+
+  /// Two good cycles, then one with the fault in message 21; what the check says of that.
+  CheckResult inject(Fault fault) {
+    const Injection injection{fault, 21};
+    for (std::uint64_t cycle = 0; cycle < 2; ++cycle) {
+      const MessageRange range{0, cycle * slots, slots};
+      transferCycle(source, destination, ring, range, injection);
+      EXPECT_EQ(checkMessages(destination, ring, seed, range).wrongMessages, 0U);
+    }
+    const MessageRange range{0, 2 * slots, slots};
+    transferCycle(source, destination, ring, range, injection);
+    return checkMessages(destination, ring, seed, range);
+  }
+
+  static std::vector<Damage> damages(const CheckResult& result) {
+    std::vector<Damage> found;
+    std::ranges::transform(result.corruptions, std::back_inserter(found), &Corruption::damage);
+    return found;
+  }
+
+  Ring ring;
+  HostMemory source;
+  HostMemory destination;
+};
+
+TEST_P(FaultTest, NoneIsFoundWhereThereIsNone) {
+  const CheckResult result = inject(Fault::none);
+  EXPECT_EQ(result.wrongMessages, 0U);
+  EXPECT_EQ(result.messages, slots);
+  EXPECT_EQ(result.bytes, slots * ring.messageBytes);
+}
+
+TEST_P(FaultTest, FlippedBit) {
+  const CheckResult result = inject(Fault::flip);
+  ASSERT_THAT(damages(result), ElementsAre(Damage::flipped));
+  EXPECT_EQ(result.corruptions[0].message, 21U);
+  EXPECT_EQ(result.corruptions[0].offset, ring.messageBytes / 2);
+  EXPECT_EQ(result.corruptions[0].expected ^ result.corruptions[0].seen, 0x10);
+}
+
+TEST_P(FaultTest, LostMessage) {
+  const CheckResult result = inject(Fault::lost);
+  ASSERT_THAT(damages(result), ElementsAre(Damage::lost));
+  EXPECT_EQ(result.corruptions[0].slot, 5U);
+  EXPECT_EQ(result.wrongBytes, ring.messageBytes);
+}
+
+TEST_P(FaultTest, StaleMessage) {
+  const CheckResult result = inject(Fault::stale);
+  ASSERT_THAT(damages(result), ElementsAre(Damage::stale));
+  EXPECT_EQ(result.corruptions[0].foundMessage, 21U - slots);
+}
+
+TEST_P(FaultTest, MisplacedMessage) {
+  const CheckResult result = inject(Fault::misplaced);
+  ASSERT_THAT(damages(result), ElementsAre(Damage::misplaced, Damage::lost));
+  EXPECT_EQ(result.corruptions[0].slot, 4U);
+  EXPECT_EQ(result.corruptions[0].foundMessage, 21U);
+}
+
+TEST_P(FaultTest, MissingTail) {
+  const CheckResult result = inject(Fault::truncate);
+  ASSERT_THAT(damages(result), ElementsAre(Damage::truncated));
+  EXPECT_EQ(result.corruptions[0].offset, ring.messageBytes / 2);
+}
+
+TEST_P(FaultTest, DuplicatedMessage) {
+  const CheckResult result = inject(Fault::duplicate);
+  ASSERT_THAT(damages(result), ElementsAre(Damage::duplicate));
+  EXPECT_EQ(result.corruptions[0].foundMessage, 21U);
+}
+
+INSTANTIATE_TEST_SUITE_P(SizesAndAlignments, FaultTest,
+                         testing::Combine(testing::Values(2, 3, 8, 17, 63, 4096, 65537),
+                                          testing::Values(0, 1, 2, 4, 7, 8, 13, 63)));
+
+TEST(Fault, NamesReadBack) {
+  for (const Fault fault : {Fault::none, Fault::flip, Fault::lost, Fault::stale, Fault::misplaced,
+                            Fault::truncate, Fault::duplicate}) {
+    EXPECT_EQ(parseFault(faultName(fault)), fault);
+  }
+  EXPECT_EQ(parseFault("Flip"), std::nullopt);
+}
+
+TEST(Verdict, ManyWrongMessagesAreCountedAndSomeDescribed) {
+  const Ring ring = makeRing(64, 100, UINT64_MAX, 0);
+  HostMemory memory(ring.bytes());
+  memory.poison(ring, seed, {0, 0, 100});
+  const CheckResult result = checkMessages(memory, ring, seed, {0, 0, 100});
+  EXPECT_EQ(result.wrongMessages, 100U);
+  EXPECT_EQ(result.wrongBytes, 6400U);
+  EXPECT_EQ(result.corruptions.size(), CheckResult::mostDescribed);
+}
+
+TEST(Verdict, SeveralWrongBitsAreNoFlippedBit) {
+  const Ring ring = makeRing(64, 1, UINT64_MAX, 0);
+  HostMemory memory(ring.bytes());
+  memory.fill(ring, seed, {0, 0, 1});
+  std::byte byte{};
+  memory.read(20, std::span(&byte, 1));
+  byte ^= std::byte{0x11};
+  memory.write(20, std::span(&byte, 1));
+  const CheckResult result = checkMessages(memory, ring, seed, {0, 0, 1});
+  ASSERT_EQ(result.corruptions.size(), 1U);
+  EXPECT_EQ(result.corruptions[0].damage, Damage::corrupted);
+  EXPECT_EQ(result.corruptions[0].offset, 20U);
+}
+
+}  // namespace
+}  // namespace vfpass::probe

@@ -1,0 +1,160 @@
+#include "inventory.hpp"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "hosts/sysfs_tree.hpp"
+#include "pci_functions.hpp"
+#include "rdma_devices.hpp"
+
+namespace vfpass::probe {
+namespace {
+
+using Json = nlohmann::json;
+
+const std::string mapped = "0000:0000:0000:0000:0000:ffff:c0a8:640a";
+
+/// A guest with one VF and one GPU below one switch.
+class InventoryTest : public testing::Test {
+ protected:
+  InventoryTest() {
+    function("0000:00:02.0/0000:01:00.0/0000:02:00.0/0000:03:00.0", "0x020000", "0x15b3");
+    function("0000:00:02.0/0000:01:00.0/0000:02:01.0/0000:04:00.0", "0x030200", "0x10de");
+    tree.file(folder("0000:04:00.0") + "/resource",
+              "0x0000000080000000 0x0000000080ffffff 0x0000000000040200\n"
+              "0x0000002000000000 0x0000003fffffffff 0x000000000014220c\n"
+              "0x0000000000000000 0x0000000000000000 0x0000000000000000\n");
+    rdmaDevice();
+    tree.file("sys/class/net/eth1/address", "52:54:00:12:34:56\n");
+    tree.file("sys/class/net/eth1/mtu", "9000\n");
+    tree.file("sys/class/net/eth1/operstate", "up\n");
+    tree.link("sys/class/net/eth1/device", folder("0000:03:00.0"));
+  }
+
+  static std::string folder(const std::string& address) { return "sys/bus/pci/devices/" + address; }
+
+  void function(const std::string& path, const std::string& deviceClass,
+                const std::string& vendor) {
+    const std::string whole = "sys/devices/pci0000:00/" + path;
+    tree.file(whole + "/class", deviceClass + "\n");
+    tree.file(whole + "/vendor", vendor + "\n");
+    tree.file(whole + "/device", "0x101e\n");
+    tree.file(whole + "/numa_node", "0\n");
+    tree.link(folder(path.substr(path.rfind('/') + 1)), whole);
+  }
+
+  void rdmaDevice() {
+    const std::string port = "sys/class/infiniband/mlx5_0/ports/1";
+    tree.file("sys/class/infiniband/mlx5_0/node_guid", "5254:0000:0012:3456\n");
+    tree.link("sys/class/infiniband/mlx5_0/device", folder("0000:03:00.0"));
+    tree.file(port + "/state", "4: ACTIVE\n");
+    tree.file(port + "/rate", "400 Gb/sec (4X NDR)\n");
+    tree.file(port + "/link_layer", "Ethernet\n");
+    tree.file(port + "/gids/0", mapped + "\n");
+    tree.file(port + "/gid_attrs/types/0", "IB/RoCE v1\n");
+    tree.file(port + "/gids/1", mapped + "\n");
+    tree.file(port + "/gid_attrs/types/1", "RoCE v2\n");
+    tree.file(port + "/gid_attrs/ndevs/1", "eth1\n");
+    tree.file(port + "/gids/2", "0000:0000:0000:0000:0000:0000:0000:0000\n");
+  }
+
+  hosts::SysfsTree tree;
+};
+
+TEST_F(InventoryTest, FindsTheRdmaDeviceAndItsGid) {
+  const auto devices = readRdmaDevices(SysfsReader(tree.path()));
+  ASSERT_EQ(devices.size(), 1U);
+  EXPECT_EQ(devices[0].pci, "0000:03:00.0");
+  EXPECT_EQ(devices[0].nodeGuid, "5254:0000:0012:3456");
+  ASSERT_EQ(devices[0].ports.size(), 1U);
+  EXPECT_EQ(devices[0].ports[0].gids.size(), 2U);
+  EXPECT_EQ(devices[0].ports[0].gidIndex, 1);
+  EXPECT_EQ(readGidChoice(SysfsReader(tree.path()), "mlx5_0", 1), 1);
+  EXPECT_EQ(readGidChoice(SysfsReader(tree.path()), "mlx5_1", 1), std::nullopt);
+}
+
+TEST_F(InventoryTest, ReadsPciNetdevsAndDistance) {
+  const Json inventory = readInventory(SysfsReader(tree.path()));
+  EXPECT_EQ(inventory.at("pci").size(), 2U);
+  EXPECT_EQ(inventory.at("netdevs").at(0).at("mac"), "52:54:00:12:34:56");
+  EXPECT_EQ(inventory.at("netdevs").at(0).at("mtu"), 9000);
+  EXPECT_EQ(inventory.at("netdevs").at(0).at("pci"), "0000:03:00.0");
+  EXPECT_EQ(inventory.at("distances"),
+            Json::parse(R"([{"nic":"0000:03:00.0","gpu":"0000:04:00.0","distance":"PIX"}])"));
+  EXPECT_EQ(inventory.at("gpus").at("devices").at(0).at("bar1_bytes"), 137438953472);
+}
+
+TEST_F(InventoryTest, KnowsTheWindowOfAHopperGpu) {
+  tree.file(folder("0000:04:00.0") + "/resource",
+            "0x0000004000000000 0x0000004000ffffff 0x000000000014220c\n"
+            "0x0000000000000000 0x0000000000000000 0x0000000000000000\n"
+            "0x0000006000000000 0x0000007fffffffff 0x000000000014220c\n");
+  const Json inventory = readInventory(SysfsReader(tree.path()));
+  EXPECT_EQ(inventory.at("gpus").at("devices").at(0).at("bar1_bytes"), 137438953472);
+}
+
+TEST(Inventory, OfNothingIsNoFailure) {
+  const hosts::SysfsTree empty;
+  const Json inventory = readInventory(SysfsReader(empty.path()));
+  EXPECT_TRUE(inventory.at("pci").empty());
+  EXPECT_TRUE(inventory.at("rdma").at("devices").empty());
+  EXPECT_FALSE(inventory.at("gpus").at("nvidia_peermem").at("loaded"));
+}
+
+PciFunction at(const std::string& path, int node) {
+  PciFunction function;
+  function.path = "/sys/devices/" + path;
+  function.numaNode = node;
+  return function;
+}
+
+TEST(PciDistance, InNcclsWords) {
+  const PciFunction nic = at("pci0000:00/0000:00:01.0/0000:01:00.0", 0);
+  EXPECT_EQ(pciDistance(nic, at("pci0000:00/0000:00:01.0/0000:01:00.1", 0)), "PIX");
+  EXPECT_EQ(pciDistance(nic, at("pci0000:00/0000:00:02.0/0000:02:00.0", 0)), "PHB");
+  EXPECT_EQ(pciDistance(nic, at("pci0000:40/0000:40:00.0/0000:41:00.0", 0)), "PHB");
+  EXPECT_EQ(pciDistance(nic, at("pci0000:40/0000:40:00.0/0000:41:00.0", 1)), "SYS");
+  EXPECT_EQ(pciDistance(at("pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:00.0/0000:03:00.0", 0),
+                        at("pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:01.0/0000:04:00.0/"
+                           "0000:05:00.0/0000:06:00.0",
+                           0)),
+            "PXB");
+}
+
+/// Extended capabilities with these ids, one behind the other.
+std::string configWith(const std::vector<std::uint16_t>& ids) {
+  std::string config(4096, '\0');
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const std::size_t place = 0x100 + i * 0x10;
+    const std::size_t next = i + 1 < ids.size() ? place + 0x10 : 0;
+    config[place] = static_cast<char>(ids[i] & 0xff);
+    config[place + 1] = static_cast<char>(ids[i] >> 8);
+    config[place + 2] = static_cast<char>(1 | (next & 0xf) << 4);
+    config[place + 3] = static_cast<char>(next >> 4);
+  }
+  return config;
+}
+
+TEST(ExtendedCapability, IsFoundWhereItIs) {
+  const std::string config =
+      configWith({0x0001, accessControlServices, addressTranslationServices});
+  EXPECT_EQ(extendedCapability(config, accessControlServices), 0x110U);
+  EXPECT_EQ(extendedCapability(config, addressTranslationServices), 0x120U);
+  EXPECT_EQ(extendedCapability(config, 0x0010), 0U);
+}
+
+TEST(ExtendedCapability, ShortOrBrokenSpaceIsNoTrap) {
+  EXPECT_EQ(extendedCapability(std::string(256, '\0'), accessControlServices), std::nullopt);
+  std::string loop = configWith({0x0001});
+  loop[0x102] = 1;
+  loop[0x103] = 0x10;  // its own successor
+  EXPECT_EQ(extendedCapability(loop, accessControlServices), 0U);
+  EXPECT_EQ(extendedCapability(std::string(4096, '\xff'), accessControlServices), 0U);
+  std::string beyond = configWith({0x0001});
+  beyond[0x103] = '\xff';
+  EXPECT_EQ(extendedCapability(beyond, accessControlServices), 0U);
+}
+
+}  // namespace
+}  // namespace vfpass::probe

@@ -1,0 +1,139 @@
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "connection.hpp"
+#include "json_reader.hpp"
+#include "settings.hpp"
+#include "vfpass/error.hpp"
+
+namespace vfpass::probe {
+namespace {
+
+using Json = nlohmann::json;
+
+TEST(Message, IsBoundedInSizeAndDepth) {
+  EXPECT_THROW(parseMessage(std::string(largestMessage + 1, ' ')), Error);
+  EXPECT_THROW(parseMessage(std::string(1000, '[') + std::string(1000, ']')), Error);
+  EXPECT_THROW(parseMessage("{"), Error);
+  EXPECT_THROW(parseMessage("\xff"), Error);
+  EXPECT_EQ(parseMessage(R"({"type":"end"})").at("type"), "end");
+}
+
+TEST(Message, MembersHaveTheirTypes) {
+  const Json message = Json::parse(R"({"number": 5, "text": "a", "flag": true})");
+  EXPECT_EQ(numberMember(message, "number"), 5U);
+  EXPECT_THROW(numberMember(message, "number", 4), Error);
+  EXPECT_THROW(numberMember(Json::parse(R"({"number":-5})"), "number"), Error);
+  EXPECT_THROW(numberMember(Json::parse(R"({"number":1.5})"), "number"), Error);
+  EXPECT_THROW(textMember(message, "number"), Error);
+  EXPECT_THROW(flagMember(message, "absent"), Error);
+  EXPECT_THROW(flagMember(Json::array(), "flag"), Error);
+}
+
+ConnectionInfo sampleConnection() {
+  ConnectionInfo info;
+  info.queuePair = 0xabcdef;
+  info.packetSequence = 1;
+  info.localId = 7;
+  info.gid = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8};
+  info.ethernet = true;
+  info.mtu = 5;
+  info.address = UINT64_MAX;
+  info.key = UINT32_MAX;
+  return info;
+}
+
+TEST(Connection, ReadsBack) {
+  const ConnectionInfo info = sampleConnection();
+  const ConnectionInfo read = connectionFromJson(Json::parse(toJson(info).dump()));
+  EXPECT_EQ(read.queuePair, info.queuePair);
+  EXPECT_EQ(read.gid, info.gid);
+  EXPECT_EQ(read.mtu, info.mtu);
+  EXPECT_EQ(read.address, info.address);
+  EXPECT_EQ(read.key, info.key);
+  EXPECT_EQ(read.ethernet, info.ethernet);
+}
+
+TEST(Connection, RefusesWhatNobodyWrites) {
+  const Json good = toJson(sampleConnection());
+  for (const auto& [name, value] :
+       std::vector<std::pair<std::string, Json>>{{"queue_pair", 0x1000000},
+                                                 {"mtu", 0},
+                                                 {"mtu", 6},
+                                                 {"gid", "fe80"},
+                                                 {"gid", 5},
+                                                 {"key", UINT64_MAX},
+                                                 {"lid", 65536},
+                                                 {"ethernet", "yes"},
+                                                 {"address", -1}}) {
+    Json bad = good;
+    bad[name] = value;
+    EXPECT_THROW(connectionFromJson(Json::parse(bad.dump())), Error) << name << " " << value;
+  }
+}
+
+TEST(Settings, ReadBack) {
+  Settings settings;
+  settings.operation = Operation::read;
+  settings.bytes = 4097;
+  settings.injection = {Fault::stale, 9};
+  settings.targetOnGpu = true;
+  const Settings read = settingsFromJson(Json::parse(toJson(settings).dump()));
+  EXPECT_EQ(toJson(read), toJson(settings));
+}
+
+TEST(Settings, RefuseWhatCannotBeRun) {
+  const auto refused = [](auto change) {
+    Settings settings;
+    change(settings);
+    EXPECT_THROW(settingsFromJson(Json::parse(toJson(settings).dump())), Error);
+  };
+  refused([](Settings& settings) { settings.bytes = 1; });
+  refused([](Settings& settings) { settings.bytes = (16U << 20U) + 1; });
+  refused([](Settings& settings) { settings.iterations = 0; });
+  refused([](Settings& settings) { settings.depth = 0; });
+  refused([](Settings& settings) { settings.depth = 1U << 20U; });
+  refused([](Settings& settings) { settings.alignment = 64; });
+  refused([](Settings& settings) { settings.memoryLimit = UINT64_MAX; });
+  refused([](Settings& settings) { settings.latency = true; });
+  refused([](Settings& settings) {
+    settings.operation = Operation::send;
+    settings.injection.fault = Fault::lost;
+  });
+  refused([](Settings& settings) {
+    settings.check = false;
+    settings.injection.fault = Fault::flip;
+  });
+  refused([](Settings& settings) { settings.injection = {Fault::duplicate, 0}; });
+  refused([](Settings& settings) { settings.injection = {Fault::flip, settings.iterations}; });
+}
+
+TEST(Settings, PresetsCanBeRun) {
+  std::vector<std::string> names;
+  for (const Preset& preset : presets()) {
+    names.emplace_back(preset.name);
+    for (const Settings& settings : preset.runs) {
+      EXPECT_NO_THROW(validate(settings)) << preset.name;
+    }
+  }
+  EXPECT_THAT(names, testing::ElementsAre("quick", "sizes", "latency", "published"));
+  const Settings published = presets().back().runs.at(0);
+  EXPECT_EQ(published.bytes, 10'000'000U);
+  EXPECT_EQ(published.iterations, 10'000U);
+}
+
+TEST(Settings, ModerateAsPerftestDoes) {
+  Settings settings;
+  EXPECT_EQ(moderationOf(settings), 1U);
+  settings.bytes = 8192;
+  settings.depth = 512;
+  EXPECT_EQ(moderationOf(settings), 100U);
+  settings.depth = 16;
+  EXPECT_EQ(moderationOf(settings), 8U);
+  settings.depth = 1;
+  EXPECT_EQ(moderationOf(settings), 1U);
+}
+
+}  // namespace
+}  // namespace vfpass::probe
