@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <filesystem>
 #include <iomanip>
 #include <ostream>
 #include <sstream>
@@ -17,9 +18,23 @@
 namespace vfpass::cli {
 namespace {
 
+// The probe that belongs to this vfpass: below the same prefix, wherever that was put, or in the same
+// build folder. The place that the build was configured for comes last.
+std::string probeOfThisBuild() {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const fs::path prefix = fs::read_symlink("/proc/self/exe", ignored).parent_path().parent_path();
+  for (const char* place : {"libexec/vfpass/vfpass-probe", "libexec/vfpass-probe"}) {
+    if (fs::exists(prefix / place, ignored)) {
+      return prefix / place;
+    }
+  }
+  return VFPASS_PROBE;
+}
+
 struct VerifyOptions {
   std::string vm;
-  std::string probe = VFPASS_PROBE;
+  std::string probe = probeOfThisBuild();
   std::string folder = guest::probeFolder;
   std::string minimumBandwidth;
   std::string inject;

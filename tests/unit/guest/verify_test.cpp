@@ -14,20 +14,16 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr const char *soundInventory = R"({
+constexpr const char* soundInventory = R"text({
   "netdevs": [{"name": "eth1", "mac": "52:54:00:aa:bb:cc", "state": "up", "pci": "0000:01:00.0",
                "driver": "mlx5_core", "mtu": 1500}],
   "rdma": {"libibverbs": {"found": true, "detail": ""}, "devices": [
     {"name": "mlx5_0", "node_guid": "5254:0003:00aa:bbcc", "pci": "0000:01:00.0", "parent": "",
      "opens": {"done": true, "detail": ""}, "ports": [
-      {"number": 1, "state": "4: ACTIVE", "rate": "100 Gb/sec (4X EDR)",
-                     "gid_index" : 3,
-                     "gids" : [ {"gid" : "fe80:0000:0000:0000:5054:00ff:feaa:bbcc"} ]
-}]
-}]
-}
-, "gpus" : { "libcuda" : {"found" : false, "detail" : "libcuda.so.1 is missing"}, "devices" : [] }
-})";
+      {"number": 1, "state": "4: ACTIVE", "rate": "100 Gb/sec (4X EDR)", "gid_index": 3,
+       "gids": [{"gid": "fe80:0000:0000:0000:5054:00ff:feaa:bbcc"}]}]}]},
+  "gpus": {"libcuda": {"found": false, "detail": "libcuda.so.1 is missing"}, "devices": []}
+})text";
 
 std::string transferOf(std::uint64_t bytes, double gigabits = 97) {
   return R"({"passed": true, "runs": [{"owners": {"initiator": {"bytes_checked": 0}, "target":
