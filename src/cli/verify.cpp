@@ -18,8 +18,8 @@
 namespace vfpass::cli {
 namespace {
 
-// The probe that belongs to this vfpass: below the same prefix, wherever that was put, or in the same
-// build folder. The place that the build was configured for comes last.
+// The probe that belongs to this vfpass: below the same prefix, wherever that was put, or in the
+// same build folder. The place that the build was configured for comes last.
 std::string probeOfThisBuild() {
   namespace fs = std::filesystem;
   std::error_code ignored;

@@ -19,8 +19,9 @@ constexpr std::size_t largestOutput = std::size_t{1} << 20U;
 // libvirt may wait up to 10 s more than it was asked to (for the agent's answer to its own
 // guest-sync); one call does not use up the whole of the patience.
 constexpr seconds longestCall{20};
-// Base64 adds a third; libvirt takes commands of up to 4 MiB.
-constexpr std::size_t fileChunk = std::size_t{512} << 10U;
+// libvirt takes commands of up to 4 MiB, but a slow guest must be done with one within the patience
+// of a call, and one that is not leaves an agent to which libvirt does not talk any more.
+constexpr std::size_t fileChunk = std::size_t{64} << 10U;
 
 // What has to change in the guest so that it lets us run a program.
 std::string remedyFor(const std::string& command) {

@@ -69,6 +69,15 @@ std::string objection(Agent& agent, const std::string& path) {
   return known ? std::string() : "speaks another protocol";
 }
 
+// An agent that has gone meanwhile has no probe either: what went wrong before is what is told.
+bool canRun(Agent& agent, const std::string& path) {
+  try {
+    return objection(agent, path).empty();
+  } catch (const AgentUnavailable&) {
+    return false;
+  }
+}
+
 void push(Agent& agent, const ProbeFile& file, const std::string& folder,
           const Agent::Progress& progress) {
   const std::string path = folder + "/" + file.name;
@@ -106,6 +115,9 @@ PlacedProbe placeProbe(Agent& agent, const ProbeFile& file, const std::string& f
   if (reason.empty()) {
     return {path, false};
   }
+  std::string remedy =
+      "is the folder mounted noexec, or does SELinux confine the agent? Name another one with "
+      "--guest-folder";
   try {
     push(agent, file, folder, progress);
     reason = objection(agent, path);
@@ -114,17 +126,16 @@ PlacedProbe placeProbe(Agent& agent, const ProbeFile& file, const std::string& f
     }
   } catch (const AgentUnavailable& error) {
     reason = error.what();
+    remedy = error.remedy();
   }
   for (const char* installed : installedProbes) {
-    if (objection(agent, installed).empty()) {
+    if (canRun(agent, installed)) {
       return {installed, false};
     }
   }
   throw AgentUnavailable(
       "the probe cannot run in the guest from " + printable(folder) + ": " + reason,
-      "is the folder mounted noexec, or does SELinux confine the agent? Name another one with "
-      "--guest-folder, or install vfpass-probe in the guest as " +
-          std::string(installedProbes[0]));
+      remedy + "; or install vfpass-probe in the guest as " + installedProbes[0]);
 }
 
 Json runProbe(Agent& agent, const PlacedProbe& probe, const std::vector<std::string>& arguments) {

@@ -95,6 +95,24 @@ TEST_F(VerifyTest, AnInstalledProbeIsTheWayAroundARefusedCopy) {
   EXPECT_THAT(find(report, "probe").seen, HasSubstr("does not allow guest-file-open"));
 }
 
+TEST_F(VerifyTest, AnAgentThatGoesWhileTheProbeIsCopiedIsToldByWhatWentWrongFirst) {
+  const auto scripted = guest.hypervisor.agent;
+  bool gone = false;
+  guest.hypervisor.agent = [&](const std::string& command) {
+    const bool writes = command.find("guest-file-write") != std::string::npos;
+    if (gone || writes) {
+      const std::string why = gone ? "not available for now" : "no answer to the write in time";
+      gone = true;
+      throw Error(why, "");
+    }
+    return scripted(command);
+  };
+  const auto report = verify();
+  EXPECT_EQ(verdict(report), Outcome::notObservable);
+  EXPECT_THAT(find(report, "probe").seen, HasSubstr("no answer to the write in time"));
+  EXPECT_THAT(find(report, "probe").remedy, HasSubstr("/usr/libexec/vfpass/vfpass-probe"));
+}
+
 TEST_F(VerifyTest, ARefusedAgentIsNotObservableWithARemedy) {
   guest.forbidden = {"guest-exec"};
   const auto report = verify();
