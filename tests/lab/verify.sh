@@ -36,7 +36,7 @@ broken() {
     local key=$1
     shift
     expect_equal "$key is the broken link" "$key" "$(member '[.findings[] |
-        select(.result == "failed" or .result == "not_observable").key] | join(" ")')"
+        select(.result == "failed" or .result == "not_observable").key] | unique | join(" ")')"
     expect_contains "it says what it saw" "$*" finding "$key" seen
     expect "and what to do" test "$(finding "$key" remedy)" != null
 }
