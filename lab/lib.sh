@@ -17,3 +17,5 @@ source "$lab_directory/lib/libvirt.sh"
 source "$lab_directory/lib/guests.sh"
 # shellcheck source=SCRIPTDIR/lib/agent.sh
 source "$lab_directory/lib/agent.sh"
+# shellcheck source=SCRIPTDIR/lib/traffic.sh
+source "$lab_directory/lib/traffic.sh"

@@ -23,6 +23,17 @@ struct Netdev {
 };
 
 /// One VF as found. Its identity is (PF, index); the PCI address follows from both.
+/// What went through a VF, as the PF's switch has counted it since the VFs were made: the host's
+/// own knowledge, not the guest's (IFLA_VF_STATS).
+struct VfTraffic {
+  std::uint64_t receivedBytes = 0;
+  std::uint64_t sentBytes = 0;
+  std::uint64_t receivedPackets = 0;
+  std::uint64_t sentPackets = 0;
+
+  auto operator<=>(const VfTraffic&) const = default;
+};
+
 struct VirtualFunction {
   unsigned index = 0;
   PciAddress address;

@@ -73,6 +73,13 @@ enum class Allowance { sharedIommuGroup, trust, unsafeInterrupts, netdevInUse };
 std::string_view toString(Allowance allowance);  ///< shared-iommu-group, trust, ...
 std::optional<Allowance> parseAllowance(std::string_view name);
 
+/// `verify:` of a mapping.
+struct VerifyPolicy {
+  bool gpu = false;                    ///< GPU memory, too
+  std::optional<double> minimumShare;  ///< of the limit, 0 to 1
+  bool onStart = false;                ///< report: verify after each start
+};
+
 /// One `vms/NAME.yaml`, parsed and validated.
 struct Mapping {
   std::string file;
@@ -82,6 +89,7 @@ struct Mapping {
   std::vector<MappedGpu> gpus;
   std::set<Allowance> allow;
   std::string topology = "mirror";
+  VerifyPolicy verify;
 };
 
 /// One PF of host.yaml.

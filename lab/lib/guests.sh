@@ -1,15 +1,17 @@
 # shellcheck shell=bash disable=SC2154
 # Sourced by lib.sh: guests, made as a user would have made them before vfpass came.
 
-# guest_xml NAME [--memory MIB] [--device FILE] [--uuid UUID] [--no-agent]: prints the domain.
-# Every device sits at a fixed address on the root bus, so that there is no spare root port;
-# FILE is XML to be added to the devices.
+# guest_xml NAME [--rdma] [--memory MIB] [--device FILE] [--uuid UUID] [--no-agent]: prints the
+# domain. Every device sits at a fixed address on the root bus, so that there is no spare root
+# port; FILE is XML to be added to the devices. With --rdma the guest has SoftRoCE and libibverbs,
+# and counts what a card would have counted (traffic.sh).
 guest_xml() {
-    local name=$1 memory=224 devices='' uuid='' agent
+    local name=$1 memory=224 initramfs=guest.cpio devices='' uuid='' agent
     agent=$(cat "$lab_directory/config/agent.xml")
     shift
     while [ $# -gt 0 ]; do
         case $1 in
+        --rdma) memory=320 initramfs=guest-rdma.cpio ;;
         --memory) memory=$2; shift ;;
         --device) devices+=$(cat "$2")$'\n'; shift ;;
         --uuid) uuid="<uuid>$2</uuid>"; shift ;;
@@ -22,6 +24,7 @@ guest_xml() {
     template=$(cat "$lab_directory/config/guest.xml")
     template=${template//@NAME@/"$name"} template=${template//@MEMORY@/"$memory"}
     template=${template//@UUID@/"$uuid"} template=${template//@AGENT@/"$agent"}
+    template=${template//@INITRAMFS@/"$initramfs"}
     printf '%s\n' "${template//@DEVICES@/"$devices"}"
 }
 

@@ -63,6 +63,7 @@ int vport_set_port_guid(struct eswitch *esw, int vf, u64 guid);
 int vport_get_config(struct eswitch *esw, int vf, struct ifla_vf_info *ivi);
 int vport_get_guids(struct eswitch *esw, int vf, u64 *node, u64 *port);
 int vport_get_stats(struct eswitch *esw, int vf, struct ifla_vf_stats *stats);
+int vport_set_traffic(struct eswitch *esw, int vf, u64 packets, u64 bytes);
 
 void vport_update_carrier(struct vport *vport);
 void vport_netdev_up(struct vport *vport, struct net_device *netdev);

@@ -32,7 +32,7 @@ int pf_sriov_configure(struct pci_dev *pdev, int num_vfs);
 int vf_probe(struct pci_dev *pdev);
 void vf_remove(struct pci_dev *pdev);
 
-/* sysfs: "vports" of a PF, "vport" of a VF. */
+/* sysfs: "vports" and "vport_traffic" of a PF, "vport" of a VF. */
 extern const struct attribute_group pf_show_group;
 extern const struct attribute_group vf_show_group;
 

@@ -2,7 +2,8 @@
 /*
  * What happened, for test scripts: the file "vports" in a PF's sysfs folder is a
  * table with one line per VF, the file "vport" in a VF's folder holds the values
- * that its driver learned. mlx5 has neither.
+ * that its driver learned. What a VF in a guest sent is written to the PF's
+ * "vport_traffic". mlx5 has none of them.
  */
 #include <linux/mm.h>
 #include <linux/sysfs.h>
@@ -83,13 +84,35 @@ static ssize_t vports_read(struct file *file, struct kobject *kobj,
 }
 static BIN_ATTR_RO(vports, 0);
 
-static struct bin_attribute *pf_attributes[] = {
+/* "INDEX PACKETS BYTES": what the card would have counted as sent by that VF. */
+static ssize_t vport_traffic_store(struct device *dev,
+				   struct device_attribute *attribute,
+				   const char *buf, size_t count)
+{
+	struct pf *pf = pci_get_drvdata(to_pci_dev(dev));
+	u64 packets, bytes;
+	int index, err;
+
+	if (sscanf(buf, "%d %llu %llu", &index, &packets, &bytes) != 3)
+		return -EINVAL;
+	err = vport_set_traffic(pf->eswitch, index, packets, bytes);
+	return err ? err : count;
+}
+static DEVICE_ATTR_WO(vport_traffic);
+
+static struct attribute *pf_attributes[] = {
+	&dev_attr_vport_traffic.attr,
+	NULL
+};
+
+static struct bin_attribute *pf_binary_attributes[] = {
 	&bin_attr_vports,
 	NULL
 };
 
 const struct attribute_group pf_show_group = {
-	.bin_attrs = pf_attributes,
+	.attrs = pf_attributes,
+	.bin_attrs = pf_binary_attributes,
 };
 
 static ssize_t vport_show(struct device *dev, struct device_attribute *attribute,

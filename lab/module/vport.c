@@ -217,6 +217,19 @@ int vport_get_stats(struct eswitch *esw, int vf, struct ifla_vf_stats *stats)
 	return 0;
 }
 
+/* For a VF that is in a guest, see "vport_traffic": nothing else counts it here. */
+int vport_set_traffic(struct eswitch *esw, int vf, u64 packets, u64 bytes)
+{
+	struct vport *vport = vport_lock(esw, vf);
+
+	if (IS_ERR(vport))
+		return PTR_ERR(vport);
+	atomic64_set(&vport->tx_packets, packets);
+	atomic64_set(&vport->tx_bytes, bytes);
+	vport_unlock(vport);
+	return 0;
+}
+
 const char *vport_link_state_name(int state)
 {
 	switch (state) {

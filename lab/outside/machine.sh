@@ -54,7 +54,7 @@ machine_arguments() {
         -chardev "file,id=output,path=$work/output"
         -device virtserialport,chardev=output,name=lab.output
         -kernel "$build/kernel/vmlinux" -initrd "$build/host.cpio"
-        -append "console=ttyS0 loglevel=4 panic=-1 mitigations=off tsc=reliable cryptomgr.notests intel_iommu=on iommu=pt")
+        -append "console=ttyS0 loglevel=4 panic=-1 mitigations=off tsc=reliable cryptomgr.notests intel_iommu=on iommu=pt no_timer_check")
     all_shares
     while read -r -a device; do
         [[ ${device[0]:-} == -* ]] && arguments+=("${device[@]}")

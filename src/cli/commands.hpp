@@ -24,6 +24,7 @@ void addHost(CLI::App& app, Runner& runner);
 void addPf(CLI::App& app, Runner& runner);
 void addVf(CLI::App& app, Runner& runner);
 void addHook(CLI::App& app, Runner& runner);
+void addVerify(CLI::App& app, Runner& runner);
 void addGc(CLI::App& app, Runner& runner);
 void addTopo(CLI::App& app, Runner& runner);
 void addInit(CLI::App& app, Runner& runner);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 #include <ostream>
+#include <set>
 
 #include "commands.hpp"
 #include "drift.hpp"
@@ -8,6 +9,8 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/check_function.hpp"
 #include "vfpass/report/status_report.hpp"
+#include "vfpass/report/verify_report.hpp"
+#include "vfpass/state/report_history.hpp"
 
 namespace vfpass::cli {
 namespace {
@@ -108,6 +111,23 @@ std::vector<std::string> notAttached(Session& session, const std::string& vm,
   return notes;
 }
 
+// What the last verification of each VM said. The file is ours, its texts are partly the guest's.
+std::vector<std::string> lastVerifications(Session& session,
+                                           const std::vector<report::StatusEntry>& entries) {
+  std::vector<std::string> notes;
+  std::set<Uuid> seen;
+  for (const auto& entry : entries) {
+    const auto last = seen.insert(entry.lease.domain).second
+                          ? report::lastVerification(state::latestReport(
+                                session.options().stateDirectory, entry.lease.domain))
+                          : std::nullopt;
+    if (last) {
+      notes.push_back("VM " + printable(entry.lease.domainName) + ": last verification " + *last);
+    }
+  }
+  return notes;
+}
+
 ExitCode status(Session& session, const std::string& vm) {
   const auto entries = StatusReader(session).read(vm);
   const auto notes = notAttached(session, vm, entries);
@@ -115,7 +135,10 @@ ExitCode status(Session& session, const std::string& vm) {
     throw Error("no lease, no mapping and no domain is called " + printable(vm),
                 "`vfpass status` shows all of them", ExitCode::badInput);
   }
-  report::writeStatus(session.out(), entries, notes, session.style());
+  auto said = notes;
+  const auto verified = lastVerifications(session, entries);
+  said.insert(said.end(), verified.begin(), verified.end());
+  report::writeStatus(session.out(), entries, said, session.style());
   const bool drift = std::any_of(entries.begin(), entries.end(),
                                  [](const auto& entry) { return !entry.drift.empty(); });
   return drift || !notes.empty() ? ExitCode::pending : ExitCode::done;

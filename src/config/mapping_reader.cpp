@@ -1,3 +1,4 @@
+#include <cstdlib>
 #include <map>
 #include <span>
 
@@ -62,6 +63,23 @@ void readGpus(Node& root, Mapping& mapping, ProblemList& problems) {
   }
 }
 
+// The schema has looked at the form of each.
+VerifyPolicy readVerify(Node& root) {
+  VerifyPolicy policy;
+  Node* const block = find(root, "verify");
+  if (block == nullptr || block->refused || block->kind != NodeKind::block) {
+    return policy;
+  }
+  for (auto& entry : entries(*block, "paths")) {
+    policy.gpu = policy.gpu || textOf(&entry) == "gpu";
+  }
+  if (const auto share = textOf(find(*block, "minimum-bandwidth")); share && !share->empty()) {
+    policy.minimumShare = std::strtod(share->c_str(), nullptr) / 100;  // stops at the `%`
+  }
+  policy.onStart = textOf(find(*block, "on-start")) == "report";
+  return policy;
+}
+
 MappingContext readContext(Node& root) {
   MappingContext context;
   for (auto& entry : entries(root, "gpus")) {
@@ -93,6 +111,7 @@ Mapping readMapping(const std::string& text, ProblemList& problems) {
     mapping.vmPlace = problems.place(vm->position);
   }
   mapping.topology = textOf(find(*root, "topology")).value_or("mirror");
+  mapping.verify = readVerify(*root);
   const MappingContext context = readContext(*root);
   mapping.allow = context.allow;
   readGpus(*root, mapping, problems);

@@ -153,9 +153,10 @@ std::string metadataXml(const std::vector<Lease>& leases) {
   node.remove_attribute("xmlns:vfpass");
   struct : pugi::xml_tree_walker {
     bool for_each(pugi::xml_node& each) override {
-      const std::string_view name = each.name();
+      // A copy: pugixml writes the new name over the old one with strcpy, and they would overlap.
+      const std::string name = each.name();
       const auto colon = name.find(':');
-      return colon == std::string_view::npos || each.set_name(each.name() + colon + 1);
+      return colon == std::string::npos || each.set_name(name.c_str() + colon + 1);
     }
   } dropPrefixes;
   tree.traverse(dropPrefixes);

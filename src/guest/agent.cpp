@@ -1,6 +1,7 @@
 #include "vfpass/guest/agent.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -18,6 +19,9 @@ constexpr std::size_t largestOutput = std::size_t{1} << 20U;
 // libvirt may wait up to 10 s more than it was asked to (for the agent's answer to its own
 // guest-sync); one call does not use up the whole of the patience.
 constexpr seconds longestCall{20};
+// libvirt takes commands of up to 4 MiB, but a slow guest must be done with one within the patience
+// of a call, and one that is not leaves an agent to which libvirt does not talk any more.
+constexpr std::size_t fileChunk = std::size_t{64} << 10U;
 
 // What has to change in the guest so that it lets us run a program.
 std::string remedyFor(const std::string& command) {
@@ -55,9 +59,14 @@ Json Agent::call(const std::string& command, const Json& arguments) {
   } catch (const AgentUnavailable&) {
     throw;
   } catch (const Error& error) {
-    throw AgentUnavailable(error.what(),
-                           "install and start qemu-guest-agent in the guest, and give the domain "
-                           "the channel org.qemu.guest_agent.0");
+    // libvirt's words when the agent did answer, with an error.
+    const bool answered = std::string_view(error.what()).find("unable to execute QEMU agent") !=
+                          std::string_view::npos;
+    throw AgentUnavailable(
+        error.what(), answered
+                          ? "see what it says"
+                          : "install and start qemu-guest-agent in the guest, and give the domain "
+                            "the channel org.qemu.guest_agent.0");
   }
   const Json reply = parseReply(answer);
   if (!reply.is_object() || !reply.contains("return")) {
@@ -69,7 +78,7 @@ Json Agent::call(const std::string& command, const Json& arguments) {
 
 Json Agent::call(const std::string& command) { return call(command, nullptr); }
 
-void Agent::requireAllowed(const std::string& command) {
+bool Agent::allows(const std::string& command) {
   if (!asked_) {
     const Json info = call("guest-info");
     for (const auto& each : listMember(info, "supported_commands")) {
@@ -79,10 +88,27 @@ void Agent::requireAllowed(const std::string& command) {
     }
     asked_ = true;
   }
-  if (!allowed_.contains(command)) {
+  return allowed_.contains(command);
+}
+
+void Agent::requireAllowed(const std::string& command) {
+  if (!allows(command)) {
     throw AgentUnavailable(
         "the guest agent of domain " + printable(name_) + " does not allow " + command,
         remedyFor(command));
+  }
+}
+
+// Past the deadline nothing of ours is left running in the guest. The answer is not waited for: a
+// guest that does not say it is one that we cannot help.
+void Agent::endProcess(const Json& pid) noexcept {
+  try {
+    const Json request{
+        {"execute", "guest-exec"},
+        {"arguments",
+         {{"path", "/bin/kill"}, {"arg", {"-KILL", std::to_string(pid.get<long>())}}}}};
+    hypervisor_.askAgent(domain_, request.dump(), seconds{5});
+  } catch (const std::exception&) {
   }
 }
 
@@ -111,7 +137,18 @@ ExecResult Agent::run(const std::string& path, const std::vector<std::string>& a
         "the guest agent of domain " + printable(name_) + " did not start " + printable(path),
         "is it there in the guest?");
   }
-  const Json status = waitForEnd(*pid);
+  if (pid->get<std::int64_t>() <= 0) {
+    throw AgentUnavailable(
+        "the guest agent of domain " + printable(name_) + " names a process that cannot be",
+        "is it qemu-guest-agent that runs in the guest?");
+  }
+  Json status;
+  try {
+    status = waitForEnd(*pid);
+  } catch (...) {
+    endProcess(*pid);
+    throw;
+  }
   const auto number = [&](const char* name) {
     const auto found = status.find(name);
     return found != status.end() && found->is_number_integer() ? found->get<int>() : -1;
@@ -119,10 +156,53 @@ ExecResult Agent::run(const std::string& path, const std::vector<std::string>& a
   ExecResult result;
   result.exitCode = number("exitcode") >= 0 ? number("exitcode") : 128 + number("signal");
   result.out = decodeBase64(textMember(status, "out-data"));
-  if (result.out.size() > largestOutput) {
+  result.err = decodeBase64(textMember(status, "err-data"));
+  if (result.out.size() > largestOutput || result.err.size() > largestOutput) {
     throw AgentUnavailable("a program in domain " + printable(name_) + " says too much", "");
   }
   return result;
+}
+
+void Agent::writeFile(const std::string& path, std::string_view content, const Progress& progress) {
+  for (const char* command : {"guest-file-open", "guest-file-write", "guest-file-close"}) {
+    requireAllowed(command);
+  }
+  const Json handle = call("guest-file-open", Json{{"path", path}, {"mode", "wb"}});
+  if (!handle.is_number_integer()) {
+    throw AgentUnavailable(
+        "the guest agent of domain " + printable(name_) + " did not open " + printable(path),
+        "is its folder there, and may the agent write to it (SELinux)?");
+  }
+  try {
+    writeChunks(handle, path, content, progress);
+  } catch (...) {
+    try {
+      call("guest-file-close", Json{{"handle", handle}});
+    } catch (const std::exception&) {  // what went wrong first is what is told
+    }
+    throw;
+  }
+  call("guest-file-close", Json{{"handle", handle}});
+}
+
+void Agent::writeChunks(const Json& handle, const std::string& path, std::string_view content,
+                        const Progress& progress) {
+  for (std::size_t done = 0; done < content.size();) {
+    const std::string_view chunk = content.substr(done, fileChunk);
+    const Json written =
+        call("guest-file-write", Json{{"handle", handle}, {"buf-b64", encodeBase64(chunk)}});
+    const auto count = written.is_object() ? written.find("count") : written.end();
+    if (!written.is_object() || count == written.end() || !count->is_number_integer() ||
+        count->get<std::int64_t>() != static_cast<std::int64_t>(chunk.size())) {
+      throw AgentUnavailable(
+          "the guest of domain " + printable(name_) + " did not take all of " + printable(path),
+          "is its file system full?");
+    }
+    done += chunk.size();
+    if (progress) {
+      progress(done, content.size());
+    }
+  }
 }
 
 }  // namespace vfpass::guest

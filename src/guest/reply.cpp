@@ -52,6 +52,13 @@ std::string decodeBase64(std::string_view text) {
   return decoded;
 }
 
+std::string encodeBase64(std::string_view bytes) {
+  std::string encoded(BASE64_ENCODE_RAW_LENGTH(bytes.size()), '\0');
+  base64_encode_raw(encoded.data(), bytes.size(),
+                    reinterpret_cast<const std::uint8_t*>(bytes.data()));
+  return encoded;
+}
+
 std::string textMember(const Json& object, const char* name) {
   const auto found = object.is_object() ? object.find(name) : object.end();
   return object.is_object() && found != object.end() && found->is_string()

@@ -13,6 +13,8 @@ nlohmann::json parseReply(std::string_view text);
 /// Decodes base64 as the agent writes it; throws Error for anything else.
 std::string decodeBase64(std::string_view text);
 
+std::string encodeBase64(std::string_view bytes);
+
 /// Members of a hostile object: the value, or what stands in for a missing one or another type.
 std::string textMember(const nlohmann::json& object, const char* name);
 bool flagMember(const nlohmann::json& object, const char* name);

@@ -11,6 +11,7 @@
 #include "vfpass/host/system_kernel.hpp"
 #include "vfpass/plan/hook.hpp"
 #include "vfpass/state/locks.hpp"
+#include "vfpass/state/started_marks.hpp"
 
 namespace vfpass::hook {
 namespace {
@@ -114,6 +115,8 @@ void markRunning(const domain::ParsedDomain& parsed, const Places& places) {
                                    LeaseState::running, bootId);
     }
   }
+  // Verification, if the mapping asks for it, is somebody else's work: libvirt waits for us.
+  state::markStarted(places.runDirectory, parsed.uuid);
 }
 
 void release(const domain::ParsedDomain& parsed, const Places& places) {

@@ -135,6 +135,27 @@ void readVf(nlattr* info, bool infiniband, VfTable& table) {
   table.emplace(index, settings);
 }
 
+std::uint64_t counter(nlattr* attribute) { return payloadOf<std::uint64_t>(attribute).value_or(0); }
+
+void readTraffic(nlattr* info, VfTrafficTable& table) {
+  VfAttributes attributes{};
+  std::array<nlattr*, IFLA_VF_STATS_MAX + 1> counters{};
+  if (nla_type(info) != IFLA_VF_INFO ||
+      nla_parse_nested(attributes.data(), IFLA_VF_MAX, info, nullptr) != 0) {
+    return;
+  }
+  const auto mac = payloadOf<ifla_vf_mac>(attributes[IFLA_VF_MAC]);
+  nlattr* const list = attributes[IFLA_VF_STATS];
+  if (!mac || mac->vf > 65535 || list == nullptr ||
+      nla_parse_nested(counters.data(), IFLA_VF_STATS_MAX, list, nullptr) != 0) {
+    return;
+  }
+  table.emplace(mac->vf, VfTraffic{counter(counters[IFLA_VF_STATS_RX_BYTES]),
+                                   counter(counters[IFLA_VF_STATS_TX_BYTES]),
+                                   counter(counters[IFLA_VF_STATS_RX_PACKETS]),
+                                   counter(counters[IFLA_VF_STATS_TX_PACKETS])});
+}
+
 // Behind a list whose length wrapped, its own tail looks like further attributes of the link: only
 // the first list counts, and nothing behind it is looked at.
 nlattr* findVfList(nlmsghdr* header) {
@@ -146,6 +167,24 @@ nlattr* findVfList(nlmsghdr* header) {
     }
   }
   return nullptr;
+}
+
+// Calls `read` for each VF of a message about this interface; false when it is about something
+// else.
+template <typename Reader>
+bool forEachVf(std::string_view bytes, int interfaceIndex, Reader read) {
+  ReceivedMessage received(bytes);
+  nlmsghdr* header = received.header(sizeof(ifinfomsg));
+  if (header == nullptr || header->nlmsg_type != RTM_NEWLINK ||
+      static_cast<const ifinfomsg*>(nlmsg_data(header))->ifi_index != interfaceIndex) {
+    return false;
+  }
+  if (nlattr* list = findVfList(header); list != nullptr) {
+    nlattr* info = nullptr;
+    int remaining = 0;
+    nla_for_each_nested(info, list, remaining) { read(info); }
+  }
+  return true;
 }
 
 // Attributes behind the error, after the echoed header (NLM_F_CAPPED) or the whole request.
@@ -170,21 +209,17 @@ std::string extendedMessage(nlmsghdr* header, const nlmsgerr& error) {
 }  // namespace
 
 std::optional<VfTable> parseLinkReply(std::string_view bytes, int interfaceIndex, bool infiniband) {
-  ReceivedMessage received(bytes);
-  nlmsghdr* header = received.header(sizeof(ifinfomsg));
-  if (header == nullptr || header->nlmsg_type != RTM_NEWLINK) {
-    return std::nullopt;
-  }
-  if (static_cast<const ifinfomsg*>(nlmsg_data(header))->ifi_index != interfaceIndex) {
-    return std::nullopt;
-  }
   VfTable table;
-  if (nlattr* list = findVfList(header); list != nullptr) {
-    nlattr* info = nullptr;
-    int remaining = 0;
-    nla_for_each_nested(info, list, remaining) { readVf(info, infiniband, table); }
-  }
-  return table;
+  const bool about =
+      forEachVf(bytes, interfaceIndex, [&](nlattr* info) { readVf(info, infiniband, table); });
+  return about ? std::optional(table) : std::nullopt;
+}
+
+std::optional<VfTrafficTable> parseTrafficReply(std::string_view bytes, int interfaceIndex) {
+  VfTrafficTable table;
+  const bool about =
+      forEachVf(bytes, interfaceIndex, [&](nlattr* info) { readTraffic(info, table); });
+  return about ? std::optional(table) : std::nullopt;
 }
 
 std::optional<Acknowledgement> parseAcknowledgement(std::string_view bytes) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "vfpass/inventory.hpp"
 #include "vfpass/vf_settings.hpp"
 
 namespace vfpass::host {
@@ -18,6 +19,12 @@ using VfTable = std::map<unsigned, VfSettings>;
 /// `infiniband`: only link state and GUIDs say something about a VF; IPoIB fills in the PF's own
 /// address as MAC. Nullopt when this is no message about that interface.
 std::optional<VfTable> parseLinkReply(std::string_view bytes, int interfaceIndex, bool infiniband);
+
+/// What each VF's statistics say, by index; a VF whose driver gives none is missing.
+using VfTrafficTable = std::map<unsigned, VfTraffic>;
+
+/// Reads the statistics of one RTM_NEWLINK message, with the limits of parseLinkReply.
+std::optional<VfTrafficTable> parseTrafficReply(std::string_view bytes, int interfaceIndex);
 
 /// The kernel's answer to a request.
 struct Acknowledgement {

@@ -130,14 +130,21 @@ void putEntries(nl_msg* message, const VfRequest& request) {
   }
 }
 
+std::string queryWith(std::uint32_t filter, int interfaceIndex, std::uint32_t sequence) {
+  const NetlinkMessage message =
+      startMessage(RTM_GETLINK, NLM_F_REQUEST, interfaceIndex, sequence, headBytes);
+  put(message.get(), IFLA_EXT_MASK, filter);
+  return bytesOf(message);
+}
+
 }  // namespace
 
 std::string linkQuery(int interfaceIndex, std::uint32_t sequence) {
-  const NetlinkMessage message =
-      startMessage(RTM_GETLINK, NLM_F_REQUEST, interfaceIndex, sequence, headBytes);
-  const std::uint32_t filter = RTEXT_FILTER_VF | RTEXT_FILTER_SKIP_STATS;
-  put(message.get(), IFLA_EXT_MASK, filter);
-  return bytesOf(message);
+  return queryWith(RTEXT_FILTER_VF | RTEXT_FILTER_SKIP_STATS, interfaceIndex, sequence);
+}
+
+std::string trafficQuery(int interfaceIndex, std::uint32_t sequence) {
+  return queryWith(RTEXT_FILTER_VF, interfaceIndex, sequence);
 }
 
 std::vector<std::string> linkChanges(int interfaceIndex, std::uint32_t sequence,

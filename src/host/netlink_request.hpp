@@ -22,6 +22,8 @@ inline constexpr std::size_t requestLimit = 32768;
 /// RTM_GETLINK for one interface with its VFs, without their statistics: those only make the
 /// reply's VF list, whose length has 16 bits, wrap sooner.
 std::string linkQuery(int interfaceIndex, std::uint32_t sequence);
+/// The same with the statistics, for when they are what is asked for.
+std::string trafficQuery(int interfaceIndex, std::uint32_t sequence);
 
 /// RTM_SETLINK messages that set all of this, as few as `limit` allows. Never asks for the VF list.
 std::vector<std::string> linkChanges(int interfaceIndex, std::uint32_t sequence,

@@ -122,6 +122,16 @@ std::vector<RefusedAttribute> SystemKernel::configureVfs(const ConfigureVfs& act
   return host::configureVfs(port, action.vfs, {name, readDriver(root, action.pf)}, deadline);
 }
 
+std::optional<VfTraffic> SystemKernel::vfTraffic(const PciAddress& pf, unsigned index) {
+  implementation_->requireLive(pf);
+  const Netdev netdev = requireNetdev(implementation_->root, pf);
+  NetlinkPort port(netdev.index, false, netdev.name + " (" + toString(pf) + ")",
+                   implementation_->deadlines.netlink);
+  const auto table = port.readTraffic();
+  const auto found = table.find(index);
+  return found == table.end() ? std::nullopt : std::optional(found->second);
+}
+
 void SystemKernel::bindDriver(const BindDriver& action) {
   implementation_->requireLive(action.function);
   const auto deadline = implementation_->deadlines.bind;

@@ -36,6 +36,11 @@ VfTable NetlinkPort::read() {
               (refusal ? errnoText(refusal->error) : "the reply makes no sense"));
 }
 
+VfTrafficTable NetlinkPort::readTraffic() {
+  const std::string reply = exchange(trafficQuery(interfaceIndex_, ++sequence_), "reading");
+  return parseTrafficReply(reply, interfaceIndex_).value_or(VfTrafficTable{});
+}
+
 Acknowledgement NetlinkPort::set(const std::vector<VfRequest>& requests) {
   const auto messages = linkChanges(interfaceIndex_, sequence_ + 1, requests);
   sequence_ += static_cast<std::uint32_t>(messages.size());

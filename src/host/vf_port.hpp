@@ -34,6 +34,8 @@ class NetlinkPort final : public VfPort {
               std::chrono::milliseconds deadline);
   VfTable read() override;
   Acknowledgement set(const std::vector<VfRequest>& requests) override;
+  /// What went through each VF; empty where the driver does not count. Throws Error, TimeoutError.
+  VfTrafficTable readTraffic();
 
  private:
   std::string exchange(const std::string& request, const char* verb);

@@ -9,6 +9,7 @@ vms=/etc/vfpass/vms
 # The programs as a package would put them.
 install_vfpass() {
     install -m 0755 /vfpass/build/sbin/vfpass /vfpass/build/sbin/vfpass-qemu-hook /usr/sbin/
+    install -D -m 0755 -t /usr/libexec/vfpass /vfpass/build/libexec/vfpass-probe
     mkdir -p "$vms"
 }
 

@@ -147,6 +147,23 @@ TEST(LinkReply, ValuesOfAnotherVfAreNotTaken) {
   EXPECT_FALSE(vf.trust);
 }
 
+TEST(TrafficReply, ReadsCountersAndLeavesOutVfsWithoutThem) {
+  const std::string counters =
+      attribute(IFLA_VF_STATS, attribute(IFLA_VF_STATS_RX_BYTES, raw(std::uint64_t{1} << 40U)) +
+                                   attribute(IFLA_VF_STATS_TX_BYTES, raw(std::uint64_t{77})) +
+                                   attribute(IFLA_VF_STATS_TX_PACKETS, raw(std::uint64_t{3})));
+  const std::string bytes = linkMessage(
+      attribute(IFLA_VFINFO_LIST, fullVf(0) + attribute(IFLA_VF_INFO, macOf(1) + counters)));
+  const auto table = parseTrafficReply(bytes, interfaceIndex);
+  ASSERT_TRUE(table);
+  EXPECT_EQ(table->size(), 1U);
+  EXPECT_EQ(table->at(1), (VfTraffic{std::uint64_t{1} << 40U, 77, 0, 3}));
+  EXPECT_EQ(parseTrafficReply(bytes, interfaceIndex + 1), std::nullopt);
+  for (std::size_t length = 0; length < bytes.size(); ++length) {
+    static_cast<void>(parseTrafficReply(std::string_view(bytes).substr(0, length), interfaceIndex));
+  }
+}
+
 TEST(LinkReply, OtherMessagesAreRefused) {
   const std::string list = attribute(IFLA_VFINFO_LIST, fullVf(0));
   EXPECT_FALSE(parseLinkReply(linkMessage(list, 8), interfaceIndex, false));

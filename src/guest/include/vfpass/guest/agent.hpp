@@ -1,9 +1,11 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "vfpass/error.hpp"
@@ -23,6 +25,7 @@ class AgentUnavailable : public Error {
 struct ExecResult {
   int exitCode = 0;  ///< 128 and the signal's number when a signal ended it
   std::string out;   ///< at most 1 MiB
+  std::string err;   ///< at most 1 MiB
 };
 
 /// The QEMU guest agent of one running domain. Everything that it says is hostile: bounded in size,
@@ -37,6 +40,16 @@ class Agent {
   /// AgentUnavailable when the guest does not allow it, does not answer, or is too slow.
   ExecResult run(const std::string& path, const std::vector<std::string>& arguments);
 
+  /// Told how much of a file has arrived: bytes so far, bytes of all.
+  using Progress = std::function<void(std::size_t done, std::size_t all)>;
+
+  /// Writes a file in the guest, in chunks, and closes it whatever happens. Its folder must be
+  /// there. Throws AgentUnavailable, also when the guest took less than it was given.
+  void writeFile(const std::string& path, std::string_view content, const Progress& progress = {});
+
+  /// True when the guest says that it takes this command. Throws when it does not even say that.
+  bool allows(const std::string& command);
+
   /// The `return` member of a command without arguments. Throws AgentUnavailable.
   nlohmann::json call(const std::string& command);
 
@@ -45,6 +58,9 @@ class Agent {
 
   nlohmann::json call(const std::string& command, const nlohmann::json& arguments);
   nlohmann::json waitForEnd(const nlohmann::json& pid);
+  void endProcess(const nlohmann::json& pid) noexcept;
+  void writeChunks(const nlohmann::json& handle, const std::string& path, std::string_view content,
+                   const Progress& progress);
   void requireAllowed(const std::string& command);
   [[nodiscard]] std::chrono::seconds timeLeft() const;
 

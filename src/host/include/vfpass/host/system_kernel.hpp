@@ -35,6 +35,10 @@ class SystemKernel final : public Kernel {
   void resetFunction(const ResetFunction& action) override;
   std::string bootId() override;
 
+  /// What went through VF `index` of this PF; nullopt where the driver does not count, or the reply
+  /// left the VF out. Throws Error, TimeoutError.
+  std::optional<VfTraffic> vfTraffic(const PciAddress& pf, unsigned index);
+
   /// vfio_iommu_type1.allow_unsafe_interrupts, and whether any IOMMU group exists.
   bool unsafeInterrupts();
   bool iommuPresent();

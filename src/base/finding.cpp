@@ -1,0 +1,33 @@
+#include "vfpass/finding.hpp"
+
+#include <algorithm>
+
+namespace vfpass {
+
+Outcome verdict(const VerifyReport& report) {
+  const auto any = [&](Outcome outcome) {
+    return std::ranges::any_of(report.findings,
+                               [&](const Finding& each) { return each.outcome == outcome; });
+  };
+  if (any(Outcome::failed)) {
+    return Outcome::failed;
+  }
+  return any(Outcome::notObservable) || !any(Outcome::passed) ? Outcome::notObservable
+                                                              : Outcome::passed;
+}
+
+std::string_view toString(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::passed:
+      return "passed";
+    case Outcome::failed:
+      return "failed";
+    case Outcome::notObservable:
+      return "not observable";
+    case Outcome::waived:
+      return "waived";
+  }
+  return "";
+}
+
+}  // namespace vfpass

@@ -1,0 +1,258 @@
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <filesystem>
+#include <iomanip>
+#include <ostream>
+#include <sstream>
+#include <thread>
+
+#include "commands.hpp"
+#include "subject.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/guest/verify.hpp"
+#include "vfpass/report/verify_report.hpp"
+#include "vfpass/state/report_history.hpp"
+#include "vfpass/state/started_marks.hpp"
+
+namespace vfpass::cli {
+namespace {
+
+// The probe that belongs to this vfpass: below the same prefix, wherever that was put, or in the
+// same build folder. The place that the build was configured for comes last.
+std::string probeOfThisBuild() {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const fs::path prefix = fs::read_symlink("/proc/self/exe", ignored).parent_path().parent_path();
+  for (const char* place : {"libexec/vfpass/vfpass-probe", "libexec/vfpass-probe"}) {
+    if (fs::exists(prefix / place, ignored)) {
+      return prefix / place;
+    }
+  }
+  return VFPASS_PROBE;
+}
+
+struct VerifyOptions {
+  std::string vm;
+  std::string probe = probeOfThisBuild();
+  std::string folder = guest::probeFolder;
+  std::string minimumBandwidth;
+  std::string inject;
+  bool gpu = false;
+  bool junit = false;
+  bool pending = false;
+  unsigned timeoutSeconds = 600;
+  unsigned waitSeconds = 0;
+  std::uint64_t messageBytes = std::uint64_t{64} << 10U;
+  std::uint64_t iterations = 1000;
+};
+
+std::string timeNow() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  std::ostringstream text;
+  text << std::put_time(&parts, "%Y-%m-%dT%H:%M:%SZ");
+  return text.str();
+}
+
+DomainDescription runningDomain(Session& session, const std::string& vm) {
+  const auto domain = session.hypervisor().findDomain(vm);
+  if (!domain) {
+    throw Error("there is no domain " + printable(vm), "`virsh list --all` shows them",
+                ExitCode::badInput);
+  }
+  if (!domain->active) {
+    throw Error("domain " + printable(domain->name) + " does not run",
+                "`virsh start " + printable(domain->name) + "`, then verify", ExitCode::unverified);
+  }
+  return *domain;
+}
+
+std::vector<Lease> verifiableLeases(Session& session, const DomainDescription& domain) {
+  std::vector<Lease> leases;
+  for (const auto& lease : leasesOf(session.readLeases(), domain.uuid)) {
+    if (lease.kind == LeaseKind::virtualFunction && lease.state == LeaseState::running) {
+      leases.push_back(lease);
+    }
+  }
+  if (leases.empty()) {
+    throw Error("domain " + printable(domain.name) + " runs with no VF of ours",
+                "`vfpass attach " + printable(domain.name) + "` gives it what its mapping names",
+                ExitCode::unverified);
+  }
+  return leases;
+}
+
+// A guest that has just started takes a while to its agent.
+void waitForAgent(Session& session, const DomainDescription& domain, unsigned waitSeconds) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(waitSeconds);
+  while (std::chrono::steady_clock::now() < end) {
+    try {
+      session.hypervisor().askAgent(domain.uuid, R"({"execute": "guest-ping"})",
+                                    std::chrono::seconds(5));
+      return;
+    } catch (const Error& error) {
+      session.verbose(error.what());
+    }
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  }
+}
+
+// The mapping's wishes; without one, none.
+VerifyPolicy policyFor(Session& session, const DomainDescription& domain) {
+  for (const auto& mapping : session.configuration().mappings) {
+    if (mapping.vm == domain.name || mapping.vm == toString(domain.uuid)) {
+      return mapping.verify;
+    }
+  }
+  return {};
+}
+
+std::optional<double> shareOf(const std::string& text) {
+  if (text.empty()) {
+    return std::nullopt;
+  }
+  std::istringstream stream(text);
+  double percent = 0;
+  std::string sign;
+  if (!(stream >> percent >> sign) || sign != "%" || percent < 0 || percent > 100) {
+    throw Error("--minimum-bandwidth " + printable(text) + " is no share", "write it as 90%",
+                ExitCode::badInput);
+  }
+  return percent / 100;
+}
+
+guest::VerifyPlan planFor(Session& session, const DomainDescription& domain,
+                          const VerifyOptions& options) {
+  const VerifyPolicy policy = policyFor(session, domain);
+  guest::VerifyPlan plan;
+  plan.leases = verifiableLeases(session, domain);
+  plan.gpuWanted = options.gpu || policy.gpu;
+  const auto share = shareOf(options.minimumBandwidth);
+  plan.minimumShare = share ? share : policy.minimumShare;
+  plan.messageBytes = options.messageBytes;
+  plan.iterations = options.iterations;
+  plan.folder = options.folder;
+  if (!options.inject.empty()) {
+    plan.probeArguments = {"--inject", options.inject};
+  }
+  return plan;
+}
+
+// No counters and no answer are the same: the host has not seen it.
+std::optional<VfTraffic> trafficOf(Session& session, const Lease& lease) {
+  try {
+    return session.kernel().vfTraffic(lease.pf, lease.vfIndex);
+  } catch (const Error& error) {
+    session.warn(error.what());
+    return std::nullopt;
+  }
+}
+
+ExitCode exitCodeOf(const VerifyReport& report) {
+  switch (verdict(report)) {
+    case Outcome::passed:
+      return ExitCode::done;
+    case Outcome::failed:
+      return ExitCode::unproven;
+    default:
+      return ExitCode::unverified;
+  }
+}
+
+void keep(Session& session, const VerifyReport& report) {
+  std::ostringstream text;
+  report::writeVerify(text, report, {.json = true});
+  state::keepReport(session.options().stateDirectory, report.domain, report.time, text.str());
+}
+
+VerifyReport verifyDomain(Session& session, const DomainDescription& domain,
+                          const VerifyOptions& options) {
+  const auto plan = planFor(session, domain, options);
+  const auto probe = guest::readProbeFile(options.probe);
+  waitForAgent(session, domain, options.waitSeconds);
+  guest::Agent agent(session.hypervisor(), domain.uuid, domain.name,
+                     std::chrono::seconds(options.timeoutSeconds));
+  const guest::VerifyWatch watch{
+      [&](const Lease& lease) { return trafficOf(session, lease); },
+      [&](std::size_t done, std::size_t all) {
+        session.verbose("copying the probe: " + std::to_string(done * 100 / all) + " %");
+      }};
+  VerifyReport report = verifyGuest(agent, probe, plan, watch);
+  report.domain = domain.uuid;
+  report.domainName = domain.name;
+  report.time = timeNow();
+  keep(session, report);
+  return report;
+}
+
+// After starts (by systemd): those whose mapping says `on-start: report`. Nobody reads the exit
+// code, so one that cannot be verified does not keep the others from it.
+ExitCode verifyStarted(Session& session, const VerifyOptions& options) {
+  for (const auto& uuid : state::takeStarted(session.options().runDirectory)) {
+    try {
+      const DomainDescription domain = runningDomain(session, toString(uuid));
+      if (policyFor(session, domain).onStart) {
+        const auto report = verifyDomain(session, domain, options);
+        session.note("VM " + printable(domain.name) + ": " +
+                     std::string(toString(verdict(report))));
+      }
+    } catch (const Error& error) {
+      session.warn(error.what());
+    }
+  }
+  return ExitCode::done;
+}
+
+ExitCode verify(Session& session, const VerifyOptions& options) {
+  session.requireChangesPossible("verify");
+  if (options.pending) {
+    return verifyStarted(session, options);
+  }
+  if (options.vm.empty()) {
+    throw Error("which VM?", "`vfpass verify VM`", ExitCode::badInput);
+  }
+  const VerifyReport report = verifyDomain(session, runningDomain(session, options.vm), options);
+  if (options.junit) {
+    report::writeVerifyJunit(session.out(), report);
+  } else {
+    report::writeVerify(session.out(), report, session.style());
+  }
+  return exitCodeOf(report);
+}
+
+}  // namespace
+
+void addVerify(CLI::App& app, Runner& runner) {
+  auto* command = app.add_subcommand(
+      "verify", "prove in the guest that RDMA works, and hold it against what the host sees");
+  const auto options = std::make_shared<VerifyOptions>();
+  command->add_option("vm", options->vm, "domain name or UUID");
+  command->add_flag("--junit", options->junit, "the report as JUnit XML");
+  command->add_flag("--gpu", options->gpu, "GPU memory, too (or `verify: {paths: [gpu]}`)");
+  command->add_option("--minimum-bandwidth", options->minimumBandwidth,
+                      "a share of the port's rate, such as 90%");
+  command->add_option("--bytes", options->messageBytes, "of one message, such as 64K")
+      ->transform(CLI::AsSizeValue(false));
+  command->add_option("--iterations", options->iterations, "messages of each run")
+      ->check(CLI::Range(1, 1000000));
+  command->add_option("--timeout", options->timeoutSeconds, "seconds for all of it")
+      ->check(CLI::Range(10, 86400))
+      ->capture_default_str();
+  command->add_option("--wait", options->waitSeconds, "seconds to wait for the guest's agent");
+  command->add_flag(
+      "--pending", options->pending,
+      "those that have started and ask for it (`verify: {on-start: report}`); systemd "
+      "runs this");
+  command->add_option("--probe", options->probe, "the probe's file on this host");
+  command->add_option("--guest-folder", options->folder, "where it goes in the guest")
+      ->capture_default_str();
+  command->add_option("--inject", options->inject,
+                      "let the probe make a fault on purpose, which must be found");
+  command->callback([&runner, options] {
+    runner = [options](Session& session) { return verify(session, *options); };
+  });
+}
+
+}  // namespace vfpass::cli

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "vfpass/finding.hpp"
+#include "vfpass/guest/agent.hpp"
+#include "vfpass/guest/probe_program.hpp"
+#include "vfpass/inventory.hpp"
+#include "vfpass/lease.hpp"
+
+namespace vfpass::guest {
+
+/// What is tried, and how much of it.
+struct VerifyPlan {
+  std::vector<Lease> leases;  ///< running ones of this domain, VFs only
+  bool gpuWanted = false;
+  std::optional<double> minimumShare;  ///< of the port's rate, 0 to 1
+  std::uint64_t messageBytes = std::uint64_t{64} << 10U;
+  std::uint64_t iterations = 1000;
+  std::string folder = probeFolder;  ///< for the probe, in the guest
+  /// Passed on to the probe: `--inject` and the like, to show that faults are found.
+  std::vector<std::string> probeArguments;
+};
+
+/// What the host knows while the guest works.
+struct VerifyWatch {
+  /// What went through the lease's VF so far; nullopt where the PF's driver does not count.
+  std::function<std::optional<VfTraffic>(const Lease&)> traffic;
+  Agent::Progress pushed;
+};
+
+/// Layer after layer, each entry until its first broken link: agent, probe, device, RDMA, data
+/// path. Never throws for what the guest does: that is a finding. `agent` bounds the time of all of
+/// it.
+VerifyReport verifyGuest(Agent& agent, const ProbeFile& probe, const VerifyPlan& plan,
+                         const VerifyWatch& watch);
+
+}  // namespace vfpass::guest

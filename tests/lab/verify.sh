@@ -1,0 +1,129 @@
+# vfpass verify for real: a guest with SoftRoCE over its VF, the probe pushed through its agent, every byte
+# checked, and the PF's counters, which move as a card's would. Then each link broken by itself.
+# shellcheck shell=bash
+set -uo pipefail
+# shellcheck source=SCRIPTDIR/common.sh
+source /vfpass/tests/lab/common.sh
+
+# Emulated twice, SoftRoCE moves about 2 MB/s: small messages, and few of them.
+small=(--bytes 4K --iterations 16)
+# A guest that has to share its processor answers late.
+export AGENT_TIMEOUT=240
+
+# verified EXIT NAME [OPTION...]: a check; the report is kept for `finding`.
+# shellcheck disable=SC2154  # last_output is what lib.sh's checks leave
+verified() {
+    local wanted=$1 name=$2
+    shift 2
+    expect_exit "$wanted" "$name" verify_json "$@"
+    document=$last_output
+}
+document=''
+
+verify_json() { vfpass verify train0 --json "${small[@]}" "$@" 2>/tmp/verify.said; }
+
+# member FILTER: of that report.
+member() { jq -r "$1" <<<"$document"; }
+
+# finding KEY FIELD: of the first check with this key that has not passed, or else of the first.
+finding() {
+    jq -r --arg key "$1" "[.findings[] | select(.key == \$key)] |
+        (map(select(.result != \"passed\")) + .)[0].$2" <<<"$document"
+}
+
+# broken KEY WORDS...: it is this link that is broken, it says so, and nothing behind it was tried.
+broken() {
+    local key=$1
+    shift
+    expect_equal "$key is the broken link" "$key" "$(member '[.findings[] |
+        select(.result == "failed" or .result == "not_observable").key] | unique | join(" ")')"
+    expect_contains "it says what it saw" "$*" finding "$key" seen
+    expect_equal "and what to do" string "$(finding "$key" 'remedy | type')"
+}
+
+section "a guest with a VF, started through the hook"
+install_vfpass
+load_standin
+pf=$(pf_address 0)
+make_vfs "$pf" 2
+ip link set dev "$(pf_netdev 0)" up
+start_libvirt
+define_guest train0 --rdma
+mapping train0 rail0 "$pf" 'index: 1'
+printf 'verify: {on-start: report}\n' >>"$vms/train0.yaml"
+expect "hook install" vfpass hook install
+expect "attach" vfpass attach train0
+refuse "a VM that does not run is not verified" vfpass verify train0
+expect "virsh start" virsh start train0
+verified 6 "nobody answers yet"
+broken agent "agent"
+expect "the guest's agent answers" wait_for_agent train0 400
+took "the guest's start"
+mirror_traffic train0 &
+mirror=$!
+
+section "SoftRoCE in the guest"
+netdev=$(guest_shell train0 'ls /sys/bus/pci/drivers/mlx5_core/0*/net')
+# MTU 9000 makes an RDMA MTU of 4096: fewer packets.
+rdma_up() {
+    guest_shell train0 "ip link set lo up; ip link set $netdev mtu 9000 up
+        ip address add 10.99.0.1/24 dev $netdev 2>/dev/null
+        rdma link add rxe0 type rxe netdev $netdev && ls /dev/infiniband"
+}
+expect_contains "rxe" uverbs0 rdma_up
+
+section "verified after its start, since the mapping asks for it"
+# The name ends with the time, so the last is the latest.
+expect_contains "verify --pending" "VM train0: passed" \
+    vfpass verify --pending --wait 60 "${small[@]}"
+document=$(cat "$(find /var/lib/vfpass/reports -type f | sort | tail -n 1)")
+expect_equal "the report is kept" passed "$(member .result)"
+expect_contains "the probe was copied into the guest" "just copied" finding probe seen
+expect_equal "written and read" "write read" "$(member '[.figures[].operation] | join(" ")')"
+expect_equal "and every byte checked" true "$(member '[.figures[].checked_bytes] | min >= 65536')"
+expect_contains "status knows of it" "last verification passed" vfpass status train0
+expect "verify --pending" vfpass verify --pending
+expect_equal "does it once" "" "$last_output"
+took "it"
+
+section "verify"
+sent=$(vport_value 0 1 tx_bytes)
+verified 0 "it passes again"
+expect_contains "the probe is not copied again" "already there" finding probe seen
+expect_equal "both counters' checks pass" "passed passed" \
+    "$(member '[.findings[] | select(.key == "counters").result] | join(" ")')"
+expect "the PF has counted 128 KiB more" test "$(vport_value 0 1 tx_bytes)" -ge "$((sent + 131072))"
+expect_equal "and nothing for the other VF" 0 "$(vport_value 0 0 tx_bytes)"
+took "it"
+
+section "each broken link is found by itself"
+mac=$(guest_shell train0 "cat /sys/class/net/$netdev/address; ip link set $netdev down")
+verified 4 "the netdev is down"
+broken link down
+guest_shell train0 "ip link set $netdev address 02:00:00:00:00:99"
+verified 4 "another MAC"
+broken mac "$netdev 02:00:00:00:00:99"
+guest_shell train0 "ip link set $netdev address $mac; ip link set $netdev up; rdma link delete rxe0"
+verified 4 "no RDMA device"
+broken rdma-device "0 others"
+expect "rxe again" rdma_up
+library=/lib/x86_64-linux-gnu/libibverbs.so.1
+guest_shell train0 "mv $library /tmp/"
+verified 4 "no libibverbs"
+broken rdma-core "libibverbs.so.1"
+guest_shell train0 "mv /tmp/libibverbs.so.1 $library"
+verified 4 "a byte changes on its way" --inject flip
+broken data-host "flipped in message 0 at offset"
+verified 0 "repaired, all of it passes"
+took "all"
+
+section "the guest's word alone is not enough"
+kill "$mirror"
+verified 4 "the PF's counters stand still"
+broken counters "0 bytes"
+expect_contains "although the guest saw every byte" passed finding data-host result
+expect "the guest is suspended" virsh suspend train0
+verified 6 "its agent is gone"
+broken agent "not running"
+expect_contains "status knows of it" "last verification not observable" vfpass status train0
+finish

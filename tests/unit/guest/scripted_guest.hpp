@@ -1,0 +1,115 @@
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "fake/fake_hypervisor.hpp"
+#include "reply.hpp"
+
+namespace vfpass::guest {
+
+/// A guest's agent that runs what verifyGuest asks for: it keeps files, and its probe says what a
+/// test tells it to. The lab has the real one.
+class ScriptedGuest {
+ public:
+  using Json = nlohmann::json;
+
+  ScriptedGuest() {
+    hypervisor.agent = [this](const std::string& command) { return answer(Json::parse(command)); };
+  }
+
+  fake::FakeHypervisor hypervisor;
+  std::set<std::string> files;  ///< that may be run
+  std::map<std::string, std::string> written;
+  std::string hello = R"({"protocol": 1})";
+  std::string inventory = "{}";
+  std::vector<std::string> transfers;  ///< one report after the other
+  std::set<std::string> forbidden;     ///< commands of the agent
+  std::vector<std::string> commands;   ///< what ran
+
+ private:
+  struct Ended {
+    int code = 0;
+    std::string out;
+  };
+
+  static std::string reply(const Json& value) { return Json{{"return", value}}.dump(); }
+
+  std::string answer(const Json& request) {
+    const std::string name = request["execute"];
+    const Json arguments = request.value("arguments", Json::object());
+    if (name == "guest-info") {
+      return info();
+    }
+    if (name == "guest-exec") {
+      ended_[++pid_] = run(arguments["path"], arguments["arg"]);
+      return reply({{"pid", pid_}});
+    }
+    if (name == "guest-exec-status") {
+      const Ended& ended = ended_[arguments["pid"]];
+      return reply(
+          {{"exited", true}, {"exitcode", ended.code}, {"out-data", encodeBase64(ended.out)}});
+    }
+    return file(name, arguments);
+  }
+
+  std::string info() const {
+    Json list = Json::array();
+    for (const char* name : {"guest-exec", "guest-exec-status", "guest-file-open",
+                             "guest-file-write", "guest-file-close"}) {
+      list.push_back({{"name", name}, {"enabled", !forbidden.contains(name)}});
+    }
+    return reply({{"supported_commands", list}});
+  }
+
+  std::string file(const std::string& name, const Json& arguments) {
+    if (name == "guest-file-open") {
+      open_ = arguments["path"];
+      return reply(7);
+    }
+    if (name == "guest-file-write") {
+      const std::string bytes = decodeBase64(arguments["buf-b64"].get<std::string>());
+      written[open_] += bytes;
+      return reply({{"count", bytes.size()}});
+    }
+    return reply(Json::object());
+  }
+
+  // `/bin/sh -c SCRIPT $0 $1 ...`
+  Ended run(const std::string& path, const Json& arguments) {
+    commands.push_back(path);
+    if (arguments.size() < 3) {
+      return {};
+    }
+    const std::string script = arguments[1];
+    const std::string first = arguments[2];
+    if (script.starts_with("exec")) {
+      return files.contains(first) ? probe(arguments[3]) : Ended{127, ""};
+    }
+    if (script.starts_with("chmod")) {
+      files.insert(arguments[3].get<std::string>());
+    }
+    return {};
+  }
+
+  Ended probe(const std::string& command) {
+    commands.push_back(command);
+    if (command == "loopback") {
+      const std::string report = transfers.empty() ? "{}" : transfers.front();
+      if (!transfers.empty()) {
+        transfers.erase(transfers.begin());
+      }
+      return {0, report};
+    }
+    return {0, command == "hello" ? hello : inventory};
+  }
+
+  int pid_ = 100;
+  std::map<int, Ended> ended_;
+  std::string open_;
+};
+
+}  // namespace vfpass::guest
