@@ -115,6 +115,8 @@ TEST_F(AcsTest, OthersThanRootSeeTheHeaderOnly) {
 }
 
 TEST_F(AcsTest, OldKernelsDoNotKnowTheArgument) {
+  fitForGuests();
+  file(nicPort, "config", acs(0x1d));
   file("proc/sys/kernel/osrelease", "6.1.0-30-amd64\n");
   EXPECT_THAT(finding("acs").remedy, testing::EndsWith("(needs Linux 6.11, this is 6.1)"));
 }
