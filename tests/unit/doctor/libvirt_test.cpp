@@ -10,12 +10,17 @@ namespace {
 class Libvirt : public testing::Test, public DoctoredHost {};
 
 TEST_F(Libvirt, ADaemonIsInstalled) {
+  EXPECT_EQ(outcome("libvirt"), Outcome::notObservable);  // a tree without programs
+  file("usr/sbin/cron", "");
   EXPECT_EQ(outcome("libvirt"), Outcome::failed);
   file("usr/sbin/libvirtd", "");
   EXPECT_EQ(finding("libvirt").seen, "libvirtd");
 }
 
 TEST_F(Libvirt, TheHooksLinkLeadsToItsProgram) {
+  EXPECT_EQ(outcome("hook"), Outcome::notObservable);  // a tree without configuration
+  file("etc/libvirt/qemu.conf", "");
+  EXPECT_EQ(outcome("hook"), Outcome::failed);
   EXPECT_EQ(finding("hook").remedy, "vfpass hook install");
   const auto link = tree.path() / "etc/libvirt/hooks/qemu.d/vfpass";
   std::filesystem::create_directories(link.parent_path());
