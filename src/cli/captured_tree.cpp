@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "vfpass/base/text.hpp"
+#include "vfpass/doctor/doctor.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::cli {
@@ -15,6 +16,21 @@ using Kind = host::RecordedEntry::Kind;
 [[noreturn]] void fail(const std::filesystem::path& path, const std::string& reason) {
   throw Error("cannot write " + printable(path.native()) + ": " + reason,
               "see that there is room and that you may write there");
+}
+
+bool isKept(const std::string& path) {
+  return !path.starts_with("proc/") || path == "proc/cpuinfo" || path == "proc/cmdline" ||
+         path.starts_with("proc/sys/");
+}
+
+// Whatever else there is was written by people, and may hold what is nobody's business.
+bool isKernelFile(const std::string& path) {
+  return path.starts_with("sys/") || path.starts_with("proc/sys/");
+}
+
+std::string firstProcessor(const std::string& text) {
+  const auto end = text.find("\n\n");
+  return end == std::string::npos ? text : text.substr(0, end + 1);
 }
 
 void requireEmpty(const std::filesystem::path& folder) {
@@ -50,8 +66,18 @@ void writeEntry(const std::filesystem::path& path, const host::RecordedEntry& en
 CapturedTree keptOf(const host::Recording& recording) {
   CapturedTree tree;
   for (const auto& [path, entry] : recording.entries()) {
-    if (!path.starts_with("proc/") || path == "proc/cpuinfo") {
-      tree.emplace(path, entry);
+    if (!isKept(path)) {
+      continue;
+    }
+    host::RecordedEntry kept = entry;
+    if (path == "proc/cpuinfo") {
+      kept.content = firstProcessor(kept.content);
+    } else if (kept.kind == Kind::file && !isKernelFile(path)) {
+      kept.content = doctor::essence(path, kept.content);
+    }
+    // A file without any of our settings is none of ours, its name included.
+    if (!kept.content.empty() || entry.content.empty() || path.starts_with("etc/opensm/")) {
+      tree.emplace(path, kept);
     }
   }
   tree.erase("proc");

@@ -11,8 +11,10 @@ namespace vfpass::cli {
 /// Path below the tree's root, and what is to be there.
 using CapturedTree = std::map<std::string, host::RecordedEntry>;
 
-/// What a snapshot keeps of a recording: of /proc only cpuinfo, because the rest is about the
-/// host's processes and mounts. Link targets stay as they are: those of sysfs are relative.
+/// What a snapshot keeps of a recording: of /proc only cpuinfo's first processor, the kernel's
+/// version and arguments about devices, and ARP settings, because the rest is about the host's
+/// processes and mounts; of text files outside sysfs only the settings that doctor looks for,
+/// because they can hold passwords. Link targets stay as they are: those of sysfs are relative.
 CapturedTree keptOf(const host::Recording& recording);
 
 /// Into a new or empty folder. Throws Error: for a folder with something in it, and when a write

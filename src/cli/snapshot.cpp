@@ -3,6 +3,7 @@
 #include "captured_tree.hpp"
 #include "commands.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/doctor/doctor.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/inventory/read_topology.hpp"
 #include "vfpass/report/snapshot_report.hpp"
@@ -27,6 +28,7 @@ host::Recording record(const Session& session) {
     }
   }
   static_cast<void>(inventory::readInventory(recordingRoot(), gpus));
+  static_cast<void>(doctor::examine(recordingRoot(), topology, doctor::everyWish(topology)));
   return recording;
 }
 

@@ -63,6 +63,10 @@ class Host:
             self.write(f"{path}/{name}", value)
         self.write(f"{path}/class", f"0x{code:06x}")
         self.write(f"{path}/config", config(vendor, device, code, subsystem, kind, best, now, buses))
+        if code >> 16 == 3:  # registers, memory, more registers
+            self.write(f"{path}/resource", "\n".join(
+                ["0x0000030042000000 0x0000030042ffffff 0x000000000014220c", "0x" + "0" * 16 + (" 0x" + "0" * 16) * 2,
+                 "0x0000030000000000 0x0000031fffffffff 0x000000000014220c"]))
         self.link(f"sys/bus/pci/devices/{address}", path)
         if driver:
             os.makedirs(f"{self.folder}/sys/bus/pci/drivers/{driver}", exist_ok=True)
@@ -113,8 +117,11 @@ class Host:
 
 
 def config(vendor, device, code, subsystem, kind, best, now, buses):
-    """256 bytes: header of type 0 or 1, a PCI Express capability at 0x60, for bridges SSVID behind it."""
-    data = bytearray(256)
+    """Header of type 0 or 1, a PCI Express capability at 0x60; for ports all 4096 bytes, with ACS as Linux sets
+    it where an IOMMU is on."""
+    data = bytearray(4096 if kind in (ROOT_PORT, DOWNSTREAM) else 256)
+    if len(data) > 256:
+        struct.pack_into("<HHHH", data, 0x100, 0x0D, 1, 0x5F, 0x1D)
     struct.pack_into("<HHHH", data, 0, vendor, device, 0x0006, 0x0010)
     struct.pack_into("<I", data, 8, code << 8)
     data[0x34] = 0x60

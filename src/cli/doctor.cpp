@@ -1,0 +1,71 @@
+#include "vfpass/doctor/doctor.hpp"
+
+#include <algorithm>
+
+#include "commands.hpp"
+#include "host_topology.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/inventory/read_topology.hpp"
+#include "vfpass/report/doctor_report.hpp"
+
+namespace vfpass::cli {
+namespace {
+
+// This host's mappings have nothing to do with a captured tree; those of a folder that was named
+// for it have.
+bool hasConfiguration(const Session& session) {
+  return session.options().sysroot == "/" ||
+         session.options().configDirectory != GlobalOptions{}.configDirectory;
+}
+
+void warnOfMistakes(Session& session) {
+  if (!session.configuration().problems.empty()) {
+    session.warn("the configuration has mistakes, and what they are in is left out: vfpass check");
+  }
+}
+
+doctor::Wishes wishesFor(Session& session, const Topology& topology, const std::string& vm) {
+  if (!hasConfiguration(session)) {
+    if (!vm.empty()) {
+      throw Error("--vm needs the mappings that belong to the captured tree",
+                  "name their folder with --config-dir", ExitCode::badInput);
+    }
+    return {};
+  }
+  warnOfMistakes(session);
+  const auto& configuration = session.configuration();
+  if (vm.empty()) {
+    return doctor::wishesOf(topology, configuration.mappings, configuration.host, false);
+  }
+  const Mapping* mapping = config::findMapping(configuration, vm, vm);
+  if (mapping == nullptr) {
+    throw Error("no mapping has vm: " + printable(vm),
+                "`vfpass check` lists what is there, `vfpass init` proposes one",
+                ExitCode::badInput);
+  }
+  return doctor::wishesOf(topology, {*mapping}, configuration.host, true);
+}
+
+ExitCode doctorCommand(Session& session, const std::string& vm) {
+  const host::Root root = session.root();
+  const Topology topology = inventory::readTopology(root);
+  warnOfProblems(session, topology);
+  const auto diagnoses = doctor::examine(root, topology, wishesFor(session, topology, vm));
+  report::writeDoctor(session.out(), diagnoses, session.style());
+  const bool broken = std::ranges::any_of(
+      diagnoses, [](const Diagnosis& each) { return each.finding.outcome == Outcome::failed; });
+  return broken ? ExitCode::failed : ExitCode::done;
+}
+
+}  // namespace
+
+void addDoctor(CLI::App& app, Runner& runner) {
+  auto* command = app.add_subcommand(
+      "doctor", "is this host fit for GPUDirect RDMA in VMs? first broken link first");
+  const auto vm = std::make_shared<std::string>();
+  command->add_option("--vm", *vm, "only the devices of this VM's mapping, and what it needs");
+  command->callback(
+      [&runner, vm] { runner = [vm](Session& session) { return doctorCommand(session, *vm); }; });
+}
+
+}  // namespace vfpass::cli

@@ -1,0 +1,253 @@
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "check.hpp"
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::doctor {
+namespace {
+
+constexpr std::size_t cpuinfoLimit = 16384;  // the first processor with all its flags
+constexpr std::size_t interruptLimit = 256;
+constexpr const char* groupsFolder = "sys/kernel/iommu_groups";
+
+bool isIntel(const View& view) { return view.topology().processors.vendor == "GenuineIntel"; }
+
+std::string unlessX86(const View& view) {
+  return view.topology().processors.architecture == "x86_64" ? "" : "not an x86 processor";
+}
+
+bool hasIommu(const View& view) { return !view.root().list(groupsFolder).empty(); }
+
+std::string withoutIommu(const View& view) {
+  return hasIommu(view) ? "" : "no IOMMU at all: see iommu";
+}
+
+void checkVirtualization(const View& view, Results& results) {
+  const std::string expected = "flag vmx (Intel) or svm (AMD)";
+  const std::string text = view.root().readText("proc/cpuinfo", cpuinfoLimit).value_or("");
+  const auto lines = splitLines(text);
+  const auto flags = std::ranges::find_if(
+      lines, [](const std::string& line) { return line.starts_with("flags"); });
+  if (flags == lines.end()) {
+    return results.unseen("", expected, "no flags in /proc/cpuinfo", "grep -w flags /proc/cpuinfo");
+  }
+  const std::string words = *flags + " ";
+  for (const std::string flag : {"vmx", "svm"}) {
+    if (words.find(" " + flag + " ") != std::string::npos) {
+      return results.passed("", expected, flag);
+    }
+  }
+  results.failed("", expected, "neither",
+                 "switch VT-x or SVM on in the firmware: systemctl reboot --firmware-setup");
+}
+
+void checkKvm(const View& view, Results& results) {
+  const std::string module = isIntel(view) ? "kvm_intel" : "kvm_amd";
+  if (view.moduleLoaded(module)) {
+    results.passed("", module + " loaded", module);
+  } else if (!view.root().exists("sys/module")) {
+    results.unseen("", module + " loaded", "no modules in this tree", "lsmod | grep kvm");
+  } else {
+    results.failed("", module + " loaded", "not loaded", "modprobe " + module);
+  }
+}
+
+void checkIommu(const View& view, Results& results) {
+  const std::string expected = "IOMMU groups";
+  if (const auto groups = view.root().list(groupsFolder).size(); groups > 0) {
+    return results.passed("", expected, std::to_string(groups) + " groups");
+  }
+  for (const char* argument : {"iommu", "intel_iommu", "amd_iommu"}) {
+    if (view.kernelArgument(argument).value_or("").starts_with("off")) {
+      return results.failed("", expected,
+                            std::string(argument) + "=off on the kernel's command line",
+                            "take " + std::string(argument) +
+                                "=off out of GRUB_CMDLINE_LINUX in /etc/default/grub, then "
+                                "update-grub and reboot");
+    }
+  }
+  results.failed("", expected, "none",
+                 isIntel(view)
+                     ? "switch VT-d on in the firmware, add intel_iommu=on to "
+                       "GRUB_CMDLINE_LINUX in /etc/default/grub, then update-grub and reboot"
+                     : "switch the IOMMU (AMD-Vi, SMMU) on in the firmware: "
+                       "systemctl reboot --firmware-setup");
+}
+
+// A PF in an identity domain never got its smallest translation unit programmed before Linux 6.12
+// (6c17c7d5936e), and its VFs then cannot switch ATS on. Distributions have taken that back.
+void checkPassthrough(const View& view, Results& results) {
+  const std::string expected = "the PF translated by the IOMMU, or Linux 6.12";
+  const auto version = view.kernelVersion();
+  for (const std::size_t number : view.pfs()) {
+    const TopologyFunction& pf = view.function(number);
+    const auto type = pf.iommuGroup ? view.root().readText(std::string(groupsFolder) + "/" +
+                                                           std::to_string(*pf.iommuGroup) + "/type")
+                                    : std::nullopt;
+    if (!type) {
+      results.unseen(nameOf(pf), expected, "its IOMMU group has no type", "");
+    } else if (*type != "identity" || (version && *version >= std::pair(6U, 12U))) {
+      results.passed(nameOf(pf), expected, *type);
+    } else {
+      results.unseen(
+          nameOf(pf), expected,
+          "identity on an older kernel: unless it has commit 6c17c7d5936e, VFs get no ATS",
+          "take iommu=pt out of GRUB_CMDLINE_LINUX in /etc/default/grub, then "
+          "update-grub and reboot");
+    }
+  }
+}
+
+// The kernel names remapped interrupt controllers `IR-PCI-MSI`, `IR-IO-APIC`.
+void checkRemapping(const View& view, Results& results) {
+  const std::string expected = "interrupts are remapped";
+  const std::string remedy =
+      "switch interrupt remapping (x2APIC, VT-d) on in the firmware and take intremap=off out of "
+      "GRUB_CMDLINE_LINUX in /etc/default/grub, then update-grub and reboot";
+  if (view.kernelArgument("intremap").value_or("").starts_with("off")) {
+    return results.failed("", expected, "intremap=off on the kernel's command line", remedy);
+  }
+  std::size_t seen = 0;
+  for (const std::string& number : view.root().list("sys/kernel/irq")) {
+    const auto chip = view.root().readText("sys/kernel/irq/" + number + "/chip_name");
+    if (chip && chip->starts_with("IR-")) {
+      return results.passed("", expected, *chip);
+    }
+    seen += chip && chip->find("PCI-MSI") != std::string::npos ? 1 : 0;
+    if (seen > interruptLimit) {
+      break;
+    }
+  }
+  if (seen > 0) {
+    results.failed("", expected, "PCI-MSI without IR-", remedy);
+  } else {
+    results.unseen("", expected, "no interrupt of a PCI device in /sys/kernel/irq",
+                   "dmesg | grep -i remapping");
+  }
+}
+
+bool isOn(const std::string& value) { return value == "1" || value == "y"; }
+
+void checkFlag(const View& view, const std::string& module, const std::string& parameter,
+               Results& results) {
+  const std::string expected = parameter + "=N";
+  if (view.moduleFlag(module, parameter).value_or(false)) {
+    return results.failed("", expected, parameter + "=Y",
+                          "echo N > /sys/module/" + module + "/parameters/" + parameter);
+  }
+  for (const std::string& name : view.root().list("etc/modprobe.d")) {
+    for (const std::string& line : view.settings("etc/modprobe.d/" + name)) {
+      if (line.starts_with(parameter + "=") && isOn(line.substr(parameter.size() + 1))) {
+        return results.failed("/etc/modprobe.d/" + name, expected, line,
+                              "sed -i '/" + parameter + "/d' /etc/modprobe.d/" + name);
+      }
+    }
+  }
+  results.passed("", expected, view.moduleLoaded(module) ? "N" : module + " not loaded");
+}
+
+void checkUnsafeInterrupts(const View& view, Results& results) {
+  checkFlag(view, "vfio_iommu_type1", "allow_unsafe_interrupts", results);
+}
+
+void checkNoIommu(const View& view, Results& results) {
+  checkFlag(view, "vfio", "enable_unsafe_noiommu_mode", results);
+}
+
+using Groups = std::map<unsigned, std::vector<std::size_t>>;
+
+// Bridges are nobody's: VFIO does not ask for them.
+Groups groupsOf(const Topology& topology) {
+  Groups groups;
+  for (std::size_t i = 0; i < topology.functions.size(); ++i) {
+    const TopologyFunction& function = topology.functions[i];
+    if (function.iommuGroup && !isBridge(function)) {
+      groups[*function.iommuGroup].push_back(i);
+    }
+  }
+  return groups;
+}
+
+bool sameCard(const TopologyFunction& one, const TopologyFunction& other) {
+  PciAddress first = one.address;
+  first.function = other.address.function;
+  return first == other.address;
+}
+
+// Another function in its group that a guest cannot be given along with it.
+const TopologyFunction* strangerOf(const View& view, const Groups& groups, std::size_t number) {
+  const TopologyFunction& function = view.function(number);
+  for (const std::size_t other : groups.at(*function.iommuGroup)) {
+    const bool partOfGpu =
+        function.role == FunctionRole::gpu && sameCard(function, view.function(other));
+    if (other != number && !partOfGpu) {
+      return &view.function(other);
+    }
+  }
+  return nullptr;
+}
+
+void checkGroups(const View& view, Results& results) {
+  const std::string expected = "alone in its IOMMU group";
+  const Groups groups = groupsOf(view.topology());
+  const auto check = [&](std::size_t number, const std::string& subject) {
+    const TopologyFunction& function = view.function(number);
+    if (!function.iommuGroup) {
+      results.failed(subject, expected, "no IOMMU group", "dmesg | grep -i -e DMAR -e AMD-Vi");
+    } else if (const auto* stranger = strangerOf(view, groups, number); stranger != nullptr) {
+      results.failed(
+          subject, expected,
+          "group " + std::to_string(*function.iommuGroup) + " with " + toString(stranger->address),
+          "switch ACS on for the ports above it (see acs), then reboot");
+    } else {
+      return true;
+    }
+    return false;
+  };
+  for (const std::size_t gpu : view.gpus()) {
+    if (check(gpu, toString(view.function(gpu).address))) {
+      results.passed(toString(view.function(gpu).address), expected, "alone");
+    }
+  }
+  std::map<std::size_t, unsigned> good;
+  const auto& functions = view.topology().functions;
+  for (std::size_t i = 0; i < functions.size(); ++i) {
+    const auto pf = functions[i].physicalFunction;
+    if (pf && std::ranges::find(view.pfs(), *pf) != view.pfs().end() &&
+        check(i, toString(functions[i].address))) {
+      ++good[*pf];
+    }
+  }
+  for (const auto& [pf, count] : good) {
+    results.passed(nameOf(view.function(pf)), expected, std::to_string(count) + " VFs alone");
+  }
+}
+
+std::string withoutAts(const View& view) {
+  const std::string reason = withoutIommu(view);
+  return reason.empty() ? withoutRail(view) : reason;
+}
+
+constexpr std::array checks{
+    Check{"cpu-virtualization", "without it guests run in emulation, and VFIO not at all",
+          unlessX86, checkVirtualization},
+    Check{"kvm", "the kernel's part of QEMU", unlessX86, checkKvm},
+    Check{"iommu", "VFIO gives a device to a guest only behind an IOMMU", always, checkIommu},
+    Check{"interrupt-remapping", "otherwise a guest's device can raise any interrupt of the host",
+          unlessX86, checkRemapping},
+    Check{"unsafe-interrupts", "it lets VFIO go on without interrupt remapping", always,
+          checkUnsafeInterrupts},
+    Check{"no-iommu-mode", "it gives devices to guests with all of the host's memory in reach",
+          always, checkNoIommu},
+    Check{"iommu-passthrough", "VFs need ATS for GPUDirect below a switch, and ATS their PF's help",
+          withoutAts, checkPassthrough},
+    Check{"iommu-group", "what shares a group goes to one guest, or to none", withoutIommu,
+          checkGroups}};
+
+}  // namespace
+
+std::span<const Check> cpuIommuChecks() { return checks; }
+
+}  // namespace vfpass::doctor

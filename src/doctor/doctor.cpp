@@ -1,0 +1,148 @@
+#include "vfpass/doctor/doctor.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "check.hpp"
+
+namespace vfpass::doctor {
+namespace {
+
+const TopologyFunction* byName(const Topology& topology, const PfSelector& selector) {
+  for (const TopologyFunction& function : topology.functions) {
+    const auto has = [&](const auto& devices, const std::string& name) {
+      return std::ranges::any_of(devices, [&](const auto& each) { return each.name == name; });
+    };
+    if ((selector.netdev && has(function.netdevs, *selector.netdev)) ||
+        (selector.rdma && has(function.rdma, *selector.rdma))) {
+      return &function;
+    }
+  }
+  return nullptr;
+}
+
+const TopologyFunction* nearestPf(const Topology& topology, const Mapping& mapping,
+                                  const std::string& gpu) {
+  const auto named = std::ranges::find(mapping.gpus, gpu, &MappedGpu::name);
+  if (named == mapping.gpus.end()) {
+    return nullptr;
+  }
+  for (const auto& rail : topology::rails(topology)) {
+    if (topology.functions[rail.gpu].address == named->pci && rail.pf) {
+      return &topology.functions[*rail.pf];
+    }
+  }
+  return nullptr;
+}
+
+const TopologyFunction* select(const Topology& topology, const Mapping& mapping,
+                               const PfSelector& selector) {
+  if (selector.pci) {
+    return findFunction(topology, *selector.pci);
+  }
+  return selector.near ? nearestPf(topology, mapping, *selector.near) : byName(topology, selector);
+}
+
+void take(const Topology& topology, const Mapping& mapping, Wishes& wishes) {
+  for (const MappedVf& vf : mapping.vfs) {
+    const TopologyFunction* pf = select(topology, mapping, vf.pf);
+    if (pf == nullptr) {
+      wishes.missing.push_back(mapping.vm + ", " + vf.name + ": " + toString(vf.pf));
+      continue;
+    }
+    const bool guids = vf.guidsAutomatic || vf.settings.nodeGuid || vf.settings.portGuid;
+    wishes.vfs.push_back({mapping.vm, vf.name, pf->address, vf.managed, guids,
+                          vf.settings.vlan.has_value(), vf.guest.mtu});
+  }
+  for (const MappedGpu& gpu : mapping.gpus) {
+    if (findFunction(topology, gpu.pci) == nullptr) {
+      wishes.missing.push_back(mapping.vm + ", " + gpu.name + ": " + toString(gpu.pci));
+    } else {
+      wishes.gpus.push_back(gpu.pci);
+    }
+  }
+}
+
+}  // namespace
+
+Wishes wishesOf(const Topology& topology, const std::vector<Mapping>& mappings,
+                const HostPolicy& policy, bool oneVm) {
+  Wishes wishes;
+  wishes.oneVm = oneVm;
+  for (const Mapping& mapping : mappings) {
+    take(topology, mapping, wishes);
+  }
+  for (const PfPolicy& entry : policy.pfs) {
+    const TopologyFunction* pf = select(topology, {}, entry.pf);
+    if (pf != nullptr && entry.vfCount) {
+      wishes.vfCounts[pf->address] = *entry.vfCount;
+    }
+  }
+  return wishes;
+}
+
+Wishes everyWish(const Topology& topology) {
+  constexpr unsigned anyMtu = 1500;
+  Wishes wishes;
+  for (const std::size_t pf : topology::pfs(topology)) {
+    wishes.vfs.push_back({"", "", topology.functions[pf].address, true, true, true, anyMtu});
+  }
+  return wishes;
+}
+
+std::vector<Diagnosis> examine(const host::Root& root, const Topology& topology,
+                               const Wishes& wishes) {
+  const View view(root, topology, wishes);
+  std::vector<Diagnosis> found;
+  for (const auto& area : {cpuIommuChecks(), sriovChecks(), acsChecks(), gpuChecks(), rdmaChecks(),
+                           libvirtChecks(), rivalChecks()}) {
+    for (const Check& check : area) {
+      Results results(check.key, check.why, found);
+      if (const std::string reason = check.inapplicable(view); !reason.empty()) {
+        results.waived(reason);
+      } else {
+        check.run(view, results);
+      }
+    }
+  }
+  return found;
+}
+
+void Results::passed(std::string subject, std::string expected, std::string seen) {
+  into_.push_back({{std::string(key_), std::move(subject), Outcome::passed, std::move(expected),
+                    std::move(seen), ""},
+                   std::string(why_)});
+}
+
+void Results::failed(std::string subject, std::string expected, std::string seen,
+                     std::string remedy) {
+  into_.push_back({{std::string(key_), std::move(subject), Outcome::failed, std::move(expected),
+                    std::move(seen), std::move(remedy)},
+                   std::string(why_)});
+}
+
+void Results::unseen(std::string subject, std::string expected, std::string seen,
+                     std::string remedy) {
+  into_.push_back({{std::string(key_), std::move(subject), Outcome::notObservable,
+                    std::move(expected), std::move(seen), std::move(remedy)},
+                   std::string(why_)});
+}
+
+void Results::waived(std::string reason) {
+  into_.push_back(
+      {{std::string(key_), "", Outcome::waived, "", std::move(reason), ""}, std::string(why_)});
+}
+
+std::string always(const View& /*view*/) { return {}; }
+
+std::string withoutGpu(const View& view) { return view.gpus().empty() ? "no GPU" : ""; }
+
+std::string withoutPf(const View& view) {
+  return view.pfs().empty() ? "no NIC with SR-IOV or RDMA" : "";
+}
+
+std::string withoutRail(const View& view) {
+  return view.rails().empty() ? "no GPU with a NIC" : "";
+}
+
+}  // namespace vfpass::doctor

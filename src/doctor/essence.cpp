@@ -1,0 +1,77 @@
+#include <algorithm>
+#include <array>
+
+#include "vfpass/base/text.hpp"
+#include "vfpass/doctor/doctor.hpp"
+
+namespace vfpass::doctor {
+namespace {
+
+// Kernel arguments that say something about devices, and nothing that one would keep to oneself.
+constexpr std::array kernelArguments{
+    "iommu",     "intel_iommu", "amd_iommu",          "intremap",         "pci",
+    "hugepages", "hugepagesz",  "module.sig_enforce", "iommu.passthrough"};
+
+// The settings that doctor looks for. `essence` keeps them with their value.
+constexpr std::array settingNames{"virtual-function-count",
+                                  "total-vfs",
+                                  "sr-iovvirtualfunctions",
+                                  "[sr-iov]",
+                                  "sriov_numvfs",
+                                  "num_vfs",
+                                  "max_vfs",
+                                  "unmanaged-devices",
+                                  "no-auto-default",
+                                  "allow_unsafe_interrupts",
+                                  "enable_unsafe_noiommu_mode",
+                                  "virt_enabled",
+                                  "nv_peer_mem"};
+
+std::string keptArguments(std::string_view line) {
+  std::string kept;
+  std::size_t at = 0;
+  while (at < line.size()) {
+    const auto end = std::min(line.find_first_of(" \t\n", at), line.size());
+    const auto word = line.substr(at, end - at);
+    const auto name = word.substr(0, word.find('='));
+    if (std::ranges::find(kernelArguments, name) != kernelArguments.end()) {
+      kept += std::string(word) + "\n";
+    }
+    at = end + 1;
+  }
+  return kept;
+}
+
+// The setting and one word behind it: other words of the line can be anybody's.
+std::string keptSetting(const std::string& line) {
+  const std::string lower = toLower(line);
+  for (const std::string_view name : settingNames) {
+    const auto at = lower.find(name);
+    if (at == std::string::npos) {
+      continue;
+    }
+    const auto value =
+        std::min(lower.find_first_not_of(" \t=:+\"'}]", at + name.size()), lower.size());
+    const auto end = std::min(lower.find_first_of(" \t\"',}#", value), lower.size());
+    return lower.substr(at, end - at) + "\n";
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string essence(std::string_view path, std::string_view content) {
+  if (path == "proc/cmdline") {
+    return keptArguments(content);
+  }
+  std::string kept;
+  for (const std::string& line : splitLines(content)) {
+    const auto text = trim(line);
+    if (!text.empty() && text.front() != '#' && text.front() != ';') {
+      kept += keptSetting(std::string(text));
+    }
+  }
+  return kept;
+}
+
+}  // namespace vfpass::doctor

@@ -1,0 +1,271 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "check.hpp"
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::doctor {
+namespace {
+
+constexpr std::uint64_t mebibyte = 1024ULL * 1024;
+constexpr std::uint64_t gibibyte = 1024 * mebibyte;
+constexpr std::uint64_t smallestBar = 256 * mebibyte;
+constexpr std::size_t barCount = 6;
+
+// include/linux/ioport.h
+constexpr std::uint64_t memoryResource = 0x200;
+constexpr std::uint64_t prefetchable = 0x2000;
+constexpr std::uint64_t sixtyFourBit = 0x100000;
+
+struct Bar {
+  std::uint64_t start = 0;
+  std::uint64_t size = 0;
+  std::uint64_t flags = 0;
+};
+
+// `0x00000000d0000000 0x00000000d0ffffff 0x0000000000040200`: begin, end, flags.
+std::optional<Bar> barIn(const std::string& line) {
+  std::array<std::uint64_t, 3> numbers{};
+  std::string_view rest = line;
+  for (auto& number : numbers) {
+    rest = trim(rest);
+    const auto end = std::min(rest.find(' '), rest.size());
+    const auto value =
+        rest.starts_with("0x") ? parseNumber(rest.substr(2, end - 2), 16) : std::nullopt;
+    if (!value) {
+      return std::nullopt;
+    }
+    number = *value;
+    rest.remove_prefix(end);
+  }
+  const auto [start, last, flags] = numbers;
+  return Bar{start, last > start ? last - start + 1 : 0, flags};
+}
+
+std::string sizeText(std::uint64_t bytes) {
+  return bytes >= gibibyte ? std::to_string(bytes / gibibyte) + " GiB"
+                           : std::to_string(bytes / mebibyte) + " MiB";
+}
+
+// The GPU's memory is behind its largest prefetchable BAR.
+std::optional<Bar> memoryBar(const std::string& resources) {
+  std::optional<Bar> largest;
+  const auto lines = splitLines(resources);
+  for (std::size_t i = 0; i < std::min(barCount, lines.size()); ++i) {
+    const auto bar = barIn(lines[i]);
+    const bool wanted =
+        bar && (bar->flags & memoryResource) != 0 && (bar->flags & prefetchable) != 0;
+    if (wanted && (!largest || bar->size > largest->size)) {
+      largest = bar;
+    }
+  }
+  return largest;
+}
+
+void checkBars(const View& view, Results& results) {
+  const std::string expected = "its memory behind a 64-bit BAR of more than 256 MiB";
+  const std::string remedy =
+      "switch Above 4G Decoding and Resizable BAR on in the firmware: "
+      "systemctl reboot --firmware-setup";
+  for (const std::size_t number : view.gpus()) {
+    const TopologyFunction& gpu = view.function(number);
+    const std::string subject = toString(gpu.address);
+    const auto text = view.root().readText(view.pathOf(gpu, "resource"));
+    if (!text) {
+      results.unseen(subject, expected, "no file of its resources", "lspci -vvs " + subject);
+      continue;
+    }
+    const auto bar = memoryBar(*text);
+    if (!bar || bar->start == 0 || bar->size == 0) {
+      results.failed(subject, expected, "no prefetchable BAR has an address", remedy);
+    } else if (bar->size <= smallestBar || (bar->flags & sixtyFourBit) == 0) {
+      const bool wide = (bar->flags & sixtyFourBit) != 0;
+      results.failed(subject, expected, sizeText(bar->size) + (wide ? ", 64-bit" : ", 32-bit"),
+                     remedy);
+    } else {
+      results.passed(subject, expected, sizeText(bar->size) + ", 64-bit");
+    }
+  }
+}
+
+// Process names as the kernel cuts them, and what ends them.
+struct Service {
+  std::string_view process;
+  std::string_view remedy;
+};
+
+constexpr std::array services{Service{"nvidia-persiste", "systemctl stop nvidia-persistenced"},
+                              Service{"nv-hostengine", "systemctl stop nvidia-dcgm"},
+                              Service{"nv-fabricmanage", "systemctl stop nvidia-fabricmanager"},
+                              Service{"Xorg", "systemctl isolate multi-user.target"},
+                              Service{"gnome-shell", "systemctl isolate multi-user.target"}};
+
+std::string endOf(const std::string& process, const std::string& number) {
+  const auto known = std::ranges::find_if(services, [&](const Service& service) {
+    return std::string_view(process).starts_with(service.process);
+  });
+  return known == services.end() ? "kill " + number : std::string(known->remedy);
+}
+
+// The number in /dev/nvidiaN; empty where the driver does not say, and then any will do.
+std::string minorOf(const View& view, const TopologyFunction& gpu) {
+  const auto text =
+      view.root().readText("proc/driver/nvidia/gpus/" + toString(gpu.address) + "/information");
+  for (const std::string& line : splitLines(text.value_or(""))) {
+    if (line.starts_with("Device Minor:")) {
+      return std::string(trim(std::string_view(line).substr(line.find(':') + 1)));
+    }
+  }
+  return {};
+}
+
+struct Holders {
+  bool processesSeen = false;
+  std::vector<std::string> names;
+  std::vector<std::string> remedies;
+};
+
+bool holds(const host::Root& root, const std::string& folder, const std::string& minor) {
+  constexpr std::string_view prefix = "/dev/nvidia";
+  return std::ranges::any_of(root.list(folder), [&](const std::string& descriptor) {
+    const std::string target = root.linkTarget(folder + "/" + descriptor).value_or("");
+    const std::string device = target.starts_with(prefix) ? target.substr(prefix.size()) : "";
+    return minor.empty() ? parseNumber(device).has_value() : device == minor;
+  });
+}
+
+Holders holdersOf(const View& view, const TopologyFunction& gpu) {
+  const host::Root& root = view.root();
+  const std::string minor = minorOf(view, gpu);
+  Holders holders;
+  for (const std::string& process : root.list("proc")) {
+    if (!parseNumber(process)) {
+      continue;
+    }
+    holders.processesSeen = true;
+    if (!holds(root, "proc/" + process + "/fd", minor)) {
+      continue;
+    }
+    const std::string name = root.readText("proc/" + process + "/comm").value_or("process");
+    const std::string remedy = endOf(name, process);
+    holders.names.push_back(name + " (" + process + ")");
+    if (std::ranges::find(holders.remedies, remedy) == holders.remedies.end()) {
+      holders.remedies.push_back(remedy);
+    }
+  }
+  // Others than root see no other user's open files.
+  holders.processesSeen = holders.processesSeen && (!root.isLive() || ::geteuid() == 0);
+  return holders;
+}
+
+void checkHolders(const View& view, const TopologyFunction& gpu, Results& results) {
+  const std::string subject = toString(gpu.address);
+  const std::string expected = "nobody has it open, so that it can be unbound";
+  const Holders holders = holdersOf(view, gpu);
+  if (!holders.names.empty()) {
+    results.failed(subject, expected, join(holders.names, ", "), join(holders.remedies, "; "));
+  } else if (!holders.processesSeen) {
+    results.unseen(subject, expected, "nvidia; the host's processes are not seen from here",
+                   "sudo fuser -v /dev/nvidia*");
+  } else {
+    results.passed(subject, expected, "nvidia, and nobody has it open");
+  }
+}
+
+void checkDriver(const View& view, Results& results) {
+  for (const std::size_t number : view.gpus()) {
+    const TopologyFunction& gpu = view.function(number);
+    if (gpu.driver == "nvidia") {
+      checkHolders(view, gpu, results);
+    } else if (gpu.driver.empty() || gpu.driver == "vfio-pci" ||
+               gpu.driver == "nvgrace_gpu_vfio_pci") {
+      results.passed(toString(gpu.address), "vfio-pci, nvidia or none",
+                     gpu.driver.empty() ? "none" : gpu.driver);
+    } else {
+      results.failed(toString(gpu.address), "vfio-pci, nvidia or none", gpu.driver,
+                     "echo blacklist " + gpu.driver +
+                         " > /etc/modprobe.d/vfpass-gpu.conf, then update-initramfs -u and reboot");
+    }
+  }
+}
+
+void checkConsole(const View& view, Results& results) {
+  for (const std::size_t number : view.gpus()) {
+    const TopologyFunction& gpu = view.function(number);
+    const std::string subject = toString(gpu.address);
+    if (view.root().readNumber(view.pathOf(gpu, "boot_vga")).value_or(0) == 1) {
+      results.failed(subject, "not the host's console", "the firmware set it up as the display",
+                     "make the board's own graphics primary: systemctl reboot --firmware-setup");
+    } else {
+      results.passed(subject, "not the host's console", "it is not");
+    }
+  }
+}
+
+void checkLegacyPeerMemory(const View& view, Results& results) {
+  const std::string expected = "no nv_peer_mem";
+  const std::string remedy = "modprobe -r nv_peer_mem; apt purge nvidia-peer-memory-dkms";
+  if (view.moduleLoaded("nv_peer_mem")) {
+    return results.failed("", expected, "the module is loaded", remedy);
+  }
+  const std::string folder = "etc/modules-load.d";
+  for (const std::string& name : view.root().list(folder)) {
+    const auto settings = view.settings(folder + "/" + name);
+    if (std::ranges::find(settings, "nv_peer_mem") != settings.end()) {
+      return results.failed("/" + folder + "/" + name, expected, "it is loaded at boot", remedy);
+    }
+  }
+  if (view.root().exists("etc/init.d/nv_peer_mem")) {
+    return results.failed("/etc/init.d/nv_peer_mem", expected, "its start script is left", remedy);
+  }
+  results.passed("", expected, "none");
+}
+
+std::string withoutPeerMemory(const View& view) {
+  return view.moduleLoaded("nvidia_peermem") ? ""
+                                             : "nvidia_peermem is not loaded here; guests load it";
+}
+
+// nvidia_peermem takes part in OFED's interface only when it was built with OFED there.
+void checkDriverOrder(const View& view, Results& results) {
+  const std::string expected = "nvidia_peermem registered with OFED, of nvidia's version";
+  const std::string remedy =
+      "install the GPU driver again, after OFED: dkms autoinstall --force, or its own installer";
+  const auto versionOf = [&](const std::string& module) {
+    return view.root().readText("sys/module/" + module + "/version").value_or("");
+  };
+  const std::string clients = "sys/kernel/mm/memory_peers";
+  const bool registered =
+      view.root().exists(clients + "/nv_mem") || view.root().exists(clients + "/nv_mem_nc");
+  if (versionOf("nvidia_peermem") != versionOf("nvidia")) {
+    results.failed(
+        "", expected,
+        "nvidia_peermem " + versionOf("nvidia_peermem") + ", nvidia " + versionOf("nvidia"),
+        remedy);
+  } else if (registered) {
+    results.passed("", expected, "registered");
+  } else if (view.root().exists(clients)) {
+    results.failed("", expected, "OFED knows no client nv_mem: it was built before OFED", remedy);
+  } else {
+    results.unseen("", expected, "this kernel's RDMA core lists no peer memory clients",
+                   "dmesg | grep -i peermem");
+  }
+}
+
+constexpr std::array checks{
+    Check{"gpu-bar", "NICs reach GPU memory through this window, in the guest too", withoutGpu,
+          checkBars},
+    Check{"gpu-driver", "unbinding a GPU that somebody has open hangs", withoutGpu, checkDriver},
+    Check{"gpu-console", "a guest takes the host's console away with it", withoutGpu, checkConsole},
+    Check{"nv-peer-mem", "the old module gets in the way of nvidia_peermem", always,
+          checkLegacyPeerMemory},
+    Check{"driver-order", "nvidia_peermem must be built after the OFED that it links to",
+          withoutPeerMemory, checkDriverOrder}};
+
+}  // namespace
+
+std::span<const Check> gpuChecks() { return checks; }
+
+}  // namespace vfpass::doctor

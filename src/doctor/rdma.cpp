@@ -1,0 +1,294 @@
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "check.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/host/folder.hpp"
+
+namespace vfpass::doctor {
+namespace {
+
+constexpr const char* openSmFile = "etc/opensm/opensm.conf";
+
+std::string versionOf(const View& view, const std::string& module) {
+  return view.root().readText("sys/module/" + module + "/version").value_or("");
+}
+
+std::string withoutMlx5(const View& view) {
+  return view.moduleLoaded("mlx5_core") ? "" : "mlx5_core is not loaded";
+}
+
+// The modules of OFED have a version, those of the kernel have none (since Linux 5.12).
+void checkOfed(const View& view, Results& results) {
+  const std::string expected = "mlx5_core and mlx5_ib of one release";
+  const std::string core = versionOf(view, "mlx5_core");
+  const std::string release = core.empty() ? "the kernel's own" : "OFED " + core;
+  if (!view.moduleLoaded("mlx5_ib")) {
+    results.failed("", expected, "mlx5_core: " + release + "; mlx5_ib not loaded",
+                   "modprobe mlx5_ib");
+  } else if (const std::string ib = versionOf(view, "mlx5_ib"); ib != core) {
+    results.failed(
+        "", expected,
+        "mlx5_core: " + release + "; mlx5_ib: " + (ib.empty() ? "the kernel's own" : "OFED " + ib),
+        "update-initramfs -u and reboot, or install OFED again");
+  } else {
+    results.passed("", expected, release);
+  }
+}
+
+// Its last byte says whether Secure Boot is on; four bytes of attributes stand before.
+std::optional<bool> secureBoot(const View& view) {
+  const host::Folder folder(view.root(), "sys/firmware/efi/efivars");
+  const std::string value =
+      folder ? folder.readBytes("SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c", 0, 5) : "";
+  return value.size() == 5 ? std::optional(value[4] == 1) : std::nullopt;
+}
+
+bool enforcesSignatures(const View& view) {
+  const std::string lockdown = view.root().readText("sys/kernel/security/lockdown").value_or("");
+  return secureBoot(view).value_or(false) || view.kernelArgument("module.sig_enforce") ||
+         view.moduleFlag("module", "sig_enforce").value_or(false) ||
+         lockdown.find("[integrity]") != std::string::npos ||
+         lockdown.find("[confidentiality]") != std::string::npos;
+}
+
+std::string unlessEnforced(const View& view) {
+  return enforcesSignatures(view) ? "" : "neither Secure Boot nor module.sig_enforce is on";
+}
+
+// What DKMS builds, and a module that is there once it could be loaded.
+struct Package {
+  std::string_view dkms;
+  std::string_view module;
+};
+
+constexpr std::array packages{Package{"nvidia", "nvidia"},
+                              Package{"mlnx-ofed-kernel", "mlx_compat"},
+                              Package{"nvidia-peer-memory", "nv_peer_mem"}};
+
+// In `taint`, E is a module without a valid signature.
+void checkSignatures(const View& view, Results& results) {
+  const std::string expected = "DKMS modules signed with an enrolled key";
+  const std::string remedy =
+      "mokutil --import /var/lib/dkms/mok.pub, then reboot and enrol the key";
+  bool good = true;
+  for (const std::string& package : view.root().list("var/lib/dkms")) {
+    for (const Package& known : packages) {
+      if (!package.starts_with(known.dkms) || package.starts_with("nvidia-fs")) {
+        continue;
+      }
+      const std::string module(known.module);
+      const auto taint = view.root().readText("sys/module/" + module + "/taint");
+      if (taint && taint->find('E') != std::string::npos) {
+        good = false;
+        results.failed(module, expected, "loaded without a valid signature", remedy);
+      } else if (!view.moduleLoaded(module)) {
+        good = false;
+        results.unseen(module, expected, "built by DKMS and not loaded",
+                       "modprobe " + module + " || " + remedy);
+      }
+    }
+  }
+  if (good) {
+    results.passed("", expected, "no unsigned module is in the way");
+  }
+}
+
+LinkLayer layerOf(const TopologyFunction& function) {
+  for (const RdmaDevice& device : function.rdma) {
+    for (const RdmaPort& port : device.ports) {
+      if (port.linkLayer != LinkLayer::unknown) {
+        return port.linkLayer;
+      }
+    }
+  }
+  return LinkLayer::unknown;
+}
+
+std::vector<std::size_t> pfsWith(const View& view, LinkLayer layer) {
+  std::vector<std::size_t> found;
+  std::ranges::copy_if(view.pfs(), std::back_inserter(found),
+                       [&](std::size_t pf) { return layerOf(view.function(pf)) == layer; });
+  return found;
+}
+
+void checkLinkType(const View& view, Results& results) {
+  for (const Wish& wish : view.wishes().vfs) {
+    const TopologyFunction* pf = findFunction(view.topology(), wish.pf);
+    if (pf == nullptr || (!wish.infiniband && !wish.vlan)) {
+      continue;
+    }
+    const std::string subject = wish.vm + ", " + wish.entry;
+    const std::string expected =
+        wish.infiniband ? "infiniband, as it has GUIDs" : "ethernet, as it has a VLAN";
+    const LinkLayer layer = layerOf(*pf);
+    if (layer == LinkLayer::unknown) {
+      results.unseen(subject, expected, nameOf(*pf) + " has no RDMA port", "rdma link");
+    } else if (layer == (wish.infiniband ? LinkLayer::infiniband : LinkLayer::ethernet)) {
+      results.passed(subject, expected, std::string(toString(layer)));
+    } else {
+      results.failed(subject, expected, nameOf(*pf) + " is " + std::string(toString(layer)),
+                     "mstconfig -d " + toString(pf->address) + " set LINK_TYPE_P1=" +
+                         (wish.infiniband ? "1" : "2") + ", then reboot; or mend the mapping");
+    }
+  }
+}
+
+std::string withoutTyped(const View& view) {
+  return std::ranges::any_of(view.wishes().vfs,
+                             [](const Wish& wish) { return wish.infiniband || wish.vlan; })
+             ? ""
+             : "no mapping asks for GUIDs or a VLAN";
+}
+
+// Those that guests get VFs of, as far as that is known: spare ports are down and that is fine.
+std::vector<std::size_t> usedPfs(const View& view) {
+  std::set<std::size_t> used;
+  for (const auto& rail : view.rails()) {
+    used.insert(*rail.pf);
+  }
+  for (const std::size_t pf : view.pfs()) {
+    const auto& wishes = view.wishes().vfs;
+    if (view.rails().empty() ||
+        std::ranges::find(wishes, view.function(pf).address, &Wish::pf) != wishes.end()) {
+      used.insert(pf);
+    }
+  }
+  return {used.begin(), used.end()};
+}
+
+void checkLink(const View& view, Results& results) {
+  for (const std::size_t number : usedPfs(view)) {
+    const TopologyFunction& pf = view.function(number);
+    std::string seen = pf.netdevs.empty() ? "no netdev" : pf.netdevs.front().name + " down";
+    if (!pf.rdma.empty() && !pf.rdma.front().ports.empty()) {
+      seen = "port " + toLower(pf.rdma.front().ports.front().state);
+    }
+    if (topology::isUsable(pf)) {
+      results.passed(nameOf(pf), "an active port", pf.rdma.empty() ? "up" : "active");
+    } else {
+      results.failed(nameOf(pf), "an active port", seen,
+                     pf.netdevs.empty() ? "rdma link"
+                                        : "ip link set dev " + pf.netdevs.front().name +
+                                              " up; then look at cable and switch");
+    }
+  }
+}
+
+std::string withoutMtu(const View& view) {
+  return std::ranges::any_of(view.wishes().vfs,
+                             [](const Wish& wish) { return wish.mtu.has_value(); })
+             ? ""
+             : "no mapping asks for an MTU";
+}
+
+void checkMtu(const View& view, Results& results) {
+  for (const Wish& wish : view.wishes().vfs) {
+    const TopologyFunction* pf = findFunction(view.topology(), wish.pf);
+    if (pf == nullptr || !wish.mtu) {
+      continue;
+    }
+    const std::string subject = wish.vm + ", " + wish.entry;
+    const std::string expected = "at least " + std::to_string(*wish.mtu);
+    const std::string netdev = pf->netdevs.empty() ? "" : pf->netdevs.front().name;
+    const auto mtu = netdev.empty()
+                         ? std::nullopt
+                         : view.root().readNumber(view.pathOf(*pf, "net/" + netdev + "/mtu"));
+    if (!mtu) {
+      results.unseen(subject, expected, nameOf(*pf) + " shows no MTU", "");
+    } else if (*mtu < *wish.mtu) {
+      results.failed(subject, expected, netdev + " has " + std::to_string(*mtu),
+                     "ip link set dev " + netdev + " mtu " + std::to_string(*wish.mtu) +
+                         "; for good: mtu in host.yaml");
+    } else {
+      results.passed(subject, expected, netdev + " has " + std::to_string(*mtu));
+    }
+  }
+}
+
+std::string withoutInfiniband(const View& view) {
+  return pfsWith(view, LinkLayer::infiniband).empty() ? "no InfiniBand port" : "";
+}
+
+// 0 leaves the fabric's setting, 1 switches virtual ports off, 2 on.
+void checkOpenSm(const View& view, Results& results) {
+  if (!view.root().exists(openSmFile)) {
+    return results.unseen("", "virt_enabled 2", "the subnet manager is not on this host",
+                          "there: grep virt_enabled /etc/opensm/opensm.conf");
+  }
+  for (const std::string& line : view.settings(openSmFile)) {
+    if (line == "virt_enabled 2") {
+      return results.passed("", "virt_enabled 2", line);
+    }
+    if (line.starts_with("virt_enabled")) {
+      return results.failed("", "virt_enabled 2", line,
+                            "sed -i 's/^virt_enabled.*/virt_enabled 2/' /etc/opensm/opensm.conf && "
+                            "systemctl restart opensm");
+    }
+  }
+  results.failed("", "virt_enabled 2", "not set",
+                 "echo virt_enabled 2 >> /etc/opensm/opensm.conf && systemctl restart opensm");
+}
+
+std::vector<std::string> roceNetdevs(const View& view) {
+  std::vector<std::string> names;
+  for (const std::size_t pf : pfsWith(view, LinkLayer::ethernet)) {
+    for (const Netdev& netdev : view.function(pf).netdevs) {
+      if (netdev.up && !netdev.enslaved) {
+        names.push_back(netdev.name);
+      }
+    }
+  }
+  return names;
+}
+
+std::string unlessMultiHomed(const View& view) {
+  return roceNetdevs(view).size() > 1 ? "" : "fewer than two RoCE ports are up";
+}
+
+// The kernel takes the larger of the two (IN_DEV_MAXCONF).
+void checkArp(const View& view, Results& results) {
+  const std::string folder = "proc/sys/net/ipv4/conf/";
+  const std::string expected = "arp_ignore 1 or more, arp_announce 2";
+  for (const std::string& netdev : roceNetdevs(view)) {
+    const auto valueOf = [&](const std::string& name) {
+      const auto own = view.root().readNumber(folder + netdev + "/" + name);
+      const auto all = view.root().readNumber(folder + "all/" + name);
+      return own ? std::optional(std::max(*own, all.value_or(0))) : std::nullopt;
+    };
+    const auto ignore = valueOf("arp_ignore");
+    const auto announce = valueOf("arp_announce");
+    if (!ignore || !announce) {
+      results.unseen(netdev, expected, "not in /proc/sys", "");
+      continue;
+    }
+    const std::string seen =
+        "arp_ignore " + std::to_string(*ignore) + ", arp_announce " + std::to_string(*announce);
+    if (*ignore >= 1 && *announce >= 2) {
+      results.passed(netdev, expected, seen);
+    } else {
+      const std::string setting = "net.ipv4.conf." + netdev + ".";
+      results.failed(netdev, expected, seen,
+                     "sysctl -w " + setting + "arp_ignore=1 " + setting + "arp_announce=2");
+    }
+  }
+}
+
+constexpr std::array checks{
+    Check{"module-signatures", "the kernel refuses unsigned modules while Secure Boot is on",
+          unlessEnforced, checkSignatures},
+    Check{"ofed", "modules of two releases do not load into one another", withoutMlx5, checkOfed},
+    Check{"link-type", "GUIDs need InfiniBand, VLANs need Ethernet", withoutTyped, checkLinkType},
+    Check{"pf-link", "a VF's link follows its PF's port", withoutPf, checkLink},
+    Check{"pf-mtu", "a guest's MTU cannot exceed its PF's", withoutMtu, checkMtu},
+    Check{"opensm", "VFs stay down when the subnet manager does not know virtual ports",
+          withoutInfiniband, checkOpenSm},
+    Check{"arp", "otherwise one RoCE port answers for the address of another", unlessMultiHomed,
+          checkArp}};
+
+}  // namespace
+
+std::span<const Check> rdmaChecks() { return checks; }
+
+}  // namespace vfpass::doctor

@@ -1,0 +1,110 @@
+#include <algorithm>
+#include <array>
+
+#include "check.hpp"
+
+namespace vfpass::doctor {
+namespace {
+
+struct Match {
+  std::string file;
+  std::string setting;
+};
+
+/// The first setting of these names in the files of these folders.
+std::optional<Match> find(const View& view, std::initializer_list<const char*> folders,
+                          std::initializer_list<const char*> names) {
+  for (const std::string folder : folders) {
+    for (const std::string& file : view.root().list(folder)) {
+      for (const std::string& line : view.settings(folder + "/" + file)) {
+        if (std::ranges::any_of(names, [&](const char* name) { return line.starts_with(name); })) {
+          return Match{"/" + folder + "/" + file, line};
+        }
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+void report(const std::optional<Match>& match, const std::string& expected,
+            const std::string& remedy, Results& results) {
+  if (match) {
+    results.failed(match->file, expected, match->setting, remedy + match->file);
+  } else {
+    results.passed("", expected, "none");
+  }
+}
+
+void checkNetworkManager(const View& view, Results& results) {
+  report(find(view,
+              {"etc/NetworkManager/system-connections", "run/NetworkManager/system-connections",
+               "usr/lib/NetworkManager/system-connections"},
+              {"total-vfs"}),
+         "no connection with sriov.total-vfs", "remove total-vfs from ", results);
+}
+
+bool hostHasVfNetdevs(const View& view) {
+  return std::ranges::any_of(view.topology().functions, [](const TopologyFunction& function) {
+    return function.physicalFunction && !function.netdevs.empty();
+  });
+}
+
+std::string withoutManagedVfs(const View& view) {
+  if (!view.root().exists("etc/NetworkManager")) {
+    return "no NetworkManager";
+  }
+  return hostHasVfNetdevs(view) ? "" : "no VF has a netdev on the host";
+}
+
+void checkDhcp(const View& view, Results& results) {
+  const std::string expected = "unmanaged-devices, or no-auto-default";
+  const auto match = find(view,
+                          {"etc/NetworkManager", "etc/NetworkManager/conf.d",
+                           "run/NetworkManager/conf.d", "usr/lib/NetworkManager/conf.d"},
+                          {"unmanaged-devices", "no-auto-default"});
+  if (match) {
+    results.passed("", expected, match->setting + " in " + match->file);
+  } else {
+    results.failed("", expected, "neither",
+                   "printf '[main]\\nno-auto-default=*\\n' > "
+                   "/etc/NetworkManager/conf.d/vfpass.conf && nmcli general reload");
+  }
+}
+
+void checkNetplan(const View& view, Results& results) {
+  report(find(view, {"etc/netplan", "run/netplan", "usr/lib/netplan"}, {"virtual-function-count"}),
+         "no virtual-function-count", "remove virtual-function-count from ", results);
+}
+
+void checkSystemd(const View& view, Results& results) {
+  report(find(view, {"etc/systemd/network", "run/systemd/network", "usr/lib/systemd/network"},
+              {"[sr-iov]", "sr-iovvirtualfunctions"}),
+         "no [SR-IOV] section and no SR-IOVVirtualFunctions=", "remove its SR-IOV settings from ",
+         results);
+}
+
+void checkScripts(const View& view, Results& results) {
+  report(find(view,
+              {"etc/udev/rules.d", "etc/tmpfiles.d", "etc/sysfs.d", "etc/modprobe.d",
+               "etc/network/if-up.d", "etc/systemd/system"},
+              {"sriov_numvfs", "num_vfs", "max_vfs"}),
+         "nobody else writes sriov_numvfs", "remove its VF settings from ", results);
+}
+
+constexpr std::array checks{
+    Check{"networkmanager-sriov", "it sets the VF count again whenever it activates the PF", always,
+          checkNetworkManager},
+    Check{"networkmanager-dhcp", "it runs DHCP on VFs that wait for their guest", withoutManagedVfs,
+          checkDhcp},
+    Check{"netplan", "two writers of one VF count: the later one removes VFs in use", always,
+          checkNetplan},
+    Check{"systemd-link", "two writers of one VF count: the later one removes VFs in use", always,
+          checkSystemd},
+    Check{"boot-scripts", "two writers of one VF count: the later one removes VFs in use", always,
+          checkScripts}};
+
+}  // namespace
+
+std::span<const Check> rivalChecks() { return checks; }
+
+}  // namespace vfpass::doctor

@@ -1,0 +1,192 @@
+#include <algorithm>
+#include <array>
+
+#include "check.hpp"
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::doctor {
+namespace {
+
+constexpr std::uint16_t mellanox = 0x15b3;
+constexpr std::uint32_t networkController = 0x02;
+constexpr unsigned usualVfs = 16;
+
+std::string withoutWishes(const View& view) {
+  const Wishes& wishes = view.wishes();
+  return wishes.vfs.empty() && wishes.gpus.empty() && wishes.missing.empty() ? "no mapping" : "";
+}
+
+void checkMappedDevices(const View& view, Results& results) {
+  const std::string expected = "every device that a mapping names";
+  for (const std::string& missing : view.wishes().missing) {
+    results.failed(missing, expected, "not on this host", "vfpass topo");
+  }
+  if (view.wishes().missing.empty()) {
+    results.passed(
+        "", expected,
+        std::to_string(view.wishes().vfs.size() + view.wishes().gpus.size()) + " entries");
+  }
+}
+
+// Cards whose firmware has SR-IOV off show no capability at all.
+void checkFirmware(const View& view, Results& results) {
+  const std::string expected = "SR-IOV on in the firmware";
+  for (const TopologyFunction& function : view.topology().functions) {
+    const std::string address = toString(function.address);
+    const bool wished =
+        !view.wishes().oneVm || std::ranges::find(view.wishes().vfs, function.address, &Wish::pf) !=
+                                    view.wishes().vfs.end();
+    if (function.physicalFunction || !wished || function.role != FunctionRole::nic) {
+      continue;
+    }
+    if (function.totalVfs > 0) {
+      results.passed(nameOf(function), expected,
+                     std::to_string(function.vfCount) + " of " + std::to_string(function.totalVfs) +
+                         " VFs made");
+    } else if (function.vendor == mellanox && function.classCode >> 16U == networkController) {
+      results.failed(nameOf(function), expected, "no VFs possible",
+                     "mstconfig -d " + address + " set SRIOV_EN=1 NUM_OF_VFS=" +
+                         std::to_string(usualVfs) + ", then switch the machine off and on");
+    }
+  }
+}
+
+std::string withoutNic(const View& view) {
+  return std::ranges::any_of(view.topology().functions,
+                             [](const TopologyFunction& function) {
+                               return function.role == FunctionRole::nic &&
+                                      !function.physicalFunction;
+                             })
+             ? ""
+             : "no NIC";
+}
+
+unsigned wantedOn(const View& view, const PciAddress& pf) {
+  const auto mapped = static_cast<unsigned>(std::ranges::count(view.wishes().vfs, pf, &Wish::pf));
+  const auto policy = view.wishes().vfCounts.find(pf);
+  return std::max(mapped, policy == view.wishes().vfCounts.end() ? 0U : policy->second);
+}
+
+// A count cannot grow while VFs exist (EBUSY), so too few are a problem and none is not.
+void checkCount(const View& view, Results& results) {
+  for (const std::size_t number : view.pfs()) {
+    const TopologyFunction& pf = view.function(number);
+    const unsigned wanted = wantedOn(view, pf.address);
+    if (wanted == 0) {
+      continue;
+    }
+    const std::string expected = "room for " + std::to_string(wanted) + " VFs";
+    const std::string seen =
+        std::to_string(pf.vfCount) + " made of " + std::to_string(pf.totalVfs) + " possible";
+    if (pf.totalVfs < wanted) {
+      results.failed(nameOf(pf), expected, seen,
+                     "mstconfig -d " + toString(pf.address) + " set NUM_OF_VFS=" +
+                         std::to_string(wanted) + ", then switch the machine off and on");
+    } else if (pf.vfCount > 0 && pf.vfCount < wanted) {
+      results.failed(nameOf(pf), expected, seen,
+                     "detach all VMs of this PF, then: vfpass host apply");
+    } else {
+      results.passed(nameOf(pf), expected, seen);
+    }
+  }
+}
+
+std::string withoutCount(const View& view) {
+  return std::ranges::any_of(
+             view.pfs(),
+             [&](std::size_t pf) { return wantedOn(view, view.function(pf).address) > 0; })
+             ? ""
+             : "neither a mapping nor host.yaml asks for VFs";
+}
+
+std::string withoutManaged(const View& view) {
+  return std::ranges::any_of(view.wishes().vfs, &Wish::managed)
+             ? ""
+             : "no mapping has managed: yes; vfpass binds VFs itself";
+}
+
+void checkProbing(const View& view, Results& results) {
+  for (const Wish& wish : view.wishes().vfs) {
+    const TopologyFunction* pf = findFunction(view.topology(), wish.pf);
+    if (!wish.managed || pf == nullptr) {
+      continue;
+    }
+    const std::string subject = wish.vm + ", " + wish.entry;
+    const std::string file = view.pathOf(*pf, "sriov_drivers_autoprobe");
+    const auto probing = view.root().readNumber(file);
+    if (!probing) {
+      results.unseen(subject, "sriov_drivers_autoprobe 1", "no such file", "");
+    } else if (*probing == 0) {
+      results.failed(
+          subject, "sriov_drivers_autoprobe 1", "0",
+          "echo 1 > /sys/bus/pci/devices/" + toString(wish.pf) + "/sriov_drivers_autoprobe");
+    } else {
+      results.passed(subject, "sriov_drivers_autoprobe 1", "1");
+    }
+  }
+}
+
+// `28.39.2048`: product, branch, build. CVE-2025-23350 and CVE-2025-23351 are fixed in 46.3008 and
+// in builds 8002 of the long-term branches 35, 39 and 43.
+std::optional<bool> isFixed(const std::string& firmware) {
+  const auto dot = firmware.find('.');
+  const auto second = dot == std::string::npos ? dot : firmware.find('.', dot + 1);
+  if (second == std::string::npos) {
+    return std::nullopt;
+  }
+  const auto branch = parseNumber(std::string_view(firmware).substr(dot + 1, second - dot - 1));
+  const auto build = parseNumber(std::string_view(firmware).substr(second + 1));
+  if (!branch || !build) {
+    return std::nullopt;
+  }
+  const bool longTerm = *branch == 35 || *branch == 39 || *branch == 43;
+  return *branch > 46 || (*branch == 46 && *build >= 3008) || (longTerm && *build >= 8002);
+}
+
+bool isConnectX(const TopologyFunction& function) {
+  return function.vendor == mellanox && function.totalVfs > 0;
+}
+
+std::string withoutConnectX(const View& view) {
+  return std::ranges::any_of(view.pfs(),
+                             [&](std::size_t pf) { return isConnectX(view.function(pf)); })
+             ? ""
+             : "no ConnectX with SR-IOV";
+}
+
+void checkEscapes(const View& view, Results& results) {
+  const std::string expected = "46.3008 or later, or 35.8002, 39.8002, 43.8002";
+  for (const std::size_t number : view.pfs()) {
+    const TopologyFunction& pf = view.function(number);
+    if (!isConnectX(pf)) {
+      continue;
+    }
+    const std::string firmware = pf.rdma.empty() ? "" : pf.rdma.front().firmware;
+    const auto fixed = isFixed(firmware);
+    const std::string query = "mstflint -d " + toString(pf.address) + " query";
+    if (!fixed) {
+      results.unseen(nameOf(pf), expected, firmware.empty() ? "no version" : firmware, query);
+    } else if (*fixed) {
+      results.passed(nameOf(pf), expected, firmware);
+    } else {
+      results.failed(nameOf(pf), expected, firmware,
+                     query + "; then burn the newest firmware for that PSID");
+    }
+  }
+}
+
+constexpr std::array checks{
+    Check{"mapped-devices", "a mapping for a device that is gone cannot be served", withoutWishes,
+          checkMappedDevices},
+    Check{"sriov-firmware", "no VFs without it", withoutNic, checkFirmware},
+    Check{"vf-count", "the number of VFs cannot grow while a VF exists", withoutCount, checkCount},
+    Check{"vf-probing", "libvirt gives a VF of managed: yes back by a probe, which must be allowed",
+          withoutManaged, checkProbing},
+    Check{"firmware-escape", "a VF may run code on the NIC: CVE-2025-23350, CVE-2025-23351",
+          withoutConnectX, checkEscapes}};
+
+}  // namespace
+
+std::span<const Check> sriovChecks() { return checks; }
+
+}  // namespace vfpass::doctor

@@ -1,0 +1,96 @@
+#include "view.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::doctor {
+namespace {
+
+constexpr std::size_t fileLimit = 65536;
+
+void keepWished(const Topology& topology, const Wishes& wishes, std::vector<std::size_t>& gpus,
+                std::vector<std::size_t>& pfs) {
+  std::erase_if(gpus, [&](std::size_t gpu) {
+    return std::ranges::find(wishes.gpus, topology.functions[gpu].address) == wishes.gpus.end();
+  });
+  std::erase_if(pfs, [&](std::size_t pf) {
+    return std::ranges::find(wishes.vfs, topology.functions[pf].address, &Wish::pf) ==
+           wishes.vfs.end();
+  });
+}
+
+}  // namespace
+
+View::View(const host::Root& root, const Topology& topology, const Wishes& wishes)
+    : root_(root),
+      topology_(topology),
+      wishes_(wishes),
+      gpus_(topology::gpus(topology)),
+      pfs_(topology::pfs(topology)) {
+  if (wishes.oneVm) {
+    keepWished(topology, wishes, gpus_, pfs_);
+  }
+  rails_ = topology::rails(topology, gpus_, pfs_);
+  std::erase_if(rails_, [](const topology::Rail& rail) { return !rail.pf; });
+}
+
+std::vector<std::string> View::settings(const std::string& path) const {
+  return splitLines(essence(path, root_.readText(path, fileLimit).value_or("")));
+}
+
+std::optional<std::string> View::kernelArgument(const std::string& name) const {
+  std::optional<std::string> value;
+  for (const std::string& word : settings("proc/cmdline")) {
+    const auto equals = word.find('=');
+    if (word.substr(0, equals) == name) {
+      value = equals == std::string::npos ? "" : word.substr(equals + 1);
+    }
+  }
+  return value;
+}
+
+std::optional<std::pair<unsigned, unsigned>> View::kernelVersion() const {
+  return versionIn(root_.readText("proc/sys/kernel/osrelease").value_or(""));
+}
+
+bool View::moduleLoaded(const std::string& name) const {
+  return root_.exists("sys/module/" + name);
+}
+
+std::optional<bool> View::moduleFlag(const std::string& module,
+                                     const std::string& parameter) const {
+  const auto text = root_.readText("sys/module/" + module + "/parameters/" + parameter);
+  if (!text) {
+    return std::nullopt;
+  }
+  return *text == "Y" || *text == "1";
+}
+
+std::string View::pathOf(const TopologyFunction& function, const std::string& file) const {
+  return "sys/devices/" + function.path + "/" + file;
+}
+
+std::string nameOf(const TopologyFunction& function) {
+  if (!function.rdma.empty()) {
+    return function.rdma.front().name;
+  }
+  return function.netdevs.empty() ? toString(function.address) : function.netdevs.front().name;
+}
+
+std::optional<std::pair<unsigned, unsigned>> versionIn(const std::string& text) {
+  unsigned first = 0;
+  unsigned second = 0;
+  const char* const end = text.data() + text.size();
+  const auto one = std::from_chars(text.data(), end, first);
+  if (one.ec != std::errc() || one.ptr == end || *one.ptr != '.') {
+    return std::nullopt;
+  }
+  if (std::from_chars(one.ptr + 1, end, second).ec != std::errc()) {
+    return std::nullopt;
+  }
+  return std::pair(first, second);
+}
+
+}  // namespace vfpass::doctor

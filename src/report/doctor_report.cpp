@@ -1,0 +1,142 @@
+#include "vfpass/report/doctor_report.hpp"
+
+#include <algorithm>
+#include <map>
+#include <ostream>
+
+#include "json.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/report/table.hpp"
+
+namespace vfpass::report {
+namespace {
+
+constexpr std::size_t namedSubjects = 2;
+
+Tint tintOf(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::passed:
+      return Tint::good;
+    case Outcome::failed:
+      return Tint::bad;
+    case Outcome::notObservable:
+      return Tint::warning;
+    case Outcome::waived:
+      return Tint::muted;
+  }
+  return Tint::none;
+}
+
+/// What one check found with one outcome.
+struct Group {
+  const Diagnosis* first = nullptr;
+  std::vector<std::string> subjects;
+  bool alike = true;  ///< all saw the same
+};
+
+std::vector<Group> groupsOf(const std::vector<Diagnosis>& diagnoses) {
+  std::vector<Group> groups;
+  for (const Diagnosis& each : diagnoses) {
+    const auto known = std::ranges::find_if(groups, [&](const Group& group) {
+      return group.first->finding.key == each.finding.key &&
+             group.first->finding.outcome == each.finding.outcome;
+    });
+    Group& group = known == groups.end() ? groups.emplace_back(Group{&each, {}, true}) : *known;
+    group.alike = group.alike && group.first->finding.seen == each.finding.seen;
+    if (!each.finding.subject.empty()) {
+      group.subjects.push_back(each.finding.subject);
+    }
+  }
+  return groups;
+}
+
+std::string namesOf(const Group& group) {
+  if (group.subjects.size() <= namedSubjects) {
+    return group.subjects.empty() ? "-" : join(group.subjects, "; ");
+  }
+  return group.subjects.front() + " and " + std::to_string(group.subjects.size() - 1) + " more";
+}
+
+void writeSummary(std::ostream& out, const std::vector<Group>& groups, const Style& style) {
+  std::map<Outcome, std::size_t> counts;
+  for (const Group& group : groups) {
+    ++counts[group.first->finding.outcome];
+  }
+  const bool broken = counts[Outcome::failed] > 0;
+  out << tinted(broken ? "not fit" : "fit", broken ? Tint::bad : Tint::good, style) << ": "
+      << counts[Outcome::failed] << " checks failed, " << counts[Outcome::passed] << " passed, "
+      << counts[Outcome::notObservable] << " not observable, " << counts[Outcome::waived]
+      << " waived\n";
+}
+
+void writeBroken(std::ostream& out, const Group& group, bool first, const Style& style) {
+  const Finding& finding = group.first->finding;
+  out << '\n'
+      << tinted(first ? "first broken link: " : "also broken: ", Tint::heading, style)
+      << tinted(finding.key, Tint::bad, style)
+      << (group.subjects.empty() ? "" : ", " + printable(namesOf(group))) << '\n'
+      << "  why:      " << printable(group.first->why) << '\n'
+      << "  expected: " << printable(finding.expected) << '\n'
+      << "  seen:     " << printable(finding.seen) << '\n';
+  if (!finding.remedy.empty()) {
+    out << "  to do:    " << printable(finding.remedy) << '\n';
+  }
+}
+
+void writeText(std::ostream& out, const std::vector<Diagnosis>& diagnoses, const Style& style) {
+  const auto groups = groupsOf(diagnoses);
+  writeSummary(out, groups, style);
+  bool first = true;
+  for (const Group& group : groups) {
+    if (group.first->finding.outcome == Outcome::failed) {
+      writeBroken(out, group, first, style);
+      first = false;
+    }
+  }
+  Table table({"CHECK", "RESULT", "OF", "SEEN"});
+  for (const Group& group : groups) {
+    const Finding& finding = group.first->finding;
+    table.add({{finding.key},
+               {std::string(toString(finding.outcome)), tintOf(finding.outcome)},
+               {namesOf(group)},
+               {finding.seen + (group.alike ? "" : ", ...")}});
+  }
+  out << '\n';
+  table.write(out, style);
+}
+
+std::string word(Outcome outcome) {
+  std::string text(toString(outcome));
+  std::ranges::replace(text, ' ', '_');
+  return text;
+}
+
+void writeJson(std::ostream& out, const std::vector<Diagnosis>& diagnoses) {
+  const bool broken = std::ranges::any_of(
+      diagnoses, [](const Diagnosis& each) { return each.finding.outcome == Outcome::failed; });
+  Json document = newDocument();
+  document["result"] = broken ? "failed" : "passed";
+  document["findings"] = Json::array();
+  for (const Diagnosis& each : diagnoses) {
+    document["findings"].push_back({{"key", each.finding.key},
+                                    {"subject", textOrNull(each.finding.subject)},
+                                    {"result", word(each.finding.outcome)},
+                                    {"why", each.why},
+                                    {"expected", textOrNull(each.finding.expected)},
+                                    {"seen", each.finding.seen},
+                                    {"remedy", textOrNull(each.finding.remedy)}});
+  }
+  writeDocument(out, document);
+}
+
+}  // namespace
+
+void writeDoctor(std::ostream& out, const std::vector<Diagnosis>& diagnoses, const Style& style) {
+  if (style.json) {
+    writeJson(out, diagnoses);
+  } else {
+    writeText(out, diagnoses, style);
+  }
+}
+
+}  // namespace vfpass::report

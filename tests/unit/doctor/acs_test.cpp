@@ -1,0 +1,151 @@
+#include <gtest/gtest.h>
+
+#include "config_space.hpp"
+#include "doctored_host.hpp"
+
+namespace vfpass::doctor {
+namespace {
+
+constexpr unsigned sixBits = 0x5f;  // all but egress control
+
+/// 4096 bytes with an AER capability first, then ACS or ATS.
+std::string configWith(unsigned capability, unsigned capable = 0, unsigned enabled = 0) {
+  std::string config(4096, '\0');
+  const auto word = [&](std::size_t at, unsigned value) {
+    config[at] = static_cast<char>(value & 0xffU);
+    config[at + 1] = static_cast<char>(value >> 8U);
+  };
+  word(0x100, 0x0001);
+  word(0x102, 0x1482);  // the next one is at 0x148
+  word(0x148, capability);
+  word(0x14a, 0x0001);
+  word(0x14c, capable);
+  word(0x14e, enabled);
+  return config;
+}
+
+std::string acs(unsigned enabled, unsigned capable = sixBits) {
+  return configWith(0x0d, capable, enabled);
+}
+
+TEST(ConfigSpace, AcsAndAts) {
+  EXPECT_EQ(acsOf(acs(0x1d)).value().enabled, 0x1dU);
+  EXPECT_EQ(acsOf(acs(0x1d)).value().capable, sixBits);
+  EXPECT_FALSE(acsOf(configWith(0x0f)));
+  EXPECT_TRUE(hasAts(configWith(0x0f)));
+  EXPECT_FALSE(hasAts(acs(0)));
+}
+
+TEST(ConfigSpace, WhatIsCutOffOrGoesInCircles) {
+  EXPECT_FALSE(acsOf(""));
+  EXPECT_FALSE(acsOf(std::string(256, '\0')));
+  EXPECT_FALSE(acsOf(acs(0x1d).substr(0, 0x14f)));
+  EXPECT_FALSE(hasExtendedSpace(std::string(64, '\0')));
+  std::string circle = configWith(0x02);
+  circle[0x14b] = '\x10';  // back to 0x100
+  EXPECT_FALSE(acsOf(circle));
+  EXPECT_FALSE(acsOf(std::string(4096, '\xff')));
+}
+
+TEST(ConfigSpace, TheKernelsNotation) {
+  EXPECT_EQ(acsText(0x1d), "0011101");
+  EXPECT_EQ(acsText(0x40), "1000000");
+  EXPECT_TRUE(matchesAcs(0x5d, "1x111x1"));
+  EXPECT_FALSE(matchesAcs(0x1d, "1x111x1"));
+  EXPECT_TRUE(matchesAcs(0x1d, "xx111x1"));
+  EXPECT_FALSE(matchesAcs(0x15, "xx111x1"));
+  EXPECT_TRUE(matchesAcs(0x00, "xx000x0"));
+}
+
+class AcsTest : public testing::Test, public DoctoredHost {
+ protected:
+  void fitForGuests() {
+    file(rootPort, "config", acs(0x1d));
+    file(nicPort, "config", acs(0x5d));
+    file(gpuPort, "config", acs(0x1d));
+  }
+};
+
+TEST_F(AcsTest, GuestsNeedDirectTranslatedAtTheNicsPortOnly) {
+  fitForGuests();
+  EXPECT_EQ(outcome("acs"), Outcome::passed);
+  file(nicPort, "config", acs(0x1d));
+  const Finding found = finding("acs");
+  EXPECT_EQ(found.outcome, Outcome::failed);
+  EXPECT_EQ(found.subject, "0000:04:00.0 with mlx5_0");
+  EXPECT_EQ(found.seen, "0000:02:00.0 0011101 for 1x111x1");
+  EXPECT_EQ(found.remedy,
+            "add to the kernel's command line, then reboot: \"pci=config_acs="
+            "xx111x1@0000:00:01.0;1x111x1@0000:02:00.0;xx111x1@0000:02:01.0\"");
+}
+
+TEST_F(AcsTest, WhatSuitsBareMetalIsNotIsolated) {
+  fitForGuests();
+  file(gpuPort, "config", acs(0x00));
+  EXPECT_EQ(finding("acs").seen, "0000:02:01.0 0000000 for xx111x1 (as for bare metal)");
+}
+
+TEST_F(AcsTest, APortThatCannot) {
+  fitForGuests();
+  file(nicPort, "config", acs(0x1d, 0x1f));
+  EXPECT_EQ(finding("acs").seen, "0000:02:00.0 0011101 for 1x111x1 (the port can only 0011111)");
+  file(nicPort, "config", configWith(0x0f));
+  EXPECT_EQ(finding("acs").seen, "0000:02:00.0 has no ACS");
+}
+
+TEST_F(AcsTest, WithoutASharedSwitchAllPortsIsolate) {
+  const auto other = builder.hostBridge("pci0000:80", 1);
+  function(nicPort).parent.reset();
+  function(nicPort).hostBridge = other;
+  function(nicPort).role = FunctionRole::rootPort;
+  function(pf).hostBridge = other;
+  fitForGuests();
+  file(nicPort, "config", acs(0x1d));
+  EXPECT_EQ(outcome("acs"), Outcome::passed);
+  file(nicPort, "config", acs(0x01));
+  EXPECT_EQ(finding("acs").seen, "0000:02:00.0 0000001 for xx111x1");
+}
+
+TEST_F(AcsTest, OthersThanRootSeeTheHeaderOnly) {
+  fitForGuests();
+  file(nicPort, "config", std::string(64, '\0'));
+  EXPECT_EQ(outcome("acs"), Outcome::notObservable);
+  file(gpuPort, "config", acs(0x00));  // what is seen to be wrong stays wrong
+  EXPECT_EQ(outcome("acs"), Outcome::failed);
+}
+
+TEST_F(AcsTest, OldKernelsDoNotKnowTheArgument) {
+  fitForGuests();
+  file(nicPort, "config", acs(0x1d));
+  file("proc/sys/kernel/osrelease", "6.1.0-30-amd64\n");
+  EXPECT_THAT(finding("acs").remedy, testing::EndsWith("(needs Linux 6.11, this is 6.1)"));
+}
+
+TEST_F(AcsTest, OneVmsRemedyKeepsTheOthersPorts) {
+  fitForGuests();
+  file(nicPort, "config", acs(0x1d));
+  const auto second = builder.gpu("0000:05:00.0", 0, gpuPort);
+  function(second).path = "second";
+  wishes.oneVm = true;
+  wish({});
+  wishes.gpus.push_back(function(second).address);
+  ASSERT_EQ(findings("acs").size(), 1U);
+  EXPECT_THAT(finding("acs").remedy, testing::HasSubstr("xx111x1@0000:02:01.0"));
+}
+
+TEST_F(AcsTest, WaivedWithoutAGpu) {
+  function(gpu).role = FunctionRole::other;
+  EXPECT_EQ(outcome("acs"), Outcome::waived);
+  EXPECT_EQ(outcome("ats"), Outcome::waived);
+}
+
+TEST_F(AcsTest, AtsIsSwitchedOnInTheFirmware) {
+  EXPECT_EQ(outcome("ats"), Outcome::notObservable);
+  file(pf, "config", configWith(0x0f));
+  EXPECT_EQ(outcome("ats"), Outcome::passed);
+  file(pf, "config", configWith(0x10));
+  EXPECT_THAT(finding("ats").remedy, testing::HasSubstr("ATS_ENABLED=1"));
+}
+
+}  // namespace
+}  // namespace vfpass::doctor

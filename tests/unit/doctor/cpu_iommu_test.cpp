@@ -1,0 +1,104 @@
+#include <gtest/gtest.h>
+
+#include "doctored_host.hpp"
+
+namespace vfpass::doctor {
+namespace {
+
+class CpuIommu : public testing::Test, public DoctoredHost {
+ protected:
+  void groupType(unsigned number, const std::string& type) const {
+    file("sys/kernel/iommu_groups/" + std::to_string(number) + "/type", type + "\n");
+  }
+};
+
+TEST_F(CpuIommu, VirtualizationIsAFlagOfTheProcessor) {
+  EXPECT_EQ(outcome("cpu-virtualization"), Outcome::notObservable);
+  file("proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu vmx sse\n");
+  EXPECT_EQ(outcome("cpu-virtualization"), Outcome::passed);
+  file("proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu vmxoid sse\n");
+  EXPECT_EQ(outcome("cpu-virtualization"), Outcome::failed);
+  builder.topology.processors.architecture = "arm64";
+  EXPECT_EQ(outcome("cpu-virtualization"), Outcome::waived);
+}
+
+TEST_F(CpuIommu, KvmIsTheVendorsModule) {
+  EXPECT_EQ(outcome("kvm"), Outcome::notObservable);  // a tree without modules
+  file("sys/module/vfio/refcnt", "0\n");
+  EXPECT_EQ(outcome("kvm"), Outcome::failed);
+  EXPECT_EQ(finding("kvm").remedy, "modprobe kvm_intel");
+  file("sys/module/kvm_intel/refcnt", "0\n");
+  EXPECT_EQ(outcome("kvm"), Outcome::passed);
+  builder.topology.processors.vendor = "AuthenticAMD";
+  EXPECT_EQ(finding("kvm").remedy, "modprobe kvm_amd");
+}
+
+TEST_F(CpuIommu, IommuIsThereWhenThereAreGroups) {
+  EXPECT_THAT(finding("iommu").remedy, testing::HasSubstr("intel_iommu=on"));
+  file("proc/cmdline", "root=/dev/sda1 intel_iommu=on intel_iommu=off quiet\n");
+  EXPECT_THAT(finding("iommu").seen, testing::HasSubstr("intel_iommu=off"));
+  groupType(7, "DMA");
+  EXPECT_EQ(outcome("iommu"), Outcome::passed);
+}
+
+TEST_F(CpuIommu, RemappedInterruptsSayIr) {
+  EXPECT_EQ(outcome("interrupt-remapping"), Outcome::notObservable);
+  file("sys/kernel/irq/30/chip_name", "PCI-MSI\n");
+  EXPECT_EQ(outcome("interrupt-remapping"), Outcome::failed);
+  file("sys/kernel/irq/31/chip_name", "IR-PCI-MSI\n");
+  EXPECT_EQ(outcome("interrupt-remapping"), Outcome::passed);
+  file("proc/cmdline", "intremap=off\n");
+  EXPECT_EQ(outcome("interrupt-remapping"), Outcome::failed);
+}
+
+TEST_F(CpuIommu, UnsafeInterruptsNowOrAtTheNextLoad) {
+  EXPECT_EQ(outcome("unsafe-interrupts"), Outcome::passed);
+  file("etc/modprobe.d/old.conf", "options vfio_iommu_type1 allow_unsafe_interrupts=1\n");
+  EXPECT_EQ(finding("unsafe-interrupts").subject, "/etc/modprobe.d/old.conf");
+  file("etc/modprobe.d/old.conf", "# options vfio_iommu_type1 allow_unsafe_interrupts=1\n");
+  EXPECT_EQ(outcome("unsafe-interrupts"), Outcome::passed);
+  file("sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts", "Y\n");
+  EXPECT_EQ(outcome("unsafe-interrupts"), Outcome::failed);
+}
+
+TEST_F(CpuIommu, NoIommuMode) {
+  file("sys/module/vfio/parameters/enable_unsafe_noiommu_mode", "N\n");
+  EXPECT_EQ(outcome("no-iommu-mode"), Outcome::passed);
+  file("sys/module/vfio/parameters/enable_unsafe_noiommu_mode", "Y\n");
+  EXPECT_EQ(outcome("no-iommu-mode"), Outcome::failed);
+}
+
+TEST_F(CpuIommu, PassthroughOnAnOldKernelMayLackTheFix) {
+  EXPECT_EQ(outcome("iommu-passthrough"), Outcome::waived);  // no group at all
+  groupType(*function(pf).iommuGroup, "DMA-FQ");
+  EXPECT_EQ(outcome("iommu-passthrough"), Outcome::passed);
+  groupType(*function(pf).iommuGroup, "identity");
+  file("proc/sys/kernel/osrelease", "6.1.0-30-amd64\n");
+  EXPECT_EQ(outcome("iommu-passthrough"), Outcome::notObservable);
+  file("proc/sys/kernel/osrelease", "6.12.9\n");
+  EXPECT_EQ(outcome("iommu-passthrough"), Outcome::passed);
+}
+
+TEST_F(CpuIommu, GroupsAreNotShared) {
+  EXPECT_EQ(outcome("iommu-group"), Outcome::waived);
+  groupType(7, "DMA");
+  const auto found = findings("iommu-group");
+  ASSERT_EQ(found.size(), 2U);  // the GPU, and all VFs of the PF in one
+  EXPECT_EQ(found[1].seen, "2 VFs alone");
+  function(gpu).iommuGroup = function(gpuPort).iommuGroup;  // a bridge belongs to nobody
+  EXPECT_EQ(outcome("iommu-group"), Outcome::passed);
+  function(gpu).iommuGroup = function(pf).iommuGroup;
+  EXPECT_EQ(finding("iommu-group").seen, "group 14 with 0000:03:00.0");
+  function(gpu).iommuGroup.reset();
+  EXPECT_EQ(finding("iommu-group").seen, "no IOMMU group");
+}
+
+TEST_F(CpuIommu, TheGpusOwnAudioFunctionMayShareItsGroup) {
+  groupType(7, "DMA");
+  const auto audio = builder.function(FunctionRole::other, "0000:04:00.1", 0, gpuPort);
+  function(audio).iommuGroup = function(gpu).iommuGroup;
+  EXPECT_EQ(outcome("iommu-group"), Outcome::passed);
+}
+
+}  // namespace
+}  // namespace vfpass::doctor

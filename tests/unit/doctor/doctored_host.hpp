@@ -1,0 +1,82 @@
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "hosts/sysfs_tree.hpp"
+#include "hosts/topology_builder.hpp"
+#include "vfpass/doctor/doctor.hpp"
+
+namespace vfpass::doctor {
+
+/// A GPU and a PF with two VFs below one switch, and nothing else: every file is the test's.
+class DoctoredHost {
+ public:
+  DoctoredHost() {
+    builder.topology.processors.architecture = "x86_64";
+    builder.topology.processors.vendor = "GenuineIntel";
+    const auto bridge = builder.hostBridge("pci0000:00", 0);
+    rootPort = builder.function(FunctionRole::rootPort, "0000:00:01.0", bridge);
+    upstream = builder.function(FunctionRole::upstreamPort, "0000:01:00.0", bridge, rootPort);
+    nicPort = builder.function(FunctionRole::downstreamPort, "0000:02:00.0", bridge, upstream);
+    gpuPort = builder.function(FunctionRole::downstreamPort, "0000:02:01.0", bridge, upstream);
+    pf = builder.pf("0000:03:00.0", "mlx5_0", bridge, nicPort);
+    for (unsigned index = 0; index < 2; ++index) {
+      const auto vf = builder.function(FunctionRole::nic, "0000:03:00." + std::to_string(index + 1),
+                                       bridge, nicPort);
+      builder.topology.functions[vf].physicalFunction = pf;
+      builder.topology.functions[vf].vfIndex = index;
+    }
+    builder.topology.functions[pf].vfCount = 2;
+    gpu = builder.gpu("0000:04:00.0", bridge, gpuPort);
+    unsigned group = 10;
+    for (TopologyFunction& function : builder.topology.functions) {
+      function.path = toString(function.address);
+      function.iommuGroup = group++;
+    }
+  }
+
+  TopologyFunction& function(std::size_t number) { return builder.topology.functions[number]; }
+  void file(const std::string& name, const std::string& content) const { tree.file(name, content); }
+  /// A file of a function.
+  void file(std::size_t number, const std::string& name, const std::string& content) {
+    tree.file("sys/devices/" + function(number).path + "/" + name, content);
+  }
+  void wish(Wish wish) {
+    wish.vm = "train0";
+    wish.entry = "rail0";
+    wish.pf = function(pf).address;
+    wishes.vfs.push_back(std::move(wish));
+  }
+
+  [[nodiscard]] std::vector<Finding> findings(const std::string& key) const {
+    const host::Root root(tree.path());
+    std::vector<Finding> found;
+    for (const Diagnosis& each : examine(root, builder.topology, wishes)) {
+      if (each.finding.key == key) {
+        found.push_back(each.finding);
+      }
+    }
+    return found;
+  }
+  /// The one that tells most: a failure, otherwise the first. There is one for every check.
+  [[nodiscard]] Finding finding(const std::string& key) const {
+    const auto found = findings(key);
+    const auto failed = std::ranges::find(found, Outcome::failed, &Finding::outcome);
+    return failed != found.end() ? *failed : found.at(0);
+  }
+  [[nodiscard]] Outcome outcome(const std::string& key) const { return finding(key).outcome; }
+
+  hosts::SysfsTree tree;
+  hosts::TopologyBuilder builder;
+  Wishes wishes;
+  std::size_t rootPort = 0;
+  std::size_t upstream = 0;
+  std::size_t nicPort = 0;
+  std::size_t gpuPort = 0;
+  std::size_t pf = 0;
+  std::size_t gpu = 0;
+};
+
+}  // namespace vfpass::doctor

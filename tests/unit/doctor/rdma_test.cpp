@@ -1,0 +1,119 @@
+#include <gtest/gtest.h>
+
+#include "doctored_host.hpp"
+
+namespace vfpass::doctor {
+namespace {
+
+class Rdma : public testing::Test, public DoctoredHost {
+ protected:
+  std::string secureBoot(bool on) const {
+    file("sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c",
+         std::string("\x06\x00\x00\x00", 4) + (on ? '\1' : '\0'));
+    return {};
+  }
+  void arp(const std::string& netdev, int ignore, int announce) const {
+    const std::string folder = "proc/sys/net/ipv4/conf/" + netdev;
+    file(folder + "/arp_ignore", std::to_string(ignore) + "\n");
+    file(folder + "/arp_announce", std::to_string(announce) + "\n");
+  }
+};
+
+TEST_F(Rdma, UnsignedModulesUnderSecureBoot) {
+  secureBoot(false);
+  EXPECT_EQ(outcome("module-signatures"), Outcome::waived);
+  secureBoot(true);
+  EXPECT_EQ(outcome("module-signatures"), Outcome::passed);
+  file("var/lib/dkms/nvidia/580.95.05/source", "");
+  EXPECT_EQ(outcome("module-signatures"), Outcome::notObservable);  // built and not loaded
+  file("sys/module/nvidia/taint", "OE\n");
+  EXPECT_THAT(finding("module-signatures").remedy, testing::StartsWith("mokutil --import"));
+  file("sys/module/nvidia/taint", "PO\n");
+  EXPECT_EQ(outcome("module-signatures"), Outcome::passed);
+}
+
+TEST_F(Rdma, SignaturesAreAlsoEnforcedByTheKernelAlone) {
+  file("proc/cmdline", "quiet module.sig_enforce\n");
+  EXPECT_EQ(outcome("module-signatures"), Outcome::passed);
+  file("proc/cmdline", "quiet\n");
+  file("sys/kernel/security/lockdown", "[none] integrity confidentiality\n");
+  EXPECT_EQ(outcome("module-signatures"), Outcome::waived);
+  file("sys/kernel/security/lockdown", "none [integrity] confidentiality\n");
+  EXPECT_EQ(outcome("module-signatures"), Outcome::passed);
+}
+
+TEST_F(Rdma, ModulesOfOneRelease) {
+  EXPECT_EQ(outcome("ofed"), Outcome::waived);
+  file("sys/module/mlx5_core/version", "24.10-1.1.4\n");
+  EXPECT_EQ(finding("ofed").remedy, "modprobe mlx5_ib");
+  file("sys/module/mlx5_ib/refcnt", "0\n");
+  EXPECT_EQ(finding("ofed").seen, "mlx5_core: OFED 24.10-1.1.4; mlx5_ib: the kernel's own");
+  file("sys/module/mlx5_ib/version", "24.10-1.1.4\n");
+  EXPECT_EQ(finding("ofed").seen, "OFED 24.10-1.1.4");
+  EXPECT_EQ(outcome("ofed"), Outcome::passed);
+}
+
+TEST_F(Rdma, GuidsNeedInfiniband) {
+  wish({});
+  EXPECT_EQ(outcome("link-type"), Outcome::waived);
+  wishes.vfs[0].vlan = true;
+  EXPECT_EQ(outcome("link-type"), Outcome::passed);
+  wishes.vfs[0].infiniband = true;
+  EXPECT_THAT(finding("link-type").remedy, testing::HasSubstr("LINK_TYPE_P1=1"));
+  function(pf).rdma[0].ports[0].linkLayer = LinkLayer::infiniband;
+  EXPECT_EQ(outcome("link-type"), Outcome::passed);
+}
+
+TEST_F(Rdma, ARailsPortIsActive) {
+  EXPECT_EQ(outcome("pf-link"), Outcome::passed);
+  function(pf).rdma[0].ports[0].state = "DOWN";
+  EXPECT_EQ(finding("pf-link").seen, "port down");
+}
+
+TEST_F(Rdma, SparePortsMayBeDown) {
+  const auto spare = builder.pf("0000:05:00.0", "mlx5_1", 0, rootPort);
+  function(spare).rdma[0].ports[0].state = "DOWN";
+  EXPECT_EQ(outcome("pf-link"), Outcome::passed);
+  wish({});
+  wishes.vfs[0].pf = function(spare).address;
+  EXPECT_EQ(outcome("pf-link"), Outcome::failed);
+}
+
+TEST_F(Rdma, MtuOfTheMappings) {
+  wish({});
+  EXPECT_EQ(outcome("pf-mtu"), Outcome::waived);
+  wishes.vfs[0].mtu = 9000;
+  EXPECT_EQ(outcome("pf-mtu"), Outcome::notObservable);
+  file(pf, "net/net-mlx5_0/mtu", "9000\n");
+  EXPECT_EQ(outcome("pf-mtu"), Outcome::passed);
+  file(pf, "net/net-mlx5_0/mtu", "1500\n");
+  EXPECT_THAT(finding("pf-mtu").remedy, testing::StartsWith("ip link set dev net-mlx5_0 mtu 9000"));
+}
+
+TEST_F(Rdma, TheSubnetManagerKnowsVirtualPorts) {
+  EXPECT_EQ(outcome("opensm"), Outcome::waived);
+  function(pf).rdma[0].ports[0].linkLayer = LinkLayer::infiniband;
+  EXPECT_EQ(outcome("opensm"), Outcome::notObservable);  // on a switch, perhaps
+  file("etc/opensm/opensm.conf", "# virt_enabled 2\nlmc 0\n");
+  EXPECT_EQ(finding("opensm").seen, "not set");
+  file("etc/opensm/opensm.conf", "lmc 0\nvirt_enabled 0\n");
+  EXPECT_EQ(finding("opensm").seen, "virt_enabled 0");
+  file("etc/opensm/opensm.conf", "lmc 0\nvirt_enabled 2\n");
+  EXPECT_EQ(outcome("opensm"), Outcome::passed);
+}
+
+TEST_F(Rdma, ArpOnMultiHomedHosts) {
+  EXPECT_EQ(outcome("arp"), Outcome::waived);
+  builder.pf("0000:05:00.0", "mlx5_1", 0, rootPort);
+  EXPECT_EQ(outcome("arp"), Outcome::notObservable);
+  arp("net-mlx5_0", 1, 2);
+  arp("net-mlx5_1", 0, 2);
+  EXPECT_EQ(
+      finding("arp").remedy,
+      "sysctl -w net.ipv4.conf.net-mlx5_1.arp_ignore=1 net.ipv4.conf.net-mlx5_1.arp_announce=2");
+  arp("all", 1, 0);
+  EXPECT_EQ(outcome("arp"), Outcome::passed);
+}
+
+}  // namespace
+}  // namespace vfpass::doctor

@@ -1,0 +1,78 @@
+#include <gtest/gtest.h>
+
+#include "doctored_host.hpp"
+
+namespace vfpass::doctor {
+namespace {
+
+class Rivals : public testing::Test, public DoctoredHost {};
+
+TEST_F(Rivals, NetworkManagerSetsTheCount) {
+  const std::string file = "etc/NetworkManager/system-connections/ens1.nmconnection";
+  tree.file(file, "[connection]\nid=ens1\n\n[wifi-security]\npsk=secret\n");
+  EXPECT_EQ(outcome("networkmanager-sriov"), Outcome::passed);
+  tree.file(file, "[sriov]\ntotal-vfs=4\n");
+  EXPECT_EQ(finding("networkmanager-sriov").subject, "/" + file);
+  EXPECT_EQ(finding("networkmanager-sriov").seen, "total-vfs=4");
+}
+
+TEST_F(Rivals, NetworkManagerRunsDhcpOnVfs) {
+  EXPECT_EQ(finding("networkmanager-dhcp").seen, "no NetworkManager");
+  file("etc/NetworkManager/NetworkManager.conf", "[main]\nplugins=keyfile\n");
+  EXPECT_EQ(outcome("networkmanager-dhcp"), Outcome::waived);
+  function(pf + 1).netdevs.push_back({"ens1v0", 0, false, false});
+  EXPECT_EQ(outcome("networkmanager-dhcp"), Outcome::failed);
+  file("etc/NetworkManager/conf.d/vfs.conf",
+       "[keyfile]\nunmanaged-devices=interface-name:ens*v*\n");
+  EXPECT_EQ(outcome("networkmanager-dhcp"), Outcome::passed);
+}
+
+TEST_F(Rivals, Netplan) {
+  file("etc/netplan/01.yaml", "network:\n  ethernets:\n    ens1: {dhcp4: true}\n");
+  EXPECT_EQ(outcome("netplan"), Outcome::passed);
+  file("etc/netplan/02.yaml", "network:\n  ethernets:\n    ens1: {virtual-function-count: 8}\n");
+  EXPECT_EQ(finding("netplan").seen, "virtual-function-count: 8");
+}
+
+TEST_F(Rivals, SystemdLink) {
+  file("etc/systemd/network/10.link", "[Match]\nPath=x\n[Link]\nMTUBytes=9000\n");
+  EXPECT_EQ(outcome("systemd-link"), Outcome::passed);
+  file("etc/systemd/network/10.link", "[Match]\nPath=x\n[Link]\nSR-IOVVirtualFunctions=4\n");
+  EXPECT_EQ(outcome("systemd-link"), Outcome::failed);
+  file("etc/systemd/network/10.link", "[Match]\nPath=x\n[SR-IOV]\nVirtualFunction=0\n");
+  EXPECT_EQ(outcome("systemd-link"), Outcome::failed);
+}
+
+TEST_F(Rivals, ScriptsThatRunAtBoot) {
+  file("etc/udev/rules.d/70.rules", "# ATTR{device/sriov_numvfs}=\"8\"\n");
+  EXPECT_EQ(outcome("boot-scripts"), Outcome::passed);
+  file("etc/udev/rules.d/70.rules", "ACTION==\"add\", ATTR{device/sriov_numvfs}=\"8\"\n");
+  EXPECT_EQ(finding("boot-scripts").subject, "/etc/udev/rules.d/70.rules");
+}
+
+TEST(Essence, KeepsSettingsAndNoSecrets) {
+  EXPECT_EQ(essence("etc/netplan/a.yaml",
+                    "wifis: {x: {password: hunter2, virtual-function-count: 8, key: swordfish}}\n"),
+            "virtual-function-count: 8\n");
+  EXPECT_EQ(essence("proc/cmdline", "root=/dev/sda rd.iscsi.password=x iommu=pt pci=realloc\n"),
+            "iommu=pt\npci=realloc\n");
+  EXPECT_EQ(essence("etc/NetworkManager/system-connections/w", "psk=secret\n"), "");
+  const std::string once = essence("etc/x", "  SR-IOVVirtualFunctions = 4 # mine\n");
+  EXPECT_EQ(essence("etc/x", once), once);  // a snapshot of a snapshot
+}
+
+TEST(Doctor, EveryCheckHasAnAnswerOnAnEmptyHost) {
+  const hosts::SysfsTree tree;
+  const host::Root root(tree.path());
+  const auto found = examine(root, {}, {});
+  EXPECT_GE(found.size(), 30U);
+  for (const Diagnosis& each : found) {
+    EXPECT_FALSE(each.why.empty());
+    EXPECT_FALSE(each.finding.seen.empty()) << each.finding.key;
+    EXPECT_TRUE(each.finding.outcome != Outcome::failed || !each.finding.remedy.empty())
+        << each.finding.key;
+  }
+}
+
+}  // namespace
+}  // namespace vfpass::doctor

@@ -1,0 +1,87 @@
+#include <gtest/gtest.h>
+
+#include "doctored_host.hpp"
+
+namespace vfpass::doctor {
+namespace {
+
+class Sriov : public testing::Test, public DoctoredHost {};
+
+TEST_F(Sriov, MappedDevicesAreThere) {
+  EXPECT_EQ(outcome("mapped-devices"), Outcome::waived);
+  Mapping mapping;
+  mapping.vm = "train0";
+  MappedVf vf;
+  vf.name = "rail0";
+  vf.pf.near = "gpu0";
+  mapping.vfs.push_back(vf);
+  mapping.gpus.push_back({"gpu0", function(gpu).address, {}});
+  wishes = wishesOf(builder.topology, {mapping}, {}, true);
+  ASSERT_EQ(wishes.vfs.size(), 1U);
+  EXPECT_EQ(wishes.vfs[0].pf, function(pf).address);
+  EXPECT_EQ(outcome("mapped-devices"), Outcome::passed);
+  mapping.vfs[0].pf = {};
+  mapping.vfs[0].pf.netdev = "ens9";
+  wishes = wishesOf(builder.topology, {mapping}, {}, true);
+  EXPECT_EQ(finding("mapped-devices").subject, "train0, rail0: netdev ens9");
+}
+
+TEST_F(Sriov, FirmwareWithoutSriovOfMellanoxCards) {
+  EXPECT_EQ(finding("sriov-firmware").seen, "2 of 16 VFs made");
+  function(pf).totalVfs = 0;
+  EXPECT_THAT(finding("sriov-firmware").remedy,
+              testing::StartsWith("mstconfig -d 0000:03:00.0 set SRIOV_EN=1"));
+  function(pf).vendor = 0x8086;  // has none, and nobody knows a switch for it
+  EXPECT_TRUE(findings("sriov-firmware").empty());
+}
+
+TEST_F(Sriov, ACountCannotGrow) {
+  EXPECT_EQ(outcome("vf-count"), Outcome::waived);
+  wish({});
+  wish({});
+  EXPECT_EQ(outcome("vf-count"), Outcome::passed);
+  wish({});
+  EXPECT_EQ(outcome("vf-count"), Outcome::failed);
+  function(pf).vfCount = 0;  // attach makes them
+  EXPECT_EQ(outcome("vf-count"), Outcome::passed);
+  HostPolicy policy;
+  policy.pfs.emplace_back();
+  policy.pfs[0].pf.rdma = "mlx5_0";
+  policy.pfs[0].vfCount = 17;
+  wishes = wishesOf(builder.topology, {}, policy, false);
+  EXPECT_THAT(finding("vf-count").remedy, testing::HasSubstr("NUM_OF_VFS=17"));
+}
+
+TEST_F(Sriov, ManagedVfsNeedProbing) {
+  wish({});
+  EXPECT_EQ(outcome("vf-probing"), Outcome::waived);
+  wishes.vfs[0].managed = true;
+  EXPECT_EQ(outcome("vf-probing"), Outcome::notObservable);
+  file(pf, "sriov_drivers_autoprobe", "1\n");
+  EXPECT_EQ(outcome("vf-probing"), Outcome::passed);
+  file(pf, "sriov_drivers_autoprobe", "0\n");
+  EXPECT_EQ(outcome("vf-probing"), Outcome::failed);
+}
+
+TEST_F(Sriov, FirmwareThatVfsEscapeFrom) {
+  const auto of = [&](const std::string& firmware) {
+    function(pf).rdma[0].firmware = firmware;
+    return outcome("firmware-escape");
+  };
+  for (const std::string fixed :
+       {"28.46.3008", "28.47.1000", "22.35.8002", "28.39.8002", "28.43.8010"}) {
+    EXPECT_EQ(of(fixed), Outcome::passed) << fixed;
+  }
+  for (const std::string open :
+       {"28.46.3007", "28.45.8002", "28.39.2048", "20.31.1014", "28.44.9000"}) {
+    EXPECT_EQ(of(open), Outcome::failed) << open;
+  }
+  for (const std::string unknown : {"", "28", "28.46", "28.x.3008", "28.46.3008-beta"}) {
+    EXPECT_EQ(of(unknown), Outcome::notObservable) << unknown;
+  }
+  function(pf).vendor = 0x8086;
+  EXPECT_EQ(of("28.39.2048"), Outcome::waived);
+}
+
+}  // namespace
+}  // namespace vfpass::doctor

@@ -1,0 +1,47 @@
+#include "vfpass/report/doctor_report.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "golden.hpp"
+
+namespace vfpass::report {
+namespace {
+
+std::string written(const std::vector<Diagnosis>& diagnoses, const Style& style) {
+  std::ostringstream out;
+  writeDoctor(out, diagnoses, style);
+  return out.str();
+}
+
+std::vector<Diagnosis> diagnoses() {
+  return {{{"iommu", "", Outcome::passed, "IOMMU groups", "71 groups", ""}, "VFIO needs it"},
+          {{"ats", "mlx5_0", Outcome::passed, "the ATS capability", "there", ""}, "direct traffic"},
+          {{"ats", "mlx5_1", Outcome::failed, "the ATS capability", "off in the firmware",
+            "mstconfig -d 0000:03:00.0 set ATS_ENABLED=1, then reboot"},
+           "direct traffic"},
+          {{"acs", "rail 0", Outcome::failed, "1x111x1", "0011101", "pci=config_acs=..."}, "both"},
+          {{"acs", "rail 1", Outcome::failed, "1x111x1", "0000000", "pci=config_acs=..."}, "both"},
+          {{"acs", "rail 2", Outcome::failed, "1x111x1", "0011101", "pci=config_acs=..."}, "both"},
+          {{"gpu-driver", "0000:04:00.0", Outcome::notObservable, "nobody", "x\x1b[2J", "fuser"},
+           "it hangs"},
+          {{"opensm", "", Outcome::waived, "", "no InfiniBand port", ""}, "VFs stay down"}};
+}
+
+TEST(DoctorReport, Text) { expectGolden("doctor.txt", written(diagnoses(), {})); }
+
+TEST(DoctorReport, Json) {
+  const std::string text = written(diagnoses(), {.json = true});
+  expectGolden("doctor.json", text);
+  expectValid("doctor", text);
+}
+
+TEST(DoctorReport, NothingBroken) {
+  const std::string text = written({diagnoses().front()}, {});
+  EXPECT_TRUE(text.starts_with("fit: 0 checks failed, 1 passed,")) << text;
+  expectValid("doctor", written({}, {.json = true}));
+}
+
+}  // namespace
+}  // namespace vfpass::report
