@@ -45,6 +45,7 @@ struct VirtualFunction {
   std::string rdmaDevice;
   /// A process holds its VFIO group or device open (a running VM, mostly). False where unknown.
   bool vfioInUse = false;
+  std::string vfioUser;  ///< who that is, by its own word; empty: nobody, or unknown
   /// What the PF's driver says; empty members are not observable.
   VfSettings settings;
   /// False when the kernel's reply left this VF out, although it exists: the nested VF list has a
@@ -104,6 +105,7 @@ struct PciFunction {
   /// What the host does with its block devices, one text each, bounded: `sda1 is mounted at /data`.
   std::vector<std::string> uses;
   bool vfioInUse = false;  ///< a process holds its VFIO group or device open
+  std::string vfioUser;    ///< who that is, by its own word; empty: nobody, or unknown
   int numaNode = -1;
   bool bootVga = false;                        ///< firmware set this display up: the host's console
   unsigned vfCount = 0;                        ///< VFs that it has as a PF

@@ -62,6 +62,7 @@ struct TopologyFunction {
   std::string model;            ///< from the PCI id database; only once somebody asked for it
   std::string serial;           ///< VPD; only of GPUs and of NICs that are no VFs
   std::string driver;
+  std::string vfioUser;  ///< process that holds it through VFIO, by its own word; empty: none seen
   std::optional<unsigned> iommuGroup;
   int numaNode = -1;
   PcieLink link;                      ///< as it runs now

@@ -6,6 +6,7 @@
 #include "driver_override.hpp"
 #include "pci_function.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/host/vfio_users.hpp"
 
 namespace vfpass::host {
 namespace {

@@ -132,8 +132,4 @@ std::vector<VfLink> readVfLinks(const Root& root, const PciAddress& pf) {
   return vfs;
 }
 
-bool isVfioDriver(std::string_view driver) {
-  return driver.ends_with("vfio-pci") || driver.ends_with("vfio_pci");
-}
-
 }  // namespace vfpass::host

@@ -43,7 +43,5 @@ struct VfLink {
 /// lock and blocks for ever while a removal hangs.
 std::vector<VfLink> readVfLinks(const Root& root, const PciAddress& pf);
 
-/// vfio-pci or a vendor's variant of it (mlx5_vfio_pci).
-bool isVfioDriver(std::string_view driver);
 
 }  // namespace vfpass::host

@@ -4,7 +4,7 @@
 #include "device_identity.hpp"
 #include "driver_override.hpp"
 #include "pci_function.hpp"
-#include "vfio_users.hpp"
+#include "vfpass/host/vfio_users.hpp"
 #include "vfpass/host/vital_product_data.hpp"
 
 namespace vfpass::host {
@@ -51,8 +51,11 @@ void readUse(const Root& root, PciFunction& function) {
   if (!isBridge(function) && !function.path.empty()) {
     function.uses = readBlockUses(root, function.path);
   }
-  function.vfioInUse =
-      isVfioDriver(function.driver) && isVfioInUse(root, function.address, openVfioFiles(root));
+  if (isVfioDriver(function.driver)) {
+    const auto user = vfioUserOf(root, function.address, readVfioUsers(root));
+    function.vfioInUse = user.has_value();
+    function.vfioUser = user.value_or("");
+  }
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include "ofed_files.hpp"
 #include "pci_function.hpp"
 #include "vf_port.hpp"
-#include "vfio_users.hpp"
+#include "vfpass/host/vfio_users.hpp"
 #include "vfpass/host/vital_product_data.hpp"
 
 namespace vfpass::host {
@@ -54,9 +54,11 @@ void markUsedVfs(const Root& root, std::vector<VirtualFunction>& vfs) {
   if (std::none_of(vfs.begin(), vfs.end(), onVfio)) {
     return;  // no need to walk through /proc
   }
-  const std::set<std::string> open = openVfioFiles(root);
+  const VfioUsers users = readVfioUsers(root);
   for (VirtualFunction& vf : vfs) {
-    vf.vfioInUse = onVfio(vf) && isVfioInUse(root, vf.address, open);
+    const auto user = onVfio(vf) ? vfioUserOf(root, vf.address, users) : std::nullopt;
+    vf.vfioInUse = user.has_value();
+    vf.vfioUser = user.value_or("");
   }
 }
 

@@ -7,6 +7,7 @@
 #include "pci_function.hpp"
 #include "vfpass/base/scope_guard.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/host/vfio_users.hpp"
 
 namespace vfpass::host {
 namespace {

@@ -1,5 +1,6 @@
 #include "vfpass/inventory/read_topology.hpp"
 
+#include <algorithm>
 #include <map>
 
 #include "function_role.hpp"
@@ -8,6 +9,7 @@
 #include "read_facts.hpp"
 #include "read_processors.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/host/vfio_users.hpp"
 #include "vfpass/host/vital_product_data.hpp"
 
 namespace vfpass::inventory {
@@ -98,6 +100,21 @@ void readSerials(const host::Root& root, Topology& topology) {
   }
 }
 
+void readHolders(const host::Root& root, Topology& topology) {
+  const auto onVfio = [](const TopologyFunction& function) {
+    return host::isVfioDriver(function.driver);
+  };
+  if (std::ranges::none_of(topology.functions, onVfio)) {
+    return;  // no need to walk through /proc
+  }
+  const host::VfioUsers users = host::readVfioUsers(root);
+  for (TopologyFunction& function : topology.functions) {
+    if (!users.empty() && onVfio(function)) {
+      function.vfioUser = host::vfioUserOf(root, function.address, users).value_or("");
+    }
+  }
+}
+
 }  // namespace
 
 Topology readTopology(const host::Root& root) {
@@ -122,6 +139,7 @@ Topology readTopology(const host::Root& root) {
   guessPorts(topology);
   takeNodes(topology);
   readSerials(root, topology);
+  readHolders(root, topology);
   topology.processors = readProcessors(root);
   return topology;
 }

@@ -104,8 +104,10 @@ std::vector<Objection> checkFunctionUse(const PciFunction& function, const Funct
          "unmount it, switch the swap off, or stop what is built on it"});
   }
   if (function.vfioInUse) {
-    objections.push_back({nameOf(function) + " is held open through VFIO by another process",
-                          "stop the virtual machine or program that uses it"});
+    objections.push_back(
+        {nameOf(function) + " is held open through VFIO by " +
+             (function.vfioUser.empty() ? "another process" : printable(function.vfioUser)),
+         "stop the virtual machine or program that uses it"});
   }
   return objections;
 }

@@ -70,7 +70,8 @@ std::vector<Objection> checkVf(const VirtualFunction& vf, const std::set<Allowan
   }
   checkGroup(vf, allow, objections);
   if (vf.vfioInUse) {
-    objections.push_back({nameOf(vf) + " is held open through VFIO by another process",
+    objections.push_back({nameOf(vf) + " is held open through VFIO by " +
+                              (vf.vfioUser.empty() ? "another process" : printable(vf.vfioUser)),
                           "stop the virtual machine or program that uses it"});
   }
   if (unsafeInterrupts && !allow.contains(Allowance::unsafeInterrupts)) {

@@ -77,6 +77,7 @@ Json functionJson(const TopologyWords& words, std::size_t number) {
           {"total_vfs", function.totalVfs},
           {"netdevs", netdevs},
           {"rdma", rdma},
+          {"vfio_user", textOrNull(function.vfioUser)},
           {"lease", leaseJson(words.leaseOf(number))}};
 }
 

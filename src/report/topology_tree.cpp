@@ -56,7 +56,9 @@ class TreeWriter {
     }
     line += function.model.empty() ? "" : "  " + printable(function.model);
     if (const Lease* lease = words_.leaseOf(device)) {
-      line += "  " + tinted("leased to " + lease->domainName, Tint::good, style_);
+      line += "  " + tinted("leased to " + printable(lease->domainName), Tint::good, style_);
+    } else if (!function.vfioUser.empty()) {
+      line += "  held by " + printable(function.vfioUser);
     } else if (function.role == FunctionRole::gpu && !function.driver.empty()) {
       line += "  on " + printable(function.driver);
     }
@@ -76,7 +78,8 @@ class TreeWriter {
       const TopologyFunction& vf = words_.function(leased[i]);
       out_ << (i == 0 ? ": " : ", ") << (vf.vfIndex ? std::to_string(*vf.vfIndex) : notObservable)
            << ' '
-           << tinted("leased to " + words_.leaseOf(leased[i])->domainName, Tint::good, style_);
+           << tinted("leased to " + printable(words_.leaseOf(leased[i])->domainName), Tint::good,
+                     style_);
     }
     if (leased.size() > namedVfs) {
       out_ << ", and " << leased.size() - namedVfs << " more";

@@ -109,6 +109,7 @@ Json vfJson(const PhysicalFunction& pf, const VirtualFunction& vf, const Lease* 
           {"netdevs", netdevsJson(vf)},
           {"rdma", textOrNull(vf.rdmaDevice)},
           {"vfio_in_use", vf.vfioInUse},
+          {"vfio_user", textOrNull(vf.vfioUser)},
           {"settings_readable", vf.settingsReadable},
           {"settings", settingsJson(visibleSettings(vf))},
           {"lease", leaseJson(lease)}};

@@ -135,6 +135,24 @@ TEST_F(ReadPfTest, ReadsItsVfsInOrderOfIndex) {
   EXPECT_EQ(pf.vfs[1].driver, "vfio-pci");
   EXPECT_EQ(pf.vfs[1].driverOverride, "vfio-pci");
   EXPECT_FALSE(pf.vfs[1].vfioInUse);
+  EXPECT_EQ(pf.vfs[1].vfioUser, "");
+}
+
+TEST_F(ReadPfTest, SaysWhoHoldsAVfThroughVfio) {
+  tree_.pf(16);
+  tree_.bind(tree_.vf(2), "vfio-pci");
+  tree_.group("0000:01:00.3", 12);
+  tree_.file("proc/4711/comm", "qemu-system-x86\n");
+  tree_.file("proc/4711/cmdline", std::string("qemu\0-name\0guest=train,,0,debug=on\0-S\0", 39));
+  std::filesystem::create_directories(tree_.path() / "proc/4711/fd");
+  std::filesystem::create_symlink("/dev/vfio/12", tree_.path() / "proc/4711/fd/30");
+  const auto held = read().vfs.back();
+  EXPECT_TRUE(held.vfioInUse);
+  EXPECT_EQ(held.vfioUser, "qemu-system-x86 (pid 4711), guest train,0");
+  tree_.file("proc/4711/cmdline", std::string("dpdk\0-a\0", 8));
+  EXPECT_EQ(read().vfs.back().vfioUser, "qemu-system-x86 (pid 4711)");
+  std::filesystem::remove(tree_.path() / "proc/4711/fd/30");
+  EXPECT_FALSE(read().vfs.back().vfioInUse);
 }
 
 TEST_F(ReadPfTest, AVfThatVanishedIsLeftOut) {
