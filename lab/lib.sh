@@ -19,3 +19,5 @@ source "$lab_directory/lib/guests.sh"
 source "$lab_directory/lib/agent.sh"
 # shellcheck source=SCRIPTDIR/lib/traffic.sh
 source "$lab_directory/lib/traffic.sh"
+# shellcheck source=SCRIPTDIR/lib/wire.sh
+source "$lab_directory/lib/wire.sh"

@@ -1,10 +1,11 @@
 # shellcheck shell=bash disable=SC2154
 # Sourced by lib.sh: guests, made as a user would have made them before vfpass came.
 
-# guest_xml NAME [--rdma] [--memory MIB] [--device FILE] [--uuid UUID] [--no-agent]: prints the
+# guest_xml NAME [--rdma] [--wire] [--memory MIB] [--device FILE] [--uuid UUID] [--no-agent]: prints the
 # domain. Every device sits at a fixed address on the root bus, so that there is no spare root
 # port; FILE is XML to be added to the devices. With --rdma the guest has SoftRoCE and libibverbs,
-# and counts what a card would have counted (traffic.sh).
+# and counts what a card would have counted (traffic.sh). --wire gives it a virtio netdev on the
+# bridge of start_wire (wire.sh), for a VF's frames to leave by.
 guest_xml() {
     local name=$1 memory=224 initramfs=guest.cpio devices='' uuid='' agent
     agent=$(cat "$lab_directory/config/agent.xml")
@@ -12,6 +13,7 @@ guest_xml() {
     while [ $# -gt 0 ]; do
         case $1 in
         --rdma) memory=320 initramfs=guest-rdma.cpio ;;
+        --wire) devices+=$(wire_xml "$name")$'\n' ;;
         --memory) memory=$2; shift ;;
         --device) devices+=$(cat "$2")$'\n'; shift ;;
         --uuid) uuid="<uuid>$2</uuid>"; shift ;;

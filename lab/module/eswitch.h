@@ -34,6 +34,13 @@ struct vport {
 	struct net_device *netdev;	/* the VF's netdev while it is up here */
 	atomic64_t tx_packets;
 	atomic64_t tx_bytes;
+	atomic64_t rx_packets;		/* as "vport_traffic" says */
+	atomic64_t rx_bytes;
+};
+
+struct vport_traffic {
+	u64 packets;
+	u64 bytes;
 };
 
 struct eswitch {
@@ -63,7 +70,8 @@ int vport_set_port_guid(struct eswitch *esw, int vf, u64 guid);
 int vport_get_config(struct eswitch *esw, int vf, struct ifla_vf_info *ivi);
 int vport_get_guids(struct eswitch *esw, int vf, u64 *node, u64 *port);
 int vport_get_stats(struct eswitch *esw, int vf, struct ifla_vf_stats *stats);
-int vport_set_traffic(struct eswitch *esw, int vf, u64 packets, u64 bytes);
+int vport_set_traffic(struct eswitch *esw, int vf, const struct vport_traffic *sent,
+		      const struct vport_traffic *received);
 
 void vport_update_carrier(struct vport *vport);
 void vport_netdev_up(struct vport *vport, struct net_device *netdev);

@@ -32,9 +32,10 @@ int pf_sriov_configure(struct pci_dev *pdev, int num_vfs);
 int vf_probe(struct pci_dev *pdev);
 void vf_remove(struct pci_dev *pdev);
 
-/* sysfs: "vports" and "vport_traffic" of a PF, "vport" of a VF. */
+/* sysfs: "vports" and "vport_traffic" of a PF, "vport" and "wire" of a VF. */
 extern const struct attribute_group pf_show_group;
 extern const struct attribute_group vf_show_group;
+extern struct device_attribute dev_attr_wire;
 
 /* sriov/N/{node,port,policy} of a PF; NULL where there are none. */
 struct ofed_files *ofed_create(struct pci_dev *pdev, struct eswitch *esw, int num_vfs);

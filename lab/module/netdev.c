@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the netdevs of PF and VF have in common. There is no wire: a frame that
- * is sent is counted and freed, and none is ever received.
+ * What the netdevs of PF and VF have in common. There is no wire, but for one
+ * that a guest gives itself (wire.c): a frame that is sent is counted and freed,
+ * and none is ever received.
  */
 #include <linux/etherdevice.h>
 #include <linux/ethtool.h>
@@ -34,6 +35,7 @@ int port_init(struct net_device *netdev)
 
 void port_uninit(struct net_device *netdev)
 {
+	wire_remove(netdev);
 	free_percpu(netdev->tstats);
 }
 
@@ -68,11 +70,17 @@ int port_stop(struct net_device *netdev)
 netdev_tx_t port_xmit(struct sk_buff *skb, struct net_device *netdev)
 {
 	struct port *port = netdev_priv(netdev);
+	struct net_device *wire = rcu_dereference_bh(port->wire);
 
 	dev_sw_netstats_tx_add(netdev, 1, skb->len);
 	if (port->vport)
 		vport_count_tx(port->vport, skb->len);
-	dev_consume_skb_any(skb);
+	if (wire) {
+		skb->dev = wire;
+		dev_queue_xmit(skb);
+	} else {
+		dev_consume_skb_any(skb);
+	}
 	return NETDEV_TX_OK;
 }
 

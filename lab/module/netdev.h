@@ -12,6 +12,7 @@ struct port {
 	struct pci_dev *pdev;
 	struct eswitch *eswitch;
 	struct vport *vport;		/* NULL: this is the PF's uplink */
+	struct net_device __rcu *wire;	/* in a guest: where frames come and go, see wire.c */
 };
 
 struct net_device *netdev_alloc(struct pci_dev *pdev, struct eswitch *esw,
@@ -25,6 +26,9 @@ void port_uninit(struct net_device *netdev);
 int port_open(struct net_device *netdev);
 int port_stop(struct net_device *netdev);
 netdev_tx_t port_xmit(struct sk_buff *skb, struct net_device *netdev);
+
+/* Under the rtnl lock. */
+void wire_remove(struct net_device *netdev);
 
 struct net_device *pf_netdev_create(struct pci_dev *pdev, struct eswitch *esw);
 struct net_device *vf_netdev_create(struct pci_dev *pdev, struct vport *vport);

@@ -84,18 +84,23 @@ static ssize_t vports_read(struct file *file, struct kobject *kobj,
 }
 static BIN_ATTR_RO(vports, 0);
 
-/* "INDEX PACKETS BYTES": what the card would have counted as sent by that VF. */
+/*
+ * "INDEX PACKETS BYTES [PACKETS BYTES]": what the card would have counted as sent
+ * by that VF, and as received.
+ */
 static ssize_t vport_traffic_store(struct device *dev,
 				   struct device_attribute *attribute,
 				   const char *buf, size_t count)
 {
 	struct pf *pf = pci_get_drvdata(to_pci_dev(dev));
-	u64 packets, bytes;
-	int index, err;
+	struct vport_traffic sent = {}, received = {};
+	int index, err, numbers;
 
-	if (sscanf(buf, "%d %llu %llu", &index, &packets, &bytes) != 3)
+	numbers = sscanf(buf, "%d %llu %llu %llu %llu", &index, &sent.packets, &sent.bytes,
+			 &received.packets, &received.bytes);
+	if (numbers != 3 && numbers != 5)
 		return -EINVAL;
-	err = vport_set_traffic(pf->eswitch, index, packets, bytes);
+	err = vport_set_traffic(pf->eswitch, index, &sent, &received);
 	return err ? err : count;
 }
 static DEVICE_ATTR_WO(vport_traffic);
@@ -139,6 +144,7 @@ static DEVICE_ATTR_RO(vport);
 
 static struct attribute *vf_attributes[] = {
 	&dev_attr_vport.attr,
+	&dev_attr_wire.attr,
 	NULL
 };
 

@@ -107,8 +107,9 @@ void vf_remove(struct pci_dev *pdev)
 
 	/* The work takes the rtnl lock, which nobody holds here. */
 	cancel_delayed_work_sync(&vf->netdev_work);
+	/* First the files: "wire" is about the netdev. */
+	device_remove_group(&pdev->dev, &vf_show_group);
 	if (vf->netdev)
 		netdev_destroy(vf->netdev);
-	device_remove_group(&pdev->dev, &vf_show_group);
 	vf_release_vport(vf);
 }

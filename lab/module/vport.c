@@ -203,7 +203,6 @@ int vport_get_guids(struct eswitch *esw, int vf, u64 *node, u64 *port)
 	return 0;
 }
 
-/* Nothing is ever received, so the other counters stay at zero. */
 int vport_get_stats(struct eswitch *esw, int vf, struct ifla_vf_stats *stats)
 {
 	struct vport *vport = vport_lock(esw, vf);
@@ -213,19 +212,24 @@ int vport_get_stats(struct eswitch *esw, int vf, struct ifla_vf_stats *stats)
 	memset(stats, 0, sizeof(*stats));
 	stats->tx_packets = atomic64_read(&vport->tx_packets);
 	stats->tx_bytes = atomic64_read(&vport->tx_bytes);
+	stats->rx_packets = atomic64_read(&vport->rx_packets);
+	stats->rx_bytes = atomic64_read(&vport->rx_bytes);
 	vport_unlock(vport);
 	return 0;
 }
 
 /* For a VF that is in a guest, see "vport_traffic": nothing else counts it here. */
-int vport_set_traffic(struct eswitch *esw, int vf, u64 packets, u64 bytes)
+int vport_set_traffic(struct eswitch *esw, int vf, const struct vport_traffic *sent,
+		      const struct vport_traffic *received)
 {
 	struct vport *vport = vport_lock(esw, vf);
 
 	if (IS_ERR(vport))
 		return PTR_ERR(vport);
-	atomic64_set(&vport->tx_packets, packets);
-	atomic64_set(&vport->tx_bytes, bytes);
+	atomic64_set(&vport->tx_packets, sent->packets);
+	atomic64_set(&vport->tx_bytes, sent->bytes);
+	atomic64_set(&vport->rx_packets, received->packets);
+	atomic64_set(&vport->rx_bytes, received->bytes);
 	vport_unlock(vport);
 	return 0;
 }

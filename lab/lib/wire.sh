@@ -1,0 +1,50 @@
+# shellcheck shell=bash disable=SC2154
+# Sourced by lib.sh: a wire between guests. The stand-in's VFs have no port, so in the guest a virtio
+# netdev takes its place (module/wire.c); here these meet on a bridge, one tap a guest. What a tap has
+# carried is what the host sees, and the guest cannot write it: it becomes the VF's counters.
+
+wire_bridge=wire0
+# RoCE's MTU of 4096 needs more than that.
+wire_mtu=9000
+
+start_wire() {
+    modprobe -a tun bridge || return
+    ip link add "$wire_bridge" type bridge && ip link set "$wire_bridge" mtu "$wire_mtu" up
+}
+
+# wire_xml NAME: the guest's end.
+wire_xml() {
+    cat <<XML
+<interface type='bridge'>
+  <source bridge='$wire_bridge'/>
+  <target dev='wire-$1'/>
+  <model type='virtio'/>
+  <mtu size='$wire_mtu'/>
+  <address type='pci' domain='0x0000' bus='0x00' slot='0x06' function='0x0'/>
+</interface>
+XML
+}
+
+# wire_vf NAME: in the guest, its only VF gets the wire.
+wire_vf() {
+    # shellcheck disable=SC2016  # the guest's shell expands it
+    guest_shell "$1" 'wire=$(ls /sys/bus/virtio/drivers/virtio_net/virtio*/net)
+        ip link set "$wire" mtu 9000
+        for vf in /sys/bus/pci/drivers/mlx5_core/0*; do echo "$wire" >"$vf/wire"; done'
+}
+
+# mirror_wire NAME PF INDEX: to be run in the background. Until the guest ends, the VF's counters on
+# the PF are what its tap has carried; what a tap receives the guest has sent. Without a process of its
+# own for each look: those would take the processor away from the guests.
+mirror_wire() {
+    local tap=/sys/class/net/wire-$1/statistics pause counter value values
+    exec {pause}<> <(:)
+    while [ -e "$tap" ]; do
+        values=$3
+        for counter in {rx,tx}_{packets,bytes}; do
+            read -r value <"$tap/$counter" && values+=" $value"
+        done
+        echo "$values" >"$pci_devices/$2/vport_traffic"
+        read -r -t 0.5 -u "$pause" || :
+    done 2>/dev/null
+}
