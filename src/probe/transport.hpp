@@ -33,7 +33,7 @@ std::unique_ptr<Transport> socketTransport(FileDescriptor socket);
 /// counted from
 /// 1. Files appear under their names when they are whole. An empty `in.N` says that the other side
 /// closed, and one is left as `out.N` at the end. Throws Error when the folder is not there, or
-/// holds such files already.
+/// something went out of it already.
 std::unique_ptr<Transport> folderTransport(const std::filesystem::path& folder);
 
 }  // namespace vfpass::probe

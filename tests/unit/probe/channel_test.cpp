@@ -98,6 +98,13 @@ TEST(Folder, CarriesLinesByNumber) {
   EXPECT_THROW(folderTransport(folder.path() / "absent"), Error);
 }
 
+TEST(Folder, TakesALineThatCameBeforeItsStart) {
+  const hosts::SysfsTree folder;
+  folder.file("in.1", "early\n");
+  auto transport = folderTransport(folder.path());
+  EXPECT_EQ(transport->receive(Deadline(std::chrono::seconds(5))), "early");
+}
+
 TEST(Tcp, ConnectsAndGivesUp) {
   const Deadline soon(std::chrono::milliseconds(100));
   EXPECT_THROW(connectTo("127.0.0.1", "1", soon), Error);
