@@ -27,7 +27,7 @@ struct Finding {
 /// One measurement in the guest. All of it is the guest's word.
 struct Figure {
   std::string subject;
-  std::string operation;  ///< `write`, `read`
+  std::string operation;  ///< `write`, `read`, `send` (there and back)
   std::string memory;     ///< `host`, `gpu`
   std::uint64_t messageBytes = 0;
   std::uint64_t checkedBytes = 0;
@@ -40,7 +40,8 @@ struct Figure {
 struct VerifyReport {
   std::string domainName;
   Uuid domain;
-  std::string time;  ///< ISO 8601, UTC
+  std::string time;      ///< ISO 8601, UTC
+  std::string peerName;  ///< the other VM; empty: data went from this one to itself
   std::vector<Finding> findings;
   std::vector<Figure> figures;
 };

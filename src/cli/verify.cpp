@@ -10,7 +10,7 @@
 #include "commands.hpp"
 #include "subject.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/guest/verify.hpp"
+#include "vfpass/guest/verify_pair.hpp"
 #include "vfpass/report/verify_report.hpp"
 #include "vfpass/state/report_history.hpp"
 #include "vfpass/state/started_marks.hpp"
@@ -34,6 +34,7 @@ std::string probeOfThisBuild() {
 
 struct VerifyOptions {
   std::string vm;
+  std::string peer;
   std::string probe = probeOfThisBuild();
   std::string folder = guest::probeFolder;
   std::string minimumBandwidth;
@@ -167,19 +168,50 @@ void keep(Session& session, const VerifyReport& report) {
   state::keepReport(session.options().stateDirectory, report.domain, report.time, text.str());
 }
 
-VerifyReport verifyDomain(Session& session, const DomainDescription& domain,
-                          const VerifyOptions& options) {
+guest::VerifyWatch watchOf(Session& session) {
+  return {[&session](const Lease& lease) { return trafficOf(session, lease); },
+          [&session](std::size_t done, std::size_t all) {
+            session.verbose("copying the probe: " + std::to_string(done * 100 / all) + " %");
+          }};
+}
+
+// The report is the first VM's; the second one is its counterpart.
+VerifyReport verifyWithPeer(Session& session, const DomainDescription& domain,
+                            const VerifyOptions& options) {
+  const DomainDescription peer = runningDomain(session, options.peer);
+  if (peer.uuid == domain.uuid) {
+    throw Error("--peer is the same VM", "name another one, or leave --peer out",
+                ExitCode::badInput);
+  }
+  const auto plan = planFor(session, domain, options);
+  const auto probe = guest::readProbeFile(options.probe);
+  waitForAgent(session, domain, options.waitSeconds);
+  waitForAgent(session, peer, options.waitSeconds);
+  const std::chrono::seconds patience(options.timeoutSeconds);
+  guest::Agent near(session.hypervisor(), domain.uuid, domain.name, patience);
+  guest::Agent far(session.hypervisor(), peer.uuid, peer.name, patience);
+  VerifyReport report =
+      verifyPair({near, domain.name, plan.leases},
+                 {far, peer.name, verifiableLeases(session, peer)}, probe, plan, watchOf(session));
+  report.peerName = peer.name;
+  return report;
+}
+
+VerifyReport verifyAlone(Session& session, const DomainDescription& domain,
+                         const VerifyOptions& options) {
   const auto plan = planFor(session, domain, options);
   const auto probe = guest::readProbeFile(options.probe);
   waitForAgent(session, domain, options.waitSeconds);
   guest::Agent agent(session.hypervisor(), domain.uuid, domain.name,
                      std::chrono::seconds(options.timeoutSeconds));
-  const guest::VerifyWatch watch{
-      [&](const Lease& lease) { return trafficOf(session, lease); },
-      [&](std::size_t done, std::size_t all) {
-        session.verbose("copying the probe: " + std::to_string(done * 100 / all) + " %");
-      }};
-  VerifyReport report = verifyGuest(agent, probe, plan, watch);
+  VerifyReport report = verifyGuest(agent, probe, plan, watchOf(session));
+  return report;
+}
+
+VerifyReport verifyDomain(Session& session, const DomainDescription& domain,
+                          const VerifyOptions& options) {
+  VerifyReport report = options.peer.empty() ? verifyAlone(session, domain, options)
+                                             : verifyWithPeer(session, domain, options);
   report.domain = domain.uuid;
   report.domainName = domain.name;
   report.time = timeNow();
@@ -207,6 +239,9 @@ ExitCode verifyStarted(Session& session, const VerifyOptions& options) {
 
 ExitCode verify(Session& session, const VerifyOptions& options) {
   session.requireChangesPossible("verify");
+  if (options.pending && !options.peer.empty()) {
+    throw Error("--pending verifies each VM by itself", "leave --peer out", ExitCode::badInput);
+  }
   if (options.pending) {
     return verifyStarted(session, options);
   }
@@ -229,6 +264,8 @@ void addVerify(CLI::App& app, Runner& runner) {
       "verify", "prove in the guest that RDMA works, and hold it against what the host sees");
   const auto options = std::make_shared<VerifyOptions>();
   command->add_option("vm", options->vm, "domain name or UUID");
+  command->add_option("--peer", options->peer,
+                      "move data between this VM and another one of this host");
   command->add_flag("--junit", options->junit, "the report as JUnit XML");
   command->add_flag("--gpu", options->gpu, "GPU memory, too (or `verify: {paths: [gpu]}`)");
   command->add_option("--minimum-bandwidth", options->minimumBandwidth,

@@ -99,55 +99,25 @@ void Agent::requireAllowed(const std::string& command) {
   }
 }
 
-// Past the deadline nothing of ours is left running in the guest. The answer is not waited for: a
-// guest that does not say it is one that we cannot help.
-void Agent::endProcess(const Json& pid) noexcept {
+void Agent::startAndForget(const std::string& path,
+                           const std::vector<std::string>& arguments) noexcept {
   try {
-    const Json request{
-        {"execute", "guest-exec"},
-        {"arguments",
-         {{"path", "/bin/kill"}, {"arg", {"-KILL", std::to_string(pid.get<long>())}}}}};
+    const Json request{{"execute", "guest-exec"},
+                       {"arguments", {{"path", path}, {"arg", arguments}}}};
     hypervisor_.askAgent(domain_, request.dump(), seconds{5});
   } catch (const std::exception&) {
   }
 }
 
-Json Agent::waitForEnd(const Json& pid) {
-  constexpr milliseconds longestPause{1000};
-  milliseconds pause{20};
-  for (;;) {
-    Json status = call("guest-exec-status", Json{{"pid", pid}});
-    if (flagMember(status, "exited")) {
-      return status;
-    }
-    static_cast<void>(timeLeft());  // throws when there is none
-    std::this_thread::sleep_for(pause);
-    pause = std::min(pause * 2, longestPause);
-  }
+// Past the deadline nothing of ours is left running in the guest.
+void Agent::stop(Process process) noexcept {
+  startAndForget("/bin/kill", {"-KILL", std::to_string(static_cast<std::int64_t>(process))});
 }
 
-ExecResult Agent::run(const std::string& path, const std::vector<std::string>& arguments) {
-  requireAllowed("guest-exec");
-  requireAllowed("guest-exec-status");
-  const Json started =
-      call("guest-exec", Json{{"path", path}, {"arg", arguments}, {"capture-output", true}});
-  const auto pid = started.is_object() ? started.find("pid") : started.end();
-  if (!started.is_object() || pid == started.end() || !pid->is_number_integer()) {
-    throw AgentUnavailable(
-        "the guest agent of domain " + printable(name_) + " did not start " + printable(path),
-        "is it there in the guest?");
-  }
-  if (pid->get<std::int64_t>() <= 0) {
-    throw AgentUnavailable(
-        "the guest agent of domain " + printable(name_) + " names a process that cannot be",
-        "is it qemu-guest-agent that runs in the guest?");
-  }
-  Json status;
-  try {
-    status = waitForEnd(*pid);
-  } catch (...) {
-    endProcess(*pid);
-    throw;
+std::optional<ExecResult> Agent::poll(Process process) {
+  const Json status = call("guest-exec-status", Json{{"pid", static_cast<std::int64_t>(process)}});
+  if (!flagMember(status, "exited")) {
+    return std::nullopt;
   }
   const auto number = [&](const char* name) {
     const auto found = status.find(name);
@@ -161,6 +131,53 @@ ExecResult Agent::run(const std::string& path, const std::vector<std::string>& a
     throw AgentUnavailable("a program in domain " + printable(name_) + " says too much", "");
   }
   return result;
+}
+
+ExecResult Agent::waitForEnd(Process process) {
+  constexpr milliseconds longestPause{1000};
+  milliseconds pause{20};
+  for (;;) {
+    if (auto result = poll(process)) {
+      return *std::move(result);
+    }
+    static_cast<void>(timeLeft());  // throws when there is none
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, longestPause);
+  }
+}
+
+Agent::Process Agent::start(const std::string& path, const std::vector<std::string>& arguments,
+                            std::string_view input) {
+  requireAllowed("guest-exec");
+  requireAllowed("guest-exec-status");
+  Json request{{"path", path}, {"arg", arguments}, {"capture-output", true}};
+  if (!input.empty()) {
+    request["input-data"] = encodeBase64(input);
+  }
+  const Json started = call("guest-exec", request);
+  const auto pid = started.is_object() ? started.find("pid") : started.end();
+  if (!started.is_object() || pid == started.end() || !pid->is_number_integer()) {
+    throw AgentUnavailable(
+        "the guest agent of domain " + printable(name_) + " did not start " + printable(path),
+        "is it there in the guest?");
+  }
+  if (pid->get<std::int64_t>() <= 0) {
+    throw AgentUnavailable(
+        "the guest agent of domain " + printable(name_) + " names a process that cannot be",
+        "is it qemu-guest-agent that runs in the guest?");
+  }
+  return Process{pid->get<std::int64_t>()};
+}
+
+ExecResult Agent::run(const std::string& path, const std::vector<std::string>& arguments,
+                      std::string_view input) {
+  const Process process = start(path, arguments, input);
+  try {
+    return waitForEnd(process);
+  } catch (...) {
+    stop(process);
+    throw;
+  }
 }
 
 void Agent::writeFile(const std::string& path, std::string_view content, const Progress& progress) {

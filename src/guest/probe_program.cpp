@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "reply.hpp"
+#include "run_shell.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::guest {
@@ -40,15 +41,6 @@ std::string shortHash(const std::string& content) {
     text += {digits[byte >> 4U], digits[byte & 15U]};
   }
   return text;
-}
-
-ExecResult runShell(Agent& agent, const char* script, std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), {"-c", script});
-  return agent.run("/bin/sh", arguments);
-}
-
-std::string firstLine(const std::string& text) {
-  return printable(text.substr(0, std::min(text.find('\n'), std::size_t{200})));
 }
 
 // Empty when it runs and speaks our protocol; otherwise why not.
@@ -138,10 +130,7 @@ PlacedProbe placeProbe(Agent& agent, const ProbeFile& file, const std::string& f
       remedy + "; or install vfpass-probe in the guest as " + installedProbes[0]);
 }
 
-Json runProbe(Agent& agent, const PlacedProbe& probe, const std::vector<std::string>& arguments) {
-  std::vector<std::string> all{probe.path};
-  all.insert(all.end(), arguments.begin(), arguments.end());
-  const ExecResult result = runShell(agent, runScript, all);
+Json probeDocument(const PlacedProbe& probe, const ExecResult& result) {
   Json document = result.out.empty() ? Json() : parseReply(result.out);
   if (!document.is_object()) {
     throw AgentUnavailable("the probe ended with exit code " + std::to_string(result.exitCode) +
@@ -149,6 +138,12 @@ Json runProbe(Agent& agent, const PlacedProbe& probe, const std::vector<std::str
                            "run it by hand in the guest: " + printable(probe.path));
   }
   return document;
+}
+
+Json runProbe(Agent& agent, const PlacedProbe& probe, const std::vector<std::string>& arguments) {
+  std::vector<std::string> all{probe.path};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  return probeDocument(probe, runShell(agent, runScript, all));
 }
 
 }  // namespace vfpass::guest

@@ -70,7 +70,9 @@ void writeFigures(std::ostream& out, const std::vector<Figure>& figures, const S
 
 void writeText(std::ostream& out, const VerifyReport& report, const Style& style) {
   const Outcome whole = verdict(report);
-  out << printable(report.domainName) << ": "
+  const std::string peer =
+      report.peerName.empty() ? std::string() : " with " + printable(report.peerName);
+  out << printable(report.domainName) << peer << ": "
       << tinted(std::string(toString(whole)), tintOf(whole), style) << '\n';
   if (const Finding* broken = firstBroken(report); broken != nullptr) {
     writeBroken(out, *broken);
@@ -116,6 +118,7 @@ Json figureJson(const Figure& figure) {
 void writeJson(std::ostream& out, const VerifyReport& report) {
   Json document = newDocument();
   document["domain"] = domainJson(report.domainName, report.domain);
+  document["peer"] = textOrNull(report.peerName);
   document["time"] = report.time;
   document["result"] = word(verdict(report));
   document["findings"] = Json::array();

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -36,9 +38,24 @@ class Agent {
   Agent(Hypervisor& hypervisor, const Uuid& domain, std::string domainName,
         std::chrono::seconds patience);
 
-  /// Runs a program in the guest with captured output and waits for its end. Throws
-  /// AgentUnavailable when the guest does not allow it, does not answer, or is too slow.
-  ExecResult run(const std::string& path, const std::vector<std::string>& arguments);
+  /// Runs a program in the guest with captured output and waits for its end; `input` is what it
+  /// reads. Throws AgentUnavailable when the guest does not allow it, does not answer, or is too
+  /// slow.
+  ExecResult run(const std::string& path, const std::vector<std::string>& arguments,
+                 std::string_view input = {});
+
+  /// A program under way in the guest: its process, as the guest counts. Positive.
+  enum class Process : std::int64_t {};
+
+  /// Starts one and does not wait. Whoever starts it polls it to its end, or stops it.
+  Process start(const std::string& path, const std::vector<std::string>& arguments,
+                std::string_view input = {});
+  /// What it left behind; nullopt while it runs. Not to be asked again after its end.
+  std::optional<ExecResult> poll(Process process);
+  /// Kills it, and does not wait: a guest that does not say when it has is one that we cannot help.
+  void stop(Process process) noexcept;
+  /// For what is to be cleaned up, also when the patience is over: says nothing when it cannot.
+  void startAndForget(const std::string& path, const std::vector<std::string>& arguments) noexcept;
 
   /// Told how much of a file has arrived: bytes so far, bytes of all.
   using Progress = std::function<void(std::size_t done, std::size_t all)>;
@@ -57,8 +74,7 @@ class Agent {
   using Clock = std::chrono::steady_clock;
 
   nlohmann::json call(const std::string& command, const nlohmann::json& arguments);
-  nlohmann::json waitForEnd(const nlohmann::json& pid);
-  void endProcess(const nlohmann::json& pid) noexcept;
+  ExecResult waitForEnd(Process process);
   void writeChunks(const nlohmann::json& handle, const std::string& path, std::string_view content,
                    const Progress& progress);
   void requireAllowed(const std::string& command);

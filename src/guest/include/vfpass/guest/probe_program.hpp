@@ -31,6 +31,9 @@ struct PlacedProbe {
 PlacedProbe placeProbe(Agent& agent, const ProbeFile& file, const std::string& folder,
                        const Agent::Progress& progress);
 
+/// What a probe that has ended said. Throws AgentUnavailable when it is no document.
+nlohmann::json probeDocument(const PlacedProbe& probe, const ExecResult& result);
+
 /// Runs it and returns its document. Throws AgentUnavailable when what it says is no document.
 nlohmann::json runProbe(Agent& agent, const PlacedProbe& probe,
                         const std::vector<std::string>& arguments);

@@ -1,0 +1,116 @@
+#include "judge_pair.hpp"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "reply.hpp"
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::guest {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string describeNetwork(const Lease& lease) {
+  if (lease.infiniband) {
+    return "InfiniBand";
+  }
+  const auto& vlan = lease.settings.vlan;
+  return vlan && vlan->id != 0 ? "Ethernet, VLAN " + std::to_string(vlan->id) + " (" +
+                                     std::string(toString(vlan->protocol)) + ")"
+                               : "Ethernet, no VLAN";
+}
+
+// Each side tells of the other's failure as well; the one that failed first says why.
+std::string errorOf(const PairReports& reports) {
+  const std::string near = textMember(reports.initiator, "error");
+  const std::string far = textMember(reports.target, "error");
+  if (near.empty() || near.find("the other side") == 0) {
+    return far.empty() || far.find("the other side") == 0 ? (near.empty() ? far : near) : far;
+  }
+  return near;
+}
+
+const Json& onlyRun(const Json& report) {
+  static const Json none = Json::object();
+  const Json& runs = listMember(report, "runs");
+  return runs.size() == 1 ? runs.front() : none;
+}
+
+const Json& object(const Json& json, const char* name) {
+  static const Json none = Json::object();
+  const auto found = json.is_object() ? json.find(name) : json.end();
+  return json.is_object() && found != json.end() ? *found : none;
+}
+
+std::optional<double> microseconds(const Json& run, const char* name) {
+  const Json& value = object(object(run, "latency"), name);
+  const double figure = value.is_number() ? value.get<double>() : 0;
+  return std::isfinite(figure) && figure > 0 ? std::optional(figure) : std::nullopt;
+}
+
+}  // namespace
+
+Finding judgeNetwork(const std::string& subject, const Lease& initiator, const Lease& target) {
+  const std::string near = describeNetwork(initiator);
+  const std::string far = describeNetwork(target);
+  const bool same = near == far;
+  return {"peer-network",
+          subject,
+          same ? Outcome::passed : Outcome::failed,
+          "both VFs in one network",
+          same ? near : near + ", and " + far,
+          same ? "" : "give both entries the same vlan: in their mappings, or name another peer"};
+}
+
+Finding judgeReach(const std::string& subject, const PairReports& reports,
+                   std::vector<Figure>& figures) {
+  Finding finding{"peer-reach", subject, Outcome::failed, "messages go there and back", {}, {}};
+  const Json& run = onlyRun(reports.initiator);
+  const auto median = microseconds(run, "median");
+  const std::string error = errorOf(reports);
+  if (!error.empty() || !median || !flagMember(reports.initiator, "passed") ||
+      !flagMember(reports.target, "passed")) {
+    finding.seen = error.empty() ? "no report" : error;
+    finding.remedy =
+        "is each guest's device up, with an address in the same subnet and the same MTU (vfpass "
+        "guest-setup), and the PFs on one switch? In a guest: rdma link show, ip neighbour show";
+    return finding;
+  }
+  Figure figure{subject, "send", "host", 0, 0, 0, median, microseconds(run, "p99")};
+  const Json& settings = object(run, "settings");
+  const Json& bytes = object(settings, "bytes");
+  figure.messageBytes = bytes.is_number_unsigned() ? bytes.get<std::uint64_t>() : 0;
+  figures.push_back(figure);
+  finding.outcome = Outcome::passed;
+  finding.seen = std::to_string(std::lround(*median)) + " us in one direction";
+  return finding;
+}
+
+Finding judgePairTransfer(const Transfer& transfer, const PairReports& reports,
+                          std::vector<Figure>& figures) {
+  std::vector<Figure> measured;
+  Finding finding = judgeTransfer(transfer, reports.initiator, measured);
+  finding.key = "peer-" + finding.key;
+  if (finding.outcome != Outcome::passed) {
+    const std::string error = errorOf(reports);
+    finding.seen = error.empty() ? finding.seen : error;
+    return finding;
+  }
+  const Json& owner = object(onlyRun(reports.target), "owner");
+  const Json& bytes = object(owner, "bytes_checked");
+  const std::uint64_t checked = bytes.is_number_unsigned() ? bytes.get<std::uint64_t>() : 0;
+  const bool targetOwns = transfer.operation == "write";
+  if (!flagMember(reports.target, "passed") || (targetOwns && checked < transfer.bytes())) {
+    finding.outcome = Outcome::failed;
+    finding.seen = "the target's own probe has checked " + std::to_string(checked) +
+                   " bytes, and does not say that all is right";
+    finding.remedy = "is it this build of the probe that runs in both guests?";
+    return finding;
+  }
+  figures.insert(figures.end(), measured.begin(), measured.end());
+  return finding;
+}
+
+}  // namespace vfpass::guest

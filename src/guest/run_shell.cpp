@@ -1,0 +1,19 @@
+#include "run_shell.hpp"
+
+#include <algorithm>
+
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::guest {
+
+ExecResult runShell(Agent& agent, const char* script, std::vector<std::string> arguments,
+                    std::string_view input) {
+  arguments.insert(arguments.begin(), {"-c", script});
+  return agent.run("/bin/sh", arguments, input);
+}
+
+std::string firstLine(const std::string& text) {
+  return printable(text.substr(0, std::min(text.find('\n'), std::size_t{200})));
+}
+
+}  // namespace vfpass::guest

@@ -1,0 +1,297 @@
+#include "vfpass/guest/verify_pair.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <random>
+#include <sstream>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "exchange.hpp"
+#include "judge_device.hpp"
+#include "judge_pair.hpp"
+
+namespace vfpass::guest {
+namespace {
+
+using Json = nlohmann::json;
+
+// A probe ends by itself before the agent's own patience does.
+constexpr int sessionSeconds = 240;
+// Firmware counts a little late.
+constexpr std::chrono::milliseconds countersSettle{3000};
+// Enough for a median; each is a round trip between two guests.
+constexpr std::uint64_t reachIterations = 20;
+constexpr std::uint64_t reachBytes = 8;
+
+std::string newToken() {
+  std::random_device random;
+  std::ostringstream text;
+  for (int word = 0; word < 4; ++word) {
+    text << std::hex << random();
+  }
+  return text.str();
+}
+
+/// One guest and how far we have come in it.
+class Party {
+ public:
+  Party(const PairGuest& guest, std::string prefix, VerifyReport& report)
+      : guest_(guest), prefix_(std::move(prefix)), report_(report) {}
+
+  /// False when the guest does not let us look; the report says where it ended.
+  bool reach(const ProbeFile& probe, const VerifyPlan& plan, const VerifyWatch& watch) {
+    try {
+      enter("agent", "the guest's agent runs programs");
+      guest_.agent.run("/bin/true", {});
+      passed("it does");
+      enter("probe", "vfpass-probe starts in the guest");
+      probe_ = placeProbe(guest_.agent, probe, plan.folder, watch.pushed);
+      passed(probe_.path + (probe_.pushed ? ", just copied" : ", already there"));
+      enter("inventory", "the probe says what the guest has");
+      view_ = readGuestView(runProbe(guest_.agent, probe_, {"inventory"}));
+      passed("it does");
+      return true;
+    } catch (const Error& error) {
+      fail(error);
+      return false;
+    }
+  }
+
+  /// The port of this entry; nullopt when a link before it is broken, which the report names.
+  std::optional<RdmaPort> portOf(const Lease& lease) {
+    DeviceVerdict verdict = judgeDevice(lease, view_);
+    for (Finding& each : verdict.findings) {
+      add(std::move(each));
+    }
+    return verdict.port;
+  }
+
+  void judgeGpu(bool wanted) {
+    for (Finding& each : judgeGpus(view_, wanted)) {
+      gpuUsable_ = each.outcome == Outcome::passed;
+      add(std::move(each));
+    }
+  }
+  [[nodiscard]] bool gpuUsable() const { return gpuUsable_; }
+
+  void add(Finding finding) {
+    finding.subject = prefix_ + finding.subject;
+    report_.findings.push_back(std::move(finding));
+  }
+
+  [[nodiscard]] Agent& agent() const { return guest_.agent; }
+  [[nodiscard]] const PlacedProbe& probe() const { return probe_; }
+
+ private:
+  void enter(const char* layer, const char* expectation) {
+    layer_ = layer;
+    expectation_ = expectation;
+  }
+  void passed(const std::string& seen) {
+    add({layer_, "", Outcome::passed, expectation_, seen, ""});
+  }
+  void fail(const Error& error) {
+    add({layer_, "", Outcome::notObservable, expectation_, error.what(), error.remedy()});
+  }
+
+  const PairGuest& guest_;
+  std::string prefix_;
+  VerifyReport& report_;
+  PlacedProbe probe_;
+  GuestView view_;
+  bool gpuUsable_ = false;
+  std::string layer_;
+  std::string expectation_;
+};
+
+/// What one session is about, on both sides.
+struct Session {
+  RdmaPort initiator;
+  RdmaPort target;
+  std::vector<std::string> operation;  ///< the initiator's options
+};
+
+class PairVerification {
+ public:
+  PairVerification(const PairGuest& initiator, const PairGuest& target, const VerifyPlan& plan,
+                   const VerifyWatch& watch)
+      : targetName_(target.domainName),
+        plan_(plan),
+        watch_(watch),
+        initiator_(initiator, "", report_),
+        target_(target, targetName_ + ":", report_),
+        pairs_(pairLeases(initiator.leases, target.leases)),
+        initiators_(initiator.leases) {}
+
+  VerifyReport run(const ProbeFile& probe) {
+    const bool near = initiator_.reach(probe, plan_, watch_);
+    const bool far = target_.reach(probe, plan_, watch_);
+    if (near && far) {
+      initiator_.judgeGpu(plan_.gpuWanted);
+      target_.judgeGpu(plan_.gpuWanted);
+      for (const auto& pair : pairs_) {
+        verify(pair);
+      }
+      reportAlone();
+    }
+    return std::move(report_);
+  }
+
+ private:
+  [[nodiscard]] std::string subjectOf(const LeasePair& pair) const {
+    return pair.initiator.vfName + " - " + targetName_ + ":" + pair.target.vfName;
+  }
+
+  // An entry without a counterpart is not a fault of the VM; no pair at all proves nothing.
+  void reportAlone() {
+    for (const auto& lease : initiators_) {
+      const bool paired = std::ranges::any_of(
+          pairs_, [&](const LeasePair& each) { return each.initiator.vfName == lease.vfName; });
+      if (!paired) {
+        initiator_.add({"peer-network", lease.vfName,
+                        pairs_.empty() ? Outcome::failed : Outcome::waived,
+                        "a VF of the same link layer in " + targetName_, "none is left",
+                        pairs_.empty() ? "name another peer" : ""});
+      }
+    }
+  }
+
+  void verify(const LeasePair& pair) {
+    const auto near = initiator_.portOf(pair.initiator);
+    const auto far = target_.portOf(pair.target);
+    if (!near || !far) {
+      return;
+    }
+    const std::string subject = subjectOf(pair);
+    const Finding network = judgeNetwork(subject, pair.initiator, pair.target);
+    report_.findings.push_back(network);
+    if (network.outcome != Outcome::passed || !reach(subject, *near, *far)) {
+      return;
+    }
+    tryPath(pair, {*near, *far, {}}, "host");
+    if (plan_.gpuWanted && initiator_.gpuUsable() && target_.gpuUsable()) {
+      tryPath(pair, {*near, *far, {}}, "gpu");
+    }
+  }
+
+  bool reach(const std::string& subject, const RdmaPort& near, const RdmaPort& far) {
+    const Session session{near,
+                          far,
+                          {"--operation", "send", "--bytes", std::to_string(reachBytes),
+                           "--iterations", std::to_string(reachIterations)}};
+    return conclude("peer-reach", subject, session, [&](const PairReports& reports) {
+      return judgeReach(subject, reports, report_.figures);
+    });
+  }
+
+  // Write and read, because some platforms pass peer writes and fail peer reads; they also are the
+  // two directions.
+  void tryPath(const LeasePair& pair, Session session, const char* memory) {
+    for (const char* operation : {"write", "read"}) {
+      const Transfer transfer{subjectOf(pair), operation, memory, plan_.messageBytes,
+                              plan_.iterations};
+      session.operation = optionsOf(transfer);
+      const auto sent = watch_.traffic(pair.initiator);
+      const auto received = watch_.traffic(pair.target);
+      const std::string key = std::string("peer-data-") + memory;
+      const bool right = conclude(key, transfer.subject, session, [&](const PairReports& reports) {
+        return judgePairTransfer(transfer, reports, report_.figures);
+      });
+      if (!right) {
+        return;
+      }
+      initiator_.add(settledTraffic(pair.initiator, transfer, sent));
+      target_.add(settledTraffic(pair.target, transfer, received));
+    }
+  }
+
+  template <typename Judge>
+  bool conclude(const std::string& key, const std::string& subject, const Session& session,
+                const Judge& judge) {
+    Finding finding{key, subject, Outcome::notObservable, "the two probes move data", {}, {}};
+    try {
+      finding = judge(runSession(session));
+    } catch (const Error& error) {
+      finding.seen = error.what();
+      finding.remedy = error.remedy();
+    }
+    report_.findings.push_back(finding);
+    return finding.outcome == Outcome::passed;
+  }
+
+  [[nodiscard]] std::vector<std::string> optionsOf(const Transfer& transfer) const {
+    std::vector<std::string> options{"--operation",
+                                     transfer.operation,
+                                     "--bytes",
+                                     std::to_string(transfer.messageBytes),
+                                     "--iterations",
+                                     std::to_string(transfer.iterations),
+                                     "--initiator-memory",
+                                     transfer.memory,
+                                     "--target-memory",
+                                     transfer.memory};
+    options.insert(options.end(), plan_.probeArguments.begin(), plan_.probeArguments.end());
+    return options;
+  }
+
+  static std::vector<std::string> argumentsFor(const char* command, const RdmaPort& port,
+                                               const std::string& token) {
+    return {command,
+            "--device",
+            port.device,
+            "--ib-port",
+            std::to_string(port.number),
+            "--token",
+            token,
+            "--deadline",
+            std::to_string(sessionSeconds)};
+  }
+
+  PairReports runSession(const Session& session) const {
+    const std::string token = newToken();
+    const std::string folder = plan_.folder + "/exchange-" + token;
+    auto connect = argumentsFor("connect", session.initiator, token);
+    connect.insert(connect.end(), session.operation.begin(), session.operation.end());
+    ExchangeEnd target(target_.agent(), target_.probe(), folder,
+                       argumentsFor("listen", session.target, token));
+    ExchangeEnd initiator(initiator_.agent(), initiator_.probe(), folder, connect);
+    carryLines(initiator, target);
+    return {probeDocument(initiator_.probe(), initiator.result()),
+            probeDocument(target_.probe(), target.result())};
+  }
+
+  Finding settledTraffic(const Lease& lease, const Transfer& transfer,
+                         const std::optional<VfTraffic>& before) const {
+    const auto end = std::chrono::steady_clock::now() + countersSettle;
+    for (;;) {
+      const Finding found =
+          judgeTraffic(lease.vfName, transfer.bytes(), before, watch_.traffic(lease));
+      if (found.outcome != Outcome::failed || std::chrono::steady_clock::now() >= end) {
+        return found;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  }
+
+  std::string targetName_;
+  const VerifyPlan& plan_;
+  const VerifyWatch& watch_;
+  VerifyReport report_;
+  Party initiator_;
+  Party target_;
+  std::vector<LeasePair> pairs_;
+  std::vector<Lease> initiators_;
+};
+
+}  // namespace
+
+VerifyReport verifyPair(const PairGuest& initiator, const PairGuest& target, const ProbeFile& probe,
+                        const VerifyPlan& plan, const VerifyWatch& watch) {
+  return PairVerification(initiator, target, plan, watch).run(probe);
+}
+
+}  // namespace vfpass::guest

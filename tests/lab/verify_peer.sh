@@ -1,0 +1,113 @@
+# vfpass verify --peer for real: two guests with SoftRoCE over their VFs and a wire between them. The
+# probes talk through the two agents; only RDMA goes over the wire, and the host counts it there.
+# shellcheck shell=bash
+set -uo pipefail
+# shellcheck source=SCRIPTDIR/common.sh
+source /vfpass/tests/lab/common.sh
+
+# Emulated twice, SoftRoCE moves little: small messages, and few of them.
+small=(--bytes 4K --iterations 8)
+# Guests that have to share the processor answer late.
+export AGENT_TIMEOUT=240
+
+# verified EXIT NAME [OPTION...]: a check; the report is kept for `finding`.
+# shellcheck disable=SC2154  # last_output is what lib.sh's checks leave
+verified() {
+    local wanted=$1 name=$2
+    shift 2
+    expect_exit "$wanted" "$name" verify_json "$@"
+    document=$last_output
+}
+document=''
+
+verify_json() { vfpass verify train0 --peer train1 --json "${small[@]}" "$@" 2>/tmp/verify.said; }
+
+# member FILTER: of that report.
+member() { jq -r "$1" <<<"$document"; }
+
+# broken KEY ENTRY WORDS: it is this link that is broken, and it says so.
+broken() {
+    expect_equal "$1 is the broken link" "$1 $2" "$(member '[.findings[] |
+        select(.result == "failed" or .result == "not_observable") |
+        "\(.key) \(.entry)"] | unique | join(", ")')"
+    expect_contains "it says what it saw" "$3" member ".findings[] | select(.key == \"$1\" and
+        (.result == \"failed\" or .result == \"not_observable\")) | .seen"
+}
+
+# In the guest: SoftRoCE on the VF's netdev. MTU 9000 makes an RDMA MTU of 4096: fewer packets.
+rdma_up() {
+    # shellcheck disable=SC2016  # the guest's shell expands it
+    guest_shell "$1" 'netdev=$(ls /sys/bus/pci/drivers/mlx5_core/0*/net)
+        ip link set lo up; ip link set "$netdev" mtu 9000 up
+        ip address add '"$2"'/24 dev "$netdev"
+        rdma link add rxe0 type rxe netdev "$netdev" && ls /dev/infiniband'
+}
+
+set_peer_link() {
+    guest_shell train1 "ip link set \$(ls /sys/bus/pci/drivers/mlx5_core/0*/net) $1"
+}
+
+section "two guests with a VF each"
+install_vfpass
+load_standin
+pf=$(pf_address 0)
+make_vfs "$pf" 2
+ip link set dev "$(pf_netdev 0)" up
+start_libvirt
+expect "a wire" start_wire
+expect "hook install" vfpass hook install
+for number in 0 1; do
+    define_guest "train$number" --rdma --wire
+    mapping "train$number" rail0 "$pf" "index: $number"
+    expect "attach train$number" vfpass attach "train$number"
+    expect "virsh start train$number" virsh start "train$number"
+done
+for number in 0 1; do
+    expect "train$number's agent answers" wait_for_agent "train$number" 500
+    expect "its VF has a wire" wire_vf "train$number"
+    expect_contains "SoftRoCE" uverbs0 rdma_up "train$number" "10.99.0.$((number + 1))"
+    mirror_wire "train$number" "$pf" "$number" &
+    mirrors[number]=$!
+done
+expect "they reach each other" guest_shell train0 'ping -c 1 -W 60 10.99.0.2'
+took "both guests"
+
+section "from guest to guest"
+verified 0 "it passes"
+expect_equal "the report names the peer" train1 "$(member .peer)"
+expect_contains "messages come back" " us in one direction" \
+    member '.findings[] | select(.key == "peer-reach").seen'
+expect_equal "every byte, written and read" "passed passed" \
+    "$(member '[.findings[] | select(.key == "peer-data-host").result] | join(" ")')"
+expect_equal "the counters of both VFs have moved, twice" \
+    "rail0 passed, rail0 passed, train1:rail0 passed, train1:rail0 passed" \
+    "$(member '[.findings[] | select(.key == "counters") | "\(.entry) \(.result)"] | sort | join(", ")')"
+expect_equal "figures" "send write read" "$(member '[.figures[].operation] | join(" ")')"
+left_behind() {
+    guest_shell "$1" 'ls /var/lib/vfpass-probe | grep exchange; ps | grep "[v]fpass-probe-"; true'
+}
+expect_equal "nothing is left in train0" "" "$(left_behind train0)"
+expect_equal "nor in train1" "" "$(left_behind train1)"
+took "it"
+
+section "each broken link is found by itself"
+verified 4 "a byte changes on its way" --inject flip
+broken peer-data-host "rail0 - train1:rail0" "flipped in message"
+ip link set wire-train1 down
+verified 4 "the wire is cut"
+broken peer-reach "rail0 - train1:rail0" ""
+ip link set wire-train1 up
+set_peer_link down
+verified 4 "the peer's link is down"
+broken link "train1:rail0" down
+set_peer_link up
+kill "${mirrors[1]}"
+verified 4 "the peer's VF counts nothing"
+broken counters "train1:rail0" "0 bytes"
+expect "the peer is suspended" virsh suspend train1
+verified 6 "its agent is gone"
+broken agent "train1:" ""
+expect_exit 2 "a VM is not its own peer" vfpass verify train0 --peer train0
+expect_exit 2 "a peer that is not there" vfpass verify train0 --peer nobody
+took "all"
+finish

@@ -1,0 +1,116 @@
+#include "exchange.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "local_guest.hpp"
+
+namespace vfpass::guest {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+// A probe's part of an exchange, as src/probe/folder_transport.cpp has it.
+constexpr const char* parts = R"(
+while [ $# -gt 1 ]; do [ "$1" = --folder ] && folder=$2; shift; done
+cd "$folder" || exit 2
+say() { printf '%s' "$2" >unfinished; mv unfinished "out.$1"; }
+hear() { until [ -e "in.$1" ]; do sleep 0.01; done; cat "in.$1"; }
+)";
+
+class ExchangeTest : public testing::Test {
+ protected:
+  ExchangeTest()
+      : near_(nearGuest.hypervisor, Uuid{}, "train0", std::chrono::seconds(20)),
+        far_(farGuest.hypervisor, Uuid{}, "train1", std::chrono::seconds(20)) {}
+
+  static std::string folderIn(const LocalGuest& guest) { return guest.folder / "exchange-1"; }
+
+  /// What both printed.
+  std::pair<std::string, std::string> carry(const std::string& initiator,
+                                            const std::string& target) {
+    const PlacedProbe nearProbe{nearGuest.addProgram("probe", parts + initiator), false};
+    const PlacedProbe farProbe{farGuest.addProgram("probe", parts + target), false};
+    ExchangeEnd listen(far_, farProbe, folderIn(farGuest), {"listen"});
+    ExchangeEnd connect(near_, nearProbe, folderIn(nearGuest), {"connect"});
+    carryLines(connect, listen);
+    return {connect.result().out, listen.result().out};
+  }
+
+  /// Waits for what was started and not waited for.
+  static bool vanishes(const std::string& path) {
+    for (int tries = 0; tries < 500 && std::filesystem::exists(path); ++tries) {
+      ::usleep(10000);
+    }
+    return !std::filesystem::exists(path);
+  }
+
+  LocalGuest nearGuest;
+  LocalGuest farGuest;
+  Agent near_;
+  Agent far_;
+};
+
+TEST_F(ExchangeTest, LinesGoBothWaysUntilBothHaveClosed) {
+  const auto [near, far] = carry(
+      "say 1 ask; echo \"near heard $(hear 1)\"; say 2 more; say 3 ''",
+      "echo \"far heard $(hear 1)\"; sleep 0.3; say 1 answer; echo \"and $(hear 2)\"; hear 3; "
+      "say 2 ''");
+  EXPECT_EQ(near, "near heard answer\n");
+  EXPECT_EQ(far, "far heard ask\nand more\n");
+}
+
+TEST_F(ExchangeTest, TheFoldersAreGoneAfterwards) {
+  carry("say 1 ''", "hear 1; say 1 ''");
+  EXPECT_TRUE(vanishes(folderIn(nearGuest)));
+  EXPECT_TRUE(vanishes(folderIn(farGuest)));
+}
+
+TEST_F(ExchangeTest, AProbeThatDiesIsAnEndForTheOtherOne) {
+  const auto [near, far] =
+      carry("say 1 ask; heard=$(hear 1); echo \"near heard [$heard]\"; say 2 ''", "kill -KILL $$");
+  EXPECT_EQ(near, "near heard []\n") << "an empty line: the other side has closed";
+  EXPECT_EQ(far, "");
+}
+
+TEST_F(ExchangeTest, WhatTheFarSideSaysUnaskedArrives) {
+  const auto [near, far] =
+      carry("hear 1; hear 2; say 1 ''", "say 1 one; say 2 two; hear 1; say 3 ''");
+  EXPECT_EQ(near, "onetwo");
+}
+
+TEST_F(ExchangeTest, AnEndlessLineIsRefused) {
+  try {
+    carry("head -c 70000 /dev/zero >unfinished; mv unfinished out.1; sleep 30", "hear 1");
+    FAIL() << "70,000 bytes went through";
+  } catch (const AgentUnavailable& error) {
+    EXPECT_THAT(error.what(), HasSubstr("more than a probe does"));
+  }
+}
+
+TEST_F(ExchangeTest, AnAgentThatGoesEndsItAndTheOtherProbe) {
+  const PlacedProbe farProbe{
+      farGuest.addProgram("probe", parts + std::string("echo $$ >../pid; sleep 60")), false};
+  const PlacedProbe nearProbe{nearGuest.addProgram("probe", parts + std::string("sleep 60")),
+                              false};
+  {
+    ExchangeEnd listen(far_, farProbe, folderIn(farGuest), {"listen"});
+    ExchangeEnd connect(near_, nearProbe, folderIn(nearGuest), {"connect"});
+    nearGuest.silent = true;
+    EXPECT_THROW(carryLines(connect, listen), AgentUnavailable);
+    while (!std::filesystem::exists(farGuest.folder / "pid")) {
+      ::usleep(10000);
+    }
+  }
+  EXPECT_TRUE(vanishes(folderIn(farGuest)));
+  std::string pid;
+  std::ifstream(farGuest.folder / "pid") >> pid;
+  std::string status = "gone";
+  // Killed, and still there for its parent, this test.
+  std::ifstream("/proc/" + pid + "/stat") >> pid >> status >> status;
+  EXPECT_EQ(status, "Z");
+}
+
+}  // namespace
+}  // namespace vfpass::guest
