@@ -135,6 +135,8 @@ guest::VerifyPlan planFor(Session& session, const DomainDescription& domain,
   plan.messageBytes = options.messageBytes;
   plan.iterations = options.iterations;
   plan.folder = options.folder;
+  // Two fifths: a probe that hangs leaves time to say so, and to end it.
+  plan.probePatience = std::chrono::seconds(std::max(options.timeoutSeconds * 2 / 5, 10U));
   if (!options.inject.empty()) {
     plan.probeArguments = {"--inject", options.inject};
   }

@@ -22,15 +22,14 @@ constexpr const char* launchScript = R"(exec "$0" "$@")";
 // so the line gets that when it is whole. Not every sleep knows fractions.
 constexpr const char* passScript = R"(cd "$0" || exit 2
 if [ "$1" != 0 ]; then cat >unfinished-in && mv -f unfinished-in "in.$1" || exit 2; fi
-waited=0
-until [ -e "out.$2" ]; do
-  waited=$((waited + 1))
-  [ "$waited" -le 20 ] || exit 3
-  sleep 0.05 2>/dev/null || sleep 1
+for pause in 0.05 0.1 0.2 0.4 0.8; do
+  [ ! -e "out.$2" ] || break
+  sleep $pause 2>/dev/null || sleep 1
 done
+[ -e "out.$2" ] || exit 3
 exec cat "out.$2")";
 
-constexpr const char* removeScript = R"(rm -rf "$0")";
+constexpr const char* removeScript = R"(exec rm -rf "$0")";
 
 }  // namespace
 

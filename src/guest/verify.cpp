@@ -10,8 +10,6 @@
 namespace vfpass::guest {
 namespace {
 
-// The probe ends by itself before the agent's own patience does.
-constexpr int transferSeconds = 240;
 // Firmware counts a little late.
 constexpr std::chrono::milliseconds countersSettle{3000};
 
@@ -122,7 +120,7 @@ class Verification {
                                        "--target-memory",
                                        transfer.memory,
                                        "--deadline",
-                                       std::to_string(transferSeconds)};
+                                       std::to_string(plan_.probePatience.count())};
     arguments.insert(arguments.end(), plan_.probeArguments.begin(), plan_.probeArguments.end());
     return arguments;
   }

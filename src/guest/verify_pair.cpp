@@ -19,8 +19,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-// A probe ends by itself before the agent's own patience does.
-constexpr int sessionSeconds = 240;
 // Firmware counts a little late.
 constexpr std::chrono::milliseconds countersSettle{3000};
 // Enough for a median; each is a round trip between two guests.
@@ -238,8 +236,8 @@ class PairVerification {
     return options;
   }
 
-  static std::vector<std::string> argumentsFor(const char* command, const RdmaPort& port,
-                                               const std::string& token) {
+  [[nodiscard]] std::vector<std::string> argumentsFor(const char* command, const RdmaPort& port,
+                                                      const std::string& token) const {
     return {command,
             "--device",
             port.device,
@@ -248,7 +246,7 @@ class PairVerification {
             "--token",
             token,
             "--deadline",
-            std::to_string(sessionSeconds)};
+            std::to_string(plan_.probePatience.count())};
   }
 
   PairReports runSession(const Session& session) const {

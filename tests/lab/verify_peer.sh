@@ -20,7 +20,9 @@ verified() {
 }
 document=''
 
-verify_json() { vfpass verify train0 --peer train1 --json "${small[@]}" "$@" 2>/tmp/verify.said; }
+verify_json() {
+    vfpass verify train0 --peer train1 --json --timeout 1500 "${small[@]}" "$@" 2>/tmp/verify.said
+}
 
 # member FILTER: of that report.
 member() { jq -r "$1" <<<"$document"; }

@@ -20,6 +20,8 @@ struct VerifyPlan {
   std::uint64_t messageBytes = std::uint64_t{64} << 10U;
   std::uint64_t iterations = 1000;
   std::string folder = probeFolder;  ///< for the probe, in the guest
+  /// After which a probe that moves data ends by itself, before the agent's own patience is over.
+  std::chrono::seconds probePatience{240};
   /// Passed on to the probe: `--inject` and the like, to show that faults are found.
   std::vector<std::string> probeArguments;
 };
