@@ -26,6 +26,8 @@ std::string_view toString(Outcome outcome) {
       return "not observable";
     case Outcome::waived:
       return "waived";
+    case Outcome::warning:
+      return "warning";
   }
   return "";
 }

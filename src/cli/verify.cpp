@@ -3,11 +3,13 @@
 #include <ctime>
 #include <filesystem>
 #include <iomanip>
+#include <map>
 #include <ostream>
 #include <sstream>
 #include <thread>
 
 #include "commands.hpp"
+#include "host_side.hpp"
 #include "subject.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/guest/verify_pair.hpp"
@@ -39,6 +41,8 @@ struct VerifyOptions {
   std::string folder = guest::probeFolder;
   std::string minimumBandwidth;
   std::string inject;
+  std::string relaxedOrdering;
+  bool noTools = false;
   bool gpu = false;
   bool junit = false;
   bool pending = false;
@@ -100,14 +104,32 @@ void waitForAgent(Session& session, const DomainDescription& domain, unsigned wa
   }
 }
 
-// The mapping's wishes; without one, none.
-VerifyPolicy policyFor(Session& session, const DomainDescription& domain) {
+// Null where the VM has none.
+const Mapping* mappingOf(Session& session, const DomainDescription& domain) {
   for (const auto& mapping : session.configuration().mappings) {
     if (mapping.vm == domain.name || mapping.vm == toString(domain.uuid)) {
-      return mapping.verify;
+      return &mapping;
     }
   }
-  return {};
+  return nullptr;
+}
+
+// The mapping's wishes; without one, none.
+VerifyPolicy policyFor(Session& session, const DomainDescription& domain) {
+  const Mapping* mapping = mappingOf(session, domain);
+  return mapping == nullptr ? VerifyPolicy{} : mapping->verify;
+}
+
+std::map<std::string, unsigned> wantedMtus(Session& session, const DomainDescription& domain) {
+  std::map<std::string, unsigned> wanted;
+  if (const Mapping* mapping = mappingOf(session, domain); mapping != nullptr) {
+    for (const auto& vf : mapping->vfs) {
+      if (vf.guest.mtu) {
+        wanted[vf.name] = *vf.guest.mtu;
+      }
+    }
+  }
+  return wanted;
 }
 
 std::optional<double> shareOf(const std::string& text) {
@@ -124,6 +146,14 @@ std::optional<double> shareOf(const std::string& text) {
   return percent / 100;
 }
 
+guest::RelaxedOrdering orderingOf(const std::string& word) {
+  using guest::RelaxedOrdering;
+  return word == "off"    ? RelaxedOrdering::off
+         : word == "on"   ? RelaxedOrdering::on
+         : word == "both" ? RelaxedOrdering::both
+                          : RelaxedOrdering::automatic;
+}
+
 guest::VerifyPlan planFor(Session& session, const DomainDescription& domain,
                           const VerifyOptions& options) {
   const VerifyPolicy policy = policyFor(session, domain);
@@ -137,6 +167,8 @@ guest::VerifyPlan planFor(Session& session, const DomainDescription& domain,
   plan.folder = options.folder;
   // Two fifths: a probe that hangs leaves time to say so, and to end it.
   plan.probePatience = std::chrono::seconds(std::max(options.timeoutSeconds * 2 / 5, 10U));
+  plan.relaxedOrdering = orderingOf(options.relaxedOrdering);
+  plan.tools = !options.noTools;
   if (!options.inject.empty()) {
     plan.probeArguments = {"--inject", options.inject};
   }
@@ -206,8 +238,10 @@ VerifyReport verifyAlone(Session& session, const DomainDescription& domain,
   waitForAgent(session, domain, options.waitSeconds);
   guest::Agent agent(session.hypervisor(), domain.uuid, domain.name,
                      std::chrono::seconds(options.timeoutSeconds));
-  VerifyReport report = verifyGuest(agent, probe, plan, watchOf(session));
-  return report;
+  const HostSight host(session, domain, wantedMtus(session, domain));
+  guest::VerifyWatch watch = watchOf(session);
+  watch.host = [&](const Lease& lease) { return host.of(lease); };
+  return verifyGuest(agent, probe, plan, watch);
 }
 
 VerifyReport verifyDomain(Session& session, const DomainDescription& domain,
@@ -271,7 +305,7 @@ void addVerify(CLI::App& app, Runner& runner) {
   command->add_flag("--junit", options->junit, "the report as JUnit XML");
   command->add_flag("--gpu", options->gpu, "GPU memory, too (or `verify: {paths: [gpu]}`)");
   command->add_option("--minimum-bandwidth", options->minimumBandwidth,
-                      "a share of the port's rate, such as 90%");
+                      "a share of the lowest limit (port after headers, PCI Express), such as 90%");
   command->add_option("--bytes", options->messageBytes, "of one message, such as 64K")
       ->transform(CLI::AsSizeValue(false));
   command->add_option("--iterations", options->iterations, "messages of each run")
@@ -287,6 +321,12 @@ void addVerify(CLI::App& app, Runner& runner) {
   command->add_option("--probe", options->probe, "the probe's file on this host");
   command->add_option("--guest-folder", options->folder, "where it goes in the guest")
       ->capture_default_str();
+  command
+      ->add_option("--relaxed-ordering", options->relaxedOrdering,
+                   "of PCI Express writes; both unless the device is SoftRoCE")
+      ->check(CLI::IsMember({"off", "on", "both"}));
+  command->add_flag("--no-tools", options->noTools,
+                    "leave perftest and nccl-tests alone, also where the guest has them");
   command->add_option("--inject", options->inject,
                       "let the probe make a fault on purpose, which must be found");
   command->callback([&runner, options] {

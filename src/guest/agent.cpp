@@ -28,7 +28,21 @@ std::string remedyFor(const std::string& command) {
   return "allow " + command +
          " in the guest: on RHEL and its family take it out of BLACKLIST_RPC (or add it to "
          "--allow-rpcs in FILTER_RPC_ARGS) in /etc/sysconfig/qemu-ga, on Debian and Ubuntu out of "
-         "block-rpcs in /etc/qemu/qemu-ga.conf; then `systemctl restart qemu-guest-agent`";
+         "block-rpcs (blacklist before 8.1) in /etc/qemu/qemu-ga.conf; then `systemctl restart "
+         "qemu-guest-agent`";
+}
+
+// libvirt gives no answer a code of its own, so its words have to do.
+std::string remedyForSilence(const std::string& domain, std::string_view words) {
+  const auto says = [&](const char* part) { return words.find(part) != std::string_view::npos; };
+  if (says("unable to execute QEMU agent")) {
+    return "see what it says";  // it did answer, with an error
+  }
+  if (says("domain is not running")) {
+    return "virsh resume " + printable(domain);  // it is there, but its processors stand still
+  }
+  return "install and start qemu-guest-agent in the guest, and give the domain the channel "
+         "org.qemu.guest_agent.0";
 }
 
 }  // namespace
@@ -59,14 +73,7 @@ Json Agent::call(const std::string& command, const Json& arguments) {
   } catch (const AgentUnavailable&) {
     throw;
   } catch (const Error& error) {
-    // libvirt's words when the agent did answer, with an error.
-    const bool answered = std::string_view(error.what()).find("unable to execute QEMU agent") !=
-                          std::string_view::npos;
-    throw AgentUnavailable(
-        error.what(), answered
-                          ? "see what it says"
-                          : "install and start qemu-guest-agent in the guest, and give the domain "
-                            "the channel org.qemu.guest_agent.0");
+    throw AgentUnavailable(error.what(), remedyForSilence(name_, error.what()));
   }
   const Json reply = parseReply(answer);
   if (!reply.is_object() || !reply.contains("return")) {

@@ -1,8 +1,10 @@
 #include "guest_view.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "reply.hpp"
+#include "vfpass/base/text.hpp"
 
 namespace vfpass::guest {
 namespace {
@@ -28,12 +30,30 @@ GuestPort readPort(const Json& json) {
   GuestPort port{smallNumber(json, "number").value_or(1),
                  textMember(json, "state"),
                  textMember(json, "rate"),
+                 textMember(json, "link_layer"),
+                 {},
                  smallNumber(json, "gid_index"),
                  {}};
+  // Text, because that is how the library names it.
+  const auto mtu = parseNumber(textMember(json, "active_mtu"));
+  if (mtu && *mtu <= std::numeric_limits<std::uint16_t>::max()) {
+    port.activeMtu = static_cast<unsigned>(*mtu);
+  }
   for (const Json& gid : listMember(json, "gids")) {
-    port.gids.push_back(textMember(gid, "gid"));
+    port.gids.push_back(
+        {textMember(gid, "gid"), smallNumber(gid, "index"), textMember(gid, "type")});
   }
   return port;
+}
+
+std::optional<unsigned> unsignedNumber(const Json& object, const char* name) {
+  const auto number = smallNumber(object, name);
+  return number ? std::optional(static_cast<unsigned>(*number)) : std::nullopt;
+}
+
+std::optional<bool> present(const Json& capability) {
+  const Json& value = member(capability, "present");
+  return value.is_boolean() ? std::optional(value.get<bool>()) : std::nullopt;
 }
 
 GuestRdmaDevice readRdmaDevice(const Json& json) {
@@ -51,25 +71,61 @@ GuestRdmaDevice readRdmaDevice(const Json& json) {
   return device;
 }
 
-bool isNetworkFunction(const Json& function) {
+std::uint64_t idOf(const Json& function, const char* name) {
+  const Json& value = member(function, name);
+  return value.is_number_unsigned() ? value.get<std::uint64_t>() : 0;
+}
+
+GuestFunction readFunction(const Json& json) {
   constexpr unsigned networkClass = 0x02;
-  const Json& code = member(function, "class");
-  return code.is_number_unsigned() && code.get<std::uint64_t>() >> 16U == networkClass;
+  return {textMember(json, "address"), idOf(json, "vendor"), idOf(json, "device"),
+          idOf(json, "class") >> 16U == networkClass};
+}
+
+// The driver says 1 for yes.
+bool isOne(const Json& value) {
+  return value.is_number_integer() && value.get<std::int64_t>() == 1;
+}
+
+void readGpus(const Json& document, GuestView& view) {
+  const Json& gpus = member(document, "gpus");
+  view.libcuda = flagMember(member(gpus, "libcuda"), "found");
+  view.libcudaDetail = textMember(member(gpus, "libcuda"), "detail");
+  view.peerMemory = flagMember(member(gpus, "nvidia_peermem"), "loaded");
+  view.peerMemoryLoadable = flagMember(member(gpus, "nvidia_peermem"), "loadable");
+  for (const Json& each : listMember(gpus, "devices")) {
+    view.gpus.push_back({textMember(each, "name"), textMember(each, "pci"),
+                         isOne(member(each, "dma_buf_supported")), smallNumber(each, "index")});
+  }
+  for (const Json& each : listMember(document, "distances")) {
+    view.distances.push_back(
+        {textMember(each, "nic"), textMember(each, "gpu"), textMember(each, "distance")});
+  }
 }
 
 }  // namespace
+
+const GuestGid* chosenGid(const GuestPort& port) {
+  const auto found = std::ranges::find_if(port.gids, [&](const GuestGid& each) {
+    return port.gidIndex && each.index == port.gidIndex;
+  });
+  return found == port.gids.end() ? nullptr : &*found;
+}
 
 GuestView readGuestView(const Json& document) {
   GuestView view;
   for (const Json& each : listMember(document, "netdevs")) {
     view.netdevs.push_back({textMember(each, "name"), textMember(each, "mac"),
                             textMember(each, "state"), textMember(each, "pci"),
-                            textMember(each, "driver")});
+                            textMember(each, "driver"), unsignedNumber(each, "mtu")});
   }
   for (const Json& each : listMember(document, "pci")) {
-    if (textMember(each, "driver").empty() && isNetworkFunction(each)) {
-      view.withoutDriver.push_back(textMember(each, "address"));
+    if (textMember(each, "driver").empty()) {
+      view.withoutDriver.push_back(readFunction(each));
     }
+    const Json& ats = member(each, "ats");
+    view.services[textMember(each, "address")] = {present(member(each, "acs")), present(ats),
+                                                  flagMember(ats, "enabled")};
   }
   const Json& rdma = member(document, "rdma");
   view.libibverbs = flagMember(member(rdma, "libibverbs"), "found");
@@ -77,14 +133,7 @@ GuestView readGuestView(const Json& document) {
   for (const Json& each : listMember(rdma, "devices")) {
     view.rdmaDevices.push_back(readRdmaDevice(each));
   }
-  const Json& gpus = member(document, "gpus");
-  view.libcuda = flagMember(member(gpus, "libcuda"), "found");
-  view.libcudaDetail = textMember(member(gpus, "libcuda"), "detail");
-  view.peerMemory = flagMember(member(gpus, "nvidia_peermem"), "loaded");
-  for (const Json& each : listMember(gpus, "devices")) {
-    view.gpus.push_back(
-        {textMember(each, "name"), textMember(each, "pci"), flagMember(each, "dma_buf_supported")});
-  }
+  readGpus(document, view);
   return view;
 }
 

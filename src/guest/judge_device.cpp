@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include "vfpass/base/text.hpp"
 
@@ -19,9 +20,32 @@ std::string hexDigits(const std::string& text) {
   return digits;
 }
 
+// 8b/10b up to QDR, 64b/66b for FDR; what is newer names its rate without it, and so does Ethernet.
+double lineCode(const std::string& rate, bool infiniband) {
+  const auto is = [&](const char* speed) { return rate.find(speed) != std::string::npos; };
+  if (infiniband && (is("SDR") || is("DDR") || is("QDR"))) {
+    return 8.0 / 10;
+  }
+  return infiniband && is("FDR") ? 64.0 / 66 : 1;
+}
+
+Wire wireOf(const GuestPort& port, bool infiniband) {
+  if (infiniband) {
+    return Wire::infiniband;
+  }
+  const GuestGid* gid = chosenGid(port);
+  if (gid != nullptr && gid->type.find("v1") != std::string::npos) {
+    return Wire::roceV1;
+  }
+  return gid == nullptr || hexDigits(gid->gid).starts_with("00000000000000000000ffff")
+             ? Wire::roceV2OverIpv4
+             : Wire::roceV2OverIpv6;
+}
+
 class DeviceJudge {
  public:
-  DeviceJudge(const Lease& lease, const GuestView& view) : lease_(lease), view_(view) {}
+  DeviceJudge(const Lease& lease, const GuestView& view, const HostSide& host)
+      : lease_(lease), view_(view), host_(host) {}
 
   DeviceVerdict judge() {
     const bool sound = lease_.infiniband ? infiniband() : ethernet();
@@ -56,6 +80,8 @@ class DeviceJudge {
                       " up; on the host: is the PF up, and the VF's link-state not disable?");
     }
     pass("link", netdev->name + " is up", "up");
+    netdev_ = netdev->name;
+    pci_ = netdev->pci;
     const auto device = std::ranges::find_if(view_.rdmaDevices, [&](const GuestRdmaDevice& each) {
       return each.parent == netdev->name || (!each.pci.empty() && each.pci == netdev->pci);
     });
@@ -69,7 +95,7 @@ class DeviceJudge {
     const auto device = std::ranges::find_if(view_.rdmaDevices, [&](const GuestRdmaDevice& each) {
       return std::ranges::any_of(each.ports, [&](const GuestPort& port) {
         return std::ranges::any_of(
-            port.gids, [&](const std::string& gid) { return hexDigits(gid).ends_with(guid); });
+            port.gids, [&](const GuestGid& entry) { return hexDigits(entry.gid).ends_with(guid); });
       });
     });
     return take(device, "an RDMA device with port GUID " +
@@ -78,13 +104,26 @@ class DeviceJudge {
 
   // Nothing that carries the address: is it the driver that is missing, or the address?
   bool missing(const char* key, const std::string& expected, const std::string& seen) {
-    if (!view_.withoutDriver.empty()) {
-      return fail("driver", "a driver for every network function",
-                  join(view_.withoutDriver, ", ") + " without a driver",
-                  "in the guest: modprobe mlx5_core");
+    if (const auto idle = withoutDriver(); !idle.empty()) {
+      return fail("driver", "a driver for the device", join(idle, ", ") + " without a driver",
+                  "in the guest: modprobe mlx5_core; no such module: install the kernel's "
+                  "modules (linux-modules-extra) or NVIDIA's OFED");
     }
     return fail(key, expected, seen,
                 "in the guest: is mlx5_core loaded (lspci -k)? On the host: vfpass status");
+  }
+
+  // What could be the device: it has the VF's numbers, or is at least one for a network.
+  [[nodiscard]] std::vector<std::string> withoutDriver() const {
+    std::vector<std::string> idle;
+    for (const auto& each : view_.withoutDriver) {
+      const bool same =
+          host_.vendor != 0 && each.vendor == host_.vendor && each.device == host_.device;
+      if (same || each.network) {
+        idle.push_back(each.address);
+      }
+    }
+    return idle;
   }
 
   bool take(std::vector<GuestRdmaDevice>::const_iterator device, const std::string& expected) {
@@ -123,7 +162,10 @@ class DeviceJudge {
       return fail("gid", "a GID to use", "none",
                   "in the guest: give its network device an address");
     }
-    pass("gid", "a GID to use", "index " + std::to_string(*port.gidIndex));
+    const GuestGid* gid = chosenGid(port);
+    pass("gid", "a GID to use",
+         "index " + std::to_string(*port.gidIndex) +
+             (gid == nullptr ? "" : ", " + gid->type + " " + gid->gid));
     return true;
   }
 
@@ -137,26 +179,42 @@ class DeviceJudge {
     return seen.empty() ? "none" : join(seen, ", ");
   }
 
-  static RdmaPort portOf(const GuestRdmaDevice& device, const GuestPort& port) {
-    RdmaPort result{device.name, port.number, !device.parent.empty(), std::nullopt};
-    double rate = 0;  // "100 Gb/sec (4X EDR)"
-    const char* const end = port.rate.data() + port.rate.size();
-    if (std::from_chars(port.rate.data(), end, rate).ec == std::errc{} && rate > 0) {
-      result.gigabitsPerSecond = rate;
-    }
-    return result;
+  [[nodiscard]] RdmaPort portOf(const GuestRdmaDevice& device, const GuestPort& port) const {
+    return {device.name,
+            port.number,
+            !device.parent.empty(),
+            packetRate(port.rate, lease_.infiniband),
+            wireOf(port, lease_.infiniband),
+            port.activeMtu.value_or(0),
+            netdev_,
+            device.pci.empty() ? pci_ : device.pci,
+            port.gidIndex,
+            lineCode(port.rate, lease_.infiniband)};
   }
 
   const Lease& lease_;
   const GuestView& view_;
+  const HostSide& host_;
   const GuestRdmaDevice* device_ = nullptr;
+  std::string netdev_;
+  std::string pci_;
   DeviceVerdict verdict_;
 };
 
 }  // namespace
 
-DeviceVerdict judgeDevice(const Lease& lease, const GuestView& view) {
-  return DeviceJudge(lease, view).judge();
+DeviceVerdict judgeDevice(const Lease& lease, const GuestView& view, const HostSide& host) {
+  return DeviceJudge(lease, view, host).judge();
+}
+
+std::optional<double> packetRate(const std::string& rate, bool infiniband) {
+  double gigabits = 0;
+  const char* const end = rate.data() + rate.size();
+  if (std::from_chars(rate.data(), end, gigabits).ec != std::errc{} || !(gigabits > 0) ||
+      !std::isfinite(gigabits)) {
+    return std::nullopt;
+  }
+  return gigabits * lineCode(rate, infiniband);
 }
 
 std::vector<Finding> judgeGpus(const GuestView& view, bool wanted) {
@@ -173,9 +231,12 @@ std::vector<Finding> judgeGpus(const GuestView& view, bool wanted) {
   }
   const bool dmaBuf = std::ranges::any_of(view.gpus, &GuestGpu::dmaBuf);
   if (!dmaBuf && !view.peerMemory) {
-    return {{"gpu-road", "", Outcome::failed, "DMA-BUF or nvidia_peermem", "neither",
-             "in the guest: modprobe nvidia_peermem (built after the OFED), or use the open kernel "
-             "modules, which know DMA-BUF"}};
+    return {{"gpu-road", "", Outcome::failed, "DMA-BUF or nvidia_peermem",
+             "not supported here: the driver exports no DMA-BUF, and nvidia_peermem is not loaded",
+             view.peerMemoryLoadable
+                 ? "in the guest: modprobe nvidia_peermem (`vfpass guest-setup` keeps it loaded)"
+                 : "in the guest: NVIDIA's open kernel modules know DMA-BUF; nvidia_peermem comes "
+                   "with the driver, and is built after the OFED that it links to"}};
   }
   return {{"gpu-driver", "", Outcome::passed, "libcuda", "found", ""},
           {"gpu-road", "", Outcome::passed, "DMA-BUF or nvidia_peermem",

@@ -48,46 +48,147 @@ std::string firstCorruption(const Json& run) {
   return "wrong bytes";
 }
 
-double gigabits(const Json& run) {
-  const Json& value = at(at(run, "bandwidth"), "gigabits_per_second");
+// A figure that is none is 0.
+double positive(const Json& object, const char* name) {
+  const Json& value = at(object, name);
   const double figure = value.is_number() ? value.get<double>() : 0;
   return std::isfinite(figure) && figure > 0 ? figure : 0;
 }
 
+double gigabits(const Json& run) { return positive(at(run, "bandwidth"), "gigabits_per_second"); }
+
 Finding finding(const Transfer& transfer, Outcome outcome, const std::string& seen,
                 const std::string& remedy) {
-  return {
-      "data-" + transfer.memory,
-      transfer.subject,
-      outcome,
-      transfer.operation + " of " + std::to_string(transfer.bytes()) + " bytes, every one right",
-      seen,
-      remedy};
+  return {"data-" + transfer.memory,
+          transfer.subject,
+          outcome,
+          transfer.operation + " of " + std::to_string(transfer.bytes()) +
+              " bytes, every one right" + (transfer.relaxedOrdering ? ", relaxed ordering" : ""),
+          seen,
+          remedy};
+}
+
+// Runs of this memory only: with `besideHost` host memory's stand before them.
+bool isOf(const Transfer& transfer, const Json& run) {
+  const Json& memory = at(run, "memory");
+  return textMember(at(memory, "initiator"), "kind") == transfer.memory &&
+         textMember(at(memory, "target"), "kind") == transfer.memory;
+}
+
+// `by DMA-BUF`, and what was tried before it.
+std::string roadOf(const Json& run) {
+  const Json& memory = at(at(run, "memory"), "target");
+  std::string text = " by " + textMember(memory, "road");
+  for (const Json& each : listMember(memory, "not_taken")) {
+    text += each.is_string() ? ", not by " + each.get<std::string>() : "";
+  }
+  return text;
+}
+
+/// What is wrong with the report before anybody looks at its figures; nullopt: nothing.
+std::optional<Finding> objection(const Transfer& transfer, const Json& report,
+                                 std::size_t wantedRuns) {
+  const Json& runs = listMember(report, "runs");
+  if (runs.size() != wantedRuns) {
+    const std::string error = textMember(report, "error");
+    return finding(transfer, Outcome::failed, error.empty() ? "no report" : error,
+                   textMember(report, "remedy"));
+  }
+  for (const Json& run : runs) {
+    if (!flagMember(report, "passed") && (!flagMember(run, "passed") || runs.size() == 1)) {
+      return finding(
+          transfer, Outcome::failed, firstCorruption(run),
+          "the device or its driver loses data: compare firmware and driver with others");
+    }
+  }
+  return flagMember(report, "passed")
+             ? std::nullopt
+             : std::optional(finding(transfer, Outcome::failed, "the probe says so",
+                                     "is it this build of the probe that runs?"));
 }
 
 }  // namespace
 
 Finding judgeTransfer(const Transfer& transfer, const Json& report, std::vector<Figure>& figures) {
+  if (auto wrong = objection(transfer, report, transfer.besideHost ? 2 : 1)) {
+    return *std::move(wrong);
+  }
   const Json& runs = listMember(report, "runs");
-  if (runs.size() != 1) {
-    const std::string error = textMember(report, "error");
-    return finding(transfer, Outcome::failed, error.empty() ? "no report" : error,
-                   textMember(report, "remedy"));
-  }
-  const Json& run = runs.front();
+  const Json& run = runs.back();
   const std::uint64_t checked = checkedBytes(run);
-  if (!flagMember(report, "passed")) {
-    return finding(transfer, Outcome::failed, firstCorruption(run),
-                   "the device or its driver loses data: compare firmware and driver with others");
-  }
   if (checked < transfer.bytes()) {
     return finding(transfer, Outcome::failed, "only " + std::to_string(checked) + " were checked",
                    "is it this build of the probe that runs?");
   }
-  Figure figure{transfer.subject, transfer.operation, transfer.memory, transfer.messageBytes,
-                checked,          gigabits(run),      std::nullopt,    std::nullopt};
+  const bool onGpu = transfer.memory == "gpu";
+  if (onGpu && !isOf(transfer, run)) {
+    return finding(transfer, Outcome::failed, "it was not GPU memory that the probe used",
+                   "is it this build of the probe that runs?");
+  }
+  Figure figure;
+  figure.subject = transfer.subject;
+  figure.operation = transfer.operation;
+  figure.memory = transfer.memory;
+  figure.messageBytes = transfer.messageBytes;
+  figure.checkedBytes = checked;
+  figure.gigabitsPerSecond = gigabits(run);
+  figure.relaxedOrdering = transfer.relaxedOrdering;
+  if (transfer.besideHost && gigabits(runs.front()) > 0) {
+    figure.besideHost = gigabits(runs.front());
+  }
   figures.push_back(figure);
-  return finding(transfer, Outcome::passed, rounded(figure.gigabitsPerSecond) + " Gb/s", "");
+  return finding(transfer, Outcome::passed,
+                 rounded(figure.gigabitsPerSecond) + " Gb/s" + (onGpu ? roadOf(run) : ""), "");
+}
+
+Finding judgeLatency(const Transfer& transfer, const Json& report, std::vector<Figure>& figures) {
+  const std::string expected =
+      "answers to messages of " + std::to_string(transfer.messageBytes) + " bytes, every one right";
+  const auto found = [&](Outcome outcome, const std::string& seen, const std::string& remedy) {
+    return Finding{"latency-" + transfer.memory, transfer.subject, outcome, expected, seen, remedy};
+  };
+  constexpr std::size_t kinds = 2;  // read and send
+  if (const auto wrong = objection(transfer, report, transfer.besideHost ? 2 * kinds : kinds)) {
+    return found(Outcome::failed, wrong->seen, wrong->remedy);
+  }
+  std::string seen;
+  for (const Json& run : listMember(report, "runs")) {
+    Figure figure;
+    figure.subject = transfer.subject;
+    figure.operation = textMember(at(run, "settings"), "operation");
+    figure.memory = textMember(at(at(run, "memory"), "target"), "kind");
+    figure.messageBytes = transfer.messageBytes;
+    figure.checkedBytes = checkedBytes(run);
+    figure.medianMicroseconds = positive(at(run, "latency"), "median");
+    figure.tailMicroseconds = positive(at(run, "latency"), "p99");
+    const bool known = (figure.operation == "read" || figure.operation == "send") &&
+                       (figure.memory == "host" || figure.memory == "gpu");
+    if (!known || *figure.medianMicroseconds == 0 || figure.checkedBytes < transfer.bytes()) {
+      return found(Outcome::failed, "figures or checks are missing",
+                   "is it this build of the probe that runs?");
+    }
+    seen += (seen.empty() ? "" : "; ") + figure.memory + " " + figure.operation + " " +
+            rounded(*figure.medianMicroseconds) + " us, 99 % within " +
+            rounded(*figure.tailMicroseconds);
+    // Host memory has its own finding with its own figures.
+    if (figure.memory == transfer.memory) {
+      figures.push_back(figure);
+    }
+  }
+  return found(Outcome::passed, seen, "");
+}
+
+std::optional<std::uint64_t> movedBytes(const std::optional<VfTraffic>& before,
+                                        const std::optional<VfTraffic>& after) {
+  if (!before || !after) {
+    return std::nullopt;
+  }
+  // A VF that was made anew counts from zero.
+  const auto moved = [](std::uint64_t first, std::uint64_t last) {
+    return last > first ? last - first : 0;
+  };
+  return std::max(moved(before->sentBytes, after->sentBytes),
+                  moved(before->receivedBytes, after->receivedBytes));
 }
 
 Finding judgeTraffic(const std::string& subject, std::uint64_t claimedBytes,
@@ -95,7 +196,8 @@ Finding judgeTraffic(const std::string& subject, std::uint64_t claimedBytes,
                      const std::optional<VfTraffic>& after) {
   const std::string expected =
       "the VF's counters on the PF move by " + std::to_string(claimedBytes) + " bytes or more";
-  if (!before || !after) {
+  const auto seen = movedBytes(before, after);
+  if (!seen) {
     return {"counters",
             subject,
             Outcome::notObservable,
@@ -103,38 +205,13 @@ Finding judgeTraffic(const std::string& subject, std::uint64_t claimedBytes,
             "the PF's driver does not count",
             "ip -s link show dev PF shows what it counts; a newer driver may"};
   }
-  // A VF that was made anew counts from zero.
-  const auto moved = [](std::uint64_t first, std::uint64_t last) {
-    return last > first ? last - first : 0;
-  };
-  const std::uint64_t seen = std::max(moved(before->sentBytes, after->sentBytes),
-                                      moved(before->receivedBytes, after->receivedBytes));
-  const bool enough = seen >= claimedBytes;
+  const bool enough = *seen >= claimedBytes;
   return {"counters",
           subject,
           enough ? Outcome::passed : Outcome::failed,
           expected,
-          std::to_string(seen) + " bytes",
+          std::to_string(*seen) + " bytes",
           enough ? "" : "the data did not go through this VF: the guest's word is not believed"};
-}
-
-Finding judgeBandwidth(const std::string& subject, const RdmaPort& port, double minimumShare,
-                       const std::vector<Figure>& figures) {
-  if (port.software || !port.gigabitsPerSecond) {
-    return {"bandwidth", subject, Outcome::waived, "", "the port's rate means nothing", ""};
-  }
-  double best = 0;
-  for (const auto& figure : figures) {
-    best = figure.subject == subject ? std::max(best, figure.gigabitsPerSecond) : best;
-  }
-  const double wanted = *port.gigabitsPerSecond * minimumShare;
-  const bool enough = best >= wanted;
-  return {"bandwidth",
-          subject,
-          enough ? Outcome::passed : Outcome::failed,
-          rounded(wanted) + " Gb/s or more",
-          rounded(best) + " Gb/s",
-          enough ? "" : "is the link's MTU 4096 or more, and the VF's PCIe link at full width?"};
 }
 
 }  // namespace vfpass::guest

@@ -16,7 +16,10 @@ struct Transfer {
   std::string memory;     ///< `host`, `gpu`
   std::uint64_t messageBytes = 0;
   std::uint64_t iterations = 0;
+  bool relaxedOrdering = false;
+  bool besideHost = false;  ///< host memory first, in the same session
 
+  /// Of one run.
   [[nodiscard]] std::uint64_t bytes() const { return messageBytes * iterations; }
 };
 
@@ -30,9 +33,13 @@ Finding judgeTransfer(const Transfer& transfer, const nlohmann::json& report,
 Finding judgeTraffic(const std::string& subject, std::uint64_t claimedBytes,
                      const std::optional<VfTraffic>& before, const std::optional<VfTraffic>& after);
 
-/// The best write or read from host memory against a share of the port's rate. Waived where the
-/// rate means nothing.
-Finding judgeBandwidth(const std::string& subject, const RdmaPort& port, double minimumShare,
-                       const std::vector<Figure>& figures);
+/// The larger of what was sent and received in between; nullopt where it was not counted.
+std::optional<std::uint64_t> movedBytes(const std::optional<VfTraffic>& before,
+                                        const std::optional<VfTraffic>& after);
+
+/// The probe's report on its latency runs, each of `transfer`'s size: bytes right, and figures that
+/// are some. Adds them.
+Finding judgeLatency(const Transfer& transfer, const nlohmann::json& report,
+                     std::vector<Figure>& figures);
 
 }  // namespace vfpass::guest

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "vfpass/base/unique_keys.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::guest {
@@ -25,14 +26,22 @@ Json parseReply(std::string_view text) {
   if (text.size() > largestReply) {
     throw badReply("it is larger than 4 MiB");
   }
-  const auto limitDepth = [](int depth, Json::parse_event_t /*event*/, Json& /*parsed*/) {
+  UniqueKeys keys;
+  const auto limits = [&](int depth, Json::parse_event_t event, Json& parsed) {
     if (depth > deepestReply) {
       throw badReply("it is nested too deep");
+    }
+    if (event == Json::parse_event_t::object_start) {
+      keys.enterObject();
+    } else if (event == Json::parse_event_t::object_end) {
+      keys.leaveObject();
+    } else if (event == Json::parse_event_t::key && !keys.add(parsed.get<std::string>())) {
+      throw badReply("an object has a member twice");
     }
     return true;
   };
   try {
-    return Json::parse(text, limitDepth);
+    return Json::parse(text, limits);
   } catch (const Json::exception&) {
     throw badReply("it is not JSON");
   }

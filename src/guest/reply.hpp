@@ -6,8 +6,9 @@
 
 namespace vfpass::guest {
 
-/// Parses what an agent answered, under limits: 4 MiB and 32 levels, because printing a deep tree
-/// overflows the stack. Throws Error that says what is wrong with it, never the text itself.
+/// Parses what an agent answered, under limits: 4 MiB, 32 levels, because printing a deep tree
+/// overflows the stack, and no member twice. Throws Error that says what is wrong with it, never
+/// the text itself.
 nlohmann::json parseReply(std::string_view text);
 
 /// Decodes base64 as the agent writes it; throws Error for anything else.

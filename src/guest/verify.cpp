@@ -1,17 +1,18 @@
 #include "vfpass/guest/verify.hpp"
 
-#include <chrono>
 #include <nlohmann/json.hpp>
-#include <thread>
+#include <set>
 
+#include "data_path.hpp"
+#include "guest_tools.hpp"
+#include "judge_bandwidth.hpp"
 #include "judge_device.hpp"
-#include "judge_transfer.hpp"
+#include "judge_gpu_place.hpp"
+#include "judge_host.hpp"
+#include "judge_network.hpp"
 
 namespace vfpass::guest {
 namespace {
-
-// Firmware counts a little late.
-constexpr std::chrono::milliseconds countersSettle{3000};
 
 class Verification {
  public:
@@ -49,80 +50,93 @@ class Verification {
     passed("it does");
     const auto gpus = judgeGpus(view, plan_.gpuWanted);
     const bool gpuUsable = gpus.back().outcome == Outcome::passed;
+    enter("perftest", "the guest's own tools are looked for");
+    tools_ = plan_.tools ? findTools(agent_) : std::set<std::string>{};
     for (const auto& lease : plan_.leases) {
       verifyLease(lease, view, gpuUsable);
     }
-    report_.findings.insert(report_.findings.end(), gpus.begin(), gpus.end());
+    if (plan_.tools && plan_.gpuWanted && gpuUsable) {
+      enter("nccl-tests", "nccl-tests run");
+      add(runAllReduce(agent_, tools_, view.gpus.size(), report_.figures));
+    }
+    addAll(gpus);
   }
 
   void verifyLease(const Lease& lease, const GuestView& view, bool gpuUsable) {
-    const DeviceVerdict device = judgeDevice(lease, view);
-    report_.findings.insert(report_.findings.end(), device.findings.begin(), device.findings.end());
+    enter("device-host", "the host sees the device");
+    const HostSide host = watch_.host ? watch_.host(lease) : HostSide{};
+    if (watch_.host && add(judgeHold(lease, host.hold)) == Outcome::failed) {
+      return;
+    }
+    const DeviceVerdict device = judgeDevice(lease, view, host);
+    addAll(device.findings);
     if (!device.port) {
       return;
     }
+    addAll(judgeNetworkSettings(lease.vfName, *device.port, view, host.guestMtu));
+    DataPath path(agent_, probe_, plan_, watch_, report_);
     enter("data-host", "the probe moves data");
-    tryPath(lease, *device.port, "host");
+    if (!path.tryMemory(lease, *device.port, std::nullopt)) {
+      return;
+    }
     if (plan_.gpuWanted && gpuUsable) {
-      enter("data-gpu", "the probe moves data");
-      tryPath(lease, *device.port, "gpu");
+      verifyGpu(lease, *device.port, view, host, path);
+    }
+    runTools(lease, *device.port, std::nullopt);
+    compare(lease, *device.port, host, "host");
+    addOptional(judgeOrdering(lease.vfName, report_.figures));
+  }
+
+  void verifyGpu(const Lease& lease, const RdmaPort& port, const GuestView& view,
+                 const HostSide& host, DataPath& path) {
+    const auto gpu = nearestGpu(view, port.pci);
+    if (!gpu) {
+      add({"gpu-driver", lease.vfName, Outcome::failed, "a GPU that CUDA can use", "none",
+           "in the guest: nvidia-smi"});
+      return;
+    }
+    addAll(judgeGpuPlace(lease.vfName, view, port.pci, *gpu));
+    enter("data-gpu", "the probe moves data");
+    if (path.tryMemory(lease, port, gpu)) {
+      addOptional(judgeBesideHost(lease.vfName, report_.figures, host.gpu, gpu->distance));
+      runTools(lease, port, gpu);
+      compare(lease, port, host, "gpu");
+    }
+  }
+
+  void runTools(const Lease& lease, const RdmaPort& port, const std::optional<NearestGpu>& gpu) {
+    if (plan_.tools) {
+      enter("perftest", "the guest's own perftest runs");
+      add(runPerftest(agent_, tools_, port,
+                      {lease.vfName, plan_.messageBytes, plan_.iterations, gpu}, report_.figures));
+    }
+  }
+
+  // Both ends are on one port here.
+  void compare(const Lease& lease, const RdmaPort& port, const HostSide& host, const char* memory) {
+    const auto limit = limitFor(lease, port, host, memory, Ends::loopback);
+    for (auto& figure : report_.figures) {
+      if (limit && figure.subject == lease.vfName && figure.memory == memory &&
+          figure.gigabitsPerSecond > 0) {
+        figure.limit = limit->gigabits;
+      }
     }
     if (plan_.minimumShare) {
-      report_.findings.push_back(
-          judgeBandwidth(lease.vfName, *device.port, *plan_.minimumShare, report_.figures));
+      add(judgeBandwidth(lease.vfName, memory, port, limit, *plan_.minimumShare, report_.figures));
     }
   }
 
-  // Write and read, because some platforms pass peer writes and fail peer reads.
-  void tryPath(const Lease& lease, const RdmaPort& port, const char* memory) {
-    for (const char* operation : {"write", "read"}) {
-      const Transfer transfer{lease.vfName, operation, memory, plan_.messageBytes,
-                              plan_.iterations};
-      const auto before = watch_.traffic(lease);
-      const Finding data = judgeTransfer(
-          transfer, runProbe(agent_, probe_, argumentsFor(transfer, port)), report_.figures);
-      report_.findings.push_back(data);
-      if (data.outcome != Outcome::passed) {
-        return;
-      }
-      report_.findings.push_back(settledTraffic(lease, transfer, before));
-    }
+  Outcome add(const Finding& finding) {
+    report_.findings.push_back(finding);
+    return finding.outcome;
   }
-
-  Finding settledTraffic(const Lease& lease, const Transfer& transfer,
-                         const std::optional<VfTraffic>& before) {
-    const auto end = std::chrono::steady_clock::now() + countersSettle;
-    for (;;) {
-      const Finding found =
-          judgeTraffic(lease.vfName, transfer.bytes(), before, watch_.traffic(lease));
-      if (found.outcome != Outcome::failed || std::chrono::steady_clock::now() >= end) {
-        return found;
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    }
+  void addAll(const std::vector<Finding>& findings) {
+    report_.findings.insert(report_.findings.end(), findings.begin(), findings.end());
   }
-
-  [[nodiscard]] std::vector<std::string> argumentsFor(const Transfer& transfer,
-                                                      const RdmaPort& port) const {
-    std::vector<std::string> arguments{"loopback",
-                                       "--device",
-                                       port.device,
-                                       "--ib-port",
-                                       std::to_string(port.number),
-                                       "--operation",
-                                       transfer.operation,
-                                       "--bytes",
-                                       std::to_string(transfer.messageBytes),
-                                       "--iterations",
-                                       std::to_string(transfer.iterations),
-                                       "--initiator-memory",
-                                       transfer.memory,
-                                       "--target-memory",
-                                       transfer.memory,
-                                       "--deadline",
-                                       std::to_string(plan_.probePatience.count())};
-    arguments.insert(arguments.end(), plan_.probeArguments.begin(), plan_.probeArguments.end());
-    return arguments;
+  void addOptional(const std::optional<Finding>& finding) {
+    if (finding) {
+      report_.findings.push_back(*finding);
+    }
   }
 
   Agent& agent_;
@@ -130,6 +144,7 @@ class Verification {
   const VerifyWatch& watch_;
   VerifyReport report_;
   PlacedProbe probe_;
+  std::set<std::string> tools_;
   std::string layer_;
   std::string expectation_;
 };

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "vfpass/base/unique_keys.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::probe {
@@ -31,14 +32,22 @@ Json parseMessage(std::string_view text) {
   if (text.size() > largestMessage) {
     throw badMessage("it is longer than 64 KiB");
   }
-  const auto limitDepth = [](int depth, Json::parse_event_t /*event*/, Json& /*parsed*/) {
+  UniqueKeys keys;
+  const auto limits = [&](int depth, Json::parse_event_t event, Json& parsed) {
     if (depth > deepestMessage) {
       throw badMessage("it is nested too deep");
+    }
+    if (event == Json::parse_event_t::object_start) {
+      keys.enterObject();
+    } else if (event == Json::parse_event_t::object_end) {
+      keys.leaveObject();
+    } else if (event == Json::parse_event_t::key && !keys.add(parsed.get<std::string>())) {
+      throw badMessage("an object has a member twice");
     }
     return true;
   };
   try {
-    return Json::parse(text, limitDepth);
+    return Json::parse(text, limits);
   } catch (const Json::exception&) {
     throw badMessage("it is not JSON");
   }

@@ -20,6 +20,7 @@ Tint tintOf(Outcome outcome) {
     case Outcome::failed:
       return Tint::bad;
     case Outcome::notObservable:
+    case Outcome::warning:
       return Tint::warning;
     case Outcome::waived:
       return Tint::muted;

@@ -19,6 +19,7 @@ Tint tintOf(Outcome outcome) {
     case Outcome::failed:
       return Tint::bad;
     case Outcome::notObservable:
+    case Outcome::warning:
       return Tint::warning;
     case Outcome::waived:
       return Tint::muted;
@@ -54,18 +55,70 @@ std::string fixed(double value) {
   return text.str();
 }
 
-void writeFigures(std::ostream& out, const std::vector<Figure>& figures, const Style& style) {
-  Table table({"ENTRY", "OPERATION", "MEMORY", "MESSAGE", "CHECKED", "GB/S (BITS)"});
+std::string percent(double share) {
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(0) << share * 100 << " %";
+  return text.str();
+}
+
+void writeBandwidths(std::ostream& out, const std::vector<Figure>& figures, const Style& style) {
+  Table table({"ENTRY", "OPERATION", "MEMORY", "MESSAGE", "BY", "GBIT/S", "OF LIMIT", "OF HOST"});
+  bool any = false;
   for (const auto& each : figures) {
-    table.add({{each.subject},
+    if (each.medianMicroseconds) {
+      continue;
+    }
+    any = true;
+    const double figure = each.gigabitsPerSecond;
+    table.add(
+        {{each.subject.empty() ? "-" : each.subject},
+         {each.operation + (each.relaxedOrdering ? ", relaxed" : "")},
+         {each.memory},
+         {std::to_string(each.messageBytes)},
+         {each.source},
+         {fixed(figure)},
+         {each.limit && *each.limit > 0 ? percent(figure / *each.limit) : "-"},
+         {each.besideHost && *each.besideHost > 0 ? percent(figure / *each.besideHost) : "-"}});
+  }
+  if (any) {
+    out << '\n';
+    table.write(out, style);
+  }
+}
+
+void writeLatencies(std::ostream& out, const std::vector<Figure>& figures, const Style& style) {
+  Table table({"ENTRY", "LATENCY", "MEMORY", "MESSAGE", "BY", "MEDIAN US", "99 % US"});
+  bool any = false;
+  for (const auto& each : figures) {
+    if (!each.medianMicroseconds) {
+      continue;
+    }
+    any = true;
+    table.add({{each.subject.empty() ? "-" : each.subject},
                {each.operation},
                {each.memory},
                {std::to_string(each.messageBytes)},
-               {std::to_string(each.checkedBytes)},
-               {fixed(each.gigabitsPerSecond)}});
+               {each.source},
+               {fixed(*each.medianMicroseconds)},
+               {each.tailMicroseconds ? fixed(*each.tailMicroseconds) : "-"}});
   }
-  out << '\n';
-  table.write(out, style);
+  if (any) {
+    out << '\n';
+    table.write(out, style);
+  }
+}
+
+// What works and should be looked at; what is broken stands above all else.
+void writeWarnings(std::ostream& out, const std::vector<Finding>& findings) {
+  for (const auto& each : findings) {
+    if (each.outcome == Outcome::warning) {
+      out << "  warning: " << printable(each.subject.empty() ? "" : each.subject + ": ") << each.key
+          << ": " << printable(each.seen) << '\n';
+      if (!each.remedy.empty()) {
+        out << "    to do: " << printable(each.remedy) << '\n';
+      }
+    }
+  }
 }
 
 void writeText(std::ostream& out, const VerifyReport& report, const Style& style) {
@@ -77,6 +130,7 @@ void writeText(std::ostream& out, const VerifyReport& report, const Style& style
   if (const Finding* broken = firstBroken(report); broken != nullptr) {
     writeBroken(out, *broken);
   }
+  writeWarnings(out, report.findings);
   Table table({"CHECK", "ENTRY", "RESULT", "SEEN"});
   for (const auto& each : report.findings) {
     table.add({{each.key},
@@ -86,9 +140,8 @@ void writeText(std::ostream& out, const VerifyReport& report, const Style& style
   }
   out << '\n';
   table.write(out, style);
-  if (!report.figures.empty()) {
-    writeFigures(out, report.figures, style);
-  }
+  writeBandwidths(out, report.figures, style);
+  writeLatencies(out, report.figures, style);
 }
 
 std::string word(Outcome outcome) {
@@ -106,13 +159,24 @@ Json findingJson(const Finding& finding) {
           {"remedy", textOrNull(finding.remedy)}};
 }
 
+Json numberOrNull(const std::optional<double>& number) {
+  return number ? Json(*number) : Json(nullptr);
+}
+
 Json figureJson(const Figure& figure) {
-  return {{"entry", figure.subject},
+  const bool latency = figure.medianMicroseconds.has_value();
+  return {{"entry", textOrNull(figure.subject)},
+          {"source", figure.source},
           {"operation", figure.operation},
           {"memory", figure.memory},
           {"message_bytes", figure.messageBytes},
           {"checked_bytes", figure.checkedBytes},
-          {"gigabits_per_second", figure.gigabitsPerSecond}};
+          {"relaxed_ordering", figure.relaxedOrdering},
+          {"gigabits_per_second", latency ? Json(nullptr) : Json(figure.gigabitsPerSecond)},
+          {"limit_gigabits_per_second", numberOrNull(figure.limit)},
+          {"beside_host_gigabits_per_second", numberOrNull(figure.besideHost)},
+          {"median_microseconds", numberOrNull(figure.medianMicroseconds)},
+          {"p99_microseconds", numberOrNull(figure.tailMicroseconds)}};
 }
 
 void writeJson(std::ostream& out, const VerifyReport& report) {
@@ -170,6 +234,10 @@ void writeCase(std::ostream& out, const Finding& finding) {
       break;
     case Outcome::waived:
       out << "><skipped message=\"" << escaped(finding.seen) << "\"/>";
+      break;
+    case Outcome::warning:
+      out << "><system-out>warning: " << message << "; " << escaped(finding.remedy)
+          << "</system-out>";
       break;
   }
   out << "</testcase>\n";

@@ -13,6 +13,11 @@ said() {
 }
 # member PATH: of that document.
 member() { jq -r "$1" <<<"$document"; }
+# valid: it is what docs/json says.
+valid() {
+    expect "its document is valid" /vfpass/build/tests/lab/validate-json \
+        /vfpass/docs/json/probe.schema.json /dev/stdin <<<"$document"
+}
 
 section "a program that starts anywhere"
 said 0 "it says which build it is" "$probe" hello
@@ -30,6 +35,7 @@ expect_equal "RoCE version 2 with IPv4 is recommended" "RoCE v2 0000:0000:0000:0
     "$(member '.rdma.devices[0].ports[0] | .gids[.gid_index] | .type + " " + .gid')"
 expect_equal "DMA-BUF" "not supported here: Operation not supported (EOPNOTSUPP)" \
     "$(member '.rdma.devices[0].dma_buf.detail')"
+valid
 expect_contains "no GPU driver is a finding" libcuda "$probe" inventory
 expect_exit 1 "GPU memory without a GPU" loopback --target-memory gpu
 expect_said "it says what is missing" "libcuda.so.1"
@@ -48,8 +54,12 @@ expect "any alignment" loopback --bytes 4099 --alignment 13 --iterations 50
 expect "relaxed ordering" loopback --relaxed-ordering --iterations 50
 said 0 "several cycles" loopback --bytes 8K --memory-limit 64K --iterations 100
 expect_equal "of so many slots" 8 "$(member '.runs[0].slots')"
+valid
 said 0 "read latency" loopback --operation read --latency --bytes 8 --iterations 500
 expect_equal "it has a median" true "$(member '.runs[0].latency.median > 0')"
+valid
+said 0 "a preset with another count" loopback --preset latency --iterations 50
+expect_equal "is run that often" "50 50" "$(member '[.runs[].settings.iterations] | join(" ")')"
 expect "send latency" loopback --operation send --bytes 8 --iterations 500
 expect "sends of 64 KiB" loopback --operation send --bytes 64K --iterations 20
 

@@ -46,7 +46,11 @@ void addSettingsOptions(CLI::App& command, RunOptions& options) {
   command.add_option("--bytes", settings.bytes, "of one message, such as 64K")
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
-  command.add_option("--iterations", settings.iterations)->capture_default_str();
+  command
+      .add_option_function<std::uint64_t>(
+          "--iterations", [&](std::uint64_t count) { options.iterations = count; },
+          "timed messages; of a preset: instead of its own")
+      ->default_str(std::to_string(settings.iterations));
   command.add_option("--depth", settings.depth, "of the send queue")->capture_default_str();
   command.add_option("--moderation", settings.moderation,
                      "a completion for every so many (0: 100 up to 8 KiB, else 1)");
@@ -108,6 +112,7 @@ std::vector<Settings> chosenRuns(const RunOptions& options) {
 std::vector<Settings> settingsOf(const RunOptions& options) {
   std::vector<Settings> runs = chosenRuns(options);
   for (Settings& run : runs) {
+    run.iterations = options.iterations.value_or(run.iterations);
     run.initiatorOnGpu = options.initiatorMemory == "gpu";
     run.targetOnGpu = options.targetMemory == "gpu";
     run.relaxedOrdering = options.settings.relaxedOrdering;

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,7 @@ struct RunOptions {
   std::string fault = "none";
   bool unchecked = false;
   bool besideHost = false;
+  std::optional<std::uint64_t> iterations;  ///< empty: the preset's, or Settings'
   Settings settings;
 };
 

@@ -82,6 +82,18 @@ TEST_F(AgentTest, WithoutAnAgentItIsUnverified) {
   EXPECT_THROW(agent().run("/bin/true", {}), AgentUnavailable);
 }
 
+TEST_F(AgentTest, ASuspendedDomainIsToBeResumed) {
+  hypervisor.agent = [](const std::string&) -> std::string {
+    throw Error("Requested operation is not valid: domain is not running", "");
+  };
+  try {
+    agent().run("/bin/true", {});
+    FAIL();
+  } catch (const AgentUnavailable& error) {
+    EXPECT_EQ(error.remedy(), "virsh resume train0");
+  }
+}
+
 TEST_F(AgentTest, AProgramThatNeverEndsMeetsTheDeadline) {
   answers["guest-exec-status"] = R"({"return": {"exited": false}})";
   EXPECT_THROW(agent(1).run("/bin/sleep", {"9"}), AgentUnavailable);
@@ -92,6 +104,8 @@ TEST_F(AgentTest, HostileAnswersAreErrorsAndNothingElse) {
   for (const std::string& answer :
        {std::string("garbage"), deep, std::string("{\"return\": 7}"), std::string("[]"),
         std::string(R"({"return": {"exited": true, "out-data": "not base64!"}})"),
+        std::string(R"({"return": {"exited": true, "exitcode": 1, "exitcode": 0}})"),
+        std::string(R"({"return": {"exited": true}, "return": {"exited": true}})"),
         std::string(R"({"return": {"exited": "yes"}})")}) {
     answers["guest-exec-status"] = answer;
     EXPECT_THROW(agent(1).run("/bin/true", {}), Error) << answer.substr(0, 40);

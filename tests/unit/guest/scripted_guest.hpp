@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -27,8 +28,16 @@ class ScriptedGuest {
   std::string hello = R"({"protocol": 1})";
   std::string inventory = "{}";
   std::vector<std::string> transfers;  ///< one report after the other
-  std::set<std::string> forbidden;     ///< commands of the agent
-  std::vector<std::string> commands;   ///< what ran
+  std::string latency = R"({"passed": true, "runs": [
+    {"settings": {"operation": "read"}, "memory": {"target": {"kind": "host"}},
+     "owners": {"initiator": {"bytes_checked": 80}}, "latency": {"median": 2.5, "p99": 4}},
+    {"settings": {"operation": "send"}, "memory": {"target": {"kind": "host"}},
+     "owners": {"target": {"bytes_checked": 80}}, "latency": {"median": 1.5, "p99": 2}}]})";
+  std::set<std::string> forbidden;    ///< commands of the agent
+  std::vector<std::string> commands;  ///< what ran
+  std::vector<std::string> transferArguments;
+  std::string tools;                            ///< perftest's programs that it has, a line each
+  std::map<std::string, std::string> toolSays;  ///< by name
 
  private:
   struct Ended {
@@ -85,9 +94,15 @@ class ScriptedGuest {
       return {};
     }
     const std::string script = arguments[1];
-    const std::string first = arguments[2];
+    const std::string name = arguments[2];
     if (script.starts_with("exec")) {
-      return files.contains(first) ? probe(arguments[3]) : Ended{127, ""};
+      return files.contains(name) ? probe(arguments[3], arguments) : Ended{127, ""};
+    }
+    if (script.starts_with("for tool")) {
+      return {0, tools};
+    }
+    if (toolSays.contains(first(arguments))) {
+      return {0, toolSays[first(arguments)]};
     }
     if (script.starts_with("chmod")) {
       files.insert(arguments[3].get<std::string>());
@@ -95,9 +110,18 @@ class ScriptedGuest {
     return {};
   }
 
-  Ended probe(const std::string& command) {
+  // `$1` of a script.
+  static std::string first(const Json& arguments) {
+    return arguments.size() > 3 ? arguments[3].get<std::string>() : std::string();
+  }
+
+  Ended probe(const std::string& command, const Json& arguments) {
+    if (std::find(arguments.begin(), arguments.end(), "latency") != arguments.end()) {
+      return {0, latency};
+    }
     commands.push_back(command);
     if (command == "loopback") {
+      transferArguments.push_back(arguments.dump());
       const std::string report = transfers.empty() ? "{}" : transfers.front();
       if (!transfers.empty()) {
         transfers.erase(transfers.begin());

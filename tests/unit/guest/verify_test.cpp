@@ -21,7 +21,9 @@ constexpr const char* soundInventory = R"text({
     {"name": "mlx5_0", "node_guid": "5254:0003:00aa:bbcc", "pci": "0000:01:00.0", "parent": "",
      "opens": {"done": true, "detail": ""}, "ports": [
       {"number": 1, "state": "4: ACTIVE", "rate": "100 Gb/sec (4X EDR)", "gid_index": 3,
-       "gids": [{"gid": "fe80:0000:0000:0000:5054:00ff:feaa:bbcc"}]}]}]},
+       "link_layer": "Ethernet", "active_mtu": "4096", "gids": [
+        {"index": 0, "type": "IB/RoCE v1", "gid": "fe80:0000:0000:0000:5054:00ff:feaa:bbcc"},
+        {"index": 3, "type": "RoCE v2", "gid": "0000:0000:0000:0000:0000:ffff:0a63:0001"}]}]}]},
   "gpus": {"libcuda": {"found": false, "detail": "libcuda.so.1 is missing"}, "devices": []}
 })text";
 
@@ -41,6 +43,10 @@ class VerifyTest : public testing::Test {
     plan.leases = {lease};
     plan.messageBytes = 1000;
     plan.iterations = 10;
+    plan.relaxedOrdering = RelaxedOrdering::off;
+    hostSide.link = {8000, 16};
+    hostSide.hold = {true, "vfio-pci", true, "process 7 (qemu)"};
+    host = [this](const Lease&) { return hostSide; };
     guest.inventory = soundInventory;
     guest.transfers = {transferOf(10000), transferOf(10000)};
     // The host sees what the guest sends.
@@ -52,7 +58,7 @@ class VerifyTest : public testing::Test {
 
   VerifyReport verify(int patience = 20) {
     Agent agent(guest.hypervisor, Uuid{}, "train0", std::chrono::seconds(patience));
-    return verifyGuest(agent, {"the probe", "vfpass-probe-1"}, plan, {traffic, {}});
+    return verifyGuest(agent, {"the probe", "vfpass-probe-1"}, plan, {traffic, {}, host});
   }
 
   static const Finding& find(const VerifyReport& report, const std::string& key) {
@@ -70,12 +76,15 @@ class VerifyTest : public testing::Test {
   ScriptedGuest guest;
   VerifyPlan plan;
   std::function<std::optional<VfTraffic>(const Lease&)> traffic;
+  HostSide hostSide;
+  std::function<HostSide(const Lease&)> host;
 };
 
 TEST_F(VerifyTest, ASoundGuestPasses) {
   const auto report = verify();
   EXPECT_EQ(verdict(report), Outcome::passed);
-  EXPECT_EQ(report.figures.size(), 2U);
+  EXPECT_EQ(report.figures.size(), 4U) << "write, read, and the latency of both kinds";
+  EXPECT_THAT(find(report, "latency-host").seen, HasSubstr("read 2.5 us, 99 % within 4"));
   EXPECT_EQ(guest.written["/var/lib/vfpass-probe/vfpass-probe-1.new"], "the probe");
 }
 
@@ -153,6 +162,24 @@ TEST_F(VerifyTest, AFunctionWithoutADriverIsNamed) {
   EXPECT_THAT(find(report, "driver").seen, HasSubstr("0000:01:00.0"));
 }
 
+TEST_F(VerifyTest, TheVfIsKnownByItsNumbersWhateverItsClass) {
+  guest.inventory = R"({"pci": [
+    {"address": "0000:00:1f.3", "class": 787968, "vendor": 32902, "device": 10544, "driver": ""},
+    {"address": "0000:01:00.0", "class": 67586, "vendor": 5555, "device": 4126, "driver": ""}]})";
+  EXPECT_EQ(find(verify(), "mac").outcome, Outcome::failed);
+  hostSide.vendor = 5555;
+  hostSide.device = 4126;
+  EXPECT_EQ(find(verify(), "driver").seen, "0000:01:00.0 without a driver");
+}
+
+TEST_F(VerifyTest, AProbeOfAnotherProtocolIsNotUsed) {
+  guest.hello = R"({"protocol": 2})";
+  const auto report = verify();
+  EXPECT_EQ(verdict(report), Outcome::notObservable);
+  EXPECT_THAT(find(report, "probe").seen, HasSubstr("speaks another protocol"));
+  EXPECT_FALSE(find(report, "probe").remedy.empty());
+}
+
 TEST_F(VerifyTest, AnInfinibandPortIsFoundByItsGuid) {
   plan.leases.front().infiniband = true;
   plan.leases.front().settings = {};
@@ -184,15 +211,145 @@ TEST_F(VerifyTest, WrongBytesAreNamedAndLessThanAskedForIsNoPass) {
   EXPECT_EQ(verdict(verify()), Outcome::failed) << "one byte was not checked";
 }
 
-TEST_F(VerifyTest, TheMinimumIsAShareOfThePortsRate) {
+TEST_F(VerifyTest, TheMinimumIsAShareOfTheLowestLimit) {
   plan.minimumShare = 0.9;
-  EXPECT_EQ(find(verify(), "bandwidth").outcome, Outcome::passed);
-  guest.transfers = {transferOf(10000, 50), transferOf(10000, 60)};
-  EXPECT_EQ(find(verify(), "bandwidth").outcome, Outcome::failed);
+  // PCI Express 3.0 x16 in loopback: 72.5 Gb/s.
+  guest.transfers = {transferOf(10000, 66), transferOf(10000, 50)};
+  auto report = verify();
+  EXPECT_EQ(find(report, "bandwidth").outcome, Outcome::passed);
+  EXPECT_NEAR(report.figures.front().limit.value_or(0), 72.5, 0.1);
+  guest.transfers = {transferOf(10000, 50), transferOf(10000, 65)};
+  report = verify();
+  EXPECT_EQ(find(report, "bandwidth").outcome, Outcome::failed);
+  EXPECT_THAT(find(report, "bandwidth").expected, HasSubstr("PCI Express 115"));
   replace(R"("parent": "")", R"("parent": "eth1")");
   guest.transfers = {transferOf(10000, 1), transferOf(10000, 1)};
   EXPECT_EQ(find(verify(), "bandwidth").outcome, Outcome::waived)
       << "SoftRoCE's rate means nothing";
+}
+
+TEST_F(VerifyTest, TheHostsWordOnThePortsRateCounts) {
+  plan.minimumShare = 0.9;
+  hostSide.portRate = 200000;
+  hostSide.link = {16000, 16};
+  replace("100 Gb/sec", "1 Gb/sec");
+  EXPECT_THAT(find(verify(), "bandwidth").expected, HasSubstr("port after headers 196"));
+}
+
+TEST_F(VerifyTest, ADeviceThatThisDomainDoesNotHoldIsNotVerified) {
+  const struct {
+    DeviceHold hold;
+    Outcome outcome;
+    const char* seen;
+  } cases[] = {
+      {{false, "vfio-pci", true, "process 7"}, Outcome::failed, "no hostdev"},
+      {{true, "mlx5_core", true, "process 7"}, Outcome::failed, "bound to mlx5_core"},
+      {{true, "", false, ""}, Outcome::failed, "no driver"},
+      {{true, "vfio-pci", false, "process 8 (other)"}, Outcome::failed, "process 8 (other)"},
+      {{true, "vfio-pci", false, ""}, Outcome::notObservable, "no process"}};
+  for (const auto& each : cases) {
+    hostSide.hold = each.hold;
+    guest.transfers = {transferOf(10000), transferOf(10000)};
+    const auto report = verify();
+    const auto& found = find(report, "device-host");
+    EXPECT_EQ(found.outcome, each.outcome) << each.seen;
+    EXPECT_THAT(found.seen, HasSubstr(each.seen));
+    EXPECT_FALSE(found.remedy.empty());
+    EXPECT_EQ(verdict(report), each.outcome);
+    EXPECT_EQ(find(report, "mac").key.empty(), each.outcome == Outcome::failed)
+        << "what lies behind is not tried";
+  }
+}
+
+TEST_F(VerifyTest, AnotherVfThatMovesAsMuchLeavesItOpenWhichOneItWas) {
+  Lease other = plan.leases.front();
+  other.vfName = "rail1";
+  other.settings.mac = parseMacAddress("52:54:00:aa:bb:dd");
+  plan.leases.push_back(other);
+  const auto counts = traffic;
+  traffic = [&](const Lease& lease) {
+    return lease.vfName == "rail1" ? VfTraffic{9, 9, 0, 0} : counts(lease);
+  };
+  EXPECT_EQ(find(verify(), "other-vfs").outcome, Outcome::passed);
+  traffic = counts;
+  guest.transfers = {transferOf(10000), transferOf(10000)};
+  const auto report = verify();
+  EXPECT_EQ(find(report, "other-vfs").outcome, Outcome::notObservable);
+  EXPECT_THAT(find(report, "other-vfs").seen, HasSubstr("rail1"));
+}
+
+TEST_F(VerifyTest, RelaxedOrderingIsTriedBesideStrictOnHardwareOnly) {
+  plan.relaxedOrdering = RelaxedOrdering::automatic;
+  guest.transfers = {transferOf(10000, 60), transferOf(10000, 50), transferOf(10000, 90),
+                     transferOf(10000, 80)};
+  const auto report = verify();
+  EXPECT_EQ(verdict(report), Outcome::passed);
+  EXPECT_THAT(find(report, "relaxed-ordering").seen, HasSubstr("write 60, relaxed 90"));
+  ASSERT_EQ(guest.transferArguments.size(), 4U);
+  EXPECT_THAT(guest.transferArguments[1], Not(HasSubstr("--relaxed-ordering")));
+  EXPECT_THAT(guest.transferArguments[2], HasSubstr("--relaxed-ordering"));
+  replace(R"("parent": "")", R"("parent": "eth1")");
+  guest.transferArguments.clear();
+  guest.transfers = {transferOf(10000), transferOf(10000)};
+  EXPECT_EQ(find(verify(), "relaxed-ordering").key, "");
+  EXPECT_EQ(guest.transferArguments.size(), 2U);
+}
+
+TEST_F(VerifyTest, WhatWorksAndShouldBeOtherwiseIsAWarning) {
+  hostSide.guestMtu = 9000;
+  auto report = verify();
+  EXPECT_EQ(verdict(report), Outcome::passed);
+  EXPECT_EQ(find(report, "mtu").outcome, Outcome::warning);
+  EXPECT_THAT(find(report, "mtu").seen, HasSubstr("eth1 1500, RDMA 4096"));
+  EXPECT_THAT(find(report, "mtu").remedy, HasSubstr("mtu 9000"));
+  EXPECT_EQ(find(report, "gid-type").outcome, Outcome::passed);
+  EXPECT_THAT(find(report, "gid-type").seen, HasSubstr("NCCL_IB_GID_INDEX=3"));
+  hostSide.guestMtu = 1500;
+  replace("\"type\": \"RoCE v2\"", "\"type\": \"RoCE v1\"");
+  guest.transfers = {transferOf(10000), transferOf(10000)};
+  report = verify();
+  EXPECT_EQ(verdict(report), Outcome::passed);
+  EXPECT_EQ(find(report, "mtu").outcome, Outcome::passed);
+  EXPECT_EQ(find(report, "gid-type").outcome, Outcome::warning);
+  replace("0000:0000:0000:0000:0000:ffff:", "fe80:0000:0000:0000:5054:00ff:");
+  replace("\"type\": \"RoCE v1\"", "\"type\": \"RoCE v2\"");
+  replace("\"4096\"", "\"1024\"");
+  guest.transfers = {transferOf(10000), transferOf(10000)};
+  report = verify();
+  EXPECT_THAT(find(report, "gid-type").seen, HasSubstr("link-local"));
+  EXPECT_THAT(find(report, "mtu").seen, HasSubstr("0.909"));
+  EXPECT_EQ(find(report, "mtu").outcome, Outcome::warning);
+}
+
+TEST_F(VerifyTest, TheGuestsOwnToolsStandBesideOurs) {
+  EXPECT_EQ(find(verify(), "perftest").outcome, Outcome::waived);
+  guest.tools = "ib_write_bw\nrm\nib_read_bw\n";
+  guest.toolSays = {
+      {"ib_write_bw",
+       " #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]\n"
+       " 1000       100            0.00               96.50              0.001\n"},
+      {"ib_read_bw", "Couldn't connect\n"}};
+  guest.transfers = {transferOf(10000), transferOf(10000)};
+  const auto report = verify();
+  EXPECT_EQ(verdict(report), Outcome::passed) << "a tool that fails is no failure of the VM";
+  EXPECT_EQ(find(report, "perftest").outcome, Outcome::warning);
+  EXPECT_EQ(find(report, "perftest").seen,
+            "ib_write_bw 96.5 Gb/s; ib_read_bw gives no figure: Couldn't connect");
+  const auto figure = std::ranges::find(report.figures, "ib_write_bw", &Figure::source);
+  ASSERT_NE(figure, report.figures.end());
+  EXPECT_EQ(figure->checkedBytes, 0U) << "it checks nothing";
+  EXPECT_THAT(guest.commands, Not(Contains("rm")));
+}
+
+TEST_F(VerifyTest, LatencyThatIsNotThereOrNotCheckedFails) {
+  for (const std::string from :
+       {"\"median\": 2.5", "\"bytes_checked\": 80", "\"operation\": \"read\""}) {
+    const std::string sound = guest.latency;
+    guest.latency.replace(guest.latency.find(from), from.size(), "\"x\": 1");
+    guest.transfers = {transferOf(10000), transferOf(10000)};
+    EXPECT_EQ(find(verify(), "latency-host").outcome, Outcome::failed) << from;
+    guest.latency = sound;
+  }
 }
 
 TEST_F(VerifyTest, AWantedGpuThatIsNotThereFails) {

@@ -18,8 +18,20 @@ VerifyReport sample() {
       {"counters", "rail0", Outcome::notObservable, "the counters move", "no counters",
        "a newer driver"},
       {"mac", "rail1", Outcome::failed, "MAC 52:54:00:aa:bb:cc", "eth1 \x1b[2J <&\">", "lspci -k"},
+      {"gpu-distance", "rail0", Outcome::warning, "PIX or PXB", "PHB to GPU 0",
+       "topology: <mirror>"},
       {"gpu", "", Outcome::waived, "", "the guest has no GPU", ""}};
-  report.figures = {{"rail0", "write", "host", 65536, 65536000, 97.25, {}, {}}};
+  Figure host{"rail0", "write", "host", 65536, 65536000, 97.25, {}, {}};
+  host.limit = 98;
+  Figure gpu = host;
+  gpu.memory = "gpu";
+  gpu.gigabitsPerSecond = 82;
+  gpu.besideHost = 97.5;
+  gpu.relaxedOrdering = true;
+  report.figures = {host,
+                    gpu,
+                    {"rail0", "read", "host", 8, 8000, 0, 2.125, 3.5},
+                    {"rail0", "write", "host", 65536, 0, 96.5, {}, {}, "ib_write_bw"}};
   return report;
 }
 
@@ -60,6 +72,8 @@ TEST(VerdictTest, WhatWasNotSeenIsNoPassAndNoFindingsAreNone) {
   EXPECT_EQ(verdict(report), Outcome::notObservable);
   report.findings.push_back({"agent", "", Outcome::passed, "", "", ""});
   EXPECT_EQ(verdict(report), Outcome::passed);
+  report.findings.push_back({"mtu", "", Outcome::warning, "", "", ""});
+  EXPECT_EQ(verdict(report), Outcome::passed) << "a warning works";
   report.findings.push_back({"counters", "", Outcome::notObservable, "", "", ""});
   EXPECT_EQ(verdict(report), Outcome::notObservable);
   report.findings.push_back({"mac", "", Outcome::failed, "", "", ""});

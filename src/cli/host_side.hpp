@@ -1,0 +1,33 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "session.hpp"
+#include "vfpass/guest/host_side.hpp"
+
+namespace vfpass::cli {
+
+/// What this host sees of the devices of one running domain, for verify. The tree is read once;
+/// drivers and holders are read anew for each question.
+class HostSight {
+ public:
+  /// `mtus`: what the mapping wants in the guest, by entry. `session` must outlive it.
+  HostSight(Session& session, const DomainDescription& domain,
+            std::map<std::string, unsigned> mtus);
+
+  guest::HostSide of(const Lease& lease) const;
+
+ private:
+  [[nodiscard]] guest::DeviceHold holdOf(const Lease& lease) const;
+  [[nodiscard]] std::optional<guest::GpuWay> gpuWay(std::size_t nic) const;
+
+  Session& session_;
+  Uuid domain_;
+  std::vector<PciAddress> claims_;  ///< of the running domain
+  std::vector<Lease> functions_;    ///< whole functions that the domain holds
+  std::map<std::string, unsigned> mtus_;
+  Topology topology_;
+};
+
+}  // namespace vfpass::cli

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "judge_device.hpp"
+#include "judge_gpu_place.hpp"
+#include "judge_host.hpp"
+#include "judge_transfer.hpp"
+#include "vfpass/guest/verify.hpp"
+
+namespace vfpass::guest {
+
+/// Moves data through one lease's VF: writes and reads, with relaxed ordering and without, latency;
+/// after each transfer the host's counters. Findings and figures go into the report.
+class DataPath {
+ public:
+  /// References must outlive it.
+  DataPath(Agent& agent, const PlacedProbe& probe, const VerifyPlan& plan, const VerifyWatch& watch,
+           VerifyReport& report)
+      : agent_(agent), probe_(probe), plan_(plan), watch_(watch), report_(report) {}
+
+  /// Host memory, or with `gpu` that GPU's memory beside host memory. False at the first broken
+  /// link. Throws AgentUnavailable.
+  bool tryMemory(const Lease& lease, const RdmaPort& port, const std::optional<NearestGpu>& gpu);
+
+ private:
+  bool tryTransfer(const Lease& lease, const RdmaPort& port, const Transfer& transfer, int gpu);
+  void tryLatency(const RdmaPort& port, Transfer transfer, int gpu);
+  [[nodiscard]] std::vector<bool> orderings(const RdmaPort& port) const;
+  [[nodiscard]] std::vector<OtherVf> otherVfs(const Lease& lease) const;
+  void judgeTrafficOf(const Lease& lease, std::uint64_t claimedBytes,
+                      const std::optional<VfTraffic>& before, std::vector<OtherVf> others);
+  [[nodiscard]] std::vector<std::string> commonArguments(const RdmaPort& port,
+                                                         const Transfer& transfer, int gpu) const;
+
+  Agent& agent_;
+  const PlacedProbe& probe_;
+  const VerifyPlan& plan_;
+  const VerifyWatch& watch_;
+  VerifyReport& report_;
+};
+
+}  // namespace vfpass::guest

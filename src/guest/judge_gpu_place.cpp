@@ -1,0 +1,87 @@
+#include "judge_gpu_place.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "vfpass/pci_address.hpp"
+
+namespace vfpass::guest {
+namespace {
+
+// CUDA writes eight digits of the domain, sysfs four.
+bool sameFunction(const std::string& one, const std::string& other) {
+  const auto address = parsePciAddress(one);
+  return address && address == parsePciAddress(other);
+}
+
+constexpr std::array<std::string_view, 4> nearestFirst{"PIX", "PXB", "PHB", "SYS"};
+
+// An unknown word is farther than any.
+std::size_t rank(const std::string& distance) {
+  return static_cast<std::size_t>(std::ranges::find(nearestFirst, distance) - nearestFirst.begin());
+}
+
+std::string distanceOf(const GuestView& view, const std::string& nic, const std::string& gpu) {
+  const auto found = std::ranges::find_if(view.distances, [&](const GuestDistance& each) {
+    return sameFunction(each.nic, nic) && sameFunction(each.gpu, gpu);
+  });
+  return found == view.distances.end() ? "" : found->distance;
+}
+
+std::string tell(std::optional<bool> present, const char* absent, const char* there) {
+  return !present ? "cannot be read" : *present ? there : absent;
+}
+
+Finding services(const std::string& subject, const GuestPciServices& seen) {
+  return {"pcie-services",
+          subject,
+          Outcome::waived,
+          "",
+          "for information, the guest's view of its NIC: ATS " +
+              tell(seen.ats, "none", seen.atsEnabled ? "on" : "off") + ", ACS " +
+              tell(seen.acs, "none", "there") + "; what counts is the host's: vfpass doctor",
+          ""};
+}
+
+}  // namespace
+
+std::optional<NearestGpu> nearestGpu(const GuestView& view, const std::string& nic) {
+  std::optional<NearestGpu> best;
+  for (const auto& gpu : view.gpus) {
+    if (!gpu.index) {
+      continue;
+    }
+    const NearestGpu found{*gpu.index, gpu.name, distanceOf(view, nic, gpu.pci), gpu.dmaBuf};
+    if (!best || rank(found.distance) < rank(best->distance)) {
+      best = found;
+    }
+  }
+  return best;
+}
+
+std::vector<Finding> judgeGpuPlace(const std::string& subject, const GuestView& view,
+                                   const std::string& nic, const NearestGpu& gpu) {
+  const std::string expected = "NIC and GPU below one switch of the guest: PIX or PXB";
+  const std::string seen = gpu.distance + " to GPU " + std::to_string(gpu.index);
+  std::vector<Finding> findings;
+  if (gpu.distance.empty()) {
+    findings.push_back({"gpu-distance", subject, Outcome::waived, expected,
+                        "the guest does not say how they are placed", ""});
+  } else if (gpu.distance == "PIX" || gpu.distance == "PXB") {
+    findings.push_back({"gpu-distance", subject, Outcome::passed, expected, seen, ""});
+  } else {
+    findings.push_back(
+        {"gpu-distance", subject, Outcome::warning, expected,
+         seen + ": NCCL does not use GPUDirect over this distance",
+         "topology: mirror in the mapping and vfpass attach; or NCCL's topology file in the guest "
+         "(vfpass topo --format nccl --vm VM), or NCCL_NET_GDR_LEVEL=" +
+             std::string(gpu.distance == "PHB" ? "PHB" : "SYS")});
+  }
+  const auto own = view.services.find(nic);
+  if (own != view.services.end()) {
+    findings.push_back(services(subject, own->second));
+  }
+  return findings;
+}
+
+}  // namespace vfpass::guest

@@ -1,0 +1,57 @@
+// validate-json SCHEMA [FILE]: is the document, read from FILE or stdin, one that the schema
+// allows? For tests of programs whose output no unit test sees. Exit codes: 0 yes, 1 no, 2 cannot
+// tell.
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <valijson/adapters/nlohmann_json_adapter.hpp>
+#include <valijson/schema.hpp>
+#include <valijson/schema_parser.hpp>
+#include <valijson/validator.hpp>
+
+namespace {
+
+using valijson::adapters::NlohmannJsonAdapter;
+
+nlohmann::json read(std::istream& stream) {
+  return nlohmann::json::parse(std::istreambuf_iterator<char>(stream), {});
+}
+
+nlohmann::json readFile(const char* path) {
+  std::ifstream file(path);
+  return read(file);
+}
+
+int validate(const nlohmann::json& rules, const nlohmann::json& document) {
+  valijson::Schema schema;
+  valijson::SchemaParser().populateSchema(NlohmannJsonAdapter(rules), schema);
+  valijson::ValidationResults results;
+  if (valijson::Validator().validate(schema, NlohmannJsonAdapter(document), &results)) {
+    return 0;
+  }
+  valijson::ValidationResults::Error error;
+  while (results.popError(error)) {
+    for (const auto& part : error.context) {
+      std::cerr << part;
+    }
+    std::cerr << ": " << error.description << '\n';
+  }
+  return 1;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count != 2 && count != 3) {
+    std::cerr << "usage: validate-json SCHEMA [FILE]\n";
+    return 2;
+  }
+  try {
+    return validate(readFile(arguments[1]), count == 3 ? readFile(arguments[2]) : read(std::cin));
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << '\n';
+    return 2;
+  }
+}

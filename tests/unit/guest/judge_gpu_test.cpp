@@ -1,0 +1,133 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "judge_bandwidth.hpp"
+#include "judge_device.hpp"
+#include "judge_gpu_place.hpp"
+#include "judge_transfer.hpp"
+
+namespace vfpass::guest {
+namespace {
+
+using testing::HasSubstr;
+using Json = nlohmann::json;
+
+// As the probe wrote it on an H200, but for the second GPU, the NIC and the distances.
+GuestView view(const std::string& near = "PIX", const std::string& dmaBuf = "1") {
+  return readGuestView(Json::parse(R"({
+    "pci": [{"address": "0000:01:00.0", "class": 131072, "driver": "mlx5_core",
+             "acs": {"present": false}, "ats": {"present": true, "enabled": false}}],
+    "gpus": {
+      "libcuda": {"found": true}, "nvidia_peermem": {"loaded": false, "loadable": false},
+      "devices": [{"index": 0, "name": "NVIDIA H200", "pci": "00000000:05:00.0",
+                   "dma_buf_supported": )" +
+                                   dmaBuf + R"(},
+                  {"index": 1, "name": "NVIDIA H200", "pci": "00000000:02:00.0",
+                   "dma_buf_supported": )" +
+                                   dmaBuf + R"(}]},
+    "distances": [{"nic": "0000:01:00.0", "gpu": "0000:05:00.0", "distance": "SYS"},
+                  {"nic": "0000:01:00.0", "gpu": "0000:02:00.0", "distance": ")" +
+                                   near + R"("}]})"));
+}
+
+TEST(JudgeGpuTest, TheRoadIsReadAsTheProbeWritesIt) {
+  EXPECT_EQ(judgeGpus(view(), true).back().outcome, Outcome::passed);
+  EXPECT_EQ(judgeGpus(view(), true).back().seen, "DMA-BUF");
+  const auto none = judgeGpus(view("PIX", "0"), true).back();
+  EXPECT_EQ(none.outcome, Outcome::failed);
+  EXPECT_THAT(none.seen, HasSubstr("not supported here"));
+}
+
+TEST(JudgeGpuTest, TheNearestOneIsUsed) {
+  const auto gpu = nearestGpu(view(), "0000:01:00.0");
+  ASSERT_TRUE(gpu);
+  EXPECT_EQ(gpu->index, 1);
+  EXPECT_EQ(gpu->distance, "PIX");
+  EXPECT_EQ(nearestGpu(view("SYS"), "0000:01:00.0")->index, 0) << "all alike: CUDA's first";
+  EXPECT_FALSE(nearestGpu({}, "0000:01:00.0"));
+}
+
+TEST(JudgeGpuTest, DistanceDecidesWhetherNcclUsesGpuDirect) {
+  const std::pair<const char*, Outcome> distances[] = {
+      {"PIX", Outcome::passed}, {"PXB", Outcome::passed}, {"PHB", Outcome::warning}};
+  for (const auto& [distance, outcome] : distances) {
+    const auto seen = view(distance);
+    const auto findings =
+        judgeGpuPlace("rail0", seen, "0000:01:00.0", *nearestGpu(seen, "0000:01:00.0"));
+    EXPECT_EQ(findings.front().outcome, outcome) << distance;
+  }
+  const auto far = view("SYS");
+  const auto findings =
+      judgeGpuPlace("rail0", far, "0000:01:00.0", *nearestGpu(far, "0000:01:00.0"));
+  EXPECT_THAT(findings.front().remedy, HasSubstr("topology: mirror"));
+  EXPECT_THAT(findings.front().remedy, HasSubstr("NCCL_NET_GDR_LEVEL=SYS"));
+  EXPECT_THAT(findings.back().seen, HasSubstr("ATS off, ACS none"));
+}
+
+Figure figure(const char* operation, double gpu, double host) {
+  Figure figure{"rail0", operation, "gpu", 65536, 65536, gpu, {}, {}};
+  figure.besideHost = host;
+  return figure;
+}
+
+// 98 and 82 Gb/s are what the seeds published, without NUMA alignment.
+TEST(JudgeGpuTest, FarBelowHostIsAWarningWithItsReasons) {
+  const GpuWay far{{16000, 16}, true, "SYS"};
+  const auto found =
+      judgeBesideHost("rail0", {figure("write", 97, 98), figure("read", 82, 98)}, far, "PHB");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->outcome, Outcome::warning);
+  EXPECT_EQ(found->seen, "write 97 of 98 Gb/s, 99 %; read 82 of 98 Gb/s, 84 %");
+  EXPECT_THAT(found->remedy, HasSubstr("SYS apart on the host"));
+  EXPECT_THAT(found->remedy, HasSubstr("ATS"));
+  const auto near = judgeBesideHost("rail0", {figure("write", 97, 98)}, far, "PIX");
+  EXPECT_EQ(near->outcome, Outcome::passed);
+  EXPECT_FALSE(judgeBesideHost("rail1", {figure("write", 97, 98)}, far, "PIX"));
+}
+
+Json run(const char* kind, double gigabits) {
+  return {{"passed", true},
+          {"memory",
+           {{"initiator", {{"kind", kind}}},
+            {"target",
+             {{"kind", kind},
+              {"road", "peer-memory"},
+              {"not_taken", Json::array({"DMA-BUF: failed"})}}}}},
+          {"owners", {{"target", {{"bytes_checked", 1000U}}}}},
+          {"bandwidth", {{"gigabits_per_second", gigabits}}}};
+}
+
+TEST(JudgeGpuTest, HostAndGpuOfOneSession) {
+  const Transfer transfer{"rail0", "write", "gpu", 100, 10, false, true};
+  std::vector<Figure> figures;
+  const auto found = judgeTransfer(
+      transfer, {{"passed", true}, {"runs", Json::array({run("host", 98), run("gpu", 82)})}},
+      figures);
+  EXPECT_EQ(found.outcome, Outcome::passed);
+  EXPECT_EQ(found.seen, "82 Gb/s by peer-memory, not by DMA-BUF: failed");
+  ASSERT_EQ(figures.size(), 1U);
+  EXPECT_EQ(figures[0].gigabitsPerSecond, 82);
+  EXPECT_EQ(figures[0].besideHost, 98);
+  const auto alone =
+      judgeTransfer(transfer, {{"passed", true}, {"runs", Json::array({run("gpu", 82)})}}, figures);
+  EXPECT_EQ(alone.outcome, Outcome::failed);
+  const auto host = judgeTransfer(
+      transfer, {{"passed", true}, {"runs", Json::array({run("host", 98), run("host", 98)})}},
+      figures);
+  EXPECT_EQ(host.outcome, Outcome::failed) << "host memory for the GPU's";
+}
+
+TEST(PacketRateTest, OldInfinibandSpeedsLoseTheirLineCode) {
+  EXPECT_EQ(packetRate("100 Gb/sec (4X EDR)", true), 100);
+  EXPECT_EQ(packetRate("40 Gb/sec (4X QDR)", true), 32);
+  EXPECT_EQ(packetRate("40 Gb/sec (4X QDR)", false), 40) << "Ethernet names its rate so";
+  EXPECT_NEAR(packetRate("56 Gb/sec (4X FDR)", true).value_or(0), 54.3, 0.05);
+  for (const char* lie : {"", "x", "-5", "nan", "inf"}) {
+    EXPECT_FALSE(packetRate(lie, true)) << lie;
+  }
+}
+
+}  // namespace
+}  // namespace vfpass::guest
