@@ -23,9 +23,10 @@ bool isKept(const std::string& path) {
          path.starts_with("proc/sys/");
 }
 
-// Whatever else there is was written by people, and may hold what is nobody's business.
+// Whatever else there is was written by people, and may hold what is nobody's business. Answers in
+// vfpass/ are reduced by who asked.
 bool isKernelFile(const std::string& path) {
-  return path.starts_with("sys/") || path.starts_with("proc/sys/");
+  return path.starts_with("sys/") || path.starts_with("proc/sys/") || path.starts_with("vfpass/");
 }
 
 std::string firstProcessor(const std::string& text) {
@@ -75,8 +76,10 @@ CapturedTree keptOf(const host::Recording& recording) {
     } else if (kept.kind == Kind::file && !isKernelFile(path)) {
       kept.content = doctor::essence(path, kept.content);
     }
-    // A file without any of our settings is none of ours, its name included.
-    if (!kept.content.empty() || entry.content.empty() || path.starts_with("etc/opensm/")) {
+    // A file without any of our settings is none of ours, its name included; of some it matters
+    // that they are there.
+    if (!kept.content.empty() || entry.content.empty() || path.starts_with("etc/opensm/") ||
+        path.ends_with("/openibd.service")) {
       tree.emplace(path, kept);
     }
   }

@@ -50,14 +50,17 @@ bool reload(const std::string& daemon, pid_t pid, const fs::path& procDirectory)
 
 }  // namespace
 
-std::vector<std::string> reloadLibvirt(const fs::path& runDirectory,
-                                       const fs::path& procDirectory) {
+std::vector<std::string> reloadLibvirt(const fs::path& runDirectory, const fs::path& procDirectory,
+                                       std::vector<std::string>* reloaded) {
   std::vector<std::string> actions;
   for (const std::string daemon : {"virtqemud", "libvirtd"}) {
     const auto pid = pidIn(runDirectory / (daemon + ".pid"));
     if (pid && reload(daemon, *pid, procDirectory)) {
       actions.push_back("told " + daemon + " (pid " + std::to_string(*pid) +
                         ") to reload: it looks for hooks again");
+      if (reloaded != nullptr) {
+        reloaded->push_back(daemon);
+      }
     }
   }
   if (actions.empty()) {

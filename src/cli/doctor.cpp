@@ -4,7 +4,9 @@
 
 #include "commands.hpp"
 #include "host_topology.hpp"
+#include "inquiries.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/domain/guest_memory.hpp"
 #include "vfpass/inventory/read_topology.hpp"
 #include "vfpass/report/doctor_report.hpp"
 
@@ -24,6 +26,41 @@ void warnOfMistakes(Session& session) {
   }
 }
 
+// By what its `vm:` says, otherwise by the other name of the same domain, which libvirt knows.
+const Mapping* mappingOf(Session& session, const std::string& vm) {
+  const auto& configuration = session.configuration();
+  const Mapping* mapping = config::findMapping(configuration, vm, vm);
+  if (mapping != nullptr || !session.root().isLive()) {
+    return mapping;
+  }
+  try {
+    const auto domain = session.hypervisor().findDomain(vm);
+    return domain ? config::findMapping(configuration, domain->name, toString(domain->uuid))
+                  : nullptr;
+  } catch (const Error& error) {
+    session.warn(error.what());
+    return nullptr;
+  }
+}
+
+// A VM that libvirt does not have yet can have a mapping; its devices are looked at all the same.
+std::optional<GuestMemory> guestOf(Session& session, const std::string& vm) {
+  if (!session.root().isLive()) {
+    return std::nullopt;
+  }
+  try {
+    const auto domain = session.hypervisor().findDomain(vm);
+    if (domain) {
+      return domain::guestMemory(domain->persistentXml.empty() ? domain->liveXml
+                                                               : domain->persistentXml);
+    }
+    session.warn("libvirt has no domain " + printable(vm) + ": only its devices are looked at");
+  } catch (const Error& error) {
+    session.warn(error.what());
+  }
+  return std::nullopt;
+}
+
 doctor::Wishes wishesFor(Session& session, const Topology& topology, const std::string& vm) {
   if (!hasConfiguration(session)) {
     if (!vm.empty()) {
@@ -37,20 +74,23 @@ doctor::Wishes wishesFor(Session& session, const Topology& topology, const std::
   if (vm.empty()) {
     return doctor::wishesOf(topology, configuration.mappings, configuration.host, false);
   }
-  const Mapping* mapping = config::findMapping(configuration, vm, vm);
+  const Mapping* mapping = mappingOf(session, vm);
   if (mapping == nullptr) {
     throw Error("no mapping has vm: " + printable(vm),
                 "`vfpass check` lists what is there, `vfpass init` proposes one",
                 ExitCode::badInput);
   }
-  return doctor::wishesOf(topology, {*mapping}, configuration.host, true);
+  auto wishes = doctor::wishesOf(topology, {*mapping}, configuration.host, true);
+  wishes.guest = guestOf(session, mapping->vm);
+  return wishes;
 }
 
 ExitCode doctorCommand(Session& session, const std::string& vm) {
   const host::Root root = session.root();
   const Topology topology = inventory::readTopology(root);
   warnOfProblems(session, topology);
-  const auto diagnoses = doctor::examine(root, topology, wishesFor(session, topology, vm));
+  const auto diagnoses =
+      doctor::examine(root, topology, wishesFor(session, topology, vm), inquiriesOf(session));
   report::writeDoctor(session.out(), diagnoses, session.style());
   const bool broken = std::ranges::any_of(
       diagnoses, [](const Diagnosis& each) { return each.finding.outcome == Outcome::failed; });

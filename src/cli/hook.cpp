@@ -1,9 +1,11 @@
+#include <fstream>
 #include <set>
 
 #include "commands.hpp"
 #include "daemon_reload.hpp"
 #include "hook_files.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/doctor/doctor.hpp"
 #include "vfpass/report/actions_report.hpp"
 
 namespace vfpass::cli {
@@ -41,8 +43,36 @@ void bringBinary(const HookPlaces& places, std::vector<std::string>& actions) {
   }
 }
 
-void reloadIfNeeded(const HookOptions& options, bool first, std::vector<std::string>& actions) {
-  if (!first) {
+// libvirt caches at its start whether there is any hook at all; a second one needs no reload. But a
+// link that a package or an administrator made may be unknown to it.
+bool needsReload(Session& session, const HookOptions& options, bool first) {
+  const bool ours = options.places().hooksDirectory == defaultHooksDirectory;
+  return first ||
+         (ours && doctor::hookKnowledge(session.root(),
+                                        session.options().runDirectory.relative_path().string()) ==
+                      doctor::HookKnowledge::stale);
+}
+
+// For `vfpass doctor`, which cannot see in the daemon itself that it has looked again.
+void markReloaded(Session& session, const std::vector<std::string>& daemons) {
+  const fs::path folder = session.options().runDirectory;
+  std::error_code error;
+  if (fs::create_directories(folder, error)) {
+    fs::permissions(folder, fs::perms::owner_all, error);
+  }
+  std::ofstream file(folder / doctor::daemonMarkFile, std::ios::trunc);
+  for (const std::string& daemon : daemons) {
+    file << doctor::daemonMark(session.root(), daemon).value_or("") << '\n';
+  }
+  if (!file.flush()) {
+    session.warn("cannot note in " + folder.string() +
+                 " that the daemon was reloaded; doctor will not know");
+  }
+}
+
+void reloadIfNeeded(Session& session, const HookOptions& options, bool needed,
+                    std::vector<std::string>& actions) {
+  if (!needed) {
     return;
   }
   if (options.places().hooksDirectory != defaultHooksDirectory) {
@@ -50,8 +80,10 @@ void reloadIfNeeded(const HookOptions& options, bool first, std::vector<std::str
   } else if (options.noReload) {
     actions.emplace_back("no daemon was reloaded: libvirt calls no hook until it is");
   } else {
-    const auto reloaded = reloadLibvirt();
+    std::vector<std::string> daemons;
+    const auto reloaded = reloadLibvirt("/run", "/proc", &daemons);
     actions.insert(actions.end(), reloaded.begin(), reloaded.end());
+    markReloaded(session, daemons);
   }
 }
 
@@ -61,11 +93,10 @@ ExitCode install(Session& session, const HookOptions& options) {
   std::vector<std::string> actions;
   bringBinary(places, actions);
   requireLoadable(places.binary);
-  // libvirt caches at its start whether there is any hook at all; a second one needs no reload.
   const bool first = !anyHookPresent(places);
   const auto linked = linkHook(places);
   actions.insert(actions.end(), linked.begin(), linked.end());
-  reloadIfNeeded(options, first, actions);
+  reloadIfNeeded(session, options, needsReload(session, options, first), actions);
   if (actions.empty()) {
     actions.emplace_back("already installed");
   }

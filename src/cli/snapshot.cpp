@@ -2,6 +2,7 @@
 
 #include "captured_tree.hpp"
 #include "commands.hpp"
+#include "inquiries.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/doctor/doctor.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
@@ -13,7 +14,7 @@ namespace {
 
 // Whatever reads a captured tree reads the host here, too, and is recorded: a new reader of
 // --sysroot belongs into this function.
-host::Recording record(const Session& session) {
+CapturedTree capture(Session& session) {
   host::Recording recording(std::filesystem::canonical(session.options().sysroot).string());
   const auto recordingRoot = [&] {
     host::Root root = session.root();
@@ -28,8 +29,16 @@ host::Recording record(const Session& session) {
     }
   }
   static_cast<void>(inventory::readInventory(recordingRoot(), gpus));
-  static_cast<void>(doctor::examine(recordingRoot(), topology, doctor::everyWish(topology)));
-  return recording;
+  doctor::Inquiries inquiries = inquiriesOf(session);
+  std::map<std::string, std::string> answers;
+  inquiries.answers = &answers;
+  static_cast<void>(
+      doctor::examine(recordingRoot(), topology, doctor::everyWish(topology), inquiries));
+  CapturedTree tree = keptOf(recording);
+  for (const auto& [name, answer] : answers) {
+    tree["vfpass/" + name] = {host::RecordedEntry::Kind::file, answer + "\n"};
+  }
+  return tree;
 }
 
 report::SnapshotReport describeTree(const CapturedTree& tree, const std::string& target) {
@@ -46,7 +55,7 @@ report::SnapshotReport describeTree(const CapturedTree& tree, const std::string&
 }
 
 ExitCode snapshot(Session& session, const std::filesystem::path& target) {
-  const CapturedTree tree = keptOf(record(session));
+  const CapturedTree tree = capture(session);
   if (target.extension() == ".tar") {
     writeTar(tree, target);
   } else {

@@ -17,7 +17,10 @@ namespace {
 constexpr std::string_view nicPort = "1x111x1";
 constexpr std::string_view otherPort = "xx111x1";
 constexpr std::string_view bareMetal = "xx000x0";
+// 47c8846a49ba, and 9cf8a952d57b without which an argument for several ports sets wrong bits (it
+// went into 6.12.y in April 2025, too).
 constexpr std::pair configAcsSince{6U, 11U};
+constexpr std::pair severalPortsSince{6U, 15U};
 
 std::string configOf(const View& view, const TopologyFunction& function) {
   const host::Folder folder(view.root(), "sys/devices/" + function.path);
@@ -84,11 +87,16 @@ std::string remedyFor(const View& view) {
   for (const auto& [port, pattern] : allPatterns(view)) {
     parts.push_back(std::string(pattern) + "@" + toString(view.function(port).address));
   }
-  const auto version = view.kernelVersion();
-  const std::string old = version && *version < configAcsSince
-                              ? " (needs Linux 6.11, this is " + std::to_string(version->first) +
-                                    "." + std::to_string(version->second) + ")"
-                              : "";
+  std::string old;
+  if (const auto version = view.kernelVersion(); version && *version < severalPortsSince) {
+    const bool unknown = *version < configAcsSince;
+    old = unknown || parts.size() > 1
+              ? std::string(" (needs Linux ") +
+                    (unknown ? "6.11" : "6.15, or commit 9cf8a952d57b, for several ports") +
+                    ", this is " + std::to_string(version->first) + "." +
+                    std::to_string(version->second) + ")"
+              : "";
+  }
   return "add to the kernel's command line, then reboot: \"pci=config_acs=" + join(parts, ";") +
          "\"" + old;
 }

@@ -39,10 +39,18 @@ struct Check {
 // One table for each area, the first link of the chain first.
 std::span<const Check> cpuIommuChecks();
 std::span<const Check> sriovChecks();
+std::span<const Check> firmwareChecks();
+std::span<const Check> eswitchChecks();
 std::span<const Check> acsChecks();
 std::span<const Check> gpuChecks();
+std::span<const Check> driverOrderChecks();
+std::span<const Check> moduleChecks();
 std::span<const Check> rdmaChecks();
+std::span<const Check> flowControlChecks();
 std::span<const Check> libvirtChecks();
+std::span<const Check> daemonChecks();
+std::span<const Check> memoryLockChecks();
+std::span<const Check> driverStopChecks();
 std::span<const Check> rivalChecks();
 
 // Reasons that several checks share.
@@ -50,5 +58,17 @@ std::string always(const View& view);
 std::string withoutGpu(const View& view);
 std::string withoutPf(const View& view);
 std::string withoutRail(const View& view);
+
+/// PCI vendor of ConnectX cards.
+inline constexpr std::uint16_t mellanox = 0x15b3;
+
+/// Of its first RDMA port that says.
+LinkLayer layerOf(const TopologyFunction& function);
+
+/// PFs that guests get VFs of, as far as that is known: spare ports are down and that is fine.
+std::vector<std::size_t> usedPfs(const View& view);
+
+/// VFs that mappings and host.yaml ask of a PF, as far as that is known.
+unsigned wantedVfs(const View& view, const PciAddress& pf);
 
 }  // namespace vfpass::doctor

@@ -43,6 +43,17 @@ const TopologyFunction* select(const Topology& topology, const Mapping& mapping,
   return selector.near ? nearestPf(topology, mapping, *selector.near) : byName(topology, selector);
 }
 
+// mlx5 answers EOPNOTSUPP to these in switchdev mode (esw/legacy.c).
+std::vector<std::string> legacyOnly(const MappedVf& vf) {
+  std::vector<std::string> names;
+  for (const Attribute attribute : {Attribute::vlan, Attribute::spoofCheck}) {
+    if (vf.required.contains(attribute)) {
+      names.emplace_back(toString(attribute));
+    }
+  }
+  return names;
+}
+
 void take(const Topology& topology, const Mapping& mapping, Wishes& wishes) {
   for (const MappedVf& vf : mapping.vfs) {
     const TopologyFunction* pf = select(topology, mapping, vf.pf);
@@ -52,7 +63,8 @@ void take(const Topology& topology, const Mapping& mapping, Wishes& wishes) {
     }
     const bool guids = vf.guidsAutomatic || vf.settings.nodeGuid || vf.settings.portGuid;
     wishes.vfs.push_back({mapping.vm, vf.name, pf->address, vf.managed, guids,
-                          vf.settings.vlan.has_value(), vf.guest.mtu});
+                          vf.settings.vlan.has_value(), vf.guest.mtu, legacyOnly(vf),
+                          vf.teamingWith.has_value()});
   }
   for (const MappedGpu& gpu : mapping.gpus) {
     if (findFunction(topology, gpu.pci) == nullptr) {
@@ -77,6 +89,9 @@ Wishes wishesOf(const Topology& topology, const std::vector<Mapping>& mappings,
     if (pf != nullptr && entry.vfCount) {
       wishes.vfCounts[pf->address] = *entry.vfCount;
     }
+    if (pf != nullptr && entry.eswitchMode) {
+      wishes.eswitchModes[pf->address] = *entry.eswitchMode;
+    }
   }
   return wishes;
 }
@@ -85,17 +100,20 @@ Wishes everyWish(const Topology& topology) {
   constexpr unsigned anyMtu = 1500;
   Wishes wishes;
   for (const std::size_t pf : topology::pfs(topology)) {
-    wishes.vfs.push_back({"", "", topology.functions[pf].address, true, true, true, anyMtu});
+    wishes.vfs.push_back(
+        {"", "", topology.functions[pf].address, true, true, true, anyMtu, {}, true});
   }
   return wishes;
 }
 
 std::vector<Diagnosis> examine(const host::Root& root, const Topology& topology,
-                               const Wishes& wishes) {
-  const View view(root, topology, wishes);
+                               const Wishes& wishes, const Inquiries& inquiries) {
+  const View view(root, topology, wishes, inquiries);
   std::vector<Diagnosis> found;
-  for (const auto& area : {cpuIommuChecks(), sriovChecks(), acsChecks(), gpuChecks(), rdmaChecks(),
-                           libvirtChecks(), rivalChecks()}) {
+  for (const auto& area :
+       {cpuIommuChecks(), sriovChecks(), firmwareChecks(), eswitchChecks(), acsChecks(),
+        gpuChecks(), driverOrderChecks(), moduleChecks(), rdmaChecks(), flowControlChecks(),
+        libvirtChecks(), daemonChecks(), memoryLockChecks(), driverStopChecks(), rivalChecks()}) {
     for (const Check& check : area) {
       Results results(check.key, check.why, found);
       if (const std::string reason = check.inapplicable(view); !reason.empty()) {

@@ -25,7 +25,8 @@ constexpr std::array settingNames{"virtual-function-count",
                                   "allow_unsafe_interrupts",
                                   "enable_unsafe_noiommu_mode",
                                   "virt_enabled",
-                                  "nv_peer_mem"};
+                                  "nv_peer_mem",
+                                  "refusemanualstop"};
 
 std::string keptArguments(std::string_view line) {
   std::string kept;

@@ -223,46 +223,13 @@ void checkLegacyPeerMemory(const View& view, Results& results) {
   results.passed("", expected, "none");
 }
 
-std::string withoutPeerMemory(const View& view) {
-  return view.moduleLoaded("nvidia_peermem") ? ""
-                                             : "nvidia_peermem is not loaded here; guests load it";
-}
-
-// nvidia_peermem takes part in OFED's interface only when it was built with OFED there.
-void checkDriverOrder(const View& view, Results& results) {
-  const std::string expected = "nvidia_peermem registered with OFED, of nvidia's version";
-  const std::string remedy =
-      "install the GPU driver again, after OFED: dkms autoinstall --force, or its own installer";
-  const auto versionOf = [&](const std::string& module) {
-    return view.root().readText("sys/module/" + module + "/version").value_or("");
-  };
-  const std::string clients = "sys/kernel/mm/memory_peers";
-  const bool registered =
-      view.root().exists(clients + "/nv_mem") || view.root().exists(clients + "/nv_mem_nc");
-  if (versionOf("nvidia_peermem") != versionOf("nvidia")) {
-    results.failed(
-        "", expected,
-        "nvidia_peermem " + versionOf("nvidia_peermem") + ", nvidia " + versionOf("nvidia"),
-        remedy);
-  } else if (registered) {
-    results.passed("", expected, "registered");
-  } else if (view.root().exists(clients)) {
-    results.failed("", expected, "OFED knows no client nv_mem: it was built before OFED", remedy);
-  } else {
-    results.unseen("", expected, "this kernel's RDMA core lists no peer memory clients",
-                   "dmesg | grep -i peermem");
-  }
-}
-
 constexpr std::array checks{
     Check{"gpu-bar", "NICs reach GPU memory through this window, in the guest too", withoutGpu,
           checkBars},
     Check{"gpu-driver", "unbinding a GPU that somebody has open hangs", withoutGpu, checkDriver},
     Check{"gpu-console", "a guest takes the host's console away with it", withoutGpu, checkConsole},
     Check{"nv-peer-mem", "the old module gets in the way of nvidia_peermem", always,
-          checkLegacyPeerMemory},
-    Check{"driver-order", "nvidia_peermem must be built after the OFED that it links to",
-          withoutPeerMemory, checkDriverOrder}};
+          checkLegacyPeerMemory}};
 
 }  // namespace
 

@@ -4,7 +4,6 @@
 
 #include "check.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/host/folder.hpp"
 
 namespace vfpass::doctor {
 namespace {
@@ -35,75 +34,6 @@ void checkOfed(const View& view, Results& results) {
   } else {
     results.passed("", expected, release);
   }
-}
-
-// Its last byte says whether Secure Boot is on; four bytes of attributes stand before.
-std::optional<bool> secureBoot(const View& view) {
-  const host::Folder folder(view.root(), "sys/firmware/efi/efivars");
-  const std::string value =
-      folder ? folder.readBytes("SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c", 0, 5) : "";
-  return value.size() == 5 ? std::optional(value[4] == 1) : std::nullopt;
-}
-
-bool enforcesSignatures(const View& view) {
-  const std::string lockdown = view.root().readText("sys/kernel/security/lockdown").value_or("");
-  return secureBoot(view).value_or(false) || view.kernelArgument("module.sig_enforce") ||
-         view.moduleFlag("module", "sig_enforce").value_or(false) ||
-         lockdown.find("[integrity]") != std::string::npos ||
-         lockdown.find("[confidentiality]") != std::string::npos;
-}
-
-std::string unlessEnforced(const View& view) {
-  return enforcesSignatures(view) ? "" : "neither Secure Boot nor module.sig_enforce is on";
-}
-
-// What DKMS builds, and a module that is there once it could be loaded.
-struct Package {
-  std::string_view dkms;
-  std::string_view module;
-};
-
-constexpr std::array packages{Package{"nvidia", "nvidia"},
-                              Package{"mlnx-ofed-kernel", "mlx_compat"},
-                              Package{"nvidia-peer-memory", "nv_peer_mem"}};
-
-// In `taint`, E is a module without a valid signature.
-void checkSignatures(const View& view, Results& results) {
-  const std::string expected = "DKMS modules signed with an enrolled key";
-  const std::string remedy =
-      "mokutil --import /var/lib/dkms/mok.pub, then reboot and enrol the key";
-  bool good = true;
-  for (const std::string& package : view.root().list("var/lib/dkms")) {
-    for (const Package& known : packages) {
-      if (!package.starts_with(known.dkms) || package.starts_with("nvidia-fs")) {
-        continue;
-      }
-      const std::string module(known.module);
-      const auto taint = view.root().readText("sys/module/" + module + "/taint");
-      if (taint && taint->find('E') != std::string::npos) {
-        good = false;
-        results.failed(module, expected, "loaded without a valid signature", remedy);
-      } else if (!view.moduleLoaded(module)) {
-        good = false;
-        results.unseen(module, expected, "built by DKMS and not loaded",
-                       "modprobe " + module + " || " + remedy);
-      }
-    }
-  }
-  if (good) {
-    results.passed("", expected, "no unsigned module is in the way");
-  }
-}
-
-LinkLayer layerOf(const TopologyFunction& function) {
-  for (const RdmaDevice& device : function.rdma) {
-    for (const RdmaPort& port : device.ports) {
-      if (port.linkLayer != LinkLayer::unknown) {
-        return port.linkLayer;
-      }
-    }
-  }
-  return LinkLayer::unknown;
 }
 
 std::vector<std::size_t> pfsWith(const View& view, LinkLayer layer) {
@@ -142,22 +72,6 @@ std::string withoutTyped(const View& view) {
              : "no mapping asks for GUIDs or a VLAN";
 }
 
-// Those that guests get VFs of, as far as that is known: spare ports are down and that is fine.
-std::vector<std::size_t> usedPfs(const View& view) {
-  std::set<std::size_t> used;
-  for (const auto& rail : view.rails()) {
-    used.insert(*rail.pf);
-  }
-  for (const std::size_t pf : view.pfs()) {
-    const auto& wishes = view.wishes().vfs;
-    if (view.rails().empty() ||
-        std::ranges::find(wishes, view.function(pf).address, &Wish::pf) != wishes.end()) {
-      used.insert(pf);
-    }
-  }
-  return {used.begin(), used.end()};
-}
-
 void checkLink(const View& view, Results& results) {
   for (const std::size_t number : usedPfs(view)) {
     const TopologyFunction& pf = view.function(number);
@@ -171,7 +85,7 @@ void checkLink(const View& view, Results& results) {
       results.failed(nameOf(pf), "an active port", seen,
                      pf.netdevs.empty() ? "rdma link"
                                         : "ip link set dev " + pf.netdevs.front().name +
-                                              " up; then look at cable and switch");
+                                              " up  # then look at cable and switch");
     }
   }
 }
@@ -200,7 +114,7 @@ void checkMtu(const View& view, Results& results) {
     } else if (*mtu < *wish.mtu) {
       results.failed(subject, expected, netdev + " has " + std::to_string(*mtu),
                      "ip link set dev " + netdev + " mtu " + std::to_string(*wish.mtu) +
-                         "; for good: mtu in host.yaml");
+                         "  # for good: mtu in host.yaml");
     } else {
       results.passed(subject, expected, netdev + " has " + std::to_string(*mtu));
     }
@@ -276,8 +190,6 @@ void checkArp(const View& view, Results& results) {
 }
 
 constexpr std::array checks{
-    Check{"module-signatures", "the kernel refuses unsigned modules while Secure Boot is on",
-          unlessEnforced, checkSignatures},
     Check{"ofed", "modules of two releases do not load into one another", withoutMlx5, checkOfed},
     Check{"link-type", "GUIDs need InfiniBand, VLANs need Ethernet", withoutTyped, checkLinkType},
     Check{"pf-link", "a VF's link follows its PF's port", withoutPf, checkLink},
@@ -288,6 +200,32 @@ constexpr std::array checks{
           checkArp}};
 
 }  // namespace
+
+LinkLayer layerOf(const TopologyFunction& function) {
+  for (const RdmaDevice& device : function.rdma) {
+    for (const RdmaPort& port : device.ports) {
+      if (port.linkLayer != LinkLayer::unknown) {
+        return port.linkLayer;
+      }
+    }
+  }
+  return LinkLayer::unknown;
+}
+
+std::vector<std::size_t> usedPfs(const View& view) {
+  std::set<std::size_t> used;
+  for (const auto& rail : view.rails()) {
+    used.insert(*rail.pf);
+  }
+  for (const std::size_t pf : view.pfs()) {
+    const auto& wishes = view.wishes().vfs;
+    if (view.rails().empty() ||
+        std::ranges::find(wishes, view.function(pf).address, &Wish::pf) != wishes.end()) {
+      used.insert(pf);
+    }
+  }
+  return {used.begin(), used.end()};
+}
 
 std::span<const Check> rdmaChecks() { return checks; }
 

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "check.hpp"
+#include "vfpass/base/shell.hpp"
 
 namespace vfpass::doctor {
 namespace {
@@ -26,10 +27,12 @@ std::optional<Match> find(const View& view, std::initializer_list<const char*> f
   return std::nullopt;
 }
 
-void report(const std::optional<Match>& match, const std::string& expected,
-            const std::string& remedy, Results& results) {
+/// `edit` is what sed(1) does to the file.
+void report(const std::optional<Match>& match, const std::string& expected, const std::string& edit,
+            Results& results) {
   if (match) {
-    results.failed(match->file, expected, match->setting, remedy + match->file);
+    results.failed(match->file, expected, match->setting,
+                   "sed -i '" + edit + "' " + shellQuoted(match->file));
   } else {
     results.passed("", expected, "none");
   }
@@ -40,7 +43,7 @@ void checkNetworkManager(const View& view, Results& results) {
               {"etc/NetworkManager/system-connections", "run/NetworkManager/system-connections",
                "usr/lib/NetworkManager/system-connections"},
               {"total-vfs"}),
-         "no connection with sriov.total-vfs", "remove total-vfs from ", results);
+         "no connection with sriov.total-vfs", "/total-vfs/d", results);
 }
 
 bool hostHasVfNetdevs(const View& view) {
@@ -73,13 +76,14 @@ void checkDhcp(const View& view, Results& results) {
 
 void checkNetplan(const View& view, Results& results) {
   report(find(view, {"etc/netplan", "run/netplan", "usr/lib/netplan"}, {"virtual-function-count"}),
-         "no virtual-function-count", "remove virtual-function-count from ", results);
+         "no virtual-function-count", "/virtual-function-count/d", results);
 }
 
 void checkSystemd(const View& view, Results& results) {
   report(find(view, {"etc/systemd/network", "run/systemd/network", "usr/lib/systemd/network"},
               {"[sr-iov]", "sr-iovvirtualfunctions"}),
-         "no [SR-IOV] section and no SR-IOVVirtualFunctions=", "remove its SR-IOV settings from ",
+         "no [SR-IOV] section and no SR-IOVVirtualFunctions=",
+         "/SR-IOVVirtualFunctions/Id; /^\\[SR-IOV\\]/I,/^\\[/{/^\\[SR-IOV\\]/Id; /^\\[/!d}",
          results);
 }
 
@@ -88,7 +92,7 @@ void checkScripts(const View& view, Results& results) {
               {"etc/udev/rules.d", "etc/tmpfiles.d", "etc/sysfs.d", "etc/modprobe.d",
                "etc/network/if-up.d", "etc/systemd/system"},
               {"sriov_numvfs", "num_vfs", "max_vfs"}),
-         "nobody else writes sriov_numvfs", "remove its VF settings from ", results);
+         "nobody else writes sriov_numvfs", "/sriov_numvfs/d; /num_vfs/d; /max_vfs/d", results);
 }
 
 constexpr std::array checks{

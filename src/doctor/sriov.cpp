@@ -7,7 +7,6 @@
 namespace vfpass::doctor {
 namespace {
 
-constexpr std::uint16_t mellanox = 0x15b3;
 constexpr std::uint32_t networkController = 0x02;
 constexpr unsigned usualVfs = 16;
 
@@ -61,17 +60,11 @@ std::string withoutNic(const View& view) {
              : "no NIC";
 }
 
-unsigned wantedOn(const View& view, const PciAddress& pf) {
-  const auto mapped = static_cast<unsigned>(std::ranges::count(view.wishes().vfs, pf, &Wish::pf));
-  const auto policy = view.wishes().vfCounts.find(pf);
-  return std::max(mapped, policy == view.wishes().vfCounts.end() ? 0U : policy->second);
-}
-
 // A count cannot grow while VFs exist (EBUSY), so too few are a problem and none is not.
 void checkCount(const View& view, Results& results) {
   for (const std::size_t number : view.pfs()) {
     const TopologyFunction& pf = view.function(number);
-    const unsigned wanted = wantedOn(view, pf.address);
+    const unsigned wanted = wantedVfs(view, pf.address);
     if (wanted == 0) {
       continue;
     }
@@ -94,7 +87,7 @@ void checkCount(const View& view, Results& results) {
 std::string withoutCount(const View& view) {
   return std::ranges::any_of(
              view.pfs(),
-             [&](std::size_t pf) { return wantedOn(view, view.function(pf).address) > 0; })
+             [&](std::size_t pf) { return wantedVfs(view, view.function(pf).address) > 0; })
              ? ""
              : "neither a mapping nor host.yaml asks for VFs";
 }
@@ -186,6 +179,12 @@ constexpr std::array checks{
           withoutConnectX, checkEscapes}};
 
 }  // namespace
+
+unsigned wantedVfs(const View& view, const PciAddress& pf) {
+  const auto mapped = static_cast<unsigned>(std::ranges::count(view.wishes().vfs, pf, &Wish::pf));
+  const auto policy = view.wishes().vfCounts.find(pf);
+  return std::max(mapped, policy == view.wishes().vfCounts.end() ? 0U : policy->second);
+}
 
 std::span<const Check> sriovChecks() { return checks; }
 

@@ -23,10 +23,12 @@ void keepWished(const Topology& topology, const Wishes& wishes, std::vector<std:
 
 }  // namespace
 
-View::View(const host::Root& root, const Topology& topology, const Wishes& wishes)
+View::View(const host::Root& root, const Topology& topology, const Wishes& wishes,
+           const Inquiries& inquiries)
     : root_(root),
       topology_(topology),
       wishes_(wishes),
+      inquiries_(inquiries),
       gpus_(topology::gpus(topology)),
       pfs_(topology::pfs(topology)) {
   if (wishes.oneVm) {
@@ -34,6 +36,18 @@ View::View(const host::Root& root, const Topology& topology, const Wishes& wishe
   }
   rails_ = topology::rails(topology, gpus_, pfs_);
   std::erase_if(rails_, [](const topology::Rail& rail) { return !rail.pf; });
+}
+
+std::optional<std::string> View::answer(
+    const std::string& name, const std::function<std::optional<std::string>()>& ask) const {
+  if (!root_.isLive()) {
+    return root_.readText("vfpass/" + name);
+  }
+  auto text = ask();
+  if (text && inquiries_.answers != nullptr) {
+    inquiries_.answers->insert_or_assign(name, *text);
+  }
+  return text;
 }
 
 std::vector<std::string> View::settings(const std::string& path) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,11 +15,13 @@ namespace vfpass::doctor {
 /// The host as the checks see it: with one VM's wishes only that VM's devices.
 class View {
  public:
-  View(const host::Root& root, const Topology& topology, const Wishes& wishes);
+  View(const host::Root& root, const Topology& topology, const Wishes& wishes,
+       const Inquiries& inquiries);
 
   [[nodiscard]] const host::Root& root() const { return root_; }
   [[nodiscard]] const Topology& topology() const { return topology_; }
   [[nodiscard]] const Wishes& wishes() const { return wishes_; }
+  [[nodiscard]] const Inquiries& inquiries() const { return inquiries_; }
   [[nodiscard]] const TopologyFunction& function(std::size_t number) const {
     return topology_.functions[number];
   }
@@ -28,6 +31,11 @@ class View {
   /// Only rails with a PF.
   [[nodiscard]] const std::vector<topology::Rail>& rails() const { return rails_; }
 
+  /// What no file says: over netlink, from libvirt, from a program. On the running system `ask` is
+  /// asked and its answer noted (Inquiries::answers); a captured tree has it in `vfpass/NAME`.
+  /// nullopt: nobody knows.
+  [[nodiscard]] std::optional<std::string> answer(
+      const std::string& name, const std::function<std::optional<std::string>()>& ask) const;
   /// The lines of `essence` of a configuration file.
   [[nodiscard]] std::vector<std::string> settings(const std::string& path) const;
   /// Value of a kernel argument, the last one where it is given several times; empty without value.
@@ -45,6 +53,7 @@ class View {
   const host::Root& root_;
   const Topology& topology_;
   const Wishes& wishes_;
+  const Inquiries& inquiries_;
   std::vector<std::size_t> gpus_;
   std::vector<std::size_t> pfs_;
   std::vector<topology::Rail> rails_;

@@ -205,6 +205,17 @@ ConnectionHandle openConnection(const std::string& uri) {
   return connection;
 }
 
+std::string versionOf(virConnectPtr connection, int (*question)(virConnectPtr, unsigned long*),
+                      const std::string& what) {
+  unsigned long version = 0;
+  if (question(connection, &version) < 0) {
+    throw callError("cannot read " + what, lastFailure());
+  }
+  // libvirt's encoding: major * 1,000,000 + minor * 1,000 + release.
+  return std::to_string(version / 1000000) + "." + std::to_string(version / 1000 % 1000) + "." +
+         std::to_string(version % 1000);
+}
+
 }  // namespace
 
 std::unique_ptr<Hypervisor> connectLibvirt(const std::string& uri) {
@@ -213,13 +224,13 @@ std::unique_ptr<Hypervisor> connectLibvirt(const std::string& uri) {
 
 std::string daemonLibvirtVersion(const std::string& uri) {
   const ConnectionHandle connection = openConnection(effectiveUri(uri));
-  unsigned long version = 0;
-  if (virConnectGetLibVersion(connection.get(), &version) < 0) {
-    throw callError("cannot read libvirt's version", lastFailure());
-  }
-  // libvirt's encoding: major * 1,000,000 + minor * 1,000 + release.
-  return std::to_string(version / 1000000) + "." + std::to_string(version / 1000 % 1000) + "." +
-         std::to_string(version % 1000);
+  return versionOf(connection.get(), virConnectGetLibVersion, "libvirt's version");
+}
+
+std::string daemonVersions(const std::string& uri) {
+  const ConnectionHandle connection = openConnection(effectiveUri(uri));
+  return versionOf(connection.get(), virConnectGetLibVersion, "libvirt's version") + " " +
+         versionOf(connection.get(), virConnectGetVersion, "the emulator's version");
 }
 
 }  // namespace vfpass::hypervisor

@@ -79,6 +79,42 @@ TEST_F(AcsTest, GuestsNeedDirectTranslatedAtTheNicsPortOnly) {
             "xx111x1@0000:00:01.0;1x111x1@0000:02:00.0;xx111x1@0000:02:01.0\"");
 }
 
+// Every value of the seven bits at every port, against the rules written out: source validation,
+// request and completion redirect and upstream forwarding on, translation blocking as it is, at
+// every port; direct translated at the NIC's, too.
+TEST_F(AcsTest, EveryValueAtEveryPort) {
+  constexpr unsigned values = 128;
+  const auto isolates = [](unsigned bits) {
+    const bool validation = (bits & 0x01U) != 0;
+    const bool requests = (bits & 0x04U) != 0;
+    const bool completions = (bits & 0x08U) != 0;
+    const bool forwarding = (bits & 0x10U) != 0;
+    return validation && requests && completions && forwarding;
+  };
+  for (unsigned bits = 0; bits < values; ++bits) {
+    fitForGuests();
+    file(nicPort, "config", acs(bits, 0x7f));
+    const bool direct = (bits & 0x40U) != 0;
+    EXPECT_EQ(outcome("acs") == Outcome::passed, isolates(bits) && direct) << bits;
+    for (const std::size_t other : {gpuPort, rootPort}) {
+      fitForGuests();
+      file(other, "config", acs(bits, 0x7f));
+      EXPECT_EQ(outcome("acs") == Outcome::passed, isolates(bits)) << bits;
+    }
+  }
+}
+
+TEST_F(AcsTest, ATruncatedSpaceIsNeverAPassWhereverItIsCut) {
+  fitForGuests();
+  const std::string whole = acs(0x5d);
+  for (const std::size_t length : {0U, 1U, 63U, 64U, 256U, 259U, 260U, 0x148U, 0x14cU, 0x14fU}) {
+    file(nicPort, "config", whole.substr(0, length));
+    EXPECT_NE(outcome("acs"), Outcome::passed) << length;
+  }
+  file(nicPort, "config", whole.substr(0, 0x150));
+  EXPECT_EQ(outcome("acs"), Outcome::passed);
+}
+
 TEST_F(AcsTest, WhatSuitsBareMetalIsNotIsolated) {
   fitForGuests();
   file(gpuPort, "config", acs(0x00));
@@ -119,6 +155,12 @@ TEST_F(AcsTest, OldKernelsDoNotKnowTheArgument) {
   file(nicPort, "config", acs(0x1d));
   file("proc/sys/kernel/osrelease", "6.1.0-30-amd64\n");
   EXPECT_THAT(finding("acs").remedy, testing::EndsWith("(needs Linux 6.11, this is 6.1)"));
+  file("proc/sys/kernel/osrelease", "6.12.10-amd64\n");
+  EXPECT_THAT(finding("acs").remedy,
+              testing::EndsWith(
+                  "(needs Linux 6.15, or commit 9cf8a952d57b, for several ports, this is 6.12)"));
+  file("proc/sys/kernel/osrelease", "6.15.0\n");
+  EXPECT_THAT(finding("acs").remedy, testing::EndsWith("02:01.0\""));
 }
 
 TEST_F(AcsTest, OneVmsRemedyKeepsTheOthersPorts) {

@@ -27,6 +27,12 @@ TEST_F(Rivals, NetworkManagerRunsDhcpOnVfs) {
   EXPECT_EQ(outcome("networkmanager-dhcp"), Outcome::passed);
 }
 
+TEST_F(Rivals, TheRemedyQuotesAFilesName) {
+  file("etc/netplan/it's a $(file).yaml", "virtual-function-count: 4\n");
+  EXPECT_EQ(finding("netplan").remedy,
+            "sed -i '/virtual-function-count/d' '/etc/netplan/it'\\''s a $(file).yaml'");
+}
+
 TEST_F(Rivals, Netplan) {
   file("etc/netplan/01.yaml", "network:\n  ethernets:\n    ens1: {dhcp4: true}\n");
   EXPECT_EQ(outcome("netplan"), Outcome::passed);

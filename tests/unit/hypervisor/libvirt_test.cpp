@@ -163,6 +163,8 @@ TEST(LibvirtConnect, AnythingElseKeepsLibvirtsWords) {
 
 TEST(LibvirtConnect, NamesItsVersion) {
   EXPECT_THAT(daemonLibvirtVersion(builtIn), testing::MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+"));
+  // The test driver's own version is 2.
+  EXPECT_EQ(daemonVersions(builtIn), daemonLibvirtVersion(builtIn) + " 0.0.2");
 }
 
 TEST(LibvirtErrors, RefusedAccessIsNamed) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "vfpass/diagnosis.hpp"
+#include "vfpass/guest_memory.hpp"
 #include "vfpass/host/root.hpp"
 #include "vfpass/mapping.hpp"
 #include "vfpass/topology.hpp"
@@ -22,6 +24,8 @@ struct Wish {
   bool infiniband = false;
   bool vlan = false;
   std::optional<unsigned> mtu;
+  std::vector<std::string> legacyOnly;  ///< attributes it insists on that switchdev mode refuses
+  bool teaming = false;
 };
 
 /// What the mappings and host.yaml want of this host.
@@ -29,8 +33,10 @@ struct Wishes {
   bool oneVm = false;  ///< only these devices are looked at
   std::vector<Wish> vfs;
   std::vector<PciAddress> gpus;
-  std::map<PciAddress, unsigned> vfCounts;  ///< host.yaml: virtual-function-count
-  std::vector<std::string> missing;         ///< devices that are named and are not there
+  std::map<PciAddress, unsigned> vfCounts;         ///< host.yaml: virtual-function-count
+  std::map<PciAddress, std::string> eswitchModes;  ///< host.yaml: embedded-switch-mode
+  std::optional<GuestMemory> guest;                ///< with oneVm, when libvirt knows the domain
+  std::vector<std::string> missing;                ///< devices that are named and are not there
 };
 
 /// Finds the devices that the mappings name. With `oneVm` the mappings are those of one VM.
@@ -41,10 +47,38 @@ Wishes wishesOf(const Topology& topology, const std::vector<Mapping>& mappings,
 /// snapshot.
 Wishes everyWish(const Topology& topology);
 
+/// What a check asks and this stage cannot: it does not know libvirt. Asked of the running system
+/// only.
+struct Inquiries {
+  /// `9.0.0 7.2.22`, libvirt's version and QEMU's; nullopt when libvirt does not answer.
+  std::function<std::optional<std::string>()> hypervisorVersions;
+  std::string runDirectory = "run/vfpass";  ///< of this host, relative to its root
+  /// Gets every answer of the running system that no file holds, by its name below `vfpass/` in a
+  /// captured tree.
+  std::map<std::string, std::string>* answers = nullptr;
+};
+
 /// Runs every check, in the order of the chain from the processor to the guest: the first that
 /// failed is the first broken link. Reads only.
 std::vector<Diagnosis> examine(const host::Root& root, const Topology& topology,
-                               const Wishes& wishes);
+                               const Wishes& wishes, const Inquiries& inquiries = {});
+
+/// Whether libvirt's daemon calls hooks. It looks once, when it starts or is reloaded, whether
+/// there is any (virHookInitialize).
+enum class HookKnowledge {
+  noDaemon,      ///< it will look when it starts
+  startedAfter,  ///< when it started there was a hook already
+  reloaded,      ///< `vfpass hook install` told it to look again
+  stale          ///< it started before there was any hook, and vfpass has not reloaded it since
+};
+
+/// Of the running system. nullopt: not to be seen, which takes root.
+std::optional<HookKnowledge> hookKnowledge(const host::Root& root, const std::string& runDirectory);
+
+/// What `hook install` leaves in the run folder for hookKnowledge once it has reloaded a daemon:
+/// which process that was. nullopt: it is gone.
+std::optional<std::string> daemonMark(const host::Root& root, const std::string& daemon);
+inline constexpr const char* daemonMarkFile = "hook-reloaded";
 
 /// What is looked at of a text file outside sysfs, and all that a snapshot may keep of it. Such
 /// files can hold passwords (WLAN keys in netplan's and NetworkManager's files, iSCSI secrets on

@@ -14,4 +14,8 @@ std::unique_ptr<Hypervisor> connectLibvirt(const std::string& uri);
 /// Version of the libvirt that serves this URI, such as `9.0.0`. Throws as connectLibvirt does.
 std::string daemonLibvirtVersion(const std::string& uri);
 
+/// Versions of the libvirt that serves this URI and of the emulator that it runs: `9.0.0 7.2.22`.
+/// Throws as connectLibvirt does.
+std::string daemonVersions(const std::string& uri);
+
 }  // namespace vfpass::hypervisor

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace vfpass {
+
+/// What a domain's XML says about memory that VFIO pins.
+struct GuestMemory {
+  std::string domain;                      ///< its name
+  std::uint64_t bytes = 0;                 ///< `<memory>`
+  std::optional<std::uint64_t> hardLimit;  ///< `<hard_limit>`, in bytes
+  bool viommu = false;                     ///< `<iommu>`: each device then maps all of it
+  std::size_t devices = 0;                 ///< of the host's PCI devices
+};
+
+}  // namespace vfpass

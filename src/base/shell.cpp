@@ -1,0 +1,20 @@
+#include "vfpass/base/shell.hpp"
+
+#include <string_view>
+
+namespace vfpass {
+
+std::string shellQuoted(const std::string& word) {
+  constexpr std::string_view plain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._:@+-";
+  if (!word.empty() && word.front() != '-' && word.find_first_not_of(plain) == std::string::npos) {
+    return word;
+  }
+  std::string quoted = "'";
+  for (const char letter : word) {
+    quoted += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  }
+  return quoted + "'";
+}
+
+}  // namespace vfpass

@@ -1,0 +1,115 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "check.hpp"
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::doctor {
+namespace {
+
+constexpr std::array units{"etc/systemd/system", "run/systemd/system", "usr/lib/systemd/system",
+                           "lib/systemd/system"};
+constexpr std::size_t namedUsers = 8;
+
+bool hasOpenibd(const View& view) {
+  return view.root().exists("etc/init.d/openibd") ||
+         std::ranges::any_of(units, [&](const std::string& folder) {
+           return view.root().exists(folder + "/openibd.service");
+         });
+}
+
+std::string withoutOpenibd(const View& view) {
+  return hasOpenibd(view) ? "" : "no openibd, OFED's service that unloads the driver when it stops";
+}
+
+// systemd merges the unit with its drop-ins; a later one can say `no` again, which is not looked
+// for.
+bool refusesStop(const View& view) {
+  const auto isYes = [](const std::string& line) {
+    return line.starts_with("refusemanualstop") &&
+           std::ranges::any_of(std::array{"yes", "true", "1", "on"},
+                               [&](const char* word) { return line.ends_with(word); });
+  };
+  const auto says = [&](const std::string& path) {
+    return std::ranges::any_of(view.settings(path), isYes);
+  };
+  return std::ranges::any_of(units, [&](const std::string& folder) {
+    const std::string drops = folder + "/openibd.service.d";
+    return says(folder + "/openibd.service") ||
+           std::ranges::any_of(view.root().list(drops),
+                               [&](const std::string& name) { return says(drops + "/" + name); });
+  });
+}
+
+// `-name guest=train0,debug-threads=on`: as libvirt starts QEMU.
+std::string guestOf(const host::Root& root, const std::string& process) {
+  constexpr std::string_view prefix = "guest=";
+  const std::string command = root.readText("proc/" + process + "/cmdline", 65536).value_or("");
+  const auto at = command.find(prefix);
+  if (at == std::string::npos) {
+    return "process " + process;
+  }
+  const auto begin = at + prefix.size();
+  const auto end = command.find_first_of(std::string(",\0", 2), begin);
+  return printable(command.substr(begin, end - begin));
+}
+
+// Whoever has a VFIO group or device open. nullopt: not to be seen, which takes root.
+std::optional<std::string> askUsers(const host::Root& root) {
+  if (::geteuid() != 0) {
+    return std::nullopt;
+  }
+  std::set<std::string> guests;
+  for (const std::string& process : root.list("proc")) {
+    const std::string folder = "proc/" + process + "/fd";
+    if (!parseNumber(process)) {
+      continue;
+    }
+    for (const std::string& descriptor : root.list(folder)) {
+      const std::string target = root.linkTarget(folder + "/" + descriptor).value_or("");
+      if (target.starts_with("/dev/vfio/") && target != "/dev/vfio/vfio") {
+        guests.insert(guestOf(root, process));
+        break;
+      }
+    }
+  }
+  return guests.empty() ? "none" : join({guests.begin(), guests.end()}, "\n");
+}
+
+std::string usersText(const View& view) {
+  const auto answer = view.answer("vfio-users", [&] { return askUsers(view.root()); });
+  if (!answer) {
+    return "who holds VFs is not seen from here";
+  }
+  auto users = splitLines(*answer);
+  if (users == std::vector<std::string>{"none"}) {
+    return "no VM holds a VF now";
+  }
+  const auto count = users.size();
+  users.resize(std::min(count, namedUsers));
+  return "VFs are held by " + join(users, ", ") + (count > namedUsers ? ", ..." : "");
+}
+
+void checkStop(const View& view, Results& results) {
+  const std::string expected = "openibd refuses to be stopped, also by an update";
+  if (refusesStop(view)) {
+    return results.passed("", expected, "RefuseManualStop=yes");
+  }
+  results.failed("", expected, "it can be stopped and restarted; " + usersText(view),
+                 "mkdir -p /etc/systemd/system/openibd.service.d && printf "
+                 "'[Unit]\\nRefuseManualStop=yes\\n' > "
+                 "/etc/systemd/system/openibd.service.d/vfpass.conf && systemctl daemon-reload");
+}
+
+constexpr std::array checks{
+    Check{"driver-stop", "a driver that is unloaded takes the VFs away from running VMs, or hangs",
+          withoutOpenibd, checkStop}};
+
+}  // namespace
+
+std::span<const Check> driverStopChecks() { return checks; }
+
+}  // namespace vfpass::doctor

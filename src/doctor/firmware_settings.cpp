@@ -1,0 +1,97 @@
+#include "firmware_settings.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <vector>
+
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::doctor {
+namespace {
+
+constexpr std::array names{"ATS_ENABLED", "LINK_TYPE_P1", "LINK_TYPE_P2", "NUM_OF_VFS", "SRIOV_EN"};
+constexpr std::size_t valueLimit = 40;
+constexpr std::string_view unknown = "-";
+
+std::vector<std::string> wordsOf(std::string_view line) {
+  std::vector<std::string> words;
+  while (!(line = trim(line)).empty()) {
+    const auto end = std::min(line.find_first_of(" \t"), line.size());
+    words.emplace_back(line.substr(0, end));
+    line.remove_prefix(end);
+  }
+  return words;
+}
+
+bool isValue(const std::string& word) {
+  return word.size() <= valueLimit && std::ranges::all_of(word, [](unsigned char letter) {
+           return std::isalnum(letter) != 0 || letter == '_' || letter == '(' || letter == ')';
+         });
+}
+
+// Behind a mark (`*`: differs, `RO`: cannot be set) and the name come the values, one for each
+// column of the heading, `Next Boot` last and `Current` before it.
+void take(const std::vector<std::string>& words, bool hasCurrent, FirmwareSettings& settings) {
+  for (std::size_t at = 0; at < std::min<std::size_t>(2, words.size()); ++at) {
+    const auto values = words.size() - at - 1;
+    if (std::ranges::find(names, words[at]) == names.end() || values < (hasCurrent ? 2U : 1U)) {
+      continue;
+    }
+    const std::string current = hasCurrent ? words[words.size() - 2] : "";
+    if (isValue(current) && isValue(words.back())) {
+      settings[words[at]] = {current, words.back()};
+    }
+    return;
+  }
+}
+
+}  // namespace
+
+FirmwareSettings firmwareSettingsIn(std::string_view output) {
+  FirmwareSettings settings;
+  bool inside = false;
+  bool hasCurrent = false;
+  for (const std::string& line : splitLines(std::string(output))) {
+    if (trim(line).starts_with("Configurations:")) {
+      inside = true;
+      hasCurrent = line.find("Current") != std::string::npos;
+    } else if (inside) {
+      take(wordsOf(line), hasCurrent, settings);
+    }
+  }
+  return settings;
+}
+
+std::string toText(const FirmwareSettings& settings) {
+  std::string text;
+  for (const auto& [name, setting] : settings) {
+    text += name + " " + (setting.current.empty() ? std::string(unknown) : setting.current) + " " +
+            setting.nextBoot + "\n";
+  }
+  return std::string(trim(text));
+}
+
+FirmwareSettings firmwareSettingsFrom(std::string_view text) {
+  FirmwareSettings settings;
+  for (const std::string& line : splitLines(std::string(text))) {
+    const auto words = wordsOf(line);
+    const bool known = words.size() == 3 && std::ranges::find(names, words[0]) != names.end();
+    if (known && (words[1] == unknown || isValue(words[1])) && isValue(words[2])) {
+      settings[words[0]] = {words[1] == unknown ? "" : words[1], words[2]};
+    }
+  }
+  return settings;
+}
+
+std::optional<std::uint64_t> numberOf(const std::string& value) {
+  const auto open = value.find('(');
+  if (open == std::string::npos) {
+    return parseNumber(value);
+  }
+  return value.ends_with(')')
+             ? parseNumber(std::string_view(value).substr(open + 1, value.size() - open - 2))
+             : std::nullopt;
+}
+
+}  // namespace vfpass::doctor

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "vfpass/host/flow_control.hpp"
+
+namespace vfpass::host {
+
+/// RTM_GETDCB: everything IEEE that a netdev's driver has.
+std::string dcbQuery(const std::string& netdev);
+
+/// Nullopt when it is another message, is about another netdev, or says nothing of priority flow
+/// control.
+std::optional<FlowControl> parseDcbReply(std::string_view bytes, const std::string& netdev);
+
+}  // namespace vfpass::host

@@ -1,0 +1,128 @@
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "doctored_host.hpp"
+
+namespace vfpass::doctor {
+namespace {
+
+class DaemonTest : public testing::Test, public DoctoredHost {
+ protected:
+  void versions(const std::string& text) const { file("vfpass/libvirt/versions", text + "\n"); }
+  void link() const {
+    const auto path = tree.path() / "etc/libvirt/hooks/qemu.d/vfpass";
+    std::filesystem::create_directories(path.parent_path());
+    std::filesystem::create_symlink("/usr/sbin/vfpass-qemu-hook", path);
+  }
+};
+
+TEST_F(DaemonTest, WhatAVersionAllows) {
+  EXPECT_EQ(outcome("libvirt-version"), Outcome::notObservable);
+  EXPECT_EQ(outcome("qemu-version"), Outcome::notObservable);
+  versions("9.0.0 7.2.22");
+  EXPECT_EQ(finding("libvirt-version").seen,
+            "9.0.0: hooks in qemu.d, teaming of a hostdev, qemu:override (GPUDirect cliques); not: "
+            "the driver model mlx5_vfio_pci");
+  EXPECT_EQ(finding("qemu-version").seen, "7.2.22: only a teamed VF migrates");
+  versions("10.0.0 8.2.2");
+  EXPECT_THAT(finding("libvirt-version").seen, testing::EndsWith("mlx5_vfio_pci"));
+  EXPECT_EQ(finding("qemu-version").seen, "8.2.2: VFs can migrate");
+  versions("6.0.0 4.2.1");
+  EXPECT_EQ(outcome("libvirt-version"), Outcome::failed);
+  for (const char* rubbish : {"", "x", "9", "9. 7", "\x1b[31m"}) {
+    versions(rubbish);
+    EXPECT_EQ(outcome("libvirt-version"), Outcome::notObservable) << rubbish;
+  }
+}
+
+TEST_F(DaemonTest, TeamingNeedsALaterOne) {
+  versions("7.0.0 5.2.0");
+  EXPECT_EQ(outcome("libvirt-version"), Outcome::passed);
+  wish({});
+  wishes.vfs[0].teaming = true;
+  EXPECT_EQ(finding("libvirt-version").expected, "7.1, as train0, rail0 has teaming");
+  EXPECT_EQ(outcome("libvirt-version"), Outcome::failed);
+}
+
+TEST_F(DaemonTest, TheLibraryTellsWhenTheDaemonDoesNot) {
+  const auto path = tree.path() / "usr/lib/x86_64-linux-gnu/libvirt.so.0";
+  std::filesystem::create_directories(path.parent_path());
+  std::filesystem::create_symlink("libvirt.so.0.10002.3", path);
+  EXPECT_THAT(finding("libvirt-version").seen, testing::StartsWith("10.2.3: "));
+  std::filesystem::remove(path);
+  std::filesystem::create_symlink("libvirt.so.0.x", path);
+  EXPECT_EQ(outcome("libvirt-version"), Outcome::notObservable);
+}
+
+TEST_F(DaemonTest, WhetherTheDaemonKnowsOfHooks) {
+  EXPECT_EQ(outcome("hook-loaded"), Outcome::waived);
+  link();
+  EXPECT_EQ(outcome("hook-loaded"), Outcome::notObservable);
+  file("vfpass/libvirt/hook-loaded", "vfpass hook install reloaded the daemon\n");
+  EXPECT_EQ(outcome("hook-loaded"), Outcome::passed);
+  file("vfpass/libvirt/hook-loaded",
+       "the daemon started before there was any hook, and vfpass has not reloaded it\n");
+  EXPECT_EQ(finding("hook-loaded").remedy, "vfpass hook install");
+  EXPECT_EQ(outcome("hook-loaded"), Outcome::failed);
+  file("vfpass/libvirt/hook-loaded", "anything else\n");
+  EXPECT_EQ(outcome("hook-loaded"), Outcome::notObservable);
+}
+
+// A daemon of this name that is this process, in a tree whose /proc has its real start.
+class Knowledge : public testing::Test {
+ protected:
+  Knowledge() {
+    const std::string self = std::to_string(::getpid());
+    tree.file("run/libvirtd.pid", self + "\n");
+    tree.file("proc/" + self + "/comm", "libvirtd\n");
+    write(0);
+  }
+  // As if the daemon had started that many clock ticks after the machine.
+  void write(std::uint64_t ticks) const {
+    tree.file("proc/" + std::to_string(::getpid()) + "/stat",
+              "1 (lib) virt d) S 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 " +
+                  std::to_string(ticks) + " 23 24\n");
+  }
+  static std::uint64_t inTicks(double seconds) {
+    timespec now{};
+    ::clock_gettime(CLOCK_BOOTTIME, &now);
+    return static_cast<std::uint64_t>((static_cast<double>(now.tv_sec) + seconds) *
+                                      static_cast<double>(::sysconf(_SC_CLK_TCK)));
+  }
+  [[nodiscard]] std::optional<HookKnowledge> knowledge() const {
+    return hookKnowledge(host::Root(tree.path()), "run/vfpass");
+  }
+
+  hosts::SysfsTree tree;
+};
+
+TEST_F(Knowledge, NoDaemonLooksWhenItStarts) {
+  tree.file("run/libvirtd.pid", "999999999\n");
+  EXPECT_EQ(knowledge(), HookKnowledge::noDaemon);
+}
+
+TEST_F(Knowledge, AHookFromBeforeItsStart) {
+  tree.file("etc/libvirt/hooks/qemu.d/other", "#!/bin/sh\n");
+  write(inTicks(60));
+  EXPECT_EQ(knowledge(), HookKnowledge::startedAfter);
+}
+
+TEST_F(Knowledge, AHookFromAfterItsStart) {
+  write(0);
+  const auto before = ::geteuid() == 0 ? std::optional(HookKnowledge::stale) : std::nullopt;
+  EXPECT_EQ(knowledge(), before);  // none at all
+  tree.file("etc/libvirt/hooks/qemu.d/vfpass", "#!/bin/sh\n");
+  EXPECT_EQ(knowledge(), before);
+  const std::string mark = daemonMark(host::Root(tree.path()), "libvirtd").value();
+  EXPECT_EQ(mark, "libvirtd " + std::to_string(::getpid()) + " 0");
+  tree.file("run/vfpass/hook-reloaded", "virtqemud 1 1\n" + mark + "\n");
+  EXPECT_EQ(knowledge(), HookKnowledge::reloaded);
+  write(1);  // another process by that number
+  EXPECT_EQ(knowledge(), before);
+}
+
+}  // namespace
+}  // namespace vfpass::doctor

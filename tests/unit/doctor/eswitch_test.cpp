@@ -1,0 +1,71 @@
+#include <gtest/gtest.h>
+
+#include "doctored_host.hpp"
+
+namespace vfpass::doctor {
+namespace {
+
+class Eswitch : public testing::Test, public DoctoredHost {
+ protected:
+  Eswitch() { function(pf).totalVfs = 8; }
+  void mode(const std::string& text) const {
+    file("vfpass/devlink/0000:03:00.0/eswitch-mode", text + "\n");
+  }
+};
+
+TEST_F(Eswitch, WithoutAWishAnyModeWillDo) {
+  EXPECT_EQ(outcome("eswitch"), Outcome::notObservable);
+  mode("switchdev");
+  EXPECT_EQ(outcome("eswitch"), Outcome::passed);
+}
+
+TEST_F(Eswitch, SwitchdevHasToBeWanted) {
+  mode("switchdev");
+  wish({});
+  const Finding found = finding("eswitch");
+  EXPECT_EQ(found.outcome, Outcome::failed);
+  EXPECT_THAT(found.remedy,
+              testing::StartsWith("devlink dev eswitch set pci/0000:03:00.0 mode legacy  #"));
+  wishes.eswitchModes[function(pf).address] = "switchdev";
+  EXPECT_EQ(outcome("eswitch"), Outcome::passed);
+  mode("legacy");
+  EXPECT_EQ(finding("eswitch").expected, "switchdev, as host.yaml says");
+  EXPECT_EQ(outcome("eswitch"), Outcome::failed);
+}
+
+TEST_F(Eswitch, AVlanNeedsLegacyWhateverThePolicySays) {
+  wishes.eswitchModes[function(pf).address] = "switchdev";
+  wish({});
+  wishes.vfs[0].legacyOnly = {"vlan", "spoof-check"};
+  mode("switchdev");
+  EXPECT_EQ(finding("eswitch").expected, "legacy, as train0, rail0 insists on vlan, spoof-check");
+  EXPECT_EQ(outcome("eswitch"), Outcome::failed);
+  mode("legacy");
+  EXPECT_EQ(outcome("eswitch"), Outcome::passed);
+}
+
+TEST_F(Eswitch, WaivedForInfiniband) {
+  function(pf).rdma[0].ports[0].linkLayer = LinkLayer::infiniband;
+  EXPECT_EQ(outcome("eswitch"), Outcome::waived);
+}
+
+TEST(Wishes, WhatAMappingInsistsOnThatSwitchdevRefuses) {
+  DoctoredHost host;
+  Mapping mapping;
+  mapping.vm = "train0";
+  MappedVf vf;
+  vf.name = "rail0";
+  vf.pf.rdma = "mlx5_0";
+  vf.required = {Attribute::mac, Attribute::vlan};
+  mapping.vfs.push_back(vf);
+  PfPolicy policy;
+  policy.pf.rdma = "mlx5_0";
+  policy.eswitchMode = "legacy";
+  const Wishes wishes = wishesOf(host.builder.topology, {mapping}, {"", {policy}}, false);
+  ASSERT_EQ(wishes.vfs.size(), 1U);
+  EXPECT_EQ(wishes.vfs[0].legacyOnly, std::vector<std::string>{"vlan"});
+  EXPECT_EQ(wishes.eswitchModes.at(host.function(host.pf).address), "legacy");
+}
+
+}  // namespace
+}  // namespace vfpass::doctor
