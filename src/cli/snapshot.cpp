@@ -4,12 +4,15 @@
 #include "commands.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/doctor/doctor.hpp"
+#include "vfpass/host/soft_roce.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/inventory/read_topology.hpp"
 #include "vfpass/report/snapshot_report.hpp"
 
 namespace vfpass::cli {
 namespace {
+
+constexpr std::chrono::milliseconds rdmaPatience{10000};
 
 // Whatever reads a captured tree reads the host here, too, and is recorded: a new reader of
 // --sysroot belongs into this function.
@@ -28,6 +31,7 @@ host::Recording record(const Session& session) {
     }
   }
   static_cast<void>(inventory::readInventory(recordingRoot(), gpus));
+  static_cast<void>(host::readRdmaLinks(recordingRoot(), rdmaPatience));
   static_cast<void>(doctor::examine(recordingRoot(), topology, doctor::everyWish(topology)));
   return recording;
 }
