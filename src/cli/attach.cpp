@@ -36,10 +36,15 @@ std::string xmlChange(const std::string& xml, const Plan& plan) {
 }
 
 ExitCode showPlan(Session& session, const AttachOptions& options) {
-  const Subject subject = findSubject(session, options.vm);
+  Subject subject = findSubject(session, options.vm);
   const Scope scope = scopeFor(subject.domain, options.scope);
   const DomainSurvey survey = surveyDomains(session);
-  const auto decision = decide(attachInput(session, subject, survey, session.readLeases(), scope));
+  const auto leases = session.readLeases();
+  settleNear(session, subject, leases);
+  const auto decision = decide(attachInput(session, subject, survey, leases, scope));
+  for (const auto& reason : subject.nearReasons) {
+    session.note(reason);
+  }
   const std::string diff = xmlChange(subject.domain.persistentXml, decision.plan);
   report::writePlan(session.out(), decision.plan, diff, session.style());
   return decision.plan.steps.empty() ? ExitCode::done : ExitCode::pending;
@@ -59,11 +64,13 @@ ExitCode attach(Session& session, const AttachOptions& options) {
   const Subject first = findSubject(session, options.vm);
   const auto domainLock = lockDomain(session, first.domain.uuid);
   // Looked at again: another attach may have been at work until now.
-  const Subject subject = findSubject(session, options.vm);
+  Subject subject = findSubject(session, options.vm);
   const DomainSurvey survey = surveyDomains(session);
   settleInterruptedWork(session, survey, subject.domain.uuid);
   const Scope scope = scopeFor(subject.domain, options.scope);
 
+  // Before the locks, which are those of the PFs that it decides on.
+  settleNear(session, subject, session.database().leases());
   const auto pfs = pfsOf(subject, session.inventory(), session.database().leases());
   auto locks = state::lockPfs(session.options().runDirectory, pfs, session.tools().lockPatience);
   auto input = attachInput(session, subject, survey, session.database().leases(), scope);
@@ -78,6 +85,9 @@ ExitCode attach(Session& session, const AttachOptions& options) {
   apply::Tools tools = session.tools();
   for (const auto& warning : apply::run(decision.plan, tools, std::move(locks))) {
     session.warn(warning);
+  }
+  for (const auto& reason : subject.nearReasons) {
+    session.note(reason);
   }
   tellResult(session, decision);
   return ExitCode::done;

@@ -31,9 +31,11 @@ void addProblem(const config::Problem& problem, std::vector<report::CheckEntry>&
 void checkAgainstHost(Session& session, const Mapping& mapping, const DomainSurvey& survey,
                       report::CheckEntry& entry, std::vector<ExitCode>& codes) {
   try {
-    const Subject subject = findSubject(session, mapping.vm);
+    Subject subject = findSubject(session, mapping.vm);
+    const auto leases = session.readLeases();
+    settleNear(session, subject, leases);
     const auto decision = plan::planAttach(
-        attachInput(session, subject, survey, session.readLeases(), scopeFor(subject.domain, {})));
+        attachInput(session, subject, survey, leases, scopeFor(subject.domain, {})));
     for (const auto& objection : decision.objections) {
       entry.objections.push_back(objection.message +
                                  (objection.remedy.empty() ? "" : "; " + objection.remedy));

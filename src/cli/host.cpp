@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "apply_policy.hpp"
+#include "apply_soft_roce.hpp"
 #include "commands.hpp"
 #include "host_settings.hpp"
 #include "vfpass/base/text.hpp"
@@ -15,6 +16,7 @@ constexpr std::chrono::milliseconds lockPatience{150000};
 
 struct ApplyOptions {
   bool dryRun = false;
+  std::string only;  ///< `pfs`, `soft-roce`; empty: both
 };
 
 // Mistakes in mappings are the business of `check`; those in host.yaml end this command.
@@ -69,8 +71,7 @@ report::HostEntry failedEntry(const PfPolicy& policy, const Error& error) {
 }
 
 // Every PF of the host, then the entries of host.yaml that no PF answers to.
-ExitCode show(Session& session) {
-  const HostPolicy& policy = soundPolicy(session);
+std::vector<report::HostEntry> describePfs(Session& session, const HostPolicy& policy) {
   const Inventory inventory = session.inventory();
   std::vector<report::HostEntry> entries;
   for (const auto& pf : inventory.pfs) {
@@ -88,9 +89,19 @@ ExitCode show(Session& session) {
       entries.push_back(failedEntry(entry, error));
     }
   }
-  report::writeHost(session.out(), entries, session.style());
-  const bool pending = std::any_of(entries.begin(), entries.end(),
-                                   [](const auto& entry) { return entry.pending(); });
+  return entries;
+}
+
+ExitCode show(Session& session) {
+  const HostPolicy& policy = soundPolicy(session);
+  report::HostReport report{describePfs(session, policy), {}};
+  SoftRoceRun softRoce(session, SoftRoceRun::Mode::show);
+  softRoce.run();
+  report.softRoce = softRoce.entries();
+  report::writeHost(session.out(), report, session.style());
+  const auto isPending = [](const auto& entry) { return entry.pending(); };
+  const bool pending =
+      std::ranges::any_of(report.pfs, isPending) || std::ranges::any_of(report.softRoce, isPending);
   return pending ? ExitCode::pending : ExitCode::done;
 }
 
@@ -140,24 +151,53 @@ ExitCode worst(const std::vector<ExitCode>& codes) {
   return ExitCode::done;
 }
 
+void applyPfs(Session& session, const HostPolicy& policy, bool dryRun, report::HostReport& report,
+              std::vector<ExitCode>& codes) {
+  const Inventory inventory = policy.pfs.empty() ? Inventory{} : session.inventory();
+  for (const auto& entry : policy.pfs) {
+    Outcome outcome = applyPolicy(session, entry, policy, inventory, dryRun);
+    report.pfs.push_back(std::move(outcome.entry));
+    codes.push_back(outcome.code);
+  }
+}
+
+void applySoftRoce(Session& session, bool dryRun, report::HostReport& report,
+                   std::vector<ExitCode>& codes) {
+  if (!session.configuration().softRoce.empty()) {
+    session.note(
+        "SoftRoCE is for tests: Red Hat has it as a technology preview and deprecates it in RHEL "
+        "10, and its speed says nothing about RDMA in hardware");
+  }
+  SoftRoceRun run(session, dryRun ? SoftRoceRun::Mode::look : SoftRoceRun::Mode::change);
+  try {
+    run.run();
+  } catch (const Error& error) {  // what was done to the PFs is told all the same
+    session.warn("SoftRoCE links: " + failureText(error));
+    codes.push_back(error.code());
+  }
+  report.softRoce = run.entries();
+  codes.insert(codes.end(), run.codes().begin(), run.codes().end());
+}
+
 ExitCode apply(Session& session, const ApplyOptions& options) {
   if (!options.dryRun) {
     session.requireChangesPossible("host apply");
   }
   const HostPolicy& policy = soundPolicy(session);
-  const Inventory inventory = policy.pfs.empty() ? Inventory{} : session.inventory();
-  std::vector<report::HostEntry> entries;
+  report::HostReport report;
   std::vector<ExitCode> codes;
-  for (const auto& entry : policy.pfs) {
-    Outcome outcome = applyPolicy(session, entry, policy, inventory, options.dryRun);
-    entries.push_back(std::move(outcome.entry));
-    codes.push_back(outcome.code);
+  if (options.only != "soft-roce") {
+    applyPfs(session, policy, options.dryRun, report, codes);
   }
-  if (entries.empty()) {
-    session.note("host.yaml names no PFs: nothing to do");
+  if (options.only != "pfs") {
+    applySoftRoce(session, options.dryRun, report, codes);
   }
-  if (!entries.empty() || session.style().json) {
-    report::writeHost(session.out(), entries, session.style());
+  const bool empty = report.pfs.empty() && report.softRoce.empty();
+  if (empty) {
+    session.note("host.yaml names no PFs and no SoftRoCE links: nothing to do");
+  }
+  if (!empty || session.style().json) {
+    report::writeHost(session.out(), report, session.style());
   }
   return worst(codes);
 }
@@ -165,14 +205,22 @@ ExitCode apply(Session& session, const ApplyOptions& options) {
 }  // namespace
 
 void addHost(CLI::App& app, Runner& runner) {
-  auto* host = app.add_subcommand("host", "settings of the PFs themselves, from host.yaml");
+  auto* host = app.add_subcommand(
+      "host", "settings of the PFs themselves, and SoftRoCE links, from host.yaml");
   host->require_subcommand(1);
-  host->add_subcommand("show", "what host.yaml wants of each PF beside what is found")
+  host->add_subcommand("show",
+                       "what host.yaml wants of each PF and SoftRoCE link beside what is found")
       ->callback([&runner] { runner = show; });
   const auto options = std::make_shared<ApplyOptions>();
   auto* command = host->add_subcommand(
-      "apply", "bring every PF of host.yaml to its settings; never takes a VF that is in use");
+      "apply",
+      "bring every PF of host.yaml to its settings, never taking a VF that is in use; make\n"
+      "the SoftRoCE links of `soft-roce:` (RDMA in software, for tests on hosts without an\n"
+      "HCA; deprecated in RHEL 10), and remove those that vfpass made and host.yaml names no\n"
+      "more");
   command->add_flag("--dry-run", options->dryRun, "only say what would be done");
+  command->add_option("--only", options->only, "one part of host.yaml: `pfs` or `soft-roce`")
+      ->check(CLI::IsMember({"pfs", "soft-roce"}));
   command->callback([&runner, options] {
     runner = [options](Session& session) { return apply(session, *options); };
   });

@@ -5,12 +5,15 @@
 #include "inquiries.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/doctor/doctor.hpp"
+#include "vfpass/host/soft_roce.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/inventory/read_topology.hpp"
 #include "vfpass/report/snapshot_report.hpp"
 
 namespace vfpass::cli {
 namespace {
+
+constexpr std::chrono::milliseconds rdmaPatience{10000};
 
 // Whatever reads a captured tree reads the host here, too, and is recorded: a new reader of
 // --sysroot belongs into this function.
@@ -29,6 +32,7 @@ CapturedTree capture(Session& session) {
     }
   }
   static_cast<void>(inventory::readInventory(recordingRoot(), gpus));
+  static_cast<void>(host::readRdmaLinks(recordingRoot(), rdmaPatience));
   doctor::Inquiries inquiries = inquiriesOf(session);
   std::map<std::string, std::string> answers;
   inquiries.answers = &answers;

@@ -25,7 +25,8 @@ std::vector<std::string> mappingDrift(Session& session, const DomainDescription&
                                       const DomainSurvey& survey,
                                       const std::vector<Lease>& leases) {
   try {
-    const Subject subject = findSubject(session, toString(domain.uuid));
+    Subject subject = findSubject(session, toString(domain.uuid));
+    settleNear(session, subject, leases);
     const Scope scope{domain.persistent, !domain.persistent && domain.active};
     const auto input = attachInput(session, subject, survey, leases, scope);
     const auto decision = plan::planAttach(input);

@@ -38,7 +38,8 @@ void visitVf(const Mapping& mapping, const MappedVf& vf, std::size_t number, con
       has("GUID " + toString(*guid), "give it another one, or `auto`");
     }
   }
-  if (vf.index && vf.pf != PfSelector{}) {
+  // `near` is about the mapping's own GPU; which PF that is, the host decides.
+  if (vf.index && vf.pf != PfSelector{} && !vf.pf.near) {
     has("VF " + std::to_string(*vf.index) + " of PF " + toString(vf.pf),
         "give it another index, or `auto`");
   }

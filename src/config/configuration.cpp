@@ -83,12 +83,13 @@ void loadHostPolicy(const fs::path& file, Configuration& configuration) {
     return;
   }
   ProblemList list(file.string());
-  HostPolicy host;
+  HostFile host;
   if (const auto text = readTrustedFile(file, list)) {
-    host = readHostPolicy(*text, list);
+    host = readHostFile(*text, list);
   }
   if (takeProblems(list, configuration.problems)) {
-    configuration.host = std::move(host);
+    configuration.host = std::move(host.policy);
+    configuration.softRoce = std::move(host.softRoce);
   }
 }
 

@@ -38,24 +38,58 @@ void checkUnique(const HostPolicy& host, ProblemList& problems) {
   }
 }
 
+SoftRocePolicy readSoftRoce(Node& node, ProblemList& problems) {
+  SoftRocePolicy policy;
+  policy.place = problems.place(node.position);
+  policy.name = textOf(find(node, "name")).value_or("");
+  policy.netdev = textOf(find(node, "netdev")).value_or("");
+  return policy;
+}
+
+// An RDMA device has one netdev, and rdma_rxe puts one link on a netdev (EEXIST otherwise).
+void checkUnique(const std::vector<SoftRocePolicy>& links, ProblemList& problems) {
+  std::map<std::string, SourcePlace> seen;
+  for (const auto& link : links) {
+    for (const std::string& thing : {"SoftRoCE link " + link.name, "netdev " + link.netdev}) {
+      const auto [first, added] = seen.emplace(thing, link.place);
+      if (!added && !link.name.empty() && !link.netdev.empty()) {
+        problems.add(
+            {link.place.line, link.place.column},
+            thing + " is listed twice, first in line " + std::to_string(first->second.line),
+            "remove one of them");
+      }
+    }
+  }
+}
+
+// The entries of a list, none where there is none or it was refused.
+template <typename Read>
+void eachEntry(Node& root, const std::string& key, Read read) {
+  Node* const list = find(root, key);
+  if (list != nullptr && !list->refused && list->kind == NodeKind::list) {
+    for (auto& entry : list->items) {
+      read(entry);
+    }
+  }
+}
+
 }  // namespace
 
-HostPolicy readHostPolicy(const std::string& text, ProblemList& problems) {
+HostFile readHostFile(const std::string& text, ProblemList& problems) {
   static const SchemaValidator schema(hostSchema());
-  HostPolicy host;
-  host.file = problems.file();
+  HostFile host;
+  host.policy.file = problems.file();
   auto root = readYaml(text, problems);
   if (!root) {
     return host;
   }
   schema.validate(*root, problems);
-  Node* const list = find(*root, "pfs");
-  if (list != nullptr && !list->refused && list->kind == NodeKind::list) {
-    for (auto& entry : list->items) {
-      host.pfs.push_back(readPolicy(entry, problems));
-    }
-  }
-  checkUnique(host, problems);
+  eachEntry(*root, "pfs",
+            [&](Node& entry) { host.policy.pfs.push_back(readPolicy(entry, problems)); });
+  eachEntry(*root, "soft-roce",
+            [&](Node& entry) { host.softRoce.push_back(readSoftRoce(entry, problems)); });
+  checkUnique(host.policy, problems);
+  checkUnique(host.softRoce, problems);
   return host;
 }
 

@@ -28,17 +28,22 @@ int openSocket(int protocol) {
   return socket;
 }
 
+struct Room {
+  char* start;
+  std::size_t length;
+};
+
 // The length, or -1 with errno. What does not come from the kernel is passed over.
-ssize_t receive(int socket, std::string& buffer) {
+ssize_t receive(int socket, const Room& room) {
   while (true) {
     sockaddr_nl sender{};
     socklen_t senderLength = sizeof sender;
-    const ssize_t length = ::recvfrom(socket, buffer.data(), buffer.size(), MSG_TRUNC,
+    const ssize_t length = ::recvfrom(socket, room.start, room.length, MSG_TRUNC,
                                       reinterpret_cast<sockaddr*>(&sender), &senderLength);
     if (length < 0 && errno != EINTR) {
       return -1;
     }
-    if (length > static_cast<ssize_t>(buffer.size())) {
+    if (length > static_cast<ssize_t>(room.length)) {
       errno = EMSGSIZE;
       return -1;
     }
@@ -48,7 +53,43 @@ ssize_t receive(int socket, std::string& buffer) {
   }
 }
 
-ssize_t converse(int protocol, const std::string& request, std::string& buffer) {
+// The message that ends a dump can share its datagram with others. A damaged one ends it, too.
+bool endsDump(const char* bytes, std::size_t length) {
+  std::size_t at = 0;
+  while (length - at >= sizeof(nlmsghdr)) {
+    nlmsghdr header{};
+    std::memcpy(&header, bytes + at, sizeof header);
+    if (header.nlmsg_type == NLMSG_DONE || header.nlmsg_type == NLMSG_ERROR ||
+        header.nlmsg_len < sizeof header) {
+      return true;
+    }
+    const std::size_t aligned = NLMSG_ALIGN(std::size_t{header.nlmsg_len});
+    if (aligned >= length - at) {
+      return false;
+    }
+    at += aligned;
+  }
+  return true;
+}
+
+ssize_t receiveDump(int socket, std::string& buffer) {
+  std::size_t filled = 0;
+  while (true) {
+    const ssize_t length = receive(socket, {buffer.data() + filled, buffer.size() - filled});
+    if (length < 0) {
+      return -1;
+    }
+    const auto received = static_cast<std::size_t>(length);
+    if (endsDump(buffer.data() + filled, received)) {
+      return static_cast<ssize_t>(filled + received);
+    }
+    filled += received;
+  }
+}
+
+enum class Answer { datagram, dump };
+
+ssize_t converse(int protocol, const std::string& request, Answer answer, std::string& buffer) {
   const int socket = openSocket(protocol);
   if (socket < 0) {
     return -1;
@@ -57,16 +98,19 @@ ssize_t converse(int protocol, const std::string& request, std::string& buffer) 
   kernel.nl_family = AF_NETLINK;
   const ssize_t sent = ::sendto(socket, request.data(), request.size(), 0,
                                 reinterpret_cast<const sockaddr*>(&kernel), sizeof kernel);
-  return sent < 0 ? -1 : receive(socket, buffer);
+  if (sent < 0) {
+    return -1;
+  }
+  return answer == Answer::dump ? receiveDump(socket, buffer)
+                                : receive(socket, {buffer.data(), buffer.size()});
 }
 
-}  // namespace
-
-std::string exchangeNetlink(int protocol, const std::string& request,
-                            const ExchangePurpose& purpose, std::chrono::milliseconds deadline) {
+// The parent's half again.
+std::string exchange(int protocol, const std::string& request, Answer answer,
+                     const ExchangePurpose& purpose, std::chrono::milliseconds deadline) {
   std::string buffer(replyLimit, '\0');
   const auto reply = runGuarded(deadline, -1, [&](int pipe) {
-    const ssize_t length = converse(protocol, request, buffer);
+    const ssize_t length = converse(protocol, request, answer, buffer);
     const int error = length < 0 ? errno : 0;
     writeAll(pipe, &error, sizeof error);
     writeAll(pipe, buffer.data(), length < 0 ? 0 : static_cast<std::size_t>(length));
@@ -85,6 +129,18 @@ std::string exchangeNetlink(int protocol, const std::string& request,
     throw Error(what + " over netlink failed: " + errnoText(error));
   }
   return reply.bytes.substr(sizeof error);
+}
+
+}  // namespace
+
+std::string exchangeNetlink(int protocol, const std::string& request,
+                            const ExchangePurpose& purpose, std::chrono::milliseconds deadline) {
+  return exchange(protocol, request, Answer::datagram, purpose, deadline);
+}
+
+std::string dumpNetlink(int protocol, const std::string& request, const ExchangePurpose& purpose,
+                        std::chrono::milliseconds deadline) {
+  return exchange(protocol, request, Answer::dump, purpose, deadline);
 }
 
 }  // namespace vfpass::host

@@ -17,4 +17,9 @@ struct ExchangePurpose {
 std::string exchangeNetlink(int protocol, const std::string& request,
                             const ExchangePurpose& purpose, std::chrono::milliseconds deadline);
 
+/// The same for a request with NLM_F_DUMP: all datagrams of the answer, one after the other, up to
+/// the one that ends it (NLMSG_DONE or NLMSG_ERROR).
+std::string dumpNetlink(int protocol, const std::string& request, const ExchangePurpose& purpose,
+                        std::chrono::milliseconds deadline);
+
 }  // namespace vfpass::host

@@ -134,6 +134,10 @@ std::optional<unsigned> indexFor(const AttachInput& input, const MappedVf& entry
 
 void decideOne(const AttachInput& input, const MappedVf& entry, Progress& progress,
                std::vector<Objection>& objections) {
+  if (const auto fault = input.nearFaults.find(entry.name); fault != input.nearFaults.end()) {
+    objections.push_back(fault->second);
+    return;
+  }
   const PhysicalFunction* pf =
       selectPf(entry.pf, input.mapping, input.inventory, entry.place, objections);
   if (pf == nullptr) {

@@ -40,11 +40,10 @@ std::optional<std::string> suggestion(const PfSelector& selector, const Inventor
 const PhysicalFunction* selectPf(const PfSelector& selector, const Mapping& mapping,
                                  const Inventory& inventory, const SourcePlace& place,
                                  std::vector<Objection>& objections) {
-  if (selector.near) {
-    objections.push_back(
-        {toString(place) + ": `near: " + *selector.near +
-             "` cannot be resolved yet: this version does not measure PCIe distances",
-         "name the PF by netdev, pci or rdma", ExitCode::badInput});
+  if (selector.near) {  // resolveNear() has given all others an address
+    objections.push_back({toString(place) + ": no PF is known to be near " +
+                              printable(*selector.near) + " of VM " + printable(mapping.vm),
+                          "name the PF by netdev, pci or rdma", ExitCode::badInput});
     return nullptr;
   }
   for (const auto& pf : inventory.pfs) {

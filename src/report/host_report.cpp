@@ -29,25 +29,62 @@ void addRows(Table& table, const HostEntry& entry) {
   }
 }
 
-void writeText(std::ostream& out, const std::vector<HostEntry>& entries, const Style& style) {
+void writeLines(std::ostream& out, const std::string& name, const std::vector<std::string>& actions,
+                const std::vector<std::string>& failures, const Style& style) {
+  for (const auto& action : actions) {
+    out << printable(name) << ": " << printable(action) << '\n';
+  }
+  for (const auto& failure : failures) {
+    out << tinted("failed: ", Tint::bad, style) << printable(failure) << '\n';
+  }
+}
+
+void writePfs(std::ostream& out, const std::vector<HostEntry>& entries, const Style& style) {
   Table table({"PF", "NETDEV", "SETTING", "WANTED", "FOUND", ""});
   for (const auto& entry : entries) {
     addRows(table, entry);
   }
   const bool anySetting = std::any_of(entries.begin(), entries.end(),
                                       [](const auto& entry) { return !entry.settings.empty(); });
-  if (entries.empty()) {
-    out << "no PFs, and none named in host.yaml\n";
-  } else if (anySetting) {
+  if (anySetting) {
     table.write(out, style);
   }
   for (const auto& entry : entries) {
-    for (const auto& action : entry.actions) {
-      out << printable(entry.name) << ": " << printable(action) << '\n';
-    }
-    for (const auto& failure : entry.failures) {
-      out << tinted("failed: ", Tint::bad, style) << printable(failure) << '\n';
-    }
+    writeLines(out, entry.name, entry.actions, entry.failures, style);
+  }
+}
+
+Cell verdict(const SoftRoceEntry& entry) {
+  if (!entry.wanted && !entry.madeByVfpass) {
+    return {"not managed", Tint::muted};
+  }
+  return entry.differs() ? Cell{"differs", Tint::bad} : Cell{"as wanted", Tint::good};
+}
+
+void writeLinks(std::ostream& out, const std::vector<SoftRoceEntry>& links, const Style& style) {
+  Table table({"SOFTROCE", "WANTED ON", "FOUND ON", "MADE BY", ""});
+  for (const auto& link : links) {
+    const std::string maker = !link.found ? nothing : link.madeByVfpass ? "vfpass" : "others";
+    table.add({{link.name},
+               {link.wanted.value_or(nothing)},
+               {link.found.value_or(nothing)},
+               {maker},
+               verdict(link)});
+  }
+  table.write(out, style);
+  for (const auto& link : links) {
+    writeLines(out, link.name, link.actions, link.failures, style);
+  }
+}
+
+void writeText(std::ostream& out, const HostReport& report, const Style& style) {
+  if (report.pfs.empty() && report.softRoce.empty()) {
+    out << "no PFs, and none named in host.yaml\n";
+  }
+  writePfs(out, report.pfs, style);
+  if (!report.softRoce.empty()) {
+    out << (report.pfs.empty() ? "" : "\n");
+    writeLinks(out, report.softRoce, style);
   }
 }
 
@@ -65,11 +102,25 @@ Json entryJson(const HostEntry& entry) {
           {"pending", entry.pending()}};
 }
 
-void writeJson(std::ostream& out, const std::vector<HostEntry>& entries) {
+Json linkJson(const SoftRoceEntry& link) {
+  return {{"name", link.name},
+          {"wanted", valueOrNull(link.wanted)},
+          {"found", valueOrNull(link.found)},
+          {"made_by_vfpass", link.madeByVfpass},
+          {"actions", link.actions},
+          {"failures", link.failures},
+          {"pending", link.pending()}};
+}
+
+void writeJson(std::ostream& out, const HostReport& report) {
   Json document = newDocument();
   document["pfs"] = Json::array();
-  for (const auto& entry : entries) {
+  for (const auto& entry : report.pfs) {
     document["pfs"].push_back(entryJson(entry));
+  }
+  document["soft_roce"] = Json::array();
+  for (const auto& link : report.softRoce) {
+    document["soft_roce"].push_back(linkJson(link));
   }
   writeDocument(out, document);
 }
@@ -82,11 +133,11 @@ bool HostEntry::pending() const {
                      [](const HostSetting& setting) { return setting.differs(); });
 }
 
-void writeHost(std::ostream& out, const std::vector<HostEntry>& entries, const Style& style) {
+void writeHost(std::ostream& out, const HostReport& report, const Style& style) {
   if (style.json) {
-    writeJson(out, entries);
+    writeJson(out, report);
   } else {
-    writeText(out, entries, style);
+    writeText(out, report, style);
   }
 }
 

@@ -4,6 +4,7 @@
 #include "folder.hpp"
 #include "journal_table.hpp"
 #include "lease_table.hpp"
+#include "soft_roce_table.hpp"
 
 namespace vfpass::state {
 
@@ -129,6 +130,24 @@ void Database::finishOperation(std::int64_t operation) {
 
 std::vector<Operation> Database::openOperations() const {
   return implementation_->read<std::vector<Operation>>(readOperations);
+}
+
+std::vector<SoftRoceRecord> Database::softRoceRecords() const {
+  return implementation_->read<std::vector<SoftRoceRecord>>(readSoftRoceRecords);
+}
+
+void Database::recordSoftRoce(const SoftRoceRecord& record) {
+  implementation_->write<bool>([&](SQLite::Database& database) {
+    writeSoftRoceRecord(database, record);
+    return true;
+  });
+}
+
+void Database::forgetSoftRoce(const std::string& name) {
+  implementation_->write<bool>([&](SQLite::Database& database) {
+    deleteSoftRoceRecord(database, name);
+    return true;
+  });
 }
 
 }  // namespace vfpass::state

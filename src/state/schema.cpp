@@ -45,6 +45,16 @@ constexpr const char* versionOne = R"sql(
   PRAGMA user_version = 1;
 )sql";
 
+constexpr const char* versionTwo = R"sql(
+  CREATE TABLE soft_roce (
+    name TEXT PRIMARY KEY,
+    netdev TEXT NOT NULL,
+    number INTEGER,
+    boot_id TEXT NOT NULL
+  ) STRICT;
+  PRAGMA user_version = 2;
+)sql";
+
 }  // namespace
 
 int readSchemaVersion(SQLite::Database& database, const Location& location) {
@@ -60,8 +70,12 @@ int readSchemaVersion(SQLite::Database& database, const Location& location) {
 
 void migrate(SQLite::Database& database, const Location& location) {
   SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
-  if (readSchemaVersion(database, location) < 1) {
+  const int found = readSchemaVersion(database, location);
+  if (found < 1) {
     database.exec(versionOne);
+  }
+  if (found < 2) {
+    database.exec(versionTwo);
   }
   transaction.commit();
 }

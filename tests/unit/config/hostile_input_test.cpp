@@ -16,7 +16,7 @@ void expectAnswer(const std::string& text) {
     ProblemList list("f");
     bool sound = false;
     if (host) {
-      sound = !readHostPolicy(text, list).pfs.empty();
+      sound = !readHostFile(text, list).policy.pfs.empty();
     } else {
       sound = !readMapping(text, list).vfs.empty();
     }

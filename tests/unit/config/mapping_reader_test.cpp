@@ -261,5 +261,22 @@ TEST(HostReader, checksPolicies) {
   EXPECT_THAT(hostProblems("version: 1\npfs: [{pf: {near: gpu0}}]\n"), ::testing::Not(IsEmpty()));
 }
 
+TEST(HostReader, checksSoftRoceLinks) {
+  const std::string head = "version: 1\nsoft-roce:\n  - {name: rxe0, netdev: eth0}\n";
+  EXPECT_THAT(hostProblems("version: 1\n"), IsEmpty());
+  EXPECT_THAT(hostProblems(head), IsEmpty());
+  EXPECT_THAT(hostProblems(head + "  - {name: rxe1, netdev: eth1}\n"), IsEmpty());
+  EXPECT_THAT(
+      hostProblems(head + "  - {name: rxe0, netdev: eth1}\n"),
+      ElementsAre(HasSubstr("host.yaml:4:5: SoftRoCE link rxe0 is listed twice, first in line 3")));
+  EXPECT_THAT(hostProblems(head + "  - {name: rxe1, netdev: eth0}\n"),
+              ElementsAre(HasSubstr("host.yaml:4:5: netdev eth0 is listed twice")));
+  EXPECT_THAT(hostProblems(head + "  - {name: rxe1}\n"), SizeIs(1));
+  EXPECT_THAT(hostProblems(head + "  - {name: \"rxe%d\", netdev: eth1}\n"), SizeIs(1));
+  EXPECT_THAT(hostProblems(head + "  - {name: ../rxe, netdev: eth/1}\n"), SizeIs(2));
+  EXPECT_THAT(hostProblems(head + "  - {name: rxe1, netdve: eth1}\n"),
+              ::testing::Contains(HasSubstr("did you mean `netdev`?")));
+}
+
 }  // namespace
 }  // namespace vfpass::config

@@ -66,7 +66,7 @@ ReadMapping readMappingText(const std::string& text) {
 
 std::vector<std::string> hostProblems(const std::string& text) {
   ProblemList list("host.yaml");
-  readHostPolicy(text, list);
+  readHostFile(text, list);
   return lines(list.take());
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 std::string written(const std::vector<HostEntry>& entries, const Style& style) {
   std::ostringstream out;
-  writeHost(out, entries, style);
+  writeHost(out, {entries, {}}, style);
   return out.str();
 }
 
@@ -38,6 +38,31 @@ TEST(HostReport, WhatCannotBeSeenIsNeverAsWanted) {
   EXPECT_TRUE((HostSetting{"mtu", "9000", std::nullopt}.differs()));
   EXPECT_FALSE((HostSetting{"mtu", std::nullopt, "1500"}.differs()));
   EXPECT_FALSE((HostSetting{"mtu", "1500", "1500"}.differs()));
+}
+
+std::string withLinks(const Style& style) {
+  const std::vector<SoftRoceEntry> links{
+      {"rxe0", "eth0", "eth0", true, {}, {}},
+      {"rxe1", "eth1", std::nullopt, false, {"make it on eth1"}, {}},
+      {"rxe2", std::nullopt, "eth2", true, {}, {"process 7 (a\x1b[2J) uses it"}},
+      {"other0", std::nullopt, "eth3", false, {}, {}}};
+  std::ostringstream out;
+  writeHost(out, {{}, links}, style);
+  return out.str();
+}
+
+TEST(HostReport, SoftRoceText) { expectGolden("soft-roce.txt", withLinks({})); }
+
+TEST(HostReport, SoftRoceJson) {
+  const std::string text = withLinks({.json = true});
+  expectGolden("soft-roce.json", text);
+  expectValid("host", text);
+}
+
+TEST(HostReport, ALinkThatOthersMadeMayStay) {
+  EXPECT_FALSE((SoftRoceEntry{"rxe0", std::nullopt, "eth0", false, {}, {}}.pending()));
+  EXPECT_TRUE((SoftRoceEntry{"rxe0", std::nullopt, "eth0", true, {}, {}}.pending()));
+  EXPECT_TRUE((SoftRoceEntry{"rxe0", "eth1", "eth0", false, {}, {}}.pending()));
 }
 
 TEST(HostReport, NoPfs) {

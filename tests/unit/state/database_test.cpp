@@ -61,7 +61,7 @@ TEST_F(DatabaseTest, MakesPrivateFolderAndFile) {
 TEST_F(DatabaseTest, KeepsItsSettingsInTheFile) {
   static_cast<void>(open());
   EXPECT_EQ(textOf("PRAGMA journal_mode"), "wal");
-  EXPECT_EQ(textOf("PRAGMA user_version"), "1");
+  EXPECT_EQ(textOf("PRAGMA user_version"), "2");
 }
 
 TEST_F(DatabaseTest, LeasesComeBackSortedAfterReopening) {
@@ -273,10 +273,47 @@ TEST_F(DatabaseTest, UnknownJournalWordsAreANewerVersions) {
   }
 }
 
+TEST_F(DatabaseTest, SoftRoceRecordsComeBack) {
+  const SoftRoceRecord begun{"rxe0", "eth0", std::nullopt, "boot-a"};
+  const SoftRoceRecord made{"rxe0", "eth0", 4294967295U, "boot-a"};
+  const SoftRoceRecord other{"rxe1", "eth1", 0, "boot-a"};
+  {
+    Database database = open();
+    EXPECT_TRUE(database.softRoceRecords().empty());
+    database.recordSoftRoce(other);
+    database.recordSoftRoce(begun);
+    EXPECT_EQ(database.softRoceRecords(), (std::vector{begun, other}));
+    database.recordSoftRoce(made);
+  }
+  Database database = open();
+  EXPECT_EQ(database.softRoceRecords(), (std::vector{made, other}));
+  database.forgetSoftRoce("rxe0");
+  database.forgetSoftRoce("rxe0");
+  EXPECT_EQ(database.softRoceRecords(), (std::vector{other}));
+}
+
+TEST_F(DatabaseTest, TheFirstFormatIsBroughtUpToDate) {
+  {
+    Database database = open();
+    database.recordLease(sampleLease(1, "a", 1));
+  }
+  SQLite::Database(file().string(), SQLite::OPEN_READWRITE)
+      .exec("DROP TABLE soft_roce; PRAGMA user_version = 1");
+  const Database reader(folder(), Database::Open::readOnly, milliseconds(100));
+  EXPECT_TRUE(reader.softRoceRecords().empty());
+  EXPECT_EQ(reader.leases().size(), 1U);
+  EXPECT_EQ(textOf("PRAGMA user_version"), "1");
+  Database database = open();
+  EXPECT_EQ(textOf("PRAGMA user_version"), "2");
+  database.recordSoftRoce({"rxe0", "eth0", 1, "boot-a"});
+  EXPECT_EQ(database.softRoceRecords().size(), 1U);
+  EXPECT_EQ(database.leases(), (std::vector{sampleLease(1, "a", 1)}));
+}
+
 TEST_F(DatabaseTest, ANewerFormatIsRefused) {
   static_cast<void>(open());
-  SQLite::Database(file().string(), SQLite::OPEN_READWRITE).exec("PRAGMA user_version = 2");
-  EXPECT_THAT(errorOf([&] { return open(); }).what(), HasSubstr("has format 2"));
+  SQLite::Database(file().string(), SQLite::OPEN_READWRITE).exec("PRAGMA user_version = 3");
+  EXPECT_THAT(errorOf([&] { return open(); }).what(), HasSubstr("has format 3"));
   const Database reader(folder(), Database::Open::readOnly, milliseconds(100));
   EXPECT_THAT(errorOf([&] { return reader.leases(); }).remedy(), HasSubstr("newer vfpass"));
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "vfpass/mapping.hpp"
+#include "vfpass/soft_roce.hpp"
 
 namespace vfpass::config {
 
@@ -19,9 +20,10 @@ std::string toString(const Problem& problem);  ///< `file:line:column: message; 
 
 /// All that the configuration folder holds. Mappings with problems are left out.
 struct Configuration {
-  std::vector<Mapping> mappings;  ///< by file name
-  HostPolicy host;
-  std::vector<Problem> problems;  ///< every mistake of every file, by file and line
+  std::vector<Mapping> mappings;         ///< by file name
+  HostPolicy host;                       ///< host.yaml, but for its SoftRoCE links
+  std::vector<SoftRocePolicy> softRoce;  ///< those
+  std::vector<Problem> problems;         ///< every mistake of every file, by file and line
 };
 
 /// Reads `vms/*.yaml` and `host.yaml` below the folder. A missing folder reads as empty. Files that

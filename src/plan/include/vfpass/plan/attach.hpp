@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -15,7 +16,8 @@ namespace vfpass::plan {
 
 /// Everything that attach looks at, gathered beforehand.
 struct AttachInput {
-  Mapping mapping;
+  Mapping mapping;                              ///< `near` resolved (resolve_near.hpp)
+  std::map<std::string, Objection> nearFaults;  ///< of entries for which that failed
   HostPolicy policy;
   Inventory inventory;
   Uuid domain;

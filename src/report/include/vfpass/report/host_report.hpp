@@ -32,8 +32,27 @@ struct HostEntry {
   [[nodiscard]] bool pending() const;
 };
 
+/// One SoftRoCE link: of host.yaml, or found on the host.
+struct SoftRoceEntry {
+  std::string name;                   ///< of the RDMA device
+  std::optional<std::string> wanted;  ///< netdev; empty: host.yaml does not name the link
+  std::optional<std::string> found;   ///< netdev; empty: there is no such link
+  bool madeByVfpass = false;          ///< so that apply removes it when host.yaml drops it
+  std::vector<std::string> actions;   ///< what apply did or would do
+  std::vector<std::string> failures;  ///< why something could not be done
+
+  /// What vfpass made and nobody wants any more is to go; what others made may stay.
+  [[nodiscard]] bool differs() const { return wanted ? wanted != found : madeByVfpass; }
+  [[nodiscard]] bool pending() const { return differs() || !failures.empty(); }
+};
+
+struct HostReport {
+  std::vector<HostEntry> pfs;
+  std::vector<SoftRoceEntry> softRoce;
+};
+
 /// `vfpass host show`, `host apply`: each PF's settings, wanted beside found, then what was done
-/// and what failed. JSON: docs/json/host.schema.json.
-void writeHost(std::ostream& out, const std::vector<HostEntry>& entries, const Style& style);
+/// and what failed; the same for SoftRoCE links. JSON: docs/json/host.schema.json.
+void writeHost(std::ostream& out, const HostReport& report, const Style& style);
 
 }  // namespace vfpass::report

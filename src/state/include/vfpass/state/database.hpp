@@ -10,6 +10,7 @@
 #include "vfpass/error.hpp"
 #include "vfpass/lease.hpp"
 #include "vfpass/plan.hpp"
+#include "vfpass/soft_roce.hpp"
 
 namespace vfpass::state {
 
@@ -84,6 +85,13 @@ class Database {
   void finishOperation(std::int64_t operation);
   /// Operations not finished, oldest first.
   [[nodiscard]] std::vector<Operation> openOperations() const;
+
+  /// The SoftRoCE links that vfpass made, by name, also those of earlier boots.
+  [[nodiscard]] std::vector<SoftRoceRecord> softRoceRecords() const;
+  /// Inserts or replaces (key: name).
+  void recordSoftRoce(const SoftRoceRecord& record);
+  /// Nothing to do when there is none of that name.
+  void forgetSoftRoce(const std::string& name);
 
  private:
   struct Implementation;

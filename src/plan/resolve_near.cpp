@@ -1,0 +1,155 @@
+#include "vfpass/plan/resolve_near.hpp"
+
+#include <algorithm>
+
+#include "vfpass/base/text.hpp"
+#include "vfpass/plan/select_pf.hpp"
+#include "vfpass/topology/near.hpp"
+
+namespace vfpass::plan {
+namespace {
+
+std::optional<std::size_t> numberOf(const Topology& topology, const PciAddress& address) {
+  const auto found = std::ranges::find(topology.functions, address, &TopologyFunction::address);
+  return found == topology.functions.end()
+             ? std::nullopt
+             : std::optional(static_cast<std::size_t>(found - topology.functions.begin()));
+}
+
+std::string nameOf(const Inventory& inventory, const PciAddress& address) {
+  const PhysicalFunction* pf = findPf(inventory, address);
+  const bool named = pf != nullptr && !pf->netdev.empty();
+  return toString(address) + (named ? " (" + printable(pf->netdev) + ")" : "");
+}
+
+const MappedGpu* gpuOf(const Mapping& mapping, const MappedVf& entry) {
+  const auto found = std::ranges::find(mapping.gpus, *entry.pf.near, &MappedGpu::name);
+  return found == mapping.gpus.end() ? nullptr : &*found;
+}
+
+std::size_t leasedTo(const NearInput& input, const PciAddress& pf, bool others) {
+  return static_cast<std::size_t>(std::ranges::count_if(input.leases, [&](const Lease& lease) {
+    return lease.pf == pf && (lease.domain != input.domain) == others;
+  }));
+}
+
+// Others' leases fill a PF up; the mapping's own entries only weigh.
+topology::NearCandidates candidatesOf(const NearInput& input) {
+  topology::NearCandidates candidates;
+  std::vector<Objection> raisedLater;
+  for (const auto& pf : input.inventory.pfs) {
+    const auto number = numberOf(input.topology, pf.address);
+    if (!number) {
+      continue;
+    }
+    candidates.pfs.push_back(*number);
+    const std::size_t count = pf.vfs.empty() ? wantedVfCount(pf, input.policy) : pf.vfs.size();
+    if (leasedTo(input, pf.address, true) >= count) {
+      candidates.full.insert(*number);
+    }
+  }
+  for (const auto& entry : input.mapping.vfs) {
+    const PhysicalFunction* pf = entry.pf.near ? nullptr
+                                               : selectPf(entry.pf, input.mapping, input.inventory,
+                                                          entry.place, raisedLater);
+    if (const auto number = pf ? numberOf(input.topology, pf->address) : std::nullopt) {
+      ++candidates.taken[*number];
+    }
+  }
+  return candidates;
+}
+
+std::optional<std::size_t> keptBy(const NearInput& input, const MappedVf& entry) {
+  for (const auto& lease : input.leases) {
+    if (lease.domain == input.domain && lease.vfName == entry.name) {
+      return numberOf(input.topology, lease.pf);
+    }
+  }
+  return std::nullopt;
+}
+
+std::string subjectOf(const MappedVf& entry) {
+  return toString(entry.place) + ": " + entry.name + ": `near: " + printable(*entry.pf.near) + "`";
+}
+
+std::string listPfs(const NearInput& input, const std::vector<std::size_t>& pfs) {
+  std::vector<std::string> names;
+  for (const std::size_t pf : pfs) {
+    names.push_back(nameOf(input.inventory, input.topology.functions[pf].address));
+  }
+  return join(names, ", ");
+}
+
+// Why no PF is near enough; empty: one is.
+std::string faultOf(const NearInput& input, const MappedVf& entry, const topology::NearPf& near) {
+  if (!near.pf) {
+    return subjectOf(entry) + ": this host has no SR-IOV capable NIC with a driver";
+  }
+  if (near.distance != topology::Distance::sys) {
+    return {};
+  }
+  const auto& pf = input.topology.functions[*near.pf];
+  return subjectOf(entry) + ": no PF is near enough: to the nearest one, " +
+         nameOf(input.inventory, pf.address) + ", the way is " +
+         std::string(toString(near.distance)) + ", " + std::string(explain(near.distance));
+}
+
+std::string reasonOf(const NearInput& input, const MappedVf& entry, const topology::NearPf& near) {
+  const auto& pf = input.topology.functions[*near.pf];
+  return entry.name + ": near " + printable(*entry.pf.near) + " is PF " +
+         nameOf(input.inventory, pf.address) + ", " + std::string(toString(near.distance)) + " (" +
+         std::string(explain(near.distance)) + ")" +
+         (near.alike.empty() ? "" : "; as near: " + listPfs(input, near.alike));
+}
+
+struct Wishes {
+  std::vector<MappedVf*> entries;
+  std::vector<topology::NearWish> wishes;
+};
+
+Wishes wishesOf(const NearInput& input, NearResolution& resolution) {
+  Wishes all;
+  for (auto& entry : resolution.mapping.vfs) {
+    const MappedGpu* gpu = entry.pf.near ? gpuOf(input.mapping, entry) : nullptr;
+    if (gpu == nullptr) {  // that its name is unknown, the configuration has said already
+      continue;
+    }
+    if (const auto function = numberOf(input.topology, gpu->pci)) {
+      all.entries.push_back(&entry);
+      all.wishes.push_back({*function, keptBy(input, entry)});
+    } else {
+      resolution.faults[entry.name] = {
+          subjectOf(entry) + ": this host has no PCI function " + toString(gpu->pci),
+          "`vfpass topo` shows the GPUs there are", ExitCode::badInput};
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+bool hasNear(const Mapping& mapping) {
+  return std::ranges::any_of(mapping.vfs,
+                             [](const MappedVf& entry) { return entry.pf.near.has_value(); });
+}
+
+NearResolution resolveNear(const NearInput& input) {
+  NearResolution resolution{input.mapping, {}, {}};
+  const Wishes all = wishesOf(input, resolution);
+  const auto found = topology::nearPfs(input.topology, all.wishes, candidatesOf(input));
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    MappedVf& entry = *all.entries[i];
+    if (const auto fault = faultOf(input, entry, found[i]); !fault.empty()) {
+      resolution.faults[entry.name] = {
+          fault, "name the PF by pci, if that is meant; `vfpass topo` shows all distances",
+          ExitCode::badInput};
+      continue;
+    }
+    resolution.reasons.push_back(reasonOf(input, entry, found[i]));
+    entry.pf = {};
+    entry.pf.pci = input.topology.functions[*found[i].pf].address;
+  }
+  return resolution;
+}
+
+}  // namespace vfpass::plan

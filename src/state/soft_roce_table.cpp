@@ -1,0 +1,46 @@
+#include "soft_roce_table.hpp"
+
+#include <SQLiteCpp/Statement.h>
+
+namespace vfpass::state {
+
+std::vector<SoftRoceRecord> readSoftRoceRecords(SQLite::Database& database) {
+  std::vector<SoftRoceRecord> records;
+  if (!database.tableExists("soft_roce")) {
+    return records;
+  }
+  SQLite::Statement query(database,
+                          "SELECT name, netdev, number, boot_id FROM soft_roce ORDER BY name");
+  while (query.executeStep()) {
+    SoftRoceRecord record;
+    record.name = query.getColumn(0).getString();
+    record.netdev = query.getColumn(1).getString();
+    if (!query.isColumnNull(2)) {
+      record.number = query.getColumn(2).getUInt();
+    }
+    record.bootId = query.getColumn(3).getString();
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
+void writeSoftRoceRecord(SQLite::Database& database, const SoftRoceRecord& record) {
+  SQLite::Statement insert(
+      database,
+      "INSERT OR REPLACE INTO soft_roce (name, netdev, number, boot_id) VALUES (?, ?, ?, ?)");
+  insert.bind(1, record.name);
+  insert.bind(2, record.netdev);
+  if (record.number) {
+    insert.bind(3, *record.number);
+  }
+  insert.bind(4, record.bootId);
+  insert.exec();
+}
+
+void deleteSoftRoceRecord(SQLite::Database& database, const std::string& name) {
+  SQLite::Statement remove(database, "DELETE FROM soft_roce WHERE name = ?");
+  remove.bind(1, name);
+  remove.exec();
+}
+
+}  // namespace vfpass::state

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <SQLiteCpp/Database.h>
+
+#include <string>
+#include <vector>
+
+#include "vfpass/soft_roce.hpp"
+
+namespace vfpass::state {
+
+// Each function runs inside its caller's transaction.
+
+/// None in a database of format 1, which had no such table.
+std::vector<SoftRoceRecord> readSoftRoceRecords(SQLite::Database& database);
+void writeSoftRoceRecord(SQLite::Database& database, const SoftRoceRecord& record);
+void deleteSoftRoceRecord(SQLite::Database& database, const std::string& name);
+
+}  // namespace vfpass::state

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "vfpass/topology/distance.hpp"
+
+namespace vfpass::topology {
+
+/// Somebody wants a PF near this function (a GPU, mostly). Numbers are those of
+/// Topology::functions.
+struct NearWish {
+  std::size_t function = 0;
+  std::optional<std::size_t> kept;  ///< the PF it has; stays as long as none is nearer
+};
+
+/// What it gets.
+struct NearPf {
+  std::optional<std::size_t> pf;      ///< none: there is no candidate
+  Distance distance = Distance::sys;  ///< between the two
+  std::vector<std::size_t> alike;     ///< other candidates as near as that one
+};
+
+/// The PFs among which is chosen.
+struct NearCandidates {
+  std::vector<std::size_t> pfs;
+  std::set<std::size_t> full;             ///< of these, those without a VF to give
+  std::map<std::size_t, unsigned> taken;  ///< VFs that are taken from them anyway
+};
+
+/// The nearest PF for each wish. Of several that are as near it gets, in this order: the one it
+/// has, one with a VF to give, one in working order, the one of which the fewest VFs are taken,
+/// those of the other wishes included, the lowest address. Wishes with the fewest candidates choose
+/// first, otherwise in their order. A wish for another PF than the nearest is never made: a full
+/// one is returned.
+std::vector<NearPf> nearPfs(const Topology& topology, const std::vector<NearWish>& wishes,
+                            NearCandidates candidates);
+
+}  // namespace vfpass::topology

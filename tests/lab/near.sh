@@ -1,0 +1,88 @@
+# `pf: {near: gpu0}` on a real PCI tree: which PF, told why, frozen by attach, and no drift until one is nearer.
+# shellcheck shell=bash disable=SC2154
+set -uo pipefail
+# shellcheck source=SCRIPTDIR/common.sh
+source /vfpass/tests/lab/common.sh
+
+gpu=0000:03:00.0 second_gpu=0000:04:00.0
+
+# near NAME=GPU...: VFs with these names near these entries of `gpus:`.
+near() {
+    local entry
+    printf 'version: 1\nvm: train0\ngpus:\n' >"$vms/train0.yaml"
+    printf '  - {name: gpu0, pci: "%s"}\n  - {name: gpu1, pci: "%s"}\nvfs:\n' "$gpu" "$second_gpu" \
+        >>"$vms/train0.yaml"
+    for entry in "$@"; do
+        printf '  - {name: %s, pf: {near: %s}}\n' "${entry%%=*}" "${entry#*=}" >>"$vms/train0.yaml"
+    done
+}
+
+# pfs: the PF of each VF that is leased to train0, in the order of the entries' names.
+pfs() {
+    { vfpass status --json || test $? = 3; } | jq -r '.leases[] |
+        select(.kind == "vf" and .domain.name == "train0") | .entry + "@" + .pf' | sort | xargs
+}
+
+has_no_lease() { test "$(pfs)" = ""; }
+
+section "a host with two PFs that are as near"
+install_vfpass
+load_standin
+one=$(pf_address 0) other=$(pf_address 1)
+make_vfs "$one" 4
+make_vfs "$other" 4
+start_libvirt
+define_guest train0
+settle train0
+virsh dumpxml --inactive --security-info train0 >/tmp/xml.before
+
+section "check and plan"
+near rail0=gpu0 rail1=gpu1 rail2=gpu0
+expect_exit 3 "check says that changes are pending" vfpass check train0
+expect_exit 3 "plan shows the steps" vfpass plan train0
+expect_said "and which PF it is" "rail0: near gpu0 is PF $one"
+expect_said "and which other is as near" "as near: $other"
+
+section "attach"
+expect "attach" vfpass attach train0
+expect_equal "the entries are shared out" "rail0@$one rail1@$other rail2@$one" "$(pfs)"
+expect "status sees no drift" vfpass status train0
+vfpass status --json >/tmp/status.first
+expect_contains "attach again has nothing to do" "nothing to do" vfpass attach train0
+vfpass status --json >/tmp/status.second
+expect_same_file "and has changed nothing" /tmp/status.first /tmp/status.second
+
+section "frozen: the other PF becomes the better one of two that are as near"
+ip link set dev "$(pf_netdev 1)" up
+expect "status sees no drift" vfpass status train0
+expect_contains "attach has nothing to do" "nothing to do" vfpass attach train0
+expect_equal "the entries stay" "rail0@$one rail1@$other rail2@$one" "$(pfs)"
+near rail0=gpu0 rail1=gpu1 rail2=gpu0 rail3=gpu0
+expect_exit 3 "a new entry is drift" vfpass status train0
+expect "attach" vfpass attach train0
+expect_equal "and takes the PF that is up" "rail0@$one rail1@$other rail2@$one rail3@$other" "$(pfs)"
+
+section "the better one has no VF left"
+expect "detach" vfpass detach train0
+virsh dumpxml --inactive --security-info train0 >/tmp/xml.after
+expect_same_file "the XML is as it was" /tmp/xml.before /tmp/xml.after
+define_guest filler
+{
+    printf 'version: 1\nvm: filler\nvfs:\n'
+    for index in 0 1 2 3; do
+        printf '  - {name: rail%s, pf: {pci: "%s"}}\n' "$index" "$other"
+    done
+} >"$vms/filler.yaml"
+expect "another VM takes all of its VFs" vfpass attach filler
+near rail0=gpu0 rail1=gpu0
+expect "attach" vfpass attach train0
+expect_equal "both come from the other one" "rail0@$one rail1@$one" "$(pfs)"
+expect "detach" vfpass detach train0
+
+section "a GPU that is not there"
+near rail0=gpu0
+sed -i 's/0000:03:00.0/0000:7f:00.0/' "$vms/train0.yaml"
+expect_exit 2 "attach refuses" vfpass attach train0
+expect_said "and says so" "this host has no PCI function 0000:7f:00.0"
+expect "no lease of it is left" has_no_lease
+finish

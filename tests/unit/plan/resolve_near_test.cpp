@@ -1,0 +1,157 @@
+#include "vfpass/plan/resolve_near.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fake/fake_kernel.hpp"
+#include "hosts/topology_builder.hpp"
+#include "vfpass/plan/attach.hpp"
+
+namespace vfpass::plan {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// Node 0: gpu0 beside two PFs on one bus. Node 1: gpu1 alone.
+class ResolveNearTest : public testing::Test {
+ protected:
+  ResolveNearTest() {
+    const auto near = machine.hostBridge("pci0000:00", 0);
+    const auto far = machine.hostBridge("pci0000:80", 1);
+    static_cast<void>(machine.pf("0000:01:00.0", "mlx5_0", near));
+    static_cast<void>(machine.pf("0000:02:00.0", "mlx5_1", near));
+    static_cast<void>(machine.gpu("0000:03:00.0", near));
+    static_cast<void>(machine.gpu("0000:81:00.0", far));
+    kernel.addPf("0000:01:00.0", "ens1", 8, 4);
+    kernel.addPf("0000:02:00.0", "ens2", 8, 4);
+    mapping.vm = "train0";
+    mapping.gpus = {{"gpu0", *parsePciAddress("0000:03:00.0"), {}},
+                    {"gpu1", *parsePciAddress("0000:81:00.0"), {}},
+                    {"lost", *parsePciAddress("0000:99:00.0"), {}}};
+  }
+
+  void add(const std::string& name, const std::string& gpu) {
+    MappedVf vf;
+    vf.name = name;
+    vf.pf.near = gpu;
+    vf.place = {"train0.yaml", 4, 5};
+    mapping.vfs.push_back(vf);
+  }
+
+  void lease(const std::string& entry, const std::string& pf, const Uuid& owner, unsigned index) {
+    Lease lease;
+    lease.domain = owner;
+    lease.vfName = entry;
+    lease.pf = *parsePciAddress(pf);
+    lease.vfIndex = index;
+    leases.push_back(lease);
+  }
+
+  NearResolution resolve() {
+    inventory = kernel.inventory();
+    return resolveNear({mapping, policy, inventory, machine.topology, leases, domain});
+  }
+
+  std::vector<std::string> pfs() {
+    std::vector<std::string> found;
+    for (const auto& vf : resolve().mapping.vfs) {
+      found.push_back(toString(vf.pf));
+    }
+    return found;
+  }
+
+  hosts::TopologyBuilder machine;
+  fake::FakeKernel kernel;
+  Mapping mapping;
+  HostPolicy policy;
+  Inventory inventory;
+  std::vector<Lease> leases;
+  Uuid domain = *parseUuid("0f5e9a3c-1111-4222-8333-944455566677");
+  Uuid other = *parseUuid("ffffffff-1111-4222-8333-944455566677");
+};
+
+TEST_F(ResolveNearTest, EntriesAreSharedOutAndTiesTold) {
+  add("rail0", "gpu0");
+  add("rail1", "gpu0");
+  add("rail2", "gpu0");
+  EXPECT_THAT(pfs(), ElementsAre("pci 0000:01:00.0", "pci 0000:02:00.0", "pci 0000:01:00.0"));
+  EXPECT_THAT(resolve().reasons[0], HasSubstr("rail0: near gpu0 is PF 0000:01:00.0 (ens1), PHB"));
+  EXPECT_THAT(resolve().reasons[0], HasSubstr("as near: 0000:02:00.0 (ens2)"));
+}
+
+TEST_F(ResolveNearTest, AnEntryThatNamesItsPfWeighs) {
+  MappedVf named;
+  named.name = "named";
+  named.pf.netdev = "ens1";
+  mapping.vfs.push_back(named);
+  add("rail0", "gpu0");
+  EXPECT_THAT(pfs(), ElementsAre("netdev ens1", "pci 0000:02:00.0"));
+}
+
+TEST_F(ResolveNearTest, ALeasedEntryKeepsItsPf) {
+  add("rail0", "gpu0");
+  add("rail1", "gpu0");
+  lease("rail0", "0000:02:00.0", domain, 0);
+  EXPECT_THAT(pfs(), ElementsAre("pci 0000:02:00.0", "pci 0000:01:00.0"));
+}
+
+TEST_F(ResolveNearTest, APfWhoseVfsAreAllLeasedToOthersComesLast) {
+  add("rail0", "gpu0");
+  for (unsigned index = 0; index < 4; ++index) {
+    lease("rail" + std::to_string(index), "0000:01:00.0", other, index);
+  }
+  EXPECT_THAT(pfs(), ElementsAre("pci 0000:02:00.0"));
+}
+
+TEST_F(ResolveNearTest, AcrossNodesIsNotNear) {
+  add("rail0", "gpu1");
+  const auto resolution = resolve();
+  ASSERT_TRUE(resolution.faults.contains("rail0"));
+  const Objection& fault = resolution.faults.at("rail0");
+  EXPECT_EQ(fault.code, ExitCode::badInput);
+  EXPECT_THAT(fault.message,
+              HasSubstr("train0.yaml:4:5: rail0: `near: gpu1`: no PF is near enough"));
+  EXPECT_THAT(fault.message, HasSubstr("0000:01:00.0 (ens1), the way is SYS"));
+  EXPECT_EQ(resolution.mapping.vfs[0].pf.near, "gpu1");
+  EXPECT_THAT(resolution.reasons, IsEmpty());
+}
+
+TEST_F(ResolveNearTest, AGpuThatIsNotThereAndAHostWithoutPfs) {
+  add("rail0", "lost");
+  EXPECT_THAT(resolve().faults.at("rail0").message, HasSubstr("no PCI function 0000:99:00.0"));
+  mapping.vfs.clear();
+  add("rail0", "gpu0");
+  kernel.pfs.clear();
+  EXPECT_THAT(resolve().faults.at("rail0").message, HasSubstr("no SR-IOV capable NIC"));
+}
+
+TEST_F(ResolveNearTest, AttachTellsTheFaultOnce) {
+  add("rail0", "gpu1");
+  mapping.gpus.clear();  // that the fake kernel lacks them is told elsewhere
+  mapping.gpus.push_back({"gpu1", *parsePciAddress("0000:81:00.0"), {}});
+  auto resolution = resolve();
+  AttachInput input;
+  input.domain = domain;
+  input.mapping = resolution.mapping;
+  input.mapping.gpus.clear();
+  input.nearFaults = resolution.faults;
+  input.inventory = inventory;
+  const auto decision = planAttach(input);
+  ASSERT_EQ(decision.objections.size(), 1U);
+  EXPECT_THAT(decision.objections[0].message, HasSubstr("no PF is near enough"));
+}
+
+TEST_F(ResolveNearTest, AMappingWithoutNearStaysAsItIs) {
+  MappedVf named;
+  named.name = "rail0";
+  named.pf.netdev = "ens1";
+  mapping.vfs = {named};
+  EXPECT_FALSE(hasNear(mapping));
+  EXPECT_THAT(pfs(), ElementsAre("netdev ens1"));
+  EXPECT_THAT(resolve().faults, IsEmpty());
+}
+
+}  // namespace
+}  // namespace vfpass::plan

@@ -1,0 +1,134 @@
+#include "vfpass/plan/soft_roce.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace vfpass::plan {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr const char* thisBoot = "boot-1";
+
+std::vector<SoftRocePolicy> wanting(const std::vector<std::pair<std::string, std::string>>& links) {
+  std::vector<SoftRocePolicy> policy;
+  for (const auto& [name, netdev] : links) {
+    policy.push_back({name, netdev, {"host.yaml", 3, 5}});
+  }
+  return policy;
+}
+
+RdmaLink rxe(const std::string& name, const std::string& netdev, std::uint32_t number = 1) {
+  return {name, true, netdev, number};
+}
+
+SoftRoceRecord made(const std::string& name, const std::string& netdev,
+                    std::optional<std::uint32_t> number = 1) {
+  return {name, netdev, number, thisBoot};
+}
+
+SoftRoceDecision only(const std::vector<SoftRoceDecision>& decisions) {
+  EXPECT_EQ(decisions.size(), 1U);
+  return decisions.at(0);
+}
+
+void expectNothing(const SoftRoceDecision& decision) {
+  EXPECT_FALSE(decision.create);
+  EXPECT_FALSE(decision.remove);
+  EXPECT_FALSE(decision.objection.has_value());
+}
+
+TEST(SoftRoce, AMissingLinkIsMade) {
+  const auto decision = only(decideSoftRoce(wanting({{"rxe0", "eth0"}}), {}, {}, thisBoot));
+  EXPECT_TRUE(decision.create);
+  EXPECT_FALSE(decision.remove);
+}
+
+TEST(SoftRoce, WhatIsAsWantedStaysWhoeverMadeIt) {
+  for (const auto& records : {std::vector<SoftRoceRecord>{}, {made("rxe0", "eth0")}}) {
+    const auto decision =
+        only(decideSoftRoce(wanting({{"rxe0", "eth0"}}), {rxe("rxe0", "eth0")}, records, thisBoot));
+    expectNothing(decision);
+    EXPECT_EQ(decision.ours, !records.empty());
+  }
+}
+
+TEST(SoftRoce, OnlyOursIsRemoved) {
+  const auto ours =
+      only(decideSoftRoce({}, {rxe("rxe0", "eth0")}, {made("rxe0", "eth0")}, thisBoot));
+  EXPECT_TRUE(ours.remove);
+  EXPECT_FALSE(ours.create);
+  expectNothing(only(decideSoftRoce({}, {rxe("rxe0", "eth0")}, {}, thisBoot)));
+}
+
+TEST(SoftRoce, ARecordOfAnotherLinkClaimsNothing) {
+  SoftRoceRecord earlierBoot = made("rxe0", "eth0");
+  earlierBoot.bootId = "boot-0";
+  for (const auto& record :
+       {earlierBoot, made("rxe0", "eth0", 2), made("rxe0", "eth1"), made("rxe1", "eth0")}) {
+    for (const auto& decision : decideSoftRoce({}, {rxe("rxe0", "eth0")}, {record}, thisBoot)) {
+      EXPECT_FALSE(decision.ours);
+      EXPECT_FALSE(decision.remove);
+      EXPECT_EQ(decision.forget, decision.name == record.name);
+    }
+  }
+}
+
+TEST(SoftRoce, ARecordBeforeItsLinkWasNumberedClaimsIt) {
+  EXPECT_TRUE(only(decideSoftRoce({}, {rxe("rxe0", "eth0", 9)},
+                                  {made("rxe0", "eth0", std::nullopt)}, thisBoot))
+                  .remove);
+}
+
+TEST(SoftRoce, OursMovesToAnotherNetdev) {
+  const auto decision = only(decideSoftRoce(wanting({{"rxe0", "eth1"}}), {rxe("rxe0", "eth0")},
+                                            {made("rxe0", "eth0")}, thisBoot));
+  EXPECT_TRUE(decision.remove);
+  EXPECT_TRUE(decision.create);
+}
+
+TEST(SoftRoce, AnothersLinkIsNotMoved) {
+  const auto decision =
+      only(decideSoftRoce(wanting({{"rxe0", "eth1"}}), {rxe("rxe0", "eth0")}, {}, thisBoot));
+  ASSERT_TRUE(decision.objection.has_value());
+  EXPECT_EQ(decision.objection->code, ExitCode::refused);
+  EXPECT_THAT(decision.objection->message, HasSubstr("exists on netdev eth0, not on eth1"));
+  EXPECT_FALSE(decision.remove);
+  EXPECT_FALSE(decision.create);
+}
+
+TEST(SoftRoce, AnotherDriversDeviceHasTheName) {
+  const auto decision =
+      only(decideSoftRoce(wanting({{"mlx5_0", "eth0"}}), {{"mlx5_0", false, "", 0}}, {}, thisBoot));
+  ASSERT_TRUE(decision.objection.has_value());
+  EXPECT_THAT(decision.objection->message, HasSubstr("is no SoftRoCE link"));
+}
+
+TEST(SoftRoce, ANetdevThatAnotherLinkKeepsIsTaken) {
+  const auto decisions =
+      decideSoftRoce(wanting({{"rxe0", "eth0"}}), {rxe("other0", "eth0")}, {}, thisBoot);
+  ASSERT_EQ(decisions.size(), 2U);
+  expectNothing(decisions[0]);
+  ASSERT_TRUE(decisions[1].objection.has_value());
+  EXPECT_THAT(decisions[1].objection->remedy, HasSubstr("rdma link delete other0"));
+  EXPECT_FALSE(decisions[1].create);
+}
+
+TEST(SoftRoce, ANetdevThatOursLeavesIsFree) {
+  const auto decisions =
+      decideSoftRoce(wanting({{"rxe0", "eth1"}, {"rxe1", "eth0"}}),
+                     {rxe("rxe0", "eth0", 1), rxe("rxe1", "eth1", 2)},
+                     {made("rxe0", "eth0", 1), made("rxe1", "eth1", 2)}, thisBoot);
+  for (const auto& decision : decisions) {
+    EXPECT_TRUE(decision.remove && decision.create);
+    EXPECT_FALSE(decision.objection.has_value());
+  }
+}
+
+TEST(SoftRoce, HardwareIsNoneOfItsBusiness) {
+  EXPECT_THAT(decideSoftRoce({}, {{"mlx5_0", false, "", 0}}, {}, thisBoot), IsEmpty());
+}
+
+}  // namespace
+}  // namespace vfpass::plan

@@ -1,0 +1,104 @@
+#include "vfpass/topology/near.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "hosts/topology_builder.hpp"
+
+namespace vfpass::topology {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// Two GPUs and three PFs on one root bus: every PF is as near to every GPU.
+struct Flat {
+  hosts::TopologyBuilder machine;
+  std::size_t bridge = machine.hostBridge("pci0000:00", 0);
+  std::size_t gpu0 = machine.gpu("0000:01:00.0", bridge);
+  std::size_t gpu1 = machine.gpu("0000:02:00.0", bridge);
+  std::size_t nic0 = machine.pf("0000:03:00.0", "mlx5_0", bridge);
+  std::size_t nic1 = machine.pf("0000:04:00.0", "mlx5_1", bridge);
+  std::size_t nic2 = machine.pf("0000:05:00.0", "mlx5_2", bridge);
+
+  [[nodiscard]] std::vector<std::optional<std::size_t>> chosen(
+      const std::vector<NearWish>& wishes, const std::set<std::size_t>& full = {},
+      const std::map<std::size_t, unsigned>& taken = {}) const {
+    std::vector<std::optional<std::size_t>> pfs;
+    for (const auto& near : nearPfs(machine.topology, wishes, {{nic0, nic1, nic2}, full, taken})) {
+      pfs.push_back(near.pf);
+    }
+    return pfs;
+  }
+};
+
+TEST(NearPfs, EqualOnesAreSharedOut) {
+  const Flat host;
+  EXPECT_THAT(host.chosen({{host.gpu0, {}}, {host.gpu1, {}}, {host.gpu0, {}}, {host.gpu1, {}}}),
+              ElementsAre(host.nic0, host.nic1, host.nic2, host.nic0));
+}
+
+TEST(NearPfs, TiesAreTold) {
+  const Flat host;
+  const auto near = nearPfs(host.machine.topology, {{host.gpu0, {}}},
+                            {{host.nic0, host.nic1, host.nic2}, {}, {}});
+  EXPECT_EQ(near[0].distance, Distance::phb);
+  EXPECT_THAT(near[0].alike, ElementsAre(host.nic1, host.nic2));
+}
+
+TEST(NearPfs, OneWithoutVfsOrWithoutLinkComesLast) {
+  Flat host;
+  EXPECT_THAT(host.chosen({{host.gpu0, {}}}, {host.nic0}), ElementsAre(host.nic1));
+  host.machine.topology.functions[host.nic0].rdma[0].ports[0].state = "DOWN";
+  EXPECT_THAT(host.chosen({{host.gpu0, {}}}), ElementsAre(host.nic1));
+  EXPECT_THAT(host.chosen({{host.gpu0, {}}}, {host.nic1, host.nic2}), ElementsAre(host.nic0));
+}
+
+TEST(NearPfs, OneThatAnEntryHasAnywayWeighs) {
+  const Flat host;
+  EXPECT_THAT(host.chosen({{host.gpu0, {}}}, {}, {{host.nic0, 1}}), ElementsAre(host.nic1));
+}
+
+TEST(NearPfs, TheOneItHasStaysAmongEquals) {
+  const Flat host;
+  EXPECT_THAT(host.chosen({{host.gpu0, {}}, {host.gpu1, host.nic0}}),
+              ElementsAre(host.nic1, host.nic0));
+  EXPECT_THAT(host.chosen({{host.gpu1, host.nic2}}, {host.nic2}, {{host.nic2, 5}}),
+              ElementsAre(host.nic2));
+}
+
+// gpu0 and nic0 below one root port; nic1 elsewhere on the host bridge.
+struct Switched {
+  hosts::TopologyBuilder machine;
+  std::size_t bridge = machine.hostBridge("pci0000:00", 0);
+  std::size_t port = machine.function(FunctionRole::rootPort, "0000:00:01.0", bridge);
+  std::size_t gpu0 = machine.gpu("0000:01:00.0", bridge, port);
+  std::size_t nic0 = machine.pf("0000:01:00.1", "mlx5_0", bridge, port);
+  std::size_t gpu1 = machine.gpu("0000:02:00.0", bridge);
+  std::size_t nic1 = machine.pf("0000:03:00.0", "mlx5_1", bridge);
+};
+
+TEST(NearPfs, WhoHasNoChoiceChoosesFirst) {
+  const Switched host;
+  const auto near = nearPfs(host.machine.topology, {{host.gpu1, {}}, {host.gpu0, {}}},
+                            {{host.nic0, host.nic1}, {}, {}});
+  EXPECT_EQ(near[0].pf, host.nic1);
+  EXPECT_EQ(near[1].pf, host.nic0);
+  EXPECT_EQ(near[1].distance, Distance::pix);
+}
+
+TEST(NearPfs, AFartherOneIsNeverTakenInstead) {
+  const Switched host;
+  const auto near = nearPfs(host.machine.topology, {{host.gpu0, host.nic1}},
+                            {{host.nic0, host.nic1}, {host.nic0}, {}});
+  EXPECT_EQ(near[0].pf, host.nic0);
+  EXPECT_THAT(near[0].alike, IsEmpty());
+}
+
+TEST(NearPfs, AHostWithoutPfsHasNone) {
+  const Flat host;
+  EXPECT_FALSE(nearPfs(host.machine.topology, {{host.gpu0, {}}}, {})[0].pf.has_value());
+}
+
+}  // namespace
+}  // namespace vfpass::topology
