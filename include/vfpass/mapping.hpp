@@ -80,6 +80,17 @@ struct VerifyPolicy {
   bool onStart = false;                ///< report: verify after each start
 };
 
+/// `nccl:` of a mapping: what NCCL in the guest is told about RoCE; empty: NCCL's own choice.
+struct NcclSettings {
+  std::optional<unsigned> gidIndex;
+  std::optional<unsigned> trafficClass;
+  std::optional<unsigned> serviceLevel;
+  std::optional<unsigned> queuePairs;  ///< per connection
+  std::optional<unsigned> timeout;     ///< exponent: 4.096 us times 2 to this
+
+  auto operator<=>(const NcclSettings&) const = default;
+};
+
 /// One `vms/NAME.yaml`, parsed and validated.
 struct Mapping {
   std::string file;
@@ -89,6 +100,7 @@ struct Mapping {
   std::vector<MappedGpu> gpus;
   std::set<Allowance> allow;
   std::string topology = "mirror";
+  NcclSettings nccl;
   VerifyPolicy verify;
 };
 

@@ -38,9 +38,9 @@ void printError(const Error& error) {
 }
 
 // The commands; each adder names its own words and options.
-constexpr auto commands = {addInit,   addCheck,   addPlan,     addAttach, addDetach, addStatus,
-                           addVerify, addRecover, addGc,       addHost,   addPf,     addVf,
-                           addTopo,   addDoctor,  addSnapshot, addHook};
+constexpr auto commands = {addInit,   addCheck,      addPlan,    addAttach,   addDetach, addStatus,
+                           addVerify, addGuestSetup, addRecover, addGc,       addHost,   addPf,
+                           addVf,     addTopo,       addDoctor,  addSnapshot, addHook};
 
 // CLI11 only says that a command is required, also when one is misspelt.
 void requireKnownCommand(const CLI::App& app, const CLI::ParseError& error) {

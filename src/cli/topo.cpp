@@ -1,6 +1,6 @@
 #include "commands.hpp"
+#include "guest_devices.hpp"
 #include "host_topology.hpp"
-#include "vfpass/base/text.hpp"
 #include "vfpass/report/nccl_topology.hpp"
 #include "vfpass/report/topology_report.hpp"
 
@@ -12,48 +12,13 @@ struct TopoOptions {
   std::string vm;
 };
 
-std::string domainsOf(const std::vector<Lease>& leases) {
-  std::vector<std::string> names;
-  for (const Lease& lease : leases) {
-    if (names.empty() || names.back() != printable(lease.domainName)) {
-      names.push_back(printable(lease.domainName));
-    }
-  }
-  return names.empty() ? "no VM holds a lease" : "leases are held by " + join(names, ", ");
-}
-
-// What a VM holds, with the address that its leases gave it in the guest.
-std::vector<report::GuestDevice> devicesOf(const std::string& vm,
-                                           const report::TopologyReport& report) {
-  std::vector<report::GuestDevice> devices;
-  for (const Lease& lease : report.leases) {
-    if (lease.domainName != vm && toString(lease.domain) != vm) {
-      continue;
-    }
-    const TopologyFunction* function = findFunction(report.topology, lease.vf);
-    if (function == nullptr) {  // its VFs are made at its next start
-      function = findFunction(report.topology, lease.pf);
-    }
-    if (function == nullptr) {
-      throw Error(lease.vfName + " of " + printable(vm) + ": PF " + toString(lease.pf) +
-                      " is not on this host",
-                  "see `vfpass status`");
-    }
-    devices.push_back({static_cast<std::size_t>(function - report.topology.functions.data()),
-                       lease.guest.address});
-  }
-  if (devices.empty()) {
-    throw Error(printable(vm) + " has no device of vfpass; " + domainsOf(report.leases),
-                "run `vfpass attach` first", ExitCode::badInput);
-  }
-  return devices;
-}
-
 void writeNccl(Session& session, const TopoOptions& options, const report::TopologyReport& report) {
   if (options.vm.empty()) {
     report::writeNcclTopology(session.out(), report.topology);
   } else {
-    report::writeGuestNcclTopology(session.out(), report.topology, devicesOf(options.vm, report));
+    report::writeGuestNcclTopology(
+        session.out(), report.topology,
+        guestDevicesOf(options.vm, report, [](const Lease& lease) { return lease.guest.address; }));
   }
 }
 

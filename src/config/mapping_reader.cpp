@@ -80,6 +80,20 @@ VerifyPolicy readVerify(Node& root) {
   return policy;
 }
 
+NcclSettings readNccl(Node& root) {
+  NcclSettings settings;
+  Node* const block = find(root, "nccl");
+  if (block == nullptr || block->refused || block->kind != NodeKind::block) {
+    return settings;
+  }
+  settings.gidIndex = unsignedOf(find(*block, "gid-index"));
+  settings.trafficClass = unsignedOf(find(*block, "traffic-class"));
+  settings.serviceLevel = unsignedOf(find(*block, "service-level"));
+  settings.queuePairs = unsignedOf(find(*block, "qps"));
+  settings.timeout = unsignedOf(find(*block, "timeout"));
+  return settings;
+}
+
 MappingContext readContext(Node& root) {
   MappingContext context;
   for (auto& entry : entries(root, "gpus")) {
@@ -111,6 +125,7 @@ Mapping readMapping(const std::string& text, ProblemList& problems) {
     mapping.vmPlace = problems.place(vm->position);
   }
   mapping.topology = textOf(find(*root, "topology")).value_or("mirror");
+  mapping.nccl = readNccl(*root);
   mapping.verify = readVerify(*root);
   const MappingContext context = readContext(*root);
   mapping.allow = context.allow;

@@ -53,6 +53,10 @@ Agent::Agent(Hypervisor& hypervisor, const Uuid& domain, std::string domainName,
       name_(std::move(domainName)),
       deadline_(Clock::now() + patience) {}
 
+void Agent::allowAtLeast(seconds patience) {
+  deadline_ = std::max(deadline_, Clock::now() + patience);
+}
+
 seconds Agent::timeLeft() const {
   const auto left = std::chrono::ceil<seconds>(deadline_ - Clock::now());
   if (left.count() <= 0) {
@@ -187,10 +191,14 @@ ExecResult Agent::run(const std::string& path, const std::vector<std::string>& a
   }
 }
 
-void Agent::writeFile(const std::string& path, std::string_view content, const Progress& progress) {
+void Agent::requireFileWriting() {
   for (const char* command : {"guest-file-open", "guest-file-write", "guest-file-close"}) {
     requireAllowed(command);
   }
+}
+
+void Agent::writeFile(const std::string& path, std::string_view content, const Progress& progress) {
+  requireFileWriting();
   const Json handle = call("guest-file-open", Json{{"path", path}, {"mode", "wb"}});
   if (!handle.is_number_integer()) {
     throw AgentUnavailable(

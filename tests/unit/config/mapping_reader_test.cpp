@@ -51,6 +51,7 @@ verify: {paths: [host, gpu], minimum-bandwidth: 90%, on-start: report}
   EXPECT_EQ(mapping.vm, "train0");
   EXPECT_EQ(toString(mapping.vmPlace), "m.yaml:2:5");
   EXPECT_EQ(mapping.topology, "flat");
+  EXPECT_EQ(mapping.nccl, (NcclSettings{3, 41, 0, 16, 22}));
   EXPECT_THAT(mapping.allow, ElementsAre(Allowance::sharedIommuGroup, Allowance::trust));
   ASSERT_THAT(mapping.gpus, SizeIs(1));
   EXPECT_EQ(mapping.gpus[0].pci, parsePciAddress("0000:3a:00.0"));

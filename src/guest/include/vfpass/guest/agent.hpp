@@ -64,6 +64,13 @@ class Agent {
   /// there. Throws AgentUnavailable, also when the guest took less than it was given.
   void writeFile(const std::string& path, std::string_view content, const Progress& progress = {});
 
+  /// Gives the calls from now on at least this long: for taking back what was begun when the
+  /// patience was used up.
+  void allowAtLeast(std::chrono::seconds patience);
+
+  /// Throws AgentUnavailable unless writeFile() may be called: before the first of several changes.
+  void requireFileWriting();
+
   /// True when the guest says that it takes this command. Throws when it does not even say that.
   bool allows(const std::string& command);
 

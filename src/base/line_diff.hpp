@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-namespace vfpass::domain {
+namespace vfpass {
 
 enum class LineOrigin { both, before, after };
 
@@ -20,4 +20,4 @@ struct DiffLine {
 std::vector<DiffLine> compareLines(const std::vector<std::string_view>& before,
                                    const std::vector<std::string_view>& after);
 
-}  // namespace vfpass::domain
+}  // namespace vfpass

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-namespace vfpass::domain {
+namespace vfpass {
 namespace {
 
 using Lines = std::vector<std::string_view>;
@@ -137,4 +137,4 @@ std::vector<DiffLine> compareLines(const Lines& before, const Lines& after) {
   return lines;
 }
 
-}  // namespace vfpass::domain
+}  // namespace vfpass

@@ -1,0 +1,36 @@
+#include "running_guest.hpp"
+
+#include <algorithm>
+
+#include "subject.hpp"
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::cli {
+
+DomainDescription runningGuest(Session& session, const std::string& vm,
+                               const std::string& command) {
+  const auto domain = session.hypervisor().findDomain(vm);
+  if (!domain) {
+    throw Error("there is no domain " + printable(vm), "`virsh list --all` shows them",
+                ExitCode::badInput);
+  }
+  if (!domain->active) {
+    throw Error("domain " + printable(domain->name) + " does not run",
+                "`virsh start " + printable(domain->name) + "`, then " + command,
+                ExitCode::unverified);
+  }
+  return *domain;
+}
+
+std::vector<Lease> runningLeases(Session& session, const DomainDescription& domain) {
+  std::vector<Lease> leases = leasesOf(session.readLeases(), domain.uuid);
+  std::erase_if(leases, [](const Lease& lease) { return lease.state != LeaseState::running; });
+  if (leases.empty()) {
+    throw Error("domain " + printable(domain.name) + " runs with no device of ours",
+                "`vfpass attach " + printable(domain.name) + "` gives it what its mapping names",
+                ExitCode::unverified);
+  }
+  return leases;
+}
+
+}  // namespace vfpass::cli

@@ -1,0 +1,115 @@
+#include "setup_wish.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+#include "guest_devices.hpp"
+#include "host_topology.hpp"
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::cli {
+namespace {
+
+const Lease* findLease(const std::vector<Lease>& leases, const std::string& name) {
+  const auto found = std::find_if(leases.begin(), leases.end(),
+                                  [&](const Lease& each) { return each.vfName == name; });
+  return found == leases.end() ? nullptr : &*found;
+}
+
+std::string addressOf(const Lease& lease) {
+  if (lease.infiniband) {
+    return lease.settings.portGuid ? toString(*lease.settings.portGuid) : "";
+  }
+  return lease.settings.mac ? toString(*lease.settings.mac) : "";
+}
+
+// Firmware numbers the buses behind root ports in its own order, so that only the port's own place
+// on bus 0 is the same for libvirt and the guest.
+std::optional<PciAddress> placeInGuest(const Lease& lease, const guest::SetupView& view) {
+  if (lease.guest.port) {
+    const auto found = view.behind.find(lease.guest.port->address);
+    return found == view.behind.end() ? std::nullopt : std::optional(found->second);
+  }
+  return view.functions.contains(lease.guest.address) ? std::optional(lease.guest.address)
+                                                      : std::nullopt;
+}
+
+bool holdsGpu(const std::vector<Lease>& leases, const Topology& topology) {
+  return std::any_of(leases.begin(), leases.end(), [&](const Lease& lease) {
+    const TopologyFunction* function = findFunction(topology, lease.vf);
+    return function != nullptr && function->role == FunctionRole::gpu;
+  });
+}
+
+// Empty, with a note, when there can be none.
+std::string ncclTopology(Session& session, const std::vector<Lease>& leases,
+                         const guest::SetupView& view, std::vector<std::string>& notes) {
+  const bool functions = std::any_of(leases.begin(), leases.end(), [](const Lease& lease) {
+    return lease.kind == LeaseKind::pciFunction;
+  });
+  if (!functions) {
+    notes.emplace_back("no topology file for NCCL: the VM has no GPU (`gpus:`)");
+    return "";
+  }
+  report::TopologyReport host = topologyReport(session, false);
+  host.leases = leases;
+  if (!holdsGpu(leases, host.topology)) {
+    notes.emplace_back("no topology file for NCCL: none of the VM's PCI functions is a GPU");
+    return "";
+  }
+  try {
+    const auto devices =
+        guestDevicesOf(toString(leases.front().domain), host, [&](const Lease& lease) {
+          const auto address = placeInGuest(lease, view);
+          if (!address) {
+            throw Error("the guest does not show " + lease.vfName + " where it was plugged");
+          }
+          return *address;
+        });
+    std::ostringstream text;
+    report::writeGuestNcclTopology(text, host.topology, devices);
+    return text.str();
+  } catch (const Error& error) {
+    notes.push_back(std::string("no topology file for NCCL: ") + error.what());
+    return "";
+  }
+}
+
+}  // namespace
+
+guest::SetupWish setupWish(const Mapping& mapping, const DomainDescription& domain,
+                           const std::vector<Lease>& leases) {
+  guest::SetupWish wish;
+  wish.domain = domain.uuid;
+  wish.nccl = mapping.nccl;
+  wish.peerMemory = true;
+  for (const MappedVf& vf : mapping.vfs) {
+    const Lease* lease = findLease(leases, vf.name);
+    if (lease == nullptr) {
+      wish.notes.push_back(vf.name +
+                           ": the running guest does not have it; `vfpass attach` and a "
+                           "start give it");
+      continue;
+    }
+    const std::string address = addressOf(*lease);
+    if (address.empty()) {
+      wish.notes.push_back(vf.name + ": its lease has no address to know it by");
+      continue;
+    }
+    wish.ports.push_back(
+        {vf.name, lease->infiniband, address, "", lease->teamingWith.has_value(), vf.guest});
+  }
+  return wish;
+}
+
+void completeWish(Session& session, const std::vector<Lease>& leases, const guest::SetupView& view,
+                  guest::SetupWish& wish) {
+  for (guest::WantedPort& port : wish.ports) {
+    const Lease* lease = findLease(leases, port.entry);
+    const auto place = lease == nullptr ? std::nullopt : placeInGuest(*lease, view);
+    port.function = place ? toString(*place) : "";
+  }
+  wish.ncclTopology = ncclTopology(session, leases, view, wish.notes);
+}
+
+}  // namespace vfpass::cli

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <iosfwd>
+
+#include "vfpass/guest_setup.hpp"
+#include "vfpass/report/style.hpp"
+
+namespace vfpass::report {
+
+/// `vfpass guest-setup`: each file as a unified diff, then what changes on the interfaces at once.
+/// JSON: docs/json/guest-setup.schema.json.
+void writeGuestSetup(std::ostream& out, const GuestSetupReport& report, const Style& style);
+
+}  // namespace vfpass::report

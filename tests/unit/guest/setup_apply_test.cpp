@@ -1,0 +1,247 @@
+#include "vfpass/guest/setup_apply.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "setup_guest.hpp"
+#include "vfpass/guest/describe_setup.hpp"
+
+namespace vfpass::guest {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class SetupApplyTest : public testing::Test {
+ protected:
+  SetupApplyTest() {
+    guest.addNetdev("ens7", "52:54:00:00:00:01", "0000:01:00.0");
+    guest.addNetdev("ens8", "52:54:00:00:00:02", "0000:02:00.0");
+    guest.write("sys/class/net/ens7/addresses", "inet 10.1.1.1/24\n");
+    wish.ports = {{"rail0", false, "52:54:00:00:00:01", "", false, {"192.168.100.10/24", 9000}},
+                  {"rail1", false, "52:54:00:00:00:02", "", false, {"fd00::1/64", {}}}};
+    wish.nccl = {3, 41, 0, 16, 22};
+  }
+
+  SetupPlan plan() {
+    const SetupSight sight = lookAtGuest(tools, wish);
+    return planSetup(wish, sight.view, sight.record);
+  }
+
+  void setUp() { applySetup(tools, plan()); }
+
+  void undo() {
+    const SetupSight sight = lookAtGuest(tools, {});
+    applySetup(tools, planUndo(sight.view, sight.record));
+  }
+
+  // Runs a set-up that has to fail, and returns what it said.
+  std::string failure() {
+    try {
+      setUp();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "it did not fail";
+  }
+
+  SetupGuest guest;
+  Agent agent{guest.hypervisor, {}, "train0", std::chrono::seconds(60)};
+  std::vector<std::string> warnings;
+  SetupTools tools{agent, guest.root.string(), [](const std::string&) {},
+                   [this](const std::string& text) { warnings.push_back(text); }};
+  SetupWish wish;
+};
+
+TEST_F(SetupApplyTest, setsUpAndIsDone) {
+  setUp();
+  EXPECT_EQ(guest.read("sys/class/net/ens7/mtu"), "9000\n");
+  EXPECT_EQ(guest.read("sys/class/net/ens7/addresses"),
+            "inet 10.1.1.1/24\ninet 192.168.100.10/24\n");
+  EXPECT_EQ(guest.read("sys/class/net/ens8/addresses"), "inet6 fd00::1/64\n");
+  EXPECT_EQ(guest.read("sys/class/net/ens8/flags"), "0x1003\n");
+  EXPECT_EQ(guest.read("proc/sys/net/ipv4/conf/ens8/arp_announce"), "1\n");
+  EXPECT_EQ(guest.read("proc/sys/net/ipv4/conf/ens8/arp_ignore"), "2\n");
+  EXPECT_THAT(guest.read("etc/nccl.conf"), HasSubstr("\nNCCL_IB_TC=41\n"));
+  EXPECT_TRUE(guest.has("etc/sysctl.d/90-vfpass.conf"));
+  EXPECT_TRUE(plan().empty());
+}
+
+TEST_F(SetupApplyTest, undoBringsEveryByteBack) {
+  guest.write("etc/nccl.conf", "NCCL_DEBUG=INFO");
+  std::filesystem::permissions(guest.root / "etc/nccl.conf", std::filesystem::perms{0640});
+  const auto found = guest.everything();
+  setUp();
+  EXPECT_NE(guest.everything(), found);
+  wish.ports[0].network = {"192.168.100.11/24", {}};
+  wish.ports.pop_back();
+  wish.nccl.timeout = 20;
+  wish.ncclTopology = "<system version=\"1\">\n</system>\n";
+  setUp();
+  EXPECT_EQ(guest.read("etc/vfpass/nccl-topology.xml"), wish.ncclTopology);
+  EXPECT_FALSE(guest.has("etc/sysctl.d/90-vfpass.conf"));
+  EXPECT_EQ(guest.read("sys/class/net/ens8/addresses"), "");
+  undo();
+  EXPECT_EQ(guest.everything(), found);
+}
+
+TEST_F(SetupApplyTest, undoOfNothingIsNothing) {
+  const SetupSight sight = lookAtGuest(tools, {});
+  EXPECT_TRUE(planUndo(sight.view, sight.record).empty());
+}
+
+TEST_F(SetupApplyTest, whatTheGuestRefusesIsTakenBack) {
+  wish.ports[1].network.mtu = 20000;
+  const auto found = guest.everything();
+  EXPECT_THAT(failure(), HasSubstr("the guest cannot set up ens8: Error: mtu greater than device "
+                                   "maximum.; the guest is as it was"));
+  EXPECT_EQ(guest.everything(), found);
+}
+
+TEST_F(SetupApplyTest, aFileThatIsNotTakenWholeIsTakenBack) {
+  wish.ports.clear();
+  guest.write("etc/nccl.conf", "A=1\n");
+  const auto found = guest.everything();
+  for (const int file : {0, 1}) {
+    guest.agent.failingWrite = guest.agent.writes + file;
+    EXPECT_THAT(failure(), HasSubstr("the guest is as it was"));
+    EXPECT_EQ(guest.everything(), found) << "file " << file;
+    guest.agent.failingWrite = -1;
+  }
+}
+
+TEST_F(SetupApplyTest, aFailedSecondSetUpLeavesTheFirst) {
+  setUp();
+  const auto first = guest.everything();
+  wish.ports[0].network.mtu = 20000;
+  wish.nccl.timeout = 20;
+  EXPECT_THAT(failure(), HasSubstr("the guest is as it was"));
+  EXPECT_EQ(guest.everything(), first);
+}
+
+TEST_F(SetupApplyTest, anAgentWithoutFilesIsToldAsThat) {
+  guest.agent.forbidden = {"guest-file-open"};
+  guest.write("etc/nccl.conf", "A=1\n");
+  const auto found = guest.everything();
+  try {
+    setUp();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::unverified);
+    EXPECT_THAT(error.what(), HasSubstr("does not allow guest-file-open"));
+    EXPECT_THAT(error.remedy(), HasSubstr("allow guest-file-open"));
+  }
+  EXPECT_EQ(guest.everything(), found);
+}
+
+TEST_F(SetupApplyTest, aModuleThatDoesNotLoadIsAWarning) {
+  guest.write("sys/bus/pci/devices/0000:03:00.0/vendor", "0x10de\n");
+  guest.write("sys/bus/pci/devices/0000:03:00.0/class", "0x030200\n");
+  guest.write("sys/module/nvidia/version", "580.1\n");
+  guest.tool("uname", "echo 6.1");
+  guest.tool("modprobe", "echo 'modprobe: ERROR: could not insert: Invalid argument' >&2; exit 1");
+  guest.write("lib/modules/6.1/modules.dep", "updates/nvidia-peermem.ko: updates/nvidia.ko\n");
+  wish.peerMemory = true;
+  setUp();
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("Invalid argument; it has to be built with")));
+  EXPECT_TRUE(guest.has("etc/modules-load.d/vfpass.conf"));
+}
+
+TEST_F(SetupApplyTest, managersAreAskedForTheirOwn) {
+  guest.tool("nmcli", R"sh(
+case "$*" in
+"-t -f RUNNING general") echo running ;;
+"connection reload") echo "$*" >>$root/log.nmcli ;;
+"-w 30 connection up id vfpass-rail0 ifname ens7")
+  echo "$*" >>$root/log.nmcli
+  echo 9000 >$root/sys/class/net/ens7/mtu; echo 0x1003 >$root/sys/class/net/ens7/flags
+  echo "inet 192.168.100.10/24" >$root/sys/class/net/ens7/addresses ;;
+*) exit 1 ;;
+esac)sh");
+  std::filesystem::create_directories(guest.root / "etc/NetworkManager/system-connections");
+  wish.ports.pop_back();
+  setUp();
+  EXPECT_EQ(guest.read("log.nmcli"),
+            "connection reload\n-w 30 connection up id vfpass-rail0 ifname ens7\n");
+  EXPECT_TRUE(plan().empty());
+  // It has dropped an address that was there: undo puts that back, too.
+  undo();
+  EXPECT_EQ(guest.read("sys/class/net/ens7/addresses"), "inet 10.1.1.1/24\n");
+  EXPECT_EQ(guest.read("sys/class/net/ens7/mtu"), "1500\n");
+}
+
+TEST_F(SetupApplyTest, theDiffNamesWhatNoLineShows) {
+  guest.write("etc/nccl.conf", "NCCL_DEBUG=INFO");
+  wish.ports.clear();
+  const GuestSetupReport report = describeSetup(plan());
+  ASSERT_EQ(report.files.size(), 1U);
+  EXPECT_THAT(report.files[0].diff, HasSubstr("+NCCL_IB_GID_INDEX=3\n"));
+  EXPECT_THAT(report.files[0].diff, HasSubstr(" NCCL_DEBUG=INFO\n"));
+  EXPECT_THAT(report.files[0].diff, HasSubstr("\\ No newline"));
+}
+
+TEST_F(SetupApplyTest, oddFilesAreSeenAndNotRead) {
+  std::filesystem::create_symlink("/etc/hostname", guest.root / "etc/nccl.conf");
+  EXPECT_THAT(failure(), HasSubstr("/etc/nccl.conf cannot be changed: it is a link"));
+  std::filesystem::remove(guest.root / "etc/nccl.conf");
+  guest.write("etc/nccl.conf", std::string(300000, 'x'));
+  EXPECT_THAT(failure(), HasSubstr("larger than 256 KiB"));
+}
+
+TEST_F(SetupApplyTest, aFilesContentIsNoLineOfOurs) {
+  guest.write("etc/nccl.conf", "A=1\nend\nnone /etc/nccl.conf\n");
+  const SetupSight sight = lookAtGuest(tools, wish);
+  EXPECT_EQ(sight.view.files.at("/etc/nccl.conf").content, "A=1\nend\nnone /etc/nccl.conf\n");
+}
+
+// What a guest may say instead of what the scripts would.
+TEST(SetupView, lyingGuestsEndInAnError) {
+  fake::FakeHypervisor hypervisor;
+  std::string said;
+  hypervisor.agent = [&](const std::string& command) -> std::string {
+    const auto request = nlohmann::json::parse(command);
+    if (request["execute"] == "guest-info") {
+      return R"({"return": {"supported_commands": [{"name": "guest-exec", "enabled": true},
+        {"name": "guest-exec-status", "enabled": true}]}})";
+    }
+    if (request["execute"] == "guest-exec") {
+      return R"({"return": {"pid": 7}})";
+    }
+    return nlohmann::json{
+        {"return", {{"exited", true}, {"exitcode", 0}, {"out-data", encodeBase64(said)}}}}
+        .dump();
+  };
+  Agent agent(hypervisor, {}, "train0", std::chrono::seconds(20));
+  SetupView view;
+  for (const char* text :
+       {"", "file /etc/nccl.conf 644 0 0 99999\nshort\nend\n",
+        "file /etc/nccl.conf 644 0 0 -1\n\nend\n", "file /etc/nccl.conf 77777 0 0 1\nx\nend\n",
+        "file /etc/nccl.conf 644 0 0 4294967295\nx\nend\n", "rubbish\nend\n",
+        "none /etc/nccl.conf\n"}) {
+    said = text;
+    EXPECT_THROW(readFiles(agent, "", {"/etc/nccl.conf"}, view), Error) << text;
+  }
+  said = "netdev ens7\naddress 52:54:00:00:00:01\n";
+  EXPECT_THROW(readSetupView(agent, ""), Error) << "cut short";
+  said =
+      "netdev $(reboot)\naddress 52:54:00:00:00:01\nnetdev -x\nnetdev ..\nnetdev a b\n"
+      "netdev ens7\naddress \x1b[2J\nmtu 99999999999\nflags 0xzz\n"
+      "2: ens7    inet 10.0.0.1/99 scope global\n2: ens7    inet 10.0.0.2/8 scope global dynamic\n"
+      "2: ens7    inet6 FE80::1/64 scope link\n2: ens7@if3    inet6 FD00::0:1/64 scope "
+      "global\nend\n";
+  view = readSetupView(agent, "");
+  ASSERT_EQ(view.netdevs.size(), 1U);
+  EXPECT_EQ(view.netdevs[0].address, "");
+  EXPECT_EQ(view.netdevs[0].state, (NetdevState{0, false, {"fd00::1/64"}, {}, {}}));
+  said.clear();
+  for (int i = 0; i < 100000; ++i) {
+    said += "netdev e" + std::to_string(i) + "\n";
+  }
+  said += "end\n";
+  EXPECT_THROW(readSetupView(agent, ""), Error) << "more than a program may say";
+}
+
+}  // namespace
+}  // namespace vfpass::guest
