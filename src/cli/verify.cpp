@@ -224,9 +224,13 @@ VerifyReport verifyWithPeer(Session& session, const DomainDescription& domain,
   const std::chrono::seconds patience(options.timeoutSeconds);
   guest::Agent near(session.hypervisor(), domain.uuid, domain.name, patience);
   guest::Agent far(session.hypervisor(), peer.uuid, peer.name, patience);
-  VerifyReport report =
-      verifyPair({near, domain.name, plan.leases},
-                 {far, peer.name, verifiableLeases(session, peer)}, probe, plan, watchOf(session));
+  const HostSight nearSight(session, domain, wantedMtus(session, domain));
+  const HostSight farSight(session, peer, wantedMtus(session, peer));
+  VerifyReport report = verifyPair(
+      {near, domain.name, plan.leases, [&](const Lease& lease) { return nearSight.of(lease); }},
+      {far, peer.name, verifiableLeases(session, peer),
+       [&](const Lease& lease) { return farSight.of(lease); }},
+      probe, plan, watchOf(session));
   report.peerName = peer.name;
   return report;
 }

@@ -11,7 +11,11 @@
 #include <vector>
 
 #include "exchange.hpp"
+#include "judge_bandwidth.hpp"
 #include "judge_device.hpp"
+#include "judge_gpu_place.hpp"
+#include "judge_host.hpp"
+#include "judge_network.hpp"
 #include "judge_pair.hpp"
 
 namespace vfpass::guest {
@@ -33,6 +37,14 @@ std::string newToken() {
   }
   return text.str();
 }
+
+/// One end of a data path.
+struct End {
+  Lease lease;
+  RdmaPort port;
+  HostSide host;
+  std::optional<NearestGpu> gpu;
+};
 
 /// One guest and how far we have come in it.
 class Party {
@@ -59,26 +71,46 @@ class Party {
     }
   }
 
-  /// The port of this entry; nullopt when a link before it is broken, which the report names.
-  std::optional<RdmaPort> portOf(const Lease& lease) {
-    DeviceVerdict verdict = judgeDevice(lease, view_);
-    for (Finding& each : verdict.findings) {
-      add(std::move(each));
+  /// This entry's end; nullopt when a link before it is broken, which the report names.
+  std::optional<End> endOf(const Lease& lease, bool gpuWanted) {
+    const HostSide host = guest_.host ? guest_.host(lease) : HostSide{};
+    if (guest_.host) {
+      const Finding hold = judgeHold(lease, host.hold);
+      add(hold);
+      if (hold.outcome == Outcome::failed) {
+        return std::nullopt;
+      }
     }
-    return verdict.port;
+    const DeviceVerdict verdict = judgeDevice(lease, view_, host);
+    addAll(verdict.findings);
+    if (!verdict.port) {
+      return std::nullopt;
+    }
+    addAll(judgeNetworkSettings(lease.vfName, *verdict.port, view_, host.guestMtu));
+    End end{lease, *verdict.port, host, std::nullopt};
+    if (gpuWanted && gpuUsable_) {
+      end.gpu = nearestGpu(view_, end.port.pci);
+    }
+    if (end.gpu) {
+      addAll(judgeGpuPlace(lease.vfName, view_, end.port.pci, *end.gpu));
+    }
+    return end;
   }
 
   void judgeGpu(bool wanted) {
-    for (Finding& each : judgeGpus(view_, wanted)) {
-      gpuUsable_ = each.outcome == Outcome::passed;
-      add(std::move(each));
-    }
+    const auto findings = judgeGpus(view_, wanted);
+    gpuUsable_ = findings.back().outcome == Outcome::passed;
+    addAll(findings);
   }
-  [[nodiscard]] bool gpuUsable() const { return gpuUsable_; }
 
   void add(Finding finding) {
     finding.subject = prefix_ + finding.subject;
     report_.findings.push_back(std::move(finding));
+  }
+  void addAll(const std::vector<Finding>& findings) {
+    for (const Finding& each : findings) {
+      add(each);
+    }
   }
 
   [[nodiscard]] Agent& agent() const { return guest_.agent; }
@@ -106,11 +138,11 @@ class Party {
   std::string expectation_;
 };
 
-/// What one session is about, on both sides.
-struct Session {
-  RdmaPort initiator;
-  RdmaPort target;
-  std::vector<std::string> operation;  ///< the initiator's options
+/// Both ends of a data path, and what the reports call it.
+struct Path {
+  std::string subject;
+  End initiator;
+  End target;
 };
 
 class PairVerification {
@@ -159,60 +191,81 @@ class PairVerification {
   }
 
   void verify(const LeasePair& pair) {
-    const auto near = initiator_.portOf(pair.initiator);
-    const auto far = target_.portOf(pair.target);
+    const auto near = initiator_.endOf(pair.initiator, plan_.gpuWanted);
+    const auto far = target_.endOf(pair.target, plan_.gpuWanted);
     if (!near || !far) {
       return;
     }
-    const std::string subject = subjectOf(pair);
-    const Finding network = judgeNetwork(subject, pair.initiator, pair.target);
+    const Path path{subjectOf(pair), *near, *far};
+    const Finding network = judgeNetwork(path.subject, pair.initiator, pair.target);
     report_.findings.push_back(network);
-    if (network.outcome != Outcome::passed || !reach(subject, *near, *far)) {
+    if (network.outcome != Outcome::passed || !reach(path) || !tryMemory(path, "host")) {
       return;
     }
-    tryPath(pair, {*near, *far, {}}, "host");
-    if (plan_.gpuWanted && initiator_.gpuUsable() && target_.gpuUsable()) {
-      tryPath(pair, {*near, *far, {}}, "gpu");
+    compare(path, "host");
+    if (near->gpu && far->gpu && tryMemory(path, "gpu")) {
+      compare(path, "gpu");
     }
   }
 
-  bool reach(const std::string& subject, const RdmaPort& near, const RdmaPort& far) {
-    const Session session{near,
-                          far,
-                          {"--operation", "send", "--bytes", std::to_string(reachBytes),
-                           "--iterations", std::to_string(reachIterations)}};
-    return conclude("peer-reach", subject, session, [&](const PairReports& reports) {
-      return judgeReach(subject, reports, report_.figures);
-    });
+  bool reach(const Path& path) {
+    return conclude("peer-reach", path,
+                    {"--operation", "send", "--bytes", std::to_string(reachBytes), "--iterations",
+                     std::to_string(reachIterations)},
+                    [&](const PairReports& reports) {
+                      return judgeReach(path.subject, reports, report_.figures);
+                    });
   }
 
   // Write and read, because some platforms pass peer writes and fail peer reads; they also are the
   // two directions.
-  void tryPath(const LeasePair& pair, Session session, const char* memory) {
+  bool tryMemory(const Path& path, const char* memory) {
     for (const char* operation : {"write", "read"}) {
-      const Transfer transfer{subjectOf(pair), operation, memory, plan_.messageBytes,
+      const Transfer transfer{path.subject, operation, memory, plan_.messageBytes,
                               plan_.iterations};
-      session.operation = optionsOf(transfer);
-      const auto sent = watch_.traffic(pair.initiator);
-      const auto received = watch_.traffic(pair.target);
+      const auto sent = watch_.traffic(path.initiator.lease);
+      const auto received = watch_.traffic(path.target.lease);
       const std::string key = std::string("peer-data-") + memory;
-      const bool right = conclude(key, transfer.subject, session, [&](const PairReports& reports) {
+      const bool right = conclude(key, path, optionsOf(transfer), [&](const PairReports& reports) {
         return judgePairTransfer(transfer, reports, report_.figures);
       });
       if (!right) {
-        return;
+        return false;
       }
-      initiator_.add(settledTraffic(pair.initiator, transfer, sent));
-      target_.add(settledTraffic(pair.target, transfer, received));
+      initiator_.add(settledTraffic(path.initiator.lease, transfer, sent));
+      target_.add(settledTraffic(path.target.lease, transfer, received));
+    }
+    return true;
+  }
+
+  // Each end has a limit of its own; the lower one counts.
+  void compare(const Path& path, const char* memory) {
+    const auto limitOfEnd = [&](const End& end) {
+      return limitFor(end.lease, end.port, end.host, memory, Ends::apart);
+    };
+    auto limit = limitOfEnd(path.initiator);
+    const auto other = limitOfEnd(path.target);
+    if (other && (!limit || other->gigabits < limit->gigabits)) {
+      limit = other;
+    }
+    for (Figure& figure : report_.figures) {
+      if (limit && figure.subject == path.subject && figure.memory == memory &&
+          figure.gigabitsPerSecond > 0) {
+        figure.limit = limit->gigabits;
+      }
+    }
+    if (plan_.minimumShare) {
+      report_.findings.push_back(judgeBandwidth(path.subject, memory, path.initiator.port, limit,
+                                                *plan_.minimumShare, report_.figures));
     }
   }
 
   template <typename Judge>
-  bool conclude(const std::string& key, const std::string& subject, const Session& session,
+  bool conclude(const std::string& key, const Path& path, const std::vector<std::string>& operation,
                 const Judge& judge) {
-    Finding finding{key, subject, Outcome::notObservable, "the two probes move data", {}, {}};
+    Finding finding{key, path.subject, Outcome::notObservable, "the two probes move data", {}, {}};
     try {
-      finding = judge(runSession(session));
+      finding = judge(runSession(path, operation));
     } catch (const Error& error) {
       finding.seen = error.what();
       finding.remedy = error.remedy();
@@ -236,26 +289,31 @@ class PairVerification {
     return options;
   }
 
-  [[nodiscard]] std::vector<std::string> argumentsFor(const char* command, const RdmaPort& port,
+  [[nodiscard]] std::vector<std::string> argumentsFor(const char* command, const End& end,
                                                       const std::string& token) const {
-    return {command,
-            "--device",
-            port.device,
-            "--ib-port",
-            std::to_string(port.number),
-            "--token",
-            token,
-            "--deadline",
-            std::to_string(plan_.probePatience.count())};
+    std::vector<std::string> arguments{command,
+                                       "--device",
+                                       end.port.device,
+                                       "--ib-port",
+                                       std::to_string(end.port.number),
+                                       "--token",
+                                       token,
+                                       "--deadline",
+                                       std::to_string(plan_.probePatience.count())};
+    if (end.gpu) {
+      arguments.insert(arguments.end(), {"--gpu", std::to_string(end.gpu->index)});
+    }
+    return arguments;
   }
 
-  PairReports runSession(const Session& session) const {
+  [[nodiscard]] PairReports runSession(const Path& path,
+                                       const std::vector<std::string>& operation) const {
     const std::string token = newToken();
     const std::string folder = plan_.folder + "/exchange-" + token;
-    auto connect = argumentsFor("connect", session.initiator, token);
-    connect.insert(connect.end(), session.operation.begin(), session.operation.end());
+    auto connect = argumentsFor("connect", path.initiator, token);
+    connect.insert(connect.end(), operation.begin(), operation.end());
     ExchangeEnd target(target_.agent(), target_.probe(), folder,
-                       argumentsFor("listen", session.target, token));
+                       argumentsFor("listen", path.target, token));
     ExchangeEnd initiator(initiator_.agent(), initiator_.probe(), folder, connect);
     carryLines(initiator, target);
     return {probeDocument(initiator_.probe(), initiator.result()),

@@ -16,7 +16,7 @@ namespace {
 using valijson::adapters::NlohmannJsonAdapter;
 
 nlohmann::json read(std::istream& stream) {
-  return nlohmann::json::parse(std::istreambuf_iterator<char>(stream), {});
+  return nlohmann::json::parse(stream);
 }
 
 nlohmann::json readFile(const char* path) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,8 @@ struct PairGuest {
   Agent& agent;
   std::string domainName;
   std::vector<Lease> leases;  ///< running ones, VFs only
+  /// What the host knows of a lease's device; none: nothing.
+  std::function<HostSide(const Lease&)> host = {};
 };
 
 /// An entry of the one guest and the entry of the other that it is tried with.
