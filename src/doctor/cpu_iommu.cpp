@@ -86,7 +86,7 @@ void checkPassthrough(const View& view, Results& results) {
     const auto type = pf.iommuGroup ? view.root().readText(std::string(groupsFolder) + "/" +
                                                            std::to_string(*pf.iommuGroup) + "/type")
                                     : std::nullopt;
-    if (!type) {
+    if (!type || type->empty()) {
       results.unseen(nameOf(pf), expected, "its IOMMU group has no type", "");
     } else if (*type != "identity" || (version && *version >= std::pair(6U, 12U))) {
       results.passed(nameOf(pf), expected, *type);

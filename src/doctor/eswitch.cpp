@@ -75,7 +75,7 @@ void checkMode(const View& view, Results& results) {
     const auto [wanted, expected] = expectedMode(view, pf);
     const auto mode = modeOf(view, pf);
     const std::string device = "pci/" + toString(pf.address);
-    if (!mode) {
+    if (!mode || (*mode != "legacy" && *mode != "switchdev")) {
       results.unseen(doctor::nameOf(pf), expected, "devlink shows no eswitch mode",
                      "sudo devlink dev eswitch show " + device);
     } else if (wanted.empty() || *mode == wanted) {

@@ -43,5 +43,4 @@ struct VfLink {
 /// lock and blocks for ever while a removal hangs.
 std::vector<VfLink> readVfLinks(const Root& root, const PciAddress& pf);
 
-
 }  // namespace vfpass::host

@@ -15,9 +15,7 @@ namespace {
 
 using valijson::adapters::NlohmannJsonAdapter;
 
-nlohmann::json read(std::istream& stream) {
-  return nlohmann::json::parse(stream);
-}
+nlohmann::json read(std::istream& stream) { return nlohmann::json::parse(stream); }
 
 nlohmann::json readFile(const char* path) {
   std::ifstream file(path);
