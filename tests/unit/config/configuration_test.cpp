@@ -66,11 +66,11 @@ TEST(LoadConfiguration, leavesOutBrokenMappingsAndReportsEveryFile) {
   folder.write("vms/a.yaml", mappingFor("vm-a"));
   folder.write("vms/b.yaml", "version: 2\nvm: b\n");
   folder.write("vms/c.yml", mappingFor("c"));
-  folder.write("host.yaml", "version: 1\n");
+  folder.write("host.yaml", "version: 2\n");
   const Configuration configuration = loadConfiguration(folder.path());
   EXPECT_THAT(configuration.mappings, SizeIs(1));
   EXPECT_THAT(lines(configuration.problems),
-              ElementsAre(HasSubstr("host.yaml:1:1: `pfs` is missing"),
+              ElementsAre(HasSubstr("host.yaml:1:10: expected 1"),
                           HasSubstr("b.yaml:1:1: `vfs` is missing"),
                           HasSubstr("b.yaml:1:10: expected 1"), HasSubstr("c.yml:1:1: ")));
 }
