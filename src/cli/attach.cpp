@@ -2,6 +2,7 @@
 
 #include "commands.hpp"
 #include "interrupted.hpp"
+#include "settle_near.hpp"
 #include "subject.hpp"
 #include "vfpass/apply/run.hpp"
 #include "vfpass/base/text.hpp"

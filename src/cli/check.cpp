@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "commands.hpp"
+#include "settle_near.hpp"
 #include "subject.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/select_pf.hpp"

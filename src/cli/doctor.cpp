@@ -5,6 +5,7 @@
 #include "commands.hpp"
 #include "host_topology.hpp"
 #include "inquiries.hpp"
+#include "settle_near.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/guest_memory.hpp"
 #include "vfpass/inventory/read_topology.hpp"
@@ -71,8 +72,11 @@ doctor::Wishes wishesFor(Session& session, const Topology& topology, const std::
   }
   warnOfMistakes(session);
   const auto& configuration = session.configuration();
+  const auto settled = [&](std::vector<Mapping> mappings) {
+    return nearSettled(session, topology, std::move(mappings));
+  };
   if (vm.empty()) {
-    return doctor::wishesOf(topology, configuration.mappings, configuration.host, false);
+    return doctor::wishesOf(topology, settled(configuration.mappings), configuration.host, false);
   }
   const Mapping* mapping = mappingOf(session, vm);
   if (mapping == nullptr) {
@@ -80,7 +84,7 @@ doctor::Wishes wishesFor(Session& session, const Topology& topology, const std::
                 "`vfpass check` lists what is there, `vfpass init` proposes one",
                 ExitCode::badInput);
   }
-  auto wishes = doctor::wishesOf(topology, {*mapping}, configuration.host, true);
+  auto wishes = doctor::wishesOf(topology, settled({*mapping}), configuration.host, true);
   wishes.guest = guestOf(session, mapping->vm);
   return wishes;
 }

@@ -13,13 +13,15 @@ report::TopologyReport topologyReport(Session& session, bool withModels) {
   if (withModels) {
     inventory::nameModels(report.topology);
   }
+  report.leases = leasesOfTree(session);
+  return report;
+}
+
+std::vector<Lease> leasesOfTree(Session& session) {
   // This host's leases have nothing to do with a captured tree; those of a folder that was named
   // for it have.
   const bool named = session.options().stateDirectory != GlobalOptions{}.stateDirectory;
-  if (session.options().sysroot == "/" || named) {
-    report.leases = session.readLeases();
-  }
-  return report;
+  return session.options().sysroot == "/" || named ? session.readLeases() : std::vector<Lease>{};
 }
 
 void warnOfProblems(Session& session, const Topology& topology) {

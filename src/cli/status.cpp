@@ -5,6 +5,7 @@
 
 #include "commands.hpp"
 #include "drift.hpp"
+#include "settle_near.hpp"
 #include "subject.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/check_function.hpp"

@@ -5,9 +5,7 @@
 #include <tuple>
 
 #include "vfpass/base/text.hpp"
-#include "vfpass/inventory/read_topology.hpp"
 #include "vfpass/plan/check_function.hpp"
-#include "vfpass/plan/resolve_near.hpp"
 #include "vfpass/plan/select_pf.hpp"
 
 namespace vfpass::cli {
@@ -175,32 +173,6 @@ Subject findSubject(Session& session, const std::string& vm) {
                std::back_inserter(subject.otherMappings),
                [&](const Mapping& each) { return each.file != mapping->file; });
   return subject;
-}
-
-void settleNear(Session& session, Subject& subject, const std::vector<Lease>& leases) {
-  const auto claimsByNumber = [](const Mapping& mapping) {
-    return std::ranges::any_of(mapping.vfs,
-                               [](const MappedVf& vf) { return vf.pf.near && vf.index; });
-  };
-  const bool others = std::ranges::any_of(subject.otherMappings, claimsByNumber);
-  if (!plan::hasNear(subject.mapping) && !others) {
-    return;
-  }
-  const Topology topology = inventory::readTopology(session.root());
-  const Inventory inventory = session.inventory();
-  const HostPolicy& policy = session.configuration().host;
-  const auto resolve = [&](const Mapping& mapping, const Uuid& domain) {
-    return plan::resolveNear({mapping, policy, inventory, topology, leases, domain});
-  };
-  auto resolution = resolve(subject.mapping, subject.domain.uuid);
-  subject.mapping = std::move(resolution.mapping);
-  subject.nearFaults = std::move(resolution.faults);
-  subject.nearReasons = std::move(resolution.reasons);
-  for (auto& mapping : subject.otherMappings) {
-    if (claimsByNumber(mapping)) {  // what is leased to it counts by its lease
-      mapping = resolve(mapping, Uuid{}).mapping;
-    }
-  }
 }
 
 std::vector<Lease> leasesOf(const std::vector<Lease>& leases, const Uuid& domain) {

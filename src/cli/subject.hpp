@@ -37,10 +37,6 @@ struct Subject {
 /// is missing, the mapping has mistakes, or it disagrees with another one.
 Subject findSubject(Session& session, const std::string& vm);
 
-/// Decides `pf: {near: ...}` of the subject's mapping, and of those of the other mappings that name
-/// a VF by its number, by the host's topology. Does nothing where no mapping says `near`.
-void settleNear(Session& session, Subject& subject, const std::vector<Lease>& leases);
-
 /// `--live` and `--config`.
 struct ScopeOptions {
   bool live = false;
@@ -51,8 +47,8 @@ struct ScopeOptions {
 /// runs. Throws (bad input) for what the domain has not.
 Scope scopeFor(const DomainDescription& domain, const ScopeOptions& options);
 
-/// Everything that attach looks at, once `near` is settled. For a change, hold the locks of pfsOf()
-/// before.
+/// Everything that attach looks at, once `near` is settled (settle_near.hpp). For a change, hold
+/// the locks of pfsOf() before.
 plan::AttachInput attachInput(Session& session, const Subject& subject, const DomainSurvey& survey,
                               const std::vector<Lease>& leases, const Scope& scope);
 

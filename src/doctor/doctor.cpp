@@ -21,26 +21,9 @@ const TopologyFunction* byName(const Topology& topology, const PfSelector& selec
   return nullptr;
 }
 
-const TopologyFunction* nearestPf(const Topology& topology, const Mapping& mapping,
-                                  const std::string& gpu) {
-  const auto named = std::ranges::find(mapping.gpus, gpu, &MappedGpu::name);
-  if (named == mapping.gpus.end()) {
-    return nullptr;
-  }
-  for (const auto& rail : topology::rails(topology)) {
-    if (topology.functions[rail.gpu].address == named->pci && rail.pf) {
-      return &topology.functions[*rail.pf];
-    }
-  }
-  return nullptr;
-}
-
-const TopologyFunction* select(const Topology& topology, const Mapping& mapping,
-                               const PfSelector& selector) {
-  if (selector.pci) {
-    return findFunction(topology, *selector.pci);
-  }
-  return selector.near ? nearestPf(topology, mapping, *selector.near) : byName(topology, selector);
+// `near` is settled by now, or there is no PF for it.
+const TopologyFunction* select(const Topology& topology, const PfSelector& selector) {
+  return selector.pci ? findFunction(topology, *selector.pci) : byName(topology, selector);
 }
 
 // mlx5 answers EOPNOTSUPP to these in switchdev mode (esw/legacy.c).
@@ -56,7 +39,7 @@ std::vector<std::string> legacyOnly(const MappedVf& vf) {
 
 void take(const Topology& topology, const Mapping& mapping, Wishes& wishes) {
   for (const MappedVf& vf : mapping.vfs) {
-    const TopologyFunction* pf = select(topology, mapping, vf.pf);
+    const TopologyFunction* pf = select(topology, vf.pf);
     if (pf == nullptr) {
       wishes.missing.push_back(mapping.vm + ", " + vf.name + ": " + toString(vf.pf));
       continue;
@@ -85,7 +68,7 @@ Wishes wishesOf(const Topology& topology, const std::vector<Mapping>& mappings,
     take(topology, mapping, wishes);
   }
   for (const PfPolicy& entry : policy.pfs) {
-    const TopologyFunction* pf = select(topology, {}, entry.pf);
+    const TopologyFunction* pf = select(topology, entry.pf);
     if (pf != nullptr && entry.vfCount) {
       wishes.vfCounts[pf->address] = *entry.vfCount;
     }

@@ -58,7 +58,9 @@ std::vector<NearPf> nearPfs(const Topology& topology, const std::vector<NearWish
       open.push_back(i);
     }
   }
-  std::ranges::stable_sort(open, {}, [&](std::size_t wish) { return found[wish].alike.size(); });
+  std::ranges::stable_sort(open, {}, [&](std::size_t wish) {
+    return std::pair(found[wish].distance, found[wish].alike.size());
+  });
   for (const std::size_t wish : open) {
     choose(topology, found[wish], candidates);
   }

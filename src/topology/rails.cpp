@@ -1,8 +1,8 @@
 #include "vfpass/topology/rails.hpp"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
+
+#include "vfpass/topology/near.hpp"
 
 namespace vfpass::topology {
 namespace {
@@ -16,39 +16,6 @@ std::vector<std::size_t> numbersOf(const Topology& topology, Test test) {
     }
   }
   return numbers;
-}
-
-// The PFs at the shortest distance there is.
-Rail nearest(const Topology& topology, std::size_t gpu, const std::vector<std::size_t>& pfs) {
-  Rail rail;
-  rail.gpu = gpu;
-  for (const std::size_t pf : pfs) {
-    const Distance found = distance(topology, gpu, pf);
-    if (found < rail.distance || rail.alike.empty()) {
-      rail.distance = found;
-      rail.alike.clear();
-    }
-    if (found == rail.distance) {
-      rail.alike.push_back(pf);
-    }
-  }
-  return rail;
-}
-
-void choose(const Topology& topology, Rail& rail, std::map<std::size_t, unsigned>& served) {
-  const auto best =
-      std::min_element(rail.alike.begin(), rail.alike.end(), [&](std::size_t one, std::size_t two) {
-        const auto rank = [&](std::size_t pf) {
-          return std::tuple(!isUsable(topology.functions[pf]), served[pf], pf);
-        };
-        return rank(one) < rank(two);
-      });
-  if (best == rail.alike.end()) {
-    return;
-  }
-  rail.pf = *best;
-  rail.alike.erase(best);
-  ++served[*rail.pf];
 }
 
 }  // namespace
@@ -67,21 +34,14 @@ std::vector<Rail> rails(const Topology& topology) {
 
 std::vector<Rail> rails(const Topology& topology, const std::vector<std::size_t>& gpus,
                         const std::vector<std::size_t>& pfs) {
-  std::vector<Rail> found;
+  std::vector<NearWish> wishes;
   for (const std::size_t gpu : gpus) {
-    found.push_back(nearest(topology, gpu, pfs));
+    wishes.push_back({gpu, {}});
   }
-  std::vector<Rail*> order;
-  for (Rail& rail : found) {
-    order.push_back(&rail);
-  }
-  std::stable_sort(order.begin(), order.end(), [](const Rail* one, const Rail* other) {
-    return std::pair(one->distance, one->alike.size()) <
-           std::pair(other->distance, other->alike.size());
-  });
-  std::map<std::size_t, unsigned> served;
-  for (Rail* rail : order) {
-    choose(topology, *rail, served);
+  const auto near = nearPfs(topology, wishes, {pfs, {}, {}});
+  std::vector<Rail> found;
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
+    found.push_back({gpus[i], near[i].pf, near[i].distance, near[i].alike});
   }
   return found;
 }

@@ -13,7 +13,7 @@ TEST_F(Sriov, MappedDevicesAreThere) {
   mapping.vm = "train0";
   MappedVf vf;
   vf.name = "rail0";
-  vf.pf.near = "gpu0";
+  vf.pf.pci = function(pf).address;
   mapping.vfs.push_back(vf);
   mapping.gpus.push_back({"gpu0", function(gpu).address, {}});
   wishes = wishesOf(builder.topology, {mapping}, {}, true);
@@ -24,6 +24,10 @@ TEST_F(Sriov, MappedDevicesAreThere) {
   mapping.vfs[0].pf.netdev = "ens9";
   wishes = wishesOf(builder.topology, {mapping}, {}, true);
   EXPECT_EQ(finding("mapped-devices").subject, "train0, rail0: netdev ens9");
+  mapping.vfs[0].pf = {};
+  mapping.vfs[0].pf.near = "gpu0";  // nobody could settle it
+  wishes = wishesOf(builder.topology, {mapping}, {}, true);
+  EXPECT_EQ(finding("mapped-devices").subject, "train0, rail0: near gpu0");
 }
 
 TEST_F(Sriov, FirmwareWithoutSriovOfMellanoxCards) {

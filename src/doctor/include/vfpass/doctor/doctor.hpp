@@ -39,7 +39,8 @@ struct Wishes {
   std::vector<std::string> missing;                ///< devices that are named and are not there
 };
 
-/// Finds the devices that the mappings name. With `oneVm` the mappings are those of one VM.
+/// Finds the devices that the mappings name. With `oneVm` the mappings are those of one VM. What
+/// still says `near` (no PF is near enough) is missing.
 Wishes wishesOf(const Topology& topology, const std::vector<Mapping>& mappings,
                 const HostPolicy& policy, bool oneVm);
 

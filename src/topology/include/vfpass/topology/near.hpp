@@ -33,9 +33,9 @@ struct NearCandidates {
 
 /// The nearest PF for each wish. Of several that are as near it gets, in this order: the one it
 /// has, one with a VF to give, one in working order, the one of which the fewest VFs are taken,
-/// those of the other wishes included, the lowest address. Wishes with the fewest candidates choose
-/// first, otherwise in their order. A wish for another PF than the nearest is never made: a full
-/// one is returned.
+/// those of the other wishes included, the lowest address. Wishes with the shortest way choose
+/// first, of these the ones with the fewest candidates, otherwise in their order. A wish for
+/// another PF than the nearest is never made: a full one is returned.
 std::vector<NearPf> nearPfs(const Topology& topology, const std::vector<NearWish>& wishes,
                             NearCandidates candidates);
 
