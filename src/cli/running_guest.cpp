@@ -6,6 +6,25 @@
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::cli {
+namespace {
+
+std::vector<Lease> leasesInUse(Session& session, const DomainDescription& domain) {
+  std::vector<Lease> leases = leasesOf(session.readLeases(), domain.uuid);
+  std::erase_if(leases, [](const Lease& lease) { return lease.state != LeaseState::running; });
+  return leases;
+}
+
+std::vector<Lease> requireAny(std::vector<Lease> leases, const DomainDescription& domain,
+                              const std::string& what) {
+  if (leases.empty()) {
+    throw Error("domain " + printable(domain.name) + " runs with no " + what + " of ours",
+                "`vfpass attach " + printable(domain.name) + "` gives it what its mapping names",
+                ExitCode::unverified);
+  }
+  return leases;
+}
+
+}  // namespace
 
 DomainDescription runningGuest(Session& session, const std::string& vm,
                                const std::string& command) {
@@ -23,14 +42,14 @@ DomainDescription runningGuest(Session& session, const std::string& vm,
 }
 
 std::vector<Lease> runningLeases(Session& session, const DomainDescription& domain) {
-  std::vector<Lease> leases = leasesOf(session.readLeases(), domain.uuid);
-  std::erase_if(leases, [](const Lease& lease) { return lease.state != LeaseState::running; });
-  if (leases.empty()) {
-    throw Error("domain " + printable(domain.name) + " runs with no device of ours",
-                "`vfpass attach " + printable(domain.name) + "` gives it what its mapping names",
-                ExitCode::unverified);
-  }
-  return leases;
+  return requireAny(leasesInUse(session, domain), domain, "device");
+}
+
+std::vector<Lease> runningVfs(Session& session, const DomainDescription& domain) {
+  std::vector<Lease> leases = leasesInUse(session, domain);
+  std::erase_if(leases,
+                [](const Lease& lease) { return lease.kind != LeaseKind::virtualFunction; });
+  return requireAny(std::move(leases), domain, "VF");
 }
 
 }  // namespace vfpass::cli

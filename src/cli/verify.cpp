@@ -10,7 +10,7 @@
 
 #include "commands.hpp"
 #include "host_side.hpp"
-#include "subject.hpp"
+#include "running_guest.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/guest/verify_pair.hpp"
 #include "vfpass/report/verify_report.hpp"
@@ -61,34 +61,6 @@ std::string timeNow() {
   return text.str();
 }
 
-DomainDescription runningDomain(Session& session, const std::string& vm) {
-  const auto domain = session.hypervisor().findDomain(vm);
-  if (!domain) {
-    throw Error("there is no domain " + printable(vm), "`virsh list --all` shows them",
-                ExitCode::badInput);
-  }
-  if (!domain->active) {
-    throw Error("domain " + printable(domain->name) + " does not run",
-                "`virsh start " + printable(domain->name) + "`, then verify", ExitCode::unverified);
-  }
-  return *domain;
-}
-
-std::vector<Lease> verifiableLeases(Session& session, const DomainDescription& domain) {
-  std::vector<Lease> leases;
-  for (const auto& lease : leasesOf(session.readLeases(), domain.uuid)) {
-    if (lease.kind == LeaseKind::virtualFunction && lease.state == LeaseState::running) {
-      leases.push_back(lease);
-    }
-  }
-  if (leases.empty()) {
-    throw Error("domain " + printable(domain.name) + " runs with no VF of ours",
-                "`vfpass attach " + printable(domain.name) + "` gives it what its mapping names",
-                ExitCode::unverified);
-  }
-  return leases;
-}
-
 // A guest that has just started takes a while to its agent.
 void waitForAgent(Session& session, const DomainDescription& domain, unsigned waitSeconds) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(waitSeconds);
@@ -106,12 +78,7 @@ void waitForAgent(Session& session, const DomainDescription& domain, unsigned wa
 
 // Null where the VM has none.
 const Mapping* mappingOf(Session& session, const DomainDescription& domain) {
-  for (const auto& mapping : session.configuration().mappings) {
-    if (mapping.vm == domain.name || mapping.vm == toString(domain.uuid)) {
-      return &mapping;
-    }
-  }
-  return nullptr;
+  return config::findMapping(session.configuration(), domain.name, toString(domain.uuid));
 }
 
 // The mapping's wishes; without one, none.
@@ -158,7 +125,7 @@ guest::VerifyPlan planFor(Session& session, const DomainDescription& domain,
                           const VerifyOptions& options) {
   const VerifyPolicy policy = policyFor(session, domain);
   guest::VerifyPlan plan;
-  plan.leases = verifiableLeases(session, domain);
+  plan.leases = runningVfs(session, domain);
   plan.gpuWanted = options.gpu || policy.gpu;
   const auto share = shareOf(options.minimumBandwidth);
   plan.minimumShare = share ? share : policy.minimumShare;
@@ -212,7 +179,7 @@ guest::VerifyWatch watchOf(Session& session) {
 // The report is the first VM's; the second one is its counterpart.
 VerifyReport verifyWithPeer(Session& session, const DomainDescription& domain,
                             const VerifyOptions& options) {
-  const DomainDescription peer = runningDomain(session, options.peer);
+  const DomainDescription peer = runningGuest(session, options.peer, "verify");
   if (peer.uuid == domain.uuid) {
     throw Error("--peer is the same VM", "name another one, or leave --peer out",
                 ExitCode::badInput);
@@ -228,7 +195,7 @@ VerifyReport verifyWithPeer(Session& session, const DomainDescription& domain,
   const HostSight farSight(session, peer, wantedMtus(session, peer));
   VerifyReport report = verifyPair(
       {near, domain.name, plan.leases, [&](const Lease& lease) { return nearSight.of(lease); }},
-      {far, peer.name, verifiableLeases(session, peer),
+      {far, peer.name, runningVfs(session, peer),
        [&](const Lease& lease) { return farSight.of(lease); }},
       probe, plan, watchOf(session));
   report.peerName = peer.name;
@@ -264,7 +231,7 @@ VerifyReport verifyDomain(Session& session, const DomainDescription& domain,
 ExitCode verifyStarted(Session& session, const VerifyOptions& options) {
   for (const auto& uuid : state::takeStarted(session.options().runDirectory)) {
     try {
-      const DomainDescription domain = runningDomain(session, toString(uuid));
+      const DomainDescription domain = runningGuest(session, toString(uuid), "verify");
       if (policyFor(session, domain).onStart) {
         const auto report = verifyDomain(session, domain, options);
         session.note("VM " + printable(domain.name) + ": " +
@@ -288,7 +255,8 @@ ExitCode verify(Session& session, const VerifyOptions& options) {
   if (options.vm.empty()) {
     throw Error("which VM?", "`vfpass verify VM`", ExitCode::badInput);
   }
-  const VerifyReport report = verifyDomain(session, runningDomain(session, options.vm), options);
+  const VerifyReport report =
+      verifyDomain(session, runningGuest(session, options.vm, "verify"), options);
   if (options.junit) {
     report::writeVerifyJunit(session.out(), report);
   } else {

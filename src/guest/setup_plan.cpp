@@ -295,33 +295,6 @@ class Planner {
   std::vector<std::string> multiHomed_;
 };
 
-std::string numberText(const std::optional<unsigned>& value) {
-  return value ? std::to_string(*value) : "?";
-}
-
-// Addresses that the plan does not speak of are the guest's: a manager may drop or add some.
-NetdevState expected(const SetupPort& port, const NetdevState& now) {
-  NetdevState wanted = port.after;
-  wanted.addresses = now.addresses;
-  for (const std::string& address : port.before.addresses) {
-    if (!port.after.addresses.contains(address)) {
-      wanted.addresses.erase(address);
-    }
-  }
-  for (const std::string& address : port.after.addresses) {
-    if (!port.before.addresses.contains(address)) {
-      wanted.addresses.insert(address);
-    }
-  }
-  return wanted;
-}
-
-const SetupNetdev* findNetdev(const SetupView& view, const std::string& name) {
-  const auto found = std::find_if(view.netdevs.begin(), view.netdevs.end(),
-                                  [&](const SetupNetdev& each) { return each.name == name; });
-  return found == view.netdevs.end() ? nullptr : &*found;
-}
-
 }  // namespace
 
 std::vector<std::string> setupPaths(const SetupWish& wish, const SetupRecord& record) {
@@ -361,51 +334,6 @@ SetupPlan reversed(const SetupPlan& plan) {
   }
   std::swap(back.loadPeerMemory, back.unloadPeerMemory);
   return back;
-}
-
-std::string unreached(const SetupPlan& plan, const SetupView& view) {
-  for (const SetupPort& port : plan.ports) {
-    const SetupNetdev* netdev = findNetdev(view, port.netdev);
-    if (netdev == nullptr) {
-      return port.entry + ": " + port.netdev + " is gone";
-    }
-    const auto left = describeChanges(
-        {port.entry, port.netdev, false, netdev->state, expected(port, netdev->state)});
-    if (!left.empty()) {
-      return port.entry + ": " + port.netdev + " still lacks " + join(left, ", ");
-    }
-  }
-  return "";
-}
-
-std::vector<std::string> describeChanges(const SetupPort& port) {
-  const NetdevState& before = port.before;
-  const NetdevState& after = port.after;
-  std::vector<std::string> changes;
-  if (before.mtu != after.mtu) {
-    changes.push_back("mtu " + std::to_string(before.mtu) + " -> " + std::to_string(after.mtu));
-  }
-  for (const std::string& address : before.addresses) {
-    if (!after.addresses.contains(address)) {
-      changes.push_back("address -" + address);
-    }
-  }
-  for (const std::string& address : after.addresses) {
-    if (!before.addresses.contains(address)) {
-      changes.push_back("address +" + address);
-    }
-  }
-  if (before.up != after.up) {
-    changes.emplace_back(after.up ? "up" : "down");
-  }
-  const auto arp = [&](const char* name, const auto& was, const auto& is) {
-    if (was != is) {
-      changes.push_back(std::string(name) + " " + numberText(was) + " -> " + numberText(is));
-    }
-  };
-  arp("arp_announce", before.arpAnnounce, after.arpAnnounce);
-  arp("arp_ignore", before.arpIgnore, after.arpIgnore);
-  return changes;
 }
 
 }  // namespace vfpass::guest

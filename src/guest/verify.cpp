@@ -4,12 +4,10 @@
 #include <set>
 
 #include "data_path.hpp"
+#include "first_layers.hpp"
 #include "guest_tools.hpp"
 #include "judge_bandwidth.hpp"
-#include "judge_device.hpp"
 #include "judge_gpu_place.hpp"
-#include "judge_host.hpp"
-#include "judge_network.hpp"
 
 namespace vfpass::guest {
 namespace {
@@ -23,59 +21,40 @@ class Verification {
     try {
       reach(probe);
     } catch (const Error& error) {
-      report_.findings.push_back(
-          {layer_, "", Outcome::notObservable, expectation_, error.what(), error.remedy()});
+      layer_.broken(error);
     }
     return report_;
   }
 
  private:
-  void enter(const char* layer, const char* expectation) {
-    layer_ = layer;
-    expectation_ = expectation;
-  }
-  void passed(const std::string& seen) {
-    report_.findings.push_back({layer_, "", Outcome::passed, expectation_, seen, ""});
-  }
-
   void reach(const ProbeFile& probe) {
-    enter("agent", "the guest's agent runs programs");
-    agent_.run("/bin/true", {});
-    passed("it does");
-    enter("probe", "vfpass-probe starts in the guest");
-    probe_ = placeProbe(agent_, probe, plan_.folder, watch_.pushed);
-    passed(probe_.path + (probe_.pushed ? ", just copied" : ", already there"));
-    enter("inventory", "the probe says what the guest has");
-    const GuestView view = readGuestView(runProbe(agent_, probe_, {"inventory"}));
-    passed("it does");
+    const ReachedGuest guest = reachGuest(agent_, probe, plan_.folder, watch_.pushed, layer_);
+    const GuestView& view = guest.view;
+    probe_ = guest.probe;
     const auto gpus = judgeGpus(view, plan_.gpuWanted);
     const bool gpuUsable = gpus.back().outcome == Outcome::passed;
-    enter("perftest", "the guest's own tools are looked for");
+    layer_.enter("perftest", "the guest's own tools are looked for");
     tools_ = plan_.tools ? findTools(agent_) : std::set<std::string>{};
     for (const auto& lease : plan_.leases) {
       verifyLease(lease, view, gpuUsable);
     }
     if (plan_.tools && plan_.gpuWanted && gpuUsable) {
-      enter("nccl-tests", "nccl-tests run");
+      layer_.enter("nccl-tests", "nccl-tests run");
       add(runAllReduce(agent_, tools_, view.gpus.size(), report_.figures));
     }
     addAll(gpus);
   }
 
   void verifyLease(const Lease& lease, const GuestView& view, bool gpuUsable) {
-    enter("device-host", "the host sees the device");
+    layer_.enter("device-host", "the host sees the device");
     const HostSide host = watch_.host ? watch_.host(lease) : HostSide{};
-    if (watch_.host && add(judgeHold(lease, host.hold)) == Outcome::failed) {
-      return;
-    }
-    const DeviceVerdict device = judgeDevice(lease, view, host);
+    const DeviceVerdict device = judgeEntry(lease, view, watch_.host ? &host : nullptr);
     addAll(device.findings);
     if (!device.port) {
       return;
     }
-    addAll(judgeNetworkSettings(lease.vfName, *device.port, view, host.guestMtu));
     DataPath path(agent_, probe_, plan_, watch_, report_);
-    enter("data-host", "the probe moves data");
+    layer_.enter("data-host", "the probe moves data");
     if (!path.tryMemory(lease, *device.port, std::nullopt)) {
       return;
     }
@@ -96,7 +75,7 @@ class Verification {
       return;
     }
     addAll(judgeGpuPlace(lease.vfName, view, port.pci, *gpu));
-    enter("data-gpu", "the probe moves data");
+    layer_.enter("data-gpu", "the probe moves data");
     if (path.tryMemory(lease, port, gpu)) {
       addOptional(judgeBesideHost(lease.vfName, report_.figures, host.gpu, gpu->distance));
       runTools(lease, port, gpu);
@@ -106,7 +85,7 @@ class Verification {
 
   void runTools(const Lease& lease, const RdmaPort& port, const std::optional<NearestGpu>& gpu) {
     if (plan_.tools) {
-      enter("perftest", "the guest's own perftest runs");
+      layer_.enter("perftest", "the guest's own perftest runs");
       add(runPerftest(agent_, tools_, port,
                       {lease.vfName, plan_.messageBytes, plan_.iterations, gpu}, report_.figures));
     }
@@ -126,10 +105,7 @@ class Verification {
     }
   }
 
-  Outcome add(const Finding& finding) {
-    report_.findings.push_back(finding);
-    return finding.outcome;
-  }
+  void add(const Finding& finding) { report_.findings.push_back(finding); }
   void addAll(const std::vector<Finding>& findings) {
     report_.findings.insert(report_.findings.end(), findings.begin(), findings.end());
   }
@@ -145,8 +121,7 @@ class Verification {
   VerifyReport report_;
   PlacedProbe probe_;
   std::set<std::string> tools_;
-  std::string layer_;
-  std::string expectation_;
+  Layer layer_{[this](const Finding& finding) { add(finding); }};
 };
 
 }  // namespace

@@ -11,11 +11,9 @@
 #include <vector>
 
 #include "exchange.hpp"
+#include "first_layers.hpp"
 #include "judge_bandwidth.hpp"
-#include "judge_device.hpp"
 #include "judge_gpu_place.hpp"
-#include "judge_host.hpp"
-#include "judge_network.hpp"
 #include "judge_pair.hpp"
 
 namespace vfpass::guest {
@@ -55,18 +53,10 @@ class Party {
   /// False when the guest does not let us look; the report says where it ended.
   bool reach(const ProbeFile& probe, const VerifyPlan& plan, const VerifyWatch& watch) {
     try {
-      enter("agent", "the guest's agent runs programs");
-      guest_.agent.run("/bin/true", {});
-      passed("it does");
-      enter("probe", "vfpass-probe starts in the guest");
-      probe_ = placeProbe(guest_.agent, probe, plan.folder, watch.pushed);
-      passed(probe_.path + (probe_.pushed ? ", just copied" : ", already there"));
-      enter("inventory", "the probe says what the guest has");
-      view_ = readGuestView(runProbe(guest_.agent, probe_, {"inventory"}));
-      passed("it does");
+      reached_ = reachGuest(guest_.agent, probe, plan.folder, watch.pushed, layer_);
       return true;
     } catch (const Error& error) {
-      fail(error);
+      layer_.broken(error);
       return false;
     }
   }
@@ -74,31 +64,23 @@ class Party {
   /// This entry's end; nullopt when a link before it is broken, which the report names.
   std::optional<End> endOf(const Lease& lease, bool gpuWanted) {
     const HostSide host = guest_.host ? guest_.host(lease) : HostSide{};
-    if (guest_.host) {
-      const Finding hold = judgeHold(lease, host.hold);
-      add(hold);
-      if (hold.outcome == Outcome::failed) {
-        return std::nullopt;
-      }
-    }
-    const DeviceVerdict verdict = judgeDevice(lease, view_, host);
+    const DeviceVerdict verdict = judgeEntry(lease, reached_.view, guest_.host ? &host : nullptr);
     addAll(verdict.findings);
     if (!verdict.port) {
       return std::nullopt;
     }
-    addAll(judgeNetworkSettings(lease.vfName, *verdict.port, view_, host.guestMtu));
     End end{lease, *verdict.port, host, std::nullopt};
     if (gpuWanted && gpuUsable_) {
-      end.gpu = nearestGpu(view_, end.port.pci);
+      end.gpu = nearestGpu(reached_.view, end.port.pci);
     }
     if (end.gpu) {
-      addAll(judgeGpuPlace(lease.vfName, view_, end.port.pci, *end.gpu));
+      addAll(judgeGpuPlace(lease.vfName, reached_.view, end.port.pci, *end.gpu));
     }
     return end;
   }
 
   void judgeGpu(bool wanted) {
-    const auto findings = judgeGpus(view_, wanted);
+    const auto findings = judgeGpus(reached_.view, wanted);
     gpuUsable_ = findings.back().outcome == Outcome::passed;
     addAll(findings);
   }
@@ -114,28 +96,15 @@ class Party {
   }
 
   [[nodiscard]] Agent& agent() const { return guest_.agent; }
-  [[nodiscard]] const PlacedProbe& probe() const { return probe_; }
+  [[nodiscard]] const PlacedProbe& probe() const { return reached_.probe; }
 
  private:
-  void enter(const char* layer, const char* expectation) {
-    layer_ = layer;
-    expectation_ = expectation;
-  }
-  void passed(const std::string& seen) {
-    add({layer_, "", Outcome::passed, expectation_, seen, ""});
-  }
-  void fail(const Error& error) {
-    add({layer_, "", Outcome::notObservable, expectation_, error.what(), error.remedy()});
-  }
-
   const PairGuest& guest_;
   std::string prefix_;
   VerifyReport& report_;
-  PlacedProbe probe_;
-  GuestView view_;
+  ReachedGuest reached_;
   bool gpuUsable_ = false;
-  std::string layer_;
-  std::string expectation_;
+  Layer layer_{[this](const Finding& finding) { add(finding); }};
 };
 
 /// Both ends of a data path, and what the reports call it.

@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "json.hpp"
+#include "outcome_text.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/report/table.hpp"
 
@@ -12,21 +13,6 @@ namespace vfpass::report {
 namespace {
 
 constexpr std::size_t namedSubjects = 2;
-
-Tint tintOf(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::passed:
-      return Tint::good;
-    case Outcome::failed:
-      return Tint::bad;
-    case Outcome::notObservable:
-    case Outcome::warning:
-      return Tint::warning;
-    case Outcome::waived:
-      return Tint::muted;
-  }
-  return Tint::none;
-}
 
 /// What one check found with one outcome.
 struct Group {
@@ -106,12 +92,6 @@ void writeText(std::ostream& out, const std::vector<Diagnosis>& diagnoses, const
   table.write(out, style);
 }
 
-std::string word(Outcome outcome) {
-  std::string text(toString(outcome));
-  std::ranges::replace(text, ' ', '_');
-  return text;
-}
-
 void writeJson(std::ostream& out, const std::vector<Diagnosis>& diagnoses) {
   const bool broken = std::ranges::any_of(
       diagnoses, [](const Diagnosis& each) { return each.finding.outcome == Outcome::failed; });
@@ -121,7 +101,7 @@ void writeJson(std::ostream& out, const std::vector<Diagnosis>& diagnoses) {
   for (const Diagnosis& each : diagnoses) {
     document["findings"].push_back({{"key", each.finding.key},
                                     {"subject", textOrNull(each.finding.subject)},
-                                    {"result", word(each.finding.outcome)},
+                                    {"result", wordOf(each.finding.outcome)},
                                     {"why", each.why},
                                     {"expected", textOrNull(each.finding.expected)},
                                     {"seen", each.finding.seen},

@@ -6,26 +6,12 @@
 #include <sstream>
 
 #include "json.hpp"
+#include "outcome_text.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/report/table.hpp"
 
 namespace vfpass::report {
 namespace {
-
-Tint tintOf(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::passed:
-      return Tint::good;
-    case Outcome::failed:
-      return Tint::bad;
-    case Outcome::notObservable:
-    case Outcome::warning:
-      return Tint::warning;
-    case Outcome::waived:
-      return Tint::muted;
-  }
-  return Tint::none;
-}
 
 bool isBroken(const Finding& finding) {
   return finding.outcome == Outcome::failed || finding.outcome == Outcome::notObservable;
@@ -144,16 +130,10 @@ void writeText(std::ostream& out, const VerifyReport& report, const Style& style
   writeLatencies(out, report.figures, style);
 }
 
-std::string word(Outcome outcome) {
-  std::string text(toString(outcome));
-  std::ranges::replace(text, ' ', '_');
-  return text;
-}
-
 Json findingJson(const Finding& finding) {
   return {{"key", finding.key},
           {"entry", textOrNull(finding.subject)},
-          {"result", word(finding.outcome)},
+          {"result", wordOf(finding.outcome)},
           {"expected", textOrNull(finding.expected)},
           {"seen", finding.seen},
           {"remedy", textOrNull(finding.remedy)}};
@@ -184,7 +164,7 @@ void writeJson(std::ostream& out, const VerifyReport& report) {
   document["domain"] = domainJson(report.domainName, report.domain);
   document["peer"] = textOrNull(report.peerName);
   document["time"] = report.time;
-  document["result"] = word(verdict(report));
+  document["result"] = wordOf(verdict(report));
   document["findings"] = Json::array();
   for (const auto& each : report.findings) {
     document["findings"].push_back(findingJson(each));

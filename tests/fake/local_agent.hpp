@@ -1,8 +1,11 @@
 #pragma once
 
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -17,19 +20,33 @@
 
 namespace vfpass::guest {
 
-/// A guest's agent whose guest is this machine: it really runs what it is told to, and really
-/// writes files.
+/// A guest's agent whose guest is this machine: it really runs what it is told to, beside what ran
+/// before, and really writes files.
 class LocalAgent {
  public:
   using Json = nlohmann::json;
 
   std::string path = "/usr/sbin:/usr/bin:/sbin:/bin";  ///< where programs are looked for
-  std::filesystem::path logs = "/tmp";                 ///< a folder for what they say
+  std::filesystem::path logs = "/tmp";                 ///< a folder for what they read and say
   std::set<std::string> forbidden;                     ///< commands
+  bool silent = false;                                 ///< it has gone
   int writes = 0;
   int failingWrite = -1;  ///< the one of `writes` that takes half of what it is given
 
+  LocalAgent() = default;
+  LocalAgent(const LocalAgent&) = delete;
+  LocalAgent& operator=(const LocalAgent&) = delete;
+  ~LocalAgent() {
+    for (const auto& [pid, number] : running_) {
+      ::kill(pid, SIGKILL);
+      ::waitpid(pid, nullptr, 0);
+    }
+  }
+
   std::string answer(const std::string& command) {
+    if (silent) {
+      throw Error("Guest agent is not responding");
+    }
     const Json request = Json::parse(command);
     const std::string name = request["execute"];
     const Json arguments = request.value("arguments", Json::object());
@@ -37,26 +54,15 @@ class LocalAgent {
       return info();
     }
     if (name == "guest-exec") {
-      ended_[++pid_] = run(arguments["path"], arguments["arg"]);
-      return reply({{"pid", pid_}});
+      return reply({{"pid", start(arguments)}});
     }
     if (name == "guest-exec-status") {
-      const Ended& ended = ended_[arguments["pid"]];
-      return reply({{"exited", true},
-                    {"exitcode", ended.code},
-                    {"out-data", encodeBase64(ended.out)},
-                    {"err-data", encodeBase64(ended.err)}});
+      return reply(status(arguments["pid"].get<pid_t>()));
     }
     return file(name, arguments);
   }
 
  private:
-  struct Ended {
-    int code = 0;
-    std::string out;
-    std::string err;
-  };
-
   static std::string reply(const Json& value) { return Json{{"return", value}}.dump(); }
 
   std::string info() const {
@@ -85,9 +91,23 @@ class LocalAgent {
     return reply(Json::object());
   }
 
-  Ended run(const std::string& program, const std::vector<std::string>& arguments) const {
-    std::vector<std::string> words{program};
-    words.insert(words.end(), arguments.begin(), arguments.end());
+  [[nodiscard]] std::string log(const char* kind, int number) const {
+    return logs / ("log." + (kind + std::to_string(number)));
+  }
+
+  pid_t start(const Json& arguments) {
+    const int number = ++started_;
+    std::ofstream(log("in", number)) << decodeBase64(arguments.value("input-data", std::string()));
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    constexpr int forWriting = O_WRONLY | O_CREAT | O_TRUNC;
+    posix_spawn_file_actions_addopen(&files, 0, log("in", number).c_str(), O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&files, 1, log("out", number).c_str(), forWriting, 0600);
+    posix_spawn_file_actions_addopen(&files, 2, log("err", number).c_str(), forWriting, 0600);
+    std::vector<std::string> words{arguments["path"]};
+    for (const auto& word : arguments.value("arg", Json::array())) {
+      words.push_back(word);
+    }
     std::vector<char*> pointers;
     for (std::string& word : words) {
       pointers.push_back(word.data());
@@ -95,22 +115,44 @@ class LocalAgent {
     pointers.push_back(nullptr);
     std::string variable = "PATH=" + path;
     char* environment[] = {variable.data(), nullptr};
-    const std::string out = (logs / "log.out").string();
-    const std::string err = (logs / "log.err").string();
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    constexpr int flags = O_WRONLY | O_CREAT | O_TRUNC;
-    posix_spawn_file_actions_addopen(&actions, 1, out.c_str(), flags, 0600);
-    posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), flags, 0600);
-    pid_t child = 0;
-    int status = 0;
-    const int failed =
-        ::posix_spawn(&child, program.c_str(), &actions, nullptr, pointers.data(), environment);
-    posix_spawn_file_actions_destroy(&actions);
-    if (failed != 0 || ::waitpid(child, &status, 0) != child) {
-      return {125, "", "cannot run"};
+    pid_t pid = 0;
+    const int error =
+        ::posix_spawn(&pid, words.front().c_str(), &files, nullptr, pointers.data(), environment);
+    posix_spawn_file_actions_destroy(&files);
+    if (error != 0) {
+      throw Error("Guest agent command failed");
     }
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : 126, readAll(out), readAll(err)};
+    running_[pid] = number;
+    return pid;
+  }
+
+  // Short programs have ended by the first question, so that nobody polls for them.
+  static bool ends(pid_t pid, int& state) {
+    constexpr int tries = 50;
+    for (int i = 0; i < tries; ++i) {
+      if (::waitpid(pid, &state, WNOHANG) != 0) {
+        return true;
+      }
+      ::poll(nullptr, 0, 1);
+    }
+    return false;
+  }
+
+  Json status(pid_t pid) {
+    int state = 0;
+    if (!running_.contains(pid) || !ends(pid, state)) {
+      return {{"exited", false}};
+    }
+    const int number = running_[pid];
+    running_.erase(pid);
+    Json ended{{"exited", true},
+               {"exitcode", WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state)},
+               {"out-data", encodeBase64(readAll(log("out", number)))},
+               {"err-data", encodeBase64(readAll(log("err", number)))}};
+    for (const char* kind : {"in", "out", "err"}) {
+      std::filesystem::remove(log(kind, number));
+    }
+    return ended;
   }
 
   static std::string readAll(const std::string& name) {
@@ -120,8 +162,8 @@ class LocalAgent {
     return text.str();
   }
 
-  int pid_ = 100;
-  std::map<int, Ended> ended_;
+  int started_ = 0;
+  std::map<pid_t, int> running_;
   std::string open_;
 };
 

@@ -97,7 +97,7 @@ TEST_F(ExchangeTest, AnAgentThatGoesEndsItAndTheOtherProbe) {
   {
     ExchangeEnd listen(far_, farProbe, folderIn(farGuest), {"listen"});
     ExchangeEnd connect(near_, nearProbe, folderIn(nearGuest), {"connect"});
-    nearGuest.silent = true;
+    nearGuest.agent.silent = true;
     EXPECT_THROW(carryLines(connect, listen), AgentUnavailable);
     while (!std::filesystem::exists(farGuest.folder / "pid")) {
       ::usleep(10000);

@@ -8,6 +8,7 @@
 
 #include "fake/fake_hypervisor.hpp"
 #include "fake/local_agent.hpp"
+#include "fake/temporary_folder.hpp"
 
 namespace vfpass::guest {
 
@@ -17,8 +18,6 @@ namespace vfpass::guest {
 class SetupGuest {
  public:
   SetupGuest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "vfpass-guest-XXXXXX").string();
-    root = ::mkdtemp(pattern.data());
     for (const char* folder : {"etc", "var/lib", "tools", "sys/class/net", "proc"}) {
       std::filesystem::create_directories(root / folder);
     }
@@ -36,10 +35,14 @@ class SetupGuest {
   }
   SetupGuest(const SetupGuest&) = delete;
   SetupGuest& operator=(const SetupGuest&) = delete;
-  ~SetupGuest() { std::filesystem::remove_all(root); }
 
   fake::FakeHypervisor hypervisor;
-  std::filesystem::path root;
+
+ private:
+  fake::TemporaryFolder temporary_;
+
+ public:
+  std::filesystem::path root = temporary_.path();
   LocalAgent agent;
 
   /// A program of the guest, as text of a shell.

@@ -9,8 +9,8 @@
 #include <limits>
 
 #include "child.hpp"
+#include "fake/temporary_folder.hpp"
 #include "samples.hpp"
-#include "temporary_folder.hpp"
 
 namespace vfpass::state {
 namespace {
@@ -30,7 +30,7 @@ class DatabaseTest : public testing::Test {
     return database.execAndGet(sql).getString();
   }
 
-  TemporaryFolder temporary_;
+  fake::TemporaryFolder temporary_;
 };
 
 unsigned modeOf(const std::filesystem::path& path) {

@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "child.hpp"
-#include "temporary_folder.hpp"
+#include "fake/temporary_folder.hpp"
 #include "vfpass/base/file_descriptor.hpp"
 
 namespace vfpass::state {
@@ -47,7 +47,7 @@ class LocksTest : public testing::Test {
     return "no failure";
   }
 
-  TemporaryFolder temporary_;
+  fake::TemporaryFolder temporary_;
 };
 
 TEST_F(LocksTest, FilesArePrivateAndNameTheHolder) {

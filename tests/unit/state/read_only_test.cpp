@@ -7,8 +7,8 @@
 #include <map>
 
 #include "child.hpp"
+#include "fake/temporary_folder.hpp"
 #include "samples.hpp"
-#include "temporary_folder.hpp"
 #include "vfpass/state/database.hpp"
 
 namespace vfpass::state {
@@ -52,7 +52,7 @@ class ReadOnlyTest : public testing::Test {
     EXPECT_EQ(contentOf(folder()), before);
   }
 
-  TemporaryFolder temporary_;
+  fake::TemporaryFolder temporary_;
 };
 
 TEST_F(ReadOnlyTest, AMissingDatabaseReadsAsEmptyAndIsNotMade) {

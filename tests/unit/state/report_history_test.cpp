@@ -4,8 +4,8 @@
 
 #include <fstream>
 
+#include "fake/temporary_folder.hpp"
 #include "samples.hpp"
-#include "temporary_folder.hpp"
 
 namespace vfpass::state {
 namespace {
@@ -15,7 +15,7 @@ std::string timeOf(int number) {
 }
 
 TEST(ReportHistory, TheNewestIsTheLastAndOldOnesGo) {
-  const TemporaryFolder folder;
+  const fake::TemporaryFolder folder;
   EXPECT_EQ(latestReport(folder.path(), uuidOf(1)), std::nullopt);
   for (int number = 0; number < 13; ++number) {
     keepReport(folder.path() / "state", uuidOf(1), timeOf(number), std::to_string(number));

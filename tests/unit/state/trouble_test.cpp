@@ -12,9 +12,9 @@
 
 #include "child.hpp"
 #include "failure.hpp"
+#include "fake/temporary_folder.hpp"
 #include "samples.hpp"
 #include "system_call_faults.hpp"
-#include "temporary_folder.hpp"
 #include "vfpass/state/database.hpp"
 
 namespace vfpass::state {
@@ -71,7 +71,7 @@ class TroubleTest : public testing::Test {
     ASSERT_GT(database.nextGeneration(), leases.size());
   }
 
-  TemporaryFolder temporary_;
+  fake::TemporaryFolder temporary_;
 };
 
 template <typename Call>

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace vfpass::state {
+namespace vfpass::fake {
 
 /// A new private folder, removed with all that is in it.
 class TemporaryFolder {
@@ -31,4 +31,4 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-}  // namespace vfpass::state
+}  // namespace vfpass::fake

@@ -1,0 +1,59 @@
+#include "first_layers.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "judge_host.hpp"
+#include "judge_network.hpp"
+
+namespace vfpass::guest {
+
+void Layer::enter(const char* key, const char* expectation) {
+  key_ = key;
+  expectation_ = expectation;
+}
+
+void Layer::passed(const std::string& seen) const {
+  report_({key_, "", Outcome::passed, expectation_, seen, ""});
+}
+
+void Layer::broken(const Error& error) const {
+  report_({key_, "", Outcome::notObservable, expectation_, error.what(), error.remedy()});
+}
+
+ReachedGuest reachGuest(Agent& agent, const ProbeFile& probe, const std::string& folder,
+                        const Agent::Progress& pushed, Layer& layer) {
+  ReachedGuest guest;
+  layer.enter("agent", "the guest's agent runs programs");
+  agent.run("/bin/true", {});
+  layer.passed("it does");
+  layer.enter("probe", "vfpass-probe starts in the guest");
+  guest.probe = placeProbe(agent, probe, folder, pushed);
+  layer.passed(guest.probe.path + (guest.probe.pushed ? ", just copied" : ", already there"));
+  layer.enter("inventory", "the probe says what the guest has");
+  guest.view = readGuestView(runProbe(agent, guest.probe, {"inventory"}));
+  layer.passed("it does");
+  return guest;
+}
+
+DeviceVerdict judgeEntry(const Lease& lease, const GuestView& view, const HostSide* host) {
+  DeviceVerdict verdict;
+  if (host != nullptr) {
+    verdict.findings.push_back(judgeHold(lease, host->hold));
+    if (verdict.findings.back().outcome == Outcome::failed) {
+      return verdict;
+    }
+  }
+  DeviceVerdict device = judgeDevice(lease, view, host == nullptr ? HostSide{} : *host);
+  verdict.port = device.port;
+  const auto append = [&](const std::vector<Finding>& findings) {
+    verdict.findings.insert(verdict.findings.end(), findings.begin(), findings.end());
+  };
+  append(device.findings);
+  if (verdict.port) {
+    append(judgeNetworkSettings(lease.vfName, *verdict.port, view,
+                                host == nullptr ? std::nullopt : host->guestMtu));
+  }
+  return verdict;
+}
+
+}  // namespace vfpass::guest
