@@ -3,37 +3,43 @@
 
 #include "check.hpp"
 #include "vfpass/base/shell.hpp"
+#include "vfpass/base/text.hpp"
 
 namespace vfpass::doctor {
 namespace {
 
 struct Match {
   std::string file;
-  std::string setting;
+  std::string settings;  ///< all of them, in the file's order
 };
 
-/// The first setting of these names in the files of these folders.
-std::optional<Match> find(const View& view, std::initializer_list<const char*> folders,
-                          std::initializer_list<const char*> names) {
+/// The files of these folders that have a setting of these names.
+std::vector<Match> find(const View& view, std::initializer_list<const char*> folders,
+                        std::initializer_list<const char*> names) {
+  std::vector<Match> matches;
   for (const std::string folder : folders) {
     for (const std::string& file : view.root().list(folder)) {
-      for (const std::string& line : view.settings(folder + "/" + file)) {
-        if (std::ranges::any_of(names, [&](const char* name) { return line.starts_with(name); })) {
-          return Match{"/" + folder + "/" + file, line};
-        }
+      std::vector<std::string> found = view.settings(folder + "/" + file);
+      std::erase_if(found, [&](const std::string& line) {
+        return std::ranges::none_of(names,
+                                    [&](const char* name) { return line.starts_with(name); });
+      });
+      if (!found.empty()) {
+        matches.push_back({"/" + folder + "/" + file, join(found, ", ")});
       }
     }
   }
-  return std::nullopt;
+  return matches;
 }
 
-/// `edit` is what sed(1) does to the file.
-void report(const std::optional<Match>& match, const std::string& expected, const std::string& edit,
+/// `edit` is what sed(1) does to each file.
+void report(const std::vector<Match>& matches, const std::string& expected, const std::string& edit,
             Results& results) {
-  if (match) {
-    results.failed(match->file, expected, match->setting,
-                   "sed -i '" + edit + "' " + shellQuoted(match->file));
-  } else {
+  for (const Match& match : matches) {
+    results.failed(match.file, expected, match.settings,
+                   "sed -i '" + edit + "' " + shellQuoted(match.file));
+  }
+  if (matches.empty()) {
     results.passed("", expected, "none");
   }
 }
@@ -61,12 +67,12 @@ std::string withoutManagedVfs(const View& view) {
 
 void checkDhcp(const View& view, Results& results) {
   const std::string expected = "unmanaged-devices, or no-auto-default";
-  const auto match = find(view,
-                          {"etc/NetworkManager", "etc/NetworkManager/conf.d",
-                           "run/NetworkManager/conf.d", "usr/lib/NetworkManager/conf.d"},
-                          {"unmanaged-devices", "no-auto-default"});
-  if (match) {
-    results.passed("", expected, match->setting + " in " + match->file);
+  const auto matches = find(view,
+                            {"etc/NetworkManager", "etc/NetworkManager/conf.d",
+                             "run/NetworkManager/conf.d", "usr/lib/NetworkManager/conf.d"},
+                            {"unmanaged-devices", "no-auto-default"});
+  if (!matches.empty()) {
+    results.passed("", expected, matches[0].settings + " in " + matches[0].file);
   } else {
     results.failed("", expected, "neither",
                    "printf '[main]\\nno-auto-default=*\\n' > "

@@ -49,6 +49,17 @@ TEST_F(Rivals, SystemdLink) {
   EXPECT_EQ(outcome("systemd-link"), Outcome::failed);
 }
 
+TEST_F(Rivals, EveryFileIsToldWithAllItsSettings) {
+  file("etc/systemd/network/10.link", "[SR-IOV]\nVLANId=5\n[Link]\nSR-IOVVirtualFunctions=4\n");
+  file("etc/systemd/network/20.network", "[Match]\nName=x\n");
+  file("run/systemd/network/30.link", "[Link]\nSR-IOVVirtualFunctions=8\n");
+  const auto found = findings("systemd-link");
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].subject, "/etc/systemd/network/10.link");
+  EXPECT_EQ(found[0].seen, "[sr-iov], sr-iovvirtualfunctions=4");
+  EXPECT_EQ(found[1].subject, "/run/systemd/network/30.link");
+}
+
 TEST_F(Rivals, ScriptsThatRunAtBoot) {
   file("etc/udev/rules.d/70.rules", "# ATTR{device/sriov_numvfs}=\"8\"\n");
   EXPECT_EQ(outcome("boot-scripts"), Outcome::passed);
