@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -38,7 +39,7 @@ enum class LinkState { automatic, enable, disable };
 enum class Attribute { mac, vlan, rate, spoofCheck, linkState, trust, nodeGuid, portGuid };
 
 /// Every attribute, in the kernel's order of application.
-inline constexpr Attribute allAttributes[] = {
+inline constexpr std::array allAttributes = {
     Attribute::mac,       Attribute::vlan,  Attribute::rate,     Attribute::spoofCheck,
     Attribute::linkState, Attribute::trust, Attribute::nodeGuid, Attribute::portGuid};
 
