@@ -4,48 +4,12 @@
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
 source /vfpass/tests/lab/common.sh
+# shellcheck source=SCRIPTDIR/verify_common.sh
+source /vfpass/tests/lab/verify_common.sh
 
 # Emulated twice, SoftRoCE moves about 2 MB/s: small messages, and few of them.
 small=(--bytes 4K --iterations 16 --no-tools)
-# A guest that has to share its processor answers late.
-export AGENT_TIMEOUT=240
-
-# verified EXIT NAME [OPTION...]: a check; the report is kept for `finding`.
-# shellcheck disable=SC2154  # last_output is what lib.sh's checks leave
-verified() {
-    local wanted=$1 name=$2
-    shift 2
-    expect_exit "$wanted" "$name" verify_json "$@"
-    document=$last_output
-}
-document=''
-
 verify_json() { vfpass verify train0 --json "${small[@]}" "$@" 2>/tmp/verify.said; }
-
-# member FILTER: of that report.
-member() { jq -r "$1" <<<"$document"; }
-
-# finding KEY FIELD: of the first check with this key that has not passed, or else of the first.
-finding() {
-    jq -r --arg key "$1" "[.findings[] | select(.key == \$key)] |
-        (map(select(.result != \"passed\")) + .)[0].$2" <<<"$document"
-}
-
-# broken KEY WORDS...: it is this link that is broken, it says so, and nothing behind it was tried.
-broken() {
-    local key=$1
-    shift
-    expect_equal "$key is the broken link" "$key" "$(member '[.findings[] |
-        select(.result == "failed" or .result == "not_observable").key] | unique | join(" ")')"
-    expect_contains "it says what it saw" "$*" finding "$key" seen
-    expect_equal "and what to do" string "$(finding "$key" 'remedy | type')"
-}
-
-# seen KEY RESULT WORDS: this check came out so, and says so.
-seen() {
-    expect_equal "$1: $2" "$2" "$(finding "$1" result)"
-    expect_contains "it says what it saw" "$3" finding "$1" seen
-}
 
 section "a guest with a VF, started through the hook"
 install_vfpass

@@ -4,36 +4,13 @@
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
 source /vfpass/tests/lab/common.sh
+# shellcheck source=SCRIPTDIR/verify_common.sh
+source /vfpass/tests/lab/verify_common.sh
 
 # Emulated twice, SoftRoCE moves little: small messages, and few of them.
 small=(--bytes 4K --iterations 8)
-# Guests that have to share the processor answer late.
-export AGENT_TIMEOUT=240
-
-# verified EXIT NAME [OPTION...]: a check; the report is kept for `finding`.
-# shellcheck disable=SC2154  # last_output is what lib.sh's checks leave
-verified() {
-    local wanted=$1 name=$2
-    shift 2
-    expect_exit "$wanted" "$name" verify_json "$@"
-    document=$last_output
-}
-document=''
-
 verify_json() {
     vfpass verify train0 --peer train1 --json --timeout 1500 "${small[@]}" "$@" 2>/tmp/verify.said
-}
-
-# member FILTER: of that report.
-member() { jq -r "$1" <<<"$document"; }
-
-# broken KEY ENTRY WORDS: it is this link that is broken, and it says so.
-broken() {
-    expect_equal "$1 is the broken link" "$1 $2" "$(member '[.findings[] |
-        select(.result == "failed" or .result == "not_observable") |
-        "\(.key) \(.entry)"] | unique | join(", ")')"
-    expect_contains "it says what it saw" "$3" member ".findings[] | select(.key == \"$1\" and
-        (.result == \"failed\" or .result == \"not_observable\")) | .seen"
 }
 
 # In the guest: SoftRoCE on the VF's netdev. MTU 9000 makes an RDMA MTU of 4096: fewer packets.
@@ -94,21 +71,21 @@ took "it"
 
 section "each broken link is found by itself"
 verified 4 "a byte changes on its way" --inject flip
-broken peer-data-host "rail0 - train1:rail0" "flipped in message"
+broken peer-data-host "flipped in message" "rail0 - train1:rail0"
 ip link set wire-train1 down
 verified 4 "the wire is cut"
-broken peer-reach "rail0 - train1:rail0" ""
+broken peer-reach "" "rail0 - train1:rail0"
 ip link set wire-train1 up
 set_peer_link down
 verified 4 "the peer's link is down"
-broken link "train1:rail0" down
+broken link down "train1:rail0"
 set_peer_link up
 kill "${mirrors[1]}"
 verified 4 "the peer's VF counts nothing"
-broken counters "train1:rail0" "0 bytes"
+broken counters "0 bytes" "train1:rail0"
 expect "the peer is suspended" virsh suspend train1
 verified 6 "its agent is gone"
-broken agent "train1:" ""
+broken agent "" "train1:"
 expect_exit 2 "a VM is not its own peer" vfpass verify train0 --peer train0
 expect_exit 2 "a peer that is not there" vfpass verify train0 --peer nobody
 took "all"
