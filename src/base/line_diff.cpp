@@ -10,6 +10,8 @@ using Lines = std::vector<std::string_view>;
 
 constexpr int mostChanges = 2000;
 
+std::size_t index(int number) { return static_cast<std::size_t>(number); }
+
 // Myers' greedy search. furthest_[k] is the furthest `x` (line of `before`) that a path with d
 // changes reaches on diagonal k = x - y; one copy is kept per d, to walk back along the path found.
 class ShortestEdit {
@@ -22,7 +24,7 @@ class ShortestEdit {
 
   std::optional<std::vector<DiffLine>> find() {
     const int limit = std::min(width_ + height_, mostChanges);
-    furthest_.assign(static_cast<std::size_t>(2 * limit + 3), 0);
+    furthest_.assign(index(2 * limit + 3), 0);
     middle_ = limit + 1;
     for (int changes = 0; changes <= limit; ++changes) {
       history_.emplace_back(furthest_.begin() + middle_ - changes - 1,
@@ -35,7 +37,7 @@ class ShortestEdit {
   }
 
  private:
-  int& furthest(int diagonal) { return furthest_[static_cast<std::size_t>(middle_ + diagonal)]; }
+  int& furthest(int diagonal) { return furthest_[index(middle_ + diagonal)]; }
 
   // True when the step to `diagonal` inserts a line of `after` rather than dropping one of
   // `before`.
@@ -64,7 +66,7 @@ class ShortestEdit {
   }
 
   static std::string_view line(const Lines& lines, int at) {
-    return lines[static_cast<std::size_t>(at)];
+    return lines[index(at)];
   }
 
   [[nodiscard]] std::vector<DiffLine> walkBack(int changes) const {
@@ -72,9 +74,9 @@ class ShortestEdit {
     int x = width_;
     int y = height_;
     for (; changes > 0; --changes) {
-      const auto& reached = history_[static_cast<std::size_t>(changes)];
+      const auto& reached = history_[index(changes)];
       const auto at = [&](int diagonal) {
-        return reached[static_cast<std::size_t>(diagonal + changes + 1)];
+        return reached[index(diagonal + changes + 1)];
       };
       const int diagonal = x - y;
       const bool inserted = inserts(diagonal, changes, at(diagonal - 1), at(diagonal + 1));

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <pugixml.hpp>
 #include <sstream>
 
@@ -13,6 +14,7 @@
 #include "vfpass/report/nccl_topology.hpp"
 #include "vfpass/report/proposal_report.hpp"
 #include "vfpass/report/snapshot_report.hpp"
+#include "vfpass/topology/distance.hpp"
 
 namespace vfpass::report {
 namespace {
@@ -104,6 +106,35 @@ TEST(NcclTopology, OfAGuest) {
   }
   expectGolden("nccl-guest.xml",
                written([&](auto& out) { writeGuestNcclTopology(out, report.topology, devices); }));
+}
+
+// `scripts/check-nccl-topology tests/unit/report/golden/guest` has NCCL itself read these two: the
+// guest's file, and the host's distances at the guest's addresses.
+TEST(NcclTopology, OfAGuestWithDevicesOfBothNodes) {
+  const Topology topology = samples::topology().topology;
+  std::vector<GuestDevice> devices;
+  for (const char* address : {"0000:03:00.0", "0000:04:00.0", "0000:81:00.0", "0000:05:00.1",
+                              "0000:06:00.2", "0000:82:00.0"}) {
+    const auto* function = findFunction(topology, parsePciAddress(address).value());
+    const auto bus = static_cast<std::uint8_t>(0x11 + devices.size());
+    devices.push_back(
+        {static_cast<std::size_t>(function - topology.functions.data()), PciAddress{0, bus, 0, 0}});
+  }
+  expectGolden("guest/nccl.xml",
+               written([&](auto& out) { writeGuestNcclTopology(out, topology, devices); }));
+  auto document = nlohmann::ordered_json::object();
+  for (const auto& gpu : devices) {
+    for (const auto& nic : devices) {
+      if (topology.functions[gpu.function].role == FunctionRole::gpu &&
+          topology.functions[nic.function].role == FunctionRole::nic) {
+        document["distances"].push_back(
+            {{"gpu", toString(gpu.address)},
+             {"pf", toString(nic.address)},
+             {"distance", toString(topology::distance(topology, gpu.function, nic.function))}});
+      }
+    }
+  }
+  expectGolden("guest/topo.json", document.dump(2) + "\n");
 }
 
 TEST(NcclTopology, KeepsToNcclsParser) {
