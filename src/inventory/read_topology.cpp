@@ -1,7 +1,9 @@
 #include "vfpass/inventory/read_topology.hpp"
 
 #include <algorithm>
+#include <future>
 #include <map>
+#include <thread>
 
 #include "function_role.hpp"
 #include "model_names.hpp"
@@ -115,25 +117,68 @@ void readHolders(const host::Root& root, Topology& topology) {
   }
 }
 
+// What reading some of the functions gave beside the functions themselves.
+struct Part {
+  std::map<std::size_t, VfPlace> places;
+  std::vector<TopologyProblem> problems;
+};
+
+void readOne(const host::Folder& devices, std::size_t number, Topology& topology, Part& part) {
+  TopologyFunction& function = topology.functions[number];
+  const host::Folder folder(devices, function.path);
+  const auto pf = folder ? folder.linkName("physfn") : std::nullopt;
+  function.physicalFunction = pf ? indexOf(topology, *pf) : std::nullopt;
+  if (function.physicalFunction == number) {
+    function.physicalFunction.reset();
+  }
+  if (!readFacts(folder, function.physicalFunction.has_value(), function, part.problems)) {
+    part.problems.push_back({toString(function.address), "it is gone"});
+  } else if (function.totalVfs > 0) {
+    takeVfLinks(folder, number, topology, part.places);
+  }
+}
+
+// Nearly all of the time goes into system calls, which several processors make side by side. Each
+// function is written by one of them; of the others only addresses are looked at, which stay. A
+// recording notes what is read in its order, so that is one after another.
+std::vector<Part> readParts(const host::Root& root, Topology& topology) {
+  constexpr std::size_t mostThreads = 8;
+  constexpr std::size_t worthAThread = 128;  // functions: half a millisecond
+  const host::Folder devices(root, "sys/devices");
+  const std::size_t count = topology.functions.size();
+  const std::size_t threads =
+      root.recording() != nullptr
+          ? 1
+          : std::clamp<std::size_t>(
+                std::min<std::size_t>(count / worthAThread, std::thread::hardware_concurrency()), 1,
+                mostThreads);
+  const auto read = [&](std::size_t thread) {
+    Part part;
+    for (std::size_t i = count * thread / threads; i < count * (thread + 1) / threads; ++i) {
+      readOne(devices, i, topology, part);
+    }
+    return part;
+  };
+  std::vector<std::future<Part>> others;
+  for (std::size_t thread = 1; thread < threads; ++thread) {
+    others.push_back(std::async(read, thread));
+  }
+  std::vector<Part> parts;
+  parts.push_back(read(0));
+  for (auto& other : others) {
+    parts.push_back(other.get());
+  }
+  return parts;
+}
+
 }  // namespace
 
 Topology readTopology(const host::Root& root) {
   Topology topology = readPlaces(root);
-  const host::Folder devices(root, "sys/devices");
   std::map<std::size_t, VfPlace> places;
-  for (std::size_t i = 0; i < topology.functions.size(); ++i) {
-    TopologyFunction& function = topology.functions[i];
-    const host::Folder folder(devices, function.path);
-    const auto pf = folder ? folder.linkName("physfn") : std::nullopt;
-    function.physicalFunction = pf ? indexOf(topology, *pf) : std::nullopt;
-    if (function.physicalFunction == i) {
-      function.physicalFunction.reset();
-    }
-    if (!readFacts(folder, function.physicalFunction.has_value(), function, topology.problems)) {
-      topology.problems.push_back({toString(function.address), "it is gone"});
-    } else if (function.totalVfs > 0) {
-      takeVfLinks(folder, i, topology, places);
-    }
+  for (Part& part : readParts(root, topology)) {
+    places.merge(part.places);
+    topology.problems.insert(topology.problems.end(), part.problems.begin(), part.problems.end());
   }
   relate(topology, places);
   guessPorts(topology);
