@@ -1,15 +1,13 @@
 #include "ping_pong.hpp"
 
 #include <array>
-#include <chrono>
 #include <utility>
 
+#include "tick_clock.hpp"
 #include "work_request.hpp"
 
 namespace vfpass::probe {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 /// Sends with a completion for every so many and for the last, so that the send queue never fills
 /// up.
@@ -73,19 +71,20 @@ void postReceives(const Side& side, const MessageRange& range) {
 std::vector<double> pingPong(const Side& side, const MessageRange& range,
                              const Deadline& deadline) {
   Sender sender(side, deadline);
-  std::vector<Clock::time_point> posts;
+  const TickClock clock;
+  std::vector<std::uint64_t> posts;
   posts.reserve(range.count + 1);
   for (std::uint64_t i = 0; i < range.count; ++i) {
-    posts.push_back(Clock::now());
+    posts.push_back(clock.now());
     sender.send(range.firstMessage + i, i + 1 == range.count);
     waitForMessage(side, deadline);
   }
-  posts.push_back(Clock::now());
+  posts.push_back(clock.now());
   sender.collect();
   std::vector<double> seconds;
   seconds.reserve(range.count);
   for (std::size_t i = 1; i < posts.size(); ++i) {
-    seconds.push_back(std::chrono::duration<double>(posts[i] - posts[i - 1]).count() / 2);
+    seconds.push_back(clock.secondsBetween(posts[i - 1], posts[i]) / 2);
   }
   return seconds;
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 
+#include "tick_clock.hpp"
 #include "work_request.hpp"
 
 namespace vfpass::probe {
@@ -74,18 +75,19 @@ std::vector<double> readOneByOne(const Side& side, const std::vector<WorkItem>& 
   WorkRequest request(side, opcodeOf(side));
   std::array<ibv_wc, 1> completion{};
   const auto poll = [&](std::span<ibv_wc> into) { return endpoint.pollSends(into); };
-  std::vector<Clock::time_point> posts;
+  const TickClock clock;
+  std::vector<std::uint64_t> posts;
   posts.reserve(work.size() + 1);
   for (const WorkItem& item : work) {
-    posts.push_back(Clock::now());
+    posts.push_back(clock.now());
     request.post(item, 0, true);
     pollUntilArrival(poll, completion, deadline);
   }
-  posts.push_back(Clock::now());
+  posts.push_back(clock.now());
   std::vector<double> seconds;
   seconds.reserve(work.size());
   for (std::size_t i = 1; i < posts.size(); ++i) {
-    seconds.push_back(std::chrono::duration<double>(posts[i] - posts[i - 1]).count());
+    seconds.push_back(clock.secondsBetween(posts[i - 1], posts[i]));
   }
   return seconds;
 }

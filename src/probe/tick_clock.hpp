@@ -1,0 +1,58 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#ifdef __x86_64__
+#include <x86intrin.h>
+#endif
+
+namespace vfpass::probe {
+
+/// The processor's own counter. 0 where we know none.
+inline std::uint64_t processorTicks() {
+#if defined(__x86_64__)
+  return __rdtsc();
+#elif defined(__aarch64__)
+  std::uint64_t ticks = 0;
+  asm volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+  return ticks;
+#else
+  return 0;
+#endif
+}
+
+inline std::uint64_t kernelNanoseconds() {
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                        std::chrono::steady_clock::now().time_since_epoch())
+                                        .count());
+}
+
+/// How long a tick of `counter` is, in nanoseconds by `clock`, watched for about 10 ms; nullopt
+/// when it does not run evenly, as on machines that have no such counter for all processors.
+std::optional<double> nanosecondsPerTick(const std::function<std::uint64_t()>& counter,
+                                         const std::function<std::uint64_t()>& clock);
+
+/// Takes times as perftest does, by the processor's counter, where that runs evenly: asking the
+/// kernel's clock is a part of a short latency itself. Otherwise by that clock.
+class TickClock {
+ public:
+  /// The first one of a process watches the counter.
+  TickClock();
+
+  [[nodiscard]] std::uint64_t now() const {
+    return usesCounter_ ? processorTicks() : kernelNanoseconds();
+  }
+  [[nodiscard]] double secondsBetween(std::uint64_t begin, std::uint64_t end) const {
+    // Counters of two processors can differ by a few ticks.
+    return end < begin ? 0 : static_cast<double>(end - begin) * secondsPerTick_;
+  }
+
+ private:
+  bool usesCounter_ = false;
+  double secondsPerTick_ = 1e-9;
+};
+
+}  // namespace vfpass::probe
