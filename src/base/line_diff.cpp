@@ -65,9 +65,7 @@ class ShortestEdit {
     return x >= 0 && y >= 0 && x < width_ && y < height_ && line(before_, x) == line(after_, y);
   }
 
-  static std::string_view line(const Lines& lines, int at) {
-    return lines[index(at)];
-  }
+  static std::string_view line(const Lines& lines, int at) { return lines[index(at)]; }
 
   [[nodiscard]] std::vector<DiffLine> walkBack(int changes) const {
     std::vector<DiffLine> reversed;
@@ -75,9 +73,7 @@ class ShortestEdit {
     int y = height_;
     for (; changes > 0; --changes) {
       const auto& reached = history_[index(changes)];
-      const auto at = [&](int diagonal) {
-        return reached[index(diagonal + changes + 1)];
-      };
+      const auto at = [&](int diagonal) { return reached[index(diagonal + changes + 1)]; };
       const int diagonal = x - y;
       const bool inserted = inserts(diagonal, changes, at(diagonal - 1), at(diagonal + 1));
       const int previousX = inserted ? at(diagonal + 1) : at(diagonal - 1);

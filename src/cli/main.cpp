@@ -1,3 +1,7 @@
+#include <poll.h>
+#include <unistd.h>
+
+#include <csignal>
 #include <iostream>
 
 #include "commands.hpp"
@@ -80,12 +84,29 @@ int run(int argc, char** argv) {
   return static_cast<int>(runner(session));
 }
 
+bool readerIsGone() {
+  pollfd output{STDOUT_FILENO, POLLOUT, 0};
+  return ::poll(&output, 1, 0) == 1 && (static_cast<unsigned>(output.revents) & POLLERR) != 0;
+}
+
+// A report that did not get out is not one; a reader that had enough (`| head`) is no mistake.
+void requireOutputWritten() {
+  std::cout.flush();
+  if (!std::cout && !readerIsGone()) {
+    throw Error("cannot write all of the output", "is there room where it goes?");
+  }
+}
+
 }  // namespace
 }  // namespace vfpass::cli
 
 int main(int argc, char** argv) {
+  // Neither `| head` nor a daemon or helper that goes may end us in the middle of a change.
+  std::signal(SIGPIPE, SIG_IGN);
   try {
-    return vfpass::cli::run(argc, argv);
+    const int code = vfpass::cli::run(argc, argv);
+    vfpass::cli::requireOutputWritten();
+    return code;
   } catch (const vfpass::Error& error) {
     vfpass::cli::printError(error);
     return static_cast<int>(error.code());

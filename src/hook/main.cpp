@@ -1,6 +1,7 @@
 #include <syslog.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -96,6 +97,9 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   // Whatever the caller has set: nothing below looks at PATH, LD_* or a locale.
   clearenv();
+  // libvirtd reads our stderr and may end at any time; a start that has begun is ended all the
+  // same.
+  std::signal(SIGPIPE, SIG_IGN);
   openlog("vfpass-qemu-hook", LOG_PID, LOG_DAEMON);
   return vfpass::hook::run(argc, argv);
 }
