@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <sstream>
+
 #include "hosts/sysfs_tree.hpp"
 
 namespace vfpass::inventory {
@@ -107,6 +109,51 @@ TEST(ReadTopology, VfsAndTheirPf) {
   EXPECT_EQ(vf.vfIndex, 1U);
   EXPECT_EQ(toString(topology.functions[vf.physicalFunction.value()].address), "0000:01:00.0");
   EXPECT_FALSE(isPf(vf));
+}
+
+std::string summaryOf(const Topology& topology) {
+  std::ostringstream text;
+  for (const auto& function : topology.functions) {
+    text << toString(function.address) << ' ' << function.vendor << ' ' << function.vfCount << ' '
+         << function.totalVfs << ' ' << function.vfIndex.value_or(0) << ' '
+         << (function.physicalFunction
+                 ? toString(topology.functions[*function.physicalFunction].address)
+                 : "-")
+         << ' ' << function.iommuGroup.value_or(0) << '\n';
+  }
+  for (const auto& problem : topology.problems) {
+    text << problem.object << ": " << problem.what << '\n';
+  }
+  return text.str();
+}
+
+// So many that several threads share them; a recording is made by one.
+TEST(ReadTopology, ManyFunctionsAreReadLikeFew) {
+  constexpr unsigned pfs = 64;
+  constexpr unsigned vfsEach = 7;
+  const SysfsTree tree;
+  for (unsigned bus = 0; bus < pfs; ++bus) {
+    PciAddress address{0, static_cast<std::uint8_t>(bus + 1), 0, 0};
+    const std::string pf = tree.function(toString(address));
+    tree.file(pf + "/sriov_totalvfs", std::to_string(vfsEach) + "\n");
+    for (unsigned index = 0; index < vfsEach; ++index) {
+      address.function = static_cast<std::uint8_t>(index + 1);
+      const std::string vf = tree.function(toString(address));
+      tree.link(vf + "/physfn", pf);
+      tree.link(pf + "/virtfn" + std::to_string(index), vf);
+      tree.group(toString(address), bus * vfsEach + index + 1);
+    }
+    if (bus % 8 == 0) {  // it has just gone
+      tree.remove(pf + "/virtfn0");
+      std::filesystem::remove_all(tree.path() / SysfsTree::folderOf(toString(address)));
+    }
+  }
+  host::Root recorded(tree.path());
+  host::Recording recording(std::filesystem::canonical(tree.path()));
+  recorded.recordInto(recording);
+  const std::string oneAfterAnother = summaryOf(readTopology(recorded));
+  EXPECT_EQ(summaryOf(read(tree)), oneAfterAnother);
+  EXPECT_THAT(oneAfterAnother, HasSubstr("0000:40:00.6 5555 0 0 5 0000:40:00.0 447\n"));
 }
 
 TEST(ReadTopology, AFunctionThatIsItsOwnParent) {
