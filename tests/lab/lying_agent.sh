@@ -24,9 +24,10 @@ caught() {
     local began=$SECONDS lasted said
     expect "$3: the guest lies" lie "$2"
     expect_exit "$1" "$3" verify
+    said=$last_output # the next check has an output of its own
     lasted=$((SECONDS - began))
     expect "$3: it ended in time ($lasted s)" test "$lasted" -lt $((patience + 75))
-    said=$last_output
+    expect "$3: it says something" test -n "$said"
     refuse "$3: no terminal code got through" grep -q $'[\x1b\x07]' <<<"$said"
     [ -z "${4:-}" ] || expect_contains "$3: it says what it saw" "$4" cat <<<"$said"
 }
