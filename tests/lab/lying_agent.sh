@@ -110,7 +110,7 @@ guest_shell train0 'mkdir -p /etc/qemu; printf "[general]\nblacklist=guest-exec\
 refused() { virsh qemu-agent-command --timeout 20 train0 '{"execute":"guest-info"}' |
     jq -e '[.return.supported_commands[] | select(.name == "guest-exec")][0].enabled == false'; }
 expect "it has read its configuration" wait_until 60 refused
-expect_exit 6 "verify" verify --timeout 60
+expect_exit 6 "verify" verify
 expect_contains "it says what the agent refuses" "does not allow guest-exec" cat <<<"$last_output"
 expect_contains "and the remedy for RHEL" "/etc/sysconfig/qemu-ga" cat <<<"$last_output"
 expect_contains "and for Debian" "/etc/qemu/qemu-ga.conf" cat <<<"$last_output"
