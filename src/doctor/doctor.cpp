@@ -8,6 +8,8 @@
 namespace vfpass::doctor {
 namespace {
 
+constexpr const char* notHere = "not on this host";
+
 const TopologyFunction* byName(const Topology& topology, const PfSelector& selector) {
   for (const TopologyFunction& function : topology.functions) {
     const auto has = [&](const auto& devices, const std::string& name) {
@@ -41,7 +43,8 @@ void take(const Topology& topology, const Mapping& mapping, Wishes& wishes) {
   for (const MappedVf& vf : mapping.vfs) {
     const TopologyFunction* pf = select(topology, vf.pf);
     if (pf == nullptr) {
-      wishes.missing.push_back(mapping.vm + ", " + vf.name + ": " + toString(vf.pf));
+      wishes.missing.push_back({mapping.vm + ", " + vf.name + ": " + toString(vf.pf),
+                                vf.pf.near ? "no PF near it on this host" : notHere});
       continue;
     }
     const bool guids = vf.guidsAutomatic || vf.settings.nodeGuid || vf.settings.portGuid;
@@ -51,7 +54,7 @@ void take(const Topology& topology, const Mapping& mapping, Wishes& wishes) {
   }
   for (const MappedGpu& gpu : mapping.gpus) {
     if (findFunction(topology, gpu.pci) == nullptr) {
-      wishes.missing.push_back(mapping.vm + ", " + gpu.name + ": " + toString(gpu.pci));
+      wishes.missing.push_back({mapping.vm + ", " + gpu.name + ": " + toString(gpu.pci), notHere});
     } else {
       wishes.gpus.push_back(gpu.pci);
     }

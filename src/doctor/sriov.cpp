@@ -17,8 +17,8 @@ std::string withoutWishes(const View& view) {
 
 void checkMappedDevices(const View& view, Results& results) {
   const std::string expected = "every device that a mapping names";
-  for (const std::string& missing : view.wishes().missing) {
-    results.failed(missing, expected, "not on this host", "vfpass topo");
+  for (const MissingDevice& missing : view.wishes().missing) {
+    results.failed(missing.subject, expected, missing.why, "vfpass topo");
   }
   if (view.wishes().missing.empty()) {
     results.passed(

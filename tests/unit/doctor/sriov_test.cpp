@@ -28,6 +28,7 @@ TEST_F(Sriov, MappedDevicesAreThere) {
   mapping.vfs[0].pf.near = "gpu0";  // nobody could settle it
   wishes = wishesOf(builder.topology, {mapping}, {}, true);
   EXPECT_EQ(finding("mapped-devices").subject, "train0, rail0: near gpu0");
+  EXPECT_EQ(finding("mapped-devices").seen, "no PF near it on this host");
 }
 
 TEST_F(Sriov, FirmwareWithoutSriovOfMellanoxCards) {

@@ -28,6 +28,12 @@ struct Wish {
   bool teaming = false;
 };
 
+/// A device that a mapping names and that is not to be had.
+struct MissingDevice {
+  std::string subject;  ///< `train0, rail0: near gpu0`
+  std::string why;
+};
+
 /// What the mappings and host.yaml want of this host.
 struct Wishes {
   bool oneVm = false;  ///< only these devices are looked at
@@ -36,7 +42,7 @@ struct Wishes {
   std::map<PciAddress, unsigned> vfCounts;         ///< host.yaml: virtual-function-count
   std::map<PciAddress, std::string> eswitchModes;  ///< host.yaml: embedded-switch-mode
   std::optional<GuestMemory> guest;                ///< with oneVm, when libvirt knows the domain
-  std::vector<std::string> missing;                ///< devices that are named and are not there
+  std::vector<MissingDevice> missing;
 };
 
 /// Finds the devices that the mappings name. With `oneVm` the mappings are those of one VM. What
