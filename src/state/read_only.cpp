@@ -4,7 +4,11 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <chrono>
+#include <ctime>
 #include <optional>
+#include <thread>
+#include <utility>
 
 #include "connection.hpp"
 #include "failure.hpp"
@@ -111,33 +115,84 @@ void query(const Signature& signature, const Location& location,
   }
 }
 
+/// One reading of a database whose writers may come and go meanwhile.
+class Attempt {
+ public:
+  explicit Attempt(const Location& location)
+      : location_(location), start_(coarseTime()), before_(signatureOf(location)) {}
+
+  [[nodiscard]] const Signature& before() const { return before_; }
+
+  /// Without SQLite's locks only the files tell whether somebody wrote. Their times move with the
+  /// kernel's tick (1 to 10 ms), so a file of this very tick can be written and look the same.
+  [[nodiscard]] bool mayHaveChanged() const {
+    return !(signatureOf(location_) == before_) || isOfThisTick(before_.database) ||
+           isOfThisTick(before_.wal);
+  }
+
+ private:
+  using Time = std::pair<time_t, long>;
+
+  /// The clock that file times are taken from.
+  static Time coarseTime() {
+    timespec now = {};
+    ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    return {now.tv_sec, now.tv_nsec};
+  }
+
+  [[nodiscard]] bool isOfThisTick(const std::optional<FileSignature>& file) const {
+    const auto written = file ? Time{file->seconds, file->nanoseconds} : Time{};
+    return file && written >= start_ && written <= coarseTime();
+  }
+
+  const Location& location_;
+  Time start_;
+  Signature before_;
+};
+
+/// A writer has just opened the database and not yet made the WAL's index, which a reader may not.
+bool isBeingOpened(const SQLite::Exception& error) {
+  const int code = error.getExtendedErrorCode();
+  return code == SQLITE_READONLY_RECOVERY || code == SQLITE_READONLY_CANTLOCK ||
+         code == SQLITE_READONLY_CANTINIT;
+}
+
+/// True: what `work` was given is one state of the database. False: read again.
+bool tryQuery(const Location& location, std::chrono::milliseconds busyTimeout, bool isLast,
+              const Work& work) {
+  const Attempt attempt(location);
+  const Signature& before = attempt.before();
+  if (!before.database || before.database->size == 0) {
+    return true;
+  }
+  try {
+    query(before, location, busyTimeout, work);
+    return isShared(before) || !attempt.mayHaveChanged();
+  } catch (const SQLite::Exception& error) {
+    // A writer that closes meanwhile looks like damage.
+    if (isLast || (!attempt.mayHaveChanged() && !isBeingOpened(error))) {
+      throwSqliteFailure({error.getExtendedErrorCode(), 0, error.what()}, location, busyTimeout);
+    }
+  } catch (const std::filesystem::filesystem_error& error) {
+    if (isLast || !attempt.mayHaveChanged()) {
+      throw systemFailure("cannot read the state database " + printable(location.file.string()),
+                          error.code().value(), location.folder);
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 void withReadOnlyDatabase(const Location& location, std::chrono::milliseconds busyTimeout,
                           const Work& work) {
-  constexpr int attempts = 10;
-  for (int attempt = 1; attempt <= attempts; ++attempt) {
-    const Signature before = signatureOf(location);
-    if (!before.database || before.database->size == 0) {
+  const auto deadline = std::chrono::steady_clock::now() + busyTimeout;
+  for (bool isLast = false; !isLast;) {
+    isLast = std::chrono::steady_clock::now() >= deadline;
+    if (tryQuery(location, busyTimeout, isLast, work)) {
       return;
     }
-    const auto changed = [&] { return !(signatureOf(location) == before); };
-    try {
-      query(before, location, busyTimeout, work);
-      if (isShared(before) || !changed()) {
-        return;
-      }
-    } catch (const SQLite::Exception& error) {
-      // Without SQLite's locks a writer that closes meanwhile looks like damage: read again.
-      if (attempt == attempts || !changed()) {
-        throwSqliteFailure({error.getExtendedErrorCode(), 0, error.what()}, location, busyTimeout);
-      }
-    } catch (const std::filesystem::filesystem_error& error) {
-      if (attempt == attempts || !changed()) {
-        throw systemFailure("cannot read the state database " + printable(location.file.string()),
-                            error.code().value(), location.folder);
-      }
-    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   throwSqliteFailure({SQLITE_BUSY, 0, {}}, location, busyTimeout);
 }

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "child.hpp"
+#include "connection.hpp"
 #include "fake/temporary_folder.hpp"
 #include "samples.hpp"
 #include "vfpass/state/database.hpp"
@@ -155,6 +156,19 @@ TEST_F(ReadOnlyTest, KeepsUpWithWritersThatComeAndGo) {
     last = leases[0].generation;
   }
   EXPECT_EQ(busy.hear(), "finished");
+}
+
+TEST_F(ReadOnlyTest, ReadsAgainForAsLongAsItSaysWhileTheFileChanges) {
+  writer().recordLease(sampleLease(1, "rail0", 1));
+  const Location location = databaseIn(folder());
+  int readings = 0;
+  withReadOnlyDatabase(location, milliseconds(2000), [&](const SQLite::Database&) {
+    if (++readings <= 20) {
+      std::filesystem::last_write_time(location.file,
+                                       std::filesystem::file_time_type::clock::now());
+    }
+  });
+  EXPECT_GT(readings, 20);
 }
 
 }  // namespace
