@@ -20,8 +20,8 @@ using Json = nlohmann::json;
 constexpr int knownProtocol = 1;
 constexpr std::size_t largestProbe = std::size_t{64} << 20U;
 // Where a package in the guest would have it.
-constexpr const char* installedProbes[] = {"/usr/libexec/vfpass/vfpass-probe",
-                                           "/usr/lib/vfpass/vfpass-probe"};
+constexpr std::array installedProbes = {"/usr/libexec/vfpass/vfpass-probe",
+                                        "/usr/lib/vfpass/vfpass-probe"};
 
 // Constant text; what varies comes as $1, $2: no data is ever read as shell. With a shell between,
 // a file that is missing or may not be run is an exit code and not an error of the agent.

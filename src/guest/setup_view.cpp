@@ -245,7 +245,7 @@ class FilesReader {
     if (end == std::string::npos) {
       throw senseless("it is cut short");
     }
-    const std::string line = text_.substr(at_, end - at_);
+    std::string line = text_.substr(at_, end - at_);
     at_ = end + 1;
     return line;
   }

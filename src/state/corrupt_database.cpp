@@ -33,8 +33,8 @@ bool isTaken(const std::filesystem::path& file) {
 
 Location freeName(const Location& location) {
   for (int number = 1;; ++number) {
-    const Location candidate{location.folder,
-                             location.file.string() + ".corrupt-" + std::to_string(number)};
+    Location candidate{location.folder,
+                       location.file.string() + ".corrupt-" + std::to_string(number)};
     if (!isTaken(candidate.file) && !isTaken(walOf(candidate))) {
       return candidate;
     }

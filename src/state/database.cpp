@@ -25,7 +25,7 @@ struct Database::Implementation {
 
   /// `Result` of an empty database is its default value.
   template <typename Result, typename Query>
-  Result read(Query query) const {
+  [[nodiscard]] Result read(Query query) const {
     Result result{};
     const Work work = [&](SQLite::Database& database) { result = query(database); };
     if (connection) {

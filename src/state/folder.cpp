@@ -56,7 +56,7 @@ std::filesystem::path makePrivateFolder(const std::filesystem::path& folder) {
   createFolder(target);
   refuseSharedFolder(target);
   std::error_code error;
-  const auto canonical = std::filesystem::canonical(target, error);
+  auto canonical = std::filesystem::canonical(target, error);
   if (error) {
     throw systemFailure(named("cannot look into", target), error.value(), target);
   }

@@ -21,14 +21,14 @@ constexpr std::array<std::pair<StepStatus, std::string_view>, 4> statusNames{{
 }};
 
 std::string nameOf(StepStatus status) {
-  const auto found = std::find_if(statusNames.begin(), statusNames.end(),
-                                  [=](const auto& entry) { return entry.first == status; });
+  const auto* const found = std::find_if(statusNames.begin(), statusNames.end(),
+                                         [=](const auto& entry) { return entry.first == status; });
   return std::string(found->second);
 }
 
 StepStatus statusNamed(const std::string& name) {
-  const auto found = std::find_if(statusNames.begin(), statusNames.end(),
-                                  [&](const auto& entry) { return entry.second == name; });
+  const auto* const found = std::find_if(statusNames.begin(), statusNames.end(),
+                                         [&](const auto& entry) { return entry.second == name; });
   if (found == statusNames.end()) {
     throwUnknownRecord("step status '" + name + "' is not known");
   }
