@@ -1,19 +1,12 @@
 #include "data_path.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <nlohmann/json.hpp>
-#include <thread>
+
+#include "settled_traffic.hpp"
+#include "transfer_options.hpp"
 
 namespace vfpass::guest {
-namespace {
-
-// Firmware counts a little late.
-constexpr std::chrono::milliseconds countersSettle{3000};
-constexpr std::uint64_t latencyBytes = 8;
-constexpr std::uint64_t mostLatencyIterations = 1000;
-
-}  // namespace
 
 bool DataPath::tryMemory(const Lease& lease, const RdmaPort& port,
                          const std::optional<NearestGpu>& gpu) {
@@ -21,7 +14,7 @@ bool DataPath::tryMemory(const Lease& lease, const RdmaPort& port,
                     plan_.iterations, false,   gpu.has_value()};
   const int index = gpu ? gpu->index : 0;
   // Write and read, because some platforms pass peer writes and fail peer reads.
-  for (const bool relaxed : orderings(port)) {
+  for (const bool relaxed : relaxedOrderings(plan_.relaxedOrdering, port.software)) {
     for (const char* operation : {"write", "read"}) {
       transfer.relaxedOrdering = relaxed;
       transfer.operation = operation;
@@ -30,33 +23,15 @@ bool DataPath::tryMemory(const Lease& lease, const RdmaPort& port,
       }
     }
   }
-  transfer.relaxedOrdering = false;
-  tryLatency(port, transfer, index);
-  return true;
-}
-
-// To a software device the wish means nothing: nobody reorders anything there.
-std::vector<bool> DataPath::orderings(const RdmaPort& port) const {
-  switch (plan_.relaxedOrdering) {
-    case RelaxedOrdering::off:
-      return {false};
-    case RelaxedOrdering::on:
-      return {true};
-    case RelaxedOrdering::both:
-      return {false, true};
-    case RelaxedOrdering::automatic:
-      break;
+  if (latencyWanted(plan_)) {
+    tryLatency(port, latencyOf(transfer, plan_), index);
   }
-  return port.software ? std::vector<bool>{false} : std::vector<bool>{false, true};
+  return true;
 }
 
 bool DataPath::tryTransfer(const Lease& lease, const RdmaPort& port, const Transfer& transfer,
                            int gpu) {
-  auto arguments = commonArguments(port, transfer, gpu);
-  const std::vector<std::string> own{"--operation",  transfer.operation,
-                                     "--bytes",      std::to_string(transfer.messageBytes),
-                                     "--iterations", std::to_string(transfer.iterations)};
-  arguments.insert(arguments.end(), own.begin(), own.end());
+  auto arguments = argumentsFor(port, gpu, transferOptions(transfer));
   arguments.insert(arguments.end(), plan_.probeArguments.begin(), plan_.probeArguments.end());
   const auto before = watch_.traffic(lease);
   auto others = otherVfs(lease);
@@ -71,17 +46,10 @@ bool DataPath::tryTransfer(const Lease& lease, const RdmaPort& port, const Trans
   return true;
 }
 
-void DataPath::tryLatency(const RdmaPort& port, Transfer transfer, int gpu) {
-  if (!plan_.latency || !plan_.probeArguments.empty()) {  // faults have been looked for above
-    return;
-  }
-  transfer.messageBytes = latencyBytes;
-  transfer.iterations = std::min(plan_.iterations, mostLatencyIterations);
-  auto arguments = commonArguments(port, transfer, gpu);
-  arguments.insert(arguments.end(),
-                   {"--preset", "latency", "--iterations", std::to_string(transfer.iterations)});
+void DataPath::tryLatency(const RdmaPort& port, const Transfer& latency, int gpu) {
+  const auto arguments = argumentsFor(port, gpu, latencyOptions(latency));
   report_.findings.push_back(
-      judgeLatency(transfer, runProbe(agent_, probe_, arguments), report_.figures));
+      judgeLatency(latency, runProbe(agent_, probe_, arguments), report_.figures));
 }
 
 std::vector<OtherVf> DataPath::otherVfs(const Lease& lease) const {
@@ -96,12 +64,7 @@ std::vector<OtherVf> DataPath::otherVfs(const Lease& lease) const {
 
 void DataPath::judgeTrafficOf(const Lease& lease, std::uint64_t claimedBytes,
                               const std::optional<VfTraffic>& before, std::vector<OtherVf> others) {
-  const auto end = std::chrono::steady_clock::now() + countersSettle;
-  Finding found = judgeTraffic(lease.vfName, claimedBytes, before, watch_.traffic(lease));
-  while (found.outcome == Outcome::failed && std::chrono::steady_clock::now() < end) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    found = judgeTraffic(lease.vfName, claimedBytes, before, watch_.traffic(lease));
-  }
+  const Finding found = settledTraffic(lease, claimedBytes, before, watch_);
   report_.findings.push_back(found);
   if (others.empty() || found.outcome != Outcome::passed) {
     return;
@@ -113,25 +76,18 @@ void DataPath::judgeTrafficOf(const Lease& lease, std::uint64_t claimedBytes,
   report_.findings.push_back(judgeOthers(lease.vfName, claimedBytes, others));
 }
 
-std::vector<std::string> DataPath::commonArguments(const RdmaPort& port, const Transfer& transfer,
-                                                   int gpu) const {
+std::vector<std::string> DataPath::argumentsFor(const RdmaPort& port, int gpu,
+                                                const std::vector<std::string>& options) const {
   std::vector<std::string> arguments{"loopback",
                                      "--device",
                                      port.device,
                                      "--ib-port",
                                      std::to_string(port.number),
-                                     "--initiator-memory",
-                                     transfer.memory,
-                                     "--target-memory",
-                                     transfer.memory,
+                                     "--gpu",
+                                     std::to_string(gpu),
                                      "--deadline",
                                      std::to_string(plan_.probePatience.count())};
-  if (transfer.besideHost) {
-    arguments.insert(arguments.end(), {"--beside-host", "--gpu", std::to_string(gpu)});
-  }
-  if (transfer.relaxedOrdering) {
-    arguments.emplace_back("--relaxed-ordering");
-  }
+  arguments.insert(arguments.end(), options.begin(), options.end());
   return arguments;
 }
 

@@ -27,13 +27,12 @@ class DataPath {
 
  private:
   bool tryTransfer(const Lease& lease, const RdmaPort& port, const Transfer& transfer, int gpu);
-  void tryLatency(const RdmaPort& port, Transfer transfer, int gpu);
-  [[nodiscard]] std::vector<bool> orderings(const RdmaPort& port) const;
+  void tryLatency(const RdmaPort& port, const Transfer& latency, int gpu);
   [[nodiscard]] std::vector<OtherVf> otherVfs(const Lease& lease) const;
   void judgeTrafficOf(const Lease& lease, std::uint64_t claimedBytes,
                       const std::optional<VfTraffic>& before, std::vector<OtherVf> others);
-  [[nodiscard]] std::vector<std::string> commonArguments(const RdmaPort& port,
-                                                         const Transfer& transfer, int gpu) const;
+  [[nodiscard]] std::vector<std::string> argumentsFor(
+      const RdmaPort& port, int gpu, const std::vector<std::string>& options) const;
 
   Agent& agent_;
   const PlacedProbe& probe_;

@@ -59,6 +59,12 @@ std::optional<NearestGpu> nearestGpu(const GuestView& view, const std::string& n
   return best;
 }
 
+Finding noGpuForCuda(const std::string& subject) {
+  return {"gpu-driver",    subject,
+          Outcome::failed, "a GPU that CUDA can use",
+          "none",          "in the guest: nvidia-smi"};
+}
+
 std::vector<Finding> judgeGpuPlace(const std::string& subject, const GuestView& view,
                                    const std::string& nic, const NearestGpu& gpu) {
   const std::string expected = "NIC and GPU below one switch of the guest: PIX or PXB";

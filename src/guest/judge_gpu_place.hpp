@@ -21,6 +21,9 @@ struct NearestGpu {
 /// `nic` is a PCI address in the guest. nullopt when CUDA knows no GPU.
 std::optional<NearestGpu> nearestGpu(const GuestView& view, const std::string& nic);
 
+/// What is found where there is none of these.
+Finding noGpuForCuda(const std::string& subject);
+
 /// How near the two are to each other in the guest's eyes, by which NCCL decides, and what the
 /// guest sees of ACS and ATS, which only informs. Pure.
 std::vector<Finding> judgeGpuPlace(const std::string& subject, const GuestView& view,

@@ -32,10 +32,11 @@ std::string errorOf(const PairReports& reports) {
   return near;
 }
 
-const Json& onlyRun(const Json& report) {
+// The last one: with `besideHost` host memory's stands before it.
+const Json& lastRun(const Json& report, std::size_t wanted) {
   static const Json none = Json::object();
   const Json& runs = listMember(report, "runs");
-  return runs.size() == 1 ? runs.front() : none;
+  return runs.size() == wanted ? runs.back() : none;
 }
 
 const Json& object(const Json& json, const char* name) {
@@ -48,6 +49,12 @@ std::optional<double> microseconds(const Json& run, const char* name) {
   const Json& value = object(object(run, "latency"), name);
   const double figure = value.is_number() ? value.get<double>() : 0;
   return std::isfinite(figure) && figure > 0 ? std::optional(figure) : std::nullopt;
+}
+
+Finding explained(Finding finding, const PairReports& reports) {
+  const std::string error = errorOf(reports);
+  finding.seen = error.empty() ? finding.seen : error;
+  return finding;
 }
 
 }  // namespace
@@ -64,10 +71,9 @@ Finding judgeNetwork(const std::string& subject, const Lease& initiator, const L
           same ? "" : "give both entries the same vlan: in their mappings, or name another peer"};
 }
 
-Finding judgeReach(const std::string& subject, const PairReports& reports,
-                   std::vector<Figure>& figures) {
+Finding judgeReach(const std::string& subject, const PairReports& reports) {
   Finding finding{"peer-reach", subject, Outcome::failed, "messages go there and back", {}, {}};
-  const Json& run = onlyRun(reports.initiator);
+  const Json& run = lastRun(reports.initiator, 1);
   const auto median = microseconds(run, "median");
   const std::string error = errorOf(reports);
   if (!error.empty() || !median || !flagMember(reports.initiator, "passed") ||
@@ -78,11 +84,6 @@ Finding judgeReach(const std::string& subject, const PairReports& reports,
         "guest-setup), and the PFs on one switch? In a guest: rdma link show, ip neighbour show";
     return finding;
   }
-  Figure figure{subject, "send", "host", 0, 0, 0, median, microseconds(run, "p99")};
-  const Json& settings = object(run, "settings");
-  const Json& bytes = object(settings, "bytes");
-  figure.messageBytes = bytes.is_number_unsigned() ? bytes.get<std::uint64_t>() : 0;
-  figures.push_back(figure);
   finding.outcome = Outcome::passed;
   finding.seen = std::to_string(std::lround(*median)) + " us in one direction";
   return finding;
@@ -94,11 +95,9 @@ Finding judgePairTransfer(const Transfer& transfer, const PairReports& reports,
   Finding finding = judgeTransfer(transfer, reports.initiator, measured);
   finding.key = "peer-" + finding.key;
   if (finding.outcome != Outcome::passed) {
-    const std::string error = errorOf(reports);
-    finding.seen = error.empty() ? finding.seen : error;
-    return finding;
+    return explained(std::move(finding), reports);
   }
-  const Json& owner = object(onlyRun(reports.target), "owner");
+  const Json& owner = object(lastRun(reports.target, transfer.besideHost ? 2 : 1), "owner");
   const Json& bytes = object(owner, "bytes_checked");
   const std::uint64_t checked = bytes.is_number_unsigned() ? bytes.get<std::uint64_t>() : 0;
   const bool targetOwns = transfer.operation == "write";
@@ -106,6 +105,24 @@ Finding judgePairTransfer(const Transfer& transfer, const PairReports& reports,
     finding.outcome = Outcome::failed;
     finding.seen = "the target's own probe has checked " + std::to_string(checked) +
                    " bytes, and does not say that all is right";
+    finding.remedy = "is it this build of the probe that runs in both guests?";
+    return finding;
+  }
+  figures.insert(figures.end(), measured.begin(), measured.end());
+  return finding;
+}
+
+Finding judgePairLatency(const Transfer& latency, const PairReports& reports,
+                         std::vector<Figure>& figures) {
+  std::vector<Figure> measured;
+  Finding finding = judgeLatency(latency, reports.initiator, measured);
+  finding.key = "peer-" + finding.key;
+  if (finding.outcome != Outcome::passed) {
+    return explained(std::move(finding), reports);
+  }
+  if (!flagMember(reports.target, "passed")) {
+    finding.outcome = Outcome::failed;
+    finding.seen = "the target's own probe does not say that all is right";
     finding.remedy = "is it this build of the probe that runs in both guests?";
     return finding;
   }

@@ -20,13 +20,16 @@ struct PairReports {
 /// VLAN.
 Finding judgeNetwork(const std::string& subject, const Lease& initiator, const Lease& target);
 
-/// Did messages come back? Adds the latency when they did.
-Finding judgeReach(const std::string& subject, const PairReports& reports,
-                   std::vector<Figure>& figures);
+/// Did messages come back?
+Finding judgeReach(const std::string& subject, const PairReports& reports);
 
 /// As judgeTransfer, and whoever owns the memory that was written must have found it right by its
 /// own word, not by the other guest's.
 Finding judgePairTransfer(const Transfer& transfer, const PairReports& reports,
                           std::vector<Figure>& figures);
+
+/// As judgeLatency, and the target must have found its part right, too.
+Finding judgePairLatency(const Transfer& latency, const PairReports& reports,
+                         std::vector<Figure>& figures);
 
 }  // namespace vfpass::guest

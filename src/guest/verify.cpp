@@ -70,8 +70,7 @@ class Verification {
                  const HostSide& host, DataPath& path) {
     const auto gpu = nearestGpu(view, port.pci);
     if (!gpu) {
-      add({"gpu-driver", lease.vfName, Outcome::failed, "a GPU that CUDA can use", "none",
-           "in the guest: nvidia-smi"});
+      add(noGpuForCuda(lease.vfName));
       return;
     }
     addAll(judgeGpuPlace(lease.vfName, view, port.pci, *gpu));

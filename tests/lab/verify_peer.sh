@@ -60,7 +60,7 @@ expect_equal "every byte, written and read" "passed passed" \
 expect_equal "the counters of both VFs have moved, twice" \
     "rail0 passed, rail0 passed, train1:rail0 passed, train1:rail0 passed" \
     "$(member '[.findings[] | select(.key == "counters") | "\(.entry) \(.result)"] | sort | join(", ")')"
-expect_equal "figures" "send write read" "$(member '[.figures[].operation] | join(" ")')"
+expect_equal "figures, latency with them" "write read read send" "$(member '[.figures[].operation] | join(" ")')"
 left_behind() {
     guest_shell "$1" 'ls /var/lib/vfpass-probe | grep exchange; ps | grep "[v]fpass-probe-"; true'
 }

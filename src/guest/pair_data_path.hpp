@@ -1,0 +1,66 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "judge_device.hpp"
+#include "judge_gpu_place.hpp"
+#include "judge_pair.hpp"
+#include "vfpass/guest/agent.hpp"
+#include "vfpass/guest/probe_program.hpp"
+#include "vfpass/guest/verify.hpp"
+
+namespace vfpass::guest {
+
+/// One end of a data path between two guests. References must outlive it.
+struct PairEnd {
+  Agent& agent;
+  const PlacedProbe& probe;
+  Lease lease;
+  RdmaPort port;
+  HostSide host;
+  std::optional<NearestGpu> gpu;
+  std::string subject;  ///< what findings about this end alone are about
+};
+
+/// Moves data from one guest's VF to another's: can they reach each other, writes and reads with
+/// relaxed ordering and without, latency; after each transfer the counters of both VFs. Findings
+/// and figures go into the report. What a guest does not let us do is a finding.
+class PairDataPath {
+ public:
+  /// References must outlive it.
+  PairDataPath(std::string subject, const PairEnd& initiator, const PairEnd& target,
+               const VerifyPlan& plan, const VerifyWatch& watch, VerifyReport& report)
+      : subject_(std::move(subject)),
+        initiator_(initiator),
+        target_(target),
+        plan_(plan),
+        watch_(watch),
+        report_(report) {}
+
+  /// False at the first broken link.
+  bool reach();
+  /// `host`, or `gpu`: both ends' GPU memory, beside host memory.
+  bool tryMemory(const std::string& memory);
+
+ private:
+  bool tryTransfer(const Transfer& transfer);
+  template <typename Judge>
+  bool conclude(const std::string& key, const std::vector<std::string>& operation,
+                const Judge& judge);
+  void judgeCounters(const PairEnd& end, std::uint64_t claimedBytes,
+                     const std::optional<VfTraffic>& before);
+  [[nodiscard]] PairReports runSession(const std::vector<std::string>& operation) const;
+  [[nodiscard]] std::vector<std::string> argumentsFor(const char* command, const PairEnd& end,
+                                                      const std::string& token) const;
+
+  std::string subject_;
+  const PairEnd& initiator_;
+  const PairEnd& target_;
+  const VerifyPlan& plan_;
+  const VerifyWatch& watch_;
+  VerifyReport& report_;
+};
+
+}  // namespace vfpass::guest
