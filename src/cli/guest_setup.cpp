@@ -7,6 +7,7 @@
 #include "commands.hpp"
 #include "running_guest.hpp"
 #include "setup_wish.hpp"
+#include "stop_signals.hpp"
 #include "subject.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/guest/describe_setup.hpp"
@@ -66,7 +67,8 @@ ExitCode setUp(Session& session, const GuestSetupOptions& options) {
   guest::Agent agent(session.hypervisor(), domain.uuid, domain.name,
                      std::chrono::seconds(options.timeoutSeconds));
   const guest::SetupTools tools{agent, "", [&](const std::string& text) { session.verbose(text); },
-                                [&](const std::string& text) { session.warn(text); }};
+                                [&](const std::string& text) { session.warn(text); },
+                                StopSignals::throwIfAsked};
   const guest::SetupPlan plan = planFor(session, domain, options, tools);
   GuestSetupReport report = describeSetup(plan);
   report.domainName = domain.name;
@@ -79,6 +81,7 @@ ExitCode setUp(Session& session, const GuestSetupOptions& options) {
   }
   report.applied = isConfirmed(session, options);
   if (report.applied) {
+    const StopSignals stop;
     agent.allowAtLeast(std::chrono::seconds(options.timeoutSeconds));  // a person takes time, too
     applySetup(tools, plan);
     session.note("the guest of VM " + printable(domain.name) +

@@ -5,7 +5,9 @@
 #include <iostream>
 
 #include "commands.hpp"
+#include "stop_signals.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/cancelled.hpp"
 
 namespace vfpass::cli {
 namespace {
@@ -110,6 +112,9 @@ int main(int argc, char** argv) {
   } catch (const vfpass::Error& error) {
     vfpass::cli::printError(error);
     return static_cast<int>(error.code());
+  } catch (const vfpass::Cancelled& cancelled) {
+    std::cerr << "vfpass: " << cancelled.what() << std::endl;
+    vfpass::cli::endBySignal(cancelled.signal());
   } catch (const std::exception& error) {
     std::cerr << "vfpass: internal error: " << vfpass::printable(error.what()) << '\n';
     return static_cast<int>(vfpass::ExitCode::failed);

@@ -11,6 +11,7 @@
 #include "commands.hpp"
 #include "host_side.hpp"
 #include "running_guest.hpp"
+#include "stop_signals.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/guest/verify_pair.hpp"
 #include "vfpass/report/verify_report.hpp"
@@ -65,6 +66,7 @@ std::string timeNow() {
 void waitForAgent(Session& session, const DomainDescription& domain, unsigned waitSeconds) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(waitSeconds);
   while (std::chrono::steady_clock::now() < end) {
+    StopSignals::throwIfAsked();
     try {
       session.hypervisor().askAgent(domain.uuid, R"({"execute": "guest-ping"})",
                                     std::chrono::seconds(5));
@@ -189,8 +191,9 @@ VerifyReport verifyWithPeer(Session& session, const DomainDescription& domain,
   waitForAgent(session, domain, options.waitSeconds);
   waitForAgent(session, peer, options.waitSeconds);
   const std::chrono::seconds patience(options.timeoutSeconds);
-  guest::Agent near(session.hypervisor(), domain.uuid, domain.name, patience);
-  guest::Agent far(session.hypervisor(), peer.uuid, peer.name, patience);
+  guest::Agent near(session.hypervisor(), domain.uuid, domain.name, patience,
+                    StopSignals::throwIfAsked);
+  guest::Agent far(session.hypervisor(), peer.uuid, peer.name, patience, StopSignals::throwIfAsked);
   const HostSight nearSight(session, domain, wantedMtus(session, domain));
   const HostSight farSight(session, peer, wantedMtus(session, peer));
   VerifyReport report = verifyPair(
@@ -208,7 +211,7 @@ VerifyReport verifyAlone(Session& session, const DomainDescription& domain,
   const auto probe = guest::readProbeFile(options.probe);
   waitForAgent(session, domain, options.waitSeconds);
   guest::Agent agent(session.hypervisor(), domain.uuid, domain.name,
-                     std::chrono::seconds(options.timeoutSeconds));
+                     std::chrono::seconds(options.timeoutSeconds), StopSignals::throwIfAsked);
   const HostSight host(session, domain, wantedMtus(session, domain));
   guest::VerifyWatch watch = watchOf(session);
   watch.host = [&](const Lease& lease) { return host.of(lease); };
@@ -246,6 +249,7 @@ ExitCode verifyStarted(Session& session, const VerifyOptions& options) {
 
 ExitCode verify(Session& session, const VerifyOptions& options) {
   session.requireChangesPossible("verify");
+  const StopSignals stop;  // a probe that still runs in the guest is ended there
   if (options.pending && !options.peer.empty()) {
     throw Error("--pending verifies each VM by itself", "leave --peer out", ExitCode::badInput);
   }

@@ -47,11 +47,13 @@ std::string remedyForSilence(const std::string& domain, std::string_view words) 
 
 }  // namespace
 
-Agent::Agent(Hypervisor& hypervisor, const Uuid& domain, std::string domainName, seconds patience)
+Agent::Agent(Hypervisor& hypervisor, const Uuid& domain, std::string domainName, seconds patience,
+             Checkpoint checkpoint)
     : hypervisor_(hypervisor),
       domain_(domain),
       name_(std::move(domainName)),
-      deadline_(Clock::now() + patience) {}
+      deadline_(Clock::now() + patience),
+      checkpoint_(std::move(checkpoint)) {}
 
 void Agent::allowAtLeast(seconds patience) {
   deadline_ = std::max(deadline_, Clock::now() + patience);
@@ -70,6 +72,9 @@ Json Agent::call(const std::string& command, const Json& arguments) {
   Json request{{"execute", command}};
   if (!arguments.is_null()) {
     request["arguments"] = arguments;
+  }
+  if (checkpoint_) {
+    checkpoint_();
   }
   std::string answer;
   try {

@@ -9,6 +9,7 @@
 #include "setup_paths.hpp"
 #include "setup_scripts.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/cancelled.hpp"
 
 namespace vfpass::guest {
 namespace {
@@ -91,7 +92,7 @@ class Writer {
     std::vector<std::string> removed;
     for (const SetupFile& file : plan_.files) {
       if (file.after.exists) {
-        tools_.say("writing " + file.path);
+        step("writing " + file.path);
         tools_.agent.writeFile(tools_.root + temporaryOf(file.path), file.after.content);
         written.insert(written.end(),
                        {file.path, octal(file.after.mode), std::to_string(file.after.user),
@@ -158,6 +159,7 @@ class Writer {
   void waitForPorts() const {
     const auto end = std::chrono::steady_clock::now() + networkSettles;
     for (;;) {
+      heedCheckpoint();
       const std::string left = unreached(plan_, readSetupView(tools_.agent, tools_.root));
       if (left.empty()) {
         return;
@@ -197,7 +199,7 @@ class Writer {
   // Throws with the guest's own words; tolerated, they are a warning.
   void run(const std::string& what, const char* script, std::vector<std::string> arguments,
            bool tolerated = false, const std::string& remedy = "") const {
-    tools_.say(what);
+    step(what);
     arguments.insert(arguments.begin(), tools_.root);
     const ExecResult result = runShell(tools_.agent, script, arguments);
     if (result.exitCode == 0) {
@@ -208,6 +210,17 @@ class Writer {
       throw Error(message, remedy.empty() ? "see what the guest says" : remedy);
     }
     tools_.warn(message + (remedy.empty() ? "" : "; " + remedy));
+  }
+
+  void step(const std::string& what) const {
+    heedCheckpoint();
+    tools_.say(what);
+  }
+
+  void heedCheckpoint() const {
+    if (tools_.checkpoint) {
+      tools_.checkpoint();
+    }
   }
 
   [[nodiscard]] bool touches(std::string_view start) const {
@@ -292,7 +305,8 @@ void keepChangedFiles(const SetupTools& tools, SetupPlan& back) {
                 [&](const SetupFile& file) { return now.files[file.path] == file.after; });
 }
 
-void takeBack(const SetupTools& tools, const SetupPlan& plan) {
+void takeBack(SetupTools tools, const SetupPlan& plan) {
+  tools.checkpoint = {};  // whoever asks to stop now gets what he wants by this
   tools.agent.allowAtLeast(takingBackPatience);
   Writer(tools, plan).dropNew();
   SetupPlan back = reversed(plan);
@@ -309,6 +323,22 @@ void takeBack(const SetupTools& tools, const SetupPlan& plan) {
   Writer(tools, rest).changeModule();
   writer.dropFolders();
   writer.restoreRecord();
+}
+
+constexpr const char* undoRemedy = "`vfpass guest-setup --undo` when the guest answers again";
+
+struct TakenBack {
+  bool done = false;
+  std::string message;  ///< goes after what went wrong first
+};
+
+TakenBack tryTakeBack(const SetupTools& tools, const SetupPlan& plan) {
+  try {
+    takeBack(tools, plan);
+    return {true, "; the guest is as it was"};
+  } catch (const std::exception& error) {
+    return {false, "; and taking it back failed: " + std::string(error.what())};
+  }
 }
 
 }  // namespace
@@ -341,17 +371,16 @@ void applySetup(const SetupTools& tools, const SetupPlan& plan) {
   tools.agent.requireFileWriting();
   try {
     makeChanges(tools, plan);
-  } catch (const Error& error) {
-    std::string message = error.what();
-    std::string remedy = error.remedy();
-    try {
-      takeBack(tools, plan);
-      message += "; the guest is as it was";
-    } catch (const std::exception& second) {
-      message += "; and taking it back failed: " + std::string(second.what());
-      remedy = "`vfpass guest-setup --undo` when the guest answers again; " + remedy;
+  } catch (const Cancelled& cancelled) {
+    const TakenBack back = tryTakeBack(tools, plan);
+    if (!back.done) {
+      throw Error(cancelled.what() + back.message, undoRemedy);
     }
-    throw Error(message, remedy, error.code());
+    throw Cancelled(cancelled.signal(), cancelled.what() + back.message);
+  } catch (const Error& error) {
+    const TakenBack back = tryTakeBack(tools, plan);
+    throw Error(error.what() + back.message,
+                back.done ? error.remedy() : undoRemedy + ("; " + error.remedy()), error.code());
   }
 }
 

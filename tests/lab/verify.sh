@@ -11,6 +11,9 @@ source /vfpass/tests/lab/verify_common.sh
 small=(--bytes 4K --iterations 16 --no-tools)
 verify_json() { vfpass verify train0 --json "${small[@]}" "$@" 2>/tmp/verify.said; }
 
+# Their names end with the time.
+latest_report() { find /var/lib/vfpass/reports -type f | sort | tail -n 1; }
+
 section "a guest with a VF, started through the hook"
 install_vfpass
 load_standin
@@ -43,10 +46,9 @@ rdma_up() {
 expect_contains "rxe" uverbs0 rdma_up
 
 section "verified after its start, since the mapping asks for it"
-# The name ends with the time, so the last is the latest.
 expect_contains "verify --pending" "VM train0: passed" \
     vfpass verify --pending --wait 60 "${small[@]}"
-document=$(cat "$(find /var/lib/vfpass/reports -type f | sort | tail -n 1)")
+document=$(cat "$(latest_report)")
 expect_equal "the report is kept" passed "$(member .result)"
 expect_contains "the probe was copied into the guest" "just copied" finding probe seen
 expect_equal "written and read, and answered" "write read read send" \
@@ -131,6 +133,23 @@ guest_shell train0 "echo $address >/sys/bus/pci/drivers/mlx5_core/bind"
 netdev=$(guest_shell train0 'ls /sys/bus/pci/drivers/mlx5_core/0*/net')
 expect "rxe again" rdma_up
 took "all"
+
+section "stopped in the middle"
+# The pattern does not find itself.
+probe_runs() { guest_shell train0 'ps | grep -q "[v]fpass-probe-.* loopback"'; }
+probe_is_gone() { ! probe_runs; }
+report=$(latest_report)
+# SIGINT is ignored in a script's background.
+vfpass verify train0 --bytes 4K --iterations 1000000 --no-tools 2>/tmp/verify.said &
+verify=$!
+expect "the probe runs in the guest" wait_until 240 probe_runs
+kill -TERM "$verify"
+wait "$verify"
+expect_equal "verify ends by the signal" 143 "$?"
+expect_contains "it says so" "stopped by SIGTERM" cat /tmp/verify.said
+expect "nothing is left running in the guest" wait_until 60 probe_is_gone
+expect_equal "and no report is kept" "$report" "$(latest_report)"
+took "it"
 
 section "a document of the probe is what its schema says"
 probe_said() { guest_shell train0 "/var/lib/vfpass-probe/vfpass-probe-* $*" >/tmp/said.json; }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "setup_guest.hpp"
+#include "vfpass/cancelled.hpp"
 #include "vfpass/guest/describe_setup.hpp"
 
 namespace vfpass::guest {
@@ -109,6 +110,50 @@ TEST_F(SetupApplyTest, aFileThatIsNotTakenWholeIsTakenBack) {
     EXPECT_THAT(failure(), HasSubstr("the guest is as it was"));
     EXPECT_EQ(guest.everything(), found) << "file " << file;
     guest.agent.failingWrite = -1;
+  }
+}
+
+// Ctrl-C at each of the steps, until there is none left to stop at.
+TEST_F(SetupApplyTest, whoStopsItGetsTheGuestAsItWas) {
+  guest.write("etc/nccl.conf", "A=1\n");
+  const auto found = guest.everything();
+  int steps = 0;
+  for (bool done = false; !done; ++steps) {
+    int left = steps;
+    tools.checkpoint = [&left] {
+      if (left-- == 0) {
+        throw Cancelled(SIGINT, "stopped by SIGINT");
+      }
+    };
+    try {
+      setUp();
+      done = true;
+    } catch (const Cancelled& cancelled) {
+      EXPECT_EQ(cancelled.signal(), SIGINT);
+      EXPECT_STREQ(cancelled.what(), "stopped by SIGINT; the guest is as it was");
+      EXPECT_EQ(guest.everything(), found) << "step " << steps;
+    }
+    ASSERT_LT(steps, 100);
+  }
+  EXPECT_GT(steps, 8);
+  EXPECT_NE(guest.everything(), found);
+}
+
+TEST_F(SetupApplyTest, stoppedAndNotTakenBackIsAnErrorThatSaysHow) {
+  wish.ports.clear();
+  int left = 4;
+  tools.checkpoint = [&] {
+    if (left-- == 0) {
+      guest.agent.silent = true;
+      throw Cancelled(SIGTERM, "stopped by SIGTERM");
+    }
+  };
+  try {
+    setUp();
+    FAIL() << "it was not stopped";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("stopped by SIGTERM; and taking it back failed"));
+    EXPECT_THAT(error.remedy(), HasSubstr("guest-setup --undo"));
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "local_guest.hpp"
 #include "sound_inventory.hpp"
+#include "vfpass/cancelled.hpp"
 
 namespace vfpass::guest {
 namespace {
@@ -104,8 +105,9 @@ class VerifyPairTest : public testing::Test {
 
   // Both guests are this machine, and one folder.
   VerifyReport verify() {
-    Agent near(guests.hypervisor, Uuid{}, "train0", std::chrono::seconds(60));
-    Agent far(guests.hypervisor, Uuid{}, "train1", std::chrono::seconds(60));
+    const auto heed = [this] { checkpoint(); };
+    Agent near(guests.hypervisor, Uuid{}, "train0", std::chrono::seconds(60), heed);
+    Agent far(guests.hypervisor, Uuid{}, "train1", std::chrono::seconds(60), heed);
     const auto traffic = [this](const Lease&) {
       moved += 20000;
       return VfTraffic{0, moved, 0, 0};
@@ -142,7 +144,32 @@ class VerifyPairTest : public testing::Test {
     return lines;
   }
 
+  // What was started and is not waited for.
+  static bool eventually(const std::function<bool()>& holds) {
+    for (int tries = 0; tries < 500 && !holds(); ++tries) {
+      ::usleep(10000);
+    }
+    return holds();
+  }
+
+  // Killed, and still there for its parent, this test.
+  static bool ends(const std::string& pid) {
+    return eventually([&] {
+      std::string word;
+      std::ifstream("/proc/" + pid + "/stat") >> word >> word >> word;
+      return word == "Z";
+    });
+  }
+
+  std::ptrdiff_t exchanges() const {
+    return std::ranges::count_if(std::filesystem::directory_iterator(guests.folder),
+                                 [](const auto& entry) {
+                                   return entry.path().filename().string().starts_with("exchange-");
+                                 });
+  }
+
   LocalGuest guests;
+  std::function<void()> checkpoint = [] {};
   VerifyPlan plan;
   std::uint64_t moved = 0;
 };
@@ -200,6 +227,28 @@ TEST_F(VerifyPairTest, NothingBehindABrokenLinkIsTried) {
   EXPECT_EQ(verdict(report), Outcome::failed);
   EXPECT_THAT(keys(report, "peer-"), ElementsAre("peer-network passed", "peer-reach failed"));
   EXPECT_EQ(argumentsOf("connect").size(), 1U);
+}
+
+TEST_F(VerifyPairTest, WhoStopsItLeavesNothingInTheGuests) {
+  guests.addProgram(
+      "vfpass-probe-1",
+      std::string("case $1 in connect|listen) echo $$ >\"${0%/*}/$1-pid\"; exec sleep "
+                  "60;; esac\n") +
+          probeText);
+  checkpoint = [this] {
+    if (std::filesystem::exists(guests.folder / "connect-pid") &&
+        std::filesystem::exists(guests.folder / "listen-pid")) {
+      checkpoint = [] {};
+      throw Cancelled(SIGINT, "stopped by SIGINT");
+    }
+  };
+  EXPECT_THROW(verify(), Cancelled);
+  for (const char* role : {"connect", "listen"}) {
+    std::string pid;
+    std::ifstream(guests.folder / (std::string(role) + "-pid")) >> pid;
+    EXPECT_TRUE(ends(pid)) << role;
+  }
+  EXPECT_TRUE(eventually([this] { return exchanges() == 0; }));
 }
 
 TEST_F(VerifyPairTest, AFaultOnPurposeIsForTheTransfersOnly) {

@@ -7,6 +7,7 @@
 
 #include "scripted_guest.hpp"
 #include "sound_inventory.hpp"
+#include "vfpass/cancelled.hpp"
 
 namespace vfpass::guest {
 namespace {
@@ -74,6 +75,21 @@ TEST_F(VerifyTest, ASoundGuestPasses) {
   EXPECT_EQ(report.figures.size(), 4U) << "write, read, and the latency of both kinds";
   EXPECT_THAT(find(report, "latency-host").seen, HasSubstr("read 2.5 us, 99 % within 4"));
   EXPECT_EQ(guest.written["/var/lib/vfpass-probe/vfpass-probe-1.new"], "the probe");
+}
+
+// A report would say that the guest did not let us look.
+TEST_F(VerifyTest, WhoStopsItGetsNoReport) {
+  for (int calls = 0; calls < 12; ++calls) {
+    int left = calls;
+    Agent agent(guest.hypervisor, Uuid{}, "train0", std::chrono::seconds(20), [&left] {
+      if (left-- == 0) {
+        throw Cancelled(SIGINT, "stopped");
+      }
+    });
+    EXPECT_THROW(verifyGuest(agent, {"the probe", "vfpass-probe-1"}, plan, {traffic, {}, host}),
+                 Cancelled)
+        << calls;
+  }
 }
 
 TEST_F(VerifyTest, TheSameBuildIsNotCopiedAgain) {

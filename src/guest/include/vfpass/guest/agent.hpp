@@ -34,9 +34,12 @@ struct ExecResult {
 /// depth and time, and never printed unescaped.
 class Agent {
  public:
+  /// May throw (Cancelled); asked before each call.
+  using Checkpoint = std::function<void()>;
+
   /// All calls together end within `patience`. References must outlive the agent.
   Agent(Hypervisor& hypervisor, const Uuid& domain, std::string domainName,
-        std::chrono::seconds patience);
+        std::chrono::seconds patience, Checkpoint checkpoint = {});
 
   /// Runs a program in the guest with captured output and waits for its end; `input` is what it
   /// reads. Throws AgentUnavailable when the guest does not allow it, does not answer, or is too
@@ -91,6 +94,7 @@ class Agent {
   Uuid domain_;
   std::string name_;
   Clock::time_point deadline_;
+  Checkpoint checkpoint_;
   bool asked_ = false;
   std::set<std::string> allowed_;
 };

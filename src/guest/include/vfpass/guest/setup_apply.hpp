@@ -13,6 +13,8 @@ struct SetupTools {
   std::string root;  ///< before every path of the guest (tests; empty otherwise)
   std::function<void(const std::string&)> say;   ///< each step, for --verbose
   std::function<void(const std::string&)> warn;  ///< what did not work and does not stop the rest
+  /// Asked before each step of a set-up; may throw Cancelled, and then all is taken back.
+  std::function<void()> checkpoint = {};
 };
 
 /// The guest with the files that planning this wish takes, and what it remembers.

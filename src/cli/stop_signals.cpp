@@ -1,0 +1,63 @@
+#include "stop_signals.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "vfpass/cancelled.hpp"
+
+namespace vfpass::cli {
+namespace {
+
+volatile std::sig_atomic_t asked = 0;
+
+// Only what signal-safety(7) allows.
+void ask(int signal) {
+  constexpr std::string_view text = "vfpass: stopping; once more ends it at once\n";
+  const int error = errno;
+  asked = signal;
+  static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
+  errno = error;
+}
+
+}  // namespace
+
+StopSignals::StopSignals() {
+  asked = 0;
+  for (std::size_t index = 0; index < numbers.size(); ++index) {
+    ::sigaction(numbers[index], nullptr, &before_[index]);
+    if (before_[index].sa_handler != SIG_IGN) {
+      struct sigaction action = {};
+      action.sa_handler = ask;
+      action.sa_flags = SA_RESETHAND;  // the second one finds the default again
+      ::sigaction(numbers[index], &action, nullptr);
+    }
+  }
+}
+
+StopSignals::~StopSignals() {
+  for (std::size_t index = 0; index < numbers.size(); ++index) {
+    ::sigaction(numbers[index], &before_[index], nullptr);
+  }
+}
+
+void StopSignals::throwIfAsked() {
+  const int signal = asked;
+  if (signal != 0) {
+    asked = 0;
+    throw Cancelled(signal, std::string("stopped by SIG") + ::sigabbrev_np(signal));
+  }
+}
+
+void endBySignal(int signal) {
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);
+  std::abort();  // unless somebody has blocked it
+}
+
+}  // namespace vfpass::cli
