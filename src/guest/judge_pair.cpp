@@ -51,9 +51,23 @@ std::optional<double> microseconds(const Json& run, const char* name) {
   return std::isfinite(figure) && figure > 0 ? std::optional(figure) : std::nullopt;
 }
 
-Finding explained(Finding finding, const PairReports& reports) {
-  const std::string error = errorOf(reports);
-  finding.seen = error.empty() ? finding.seen : error;
+/// What the initiator's report gave, and whether the target's own word bears it out. Adds the
+/// figures only where both do.
+Finding borneOut(Finding finding, const PairReports& reports, const std::string& targetLacks,
+                 const std::vector<Figure>& measured, std::vector<Figure>& figures) {
+  finding.key = "peer-" + finding.key;
+  if (finding.outcome != Outcome::passed) {
+    const std::string error = errorOf(reports);
+    finding.seen = error.empty() ? finding.seen : error;
+    return finding;
+  }
+  if (!targetLacks.empty()) {
+    finding.outcome = Outcome::failed;
+    finding.seen = "the target's own probe " + targetLacks;
+    finding.remedy = "is it this build of the probe that runs in both guests?";
+    return finding;
+  }
+  figures.insert(figures.end(), measured.begin(), measured.end());
   return finding;
 }
 
@@ -93,41 +107,26 @@ Finding judgePairTransfer(const Transfer& transfer, const PairReports& reports,
                           std::vector<Figure>& figures) {
   std::vector<Figure> measured;
   Finding finding = judgeTransfer(transfer, reports.initiator, measured);
-  finding.key = "peer-" + finding.key;
-  if (finding.outcome != Outcome::passed) {
-    return explained(std::move(finding), reports);
-  }
   const Json& owner = object(lastRun(reports.target, transfer.besideHost ? 2 : 1), "owner");
   const Json& bytes = object(owner, "bytes_checked");
   const std::uint64_t checked = bytes.is_number_unsigned() ? bytes.get<std::uint64_t>() : 0;
   const bool targetOwns = transfer.operation == "write";
-  if (!flagMember(reports.target, "passed") || (targetOwns && checked < transfer.bytes())) {
-    finding.outcome = Outcome::failed;
-    finding.seen = "the target's own probe has checked " + std::to_string(checked) +
-                   " bytes, and does not say that all is right";
-    finding.remedy = "is it this build of the probe that runs in both guests?";
-    return finding;
-  }
-  figures.insert(figures.end(), measured.begin(), measured.end());
-  return finding;
+  const bool right =
+      flagMember(reports.target, "passed") && (!targetOwns || checked >= transfer.bytes());
+  return borneOut(std::move(finding), reports,
+                  right ? ""
+                        : "has checked " + std::to_string(checked) +
+                              " bytes, and does not say that all is right",
+                  measured, figures);
 }
 
 Finding judgePairLatency(const Transfer& latency, const PairReports& reports,
                          std::vector<Figure>& figures) {
   std::vector<Figure> measured;
   Finding finding = judgeLatency(latency, reports.initiator, measured);
-  finding.key = "peer-" + finding.key;
-  if (finding.outcome != Outcome::passed) {
-    return explained(std::move(finding), reports);
-  }
-  if (!flagMember(reports.target, "passed")) {
-    finding.outcome = Outcome::failed;
-    finding.seen = "the target's own probe does not say that all is right";
-    finding.remedy = "is it this build of the probe that runs in both guests?";
-    return finding;
-  }
-  figures.insert(figures.end(), measured.begin(), measured.end());
-  return finding;
+  return borneOut(std::move(finding), reports,
+                  flagMember(reports.target, "passed") ? "" : "does not say that all is right",
+                  measured, figures);
 }
 
 }  // namespace vfpass::guest

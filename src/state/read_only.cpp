@@ -141,8 +141,11 @@ class Attempt {
   }
 
   [[nodiscard]] bool isOfThisTick(const std::optional<FileSignature>& file) const {
-    const auto written = file ? Time{file->seconds, file->nanoseconds} : Time{};
-    return file && written >= start_ && written <= coarseTime();
+    if (!file) {
+      return false;
+    }
+    const Time written{file->seconds, file->nanoseconds};
+    return written >= start_ && written <= coarseTime();
   }
 
   const Location& location_;
@@ -170,7 +173,7 @@ bool tryQuery(const Location& location, std::chrono::milliseconds busyTimeout, b
     return isShared(before) || !attempt.mayHaveChanged();
   } catch (const SQLite::Exception& error) {
     // A writer that closes meanwhile looks like damage.
-    if (isLast || (!attempt.mayHaveChanged() && !isBeingOpened(error))) {
+    if (!isBeingOpened(error) && (isLast || !attempt.mayHaveChanged())) {
       throwSqliteFailure({error.getExtendedErrorCode(), 0, error.what()}, location, busyTimeout);
     }
   } catch (const std::filesystem::filesystem_error& error) {

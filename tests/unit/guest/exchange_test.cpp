@@ -11,14 +11,6 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-// A probe's part of an exchange, as src/probe/folder_transport.cpp has it.
-constexpr const char* parts = R"(
-while [ $# -gt 1 ]; do [ "$1" = --folder ] && folder=$2; shift; done
-cd "$folder" || exit 2
-say() { printf '%s' "$2" >unfinished; mv unfinished "out.$1"; }
-hear() { until [ -e "in.$1" ]; do sleep 0.01; done; cat "in.$1"; }
-)";
-
 class ExchangeTest : public testing::Test {
  protected:
   ExchangeTest()
@@ -30,20 +22,16 @@ class ExchangeTest : public testing::Test {
   /// What both printed.
   std::pair<std::string, std::string> carry(const std::string& initiator,
                                             const std::string& target) {
-    const PlacedProbe nearProbe{nearGuest.addProgram("probe", parts + initiator), false};
-    const PlacedProbe farProbe{farGuest.addProgram("probe", parts + target), false};
+    const PlacedProbe nearProbe{nearGuest.addProgram("probe", exchangeParts + initiator), false};
+    const PlacedProbe farProbe{farGuest.addProgram("probe", exchangeParts + target), false};
     ExchangeEnd listen(far_, farProbe, folderIn(farGuest), {"listen"});
     ExchangeEnd connect(near_, nearProbe, folderIn(nearGuest), {"connect"});
     carryLines(connect, listen);
     return {connect.result().out, listen.result().out};
   }
 
-  /// Waits for what was started and not waited for.
   static bool vanishes(const std::string& path) {
-    for (int tries = 0; tries < 500 && std::filesystem::exists(path); ++tries) {
-      ::usleep(10000);
-    }
-    return !std::filesystem::exists(path);
+    return eventually([&] { return !std::filesystem::exists(path); });
   }
 
   LocalGuest nearGuest;
@@ -91,25 +79,21 @@ TEST_F(ExchangeTest, AnEndlessLineIsRefused) {
 
 TEST_F(ExchangeTest, AnAgentThatGoesEndsItAndTheOtherProbe) {
   const PlacedProbe farProbe{
-      farGuest.addProgram("probe", parts + std::string("echo $$ >../pid; sleep 60")), false};
-  const PlacedProbe nearProbe{nearGuest.addProgram("probe", parts + std::string("sleep 60")),
-                              false};
+      farGuest.addProgram("probe", exchangeParts + std::string("echo $$ >../pid; sleep 60")),
+      false};
+  const PlacedProbe nearProbe{
+      nearGuest.addProgram("probe", exchangeParts + std::string("sleep 60")), false};
   {
     ExchangeEnd listen(far_, farProbe, folderIn(farGuest), {"listen"});
     ExchangeEnd connect(near_, nearProbe, folderIn(nearGuest), {"connect"});
     nearGuest.agent.silent = true;
     EXPECT_THROW(carryLines(connect, listen), AgentUnavailable);
-    while (!std::filesystem::exists(farGuest.folder / "pid")) {
-      ::usleep(10000);
-    }
+    EXPECT_TRUE(eventually([&] { return std::filesystem::exists(farGuest.folder / "pid"); }));
   }
   EXPECT_TRUE(vanishes(folderIn(farGuest)));
   std::string pid;
   std::ifstream(farGuest.folder / "pid") >> pid;
-  std::string status = "gone";
-  // Killed, and still there for its parent, this test.
-  std::ifstream("/proc/" + pid + "/stat") >> pid >> status >> status;
-  EXPECT_EQ(status, "Z");
+  EXPECT_TRUE(isKilled(pid));
 }
 
 }  // namespace

@@ -20,29 +20,27 @@ using testing::Not;
 using Json = nlohmann::json;
 
 // A probe that talks as a real one does and moves nothing: what it says lies beside it.
-constexpr const char* probeText = R"(
-cd "${0%/*}"
-all=" $* "
-case $1 in
-hello) echo '{"protocol": 1}'; exit;;
-inventory) cat inventory; exit;;
-esac
-echo "$all" >>"$1-arguments"
+const std::string probeText = std::string(R"(
+here=${0%/*}
 role=$1
-while [ $# -gt 1 ]; do [ "$1" = --folder ] && folder=$2; shift; done
-say() { printf '%s' "$2" >"$folder/unfinished"; mv "$folder/unfinished" "$folder/out.$1"; }
-hear() { until [ -e "$folder/in.$1" ]; do sleep 0.01; done; cat "$folder/in.$1"; }
+all=" $* "
+case $role in
+hello) echo '{"protocol": 1}'; exit;;
+inventory) cat "$here/inventory"; exit;;
+esac
+echo "$all" >>"$here/$role-arguments"
+)") + exchangeParts + R"(
 if [ "$role" = listen ]; then
   asked=$(hear 1); say 1 answer; hear 2 >/dev/null; say 2 ''
-  case $asked in *--beside-host*) cat listen-twice;; *) cat listen;; esac
+  case $asked in *--beside-host*) cat "$here/listen-twice";; *) cat "$here/listen";; esac
   exit
 fi
 say 1 "$all"; hear 1 >/dev/null; say 2 ''
 case $all in
-*' latency '*) cat latency;;
-*' send '*) cat reach;;
-*--beside-host*) cat transfer-twice;;
-*) cat transfer;;
+*' latency '*) cat "$here/latency";;
+*' send '*) cat "$here/reach";;
+*--beside-host*) cat "$here/transfer-twice";;
+*) cat "$here/transfer";;
 esac
 )";
 
@@ -144,23 +142,6 @@ class VerifyPairTest : public testing::Test {
     return lines;
   }
 
-  // What was started and is not waited for.
-  static bool eventually(const std::function<bool()>& holds) {
-    for (int tries = 0; tries < 500 && !holds(); ++tries) {
-      ::usleep(10000);
-    }
-    return holds();
-  }
-
-  // Killed, and still there for its parent, this test.
-  static bool ends(const std::string& pid) {
-    return eventually([&] {
-      std::string word;
-      std::ifstream("/proc/" + pid + "/stat") >> word >> word >> word;
-      return word == "Z";
-    });
-  }
-
   std::ptrdiff_t exchanges() const {
     return std::ranges::count_if(std::filesystem::directory_iterator(guests.folder),
                                  [](const auto& entry) {
@@ -246,7 +227,7 @@ TEST_F(VerifyPairTest, WhoStopsItLeavesNothingInTheGuests) {
   for (const char* role : {"connect", "listen"}) {
     std::string pid;
     std::ifstream(guests.folder / (std::string(role) + "-pid")) >> pid;
-    EXPECT_TRUE(ends(pid)) << role;
+    EXPECT_TRUE(isKilled(pid)) << role;
   }
   EXPECT_TRUE(eventually([this] { return exchanges() == 0; }));
 }

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <csignal>
+#include <fstream>
 #include <map>
 
 #include "child.hpp"
@@ -156,6 +157,31 @@ TEST_F(ReadOnlyTest, KeepsUpWithWritersThatComeAndGo) {
     last = leases[0].generation;
   }
   EXPECT_EQ(busy.hear(), "finished");
+}
+
+// A writer that has opened the database and not yet made the WAL's index, which a reader may not.
+TEST_F(ReadOnlyTest, WaitsForAWriterThatIsJustOpening) {
+  Child opening([&](const Child::Say& say) {
+    Database database = writer();
+    database.recordLease(sampleLease(1, "rail0", 1));
+    say("written");
+    ::pause();
+  });
+  ASSERT_EQ(opening.hear(), "written");
+  constexpr std::size_t indexHeaders = 96;
+  std::fstream(folder() / "vfpass.db-shm", std::ios::in | std::ios::out | std::ios::binary)
+      << std::string(indexHeaders, '\0');
+  const auto start = std::chrono::steady_clock::now();
+  try {
+    static_cast<void>(Database(folder(), Database::Open::readOnly, milliseconds(200)).leases());
+    FAIL() << "there is no index";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("is locked by another process"));
+  }
+  EXPECT_GE(std::chrono::steady_clock::now() - start, milliseconds(200));
+  opening.kill();
+  opening.wait();
+  EXPECT_EQ(reader().leases().size(), 1U);
 }
 
 TEST_F(ReadOnlyTest, ReadsAgainForAsLongAsItSaysWhileTheFileChanges) {
