@@ -25,9 +25,18 @@ struct DomainSummary {
   bool active = false;
   bool persistent = false;
   std::vector<Claim> claims;             ///< of the persistent and of the live XML together
-  std::vector<MacAddress> macAddresses;  ///< of all `<interface>` elements and of our metadata
+  std::vector<Claim> liveClaims;         ///< of the live XML alone: what it runs with
+  std::vector<MacAddress> macAddresses;  ///< of all `<interface>` elements and of sealed metadata
 
   auto operator<=>(const DomainSummary&) const = default;
+};
+
+/// A host PCI function that an active libvirt network hands out to the domains that use it.
+struct PoolDevice {
+  std::string network;
+  PciAddress device;
+
+  auto operator<=>(const PoolDevice&) const = default;
 };
 
 }  // namespace vfpass

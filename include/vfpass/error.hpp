@@ -33,4 +33,12 @@ class Error : public std::runtime_error {
   ExitCode code_;
 };
 
+/// A call to the kernel that did not return before its deadline: whether it has its effect, now or
+/// later, is not known. The device's lock is still held, so nothing that takes that lock may be
+/// tried afterwards, not even reading its `driver_override`.
+class TimeoutError : public Error {
+ public:
+  using Error::Error;
+};
+
 }  // namespace vfpass

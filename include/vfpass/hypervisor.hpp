@@ -3,6 +3,8 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "vfpass/identifiers.hpp"
@@ -15,9 +17,28 @@ struct DomainDescription {
   std::string name;
   bool active = false;
   bool persistent = false;
-  std::string persistentXml;  ///< inactive, with secrets; empty for a transient domain
-  std::string liveXml;        ///< empty when it does not run
+  std::string persistentXml;  ///< inactive, without secrets; empty for a transient domain
+  std::string liveXml;        ///< without secrets; empty when it does not run
 };
+
+/// A persistent definition with its secrets. A type of its own, because defining a domain from
+/// `DomainDescription::persistentXml` would delete its VNC password.
+struct Definition {
+  explicit Definition(std::string text) : xml(std::move(text)) {}
+  std::string xml;
+  bool operator==(const Definition&) const = default;
+};
+
+/// One active libvirt network.
+struct NetworkDescription {
+  std::string name;
+  std::string xml;
+};
+
+/// Whether a connection is to the QEMU driver of this host's system daemon, the only one whose
+/// domains use this host's devices. Not: the test driver, a session daemon, another host, or a
+/// socket given by hand, behind which any host may be.
+bool isLocalSystem(std::string_view uri);
 
 /// All that vfpass asks of libvirt. No lock of ours is held across any of these calls: libvirt
 /// holds the domain's lock while our hook runs, and listing domains takes every domain's lock.
@@ -28,14 +49,24 @@ class Hypervisor {
   Hypervisor& operator=(const Hypervisor&) = delete;
   virtual ~Hypervisor() = default;
 
+  /// What libvirt calls this connection, such as `qemu:///system`.
+  virtual std::string uri() = 0;
+
+  /// Every active libvirt network. A daemon without network driver has none.
+  virtual std::vector<NetworkDescription> listNetworks() = 0;
+
   /// By name or UUID; a name wins. nullopt when there is none. Throws when libvirt does not answer.
   virtual std::optional<DomainDescription> findDomain(const std::string& nameOrUuid) = 0;
 
-  /// Every domain; `persistentXml` is read without secrets here.
+  /// All of them, by name.
   virtual std::vector<DomainDescription> listDomains() = 0;
 
+  /// The persistent definition, secrets included: only to change it and define it again. nullopt
+  /// when there is no such domain, or when it is transient.
+  virtual std::optional<Definition> readDefinition(const Uuid& domain) = 0;
+
   /// Replaces the persistent definition. Throws with libvirt's own words.
-  virtual void defineDomain(const std::string& xml) = 0;
+  virtual void defineDomain(const Definition& definition) = 0;
 
   /// Plugs a device into the running domain only.
   virtual void attachDevice(const Uuid& domain, const std::string& xml) = 0;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "vfpass/holder.hpp"
 #include "vfpass/pci_address.hpp"
 #include "vfpass/vf_settings.hpp"
 
@@ -76,6 +77,12 @@ struct PhysicalFunction {
   unsigned vfStride = 0;
   bool probesVfs = true;             ///< sriov_drivers_autoprobe
   std::vector<VirtualFunction> vfs;  ///< by index; counted by virtfn links, never by sriov_numvfs
+  /// Netdevs stacked on its netdev, by name: bond, bridge, VLAN, macvlan. Of the host's own network
+  /// namespace.
+  std::vector<std::string> uppers;
+  /// IP addresses of its netdev, `192.0.2.1/24`, without IPv6's link-local ones, which every netdev
+  /// has that is up. Empty on a captured tree.
+  std::vector<std::string> addresses;
 };
 
 /// Another function in the IOMMU group of one that is to be given away.
@@ -119,8 +126,11 @@ bool isBridge(const PciFunction& function);
 struct Inventory {
   std::vector<PhysicalFunction> pfs;   ///< by address
   std::vector<PciFunction> functions;  ///< those that the caller named and that exist
-  bool unsafeInterrupts = false;       ///< vfio_iommu_type1.allow_unsafe_interrupts=Y
-  bool iommuPresent = false;           ///< /sys/kernel/iommu_groups has at least one group
+  /// Of the VFs and functions that the caller asked about (Kernel::findHolders); planners take a
+  /// device without a holder for idle, so ask about each one that they may choose.
+  std::vector<Holder> holders;
+  bool unsafeInterrupts = false;  ///< vfio_iommu_type1.allow_unsafe_interrupts=Y
+  bool iommuPresent = false;      ///< /sys/kernel/iommu_groups has at least one group
 };
 
 const PhysicalFunction* findPf(const Inventory& inventory, const PciAddress& address);

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "vfpass/guest_tree.hpp"
 #include "vfpass/identifiers.hpp"
 #include "vfpass/mapping.hpp"
 #include "vfpass/pci_address.hpp"
@@ -39,9 +40,15 @@ struct RootPort {
 /// Where the guest sees the device.
 struct GuestPlacement {
   PciAddress address;
-  /// Ours; empty where the device sits behind a port that the guest had already, and on machines
-  /// without PCI Express (i440fx).
+  /// Ours, of a flat tree; empty where the device sits behind a port that the guest had already, in
+  /// a mirrored tree, and on machines without PCI Express (i440fx).
   std::optional<RootPort> port;
+  /// Of a mirrored tree, by index: all controllers of ours between the root bus and the device,
+  /// which the domain's other leases may share. One lease of the domain also names the ports that
+  /// vfpass adds without a device behind them. Empty: the tree is flat.
+  std::vector<GuestController> controllers = {};
+
+  [[nodiscard]] bool isMirrored() const { return !controllers.empty(); }
 
   auto operator<=>(const GuestPlacement&) const = default;
 };
@@ -92,17 +99,26 @@ struct Lease {
 /// Namespace of our `<metadata>` element in domain XML. Only its presence makes a domain managed.
 inline constexpr std::string_view metadataNamespace = "https://vfpass.org/xmlns/domain/1";
 
+/// The lease without what changes after attach or is only for messages (state, boot, the domain's
+/// name, whether vfpass made the VFs): as the domain's metadata have it, for comparing.
+Lease termsOf(Lease lease);
+
 /// What it gives away, for messages: `VF 0 of PF 0000:3b:00.0`, `PCI function 0000:3a:00.0`.
 std::string describeDevice(const Lease& lease);
 
 /// True when both cannot hold: the same VF, the same function, or a PF as a function and its VF.
 bool sameDevice(const Lease& one, const Lease& other);
 
+/// How every alias of ours begins; libvirt keeps user aliases only if they begin with `ua-`.
+inline constexpr std::string_view aliasPrefix = "ua-vfpass-";
+
 /// Alias of a lease's device in the domain XML: `ua-vfpass-` + name. libvirt drops aliases that do
 /// not begin with `ua-` without an error.
 std::string deviceAlias(const Lease& lease);
 /// Alias of its root port: `ua-vfpass-port-` + name.
 std::string portAlias(const Lease& lease);
+/// Alias of a controller of the mirrored tree: `ua-vfpass-bus-` + index.
+std::string controllerAlias(const GuestController& controller);
 /// True for any alias of ours.
 bool isOurAlias(std::string_view alias);
 

@@ -68,7 +68,7 @@ struct MappedGpu {
 };
 
 /// Risks that a mapping can accept by name.
-enum class Allowance { sharedIommuGroup, trust, unsafeInterrupts, netdevInUse };
+enum class Allowance { sharedIommuGroup, trust, unsafeInterrupts, netdevInUse, unknownHolder };
 
 std::string_view toString(Allowance allowance);  ///< shared-iommu-group, trust, ...
 std::optional<Allowance> parseAllowance(std::string_view name);
@@ -100,6 +100,9 @@ struct Mapping {
   std::vector<MappedGpu> gpus;
   std::set<Allowance> allow;
   std::string topology = "mirror";
+  /// Ports of a mirrored tree that are kept free for hotplug, at each of its switches and at each
+  /// host bridge that a device hangs from without a switch.
+  unsigned sparePorts = 0;
   NcclSettings nccl;
   VerifyPolicy verify;
 };
@@ -113,6 +116,7 @@ struct PfPolicy {
   std::optional<unsigned> mtu;
   std::optional<bool> up;
   bool probeVfs = false;
+  bool allowDisruption = false;  ///< consent to steps that others on the host notice
   SourcePlace place;
 };
 

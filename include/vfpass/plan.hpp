@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <variant>
@@ -8,6 +9,8 @@
 #include "vfpass/identifiers.hpp"
 #include "vfpass/lease.hpp"
 #include "vfpass/pci_address.hpp"
+#include "vfpass/pf_settings.hpp"
+#include "vfpass/soft_roce.hpp"
 #include "vfpass/vf_settings.hpp"
 
 namespace vfpass {
@@ -17,6 +20,10 @@ struct CreateVfs {
   PciAddress pf;
   unsigned count = 0;
   bool probe = false;  ///< false: the host driver is kept off the new VFs
+  /// As the inverse of a removal: what sriov_drivers_autoprobe is to be afterwards. The PF may
+  /// still have these VFs then (the removal never began, or still runs in the kernel). Empty: the
+  /// PF has none, and probing comes back as it is now.
+  std::optional<bool> autoprobe = std::nullopt;
 
   auto operator<=>(const CreateVfs&) const = default;
 };
@@ -113,9 +120,66 @@ struct UnplugDevice {
   auto operator<=>(const UnplugDevice&) const = default;
 };
 
-using Action =
-    std::variant<CreateVfs, RemoveVfs, ConfigureVfs, BindDriver, ResetFunction, RecordLease,
-                 DropLease, EditDomain, EditLiveMetadata, PlugDevice, UnplugDevice>;
+/// Switch the PF's eswitch mode. Drivers refuse it while there are VFs, and rebuild the netdev.
+struct SetEswitchMode {
+  PciAddress pf;
+  EswitchMode mode = EswitchMode::legacy;
+
+  auto operator<=>(const SetEswitchMode&) const = default;
+};
+
+/// Set the MTU of the PF's netdev, whatever its name and index are by then.
+struct SetMtu {
+  PciAddress pf;
+  unsigned mtu = 0;  ///< bytes
+
+  auto operator<=>(const SetMtu&) const = default;
+};
+
+/// Bring the PF's netdev up or take it down.
+struct SetLinkUp {
+  PciAddress pf;
+  bool up = false;
+
+  auto operator<=>(const SetLinkUp&) const = default;
+};
+
+/// Create a SoftRoCE link and record it as made by vfpass. Does nothing when that link is there.
+struct AddSoftRoceLink {
+  std::string name;
+  std::string netdev;
+
+  auto operator<=>(const AddSoftRoceLink&) const = default;
+};
+
+/// Remove a SoftRoCE link and its record. Refused while the link is in use.
+struct RemoveSoftRoceLink {
+  std::string name;
+  std::string netdev;
+  /// Empty, as the inverse of a creation: the link that the record says vfpass made.
+  std::optional<std::uint32_t> number = std::nullopt;
+
+  auto operator<=>(const RemoveSoftRoceLink&) const = default;
+};
+
+/// Write down that vfpass made a SoftRoCE link.
+struct RecordSoftRoce {
+  SoftRoceRecord record;
+
+  auto operator<=>(const RecordSoftRoce&) const = default;
+};
+
+/// Drop the record of a SoftRoCE link; the link itself stays.
+struct ForgetSoftRoce {
+  std::string name;
+
+  auto operator<=>(const ForgetSoftRoce&) const = default;
+};
+
+using Action = std::variant<CreateVfs, RemoveVfs, ConfigureVfs, BindDriver, ResetFunction,
+                            RecordLease, DropLease, EditDomain, EditLiveMetadata, PlugDevice,
+                            UnplugDevice, SetEswitchMode, SetMtu, SetLinkUp, AddSoftRoceLink,
+                            RemoveSoftRoceLink, RecordSoftRoce, ForgetSoftRoce>;
 
 /// Which configuration of a domain a command is about.
 struct Scope {
@@ -136,12 +200,17 @@ struct Step {
   auto operator<=>(const Step&) const = default;
 };
 
-enum class PlanKind { attach, detach, prepare, release };
+/// `host`: `host apply`, for one PF or for the SoftRoCE links.
+enum class PlanKind { attach, detach, prepare, release, host };
+
+inline constexpr std::array planKinds{PlanKind::attach, PlanKind::detach, PlanKind::prepare,
+                                      PlanKind::release, PlanKind::host};
 
 std::string_view toString(PlanKind kind);
 std::optional<PlanKind> parsePlanKind(std::string_view name);
 
-/// Ordered steps for one domain. Empty: nothing to do.
+/// Ordered steps for one domain, or for none (kind host: the nil UUID and an empty name). Empty:
+/// nothing to do.
 struct Plan {
   PlanKind kind = PlanKind::attach;
   Uuid domain;
@@ -154,6 +223,13 @@ struct Plan {
 
 /// One line for people: `bind 0000:01:00.2 to vfio-pci`.
 std::string describe(const Action& action);
+
+/// What the plan is about, for messages, printable: `attach of domain train0`, `host apply of PF
+/// 0000:01:00.0`, `host apply of SoftRoCE links`.
+std::string describeWork(const Plan& plan);
+
+/// True when the plan needs the lock of the SoftRoCE links.
+bool changesSoftRoce(const Plan& plan);
 
 /// PFs whose lock the plan needs, sorted, so that two plans never wait for each other in a circle.
 std::vector<PciAddress> lockedPfs(const Plan& plan);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -24,7 +25,7 @@ struct RdmaLink {
   /// captured tree.
   std::optional<std::uint32_t> number;
 
-  bool operator==(const RdmaLink&) const = default;
+  auto operator<=>(const RdmaLink&) const = default;
 };
 
 /// A SoftRoCE link that vfpass made, so that it removes that one and no other.
@@ -34,7 +35,7 @@ struct SoftRoceRecord {
   std::optional<std::uint32_t> number;  ///< empty: it was about to be made
   std::string bootId;                   ///< a link does not outlive the boot it was made in
 
-  bool operator==(const SoftRoceRecord&) const = default;
+  auto operator<=>(const SoftRoceRecord&) const = default;
 };
 
 }  // namespace vfpass

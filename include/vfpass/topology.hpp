@@ -75,6 +75,7 @@ struct TopologyFunction {
   unsigned vfCount = 0;   ///< VFs that it has
   std::vector<Netdev> netdevs;
   std::vector<RdmaDevice> rdma;
+  std::string entry;  ///< in a guest's tree: the mapping's entry that it is; empty: none
 };
 
 /// A root bus of the host.
@@ -116,7 +117,8 @@ const TopologyFunction* findFunction(const Topology& topology, const PciAddress&
 
 bool isBridge(const TopologyFunction& function);
 
-/// A NIC that can serve a rail: no VF, with SR-IOV or an RDMA device.
+/// A NIC that can serve a rail: no VF, with SR-IOV or an RDMA device, or one of a mapping in a
+/// guest.
 bool isPf(const TopologyFunction& function);
 
 }  // namespace vfpass

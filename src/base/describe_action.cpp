@@ -1,17 +1,12 @@
+#include <algorithm>
 #include <set>
 
+#include "vfpass/base/overloaded.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan.hpp"
 
 namespace vfpass {
 namespace {
-
-template <typename... Visitors>
-struct Overloaded : Visitors... {
-  using Visitors::operator()...;
-};
-template <typename... Visitors>
-Overloaded(Visitors...) -> Overloaded<Visitors...>;
 
 std::string describeSettings(const VfChange& change) {
   std::vector<std::string> parts;
@@ -55,6 +50,11 @@ std::string describeEdit(const EditLiveMetadata& action) {
              : "name " + namesOf(action.leases) + " in the running domain's metadata";
 }
 
+std::string describeSoftRoce(const RemoveSoftRoceLink& action) {
+  return "remove SoftRoCE link " + printable(action.name) + " from netdev " +
+         printable(action.netdev);
+}
+
 void insertPfs(const std::vector<Lease>& leases, std::set<PciAddress>& pfs) {
   for (const auto& lease : leases) {
     pfs.insert(lease.pf);
@@ -89,8 +89,51 @@ std::string describe(const Action& action) {
             return "unplug " + unplug.lease.vfName + " (" + describeDevice(unplug.lease) + ")" +
                    " from the running domain";
           },
+          [](const SetEswitchMode& set) {
+            return "set the eswitch mode of PF " + toString(set.pf) + " to " +
+                   std::string(toString(set.mode));
+          },
+          [](const SetMtu& set) {
+            return "set the MTU of PF " + toString(set.pf) + " to " + std::to_string(set.mtu);
+          },
+          [](const SetLinkUp& set) {
+            return (set.up ? "bring the link of PF " : "take the link of PF ") + toString(set.pf) +
+                   (set.up ? " up" : " down");
+          },
+          [](const AddSoftRoceLink& add) {
+            return "create SoftRoCE link " + printable(add.name) + " on netdev " +
+                   printable(add.netdev);
+          },
+          [](const RemoveSoftRoceLink& remove) { return describeSoftRoce(remove); },
+          [](const RecordSoftRoce& record) {
+            return "record SoftRoCE link " + printable(record.record.name) + " as made by vfpass";
+          },
+          [](const ForgetSoftRoce& forget) {
+            return "drop the record of SoftRoCE link " + printable(forget.name);
+          },
       },
       action);
+}
+
+std::string describeWork(const Plan& plan) {
+  const std::string work = std::string(toString(plan.kind)) + " of ";
+  if (plan.kind != PlanKind::host) {
+    return work + "domain " + printable(plan.domainName);
+  }
+  std::vector<std::string> names;
+  for (const auto& pf : lockedPfs(plan)) {
+    names.push_back("PF " + toString(pf));
+  }
+  return work + (names.empty() ? "SoftRoCE links" : join(names, ", "));
+}
+
+bool changesSoftRoce(const Plan& plan) {
+  return std::any_of(plan.steps.begin(), plan.steps.end(), [](const Step& step) {
+    return std::holds_alternative<AddSoftRoceLink>(step.action) ||
+           std::holds_alternative<RemoveSoftRoceLink>(step.action) ||
+           std::holds_alternative<RecordSoftRoce>(step.action) ||
+           std::holds_alternative<ForgetSoftRoce>(step.action);
+  });
 }
 
 std::vector<PciAddress> lockedPfs(const Plan& plan) {
@@ -105,6 +148,9 @@ std::vector<PciAddress> lockedPfs(const Plan& plan) {
                    [&](const EditLiveMetadata& edit) { insertPfs(edit.leases, pfs); },
                    [&](const PlugDevice& plug) { pfs.insert(plug.lease.pf); },
                    [&](const UnplugDevice& unplug) { pfs.insert(unplug.lease.pf); },
+                   [&](const SetEswitchMode& set) { pfs.insert(set.pf); },
+                   [&](const SetMtu& set) { pfs.insert(set.pf); },
+                   [&](const SetLinkUp& set) { pfs.insert(set.pf); },
                    [](const auto&) {},
                },
                action);

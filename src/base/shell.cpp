@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include "vfpass/base/text.hpp"
+
 namespace vfpass {
 
 std::string shellQuoted(const std::string& word) {
@@ -16,5 +18,7 @@ std::string shellQuoted(const std::string& word) {
   }
   return quoted + "'";
 }
+
+std::string shellArgument(const std::string& name) { return shellQuoted(printable(name)); }
 
 }  // namespace vfpass

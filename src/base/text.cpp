@@ -174,6 +174,21 @@ std::string printable(std::string_view text) {
   return safe;
 }
 
+std::string printableLines(std::string_view text) {
+  std::string safe;
+  for (auto end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+    safe += printable(text.substr(0, end)) + '\n';
+    text.remove_prefix(end + 1);
+  }
+  return safe + printable(text);
+}
+
+std::string printableLine(std::string_view text) {
+  std::string line = printableLines(text);
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  return line;
+}
+
 std::string errnoText(int error) {
   const char* words = strerrordesc_np(error);
   const char* name = strerrorname_np(error);

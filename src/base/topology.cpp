@@ -34,7 +34,7 @@ bool isBridge(const TopologyFunction& function) {
 
 bool isPf(const TopologyFunction& function) {
   return function.role == FunctionRole::nic && !function.physicalFunction &&
-         (function.totalVfs > 0 || !function.rdma.empty());
+         (function.totalVfs > 0 || !function.rdma.empty() || !function.entry.empty());
 }
 
 }  // namespace vfpass

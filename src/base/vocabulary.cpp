@@ -1,30 +1,42 @@
 // Spellings of the vocabulary's remaining enumerations and small names.
 #include "names.hpp"
+#include "vfpass/holder.hpp"
+#include "vfpass/hypervisor.hpp"
 #include "vfpass/inventory.hpp"
 #include "vfpass/lease.hpp"
 #include "vfpass/mapping.hpp"
+#include "vfpass/pf_settings.hpp"
 #include "vfpass/plan.hpp"
 
 namespace vfpass {
 namespace {
 
-constexpr Names<Allowance, 4> allowanceNames{{{Allowance::sharedIommuGroup, "shared-iommu-group"},
+constexpr Names<Allowance, 5> allowanceNames{{{Allowance::sharedIommuGroup, "shared-iommu-group"},
                                               {Allowance::trust, "trust"},
                                               {Allowance::unsafeInterrupts, "unsafe-interrupts"},
-                                              {Allowance::netdevInUse, "netdev-in-use"}}};
+                                              {Allowance::netdevInUse, "netdev-in-use"},
+                                              {Allowance::unknownHolder, "unknown-holder"}}};
+constexpr Names<HolderKind, 6> holderKindNames{{{HolderKind::vfio, "vfio"},
+                                                {HolderKind::netdev, "netdev"},
+                                                {HolderKind::rdma, "rdma"},
+                                                {HolderKind::block, "block"},
+                                                {HolderKind::pendingWrite, "pending-write"},
+                                                {HolderKind::unknown, "unknown"}}};
 constexpr Names<LeaseKind, 2> leaseKindNames{
     {{LeaseKind::virtualFunction, "vf"}, {LeaseKind::pciFunction, "function"}}};
 constexpr Names<LeaseState, 3> leaseStateNames{{{LeaseState::reserved, "reserved"},
                                                 {LeaseState::starting, "starting"},
                                                 {LeaseState::running, "running"}}};
-constexpr Names<PlanKind, 4> planKindNames{{{PlanKind::attach, "attach"},
+constexpr Names<EswitchMode, 2> eswitchModeNames{
+    {{EswitchMode::legacy, "legacy"}, {EswitchMode::switchdev, "switchdev"}}};
+constexpr Names<PlanKind, 5> planKindNames{{{PlanKind::attach, "attach"},
                                             {PlanKind::detach, "detach"},
                                             {PlanKind::prepare, "prepare"},
-                                            {PlanKind::release, "release"}}};
+                                            {PlanKind::release, "release"},
+                                            {PlanKind::host, "host apply"}}};
 constexpr Names<LinkLayer, 3> linkLayerNames{{{LinkLayer::unknown, "unknown"},
                                               {LinkLayer::ethernet, "ethernet"},
                                               {LinkLayer::infiniband, "infiniband"}}};
-constexpr std::string_view aliasPrefix = "ua-vfpass-";
 
 }  // namespace
 
@@ -32,6 +44,11 @@ std::string_view toString(Allowance allowance) { return nameOf(allowanceNames, a
 std::optional<Allowance> parseAllowance(std::string_view name) {
   return valueOf(allowanceNames, name);
 }
+bool isLocalSystem(std::string_view uri) {
+  return uri == "qemu:///system" || uri == "qemu+unix:///system";
+}
+
+std::string_view toString(HolderKind kind) { return nameOf(holderKindNames, kind); }
 std::string_view toString(LeaseKind kind) { return nameOf(leaseKindNames, kind); }
 std::optional<LeaseKind> parseLeaseKind(std::string_view name) {
   return valueOf(leaseKindNames, name);
@@ -40,6 +57,10 @@ std::optional<LeaseKind> parseLeaseKind(std::string_view name) {
 std::string_view toString(LeaseState state) { return nameOf(leaseStateNames, state); }
 std::optional<LeaseState> parseLeaseState(std::string_view name) {
   return valueOf(leaseStateNames, name);
+}
+std::string_view toString(EswitchMode mode) { return nameOf(eswitchModeNames, mode); }
+std::optional<EswitchMode> parseEswitchMode(std::string_view name) {
+  return valueOf(eswitchModeNames, name);
 }
 std::string_view toString(PlanKind kind) { return nameOf(planKindNames, kind); }
 std::optional<PlanKind> parsePlanKind(std::string_view name) {
@@ -64,6 +85,15 @@ std::string toString(const PfSelector& selector) {
   return "near " + selector.near.value_or("?");
 }
 
+Lease termsOf(Lease lease) {
+  lease.domainName.clear();
+  lease.state = LeaseState::reserved;
+  lease.bootId.clear();
+  // A start after a reboot makes the VFs again; the hook cannot write that into the XML.
+  lease.original.created = false;
+  return lease;
+}
+
 std::string describeDevice(const Lease& lease) {
   if (lease.kind == LeaseKind::pciFunction) {
     return "PCI function " + toString(lease.pf);
@@ -80,6 +110,10 @@ std::string deviceAlias(const Lease& lease) { return std::string(aliasPrefix) + 
 
 std::string portAlias(const Lease& lease) {
   return std::string(aliasPrefix) + "port-" + lease.vfName;
+}
+
+std::string controllerAlias(const GuestController& controller) {
+  return std::string(aliasPrefix) + "bus-" + std::to_string(controller.index);
 }
 
 bool isOurAlias(std::string_view alias) { return alias.starts_with(aliasPrefix); }

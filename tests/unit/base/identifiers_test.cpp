@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "vfpass/hypervisor.hpp"
 #include "vfpass/pci_address.hpp"
 #include "vfpass/vf_settings.hpp"
 
@@ -67,6 +68,16 @@ TEST(VfSettings, NamesOfAttributesRoundTrip) {
     EXPECT_EQ(parseAttribute(toString(attribute)), attribute);
   }
   EXPECT_FALSE(parseAttribute("spoofcheck"));
+}
+
+TEST(Hypervisor, OnlyTheSystemDaemonOfThisHostIsLocal) {
+  EXPECT_TRUE(isLocalSystem("qemu:///system"));
+  for (const char* other :
+       {"test:///default", "qemu:///session", "qemu:///embed", "qemu+ssh://host/system",
+        "qemu+tcp://localhost/system", "qemu:///system?socket=/tmp/other", "xen:///system",
+        "qemu://host/system", ""}) {
+    EXPECT_FALSE(isLocalSystem(other)) << other;
+  }
 }
 
 }  // namespace

@@ -12,5 +12,13 @@ TEST(Shell, OneWord) {
   EXPECT_EQ(shellQuoted("it's $(id) `id`"), "'it'\\''s $(id) `id`'");
 }
 
+TEST(ShellArgument, IsOneWordThatIsSafeToPrint) {
+  EXPECT_EQ(shellArgument("train0"), "train0");
+  EXPECT_EQ(shellArgument("my vm"), "'my vm'");
+  EXPECT_EQ(shellArgument("a; reboot"), "'a; reboot'");
+  EXPECT_EQ(shellArgument("it's"), "'it'\\''s'");
+  EXPECT_EQ(shellArgument("a\x1b[2J\nb"), "'a\\x1b[2J\\x0ab'");
+}
+
 }  // namespace
 }  // namespace vfpass

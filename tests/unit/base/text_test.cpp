@@ -31,6 +31,13 @@ TEST(Printable, EscapesControlCharactersAndBrokenUtf8) {
   EXPECT_EQ(printable("\xe2\x82"), "\\xe2\\x82") << "cut short";
 }
 
+TEST(Printable, KeepsLineEndsOfMessagesOnly) {
+  EXPECT_EQ(printableLines("2 problems:\n  a\x1b[2J\n  b\r\n"),
+            "2 problems:\n  a\\x1b[2J\n  b\\x0d\n");
+  EXPECT_EQ(printableLine("a\nb\tc"), "a b\\x09c");
+  EXPECT_EQ(printableLine(printable("a\nb")), "a\\x0ab") << "a name that was made printable before";
+}
+
 TEST(SplitLines, KeepsEmptyLinesAndNeedsNoFinalNewline) {
   EXPECT_EQ(splitLines("a\n\nb"), (std::vector<std::string>{"a", "", "b"}));
   EXPECT_TRUE(splitLines("").empty());

@@ -32,6 +32,13 @@ std::optional<std::string> closestSpelling(std::string_view word,
 /// are not UTF-8 become `\xNN`. Domain names may hold newlines and terminal codes.
 std::string printable(std::string_view text);
 
+/// The same for a message that is about to be printed: line ends stay. Names in it must have been
+/// made printable before, or they could forge lines; this is what catches a forgotten one.
+std::string printableLines(std::string_view text);
+
+/// The same on one line, for logs: line ends become spaces.
+std::string printableLine(std::string_view text);
+
 /// The system's words for an errno value, with its symbolic name: `Device or resource busy
 /// (EBUSY)`.
 std::string errnoText(int error);

@@ -1,0 +1,16 @@
+#include "vfpass/base/driver_name.hpp"
+
+namespace vfpass {
+
+std::optional<std::string> parseDriverName(std::string_view text) {
+  constexpr std::size_t longest = 63;  // a module's name has 55 characters (MODULE_NAME_LEN)
+  constexpr std::string_view allowed =
+      "abcdefghijklmnopqrstuvwxyz"
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+  // modprobe would take a leading `-` for an option where a caller forgets `--`.
+  const bool valid = text.size() <= longest && !text.starts_with('-') &&
+                     text.find_first_not_of(allowed) == std::string_view::npos;
+  return valid ? std::optional(std::string(text)) : std::nullopt;
+}
+
+}  // namespace vfpass

@@ -1,0 +1,13 @@
+#pragma once
+
+namespace vfpass {
+
+/// Visitor for std::visit, made of one lambda for each alternative.
+template <typename... Visitors>
+struct Overloaded : Visitors... {
+  using Visitors::operator()...;
+};
+template <typename... Visitors>
+Overloaded(Visitors...) -> Overloaded<Visitors...>;
+
+}  // namespace vfpass

@@ -1,0 +1,28 @@
+#include "vfpass/base/node_set.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace vfpass {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Optional;
+
+TEST(NodeSet, ReadsRangesListsAndExclusions) {
+  EXPECT_THAT(parseNodeSet("0"), Optional(ElementsAre(0)));
+  EXPECT_THAT(parseNodeSet("0-3,8"), Optional(ElementsAre(0, 1, 2, 3, 8)));
+  EXPECT_THAT(parseNodeSet("0-3,^2"), Optional(ElementsAre(0, 1, 3)));
+  EXPECT_THAT(parseNodeSet(" 1, 3 "), Optional(ElementsAre(1, 3)));
+  EXPECT_THAT(parseNodeSet(""), Optional(IsEmpty()));
+}
+
+TEST(NodeSet, RefusesWhatIsNone) {
+  for (const char* text : {"x", "3-1", "1-", "-1", "^1", "1,,2", "99999", "0-99999"}) {
+    EXPECT_FALSE(parseNodeSet(text)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace vfpass
