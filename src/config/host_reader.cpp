@@ -18,6 +18,7 @@ PfPolicy readPolicy(Node& node, ProblemList& problems) {
   policy.mtu = unsignedOf(find(node, "mtu"));
   policy.up = booleanOf(find(node, "up"));
   policy.probeVfs = booleanOf(find(node, "probe-virtual-functions")).value_or(false);
+  policy.allowDisruption = booleanOf(find(node, "allow-disruption")).value_or(false);
   return policy;
 }
 

@@ -109,6 +109,16 @@ MappingContext readContext(Node& root) {
   return context;
 }
 
+void readSparePorts(Node& root, Mapping& mapping, ProblemList& problems) {
+  const Node* const ports = find(root, "spare-ports");
+  mapping.sparePorts = unsignedOf(ports).value_or(0);
+  if (mapping.sparePorts > 0 && mapping.topology == "flat") {
+    problems.add(ports->position, "spare-ports has no effect with topology: flat",
+                 "remove one of them; a <controller type='pci' model='pcie-root-port'/> in the "
+                 "domain is a free port of a flat guest");
+  }
+}
+
 }  // namespace
 
 Mapping readMapping(const std::string& text, ProblemList& problems) {
@@ -124,7 +134,8 @@ Mapping readMapping(const std::string& text, ProblemList& problems) {
     mapping.vm = vm->text;
     mapping.vmPlace = problems.place(vm->position);
   }
-  mapping.topology = textOf(find(*root, "topology")).value_or("mirror");
+  mapping.topology = textOf(find(*root, "topology")).value_or(mapping.topology);
+  readSparePorts(*root, mapping, problems);
   mapping.nccl = readNccl(*root);
   mapping.verify = readVerify(*root);
   const MappingContext context = readContext(*root);

@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "vfpass/base/file_descriptor.hpp"
+#include "vfpass/base/ownership.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::config {
@@ -20,21 +21,11 @@ void report(ProblemList& problems, const std::string& message, const std::string
 }
 
 bool checkOwnership(const struct stat& status, const std::string& path, ProblemList& problems) {
-  if (status.st_uid != 0 && status.st_uid != geteuid()) {
-    report(problems, "expected an owner of root, found user id " + std::to_string(status.st_uid),
-           "chown root " + path);
-    return false;
+  const auto distrust = distrustOf(status, path);
+  if (distrust) {
+    report(problems, distrust->reason, distrust->remedy);
   }
-  if ((status.st_mode & S_IWOTH) != 0) {
-    report(problems, "everybody can write to it", "chmod o-w " + path);
-    return false;
-  }
-  if ((status.st_mode & S_IWGRP) != 0 && status.st_gid != 0) {
-    report(problems, "the group with id " + std::to_string(status.st_gid) + " can write to it",
-           "chmod g-w " + path);
-    return false;
-  }
-  return true;
+  return !distrust;
 }
 
 void reportOpenError(int error, ProblemList& problems) {

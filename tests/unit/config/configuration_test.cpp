@@ -61,6 +61,18 @@ TEST(LoadConfiguration, readsMappingsByNameAndTheHost) {
   EXPECT_FALSE(configuration.host.pfs[0].probeVfs);
 }
 
+TEST(LoadConfiguration, ReadsConsentToDisruptionPerPf) {
+  const TemporaryFolder folder;
+  folder.write("host.yaml",
+               "version: 1\npfs:\n  - {pf: {rdma: mlx5_0}, allow-disruption: true}\n"
+               "  - {pf: {rdma: mlx5_1}}\n");
+  const Configuration configuration = loadConfiguration(folder.path());
+  EXPECT_THAT(lines(configuration.problems), IsEmpty());
+  ASSERT_THAT(configuration.host.pfs, SizeIs(2));
+  EXPECT_TRUE(configuration.host.pfs[0].allowDisruption);
+  EXPECT_FALSE(configuration.host.pfs[1].allowDisruption);
+}
+
 TEST(LoadConfiguration, leavesOutBrokenMappingsAndReportsEveryFile) {
   const TemporaryFolder folder;
   folder.write("vms/a.yaml", mappingFor("vm-a"));

@@ -52,7 +52,7 @@ TEST(Schema, listsTheVocabulary) {
     EXPECT_THAT(attributes, ::testing::Contains(json(std::string(toString(attribute)))));
   }
   const json& allowances = schema["properties"]["allow"]["items"]["enum"];
-  EXPECT_EQ(allowances.size(), 4U);
+  EXPECT_EQ(allowances.size(), 5U);
   for (const auto& name : allowances) {
     EXPECT_TRUE(parseAllowance(name.get<std::string>())) << name;
   }
