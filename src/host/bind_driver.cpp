@@ -5,6 +5,7 @@
 
 #include "driver_override.hpp"
 #include "pci_function.hpp"
+#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/host/vfio_users.hpp"
 
@@ -31,7 +32,7 @@ class Binding {
 
  private:
   void write(const std::string& path, std::string_view text) {
-    writer_.write(path, text, name_, deadline_);
+    writer_.write(path, text, function_, deadline_);
   }
 
   const Root& root_;
@@ -43,7 +44,8 @@ class Binding {
 
 std::string Binding::readOverride() const {
   // Its reader takes the device's lock (drivers/pci/pci-sysfs.c).
-  return overrideIn(writer_.read(functionPath(function_) + "/driver_override", name_, deadline_));
+  return overrideIn(
+      writer_.read(functionPath(function_) + "/driver_override", function_, deadline_));
 }
 
 void Binding::setOverride(const std::string& driver) {
@@ -74,6 +76,14 @@ void Binding::bind(const std::string& driver) {
   }
 }
 
+void requireDriverName(const std::string& driver, const std::string& name) {
+  if (!driver.empty() && !isDriverName(driver)) {
+    throw Error(name + ": cannot be bound to \"" + printable(driver.substr(0, 64)) +
+                    "\": not the name of a driver",
+                "Driver names have 1 to 63 characters of A-Z, a-z, 0-9, _ and -.");
+  }
+}
+
 void ensureDriver(const Root& root, const ModuleLoader& loadModule, const std::string& driver,
                   const std::string& name) {
   if (root.exists(driverPath(driver))) {
@@ -84,7 +94,7 @@ void ensureDriver(const Root& root, const ModuleLoader& loadModule, const std::s
   }
   if (!root.exists(driverPath(driver))) {
     throw Error(name + ": cannot be bound to " + driver + ": no such PCI driver is loaded",
-                "Load its module: modprobe " + driver);
+                "Load its module: modprobe " + shellArgument(driver));
   }
 }
 
@@ -120,6 +130,8 @@ void move(Binding& binding, const BindDriver& action, const std::string& oldOver
 void bindDriver(const Root& root, KernelWriter& writer, const ModuleLoader& loadModule,
                 const BindDriver& action, std::chrono::milliseconds deadline) {
   Binding binding(root, writer, action.function, deadline);
+  requireDriverName(action.driver, binding.name());
+  requireDriverName(action.driverOverride, binding.name());
   if (!root.exists(functionPath(action.function))) {
     throw Error(binding.name() + ": there is no such PCI device",
                 "`vfpass pf list` and `vfpass vf list` show what there is.");

@@ -138,7 +138,7 @@ void Configuration::send() {
   const Acknowledgement answer = port_.set(requestsOf(all));
   if (answer.error == EPERM || answer.error == EACCES) {
     throw Error(names_.netdev + ": setting VF attributes failed: " + reasonOf(answer),
-                "Run as root (CAP_NET_ADMIN is needed).");
+                names_.privileged ? eswitchRemedy : "Run as root (CAP_NET_ADMIN is needed).");
   }
   if (answer.error != 0) {
     sendOneByOne();

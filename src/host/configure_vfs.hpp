@@ -13,6 +13,8 @@ namespace vfpass::host {
 struct PortNames {
   std::string netdev;
   std::string driver;
+  /// This process may configure links (CAP_NET_ADMIN), so that EPERM is the driver's own answer.
+  bool privileged = false;
 };
 
 /// Brings the VFs to what is wanted. One message for all that differs; only when the driver refuses

@@ -12,14 +12,13 @@
 #include <cerrno>
 
 #include "deadline.hpp"
+#include "task_name.hpp"
 #include "vfpass/base/file_descriptor.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::host {
 namespace {
-
-constexpr std::size_t replyLimit = 1U << 20U;
 
 // close_range(2) came with Linux 5.9; before it, close what the limit allows one by one.
 void closeBetween(unsigned first, unsigned last) {
@@ -56,20 +55,20 @@ void closeAllBut(int one, int other) {
   if (::chdir("/") != 0) {
     ::_exit(1);
   }
-  ::prctl(PR_SET_NAME, "vfpass-guarded");
+  ::prctl(PR_SET_NAME, idleTaskName);
   operation(pipe);
   ::_exit(0);
 }
 
-// False at the end of the pipe.
-bool readSome(int pipe, std::string& bytes) {
-  std::array<char, 4096> buffer{};
+// False at the end of the pipe, and when there is too much in it.
+bool readSome(int pipe, std::string& bytes, std::size_t limit) {
+  std::array<char, 65536> buffer;  // NOLINT: a pipe's capacity; filled as far as it is used
   const ssize_t count = ::read(pipe, buffer.data(), buffer.size());
   if (count < 0) {
     return errno == EINTR;
   }
   bytes.append(buffer.data(), static_cast<std::size_t>(count));
-  return count > 0 && bytes.size() <= replyLimit;
+  return count > 0 && bytes.size() <= limit;
 }
 
 }  // namespace
@@ -106,7 +105,7 @@ void writeAll(int descriptor, const void* bytes, std::size_t length) {
 }
 
 GuardedReply runGuarded(std::chrono::milliseconds allowance, int kept,
-                        const std::function<void(int replyPipe)>& operation) {
+                        const std::function<void(int replyPipe)>& operation, std::size_t limit) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
     throw Error("cannot make a pipe: " + errnoText(errno));
@@ -121,7 +120,7 @@ GuardedReply runGuarded(std::chrono::milliseconds allowance, int kept,
   pollfd wait{reading.get(), POLLIN, 0};
   while (true) {
     const int ready = ::poll(&wait, 1, deadline.remaining());
-    if (ready > 0 && !readSome(reading.get(), reply.bytes)) {
+    if (ready > 0 && !readSome(reading.get(), reply.bytes, limit)) {
       reply.finished = true;
       return reply;
     }

@@ -1,6 +1,7 @@
 #include "guarded_helper.hpp"
 
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 
 #include "deadline.hpp"
 #include "guarded_child.hpp"
+#include "task_name.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 
@@ -19,6 +21,16 @@ namespace {
 
 constexpr char readRequest = 'r';
 constexpr char writeRequest = 'w';
+constexpr std::size_t nameRoom = 16;  // TASK_COMM_LEN
+constexpr std::size_t headLength = 1 + nameRoom;
+
+// What is asked for, the task's name padded with zeros, and what is to be written.
+std::string requestFor(char kind, std::string_view name, std::string_view text) {
+  std::string request(1, kind);
+  request += name.substr(0, nameRoom - 1);
+  request.resize(headLength, '\0');
+  return request.append(text);
+}
 
 // One message with one descriptor beside it.
 struct Envelope {
@@ -66,20 +78,22 @@ Request receiveRequest(int socket, char* bytes, std::size_t capacity) {
 
 // The reply is errno, then what was read.
 void serve(int socket) {
-  std::array<char, GuardedHelper::limit + 1> request{};
+  std::array<char, GuardedHelper::limit + headLength> request{};
   std::array<char, GuardedHelper::limit + sizeof(int)> reply{};
   while (true) {
     const auto [length, file] = receiveRequest(socket, request.data(), request.size());
-    if (length <= 0) {
+    if (length < static_cast<ssize_t>(headLength)) {
       return;
     }
+    ::prctl(PR_SET_NAME, request.data() + 1);
     const bool reads = request[0] == readRequest;
     // sysfs hands each write(2) to the attribute as a whole, so there is no partial one.
-    const ssize_t count =
-        reads ? ::read(file, reply.data() + sizeof(int), GuardedHelper::limit)
-              : ::write(file, request.data() + 1, static_cast<std::size_t>(length) - 1);
+    const ssize_t count = reads ? ::read(file, reply.data() + sizeof(int), GuardedHelper::limit)
+                                : ::write(file, request.data() + headLength,
+                                          static_cast<std::size_t>(length) - headLength);
     const int error = count < 0 ? errno : 0;
     ::close(file);
+    ::prctl(PR_SET_NAME, idleTaskName);
     std::memcpy(reply.data(), &error, sizeof error);
     const auto extra = reads && count > 0 ? static_cast<std::size_t>(count) : 0;
     if (::send(socket, reply.data(), sizeof error + extra, MSG_NOSIGNAL) < 0) {
@@ -124,9 +138,7 @@ HelperReply GuardedHelper::receive() {
   return reply;
 }
 
-HelperReply GuardedHelper::call(int file, std::string_view request,
-                                std::chrono::milliseconds allowance) {
-  send(file, request);
+HelperReply GuardedHelper::await(std::chrono::milliseconds allowance) {
   const Deadline deadline(allowance);
   pollfd wait{socket_.get(), POLLIN, 0};
   while (::poll(&wait, 1, deadline.remaining()) <= 0) {
@@ -138,16 +150,27 @@ HelperReply GuardedHelper::call(int file, std::string_view request,
   return receive();
 }
 
-HelperReply GuardedHelper::write(int file, std::string_view text,
+HelperReply GuardedHelper::write(int file, std::string_view text, std::string_view name,
                                  std::chrono::milliseconds deadline) {
+  beginWrite(file, text, name);
+  return await(deadline);
+}
+
+void GuardedHelper::beginWrite(int file, std::string_view text, std::string_view name) {
   if (text.size() > limit) {
     throw Error("more than a page to be written to sysfs");
   }
-  return call(file, writeRequest + std::string(text), deadline);
+  send(file, requestFor(writeRequest, name, text));
 }
 
-HelperReply GuardedHelper::read(int file, std::chrono::milliseconds deadline) {
-  return call(file, std::string(1, readRequest), deadline);
+HelperReply GuardedHelper::finishWrite(std::chrono::milliseconds deadline) {
+  return await(deadline);
+}
+
+HelperReply GuardedHelper::read(int file, std::string_view name,
+                                std::chrono::milliseconds deadline) {
+  send(file, requestFor(readRequest, name, {}));
+  return await(deadline);
 }
 
 }  // namespace vfpass::host

@@ -1,15 +1,74 @@
 #include "kernel_write.hpp"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <cerrno>
 
+#include "deadline.hpp"
+#include "task_name.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::host {
 namespace {
 
-std::string remedyFor(int error) {
+// What sets VFs up: their number, and their attributes in the files of MLNX_OFED.
+bool isSriovFile(const std::string& path) {
+  return path.find("/sriov_") != std::string::npos || path.find("/sriov/") != std::string::npos;
+}
+
+[[noreturn]] void throwRefused(const std::string& path, std::string_view text,
+                               const PciAddress& device, int error) {
+  throw WriteError(toString(device) + ": writing \"" + std::string(trim(text)) + "\" to /" + path +
+                       " failed: " + errnoText(error),
+                   writeRemedy(path, error, ::geteuid() == 0), error);
+}
+
+[[noreturn]] void throwLate(const std::string& call, const std::string& path,
+                            const PciAddress& device, std::chrono::milliseconds deadline) {
+  throw TimeoutError(
+      toString(device) + ": " + call + " /" + path + " did not return within " +
+          durationText(deadline) + "; something still holds the device",
+      "Find the holder (a running VM, a process with its files open, a bond or bridge), let it "
+      "go, then run `vfpass recover`. The kernel goes on with the write once it is free.");
+}
+
+void requireWritten(const HelperReply& reply, const DeviceWrite& write,
+                    std::chrono::milliseconds deadline) {
+  if (!reply.finished) {
+    throwLate("the write to", write.path, write.device, deadline);
+  }
+  if (reply.error != 0) {
+    throwRefused(write.path, write.text, write.device, reply.error);
+  }
+}
+
+FileDescriptor openForWriting(const Root& root, const DeviceWrite& write) {
+  FileDescriptor file = root.open(write.path, O_WRONLY | O_NOCTTY | O_NOFOLLOW);
+  if (!file) {
+    throwRefused(write.path, write.text, write.device, errno);
+  }
+  return file;
+}
+
+// Runs `call` and keeps what it throws.
+template <typename Call>
+std::exception_ptr caught(Call call) {
+  try {
+    call();
+    return nullptr;
+  } catch (const Error&) {
+    return std::current_exception();
+  }
+}
+
+}  // namespace
+
+std::string writeRemedy(const std::string& path, int error, bool asRoot) {
+  // The file's own mode lets root write, so that EPERM is the driver's answer.
+  if (error == EPERM && asRoot && isSriovFile(path)) {
+    return eswitchRemedy;
+  }
   switch (error) {
     case EACCES:
     case EPERM:
@@ -21,24 +80,6 @@ std::string remedyFor(int error) {
   }
 }
 
-[[noreturn]] void throwRefused(const std::string& path, std::string_view text,
-                               const std::string& object, int error) {
-  throw WriteError(object + ": writing \"" + std::string(trim(text)) + "\" to /" + path +
-                       " failed: " + errnoText(error),
-                   remedyFor(error), error);
-}
-
-[[noreturn]] void throwLate(const std::string& call, const std::string& path,
-                            const std::string& object, std::chrono::milliseconds deadline) {
-  throw TimeoutError(
-      object + ": " + call + " /" + path + " did not return within " + durationText(deadline) +
-          "; something still holds the device",
-      "Find the holder (a running VM, a process with its files open, a bond or bridge), let it "
-      "go, then run `vfpass recover`. The kernel goes on with the write once it is free.");
-}
-
-}  // namespace
-
 std::string durationText(std::chrono::milliseconds duration) {
   const auto count = duration.count();
   if (count < 1000) {
@@ -48,32 +89,45 @@ std::string durationText(std::chrono::milliseconds duration) {
   return std::to_string(count / 1000) + (tenths == 0 ? "" : "." + std::to_string(tenths)) + " s";
 }
 
-void GuardedWriter::write(const std::string& path, std::string_view text, const std::string& object,
+void GuardedWriter::write(const std::string& path, std::string_view text, const PciAddress& device,
                           std::chrono::milliseconds deadline) {
-  const FileDescriptor file = root_.open(path, O_WRONLY | O_NOCTTY | O_NOFOLLOW);
-  if (!file) {
-    throwRefused(path, text, object, errno);
-  }
-  const HelperReply reply = helper_.write(file.get(), text, deadline);
-  if (!reply.finished) {
-    throwLate("the write to", path, object, deadline);
-  }
-  if (reply.error != 0) {
-    throwRefused(path, text, object, reply.error);
-  }
+  const DeviceWrite write{device, path, std::string(text)};
+  const FileDescriptor file = openForWriting(root_, write);
+  requireWritten(helper_.write(file.get(), text, taskName(device), deadline), write, deadline);
 }
 
-std::string GuardedWriter::read(const std::string& path, const std::string& object,
+std::vector<std::exception_ptr> GuardedWriter::writeTogether(const std::vector<DeviceWrite>& writes,
+                                                             std::chrono::milliseconds allowance) {
+  const Deadline deadline(allowance);
+  std::vector<GuardedHelper> helpers(writes.size());
+  std::vector<std::exception_ptr> failures(writes.size());
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    failures[i] = caught([&] {
+      const FileDescriptor file = openForWriting(root_, writes[i]);
+      helpers[i].beginWrite(file.get(), writes[i].text, taskName(writes[i].device));
+    });
+  }
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    if (!failures[i]) {
+      const std::chrono::milliseconds left(deadline.remaining());
+      failures[i] =
+          caught([&] { requireWritten(helpers[i].finishWrite(left), writes[i], allowance); });
+    }
+  }
+  return failures;
+}
+
+std::string GuardedWriter::read(const std::string& path, const PciAddress& device,
                                 std::chrono::milliseconds deadline) {
   const FileDescriptor file = root_.open(path, O_RDONLY | O_NOCTTY | O_NOFOLLOW);
   const HelperReply reply =
-      file ? helper_.read(file.get(), deadline) : HelperReply{true, errno, {}};
+      file ? helper_.read(file.get(), taskName(device), deadline) : HelperReply{true, errno, {}};
   if (!reply.finished) {
-    throwLate("the read of", path, object, deadline);
+    throwLate("the read of", path, device, deadline);
   }
   if (reply.error != 0) {
-    throw Error(object + ": reading /" + path + " failed: " + errnoText(reply.error),
-                remedyFor(reply.error));
+    throw Error(toString(device) + ": reading /" + path + " failed: " + errnoText(reply.error),
+                writeRemedy(path, reply.error, ::geteuid() == 0));
   }
   return reply.bytes;
 }

@@ -53,19 +53,6 @@ std::optional<std::uint16_t> devlinkFamily(const ExchangePurpose& purpose, milli
 
 }  // namespace
 
-std::string_view toString(EswitchMode mode) {
-  return mode == EswitchMode::switchdev ? "switchdev" : "legacy";
-}
-
-std::optional<EswitchMode> parseEswitchMode(std::string_view name) {
-  for (const EswitchMode mode : {EswitchMode::legacy, EswitchMode::switchdev}) {
-    if (toString(mode) == name) {
-      return mode;
-    }
-  }
-  return std::nullopt;
-}
-
 LinkSettings readLink(const NetdevHandle& netdev, milliseconds deadline) {
   const ExchangePurpose purpose{netdev.name, "reading the link"};
   const std::string reply =
@@ -120,7 +107,8 @@ void setEswitchMode(const PciAddress& pf, EswitchMode mode, milliseconds deadlin
                     "over devlink",
                 "load a driver that has one, or take `embedded-switch-mode` out of host.yaml");
   }
-  change(NETLINK_GENERIC, eswitchChange(*family, pf, mode), purpose, deadline);
+  change(NETLINK_GENERIC, eswitchChange(*family, pf, mode), {purpose.object, purpose.verb, pf},
+         deadline);
   const auto found = readEswitchMode(pf, deadline);
   if (found != mode) {
     throwNotKept(purpose, found ? std::string(toString(*found)) : "not observable");

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -16,6 +17,7 @@
 #include "vfpass/base/file_descriptor.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
+#include "vfpass/host/vfio_users.hpp"
 
 namespace vfpass::host {
 namespace {
@@ -69,7 +71,15 @@ bool waitForEnd(pid_t process, const Deadline& deadline, int& status) {
 
 }  // namespace
 
+bool isLoadable(std::string_view module) {
+  constexpr std::array<std::string_view, 2> softRoce{"crc32_generic", "rdma_rxe"};
+  return isVfioDriver(module) || std::ranges::find(softRoce, module) != softRoce.end();
+}
+
 void loadModule(const std::string& module, std::chrono::milliseconds allowance) {
+  if (!isLoadable(module)) {
+    throw Error("the module " + printable(module.substr(0, 64)) + " is none that vfpass loads");
+  }
   const std::string remedy = "Load it by hand and see the kernel log: modprobe " + module;
   const pid_t process = spawnModprobe(module);
   int status = 0;

@@ -1,7 +1,10 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
+
+#include "vfpass/pci_address.hpp"
 
 namespace vfpass::host {
 
@@ -9,6 +12,9 @@ namespace vfpass::host {
 struct ExchangePurpose {
   std::string object;
   std::string verb;
+  /// The device that it changes: as long as the kernel works on it every process can see so
+  /// (task_name.hpp).
+  std::optional<PciAddress> device = std::nullopt;
 };
 
 /// Sends one request to the kernel and returns the first datagram of its answer. In a guarded

@@ -3,6 +3,7 @@
 #include <netlink/attr.h>
 #include <netlink/msg.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -68,6 +69,16 @@ std::optional<Number> numberOf(const nlattr* attribute) {
   Number number;
   std::memcpy(&number, nla_data(attribute), sizeof number);
   return number;
+}
+
+/// The attribute's payload as text up to its first zero byte; empty when there is none.
+inline std::string textOf(const nlattr* attribute) {
+  if (attribute == nullptr) {
+    return {};
+  }
+  const auto* start = static_cast<const char*>(nla_data(attribute));
+  const auto length = static_cast<std::size_t>(std::max(nla_len(attribute), 0));
+  return {start, ::strnlen(start, length)};
 }
 
 }  // namespace vfpass::host

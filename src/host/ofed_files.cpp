@@ -107,7 +107,7 @@ Acknowledgement OfedPort::set(const std::vector<VfRequest>& requests) {
     return answer;
   }
   try {
-    writer_.write(path, text, toString(pf_), deadline_);
+    writer_.write(path, text, pf_, deadline_);
   } catch (const WriteError& error) {
     return {error.number(), "writing /" + path};
   }

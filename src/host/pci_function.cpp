@@ -6,10 +6,12 @@
 #include <algorithm>
 
 #include "vfpass/base/text.hpp"
+#include "vfpass/error.hpp"
 
 namespace vfpass::host {
 namespace {
 
+constexpr std::size_t longestDriverName = 63;
 constexpr unsigned vfLimit = 65535;  // SR-IOV's TotalVFs is a 16-bit field
 
 std::optional<Netdev> readNetdev(const Root& root, const std::string& path,
@@ -38,7 +40,20 @@ std::string functionPath(const PciAddress& function) {
   return "sys/bus/pci/devices/" + toString(function);
 }
 
-std::string driverPath(const std::string& driver) { return "sys/bus/pci/drivers/" + driver; }
+bool isDriverName(std::string_view name) {
+  constexpr std::string_view allowed =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+  return !name.empty() && name.size() <= longestDriverName &&
+         name.find_first_not_of(allowed) == std::string_view::npos;
+}
+
+std::string driverPath(const std::string& driver) {
+  if (!isDriverName(driver)) {
+    throw Error("\"" + printable(driver.substr(0, longestDriverName)) +
+                "\": not the name of a PCI driver");
+  }
+  return "sys/bus/pci/drivers/" + driver;
+}
 
 std::string readDriver(const Root& root, const PciAddress& function) {
   return root.linkName(functionPath(function) + "/driver").value_or("");

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "vfpass/host/root.hpp"
@@ -11,7 +12,10 @@ namespace vfpass::host {
 
 /// `sys/bus/pci/devices/0000:3b:00.1`
 std::string functionPath(const PciAddress& function);
-/// `sys/bus/pci/drivers/vfio-pci`
+/// Whether this can be a PCI driver's name: 1 to 63 characters of A-Z, a-z, 0-9, `_` and `-`.
+bool isDriverName(std::string_view name);
+/// `sys/bus/pci/drivers/vfio-pci`. Throws Error for what cannot be a driver's name: names come from
+/// metadata and sysfs, and none may lead to another folder.
 std::string driverPath(const std::string& driver);
 
 /// Name of the bound driver; empty: none.

@@ -2,9 +2,7 @@
 
 #include <rdma/rdma_netlink.h>
 
-#include <algorithm>
-#include <cerrno>
-
+#include "netlink_dump.hpp"
 #include "netlink_message.hpp"
 
 namespace vfpass::host {
@@ -34,39 +32,18 @@ ResourceWords wordsOf(RdmaResource resource) {
       return {RDMA_NLDEV_CMD_RES_QP_GET, RDMA_NLDEV_ATTR_RES_QP, RDMA_NLDEV_ATTR_RES_QP_ENTRY};
     case RdmaResource::protectionDomain:
       return {RDMA_NLDEV_CMD_RES_PD_GET, RDMA_NLDEV_ATTR_RES_PD, RDMA_NLDEV_ATTR_RES_PD_ENTRY};
+    case RdmaResource::memoryRegion:
+      return {RDMA_NLDEV_CMD_RES_MR_GET, RDMA_NLDEV_ATTR_RES_MR, RDMA_NLDEV_ATTR_RES_MR_ENTRY};
     case RdmaResource::context:
       break;
   }
   return {RDMA_NLDEV_CMD_RES_CTX_GET, RDMA_NLDEV_ATTR_RES_CTX, RDMA_NLDEV_ATTR_RES_CTX_ENTRY};
 }
 
-// Each whole message of a dump, with the bytes of its payload.
-template <typename Visit>
-void eachMessage(std::string_view dump, Visit visit) {
-  while (dump.size() >= sizeof(nlmsghdr)) {
-    nlmsghdr header{};
-    std::memcpy(&header, dump.data(), sizeof header);
-    if (header.nlmsg_len < sizeof header || header.nlmsg_len > dump.size()) {
-      return;
-    }
-    visit(header, dump.substr(0, header.nlmsg_len));
-    dump.remove_prefix(std::min(dump.size(), std::size_t{NLMSG_ALIGN(header.nlmsg_len)}));
-  }
-}
-
 // RDMA netlink has no header of its own between netlink's and the attributes.
 nlattr* attributeOf(ReceivedMessage& message, int type) {
   nlmsghdr* header = message.header(0);
   return header == nullptr ? nullptr : nlmsg_find_attr(header, 0, type);
-}
-
-std::string textOf(const nlattr* attribute) {
-  if (attribute == nullptr) {
-    return {};
-  }
-  const auto* start = static_cast<const char*>(nla_data(attribute));
-  const auto length = static_cast<std::size_t>(std::max(nla_len(attribute), 0));
-  return {start, ::strnlen(start, length)};
 }
 
 void addOwners(nlattr* table, int entryType, std::vector<RdmaOwner>& owners) {
@@ -141,21 +118,16 @@ std::vector<RdmaOwner> parseRdmaOwners(std::string_view dump, RdmaResource resou
   return owners;
 }
 
-int dumpError(std::string_view dump) {
-  int found = EBADMSG;
-  eachMessage(dump, [&](const nlmsghdr& header, std::string_view bytes) {
-    const bool ends = header.nlmsg_type == NLMSG_DONE || header.nlmsg_type == NLMSG_ERROR;
-    if (!ends || bytes.size() < sizeof header) {
-      return;
-    }
-    // Both begin with the error as a negative number; old kernels end a dump without one.
-    int error = 0;
-    if (bytes.size() >= sizeof header + sizeof error) {
-      std::memcpy(&error, bytes.data() + sizeof header, sizeof error);
-    }
-    found = error > 0 || error < -4095 ? EBADMSG : -error;
-  });
-  return found;
+std::string rdmaSystemQuery() { return bytesOf(startMessage(RDMA_NLDEV_CMD_SYS_GET, 0)); }
+
+std::optional<bool> parseSharesDevices(std::string_view reply) {
+  ReceivedMessage message(reply);
+  const nlmsghdr* header = message.header(0);
+  if (header == nullptr || header->nlmsg_type != typeOf(RDMA_NLDEV_CMD_SYS_GET)) {
+    return std::nullopt;
+  }
+  const auto shared = numberOf<std::uint8_t>(attributeOf(message, RDMA_NLDEV_SYS_ATTR_NETNS_MODE));
+  return shared ? std::optional(*shared != 0) : std::nullopt;
 }
 
 }  // namespace vfpass::host

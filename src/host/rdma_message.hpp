@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,10 +18,15 @@ std::string softRoceAddition(const std::string& name, const std::string& netdev)
 std::string rdmaLinkRemoval(std::uint32_t number);
 
 /// Things that their owner has open in a device. A context is an open uverbs file (Linux 5.14).
-enum class RdmaResource { queuePair, protectionDomain, context };
+enum class RdmaResource { queuePair, protectionDomain, memoryRegion, context };
 
 /// RDMA_NLDEV_CMD_RES_*_GET: one device's, as a dump.
 std::string rdmaResourceQuery(RdmaResource resource, std::uint32_t number);
+
+/// RDMA_NLDEV_CMD_SYS_GET: settings of the whole subsystem, one datagram.
+std::string rdmaSystemQuery();
+/// Whether each network namespace sees all RDMA devices; nullopt when the reply does not say.
+std::optional<bool> parseSharesDevices(std::string_view reply);
 
 struct NumberedDevice {
   std::uint32_t number = 0;
@@ -40,8 +46,5 @@ struct RdmaOwner {
 /// What a dump says; damaged parts are left out.
 std::vector<NumberedDevice> parseRdmaDevices(std::string_view dump);
 std::vector<RdmaOwner> parseRdmaOwners(std::string_view dump, RdmaResource resource);
-
-/// How a dump ended: errno, 0 for a whole one. EBADMSG when it does not end at all.
-int dumpError(std::string_view dump);
 
 }  // namespace vfpass::host

@@ -1,8 +1,8 @@
 #include "read_function.hpp"
 
-#include "block_uses.hpp"
 #include "device_identity.hpp"
 #include "driver_override.hpp"
+#include "holders/block_uses.hpp"
 #include "pci_function.hpp"
 #include "vfpass/host/vfio_users.hpp"
 #include "vfpass/host/vital_product_data.hpp"

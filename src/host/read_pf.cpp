@@ -1,11 +1,15 @@
 #include "read_pf.hpp"
 
+#include <linux/netlink.h>
+
 #include <algorithm>
 #include <set>
 
+#include "address_message.hpp"
 #include "device_identity.hpp"
 #include "driver_override.hpp"
 #include "kernel_write.hpp"
+#include "netlink_exchange.hpp"
 #include "ofed_files.hpp"
 #include "pci_function.hpp"
 #include "vf_port.hpp"
@@ -104,6 +108,32 @@ void readPort(const Root& root, PhysicalFunction& pf) {
   pf.linkLayer = readLinkLayer(root, pf.address);
 }
 
+// Devices stacked on a netdev, the bond or bridge that it is in among them
+// (netdev_adjacent_sysfs_add).
+std::vector<std::string> readUppers(const Root& root, const PhysicalFunction& pf) {
+  constexpr std::string_view prefix = "upper_";
+  std::vector<std::string> uppers;
+  for (const std::string& name :
+       root.list(functionPath(pf.address) + "/net/" + pf.netdev, prefix)) {
+    uppers.push_back(name.substr(prefix.size()));
+  }
+  std::sort(uppers.begin(), uppers.end());
+  return uppers;
+}
+
+std::vector<std::string> readAddresses(const PhysicalFunction& pf,
+                                       std::chrono::milliseconds deadline) {
+  const ExchangePurpose purpose{pf.netdev, "reading its addresses"};
+  try {
+    return parseAddresses(dumpNetlink(NETLINK_ROUTE, addressesQuery(), purpose, deadline),
+                          pf.netdevIndex);
+  } catch (const TimeoutError&) {
+    throw;
+  } catch (const Error&) {
+    return {};  // as for the VFs' attributes: netlink is closed to us
+  }
+}
+
 bool isNic(const Root& root, const PciAddress& address) {
   const std::string path = functionPath(address);
   return root.readNumber(path + "/class").value_or(0) >> 16U == networkClass ||
@@ -138,8 +168,14 @@ std::optional<PhysicalFunction> readPhysicalFunction(const Root& root, const Pci
   readSriovCapability(root, path, pf);
   pf.vfs = readVfs(root, address);
   markUsedVfs(root, pf.vfs);
-  if (root.isLive() && pf.netdevIndex > 0 && !pf.vfs.empty()) {
-    readSettings(root, pf, netlinkDeadline);
+  if (!pf.netdev.empty()) {
+    pf.uppers = readUppers(root, pf);
+  }
+  if (root.isLive() && pf.netdevIndex > 0) {
+    pf.addresses = readAddresses(pf, netlinkDeadline);
+    if (!pf.vfs.empty()) {
+      readSettings(root, pf, netlinkDeadline);
+    }
   }
   return pf;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <vector>
 
 #include "kernel_write.hpp"
 #include "vfpass/host/root.hpp"
@@ -8,8 +9,10 @@
 
 namespace vfpass::host {
 
-/// Function-level reset through sysfs. A function that knows no reset is left as it is.
-void resetFunction(const Root& root, KernelWriter& writer, const PciAddress& function,
-                   std::chrono::milliseconds deadline);
+/// Function-level resets through sysfs, all at the same time. A function that knows no reset is
+/// left as it is. One Error names every function that failed; it is a TimeoutError when one of them
+/// did not end before the deadline.
+void resetFunctions(const Root& root, KernelWriter& writer,
+                    const std::vector<PciAddress>& functions, std::chrono::milliseconds deadline);
 
 }  // namespace vfpass::host

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <set>
 
 #include "load_module.hpp"
+#include "netlink_dump.hpp"
 #include "netlink_exchange.hpp"
 #include "netlink_reply.hpp"
 #include "rdma_message.hpp"
@@ -97,35 +97,9 @@ void change(const std::string& request, const ExchangePurpose& purpose, millisec
   }
 }
 
-std::vector<RdmaOwner> ownersOf(RdmaResource resource, std::uint32_t number,
-                                milliseconds deadline) {
-  const ExchangePurpose purpose{"RDMA device " + std::to_string(number), "asking for its users"};
-  const std::string dump =
-      dumpNetlink(NETLINK_RDMA, rdmaResourceQuery(resource, number), purpose, deadline);
-  const int error = dumpError(dump);
-  // Before Linux 5.14 nobody lists contexts; whoever uses one has a protection domain.
-  const bool unknown = error == EINVAL || error == EOPNOTSUPP;
-  if (error != 0 && !(resource == RdmaResource::context && unknown)) {
-    throw Error(purpose.object + ": " + purpose.verb + " failed: " + errnoText(error));
-  }
-  return parseRdmaOwners(dump, resource);
-}
-
-std::string describe(const Root& root, const RdmaOwner& owner) {
-  if (owner.process == 0 && owner.module.empty()) {
-    return "a process of another PID namespace";
-  }
-  if (owner.process == 0) {
-    return "the kernel's " + printable(owner.module);
-  }
-  const std::string process = std::to_string(owner.process);
-  const auto name = root.readText("proc/" + process + "/comm", 64);
-  return "process " + process + (name ? " (" + printable(*name) + ")" : "");
-}
-
 }  // namespace
 
-std::vector<RdmaLink> readRdmaLinks(const Root& root, milliseconds deadline) {
+std::vector<RdmaLink> readRdmaLinks(const Root& root) {
   std::vector<RdmaLink> links;
   for (const auto& name : root.list("sys/class/infiniband")) {
     RdmaLink link;
@@ -135,32 +109,15 @@ std::vector<RdmaLink> readRdmaLinks(const Root& root, milliseconds deadline) {
     link.netdev = link.softRoce ? *netdev : "";
     links.push_back(std::move(link));
   }
+  return links;
+}
+
+std::vector<RdmaLink> readRdmaLinks(const Root& root, milliseconds deadline) {
+  std::vector<RdmaLink> links = readRdmaLinks(root);
   if (root.isLive()) {
     addNumbers(links, deadline);
   }
   return links;
-}
-
-std::vector<std::string> rdmaUsers(const Root& root, std::uint32_t number, milliseconds deadline) {
-  std::set<RdmaOwner> owners;
-  for (const RdmaResource resource :
-       {RdmaResource::context, RdmaResource::queuePair, RdmaResource::protectionDomain}) {
-    for (auto& owner : ownersOf(resource, number, deadline)) {
-      // ib_core has a queue pair of every port for management, and clients such as ib_srpt keep a
-      // protection domain without using it: both let go by themselves.
-      const bool ofKernel = owner.process == 0 && !owner.module.empty();
-      const bool idle =
-          ofKernel && (resource != RdmaResource::queuePair || owner.module == "ib_core");
-      if (!idle) {
-        owners.insert(std::move(owner));
-      }
-    }
-  }
-  std::vector<std::string> users;
-  for (const auto& owner : owners) {
-    users.push_back(describe(root, owner));
-  }
-  return users;
 }
 
 std::string softRoceFault(const Root& root, const std::string& netdev) {

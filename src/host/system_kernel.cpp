@@ -8,12 +8,17 @@
 #include "load_module.hpp"
 #include "ofed_files.hpp"
 #include "pci_function.hpp"
+#include "privilege.hpp"
 #include "read_function.hpp"
 #include "read_pf.hpp"
 #include "reset_function.hpp"
 #include "vf_count.hpp"
 #include "vf_port.hpp"
+#include "vfpass/host/holders.hpp"
+#include "vfpass/host/link_settings.hpp"
+#include "vfpass/host/rdma_users.hpp"
 #include "vfpass/host/root.hpp"
+#include "vfpass/host/soft_roce.hpp"
 
 namespace vfpass::host {
 
@@ -21,12 +26,30 @@ struct SystemKernel::Implementation {
   Implementation(Root readFrom, const Deadlines& limits)
       : root(std::move(readFrom)), writer(root), deadlines(limits) {}
 
-  void requireLive(const PciAddress& function) const {
+  void requireLive(const PciAddress& function) const { requireLive(toString(function)); }
+
+  void requireLive(const std::string& object) const {
     if (!root.isLive()) {
-      throw Error(toString(function) + ": read-only: captured tree",
+      throw Error(object + ": read-only: captured tree",
                   "Leave out --sysroot to change this host.");
     }
   }
+
+  // A millisecond at least, so that a call that needs no waiting still succeeds.
+  [[nodiscard]] std::chrono::milliseconds within(std::chrono::milliseconds limit) const {
+    using std::chrono::milliseconds;
+    if (!deadlines.end) {
+      return limit;
+    }
+    const auto left =
+        std::chrono::duration_cast<milliseconds>(*deadlines.end - std::chrono::steady_clock::now());
+    return std::clamp(left, milliseconds{1}, std::max(limit, milliseconds{1}));
+  }
+  [[nodiscard]] std::chrono::milliseconds bind() const { return within(deadlines.bind); }
+  [[nodiscard]] std::chrono::milliseconds createVfs() const { return within(deadlines.createVfs); }
+  [[nodiscard]] std::chrono::milliseconds netlink() const { return within(deadlines.netlink); }
+  [[nodiscard]] std::chrono::milliseconds eswitch() const { return within(deadlines.eswitch); }
+  [[nodiscard]] std::chrono::milliseconds rdma() const { return within(deadlines.rdma); }
 
   Root root;
   GuardedWriter writer;
@@ -43,6 +66,24 @@ Netdev requireNetdev(const Root& root, const PciAddress& pf) {
                 "Bind the PF to its driver (mlx5_core), in the host's network namespace.");
   }
   return netdevs.front();
+}
+
+std::vector<PciAddress> addressesOf(const PhysicalFunction& pf) {
+  std::vector<PciAddress> vfs;
+  for (const VirtualFunction& vf : pf.vfs) {
+    vfs.push_back(vf.address);
+  }
+  return vfs;
+}
+
+// Read when a change is made: a change of the eswitch mode makes the netdev anew.
+NetdevHandle linkOf(const Root& root, const PciAddress& pf) {
+  const auto netdevs = readNetdevs(root, pf);
+  if (netdevs.empty()) {
+    throw Error("PF " + toString(pf) + ": it has no netdev",
+                "load the driver that makes it, or take `mtu` and `up` out of host.yaml");
+  }
+  return {netdevs.front().index, netdevs.front().name};
 }
 
 void requireVfs(const Root& root, const ConfigureVfs& action, const std::string& name) {
@@ -68,7 +109,7 @@ SystemKernel::SystemKernel(Root root, Deadlines deadlines)
 SystemKernel::~SystemKernel() = default;
 
 PhysicalFunction SystemKernel::readPf(const PciAddress& pf) {
-  auto found = readPhysicalFunction(implementation_->root, pf, implementation_->deadlines.netlink);
+  auto found = readPhysicalFunction(implementation_->root, pf, implementation_->netlink());
   if (!found) {
     throw Error(toString(pf) + ": there is no such PCI device",
                 "`vfpass pf list` shows the PFs of this host.");
@@ -79,8 +120,8 @@ PhysicalFunction SystemKernel::readPf(const PciAddress& pf) {
 std::vector<PhysicalFunction> SystemKernel::readPfs() {
   std::vector<PhysicalFunction> pfs;
   for (const PciAddress& address : findPhysicalFunctions(implementation_->root)) {
-    if (auto pf = readPhysicalFunction(implementation_->root, address,
-                                       implementation_->deadlines.netlink)) {
+    if (auto pf =
+            readPhysicalFunction(implementation_->root, address, implementation_->netlink())) {
       pfs.push_back(std::move(*pf));
     }
   }
@@ -91,21 +132,39 @@ std::optional<PciFunction> SystemKernel::readFunction(const PciAddress& function
   return readPciFunction(implementation_->root, function);
 }
 
+std::map<unsigned, PciAddress> SystemKernel::vfAddresses(const PciAddress& pf) {
+  std::map<unsigned, PciAddress> addresses;
+  for (const VfLink& link : readVfLinks(implementation_->root, pf)) {
+    addresses.emplace(link.index, link.address);
+  }
+  return addresses;
+}
+
+std::vector<Holder> SystemKernel::findHolders(const std::vector<PciAddress>& functions) {
+  return host::findHolders(implementation_->root, functions, implementation_->netlink());
+}
+
 void SystemKernel::createVfs(const CreateVfs& action) {
   implementation_->requireLive(action.pf);
   host::createVfs(implementation_->root, implementation_->writer, action,
-                  implementation_->deadlines.createVfs);
+                  implementation_->createVfs());
 }
 
 void SystemKernel::removeVfs(const RemoveVfs& action) {
   implementation_->requireLive(action.pf);
   // Only the inverse of a creation can meet one that is still under way.
   const RemoveScope scope = action.autoprobe ? RemoveScope::inFlight : RemoveScope::present;
-  host::removeVfs(implementation_->root, implementation_->writer, readPf(action.pf), scope,
-                  implementation_->deadlines.createVfs);
+  const PhysicalFunction pf = readPf(action.pf);
+  host::removeVfs(implementation_->root, implementation_->writer, pf, findHolders(addressesOf(pf)),
+                  scope, implementation_->createVfs());
   if (action.autoprobe) {
     host::setAutoprobe(implementation_->writer, action.pf, *action.autoprobe);
   }
+}
+
+void SystemKernel::setVfProbing(const PciAddress& pf, bool on) {
+  implementation_->requireLive(pf);
+  host::setAutoprobe(implementation_->writer, pf, on);
 }
 
 std::vector<RefusedAttribute> SystemKernel::configureVfs(const ConfigureVfs& action) {
@@ -114,19 +173,20 @@ std::vector<RefusedAttribute> SystemKernel::configureVfs(const ConfigureVfs& act
   const Netdev netdev = requireNetdev(root, action.pf);
   const std::string name = netdev.name + " (" + toString(action.pf) + ")";
   requireVfs(root, action, name);
-  const auto deadline = implementation_->deadlines.netlink;
+  const auto deadline = implementation_->netlink();
   const bool infiniband = readLinkLayer(root, action.pf) == LinkLayer::infiniband;
-  NetlinkPort netlink(netdev.index, infiniband, name, deadline);
+  NetlinkPort netlink(netdev.index, infiniband, name, deadline, action.pf);
   OfedPort ofed(netlink, root, implementation_->writer, action.pf, deadline);
   VfPort& port = infiniband ? static_cast<VfPort&>(ofed) : netlink;
-  return host::configureVfs(port, action.vfs, {name, readDriver(root, action.pf)}, deadline);
+  return host::configureVfs(port, action.vfs,
+                            {name, readDriver(root, action.pf), mayConfigureLinks()}, deadline);
 }
 
 std::optional<VfTraffic> SystemKernel::vfTraffic(const PciAddress& pf, unsigned index) {
   implementation_->requireLive(pf);
   const Netdev netdev = requireNetdev(implementation_->root, pf);
   NetlinkPort port(netdev.index, false, netdev.name + " (" + toString(pf) + ")",
-                   implementation_->deadlines.netlink);
+                   implementation_->netlink());
   const auto table = port.readTraffic();
   const auto found = table.find(index);
   return found == table.end() ? std::nullopt : std::optional(found->second);
@@ -134,16 +194,83 @@ std::optional<VfTraffic> SystemKernel::vfTraffic(const PciAddress& pf, unsigned 
 
 void SystemKernel::bindDriver(const BindDriver& action) {
   implementation_->requireLive(action.function);
-  const auto deadline = implementation_->deadlines.bind;
+  const auto deadline = implementation_->bind();
   host::bindDriver(
       implementation_->root, implementation_->writer,
       [deadline](const std::string& module) { loadModule(module, deadline); }, action, deadline);
 }
 
-void SystemKernel::resetFunction(const ResetFunction& action) {
-  implementation_->requireLive(action.function);
-  host::resetFunction(implementation_->root, implementation_->writer, action.function,
-                      implementation_->deadlines.bind);
+void SystemKernel::resetFunction(const ResetFunction& action) { resetFunctions({action}); }
+
+void SystemKernel::resetFunctions(const std::vector<ResetFunction>& actions) {
+  std::vector<PciAddress> functions;
+  for (const ResetFunction& action : actions) {
+    implementation_->requireLive(action.function);
+    functions.push_back(action.function);
+  }
+  host::resetFunctions(implementation_->root, implementation_->writer, functions,
+                       implementation_->bind());
+}
+
+PfSettings SystemKernel::readPfSettings(const PciAddress& pf) {
+  const Root& root = implementation_->root;
+  PfSettings settings;
+  if (!root.isLive()) {
+    return settings;
+  }
+  settings.eswitchMode = readEswitchMode(pf, implementation_->netlink());
+  if (!readNetdevs(root, pf).empty()) {
+    settings.link = readLink(linkOf(root, pf), implementation_->netlink());
+  }
+  return settings;
+}
+
+void SystemKernel::setEswitchMode(const SetEswitchMode& action) {
+  implementation_->requireLive(action.pf);
+  if (readEswitchMode(action.pf, implementation_->netlink()) != action.mode) {
+    host::setEswitchMode(action.pf, action.mode, implementation_->eswitch());
+  }
+}
+
+void SystemKernel::setMtu(const SetMtu& action) {
+  implementation_->requireLive(action.pf);
+  const auto deadline = implementation_->netlink();
+  const NetdevHandle netdev = linkOf(implementation_->root, action.pf);
+  if (readLink(netdev, deadline).mtu != action.mtu) {
+    host::setMtu(netdev, action.mtu, deadline);
+  }
+}
+
+void SystemKernel::setLinkUp(const SetLinkUp& action) {
+  implementation_->requireLive(action.pf);
+  const auto deadline = implementation_->netlink();
+  const NetdevHandle netdev = linkOf(implementation_->root, action.pf);
+  if (readLink(netdev, deadline).up != action.up) {
+    setUp(netdev, action.up, deadline);
+  }
+}
+
+std::vector<RdmaLink> SystemKernel::readRdmaLinks() {
+  return host::readRdmaLinks(implementation_->root, implementation_->rdma());
+}
+
+std::vector<std::string> SystemKernel::rdmaUsers(std::uint32_t number) {
+  implementation_->requireLive("RDMA device " + std::to_string(number));
+  return host::rdmaUsers(implementation_->root, number, implementation_->rdma());
+}
+
+std::string SystemKernel::softRoceFault(const std::string& netdev) {
+  return host::softRoceFault(implementation_->root, netdev);
+}
+
+std::uint32_t SystemKernel::addSoftRoceLink(const std::string& name, const std::string& netdev) {
+  implementation_->requireLive("SoftRoCE link " + name);
+  return host::addSoftRoceLink(implementation_->root, name, netdev, implementation_->rdma());
+}
+
+void SystemKernel::removeSoftRoceLink(const RdmaLink& link) {
+  implementation_->requireLive("SoftRoCE link " + link.name);
+  host::removeSoftRoceLink(implementation_->root, link, implementation_->rdma());
 }
 
 std::string SystemKernel::bootId() {

@@ -5,7 +5,6 @@
 
 #include "deadline.hpp"
 #include "pci_function.hpp"
-#include "vfpass/base/scope_guard.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/host/vfio_users.hpp"
 
@@ -33,7 +32,7 @@ void checkCount(const Root& root, const CreateVfs& action, const std::string& na
                     std::to_string(*total) + ": " + errnoText(ERANGE),
                 "Ask for fewer, or raise NUM_OF_VFS in the firmware and power-cycle the host.");
   }
-  if (const auto present = readVfLinks(root, action.pf).size(); present != 0) {
+  if (const auto present = readVfLinks(root, action.pf).size(); present != 0 && !action.autoprobe) {
     throw Error(name + ": it has " + plural(present) + " already, and their number cannot be " +
                     "changed without removing them all",
                 "Use the VFs that are there, or remove them first when nobody uses them.");
@@ -44,7 +43,7 @@ void writeCount(KernelWriter& writer, const PciAddress& pf, std::size_t count,
                 std::chrono::milliseconds deadline) {
   const std::string name = toString(pf);
   try {
-    writer.write(functionPath(pf) + "/sriov_numvfs", std::to_string(count), name, deadline);
+    writer.write(functionPath(pf) + "/sriov_numvfs", std::to_string(count), pf, deadline);
   } catch (const WriteError& error) {
     if (error.number() == EBUSY) {
       throw Error(name + ": the driver is busy and changes no VFs now: " + errnoText(EBUSY),
@@ -63,31 +62,55 @@ std::string autoprobePath(const PciAddress& pf) {
   return functionPath(pf) + "/sriov_drivers_autoprobe";
 }
 
-// Writes the count while probing is as `probe` says. Gives what could not be put back afterwards.
-std::string writeCountProbing(const Root& root, KernelWriter& writer, const CreateVfs& action,
-                              std::chrono::milliseconds deadline) {
-  const bool before = root.readNumber(autoprobePath(action.pf)).value_or(1) != 0;
-  std::string left;
-  const auto putBack = [&] {
-    try {
-      setAutoprobe(writer, action.pf, before);
-    } catch (const std::exception& error) {
-      left = error.what();
-    }
-  };
-  if (before == action.probe) {
-    writeCount(writer, action.pf, action.count, deadline);
-    return left;
+// Empty, or why probing could not be set back.
+std::string restoreAutoprobe(KernelWriter& writer, const PciAddress& pf, bool before) {
+  try {
+    setAutoprobe(writer, pf, before);
+    return {};
+  } catch (const Error& error) {
+    return error.what();
   }
-  {
-    const ScopeGuard guard(putBack);
-    setAutoprobe(writer, action.pf, action.probe);
-    writeCount(writer, action.pf, action.count, deadline);
-  }
-  return left;
 }
 
-std::string reasonInUse(const VirtualFunction& vf) {
+// Writes the count while probing is as `probe` says. Returns what could not be set back afterwards.
+// The kernel takes a count that the PF has already, and a write waits for one that is still under
+// way (sriov_numvfs_store), so that the inverse of a removal needs no look at the VFs.
+std::string writeCountProbing(const Root& root, KernelWriter& writer, const CreateVfs& action,
+                              std::chrono::milliseconds deadline) {
+  const bool before =
+      action.autoprobe.value_or(root.readNumber(autoprobePath(action.pf)).value_or(1) != 0);
+  if (before == action.probe && !action.autoprobe) {
+    writeCount(writer, action.pf, action.count, deadline);
+    return {};
+  }
+  setAutoprobe(writer, action.pf, action.probe);
+  try {
+    writeCount(writer, action.pf, action.count, deadline);
+  } catch (const TimeoutError& error) {
+    // The kernel reads the setting when it adds each VF (pci_device_can_probe): set back now, it
+    // would hand the VFs of a late creation to the host's driver.
+    throw TimeoutError(std::string(error.what()) + "; its sriov_drivers_autoprobe stays at " +
+                           (action.probe ? "1" : "0") + " for the VFs that may still come",
+                       error.remedy());
+  } catch (...) {
+    restoreAutoprobe(writer, action.pf, before);
+    throw;
+  }
+  return restoreAutoprobe(writer, action.pf, before);
+}
+
+bool forbidsRemoval(const Holder& holder, RemoveScope scope) {
+  return holder.kind != HolderKind::unknown &&
+         (holder.kind != HolderKind::pendingWrite || scope != RemoveScope::inFlight);
+}
+
+std::string reasonInUse(const VirtualFunction& vf, const std::vector<Holder>& holders,
+                        RemoveScope scope) {
+  for (const Holder& holder : holders) {
+    if (holder.device == vf.address && forbidsRemoval(holder, scope)) {
+      return holder.description;
+    }
+  }
   if (isVfioDriver(vf.driver)) {
     return "bound to " + vf.driver + (vf.vfioInUse ? " and open in a process" : "");
   }
@@ -127,13 +150,14 @@ void createVfs(const Root& root, KernelWriter& writer, const CreateVfs& action,
 }
 
 void setAutoprobe(KernelWriter& writer, const PciAddress& pf, bool on) {
-  writer.write(autoprobePath(pf), on ? "1" : "0", toString(pf), autoprobeDeadline);
+  writer.write(autoprobePath(pf), on ? "1" : "0", pf, autoprobeDeadline);
 }
 
 void removeVfs(const Root& root, KernelWriter& writer, const PhysicalFunction& pf,
-               RemoveScope scope, std::chrono::milliseconds deadline) {
+               const std::vector<Holder>& holders, RemoveScope scope,
+               std::chrono::milliseconds deadline) {
   for (const VirtualFunction& vf : pf.vfs) {
-    if (const std::string reason = reasonInUse(vf); !reason.empty()) {
+    if (const std::string reason = reasonInUse(vf, holders, scope); !reason.empty()) {
       throw Error(toString(pf.address) + ": its VFs cannot be removed: VF " +
                       std::to_string(vf.index) + " (" + toString(vf.address) +
                       ") is in use: " + reason,

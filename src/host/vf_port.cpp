@@ -12,15 +12,17 @@
 namespace vfpass::host {
 
 NetlinkPort::NetlinkPort(int interfaceIndex, bool infiniband, std::string name,
-                         std::chrono::milliseconds deadline)
+                         std::chrono::milliseconds deadline, std::optional<PciAddress> pf)
     : interfaceIndex_(interfaceIndex),
       infiniband_(infiniband),
       name_(std::move(name)),
-      deadline_(deadline) {}
+      deadline_(deadline),
+      pf_(pf) {}
 
-std::string NetlinkPort::exchange(const std::string& request, const char* verb) {
-  return exchangeNetlink(NETLINK_ROUTE, request, {name_, std::string(verb) + " VF attributes"},
-                         deadline_);
+std::string NetlinkPort::exchange(const std::string& request, const char* verb,
+                                  std::optional<PciAddress> changed) {
+  return exchangeNetlink(NETLINK_ROUTE, request,
+                         {name_, std::string(verb) + " VF attributes", changed}, deadline_);
 }
 
 VfTable NetlinkPort::read() {
@@ -45,7 +47,7 @@ Acknowledgement NetlinkPort::set(const std::vector<VfRequest>& requests) {
   const auto messages = linkChanges(interfaceIndex_, sequence_ + 1, requests);
   sequence_ += static_cast<std::uint32_t>(messages.size());
   for (const std::string& message : messages) {
-    const auto answer = parseAcknowledgement(exchange(message, "setting"));
+    const auto answer = parseAcknowledgement(exchange(message, "setting", pf_));
     if (!answer) {
       throw Error(name_ + ": setting VF attributes over netlink failed: the reply makes no sense");
     }

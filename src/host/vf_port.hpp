@@ -29,21 +29,23 @@ class VfPort {
 /// guarded child: sendmsg(2) does the work under the RTNL and blocks while anybody holds that.
 class NetlinkPort final : public VfPort {
  public:
-  /// `name` is for messages.
+  /// `name` is for messages. `pf`: the device whose VFs are set, where they are.
   NetlinkPort(int interfaceIndex, bool infiniband, std::string name,
-              std::chrono::milliseconds deadline);
+              std::chrono::milliseconds deadline, std::optional<PciAddress> pf = std::nullopt);
   VfTable read() override;
   Acknowledgement set(const std::vector<VfRequest>& requests) override;
   /// What went through each VF; empty where the driver does not count. Throws Error, TimeoutError.
   VfTrafficTable readTraffic();
 
  private:
-  std::string exchange(const std::string& request, const char* verb);
+  std::string exchange(const std::string& request, const char* verb,
+                       std::optional<PciAddress> changed = std::nullopt);
 
   int interfaceIndex_;
   bool infiniband_;
   std::string name_;
   std::chrono::milliseconds deadline_;
+  std::optional<PciAddress> pf_;
   std::uint32_t sequence_ = 0;
 };
 

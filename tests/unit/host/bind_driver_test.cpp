@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "load_module.hpp"
 #include "pci_function.hpp"
 #include "simulated_kernel.hpp"
+#include "vfpass/host/vfio_users.hpp"
 
 namespace vfpass::host {
 namespace {
@@ -126,6 +128,38 @@ TEST_F(BindDriverTest, AnUnknownDriverChangesNothing) {
   EXPECT_TRUE(loaded_.empty());
   EXPECT_TRUE(kernel_.log.empty());
   EXPECT_EQ(driver(), "mlx5_core");
+}
+
+TEST_F(BindDriverTest, RejectsWhatIsNotTheNameOfADriver) {
+  tree_.bind("0000:01:00.1", "mlx5_core");
+  tree_.file("x/bind", "");
+  for (const std::string& name :
+       {std::string("../../../../../../tmp/x"), std::string("/path/x_vfio-pci"), std::string(".."),
+        std::string("a/../vfio-pci"), std::string("vfio pci"), std::string("vfio-pci\n"),
+        std::string("vfio-pci\0", 9), std::string(64, 'a')}) {
+    EXPECT_THAT(failure(name), HasSubstr("not the name of a driver")) << name;
+    EXPECT_THROW(run("vfio-pci", name), Error) << name;
+    EXPECT_THROW(driverPath(name), Error) << name;
+  }
+  EXPECT_THROW(driverPath(""), Error);
+  EXPECT_TRUE(kernel_.log.empty());
+  EXPECT_EQ(loaded_, "");
+  EXPECT_EQ(driver(), "mlx5_core");
+}
+
+TEST_F(BindDriverTest, LoadsNoModuleThatOnlyLooksLikeVfio) {
+  for (const char* name : {"x_vfio-pci", "x-vfio_pci", "vfio-pci-x", "vfio_pci"}) {
+    EXPECT_THAT(failure(name), HasSubstr("no such PCI driver is loaded")) << name;
+    EXPECT_FALSE(isVfioDriver(name)) << name;
+    EXPECT_FALSE(isLoadable(name)) << name;
+    EXPECT_THROW(loadModule(name, std::chrono::milliseconds(1000)), Error) << name;
+  }
+  EXPECT_EQ(loaded_, "");
+  for (const char* name : {"vfio-pci", "mlx5_vfio_pci", "mlx5-vfio-pci", "nvgrace_gpu_vfio_pci",
+                           "nvgrace-gpu-vfio-pci"}) {
+    EXPECT_TRUE(isVfioDriver(name)) << name;
+    EXPECT_TRUE(isLoadable(name)) << name;
+  }
 }
 
 TEST_F(BindDriverTest, AMissingDeviceIsNamed) {

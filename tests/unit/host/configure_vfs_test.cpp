@@ -244,6 +244,18 @@ TEST_F(ConfigureVfsTest, WithoutPermissionItSaysSoAtOnce) {
   }
   EXPECT_THAT(failure({}), HasSubstr("EPERM"));
   EXPECT_EQ(driver_.sent.size(), 1U);
+  EXPECT_THAT(remedy_, HasSubstr("Run as root"));
+}
+
+// mlx5 answers so where the PF does not manage the embedded switch (BlueField in DPU mode).
+TEST_F(ConfigureVfsTest, RefusalOfAPrivilegedProcessIsTheDriversOwn) {
+  for (const Attribute attribute : allAttributes) {
+    driver_.refusals[{1, attribute}] = EPERM;
+  }
+  names_.privileged = true;
+  EXPECT_THAT(failure({}), HasSubstr("EPERM"));
+  EXPECT_THAT(remedy_, AllOf(HasSubstr("does not manage its embedded switch"),
+                             HasSubstr("DPU mode"), testing::Not(HasSubstr("root"))));
 }
 
 }  // namespace

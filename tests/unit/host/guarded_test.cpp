@@ -6,25 +6,32 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <stdexcept>
 #include <string>
 
 #include "deadline.hpp"
 #include "guarded_child.hpp"
 #include "guarded_helper.hpp"
+#include "holders/processes.hpp"
 #include "hosts/sysfs_tree.hpp"
 #include "kernel_write.hpp"
+#include "task_name.hpp"
 #include "vfpass/base/file_descriptor.hpp"
 
 namespace vfpass::host {
 namespace {
 
 using std::chrono::milliseconds;
+
+constexpr PciAddress vf{0, 1, 0, 1};
 
 TEST(Guarded, BringsBackWhatTheChildSays) {
   const std::string words(200000, 'w');  // more than a pipe holds
@@ -77,14 +84,14 @@ TEST(GuardedWriter, WritesAFile) {
   const hosts::SysfsTree tree;
   tree.file("sys/value", "");
   const Root root(tree.path());
-  GuardedWriter(root).write("sys/value", "vfio-pci\n", "0000:01:00.1", milliseconds(5000));
+  GuardedWriter(root).write("sys/value", "vfio-pci\n", vf, milliseconds(5000));
   EXPECT_EQ(tree.content("sys/value"), "vfio-pci\n");
 }
 
 TEST(GuardedWriter, TellsTheSystemsReason) {
   const Root root;
   try {
-    GuardedWriter(root).write("dev/full", "0\n", "0000:01:00.1", milliseconds(5000));
+    GuardedWriter(root).write("dev/full", "0\n", vf, milliseconds(5000));
     FAIL();
   } catch (const WriteError& error) {
     EXPECT_EQ(error.number(), ENOSPC);
@@ -93,7 +100,7 @@ TEST(GuardedWriter, TellsTheSystemsReason) {
         << message;
     EXPECT_NE(message.find("ENOSPC"), std::string::npos) << message;
   }
-  EXPECT_THROW(GuardedWriter(root).write("sys/nowhere", "0", "x", milliseconds(5000)), WriteError);
+  EXPECT_THROW(GuardedWriter(root).write("sys/nowhere", "0", vf, milliseconds(5000)), WriteError);
 }
 
 TEST(GuardedWriter, NamesDeviceAndFileThatHang) {
@@ -106,7 +113,7 @@ TEST(GuardedWriter, NamesDeviceAndFileThatHang) {
   }
   const Root root(tree.path());
   try {
-    GuardedWriter(root).write("unbind", "0000:01:00.1", "0000:01:00.1", milliseconds(50));
+    GuardedWriter(root).write("unbind", "0000:01:00.1", vf, milliseconds(50));
     FAIL();
   } catch (const TimeoutError& error) {
     EXPECT_STREQ(error.what(),
@@ -126,9 +133,85 @@ TEST(GuardedWriter, GoesOnAfterAWriteThatHangs) {
   }
   const Root root(tree.path());
   GuardedWriter writer(root);
-  EXPECT_THROW(writer.write("unbind", "0000:01:00.1", "x", milliseconds(50)), TimeoutError);
-  writer.write("value", "one\n", "x", milliseconds(5000));
-  EXPECT_EQ(writer.read("value", "x", milliseconds(5000)), "one\n");
+  EXPECT_THROW(writer.write("unbind", "0000:01:00.1", vf, milliseconds(50)), TimeoutError);
+  writer.write("value", "one\n", vf, milliseconds(5000));
+  EXPECT_EQ(writer.read("value", vf, milliseconds(5000)), "one\n");
+}
+
+// A file whose write never returns: a pipe that is full.
+class FullPipe {
+ public:
+  explicit FullPipe(const std::filesystem::path& path) {
+    if (::mkfifo(path.c_str(), 0600) != 0) {
+      throw std::runtime_error("mkfifo failed");
+    }
+    both_ = FileDescriptor(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+    const std::string block(4096, 'x');
+    while (::write(both_.get(), block.data(), block.size()) > 0) {
+    }
+  }
+
+ private:
+  FileDescriptor both_;
+};
+
+std::string failureText(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(GuardedWriter, WritesTogetherAndWaitsOnceForAll) {
+  const hosts::SysfsTree tree;
+  tree.file("a/reset", "");
+  tree.file("d/reset", "");
+  tree.file("b/x", "");
+  tree.file("e/x", "");
+  const FullPipe hanging(tree.path() / "b/reset");
+  const FullPipe alsoHanging(tree.path() / "e/reset");
+  const Root root(tree.path());
+  GuardedWriter writer(root);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto failures = writer.writeTogether({{{0, 1, 0, 1}, "a/reset", "1"},
+                                              {{0, 1, 0, 2}, "b/reset", "1"},
+                                              {{0, 1, 0, 3}, "c/reset", "1"},
+                                              {{0, 1, 0, 4}, "d/reset", "1"},
+                                              {{0, 1, 0, 5}, "e/reset", "1"}},
+                                             milliseconds(1500));
+  // Twice the deadline if they were waited for one after the other.
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, milliseconds(2900));
+  ASSERT_EQ(failures.size(), 5U);
+  EXPECT_FALSE(failures[0]);
+  EXPECT_NE(failureText(failures[1]).find("0000:01:00.2: the write to /b/reset did not return"),
+            std::string::npos);
+  EXPECT_NE(failureText(failures[2]).find("0000:01:00.3: writing"), std::string::npos);
+  EXPECT_FALSE(failures[3]);
+  EXPECT_TRUE(failures[4]);
+  EXPECT_EQ(tree.content("a/reset"), "1");
+  EXPECT_EQ(tree.content("d/reset"), "1");
+}
+
+TEST(GuardedWriter, LeavesTheDevicesNameWhereAWriteHangs) {
+  const hosts::SysfsTree tree;
+  tree.file("value", "");
+  const FullPipe hanging(tree.path() / "unbind");
+  const Root root(tree.path());
+  // Of this process alone: another run of this program beside this one looks for the same name.
+  const auto number = static_cast<std::uint32_t>(::getpid());
+  const PciAddress device{0x10000 + (number >> 8U), static_cast<std::uint8_t>(number), 0, 7};
+  const auto pending = [&] {
+    const auto list = readProcesses(Root());
+    return std::ranges::any_of(list.processes, [&](const Process& process) {
+      return process.isRoot == (::geteuid() == 0) && deviceInTaskName(process.name) == device;
+    });
+  };
+  GuardedWriter writer(root);
+  writer.write("value", "1", device, milliseconds(5000));
+  EXPECT_FALSE(pending()) << "a write that has ended leaves no name";
+  EXPECT_THROW(writer.write("unbind", "x", device, milliseconds(50)), TimeoutError);
+  EXPECT_TRUE(pollUntil(Deadline(milliseconds(5000)), pending));
 }
 
 TEST(GuardedWriter, Reads) {
@@ -137,9 +220,9 @@ TEST(GuardedWriter, Reads) {
   tree.file("empty", "");
   const Root root(tree.path());
   GuardedWriter writer(root);
-  EXPECT_EQ(writer.read("driver_override", "x", milliseconds(5000)), "vfio-pci\n");
-  EXPECT_EQ(writer.read("empty", "x", milliseconds(5000)), "");
-  EXPECT_THROW(writer.read("nowhere", "x", milliseconds(5000)), Error);
+  EXPECT_EQ(writer.read("driver_override", vf, milliseconds(5000)), "vfio-pci\n");
+  EXPECT_EQ(writer.read("empty", vf, milliseconds(5000)), "");
+  EXPECT_THROW(writer.read("nowhere", vf, milliseconds(5000)), Error);
 }
 
 std::string firstLine(const std::filesystem::path& file) {
@@ -162,7 +245,23 @@ std::set<pid_t> helpers() {
   return found;
 }
 
+// Another run of this program beside this one has helpers with the same command line; argv[0] is
+// where the kernel reads it from, and helpers inherit what it says at their start.
+void markCommandLine() {
+  const std::string number = std::to_string(::getpid());
+  ASSERT_GT(std::strlen(program_invocation_name), number.size());
+  std::copy(number.begin(), number.end(), program_invocation_name);
+}
+
+// Gone, or a zombie: a process that exits loses its memory, and so its command line, before its
+// descriptors (do_exit).
+bool hasEnded(pid_t process) {
+  const std::string status = firstLine("/proc/" + std::to_string(process) + "/stat");
+  return status.empty() || status.find(") Z") != std::string::npos;
+}
+
 TEST(GuardedHelper, IsOneProcessThatEndsWithItsOwner) {
+  ASSERT_NO_FATAL_FAILURE(markCommandLine());
   // One that was there before this test may go at any time, so only new ones count.
   const auto before = helpers();
   const auto fresh = [&] {
@@ -173,15 +272,15 @@ TEST(GuardedHelper, IsOneProcessThatEndsWithItsOwner) {
   const FileDescriptor file(::open("/dev/null", O_WRONLY | O_CLOEXEC));
   {
     GuardedHelper helper;
-    EXPECT_EQ(helper.write(file.get(), "x", milliseconds(5000)).error, 0);
+    EXPECT_EQ(helper.write(file.get(), "x", "vf0000:01:00.1", milliseconds(5000)).error, 0);
     const auto first = fresh();
-    EXPECT_EQ(first.size(), 1U);
-    EXPECT_EQ(helper.write(file.get(), "x", milliseconds(5000)).error, 0);
+    ASSERT_EQ(first.size(), 1U);
+    EXPECT_EQ(helper.write(file.get(), "x", "vf0000:01:00.1", milliseconds(5000)).error, 0);
     EXPECT_EQ(fresh(), first);
     // Killed while it has nothing to do: the next call starts another.
     ASSERT_EQ(::kill(*first.begin(), SIGKILL), 0);
-    EXPECT_TRUE(pollUntil(Deadline(milliseconds(5000)), [&] { return fresh().empty(); }));
-    EXPECT_EQ(helper.write(file.get(), "x", milliseconds(5000)).error, 0);
+    EXPECT_TRUE(pollUntil(Deadline(milliseconds(5000)), [&] { return hasEnded(*first.begin()); }));
+    EXPECT_EQ(helper.write(file.get(), "x", "vf0000:01:00.1", milliseconds(5000)).error, 0);
   }
   EXPECT_TRUE(pollUntil(Deadline(milliseconds(5000)), [&] { return fresh().empty(); }));
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "nobody is left to wait for";
@@ -194,10 +293,21 @@ TEST(GuardedHelper, HoldsNoOtherDescriptor) {
   FileDescriptor writing(ends[1]);
   const FileDescriptor file(::open("/dev/null", O_WRONLY | O_CLOEXEC));
   GuardedHelper helper;
-  EXPECT_EQ(helper.write(file.get(), "x", milliseconds(5000)).error, 0);
+  EXPECT_EQ(helper.write(file.get(), "x", "vf0000:01:00.1", milliseconds(5000)).error, 0);
   writing.reset();
   pollfd wait{reading.get(), POLLIN, 0};
   EXPECT_EQ(::poll(&wait, 1, 5000), 1);
+}
+
+TEST(WriteRemedy, BlamesTheEswitchOnlyWhereRootIsRefusedByTheDriver) {
+  for (const char* path : {"sys/bus/pci/devices/0000:01:00.0/sriov_numvfs",
+                           "sys/bus/pci/devices/0000:01:00.0/sriov/3/node"}) {
+    EXPECT_EQ(writeRemedy(path, EPERM, true), eswitchRemedy);
+    EXPECT_NE(writeRemedy(path, EPERM, false).find("Run as root"), std::string::npos);
+    EXPECT_NE(writeRemedy(path, EACCES, true).find("Run as root"), std::string::npos);
+  }
+  EXPECT_NE(writeRemedy("sys/bus/pci/drivers/vfio-pci/bind", EPERM, true).find("Run as root"),
+            std::string::npos);
 }
 
 TEST(Duration, ReadsWell) {

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "netlink_dump.hpp"
 #include "vfpass/host/soft_roce.hpp"
 
 namespace vfpass::host {

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "block_uses.hpp"
+#include "holders/block_uses.hpp"
+#include "holders/mount_table.hpp"
 #include "hosts/sysfs_tree.hpp"
-#include "mount_table.hpp"
 
 namespace vfpass::host {
 namespace {
@@ -160,7 +160,8 @@ TEST(MountTable, DamagedTablesAreSurvived) {
   tree.file("proc/self/mountinfo", "\n - \n1\n1 2 8:1\n1 2 8:2 - - -\n");
   tree.file("proc/swaps", "\n \n");
   const MountTable table(Root(tree.path()));
-  EXPECT_THAT(table.mountsOf({"8:1", "/dev/sda1"}), ElementsAre(""));
+  EXPECT_THAT(table.mountsOf({"8:1", "/dev/sda1"}),
+              ElementsAre(testing::Field(&MountPlace::path, "")));
   EXPECT_THAT(table.mountsOf({"", "/dev/sda1"}), IsEmpty());
   EXPECT_FALSE(table.isSwap("/dev/sda1"));
 }

@@ -23,8 +23,9 @@ class SimulatedKernel final : public KernelWriter {
   unsigned appearing = 1000;              ///< most VFs that the driver makes
   std::vector<std::string> log;           ///< `file=text` in order
 
-  void write(const std::string& path, std::string_view text, const std::string& object,
+  void write(const std::string& path, std::string_view text, const PciAddress& device,
              std::chrono::milliseconds) override {
+    const std::string object = toString(device);
     const std::string name = path.substr(path.rfind('/') + 1);
     const std::string value(text);
     log.push_back(name + "=" + value);
@@ -45,7 +46,20 @@ class SimulatedKernel final : public KernelWriter {
     }
   }
 
-  std::string read(const std::string& path, const std::string& /*object*/,
+  std::vector<std::exception_ptr> writeTogether(const std::vector<DeviceWrite>& writes,
+                                                std::chrono::milliseconds deadline) override {
+    std::vector<std::exception_ptr> failures(writes.size());
+    for (std::size_t i = 0; i < writes.size(); ++i) {
+      try {
+        write(writes[i].path, writes[i].text, writes[i].device, deadline);
+      } catch (const Error&) {
+        failures[i] = std::current_exception();
+      }
+    }
+    return failures;
+  }
+
+  std::string read(const std::string& path, const PciAddress& /*device*/,
                    std::chrono::milliseconds) override {
     return tree_.content(path);
   }

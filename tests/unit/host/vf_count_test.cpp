@@ -33,7 +33,8 @@ class VfCountTest : public testing::Test {
     return "no error";
   }
   void remove(RemoveScope scope = RemoveScope::present) {
-    removeVfs(root_, kernel_, *readPhysicalFunction(root_, pf_, deadline), scope, deadline);
+    removeVfs(root_, kernel_, *readPhysicalFunction(root_, pf_, deadline), holders_, scope,
+              deadline);
   }
   std::size_t count() { return readVfLinks(root_, pf_).size(); }
   std::string autoprobe() {
@@ -44,8 +45,22 @@ class VfCountTest : public testing::Test {
   Root root_;
   SimulatedKernel kernel_;
   PciAddress pf_{0, 1, 0, 0};
+  std::vector<Holder> holders_;
   ExitCode code_ = ExitCode::done;
 };
+
+TEST_F(VfCountTest, InverseOfARemovalKeepsVfsThatAreStillThere) {
+  create(4, true);
+  createVfs(root_, kernel_, {pf_, 4, false, true}, deadline);
+  EXPECT_EQ(count(), 4U);
+  EXPECT_EQ(autoprobe(), "1");
+}
+
+TEST_F(VfCountTest, InverseOfARemovalSetsAutoprobeAsItWas) {
+  createVfs(root_, kernel_, {pf_, 4, true, false}, deadline);
+  EXPECT_EQ(count(), 4U);
+  EXPECT_EQ(autoprobe(), "0");
+}
 
 TEST_F(VfCountTest, CreatesWithoutProbingAndPutsProbingBack) {
   create(4);
@@ -70,10 +85,45 @@ TEST_F(VfCountTest, PutsProbingBackWhenCreationFails) {
   kernel_.fileErrors["sriov_numvfs"] = EIO;
   EXPECT_THROW(create(4), WriteError);
   EXPECT_EQ(autoprobe(), "1");
-  kernel_.fileErrors.clear();
+}
+
+// The VFs of a late creation must not be probed (pci_device_can_probe reads the setting for each).
+TEST_F(VfCountTest, KeepsProbingOffWhileACreationIsStillPending) {
   kernel_.hangs = "sriov_numvfs";
+  EXPECT_THAT(failure([&] { create(4); }), HasSubstr("sriov_drivers_autoprobe stays at 0"));
   EXPECT_THROW(create(4), TimeoutError);
-  EXPECT_EQ(autoprobe(), "1");
+  EXPECT_EQ(autoprobe(), "0");
+}
+
+Holder holderOf(const PciAddress& device, HolderKind kind) {
+  return {kind, device, "its netdev eth1 is in network namespace blue", "", std::nullopt};
+}
+
+TEST_F(VfCountTest, RefusesToRemoveHeldVfs) {
+  tree_.vf(0);
+  for (const HolderKind kind : holderKinds) {
+    holders_ = {holderOf({0, 1, 0, 1}, kind)};
+    if (kind == HolderKind::unknown) {
+      continue;
+    }
+    EXPECT_THAT(failure([&] { remove(); }), HasSubstr("eth1 is in network namespace blue"));
+    EXPECT_EQ(code_, ExitCode::refused);
+  }
+  EXPECT_EQ(count(), 1U);
+}
+
+TEST_F(VfCountTest, LeavesUnknownHoldersToTheCaller) {
+  tree_.vf(0);
+  holders_ = {holderOf({0, 1, 0, 1}, HolderKind::unknown)};
+  remove();
+  EXPECT_EQ(count(), 0U);
+}
+
+TEST_F(VfCountTest, RemovesVfsWhoseCreationStillWaits) {
+  tree_.vf(0);
+  holders_ = {holderOf({0, 1, 0, 1}, HolderKind::pendingWrite)};
+  remove(RemoveScope::inFlight);
+  EXPECT_EQ(count(), 0U);
 }
 
 TEST_F(VfCountTest, MoreThanThePfHas) {

@@ -3,9 +3,9 @@
 #include <chrono>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "vfpass/pci_address.hpp"
+#include "vfpass/pf_settings.hpp"
 
 namespace vfpass::host {
 
@@ -14,20 +14,6 @@ struct NetdevHandle {
   int index = 0;
   std::string name;
 };
-
-/// What host.yaml can ask of a PF's netdev.
-struct LinkSettings {
-  unsigned mtu = 0;  ///< bytes
-  bool up = false;   ///< administratively (IFF_UP), whatever the cable says
-
-  auto operator<=>(const LinkSettings&) const = default;
-};
-
-/// Who switches between a PF's VFs: the card alone, or rules that the host loads into it.
-enum class EswitchMode { legacy, switchdev };
-
-std::string_view toString(EswitchMode mode);
-std::optional<EswitchMode> parseEswitchMode(std::string_view name);
 
 /// All of these talk netlink to the running kernel, need no VF list, and throw Error: when the
 /// kernel refuses (with the driver's own words), when it does not answer before the deadline, and,

@@ -10,14 +10,12 @@
 
 namespace vfpass::host {
 
+/// Every RDMA device, by name, as sysfs shows it: without numbers.
+std::vector<RdmaLink> readRdmaLinks(const Root& root);
+
 /// Every RDMA device, by name. The kernel's numbers come over RDMA netlink, the rest from sysfs: of
 /// all drivers only rdma_rxe gives its devices a file `parent`, the netdev's name. Throws Error.
 std::vector<RdmaLink> readRdmaLinks(const Root& root, std::chrono::milliseconds deadline);
-
-/// Who uses an RDMA device: processes that have it open, and parts of the kernel with queue pairs
-/// of their own, a phrase each. Throws Error: what cannot be seen is not taken for unused.
-std::vector<std::string> rdmaUsers(const Root& root, std::uint32_t number,
-                                   std::chrono::milliseconds deadline);
 
 /// Why the netdev cannot carry a SoftRoCE link; empty: it can. On the running system only.
 std::string softRoceFault(const Root& root, const std::string& netdev);

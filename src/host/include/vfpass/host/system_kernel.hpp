@@ -3,6 +3,7 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "vfpass/host/root.hpp"
 #include "vfpass/inventory.hpp"
@@ -15,6 +16,10 @@ struct Deadlines {
   std::chrono::milliseconds bind{20000};
   std::chrono::milliseconds createVfs{120000};
   std::chrono::milliseconds netlink{5000};
+  std::chrono::milliseconds eswitch{120000};  ///< the driver rebuilds its netdevs: seconds a port
+  std::chrono::milliseconds rdma{30000};      ///< may load modules
+  /// When all calls together have to be over: no single one waits beyond it.
+  std::optional<std::chrono::steady_clock::time_point> end = std::nullopt;
 };
 
 /// The running kernel through sysfs and rtnetlink. With a root other than `/` (a captured tree) it
@@ -28,11 +33,24 @@ class SystemKernel final : public Kernel {
   PhysicalFunction readPf(const PciAddress& pf) override;
   std::vector<PhysicalFunction> readPfs() override;
   std::optional<PciFunction> readFunction(const PciAddress& function) override;
+  std::map<unsigned, PciAddress> vfAddresses(const PciAddress& pf) override;
+  std::vector<Holder> findHolders(const std::vector<PciAddress>& functions) override;
   void createVfs(const CreateVfs& action) override;
   void removeVfs(const RemoveVfs& action) override;
+  void setVfProbing(const PciAddress& pf, bool on) override;
   std::vector<RefusedAttribute> configureVfs(const ConfigureVfs& action) override;
   void bindDriver(const BindDriver& action) override;
   void resetFunction(const ResetFunction& action) override;
+  void resetFunctions(const std::vector<ResetFunction>& actions) override;
+  PfSettings readPfSettings(const PciAddress& pf) override;
+  void setEswitchMode(const SetEswitchMode& action) override;
+  void setMtu(const SetMtu& action) override;
+  void setLinkUp(const SetLinkUp& action) override;
+  std::vector<RdmaLink> readRdmaLinks() override;
+  std::vector<std::string> rdmaUsers(std::uint32_t number) override;
+  std::string softRoceFault(const std::string& netdev) override;
+  std::uint32_t addSoftRoceLink(const std::string& name, const std::string& netdev) override;
+  void removeSoftRoceLink(const RdmaLink& link) override;
   std::string bootId() override;
 
   /// What went through VF `index` of this PF; nullopt where the driver does not count, or the reply

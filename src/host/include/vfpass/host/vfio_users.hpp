@@ -10,11 +10,13 @@
 
 namespace vfpass::host {
 
-/// vfio-pci or a vendor's variant of it (mlx5_vfio_pci).
+/// vfio-pci or a vendor's variant of it that this project knows: those of mlx5 VFs and of Grace
+/// GPUs. No other name makes vfpass load a module.
 bool isVfioDriver(std::string_view driver);
 
-/// Files below /dev/vfio that some process holds open: `12` for a group, `devices/vfio3` for a
-/// device; and who that is, as `qemu-system-x86 (pid 4711), guest train0`: the process's own word.
+/// Files below /dev/vfio that some process holds open: `/dev/vfio/12` for a group,
+/// `/dev/vfio/devices/vfio3` for a device; and who that is, printable, as
+/// `qemu-system-x86 (pid 4711), guest train0`: the process's own word.
 using VfioUsers = std::map<std::string, std::string>;
 
 /// Found in /proc, because opening a group to see whether that gives EBUSY would, for that moment,

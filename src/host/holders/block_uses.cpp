@@ -1,0 +1,157 @@
+#include "holders/block_uses.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::host {
+namespace {
+
+constexpr std::size_t useLimit = 16;
+constexpr std::size_t nameLimit = 256;
+
+// A disk or a partition, with its folder in sysfs.
+struct BlockDevice {
+  std::string name;
+  std::string folder;
+};
+
+bool isBelow(const std::string& target, const std::string& path) {
+  return target.find("/devices/" + path + "/") != std::string::npos;
+}
+
+// With native multipath the disk of an NVMe controller does not sit below its PCI function but
+// below a virtual subsystem, which links to its controllers.
+bool isBelowSubsystem(const Root& root, const std::string& target, const std::string& path) {
+  constexpr std::string_view marker = "/devices/virtual/nvme-subsystem/";
+  const auto start = target.find(marker);
+  if (start == std::string::npos) {
+    return false;
+  }
+  const std::string rest = target.substr(start + marker.size());
+  const std::string folder = "sys/class/nvme-subsystem/" + rest.substr(0, rest.find('/')) + "/";
+  const auto names = root.list(folder);
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    const std::string controller = root.linkTarget(folder + name).value_or("");
+    return name.starts_with("nvme") &&
+           (controller + "/").find("/" + path + "/") != std::string::npos;
+  });
+}
+
+void addDisk(const Root& root, const std::string& disk, std::vector<BlockDevice>& devices) {
+  const std::string folder = "sys/block/" + disk;
+  devices.push_back({disk, folder});
+  for (const std::string& part : root.list(folder)) {
+    BlockDevice partition{part, folder + "/" + part};
+    if (root.exists(partition.folder + "/partition")) {
+      devices.push_back(std::move(partition));
+    }
+  }
+}
+
+std::vector<BlockDevice> blockDevicesBelow(const Root& root, const std::string& path) {
+  std::vector<BlockDevice> devices;
+  for (const std::string& disk : root.list("sys/block")) {
+    const std::string target = root.linkTarget("sys/block/" + disk).value_or("");
+    if (isBelow(target, path) || isBelowSubsystem(root, target, path)) {
+      addDisk(root, disk, devices);
+    }
+  }
+  return devices;
+}
+
+// By its number, too: a container may have it under any name.
+bool hasOpen(const Process& process, const std::string& file, std::optional<dev_t> number) {
+  return std::ranges::any_of(process.files, [&](const OpenFile& open) {
+    return open.device ? open.isBlock && number && open.device == number : open.target == file;
+  });
+}
+
+std::vector<std::string> loopDevicesOn(const Root& root, const std::string& file) {
+  std::vector<std::string> loops;
+  for (const std::string& name : root.list("sys/block", "loop")) {
+    if (root.readText("sys/block/" + name + "/loop/backing_file") == file) {
+      loops.push_back(name);
+    }
+  }
+  return loops;
+}
+
+// What is done with the block devices of one function.
+class BlockUses {
+ public:
+  BlockUses(const Root& root, const MountTable& mounts, const std::vector<Process>& processes)
+      : root_(root), mounts_(mounts), processes_(processes) {}
+
+  void add(const BlockDevice& device);
+  [[nodiscard]] std::vector<std::string> take() { return std::move(uses_); }
+
+ private:
+  void addUse(const BlockDevice& device, const std::string& what) {
+    if (uses_.size() < useLimit) {
+      uses_.push_back(printable((device.name + " " + what).substr(0, nameLimit)));
+    }
+  }
+  void addMounts(const BlockDevice& device, const std::string& number);
+
+  const Root& root_;
+  const MountTable& mounts_;
+  const std::vector<Process>& processes_;
+  std::vector<std::string> uses_;
+};
+
+void BlockUses::addMounts(const BlockDevice& device, const std::string& number) {
+  for (const MountPlace& place : mounts_.mountsOf({number, "/dev/" + device.name})) {
+    addUse(device, "is mounted at " + place.path +
+                       (place.owner.empty() ? "" : " in the mount namespace of " + place.owner));
+  }
+}
+
+void BlockUses::add(const BlockDevice& device) {
+  const std::string file = "/dev/" + device.name;
+  const std::string number = root_.readText(device.folder + "/dev", 64).value_or("");
+  addMounts(device, number);
+  if (mounts_.isSwap(file)) {
+    addUse(device, "is swap space");
+  }
+  for (const std::string& holder : root_.list(device.folder + "/holders")) {
+    addUse(device, "is part of " + holder);
+  }
+  for (const std::string& loop : loopDevicesOn(root_, file)) {
+    addUse(device, "is behind " + loop);
+  }
+  for (const Process& process : processes_) {
+    if (hasOpen(process, file, parseDeviceNumber(number))) {
+      addUse(device, "is open in " + describe(process));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> readBlockUses(const Root& root, const std::string& path) {
+  return hasBlockDevice(root, path) ? readBlockUses(root, path, MountTable(root), {})
+                                    : std::vector<std::string>{};
+}
+
+std::vector<std::string> readBlockUses(const Root& root, const std::string& path,
+                                       const MountTable& mounts,
+                                       const std::vector<Process>& processes) {
+  const auto devices = blockDevicesBelow(root, path);
+  BlockUses found(root, mounts, processes);
+  for (const BlockDevice& device : devices) {
+    found.add(device);
+  }
+  std::vector<std::string> uses = found.take();
+  if (!devices.empty() && !mounts.isComplete()) {
+    uses.emplace_back("the mount table is too long to be read, so nobody can tell");
+  }
+  return uses;
+}
+
+bool hasBlockDevice(const Root& root, const std::string& path) {
+  return !blockDevicesBelow(root, path).empty();
+}
+
+}  // namespace vfpass::host

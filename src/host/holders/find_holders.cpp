@@ -1,0 +1,102 @@
+#include <fcntl.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "holders/device_files.hpp"
+#include "holders/function_facts.hpp"
+#include "holders/link_survey.hpp"
+#include "holders/mount_table.hpp"
+#include "holders/netdev_holders.hpp"
+#include "holders/network_namespaces.hpp"
+#include "holders/process_holders.hpp"
+#include "holders/processes.hpp"
+#include "holders/rdma_holders.hpp"
+#include "holders/unknown_holders.hpp"
+#include "vfpass/host/holders.hpp"
+
+namespace vfpass::host {
+namespace {
+
+using std::chrono::milliseconds;
+
+std::vector<FunctionFacts> readFacts(const Root& root, const std::vector<PciAddress>& functions) {
+  std::vector<FunctionFacts> facts;
+  for (const PciAddress& address : functions) {
+    if (auto function = readFunctionFacts(root, address)) {
+      facts.push_back(std::move(*function));
+    }
+  }
+  return facts;
+}
+
+// A function without a driver, or on VFIO, has neither netdev nor disk.
+bool anyDriven(const std::vector<FunctionFacts>& functions) {
+  return std::ranges::any_of(functions, isDriven);
+}
+
+LinkSurvey survey(const Root& root, const std::vector<Process>& processes, const MountTable& mounts,
+                  milliseconds deadline) {
+  const auto ours = namespaceInode(root.linkTarget("proc/self/ns/net").value_or(""), "net");
+  if (!ours) {
+    return {{}, "cannot tell which network namespace this is: /proc/self/ns/net is not readable"};
+  }
+  return surveyLinks(root, findNetworkNamespaces(processes, mounts, *ours), deadline);
+}
+
+void append(std::vector<Holder>& holders, std::vector<Holder> more) {
+  holders.insert(holders.end(), std::make_move_iterator(more.begin()),
+                 std::make_move_iterator(more.end()));
+}
+
+// Everything that has to do with a driver of the host's.
+std::vector<Holder> hostHolders(const Root& root, const std::vector<FunctionFacts>& functions,
+                                const ProcessList& list, milliseconds deadline) {
+  const MountTable mounts(root, list.processes);
+  const LinkSurvey links = survey(root, list.processes, mounts, deadline);
+  std::vector<Holder> holders = rdmaHolders(root, functions, list.processes, deadline);
+  append(holders, deviceFileHolders(root, functions, list.processes));
+  const RdmaVisibility rdma = readRdmaVisibility(root, deadline);
+  for (const FunctionFacts& function : functions) {
+    if (!isDriven(function)) {
+      continue;
+    }
+    append(holders, netdevHolders(function, links));
+    append(holders, blockHolders(root, function, mounts, list.processes));
+    append(holders, unknownHolders(function, links, rdma));
+  }
+  return holders;
+}
+
+// In the order of the functions, and for each of them in that of the kinds.
+void sortLike(const std::vector<PciAddress>& functions, std::vector<Holder>& holders) {
+  const auto place = [&](const Holder& holder) {
+    return std::pair(std::ranges::find(functions, holder.device) - functions.begin(), holder.kind);
+  };
+  std::ranges::stable_sort(holders, {}, place);
+  const auto repeated = std::ranges::unique(holders);
+  holders.erase(repeated.begin(), repeated.end());
+}
+
+}  // namespace
+
+std::vector<Holder> findHolders(const Root& root, const std::vector<PciAddress>& functions,
+                                milliseconds deadline) {
+  std::vector<Holder> holders;
+  if (!root.isLive() || functions.empty()) {
+    return holders;
+  }
+  const auto facts = readFacts(root, functions);
+  const ProcessList list = readProcesses(root);
+  for (const FunctionFacts& function : facts) {
+    append(holders, processHolders(root, function, list));
+  }
+  if (anyDriven(facts)) {
+    append(holders, hostHolders(root, facts, list, deadline));
+  }
+  sortLike(functions, holders);
+  return holders;
+}
+
+}  // namespace vfpass::host

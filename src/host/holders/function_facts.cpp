@@ -1,0 +1,105 @@
+#include "holders/function_facts.hpp"
+
+#include <algorithm>
+
+#include "device_identity.hpp"
+#include "pci_function.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/host/vfio_users.hpp"
+
+namespace vfpass::host {
+namespace {
+
+constexpr std::uint32_t networkClass = 0x02;
+constexpr std::size_t deviceLimit = 16;
+constexpr std::size_t longestName = 64;
+
+bool isName(const std::string& text) {
+  return !text.empty() && text != "." && text != ".." && text.find('/') == std::string::npos;
+}
+
+// Its class says so, or its driver, or that it is a VF of a function with a netdev: some VFs have a
+// class of their own.
+bool isNetwork(const Root& root, const FunctionFacts& function) {
+  return function.baseClass == networkClass || function.driver == "mlx5_core" ||
+         !function.netdevs.empty() || (function.pf && !readNetdevs(root, *function.pf).empty());
+}
+
+std::vector<std::string> readRdmaDevices(const Root& root, const PciAddress& address) {
+  std::vector<std::string> devices;
+  const std::string folder = "sys/class/infiniband/";
+  for (const std::string& name : root.list(folder)) {
+    if (lastFunctionOnPath(root.linkTarget(folder + name).value_or("")) == address) {
+      devices.push_back(name);
+    }
+  }
+  return devices;
+}
+
+// Devices of a bus whose members are made out of other devices.
+void addMembers(const Root& root, const PciAddress& address, const std::string& bus,
+                const std::string& what, std::vector<std::string>& devices) {
+  for (const std::string& name : root.list("sys/bus/" + bus + "/devices")) {
+    if (devices.size() < deviceLimit && functionOfDevice(root, bus, name) == address) {
+      devices.push_back(what + " " + printable(name.substr(0, longestName)));
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<FunctionFacts> readFunctionFacts(const Root& root, const PciAddress& address) {
+  const std::string folder = functionPath(address);
+  if (!root.exists(folder)) {
+    return std::nullopt;
+  }
+  FunctionFacts function;
+  function.address = address;
+  function.path = devicePath(root, address);
+  function.driver = readDriver(root, address);
+  function.baseClass =
+      static_cast<std::uint32_t>(root.readNumber(folder + "/class").value_or(0) >> 16U & 0xffU);
+  if (const auto pf = root.linkName(folder + "/physfn")) {
+    function.pf = parsePciAddress(*pf);
+  }
+  if (isDriven(function)) {
+    function.netdevs = readNetdevs(root, address);
+    function.isNetwork = isNetwork(root, function);
+    function.rdmaDevices = readRdmaDevices(root, address);
+    addMembers(root, address, "vdpa", "vDPA device", function.virtualDevices);
+    addMembers(root, address, "mdev", "mediated device", function.virtualDevices);
+  }
+  return function;
+}
+
+bool isDriven(const FunctionFacts& function) {
+  return !function.driver.empty() && !isVfioDriver(function.driver);
+}
+
+std::optional<PciAddress> functionOfDevice(const Root& root, const std::string& bus,
+                                           const std::string& name) {
+  if (!isName(bus) || !isName(name)) {
+    return std::nullopt;
+  }
+  if (bus == "pci") {
+    return parsePciAddress(name);
+  }
+  return lastFunctionOnPath(root.linkTarget("sys/bus/" + bus + "/devices/" + name).value_or(""));
+}
+
+std::optional<PciAddress> lastFunctionOnPath(std::string_view path) {
+  constexpr std::size_t shortestAddress = 12;  // the kernel always writes the domain
+  while (!path.empty()) {
+    const auto slash = path.rfind('/');
+    const std::string_view name = slash == std::string_view::npos ? path : path.substr(slash + 1);
+    if (name.size() >= shortestAddress) {
+      if (const auto address = parsePciAddress(name)) {
+        return address;
+      }
+    }
+    path = slash == std::string_view::npos ? std::string_view{} : path.substr(0, slash);
+  }
+  return std::nullopt;
+}
+
+}  // namespace vfpass::host

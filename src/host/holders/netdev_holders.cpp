@@ -1,0 +1,120 @@
+#include "holders/netdev_holders.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::host {
+namespace {
+
+constexpr std::size_t reasonLimit = 4;
+constexpr std::size_t holderLimit = 8;  // a PF can have hundreds of representors
+
+// The kernel allows 15 bytes (IFNAMSIZ), and nearly any.
+std::string shown(const Link& link) { return printable(link.name.substr(0, 32)); }
+
+std::string shownWithKind(const Link& link) {
+  const std::string kind = printable(link.kind.substr(0, 32));
+  return (kind.empty() ? "" : kind + " ") + shown(link);
+}
+
+bool isOf(const OwnedLink& link, const FunctionFacts& function, bool ours) {
+  if (link.function) {
+    return *link.function == function.address;
+  }
+  // Before Linux 5.14 a link does not name its device; sysfs shows those of our namespace.
+  return ours && std::ranges::find(function.netdevs, link.link.index, &Netdev::index) !=
+                     function.netdevs.end();
+}
+
+std::string masterText(const NamespaceLinks& ours, int master) {
+  const auto found = std::ranges::find_if(
+      ours.links, [&](const OwnedLink& each) { return each.link.index == master; });
+  return "belongs to " +
+         (found == ours.links.end() ? "a bond or bridge" : shownWithKind(found->link));
+}
+
+bool isAbove(const Link& upper, int index, const NamespaceLinks& place) {
+  if (upper.lower != index) {
+    return false;
+  }
+  return place.ours ? !upper.lowerNamespace : place.ourId && upper.lowerNamespace == place.ourId;
+}
+
+// VLANs, macvlans and the like, also those that were moved to another namespace.
+void addUppers(int index, const LinkSurvey& survey, std::vector<std::string>& reasons) {
+  for (const NamespaceLinks& place : survey.namespaces) {
+    for (const OwnedLink& each : place.links) {
+      if (isAbove(each.link, index, place) && reasons.size() < reasonLimit) {
+        reasons.push_back("carries " + shownWithKind(each.link) +
+                          (place.ours ? "" : " of " + place.description));
+      }
+    }
+  }
+}
+
+std::vector<std::string> usesOf(const Link& link, const NamespaceLinks& ours,
+                                const LinkSurvey& survey) {
+  std::vector<std::string> reasons;
+  if (link.up) {
+    reasons.emplace_back("is up");
+  }
+  if (link.master != 0) {
+    reasons.push_back(masterText(ours, link.master));
+  }
+  if (ours.addressed.contains(link.index)) {
+    reasons.emplace_back("has addresses");
+  }
+  addUppers(link.index, survey, reasons);
+  return reasons;
+}
+
+std::string sentence(const std::vector<std::string>& reasons) {
+  std::string text = reasons.front();
+  for (std::size_t i = 1; i < reasons.size(); ++i) {
+    text += (i + 1 == reasons.size() ? " and " : ", ") + reasons[i];
+  }
+  return text;
+}
+
+Holder netdevHolder(const FunctionFacts& function, std::string description, std::string remedy) {
+  return {HolderKind::netdev, function.address, std::move(description), std::move(remedy),
+          std::nullopt};
+}
+
+}  // namespace
+
+bool hasNetdev(const FunctionFacts& function, const LinkSurvey& survey) {
+  return !function.netdevs.empty() ||
+         std::ranges::any_of(survey.namespaces, [&](const NamespaceLinks& place) {
+           return std::ranges::any_of(place.links, [&](const OwnedLink& link) {
+             return isOf(link, function, place.ours);
+           });
+         });
+}
+
+std::vector<Holder> netdevHolders(const FunctionFacts& function, const LinkSurvey& survey) {
+  std::vector<Holder> holders;
+  for (const NamespaceLinks& place : survey.namespaces) {
+    for (const OwnedLink& each : place.links) {
+      if (!isOf(each, function, place.ours) || holders.size() == holderLimit) {
+        continue;
+      }
+      if (!place.ours) {
+        holders.push_back(netdevHolder(
+            function, "its netdev " + shown(each.link) + " is in " + place.description,
+            "stop the container or program that uses the netdev, or move it back to the host's "
+            "network namespace"));
+      } else if (const auto uses = usesOf(each.link, place, survey); !uses.empty()) {
+        holders.push_back(netdevHolder(
+            function, "its netdev " + shown(each.link) + " " + sentence(uses),
+            "set the netdev down and remove its addresses, its master and the devices on top of "
+            "it"));
+      }
+    }
+  }
+  return holders;
+}
+
+}  // namespace vfpass::host

@@ -1,0 +1,71 @@
+#include "holders/process_holders.hpp"
+
+#include "holders/block_uses.hpp"
+#include "holders/qemu_process.hpp"
+#include "holders/vfio_files.hpp"
+#include "task_name.hpp"
+
+namespace vfpass::host {
+namespace {
+
+Holder vfioHolder(const Root& root, const PciAddress& function, const Process& process) {
+  const QemuGuest guest = parseQemuGuest(readCommandLine(root, process));
+  const std::string domain = guest.name.empty() ? "" : " of domain " + guest.name;
+  return {HolderKind::vfio, function, describe(process) + domain + " has it open through VFIO",
+          guest.uuid ? "shut down the domain, or detach the device from it"
+                     : "end the program that uses it",
+          guest.uuid};
+}
+
+// Any process may choose this name for itself, so only root's count.
+bool isHelperFor(const Process& process, const FunctionFacts& function) {
+  const auto device = process.isRoot ? deviceInTaskName(process.name) : std::nullopt;
+  return device && (*device == function.address || device == function.pf);
+}
+
+Holder pendingWrite(const FunctionFacts& function, const Process& process) {
+  const bool own = deviceInTaskName(process.name) == function.address;
+  return {HolderKind::pendingWrite, function.address,
+          "an earlier vfpass write to " + std::string(own ? "it" : "its PF") +
+              " still waits in the kernel (pid " + process.id + ")",
+          "end what holds the device, wait for that process to end, then run `vfpass recover`",
+          std::nullopt};
+}
+
+}  // namespace
+
+std::vector<Holder> processHolders(const Root& root, const FunctionFacts& function,
+                                   const ProcessList& list) {
+  const auto files = vfioFilesOf(root, function.address);
+  std::vector<Holder> holders;
+  for (const Process& process : list.processes) {
+    // All of them: callers may excuse some, and must not miss another behind those.
+    if (hasOpen(process, files)) {
+      holders.push_back(vfioHolder(root, function.address, process));
+    }
+    if (isHelperFor(process, function)) {
+      holders.push_back(pendingWrite(function, process));
+    }
+  }
+  if (!list.blindSpot.empty()) {
+    holders.push_back({HolderKind::unknown, function.address, list.blindSpot,
+                       "run as root on the host itself", std::nullopt});
+  }
+  return holders;
+}
+
+std::vector<Holder> blockHolders(const Root& root, const FunctionFacts& function,
+                                 const MountTable& mounts, const std::vector<Process>& processes) {
+  std::vector<Holder> holders;
+  constexpr std::uint32_t bridge = 0x06;  // it has half the host below it
+  if (function.path.empty() || function.baseClass == bridge) {
+    return holders;
+  }
+  for (const std::string& use : readBlockUses(root, function.path, mounts, processes)) {
+    holders.push_back({HolderKind::block, function.address, "its disk " + use,
+                       "unmount the disk and end what else uses it", std::nullopt});
+  }
+  return holders;
+}
+
+}  // namespace vfpass::host

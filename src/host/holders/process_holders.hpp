@@ -1,0 +1,22 @@
+#pragma once
+
+#include <vector>
+
+#include "holders/function_facts.hpp"
+#include "holders/mount_table.hpp"
+#include "holders/processes.hpp"
+#include "vfpass/holder.hpp"
+#include "vfpass/host/root.hpp"
+
+namespace vfpass::host {
+
+/// Processes that use the function through VFIO, helpers of ours that still wait in a kernel write
+/// to it (for a VF: or to its PF), and, as one `unknown`, what could not be seen in /proc.
+std::vector<Holder> processHolders(const Root& root, const FunctionFacts& function,
+                                   const ProcessList& list);
+
+/// Uses of the function's block devices.
+std::vector<Holder> blockHolders(const Root& root, const FunctionFacts& function,
+                                 const MountTable& mounts, const std::vector<Process>& processes);
+
+}  // namespace vfpass::host

@@ -1,0 +1,53 @@
+#include "vfpass/host/vfio_users.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "holders/processes.hpp"
+#include "holders/qemu_process.hpp"
+#include "holders/vfio_files.hpp"
+
+namespace vfpass::host {
+namespace {
+
+constexpr std::string_view vfioFolder = "/dev/vfio/";
+
+// Drivers of the kernel that bring these devices to VFIO, by driver name and by module name.
+constexpr std::array<std::string_view, 5> vfioDrivers{
+    "vfio-pci", "mlx5_vfio_pci", "mlx5-vfio-pci", "nvgrace_gpu_vfio_pci", "nvgrace-gpu-vfio-pci"};
+
+// The process chooses both texts itself: for messages only.
+std::string describeUser(const Root& root, const Process& process) {
+  const std::string guest = parseQemuGuest(readCommandLine(root, process)).name;
+  return describe(process) + (guest.empty() ? "" : ", guest " + guest);
+}
+
+}  // namespace
+
+bool isVfioDriver(std::string_view driver) {
+  return std::ranges::find(vfioDrivers, driver) != vfioDrivers.end();
+}
+
+VfioUsers readVfioUsers(const Root& root) {
+  VfioUsers users;
+  for (const Process& process : readProcesses(root).processes) {
+    for (const OpenFile& file : process.files) {
+      if (file.target.starts_with(vfioFolder) && !users.contains(file.target)) {
+        users.emplace(file.target, describeUser(root, process));
+      }
+    }
+  }
+  return users;
+}
+
+std::optional<std::string> vfioUserOf(const Root& root, const PciAddress& function,
+                                      const VfioUsers& users) {
+  for (const std::string& file : vfioFilesOf(root, function)) {
+    if (const auto found = users.find(file); found != users.end()) {
+      return found->second;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace vfpass::host

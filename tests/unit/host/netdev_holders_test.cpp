@@ -1,0 +1,272 @@
+#include "holders/netdev_holders.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "holders/unknown_holders.hpp"
+#include "link_messages.hpp"
+#include "process_tree.hpp"
+
+namespace vfpass::host {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr PciAddress vf{0, 1, 0, 1};
+
+Link vfLink(const std::string& name = "eth1", int index = 7) {
+  Link link;
+  link.index = index;
+  link.name = name;
+  return link;
+}
+
+Link above(int lower, const std::string& kind, const std::string& name) {
+  Link link;
+  link.index = 20;
+  link.name = name;
+  link.kind = kind;
+  link.lower = lower;
+  return link;
+}
+
+class NetdevHoldersTest : public testing::Test {
+ protected:
+  NetdevHoldersTest() {
+    function_.address = vf;
+    function_.driver = "mlx5_core";
+    function_.isNetwork = true;
+    survey_.namespaces.resize(2);
+    ours().ours = true;
+    ours().description = "our own network namespace";
+    theirs().description = "network namespace blue";
+    theirs().ourId = 3;
+  }
+  NamespaceLinks& ours() { return survey_.namespaces[0]; }
+  NamespaceLinks& theirs() { return survey_.namespaces[1]; }
+  std::vector<std::string> descriptions() {
+    std::vector<std::string> texts;
+    for (const Holder& holder : netdevHolders(function_, survey_)) {
+      EXPECT_EQ(holder.kind, HolderKind::netdev);
+      EXPECT_EQ(holder.device, vf);
+      EXPECT_NE(holder.remedy, "");
+      texts.push_back(holder.description);
+    }
+    return texts;
+  }
+  std::string unknown(RdmaVisibility rdma = RdmaVisibility::all) {
+    const auto holders = unknownHolders(function_, survey_, rdma);
+    return holders.empty() ? "" : holders.front().description;
+  }
+
+  FunctionFacts function_;
+  LinkSurvey survey_;
+};
+
+TEST_F(NetdevHoldersTest, IgnoresAPlainNetdevThatIsDown) {
+  ours().links = {{vfLink(), vf}};
+  EXPECT_THAT(descriptions(), IsEmpty());
+  EXPECT_EQ(unknown(), "");
+}
+
+TEST_F(NetdevHoldersTest, IgnoresNetdevsOfOthers) {
+  Link up = vfLink();
+  up.up = true;
+  ours().links = {{up, PciAddress{0, 1, 0, 2}}, {up, std::nullopt}};
+  theirs().links = {{up, PciAddress{0, 1, 0, 2}}};
+  EXPECT_THAT(descriptions(), IsEmpty());
+}
+
+TEST_F(NetdevHoldersTest, ReportsANetdevThatIsUp) {
+  Link link = vfLink();
+  link.up = true;
+  ours().links = {{link, vf}};
+  EXPECT_THAT(descriptions(), ElementsAre("its netdev eth1 is up"));
+}
+
+TEST_F(NetdevHoldersTest, NamesTheMasterAndItsKind) {
+  Link link = vfLink();
+  link.master = 9;
+  Link bond = vfLink("bond0", 9);
+  bond.kind = "bond";
+  ours().links = {{link, vf}, {bond, std::nullopt}};
+  EXPECT_THAT(descriptions(), ElementsAre("its netdev eth1 belongs to bond bond0"));
+  ours().links.pop_back();
+  EXPECT_THAT(descriptions(), ElementsAre("its netdev eth1 belongs to a bond or bridge"));
+}
+
+TEST_F(NetdevHoldersTest, ReportsDevicesOnTopOfIt) {
+  ours().links = {{vfLink(), vf}, {above(7, "macvlan", "mv0"), std::nullopt}};
+  EXPECT_THAT(descriptions(), ElementsAre("its netdev eth1 carries macvlan mv0"));
+}
+
+// A macvlan can live in a container while the netdev below it stays on the host.
+TEST_F(NetdevHoldersTest, ReportsDevicesOnTopOfItInOtherNamespaces) {
+  Link upper = above(7, "ipvlan", "eth0");
+  upper.lowerNamespace = 3;
+  ours().links = {{vfLink(), vf}};
+  theirs().links = {{upper, std::nullopt}};
+  EXPECT_THAT(descriptions(),
+              ElementsAre("its netdev eth1 carries ipvlan eth0 of network namespace blue"));
+}
+
+TEST_F(NetdevHoldersTest, ComparesIndicesWithinOneNamespaceOnly) {
+  Link elsewhere = above(7, "macvlan", "mv0");
+  elsewhere.lowerNamespace = 4;  // number 4 is not ours
+  ours().links = {{vfLink(), vf}, {elsewhere, std::nullopt}};
+  theirs().links = {{elsewhere, std::nullopt}, {above(7, "vlan", "v"), std::nullopt}};
+  EXPECT_THAT(descriptions(), IsEmpty());
+  theirs().ourId.reset();
+  elsewhere.lowerNamespace = 3;
+  theirs().links = {{elsewhere, std::nullopt}};
+  EXPECT_THAT(descriptions(), IsEmpty());
+}
+
+TEST_F(NetdevHoldersTest, ReportsAddresses) {
+  ours().links = {{vfLink(), vf}};
+  ours().addressed = {7};
+  EXPECT_THAT(descriptions(), ElementsAre("its netdev eth1 has addresses"));
+}
+
+TEST_F(NetdevHoldersTest, ReportsANetdevOfAnotherNamespaceWhateverItsState) {
+  theirs().links = {{vfLink("eth\x1b[2J"), vf}};
+  EXPECT_THAT(descriptions(), ElementsAre("its netdev eth\\x1b[2J is in network namespace blue"));
+}
+
+TEST_F(NetdevHoldersTest, JoinsTheReasons) {
+  Link link = vfLink();
+  link.up = true;
+  link.master = 5;
+  ours().links = {{link, vf}};
+  ours().addressed = {7};
+  EXPECT_THAT(descriptions(), ElementsAre("its netdev eth1 is up, belongs to a bond or bridge and "
+                                          "has addresses"));
+}
+
+// Kernels before 5.14 do not say whose netdev a link is.
+TEST_F(NetdevHoldersTest, FallsBackToSysfsInOurNamespace) {
+  Link link = vfLink();
+  link.up = true;
+  ours().links = {{link, std::nullopt}};
+  theirs().links = {{link, std::nullopt}};
+  function_.netdevs = {{"eth1", 7, true, false}};
+  EXPECT_THAT(descriptions(), ElementsAre("its netdev eth1 is up"));
+  EXPECT_EQ(unknown(), "");
+}
+
+TEST_F(NetdevHoldersTest, InvestigatesADrivenFunctionWithoutANetdev) {
+  EXPECT_EQ(unknown(),
+            "bound to mlx5_core but has no netdev in any network namespace; cannot tell who uses "
+            "it");
+  theirs().links = {{vfLink(), vf}};
+  EXPECT_EQ(unknown(), "");
+}
+
+TEST_F(NetdevHoldersTest, AsksTheRdmaDeviceWhereThereIsNoNetdev) {
+  function_.rdmaDevices = {"mlx5_3"};
+  EXPECT_EQ(unknown(), "");
+}
+
+TEST_F(NetdevHoldersTest, SaysWhatItCouldNotSee) {
+  ours().links = {{vfLink(), vf}};
+  survey_.blindSpot = "cannot look into network namespace blue: Operation not permitted (EPERM)";
+  EXPECT_EQ(unknown(), survey_.blindSpot);
+}
+
+TEST_F(NetdevHoldersTest, DoesNotTrustHiddenRdmaDevices) {
+  ours().links = {{vfLink(), vf}};
+  EXPECT_THAT(unknown(RdmaVisibility::ownNamespace), HasSubstr("netns exclusive"));
+  function_.rdmaDevices = {"mlx5_3"};
+  EXPECT_EQ(unknown(RdmaVisibility::ownNamespace), "");
+  function_.rdmaDevices.clear();
+  survey_.namespaces.pop_back();
+  EXPECT_EQ(unknown(RdmaVisibility::ownNamespace), "");
+}
+
+TEST_F(NetdevHoldersTest, CannotTellWhoUsesAUserSpaceDriver) {
+  function_.isNetwork = false;
+  for (const char* driver : {"uio_pci_generic", "igb_uio", "xen-pciback", "hisi_acc_vfio_pci"}) {
+    function_.driver = driver;
+    EXPECT_THAT(unknown(), HasSubstr(std::string("bound to ") + driver)) << driver;
+  }
+  function_.driver = "pci-stub";
+  function_.isNetwork = true;
+  EXPECT_EQ(unknown(), "");
+}
+
+TEST_F(NetdevHoldersTest, CannotTellWhoUsesAVirtualDeviceMadeOfIt) {
+  ours().links = {{vfLink(), vf}};
+  function_.virtualDevices = {"vDPA device vdpa0"};
+  EXPECT_THAT(unknown(), HasSubstr("vDPA device vdpa0 was made of it"));
+}
+
+TEST(LinkSurveyReading, NamesNamespacesThatCouldNotBeRead) {
+  const ProcessTree tree;
+  const std::vector<NetworkNamespace> namespaces{{1, true, "our own network namespace", {}},
+                                                 {2, false, "network namespace blue", {"/x"}},
+                                                 {3, false, "network namespace red", {"/x"}},
+                                                 {4, false, "network namespace gone", {"/x"}}};
+  const std::string links = messages::link(1, 0, {}) + messages::done();
+  bool interrupted = true;
+  const LinkSurvey survey = readSurvey(Root(tree.path()), namespaces,
+                                       {{0, links},
+                                        {0, messages::done()},
+                                        {EPERM, ""},
+                                        {EPERM, ""},
+                                        {ETIMEDOUT, links},
+                                        {ETIMEDOUT, ""},
+                                        {ENOENT, ""},
+                                        {ENOENT, ""}},
+                                       interrupted);
+  EXPECT_FALSE(interrupted);
+  EXPECT_EQ(survey.blindSpot,
+            "cannot look into network namespace blue: Operation not permitted (EPERM) (and 1 "
+            "more)");
+  EXPECT_EQ(survey.namespaces.size(), 3U);
+}
+
+TEST(LinkSurveyReading, NoticesDumpsThatAreCutOffOrInterrupted) {
+  const ProcessTree tree;
+  const std::vector<NetworkNamespace> ours{{1, true, "our own network namespace", {}}};
+  bool interrupted = false;
+  EXPECT_THAT(readSurvey(Root(tree.path()), ours,
+                         {{0, messages::link(1, 0, {})}, {0, messages::done()}}, interrupted)
+                  .blindSpot,
+              HasSubstr("EBADMSG"));
+  EXPECT_FALSE(interrupted);
+  readSurvey(
+      Root(tree.path()), ours,
+      {{0, messages::link(1, 0, {}, NLM_F_DUMP_INTR) + messages::done()}, {0, messages::done()}},
+      interrupted);
+  EXPECT_TRUE(interrupted);
+}
+
+TEST(FunctionOfDevice, FollowsOtherBusesToThePciFunction) {
+  const ProcessTree tree;
+  tree.function("0000:01:00.0");
+  const std::string device = hosts::SysfsTree::folderOf("0000:01:00.0") + "/virtio3";
+  tree.file(device + "/uevent", "");
+  tree.link("sys/bus/virtio/devices/virtio3", device);
+  const Root root(tree.path());
+  EXPECT_EQ(functionOfDevice(root, "virtio", "virtio3"), (PciAddress{0, 1, 0, 0}));
+  EXPECT_EQ(functionOfDevice(root, "pci", "0000:3b:00.2"), (PciAddress{0, 0x3b, 0, 2}));
+  for (const char* name : {"", "..", "../virtio/devices/virtio3", "virtio9"}) {
+    EXPECT_EQ(functionOfDevice(root, "virtio", name), std::nullopt) << name;
+    EXPECT_EQ(functionOfDevice(root, name, "virtio3"), std::nullopt) << name;
+  }
+}
+
+TEST(LastFunctionOnPath, IsTheDeepest) {
+  EXPECT_EQ(lastFunctionOnPath("../../devices/pci0000:00/0000:00:01.0/0000:01:00.2/infiniband/x"),
+            (PciAddress{0, 1, 0, 2}));
+  EXPECT_EQ(lastFunctionOnPath("../../devices/virtual/infiniband/rxe0"), std::nullopt);
+  EXPECT_EQ(lastFunctionOnPath(""), std::nullopt);
+  EXPECT_EQ(lastFunctionOnPath("///"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace vfpass::host

@@ -1,0 +1,81 @@
+#include "netlink_batch.hpp"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <linux/netlink.h>
+
+#include "holders/link_dump.hpp"
+#include "netlink_dump.hpp"
+#include "vfpass/base/file_descriptor.hpp"
+
+namespace vfpass::host {
+namespace {
+
+using testing::Contains;
+using testing::Field;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr std::chrono::milliseconds deadline{5000};
+
+TEST(NetlinkBatch, AnswersEachQuery) {
+  const auto answers = runNetlinkBatch({NetlinkPlace{}},
+                                       {{0, NETLINK_ROUTE, linkDumpQuery(), true},
+                                        {0, NETLINK_ROUTE, addressDumpQuery(), true},
+                                        {0, NETLINK_ROUTE, linkDumpQuery(), true}},
+                                       -1, deadline);
+  ASSERT_THAT(answers, SizeIs(3));
+  for (const std::size_t links : {0U, 2U}) {
+    EXPECT_EQ(answers[links].error, 0);
+    const LinkDump dump = parseLinkDump(answers[links].bytes);
+    EXPECT_EQ(dump.error, 0);
+    EXPECT_THAT(dump.links, Contains(Field(&Link::name, "lo")));
+  }
+  EXPECT_EQ(parseAddressDump(answers[1].bytes).error, 0);
+}
+
+TEST(NetlinkBatch, HandsOnWhatTheKernelRefuses) {
+  const FileDescriptor noNamespace(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const auto answers =
+      runNetlinkBatch({NetlinkPlace{}},
+                      {{0, 77, linkDumpQuery(), true},
+                       {0, NETLINK_ROUTE, namespaceIdQuery(noNamespace.get()), false},
+                       {0, NETLINK_ROUTE, linkDumpQuery(), true}},
+                      noNamespace.get(), deadline);
+  ASSERT_THAT(answers, SizeIs(3));
+  EXPECT_EQ(answers[0].error, EPROTONOSUPPORT);
+  EXPECT_EQ(answers[1].error, 0) << "the exchange worked, and its answer is an error";
+  EXPECT_NE(dumpError(answers[1].bytes), 0);
+  EXPECT_EQ(parseNamespaceId(answers[1].bytes), std::nullopt);
+  EXPECT_EQ(parseLinkDump(answers[2].bytes).error, 0) << "the next query goes on";
+}
+
+TEST(NetlinkBatch, SaysThatAPlaceIsGone) {
+  const auto answers = runNetlinkBatch(
+      {NetlinkPlace{}, {1, {"/nowhere", "/dev/null"}}},
+      {{0, NETLINK_ROUTE, linkDumpQuery(), true}, {1, NETLINK_ROUTE, linkDumpQuery(), true}}, -1,
+      deadline);
+  ASSERT_THAT(answers, SizeIs(2));
+  EXPECT_EQ(answers[0].error, 0);
+  EXPECT_EQ(answers[1].error, ENOENT);
+  EXPECT_THAT(answers[1].bytes, IsEmpty());
+}
+
+TEST(NetlinkBatch, LeavesWhatTheDeadlineCutOff) {
+  const auto answers = runNetlinkBatch({NetlinkPlace{}},
+                                       {{0, NETLINK_ROUTE, linkDumpQuery(), false},
+                                        // Nobody answers an empty message.
+                                        {0, NETLINK_ROUTE, std::string(1, '\0'), false}},
+                                       -1, std::chrono::milliseconds(3000));
+  ASSERT_THAT(answers, SizeIs(2));
+  EXPECT_EQ(answers[0].error, 0);
+  EXPECT_EQ(answers[1].error, ETIMEDOUT);
+}
+
+TEST(NetlinkBatch, StartsNothingForNothing) {
+  EXPECT_THAT(runNetlinkBatch({}, {}, -1, deadline), IsEmpty());
+}
+
+}  // namespace
+}  // namespace vfpass::host

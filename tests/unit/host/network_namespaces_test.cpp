@@ -1,0 +1,196 @@
+#include "holders/network_namespaces.hpp"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "fake/temporary_folder.hpp"
+#include "holders/link_survey.hpp"
+#include "process_tree.hpp"
+
+namespace vfpass::host {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::Field;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class NetworkNamespacesTest : public testing::Test {
+ protected:
+  std::vector<NetworkNamespace> find() {
+    const Root root(tree_.path());
+    const auto list = readProcesses(root);
+    return findNetworkNamespaces(list.processes, MountTable(root, list.processes), ourNetwork);
+  }
+  std::vector<std::string> descriptions() {
+    std::vector<std::string> texts;
+    for (const NetworkNamespace& each : find()) {
+      texts.push_back(each.description);
+    }
+    return texts;
+  }
+  void mountInfo(const std::string& process, const std::string& lines) {
+    tree_.file("proc/" + process + "/mountinfo", "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n" + lines);
+  }
+
+  ProcessTree tree_;
+};
+
+TEST_F(NetworkNamespacesTest, NamesEachByWhatIsKnownBest) {
+  mountInfo("self",
+            "90 22 0:4 net:[101] /run/netns/blue rw - nsfs nsfs rw\n"
+            "91 22 0:4 net:[104] /run/docker/netns/a\\040b rw - nsfs nsfs rw\n"
+            "92 22 0:4 mnt:[105] /run/snapd/ns/x.mnt rw - nsfs nsfs rw\n");
+  tree_.process("50", "nginx", 102);
+  tree_.process("60", "sleep", 101);
+  tree_.process("70", "containerd");
+  tree_.open("70", "9", "net:[103]");
+  EXPECT_THAT(descriptions(),
+              ElementsAre("our own network namespace", "network namespace blue",
+                          "the network namespace of nginx (pid 50)",
+                          "a network namespace that containerd (pid 70) has open",
+                          "the network namespace mounted at /run/docker/netns/a b"));
+}
+
+TEST_F(NetworkNamespacesTest, IsEnteredByTheSafestFile) {
+  mountInfo("self", "90 22 0:4 net:[101] /run/netns/blue rw - nsfs nsfs rw\n");
+  tree_.process("60", "sleep", 101);
+  tree_.open("60", "5", "net:[101]");
+  EXPECT_THAT(find().back().files,
+              ElementsAre("/proc/60/ns/net", "/proc/60/fd/5", "/proc/self/root/run/netns/blue"));
+}
+
+TEST_F(NetworkNamespacesTest, FindsMountsOfOtherMountNamespaces) {
+  mountInfo("self", "");
+  tree_.process("80", "crio", ourNetwork, 777);
+  mountInfo("80", "90 22 0:4 net:[101] /var/netns/pod rw - nsfs nsfs rw\n");
+  EXPECT_THAT(descriptions(), Contains("the network namespace mounted at /var/netns/pod"));
+  EXPECT_THAT(find().back().files, ElementsAre("/proc/80/root/var/netns/pod"));
+}
+
+TEST_F(NetworkNamespacesTest, BoundsWhatItKeepsOfOne) {
+  for (int process = 100; process < 150; ++process) {
+    tree_.process(std::to_string(process), "worker", 101);
+    tree_.open(std::to_string(process), "3", "net:[101]");
+  }
+  const auto found = find();
+  ASSERT_THAT(found, SizeIs(2));
+  EXPECT_THAT(found.back().files, SizeIs(8));
+}
+
+TEST_F(NetworkNamespacesTest, SurvivesHostileMountTables) {
+  mountInfo("self",
+            "90 22 0:4 net:[101] /run/netns/\\033[2J\\9 rw - nsfs nsfs rw\n"
+            "90 22 0:4 net:[102] /run/netns/a/b rw - nsfs nsfs rw\n"
+            "90 22 0:4 net:[103] \\\n net:[]\n\n");
+  EXPECT_THAT(descriptions(),
+              ElementsAre("our own network namespace", "network namespace \\x1b[2J\\9",
+                          "the network namespace mounted at /run/netns/a/b",
+                          "the network namespace mounted at \\"));
+}
+
+// A network namespace that lives as long as this object: a thread made it and left.
+class RealNamespace {
+ public:
+  RealNamespace() {
+    std::thread([this] {
+      if (::unshare(CLONE_NEWNET) == 0) {
+        file_ = FileDescriptor(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
+      }
+    }).join();
+  }
+  [[nodiscard]] explicit operator bool() const { return static_cast<bool>(file_); }
+  [[nodiscard]] std::uint64_t inode() const {
+    struct stat status {};
+    ::fstat(file_.get(), &status);
+    return status.st_ino;
+  }
+  void close() { file_.reset(); }
+
+ private:
+  FileDescriptor file_;
+};
+
+class LiveNamespaces : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!namespace_) {
+      GTEST_SKIP() << "no right to make a network namespace";
+    }
+  }
+  std::vector<NetworkNamespace> find() {
+    const Root root;
+    const auto list = readProcesses(root);
+    const auto ours = namespaceInode(root.linkTarget("proc/self/ns/net").value_or(""), "net");
+    return findNetworkNamespaces(list.processes, MountTable(root, list.processes), *ours);
+  }
+  // Nullopt when it is not found.
+  std::optional<NetworkNamespace> findMade() {
+    const auto found = find();
+    const auto made = std::ranges::find(found, namespace_.inode(), &NetworkNamespace::inode);
+    return made == found.end() ? std::nullopt : std::optional(*made);
+  }
+
+  static constexpr std::chrono::milliseconds deadline{5000};
+  RealNamespace namespace_;
+};
+
+TEST_F(LiveNamespaces, FindsOneThatOnlyADescriptorKeeps) {
+  const auto made = findMade();
+  ASSERT_TRUE(made);
+  EXPECT_THAT(made->description, HasSubstr("(pid " + std::to_string(::getpid()) + ") has open"));
+}
+
+TEST_F(LiveNamespaces, ReadsTheLinksInsideEach) {
+  const auto ours = find().front();
+  const auto made = findMade();
+  ASSERT_TRUE(made);
+  const LinkSurvey survey = surveyLinks(Root(), {ours, *made}, deadline);
+  EXPECT_EQ(survey.blindSpot, "");
+  ASSERT_THAT(survey.namespaces, SizeIs(2));
+  // A new namespace has a loopback device that is down, and no route to ours.
+  const auto loopback =
+      Field(&OwnedLink::link, testing::AllOf(Field(&Link::name, "lo"), Field(&Link::up, false)));
+  EXPECT_THAT(survey.namespaces[1].links, Contains(loopback));
+  EXPECT_THAT(survey.namespaces[0].links,
+              Contains(Field(&OwnedLink::link, Field(&Link::name, "lo"))));
+  EXPECT_FALSE(survey.namespaces[1].ours);
+}
+
+TEST_F(LiveNamespaces, TriesTheNextFileWhenOneIsSomethingElse) {
+  const auto ours = find().front();
+  auto made = findMade();
+  ASSERT_TRUE(made);
+  const fake::TemporaryFolder folder;
+  const std::string pipe = folder.path() / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  // A pipe would block whoever opens it; the file of another namespace would show its links.
+  made->files.insert(made->files.begin(), {pipe, "/dev/null", "/nowhere", "/proc/self/ns/net"});
+  const LinkSurvey survey = surveyLinks(Root(), {ours, *made}, deadline);
+  EXPECT_EQ(survey.blindSpot, "");
+  ASSERT_THAT(survey.namespaces, SizeIs(2));
+  EXPECT_FALSE(survey.namespaces[1].links.empty());
+}
+
+TEST_F(LiveNamespaces, LeavesOutOneThatIsGone) {
+  const auto ours = find().front();
+  const auto made = findMade();
+  ASSERT_TRUE(made);
+  namespace_.close();
+  const LinkSurvey survey = surveyLinks(Root(), {ours, *made}, deadline);
+  EXPECT_EQ(survey.blindSpot, "");
+  EXPECT_THAT(survey.namespaces, SizeIs(1));
+}
+
+}  // namespace
+}  // namespace vfpass::host

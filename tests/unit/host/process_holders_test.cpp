@@ -1,0 +1,242 @@
+#include "holders/process_holders.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/sysmacros.h>
+
+#include "holders/device_files.hpp"
+#include "holders/rdma_holders.hpp"
+#include "process_tree.hpp"
+#include "task_name.hpp"
+#include "vfpass/host/holders.hpp"
+
+namespace vfpass::host {
+namespace {
+
+using testing::AllOf;
+using testing::Each;
+using testing::ElementsAre;
+using testing::Field;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr const char* uuid = "6f1c4a52-5a2d-4a8e-8d3c-0e6a7f1b2c3d";
+
+class ProcessHoldersTest : public testing::Test {
+ protected:
+  ProcessHoldersTest() : root_(tree_.path()) {
+    tree_.pf(8);
+    for (unsigned index = 0; index < 3; ++index) {
+      tree_.group(tree_.vf(index), 10 + index);
+    }
+    tree_.bind("0000:01:00.1", "vfio-pci");
+  }
+  std::vector<Holder> find(const PciAddress& function) {
+    return processHolders(root_, *readFunctionFacts(root_, function), readProcesses(root_));
+  }
+
+  ProcessTree tree_;
+  Root root_;
+  PciAddress vf_{0, 1, 0, 1};
+  PciAddress other_{0, 1, 0, 2};
+};
+
+TEST_F(ProcessHoldersTest, NamesProcessAndDomain) {
+  tree_.process("4711", "qemu-system-x86");
+  tree_.open("4711", "30", "/dev/vfio/10");
+  tree_.open("4711", "31", "/dev/vfio/vfio");
+  tree_.commandLine("4711",
+                    {"qemu", "-name", "guest=train0,debug-threads=on", "-uuid", uuid, "-S"});
+  const auto holders = find(vf_);
+  ASSERT_THAT(holders, SizeIs(1));
+  EXPECT_EQ(holders[0].kind, HolderKind::vfio);
+  EXPECT_EQ(holders[0].device, vf_);
+  EXPECT_EQ(holders[0].description,
+            "qemu-system-x86 (pid 4711) of domain train0 has it open through VFIO");
+  EXPECT_EQ(holders[0].domain, parseUuid(uuid));
+  EXPECT_THAT(find(other_), IsEmpty());
+}
+
+TEST_F(ProcessHoldersTest, KnowsEveryFileOfAFunction) {
+  tree_.file(tree_.folderOf("0000:01:00.1") + "/vfio-dev/vfio3/dev", "511:3\n");
+  const std::vector<std::string> files{"/dev/vfio/10", "/dev/vfio/noiommu-10",
+                                       "/dev/vfio/devices/vfio3", "/dev/vfio/10 (deleted)"};
+  int process = 100;
+  for (const std::string& file : files) {
+    tree_.process(std::to_string(++process), "dpdk");
+    tree_.open(std::to_string(process), "5", file);
+  }
+  for (const char* file : {"/dev/vfio/1", "/dev/vfio/100", "/dev/vfio/devices/vfio30",
+                           "/dev/vfio/noiommu-1", "/dev/vfio/vfio"}) {
+    tree_.process(std::to_string(++process), "dpdk");
+    tree_.open(std::to_string(process), "5", file);
+  }
+  EXPECT_THAT(find(vf_),
+              AllOf(SizeIs(files.size()), Each(Field(&Holder::domain, std::optional<Uuid>()))));
+}
+
+TEST_F(ProcessHoldersTest, HoldsEveryFunctionOfAGroup) {
+  tree_.group("0000:01:00.3", 10);
+  tree_.process("50", "qemu");
+  tree_.open("50", "5", "/dev/vfio/10");
+  EXPECT_THAT(find(vf_), SizeIs(1));
+  EXPECT_THAT(find({0, 1, 0, 3}), SizeIs(1));
+}
+
+TEST_F(ProcessHoldersTest, NamesEveryProcessInPrintableBoundedText) {
+  for (int process = 100; process < 140; ++process) {
+    const std::string id = std::to_string(process);
+    tree_.process(id, "q\x1b[2J");
+    tree_.open(id, "5", "/dev/vfio/10");
+    tree_.commandLine(id, {"q", "-name", "guest=\x1b]0;x\x07" + std::string(70000, 'A')});
+  }
+  const auto holders = find(vf_);
+  EXPECT_THAT(holders, SizeIs(40));
+  for (const Holder& holder : holders) {
+    EXPECT_LT(holder.description.size(), 1000U);
+    EXPECT_EQ(holder.description.find_first_of("\x1b\x07\n"), std::string::npos);
+  }
+}
+
+TEST_F(ProcessHoldersTest, ReportsAHelperThatStillWaits) {
+  tree_.process("60", taskName(vf_));
+  EXPECT_THAT(find(vf_),
+              ElementsAre(AllOf(Field(&Holder::kind, HolderKind::pendingWrite),
+                                Field(&Holder::description,
+                                      "an earlier vfpass write to it still waits in the kernel "
+                                      "(pid 60)"))));
+  EXPECT_THAT(find(other_), IsEmpty());
+}
+
+// A removal that hangs concerns every VF of the PF.
+TEST_F(ProcessHoldersTest, ReportsAHelperThatWaitsForThePf) {
+  tree_.process("60", taskName({0, 1, 0, 0}));
+  EXPECT_THAT(find(vf_), ElementsAre(Field(&Holder::description, HasSubstr("write to its PF"))));
+  EXPECT_THAT(find({0, 1, 0, 0}), SizeIs(1));
+}
+
+TEST_F(ProcessHoldersTest, TakesNoUsersProcessForAHelper) {
+  tree_.process("60", taskName(vf_));
+  tree_.file("proc/60/status", "Name:\tvf0000:01:00.1\nUid:\t0\t1000\t0\t0\n");
+  tree_.process("61", "vfpass-guarded");
+  EXPECT_THAT(find(vf_), IsEmpty());
+}
+
+TEST_F(ProcessHoldersTest, SaysThatProcessesAreHidden) {
+  tree_.remove("proc/1");
+  EXPECT_THAT(find(vf_), ElementsAre(AllOf(
+                             Field(&Holder::kind, HolderKind::unknown),
+                             Field(&Holder::description, HasSubstr("processes of other users")))));
+}
+
+TEST_F(ProcessHoldersTest, ReportsDisksOfAnyMountNamespaceAndOpenOnes) {
+  tree_.function("0000:01:00.7", "0x010802");
+  tree_.bind("0000:01:00.7", "nvme");
+  tree_.block("0000:01:00.7", "nvme0n1", "259:0");
+  tree_.partition("0000:01:00.7", "nvme0n1", "nvme0n1p1", "259:1");
+  tree_.process("80", "postgres", ourNetwork, 777);
+  tree_.file("proc/self/mountinfo", "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n");
+  tree_.file("proc/80/mountinfo", "30 1 259:1 / /data rw - xfs /dev/nvme0n1p1 rw\n");
+  tree_.process("81", "dd");
+  tree_.open("81", "3", "/dev/nvme0n1");
+  tree_.file("sys/block/loop3/loop/backing_file", "/dev/nvme0n1p1\n");
+  const auto function = *readFunctionFacts(root_, {0, 1, 0, 7});
+  auto processes = readProcesses(root_).processes;
+  // A container may have the disk under any name.
+  processes.push_back({"82",
+                       "fio",
+                       true,
+                       ourNetwork,
+                       ourMounts,
+                       {{"4", "/dev/xvdf", makedev(259, 0), true},
+                        {"5", "/dev/console2", makedev(259, 0), false}}});
+  std::vector<std::string> descriptions;
+  for (const Holder& holder :
+       blockHolders(root_, function, MountTable(root_, processes), processes)) {
+    EXPECT_EQ(holder.kind, HolderKind::block);
+    descriptions.push_back(holder.description);
+  }
+  EXPECT_THAT(
+      descriptions,
+      testing::UnorderedElementsAre(
+          "its disk nvme0n1 is open in dd (pid 81)", "its disk nvme0n1 is open in fio (pid 82)",
+          "its disk nvme0n1p1 is mounted at /data in the mount namespace of postgres (pid "
+          "80)",
+          "its disk nvme0n1p1 is behind loop3"));
+}
+
+TEST_F(ProcessHoldersTest, FindsWhoHasAnRdmaDevicesFilesOpen) {
+  tree_.file("sys/class/infiniband_verbs/uverbs0/ibdev", "mlx5_3\n");
+  tree_.file("sys/class/infiniband_verbs/uverbs1/ibdev", "mlx5_4\n");
+  tree_.file("sys/class/infiniband_mad/umad0/ibdev", "mlx5_3\n");
+  tree_.process("90", "python3");
+  tree_.open("90", "3", "/dev/infiniband/uverbs0");
+  tree_.process("91", "opensm");
+  tree_.open("91", "3", "/dev/infiniband/umad0");
+  tree_.process("92", "other");
+  tree_.open("92", "3", "/dev/infiniband/uverbs1");
+  EXPECT_THAT(processesWithDeviceFiles(root_, "mlx5_3", readProcesses(root_).processes),
+              ElementsAre(Field(&Process::id, "90"), Field(&Process::id, "91")));
+}
+
+TEST_F(ProcessHoldersTest, FindsWhoHasAGpusFilesOpen) {
+  const std::string folder = tree_.function("0000:01:00.6", "0x030200");
+  tree_.file(folder + "/drm/card1/dev", "226:1\n");
+  tree_.link("sys/dev/char/226:1", folder + "/drm/card1");
+  tree_.file("proc/driver/nvidia/gpus/0000:01:00.6/information",
+             "Model: \t\t H200\nDevice Minor: \t 3\nGPU Excluded:\t No\n");
+  const std::vector<Process> processes{
+      {"5",
+       "nvidia-persiste",
+       true,
+       ourNetwork,
+       ourMounts,
+       {{"3", "/dev/nvidia3", makedev(195, 3), false}}},
+      {"6",
+       "Xorg",
+       true,
+       ourNetwork,
+       ourMounts,
+       {{"3", "/dev/dri/card1", makedev(226, 1), false},
+        {"4", "/dev/nvidiactl", makedev(195, 255), false}}},
+      {"7", "dd", true, ourNetwork, ourMounts, {{"3", "/dev/sdq", makedev(195, 3), true}}}};
+  const auto gpu = *readFunctionFacts(root_, {0, 1, 0, 6});
+  const auto holders = deviceFileHolders(root_, {*readFunctionFacts(root_, vf_), gpu}, processes);
+  EXPECT_THAT(holders,
+              ElementsAre(Field(&Holder::description,
+                                "nvidia-persiste (pid 5) has its device file /dev/nvidia3 open"),
+                          Field(&Holder::description,
+                                "Xorg (pid 6) has its device file /dev/dri/card1 open")));
+  EXPECT_THAT(holders, Each(Field(&Holder::device, gpu.address)));
+}
+
+TEST_F(ProcessHoldersTest, ReadsTheFactsOfAFunction) {
+  tree_.bind("0000:01:00.2", "mlx5_core");
+  const std::string folder = tree_.folderOf("0000:01:00.2");
+  tree_.file(folder + "/infiniband/mlx5_3/node_guid", "");
+  tree_.link("sys/class/infiniband/mlx5_3", folder + "/infiniband/mlx5_3");
+  tree_.file(folder + "/mlx5_core.eth.2/vdpa7/driver_override", "");
+  tree_.link("sys/bus/vdpa/devices/vdpa7", folder + "/mlx5_core.eth.2/vdpa7");
+  const auto function = readFunctionFacts(root_, other_);
+  ASSERT_TRUE(function);
+  EXPECT_EQ(function->pf, (PciAddress{0, 1, 0, 0}));
+  EXPECT_TRUE(function->isNetwork);
+  EXPECT_THAT(function->rdmaDevices, ElementsAre("mlx5_3"));
+  EXPECT_THAT(function->virtualDevices, ElementsAre("vDPA device vdpa7"));
+  EXPECT_FALSE(isDriven(*readFunctionFacts(root_, vf_)));
+  EXPECT_EQ(readFunctionFacts(root_, {0, 9, 0, 0}), std::nullopt);
+}
+
+TEST_F(ProcessHoldersTest, SnapshotsHaveNoHolders) {
+  tree_.process("60", taskName(vf_));
+  EXPECT_THAT(findHolders(root_, {vf_}, std::chrono::milliseconds(1000)), IsEmpty());
+}
+
+TEST(FindHolders, KnowsNothingOfFunctionsThatDoNotExist) {
+  EXPECT_THAT(findHolders(Root(), {{0xffff, 0xff, 0x1f, 7}}, std::chrono::milliseconds(5000)),
+              IsEmpty());
+}
+
+}  // namespace
+}  // namespace vfpass::host

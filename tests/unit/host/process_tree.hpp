@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+
+#include "hosts/sysfs_tree.hpp"
+
+namespace vfpass::host {
+
+constexpr std::uint64_t ourNetwork = 4026531840;
+constexpr std::uint64_t ourMounts = 4026531841;
+
+/// A /proc made by hand, beside the sysfs of a SysfsTree.
+class ProcessTree : public hosts::SysfsTree {
+ public:
+  ProcessTree() {
+    process("1", "systemd");
+    process("self", "vfpass");
+    raw("proc/self/ns/pid", "pid:[4026531836]");
+  }
+
+  /// A process of root's with nothing open, in these namespaces.
+  void process(const std::string& id, const std::string& name, std::uint64_t network = ourNetwork,
+               std::uint64_t mounts = ourMounts) const {
+    const std::string folder = "proc/" + id;
+    file(folder + "/comm", name + "\n");
+    file(folder + "/status", "Name:\t" + name + "\nUid:\t0\t0\t0\t0\n");
+    std::filesystem::create_directories(path() / (folder + "/fd"));
+    raw(folder + "/ns/net", "net:[" + std::to_string(network) + "]");
+    raw(folder + "/ns/mnt", "mnt:[" + std::to_string(mounts) + "]");
+  }
+  void open(const std::string& id, const std::string& descriptor, const std::string& target) const {
+    raw("proc/" + id + "/fd/" + descriptor, target);
+  }
+  void commandLine(const std::string& id, std::initializer_list<std::string> arguments) const {
+    std::string text;
+    for (const std::string& argument : arguments) {
+      text += argument + '\0';
+    }
+    file("proc/" + id + "/cmdline", text);
+  }
+
+  /// A link with exactly this text.
+  void raw(const std::string& name, const std::string& target) const {
+    std::filesystem::create_directories((path() / name).parent_path());
+    std::filesystem::create_symlink(target, path() / name);
+  }
+};
+
+}  // namespace vfpass::host

@@ -1,0 +1,74 @@
+#include "reset_function.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "pci_function.hpp"
+#include "simulated_kernel.hpp"
+
+namespace vfpass::host {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class ResetFunctionsTest : public testing::Test {
+ protected:
+  ResetFunctionsTest() : root_(tree_.path()), kernel_(tree_) {
+    for (const char* address : {"0000:01:00.1", "0000:01:00.2", "0000:01:00.3"}) {
+      tree_.file(tree_.function(address) + "/reset", "");
+    }
+  }
+  void reset(const std::vector<PciAddress>& functions) {
+    resetFunctions(root_, kernel_, functions, std::chrono::milliseconds(50));
+  }
+  std::string content(const std::string& address) {
+    return tree_.content(tree_.folderOf(address) + "/reset");
+  }
+
+  hosts::SysfsTree tree_;
+  Root root_;
+  SimulatedKernel kernel_;
+  PciAddress first_{0, 1, 0, 1};
+  PciAddress second_{0, 1, 0, 2};
+  PciAddress missing_{0, 9, 0, 0};
+};
+
+TEST_F(ResetFunctionsTest, ResetsEach) {
+  reset({first_, second_});
+  EXPECT_EQ(content("0000:01:00.1"), "1");
+  EXPECT_EQ(content("0000:01:00.2"), "1");
+  EXPECT_EQ(content("0000:01:00.3"), "");
+}
+
+TEST_F(ResetFunctionsTest, LeavesAFunctionWithoutResetAlone) {
+  tree_.remove(tree_.folderOf("0000:01:00.1") + "/reset");
+  reset({first_});
+  EXPECT_THAT(kernel_.log, IsEmpty());
+  kernel_.fileErrors["reset"] = ENOTTY;  // every method was tried and none fits
+  EXPECT_NO_THROW(reset({second_}));
+}
+
+TEST_F(ResetFunctionsTest, NamesEveryFunctionThatFailed) {
+  kernel_.fileErrors["reset"] = EIO;
+  try {
+    reset({missing_, first_, second_});
+    FAIL();
+  } catch (const TimeoutError&) {
+    FAIL() << "nothing hangs";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("0000:09:00.0: there is no such PCI device"),
+                                    HasSubstr("0000:01:00.1"), HasSubstr("0000:01:00.2")));
+  }
+  EXPECT_THAT(kernel_.log, ElementsAre("reset=1", "reset=1"));
+}
+
+TEST_F(ResetFunctionsTest, TellsThatAResetStillWaits) {
+  kernel_.hangs = "reset";
+  EXPECT_THROW(reset({missing_, first_}), TimeoutError);
+}
+
+}  // namespace
+}  // namespace vfpass::host
