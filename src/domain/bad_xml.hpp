@@ -12,11 +12,10 @@ inline Error badXml(const std::string& reason) {
                "look at it with `virsh dumpxml` and mend it with `virsh edit`", ExitCode::badInput);
 }
 
-/// The error for a metadata element of ours that does not say what it must.
+/// The error for a metadata element of ours that does not say what it must. parseDomain() makes it
+/// the domain's `metadataProblem`.
 inline Error badMetadata(const std::string& reason) {
-  return Error("the vfpass metadata in the domain XML cannot be used: " + reason,
-               "remove the vfpass:domain element with `virsh edit` and attach again",
-               ExitCode::badInput);
+  return Error(reason, {}, ExitCode::badInput);
 }
 
 }  // namespace vfpass::domain

@@ -5,24 +5,16 @@
 #include "pci_attributes.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
+#include "vfpass/domain/seal.hpp"
 
 namespace vfpass::domain {
 namespace {
 
-// What the metadata holds of a lease; the domain's name there is only for messages.
-Lease comparable(Lease lease) {
-  lease.domainName.clear();
-  lease.state = LeaseState::reserved;
-  lease.bootId.clear();
-  // A start after a reboot makes the VFs again; the hook cannot write that into the XML.
-  lease.original.created = false;
-  return lease;
-}
-
+// Whatever their order.
 std::vector<Lease> comparable(const std::vector<Lease>& leases) {
   std::vector<Lease> result;
   for (const auto& lease : leases) {
-    result.push_back(comparable(lease));
+    result.push_back(termsOf(lease));
   }
   std::sort(result.begin(), result.end());
   return result;
@@ -61,9 +53,9 @@ bool isDeviceOf(pugi::xml_node device, const Lease& lease) {
 
 }  // namespace
 
-bool carriesLeases(std::string_view xml, const std::vector<Lease>& leases) {
+bool carriesLeases(std::string_view xml, const std::vector<Lease>& leases, const SealKey& key) {
   const auto parsed = parseDomain(xml);
-  if (parsed.foreignMetadata || parsed.managed != !leases.empty() ||
+  if (parsed.managed != !leases.empty() || !sealFault(parsed, key).empty() ||
       comparable(parsed.leases) != comparable(leases)) {
     return false;
   }
@@ -77,6 +69,14 @@ bool carriesLeases(std::string_view xml, const std::vector<Lease>& leases) {
                            [&](pugi::xml_node device) { return matches(device, lease); }) == 1;
     };
     if (!has(isDeviceOf) || (lease.guest.port && !has(isPortOf))) {
+      return false;
+    }
+  }
+  for (const GuestController& controller : controllersOf(leases)) {
+    ++expected;
+    if (std::count_if(devices.begin(), devices.end(), [&controller](pugi::xml_node device) {
+          return isController(device, controller);
+        }) != 1) {
       return false;
     }
   }

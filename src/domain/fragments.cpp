@@ -8,6 +8,7 @@
 #include "metadata_codec.hpp"
 #include "our_elements.hpp"
 #include "pci_attributes.hpp"
+#include "vfpass/domain/seal.hpp"
 
 namespace vfpass::domain {
 namespace {
@@ -83,6 +84,15 @@ std::string print(pugi::xml_node node, std::string_view indentation, unsigned qu
   return text.str();
 }
 
+pugi::xml_node writeSealed(pugi::xml_document& tree, const std::vector<Lease>& leases,
+                           const SealKey& key) {
+  auto node = writeMetadata(tree, leases.front().domain, leases);
+  if (const std::string seal = sealOf(leases, key); !seal.empty()) {
+    setAttribute(node, sealAttribute, seal.c_str());
+  }
+  return node;
+}
+
 std::optional<std::string> partnerOf(const Lease& lease) {
   return lease.teamingWith ? std::optional(teamingAlias(*lease.teamingWith)) : std::nullopt;
 }
@@ -93,6 +103,58 @@ void fillDevice(Skeleton& skeleton, const Lease& lease) {
   skeleton.setOrDrop("teaming", "teaming", "persistent", partnerOf(lease));
   skeleton.set("alias", "name", deviceAlias(lease));
   writePciAddress(skeleton.need("address"), lease.guest.address);
+}
+
+// QEMU's device for the model, as libvirt chooses it.
+std::string deviceOf(ControllerModel model) {
+  switch (model) {
+    case ControllerModel::expanderBus:
+      return "pxb-pcie";
+    case ControllerModel::rootPort:
+      return "pcie-root-port";
+    case ControllerModel::upstreamPort:
+      return "x3130-upstream";
+    case ControllerModel::downstreamPort:
+      break;
+  }
+  return "xio3130-downstream";
+}
+
+void setOrRemove(pugi::xml_node node, const char* attribute,
+                 const std::optional<std::string>& value) {
+  if (value) {
+    setAttribute(node, attribute, value->c_str());
+  } else {
+    node.remove_attribute(attribute);
+  }
+}
+
+std::string portText(const GuestController& controller) {
+  // A root port's number is slot and function, as libvirt's default.
+  const bool root = controller.model == ControllerModel::rootPort;
+  const unsigned number =
+      root ? controller.address.slot << 3U | controller.address.function : controller.address.slot;
+  std::ostringstream text;
+  text << "0x" << std::hex << number;
+  return text.str();
+}
+
+// libvirt numbers ports by slot, in hexadecimal, and writes chassis and busNr in decimal.
+void fillTarget(pugi::xml_node target, const GuestController& controller) {
+  const bool expander = controller.model == ControllerModel::expanderBus;
+  const bool port = !expander && controller.model != ControllerModel::upstreamPort;
+  const auto only = [](bool wanted, const std::string& value) {
+    return wanted ? std::optional(value) : std::nullopt;
+  };
+  setOrRemove(target, "chassis", only(port, std::to_string(controller.index)));
+  setOrRemove(target, "port", only(port, portText(controller)));
+  setOrRemove(target, "busNr", only(expander, std::to_string(controller.busNumber)));
+  setOrRemove(target, "hotplug", only(port && !controller.hotplug, "off"));
+  if (controller.node) {
+    target.child("node").text().set(*controller.node);
+  } else {
+    target.remove_child("node");
+  }
 }
 
 }  // namespace
@@ -128,10 +190,25 @@ std::string portFragment(const Lease& lease, const Templates& templates,
   return print(skeleton.root(), indentation, pugi::format_attribute_single_quote);
 }
 
-std::string metadataFragment(const std::vector<Lease>& leases, MetadataContainer container,
-                             std::string_view indentation) {
+std::string controllerFragment(const GuestController& controller, const Templates& templates,
+                               std::string_view indentation) {
+  Skeleton skeleton(templates.controller, "controller");
+  setAttribute(skeleton.root(), "index", std::to_string(controller.index).c_str());
+  setAttribute(skeleton.root(), "model", std::string(toString(controller.model)).c_str());
+  skeleton.set("model", "name", deviceOf(controller.model));
+  fillTarget(skeleton.need("target"), controller);
+  if (!skeleton.need("target").first_attribute()) {
+    skeleton.root().remove_child("target");
+  }
+  skeleton.set("alias", "name", controllerAlias(controller));
+  writePciAddress(skeleton.need("address"), controller.address);
+  return print(skeleton.root(), indentation, pugi::format_attribute_single_quote);
+}
+
+std::string metadataFragment(const std::vector<Lease>& leases, const SealKey& key,
+                             MetadataContainer container, std::string_view indentation) {
   pugi::xml_document tree;
-  auto node = writeMetadata(tree, leases.front().domain, leases);
+  auto node = writeSealed(tree, leases, key);
   if (container != MetadataContainer::absent) {
     setAttribute(node, containerAttribute,
                  container == MetadataContainer::present ? "present" : "self-closing");
@@ -144,12 +221,12 @@ std::string deviceXml(const Lease& lease, const Templates& templates) {
   return deviceFragment(lease, templates, "");
 }
 
-std::string metadataXml(const std::vector<Lease>& leases) {
+std::string metadataXml(const std::vector<Lease>& leases, const SealKey& key) {
   if (leases.empty()) {
     return {};
   }
   pugi::xml_document tree;
-  auto node = writeMetadata(tree, leases.front().domain, leases);
+  auto node = writeSealed(tree, leases, key);
   node.remove_attribute("xmlns:vfpass");
   struct : pugi::xml_tree_walker {
     bool for_each(pugi::xml_node& each) override {

@@ -1,9 +1,15 @@
 #include "guest_ports.hpp"
 
+#include <algorithm>
+#include <map>
+#include <ranges>
 #include <set>
+#include <string>
 
+#include "controller_element.hpp"
 #include "our_elements.hpp"
 #include "pci_attributes.hpp"
+#include "vfpass/base/text.hpp"
 
 namespace vfpass::domain {
 namespace {
@@ -19,26 +25,45 @@ std::set<unsigned> busesOfOthers(const Document& document) {
   return buses;
 }
 
+std::map<unsigned, pugi::xml_node> ourControllers(const Document& document) {
+  std::map<unsigned, pugi::xml_node> controllers;
+  for (const auto device : ourDevices(document)) {
+    const auto index = isPciController(device) ? controllerIndex(device) : std::nullopt;
+    if (index) {
+      controllers.emplace(*index, device);
+    }
+  }
+  return controllers;
+}
+
+// Function 0 of a slot with one of these ports.
+bool leads(const PciAddress& address, const std::set<PciAddress>& places) {
+  return address.function == 0 &&
+         std::any_of(places.begin(), places.end(), [&address](PciAddress place) {
+           place.function = 0;
+           return place == address;
+         });
+}
+
 }  // namespace
 
 std::vector<pugi::xml_node> portsInForeignUse(const Document& document) {
-  const auto buses = busesOfOthers(document);
-  const auto used = [&buses](pugi::xml_node port) {
-    const auto index = controllerIndex(port);
-    return index && buses.contains(*index);
-  };
-  std::set<PciAddress> leaders;
-  for (const auto port : ourDevices(document)) {
-    auto address = guestAddressOf(port);
-    if (isPciController(port) && used(port) && address) {
-      address->function = 0;
-      leaders.insert(*address);
+  auto buses = busesOfOthers(document);
+  const auto controllers = ourControllers(document);
+  // A controller's index is higher than its parent's, so what is below comes first.
+  std::set<PciAddress> places;
+  for (const auto& [index, controller] : std::ranges::reverse_view(controllers)) {
+    const auto address = guestAddressOf(controller);
+    if (address && buses.contains(index)) {
+      places.insert(*address);
+      buses.insert(address->bus);
     }
   }
   std::vector<pugi::xml_node> kept;
   for (const auto port : ourDevices(document)) {
     const auto address = guestAddressOf(port);
-    if (isPciController(port) && (used(port) || (address && leaders.contains(*address)))) {
+    if (isPciController(port) && address &&
+        (places.contains(*address) || leads(*address, places))) {
       kept.push_back(port);
     }
   }
@@ -52,6 +77,35 @@ bool isPortOf(pugi::xml_node device, const Lease& lease) {
          attributeText(device, "model") == "pcie-root-port" &&
          controllerIndex(device) == port.index && guestAddressOf(device) == port.address &&
          multifunction == port.multifunction;
+}
+
+bool isController(pugi::xml_node device, const GuestController& controller) {
+  if (!isPciController(device) || aliasOf(device) != controllerAlias(controller)) {
+    return false;
+  }
+  constexpr unsigned none = 256;  // neither a chassis nor a bus
+  const PciController seen = readController(device, controllerIndex(device).value_or(none));
+  const bool expander = controller.model == ControllerModel::expanderBus;
+  const bool port = !expander && controller.model != ControllerModel::upstreamPort;
+  return seen.index == controller.index && seen.model == toString(controller.model) &&
+         seen.address == controller.address &&
+         seen.node.value_or(none) == controller.node.value_or(none) &&
+         seen.busNumber.value_or(none) == (expander ? controller.busNumber : none) &&
+         seen.chassis.value_or(none) == (port ? controller.index : none) &&
+         seen.hotplug == controller.hotplug;
+}
+
+std::vector<GuestController> controllersOf(const std::vector<Lease>& leases) {
+  std::set<GuestController> controllers;
+  for (const Lease& lease : leases) {
+    controllers.insert(lease.guest.controllers.begin(), lease.guest.controllers.end());
+  }
+  std::vector<GuestController> sorted(controllers.begin(), controllers.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const GuestController& one, const GuestController& other) {
+                     return one.index < other.index;
+                   });
+  return sorted;
 }
 
 }  // namespace vfpass::domain

@@ -5,6 +5,7 @@
 #include "attribute_codec.hpp"
 #include "our_elements.hpp"
 #include "settings_codec.hpp"
+#include "vfpass/base/driver_name.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 
 namespace vfpass::domain {
@@ -45,12 +46,43 @@ std::optional<std::string> parseVfName(std::string_view text) {
   return sound ? std::optional(std::string(text)) : std::nullopt;
 }
 
+void writeController(pugi::xml_node node, const GuestController& controller) {
+  writeText(node, "model", std::string(toString(controller.model)));
+  writeText(node, "index", std::to_string(controller.index));
+  writeText(node, "address", toString(controller.address));
+  if (controller.node) {
+    writeText(node, "node", std::to_string(*controller.node));
+  }
+  if (controller.busNumber != 0) {
+    writeText(node, "bus-number", std::to_string(controller.busNumber));
+  }
+  writeFlag(node, "hotplug", controller.hotplug);
+}
+
+GuestController readController(pugi::xml_node node) {
+  GuestController controller;
+  controller.model = readValue(node, "model", parseControllerModel);
+  controller.index = readNumber<unsigned>(node, "index", 0xff);
+  controller.address = readValue(node, "address", parsePciAddress);
+  if (node.attribute("node")) {
+    controller.node = readNumber<unsigned>(node, "node", 0xff);
+  }
+  if (node.attribute("bus-number")) {
+    controller.busNumber = readNumber<unsigned>(node, "bus-number", 0xff);
+  }
+  controller.hotplug = readFlag(node, "hotplug");
+  return controller;
+}
+
 void writeGuest(pugi::xml_node node, const GuestPlacement& guest) {
   writeText(node, "address", toString(guest.address));
   if (guest.port) {
     writeText(node, "port-index", std::to_string(guest.port->index));
     writeText(node, "port-address", toString(guest.port->address));
     writeFlag(node, "port-multifunction", guest.port->multifunction);
+  }
+  for (const GuestController& controller : guest.controllers) {
+    writeController(node.append_child("vfpass:controller"), controller);
   }
 }
 
@@ -62,6 +94,11 @@ GuestPlacement readGuest(pugi::xml_node node) {
                           readValue(node, "port-address", parsePciAddress),
                           readFlag(node, "port-multifunction")};
   }
+  for (const auto child : node) {
+    if (isOurElement(child, "controller")) {
+      guest.controllers.push_back(readController(child));
+    }
+  }
   return guest;
 }
 
@@ -72,8 +109,17 @@ void writeOriginal(pugi::xml_node node, const VfOriginal& original) {
   writeSettings(node, original.settings);
 }
 
+// An empty name is no driver.
+std::string readDriver(pugi::xml_node node, const char* name) {
+  const auto driver = parseDriverName(readEscaped(node, name));
+  if (!driver) {
+    throwBadAttribute(node, name);
+  }
+  return *driver;
+}
+
 VfOriginal readOriginal(pugi::xml_node node) {
-  return {readEscaped(node, "driver"), readEscaped(node, "driver-override"), readSettings(node),
+  return {readDriver(node, "driver"), readDriver(node, "driver-override"), readSettings(node),
           readFlag(node, "created")};
 }
 

@@ -11,9 +11,13 @@ namespace vfpass::domain {
 /// Version of the element; another one is refused, because a lease must not be half understood.
 inline constexpr const char* metadataVersion = "1";
 
-/// Appends `<vfpass:domain>` with one `<vfpass:lease>` per lease to `parent` and returns it.
+/// Appends `<vfpass:domain>`, not sealed yet, with one `<vfpass:lease>` per lease to `parent` and
+/// returns it.
 pugi::xml_node writeMetadata(pugi::xml_node parent, const Uuid& domain,
                              const std::vector<Lease>& leases);
+
+/// Attribute of the element that carries sealOf() its leases.
+inline constexpr const char* sealAttribute = "seal";
 
 /// UUID of the domain that the element was written for; a copied XML carries a foreign one.
 Uuid readMetadataOwner(pugi::xml_node metadata);

@@ -47,26 +47,41 @@ void readDevice(pugi::xml_node device, ParsedDomain& parsed) {
   parsed.pciExpress |= isPciController(device) && attributeText(device, "model") == "pcie-root";
 }
 
+// Metadata that cannot be read do not keep the rest of the domain from being read: its claims count
+// all the same, and other domains must not suffer from it.
 void readOurMetadata(const Document& document, ParsedDomain& parsed) {
   const auto found = ourMetadata(document);
-  if (found.size() > 1) {
-    throw badMetadata("there are two of them");
-  }
   if (found.empty()) {
     return;
   }
   parsed.managed = true;
-  parsed.leases = readMetadata(found.front(), parsed.name);
-  parsed.foreignMetadata = readMetadataOwner(found.front()) != parsed.uuid;
-  for (const auto& lease : parsed.leases) {
-    addMac(parsed, lease.settings.mac);
+  if (found.size() > 1) {
+    parsed.metadataProblem = "there are two elements";
+    return;
   }
+  try {
+    parsed.leases = readMetadata(found.front(), parsed.name);
+    parsed.foreignMetadata = readMetadataOwner(found.front()) != parsed.uuid;
+    parsed.seal = attributeText(found.front(), sealAttribute);
+  } catch (const Error& error) {
+    parsed.leases.clear();
+    parsed.metadataProblem = error.what();
+  }
+}
+
+bool mayHaveMetadata(std::string_view xml) {
+  return xml.find(metadataNamespace) != std::string_view::npos;
 }
 
 }  // namespace
 
 bool mayBeManaged(std::string_view xml) {
-  return xml.find(metadataNamespace) != std::string_view::npos;
+  return mayHaveMetadata(xml) || xml.find(aliasPrefix) != std::string_view::npos;
+}
+
+bool hasOurDevices(const ParsedDomain& parsed) {
+  return std::any_of(parsed.claims.begin(), parsed.claims.end(),
+                     [](const Claim& claim) { return isOurAlias(claim.alias); });
 }
 
 ParsedDomain parseDomain(std::string_view xml) {
@@ -78,7 +93,7 @@ ParsedDomain parseDomain(std::string_view xml) {
     readDevice(device, parsed);
   }
   // libvirt prints a namespace letter by letter; one spelt with character references is not its.
-  if (mayBeManaged(xml)) {
+  if (mayHaveMetadata(xml)) {
     readOurMetadata(document, parsed);
   }
   return parsed;

@@ -5,6 +5,7 @@
 #include "our_elements.hpp"
 #include "pci_attributes.hpp"
 #include "vfpass/domain/domain_xml.hpp"
+#include "vfpass/guest_tree.hpp"
 
 namespace vfpass::domain {
 namespace {
@@ -12,13 +13,7 @@ namespace {
 constexpr std::size_t functionsPerSlot = 8;
 constexpr unsigned highestBus = 0xff;
 
-// Slots of bus 0 in the order in which we take them. Left out: what the machine puts there without
-// an <address>, and the place that libvirt keeps for the first graphics card.
-// q35: 0 is the host bridge, 1 the graphics card, 1f LPC, SATA and SMBus; 1a, 1b and 1d are where
-// libvirt puts ICH9 USB and sound by habit, so they come last.
-constexpr std::array<std::uint8_t, 29> expressSlots{
-    0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x0e, 0x0f, 0x10,
-    0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x19, 0x1c, 0x1e, 0x1a, 0x1b, 0x1d};
+// Slots of bus 0 in the order in which we take them, as expressRootSlots for q35.
 // i440fx: 0 is the host bridge, 1 the PIIX3 with IDE and USB, 2 the graphics card.
 constexpr std::array<std::uint8_t, 29> conventionalSlots{
     0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x0e, 0x0f, 0x10, 0x11,
@@ -74,7 +69,7 @@ GuestBus readGuestBus(const Document& document) {
 
 std::vector<std::uint8_t> freeSlots(const GuestBus& bus) {
   std::vector<std::uint8_t> free;
-  for (const auto slot : bus.root == RootBus::express ? expressSlots : conventionalSlots) {
+  for (const auto slot : bus.root == RootBus::express ? expressRootSlots : conventionalSlots) {
     if (!bus.usedSlots.contains(slot)) {
       free.push_back(slot);
     }
@@ -95,7 +90,7 @@ std::uint8_t takeIndex(GuestBus& bus) {
 
 GuestPlacement behindPort(GuestBus& bus, const PciAddress& portAddress, bool multifunction) {
   const auto index = takeIndex(bus);
-  return {PciAddress{0, index, 0, 0}, RootPort{index, portAddress, multifunction}};
+  return {PciAddress{0, index, 0, 0}, RootPort{index, portAddress, multifunction}, {}};
 }
 
 std::vector<GuestPlacement> placeBehindPorts(GuestBus bus, std::size_t count) {
@@ -121,7 +116,7 @@ std::vector<GuestPlacement> placeOnRootBus(const GuestBus& bus, std::size_t coun
   }
   std::vector<GuestPlacement> placements;
   for (std::size_t device = 0; device < count; ++device) {
-    placements.push_back({PciAddress{0, 0, free[device], 0}, std::nullopt});
+    placements.push_back({PciAddress{0, 0, free[device], 0}, std::nullopt, {}});
   }
   return placements;
 }

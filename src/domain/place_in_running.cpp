@@ -4,6 +4,7 @@
 #include "our_elements.hpp"
 #include "pci_attributes.hpp"
 #include "vfpass/domain/domain_xml.hpp"
+#include "vfpass/domain/guest_machine.hpp"
 
 namespace vfpass::domain {
 namespace {
@@ -18,6 +19,7 @@ struct Port {
 // What sits where in one XML.
 struct Occupancy {
   bool conventional = false;
+  GuestMachine machine;
   std::map<unsigned, Port> ports;   // by controller index, which is the bus behind the port
   std::set<unsigned> controllers;   // indexes of all PCI controllers
   std::set<unsigned> usedBuses;     // buses with a device on them
@@ -37,6 +39,7 @@ Port readPort(pugi::xml_node device, const PciAddress& address) {
 Occupancy readOccupancy(std::string_view xml) {
   const Document document(xml);
   Occupancy occupancy;
+  occupancy.machine = readGuestMachine(xml);
   for (const auto device : document.devices()) {
     const auto address = guestAddressOf(device);
     if (address) {
@@ -58,17 +61,59 @@ Occupancy readOccupancy(std::string_view xml) {
 }
 
 GuestPlacement behind(unsigned index) {
-  return {PciAddress{0, static_cast<std::uint8_t>(index), 0, 0}, std::nullopt};
+  return {PciAddress{0, static_cast<std::uint8_t>(index), 0, 0}, std::nullopt, {}};
+}
+
+// The controllers of our tree from the root bus down to this port; none: a flat port of ours, whose
+// lease goes together with it.
+std::vector<GuestController> treeTo(const GuestMachine& machine, unsigned port) {
+  std::vector<GuestController> path;
+  const PciController* at = machine.controller(port);
+  while (at != nullptr && at->index != 0 && at->address &&
+         path.size() <= machine.controllers.size()) {
+    const auto model = parseControllerModel(at->model);
+    GuestController controller;
+    controller.index = at->index;
+    if (at->ourAlias != controllerAlias(controller) || !model || at->address->bus >= at->index) {
+      return {};
+    }
+    controller.model = *model;
+    controller.address = *at->address;
+    controller.node = at->node;
+    controller.busNumber = at->busNumber.value_or(0);
+    controller.hotplug = at->hotplug;
+    path.push_back(controller);
+    at = machine.controller(at->address->bus);
+  }
+  std::reverse(path.begin(), path.end());
+  return path;
 }
 
 // The place behind a port of the running domain, if the persistent XML can have it as well.
-std::optional<GuestPlacement> shared(unsigned index, const Port& live, const Occupancy& config) {
+std::optional<GuestPlacement> shared(unsigned index, const Port& live, const Occupancy& running,
+                                     const Occupancy& config) {
   GuestPlacement placement = behind(index);
   const auto same = config.ports.find(index);
   if (same != config.ports.end()) {
-    const bool fits = same->second.address == live.address && !same->second.ours &&
+    if (same->second.ours) {
+      placement.controllers = treeTo(config.machine, index);
+    }
+    const bool fits = same->second.address == live.address &&
+                      same->second.ours == !placement.controllers.empty() &&
                       !config.usedBuses.contains(index);
     return fits ? std::optional(placement) : std::nullopt;
+  }
+  if (live.ours) {
+    placement.controllers = treeTo(running.machine, index);
+    const bool free =
+        std::all_of(placement.controllers.begin(), placement.controllers.end(),
+                    [&config](const GuestController& each) {
+                      return !config.controllers.contains(each.index) &&
+                             (each.address.bus != 0 || !config.usedPlaces.contains(each.address));
+                    });
+    if (!placement.controllers.empty()) {
+      return free ? std::optional(placement) : std::nullopt;
+    }
   }
   // Only the running domain has the port: one that vfpass took out of the configuration, mostly.
   if (config.controllers.contains(index) || live.address.bus != 0 ||
@@ -85,7 +130,7 @@ std::vector<GuestPlacement> placeBehindPorts(const Occupancy& live, const Occupa
     if (live.usedBuses.contains(index) || !port.takesDevices) {
       continue;
     }
-    const auto placement = config == nullptr ? behind(index) : shared(index, port, *config);
+    const auto placement = config == nullptr ? behind(index) : shared(index, port, live, *config);
     if (placement) {
       placements.push_back(*placement);
     }
@@ -103,7 +148,7 @@ std::vector<GuestPlacement> placeOnRootBus(const Occupancy& live, const Occupanc
           [slot](const PciAddress& place) { return place.bus == 0 && place.slot == slot; });
     };
     if (!used(live) && (config == nullptr || !used(*config))) {
-      placements.push_back({PciAddress{0, 0, slot, 0}, std::nullopt});
+      placements.push_back({PciAddress{0, 0, slot, 0}, std::nullopt, {}});
     }
   }
   return placements;

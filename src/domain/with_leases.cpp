@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <set>
 
 #include "document.hpp"
+#include "guest_ports.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/error.hpp"
@@ -14,6 +16,26 @@ Error conflict(const Lease& lease, const std::string& reason) {
   return Error("'" + lease.vfName + "' cannot be added to domain " + printable(lease.domainName) +
                    ": " + reason,
                "detach the domain's devices and attach them again");
+}
+
+// Leases of one domain name the same tree.
+void checkControllers(const std::vector<Lease>& leases, std::set<std::string> aliases) {
+  for (const GuestController& controller : controllersOf(leases)) {
+    if (!aliases.insert(controllerAlias(controller)).second) {
+      throw conflict(leases.front(), "controller " + std::to_string(controller.index) +
+                                         " of the mirrored tree is claimed twice");
+    }
+  }
+  for (const auto& lease : leases) {
+    const auto& own = lease.guest.controllers;
+    const bool reached =
+        std::any_of(own.begin(), own.end(), [&lease](const GuestController& controller) {
+          return controller.index == lease.guest.address.bus;
+        });
+    if (!own.empty() && !reached) {
+      throw conflict(lease, "no controller of its lease leads to its place");
+    }
+  }
 }
 
 void checkLeases(const Uuid& domain, const std::vector<Lease>& leases) {
@@ -30,6 +52,7 @@ void checkLeases(const Uuid& domain, const std::vector<Lease>& leases) {
       ports.insert(lease.guest.port->address);
     }
   }
+  checkControllers(leases, aliases);
   for (const auto& lease : leases) {
     auto leader = lease.guest.port.value_or(RootPort{}).address;
     leader.function = 0;
@@ -43,10 +66,10 @@ void checkLeases(const Uuid& domain, const std::vector<Lease>& leases) {
 }  // namespace
 
 std::string withLeases(std::string_view xml, const std::vector<Lease>& leases,
-                       const Templates& templates) {
+                       const Templates& templates, const SealKey& key) {
   checkLeases(domainUuid(Document(xml)), leases);
   const auto bare = withoutOurs(xml, leases);
-  return leases.empty() ? bare : withOurs(bare, leases, templates);
+  return leases.empty() ? bare : withOurs(bare, leases, templates, key);
 }
 
 }  // namespace vfpass::domain

@@ -11,7 +11,8 @@
 namespace vfpass::domain {
 namespace {
 
-Splice metadataInsertion(const Document& document, const std::vector<Lease>& leases) {
+Splice metadataInsertion(const Document& document, const std::vector<Lease>& leases,
+                         const SealKey& key) {
   const auto text = document.text();
   const auto metadata = document.domain().child("metadata");
   if (!metadata) {
@@ -22,7 +23,7 @@ Splice metadataInsertion(const Document& document, const std::vector<Lease>& lea
     }
     const auto& span = document.span(before);
     const auto indentation = indentationOf(text, span, "  ");
-    const auto inner = metadataFragment(leases, MetadataContainer::absent, indentation + "  ");
+    const auto inner = metadataFragment(leases, key, MetadataContainer::absent, indentation + "  ");
     return {span.end, span.end,
             "\n" + indentation + "<metadata>\n" + indentation + "  " + inner + "\n" + indentation +
                 "</metadata>"};
@@ -31,14 +32,15 @@ Splice metadataInsertion(const Document& document, const std::vector<Lease>& lea
   const auto outerIndentation = indentationOf(text, outer, "  ");
   const auto indentation = outerIndentation + "  ";
   if (outer.selfClosing()) {
-    const auto inner = metadataFragment(leases, MetadataContainer::selfClosing, indentation);
+    const auto inner = metadataFragment(leases, key, MetadataContainer::selfClosing, indentation);
     return {outer.end - 2, outer.end,
             ">\n" + indentation + inner + "\n" + outerIndentation + "</metadata>"};
   }
   const auto last = lastElement(metadata);
   const auto at = last ? document.span(last).end : outer.contentBegin;
-  return {at, at,
-          "\n" + indentation + metadataFragment(leases, MetadataContainer::present, indentation)};
+  return {
+      at, at,
+      "\n" + indentation + metadataFragment(leases, key, MetadataContainer::present, indentation)};
 }
 
 // New devices stand after the last one of their kind, and otherwise at the end.
@@ -70,6 +72,21 @@ void insertPort(const Document& document, const Lease& lease, const Templates& t
   }
 }
 
+void insertControllers(const Document& document, const std::vector<Lease>& leases,
+                       const Templates& templates, std::vector<Splice>& splices) {
+  const auto ours = ourDevices(document);
+  const auto [at, indentation] = placeFor(document, "controller");
+  for (const GuestController& controller : controllersOf(leases)) {
+    const bool there = std::any_of(ours.begin(), ours.end(), [&controller](pugi::xml_node device) {
+      return isController(device, controller);
+    });
+    if (!there) {
+      splices.push_back(
+          {at, at, "\n" + indentation + controllerFragment(controller, templates, indentation)});
+    }
+  }
+}
+
 void insertDevice(const Document& document, const Lease& lease, const Templates& templates,
                   std::vector<Splice>& splices) {
   const auto [at, indentation] = placeFor(document, lease.interfaceForm ? "interface" : "hostdev");
@@ -79,15 +96,16 @@ void insertDevice(const Document& document, const Lease& lease, const Templates&
 }  // namespace
 
 std::string withOurs(std::string_view xml, const std::vector<Lease>& leases,
-                     const Templates& templates) {
+                     const Templates& templates, const SealKey& key) {
   const Document document(xml);
   if (!lastElement(document.devices())) {
     throw badXml("it has no devices");
   }
-  std::vector<Splice> splices{metadataInsertion(document, leases)};
+  std::vector<Splice> splices{metadataInsertion(document, leases, key)};
   for (const auto& lease : leases) {
     insertPort(document, lease, templates, splices);
   }
+  insertControllers(document, leases, templates, splices);
   for (const auto& lease : leases) {
     insertDevice(document, lease, templates, splices);
   }

@@ -32,8 +32,11 @@ Splice metadataRemoval(const Document& document, pugi::xml_node ours) {
 }
 
 bool isPortOfAny(pugi::xml_node port, const std::vector<Lease>& leases) {
+  const auto controllers = controllersOf(leases);
   return std::any_of(leases.begin(), leases.end(),
-                     [port](const Lease& lease) { return isPortOf(port, lease); });
+                     [port](const Lease& lease) { return isPortOf(port, lease); }) ||
+         std::any_of(controllers.begin(), controllers.end(),
+                     [port](const GuestController& each) { return isController(port, each); });
 }
 
 }  // namespace

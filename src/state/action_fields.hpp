@@ -10,6 +10,7 @@ void fields(Archive& archive, CreateVfs& action) {
   archive("pf", action.pf);
   archive("count", action.count);
   archive("probe", action.probe);
+  archive("autoprobe", action.autoprobe);
 }
 
 template <typename Archive>
@@ -34,8 +35,8 @@ void fields(Archive& archive, ConfigureVfs& action) {
 template <typename Archive>
 void fields(Archive& archive, BindDriver& action) {
   archive("function", action.function);
-  archive("driver", action.driver);
-  archive("driver-override", action.driverOverride);
+  archive.driver("driver", action.driver);
+  archive.driver("driver-override", action.driverOverride);
 }
 
 template <typename Archive>
@@ -75,6 +76,50 @@ void fields(Archive& archive, PlugDevice& action) {
 template <typename Archive>
 void fields(Archive& archive, UnplugDevice& action) {
   archive("lease", action.lease);
+}
+
+template <typename Archive>
+void fields(Archive& archive, SetEswitchMode& action) {
+  archive("pf", action.pf);
+  archive("mode", action.mode);
+}
+
+template <typename Archive>
+void fields(Archive& archive, SetMtu& action) {
+  archive("pf", action.pf);
+  archive("mtu", action.mtu);
+}
+
+template <typename Archive>
+void fields(Archive& archive, SetLinkUp& action) {
+  archive("pf", action.pf);
+  archive("up", action.up);
+}
+
+template <typename Archive>
+void fields(Archive& archive, AddSoftRoceLink& action) {
+  archive("name", action.name);
+  archive("netdev", action.netdev);
+}
+
+template <typename Archive>
+void fields(Archive& archive, RemoveSoftRoceLink& action) {
+  archive("name", action.name);
+  archive("netdev", action.netdev);
+  archive("number", action.number);
+}
+
+template <typename Archive>
+void fields(Archive& archive, RecordSoftRoce& action) {
+  archive("name", action.record.name);
+  archive("netdev", action.record.netdev);
+  archive("number", action.record.number);
+  archive("boot-id", action.record.bootId);
+}
+
+template <typename Archive>
+void fields(Archive& archive, ForgetSoftRoce& action) {
+  archive("name", action.name);
 }
 
 }  // namespace vfpass::state

@@ -30,6 +30,20 @@ template <>
 constexpr const char* kindName<PlugDevice> = "plug-device";
 template <>
 constexpr const char* kindName<UnplugDevice> = "unplug-device";
+template <>
+constexpr const char* kindName<SetEswitchMode> = "set-eswitch-mode";
+template <>
+constexpr const char* kindName<SetMtu> = "set-mtu";
+template <>
+constexpr const char* kindName<SetLinkUp> = "set-link-up";
+template <>
+constexpr const char* kindName<AddSoftRoceLink> = "add-soft-roce-link";
+template <>
+constexpr const char* kindName<RemoveSoftRoceLink> = "remove-soft-roce-link";
+template <>
+constexpr const char* kindName<RecordSoftRoce> = "record-soft-roce";
+template <>
+constexpr const char* kindName<ForgetSoftRoce> = "forget-soft-roce";
 
 Json encodeAction(const Action& action) {
   return std::visit(

@@ -44,6 +44,12 @@ void prepare(SQLite::Database& database, const Location& location,
 
 }  // namespace
 
+void requireTrustedDatabase(const Location& location) {
+  for (const auto& file : {location.file, walOf(location), shmOf(location)}) {
+    requireTrustedFile(file);
+  }
+}
+
 FileDescriptor lockFolder(const Location& location, std::chrono::milliseconds patience) {
   FileDescriptor folder(::open(location.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder) {
@@ -63,6 +69,7 @@ FileDescriptor lockFolder(const Location& location, std::chrono::milliseconds pa
 
 std::unique_ptr<SQLite::Database> openForWriting(const Location& location,
                                                  std::chrono::milliseconds busyTimeout) {
+  requireTrustedDatabase(location);
   makePrivateFile(location.file);
   std::unique_ptr<SQLite::Database> database;
   try {

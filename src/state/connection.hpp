@@ -13,6 +13,10 @@ namespace vfpass::state {
 
 using Work = std::function<void(SQLite::Database&)>;
 
+/// Throws Error (badInput) when somebody else could have written the database, its WAL or its
+/// index.
+void requireTrustedDatabase(const Location& location);
+
 /// Keeps others from making or setting aside the database while the descriptor lives.
 FileDescriptor lockFolder(const Location& location, std::chrono::milliseconds patience);
 

@@ -80,6 +80,21 @@ void Database::recordLease(const Lease& lease) {
   });
 }
 
+std::string Database::adoptLease(const Lease& lease) {
+  return implementation_->write<std::string>([&](SQLite::Database& database) {
+    std::string fault = state::adoptionFault(database, lease);
+    if (fault.empty()) {
+      writeLease(database, lease);
+    }
+    return fault;
+  });
+}
+
+std::string Database::adoptionFault(const Lease& lease) const {
+  return implementation_->read<std::string>(
+      [&](SQLite::Database& database) { return state::adoptionFault(database, lease); });
+}
+
 bool Database::dropLease(const Uuid& domain, const std::string& vfName, std::uint64_t generation) {
   return implementation_->write<bool>([&](SQLite::Database& database) {
     return deleteLease(database, domain, vfName, generation);
@@ -106,6 +121,13 @@ std::uint64_t Database::nextGeneration() {
 
 std::uint64_t Database::lastGeneration() const {
   return implementation_->read<std::uint64_t>(readGeneration);
+}
+
+void Database::raiseGeneration(std::uint64_t seen) {
+  implementation_->write<bool>([&](SQLite::Database& database) {
+    state::raiseGeneration(database, seen);
+    return true;
+  });
 }
 
 std::int64_t Database::beginOperation(const Plan& plan, const std::string& bootId) {

@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "vfpass/base/file_descriptor.hpp"
+#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/state/database.hpp"
 
@@ -19,8 +20,9 @@ bool meansNoPermission(int error) { return error == EACCES || error == EPERM; }
 
 std::string remedyFor(int error, const std::filesystem::path& folder) {
   const std::string name = printable(folder.string());
+  const std::string quoted = shellArgument(folder.string());
   if (meansNoRoom(error)) {
-    return "make room in the file system of " + name + " (df -h " + name + "; df -i " + name +
+    return "make room in the file system of " + name + " (df -h " + quoted + "; df -i " + quoted +
            "), then run the command again; it first mends what was interrupted";
   }
   if (error == EROFS) {
@@ -64,7 +66,7 @@ std::string subject(const Location& location) {
   throw Error(subject(location) + " is locked by another process; waited " +
                   std::to_string(waited.count()) + " ms",
               "let the other vfpass command finish and try again; fuser -v " +
-                  printable(location.file.string()) + " names who holds it");
+                  shellArgument(location.file.string()) + " names who holds it");
 }
 
 [[noreturn]] void throwInaccessible(const SqliteFailure& failure, const Location& location) {

@@ -7,6 +7,7 @@
 
 #include "failure.hpp"
 #include "vfpass/base/file_descriptor.hpp"
+#include "vfpass/base/ownership.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 
@@ -33,28 +34,56 @@ void createFolder(const std::filesystem::path& folder) {
   }
 }
 
-void refuseSharedFolder(const std::filesystem::path& folder) {
+[[noreturn]] void refuse(const std::filesystem::path& path, const std::string& reason,
+                         const std::string& remedy) {
+  throw Error(named("will not use", path) + ": " + reason, remedy, ExitCode::badInput);
+}
+
+}  // namespace
+
+void requireTrusted(const std::filesystem::path& path, const struct stat& status) {
+  if (const auto distrust = distrustOf(status, path.string())) {
+    refuse(path, distrust->reason, distrust->remedy);
+  }
+}
+
+void requireTrustedFolder(const std::filesystem::path& folder) {
   struct stat status = {};
-  if (::stat(folder.c_str(), &status) != 0) {
+  if (::lstat(folder.c_str(), &status) != 0) {
     throw systemFailure(named("cannot look into", folder), errno, folder);
+  }
+  if (S_ISLNK(status.st_mode)) {
+    refuse(folder, "expected a directory, found a symbolic link",
+           "name the directory that it leads to, or replace the link with a directory");
   }
   if (!S_ISDIR(status.st_mode)) {
     throw systemFailure(named("cannot use", folder), ENOTDIR, folder);
   }
-  if ((status.st_mode & S_IWOTH) != 0) {
-    throw Error(named("will not use the folder", folder) + ": everybody may write to it",
-                "chmod o-w " + printable(folder.string()) + ", or name another folder",
-                ExitCode::badInput);
-  }
+  requireTrusted(folder, status);
 }
 
-}  // namespace
+void requireTrustedFile(const std::filesystem::path& file) {
+  struct stat status = {};
+  if (::lstat(file.c_str(), &status) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) {
+      return;
+    }
+    throw systemFailure(named("cannot look for", file), errno, file.parent_path());
+  }
+  if (!S_ISREG(status.st_mode)) {
+    refuse(file,
+           std::string("expected a plain file, found ") +
+               (S_ISLNK(status.st_mode) ? "a symbolic link" : "something else"),
+           "find out who put it there, then remove it");
+  }
+  requireTrusted(file, status);
+}
 
 std::filesystem::path makePrivateFolder(const std::filesystem::path& folder) {
   // A trailing slash would make the last component empty and its parent the folder itself.
   const auto target = folder.has_filename() ? folder : folder.parent_path();
   createFolder(target);
-  refuseSharedFolder(target);
+  requireTrustedFolder(target);
   std::error_code error;
   auto canonical = std::filesystem::canonical(target, error);
   if (error) {

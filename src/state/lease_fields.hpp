@@ -41,15 +41,26 @@ void fields(Archive& archive, RootPort& port) {
 }
 
 template <typename Archive>
+void fields(Archive& archive, GuestController& controller) {
+  archive("model", controller.model);
+  archive("index", controller.index);
+  archive("address", controller.address);
+  archive("node", controller.node);
+  archive("bus-number", controller.busNumber);
+  archive("hotplug", controller.hotplug);
+}
+
+template <typename Archive>
 void fields(Archive& archive, GuestPlacement& guest) {
   archive("address", guest.address);
   archive("port", guest.port);
+  archive.orEmpty("controllers", guest.controllers);
 }
 
 template <typename Archive>
 void fields(Archive& archive, VfOriginal& original) {
-  archive("driver", original.driver);
-  archive("driver-override", original.driverOverride);
+  archive.driver("driver", original.driver);
+  archive.driver("driver-override", original.driverOverride);
   archive("settings", original.settings);
   archive("created", original.created);
 }

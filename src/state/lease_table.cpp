@@ -5,6 +5,8 @@
 #include <limits>
 
 #include "lease_json.hpp"
+#include "tombstone_table.hpp"
+#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 
@@ -45,12 +47,17 @@ void refuseTakenVf(SQLite::Database& database, const Lease& lease) {
   throw Error("VF " + std::to_string(lease.vfIndex) + " of PF " + toString(lease.pf) +
                   " is leased to domain " + name + " (" + toString(holder.domain) + ") as '" +
                   printable(holder.vfName) + "'",
-              "choose another index, or take it from there first: vfpass detach " + name,
+              "choose another index, or take it from there first: vfpass detach " +
+                  shellArgument(holder.domainName),
               ExitCode::refused);
 }
 
+std::string ownerOf(const Lease& lease) {
+  return "domain " + printable(lease.domainName) + " (" + toString(lease.domain) + ")";
+}
+
 /// A lease rebuilt from metadata brings the generation that a lost database had handed out.
-void raiseGeneration(SQLite::Database& database, std::int64_t seen) {
+void raiseGenerationTo(SQLite::Database& database, std::int64_t seen) {
   SQLite::Statement update(database, "UPDATE generation SET last = max(last, ?)");
   update.bind(1, seen);
   update.exec();
@@ -98,17 +105,36 @@ void writeLease(SQLite::Database& database, const Lease& lease) {
   upsert.bind(7, lease.bootId);
   upsert.bind(8, leaseToJson(lease));
   upsert.exec();
-  raiseGeneration(database, generation);
+  raiseGenerationTo(database, generation);
+}
+
+void raiseGeneration(SQLite::Database& database, std::uint64_t generation) {
+  raiseGenerationTo(database, storedGeneration(generation));
 }
 
 bool deleteLease(SQLite::Database& database, const Uuid& domain, const std::string& vfName,
                  std::uint64_t generation) {
+  writeTombstone(database, domain, vfName, storedGeneration(generation));
   SQLite::Statement erase(database,
                           "DELETE FROM leases WHERE domain = ? AND vf_name = ? AND generation = ?");
   erase.bind(1, toString(domain));
   erase.bind(2, vfName);
   erase.bind(3, storedGeneration(generation));
   return erase.exec() > 0;
+}
+
+std::string adoptionFault(SQLite::Database& database, const Lease& lease) {
+  storedGeneration(lease.generation);
+  const auto ended = readTombstone(database, lease.domain, lease.vfName);
+  if (ended && lease.generation <= *ended) {
+    return "it has ended (generation " + std::to_string(lease.generation) + ")";
+  }
+  for (const Lease& other : readLeases(database)) {
+    if (sameDevice(other, lease)) {
+      return describeDevice(lease) + " is leased to " + ownerOf(other);
+    }
+  }
+  return {};
 }
 
 std::uint64_t readGeneration(SQLite::Database& database) {
@@ -124,7 +150,7 @@ std::uint64_t takeGeneration(SQLite::Database& database) {
                 "a domain's vfpass metadata was edited: detach that domain, move the database "
                 "aside and run 'vfpass recover'");
   }
-  raiseGeneration(database, last + 1);
+  raiseGenerationTo(database, last + 1);
   return static_cast<std::uint64_t>(last + 1);
 }
 

@@ -20,8 +20,14 @@ std::optional<Lease> readLease(SQLite::Database& database, const Uuid& domain,
                                const std::string& vfName, std::uint64_t generation);
 /// Throws ExitCode::refused when another lease holds the VF.
 void writeLease(SQLite::Database& database, const Lease& lease);
+/// Also remembers that this generation of the entry has ended.
 bool deleteLease(SQLite::Database& database, const Uuid& domain, const std::string& vfName,
                  std::uint64_t generation);
+/// Why a lease from metadata must not enter the database: it has ended, or another lease holds its
+/// device. Empty: it may.
+std::string adoptionFault(SQLite::Database& database, const Lease& lease);
+/// From now on every generation handed out is higher than this one.
+void raiseGeneration(SQLite::Database& database, std::uint64_t generation);
 std::uint64_t readGeneration(SQLite::Database& database);
 std::uint64_t takeGeneration(SQLite::Database& database);
 

@@ -14,6 +14,7 @@
 #include "folder.hpp"
 #include "timed_flock.hpp"
 #include "vfpass/base/file_descriptor.hpp"
+#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 
@@ -35,6 +36,7 @@ FileDescriptor openLockFile(const std::filesystem::path& file) {
   if (::fstat(opened.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
     throw Error(named(file) + " is not a regular file", "remove it and try again");
   }
+  requireTrusted(file, status);  // somebody else's lock could be held for ever
   return opened;
 }
 
@@ -78,7 +80,7 @@ bool lockUntil(const FileDescriptor& opened, const std::filesystem::path& file,
                   std::to_string(patience.count()) + " ms",
               "wait until it has finished and try again; if it hangs, see what it waits for: "
               "fuser -v " +
-                  printable(file.string()));
+                  shellArgument(file.string()));
 }
 
 }  // namespace
@@ -143,6 +145,19 @@ std::vector<FileLock> lockPfs(const std::filesystem::path& runDirectory,
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
     locks.push_back(FileLock::acquire(runDirectory / ("pf-" + toString(pf) + ".lock"),
                                       std::max(left, std::chrono::milliseconds(0))));
+  }
+  return locks;
+}
+
+std::filesystem::path softRoceLockFile(const std::filesystem::path& runDirectory) {
+  return runDirectory / "soft-roce.lock";
+}
+
+std::vector<FileLock> lockPlan(const std::filesystem::path& runDirectory, const Plan& plan,
+                               std::chrono::milliseconds patience) {
+  auto locks = lockPfs(runDirectory, lockedPfs(plan), patience);
+  if (changesSoftRoce(plan)) {
+    locks.push_back(FileLock::acquire(softRoceLockFile(runDirectory), patience));
   }
   return locks;
 }

@@ -12,6 +12,7 @@
 
 #include "connection.hpp"
 #include "failure.hpp"
+#include "folder.hpp"
 #include "schema.hpp"
 #include "vfpass/base/scope_guard.hpp"
 #include "vfpass/base/text.hpp"
@@ -189,6 +190,13 @@ bool tryQuery(const Location& location, std::chrono::milliseconds busyTimeout, b
 
 void withReadOnlyDatabase(const Location& location, std::chrono::milliseconds busyTimeout,
                           const Work& work) {
+  std::error_code ignored;
+  if (std::filesystem::exists(std::filesystem::symlink_status(location.folder, ignored))) {
+    // A trailing slash would make lstat(2) follow a link.
+    requireTrustedFolder(location.folder.has_filename() ? location.folder
+                                                        : location.folder.parent_path());
+    requireTrustedDatabase(location);
+  }
   const auto deadline = std::chrono::steady_clock::now() + busyTimeout;
   for (bool isLast = false; !isLast;) {
     isLast = std::chrono::steady_clock::now() >= deadline;

@@ -1,6 +1,7 @@
 #include "record.hpp"
 
 #include "failure.hpp"
+#include "vfpass/base/driver_name.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/state/database.hpp"
@@ -107,6 +108,22 @@ const Json* ObjectReader::find(const char* name) {
   known_.insert(name);
   const auto member = object_.find(name);
   return member == object_.end() ? nullptr : &*member;
+}
+
+void ObjectWriter::driver(const char* name, const std::string& value) {
+  if (!parseDriverName(value)) {
+    throw Error(
+        "the device's driver has the name '" + printable(value) + "', which vfpass cannot restore",
+        "unbind that driver first", ExitCode::refused);
+  }
+  (*this)(name, value);
+}
+
+void ObjectReader::driver(const char* name, std::string& value) {
+  (*this)(name, value);
+  if (!parseDriverName(value)) {
+    throwDamagedRecord("member '" + std::string(name) + "' is not the name of a driver");
+  }
 }
 
 void ObjectReader::refuseUnknownMembers() const {

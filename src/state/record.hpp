@@ -15,6 +15,7 @@
 #include "vfpass/lease.hpp"
 #include "vfpass/mapping.hpp"
 #include "vfpass/pci_address.hpp"
+#include "vfpass/pf_settings.hpp"
 #include "vfpass/vf_settings.hpp"
 
 namespace vfpass::state {
@@ -59,6 +60,10 @@ template <>
 inline constexpr auto parserOf<LeaseState> = parseLeaseState;
 template <>
 inline constexpr auto parserOf<LeaseKind> = parseLeaseKind;
+template <>
+inline constexpr auto parserOf<ControllerModel> = parseControllerModel;
+template <>
+inline constexpr auto parserOf<EswitchMode> = parseEswitchMode;
 
 template <typename Value>
 concept Spelled = !std::is_null_pointer_v<std::remove_const_t<decltype(parserOf<Value>)>>;
@@ -89,6 +94,15 @@ class ObjectWriter {
       object_[name] = encode(*value);
     }
   }
+  /// Left out when it is empty.
+  template <Sequence Value>
+  void orEmpty(const char* name, const Value& value) {
+    if (!value.empty()) {
+      object_[name] = encode(value);
+    }
+  }
+  /// A kernel driver's name; empty: none. Throws Error for one that could not be read back.
+  void driver(const char* name, const std::string& value);
   [[nodiscard]] Json take() { return std::move(object_); }
 
  private:
@@ -114,6 +128,14 @@ class ObjectReader {
     const Json* member = find(name);
     value = member == nullptr ? std::nullopt : std::optional<Value>(decode<Value>(*member));
   }
+  /// Empty where the member is missing: records of versions that did not know it.
+  template <Sequence Value>
+  void orEmpty(const char* name, Value& value) {
+    const Json* member = find(name);
+    value = member == nullptr ? Value() : decode<Value>(*member);
+  }
+  /// Refuses what cannot be a driver's name: it becomes part of a path in sysfs.
+  void driver(const char* name, std::string& value);
   /// Every `fields` call is followed by this one.
   void refuseUnknownMembers() const;
 

@@ -55,6 +55,17 @@ constexpr const char* versionTwo = R"sql(
   PRAGMA user_version = 2;
 )sql";
 
+// What has ended is not rebuilt from metadata, whoever puts them back into a domain.
+constexpr const char* versionThree = R"sql(
+  CREATE TABLE ended_leases (
+    domain TEXT NOT NULL,
+    vf_name TEXT NOT NULL,
+    generation INTEGER NOT NULL,
+    PRIMARY KEY (domain, vf_name)
+  ) STRICT;
+  PRAGMA user_version = 3;
+)sql";
+
 }  // namespace
 
 int readSchemaVersion(SQLite::Database& database, const Location& location) {
@@ -76,6 +87,9 @@ void migrate(SQLite::Database& database, const Location& location) {
   }
   if (found < 2) {
     database.exec(versionTwo);
+  }
+  if (found < 3) {
+    database.exec(versionThree);
   }
   transaction.commit();
 }

@@ -7,7 +7,7 @@
 namespace vfpass::state {
 
 /// The version that this program writes (`PRAGMA user_version`).
-inline constexpr int schemaVersion = 2;
+inline constexpr int schemaVersion = 3;
 
 /// 0: nothing in there yet. Throws Error when a newer vfpass wrote the database.
 int readSchemaVersion(SQLite::Database& database, const Location& location);

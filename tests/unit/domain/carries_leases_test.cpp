@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "fake/seal_key.hpp"
 #include "support.hpp"
 
 namespace vfpass::domain {
@@ -8,7 +9,7 @@ namespace {
 struct Fixture {
   std::string xml = readCase("q35.xml");
   std::vector<Lease> leases = sampleLeases(xml);
-  std::string with = withLeases(xml, leases, builtInTemplates());
+  std::string with = withLeases(xml, leases, builtInTemplates(), fake::sealKey());
 };
 
 TEST(CarriesLeases, LooksPastStateBootNameAndOrder) {
@@ -17,7 +18,7 @@ TEST(CarriesLeases, LooksPastStateBootNameAndOrder) {
   fixture.leases[0].bootId = "another";
   fixture.leases[0].domainName = "renamed";
   std::swap(fixture.leases[0], fixture.leases[1]);
-  EXPECT_TRUE(carriesLeases(fixture.with, fixture.leases));
+  EXPECT_TRUE(carriesLeases(fixture.with, fixture.leases, fake::sealKey()));
 }
 
 TEST(CarriesLeases, SeesEveryChangeOfALease) {
@@ -25,7 +26,7 @@ TEST(CarriesLeases, SeesEveryChangeOfALease) {
   const auto differs = [&fixture](auto change) {
     auto leases = fixture.leases;
     change(leases[0]);
-    return !carriesLeases(fixture.with, leases);
+    return !carriesLeases(fixture.with, leases, fake::sealKey());
   };
   EXPECT_TRUE(differs([](Lease& lease) { lease.generation++; }));
   EXPECT_TRUE(differs([](Lease& lease) { lease.settings.trust = true; }));
@@ -33,8 +34,8 @@ TEST(CarriesLeases, SeesEveryChangeOfALease) {
   EXPECT_TRUE(differs([](Lease& lease) { lease.required.clear(); }));
   EXPECT_TRUE(differs([](Lease& lease) { lease.teamingWith.reset(); }));
   EXPECT_TRUE(differs([](Lease& lease) { lease.domain.bytes[3] = 1; }));
-  EXPECT_FALSE(carriesLeases(fixture.with, {fixture.leases[0]}));
-  EXPECT_FALSE(carriesLeases(fixture.xml, fixture.leases));
+  EXPECT_FALSE(carriesLeases(fixture.with, {fixture.leases[0]}, fake::sealKey()));
+  EXPECT_FALSE(carriesLeases(fixture.xml, fixture.leases, fake::sealKey()));
 }
 
 struct Edit {
@@ -46,8 +47,8 @@ class EditedXml : public testing::TestWithParam<Edit> {};
 
 TEST_P(EditedXml, NoLongerCarriesThem) {
   const Fixture fixture;
-  EXPECT_FALSE(
-      carriesLeases(replaced(fixture.with, GetParam().from, GetParam().to), fixture.leases));
+  EXPECT_FALSE(carriesLeases(replaced(fixture.with, GetParam().from, GetParam().to), fixture.leases,
+                             fake::sealKey()));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -75,8 +76,9 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(CarriesLeases, StrayDevicesAreNotNothing) {
   const auto xml = replaced(readCase("q35.xml"), "<memballoon model='none'/>",
                             "<sound model='ac97'><alias name='ua-vfpass-stray'/></sound>");
-  EXPECT_FALSE(carriesLeases(xml, {}));
-  EXPECT_TRUE(carriesLeases(withLeases(xml, {}, builtInTemplates()), {}));
+  EXPECT_FALSE(carriesLeases(xml, {}, fake::sealKey()));
+  EXPECT_TRUE(
+      carriesLeases(withLeases(xml, {}, builtInTemplates(), fake::sealKey()), {}, fake::sealKey()));
 }
 
 }  // namespace

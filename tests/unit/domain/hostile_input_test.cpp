@@ -1,6 +1,7 @@
 // Truncated and mutated XML: every function either works or throws Error; nothing else happens.
 #include <gtest/gtest.h>
 
+#include "fake/seal_key.hpp"
 #include "support.hpp"
 
 namespace vfpass::domain {
@@ -22,14 +23,16 @@ void tryEverything(const std::string& xml, const std::vector<Lease>& leases) {
   };
   accepted += attempt([&] { claimDifferences(parseDomain(xml), leases); }) ? 1U : 0U;
   attempt([&] { placeDevices(xml, 3); });
-  attempt([&] { carriesLeases(xml, leases); });
+  attempt([&] { carriesLeases(xml, leases, fake::sealKey()); });
   attempt([&] { xmlDiff(xml, xml.substr(xml.size() / 2)); });
   std::string bare;
-  if (attempt([&] { bare = withLeases(xml, {}, builtInTemplates()); })) {
+  if (attempt([&] { bare = withLeases(xml, {}, builtInTemplates(), fake::sealKey()); })) {
     // What was taken out once is out.
-    EXPECT_TRUE(attempt([&] { EXPECT_EQ(withLeases(bare, {}, builtInTemplates()), bare); })) << xml;
+    EXPECT_TRUE(attempt([&] {
+      EXPECT_EQ(withLeases(bare, {}, builtInTemplates(), fake::sealKey()), bare);
+    })) << xml;
   }
-  attempt([&] { withLeases(xml, leases, builtInTemplates()); });
+  attempt([&] { withLeases(xml, leases, builtInTemplates(), fake::sealKey()); });
 }
 
 class Hostile : public testing::TestWithParam<const char*> {};

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "fake/seal_key.hpp"
 #include "support.hpp"
 
 namespace vfpass::domain {
@@ -21,9 +22,9 @@ std::string portAt(unsigned index, unsigned slot) {
 TEST(PlaceDevices, GivesEachAPortAndASlotOfItsOwn) {
   const auto placed = placeDevices(readCase("q35.xml"), 3);
   ASSERT_EQ(placed.size(), 3U);
-  EXPECT_EQ(placed[0], (GuestPlacement{{0, 3, 0, 0}, RootPort{3, {0, 0, 4, 0}, false}}));
-  EXPECT_EQ(placed[1], (GuestPlacement{{0, 4, 0, 0}, RootPort{4, {0, 0, 5, 0}, false}}));
-  EXPECT_EQ(placed[2], (GuestPlacement{{0, 5, 0, 0}, RootPort{5, {0, 0, 6, 0}, false}}));
+  EXPECT_EQ(placed[0], (GuestPlacement{{0, 3, 0, 0}, RootPort{3, {0, 0, 4, 0}, false}, {}}));
+  EXPECT_EQ(placed[1], (GuestPlacement{{0, 4, 0, 0}, RootPort{4, {0, 0, 5, 0}, false}, {}}));
+  EXPECT_EQ(placed[2], (GuestPlacement{{0, 5, 0, 0}, RootPort{5, {0, 0, 6, 0}, false}, {}}));
 }
 
 TEST(PlaceDevices, NoneWanted) { EXPECT_TRUE(placeDevices(express(), 0).empty()); }
@@ -80,8 +81,8 @@ TEST(PlaceDevices, SaysWhenThereIsNoRoom) {
 
 TEST(PlaceDevices, OldMachinesHaveNoPorts) {
   const auto placed = placeDevices(readCase("i440fx.xml"), 2);
-  EXPECT_EQ(placed[0], (GuestPlacement{{0, 0, 4, 0}, std::nullopt}));
-  EXPECT_EQ(placed[1], (GuestPlacement{{0, 0, 6, 0}, std::nullopt}));
+  EXPECT_EQ(placed[0], (GuestPlacement{{0, 0, 4, 0}, std::nullopt, {}}));
+  EXPECT_EQ(placed[1], (GuestPlacement{{0, 0, 6, 0}, std::nullopt, {}}));
   EXPECT_NO_THROW(placeDevices(readCase("i440fx.xml"), 27));
   EXPECT_THROW(placeDevices(readCase("i440fx.xml"), 28), Error);
 }
@@ -103,9 +104,9 @@ TEST(PlaceDevices, RefusesAGuestWithoutPci) {
 
 TEST(PlaceDevices, KnowsThePlacesOfItsOwnDevices) {
   const auto xml = readCase("q35.xml");
-  const auto with = withLeases(xml, sampleLeases(xml), builtInTemplates());
+  const auto with = withLeases(xml, sampleLeases(xml), builtInTemplates(), fake::sealKey());
   const auto placed = placeDevices(with, 1);
-  EXPECT_EQ(placed[0], (GuestPlacement{{0, 5, 0, 0}, RootPort{5, {0, 0, 6, 0}, false}}));
+  EXPECT_EQ(placed[0], (GuestPlacement{{0, 5, 0, 0}, RootPort{5, {0, 0, 6, 0}, false}, {}}));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fake/seal_key.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 
 namespace vfpass::domain {
@@ -56,6 +57,26 @@ TEST(PlaceInRunning, APortThatOnlyTheRunningDomainHasComesAsOurs) {
   EXPECT_THAT(placeInRunning(live, domainWith(port(7, 2))), IsEmpty()) << "its slot is taken";
 }
 
+TEST(PlaceInRunning, SparePortOfOurTreeComesWithTheWayToIt) {
+  const std::string tree =
+      "<controller type='pci' index='1' model='pcie-root-port'><target hotplug='off'/>"
+      "<alias name='ua-vfpass-bus-1'/><address type='pci' bus='0x00' slot='0x02'/></controller>"
+      "<controller type='pci' index='2' model='pcie-switch-upstream-port'>"
+      "<alias name='ua-vfpass-bus-2'/><address type='pci' bus='0x01' slot='0x00'/></controller>"
+      "<controller type='pci' index='3' model='pcie-switch-downstream-port'>"
+      "<alias name='ua-vfpass-bus-3'/><address type='pci' bus='0x02' slot='0x00'/></controller>";
+  const auto placements = placeInRunning(domainWith(tree), domainWith(tree));
+  ASSERT_THAT(busesOf(placements), ElementsAre(3)) << "the root port leads to the switch";
+  ASSERT_EQ(placements[0].controllers.size(), 3U);
+  EXPECT_EQ(placements[0].controllers[0].model, ControllerModel::rootPort);
+  EXPECT_FALSE(placements[0].controllers[0].hotplug);
+  EXPECT_EQ(placements[0].controllers[2].index, 3U);
+  const auto again = placeInRunning(domainWith(tree), domainWith(""));
+  ASSERT_EQ(again.size(), 1U) << "a detach has taken the tree out of the configuration alone";
+  EXPECT_EQ(again[0], placements[0]);
+  EXPECT_THAT(placeInRunning(domainWith(tree), domainWith(port(2, 9))), IsEmpty());
+}
+
 TEST(PlaceInRunning, WithoutPciExpressAFreeSlotOfBothIsTaken) {
   const std::string inSlot3 =
       "<interface type='network'><address type='pci' domain='0x0000' bus='0x00' slot='0x03' "
@@ -68,21 +89,21 @@ TEST(PlaceInRunning, WithoutPciExpressAFreeSlotOfBothIsTaken) {
 
 TEST(FitsRunning, ThePortHasToBeThereFreeAndTheSame) {
   const auto live = domainWith(port(1, 2) + port(2, 3) + deviceOn(2));
-  const auto at = [](std::uint8_t bus) { return GuestPlacement{{0, bus, 0, 0}, std::nullopt}; };
+  const auto at = [](std::uint8_t bus) { return GuestPlacement{{0, bus, 0, 0}, std::nullopt, {}}; };
   EXPECT_TRUE(fitsRunning(live, at(1)));
   EXPECT_FALSE(fitsRunning(live, at(2))) << "used";
   EXPECT_FALSE(fitsRunning(live, at(5))) << "not there";
-  EXPECT_TRUE(fitsRunning(live, {{0, 1, 0, 0}, RootPort{1, {0, 0, 2, 0}, false}}));
-  EXPECT_FALSE(fitsRunning(live, {{0, 1, 0, 0}, RootPort{1, {0, 0, 8, 0}, false}}));
+  EXPECT_TRUE(fitsRunning(live, {{0, 1, 0, 0}, RootPort{1, {0, 0, 2, 0}, false}, {}}));
+  EXPECT_FALSE(fitsRunning(live, {{0, 1, 0, 0}, RootPort{1, {0, 0, 8, 0}, false}, {}}));
 }
 
 TEST(MetadataXml, IsOurElementWithoutItsNamespace) {
   Lease lease;
   lease.vfName = "rail0";
-  const auto text = metadataXml({lease});
+  const auto text = metadataXml({lease}, fake::sealKey());
   EXPECT_THAT(text, testing::StartsWith("<domain version=\"1\""));
   EXPECT_EQ(text.find("vfpass:"), std::string::npos);
-  EXPECT_TRUE(metadataXml({}).empty()) << "libvirt takes the element out for that";
+  EXPECT_TRUE(metadataXml({}, fake::sealKey()).empty()) << "libvirt takes the element out for that";
 }
 
 }  // namespace

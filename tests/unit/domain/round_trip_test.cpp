@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fake/seal_key.hpp"
 #include "support.hpp"
 
 namespace vfpass::domain {
@@ -14,29 +15,29 @@ class EveryCase : public testing::TestWithParam<const char*> {};
 TEST_P(EveryCase, ComesBackByteForByte) {
   const auto xml = readCase(GetParam());
   const auto leases = sampleLeases(xml);
-  const auto with = withLeases(xml, leases, templates());
+  const auto with = withLeases(xml, leases, templates(), fake::sealKey());
   EXPECT_NE(with, xml);
-  EXPECT_TRUE(carriesLeases(with, leases));
-  EXPECT_FALSE(carriesLeases(with, {}));
-  EXPECT_EQ(withLeases(with, {}, templates()), xml);
+  EXPECT_TRUE(carriesLeases(with, leases, fake::sealKey()));
+  EXPECT_FALSE(carriesLeases(with, {}, fake::sealKey()));
+  EXPECT_EQ(withLeases(with, {}, templates(), fake::sealKey()), xml);
 }
 
 TEST_P(EveryCase, WithoutLeasesNothingChanges) {
   const auto xml = readCase(GetParam());
-  EXPECT_EQ(withLeases(xml, {}, templates()), xml);
-  EXPECT_TRUE(carriesLeases(xml, {}));
+  EXPECT_EQ(withLeases(xml, {}, templates(), fake::sealKey()), xml);
+  EXPECT_TRUE(carriesLeases(xml, {}, fake::sealKey()));
 }
 
 TEST_P(EveryCase, SecondAttachChangesNothing) {
   const auto xml = readCase(GetParam());
   const auto leases = sampleLeases(xml);
-  const auto once = withLeases(xml, leases, templates());
-  EXPECT_EQ(withLeases(once, leases, templates()), once);
+  const auto once = withLeases(xml, leases, templates(), fake::sealKey());
+  EXPECT_EQ(withLeases(once, leases, templates(), fake::sealKey()), once);
 }
 
 TEST_P(EveryCase, NoByteOfTheOriginalIsLost) {
   const auto xml = readCase(GetParam());
-  const auto with = withLeases(xml, sampleLeases(xml), templates());
+  const auto with = withLeases(xml, sampleLeases(xml), templates(), fake::sealKey());
   std::size_t at = 0;  // the original must be a subsequence of the result
   for (const char character : with) {
     at += at < xml.size() && xml[at] == character ? 1U : 0U;
@@ -49,7 +50,7 @@ TEST_P(EveryCase, RandomLeasesSurvive) {
   std::mt19937 random(20240521);
   for (int round = 0; round < 40; ++round) {
     auto leases = randomLeases(random, 1 + static_cast<std::size_t>(round) % 9);
-    const auto with = withLeases(xml, leases, templates());
+    const auto with = withLeases(xml, leases, templates(), fake::sealKey());
     const auto parsed = parseDomain(with);
     for (auto& lease : leases) {
       lease.domainName = parsed.name;
@@ -57,12 +58,13 @@ TEST_P(EveryCase, RandomLeasesSurvive) {
     EXPECT_EQ(parsed.leases, leases);
     EXPECT_TRUE(parsed.managed);
     EXPECT_FALSE(parsed.foreignMetadata);
-    EXPECT_TRUE(carriesLeases(with, leases));
+    EXPECT_TRUE(carriesLeases(with, leases, fake::sealKey()));
     EXPECT_THAT(claimDifferences(parsed, leases), testing::IsEmpty());
-    EXPECT_EQ(withLeases(with, {}, templates()), xml);
+    EXPECT_EQ(withLeases(with, {}, templates(), fake::sealKey()), xml);
     const auto others = randomLeases(random, 2);
-    EXPECT_FALSE(carriesLeases(with, others));
-    EXPECT_EQ(withLeases(with, others, templates()), withLeases(xml, others, templates()));
+    EXPECT_FALSE(carriesLeases(with, others, fake::sealKey()));
+    EXPECT_EQ(withLeases(with, others, templates(), fake::sealKey()),
+              withLeases(xml, others, templates(), fake::sealKey()));
   }
 }
 
@@ -76,8 +78,8 @@ TEST(LibvirtFormatting, OursIsKnownAgainAndLeavesNothingBehind) {
   const auto attached = readCase("libvirt-attached.xml");
   const auto leases = sampleLeases(before);
   EXPECT_EQ(parseDomain(attached).leases, leases);
-  EXPECT_TRUE(carriesLeases(attached, leases));
-  EXPECT_EQ(withLeases(attached, {}, templates()), before);
+  EXPECT_TRUE(carriesLeases(attached, leases, fake::sealKey()));
+  EXPECT_EQ(withLeases(attached, {}, templates(), fake::sealKey()), before);
 }
 
 // What the QEMU driver adds on top of the test driver that printed the case.
@@ -91,41 +93,43 @@ TEST(LibvirtFormatting, AdditionsOfTheQemuDriverAreTolerated) {
   attached = replaced(attached, "<hostdev mode='subsystem' type='pci' managed='no'>",
                       "<hostdev mode='subsystem' type='pci' managed='no'>\n"
                       "      <driver name='vfio'/>");
-  EXPECT_TRUE(carriesLeases(attached, sampleLeases(before)));
-  EXPECT_EQ(withLeases(attached, {}, templates()), before);
+  EXPECT_TRUE(carriesLeases(attached, sampleLeases(before), fake::sealKey()));
+  EXPECT_EQ(withLeases(attached, {}, templates(), fake::sealKey()), before);
 }
 
 TEST(Metadata, ContainerStaysWhenOthersMovedIn) {
   const auto xml = readCase("q35.xml");
-  const auto with = withLeases(xml, sampleLeases(xml), templates());
+  const auto with = withLeases(xml, sampleLeases(xml), templates(), fake::sealKey());
   const auto shared = replaced(with, "<metadata>\n", "<metadata>\n    <a:b xmlns:a='urn:a'/>\n");
-  const auto without = withLeases(shared, {}, templates());
+  const auto without = withLeases(shared, {}, templates(), fake::sealKey());
   EXPECT_EQ(without, replaced(xml, "</uuid>",
                               "</uuid>\n  <metadata>\n    <a:b xmlns:a='urn:a'/>\n  </metadata>"));
 }
 
 TEST(Metadata, AnotherPrefixIsStillOurs) {
   const auto xml = readCase("q35.xml");
-  auto with = withLeases(xml, sampleLeases(xml), templates());
+  auto with = withLeases(xml, sampleLeases(xml), templates(), fake::sealKey());
   for (auto at = with.find("vfpass:"); at != std::string::npos; at = with.find("vfpass:", at)) {
     with.replace(at, 7, "v:");
   }
   with = replaced(with, "xmlns:vfpass=", "xmlns:v=");
-  EXPECT_TRUE(carriesLeases(with, sampleLeases(xml)));
-  EXPECT_EQ(withLeases(with, {}, templates()), xml);
+  EXPECT_TRUE(carriesLeases(with, sampleLeases(xml), fake::sealKey()));
+  EXPECT_EQ(withLeases(with, {}, templates(), fake::sealKey()), xml);
 }
 
 TEST(Metadata, OfACopiedDomainIsForeign) {
   const auto xml = readCase("q35.xml");
   const auto leases = sampleLeases(xml);
-  const auto copy = replaced(withLeases(xml, leases, templates()), "<uuid>1111", "<uuid>aaaa");
+  const auto copy =
+      replaced(withLeases(xml, leases, templates(), fake::sealKey()), "<uuid>1111", "<uuid>aaaa");
   const auto parsed = parseDomain(copy);
   EXPECT_TRUE(parsed.managed);
   EXPECT_TRUE(parsed.foreignMetadata);
   EXPECT_EQ(parsed.leases.at(0).domain, caseUuid());
   EXPECT_NE(parsed.uuid, caseUuid());
-  EXPECT_FALSE(carriesLeases(copy, leases));
-  EXPECT_EQ(withLeases(copy, {}, templates()), replaced(xml, "<uuid>1111", "<uuid>aaaa"));
+  EXPECT_FALSE(carriesLeases(copy, leases, fake::sealKey()));
+  EXPECT_EQ(withLeases(copy, {}, templates(), fake::sealKey()),
+            replaced(xml, "<uuid>1111", "<uuid>aaaa"));
 }
 
 TEST(RootPort, StaysWhileSomebodyElseUsesIt) {
@@ -135,16 +139,16 @@ TEST(RootPort, StaysWhileSomebodyElseUsesIt) {
       "\n    <sound model='ich9'>\n      <address type='pci' domain='0x0000' bus='0x03' "
       "slot='0x00' "
       "function='0x1'/>\n    </sound>";
-  const auto with = replaced(withLeases(xml, leases, templates()), "\n    <memballoon",
-                             foreign + "\n    <memballoon");
-  EXPECT_TRUE(carriesLeases(with, leases));
-  EXPECT_EQ(withLeases(with, leases, templates()), with);
+  const auto with = replaced(withLeases(xml, leases, templates(), fake::sealKey()),
+                             "\n    <memballoon", foreign + "\n    <memballoon");
+  EXPECT_TRUE(carriesLeases(with, leases, fake::sealKey()));
+  EXPECT_EQ(withLeases(with, leases, templates(), fake::sealKey()), with);
 
-  const auto without = withLeases(with, {}, templates());
+  const auto without = withLeases(with, {}, templates(), fake::sealKey());
   EXPECT_NE(without.find("<controller type='pci' index='3'"), std::string::npos);
   EXPECT_EQ(without.find("<controller type='pci' index='4'"), std::string::npos);
   EXPECT_EQ(without.find("ua-vfpass"), std::string::npos);
-  EXPECT_TRUE(carriesLeases(without, {}));
+  EXPECT_TRUE(carriesLeases(without, {}, fake::sealKey()));
 }
 
 TEST(RootPort, Function0StaysForTheOthersOfItsSlot) {
@@ -152,17 +156,18 @@ TEST(RootPort, Function0StaysForTheOthersOfItsSlot) {
   auto leases = sampleLeases(xml);
   leases[0].guest.port = RootPort{3, {0, 0, 8, 0}, true};
   leases[1].guest.port = RootPort{4, {0, 0, 8, 1}, false};
-  const auto with = replaced(withLeases(xml, leases, templates()), "\n    <memballoon",
-                             "\n    <sound model='ich9'><address type='pci' bus='0x04' "
-                             "function='0x1'/></sound>\n    <memballoon");
-  const auto without = withLeases(with, {}, templates());
+  const auto with =
+      replaced(withLeases(xml, leases, templates(), fake::sealKey()), "\n    <memballoon",
+               "\n    <sound model='ich9'><address type='pci' bus='0x04' "
+               "function='0x1'/></sound>\n    <memballoon");
+  const auto without = withLeases(with, {}, templates(), fake::sealKey());
   EXPECT_NE(without.find("<controller type='pci' index='3'"), std::string::npos);
   EXPECT_NE(without.find("<controller type='pci' index='4'"), std::string::npos);
 }
 
 TEST(WithLeases, PutsEachElementWhereItsKindStands) {
   const auto xml = readCase("q35.xml");
-  const auto with = withLeases(xml, sampleLeases(xml), templates());
+  const auto with = withLeases(xml, sampleLeases(xml), templates(), fake::sealKey());
   EXPECT_NE(with.find("    <controller type='pci' index='3' model='pcie-root-port'>\n"
                       "      <alias name='ua-vfpass-port-rail0'/>\n"
                       "      <address type='pci' domain='0x0000' bus='0x00' slot='0x04' "
@@ -196,25 +201,25 @@ TEST(WithLeases, LeavesOutWhatTheLeaseDoesNotSay) {
   leases[1].settings.vlan->id = 0;
   leases[1].teamingWith.reset();
   leases[1].managed = true;
-  const auto with = withLeases(xml, leases, templates());
+  const auto with = withLeases(xml, leases, templates(), fake::sealKey());
   EXPECT_NE(with.find("<interface type='hostdev' managed='yes'>\n      <source>"),
             std::string::npos);
   EXPECT_EQ(with.find("<vlan>"), std::string::npos);
-  EXPECT_TRUE(carriesLeases(with, leases));
+  EXPECT_TRUE(carriesLeases(with, leases, fake::sealKey()));
 }
 
 TEST(WithLeases, RefusesALeaseOfAnotherDomain) {
   const auto xml = readCase("q35.xml");
   auto leases = sampleLeases(xml);
   leases[0].domain.bytes[0] = 0xff;
-  EXPECT_THROW(withLeases(xml, leases, templates()), Error);
+  EXPECT_THROW(withLeases(xml, leases, templates(), fake::sealKey()), Error);
 }
 
 TEST(WithLeases, RefusesNamesThatShareAnAlias) {
   const auto xml = readCase("q35.xml");
   auto leases = sampleLeases(xml);
   leases[1].vfName = "port-rail0";
-  EXPECT_THROW(withLeases(xml, leases, templates()), Error);
+  EXPECT_THROW(withLeases(xml, leases, templates(), fake::sealKey()), Error);
 }
 
 TEST(WithLeases, RefusesASlotWithoutFunction0) {
@@ -222,25 +227,25 @@ TEST(WithLeases, RefusesASlotWithoutFunction0) {
   auto leases = sampleLeases(xml);
   leases[0].guest.port->address = {0, 0, 8, 0};
   leases[1].guest.port->address = {0, 0, 8, 1};
-  EXPECT_NO_THROW(withLeases(xml, leases, templates()));
-  EXPECT_THROW(withLeases(xml, {leases[1]}, templates()), Error);
+  EXPECT_NO_THROW(withLeases(xml, leases, templates(), fake::sealKey()));
+  EXPECT_THROW(withLeases(xml, {leases[1]}, templates(), fake::sealKey()), Error);
 }
 
 TEST(WithLeases, RefusesADomainWithoutDevices) {
   const std::string xml =
       "<domain><name>a</name><uuid>" + toString(caseUuid()) + "</uuid><devices/></domain>";
   const auto leases = sampleLeases(readCase("q35.xml"));
-  EXPECT_THROW(withLeases(xml, leases, templates()), Error);
-  EXPECT_EQ(withLeases(xml, {}, templates()), xml);
+  EXPECT_THROW(withLeases(xml, leases, templates(), fake::sealKey()), Error);
+  EXPECT_EQ(withLeases(xml, {}, templates(), fake::sealKey()), xml);
 }
 
 TEST(TemplateFiles, AnAdditionReachesTheGuest) {
   auto own = builtInTemplates();
   own.hostdev = replaced(own.hostdev, "</source>", "</source><rom bar='off'/>");
   const auto xml = readCase("q35.xml");
-  const auto with = withLeases(xml, sampleLeases(xml), own);
+  const auto with = withLeases(xml, sampleLeases(xml), own, fake::sealKey());
   EXPECT_NE(with.find("      <rom bar='off'/>\n"), std::string::npos);
-  EXPECT_TRUE(carriesLeases(with, sampleLeases(xml)));
+  EXPECT_TRUE(carriesLeases(with, sampleLeases(xml), fake::sealKey()));
 }
 
 TEST(TemplateFiles, WhatCannotBeFilledIsRefused) {
@@ -250,7 +255,7 @@ TEST(TemplateFiles, WhatCannotBeFilledIsRefused) {
         "<hostdev><source><address/></source><address/></hostdev>", "<!DOCTYPE a><hostdev/>"}) {
     auto own = builtInTemplates();
     own.hostdev = hostdev;
-    EXPECT_THROW(withLeases(xml, sampleLeases(xml), own), Error) << hostdev;
+    EXPECT_THROW(withLeases(xml, sampleLeases(xml), own, fake::sealKey()), Error) << hostdev;
   }
 }
 

@@ -29,6 +29,13 @@ class Chance {
     }
     return text;
   }
+  std::string driver() {
+    std::string name(upTo<std::size_t>(20), 'd');
+    for (auto& character : name) {
+      character = "ab_-09XZ"[upTo<std::size_t>(7)];
+    }
+    return name.starts_with('-') ? "x" + name : name;
+  }
   PciAddress address() {
     return {upTo(0xffffffffU), upTo<std::uint8_t>(255), upTo<std::uint8_t>(31),
             upTo<std::uint8_t>(7)};
@@ -89,8 +96,8 @@ Lease randomLease(Chance& chance, std::size_t number) {
   lease.teamingWith = chance.maybe([] { return std::string("net0"); });
   const auto bus = static_cast<std::uint8_t>(32 + number);
   const auto slot = static_cast<std::uint8_t>(4 + number);
-  lease.guest = {{0, bus, 0, 0}, RootPort{bus, {0, 0, slot, 0}, chance.coin()}};
-  lease.original = {chance.text(), chance.text(), chance.settings(), chance.coin()};
+  lease.guest = {{0, bus, 0, 0}, RootPort{bus, {0, 0, slot, 0}, chance.coin()}, {}};
+  lease.original = {chance.driver(), chance.driver(), chance.settings(), chance.coin()};
   lease.generation = chance.upTo<std::uint64_t>(~std::uint64_t{0});
   return lease;
 }

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "fake/seal_key.hpp"
 #include "support.hpp"
 
 namespace vfpass::domain {
@@ -68,7 +69,8 @@ TEST(XmlDiff, HidesNothingElse) {
 
 TEST(XmlDiff, OfAnAttachHoldsOnlyAdditions) {
   const auto xml = readCase("q35.xml");
-  const auto text = xmlDiff(xml, withLeases(xml, sampleLeases(xml), builtInTemplates()));
+  const auto text =
+      xmlDiff(xml, withLeases(xml, sampleLeases(xml), builtInTemplates(), fake::sealKey()));
   EXPECT_EQ(text.find("\n-"), std::string::npos) << text;
   EXPECT_NE(text.find("\n+      <alias name='ua-vfpass-rail0'/>"), std::string::npos);
 }

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <limits>
@@ -18,12 +19,17 @@ namespace {
 using std::chrono::milliseconds;
 using testing::HasSubstr;
 
+constexpr unsigned otherUser = 65534;
+
 class DatabaseTest : public testing::Test {
  protected:
   [[nodiscard]] std::filesystem::path folder() const { return temporary_.path() / "lib" / "state"; }
   [[nodiscard]] std::filesystem::path file() const { return folder() / "vfpass.db"; }
   [[nodiscard]] Database open() const {
     return {folder(), Database::Open::createIfMissing, milliseconds(2000)};
+  }
+  [[nodiscard]] Database readOnly() const {
+    return {folder(), Database::Open::readOnly, milliseconds(2000)};
   }
   [[nodiscard]] std::string textOf(const std::string& sql) const {
     SQLite::Database database(file().string());
@@ -61,7 +67,7 @@ TEST_F(DatabaseTest, MakesPrivateFolderAndFile) {
 TEST_F(DatabaseTest, KeepsItsSettingsInTheFile) {
   static_cast<void>(open());
   EXPECT_EQ(textOf("PRAGMA journal_mode"), "wal");
-  EXPECT_EQ(textOf("PRAGMA user_version"), "2");
+  EXPECT_EQ(textOf("PRAGMA user_version"), "3");
 }
 
 TEST_F(DatabaseTest, LeasesComeBackSortedAfterReopening) {
@@ -87,6 +93,15 @@ TEST_F(DatabaseTest, RecordingAgainReplaces) {
   lease.settings.vlan.reset();
   database.recordLease(lease);
   EXPECT_EQ(database.leases(), std::vector<Lease>{lease});
+}
+
+TEST_F(DatabaseTest, RemedyQuotesTheDomainsName) {
+  Database database = open();
+  Lease first = sampleLease(1, "rail0", 1);
+  first.domainName = "my vm";
+  database.recordLease(first);
+  EXPECT_THAT(errorOf([&] { database.recordLease(sampleLease(2, "rail0", 1)); }).remedy(),
+              HasSubstr("vfpass detach 'my vm'"));
 }
 
 TEST_F(DatabaseTest, OneVfHasOneLease) {
@@ -139,6 +154,62 @@ TEST_F(DatabaseTest, DropNeedsTheSameGeneration) {
   EXPECT_TRUE(database.dropLease(lease.domain, "rail0", 4));
   EXPECT_FALSE(database.dropLease(lease.domain, "rail0", 4));
   EXPECT_TRUE(database.leases().empty());
+}
+
+TEST_F(DatabaseTest, AdoptsALeaseAndRaisesTheGeneration) {
+  Database database = open();
+  const Lease lease = sampleLease(1, "rail0", 9);
+  EXPECT_EQ(database.adoptionFault(lease), "");
+  EXPECT_EQ(database.adoptLease(lease), "");
+  EXPECT_EQ(database.leases(), std::vector{lease});
+  EXPECT_EQ(database.lastGeneration(), lease.generation);
+}
+
+TEST_F(DatabaseTest, DoesNotAdoptALeaseThatHasEnded) {
+  Lease lease = sampleLease(1, "rail0", 1);
+  lease.generation = 4;
+  {
+    Database database = open();
+    database.recordLease(lease);
+    database.dropLease(lease.domain, "rail0", 4);
+    database.dropLease(lease.domain, "rail0", 2);  // a repeated clean-up of an older one
+  }
+  Database database = open();
+  EXPECT_THAT(database.adoptLease(lease), HasSubstr("it has ended (generation 4)"));
+  lease.generation = 3;
+  EXPECT_THAT(database.adoptLease(lease), HasSubstr("it has ended"));
+  EXPECT_TRUE(database.leases().empty());
+  const Database reader(folder(), Database::Open::readOnly, milliseconds(100));
+  EXPECT_THAT(reader.adoptionFault(lease), HasSubstr("it has ended"));
+  Lease sibling = lease;
+  sibling.vfName = "rail1";
+  EXPECT_EQ(database.adoptionFault(sibling), "") << "another entry";
+  sibling = lease;
+  sibling.domain = uuidOf(2);
+  EXPECT_EQ(database.adoptionFault(sibling), "") << "another domain";
+  lease.generation = 5;
+  EXPECT_EQ(database.adoptLease(lease), "") << "a later attach";
+}
+
+TEST_F(DatabaseTest, DoesNotAdoptALeaseOfADeviceThatIsLeased) {
+  Database database = open();
+  const Lease owner = sampleLease(1, "rail0", 1);
+  database.recordLease(owner);
+  Lease thief = owner;
+  thief.domain = uuidOf(2);
+  EXPECT_THAT(database.adoptLease(thief), HasSubstr("is leased to domain"));
+  thief.kind = LeaseKind::pciFunction;  // the whole PF
+  thief.vfIndex = 0;
+  thief.vf = thief.pf;
+  EXPECT_THAT(database.adoptLease(thief), HasSubstr("is leased to domain"));
+  EXPECT_EQ(database.leases(), std::vector{owner});
+}
+
+TEST_F(DatabaseTest, RaisesTheGenerationAndNeverLowersIt) {
+  Database database = open();
+  database.raiseGeneration(7);
+  database.raiseGeneration(3);
+  EXPECT_EQ(database.nextGeneration(), 8U);
 }
 
 TEST_F(DatabaseTest, StateChangesOnlyForTheSameGeneration) {
@@ -298,13 +369,13 @@ TEST_F(DatabaseTest, TheFirstFormatIsBroughtUpToDate) {
     database.recordLease(sampleLease(1, "a", 1));
   }
   SQLite::Database(file().string(), SQLite::OPEN_READWRITE)
-      .exec("DROP TABLE soft_roce; PRAGMA user_version = 1");
+      .exec("DROP TABLE soft_roce; DROP TABLE ended_leases; PRAGMA user_version = 1");
   const Database reader(folder(), Database::Open::readOnly, milliseconds(100));
   EXPECT_TRUE(reader.softRoceRecords().empty());
   EXPECT_EQ(reader.leases().size(), 1U);
   EXPECT_EQ(textOf("PRAGMA user_version"), "1");
   Database database = open();
-  EXPECT_EQ(textOf("PRAGMA user_version"), "2");
+  EXPECT_EQ(textOf("PRAGMA user_version"), "3");
   database.recordSoftRoce({"rxe0", "eth0", 1, "boot-a"});
   EXPECT_EQ(database.softRoceRecords().size(), 1U);
   EXPECT_EQ(database.leases(), (std::vector{sampleLease(1, "a", 1)}));
@@ -312,8 +383,8 @@ TEST_F(DatabaseTest, TheFirstFormatIsBroughtUpToDate) {
 
 TEST_F(DatabaseTest, ANewerFormatIsRefused) {
   static_cast<void>(open());
-  SQLite::Database(file().string(), SQLite::OPEN_READWRITE).exec("PRAGMA user_version = 3");
-  EXPECT_THAT(errorOf([&] { return open(); }).what(), HasSubstr("has format 3"));
+  SQLite::Database(file().string(), SQLite::OPEN_READWRITE).exec("PRAGMA user_version = 4");
+  EXPECT_THAT(errorOf([&] { return open(); }).what(), HasSubstr("has format 4"));
   const Database reader(folder(), Database::Open::readOnly, milliseconds(100));
   EXPECT_THAT(errorOf([&] { return reader.leases(); }).remedy(), HasSubstr("newer vfpass"));
 }
@@ -339,24 +410,71 @@ TEST_F(DatabaseTest, ManyProcessesMayMakeItAtOnce) {
   EXPECT_EQ(generations.size(), 8U);
 }
 
-TEST_F(DatabaseTest, ALinkOrAFolderOfEverybodyIsRefused) {
+TEST_F(DatabaseTest, RefusesDirectoryThatOthersControl) {
   std::filesystem::create_directories(folder());
-  std::ofstream(temporary_.path() / "victim");
-  std::filesystem::create_symlink(temporary_.path() / "victim", file());
-  EXPECT_THROW(static_cast<void>(open()), Error);
-  EXPECT_EQ(std::filesystem::file_size(temporary_.path() / "victim"), 0U);
-  std::filesystem::remove(file());
-  ::chmod(folder().c_str(), 0777);
-  EXPECT_THAT(errorOf([&] { return open(); }).what(), HasSubstr("everybody may write"));
+  for (const mode_t mode : {0777U, 01777U, 0702U}) {
+    ::chmod(folder().c_str(), mode);
+    const Error error = errorOf([&] { return open(); });
+    EXPECT_THAT(error.what(), HasSubstr("everybody can write to it"));
+    EXPECT_EQ(error.remedy(), "chmod o-w " + folder().string());
+    EXPECT_EQ(error.code(), ExitCode::badInput);
+    EXPECT_THAT(errorOf([&] { return readOnly().leases(); }).what(), HasSubstr("everybody"));
+  }
+  ::chmod(folder().c_str(), 0770);
+  if (::chown(folder().c_str(), 0, otherUser) == 0) {
+    EXPECT_THAT(errorOf([&] { return open(); }).what(), HasSubstr("the group with id 65534"));
+    ASSERT_EQ(::chown(folder().c_str(), otherUser, 0), 0);
+    EXPECT_THAT(errorOf([&] { return open(); }).remedy(), HasSubstr("chown root "));
+  } else {
+    EXPECT_NE(::geteuid(), 0U) << "only root can give a directory away";
+  }
+  EXPECT_FALSE(std::filesystem::exists(file()));
 }
 
-TEST_F(DatabaseTest, AFolderReachedThroughALinkIsFine) {
+TEST_F(DatabaseTest, RefusesLinkInPlaceOfTheDirectory) {
   std::filesystem::create_directories(folder());
-  std::filesystem::create_directory_symlink(folder(), temporary_.path() / "link");
-  Database database(temporary_.path() / "link/", Database::Open::createIfMissing,
-                    milliseconds(100));
-  database.recordLease(sampleLease(1, "rail0", 1));
+  const auto link = temporary_.path() / "link";
+  std::filesystem::create_directory_symlink(folder(), link);
+  for (const auto& name : {link, link / ""}) {
+    for (const auto mode : {Database::Open::createIfMissing, Database::Open::readOnly}) {
+      EXPECT_THAT(errorOf([&] { return Database(name, mode, milliseconds(100)).leases(); }).what(),
+                  HasSubstr("found a symbolic link"));
+    }
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder()));
+}
+
+TEST_F(DatabaseTest, RefusesFilesThatOthersControl) {
+  { open().recordLease(sampleLease(1, "rail0", 1)); }
+  for (const char* suffix : {"", "-wal", "-shm"}) {
+    const std::string name = file().string() + suffix;
+    const bool added = !std::filesystem::exists(name);
+    if (added) {
+      std::ofstream(name).flush();
+    }
+    ::chmod(name.c_str(), 0666);
+    EXPECT_THAT(errorOf([&] { return open(); }).what(), HasSubstr("everybody can write to it"));
+    EXPECT_THAT(errorOf([&] { return readOnly().leases(); }).remedy(),
+                HasSubstr("chmod o-w " + name));
+    ::chmod(name.c_str(), 0600);
+    if (added) {
+      std::filesystem::remove(name);
+    }
+  }
   EXPECT_EQ(open().leases().size(), 1U);
+}
+
+TEST_F(DatabaseTest, RefusesLinksInPlaceOfItsFiles) {
+  const auto victim = temporary_.path() / "victim";
+  std::ofstream(victim) << "mine";
+  for (const char* suffix : {"", "-wal", "-shm"}) {
+    std::filesystem::create_directories(folder());
+    std::filesystem::create_symlink(victim, file().string() + suffix);
+    EXPECT_THAT(errorOf([&] { return open(); }).what(), HasSubstr("found a symbolic link"));
+    EXPECT_THAT(errorOf([&] { return readOnly().leases(); }).what(), HasSubstr("symbolic link"));
+    std::filesystem::remove_all(folder());
+  }
+  EXPECT_EQ(std::filesystem::file_size(victim), 4U);
 }
 
 }  // namespace

@@ -117,6 +117,21 @@ TEST(LeaseJson, UnknownMembersAndWordsAreRefused) {
   EXPECT_THAT(leaseFailure(lease.dump()), HasSubstr("'0000:3b:00.9' is not known"));
 }
 
+TEST(LeaseJson, RefusesDriversThatArePaths) {
+  Lease lease = sampleLease(1, "rail0", 3);
+  Json json = Json::parse(leaseToJson(lease));
+  json["original"]["driver"] = "../../../../../../tmp/x";
+  EXPECT_THAT(leaseFailure(json.dump()), HasSubstr("'driver' is not the name of a driver"));
+  lease.original.driverOverride = "/tmp/x_vfio-pci";
+  EXPECT_THAT(failureOf([&] { leaseToJson(lease); }), HasSubstr("cannot restore"));
+}
+
+TEST(ActionJson, RefusesDriversThatArePaths) {
+  EXPECT_THAT(actionFailure(R"({"do":"bind-driver","driver":"vfio-pci","driver-override":"../x",)"
+                            R"("function":"0000:3b:00.1"})"),
+              HasSubstr("'driver-override' is not the name of a driver"));
+}
+
 TEST(LeaseJson, NumbersAreHeldAgainstTheirRange) {
   Json lease = Json::parse(leaseToJson(sampleLease(1, "rail0", 3)));
   lease["settings"]["vlan"]["qos"] = 256;

@@ -187,6 +187,22 @@ TEST_F(LocksTest, LinksAndSpecialFilesAreRefused) {
   EXPECT_THAT(failure(milliseconds(0)), HasSubstr("not a regular file"));
 }
 
+// Who can open the file can hold its lock for ever.
+TEST_F(LocksTest, RefusesFilesAndDirectoriesThatOthersControl) {
+  std::filesystem::create_directories(folder());
+  std::ofstream(file()).flush();
+  ::chmod(file().c_str(), 0666);
+  EXPECT_THAT(failure(milliseconds(0)), HasSubstr("x.lock: everybody can write to it"));
+  ::chmod(file().c_str(), 0600);
+  ::chmod(folder().c_str(), 01777);
+  EXPECT_THAT(failure(milliseconds(0)), HasSubstr("run: everybody can write to it"));
+  ::chmod(folder().c_str(), 0700);
+  EXPECT_EQ(failure(milliseconds(0)), "no failure");
+  const auto link = temporary_.path() / "link";
+  std::filesystem::create_directory_symlink(folder(), link);
+  EXPECT_THROW(static_cast<void>(FileLock::acquire(link / "x.lock", milliseconds(0))), Error);
+}
+
 TEST_F(LocksTest, RubbishInTheFileNamesNobody) {
   std::filesystem::create_directories(folder());
   std::ofstream(file()) << "\x1b[31mroot";

@@ -47,7 +47,7 @@ Lease sampleLease(std::uint8_t domain, const std::string& name, unsigned vfIndex
   lease.interfaceForm = true;
   lease.teamingWith = "net0";
   lease.persistent = domain % 2 == 0;
-  lease.guest = {PciAddress{0, 5, 0, 0}, RootPort{5, PciAddress{0, 0, 2, 1}, true}};
+  lease.guest = {PciAddress{0, 5, 0, 0}, RootPort{5, PciAddress{0, 0, 2, 1}, true}, {}};
   lease.original = {"mlx5_core", "", only(sampleSettings(), {Attribute::mac}), true};
   lease.generation = 1;
   lease.state = LeaseState::starting;
@@ -79,6 +79,11 @@ Plan samplePlan(std::uint8_t domain) {
 
 std::uint64_t Generator::number(std::uint64_t maximum) {
   return std::uniform_int_distribution<std::uint64_t>(0, maximum)(engine_);
+}
+
+std::string Generator::driver() {
+  static const std::vector<std::string> names{"", "mlx5_core", "vfio-pci", "nvidia", "8139too"};
+  return names[number(names.size() - 1)];
 }
 
 std::string Generator::text() {
@@ -139,6 +144,16 @@ std::set<Attribute> Generator::attributes() {
   return chosen;
 }
 
+std::vector<GuestController> Generator::controllers() {
+  std::vector<GuestController> all(number(3));
+  for (GuestController& each : all) {
+    each = {
+        static_cast<ControllerModel>(number(3)),     static_cast<unsigned>(number(255)), pci(),
+        perhaps(static_cast<unsigned>(number(255))), static_cast<unsigned>(number(255)), flag()};
+  }
+  return all;
+}
+
 Lease Generator::lease() {
   Lease lease;
   lease.domain = uuid();
@@ -159,8 +174,9 @@ Lease Generator::lease() {
   lease.teamingWith = perhaps(text());
   lease.kind = static_cast<LeaseKind>(number(1));
   lease.persistent = flag();
-  lease.guest = {pci(), perhaps(RootPort{static_cast<unsigned>(number(any32)), pci(), flag()})};
-  lease.original = {text(), text(), settings(), flag()};
+  lease.guest = {pci(), perhaps(RootPort{static_cast<unsigned>(number(any32)), pci(), flag()}),
+                 controllers()};
+  lease.original = {driver(), driver(), settings(), flag()};
   lease.generation = number(any64);
   lease.state = static_cast<LeaseState>(number(2));
   lease.bootId = text();
@@ -184,16 +200,16 @@ EditDomain Generator::edit() {
 }
 
 Action Generator::action() {
-  static_assert(std::variant_size_v<Action> == 11, "a new kind of action needs a case here");
-  switch (number(10)) {
+  static_assert(std::variant_size_v<Action> == 18, "a new kind of action needs a case here");
+  switch (number(17)) {
     case 0:
-      return CreateVfs{pci(), static_cast<unsigned>(number(any32)), flag()};
+      return CreateVfs{pci(), static_cast<unsigned>(number(any32)), flag(), perhaps(flag())};
     case 1:
       return RemoveVfs{pci(), true};
     case 2:
       return configure();
     case 3:
-      return BindDriver{pci(), text(), text()};
+      return BindDriver{pci(), driver(), driver()};
     case 4:
       return ResetFunction{pci()};
     case 5:
@@ -206,6 +222,21 @@ Action Generator::action() {
       return PlugDevice{lease()};
     case 9:
       return UnplugDevice{lease()};
+    case 10:
+      return SetEswitchMode{pci(), static_cast<EswitchMode>(number(1))};
+    case 11:
+      return SetMtu{pci(), static_cast<unsigned>(number(any32))};
+    case 12:
+      return SetLinkUp{pci(), flag()};
+    case 13:
+      return AddSoftRoceLink{text(), text()};
+    case 14:
+      return RemoveSoftRoceLink{text(), text(), perhaps(static_cast<std::uint32_t>(number(any32)))};
+    case 15:
+      return RecordSoftRoce{
+          {text(), text(), perhaps(static_cast<std::uint32_t>(number(any32))), text()}};
+    case 16:
+      return ForgetSoftRoce{text()};
     default:
       return edit();
   }

@@ -23,8 +23,10 @@ class Generator {
   std::uint64_t number(std::uint64_t maximum);
   bool flag() { return number(1) == 1; }
   std::string text();
+  std::string driver();
   PciAddress pci();
   VfSettings settings();
+  std::vector<GuestController> controllers();
   Lease lease();
   Action action();
 

@@ -7,10 +7,12 @@
 
 #include "vfpass/claim.hpp"
 #include "vfpass/lease.hpp"
+#include "vfpass/seal_key.hpp"
 
 namespace vfpass::domain {
 
-/// What one domain XML says. Leases come from our metadata element.
+/// What one domain XML says. Leases come from our metadata element, which anybody may have written
+/// who can edit the domain: isSealed() (seal.hpp) tells whether this host did.
 struct ParsedDomain {
   Uuid uuid;
   std::string name;
@@ -18,10 +20,14 @@ struct ParsedDomain {
   /// The metadata was written for another UUID (an XML copied by hand or by virt-clone): its leases
   /// keep that UUID in `Lease::domain` and are not this domain's.
   bool foreignMetadata = false;
+  /// Why our metadata element cannot be read; its leases are none then. Empty: it can, or there is
+  /// none.
+  std::string metadataProblem;
+  std::string seal;  ///< as the metadata element has it; empty: none
   std::vector<Lease> leases;
   std::vector<Claim> claims;
   std::set<std::string> managedAliases;  ///< aliases of claims with managed='yes'
-  std::vector<MacAddress> macAddresses;  ///< of interfaces and of our metadata, each once
+  std::vector<MacAddress> macAddresses;  ///< of interfaces, each once
   bool pciExpress = false;               ///< has a pcie-root controller (q35)
 };
 
@@ -29,15 +35,20 @@ struct ParsedDomain {
 /// in a millisecond for everybody else's domains.
 bool mayBeManaged(std::string_view xml);
 
-/// Reads a domain XML of at most 16 MiB. Throws Error (ExitCode::badInput) for what is not one, and
-/// for a metadata element of ours that is incomplete or of an unknown version.
+/// True when it has a device with an alias of ours, whether or not it has our metadata.
+bool hasOurDevices(const ParsedDomain& parsed);
+
+/// Reads a domain XML of at most 16 MiB. Throws Error (ExitCode::badInput) for what is not one. A
+/// metadata element of ours that is incomplete or of an unknown version is a `metadataProblem`, so
+/// that the domain's claims still count.
 ParsedDomain parseDomain(std::string_view xml);
 
 /// XML skeletons for the elements that vfpass adds; built in from templates/, replaceable by files.
 struct Templates {
   std::string hostdev;
-  std::string interface;  ///< for leases with `interfaceForm`
-  std::string rootPort;
+  std::string interface;   ///< for leases with `interfaceForm`
+  std::string rootPort;    ///< of a flat tree
+  std::string controller;  ///< of a mirrored tree
 };
 
 const Templates& builtInTemplates();
@@ -66,17 +77,18 @@ std::set<std::string> devicesOfOurs(std::string_view xml);
 std::string deviceXml(const Lease& lease, const Templates& templates);
 
 /// Our metadata element without a namespace, as virDomainSetMetadata() wants it; no leases: empty.
-std::string metadataXml(const std::vector<Lease>& leases);
+/// Sealed with `key`.
+std::string metadataXml(const std::vector<Lease>& leases, const SealKey& key);
 
 /// The same domain with exactly these leases: everything of ours is taken out, then one root port,
-/// one hostdev and one metadata entry per lease is put in. Every other byte stays. With no leases
-/// the result is the XML as it was before vfpass touched it.
+/// one hostdev and one metadata entry per lease is put in; the metadata are sealed with `key`.
+/// Every other byte stays. With no leases the result is the XML as it was before vfpass touched it.
 std::string withLeases(std::string_view xml, const std::vector<Lease>& leases,
-                       const Templates& templates);
+                       const Templates& templates, const SealKey& key);
 
-/// True when metadata and devices of the XML are already what withLeases() would make of it, in
-/// libvirt's own formatting: then nothing need be defined.
-bool carriesLeases(std::string_view xml, const std::vector<Lease>& leases);
+/// True when metadata, their seal and devices of the XML are already what withLeases() would make
+/// of it, in libvirt's own formatting: then nothing need be defined.
+bool carriesLeases(std::string_view xml, const std::vector<Lease>& leases, const SealKey& key);
 
 /// For each lease the ways in which the XML's device differs from it (missing device, other host
 /// address, other guest address, managed differs), one line each; empty: claims match.

@@ -66,8 +66,15 @@ class Database {
   /// Inserts or replaces (key: domain, vfName). Throws ExitCode::refused when another domain, or
   /// another entry of the same one, holds a lease on the same (pf, vfIndex).
   void recordLease(const Lease& lease);
-  /// False when the lease is gone or has another generation; nothing is deleted then.
+  /// False when the lease is gone or has another generation; nothing is deleted then. In any case
+  /// this generation of the entry, and every older one, has ended: adoptLease() refuses it.
   bool dropLease(const Uuid& domain, const std::string& vfName, std::uint64_t generation);
+  /// Records a lease that this database does not know (it was lost) and raises the generation to
+  /// its own. Returns why not, and changes nothing then: see adoptionFault(). Empty: recorded.
+  std::string adoptLease(const Lease& lease);
+  /// Why adoptLease() would refuse a lease whose entry is not known: this generation has ended, or
+  /// another lease holds the device. Empty: it would not.
+  [[nodiscard]] std::string adoptionFault(const Lease& lease) const;
   /// Sets state and boot of a lease that still has this generation; false otherwise.
   bool setLeaseState(const Uuid& domain, const std::string& vfName, std::uint64_t generation,
                      LeaseState state, const std::string& bootId);
@@ -76,6 +83,8 @@ class Database {
   /// The highest generation handed out or recorded so far; 0 in a new database. recordLease() of a
   /// higher one raises it, so that a rebuilt database never hands out a generation twice.
   [[nodiscard]] std::uint64_t lastGeneration() const;
+  /// Raises it to one that was seen in authentic metadata, for the same purpose.
+  void raiseGeneration(std::uint64_t seen);
 
   /// Writes the whole plan down before its first step runs.
   std::int64_t beginOperation(const Plan& plan, const std::string& bootId);

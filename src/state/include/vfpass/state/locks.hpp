@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "vfpass/pci_address.hpp"
+#include "vfpass/plan.hpp"
 
 namespace vfpass::state {
 
@@ -37,6 +38,13 @@ class FileLock {
 std::vector<FileLock> lockPfs(const std::filesystem::path& runDirectory,
                               const std::vector<PciAddress>& pfs,
                               std::chrono::milliseconds patience);
+
+/// The lock of the host's SoftRoCE links.
+std::filesystem::path softRoceLockFile(const std::filesystem::path& runDirectory);
+
+/// All that running or recovering a plan needs: its PFs', then that of the SoftRoCE links.
+std::vector<FileLock> lockPlan(const std::filesystem::path& runDirectory, const Plan& plan,
+                               std::chrono::milliseconds patience);
 
 /// The lock that a writer holds while its operation is under way: who can take it knows that the
 /// writer is dead, whatever its pid says.

@@ -1,0 +1,115 @@
+#include "vfpass/domain/seal.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fake/seal_key.hpp"
+#include "support.hpp"
+
+namespace vfpass::domain {
+namespace {
+
+using testing::HasSubstr;
+
+class SealTest : public testing::Test {
+ protected:
+  std::string xml = readCase("q35.xml");
+  std::vector<Lease> leases = sampleLeases(xml);
+  std::string with = withLeases(xml, leases, builtInTemplates(), fake::sealKey());
+
+  static std::string faultOf(const std::string& text, const SealKey& key = fake::sealKey()) {
+    return sealFault(parseDomain(text), key);
+  }
+};
+
+TEST_F(SealTest, AcceptsWhatThisHostWrote) {
+  EXPECT_EQ(faultOf(with), "");
+  EXPECT_TRUE(isSealed(parseDomain(with), fake::sealKey()));
+}
+
+TEST_F(SealTest, DoesNotCallAnUnmanagedDomainSealed) {
+  EXPECT_EQ(faultOf(xml), "");
+  EXPECT_FALSE(isSealed(parseDomain(xml), fake::sealKey()));
+}
+
+TEST_F(SealTest, SurvivesReformatting) {
+  auto text = replaced(with, " xmlns:vfpass=", "\n   xmlns:v=");
+  while (text.find("vfpass:") != std::string::npos) {
+    text = replaced(text, "vfpass:", "v:");
+  }
+  text = replaced(text, " name=\"rail0\"", "");
+  text = replaced(text, " generation=\"7\"", "\tgeneration = '7' name='rail0'");
+  text = replaced(text, "<v:settings ", "<!-- x -->\n<v:settings\n ");
+  EXPECT_EQ(faultOf(text), "");
+}
+
+TEST_F(SealTest, IgnoresTheOrderOfLeases) {
+  std::swap(leases[0], leases[1]);
+  EXPECT_EQ(sealOf(leases, fake::sealKey()), parseDomain(with).seal);
+}
+
+TEST_F(SealTest, RejectsEveryEditedTerm) {
+  for (const auto& [from, to] : std::vector<std::pair<const char*, const char*>>{
+           {"vlan-id=\"100\"", "vlan-id=\"101\""},
+           {"trust=\"no\"", "trust=\"yes\""},
+           {"generation=\"7\"", "generation=\"8\""},
+           {"kind=\"vf\"", "kind=\"function\""},
+           {"driver=\"mlx5_core\"", "driver=\"other\""},
+           {"persistent=\"yes\"", "persistent=\"no\""},
+           {"allow=\"\"", "allow=\"trust\""},
+           {"vf=\"0000:3b:00.2\"", "vf=\"0000:3b:00.4\""},
+           {"port-index=\"3\"", "port-index=\"9\""}}) {
+    EXPECT_THAT(faultOf(replaced(with, from, to)), HasSubstr("wrong seal")) << from;
+  }
+}
+
+TEST_F(SealTest, ChangesWithEveryMemberOfARandomLease) {
+  std::mt19937 random(20251122);
+  std::set<std::string> seals;
+  for (int round = 0; round < 200; ++round) {
+    seals.insert(sealOf(randomLeases(random, 1), fake::sealKey()));
+  }
+  EXPECT_EQ(seals.size(), 200U);
+}
+
+TEST_F(SealTest, RejectsALeaseThatWasTakenOut) {
+  const auto first = with.find("<vfpass:lease ");
+  const auto second = with.find("<vfpass:lease ", first + 1);
+  EXPECT_THAT(faultOf(with.substr(0, first) + with.substr(second)), HasSubstr("wrong seal"));
+}
+
+TEST_F(SealTest, RejectsAnotherHostAndAnotherKey) {
+  SealKey other = fake::sealKey();
+  other.hostId[0] = 'f';
+  EXPECT_THAT(faultOf(with, other), HasSubstr("another host"));
+  other = fake::sealKey();
+  other.secret[31] ^= 1U;
+  EXPECT_THAT(faultOf(with, other), HasSubstr("wrong seal"));
+}
+
+TEST_F(SealTest, RejectsMetadataWithoutASealAndWithoutAKey) {
+  const auto unsealed = withLeases(xml, leases, builtInTemplates(), {});
+  EXPECT_THAT(faultOf(unsealed), HasSubstr("has no seal"));
+  EXPECT_THAT(faultOf(unsealed, {}), HasSubstr("has no seal"));
+  EXPECT_THAT(faultOf(with, {}), HasSubstr("no key"));
+  EXPECT_FALSE(carriesLeases(unsealed, leases, fake::sealKey()));
+}
+
+TEST_F(SealTest, RejectsACopyUnderAnotherUuid) {
+  const auto copy = replaced(with, "<uuid>1111", "<uuid>aaaa");
+  EXPECT_THAT(faultOf(copy), HasSubstr("copied"));
+  EXPECT_THAT(faultOf(replaced(copy, " uuid=\"1111", " uuid=\"aaaa")), HasSubstr("wrong seal"));
+}
+
+TEST_F(SealTest, RejectsMetadataThatCannotBeRead) {
+  EXPECT_THAT(faultOf(replaced(with, "vlan-id=\"100\"", "vlan-id=\"x\"")),
+              HasSubstr("cannot be read: attribute vlan-id"));
+}
+
+TEST_F(SealTest, SealsLiveMetadataAlike) {
+  EXPECT_THAT(metadataXml(leases, fake::sealKey()),
+              HasSubstr("seal=\"" + sealOf(leases, fake::sealKey()) + "\""));
+}
+
+}  // namespace
+}  // namespace vfpass::domain

@@ -1,0 +1,136 @@
+#include "vfpass/state/seal_key.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "child.hpp"
+#include "fake/temporary_folder.hpp"
+
+namespace vfpass::state {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+namespace fs = std::filesystem;
+
+class SealKeyTest : public testing::Test {
+ protected:
+  SealKeyTest() { write(places.machineId, "0123456789ABCDEF0123456789abcdef\n"); }
+
+  static void write(const fs::path& path, const std::string& text) { std::ofstream(path) << text; }
+
+  Error errorOf() const {
+    try {
+      readSealKey(places);
+    } catch (const Error& error) {
+      return error;
+    }
+    return Error("no failure");
+  }
+
+  void make() { static_cast<void>(makeSealKey(places)); }
+
+  fake::TemporaryFolder temporary;
+  SealKeyPlaces places{temporary.path() / "etc" / "vfpass", temporary.path() / "machine-id"};
+  fs::path file = places.configDirectory / "seal.key";
+};
+
+TEST_F(SealKeyTest, AMissingKeyReadsAsNoneAndMakesNothing) {
+  EXPECT_THAT(readSealKey(places).secret, IsEmpty());
+  EXPECT_FALSE(fs::exists(places.configDirectory));
+}
+
+TEST_F(SealKeyTest, MakesOneForTheOwnerAloneAndKeepsIt) {
+  const SealKey key = makeSealKey(places);
+  EXPECT_THAT(key.secret, SizeIs(32));
+  EXPECT_NE(key.secret, std::vector<std::uint8_t>(32));
+  EXPECT_EQ(key.hostId, "0123456789abcdef0123456789abcdef");
+  EXPECT_EQ(fs::status(file).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_EQ(makeSealKey(places).secret, key.secret);
+  EXPECT_EQ(readSealKey(places).secret, key.secret);
+  EXPECT_EQ(std::distance(fs::directory_iterator(places.configDirectory), {}), 1)
+      << "no file of the making is left";
+}
+
+TEST_F(SealKeyTest, ProcessesThatMakeItAtOnceGetTheSameKey) {
+  std::vector<std::unique_ptr<Child>> children;
+  for (int number = 0; number < 8; ++number) {
+    children.push_back(std::make_unique<Child>([&](const Child::Say& say) {
+      const SealKey key = makeSealKey(places);
+      say(std::string(key.secret.begin(), key.secret.end()).find('\0') == 0
+              ? "zero"
+              : std::to_string(
+                    std::hash<std::string>()(std::string(key.secret.begin(), key.secret.end()))));
+    }));
+  }
+  std::set<std::string> keys;
+  for (auto& child : children) {
+    keys.insert(child->hear());
+    EXPECT_EQ(child->wait(), 0);
+  }
+  EXPECT_THAT(keys, SizeIs(1));
+}
+
+TEST_F(SealKeyTest, RefusesAFileThatOthersCanReadOrWrite) {
+  make();
+  for (const mode_t mode : {0640, 0604, 0620, 0602}) {
+    ::chmod(file.c_str(), mode);
+    EXPECT_THAT(errorOf().what(), HasSubstr("other users can read or write it")) << mode;
+    EXPECT_THAT(errorOf().remedy(), HasSubstr("chmod 0600 " + file.string()));
+    EXPECT_EQ(errorOf().code(), ExitCode::badInput);
+  }
+}
+
+TEST_F(SealKeyTest, RefusesAFolderInWhichOthersCanReplaceIt) {
+  make();
+  ::chmod(places.configDirectory.c_str(), 0757);
+  EXPECT_THAT(errorOf().what(), HasSubstr("other users can write to its directory"));
+}
+
+TEST_F(SealKeyTest, RefusesAnotherOwner) {
+  if (::geteuid() != 0) {
+    GTEST_SKIP() << "needs root to give files away";
+  }
+  make();
+  ASSERT_EQ(::chown(file.c_str(), 65534, 0), 0);
+  EXPECT_THAT(errorOf().what(), HasSubstr("owned by user id 65534"));
+}
+
+TEST_F(SealKeyTest, RefusesLinksFoldersAndFifos) {
+  make();
+  fs::rename(file, temporary.path() / "elsewhere");
+  fs::create_symlink(temporary.path() / "elsewhere", file);
+  EXPECT_THAT(errorOf().what(), HasSubstr("symbolic link"));
+  fs::remove(file);
+  ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+  EXPECT_THAT(errorOf().what(), HasSubstr("not a regular file"));
+  fs::remove(file);
+  fs::create_directory(file);
+  EXPECT_THAT(errorOf().what(), HasSubstr("not a regular file"));
+}
+
+TEST_F(SealKeyTest, RefusesWhatIsNotAKey) {
+  make();
+  for (const std::string& text : {std::string(), std::string("\n"), std::string(62, 'a'),
+                                  std::string(66, 'a'), std::string(64, 'g')}) {
+    write(file, text);
+    EXPECT_THAT(errorOf().what(), HasSubstr("not 64 hexadecimal digits")) << text;
+  }
+}
+
+TEST_F(SealKeyTest, RefusesAHostWithoutAnId) {
+  for (const char* text : {"", "uninitialized\n", "0123"}) {
+    write(places.machineId, text);
+    EXPECT_THROW(makeSealKey(places), Error) << text;
+    EXPECT_FALSE(fs::exists(places.configDirectory));
+  }
+}
+
+}  // namespace
+}  // namespace vfpass::state
