@@ -1,0 +1,89 @@
+#include "guest_cells.hpp"
+
+#include <algorithm>
+
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::topology {
+namespace {
+
+std::string listOf(const std::set<int>& nodes) {
+  std::vector<std::string> texts;
+  for (const int node : nodes) {
+    texts.push_back(std::to_string(node));
+  }
+  return join(texts, ", ");
+}
+
+const GuestCell* cellOfMemory(const GuestMachine& guest, int node) {
+  const auto found =
+      std::find_if(guest.cells.begin(), guest.cells.end(), [node](const GuestCell& cell) {
+        return cell.hostNodes.contains(static_cast<unsigned>(node));
+      });
+  return found == guest.cells.end() ? nullptr : &*found;
+}
+
+bool hasCell(const GuestMachine& guest, int id) {
+  return std::any_of(guest.cells.begin(), guest.cells.end(),
+                     [id](const GuestCell& cell) { return static_cast<int>(cell.id) == id; });
+}
+
+MirrorFault oneNodeGuest(const GuestMachine& guest, const std::set<int>& nodes) {
+  return {"the devices of domain " + printable(guest.domain) + " sit on host NUMA nodes " +
+              listOf(nodes) + ", but the guest has " +
+              (guest.cells.empty() ? "no NUMA cells" : "one NUMA cell for them"),
+          "give the guest one <cell> in <cpu><numa> for each of these nodes, with a <memnode> in "
+          "<numatune>; or take devices of one node; or write `topology: flat`"};
+}
+
+// Nodes without a memnode, by number where the guest has a cell of each number, otherwise by order.
+void assignByNumber(const GuestMachine& guest, const std::set<int>& nodes, CellChoice& choice) {
+  const bool byNumber =
+      std::all_of(nodes.begin(), nodes.end(), [&guest](int node) { return hasCell(guest, node); });
+  auto cell = guest.cells.begin();
+  std::vector<std::string> pairs;
+  for (const int node : nodes) {
+    const unsigned id = byNumber ? static_cast<unsigned>(node) : (cell++)->id;
+    choice.cells[node] = id;
+    pairs.push_back("cell " + std::to_string(id) + " for host node " + std::to_string(node));
+  }
+  choice.notes.push_back("no <memnode> of domain " + printable(guest.domain) +
+                         " names the host node of its devices; vfpass takes " + join(pairs, ", "));
+}
+
+}  // namespace
+
+CellChoice chooseCells(const GuestMachine& guest, const std::set<int>& hostNodes) {
+  CellChoice choice;
+  std::set<int> open;
+  std::set<unsigned> used;
+  for (const int node : hostNodes) {
+    const GuestCell* cell = cellOfMemory(guest, node);
+    if (cell == nullptr) {
+      open.insert(node);
+    } else {
+      choice.cells[node] = cell->id;
+      used.insert(cell->id);
+    }
+  }
+  const bool enough = guest.cells.size() >= hostNodes.size();
+  const bool distinct = used.size() == choice.cells.size();
+  if (hostNodes.size() > 1 && (!enough || !distinct)) {
+    choice.faults.push_back(oneNodeGuest(guest, hostNodes));
+    return choice;
+  }
+  if (open.empty() || guest.cells.empty()) {
+    return choice;
+  }
+  if (!used.empty()) {
+    choice.faults.push_back({"no <memnode> of domain " + printable(guest.domain) +
+                                 " names host NUMA node " + listOf(open) +
+                                 ", which its devices sit on, while others do",
+                             "add a <memnode> for it in <numatune>, or write `topology: flat`"});
+    return choice;
+  }
+  assignByNumber(guest, open, choice);
+  return choice;
+}
+
+}  // namespace vfpass::topology
