@@ -55,8 +55,13 @@ void checkCreatedVfs(const CreateVfs& created, const Plan& plan, Tools& tools) {
       leases.push_back(record->lease);
     }
   }
-  plan::throwObjections("the new VFs of PF " + toString(created.pf) + " cannot be used",
-                        plan::checkLeasedVfs(tools.kernel.readPf(created.pf), leases));
+  std::vector<PciAddress> vfs;
+  for (const auto& lease : leases) {
+    vfs.push_back(lease.vf);
+  }
+  plan::throwObjections(
+      "the new VFs of PF " + toString(created.pf) + " cannot be used",
+      plan::checkLeasedVfs(tools.kernel.readPf(created.pf), leases, tools.kernel.findHolders(vfs)));
 }
 
 }  // namespace vfpass::apply

@@ -1,6 +1,9 @@
 #include "perform.hpp"
 
+#include <algorithm>
+
 #include "vfpass/base/text.hpp"
+#include "vfpass/plan/soft_roce.hpp"
 
 namespace vfpass::apply {
 namespace {
@@ -22,37 +25,58 @@ void configure(const ConfigureVfs& action, Tools& tools, std::vector<std::string
 }
 
 // Metadata that cannot be read is not as wanted, whatever is wanted; withLeases() replaces it.
-bool carries(const std::string& xml, const std::vector<Lease>& leases) {
+bool carries(const std::string& xml, const std::vector<Lease>& leases, const SealKey& key) {
   try {
-    return domain::carriesLeases(xml, leases);
+    return domain::carriesLeases(xml, leases, key);
   } catch (const Error&) {
     return false;
   }
 }
 
-void editDomain(const EditDomain& action, Tools& tools) {
+constexpr int definitionTries = 5;
+
+void refuseWithoutDefinition(const EditDomain& action, Tools& tools) {
   const auto found = hypervisorOf(tools).findDomain(toString(action.domain));
-  if (!found) {
-    if (action.leases.empty()) {
-      return;
-    }
-    throw Error("domain " + toString(action.domain) + " does not exist any more");
-  }
-  if (found->persistentXml.empty()) {
+  if (found) {
     throw Error(
         "domain " + printable(found->name) + " is transient: it has no persistent XML to change",
         "define it first (`virsh define`)", ExitCode::badInput);
   }
-  if (carries(found->persistentXml, action.leases)) {
+  if (!action.leases.empty()) {
+    throw Error("domain " + toString(action.domain) + " does not exist any more");
+  }
+}
+
+// libvirt has no compare-and-swap for definitions, and virsh edit takes no lock either. So the XML
+// is read again immediately before it is defined, and the edit starts over if somebody has changed
+// it. What remains is the time between that reading and virDomainDefineXML: an edit that arrives
+// in it is lost. One that arrives later and drops our leases is reported by the reading afterwards.
+void editDomain(const EditDomain& action, Tools& tools) {
+  Hypervisor& hypervisor = hypervisorOf(tools);
+  for (int attempt = 0; attempt < definitionTries; ++attempt) {
+    const auto definition = hypervisor.readDefinition(action.domain);
+    if (!definition) {
+      return refuseWithoutDefinition(action, tools);
+    }
+    if (carries(definition->xml, action.leases, tools.sealKey)) {
+      return;
+    }
+    const Definition edited(
+        domain::withLeases(definition->xml, action.leases, tools.templates, tools.sealKey));
+    if (hypervisor.readDefinition(action.domain) != definition) {
+      continue;
+    }
+    hypervisor.defineDomain(edited);
+    if (!isInEffect(action, tools)) {
+      throw Error(
+          "libvirt did not keep what was put into the XML of domain " + toString(action.domain),
+          "compare `vfpass plan` with `virsh dumpxml --inactive`");
+    }
     return;
   }
-  tools.hypervisor->defineDomain(
-      domain::withLeases(found->persistentXml, action.leases, tools.templates));
-  if (!isInEffect(action, tools)) {
-    throw Error(
-        "libvirt did not keep what was put into the XML of domain " + printable(found->name),
-        "compare `vfpass plan` with `virsh dumpxml --inactive`");
-  }
+  throw Error("domain " + toString(action.domain) + ": its definition changed " +
+                  std::to_string(definitionTries) + " times while it was being edited",
+              "stop the program that keeps redefining it, then run the command again");
 }
 
 // A domain that does not run has nothing to plug into and nothing to take out.
@@ -63,7 +87,8 @@ std::optional<DomainDescription> findRunning(const Uuid& domain, Tools& tools) {
 
 void editLive(const EditLiveMetadata& action, Tools& tools) {
   if (findRunning(action.domain, tools)) {
-    tools.hypervisor->setLiveMetadata(action.domain, domain::metadataXml(action.leases));
+    tools.hypervisor->setLiveMetadata(action.domain,
+                                      domain::metadataXml(action.leases, tools.sealKey));
   }
 }
 
@@ -94,6 +119,64 @@ void unplug(const UnplugDevice& action, Tools& tools) {
   }
 }
 
+std::optional<SoftRoceRecord> recordOf(const std::string& name, const Tools& tools) {
+  const auto records = tools.database.softRoceRecords();
+  const auto found = std::ranges::find(records, name, &SoftRoceRecord::name);
+  return found == records.end() ? std::nullopt : std::optional(*found);
+}
+
+// The link of that name, if it is the one that the record says vfpass made in this boot.
+std::optional<RdmaLink> findOurs(const std::string& name, Tools& tools) {
+  const auto record = recordOf(name, tools);
+  for (auto& link : tools.kernel.readRdmaLinks()) {
+    if (link.name == name && record && plan::isTheOneMade(link, *record, tools.kernel.bootId())) {
+      return std::move(link);
+    }
+  }
+  return std::nullopt;
+}
+
+// The record comes first: a link that is made by a process that is killed is ours all the same.
+void addLink(const AddSoftRoceLink& action, Tools& tools) {
+  const auto ours = findOurs(action.name, tools);
+  SoftRoceRecord record{action.name, action.netdev, std::nullopt, tools.kernel.bootId()};
+  if (ours && ours->netdev == action.netdev) {
+    record.number = ours->number;
+    tools.database.recordSoftRoce(record);
+    return;
+  }
+  tools.database.recordSoftRoce(record);
+  try {
+    record.number = tools.kernel.addSoftRoceLink(action.name, action.netdev);
+  } catch (const Error&) {
+    tools.database.forgetSoftRoce(action.name);
+    throw;
+  }
+  tools.database.recordSoftRoce(record);
+}
+
+void removeLink(const RemoveSoftRoceLink& action, Tools& tools) {
+  RdmaLink link{action.name, true, action.netdev, action.number};
+  if (!action.number) {
+    const auto record = recordOf(action.name, tools);
+    if (!record || record->netdev != action.netdev) {
+      return;  // its creation never began; an earlier link of that name is not for us to remove
+    }
+    const auto ours = findOurs(action.name, tools);
+    link.number = ours ? ours->number : std::nullopt;
+  }
+  const auto links = tools.kernel.readRdmaLinks();
+  const bool isThere =
+      link.number && std::ranges::find(links, link.number, &RdmaLink::number) != links.end();
+  if (isThere) {
+    const auto users = tools.kernel.rdmaUsers(*link.number);
+    plan::throwObjections("SoftRoCE link " + printable(link.name),
+                          plan::objectionsToRemoval(users));
+    tools.kernel.removeSoftRoceLink(link);
+  }
+  tools.database.forgetSoftRoce(action.name);
+}
+
 }  // namespace
 
 bool isLiveAction(const Action& action) {
@@ -107,7 +190,9 @@ bool isDomainAction(const Action& action) {
 
 bool isKernelAction(const Action& action) {
   return !isDomainAction(action) && !std::holds_alternative<RecordLease>(action) &&
-         !std::holds_alternative<DropLease>(action);
+         !std::holds_alternative<DropLease>(action) &&
+         !std::holds_alternative<RecordSoftRoce>(action) &&
+         !std::holds_alternative<ForgetSoftRoce>(action);
 }
 
 bool isInEffect(const EditDomain& action, Tools& tools) {
@@ -115,7 +200,14 @@ bool isInEffect(const EditDomain& action, Tools& tools) {
   if (!found) {
     return action.leases.empty();
   }
-  return carries(found->persistentXml, action.leases);
+  return carries(found->persistentXml, action.leases, tools.sealKey);
+}
+
+void performResets(const std::vector<ResetFunction>& resets, Tools& tools) {
+  for (const auto& reset : resets) {
+    tools.onAction(reset);
+  }
+  tools.kernel.resetFunctions(resets);
 }
 
 void perform(const Action& action, Tools& tools, std::vector<std::string>& warnings) {
@@ -136,6 +228,17 @@ void perform(const Action& action, Tools& tools, std::vector<std::string>& warni
     void operator()(const EditLiveMetadata& edit) const { editLive(edit, tools); }
     void operator()(const PlugDevice& device) const { plug(device, tools); }
     void operator()(const UnplugDevice& device) const { unplug(device, tools); }
+    void operator()(const SetEswitchMode& set) const { tools.kernel.setEswitchMode(set); }
+    void operator()(const SetMtu& set) const { tools.kernel.setMtu(set); }
+    void operator()(const SetLinkUp& set) const { tools.kernel.setLinkUp(set); }
+    void operator()(const AddSoftRoceLink& add) const { addLink(add, tools); }
+    void operator()(const RemoveSoftRoceLink& remove) const { removeLink(remove, tools); }
+    void operator()(const RecordSoftRoce& record) const {
+      tools.database.recordSoftRoce(record.record);
+    }
+    void operator()(const ForgetSoftRoce& forget) const {
+      tools.database.forgetSoftRoce(forget.name);
+    }
   };
   std::visit(Visitor{tools, warnings}, action);
 }

@@ -10,6 +10,9 @@ namespace vfpass::apply {
 /// Does one action; idempotent. Appends what the user should know to `warnings`.
 void perform(const Action& action, Tools& tools, std::vector<std::string>& warnings);
 
+/// Resets several functions at the same time.
+void performResets(const std::vector<ResetFunction>& resets, Tools& tools);
+
 /// True for actions on the running domain.
 bool isLiveAction(const Action& action);
 

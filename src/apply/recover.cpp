@@ -1,10 +1,12 @@
 #include "vfpass/apply/recover.hpp"
 
 #include <algorithm>
-#include <functional>
 
+#include "guard_host.hpp"
 #include "guard_leases.hpp"
+#include "holder_gate.hpp"
 #include "perform.hpp"
+#include "roll_back.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/state/locks.hpp"
 
@@ -71,20 +73,6 @@ bool goesForward(const Operation& operation, Tools& tools) {
   return operation.kind == PlanKind::detach && letGo;
 }
 
-bool hasVf(const Tools& tools, const std::function<bool(const PhysicalFunction&, unsigned)>& is) {
-  const auto pfs = tools.kernel.readPfs();
-  return std::any_of(pfs.begin(), pfs.end(), [&](const PhysicalFunction& pf) {
-    return std::any_of(pf.vfs.begin(), pf.vfs.end(),
-                       [&](const VirtualFunction& vf) { return is(pf, vf.index); });
-  });
-}
-
-bool hasPf(const Tools& tools, const PciAddress& address) {
-  const auto pfs = tools.kernel.readPfs();
-  return std::any_of(pfs.begin(), pfs.end(),
-                     [&](const PhysicalFunction& pf) { return pf.address == address; });
-}
-
 // The operation itself, or somebody since then, may have removed the VFs: nothing is left to do
 // then.
 bool hasItsDevice(const Action& action, const Tools& tools) {
@@ -92,7 +80,13 @@ bool hasItsDevice(const Action& action, const Tools& tools) {
     return tools.kernel.readFunction(function).has_value();
   };
   if (const auto* remove = std::get_if<RemoveVfs>(&action)) {
-    return hasPf(tools, remove->pf);  // a card that is gone took its VFs along
+    return hasFunction(remove->pf);  // a card that is gone took its VFs along
+  }
+  if (const auto pf = pfOfHostAction(action)) {
+    return hasFunction(*pf);
+  }
+  if (const auto* link = std::get_if<AddSoftRoceLink>(&action)) {
+    return tools.kernel.softRoceFault(link->netdev).empty();
   }
   if (const auto* bind = std::get_if<BindDriver>(&action)) {
     return hasFunction(bind->function);
@@ -101,11 +95,9 @@ bool hasItsDevice(const Action& action, const Tools& tools) {
     return hasFunction(reset->function);
   }
   if (const auto* configure = std::get_if<ConfigureVfs>(&action)) {
-    return std::all_of(configure->vfs.begin(), configure->vfs.end(), [&](const VfChange& change) {
-      return hasVf(tools, [&](const PhysicalFunction& pf, unsigned index) {
-        return pf.address == configure->pf && index == change.index;
-      });
-    });
+    const auto vfs = tools.kernel.vfAddresses(configure->pf);
+    return std::all_of(configure->vfs.begin(), configure->vfs.end(),
+                       [&](const VfChange& change) { return vfs.contains(change.index); });
   }
   return true;
 }
@@ -116,27 +108,35 @@ class Recovery {
       : operation_(operation),
         tools_(tools),
         plan_(planOf(operation)),
+        gate_(plan_, tools),
         sameBoot_(operation.bootId == tools.kernel.bootId()) {}
 
   std::string end() {
     // The domain is looked at before any lock is taken.
     const bool forward = goesForward(operation_, tools_);
     takeLocks();
+    if (operation_.kind == PlanKind::detach && sameBoot_ && runsOnItsDevices()) {
+      rollBackXml();
+      return finish("rolled back, because the domain runs on its devices");
+    }
     if (!forward && wasTakenOver()) {
       return finish("left to the start that has taken over its VFs");
+    }
+    if (!forward && sameBoot_ && isOvertaken(plan_, tools_)) {
+      return finish("left as it is, because a VM uses the PF's VFs since");
     }
     if (forward && goForward()) {
       return finish("finished");
     }
-    goBack();
-    return finish("undone");
+    rollBack();
+    return finish("rolled back");
   }
 
  private:
   // No lock of ours is held while libvirt is at work: it may be waiting for our hook.
   void takeLocks() {
     if (locks_.empty()) {
-      locks_ = state::lockPfs(tools_.runDirectory, lockedPfs(plan_), tools_.lockPatience);
+      locks_ = state::lockPlan(tools_.runDirectory, plan_, tools_.patience());
     }
   }
 
@@ -150,8 +150,31 @@ class Recovery {
            !leasesAreOurs(plan_, doneCount(operation_), tools_);
   }
 
+  // A start that read the XML before the detach changed it: its leases have moved on, or its QEMU
+  // has the devices open.
+  [[nodiscard]] bool runsOnItsDevices() const {
+    const bool hostUntouched = std::all_of(
+        operation_.steps.begin(), operation_.steps.end(), [](const JournaledStep& step) {
+          return isDomainAction(step.step.action) || step.status == StepStatus::planned;
+        });
+    if (!hostUntouched) {
+      return false;
+    }
+    return !leasesAreOurs(plan_, doneCount(operation_), tools_) || gate_.isHeldByOwnGuest();
+  }
+
+  void rollBackXml() {
+    for (std::size_t at = operation_.steps.size(); at-- > 0;) {
+      const JournaledStep& step = operation_.steps[at];
+      if (isDomainAction(step.step.action) && step.status != StepStatus::planned) {
+        rollBackStep(at);
+      }
+    }
+  }
+
   // False when the running guest cannot get what was promised to it: the attach is undone then.
   bool goForward() {
+    requireUnheld(stepsLeft());
     for (std::size_t at = 0; at < operation_.steps.size(); ++at) {
       const JournaledStep& step = operation_.steps[at];
       if (step.status == StepStatus::done || std::holds_alternative<EditDomain>(step.step.action)) {
@@ -170,42 +193,86 @@ class Recovery {
     return true;
   }
 
-  void goBack() {
-    for (std::size_t at = operation_.steps.size(); at-- > 0;) {
-      const JournaledStep& step = operation_.steps[at];
+  // All of it before any of it: a refusal changes nothing.
+  void requireUnheld(const std::vector<Action>& actions) {
+    std::vector<Action> possible;
+    std::copy_if(
+        actions.begin(), actions.end(), std::back_inserter(possible), [&](const Action& action) {
+          const auto* removal = std::get_if<RemoveVfs>(&action);
+          const bool keepsVfs = removal != nullptr && removal->autoprobe;
+          return isKernelAction(action) && sameBoot_ && !keepsVfs && hasItsDevice(action, tools_);
+        });
+    gate_.require(possible);
+  }
+
+  [[nodiscard]] std::vector<Action> stepsLeft() const {
+    std::vector<Action> actions;
+    for (const auto& step : operation_.steps) {
+      if (step.status != StepStatus::done) {
+        actions.push_back(step.step.action);
+      }
+    }
+    return actions;
+  }
+
+  [[nodiscard]] std::vector<Action> inversesLeft() const {
+    std::vector<Action> actions;
+    for (const auto& step : operation_.steps) {
       if (step.status == StepStatus::started || step.status == StepStatus::done) {
-        for (const auto& action : step.step.undo) {
-          act(action);
-        }
-        tools_.database.markSteps(operation_.id, at, 1, StepStatus::undone);
+        actions.insert(actions.end(), step.step.undo.begin(), step.step.undo.end());
+      }
+    }
+    return actions;
+  }
+
+  void rollBack() {
+    requireUnheld(inversesLeft());
+    for (std::size_t at = operation_.steps.size(); at-- > 0;) {
+      const StepStatus status = operation_.steps[at].status;
+      if (status == StepStatus::started || status == StepStatus::done) {
+        rollBackStep(at);
       }
     }
   }
 
+  void rollBackStep(std::size_t at) {
+    for (const auto& action : operation_.steps[at].step.undo) {
+      if (isPossible(action)) {
+        rollBackAction(action, plan_, gate_, tools_, warnings_);
+      }
+    }
+    tools_.database.markSteps(operation_.id, at, 1, StepStatus::undone);
+  }
+
   void act(const Action& action) {
+    if (isPossible(action)) {
+      gate_.require({action});
+      perform(action, tools_, warnings_);
+    }
+  }
+
+  // Takes or gives up the locks as the action needs it. A reboot has taken away every effect on the
+  // kernel; devices may have other addresses now.
+  bool isPossible(const Action& action) {
     if (isDomainAction(action)) {
       locks_.clear();
-      perform(action, tools_, warnings_);
-      return;
+      return true;
     }
     takeLocks();
-    // A reboot has taken away every effect on the kernel; devices may have other addresses now.
-    if (!isKernelAction(action) || (sameBoot_ && hasItsDevice(action, tools_))) {
-      perform(action, tools_, warnings_);
-    }
+    return !isKernelAction(action) || (sameBoot_ && hasItsDevice(action, tools_));
   }
 
   std::string finish(const std::string& how) {
     tools_.database.finishOperation(operation_.id);
     std::error_code alreadyGone;
     std::filesystem::remove(state::writerLockFile(tools_.runDirectory, operation_.id), alreadyGone);
-    return "interrupted " + std::string(toString(operation_.kind)) + " of domain " +
-           printable(operation_.domainName) + ": " + how;
+    return "interrupted " + describeWork(plan_) + ": " + how;
   }
 
   const Operation& operation_;
   Tools& tools_;
   Plan plan_;
+  HolderGate gate_;
   bool sameBoot_;
   std::vector<state::FileLock> locks_;
   std::vector<std::string> warnings_;
@@ -213,8 +280,7 @@ class Recovery {
 
 // The writer holds its lock from before the PF locks are first given up until it ends.
 bool writerLives(const Operation& operation, const Tools& tools) {
-  const auto locks =
-      state::lockPfs(tools.runDirectory, lockedPfs(planOf(operation)), tools.lockPatience);
+  const auto locks = state::lockPlan(tools.runDirectory, planOf(operation), tools.patience());
   return !state::FileLock::tryAcquire(state::writerLockFile(tools.runDirectory, operation.id));
 }
 
@@ -232,9 +298,9 @@ Recovered recover(Tools& tools, const std::optional<Uuid>& domain) {
     try {
       recovered.ended.push_back(Recovery(operation, tools).end());
     } catch (const Error& error) {
-      recovered.unended.push_back(
-          {operation.domain, std::string(toString(operation.kind)) + " of domain " +
-                                 printable(operation.domainName) + ": " + error.what()});
+      recovered.unended.push_back({operation.domain,
+                                   describeWork(planOf(operation)) + ": " + error.what(),
+                                   error.remedy(), error.code()});
     }
   }
   return recovered;
@@ -248,34 +314,13 @@ void throwUnended(const std::vector<UnendedWork>& unended) {
   for (const auto& work : unended) {
     lines.push_back(work.line);
   }
-  throw Error("interrupted work could not be ended: " + join(lines, "; "),
-              "mend the cause, then run `vfpass recover`");
-}
-
-std::vector<std::string> adoptLeases(state::Database& database,
-                                     const std::vector<domain::ParsedDomain>& domains,
-                                     const std::vector<Uuid>& active, const std::string& bootId) {
-  const std::uint64_t handedOut = database.lastGeneration();
-  const auto known = database.leases();
-  std::vector<std::string> adopted;
-  for (const auto& parsed : domains) {
-    for (Lease lease : parsed.leases) {
-      const bool isKnown = std::any_of(known.begin(), known.end(), [&](const Lease& each) {
-        return each.domain == lease.domain && each.vfName == lease.vfName;
-      });
-      if (isKnown || lease.domain != parsed.uuid || lease.generation <= handedOut) {
-        continue;
-      }
-      const bool runs = std::find(active.begin(), active.end(), parsed.uuid) != active.end();
-      lease.domainName = parsed.name;
-      lease.state = runs ? LeaseState::running : LeaseState::reserved;
-      lease.bootId = bootId;
-      database.recordLease(lease);
-      adopted.push_back("lease " + lease.vfName + " of domain " + printable(parsed.name) +
-                        " was rebuilt from its XML");
-    }
-  }
-  return adopted;
+  const bool refused = std::all_of(unended.begin(), unended.end(), [](const UnendedWork& work) {
+    return work.code == ExitCode::refused;
+  });
+  const std::string& remedy = unended.front().remedy;
+  throw Error("could not complete an interrupted operation: " + join(lines, "; "),
+              (remedy.empty() ? "remove the cause" : remedy) + ", then run `vfpass recover`",
+              refused ? ExitCode::refused : ExitCode::failed);
 }
 
 }  // namespace vfpass::apply

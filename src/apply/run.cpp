@@ -1,10 +1,13 @@
 #include "vfpass/apply/run.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 
 #include "guard_leases.hpp"
+#include "holder_gate.hpp"
 #include "perform.hpp"
+#include "roll_back.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::apply {
@@ -23,22 +26,38 @@ std::size_t batchEnd(const std::vector<Step>& steps, std::size_t first) {
   return end;
 }
 
+// How long the answer to "who holds these devices" is relied on within a batch.
+constexpr std::chrono::milliseconds answerLifetime{1000};
+
+// A start, or another command, has gone on from the plan's leases while no lock was held.
+class TakenOver : public Error {
+ public:
+  using Error::Error;
+};
+
 class Run {
  public:
   Run(const Plan& plan, Tools& tools, std::vector<state::FileLock> locks)
-      : plan_(plan), tools_(tools), locks_(std::move(locks)) {}
+      : plan_(plan), tools_(tools), gate_(plan, tools), locks_(std::move(locks)) {}
 
   std::vector<std::string> execute() {
+    plan::throwObjections(describeWork(plan_) + " refused", gate_.objectionsToPlan());
     operation_ = tools_.database.beginOperation(plan_, tools_.kernel.bootId());
-    // Taken while the PF locks are held: who has these and finds this one free knows we are dead.
+    // Taken while the PF locks are held: whoever holds those and can take this one knows that the
+    // writer has died.
     writer_.push_back(state::FileLock::acquire(
-        state::writerLockFile(tools_.runDirectory, operation_), tools_.lockPatience));
+        state::writerLockFile(tools_.runDirectory, operation_), tools_.patience()));
     try {
       for (std::size_t first = 0; first < plan_.steps.size();) {
         const std::size_t end = batchEnd(plan_.steps, first);
         runBatch(first, end);
         first = end;
       }
+    } catch (const TimeoutError&) {
+      leaveOpen();
+      throw;
+    } catch (const TakenOver& error) {
+      yield(error);
     } catch (const Error& error) {
       fail(error);
     }
@@ -52,9 +71,16 @@ class Run {
       locks_.clear();
     } else {
       takeLocks();
+      requireUnheld(first, end);
     }
     tools_.database.markSteps(operation_, first, end - first, state::StepStatus::started);
-    for (std::size_t at = first; at < end; ++at) {
+    for (std::size_t at = first; at < end; at = done_) {
+      requireFreshAnswer(at, end);
+      if (const auto resets = resetsFrom(at, end); resets.size() > 1) {
+        performResets(resets, tools_);
+        done_ = at + resets.size();
+        continue;
+      }
       perform(plan_.steps[at].action, tools_, warnings_);
       done_ = at + 1;
       if (const auto* created = std::get_if<CreateVfs>(&plan_.steps[at].action)) {
@@ -64,47 +90,118 @@ class Run {
     tools_.database.markSteps(operation_, first, end - first, state::StepStatus::done);
   }
 
+  // Resets of different functions do not wait for each other; a function-level reset takes 100 ms
+  // and more by the PCI specification.
+  [[nodiscard]] std::vector<ResetFunction> resetsFrom(std::size_t at, std::size_t end) const {
+    std::vector<ResetFunction> resets;
+    for (; at < end && std::holds_alternative<ResetFunction>(plan_.steps[at].action); ++at) {
+      resets.push_back(std::get<ResetFunction>(plan_.steps[at].action));
+    }
+    return resets;
+  }
+
+  void requireUnheld(std::size_t first, std::size_t end) {
+    std::vector<Action> actions;
+    for (std::size_t at = first; at < end; ++at) {
+      actions.push_back(plan_.steps[at].action);
+    }
+    gate_.require(actions);
+    answered_ = std::chrono::steady_clock::now();
+  }
+
+  void requireFreshAnswer(std::size_t at, std::size_t end) {
+    if (isKernelAction(plan_.steps[at].action) &&
+        std::chrono::steady_clock::now() - answered_ > answerLifetime) {
+      requireUnheld(at, end);
+    }
+  }
+
   void takeLocks() {
     const auto pfs = lockedPfs(plan_);
     if (!locks_.empty() || pfs.empty()) {
       return;
     }
-    locks_ = state::lockPfs(tools_.runDirectory, pfs, tools_.lockPatience);
+    locks_ = state::lockPlan(tools_.runDirectory, plan_, tools_.patience());
     if (done_ > 0 && !leasesAreOurs(plan_, done_, tools_)) {
-      throw Error("the leases of domain " + printable(plan_.domainName) +
-                      " were taken over while libvirt was at work",
-                  "see `vfpass status`, then repeat the command");
+      throw TakenOver("domain " + printable(plan_.domainName) +
+                      " was started, or another command changed its leases, while libvirt was "
+                      "changing its XML");
     }
+  }
+
+  // The outcome of a step is unknown: it stays in the journal, and its leases with it, until
+  // recover() resolves it. Other devices are rolled back now as far as possible.
+  void leaveOpen() {
+    if (!isReversible() || plan_.kind == PlanKind::host) {
+      return;  // the steps of a host plan are about one PF, which still waits in the kernel
+    }
+    for (std::size_t at = done_; at-- > 0;) {
+      if (isKernelAction(plan_.steps[at].action)) {
+        rollBackStepIfPossible(at);
+      }
+    }
+  }
+
+  void rollBackStepIfPossible(std::size_t at) {
+    try {
+      for (const auto& action : plan_.steps[at].undo) {
+        rollBackAction(action, plan_, gate_, tools_, warnings_);
+      }
+      tools_.database.markSteps(operation_, at, 1, state::StepStatus::undone);
+    } catch (const Error& error) {
+      warnings_.emplace_back(error.what());  // recover() tries again
+    }
+  }
+
+  // What has been taken over belongs to the start: no device is touched any more. A detach restores
+  // the XML that the start has read; an attach has nothing to take back from a guest that runs on
+  // what it attached.
+  [[noreturn]] void yield(const TakenOver& error) {
+    const bool rollsBack = plan_.kind == PlanKind::detach;
+    if (rollsBack) {
+      locks_.clear();
+      for (std::size_t at = done_; at-- > 0;) {
+        for (const auto& action : plan_.steps[at].undo) {
+          if (isDomainAction(action)) {
+            perform(action, tools_, warnings_);
+          }
+        }
+      }
+    }
+    finish();
+    throw Error(std::string(error.what()) + (rollsBack ? "; the detach was rolled back" : ""),
+                "see `vfpass status`, then repeat the command", ExitCode::refused);
   }
 
   [[noreturn]] void fail(const Error& error) {
     if (!isReversible()) {
-      throw Error(std::string(error.what()) + " (" + std::to_string(plan_.steps.size() - done_) +
-                      " of " + std::to_string(plan_.steps.size()) + " steps are left)",
-                  error.remedy() + (error.remedy().empty() ? "" : "; then ") +
-                      "`vfpass recover` does the rest",
-                  error.code());
+      throw Error(
+          std::string(error.what()) + " (" + std::to_string(plan_.steps.size() - done_) + " of " +
+              std::to_string(plan_.steps.size()) + " steps are left)",
+          (error.remedy().empty() ? "" : error.remedy() + ", then ") + "run `vfpass recover`",
+          error.code());
     }
     try {
-      undo();
+      rollBack();
       finish();
     } catch (const Error& second) {
-      throw Error(std::string(error.what()) + "; undoing it failed, too: " + second.what(),
-                  "mend the cause, then run `vfpass recover`", error.code());
+      throw Error(std::string(error.what()) + "; rolling back failed: " + second.what(),
+                  "remove the cause, then run `vfpass recover`", error.code());
     }
     throw Error(error.what(), error.remedy(), error.code());
   }
 
-  // What has been done to the running guest alone can be taken back: it gets its devices again.
-  // Further on, a detach is a giving away, and ends by being finished.
+  // A detach that has changed domain XML alone can be rolled back. Once it has restored a device it
+  // only goes forward.
   [[nodiscard]] bool isReversible() const {
-    if (plan_.kind == PlanKind::attach || plan_.kind == PlanKind::prepare) {
+    if (plan_.kind == PlanKind::attach || plan_.kind == PlanKind::prepare ||
+        plan_.kind == PlanKind::host) {
       return true;
     }
     const auto end = plan_.steps.begin() + static_cast<std::ptrdiff_t>(done_);
     return plan_.kind == PlanKind::detach &&
            std::all_of(plan_.steps.begin(), end,
-                       [](const Step& step) { return isLiveAction(step.action); });
+                       [](const Step& step) { return isDomainAction(step.action); });
   }
 
   void finish() {
@@ -113,7 +210,7 @@ class Run {
     std::filesystem::remove(state::writerLockFile(tools_.runDirectory, operation_), alreadyGone);
   }
 
-  void undo() {
+  void rollBack() {
     for (std::size_t at = done_; at-- > 0;) {
       for (const auto& action : plan_.steps[at].undo) {
         if (isDomainAction(action)) {
@@ -121,17 +218,19 @@ class Run {
         } else {
           takeLocks();
         }
-        perform(action, tools_, warnings_);
+        rollBackAction(action, plan_, gate_, tools_, warnings_);
       }
     }
   }
 
   const Plan& plan_;
   Tools& tools_;
+  HolderGate gate_;
   std::vector<state::FileLock> locks_;
   std::vector<state::FileLock> writer_;
   std::int64_t operation_ = 0;
   std::size_t done_ = 0;
+  std::chrono::steady_clock::time_point answered_;
   std::vector<std::string> warnings_;
 };
 

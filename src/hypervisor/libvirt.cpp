@@ -2,6 +2,7 @@
 
 #include <libvirt/libvirt-qemu.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 #include <vector>
@@ -51,8 +52,7 @@ std::string xmlOf(virDomainPtr domain, unsigned flags, const std::string& name) 
   return xml.get();
 }
 
-/// `secure` adds VIR_DOMAIN_XML_SECURE: redefining a domain without it loses its VNC password.
-DomainDescription describe(virDomainPtr domain, unsigned secure) {
+DomainDescription describe(virDomainPtr domain) {
   DomainDescription description;
   description.name = nameOf(domain);
   if (virDomainGetUUID(domain, description.uuid.bytes.data()) < 0) {
@@ -61,7 +61,7 @@ DomainDescription describe(virDomainPtr domain, unsigned secure) {
   description.active = ask(virDomainIsActive, domain, description.name);
   description.persistent = ask(virDomainIsPersistent, domain, description.name);
   if (description.persistent) {
-    description.persistentXml = xmlOf(domain, VIR_DOMAIN_XML_INACTIVE | secure, description.name);
+    description.persistentXml = xmlOf(domain, VIR_DOMAIN_XML_INACTIVE, description.name);
   }
   if (description.active) {
     description.liveXml = xmlOf(domain, 0, description.name);
@@ -84,9 +84,48 @@ std::vector<DomainHandle> allDomains(virConnectPtr connection) {
   return domains;
 }
 
+/// The array of virConnectListAllNetworks, each element owned.
+std::vector<NetworkHandle> activeNetworks(virConnectPtr connection) {
+  virNetworkPtr* raw = nullptr;
+  const int count = virConnectListAllNetworks(connection, &raw, VIR_CONNECT_LIST_NETWORKS_ACTIVE);
+  if (count < 0) {
+    const Failure failure = lastFailure();
+    if (hasNoNetworkDriver(failure)) {
+      return {};
+    }
+    throw callError("cannot list libvirt's networks", failure);
+  }
+  const Memory<virNetworkPtr> array(raw);
+  std::vector<NetworkHandle> networks;
+  for (int index = 0; index < count; ++index) {
+    networks.emplace_back(raw[index]);
+  }
+  return networks;
+}
+
 class LibvirtHypervisor : public Hypervisor {
  public:
   explicit LibvirtHypervisor(ConnectionHandle connection) : connection_(std::move(connection)) {}
+
+  std::string uri() override {
+    const Memory<char> uri(virConnectGetURI(connection_.get()));
+    if (!uri) {
+      throw callError("cannot read the connection's URI", lastFailure());
+    }
+    return uri.get();
+  }
+
+  std::vector<NetworkDescription> listNetworks() override {
+    std::vector<NetworkDescription> descriptions;
+    for (const NetworkHandle& network : activeNetworks(connection_.get())) {
+      const Memory<char> xml(virNetworkGetXMLDesc(network.get(), 0));
+      const char* name = virNetworkGetName(network.get());
+      if (xml && name != nullptr) {  // it may have been stopped meanwhile
+        descriptions.push_back({name, xml.get()});
+      }
+    }
+    return descriptions;
+  }
 
   std::optional<DomainDescription> findDomain(const std::string& nameOrUuid) override {
     const DomainHandle domain = lookUp(nameOrUuid);
@@ -94,7 +133,7 @@ class LibvirtHypervisor : public Hypervisor {
       return std::nullopt;
     }
     try {
-      return describe(domain.get(), VIR_DOMAIN_XML_SECURE);
+      return describe(domain.get());
     } catch (const DomainVanished&) {
       return std::nullopt;
     }
@@ -104,17 +143,37 @@ class LibvirtHypervisor : public Hypervisor {
     std::vector<DomainDescription> descriptions;
     for (const DomainHandle& domain : allDomains(connection_.get())) {
       try {
-        descriptions.push_back(describe(domain.get(), 0));
+        descriptions.push_back(describe(domain.get()));
       } catch (const DomainVanished&) {
         continue;
       }
     }
+    // libvirt lists in the order of a hash table, another one in each daemon.
+    std::sort(descriptions.begin(), descriptions.end(),
+              [](const auto& one, const auto& other) { return one.name < other.name; });
     return descriptions;
   }
 
-  void defineDomain(const std::string& xml) override {
+  std::optional<Definition> readDefinition(const Uuid& uuid) override {
+    const DomainHandle domain = lookUp(toString(uuid));
+    if (!domain) {
+      return std::nullopt;
+    }
+    try {
+      const std::string name = nameOf(domain.get());
+      if (!ask(virDomainIsPersistent, domain.get(), name)) {
+        return std::nullopt;
+      }
+      return Definition(xmlOf(domain.get(), VIR_DOMAIN_XML_INACTIVE | VIR_DOMAIN_XML_SECURE, name));
+    } catch (const DomainVanished&) {
+      return std::nullopt;
+    }
+  }
+
+  void defineDomain(const Definition& definition) override {
     // Without VIR_DOMAIN_DEFINE_VALIDATE: it would refuse foreign XML that libvirt itself took.
-    const DomainHandle domain(virDomainDefineXMLFlags(connection_.get(), xml.c_str(), 0));
+    const DomainHandle domain(
+        virDomainDefineXMLFlags(connection_.get(), definition.xml.c_str(), 0));
     if (!domain) {
       throw callError("libvirt refuses the domain's definition", lastFailure());
     }

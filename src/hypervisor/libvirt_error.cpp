@@ -64,6 +64,11 @@ Failure lastFailure() {
 
 bool isMissingDomain(const Failure& failure) { return failure.code == VIR_ERR_NO_DOMAIN; }
 
+bool hasNoNetworkDriver(const Failure& failure) {
+  return failure.code == VIR_ERR_NO_SUPPORT || failure.code == VIR_ERR_NO_CONNECT ||
+         meansNotRunning(failure);
+}
+
 Error connectError(const std::string& uri, const Failure& failure) {
   const std::string subject = "libvirt at " + printable(uri);
   if (meansNoPermission(failure)) {

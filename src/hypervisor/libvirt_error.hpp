@@ -23,6 +23,10 @@ Failure lastFailure();
 /// True for "there is no such domain": it never existed, or it went away while we looked.
 bool isMissingDomain(const Failure& failure);
 
+/// True where the daemon, or the driver of this URI, has no networks at all: with modular daemons
+/// they are another daemon's, which need not run.
+bool hasNoNetworkDriver(const Failure& failure);
+
 /// Why a connection could not be opened: daemon not running, no permission, unknown URI, or
 /// libvirt's own words.
 Error connectError(const std::string& uri, const Failure& failure);

@@ -2,14 +2,18 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "check_running.hpp"
 #include "decide_function.hpp"
 #include "decide_lease.hpp"
 #include "form.hpp"
 #include "function_steps.hpp"
+#include "mirror_places.hpp"
 #include "restore_settings.hpp"
+#include "vfpass/base/text.hpp"
 #include "vfpass/plan/detach.hpp"
+#include "vfpass/plan/disruption.hpp"
 #include "vfpass/plan/select_pf.hpp"
 
 namespace vfpass::plan {
@@ -99,11 +103,16 @@ void addCreations(const AttachInput& input, const Changes& changes, std::vector<
   }
   for (const auto& [pf, count] : counts) {
     const PfPolicy* policy = policyOf(*findPf(input.inventory, pf), input.policy);
+    const auto disrupted = disruptionsOf(*findPf(input.inventory, pf));
     steps.push_back({CreateVfs{pf, count, policy != nullptr && policy->probeVfs},
                      {RemoveVfs{pf, findPf(input.inventory, pf)->probesVfs}},
                      policy != nullptr && policy->vfCount
                          ? "the PF has none, host.yaml asks for " + std::to_string(count)
-                         : "the PF has none; a count cannot grow later while VFs are in use"});
+                         : "the PF has none; a count cannot grow later while VFs are in use",
+                     !disrupted.empty()});
+    for (const auto& who : disrupted) {
+      steps.back().reason += "; " + who;
+    }
   }
 }
 
@@ -174,7 +183,7 @@ void addXml(const AttachInput& input, const std::vector<Lease>& wanted, const Ch
 // The metadata come before the devices: a domain that stops in between is released all the same.
 void addPlugging(const AttachInput& input, const std::vector<Lease>& wanted, const Changes& changes,
                  std::vector<Step>& steps) {
-  if (!input.scope.live || (changes.put.empty() && changes.dropped.empty())) {
+  if (!input.scope.live || (changes.put.empty() && changes.dropped.empty() && input.liveCurrent)) {
     return;
   }
   steps.push_back({EditLiveMetadata{input.domain, wanted},
@@ -187,6 +196,26 @@ void addPlugging(const AttachInput& input, const std::vector<Lease>& wanted, con
 
 }  // namespace
 
+namespace {
+
+// A VF has carrier only while its PF is up (on mlx5 with link state auto, and on every NIC without
+// that attribute).
+void noteDownPfs(const AttachInput& input, AttachDecision& decision) {
+  std::set<PciAddress> noted;
+  for (const auto& lease : decision.leases) {
+    const PhysicalFunction* pf = findPf(input.inventory, lease.pf);
+    const bool down = pf != nullptr && !pf->netdev.empty() && !pf->netdevUp;
+    if (lease.kind == LeaseKind::virtualFunction && down && noted.insert(lease.pf).second) {
+      decision.plan.notes.push_back(
+          "PF " + toString(pf->address) + " (" + printable(pf->netdev) +
+          ") is down: the guest gets no carrier; set `up: true` for it in host.yaml and run "
+          "`vfpass host apply`");
+    }
+  }
+}
+
+}  // namespace
+
 AttachDecision planAttach(const AttachInput& input) {
   AttachDecision decision;
   decision.plan = {PlanKind::attach, input.domain, input.domainName, {}, {}};
@@ -194,11 +223,13 @@ AttachDecision planAttach(const AttachInput& input) {
   decision.leases = decideLeases(input, places, decision.objections);
   const auto functions = decideFunctions(input, places, decision.objections);
   decision.leases.insert(decision.leases.end(), functions.begin(), functions.end());
+  mirrorPlaces(input, decision);
   const Changes changes = compare(input, decision.leases);
   checkRunning(input, {changes.put, changes.plugged, changes.dropped}, decision.objections);
   if (!decision.objections.empty()) {
     return decision;
   }
+  noteDownPfs(input, decision);
   auto& steps = decision.plan.steps;
   addRecords(input, changes, steps);
   addCreations(input, changes, steps);
@@ -208,8 +239,10 @@ AttachDecision planAttach(const AttachInput& input) {
   addPlugging(input, decision.leases, changes, steps);
   if (!changes.dropped.empty()) {
     // After the XML, so that no start can find a device that is being taken away.
-    const auto restore = planRestore(changes.dropped, input.leases, input.inventory);
-    steps.insert(steps.end(), restore.begin(), restore.end());
+    const Restoration restore = planRestore(changes.dropped, input.leases, input.inventory);
+    steps.insert(steps.end(), restore.steps.begin(), restore.steps.end());
+    decision.plan.notes.insert(decision.plan.notes.end(), restore.notes.begin(),
+                               restore.notes.end());
   }
   return decision;
 }

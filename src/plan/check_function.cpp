@@ -4,6 +4,8 @@
 
 #include "check_isolation.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/plan/holders.hpp"
+#include "vfpass/plan/lease_device.hpp"
 
 namespace vfpass::plan {
 namespace {
@@ -15,35 +17,6 @@ std::string nameOf(const PciFunction& function) {
 void append(std::vector<Objection> found, std::vector<Objection>& objections) {
   objections.insert(objections.end(), std::make_move_iterator(found.begin()),
                     std::make_move_iterator(found.end()));
-}
-
-void checkNetdevs(const PciFunction& function, std::vector<Objection>& objections) {
-  for (const auto& netdev : function.netdevs) {
-    if (netdev.enslaved) {
-      objections.push_back({nameOf(function) + " is in use on the host: its netdev " + netdev.name +
-                                " belongs to a bond, bridge or VRF",
-                            "take it out with `ip link set dev " + netdev.name + " nomaster`"});
-    } else if (netdev.up) {
-      objections.push_back(
-          {nameOf(function) + " is in use on the host: its netdev " + netdev.name + " is up",
-           "if nothing needs it, `ip link set dev " + netdev.name + " down`"});
-    }
-  }
-}
-
-void checkIdentity(const PciFunction& function, const Lease& lease,
-                   std::vector<Objection>& objections) {
-  if (!lease.pfSerial.empty() && !function.serial.empty() && lease.pfSerial != function.serial) {
-    objections.push_back({"the card at " + toString(function.address) + " has serial " +
-                              printable(function.serial) + ", not " + printable(lease.pfSerial) +
-                              " as when " + lease.vfName + " was attached",
-                          "check which card sits where, then run `vfpass attach` again"});
-  } else if (!lease.pfPath.empty() && lease.pfPath != function.path) {
-    objections.push_back({nameOf(function) + " is now at " + function.path + ", not at " +
-                              lease.pfPath + " as when " + lease.vfName + " was attached",
-                          "cards or bus numbers have changed; mend the address in the mapping and "
-                          "run `vfpass attach` again"});
-  }
 }
 
 }  // namespace
@@ -93,23 +66,9 @@ std::vector<Objection> checkFunctionKind(const PciFunction& function, const Func
   return objections;
 }
 
-std::vector<Objection> checkFunctionUse(const PciFunction& function, const FunctionTerms& terms) {
-  std::vector<Objection> objections;
-  if (!terms.allow.contains(Allowance::netdevInUse)) {
-    checkNetdevs(function, objections);
-  }
-  if (!function.uses.empty()) {
-    objections.push_back(
-        {nameOf(function) + " is in use on the host: " + printable(join(function.uses, ", ")),
-         "unmount it, switch the swap off, or stop what is built on it"});
-  }
-  if (function.vfioInUse) {
-    objections.push_back(
-        {nameOf(function) + " is held open through VFIO by " +
-             (function.vfioUser.empty() ? "another process" : printable(function.vfioUser)),
-         "stop the virtual machine or program that uses it"});
-  }
-  return objections;
+std::vector<Objection> checkFunctionUse(const PciFunction& function, const FunctionTerms& terms,
+                                        const std::vector<Holder>& holders) {
+  return objectToHolders(function.address, holders, terms.allow);
 }
 
 std::vector<Objection> checkLeasedFunctions(const Inventory& inventory,
@@ -127,10 +86,15 @@ std::vector<Objection> checkLeasedFunctions(const Inventory& inventory,
            "check the card and `lspci`, or detach it", ExitCode::failed});
       continue;
     }
-    checkIdentity(*function, lease, objections);
+    if (const std::string other = otherDevice(lease, *function); !other.empty()) {
+      objections.push_back({lease.vfName + ": " + other,
+                            "check which card sits where, correct the address in the mapping, then "
+                            "run `vfpass attach` again"});
+      continue;
+    }
     const FunctionTerms terms{lease.vfName, {named.begin(), named.end()}, lease.allow, false};
     append(checkFunctionKind(*function, terms), objections);
-    append(checkFunctionUse(*function, terms), objections);
+    append(checkFunctionUse(*function, terms, inventory.holders), objections);
   }
   return objections;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "decide_lease.hpp"
+#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/check_function.hpp"
 #include "vfpass/plan/check_vf.hpp"
@@ -18,6 +19,7 @@ bool onlySwitchSettingsDiffer(const Lease& earlier, const Lease& wanted) {
   adjusted.required = earlier.required;
   adjusted.allow = earlier.allow;
   adjusted.persistent = earlier.persistent;
+  adjusted.guest = earlier.guest;  // a mirrored tree is for the next start
   const auto differing = differingAttributes(wanted.settings, earlier.settings);
   const bool fixed = std::any_of(differing.begin(), differing.end(), [&](Attribute attribute) {
     return attribute == Attribute::mac || attribute == Attribute::nodeGuid ||
@@ -32,7 +34,7 @@ void checkChanged(const AttachInput& input, const Lease& earlier, const Lease& l
   if (!onlySwitchSettingsDiffer(earlier, lease)) {
     objections.push_back(
         {lease.vfName + " is in use by the running guest and cannot become another device there",
-         "`vfpass detach " + printable(input.domainName) + "`, then attach again"});
+         "`vfpass detach " + shellArgument(input.domainName) + "`, then attach again"});
   } else if (!input.scope.live && earlier.settings != lease.settings) {
     objections.push_back({lease.vfName + " is in use by the running guest with other values",
                           "leave out --config: they are set at once, in the guest's presence"});
@@ -60,7 +62,7 @@ void checkDevice(const AttachInput& input, const Lease& lease, std::vector<Objec
   }
   const PhysicalFunction* pf = findPf(input.inventory, lease.pf);
   if (pf != nullptr && !pf->vfs.empty()) {
-    const auto found = checkLeasedVfs(*pf, {lease});
+    const auto found = checkLeasedVfs(*pf, {lease}, input.inventory.holders);
     objections.insert(objections.end(), found.begin(), found.end());
   }
 }
@@ -89,7 +91,7 @@ void checkRunning(const AttachInput& input, const LeaseChanges& changes,
     if (input.plugged.contains(lease.vfName)) {
       objections.push_back(
           {lease.vfName + " is no longer in the mapping, and the running guest has it",
-           "`vfpass detach " + printable(input.domainName) + "`, then attach again"});
+           "`vfpass detach " + shellArgument(input.domainName) + "`, then attach again"});
     }
   }
 }

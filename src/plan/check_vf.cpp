@@ -1,26 +1,14 @@
 #include "vfpass/plan/check_vf.hpp"
 
 #include "vfpass/base/text.hpp"
+#include "vfpass/plan/holders.hpp"
+#include "vfpass/plan/lease_device.hpp"
 
 namespace vfpass::plan {
 namespace {
 
 std::string nameOf(const VirtualFunction& vf) {
   return "VF " + std::to_string(vf.index) + " (" + toString(vf.address) + ")";
-}
-
-void checkNetdevs(const VirtualFunction& vf, std::vector<Objection>& objections) {
-  for (const auto& netdev : vf.netdevs) {
-    if (netdev.enslaved) {
-      objections.push_back({nameOf(vf) + " is in use on the host: its netdev " + netdev.name +
-                                " belongs to a bond, bridge or VRF",
-                            "take it out with `ip link set dev " + netdev.name + " nomaster`"});
-    } else if (netdev.up) {
-      objections.push_back(
-          {nameOf(vf) + " is in use on the host: its netdev " + netdev.name + " is up",
-           "if nothing needs it, `ip link set dev " + netdev.name + " down`"});
-    }
-  }
 }
 
 void checkGroup(const VirtualFunction& vf, const std::set<Allowance>& allow,
@@ -46,34 +34,12 @@ void checkGroup(const VirtualFunction& vf, const std::set<Allowance>& allow,
        "`allow: [shared-iommu-group]`"});
 }
 
-void checkIdentity(const PhysicalFunction& pf, const Lease& lease,
-                   std::vector<Objection>& objections) {
-  if (!lease.pfSerial.empty() && !pf.serial.empty() && lease.pfSerial != pf.serial) {
-    objections.push_back({"the card at " + toString(pf.address) + " has serial " +
-                              printable(pf.serial) + ", not " + printable(lease.pfSerial) +
-                              " as when " + lease.vfName + " was attached",
-                          "check the cabling, then run `vfpass attach` again"});
-  } else if (!lease.pfPath.empty() && lease.pfPath != pf.path) {
-    objections.push_back({"PF " + toString(pf.address) + " is now at " + pf.path + ", not at " +
-                              lease.pfPath + " as when " + lease.vfName + " was attached",
-                          "cards or bus numbers have changed; run `vfpass attach` again"});
-  }
-}
-
 }  // namespace
 
 std::vector<Objection> checkVf(const VirtualFunction& vf, const std::set<Allowance>& allow,
-                               bool unsafeInterrupts) {
-  std::vector<Objection> objections;
-  if (!allow.contains(Allowance::netdevInUse)) {
-    checkNetdevs(vf, objections);
-  }
+                               bool unsafeInterrupts, const std::vector<Holder>& holders) {
+  std::vector<Objection> objections = objectToHolders(vf.address, holders, allow);
   checkGroup(vf, allow, objections);
-  if (vf.vfioInUse) {
-    objections.push_back({nameOf(vf) + " is held open through VFIO by " +
-                              (vf.vfioUser.empty() ? "another process" : printable(vf.vfioUser)),
-                          "stop the virtual machine or program that uses it"});
-  }
   if (unsafeInterrupts && !allow.contains(Allowance::unsafeInterrupts)) {
     objections.push_back({nameOf(vf) + " cannot be isolated: vfio_iommu_type1 runs with "
                                        "allow_unsafe_interrupts=Y, a guest could inject interrupts",
@@ -82,11 +48,15 @@ std::vector<Objection> checkVf(const VirtualFunction& vf, const std::set<Allowan
   return objections;
 }
 
-std::vector<Objection> checkLeasedVfs(const PhysicalFunction& pf,
-                                      const std::vector<Lease>& leases) {
+std::vector<Objection> checkLeasedVfs(const PhysicalFunction& pf, const std::vector<Lease>& leases,
+                                      const std::vector<Holder>& holders) {
   std::vector<Objection> objections;
   for (const auto& lease : leases) {
-    checkIdentity(pf, lease, objections);
+    if (const std::string other = otherDevice(lease, pf); !other.empty()) {
+      objections.push_back({lease.vfName + ": " + other,
+                            "check which card sits where, then run `vfpass attach` again"});
+      continue;
+    }
     if (lease.vfIndex >= pf.vfs.size()) {
       objections.push_back(
           {"PF " + toString(pf.address) + " has " + std::to_string(pf.vfs.size()) + " VFs, " +
@@ -96,14 +66,7 @@ std::vector<Objection> checkLeasedVfs(const PhysicalFunction& pf,
       continue;
     }
     const VirtualFunction& vf = pf.vfs[lease.vfIndex];
-    if (vf.address != lease.vf) {
-      objections.push_back({"VF " + std::to_string(lease.vfIndex) + " of PF " +
-                                toString(pf.address) + " is at " + toString(vf.address) +
-                                ", the domain's XML says " + toString(lease.vf),
-                            "run `vfpass attach` again", ExitCode::failed});
-      continue;
-    }
-    const auto found = checkVf(vf, lease.allow, false);
+    const auto found = checkVf(vf, lease.allow, false, holders);
     objections.insert(objections.end(), found.begin(), found.end());
   }
   return objections;

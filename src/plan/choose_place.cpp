@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "mirror_places.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/topology/mirror.hpp"
 
 namespace vfpass::plan {
 
@@ -14,28 +16,55 @@ bool Places::isTaken(const Lease& lease, const PciAddress& place) const {
          });
 }
 
-void Places::assign(const Lease* earlier, Lease& lease, std::vector<Objection>& objections) {
-  const bool plugs = input_.scope.live && !input_.plugged.contains(lease.vfName);
-  if (earlier != nullptr && (!plugs || input_.pluggable.contains(lease.vfName))) {
-    lease.guest = earlier->guest;
-    return;
-  }
-  while (used_ < input_.placements.size()) {
-    const auto& candidate = input_.placements[used_++];
-    // Places of a running domain are all there are; others come one for each new lease.
-    if (!input_.scope.live || !isTaken(lease, candidate.address)) {
-      assigned_.insert(candidate.address);
-      lease.guest = candidate;
-      return;
+// Where the running domain has several free ports, the one that is as far from the other devices as
+// on the host.
+void Places::plug(Lease& lease, std::vector<Objection>& objections) {
+  std::optional<GuestPlacement> best;
+  std::size_t most = 0;
+  for (const auto& candidate : input_.placements) {
+    if (isTaken(lease, candidate.address)) {
+      continue;
+    }
+    lease.guest = candidate;
+    const std::size_t matching = matchingDistances(input_, placed_, lease);
+    if (!best || matching > most) {
+      best = candidate;
+      most = matching;
     }
   }
-  if (plugs) {
+  if (!best && input_.plugged.contains(lease.vfName)) {
+    return;
+  }
+  if (!best) {
     objections.push_back({"the running domain " + printable(input_.domainName) +
                               " has no free hotplug port for " + lease.vfName,
-                          "attach with --config and start it anew, or give it spare "
-                          "pcie-root-port controllers before its next start",
+                          "attach with --config and restart the VM; " + portRemedy(),
                           ExitCode::failed});
+    return;
   }
+  lease.guest = *best;
+  assigned_.insert(best->address);
+}
+
+std::string Places::portRemedy() const {
+  return input_.mapping.topology == "mirror"
+             ? "`spare-ports: 1` in the mapping keeps a port free at each switch from then on"
+             : "to keep a port free from then on, add a <controller type='pci' "
+               "model='pcie-root-port'/> to the domain";
+}
+
+void Places::assign(const Lease* earlier, Lease& lease, std::vector<Objection>& objections) {
+  const bool plugs = input_.scope.live && !input_.plugged.contains(lease.vfName);
+  const bool flattens = input_.mapping.topology == "flat" && !input_.scope.live &&
+                        earlier != nullptr && earlier->guest.isMirrored();
+  if (earlier != nullptr && !flattens && (!plugs || input_.pluggable.contains(lease.vfName))) {
+    lease.guest = earlier->guest;
+  } else if (input_.scope.live) {
+    plug(lease, objections);
+  } else if (used_ < input_.placements.size()) {  // one for each new place
+    lease.guest = input_.placements[used_++];
+  }
+  placed_.push_back(lease);
 }
 
 }  // namespace vfpass::plan

@@ -19,11 +19,14 @@ class Places {
   void assign(const Lease* earlier, Lease& lease, std::vector<Objection>& objections);
 
  private:
+  [[nodiscard]] std::string portRemedy() const;
+  void plug(Lease& lease, std::vector<Objection>& objections);
   [[nodiscard]] bool isTaken(const Lease& lease, const PciAddress& place) const;
 
   const AttachInput& input_;
   std::size_t used_ = 0;
   std::set<PciAddress> assigned_;
+  std::vector<Lease> placed_;
 };
 
 }  // namespace vfpass::plan

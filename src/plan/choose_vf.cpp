@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/check_vf.hpp"
 #include "vfpass/plan/select_pf.hpp"
@@ -22,7 +23,7 @@ void objectToLease(const AttachInput& input, const PhysicalFunction& pf, unsigne
     if (lease.domain != input.domain && sameDevice(lease, wanted)) {
       objections.push_back(
           {describeDevice(lease) + " is leased to domain " + printable(lease.domainName),
-           "choose another index, or `vfpass detach " + printable(lease.domainName) + "`"});
+           "choose another index, or `vfpass detach " + shellArgument(lease.domainName) + "`"});
     }
   }
 }
@@ -40,6 +41,18 @@ void objectToClaim(const AttachInput& input, const PciAddress& address,
                                      : "domain " + printable(domain.name)),
                             own ? "remove that hostdev, or name another VF"
                                 : "choose another VF, or remove it there"});
+    }
+  }
+}
+
+// libvirt hands these out by itself, and does not ask who has one.
+void objectToPool(const AttachInput& input, const PciAddress& address,
+                  std::vector<Objection>& objections) {
+  for (const auto& pool : input.pools) {
+    if (pool.device == address) {
+      objections.push_back(
+          {toString(address) + " belongs to the pool of libvirt network " + printable(pool.network),
+           "use another PF, or take this one out of the network"});
     }
   }
 }
@@ -68,10 +81,11 @@ std::vector<Objection> objectionsTo(const AttachInput& input, const MappedVf& en
   objectToMapping(input, entry, pf, index, objections);
   if (const auto address = vfAddress(pf, index)) {
     objectToClaim(input, *address, objections);
+    objectToPool(input, *address, objections);
   }
   if (index < pf.vfs.size()) {
-    const auto found =
-        checkVf(pf.vfs[index], input.mapping.allow, input.inventory.unsafeInterrupts);
+    const auto found = checkVf(pf.vfs[index], input.mapping.allow, input.inventory.unsafeInterrupts,
+                               input.inventory.holders);
     objections.insert(objections.end(), found.begin(), found.end());
   }
   return objections;

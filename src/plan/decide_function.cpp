@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "decide_lease.hpp"
+#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/check_function.hpp"
 #include "vfpass/plan/select_pf.hpp"
@@ -14,9 +15,10 @@ void objectToLease(const AttachInput& input, const Lease& wanted,
                    std::vector<Objection>& objections) {
   for (const auto& lease : input.leases) {
     if (lease.domain != input.domain && sameDevice(lease, wanted)) {
-      objections.push_back({"PCI function " + toString(wanted.vf) + " is leased to domain " +
-                                printable(lease.domainName) + " (" + describeDevice(lease) + ")",
-                            "`vfpass detach " + printable(lease.domainName) + "` gives it back"});
+      objections.push_back(
+          {"PCI function " + toString(wanted.vf) + " is leased to domain " +
+               printable(lease.domainName) + " (" + describeDevice(lease) + ")",
+           "`vfpass detach " + shellArgument(lease.domainName) + "` gives it back"});
     }
   }
 }
@@ -69,7 +71,7 @@ void judge(const AttachInput& input, const MappedGpu& entry, const PciFunction& 
                             input.inventory.unsafeInterrupts};
   auto found = checkFunctionKind(function, terms);
   if (keptLease(input, entry) == nullptr) {
-    const auto used = checkFunctionUse(function, terms);
+    const auto used = checkFunctionUse(function, terms, input.inventory.holders);
     found.insert(found.end(), used.begin(), used.end());
   }
   objectToOwnVfs(input, entry, found);

@@ -7,6 +7,8 @@
 #include "function_steps.hpp"
 #include "restore_settings.hpp"
 #include "scrub.hpp"
+#include "vfpass/plan/holders.hpp"
+#include "vfpass/plan/lease_device.hpp"
 
 namespace vfpass::plan {
 namespace {
@@ -17,16 +19,14 @@ bool contains(const std::vector<Lease>& leases, const Lease& lease) {
   });
 }
 
-bool isInUse(const VirtualFunction& vf) {
-  return vf.driver == "vfio-pci" ||
-         std::any_of(vf.netdevs.begin(), vf.netdevs.end(),
-                     [](const Netdev& netdev) { return netdev.up || netdev.enslaved; });
+bool isInUse(const VirtualFunction& vf, const std::vector<Holder>& holders) {
+  return vf.driver == "vfio-pci" || !objectToHolders(vf.address, holders, {}).empty();
 }
 
 // Writing 0 to a PF's VF count takes away every VF of it. Only the last lease may, only if vfpass
 // made the VFs, and only if nobody else uses one.
 bool mayRemoveVfs(const PhysicalFunction& pf, const std::vector<Lease>& leases,
-                  const std::vector<Lease>& allLeases) {
+                  const std::vector<Lease>& allLeases, const std::vector<Holder>& holders) {
   const bool ours = std::all_of(leases.begin(), leases.end(),
                                 [](const Lease& lease) { return lease.original.created; });
   const bool leased = std::any_of(allLeases.begin(), allLeases.end(), [&](const Lease& lease) {
@@ -36,7 +36,7 @@ bool mayRemoveVfs(const PhysicalFunction& pf, const std::vector<Lease>& leases,
     const bool leasedHere = std::any_of(leases.begin(), leases.end(), [&](const Lease& lease) {
       return lease.vfIndex == vf.index;
     });
-    return !leasedHere && isInUse(vf);
+    return !leasedHere && isInUse(vf, holders);
   });
   return ours && !leased && !used;
 }
@@ -56,8 +56,9 @@ void restoreBinding(const Lease& lease, const VirtualFunction& vf, bool removed,
 }
 
 void restorePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
-               const std::vector<Lease>& allLeases, std::vector<Step>& steps) {
-  const bool removed = mayRemoveVfs(pf, leases, allLeases);
+               const std::vector<Lease>& allLeases, const std::vector<Holder>& holders,
+               std::vector<Step>& steps) {
+  const bool removed = mayRemoveVfs(pf, leases, allLeases, holders);
   ConfigureVfs configure{pf.address, {}};
   std::vector<Step> afterwards;
   for (const auto& lease : leases) {
@@ -93,26 +94,54 @@ void restorePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
 
 }  // namespace
 
-std::vector<Step> planRestore(const std::vector<Lease>& leases, const std::vector<Lease>& allLeases,
-                              const Inventory& inventory) {
+namespace {
+
+std::string notRestored(const Lease& lease, const std::string& reason) {
+  return lease.vfName + ": " + describeDevice(lease) + " was not restored: " + reason;
+}
+
+// Adds a note when it is not.
+bool isSameCard(const Lease& lease, const Inventory& inventory, std::vector<std::string>& notes) {
+  const PhysicalFunction* pf = findPf(inventory, lease.pf);
+  const std::string other = pf == nullptr ? "the PF is gone" : otherDevice(lease, *pf);
+  if (!other.empty()) {
+    notes.push_back(notRestored(lease, other));
+  }
+  return other.empty();
+}
+
+void restoreWhole(const Lease& lease, const Inventory& inventory, Restoration& restoration) {
+  const PciFunction* function = findFunction(inventory, lease.vf);
+  const std::string other =
+      function == nullptr ? "the function is gone" : otherDevice(lease, *function);
+  if (!other.empty()) {
+    restoration.notes.push_back(notRestored(lease, other));
+    return;
+  }
+  restoreFunction(lease, inventory, restoration.steps);
+}
+
+}  // namespace
+
+Restoration planRestore(const std::vector<Lease>& leases, const std::vector<Lease>& allLeases,
+                        const Inventory& inventory) {
   std::map<PciAddress, std::vector<Lease>> byPf;
-  std::vector<Step> steps;
+  Restoration restoration;
   for (const auto& lease : leases) {
     if (lease.kind == LeaseKind::pciFunction) {
-      restoreFunction(lease, inventory, steps);
-    } else {
+      restoreWhole(lease, inventory, restoration);
+    } else if (isSameCard(lease, inventory, restoration.notes)) {
       byPf[lease.pf].push_back(lease);
     }
   }
-  for (const auto& [address, pfLeases] : byPf) {
-    if (const PhysicalFunction* pf = findPf(inventory, address)) {
-      restorePf(*pf, pfLeases, allLeases, steps);
-    }
+  for (const auto& [pf, pfLeases] : byPf) {
+    restorePf(*findPf(inventory, pf), pfLeases, allLeases, inventory.holders, restoration.steps);
   }
   for (const auto& lease : leases) {
-    steps.push_back({DropLease{lease.domain, lease.vfName, lease.generation}, {}, "detached"});
+    restoration.steps.push_back(
+        {DropLease{lease.domain, lease.vfName, lease.generation}, {}, "detached"});
   }
-  return steps;
+  return restoration;
 }
 
 namespace {
@@ -195,9 +224,10 @@ Plan planDetach(const DetachInput& input) {
   addRecords(fates, steps);
   const std::string bootId = fates.reserved.empty() ? "" : fates.reserved.front().bootId;
   const auto scrub = planScrub(fates.reserved, input.inventory, bootId, "its next start has it");
-  const auto restore = planRestore(fates.ended, input.leases, input.inventory);
+  const Restoration restore = planRestore(fates.ended, input.leases, input.inventory);
   steps.insert(steps.end(), scrub.begin(), scrub.end());
-  steps.insert(steps.end(), restore.begin(), restore.end());
+  steps.insert(steps.end(), restore.steps.begin(), restore.steps.end());
+  plan.notes = restore.notes;
   return plan;
 }
 

@@ -1,5 +1,7 @@
 #include "function_steps.hpp"
 
+#include "vfpass/plan/lease_device.hpp"
+
 namespace vfpass::plan {
 namespace {
 
@@ -38,7 +40,8 @@ void restoreFunction(const Lease& lease, const Inventory& inventory, std::vector
 }
 
 void scrubFunction(const Lease& lease, const Inventory& inventory, std::vector<Step>& steps) {
-  if (const PciFunction* function = findFunction(inventory, lease.vf)) {
+  const PciFunction* function = findFunction(inventory, lease.vf);
+  if (function != nullptr && otherDevice(lease, *function).empty()) {
     reset(*function, "its next owner finds nothing of this one", steps);
   }
 }

@@ -9,7 +9,8 @@ std::vector<Lease> findGarbage(const std::vector<Lease>& leases, const DomainUse
   std::copy_if(leases.begin(), leases.end(), std::back_inserter(garbage), [&](const Lease& lease) {
     const bool plugged = use.active && use.plugged.contains(lease.vfName);
     const bool configured = lease.persistent && use.configured.contains(lease.vfName);
-    return !use.exists || (!plugged && !configured);
+    const bool awaited = !use.exists && use.mapped && lease.persistent;
+    return !awaited && !plugged && !configured;
   });
   return garbage;
 }

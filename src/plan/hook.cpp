@@ -9,6 +9,7 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/check_function.hpp"
 #include "vfpass/plan/check_vf.hpp"
+#include "vfpass/plan/metadata_check.hpp"
 
 namespace vfpass::plan {
 namespace {
@@ -20,28 +21,25 @@ const Lease* findKnown(const std::vector<Lease>& known, const Lease& wanted) {
   return found == known.end() ? nullptr : &*found;
 }
 
-void checkOwner(const Uuid& domain, const Lease& wanted, const std::vector<Lease>& known,
-                std::vector<Objection>& objections) {
-  if (wanted.domain != domain) {
-    objections.push_back({"its vfpass metadata belongs to another domain (" +
-                              toString(wanted.domain) + "): the XML was copied",
-                          "run `vfpass attach` for this domain with a mapping of its own"});
-    return;
-  }
+// The database keeps two leases from one VF; a whole PF and one of its VFs are two devices to it.
+void checkOthers(const Lease& wanted, const std::vector<Lease>& known,
+                 std::vector<Objection>& objections) {
   for (const auto& lease : known) {
-    if (lease.domain != domain && sameDevice(lease, wanted)) {
+    if (lease.domain != wanted.domain && sameDevice(lease, wanted)) {
       objections.push_back(
           {describeDevice(lease) + " is leased to domain " + printable(lease.domainName),
            "detach it there, or run `vfpass attach` here to get another one"});
     }
   }
-  const Lease* own = findKnown(known, wanted);
-  if (own != nullptr && own->generation > wanted.generation) {
-    objections.push_back(
-        {"the XML holds an older state of " + wanted.vfName + " than the last attach (generation " +
-             std::to_string(wanted.generation) + ", not " + std::to_string(own->generation) + ")",
-         "run `vfpass attach` again", ExitCode::failed});
+}
+
+// The database's leases that the metadata name: what is applied is what attach decided.
+std::vector<Lease> ownLeases(const std::vector<Lease>& metadata, const std::vector<Lease>& known) {
+  std::vector<Lease> own;
+  for (const auto& lease : metadata) {
+    own.push_back(*findKnown(known, lease));
   }
+  return own;
 }
 
 bool createdBefore(const PhysicalFunction& pf, const std::vector<Lease>& known) {
@@ -51,12 +49,7 @@ bool createdBefore(const PhysicalFunction& pf, const std::vector<Lease>& known) 
 }
 
 // The lease as it stands while the domain starts.
-Lease startingLease(Lease lease, const std::vector<Lease>& known, const std::string& domainName,
-                    const std::string& bootId) {
-  const Lease* own = findKnown(known, lease);
-  if (own != nullptr) {
-    lease.original = own->original;
-  }
+Lease startingLease(Lease lease, const std::string& domainName, const std::string& bootId) {
   lease.domainName = domainName;
   lease.state = LeaseState::starting;
   lease.bootId = bootId;
@@ -64,14 +57,9 @@ Lease startingLease(Lease lease, const std::vector<Lease>& known, const std::str
 }
 
 void addRecord(const Lease& starting, const std::vector<Lease>& known, std::vector<Step>& steps) {
-  const Lease* own = findKnown(known, starting);
-  Action undo = DropLease{starting.domain, starting.vfName, starting.generation};
-  if (own != nullptr) {
-    Lease reserved = *own;
-    reserved.state = LeaseState::reserved;
-    undo = RecordLease{reserved};
-  }
-  steps.push_back({RecordLease{starting}, {undo}, "the domain starts"});
+  Lease reserved = *findKnown(known, starting);
+  reserved.state = LeaseState::reserved;
+  steps.push_back({RecordLease{starting}, {RecordLease{reserved}}, "the domain starts"});
 }
 
 void addConfigure(const PhysicalFunction& pf, const std::vector<Lease>& leases,
@@ -110,7 +98,7 @@ void prepareFunctions(const std::vector<Lease>& leases, const std::vector<Lease>
   const auto found = checkLeasedFunctions(inventory, leases);
   decision.objections.insert(decision.objections.end(), found.begin(), found.end());
   for (const auto& lease : leases) {
-    const Lease starting = startingLease(lease, known, decision.plan.domainName, bootId);
+    const Lease starting = startingLease(lease, decision.plan.domainName, bootId);
     addRecord(starting, known, decision.plan.steps);
     bindFunction(starting, inventory, decision.plan.steps);
   }
@@ -139,13 +127,17 @@ void preparePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
 }  // namespace
 
 PrepareDecision planPrepare(const Uuid& domain, const std::string& domainName,
-                            const std::vector<Lease>& wanted, const std::vector<Lease>& known,
+                            const std::vector<Lease>& metadata, const std::vector<Lease>& known,
                             const Inventory& inventory, const std::string& bootId) {
   PrepareDecision decision{{PlanKind::prepare, domain, domainName, {}, {}}, {}};
+  decision.objections = checkMetadata(domain, domainName, metadata, known);
+  if (!decision.objections.empty()) {
+    return decision;
+  }
   std::map<PciAddress, std::vector<Lease>> byPf;
   std::vector<Lease> functions;
-  for (const auto& lease : wanted) {
-    checkOwner(domain, lease, known, decision.objections);
+  for (const auto& lease : ownLeases(metadata, known)) {
+    checkOthers(lease, known, decision.objections);
     auto& kind = lease.kind == LeaseKind::pciFunction ? functions : byPf[lease.pf];
     kind.push_back(lease);
   }
@@ -157,12 +149,12 @@ PrepareDecision planPrepare(const Uuid& domain, const std::string& domainName,
       continue;
     }
     if (!pf->vfs.empty()) {
-      const auto found = checkLeasedVfs(*pf, leases);
+      const auto found = checkLeasedVfs(*pf, leases, inventory.holders);
       decision.objections.insert(decision.objections.end(), found.begin(), found.end());
     }
     const bool ours = pf->vfs.empty() || createdBefore(*pf, known);
     std::transform(leases.begin(), leases.end(), leases.begin(), [&](const Lease& lease) {
-      Lease starting = startingLease(lease, known, domainName, bootId);
+      Lease starting = startingLease(lease, domainName, bootId);
       // After a reboot the VFs are vfpass's own work, whoever made them before.
       starting.original.created = starting.original.created || ours;
       return starting;

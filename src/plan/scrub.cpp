@@ -4,13 +4,17 @@
 
 #include "function_steps.hpp"
 #include "restore_settings.hpp"
+#include "vfpass/plan/lease_device.hpp"
 
 namespace vfpass::plan {
 namespace {
 
+// Nullptr when it is gone, or another card is in its place.
 const VirtualFunction* findVf(const Inventory& inventory, const Lease& lease) {
   const PhysicalFunction* pf = findPf(inventory, lease.pf);
-  return pf != nullptr && lease.vfIndex < pf->vfs.size() ? &pf->vfs[lease.vfIndex] : nullptr;
+  const bool there =
+      pf != nullptr && lease.vfIndex < pf->vfs.size() && otherDevice(lease, *pf).empty();
+  return there ? &pf->vfs[lease.vfIndex] : nullptr;
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <set>
 #include <tuple>
 
+#include "netdev_conflict.hpp"
+#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::plan {
@@ -15,12 +17,6 @@ auto named(const Items& items, const std::string& name) {
   return found == items.end() ? std::nullopt : std::optional(*found);
 }
 
-// A record without a number was written before its link was made, when there was none of its name.
-bool isTheOneMade(const RdmaLink& found, const SoftRoceRecord& record, const std::string& bootId) {
-  return found.softRoce && record.bootId == bootId && record.netdev == found.netdev &&
-         found.number && (!record.number || record.number == found.number);
-}
-
 // Somebody else's device stands where host.yaml wants the link.
 Objection nameTaken(const SoftRocePolicy& wanted, const RdmaLink& found) {
   const std::string name = printable(wanted.name);
@@ -30,15 +26,22 @@ Objection nameTaken(const SoftRocePolicy& wanted, const RdmaLink& found) {
   }
   return {subject + " exists on netdev " + printable(found.netdev) + ", not on " +
               printable(wanted.netdev) + ", and vfpass has not made it",
-          "choose another name in host.yaml, or remove it: rdma link delete " + name};
+          "choose another name in host.yaml, or remove it: rdma link delete " +
+              shellArgument(wanted.name)};
 }
 
-Objection netdevTaken(const SoftRocePolicy& wanted, const RdmaLink& other) {
+Objection netdevTaken(const SoftRocePolicy& wanted, const RdmaLink& other, bool ours) {
   const std::string name = printable(other.name);
+  if (ours) {
+    return {toString(wanted.place) + ": netdev " + printable(wanted.netdev) +
+                " carries SoftRoCE link " + name + ", which stays; it can carry one",
+            "see why " + name + " stays"};
+  }
   return {toString(wanted.place) + ": netdev " + printable(wanted.netdev) +
               " carries SoftRoCE link " + name +
               " already, which vfpass has not made; it can carry one",
-          "name it " + name + " in host.yaml, or remove it: rdma link delete " + name};
+          "name it " + name + " in host.yaml, or remove it: rdma link delete " +
+              shellArgument(other.name)};
 }
 
 void decideOne(SoftRoceDecision& decision) {
@@ -56,19 +59,24 @@ void decideOne(SoftRoceDecision& decision) {
   }
 }
 
-// What stays on the netdev keeps the wanted link from being made there (EEXIST).
+}  // namespace
+
 void checkNetdev(SoftRoceDecision& decision, const std::vector<SoftRoceDecision>& all) {
   for (const auto& other : all) {
     const bool stays = other.found && other.found->softRoce && !other.remove;
     if (decision.create && stays && other.found->netdev == decision.wanted->netdev) {
-      decision.objection = netdevTaken(*decision.wanted, *other.found);
+      decision.objection = netdevTaken(*decision.wanted, *other.found, other.ours);
       decision.create = decision.remove = false;
       return;
     }
   }
 }
 
-}  // namespace
+bool isTheOneMade(const RdmaLink& found, const SoftRoceRecord& record, const std::string& bootId) {
+  return found.softRoce && record.name == found.name && record.bootId == bootId &&
+         record.netdev == found.netdev && found.number &&
+         (!record.number || record.number == found.number);
+}
 
 std::vector<SoftRoceDecision> decideSoftRoce(const std::vector<SoftRocePolicy>& policy,
                                              const std::vector<RdmaLink>& found,

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <pugixml.hpp>
+#include <regex>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -17,29 +18,57 @@ namespace vfpass::fake {
 class FakeHypervisor final : public Hypervisor {
  public:
   std::vector<DomainDescription> domains;
+  std::vector<NetworkDescription> networks;
+  std::string connectionUri = "qemu:///system";
   bool refuseDefine = false;
   bool killBeforeDefine = false;
   bool killAfterDefine = false;
-  int killBeforeLive = -1;  ///< counts changes of running domains; -1: never
+  std::function<void()> afterDefine;  ///< what somebody else does at that moment
+  int killBeforeLive = -1;            ///< counts changes of running domains; -1: never
   int killAfterLive = -1;
   int failAtLive = -1;
   int liveEffects = 0;
   bool guestRefusesUnplug = false;
+  /// Called after each reading of a definition, with the domain: somebody may edit it meanwhile.
+  std::function<void(DomainDescription& domain)> afterRead;
   /// What the guest's agent answers to a command; none: it has no agent.
   std::function<std::string(const std::string& command)> agent;
+
+  std::string uri() override { return connectionUri; }
+  std::vector<NetworkDescription> listNetworks() override { return networks; }
 
   std::optional<DomainDescription> findDomain(const std::string& nameOrUuid) override {
     for (const auto& domain : domains) {
       if (domain.name == nameOrUuid || toString(domain.uuid) == nameOrUuid) {
-        return domain;
+        return withoutSecrets(domain);
       }
     }
     return std::nullopt;
   }
 
-  std::vector<DomainDescription> listDomains() override { return domains; }
+  std::vector<DomainDescription> listDomains() override {
+    std::vector<DomainDescription> list;
+    for (const auto& domain : domains) {
+      list.push_back(withoutSecrets(domain));
+    }
+    return list;
+  }
 
-  void defineDomain(const std::string& xml) override {
+  std::optional<Definition> readDefinition(const Uuid& uuid) override {
+    for (auto& domain : domains) {
+      if (domain.uuid == uuid && !domain.persistentXml.empty()) {
+        Definition definition(domain.persistentXml);
+        if (afterRead) {
+          afterRead(domain);
+        }
+        return definition;
+      }
+    }
+    return std::nullopt;
+  }
+
+  void defineDomain(const Definition& definition) override {
+    const std::string& xml = definition.xml;
     if (killBeforeDefine) {
       throw Killed{};
     }
@@ -51,6 +80,9 @@ class FakeHypervisor final : public Hypervisor {
       if (domain.uuid == uuid) {
         domain.persistentXml = xml;
       }
+    }
+    if (afterDefine) {
+      afterDefine();
     }
     if (killAfterDefine) {
       throw Killed{};
@@ -104,6 +136,13 @@ class FakeHypervisor final : public Hypervisor {
   }
 
  private:
+  static DomainDescription withoutSecrets(DomainDescription domain) {
+    static const std::regex password(R"( passwd='[^']*')");
+    domain.persistentXml = std::regex_replace(domain.persistentXml, password, "");
+    domain.liveXml = std::regex_replace(domain.liveXml, password, "");
+    return domain;
+  }
+
   template <typename Edit>
   static void editLive(DomainDescription& domain, Edit edit) {
     pugi::xml_document tree;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "vfpass/base/text.hpp"
 #include "vfpass/plan/select_pf.hpp"
 
 namespace vfpass::fake {
@@ -61,6 +62,7 @@ PhysicalFunction& FakeKernel::addPf(const std::string& address, const std::strin
   for (unsigned index = 0; index < vfCount; ++index) {
     addVf(pf, index, true);
   }
+  pfSettings[pf.address] = {EswitchMode::legacy, LinkSettings{1500, false}};
   return pfs[pf.address] = pf;
 }
 
@@ -128,20 +130,71 @@ PhysicalFunction FakeKernel::readPf(const PciAddress& pf) { return at(pf); }
 
 std::vector<PhysicalFunction> FakeKernel::readPfs() { return inventory().pfs; }
 
+namespace {
+
+// As the real one: an open VFIO device, a netdev in use, block devices in use.
+void addHolders(const auto& device, std::vector<Holder>& found) {
+  const auto add = [&](HolderKind kind, const std::string& description) {
+    found.push_back({kind, device.address, description, "stop it", std::nullopt});
+  };
+  if (device.vfioInUse) {
+    add(HolderKind::vfio, device.vfioUser + " has it open through VFIO");
+  }
+  for (const auto& netdev : device.netdevs) {
+    if (netdev.up || netdev.enslaved) {
+      add(HolderKind::netdev,
+          "netdev " + printable(netdev.name) + (netdev.up ? " is up" : " has a master"));
+    }
+  }
+}
+
+}  // namespace
+
+std::map<unsigned, PciAddress> FakeKernel::vfAddresses(const PciAddress& address) {
+  std::map<unsigned, PciAddress> addresses;
+  if (const auto pf = pfs.find(address); pf != pfs.end()) {
+    for (const auto& vf : pf->second.vfs) {
+      addresses.emplace(vf.index, vf.address);
+    }
+  }
+  return addresses;
+}
+
+std::vector<Holder> FakeKernel::findHolders(const std::vector<PciAddress>& addresses) {
+  if (beforeFindHolders) {
+    beforeFindHolders();
+  }
+  std::vector<Holder> found;
+  for (const auto& address : addresses) {
+    if (const VirtualFunction* vf = findVf(address)) {
+      addHolders(*vf, found);
+    } else if (const auto function = functions.find(address); function != functions.end()) {
+      addHolders(function->second, found);
+      for (const auto& use : function->second.uses) {
+        found.push_back({HolderKind::block, address, use, "unmount it", std::nullopt});
+      }
+    }
+    std::copy_if(holders.begin(), holders.end(), std::back_inserter(found),
+                 [&](const Holder& holder) { return holder.device == address; });
+  }
+  return found;
+}
+
 void FakeKernel::createVfs(const CreateVfs& action) {
   PhysicalFunction& pf = at(action.pf);
-  if (!pf.vfs.empty()) {
+  const bool sameCount = action.autoprobe && pf.vfs.size() == action.count;
+  if (!pf.vfs.empty() && !sameCount) {
     throw Error("Device or resource busy (EBUSY)");
   }
   if (action.count > pf.totalVfs) {
     throw Error("Numerical result out of range (ERANGE)");
   }
   // As the real one: probing is switched for the creation, and a kill can come in between.
-  const bool before = pf.probesVfs;
+  const bool before = action.autoprobe.value_or(pf.probesVfs);
   pf.probesVfs = action.probe;
   try {
     change([&] {
-      for (unsigned index = 0; index < action.count; ++index) {
+      for (unsigned index = 0; index < action.count && !sameCount; ++index) {
         addVf(pf, index, action.probe);
       }
     });
@@ -163,6 +216,10 @@ void FakeKernel::removeVfs(const RemoveVfs& action) {
     pf.vfs.clear();
     pf.probesVfs = action.autoprobe.value_or(pf.probesVfs);
   });
+}
+
+void FakeKernel::setVfProbing(const PciAddress& pf, bool on) {
+  change([&] { at(pf).probesVfs = on; });
 }
 
 std::vector<RefusedAttribute> FakeKernel::configureVfs(const ConfigureVfs& action) {
@@ -196,7 +253,10 @@ std::vector<RefusedAttribute> FakeKernel::configureVfs(const ConfigureVfs& actio
 
 void FakeKernel::bind(auto& device, const BindDriver& action) {
   if (contains(hangingUnbinds, action.function) && device.driver != action.driver) {
-    throw Error("unbinding " + toString(action.function) + " did not return within 20 s");
+    holders.push_back({HolderKind::pendingWrite, action.function,
+                       "an earlier write of vfpass still waits in the kernel", "wait for it",
+                       std::nullopt});
+    throw TimeoutError("unbinding " + toString(action.function) + " did not return within 20 s");
   }
   change([&] {
     device.driver = action.driver;
@@ -221,10 +281,97 @@ void FakeKernel::resetFunction(const ResetFunction& action) {
   change([] {});
 }
 
+void FakeKernel::finishPendingWrites() {
+  for (const auto& holder : holders) {
+    if (VirtualFunction* vf =
+            holder.kind == HolderKind::pendingWrite ? findVf(holder.device) : nullptr) {
+      vf->driver.clear();
+    } else if (holder.kind == HolderKind::pendingWrite && functions.contains(holder.device)) {
+      functions[holder.device].driver.clear();
+    }
+  }
+  std::erase_if(holders,
+                [](const Holder& holder) { return holder.kind == HolderKind::pendingWrite; });
+  hangingUnbinds.clear();
+}
+
+// One after another; like the real one it goes on behind a failure and names all that failed.
+void FakeKernel::resetFunctions(const std::vector<ResetFunction>& actions) {
+  std::vector<std::string> failures;
+  for (const ResetFunction& action : actions) {
+    try {
+      resetFunction(action);
+    } catch (const Error& error) {
+      failures.emplace_back(error.what());
+    }
+  }
+  if (!failures.empty()) {
+    throw Error(join(failures, "; "));
+  }
+}
+
+PfSettings FakeKernel::readPfSettings(const PciAddress& pf) { return pfSettings[at(pf).address]; }
+
+void FakeKernel::setEswitchMode(const SetEswitchMode& action) {
+  PfSettings& settings = pfSettings[at(action.pf).address];
+  if (!settings.eswitchMode) {
+    throw Error("its driver shows no eswitch mode over devlink");
+  }
+  if (settings.eswitchMode == action.mode) {
+    return;
+  }
+  if (!at(action.pf).vfs.empty()) {
+    throw Error("Device or resource busy (EBUSY)");
+  }
+  change([&] { settings = {action.mode, LinkSettings{1500, false}}; });  // the netdev is new
+}
+
+void FakeKernel::setMtu(const SetMtu& action) {
+  LinkSettings& link = pfSettings[at(action.pf).address].link.value();
+  if (link.mtu != action.mtu) {
+    change([&] { link.mtu = action.mtu; });
+  }
+}
+
+void FakeKernel::setLinkUp(const SetLinkUp& action) {
+  LinkSettings& link = pfSettings[at(action.pf).address].link.value();
+  if (link.up != action.up) {
+    change([&] { link.up = action.up; });
+  }
+}
+
+std::vector<std::string> FakeKernel::rdmaUsers(std::uint32_t number) { return usersOfRdma[number]; }
+
+std::string FakeKernel::softRoceFault(const std::string& netdev) { return softRoceFaults[netdev]; }
+
+std::uint32_t FakeKernel::addSoftRoceLink(const std::string& name, const std::string& netdev) {
+  for (const auto& link : rdmaLinks) {
+    if (link.name == name || link.netdev == netdev) {
+      throw Error("SoftRoCE link " + name + ": File exists (EEXIST)");
+    }
+  }
+  if (!softRoceFaults[netdev].empty()) {
+    throw Error("SoftRoCE link " + name + ": Invalid argument (EINVAL)");
+  }
+  change([&] { rdmaLinks.push_back({name, true, netdev, ++lastRdmaNumber_}); });
+  return lastRdmaNumber_;
+}
+
+void FakeKernel::removeSoftRoceLink(const RdmaLink& link) {
+  const auto found = std::find_if(rdmaLinks.begin(), rdmaLinks.end(), [&](const RdmaLink& each) {
+    return link.number && each.number == link.number;
+  });
+  if (found != rdmaLinks.end()) {
+    change([&] { rdmaLinks.erase(found); });
+  }
+}
+
 void FakeKernel::reboot() {
   boot += "'";
+  std::erase_if(rdmaLinks, [](const RdmaLink& link) { return link.softRoce; });
   for (auto& [address, pf] : pfs) {
     pf.vfs.clear();
+    pfSettings[address] = {EswitchMode::legacy, LinkSettings{1500, false}};
   }
   for (auto& [address, function] : functions) {
     function.driver = bootDrivers_[address];
@@ -232,7 +379,7 @@ void FakeKernel::reboot() {
   }
 }
 
-Inventory FakeKernel::inventory() const {
+Inventory FakeKernel::inventory() {
   Inventory inventory;
   inventory.iommuPresent = true;
   for (const auto& [address, pf] : pfs) {
@@ -241,6 +388,16 @@ Inventory FakeKernel::inventory() const {
   for (const auto& [address, function] : functions) {
     inventory.functions.push_back(function);
   }
+  std::vector<PciAddress> addresses;
+  for (const auto& [address, function] : functions) {
+    addresses.push_back(address);
+  }
+  for (const auto& [address, pf] : pfs) {
+    for (const auto& vf : pf.vfs) {
+      addresses.push_back(vf.address);
+    }
+  }
+  inventory.holders = findHolders(addresses);
   return inventory;
 }
 

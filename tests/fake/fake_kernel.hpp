@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -19,7 +20,16 @@ class FakeKernel final : public Kernel {
   std::map<PciAddress, PhysicalFunction> pfs;
   std::map<PciAddress, PciFunction> functions;  ///< those that are neither PF nor VF
   std::map<PciAddress, std::vector<Attribute>> refusedAttributes;  ///< by PF
+  /// Their unbinding ends in a TimeoutError; what was written is still to come
+  /// (finishPendingWrites).
   std::vector<PciAddress> hangingUnbinds;
+  std::map<PciAddress, PfSettings> pfSettings;  ///< addPf(): legacy, MTU 1500, down
+  std::vector<RdmaLink> rdmaLinks;
+  std::map<std::uint32_t, std::vector<std::string>> usersOfRdma;  ///< by number
+  std::map<std::string, std::string> softRoceFaults;              ///< by netdev
+  /// Beyond those that follow from the VFs and functions themselves.
+  std::vector<Holder> holders;
+  std::function<void()> beforeFindHolders;  ///< what changes meanwhile
   std::string boot = "boot-1";
   int killBeforeEffect = -1;  ///< counts changes; -1: never
   int killAfterEffect = -1;
@@ -36,19 +46,37 @@ class FakeKernel final : public Kernel {
   PhysicalFunction readPf(const PciAddress& pf) override;
   std::vector<PhysicalFunction> readPfs() override;
   std::optional<PciFunction> readFunction(const PciAddress& function) override;
+  std::map<unsigned, PciAddress> vfAddresses(const PciAddress& pf) override;
+  std::vector<Holder> findHolders(const std::vector<PciAddress>& functions) override;
   void createVfs(const CreateVfs& action) override;
   void removeVfs(const RemoveVfs& action) override;
+  void setVfProbing(const PciAddress& pf, bool on) override;
   std::vector<RefusedAttribute> configureVfs(const ConfigureVfs& action) override;
   void bindDriver(const BindDriver& action) override;
   void resetFunction(const ResetFunction& action) override;
+  void resetFunctions(const std::vector<ResetFunction>& actions) override;
+  PfSettings readPfSettings(const PciAddress& pf) override;
+  void setEswitchMode(const SetEswitchMode& action) override;
+  void setMtu(const SetMtu& action) override;
+  void setLinkUp(const SetLinkUp& action) override;
+  std::vector<RdmaLink> readRdmaLinks() override { return rdmaLinks; }
+  std::vector<std::string> rdmaUsers(std::uint32_t number) override;
+  std::string softRoceFault(const std::string& netdev) override;
+  std::uint32_t addSoftRoceLink(const std::string& name, const std::string& netdev) override;
+  void removeSoftRoceLink(const RdmaLink& link) override;
   std::string bootId() override { return boot; }
+
+  /// The late effect of unbindings that timed out: the driver has let go, and nothing else
+  /// happened.
+  void finishPendingWrites();
 
   /// Loses what a reboot loses: VFs and their attributes, overrides, and bindings by them.
   void reboot();
-  [[nodiscard]] Inventory inventory() const;
+  [[nodiscard]] Inventory inventory();
 
  private:
   std::map<PciAddress, std::string> bootDrivers_;
+  std::uint32_t lastRdmaNumber_ = 100;
   PhysicalFunction& at(const PciAddress& pf);
   VirtualFunction* findVf(const PciAddress& function);
   void bind(auto& device, const BindDriver& action);

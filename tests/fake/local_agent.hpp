@@ -7,8 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -17,6 +19,7 @@
 #include <vector>
 
 #include "reply.hpp"
+#include "vfpass/base/text.hpp"
 
 namespace vfpass::guest {
 
@@ -32,6 +35,9 @@ class LocalAgent {
   bool silent = false;                                 ///< it has gone
   int writes = 0;
   int failingWrite = -1;  ///< the one of `writes` that takes half of what it is given
+
+  std::function<void(const std::string&)> opened;   ///< called with the path
+  std::function<void(const std::string&)> written;  ///< called with the path, after each write
 
   LocalAgent() = default;
   LocalAgent(const LocalAgent&) = delete;
@@ -76,19 +82,45 @@ class LocalAgent {
 
   std::string file(const std::string& name, const Json& arguments) {
     if (name == "guest-file-open") {
-      open_ = arguments["path"];
-      std::ofstream(open_, std::ios::binary | std::ios::trunc);
-      return reply(7);
+      return reply(openFile(arguments["path"], arguments.value("mode", "r")));
     }
+    const int handle = arguments["handle"];
     if (name == "guest-file-write") {
       const std::string bytes = decodeBase64(arguments["buf-b64"].get<std::string>());
       if (failingWrite == writes++) {
         return reply({{"count", bytes.size() / 2}});
       }
-      std::ofstream(open_, std::ios::binary | std::ios::app) << bytes;
+      if (::write(handle, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) {
+        throw Error("guest agent command failed: " + errnoText(errno));
+      }
+      if (written) {
+        written(open_[handle]);
+      }
       return reply({{"count", bytes.size()}});
     }
+    open_.erase(handle);
+    ::close(handle);
     return reply(Json::object());
+  }
+
+  // As safe_open_or_create() of qemu-ga: fchmod() gives a file that it creates mode 0666.
+  int openFile(const std::string& name, const std::string& mode) {
+    const bool creates = mode.starts_with('w');
+    const int access = creates ? O_WRONLY | O_TRUNC : O_RDWR;
+    int file = ::open(name.c_str(), access | O_CLOEXEC);
+    if (file < 0 && errno == ENOENT && creates) {
+      file = ::open(name.c_str(), access | O_CLOEXEC | O_CREAT | O_EXCL, 0);
+      ::fchmod(file, 0666);
+    }
+    if (file < 0) {
+      throw Error("unable to execute QEMU agent command 'guest-file-open': failed to open file '" +
+                  name + "': " + errnoText(errno));
+    }
+    open_[file] = name;
+    if (opened) {
+      opened(name);
+    }
+    return file;
   }
 
   [[nodiscard]] std::string log(const char* kind, int number) const {
@@ -164,7 +196,7 @@ class LocalAgent {
 
   int started_ = 0;
   std::map<pid_t, int> running_;
-  std::string open_;
+  std::map<int, std::string> open_;
 };
 
 }  // namespace vfpass::guest

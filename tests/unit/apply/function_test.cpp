@@ -1,7 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fake/seal_key.hpp"
 #include "test_host.hpp"
+#include "vfpass/apply/adopt_leases.hpp"
 #include "vfpass/apply/recover.hpp"
 #include "vfpass/plan/hook.hpp"
 
@@ -44,7 +46,7 @@ TEST(Function, AttachAndDetachLeaveEverythingAsFound) {
     EXPECT_EQ(function.driverOverride, "vfio-pci");
   }
   EXPECT_EQ(domain::parseDomain(host.xml()).claims.size(), 4U);
-  EXPECT_TRUE(domain::carriesLeases(host.xml(), host.leases()));
+  EXPECT_TRUE(domain::carriesLeases(host.xml(), host.leases(), fake::sealKey()));
   EXPECT_TRUE(host.attachPlan().steps.empty());
   host.execute(host.detachPlan());
   EXPECT_EQ(host.fingerprint(), before);
@@ -74,7 +76,9 @@ TEST(Function, LeasesOfALostDatabaseComeBackFromTheXml) {
   std::filesystem::remove_all(host.folder / "state");
   state::Database database(host.folder / "state", state::Database::Open::createIfMissing,
                            std::chrono::milliseconds(1000));
-  adoptLeases(database, {domain::parseDomain(host.xml())}, {}, host.kernel.bootId());
+  const auto adoption =
+      adoptLeases(database, host.kernel, fake::sealKey(), {domain::parseDomain(host.xml())}, {});
+  EXPECT_TRUE(adoption.refused.empty());
   EXPECT_EQ(database.leases(), known);
 }
 
@@ -120,11 +124,15 @@ TEST(Function, KillAtAnyMomentEndsInTheOldOrTheNewState) {
   EXPECT_EQ(kills, 20) << "configure and four bindings, before and after each, both ways";
 }
 
-TEST(Function, AFailedBindingGivesTheOthersBack) {
+TEST(Function, BindingThatTimesOutReturnsTheOthersAtOnceAndItselfLater) {
   FunctionHost host;
   const std::string before = host.fingerprint();
   host.kernel.hangingUnbinds = {*parsePciAddress("0000:3a:00.1")};
-  EXPECT_THROW(host.execute(host.attachPlan()), Error);
+  EXPECT_THROW(host.execute(host.attachPlan()), TimeoutError);
+  EXPECT_EQ(host.kernel.functions[*parsePciAddress("0000:3a:00.0")].driver, "nvidia");
+  EXPECT_EQ(host.kernel.pfs.begin()->second.vfs[0].driver, "mlx5_core");
+  host.kernel.finishPendingWrites();
+  EXPECT_EQ(host.recoverAll().size(), 1U);
   EXPECT_EQ(host.fingerprint(), before);
 }
 

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
+#include "fake/seal_key.hpp"
 #include "test_host.hpp"
+#include "vfpass/domain/seal.hpp"
 
 namespace vfpass::apply {
 namespace {
@@ -48,6 +50,19 @@ TEST_F(LiveTest, BothConfigurationsGetTheSameGuestAddressAndDetachTakesAllBack) 
   EXPECT_TRUE(host.attachPlan().steps.empty());
   host.execute(host.detachPlan());
   EXPECT_EQ(host.fingerprint(), before);
+}
+
+TEST_F(LiveTest, AttachSealsTheRunningDomainsMetadataAgain) {
+  both();
+  host.attach();
+  const auto parsed = domain::parseDomain(liveXml());
+  EXPECT_TRUE(domain::isSealed(parsed, fake::sealKey()));
+  auto& live = host.hypervisor.domains[0].liveXml;
+  live.replace(live.find(parsed.seal), parsed.seal.size(), "");
+  ASSERT_FALSE(domain::isSealed(domain::parseDomain(liveXml()), fake::sealKey()));
+  host.attach();
+  EXPECT_TRUE(domain::isSealed(domain::parseDomain(liveXml()), fake::sealKey()));
+  EXPECT_TRUE(host.attachPlan().steps.empty());
 }
 
 TEST_F(LiveTest, OnlyTheRunningDomainGetsWhatLiveSays) {
@@ -200,7 +215,7 @@ TEST_F(LiveTest, AStopWhileAnAttachWasKilledReleasesAndRecovers) {
   EXPECT_EQ(host.recoverAll().size(), 1U);
   EXPECT_EQ(host.leases().size(), 2U) << "its XML has the devices: the attach is finished";
   EXPECT_EQ(host.leases()[0].state, LeaseState::reserved);
-  EXPECT_TRUE(domain::carriesLeases(host.xml(), host.leases()));
+  EXPECT_TRUE(domain::carriesLeases(host.xml(), host.leases(), fake::sealKey()));
 }
 
 enum class Work { attachBoth, attachLive, detachBoth, detachLive };

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "fake/seal_key.hpp"
 #include "test_host.hpp"
 #include "vfpass/apply/recover.hpp"
 #include "vfpass/plan/hook.hpp"
@@ -59,7 +60,8 @@ TEST(RoundTrip, AfterARebootPrepareMakesTheVfsAgainAndDetachTakesThemAway) {
   const PhysicalFunction pf = host.kernel.inventory().pfs[0];
   EXPECT_EQ(pf.vfs.size(), 4U);
   EXPECT_TRUE(leasesOf(host)[0].original.created);
-  EXPECT_TRUE(domain::carriesLeases(host.xml(), leasesOf(host))) << "that is not drift";
+  EXPECT_TRUE(domain::carriesLeases(host.xml(), leasesOf(host), fake::sealKey()))
+      << "that is not drift";
   EXPECT_TRUE(differingAttributes(wanted, pf.vfs[leasesOf(host)[1].vfIndex].settings).empty());
   host.execute(plan::planRelease(host.uuid, "train0", leasesOf(host), host.kernel.inventory(),
                                  host.kernel.bootId()));
@@ -91,30 +93,6 @@ TEST(RoundTrip, RefusedRequiredAttributeUndoesTheAttach) {
   host.kernel.refusedAttributes[*parsePciAddress("0000:01:00.0")] = {Attribute::vlan};
   EXPECT_THROW(host.execute(plan), Error);
   EXPECT_EQ(host.fingerprint(), before);
-}
-
-TEST(Adopt, LeasesOfALostDatabaseComeBackFromTheXml) {
-  Host host;
-  host.attach();
-  const auto known = leasesOf(host);
-  std::filesystem::remove_all(host.folder / "state");
-  state::Database database(host.folder / "state", state::Database::Open::createIfMissing,
-                           std::chrono::milliseconds(1000));
-  const auto parsed = domain::parseDomain(host.xml());
-  EXPECT_EQ(adoptLeases(database, {parsed}, {}, host.kernel.bootId()).size(), 2U);
-  EXPECT_EQ(database.leases(), known);
-  EXPECT_TRUE(adoptLeases(database, {parsed}, {}, host.kernel.bootId()).empty());
-}
-
-TEST(Adopt, ADroppedLeaseIsNotBroughtBackByAStaleXml) {
-  Host host;
-  host.attach();
-  const auto stale = domain::parseDomain(host.xml());
-  host.execute(host.detachPlan());
-  state::Database database(host.folder / "state", state::Database::Open::createIfMissing,
-                           std::chrono::milliseconds(1000));
-  EXPECT_TRUE(adoptLeases(database, {stale}, {}, host.kernel.bootId()).empty());
-  EXPECT_TRUE(database.leases().empty());
 }
 
 }  // namespace

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <sstream>
 
+#include "fake/seal_key.hpp"
 #include "vfpass/apply/recover.hpp"
+#include "vfpass/domain/seal.hpp"
 #include "vfpass/plan/hook.hpp"
 
 namespace vfpass::apply {
@@ -74,8 +76,10 @@ Host::Host(unsigned vfCount) : uuid(*parseUuid("0f5e9a3c-1111-4222-8333-94445556
 Host::~Host() { std::filesystem::remove_all(folder); }
 
 Tools Host::tools(state::Database& database) {
-  Tools tools{kernel, database, &hypervisor, domain::builtInTemplates(), folder / "run"};
+  Tools tools{kernel,          database,      &hypervisor, domain::builtInTemplates(),
+              fake::sealKey(), folder / "run"};
   tools.lockPatience = patience;
+  tools.holderPatience = std::chrono::milliseconds(300);
   return tools;
 }
 
@@ -93,6 +97,8 @@ plan::AttachInput Host::attachInput(std::uint64_t generation) {
   if (domain.active) {
     input.plugged = plugged();
     input.liveLeases = domain::parseDomain(domain.liveXml).leases;
+    input.liveCurrent =
+        domain::sealFault(domain::parseDomain(domain.liveXml), fake::sealKey()).empty();
     for (const auto& lease : input.leases) {
       if (domain::fitsRunning(domain.liveXml, lease.guest)) {
         input.pluggable.insert(lease.vfName);
@@ -104,7 +110,7 @@ plan::AttachInput Host::attachInput(std::uint64_t generation) {
                          : domain::placeDevices(xml(), mapping.vfs.size() + mapping.gpus.size());
   std::vector<Lease> persistent = database.leasesOf(uuid);
   std::erase_if(persistent, [](const Lease& lease) { return !lease.persistent; });
-  input.xmlCurrent = xml().empty() || domain::carriesLeases(xml(), persistent);
+  input.xmlCurrent = xml().empty() || domain::carriesLeases(xml(), persistent, fake::sealKey());
   input.generation = generation;
   input.bootId = kernel.bootId();
   return input;

@@ -17,7 +17,8 @@ using testing::Not;
 
 // libvirt's built-in driver: one running domain `test`, no daemon.
 constexpr const char* builtIn = "test:///default";
-constexpr const char* definition = R"(<domain type='test'>
+constexpr const char* trainUuid = "6ba7b810-9dad-11d1-80b4-00c04fd430c8";
+const Definition definition(R"(<domain type='test'>
   <name>train0</name>
   <uuid>6ba7b810-9dad-11d1-80b4-00c04fd430c8</uuid>
   <memory unit='KiB'>1048576</memory>
@@ -28,7 +29,7 @@ constexpr const char* definition = R"(<domain type='test'>
   <devices>
     <graphics type='vnc' port='-1' autoport='yes' passwd='secret7'/>
   </devices>
-</domain>)";
+</domain>)");
 
 template <typename Call>
 Error errorOf(Call call) {
@@ -69,30 +70,43 @@ TEST_F(LibvirtTest, UnknownDomainsAreNotErrors) {
   EXPECT_FALSE(hypervisor_->findDomain("../test").has_value());
 }
 
-TEST_F(LibvirtTest, DefinesAndReadsBackWithSecrets) {
+TEST_F(LibvirtTest, DefinesAndFindsAgain) {
   hypervisor_->defineDomain(definition);
   const auto found = hypervisor_->findDomain("train0");
   ASSERT_TRUE(found.has_value());
-  EXPECT_EQ(toString(found->uuid), "6ba7b810-9dad-11d1-80b4-00c04fd430c8");
+  EXPECT_EQ(toString(found->uuid), trainUuid);
   EXPECT_FALSE(found->active);
   EXPECT_TRUE(found->persistent);
   EXPECT_TRUE(found->liveXml.empty());
-  EXPECT_THAT(found->persistentXml, HasSubstr("passwd='secret7'"));
   EXPECT_THAT(found->persistentXml, HasSubstr("kept=\"yes\""));
 }
 
+TEST_F(LibvirtTest, OnlyReadingTheDefinitionFetchesSecrets) {
+  hypervisor_->defineDomain(definition);
+  EXPECT_THAT(hypervisor_->findDomain("train0")->persistentXml, Not(HasSubstr("secret7")));
+  const auto read = hypervisor_->readDefinition(*parseUuid(trainUuid));
+  ASSERT_TRUE(read.has_value());
+  EXPECT_THAT(read->xml, HasSubstr("passwd='secret7'"));
+  EXPECT_FALSE(hypervisor_->readDefinition(Uuid{}).has_value()) << "no such domain";
+}
+
+// persistentXml is a string and has no secrets; only a Definition can be defined.
+static_assert(!std::is_convertible_v<std::string, Definition>);
+
 TEST_F(LibvirtTest, DefiningWhatWasReadChangesNothing) {
   hypervisor_->defineDomain(definition);
-  const std::string before = hypervisor_->findDomain("train0")->persistentXml;
-  hypervisor_->defineDomain(before);
-  EXPECT_EQ(hypervisor_->findDomain("train0")->persistentXml, before);
+  const auto before = hypervisor_->readDefinition(*parseUuid(trainUuid));
+  ASSERT_TRUE(before.has_value());
+  hypervisor_->defineDomain(*before);
+  EXPECT_EQ(hypervisor_->readDefinition(*parseUuid(trainUuid)), before);
 }
 
 TEST_F(LibvirtTest, ANameWinsOverAUuid) {
   hypervisor_->defineDomain(definition);
-  const std::string uuid = "6ba7b810-9dad-11d1-80b4-00c04fd430c8";
-  hypervisor_->defineDomain("<domain type='test'><name>" + uuid +
-                            "</name><memory>1024</memory><os><type>hvm</type></os></domain>");
+  const std::string uuid = trainUuid;
+  hypervisor_->defineDomain(
+      Definition("<domain type='test'><name>" + uuid +
+                 "</name><memory>1024</memory><os><type>hvm</type></os></domain>"));
   EXPECT_EQ(hypervisor_->findDomain(uuid)->name, uuid);
 }
 
@@ -110,12 +124,12 @@ TEST_F(LibvirtTest, ListsEveryDomainWithoutSecrets) {
 TEST_F(LibvirtTest, BadXmlIsToldInLibvirtsWords) {
   testing::internal::CaptureStderr();
   EXPECT_THAT(errorOf([&] {
-                hypervisor_->defineDomain("<domain");
+                hypervisor_->defineDomain(Definition("<domain"));
                 return 0;
               }).what(),
               HasSubstr("libvirt refuses the domain's definition: "));
   const Error nameless = errorOf([&] {
-    hypervisor_->defineDomain("<domain type='test'><os><type>hvm</type></os></domain>");
+    hypervisor_->defineDomain(Definition("<domain type='test'><os><type>hvm</type></os></domain>"));
     return 0;
   });
   EXPECT_THAT(nameless.what(), HasSubstr("name"));
@@ -125,8 +139,8 @@ TEST_F(LibvirtTest, BadXmlIsToldInLibvirtsWords) {
 
 TEST_F(LibvirtTest, TakingAnothersUuidIsRefused) {
   hypervisor_->defineDomain(definition);
-  std::string other = definition;
-  other.replace(other.find("train0"), 6, "train1");
+  Definition other = definition;
+  other.xml.replace(other.xml.find("train0"), 6, "train1");
   EXPECT_THROW(hypervisor_->defineDomain(other), Error);
 }
 

@@ -35,7 +35,8 @@ class AttachTest : public testing::Test {
   }
 
   static GuestPlacement placement(std::uint8_t bus) {
-    return {{0, bus, 0, 0}, RootPort{bus, {0, 0, static_cast<std::uint8_t>(bus + 1), 0}, false}};
+    return {
+        {0, bus, 0, 0}, RootPort{bus, {0, 0, static_cast<std::uint8_t>(bus + 1), 0}, false}, {}};
   }
 
   AttachDecision decide() {
@@ -100,6 +101,17 @@ TEST_F(AttachTest, APfWithoutVfsGetsAllItCanHave) {
   EXPECT_TRUE(decision.leases[0].original.created);
 }
 
+TEST_F(AttachTest, MarksVfCreationThatDisruptsTheHost) {
+  input.mapping.vfs = {entry("rail0", "ens2f0np0")};
+  EXPECT_FALSE(decide().plan.steps.at(1).disrupts);
+  for (auto& [address, pf] : kernel.pfs) {
+    pf.uppers = {"bond0"};
+  }
+  const auto plan = decide().plan;
+  EXPECT_TRUE(plan.steps.at(1).disrupts);
+  EXPECT_THAT(plan.steps.at(1).reason, testing::HasSubstr("netdev ens2f0np0 is below bond0"));
+}
+
 TEST_F(AttachTest, HostPolicyDecidesTheCount) {
   PfPolicy policy;
   policy.pf.pci = parsePciAddress("0000:02:00.0");
@@ -161,6 +173,21 @@ TEST_F(AttachTest, LeasedVfIsRefusedWithTheOwnersName) {
   const auto problem = objection();
   EXPECT_EQ(problem.code, ExitCode::refused);
   EXPECT_THAT(problem.message, HasSubstr("leased to domain other"));
+}
+
+// Names come from XML and sysfs: a remedy is copied into a root shell.
+TEST_F(AttachTest, RemediesQuoteNamesAndPrintNoControlCharacters) {
+  input.mapping.vfs[0].index = 0;
+  Lease held = foreignLease(0);
+  held.domainName = "my vm; reboot\x1b[2J";
+  input.leases = {held};
+  const auto leased = objection();
+  EXPECT_THAT(leased.remedy, HasSubstr("`vfpass detach 'my vm; reboot\\x1b[2J'`"));
+  EXPECT_THAT(leased.message, HasSubstr("my vm; reboot\\x1b[2J"));
+  input.leases.clear();
+  vf(0).netdevs = {{"$(id)\x07", 9, true, false}};
+  const auto used = objection();
+  EXPECT_THAT(used.message, HasSubstr("netdev $(id)\\x07 is up"));
 }
 
 TEST_F(AttachTest, NetdevInUseIsRefusedUnlessAllowed) {

@@ -27,7 +27,7 @@ class FormTest : public testing::Test {
     entry.settings.vlan = Vlan{100, 0, VlanProtocol::dot1q};
     entry.settings.spoofCheck = true;
     input.mapping.vfs = {entry};
-    input.placements = {{{0, 1, 0, 0}, RootPort{1, {0, 0, 2, 0}, false}}};
+    input.placements = {{{0, 1, 0, 0}, RootPort{1, {0, 0, 2, 0}, false}, {}}};
     input.generation = 7;
   }
 
@@ -76,7 +76,7 @@ TEST_F(FormTest, ManagedLeavesTheDriverToLibvirt) {
   const auto prepare = planPrepare(input.domain, "train0", leases, leases, input.inventory, "boot");
   EXPECT_TRUE(actions<BindDriver>(prepare.plan.steps).empty());
   pf().vfs[1].driver = "mlx5_core";
-  EXPECT_TRUE(actions<BindDriver>(planRestore(leases, leases, kernel.inventory())).empty());
+  EXPECT_TRUE(actions<BindDriver>(planRestore(leases, leases, kernel.inventory()).steps).empty());
 }
 
 TEST_F(FormTest, TheHostsDriverFindsTheOldValuesWhenABindIsUndone) {
@@ -139,7 +139,7 @@ TEST_F(FormTest, MacAndVlanOfAnInterfaceAreLibvirts) {
       planPrepare(input.domain, "train0", leases, leases, input.inventory, "boot").plan.steps);
   leases[0].state = LeaseState::running;
   expectUntouched(planRelease(input.domain, "train0", leases, kernel.inventory(), "boot").steps);
-  expectUntouched(planRestore(leases, leases, kernel.inventory()));
+  expectUntouched(planRestore(leases, leases, kernel.inventory()).steps);
 }
 
 TEST_F(FormTest, TheHostsDriverProbesAgainAroundNewGuids) {
@@ -159,7 +159,7 @@ TEST_F(FormTest, TheHostsDriverProbesAgainAroundNewGuids) {
   EXPECT_EQ(steps[3].undo, std::vector<Action>{released});
 
   pf().vfs[1].settings = decision.leases[0].settings;
-  const auto restore = planRestore(decision.leases, decision.leases, kernel.inventory());
+  const auto restore = planRestore(decision.leases, decision.leases, kernel.inventory()).steps;
   EXPECT_EQ(actions<BindDriver>(restore), (std::vector<BindDriver>{released, held}));
 }
 

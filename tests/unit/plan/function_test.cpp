@@ -30,7 +30,7 @@ class FunctionTest : public testing::Test {
     vf.pf.netdev = "ens1f0np0";
     input.mapping.vfs = {vf};
     input.mapping.gpus = {gpu("gpu0", "0000:3a:00.0")};
-    input.placements = {{{0, 1, 0, 0}, std::nullopt}, {{0, 2, 0, 0}, std::nullopt}};
+    input.placements = {{{0, 1, 0, 0}, std::nullopt, {}}, {{0, 2, 0, 0}, std::nullopt, {}}};
     input.generation = 7;
     input.bootId = "boot";
   }
@@ -149,19 +149,21 @@ TEST_F(FunctionTest, TheBootDisplayIsRefused) {
 
 TEST_F(FunctionTest, WhatTheHostUsesIsRefusedByName) {
   function().uses = {"nvme0n1p1 is mounted at /data", "nvme0n1p2 is swap space"};
-  const auto problem = objection();
-  EXPECT_EQ(problem.code, ExitCode::refused);
-  EXPECT_THAT(problem.message, HasSubstr("nvme0n1p1 is mounted at /data, nvme0n1p2 is swap space"));
+  const auto objections = decide().objections;
+  ASSERT_THAT(objections, SizeIs(2));
+  EXPECT_EQ(objections[0].code, ExitCode::refused);
+  EXPECT_THAT(objections[0].message, HasSubstr("nvme0n1p1 is mounted at /data"));
+  EXPECT_THAT(objections[1].message, HasSubstr("nvme0n1p2 is swap space"));
   function().uses.clear();
   function().vfioInUse = true;
-  EXPECT_THAT(objection().message, HasSubstr("held open through VFIO"));
+  EXPECT_THAT(objection().message, HasSubstr("open through VFIO"));
 }
 
 TEST_F(FunctionTest, ItsNetdevInUseIsRefusedUnlessAllowed) {
   function().netdevs = {{"eth7", 9, true, false}};
-  EXPECT_THAT(objection().message, HasSubstr("its netdev eth7 is up"));
+  EXPECT_THAT(objection().message, HasSubstr("netdev eth7 is up"));
   function().netdevs = {{"eth7", 9, false, true}};
-  EXPECT_THAT(objection().message, HasSubstr("belongs to a bond"));
+  EXPECT_THAT(objection().message, HasSubstr("netdev eth7 has a master"));
   input.mapping.allow = {Allowance::netdevInUse};
   EXPECT_THAT(decide().objections, IsEmpty());
 }
@@ -292,10 +294,10 @@ TEST_F(FunctionTest, PrepareRefusesWhatIsGoneMovedSharedOrSomebodyElses) {
     return decision.objections.empty() ? "nothing" : decision.objections[0].message;
   };
   function().serial = "G2";
-  EXPECT_THAT(reason({lease}), HasSubstr("has serial G2, not G1"));
+  EXPECT_THAT(reason({lease}), HasSubstr("has serial number G2, the leased one has G1"));
   function().serial = "G1";
   function().path = "elsewhere";
-  EXPECT_THAT(reason({lease}), HasSubstr("is now at elsewhere"));
+  EXPECT_THAT(reason({lease}), HasSubstr("has PCI path elsewhere"));
   function().path = lease.pfPath;
   function().groupPeers = {{*parsePciAddress("0000:3a:00.1"), 0x040300, ""}};
   EXPECT_THAT(reason({lease}), HasSubstr("shares IOMMU group"));
@@ -306,7 +308,7 @@ TEST_F(FunctionTest, PrepareRefusesWhatIsGoneMovedSharedOrSomebodyElses) {
   Lease foreign = lease;
   foreign.domain = otherDomain;
   foreign.domainName = "rightful";
-  EXPECT_THAT(reason({foreign}),
+  EXPECT_THAT(reason({foreign, lease}),
               HasSubstr("PCI function 0000:3a:00.0 is leased to domain rightful"));
   kernel.functions.clear();
   EXPECT_THAT(reason({lease}), HasSubstr("PCI function 0000:3a:00.0 (gpu0) is not there"));
@@ -327,12 +329,13 @@ TEST_F(FunctionTest, DetachSetsDriverAndOverrideBack) {
   function().driverOverride = "nvidia";
   Lease lease = attached();
   lease.state = LeaseState::running;
-  const auto steps = planRestore({lease}, {lease}, kernel.inventory());
+  const auto steps = planRestore({lease}, {lease}, kernel.inventory()).steps;
   ASSERT_THAT(steps, SizeIs(3));
   EXPECT_TRUE(std::holds_alternative<ResetFunction>(steps[0].action));
   EXPECT_EQ(std::get<BindDriver>(steps[1].action), (BindDriver{lease.vf, "nvidia", "nvidia"}));
   kernel.functions.clear();
-  EXPECT_THAT(planRestore({lease}, {lease}, kernel.inventory()), SizeIs(1)) << "the lease ends";
+  EXPECT_THAT(planRestore({lease}, {lease}, kernel.inventory()).steps, SizeIs(1))
+      << "the lease ends";
 }
 
 TEST_F(FunctionTest, AFunctionFoundOnVfioStaysThere) {
@@ -344,7 +347,7 @@ TEST_F(FunctionTest, AFunctionFoundOnVfioStaysThere) {
     const auto* bind = std::get_if<BindDriver>(&step.action);
     EXPECT_TRUE(bind == nullptr || bind->function != lease.vf);
   }
-  EXPECT_THAT(planRestore({lease}, {lease}, kernel.inventory()), SizeIs(1));
+  EXPECT_THAT(planRestore({lease}, {lease}, kernel.inventory()).steps, SizeIs(1));
 }
 
 }  // namespace

@@ -21,20 +21,28 @@ TEST(Garbage, OfADomainThatIsGoneEveryLeaseIs) {
   EXPECT_EQ(garbageOf(lease("rail0", false), {}), 1U);
 }
 
+TEST(Garbage, AMappedDomainThatIsGoneKeepsWhatItsNextDefinitionWillNeed) {
+  DomainUse use;
+  use.mapped = true;
+  EXPECT_EQ(garbageOf(lease("rail0", true), use), 0U);
+  EXPECT_EQ(garbageOf(lease("rail0", false), use), 1U) << "no definition ever had it";
+}
+
 TEST(Garbage, WhatThePersistentXmlNamesIsNot) {
-  EXPECT_EQ(garbageOf(lease("rail0", true), {true, false, {"rail0"}, {}}), 0U);
-  EXPECT_EQ(garbageOf(lease("rail0", true), {true, true, {"rail0"}, {}}), 0U);
-  EXPECT_EQ(garbageOf(lease("rail0", true), {true, false, {"rail1"}, {}}), 1U);
+  EXPECT_EQ(garbageOf(lease("rail0", true), {true, false, false, {"rail0"}, {}}), 0U);
+  EXPECT_EQ(garbageOf(lease("rail0", true), {true, false, true, {"rail0"}, {}}), 0U);
+  EXPECT_EQ(garbageOf(lease("rail0", true), {true, false, false, {"rail1"}, {}}), 1U);
 }
 
 TEST(Garbage, WhatARunningGuestHasIsNotWhateverItsConfigurationSays) {
-  EXPECT_EQ(garbageOf(lease("rail0", false), {true, true, {}, {"rail0"}}), 0U);
-  EXPECT_EQ(garbageOf(lease("rail0", true), {true, true, {}, {"rail0"}}), 0U);
-  EXPECT_EQ(garbageOf(lease("rail0", false), {true, true, {}, {}}), 1U) << "it was unplugged";
+  EXPECT_EQ(garbageOf(lease("rail0", false), {true, false, true, {}, {"rail0"}}), 0U);
+  EXPECT_EQ(garbageOf(lease("rail0", true), {true, false, true, {}, {"rail0"}}), 0U);
+  EXPECT_EQ(garbageOf(lease("rail0", false), {true, false, true, {}, {}}), 1U)
+      << "it was unplugged";
 }
 
 TEST(Garbage, ALiveLeaseIsOnceItsGuestHasStopped) {
-  EXPECT_EQ(garbageOf(lease("rail0", false), {true, false, {"rail0"}, {"rail0"}}), 1U);
+  EXPECT_EQ(garbageOf(lease("rail0", false), {true, false, false, {"rail0"}, {"rail0"}}), 1U);
 }
 
 }  // namespace

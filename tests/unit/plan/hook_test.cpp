@@ -43,13 +43,25 @@ class HookTest : public testing::Test {
   Lease lease;
 };
 
-TEST_F(HookTest, PreparesFromTheMetadataAlone) {
-  const auto decision = prepare({});
+TEST_F(HookTest, PreparesTheDatabasesLease) {
+  const auto decision = prepare({lease});
   ASSERT_TRUE(decision.objections.empty());
   ASSERT_EQ(decision.plan.steps.size(), 3U);
   const auto& recorded = std::get<RecordLease>(decision.plan.steps[0].action).lease;
   EXPECT_EQ(recorded.state, LeaseState::starting);
   EXPECT_EQ(recorded.bootId, "boot");
+}
+
+TEST_F(HookTest, RefusesMetadataThatTheDatabaseDoesNotKnow) {
+  EXPECT_THAT(objection({}).message, HasSubstr("has no lease of rail0"));
+}
+
+TEST_F(HookTest, RefusesEditedMetadata) {
+  Lease attached = lease;
+  lease.settings.vlan = Vlan{200, 0, VlanProtocol::dot1q};
+  lease.settings.trust = true;
+  EXPECT_THAT(objection({attached}).message,
+              HasSubstr("differs from what was attached: vlan, trust"));
 }
 
 TEST_F(HookTest, CreatesTheVfsThatARebootTook) {
@@ -63,7 +75,7 @@ TEST_F(HookTest, RefusesAVfLeasedToAnotherDomain) {
   Lease other = lease;
   other.domain = *parseUuid("ffffffff-1111-4222-8333-944455566677");
   other.domainName = "rightful";
-  EXPECT_THAT(objection({other}).message, HasSubstr("leased to domain rightful"));
+  EXPECT_THAT(objection({other, lease}).message, HasSubstr("leased to domain rightful"));
 }
 
 TEST_F(HookTest, RefusesMetadataThatWasCopiedFromAnotherDomain) {
@@ -79,18 +91,18 @@ TEST_F(HookTest, RefusesAnXmlOlderThanTheLease) {
 
 TEST_F(HookTest, RefusesWhatHurts) {
   pf().vfs[2].vfioInUse = true;
-  EXPECT_THAT(objection({}).message, HasSubstr("held open through VFIO"));
+  EXPECT_THAT(objection({lease}).message, HasSubstr("open through VFIO"));
   pf().vfs[2].vfioInUse = false;
   pf().vfs[2].groupPeers = {pf().address};
-  EXPECT_THAT(objection({}).message, HasSubstr("shares IOMMU group"));
+  EXPECT_THAT(objection({lease}).message, HasSubstr("shares IOMMU group"));
   pf().vfs[2].groupPeers.clear();
   pf().path = "elsewhere";
-  EXPECT_THAT(objection({}).message, HasSubstr("is now at elsewhere"));
+  EXPECT_THAT(objection({lease}).message, HasSubstr("has PCI path elsewhere"));
 }
 
 TEST_F(HookTest, RefusesWhenThePfIsGone) {
   kernel.pfs.clear();
-  EXPECT_THAT(objection({}).message, HasSubstr("is not there"));
+  EXPECT_THAT(objection({lease}).message, HasSubstr("is not there"));
 }
 
 TEST_F(HookTest, ReleaseScrubsOnlyThisDomainsStartedLeases) {
@@ -116,7 +128,7 @@ TEST_F(HookTest, ReleaseScrubsOnlyThisDomainsStartedLeases) {
 TEST_F(HookTest, DetachRemovesVfsOnlyForTheLastLeaseThatMadeThem) {
   lease.original.created = true;
   const auto removes = [&](const std::vector<Lease>& all) {
-    for (const auto& step : planRestore({lease}, all, kernel.inventory())) {
+    for (const auto& step : planRestore({lease}, all, kernel.inventory()).steps) {
       if (std::holds_alternative<RemoveVfs>(step.action)) {
         return true;
       }

@@ -130,5 +130,71 @@ TEST(SoftRoce, HardwareIsNoneOfItsBusiness) {
   EXPECT_THAT(decideSoftRoce({}, {{"mlx5_0", false, "", 0}}, {}, thisBoot), IsEmpty());
 }
 
+SoftRoceInput inputOf(const std::vector<std::pair<std::string, std::string>>& wanted,
+                      const std::vector<RdmaLink>& found,
+                      const std::vector<SoftRoceRecord>& records) {
+  SoftRoceInput input;
+  input.policy = wanting(wanted);
+  input.found = found;
+  input.records = records;
+  input.bootId = thisBoot;
+  return input;
+}
+
+std::vector<std::string> stepsOf(const SoftRoceInput& input) {
+  std::vector<std::string> lines;
+  for (const auto& step : planSoftRoce(input).plan.steps) {
+    lines.push_back(describe(step.action));
+  }
+  return lines;
+}
+
+TEST(SoftRocePlan, RemovesBeforeItCreatesAndEachStepHasItsInverse) {
+  const auto plan =
+      planSoftRoce(inputOf({{"rxe0", "eth1"}}, {rxe("rxe0", "eth0", 4)}, {made("rxe0", "eth0", 4)}))
+          .plan;
+  EXPECT_EQ(plan.kind, PlanKind::host);
+  EXPECT_EQ(describeWork(plan), "host apply of SoftRoCE links");
+  ASSERT_EQ(plan.steps.size(), 2U);
+  EXPECT_EQ(plan.steps[0].action, Action(RemoveSoftRoceLink{"rxe0", "eth0", 4}));
+  EXPECT_EQ(plan.steps[0].undo, std::vector<Action>{(AddSoftRoceLink{"rxe0", "eth0"})});
+  EXPECT_EQ(plan.steps[1].action, Action(AddSoftRoceLink{"rxe0", "eth1"}));
+  EXPECT_EQ(plan.steps[1].undo, std::vector<Action>{(RemoveSoftRoceLink{"rxe0", "eth1"})});
+}
+
+TEST(SoftRocePlan, RefusesToRemoveALinkInUseAndWhatNeedsItsNetdev) {
+  auto input = inputOf({{"rxe1", "eth0"}, {"rxe2", "eth2"}}, {rxe("rxe0", "eth0", 4)},
+                       {made("rxe0", "eth0", 4)});
+  input.users["rxe0"] = {"process 7 (ib_write_bw)"};
+  const auto planned = planSoftRoce(input);
+  ASSERT_EQ(planned.decisions.size(), 3U);
+  EXPECT_EQ(planned.decisions[0].objection.value().code, ExitCode::refused);
+  EXPECT_THAT(planned.decisions[0].objection->message, HasSubstr("process 7 (ib_write_bw)"));
+  EXPECT_THAT(planned.decisions[1].objection.value().message, HasSubstr("which stays"));
+  EXPECT_THAT(stepsOf(input), testing::ElementsAre("create SoftRoCE link rxe2 on netdev eth2"));
+}
+
+TEST(SoftRocePlan, NetdevThatCannotCarryALinkKeepsTheOldOneInPlace) {
+  auto input = inputOf({{"rxe0", "gone0"}}, {rxe("rxe0", "eth0", 4)}, {made("rxe0", "eth0", 4)});
+  input.netdevFaults["gone0"] = "there is no netdev gone0";
+  const auto planned = planSoftRoce(input);
+  EXPECT_EQ(planned.decisions[0].objection.value().code, ExitCode::badInput);
+  EXPECT_THAT(planned.plan.steps, IsEmpty());
+}
+
+TEST(SoftRocePlan, RecordThatMeansNothingIsDropped) {
+  auto input = inputOf({}, {}, {made("rxe0", "eth0", 4)});
+  EXPECT_THAT(stepsOf(input), testing::ElementsAre("drop the record of SoftRoCE link rxe0"));
+  input.policy = wanting({{"rxe0", "eth0"}});  // its creation replaces the record
+  EXPECT_THAT(stepsOf(input), testing::ElementsAre("create SoftRoCE link rxe0 on netdev eth0"));
+}
+
+TEST(SoftRocePlan, WarnsBesideHardware) {
+  auto input = inputOf({{"rxe0", "eth0"}}, {}, {});
+  input.hardwareNetdevs = {"eth0"};
+  EXPECT_THAT(planSoftRoce(input).plan.notes,
+              testing::ElementsAre(HasSubstr("has RDMA in hardware")));
+}
+
 }  // namespace
 }  // namespace vfpass::plan

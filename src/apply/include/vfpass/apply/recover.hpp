@@ -12,6 +12,8 @@ namespace vfpass::apply {
 struct UnendedWork {
   Uuid domain;
   std::string line;
+  std::string remedy;
+  ExitCode code = ExitCode::failed;
 };
 
 /// One line for each operation that was brought to an end, and what is still open.
@@ -25,14 +27,8 @@ struct Recovered {
 /// left for the command line. A second call ends nothing more.
 Recovered recover(Tools& tools, const std::optional<Uuid>& domain = std::nullopt);
 
-/// Throws one Error that tells all of it; does nothing when there is none.
+/// Throws one Error that names all of it; does nothing when it is empty. ExitCode::refused when
+/// all of it waits for devices that somebody else holds.
 void throwUnended(const std::vector<UnendedWork>& unended);
-
-/// Puts the leases that domains carry in their metadata into a database that never knew them (it
-/// was lost, or replaced). A lease that this database handed out and dropped is not brought back.
-/// Returns one line for each.
-std::vector<std::string> adoptLeases(state::Database& database,
-                                     const std::vector<domain::ParsedDomain>& domains,
-                                     const std::vector<Uuid>& active, const std::string& bootId);
 
 }  // namespace vfpass::apply

@@ -1,16 +1,19 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "vfpass/claim.hpp"
+#include "vfpass/guest_tree.hpp"
 #include "vfpass/inventory.hpp"
 #include "vfpass/lease.hpp"
 #include "vfpass/mapping.hpp"
 #include "vfpass/plan.hpp"
 #include "vfpass/plan/objection.hpp"
+#include "vfpass/topology.hpp"
 
 namespace vfpass::plan {
 
@@ -26,13 +29,19 @@ struct AttachInput {
   Scope scope;
   std::set<std::string> plugged;       ///< entries whose device the running domain has
   std::set<std::string> pluggable;     ///< leased entries whose place is free in the running domain
-  std::vector<Lease> liveLeases;       ///< in the running domain's metadata
+  std::vector<Lease> liveLeases;       ///< in the running domain's metadata, sealed ones only
   std::vector<Lease> leases;           ///< of all domains
   std::vector<DomainSummary> domains;  ///< all domains of the host
+  std::vector<PoolDevice> pools;       ///< of active libvirt networks
   std::vector<Mapping> otherMappings;  ///< for addresses that are spoken for
   /// Free places, best first. Of a running domain all there are: none too few is an objection.
   std::vector<GuestPlacement> placements;
+  /// With `topology: mirror`, what the domain has without anything of ours, and the host's PCI
+  /// tree. Without a machine all places are flat ones.
+  std::optional<GuestMachine> machine;
+  Topology topology;
   bool xmlCurrent = false;       ///< the persistent XML already carries the leases of this domain
+  bool liveCurrent = true;       ///< the running domain's metadata, if any, are sealed
   std::uint64_t generation = 0;  ///< for leases that are new or changed
   std::string bootId;
 };

@@ -28,9 +28,9 @@ struct FunctionTerms {
 /// with VFs, the host's display, or not isolated. Allowances waive.
 std::vector<Objection> checkFunctionKind(const PciFunction& function, const FunctionTerms& terms);
 
-/// Why it cannot be taken now: its netdev or block devices are in use on the host, or a process
-/// holds it through VFIO.
-std::vector<Objection> checkFunctionUse(const PciFunction& function, const FunctionTerms& terms);
+/// Why it cannot be taken now: somebody holds it. `holders` may name other devices, too.
+std::vector<Objection> checkFunctionUse(const PciFunction& function, const FunctionTerms& terms,
+                                        const std::vector<Holder>& holders);
 
 /// Why the leases of functions among these do not fit the host as it is now: function missing or
 /// another one in its place, and everything that the other two find. For prepare.

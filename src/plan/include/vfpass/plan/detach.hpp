@@ -10,11 +10,19 @@
 
 namespace vfpass::plan {
 
-/// Steps on the host that bring the VFs and PCI functions of `leases` back to what was recorded
-/// before their first lease; `allLeases` says whether a PF's VFs are still needed by others. What
-/// is gone needs nothing.
-std::vector<Step> planRestore(const std::vector<Lease>& leases, const std::vector<Lease>& allLeases,
-                              const Inventory& inventory);
+/// The steps that restore devices, and which devices have none.
+struct Restoration {
+  std::vector<Step> steps;
+  std::vector<std::string>
+      notes;  ///< one line for each device that is not restored, with the reason
+};
+
+/// Steps on the host that restore the VFs and PCI functions of `leases` to what was recorded before
+/// their first lease; `allLeases` and the inventory's holders say whether others still need a PF's
+/// VFs. A device that is gone, or is another one than was leased (lease_device.hpp), is left alone;
+/// its lease ends all the same.
+Restoration planRestore(const std::vector<Lease>& leases, const std::vector<Lease>& allLeases,
+                        const Inventory& inventory);
 
 /// Everything that detach looks at, gathered beforehand.
 struct DetachInput {

@@ -1,0 +1,113 @@
+#include "vfpass/apply/adopt_leases.hpp"
+
+#include <algorithm>
+
+#include "vfpass/base/text.hpp"
+#include "vfpass/domain/seal.hpp"
+#include "vfpass/plan/lease_place.hpp"
+
+namespace vfpass::apply {
+namespace {
+
+bool isKnown(const std::vector<Lease>& known, const Lease& lease) {
+  return std::any_of(known.begin(), known.end(), [&](const Lease& each) {
+    return each.domain == lease.domain && each.vfName == lease.vfName;
+  });
+}
+
+RefusedMetadata refusal(const domain::ParsedDomain& parsed, const std::string& reason) {
+  return {parsed.uuid, parsed.name, reason};
+}
+
+RefusedMetadata refusal(const domain::ParsedDomain& parsed, const Lease& lease,
+                        const std::string& reason) {
+  return refusal(parsed, "lease " + lease.vfName + " cannot be rebuilt: " + reason);
+}
+
+// Read for one domain at a time, and only what its leases name: the hook has no time for more.
+Inventory readDevices(Kernel& kernel, const std::vector<Lease>& leases) {
+  Inventory inventory;
+  for (const auto& lease : leases) {
+    try {
+      if (lease.kind == LeaseKind::virtualFunction) {
+        if (findPf(inventory, lease.pf) == nullptr) {
+          inventory.pfs.push_back(kernel.readPf(lease.pf));
+        }
+      } else if (auto function = kernel.readFunction(lease.vf)) {
+        inventory.functions.push_back(std::move(*function));
+      }
+    } catch (const Error&) {
+      continue;  // a device that cannot be read is not there
+    }
+  }
+  return inventory;
+}
+
+// Calls `judge` for every lease that is sealed and not known: it takes the lease, the reason
+// against its place (empty: none), and returns the final reason.
+template <typename Judge>
+std::vector<RefusedMetadata> visitUnknown(const state::Database& database, Kernel& kernel,
+                                          const SealKey& key,
+                                          const std::vector<domain::ParsedDomain>& domains,
+                                          Judge judge) {
+  std::vector<RefusedMetadata> refused;
+  for (const auto& parsed : domains) {
+    if (const std::string fault = domain::sealFault(parsed, key); !fault.empty()) {
+      refused.push_back(refusal(parsed, fault));
+      continue;
+    }
+    const auto known = database.leasesOf(parsed.uuid);
+    std::vector<Lease> unknown;
+    std::copy_if(parsed.leases.begin(), parsed.leases.end(), std::back_inserter(unknown),
+                 [&](const Lease& lease) { return !isKnown(known, lease); });
+    const Inventory inventory = readDevices(kernel, unknown);
+    for (const auto& lease : unknown) {
+      const std::string reason =
+          judge(parsed, lease, plan::placeFault(inventory, parsed.leases, lease));
+      if (!reason.empty()) {
+        refused.push_back(refusal(parsed, lease, reason));
+      }
+    }
+  }
+  return refused;
+}
+
+}  // namespace
+
+Adoption adoptLeases(state::Database& database, Kernel& kernel, const SealKey& key,
+                     const std::vector<domain::ParsedDomain>& domains,
+                     const std::vector<Uuid>& active) {
+  Adoption adoption;
+  const auto adopt = [&](const domain::ParsedDomain& parsed, Lease lease,
+                         const std::string& placeFault) {
+    // This host handed it out, so a lost database must not hand it out again.
+    database.raiseGeneration(lease.generation);
+    if (!placeFault.empty()) {
+      return placeFault;
+    }
+    const bool runs = std::find(active.begin(), active.end(), parsed.uuid) != active.end();
+    lease.domainName = parsed.name;
+    lease.state = runs ? LeaseState::running : LeaseState::reserved;
+    lease.bootId = kernel.bootId();
+    std::string fault = database.adoptLease(lease);
+    if (fault.empty()) {
+      adoption.adopted.push_back("lease " + lease.vfName + " of domain " + printable(parsed.name) +
+                                 " was rebuilt from its XML");
+    }
+    return fault;
+  };
+  adoption.refused = visitUnknown(database, kernel, key, domains, adopt);
+  return adoption;
+}
+
+std::vector<RefusedMetadata> refusedMetadata(const state::Database& database, Kernel& kernel,
+                                             const SealKey& key,
+                                             const std::vector<domain::ParsedDomain>& domains) {
+  return visitUnknown(database, kernel, key, domains,
+                      [&](const domain::ParsedDomain& /*parsed*/, const Lease& lease,
+                          const std::string& placeFault) {
+                        return placeFault.empty() ? database.adoptionFault(lease) : placeFault;
+                      });
+}
+
+}  // namespace vfpass::apply

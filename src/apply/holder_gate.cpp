@@ -1,0 +1,144 @@
+#include "holder_gate.hpp"
+
+#include <algorithm>
+#include <thread>
+
+#include "vfpass/base/text.hpp"
+#include "vfpass/plan/holders.hpp"
+
+namespace vfpass::apply {
+namespace {
+
+// Nothing tells when a process closes a file of another; QEMU frees an unplugged VFIO device in an
+// RCU callback, after the DEVICE_DELETED event.
+constexpr std::chrono::milliseconds lookAgain{20};
+
+plan::VfAddresses addressesFor(const std::vector<Action>& actions, Kernel& kernel) {
+  plan::VfAddresses addresses;
+  for (const auto& action : actions) {
+    for (const auto& pf : plan::changedPfs(action)) {
+      addresses.try_emplace(pf, kernel.vfAddresses(pf));
+    }
+  }
+  return addresses;
+}
+
+std::vector<PciAddress> touchedBy(const std::vector<Action>& actions,
+                                  const plan::VfAddresses& addresses) {
+  std::set<PciAddress> touched;
+  for (const auto& action : actions) {
+    const auto functions = plan::touchedFunctions(action, addresses);
+    touched.insert(functions.begin(), functions.end());
+  }
+  return {touched.begin(), touched.end()};
+}
+
+bool isInEffect(const BindDriver& action, Kernel& kernel) {
+  const auto function = kernel.readFunction(action.function);
+  return function && function->driver == action.driver &&
+         function->driverOverride == action.driverOverride;
+}
+
+bool isInEffect(const ConfigureVfs& action, Kernel& kernel) {
+  const PhysicalFunction pf = kernel.readPf(action.pf);
+  return std::all_of(action.vfs.begin(), action.vfs.end(), [&](const VfChange& change) {
+    return change.index < pf.vfs.size() &&
+           differingAttributes(change.settings, pf.vfs[change.index].settings).empty();
+  });
+}
+
+bool isInEffect(const Action& action, Kernel& kernel) {
+  if (const auto* bind = std::get_if<BindDriver>(&action)) {
+    return isInEffect(*bind, kernel);
+  }
+  const auto* configure = std::get_if<ConfigureVfs>(&action);
+  return configure != nullptr && isInEffect(*configure, kernel);
+}
+
+std::vector<Action> actionsOf(const Plan& plan) {
+  std::vector<Action> actions;
+  for (const auto& step : plan.steps) {
+    actions.push_back(step.action);
+  }
+  return actions;
+}
+
+}  // namespace
+
+HolderGate::HolderGate(const Plan& plan, Tools& tools)
+    : plan_(plan),
+      tools_(tools),
+      allow_(plan::allowancesOf(plan)),
+      unplugged_(plan::unpluggedBy(plan)) {
+  for (const auto& lease : tools.database.leasesOf(plan.domain)) {
+    allow_.insert(lease.allow.begin(), lease.allow.end());
+  }
+}
+
+std::vector<plan::Objection> HolderGate::objectionsToPlan() {
+  return look(actionsOf(plan_), Count::allButOwnGuest);
+}
+
+std::vector<plan::Objection> HolderGate::objectionsTo(const std::vector<Action>& actions) {
+  auto objections = look(actions, Count::everyone);
+  const auto deadline = std::chrono::steady_clock::now() + tools_.holderPatience;
+  while (!objections.empty() && std::chrono::steady_clock::now() < deadline &&
+         look(actions, Count::onlyWhoStays).empty()) {
+    std::this_thread::sleep_for(lookAgain);
+    objections = look(actions, Count::everyone);
+  }
+  return objections;
+}
+
+std::vector<plan::Objection> HolderGate::look(const std::vector<Action>& actions, Count count) {
+  const auto addresses = addressesFor(actions, tools_.kernel);
+  const auto functions = touchedBy(actions, addresses);
+  if (functions.empty()) {
+    return {};
+  }
+  auto holders = tools_.kernel.findHolders(functions);
+  if (count == Count::onlyWhoStays) {
+    std::erase_if(holders,
+                  [](const Holder& holder) { return holder.kind == HolderKind::pendingWrite; });
+  }
+  if (holders.empty()) {
+    return {};
+  }
+  const auto excused = count == Count::everyone ? std::set<PciAddress>() : unplugged_;
+  const Plan disturbing = withoutEffective(actions, addresses, holders);
+  return plan::objectToHolders(disturbing, addresses, holders, {plan_.domain, allow_, excused});
+}
+
+// An action whose effect is there already disturbs nobody, unless a pending write is to undo it.
+Plan HolderGate::withoutEffective(const std::vector<Action>& actions,
+                                  const plan::VfAddresses& addresses,
+                                  const std::vector<Holder>& holders) {
+  Plan disturbing{plan_.kind, plan_.domain, plan_.domainName, {}, {}};
+  for (const auto& action : actions) {
+    const auto touched = plan::touchedFunctions(action, addresses);
+    const bool pending = std::any_of(holders.begin(), holders.end(), [&](const Holder& holder) {
+      return holder.kind == HolderKind::pendingWrite &&
+             std::find(touched.begin(), touched.end(), holder.device) != touched.end();
+    });
+    if (pending || !isInEffect(action, tools_.kernel)) {
+      disturbing.steps.push_back({action, {}, {}, false});
+    }
+  }
+  return disturbing;
+}
+
+bool HolderGate::isHeldByOwnGuest() const {
+  const auto actions = actionsOf(plan_);
+  const auto functions = touchedBy(actions, addressesFor(actions, tools_.kernel));
+  const auto holders =
+      functions.empty() ? std::vector<Holder>() : tools_.kernel.findHolders(functions);
+  return std::any_of(holders.begin(), holders.end(), [&](const Holder& holder) {
+    return holder.kind == HolderKind::vfio && holder.domain == plan_.domain;
+  });
+}
+
+void HolderGate::require(const std::vector<Action>& actions) {
+  plan::throwObjections(describeWork(plan_) + " refused", objectionsTo(actions));
+}
+
+}  // namespace vfpass::apply

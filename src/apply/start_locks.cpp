@@ -1,0 +1,60 @@
+#include "vfpass/apply/start_locks.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "perform.hpp"
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::apply {
+namespace {
+
+bool changesDomain(const state::Operation& operation) {
+  return std::any_of(
+      operation.steps.begin(), operation.steps.end(),
+      [](const state::JournaledStep& step) { return isDomainAction(step.step.action); });
+}
+
+// An operation on the domain whose writer lives. Asked under the PFs' locks: a writer takes its own
+// lock while it holds them.
+std::optional<state::Operation> livingOperation(const Tools& tools, const Uuid& domain) {
+  for (auto& operation : tools.database.openOperations()) {
+    if (operation.domain == domain && changesDomain(operation) &&
+        !state::FileLock::tryAcquire(state::writerLockFile(tools.runDirectory, operation.id))) {
+      return std::move(operation);
+    }
+  }
+  return std::nullopt;
+}
+
+void waitFor(const state::Operation& operation, const Tools& tools,
+             std::chrono::milliseconds patience) {
+  try {
+    state::FileLock::acquire(state::writerLockFile(tools.runDirectory, operation.id), patience);
+  } catch (const Error&) {
+    throw Error("an unfinished " + std::string(toString(operation.kind)) + " of domain " +
+                    printable(operation.domainName) + " is changing its XML",
+                "start the domain again when that has ended", ExitCode::refused);
+  }
+}
+
+}  // namespace
+
+std::vector<state::FileLock> lockForStart(Tools& tools, const Uuid& domain,
+                                          const std::vector<PciAddress>& pfs,
+                                          std::chrono::milliseconds patience) {
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + std::min(patience, tools.patience());
+  for (;;) {
+    auto locks = state::lockPfs(tools.runDirectory, pfs, tools.patience());
+    const auto operation = livingOperation(tools, domain);
+    if (!operation) {
+      return locks;
+    }
+    locks.clear();
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
+    waitFor(*operation, tools, std::max(left, std::chrono::milliseconds{0}));
+  }
+}
+
+}  // namespace vfpass::apply

@@ -1,0 +1,17 @@
+#include "vfpass/apply/tools.hpp"
+
+#include <algorithm>
+
+namespace vfpass::apply {
+
+std::chrono::milliseconds Tools::patience() const {
+  using std::chrono::milliseconds;
+  if (!deadline) {
+    return lockPatience;
+  }
+  const auto left =
+      std::chrono::duration_cast<milliseconds>(*deadline - std::chrono::steady_clock::now());
+  return std::clamp(left, milliseconds{0}, lockPatience);
+}
+
+}  // namespace vfpass::apply

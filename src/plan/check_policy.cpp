@@ -1,0 +1,135 @@
+#include "check_policy.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include "host_users.hpp"
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::plan {
+namespace {
+
+constexpr std::size_t namedRemedies = 3;
+
+void checkSerial(const HostInput& input, std::vector<Objection>& objections) {
+  const auto& [pf, policy] = std::tie(input.pf, input.policy);
+  if (policy.serial && *policy.serial != pf.serial) {
+    objections.push_back({toString(policy.place) + ": " + nameOf(pf) + " has " +
+                              (pf.serial.empty() ? "no serial number that can be read"
+                                                 : "serial number " + printable(pf.serial)) +
+                              ", host.yaml says " + printable(*policy.serial),
+                          "the card was moved or replaced: check it, then correct host.yaml"});
+  }
+}
+
+void checkMode(const HostInput& input, std::vector<Objection>& objections) {
+  const std::string place = toString(input.policy.place) + ": ";
+  if (!input.policy.eswitchMode) {
+    return;
+  }
+  if (!parseEswitchMode(*input.policy.eswitchMode)) {
+    objections.push_back({place + "embedded-switch-mode " + printable(*input.policy.eswitchMode) +
+                              " is neither legacy nor switchdev",
+                          "write `legacy` or `switchdev`", ExitCode::badInput});
+  } else if (input.observable && !input.settings.eswitchMode) {
+    objections.push_back({place + nameOf(input.pf) +
+                              ": cannot set the eswitch mode: its driver shows no eswitch mode "
+                              "over devlink",
+                          "load a driver that has one, or take `embedded-switch-mode` out of "
+                          "host.yaml",
+                          ExitCode::failed});
+  }
+}
+
+void checkOpenWork(const HostInput& input, std::vector<Objection>& objections) {
+  for (const auto& plan : input.openWork) {
+    const auto pfs = lockedPfs(plan);
+    if (std::find(pfs.begin(), pfs.end(), input.pf.address) != pfs.end()) {
+      objections.push_back(
+          {nameOf(input.pf) + ": an unfinished operation needs it: " + describeWork(plan),
+           "wait for it, or run `vfpass recover`, then `vfpass host apply` again"});
+    }
+  }
+}
+
+void checkRoom(const HostInput& input, unsigned count, std::vector<Objection>& objections) {
+  for (const auto& lease : input.leases) {
+    if (lease.pf == input.pf.address && lease.kind == LeaseKind::virtualFunction &&
+        lease.vfIndex >= count) {
+      objections.push_back(
+          {"with " + std::to_string(count) + " VFs on " + nameOf(input.pf) + ", " +
+               printable(lease.domainName) + " would lose VF " + std::to_string(lease.vfIndex) +
+               ", which is leased to it",
+           "raise virtual-function-count, or run `vfpass detach` on that VM first"});
+    }
+  }
+}
+
+// What the holders' own remedies say, each once.
+std::string remedyFor(const HostInput& input) {
+  std::vector<std::string> remedies;
+  for (const auto& holder : input.holders) {
+    const bool known = std::find(remedies.begin(), remedies.end(), holder.remedy) != remedies.end();
+    if (!known && remedies.size() < namedRemedies) {
+      remedies.push_back(holder.remedy);
+    }
+  }
+  return remedies.empty() ? "shut those VMs down and `vfpass detach` them" : join(remedies, "; ");
+}
+
+Objection inUse(const HostInput& input, const std::string& change,
+                const std::vector<std::string>& users) {
+  return {"PF " + toString(input.pf.address) + ": " + change +
+              " would take VFs away that are in use: " + nameUsers(users),
+          remedyFor(input) + "; then run `vfpass host apply` again"};
+}
+
+}  // namespace
+
+std::string nameOf(const PhysicalFunction& pf) {
+  return "PF " + toString(pf.address) +
+         (pf.netdev.empty() ? "" : " (" + printable(pf.netdev) + ")");
+}
+
+std::vector<Objection> checkPolicy(const HostInput& input) {
+  std::vector<Objection> objections;
+  const auto& [pf, policy] = std::tie(input.pf, input.policy);
+  const std::string place = toString(policy.place) + ": ";
+  checkSerial(input, objections);
+  if (policy.vfCount && *policy.vfCount > pf.totalVfs) {
+    objections.push_back({place + std::to_string(*policy.vfCount) + " VFs are wanted, but " +
+                              nameOf(pf) + " can have " + std::to_string(pf.totalVfs),
+                          "lower virtual-function-count, or raise NUM_OF_VFS in the card's "
+                          "firmware (mlxconfig) and power-cycle",
+                          ExitCode::badInput});
+  }
+  if ((policy.mtu || policy.up) && pf.netdev.empty()) {
+    objections.push_back({place + nameOf(pf) + " has no netdev to set `mtu` or `up` on",
+                          "load the driver that makes it, or take both out of host.yaml",
+                          ExitCode::failed});
+  }
+  checkMode(input, objections);
+  return objections;
+}
+
+std::vector<Objection> checkChanges(const HostInput& input, const HostChanges& changes) {
+  std::vector<Objection> objections;
+  const auto users = vfUsers(input);
+  if (changes.rebuilds) {
+    checkOpenWork(input, objections);
+    if (!input.pf.vfs.empty() && !users.empty()) {
+      objections.push_back(inUse(
+          input, changes.setsMode ? "changing the eswitch mode" : "changing the number of VFs",
+          users));
+    } else {
+      checkRoom(input, changes.count, objections);
+    }
+  }
+  if (changes.takesDown && !users.empty()) {
+    objections.push_back(
+        inUse(input, "taking the link of " + printable(input.pf.netdev) + " down", users));
+  }
+  return objections;
+}
+
+}  // namespace vfpass::plan

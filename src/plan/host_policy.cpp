@@ -1,0 +1,201 @@
+#include "vfpass/plan/host_policy.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include "check_policy.hpp"
+#include "recreate_vfs.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/plan/disruption.hpp"
+
+namespace vfpass::plan {
+namespace {
+
+HostChanges changesFor(const HostInput& input) {
+  const auto& [pf, policy, settings] = std::tie(input.pf, input.policy, input.settings);
+  const auto present = static_cast<unsigned>(pf.vfs.size());
+  HostChanges changes;
+  changes.count = policy.vfCount.value_or(present);
+  changes.setsMode =
+      policy.eswitchMode && settings.eswitchMode != parseEswitchMode(*policy.eswitchMode);
+  changes.rebuilds = changes.setsMode || changes.count != present;
+  changes.takesDown = policy.up == false && (settings.link ? settings.link->up : pf.netdevUp);
+  return changes;
+}
+
+EswitchMode modeAfter(const HostInput& input) {
+  const auto wanted =
+      input.policy.eswitchMode ? parseEswitchMode(*input.policy.eswitchMode) : std::nullopt;
+  return wanted.value_or(input.settings.eswitchMode.value_or(EswitchMode::legacy));
+}
+
+/// Collects the steps of one PF.
+class Steps {
+ public:
+  Steps(const HostInput& input, const HostChanges& changes) : input_(input), changes_(changes) {}
+
+  void addAll() {
+    if (changes_.rebuilds) {
+      removeVfs();
+      setMode();
+      createVfs();
+    }
+    setLink();
+  }
+
+  [[nodiscard]] const std::vector<Step>& steps() const { return steps_; }
+  /// Who is disrupted by any of them, once each.
+  [[nodiscard]] const std::vector<std::string>& disrupted() const { return disrupted_; }
+
+ private:
+  // The reason names who is disrupted, so that nobody has to look it up.
+  void add(Action action, std::vector<Action> undo, std::string reason,
+           const std::vector<std::string>& disrupted = {}) {
+    if (!disrupted.empty()) {
+      reason += "; " + join(disrupted, ", ");
+    }
+    for (const auto& who : disrupted) {
+      if (std::find(disrupted_.begin(), disrupted_.end(), who) == disrupted_.end()) {
+        disrupted_.push_back(who);
+      }
+    }
+    steps_.push_back({std::move(action), std::move(undo), std::move(reason), !disrupted.empty()});
+  }
+
+  [[nodiscard]] std::string countReason(const std::string& whenSame) const {
+    return changes_.count == input_.pf.vfs.size()
+               ? whenSame
+               : "host.yaml asks for " + std::to_string(changes_.count) + ", the PF has " +
+                     std::to_string(input_.pf.vfs.size());
+  }
+
+  void removeVfs() {
+    if (!input_.pf.vfs.empty()) {
+      add(RemoveVfs{pf()}, undoRemoval(input_.pf),
+          countReason("the eswitch mode changes without VFs only"), vfDisruptions());
+    }
+  }
+
+  // The driver makes the netdev anew, with settings of its own.
+  void setMode() {
+    if (!changes_.setsMode) {
+      return;
+    }
+    std::vector<Action> undo;
+    const auto& found = input_.settings;
+    if (found.eswitchMode) {
+      undo.emplace_back(SetEswitchMode{pf(), *found.eswitchMode});
+    }
+    if (found.link) {
+      undo.emplace_back(SetMtu{pf(), found.link->mtu});
+      undo.emplace_back(SetLinkUp{pf(), found.link->up});
+    }
+    auto who = vfDisruptions();
+    if (input_.pf.netdevUp) {
+      who.push_back("netdev " + printable(input_.pf.netdev) + " is up and is made anew");
+    }
+    add(SetEswitchMode{pf(), modeAfter(input_)}, undo,
+        "host.yaml asks for " + std::string(toString(modeAfter(input_))), who);
+  }
+
+  void createVfs() {
+    if (changes_.count == 0) {
+      return;
+    }
+    const auto bindingOf = [&](unsigned /*index*/) {
+      return VfBinding{input_.policy.probeVfs ? input_.pf.driver : "", ""};
+    };
+    const auto actions = recreateVfs(input_.pf, changes_.count, bindingOf);
+    add(actions.front(), {RemoveVfs{pf(), input_.pf.probesVfs}},
+        countReason("the PF keeps its number of VFs"), vfDisruptions());
+    for (std::size_t at = 1; at < actions.size(); ++at) {
+      const bool configures = std::holds_alternative<ConfigureVfs>(actions[at]);
+      add(actions[at], {},  // they go with the VFs
+          configures ? "others have set these values"
+                     : "host.yaml asks for probe-virtual-functions, and the driver reads the "
+                       "address when it probes");
+    }
+  }
+
+  void setLink() {
+    const auto& link = input_.settings.link;
+    const auto keep = [&](const auto& wanted, auto member) {
+      auto value = wanted;
+      if (!value && changes_.setsMode && link) {
+        value = (*link).*member;
+      }
+      return value;
+    };
+    const auto mtu = keep(input_.policy.mtu, &LinkSettings::mtu);
+    const auto up = keep(input_.policy.up, &LinkSettings::up);
+    if (mtu && (changes_.setsMode || !link || link->mtu != *mtu)) {
+      add(SetMtu{pf(), *mtu}, link ? std::vector<Action>{SetMtu{pf(), link->mtu}} : noAction(),
+          input_.policy.mtu ? "host.yaml asks for it" : "the netdev is made anew");
+    }
+    if (up && (changes_.setsMode || !link || link->up != *up)) {
+      const std::vector<std::string> who =
+          changes_.takesDown
+              ? std::vector<std::string>{"netdev " + printable(input_.pf.netdev) + " is up"}
+              : std::vector<std::string>{};
+      add(SetLinkUp{pf(), *up}, link ? std::vector<Action>{SetLinkUp{pf(), link->up}} : noAction(),
+          input_.policy.up ? "host.yaml asks for it" : "the netdev is made anew", who);
+    }
+  }
+
+  [[nodiscard]] const PciAddress& pf() const { return input_.pf.address; }
+  [[nodiscard]] std::vector<std::string> vfDisruptions() const {
+    return disruptionsOf(input_.pf, modeAfter(input_));
+  }
+  static std::vector<Action> noAction() { return {}; }
+
+  const HostInput& input_;
+  const HostChanges& changes_;
+  std::vector<Step> steps_;
+  std::vector<std::string> disrupted_;
+};
+
+std::vector<Objection> checkConsent(const HostInput& input,
+                                    const std::vector<std::string>& disrupted) {
+  if (disrupted.empty() || input.allowDisruption || input.policy.allowDisruption) {
+    return {};
+  }
+  return {
+      {nameOf(input.pf) + ": applying host.yaml would disrupt the host: " + join(disrupted, ", "),
+       "run `vfpass host apply --allow-disruption`, or write `allow-disruption: true` for this "
+       "PF in host.yaml, which also counts at boot"}};
+}
+
+// What cannot be read cannot be set again.
+void noteUnreadable(const HostInput& input, const HostChanges& changes, Plan& plan) {
+  const auto unreadable = std::count_if(
+      input.pf.vfs.begin(), input.pf.vfs.end(),
+      [&](const VirtualFunction& vf) { return !vf.settingsReadable && vf.index < changes.count; });
+  if (input.observable && changes.rebuilds && unreadable > 0) {
+    plan.notes.push_back(nameOf(input.pf) + ": attributes of " + std::to_string(unreadable) +
+                         " VFs cannot be read; values that others have set on them are lost");
+  }
+}
+
+}  // namespace
+
+HostDecision planHost(const HostInput& input) {
+  HostDecision decision;
+  decision.plan.kind = PlanKind::host;
+  decision.objections = checkPolicy(input);
+  if (!decision.objections.empty()) {
+    return decision;
+  }
+  const HostChanges changes = changesFor(input);
+  decision.objections = checkChanges(input, changes);
+  Steps steps(input, changes);
+  steps.addAll();
+  const auto consent = checkConsent(input, steps.disrupted());
+  decision.objections.insert(decision.objections.end(), consent.begin(), consent.end());
+  if (decision.objections.empty()) {
+    decision.plan.steps = steps.steps();
+    noteUnreadable(input, changes, decision.plan);
+  }
+  return decision;
+}
+
+}  // namespace vfpass::plan

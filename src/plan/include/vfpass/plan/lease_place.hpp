@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "vfpass/inventory.hpp"
+#include "vfpass/lease.hpp"
+
+namespace vfpass::plan {
+
+/// Why a lease from a domain's metadata does not belong to this host as it is now: no such device,
+/// another card in its place (path, serial number), the VF elsewhere, or a function that could not
+/// be leased. `companions`: the leases of the same domain. Empty: it does.
+std::string placeFault(const Inventory& inventory, const std::vector<Lease>& companions,
+                       const Lease& lease);
+
+}  // namespace vfpass::plan

@@ -1,0 +1,196 @@
+#include "mirror_places.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "decide_lease.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/topology/distance.hpp"
+#include "vfpass/topology/guest_topology.hpp"
+#include "vfpass/topology/mirror.hpp"
+
+namespace vfpass::plan {
+namespace {
+
+// A VF sits where its PF sits, and may not be made yet.
+const TopologyFunction* hostFunction(const AttachInput& input, const Lease& lease) {
+  return findFunction(input.topology,
+                      lease.kind == LeaseKind::virtualFunction ? lease.pf : lease.vf);
+}
+
+std::size_t numberOf(const AttachInput& input, const TopologyFunction& function) {
+  return static_cast<std::size_t>(&function - input.topology.functions.data());
+}
+
+std::vector<GuestController> earlierControllers(const AttachInput& input) {
+  std::vector<GuestController> controllers;
+  for (const Lease& lease : input.leases) {
+    if (lease.domain == input.domain && lease.persistent) {
+      controllers.insert(controllers.end(), lease.guest.controllers.begin(),
+                         lease.guest.controllers.end());
+    }
+  }
+  return controllers;
+}
+
+topology::MirrorDevice mirrorDevice(const AttachInput& input, const Lease& lease,
+                                    const TopologyFunction& function) {
+  const Lease* earlier = earlierLease(input, lease.vfName);
+  const bool kept = earlier != nullptr && earlier->persistent && earlier->guest.isMirrored() &&
+                    sameDevice(*earlier, lease);
+  return {lease.vfName, numberOf(input, function),
+          kept ? std::optional(earlier->guest.address) : std::nullopt};
+}
+
+void object(const topology::Mirror& mirror, std::vector<Objection>& objections) {
+  for (const auto& fault : mirror.faults) {
+    objections.push_back({fault.what, fault.remedy, ExitCode::badInput});
+  }
+}
+
+// Two VMs that share a switch compete for its uplink, which neither can see.
+void noteSharedSwitches(const AttachInput& input, AttachDecision& decision) {
+  std::set<std::string> noted;
+  for (const Lease& own : decision.leases) {
+    const TopologyFunction* function = hostFunction(input, own);
+    for (const Lease& other : input.leases) {
+      const TopologyFunction* beside = hostFunction(input, other);
+      const bool gpus = function != nullptr && beside != nullptr &&
+                        function->role == FunctionRole::gpu && beside->role == FunctionRole::gpu;
+      if (other.domain != input.domain && gpus &&
+          topology::distance(input.topology, numberOf(input, *function),
+                             numberOf(input, *beside)) == topology::Distance::pix &&
+          noted.insert(own.vfName).second) {
+        decision.plan.notes.push_back(
+            own.vfName + " shares a host switch with " + printable(other.vfName) + " of domain " +
+            printable(other.domainName) + ": both VMs use that switch's uplink");
+      }
+    }
+  }
+}
+
+// The domain runs, and the attach plugs a device into it that it does not have.
+bool plugsDevices(const AttachInput& input, const std::vector<Lease>& leases) {
+  return input.scope.live && std::any_of(leases.begin(), leases.end(), [&](const Lease& lease) {
+           return !input.plugged.contains(lease.vfName);
+         });
+}
+
+bool hasFlatPlaces(const AttachDecision& decision) {
+  return std::any_of(decision.leases.begin(), decision.leases.end(),
+                     [](const Lease& each) { return !each.guest.isMirrored(); });
+}
+
+// The guest address is to be the same in both configurations, and the running tree cannot change.
+bool keepsPlaces(const AttachInput& input, const AttachDecision& decision) {
+  return !input.scope.config ||
+         (input.scope.live && (plugsDevices(input, decision.leases) || hasFlatPlaces(decision)));
+}
+
+void noteFlatPlaces(const AttachInput& input, AttachDecision& decision) {
+  if (hasFlatPlaces(decision)) {
+    decision.plan.notes.push_back(
+        "domain " + printable(input.domainName) +
+        " is running and its PCIe tree cannot change: run `vfpass attach --config` now or `vfpass "
+        "attach` after shutdown to mirror the host's tree from the next start on");
+  }
+}
+
+std::vector<topology::PlacedDevice> placedDevices(const AttachInput& input,
+                                                  const std::vector<Lease>& leases) {
+  std::vector<topology::PlacedDevice> placed;
+  for (const Lease& lease : leases) {
+    if (const TopologyFunction* function = hostFunction(input, lease)) {
+      placed.push_back({lease.vfName, function->address, lease.guest});
+    }
+  }
+  return placed;
+}
+
+std::map<std::string, std::size_t> entriesOf(const Topology& guest) {
+  std::map<std::string, std::size_t> entries;
+  for (std::size_t i = 0; i < guest.functions.size(); ++i) {
+    if (!guest.functions[i].entry.empty()) {
+      entries[guest.functions[i].entry] = i;
+    }
+  }
+  return entries;
+}
+
+// A device that is plugged takes a free port, and the one that it should have may not be free.
+void noteFartherPlaces(const AttachInput& input, AttachDecision& decision) {
+  for (const Lease& lease : decision.leases) {
+    std::vector<Lease> others;
+    std::copy_if(decision.leases.begin(), decision.leases.end(), std::back_inserter(others),
+                 [&lease](const Lease& other) { return other.vfName != lease.vfName; });
+    const bool plugs = input.scope.live && !input.plugged.contains(lease.vfName);
+    const std::size_t matching = plugs ? matchingDistances(input, others, lease) : others.size();
+    if (matching < others.size()) {
+      decision.plan.notes.push_back(
+          lease.vfName + " is not as near to " + std::to_string(others.size() - matching) +
+          " of its domain's devices as on the host: no port that would be is free; `vfpass detach` "
+          "and `vfpass attach` while the VM is shut off lay the tree out anew");
+    }
+  }
+}
+
+}  // namespace
+
+void mirrorPlaces(const AttachInput& input, AttachDecision& decision) {
+  if (!input.machine || input.mapping.topology != "mirror" || decision.leases.empty() ||
+      !decision.objections.empty()) {
+    return;
+  }
+  if (keepsPlaces(input, decision)) {
+    noteFlatPlaces(input, decision);
+    return noteFartherPlaces(input, decision);
+  }
+  topology::MirrorInput mirrorInput{
+      input.topology, *input.machine, {}, earlierControllers(input), input.mapping.sparePorts};
+  for (const Lease& lease : decision.leases) {
+    const TopologyFunction* function = hostFunction(input, lease);
+    if (function == nullptr) {
+      decision.objections.push_back(
+          {lease.vfName + ": " + describeDevice(lease) + " is not in the host's PCI tree",
+           "`vfpass topo` shows the tree; `topology: flat` does without it", ExitCode::failed});
+      return;
+    }
+    mirrorInput.devices.push_back(mirrorDevice(input, lease, *function));
+  }
+  const topology::Mirror mirror = topology::mirrorTree(mirrorInput);
+  object(mirror, decision.objections);
+  for (std::size_t i = 0; i < mirror.placements.size(); ++i) {
+    decision.leases[i].guest = mirror.placements[i];
+  }
+  decision.plan.notes.insert(decision.plan.notes.end(), mirror.notes.begin(), mirror.notes.end());
+  noteSharedSwitches(input, decision);
+}
+
+std::size_t matchingDistances(const AttachInput& input, const std::vector<Lease>& placed,
+                              const Lease& candidate) {
+  const TopologyFunction* device = hostFunction(input, candidate);
+  if (!input.machine || device == nullptr) {
+    return 0;
+  }
+  auto all = placed;
+  all.push_back(candidate);
+  const Topology guest = topology::guestTopology(
+      topology::withPlacements(*input.machine, placedDevices(input, all)), input.topology);
+  const auto entries = entriesOf(guest);
+  const auto own = entries.find(candidate.vfName);
+  std::size_t matching = 0;
+  for (const Lease& lease : placed) {
+    const TopologyFunction* other = hostFunction(input, lease);
+    const auto entry = entries.find(lease.vfName);
+    if (own == entries.end() || entry == entries.end() || other == nullptr) {
+      continue;
+    }
+    const auto wanted = std::max(
+        topology::Distance::pix,
+        topology::distance(input.topology, numberOf(input, *device), numberOf(input, *other)));
+    matching += topology::distance(guest, own->second, entry->second) == wanted ? 1 : 0;
+  }
+  return matching;
+}
+
+}  // namespace vfpass::plan

@@ -1,0 +1,80 @@
+#include "recreate_vfs.hpp"
+
+#include <algorithm>
+
+#include "vfpass/plan/select_pf.hpp"
+
+namespace vfpass::plan {
+namespace {
+
+// What a new VF does not have by itself. Drivers differ in whether they check for spoofing at first
+// (mlx5: off, igb: on), so that the check counts whatever it is.
+VfSettings settingsToCarry(const PhysicalFunction& pf, const VirtualFunction& vf) {
+  const bool infiniband = pf.linkLayer == LinkLayer::infiniband;
+  VfSettings seen = vf.settings;
+  if (!infiniband || seen.nodeGuid == Guid{}) {  // Ethernet derives it from the MAC; 0 is no GUID
+    seen.nodeGuid.reset();
+  }
+  if (!infiniband || seen.portGuid == Guid{}) {
+    seen.portGuid.reset();
+  }
+  auto attributes = differingAttributes(seen, neutralSettings(infiniband));
+  if (seen.spoofCheck &&
+      std::find(attributes.begin(), attributes.end(), Attribute::spoofCheck) == attributes.end()) {
+    attributes.push_back(Attribute::spoofCheck);
+  }
+  return only(seen, attributes);
+}
+
+ConfigureVfs carriedSettings(const PhysicalFunction& before, unsigned count) {
+  ConfigureVfs configure{before.address, {}};
+  for (const auto& vf : before.vfs) {
+    const VfSettings settings = settingsToCarry(before, vf);
+    if (vf.index < count && settings != VfSettings{}) {
+      configure.vfs.push_back({vf.index, settings, {}});
+    }
+  }
+  return configure;
+}
+
+bool isReadByDriver(const VfSettings& settings) {
+  return settings.mac || settings.nodeGuid || settings.portGuid;
+}
+
+}  // namespace
+
+std::vector<Action> recreateVfs(const PhysicalFunction& before, unsigned count,
+                                const std::function<VfBinding(unsigned)>& bindingOf,
+                                std::optional<bool> autoprobe) {
+  unsigned driven = 0;
+  for (unsigned index = 0; index < count; ++index) {
+    driven += bindingOf(index).driver.empty() ? 0 : 1;
+  }
+  const ConfigureVfs configure = carriedSettings(before, count);
+  const bool late =
+      std::any_of(configure.vfs.begin(), configure.vfs.end(), [&](const VfChange& change) {
+        return isReadByDriver(change.settings) && !bindingOf(change.index).driver.empty();
+      });
+  const bool probe = count > 0 && driven == count && !late;
+  std::vector<Action> actions{CreateVfs{before.address, count, probe, autoprobe}};
+  if (!configure.vfs.empty()) {
+    actions.emplace_back(configure);
+  }
+  for (unsigned index = 0; index < count; ++index) {
+    const VfBinding binding = bindingOf(index);
+    const auto address = vfAddress(before, index);
+    if (address && ((!probe && !binding.driver.empty()) || !binding.driverOverride.empty())) {
+      actions.emplace_back(BindDriver{*address, binding.driver, binding.driverOverride});
+    }
+  }
+  return actions;
+}
+
+std::vector<Action> undoRemoval(const PhysicalFunction& before) {
+  const auto bindingOf = [&](unsigned index) {
+    return VfBinding{before.vfs[index].driver, before.vfs[index].driverOverride};
+  };
+  return recreateVfs(before, static_cast<unsigned>(before.vfs.size()), bindingOf, before.probesVfs);
+}
+
+}  // namespace vfpass::plan

@@ -1,0 +1,89 @@
+#include "vfpass/plan/restored.hpp"
+
+#include "restore_settings.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/plan/lease_device.hpp"
+
+namespace vfpass::plan {
+namespace {
+
+std::string driverText(const std::string& driver) {
+  return driver.empty() ? "no driver" : "driver " + printable(driver);
+}
+
+void compareDriver(const Lease& lease, const std::string& driver, const std::string& override,
+                   std::vector<std::string>& differences) {
+  if (driver != lease.original.driver) {
+    differences.push_back("it has " + driverText(driver) + ", and had " +
+                          driverText(lease.original.driver));
+  }
+  if (override != lease.original.driverOverride) {
+    differences.push_back("driver_override is '" + printable(override) + "', and was '" +
+                          printable(lease.original.driverOverride) + "'");
+  }
+}
+
+void compareSettings(const Lease& lease, const VirtualFunction& vf,
+                     std::vector<std::string>& differences) {
+  const VfSettings wanted = settingsToRestore(lease);
+  for (const Attribute attribute : differingAttributes(wanted, vf.settings)) {
+    const std::string name(toString(attribute));
+    const bool readable = only(vf.settings, {attribute}) != VfSettings{};
+    differences.push_back(readable ? name + " is " + describe(vf.settings, attribute) +
+                                         ", and was " + describe(wanted, attribute)
+                                   : name + " cannot be read back");
+  }
+}
+
+std::vector<std::string> differencesOfVf(const Lease& lease, const Inventory& inventory) {
+  const PhysicalFunction* pf = findPf(inventory, lease.pf);
+  if (pf == nullptr) {
+    return {"its PF is gone"};
+  }
+  if (const std::string other = otherDevice(lease, *pf); !other.empty()) {
+    return {other};
+  }
+  if (lease.vfIndex >= pf->vfs.size()) {
+    return lease.original.created ? std::vector<std::string>{}
+                                  : std::vector<std::string>{"the VF is gone"};
+  }
+  std::vector<std::string> differences;
+  const VirtualFunction& vf = pf->vfs[lease.vfIndex];
+  if (!lease.managed) {
+    compareDriver(lease, vf.driver, vf.driverOverride, differences);
+  }
+  compareSettings(lease, vf, differences);
+  return differences;
+}
+
+std::vector<std::string> differencesOfFunction(const Lease& lease, const Inventory& inventory) {
+  const PciFunction* function = findFunction(inventory, lease.vf);
+  if (function == nullptr) {
+    return {"the function is gone"};
+  }
+  if (const std::string other = otherDevice(lease, *function); !other.empty()) {
+    return {other};
+  }
+  std::vector<std::string> differences;
+  compareDriver(lease, function->driver, function->driverOverride, differences);
+  return differences;
+}
+
+}  // namespace
+
+std::vector<std::string> findUnrestored(const std::vector<Lease>& ended,
+                                        const Inventory& inventory) {
+  std::vector<std::string> lines;
+  for (const auto& lease : ended) {
+    const auto differences = lease.kind == LeaseKind::pciFunction
+                                 ? differencesOfFunction(lease, inventory)
+                                 : differencesOfVf(lease, inventory);
+    if (!differences.empty()) {
+      lines.push_back(lease.vfName + " (" + toString(lease.vf) +
+                      ") is not restored: " + join(differences, "; "));
+    }
+  }
+  return lines;
+}
+
+}  // namespace vfpass::plan

@@ -1,0 +1,225 @@
+// Metadata in domain XML are input: only what this host has sealed for this domain comes back.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fake/seal_key.hpp"
+#include "test_host.hpp"
+#include "vfpass/apply/adopt_leases.hpp"
+
+namespace vfpass::apply {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+// Two domains on one PF; the host's steps are those of the first in the hypervisor's list.
+class TwoDomains : public Host {
+ public:
+  TwoDomains() {
+    auto other = hypervisor.domains[0];
+    other.uuid = otherUuid;
+    other.name = "train1";
+    replace(other.persistentXml, toString(uuid), toString(otherUuid));
+    replace(other.persistentXml, "train0", "train1");
+    hypervisor.domains.push_back(other);
+    mapping.vfs.pop_back();
+    kernel.pfs.begin()->second.serial = "MT1";
+  }
+
+  // The next steps are about the other domain.
+  void turn() {
+    std::swap(hypervisor.domains[0], hypervisor.domains[1]);
+    uuid = hypervisor.domains[0].uuid;
+  }
+
+  void loseDatabase() const { std::filesystem::remove_all(folder / "state"); }
+
+  Adoption adopt(const std::vector<domain::ParsedDomain>& domains,
+                 const std::vector<Uuid>& active = {}) {
+    state::Database database(folder / "state", state::Database::Open::createIfMissing,
+                             std::chrono::milliseconds(1000));
+    return adoptLeases(database, kernel, fake::sealKey(), domains, active);
+  }
+  Adoption adoptAll() { return adopt({parsed(0), parsed(1)}); }
+  std::vector<RefusedMetadata> refused() {
+    const state::Database database(folder / "state", state::Database::Open::readOnly,
+                                   std::chrono::milliseconds(1000));
+    return refusedMetadata(database, kernel, fake::sealKey(), {parsed(0), parsed(1)});
+  }
+  [[nodiscard]] domain::ParsedDomain parsed(std::size_t at) const {
+    return domain::parseDomain(hypervisor.domains[at].persistentXml);
+  }
+
+  static void replace(std::string& text, const std::string& from, const std::string& to) {
+    const auto at = text.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    text.replace(at, from.size(), to);
+  }
+
+  Uuid otherUuid = *parseUuid("0f5e9a3c-2222-4222-8333-944455566677");
+};
+
+std::string onlyReason(const std::vector<RefusedMetadata>& refused) {
+  EXPECT_THAT(refused, SizeIs(1));
+  return refused.empty() ? "" : refused[0].domainName + ": " + refused[0].reason;
+}
+
+TEST(Adopt, LeasesOfALostDatabaseComeBackFromTheXml) {
+  Host host;
+  host.attach();
+  const auto known = host.leases();
+  std::filesystem::remove_all(host.folder / "state");
+  state::Database database(host.folder / "state", state::Database::Open::createIfMissing,
+                           std::chrono::milliseconds(1000));
+  const auto parsed = domain::parseDomain(host.xml());
+  const auto adopt = [&] {
+    return adoptLeases(database, host.kernel, fake::sealKey(), {parsed}, {});
+  };
+  EXPECT_THAT(adopt().adopted, SizeIs(2));
+  EXPECT_EQ(database.leases(), known);
+  EXPECT_THAT(adopt().adopted, IsEmpty());
+  EXPECT_THAT(adopt().refused, IsEmpty());
+  EXPECT_EQ(database.lastGeneration(), known[0].generation);
+}
+
+TEST(Adopt, AnEarlierHookCallOfAnotherDomainDoesNotPreventIt) {
+  TwoDomains host;
+  host.attachPlan();
+  const std::string before = host.fingerprint();
+  host.attach();
+  host.turn();
+  host.attach();
+  host.loseDatabase();
+
+  EXPECT_THAT(host.adopt({host.parsed(0)}).adopted, SizeIs(1)) << "the hook, for the second only";
+  host.execute(host.preparePlan());
+  EXPECT_THAT(host.adoptAll().adopted, SizeIs(1)) << "recover";
+
+  host.stop();
+  host.execute(host.detachPlan());
+  host.turn();
+  ASSERT_THAT(host.leases(), SizeIs(1));
+  host.execute(host.detachPlan());
+  EXPECT_EQ(host.fingerprint(), before);
+}
+
+TEST(Adopt, ADroppedLeaseIsNotBroughtBackByAStaleXml) {
+  TwoDomains host;
+  host.attach();
+  const auto stale = host.parsed(0);
+  host.execute(host.detachPlan());
+  host.turn();
+  host.attach();
+  EXPECT_THAT(onlyReason(host.adopt({stale}).refused),
+              HasSubstr("train0: lease rail0 cannot be rebuilt: it has ended"));
+  EXPECT_THAT(host.leases(), SizeIs(1));
+}
+
+TEST(Adopt, ACopyUnderAnotherUuidWithAHigherGenerationAffectsNobody) {
+  TwoDomains host;
+  host.attach();
+  auto& copy = host.hypervisor.domains[1].persistentXml;
+  copy = host.xml();
+  TwoDomains::replace(copy, "<uuid>" + toString(host.uuid), "<uuid>" + toString(host.otherUuid));
+  TwoDomains::replace(copy, "<name>train0", "<name>train1");
+  TwoDomains::replace(copy, "generation=\"1\"", "generation=\"4000000000\"");
+  const auto before = host.leases();
+  EXPECT_THAT(onlyReason(host.adoptAll().refused), HasSubstr("train1: "));
+  EXPECT_THAT(onlyReason(host.refused()), HasSubstr("the XML was copied"));
+
+  // Who copies can also write the copy's UUID into the metadata.
+  TwoDomains::replace(copy, "uuid=\"" + toString(host.uuid), "uuid=\"" + toString(host.otherUuid));
+  host.loseDatabase();
+  const auto adoption = host.adopt({host.parsed(1), host.parsed(0)});
+  EXPECT_THAT(onlyReason(adoption.refused), HasSubstr("wrong seal"));
+  EXPECT_THAT(adoption.adopted, SizeIs(1));
+  EXPECT_EQ(host.leases(), before);
+  state::Database database(host.folder / "state", state::Database::Open::createIfMissing,
+                           std::chrono::milliseconds(1000));
+  EXPECT_EQ(database.nextGeneration(), 2U);
+}
+
+TEST(Adopt, AForgedFunctionLeaseIsNeverAdopted) {
+  TwoDomains host;
+  host.kernel.addFunction("0000:41:00.0", "mlx5_core");
+  Lease forged;
+  forged.domain = host.otherUuid;
+  forged.vfName = "nic";
+  forged.kind = LeaseKind::pciFunction;
+  forged.pf = forged.vf = *parsePciAddress("0000:41:00.0");
+  forged.pfPath = host.kernel.functions.begin()->second.path;
+  forged.persistent = false;
+  forged.generation = 1'000'000;
+  auto& xml = host.hypervisor.domains[1].persistentXml;
+  const SealKey guessed{std::vector<std::uint8_t>(32), fake::sealKey().hostId};
+  for (const SealKey& key : {SealKey{}, guessed}) {
+    xml = domain::withLeases(domain::withLeases(xml, {}, domain::builtInTemplates(), {}), {forged},
+                             domain::builtInTemplates(), key);
+    EXPECT_THAT(onlyReason(host.adoptAll().refused), HasSubstr("seal"));
+    EXPECT_THAT(host.leases(), IsEmpty());
+  }
+}
+
+TEST(Adopt, ASealedLeaseOfAnotherCardIsNotAdopted) {
+  TwoDomains host;
+  host.attach();
+  host.loseDatabase();
+  host.kernel.pfs.begin()->second.serial = "MT2";
+  EXPECT_THAT(onlyReason(host.adoptAll().refused), HasSubstr("has serial number 'MT2'"));
+  EXPECT_THAT(onlyReason(host.refused()), HasSubstr("has serial number 'MT2'"));
+  EXPECT_THAT(host.leases(), IsEmpty());
+  host.kernel.pfs.clear();
+  EXPECT_THAT(onlyReason(host.adoptAll().refused), HasSubstr("is not there"));
+  state::Database database(host.folder / "state", state::Database::Open::createIfMissing,
+                           std::chrono::milliseconds(1000));
+  EXPECT_EQ(database.nextGeneration(), 2U) << "its generation is not handed out again";
+}
+
+TEST(Adopt, ASealedLeaseOfAVfThatIsLeasedNowIsNotAdopted) {
+  TwoDomains host;
+  host.attach();
+  host.loseDatabase();
+  host.turn();
+  host.attach();
+  EXPECT_THAT(onlyReason(host.adoptAll().refused), HasSubstr("is leased to domain"));
+  EXPECT_THAT(host.leases(), SizeIs(1));
+}
+
+TEST(Adopt, BrokenMetadataOfOneDomainDoNotConcernTheOther) {
+  TwoDomains host;
+  host.attach();
+  host.loseDatabase();
+  auto& xml = host.hypervisor.domains[1].persistentXml;
+  TwoDomains::replace(xml, "  <devices>",
+                      "  <metadata><d:domain xmlns:d='" + std::string(metadataNamespace) +
+                          "' version='x'/></metadata>\n  <devices>");
+  EXPECT_THAT(onlyReason(host.refused()), HasSubstr("train1: its vfpass metadata cannot be read"));
+  EXPECT_THAT(host.adoptAll().adopted, SizeIs(1));
+}
+
+TEST(Adopt, UnsealedMetadataAreSealedByTheNextAttach) {
+  TwoDomains host;
+  host.attach();
+  auto& xml = host.hypervisor.domains[0].persistentXml;
+  const auto at = xml.find(" seal=\"");
+  ASSERT_NE(at, std::string::npos);
+  xml.erase(at, 64 + std::string(" seal=\"\"").size());
+  EXPECT_THAT(onlyReason(host.refused()), HasSubstr("has no seal"));
+  EXPECT_NO_THROW(host.preparePlan()) << "the database's lease is the same";
+  host.attach();
+  EXPECT_THAT(host.refused(), IsEmpty());
+  EXPECT_TRUE(host.attachPlan().steps.empty());
+}
+
+TEST(Adopt, ARunningDomainsLeasesRun) {
+  TwoDomains host;
+  host.attach();
+  host.loseDatabase();
+  EXPECT_THAT(host.adopt({host.parsed(0)}, {host.uuid}).adopted, SizeIs(1));
+  EXPECT_EQ(host.leases().at(0).state, LeaseState::running);
+  EXPECT_EQ(host.leases().at(0).bootId, host.kernel.bootId());
+}
+
+}  // namespace
+}  // namespace vfpass::apply

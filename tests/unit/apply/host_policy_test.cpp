@@ -1,0 +1,275 @@
+// `host apply` over the fake kernel: run, roll back at every step, recover from a kill at every
+// effect.
+#include "vfpass/plan/host_policy.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "test_host.hpp"
+#include "vfpass/apply/recover.hpp"
+#include "vfpass/plan/soft_roce.hpp"
+
+namespace vfpass::apply {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::chrono::milliseconds patience{2000};
+
+PhysicalFunction& pfOf(Host& host) { return host.kernel.pfs.begin()->second; }
+
+// Host's PF with VFs that the host's driver has; VF 1 has a MAC and a VLAN that others have set.
+plan::HostInput inputOf(Host& host) {
+  plan::HostInput input;
+  input.pf = pfOf(host);
+  input.settings = host.kernel.readPfSettings(input.pf.address);
+  return input;
+}
+
+Plan changeCount(Host& host) {
+  auto input = inputOf(host);
+  input.policy.vfCount = 6;
+  input.policy.mtu = 9000;
+  input.policy.up = true;
+  return plan::planHost(input).plan;
+}
+
+Plan changeMode(Host& host) {
+  auto input = inputOf(host);
+  input.policy.vfCount = 3;
+  input.policy.eswitchMode = "switchdev";
+  input.policy.probeVfs = true;
+  return plan::planHost(input).plan;
+}
+
+plan::SoftRoceInput linksOf(Host& host) {
+  const state::Database database(host.folder / "state", state::Database::Open::createIfMissing,
+                                 patience);
+  plan::SoftRoceInput input;
+  input.found = host.kernel.rdmaLinks;
+  input.records = database.softRoceRecords();
+  input.bootId = host.kernel.boot;
+  return input;
+}
+
+// rxe1 moves, and rxe2 takes the place of rxe0.
+Plan moveLinks(Host& host) {
+  auto input = linksOf(host);
+  input.policy = {{"rxe1", "eth3", {}}, {"rxe2", "eth0", {}}};
+  return plan::planSoftRoce(input).plan;
+}
+
+void makeLinks(Host& host) {
+  auto input = linksOf(host);
+  input.policy = {{"rxe0", "eth0", {}}, {"rxe1", "eth1", {}}};
+  host.execute(plan::planSoftRoce(input).plan);
+}
+
+struct Change {
+  const char* name;
+  Plan (*plan)(Host&);
+};
+
+// The numbers of SoftRoCE links are new each time; that records have the right ones counts.
+std::string stateOf(Host& host) {
+  std::ostringstream text;
+  text << host.fingerprint();
+  for (const auto& [pf, settings] : host.kernel.pfSettings) {
+    text << toString(pf) << ' ' << toString(settings.eswitchMode.value()) << ' '
+         << settings.link->mtu << ' ' << settings.link->up << '\n';
+  }
+  auto input = linksOf(host);
+  for (const auto& decision :
+       plan::decideSoftRoce({}, input.found, input.records, host.kernel.boot)) {
+    text << decision.name << ' ' << (decision.found ? decision.found->netdev : "gone")
+         << (decision.ours ? " ours" : "") << (decision.forget ? " stale" : "") << '\n';
+  }
+  return text.str();
+}
+
+class HostApplyTest : public testing::TestWithParam<Change> {
+ protected:
+  static void prepare(Host& host) {
+    makeLinks(host);
+    host.kernel.effects = 0;
+  }
+  static int effectsOf(const Change& change) {
+    Host host;
+    prepare(host);
+    host.execute(change.plan(host));
+    return host.kernel.effects;
+  }
+};
+
+TEST_P(HostApplyTest, BringsTheHostToThePolicyAndThenHasNothingToDo) {
+  Host host;
+  prepare(host);
+  const std::string before = stateOf(host);
+  const Plan plan = GetParam().plan(host);
+  ASSERT_FALSE(plan.steps.empty());
+  host.execute(plan);
+  EXPECT_NE(stateOf(host), before);
+  EXPECT_THAT(GetParam().plan(host).steps, testing::IsEmpty());
+  EXPECT_TRUE(host.recoverAll().empty());
+}
+
+TEST_P(HostApplyTest, FailureAtAnyStepIsRolledBack) {
+  const int effects = effectsOf(GetParam());
+  ASSERT_GT(effects, 2);
+  for (int effect = 0; effect < effects; ++effect) {
+    Host host;
+    prepare(host);
+    const std::string before = stateOf(host);
+    const Plan plan = GetParam().plan(host);
+    host.kernel.failAtEffect = effect;
+    EXPECT_THROW(host.execute(plan), Error) << effect;
+    host.kernel.failAtEffect = -1;
+    EXPECT_EQ(stateOf(host), before) << effect;
+    EXPECT_TRUE(host.recoverAll().empty()) << effect;
+  }
+}
+
+TEST_P(HostApplyTest, KillAtAnyEffectIsRolledBackByRecover) {
+  const int effects = effectsOf(GetParam());
+  for (const bool afterEffect : {false, true}) {
+    for (int effect = 0; effect < effects; ++effect) {
+      Host host;
+      prepare(host);
+      const std::string before = stateOf(host);
+      const Plan plan = GetParam().plan(host);
+      (afterEffect ? host.kernel.killAfterEffect : host.kernel.killBeforeEffect) = effect;
+      EXPECT_THROW(host.execute(plan), fake::Killed);
+      host.kernel.killAfterEffect = host.kernel.killBeforeEffect = -1;
+      const auto ended = host.recoverAll();
+      ASSERT_EQ(ended.size(), 1U);
+      EXPECT_THAT(ended[0], HasSubstr("interrupted " + describeWork(plan) + ": "));
+      EXPECT_EQ(stateOf(host), before) << (afterEffect ? "after " : "before ") << effect;
+      EXPECT_TRUE(host.recoverAll().empty());
+    }
+  }
+}
+
+// Recovery itself can be killed: the next one goes on from there.
+TEST_P(HostApplyTest, KilledRecoveryIsEndedByTheNext) {
+  const int effects = effectsOf(GetParam());
+  for (const bool afterEffect : {false, true}) {
+    for (int effect = 0; effect < effects; ++effect) {
+      Host host;
+      prepare(host);
+      const std::string before = stateOf(host);
+      const Plan plan = GetParam().plan(host);
+      host.kernel.killAfterEffect = effects - 1;
+      EXPECT_THROW(host.execute(plan), fake::Killed);
+      host.kernel.effects = 0;
+      host.kernel.killAfterEffect = afterEffect ? effect : -1;
+      host.kernel.killBeforeEffect = afterEffect ? -1 : effect;
+      try {
+        host.recoverAll();
+      } catch (const fake::Killed&) {
+        host.kernel.killAfterEffect = host.kernel.killBeforeEffect = -1;
+        EXPECT_EQ(host.recoverAll().size(), 1U);
+      }
+      EXPECT_EQ(stateOf(host), before) << (afterEffect ? "after " : "before ") << effect;
+    }
+  }
+}
+
+TEST_P(HostApplyTest, RecoveryAfterARebootTouchesNothingInTheKernel) {
+  Host host;
+  prepare(host);
+  const Plan plan = GetParam().plan(host);
+  host.kernel.killAfterEffect = 1;
+  EXPECT_THROW(host.execute(plan), fake::Killed);
+  host.kernel.killAfterEffect = -1;
+  host.kernel.reboot();
+  host.kernel.effects = 0;
+  EXPECT_EQ(host.recoverAll().size(), 1U);
+  EXPECT_EQ(host.kernel.effects, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Changes, HostApplyTest,
+                         testing::Values(Change{"count", changeCount}, Change{"mode", changeMode},
+                                         Change{"links", moveLinks}),
+                         [](const auto& given) { return std::string(given.param.name); });
+
+TEST(HostApply, AttributesSetByHandSurviveAChangeOfCount) {
+  Host host;
+  const VfSettings byHand = pfOf(host).vfs[1].settings;
+  host.execute(changeCount(host));
+  ASSERT_EQ(pfOf(host).vfs.size(), 6U);
+  EXPECT_EQ(pfOf(host).vfs[1].settings, byHand);
+  EXPECT_EQ(pfOf(host).vfs[5].settings, pfOf(host).vfs[0].settings);
+}
+
+TEST(HostApply, RecoveryNeedsNoHypervisor) {
+  Host host;
+  host.kernel.killAfterEffect = 0;
+  EXPECT_THROW(host.execute(changeCount(host)), fake::Killed);
+  host.kernel.killAfterEffect = -1;
+  state::Database database(host.folder / "state", state::Database::Open::createIfMissing, patience);
+  Tools tools = host.tools(database);
+  tools.hypervisor = nullptr;
+  EXPECT_EQ(recover(tools, Uuid{}).ended,
+            std::vector<std::string>{"interrupted host apply of PF 0000:01:00.0: rolled back"});
+  EXPECT_EQ(pfOf(host).vfs.size(), 4U);
+}
+
+TEST(HostApply, RecoveryLeavesVfsThatAVmUsesSince) {
+  Host host;
+  const Plan plan = changeCount(host);
+  host.kernel.killAfterEffect = 1;  // removed and created
+  EXPECT_THROW(host.execute(plan), fake::Killed);
+  host.kernel.killAfterEffect = -1;
+  ASSERT_EQ(pfOf(host).vfs.size(), 6U);
+  pfOf(host).vfs[2].driver = "vfio-pci";
+  const auto ended = host.recoverAll();
+  ASSERT_EQ(ended.size(), 1U);
+  EXPECT_THAT(ended[0], HasSubstr("left as it is"));
+  EXPECT_EQ(pfOf(host).vfs.size(), 6U);
+  EXPECT_TRUE(host.recoverAll().empty());
+}
+
+TEST(HostApply, LinkThatIsUsedMeanwhileIsNotRemoved) {
+  Host host;
+  makeLinks(host);
+  const Plan plan = moveLinks(host);
+  host.kernel.usersOfRdma[host.kernel.rdmaLinks[0].number.value()] = {"process 7 (ib_write_bw)"};
+  const std::string before = stateOf(host);
+  try {
+    host.execute(plan);
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::refused);
+    EXPECT_THAT(error.what(), HasSubstr("process 7 (ib_write_bw)"));
+  }
+  EXPECT_EQ(stateOf(host), before);
+}
+
+TEST(HostApply, RecoveryKeepsLinksThatWereNotTouched) {
+  Host host;
+  makeLinks(host);
+  const auto links = host.kernel.rdmaLinks;
+  host.kernel.effects = 0;
+  host.kernel.killBeforeEffect = 0;
+  EXPECT_THROW(host.execute(moveLinks(host)), fake::Killed);
+  host.kernel.killBeforeEffect = -1;
+  EXPECT_EQ(host.recoverAll().size(), 1U);
+  EXPECT_EQ(host.kernel.rdmaLinks, links);
+}
+
+TEST(HostApply, RecoveryRemovesNoLinkThatOthersMadeSince) {
+  Host host;
+  auto input = linksOf(host);
+  input.policy = {{"rxe0", "eth0", {}}};
+  host.kernel.killBeforeEffect = 0;
+  EXPECT_THROW(host.execute(plan::planSoftRoce(input).plan), fake::Killed);
+  host.kernel.killBeforeEffect = -1;
+  host.kernel.rdmaLinks = {{"rxe0", true, "eth9", 7}};
+  EXPECT_EQ(host.recoverAll().size(), 1U);
+  EXPECT_EQ(host.kernel.rdmaLinks.size(), 1U);
+}
+
+}  // namespace
+}  // namespace vfpass::apply

@@ -1,0 +1,73 @@
+#include "vfpass/apply/start_locks.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "test_host.hpp"
+
+namespace vfpass::apply {
+namespace {
+
+using std::chrono::milliseconds;
+
+// A detach whose process was stopped while libvirt defines the XML.
+class StartLocksTest : public testing::Test {
+ protected:
+  StartLocksTest()
+      : database(host.folder / "state", state::Database::Open::createIfMissing, milliseconds(1000)),
+        tools(host.tools(database)) {
+    host.attach();
+    const Plan plan = host.detachPlan();
+    host.hypervisor.killBeforeDefine = true;
+    EXPECT_THROW(host.execute(plan), fake::Killed);
+    writer = state::writerLockFile(host.folder / "run", database.openOperations().at(0).id);
+  }
+
+  std::vector<state::FileLock> lock(milliseconds patience) {
+    return lockForStart(tools, host.uuid, {host.leases()[0].pf}, patience);
+  }
+
+  Host host;
+  state::Database database;
+  Tools tools;
+  std::filesystem::path writer;
+};
+
+TEST_F(StartLocksTest, RefusesWhileAnotherProcessChangesTheXml) {
+  const auto living = state::FileLock::acquire(writer, milliseconds(1000));
+  try {
+    lock(milliseconds(50));
+    FAIL() << "the detach is still open";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::refused);
+    EXPECT_THAT(error.what(), testing::HasSubstr("unfinished detach of domain train0"));
+  }
+  EXPECT_TRUE(state::FileLock::tryAcquire(host.folder / "run" / "pf-0000:01:00.0.lock"))
+      << "the other process gets the PF's lock";
+}
+
+TEST_F(StartLocksTest, GoesOnWhenTheOtherProcessEnds) {
+  auto living =
+      std::make_unique<state::FileLock>(state::FileLock::acquire(writer, milliseconds(1000)));
+  std::vector<state::FileLock> locks;
+  std::thread start([&] { locks = lock(milliseconds(10000)); });
+  database.finishOperation(database.openOperations().at(0).id);
+  living.reset();
+  start.join();
+  EXPECT_EQ(locks.size(), 1U);
+}
+
+TEST_F(StartLocksTest, LeavesAnOperationOfADeadProcessToRecovery) {
+  EXPECT_EQ(lock(milliseconds(0)).size(), 1U);
+}
+
+TEST_F(StartLocksTest, IgnoresOperationsOfOtherDomains) {
+  const auto living = state::FileLock::acquire(writer, milliseconds(1000));
+  const Uuid other = *parseUuid("0f5e9a3c-1111-4222-8333-000000000000");
+  EXPECT_EQ(lockForStart(tools, other, {host.leases()[0].pf}, milliseconds(0)).size(), 1U);
+}
+
+}  // namespace
+}  // namespace vfpass::apply

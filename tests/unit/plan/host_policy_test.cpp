@@ -1,0 +1,384 @@
+#include "vfpass/plan/host_policy.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fake/fake_kernel.hpp"
+
+namespace vfpass::plan {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const PciAddress address{0, 0x3b, 0, 0};
+
+HostInput inputWith(unsigned vfCount) {
+  fake::FakeKernel kernel;
+  HostInput input;
+  input.pf = kernel.addPf("0000:3b:00.0", "ens1f0np0", 8, vfCount);
+  input.pf.serial = "MT1";
+  for (auto& vf : input.pf.vfs) {
+    vf.driver.clear();
+  }
+  input.settings = kernel.readPfSettings(address);
+  input.policy.place = {"host.yaml", 3, 5};
+  return input;
+}
+
+Lease leaseOf(unsigned index, const std::string& domain = "train0") {
+  Lease lease;
+  lease.domainName = domain;
+  lease.pf = address;
+  lease.vfIndex = index;
+  return lease;
+}
+
+std::vector<std::string> stepsOf(const HostInput& input) {
+  std::vector<std::string> lines;
+  const auto decision = planHost(input);
+  for (const auto& objection : decision.objections) {
+    lines.push_back("objection: " + objection.message);
+  }
+  for (const auto& step : decision.plan.steps) {
+    lines.push_back((step.disrupts ? "disrupts: " : "") + describe(step.action));
+  }
+  return lines;
+}
+
+Objection onlyObjection(const HostInput& input) {
+  const auto decision = planHost(input);
+  EXPECT_EQ(decision.objections.size(), 1U);
+  EXPECT_THAT(decision.plan.steps, IsEmpty());
+  return decision.objections.empty() ? Objection{} : decision.objections.front();
+}
+
+TEST(HostPlan, HasNoStepsWhereThePfIsAsWanted) {
+  HostInput input = inputWith(4);
+  input.policy.vfCount = 4;
+  input.policy.eswitchMode = "legacy";
+  input.policy.mtu = 1500;
+  input.policy.up = false;
+  EXPECT_THAT(stepsOf(input), IsEmpty());
+  EXPECT_THAT(stepsOf(inputWith(4)), IsEmpty());
+}
+
+TEST(HostPlan, CreatesVfsAndSetsTheLink) {
+  HostInput input = inputWith(0);
+  input.policy.vfCount = 4;
+  input.policy.mtu = 9000;
+  input.policy.up = true;
+  const auto plan = planHost(input).plan;
+  EXPECT_EQ(plan.kind, PlanKind::host);
+  EXPECT_EQ(describeWork(plan), "host apply of PF 0000:3b:00.0");
+  ASSERT_EQ(plan.steps.size(), 3U);
+  EXPECT_EQ(plan.steps[0].action, Action(CreateVfs{address, 4, false}));
+  EXPECT_EQ(plan.steps[0].undo, std::vector<Action>{(RemoveVfs{address, true})});
+  EXPECT_EQ(plan.steps[1].action, Action(SetMtu{address, 9000}));
+  EXPECT_EQ(plan.steps[1].undo, std::vector<Action>{(SetMtu{address, 1500})});
+  EXPECT_EQ(plan.steps[2].action, Action(SetLinkUp{address, true}));
+  EXPECT_EQ(plan.steps[2].undo, std::vector<Action>{(SetLinkUp{address, false})});
+  for (const auto& step : plan.steps) {
+    EXPECT_FALSE(step.disrupts);
+    EXPECT_FALSE(step.reason.empty());
+  }
+}
+
+TEST(HostPlan, CarriesAttributesOfVfsThatRemain) {
+  HostInput input = inputWith(4);
+  input.pf.vfs[1].settings.mac = *parseMacAddress("02:00:00:00:00:07");
+  input.pf.vfs[3].settings.vlan = Vlan{7, 3, VlanProtocol::dot1q};
+  input.policy.vfCount = 2;
+  const auto steps = planHost(input).plan.steps;
+  ASSERT_EQ(steps.size(), 3U);
+  const auto& configure = std::get<ConfigureVfs>(steps[2].action);
+  ASSERT_EQ(configure.vfs.size(), 2U);
+  EXPECT_EQ(configure.vfs[1].index, 1U);
+  EXPECT_EQ(configure.vfs[1].settings.mac, input.pf.vfs[1].settings.mac);
+  EXPECT_FALSE(configure.vfs[1].settings.vlan.has_value());
+  EXPECT_THAT(configure.vfs[1].required, IsEmpty());
+}
+
+TEST(HostPlan, InverseOfARemovalBringsBackAttributesOfAllVfs) {
+  HostInput input = inputWith(4);
+  input.pf.vfs[3].settings.vlan = Vlan{7, 3, VlanProtocol::dot1q};
+  input.policy.vfCount = 0;
+  const auto steps = planHost(input).plan.steps;
+  ASSERT_EQ(steps.size(), 1U);
+  ASSERT_EQ(steps[0].undo.size(), 2U);
+  EXPECT_EQ(steps[0].undo[0], Action(CreateVfs{address, 4, false, true}));
+  const auto& configure = std::get<ConfigureVfs>(steps[0].undo[1]);
+  EXPECT_EQ(configure.vfs.back().index, 3U);
+  EXPECT_EQ(configure.vfs.back().settings.vlan, input.pf.vfs[3].settings.vlan);
+}
+
+TEST(HostPlan, InverseOfARemovalProbesAsBefore) {
+  HostInput input = inputWith(2);
+  input.policy.vfCount = 0;
+  for (auto& vf : input.pf.vfs) {
+    vf.driver = "mlx5_core";
+  }
+  EXPECT_TRUE(std::get<CreateVfs>(planHost(input).plan.steps[0].undo[0]).probe);
+  input.pf.vfs[0].driver.clear();  // only one of them had its driver
+  const auto undo = planHost(input).plan.steps[0].undo;
+  EXPECT_FALSE(std::get<CreateVfs>(undo.front()).probe);
+  EXPECT_EQ(undo.back(), Action(BindDriver{input.pf.vfs[1].address, "mlx5_core", ""}));
+}
+
+TEST(HostPlan, DriversProbeAfterTheirMacIsSetAgain) {
+  HostInput input = inputWith(2);
+  input.pf.vfs[1].settings.mac = *parseMacAddress("02:00:00:00:00:07");
+  input.policy.vfCount = 3;
+  input.policy.probeVfs = true;
+  EXPECT_THAT(stepsOf(input),
+              ElementsAre(HasSubstr("remove the VFs"), HasSubstr("not probed"),
+                          HasSubstr("mac 02:00:00:00:00:07"), HasSubstr("bind 0000:3b:00.1"),
+                          HasSubstr("bind 0000:3b:00.2"), HasSubstr("bind 0000:3b:00.3")));
+}
+
+TEST(HostPlan, EswitchModeChangesWithoutVfsAndKeepsTheLink) {
+  HostInput input = inputWith(2);
+  input.settings.link = LinkSettings{9000, true};
+  input.policy.eswitchMode = "switchdev";
+  EXPECT_THAT(stepsOf(input), ElementsAre("remove the VFs of PF 0000:3b:00.0",
+                                          "set the eswitch mode of PF 0000:3b:00.0 to switchdev",
+                                          HasSubstr("create 2 VFs"), HasSubstr("configure"),
+                                          "set the MTU of PF 0000:3b:00.0 to 9000",
+                                          "bring the link of PF 0000:3b:00.0 up"));
+  EXPECT_THAT(planHost(input).plan.steps[1].undo,
+              ElementsAre(Action(SetEswitchMode{address, EswitchMode::legacy}),
+                          Action(SetMtu{address, 9000}), Action(SetLinkUp{address, true})));
+}
+
+// Each fact that makes a change disruptive, with the change.
+struct Disruption {
+  const char* name;
+  void (*prepare)(HostInput&);
+  const char* named;
+};
+
+class DisruptionTest : public testing::TestWithParam<Disruption> {};
+
+TEST_P(DisruptionTest, NeedsConsentAndIsMarked) {
+  HostInput input = inputWith(0);
+  GetParam().prepare(input);
+  const auto objection = onlyObjection(input);
+  EXPECT_EQ(objection.code, ExitCode::refused);
+  EXPECT_THAT(objection.message, HasSubstr("would disrupt the host"));
+  EXPECT_THAT(objection.message, HasSubstr(GetParam().named));
+  EXPECT_THAT(objection.remedy, HasSubstr("--allow-disruption"));
+  for (const bool inPolicy : {false, true}) {
+    HostInput allowed = input;
+    (inPolicy ? allowed.policy.allowDisruption : allowed.allowDisruption) = true;
+    const auto decision = planHost(allowed);
+    EXPECT_THAT(decision.objections, IsEmpty());
+    ASSERT_FALSE(decision.plan.steps.empty());
+    EXPECT_TRUE(decision.plan.steps[0].disrupts);
+    EXPECT_THAT(decision.plan.steps[0].reason, HasSubstr(GetParam().named));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, DisruptionTest,
+                         testing::Values(Disruption{"bond",
+                                                    [](HostInput& input) {
+                                                      input.pf.uppers = {"bond0"};
+                                                      input.policy.vfCount = 4;
+                                                    },
+                                                    "netdev ens1f0np0 is below bond0"},
+                                         Disruption{"address",
+                                                    [](HostInput& input) {
+                                                      input.pf.addresses = {"192.0.2.1/24"};
+                                                      input.policy.vfCount = 4;
+                                                    },
+                                                    "netdev ens1f0np0 has address 192.0.2.1/24"},
+                                         Disruption{"lag",
+                                                    [](HostInput& input) {
+                                                      input.pf.rdmaDevice = "mlx5_bond_0";
+                                                      input.policy.vfCount = 4;
+                                                    },
+                                                    "RoCE LAG mlx5_bond_0"},
+                                         Disruption{"eswitch",
+                                                    [](HostInput& input) {
+                                                      input.pf.netdevUp = true;
+                                                      input.policy.eswitchMode = "switchdev";
+                                                    },
+                                                    "netdev ens1f0np0 is up and is made anew"},
+                                         Disruption{"down",
+                                                    [](HostInput& input) {
+                                                      input.settings.link->up = true;
+                                                      input.policy.up = false;
+                                                    },
+                                                    "netdev ens1f0np0 is up"}),
+                         [](const auto& given) { return std::string(given.param.name); });
+
+TEST(HostPlan, RoceLagSurvivesVfsInSwitchdevMode) {
+  HostInput input = inputWith(0);
+  input.pf.rdmaDevice = "mlx5_bond_0";
+  input.settings.eswitchMode = EswitchMode::switchdev;
+  input.policy.vfCount = 4;
+  EXPECT_THAT(stepsOf(input), ElementsAre(HasSubstr("create 4 VFs")));
+}
+
+TEST(HostPlan, LinkChangesThatHurtNobodyNeedNoConsent) {
+  HostInput input = inputWith(0);
+  input.pf.uppers = {"bond0"};
+  input.policy.mtu = 9000;
+  input.policy.up = true;
+  EXPECT_EQ(planHost(input).plan.steps.size(), 2U);
+}
+
+struct Mistake {
+  const char* name;
+  void (*prepare)(HostInput&);
+  ExitCode code;
+  const char* message;
+};
+
+class MistakeTest : public testing::TestWithParam<Mistake> {};
+
+TEST_P(MistakeTest, IsObjectedTo) {
+  HostInput input = inputWith(0);
+  GetParam().prepare(input);
+  const auto objection = onlyObjection(input);
+  EXPECT_EQ(objection.code, GetParam().code);
+  EXPECT_THAT(objection.message, HasSubstr(GetParam().message));
+  EXPECT_FALSE(objection.remedy.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Table, MistakeTest,
+    testing::Values(Mistake{"serial", [](HostInput& input) { input.policy.serial = "MT2"; },
+                            ExitCode::refused, "has serial number MT1, host.yaml says MT2"},
+                    Mistake{"noSerial",
+                            [](HostInput& input) {
+                              input.pf.serial.clear();
+                              input.policy.serial = "MT2";
+                            },
+                            ExitCode::refused, "no serial number that can be read"},
+                    Mistake{"count", [](HostInput& input) { input.policy.vfCount = 9; },
+                            ExitCode::badInput, "9 VFs are wanted"},
+                    Mistake{"netdev",
+                            [](HostInput& input) {
+                              input.pf.netdev.clear();
+                              input.policy.mtu = 9000;
+                            },
+                            ExitCode::failed, "no netdev"},
+                    Mistake{"eswitch",
+                            [](HostInput& input) {
+                              input.settings.eswitchMode.reset();
+                              input.policy.eswitchMode = "switchdev";
+                            },
+                            ExitCode::failed, "its driver shows no eswitch mode over devlink"},
+                    Mistake{"room",
+                            [](HostInput& input) {
+                              input.leases = {leaseOf(4)};
+                              input.policy.vfCount = 4;
+                            },
+                            ExitCode::refused, "train0 would lose VF 4"},
+                    Mistake{"openWork",
+                            [](HostInput& input) {
+                              Plan open{PlanKind::attach, {}, "train0", {}, {}};
+                              open.steps.push_back({CreateVfs{address, 4, false}, {}, ""});
+                              input.openWork = {open};
+                              input.policy.vfCount = 4;
+                            },
+                            ExitCode::refused, "attach of domain train0"}),
+    [](const auto& given) { return std::string(given.param.name); });
+
+TEST(HostPlan, TellsAllMistakesAtOnce) {
+  HostInput input = inputWith(0);
+  input.policy.serial = "MT2";
+  input.policy.vfCount = 9;
+  const auto decision = planHost(input);
+  EXPECT_EQ(decision.objections.size(), 2U);
+  EXPECT_EQ(worstCode(decision.objections), ExitCode::badInput);
+}
+
+TEST(HostPlan, WorkOnAnotherPfIsNoObstacle) {
+  HostInput input = inputWith(0);
+  Plan open;
+  open.steps.push_back({CreateVfs{{0, 0x3b, 0, 1}, 4, false}, {}, ""});
+  input.openWork = {open};
+  input.policy.vfCount = 4;
+  EXPECT_THAT(planHost(input).objections, IsEmpty());
+}
+
+struct User {
+  const char* name;
+  void (*prepare)(HostInput&);
+  const char* named;
+};
+
+class VfUserTest : public testing::TestWithParam<User> {};
+
+TEST_P(VfUserTest, KeepsItsVf) {
+  HostInput input = inputWith(4);
+  GetParam().prepare(input);
+  input.settings.link->up = true;
+  input.allowDisruption = true;  // consent to disruption is no consent to taking VFs away
+  for (const char* change : {"count", "mode", "down"}) {
+    HostInput changed = input;
+    if (change == std::string("count")) {
+      changed.policy.vfCount = 6;
+    } else if (change == std::string("mode")) {
+      changed.policy.eswitchMode = "switchdev";
+    } else {
+      changed.policy.up = false;
+    }
+    const auto objection = onlyObjection(changed);
+    EXPECT_EQ(objection.code, ExitCode::refused) << change;
+    EXPECT_THAT(objection.message, HasSubstr(GetParam().named)) << change;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Table, VfUserTest,
+    testing::Values(User{"lease", [](HostInput& input) { input.leases = {leaseOf(1, "train\n0")}; },
+                         "VF 1 is leased to train\\x0a0"},
+                    User{"vfioDriver",
+                         [](HostInput& input) { input.pf.vfs[2].driver = "mlx5_vfio_pci"; },
+                         "VF 2 (0000:3b:00.3) is on mlx5_vfio_pci"},
+                    User{"vfioOpen", [](HostInput& input) { input.pf.vfs[2].vfioInUse = true; },
+                         "is held open through VFIO"},
+                    User{"netdevUp",
+                         [](HostInput& input) {
+                           input.pf.vfs[0].netdevs = {{"up0", 5, true, false}};
+                         },
+                         "VF 0's netdev up0 is up"},
+                    User{"enslaved",
+                         [](HostInput& input) {
+                           input.pf.vfs[0].netdevs = {{"slave0", 5, false, true}};
+                         },
+                         "slave0 is in a bond"},
+                    User{"holder",
+                         [](HostInput& input) {
+                           input.holders = {{HolderKind::rdma,
+                                             input.pf.vfs[3].address,
+                                             "ib_write_bw (pid 7) has a queue pair",
+                                             "stop it",
+                                             {}}};
+                         },
+                         "VF 3 (0000:3b:00.4): ib_write_bw (pid 7) has a queue pair"}),
+    [](const auto& given) { return std::string(given.param.name); });
+
+TEST(HostPlan, IdleVfsAndLeasesOfOtherPfsHoldNothing) {
+  HostInput input = inputWith(2);
+  input.pf.vfs[0].netdevs = {{"idle0", 5, false, false}};
+  input.leases = {leaseOf(0)};
+  input.leases[0].pf.function = 1;
+  input.policy.vfCount = 4;
+  EXPECT_THAT(planHost(input).objections, IsEmpty());
+}
+
+TEST(HostPlan, ManyUsersAreCutWithTheRestCounted) {
+  HostInput input = inputWith(6);
+  for (auto& vf : input.pf.vfs) {
+    vf.driver = "vfio-pci";
+  }
+  input.policy.vfCount = 8;
+  EXPECT_THAT(onlyObjection(input).message, HasSubstr(", and 2 more"));
+}
+
+}  // namespace
+}  // namespace vfpass::plan

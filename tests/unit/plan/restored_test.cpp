@@ -1,0 +1,80 @@
+#include "vfpass/plan/restored.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fake/fake_kernel.hpp"
+
+namespace vfpass::plan {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class RestoredTest : public testing::Test {
+ protected:
+  RestoredTest() {
+    auto& pf = kernel.addPf("0000:01:00.0", "ens1f0np0", 8, 4);
+    lease.vfName = "rail0";
+    lease.pf = pf.address;
+    lease.pfPath = pf.path;
+    lease.vfIndex = 1;
+    lease.vf = pf.vfs[1].address;
+    lease.settings.vlan = Vlan{100, 0, VlanProtocol::dot1q};
+    lease.original.driver = "mlx5_core";
+    lease.original.settings = pf.vfs[1].settings;
+  }
+
+  PhysicalFunction& pf() { return kernel.pfs.begin()->second; }
+  std::vector<std::string> unrestored() { return findUnrestored({lease}, kernel.inventory()); }
+
+  fake::FakeKernel kernel;
+  Lease lease;
+};
+
+TEST_F(RestoredTest, SaysNothingOfAVfThatReadsBackAsRecorded) {
+  EXPECT_THAT(unrestored(), IsEmpty());
+}
+
+TEST_F(RestoredTest, NamesDriverOverrideAndValuesThatDiffer) {
+  pf().vfs[1].driver = "";
+  pf().vfs[1].driverOverride = "vfio-pci";
+  pf().vfs[1].settings.vlan = Vlan{7, 0, VlanProtocol::dot1q};
+  const auto lines = unrestored();
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_THAT(lines[0], HasSubstr("rail0 (0000:01:00.2) is not restored: it has no driver"));
+  EXPECT_THAT(lines[0], HasSubstr("driver_override is 'vfio-pci', and was ''"));
+  EXPECT_THAT(lines[0], HasSubstr("vlan is 7"));
+}
+
+TEST_F(RestoredTest, ValueThatIsNotReadableIsNotCalledRestored) {
+  pf().vfs[1].settings.trust.reset();
+  EXPECT_THAT(unrestored(), ElementsAre(HasSubstr("trust cannot be read back")));
+}
+
+TEST_F(RestoredTest, AnotherCardIsNotCalledRestored) {
+  lease.pfSerial = "A";
+  pf().serial = "B";
+  EXPECT_THAT(unrestored(), ElementsAre(HasSubstr("serial number B")));
+}
+
+TEST_F(RestoredTest, RemovedVfsWereTheOriginalStateOnlyWhereVfpassMadeThem) {
+  pf().vfs.clear();
+  EXPECT_THAT(unrestored(), ElementsAre(HasSubstr("the VF is gone")));
+  lease.original.created = true;
+  EXPECT_THAT(unrestored(), IsEmpty());
+}
+
+TEST_F(RestoredTest, FunctionIsComparedByItsDriver) {
+  kernel.addFunction("0000:03:00.0", "vfio-pci");
+  lease.kind = LeaseKind::pciFunction;
+  lease.pf = lease.vf = *parsePciAddress("0000:03:00.0");
+  lease.pfPath.clear();
+  lease.original.driver = "nvidia";
+  EXPECT_THAT(unrestored(),
+              ElementsAre(HasSubstr("it has driver vfio-pci, and had driver nvidia")));
+}
+
+}  // namespace
+}  // namespace vfpass::plan
