@@ -1,12 +1,14 @@
 #include <syslog.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 
 #include "operations.hpp"
+#include "privileges.hpp"
 #include "request.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
@@ -28,10 +30,10 @@ struct Operation {
 };
 
 constexpr Operation operations[] = {
-    {"prepare", "begin", prepare, 20, true},
-    {"started", "begin", markRunning, 5, false},
-    {"release", "end", release, 5, false},
-    {"reconnect", "begin", reconnect, 5, false},
+    {"prepare", "begin", prepare, 60, true},
+    {"started", "begin", markRunning, 10, false},
+    {"release", "end", release, 45, false},
+    {"reconnect", "begin", reconnect, 10, false},
 };
 
 const Operation* findOperation(const Request& request) {
@@ -49,9 +51,7 @@ void report(const Request& request, const Error& error) {
   if (!error.remedy().empty()) {
     line += "; " + error.remedy();
   }
-  for (auto& character : line) {
-    character = character == '\n' ? ' ' : character;
-  }
+  line = printableLine(line);
   std::fprintf(stderr, "vfpass: %s\n", line.c_str());
   syslog(LOG_ERR, "%s %s: %s", printable(request.name).c_str(), request.operation.c_str(),
          line.c_str());
@@ -59,8 +59,13 @@ void report(const Request& request, const Error& error) {
 
 void serve(const Operation& operation, const Request& request) {
   const domain::ParsedDomain parsed = domain::parseDomain(request.xml);
-  if (parsed.managed) {
-    operation.handler(parsed, Places{});
+  // A device of ours without our metadata would start with whatever values its VF has now.
+  if (parsed.managed || domain::hasOurDevices(parsed)) {
+    Places places;
+    // The watchdog is the last resort; what has a deadline of its own ends a second earlier.
+    places.deadline =
+        std::chrono::steady_clock::now() + std::chrono::seconds(operation.deadlineSeconds - 1);
+    operation.handler(parsed, places);
   }
 }
 
@@ -80,6 +85,9 @@ int run(int argc, char** argv) {
   try {
     request.xml = readXml(STDIN_FILENO);
     if (domain::mayBeManaged(request.xml)) {
+      if (const int error = reducePrivileges(); error != 0) {
+        syslog(LOG_WARNING, "cannot give up privileges: %s", errnoText(error).c_str());
+      }
       serve(*operation, request);
     }
     return 0;

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 
 #include "request.hpp"
 #include "vfpass/domain/domain_xml.hpp"
+#include "vfpass/state/seal_key.hpp"
 
 namespace vfpass::hook {
 
@@ -11,6 +13,10 @@ namespace vfpass::hook {
 struct Places {
   std::filesystem::path stateDirectory = "/var/lib/vfpass";
   std::filesystem::path runDirectory = "/run/vfpass";
+  /// When the call is over, waiting and working together: libvirt has no time-out for hooks, and
+  /// holds the domain's lock for as long as one runs.
+  std::chrono::steady_clock::time_point deadline;
+  state::SealKeyPlaces sealKey = {};
 };
 
 /// Before libvirt looks at the devices: the VFs exist, are this domain's, configured, and bound.
