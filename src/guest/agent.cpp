@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "reply.hpp"
+#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::guest {
@@ -39,7 +40,7 @@ std::string remedyForSilence(const std::string& domain, std::string_view words) 
     return "see what it says";  // it did answer, with an error
   }
   if (says("domain is not running")) {
-    return "virsh resume " + printable(domain);  // it is there, but its processors stand still
+    return "virsh resume " + shellArgument(domain);  // it is there, but its processors stand still
   }
   return "install and start qemu-guest-agent in the guest, and give the domain the channel "
          "org.qemu.guest_agent.0";
@@ -202,9 +203,10 @@ void Agent::requireFileWriting() {
   }
 }
 
-void Agent::writeFile(const std::string& path, std::string_view content, const Progress& progress) {
+void Agent::fillFile(const std::string& path, std::string_view content, const Progress& progress) {
   requireFileWriting();
-  const Json handle = call("guest-file-open", Json{{"path", path}, {"mode", "wb"}});
+  // Never creates it: qemu-ga would do so with mode 0666.
+  const Json handle = call("guest-file-open", Json{{"path", path}, {"mode", "r+b"}});
   if (!handle.is_number_integer()) {
     throw AgentUnavailable(
         "the guest agent of domain " + printable(name_) + " did not open " + printable(path),

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "run_shell.hpp"
+#include "trust_scripts.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::guest {
@@ -14,13 +15,19 @@ namespace {
 constexpr std::size_t longestLine = (std::size_t{64} << 10U) + 1;
 constexpr int notYet = 3;
 
-constexpr const char* makeFolderScript = R"(umask 077; mkdir -p "$0")";
+// Its name is random, so that it exists only if somebody else made it.
+constexpr const char* makeFolderScript = R"sh(
+umask 077
+trusted_directory "${0%/*}" make
+mkdir "$0"
+)sh";
 constexpr const char* launchScript = R"(exec "$0" "$@")";
 
 // $1: the number of the line on our input, 0: none; $2: of the line that is awaited. One round trip
 // for both, because each costs two calls of the agent. The probe takes what appears under its name,
 // so the line gets that when it is whole. Not every sleep knows fractions.
-constexpr const char* passScript = R"(cd "$0" || exit 2
+constexpr const char* passScript = R"(umask 077
+cd "$0" || exit 2
 if [ "$1" != 0 ]; then cat >unfinished-in && mv -f unfinished-in "in.$1" || exit 2; fi
 for pause in 0.05 0.1 0.2 0.4 0.8; do
   [ ! -e "out.$2" ] || break
@@ -36,11 +43,11 @@ constexpr const char* removeScript = R"(exec rm -rf "$0")";
 ExchangeEnd::ExchangeEnd(Agent& agent, const PlacedProbe& probe, std::string folder,
                          std::vector<std::string> arguments)
     : agent_(agent), folder_(std::move(folder)) {
-  const ExecResult made = runShell(agent_, makeFolderScript, {folder_});
+  const ExecResult made = runShell(agent_, withTrust(makeFolderScript), {folder_});
   if (made.exitCode != 0) {
     throw AgentUnavailable(
-        "the guest cannot have a folder " + printable(folder_) + ": " + firstLine(made.err),
-        "name another one with --guest-folder");
+        "cannot create directory " + printable(folder_) + " in the guest: " + firstLine(made.err),
+        "name another one with --guest-folder, one that only root can write");
   }
   arguments.insert(arguments.begin(), {"-c", launchScript, probe.path});
   arguments.insert(arguments.end(), {"--folder", folder_});

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::guest {
@@ -76,7 +77,7 @@ class DeviceJudge {
     pass("mac", "MAC " + mac, netdev->name + " (" + netdev->driver + ", " + netdev->pci + ")");
     if (netdev->state != "up") {
       return fail("link", netdev->name + " is up", netdev->state,
-                  "in the guest: ip link set dev " + printable(netdev->name) +
+                  "in the guest: ip link set dev " + shellArgument(netdev->name) +
                       " up; on the host: is the PF up, and the VF's link-state not disable?");
     }
     pass("link", netdev->name + " is up", "up");

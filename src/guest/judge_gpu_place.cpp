@@ -43,6 +43,54 @@ Finding services(const std::string& subject, const GuestPciServices& seen) {
           ""};
 }
 
+bool isNear(const std::string& distance) { return distance == "PIX" || distance == "PXB"; }
+
+// The probe has NCCL's words, which know no NODE.
+std::string inNcclWords(const std::string& distance) {
+  return distance == "NODE" ? "PHB" : distance;
+}
+
+// Why they are no nearer, and what changes that.
+std::string placeRemedy(const NearestGpu& gpu, const std::optional<GpuWay>& way) {
+  const std::string level = std::string("NCCL_NET_GDR_LEVEL=") +
+                            (gpu.distance == "PHB" ? "PHB" : "SYS") + " in the guest overrules it";
+  if (way && !way->inXml.empty() && inNcclWords(way->inXml) != gpu.distance) {
+    return "compare with `vfpass topo --vm`: the guest shows another tree than its XML";
+  }
+  if (way && !isNear(way->distance)) {
+    return "they are " + way->distance + " apart on the host: give the VM a VF of a PF that is " +
+           "nearer to the GPU (`pf: {near: ...}`); " + level;
+  }
+  return "topology: mirror in the mapping, vfpass attach while the VM is shut off, and a start; " +
+         level;
+}
+
+Finding distanceFinding(const std::string& subject, const NearestGpu& gpu,
+                        const std::optional<GpuWay>& way) {
+  std::string expected = "NIC and GPU below one switch of the guest: PIX or PXB";
+  if (way && !way->inXml.empty()) {
+    expected += " (its XML: " + way->inXml + ", the host: " + way->distance + ")";
+  }
+  const std::string seen = gpu.distance + " to GPU " + std::to_string(gpu.index);
+  if (gpu.distance.empty()) {
+    return {"gpu-distance",
+            subject,
+            Outcome::waived,
+            expected,
+            "the guest does not say how they are placed",
+            ""};
+  }
+  if (isNear(gpu.distance)) {
+    return {"gpu-distance", subject, Outcome::passed, expected, seen, ""};
+  }
+  return {"gpu-distance",
+          subject,
+          Outcome::warning,
+          expected,
+          seen + ": NCCL does not use GPUDirect over this distance",
+          placeRemedy(gpu, way)};
+}
+
 }  // namespace
 
 std::optional<NearestGpu> nearestGpu(const GuestView& view, const std::string& nic) {
@@ -66,23 +114,9 @@ Finding noGpuForCuda(const std::string& subject) {
 }
 
 std::vector<Finding> judgeGpuPlace(const std::string& subject, const GuestView& view,
-                                   const std::string& nic, const NearestGpu& gpu) {
-  const std::string expected = "NIC and GPU below one switch of the guest: PIX or PXB";
-  const std::string seen = gpu.distance + " to GPU " + std::to_string(gpu.index);
-  std::vector<Finding> findings;
-  if (gpu.distance.empty()) {
-    findings.push_back({"gpu-distance", subject, Outcome::waived, expected,
-                        "the guest does not say how they are placed", ""});
-  } else if (gpu.distance == "PIX" || gpu.distance == "PXB") {
-    findings.push_back({"gpu-distance", subject, Outcome::passed, expected, seen, ""});
-  } else {
-    findings.push_back(
-        {"gpu-distance", subject, Outcome::warning, expected,
-         seen + ": NCCL does not use GPUDirect over this distance",
-         "topology: mirror in the mapping and vfpass attach; or NCCL's topology file in the guest "
-         "(vfpass topo --format nccl --vm VM), or NCCL_NET_GDR_LEVEL=" +
-             std::string(gpu.distance == "PHB" ? "PHB" : "SYS")});
-  }
+                                   const std::string& nic, const NearestGpu& gpu,
+                                   const std::optional<GpuWay>& way) {
+  std::vector<Finding> findings{distanceFinding(subject, gpu, way)};
   const auto own = view.services.find(nic);
   if (own != view.services.end()) {
     findings.push_back(services(subject, own->second));

@@ -6,6 +6,7 @@
 
 #include "guest_view.hpp"
 #include "vfpass/finding.hpp"
+#include "vfpass/guest/host_side.hpp"
 
 namespace vfpass::guest {
 
@@ -24,9 +25,11 @@ std::optional<NearestGpu> nearestGpu(const GuestView& view, const std::string& n
 /// What is found where there is none of these.
 Finding noGpuForCuda(const std::string& subject);
 
-/// How near the two are to each other in the guest's eyes, by which NCCL decides, and what the
-/// guest sees of ACS and ATS, which only informs. Pure.
+/// How near the two are to each other in the guest's eyes, by which NCCL decides, against the tree
+/// that the domain's XML describes and the way on the host (`way`; nullopt: not known). Also what
+/// the guest sees of ACS and ATS, which only informs. Pure.
 std::vector<Finding> judgeGpuPlace(const std::string& subject, const GuestView& view,
-                                   const std::string& nic, const NearestGpu& gpu);
+                                   const std::string& nic, const NearestGpu& gpu,
+                                   const std::optional<GpuWay>& way);
 
 }  // namespace vfpass::guest

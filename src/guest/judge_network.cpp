@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::guest {
@@ -39,7 +40,7 @@ Finding judgeMtu(const std::string& subject, const RdmaPort& port, const GuestVi
             Outcome::warning,
             expected,
             seen,
-            "vfpass guest-setup, or in the guest: ip link set dev " + printable(port.netdev) +
+            "vfpass guest-setup, or in the guest: ip link set dev " + shellArgument(port.netdev) +
                 " mtu " + std::to_string(*wanted)};
   }
   constexpr unsigned smallMtu = 1024;

@@ -1,15 +1,14 @@
 #include "vfpass/guest/probe_program.hpp"
 
-#include <nettle/sha2.h>
-
 #include <array>
-#include <cstdint>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "reply.hpp"
 #include "run_shell.hpp"
+#include "sha256.hpp"
+#include "trust_scripts.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::guest {
@@ -26,30 +25,43 @@ constexpr std::array installedProbes = {"/usr/libexec/vfpass/vfpass-probe",
 // Constant text; what varies comes as $1, $2: no data is ever read as shell. With a shell between,
 // a file that is missing or may not be run is an exit code and not an error of the agent.
 constexpr const char* runScript = R"(exec "$0" "$@")";
-constexpr const char* makeFolderScript = R"(mkdir -p "$0" && rm -f "$0"/vfpass-probe-*)";
-constexpr const char* finishScript = R"(chmod 0755 "$0" && mv -f "$0" "$1")";
-
-std::string shortHash(const std::string& content) {
-  sha256_ctx context;
-  sha256_init(&context);
-  sha256_update(&context, content.size(), reinterpret_cast<const std::uint8_t*>(content.data()));
-  std::array<std::uint8_t, 8> digest{};
-  sha256_digest(&context, digest.size(), digest.data());
-  std::string text;
-  for (const std::uint8_t byte : digest) {
-    constexpr const char* digits = "0123456789abcdef";
-    text += {digits[byte >> 4U], digits[byte & 15U]};
-  }
-  return text;
-}
+// $0: the probe, $1: its SHA-256, or empty for a file that the guest's administrator put there, $2:
+// `hello`.
+constexpr const char* helloScript = R"sh(
+[ -e "$0" ] || [ -h "$0" ] || exit 127
+trusted_directory "${0%/*}"
+trusted_entry "$0" last
+[ -f "$0" ] || refuse "$0 is not a file"
+[ -z "$1" ] || has_content "$0" "$1" || refuse "$0 has unexpected content"
+exec "$0" "$2"
+)sh";
+// $0: the directory, $1: the file to fill. Other builds of the probe go.
+constexpr const char* createScript = R"sh(
+umask 077
+require sha256sum
+trusted_directory "$0" make
+rm -f "$0"/vfpass-probe-*
+new_file "$1" 0700
+)sh";
+// $0: the filled file, $1: the probe, $2: its SHA-256, $3: `hello`.
+constexpr const char* finishScript = R"sh(
+has_content "$0" "$2" || { rm -f "$0"; refuse "$0 was changed while it was written"; }
+mv -f "$0" "$1" || exit 1
+exec "$1" "$3"
+)sh";
 
 // Empty when it runs and speaks our protocol; otherwise why not.
-std::string objection(Agent& agent, const std::string& path) {
-  const ExecResult result = runShell(agent, runScript, {path, "hello"});
+std::string objection(const ExecResult& result) {
   constexpr int mayNotBeRun = 126;
   constexpr int missing = 127;
   if (result.exitCode == missing) {
     return "not there";
+  }
+  if (result.exitCode == untrusted) {
+    return "not trusted: " + firstLine(result.err);
+  }
+  if (result.exitCode == toolMissing) {
+    return firstLine(result.err);
   }
   if (result.exitCode != 0) {
     return (result.exitCode == mayNotBeRun ? "may not be run: " : "does not start: ") +
@@ -64,27 +76,33 @@ std::string objection(Agent& agent, const std::string& path) {
 // An agent that has gone meanwhile has no probe either: what went wrong before is what is told.
 bool canRun(Agent& agent, const std::string& path) {
   try {
-    return objection(agent, path).empty();
+    return objection(runShell(agent, withTrust(helloScript), {path, "", "hello"})).empty();
   } catch (const AgentUnavailable&) {
     return false;
   }
 }
 
-void push(Agent& agent, const ProbeFile& file, const std::string& folder,
-          const Agent::Progress& progress) {
+std::string remedyFor(const ExecResult& result) {
+  return result.exitCode == toolMissing
+             ? "install that program in the guest"
+             : "name another directory with --guest-folder, one that only root can write";
+}
+
+// As objection().
+std::string push(Agent& agent, const ProbeFile& file, const std::string& folder,
+                 const Agent::Progress& progress) {
   const std::string path = folder + "/" + file.name;
-  const ExecResult made = runShell(agent, makeFolderScript, {folder});
+  const std::string draft = path + ".new";
+  agent.requireFileWriting();
+  const ExecResult made = runShell(agent, withTrust(createScript), {folder, draft});
   if (made.exitCode != 0) {
     throw AgentUnavailable(
-        "the guest cannot have a folder " + printable(folder) + ": " + firstLine(made.err),
-        "name another one with --guest-folder");
+        "cannot create " + printable(draft) + " in the guest: " + firstLine(made.err),
+        remedyFor(made));
   }
-  agent.writeFile(path + ".new", file.content, progress);
-  const ExecResult done = runShell(agent, finishScript, {path + ".new", path});
-  if (done.exitCode != 0) {
-    throw AgentUnavailable("the probe cannot be put in place in the guest: " + firstLine(done.err),
-                           "name another folder with --guest-folder");
-  }
+  agent.fillFile(draft, file.content, progress);
+  return objection(
+      runShell(agent, withTrust(finishScript), {draft, path, sha256(file.content), "hello"}));
 }
 
 }  // namespace
@@ -97,13 +115,15 @@ ProbeFile readProbeFile(const std::string& path) {
     throw Error("cannot read the probe from " + path,
                 "install vfpass whole, or name it: --probe FILE");
   }
-  return {content.str(), "vfpass-probe-" + shortHash(content.str())};
+  return {content.str(), "vfpass-probe-" + sha256(content.str()).substr(0, 16)};
 }
 
 PlacedProbe placeProbe(Agent& agent, const ProbeFile& file, const std::string& folder,
                        const Agent::Progress& progress) {
   const std::string path = folder + "/" + file.name;
-  std::string reason = objection(agent, path);
+  const ExecResult present =
+      runShell(agent, withTrust(helloScript), {path, sha256(file.content), "hello"});
+  std::string reason = objection(present);
   if (reason.empty()) {
     return {path, false};
   }
@@ -111,8 +131,7 @@ PlacedProbe placeProbe(Agent& agent, const ProbeFile& file, const std::string& f
       "is the folder mounted noexec, or does SELinux confine the agent? Name another one with "
       "--guest-folder";
   try {
-    push(agent, file, folder, progress);
-    reason = objection(agent, path);
+    reason = push(agent, file, folder, progress);
     if (reason.empty()) {
       return {path, true};
     }

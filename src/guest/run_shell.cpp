@@ -6,7 +6,7 @@
 
 namespace vfpass::guest {
 
-ExecResult runShell(Agent& agent, const char* script, std::vector<std::string> arguments,
+ExecResult runShell(Agent& agent, const std::string& script, std::vector<std::string> arguments,
                     std::string_view input) {
   arguments.insert(arguments.begin(), {"-c", script});
   return agent.run("/bin/sh", arguments, input);

@@ -8,6 +8,8 @@
 #include "run_shell.hpp"
 #include "setup_paths.hpp"
 #include "setup_scripts.hpp"
+#include "sha256.hpp"
+#include "trust_scripts.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/cancelled.hpp"
 
@@ -48,17 +50,36 @@ class Writer {
  public:
   Writer(const SetupTools& tools, const SetupPlan& plan) : tools_(tools), plan_(plan) {}
 
-  void makeFolders() const {
-    std::vector<std::string> folders(plan_.record.folders.begin(), plan_.record.folders.end());
-    folders.emplace_back(recordFolder);
-    run("make the folders", foldersScript, folders);
+  /// Creates, empty, what keepRecord() and changeFiles() fill: one call of the agent for all.
+  void createFiles(bool record) const {
+    std::vector<std::string> files;
+    if (record) {
+      files = recordFile;
+    }
+    for (const SetupFile& file : plan_.files) {
+      if (file.after.exists) {
+        files.insert(files.end(),
+                     {file.path, octal(file.after.mode), std::to_string(file.after.user),
+                      std::to_string(file.after.group)});
+      }
+    }
+    if (files.empty()) {
+      return;
+    }
+    std::vector<std::string> arguments(plan_.record.folders.begin(), plan_.record.folders.end());
+    if (record) {
+      arguments.emplace_back(recordFolder);
+    }
+    arguments.emplace_back("--");
+    arguments.insert(arguments.end(), files.begin(), files.end());
+    runTrusted("create the files", createScript, arguments);
   }
 
   void keepRecord() const {
     const std::string text = encodeRecord(plan_.record);
     tools_.say("writing " + std::string(recordPath));
-    tools_.agent.writeFile(tools_.root + temporaryOf(recordPath), text);
-    run("keep what was there", installScript, {recordPath, "0600", "0", "0"});
+    fill(recordPath, text);
+    runTrusted("keep what was there", installScript, {recordPath, sha256(text)});
   }
 
   // Back to before the first set-up, or to the record of the one before.
@@ -69,8 +90,12 @@ class Writer {
       return;
     }
     if (plan_.recordBefore.exists) {
-      tools_.agent.writeFile(tools_.root + temporaryOf(recordPath), plan_.recordBefore.content);
-      run("put the record back", installScript, {recordPath, "0600", "0", "0"});
+      std::vector<std::string> arguments{recordFolder, "--"};
+      arguments.insert(arguments.end(), recordFile.begin(), recordFile.end());
+      runTrusted("create the record", createScript, arguments);
+      fill(recordPath, plan_.recordBefore.content);
+      runTrusted("put the record back", installScript,
+                 {recordPath, sha256(plan_.recordBefore.content)});
     } else {
       forget();
     }
@@ -93,16 +118,14 @@ class Writer {
     for (const SetupFile& file : plan_.files) {
       if (file.after.exists) {
         step("writing " + file.path);
-        tools_.agent.writeFile(tools_.root + temporaryOf(file.path), file.after.content);
-        written.insert(written.end(),
-                       {file.path, octal(file.after.mode), std::to_string(file.after.user),
-                        std::to_string(file.after.group)});
+        fill(file.path, file.after.content);
+        written.insert(written.end(), {file.path, sha256(file.after.content)});
       } else {
         removed.push_back(file.path);
       }
     }
     if (!written.empty()) {
-      run("put the files in place", installScript, written);
+      runTrusted("put the files in place", installScript, written);
     }
     if (!removed.empty()) {
       run("remove files", removeScript, removed);
@@ -212,6 +235,27 @@ class Writer {
     tools_.warn(message + (remedy.empty() ? "" : "; " + remedy));
   }
 
+  void runTrusted(const std::string& what, const char* script,
+                  std::vector<std::string> arguments) const {
+    step(what);
+    arguments.insert(arguments.begin(), tools_.root);
+    const ExecResult result = runShell(tools_.agent, withTrust(script), arguments);
+    if (result.exitCode == toolMissing) {
+      throw AgentUnavailable("cannot " + what + " in the guest: " + lastWords(result),
+                             "install that program in the guest");
+    }
+    if (result.exitCode != 0) {
+      throw Error("the guest cannot " + what + ": " + lastWords(result),
+                  result.exitCode == untrusted
+                      ? "make that file or directory writable for root only, in the guest"
+                      : "see what the guest says");
+    }
+  }
+
+  void fill(const std::string& path, const std::string& content) const {
+    tools_.agent.fillFile(tools_.root + temporaryOf(path), content);
+  }
+
   void step(const std::string& what) const {
     heedCheckpoint();
     tools_.say(what);
@@ -270,13 +314,15 @@ class Writer {
     }
   }
 
+  static inline const std::vector<std::string> recordFile{recordPath, "0600", "0", "0"};
+
   const SetupTools& tools_;
   const SetupPlan& plan_;
 };
 
 void makeChanges(const SetupTools& tools, const SetupPlan& plan) {
   const Writer writer(tools, plan);
-  writer.makeFolders();
+  writer.createFiles(!plan.undo);
   if (!plan.undo) {
     writer.keepRecord();
   }
@@ -312,6 +358,7 @@ void takeBack(SetupTools tools, const SetupPlan& plan) {
   SetupPlan back = reversed(plan);
   keepChangedFiles(tools, back);
   const Writer writer(tools, back);
+  writer.createFiles(false);
   writer.changeFiles();
   try {
     writer.reload();

@@ -5,19 +5,36 @@ namespace vfpass::guest {
 // What guest-setup has the guest's shell do. Constant texts: what varies comes as arguments, and $0
 // is what goes before every path. dash, busybox and bash read them alike.
 
-inline constexpr const char* foldersScript = R"sh(
+// With `trustFunctions` before it. Folders, `--`, then four arguments a file: path, mode, user,
+// group. The new file is beside the old one, so that a rename replaces it in one step and it gets
+// the folder's SELinux label.
+inline constexpr const char* createScript = R"sh(
 umask 022
-for folder; do [ -d "$0$folder" ] || mkdir -p "$0$folder" || exit 1; done
-chmod 0700 "$0/var/lib/vfpass-setup"
-)sh";
-// Four arguments a file: path, mode, user, group. The new file is beside it, so that a rename
-// replaces it in one step and it gets the folder's SELinux label.
-inline constexpr const char* installScript = R"sh(
+require sha256sum
+while [ "$1" != -- ]; do [ -d "$0$1" ] || mkdir -p "$0$1" || exit 1; shift; done
+shift
+[ ! -d "$0/var/lib/vfpass-setup" ] || chmod 0700 "$0/var/lib/vfpass-setup" || exit 1
 while [ $# -ge 4 ]; do
   file=$0$1
-  new=${file%/*}/.${file##*/}.vfpass-new
-  chown "$3:$4" "$new" && chmod "$2" "$new" && sync "$new" && mv -f "$new" "$file" || exit 1
+  trusted_directory "${file%/*}"
+  new_file "${file%/*}/.${file##*/}.vfpass-new" "$2" "$3" "$4"
   shift 4
+done
+)sh";
+// With `trustFunctions` before it. Two arguments a file: path, SHA-256. All are checked before the
+// first is renamed.
+inline constexpr const char* installScript = R"sh(
+new_of() { file=$1 new=${1%/*}/.${1##*/}.vfpass-new; }
+expected=''
+for word; do
+  if [ -z "$expected" ]; then new_of "$0$word"; expected=yes; continue; fi
+  has_content "$new" "$word" || refuse "$new was changed while it was written"
+  expected=''
+done
+while [ $# -ge 2 ]; do
+  new_of "$0$1"
+  sync "$new" && mv -f "$new" "$file" || exit 1
+  shift 2
 done
 )sh";
 inline constexpr const char* dropNewScript = R"sh(

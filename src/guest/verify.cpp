@@ -1,5 +1,6 @@
 #include "vfpass/guest/verify.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -8,6 +9,7 @@
 #include "guest_tools.hpp"
 #include "judge_bandwidth.hpp"
 #include "judge_gpu_place.hpp"
+#include "nccl_topology_check.hpp"
 
 namespace vfpass::guest {
 namespace {
@@ -38,11 +40,20 @@ class Verification {
     for (const auto& lease : plan_.leases) {
       verifyLease(lease, view, gpuUsable);
     }
+    if (plan_.gpuWanted && isMirrored()) {
+      layer_.enter("nccl-topology", "NCCL's topology file is looked for");
+      add(checkNcclTopology(agent_));
+    }
     if (plan_.tools && plan_.gpuWanted && gpuUsable) {
       layer_.enter("nccl-tests", "nccl-tests run");
       add(runAllReduce(agent_, tools_, view.gpus.size(), report_.figures));
     }
     addAll(gpus);
+  }
+
+  [[nodiscard]] bool isMirrored() const {
+    return std::ranges::any_of(plan_.leases,
+                               [](const Lease& lease) { return lease.guest.isMirrored(); });
   }
 
   void verifyLease(const Lease& lease, const GuestView& view, bool gpuUsable) {
@@ -73,7 +84,7 @@ class Verification {
       add(noGpuForCuda(lease.vfName));
       return;
     }
-    addAll(judgeGpuPlace(lease.vfName, view, port.pci, *gpu));
+    addAll(judgeGpuPlace(lease.vfName, view, port.pci, *gpu, host.gpu));
     layer_.enter("data-gpu", "the probe moves data");
     if (path.tryMemory(lease, port, gpu)) {
       addOptional(judgeBesideHost(lease.vfName, report_.figures, host.gpu, gpu->distance));

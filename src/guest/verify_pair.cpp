@@ -42,7 +42,7 @@ class Party {
                 {},           prefix_ + lease.vfName};
     if (gpuWanted && gpuUsable_) {
       end.gpu = nearestGpu(reached_.view, end.port.pci);
-      addAll(end.gpu ? judgeGpuPlace(lease.vfName, reached_.view, end.port.pci, *end.gpu)
+      addAll(end.gpu ? judgeGpuPlace(lease.vfName, reached_.view, end.port.pci, *end.gpu, host.gpu)
                      : std::vector{noGpuForCuda(lease.vfName)});
     }
     return end;

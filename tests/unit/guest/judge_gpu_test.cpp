@@ -55,15 +55,28 @@ TEST(JudgeGpuTest, DistanceDecidesWhetherNcclUsesGpuDirect) {
   for (const auto& [distance, outcome] : distances) {
     const auto seen = view(distance);
     const auto findings =
-        judgeGpuPlace("rail0", seen, "0000:01:00.0", *nearestGpu(seen, "0000:01:00.0"));
+        judgeGpuPlace("rail0", seen, "0000:01:00.0", *nearestGpu(seen, "0000:01:00.0"), {});
     EXPECT_EQ(findings.front().outcome, outcome) << distance;
   }
   const auto far = view("SYS");
   const auto findings =
-      judgeGpuPlace("rail0", far, "0000:01:00.0", *nearestGpu(far, "0000:01:00.0"));
+      judgeGpuPlace("rail0", far, "0000:01:00.0", *nearestGpu(far, "0000:01:00.0"), {});
   EXPECT_THAT(findings.front().remedy, HasSubstr("topology: mirror"));
   EXPECT_THAT(findings.front().remedy, HasSubstr("NCCL_NET_GDR_LEVEL=SYS"));
   EXPECT_THAT(findings.back().seen, HasSubstr("ATS off, ACS none"));
+}
+
+TEST(JudgeGpuTest, RemedySaysWhereTheDistanceComesFrom) {
+  const auto far = view("PHB");
+  const auto remedy = [&far](const char* host, const char* xml) {
+    const GpuWay way{{}, false, host, xml};
+    return judgeGpuPlace("rail0", far, "0000:01:00.0", *nearestGpu(far, "0000:01:00.0"), way)
+        .front()
+        .remedy;
+  };
+  EXPECT_THAT(remedy("PIX", "PHB"), HasSubstr("topology: mirror"));
+  EXPECT_THAT(remedy("NODE", "NODE"), HasSubstr("apart on the host"));
+  EXPECT_THAT(remedy("PIX", "PIX"), HasSubstr("another tree than its XML"));
 }
 
 Figure figure(const char* operation, double gpu, double host) {

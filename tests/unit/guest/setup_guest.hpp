@@ -24,8 +24,8 @@ class SetupGuest {
     tool("ip", ipTool);
     tool("chown", "exit 0");  // a test need not be root
     // No manager of this machine is to be asked.
-    for (const char* name : {"cat", "chmod", "grep", "mkdir", "mv", "readlink", "rm", "rmdir",
-                             "sleep", "stat", "sync", "uname"}) {
+    for (const char* name : {"cat", "chmod", "grep", "id", "mkdir", "mv", "readlink", "rm", "rmdir",
+                             "sha256sum", "sleep", "stat", "sync", "uname"}) {
       std::filesystem::create_symlink(std::filesystem::path("/usr/bin") / name,
                                       root / "tools" / name);
     }

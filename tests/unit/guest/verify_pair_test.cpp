@@ -94,6 +94,12 @@ class VerifyPairTest : public testing::Test {
     write("inventory", inventory);
   }
 
+  // As the guest has it: only what has the right content is run.
+  [[nodiscard]] std::string contentOfProbe() const {
+    std::ifstream stream(guests.folder / "vfpass-probe-1");
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+
   static Lease lease() {
     Lease lease;
     lease.vfName = "rail0";
@@ -111,7 +117,7 @@ class VerifyPairTest : public testing::Test {
       return VfTraffic{0, moved, 0, 0};
     };
     return verifyPair({near, "train0", {lease()}}, {far, "train1", {lease()}},
-                      {"the probe", "vfpass-probe-1"}, plan, {traffic, {}, {}});
+                      {contentOfProbe(), "vfpass-probe-1"}, plan, {traffic, {}, {}});
   }
 
   static std::vector<std::string> keys(const VerifyReport& report, const std::string& prefix) {

@@ -63,15 +63,16 @@ class Agent {
   /// Told how much of a file has arrived: bytes so far, bytes of all.
   using Progress = std::function<void(std::size_t done, std::size_t all)>;
 
-  /// Writes a file in the guest, in chunks, and closes it whatever happens. Its folder must be
-  /// there. Throws AgentUnavailable, also when the guest took less than it was given.
-  void writeFile(const std::string& path, std::string_view content, const Progress& progress = {});
+  /// Writes into an empty file that exists in the guest, in chunks, and closes it whatever happens.
+  /// Never creates the file, because the agent would let every user of the guest write it (see
+  /// trust_scripts.hpp). Throws AgentUnavailable, also when the guest took less than it was given.
+  void fillFile(const std::string& path, std::string_view content, const Progress& progress = {});
 
   /// Gives the calls from now on at least this long: for taking back what was begun when the
   /// patience was used up.
   void allowAtLeast(std::chrono::seconds patience);
 
-  /// Throws AgentUnavailable unless writeFile() may be called: before the first of several changes.
+  /// Throws AgentUnavailable unless fillFile() may be called: before the first of several changes.
   void requireFileWriting();
 
   /// True when the guest says that it takes this command. Throws when it does not even say that.

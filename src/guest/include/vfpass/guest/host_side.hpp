@@ -15,6 +15,8 @@ struct GpuWay {
   PcieLink link;                    ///< narrowest one above the GPU
   bool throughRootComplex = false;  ///< no switch of the host has both below it
   std::string distance;             ///< PIX, PXB, PHB, NODE, SYS
+  /// The same two in the tree that the running domain's XML describes; empty: not known.
+  std::string inXml = {};
 };
 
 /// Who has the leased device in hand, as the host sees it.

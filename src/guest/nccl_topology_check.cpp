@@ -1,0 +1,46 @@
+#include "nccl_topology_check.hpp"
+
+#include "run_shell.hpp"
+
+namespace vfpass::guest {
+namespace {
+
+constexpr int noFile = 3;
+
+// In NCCL's order: the setting, then nvidia-topologyd's file. A later line of nccl.conf does not
+// replace an earlier one: ncclLoadParam() sets the environment without overwriting.
+constexpr const char* script = R"sh(
+named=
+if [ -r "$1" ]; then named=$(sed -n 's/^NCCL_TOPO_FILE=//p' "$1" | head -n 1); fi
+for file in "$named" "$2"; do
+    if [ -n "$file" ] && [ -s "$file" ]; then printf '%s\n' "$file"; exit 0; fi
+done
+exit 3
+)sh";
+
+}  // namespace
+
+Finding checkNcclTopology(Agent& agent, const std::string& confFile,
+                          const std::string& daemonFile) {
+  const std::string expected = "a topology file for NCCL, because the guest's switches are virtual";
+  const ExecResult result = runShell(agent, script, {"sh", confFile, daemonFile});
+  if (result.exitCode == 0) {
+    return {"nccl-topology", "", Outcome::passed, expected, firstLine(result.out), ""};
+  }
+  if (result.exitCode != noFile) {
+    return {"nccl-topology",
+            "",
+            Outcome::waived,
+            expected,
+            "cannot be looked for: " + firstLine(result.err),
+            ""};
+  }
+  return {"nccl-topology",
+          "",
+          Outcome::warning,
+          expected,
+          "none: NCCL takes each virtual switch for a link of 2.5 GT/s x1",
+          "vfpass guest-setup VM writes it"};
+}
+
+}  // namespace vfpass::guest

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+#include "vfpass/finding.hpp"
+#include "vfpass/guest/agent.hpp"
+
+namespace vfpass::guest {
+
+/// Where NCCL in the guest finds a topology file. It matters in a mirrored tree: QEMU's switch
+/// ports show 2.5 GT/s x1, NCCL believes them, and plans with 0.2 GB/s (measured with NCCL 2.28;
+/// facts in docs/guest-topology.md). `confFile` and `daemonFile` are paths in the guest. Throws
+/// AgentUnavailable.
+Finding checkNcclTopology(
+    Agent& agent, const std::string& confFile = "/etc/nccl.conf",
+    const std::string& daemonFile = "/var/run/nvidia-topologyd/virtualTopology.xml");
+
+}  // namespace vfpass::guest

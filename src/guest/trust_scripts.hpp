@@ -1,0 +1,65 @@
+#pragma once
+
+#include <string>
+
+namespace vfpass::guest {
+
+// Exit codes of scripts that begin with `trustFunctions`.
+inline constexpr int untrusted = 4;    ///< stderr says which entry and why
+inline constexpr int toolMissing = 5;  ///< stderr says which
+
+/// Shell functions for files that the agent writes or root runs. qemu-ga's guest-file-open creates
+/// a file with mode 0666 (fchmod, whatever the umask), and an open descriptor outlives chmod and
+/// rename. So each file is created here, empty, with its final owner and mode, in a directory that
+/// only root can write; the agent merely fills it. dash, busybox and bash read them alike.
+inline constexpr const char* trustFunctions = R"sh(
+refuse() { printf '%s\n' "$1" >&2; exit 4; }
+require() { command -v "$1" >/dev/null || { echo "$1 is missing in the guest" >&2; exit 5; }; }
+require id
+require stat
+agent=$(id -u)
+# Nobody but root and the agent can write the entry, or replace it if $2 is not `parent`. A sticky parent is
+# allowed: others cannot rename or remove what root owns in it.
+trusted_entry() {
+  [ ! -h "$1" ] || refuse "$1 is a symbolic link"
+  set -- "$1" "$2" $(stat -c '%u 0%a' "$1")
+  [ $# = 4 ] || refuse "cannot stat $1"
+  [ "$3" = 0 ] || [ "$3" = "$agent" ] || refuse "$1 is owned by user $3"
+  [ $(($4 & 022)) = 0 ] || { [ "$2" = parent ] && [ $(($4 & 01000)) != 0 ]; } ||
+    refuse "$1 can be written by others (mode $4)"
+}
+# The directory and each one above it; with `make` those that are missing are created.
+trusted_directory() {
+  case $1 in /*) ;; *) refuse "$1 is not an absolute path" ;; esac
+  trusted_entry / parent
+  walked='' rest=${1#/}
+  while [ -n "$rest" ]; do
+    name=${rest%%/*} kind=last
+    case $rest in */*) rest=${rest#*/} ;; *) rest='' ;; esac
+    [ -n "$name" ] || continue
+    walked=$walked/$name
+    [ -z "$rest" ] || kind=parent
+    [ -e "$walked" ] || [ -h "$walked" ] || [ "${2:-}" != make ] || mkdir "$walked" || exit 1
+    trusted_entry "$walked" "$kind"
+    [ -d "$walked" ] || refuse "$walked is not a directory"
+  done
+}
+# new_file PATH MODE [USER GROUP]: noclobber opens with O_EXCL.
+new_file() {
+  rm -f "$1" || exit 1
+  (umask 077; set -C; : >"$1") || exit 1
+  [ $# -lt 4 ] || chown "$3:$4" "$1" || exit 1
+  chmod "$2" "$1" || exit 1
+}
+# has_content PATH SHA256
+has_content() {
+  require sha256sum
+  sum=$(sha256sum <"$1") || exit 1
+  [ "${sum%% *}" = "$2" ]
+}
+)sh";
+
+/// The functions and a script that uses them.
+inline std::string withTrust(const char* script) { return std::string(trustFunctions) + script; }
+
+}  // namespace vfpass::guest
