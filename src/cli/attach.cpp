@@ -6,8 +6,11 @@
 #include "subject.hpp"
 #include "vfpass/apply/run.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/domain/guest_machine.hpp"
+#include "vfpass/plan/active_claims.hpp"
 #include "vfpass/report/plan_report.hpp"
 #include "vfpass/state/locks.hpp"
+#include "vfpass/topology/device_matrix.hpp"
 
 namespace vfpass::cli {
 namespace {
@@ -20,20 +23,33 @@ struct AttachOptions {
 
 plan::AttachDecision decide(const plan::AttachInput& input) {
   auto decision = plan::planAttach(input);
+  for (auto& objection :
+       plan::objectToActiveClaims(decision.plan, input.inventory, input.domains)) {
+    decision.objections.push_back(std::move(objection));
+  }
   plan::throwObjections("cannot attach to domain " + printable(input.domainName),
                         decision.objections);
   return decision;
 }
 
-// What the plan makes of the persistent XML; empty: it leaves it alone.
-std::string xmlChange(const std::string& xml, const Plan& plan) {
+// What the plan makes of the persistent XML; nullopt: it leaves it alone.
+std::optional<std::string> plannedXml(const std::string& xml, const Plan& plan,
+                                      const SealKey& key) {
   for (const auto& step : plan.steps) {
     if (const auto* edit = std::get_if<EditDomain>(&step.action)) {
-      return domain::xmlDiff(xml,
-                             domain::withLeases(xml, edit->leases, domain::builtInTemplates()));
+      return domain::withLeases(xml, edit->leases, domain::builtInTemplates(), key);
     }
   }
-  return {};
+  return std::nullopt;
+}
+
+report::PlanDistances distancesOf(const std::string& before, const std::string& after,
+                                  const std::vector<Lease>& leases, const Topology& host) {
+  const auto machine = [&leases](const std::string& xml) {
+    return topology::withPfs(domain::readGuestMachine(xml), leases);
+  };
+  return {topology::hostMatrix(machine(after), host), topology::guestMatrix(machine(before), host),
+          topology::guestMatrix(machine(after), host)};
 }
 
 ExitCode showPlan(Session& session, const AttachOptions& options) {
@@ -42,12 +58,17 @@ ExitCode showPlan(Session& session, const AttachOptions& options) {
   const DomainSurvey survey = surveyDomains(session);
   const auto leases = session.readLeases();
   settleNear(session, subject, leases);
-  const auto decision = decide(attachInput(session, subject, survey, leases, scope));
+  const auto input = attachInput(session, subject, survey, leases, scope);
+  const auto decision = decide(input);
   for (const auto& reason : subject.nearReasons) {
     session.note(reason);
   }
-  const std::string diff = xmlChange(subject.domain.persistentXml, decision.plan);
-  report::writePlan(session.out(), decision.plan, diff, session.style());
+  const std::string& before = subject.domain.persistentXml;
+  const auto after = plannedXml(before, decision.plan, session.sealKey());
+  report::writePlan(
+      session.out(), decision.plan, after ? domain::xmlDiff(before, *after) : "", session.style(),
+      after && input.machine ? distancesOf(before, *after, decision.leases, input.topology)
+                             : report::PlanDistances{});
   return decision.plan.steps.empty() ? ExitCode::done : ExitCode::pending;
 }
 
@@ -61,7 +82,7 @@ void tellResult(Session& session, const plan::AttachDecision& decision) {
 }
 
 ExitCode attach(Session& session, const AttachOptions& options) {
-  session.requireChangesPossible("attach");
+  session.requireDomainChangesPossible("attach");
   const Subject first = findSubject(session, options.vm);
   const auto domainLock = lockDomain(session, first.domain.uuid);
   // Looked at again: another attach may have been at work until now.
@@ -86,6 +107,9 @@ ExitCode attach(Session& session, const AttachOptions& options) {
   apply::Tools tools = session.tools();
   for (const auto& warning : apply::run(decision.plan, tools, std::move(locks))) {
     session.warn(warning);
+  }
+  for (const auto& note : decision.plan.notes) {
+    session.warn(note);
   }
   for (const auto& reason : subject.nearReasons) {
     session.note(reason);

@@ -1,22 +1,11 @@
 #include "captured_tree.hpp"
 
-#include <cerrno>
-#include <fstream>
-#include <system_error>
-
-#include "vfpass/base/text.hpp"
 #include "vfpass/doctor/doctor.hpp"
-#include "vfpass/error.hpp"
 
 namespace vfpass::cli {
 namespace {
 
 using Kind = host::RecordedEntry::Kind;
-
-[[noreturn]] void fail(const std::filesystem::path& path, const std::string& reason) {
-  throw Error("cannot write " + printable(path.native()) + ": " + reason,
-              "see that there is room and that you may write there");
-}
 
 bool isKept(const std::string& path) {
   return !path.starts_with("proc/") || path == "proc/cpuinfo" || path == "proc/cmdline" ||
@@ -32,34 +21,6 @@ bool isKernelFile(const std::string& path) {
 std::string firstProcessor(const std::string& text) {
   const auto end = text.find("\n\n");
   return end == std::string::npos ? text : text.substr(0, end + 1);
-}
-
-void requireEmpty(const std::filesystem::path& folder) {
-  std::error_code error;
-  if (std::filesystem::exists(folder, error) && (!std::filesystem::is_directory(folder, error) ||
-                                                 !std::filesystem::is_empty(folder, error))) {
-    throw Error(printable(folder.native()) + " is there already and is no empty folder",
-                "name a new folder, so that no older snapshot is mixed in", ExitCode::badInput);
-  }
-}
-
-void writeEntry(const std::filesystem::path& path, const host::RecordedEntry& entry) {
-  std::error_code error;
-  std::filesystem::create_directories(entry.kind == Kind::directory ? path : path.parent_path(),
-                                      error);
-  if (!error && entry.kind == Kind::link) {
-    std::filesystem::create_symlink(entry.content, path, error);
-  }
-  if (error) {
-    fail(path, error.message());
-  }
-  if (entry.kind == Kind::file) {
-    std::ofstream file(path, std::ios::binary);
-    file << entry.content;
-    if (!file.flush()) {
-      fail(path, errnoText(errno));
-    }
-  }
 }
 
 }  // namespace
@@ -85,13 +46,6 @@ CapturedTree keptOf(const host::Recording& recording) {
   }
   tree.erase("proc");
   return tree;
-}
-
-void writeFolder(const CapturedTree& tree, const std::filesystem::path& folder) {
-  requireEmpty(folder);
-  for (const auto& [path, entry] : tree) {
-    writeEntry(folder / path, entry);
-  }
 }
 
 }  // namespace vfpass::cli

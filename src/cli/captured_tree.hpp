@@ -17,8 +17,8 @@ using CapturedTree = std::map<std::string, host::RecordedEntry>;
 /// because they can hold passwords. Link targets stay as they are: those of sysfs are relative.
 CapturedTree keptOf(const host::Recording& recording);
 
-/// Into a new or empty folder. Throws Error: for a folder with something in it, and when a write
-/// fails; what was written until then stays.
+/// Into a new or empty folder (see CapturedFolder). Throws Error: for a folder with something in
+/// it, and when a write fails; what was written until then stays.
 void writeFolder(const CapturedTree& tree, const std::filesystem::path& folder);
 
 /// Into a new file, the same bytes for the same tree: by name, without times and owners.

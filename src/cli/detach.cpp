@@ -7,8 +7,10 @@
 #include "subject.hpp"
 #include "vfpass/apply/run.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/plan/active_claims.hpp"
 #include "vfpass/plan/check_function.hpp"
 #include "vfpass/plan/detach.hpp"
+#include "vfpass/plan/restored.hpp"
 #include "vfpass/report/plan_report.hpp"
 #include "vfpass/state/locks.hpp"
 
@@ -49,7 +51,7 @@ Target findTarget(Session& session, const std::string& vm, const std::vector<Lea
 // Metadata that cannot be read are something of ours.
 bool carriesNothing(const std::string& xml) {
   try {
-    return domain::carriesLeases(xml, {});
+    return domain::carriesLeases(xml, {}, {});
   } catch (const Error&) {
     return false;
   }
@@ -57,6 +59,14 @@ bool carriesNothing(const std::string& xml) {
 
 Scope scopeOf(const Target& target, const ScopeOptions& options) {
   return target.domain ? scopeFor(*target.domain, options) : Scope{};
+}
+
+std::vector<PciAddress> pfsOf(const std::vector<Lease>& leases, const Uuid& domain) {
+  std::vector<PciAddress> pfs;
+  for (const auto& lease : leasesOf(leases, domain)) {
+    pfs.push_back(lease.pf);
+  }
+  return pfs;
 }
 
 plan::DetachInput inputFor(Session& session, const Target& target, const std::vector<Lease>& leases,
@@ -67,9 +77,10 @@ plan::DetachInput inputFor(Session& session, const Target& target, const std::ve
   input.scope = scope;
   input.leases = leases;
   input.inventory = session.inventory(plan::namedFunctions(leasesOf(leases, target.uuid)));
+  session.addHolders(input.inventory, pfsOf(leases, target.uuid));
   if (target.domain && target.domain->active) {
     input.plugged = domain::devicesOfOurs(target.domain->liveXml);
-    input.liveLeases = domain::parseDomain(target.domain->liveXml).leases;
+    input.liveLeases = liveLeases(session, *target.domain, leases);
   }
   input.xmlIsOurs =
       target.domain && target.domain->persistent && !carriesNothing(target.domain->persistentXml);
@@ -83,20 +94,38 @@ ExitCode showPlan(Session& session, const DetachOptions& options) {
   const Plan plan = plan::planDetach(inputFor(session, target, leases, scope));
   const std::string before = target.domain && scope.config ? target.domain->persistentXml : "";
   const std::string after =
-      before.empty() ? "" : domain::withLeases(before, {}, domain::builtInTemplates());
+      before.empty() ? "" : domain::withLeases(before, {}, domain::builtInTemplates(), {});
   report::writePlan(session.out(), plan, domain::xmlDiff(before, after), session.style());
   return plan.steps.empty() ? ExitCode::done : ExitCode::pending;
 }
 
-std::vector<PciAddress> pfsOf(const std::vector<Lease>& leases, const Uuid& domain) {
-  std::vector<PciAddress> pfs;
-  for (const auto& lease : leasesOf(leases, domain)) {
-    pfs.push_back(lease.pf);
+std::vector<Lease> endedBy(const Plan& plan, const std::vector<Lease>& before) {
+  std::vector<Lease> ended;
+  for (const auto& step : plan.steps) {
+    const auto* drop = std::get_if<DropLease>(&step.action);
+    for (const auto& lease : before) {
+      if (drop != nullptr && lease.domain == drop->domain && lease.vfName == drop->vfName) {
+        ended.push_back(lease);
+      }
+    }
   }
-  return pfs;
+  return ended;
 }
 
-void tellResult(Session& session, const Target& target, const Scope& scope) {
+// Says what was restored by what reads back, and not by what was done.
+void tellRestored(Session& session, const std::string& domain, const std::vector<Lease>& ended) {
+  const auto unrestored =
+      plan::findUnrestored(ended, session.inventory(plan::namedFunctions(ended)));
+  for (const auto& line : unrestored) {
+    session.warn(line);
+  }
+  session.note("detached from " + domain +
+               (unrestored.empty() ? ": domain XML and host state restored"
+                                   : ": domain XML restored, host state not completely"));
+}
+
+void tellResult(Session& session, const Target& target, const Scope& scope,
+                const std::vector<Lease>& ended) {
   const std::string domain = "domain " + printable(target.name);
   const bool persistent = target.domain && target.domain->persistent;
   const bool active = target.domain && target.domain->active;
@@ -105,16 +134,17 @@ void tellResult(Session& session, const Target& target, const Scope& scope) {
   } else if (active && !scope.live) {
     session.note("detached from the configuration of " + domain + "; it keeps them while it runs");
   } else {
-    session.note("detached from " + domain + "; its XML and the host are as they were found");
+    tellRestored(session, domain, ended);
   }
 }
 
 ExitCode detach(Session& session, const DetachOptions& options) {
-  session.requireChangesPossible("detach");
+  session.requireDomainChangesPossible("detach");
   auto& database = session.database();
   const Uuid uuid = findTarget(session, options.vm, database.leases()).uuid;
   settleInterruptedWork(session, surveyDomains(session), uuid);
   const auto domainLock = lockDomain(session, uuid);
+  const DomainSurvey survey = surveyDomains(session);
   const Target target = findTarget(session, toString(uuid), database.leases());
   const Scope scope = scopeOf(target, options.scope);
   requireUnused(session, plan::planDetach(inputFor(session, target, database.leases(), scope)),
@@ -122,7 +152,10 @@ ExitCode detach(Session& session, const DetachOptions& options) {
 
   auto locks = state::lockPfs(session.options().runDirectory, pfsOf(database.leases(), uuid),
                               session.tools().lockPatience);
-  const Plan plan = plan::planDetach(inputFor(session, target, database.leases(), scope));
+  const auto input = inputFor(session, target, database.leases(), scope);
+  const Plan plan = plan::planDetach(input);
+  plan::throwObjections("cannot detach from domain " + printable(target.name),
+                        plan::objectToActiveClaims(plan, input.inventory, survey.summaries));
   if (plan.steps.empty()) {
     session.note("nothing to do: nothing is attached to domain " + printable(target.name));
     return ExitCode::done;
@@ -132,7 +165,7 @@ ExitCode detach(Session& session, const DetachOptions& options) {
   for (const auto& warning : apply::run(plan, tools, std::move(locks))) {
     session.warn(warning);
   }
-  tellResult(session, target, scope);
+  tellResult(session, target, scope, endedBy(plan, input.leases));
   return ExitCode::done;
 }
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/domain/seal.hpp"
 
 namespace vfpass::cli {
 namespace {
@@ -19,7 +21,7 @@ std::vector<std::string> attributeDrift(const Lease& lease, const VirtualFunctio
       drift.push_back("kernel: " + std::string(toString(attribute)) + " is " +
                       describe(vf.settings, attribute) + ", attached was " +
                       describe(lease.settings, attribute) + "; `vfpass attach " +
-                      printable(lease.domainName) + "` sets it again");
+                      shellArgument(lease.domainName) + "` sets it again");
     }
   }
   return drift;
@@ -99,22 +101,36 @@ std::vector<std::string> unobservedAttributes(const Lease& lease, const Inventor
 namespace {
 
 std::vector<std::string> xmlDrift(const DomainDescription& domain,
-                                  const std::vector<Lease>& persistent) {
-  if (!domain.persistent || domain::carriesLeases(domain.persistentXml, persistent)) {
+                                  const std::vector<Lease>& persistent, const SealKey& key) {
+  if (!domain.persistent || domain::carriesLeases(domain.persistentXml, persistent, key)) {
     return {};
   }
-  const std::string name = printable(domain.name);
+  const std::string name = shellArgument(domain.name);
   const std::string remedy =
       "; `vfpass attach " + name + "` puts it right, `vfpass detach " + name + "` takes it out";
   std::vector<std::string> drift;
-  for (const auto& line :
-       domain::claimDifferences(domain::parseDomain(domain.persistentXml), persistent)) {
+  const auto parsed = domain::parseDomain(domain.persistentXml);
+  for (const auto& line : domain::claimDifferences(parsed, persistent)) {
     drift.push_back("XML: " + line + remedy);
+  }
+  if (const std::string fault = domain::sealFault(parsed, key); !fault.empty()) {
+    drift.push_back("XML: " + fault + remedy);
   }
   if (drift.empty()) {
     drift.push_back("XML: the vfpass metadata or devices were changed" + remedy);
   }
   return drift;
+}
+
+// The leases of a running domain cannot be rebuilt from these.
+std::vector<std::string> liveSealDrift(const DomainDescription& domain, const SealKey& key) {
+  const std::string fault =
+      domain.active ? domain::sealFault(domain::parseDomain(domain.liveXml), key) : "";
+  if (fault.empty()) {
+    return {};
+  }
+  return {"domain: while it runs, " + fault + "; `vfpass attach " + printable(domain.name) +
+          "` seals them"};
 }
 
 // Somebody has unplugged it, or the domain has stopped that alone had it.
@@ -126,7 +142,7 @@ std::vector<std::string> liveDrift(const DomainDescription& domain,
   for (const auto& lease : leases) {
     if (domain.active && lease.state == LeaseState::running && !plugged.contains(lease.vfName)) {
       drift.push_back("domain: the running guest does not have " + lease.vfName +
-                      "; `vfpass attach " + printable(domain.name) + "` plugs it in again");
+                      "; `vfpass attach " + shellArgument(domain.name) + "` plugs it in again");
     } else if (!domain.active && !lease.persistent) {
       drift.push_back("domain: only the running guest had " + lease.vfName +
                       ", and it has stopped; `vfpass gc` gives its device back");
@@ -138,16 +154,23 @@ std::vector<std::string> liveDrift(const DomainDescription& domain,
 }  // namespace
 
 std::vector<std::string> domainDrift(const DomainDescription* domain,
-                                     const std::vector<Lease>& leases) {
+                                     const std::vector<Lease>& leases, const SealKey& key) {
   if (domain == nullptr) {
-    return {"domain: it does not exist any more; `vfpass gc` gives its devices back"};
+    const bool persistent = std::any_of(leases.begin(), leases.end(),
+                                        [](const Lease& lease) { return lease.persistent; });
+    const std::string command =
+        !persistent ? "gc"
+                    : "detach " + shellQuoted(leases.empty() ? "" : leases.front().domainName);
+    return {"domain: it does not exist any more; `vfpass " + printable(command) +
+            "` releases its devices"};
   }
   std::vector<Lease> persistent;
   std::copy_if(leases.begin(), leases.end(), std::back_inserter(persistent),
                [](const Lease& lease) { return lease.persistent; });
-  auto drift = xmlDrift(*domain, persistent);
-  const auto live = liveDrift(*domain, leases);
-  drift.insert(drift.end(), live.begin(), live.end());
+  auto drift = xmlDrift(*domain, persistent, key);
+  for (const auto& lines : {liveSealDrift(*domain, key), liveDrift(*domain, leases)}) {
+    drift.insert(drift.end(), lines.begin(), lines.end());
+  }
   return drift;
 }
 

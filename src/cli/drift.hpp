@@ -17,8 +17,9 @@ std::vector<std::string> kernelDrift(const Lease& lease, const Inventory& invent
 std::vector<std::string> unobservedAttributes(const Lease& lease, const Inventory& inventory,
                                               const std::string& bootId);
 
-/// Ways in which the domain is not as its leases say, running or not. No domain (null) is one, too.
+/// Ways in which the domain is not as its leases say, running or not; metadata that are not sealed
+/// with `key` are one. No domain (null) is one, too.
 std::vector<std::string> domainDrift(const DomainDescription* domain,
-                                     const std::vector<Lease>& leases);
+                                     const std::vector<Lease>& leases, const SealKey& key);
 
 }  // namespace vfpass::cli

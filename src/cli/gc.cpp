@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -5,10 +6,13 @@
 #include "interrupted.hpp"
 #include "subject.hpp"
 #include "vfpass/apply/run.hpp"
+#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/plan/active_claims.hpp"
 #include "vfpass/plan/check_function.hpp"
 #include "vfpass/plan/detach.hpp"
 #include "vfpass/plan/garbage.hpp"
+#include "vfpass/plan/restored.hpp"
 #include "vfpass/report/plan_report.hpp"
 #include "vfpass/state/locks.hpp"
 
@@ -26,20 +30,40 @@ std::set<std::string> entriesIn(const std::string& xml) {
   return names;
 }
 
-plan::DomainUse useOf(Session& session, const Uuid& domain) {
+bool isMapped(Session& session, const Lease& lease) {
+  return config::findMapping(session.configuration(), lease.domainName, toString(lease.domain)) !=
+         nullptr;
+}
+
+plan::DomainUse useOf(Session& session, const Uuid& domain, const std::vector<Lease>& leases) {
   const auto found = session.hypervisor().findDomain(toString(domain));
   if (!found) {
-    return {};
+    return {false, !leases.empty() && isMapped(session, leases.front()), false, {}, {}};
   }
   const auto plugged =
       found->active ? domain::devicesOfOurs(found->liveXml) : std::set<std::string>();
-  return {true, found->active, entriesIn(found->persistentXml), plugged};
+  return {true, false, found->active, entriesIn(found->persistentXml), plugged};
 }
 
-Plan planFor(Session& session, const Uuid& domain, const std::vector<Lease>& garbage,
-             const std::vector<Lease>& all) {
+std::vector<PciAddress> pfsOf(const std::vector<Lease>& leases) {
+  std::vector<PciAddress> pfs;
+  std::transform(leases.begin(), leases.end(), std::back_inserter(pfs),
+                 [](const Lease& lease) { return lease.pf; });
+  return pfs;
+}
+
+Inventory inventoryFor(Session& session, const std::vector<Lease>& garbage) {
+  Inventory inventory = session.inventory(plan::namedFunctions(garbage));
+  session.addHolders(inventory, pfsOf(garbage));
+  return inventory;
+}
+
+Plan planFor(const Uuid& domain, const std::vector<Lease>& garbage, const std::vector<Lease>& all,
+             const Inventory& inventory) {
   Plan plan{PlanKind::detach, domain, garbage.front().domainName, {}, {}};
-  plan.steps = plan::planRestore(garbage, all, session.inventory(plan::namedFunctions(garbage)));
+  auto restoration = plan::planRestore(garbage, all, inventory);
+  plan.steps = std::move(restoration.steps);
+  plan.notes = std::move(restoration.notes);
   return plan;
 }
 
@@ -55,9 +79,10 @@ ExitCode showPlans(Session& session) {
   const auto leases = session.readLeases();
   ExitCode code = ExitCode::done;
   for (const auto& [domain, own] : byDomain(leases)) {
-    const auto garbage = plan::findGarbage(own, useOf(session, domain));
+    const auto garbage = plan::findGarbage(own, useOf(session, domain, own));
     if (!garbage.empty()) {
-      report::writePlan(session.out(), planFor(session, domain, garbage, leases), "",
+      report::writePlan(session.out(),
+                        planFor(domain, garbage, leases, inventoryFor(session, garbage)), "",
                         session.style());
       code = ExitCode::pending;
     }
@@ -65,14 +90,32 @@ ExitCode showPlans(Session& session) {
   return code;
 }
 
-void collect(Session& session, const Uuid& domain) {
+void tellReleased(Session& session, const std::vector<Lease>& garbage) {
+  for (const auto& line :
+       plan::findUnrestored(garbage, session.inventory(plan::namedFunctions(garbage)))) {
+    session.warn(line);
+  }
+  for (const auto& lease : garbage) {
+    session.note("released lease " + lease.vfName + " of domain " + printable(lease.domainName) +
+                 " (" + toString(lease.vf) + "), which no domain uses");
+  }
+}
+
+void tellAwaited(Session& session, const std::vector<Lease>& leases, const plan::DomainUse& use) {
+  if (!use.exists && use.mapped && !leases.empty()) {
+    const std::string name = printable(leases.front().domainName);
+    session.note("kept the leases of domain " + name +
+                 ": libvirt does not know it, but a mapping names it; `vfpass detach " +
+                 shellQuoted(name) + "` releases them");
+  }
+}
+
+void collect(Session& session, const DomainSurvey& survey, const Uuid& domain) {
   const auto domainLock = lockDomain(session, domain);
   auto& database = session.database();
-  const auto use = useOf(session, domain);
-  std::vector<PciAddress> pfs;
-  for (const auto& lease : plan::findGarbage(database.leasesOf(domain), use)) {
-    pfs.push_back(lease.pf);
-  }
+  const auto use = useOf(session, domain, database.leasesOf(domain));
+  tellAwaited(session, database.leasesOf(domain), use);
+  const auto pfs = pfsOf(plan::findGarbage(database.leasesOf(domain), use));
   if (pfs.empty()) {
     return;
   }
@@ -81,32 +124,39 @@ void collect(Session& session, const Uuid& domain) {
   if (garbage.empty()) {
     return;
   }
-  const Plan plan = planFor(session, domain, garbage, database.leases());
+  const Inventory inventory = inventoryFor(session, garbage);
+  const Plan plan = planFor(domain, garbage, database.leases(), inventory);
+  plan::throwObjections("cannot release the leases of domain " + printable(plan.domainName),
+                        plan::objectToActiveClaims(plan, inventory, survey.summaries));
   apply::Tools tools = session.tools();
   for (const auto& warning : apply::run(plan, tools, std::move(locks))) {
     session.warn(warning);
   }
-  for (const auto& lease : garbage) {
-    session.note("lease " + lease.vfName + " of domain " + printable(lease.domainName) +
-                 ": nobody uses it any more, " + toString(lease.vf) + " is as it was found");
-  }
+  tellReleased(session, garbage);
 }
 
 ExitCode gc(Session& session) {
-  session.requireChangesPossible("gc");
-  // Without libvirt nobody can say what is in use: this throws then.
-  settleInterruptedWork(session, surveyDomains(session), std::nullopt);
+  session.requireDomainChangesPossible("gc");
+  const DomainSurvey survey = surveyDomains(session);
+  settleInterruptedWork(session, survey, std::nullopt);
+  ExitCode code = ExitCode::done;
   for (const auto& [domain, leases] : byDomain(session.database().leases())) {
-    collect(session, domain);
+    try {
+      collect(session, survey, domain);
+    } catch (const Error& error) {  // one domain's device in use does not keep the others' leases
+      session.warn(std::string(error.what()) +
+                   (error.remedy().empty() ? "" : "; " + error.remedy()));
+      code = error.code();
+    }
   }
-  return ExitCode::done;
+  return code;
 }
 
 }  // namespace
 
 void addGc(CLI::App& app, Runner& runner) {
-  auto* command = app.add_subcommand(
-      "gc", "end the leases that no domain uses any more and give their VFs back as found");
+  auto* command =
+      app.add_subcommand("gc", "release leases that no domain uses, and restore their VFs");
   const auto dryRun = std::make_shared<bool>(false);
   command->add_flag("--dry-run", *dryRun, "only show what would be done");
   command->callback([&runner, dryRun] {

@@ -1,5 +1,7 @@
 #include "guest_devices.hpp"
 
+#include "guest_tree.hpp"
+#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 
@@ -18,10 +20,9 @@ std::string domainsOf(const std::vector<Lease>& leases) {
 
 }  // namespace
 
-std::vector<report::GuestDevice> guestDevicesOf(
-    const std::string& vm, const report::TopologyReport& report,
-    const std::function<PciAddress(const Lease&)>& addressOf) {
-  std::vector<report::GuestDevice> devices;
+std::vector<LeasedDevice> guestDevicesOf(const std::string& vm,
+                                         const report::TopologyReport& report) {
+  std::vector<LeasedDevice> devices;
   for (const Lease& lease : report.leases) {
     if (lease.domainName != vm && toString(lease.domain) != vm) {
       continue;
@@ -36,13 +37,30 @@ std::vector<report::GuestDevice> guestDevicesOf(
                   "see `vfpass status`");
     }
     devices.push_back(
-        {static_cast<std::size_t>(function - report.topology.functions.data()), addressOf(lease)});
+        {lease, static_cast<std::size_t>(function - report.topology.functions.data())});
   }
   if (devices.empty()) {
     throw Error(printable(vm) + " has no device of vfpass; " + domainsOf(report.leases),
                 "run `vfpass attach` first", ExitCode::badInput);
   }
   return devices;
+}
+
+std::vector<report::GuestDevice> placedIn(const GuestMachine& machine,
+                                          const std::vector<LeasedDevice>& devices,
+                                          const Topology& guest) {
+  std::vector<report::GuestDevice> placed;
+  for (const LeasedDevice& device : devices) {
+    const auto address = addressInGuest(machine, device.lease);
+    if (!address) {
+      throw Error("the XML of domain " + printable(device.lease.domainName) + " does not have " +
+                      device.lease.vfName,
+                  "`vfpass attach " + shellArgument(device.lease.domainName) + "` puts it in");
+    }
+    const TopologyFunction* function = findFunction(guest, *address);
+    placed.push_back({device.function, *address, function == nullptr ? -1 : function->numaNode});
+  }
+  return placed;
 }
 
 }  // namespace vfpass::cli

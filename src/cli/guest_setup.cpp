@@ -63,6 +63,7 @@ ExitCode setUp(Session& session, const GuestSetupOptions& options) {
   if (options.vm.empty()) {
     throw Error("which VM?", "`vfpass guest-setup VM`", ExitCode::badInput);
   }
+  session.requireLocalLibvirt("guest-setup");
   const DomainDescription domain = runningGuest(session, options.vm, "guest-setup");
   guest::Agent agent(session.hypervisor(), domain.uuid, domain.name,
                      std::chrono::seconds(options.timeoutSeconds));

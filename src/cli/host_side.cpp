@@ -5,6 +5,7 @@
 #include "subject.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
+#include "vfpass/domain/guest_machine.hpp"
 #include "vfpass/host/vfio_holders.hpp"
 #include "vfpass/inventory/read_topology.hpp"
 #include "vfpass/topology/distance.hpp"
@@ -70,6 +71,7 @@ HostSight::HostSight(Session& session, const DomainDescription& domain,
       functions_.push_back(lease);
     }
   }
+  inXml_ = topology::guestMatrix(domain::readGuestMachine(domain.liveXml), topology_);
 }
 
 guest::HostSide HostSight::of(const Lease& lease) const {
@@ -87,13 +89,14 @@ guest::HostSide HostSight::of(const Lease& lease) const {
     const auto index = static_cast<std::size_t>(pf - topology_.functions.data());
     side.link = narrowest(topology_, index, false);
     side.portRate = portRateOf(*pf);
-    side.gpu = gpuWay(index);
+    side.gpu = gpuWay(lease, index);
   }
   return side;
 }
 
-std::optional<guest::GpuWay> HostSight::gpuWay(std::size_t nic) const {
+std::optional<guest::GpuWay> HostSight::gpuWay(const Lease& vf, std::size_t nic) const {
   std::optional<std::size_t> nearest;
+  std::string entry;
   for (const auto& lease : functions_) {
     const TopologyFunction* gpu = findFunction(topology_, lease.vf);
     if (gpu == nullptr || gpu->role != FunctionRole::gpu) {
@@ -103,6 +106,7 @@ std::optional<guest::GpuWay> HostSight::gpuWay(std::size_t nic) const {
     if (!nearest ||
         topology::distance(topology_, nic, index) < topology::distance(topology_, nic, *nearest)) {
       nearest = index;
+      entry = lease.vfName;
     }
   }
   if (!nearest) {
@@ -110,7 +114,21 @@ std::optional<guest::GpuWay> HostSight::gpuWay(std::size_t nic) const {
   }
   const auto distance = topology::distance(topology_, nic, *nearest);
   return guest::GpuWay{narrowest(topology_, *nearest, true), distance >= topology::Distance::phb,
-                       std::string(toString(distance))};
+                       std::string(toString(distance)), distanceInXml(vf.vfName, entry)};
+}
+
+std::string HostSight::distanceInXml(const std::string& one, const std::string& other) const {
+  const auto place = [this](const std::string& name) {
+    return std::ranges::find(inXml_.names, name) - inXml_.names.begin();
+  };
+  const auto [row, column] = std::pair(place(one), place(other));
+  const auto count = std::ssize(inXml_.names);
+  if (row == count || column == count) {
+    return {};
+  }
+  const auto& distance =
+      inXml_.distances[static_cast<std::size_t>(row)][static_cast<std::size_t>(column)];
+  return distance ? std::string(toString(*distance)) : std::string();
 }
 
 guest::DeviceHold HostSight::holdOf(const Lease& lease) const {

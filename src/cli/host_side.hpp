@@ -5,6 +5,7 @@
 
 #include "session.hpp"
 #include "vfpass/guest/host_side.hpp"
+#include "vfpass/topology/device_matrix.hpp"
 
 namespace vfpass::cli {
 
@@ -20,7 +21,9 @@ class HostSight {
 
  private:
   [[nodiscard]] guest::DeviceHold holdOf(const Lease& lease) const;
-  [[nodiscard]] std::optional<guest::GpuWay> gpuWay(std::size_t nic) const;
+  [[nodiscard]] std::optional<guest::GpuWay> gpuWay(const Lease& vf, std::size_t nic) const;
+  /// Between two entries in the running domain's own tree; empty: not known.
+  [[nodiscard]] std::string distanceInXml(const std::string& one, const std::string& other) const;
 
   Session& session_;
   Uuid domain_;
@@ -28,6 +31,7 @@ class HostSight {
   std::vector<Lease> functions_;    ///< whole functions that the domain holds
   std::map<std::string, unsigned> mtus_;
   Topology topology_;
+  topology::DeviceMatrix inXml_;
 };
 
 }  // namespace vfpass::cli

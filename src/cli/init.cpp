@@ -1,5 +1,6 @@
 #include "commands.hpp"
 #include "host_topology.hpp"
+#include "vfpass/base/shell.hpp"
 #include "vfpass/report/proposal_report.hpp"
 
 namespace vfpass::cli {
@@ -17,8 +18,8 @@ ExitCode init(Session& session, const InitOptions& options) {
   warnOfProblems(session, host.topology);
   report::ProposalReport report;
   report.vm = options.vm;
-  report.command = "vfpass init " + options.vm + " --gpus " + std::to_string(options.gpus) +
-                   " --vfs " + std::to_string(vfs);
+  report.command = "vfpass init " + shellArgument(options.vm) + " --gpus " +
+                   std::to_string(options.gpus) + " --vfs " + std::to_string(vfs);
   report.proposal = topology::propose(host.topology, host.leases, options.gpus, vfs);
   report.topology = std::move(host.topology);
   report::writeProposal(session.out(), report, session.style());

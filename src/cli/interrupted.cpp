@@ -1,6 +1,8 @@
 #include "interrupted.hpp"
 
+#include "vfpass/apply/adopt_leases.hpp"
 #include "vfpass/apply/recover.hpp"
+#include "vfpass/base/text.hpp"
 #include "vfpass/state/locks.hpp"
 
 namespace vfpass::cli {
@@ -12,10 +14,13 @@ void settleInterruptedWork(Session& session, const DomainSurvey& survey,
   for (const auto& line : recovered.ended) {
     session.note(line);
   }
-  const auto adopted =
-      apply::adoptLeases(tools.database, survey.managed, survey.active, tools.kernel.bootId());
-  for (const auto& line : adopted) {
+  const auto adoption = apply::adoptLeases(tools.database, tools.kernel, tools.sealKey,
+                                           survey.managed, survey.active);
+  for (const auto& line : adoption.adopted) {
     session.note(line);
+  }
+  for (const auto& refused : adoption.refused) {  // `vfpass status` tells everybody
+    session.verbose("domain " + printable(refused.domainName) + ": " + refused.reason);
   }
   std::vector<apply::UnendedWork> own;
   for (const auto& work : recovered.unended) {

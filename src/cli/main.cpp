@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <iostream>
+#include <sstream>
 
 #include "commands.hpp"
 #include "stop_signals.hpp"
@@ -37,9 +38,10 @@ void addGlobalOptions(CLI::App& app, GlobalOptions& options) {
 }
 
 void printError(const Error& error) {
-  std::cerr << "vfpass: " << error.what() << '\n';
+  // Names in it come from XML, sysfs and libvirt.
+  std::cerr << "vfpass: " << printableLines(error.what()) << '\n';
   if (!error.remedy().empty()) {
-    std::cerr << "        " << error.remedy() << '\n';
+    std::cerr << "        " << printableLines(error.remedy()) << '\n';
   }
 }
 
@@ -80,7 +82,10 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     requireKnownCommand(app, error);
-    return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::badInput);
+    std::ostringstream complaint;
+    const int code = app.exit(error, std::cout, complaint);
+    std::cerr << printableLines(complaint.str());
+    return code == 0 ? 0 : static_cast<int>(ExitCode::badInput);
   }
   Session session(options, std::cout, std::cerr);
   return static_cast<int>(runner(session));
@@ -113,7 +118,7 @@ int main(int argc, char** argv) {
     vfpass::cli::printError(error);
     return static_cast<int>(error.code());
   } catch (const vfpass::Cancelled& cancelled) {
-    std::cerr << "vfpass: " << cancelled.what() << std::endl;
+    std::cerr << "vfpass: " << vfpass::printableLines(cancelled.what()) << std::endl;
     vfpass::cli::endBySignal(cancelled.signal());
   } catch (const std::exception& error) {
     std::cerr << "vfpass: internal error: " << vfpass::printable(error.what()) << '\n';

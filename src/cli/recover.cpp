@@ -8,6 +8,7 @@
 #include "subject.hpp"
 #include "vfpass/apply/run.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/plan/active_claims.hpp"
 #include "vfpass/plan/check_function.hpp"
 #include "vfpass/plan/hook.hpp"
 #include "vfpass/state/locks.hpp"
@@ -34,7 +35,7 @@ bool stillStopped(Session& session, const Uuid& domain) {
 }
 
 // Returns the domain's name, or nothing when a start came in between.
-std::optional<std::string> scrub(Session& session, const Uuid& domain) {
+std::optional<std::string> scrub(Session& session, const DomainSurvey& survey, const Uuid& domain) {
   if (!stillStopped(session, domain)) {
     return std::nullopt;
   }
@@ -50,9 +51,11 @@ std::optional<std::string> scrub(Session& session, const Uuid& domain) {
     return std::nullopt;
   }
   const std::string name = before.front().domainName;
-  const auto plan =
-      plan::planRelease(domain, name, leases, session.inventory(plan::namedFunctions(before)),
-                        session.kernel().bootId());
+  Inventory inventory = session.inventory(plan::namedFunctions(before));
+  session.addHolders(inventory, pfs);
+  const auto plan = plan::planRelease(domain, name, leases, inventory, session.kernel().bootId());
+  plan::throwObjections("cannot scrub the devices of domain " + printable(name),
+                        plan::objectToActiveClaims(plan, inventory, survey.summaries));
   apply::Tools tools = session.tools();
   for (const auto& warning : apply::run(plan, tools, std::move(locks))) {
     session.verbose(warning);
@@ -61,11 +64,11 @@ std::optional<std::string> scrub(Session& session, const Uuid& domain) {
 }
 
 ExitCode recover(Session& session) {
-  session.requireChangesPossible("recover");
+  session.requireDomainChangesPossible("recover");
   const DomainSurvey survey = surveyDomains(session);
   settleInterruptedWork(session, survey, std::nullopt);
   for (const auto& domain : domainsWithoutRelease(session, survey)) {
-    if (const auto name = scrub(session, domain)) {
+    if (const auto name = scrub(session, survey, domain)) {
       session.note("devices of domain " + printable(*name) +
                    ", which stopped without a release: scrubbed");
     }

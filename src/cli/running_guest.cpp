@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "subject.hpp"
+#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::cli {
@@ -17,9 +18,10 @@ std::vector<Lease> leasesInUse(Session& session, const DomainDescription& domain
 std::vector<Lease> requireAny(std::vector<Lease> leases, const DomainDescription& domain,
                               const std::string& what) {
   if (leases.empty()) {
-    throw Error("domain " + printable(domain.name) + " runs with no " + what + " of ours",
-                "`vfpass attach " + printable(domain.name) + "` gives it what its mapping names",
-                ExitCode::unverified);
+    throw Error(
+        "domain " + printable(domain.name) + " runs with no " + what + " of ours",
+        "`vfpass attach " + shellArgument(domain.name) + "` gives it what its mapping names",
+        ExitCode::unverified);
   }
   return leases;
 }
@@ -35,7 +37,7 @@ DomainDescription runningGuest(Session& session, const std::string& vm,
   }
   if (!domain->active) {
     throw Error("domain " + printable(domain->name) + " does not run",
-                "`virsh start " + printable(domain->name) + "`, then " + command,
+                "`virsh start " + shellArgument(domain->name) + "`, then " + command,
                 ExitCode::unverified);
   }
   return *domain;

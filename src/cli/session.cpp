@@ -3,19 +3,20 @@
 #include <spdlog/sinks/ostream_sink.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <ostream>
 
 #include "vfpass/base/text.hpp"
 #include "vfpass/hypervisor/libvirt.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
+#include "vfpass/state/seal_key.hpp"
 
 namespace vfpass::cli {
 namespace {
 
 // Long enough for another command that waits for a slow driver, short enough to end.
 constexpr std::chrono::milliseconds databasePatience{15000};
-constexpr std::chrono::milliseconds lockPatience{150000};
 
 bool wantsColor(const GlobalOptions& options) {
   if (options.color != "auto") {
@@ -84,16 +85,54 @@ state::Database& Session::database() {
 }
 
 std::vector<Lease> Session::readLeases() {
-  state::Database database(options_.stateDirectory, state::Database::Open::readOnly,
-                           databasePatience);
+  state::Database database = readDatabase();
   if (options_.sysroot == "/") {  // a captured tree is no boot
     database.presentBoot(kernel().bootId());
   }
   return database.leases();
 }
 
+state::Database Session::readDatabase() {
+  return {options_.stateDirectory, state::Database::Open::readOnly, databasePatience};
+}
+
+std::vector<Plan> Session::openWork() {
+  std::vector<Plan> plans;
+  if (options_.sysroot != "/") {
+    return plans;
+  }
+  const state::Database database = readDatabase();
+  for (const auto& operation : database.openOperations()) {
+    Plan plan{operation.kind, operation.domain, operation.domainName, {}, {}};
+    for (const auto& journaled : operation.steps) {
+      plan.steps.push_back(journaled.step);
+    }
+    plans.push_back(std::move(plan));
+  }
+  return plans;
+}
+
+std::vector<SoftRoceRecord> Session::softRoceRecords() {
+  const state::Database database = readDatabase();
+  return database.softRoceRecords();
+}
+
 Inventory Session::inventory(const std::vector<PciAddress>& functions) {
   return inventory::readInventory(root(), functions);
+}
+
+void Session::addHolders(Inventory& inventory, const std::vector<PciAddress>& pfs) {
+  std::vector<PciAddress> devices;
+  for (const auto& pf : inventory.pfs) {
+    if (std::find(pfs.begin(), pfs.end(), pf.address) != pfs.end()) {
+      std::transform(pf.vfs.begin(), pf.vfs.end(), std::back_inserter(devices),
+                     [](const VirtualFunction& vf) { return vf.address; });
+    }
+  }
+  std::transform(inventory.functions.begin(), inventory.functions.end(),
+                 std::back_inserter(devices),
+                 [](const PciFunction& function) { return function.address; });
+  inventory.holders = kernel().findHolders(devices);
 }
 
 const config::Configuration& Session::configuration() {
@@ -103,19 +142,36 @@ const config::Configuration& Session::configuration() {
   return *configuration_;
 }
 
+const SealKey& Session::sealKey() {
+  if (!sealKey_) {
+    sealKey_ = state::readSealKey({options_.configDirectory});
+  }
+  return *sealKey_;
+}
+
 apply::Tools Session::tools() {
-  apply::Tools tools{kernel(), database(), &hypervisor(), domain::builtInTemplates(),
-                     options_.runDirectory};
+  apply::Tools tools = hostTools();
+  tools.hypervisor = &hypervisor();
+  return tools;
+}
+
+apply::Tools Session::hostTools() {
+  if (sealKey().secret.empty()) {
+    sealKey_ = state::makeSealKey({options_.configDirectory});
+  }
+  apply::Tools tools{kernel(),  database(),           nullptr, domain::builtInTemplates(),
+                     *sealKey_, options_.runDirectory};
   tools.lockPatience = lockPatience;
   tools.onAction = [this](const Action& action) { verbose(describe(action)); };
   return tools;
 }
 
-void Session::note(const std::string& line) { log_.info("{}", line); }
+// Names from XML, sysfs and the guest are in these lines.
+void Session::note(const std::string& line) { log_.info("{}", printableLines(line)); }
 
-void Session::warn(const std::string& line) { log_.warn("warning: {}", line); }
+void Session::warn(const std::string& line) { log_.warn("warning: {}", printableLines(line)); }
 
-void Session::verbose(const std::string& line) { log_.debug("{}", line); }
+void Session::verbose(const std::string& line) { log_.debug("{}", printableLines(line)); }
 
 void Session::requireChangesPossible(const std::string& what) const {
   if (options_.sysroot != "/") {
@@ -125,6 +181,21 @@ void Session::requireChangesPossible(const std::string& what) const {
   if (geteuid() != 0) {
     throw Error(what + " needs root: it writes to sysfs and to " + options_.stateDirectory.string(),
                 "run it with sudo");
+  }
+}
+
+void Session::requireDomainChangesPossible(const std::string& what) {
+  requireChangesPossible(what);
+  requireLocalLibvirt(what);
+}
+
+void Session::requireLocalLibvirt(const std::string& what) {
+  const std::string uri = hypervisor().uri();
+  if (!isLocalSystem(uri)) {
+    throw Error(what + ": " + printable(uri) + " is not the system libvirt of this host, which " +
+                    "alone knows who uses its devices",
+                "leave out --connect and LIBVIRT_DEFAULT_URI, or use qemu:///system",
+                ExitCode::badInput);
   }
 }
 

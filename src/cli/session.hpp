@@ -2,6 +2,7 @@
 
 #include <spdlog/logger.h>
 
+#include <chrono>
 #include <iosfwd>
 #include <memory>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "vfpass/hypervisor.hpp"
 #include "vfpass/inventory.hpp"
 #include "vfpass/report/style.hpp"
+#include "vfpass/seal_key.hpp"
 #include "vfpass/state/database.hpp"
 
 namespace vfpass::cli {
@@ -38,10 +40,26 @@ class Session {
   state::Database& database();
   /// For commands that only look: never writes; leases of a missing database are none.
   std::vector<Lease> readLeases();
+  /// The same database for other questions; never writes.
+  state::Database readDatabase();
+  /// Operations that were begun and not ended; none of a captured tree. Never writes.
+  std::vector<Plan> openWork();
+  /// SoftRoCE links that vfpass made. Never writes.
+  std::vector<SoftRoceRecord> softRoceRecords();
   /// With these PCI functions, where they exist: no others are read.
   Inventory inventory(const std::vector<PciAddress>& functions = {});
+  /// Adds who holds the VFs of these PFs, and the inventory's functions, now.
+  void addHolders(Inventory& inventory, const std::vector<PciAddress>& pfs);
   const config::Configuration& configuration();
+  /// For commands that change something; makes the seal key where there is none.
   apply::Tools tools();
+  /// The key that this host seals metadata with; one without a secret while there is none.
+  const SealKey& sealKey();
+  /// For plans without steps on domains: libvirt is not asked.
+  apply::Tools hostTools();
+
+  /// For another command's PF lock: long enough for a slow driver, short enough to end.
+  static constexpr std::chrono::milliseconds lockPatience{150000};
 
   /// Says something to the user on stderr, unless --quiet.
   void note(const std::string& line);
@@ -52,6 +70,13 @@ class Session {
   /// be done otherwise.
   void requireChangesPossible(const std::string& what) const;
 
+  /// Throws (bad input) unless libvirt is the system daemon of this host: another libvirt cannot
+  /// say who uses its devices.
+  void requireLocalLibvirt(const std::string& what);
+
+  /// Both of them.
+  void requireDomainChangesPossible(const std::string& what);
+
  private:
   GlobalOptions options_;
   std::ostream& out_;
@@ -60,6 +85,7 @@ class Session {
   std::unique_ptr<host::SystemKernel> kernel_;
   std::unique_ptr<Hypervisor> hypervisor_;
   std::unique_ptr<state::Database> database_;
+  std::optional<SealKey> sealKey_;
   std::optional<config::Configuration> configuration_;
 };
 

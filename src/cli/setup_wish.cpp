@@ -4,11 +4,15 @@
 #include <sstream>
 
 #include "guest_devices.hpp"
+#include "guest_tree.hpp"
 #include "host_topology.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/topology/guest_topology.hpp"
 
 namespace vfpass::cli {
 namespace {
+
+constexpr std::string_view noGpu = "no topology file for NCCL: the VM has no GPU (`gpus:`)";
 
 const Lease* findLease(const std::vector<Lease>& leases, const std::string& name) {
   const auto found = std::find_if(leases.begin(), leases.end(),
@@ -24,14 +28,18 @@ std::string addressOf(const Lease& lease) {
 }
 
 // Firmware numbers the buses behind root ports in its own order, so that only the port's own place
-// on bus 0 is the same for libvirt and the guest.
-std::optional<PciAddress> placeInGuest(const Lease& lease, const guest::SetupView& view) {
+// on bus 0 is the same for libvirt and the guest. A mirrored tree has ports on other buses, too:
+// its bus numbers are computed, and must be there.
+std::optional<PciAddress> placeInGuest(const GuestMachine& machine, const Lease& lease,
+                                       const guest::SetupView& view) {
   if (lease.guest.port) {
     const auto found = view.behind.find(lease.guest.port->address);
-    return found == view.behind.end() ? std::nullopt : std::optional(found->second);
+    if (found != view.behind.end()) {
+      return found->second;
+    }
   }
-  return view.functions.contains(lease.guest.address) ? std::optional(lease.guest.address)
-                                                      : std::nullopt;
+  const auto address = addressInGuest(machine, lease);
+  return address && view.functions.contains(*address) ? address : std::nullopt;
 }
 
 bool holdsGpu(const std::vector<Lease>& leases, const Topology& topology) {
@@ -42,13 +50,14 @@ bool holdsGpu(const std::vector<Lease>& leases, const Topology& topology) {
 }
 
 // Empty, with a note, when there can be none.
-std::string ncclTopology(Session& session, const std::vector<Lease>& leases,
-                         const guest::SetupView& view, std::vector<std::string>& notes) {
+std::string ncclTopology(Session& session, const GuestMachine& machine,
+                         const std::vector<Lease>& leases, const guest::SetupView& view,
+                         std::vector<std::string>& notes) {
   const bool functions = std::any_of(leases.begin(), leases.end(), [](const Lease& lease) {
     return lease.kind == LeaseKind::pciFunction;
   });
   if (!functions) {
-    notes.emplace_back("no topology file for NCCL: the VM has no GPU (`gpus:`)");
+    notes.emplace_back(noGpu);
     return "";
   }
   report::TopologyReport host = topologyReport(session, false);
@@ -58,14 +67,16 @@ std::string ncclTopology(Session& session, const std::vector<Lease>& leases,
     return "";
   }
   try {
-    const auto devices =
-        guestDevicesOf(toString(leases.front().domain), host, [&](const Lease& lease) {
-          const auto address = placeInGuest(lease, view);
-          if (!address) {
-            throw Error("the guest does not show " + lease.vfName + " where it was plugged");
-          }
-          return *address;
-        });
+    const std::string domain = toString(leases.front().domain);
+    const auto leased = guestDevicesOf(domain, host);
+    auto devices = placedIn(machine, leased, topology::guestTopology(machine, host.topology));
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      const auto address = placeInGuest(machine, leased[i].lease, view);
+      if (!address) {
+        throw Error("the guest does not show " + leased[i].lease.vfName + " where it was plugged");
+      }
+      devices[i].address = *address;
+    }
     std::ostringstream text;
     report::writeGuestNcclTopology(text, host.topology, devices);
     return text.str();
@@ -104,12 +115,17 @@ guest::SetupWish setupWish(const Mapping& mapping, const DomainDescription& doma
 
 void completeWish(Session& session, const std::vector<Lease>& leases, const guest::SetupView& view,
                   guest::SetupWish& wish) {
+  if (leases.empty()) {
+    wish.notes.emplace_back(noGpu);
+    return;
+  }
+  const GuestMachine machine = guestMachineOf(session, toString(leases.front().domain), leases);
   for (guest::WantedPort& port : wish.ports) {
     const Lease* lease = findLease(leases, port.entry);
-    const auto place = lease == nullptr ? std::nullopt : placeInGuest(*lease, view);
+    const auto place = lease == nullptr ? std::nullopt : placeInGuest(machine, *lease, view);
     port.function = place ? toString(*place) : "";
   }
-  wish.ncclTopology = ncclTopology(session, leases, view, wish.notes);
+  wish.ncclTopology = ncclTopology(session, machine, leases, view, wish.notes);
 }
 
 }  // namespace vfpass::cli

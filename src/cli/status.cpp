@@ -7,6 +7,8 @@
 #include "drift.hpp"
 #include "settle_near.hpp"
 #include "subject.hpp"
+#include "vfpass/apply/adopt_leases.hpp"
+#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/check_function.hpp"
 #include "vfpass/report/status_report.hpp"
@@ -65,7 +67,37 @@ class StatusReader {
     return entries;
   }
 
+  // Of domains without a lease; of those with one it is drift. Each domain once, with its first
+  // fault.
+  std::vector<report::RefusedMetadata> readRefused(const std::string& vm) {
+    std::vector<report::RefusedMetadata> found;
+    std::set<Uuid> seen;
+    const state::Database database = session_.readDatabase();
+    for (const auto& refused :
+         apply::refusedMetadata(database, session_.kernel(), session_.sealKey(), survey_.managed)) {
+      const bool asked = vm.empty() || vm == refused.domainName || vm == toString(refused.domain);
+      if (asked && leasesOf(leases_, refused.domain).empty() &&
+          seen.insert(refused.domain).second) {
+        found.push_back({refused.domainName, refused.domain, refused.reason, remedyFor(refused)});
+      }
+    }
+    return found;
+  }
+
  private:
+  std::string remedyFor(const apply::RefusedMetadata& refused) {
+    const auto found = session_.hypervisor().findDomain(toString(refused.domain));
+    // By UUID where the name could be taken for an option.
+    const std::string name = printable(shellQuoted(
+        refused.domainName.starts_with('-') ? toString(refused.domain) : refused.domainName));
+    const bool persistent = !found || found->persistent;
+    const std::string scope = std::string(persistent ? "--config" : "") +
+                              (persistent && found && found->active ? " " : "") +
+                              (found && found->active ? "--live" : "");
+    return "`vfpass attach " + name + "` if it has a mapping, otherwise `virsh metadata " + name +
+           " --uri " + std::string(metadataNamespace) + " --remove " + scope + "`";
+  }
+
   report::StatusEntry entryFor(const Lease& lease) {
     auto& domain = domains_.try_emplace(lease.domain, std::nullopt).first->second;
     const bool first = !domain;
@@ -77,7 +109,7 @@ class StatusReader {
     entry.drift = kernelDrift(lease, inventory_, bootId_, entry.domainActive);
     if (first) {  // what concerns the domain as a whole is said once, with its first entry
       const auto own = leasesOf(leases_, lease.domain);
-      append(domainDrift(domain ? &*domain : nullptr, own), entry.drift);
+      append(domainDrift(domain ? &*domain : nullptr, own, session_.sealKey()), entry.drift);
       if (domain) {
         append(mappingDrift(session_, *domain, survey_, leases_), entry.drift);
       }
@@ -131,7 +163,9 @@ std::vector<std::string> lastVerifications(Session& session,
 }
 
 ExitCode status(Session& session, const std::string& vm) {
-  const auto entries = StatusReader(session).read(vm);
+  StatusReader reader(session);
+  const auto entries = reader.read(vm);
+  const auto refused = reader.readRefused(vm);
   const auto notes = notAttached(session, vm, entries);
   if (!vm.empty() && entries.empty() && notes.empty() && !session.hypervisor().findDomain(vm)) {
     throw Error("no lease, no mapping and no domain is called " + printable(vm),
@@ -140,10 +174,10 @@ ExitCode status(Session& session, const std::string& vm) {
   auto said = notes;
   const auto verified = lastVerifications(session, entries);
   said.insert(said.end(), verified.begin(), verified.end());
-  report::writeStatus(session.out(), entries, said, session.style());
+  report::writeStatus(session.out(), entries, refused, said, session.style());
   const bool drift = std::any_of(entries.begin(), entries.end(),
                                  [](const auto& entry) { return !entry.drift.empty(); });
-  return drift || !notes.empty() ? ExitCode::pending : ExitCode::done;
+  return drift || !notes.empty() || !refused.empty() ? ExitCode::pending : ExitCode::done;
 }
 
 }  // namespace

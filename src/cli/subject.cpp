@@ -5,8 +5,13 @@
 #include <tuple>
 
 #include "vfpass/base/text.hpp"
+#include "vfpass/domain/guest_machine.hpp"
+#include "vfpass/domain/network_xml.hpp"
+#include "vfpass/domain/seal.hpp"
+#include "vfpass/inventory/read_topology.hpp"
 #include "vfpass/plan/check_function.hpp"
 #include "vfpass/plan/select_pf.hpp"
+#include "vfpass/topology/mirror.hpp"
 
 namespace vfpass::cli {
 namespace {
@@ -23,45 +28,32 @@ std::optional<domain::ParsedDomain> parseQuietly(Session& session, const DomainD
   }
 }
 
-void addClaims(const domain::ParsedDomain& parsed, DomainSummary& summary) {
+// A MAC in metadata that anybody may have written is not taken.
+void addClaims(const domain::ParsedDomain& parsed, const SealKey& key, DomainSummary& summary) {
   summary.claims.insert(summary.claims.end(), parsed.claims.begin(), parsed.claims.end());
   summary.macAddresses.insert(summary.macAddresses.end(), parsed.macAddresses.begin(),
                               parsed.macAddresses.end());
   for (const auto& lease : parsed.leases) {
-    if (lease.settings.mac) {
+    if (lease.settings.mac && domain::isSealed(parsed, key)) {
       summary.macAddresses.push_back(*lease.settings.mac);
     }
   }
 }
 
-// Leases that only the running domain knows of.
-domain::ParsedDomain liveOnly(domain::ParsedDomain live,
-                              const std::optional<domain::ParsedDomain>& persistent) {
-  std::erase_if(live.leases, [&](const Lease& lease) {
-    return persistent &&
-           std::any_of(persistent->leases.begin(), persistent->leases.end(),
-                       [&](const Lease& each) { return each.vfName == lease.vfName; });
-  });
-  return live;
-}
-
 void surveyOne(Session& session, const DomainDescription& domain, DomainSurvey& survey) {
-  DomainSummary summary{domain.uuid, domain.name, domain.active, domain.persistent, {}, {}};
+  DomainSummary summary{domain.uuid, domain.name, domain.active, domain.persistent, {}, {}, {}};
   const auto look = [&](const std::string& xml) {
     const auto parsed = xml.empty() ? std::nullopt : parseQuietly(session, domain, xml);
     if (parsed) {
-      addClaims(*parsed, summary);
+      addClaims(*parsed, session.sealKey(), summary);
     }
-    return parsed;
+    if (parsed && parsed->managed) {
+      survey.managed.push_back(*parsed);
+    }
+    return parsed ? parsed->claims : std::vector<Claim>();
   };
-  const auto persistent = look(domain.persistentXml);
-  if (persistent && persistent->managed) {
-    survey.managed.push_back(*persistent);
-  }
-  const auto live = look(domain.liveXml);
-  if (live && live->managed) {
-    survey.managed.push_back(liveOnly(*live, persistent));
-  }
+  look(domain.persistentXml);
+  summary.liveClaims = look(domain.liveXml);
   if (domain.active) {
     survey.active.push_back(domain.uuid);
   }
@@ -99,10 +91,12 @@ void judgeProblems(Session& session, const Mapping& mapping) {
   }
 }
 
-void lookAtRunning(const std::string& liveXml, const std::vector<Lease>& own,
+void lookAtRunning(Session& session, const DomainDescription& domain, const std::vector<Lease>& own,
                    plan::AttachInput& input) {
+  const std::string& liveXml = domain.liveXml;
   input.plugged = domain::devicesOfOurs(liveXml);
-  input.liveLeases = domain::parseDomain(liveXml).leases;
+  input.liveLeases = liveLeases(session, domain, own);
+  input.liveCurrent = domain::sealFault(domain::parseDomain(liveXml), session.sealKey()).empty();
   for (const auto& lease : own) {
     if (domain::fitsRunning(liveXml, lease.guest)) {
       input.pluggable.insert(lease.vfName);
@@ -111,29 +105,40 @@ void lookAtRunning(const std::string& liveXml, const std::vector<Lease>& own,
 }
 
 // What the domain has of ours, and where it has room.
-void lookAtDomain(const Subject& subject, plan::AttachInput& input) {
+void lookAtDomain(Session& session, const Subject& subject, plan::AttachInput& input) {
   const auto own = leasesOf(input.leases, input.domain);
   const auto& [persistentXml, liveXml] =
       std::tie(subject.domain.persistentXml, subject.domain.liveXml);
   if (input.active) {
-    lookAtRunning(liveXml, own, input);
+    lookAtRunning(session, subject.domain, own, input);
   }
   if (input.scope.live) {
     input.placements = domain::placeInRunning(liveXml, input.scope.config ? persistentXml : "");
   } else {
+    const bool flat = input.mapping.topology == "flat";
     const auto isFresh = [&](const auto& entry) {
-      return std::none_of(own.begin(), own.end(),
-                          [&](const Lease& lease) { return lease.vfName == entry.name; });
+      return std::none_of(own.begin(), own.end(), [&](const Lease& lease) {
+        return lease.vfName == entry.name && !(flat && lease.guest.isMirrored());
+      });
     };
     const auto& [vfs, gpus] = std::tie(subject.mapping.vfs, subject.mapping.gpus);
     const auto fresh = std::count_if(vfs.begin(), vfs.end(), isFresh) +
                        std::count_if(gpus.begin(), gpus.end(), isFresh);
-    input.placements = domain::placeDevices(persistentXml, static_cast<std::size_t>(fresh));
+    // A mirrored tree makes its own places.
+    if (flat || !domain::readGuestMachine(persistentXml).pciExpress()) {
+      input.placements = domain::placeDevices(persistentXml, static_cast<std::size_t>(fresh));
+    }
+  }
+  if (input.mapping.topology == "mirror") {
+    input.machine =
+        domain::withoutOurs(domain::readGuestMachine(input.scope.config ? persistentXml : liveXml));
+    input.topology = inventory::readTopology(session.root());
   }
   std::vector<Lease> persistent;
   std::copy_if(own.begin(), own.end(), std::back_inserter(persistent),
                [](const Lease& lease) { return lease.persistent; });
-  input.xmlCurrent = persistentXml.empty() || domain::carriesLeases(persistentXml, persistent);
+  input.xmlCurrent =
+      persistentXml.empty() || domain::carriesLeases(persistentXml, persistent, session.sealKey());
 }
 
 }  // namespace
@@ -142,6 +147,11 @@ DomainSurvey surveyDomains(Session& session) {
   DomainSurvey survey;
   for (const auto& domain : session.hypervisor().listDomains()) {
     surveyOne(session, domain, survey);
+  }
+  for (const auto& network : session.hypervisor().listNetworks()) {
+    for (const auto& device : domain::poolDevices(network.xml)) {
+      survey.pools.push_back({network.name, device});
+    }
   }
   return survey;
 }
@@ -205,17 +215,31 @@ plan::AttachInput attachInput(Session& session, const Subject& subject, const Do
   input.policy = session.configuration().host;
   const auto own = leasesOf(leases, subject.domain.uuid);
   input.inventory = session.inventory(plan::namedFunctions(own, subject.mapping.gpus));
+  session.addHolders(input.inventory, pfsOf(subject, input.inventory, leases));
   input.domain = subject.domain.uuid;
   input.domainName = subject.domain.name;
   input.active = subject.domain.active;
   input.scope = scope;
   input.leases = leases;
   input.domains = survey.summaries;
+  input.pools = survey.pools;
   input.otherMappings = subject.otherMappings;
   // A captured tree is no boot; what is planned on it is not done.
   input.bootId = session.options().sysroot == "/" ? session.kernel().bootId() : "";
-  lookAtDomain(subject, input);
+  lookAtDomain(session, subject, input);
   return input;
+}
+
+std::vector<Lease> liveLeases(Session& session, const DomainDescription& domain,
+                              const std::vector<Lease>& leases) {
+  const auto parsed = domain::parseDomain(domain.liveXml);
+  if (domain::isSealed(parsed, session.sealKey())) {
+    return parsed.leases;
+  }
+  const auto plugged = domain::devicesOfOurs(domain.liveXml);
+  std::vector<Lease> found = leasesOf(leases, domain.uuid);
+  std::erase_if(found, [&](const Lease& lease) { return !plugged.contains(lease.vfName); });
+  return found;
 }
 
 std::vector<PciAddress> pfsOf(const Subject& subject, const Inventory& inventory,

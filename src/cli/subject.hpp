@@ -16,8 +16,11 @@ namespace vfpass::cli {
 /// All domains of the host, as far as vfpass looks at them.
 struct DomainSurvey {
   std::vector<DomainSummary> summaries;
-  std::vector<domain::ParsedDomain> managed;  ///< persistent XML of those with our metadata
+  /// Of those with metadata of ours: the persistent XML, then the live one. Whether the metadata
+  /// are ours indeed only isSealed() (seal.hpp) tells.
+  std::vector<domain::ParsedDomain> managed;
   std::vector<Uuid> active;
+  std::vector<PoolDevice> pools;  ///< what active networks hand out
 };
 
 /// Asks libvirt for every domain. No lock of ours may be held: libvirt takes each domain's lock for
@@ -51,6 +54,12 @@ Scope scopeFor(const DomainDescription& domain, const ScopeOptions& options);
 /// the locks of pfsOf() before.
 plan::AttachInput attachInput(Session& session, const Subject& subject, const DomainSurvey& survey,
                               const std::vector<Lease>& leases, const Scope& scope);
+
+/// The leases in the running domain's metadata. Where these are not sealed, the ones in `leases` of
+/// the devices that it has: what a rollback puts back is sealed, so it must not come from anybody
+/// else.
+std::vector<Lease> liveLeases(Session& session, const DomainDescription& domain,
+                              const std::vector<Lease>& leases);
 
 /// PFs and PCI functions that attaching this subject can touch: what is to be locked.
 std::vector<PciAddress> pfsOf(const Subject& subject, const Inventory& inventory,

@@ -1,8 +1,15 @@
+#include <ostream>
+
 #include "commands.hpp"
 #include "guest_devices.hpp"
+#include "guest_tree.hpp"
 #include "host_topology.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/report/device_matrix_report.hpp"
 #include "vfpass/report/nccl_topology.hpp"
 #include "vfpass/report/topology_report.hpp"
+#include "vfpass/topology/device_matrix.hpp"
+#include "vfpass/topology/guest_topology.hpp"
 
 namespace vfpass::cli {
 namespace {
@@ -12,36 +19,87 @@ struct TopoOptions {
   std::string vm;
 };
 
-void writeNccl(Session& session, const TopoOptions& options, const report::TopologyReport& report) {
-  if (options.vm.empty()) {
-    report::writeNcclTopology(session.out(), report.topology);
+/// What `topo` shows: the host, or with --vm the guest beside the host.
+struct Shown {
+  report::TopologyReport host;
+  std::string vm;
+  GuestMachine machine;               // empty without --vm, like all below
+  std::vector<LeasedDevice> devices;  // of the VM
+  report::TopologyReport guest;
+
+  [[nodiscard]] bool hasGuest() const { return !vm.empty(); }
+  [[nodiscard]] std::string inGuest() const { return "in guest " + vm; }
+  [[nodiscard]] const report::TopologyReport& subject() const { return hasGuest() ? guest : host; }
+};
+
+void addGuest(Session& session, const std::string& vm, Shown& shown) {
+  shown.vm = vm;
+  shown.devices = guestDevicesOf(vm, shown.host);  // throws for a VM without a lease
+  shown.machine = guestMachineOf(session, vm, shown.host.leases);
+  shown.guest = {topology::guestTopology(shown.machine, shown.host.topology), {}};
+}
+
+void showNccl(Session& session, const Shown& shown) {
+  if (shown.hasGuest()) {
+    report::writeGuestNcclTopology(session.out(), shown.host.topology,
+                                   placedIn(shown.machine, shown.devices, shown.guest.topology));
   } else {
-    report::writeGuestNcclTopology(
-        session.out(), report.topology,
-        guestDevicesOf(options.vm, report, [](const Lease& lease) { return lease.guest.address; }));
+    report::writeNcclTopology(session.out(), shown.host.topology);
   }
+}
+
+void showSvg(Session& session, const Shown& shown) {
+  if (shown.hasGuest()) {
+    report::writeTopologySvg(session.out(), shown.host, shown.guest, shown.inGuest());
+  } else {
+    report::writeTopologySvg(session.out(), shown.host);
+  }
+}
+
+void showTree(Session& session, const Shown& shown) {
+  if (shown.hasGuest()) {
+    session.out() << "on the host\n";
+  }
+  report::writeTopologyTree(session.out(), shown.host, session.style());
+  if (shown.hasGuest()) {
+    session.out() << '\n' << printable(shown.inGuest()) << '\n';
+    report::writeTopologyTree(session.out(), shown.guest, session.style());
+  }
+}
+
+void showMatrix(Session& session, const Shown& shown) {
+  if (!shown.hasGuest()) {
+    return report::writeTopologyMatrix(session.out(), shown.host, session.style());
+  }
+  report::writeDeviceMatrix(session.out(), "on the host",
+                            topology::hostMatrix(shown.machine, shown.host.topology),
+                            session.style());
+  session.out() << '\n';
+  report::writeDeviceMatrix(session.out(), shown.inGuest(),
+                            topology::guestMatrix(shown.machine, shown.host.topology),
+                            session.style());
 }
 
 ExitCode show(Session& session, const TopoOptions& options) {
   const std::string format = session.style().json ? "json" : options.format;
-  if (!options.vm.empty() && format != "nccl") {
-    throw Error("--vm says whose NCCL file is meant, and goes with --format nccl only",
-                "leave it out, or add --format nccl", ExitCode::badInput);
+  Shown shown;
+  shown.host = topologyReport(session, format != "nccl");
+  warnOfProblems(session, shown.host.topology);
+  if (!options.vm.empty()) {
+    addGuest(session, options.vm, shown);
   }
-  const report::TopologyReport report = topologyReport(session, format != "nccl");
-  warnOfProblems(session, report.topology);
   if (format == "nccl") {
-    writeNccl(session, options, report);
+    showNccl(session, shown);
   } else if (format == "json") {
-    report::writeTopologyJson(session.out(), report);
+    report::writeTopologyJson(session.out(), shown.subject());
   } else if (format == "dot") {
-    report::writeTopologyDot(session.out(), report);
+    report::writeTopologyDot(session.out(), shown.subject());
   } else if (format == "svg") {
-    report::writeTopologySvg(session.out(), report);
+    showSvg(session, shown);
   } else if (format == "tree") {
-    report::writeTopologyTree(session.out(), report, session.style());
+    showTree(session, shown);
   } else {
-    report::writeTopologyMatrix(session.out(), report, session.style());
+    showMatrix(session, shown);
   }
   return ExitCode::done;
 }
@@ -58,7 +116,8 @@ void addTopo(CLI::App& app, Runner& runner) {
       ->check(CLI::IsMember({"matrix", "tree", "svg", "dot", "json", "nccl"}))
       ->capture_default_str();
   command->add_option("--vm", options->vm,
-                      "with --format nccl: the file for this VM's guest, with its addresses");
+                      "show this VM's guest beside the host: matrix, tree and svg show both,\n"
+                      "dot, json and nccl the guest");
   command->callback([&runner, options] {
     runner = [options](Session& session) { return show(session, *options); };
   });

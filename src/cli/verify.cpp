@@ -220,6 +220,7 @@ VerifyReport verifyAlone(Session& session, const DomainDescription& domain,
 
 VerifyReport verifyDomain(Session& session, const DomainDescription& domain,
                           const VerifyOptions& options) {
+  session.requireLocalLibvirt("verify");
   VerifyReport report = options.peer.empty() ? verifyAlone(session, domain, options)
                                              : verifyWithPeer(session, domain, options);
   report.domain = domain.uuid;

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "check.hpp"
+#include "vfpass/base/shell.hpp"
 
 namespace vfpass::doctor {
 namespace {
@@ -51,7 +52,8 @@ void checkHook(const View& view, Results& results) {
     results.failed("", expected, *target + " is not there: libvirt skips the link",
                    "vfpass hook install");
   } else if (!isExecutable(view.root(), program)) {
-    results.failed("", expected, *target + " cannot be run", "chmod 0755 " + *target);
+    results.failed("", expected, *target + " cannot be run",
+                   "chmod 0755 " + shellArgument(*target));
   } else {
     results.passed("", expected, *target);
   }

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "check.hpp"
+#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::doctor {
@@ -83,9 +84,10 @@ void checkLink(const View& view, Results& results) {
       results.passed(nameOf(pf), "an active port", pf.rdma.empty() ? "up" : "active");
     } else {
       results.failed(nameOf(pf), "an active port", seen,
-                     pf.netdevs.empty() ? "rdma link"
-                                        : "ip link set dev " + pf.netdevs.front().name +
-                                              " up  # then look at cable and switch");
+                     pf.netdevs.empty()
+                         ? "rdma link"
+                         : "ip link set dev " + shellArgument(pf.netdevs.front().name) +
+                               " up  # then look at cable and switch");
     }
   }
 }
@@ -113,8 +115,8 @@ void checkMtu(const View& view, Results& results) {
       results.unseen(subject, expected, nameOf(*pf) + " shows no MTU", "");
     } else if (*mtu < *wish.mtu) {
       results.failed(subject, expected, netdev + " has " + std::to_string(*mtu),
-                     "ip link set dev " + netdev + " mtu " + std::to_string(*wish.mtu) +
-                         "  # for good: mtu in host.yaml");
+                     "ip link set dev " + shellArgument(netdev) + " mtu " +
+                         std::to_string(*wish.mtu) + "  # for good: mtu in host.yaml");
     } else {
       results.passed(subject, expected, netdev + " has " + std::to_string(*mtu));
     }

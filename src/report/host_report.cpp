@@ -4,6 +4,7 @@
 #include <ostream>
 
 #include "json.hpp"
+#include "step_lines.hpp"
 #include "text_values.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/report/table.hpp"
@@ -29,10 +30,11 @@ void addRows(Table& table, const HostEntry& entry) {
   }
 }
 
-void writeLines(std::ostream& out, const std::string& name, const std::vector<std::string>& actions,
+void writeLines(std::ostream& out, const std::string& name, const std::vector<Step>& steps,
                 const std::vector<std::string>& failures, const Style& style) {
-  for (const auto& action : actions) {
-    out << printable(name) << ": " << printable(action) << '\n';
+  for (const auto& step : steps) {
+    out << printable(name) << ": " << printable(describe(step.action)) << '\n';
+    writeStepReason(out, "  ", step, style);
   }
   for (const auto& failure : failures) {
     out << tinted("failed: ", Tint::bad, style) << printable(failure) << '\n';
@@ -50,7 +52,7 @@ void writePfs(std::ostream& out, const std::vector<HostEntry>& entries, const St
     table.write(out, style);
   }
   for (const auto& entry : entries) {
-    writeLines(out, entry.name, entry.actions, entry.failures, style);
+    writeLines(out, entry.name, entry.steps, entry.failures, style);
   }
 }
 
@@ -73,7 +75,7 @@ void writeLinks(std::ostream& out, const std::vector<SoftRoceEntry>& links, cons
   }
   table.write(out, style);
   for (const auto& link : links) {
-    writeLines(out, link.name, link.actions, link.failures, style);
+    writeLines(out, link.name, link.steps, link.failures, style);
   }
 }
 
@@ -88,6 +90,15 @@ void writeText(std::ostream& out, const HostReport& report, const Style& style) 
   }
 }
 
+// The steps' first words alone, for readers that know of no steps.
+Json actionsOf(const std::vector<Step>& steps) {
+  Json actions = Json::array();
+  for (const auto& step : steps) {
+    actions.push_back(describe(step.action));
+  }
+  return actions;
+}
+
 Json entryJson(const HostEntry& entry) {
   Json settings = Json::array();
   for (const auto& setting : entry.settings) {
@@ -96,9 +107,13 @@ Json entryJson(const HostEntry& entry) {
                         {"found", valueOrNull(setting.found)},
                         {"differs", setting.differs()}});
   }
-  return {{"pf", entry.name},          {"netdev", textOrNull(entry.netdev)},
-          {"listed", entry.listed},    {"settings", settings},
-          {"actions", entry.actions},  {"failures", entry.failures},
+  return {{"pf", entry.name},
+          {"netdev", textOrNull(entry.netdev)},
+          {"listed", entry.listed},
+          {"settings", settings},
+          {"actions", actionsOf(entry.steps)},
+          {"steps", stepsJson(entry.steps)},
+          {"failures", entry.failures},
           {"pending", entry.pending()}};
 }
 
@@ -107,7 +122,8 @@ Json linkJson(const SoftRoceEntry& link) {
           {"wanted", valueOrNull(link.wanted)},
           {"found", valueOrNull(link.found)},
           {"made_by_vfpass", link.madeByVfpass},
-          {"actions", link.actions},
+          {"actions", actionsOf(link.steps)},
+          {"steps", stepsJson(link.steps)},
           {"failures", link.failures},
           {"pending", link.pending()}};
 }
@@ -128,7 +144,7 @@ void writeJson(std::ostream& out, const HostReport& report) {
 }  // namespace
 
 bool HostEntry::pending() const {
-  return !failures.empty() ||
+  return !failures.empty() || differs ||
          std::any_of(settings.begin(), settings.end(),
                      [](const HostSetting& setting) { return setting.differs(); });
 }

@@ -106,6 +106,18 @@ void addBranches(const Topology& topology, const std::vector<topology::Branch>& 
   }
 }
 
+// The guest's node for each host node, where the guest shows one.
+std::map<int, int> guestNodes(const Topology& topology, const std::vector<GuestDevice>& devices) {
+  std::map<int, int> nodes;
+  for (const GuestDevice& device : devices) {
+    if (device.numaNode >= 0) {
+      nodes.emplace(nodeOf(topology, topology.functions[device.function].hostBridge),
+                    device.numaNode);
+    }
+  }
+  return nodes;
+}
+
 // No guest has a bus 0xff in a domain 0xffff.
 PciAddress inventedAddress(unsigned count) {
   return {0xffff, static_cast<std::uint8_t>(0xff - count / 32),
@@ -158,10 +170,13 @@ void writeGuestNcclTopology(std::ostream& out, const Topology& topology,
   };
   std::map<int, NcclCpu> cpus;
   addBranches(topology, topology::branchesOf(topology, {isGuests}), inGuest, invented, cpus);
+  const auto nodes = guestNodes(topology, devices);
   auto ordered = inOrder(std::move(cpus));
   int node = 0;
   for (NcclCpu& cpu : ordered) {
-    cpu.node = node++;
+    const auto known = nodes.find(cpu.node);
+    cpu.node = nodes.size() == ordered.size() && known != nodes.end() ? known->second : node;
+    ++node;
     cpu.affinity = everyCpu();
   }
   writeNcclFile(out, topology.processors, ordered);

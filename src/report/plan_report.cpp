@@ -2,8 +2,9 @@
 
 #include <ostream>
 
-#include "json.hpp"
+#include "step_lines.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/report/device_matrix_report.hpp"
 #include "vfpass/report/table.hpp"
 
 namespace vfpass::report {
@@ -13,12 +14,7 @@ void writeStep(std::ostream& out, std::size_t number, const Step& step, const St
   const std::string label = std::to_string(number) + ". ";
   const std::string indent(label.size() + 2, ' ');
   out << "  " << label << printable(describe(step.action)) << '\n';
-  if (!step.reason.empty()) {
-    out << indent << tinted("because " + step.reason, Tint::muted, style) << '\n';
-  }
-  if (step.disrupts) {
-    out << indent << tinted("disrupts: the host can notice this", Tint::warning, style) << '\n';
-  }
+  writeStepReason(out, indent, step, style);
 }
 
 Tint diffTint(const std::string& line) {
@@ -28,8 +24,31 @@ Tint diffTint(const std::string& line) {
   return line.starts_with("-") ? Tint::bad : Tint::none;
 }
 
-void writeText(std::ostream& out, const Plan& plan, const std::string& xmlDiff,
-               const Style& style) {
+void writeDistances(std::ostream& out, const PlanDistances& distances, const Style& style) {
+  for (const auto& [title, matrix] : {std::pair("distances on the host", &distances.host),
+                                      std::pair("in the guest now", &distances.before),
+                                      std::pair("in the guest after that", &distances.after)}) {
+    if (matrix->names.size() > 1) {
+      out << '\n';
+      writeDeviceMatrix(out, title, *matrix, style);
+    }
+  }
+}
+
+Json distancesJson(const topology::DeviceMatrix& matrix) {
+  Json rows = Json::array();
+  for (const auto& row : matrix.distances) {
+    Json cells = Json::array();
+    for (const auto& distance : row) {
+      cells.push_back(distance ? Json(toString(*distance)) : Json());
+    }
+    rows.push_back(std::move(cells));
+  }
+  return {{"devices", matrix.names}, {"distances", rows}};
+}
+
+void writeText(std::ostream& out, const Plan& plan, const std::string& xmlDiff, const Style& style,
+               const PlanDistances& distances) {
   const std::string title = std::string(toString(plan.kind)) + " " + plan.domainName + ": ";
   if (plan.steps.empty() && xmlDiff.empty()) {
     out << printable(title) << "nothing to do\n";
@@ -43,6 +62,7 @@ void writeText(std::ostream& out, const Plan& plan, const std::string& xmlDiff,
   for (const auto& note : plan.notes) {
     out << "note: " << printable(note) << '\n';
   }
+  writeDistances(out, distances, style);
   if (!xmlDiff.empty()) {
     out << "\nchange to the domain's XML:\n";
   }
@@ -51,28 +71,49 @@ void writeText(std::ostream& out, const Plan& plan, const std::string& xmlDiff,
   }
 }
 
-void writeJson(std::ostream& out, const Plan& plan, const std::string& xmlDiff) {
+void writeJson(std::ostream& out, const Plan& plan, const std::string& xmlDiff,
+               const PlanDistances& distances) {
   Json document = newDocument();
   document["kind"] = toString(plan.kind);
   document["domain"] = domainJson(plan.domainName, plan.domain);
-  document["steps"] = Json::array();
-  for (const auto& step : plan.steps) {
-    document["steps"].push_back(
-        {{"action", describe(step.action)}, {"reason", step.reason}, {"disrupts", step.disrupts}});
-  }
+  document["steps"] = stepsJson(plan.steps);
   document["notes"] = plan.notes;
   document["xml_diff"] = xmlDiff;
+  if (!distances.after.names.empty()) {
+    document["distances"] = {{"host", distancesJson(distances.host)},
+                             {"guest_before", distancesJson(distances.before)},
+                             {"guest_after", distancesJson(distances.after)}};
+  }
   writeDocument(out, document);
 }
 
 }  // namespace
 
-void writePlan(std::ostream& out, const Plan& plan, const std::string& xmlDiff,
-               const Style& style) {
+void writeStepReason(std::ostream& out, const std::string& indent, const Step& step,
+                     const Style& style) {
+  if (!step.reason.empty()) {
+    out << indent << tinted("because " + printable(step.reason), Tint::muted, style) << '\n';
+  }
+  if (step.disrupts) {
+    out << indent << tinted("disrupts: the host can notice this", Tint::warning, style) << '\n';
+  }
+}
+
+Json stepsJson(const std::vector<Step>& steps) {
+  Json array = Json::array();
+  for (const auto& step : steps) {
+    array.push_back(
+        {{"action", describe(step.action)}, {"reason", step.reason}, {"disrupts", step.disrupts}});
+  }
+  return array;
+}
+
+void writePlan(std::ostream& out, const Plan& plan, const std::string& xmlDiff, const Style& style,
+               const PlanDistances& distances) {
   if (style.json) {
-    writeJson(out, plan, xmlDiff);
+    writeJson(out, plan, xmlDiff, distances);
   } else {
-    writeText(out, plan, xmlDiff, style);
+    writeText(out, plan, xmlDiff, style, distances);
   }
 }
 

@@ -39,7 +39,8 @@ std::vector<Cell> statusRow(const StatusEntry& entry) {
 }
 
 void writeText(std::ostream& out, const std::vector<StatusEntry>& entries,
-               const std::vector<std::string>& notes, const Style& style) {
+               const std::vector<RefusedMetadata>& refused, const std::vector<std::string>& notes,
+               const Style& style) {
   Table table(
       {"DOMAIN", "ENTRY", "DEVICE", "PF", "INDEX", "GUEST", "STATE", "MAC OR GUID", "DRIFT"});
   for (const auto& entry : entries) {
@@ -62,6 +63,10 @@ void writeText(std::ostream& out, const std::vector<StatusEntry>& entries,
           << printable(entry.lease.vfName) << ": the kernel does not show "
           << join(entry.notObservable, ", ") << '\n';
     }
+  }
+  for (const auto& metadata : refused) {
+    out << tinted("metadata refused: ", Tint::bad, style) << printable(metadata.domainName) << ": "
+        << printable(metadata.reason) << "; " << printable(metadata.remedy) << '\n';
   }
   for (const auto& note : notes) {
     out << "note: " << printable(note) << '\n';
@@ -88,11 +93,18 @@ Json entryJson(const StatusEntry& entry) {
 }
 
 void writeJson(std::ostream& out, const std::vector<StatusEntry>& entries,
-               const std::vector<std::string>& notes) {
+               const std::vector<RefusedMetadata>& refused, const std::vector<std::string>& notes) {
   Json document = newDocument();
   document["leases"] = Json::array();
   for (const auto& entry : entries) {
     document["leases"].push_back(entryJson(entry));
+  }
+  document["refused_metadata"] = Json::array();
+  for (const auto& metadata : refused) {
+    document["refused_metadata"].push_back(
+        {{"domain", domainJson(metadata.domainName, metadata.domain)},
+         {"reason", metadata.reason},
+         {"remedy", metadata.remedy}});
   }
   document["notes"] = notes;
   writeDocument(out, document);
@@ -101,11 +113,12 @@ void writeJson(std::ostream& out, const std::vector<StatusEntry>& entries,
 }  // namespace
 
 void writeStatus(std::ostream& out, const std::vector<StatusEntry>& entries,
-                 const std::vector<std::string>& notes, const Style& style) {
+                 const std::vector<RefusedMetadata>& refused, const std::vector<std::string>& notes,
+                 const Style& style) {
   if (style.json) {
-    writeJson(out, entries, notes);
+    writeJson(out, entries, refused, notes);
   } else {
-    writeText(out, entries, notes, style);
+    writeText(out, entries, refused, notes, style);
   }
 }
 

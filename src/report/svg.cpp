@@ -65,10 +65,13 @@ std::string fitted(const std::string& text, std::size_t limit) {
   return safe;
 }
 
-void SvgWriter::begin(int width, int height, const std::string& title, std::string_view style) {
-  out_ << "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" << width << "\" height=\"" << height
-       << "\" viewBox=\"0 0 " << width << ' ' << height << "\" role=\"img\">\n<title>"
-       << svgText(title) << "</title>\n<style>" << style << "</style>\n";
+void SvgWriter::begin(int width, int height, const std::string& title, std::string_view style,
+                      int left) {
+  const std::string place = left == 0 ? "" : " x=\"" + std::to_string(left) + "\"";
+  out_ << "<svg xmlns=\"http://www.w3.org/2000/svg\"" << place << " width=\"" << width
+       << "\" height=\"" << height << "\" viewBox=\"0 0 " << width << ' ' << height
+       << "\" role=\"img\">\n<title>" << svgText(title) << "</title>\n<style>" << style
+       << "</style>\n";
 }
 
 void SvgWriter::end() { out_ << "</svg>\n"; }

@@ -32,7 +32,8 @@ class SvgWriter {
   explicit SvgWriter(std::ostream& out) : out_(out) {}
 
   /// `style` is CSS of our own and goes in as it is.
-  void begin(int width, int height, const std::string& title, std::string_view style);
+  /// `left`: where the picture begins within another one.
+  void begin(int width, int height, const std::string& title, std::string_view style, int left = 0);
   void end();
   void openGroup(const std::string& tooltip);
   void closeGroup();

@@ -134,6 +134,9 @@ void writeTopologyJson(std::ostream& out, const TopologyReport& report) {
   document["functions"] = Json::array();
   for (std::size_t i = 0; i < report.topology.functions.size(); ++i) {
     document["functions"].push_back(functionJson(words, i));
+    if (const std::string& entry = report.topology.functions[i].entry; !entry.empty()) {
+      document["functions"].back()["entry"] = entry;
+    }
   }
   document["distances"] = distancesJson(words);
   document["rails"] = railsJson(words);

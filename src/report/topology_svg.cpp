@@ -79,13 +79,19 @@ std::string cpuText(const std::string& mask) {
 
 class Picture {
  public:
-  Picture(std::ostream& out, const TopologyWords& words)
-      : svg_(out), words_(words), layout_(layOut(words)), tenants_(words.tenants()) {}
+  Picture(std::ostream& out, const TopologyWords& words, std::string title)
+      : svg_(out),
+        words_(words),
+        layout_(layOut(words)),
+        tenants_(words.tenants()),
+        title_(std::move(title)) {}
 
-  void draw() {
-    const int height = layout_.height + legendHeight() + pictureMargin / 2;
-    svg_.begin(layout_.width, height, "PCI Express topology", style);
-    svg_.rectangle({0, 0, layout_.width, height}, 0, "page", "#ffffff");
+  [[nodiscard]] int width() const { return layout_.width; }
+  [[nodiscard]] int height() const { return layout_.height + legendHeight() + pictureMargin / 2; }
+
+  void draw(int left = 0) {
+    svg_.begin(width(), height(), title_, style, left);
+    svg_.rectangle({0, 0, width(), height()}, 0, "page", "#ffffff");
     drawHeading();
     for (const PlacedNode& node : layout_.nodes) {
       drawNode(node);
@@ -97,7 +103,7 @@ class Picture {
 
  private:
   void drawHeading() {
-    svg_.text({pictureMargin, 42}, "title", "PCI Express topology");
+    svg_.text({pictureMargin, 42}, "title", title_);
     std::size_t vfs = 0;
     for (const std::size_t pf : words_.pfs()) {
       vfs += words_.vfsOf(pf).size();
@@ -366,13 +372,30 @@ class Picture {
   const TopologyWords& words_;
   TopologyLayout layout_;
   std::vector<std::string> tenants_;
+  std::string title_;
 };
+
+constexpr const char* hostTitle = "PCI Express topology";
 
 }  // namespace
 
 void writeTopologySvg(std::ostream& out, const TopologyReport& report) {
   const TopologyWords words(report);
-  Picture(out, words).draw();
+  Picture(out, words, hostTitle).draw();
+}
+
+void writeTopologySvg(std::ostream& out, const TopologyReport& host, const TopologyReport& guest,
+                      const std::string& guestTitle) {
+  const TopologyWords hostWords(host);
+  const TopologyWords guestWords(guest);
+  Picture first(out, hostWords, std::string(hostTitle) + " on the host");
+  Picture second(out, guestWords, std::string(hostTitle) + " " + guestTitle);
+  SvgWriter both(out);
+  both.begin(first.width() + second.width(), std::max(first.height(), second.height()),
+             std::string(hostTitle) + " on the host and " + guestTitle, style);
+  first.draw();
+  second.draw(first.width());
+  both.end();
 }
 
 }  // namespace vfpass::report

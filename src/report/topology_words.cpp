@@ -72,6 +72,9 @@ std::vector<topology::Branch> TopologyWords::branches() const {
 }
 
 std::string TopologyWords::name(std::size_t number) const {
+  if (const std::string& entry = function(number).entry; !entry.empty()) {
+    return entry;
+  }
   if (const auto found = names_.find(number); found != names_.end()) {
     return found->second;
   }

@@ -69,18 +69,40 @@ TEST(DomainDrift, EachSaysWhatMendsIt) {
   Lease lease;
   lease.vfName = "rail0";
   lease.persistent = false;
-  EXPECT_THAT(domainDrift(nullptr, {lease}), ElementsAre(HasSubstr("`vfpass gc`")));
+  EXPECT_THAT(domainDrift(nullptr, {lease}, {}), ElementsAre(HasSubstr("`vfpass gc`")));
+  lease.persistent = true;
+  lease.domainName = "my vm";
+  EXPECT_THAT(domainDrift(nullptr, {lease}, {}), ElementsAre(HasSubstr("`vfpass detach 'my vm'`")));
+  lease.persistent = false;
   DomainDescription domain;
   domain.name = "train0";
-  EXPECT_THAT(domainDrift(&domain, {lease}),
+  EXPECT_THAT(domainDrift(&domain, {lease}, {}),
               ElementsAre(AllOf(HasSubstr("has stopped"), HasSubstr("`vfpass gc`"))));
   domain.active = true;
   domain.liveXml =
       "<domain><name>a</name><uuid>0f5e9a3c-1111-4222-8333-944455566677</uuid><devices/></domain>";
-  EXPECT_THAT(domainDrift(&domain, {lease}), IsEmpty()) << "it waits for its plug";
+  EXPECT_THAT(domainDrift(&domain, {lease}, {}), IsEmpty()) << "it waits for its plug";
   lease.state = LeaseState::running;
-  EXPECT_THAT(domainDrift(&domain, {lease}),
+  EXPECT_THAT(domainDrift(&domain, {lease}, {}),
               ElementsAre(AllOf(HasSubstr("does not have rail0"), HasSubstr("`vfpass attach"))));
+  domain.name = "my vm";
+  EXPECT_THAT(domainDrift(&domain, {lease}, {}),
+              ElementsAre(HasSubstr("`vfpass attach 'my vm'` plugs it in again")));
+}
+
+TEST(DomainDrift, MetadataWithoutASealAreDrift) {
+  DomainDescription domain;
+  domain.name = "train0";
+  domain.persistent = true;
+  domain.active = true;
+  domain.persistentXml = domain.liveXml =
+      "<domain><name>a</name><uuid>0f5e9a3c-1111-4222-8333-944455566677</uuid><metadata>"
+      "<v:domain xmlns:v='https://vfpass.org/xmlns/domain/1' version='1' "
+      "uuid='0f5e9a3c-1111-4222-8333-944455566677'/></metadata><devices/></domain>";
+  EXPECT_THAT(domainDrift(&domain, {}, {}),
+              ElementsAre(AllOf(HasSubstr("XML: its vfpass metadata has no seal"),
+                                HasSubstr("`vfpass attach train0`")),
+                          HasSubstr("domain: while it runs, its vfpass metadata has no seal")));
 }
 
 }  // namespace

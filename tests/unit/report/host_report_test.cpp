@@ -17,7 +17,9 @@ std::string written(const std::vector<HostEntry>& entries, const Style& style) {
 }
 
 std::vector<HostEntry> entries() {
-  HostEntry managed{"0000:3b:00.0", "ens1f0np0", true, {}, {"set MTU to 9000"}, {}};
+  HostEntry managed{"0000:3b:00.0", "ens1f0np0", true, {}, {}, {}};
+  managed.steps = {{SetMtu{{0, 0x3b, 0, 0}, 9000}, {}, "host.yaml asks for it", false},
+                   {SetLinkUp{{0, 0x3b, 0, 0}, false}, {}, "netdev ens1f0np0 is up", true}};
   managed.settings = {{"virtual-function-count", "8", "8"},
                       {"embedded-switch-mode", "switchdev", "legacy"},
                       {"mtu", "9000", std::nullopt},
@@ -34,6 +36,13 @@ TEST(HostReport, Json) {
   expectValid("host", text);
 }
 
+TEST(HostReport, EntryThatApplyWouldChangeIsPending) {
+  HostEntry entry;
+  EXPECT_FALSE(entry.pending());
+  entry.differs = true;
+  EXPECT_TRUE(entry.pending());
+}
+
 TEST(HostReport, WhatCannotBeSeenIsNeverAsWanted) {
   EXPECT_TRUE((HostSetting{"mtu", "9000", std::nullopt}.differs()));
   EXPECT_FALSE((HostSetting{"mtu", std::nullopt, "1500"}.differs()));
@@ -43,7 +52,7 @@ TEST(HostReport, WhatCannotBeSeenIsNeverAsWanted) {
 std::string withLinks(const Style& style) {
   const std::vector<SoftRoceEntry> links{
       {"rxe0", "eth0", "eth0", true, {}, {}},
-      {"rxe1", "eth1", std::nullopt, false, {"make it on eth1"}, {}},
+      {"rxe1", "eth1", std::nullopt, false, {{AddSoftRoceLink{"rxe1", "eth1"}, {}, ""}}, {}},
       {"rxe2", std::nullopt, "eth2", true, {}, {"process 7 (a\x1b[2J) uses it"}},
       {"other0", std::nullopt, "eth3", false, {}, {}}};
   std::ostringstream out;

@@ -11,9 +11,10 @@ namespace vfpass::report {
 namespace {
 
 std::string written(const std::vector<StatusEntry>& entries, const Style& style,
-                    const std::vector<std::string>& notes = {}) {
+                    const std::vector<std::string>& notes = {},
+                    const std::vector<RefusedMetadata>& refused = {}) {
   std::ostringstream out;
-  writeStatus(out, entries, notes, style);
+  writeStatus(out, entries, refused, notes, style);
   return out.str();
 }
 
@@ -32,12 +33,18 @@ std::vector<StatusEntry> entries() {
   return {fine, gpu, drifted, gone, blind};
 }
 
+std::vector<RefusedMetadata> refused() {
+  return {{"copy\n", samples::lease().domain, "its vfpass metadata has no seal",
+           "`virsh metadata 'copy' --remove`"}};
+}
+
 TEST(StatusReport, Text) {
-  expectGolden("status.txt", written(entries(), {}, {"libvirt does not answer"}));
+  expectGolden("status.txt", written(entries(), {}, {"libvirt does not answer"}, refused()));
 }
 
 TEST(StatusReport, Json) {
-  const std::string text = written(entries(), {.json = true}, {"libvirt does not answer"});
+  const std::string text =
+      written(entries(), {.json = true}, {"libvirt does not answer"}, refused());
   expectGolden("status.json", text);
   expectValid("status", text);
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "vfpass/plan.hpp"
 #include "vfpass/report/style.hpp"
 
 namespace vfpass::report {
@@ -25,10 +26,11 @@ struct HostEntry {
   std::string netdev;   ///< empty: none
   bool listed = false;  ///< host.yaml has an entry for it
   std::vector<HostSetting> settings;
-  std::vector<std::string> actions;   ///< what apply did or would do
+  std::vector<Step> steps;            ///< what apply did or would do
   std::vector<std::string> failures;  ///< why something could not be done
+  bool differs = false;               ///< apply has something to do
 
-  /// A setting differs, or something failed.
+  /// A setting differs, apply has something to do, or something failed.
   [[nodiscard]] bool pending() const;
 };
 
@@ -38,7 +40,7 @@ struct SoftRoceEntry {
   std::optional<std::string> wanted;  ///< netdev; empty: host.yaml does not name the link
   std::optional<std::string> found;   ///< netdev; empty: there is no such link
   bool madeByVfpass = false;          ///< so that apply removes it when host.yaml drops it
-  std::vector<std::string> actions;   ///< what apply did or would do
+  std::vector<Step> steps;            ///< what apply did or would do
   std::vector<std::string> failures;  ///< why something could not be done
 
   /// What vfpass made and nobody wants any more is to go; what others made may stay.

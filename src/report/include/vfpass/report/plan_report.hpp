@@ -5,12 +5,22 @@
 
 #include "vfpass/plan.hpp"
 #include "vfpass/report/style.hpp"
+#include "vfpass/topology/device_matrix.hpp"
 
 namespace vfpass::report {
 
+/// How far a VM's devices are from each other: on the host, in the guest now, and once the plan has
+/// run. Empty: the plan does not change them.
+struct PlanDistances {
+  topology::DeviceMatrix host;
+  topology::DeviceMatrix before;
+  topology::DeviceMatrix after;
+};
+
 /// `vfpass plan` and `--dry-run`: numbered steps with their reasons, marked where somebody on the
-/// host can notice them, then the change to the domain's XML as a unified diff (empty: none).
-/// JSON: docs/json/plan.schema.json.
-void writePlan(std::ostream& out, const Plan& plan, const std::string& xmlDiff, const Style& style);
+/// host can notice them, then the guest's distances, then the change to the domain's XML as a
+/// unified diff (empty: none). JSON: docs/json/plan.schema.json.
+void writePlan(std::ostream& out, const Plan& plan, const std::string& xmlDiff, const Style& style,
+               const PlanDistances& distances = {});
 
 }  // namespace vfpass::report

@@ -19,9 +19,18 @@ struct StatusEntry {
   std::vector<std::string> notObservable = {};
 };
 
-/// `vfpass status`: a table of leases, below it every drift and the notes.
+/// A domain that has no lease, and metadata of ours that are not acted on.
+struct RefusedMetadata {
+  std::string domainName;
+  Uuid domain;
+  std::string reason;
+  std::string remedy;
+};
+
+/// `vfpass status`: a table of leases, below it every drift, the refused metadata and the notes.
 /// JSON: docs/json/status.schema.json.
 void writeStatus(std::ostream& out, const std::vector<StatusEntry>& entries,
-                 const std::vector<std::string>& notes, const Style& style);
+                 const std::vector<RefusedMetadata>& refused, const std::vector<std::string>& notes,
+                 const Style& style);
 
 }  // namespace vfpass::report

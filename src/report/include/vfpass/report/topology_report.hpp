@@ -1,6 +1,7 @@
 #pragma once
 
 #include <iosfwd>
+#include <string>
 #include <vector>
 
 #include "vfpass/lease.hpp"
@@ -29,5 +30,9 @@ void writeTopologyDot(std::ostream& out, const TopologyReport& report);
 
 /// A picture that stands alone: no script, no font or style from elsewhere.
 void writeTopologySvg(std::ostream& out, const TopologyReport& report);
+
+/// The host's picture, and a guest's beside it under a title of its own.
+void writeTopologySvg(std::ostream& out, const TopologyReport& host, const TopologyReport& guest,
+                      const std::string& guestTitle);
 
 }  // namespace vfpass::report

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+
+#include "session.hpp"
+
+namespace vfpass::cli {
+
+struct HostApplyOptions {
+  bool dryRun = false;
+  bool allowDisruption = false;
+  std::string only;  ///< `pfs`, `soft-roce`; empty: both
+};
+
+/// `host apply`: one plan for each PF of host.yaml and one for the SoftRoCE links. What fails for
+/// one of them does not keep the others from their turn.
+ExitCode applyHost(Session& session, const HostApplyOptions& options);
+
+}  // namespace vfpass::cli

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <iosfwd>
+#include <string>
+
+#include "vfpass/report/style.hpp"
+#include "vfpass/topology/device_matrix.hpp"
+
+namespace vfpass::report {
+
+/// A title line, then the matrix in the words of `nvidia-smi topo -m`. Nothing for fewer than two
+/// devices.
+void writeDeviceMatrix(std::ostream& out, const std::string& title,
+                       const topology::DeviceMatrix& matrix, const Style& style);
+
+}  // namespace vfpass::report

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "json.hpp"
+#include "vfpass/plan.hpp"
+#include "vfpass/report/style.hpp"
+
+namespace vfpass::report {
+
+/// The lines below a step: why it is done, and that it disrupts somebody.
+void writeStepReason(std::ostream& out, const std::string& indent, const Step& step,
+                     const Style& style);
+
+/// Steps as in plan.schema.json.
+Json stepsJson(const std::vector<Step>& steps);
+
+}  // namespace vfpass::report
