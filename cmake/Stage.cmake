@@ -1,8 +1,13 @@
 # One static library per folder of src/. A stage sees include/vfpass/ (the vocabulary), its own
 # folder, and the public headers of exactly the stages that it links: the link line is the law.
+# FOLDERS names subfolders whose sources belong to the stage.
 function(vfpass_stage name)
-  cmake_parse_arguments(STAGE "" "" "LINKS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  cmake_parse_arguments(STAGE "" "" "LINKS;FOLDERS" ${ARGN})
+  set(patterns ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  foreach(folder ${STAGE_FOLDERS})
+    list(APPEND patterns ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp)
+  endforeach()
+  file(GLOB sources CONFIGURE_DEPENDS ${patterns})
   if(NOT sources)
     return()
   endif()
@@ -11,6 +16,13 @@ function(vfpass_stage name)
     PUBLIC ${PROJECT_SOURCE_DIR}/include ${CMAKE_CURRENT_SOURCE_DIR}/include
     PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(vfpass_${name} PUBLIC vfpass_options ${STAGE_LINKS})
+endfunction()
+
+# The program is asked for its tests while everything else is still being built: it may wait longer
+# for a processor than CMake's 5 seconds, above all with sanitizers, and that would fail the build.
+function(vfpass_discover_tests program prefix)
+  gtest_discover_tests(${program} TEST_PREFIX "${prefix}." DISCOVERY_TIMEOUT 300
+    PROPERTIES LABELS unit)
 endfunction()
 
 # Unit tests of one stage: tests/unit/NAME/*.cpp, label `unit`. They may include private headers.
@@ -30,5 +42,5 @@ function(vfpass_unit_tests name)
   target_link_libraries(unit-${name} PRIVATE vfpass_${name} ${UNIT_LINKS}
     GTest::gmock GTest::gtest_main)
   target_precompile_headers(unit-${name} PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
-  gtest_discover_tests(unit-${name} TEST_PREFIX "unit.${name}." PROPERTIES LABELS unit)
+  vfpass_discover_tests(unit-${name} unit.${name})
 endfunction()

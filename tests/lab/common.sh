@@ -95,11 +95,12 @@ guest_drives() { guest_shell "$1" "test \$(ls -d /sys/bus/pci/drivers/mlx5_core/
 
 # What survives a reboot of the host; SQLite's WAL does not work on the lab's 9p share, so the folders
 # are copied, as a disk would keep them.
-save_state() { cp -a /var/lib/vfpass "$vms" /etc/libvirt/qemu /lab/state/; }
+save_state() { cp -a /var/lib/vfpass "$vms" /etc/vfpass/seal.key /etc/libvirt/qemu /lab/state/; }
 
 restore_state() {
     mkdir -p /etc/vfpass /etc/libvirt/qemu
     cp -a /lab/state/vfpass /var/lib/
     cp -a /lab/state/vms /etc/vfpass/
+    install -m 0600 /lab/state/seal.key /etc/vfpass/
     cp -a /lab/state/qemu/. /etc/libvirt/qemu/
 }

@@ -68,6 +68,50 @@ expect "host apply" vfpass host apply
 expect_equal "the new count" 6 "$(vf_count "$pf")"
 expect_contains "an MTU that is not in host.yaml stays" "mtu 9000" ip -o link show dev "$netdev"
 
+section "values that others set survive a change of count"
+ip link set dev "$netdev" vf 1 mac 02:00:00:00:00:17 vlan 17
+ip link set dev "$netdev" vf 4 trust on
+vf_attributes "$netdev" 1 >/tmp/vf1.before
+vf_attributes "$netdev" 4 >/tmp/vf4.before
+policy "$pf" 'virtual-function-count: 7'
+expect_exit 3 "a dry run" vfpass host apply --dry-run
+expect_said "names the values" "mac 02:00:00:00:00:17"
+expect_said "and why" "because others have set these values"
+expect "host apply" vfpass host apply
+expect_equal "the new count" 7 "$(vf_count "$pf")"
+vf_attributes "$netdev" 1 >/tmp/vf1.after
+vf_attributes "$netdev" 4 >/tmp/vf4.after
+expect_same_file "VF 1 has its MAC and VLAN" /tmp/vf1.before /tmp/vf1.after
+expect_same_file "VF 4 is trusted" /tmp/vf4.before /tmp/vf4.after
+policy "$pf" 'virtual-function-count: 6'
+expect "host apply, one less" vfpass host apply
+vf_attributes "$netdev" 1 >/tmp/vf1.after
+expect_same_file "VF 1 has them still" /tmp/vf1.before /tmp/vf1.after
+
+section "changes that the host notices need consent"
+ip addr add 192.0.2.1/24 dev "$netdev"
+policy "$pf" 'virtual-function-count: 5'
+refused "a PF with an address" "netdev $netdev has address 192.0.2.1/24"
+expect_exit 5 "a dry run without consent" vfpass host apply --dry-run
+expect_said "tells the remedy" "host apply --allow-disruption"
+expect_exit 3 "a dry run with consent" vfpass host apply --dry-run --allow-disruption
+expect_said "the step is marked" "disrupts: the host can notice this"
+expect "host apply with consent" vfpass host apply --allow-disruption
+expect_equal "the new count" 5 "$(vf_count "$pf")"
+ip addr del 192.0.2.1/24 dev "$netdev"
+modprobe bonding
+ip link add bond9 type bond
+ip link set dev "$netdev" down
+ip link set dev "$netdev" master bond9
+policy "$pf" 'virtual-function-count: 6'
+refused "a PF in a bond" "netdev $netdev is below bond9"
+policy "$pf" 'virtual-function-count: 6' 'allow-disruption: true'
+expect "host apply with consent in host.yaml" vfpass host apply
+expect_equal "the new count" 6 "$(vf_count "$pf")"
+ip link set dev "$netdev" nomaster
+ip link del bond9
+ip link set dev "$netdev" mtu 9000 up
+
 section "what host.yaml may not ask for"
 policy "$pf" 'virtual-function-count: 9'
 expect_exit 2 "more than the device can have" vfpass host apply
@@ -90,8 +134,13 @@ standin_parameter numvfs_limit 2
 policy "$pf" 'virtual-function-count: 4'
 expect_exit 1 "fewer than asked for" vfpass host apply
 expect_said "the message" "4 VFs asked for, but only 2 VFs appeared; those were removed again"
+expect_said "the old count cannot come back either" "rolling back failed"
 expect_equal "none of them is left" 0 "$(vf_count "$pf")"
 standin_parameter numvfs_limit 0
+policy "$pf" 'virtual-function-count: 6'
+expect "the next host apply brings the old count back" vfpass host apply
+expect_equal "as many as before" 6 "$(vf_count "$pf")"
+policy "$pf" 'virtual-function-count: 4'
 standin_parameter numvfs_busy Y
 expect_exit 1 "EBUSY" vfpass host apply
 expect_said "the message" "the driver is busy and changes no VFs now"
@@ -105,7 +154,7 @@ bind_to "$vf" mlx5_core
 vf_netdev=$(netdev_of "$vf")
 ip link set dev "$vf_netdev" up
 policy "$pf" 'virtual-function-count: 8'
-refused "a netdev that is up" "VF 2's netdev $vf_netdev is up"
+refused "a netdev that is up" "VF 2 ($(vf_of "$pf" 2)): its netdev $vf_netdev is up"
 ip link set dev "$vf_netdev" down
 
 section "a VF is on vfio-pci"
@@ -136,8 +185,44 @@ refuse "the hook is gone" test -e /etc/libvirt/hooks/qemu.d/vfpass
 stat -c '%n %i %s %a %Y' /etc/libvirt/hooks/qemu.d/* >/tmp/hooks.after
 expect_same_file "the administrator's own hooks are untouched" /tmp/hooks.before /tmp/hooks.after
 policy "$pf" 'virtual-function-count: 8' 'up: false'
-expect "nobody uses a VF any more: host apply" vfpass host apply
+refused "a link that is up is not taken down without consent" "netdev $netdev is up"
+expect "nobody uses a VF any more: host apply" vfpass host apply --allow-disruption
 expect_equal "the count" 8 "$(vf_count "$pf")"
 refuse "the link is down" grep -q ',UP' <(ip -o link show dev "$netdev")
 expect "host show has nothing to say" vfpass host show
+
+# killed_at TEXT: host apply is killed once it has said that it does this, while it cannot have ended.
+killed_at() {
+    snapshot /tmp/host.before
+    standin_parameter configure_delay_ms 4000
+    vfpass -v host apply 2>/tmp/apply.log &
+    apply=$!
+    expect "host apply does: $1" wait_until 30 grep -q "$1" /tmp/apply.log
+    expect "host apply is killed" kill -KILL "$apply"
+    wait "$apply" 2>/dev/null
+}
+
+# recovered TITLE: the host is as it was before the killed host apply.
+recovered() {
+    standin_parameter configure_delay_ms 0
+    snapshot /tmp/host.after
+    expect_same_file "$1" /tmp/host.before /tmp/host.after
+}
+
+section "host apply killed between removing and creating VFs"
+ip link set dev "$netdev" vf 2 mac 02:00:00:00:00:27 vlan 27 trust on
+policy "$pf" 'virtual-function-count: 5'
+killed_at 'create 5 VFs'
+expect_contains "recover names what it ended" "interrupted host apply of PF $pf" \
+    sh -c 'vfpass recover 2>&1'
+recovered "count, MAC, VLAN and trust are as before"
+expect "a second recover has nothing to do" vfpass recover
+recovered "after the second recover"
+
+section "host apply killed while it removes VFs; the next one ends that by itself"
+killed_at 'remove the VFs'
+policy "$pf" 'virtual-function-count: 8'
+expect_contains "host apply names what it ended" "interrupted host apply of PF $pf" \
+    sh -c 'vfpass host apply 2>&1'
+recovered "count, MAC, VLAN and trust are as before"
 finish

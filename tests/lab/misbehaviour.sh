@@ -57,18 +57,24 @@ make_vfs "$pf" 2
 vf=$(vf_of "$pf" 0)
 echo "$vf" >/sys/bus/pci/drivers/mlx5_core/unbind
 keep
-standin_parameter netdev_delay_ms 10000
+standin_parameter netdev_delay_ms 15000
 echo "$vf" >/sys/bus/pci/drivers_probe
 expect_equal "the driver has the VF" mlx5_core "$(driver_of "$vf")"
 expect_equal "which has no netdev" "" "$(netdev_of "$vf")"
+mapping train0 rail0 "$pf" 'index: 0'
 began=$SECONDS
-expect "attach" vfpass attach train0
+expect_exit 5 "attach refuses a VF whose user cannot be told" vfpass attach train0
+expect_said "the reason" "no netdev"
+expect_said "the risk that can be accepted" "unknown-holder"
+echo 'allow: [unknown-holder]' >>"$vms/train0.yaml"
+expect "attach, the risk accepted" vfpass attach train0
 took=$((SECONDS - began))
-expect "attach did not wait for the netdev ($took s)" test "$took" -lt 9
+expect "attach did not wait for the netdev ($took s)" test "$took" -lt 14
 expect_equal "the VF is on vfio-pci" vfio-pci "$(driver_of "$vf")"
 standin_parameter netdev_delay_ms 0
 expect "detach" vfpass detach train0
 expect_equal "the host's driver has it again, with a netdev" 1 "$(netdev_of "$vf" | wc -w)"
+mapping train0 rail0 "$pf"
 
 section "mac_late_ms and configure_delay_ms: slow, and waited for"
 echo 0 >"$pf_folder/sriov_numvfs"

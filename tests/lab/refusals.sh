@@ -109,10 +109,10 @@ section "an unbind that hangs: a deadline, and the device's name"
 standin_parameter unbind_hang_device "$vf"
 standin_parameter unbind_hang Y
 fails 1 "unbind hangs" "$vf" vfpass attach train0
+fails 5 "recover does not touch it before the kernel has returned" "still waits" vfpass recover
 standin_parameter unbind_hang N
-wait_until 30 eval "test -z \"\$(driver_of $vf)\""
-echo "$vf" >/sys/bus/pci/drivers_probe
-echo >"/sys/bus/pci/devices/$vf/driver_override"
-wait_until 10 eval "test \"\$(driver_of $vf)\" = mlx5_core"
-expect "no lease is left" no_lease
+expect "the late unbind takes effect" wait_until 30 eval "test -z \"\$(driver_of $vf)\""
+expect "recover" vfpass recover
+expect_equal "the VF is back on its driver" mlx5_core "$(driver_of "$vf")"
+untouched
 finish

@@ -40,7 +40,7 @@ links rxe0@lab0
 refuse "no RDMA module is loaded" grep -qE '^(ib_core|rdma_rxe|crc32_generic) ' /proc/modules
 expect_exit 3 "host show: the link is wanted" vfpass host show
 expect_exit 3 "a dry run ends as plan does" vfpass host apply --dry-run
-expect_said "and says what it would do" "make it on lab0"
+expect_said "and says what it would do" "create SoftRoCE link rxe0 on netdev lab0"
 expect_said "and that SoftRoCE is deprecated" "deprecates it"
 refuse "and loads no module" grep -q '^rdma_rxe ' /proc/modules
 expect_exit 2 "another part of host.yaml cannot be named" vfpass host apply --only eswitch

@@ -95,7 +95,7 @@ expect_contains "and what to do" "mtu 9000" finding mtu remedy
 guest_shell train0 "ip link set $netdev mtu 9000"
 
 section "where the probe may not run"
-guest_shell train0 "mkdir -p /noexec && mount -t tmpfs -o noexec tmpfs /noexec"
+guest_shell train0 "mkdir -p /noexec && mount -t tmpfs -o noexec,mode=755 tmpfs /noexec"
 verified 6 "its folder is mounted noexec" --guest-folder /noexec
 broken probe "may not be run"
 expect_contains "another folder is the way out" "--guest-folder" finding probe remedy

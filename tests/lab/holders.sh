@@ -1,0 +1,192 @@
+# Who holds a VF, by every way in which a host can use it: what host::findHolders says, on a real kernel.
+# shellcheck shell=bash disable=SC2154,SC2217  # of lab/lib; sleep holds what it has open
+set -uo pipefail
+# shellcheck source=SCRIPTDIR/common.sh
+source /vfpass/tests/lab/common.sh
+
+holders() { /vfpass/build/tests/lab/print-holders "$@"; }
+
+# held TITLE TEXT: the VF has exactly one holder, which is described so (an extended regular expression).
+held() {
+    capture holders "$vf"
+    if [ "$last_code" = 0 ] && [ "$(wc -l <<<"$last_output")" = 1 ] &&
+        grep -qE "^$vf $2\$" <<<"$last_output"; then
+        pass "$1"
+    else
+        flunk "$1 (wanted \"$vf $2\")"
+    fi
+}
+
+has_no_holder() { test "$(holders "$vf")" = ""; }
+
+idle() { expect_equal "$1: no holder" "" "$(holders "$vf" 2>&1)"; }
+
+# end PID: of a child.
+end() {
+    kill "$1"
+    wait "$1" 2>/dev/null
+}
+
+# device_nodes: without udev nobody makes them.
+device_nodes() {
+    local device
+    rm -rf /dev/infiniband
+    mkdir /dev/infiniband
+    for device in /sys/class/infiniband_verbs/uverbs*; do
+        mknod "/dev/infiniband/$(basename "$device")" c \
+            "$(cut -d: -f1 "$device/dev")" "$(cut -d: -f2 "$device/dev")"
+    done
+}
+
+load_standin
+pf=$(pf_address 0)
+make_vfs "$pf" 2
+vf=$(vf_of "$pf" 0) other=$(vf_of "$pf" 1)
+wait_until 20 test -d "$pci_devices/$vf/net"
+netdev=$(netdev_of "$vf")
+modprobe -a macvlan bonding bridge dummy 8021q
+
+section "idle"
+idle "a plain netdev that is down"
+expect_equal "a function that is not there" "" "$(holders 0000:7f:1f.7)"
+
+section "in our own network namespace"
+ip link set "$netdev" up
+held "up" "netdev its netdev $netdev is up"
+ip link set "$netdev" down
+idle "down again"
+ip addr add 10.98.0.1/24 dev "$netdev"
+held "an address while it is down" "netdev its netdev $netdev has addresses"
+ip addr flush dev "$netdev"
+ip link add br0 type bridge && ip link set "$netdev" master br0
+held "a port of a bridge" "netdev its netdev $netdev belongs to bridge br0"
+ip link del br0
+ip link add bond9 type bond && ip link set "$netdev" master bond9
+held "a port of a bond" "netdev its netdev $netdev is up(, | and )belongs to bond bond9.*"
+ip link set "$netdev" nomaster
+ip link del bond9
+ip link set "$netdev" down
+idle "released by both"
+ip link add link "$netdev" name mv0 type macvlan mode bridge
+held "a macvlan on it" "netdev its netdev $netdev carries macvlan mv0"
+ip netns add green
+ip link set mv0 netns green
+held "which moved to another namespace" "netdev its netdev $netdev carries macvlan mv0 of network namespace green"
+ip netns del green
+wait_until 20 has_no_holder
+ip link add link "$netdev" name "$netdev.5" type vlan id 5
+held "a VLAN on it" "netdev its netdev $netdev carries vlan $netdev.5"
+ip link del "$netdev.5"
+idle "without them"
+
+section "in another network namespace"
+ip netns add blue
+ip link set "$netdev" netns blue
+expect_equal "it is gone from here" "" "$(netdev_of "$vf")"
+held "down" "netdev its netdev $netdev is in network namespace blue"
+ip -n blue link set "$netdev" up
+held "up" "netdev its netdev $netdev is in network namespace blue"
+expect_equal "the other VF is idle all the same" "" "$(holders "$other")"
+sleep 600 </run/netns/blue &
+user=$!
+wait_until 20 grep -q sleep "/proc/$user/comm"
+ip netns del blue
+held "a descriptor alone keeps it" "netdev its netdev $netdev is in a network namespace that sleep \(pid $user\) has open"
+end "$user"
+wait_until 20 test -d "$pci_devices/$vf/net"
+ip link set "$netdev" down
+idle "back"
+unshare --net sleep 600 &
+resident=$!
+# shellcheck disable=SC2016  # the inner shell expands it
+wait_until 20 sh -c 'test "$(readlink /proc/$0/ns/net)" != "$(readlink /proc/self/ns/net)"' "$resident"
+ip link set "$netdev" netns "$resident"
+held "a process alone keeps it" "netdev its netdev $netdev is in the network namespace of (sleep|unshare) \(pid $resident\)"
+end "$resident"
+wait_until 20 test -d "$pci_devices/$vf/net"
+# A mount namespace of its own hides the mount from ours, and no process lives in the network namespace.
+# shellcheck disable=SC2016
+unshare --mount sh -c 'mount --make-rprivate / && touch /run/hidden && unshare --net=/run/hidden true &&
+    ip link set "$0" netns /run/hidden; echo done >/run/hidden.done; exec sleep 600' "$netdev" &
+hider=$!
+wait_until 20 test -e /run/hidden.done
+expect_equal "it is gone from here" "" "$(netdev_of "$vf")"
+held "a mount that only another mount namespace has" "netdev its netdev $netdev is in the network namespace mounted at /run/hidden"
+end "$hider"
+wait_until 20 test -d "$pci_devices/$vf/net"
+idle "back again"
+
+section "bound, and no netdev anywhere"
+echo "$vf" >/sys/bus/pci/drivers/mlx5_core/unbind
+idle "without a driver"
+standin_parameter netdev_delay_ms 10000
+echo "$vf" >/sys/bus/pci/drivers_probe
+held "its netdev is still to come" "unknown bound to mlx5_core but has no netdev in any network namespace; cannot tell who uses it"
+standin_parameter netdev_delay_ms 0
+wait_until 30 test -d "$pci_devices/$vf/net"
+idle "it has come"
+
+section "verbs over SoftRoCE"
+modprobe -a crc32_generic rdma_rxe
+netdev=$(netdev_of "$vf")
+# A VF has carrier while its PF is up, and a verbs program needs an active port to begin with.
+ip link set "$(pf_netdev 0)" up
+ip link set "$netdev" up
+expect "a link" rdma link add rxe0 type rxe netdev "$netdev"
+ip addr add 10.97.0.1/24 dev "$netdev"
+device_nodes
+wait_until 20 grep -q ffff:0a61:0001 /sys/class/infiniband/rxe0/ports/1/gids/1
+expect "its port is active" wait_until 20 grep -q ACTIVE /sys/class/infiniband/rxe0/ports/1/state
+ib_write_bw -d rxe0 >/tmp/server 2>&1 &
+server=$!
+expect "a verbs program uses it" wait_until 30 sh -c 'rdma resource show ctx dev rxe0 | grep -q ctxn'
+ip addr flush dev "$netdev"
+ip link set "$netdev" down
+held "a program" "rdma (process $server \(ib_write_bw\)|ib_write_bw \(pid $server\)) uses its RDMA device rxe0"
+end "$server"
+idle "a link that nobody uses"
+sleep 600 </dev/infiniband/uverbs0 &
+user=$!
+wait_until 20 grep -q sleep "/proc/$user/comm"
+held "an open device file" "rdma sleep \(pid $user\) uses its RDMA device rxe0"
+end "$user"
+rdma link del rxe0
+ip link set "$(pf_netdev 0)" down
+
+section "VFIO"
+bind_to "$vf" vfio-pci
+idle "on vfio-pci"
+sleep 600 <>"/dev/vfio/$(iommu_group_of "$vf")" &
+user=$!
+wait_until 20 grep -q sleep "/proc/$user/comm"
+held "a program has its group open" "vfio sleep \(pid $user\) has it open through VFIO"
+end "$user"
+idle "closed"
+echo >"$pci_devices/$vf/driver_override"
+
+section "an earlier write that still waits"
+bind_to "$vf" mlx5_core
+wait_until 20 test -d "$pci_devices/$vf/net"
+idle "a plain netdev"
+rm -f /run/never && mkfifo /run/never
+# shellcheck disable=SC2016
+sh -c 'printf "vf%s" "$0" >/proc/$$/comm; read -r line </run/never' "$vf" &
+waiter=$!
+wait_until 20 grep -q "^vf$vf" "/proc/$waiter/comm"
+held "a process with a helper's name" "pending-write an earlier vfpass write to it still waits in the kernel \(pid $waiter\)"
+end "$waiter"
+
+section "what it costs"
+# One process each: the ratio counts, not the times.
+time_of() {
+    local before after
+    before=$(date +%s%N)
+    "$@" >/dev/null
+    after=$(date +%s%N)
+    echo "$(((after - before) / 1000))"
+}
+reader=$(time_of holders --repeat 10 "$vf" "$other")
+list=$(time_of sh -c 'for i in 1 2 3 4 5 6 7 8 9 10; do ip -d link; done')
+echo "   ten times findHolders for two VFs: $reader us; ten times ip -d link: $list us"
+
+finish

@@ -1,0 +1,195 @@
+# The host's PCIe tree in a running guest: two NUMA nodes, switches for the VFs of one PF, root ports for what
+# the host has without one; hotplug into a spare port, reboot, edits, 16 VFs, and every XML of the
+# unit tests started by QEMU.
+# shellcheck shell=bash disable=SC2154
+set -uo pipefail
+# shellcheck source=SCRIPTDIR/common.sh
+source /vfpass/tests/lab/common.sh
+
+usb_of() { # NODE: the stand-in GPU of that node
+    local device
+    for device in "$pci_devices"/*; do
+        [ "$(cat "$device/class")" = 0x0c0330 ] && [ "$(cat "$device/numa_node")" = "$1" ] &&
+            basename "$device"
+    done
+}
+
+# rails COUNT [LINE...]: COUNT VFs of each PF, the stand-in GPUs, and further lines.
+rails() {
+    local count=$1 number
+    shift
+    {
+        printf 'version: 1\nvm: train0\n'
+        [[ $* == *topology:* ]] || echo 'topology: mirror'
+        echo 'vfs:'
+        for ((number = 0; number < count; ++number)); do
+            printf '  - {name: a%s, pf: {pci: "%s"}}\n  - {name: b%s, pf: {pci: "%s"}}\n' \
+                "$number" "$one" "$number" "$other"
+        done
+        printf 'gpus:\n  - {name: gpu0, pci: "%s"}\n  - {name: gpu1, pci: "%s"}\n' \
+            "$(usb_of 0)" "$(usb_of 1)"
+        printf '%s\n' "$@"
+    } >"$vms/train0.yaml"
+}
+
+# Two cells, each with its memory on the host node of the same number.
+two_cells() {
+    guest_xml train0 --memory 512 | sed -e 's|<vcpu>1</vcpu>|<vcpu>2</vcpu><numatune>\
+        <memnode cellid="0" mode="strict" nodeset="0"/><memnode cellid="1" mode="strict" nodeset="1"/>\
+        </numatune><cpu><numa><cell id="0" cpus="0" memory="256" unit="MiB"/>\
+        <cell id="1" cpus="1" memory="256" unit="MiB"/></numa></cpu>|' >/tmp/two-cells.xml
+    virsh --quiet define /tmp/two-cells.xml
+}
+
+# The guest is slow: two processors are emulated in an emulated machine.
+export AGENT_TIMEOUT=300
+
+# What the guest's kernel says of every endpoint with an entry: address, node, and the way there.
+guest_tree() {
+    # shellcheck disable=SC2016  # the guest's shell expands it
+    guest_shell train0 'cd /sys/bus/pci/devices && for d in *; do
+        echo "$d $(cat $d/numa_node) $(readlink -f $d)"; done'
+}
+
+# entry_in_tree NAME: the address that `topo --vm` gives it.
+entry_address() {
+    vfpass topo --vm train0 --json | jq -r --arg name "$1" \
+        '.functions[] | select(.entry == $name) | .address'
+}
+
+# in_tree NAME NODE: the guest has it where vfpass says, on that node, alone at slot 0 function 0.
+in_tree() {
+    local address
+    address=$(entry_address "$1")
+    grep -q "^$address $2 " /tmp/guest.tree && [[ $address == *:00.0 ]]
+}
+
+parent_of() { sed -n "s|^$(entry_address "$1") .*/\([^/]*\)/[^/]*/[^/]*$|\1|p" /tmp/guest.tree; }
+
+section "a host with two nodes, and a guest with two cells"
+install_vfpass
+modprobe xhci_pci
+load_standin
+one=$(pf_address 0) other=$(pf_address 1)
+make_vfs "$one" 8
+make_vfs "$other" 8
+start_libvirt
+two_cells
+settle train0
+virsh dumpxml --inactive --security-info train0 >/tmp/xml.before
+expect "hook install" vfpass hook install
+
+section "plan and attach"
+rails 2 'spare-ports: 1'
+expect_exit 3 "plan shows the distances" vfpass plan train0
+expect_said "on the host" 'distances on the host'
+expect_said "and in the guest after that" 'in the guest after that'
+expect "attach" vfpass attach train0
+vfpass topo --vm train0 >/tmp/matrix
+expect_equal "the guest's matrix equals the host's" \
+    "$(sed -n '2,/^$/p' /tmp/matrix | sed '/^$/d')" "$(sed '1,/^$/d' /tmp/matrix | sed 1d)"
+expect "attach again has nothing to do" vfpass attach train0
+expect_said "it says so" "nothing to do"
+expect "the XML is valid" virsh define --validate <(virsh dumpxml --inactive --security-info train0)
+
+section "the tree inside the running guest"
+expect "virsh start" virsh start train0
+expect "the guest's agent answers" wait_for_agent train0 600
+guest_tree >/tmp/guest.tree
+for entry in a0 a1 gpu0; do expect "$entry is where vfpass says, on node 0" in_tree "$entry" 0; done
+for entry in b0 b1 gpu1; do expect "$entry is where vfpass says, on node 1" in_tree "$entry" 1; done
+expect_equal "VFs of one PF share a switch" "$(parent_of a0)" "$(parent_of a1)"
+expect "VFs of two PFs do not" test "$(parent_of a0)" != "$(parent_of b0)"
+before=$(entry_address a0)
+
+section "hotplug into a spare port"
+rails 3 'spare-ports: 1'
+expect "attach plugs two VFs" vfpass attach train0
+wait_until 60 guest_drives train0 6
+guest_tree >/tmp/guest.tree
+expect "a2 is on node 0" in_tree a2 0
+expect "b2 is on node 1" in_tree b2 1
+expect_equal "a2 is at the switch of its siblings" "$(parent_of a0)" "$(parent_of a2)"
+expect_equal "addresses are the same" "$before" "$(entry_address a0)"
+# One spare root port is left on each host bridge, because the stand-in GPUs hang there.
+rails 4 'spare-ports: 1'
+expect_exit 3 "plan finds a port that is farther away" vfpass plan train0
+expect_said "and says so" "is not as near to"
+rails 5 'spare-ports: 1'
+expect_exit 1 "for more there is no room" vfpass attach train0
+expect_said "the remedy is there" "spare-ports"
+rails 3 'spare-ports: 1'
+
+section "reboot"
+expect "the guest shuts down" shut_down_guest train0
+expect "virsh start" virsh start train0
+expect "the guest's agent answers" wait_for_agent train0 600
+guest_tree >/tmp/guest.tree
+for entry in a0 a1 a2 gpu0; do expect "$entry is on node 0 again" in_tree "$entry" 0; done
+expect "the guest shuts down" shut_down_guest train0
+
+section "an entry goes and comes back"
+xml_address() { virsh dumpxml --inactive train0 | grep -A1 "ua-vfpass-$1'" | tail -n 1; }
+kept=$(xml_address a1)
+rails 1
+expect "attach with fewer entries" vfpass attach train0
+rails 3
+expect "attach with all of them" vfpass attach train0
+expect_equal "a1 has its address again" "$kept" "$(xml_address a1)"
+settle train0
+expect "after libvirt has read it again there is nothing to do" vfpass attach train0
+expect_said "it says so" "nothing to do"
+
+section "16 VFs and two stand-in GPUs"
+rails 8
+expect "attach" vfpass attach train0
+expect "virsh start" virsh start train0
+expect "the guest's agent answers" wait_for_agent train0 900
+guest_tree >/tmp/guest.tree
+for number in 0 1 2 3 4 5 6 7; do
+    expect "a$number is on node 0" in_tree "a$number" 0
+    expect "b$number is on node 1" in_tree "b$number" 1
+done
+expect "the guest shuts down" shut_down_guest train0
+
+section "detach"
+expect "detach" vfpass detach train0
+virsh dumpxml --inactive --security-info train0 >/tmp/xml.after
+expect_same_file "the XML is as it was" /tmp/xml.before /tmp/xml.after
+expect "no lease is left" no_lease
+
+section "bad input"
+virsh --quiet undefine train0
+define_guest train0
+rails 1
+expect_exit 2 "devices of two nodes and a guest without cells" vfpass attach train0
+expect_said "the remedy" "topology: flat"
+rails 1 'topology: flat'
+expect "flat takes them" vfpass attach train0
+rails 1
+expect_exit 2 "and mirror refuses again" vfpass attach train0
+# The same domain with cells: its UUID, metadata and devices stay.
+virsh dumpxml --inactive --security-info train0 | sed -e "s|<vcpu.*</vcpu>|<vcpu>2</vcpu><numatune>\
+    <memnode cellid='0' mode='strict' nodeset='0'/><memnode cellid='1' mode='strict' nodeset='1'/>\
+    </numatune><cpu><numa><cell id='0' cpus='0' memory='112' unit='MiB'/>\
+    <cell id='1' cpus='1' memory='112' unit='MiB'/></numa></cpu>|" -e '/<cpu mode/,/<\/cpu>/d' >/tmp/cells.xml
+expect "the domain gets cells" virsh define /tmp/cells.xml
+expect "with cells it mirrors what was flat" vfpass attach train0
+expect "detach" vfpass detach train0
+
+section "every XML of the unit tests"
+for file in /vfpass/build/mirror/*.xml; do
+    name=$(basename "$file" .xml)
+    # A source of random numbers stands where the host's device would be.
+    sed -e 's/<domain type=.kvm.>/<domain type="qemu">/' -e 's|<name>.*</name>|<name>tree</name>|' \
+        -e '/<uuid>/d' -e '/<numatune>/,/<\/numatune>/d' -e '/<metadata>/,/<\/metadata>/d' \
+        -e 's/ mode=.host-passthrough. check=.none. migratable=.on.//' \
+        -e 's|<hostdev .*|<rng model="virtio"><backend model="random">/dev/urandom</backend>|' \
+        -e '/<source>/,/<\/source>/d' -e 's|</hostdev>|</rng>|' "$file" >/tmp/tree.xml
+    expect "$name: libvirt defines it" virsh define --validate /tmp/tree.xml
+    expect "$name: QEMU starts it" virsh start --paused tree
+    virsh --quiet destroy tree
+    virsh --quiet undefine tree
+done
+
+finish

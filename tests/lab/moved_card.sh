@@ -1,0 +1,34 @@
+# Second boot: another card has the address of the leased one. It is neither given to the VM nor restored to
+# what the leased card was.
+# shellcheck shell=bash
+set -uo pipefail
+# shellcheck source=SCRIPTDIR/common.sh
+source /vfpass/tests/lab/common.sh
+
+restore_state
+install_vfpass
+load_standin
+pf=$(pf_address 0)
+make_vfs "$pf" 4
+ip link set dev "$(pf_netdev 0)" vf 1 mac 02:bb:00:00:00:01 vlan 77
+start_libvirt
+vfpass hook install
+snapshot_host /tmp/host.before "$pf"
+untouched() {
+    snapshot_host /tmp/host.after "$pf"
+    expect_same_file "$1: the other card is untouched" /tmp/host.before /tmp/host.after
+}
+
+expect_equal "another card has the address" 0000:01:00.0 "$pf"
+expect_exit 1 "the start is refused" virsh start a
+expect_said "the reason is given" "PCI path"
+untouched "the start"
+expect "recover" vfpass recover
+untouched "recover"
+expect "detach a" vfpass detach a
+expect_said "what was not restored is named" "not restored"
+untouched "detach"
+expect "no lease is left" no_lease
+expect_contains "the XML has nothing of ours" a virsh dumpxml --inactive a
+refuse "no alias is left" grep -q ua-vfpass <(virsh dumpxml --inactive a)
+finish
