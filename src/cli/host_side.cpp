@@ -118,16 +118,7 @@ std::optional<guest::GpuWay> HostSight::gpuWay(const Lease& vf, std::size_t nic)
 }
 
 std::string HostSight::distanceInXml(const std::string& one, const std::string& other) const {
-  const auto place = [this](const std::string& name) {
-    return std::ranges::find(inXml_.names, name) - inXml_.names.begin();
-  };
-  const auto [row, column] = std::pair(place(one), place(other));
-  const auto count = std::ssize(inXml_.names);
-  if (row == count || column == count) {
-    return {};
-  }
-  const auto& distance =
-      inXml_.distances[static_cast<std::size_t>(row)][static_cast<std::size_t>(column)];
+  const auto distance = inXml_.between(one, other);
   return distance ? std::string(toString(*distance)) : std::string();
 }
 

@@ -38,6 +38,17 @@ DeviceMatrix matrixOf(const Topology& tree, const GuestMachine& machine,
 
 }  // namespace
 
+std::optional<Distance> DeviceMatrix::between(const std::string& one,
+                                              const std::string& other) const {
+  const auto row = std::find(names.begin(), names.end(), one);
+  const auto column = std::find(names.begin(), names.end(), other);
+  if (row == names.end() || column == names.end()) {
+    return std::nullopt;
+  }
+  return distances[static_cast<std::size_t>(row - names.begin())]
+                  [static_cast<std::size_t>(column - names.begin())];
+}
+
 DeviceMatrix hostMatrix(const GuestMachine& machine, const Topology& host) {
   std::vector<std::optional<std::size_t>> numbers;
   for (const PassedDevice& device : machine.passed) {

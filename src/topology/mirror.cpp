@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <tuple>
 
 #include "controller_set.hpp"
 #include "expander_numbers.hpp"
 #include "guest_cells.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/topology/device_matrix.hpp"
 #include "vfpass/topology/distance.hpp"
 #include "vfpass/topology/guest_topology.hpp"
 
@@ -277,28 +279,25 @@ std::vector<PlacedDevice> placedDevices(const MirrorInput& input,
   return placed;
 }
 
-std::size_t functionOf(const Topology& guest, const std::string& entry) {
-  const auto found =
-      std::find_if(guest.functions.begin(), guest.functions.end(),
-                   [&entry](const TopologyFunction& each) { return each.entry == entry; });
-  return static_cast<std::size_t>(found - guest.functions.begin());
+std::string word(const std::optional<Distance>& distance) {
+  return distance ? std::string(toString(*distance)) : "no path";
 }
 
-// Pairs whose way is another one in the guest than on the host: places that were kept, mostly.
+// Pairs whose distance in the guest is not the host's: mostly places that were kept.
 std::vector<std::string> differingPairs(const MirrorInput& input,
                                         const std::vector<GuestPlacement>& placements) {
-  const Topology guest =
-      guestTopology(withPlacements(input.guest, placedDevices(input, placements)), input.host);
+  const GuestMachine machine = withPlacements(input.guest, placedDevices(input, placements));
+  const DeviceMatrix guest = guestMatrix(machine, input.host);
+  const DeviceMatrix host = hostMatrix(machine, input.host);
   std::vector<std::string> pairs;
   for (std::size_t one = 0; one < placements.size(); ++one) {
     for (std::size_t other = one + 1; other < placements.size(); ++other) {
-      const Distance seen = distance(guest, functionOf(guest, input.devices[one].name),
-                                     functionOf(guest, input.devices[other].name));
-      const Distance wanted = hostDistance(input, one, other);
+      const auto& [first, second] = std::tie(input.devices[one].name, input.devices[other].name);
+      const auto seen = guest.between(first, second);
+      const auto wanted = host.between(first, second);
       if (seen != wanted) {
-        pairs.push_back(input.devices[one].name + " and " + input.devices[other].name + ": " +
-                        std::string(toString(seen)) + " in the guest, " +
-                        std::string(toString(wanted)) + " on the host");
+        pairs.push_back(first + " and " + second + ": " + word(seen) + " in the guest, " +
+                        word(wanted) + " on the host");
       }
     }
   }

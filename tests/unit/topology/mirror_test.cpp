@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <random>
 #include <set>
 
 #include "hosts/topology_builder.hpp"
@@ -351,58 +350,6 @@ TEST(Mirror, LaysTheTreeOutAroundTheDomainsOwnExpanderBus) {
   for (const Lease& lease : domain.leases()) {
     EXPECT_LT(lease.guest.controllers.front().busNumber, 250);
     EXPECT_GT(lease.guest.controllers.front().index, 2U);
-  }
-}
-
-// Any tree of switches, any choice of devices, entries that come and go.
-TEST(Mirror, MirrorsGeneratedTrees) {
-  std::mt19937 random(20261122);  // NOLINT: the same trees each time
-  const auto upTo = [&random](unsigned limit) {
-    return std::uniform_int_distribution<unsigned>(0, limit)(random);
-  };
-  for (unsigned round = 0; round < 60; ++round) {
-    hosts::TopologyBuilder host;
-    std::vector<std::size_t> functions;
-    unsigned next = 1;
-    const unsigned bridges = 1 + upTo(2);
-    const auto address = [&next] {
-      const PciAddress place{0, static_cast<std::uint8_t>(next++), 0, 0};
-      return toString(place);
-    };
-    for (unsigned bridge = 0; bridge < bridges; ++bridge) {
-      const auto root = host.hostBridge("pci" + std::to_string(bridge), static_cast<int>(upTo(1)));
-      for (unsigned port = 0; port < 1 + upTo(1); ++port) {
-        std::vector<std::size_t> parents{host.function(FunctionRole::rootPort, address(), root)};
-        for (unsigned level = 0; level < upTo(2); ++level) {
-          const auto above = parents[upTo(static_cast<unsigned>(parents.size()) - 1)];
-          const auto upstream = host.function(FunctionRole::upstreamPort, address(), root, above);
-          for (unsigned down = 0; down < 1 + upTo(2); ++down) {
-            parents.push_back(
-                host.function(FunctionRole::downstreamPort, address(), root, upstream));
-          }
-        }
-        for (const auto parent : parents) {
-          const bool leaf = std::none_of(
-              host.topology.functions.begin(), host.topology.functions.end(),
-              [parent](const TopologyFunction& each) { return each.parent == parent; });
-          if (leaf) {
-            functions.push_back(host.gpu(address(), root, parent));
-          }
-        }
-      }
-    }
-    // Cells stand for nodes 0 and 1 whether or not a device is there.
-    MirroredDomain domain(host.topology, testDomain({{0, 0}, {1, 1}}));
-    auto devices = named(functions);
-    std::shuffle(devices.begin(), devices.end(), random);
-    const std::vector<std::pair<std::string, std::size_t>> half(
-        devices.begin(), devices.begin() + 1 + static_cast<std::ptrdiff_t>(devices.size() / 2));
-    for (const auto& step : {half, devices, half, devices}) {
-      domain.attach(step);
-      ASSERT_THAT(domain.differences(), IsEmpty()) << "round " << round;
-      ASSERT_EQ(domain::withLeases(domain.xml(), {}, domain::builtInTemplates(), {}),
-                testDomain({{0, 0}, {1, 1}}));
-    }
   }
 }
 

@@ -17,6 +17,10 @@ struct DeviceMatrix {
   /// Square, in the order of `names`; empty where one of the two has no place in the tree.
   std::vector<std::vector<std::optional<Distance>>> distances;
 
+  /// Between two entries of `names`; empty, too, where one of them is not there.
+  [[nodiscard]] std::optional<Distance> between(const std::string& one,
+                                                const std::string& other) const;
+
   bool operator==(const DeviceMatrix&) const = default;
 };
 
