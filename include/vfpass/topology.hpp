@@ -121,4 +121,9 @@ bool isBridge(const TopologyFunction& function);
 /// guest.
 bool isPf(const TopologyFunction& function);
 
+/// A PF that can do RDMA, so that a GPU gains from it: it has an RDMA device, or it is a ConnectX
+/// (by vendor, or by its driver), whose RDMA device appears with the module mlx5_ib. Any other NIC
+/// without an RDMA device is taken for one that has none to offer, a management NIC mostly.
+bool isRdmaCapable(const TopologyFunction& pf);
+
 }  // namespace vfpass

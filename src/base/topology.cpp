@@ -37,4 +37,10 @@ bool isPf(const TopologyFunction& function) {
          (function.totalVfs > 0 || !function.rdma.empty() || !function.entry.empty());
 }
 
+bool isRdmaCapable(const TopologyFunction& pf) {
+  constexpr std::uint16_t mellanox = 0x15b3;
+  return isPf(pf) && (!pf.rdma.empty() || pf.vendor == mellanox || pf.driver == "mlx5_core" ||
+                      pf.driver == "mlx4_core");
+}
+
 }  // namespace vfpass

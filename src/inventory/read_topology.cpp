@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "function_role.hpp"
+#include "integrated_graphics.hpp"
 #include "model_names.hpp"
 #include "pci_places.hpp"
 #include "read_facts.hpp"
@@ -182,6 +183,7 @@ Topology readTopology(const host::Root& root) {
   }
   relate(topology, places);
   guessPorts(topology);
+  dropIntegratedGraphics(topology);
   takeNodes(topology);
   readSerials(root, topology);
   readHolders(root, topology);

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "decide_lease.hpp"
+#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/topology/distance.hpp"
 #include "vfpass/topology/guest_topology.hpp"
@@ -91,8 +92,9 @@ void noteFlatPlaces(const AttachInput& input, AttachDecision& decision) {
   if (hasFlatPlaces(decision)) {
     decision.plan.notes.push_back(
         "domain " + printable(input.domainName) +
-        " is running and its PCIe tree cannot change: run `vfpass attach --config` now or `vfpass "
-        "attach` after shutdown to mirror the host's tree from the next start on");
+        " is running and its PCIe tree cannot change: run `vfpass attach --config " +
+        shellArgument(input.domainName) +
+        "` now or `vfpass attach` after shutdown to mirror the host's tree from the next start on");
   }
 }
 

@@ -39,7 +39,7 @@ topology::NearCandidates candidatesOf(const NearInput& input) {
   std::vector<Objection> raisedLater;
   for (const auto& pf : input.inventory.pfs) {
     const auto number = numberOf(input.topology, pf.address);
-    if (!number) {
+    if (!number || !isRdmaCapable(input.topology.functions[*number])) {
       continue;
     }
     candidates.pfs.push_back(*number);
@@ -83,7 +83,7 @@ std::string listPfs(const NearInput& input, const std::vector<std::size_t>& pfs)
 // Why no PF is near enough; empty: one is.
 std::string faultOf(const NearInput& input, const MappedVf& entry, const topology::NearPf& near) {
   if (!near.pf) {
-    return subjectOf(entry) + ": this host has no SR-IOV capable NIC with a driver";
+    return subjectOf(entry) + ": this host has no NIC with SR-IOV, RDMA and a driver";
   }
   if (near.distance != topology::Distance::sys) {
     return {};

@@ -1,9 +1,9 @@
 #include "vfpass/topology/near.hpp"
 
 #include <algorithm>
-#include <tuple>
+#include <utility>
 
-#include "vfpass/topology/rails.hpp"
+#include "pf_rank.hpp"
 
 namespace vfpass::topology {
 namespace {
@@ -33,9 +33,8 @@ void take(std::vector<std::size_t>::iterator chosen, NearPf& near, NearCandidate
 
 void choose(const Topology& topology, NearPf& near, NearCandidates& candidates) {
   const auto best = std::ranges::min_element(near.alike, {}, [&](std::size_t pf) {
-    const TopologyFunction& function = topology.functions[pf];
-    return std::tuple(candidates.full.contains(pf), !isUsable(function), candidates.taken[pf],
-                      function.address);
+    return std::pair(candidates.full.contains(pf),
+                     rankOf(topology.functions[pf], candidates.taken[pf]));
   });
   if (best != near.alike.end()) {
     take(best, near, candidates);

@@ -4,6 +4,7 @@
 #include <map>
 #include <tuple>
 
+#include "pf_rank.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::topology {
@@ -13,7 +14,7 @@ using FreeVfs = std::map<std::size_t, std::size_t>;  // by PF; those without any
 
 FreeVfs freeVfs(const Topology& topology, const std::vector<Lease>& leases) {
   FreeVfs free;
-  for (const std::size_t pf : pfs(topology)) {
+  for (const std::size_t pf : rdmaPfs(topology)) {
     const TopologyFunction& function = topology.functions[pf];
     const auto taken = static_cast<std::size_t>(
         std::count_if(leases.begin(), leases.end(),
@@ -71,12 +72,17 @@ std::vector<Rail> chooseRails(const Topology& topology, std::vector<Rail> rails,
   return rails;
 }
 
-// The PF of the rail first, then those as near, each as long as it has VFs, evenly.
-std::optional<std::size_t> nextPf(const Rail& rail, const FreeVfs& free,
+// The PF of the rail first, then those as near, each as long as it has VFs: the one that leaves the
+// largest share.
+std::optional<std::size_t> nextPf(const Topology& topology, const Rail& rail, const FreeVfs& free,
                                   std::map<std::size_t, unsigned>& given) {
+  const auto share = [&](std::size_t pf) { return shareOf(topology.functions[pf], given[pf]); };
+  const auto isBetter = [&](std::size_t pf, std::size_t best) {
+    return share(pf) > share(best) || (share(pf) == share(best) && given[pf] < given[best]);
+  };
   auto best = rail.pf && free.contains(*rail.pf) ? rail.pf : std::nullopt;
   for (const std::size_t pf : rail.alike) {
-    if (free.contains(pf) && (!best || given[pf] < given[*best])) {
+    if (free.contains(pf) && (!best || isBetter(pf, *best))) {
       best = pf;
     }
   }
@@ -108,10 +114,10 @@ std::vector<ProposedVf> vfsForGpus(const Topology& topology, std::vector<Rail> c
   std::map<std::size_t, unsigned> given;
   for (std::size_t i = 0; i < count; ++i) {
     Rail& rail = chosen[i % chosen.size()];
-    auto pf = nextPf(rail, free, given);
+    auto pf = nextPf(topology, rail, free, given);
     if (!pf) {
       rail = rails(topology, {rail.gpu}, keysOf(free)).front();
-      pf = nextPf(rail, free, given).value();
+      pf = nextPf(topology, rail, free, given).value();
     }
     ++given[*pf];
     ProposedVf vf = take(*pf, free);
@@ -126,7 +132,7 @@ std::vector<ProposedVf> vfsForGpus(const Topology& topology, std::vector<Rail> c
   return vfs;
 }
 
-// Without a GPU: PFs in working order, those with the most VFs left, one after another.
+// Without a GPU: PFs in working order, the largest share of the rate, the most VFs left.
 std::vector<ProposedVf> vfsAlone(const Topology& topology, FreeVfs free, std::size_t count) {
   std::vector<ProposedVf> vfs;
   std::map<std::size_t, unsigned> given;
@@ -134,8 +140,9 @@ std::vector<ProposedVf> vfsAlone(const Topology& topology, FreeVfs free, std::si
     const auto best =
         std::min_element(free.begin(), free.end(), [&](const auto& one, const auto& other) {
           const auto rank = [&](const auto& entry) {
-            return std::tuple(!isUsable(topology.functions[entry.first]), given[entry.first],
-                              ~entry.second);
+            const TopologyFunction& pf = topology.functions[entry.first];
+            const unsigned taken = given[entry.first];
+            return std::tuple(!isUsable(pf), ~shareOf(pf, taken), taken, ~entry.second);
           };
           return rank(one) < rank(other);
         });
@@ -156,7 +163,7 @@ Proposal propose(const Topology& topology, const std::vector<Lease>& leases, std
     available += count;
   }
   requireEnough(gpuCount, candidates.size(), "GPUs");
-  requireEnough(vfCount, available, "VFs");
+  requireEnough(vfCount, available, "VFs of NICs with RDMA");
   Proposal proposal;
   if (gpuCount == 0) {
     proposal.vfs = vfsAlone(topology, free, vfCount);

@@ -28,12 +28,17 @@ std::vector<std::size_t> gpus(const Topology& topology) {
 
 std::vector<std::size_t> pfs(const Topology& topology) { return numbersOf(topology, isPf); }
 
+std::vector<std::size_t> rdmaPfs(const Topology& topology) {
+  return numbersOf(topology, isRdmaCapable);
+}
+
 std::vector<Rail> rails(const Topology& topology) {
-  return rails(topology, gpus(topology), pfs(topology));
+  return rails(topology, gpus(topology), rdmaPfs(topology));
 }
 
 std::vector<Rail> rails(const Topology& topology, const std::vector<std::size_t>& gpus,
-                        const std::vector<std::size_t>& pfs) {
+                        std::vector<std::size_t> pfs) {
+  std::erase_if(pfs, [&](std::size_t pf) { return !isRdmaCapable(topology.functions[pf]); });
   std::vector<NearWish> wishes;
   for (const std::size_t gpu : gpus) {
     wishes.push_back({gpu, {}});

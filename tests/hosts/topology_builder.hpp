@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 
 #include "vfpass/topology.hpp"
@@ -8,7 +9,7 @@
 namespace vfpass::hosts {
 
 /// A topology made by hand, parents before children. Numbers are those of the functions as added:
-/// add them in the order of their addresses.
+/// add them in the order of their addresses, or take sorted() and no numbers.
 class TopologyBuilder {
  public:
   std::size_t hostBridge(const std::string& name, int node) {
@@ -54,6 +55,25 @@ class TopologyBuilder {
     pf.rdma.push_back({rdma, "", "", {{1, "ACTIVE", LinkLayer::ethernet, 400000}}});
     pf.netdevs.push_back({"net-" + rdma, static_cast<int>(number) + 1, true, false});
     return number;
+  }
+
+  /// By address, as vfpass reads them.
+  [[nodiscard]] Topology sorted() const {
+    std::vector<std::size_t> order(topology.functions.size());
+    std::iota(order.begin(), order.end(), 0U);
+    std::sort(order.begin(), order.end(), [this](std::size_t one, std::size_t other) {
+      return topology.functions[one].address < topology.functions[other].address;
+    });
+    Topology result = topology;
+    for (std::size_t place = 0; place < order.size(); ++place) {
+      result.functions[place] = topology.functions[order[place]];
+      auto& parent = result.functions[place].parent;
+      if (parent) {
+        parent = static_cast<std::size_t>(std::find(order.begin(), order.end(), *parent) -
+                                          order.begin());
+      }
+    }
+    return result;
   }
 
   Topology topology;

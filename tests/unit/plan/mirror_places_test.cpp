@@ -35,7 +35,7 @@ class MirrorPlacesTest : public testing::Test {
     input.machine = GuestMachine{};
     input.machine->domain = "train0";
     input.machine->machine = "pc-q35-7.2";
-    input.machine->controllers = {PciController{0, "pcie-root", {}, {}, {}, {}, true, false}};
+    input.machine->controllers = {PciController{0, "pcie-root", {}, {}, {}, {}, true, {}}};
     input.domain = *parseUuid("0f5e9a3c-1111-4222-8333-944455566677");
     input.domainName = input.mapping.vm = "train0";
     input.generation = 7;
@@ -106,7 +106,7 @@ TEST_F(MirrorPlacesTest, RunningDomainKeepsItsFlatPlacesAndSaysSo) {
   keep(flat, true);
   const auto decision = decide();
   EXPECT_EQ(decision.leases[0].guest, flat.leases[0].guest);
-  EXPECT_THAT(decision.plan.notes, Contains(HasSubstr("attach again with --config")));
+  EXPECT_THAT(decision.plan.notes, Contains(HasSubstr("`vfpass attach --config train0` now")));
 }
 
 TEST_F(MirrorPlacesTest, PluggedDeviceTakesTheFreePortWithItsHostDistance) {

@@ -124,7 +124,17 @@ TEST_F(ResolveNearTest, AGpuThatIsNotThereAndAHostWithoutPfs) {
   mapping.vfs.clear();
   add("rail0", "gpu0");
   kernel.pfs.clear();
-  EXPECT_THAT(resolve().faults.at("rail0").message, HasSubstr("no SR-IOV capable NIC"));
+  EXPECT_THAT(resolve().faults.at("rail0").message, HasSubstr("no NIC with SR-IOV, RDMA and a driver"));
+}
+
+TEST_F(ResolveNearTest, NicWithoutRdmaIsNeverNear) {
+  TopologyFunction& lower = machine.topology.functions[0];
+  lower.rdma.clear();
+  lower.vendor = 0x8086;
+  lower.driver = "ice";
+  add("rail0", "gpu0");
+  add("rail1", "gpu0");
+  EXPECT_THAT(pfs(), ElementsAre("pci 0000:02:00.0", "pci 0000:02:00.0"));
 }
 
 TEST_F(ResolveNearTest, AttachTellsTheFaultOnce) {

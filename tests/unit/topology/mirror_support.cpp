@@ -75,7 +75,7 @@ Topology nps4() {
       }
     }
   }
-  return host.topology;
+  return host.sorted();
 }
 
 // One node; two root ports with a tree of three levels each: a switch with a GPU and two inner
@@ -98,7 +98,7 @@ Topology nested() {
               addPort(host, bridge, first + 1, 1, upstream));
     }
   }
-  return host.topology;
+  return host.sorted();
 }
 
 // Two nodes; every device on a root port of its own.
@@ -119,7 +119,7 @@ Topology noSwitches() {
       }
     }
   }
-  return host.topology;
+  return host.sorted();
 }
 
 std::string cellElement(const TestCell& cell) {

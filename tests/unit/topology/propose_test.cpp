@@ -84,6 +84,22 @@ TEST(Propose, WithoutGpusTheVfsAreSpread) {
   EXPECT_FALSE(proposal.vfs[0].gpu);
 }
 
+TEST(Propose, NicsWithoutRdmaAreLeftOut) {
+  Machine machine;
+  machine.topology.functions[machine.nic0].rdma.clear();
+  machine.topology.functions[machine.nic0].vendor = 0x14e4;
+  machine.topology.functions[machine.nic0].driver = "bnxt_en";
+  EXPECT_THAT(pfsOf(propose(machine.topology, {}, 0, 2)), ElementsAre(machine.nic1, machine.nic1));
+  EXPECT_THROW(static_cast<void>(propose(machine.topology, {}, 0, 17)), Error);
+}
+
+TEST(Propose, WithoutGpusTheFasterPfComesFirst) {
+  Machine machine;
+  machine.topology.functions[machine.nic0].rdma[0].ports[0].rate = 100000;
+  EXPECT_THAT(pfsOf(propose(machine.topology, {}, 0, 3)),
+              ElementsAre(machine.nic1, machine.nic1, machine.nic1));
+}
+
 TEST(Propose, TooLittleIsAnErrorThatSaysWhatIsLeft) {
   const Machine machine;
   try {

@@ -52,6 +52,49 @@ TEST(Rails, APortThatIsDownComesLast) {
   EXPECT_EQ(rails(machine.topology)[0].pf, active);
 }
 
+// A management NIC with SR-IOV sits beside the GPU, the ConnectX at another host bridge.
+TEST(Rails, NicWithoutRdmaServesNoGpu) {
+  hosts::TopologyBuilder machine;
+  const auto near = machine.hostBridge("pci0000:00", 0);
+  const auto far = machine.hostBridge("pci0000:80", 0);
+  static_cast<void>(machine.gpu("0000:01:00.0", near));
+  const auto management = machine.pf("0000:02:00.0", "none", near);
+  machine.topology.functions[management].rdma.clear();
+  machine.topology.functions[management].vendor = 0x8086;
+  machine.topology.functions[management].driver = "ixgbe";
+  const auto connectx = machine.pf("0000:81:00.0", "mlx5_0", far);
+  const auto found = rails(machine.topology);
+  EXPECT_EQ(found[0].pf, connectx);
+  EXPECT_THAT(found[0].alike, IsEmpty());
+  EXPECT_EQ(rails(machine.topology, {0}, {management})[0].pf, std::nullopt);
+}
+
+TEST(Rails, ConnectXWithoutItsRdmaModuleIsCapable) {
+  hosts::TopologyBuilder machine;
+  const auto bridge = machine.hostBridge("pci0000:00", 0);
+  static_cast<void>(machine.gpu("0000:01:00.0", bridge));
+  const auto connectx = machine.pf("0000:02:00.0", "none", bridge);
+  machine.topology.functions[connectx].rdma.clear();
+  EXPECT_EQ(rails(machine.topology)[0].pf, connectx);
+}
+
+// The slow one has the lower address, and two GPUs share the fast one all the same.
+TEST(Rails, TheFasterOneComesFirst) {
+  hosts::TopologyBuilder machine;
+  const auto bridge = machine.hostBridge("pci0000:00", 0);
+  static_cast<void>(machine.gpu("0000:01:00.0", bridge));
+  static_cast<void>(machine.gpu("0000:02:00.0", bridge));
+  const auto slow = machine.pf("0000:03:00.0", "mlx5_0", bridge);
+  const auto fast = machine.pf("0000:04:00.0", "mlx5_1", bridge);
+  machine.topology.functions[slow].rdma[0].ports[0].rate = 25000;
+  const auto found = rails(machine.topology);
+  EXPECT_EQ(found[0].pf, fast);
+  EXPECT_EQ(found[1].pf, fast) << "half of 400 Gb/s is more than 25 Gb/s";
+  machine.topology.functions[slow].rdma[0].ports[0].rate = 400000;
+  machine.topology.functions[fast].best = {8000, 8};
+  EXPECT_EQ(rails(machine.topology)[0].pf, slow) << "the other one's PCIe link is slower";
+}
+
 TEST(Rails, AHostWithoutPfsHasRailsWithoutPfs) {
   hosts::TopologyBuilder machine;
   const auto bridge = machine.hostBridge("pci0000:00", 0);

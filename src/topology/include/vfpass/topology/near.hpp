@@ -24,7 +24,7 @@ struct NearPf {
   std::vector<std::size_t> alike;     ///< other candidates as near as that one
 };
 
-/// The PFs among which is chosen.
+/// The PFs among which is chosen; the caller leaves out those that can do no RDMA.
 struct NearCandidates {
   std::vector<std::size_t> pfs;
   std::set<std::size_t> full;             ///< of these, those without a VF to give
@@ -32,10 +32,10 @@ struct NearCandidates {
 };
 
 /// The nearest PF for each wish. Of several that are as near it gets, in this order: the one it
-/// has, one with a VF to give, one in working order, the one of which the fewest VFs are taken,
-/// those of the other wishes included, the lowest address. Wishes with the shortest way choose
-/// first, of these the ones with the fewest candidates, otherwise in their order. A wish for
-/// another PF than the nearest is never made: a full one is returned.
+/// has, one with a VF to give, one in working order, the one with the largest share of its rate for
+/// one more VF (those of the other wishes count, too), the lowest address. Wishes with the shortest
+/// way choose first, of these the ones with the fewest candidates, otherwise in their order. A wish
+/// for another PF than the nearest is never made: a full one is returned.
 std::vector<NearPf> nearPfs(const Topology& topology, const std::vector<NearWish>& wishes,
                             NearCandidates candidates);
 

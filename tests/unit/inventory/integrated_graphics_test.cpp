@@ -1,0 +1,77 @@
+#include "integrated_graphics.hpp"
+
+#include <gtest/gtest.h>
+
+#include "hosts/topology_builder.hpp"
+
+namespace vfpass::inventory {
+namespace {
+
+struct Machine : hosts::TopologyBuilder {
+  std::size_t bridge = hostBridge("pci0000:00", 0);
+
+  std::size_t display(const std::string& address, std::uint16_t vendor,
+                      std::optional<std::size_t> parent, std::uint32_t classCode = 0x030000) {
+    const auto number = gpu(address, bridge, parent);
+    topology.functions[number].vendor = vendor;
+    topology.functions[number].classCode = classCode;
+    return number;
+  }
+  std::size_t beside(const std::string& address, std::uint16_t vendor, std::size_t parent) {
+    const auto number = function(FunctionRole::other, address, bridge, parent);
+    topology.functions[number].vendor = vendor;
+    return number;
+  }
+  FunctionRole roleAfterwards(std::size_t number) {
+    dropIntegratedGraphics(topology);
+    return topology.functions[number].role;
+  }
+};
+
+TEST(IntegratedGraphics, IntelGraphicsOfTheProcessorAreNoGpu) {
+  Machine machine;
+  EXPECT_EQ(machine.roleAfterwards(machine.display("0000:00:02.0", 0x8086, {})),
+            FunctionRole::other);
+}
+
+TEST(IntegratedGraphics, IntelCardBehindAPortIsAGpu) {
+  Machine machine;
+  const auto port = machine.function(FunctionRole::rootPort, "0000:00:01.0", machine.bridge);
+  EXPECT_EQ(machine.roleAfterwards(machine.display("0000:01:02.0", 0x8086, port)),
+            FunctionRole::gpu);
+}
+
+// As a Ryzen shows it: graphics, their audio, the security processor.
+TEST(IntegratedGraphics, AmdGraphicsOfTheProcessorAreNoGpu) {
+  Machine machine;
+  const auto port = machine.function(FunctionRole::rootPort, "0000:00:08.1", machine.bridge);
+  const auto display = machine.display("0000:0e:00.0", 0x1002, port);
+  machine.beside("0000:0e:00.1", 0x1002, port);
+  machine.beside("0000:0e:00.2", 0x1022, port);
+  EXPECT_EQ(machine.roleAfterwards(display), FunctionRole::other);
+}
+
+TEST(IntegratedGraphics, AmdCardWithItsOwnAudioAndUsbIsAGpu) {
+  Machine machine;
+  const auto port = machine.function(FunctionRole::rootPort, "0000:00:08.1", machine.bridge);
+  const auto display = machine.display("0000:0e:00.0", 0x1002, port);
+  machine.beside("0000:0e:00.1", 0x1002, port);
+  machine.beside("0000:0f:00.0", 0x1022, port);  // another slot
+  EXPECT_EQ(machine.roleAfterwards(display), FunctionRole::gpu);
+}
+
+TEST(IntegratedGraphics, AcceleratorBesideItsProcessorIsAGpu) {
+  Machine machine;
+  const auto port = machine.function(FunctionRole::rootPort, "0000:00:08.1", machine.bridge);
+  const auto accelerator = machine.display("0000:0e:00.0", 0x1002, port, 0x120000);
+  machine.beside("0000:0e:00.2", 0x1022, port);
+  EXPECT_EQ(machine.roleAfterwards(accelerator), FunctionRole::gpu);
+}
+
+TEST(IntegratedGraphics, NvidiaGpuOnTheRootBusIsAGpu) {
+  Machine machine;
+  EXPECT_EQ(machine.roleAfterwards(machine.display("0000:00:02.0", 0x10de, {})), FunctionRole::gpu);
+}
+
+}  // namespace
+}  // namespace vfpass::inventory
