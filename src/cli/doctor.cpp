@@ -1,18 +1,27 @@
 #include "vfpass/doctor/doctor.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 #include "commands.hpp"
 #include "host_topology.hpp"
 #include "inquiries.hpp"
+#include "peer_mapping.hpp"
 #include "settle_near.hpp"
+#include "stop_signals.hpp"
+#include "subject.hpp"
+#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/guest_memory.hpp"
+#include "vfpass/guest/agent.hpp"
+#include "vfpass/guest/nccl_topology_check.hpp"
 #include "vfpass/inventory/read_topology.hpp"
 #include "vfpass/report/doctor_report.hpp"
 
 namespace vfpass::cli {
 namespace {
+
+constexpr std::chrono::seconds agentPatience{10};
 
 // This host's mappings have nothing to do with a captured tree; those of a folder that was named
 // for it have.
@@ -45,21 +54,57 @@ const Mapping* mappingOf(Session& session, const std::string& vm) {
 }
 
 // A VM that libvirt does not have yet can have a mapping; its devices are looked at all the same.
-std::optional<GuestMemory> guestOf(Session& session, const std::string& vm) {
+std::optional<DomainDescription> domainOf(Session& session, const std::string& vm) {
   if (!session.root().isLive()) {
     return std::nullopt;
   }
   try {
-    const auto domain = session.hypervisor().findDomain(vm);
-    if (domain) {
-      return domain::guestMemory(domain->persistentXml.empty() ? domain->liveXml
-                                                               : domain->persistentXml);
+    auto domain = session.hypervisor().findDomain(vm);
+    if (!domain) {
+      session.warn("libvirt has no domain " + printable(vm) + ": only its devices are looked at");
     }
-    session.warn("libvirt has no domain " + printable(vm) + ": only its devices are looked at");
+    return domain;
   } catch (const Error& error) {
     session.warn(error.what());
+    return std::nullopt;
   }
-  return std::nullopt;
+}
+
+bool hasMirroredGpu(const Topology& topology, const std::vector<Lease>& leases) {
+  return std::ranges::any_of(leases, [&](const Lease& lease) {
+    const TopologyFunction* function = findFunction(topology, lease.vf);
+    return lease.guest.isMirrored() && function != nullptr && function->role == FunctionRole::gpu;
+  });
+}
+
+// Asks the agent once: a guest that does not answer is not waited for.
+std::optional<Finding> ncclTopologyOf(Session& session, const DomainDescription& domain,
+                                      const Topology& topology, const std::vector<Lease>& leases) {
+  if (!domain.active || !hasMirroredGpu(topology, leases)) {
+    return std::nullopt;
+  }
+  try {
+    guest::Agent agent(session.hypervisor(), domain.uuid, domain.name, agentPatience,
+                       StopSignals::throwIfAsked);
+    return guest::checkNcclTopology(agent);
+  } catch (const guest::AgentUnavailable& silent) {
+    return Finding{"nccl-topology", "",
+                   Outcome::waived, "a topology file for NCCL in the guest",
+                   silent.what(),   "vfpass verify " + shellArgument(domain.name)};
+  }
+}
+
+void addGuest(Session& session, const Topology& topology, const std::string& vm,
+              doctor::Wishes& wishes) {
+  const auto domain = domainOf(session, vm);
+  if (!domain) {
+    return;
+  }
+  const std::string& xml = domain->persistentXml.empty() ? domain->liveXml : domain->persistentXml;
+  wishes.guest = domain::guestMemory(xml);
+  const auto leases = leasesOf(session.readLeases(), domain->uuid);
+  wishes.peers = peerMappingOf(session, *domain, leases);
+  wishes.ncclTopology = ncclTopologyOf(session, *domain, topology, leases);
 }
 
 doctor::Wishes wishesFor(Session& session, const Topology& topology, const std::string& vm) {
@@ -85,7 +130,7 @@ doctor::Wishes wishesFor(Session& session, const Topology& topology, const std::
                 ExitCode::badInput);
   }
   auto wishes = doctor::wishesOf(topology, settled({*mapping}), configuration.host, true);
-  wishes.guest = guestOf(session, mapping->vm);
+  addGuest(session, topology, mapping->vm, wishes);
   return wishes;
 }
 

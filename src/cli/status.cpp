@@ -5,6 +5,7 @@
 
 #include "commands.hpp"
 #include "drift.hpp"
+#include "peer_mapping.hpp"
 #include "settle_near.hpp"
 #include "subject.hpp"
 #include "vfpass/apply/adopt_leases.hpp"
@@ -82,6 +83,18 @@ class StatusReader {
       }
     }
     return found;
+  }
+
+  // Of the domains that read() has asked libvirt about.
+  std::vector<PeerMapping> readPeers() {
+    std::vector<PeerMapping> peers;
+    for (const auto& [uuid, domain] : domains_) {
+      if (const auto peer =
+              domain ? peerMappingOf(session_, *domain, leasesOf(leases_, uuid)) : std::nullopt) {
+        peers.push_back(*peer);
+      }
+    }
+    return peers;
   }
 
  private:
@@ -164,20 +177,23 @@ std::vector<std::string> lastVerifications(Session& session,
 
 ExitCode status(Session& session, const std::string& vm) {
   StatusReader reader(session);
-  const auto entries = reader.read(vm);
-  const auto refused = reader.readRefused(vm);
-  const auto notes = notAttached(session, vm, entries);
-  if (!vm.empty() && entries.empty() && notes.empty() && !session.hypervisor().findDomain(vm)) {
+  report::StatusReport report;
+  report.entries = reader.read(vm);
+  report.peers = reader.readPeers();
+  report.refused = reader.readRefused(vm);
+  const auto pending = notAttached(session, vm, report.entries);
+  if (!vm.empty() && report.entries.empty() && pending.empty() &&
+      !session.hypervisor().findDomain(vm)) {
     throw Error("no lease, no mapping and no domain is called " + printable(vm),
                 "`vfpass status` shows all of them", ExitCode::badInput);
   }
-  auto said = notes;
-  const auto verified = lastVerifications(session, entries);
-  said.insert(said.end(), verified.begin(), verified.end());
-  report::writeStatus(session.out(), entries, refused, said, session.style());
-  const bool drift = std::any_of(entries.begin(), entries.end(),
+  report.notes = pending;
+  const auto verified = lastVerifications(session, report.entries);
+  report.notes.insert(report.notes.end(), verified.begin(), verified.end());
+  report::writeStatus(session.out(), report, session.style());
+  const bool drift = std::any_of(report.entries.begin(), report.entries.end(),
                                  [](const auto& entry) { return !entry.drift.empty(); });
-  return drift || !notes.empty() || !refused.empty() ? ExitCode::pending : ExitCode::done;
+  return drift || !pending.empty() || !report.refused.empty() ? ExitCode::pending : ExitCode::done;
 }
 
 }  // namespace

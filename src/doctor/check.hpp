@@ -51,6 +51,7 @@ std::span<const Check> libvirtChecks();
 std::span<const Check> daemonChecks();
 std::span<const Check> memoryLockChecks();
 std::span<const Check> driverStopChecks();
+std::span<const Check> guestChecks();
 std::span<const Check> rivalChecks();
 
 // Reasons that several checks share.

@@ -81,7 +81,7 @@ void checkLibvirtVersion(const View& view, Results& results) {
   const std::string expected =
       team != nullptr ? "7.1, as " + team->vm + ", " + team->entry + " has teaming" : "6.5";
   const std::string found = versionsOf(view).libvirt;
-  const auto version = versionIn(found);
+  const auto version = leadingVersion(found);
   if (!version) {
     results.unseen("", expected, "libvirt does not answer, and no library tells", "virsh version");
   } else if (*version < (team != nullptr ? teaming : hooksInFolder)) {
@@ -95,7 +95,7 @@ void checkLibvirtVersion(const View& view, Results& results) {
 void checkQemuVersion(const View& view, Results& results) {
   const std::string expected = "any; 8.0 for the live migration of a VF itself";
   const std::string found = versionsOf(view).qemu;
-  const auto version = versionIn(found);
+  const auto version = leadingVersion(found);
   if (!version) {
     results.unseen("", expected, "libvirt does not answer", "qemu-system-x86_64 --version");
   } else {

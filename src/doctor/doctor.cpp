@@ -96,10 +96,10 @@ std::vector<Diagnosis> examine(const host::Root& root, const Topology& topology,
                                const Wishes& wishes, const Inquiries& inquiries) {
   const View view(root, topology, wishes, inquiries);
   std::vector<Diagnosis> found;
-  for (const auto& area :
-       {cpuIommuChecks(), sriovChecks(), firmwareChecks(), eswitchChecks(), acsChecks(),
-        gpuChecks(), driverOrderChecks(), moduleChecks(), rdmaChecks(), flowControlChecks(),
-        libvirtChecks(), daemonChecks(), memoryLockChecks(), driverStopChecks(), rivalChecks()}) {
+  for (const auto& area : {cpuIommuChecks(), sriovChecks(), firmwareChecks(), eswitchChecks(),
+                           acsChecks(), gpuChecks(), driverOrderChecks(), moduleChecks(),
+                           rdmaChecks(), flowControlChecks(), libvirtChecks(), daemonChecks(),
+                           memoryLockChecks(), guestChecks(), driverStopChecks(), rivalChecks()}) {
     for (const Check& check : area) {
       Results results(check.key, check.why, found);
       if (const std::string reason = check.inapplicable(view); !reason.empty()) {

@@ -1,7 +1,6 @@
 #include "view.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "vfpass/base/text.hpp"
 
@@ -65,8 +64,8 @@ std::optional<std::string> View::kernelArgument(const std::string& name) const {
   return value;
 }
 
-std::optional<std::pair<unsigned, unsigned>> View::kernelVersion() const {
-  return versionIn(root_.readText("proc/sys/kernel/osrelease").value_or(""));
+std::optional<Version> View::kernelVersion() const {
+  return leadingVersion(root_.readText("proc/sys/kernel/osrelease").value_or(""));
 }
 
 bool View::moduleLoaded(const std::string& name) const {
@@ -91,20 +90,6 @@ std::string nameOf(const TopologyFunction& function) {
     return function.rdma.front().name;
   }
   return function.netdevs.empty() ? toString(function.address) : function.netdevs.front().name;
-}
-
-std::optional<std::pair<unsigned, unsigned>> versionIn(const std::string& text) {
-  unsigned first = 0;
-  unsigned second = 0;
-  const char* const end = text.data() + text.size();
-  const auto one = std::from_chars(text.data(), end, first);
-  if (one.ec != std::errc() || one.ptr == end || *one.ptr != '.') {
-    return std::nullopt;
-  }
-  if (std::from_chars(one.ptr + 1, end, second).ec != std::errc()) {
-    return std::nullopt;
-  }
-  return std::pair(first, second);
 }
 
 }  // namespace vfpass::doctor

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "vfpass/base/version.hpp"
 #include "vfpass/doctor/doctor.hpp"
 #include "vfpass/topology/rails.hpp"
 
@@ -41,7 +42,7 @@ class View {
   /// Value of a kernel argument, the last one where it is given several times; empty without value.
   [[nodiscard]] std::optional<std::string> kernelArgument(const std::string& name) const;
   /// Of the running kernel: (6, 1); nullopt where it cannot be seen.
-  [[nodiscard]] std::optional<std::pair<unsigned, unsigned>> kernelVersion() const;
+  [[nodiscard]] std::optional<Version> kernelVersion() const;
   [[nodiscard]] bool moduleLoaded(const std::string& name) const;
   /// `Y` and `1` are true.
   [[nodiscard]] std::optional<bool> moduleFlag(const std::string& module,
@@ -61,8 +62,5 @@ class View {
 
 /// What people call a PF: its RDMA device, otherwise its netdev, otherwise its address.
 std::string nameOf(const TopologyFunction& function);
-
-/// `6.1.0-30-amd64`: the first two numbers.
-std::optional<std::pair<unsigned, unsigned>> versionIn(const std::string& text);
 
 }  // namespace vfpass::doctor

@@ -1,4 +1,4 @@
-#include "nccl_topology_check.hpp"
+#include "vfpass/guest/nccl_topology_check.hpp"
 
 #include "run_shell.hpp"
 

@@ -9,7 +9,7 @@
 #include "guest_tools.hpp"
 #include "judge_bandwidth.hpp"
 #include "judge_gpu_place.hpp"
-#include "nccl_topology_check.hpp"
+#include "vfpass/guest/nccl_topology_check.hpp"
 
 namespace vfpass::guest {
 namespace {

@@ -38,19 +38,20 @@ std::vector<Cell> statusRow(const StatusEntry& entry) {
           driftCell(entry)};
 }
 
-void writeText(std::ostream& out, const std::vector<StatusEntry>& entries,
-               const std::vector<RefusedMetadata>& refused, const std::vector<std::string>& notes,
-               const Style& style) {
+void writeTable(std::ostream& out, const std::vector<StatusEntry>& entries, const Style& style) {
+  if (entries.empty()) {
+    out << "no leases\n";
+    return;
+  }
   Table table(
       {"DOMAIN", "ENTRY", "DEVICE", "PF", "INDEX", "GUEST", "STATE", "MAC OR GUID", "DRIFT"});
   for (const auto& entry : entries) {
     table.add(statusRow(entry));
   }
-  if (entries.empty()) {
-    out << "no leases\n";
-  } else {
-    table.write(out, style);
-  }
+  table.write(out, style);
+}
+
+void writeDrift(std::ostream& out, const std::vector<StatusEntry>& entries, const Style& style) {
   for (const auto& entry : entries) {
     for (const auto& line : entry.drift) {
       out << tinted("drift: ", Tint::bad, style) << printable(entry.lease.domainName) << ' '
@@ -64,11 +65,34 @@ void writeText(std::ostream& out, const std::vector<StatusEntry>& entries,
           << join(entry.notObservable, ", ") << '\n';
     }
   }
-  for (const auto& metadata : refused) {
+}
+
+// `yes`, `no`, `unknown`.
+std::string_view possibleText(const PeerMapping& mapping) {
+  if (!mapping.possible) {
+    return "unknown";
+  }
+  return *mapping.possible ? "yes" : "no";
+}
+
+void writePeers(std::ostream& out, const std::vector<PeerMapping>& peers, const Style& style) {
+  for (const auto& peer : peers) {
+    const Tint tint = peer.possible.value_or(false) ? Tint::none : Tint::bad;
+    out << tinted("peer-to-peer: ", tint, style) << printable(peer.domainName) << ": "
+        << possibleText(peer) << ": " << peer.reason
+        << (peer.remedy.empty() ? "" : "; " + peer.remedy) << '\n';
+  }
+}
+
+void writeText(std::ostream& out, const StatusReport& status, const Style& style) {
+  writeTable(out, status.entries, style);
+  writeDrift(out, status.entries, style);
+  writePeers(out, status.peers, style);
+  for (const auto& metadata : status.refused) {
     out << tinted("metadata refused: ", Tint::bad, style) << printable(metadata.domainName) << ": "
         << printable(metadata.reason) << "; " << printable(metadata.remedy) << '\n';
   }
-  for (const auto& note : notes) {
+  for (const auto& note : status.notes) {
     out << "note: " << printable(note) << '\n';
   }
 }
@@ -92,33 +116,43 @@ Json entryJson(const StatusEntry& entry) {
           {"not_observable", entry.notObservable}};
 }
 
-void writeJson(std::ostream& out, const std::vector<StatusEntry>& entries,
-               const std::vector<RefusedMetadata>& refused, const std::vector<std::string>& notes) {
+Json peerJson(const PeerMapping& peer) {
+  return {{"domain", domainJson(peer.domainName, peer.domain)},
+          {"backend", toString(peer.backend)},
+          {"seen_in", peer.running ? "process" : "xml"},
+          {"possible", possibleText(peer)},
+          {"reason", peer.reason},
+          {"remedy", peer.remedy}};
+}
+
+void writeJson(std::ostream& out, const StatusReport& status) {
   Json document = newDocument();
   document["leases"] = Json::array();
-  for (const auto& entry : entries) {
+  for (const auto& entry : status.entries) {
     document["leases"].push_back(entryJson(entry));
   }
+  document["peer_mappings"] = Json::array();
+  for (const auto& peer : status.peers) {
+    document["peer_mappings"].push_back(peerJson(peer));
+  }
   document["refused_metadata"] = Json::array();
-  for (const auto& metadata : refused) {
+  for (const auto& metadata : status.refused) {
     document["refused_metadata"].push_back(
         {{"domain", domainJson(metadata.domainName, metadata.domain)},
          {"reason", metadata.reason},
          {"remedy", metadata.remedy}});
   }
-  document["notes"] = notes;
+  document["notes"] = status.notes;
   writeDocument(out, document);
 }
 
 }  // namespace
 
-void writeStatus(std::ostream& out, const std::vector<StatusEntry>& entries,
-                 const std::vector<RefusedMetadata>& refused, const std::vector<std::string>& notes,
-                 const Style& style) {
+void writeStatus(std::ostream& out, const StatusReport& status, const Style& style) {
   if (style.json) {
-    writeJson(out, entries, refused, notes);
+    writeJson(out, status);
   } else {
-    writeText(out, entries, refused, notes, style);
+    writeText(out, status, style);
   }
 }
 

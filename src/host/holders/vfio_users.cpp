@@ -11,6 +11,7 @@ namespace vfpass::host {
 namespace {
 
 constexpr std::string_view vfioFolder = "/dev/vfio/";
+constexpr std::string_view deviceFolder = "/dev/vfio/devices/";
 
 // Drivers of the kernel that bring these devices to VFIO, by driver name and by module name.
 constexpr std::array<std::string_view, 5> vfioDrivers{
@@ -45,6 +46,16 @@ std::optional<std::string> vfioUserOf(const Root& root, const PciAddress& functi
   for (const std::string& file : vfioFilesOf(root, function)) {
     if (const auto found = users.find(file); found != users.end()) {
       return found->second;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<VfioBackend> openBackendOf(const Root& root, const PciAddress& function,
+                                         const VfioUsers& users) {
+  for (const std::string& file : vfioFilesOf(root, function)) {
+    if (users.contains(file)) {
+      return file.starts_with(deviceFolder) ? VfioBackend::iommufd : VfioBackend::container;
     }
   }
   return std::nullopt;

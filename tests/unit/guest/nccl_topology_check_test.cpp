@@ -1,4 +1,4 @@
-#include "nccl_topology_check.hpp"
+#include "vfpass/guest/nccl_topology_check.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -12,9 +12,10 @@ namespace {
 
 std::string written(const std::vector<StatusEntry>& entries, const Style& style,
                     const std::vector<std::string>& notes = {},
-                    const std::vector<RefusedMetadata>& refused = {}) {
+                    const std::vector<RefusedMetadata>& refused = {},
+                    const std::vector<PeerMapping>& peers = {}) {
   std::ostringstream out;
-  writeStatus(out, entries, refused, notes, style);
+  writeStatus(out, {entries, peers, refused, notes}, style);
   return out.str();
 }
 
@@ -38,13 +39,25 @@ std::vector<RefusedMetadata> refused() {
            "`virsh metadata 'copy' --remove`"}};
 }
 
+std::vector<PeerMapping> peers() {
+  PeerMapping container{
+      "train0", samples::lease().domain, VfioBackend::container, true, true, "containers map BARs",
+      ""};
+  PeerMapping iommufd{"old\x1b]0;x", samples::lease().domain, VfioBackend::iommufd, false,
+                      false,         "iommufd maps no BARs",  "use containers"};
+  PeerMapping unknown = iommufd;
+  unknown.possible.reset();
+  return {container, iommufd, unknown};
+}
+
 TEST(StatusReport, Text) {
-  expectGolden("status.txt", written(entries(), {}, {"libvirt does not answer"}, refused()));
+  expectGolden("status.txt",
+               written(entries(), {}, {"libvirt does not answer"}, refused(), peers()));
 }
 
 TEST(StatusReport, Json) {
   const std::string text =
-      written(entries(), {.json = true}, {"libvirt does not answer"}, refused());
+      written(entries(), {.json = true}, {"libvirt does not answer"}, refused(), peers());
   expectGolden("status.json", text);
   expectValid("status", text);
 }

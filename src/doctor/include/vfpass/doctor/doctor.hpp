@@ -11,6 +11,7 @@
 #include "vfpass/guest_memory.hpp"
 #include "vfpass/host/root.hpp"
 #include "vfpass/mapping.hpp"
+#include "vfpass/peer_mapping.hpp"
 #include "vfpass/topology.hpp"
 
 namespace vfpass::doctor {
@@ -42,6 +43,10 @@ struct Wishes {
   std::map<PciAddress, unsigned> vfCounts;         ///< host.yaml: virtual-function-count
   std::map<PciAddress, std::string> eswitchModes;  ///< host.yaml: embedded-switch-mode
   std::optional<GuestMemory> guest;                ///< with oneVm, when libvirt knows the domain
+  std::optional<PeerMapping> peers;  ///< with oneVm, when the domain has two devices of the host
+  /// With oneVm, when it runs with a GPU in a mirrored tree: what guest::checkNcclTopology found;
+  /// waived when its agent did not answer.
+  std::optional<Finding> ncclTopology;
   std::vector<MissingDevice> missing;
 };
 

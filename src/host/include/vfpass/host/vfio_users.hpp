@@ -7,6 +7,7 @@
 
 #include "vfpass/host/root.hpp"
 #include "vfpass/pci_address.hpp"
+#include "vfpass/peer_mapping.hpp"
 
 namespace vfpass::host {
 
@@ -27,5 +28,11 @@ VfioUsers readVfioUsers(const Root& root);
 /// Who holds this function; nullopt: nobody.
 std::optional<std::string> vfioUserOf(const Root& root, const PciAddress& function,
                                       const VfioUsers& users);
+
+/// By which file some process holds this function; nullopt: by none that is seen. A process that
+/// opens a group can also have an iommufd behind it (CONFIG_IOMMUFD_VFIO_CONTAINER), which QEMU
+/// never asks for.
+std::optional<VfioBackend> openBackendOf(const Root& root, const PciAddress& function,
+                                         const VfioUsers& users);
 
 }  // namespace vfpass::host

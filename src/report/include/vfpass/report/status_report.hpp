@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "vfpass/lease.hpp"
+#include "vfpass/peer_mapping.hpp"
 #include "vfpass/report/style.hpp"
 
 namespace vfpass::report {
@@ -27,10 +28,16 @@ struct RefusedMetadata {
   std::string remedy;
 };
 
-/// `vfpass status`: a table of leases, below it every drift, the refused metadata and the notes.
+/// All that `vfpass status` shows.
+struct StatusReport {
+  std::vector<StatusEntry> entries;
+  std::vector<PeerMapping> peers;  ///< of domains with at least two of the host's devices
+  std::vector<RefusedMetadata> refused;
+  std::vector<std::string> notes;
+};
+
+/// A table of leases, below it every drift, peer-to-peer mappings, refused metadata and the notes.
 /// JSON: docs/json/status.schema.json.
-void writeStatus(std::ostream& out, const std::vector<StatusEntry>& entries,
-                 const std::vector<RefusedMetadata>& refused, const std::vector<std::string>& notes,
-                 const Style& style);
+void writeStatus(std::ostream& out, const StatusReport& status, const Style& style);
 
 }  // namespace vfpass::report

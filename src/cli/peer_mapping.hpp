@@ -1,0 +1,19 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "session.hpp"
+#include "vfpass/hypervisor.hpp"
+#include "vfpass/lease.hpp"
+#include "vfpass/peer_mapping.hpp"
+
+namespace vfpass::cli {
+
+/// Whether the domain's devices can reach each other's BARs: from the files that the running QEMU
+/// has open for the leased devices where they can be seen (which takes root), otherwise from the
+/// domain's XML. nullopt: the domain has fewer than two of the host's devices.
+std::optional<PeerMapping> peerMappingOf(Session& session, const DomainDescription& domain,
+                                         const std::vector<Lease>& leases);
+
+}  // namespace vfpass::cli

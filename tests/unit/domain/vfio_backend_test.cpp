@@ -1,0 +1,43 @@
+#include "vfpass/domain/vfio_backend.hpp"
+
+#include <gtest/gtest.h>
+
+#include "vfpass/error.hpp"
+
+namespace vfpass::domain {
+namespace {
+
+std::string hostdev(const std::string& driver) {
+  return "<hostdev mode='subsystem' type='pci'>" + driver +
+         "<source><address domain='0x0000' bus='0x3b' slot='0x00' function='0x1'/></source>"
+         "</hostdev>";
+}
+
+VfioBackend backendOf(const std::string& devices, const std::string& head = "") {
+  return configuredBackend("<domain type='kvm'><name>train0</name>" + head + "<devices>" + devices +
+                           "</devices></domain>");
+}
+
+TEST(ConfiguredBackend, IsContainerUnlessAsked) {
+  EXPECT_EQ(backendOf(hostdev("")), VfioBackend::container);
+  EXPECT_EQ(backendOf(hostdev("<driver name='vfio'/>")), VfioBackend::container);
+  EXPECT_EQ(backendOf("<disk><driver iommufd='yes'/></disk>"), VfioBackend::container);
+}
+
+TEST(ConfiguredBackend, IsIommufdWhereOneDeviceAsks) {
+  EXPECT_EQ(backendOf(hostdev("") + hostdev("<driver iommufd='yes'/>")), VfioBackend::iommufd);
+}
+
+TEST(ConfiguredBackend, FollowsTheDomainWhereTheDeviceSaysNothing) {
+  const std::string head = "<iommufd enabled='yes' fdgroup='iommu'/>";
+  EXPECT_EQ(backendOf(hostdev(""), head), VfioBackend::iommufd);
+  EXPECT_EQ(backendOf(hostdev("<driver iommufd='no'/>"), head), VfioBackend::container);
+  EXPECT_EQ(backendOf("", head), VfioBackend::container) << "no device of the host";
+}
+
+TEST(ConfiguredBackend, RefusesWhatIsNotADomain) {
+  EXPECT_THROW(static_cast<void>(configuredBackend("<network/>")), Error);
+}
+
+}  // namespace
+}  // namespace vfpass::domain
