@@ -98,6 +98,12 @@ expect "the guest's agent answers" wait_for_agent train0 600
 guest_tree >/tmp/guest.tree
 for entry in a0 a1 gpu0; do expect "$entry is where vfpass says, on node 0" in_tree "$entry" 0; done
 for entry in b0 b1 gpu1; do expect "$entry is where vfpass says, on node 1" in_tree "$entry" 1; done
+vfpass topo --vm train0
+vfpass topo --vm train0 --format tree
+expect "status reads QEMU's open files" vfpass status train0
+expect_said "and says how peers reach each other" "peer-to-peer: train0: yes: VFIO containers (type 1)"
+vfpass status train0 --json >/tmp/status.json
+expect_equal "seen in the process" process "$(jq -r '.peer_mappings[].seen_in' /tmp/status.json)"
 expect_equal "VFs of one PF share a switch" "$(parent_of a0)" "$(parent_of a1)"
 expect "VFs of two PFs do not" test "$(parent_of a0)" != "$(parent_of b0)"
 before=$(entry_address a0)
