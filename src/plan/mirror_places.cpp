@@ -154,7 +154,7 @@ void mirrorPlaces(const AttachInput& input, AttachDecision& decision) {
     if (function == nullptr) {
       decision.objections.push_back(
           {lease.vfName + ": " + describeDevice(lease) + " is not in the host's PCI tree",
-           "`vfpass topo` shows the tree; `topology: flat` does without it", ExitCode::failed});
+           "`vfpass topo` shows the tree; `topology: flat` does without it", ExitCode::refused});
       return;
     }
     mirrorInput.devices.push_back(mirrorDevice(input, lease, *function));

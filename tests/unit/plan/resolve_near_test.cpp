@@ -124,7 +124,8 @@ TEST_F(ResolveNearTest, AGpuThatIsNotThereAndAHostWithoutPfs) {
   mapping.vfs.clear();
   add("rail0", "gpu0");
   kernel.pfs.clear();
-  EXPECT_THAT(resolve().faults.at("rail0").message, HasSubstr("no NIC with SR-IOV, RDMA and a driver"));
+  EXPECT_THAT(resolve().faults.at("rail0").message,
+              HasSubstr("no NIC with SR-IOV, RDMA and a driver"));
 }
 
 TEST_F(ResolveNearTest, NicWithoutRdmaIsNeverNear) {
