@@ -68,11 +68,14 @@ void guessPorts(Topology& topology) {
   });
   for (const std::size_t i : order) {  // a parent's path is shorter than its children's
     TopologyFunction& function = topology.functions[i];
+    const FunctionRole above =
+        function.parent ? topology.functions[*function.parent].role : FunctionRole::other;
+    if (function.role == FunctionRole::rootPort && above == FunctionRole::upstreamPort) {
+      function.role = FunctionRole::downstreamPort;
+    }
     if (function.role != FunctionRole::bridge) {
       continue;
     }
-    const FunctionRole above =
-        function.parent ? topology.functions[*function.parent].role : FunctionRole::other;
     if (!function.parent) {
       function.role = FunctionRole::rootPort;
     } else if (above == FunctionRole::upstreamPort) {

@@ -1,5 +1,5 @@
-# The host's PCIe tree in a running guest: two NUMA nodes, switches for the VFs of one PF, root ports for what
-# the host has without one; hotplug into a spare port, reboot, edits, 16 VFs, and every XML of the
+# The host's PCIe tree in a running guest: two NUMA nodes, a switch with PF and stand-in GPU on node 0, root ports
+# of their own on node 1, where only the VFs of the PF share a switch; hotplug into a spare port, reboot, edits, 16 VFs, and every XML of the
 # unit tests started by QEMU.
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail
@@ -105,6 +105,8 @@ expect_said "and says how peers reach each other" "peer-to-peer: train0: yes: VF
 vfpass status train0 --json >/tmp/status.json
 expect_equal "seen in the process" process "$(jq -r '.peer_mappings[].seen_in' /tmp/status.json)"
 expect_equal "VFs of one PF share a switch" "$(parent_of a0)" "$(parent_of a1)"
+expect_equal "GPU and VFs of one host switch share one" "$(parent_of a0)" "$(parent_of gpu0)"
+expect "GPU and VFs on root ports of their own do not" test "$(parent_of b0)" != "$(parent_of gpu1)"
 expect "VFs of two PFs do not" test "$(parent_of a0)" != "$(parent_of b0)"
 before=$(entry_address a0)
 
@@ -117,8 +119,9 @@ expect "a2 is on node 0" in_tree a2 0
 expect "b2 is on node 1" in_tree b2 1
 expect_equal "a2 is at the switch of its siblings" "$(parent_of a0)" "$(parent_of a2)"
 expect_equal "addresses are the same" "$before" "$(entry_address a0)"
-# One spare root port is left on each host bridge, because the stand-in GPUs hang there.
+# The switches are full. One spare root port is left on node 1, because its stand-in GPU hangs there.
 rails 4 'spare-ports: 1'
+sed -i '/name: a3/d' "$vms/train0.yaml"
 expect_exit 3 "plan finds a port that is farther away" vfpass plan train0
 expect_said "and says so" "is not as near to"
 rails 5 'spare-ports: 1'
