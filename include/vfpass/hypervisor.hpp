@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "vfpass/identifiers.hpp"
+#include "vfpass/version.hpp"
 
 namespace vfpass {
 
@@ -51,6 +52,8 @@ class Hypervisor {
 
   /// What libvirt calls this connection, such as `qemu:///system`.
   virtual std::string uri() = 0;
+
+  virtual HypervisorVersions versions() = 0;
 
   /// Every active libvirt network. A daemon without network driver has none.
   virtual std::vector<NetworkDescription> listNetworks() = 0;

@@ -6,7 +6,6 @@
 #include "vfpass/domain/guest_memory.hpp"
 #include "vfpass/domain/vfio_backend.hpp"
 #include "vfpass/host/vfio_users.hpp"
-#include "vfpass/hypervisor/libvirt.hpp"
 #include "vfpass/plan/judge_peer_mapping.hpp"
 
 namespace vfpass::cli {
@@ -22,18 +21,6 @@ std::optional<VfioBackend> openBackend(Session& session, const std::vector<Lease
     backend = own == VfioBackend::iommufd || !backend ? own : backend;
   }
   return backend;
-}
-
-// `9.0.0 7.2.22`: libvirt's, then QEMU's.
-std::optional<Version> emulatorVersion(Session& session) {
-  try {
-    const std::string versions = hypervisor::daemonVersions(session.options().connect);
-    const auto space = versions.find(' ');
-    return space == std::string::npos ? std::nullopt : leadingVersion(versions.substr(space + 1));
-  } catch (const Error& error) {
-    session.verbose(error.what());
-    return std::nullopt;
-  }
 }
 
 }  // namespace
@@ -53,7 +40,7 @@ std::optional<PeerMapping> peerMappingOf(Session& session, const DomainDescripti
   const bool asks = mapping.backend == VfioBackend::iommufd;
   plan::judgePeerMapping(
       mapping, leadingVersion(session.root().readText("proc/sys/kernel/osrelease").value_or("")),
-      asks ? emulatorVersion(session) : std::nullopt);
+      asks ? session.hypervisor().versions().qemu : std::nullopt);
   return mapping;
 }
 

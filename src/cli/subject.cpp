@@ -133,6 +133,7 @@ void lookAtDomain(Session& session, const Subject& subject, plan::AttachInput& i
     input.machine =
         domain::withoutOurs(domain::readGuestMachine(input.scope.config ? persistentXml : liveXml));
     input.topology = inventory::readTopology(session.root());
+    input.versions = session.hypervisor().versions();
   }
   std::vector<Lease> persistent;
   std::copy_if(own.begin(), own.end(), std::back_inserter(persistent),

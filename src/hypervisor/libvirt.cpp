@@ -103,6 +103,28 @@ std::vector<NetworkHandle> activeNetworks(virConnectPtr connection) {
   return networks;
 }
 
+// libvirt's encoding: major * 1,000,000 + minor * 1,000 + release.
+unsigned long versionNumber(virConnectPtr connection,
+                            int (*question)(virConnectPtr, unsigned long*),
+                            const std::string& what) {
+  unsigned long version = 0;
+  if (question(connection, &version) < 0) {
+    throw callError("cannot read " + what, lastFailure());
+  }
+  return version;
+}
+
+Version majorMinor(unsigned long version) {
+  return {static_cast<unsigned>(version / 1000000), static_cast<unsigned>(version / 1000 % 1000)};
+}
+
+std::string versionOf(virConnectPtr connection, int (*question)(virConnectPtr, unsigned long*),
+                      const std::string& what) {
+  const unsigned long version = versionNumber(connection, question, what);
+  const auto [major, minor] = majorMinor(version);
+  return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(version % 1000);
+}
+
 class LibvirtHypervisor : public Hypervisor {
  public:
   explicit LibvirtHypervisor(ConnectionHandle connection) : connection_(std::move(connection)) {}
@@ -125,6 +147,20 @@ class LibvirtHypervisor : public Hypervisor {
       }
     }
     return descriptions;
+  }
+
+  HypervisorVersions versions() override {
+    HypervisorVersions versions;
+    versions.libvirt =
+        majorMinor(versionNumber(connection_.get(), virConnectGetLibVersion, "libvirt's version"));
+    const char* const type = virConnectGetType(connection_.get());
+    unsigned long qemu = 0;
+    // 0: libvirt has no emulator yet.
+    if (type != nullptr && std::string_view(type) == "QEMU" &&
+        virConnectGetVersion(connection_.get(), &qemu) == 0 && qemu != 0) {
+      versions.qemu = majorMinor(qemu);
+    }
+    return versions;
   }
 
   std::optional<DomainDescription> findDomain(const std::string& nameOrUuid) override {
@@ -262,17 +298,6 @@ ConnectionHandle openConnection(const std::string& uri) {
     throw connectError(uri, lastFailure());
   }
   return connection;
-}
-
-std::string versionOf(virConnectPtr connection, int (*question)(virConnectPtr, unsigned long*),
-                      const std::string& what) {
-  unsigned long version = 0;
-  if (question(connection, &version) < 0) {
-    throw callError("cannot read " + what, lastFailure());
-  }
-  // libvirt's encoding: major * 1,000,000 + minor * 1,000 + release.
-  return std::to_string(version / 1000000) + "." + std::to_string(version / 1000 % 1000) + "." +
-         std::to_string(version % 1000);
 }
 
 }  // namespace

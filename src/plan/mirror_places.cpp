@@ -136,6 +136,29 @@ void noteFartherPlaces(const AttachInput& input, AttachDecision& decision) {
   }
 }
 
+std::string nameOf(const char* what, const Version& version) {
+  return std::string(what) + " " + std::to_string(version.first) + "." +
+         std::to_string(version.second);
+}
+
+// A port that leads to a switch below an expander bus needs `hotplug='off'`: libvirt 6.3, QEMU 5.0.
+// Both know the controllers themselves for longer.
+std::optional<Objection> tooOld(const AttachInput& input) {
+  constexpr Version firstLibvirt{6, 3};
+  constexpr Version firstQemu{5, 0};
+  if (!input.versions) {
+    return std::nullopt;
+  }
+  const auto& [libvirt, qemu] = *input.versions;
+  if (libvirt >= firstLibvirt && (!qemu || *qemu >= firstQemu)) {
+    return std::nullopt;
+  }
+  return Objection{"the host's PCI Express tree cannot be mirrored by " +
+                       nameOf("libvirt", libvirt) + (qemu ? " with " + nameOf("QEMU", *qemu) : "") +
+                       ": it takes libvirt 6.3 and QEMU 5.0",
+                   "upgrade them, or write `topology: flat` in the mapping", ExitCode::badInput};
+}
+
 }  // namespace
 
 void mirrorPlaces(const AttachInput& input, AttachDecision& decision) {
@@ -146,6 +169,10 @@ void mirrorPlaces(const AttachInput& input, AttachDecision& decision) {
   if (keepsPlaces(input, decision)) {
     noteFlatPlaces(input, decision);
     return noteFartherPlaces(input, decision);
+  }
+  if (const auto objection = tooOld(input)) {
+    decision.objections.push_back(*objection);
+    return;
   }
   topology::MirrorInput mirrorInput{
       input.topology, *input.machine, {}, earlierControllers(input), input.mapping.sparePorts};

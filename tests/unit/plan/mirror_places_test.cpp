@@ -146,6 +146,21 @@ TEST_F(MirrorPlacesTest, PluggedDeviceTakesTheFreePortWithItsHostDistance) {
   EXPECT_THAT(decide().plan.notes, Contains(HasSubstr("rail3 is not as near to 2")));
 }
 
+TEST_F(MirrorPlacesTest, RefusesLibvirtOrQemuWithoutHotplugSwitch) {
+  map("rail0", "ens1f0np0");
+  for (const HypervisorVersions& old :
+       {HypervisorVersions{{6, 2}, Version{5, 0}}, HypervisorVersions{{6, 3}, Version{4, 2}}}) {
+    input.versions = old;
+    const auto decision = decide();
+    ASSERT_THAT(decision.objections, SizeIs(1));
+    EXPECT_EQ(decision.objections[0].code, ExitCode::badInput);
+    EXPECT_THAT(decision.objections[0].message, HasSubstr("it takes libvirt 6.3 and QEMU 5.0"));
+    EXPECT_THAT(decision.objections[0].remedy, HasSubstr("topology: flat"));
+  }
+  input.versions = {{6, 3}, std::nullopt};
+  EXPECT_THAT(decide().objections, IsEmpty());
+}
+
 TEST_F(MirrorPlacesTest, RefusesMachinesWithoutPciExpress) {
   map("rail0", "ens1f0np0");
   input.machine->controllers[0].model = "pci-root";

@@ -2,12 +2,10 @@
 
 #include <optional>
 #include <string_view>
-#include <utility>
+
+#include "vfpass/version.hpp"
 
 namespace vfpass {
-
-/// Major and minor.
-using Version = std::pair<unsigned, unsigned>;
 
 /// The first two numbers of `6.1.0-30-amd64`; nullopt where the text does not begin with them.
 std::optional<Version> leadingVersion(std::string_view text);

@@ -14,6 +14,7 @@
 #include "vfpass/plan.hpp"
 #include "vfpass/plan/objection.hpp"
 #include "vfpass/topology.hpp"
+#include "vfpass/version.hpp"
 
 namespace vfpass::plan {
 
@@ -39,6 +40,7 @@ struct AttachInput {
   /// With `topology: mirror`, what the domain has without anything of ours, and the host's PCI
   /// tree. Without a machine all places are flat ones.
   std::optional<GuestMachine> machine;
+  std::optional<HypervisorVersions> versions;  ///< with `topology: mirror`
   Topology topology;
   bool xmlCurrent = false;       ///< the persistent XML already carries the leases of this domain
   bool liveCurrent = true;       ///< the running domain's metadata, if any, are sealed
