@@ -18,13 +18,14 @@ enum class HolderKind {
   netdev,        ///< its netdev is up, enslaved, has addresses, or was moved to another namespace
   rdma,          ///< a process or a kernel module has a context, queue pair or memory region
   block,         ///< its block device is mounted, swap, or part of another device
+  gpu,           ///< a process has the device file of this GPU or NVSwitch open
   pendingWrite,  ///< an earlier vfpass write to it still waits in the kernel
   unknown,       ///< the kernel does not tell who uses it
 };
 
-inline constexpr std::array holderKinds{HolderKind::vfio,         HolderKind::netdev,
-                                        HolderKind::rdma,         HolderKind::block,
-                                        HolderKind::pendingWrite, HolderKind::unknown};
+inline constexpr std::array holderKinds{
+    HolderKind::vfio, HolderKind::netdev,       HolderKind::rdma,   HolderKind::block,
+    HolderKind::gpu,  HolderKind::pendingWrite, HolderKind::unknown};
 
 std::string_view toString(HolderKind kind);
 

@@ -16,10 +16,11 @@ constexpr Names<Allowance, 5> allowanceNames{{{Allowance::sharedIommuGroup, "sha
                                               {Allowance::unsafeInterrupts, "unsafe-interrupts"},
                                               {Allowance::netdevInUse, "netdev-in-use"},
                                               {Allowance::unknownHolder, "unknown-holder"}}};
-constexpr Names<HolderKind, 6> holderKindNames{{{HolderKind::vfio, "vfio"},
+constexpr Names<HolderKind, 7> holderKindNames{{{HolderKind::vfio, "vfio"},
                                                 {HolderKind::netdev, "netdev"},
                                                 {HolderKind::rdma, "rdma"},
                                                 {HolderKind::block, "block"},
+                                                {HolderKind::gpu, "gpu"},
                                                 {HolderKind::pendingWrite, "pending-write"},
                                                 {HolderKind::unknown, "unknown"}}};
 constexpr Names<LeaseKind, 2> leaseKindNames{

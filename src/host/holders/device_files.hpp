@@ -9,9 +9,9 @@
 
 namespace vfpass::host {
 
-/// Processes that have a character device of one of these functions open: a GPU's
-/// (`/dev/nvidia0`, `/dev/dri/card1`), a clock's (`/dev/ptp3`). RDMA's and VFIO's are left to those
-/// who know more of them. Of kind `unknown`, because no other tells of such users.
+/// Processes that have a character device of one of these functions open. Of kind `gpu` for GPUs
+/// and NVSwitches, with what the process is; of kind `unknown` for all else, because no other tells
+/// of such users.
 std::vector<Holder> deviceFileHolders(const Root& root, const std::vector<FunctionFacts>& functions,
                                       const std::vector<Process>& processes);
 

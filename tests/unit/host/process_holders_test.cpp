@@ -201,14 +201,17 @@ TEST_F(ProcessHoldersTest, FindsWhoHasAGpusFilesOpen) {
        {{"3", "/dev/dri/card1", makedev(226, 1), false},
         {"4", "/dev/nvidiactl", makedev(195, 255), false}}},
       {"7", "dd", true, ourNetwork, ourMounts, {{"3", "/dev/sdq", makedev(195, 3), true}}}};
+  tree_.bind("0000:01:00.6", "nvidia");
   const auto gpu = *readFunctionFacts(root_, {0, 1, 0, 6});
   const auto holders = deviceFileHolders(root_, {*readFunctionFacts(root_, vf_), gpu}, processes);
-  EXPECT_THAT(holders,
-              ElementsAre(Field(&Holder::description,
-                                "nvidia-persiste (pid 5) has its device file /dev/nvidia3 open"),
-                          Field(&Holder::description,
-                                "Xorg (pid 6) has its device file /dev/dri/card1 open")));
-  EXPECT_THAT(holders, Each(Field(&Holder::device, gpu.address)));
+  EXPECT_THAT(holders, ElementsAre(Field(&Holder::description,
+                                         "the persistence daemon nvidia-persiste (pid 5) has its "
+                                         "device file /dev/nvidia3 open"),
+                                   Field(&Holder::description,
+                                         "the display server Xorg (pid 6) has its device file "
+                                         "/dev/dri/card1 open")));
+  EXPECT_THAT(holders, Each(AllOf(Field(&Holder::device, gpu.address),
+                                  Field(&Holder::kind, HolderKind::gpu))));
 }
 
 TEST_F(ProcessHoldersTest, ReadsTheFactsOfAFunction) {

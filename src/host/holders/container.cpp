@@ -1,0 +1,98 @@
+#include "holders/container.hpp"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::host {
+namespace {
+
+constexpr std::size_t idLength = 64;  // a SHA-256 in hexadecimal
+constexpr std::size_t shownLength = 12;
+constexpr std::size_t longestName = 64;
+
+struct Prefix {
+  std::string_view text;
+  std::string_view runtime;
+};
+
+// Scopes as the runtimes name them below systemd: `docker-ID.scope`. conmon's own scopes
+// (`crio-conmon-ID.scope`) hold no process of the container.
+constexpr std::array<Prefix, 5> scopes{{{"docker-", "docker"},
+                                        {"libpod-", "podman"},
+                                        {"crio-", "CRI-O"},
+                                        {"cri-containerd-", "containerd"},
+                                        {"nerdctl-", "containerd"}}};
+// Groups in which the runtimes put `ID` without systemd.
+constexpr std::array<Prefix, 4> parents{{{"docker", "docker"},
+                                         {"libpod_parent", "podman"},
+                                         {"kubepods", "containerd"},
+                                         {"pod", "containerd"}}};
+
+bool isId(std::string_view text) {
+  return text.size() == idLength &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+std::optional<Container> inScope(std::string_view group) {
+  constexpr std::string_view suffix = ".scope";
+  if (group.ends_with(suffix)) {
+    group.remove_suffix(suffix.size());
+  }
+  for (const auto& [text, runtime] : scopes) {
+    if (group.starts_with(text) && isId(group.substr(text.size()))) {
+      return Container{std::string(runtime), std::string(group.substr(text.size(), shownLength))};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Container> below(std::string_view parent, std::string_view group) {
+  constexpr std::string_view payload = "lxc.payload.";
+  if (group.starts_with(payload) || parent == "lxc") {
+    const auto name = parent == "lxc" ? group : group.substr(payload.size());
+    return Container{"LXC", printable(std::string(name.substr(0, longestName)))};
+  }
+  for (const auto& [text, runtime] : parents) {
+    if (parent.starts_with(text) && isId(group)) {
+      return Container{std::string(runtime), std::string(group.substr(0, shownLength))};
+    }
+  }
+  return std::nullopt;
+}
+
+// The innermost container of one line's path.
+std::optional<Container> inPath(std::string_view path) {
+  std::optional<Container> found;
+  std::string_view parent;
+  while (!path.empty()) {
+    const auto end = std::min(path.find('/'), path.size());
+    const std::string_view group = path.substr(0, end);
+    auto here = inScope(group);
+    here = here ? here : below(parent, group);
+    found = here ? here : found;
+    parent = group;
+    path.remove_prefix(std::min(end + 1, path.size()));
+  }
+  return found;
+}
+
+}  // namespace
+
+// `0::/system.slice/docker-ID.scope` (cgroups(7)): hierarchy, controllers, path.
+std::optional<Container> containerIn(std::string_view cgroups) {
+  for (const std::string& line : splitLines(std::string(cgroups))) {
+    const auto start = line.find(":/");
+    const auto found = start == std::string::npos
+                           ? std::nullopt
+                           : inPath(std::string_view(line).substr(start + 2));
+    if (found) {
+      return found;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace vfpass::host

@@ -1,0 +1,125 @@
+#include "holders/device_file_uses.hpp"
+
+#include <sys/sysmacros.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "holders/function_facts.hpp"
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::host {
+namespace {
+
+constexpr std::size_t useLimit = 8;     // of one function
+constexpr unsigned nvidiaMajor = 195;   // NV_MAJOR_DEVICE_NUMBER of NVIDIA's driver
+constexpr unsigned firstControl = 254;  // its /dev/nvidia-modeset and /dev/nvidiactl
+constexpr std::string_view gpuFile = "/dev/nvidia";
+constexpr std::string_view switchFile = "/dev/nvidia-nvswitch";
+
+bool isLeftToOthers(const std::string& path) {
+  return path.find("/infiniband") != std::string::npos || path.find("/vfio") != std::string::npos;
+}
+
+std::optional<dev_t> gpuNumber(std::optional<std::uint64_t> minor) {
+  return minor && *minor < firstControl
+             ? std::optional(makedev(nvidiaMajor, static_cast<unsigned>(*minor)))
+             : std::nullopt;
+}
+
+// NVIDIA's driver makes its devices without sysfs, and says their minor numbers here.
+std::optional<dev_t> numberFromNvidia(const Root& root, const PciAddress& gpu) {
+  constexpr std::string_view key = "Device Minor:";
+  const auto text =
+      root.readText("proc/driver/nvidia/gpus/" + toString(gpu) + "/information").value_or("");
+  for (const std::string& line : splitLines(text)) {
+    if (line.starts_with(key)) {
+      return gpuNumber(parseNumber(trim(std::string_view(line).substr(key.size()))));
+    }
+  }
+  return std::nullopt;
+}
+
+// The number of `/dev/nvidia3`, where the kernel was not asked for it.
+std::optional<dev_t> numberByName(const std::string& file) {
+  return file.starts_with(gpuFile) ? gpuNumber(parseNumber(file.substr(gpuFile.size())))
+                                   : std::nullopt;
+}
+
+/// Which functions a device file belongs to.
+class DeviceFiles {
+ public:
+  DeviceFiles(const Root& root, const std::vector<DrivenFunction>& functions) {
+    addFromSysfs(root, functions);
+    for (const auto& [address, driver] : functions) {
+      const auto number = driver == "nvidia" ? numberFromNvidia(root, address) : std::nullopt;
+      if (number) {
+        numbers_.emplace(*number, address);
+      } else if (driver == "nvidia") {
+        unnumbered_.push_back(address);
+      } else if (driver == "nvidia-nvswitch") {
+        switches_.push_back(address);
+      }
+    }
+  }
+
+  [[nodiscard]] std::vector<PciAddress> functionsOf(const OpenFile& file) const {
+    const auto number = file.device ? file.device : numberByName(file.target);
+    const auto known = number && !file.isBlock ? numbers_.find(*number) : numbers_.end();
+    if (known != numbers_.end()) {
+      return {known->second};
+    }
+    // A GPU whose number nobody says may be any of them.
+    if (!file.isBlock && number && major(*number) == nvidiaMajor && minor(*number) < firstControl) {
+      return unnumbered_;
+    }
+    // The fabric manager opens all NVSwitches, and no file says which number is whose.
+    const bool ofSwitch =
+        file.target.starts_with(switchFile) && parseNumber(file.target.substr(switchFile.size()));
+    return ofSwitch ? switches_ : std::vector<PciAddress>{};
+  }
+
+ private:
+  // /sys/dev/char/226:1 links to the device.
+  void addFromSysfs(const Root& root, const std::vector<DrivenFunction>& functions) {
+    const std::string folder = "sys/dev/char";
+    for (const std::string& name : root.list(folder)) {
+      const std::string target = root.linkTarget(folder + "/" + name).value_or("");
+      const auto function = lastFunctionOnPath(target);
+      const auto number = parseDeviceNumber(name);
+      if (function && number && !isLeftToOthers(target) &&
+          std::ranges::find(functions, *function, &DrivenFunction::address) != functions.end()) {
+        numbers_.emplace(*number, *function);
+      }
+    }
+  }
+
+  std::map<dev_t, PciAddress> numbers_;
+  std::vector<PciAddress> unnumbered_;
+  std::vector<PciAddress> switches_;
+};
+
+}  // namespace
+
+std::vector<DeviceFileUse> deviceFileUses(const Root& root,
+                                          const std::vector<DrivenFunction>& functions,
+                                          const std::vector<Process>& processes) {
+  const DeviceFiles files(root, functions);
+  std::vector<DeviceFileUse> uses;
+  std::map<PciAddress, std::size_t> counts;
+  for (const Process& process : processes) {
+    std::set<PciAddress> seen;
+    for (const OpenFile& file : process.files) {
+      for (const PciAddress& function : files.functionsOf(file)) {
+        if (seen.insert(function).second && counts[function]++ < useLimit) {
+          uses.push_back({function, &process, file.target});
+        }
+      }
+    }
+  }
+  return uses;
+}
+
+}  // namespace vfpass::host
