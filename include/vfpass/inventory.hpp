@@ -117,6 +117,14 @@ struct PciFunction {
   bool bootVga = false;                        ///< firmware set this display up: the host's console
   unsigned vfCount = 0;                        ///< VFs that it has as a PF
   std::optional<PciAddress> physicalFunction;  ///< it is a VF of this PF
+  /// How the kernel can reset it alone, in the order of its choice (`flr bus`); empty: it cannot;
+  /// nullopt: not observable (before Linux 5.15, or a tree that was captured without it).
+  std::optional<std::vector<std::string>> resetMethods = {};
+  /// Other functions of its bus, which a reset of the bus would reset as well. Empty on a root bus,
+  /// which cannot be reset.
+  std::vector<GroupPeer> busPeers = {};
+  /// The VFIO driver whose module fits it best (modules.alias); vfio-pci fits everything.
+  std::string vfioDriver = "vfio-pci";
 };
 
 /// PCI class 06xx: host bridges, PCI-to-PCI bridges, root and switch ports, and the like.

@@ -84,6 +84,7 @@ struct Lease {
   bool managed = false;
   bool interfaceForm = false;
   std::optional<std::string> teamingWith;
+  std::optional<std::string> vfioDriver;  ///< of a PCI function; empty: vfio-pci
   /// The persistent configuration carries it; false: only the running domain does (`--live`, and
   /// every lease of a transient domain), so that it is for gc once the domain has stopped.
   bool persistent = true;
@@ -105,6 +106,9 @@ Lease termsOf(Lease lease);
 
 /// What it gives away, for messages: `VF 0 of PF 0000:3b:00.0`, `PCI function 0000:3a:00.0`.
 std::string describeDevice(const Lease& lease);
+
+/// The VFIO driver that its device is bound to for the guest.
+std::string vfioDriverOf(const Lease& lease);
 
 /// True when both cannot hold: the same VF, the same function, or a PF as a function and its VF.
 bool sameDevice(const Lease& one, const Lease& other);

@@ -66,6 +66,7 @@ struct MappedGpu {
   PciAddress pci;
   SourcePlace place;
 };
+  std::optional<std::string> driver = {};  ///< VFIO driver; empty: the one that fits best
 
 /// Risks that a mapping can accept by name.
 enum class Allowance { sharedIommuGroup, trust, unsafeInterrupts, netdevInUse, unknownHolder };

@@ -1,5 +1,8 @@
 #include "vfpass/base/driver_name.hpp"
 
+#include <algorithm>
+#include <array>
+
 namespace vfpass {
 
 std::optional<std::string> parseDriverName(std::string_view text) {
@@ -11,6 +14,13 @@ std::optional<std::string> parseDriverName(std::string_view text) {
   const bool valid = text.size() <= longest && !text.starts_with('-') &&
                      text.find_first_not_of(allowed) == std::string_view::npos;
   return valid ? std::optional(std::string(text)) : std::nullopt;
+}
+
+// By driver name and by module name: KBUILD_MODNAME, which the variants use, has underscores.
+bool isVfioDriver(std::string_view driver) {
+  constexpr std::array<std::string_view, 5> drivers{"vfio-pci", "mlx5_vfio_pci", "mlx5-vfio-pci",
+                                                    "nvgrace_gpu_vfio_pci", "nvgrace-gpu-vfio-pci"};
+  return std::ranges::find(drivers, driver) != drivers.end();
 }
 
 }  // namespace vfpass

@@ -102,6 +102,8 @@ std::string describeDevice(const Lease& lease) {
   return "VF " + std::to_string(lease.vfIndex) + " of PF " + toString(lease.pf);
 }
 
+std::string vfioDriverOf(const Lease& lease) { return lease.vfioDriver.value_or("vfio-pci"); }
+
 bool sameDevice(const Lease& one, const Lease& other) {
   const bool whole = one.kind == LeaseKind::pciFunction || other.kind == LeaseKind::pciFunction;
   return one.pf == other.pf && (whole || one.vfIndex == other.vfIndex);

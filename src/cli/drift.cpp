@@ -41,8 +41,8 @@ std::vector<std::string> functionDrift(const Lease& lease, const PciFunction* fu
   }
   if (runs && !domainActive) {
     drift.push_back(name + ": the guest is gone without a release; `vfpass recover` resets it");
-  } else if (runs && function->driver != "vfio-pci") {
-    drift.push_back(name + " is not on vfio-pci");
+  } else if (runs && function->driver != vfioDriverOf(lease)) {
+    drift.push_back(name + " is not on " + vfioDriverOf(lease));
   }
   return drift;
 }

@@ -46,6 +46,11 @@ std::optional<std::string> parseVfName(std::string_view text) {
   return sound ? std::optional(std::string(text)) : std::nullopt;
 }
 
+// The hook binds to it, and loads its module: only names from the list.
+std::optional<std::string> parseVfioDriver(std::string_view text) {
+  return isVfioDriver(text) ? std::optional(std::string(text)) : std::nullopt;
+}
+
 void writeController(pugi::xml_node node, const GuestController& controller) {
   writeText(node, "model", std::string(toString(controller.model)));
   writeText(node, "index", std::to_string(controller.index));
@@ -140,6 +145,9 @@ void writeLease(pugi::xml_node node, const Lease& lease) {
   if (lease.teamingWith) {
     writeEscaped(node, "teaming-with", *lease.teamingWith);
   }
+  if (lease.vfioDriver) {
+    writeText(node, "vfio-driver", *lease.vfioDriver);
+  }
   writeText(node, "required", joinNames(lease.required));
   writeText(node, "allow", joinNames(lease.allow));
   writeSettings(node.append_child("vfpass:settings"), lease.settings);
@@ -173,6 +181,9 @@ Lease readLease(pugi::xml_node node) {
   lease.persistent = readFlag(node, "persistent");
   if (node.attribute("teaming-with")) {
     lease.teamingWith = readEscaped(node, "teaming-with");
+  }
+  if (node.attribute("vfio-driver")) {
+    lease.vfioDriver = readValue(node, "vfio-driver", parseVfioDriver);
   }
   lease.required = readNames<Attribute>(node, "required", parseAttribute);
   lease.allow = readNames<Allowance>(node, "allow", parseAllowance);

@@ -1,9 +1,13 @@
 #include "read_function.hpp"
 
+#include <algorithm>
+
 #include "device_identity.hpp"
 #include "driver_override.hpp"
 #include "holders/block_uses.hpp"
 #include "pci_function.hpp"
+#include "vfpass/host/reset_methods.hpp"
+#include "vfpass/host/vfio_driver_match.hpp"
 #include "vfpass/host/vfio_users.hpp"
 #include "vfpass/host/vital_product_data.hpp"
 
@@ -42,6 +46,27 @@ void readIsolation(const Root& root, PciFunction& function) {
   }
 }
 
+// Whoever shares its bus; no bus below a root bus, which itself cannot be reset
+// (pci_parent_bus_reset).
+void readBusPeers(const Root& root, PciFunction& function) {
+  const bool onRootBus = std::ranges::count(function.path, '/') < 2;
+  const std::string own = toString(function.address);
+  const std::string bus = own.substr(0, own.rfind(':') + 1);
+  for (const std::string& name : root.list("sys/bus/pci/devices", bus)) {
+    const auto peer = parsePciAddress(name);
+    if (!onRootBus && peer && *peer != function.address) {
+      function.busPeers.push_back({*peer, readClass(root, *peer), readDriver(root, *peer)});
+    }
+  }
+}
+
+void readReset(const Root& root, PciFunction& function) {
+  function.resetMethods = readResetMethods(root, functionPath(function.address));
+  if (function.resetMethods && !resetsAlone(*function.resetMethods)) {
+    readBusPeers(root, function);
+  }
+}
+
 void readUse(const Root& root, PciFunction& function) {
   function.driver = readDriver(root, function.address);
   function.driverOverride =
@@ -69,7 +94,11 @@ std::optional<PciFunction> readPciFunction(const Root& root, const PciAddress& a
   function.address = address;
   readIdentity(root, path, function);
   readIsolation(root, function);
+  readReset(root, function);
   readUse(root, function);
+  if (!function.physicalFunction) {  // a VF is never leased as a function
+    function.vfioDriver = bestVfioDriver(root, functionPath(address));
+  }
   return function;
 }
 

@@ -1,5 +1,6 @@
 #include "check_isolation.hpp"
 
+#include "companion_lines.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::plan {
@@ -22,17 +23,6 @@ std::vector<GroupPeer> strangers(const PciFunction& function, const FunctionTerm
   return found;
 }
 
-// The lines that give the whole group to the guest: a GPU's audio function, mostly.
-std::string linesFor(const std::vector<GroupPeer>& peers, const std::string& name) {
-  std::vector<std::string> lines;
-  lines.reserve(peers.size());
-  for (const auto& peer : peers) {
-    lines.push_back("`- {name: " + name + "-" + std::to_string(lines.size() + 1) + ", pci: \"" +
-                    toString(peer.address) + "\"}`");
-  }
-  return join(lines, " and ");
-}
-
 void checkGroup(const PciFunction& function, const FunctionTerms& terms,
                 std::vector<Objection>& objections) {
   const auto peers = strangers(function, terms);
@@ -47,10 +37,10 @@ void checkGroup(const PciFunction& function, const FunctionTerms& terms,
   objections.push_back(
       {"PCI function " + toString(function.address) + " shares IOMMU group " +
            std::to_string(*function.iommuGroup) + " with " + join(addresses, ", ") +
-           ": the guest could reach those devices past the IOMMU",
-       "give them to the same guest: add " + linesFor(peers, terms.name) +
-           " below `gpus:`; or enable ACS on the bridges above (pci=config_acs=), or accept the "
-           "risk with `allow: [shared-iommu-group]`"});
+           ": the guest could reach those devices without IOMMU protection",
+       giveTogether(peers, terms) +
+           "enable ACS on the bridges above (pci=config_acs=), or accept the risk with `allow: "
+           "[shared-iommu-group]`"});
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "check_reset.hpp"
 #include "decide_lease.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
@@ -40,6 +41,17 @@ void objectToClaim(const AttachInput& input, const PciAddress& address,
   }
 }
 
+std::set<std::string> entryNames(const Mapping& mapping) {
+  std::set<std::string> names;
+  for (const auto& vf : mapping.vfs) {
+    names.insert(vf.name);
+  }
+  for (const auto& gpu : mapping.gpus) {
+    names.insert(gpu.name);
+  }
+  return names;
+}
+
 // A card cannot be given away whole and by its VFs at once.
 void objectToOwnVfs(const AttachInput& input, const MappedGpu& entry,
                     std::vector<Objection>& objections) {
@@ -68,8 +80,12 @@ void judge(const AttachInput& input, const MappedGpu& entry, const PciFunction& 
   const FunctionTerms terms{entry.name,
                             {named.begin(), named.end()},
                             input.mapping.allow,
-                            input.inventory.unsafeInterrupts};
+                            input.inventory.unsafeInterrupts,
+                            entryNames(input.mapping)};
   auto found = checkFunctionKind(function, terms);
+  if (found.empty()) {  // a stranger of its bus is mostly one of its IOMMU group
+    found = checkReset(function, terms);
+  }
   if (keptLease(input, entry) == nullptr) {
     const auto used = checkFunctionUse(function, terms, input.inventory.holders);
     found.insert(found.end(), used.begin(), used.end());
@@ -90,6 +106,9 @@ Lease leaseOf(const AttachInput& input, const MappedGpu& entry, const PciFunctio
   lease.pfPath = function.path;
   lease.pfSerial = function.serial;
   lease.allow = input.mapping.allow;
+  if (const std::string driver = entry.driver.value_or(function.vfioDriver); driver != "vfio-pci") {
+    lease.vfioDriver = driver;
+  }
   lease.original.driver = function.driver;
   lease.original.driverOverride = function.driverOverride;
   const Lease* kept = keptLease(input, entry);

@@ -1,12 +1,13 @@
 #include "function_steps.hpp"
 
+#include "vfpass/base/driver_name.hpp"
 #include "vfpass/plan/lease_device.hpp"
 
 namespace vfpass::plan {
 namespace {
 
 void reset(const PciFunction& function, const std::string& reason, std::vector<Step>& steps) {
-  if (function.driver == "vfio-pci") {
+  if (isVfioDriver(function.driver)) {
     steps.push_back({ResetFunction{function.address}, {}, reason});
   }
 }
@@ -15,11 +16,12 @@ void reset(const PciFunction& function, const std::string& reason, std::vector<S
 
 void bindFunction(const Lease& lease, const Inventory& inventory, std::vector<Step>& steps) {
   const PciFunction* function = findFunction(inventory, lease.vf);
-  if (function == nullptr || function->driver == "vfio-pci") {
+  const std::string driver = vfioDriverOf(lease);
+  if (function == nullptr || function->driver == driver) {
     return;
   }
   const bool disrupts = !function->driver.empty();
-  steps.push_back({BindDriver{lease.vf, "vfio-pci", "vfio-pci"},
+  steps.push_back({BindDriver{lease.vf, driver, driver},
                    {BindDriver{lease.vf, function->driver, function->driverOverride}},
                    disrupts ? function->driver + " holds it" : "no driver holds it",
                    disrupts});

@@ -12,7 +12,7 @@ namespace vfpass::plan {
 /// Steps for leases of PCI functions, beside those for VFs: nothing is created or configured there,
 /// only the driver changes.
 
-/// To vfio-pci, for attach and prepare; nothing where it is there already.
+/// To the lease's VFIO driver, for attach and prepare; nothing where it is there already.
 void bindFunction(const Lease& lease, const Inventory& inventory, std::vector<Step>& steps);
 
 /// Back to the driver from before the first lease. A function that is gone needs nothing.

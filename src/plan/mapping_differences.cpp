@@ -22,6 +22,9 @@ std::string difference(const Lease& earlier, const Lease& wanted) {
     return "VF " + std::to_string(wanted.vfIndex) + " of PF " + toString(wanted.pf) +
            " instead of VF " + std::to_string(earlier.vfIndex) + " of PF " + toString(earlier.pf);
   }
+  if (vfioDriverOf(earlier) != vfioDriverOf(wanted)) {
+    return "driver " + vfioDriverOf(wanted) + " instead of " + vfioDriverOf(earlier);
+  }
   const std::string values = valueDifference(earlier, wanted);
   return values.empty() ? "other terms (required, allow, managed, interface or teaming)" : values;
 }

@@ -84,6 +84,7 @@ void fields(Archive& archive, Lease& lease) {
   archive("managed", lease.managed);
   archive("interface-form", lease.interfaceForm);
   archive("teaming-with", lease.teamingWith);
+  archive("vfio-driver", lease.vfioDriver);
   archive("persistent", lease.persistent);
   archive("guest", lease.guest);
   archive("original", lease.original);

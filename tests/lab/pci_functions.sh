@@ -80,7 +80,7 @@ refused 2 "is the PF of rail0" "gpu0=$pf"
 refused 5 "is a PF with 2 VFs" "gpu0=$other"
 refused 5 "is a bridge" "gpu0=$port"
 refused 5 "shares IOMMU group $(iommu_group_of "$first") with $second" "gpu0=$first"
-expect_said "the remedy is the line to add" "{name: gpu0-1, pci: \"$second\"}"
+expect_said "the remedy is the line to add" "{name: gpu0-usb, pci: \"$second\"}"
 refused 2 "the name \`rail0\` is used below \`gpus:\` and \`vfs:\`" "rail0=$single"
 mke2fs -q /dev/vda && mkdir -p /tmp/data && mount /dev/vda /tmp/data
 refused 5 "vda is mounted at /tmp/data" "gpu0=$disk"

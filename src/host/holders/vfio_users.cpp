@@ -1,8 +1,5 @@
 #include "vfpass/host/vfio_users.hpp"
 
-#include <algorithm>
-#include <array>
-
 #include "holders/processes.hpp"
 #include "holders/qemu_process.hpp"
 #include "holders/vfio_files.hpp"
@@ -13,10 +10,6 @@ namespace {
 constexpr std::string_view vfioFolder = "/dev/vfio/";
 constexpr std::string_view deviceFolder = "/dev/vfio/devices/";
 
-// Drivers of the kernel that bring these devices to VFIO, by driver name and by module name.
-constexpr std::array<std::string_view, 5> vfioDrivers{
-    "vfio-pci", "mlx5_vfio_pci", "mlx5-vfio-pci", "nvgrace_gpu_vfio_pci", "nvgrace-gpu-vfio-pci"};
-
 // The process chooses both texts itself: for messages only.
 std::string describeUser(const Root& root, const Process& process) {
   const std::string guest = parseQemuGuest(readCommandLine(root, process)).name;
@@ -24,10 +17,6 @@ std::string describeUser(const Root& root, const Process& process) {
 }
 
 }  // namespace
-
-bool isVfioDriver(std::string_view driver) {
-  return std::ranges::find(vfioDrivers, driver) != vfioDrivers.end();
-}
 
 VfioUsers readVfioUsers(const Root& root) {
   VfioUsers users;

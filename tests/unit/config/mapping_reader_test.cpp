@@ -39,7 +39,7 @@ vfs:
     teaming: {with: net0}
     guest: {address: 192.168.100.10/24, mtu: 9000}
 gpus:
-  - {name: gpu0, pci: "0000:3a:00.0"}
+  - {name: gpu0, pci: "0000:3a:00.0", driver: nvgrace_gpu_vfio_pci}
 topology: flat
 nccl: {gid-index: 3, traffic-class: 41, service-level: 0, qps: 16, timeout: 22}
 allow: [shared-iommu-group, trust]
@@ -56,6 +56,7 @@ verify: {paths: [host, gpu], minimum-bandwidth: 90%, on-start: report}
   ASSERT_THAT(mapping.gpus, SizeIs(1));
   EXPECT_EQ(mapping.gpus[0].pci, parsePciAddress("0000:3a:00.0"));
   ASSERT_THAT(mapping.vfs, SizeIs(1));
+  EXPECT_EQ(mapping.gpus[0].driver, "nvgrace_gpu_vfio_pci");
   const MappedVf& vf = mapping.vfs[0];
   EXPECT_EQ(vf.name, "rail0");
   EXPECT_EQ(toString(vf.place), "m.yaml:4:5");

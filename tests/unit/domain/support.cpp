@@ -94,6 +94,7 @@ Lease randomLease(Chance& chance, std::size_t number) {
   lease.managed = chance.coin();
   lease.interfaceForm = chance.coin();
   lease.teamingWith = chance.maybe([] { return std::string("net0"); });
+  lease.vfioDriver = chance.maybe([] { return std::string("nvgrace_gpu_vfio_pci"); });
   const auto bus = static_cast<std::uint8_t>(32 + number);
   const auto slot = static_cast<std::uint8_t>(4 + number);
   lease.guest = {{0, bus, 0, 0}, RootPort{bus, {0, 0, slot, 0}, chance.coin()}, {}};

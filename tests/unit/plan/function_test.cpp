@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "fake/fake_kernel.hpp"
 #include "vfpass/plan/attach.hpp"
 #include "vfpass/plan/check_function.hpp"
@@ -193,15 +195,82 @@ TEST_F(FunctionTest, AGroupGoesAsAWholeAndTheRemedySaysHow) {
   const auto problem = objection();
   EXPECT_EQ(problem.code, ExitCode::refused);
   EXPECT_THAT(problem.message, HasSubstr("shares IOMMU group 200 with 0000:3a:00.1"));
-  EXPECT_THAT(problem.remedy, HasSubstr("`- {name: gpu0-1, pci: \"0000:3a:00.1\"}`"));
+  EXPECT_THAT(problem.remedy, HasSubstr("\n  - {name: gpu0-audio, pci: \"0000:3a:00.1\"}\n"));
 
   kernel.addFunction("0000:3a:00.1", "snd_hda_intel").groupPeers = {
       {function().address, 0x030200, "nvidia"}};
-  input.mapping.gpus.push_back(gpu("gpu0-1", "0000:3a:00.1"));
+  input.mapping.gpus.push_back(gpu("gpu0-audio", "0000:3a:00.1"));
   EXPECT_THAT(decide().objections, IsEmpty());
   input.mapping.gpus.pop_back();
   input.mapping.allow = {Allowance::sharedIommuGroup};
   EXPECT_THAT(decide().objections, IsEmpty());
+}
+
+TEST_F(FunctionTest, ProposedLinesHaveNamesThatAreFree) {
+  function().groupPeers = {{*parsePciAddress("0000:3a:00.1"), 0x040300, ""},
+                           {*parsePciAddress("0000:3a:00.2"), 0x0c0330, ""},
+                           {*parsePciAddress("0000:3a:00.3"), 0x0c8000, ""},
+                           {*parsePciAddress("0000:3a:00.4"), 0x040300, ""},
+                           {*parsePciAddress("0000:3a:00.5"), 0xff0000, ""}};
+  input.mapping.vfs[0].name = "gpu0-audio";
+  const std::string remedy = objection().remedy;
+  EXPECT_THAT(remedy, HasSubstr("{name: gpu0-audio2, pci: \"0000:3a:00.1\"}"));
+  EXPECT_THAT(remedy, HasSubstr("{name: gpu0-usb, pci: \"0000:3a:00.2\"}"));
+  EXPECT_THAT(remedy, HasSubstr("{name: gpu0-ucsi, pci: \"0000:3a:00.3\"}"));
+  EXPECT_THAT(remedy, HasSubstr("{name: gpu0-audio3, pci: \"0000:3a:00.4\"}"));
+  EXPECT_THAT(remedy, HasSubstr("{name: gpu0-companion, pci: \"0000:3a:00.5\"}"));
+}
+
+TEST_F(FunctionTest, ABridgeOfTheGroupIsNotProposed) {
+  function().groupPeers = {{*parsePciAddress("0000:00:1f.0"), 0x060100, ""}};
+  EXPECT_THAT(objection().remedy, testing::StartsWith("enable ACS"));
+}
+
+TEST_F(FunctionTest, AResetThatConcernsOthersIsRefused) {
+  function().resetMethods.emplace();
+  function().busPeers = {{*parsePciAddress("0000:3a:00.1"), 0x040300, "snd_hda_intel"}};
+  const auto problem = objection();
+  EXPECT_EQ(problem.code, ExitCode::refused);
+  EXPECT_THAT(problem.message, HasSubstr("has no reset of its own"));
+  EXPECT_THAT(problem.message, HasSubstr("0000:3a:00.1"));
+  EXPECT_THAT(problem.remedy, HasSubstr("{name: gpu0-audio, pci: \"0000:3a:00.1\"}"));
+  kernel.addFunction("0000:3a:00.1", "snd_hda_intel");
+  input.mapping.gpus.push_back(gpu("gpu0-audio", "0000:3a:00.1"));
+  EXPECT_THAT(decide().objections, IsEmpty());
+}
+
+TEST_F(FunctionTest, TheDriverThatFitsBestIsFrozenInTheLease) {
+  EXPECT_EQ(decide().leases.at(1).vfioDriver, std::nullopt);
+  function().vfioDriver = "nvgrace_gpu_vfio_pci";
+  const auto decision = decide();
+  EXPECT_EQ(decision.leases.at(1).vfioDriver, "nvgrace_gpu_vfio_pci");
+  EXPECT_EQ(std::get<BindDriver>(decision.plan.steps[4].action),
+            (BindDriver{function().address, "nvgrace_gpu_vfio_pci", "nvgrace_gpu_vfio_pci"}));
+  input.mapping.gpus[0].driver = "vfio-pci";
+  EXPECT_EQ(decide().leases.at(1).vfioDriver, std::nullopt);
+  input.mapping.gpus[0].driver = "nvgrace_gpu_vfio_pci";
+  function().vfioDriver = "vfio-pci";
+  EXPECT_EQ(decide().leases.at(1).vfioDriver, "nvgrace_gpu_vfio_pci");
+}
+
+TEST_F(FunctionTest, ReleaseResetsOnAnyVfioDriver) {
+  function().vfioDriver = "nvgrace_gpu_vfio_pci";
+  Lease lease = decide().leases.at(1);
+  lease.state = LeaseState::running;
+  function().driver = function().driverOverride = "nvgrace_gpu_vfio_pci";
+  const Plan plan = planRelease(input.domain, "train0", {lease}, kernel.inventory(), input.bootId);
+  EXPECT_TRUE(std::ranges::any_of(plan.steps, [](const Step& step) {
+    return std::holds_alternative<ResetFunction>(step.action);
+  }));
+}
+
+TEST_F(FunctionTest, AJobOnTheGpuIsWaivedByNothing) {
+  kernel.holders = {{HolderKind::gpu, function().address, "python3 (pid 9) has /dev/nvidia0 open",
+                     "wait until it ends", std::nullopt}};
+  input.mapping.allow = {Allowance::netdevInUse, Allowance::unknownHolder};
+  EXPECT_EQ(objection().code, ExitCode::refused);
+  EXPECT_THAT(objection().message, HasSubstr("python3 (pid 9)"));
+  EXPECT_EQ(objection().remedy, "wait until it ends");
 }
 
 TEST_F(FunctionTest, TakingTheCompanionOutOfTheMappingIsNoticedAtOnce) {

@@ -172,6 +172,7 @@ Lease Generator::lease() {
   lease.managed = flag();
   lease.interfaceForm = flag();
   lease.teamingWith = perhaps(text());
+  lease.vfioDriver = perhaps(std::string("nvgrace_gpu_vfio_pci"));
   lease.kind = static_cast<LeaseKind>(number(1));
   lease.persistent = flag();
   lease.guest = {pci(), perhaps(RootPort{static_cast<unsigned>(number(any32)), pci(), flag()}),

@@ -5,15 +5,14 @@
 #include <string>
 #include <string_view>
 
+#include "vfpass/base/driver_name.hpp"
 #include "vfpass/host/root.hpp"
 #include "vfpass/pci_address.hpp"
 #include "vfpass/peer_mapping.hpp"
 
 namespace vfpass::host {
 
-/// vfio-pci or a vendor's variant of it that this project knows: those of mlx5 VFs and of Grace
-/// GPUs. No other name makes vfpass load a module.
-bool isVfioDriver(std::string_view driver);
+using vfpass::isVfioDriver;
 
 /// Files below /dev/vfio that some process holds open: `/dev/vfio/12` for a group,
 /// `/dev/vfio/devices/vfio3` for a device; and who that is, printable, as

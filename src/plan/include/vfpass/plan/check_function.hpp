@@ -22,6 +22,7 @@ struct FunctionTerms {
   std::set<PciAddress> companions;  ///< functions that go to the same guest
   std::set<Allowance> allow;
   bool unsafeInterrupts = false;
+  std::set<std::string> takenNames = {};  ///< of the mapping's entries; proposed lines have others
 };
 
 /// Why this function cannot be given to any guest, whoever uses it now: it is a bridge, a VF, a PF

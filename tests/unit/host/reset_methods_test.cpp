@@ -1,0 +1,52 @@
+#include "vfpass/host/reset_methods.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "hosts/sysfs_tree.hpp"
+#include "read_function.hpp"
+
+namespace vfpass::host {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class ResetMethodsTest : public testing::Test {
+ protected:
+  ResetMethodsTest() { folder_ = tree_.function("0000:02:00.0", "0x030200"); }
+  void methods(const std::string& text) { tree_.file(folder_ + "/reset_method", text); }
+  PciFunction read() { return readPciFunction(Root(tree_.path()), {0, 2, 0, 0}).value(); }
+
+  hosts::SysfsTree tree_;
+  std::string folder_;
+};
+
+TEST_F(ResetMethodsTest, AreReadInTheKernelsOrder) {
+  methods("flr bus\n");
+  EXPECT_THAT(read().resetMethods.value(), ElementsAre("flr", "bus"));
+}
+
+TEST_F(ResetMethodsTest, OfATreeWithoutTheFileAreNotObservable) {
+  EXPECT_FALSE(read().resetMethods);
+}
+
+TEST_F(ResetMethodsTest, EmptyTextIsNoReset) {
+  methods("\n");
+  EXPECT_THAT(read().resetMethods.value(), IsEmpty());
+}
+
+TEST_F(ResetMethodsTest, WithoutOneOfItsOwnWhoeverIsOnTheBusCounts) {
+  tree_.function("0000:02:00.1", "0x040300");
+  tree_.bind("0000:02:00.1", "snd_hda_intel");
+  tree_.function("0000:03:00.0");
+  methods("flr\n");
+  EXPECT_THAT(read().busPeers, IsEmpty());
+  for (const char* text : {"", "bus\n"}) {
+    methods(text);
+    EXPECT_THAT(read().busPeers, ElementsAre(GroupPeer{{0, 2, 0, 1}, 0x040300, "snd_hda_intel"}));
+  }
+}
+
+}  // namespace
+}  // namespace vfpass::host

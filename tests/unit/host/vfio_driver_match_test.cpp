@@ -1,0 +1,48 @@
+#include "vfpass/host/vfio_driver_match.hpp"
+
+#include <gtest/gtest.h>
+
+#include "hosts/sysfs_tree.hpp"
+#include "read_function.hpp"
+
+namespace vfpass::host {
+namespace {
+
+constexpr const char* grace = "pci:v000010DEd00002342sv000010DEsd000016EBbc03sc02i00\n";
+constexpr const char* hopper = "pci:v000010DEd00002330sv000010DEsd000016C1bc03sc02i00";
+constexpr const char* aliases =
+    "# Aliases extracted from modules themselves.\n"
+    "alias pci:v000010DEd*sv*sd*bc03sc02i00* nvidia\n"
+    "alias vfio_pci:v*d*sv*sd*bc*sc*i* vfio_pci\n"
+    "alias vfio_pci:v000010DEd00002342sv*sd*bc*sc*i* nvgrace_gpu_vfio_pci\n"
+    "alias vfio_pci:v000015B3d0000101Esv*sd*bc*sc*i* mlx5_vfio_pci\n"
+    "alias vfio_pci:v000010DEd00002330sv000010DEsd*bc*sc*i* someones_own\n"
+    "alias vfio_pci:\nalias vfio_pci:x\n";
+
+TEST(VfioDriverMatch, TheMostSpecificAliasWins) {
+  EXPECT_EQ(bestVfioDriver(grace, aliases), "nvgrace_gpu_vfio_pci");
+}
+
+TEST(VfioDriverMatch, OrdinaryDevicesAndUnknownDriversGetVfioPci) {
+  EXPECT_EQ(bestVfioDriver(hopper, aliases), "vfio-pci");
+  EXPECT_EQ(bestVfioDriver(grace, ""), "vfio-pci");
+  EXPECT_EQ(bestVfioDriver("usb:v1D6Bp0002", aliases), "vfio-pci");
+  EXPECT_EQ(bestVfioDriver("", aliases), "vfio-pci");
+}
+
+TEST(VfioDriverMatch, TheRunningKernelsModulesCount) {
+  const hosts::SysfsTree tree;
+  const std::string folder = tree.function("0000:02:00.0", "0x030200");
+  const auto driver = [&] { return readPciFunction(Root(tree.path()), {0, 2, 0, 0})->vfioDriver; };
+  EXPECT_EQ(driver(), "vfio-pci");
+  tree.file(folder + "/modalias", grace);
+  tree.file("proc/sys/kernel/osrelease", "6.8.0-1-arm64\n");
+  EXPECT_EQ(driver(), "vfio-pci");
+  tree.file("lib/modules/6.8.0-1-arm64/modules.alias", aliases);
+  EXPECT_EQ(driver(), "nvgrace_gpu_vfio_pci");
+  tree.file("proc/sys/kernel/osrelease", "../../etc\n");
+  EXPECT_EQ(driver(), "vfio-pci");
+}
+
+}  // namespace
+}  // namespace vfpass::host
