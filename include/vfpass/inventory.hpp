@@ -127,8 +127,12 @@ struct PciFunction {
   std::string vfioDriver = "vfio-pci";
 };
 
-/// PCI class 06xx: host bridges, PCI-to-PCI bridges, root and switch ports, and the like.
+/// PCI class 06xx: host bridges, PCI-to-PCI bridges, root and switch ports, and the like; not an
+/// NVSwitch, which has that class but no bus below it.
 bool isBridge(const PciFunction& function);
+
+/// An NVSwitch, by NVIDIA's vendor id and class 0680 (other bridge).
+bool isNvSwitch(std::uint16_t vendor, std::uint32_t classCode);
 
 /// What the host has, read once.
 struct Inventory {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "vfpass/nvlink_mode.hpp"
 #include "vfpass/pci_address.hpp"
 #include "vfpass/vf_settings.hpp"
 
@@ -65,8 +66,8 @@ struct MappedGpu {
   std::string name;
   PciAddress pci;
   SourcePlace place;
-};
   std::optional<std::string> driver = {};  ///< VFIO driver; empty: the one that fits best
+};
 
 /// Risks that a mapping can accept by name.
 enum class Allowance { sharedIommuGroup, trust, unsafeInterrupts, netdevInUse, unknownHolder };
@@ -99,6 +100,7 @@ struct Mapping {
   SourcePlace vmPlace;
   std::vector<MappedVf> vfs;
   std::vector<MappedGpu> gpus;
+  std::optional<NvlinkMode> nvlink;
   std::set<Allowance> allow;
   std::string topology = "mirror";
   /// Ports of a mirrored tree that are kept free for hotplug, at each of its switches and at each

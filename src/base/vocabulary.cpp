@@ -139,6 +139,14 @@ const PciFunction* findFunction(const Inventory& inventory, const PciAddress& ad
   return nullptr;
 }
 
-bool isBridge(const PciFunction& function) { return function.classCode >> 16U == 0x06U; }
+bool isBridge(const PciFunction& function) {
+  return function.classCode >> 16U == 0x06U && !isNvSwitch(function.vendor, function.classCode);
+}
+
+bool isNvSwitch(std::uint16_t vendor, std::uint32_t classCode) {
+  constexpr std::uint16_t nvidia = 0x10de;
+  constexpr std::uint32_t otherBridge = 0x0680;
+  return vendor == nvidia && classCode >> 8U == otherBridge;
+}
 
 }  // namespace vfpass

@@ -6,6 +6,7 @@
 #include "settle_near.hpp"
 #include "subject.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/plan/describe_devices.hpp"
 #include "vfpass/plan/select_pf.hpp"
 #include "vfpass/report/check_report.hpp"
 
@@ -25,7 +26,7 @@ void addProblem(const config::Problem& problem, std::vector<report::CheckEntry>&
     found->problems.push_back(toString(problem));
     return;
   }
-  entries.push_back({"", problem.place.file, {toString(problem)}, {}, {}});
+  entries.push_back({"", problem.place.file, {toString(problem)}, {}, {}, {}});
 }
 
 // A mapping whose file is sound, held against this host.
@@ -35,8 +36,9 @@ void checkAgainstHost(Session& session, const Mapping& mapping, const DomainSurv
     Subject subject = findSubject(session, mapping.vm);
     const auto leases = session.readLeases();
     settleNear(session, subject, leases);
-    const auto decision = plan::planAttach(
-        attachInput(session, subject, survey, leases, scopeFor(subject.domain, {})));
+    const auto input = attachInput(session, subject, survey, leases, scopeFor(subject.domain, {}));
+    const auto decision = plan::planAttach(input);
+    entry.facts = plan::describeDevices(input);
     for (const auto& objection : decision.objections) {
       entry.objections.push_back(objection.message +
                                  (objection.remedy.empty() ? "" : "; " + objection.remedy));
@@ -79,7 +81,7 @@ ExitCode checkFile(Session& session, const std::string& file) {
   problems.insert(problems.end(), crossed.begin(), crossed.end());
   std::vector<report::CheckEntry> entries;
   for (const auto& mapping : mappings) {
-    entries.push_back({mapping.vm, mapping.file, {}, {}, {}});
+    entries.push_back({mapping.vm, mapping.file, {}, {}, {}, {}});
   }
   for (const auto& problem : problems) {
     addProblem(problem, entries);
@@ -101,7 +103,7 @@ ExitCode checkConfigured(Session& session, const std::string& vm) {
     if (!vm.empty() && mapping.file != askedFile) {
       continue;
     }
-    entries.push_back({mapping.vm, mapping.file, {}, {}, {}});
+    entries.push_back({mapping.vm, mapping.file, {}, {}, {}, {}});
     const bool sound = std::none_of(problems.begin(), problems.end(), [&](const auto& problem) {
       return problem.place.file == mapping.file;
     });

@@ -132,6 +132,8 @@ void lookAtDomain(Session& session, const Subject& subject, plan::AttachInput& i
   if (input.mapping.topology == "mirror") {
     input.machine =
         domain::withoutOurs(domain::readGuestMachine(input.scope.config ? persistentXml : liveXml));
+  }
+  if (input.machine || !input.mapping.gpus.empty()) {
     input.topology = inventory::readTopology(session.root());
     input.versions = session.hypervisor().versions();
   }

@@ -136,6 +136,7 @@ Mapping readMapping(const std::string& text, ProblemList& problems) {
     mapping.vmPlace = problems.place(vm->position);
   }
   mapping.topology = textOf(find(*root, "topology")).value_or(mapping.topology);
+  mapping.nvlink = parseNvlinkMode(textOf(find(*root, "nvlink")).value_or(""));
   readSparePorts(*root, mapping, problems);
   mapping.nccl = readNccl(*root);
   mapping.verify = readVerify(*root);

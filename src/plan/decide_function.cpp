@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "check_nvlink.hpp"
 #include "check_reset.hpp"
 #include "decide_lease.hpp"
 #include "vfpass/base/shell.hpp"
@@ -141,6 +142,7 @@ std::vector<Lease> decideFunctions(const AttachInput& input, Places& places,
     places.assign(earlierLease(input, entry.name), lease, objections);
     leases.push_back(std::move(lease));
   }
+  checkNvlink(input, objections);
   return leases;
 }
 

@@ -36,6 +36,13 @@ Cell verdict(const CheckEntry& entry) {
   return {"valid, nothing to do", Tint::good};
 }
 
+// An objection's remedy can hold lines to paste into the mapping.
+void writeLines(std::ostream& out, const std::string& text) {
+  for (const auto& line : splitLines(text)) {
+    out << "  " << printable(line) << '\n';
+  }
+}
+
 void writeText(std::ostream& out, const std::vector<CheckEntry>& entries, const Style& style) {
   if (entries.empty()) {
     out << "no mappings\n";
@@ -43,10 +50,14 @@ void writeText(std::ostream& out, const std::vector<CheckEntry>& entries, const 
   for (const auto& entry : entries) {
     const Cell cell = verdict(entry);
     out << printable(subject(entry)) << ": " << tinted(cell.text, cell.tint, style) << '\n';
-    for (const auto* lines : {&entry.problems, &entry.objections}) {
-      for (const auto& line : *lines) {
-        out << "  " << printable(line) << '\n';
-      }
+    for (const auto& line : entry.problems) {
+      out << "  " << printable(line) << '\n';
+    }
+    for (const auto& objection : entry.objections) {
+      writeLines(out, objection);
+    }
+    for (const auto& line : entry.facts) {
+      out << "  " << printable(line) << '\n';
     }
   }
 }
@@ -59,7 +70,8 @@ void writeJson(std::ostream& out, const std::vector<CheckEntry>& entries) {
                                     {"file", textOrNull(entry.file)},
                                     {"problems", entry.problems},
                                     {"objections", entry.objections},
-                                    {"pending_steps", valueOrNull(entry.pendingSteps)}});
+                                    {"pending_steps", valueOrNull(entry.pendingSteps)},
+                                    {"facts", entry.facts}});
   }
   writeDocument(out, document);
 }

@@ -37,6 +37,10 @@ class ProposalWriter {
     for (std::size_t i = 0; i < report_.proposal.gpus.size(); ++i) {
       writeGpu(i);
     }
+    for (std::size_t i = 0; i < report_.proposal.nvswitches.size(); ++i) {
+      writeSwitch(i);
+    }
+    writeNvlink();
     out_ << (report_.proposal.vfs.empty() ? "" : "vfs:\n");
     for (std::size_t i = 0; i < report_.proposal.vfs.size(); ++i) {
       writeVf(i);
@@ -59,6 +63,33 @@ class ProposalWriter {
       out_ << ", NUMA node " << gpu.numaNode;
     }
     out_ << "\n  - {name: gpu" << entry << ", pci: \"" << toString(gpu.address) << "\"}\n";
+  }
+
+  void writeSwitch(std::size_t entry) {
+    const TopologyFunction& device = words_.function(report_.proposal.nvswitches[entry]);
+    out_ << "  - {name: nvswitch" << entry << ", pci: \"" << toString(device.address) << "\"}\n";
+  }
+
+  void writeNvlink() {
+    if (!report_.proposal.nvlink) {
+      return;
+    }
+    out_ << "# The GPUs are on a board with NVSwitches: " << nvlinkReason(*report_.proposal.nvlink)
+         << "\nnvlink: " << toString(*report_.proposal.nvlink) << '\n';
+  }
+
+  static std::string_view nvlinkReason(NvlinkMode mode) {
+    switch (mode) {
+      case NvlinkMode::all:
+        return "the guest gets all of it and runs the fabric manager.";
+      case NvlinkMode::partition:
+        return "the host's fabric manager has to activate\n"
+               "# their partition before each start (fmpm -l, fmpm -a). `disabled` does without "
+               "NVLink.";
+      case NvlinkMode::disabled:
+        return "`vfpass guest-setup` tells the guest's\n# driver to do without NVLink.";
+    }
+    return "";
   }
 
   void writeReason(const topology::ProposedVf& vf) {
@@ -111,6 +142,12 @@ void writeJson(std::ostream& out, const ProposalReport& report) {
   for (const std::size_t gpu : report.proposal.gpus) {
     document["gpus"].push_back(address(gpu));
   }
+  document["nvswitches"] = Json::array();
+  for (const std::size_t device : report.proposal.nvswitches) {
+    document["nvswitches"].push_back(address(device));
+  }
+  document["nvlink"] =
+      report.proposal.nvlink ? Json(toString(*report.proposal.nvlink)) : Json(nullptr);
   document["vfs"] = Json::array();
   for (const auto& vf : report.proposal.vfs) {
     Json alike = Json::array();

@@ -6,6 +6,7 @@
 
 #include "pf_rank.hpp"
 #include "vfpass/error.hpp"
+#include "vfpass/topology/nvlink.hpp"
 
 namespace vfpass::topology {
 namespace {
@@ -152,6 +153,40 @@ std::vector<ProposedVf> vfsAlone(const Topology& topology, FreeVfs free, std::si
   return vfs;
 }
 
+std::size_t countIn(const std::vector<std::size_t>& these, const std::vector<std::size_t>& those) {
+  return static_cast<std::size_t>(std::count_if(these.begin(), these.end(), [&](std::size_t each) {
+    return std::find(those.begin(), those.end(), each) != those.end();
+  }));
+}
+
+// Whether the board's NVSwitches can go to the guest. Without any among the PCI functions nobody
+// knows what else the fabric manager in the guest would need.
+bool switchesAreFree(const Topology& topology, const NvlinkBoard& board,
+                     const std::vector<Lease>& leases) {
+  return !board.switches.empty() &&
+         std::none_of(leases.begin(), leases.end(), [&](const Lease& lease) {
+           return std::any_of(
+               board.switches.begin(), board.switches.end(),
+               [&](std::size_t number) { return lease.vf == topology.functions[number].address; });
+         });
+}
+
+void chooseNvlink(const Topology& topology, const std::vector<Lease>& leases, Proposal& proposal) {
+  const NvlinkBoard board = nvlinkBoard(topology);
+  const std::size_t given = countIn(proposal.gpus, board.gpus);
+  if (given == 0) {
+    return;
+  }
+  if (given == board.gpus.size() && switchesAreFree(topology, board, leases)) {
+    proposal.nvlink = NvlinkMode::all;
+    proposal.nvswitches = board.switches;
+  } else {
+    const bool partition = given > 1 && isPartitionSize(given) && !board.switches.empty() &&
+                           switchesAreDriven(topology, board);
+    proposal.nvlink = partition ? NvlinkMode::partition : NvlinkMode::disabled;
+  }
+}
+
 }  // namespace
 
 Proposal propose(const Topology& topology, const std::vector<Lease>& leases, std::size_t gpuCount,
@@ -173,6 +208,7 @@ Proposal propose(const Topology& topology, const std::vector<Lease>& leases, std
   for (const Rail& rail : chosen) {
     proposal.gpus.push_back(rail.gpu);
   }
+  chooseNvlink(topology, leases, proposal);
   proposal.vfs = vfsForGpus(topology, chosen, free, vfCount);
   return proposal;
 }

@@ -41,6 +41,7 @@ vfs:
 gpus:
   - {name: gpu0, pci: "0000:3a:00.0", driver: nvgrace_gpu_vfio_pci}
 topology: flat
+nvlink: disabled
 nccl: {gid-index: 3, traffic-class: 41, service-level: 0, qps: 16, timeout: 22}
 allow: [shared-iommu-group, trust]
 verify: {paths: [host, gpu], minimum-bandwidth: 90%, on-start: report}
@@ -55,8 +56,9 @@ verify: {paths: [host, gpu], minimum-bandwidth: 90%, on-start: report}
   EXPECT_THAT(mapping.allow, ElementsAre(Allowance::sharedIommuGroup, Allowance::trust));
   ASSERT_THAT(mapping.gpus, SizeIs(1));
   EXPECT_EQ(mapping.gpus[0].pci, parsePciAddress("0000:3a:00.0"));
-  ASSERT_THAT(mapping.vfs, SizeIs(1));
   EXPECT_EQ(mapping.gpus[0].driver, "nvgrace_gpu_vfio_pci");
+  EXPECT_EQ(mapping.nvlink, NvlinkMode::disabled);
+  ASSERT_THAT(mapping.vfs, SizeIs(1));
   const MappedVf& vf = mapping.vfs[0];
   EXPECT_EQ(vf.name, "rail0");
   EXPECT_EQ(toString(vf.place), "m.yaml:4:5");

@@ -73,6 +73,10 @@ TEST_F(ReadFunctionTest, KnowsBridgesDisplaysPfsAndVfs) {
   EXPECT_TRUE(read().bootVga);
   tree_.file(folder_ + "/class", "0x060400\n");
   EXPECT_TRUE(isBridge(read()));
+  tree_.file(folder_ + "/class", "0x068000\n");
+  EXPECT_TRUE(isBridge(read()));
+  tree_.file(folder_ + "/vendor", "0x10de\n");
+  EXPECT_FALSE(isBridge(read())) << "an NVSwitch";
   tree_.pf(8);
   tree_.vf(0);
   tree_.vf(1);

@@ -4,8 +4,10 @@
 #include <algorithm>
 
 #include "fake/fake_kernel.hpp"
+#include "hosts/topology_builder.hpp"
 #include "vfpass/plan/attach.hpp"
 #include "vfpass/plan/check_function.hpp"
+#include "vfpass/plan/describe_devices.hpp"
 #include "vfpass/plan/detach.hpp"
 #include "vfpass/plan/hook.hpp"
 
@@ -271,6 +273,41 @@ TEST_F(FunctionTest, AJobOnTheGpuIsWaivedByNothing) {
   EXPECT_EQ(objection().code, ExitCode::refused);
   EXPECT_THAT(objection().message, HasSubstr("python3 (pid 9)"));
   EXPECT_EQ(objection().remedy, "wait until it ends");
+}
+
+// Two GPUs and a switch; the kernel has the first GPU.
+TEST_F(FunctionTest, GpusThatCouldNotInitializeAreBadInput) {
+  hosts::TopologyBuilder builder;
+  const auto bridge = builder.hostBridge("pci0000:00", 0);
+  builder.gpu("0000:3a:00.0", bridge);
+  builder.gpu("0000:3b:00.0", bridge);
+  builder.function(FunctionRole::nvswitch, "0000:3c:00.0", bridge);
+  input.topology = builder.topology;
+  const auto problem = objection();
+  EXPECT_EQ(problem.code, ExitCode::badInput);
+  EXPECT_THAT(problem.message, HasSubstr("train0.yaml:8:5: gpu0: the mapping has 1 of the 2 GPUs"));
+  input.mapping.nvlink = NvlinkMode::disabled;
+  EXPECT_THAT(decide().objections, IsEmpty());
+  EXPECT_THAT(describeDevices(input),
+              testing::ElementsAre("gpu0: driver vfio-pci, reset not observable",
+                                   HasSubstr("NVLink: disabled in the guest")));
+}
+
+TEST_F(FunctionTest, DescriptionsTellDriverAndReset) {
+  const auto line = [&] {
+    input.inventory = kernel.inventory();
+    return describeDevices(input).at(0);
+  };
+  function().resetMethods = std::vector<std::string>{"flr", "bus"};
+  EXPECT_EQ(line(), "gpu0: driver vfio-pci, reset flr, bus");
+  function().resetMethods.emplace();
+  EXPECT_THAT(line(), HasSubstr("cannot be reset"));
+  function().busPeers = {{*parsePciAddress("0000:3a:00.1"), 0x040300, ""}};
+  EXPECT_THAT(line(), HasSubstr("reset with its bus"));
+  function().vfioDriver = "nvgrace_gpu_vfio_pci";
+  EXPECT_THAT(line(), HasSubstr("driver nvgrace_gpu_vfio_pci,"));
+  input.mapping.gpus[0].driver = "vfio-pci";
+  EXPECT_THAT(line(), HasSubstr("driver vfio-pci (nvgrace_gpu_vfio_pci fits it better)"));
 }
 
 TEST_F(FunctionTest, TakingTheCompanionOutOfTheMappingIsNoticedAtOnce) {

@@ -19,8 +19,12 @@ std::vector<CheckEntry> entries() {
   return {
       {"train0", "vms/train0.yaml", {}, {}, 0},
       {"edited", "edited.yaml", {}, {}, {}},
-      {"train1", "vms/train1.yaml", {}, {}, 1},
-      {"train2", "vms/train2.yaml", {}, {"VF 3 is leased to train0"}, 0},
+      {"train1", "vms/train1.yaml", {}, {}, 1, {"gpu0: driver vfio-pci, reset flr, bus"}},
+      {"train2",
+       "vms/train2.yaml",
+       {},
+       {"VF 3 is leased to train0", "gpu0 is not alone; add:\n  - {name: gpu0-audio}\nor none"},
+       0},
       {"", "vms/bad.yaml", {"vms/bad.yaml:3:5: `vfss`; did you mean `vfs`?", "x\x1b[2J"}, {}, 0},
       {"", "", {"vms/a.yaml:1:1 and vms/b.yaml:1:1 name the same VM"}, {}, 0}};
 }

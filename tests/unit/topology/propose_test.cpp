@@ -111,5 +111,37 @@ TEST(Propose, TooLittleIsAnErrorThatSaysWhatIsLeft) {
   EXPECT_THROW(static_cast<void>(propose(machine.topology, {}, 1, 33)), Error);
 }
 
+// The machine's four GPUs on a board with two NVSwitches.
+struct SwitchedMachine : Machine {
+  SwitchedMachine() {
+    for (const char* address : {"0000:84:00.0", "0000:85:00.0"}) {
+      switches.push_back(function(FunctionRole::nvswitch, address, 1));
+      topology.functions[switches.back()].driver = "nvidia-nvswitch";
+    }
+  }
+  std::vector<std::size_t> switches;
+};
+
+TEST(Propose, GpusOfABoardWithNvSwitchesSayHowTheyGetTheirNvlink) {
+  SwitchedMachine machine;
+  EXPECT_EQ(propose(machine.topology, {}, 1, 1).nvlink, NvlinkMode::disabled);
+  EXPECT_EQ(propose(machine.topology, {}, 2, 1).nvlink, NvlinkMode::partition);
+  EXPECT_EQ(propose(machine.topology, {}, 3, 1).nvlink, NvlinkMode::disabled);
+  const Proposal whole = propose(machine.topology, {}, 4, 1);
+  EXPECT_EQ(whole.nvlink, NvlinkMode::all);
+  EXPECT_EQ(whole.nvswitches, machine.switches);
+  EXPECT_EQ(propose(Machine().topology, {}, 4, 1).nvlink, std::nullopt);
+}
+
+TEST(Propose, NvSwitchesThatSomebodyHasAreNotGivenAgain) {
+  SwitchedMachine machine;
+  const Lease lease = machine.lease(machine.switches[1]);
+  const Proposal proposal = propose(machine.topology, {lease}, 4, 1);
+  EXPECT_EQ(proposal.nvlink, NvlinkMode::partition);
+  EXPECT_THAT(proposal.nvswitches, testing::IsEmpty());
+  machine.topology.functions[machine.switches[0]].driver = "";
+  EXPECT_EQ(propose(machine.topology, {lease}, 4, 1).nvlink, NvlinkMode::disabled);
+}
+
 }  // namespace
 }  // namespace vfpass::topology

@@ -37,11 +37,11 @@ struct AttachInput {
   std::vector<Mapping> otherMappings;  ///< for addresses that are spoken for
   /// Free places, best first. Of a running domain all there are: none too few is an objection.
   std::vector<GuestPlacement> placements;
-  /// With `topology: mirror`, what the domain has without anything of ours, and the host's PCI
-  /// tree. Without a machine all places are flat ones.
+  /// With `topology: mirror`, what the domain has without anything of ours. Without a machine all
+  /// places are flat ones.
   std::optional<GuestMachine> machine;
   std::optional<HypervisorVersions> versions;  ///< with `topology: mirror`
-  Topology topology;
+  Topology topology;             ///< the host's PCI tree, with a machine or `gpus:`
   bool xmlCurrent = false;       ///< the persistent XML already carries the leases of this domain
   bool liveCurrent = true;       ///< the running domain's metadata, if any, are sealed
   std::uint64_t generation = 0;  ///< for leases that are new or changed

@@ -17,6 +17,7 @@ struct CheckEntry {
   std::vector<std::string> problems;        ///< mistakes in the file: `file:line:column: ...`
   std::vector<std::string> objections;      ///< why this host cannot serve it
   std::optional<std::size_t> pendingSteps;  ///< steps that attach would run; none: host not asked
+  std::vector<std::string> facts = {};      ///< about its devices, whether it can be had or not
 };
 
 /// `vfpass check`: a verdict for each mapping, followed by every mistake and every objection.

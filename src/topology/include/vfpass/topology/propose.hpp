@@ -21,13 +21,17 @@ struct ProposedVf {
 
 struct Proposal {
   std::vector<std::size_t> gpus;
+  /// How the GPUs come by their NVLink; none: they are on no board with NVSwitches.
+  std::optional<NvlinkMode> nvlink = {};
+  std::vector<std::size_t> nvswitches = {};  ///< that the guest gets (NvlinkMode::all)
   std::vector<ProposedVf> vfs;
 };
 
 /// The best devices for one guest: GPUs that nobody has leased, with the nearest PFs that have VFs
 /// to give, of one NUMA node as long as that has enough. Each GPU gets a VF in turn; a second one
-/// comes from another PF that is as near, while there is one. Throws Error when the host has too
-/// little, and says what is left.
+/// comes from another PF that is as near, while there is one. GPUs of a board with NVSwitches get
+/// all of the board or, where the host has a fabric manager's NVSwitches, a partition; otherwise
+/// NVLink is disabled. Throws Error when the host has too little, and says what is left.
 Proposal propose(const Topology& topology, const std::vector<Lease>& leases, std::size_t gpuCount,
                  std::size_t vfCount);
 

@@ -1,0 +1,43 @@
+#include "vfpass/plan/describe_devices.hpp"
+
+#include "vfpass/base/text.hpp"
+#include "vfpass/topology/nvlink.hpp"
+
+namespace vfpass::plan {
+namespace {
+
+std::string resetOf(const PciFunction& function) {
+  if (!function.resetMethods) {
+    return "reset not observable";
+  }
+  if (!function.resetMethods->empty()) {
+    return "reset " + join(*function.resetMethods, ", ");
+  }
+  return function.busPeers.empty() ? "cannot be reset: the next guest finds what this one has left"
+                                   : "reset with its bus";
+}
+
+std::string driverOf(const PciFunction& function, const MappedGpu& entry) {
+  const std::string driver = entry.driver.value_or(function.vfioDriver);
+  return driver == function.vfioDriver ? driver
+                                       : driver + " (" + function.vfioDriver + " fits it better)";
+}
+
+}  // namespace
+
+std::vector<std::string> describeDevices(const AttachInput& input) {
+  std::vector<std::string> lines;
+  for (const auto& entry : input.mapping.gpus) {
+    if (const PciFunction* function = findFunction(input.inventory, entry.pci)) {
+      lines.push_back(entry.name + ": driver " + driverOf(*function, entry) + ", " +
+                      resetOf(*function));
+    }
+  }
+  const std::string nvlink = topology::judgeNvlink(input.topology, input.mapping).summary;
+  if (!nvlink.empty()) {
+    lines.push_back(nvlink);
+  }
+  return lines;
+}
+
+}  // namespace vfpass::plan

@@ -1,0 +1,164 @@
+#include "vfpass/topology/nvlink.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "hosts/topology_builder.hpp"
+
+namespace vfpass::topology {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+// A board of four GPUs and two NVSwitches, and another GPU in a slot.
+class NvlinkTest : public testing::Test {
+ protected:
+  NvlinkTest() {
+    const auto bridge = builder.hostBridge("pci0000:00", 0);
+    for (int i = 1; i <= 4; ++i) {
+      board.push_back(builder.gpu("0000:0" + std::to_string(i) + ":00.0", bridge));
+      function(board.back()).device = 0x2330;
+    }
+    slot = builder.gpu("0000:05:00.0", bridge);
+    function(slot).device = 0x26b9;
+    for (int i = 6; i <= 7; ++i) {
+      switches.push_back(
+          builder.function(FunctionRole::nvswitch, "0000:0" + std::to_string(i) + ":00.0", bridge));
+      function(switches.back()).driver = "nvidia-nvswitch";
+    }
+    mapping.vm = "train0";
+  }
+
+  TopologyFunction& function(std::size_t number) { return builder.topology.functions[number]; }
+  void give(const std::vector<std::size_t>& functions) {
+    for (const std::size_t number : functions) {
+      mapping.gpus.push_back({"gpu" + std::to_string(mapping.gpus.size()),
+                              function(number).address,
+                              {"train0.yaml", static_cast<int>(mapping.gpus.size()) + 4, 5}});
+    }
+  }
+  NvlinkJudgement judge() { return judgeNvlink(builder.topology, mapping); }
+  NvlinkFault fault() {
+    const auto judgement = judge();
+    EXPECT_THAT(judgement.faults, SizeIs(1));
+    return judgement.faults.empty() ? NvlinkFault{} : judgement.faults[0];
+  }
+
+  hosts::TopologyBuilder builder;
+  std::vector<std::size_t> board;
+  std::vector<std::size_t> switches;
+  std::size_t slot = 0;
+  Mapping mapping;
+};
+
+TEST_F(NvlinkTest, TheBoardHasTheGpusOfOneKind) {
+  EXPECT_EQ(nvlinkBoard(builder.topology).gpus, board);
+  EXPECT_EQ(nvlinkBoard(builder.topology).switches, switches);
+  EXPECT_EQ(describe(nvlinkBoard(builder.topology)), "4 GPUs and 2 NVSwitches");
+  for (const std::size_t each : switches) {
+    function(each).role = FunctionRole::other;
+  }
+  EXPECT_THAT(nvlinkBoard(builder.topology).gpus, IsEmpty());
+}
+
+TEST_F(NvlinkTest, BlackwellBoardsHaveTheirSwitchesElsewhere) {
+  for (const std::size_t each : switches) {
+    function(each).role = FunctionRole::other;
+  }
+  for (const std::size_t each : board) {
+    function(each).device = 0x2901;
+  }
+  give(board);
+  EXPECT_THAT(judge().faults, IsEmpty());
+  EXPECT_THAT(judge().summary, HasSubstr("vfpass does not check"));
+  mapping.gpus.pop_back();
+  EXPECT_THAT(fault().message, HasSubstr("3 of the 4 GPUs"));
+}
+
+TEST_F(NvlinkTest, GpusBesideTheBoardNeedNothing) {
+  give({slot});
+  EXPECT_THAT(judge().faults, IsEmpty());
+  EXPECT_EQ(judge().summary, "");
+  mapping.nvlink = NvlinkMode::partition;
+  EXPECT_THAT(judge().faults, IsEmpty());
+  EXPECT_THAT(judge().summary, HasSubstr("`nvlink: partition` is not needed here"));
+}
+
+TEST_F(NvlinkTest, APartOfTheBoardHasToSayHow) {
+  give({board[0], board[1]});
+  const auto found = fault();
+  EXPECT_EQ(toString(found.place), "train0.yaml:4:5");
+  EXPECT_THAT(found.message,
+              AllOf(HasSubstr("gpu0: the mapping has 2 of the 4 GPUs"), HasSubstr("error 802")));
+  EXPECT_THAT(found.remedy,
+              AllOf(HasSubstr("\n  nvlink: disabled"), HasSubstr("\n  nvlink: partition"),
+                    HasSubstr("\n  nvlink: all")));
+}
+
+TEST_F(NvlinkTest, TheWholeBoardNeedsNoStatement) {
+  give(board);
+  give(switches);
+  EXPECT_THAT(judge().faults, IsEmpty());
+  EXPECT_THAT(judge().summary, HasSubstr("all 4 GPUs and 2 NVSwitches"));
+}
+
+TEST_F(NvlinkTest, AllMeansAll) {
+  mapping.nvlink = NvlinkMode::all;
+  give({board[0], board[1], board[2], switches[0]});
+  const auto found = fault();
+  EXPECT_THAT(found.message, HasSubstr("the mapping lacks 0000:04:00.0, 0000:07:00.0"));
+  EXPECT_EQ(found.remedy,
+            "add below `gpus:`:\n  - {name: gpu4, pci: \"0000:04:00.0\"}\n"
+            "  - {name: nvswitch0, pci: \"0000:07:00.0\"}");
+}
+
+TEST_F(NvlinkTest, APartitionNeedsItsSizeAndAFabricManager) {
+  mapping.nvlink = NvlinkMode::partition;
+  give({board[0], board[1]});
+  EXPECT_THAT(judge().faults, IsEmpty());
+  EXPECT_THAT(judge().summary,
+              AllOf(HasSubstr("a partition of 2 of the 4 GPUs"), HasSubstr("fmpm -a")));
+  give({board[2]});
+  EXPECT_THAT(fault().message, HasSubstr("no partition has 3 GPUs"));
+  mapping.gpus.pop_back();
+  function(switches[1]).driver = "vfio-pci";  // a service VM
+  EXPECT_THAT(judge().faults, IsEmpty());
+  function(switches[1]).driver = "";
+  EXPECT_THAT(fault().message, HasSubstr("have no driver"));
+  function(switches[1]).driver = "nvidia-nvswitch";
+  give({switches[0]});
+  EXPECT_THAT(fault().message, HasSubstr("gives some away"));
+}
+
+TEST_F(NvlinkTest, DisabledTakesAnyGpusAndNoSwitch) {
+  mapping.nvlink = NvlinkMode::disabled;
+  give({board[0], board[1], board[2], slot});
+  EXPECT_THAT(judge().faults, IsEmpty());
+  EXPECT_THAT(judge().summary, HasSubstr("3 of the 4 GPUs"));
+  give({switches[1]});
+  EXPECT_THAT(fault().message, HasSubstr("gpu4: `nvlink: disabled` has no use"));
+}
+
+TEST_F(NvlinkTest, SwitchesAloneAreAServiceVm) {
+  give({switches[1]});
+  EXPECT_THAT(fault().remedy, HasSubstr("pci: \"0000:06:00.0\""));
+  give({switches[0]});
+  EXPECT_THAT(judge().faults, IsEmpty());
+  EXPECT_THAT(judge().summary, HasSubstr("service VM"));
+}
+
+TEST_F(NvlinkTest, NamesThatTheMappingHasAreNotProposed) {
+  mapping.nvlink = NvlinkMode::all;
+  give({board[0], board[1], board[2], board[3], switches[0]});
+  MappedVf vf;
+  vf.name = "nvswitch0";
+  mapping.vfs = {vf};
+  EXPECT_THAT(fault().remedy, HasSubstr("{name: nvswitch1, pci: \"0000:07:00.0\"}"));
+}
+
+}  // namespace
+}  // namespace vfpass::topology
