@@ -99,7 +99,7 @@ ExitCode setUp(Session& session, const GuestSetupOptions& options) {
 void addGuestSetup(CLI::App& app, Runner& runner) {
   auto* command = app.add_subcommand(
       "guest-setup",
-      "addresses, MTU, ARP settings, nvidia_peermem and NCCL's files in the running guest");
+      "addresses, MTU, ARP settings, nvidia_peermem, NVLink and NCCL's files in the guest");
   const auto options = std::make_shared<GuestSetupOptions>();
   command->add_option("vm", options->vm, "domain name or UUID");
   auto* yes = command->add_flag("--yes", options->yes, "make the changes without asking");

@@ -94,6 +94,7 @@ guest::SetupWish setupWish(const Mapping& mapping, const DomainDescription& doma
   wish.domain = domain.uuid;
   wish.nccl = mapping.nccl;
   wish.peerMemory = true;
+  wish.nvlinkDisabled = mapping.nvlink == NvlinkMode::disabled;
   for (const MappedVf& vf : mapping.vfs) {
     const Lease* lease = findLease(leases, vf.name);
     if (lease == nullptr) {

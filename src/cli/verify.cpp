@@ -89,6 +89,11 @@ VerifyPolicy policyFor(Session& session, const DomainDescription& domain) {
   return mapping == nullptr ? VerifyPolicy{} : mapping->verify;
 }
 
+std::optional<NvlinkMode> nvlinkOf(Session& session, const DomainDescription& domain) {
+  const Mapping* mapping = mappingOf(session, domain);
+  return mapping == nullptr ? std::nullopt : mapping->nvlink;
+}
+
 std::map<std::string, unsigned> wantedMtus(Session& session, const DomainDescription& domain) {
   std::map<std::string, unsigned> wanted;
   if (const Mapping* mapping = mappingOf(session, domain); mapping != nullptr) {
@@ -129,6 +134,7 @@ guest::VerifyPlan planFor(Session& session, const DomainDescription& domain,
   guest::VerifyPlan plan;
   plan.leases = runningVfs(session, domain);
   plan.gpuWanted = options.gpu || policy.gpu;
+  plan.nvlink = nvlinkOf(session, domain);
   const auto share = shareOf(options.minimumBandwidth);
   plan.minimumShare = share ? share : policy.minimumShare;
   plan.messageBytes = options.messageBytes;
@@ -196,11 +202,12 @@ VerifyReport verifyWithPeer(Session& session, const DomainDescription& domain,
   guest::Agent far(session.hypervisor(), peer.uuid, peer.name, patience, StopSignals::throwIfAsked);
   const HostSight nearSight(session, domain, wantedMtus(session, domain));
   const HostSight farSight(session, peer, wantedMtus(session, peer));
-  VerifyReport report = verifyPair(
-      {near, domain.name, plan.leases, [&](const Lease& lease) { return nearSight.of(lease); }},
-      {far, peer.name, runningVfs(session, peer),
-       [&](const Lease& lease) { return farSight.of(lease); }},
-      probe, plan, watchOf(session));
+  VerifyReport report =
+      verifyPair({near, domain.name, plan.leases,
+                  [&](const Lease& lease) { return nearSight.of(lease); }, plan.nvlink},
+                 {far, peer.name, runningVfs(session, peer),
+                  [&](const Lease& lease) { return farSight.of(lease); }, nvlinkOf(session, peer)},
+                 probe, plan, watchOf(session));
   report.peerName = peer.name;
   return report;
 }

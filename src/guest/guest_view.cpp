@@ -91,6 +91,7 @@ void readGpus(const Json& document, GuestView& view) {
   const Json& gpus = member(document, "gpus");
   view.libcuda = flagMember(member(gpus, "libcuda"), "found");
   view.libcudaDetail = textMember(member(gpus, "libcuda"), "detail");
+  view.cudaStatus = smallNumber(member(gpus, "libcuda"), "status");
   view.peerMemory = flagMember(member(gpus, "nvidia_peermem"), "loaded");
   view.peerMemoryLoadable = flagMember(member(gpus, "nvidia_peermem"), "loadable");
   for (const Json& each : listMember(gpus, "devices")) {

@@ -85,6 +85,7 @@ struct GuestView {
   std::vector<GuestRdmaDevice> rdmaDevices;
   bool libcuda = false;
   std::string libcudaDetail;
+  std::optional<int> cudaStatus;    ///< with which CUDA refused; none: it works, or was not asked
   bool peerMemory = false;          ///< nvidia_peermem is loaded
   bool peerMemoryLoadable = false;  ///< or could be
   std::vector<GuestGpu> gpus;

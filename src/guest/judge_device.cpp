@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "judge_cuda.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 
@@ -218,7 +219,8 @@ std::optional<double> packetRate(const std::string& rate, bool infiniband) {
   return gigabits * lineCode(rate, infiniband);
 }
 
-std::vector<Finding> judgeGpus(const GuestView& view, bool wanted) {
+std::vector<Finding> judgeGpus(const GuestView& view, bool wanted,
+                               std::optional<NvlinkMode> nvlink) {
   if (view.gpus.empty() && !wanted) {
     return {{"gpu", "", Outcome::waived, "", "the guest has no GPU", ""}};
   }
@@ -229,6 +231,9 @@ std::vector<Finding> judgeGpus(const GuestView& view, bool wanted) {
   if (!view.libcuda) {
     return {{"gpu-driver", "", Outcome::failed, "libcuda", view.libcudaDetail,
              "in the guest: install NVIDIA's driver"}};
+  }
+  if (view.cudaStatus) {
+    return {judgeCudaStatus(*view.cudaStatus, view.libcudaDetail, nvlink)};
   }
   const bool dmaBuf = std::ranges::any_of(view.gpus, &GuestGpu::dmaBuf);
   if (!dmaBuf && !view.peerMemory) {

@@ -8,6 +8,7 @@
 #include "vfpass/finding.hpp"
 #include "vfpass/guest/host_side.hpp"
 #include "vfpass/lease.hpp"
+#include "vfpass/nvlink_mode.hpp"
 
 namespace vfpass::guest {
 
@@ -40,7 +41,8 @@ DeviceVerdict judgeDevice(const Lease& lease, const GuestView& view, const HostS
 std::optional<double> packetRate(const std::string& rate, bool infiniband);
 
 /// Is there a GPU that RDMA can reach, and by which road? Waived when `wanted` is false and the
-/// guest has none.
-std::vector<Finding> judgeGpus(const GuestView& view, bool wanted);
+/// guest has none. `nvlink` is what the mapping says; the remedy of CUDA error 802 follows from it.
+std::vector<Finding> judgeGpus(const GuestView& view, bool wanted,
+                               std::optional<NvlinkMode> nvlink = {});
 
 }  // namespace vfpass::guest

@@ -12,6 +12,7 @@ inline constexpr const char* plainUnitName = "vfpass-guest-network.service";
 inline constexpr const char* plainUnit = "/etc/systemd/system/vfpass-guest-network.service";
 inline constexpr const char* sysctlFile = "/etc/sysctl.d/90-vfpass.conf";
 inline constexpr const char* modulesFile = "/etc/modules-load.d/vfpass.conf";
+inline constexpr const char* nvlinkFile = "/etc/modprobe.d/vfpass-nvlink.conf";
 inline constexpr const char* ncclFile = "/etc/nccl.conf";
 inline constexpr const char* ncclTopologyFile = "/etc/vfpass/nccl-topology.xml";
 

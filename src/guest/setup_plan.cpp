@@ -4,6 +4,7 @@
 
 #include "nccl_conf.hpp"
 #include "network_files.hpp"
+#include "nvlink_file.hpp"
 #include "setup_paths.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
@@ -40,6 +41,7 @@ class Planner {
     planArp();
     planNccl();
     planPeerMemory();
+    planNvlink();
     planFiles();
     planPorts();
     return plan_;
@@ -165,6 +167,16 @@ class Planner {
             0644, "GPUDirect RDMA where there is no DMA-BUF"});
       plan_.loadPeerMemory = !view_.peerMemoryLoaded;
       plan_.record.peerMemory = plan_.record.peerMemory || plan_.loadPeerMemory;
+    }
+  }
+
+  void planNvlink() {
+    if (!wish_.nvlinkDisabled || !view_.gpu) {
+      return;
+    }
+    want(nvlinkOptions());
+    if (const std::string text = nvlinkNote(view_); !text.empty()) {
+      note(text);
     }
   }
 
@@ -298,8 +310,8 @@ class Planner {
 }  // namespace
 
 std::vector<std::string> setupPaths(const SetupWish& wish, const SetupRecord& record) {
-  std::vector<std::string> paths{netplanFile, plainScript, plainSettings, plainUnit,
-                                 sysctlFile,  modulesFile, ncclFile,      ncclTopologyFile};
+  std::vector<std::string> paths{netplanFile, plainScript, plainSettings,    plainUnit, sysctlFile,
+                                 modulesFile, ncclFile,    ncclTopologyFile, nvlinkFile};
   for (const WantedPort& port : wish.ports) {
     paths.push_back(std::string(connectionFolder) + "/vfpass-" + port.entry + ".nmconnection");
     paths.push_back(std::string(networkdFolder) + "/10-vfpass-" + port.entry + ".network");

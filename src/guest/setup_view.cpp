@@ -48,6 +48,7 @@ for device in "$0"/sys/bus/pci/devices/*; do
 done
 [ -d "$0/sys/module/nvidia" ] && echo driver
 [ -d "$0/sys/module/nvidia_peermem" ] || [ -d "$0/sys/module/nv_peer_mem" ] && echo peer-loaded
+grep -q -s '^NvLinkDisable: 1' "$0/proc/driver/nvidia/params" && echo nvlink-disabled
 grep -q -s 'nvidia[-_]peermem[.]ko' "$0/lib/modules/$(uname -r)/modules.dep" && echo peer-loadable
 ip -o address show 2>/dev/null
 echo end
@@ -202,6 +203,7 @@ class ViewReader {
     view_.netplanFolder = view_.netplanFolder || word == "netplan-folder";
     view_.gpu = view_.gpu || word == "gpu";
     view_.gpuDriver = view_.gpuDriver || word == "driver";
+    view_.nvlinkDisabled = view_.nvlinkDisabled || word == "nvlink-disabled";
     view_.peerMemoryLoaded = view_.peerMemoryLoaded || word == "peer-loaded";
     view_.peerMemoryLoadable = view_.peerMemoryLoadable || word == "peer-loadable";
     ended_ = ended_ || word == "end";

@@ -33,7 +33,7 @@ class Verification {
     const ReachedGuest guest = reachGuest(agent_, probe, plan_.folder, watch_.pushed, layer_);
     const GuestView& view = guest.view;
     probe_ = guest.probe;
-    const auto gpus = judgeGpus(view, plan_.gpuWanted);
+    const auto gpus = judgeGpus(view, plan_.gpuWanted, plan_.nvlink);
     const bool gpuUsable = gpus.back().outcome == Outcome::passed;
     layer_.enter("perftest", "the guest's own tools are looked for");
     tools_ = plan_.tools ? findTools(agent_) : std::set<std::string>{};

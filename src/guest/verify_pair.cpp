@@ -49,7 +49,7 @@ class Party {
   }
 
   void judgeGpu(bool wanted) {
-    const auto findings = judgeGpus(reached_.view, wanted);
+    const auto findings = judgeGpus(reached_.view, wanted, guest_.nvlink);
     gpuUsable_ = findings.back().outcome == Outcome::passed;
     addAll(findings);
   }

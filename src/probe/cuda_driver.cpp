@@ -1,7 +1,5 @@
 #include "cuda_driver.hpp"
 
-#include "vfpass/error.hpp"
-
 namespace vfpass::probe {
 namespace {
 
@@ -70,7 +68,8 @@ std::string CudaDriver::words(CudaStatus status) const {
 
 void CudaDriver::check(CudaStatus status, const std::string& what) const {
   if (status != success) {
-    throw Error(what + ": " + words(status), "look at nvidia-smi and the guest's dmesg");
+    throw CudaError(status, what + ": " + words(status),
+                    "look at nvidia-smi and the guest's dmesg");
   }
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "library.hpp"
+#include "vfpass/error.hpp"
 
 namespace vfpass::probe {
 
@@ -30,13 +31,26 @@ enum class CudaAttribute : int {
   dmaBufSupported = 124,
 };
 
+/// CUDA refused: with its status, because some have remedies of their own.
+class CudaError : public Error {
+ public:
+  CudaError(CudaStatus status, const std::string& message, const std::string& remedy)
+      : Error(message, remedy), status_(status) {}
+  [[nodiscard]] CudaStatus status() const { return status_; }
+
+ private:
+  CudaStatus status_;
+};
+
 /// libcuda, opened while running: it comes with the GPU driver.
 class CudaDriver {
  public:
-  /// Opens and initializes it. Throws Error when it is not there or finds no usable driver.
+  /// Opens and initializes it. Throws Error when it is not there, CudaError when it finds no usable
+  /// driver.
   CudaDriver();
 
-  /// Throws Error with the driver's words when `status` is not success. `what` is what was tried.
+  /// Throws CudaError with the driver's words when `status` is not success. `what` is what was
+  /// tried.
   void check(CudaStatus status, const std::string& what) const;
   /// CUDA's name and words for a status.
   [[nodiscard]] std::string words(CudaStatus status) const;

@@ -68,6 +68,11 @@ Json askCuda() {
     for (int index = 0; index < count; ++index) {
       result["devices"].push_back(describeGpu(driver, index));
     }
+  } catch (const CudaError& error) {
+    result["libcuda"]["found"] = true;
+    result["libcuda"]["status"] = error.status();
+    result["libcuda"]["detail"] = error.what();
+    result["libcuda"]["remedy"] = error.remedy();
   } catch (const Error& error) {
     result["libcuda"]["detail"] = error.what();
     result["libcuda"]["remedy"] = error.remedy();

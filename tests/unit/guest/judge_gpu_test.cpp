@@ -40,6 +40,34 @@ TEST(JudgeGpuTest, TheRoadIsReadAsTheProbeWritesIt) {
   EXPECT_THAT(none.seen, HasSubstr("not supported here"));
 }
 
+GuestView refused(int status) {
+  return readGuestView(Json::parse(
+      R"({"gpus": {"libcuda": {"found": true, "detail": "initializing CUDA: odd", "status": )" +
+      std::to_string(status) + R"(}, "devices": [{"pci": "0000:05:00.0", "name": null}]}})"));
+}
+
+TEST(JudgeGpuTest, Error802IsExplainedByWhatTheMappingSaysOfNvlink) {
+  const std::pair<std::optional<NvlinkMode>, const char*> remedies[] = {
+      {std::nullopt, "say in the mapping"},
+      {NvlinkMode::all, "in the guest: systemctl enable --now nvidia-fabricmanager"},
+      {NvlinkMode::partition, "fmpm -a ID"},
+      {NvlinkMode::disabled, "vfpass guest-setup"}};
+  for (const auto& [mode, remedy] : remedies) {
+    const auto findings = judgeGpus(refused(802), true, mode);
+    ASSERT_EQ(findings.size(), 1U);
+    EXPECT_EQ(findings[0].key, "gpu-driver");
+    EXPECT_EQ(findings[0].outcome, Outcome::failed);
+    EXPECT_THAT(findings[0].seen, HasSubstr("error 802, system not yet initialized"));
+    EXPECT_THAT(findings[0].remedy, HasSubstr(remedy));
+  }
+}
+
+TEST(JudgeGpuTest, OtherErrorsOfCudaAreToldAsTheyAre) {
+  const auto finding = judgeGpus(refused(999), true, NvlinkMode::disabled).back();
+  EXPECT_EQ(finding.seen, "error 999: initializing CUDA: odd");
+  EXPECT_THAT(finding.remedy, HasSubstr("nvidia-smi"));
+}
+
 TEST(JudgeGpuTest, TheNearestOneIsUsed) {
   const auto gpu = nearestGpu(view(), "0000:01:00.0");
   ASSERT_TRUE(gpu);

@@ -347,6 +347,26 @@ TEST_F(SetupPlanTest, peerMemoryIsForGpusWithADriverThatHasIt) {
   EXPECT_FALSE(plan().record.peerMemory);
 }
 
+TEST_F(SetupPlanTest, nvlinkIsDisabledForGpusUntilTheMappingSaysOtherwise) {
+  const std::string path = "/etc/modprobe.d/vfpass-nvlink.conf";
+  wish.nvlinkDisabled = true;
+  EXPECT_THAT(fileOf(plan(), path), HasSubstr("no /etc"));
+  view.gpu = true;
+  EXPECT_EQ(fileOf(plan(), path), header + std::string("options nvidia NVreg_NvLinkDisable=1\n"));
+  EXPECT_THAT(plan().notes, Contains(HasSubstr("from its next load on: restart the guest")));
+  carryOut(plan());
+  view.nvlinkDisabled = true;
+  EXPECT_TRUE(plan().empty());
+  EXPECT_THAT(plan().notes, Not(Contains(HasSubstr("NVLink"))));
+  wish.nvlinkDisabled = false;
+  const auto made = plan();
+  const auto found = std::find_if(made.files.begin(), made.files.end(),
+                                  [&](const SetupFile& each) { return each.path == path; });
+  ASSERT_NE(found, made.files.end());
+  EXPECT_FALSE(found->after.exists);
+  EXPECT_THAT(setupPaths(wish, record), Contains(path));
+}
+
 TEST_F(SetupPlanTest, namesSettingsThatLoseAgainstTheMappings) {
   view.files["/etc/nccl.conf"] = {true, "NCCL_IB_TC=106\n", 0644, 0, 0};
   wish.nccl.trafficClass = 41;

@@ -52,6 +52,7 @@ struct SetupView {
   std::set<PciAddress> functions;
   bool gpu = false;  ///< an NVIDIA GPU is there
   bool gpuDriver = false;
+  bool nvlinkDisabled = false;                  ///< in the driver as it is loaded
   bool peerMemoryLoaded = false;                ///< nvidia_peermem, or its forerunner nv_peer_mem
   bool peerMemoryLoadable = false;              ///< nvidia_peermem is among the kernel's modules
   std::map<std::string, FileState> files;       ///< those that were asked for, by path

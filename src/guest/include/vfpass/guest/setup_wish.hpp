@@ -24,8 +24,9 @@ struct SetupWish {
   Uuid domain;
   std::vector<WantedPort> ports;
   NcclSettings nccl;
-  std::string ncclTopology;  ///< content of the file; empty: none
-  bool peerMemory = false;   ///< nvidia_peermem, where there is a GPU for it
+  std::string ncclTopology;     ///< content of the file; empty: none
+  bool peerMemory = false;      ///< nvidia_peermem, where there is a GPU for it
+  bool nvlinkDisabled = false;  ///< `nvlink: disabled`, where there is a GPU for it
   std::vector<std::string> notes;
 };
 

@@ -10,6 +10,7 @@
 #include "vfpass/guest/probe_program.hpp"
 #include "vfpass/inventory.hpp"
 #include "vfpass/lease.hpp"
+#include "vfpass/nvlink_mode.hpp"
 
 namespace vfpass::guest {
 
@@ -21,7 +22,8 @@ enum class RelaxedOrdering { automatic, off, on, both };
 struct VerifyPlan {
   std::vector<Lease> leases;  ///< running ones of this domain, VFs only
   bool gpuWanted = false;
-  std::optional<double> minimumShare;  ///< of the lowest limit (port, PCI Express), 0 to 1
+  std::optional<NvlinkMode> nvlink = {};  ///< of the mapping
+  std::optional<double> minimumShare;     ///< of the lowest limit (port, PCI Express), 0 to 1
   std::uint64_t messageBytes = std::uint64_t{64} << 10U;
   std::uint64_t iterations = 1000;
   std::string folder = probeFolder;  ///< for the probe, in the guest

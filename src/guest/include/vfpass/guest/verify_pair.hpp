@@ -15,6 +15,7 @@ struct PairGuest {
   std::vector<Lease> leases;  ///< running ones, VFs only
   /// What the host knows of a lease's device; none: nothing.
   std::function<HostSide(const Lease&)> host = {};
+  std::optional<NvlinkMode> nvlink = {};  ///< of its mapping
 };
 
 /// An entry of the one guest and the entry of the other that it is tried with.

@@ -1,0 +1,24 @@
+#include "nvlink_file.hpp"
+
+#include "setup_paths.hpp"
+
+namespace vfpass::guest {
+
+WantedFile nvlinkOptions() {
+  return {nvlinkFile,
+          "# Written by `vfpass guest-setup` on the host; --undo takes it out.\n"
+          "options nvidia NVreg_NvLinkDisable=1\n",
+          0644, "`nvlink: disabled`: the GPU initializes without the board's NVSwitches"};
+}
+
+// The parameter counts when the module is loaded, and an initramfs has a copy of modprobe.d.
+std::string nvlinkNote(const SetupView& view) {
+  if (view.nvlinkDisabled) {
+    return {};
+  }
+  return "the guest's NVIDIA driver leaves NVLink alone from its next load on: restart the guest; "
+         "if "
+         "the module is in its initramfs, run `update-initramfs -u` or `dracut -f` there first";
+}
+
+}  // namespace vfpass::guest
