@@ -59,6 +59,10 @@ void take(const Topology& topology, const Mapping& mapping, Wishes& wishes) {
       wishes.gpus.push_back(gpu.pci);
     }
   }
+  auto nvlink = topology::judgeNvlink(topology, mapping);
+  if (!nvlink.summary.empty() || !nvlink.faults.empty()) {
+    wishes.nvlink.push_back({mapping.vm, std::move(nvlink)});
+  }
 }
 
 }  // namespace

@@ -1,9 +1,7 @@
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 
-#include "check.hpp"
+#include "gpu_checks.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::doctor {
@@ -90,107 +88,6 @@ void checkBars(const View& view, Results& results) {
   }
 }
 
-// Process names as the kernel cuts them, and what ends them.
-struct Service {
-  std::string_view process;
-  std::string_view remedy;
-};
-
-constexpr std::array services{Service{"nvidia-persiste", "systemctl stop nvidia-persistenced"},
-                              Service{"nv-hostengine", "systemctl stop nvidia-dcgm"},
-                              Service{"nv-fabricmanage", "systemctl stop nvidia-fabricmanager"},
-                              Service{"Xorg", "systemctl isolate multi-user.target"},
-                              Service{"gnome-shell", "systemctl isolate multi-user.target"}};
-
-std::string endOf(const std::string& process, const std::string& number) {
-  const auto known = std::ranges::find_if(services, [&](const Service& service) {
-    return std::string_view(process).starts_with(service.process);
-  });
-  return known == services.end() ? "kill " + number : std::string(known->remedy);
-}
-
-// The number in /dev/nvidiaN; empty where the driver does not say, and then any will do.
-std::string minorOf(const View& view, const TopologyFunction& gpu) {
-  const auto text =
-      view.root().readText("proc/driver/nvidia/gpus/" + toString(gpu.address) + "/information");
-  for (const std::string& line : splitLines(text.value_or(""))) {
-    if (line.starts_with("Device Minor:")) {
-      return std::string(trim(std::string_view(line).substr(line.find(':') + 1)));
-    }
-  }
-  return {};
-}
-
-struct Holders {
-  bool processesSeen = false;
-  std::vector<std::string> names;
-  std::vector<std::string> remedies;
-};
-
-bool holds(const host::Root& root, const std::string& folder, const std::string& minor) {
-  constexpr std::string_view prefix = "/dev/nvidia";
-  return std::ranges::any_of(root.list(folder), [&](const std::string& descriptor) {
-    const std::string target = root.linkTarget(folder + "/" + descriptor).value_or("");
-    const std::string device = target.starts_with(prefix) ? target.substr(prefix.size()) : "";
-    return minor.empty() ? parseNumber(device).has_value() : device == minor;
-  });
-}
-
-Holders holdersOf(const View& view, const TopologyFunction& gpu) {
-  const host::Root& root = view.root();
-  const std::string minor = minorOf(view, gpu);
-  Holders holders;
-  for (const std::string& process : root.list("proc")) {
-    if (!parseNumber(process)) {
-      continue;
-    }
-    holders.processesSeen = true;
-    if (!holds(root, "proc/" + process + "/fd", minor)) {
-      continue;
-    }
-    const std::string name = root.readText("proc/" + process + "/comm").value_or("process");
-    const std::string remedy = endOf(name, process);
-    holders.names.push_back(name + " (" + process + ")");
-    if (std::ranges::find(holders.remedies, remedy) == holders.remedies.end()) {
-      holders.remedies.push_back(remedy);
-    }
-  }
-  // Others than root see no other user's open files.
-  holders.processesSeen = holders.processesSeen && (!root.isLive() || ::geteuid() == 0);
-  return holders;
-}
-
-void checkHolders(const View& view, const TopologyFunction& gpu, Results& results) {
-  const std::string subject = toString(gpu.address);
-  const std::string expected = "nobody has it open, so that it can be unbound";
-  const Holders holders = holdersOf(view, gpu);
-  if (!holders.names.empty()) {
-    results.failed(subject, expected, join(holders.names, ", "), join(holders.remedies, "; "));
-  } else if (!holders.processesSeen) {
-    results.unseen(subject, expected, "nvidia; the host's processes are not seen from here",
-                   "sudo fuser -v /dev/nvidia*");
-  } else {
-    results.passed(subject, expected, "nvidia, and nobody has it open");
-  }
-}
-
-void checkDriver(const View& view, Results& results) {
-  for (const std::size_t number : view.gpus()) {
-    const TopologyFunction& gpu = view.function(number);
-    if (gpu.driver == "nvidia") {
-      checkHolders(view, gpu, results);
-    } else if (gpu.driver.empty() || gpu.driver == "vfio-pci" ||
-               gpu.driver == "nvgrace_gpu_vfio_pci") {
-      results.passed(toString(gpu.address), "vfio-pci, nvidia or none",
-                     gpu.driver.empty() ? "none" : gpu.driver);
-    } else {
-      results.failed(toString(gpu.address), "vfio-pci, nvidia or none", gpu.driver,
-                     "echo blacklist " + gpu.driver +
-                         " > /etc/modprobe.d/vfpass-gpu.conf, then update-initramfs -u and reboot");
-    }
-  }
-}
-
 void checkConsole(const View& view, Results& results) {
   for (const std::size_t number : view.gpus()) {
     const TopologyFunction& gpu = view.function(number);
@@ -226,7 +123,12 @@ void checkLegacyPeerMemory(const View& view, Results& results) {
 constexpr std::array checks{
     Check{"gpu-bar", "NICs reach GPU memory through this window, in the guest too", withoutGpu,
           checkBars},
-    Check{"gpu-driver", "unbinding a GPU that somebody has open hangs", withoutGpu, checkDriver},
+    Check{"gpu-driver", "unbinding a GPU that somebody has open hangs", withoutGpu,
+          checkGpuDrivers},
+    Check{"gpu-reset", "what a guest leaves in a GPU must not reach the next one", withoutGpu,
+          checkGpuResets},
+    Check{"gpu-nvlink", "CUDA fails with error 802 on GPUs whose NVSwitches nobody has set up",
+          withoutNvlinkBoard, checkNvlink},
     Check{"gpu-console", "a guest takes the host's console away with it", withoutGpu, checkConsole},
     Check{"nv-peer-mem", "the old module gets in the way of nvidia_peermem", always,
           checkLegacyPeerMemory}};

@@ -56,6 +56,15 @@ void writeSummary(std::ostream& out, const std::vector<Group>& groups, const Sty
       << " waived\n";
 }
 
+// Some remedies have lines to paste.
+void writeRemedy(std::ostream& out, const std::string& remedy) {
+  const char* start = "  to do:    ";
+  for (const std::string& line : splitLines(remedy)) {
+    out << start << printable(line) << '\n';
+    start = "            ";
+  }
+}
+
 void writeBroken(std::ostream& out, const Group& group, bool first, const Style& style) {
   const Finding& finding = group.first->finding;
   out << '\n'
@@ -65,9 +74,7 @@ void writeBroken(std::ostream& out, const Group& group, bool first, const Style&
       << "  why:      " << printable(group.first->why) << '\n'
       << "  expected: " << printable(finding.expected) << '\n'
       << "  seen:     " << printable(finding.seen) << '\n';
-  if (!finding.remedy.empty()) {
-    out << "  to do:    " << printable(finding.remedy) << '\n';
-  }
+  writeRemedy(out, finding.remedy);
 }
 
 void writeText(std::ostream& out, const std::vector<Diagnosis>& diagnoses, const Style& style) {

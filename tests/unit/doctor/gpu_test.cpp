@@ -41,21 +41,64 @@ TEST_F(Gpu, DriversThatLetGo) {
   EXPECT_THAT(finding("gpu-driver").remedy, testing::HasSubstr("blacklist nouveau"));
 }
 
+TEST_F(Gpu, AGraceGpuNeedsItsOwnVfioDriver) {
+  function(gpu).driver = "vfio-pci";
+  file(gpu, "modalias", "pci:v000010DEd00002342sv000010DEsd000016EBbc03sc02i00\n");
+  file("proc/sys/kernel/osrelease", "6.8.0\n");
+  file("lib/modules/6.8.0/modules.alias",
+       "alias vfio_pci:v*d*sv*sd*bc*sc*i* vfio_pci\n"
+       "alias vfio_pci:v000010DEd00002342sv*sd*bc*sc*i* nvgrace_gpu_vfio_pci\n");
+  EXPECT_EQ(finding("gpu-driver").expected, "nvgrace_gpu_vfio_pci, whose module fits it best");
+  EXPECT_EQ(outcome("gpu-driver"), Outcome::failed);
+  function(gpu).driver = "nvgrace_gpu_vfio_pci";
+  EXPECT_EQ(outcome("gpu-driver"), Outcome::passed);
+}
+
+TEST_F(Gpu, ItsReset) {
+  EXPECT_EQ(outcome("gpu-reset"), Outcome::notObservable);
+  file(gpu, "reset_method", "flr bus\n");
+  EXPECT_EQ(finding("gpu-reset").seen, "flr, bus");
+  file(gpu, "reset_method", "\n");
+  EXPECT_EQ(finding("gpu-reset").seen, "none");
+  EXPECT_EQ(outcome("gpu-reset"), Outcome::failed);
+  const auto audio = builder.function(FunctionRole::other, "0000:04:00.1", 0, gpuPort);
+  function(audio).path = "0000:04:00.1";
+  EXPECT_THAT(finding("gpu-reset").seen, testing::HasSubstr("shared with 0000:04:00.1"));
+  wishes.gpus = {function(audio).address};
+  EXPECT_EQ(outcome("gpu-reset"), Outcome::passed);
+}
+
+TEST_F(Gpu, NvlinkOfMappings) {
+  EXPECT_EQ(finding("gpu-nvlink").seen, "no board with NVSwitches");
+  const auto nvswitch = builder.function(FunctionRole::nvswitch, "0000:05:00.0", 0);
+  function(nvswitch).path = "0000:05:00.0";
+  EXPECT_THAT(finding("gpu-nvlink").seen, testing::HasSubstr("1 GPU and 1 NVSwitch; no mapping"));
+  Mapping mapping;
+  mapping.vm = "train0";
+  mapping.gpus = {{"gpu0", function(gpu).address, {"train0.yaml", 4, 5}}};
+  wishes = wishesOf(builder.topology, {mapping}, {}, false);
+  EXPECT_EQ(outcome("gpu-nvlink"), Outcome::failed);
+  EXPECT_EQ(finding("gpu-nvlink").subject, "train0");
+  mapping.nvlink = NvlinkMode::disabled;
+  wishes = wishesOf(builder.topology, {mapping}, {}, false);
+  EXPECT_EQ(outcome("gpu-nvlink"), Outcome::passed);
+}
+
 TEST_F(Gpu, WhoHoldsItIsNamed) {
   function(gpu).driver = "nvidia";
   EXPECT_EQ(outcome("gpu-driver"), Outcome::notObservable);  // a captured tree has no processes
-  opens("812", "bash", "/dev/null");
+  opens("1", "systemd", "/dev/null");
   EXPECT_EQ(outcome("gpu-driver"), Outcome::passed);
   opens("813", "python3", "/dev/nvidiactl");
   EXPECT_EQ(outcome("gpu-driver"), Outcome::passed);
   opens("814", "nvidia-persiste", "/dev/nvidia2");
   const Finding found = finding("gpu-driver");
-  EXPECT_EQ(found.seen, "nvidia-persiste (814)");
+  EXPECT_EQ(found.seen, "the persistence daemon nvidia-persiste (pid 814)");
   EXPECT_EQ(found.remedy, "systemctl stop nvidia-persistenced");
   file("proc/driver/nvidia/gpus/0000:04:00.0/information", "Model: \t H100\nDevice Minor: \t 1\n");
   EXPECT_EQ(outcome("gpu-driver"), Outcome::passed);  // the other GPU's
   opens("815", "train", "/dev/nvidia1");
-  EXPECT_EQ(finding("gpu-driver").remedy, "kill 815");
+  EXPECT_EQ(finding("gpu-driver").remedy, "wait until it ends, then try again");
 }
 
 TEST_F(Gpu, TheConsole) {

@@ -13,6 +13,7 @@
 #include "vfpass/mapping.hpp"
 #include "vfpass/peer_mapping.hpp"
 #include "vfpass/topology.hpp"
+#include "vfpass/topology/nvlink.hpp"
 
 namespace vfpass::doctor {
 
@@ -35,6 +36,12 @@ struct MissingDevice {
   std::string why;
 };
 
+/// What becomes of the NVLink of one VM's GPUs.
+struct NvlinkWish {
+  std::string vm;
+  topology::NvlinkJudgement judgement;
+};
+
 /// What the mappings and host.yaml want of this host.
 struct Wishes {
   bool oneVm = false;  ///< only these devices are looked at
@@ -48,6 +55,7 @@ struct Wishes {
   /// waived when its agent did not answer.
   std::optional<Finding> ncclTopology;
   std::vector<MissingDevice> missing;
+  std::vector<NvlinkWish> nvlink = {};  ///< of VMs with GPUs of a board with NVSwitches
 };
 
 /// Finds the devices that the mappings name. With `oneVm` the mappings are those of one VM. What
