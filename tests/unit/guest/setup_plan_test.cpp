@@ -352,6 +352,7 @@ TEST_F(SetupPlanTest, nvlinkIsDisabledForGpusUntilTheMappingSaysOtherwise) {
   wish.nvlinkDisabled = true;
   EXPECT_THAT(fileOf(plan(), path), HasSubstr("no /etc"));
   view.gpu = true;
+  view.missingFolders = {"/etc/modprobe.d"};
   EXPECT_EQ(fileOf(plan(), path), header + std::string("options nvidia NVreg_NvLinkDisable=1\n"));
   EXPECT_THAT(plan().notes, Contains(HasSubstr("from its next load on: restart the guest")));
   carryOut(plan());
