@@ -8,10 +8,10 @@ namespace vfpass {
 /// Major and minor.
 using Version = std::pair<unsigned, unsigned>;
 
-/// Of a libvirt daemon and of the QEMU that it starts.
+/// Of the daemon and of the QEMU that it starts; nullopt: unknown, as for any driver but QEMU's.
 struct HypervisorVersions {
-  Version libvirt;
-  std::optional<Version> qemu;  ///< nullopt: another hypervisor, or libvirt cannot tell
+  std::optional<Version> libvirt;
+  std::optional<Version> qemu;
 };
 
 }  // namespace vfpass

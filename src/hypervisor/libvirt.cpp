@@ -104,23 +104,16 @@ std::vector<NetworkHandle> activeNetworks(virConnectPtr connection) {
 }
 
 // libvirt's encoding: major * 1,000,000 + minor * 1,000 + release.
-unsigned long versionNumber(virConnectPtr connection,
-                            int (*question)(virConnectPtr, unsigned long*),
-                            const std::string& what) {
-  unsigned long version = 0;
-  if (question(connection, &version) < 0) {
-    throw callError("cannot read " + what, lastFailure());
-  }
-  return version;
-}
-
 Version majorMinor(unsigned long version) {
   return {static_cast<unsigned>(version / 1000000), static_cast<unsigned>(version / 1000 % 1000)};
 }
 
 std::string versionOf(virConnectPtr connection, int (*question)(virConnectPtr, unsigned long*),
                       const std::string& what) {
-  const unsigned long version = versionNumber(connection, question, what);
+  unsigned long version = 0;
+  if (question(connection, &version) < 0) {
+    throw callError("cannot read " + what, lastFailure());
+  }
   const auto [major, minor] = majorMinor(version);
   return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(version % 1000);
 }
@@ -150,15 +143,18 @@ class LibvirtHypervisor : public Hypervisor {
   }
 
   HypervisorVersions versions() override {
-    HypervisorVersions versions;
-    versions.libvirt =
-        majorMinor(versionNumber(connection_.get(), virConnectGetLibVersion, "libvirt's version"));
     const char* const type = virConnectGetType(connection_.get());
-    unsigned long qemu = 0;
+    if (type == nullptr || std::string_view(type) != "QEMU") {
+      return {};
+    }
+    HypervisorVersions versions;
+    unsigned long number = 0;
+    if (virConnectGetLibVersion(connection_.get(), &number) == 0) {
+      versions.libvirt = majorMinor(number);
+    }
     // 0: libvirt has no emulator yet.
-    if (type != nullptr && std::string_view(type) == "QEMU" &&
-        virConnectGetVersion(connection_.get(), &qemu) == 0 && qemu != 0) {
-      versions.qemu = majorMinor(qemu);
+    if (virConnectGetVersion(connection_.get(), &number) == 0 && number != 0) {
+      versions.qemu = majorMinor(number);
     }
     return versions;
   }

@@ -136,25 +136,25 @@ void noteFartherPlaces(const AttachInput& input, AttachDecision& decision) {
   }
 }
 
-std::string nameOf(const char* what, const Version& version) {
-  return std::string(what) + " " + std::to_string(version.first) + "." +
-         std::to_string(version.second);
+bool isOlder(const std::optional<Version>& version, const Version& first) {
+  return version && *version < first;
+}
+
+std::string nameOf(const char* what, const std::optional<Version>& version) {
+  return version ? std::string(what) + " " + std::to_string(version->first) + "." +
+                       std::to_string(version->second)
+                 : std::string(what);
 }
 
 // A port that leads to a switch below an expander bus needs `hotplug='off'`: libvirt 6.3, QEMU 5.0.
 // Both know the controllers themselves for longer.
 std::optional<Objection> tooOld(const AttachInput& input) {
-  constexpr Version firstLibvirt{6, 3};
-  constexpr Version firstQemu{5, 0};
-  if (!input.versions) {
-    return std::nullopt;
-  }
-  const auto& [libvirt, qemu] = *input.versions;
-  if (libvirt >= firstLibvirt && (!qemu || *qemu >= firstQemu)) {
+  const auto& [libvirt, qemu] = input.versions;
+  if (!isOlder(libvirt, {6, 3}) && !isOlder(qemu, {5, 0})) {
     return std::nullopt;
   }
   return Objection{"the host's PCI Express tree cannot be mirrored by " +
-                       nameOf("libvirt", libvirt) + (qemu ? " with " + nameOf("QEMU", *qemu) : "") +
+                       nameOf("libvirt", libvirt) + " with " + nameOf("QEMU", qemu) +
                        ": it takes libvirt 6.3 and QEMU 5.0",
                    "upgrade them, or write `topology: flat` in the mapping", ExitCode::badInput};
 }

@@ -34,7 +34,7 @@ class FakeHypervisor final : public Hypervisor {
   /// What the guest's agent answers to a command; none: it has no agent.
   std::function<std::string(const std::string& command)> agent;
 
-  HypervisorVersions installed{{9, 0}, Version{7, 2}};
+  HypervisorVersions installed{Version{9, 0}, Version{7, 2}};
 
   std::string uri() override { return connectionUri; }
   HypervisorVersions versions() override { return installed; }

@@ -148,8 +148,8 @@ TEST_F(MirrorPlacesTest, PluggedDeviceTakesTheFreePortWithItsHostDistance) {
 
 TEST_F(MirrorPlacesTest, RefusesLibvirtOrQemuWithoutHotplugSwitch) {
   map("rail0", "ens1f0np0");
-  for (const HypervisorVersions& old :
-       {HypervisorVersions{{6, 2}, Version{5, 0}}, HypervisorVersions{{6, 3}, Version{4, 2}}}) {
+  for (const HypervisorVersions& old : {HypervisorVersions{Version{6, 2}, Version{5, 0}},
+                                        HypervisorVersions{Version{6, 3}, Version{4, 2}}}) {
     input.versions = old;
     const auto decision = decide();
     ASSERT_THAT(decision.objections, SizeIs(1));
@@ -157,7 +157,7 @@ TEST_F(MirrorPlacesTest, RefusesLibvirtOrQemuWithoutHotplugSwitch) {
     EXPECT_THAT(decision.objections[0].message, HasSubstr("it takes libvirt 6.3 and QEMU 5.0"));
     EXPECT_THAT(decision.objections[0].remedy, HasSubstr("topology: flat"));
   }
-  input.versions = {{6, 3}, std::nullopt};
+  input.versions = {Version{6, 3}, std::nullopt};
   EXPECT_THAT(decide().objections, IsEmpty());
 }
 

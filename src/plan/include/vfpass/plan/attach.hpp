@@ -40,7 +40,7 @@ struct AttachInput {
   /// With `topology: mirror`, what the domain has without anything of ours. Without a machine all
   /// places are flat ones.
   std::optional<GuestMachine> machine;
-  std::optional<HypervisorVersions> versions;  ///< with `topology: mirror`
+  HypervisorVersions versions;  ///< with `topology: mirror`
   Topology topology;             ///< the host's PCI tree, with a machine or `gpus:`
   bool xmlCurrent = false;       ///< the persistent XML already carries the leases of this domain
   bool liveCurrent = true;       ///< the running domain's metadata, if any, are sealed
