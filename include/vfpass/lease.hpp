@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "vfpass/domain_edit.hpp"
 #include "vfpass/guest_tree.hpp"
 #include "vfpass/identifiers.hpp"
 #include "vfpass/mapping.hpp"
@@ -89,6 +90,9 @@ struct Lease {
   /// every lease of a transient domain), so that it is for gc once the domain has stopped.
   bool persistent = true;
   GuestPlacement guest;
+  /// What attach adds to the domain's persistent XML beside devices. One lease of the domain names
+  /// all of it.
+  std::vector<DomainEdit> edits = {};
   VfOriginal original;
   std::uint64_t generation = 0;  ///< grows with every attach; a clean-up of an older one is void
   LeaseState state = LeaseState::reserved;  ///< not part of the metadata
@@ -103,6 +107,9 @@ inline constexpr std::string_view metadataNamespace = "https://vfpass.org/xmlns/
 /// The lease without what changes after attach or is only for messages (state, boot, the domain's
 /// name, whether vfpass made the VFs): as the domain's metadata have it, for comparing.
 Lease termsOf(Lease lease);
+
+/// What these leases of one domain add to its XML beside devices.
+std::vector<DomainEdit> editsOf(const std::vector<Lease>& leases);
 
 /// What it gives away, for messages: `VF 0 of PF 0000:3b:00.0`, `PCI function 0000:3a:00.0`.
 std::string describeDevice(const Lease& lease);

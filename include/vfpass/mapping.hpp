@@ -67,6 +67,7 @@ struct MappedGpu {
   PciAddress pci;
   SourcePlace place;
   std::optional<std::string> driver = {};  ///< VFIO driver; empty: the one that fits best
+  std::optional<unsigned> clique = std::nullopt;  ///< x-nv-gpudirect-clique, 0 to 15
 };
 
 /// Risks that a mapping can accept by name.
@@ -106,6 +107,8 @@ struct Mapping {
   /// Ports of a mirrored tree that are kept free for hotplug, at each of its switches and at each
   /// host bridge that a device hangs from without a switch.
   unsigned sparePorts = 0;
+  /// `domain-settings: apply`: attach makes the settings that it otherwise only shows.
+  bool applyDomainSettings = false;
   NcclSettings nccl;
   VerifyPolicy verify;
 };

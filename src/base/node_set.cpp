@@ -46,4 +46,18 @@ std::optional<std::set<unsigned>> parseNodeSet(std::string_view text) {
   return nodes;
 }
 
+std::string formatNodeSet(const std::set<unsigned>& nodes) {
+  std::string text;
+  for (auto node = nodes.begin(); node != nodes.end();) {
+    const unsigned first = *node;
+    unsigned last = first;
+    while (++node != nodes.end() && *node == last + 1) {
+      last = *node;
+    }
+    text += (text.empty() ? "" : ",") + std::to_string(first);
+    text += last == first ? "" : "-" + std::to_string(last);
+  }
+  return text;
+}
+
 }  // namespace vfpass

@@ -109,6 +109,14 @@ bool sameDevice(const Lease& one, const Lease& other) {
   return one.pf == other.pf && (whole || one.vfIndex == other.vfIndex);
 }
 
+std::vector<DomainEdit> editsOf(const std::vector<Lease>& leases) {
+  std::vector<DomainEdit> edits;
+  for (const Lease& lease : leases) {
+    edits.insert(edits.end(), lease.edits.begin(), lease.edits.end());
+  }
+  return edits;
+}
+
 std::string deviceAlias(const Lease& lease) { return std::string(aliasPrefix) + lease.vfName; }
 
 std::string portAlias(const Lease& lease) {

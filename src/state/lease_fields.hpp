@@ -58,6 +58,13 @@ void fields(Archive& archive, GuestPlacement& guest) {
 }
 
 template <typename Archive>
+void fields(Archive& archive, DomainEdit& edit) {
+  archive("setting", edit.setting);
+  archive("place", edit.place);
+  archive("elements", edit.elements);
+}
+
+template <typename Archive>
 void fields(Archive& archive, VfOriginal& original) {
   archive.driver("driver", original.driver);
   archive.driver("driver-override", original.driverOverride);
@@ -87,6 +94,7 @@ void fields(Archive& archive, Lease& lease) {
   archive("vfio-driver", lease.vfioDriver);
   archive("persistent", lease.persistent);
   archive("guest", lease.guest);
+  archive.orEmpty("edits", lease.edits);
   archive("original", lease.original);
   archive("generation", lease.generation);
   archive("state", lease.state);

@@ -63,6 +63,8 @@ inline constexpr auto parserOf<LeaseKind> = parseLeaseKind;
 template <>
 inline constexpr auto parserOf<ControllerModel> = parseControllerModel;
 template <>
+inline constexpr auto parserOf<EditPlace> = parseEditPlace;
+template <>
 inline constexpr auto parserOf<EswitchMode> = parseEswitchMode;
 
 template <typename Value>

@@ -24,5 +24,11 @@ TEST(NodeSet, RefusesWhatIsNone) {
   }
 }
 
+TEST(NodeSet, IsFormattedAsLibvirtDoes) {
+  for (const char* text : {"", "0", "0-3,8", "1,3,5,7", "0-1,3-4,1023"}) {
+    EXPECT_EQ(formatNodeSet(*parseNodeSet(text)), text);
+  }
+}
+
 }  // namespace
 }  // namespace vfpass

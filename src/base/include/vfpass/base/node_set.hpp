@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <set>
+#include <string>
 #include <string_view>
 
 namespace vfpass {
@@ -10,5 +11,8 @@ namespace vfpass {
 /// takes one out again. nullopt for anything else, and for numbers above 1023. The empty text is
 /// the empty set.
 std::optional<std::set<unsigned>> parseNodeSet(std::string_view text);
+
+/// The inverse, as libvirt formats a set: `0-3,8`.
+std::string formatNodeSet(const std::set<unsigned>& nodes);
 
 }  // namespace vfpass
