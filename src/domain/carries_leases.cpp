@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "domain_edits.hpp"
 #include "guest_ports.hpp"
 #include "our_elements.hpp"
 #include "pci_attributes.hpp"
@@ -79,6 +80,9 @@ bool carriesLeases(std::string_view xml, const std::vector<Lease>& leases, const
         }) != 1) {
       return false;
     }
+  }
+  if (!carriesEdits(document, editsOf(leases))) {
+    return false;
   }
   return devices.size() == expected;  // more would be strays of ours
 }

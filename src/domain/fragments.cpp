@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "bad_xml.hpp"
+#include "element_layout.hpp"
 #include "element_spans.hpp"
 #include "metadata_codec.hpp"
 #include "our_elements.hpp"
@@ -60,30 +61,6 @@ class Skeleton {
   pugi::xml_document tree_;
 };
 
-// Puts line breaks around child elements as libvirt does: two spaces a level.
-void layOut(pugi::xml_node node, const std::string& indentation) {
-  const std::string inner = indentation + "  ";
-  bool hasElements = false;
-  for (auto child = node.first_child(); child; child = child.next_sibling()) {
-    if (child.type() == pugi::node_element) {
-      node.insert_child_before(pugi::node_pcdata, child).set_value(inner.c_str());
-      layOut(child, inner);
-      hasElements = true;
-    }
-  }
-  if (hasElements) {
-    node.append_child(pugi::node_pcdata).set_value(indentation.c_str());
-  }
-}
-
-std::string print(pugi::xml_node node, std::string_view indentation, unsigned quotes) {
-  layOut(node, "\n" + std::string(indentation));
-  std::ostringstream text;
-  // Raw, because otherwise pugixml writes `<a />` where libvirt writes `<a/>`.
-  node.print(text, "", pugi::format_raw | quotes, pugi::encoding_utf8);
-  return text.str();
-}
-
 pugi::xml_node writeSealed(pugi::xml_document& tree, const std::vector<Lease>& leases,
                            const SealKey& key) {
   auto node = writeMetadata(tree, leases.front().domain, leases);
@@ -91,6 +68,13 @@ pugi::xml_node writeSealed(pugi::xml_document& tree, const std::vector<Lease>& l
     setAttribute(node, sealAttribute, seal.c_str());
   }
   return node;
+}
+
+void writeContainer(pugi::xml_node node, Container container) {
+  if (container != Container::absent) {
+    setAttribute(node, containerAttribute,
+                 container == Container::present ? "present" : "self-closing");
+  }
 }
 
 std::optional<std::string> partnerOf(const Lease& lease) {
@@ -171,7 +155,7 @@ std::string deviceFragment(const Lease& lease, const Templates& templates,
         "vlan", "vlan/tag", "id",
         vlan && vlan->id != 0 ? std::optional(std::to_string(vlan->id)) : std::nullopt);
   }
-  return print(skeleton.root(), indentation, pugi::format_attribute_single_quote);
+  return elementText(skeleton.root(), indentation, pugi::format_attribute_single_quote);
 }
 
 std::string portFragment(const Lease& lease, const Templates& templates,
@@ -187,7 +171,7 @@ std::string portFragment(const Lease& lease, const Templates& templates,
   } else {
     address.remove_attribute("multifunction");
   }
-  return print(skeleton.root(), indentation, pugi::format_attribute_single_quote);
+  return elementText(skeleton.root(), indentation, pugi::format_attribute_single_quote);
 }
 
 std::string controllerFragment(const GuestController& controller, const Templates& templates,
@@ -202,19 +186,23 @@ std::string controllerFragment(const GuestController& controller, const Template
   }
   skeleton.set("alias", "name", controllerAlias(controller));
   writePciAddress(skeleton.need("address"), controller.address);
-  return print(skeleton.root(), indentation, pugi::format_attribute_single_quote);
+  return elementText(skeleton.root(), indentation, pugi::format_attribute_single_quote);
 }
 
 std::string metadataFragment(const std::vector<Lease>& leases, const SealKey& key,
-                             MetadataContainer container, std::string_view indentation) {
+                             const Containers& containers, std::string_view indentation) {
   pugi::xml_document tree;
   auto node = writeSealed(tree, leases, key);
-  if (container != MetadataContainer::absent) {
-    setAttribute(node, containerAttribute,
-                 container == MetadataContainer::present ? "present" : "self-closing");
+  writeContainer(node, containers.metadata);
+  for (const auto lease : node) {
+    for (const auto setting : lease.children("vfpass:setting")) {
+      const auto place = parseEditPlace(attributeText(setting, "place"));
+      const auto found = containers.edits.find(place.value_or(EditPlace::memtune));
+      writeContainer(setting, found == containers.edits.end() ? Container::absent : found->second);
+    }
   }
   // libvirt hands metadata through libxml2, which writes double quotes.
-  return print(node, indentation, 0);
+  return elementText(node, indentation, 0);
 }
 
 std::string deviceXml(const Lease& lease, const Templates& templates) {
@@ -237,13 +225,13 @@ std::string metadataXml(const std::vector<Lease>& leases, const SealKey& key) {
     }
   } dropPrefixes;
   tree.traverse(dropPrefixes);
-  return print(node, "", 0);
+  return elementText(node, "", 0);
 }
 
-MetadataContainer containerOf(std::string_view attribute) {
-  return attribute == "present"        ? MetadataContainer::present
-         : attribute == "self-closing" ? MetadataContainer::selfClosing
-                                       : MetadataContainer::absent;
+Container containerOf(std::string_view attribute) {
+  return attribute == "present"        ? Container::present
+         : attribute == "self-closing" ? Container::selfClosing
+                                       : Container::absent;
 }
 
 }  // namespace vfpass::domain

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,17 +23,22 @@ std::string portFragment(const Lease& lease, const Templates& templates,
 std::string controllerFragment(const GuestController& controller, const Templates& templates,
                                std::string_view indentation);
 
-/// What `<metadata>` was before our element came; remembered in our element, because afterwards
-/// nobody can see it.
-enum class MetadataContainer { absent, selfClosing, present };
+/// What an element was before elements of ours came into it; remembered in our metadata, because
+/// afterwards nobody can see it.
+enum class Container { absent, selfClosing, present };
+
+struct Containers {
+  Container metadata = Container::absent;  ///< `<metadata>` itself
+  std::map<EditPlace, Container> edits;    ///< those of domain settings
+};
 
 /// The `<vfpass:domain>` element, sealed with `key`; `leases` all belong to one domain and are not
-/// empty. `container` is not sealed: it only says how our element leaves its own domain's XML.
+/// empty. `containers` are not sealed: they only say how our elements leave their own domain's XML.
 std::string metadataFragment(const std::vector<Lease>& leases, const SealKey& key,
-                             MetadataContainer container, std::string_view indentation);
+                             const Containers& containers, std::string_view indentation);
 
-/// The inverse: what metadataFragment() was told.
-MetadataContainer containerOf(std::string_view containerAttribute);
+/// The inverse: what metadataFragment() was told of one element.
+Container containerOf(std::string_view containerAttribute);
 
 inline constexpr const char* containerAttribute = "container";
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "attribute_codec.hpp"
+#include "edit_codec.hpp"
 #include "our_elements.hpp"
 #include "settings_codec.hpp"
 #include "vfpass/base/driver_name.hpp"
@@ -153,6 +154,9 @@ void writeLease(pugi::xml_node node, const Lease& lease) {
   writeSettings(node.append_child("vfpass:settings"), lease.settings);
   writeGuest(node.append_child("vfpass:guest"), lease.guest);
   writeOriginal(node.append_child("vfpass:original"), lease.original);
+  for (const DomainEdit& edit : lease.edits) {
+    writeEdit(node.append_child("vfpass:setting"), edit);
+  }
 }
 
 pugi::xml_node part(pugi::xml_node lease, const char* localName) {
@@ -190,6 +194,7 @@ Lease readLease(pugi::xml_node node) {
   lease.settings = readSettings(part(node, "settings"));
   lease.guest = readGuest(part(node, "guest"));
   lease.original = readOriginal(part(node, "original"));
+  lease.edits = readEdits(node);
   return lease;
 }
 

@@ -28,6 +28,10 @@ std::string applySplices(std::string_view text, std::vector<Splice> splices) {
   return result += text.substr(copied);
 }
 
+bool isBlank(std::string_view text) {
+  return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
+}
+
 Splice removal(std::string_view text, const ElementSpan& span) {
   const auto line = lineBreakBefore(text, span.begin);
   return {line == std::string_view::npos ? span.begin : line, span.end, {}};

@@ -19,6 +19,9 @@ struct Splice {
 /// Applies splices that do not overlap; several insertions at one place keep their order.
 std::string applySplices(std::string_view text, std::vector<Splice> splices);
 
+/// True for white space only.
+bool isBlank(std::string_view text);
+
 /// Takes an element out together with the line break and indentation before it.
 Splice removal(std::string_view text, const ElementSpan& span);
 

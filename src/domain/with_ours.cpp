@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "bad_xml.hpp"
+#include "domain_edits.hpp"
 #include "fragments.hpp"
 #include "guest_ports.hpp"
 #include "our_elements.hpp"
@@ -13,6 +14,7 @@ namespace {
 
 Splice metadataInsertion(const Document& document, const std::vector<Lease>& leases,
                          const SealKey& key) {
+  Containers containers{Container::absent, containersOf(document)};
   const auto text = document.text();
   const auto metadata = document.domain().child("metadata");
   if (!metadata) {
@@ -23,7 +25,7 @@ Splice metadataInsertion(const Document& document, const std::vector<Lease>& lea
     }
     const auto& span = document.span(before);
     const auto indentation = indentationOf(text, span, "  ");
-    const auto inner = metadataFragment(leases, key, MetadataContainer::absent, indentation + "  ");
+    const auto inner = metadataFragment(leases, key, containers, indentation + "  ");
     return {span.end, span.end,
             "\n" + indentation + "<metadata>\n" + indentation + "  " + inner + "\n" + indentation +
                 "</metadata>"};
@@ -32,15 +34,15 @@ Splice metadataInsertion(const Document& document, const std::vector<Lease>& lea
   const auto outerIndentation = indentationOf(text, outer, "  ");
   const auto indentation = outerIndentation + "  ";
   if (outer.selfClosing()) {
-    const auto inner = metadataFragment(leases, key, MetadataContainer::selfClosing, indentation);
+    containers.metadata = Container::selfClosing;
+    const auto inner = metadataFragment(leases, key, containers, indentation);
     return {outer.end - 2, outer.end,
             ">\n" + indentation + inner + "\n" + outerIndentation + "</metadata>"};
   }
+  containers.metadata = Container::present;
   const auto last = lastElement(metadata);
   const auto at = last ? document.span(last).end : outer.contentBegin;
-  return {
-      at, at,
-      "\n" + indentation + metadataFragment(leases, key, MetadataContainer::present, indentation)};
+  return {at, at, "\n" + indentation + metadataFragment(leases, key, containers, indentation)};
 }
 
 // New devices stand after the last one of their kind, and otherwise at the end.
@@ -101,7 +103,8 @@ std::string withOurs(std::string_view xml, const std::vector<Lease>& leases,
   if (!lastElement(document.devices())) {
     throw badXml("it has no devices");
   }
-  std::vector<Splice> splices{metadataInsertion(document, leases, key)};
+  std::vector<Splice> splices = insertEdits(document, editsOf(leases));
+  splices.push_back(metadataInsertion(document, leases, key));
   for (const auto& lease : leases) {
     insertPort(document, lease, templates, splices);
   }

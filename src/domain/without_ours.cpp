@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "domain_edits.hpp"
 #include "fragments.hpp"
 #include "guest_ports.hpp"
 #include "our_elements.hpp"
@@ -9,10 +10,6 @@
 
 namespace vfpass::domain {
 namespace {
-
-bool isBlank(std::string_view text) {
-  return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
-}
 
 // Only our element, or the whole <metadata> where only we needed it.
 Splice metadataRemoval(const Document& document, pugi::xml_node ours) {
@@ -22,10 +19,10 @@ Splice metadataRemoval(const Document& document, pugi::xml_node ours) {
   const bool alone = isBlank(text.substr(outer.contentBegin, inner.begin - outer.contentBegin)) &&
                      isBlank(text.substr(inner.end, outer.contentEnd - inner.end));
   const auto container = containerOf(attributeText(ours, containerAttribute));
-  if (!alone || container == MetadataContainer::present) {
+  if (!alone || container == Container::present) {
     return inner;
   }
-  if (container == MetadataContainer::selfClosing) {
+  if (container == Container::selfClosing) {
     return {outer.contentBegin - 1, outer.end, "/>"};
   }
   return removal(text, outer);
@@ -43,7 +40,7 @@ bool isPortOfAny(pugi::xml_node port, const std::vector<Lease>& leases) {
 
 std::string withoutOurs(std::string_view xml, const std::vector<Lease>& wanted) {
   const Document document(xml);
-  std::vector<Splice> splices;
+  std::vector<Splice> splices = removeEdits(document);
   for (const auto metadata : ourMetadata(document)) {
     splices.push_back(metadataRemoval(document, metadata));
   }

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <pugixml.hpp>
+#include <vector>
+
+#include "vfpass/domain_edit.hpp"
+
+namespace vfpass::domain {
+
+/// Fills a `<vfpass:setting>` element.
+void writeEdit(pugi::xml_node node, const DomainEdit& edit);
+
+/// The inverse. Throws Error (ExitCode::badInput) for what is missing or cannot be.
+DomainEdit readEdit(pugi::xml_node setting);
+
+/// All `<setting>` elements of one `<lease>`.
+std::vector<DomainEdit> readEdits(pugi::xml_node lease);
+
+}  // namespace vfpass::domain
