@@ -6,6 +6,7 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/doctor/doctor.hpp"
 #include "vfpass/host/soft_roce.hpp"
+#include "vfpass/inventory/read_capacity.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/inventory/read_topology.hpp"
 #include "vfpass/report/snapshot_report.hpp"
@@ -26,12 +27,17 @@ CapturedTree capture(Session& session) {
   };
   const Topology topology = inventory::readTopology(recordingRoot());
   std::vector<PciAddress> gpus;
+  std::set<PciAddress> givenAway;
   for (const TopologyFunction& function : topology.functions) {
     if (function.role == FunctionRole::gpu) {
       gpus.push_back(function.address);
     }
+    if (function.role == FunctionRole::gpu || isPf(function)) {
+      givenAway.insert(function.address);
+    }
   }
   static_cast<void>(inventory::readInventory(recordingRoot(), gpus));
+  static_cast<void>(inventory::readCapacity(recordingRoot(), topology, givenAway));
   static_cast<void>(host::readRdmaLinks(recordingRoot(), rdmaPatience));
   doctor::Inquiries inquiries = inquiriesOf(session);
   std::map<std::string, std::string> answers;

@@ -1,0 +1,85 @@
+#include "vfpass/inventory/read_capacity.hpp"
+
+#include <algorithm>
+
+#include "memory_bars.hpp"
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::inventory {
+namespace {
+
+constexpr std::size_t barCount = 6;
+constexpr std::size_t cpuinfoLimit = 16384;  // the first processor with all its flags
+constexpr std::uint64_t kibibyte = 1024;
+constexpr std::uint64_t mostKibibytes = 1ULL << 50U;
+constexpr const char* nodeFolder = "sys/devices/system/node";
+
+// `address sizes	: 46 bits physical, 48 bits virtual`; Arm has no such line.
+unsigned readAddressBits(const host::Root& root) {
+  for (const std::string& line : splitLines(root.readText("proc/cpuinfo", cpuinfoLimit).value_or(""))) {
+    const std::string_view all = line;
+    const auto colon = all.find(':');
+    if (colon != std::string_view::npos && trim(all.substr(0, colon)) == "address sizes") {
+      const auto value = trim(all.substr(colon + 1));
+      const auto bits = parseNumber(value.substr(0, std::min(value.find(' '), value.size())));
+      return bits && *bits <= 64 ? static_cast<unsigned>(*bits) : 0;
+    }
+  }
+  return 0;
+}
+
+// `Node 0 MemTotal:       263814144 kB`
+std::uint64_t readMemory(const host::Root& root, const std::string& node) {
+  for (const std::string& line : splitLines(root.readText(node + "/meminfo").value_or(""))) {
+    const auto at = line.find("MemTotal:");
+    if (at != std::string::npos) {
+      const auto value =
+          trim(std::string_view(line).substr(at + std::string_view("MemTotal:").size()));
+      const auto number = parseNumber(value.substr(0, std::min(value.find(' '), value.size())));
+      return number && *number <= mostKibibytes ? *number * kibibyte : 0;
+    }
+  }
+  return 0;
+}
+
+std::map<std::uint64_t, PagePool> readPages(const host::Root& root, const std::string& node) {
+  constexpr std::string_view prefix = "hugepages-";
+  std::map<std::uint64_t, PagePool> pools;
+  for (const std::string& name : root.list(node + "/hugepages", prefix)) {
+    std::string_view size = std::string_view(name).substr(prefix.size());
+    size = size.substr(0, size.find("kB"));
+    const auto kibibytes = parseNumber(size);
+    if (kibibytes && *kibibytes <= mostKibibytes) {
+      const std::string folder = node + "/hugepages/" + name;
+      pools[*kibibytes * kibibyte] = {root.readNumber(folder + "/nr_hugepages").value_or(0),
+                                      root.readNumber(folder + "/free_hugepages").value_or(0)};
+    }
+  }
+  return pools;
+}
+
+}  // namespace
+
+HostCapacity readCapacity(const host::Root& root, const Topology& topology,
+                          const std::set<PciAddress>& functions) {
+  HostCapacity capacity;
+  capacity.addressBits = readAddressBits(root);
+  for (const NumaNode& node : topology.processors.nodes) {
+    const std::string folder = std::string(nodeFolder) + "/node" + std::to_string(node.number);
+    capacity.nodes[node.number] = {readMemory(root, folder), readPages(root, folder)};
+  }
+  for (const PciAddress& address : functions) {
+    const TopologyFunction* function = findFunction(topology, address);
+    if (function == nullptr) {
+      continue;
+    }
+    const auto resource = root.readText("sys/devices/" + function->path + "/resource").value_or("");
+    capacity.bars[address] = memoryBars(resource, 0, barCount);
+    if (function->totalVfs > 0) {
+      capacity.vfBars[address] = vfMemoryBars(resource, function->totalVfs);
+    }
+  }
+  return capacity;
+}
+
+}  // namespace vfpass::inventory
