@@ -1,0 +1,115 @@
+#include <algorithm>
+
+#include "parts.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/lease.hpp"
+#include "vfpass/topology/distance.hpp"
+
+namespace vfpass::settings {
+namespace {
+
+constexpr std::uint16_t nvidia = 0x10de;
+constexpr std::uint32_t displayClass = 0x03;
+
+std::size_t numberOf(const Input& input, const TopologyFunction& function) {
+  return static_cast<std::size_t>(&function - input.topology.functions.data());
+}
+
+std::string nameOf(const Device& device) {
+  return device.name + " (" + toString(device.function) + ")";
+}
+
+// QEMU refuses the property for any other device (vfio_add_nv_gpudirect_cap).
+bool isNvidiaGpu(const Input& input, const Device& device) {
+  const TopologyFunction* function = functionOf(input, device);
+  return function != nullptr && function->vendor == nvidia &&
+         function->classCode >> 16U == displayClass;
+}
+
+// The driver takes a clique for proof that its GPUs reach each other below the host bridges.
+void checkPair(const Input& input, const Device& one, const Device& other,
+               std::vector<Fault>& faults) {
+  const auto distance = topology::distance(input.topology, numberOf(input, *functionOf(input, one)),
+                                           numberOf(input, *functionOf(input, other)));
+  if (distance == topology::Distance::pix || distance == topology::Distance::pxb) {
+    return;
+  }
+  faults.push_back({nameOf(one) + " and " + nameOf(other) + " share clique " +
+                        std::to_string(*one.clique) + ", but are at distance " +
+                        std::string(toString(distance)) +
+                        " on the host: peer-to-peer between them would leave the PCIe switches",
+                    "give `clique:` the same number only for GPUs at distance PIX or PXB (`vfpass "
+                    "topo` shows them)"});
+}
+
+void checkDevice(const Input& input, const Device& device, std::vector<Fault>& faults) {
+  if (!isNvidiaGpu(input, device)) {
+    faults.push_back({nameOf(device) + " has `clique:`, but is no NVIDIA GPU of this host",
+                      "remove `clique:` from its entry"});
+  }
+}
+
+std::string overrideElement(const Device& device) {
+  return "<qemu:device alias='" + std::string(aliasPrefix) + device.name +
+         "'><qemu:frontend><qemu:property name='x-nv-gpudirect-clique' type='unsigned' value='" +
+         std::to_string(*device.clique) + "'/></qemu:frontend></qemu:device>";
+}
+
+void checkAll(const Input& input, const std::vector<Device>& members, std::vector<Fault>& faults) {
+  for (const Device& device : members) {
+    checkDevice(input, device, faults);
+  }
+  if (!faults.empty()) {
+    return;
+  }
+  for (std::size_t one = 0; one < members.size(); ++one) {
+    for (std::size_t other = one + 1; other < members.size(); ++other) {
+      if (members[one].clique == members[other].clique) {
+        checkPair(input, members[one], members[other], faults);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void proposeCliques(const Input& input, Proposal& proposal) {
+  std::vector<Device> members;
+  std::copy_if(input.devices.begin(), input.devices.end(), std::back_inserter(members),
+               [](const Device& device) { return device.clique.has_value(); });
+  if (members.empty()) {
+    return;
+  }
+  if (isOlder(input.versions.libvirt, 8, 2)) {
+    proposal.faults.push_back({"`clique:` needs <qemu:override>, which libvirt " +
+                                   versionText(input.versions.libvirt) + " does not have",
+                               "use libvirt 8.2 or newer, or remove `clique:`"});
+  }
+  checkAll(input, members, proposal.faults);
+  DomainEdit edit{"gpu-clique", EditPlace::qemuOverride, {}};
+  std::vector<std::string> names;
+  for (const Device& device : members) {
+    const std::string alias = std::string(aliasPrefix) + device.name;
+    if (input.domain.cliqueAliases.contains(alias)) {
+      proposal.settings.push_back({"gpu-clique", "x-nv-gpudirect-clique of " + device.name,
+                                   "the domain has an override of its own for " + alias,
+                                   SettingStanding::administrators});
+      continue;
+    }
+    edit.elements.push_back(overrideElement(device));
+    names.push_back(device.name + " in clique " + std::to_string(*device.clique));
+  }
+  if (!edit.elements.empty() && proposal.faults.empty()) {
+    std::string reason =
+        "the mapping asks for it: NVIDIA's driver does not know QEMU's switches and allows "
+        "peer-to-peer only within a clique";
+    reason += isOlder(input.versions.qemu, 8, 1)
+                  ? "; QEMU " + versionText(input.versions.qemu) +
+                        " refuses it for GPUs that use configuration space at 0xc8, 8.1 does not"
+                  : "";
+    proposal.settings.push_back({"gpu-clique", "x-nv-gpudirect-clique: " + join(names, ", "),
+                                 reason, SettingStanding::proposed, edit});
+  }
+}
+
+}  // namespace vfpass::settings

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "vfpass/settings/propose.hpp"
+
+namespace vfpass::settings {
+
+inline constexpr std::uint64_t kibibyte = 1ULL << 10U;
+inline constexpr std::uint64_t mebibyte = 1ULL << 20U;
+inline constexpr std::uint64_t gibibyte = 1ULL << 30U;
+inline constexpr std::uint64_t tebibyte = 1ULL << 40U;
+
+/// The device's host function; null when the host has none there.
+const TopologyFunction* functionOf(const Input& input, const Device& device);
+
+/// Memory BARs that the device has in the guest.
+std::vector<MemoryBar> barsOf(const Input& input, const Device& device);
+
+bool isGpu(const Input& input, const Device& device);
+bool hasGpus(const Input& input);
+
+/// Known, and lower than major.minor.
+bool isOlder(unsigned long version, unsigned major, unsigned minor);
+
+/// `9.0.0`, from libvirt's number.
+std::string versionText(unsigned long version);
+
+/// In the largest binary unit that divides it, such as `256 GiB`; `0 bytes` for 0.
+std::string amount(std::uint64_t bytes);
+
+/// `<name unit='KiB'>N</name>`, as libvirt formats amounts.
+std::string kibibyteElement(const std::string& name, std::uint64_t bytes);
+
+}  // namespace vfpass::settings

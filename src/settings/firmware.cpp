@@ -1,0 +1,51 @@
+#include <algorithm>
+
+#include "parts.hpp"
+
+namespace vfpass::settings {
+namespace {
+
+// ROM BARs and registers aside, GPUs that need a window above 4 GiB have at least this.
+constexpr std::uint64_t largeBar = 4 * gibibyte;
+
+// B200's stall was reported with 256 GiB BARs; the time is proportional to the size.
+constexpr std::uint64_t stallingBar = 64 * gibibyte;
+
+std::uint64_t largestBar(const Input& input) {
+  std::uint64_t largest = 0;
+  for (const Device& device : input.devices) {
+    for (const MemoryBar& bar : barsOf(input, device)) {
+      largest = isGpu(input, device) ? std::max(largest, bar.bytes) : largest;
+    }
+  }
+  return largest;
+}
+
+}  // namespace
+
+void proposeFirmware(const Input& input, std::vector<DomainSetting>& settings) {
+  if (input.domain.uefi || input.domain.architecture != "x86_64" || largestBar(input) < largeBar) {
+    return;
+  }
+  settings.push_back({"firmware", "UEFI (<os firmware='efi'>)",
+                      "the domain starts with a BIOS, and NVIDIA's guide for GPU guests asks for "
+                      "UEFI; a guest that was installed with a BIOS does not start with UEFI, so "
+                      "vfpass never changes this",
+                      SettingStanding::manual});
+}
+
+void proposeLargeBars(const Input& input, std::vector<DomainSetting>& settings) {
+  const std::uint64_t largest = largestBar(input);
+  if (largest < stallingBar || !isOlder(input.versions.qemu, 10, 1)) {
+    return;
+  }
+  settings.push_back({"large-bars", "QEMU 10.1 or newer",
+                      "QEMU " + versionText(input.versions.qemu) + " maps a BAR of " +
+                          amount(largest) +
+                          " page by page, which can hold up the guest's boot for minutes; "
+                          "x-no-mmap=true avoids that, but stops peer-to-peer DMA to the BAR, and "
+                          "with it GPUDirect RDMA, so vfpass does not set it",
+                      SettingStanding::manual});
+}
+
+}  // namespace vfpass::settings

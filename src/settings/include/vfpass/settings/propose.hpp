@@ -1,0 +1,53 @@
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "vfpass/domain_facts.hpp"
+#include "vfpass/domain_setting.hpp"
+#include "vfpass/guest_tree.hpp"
+#include "vfpass/host_capacity.hpp"
+#include "vfpass/hypervisor.hpp"
+#include "vfpass/topology.hpp"
+
+namespace vfpass::settings {
+
+/// One entry of a mapping.
+struct Device {
+  std::string name;
+  PciAddress function;  ///< on the host; of a VF its PF, because the VF may not exist yet
+  bool vf = false;
+  std::optional<unsigned> clique = std::nullopt;
+};
+
+struct Input {
+  const Topology& topology;
+  const HostCapacity& capacity;
+  DomainFacts domain;
+  HypervisorVersions versions;
+  std::vector<Device> devices;
+  /// Settings that vfpass has made already: what they use of the host is this domain's.
+  std::set<std::string> made;
+};
+
+/// A request of the mapping that cannot be met; bad input.
+struct Fault {
+  std::string what;
+  std::string remedy;
+};
+
+struct Proposal {
+  /// What the domain does not have. Nothing is proposed that the administrator has set otherwise.
+  std::vector<DomainSetting> settings;
+  std::vector<Fault> faults;
+  /// The guest's cells once the proposed settings are made, with the host nodes of their memory.
+  std::vector<GuestCell> cells;
+};
+
+/// The domain settings that follow from the devices, and the cliques that the mapping asks for.
+/// Pure: the same input gives the same proposal.
+Proposal propose(const Input& input);
+
+}  // namespace vfpass::settings

@@ -1,0 +1,190 @@
+// What is proposed, put into a domain's XML: valid, complete at once, and gone without a trace.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "support.hpp"
+#include "vfpass/domain/domain_facts.hpp"
+#include "vfpass/domain/domain_xml.hpp"
+
+namespace vfpass::settings {
+namespace {
+
+using testing::IsEmpty;
+
+const SealKey key{std::vector<std::uint8_t>(32, 7), "test-host"};
+
+struct Case {
+  std::string name;
+  std::vector<unsigned> rails;
+  std::string extra;
+  std::string inCpu;
+};
+
+std::string nameOf(const testing::TestParamInfo<Case>& instance) {
+  std::string name = instance.param.name;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+class ProposedXml : public testing::TestWithParam<Case> {
+ protected:
+  ProposedXml() {
+    host.capacity.nodes[0].pages[gib] = host.capacity.nodes[1].pages[gib] = {512, 512};
+  }
+
+  [[nodiscard]] std::string bare() const {
+    return domainXml(16, 256 * gib, GetParam().extra, GetParam().inCpu);
+  }
+
+  [[nodiscard]] std::vector<Device> devices() const {
+    auto all = railDevices(GetParam().rails);
+    for (std::size_t i = 0; i < all.size(); i += 2) {
+      all[i].clique = static_cast<unsigned>(i / 2);
+    }
+    return all;
+  }
+
+  [[nodiscard]] Lease lease(const std::string& xml) const {
+    Lease lease;
+    lease.kind = LeaseKind::pciFunction;
+    lease.domain = *parseUuid("11111111-2222-3333-4444-555555555555");
+    lease.domainName = "train0";
+    lease.vfName = "gpu0";
+    lease.vf = lease.pf = *parsePciAddress("0000:10:00.0");
+    lease.guest = domain::placeDevices(bare(), 1).front();
+    lease.edits = editsOf(proposalFor(host, xml, devices()));
+    return lease;
+  }
+
+  static std::string attached(const std::string& xml, const std::vector<Lease>& leases) {
+    return domain::withLeases(xml, leases, domain::builtInTemplates(), key);
+  }
+
+  TestHost host;
+};
+
+TEST_P(ProposedXml, IsValidForLibvirt) {
+  const auto folder = std::filesystem::path(VFPASS_BINARY_DIR) / "settings";
+  std::filesystem::create_directories(folder);
+  const auto file = folder / (GetParam().name + ".xml");
+  std::ofstream(file) << attached(bare(), {lease(bare())});
+  const std::string command =
+      "xmllint --noout --relaxng /usr/share/libvirt/schemas/domain.rng " + file.string();
+  EXPECT_EQ(std::system((command + " 2>" + file.string() + ".log").c_str()), 0)  // NOLINT
+      << std::ifstream(file.string() + ".log").rdbuf();
+}
+
+TEST_P(ProposedXml, LeavesNoTrace) {
+  const auto with = attached(bare(), {lease(bare())});
+  EXPECT_NE(with, bare());
+  EXPECT_EQ(attached(with, {}), bare());
+}
+
+TEST_P(ProposedXml, IsTheSameTheSecondTime) {
+  const Lease first = lease(bare());
+  const auto with = attached(bare(), {first});
+  EXPECT_TRUE(domain::carriesLeases(with, {first}, key));
+  EXPECT_EQ(lease(with).edits, first.edits) << "its own settings are not the administrator's";
+  EXPECT_EQ(attached(with, {lease(with)}), with);
+}
+
+TEST_P(ProposedXml, LeavesNothingToProposeOnceItIsTheAdministratorsOwn) {
+  const auto own = domain::withEdits(bare(), lease(bare()).edits);
+  const auto again = proposalFor(host, own, devices());
+  EXPECT_THAT(editsOf(again), IsEmpty());
+}
+
+TEST_P(ProposedXml, StaysWhereTheAdministratorHasChangedIt) {
+  const Lease made = lease(bare());
+  auto with = attached(bare(), {made});
+  // A detach takes out all but the element that reads differently now.
+  const std::string from = "mode='strict' nodeset=";
+  const auto metadata = with.find("</metadata>");
+  with.replace(with.find(from, metadata), from.size(), "mode='preferred' nodeset=");
+  EXPECT_FALSE(domain::carriesLeases(with, {made}, key));
+  const auto detached = attached(with, {});
+  EXPECT_NE(detached.find("mode='preferred'"), std::string::npos);
+  EXPECT_EQ(detached.find("<vcpupin"), std::string::npos);
+  EXPECT_EQ(detached.find("x-nv-gpudirect-clique"), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Domains, ProposedXml,
+    testing::Values(Case{"one-rail", {0}, "", ""},
+                    Case{"eight-rails", {0, 1, 2, 3, 4, 5, 6, 7}, "", ""},
+                    Case{"with-neighbours",
+                         {0, 4},
+                         "  <memtune>\n    <soft_limit unit='KiB'>1048576</soft_limit>\n"
+                         "  </memtune>\n  <cputune>\n    <shares>512</shares>\n  </cputune>\n"
+                         "  <memoryBacking/>\n",
+                         "    <topology sockets='2' dies='1' cores='8' threads='1'/>\n"}),
+    nameOf);
+
+// libvirt writes its own order, quotes and line breaks.
+TEST(SettingsXml, KnowsItsElementsAfterLibvirtHasFormattedThem) {
+  Lease lease;
+  lease.kind = LeaseKind::pciFunction;
+  lease.domain = *parseUuid("11111111-2222-3333-4444-555555555555");
+  lease.domainName = "train0";
+  lease.vfName = "gpu0";
+  lease.vf = lease.pf = *parsePciAddress("0000:10:00.0");
+  lease.guest = domain::placeDevices(domainXml(2, 16 * gib), 1).front();
+  lease.edits = {{"hugepages",
+                  EditPlace::memoryBacking,
+                  {"<hugepages><page size='1048576' unit='KiB'/></hugepages>"}}};
+  auto xml = domain::withLeases(domainXml(2, 16 * gib), {lease}, domain::builtInTemplates(), key);
+  const std::string mine = "<page size='1048576' unit='KiB'/>";
+  xml.replace(xml.find(mine), mine.size(), "\n   <page  unit=\"KiB\" size=\"1048576\" />\n");
+  EXPECT_TRUE(domain::carriesLeases(xml, {lease}, key));
+  EXPECT_EQ(domain::withLeases(xml, {}, domain::builtInTemplates(), key), domainXml(2, 16 * gib));
+}
+
+// Anybody who can edit the domain can write our metadata.
+TEST(SettingsXml, SurvivesMetadataThatNameTheSameElementTwice) {
+  Lease lease;
+  lease.kind = LeaseKind::pciFunction;
+  lease.domain = *parseUuid("11111111-2222-3333-4444-555555555555");
+  lease.domainName = "train0";
+  lease.vfName = "gpu0";
+  lease.vf = lease.pf = *parsePciAddress("0000:10:00.0");
+  lease.guest = domain::placeDevices(domainXml(2, 16 * gib), 1).front();
+  const DomainEdit edit{
+      "hard-limit", EditPlace::memtune, {"<hard_limit unit='KiB'>1</hard_limit>"}};
+  lease.edits = {edit};
+  auto xml = domain::withLeases(domainXml(2, 16 * gib), {lease}, domain::builtInTemplates(), key);
+  const auto begin = xml.find("<vfpass:setting");
+  const std::string end = "</vfpass:setting>";
+  const std::string setting = xml.substr(begin, xml.find(end) + end.size() - begin);
+  xml.insert(begin, setting);
+  EXPECT_EQ(domain::withLeases(xml, {}, domain::builtInTemplates(), key), domainXml(2, 16 * gib));
+}
+
+TEST(SettingsXml, RefusesMetadataWhoseElementIsNone) {
+  const std::string sound = "&lt;hard_limit unit='KiB'&gt;1&lt;/hard_limit&gt;";
+  Lease lease;
+  lease.kind = LeaseKind::pciFunction;
+  lease.domain = *parseUuid("11111111-2222-3333-4444-555555555555");
+  lease.domainName = "train0";
+  lease.vfName = "gpu0";
+  lease.vf = lease.pf = *parsePciAddress("0000:10:00.0");
+  lease.guest = domain::placeDevices(domainXml(2, 16 * gib), 1).front();
+  lease.edits = {{"hard-limit", EditPlace::memtune, {"<hard_limit unit='KiB'>1</hard_limit>"}}};
+  const auto with =
+      domain::withLeases(domainXml(2, 16 * gib), {lease}, domain::builtInTemplates(), key);
+  EXPECT_EQ(domain::parseDomain(with).leases.front().edits, lease.edits);
+  for (const std::string bad :
+       {"", "text", "&lt;a&gt;", "&lt;a/&gt;&lt;b/&gt;", "&lt;!DOCTYPE a&gt;&lt;a/&gt;"}) {
+    auto xml = with;
+    ASSERT_NE(xml.find(sound), std::string::npos) << xml;
+    xml.replace(xml.find(sound), sound.size(), bad);
+    EXPECT_FALSE(domain::parseDomain(xml).metadataProblem.empty()) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace vfpass::settings
