@@ -1,6 +1,7 @@
 #include <ostream>
 
 #include "commands.hpp"
+#include "domain_settings.hpp"
 #include "interrupted.hpp"
 #include "settle_near.hpp"
 #include "subject.hpp"
@@ -68,7 +69,8 @@ ExitCode showPlan(Session& session, const AttachOptions& options) {
   report::writePlan(
       session.out(), decision.plan, after ? domain::xmlDiff(before, *after) : "", session.style(),
       after && input.machine ? distancesOf(before, *after, decision.leases, input.topology)
-                             : report::PlanDistances{});
+                             : report::PlanDistances{},
+      settingsToShow(input, decision, after.value_or(before)));
   return decision.plan.steps.empty() ? ExitCode::done : ExitCode::pending;
 }
 
@@ -100,6 +102,7 @@ ExitCode attach(Session& session, const AttachOptions& options) {
   if (decision.plan.steps.empty()) {
     session.note("nothing to do: domain " + printable(subject.domain.name) +
                  " is as its mapping says");
+    noteSettings(session, input, decision);
     return ExitCode::done;
   }
   input.generation = session.database().nextGeneration();
@@ -114,6 +117,7 @@ ExitCode attach(Session& session, const AttachOptions& options) {
   for (const auto& reason : subject.nearReasons) {
     session.note(reason);
   }
+  noteSettings(session, input, decision);
   tellResult(session, decision);
   return ExitCode::done;
 }

@@ -4,6 +4,7 @@
 #include <set>
 #include <tuple>
 
+#include "domain_settings.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/guest_machine.hpp"
 #include "vfpass/domain/network_xml.hpp"
@@ -230,6 +231,7 @@ plan::AttachInput attachInput(Session& session, const Subject& subject, const Do
   // A captured tree is no boot; what is planned on it is not done.
   input.bootId = session.options().sysroot == "/" ? session.kernel().bootId() : "";
   lookAtDomain(session, subject, input);
+  lookAtSettings(session, subject, input);
   return input;
 }
 

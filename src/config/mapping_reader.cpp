@@ -59,7 +59,8 @@ void readGpus(Node& root, Mapping& mapping, ProblemList& problems) {
     const auto address = readPciAddress(find(entry, "pci"), problems);
     if (name && address) {
       mapping.gpus.push_back(
-          {*name, *address, problems.place(entry.position), textOf(find(entry, "driver"))});
+          {*name, *address, problems.place(entry.position), textOf(find(entry, "driver")),
+           unsignedOf(find(entry, "clique"))});
     }
   }
 }
@@ -138,6 +139,7 @@ Mapping readMapping(const std::string& text, ProblemList& problems) {
   mapping.topology = textOf(find(*root, "topology")).value_or(mapping.topology);
   mapping.nvlink = parseNvlinkMode(textOf(find(*root, "nvlink")).value_or(""));
   readSparePorts(*root, mapping, problems);
+  mapping.applyDomainSettings = textOf(find(*root, "domain-settings")) == "apply";
   mapping.nccl = readNccl(*root);
   mapping.verify = readVerify(*root);
   const MappingContext context = readContext(*root);

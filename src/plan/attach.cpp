@@ -7,6 +7,7 @@
 #include "check_running.hpp"
 #include "decide_function.hpp"
 #include "decide_lease.hpp"
+#include "domain_settings.hpp"
 #include "form.hpp"
 #include "function_steps.hpp"
 #include "mirror_places.hpp"
@@ -224,6 +225,7 @@ AttachDecision planAttach(const AttachInput& input) {
   const auto functions = decideFunctions(input, places, decision.objections);
   decision.leases.insert(decision.leases.end(), functions.begin(), functions.end());
   mirrorPlaces(input, decision);
+  settleSettings(input, decision);
   const Changes changes = compare(input, decision.leases);
   checkRunning(input, {changes.put, changes.plugged, changes.dropped}, decision.objections);
   if (!decision.objections.empty()) {

@@ -20,6 +20,7 @@ bool onlySwitchSettingsDiffer(const Lease& earlier, const Lease& wanted) {
   adjusted.allow = earlier.allow;
   adjusted.persistent = earlier.persistent;
   adjusted.guest = earlier.guest;  // a mirrored tree is for the next start
+  adjusted.edits = earlier.edits;  // so are domain settings
   const auto differing = differingAttributes(wanted.settings, earlier.settings);
   const bool fixed = std::any_of(differing.begin(), differing.end(), [&](Attribute attribute) {
     return attribute == Attribute::mac || attribute == Attribute::nodeGuid ||

@@ -2,6 +2,8 @@
 #include <tuple>
 
 #include "decide_lease.hpp"
+#include "domain_settings.hpp"
+#include "vfpass/base/text.hpp"
 #include "vfpass/plan/attach.hpp"
 
 namespace vfpass::plan {
@@ -43,9 +45,13 @@ std::vector<std::string> mappingDifferences(const AttachInput& input,
     // Where it sits, and in which configuration, is a matter of the command and not of the mapping.
     lease.persistent = earlier->persistent;
     lease.guest = earlier->guest;
+    lease.edits = earlier->edits;
     if (!sameTerms(*earlier, lease)) {
       lines.push_back(lease.vfName + ": attach would set " + difference(*earlier, lease));
     }
+  }
+  if (const auto names = changedSettings(input, wanted); !names.empty()) {
+    lines.push_back("domain settings: attach would change " + join(names, ", "));
   }
   for (const auto& lease : input.leases) {
     const auto isNamed = [&](const auto& entry) { return entry.name == lease.vfName; };

@@ -72,6 +72,7 @@ std::vector<std::string> differingTerms(const Lease& one, const Lease& other) {
   compareTerm("teaming", [](const Lease& lease) { return lease.teamingWith; });
   compareTerm("persistent", [](const Lease& lease) { return lease.persistent; });
   compareTerm("guest address", [](const Lease& lease) { return lease.guest; });
+  compareTerm("domain settings", [](const Lease& lease) { return lease.edits; });
   compareTerm("original driver", [](const Lease& lease) {
     return std::tuple(lease.original.driver, lease.original.driverOverride);
   });

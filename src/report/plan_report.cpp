@@ -2,6 +2,7 @@
 
 #include <ostream>
 
+#include "plan_settings.hpp"
 #include "step_lines.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/report/device_matrix_report.hpp"
@@ -47,8 +48,18 @@ Json distancesJson(const topology::DeviceMatrix& matrix) {
   return {{"devices", matrix.names}, {"distances", rows}};
 }
 
+void writeDiff(std::ostream& out, const std::string& title, const std::string& diff,
+               const Style& style) {
+  if (!diff.empty()) {
+    out << '\n' << title << ":\n";
+  }
+  for (const auto& line : splitLines(diff)) {
+    out << tinted(line, diffTint(line), style) << '\n';
+  }
+}
+
 void writeText(std::ostream& out, const Plan& plan, const std::string& xmlDiff, const Style& style,
-               const PlanDistances& distances) {
+               const PlanDistances& distances, const PlanSettings& settings) {
   const std::string title = std::string(toString(plan.kind)) + " " + plan.domainName + ": ";
   if (plan.steps.empty() && xmlDiff.empty()) {
     out << printable(title) << "nothing to do\n";
@@ -62,23 +73,21 @@ void writeText(std::ostream& out, const Plan& plan, const std::string& xmlDiff, 
   for (const auto& note : plan.notes) {
     out << "note: " << printable(note) << '\n';
   }
+  writeSettings(out, settings, style);
   writeDistances(out, distances, style);
-  if (!xmlDiff.empty()) {
-    out << "\nchange to the domain's XML:\n";
-  }
-  for (const auto& line : splitLines(xmlDiff)) {
-    out << tinted(line, diffTint(line), style) << '\n';
-  }
+  writeDiff(out, "change to the domain's XML", xmlDiff, style);
+  writeDiff(out, "further change with `domain-settings: apply`", settings.xmlDiff, style);
 }
 
 void writeJson(std::ostream& out, const Plan& plan, const std::string& xmlDiff,
-               const PlanDistances& distances) {
+               const PlanDistances& distances, const PlanSettings& settings) {
   Json document = newDocument();
   document["kind"] = toString(plan.kind);
   document["domain"] = domainJson(plan.domainName, plan.domain);
   document["steps"] = stepsJson(plan.steps);
   document["notes"] = plan.notes;
   document["xml_diff"] = xmlDiff;
+  addSettings(settings, document);
   if (!distances.after.names.empty()) {
     document["distances"] = {{"host", distancesJson(distances.host)},
                              {"guest_before", distancesJson(distances.before)},
@@ -109,11 +118,11 @@ Json stepsJson(const std::vector<Step>& steps) {
 }
 
 void writePlan(std::ostream& out, const Plan& plan, const std::string& xmlDiff, const Style& style,
-               const PlanDistances& distances) {
+               const PlanDistances& distances, const PlanSettings& settings) {
   if (style.json) {
-    writeJson(out, plan, xmlDiff, distances);
+    writeJson(out, plan, xmlDiff, distances, settings);
   } else {
-    writeText(out, plan, xmlDiff, style, distances);
+    writeText(out, plan, xmlDiff, style, distances, settings);
   }
 }
 

@@ -29,11 +29,13 @@ bool hasCell(const GuestMachine& guest, int id) {
 }
 
 MirrorFault oneNodeGuest(const GuestMachine& guest, const std::set<int>& nodes) {
-  return {"the devices of domain " + printable(guest.domain) + " sit on host NUMA nodes " +
-              listOf(nodes) + ", but the guest has " +
-              (guest.cells.empty() ? "no NUMA cells" : "one NUMA cell for them"),
-          "give the guest one <cell> in <cpu><numa> for each of these nodes, with a <memnode> in "
-          "<numatune>; or take devices of one node; or write `topology: flat`"};
+  return {
+      "the devices of domain " + printable(guest.domain) + " sit on host NUMA nodes " +
+          listOf(nodes) + ", but the guest has " +
+          (guest.cells.empty() ? "no NUMA cells" : "one NUMA cell for them"),
+      "give the guest one <cell> in <cpu><numa> for each of these nodes, with a <memnode> in "
+      "<numatune> (`domain-settings: apply` in the mapping does, where it has no cells yet); or "
+      "take devices of one node; or write `topology: flat`"};
 }
 
 // Nodes without a memnode, by number where the guest has a cell of each number, otherwise by order.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "vfpass/claim.hpp"
+#include "vfpass/domain_setting.hpp"
 #include "vfpass/guest_tree.hpp"
 #include "vfpass/inventory.hpp"
 #include "vfpass/lease.hpp"
@@ -42,6 +43,9 @@ struct AttachInput {
   std::optional<GuestMachine> machine;
   HypervisorVersions versions;  ///< with `topology: mirror`
   Topology topology;             ///< the host's PCI tree, with a machine or `gpus:`
+  /// What the persistent XML lacks for the mapping's devices, and requests that cannot be met.
+  std::vector<DomainSetting> settings;
+  std::vector<Objection> settingFaults;
   bool xmlCurrent = false;       ///< the persistent XML already carries the leases of this domain
   bool liveCurrent = true;       ///< the running domain's metadata, if any, are sealed
   std::uint64_t generation = 0;  ///< for leases that are new or changed
@@ -53,7 +57,13 @@ struct AttachDecision {
   Plan plan;
   std::vector<Lease> leases;  ///< the domain's leases afterwards
   std::vector<Objection> objections;
+  /// Of the input's settings those that the domain does not have yet.
+  std::vector<DomainSetting> settings;
 };
+
+/// True when attach makes this setting: all proposed ones with `domain-settings: apply`, without it
+/// what an entry of the mapping asks for by name.
+bool isApplied(const Mapping& mapping, const DomainSetting& setting);
 
 /// Ways in which the mapping asks for something else than what the domain's leases say, one line
 /// each with what attach would do; empty: attach has nothing to decide anew.

@@ -2,7 +2,9 @@
 
 #include <iosfwd>
 #include <string>
+#include <vector>
 
+#include "vfpass/domain_setting.hpp"
 #include "vfpass/plan.hpp"
 #include "vfpass/report/style.hpp"
 #include "vfpass/topology/device_matrix.hpp"
@@ -17,10 +19,22 @@ struct PlanDistances {
   topology::DeviceMatrix after;
 };
 
+/// One domain setting, and whether the plan makes it.
+struct PlanSetting {
+  DomainSetting setting;
+  bool applied = false;
+};
+
+/// What the domain lacks for its devices, beside them.
+struct PlanSettings {
+  std::vector<PlanSetting> settings;
+  std::string xmlDiff;  ///< what the proposed ones that the plan does not make would change
+};
+
 /// `vfpass plan` and `--dry-run`: numbered steps with their reasons, marked where somebody on the
-/// host can notice them, then the guest's distances, then the change to the domain's XML as a
-/// unified diff (empty: none). JSON: docs/json/plan.schema.json.
+/// host can notice them, then domain settings, the guest's distances, and the change to the
+/// domain's XML as a unified diff (empty: none). JSON: docs/json/plan.schema.json.
 void writePlan(std::ostream& out, const Plan& plan, const std::string& xmlDiff, const Style& style,
-               const PlanDistances& distances = {});
+               const PlanDistances& distances = {}, const PlanSettings& settings = {});
 
 }  // namespace vfpass::report

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <iosfwd>
+
+#include "json.hpp"
+#include "vfpass/report/plan_report.hpp"
+#include "vfpass/report/style.hpp"
+
+namespace vfpass::report {
+
+/// A list of domain settings with their reasons; nothing where there are none.
+void writeSettings(std::ostream& out, const PlanSettings& settings, const Style& style);
+
+/// Adds `settings` and `settings_diff` to the plan's document; nothing where there are none.
+void addSettings(const PlanSettings& settings, Json& document);
+
+}  // namespace vfpass::report

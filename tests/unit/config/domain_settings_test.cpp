@@ -1,0 +1,45 @@
+#include <gmock/gmock.h>
+
+#include "support.hpp"
+
+namespace vfpass::config {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+std::string mappingWith(const std::string& gpu, const std::string& top) {
+  return "version: 1\nvm: train0\ngpus:\n  - {name: gpu0, pci: \"0000:3a:00.0\"" + gpu + "}\n" +
+         top;
+}
+
+TEST(DomainSettings, areShownUnlessTheMappingSaysApply) {
+  EXPECT_FALSE(readMappingText(mappingWith("", "")).mapping.applyDomainSettings);
+  EXPECT_FALSE(
+      readMappingText(mappingWith("", "domain-settings: show\n")).mapping.applyDomainSettings);
+  const auto read = readMappingText(mappingWith("", "domain-settings: apply\n"));
+  EXPECT_THAT(read.problems, IsEmpty());
+  EXPECT_TRUE(read.mapping.applyDomainSettings);
+}
+
+TEST(DomainSettings, otherWordsAreRefused) {
+  EXPECT_THAT(readMappingText(mappingWith("", "domain-settings: yes\n")).problems,
+              ElementsAre(HasSubstr("`show`")));
+}
+
+TEST(Clique, isANumberFrom0To15) {
+  const auto read = readMappingText(mappingWith(", clique: 15", ""));
+  EXPECT_THAT(read.problems, IsEmpty());
+  ASSERT_THAT(read.mapping.gpus, SizeIs(1));
+  EXPECT_EQ(read.mapping.gpus[0].clique, 15U);
+  EXPECT_EQ(readMappingText(mappingWith("", "")).mapping.gpus[0].clique, std::nullopt);
+  for (const char* bad : {", clique: 16", ", clique: -1", ", clique: none"}) {
+    EXPECT_THAT(readMappingText(mappingWith(bad, "")).problems, ElementsAre(HasSubstr("clique")))
+        << bad;
+  }
+}
+
+}  // namespace
+}  // namespace vfpass::config
