@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::size_t longestName = 32;
 constexpr std::size_t longestElement = 1U << 20U;
+constexpr std::size_t mostEdits = 64;
 
 std::optional<std::string> parseName(std::string_view text) {
   const bool sound =
@@ -60,6 +61,9 @@ std::vector<DomainEdit> readEdits(pugi::xml_node lease) {
   for (const auto node : lease) {
     if (isOurElement(node, "setting")) {
       edits.push_back(readEdit(node));
+    }
+    if (edits.size() > mostEdits) {
+      throw badMetadata("a lease has more than 64 domain settings");
     }
   }
   return edits;

@@ -16,7 +16,8 @@ constexpr const char* nodeFolder = "sys/devices/system/node";
 
 // `address sizes	: 46 bits physical, 48 bits virtual`; Arm has no such line.
 unsigned readAddressBits(const host::Root& root) {
-  for (const std::string& line : splitLines(root.readText("proc/cpuinfo", cpuinfoLimit).value_or(""))) {
+  for (const std::string& line :
+       splitLines(root.readText("proc/cpuinfo", cpuinfoLimit).value_or(""))) {
     const std::string_view all = line;
     const auto colon = all.find(':');
     if (colon != std::string_view::npos && trim(all.substr(0, colon)) == "address sizes") {

@@ -14,8 +14,8 @@ std::string barsText(const AddressNeeds& needs) {
 }
 
 std::string needsText(const Input& input, const AddressNeeds& needs) {
-  return "BARs of " + barsText(needs) + " take a window of " + amount(needs.window) + ", with " +
-         amount(input.domain.bytes) + " of RAM that takes " + bitsText(needs.bits);
+  return "RAM of " + amount(input.domain.bytes) + " and a window of " + amount(needs.window) +
+         " for BARs of " + barsText(needs) + " need " + bitsText(needs.bits);
 }
 
 // Of the guest as it is; 0: not known.
@@ -53,7 +53,7 @@ unsigned proposeBits(const Input& input, const AddressNeeds& needs,
                         needsText(input, needs) + "; the guest has " + std::to_string(present)};
   if (!tooFew && narrow) {
     setting.reason +=
-        ", with which OVMF keeps the window at " + amount(firmwareWindow(input, present));
+        ", and OVMF then keeps its window at " + amount(firmwareWindow(input, present));
   }
   if (!hostHasBits(input, needs)) {
     setting.what = "less RAM or fewer devices";

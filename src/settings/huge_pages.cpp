@@ -33,11 +33,16 @@ std::uint64_t pagesOn(const Input& input, int node, std::uint64_t size) {
   return pages;
 }
 
+// The guest, and each of its cells, is a whole number of pages.
+bool divides(const Input& input, const Placement& placement, std::uint64_t size) {
+  return input.domain.bytes % size == 0 &&
+         std::all_of(placement.cells.begin(), placement.cells.end(),
+                     [size](const PlacedCell& cell) { return cell.bytes % size == 0; });
+}
+
 bool suits(const Input& input, const Placement& placement, std::uint64_t size) {
-  const bool whole = std::all_of(placement.cells.begin(), placement.cells.end(),
-                                 [size](const PlacedCell& cell) { return cell.bytes % size == 0; });
   const auto wanted = wantedOf(input, placement);
-  return whole && input.domain.bytes % size == 0 &&
+  return divides(input, placement, size) &&
          std::all_of(wanted.begin(), wanted.end(), [&](const auto& each) {
            return pagesOn(input, each.first, size) >= each.second / size;
          });
@@ -65,7 +70,7 @@ void proposeHugePages(const Input& input, const Placement& placement,
       return;
     }
   }
-  const std::uint64_t size = input.domain.bytes % gibibyte == 0 ? gibibyte : 2 * mebibyte;
+  const std::uint64_t size = divides(input, placement, gibibyte) ? gibibyte : 2 * mebibyte;
   settings.push_back(
       {"hugepages", "guest memory in pages of " + amount(size) + " (<memoryBacking>)",
        reason + "; the host has not reserved enough: boot it with hugepagesz=" +

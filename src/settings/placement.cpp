@@ -111,6 +111,7 @@ Placement choosePlacement(const Input& input) {
   Placement placement;
   placement.guestHasCells = !input.domain.cells.empty();
   const std::set<int> nodes = nodesOf(input);
+  placement.deviceNodes.insert(nodes.begin(), nodes.end());
   if (nodes.empty() || input.topology.processors.nodes.size() < 2) {
     return placement;
   }

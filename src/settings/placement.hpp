@@ -19,10 +19,11 @@ struct PlacedCell {
 
 /// Where the guest's vCPUs and memory belong: next to its devices.
 struct Placement {
-  std::vector<PlacedCell> cells;  ///< none: nothing follows from the devices
-  bool guestHasCells = false;     ///< as it is
-  bool needsCells = false;        ///< devices on several nodes, and the guest has no cells
-  std::string obstacle;           ///< why the devices' nodes lead to no placement; empty: they do
+  std::set<unsigned> deviceNodes;  ///< host nodes that devices sit on
+  std::vector<PlacedCell> cells;   ///< none: nothing follows from the devices
+  bool guestHasCells = false;      ///< as it is
+  bool needsCells = false;         ///< devices on several nodes, and the guest has no cells
+  std::string obstacle;            ///< why the devices' nodes lead to no placement; empty: they do
 };
 
 Placement choosePlacement(const Input& input);

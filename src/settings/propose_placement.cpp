@@ -20,7 +20,7 @@ std::set<unsigned> hostNodes(const Placement& placement) {
 }
 
 std::string rails(const Placement& placement) {
-  const auto nodes = hostNodes(placement);
+  const auto& nodes = placement.deviceNodes;
   return "the VM's devices sit on host node" + std::string(nodes.size() > 1 ? "s " : " ") +
          formatNodeSet(nodes);
 }
@@ -83,12 +83,13 @@ std::vector<std::string> memoryElements(const Placement& placement, bool cells) 
 
 void proposeMemory(const Input& input, const Placement& placement,
                    std::vector<DomainSetting>& settings) {
-  const std::string nodes = formatNodeSet(hostNodes(placement));
+  const bool kept = input.domain.placesMemory || input.domain.automatic;
+  const std::string nodes = formatNodeSet(kept ? placement.deviceNodes : hostNodes(placement));
   const std::string what = "guest memory on host node " + nodes + " (<numatune>)";
   const std::string reason =
       rails(placement) + "; DMA to another node's memory crosses the link between the sockets";
-  if (input.domain.placesMemory || input.domain.automatic) {
-    const auto wanted = hostNodes(placement);
+  if (kept) {
+    const auto& wanted = placement.deviceNodes;
     if (!input.domain.automatic &&
         !std::includes(input.domain.memoryNodes.begin(), input.domain.memoryNodes.end(),
                        wanted.begin(), wanted.end())) {
@@ -142,7 +143,8 @@ Pins pinsOf(const Input& input, const Placement& placement) {
 void proposeVcpus(const Input& input, const Placement& placement,
                   std::vector<DomainSetting>& settings) {
   const Pins pins = pinsOf(input, placement);
-  const std::string what = "vCPUs on host CPUs " + formatNodeSet(pins.cpus) + " (<vcpupin>)";
+  const std::string what =
+      "vCPUs on the CPUs of host node " + formatNodeSet(hostNodes(placement)) + " (<vcpupin>)";
   const std::string reason = rails(placement) +
                              "; a vCPU on another node reaches them, and its memory, across the "
                              "link between the sockets";

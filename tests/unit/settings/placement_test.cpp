@@ -69,6 +69,13 @@ TEST(HugePages, OfOtherNodesDoNotCount) {
   EXPECT_THAT(settingOf(proposal, "hugepages")->reason, HasSubstr("hugepages=16"));
 }
 
+TEST(HugePages, AreSmallerWhereCellsAreNoWholeNumberOfLargeOnes) {
+  const TestHost host;
+  const auto proposal = proposalFor(host, domainXml(2, gib), railDevices({0, 7}));
+  ASSERT_THAT(settingOf(proposal, "hugepages"), NotNull());
+  EXPECT_THAT(settingOf(proposal, "hugepages")->reason, HasSubstr("hugepagesz=2M hugepages=512"));
+}
+
 TEST(HugePages, StayOnceTheGuestItselfUsesThem) {
   TestHost host;
   host.capacity.nodes[0].pages[gib] = {16, 0};
@@ -165,6 +172,19 @@ TEST(Placement, KeepsTheAdministratorsPlaces) {
     ASSERT_THAT(settingOf(elsewhere, name), NotNull()) << name;
     EXPECT_EQ(settingOf(elsewhere, name)->standing, SettingStanding::administrators) << name;
   }
+}
+
+TEST(Placement, ReportsCellsThatLieElsewhere) {
+  const TestHost host;
+  const std::string tune =
+      "  <numatune>\n    <memnode cellid='0' mode='strict' nodeset='0'/>\n  </numatune>\n";
+  const std::string numa =
+      "    <numa>\n      <cell id='0' cpus='0-1' memory='16777216' unit='KiB'/>\n    </numa>\n";
+  const auto proposal = proposalFor(host, domainXml(2, 16 * gib, tune, numa), railDevices({7}));
+  ASSERT_THAT(settingOf(proposal, "memory-placement"), NotNull());
+  EXPECT_EQ(settingOf(proposal, "memory-placement")->standing, SettingStanding::administrators);
+  EXPECT_THAT(settingOf(proposal, "memory-placement")->reason,
+              HasSubstr("sit on host node 1; DMA"));
 }
 
 TEST(Placement, IsOfNoConcernOnOneNode) {

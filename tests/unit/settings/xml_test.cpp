@@ -165,7 +165,7 @@ TEST(SettingsXml, SurvivesMetadataThatNameTheSameElementTwice) {
 }
 
 TEST(SettingsXml, RefusesMetadataWhoseElementIsNone) {
-  const std::string sound = "&lt;hard_limit unit='KiB'&gt;1&lt;/hard_limit&gt;";
+  const std::string sound = "&lt;hard_limit unit='KiB'>1&lt;/hard_limit>";
   Lease lease;
   lease.kind = LeaseKind::pciFunction;
   lease.domain = *parseUuid("11111111-2222-3333-4444-555555555555");
