@@ -66,7 +66,7 @@ struct MappedGpu {
   std::string name;
   PciAddress pci;
   SourcePlace place;
-  std::optional<std::string> driver = {};  ///< VFIO driver; empty: the one that fits best
+  std::optional<std::string> driver = {};         ///< VFIO driver; empty: the one that fits best
   std::optional<unsigned> clique = std::nullopt;  ///< x-nv-gpudirect-clique, 0 to 15
 };
 

@@ -16,4 +16,13 @@ std::optional<Version> leadingVersion(std::string_view text) {
              : std::nullopt;
 }
 
+bool isOlder(const std::optional<Version>& version, const Version& other) {
+  return version && *version < other;
+}
+
+std::string versionText(const std::optional<Version>& version) {
+  return version ? std::to_string(version->first) + "." + std::to_string(version->second)
+                 : "of unknown version";
+}
+
 }  // namespace vfpass

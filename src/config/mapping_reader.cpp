@@ -58,9 +58,8 @@ void readGpus(Node& root, Mapping& mapping, ProblemList& problems) {
     const auto name = textOf(find(entry, "name"));
     const auto address = readPciAddress(find(entry, "pci"), problems);
     if (name && address) {
-      mapping.gpus.push_back(
-          {*name, *address, problems.place(entry.position), textOf(find(entry, "driver")),
-           unsignedOf(find(entry, "clique"))});
+      mapping.gpus.push_back({*name, *address, problems.place(entry.position),
+                              textOf(find(entry, "driver")), unsignedOf(find(entry, "clique"))});
     }
   }
 }

@@ -45,7 +45,10 @@ void checkGpuDrivers(const View& view, Results& results) {
       held.push_back(view.function(number).address);
     }
   }
-  const auto survey = held.empty() ? host::GpuSurvey{} : host::surveyGpus(view.root(), held);
+  auto survey = held.empty() ? host::GpuSurvey{} : host::surveyGpus(view.root(), held);
+  if (!view.root().isLive() && !view.root().exists("proc/1")) {
+    survey.blindSpot = "the host's processes are not seen from here";
+  }
   for (const std::size_t number : view.gpus()) {
     const TopologyFunction& gpu = view.function(number);
     if (gpu.driver == "nvidia") {

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "vfpass/base/version.hpp"
+
 namespace vfpass::plan {
 namespace {
 
@@ -10,12 +12,6 @@ constexpr Version qemuWithDmaBuf{11, 0};
 constexpr const char* useContainers =
     "take iommufd='yes' out of the <driver> of each <hostdev> and <iommufd enabled='yes'/> out of "
     "the domain, and start it anew: type 1 containers map BARs";
-
-std::string nameOf(const char* what, const std::optional<Version>& version) {
-  return std::string(what) + " " +
-         (version ? std::to_string(version->first) + "." + std::to_string(version->second)
-                  : "of unknown version");
-}
 
 }  // namespace
 
@@ -26,8 +22,8 @@ void judgePeerMapping(PeerMapping& mapping, const std::optional<Version>& kernel
     mapping.reason = "VFIO containers (type 1) map each device's BARs for the others";
     return;
   }
-  const bool tooOld = (kernel && *kernel < kernelWithDmaBuf) || (qemu && *qemu < qemuWithDmaBuf);
-  const std::string here = nameOf("Linux", kernel) + " and " + nameOf("QEMU", qemu);
+  const bool tooOld = isOlder(kernel, kernelWithDmaBuf) || isOlder(qemu, qemuWithDmaBuf);
+  const std::string here = "Linux " + versionText(kernel) + " and QEMU " + versionText(qemu);
   if (tooOld) {
     mapping.possible = false;
     mapping.reason = "iommufd maps BARs from Linux 6.19 and QEMU 11.0 on; here are " + here;

@@ -6,6 +6,7 @@
 #include "decide_lease.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/base/version.hpp"
 #include "vfpass/topology/distance.hpp"
 #include "vfpass/topology/guest_topology.hpp"
 #include "vfpass/topology/mirror.hpp"
@@ -136,16 +137,6 @@ void noteFartherPlaces(const AttachInput& input, AttachDecision& decision) {
   }
 }
 
-bool isOlder(const std::optional<Version>& version, const Version& first) {
-  return version && *version < first;
-}
-
-std::string nameOf(const char* what, const std::optional<Version>& version) {
-  return version ? std::string(what) + " " + std::to_string(version->first) + "." +
-                       std::to_string(version->second)
-                 : std::string(what);
-}
-
 // A port that leads to a switch below an expander bus needs `hotplug='off'`: libvirt 6.3, QEMU 5.0.
 // Both know the controllers themselves for longer.
 std::optional<Objection> tooOld(const AttachInput& input) {
@@ -153,8 +144,8 @@ std::optional<Objection> tooOld(const AttachInput& input) {
   if (!isOlder(libvirt, {6, 3}) && !isOlder(qemu, {5, 0})) {
     return std::nullopt;
   }
-  return Objection{"the host's PCI Express tree cannot be mirrored by " +
-                       nameOf("libvirt", libvirt) + " with " + nameOf("QEMU", qemu) +
+  return Objection{"the host's PCI Express tree cannot be mirrored by libvirt " +
+                       versionText(libvirt) + " with QEMU " + versionText(qemu) +
                        ": it takes libvirt 6.3 and QEMU 5.0",
                    "upgrade them, or write `topology: flat` in the mapping", ExitCode::badInput};
 }

@@ -2,6 +2,7 @@
 
 #include "address_needs.hpp"
 #include "parts.hpp"
+#include "vfpass/base/version.hpp"
 
 namespace vfpass::settings {
 namespace {
@@ -29,7 +30,7 @@ unsigned presentBits(const Input& input) {
 
 // Why vfpass cannot pass the host's bits through; empty: it can.
 std::string obstacleToBits(const Input& input) {
-  if (isOlder(input.versions.libvirt, 8, 7)) {
+  if (isOlder(input.versions.libvirt, {8, 7})) {
     return "libvirt " + versionText(input.versions.libvirt) + " has no <maxphysaddr>, 8.7 has";
   }
   if (input.domain.emulated) {

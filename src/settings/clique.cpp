@@ -2,6 +2,7 @@
 
 #include "parts.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/base/version.hpp"
 #include "vfpass/lease.hpp"
 #include "vfpass/topology/distance.hpp"
 
@@ -80,7 +81,7 @@ void proposeCliques(const Input& input, Proposal& proposal) {
   if (members.empty()) {
     return;
   }
-  if (isOlder(input.versions.libvirt, 8, 2)) {
+  if (isOlder(input.versions.libvirt, {8, 2})) {
     proposal.faults.push_back({"`clique:` needs <qemu:override>, which libvirt " +
                                    versionText(input.versions.libvirt) + " does not have",
                                "use libvirt 8.2 or newer, or remove `clique:`"});
@@ -103,7 +104,7 @@ void proposeCliques(const Input& input, Proposal& proposal) {
     std::string reason =
         "the mapping asks for it: NVIDIA's driver does not know QEMU's switches and allows "
         "peer-to-peer only within a clique";
-    reason += isOlder(input.versions.qemu, 8, 1)
+    reason += isOlder(input.versions.qemu, {8, 1})
                   ? "; QEMU " + versionText(input.versions.qemu) +
                         " refuses it for GPUs that use configuration space at 0xc8, 8.1 does not"
                   : "";

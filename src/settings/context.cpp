@@ -26,15 +26,6 @@ bool hasGpus(const Input& input) {
                      [&input](const Device& device) { return isGpu(input, device); });
 }
 
-bool isOlder(unsigned long version, unsigned major, unsigned minor) {
-  return version != 0 && version < major * 1000000UL + minor * 1000UL;
-}
-
-std::string versionText(unsigned long version) {
-  return std::to_string(version / 1000000) + "." + std::to_string(version / 1000 % 1000) + "." +
-         std::to_string(version % 1000);
-}
-
 std::string amount(std::uint64_t bytes) {
   constexpr std::array<std::pair<std::uint64_t, const char*>, 4> units{
       {{tebibyte, " TiB"}, {gibibyte, " GiB"}, {mebibyte, " MiB"}, {kibibyte, " KiB"}}};

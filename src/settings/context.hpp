@@ -23,12 +23,6 @@ std::vector<MemoryBar> barsOf(const Input& input, const Device& device);
 bool isGpu(const Input& input, const Device& device);
 bool hasGpus(const Input& input);
 
-/// Known, and lower than major.minor.
-bool isOlder(unsigned long version, unsigned major, unsigned minor);
-
-/// `9.0.0`, from libvirt's number.
-std::string versionText(unsigned long version);
-
 /// In the largest binary unit that divides it, such as `256 GiB`; `0 bytes` for 0.
 std::string amount(std::uint64_t bytes);
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "parts.hpp"
+#include "vfpass/base/version.hpp"
 
 namespace vfpass::settings {
 namespace {
@@ -36,7 +37,7 @@ void proposeFirmware(const Input& input, std::vector<DomainSetting>& settings) {
 
 void proposeLargeBars(const Input& input, std::vector<DomainSetting>& settings) {
   const std::uint64_t largest = largestBar(input);
-  if (largest < stallingBar || !isOlder(input.versions.qemu, 10, 1)) {
+  if (largest < stallingBar || !isOlder(input.versions.qemu, {10, 1})) {
     return;
   }
   settings.push_back({"large-bars", "QEMU 10.1 or newer",

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "parts.hpp"
+#include "vfpass/base/version.hpp"
 
 namespace vfpass::settings {
 namespace {
@@ -31,7 +32,7 @@ void proposeHardLimit(const Input& input, std::vector<DomainSetting>& settings) 
         "; the domain has " + amount(*input.domain.hardLimit) + ", with which the start fails";
     settings.push_back(setting);
   } else if (!input.domain.hardLimit && times > 1 &&
-             isOlder(input.versions.libvirt, countsDevicesSince, 0)) {
+             isOlder(input.versions.libvirt, {countsDevicesSince, 0})) {
     setting.reason += "; libvirt " + versionText(input.versions.libvirt) + " counts it once";
     setting.edit =
         DomainEdit{setting.name, EditPlace::memtune, {kibibyteElement("hard_limit", needed)}};

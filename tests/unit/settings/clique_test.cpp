@@ -86,11 +86,11 @@ TEST(Clique, NeedsALibvirtWithOverrides) {
   const auto proposal = propose({host.topology,
                                  host.capacity,
                                  domain::readDomainFacts(domainXml(2, 16 * gib)),
-                                 {8001000, 7002000},
+                                 {Version{8, 1}, Version{7, 2}},
                                  withCliques(railDevices({0}), {0}),
                                  {}});
   ASSERT_THAT(proposal.faults, SizeIs(1));
-  EXPECT_THAT(proposal.faults[0].what, HasSubstr("libvirt 8.1.0"));
+  EXPECT_THAT(proposal.faults[0].what, HasSubstr("libvirt 8.1"));
 }
 
 TEST(Clique, KeepsAnOverrideOfTheAdministrators) {

@@ -32,11 +32,11 @@ TEST(HardLimit, CountsRamOnceForEachDeviceBehindAVirtualIommu) {
   facts.viommu = true;
   facts.foreignDevices = 1;
   const auto old =
-      propose({host.topology, host.capacity, facts, {8006000, 0}, railDevices({0}), {}});
+      propose({host.topology, host.capacity, facts, {Version{8, 6}, {}}, railDevices({0}), {}});
   EXPECT_EQ(elementsOf(old, "hard-limit"),
             "<hard_limit unit='KiB'>" + std::to_string((3 * 16 + 1) << 20U) + "</hard_limit>");
   const auto newer =
-      propose({host.topology, host.capacity, facts, {9000000, 0}, railDevices({0}), {}});
+      propose({host.topology, host.capacity, facts, {Version{9, 0}, {}}, railDevices({0}), {}});
   EXPECT_THAT(settingOf(newer, "hard-limit"), IsNull());
 }
 

@@ -89,7 +89,7 @@ Proposal proposalFor(const TestHost& host, const std::string& xml, std::vector<D
   return propose({host.topology,
                   host.capacity,
                   domain::readDomainFacts(xml),
-                  {9000000, 7002000},
+                  {Version{9, 0}, Version{7, 2}},
                   std::move(devices),
                   made});
 }

@@ -42,7 +42,7 @@ struct AttachInput {
   /// places are flat ones.
   std::optional<GuestMachine> machine;
   HypervisorVersions versions;  ///< with `topology: mirror`
-  Topology topology;             ///< the host's PCI tree, with a machine or `gpus:`
+  Topology topology;            ///< the host's PCI tree, with a machine or `gpus:`
   /// What the persistent XML lacks for the mapping's devices, and requests that cannot be met.
   std::vector<DomainSetting> settings;
   std::vector<Objection> settingFaults;
