@@ -6,7 +6,7 @@
 namespace vfpass {
 
 /// How a guest's GPUs come by their NVLink on a board with NVSwitches. Such a GPU initializes only
-/// when the fabric is set up, or when its driver is told to do without (CUDA error 802 otherwise).
+/// when the fabric is set up, or when its driver leaves NVLink disabled (CUDA error 802 otherwise).
 enum class NvlinkMode {
   all,        ///< the guest has every GPU and NVSwitch of the board and runs the fabric manager
   partition,  ///< a fabric manager outside the guest activates a partition of these GPUs

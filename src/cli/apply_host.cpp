@@ -191,7 +191,7 @@ void applySoftRoce(Session& session, const HostApplyOptions& options, report::Ho
   }
   try {
     report.softRoce = applyLinks(session, options, codes);
-  } catch (const Error& error) {  // what was done to the PFs is told all the same
+  } catch (const Error& error) {  // the report still shows what was done to the PFs
     session.warn("SoftRoCE links: " + failureText(error));
     codes.push_back(error.code());
   }

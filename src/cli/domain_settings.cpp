@@ -7,7 +7,6 @@
 #include "vfpass/domain/domain_facts.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/inventory/read_capacity.hpp"
-#include "vfpass/inventory/read_topology.hpp"
 #include "vfpass/plan/select_pf.hpp"
 #include "vfpass/settings/propose.hpp"
 
@@ -53,17 +52,15 @@ void lookAtSettings(Session& session, const Subject& subject, plan::AttachInput&
   if (!input.scope.config) {
     return;  // the running machine cannot change
   }
-  const Topology& topology =
-      input.machine ? input.topology : inventory::readTopology(session.root());
   const auto devices = devicesOf(input);
   std::set<PciAddress> functions;
   for (const settings::Device& device : devices) {
     functions.insert(device.function);
   }
-  const HostCapacity capacity = inventory::readCapacity(session.root(), topology, functions);
+  const HostCapacity capacity = inventory::readCapacity(session.root(), input.topology, functions);
   const DomainFacts facts = domain::readDomainFacts(subject.domain.persistentXml);
   auto proposal = settings::propose(
-      {topology, capacity, facts, session.hypervisor().versions(), devices, madeBefore(input)});
+      {input.topology, capacity, facts, input.versions, devices, madeBefore(input)});
   for (const settings::Fault& fault : proposal.faults) {
     input.settingFaults.push_back({fault.what, fault.remedy, ExitCode::badInput});
   }

@@ -8,7 +8,7 @@
 namespace vfpass::cli {
 namespace {
 
-// What `host apply` would do decides whether a PF is as wanted; what it would object to is told.
+// A PF is as wanted if `host apply` would do nothing to it; its objections are reported.
 void addDecision(Session& session, const PhysicalFunction& pf, const PfPolicy& policy,
                  report::HostEntry& entry) {
   const auto decision = plan::planHost(hostInput(session, pf, policy));

@@ -21,7 +21,7 @@ plan::SoftRoceInput softRoceInput(Session& session);
 report::HostEntry describePf(const PhysicalFunction& pf, const PfSettings& settings,
                              const PfPolicy* policy);
 
-/// The PF of an entry of host.yaml; throws (bad input) when there is none, or another entry has it
+/// The PF of an entry of host.yaml. Throws (bad input) if no PF matches, or another entry has it
 /// already.
 const PhysicalFunction& pfOf(const PfPolicy& policy, const HostPolicy& all,
                              const Inventory& inventory);

@@ -51,9 +51,9 @@ class Session {
   /// Adds who holds the VFs of these PFs, and the inventory's functions, now.
   void addHolders(Inventory& inventory, const std::vector<PciAddress>& pfs);
   const config::Configuration& configuration();
-  /// For commands that change something; makes the seal key where there is none.
+  /// For commands that change something; creates the seal key if the host has none.
   apply::Tools tools();
-  /// The key that this host seals metadata with; one without a secret while there is none.
+  /// The key that this host seals metadata with; without a secret until the key exists.
   const SealKey& sealKey();
   /// For plans without steps on domains: libvirt is not asked.
   apply::Tools hostTools();

@@ -134,10 +134,6 @@ void lookAtDomain(Session& session, const Subject& subject, plan::AttachInput& i
     input.machine =
         domain::withoutOurs(domain::readGuestMachine(input.scope.config ? persistentXml : liveXml));
   }
-  if (input.machine || !input.mapping.gpus.empty()) {
-    input.topology = inventory::readTopology(session.root());
-    input.versions = session.hypervisor().versions();
-  }
   std::vector<Lease> persistent;
   std::copy_if(own.begin(), own.end(), std::back_inserter(persistent),
                [](const Lease& lease) { return lease.persistent; });
@@ -230,6 +226,8 @@ plan::AttachInput attachInput(Session& session, const Subject& subject, const Do
   input.otherMappings = subject.otherMappings;
   // A captured tree is no boot; what is planned on it is not done.
   input.bootId = session.options().sysroot == "/" ? session.kernel().bootId() : "";
+  input.topology = inventory::readTopology(session.root());
+  input.versions = session.hypervisor().versions();
   lookAtDomain(session, subject, input);
   lookAtSettings(session, subject, input);
   return input;

@@ -4,7 +4,7 @@
 
 namespace vfpass::doctor {
 
-/// Each GPU's driver lets go of it, and nobody has it open.
+/// Each GPU can be unbound from its driver: no process has its device files open.
 void checkGpuDrivers(const View& view, Results& results);
 
 /// Each GPU can be reset between two guests.

@@ -11,7 +11,8 @@ namespace {
 constexpr std::uint16_t nvidia = 0x10de;
 constexpr std::uint32_t controller3d = 0x0302;
 
-// GPUs of boards whose NVSwitches are no PCI functions of the host: HGX B200 and B300 (pci.ids).
+// GPUs of boards whose NVSwitches are not PCI functions of the host: HGX B200 and B300. The device
+// ids were not checked against hardware.
 bool isOnSwitchlessBoard(const TopologyFunction& gpu) {
   constexpr std::array<std::uint16_t, 2> devices{0x2901, 0x3182};
   return std::ranges::find(devices, gpu.device) != devices.end();

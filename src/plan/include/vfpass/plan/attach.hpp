@@ -41,8 +41,8 @@ struct AttachInput {
   /// With `topology: mirror`, what the domain has without anything of ours. Without a machine all
   /// places are flat ones.
   std::optional<GuestMachine> machine;
-  HypervisorVersions versions;  ///< with `topology: mirror`
-  Topology topology;            ///< the host's PCI tree, with a machine or `gpus:`
+  HypervisorVersions versions;
+  Topology topology;  ///< the host's PCI tree
   /// What the persistent XML lacks for the mapping's devices, and requests that cannot be met.
   std::vector<DomainSetting> settings;
   std::vector<Objection> settingFaults;
