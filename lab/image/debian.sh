@@ -5,6 +5,9 @@
 # own_release: this machine's, such as "bookworm". What is built here runs in a root of that release only.
 own_release() { (. /etc/os-release && echo "$VERSION_CODENAME"); }
 
+# build_of RELEASE: the folder in the checkout where programs for it are built.
+build_of() { if [ "$1" = "$(own_release)" ]; then echo build; else echo "build-$1"; fi; }
+
 # sources_of RELEASE: lines for sources.list. This machine's own Debian sources with the release's name in
 # place of its own, so that a mirror set up there serves here as well.
 sources_of() {
@@ -55,12 +58,14 @@ unpack_root() {
 
 # use_release RELEASE FOLDER: from here on apt-get and apt-cache are about RELEASE; their state is in
 # FOLDER. This machine's own release needs none.
-use_release() {
-    [ "$1" != "$(own_release)" ] || return 0
+use_release() { [ "$1" = "$(own_release)" ] || with_sources "$1" "$2"; }
+
+# with_sources RELEASE FOLDER: as use_release, for any release, with its source packages.
+with_sources() {
     local folder
     mkdir -p "$2"/{state/lists/partial,cache/archives/partial}
     folder=$(realpath "$2")
-    sources_of "$1" >"$folder/sources.list"
+    sources_of "$1" | sed 'p; s/^deb /deb-src /' >"$folder/sources.list"
     : >"$folder/status"
     cat >"$folder/apt.conf" <<CONF
 Dir::State "$folder/state";

@@ -27,8 +27,12 @@ add_modules() {
         modprobe -d "$build/modules" -S "$release" --show-depends "$name" |
             awk '$1 == "insmod" {print $2}'
     done | awk '!seen[$0]++' | while read -r path; do
-        cp "$path" "$tree/modules/"
-        basename "$path" >>"$tree/modules/order"
+        # Debian 13 compresses them; unpacking is slow under emulation.
+        case $path in
+        *.xz) xz -dc "$path" >"$tree/modules/$(basename "$path" .xz)" ;;
+        *) cp "$path" "$tree/modules/" ;;
+        esac
+        basename "$path" .xz >>"$tree/modules/order"
     done
 }
 

@@ -3,6 +3,9 @@
 
 export LIBVIRT_DEFAULT_URI=qemu:///system
 
+# The daemon that runs QEMU: libvirtd, or with `lab/run --daemons modular` virtqemud, as on RHEL.
+libvirt_daemon=$(cat /lab/control/daemon 2>/dev/null || echo libvirtd)
+
 # start_libvirt [--no-mailbox]: without the lab's hook there is none at all, as on a host
 # where the first one is still to be installed; call fill_mailbox by hand then.
 start_libvirt() {
@@ -20,23 +23,37 @@ install_mailbox_hook() {
 install_libvirt_configuration() {
     mkdir -p /etc/libvirt/hooks/qemu.d /var/log/libvirt/qemu
     cp "$lab_directory"/config/{qemu,libvirtd,virtlogd}.conf /etc/libvirt/
+    [ "$libvirt_daemon" = libvirtd ] || install_modular_daemons
     # The default network needs dnsmasq and a bridge, which no test uses.
     rm -f /etc/libvirt/qemu/networks/autostart/*
 }
 
+# On such a host there is no libvirtd, so nothing can start it by mistake.
+install_modular_daemons() {
+    local daemon
+    for daemon in virtqemud virtproxyd virtnodedevd; do
+        install -m 755 "$lab_build/modular/$daemon" "/usr/sbin/$daemon"
+        cp "$lab_directory/config/libvirtd.conf" "/etc/libvirt/$daemon.conf"
+    done
+    rm -f /usr/sbin/libvirtd
+}
+
 start_daemons() {
     virtlogd -d || return
-    libvirtd -d || return
+    [ "$libvirt_daemon" = libvirtd ] || { virtnodedevd -d && virtproxyd -d; } || return
+    "$libvirt_daemon" -d || return
     wait_until "${LIBVIRT_DEADLINE:-60}" virsh list || {
         echo "start_libvirt: virsh does not answer" >&2
         return 1
     }
 }
 
-# Guests live on: libvirtd leaves them running.
+libvirt_pid() { cat "/run/$libvirt_daemon.pid"; }
+
+# Guests live on: the daemon leaves them running.
 stop_libvirtd() {
     local pid
-    pid=$(cat /run/libvirtd.pid 2>/dev/null) || return 0
+    pid=$(libvirt_pid 2>/dev/null) || return 0
     kill "$pid" 2>/dev/null || return 0
     wait_until 60 process_gone "$pid"
 }
@@ -56,9 +73,9 @@ process_gone() {
 
 restart_libvirt() {
     stop_libvirtd || return
-    libvirtd -d || return
+    "$libvirt_daemon" -d || return
     wait_until "${LIBVIRT_DEADLINE:-60}" virsh list
 }
 
 # reload_libvirt: SIGHUP, as "systemctl reload libvirtd" sends it.
-reload_libvirt() { kill -HUP "$(cat /run/libvirtd.pid)"; }
+reload_libvirt() { kill -HUP "$(libvirt_pid)"; }

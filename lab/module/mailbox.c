@@ -3,11 +3,11 @@
 #include <linux/etherdevice.h>
 #include <linux/io.h>
 #include <linux/slab.h>
-#include <asm/unaligned.h>
 
 #include "function.h"
 #include "mailbox.h"
 #include "params.h"
+#include "unaligned.h"
 
 #define READ_ATTEMPTS	100
 

@@ -9,10 +9,10 @@
 #include <linux/if_arp.h>
 #include <linux/if_infiniband.h>
 #include <linux/module.h>
-#include <asm/unaligned.h>
 
 #include "netdev.h"
 #include "params.h"
+#include "unaligned.h"
 
 #define LINK_SPEED		SPEED_100000
 #define ETHERNET_MAX_MTU	9978

@@ -18,6 +18,8 @@ read_arguments() {
 
 read_option() {
     case $1 in
+    --release) release=$2 ;;
+    --daemons) daemons=$2 ;;
     --machine) machine=$2 ;;
     --memory) memory=$2 ;;
     --timeout) timeout=$2 ;;
@@ -32,6 +34,22 @@ read_option() {
 check_arguments() {
     [ -f "$lab/machines/$machine" ] || fail "no machine $machine, there are: $(ls "$lab/machines")"
     [[ $memory =~ ^[0-9]+$ && $timeout =~ ^[0-9]+$ ]] || fail "memory and timeout are numbers"
-    [ -e "$build/guest.cpio" ] || fail "nothing to boot in $build: run lab/prepare first"
+    [ -n "$build" ] || build=$checkout/$(build_of "${release:-$(own_release)}")/lab
+    [ -e "$build/guest.cpio" ] ||
+        fail "nothing to boot in $build: run lab/prepare${release:+ --release $release} first"
     build=$(realpath "$build")
+    case $daemons in
+    monolithic) ;;
+    modular) [ -e "$build/modular/virtqemud" ] || fail "run lab/prepare --daemons modular first" ;;
+    *) fail "no daemons $daemons, there are: monolithic modular" ;;
+    esac
+    # vfpass as it was built for that release, at the place where every script looks for it.
+    [ "${release:-$(own_release)}" = "$(own_release)" ] ||
+        share_build
+}
+
+# The mount point is in the checkout, which the host under test cannot write.
+share_build() {
+    mkdir -p "$checkout/build"
+    shares+=("$checkout/$(build_of "$release"):/vfpass/build")
 }

@@ -12,6 +12,7 @@ prepare_control() {
     printf '%s\0' "$path" "${script_arguments[@]}" >"$work/control/command"
     # A little earlier than our own deadline, so that there is time left to save the logs.
     echo $((timeout > 40 ? timeout - 20 : timeout)) >"$work/control/deadline"
+    [ "$daemons" = monolithic ] || echo virtqemud >"$work/control/daemon"
     mkfifo "$work/output"
 }
 

@@ -89,7 +89,7 @@ ip link set dev "$netdev" vf 0 mac 02:aa:00:00:00:0f
 bind_to "$vf" mlx5_core
 echo >"/sys/bus/pci/devices/$vf/driver_override"
 snapshot
-libvirtd_pid=$(cat /run/libvirtd.pid)
+libvirtd_pid=$(libvirt_pid)
 standin_parameter mac_late_ms 3000
 start_attach
 expect "attach waits for the late MAC" wait_until 20 grep -q 'configure on PF' /tmp/attach.log

@@ -78,7 +78,7 @@ expect "recover" vfpass recover
 as_a_had_it "after the loss"
 
 section "libvirtd is killed while A stops: no release comes, recover scrubs"
-pid=$(cat /run/libvirtd.pid)
+pid=$(libvirt_pid)
 kill -STOP "$pid"
 pkill -KILL -f 'guest=a,'
 kill -KILL "$pid"
