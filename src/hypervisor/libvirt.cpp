@@ -34,12 +34,12 @@ std::string nameOf(virDomainPtr domain) {
   return name == nullptr ? std::string() : name;
 }
 
-std::string quoted(const std::string& name) { return "domain '" + printable(name) + "'"; }
+std::string domainNamed(const std::string& name) { return "domain '" + printable(name) + "'"; }
 
 bool ask(int (*question)(virDomainPtr), virDomainPtr domain, const std::string& name) {
   const int answer = question(domain);
   if (answer < 0) {
-    throwFailure("cannot read the state of " + quoted(name));
+    throwFailure("cannot read the state of " + domainNamed(name));
   }
   return answer == 1;
 }
@@ -47,7 +47,7 @@ bool ask(int (*question)(virDomainPtr), virDomainPtr domain, const std::string& 
 std::string xmlOf(virDomainPtr domain, unsigned flags, const std::string& name) {
   const Memory<char> xml(virDomainGetXMLDesc(domain, flags));
   if (!xml) {
-    throwFailure("cannot read the XML of " + quoted(name));
+    throwFailure("cannot read the XML of " + domainNamed(name));
   }
   return xml.get();
 }
@@ -56,7 +56,7 @@ DomainDescription describe(virDomainPtr domain) {
   DomainDescription description;
   description.name = nameOf(domain);
   if (virDomainGetUUID(domain, description.uuid.bytes.data()) < 0) {
-    throwFailure("cannot read the UUID of " + quoted(description.name));
+    throwFailure("cannot read the UUID of " + domainNamed(description.name));
   }
   description.active = ask(virDomainIsActive, domain, description.name);
   description.persistent = ask(virDomainIsPersistent, domain, description.name);
@@ -214,7 +214,7 @@ class LibvirtHypervisor : public Hypervisor {
   void attachDevice(const Uuid& uuid, const std::string& xml) override {
     const DomainHandle domain = require(uuid);
     if (virDomainAttachDeviceFlags(domain.get(), xml.c_str(), VIR_DOMAIN_AFFECT_LIVE) < 0) {
-      throw callError("libvirt refuses to plug a device into " + quoted(nameOf(domain.get())),
+      throw callError("libvirt refuses to plug a device into " + domainNamed(nameOf(domain.get())),
                       lastFailure());
     }
   }
@@ -234,7 +234,7 @@ class LibvirtHypervisor : public Hypervisor {
       if (content == nullptr && failure.code == VIR_ERR_NO_DOMAIN_METADATA) {
         return;
       }
-      throw callError("cannot change the metadata of " + quoted(nameOf(domain.get())), failure);
+      throw callError("cannot change the metadata of " + domainNamed(nameOf(domain.get())), failure);
     }
   }
 
@@ -244,7 +244,7 @@ class LibvirtHypervisor : public Hypervisor {
     const Memory<char> answer(virDomainQemuAgentCommand(domain.get(), command.c_str(),
                                                         static_cast<int>(patience.count()), 0));
     if (!answer) {
-      throw callError("the guest agent of " + quoted(nameOf(domain.get())) + " does not answer",
+      throw callError("the guest agent of " + domainNamed(nameOf(domain.get())) + " does not answer",
                       lastFailure());
     }
     return answer.get();
@@ -269,7 +269,7 @@ class LibvirtHypervisor : public Hypervisor {
       domain.reset(virDomainLookupByUUID(connection_.get(), uuid->bytes.data()));
     }
     if (!domain && !isMissingDomain(lastFailure())) {
-      throw callError("cannot look up " + quoted(nameOrUuid), lastFailure());
+      throw callError("cannot look up " + domainNamed(nameOrUuid), lastFailure());
     }
     return domain;
   }

@@ -12,7 +12,7 @@ namespace vfpass::report {
 namespace {
 
 // What JSON calls a string YAML does, too, so any name of a domain survives.
-std::string quoted(const std::string& text) {
+std::string yamlString(const std::string& text) {
   return Json(text).dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
@@ -30,7 +30,7 @@ class ProposalWriter {
     out_ << "# Proposed by `" << printable(report_.command)
          << "`, from this host's PCI Express topology.\n"
          << "# Save it in /etc/vfpass/vms, then `vfpass check` says whether it can be had.\n"
-         << "version: 1\nvm: " << quoted(report_.vm) << '\n';
+         << "version: 1\nvm: " << yamlString(report_.vm) << '\n';
     if (!report_.proposal.gpus.empty()) {
       out_ << "gpus:\n";
     }

@@ -7,7 +7,7 @@ namespace vfpass::report {
 namespace {
 
 // A quoted string of the DOT language: only the quote and the backslash mean anything in it.
-std::string quoted(const std::string& text) {
+std::string dotString(const std::string& text) {
   std::string result = "\"";
   for (const char c : printable(text)) {
     result += c == '"' || c == '\\' ? "\\" : "";
@@ -26,7 +26,7 @@ class DotWriter {
     }
     for (const topology::Branch& inner : branch.branches) {
       const TopologyFunction& port = words_.function(*inner.port);
-      const std::string id = quoted(toString(port.address));
+      const std::string id = dotString(toString(port.address));
       out_ << "  " << id << " [shape=box, label=" << id << "];\n";
       edge(above, id, port);
       write(inner, id);
@@ -36,15 +36,15 @@ class DotWriter {
  private:
   void writeDevice(std::size_t device, const std::string& above) {
     const TopologyFunction& function = words_.function(device);
-    const std::string id = quoted(toString(function.address));
+    const std::string id = dotString(toString(function.address));
     const bool gpu = function.role == FunctionRole::gpu;
     out_ << "  " << id << " [shape=box, style=\"rounded,filled\", fillcolor=\""
-         << (gpu ? "#e6f4d9" : "#e3eefb") << "\", label=" << quoted(words_.name(device)) << "];\n";
+         << (gpu ? "#e6f4d9" : "#e3eefb") << "\", label=" << dotString(words_.name(device)) << "];\n";
     edge(above, id, function);
   }
 
   void edge(const std::string& above, const std::string& id, const TopologyFunction& below) {
-    out_ << "  " << above << " -- " << id << " [label=" << quoted(pcieText(below)) << "];\n";
+    out_ << "  " << above << " -- " << id << " [label=" << dotString(pcieText(below)) << "];\n";
   }
 
   std::ostream& out_;
@@ -60,17 +60,17 @@ void writeTopologyDot(std::ostream& out, const TopologyReport& report) {
   out << "graph topology {\n  node [fontname=\"sans-serif\"];\n  edge [fontname=\"sans-serif\"];\n";
   for (std::size_t i = 0; i < branches.size(); ++i) {
     if (!branches[i].devices.empty() || !branches[i].branches.empty()) {
-      const std::string id = quoted(words.topology().hostBridges[i].name);
+      const std::string id = dotString(words.topology().hostBridges[i].name);
       out << "  " << id << " [shape=box, style=bold, label=" << id << "];\n";
       writer.write(branches[i], id);
     }
   }
   for (const auto& rail : words.rails()) {
     if (rail.pf) {
-      out << "  " << quoted(toString(words.function(rail.gpu).address)) << " -- "
-          << quoted(toString(words.function(*rail.pf).address))
+      out << "  " << dotString(toString(words.function(rail.gpu).address)) << " -- "
+          << dotString(toString(words.function(*rail.pf).address))
           << " [style=dashed, constraint=false, label="
-          << quoted(std::string(toString(rail.distance))) << "];\n";
+          << dotString(std::string(toString(rail.distance))) << "];\n";
     }
   }
   out << "}\n";

@@ -26,7 +26,7 @@ fs::path keyFile(const SealKeyPlaces& places) { return places.configDirectory / 
 
 std::string shown(const fs::path& path) { return printable(path.string()); }
 
-std::string quoted(const fs::path& path) { return printable(shellQuoted(path.string())); }
+std::string shellWord(const fs::path& path) { return printable(shellQuoted(path.string())); }
 
 Error badKey(const fs::path& file, const std::string& reason, const std::string& remedy) {
   return Error("seal key " + shown(file) + ": " + reason, remedy, ExitCode::badInput);
@@ -56,7 +56,7 @@ std::string readText(int descriptor, const fs::path& file, std::size_t limit) {
 void checkOwner(const struct stat& status, const fs::path& path) {
   if (status.st_uid != 0 && status.st_uid != ::geteuid()) {
     throw badKey(path, "owned by user id " + std::to_string(status.st_uid) + ", not by root",
-                 "if nobody else can have read it, run `chown root " + quoted(path) + "`");
+                 "if nobody else can have read it, run `chown root " + shellWord(path) + "`");
   }
 }
 
@@ -70,7 +70,7 @@ void checkFolder(const fs::path& folder) {
   const bool groupWrites = (status.st_mode & S_IWGRP) != 0 && status.st_gid != 0;
   if (groupWrites || (status.st_mode & S_IWOTH) != 0) {
     throw badKey(folder / "seal.key", "other users can write to its directory",
-                 "run `chmod go-w " + quoted(folder) + "`");
+                 "run `chmod go-w " + shellWord(folder) + "`");
   }
 }
 
@@ -87,7 +87,7 @@ void checkFile(int descriptor, const fs::path& file) {
     throw badKey(file, "other users can read or write it",
                  "remove it, then run `vfpass attach` for each attached VM; if nobody can have "
                  "read it, `chmod 0600 " +
-                     quoted(file) + "` is enough");
+                     shellWord(file) + "` is enough");
   }
 }
 

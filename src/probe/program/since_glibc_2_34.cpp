@@ -1,10 +1,11 @@
-// Two functions that glibc has only since 2.35 and 2.36, and that GCC's static libraries ask for.
-// Guests have 2.34, so here they are over what that has. They are hidden: libraries go on using
-// glibc's own.
+// Functions that glibc has only since 2.35, 2.36 and 2.38, and that GCC's static libraries and
+// newer headers ask for. Guests have 2.34, so here they are over what that has. They are hidden:
+// libraries go on using glibc's own.
 //
 // _dl_find_object: libgcc's unwinder finds the tables of a thrown exception through it; here over
 // dl_iterate_phdr(3). arc4random: libstdc++'s std::random_device, which nobody here uses; here over
-// getrandom(2).
+// getrandom(2). __isoc23_strtoul and its like: strtoul and its like as C23 has them, which differ
+// in reading 0b101 as a binary number; headers since 2.38 put them in the place of the old ones.
 
 #include <dlfcn.h>
 #include <link.h>
@@ -65,4 +66,31 @@ extern "C" __attribute__((visibility("hidden"))) std::uint32_t arc4random() {
     std::abort();  // like glibc's: it promises a number
   }
   return number;
+}
+
+// The old functions by their names in the library, whatever the headers make of those.
+extern "C" {
+long strtolBefore23(const char* text, char** end, int base) __asm__("strtol");
+long long strtollBefore23(const char* text, char** end, int base) __asm__("strtoll");
+unsigned long strtoulBefore23(const char* text, char** end, int base) __asm__("strtoul");
+unsigned long long strtoullBefore23(const char* text, char** end, int base) __asm__("strtoull");
+
+__attribute__((visibility("hidden"))) long __isoc23_strtol(const char* text, char** end, int base) {
+  return strtolBefore23(text, end, base);
+}
+
+__attribute__((visibility("hidden"))) long long __isoc23_strtoll(const char* text, char** end,
+                                                                 int base) {
+  return strtollBefore23(text, end, base);
+}
+
+__attribute__((visibility("hidden"))) unsigned long __isoc23_strtoul(const char* text, char** end,
+                                                                     int base) {
+  return strtoulBefore23(text, end, base);
+}
+
+__attribute__((visibility("hidden"))) unsigned long long __isoc23_strtoull(const char* text,
+                                                                           char** end, int base) {
+  return strtoullBefore23(text, end, base);
+}
 }
