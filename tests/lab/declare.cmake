@@ -1,0 +1,91 @@
+# How tests/lab/CMakeLists.txt declares the tests.
+
+# vfpass_lab_test(NAME SECONDS [MACHINE name] [GUESTS name...] [NOT_ON "release: reason"...]
+#                 [SCRIPT name] [ARGUMENTS word...] [option of lab/run...])
+# boots the host under test once and runs tests/lab/NAME.sh in it. A lab that cannot boot fails.
+#   SECONDS    after which lab/run gives up
+#   MACHINE    a file in lab/machines; two-pfs
+#   GUESTS     what the test starts: busybox (the default), busybox-rdma, a real guest's name, or none
+#   NOT_ON     where the test cannot run: scripts/test-matrix shows the reason instead of running it
+#   SCRIPT     another script than NAME.sh, ARGUMENTS what it is called with: one script for several guests
+# Two cores emulate everything, so one lab runs at a time.
+function(vfpass_lab_test name seconds)
+  cmake_parse_arguments(PARSE_ARGV 2 test "" "MACHINE;SCRIPT;GROUP;STATE" "GUESTS;NOT_ON;ARGUMENTS")
+  vfpass_lab_defaults()
+  vfpass_declare_lab_test()
+  if(vfpass_lab_part STREQUAL long AND NOT VFPASS_ALL_TESTS)
+    return()
+  endif()
+  set(options ${test_UNPARSED_ARGUMENTS})
+  if(test_STATE)
+    list(APPEND options --state ${test_STATE})
+  endif()
+  add_test(NAME lab.${name}
+    COMMAND ${PROJECT_SOURCE_DIR}/lab/run --timeout ${seconds} --machine ${test_MACHINE} ${options}
+      ${CMAKE_CURRENT_SOURCE_DIR}/${test_SCRIPT}.sh ${test_ARGUMENTS})
+  math(EXPR limit "${seconds} + 320")
+  set_tests_properties(lab.${name} PROPERTIES LABELS "${test_LABELS}" RUN_SERIAL ON TIMEOUT ${limit})
+endfunction()
+
+# vfpass_lab_test_across_reboot(BEFORE AFTER SECONDS [MACHINE_AFTER name] [as vfpass_lab_test...])
+# is two boots with a power cut between them: what a disk keeps is in a folder.
+function(vfpass_lab_test_across_reboot before after seconds)
+  cmake_parse_arguments(PARSE_ARGV 3 pair "" "MACHINE;MACHINE_AFTER" "")
+  foreach(boot MACHINE MACHINE_AFTER)
+    set(default ${pair_MACHINE} two-pfs)
+    if(NOT pair_${boot})
+      list(GET default 0 pair_${boot})
+    endif()
+  endforeach()
+  set(disk ${CMAKE_CURRENT_BINARY_DIR}/${before}.disk)
+  set(rest GROUP ${before} ${pair_UNPARSED_ARGUMENTS})
+  vfpass_lab_test(${before} ${seconds} STATE ${disk} MACHINE ${pair_MACHINE} ${rest})
+  vfpass_lab_test(${after} ${seconds} STATE ${disk} MACHINE ${pair_MACHINE_AFTER} ${rest})
+  if(TEST lab.${before})
+    vfpass_lab_reboot_fixtures(${before} ${after} ${disk})
+  endif()
+endfunction()
+
+function(vfpass_lab_reboot_fixtures before after disk)
+  add_test(NAME lab.${before}_disk COMMAND ${CMAKE_COMMAND} -DFOLDER=${disk}
+    -P ${CMAKE_CURRENT_SOURCE_DIR}/new_disk.cmake)
+  get_test_property(lab.${before} LABELS labels)
+  set_tests_properties(lab.${before}_disk PROPERTIES LABELS "${labels}" FIXTURES_SETUP ${before}_disk)
+  set_tests_properties(lab.${before} PROPERTIES
+    FIXTURES_REQUIRED ${before}_disk FIXTURES_SETUP ${before}_left)
+  set_tests_properties(lab.${after} PROPERTIES FIXTURES_REQUIRED "${before}_disk;${before}_left")
+endfunction()
+
+# What a declaration leaves out; what it may not say.
+macro(vfpass_lab_defaults)
+  foreach(default MACHINE=two-pfs GUESTS=busybox SCRIPT=${name} GROUP=${name})
+    string(REGEX MATCH "([A-Z]+)=(.*)" ignored ${default})
+    if(NOT test_${CMAKE_MATCH_1})
+      set(test_${CMAKE_MATCH_1} ${CMAKE_MATCH_2})
+    endif()
+  endforeach()
+  set(test_LABELS lab)
+  if(vfpass_lab_part STREQUAL long)
+    list(APPEND test_LABELS long)
+  endif()
+  if("--machine" IN_LIST test_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "lab test ${name}: say MACHINE instead of --machine, so that the matrix knows it")
+  endif()
+endmacro()
+
+# One line for each test, columns separated by tabs; lists by commas, reasons by bars.
+macro(vfpass_declare_lab_test)
+  list(JOIN test_GUESTS "," guests)
+  list(JOIN test_NOT_ON "|" not_on)
+  list(JOIN test_ARGUMENTS " " arguments)
+  list(JOIN test_UNPARSED_ARGUMENTS " " options)
+  string(JOIN "\t" line ${name} ${test_GROUP} ${vfpass_lab_part} ${seconds} ${test_MACHINE} ${guests}
+    ${test_SCRIPT} "${arguments}" "${options}" "${not_on}")
+  set_property(GLOBAL APPEND_STRING PROPERTY vfpass_lab_tests "${line}\n")
+endmacro()
+
+# vfpass_write_lab_tests(FILE): for the scripts that choose and run them.
+function(vfpass_write_lab_tests file)
+  get_property(tests GLOBAL PROPERTY vfpass_lab_tests)
+  file(WRITE ${file} "name\tgroup\tpart\tseconds\tmachine\tguests\tscript\targuments\toptions\tnot_on\n${tests}")
+endfunction()
