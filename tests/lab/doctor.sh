@@ -1,5 +1,6 @@
 # The doctor on a real kernel: the first broken link first, and every finding that its printed remedy, typed as it
 # is, makes go away.
+# covers: src/doctor src/cli/doctor.cpp src/report/doctor_report.cpp
 # shellcheck shell=bash disable=SC2016
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,5 +1,6 @@
 # `domain-settings:` with real libvirt and a real guest: a host with two NUMA nodes, a guest without cells. apply gives
 # it cells, memory and vCPUs on its VFs' nodes, the guest's kernel sees them, and detach takes everything out again.
+# covers: src/settings src/domain/*edit* src/domain/splice.* src/cli/domain_settings.* src/plan/domain_settings.*
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

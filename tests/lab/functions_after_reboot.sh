@@ -1,5 +1,6 @@
 # After the power cut of pci_functions.sh: the host's driver has the function again, and the start
 # takes it.
+# covers: src/hook src/plan/hook.cpp src/plan/*function*
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,5 +1,6 @@
 # A local user of the guest against the files that vfpass writes there: `nobody` tries to open each one, all the
 # time, while the probe and the set-up's files arrive.
+# covers: src/guest/*setup* src/guest/trust_scripts.hpp src/guest/probe_program.cpp src/guest/run_shell.*
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,5 +1,6 @@
 # vfpass guest-setup for real: a guest with two VFs, set up through its agent, looked at from inside, changed
 # with its mapping, and brought back byte for byte.
+# covers: src/guest/*setup* src/guest/network_files.* src/guest/nccl_conf.* src/cli/guest_setup.cpp src/cli/setup_wish.*
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

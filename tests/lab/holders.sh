@@ -1,4 +1,5 @@
 # Who holds a VF, by every way in which a host can use it: what host::findHolders says, on a real kernel.
+# covers: src/host/holders src/plan/holders.cpp src/apply/holder_gate.cpp tests/lab/print_holders.cpp
 # shellcheck shell=bash disable=SC2154,SC2217  # of lab/lib; sleep holds what it has open
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

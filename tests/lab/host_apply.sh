@@ -1,4 +1,6 @@
 # The PF level by host.yaml: counts, MTU, link; what anybody uses stays; and the hook's installation.
+# covers: src/cli/apply_host.* src/cli/host*.cpp src/plan/host_* src/plan/disruption.cpp src/plan/recreate_vfs.* src/host/vf_count.*
+# covers: src/host/link_settings.cpp src/config/host_reader.cpp src/cli/hook_files.*
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,4 +1,5 @@
 # InfiniBand VFs: GUIDs over netlink and through MLNX_OFED's files, and given back.
+# covers: src/host/ofed_files.* src/host/configure_vfs.* src/host/vf_port.* src/plan/automatic.cpp src/config/vf_attributes.*
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

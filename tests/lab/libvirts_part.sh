@@ -1,4 +1,5 @@
 # VFs of which libvirt does a part: managed: yes, and <interface>.
+# covers: src/domain/our_elements.* src/domain/fragments.* src/plan/form.* templates src/hook
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,5 +1,7 @@
 # Running domains: plugged in and out through libvirt's events, the guest's agent asked first; an
 # edited mapping, gc, and a host that is as found at the end.
+# covers: src/hypervisor src/plan/check_running.* src/domain/place_in_running.cpp src/cli/attach.cpp src/cli/detach.cpp
+# covers: src/cli/gc.cpp src/guest/device_use.cpp src/plan/garbage.cpp
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,5 +1,6 @@
 # A guest that lies to vfpass verify over the real channel: whatever it says, verify ends in time, with the
 # right exit code, in bounded memory, and nothing of it reaches the terminal.
+# covers: src/guest/agent.cpp src/guest/reply.* src/guest/limits.* src/guest/exchange.* src/guest/run_shell.* tests/lab/lying_agent_in_guest
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

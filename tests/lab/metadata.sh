@@ -1,5 +1,6 @@
 # Who can edit one domain's XML gets no device, no setting and no other VM's start out of it: metadata are
 # acted on only where this host has sealed them, and a start only where they are the database's.
+# covers: src/domain src/state/seal_key.cpp src/plan/metadata_check.cpp src/hook
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

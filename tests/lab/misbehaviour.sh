@@ -1,4 +1,5 @@
 # Every way in which the stand-in can misbehave, and PFs that change their name or go away.
+# covers: src/host src/apply lab/module
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

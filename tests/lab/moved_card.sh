@@ -1,5 +1,6 @@
 # Second boot: another card has the address of the leased one. It is neither given to the VM nor restored to
 # what the leased card was.
+# covers: src/host/device_identity.* src/apply/guard_* src/plan/restor* src/state/lease_*
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,4 +1,5 @@
 # `pf: {near: gpu0}` on a real PCI tree: which PF, told why, frozen by attach, and no drift until one is nearer.
+# covers: src/topology/near.cpp src/topology/pf_rank.* src/plan/resolve_near.cpp src/cli/settle_near.*
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

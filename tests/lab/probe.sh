@@ -1,5 +1,6 @@
 #!/bin/bash
 # vfpass-probe over SoftRoCE: data both ways, each fault found on both sides, what is not supported.
+# covers: src/probe tests/lab/probe_common.sh tests/lab/validate_json.cpp
 set -euo pipefail
 # shellcheck source=SCRIPTDIR/probe_common.sh
 source /vfpass/tests/lab/probe_common.sh

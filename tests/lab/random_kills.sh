@@ -1,5 +1,6 @@
 # attach, detach, host apply and the hook, each killed at a random moment, a hundred times. After recover
 # the host is in the state before or after the command, and a second recover finds nothing.
+# covers: src/apply src/state src/hook src/cli/recover.cpp src/plan/restor*
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

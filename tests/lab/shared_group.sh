@@ -1,4 +1,5 @@
 # VFs below a switch without ACS share an IOMMU group: refused, unless the mapping accepts the risk.
+# covers: src/plan/check_isolation.* src/plan/companion_lines.* src/plan/check_vf.cpp
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

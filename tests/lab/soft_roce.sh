@@ -1,4 +1,5 @@
 # SoftRoCE links by host.yaml: made, kept, taken away; nobody else's. What `rdma` and perftest see decides.
+# covers: src/host/soft_roce.cpp src/host/rdma_message.* src/plan/soft_roce* src/state/soft_roce_table.*
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,4 +1,5 @@
 # The second half: what host.yaml names is made again at boot, and a record of the other boot claims nothing.
+# covers: src/host/soft_roce.cpp src/plan/soft_roce* src/state/soft_roce_table.* packaging
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,4 +1,5 @@
 # The same answers as lspci, libvirt, ip and sysfs give, and from a snapshot the same as from the host.
+# covers: src/inventory src/topology src/cli/topo.cpp src/cli/snapshot.cpp src/cli/captured_* src/report/topology_*
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

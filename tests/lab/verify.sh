@@ -1,5 +1,6 @@
 # vfpass verify for real: a guest with SoftRoCE over its VF, the probe pushed through its agent, every byte
 # checked, and the PF's counters, which move as a card's would. Then each link broken by itself.
+# covers: src/guest src/probe src/cli/verify.cpp src/report/verify_report.cpp tests/lab/verify_common.sh lab/lib/traffic.sh
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

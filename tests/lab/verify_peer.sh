@@ -1,5 +1,7 @@
 # vfpass verify --peer for real: two guests with SoftRoCE over their VFs and a wire between them. The
 # probes talk through the two agents; only RDMA goes over the wire, and the host counts it there.
+# covers: src/guest/*pair* src/guest/exchange.* src/guest/transfer_options.* src/probe src/cli/verify.cpp
+# covers: tests/lab/verify_common.sh lab/lib/wire.sh
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,0 +1,50 @@
+"""lab_declarations_test.py DECLARED: every lab test says what the selection and the matrix need to know."""
+
+import re
+import sys
+import unittest
+
+from loaded import CHECKOUT
+
+import lab_tests
+
+TESTS = lab_tests.read_declared(sys.argv.pop(1))
+LAB = CHECKOUT / "tests/lab"
+
+
+class LabDeclarations(unittest.TestCase):
+    def test_every_long_test_says_what_it_covers(self):
+        for test in TESTS:
+            with self.subTest(test.name):
+                covers = lab_tests.declared_covers(LAB / f"{test.script}.sh")
+                self.assertTrue(covers or test.part == "short", "no `# covers:` line")
+                missing = [path for path in covers if not any(CHECKOUT.glob(path))]
+                self.assertEqual([], missing, "these paths do not exist")
+
+    def test_every_machine_exists(self):
+        for test in TESTS:
+            self.assertTrue((CHECKOUT / "lab/machines" / test.machine).exists(), f"{test.name}: {test.machine}")
+
+    def test_every_script_is_declared_or_sourced(self):
+        scripts = {each.stem: each.read_text(encoding="utf-8") for each in LAB.glob("*.sh")}
+        text = "\n".join(scripts.values())
+        sourced = set(re.findall(r"^source /vfpass/tests/lab/(\w+)\.sh", text, re.MULTILINE))
+        self.assertEqual(set(), set(scripts) - sourced - {each.script for each in TESTS})
+
+    def test_every_duration_is_of_something(self):
+        parts = {"unit", "cli", "style", "scripts", "sanitized"}
+        durations = lab_tests.read_durations(LAB / "durations")
+        self.assertEqual(set(), set(durations) - {each.name for each in TESTS} - parts)
+        for name, each in durations.items():
+            self.assertGreater(each.seconds, 0, name)
+            self.assertRegex(each.date, r"^\d{4}-\d\d-\d\d$", name)
+
+    def test_reasons_name_a_release(self):
+        releases = {each.suffix[1:] for each in (CHECKOUT / "lab/image").glob("packages.*")}
+        for test in TESTS:
+            self.assertEqual(set(), set(test.not_on) - releases, test.name)
+            self.assertTrue(all(test.not_on.values()), test.name)
+
+
+if __name__ == "__main__":
+    unittest.main()
