@@ -1,0 +1,41 @@
+"""Durations out of CTest's results: what counts, and what does not."""
+
+import unittest
+import xml.etree.ElementTree as xml
+
+from loaded import load
+
+record = load("record-durations")
+JUNIT = """<?xml version="1.0" encoding="UTF-8"?>
+<testsuite name="Linux-c++" tests="7" time="7" timestamp="2026-11-22T13:29:49">
+<testcase name="unit.plan.A" time="0.6" status="run"><system-out/></testcase>
+<testcase name="unit.plan.B" time="1.7" status="run"/>
+<testcase name="cli.a" time="5" status="run"/>
+<testcase name="cli.b" time="5" status="fail"><failure message=""/></testcase>
+<testcase name="style.format" time="3" status="run"/>
+<testcase name="style.tidy" time="3000" status="run"/>
+<testcase name="lab.near" time="83.4" status="run"/>
+<testcase name="lab.round_trip_disk" time="0.02" status="run"/>
+<testcase name="lab.mirror" time="12" status="fail"><failure message=""/></testcase>
+<testcase name="lab.live" time="0" status="notrun"/>
+</testsuite>"""
+SIZES = {"unit": 2, "cli": 2, "style": 1, "lab": 30}
+
+
+class RecordDurations(unittest.TestCase):
+    def setUp(self):
+        self.root = xml.fromstring(JUNIT)
+
+    def test_takes_lab_tests_that_passed_and_parts_that_passed_as_a_whole(self):
+        found = {name: round(each, 1) for name, each in record.seconds_of(self.root, SIZES).items()}
+        self.assertEqual({"near": 83.4, "unit": 2.3, "style": 3.0}, found)
+
+    def test_leaves_out_a_part_of_which_only_some_ran(self):
+        self.assertNotIn("unit", record.seconds_of(self.root, SIZES | {"unit": 3}))
+
+    def test_has_the_day_of_the_run(self):
+        self.assertEqual("2026-11-22", record.date_of(self.root))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=["record_durations_test"])

@@ -1,0 +1,267 @@
+"""test_matrix_test.py DECLARED: what is run, recorded and shown of the matrix. A script stands in for lab/run."""
+
+import contextlib
+import io
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+from loaded import load
+
+matrix = load("test-matrix")
+import lab_tests  # noqa: E402  (found where loaded.py says)
+import matrix_versions  # noqa: E402
+import tested_table  # noqa: E402
+
+OWN, OTHER = matrix_versions.own_release(), "other"
+COLUMNS = "name\tgroup\tpart\tseconds\tmachine\tguests\tscript\targuments\toptions\tnot_on"
+DECLARED = [
+    "near\tnear\tlong\t400\tfunctions\tnone\tnear\t\t--memory 512\t",
+    "before\tbefore\tlong\t300\ttwo-pfs\tbusybox\tbefore\t\t\tother: no driver",
+    "after\tbefore\tlong\t300\tmoved\tbusybox\tafter\t\t\tother: no driver",
+    "real\treal\tlong\t100\ttwo-pfs\tdebian-13,busybox\tguest\tdebian-13\t\t",
+]
+# Says how it was called, then does as the file beside it says.
+STAND_IN = """#!/bin/bash
+echo "$*" >>"$(dirname "$0")/calls"
+name=$(basename "$(grep -oE '[^ ]+[.]sh' <<<"$*")" .sh)
+source "$(dirname "$0")/$name.behaviour"
+"""
+PASSES = 'echo "version: guest debian-13: systemd 257"; printf "ok   a check\\n\\n3 checks passed, 0 failed\\n"'
+
+
+class Checkout:
+    def __init__(self, folder):
+        self.folder = Path(folder)
+        self.write("build/tests/lab/declared", "\n".join([COLUMNS, *DECLARED]) + "\n")
+        self.write("tests/lab/results", "")
+        self.write("tests/lab/durations", "# head\n")
+        self.write("docs/tested.md", f"prose\n{matrix.BEGIN}\nold\n{matrix.END}\nmore prose\n")
+        for release in (OWN, OTHER):
+            self.write(f"lab/image/packages.{release}", "")
+            self.write(f"{matrix_versions.build_folder(release, self.folder)}/lab/kernel/version", f"6.1-{release}\n")
+        for machine in ("functions", "two-pfs", "moved", "many"):
+            self.write(f"lab/machines/{machine}", "")
+        self.write("lab/run", STAND_IN).chmod(0o755)
+        for script in ("near", "before", "after", "guest"):
+            self.behave(script, PASSES)
+
+    def write(self, name, text):
+        file = self.folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        return file
+
+    def behave(self, script, behaviour):
+        self.write(f"lab/{script}.behaviour", behaviour + "\n")
+
+    def calls(self):
+        file = self.folder / "lab/calls"
+        return file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+
+    def run(self, *options):
+        """The exit status and what was printed."""
+        printed = io.StringIO()
+        command = ["test-matrix", "--no-build", "--checkout", str(self.folder), *options]
+        with mock.patch.object(sys, "argv", command), contextlib.redirect_stdout(printed), \
+                contextlib.redirect_stderr(printed), mock.patch.object(matrix, "commit_of", lambda _: "abc"):
+            try:
+                return matrix.main(), printed.getvalue()
+            except SystemExit as end:
+                return end.code, printed.getvalue()
+
+    def page(self):
+        return (self.folder / "docs/tested.md").read_text(encoding="utf-8")
+
+    def results(self):
+        lines = (self.folder / "tests/lab/results").read_text(encoding="utf-8").splitlines()
+        return {(each["release"], each["test"]): each for each in map(json.loads, lines)}
+
+
+def row_of(text, name):
+    """The cells of a test for the releases, in order of their names."""
+    line = next(line for line in text.splitlines() if line.startswith(f"| {name} |"))
+    return dict(zip(sorted((OWN, OTHER)), line.strip("| ").split(" | ")[3:]))
+
+
+class WithCheckout(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.checkout = Checkout(folder.name)
+
+
+class Running(WithCheckout):
+    def test_calls_the_lab_as_declared(self):
+        self.assertEqual(0, self.checkout.run("--release", OWN)[0])
+        near, before, after, real = self.checkout.calls()
+        self.assertRegex(near, r"^--timeout 400 --machine functions --memory 512 \S+/tests/lab/near\.sh$")
+        self.assertRegex(real, r"^--timeout 100 --machine two-pfs \S+/guest\.sh debian-13$")
+        self.assertEqual(re.findall(r"--state (\S+)", before), re.findall(r"--state (\S+)", after))
+
+    def test_names_another_release(self):
+        self.checkout.run("--release", OTHER, "--only", "near")
+        self.assertIn("--release other", self.checkout.calls()[0])
+
+    def test_gives_two_boots_an_empty_disk(self):
+        leaves = 'disk=$(grep -oE "[^ ]+[.]disk" <<<"$*"); ls "$disk" | grep . && exit 1; touch "$disk/left"; '
+        self.checkout.behave("before", leaves + PASSES)
+        for _ in range(2):
+            self.assertEqual(0, self.checkout.run("--release", OWN, "--only", "before", "--again")[0])
+
+    def test_ends_a_pair_when_its_first_boot_fails(self):
+        self.checkout.behave("before", "exit 1")
+        self.assertEqual(1, self.checkout.run("--release", OWN, "--only", "before")[0])
+        self.assertEqual(1, len(self.checkout.calls()))
+        self.assertEqual("not run", row_of(self.checkout.page(), "after")[OWN])
+
+    def test_never_runs_what_is_not_supported(self):
+        self.checkout.run()
+        self.assertFalse([each for each in self.checkout.calls() if "before" in each and "--release" in each])
+
+    def test_goes_on_where_it_stopped(self):
+        self.checkout.behave("before", "exit 130")
+        self.assertEqual(2, self.checkout.run("--release", OWN)[0])
+        self.assertEqual({(OWN, "near")}, set(self.checkout.results()))
+        self.checkout.behave("before", PASSES)
+        self.assertEqual(0, self.checkout.run("--release", OWN)[0])
+        self.assertEqual(1, sum("near.sh" in each for each in self.checkout.calls()))
+        self.assertEqual(4, len(self.checkout.results()))
+
+    def test_repeats_on_request_and_after_another_commit(self):
+        for options in ((), ("--again",)):
+            self.checkout.run("--release", OWN, "--only", "near", *options)
+        self.assertEqual(2, len(self.checkout.calls()))
+        with mock.patch.object(matrix, "has_result", lambda *_: False):
+            self.checkout.run("--release", OWN, "--only", "near")
+        self.assertEqual(3, len(self.checkout.calls()))
+
+    def test_keeps_the_log(self):
+        self.checkout.run("--release", OWN, "--only", "near")
+        log = self.checkout.folder / "build/matrix" / OWN / "near.log"
+        self.assertIn("3 checks passed", log.read_text(encoding="utf-8"))
+
+
+class Results(WithCheckout):
+    def outcome(self, behaviour):
+        self.checkout.behave("near", behaviour)
+        status, text = self.checkout.run("--release", OWN, "--only", "near")
+        return status, row_of(text, "near")[OWN]
+
+    def test_passed(self):
+        status, shown = self.outcome(PASSES)
+        self.assertEqual(0, status)
+        self.assertRegex(shown, r"^passed: 3 checks, \d+ s, \d{4}-\d\d-\d\d$")
+
+    def test_failed_checks(self):
+        status, shown = self.outcome('echo "3 checks passed, 2 failed"; exit 1')
+        self.assertEqual(1, status)
+        self.assertRegex(shown, r"^\*\*failed\*\*: 2 of 5 checks, ")
+
+    def test_failed_without_an_end(self):
+        self.assertRegex(self.outcome("echo ok; exit 124")[1], r"^\*\*failed\*\*: exit code 124, ")
+
+    def test_an_end_without_a_count_is_a_failure(self):
+        self.assertRegex(self.outcome("true")[1], r"^\*\*failed\*\*: exit code 0, ")
+
+    def test_a_call_that_the_lab_refuses_is_no_result(self):
+        self.assertEqual((2, "not run"), (self.outcome_status("exit 2"), row_of(self.table(), "near")[OWN]))
+
+    def outcome_status(self, behaviour):
+        self.checkout.behave("near", behaviour)
+        return self.checkout.run("--release", OWN, "--only", "near")[0]
+
+    def table(self):
+        return self.checkout.run("--write")[1]
+
+    def test_not_supported_has_its_reason(self):
+        self.assertEqual("not supported: no driver", row_of(self.table(), "after")[OTHER])
+
+    def test_the_other_release_is_not_run(self):
+        self.checkout.run("--release", OWN)
+        self.assertEqual("not run", row_of(self.checkout.page(), "near")[OTHER])
+
+    def test_the_newest_run_counts(self):
+        self.checkout.run("--release", OWN, "--only", "near")
+        self.checkout.behave("near", "exit 1")
+        self.checkout.run("--release", OWN, "--only", "near", "--again")
+        self.assertIn("failed", row_of(self.checkout.page(), "near")[OWN])
+
+    def test_versions_are_of_the_run(self):
+        self.checkout.run("--release", OWN, "--only", "real")
+        versions = self.checkout.results()[OWN, "real"]["versions"]
+        self.assertEqual(f"6.1-{OWN}", versions["kernel"])
+        self.assertEqual("systemd 257", versions["guest debian-13"])
+        self.assertIn("guest busybox", versions)
+        self.assertNotIn("libvirt", versions)
+
+
+class Page(WithCheckout):
+    def test_keeps_the_prose_and_follows_the_record(self):
+        self.assertEqual(1, self.checkout.run("--check")[0])
+        self.checkout.run("--write")
+        self.assertEqual(0, self.checkout.run("--check")[0])
+        self.assertTrue(self.checkout.page().startswith("prose\n"))
+        self.assertTrue(self.checkout.page().endswith("\nmore prose\n"))
+        self.assertNotIn("old", self.checkout.page())
+
+    def test_shows_every_declared_test_and_every_machine(self):
+        text = self.checkout.run("--write")[1]
+        for name in ("near", "before", "after", "real"):
+            self.assertEqual({OWN, OTHER}, set(row_of(text, name)))
+        self.assertIn("| many |  | no test | no test |", text)
+        self.assertEqual(1, text.count("| two-pfs | debian-13 |"))
+
+    def test_sums_up_by_machine_and_guest(self):
+        self.checkout.run("--release", OWN, "--only", "before")
+        line = next(each for each in self.checkout.page().splitlines() if each.startswith("| two-pfs | busybox |"))
+        self.assertIn("1 passed, 1 not run", line)
+        self.assertIn("1 not supported, 1 not run", line)
+
+    def test_a_bar_in_a_reason_does_not_end_the_cell(self):
+        test = lab_tests.LabTest("a", "a", "long", 1, "m", ["none"], "a", [], [], {OTHER: "x | y"})
+        row = tested_table.row([tested_table.cell(test, OTHER, {})])
+        self.assertEqual("| not supported: x &#124; y |", row)
+
+
+class Durations(WithCheckout):
+    def durations(self):
+        return lab_tests.read_durations(self.checkout.folder / "tests/lab/durations")
+
+    def test_are_recorded_when_the_test_has_passed_on_this_release(self):
+        self.checkout.behave("before", "exit 1")
+        self.checkout.run("--note", "alone")
+        self.assertEqual({"near", "real"}, set(self.durations()))
+        self.assertEqual("alone", self.durations()["near"].note)
+
+    def test_of_a_shared_machine_replace_longer_ones_only(self):
+        self.checkout.write("tests/lab/durations", "near 0 2020-01-01\nreal 9999 2020-01-01\n")
+        self.checkout.run("--release", OWN, "--note", "shared")
+        self.assertEqual("2020-01-01", self.durations()["near"].date)
+        self.assertLess(self.durations()["real"].seconds, 9999)
+
+
+class Commit(unittest.TestCase):
+    def test_is_empty_without_git(self):
+        with tempfile.TemporaryDirectory() as folder, \
+                mock.patch.dict("os.environ", {"GIT_CEILING_DIRECTORIES": str(Path(folder).parent)}):
+            self.assertEqual("", matrix.commit_of(folder))
+
+    def test_says_when_files_differ_from_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", folder]
+            for command in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "a"]):
+                subprocess.run([*git, *command], check=True)
+            self.assertRegex(matrix.commit_of(folder), r"^[0-9a-f]{12}$")
+            Path(folder, "file").write_text("", encoding="utf-8")
+            subprocess.run([*git, "add", "file"], check=True)
+            self.assertRegex(matrix.commit_of(folder), r"^[0-9a-f]{12}-dirty$")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
