@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "commands.hpp"
+#include "help_format.hpp"
 #include "stop_signals.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/cancelled.hpp"
@@ -69,6 +70,7 @@ void requireKnownCommand(const CLI::App& app, const CLI::ParseError& error) {
 
 int run(int argc, char** argv) {
   CLI::App app{"Gives libvirt virtual machines their own ConnectX virtual functions.", "vfpass"};
+  app.formatter(std::make_shared<HelpFormat>());
   app.footer(exitCodes);
   app.require_subcommand(1);
   app.fallthrough();
