@@ -1,0 +1,82 @@
+"""scripts/test and .ci/run: what they call, in which order, and whose exit status counts. CTest and the build are stood
+in for."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from loaded import CHECKOUT
+
+SAYS_ITS_CALL = '#!/bin/bash\necho "$(basename "$0") $*"\n'
+DECLARED = """name\tgroup\tpart\tseconds\tmachine\tguests\tscript\targuments\toptions\tnot_on
+quick\tquick\tshort\t600\ttwo-pfs\tbusybox\tquick\t\t\t
+near\tnear\tlong\t400\tfunctions\tnone\tnear\t\t\t
+endless\tendless\tlong\t90000\ttwo-pfs\tbusybox\tendless\t\t\t
+"""
+
+
+class Scripts(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.checkout = Path(folder.name)
+        for name in (".ci/run", "scripts/test", "scripts/select-lab-tests", "scripts/lab_tests.py"):
+            (self.checkout / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(CHECKOUT / name, self.checkout / name)
+        for name in ("scripts/install-packages", "scripts/build", "lab/prepare", "bin/ctest"):
+            self.write(name, SAYS_ITS_CALL).chmod(0o755)
+        self.write("build/tests/lab/declared", DECLARED)
+        self.write("tests/lab/durations", "")
+        for name in ("quick", "near", "endless"):
+            self.write(f"tests/lab/{name}.sh", "# covers: src\n")
+
+    def write(self, name, text):
+        file = self.checkout / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        return file
+
+    def call(self, *command):
+        """The exit status, and what was printed without the temporary folder's name."""
+        environment = dict(os.environ, PATH=f"{self.checkout / 'bin'}:{os.environ['PATH']}")
+        done = subprocess.run([self.checkout / command[0], *command[1:]], env=environment, stdout=subprocess.PIPE,
+                              text=True, check=False)
+        return done.returncode, done.stdout.replace(f"{self.checkout}/", "").splitlines()
+
+    def test_everything_runs_without_a_selection(self):
+        for option, tests in (("", "OFF"), ("--all", "ON")):
+            status, lines = self.call("scripts/test", *([option] if option else []), "-L", "unit")
+            self.assertEqual(0, status)
+            self.assertEqual(["install-packages ", f"build build -DVFPASS_ALL_TESTS={tests}", "prepare "], lines[:-1])
+            self.assertEqual("ctest --test-dir build --output-on-failure --no-tests=error "
+                             "--output-junit build/test-results.xml -L unit", lines[-1])
+
+    def test_ci_says_its_choice_and_runs_ctest_once_and_last(self):
+        status, lines = self.call(".ci/run")
+        self.assertEqual(0, status)
+        self.assertIn("build build -DVFPASS_ALL_TESTS=ON", lines)
+        self.assertIn("  near (400 s, not measured: its limit): its turn", lines)
+        self.assertIn("endless (90000 s, not measured: its limit)", lines[-2])
+        self.assertIn(r"--label-exclude tidy --exclude-regex ^(lab\.endless)$", lines[-1])
+        self.assertEqual(1, sum(line.startswith("ctest ") for line in lines))
+
+    def test_no_time_left_leaves_the_long_part_out(self):
+        _, lines = self.call("scripts/test", "--within", "0")
+        self.assertIn(r"--exclude-regex ^(lab\.near|lab\.endless)$", lines[-1])
+
+    def test_a_failure_fails_ci(self):
+        self.write("bin/ctest", "#!/bin/bash\nexit 8\n")
+        self.assertEqual(8, self.call(".ci/run")[0])
+
+    def test_a_choice_that_fails_fails_ci(self):
+        self.write("build/tests/lab/declared", "nonsense\n1\n")
+        status, lines = self.call(".ci/run")
+        self.assertNotEqual(0, status)
+        self.assertFalse([line for line in lines if line.startswith("ctest ")])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=["run_tests_test"])
