@@ -1,4 +1,4 @@
-"""Which kernel, libvirt, QEMU and compiler a lab test ran with."""
+"""The versions of kernel, libvirt, QEMU and compiler that a lab test ran with."""
 
 import os
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def output_of(*command):
-    """Empty when the program is missing or fails: an unknown version is left out and not invented."""
+    """Empty when the program is missing or fails, so that an unknown version is left out."""
     try:
         return subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                               text=True).stdout.strip()
@@ -25,7 +25,7 @@ def build_folder(release, checkout):
 
 
 def lab_folder(release, checkout):
-    """What lab/prepare has made, as lab/run finds it."""
+    """Where lab/prepare has put its results, as lab/run finds it."""
     return Path(os.environ.get("VFPASS_LAB_BUILD") or build_folder(release, checkout) / "lab")
 
 
@@ -53,7 +53,7 @@ def busybox_guest(guest, lab):
 
 
 def told(output):
-    """What the test itself has said of guests or others, on lines `version: NAME: VALUE`."""
+    """Versions that the test itself printed, on lines `version: NAME: VALUE`."""
     return dict(re.findall(r"^version: ([^:\n]+): (.+?)\s*$", output, re.MULTILINE))
 
 

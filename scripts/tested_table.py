@@ -1,4 +1,4 @@
-"""What tests/lab/results says, as the tables of docs/tested.md."""
+"""The tables of docs/tested.md, from the declared tests and tests/lab/results."""
 
 import lab_tests
 
@@ -31,7 +31,7 @@ def how_it_failed(result):
 
 
 def cell(test, release, results):
-    """What is known of a test on a release; never more than was run or declared."""
+    """The result of a test on a release, as recorded or declared."""
     if release in test.not_on:
         return f"not supported: {test.not_on[release]}"
     result = results.get((release, test.name))
@@ -55,7 +55,7 @@ def summary(tests, release, results):
 
 
 def version_rows(releases, results):
-    """One row for each thing whose version a run has recorded."""
+    """One row for each recorded kind of version."""
     def seen(release, name):
         of_release = [each for (where, _), each in results.items() if where == release]
         return ", ".join(sorted({each["versions"][name] for each in of_release if name in each["versions"]}))

@@ -239,7 +239,7 @@ class Checkouts(unittest.TestCase):
         self.landed("README", "src/near/a.cpp")
         text, exclusion = output_of(self.repository.folder, 120)
         self.assertIn("near (80 s): related: src/near/a.cpp", text)
-        self.assertIn("too long for 100 s, run them by hand: pair pair_after (200 s", text)
+        self.assertIn("too long for 100 s, to be run by hand: pair pair_after (200 s", text)
         self.assertEqual(r"^(lab\.pair_disk|lab\.pair|lab\.pair_after)$", exclusion)
 
     def test_with_a_base_older_commits_do_not_count(self):
