@@ -8,9 +8,11 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parent.parent
 
 Duration = namedtuple("Duration", "seconds date note")
+# What `lab/prepare OPTIONS` makes only for the tests that need it, in SECONDS at most.
+Need = namedtuple("Need", "seconds options")
 
 
-class LabTest(namedtuple("LabTest", "name group part seconds machine guests script arguments options not_on")):
+class LabTest(namedtuple("LabTest", "name group part seconds machine guests script arguments options needs not_on")):
     """One line of build/tests/lab/declared, which tests/lab/CMakeLists.txt leaves there."""
 
     @classmethod
@@ -19,6 +21,7 @@ class LabTest(namedtuple("LabTest", "name group part seconds machine guests scri
         columns["guests"] = columns["guests"].split(",")
         columns["arguments"] = columns["arguments"].split()
         columns["options"] = columns["options"].split()
+        columns["needs"] = [each for each in columns["needs"].split(",") if each]
         columns["not_on"] = dict(re.split(r":\s*", each, maxsplit=1) for each in columns["not_on"].split("|") if each)
         return cls(**columns)
 
@@ -26,12 +29,11 @@ class LabTest(namedtuple("LabTest", "name group part seconds machine guests scri
 class Group(namedtuple("Group", "name tests")):
     """Tests that run together, in order: one test, or two boots with a power cut between them."""
 
-    def seconds(self, durations):
-        """What they take: as measured, or at most their limit."""
-        return sum(durations[each.name].seconds if each.name in durations else each.seconds for each in self.tests)
+    def __hash__(self):
+        return hash(self.name)
 
-    def measured(self, durations):
-        return all(each.name in durations for each in self.tests)
+    def needs(self):
+        return {need for each in self.tests for need in each.needs}
 
     def ctest_names(self):
         """Their names in CTest, with the step that makes the disk of two boots."""
@@ -39,10 +41,40 @@ class Group(namedtuple("Group", "name tests")):
         return disk + [f"lab.{each.name}" for each in self.tests]
 
 
-def read_declared(file):
+class Costs:
+    """What tests take: as measured, or at most their limit."""
+
+    def __init__(self, durations, needs):
+        self.durations, self.needs = durations, needs
+
+    def seconds(self, name, limit):
+        return self.durations[name].seconds if name in self.durations else limit
+
+    def of(self, groups):
+        """Of groups that run together: what several of them need is made once."""
+        tests = [test for group in groups for test in group.tests]
+        needs = {need for group in groups for need in group.needs()}
+        return sum(self.seconds(each.name, each.seconds) for each in tests) + sum(
+            self.seconds(f"prepare_{each}", self.needs[each].seconds) for each in needs)
+
+    def measured(self, group):
+        names = [each.name for each in group.tests] + [f"prepare_{each}" for each in group.needs()]
+        return all(each in self.durations for each in names)
+
+
+def read_table(file):
     with open(file, encoding="utf-8", newline="") as lines:
-        reader = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
-        return [LabTest.from_columns(columns) for columns in reader]
+        return list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def read_declared(file):
+    return [LabTest.from_columns(columns) for columns in read_table(file)]
+
+
+def read_needs(declared):
+    """What the tests of the file `declared` need, by name."""
+    rows = read_table(f"{declared}-needs")
+    return {each["name"]: Need(int(each["seconds"]), each["options"].split()) for each in rows}
 
 
 def groups_of(tests):
@@ -53,7 +85,8 @@ def groups_of(tests):
 
 
 def read_durations(file):
-    """NAME SECONDS DATE [NOTE...], one a line. A name is a lab test's, or a part of the other tests."""
+    """NAME SECONDS DATE [NOTE...], one a line. A name is a lab test's, a part of the other tests, or
+    prepare_NEED."""
     durations = {}
     for line in Path(file).read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):

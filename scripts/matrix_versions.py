@@ -39,8 +39,19 @@ def compiler(program):
     return ", ".join(f"GCC {each}" for each in sorted(set(found)))
 
 
-def emulator():
-    found = re.search(r"version (.*)", output_of("qemu-system-x86_64", "--version"))
+def needs_newer_emulator(machine):
+    """As lab/run decides: a line `# needs: DEVICE` in the machine's file names a device that this QEMU lacks."""
+    needed = re.search(r"^# needs: (\S+)", machine.read_text(encoding="utf-8"), re.MULTILINE)
+    return bool(needed) and not output_of("qemu-system-x86_64", "-device", f"{needed.group(1)},help")
+
+
+def emulator(machine, lab):
+    """The QEMU that emulates the host under test: this machine's, or one that lab/prepare has unpacked."""
+    program, root = ["qemu-system-x86_64"], lab / "emulator"
+    if needs_newer_emulator(machine):
+        libraries = root / "usr/lib/x86_64-linux-gnu"
+        program = [libraries / "ld-linux-x86-64.so.2", "--library-path", libraries, root / "usr/bin/qemu-system-x86_64"]
+    found = re.search(r"version (.*)", output_of(*program, "--version"))
     return f"QEMU {found.group(1)}" if found else ""
 
 
@@ -62,7 +73,7 @@ def versions(test, release, checkout, output):
     found = {"kernel": (lab / "kernel/version").read_text(encoding="utf-8").strip(),
              "libvirt": package(lab / "root", "libvirt-daemon-driver-qemu"),
              "QEMU": package(lab / "root", "qemu-system-x86"),
-             "compiler": compiler(build_folder(release, checkout) / "sbin/vfpass"), "emulator": emulator()}
+             "compiler": compiler(build_folder(release, checkout) / "sbin/vfpass"), "emulator": emulator(checkout / "lab/machines" / test.machine, lab)}
     for guest in test.guests:
         if guest.startswith("busybox"):
             found |= busybox_guest(guest, lab)

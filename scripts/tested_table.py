@@ -2,14 +2,9 @@
 
 import lab_tests
 
-TITLES = {"bookworm": "Debian 12", "trixie": "Debian 13"}
+RELEASES = {"bookworm": "Debian 12", "trixie": "Debian 13"}
 NOT_RUN = "not run"
 HOST_VERSIONS = ("kernel", "libvirt", "QEMU", "compiler", "emulator")
-
-
-def releases_of(checkout):
-    """Every release that the lab has a list of packages for."""
-    return sorted(each.suffix[1:] for each in (checkout / "lab/image").glob("packages.*"))
 
 
 def plural(count, noun):
@@ -83,9 +78,9 @@ def test_rows(tests, releases, results):
 
 def render(tests, results, checkout=lab_tests.CHECKOUT):
     """The generated part of docs/tested.md."""
-    releases = releases_of(checkout)
+    releases = list(RELEASES)
     machines = sorted(each.name for each in (checkout / "lab/machines").iterdir())
-    titles = [f"{TITLES[each]} ({each})" if each in TITLES else each for each in releases]
+    titles = [f"{name} ({each})" for each, name in RELEASES.items()]
     lines = ["### Versions", ""]
     lines += table(["", *titles], version_rows(releases, results))
     lines += ["### Machines and guests", ""]

@@ -1,22 +1,24 @@
 # How tests/lab/CMakeLists.txt declares the tests.
 
-# vfpass_lab_test(NAME SECONDS [MACHINE name] [GUESTS name...] [NOT_ON "release: reason"...]
-#                 [SCRIPT name] [ARGUMENTS word...] [option of lab/run...])
+# vfpass_lab_test(NAME SECONDS [MACHINE name] [GUESTS name...] [NOT_ON "release: reason"...] [NEEDS name...]
+#                 [SCRIPT name] [ARGUMENTS word...] [OPTIONS word...])
 # boots the host under test once and runs tests/lab/NAME.sh in it. A lab that cannot boot fails.
 #   SECONDS    after which lab/run gives up
 #   MACHINE    a file in lab/machines; two-pfs
 #   GUESTS     what the test starts: busybox (the default), busybox-rdma, a real guest's name, or none
 #   NOT_ON     where the test cannot run: scripts/test-matrix shows the reason instead of running it
+#   NEEDS      what lab/prepare makes only when asked, by vfpass_lab_need; it is made before the test
 #   SCRIPT     another script than NAME.sh, ARGUMENTS what it is called with: one script for several guests
+#   OPTIONS    further options of lab/run
 # Two cores emulate everything, so one lab runs at a time.
 function(vfpass_lab_test name seconds)
-  cmake_parse_arguments(PARSE_ARGV 2 test "" "MACHINE;SCRIPT;GROUP;STATE" "GUESTS;NOT_ON;ARGUMENTS")
+  cmake_parse_arguments(PARSE_ARGV 2 test "" "MACHINE;SCRIPT;GROUP;STATE" "GUESTS;NOT_ON;NEEDS;ARGUMENTS;OPTIONS")
   vfpass_lab_defaults()
   vfpass_declare_lab_test()
   if(vfpass_lab_part STREQUAL long AND NOT VFPASS_ALL_TESTS)
     return()
   endif()
-  set(options ${test_UNPARSED_ARGUMENTS})
+  set(options ${test_OPTIONS})
   if(test_STATE)
     list(APPEND options --state ${test_STATE})
   endif()
@@ -25,6 +27,21 @@ function(vfpass_lab_test name seconds)
       ${CMAKE_CURRENT_SOURCE_DIR}/${test_SCRIPT}.sh ${test_ARGUMENTS})
   math(EXPR limit "${seconds} + 320")
   set_tests_properties(lab.${name} PROPERTIES LABELS "${test_LABELS}" RUN_SERIAL ON TIMEOUT ${limit})
+  if(test_NEEDS)
+    set_tests_properties(lab.${name} PROPERTIES FIXTURES_REQUIRED "${test_NEEDS}")
+  endif()
+endfunction()
+
+# vfpass_lab_need(NAME SECONDS OPTION...): what `lab/prepare OPTION...` makes, for NEEDS.
+function(vfpass_lab_need name seconds)
+  list(JOIN ARGN " " options)
+  set_property(GLOBAL APPEND_STRING PROPERTY vfpass_lab_needs "${name}\t${seconds}\t${options}\n")
+  if(NOT VFPASS_ALL_TESTS)
+    return()
+  endif()
+  add_test(NAME lab.prepare_${name} COMMAND ${PROJECT_SOURCE_DIR}/lab/prepare ${ARGN})
+  set_tests_properties(lab.prepare_${name} PROPERTIES
+    LABELS "lab;long" RUN_SERIAL ON TIMEOUT ${seconds} FIXTURES_SETUP ${name})
 endfunction()
 
 # vfpass_lab_test_across_reboot(BEFORE AFTER SECONDS [MACHINE_AFTER name] [as vfpass_lab_test...])
@@ -51,9 +68,9 @@ function(vfpass_lab_reboot_fixtures before after disk)
     -P ${CMAKE_CURRENT_SOURCE_DIR}/new_disk.cmake)
   get_test_property(lab.${before} LABELS labels)
   set_tests_properties(lab.${before}_disk PROPERTIES LABELS "${labels}" FIXTURES_SETUP ${before}_disk)
-  set_tests_properties(lab.${before} PROPERTIES
-    FIXTURES_REQUIRED ${before}_disk FIXTURES_SETUP ${before}_left)
-  set_tests_properties(lab.${after} PROPERTIES FIXTURES_REQUIRED "${before}_disk;${before}_left")
+  set_property(TEST lab.${before} lab.${after} APPEND PROPERTY FIXTURES_REQUIRED ${before}_disk)
+  set_property(TEST lab.${before} PROPERTY FIXTURES_SETUP ${before}_left)
+  set_property(TEST lab.${after} APPEND PROPERTY FIXTURES_REQUIRED ${before}_left)
 endfunction()
 
 # What a declaration leaves out; what it may not say.
@@ -68,8 +85,8 @@ macro(vfpass_lab_defaults)
   if(vfpass_lab_part STREQUAL long)
     list(APPEND test_LABELS long)
   endif()
-  if("--machine" IN_LIST test_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "lab test ${name}: say MACHINE instead of --machine, so that the matrix knows it")
+  if(test_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "lab test ${name}: ${test_UNPARSED_ARGUMENTS}: say MACHINE NAME or OPTIONS --option...")
   endif()
 endmacro()
 
@@ -77,15 +94,18 @@ endmacro()
 macro(vfpass_declare_lab_test)
   list(JOIN test_GUESTS "," guests)
   list(JOIN test_NOT_ON "|" not_on)
+  list(JOIN test_NEEDS "," needs)
   list(JOIN test_ARGUMENTS " " arguments)
-  list(JOIN test_UNPARSED_ARGUMENTS " " options)
+  list(JOIN test_OPTIONS " " options)
   string(JOIN "\t" line ${name} ${test_GROUP} ${vfpass_lab_part} ${seconds} ${test_MACHINE} ${guests}
-    ${test_SCRIPT} "${arguments}" "${options}" "${not_on}")
+    ${test_SCRIPT} "${arguments}" "${options}" "${needs}" "${not_on}")
   set_property(GLOBAL APPEND_STRING PROPERTY vfpass_lab_tests "${line}\n")
 endmacro()
 
-# vfpass_write_lab_tests(FILE): for the scripts that choose and run them.
+# vfpass_write_lab_tests(FILE): for the scripts that choose and run them; what they need is in FILE-needs.
 function(vfpass_write_lab_tests file)
   get_property(tests GLOBAL PROPERTY vfpass_lab_tests)
-  file(WRITE ${file} "name\tgroup\tpart\tseconds\tmachine\tguests\tscript\targuments\toptions\tnot_on\n${tests}")
+  get_property(needs GLOBAL PROPERTY vfpass_lab_needs)
+  file(WRITE ${file}-needs "name\tseconds\toptions\n${needs}")
+  file(WRITE ${file} "name\tgroup\tpart\tseconds\tmachine\tguests\tscript\targuments\toptions\tneeds\tnot_on\n${tests}")
 endfunction()

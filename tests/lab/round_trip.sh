@@ -1,5 +1,6 @@
 # The main job: VFs go from mlx5_core into a guest and back, cold and while it runs, and everything is
 # as found. Then the power is cut; round_trip_after_reboot.sh goes on from there.
+# covers: src/cli/attach.cpp src/cli/detach.cpp src/hook src/hypervisor src/apply
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,4 +1,5 @@
 # VM A runs on a VF. Nothing that happens to others takes anything from it.
+# covers: src/plan src/hook src/hypervisor
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -7,8 +7,10 @@ import unittest
 from loaded import CHECKOUT
 
 import lab_tests
+import tested_table
 
-TESTS = lab_tests.read_declared(sys.argv.pop(1))
+DECLARED = sys.argv.pop(1)
+TESTS, NEEDS = lab_tests.read_declared(DECLARED), lab_tests.read_needs(DECLARED)
 LAB = CHECKOUT / "tests/lab"
 
 
@@ -34,16 +36,24 @@ class LabDeclarations(unittest.TestCase):
     def test_every_duration_is_of_something(self):
         parts = {"unit", "cli", "style", "scripts", "sanitized"}
         durations = lab_tests.read_durations(LAB / "durations")
-        self.assertEqual(set(), set(durations) - {each.name for each in TESTS} - parts)
+        known = {each.name for each in TESTS} | {f"prepare_{each}" for each in NEEDS} | parts
+        self.assertEqual(set(), set(durations) - known)
         for name, each in durations.items():
             self.assertGreater(each.seconds, 0, name)
             self.assertRegex(each.date, r"^\d{4}-\d\d-\d\d$", name)
 
     def test_reasons_name_a_release(self):
-        releases = {each.suffix[1:] for each in (CHECKOUT / "lab/image").glob("packages.*")}
         for test in TESTS:
-            self.assertEqual(set(), set(test.not_on) - releases, test.name)
+            self.assertEqual(set(), set(test.not_on) - set(tested_table.RELEASES), test.name)
             self.assertTrue(all(test.not_on.values()), test.name)
+
+    def test_every_need_is_declared(self):
+        for test in TESTS:
+            self.assertEqual(set(), set(test.needs) - set(NEEDS), test.name)
+
+    def test_every_release_has_packages(self):
+        for release in tested_table.RELEASES:
+            self.assertTrue((CHECKOUT / f"lab/image/packages.{release}").exists(), release)
 
 
 if __name__ == "__main__":

@@ -33,6 +33,13 @@ class RecordDurations(unittest.TestCase):
     def test_leaves_out_a_part_of_which_only_some_ran(self):
         self.assertNotIn("unit", record.seconds_of(self.root, SIZES | {"unit": 3}))
 
+    def test_keep_what_preparing_took_when_it_had_something_to_do(self):
+        durations = {}
+        for seconds in (5, 300, 1):
+            record.record_one(durations, "prepare_disks", record.lab_tests.Duration(seconds, "2026-11-22", ""))
+            record.record_one(durations, "near", record.lab_tests.Duration(seconds, "2026-11-22", ""))
+        self.assertEqual([300, 1], [durations[each].seconds for each in ("prepare_disks", "near")])
+
     def test_has_the_day_of_the_run(self):
         self.assertEqual("2026-11-22", record.date_of(self.root))
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from loaded import CHECKOUT
 
 SAYS_ITS_CALL = '#!/bin/bash\necho "$(basename "$0") $*"\n'
-DECLARED = """name\tgroup\tpart\tseconds\tmachine\tguests\tscript\targuments\toptions\tnot_on
-quick\tquick\tshort\t600\ttwo-pfs\tbusybox\tquick\t\t\t
-near\tnear\tlong\t400\tfunctions\tnone\tnear\t\t\t
-endless\tendless\tlong\t90000\ttwo-pfs\tbusybox\tendless\t\t\t
+DECLARED = """name\tgroup\tpart\tseconds\tmachine\tguests\tscript\targuments\toptions\tneeds\tnot_on
+quick\tquick\tshort\t600\ttwo-pfs\tbusybox\tquick\t\t\t\t
+near\tnear\tlong\t400\tfunctions\tnone\tnear\t\t\t\t
+endless\tendless\tlong\t90000\ttwo-pfs\tbusybox\tendless\t\t\t\t
 """
 
 
@@ -29,6 +29,7 @@ class Scripts(unittest.TestCase):
         for name in ("scripts/install-packages", "scripts/build", "lab/prepare", "bin/ctest"):
             self.write(name, SAYS_ITS_CALL).chmod(0o755)
         self.write("build/tests/lab/declared", DECLARED)
+        self.write("build/tests/lab/declared-needs", "name\tseconds\toptions\n")
         self.write("tests/lab/durations", "")
         for name in ("quick", "near", "endless"):
             self.write(f"tests/lab/{name}.sh", "# covers: src\n")

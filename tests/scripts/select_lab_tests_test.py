@@ -24,8 +24,8 @@ SECONDS = {"kills": 800, "mirror": 850, "verify": 800, "peer": 900, "files": 400
 BUDGET = 1000
 
 
-def lab_test(name, group=None, part="long", seconds=600):
-    return lab_tests.LabTest(name, group or name, part, seconds, "two-pfs", ["busybox"], name, [], [], {})
+def lab_test(name, group=None, part="long", seconds=600, needs=()):
+    return lab_tests.LabTest(name, group or name, part, seconds, "two-pfs", ["busybox"], name, [], [], list(needs), {})
 
 
 def all_tests():
@@ -40,16 +40,16 @@ def all_durations():
 
 
 GROUPS = lab_tests.groups_of(each for each in all_tests() if each.part == "long")
-DURATIONS = all_durations()
+COSTS = lab_tests.Costs(all_durations(), {"disks": lab_tests.Need(300, ["--guests"])})
 
 
 def chosen_at(count, hits=None, budget=BUDGET):
-    groups = select.in_turn(GROUPS, count * select.GOLDEN % 1, budget, DURATIONS)
-    return select.choose(groups, budget, hits or {}, DURATIONS)
+    groups = select.in_turn(GROUPS, count * select.GOLDEN % 1, budget, COSTS)
+    return select.choose(groups, budget, hits or {}, COSTS)
 
 
 def names(chosen):
-    return [group.name for group, _ in chosen]
+    return [group.name for group in chosen]
 
 
 def longest_wait(counts, hits=None):
@@ -67,31 +67,37 @@ class Budget(unittest.TestCase):
         for budget in (0, 30, 90, 500, 1000, 5000, 100000):
             for count in range(200):
                 hits = {name: (0, "file") for name in list(SECONDS)[:count % len(SECONDS)]}
-                spent = sum(group.seconds(DURATIONS) for group, _ in chosen_at(count, hits, budget))
-                self.assertLessEqual(spent, budget)
+                self.assertLessEqual(COSTS.of(chosen_at(count, hits, budget)), budget)
 
     def test_is_used(self):
         left_out = min(SECONDS.values())
         for count in range(200):
             chosen = chosen_at(count)
-            spent = sum(group.seconds(DURATIONS) for group, _ in chosen)
-            self.assertTrue("topology" in names(chosen) or spent > BUDGET - left_out)
+            self.assertTrue("topology" in names(chosen) or COSTS.of(chosen) > BUDGET - left_out)
 
     def test_holds_everything_when_it_is_large(self):
         self.assertEqual(set(SECONDS), set(names(chosen_at(1, budget=100000))))
 
     def test_is_what_the_other_tests_leave(self):
-        self.assertEqual(600 + 70, select.fixed_seconds(all_tests(), DURATIONS))
+        self.assertEqual(600 + 70, select.fixed_seconds(all_tests(), COSTS))
 
     def test_counts_a_test_without_a_measurement_with_its_limit(self):
         group = lab_tests.Group("new", [lab_test("new", seconds=777)])
-        self.assertEqual(777, group.seconds(DURATIONS))
-        self.assertIn("not measured", select.describe(group, DURATIONS))
+        self.assertEqual(777, COSTS.of([group]))
+        self.assertIn("not measured", select.describe(group, COSTS))
 
     def test_counts_two_boots_together(self):
         pair = next(each for each in GROUPS if each.name == "pair")
-        self.assertEqual(150, pair.seconds(DURATIONS))
+        self.assertEqual(150, COSTS.of([pair]))
         self.assertEqual(["lab.pair_disk", "lab.pair", "lab.pair_after"], pair.ctest_names())
+
+
+    def test_counts_what_several_tests_need_once(self):
+        one, other = (lab_tests.Group(name, [lab_test(name, seconds=50, needs=["disks"])]) for name in ("one", "other"))
+        self.assertEqual([350, 400], [COSTS.of([one]), COSTS.of([one, other])])
+        self.assertEqual([[one, other]], select.pack([one, other], 400, COSTS))
+        self.assertEqual({one}, set(select.choose([one, other], 399, {}, COSTS)))
+        self.assertFalse(COSTS.measured(one))
 
 
 class Rotation(unittest.TestCase):
@@ -120,21 +126,22 @@ class Rotation(unittest.TestCase):
 
     def test_begins_with_the_run_at_the_place(self):
         one, other = (lab_tests.Group(name, [lab_test(name, seconds=50)]) for name in ("one", "other"))
-        self.assertEqual([one, other], select.in_turn([one, other], 0.49, 60, {}))
-        self.assertEqual([other, one], select.in_turn([one, other], 0.5, 60, {}))
+        self.assertEqual([one, other], select.in_turn([one, other], 0.49, 60, COSTS))
+        self.assertEqual([other, one], select.in_turn([one, other], 0.5, 60, COSTS))
 
     def test_packs_every_test_that_fits_into_one_run(self):
-        runs = select.pack(GROUPS, BUDGET, DURATIONS)
+        runs = select.pack(GROUPS, BUDGET, COSTS)
         self.assertEqual(sorted(SECONDS), sorted(group.name for run in runs for group in run))
-        self.assertTrue(all(sum(group.seconds(DURATIONS) for group in run) <= BUDGET for run in runs))
+        self.assertTrue(all(COSTS.of(run) <= BUDGET for run in runs))
 
 
 class Related(unittest.TestCase):
     def test_come_first_and_say_why(self):
         for count in range(50):
             chosen = chosen_at(count, {"doctor": (3, "src/doctor/acs.cpp")})
-            self.assertEqual(("doctor", "related: src/doctor/acs.cpp"), (chosen[0][0].name, chosen[0][1]))
-            self.assertTrue(all(reason == "its turn" for _, reason in chosen[1:]))
+            self.assertEqual("doctor", names(chosen)[0])
+            reasons = ["related: src/doctor/acs.cpp"] + ["its turn"] * (len(chosen) - 1)
+            self.assertEqual(reasons, list(chosen.values()))
 
     def test_are_ordered_by_how_new_the_change_is(self):
         hits = {"near": (5, "old"), "doctor": (0, "new"), "topology": (1, "middle")}
@@ -145,8 +152,7 @@ class Related(unittest.TestCase):
 
     def test_leave_half_of_the_time_to_the_others(self):
         hits = {name: (0, "file") for name in ("files", "apply", "probe")}
-        reasons = [reason for _, reason in chosen_at(7, hits)]
-        self.assertEqual(1, sum(reason != "its turn" for reason in reasons))
+        self.assertEqual(1, sum(reason != "its turn" for reason in chosen_at(7, hits).values()))
 
     def test_are_found_by_folder_file_and_pattern(self):
         self.assertTrue(select.covers("src/doctor", "src/doctor/deep/acs.cpp"))
@@ -165,10 +171,11 @@ class Repository:
         for name in ("pair", "pair_after"):
             self.write(f"tests/lab/{name}.sh", "# covers: src/pair*\n")
         self.write("tests/lab/durations", "# comment\nnear 80 2026-01-01\nunit 20 2026-01-01 alone\n")
-        rows = ["name\tgroup\tpart\tseconds\tmachine\tguests\tscript\targuments\toptions\tnot_on"]
-        rows += [f"{name}\t{group}\tlong\t100\ttwo-pfs\tbusybox\t{name}\t\t\ttrixie: no such driver: igb"
+        rows = ["name\tgroup\tpart\tseconds\tmachine\tguests\tscript\targuments\toptions\tneeds\tnot_on"]
+        rows += [f"{name}\t{group}\tlong\t100\ttwo-pfs\tbusybox\t{name}\t\t\t\ttrixie: no such driver: igb"
                  for name, group in (("near", "near"), ("pair", "pair"), ("pair_after", "pair"))]
         self.write("build/tests/lab/declared", "\n".join(rows) + "\n")
+        self.write("build/tests/lab/declared-needs", "name\tseconds\toptions\ndisks\t60\t--guests\n")
 
     def write(self, name, text):
         file = self.folder / name
@@ -233,14 +240,14 @@ class Checkouts(unittest.TestCase):
         text, exclusion = output_of(self.repository.folder, 300)
         self.assertIn("pair pair_after (200 s, not measured: its limit): related: src/pair/b.cpp", text)
         self.assertIn("near (80 s): its turn", text)
-        self.assertEqual("^()$", exclusion)
+        self.assertEqual(r"^(lab\.prepare_disks)$", exclusion)
 
     def test_pairs_run_or_wait_together(self):
         self.landed("README", "src/near/a.cpp")
         text, exclusion = output_of(self.repository.folder, 120)
         self.assertIn("near (80 s): related: src/near/a.cpp", text)
         self.assertIn("too long for 100 s, to be run by hand: pair pair_after (200 s", text)
-        self.assertEqual(r"^(lab\.pair_disk|lab\.pair|lab\.pair_after)$", exclusion)
+        self.assertEqual(r"^(lab\.pair_disk|lab\.pair|lab\.pair_after|lab\.prepare_disks)$", exclusion)
 
     def test_with_a_base_older_commits_do_not_count(self):
         self.landed("README", "src/near/a.cpp")
@@ -282,12 +289,13 @@ class TheRealOnes(unittest.TestCase):
     def test_are_all_reached(self):
         tests = [each for each in lab_tests.read_declared(DECLARED) if each.part == "long"]
         durations = lab_tests.read_durations(CHECKOUT / "tests/lab/durations")
+        costs = lab_tests.Costs(durations, lab_tests.read_needs(DECLARED))
         groups = lab_tests.groups_of(tests)
-        budget = max(each.seconds(durations) for each in groups)
+        budget = max(costs.of([each]) for each in groups)
         seen = set()
         for count in range(200):
-            turn = select.in_turn(groups, count * select.GOLDEN % 1, budget, durations)
-            seen.update(names(select.choose(turn, budget, {}, durations)))
+            turn = select.in_turn(groups, count * select.GOLDEN % 1, budget, costs)
+            seen.update(names(select.choose(turn, budget, {}, costs)))
         self.assertEqual({each.name for each in groups}, seen)
 
 

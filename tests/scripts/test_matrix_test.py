@@ -19,12 +19,13 @@ import matrix_versions  # noqa: E402
 import tested_table  # noqa: E402
 
 OWN, OTHER = matrix_versions.own_release(), "other"
-COLUMNS = "name\tgroup\tpart\tseconds\tmachine\tguests\tscript\targuments\toptions\tnot_on"
+tested_table.RELEASES = {release: f"Debian {release}" for release in sorted((OWN, OTHER))}
+COLUMNS = "name\tgroup\tpart\tseconds\tmachine\tguests\tscript\targuments\toptions\tneeds\tnot_on"
 DECLARED = [
-    "near\tnear\tlong\t400\tfunctions\tnone\tnear\t\t--memory 512\t",
-    "before\tbefore\tlong\t300\ttwo-pfs\tbusybox\tbefore\t\t\tother: no driver",
-    "after\tbefore\tlong\t300\tmoved\tbusybox\tafter\t\t\tother: no driver",
-    "real\treal\tlong\t100\ttwo-pfs\tdebian-13,busybox\tguest\tdebian-13\t\t",
+    "near\tnear\tlong\t400\tfunctions\tnone\tnear\t\t--memory 512\t\t",
+    "before\tbefore\tlong\t300\ttwo-pfs\tbusybox\tbefore\t\t\t\tother: no driver",
+    "after\tbefore\tlong\t300\tmoved\tbusybox\tafter\t\t\t\tother: no driver",
+    "real\treal\tlong\t100\ttwo-pfs\tdebian-13,busybox\tguest\tdebian-13\t\tdisks\t",
 ]
 # Says how it was called, then does as the file beside it says.
 STAND_IN = """#!/bin/bash
@@ -39,15 +40,17 @@ class Checkout:
     def __init__(self, folder):
         self.folder = Path(folder)
         self.write("build/tests/lab/declared", "\n".join([COLUMNS, *DECLARED]) + "\n")
+        self.write("build/tests/lab/declared-needs", "name\tseconds\toptions\ndisks\t60\t--guests\n")
         self.write("tests/lab/results", "")
         self.write("tests/lab/durations", "# head\n")
         self.write("docs/tested.md", f"prose\n{matrix.BEGIN}\nold\n{matrix.END}\nmore prose\n")
         for release in (OWN, OTHER):
-            self.write(f"lab/image/packages.{release}", "")
             self.write(f"{matrix_versions.build_folder(release, self.folder)}/lab/kernel/version", f"6.1-{release}\n")
         for machine in ("functions", "two-pfs", "moved", "many"):
             self.write(f"lab/machines/{machine}", "")
         self.write("lab/run", STAND_IN).chmod(0o755)
+        for program in ("lab/prepare", "scripts/install-packages", "scripts/build"):
+            self.write(program, f'#!/bin/bash\necho "{program} $*" >>{self.folder}/lab/calls\n').chmod(0o755)
         for script in ("near", "before", "after", "guest"):
             self.behave(script, PASSES)
 
@@ -64,10 +67,10 @@ class Checkout:
         file = self.folder / "lab/calls"
         return file.read_text(encoding="utf-8").splitlines() if file.exists() else []
 
-    def run(self, *options):
+    def run(self, *options, ready=("--no-build",)):
         """The exit status and what was printed."""
         printed = io.StringIO()
-        command = ["test-matrix", "--no-build", "--checkout", str(self.folder), *options]
+        command = ["test-matrix", *ready, "--checkout", str(self.folder), *options]
         with mock.patch.object(sys, "argv", command), contextlib.redirect_stdout(printed), \
                 contextlib.redirect_stderr(printed), mock.patch.object(matrix, "commit_of", lambda _: "abc"):
             try:
@@ -107,6 +110,15 @@ class Running(WithCheckout):
     def test_names_another_release(self):
         self.checkout.run("--release", OTHER, "--only", "near")
         self.assertIn("--release other", self.checkout.calls()[0])
+
+    def test_prepares_what_the_tests_need(self):
+        self.checkout.run("--only", "near|real", ready=())
+        calls = [each.split(" --timeout")[0] for each in self.checkout.calls() if not each.startswith("--timeout")]
+        of_release = {OWN: ["", " --guests"], OTHER: [" --release other", " --release other --guests"]}
+        self.assertEqual([f"lab/prepare {each.strip()}" for release in sorted(of_release)
+                          for each in of_release[release]], [each for each in calls if "prepare" in each])
+        self.assertEqual("scripts/install-packages ", calls[0])
+        self.assertRegex(calls[1], r"^scripts/build \S+/build -DVFPASS_ALL_TESTS=ON$")
 
     def test_gives_two_boots_an_empty_disk(self):
         leaves = 'disk=$(grep -oE "[^ ]+[.]disk" <<<"$*"); ls "$disk" | grep . && exit 1; touch "$disk/left"; '
@@ -201,6 +213,16 @@ class Results(WithCheckout):
         self.assertNotIn("libvirt", versions)
 
 
+    def test_a_machine_that_needs_a_newer_emulator_names_that_one(self):
+        self.checkout.write("lab/machines/functions", "# A machine.\n# needs: no-such-device\n")
+        lab = f"{matrix_versions.build_folder(OWN, self.checkout.folder)}/lab"
+        loader = self.checkout.write(f"{lab}/emulator/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",
+                                     "#!/bin/bash\necho QEMU emulator version 99.1 '(other)'\n")
+        loader.chmod(0o755)
+        self.checkout.run("--release", OWN, "--only", "near")
+        self.assertEqual("QEMU 99.1 (other)", self.checkout.results()[OWN, "near"]["versions"]["emulator"])
+
+
 class Page(WithCheckout):
     def test_keeps_the_prose_and_follows_the_record(self):
         self.assertEqual(1, self.checkout.run("--check")[0])
@@ -224,7 +246,7 @@ class Page(WithCheckout):
         self.assertIn("1 not supported, 1 not run", line)
 
     def test_a_bar_in_a_reason_does_not_end_the_cell(self):
-        test = lab_tests.LabTest("a", "a", "long", 1, "m", ["none"], "a", [], [], {OTHER: "x | y"})
+        test = lab_tests.LabTest("a", "a", "long", 1, "m", ["none"], "a", [], [], [], {OTHER: "x | y"})
         row = tested_table.row([tested_table.cell(test, OTHER, {})])
         self.assertEqual("| not supported: x &#124; y |", row)
 
