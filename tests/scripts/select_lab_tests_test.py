@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import os
 import random
 import re
 import subprocess
@@ -189,7 +190,7 @@ class Repository:
                        stderr=subprocess.DEVNULL)
 
     def commit(self, name):
-        self.write(name, str(subprocess.os.urandom(4)))
+        self.write(name, str(os.urandom(4)))
         self.git("add", "--all")
         self.git("commit", "-m", name)
 
