@@ -1,18 +1,19 @@
 # shellcheck shell=bash disable=SC2154
 # Sourced by lib.sh: guests, made as a user would have made them before vfpass came.
 
-# guest_xml NAME [--rdma] [--wire] [--memory MIB] [--device FILE] [--uuid UUID] [--no-agent]: prints the
+# guest_xml NAME [--rdma] [--igb] [--wire] [--memory MIB] [--device FILE] [--uuid UUID] [--no-agent]: prints the
 # domain. Every device sits at a fixed address on the root bus, so that there is no spare root
 # port; FILE is XML to be added to the devices. With --rdma the guest has SoftRoCE and libibverbs,
 # and counts what a card would have counted (traffic.sh). --wire gives it a virtio netdev on the
-# bridge of start_wire (wire.sh), for a VF's frames to leave by.
+# bridge of start_wire (wire.sh), for a VF's frames to leave by. With --igb it drives the VFs of machine igb.
 guest_xml() {
-    local name=$1 memory=224 initramfs=guest.cpio devices='' uuid='' agent
+    local name=$1 memory=224 igb='' rdma='' devices='' uuid='' agent
     agent=$(cat "$lab_directory/config/agent.xml")
     shift
     while [ $# -gt 0 ]; do
         case $1 in
-        --rdma) memory=320 initramfs=guest-rdma.cpio ;;
+        --rdma) memory=320 rdma=-rdma ;;
+        --igb) igb=-igb ;;
         --wire) devices+=$(wire_xml "$name")$'\n' ;;
         --memory) memory=$2; shift ;;
         --device) devices+=$(cat "$2")$'\n'; shift ;;
@@ -26,7 +27,7 @@ guest_xml() {
     template=$(cat "$lab_directory/config/guest.xml")
     template=${template//@NAME@/"$name"} template=${template//@MEMORY@/"$memory"}
     template=${template//@UUID@/"$uuid"} template=${template//@AGENT@/"$agent"}
-    template=${template//@INITRAMFS@/"$initramfs"}
+    template=${template//@INITRAMFS@/"guest$igb$rdma.cpio"}
     printf '%s\n' "${template//@DEVICES@/"$devices"}"
 }
 

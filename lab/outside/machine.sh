@@ -65,7 +65,7 @@ machine_arguments() {
 start_machine() {
     local arguments
     machine_arguments
-    qemu-system-x86_64 "${arguments[@]}" </dev/null >"$work/qemu" 2>&1 &
+    "${emulator[@]}" "${arguments[@]}" </dev/null >"$work/qemu" 2>&1 &
     qemu=$!
     # Both ends of a named pipe are opened before either goes on; it ends when QEMU does.
     cat "$work/output" &
