@@ -1,0 +1,10 @@
+# shellcheck shell=bash disable=SC2154
+# Sourced by lab/prepare --guests: what the real guests boot from (lib/real_guests.sh).
+
+made guest-disk-initramfs "$build/guest-disk.cpio" "$lab/image/make-guest-disk-initramfs" "$build" -- \
+    "$build/kernel/version" "$build/module/mlx5_core.ko" "$lab"/image/{make-guest-disk-initramfs,initramfs.sh,guest-disk-init}
+for guest_release in bookworm trixie; do
+    made "guest-disk-$guest_release" "$build/guests/$guest_release.ext4" "$lab/image/make-guest-disk" \
+        "$guest_release" "$build/guests/$guest_release.ext4" "$lab/image/guest-packages" -- \
+        "$lab"/image/{make-guest-disk,guest-disk-root,guest-packages,debian.sh}
+done

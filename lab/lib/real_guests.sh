@@ -1,0 +1,74 @@
+# shellcheck shell=bash disable=SC2154
+# Sourced by lib.sh: guests with Debian's own user land, systemd and one network manager, on a disk that keeps what
+# they write until the lab ends. `lab/prepare --guests` makes what they boot from.
+
+real_guest_memory=512
+
+# define_real_guest NAME RELEASE MANAGER [--ovmf] [--restricted-agent] [--device FILE]
+#
+# RELEASE is bookworm or trixie; MANAGER networkd, netplan-networkd, netplan-networkmanager, networkmanager or ifupdown.
+# --ovmf boots it with UEFI firmware, for which the kernel is not uncompressed. --restricted-agent: the
+# agent blocks commands as RHEL's package has it.
+define_real_guest() {
+    local name=$1 release=$2 file=/run/lab/$1.define.xml
+    make_guest_disk "$name" "$release" && real_guest_xml "$@" >"$file" && virsh --quiet define "$file"
+}
+
+make_guest_disk() {
+    local base=$lab_build/guests/$2.ext4
+    [ -e "$base" ] || { echo "no $base: run lab/prepare --guests" >&2; return 1; }
+    mkdir -p /var/lib/lab
+    qemu-img create -q -f qcow2 -b "$base" -F raw "/var/lib/lab/$1.qcow2"
+}
+
+# The busybox guest's definition with another initramfs, another command line and a disk.
+real_guest_xml() {
+    local name=$1 manager=$3 options=(--memory "$real_guest_memory") edits=() words
+    shift 3
+    words="systemd.show_status=0 quiet lab.manager=$manager"
+    disk_xml "$name" >"/run/lab/$name.disk.xml"
+    options+=(--device "/run/lab/$name.disk.xml")
+    while [ $# -gt 0 ]; do
+        case $1 in
+        --ovmf) mapfile -t edits < <(ovmf_edits "$name") ;;
+        --restricted-agent) words+=' lab.restricted-agent' ;;
+        --device) options+=(--device "$2"); shift ;;
+        *) echo "define_real_guest: unknown option $1" >&2; return 2 ;;
+        esac
+        shift
+    done
+    guest_xml "$name" "${options[@]}" |
+        sed -e "s|/guest\.cpio|/guest-disk.cpio|" -e "s|</cmdline>| $words&|" "${edits[@]}"
+}
+
+disk_xml() {
+    cat <<XML
+<disk type='file' device='disk'>
+  <driver name='qemu' type='qcow2' cache='unsafe'/>
+  <source file='/var/lib/lab/$1.qcow2'/>
+  <target dev='vda' bus='virtio'/>
+  <address type='pci' domain='0x0000' bus='0x00' slot='0x04' function='0x0'/>
+</disk>
+XML
+}
+
+# ovmf_edits NAME: sed's arguments. EDK II starts a kernel by its EFI stub, which the uncompressed one has not.
+ovmf_edits() {
+    local loader="<loader readonly='yes' type='pflash'>/usr/share/OVMF/OVMF_CODE_4M.fd</loader>"
+    local nvram="<nvram template='/usr/share/OVMF/OVMF_VARS_4M.fd'>/var/lib/lab/$1.nvram</nvram>"
+    printf '%s\n' -e "s|/kernel/vmlinux<|/kernel/vmlinuz<|" -e "s|<kernel>|$loader$nvram&|"
+}
+
+# reboot_count NAME: how often it has come to its agent so far.
+reboot_count() { grep -ac 'guest: agent' "/var/log/libvirt/qemu/$1-console.log"; }
+
+rebooted() { [ "$(reboot_count "$1")" -gt "$2" ] && agent_answers "$1"; }
+
+# reboot_real_guest NAME SECONDS: through its agent and systemd; returns when the agent answers again.
+reboot_real_guest() {
+    local before
+    before=$(reboot_count "$1")
+    # The agent goes down with the guest and need not answer.
+    virsh --quiet reboot "$1" --mode agent || :
+    wait_until "$2" rebooted "$1" "$before"
+}

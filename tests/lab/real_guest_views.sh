@@ -1,0 +1,80 @@
+# shellcheck shell=bash disable=SC2154
+# Sourced by real_guest.sh: what the guest's kernel and its network manager say of an interface. `manager` is the one
+# that the guest has.
+
+# guest_files: every file with its mode and content.
+# shellcheck disable=SC2016  # the guest's shell expands it
+guest_files() {
+    guest_shell train0 'find /etc /var/lib/vfpass* 2>/dev/null | sort | while read -r path; do echo "$path"; done |
+        xargs -d "\n" stat -c "%n %F %a %u %g"
+        find /etc /var/lib/vfpass* -type f 2>/dev/null | sort | xargs -d "\n" md5sum'
+}
+
+# guest_interface NAME: what is set, without what a manager may find out again and again.
+guest_interface() {
+    guest_shell train0 "ip -o address show dev $1 scope global | sed 's/ valid_lft.*//'
+        cd /sys/class/net/$1 && cat mtu address && cat /proc/sys/net/ipv4/conf/$1/arp_{announce,ignore}"
+}
+
+# kernel_has NAME ADDRESS MTU
+kernel_has() {
+    guest_shell train0 "ip -o address show dev $1 | grep -qF ' $2 ' && [ \$(cat /sys/class/net/$1/mtu) = $3 ]"
+}
+
+kernel_has_none() { [ -z "$(guest_shell train0 "ip -o address show dev $1 scope global")" ]; }
+
+# The file that guest-setup writes for this manager.
+manager_file() {
+    case $manager in
+    networkd) echo /etc/systemd/network/10-vfpass-rail0.network ;;
+    netplan-*) echo /etc/netplan/90-vfpass.yaml ;;
+    networkmanager) echo /etc/NetworkManager/system-connections/vfpass-rail0.nmconnection ;;
+    ifupdown) echo /etc/network/interfaces.d/vfpass ;;
+    esac
+}
+
+# manager_agrees NAME ADDRESS MTU WHEN
+manager_agrees() {
+    case $manager in
+    networkd | netplan-networkd) networkd_agrees "$@" ;;
+    networkmanager | netplan-networkmanager) networkmanager_agrees "$@" ;;
+    ifupdown) expect_contains "$4, says ifquery" "$1=" guest_shell train0 "ifquery --state $1" ;;
+    esac
+    case $manager in netplan-*) netplan_agrees "$@" ;; esac
+}
+
+# It adds the prefix length in newer releases only.
+networkd_agrees() {
+    expect_contains "$4 is configured, says networkctl" "(configured)" guest_shell train0 "networkctl status $1"
+    expect_said "with the address" "${2%/*}"
+    expect_said "with the MTU" "MTU: $3"
+}
+
+networkmanager_agrees() {
+    expect_contains "$4 is connected, says nmcli" "(connected)" guest_shell train0 "nmcli device show $1"
+    expect_said "with the address" "$2"
+    expect_contains "with the MTU" "$3" guest_shell train0 "nmcli -g GENERAL.MTU device show $1"
+}
+
+netplan_agrees() {
+    expect_equal "$4, says netplan status" "$2" "$(guest_shell train0 "netplan status --format json" |
+        jq -r --arg name "$1" --arg address "${2%/*}" '.[$name].addresses[] | to_entries[] |
+            select(.key == $address) | "\(.key)/\(.value.prefix)"')"
+}
+
+# manager_forgot NAME: after the undo it has no file of ours for it.
+manager_forgot() {
+    case $manager in
+    networkd | netplan-networkd)
+        expect_equal "$1 has no file of ours, says networkctl" "" \
+            "$(guest_shell train0 "networkctl status $1" | grep -E 'Network File: .*vfpass')" ;;
+    networkmanager | netplan-networkmanager)
+        expect_equal "$1 has no connection of ours, says nmcli" "" \
+            "$(guest_shell train0 "nmcli -g GENERAL.CONNECTION device show $1" | grep vfpass)" ;;
+    ifupdown) expect_equal "$1 is not up, says ifquery" "" "$(guest_shell train0 "ifquery --state $1")" ;;
+    esac
+    case $manager in
+    netplan-*) expect_equal "$1 has no setting of ours, says netplan" "" \
+        "$(guest_shell train0 'netplan get' | grep vfpass)" ;;
+    esac
+}
