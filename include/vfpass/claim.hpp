@@ -31,12 +31,4 @@ struct DomainSummary {
   auto operator<=>(const DomainSummary&) const = default;
 };
 
-/// A host PCI function that an active libvirt network hands out to the domains that use it.
-struct PoolDevice {
-  std::string network;
-  PciAddress device;
-
-  auto operator<=>(const PoolDevice&) const = default;
-};
-
 }  // namespace vfpass

@@ -30,7 +30,8 @@ struct Definition {
   bool operator==(const Definition&) const = default;
 };
 
-/// One active libvirt network.
+/// One libvirt network. An inactive one counts as a domain that does not run does: it is started at
+/// any time, and hands out devices without asking.
 struct NetworkDescription {
   std::string name;
   std::string xml;
@@ -55,7 +56,7 @@ class Hypervisor {
 
   virtual HypervisorVersions versions() = 0;
 
-  /// Every active libvirt network. A daemon without network driver has none.
+  /// Every libvirt network, active or not. A daemon without network driver has none.
   virtual std::vector<NetworkDescription> listNetworks() = 0;
 
   /// By name or UUID; a name wins. nullopt when there is none. Throws when libvirt does not answer.

@@ -149,9 +149,7 @@ DomainSurvey surveyDomains(Session& session) {
     surveyOne(session, domain, survey);
   }
   for (const auto& network : session.hypervisor().listNetworks()) {
-    for (const auto& device : domain::poolDevices(network.xml)) {
-      survey.pools.push_back({network.name, device});
-    }
+    survey.pools.push_back(domain::readNetworkPool(network.xml));
   }
   return survey;
 }

@@ -9,6 +9,7 @@
 #include "vfpass/claim.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/mapping.hpp"
+#include "vfpass/network_pool.hpp"
 #include "vfpass/plan/attach.hpp"
 
 namespace vfpass::cli {
@@ -20,7 +21,9 @@ struct DomainSurvey {
   /// are ours indeed only isSealed() (seal.hpp) tells.
   std::vector<domain::ParsedDomain> managed;
   std::vector<Uuid> active;
-  std::vector<PoolDevice> pools;  ///< what active networks hand out
+  /// Domains with devices of ours and without metadata, which do not start.
+  std::vector<DomainSummary> strays;
+  std::vector<NetworkPool> pools;  ///< what libvirt networks hand out
 };
 
 /// Asks libvirt for every domain. No lock of ours may be held: libvirt takes each domain's lock for

@@ -7,24 +7,26 @@
 
 namespace vfpass::domain {
 
-std::vector<PciAddress> poolDevices(std::string_view networkXml) {
+NetworkPool readNetworkPool(std::string_view networkXml) {
   pugi::xml_document document;
   const auto result = document.load_buffer(networkXml.data(), networkXml.size());
   const pugi::xml_node network = document.child("network");
   if (!result || !network) {
     throw Error("libvirt's network XML cannot be parsed", {}, ExitCode::badInput);
   }
-  std::vector<PciAddress> devices;
+  NetworkPool pool{network.child_value("name"), {}, {}};
   const pugi::xml_node forward = network.child("forward");
-  if (std::string_view(forward.attribute("mode").value()) != "hostdev") {
-    return devices;
+  for (const auto pf : forward.children("pf")) {
+    pool.pfNetdevs.emplace_back(pf.attribute("dev").value());
   }
-  for (const auto address : forward.children("address")) {
-    if (const auto device = readPciAddress(address)) {
-      devices.push_back(*device);
+  if (std::string_view(forward.attribute("mode").value()) == "hostdev") {
+    for (const auto address : forward.children("address")) {
+      if (const auto device = readPciAddress(address)) {
+        pool.devices.push_back(*device);
+      }
     }
   }
-  return devices;
+  return pool;
 }
 
 }  // namespace vfpass::domain

@@ -85,9 +85,9 @@ std::vector<DomainHandle> allDomains(virConnectPtr connection) {
 }
 
 /// The array of virConnectListAllNetworks, each element owned.
-std::vector<NetworkHandle> activeNetworks(virConnectPtr connection) {
+std::vector<NetworkHandle> allNetworks(virConnectPtr connection) {
   virNetworkPtr* raw = nullptr;
-  const int count = virConnectListAllNetworks(connection, &raw, VIR_CONNECT_LIST_NETWORKS_ACTIVE);
+  const int count = virConnectListAllNetworks(connection, &raw, 0);
   if (count < 0) {
     const Failure failure = lastFailure();
     if (hasNoNetworkDriver(failure)) {
@@ -132,10 +132,10 @@ class LibvirtHypervisor : public Hypervisor {
 
   std::vector<NetworkDescription> listNetworks() override {
     std::vector<NetworkDescription> descriptions;
-    for (const NetworkHandle& network : activeNetworks(connection_.get())) {
+    for (const NetworkHandle& network : allNetworks(connection_.get())) {
       const Memory<char> xml(virNetworkGetXMLDesc(network.get(), 0));
       const char* name = virNetworkGetName(network.get());
-      if (xml && name != nullptr) {  // it may have been stopped meanwhile
+      if (xml && name != nullptr) {  // it may have been undefined meanwhile
         descriptions.push_back({name, xml.get()});
       }
     }

@@ -5,6 +5,7 @@
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/check_vf.hpp"
+#include "vfpass/plan/network_pools.hpp"
 #include "vfpass/plan/select_pf.hpp"
 
 namespace vfpass::plan {
@@ -46,14 +47,12 @@ void objectToClaim(const AttachInput& input, const PciAddress& address,
 }
 
 // libvirt hands these out by itself, and does not ask who has one.
-void objectToPool(const AttachInput& input, const PciAddress& address,
+void objectToPool(const AttachInput& input, const PhysicalFunction& pf, const PciAddress& address,
                   std::vector<Objection>& objections) {
-  for (const auto& pool : input.pools) {
-    if (pool.device == address) {
-      objections.push_back(
-          {toString(address) + " belongs to the pool of libvirt network " + printable(pool.network),
-           "use another PF, or take this one out of the network"});
-    }
+  if (const NetworkPool* pool = findPool(input.pools, address, pf.netdev)) {
+    objections.push_back(
+        {toString(address) + " belongs to the pool of libvirt network " + printable(pool->network),
+         "use another PF, or take this one out of the network"});
   }
 }
 
@@ -81,7 +80,7 @@ std::vector<Objection> objectionsTo(const AttachInput& input, const MappedVf& en
   objectToMapping(input, entry, pf, index, objections);
   if (const auto address = vfAddress(pf, index)) {
     objectToClaim(input, *address, objections);
-    objectToPool(input, *address, objections);
+    objectToPool(input, pf, *address, objections);
   }
   if (index < pf.vfs.size()) {
     const auto found = checkVf(pf.vfs[index], input.mapping.allow, input.inventory.unsafeInterrupts,

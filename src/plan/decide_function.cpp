@@ -8,6 +8,7 @@
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/check_function.hpp"
+#include "vfpass/plan/network_pools.hpp"
 #include "vfpass/plan/select_pf.hpp"
 
 namespace vfpass::plan {
@@ -39,6 +40,15 @@ void objectToClaim(const AttachInput& input, const PciAddress& address,
         break;  // its persistent and its live XML say the same
       }
     }
+  }
+}
+
+void objectToPool(const AttachInput& input, const PciAddress& address,
+                  std::vector<Objection>& objections) {
+  if (const NetworkPool* pool = findPool(input.pools, address, {})) {
+    objections.push_back(
+        {toString(address) + " belongs to the pool of libvirt network " + printable(pool->network),
+         "take it out of the network, or give this domain another function"});
   }
 }
 
@@ -90,6 +100,7 @@ void judge(const AttachInput& input, const MappedGpu& entry, const PciFunction& 
   if (keptLease(input, entry) == nullptr) {
     const auto used = checkFunctionUse(function, terms, input.inventory.holders);
     found.insert(found.end(), used.begin(), used.end());
+    objectToPool(input, entry.pci, found);
   }
   objectToOwnVfs(input, entry, found);
   objectToLease(input, lease, found);

@@ -145,6 +145,16 @@ TEST_F(AttachTest, AutoSkipsLeasedClaimedNamedAndUsedVfs) {
   EXPECT_THAT(none.message, HasSubstr("no VF of PF 0000:01:00.0 is free"));
 }
 
+TEST_F(AttachTest, LeavesVfsToALibvirtNetwork) {
+  input.pools = {{"pool", {vf(0).address, vf(1).address}, {}}};
+  EXPECT_EQ(decide().leases.at(0).vfIndex, 2U);
+  // As an inactive network says it: the PF alone.
+  input.pools = {{"pool", {}, {"ens1f0np0"}}};
+  const auto none = objection();
+  EXPECT_EQ(none.code, ExitCode::refused);
+  EXPECT_THAT(none.message, HasSubstr("belongs to the pool of libvirt network pool"));
+}
+
 TEST_F(AttachTest, TwoEntriesGetTwoVfsAlsoWhenALaterOneNamesTheFirst) {
   input.mapping.vfs.push_back(entry("rail1", "ens1f0np0"));
   input.mapping.vfs[1].index = 0;

@@ -64,6 +64,19 @@ class FunctionTest : public testing::Test {
   AttachInput input;
 };
 
+TEST_F(FunctionTest, RefusesWhatALibvirtNetworkHandsOut) {
+  input.pools = {{"others", {*parsePciAddress("0000:3b:00.0")}, {"ens9"}}};
+  EXPECT_THAT(decide().objections, IsEmpty());
+  input.pools.push_back({"pool", {*parsePciAddress("0000:3a:00.0")}, {}});
+  EXPECT_THAT(objection().message, HasSubstr("libvirt network pool"));
+}
+
+TEST_F(FunctionTest, KeepsALeasedFunctionThatALibvirtNetworkNamesLater) {
+  input.leases = {attached()};
+  input.pools = {{"pool", {*parsePciAddress("0000:3a:00.0")}, {}}};
+  EXPECT_THAT(decide().objections, IsEmpty());
+}
+
 TEST_F(FunctionTest, IsLeasedAndBoundBesideTheVfAndNeverConfigured) {
   const auto decision = decide();
   ASSERT_THAT(decision.objections, IsEmpty());

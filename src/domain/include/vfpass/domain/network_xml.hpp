@@ -1,15 +1,15 @@
 #pragma once
 
 #include <string_view>
-#include <vector>
 
-#include "vfpass/pci_address.hpp"
+#include "vfpass/network_pool.hpp"
 
 namespace vfpass::domain {
 
-/// Host PCI functions that an active libvirt network hands out to domains (`<forward
-/// mode='hostdev'>`): its live XML lists the VFs of its PF. Empty for any other network. Throws
-/// Error (ExitCode::badInput) for what is no network XML.
-std::vector<PciAddress> poolDevices(std::string_view networkXml);
+/// What a libvirt network hands out to domains: the functions listed by `<forward mode='hostdev'>`
+/// and, whatever the mode, the PFs named by `<pf dev=>`. (An active network lists the VFs that its
+/// PF had when it was started, an inactive one names the PF alone.) Empty for any other network.
+/// Throws Error (ExitCode::badInput) for what is no network XML.
+NetworkPool readNetworkPool(std::string_view networkXml);
 
 }  // namespace vfpass::domain

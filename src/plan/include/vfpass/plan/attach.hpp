@@ -12,6 +12,7 @@
 #include "vfpass/inventory.hpp"
 #include "vfpass/lease.hpp"
 #include "vfpass/mapping.hpp"
+#include "vfpass/network_pool.hpp"
 #include "vfpass/plan.hpp"
 #include "vfpass/plan/objection.hpp"
 #include "vfpass/topology.hpp"
@@ -34,7 +35,7 @@ struct AttachInput {
   std::vector<Lease> liveLeases;       ///< in the running domain's metadata, sealed ones only
   std::vector<Lease> leases;           ///< of all domains
   std::vector<DomainSummary> domains;  ///< all domains of the host
-  std::vector<PoolDevice> pools;       ///< of active libvirt networks
+  std::vector<NetworkPool> pools;      ///< of all libvirt networks, also of inactive ones
   std::vector<Mapping> otherMappings;  ///< for addresses that are spoken for
   /// Free places, best first. Of a running domain all there are: none too few is an objection.
   std::vector<GuestPlacement> placements;
