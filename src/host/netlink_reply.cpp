@@ -222,6 +222,15 @@ std::optional<VfTrafficTable> parseTrafficReply(std::string_view bytes, int inte
   return about ? std::optional(table) : std::nullopt;
 }
 
+std::optional<VfTraffic> trafficOf(const VfTrafficTable& table, unsigned index,
+                                   std::string_view driver) {
+  const bool counts = driver == "mlx5_core" || std::ranges::any_of(table, [](const auto& entry) {
+                        return entry.second != VfTraffic{};
+                      });
+  const auto found = table.find(index);
+  return counts && found != table.end() ? std::optional(found->second) : std::nullopt;
+}
+
 std::optional<Acknowledgement> parseAcknowledgement(std::string_view bytes) {
   ReceivedMessage received(bytes);
   nlmsghdr* header = received.header(sizeof(nlmsgerr));

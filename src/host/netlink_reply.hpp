@@ -26,6 +26,12 @@ using VfTrafficTable = std::map<unsigned, VfTraffic>;
 /// Reads the statistics of one RTM_NEWLINK message, with the limits of parseLinkReply.
 std::optional<VfTrafficTable> parseTrafficReply(std::string_view bytes, int interfaceIndex);
 
+/// The counters of VF `index`; nullopt where the table does not tell them. rtnetlink fills in zeros
+/// for a driver that counts nothing (rtnl_fill_vfinfo without ndo_get_vf_stats, such as igb's), so
+/// a PF whose VFs have nothing but zeros counts only if its driver is known to: mlx5_core.
+std::optional<VfTraffic> trafficOf(const VfTrafficTable& table, unsigned index,
+                                   std::string_view driver);
+
 /// The kernel's answer to a request.
 struct Acknowledgement {
   int error = 0;        ///< errno, 0: done

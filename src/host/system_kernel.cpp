@@ -187,9 +187,7 @@ std::optional<VfTraffic> SystemKernel::vfTraffic(const PciAddress& pf, unsigned 
   const Netdev netdev = requireNetdev(implementation_->root, pf);
   NetlinkPort port(netdev.index, false, netdev.name + " (" + toString(pf) + ")",
                    implementation_->netlink());
-  const auto table = port.readTraffic();
-  const auto found = table.find(index);
-  return found == table.end() ? std::nullopt : std::optional(found->second);
+  return trafficOf(port.readTraffic(), index, readDriver(implementation_->root, pf));
 }
 
 void SystemKernel::bindDriver(const BindDriver& action) {

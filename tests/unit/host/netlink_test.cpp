@@ -164,6 +164,19 @@ TEST(TrafficReply, ReadsCountersAndLeavesOutVfsWithoutThem) {
   }
 }
 
+TEST(Traffic, NothingButZerosIsNoCountUnlessTheDriverIsKnownToCount) {
+  const VfTrafficTable zeros{{0, {}}, {1, {}}};
+  EXPECT_EQ(trafficOf(zeros, 1, "igb"), std::nullopt);
+  EXPECT_EQ(trafficOf(zeros, 1, "mlx5_core"), VfTraffic{});
+  EXPECT_EQ(trafficOf(zeros, 2, "mlx5_core"), std::nullopt);
+}
+
+TEST(Traffic, ACountOfAnotherVfShowsThatTheDriverCounts) {
+  const VfTrafficTable table{{0, {}}, {1, {5, 0, 1, 0}}};
+  EXPECT_EQ(trafficOf(table, 0, "ice"), VfTraffic{});
+  EXPECT_EQ(trafficOf(table, 1, "ice"), (VfTraffic{5, 0, 1, 0}));
+}
+
 TEST(LinkReply, OtherMessagesAreRefused) {
   const std::string list = attribute(IFLA_VFINFO_LIST, fullVf(0));
   EXPECT_FALSE(parseLinkReply(linkMessage(list, 8), interfaceIndex, false));
