@@ -1,6 +1,7 @@
 #include "vfpass/plan/restored.hpp"
 
 #include "restore_settings.hpp"
+#include "vfpass/base/driver_name.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/lease_device.hpp"
 
@@ -23,9 +24,20 @@ void compareDriver(const Lease& lease, const std::string& driver, const std::str
   }
 }
 
+// A VF without an assigned MAC gets a random one from its own driver when that binds, and a driver
+// such as igb shows it in the PF's table.
+bool drewMac(const VfSettings& wanted, const VirtualFunction& vf) {
+  const bool none = wanted.mac && wanted.mac->isZero();
+  return none && !vf.driver.empty() && !isVfioDriver(vf.driver) && vf.settings.mac &&
+         (vf.settings.mac->bytes[0] & 0x03U) == 0x02U;
+}
+
 void compareSettings(const Lease& lease, const VirtualFunction& vf,
                      std::vector<std::string>& differences) {
-  const VfSettings wanted = settingsToRestore(lease);
+  VfSettings wanted = settingsToRestore(lease);
+  if (drewMac(wanted, vf)) {
+    wanted.mac.reset();
+  }
   for (const Attribute attribute : differingAttributes(wanted, vf.settings)) {
     const std::string name(toString(attribute));
     const bool readable = only(vf.settings, {attribute}) != VfSettings{};

@@ -48,6 +48,24 @@ TEST_F(RestoredTest, NamesDriverOverrideAndValuesThatDiffer) {
   EXPECT_THAT(lines[0], HasSubstr("vlan is 7"));
 }
 
+TEST_F(RestoredTest, RandomMacOfTheVfsDriverIsNoDifferenceWhereNoneWasAssigned) {
+  lease.original.settings.mac = MacAddress{};
+  pf().vfs[1].settings.mac = MacAddress{{0x32, 0x67, 0xa1, 0x7f, 0xb1, 0xb5}};
+  EXPECT_THAT(unrestored(), IsEmpty());
+  pf().vfs[1].settings.mac = MacAddress{{0x00, 0x1b, 0x21, 0x00, 0x00, 0x01}};
+  EXPECT_THAT(unrestored(), ElementsAre(HasSubstr("mac is 00:1b:21:00:00:01")));
+}
+
+TEST_F(RestoredTest, MacThatWasAssignedIsADifference) {
+  lease.original.settings.mac = MacAddress{{0x02, 0xaa, 0, 0, 0, 2}};
+  pf().vfs[1].settings.mac = MacAddress{{0x32, 0x67, 0xa1, 0x7f, 0xb1, 0xb5}};
+  EXPECT_THAT(unrestored(), ElementsAre(HasSubstr("was 02:aa:00:00:00:02")));
+  lease.original.settings.mac = MacAddress{};
+  pf().vfs[1].driver = "";
+  lease.original.driver = "";
+  EXPECT_THAT(unrestored(), ElementsAre(HasSubstr("was 00:00:00:00:00:00")));
+}
+
 TEST_F(RestoredTest, ValueThatIsNotReadableIsNotCalledRestored) {
   pf().vfs[1].settings.trust.reset();
   EXPECT_THAT(unrestored(), ElementsAre(HasSubstr("trust cannot be read back")));
