@@ -47,7 +47,7 @@ reaches() { guest_shell "$1" "ping -c 3 -W 5 $2"; }
 # listen NAME LAST: the guest notes the sources of frames of ours that arrive, up to the first from LAST.
 # Ends when it listens.
 listen() {
-    guest_shell "$1" "frames receive eth0 $2 120 >/tmp/frames 2>&1 </dev/null &
+    guest_shell "$1" "frames receive eth0 $2 90 >/tmp/frames 2>&1 </dev/null &
         echo \$! >/tmp/listener
         until grep -q listening /tmp/frames; do usleep 100000; done"
 }
