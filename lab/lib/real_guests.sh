@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
 # Sourced by lib.sh: guests with Debian's own user land, systemd and one network manager, on a disk that keeps what
-# they write until the lab ends. `lab/prepare --guests` makes what they boot from.
+# they write until the lab ends. `lab/prepare --guests real` makes what they boot from.
 
 real_guest_memory=512
 
@@ -16,7 +16,7 @@ define_real_guest() {
 
 make_guest_disk() {
     local base=$lab_build/guests/$2.ext4
-    [ -e "$base" ] || { echo "no $base: run lab/prepare --guests" >&2; return 1; }
+    [ -e "$base" ] || { echo "no $base: run lab/prepare --guests real" >&2; return 1; }
     mkdir -p /var/lib/lab
     qemu-img create -q -f qcow2 -b "$base" -F raw "/var/lib/lab/$1.qcow2"
 }
@@ -71,4 +71,9 @@ reboot_real_guest() {
     # The agent goes down with the guest and need not answer.
     virsh --quiet reboot "$1" --mode agent || :
     wait_until "$2" rebooted "$1" "$before"
+}
+
+# refused_command NAME: what a restricted agent says when it is asked for a program.
+refused_command() {
+    agent_command "$1" '{"execute":"guest-exec","arguments":{"path":"/bin/true"}}' 2>&1 || :
 }

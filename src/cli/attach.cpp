@@ -2,6 +2,7 @@
 
 #include "commands.hpp"
 #include "domain_settings.hpp"
+#include "guest_tree.hpp"
 #include "interrupted.hpp"
 #include "settle_near.hpp"
 #include "subject.hpp"
@@ -74,12 +75,17 @@ ExitCode showPlan(Session& session, const AttachOptions& options) {
   return decision.plan.steps.empty() ? ExitCode::done : ExitCode::pending;
 }
 
-void tellResult(Session& session, const plan::AttachDecision& decision) {
+void tellResult(Session& session, const std::string& vm, const plan::AttachDecision& decision) {
+  if (decision.leases.empty()) {
+    return;
+  }
+  const GuestMachine machine = guestMachineOf(session, vm, decision.leases);
   for (const auto& lease : decision.leases) {
     const bool vf = lease.kind == LeaseKind::virtualFunction;
+    const auto address = addressInGuest(machine, lease).value_or(lease.guest.address);
     session.note(lease.vfName + ": " + describeDevice(lease) +
                  (vf ? " (" + toString(lease.vf) + ")" : "") + ", in the guest at " +
-                 toString(lease.guest.address));
+                 toString(address));
   }
 }
 
@@ -118,7 +124,7 @@ ExitCode attach(Session& session, const AttachOptions& options) {
     session.note(reason);
   }
   noteSettings(session, input, decision);
-  tellResult(session, decision);
+  tellResult(session, toString(subject.domain.uuid), decision);
   return ExitCode::done;
 }
 

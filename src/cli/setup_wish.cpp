@@ -27,19 +27,16 @@ std::string addressOf(const Lease& lease) {
   return lease.settings.mac ? toString(*lease.settings.mac) : "";
 }
 
-// Firmware numbers the buses behind root ports in its own order, so that only the port's own place
-// on bus 0 is the same for libvirt and the guest. A mirrored tree has ports on other buses, too:
-// its bus numbers are computed, and must be there.
+// Firmware numbers the buses behind bridges in its own order, and a hot-plugged bridge gets what is
+// left: the guest is asked which function is at the end of the path.
 std::optional<PciAddress> placeInGuest(const GuestMachine& machine, const Lease& lease,
                                        const guest::SetupView& view) {
-  if (lease.guest.port) {
-    const auto found = view.behind.find(lease.guest.port->address);
-    if (found != view.behind.end()) {
-      return found->second;
-    }
-  }
-  const auto address = addressInGuest(machine, lease);
-  return address && view.functions.contains(*address) ? address : std::nullopt;
+  const auto device =
+      std::find_if(machine.passed.begin(), machine.passed.end(),
+                   [&lease](const PassedDevice& each) { return each.name == lease.vfName; });
+  return device == machine.passed.end()
+             ? std::nullopt
+             : functionAt(view, topology::guestPath(machine, device->place));
 }
 
 bool holdsGpu(const std::vector<Lease>& leases, const Topology& topology) {

@@ -5,12 +5,14 @@
 
 #include "commands.hpp"
 #include "drift.hpp"
+#include "guest_tree.hpp"
 #include "peer_mapping.hpp"
 #include "settle_near.hpp"
 #include "subject.hpp"
 #include "vfpass/apply/adopt_leases.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/domain/guest_machine.hpp"
 #include "vfpass/plan/check_function.hpp"
 #include "vfpass/report/status_report.hpp"
 #include "vfpass/report/verify_report.hpp"
@@ -118,6 +120,11 @@ class StatusReader {
       domain = session_.hypervisor().findDomain(toString(lease.domain));
     }
     report::StatusEntry entry{lease, domain.has_value(), domain && domain->active, {}};
+    if (domain) {
+      entry.guestAddress = addressInGuest(
+          domain::readGuestMachine(domain->active ? domain->liveXml : domain->persistentXml),
+          lease);
+    }
     entry.notObservable = unobservedAttributes(lease, inventory_, bootId_);
     entry.drift = kernelDrift(lease, inventory_, bootId_, entry.domainActive);
     if (first) {  // what concerns the domain as a whole is said once, with its first entry

@@ -1,7 +1,9 @@
 #include "vfpass/guest/agent.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -24,13 +26,17 @@ constexpr seconds longestCall{20};
 // of a call, and one that is not leaves an agent to which libvirt does not talk any more.
 constexpr std::size_t fileChunk = std::size_t{64} << 10U;
 
-// What has to change in the guest so that it lets us run a program.
-std::string remedyFor(const std::string& command) {
-  return "allow " + command +
-         " in the guest: on RHEL and its family take it out of BLACKLIST_RPC (or add it to "
-         "--allow-rpcs in FILTER_RPC_ARGS) in /etc/sysconfig/qemu-ga, on Debian and Ubuntu out of "
-         "block-rpcs (blacklist before 8.1) in /etc/qemu/qemu-ga.conf; then `systemctl restart "
-         "qemu-guest-agent`";
+// All that verify and guest-setup use, so that a guest that blocks one of them is told of all.
+constexpr std::array usedCommands{"guest-exec", "guest-exec-status", "guest-file-open",
+                                  "guest-file-write", "guest-file-close"};
+
+// The setting that has to change in the guest.
+std::string remedyFor(const std::string& commands) {
+  return "allow " + commands +
+         " in the guest: on RHEL and its family remove them from BLACKLIST_RPC (or add them to "
+         "--allow-rpcs in FILTER_RPC_ARGS) in /etc/sysconfig/qemu-ga; on Debian and Ubuntu remove "
+         "them from block-rpcs (blacklist before 8.1) in /etc/qemu/qemu-ga.conf; then `systemctl "
+         "restart qemu-guest-agent`";
 }
 
 // libvirt gives no answer a code of its own, so its words have to do.
@@ -108,12 +114,17 @@ bool Agent::allows(const std::string& command) {
   return allowed_.contains(command);
 }
 
-void Agent::requireAllowed(const std::string& command) {
-  if (!allows(command)) {
-    throw AgentUnavailable(
-        "the guest agent of domain " + printable(name_) + " does not allow " + command,
-        remedyFor(command));
+void Agent::requireAllowed(const std::vector<std::string>& commands) {
+  if (std::all_of(commands.begin(), commands.end(),
+                  [this](const std::string& command) { return allows(command); })) {
+    return;
   }
+  std::vector<std::string> blocked;
+  std::copy_if(usedCommands.begin(), usedCommands.end(), std::back_inserter(blocked),
+               [this](const char* command) { return !allows(command); });
+  throw AgentUnavailable(
+      "the guest agent of domain " + printable(name_) + " does not allow " + join(blocked, ", "),
+      remedyFor(join(blocked, ", ")));
 }
 
 void Agent::startAndForget(const std::string& path,
@@ -165,8 +176,7 @@ ExecResult Agent::waitForEnd(Process process) {
 
 Agent::Process Agent::start(const std::string& path, const std::vector<std::string>& arguments,
                             std::string_view input) {
-  requireAllowed("guest-exec");
-  requireAllowed("guest-exec-status");
+  requireAllowed({"guest-exec", "guest-exec-status"});
   Json request{{"path", path}, {"arg", arguments}, {"capture-output", true}};
   if (!input.empty()) {
     request["input-data"] = encodeBase64(input);
@@ -198,9 +208,7 @@ ExecResult Agent::run(const std::string& path, const std::vector<std::string>& a
 }
 
 void Agent::requireFileWriting() {
-  for (const char* command : {"guest-file-open", "guest-file-write", "guest-file-close"}) {
-    requireAllowed(command);
-  }
+  requireAllowed({"guest-file-open", "guest-file-write", "guest-file-close"});
 }
 
 void Agent::fillFile(const std::string& path, std::string_view content, const Progress& progress) {

@@ -20,10 +20,18 @@ bool isVersion6(const std::string& address) { return address.find(':') != std::s
 std::string rendererLine(const SetupView& view) {
   const bool networkd = view.running.contains("systemd-networkd");
   const bool networkManager = view.running.contains("NetworkManager");
-  if (networkd == networkManager) {
-    return "";
+  const auto line = [](const char* name) { return std::string("      renderer: ") + name + "\n"; };
+  if (networkd != networkManager) {
+    return line(networkd ? "networkd" : "NetworkManager");
   }
-  return std::string("      renderer: ") + (networkd ? "networkd" : "NetworkManager") + "\n";
+  // `netplan status` starts networkd: what was chosen before that stays.
+  const auto now = view.files.find(netplanFile);
+  for (const char* name : {"networkd", "NetworkManager"}) {
+    if (now != view.files.end() && now->second.content.find(line(name)) != std::string::npos) {
+      return line(name);
+    }
+  }
+  return "";
 }
 
 // The first bytes of an IPoIB address change with every load of the driver, so that only its name
@@ -127,6 +135,41 @@ WantedFile networkdFile(const PlacedPort& port) {
           0644, reason};
 }
 
+// A stanza with a name of its own: the pattern gives it to the interface with that address,
+// whatever the interface is called. Of an InfiniBand address the pattern has the end, which stays
+// the same.
+std::string interfacesStanza(const PlacedPort& port) {
+  const GuestNetwork& network = port.wanted.network;
+  const std::string name = "vfpass-" + port.wanted.entry;
+  const bool version6 = network.address && isVersion6(*network.address);
+  std::ostringstream text;
+  text << "\nauto " << (port.wanted.infiniband ? "address/*" : "mac/") << port.wanted.address << '='
+       << name << "\niface " << name << (version6 ? " inet6 " : " inet ")
+       << (network.address ? "static" : "manual") << '\n';
+  if (network.address) {
+    text << "    address " << *network.address << '\n';
+  }
+  if (version6) {
+    // A port without a link would hold up the guest's boot.
+    text << "    dad-attempts 0\n";
+  }
+  if (network.mtu) {
+    text << "    mtu " << *network.mtu << '\n';
+  }
+  if (port.wanted.infiniband) {
+    text << "    pre-up echo datagram >/sys/class/net/$IFACE/mode\n";
+  }
+  return text.str();
+}
+
+WantedFile interfaces(const std::vector<PlacedPort>& ports) {
+  std::string text = header;
+  for (const PlacedPort& port : ports) {
+    text += interfacesStanza(port);
+  }
+  return {interfacesFile, text, 0644, reason};
+}
+
 constexpr const char* bootScript = R"sh([ -n "$1" ] || set -- /etc/vfpass/guest-network.conf
 failed=0
 named() {
@@ -192,7 +235,12 @@ NetworkTool networkToolOf(const SetupView& view) {
   if (networkManager) {
     return NetworkTool::networkManager;
   }
-  return networkd && view.tools.contains("networkctl") ? NetworkTool::networkd : NetworkTool::plain;
+  if (networkd && view.tools.contains("networkctl")) {
+    return NetworkTool::networkd;
+  }
+  return view.running.contains("networking") && view.tools.contains("ifup") && view.interfacesFolder
+             ? NetworkTool::ifupdown
+             : NetworkTool::plain;
 }
 
 std::string toString(NetworkTool tool) {
@@ -203,6 +251,8 @@ std::string toString(NetworkTool tool) {
       return "NetworkManager";
     case NetworkTool::networkd:
       return "systemd-networkd";
+    case NetworkTool::ifupdown:
+      return "ifupdown";
     case NetworkTool::plain:
       break;
   }
@@ -228,6 +278,8 @@ std::vector<WantedFile> networkFiles(NetworkTool tool, const std::vector<PlacedP
         files.push_back(networkdFile(port));
       }
       return files;
+    case NetworkTool::ifupdown:
+      return {interfaces(ports)};
     case NetworkTool::plain:
       break;
   }

@@ -9,12 +9,12 @@
 namespace vfpass::guest {
 
 /// Who sets addresses in the guest.
-enum class NetworkTool { netplan, networkManager, networkd, plain };
+enum class NetworkTool { netplan, networkManager, networkd, ifupdown, plain };
 
 /// By what really runs there. netplan only writes for the other two: with neither it does nothing.
 NetworkTool networkToolOf(const SetupView& view);
 
-/// For people: `netplan`, `NetworkManager`, `systemd-networkd`, `ip`.
+/// For people: `netplan`, `NetworkManager`, `systemd-networkd`, `ifupdown`, `ip`.
 std::string toString(NetworkTool tool);
 
 /// A port with the guest's interface that it is.

@@ -113,6 +113,10 @@ class Writer {
     if (goes(plainUnit)) {
       run("disable " + std::string(plainUnitName), disableScript, {plainUnitName}, true);
     }
+    if (touches(interfacesFile)) {
+      run("take down what " + std::string(interfacesFile) + " has set", interfacesDownScript,
+          netdevs());
+    }
     std::vector<std::string> written;
     std::vector<std::string> removed;
     for (const SetupFile& file : plan_.files) {
@@ -147,6 +151,9 @@ class Writer {
     }
     if (concerns(NetworkTool::networkd, networkdFolder)) {
       run("have systemd-networkd read its files", networkdScript, netdevs());
+    }
+    if (concerns(NetworkTool::ifupdown, interfacesFile)) {
+      run("bring up what " + std::string(interfacesFile) + " sets", interfacesUpScript, stanzas());
     }
     if (touches(plainUnit) && !goes(plainUnit)) {
       run("enable " + std::string(plainUnitName), enableScript, {plainUnitName});
@@ -288,6 +295,15 @@ class Writer {
     return pairs;
   }
 
+  // With those that a tool does not set: after a failure they have the stanzas of before.
+  [[nodiscard]] std::vector<std::string> stanzas() const {
+    std::vector<std::string> pairs;
+    for (const SetupPort& port : plan_.ports) {
+      pairs.insert(pairs.end(), {"vfpass-" + port.entry, port.netdev});
+    }
+    return pairs;
+  }
+
   [[nodiscard]] std::vector<std::string> netdevs() const {
     std::vector<std::string> names;
     for (const SetupPort& port : plan_.ports) {
@@ -388,10 +404,29 @@ TakenBack tryTakeBack(const SetupTools& tools, const SetupPlan& plan) {
   }
 }
 
+// The agent answers while systemd still starts the rest: a network manager that does not run yet
+// would be taken for none. What never ends starting is a unit that hangs, and the patience of the
+// agent.
+SetupView viewOnceStarted(const SetupTools& tools) {
+  for (bool told = false;; told = true) {
+    SetupView view = readSetupView(tools.agent, tools.root);
+    if (!view.starting) {
+      return view;
+    }
+    if (tools.checkpoint) {
+      tools.checkpoint();
+    }
+    if (!told) {
+      tools.say("waiting until the guest has started (`systemctl list-jobs` there says for what)");
+    }
+    std::this_thread::sleep_for(seconds(1));
+  }
+}
+
 }  // namespace
 
 SetupSight lookAtGuest(const SetupTools& tools, const SetupWish& wish) {
-  SetupSight sight{readSetupView(tools.agent, tools.root), {}};
+  SetupSight sight{viewOnceStarted(tools), {}};
   std::vector<std::string> paths = setupPaths(wish, {});
   paths.emplace_back(recordPath);
   readFiles(tools.agent, tools.root, paths, sight.view);

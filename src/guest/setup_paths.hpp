@@ -6,6 +6,9 @@ namespace vfpass::guest {
 inline constexpr const char* netplanFile = "/etc/netplan/90-vfpass.yaml";
 inline constexpr const char* connectionFolder = "/etc/NetworkManager/system-connections";
 inline constexpr const char* networkdFolder = "/etc/systemd/network";
+inline constexpr const char* interfacesFolder = "/etc/network/interfaces.d";
+// No dot in it: `source-directory` reads letters, digits, `_` and `-` only.
+inline constexpr const char* interfacesFile = "/etc/network/interfaces.d/vfpass";
 inline constexpr const char* plainScript = "/etc/vfpass/guest-network.sh";
 inline constexpr const char* plainSettings = "/etc/vfpass/guest-network.conf";
 inline constexpr const char* plainUnitName = "vfpass-guest-network.service";

@@ -310,8 +310,9 @@ class Planner {
 }  // namespace
 
 std::vector<std::string> setupPaths(const SetupWish& wish, const SetupRecord& record) {
-  std::vector<std::string> paths{netplanFile, plainScript, plainSettings,    plainUnit, sysctlFile,
-                                 modulesFile, ncclFile,    ncclTopologyFile, nvlinkFile};
+  std::vector<std::string> paths{netplanFile,      interfacesFile, plainScript, plainSettings,
+                                 plainUnit,        sysctlFile,     modulesFile, ncclFile,
+                                 ncclTopologyFile, nvlinkFile};
   for (const WantedPort& port : wish.ports) {
     paths.push_back(std::string(connectionFolder) + "/vfpass-" + port.entry + ".nmconnection");
     paths.push_back(std::string(networkdFolder) + "/10-vfpass-" + port.entry + ".network");

@@ -32,9 +32,9 @@ bool isNamed(const std::string& path, const std::string& start, const std::strin
 
 // What a set-up may have made, and undo may take away when it is empty.
 bool isSetupFolder(const std::string& folder) {
-  constexpr std::array folders = {connectionFolder,      networkdFolder,   "/etc/netplan",
-                                  "/etc/vfpass",         "/etc/sysctl.d",  "/etc/modules-load.d",
-                                  "/etc/systemd/system", "/etc/modprobe.d"};
+  constexpr std::array folders = {connectionFolder,      networkdFolder,        interfacesFolder,
+                                  "/etc/netplan",        "/etc/vfpass",         "/etc/sysctl.d",
+                                  "/etc/modules-load.d", "/etc/systemd/system", "/etc/modprobe.d"};
   return std::find(std::begin(folders), std::end(folders), folder) != std::end(folders);
 }
 
@@ -124,8 +124,9 @@ RecordedPort readPort(const Json& json) {
 }  // namespace
 
 bool isSetupPath(const std::string& path) {
-  constexpr std::array plain = {netplanFile, plainScript, plainSettings,    plainUnit, sysctlFile,
-                                modulesFile, ncclFile,    ncclTopologyFile, nvlinkFile};
+  constexpr std::array plain = {netplanFile,      interfacesFile, plainScript, plainSettings,
+                                plainUnit,        sysctlFile,     modulesFile, ncclFile,
+                                ncclTopologyFile, nvlinkFile};
   return std::find(std::begin(plain), std::end(plain), path) != std::end(plain) ||
          isNamed(path, std::string(connectionFolder) + "/vfpass-", ".nmconnection") ||
          isNamed(path, std::string(networkdFolder) + "/10-vfpass-", ".network");

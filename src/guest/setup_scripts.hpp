@@ -63,6 +63,23 @@ inline constexpr const char* networkdScript = R"sh(
 networkctl reload || exit 1
 [ $# = 0 ] || networkctl reconfigure "$@"
 )sh";
+// Interfaces, before their stanzas change: ifdown undoes what the file says at that time.
+inline constexpr const char* interfacesDownScript = R"sh(
+for name; do
+  case $(ifquery --state "$name") in *=vfpass-*) ifdown "$name" || exit 1 ;; esac
+done
+)sh";
+// Pairs: stanza, interface. ifup fails on an address that the interface has already.
+inline constexpr const char* interfacesUpScript = R"sh(
+while [ $# -ge 2 ]; do
+  if settings=$(ifquery "$1" 2>/dev/null); then
+    address=$(printf '%s\n' "$settings" | sed -n 's/^address: //p')
+    [ -z "$address" ] || ip address del "$address" dev "$2" 2>/dev/null
+    ifup "$2=$1" || exit 1
+  fi
+  shift 2
+done
+)sh";
 inline constexpr const char* enableScript =
     R"sh(systemctl daemon-reload && systemctl -q enable "$1")sh";
 inline constexpr const char* disableScript = R"sh(systemctl -q disable "$1")sh";

@@ -16,15 +16,20 @@ namespace {
 // second. `device` tells an interface with hardware from what is built upon it. A line that begins
 // with a digit is one of `ip -o address`.
 constexpr const char* viewScript = R"sh(
-for tool in ip netplan nmcli networkctl modprobe; do
+for tool in ip netplan nmcli networkctl modprobe ifup; do
   command -v $tool >/dev/null 2>&1 && echo "tool $tool"
 done
-[ -d "$0/run/systemd/system" ] && echo "runs systemd"
+[ -d "$0/run/systemd/system" ] && echo "runs systemd" &&
+  case $(systemctl is-system-running 2>/dev/null) in initializing | starting) echo starting ;; esac
 [ -d "$0/etc/netplan" ] && echo netplan-folder
 command -v nmcli >/dev/null 2>&1 &&
   [ "$(nmcli -t -f RUNNING general 2>/dev/null)" = running ] && echo "runs NetworkManager"
 command -v systemctl >/dev/null 2>&1 && systemctl -q is-active systemd-networkd.service 2>/dev/null &&
   echo "runs systemd-networkd"
+command -v ifup >/dev/null 2>&1 && systemctl -q is-active networking.service 2>/dev/null &&
+  echo "runs networking"
+grep -q -s -E '^[[:space:]]*source(-directory)?[[:space:]]+(/etc/network/)?interfaces\.d/?\*?[[:space:]]*$' \
+  "$0/etc/network/interfaces" && echo interfaces-folder
 show() { [ -r "$2" ] && read -r value <"$2" && echo "$1 $value"; }
 for netdev in "$0"/sys/class/net/*; do
   [ -e "$netdev/device" ] || continue
@@ -165,7 +170,7 @@ class ViewReader {
     if (word == "pci" && first) {
       view_.functions.insert(*first);
     } else if (first && second) {
-      view_.behind.emplace(*first, *second);
+      view_.behind[*first].insert(*second);
     }
   }
 
@@ -201,6 +206,8 @@ class ViewReader {
       view_.running.insert(value);
     }
     view_.netplanFolder = view_.netplanFolder || word == "netplan-folder";
+    view_.starting = view_.starting || word == "starting";
+    view_.interfacesFolder = view_.interfacesFolder || word == "interfaces-folder";
     view_.gpu = view_.gpu || word == "gpu";
     view_.gpuDriver = view_.gpuDriver || word == "driver";
     view_.nvlinkDisabled = view_.nvlinkDisabled || word == "nvlink-disabled";
@@ -292,6 +299,28 @@ std::optional<std::string> canonicalAddress(const std::string& text) {
     }
   }
   return std::nullopt;
+}
+
+std::optional<PciAddress> functionAt(const SetupView& view, const std::vector<PciAddress>& path) {
+  if (path.empty() || !view.functions.contains(path.front())) {
+    return std::nullopt;
+  }
+  PciAddress reached = path.front();
+  for (auto place = path.begin() + 1; place != path.end(); ++place) {
+    const auto bus = view.behind.find(reached);
+    if (bus == view.behind.end()) {
+      return std::nullopt;
+    }
+    const auto next =
+        std::find_if(bus->second.begin(), bus->second.end(), [&place](const PciAddress& function) {
+          return function.slot == place->slot && function.function == place->function;
+        });
+    if (next == bus->second.end()) {
+      return std::nullopt;
+    }
+    reached = *next;
+  }
+  return reached;
 }
 
 SetupView readSetupView(Agent& agent, const std::string& root) {

@@ -24,6 +24,11 @@ Cell driftCell(const StatusEntry& entry) {
   return entry.notObservable.empty() ? Cell{"no", Tint::good} : Cell{"not observable", Tint::muted};
 }
 
+// The XML's bus is the index of a controller; the guest's firmware numbers them in another order.
+PciAddress guestAddressOf(const StatusEntry& entry) {
+  return entry.guestAddress.value_or(entry.lease.guest.address);
+}
+
 std::vector<Cell> statusRow(const StatusEntry& entry) {
   const Lease& lease = entry.lease;
   const bool vf = lease.kind == LeaseKind::virtualFunction;
@@ -32,7 +37,7 @@ std::vector<Cell> statusRow(const StatusEntry& entry) {
           {toString(lease.vf)},
           {vf ? toString(lease.pf) : nothing},
           {vf ? std::to_string(lease.vfIndex) : nothing},
-          {toString(lease.guest.address)},
+          {toString(guestAddressOf(entry))},
           {std::string(toString(lease.state))},
           {vf ? hardwareAddress(lease.settings, lease.infiniband) : nothing},
           driftCell(entry)};
@@ -108,7 +113,7 @@ Json entryJson(const StatusEntry& entry) {
           {"pf", vf ? Json(toString(lease.pf)) : Json()},
           {"index", vf ? Json(lease.vfIndex) : Json()},
           {"vf", toString(lease.vf)},
-          {"guest_address", toString(lease.guest.address)},
+          {"guest_address", toString(guestAddressOf(entry))},
           {"state", toString(lease.state)},
           {"generation", lease.generation},
           {"settings", settingsJson(lease.settings)},

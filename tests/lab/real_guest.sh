@@ -10,7 +10,7 @@ source /vfpass/tests/lab/real_guest_views.sh
 release=$1 manager=$2
 # Every answer takes the doubly emulated guest seconds.
 export AGENT_TIMEOUT=240
-patience=1200
+patience=1500
 
 set_up() { vfpass guest-setup train0 --timeout 900 "$@"; }
 

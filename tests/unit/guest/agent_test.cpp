@@ -77,6 +77,21 @@ TEST_F(AgentTest, ALockedAgentIsUnverifiedWithARemedyForBothFamilies) {
   }
 }
 
+// As RHEL's package has it: telling of one after the other would cost a restart of the agent each.
+TEST_F(AgentTest, NamesEveryBlockedCommandAtOnce) {
+  answers["guest-info"] =
+      R"({"return": {"supported_commands": [{"name": "guest-exec", "enabled": false},
+          {"name": "guest-file-close", "enabled": true}, {"name": "guest-ping", "enabled": true}]}})";
+  try {
+    agent().run("/bin/true", {});
+    FAIL();
+  } catch (const AgentUnavailable& error) {
+    const std::string all = "guest-exec, guest-exec-status, guest-file-open, guest-file-write";
+    EXPECT_TRUE(std::string(error.what()).ends_with("does not allow " + all)) << error.what();
+    EXPECT_THAT(error.remedy(), HasSubstr("allow " + all + " in the guest"));
+  }
+}
+
 TEST_F(AgentTest, WithoutAnAgentItIsUnverified) {
   hypervisor.agent = nullptr;
   EXPECT_THROW(agent().run("/bin/true", {}), AgentUnavailable);

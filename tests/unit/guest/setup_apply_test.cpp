@@ -217,6 +217,60 @@ esac)sh");
   EXPECT_EQ(guest.read("sys/class/net/ens7/mtu"), "1500\n");
 }
 
+// Right after boot the agent is there before the network manager.
+TEST_F(SetupApplyTest, waitsUntilTheGuestHasStarted) {
+  guest.write("run/systemd/system/.keep", "");
+  guest.tool("systemctl", R"sh(
+case $1 in
+is-system-running)
+  if [ -e $root/asked ]; then echo degraded; else : >$root/asked; echo starting; fi; exit 1 ;;
+-q) [ -e $root/asked ] && [ "$3" = systemd-networkd.service ] ;;
+esac)sh");
+  guest.tool("networkctl", "");
+  const SetupSight sight = lookAtGuest(tools, wish);
+  EXPECT_FALSE(sight.view.starting);
+  EXPECT_TRUE(guest.has("asked"));
+  EXPECT_EQ(planSetup(wish, sight.view, sight.record).tool, "systemd-networkd");
+}
+
+// ifdown reads the file as it is, so it runs before the file changes; ifup fails on an address that
+// is already there.
+TEST_F(SetupApplyTest, ifupdownTakesDownBeforeItsFileChanges) {
+  guest.tool("systemctl", R"([ "$*" = "-q is-active networking.service" ])");
+  guest.tool("sed", R"(exec /usr/bin/sed "$@")");
+  guest.tool("ifquery", R"sh(
+file=$root/etc/network/interfaces.d/vfpass
+case $1 in
+--state) cat $root/state.$2 2>/dev/null ;;
+*) grep -q "^iface $1 " $file && grep -o 'address .*' $file | sed 's/ /: /' ;;
+esac)sh");
+  guest.tool("ifup", R"sh(
+file=$root/etc/network/interfaces.d/vfpass name=${1%=*}
+address=$(grep -o 'address .*' $file) && address=${address#* }
+grep -q "$address" $root/sys/class/net/$name/addresses && exit 1
+echo "inet $address" >>$root/sys/class/net/$name/addresses
+echo 9000 >$root/sys/class/net/$name/mtu; echo 0x1003 >$root/sys/class/net/$name/flags
+echo "$1" >$root/state.$name; echo "up $1 $address" >>$root/log.ifupdown)sh");
+  guest.tool("ifdown", R"sh(
+echo "down $1 $(grep -o 'address .*' $root/etc/network/interfaces.d/vfpass)" >>$root/log.ifupdown
+: >$root/sys/class/net/$1/addresses
+rm $root/state.$1)sh");
+  guest.write("etc/network/interfaces", "# local\nsource /etc/network/interfaces.d/*\n");
+  guest.write("sys/class/net/ens7/addresses", "inet 192.168.100.10/24\n");
+  wish.ports.pop_back();
+  const auto found = guest.everything();
+  setUp();
+  EXPECT_TRUE(plan().empty());
+  wish.ports[0].network.address = "192.168.100.11/24";
+  setUp();
+  EXPECT_EQ(guest.read("log.ifupdown"),
+            "up ens7=vfpass-rail0 192.168.100.10/24\ndown ens7 address 192.168.100.10/24\n"
+            "up ens7=vfpass-rail0 192.168.100.11/24\n");
+  EXPECT_EQ(guest.read("sys/class/net/ens7/addresses"), "inet 192.168.100.11/24\n");
+  undo();
+  EXPECT_EQ(guest.everything(), found);
+}
+
 TEST_F(SetupApplyTest, theDiffNamesWhatNoLineShows) {
   guest.write("etc/nccl.conf", "NCCL_DEBUG=INFO");
   wish.ports.clear();

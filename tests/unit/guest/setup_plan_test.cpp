@@ -108,6 +108,73 @@ TEST_F(SetupPlanTest, netplanMatchesByMac) {
   EXPECT_TRUE(made.ports[0].byTool);
 }
 
+// `netplan status` starts systemd-networkd in a guest of NetworkManager's.
+TEST_F(SetupPlanTest, netplanKeepsItsRendererWhenTheOtherIsStarted) {
+  view.tools.insert("netplan");
+  view.running.insert("NetworkManager");
+  view.netplanFolder = true;
+  const SetupPlan made = plan();
+  EXPECT_THAT(fileOf(made, "/etc/netplan/90-vfpass.yaml"), HasSubstr("renderer: NetworkManager\n"));
+  carryOut(made);
+  view.running.insert("systemd-networkd");
+  EXPECT_TRUE(plan().empty());
+}
+
+TEST_F(SetupPlanTest, ifupdownMatchesByMac) {
+  view.tools.insert("ifup");
+  view.running.insert("networking");
+  view.interfacesFolder = true;
+  wish.ports.push_back(port("rail1", "52:54:00:00:00:02", "fd00::1/64"));
+  wish.ports[1].network.mtu.reset();
+  wish.ports.push_back(port("rail2", "52:54:00:00:00:03", ""));
+  wish.ports[2].network.address.reset();
+  view.netdevs.push_back(netdev("ens8", "52:54:00:00:00:02"));
+  view.netdevs.push_back(netdev("ens9", "52:54:00:00:00:03"));
+  const SetupPlan made = plan();
+  EXPECT_EQ(made.tool, "ifupdown");
+  EXPECT_EQ(fileOf(made, "/etc/network/interfaces.d/vfpass"), std::string(header) + R"(
+auto mac/52:54:00:00:00:01=vfpass-rail0
+iface vfpass-rail0 inet static
+    address 192.168.100.10/24
+    mtu 9000
+
+auto mac/52:54:00:00:00:02=vfpass-rail1
+iface vfpass-rail1 inet6 static
+    address fd00::1/64
+    dad-attempts 0
+
+auto mac/52:54:00:00:00:03=vfpass-rail2
+iface vfpass-rail2 inet manual
+    mtu 9000
+)");
+  EXPECT_TRUE(made.ports[0].byTool);
+  carryOut(made);
+  EXPECT_TRUE(plan().empty());
+}
+
+TEST_F(SetupPlanTest, ifupdownMatchesInfinibandByTheEndOfItsAddress) {
+  view.tools.insert("ifup");
+  view.running.insert("networking");
+  view.interfacesFolder = true;
+  view.netdevs = {netdev("ibs7", "00:00:10:49:fe:80:00:00:00:00:00:00:02:00:5e:00:53:00:00:01")};
+  wish.ports = {{"rail0", true, "02:00:5e:00:53:00:00:01", "", false, {"10.0.0.1/24", {}}}};
+  EXPECT_EQ(fileOf(plan(), "/etc/network/interfaces.d/vfpass"), std::string(header) + R"(
+auto address/*02:00:5e:00:53:00:00:01=vfpass-rail0
+iface vfpass-rail0 inet static
+    address 10.0.0.1/24
+    pre-up echo datagram >/sys/class/net/$IFACE/mode
+)");
+}
+
+// Nobody would read the file, so the unit of our own sets the addresses.
+TEST_F(SetupPlanTest, ifupdownThatReadsNoFolderGetsTheUnit) {
+  view.tools.insert("ifup");
+  view.running.insert("networking");
+  const SetupPlan made = plan();
+  EXPECT_EQ(made.tool, "ip");
+  EXPECT_THAT(fileOf(made, "/etc/vfpass/guest-network.conf"), HasSubstr("192.168.100.10/24"));
+}
+
 TEST_F(SetupPlanTest, infinibandIsKnownToNetplanByName) {
   view.tools.insert("netplan");
   view.running.insert("NetworkManager");

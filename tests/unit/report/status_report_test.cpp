@@ -31,6 +31,7 @@ std::vector<StatusEntry> entries() {
   StatusEntry gpu{samples::functionLease(), true, true, {}, {}};
   StatusEntry blind{samples::lease(), true, true, {}, {"node-guid", "port-guid"}};
   blind.lease.vfName = "rail2";
+  blind.guestAddress = parsePciAddress("0000:07:00.0");
   return {fine, gpu, drifted, gone, blind};
 }
 

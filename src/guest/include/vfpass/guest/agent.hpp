@@ -88,7 +88,8 @@ class Agent {
   ExecResult waitForEnd(Process process);
   void writeChunks(const nlohmann::json& handle, const std::string& path, std::string_view content,
                    const Progress& progress);
-  void requireAllowed(const std::string& command);
+  // Throws AgentUnavailable, naming every command that the guest would have to allow.
+  void requireAllowed(const std::vector<std::string>& commands);
   [[nodiscard]] std::chrono::seconds timeLeft() const;
 
   Hypervisor& hypervisor_;

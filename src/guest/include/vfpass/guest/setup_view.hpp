@@ -44,11 +44,14 @@ struct FileState {
 
 /// What guest-setup has to know of the guest. All of it is the guest's word.
 struct SetupView {
-  std::set<std::string> tools;    ///< `ip`, `netplan`, `nmcli`, `networkctl`, `modprobe`
-  std::set<std::string> running;  ///< `systemd`, `NetworkManager`, `systemd-networkd`
+  std::set<std::string> tools;  ///< `ip`, `netplan`, `nmcli`, `networkctl`, `modprobe`, `ifup`
+  std::set<std::string>
+      running;  ///< `systemd`, `NetworkManager`, `systemd-networkd`, `networking` (ifupdown)
+  bool starting = false;  ///< systemd has not started everything yet, such as a network manager
   bool netplanFolder = false;     ///< /etc/netplan is there
+  bool interfacesFolder = false;  ///< /etc/network/interfaces reads /etc/network/interfaces.d
   std::vector<SetupNetdev> netdevs;
-  std::map<PciAddress, PciAddress> behind;  ///< root port to the function behind it
+  std::map<PciAddress, std::set<PciAddress>> behind;  ///< bridge to the functions on its bus
   std::set<PciAddress> functions;
   bool gpu = false;  ///< an NVIDIA GPU is there
   bool gpuDriver = false;
@@ -67,6 +70,10 @@ SetupView readSetupView(Agent& agent, const std::string& root);
 /// Adds these files. Throws AgentUnavailable, and Error when the guest's answer makes no sense.
 void readFiles(Agent& agent, const std::string& root, const std::vector<std::string>& paths,
                SetupView& view);
+
+/// The function at the end of a path of bridges (topology::guestPath): only the first bus number
+/// counts, all others are as the guest shows them. nullopt when the guest shows no such function.
+std::optional<PciAddress> functionAt(const SetupView& view, const std::vector<PciAddress>& path);
 
 /// `text` (address with prefix length) as the kernel writes it; nullopt when it is none.
 std::optional<std::string> canonicalAddress(const std::string& text);

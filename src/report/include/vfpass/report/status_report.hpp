@@ -18,6 +18,9 @@ struct StatusEntry {
   std::vector<std::string> drift;  ///< one line for each difference; empty: all as attach left it
   /// Attributes that the kernel does not show: neither drift nor as attach left them.
   std::vector<std::string> notObservable = {};
+  /// In the guest's own bus numbers; nullopt: the domain's XML does not show it, and the lease's
+  /// place is told.
+  std::optional<PciAddress> guestAddress = {};
 };
 
 /// A domain that has no lease, and metadata of ours that are not acted on.

@@ -21,6 +21,12 @@ Topology guestTopology(const GuestMachine& machine, const Topology& host);
 /// nullopt when no controller leads there.
 std::optional<PciAddress> guestAddress(const GuestMachine& machine, const PciAddress& place);
 
+/// The way to a device from its root bus down: the place of each bridge, then the device's own.
+/// Slots and functions hold whatever the firmware; of the bus numbers only the first does
+/// (pcie-root's and expander buses' numbers belong to the machine). Look such a path up in what the
+/// guest shows. Empty when no controller leads there.
+std::vector<PciAddress> guestPath(const GuestMachine& machine, const PciAddress& place);
+
 /// The machine with these devices and the controllers that their placements name.
 struct PlacedDevice {
   std::string name;

@@ -1,0 +1,52 @@
+# firmware.sh FIRMWARE: a guest that boots with SeaBIOS or OVMF, with a root port before those of vfpass, so that its bus
+# numbers are not the XML's. What vfpass says of guest addresses has to be what the guest shows.
+# shellcheck shell=bash
+set -uo pipefail
+# shellcheck source=SCRIPTDIR/common.sh
+source /vfpass/tests/lab/common.sh
+
+firmware=$1 options=()
+[ "$firmware" != ovmf ] || options=(--ovmf)
+export AGENT_TIMEOUT=240
+patience=2400
+
+# address_of INDEX: where the guest has the VF.
+address_of() { in_guest train0 "$(vport_value 0 "$1" mac)" | cut -d/ -f6; }
+
+section "a guest with $firmware"
+install_vfpass
+load_standin
+pf=$(pf_address 0)
+make_vfs "$pf" 2
+ip link set dev "$(pf_netdev 0)" up
+start_libvirt
+cat >/tmp/port.xml <<'XML'
+<controller type='pci' index='8' model='pcie-root-port'>
+  <address type='pci' domain='0x0000' bus='0x00' slot='0x05' function='0x0'/>
+</controller>
+XML
+expect "the guest is defined" define_real_guest train0 bookworm networkd "${options[@]}" --device /tmp/port.xml
+mapping train0 rail0 "$pf" 'index: 0' 'guest: {address: 192.168.100.10/24, mtu: 9000}'
+cat >>"$vms/train0.yaml" <<YAML
+  - {name: rail1, pf: {pci: "$pf"}, index: 1, guest: {address: 192.168.200.10/24}}
+YAML
+expect "hook install" vfpass hook install
+expect "attach" vfpass attach train0
+expect "virsh start" virsh start train0
+expect "the guest's agent answers" wait_for_agent train0 $patience
+took "the guest's start"
+expect "the guest drives both VFs" wait_until 400 guest_drives train0 2
+for index in 0 1; do
+    address=$(address_of $index)
+    expect "rail$index has an address that is not the XML's ($address)" test "${address#0000:0$((index + 1)):}" = "$address"
+    expect_contains "topo --vm names it" "rail$index  $address" vfpass topo --vm train0 --format tree
+done
+
+section "set up"
+expect "guest-setup --yes" vfpass guest-setup train0 --timeout 900 --yes
+expect_contains "rail0 is set up" 192.168.100.10/24 guest_shell train0 \
+    "ip address show dev \$(ls /sys/bus/pci/devices/$(address_of 0)/net)"
+expect_contains "rail1 is set up" 192.168.200.10/24 guest_shell train0 \
+    "ip address show dev \$(ls /sys/bus/pci/devices/$(address_of 1)/net)"
+took "it"
+finish

@@ -1,0 +1,48 @@
+# restricted_agent.sh RELEASE: a guest whose agent blocks commands as RHEL's package has it. vfpass names all that it
+# would need, changes nothing, and the guest can still be shut down.
+# shellcheck shell=bash
+set -uo pipefail
+# shellcheck source=SCRIPTDIR/common.sh
+source /vfpass/tests/lab/common.sh
+
+release=$1
+export AGENT_TIMEOUT=240
+patience=1800
+blocked="guest-exec, guest-exec-status, guest-file-open, guest-file-write, guest-file-close"
+
+# on_disk PATH: whether the guest, shut off, has it.
+on_disk() { ! debugfs -R "stat $1" /var/lib/lab/train0.raw 2>&1 | grep -q 'File not found'; }
+
+section "a guest with $release and RHEL's agent configuration"
+install_vfpass
+load_standin
+pf=$(pf_address 0)
+make_vfs "$pf" 1
+ip link set dev "$(pf_netdev 0)" up
+start_libvirt
+expect "the guest is defined" define_real_guest train0 "$release" networkd --restricted-agent
+mapping train0 rail0 "$pf" 'index: 0' 'guest: {address: 192.168.100.10/24, mtu: 9000}'
+expect "hook install" vfpass hook install
+expect "attach" vfpass attach train0
+expect "virsh start" virsh start train0
+expect "the guest's agent answers" wait_for_agent train0 $patience
+took "the guest's start"
+expect_contains "it refuses programs" "has been disabled" refused_command train0
+
+section "guest-setup and verify"
+expect_exit 6 "guest-setup" vfpass guest-setup train0 --yes
+expect_said "names every command" "does not allow $blocked"
+expect_said "says how to allow them" "/etc/sysconfig/qemu-ga"
+expect_exit 6 "guest-setup --undo" vfpass guest-setup train0 --undo --yes
+expect_exit 6 "verify" vfpass verify train0
+expect_said "names every command" "does not allow $blocked"
+expect_said "says how to allow them" "/etc/sysconfig/qemu-ga"
+
+section "the guest's disk"
+expect "the guest shuts down" shut_down_guest train0 900
+expect "its disk can be read" qemu-img convert -O raw /var/lib/lab/train0.qcow2 /var/lib/lab/train0.raw
+expect "which is the guest's" on_disk /etc/sysconfig/qemu-ga
+for path in /var/lib/vfpass-setup /var/lib/vfpass-probe /etc/systemd/network/10-vfpass-rail0.network; do
+    refuse "no $path was made" on_disk "$path"
+done
+finish

@@ -1,0 +1,66 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "vfpass/topology/guest_topology.hpp"
+
+namespace vfpass::topology {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+PciAddress at(const char* text) { return *parsePciAddress(text); }
+
+PciController bridge(unsigned index, const char* model, const char* place) {
+  PciController controller;
+  controller.index = index;
+  controller.model = model;
+  controller.address = at(place);
+  return controller;
+}
+
+// A root port, a switch on another one, and a root port of an expander bus.
+GuestMachine machine() {
+  GuestMachine guest;
+  guest.controllers.resize(1);
+  guest.controllers[0].model = "pcie-root";
+  guest.controllers.push_back(bridge(1, "pcie-root-port", "00:12.0"));
+  guest.controllers.push_back(bridge(2, "pcie-root-port", "00:10.0"));
+  guest.controllers.push_back(bridge(3, "pcie-switch-upstream-port", "02:00.0"));
+  guest.controllers.push_back(bridge(4, "pcie-switch-downstream-port", "03:01.0"));
+  guest.controllers.push_back(bridge(5, "pcie-expander-bus", "00:08.0"));
+  guest.controllers.back().busNumber = 0xe0;
+  guest.controllers.push_back(bridge(6, "pcie-root-port", "05:01.0"));
+  return guest;
+}
+
+TEST(GuestPathTest, IsTheDeviceItselfOnTheRootBus) {
+  EXPECT_THAT(guestPath(machine(), at("00:02.0")), ElementsAre(at("00:02.0")));
+}
+
+TEST(GuestPathTest, LeadsThroughARootPort) {
+  EXPECT_THAT(guestPath(machine(), at("01:00.0")), ElementsAre(at("00:12.0"), at("01:00.0")));
+}
+
+TEST(GuestPathTest, LeadsThroughASwitch) {
+  EXPECT_THAT(guestPath(machine(), at("04:00.0")),
+              ElementsAre(at("00:10.0"), at("02:00.0"), at("03:01.0"), at("04:00.0")));
+}
+
+TEST(GuestPathTest, BeginsAtAnExpanderBussOwnNumber) {
+  EXPECT_THAT(guestPath(machine(), at("06:00.0")), ElementsAre(at("e0:01.0"), at("06:00.0")));
+}
+
+TEST(GuestPathTest, IsEmptyWithoutAController) {
+  EXPECT_THAT(guestPath(machine(), at("07:00.0")), IsEmpty());
+}
+
+TEST(GuestPathTest, IsEmptyForControllersInACircle) {
+  GuestMachine guest = machine();
+  guest.controllers[1].address = at("02:00.0");
+  guest.controllers[2].address = at("01:00.0");
+  EXPECT_THAT(guestPath(guest, at("01:00.0")), IsEmpty());
+}
+
+}  // namespace
+}  // namespace vfpass::topology
