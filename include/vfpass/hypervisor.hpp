@@ -90,6 +90,10 @@ class Hypervisor {
   /// word: bounded by libvirt (4 MiB), and otherwise hostile. Throws when no answer comes in time.
   virtual std::string askAgent(const Uuid& domain, const std::string& command,
                                std::chrono::seconds patience) = 0;
+
+  /// Whether the domain's next start restores a saved guest instead of booting. False when there is
+  /// no such domain.
+  virtual bool hasManagedSave(const Uuid& domain) = 0;
 };
 
 }  // namespace vfpass

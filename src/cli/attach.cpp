@@ -2,7 +2,9 @@
 
 #include "commands.hpp"
 #include "domain_settings.hpp"
+#include "drift.hpp"
 #include "guest_tree.hpp"
+#include "host_reading.hpp"
 #include "interrupted.hpp"
 #include "settle_near.hpp"
 #include "subject.hpp"
@@ -60,7 +62,8 @@ ExitCode showPlan(Session& session, const AttachOptions& options) {
   const DomainSurvey survey = surveyDomains(session);
   const auto leases = session.readLeases();
   settleNear(session, subject, leases);
-  const auto input = attachInput(session, subject, survey, leases, scope);
+  const auto input =
+      attachInput(session, subject, survey, leases, scope, readHostFor(session, subject, leases));
   const auto decision = decide(input);
   for (const auto& reason : subject.nearReasons) {
     session.note(reason);
@@ -89,6 +92,12 @@ void tellResult(Session& session, const std::string& vm, const plan::AttachDecis
   }
 }
 
+void warnOfManagedSave(Session& session, const DomainDescription& domain) {
+  if (const std::string line = managedSaveDrift(session, domain); !line.empty()) {
+    session.warn(line);
+  }
+}
+
 ExitCode attach(Session& session, const AttachOptions& options) {
   session.requireDomainChangesPossible("attach");
   const Subject first = findSubject(session, options.vm);
@@ -103,12 +112,15 @@ ExitCode attach(Session& session, const AttachOptions& options) {
   settleNear(session, subject, session.database().leases());
   const auto pfs = pfsOf(subject, session.inventory(), session.database().leases());
   auto locks = state::lockPfs(session.options().runDirectory, pfs, session.tools().lockPatience);
-  auto input = attachInput(session, subject, survey, session.database().leases(), scope);
+  const auto leases = session.database().leases();
+  auto input =
+      attachInput(session, subject, survey, leases, scope, readHostFor(session, subject, leases));
   auto decision = decide(input);
   if (decision.plan.steps.empty()) {
     session.note("nothing to do: domain " + printable(subject.domain.name) +
                  " is as its mapping says");
     noteSettings(session, input, decision);
+    warnOfManagedSave(session, subject.domain);
     return ExitCode::done;
   }
   input.generation = session.database().nextGeneration();
@@ -125,6 +137,7 @@ ExitCode attach(Session& session, const AttachOptions& options) {
   }
   noteSettings(session, input, decision);
   tellResult(session, toString(subject.domain.uuid), decision);
+  warnOfManagedSave(session, subject.domain);
   return ExitCode::done;
 }
 

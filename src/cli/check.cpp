@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "commands.hpp"
+#include "host_reading.hpp"
 #include "settle_near.hpp"
 #include "subject.hpp"
 #include "vfpass/base/text.hpp"
@@ -29,14 +30,26 @@ void addProblem(const config::Problem& problem, std::vector<report::CheckEntry>&
   entries.push_back({"", problem.place.file, {toString(problem)}, {}, {}, {}});
 }
 
+/// What every mapping is held against, read once.
+struct Surroundings {
+  DomainSurvey survey;
+  std::vector<Lease> leases;
+  HostReading host;
+
+  explicit Surroundings(Session& session)
+      : survey(surveyDomains(session)),
+        leases(session.readLeases()),
+        host(readHostForAll(session, leases)) {}
+};
+
 // A mapping whose file is sound, held against this host.
-void checkAgainstHost(Session& session, const Mapping& mapping, const DomainSurvey& survey,
+void checkAgainstHost(Session& session, const Mapping& mapping, const Surroundings& around,
                       report::CheckEntry& entry, std::vector<ExitCode>& codes) {
   try {
     Subject subject = findSubject(session, mapping.vm);
-    const auto leases = session.readLeases();
-    settleNear(session, subject, leases);
-    const auto input = attachInput(session, subject, survey, leases, scopeFor(subject.domain, {}));
+    settleNear(session, subject, around.leases);
+    const auto input = attachInput(session, subject, around.survey, around.leases,
+                                   scopeFor(subject.domain, {}), around.host);
     const auto decision = plan::planAttach(input);
     entry.facts = plan::describeDevices(input);
     for (const auto& objection : decision.objections) {
@@ -98,7 +111,7 @@ ExitCode checkConfigured(Session& session, const std::string& vm) {
   const auto crossed = config::crossCheck(configuration.mappings);
   problems.insert(problems.end(), crossed.begin(), crossed.end());
   const std::string askedFile = vm.empty() ? "" : findSubject(session, vm).mapping.file;
-  std::optional<DomainSurvey> survey;
+  std::optional<Surroundings> around;
   for (const auto& mapping : configuration.mappings) {
     if (!vm.empty() && mapping.file != askedFile) {
       continue;
@@ -108,8 +121,10 @@ ExitCode checkConfigured(Session& session, const std::string& vm) {
       return problem.place.file == mapping.file;
     });
     if (sound) {
-      survey = survey ? survey : surveyDomains(session);
-      checkAgainstHost(session, mapping, *survey, entries.back(), codes);
+      if (!around) {
+        around.emplace(session);
+      }
+      checkAgainstHost(session, mapping, *around, entries.back(), codes);
     }
   }
   for (const auto& problem : problems) {

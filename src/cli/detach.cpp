@@ -41,6 +41,10 @@ Target findTarget(Session& session, const std::string& vm, const std::vector<Lea
     return each.domainName == vm || (uuid && each.domain == *uuid);
   });
   if (lease != leases.end()) {
+    // By its UUID: the name may be an earlier one.
+    if (const auto renamed = session.hypervisor().findDomain(toString(lease->domain))) {
+      return {renamed->uuid, renamed->name, renamed};
+    }
     return {lease->domain, lease->domainName, std::nullopt};
   }
   throw Error("libvirt has no domain " + printable(vm) + ", and no lease names one",

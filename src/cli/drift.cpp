@@ -5,6 +5,7 @@
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/seal.hpp"
+#include "vfpass/plan/network_pools.hpp"
 
 namespace vfpass::cli {
 namespace {
@@ -172,6 +173,20 @@ std::vector<std::string> domainDrift(const DomainDescription* domain,
     drift.insert(drift.end(), lines.begin(), lines.end());
   }
   return drift;
+}
+
+std::string poolDrift(const Lease& lease, const Inventory& inventory,
+                      const std::vector<NetworkPool>& pools) {
+  const PhysicalFunction* pf =
+      lease.kind == LeaseKind::virtualFunction ? findPf(inventory, lease.pf) : nullptr;
+  const NetworkPool* pool = plan::findPool(pools, lease.vf, pf == nullptr ? "" : pf->netdev);
+  return pool == nullptr
+             ? ""
+             : "network: " + toString(lease.vf) + " belongs to the pool of libvirt network " +
+                   printable(pool->network) +
+                   " as well, which gives it to other guests; take it out of the "
+                   "network, or `vfpass detach " +
+                   shellArgument(lease.domainName) + "`";
 }
 
 }  // namespace vfpass::cli

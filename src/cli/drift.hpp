@@ -22,4 +22,12 @@ std::vector<std::string> unobservedAttributes(const Lease& lease, const Inventor
 std::vector<std::string> domainDrift(const DomainDescription* domain,
                                      const std::vector<Lease>& leases, const SealKey& key);
 
+/// The libvirt network that hands out the lease's device as well, one line; empty: none.
+std::string poolDrift(const Lease& lease, const Inventory& inventory,
+                      const std::vector<NetworkPool>& pools);
+
+/// A managed save image, from which the domain's next start restores a guest without devices of
+/// ours (libvirt saves no guest that has one), one line; empty: none.
+std::string managedSaveDrift(Session& session, const DomainDescription& domain);
+
 }  // namespace vfpass::cli

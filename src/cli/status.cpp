@@ -6,6 +6,7 @@
 #include "commands.hpp"
 #include "drift.hpp"
 #include "guest_tree.hpp"
+#include "host_reading.hpp"
 #include "peer_mapping.hpp"
 #include "settle_near.hpp"
 #include "subject.hpp"
@@ -26,15 +27,19 @@ bool names(const std::string& vm, const Lease& lease) {
   return vm.empty() || lease.domainName == vm || (uuid && lease.domain == *uuid);
 }
 
+std::string withRemedy(const Error& error) {
+  return std::string(error.what()) + (error.remedy().empty() ? "" : "; " + error.remedy());
+}
+
 // Drift between the mapping and what attach froze; the YAML counts again at the next attach.
 std::vector<std::string> mappingDrift(Session& session, const DomainDescription& domain,
-                                      const DomainSurvey& survey,
-                                      const std::vector<Lease>& leases) {
+                                      const DomainSurvey& survey, const std::vector<Lease>& leases,
+                                      const HostReading& host) {
   try {
     Subject subject = findSubject(session, toString(domain.uuid));
     settleNear(session, subject, leases);
     const Scope scope{domain.persistent, !domain.persistent && domain.active};
-    const auto input = attachInput(session, subject, survey, leases, scope);
+    const auto input = attachInput(session, subject, survey, leases, scope, host);
     const auto decision = plan::planAttach(input);
     std::vector<std::string> drift;
     for (const auto& line : plan::mappingDifferences(input, decision.leases)) {
@@ -47,7 +52,7 @@ std::vector<std::string> mappingDrift(Session& session, const DomainDescription&
     }
     return drift;
   } catch (const Error& error) {
-    return {std::string("mapping: ") + error.what()};
+    return {"mapping: " + withRemedy(error)};
   }
 }
 
@@ -55,10 +60,9 @@ class StatusReader {
  public:
   explicit StatusReader(Session& session)
       : session_(session),
-        leases_(session.readLeases()),
-        inventory_(session.inventory(plan::namedFunctions(leases_))),
-        bootId_(session.kernel().bootId()),
-        survey_(surveyDomains(session)) {}
+        survey_(surveyDomains(session)),
+        leases_(withCurrentNames(session.readLeases(), survey_)),
+        bootId_(session.kernel().bootId()) {}
 
   std::vector<report::StatusEntry> read(const std::string& vm) {
     std::vector<report::StatusEntry> entries;
@@ -84,6 +88,14 @@ class StatusReader {
         found.push_back({refused.domainName, refused.domain, refused.reason, remedyFor(refused)});
       }
     }
+    for (const auto& stray : survey_.strays) {
+      const bool asked = vm.empty() || vm == stray.name || vm == toString(stray.uuid);
+      if (asked && leasesOf(leases_, stray.uuid).empty() && seen.insert(stray.uuid).second) {
+        const apply::RefusedMetadata refused{
+            stray.uuid, stray.name, "it has devices that vfpass attached, but no vfpass metadata"};
+        found.push_back({refused.domainName, refused.domain, refused.reason, remedyFor(refused)});
+      }
+    }
     return found;
   }
 
@@ -100,17 +112,25 @@ class StatusReader {
   }
 
  private:
+  // Once for all leases, and not without any.
+  const HostReading& host() {
+    if (!host_) {
+      host_ = readHostForAll(session_, leases_);
+    }
+    return *host_;
+  }
+
   std::string remedyFor(const apply::RefusedMetadata& refused) {
     const auto found = session_.hypervisor().findDomain(toString(refused.domain));
     // By UUID where the name could be taken for an option.
     const std::string name = printable(shellQuoted(
         refused.domainName.starts_with('-') ? toString(refused.domain) : refused.domainName));
-    const bool persistent = !found || found->persistent;
-    const std::string scope = std::string(persistent ? "--config" : "") +
-                              (persistent && found && found->active ? " " : "") +
-                              (found && found->active ? "--live" : "");
-    return "`vfpass attach " + name + "` if it has a mapping, otherwise `virsh metadata " + name +
-           " --uri " + std::string(metadataNamespace) + " --remove " + scope + "`";
+    const std::string attach = "`vfpass attach " + name + "` if it has a mapping, otherwise ";
+    if (!found || !found->active) {
+      return attach + "`vfpass detach " + name + "`";
+    }
+    return attach + "`virsh metadata " + name + " --uri " + std::string(metadataNamespace) +
+           " --remove " + (found->persistent ? "--config " : "") + "--live`";
   }
 
   report::StatusEntry entryFor(const Lease& lease) {
@@ -125,13 +145,19 @@ class StatusReader {
           domain::readGuestMachine(domain->active ? domain->liveXml : domain->persistentXml),
           lease);
     }
-    entry.notObservable = unobservedAttributes(lease, inventory_, bootId_);
-    entry.drift = kernelDrift(lease, inventory_, bootId_, entry.domainActive);
+    entry.notObservable = unobservedAttributes(lease, host().inventory, bootId_);
+    entry.drift = kernelDrift(lease, host().inventory, bootId_, entry.domainActive);
+    if (const auto line = poolDrift(lease, host().inventory, survey_.pools); !line.empty()) {
+      entry.drift.push_back(line);
+    }
     if (first) {  // what concerns the domain as a whole is said once, with its first entry
       const auto own = leasesOf(leases_, lease.domain);
       append(domainDrift(domain ? &*domain : nullptr, own, session_.sealKey()), entry.drift);
       if (domain) {
-        append(mappingDrift(session_, *domain, survey_, leases_), entry.drift);
+        append(mappingDrift(session_, *domain, survey_, leases_, host()), entry.drift);
+        if (const auto line = managedSaveDrift(session_, *domain); !line.empty()) {
+          entry.drift.push_back(line);
+        }
       }
     }
     return entry;
@@ -142,10 +168,10 @@ class StatusReader {
   }
 
   Session& session_;
-  std::vector<Lease> leases_;
-  Inventory inventory_;
-  std::string bootId_;
   DomainSurvey survey_;
+  std::vector<Lease> leases_;
+  std::optional<HostReading> host_;
+  std::string bootId_;
   std::map<Uuid, std::optional<DomainDescription>> domains_;
 };
 

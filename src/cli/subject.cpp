@@ -5,11 +5,12 @@
 #include <tuple>
 
 #include "domain_settings.hpp"
+#include "host_reading.hpp"
+#include "renamed_domain.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/guest_machine.hpp"
 #include "vfpass/domain/network_xml.hpp"
 #include "vfpass/domain/seal.hpp"
-#include "vfpass/inventory/read_topology.hpp"
 #include "vfpass/plan/check_function.hpp"
 #include "vfpass/plan/select_pf.hpp"
 #include "vfpass/topology/mirror.hpp"
@@ -34,8 +35,11 @@ void addClaims(const domain::ParsedDomain& parsed, const SealKey& key, DomainSum
   summary.claims.insert(summary.claims.end(), parsed.claims.begin(), parsed.claims.end());
   summary.macAddresses.insert(summary.macAddresses.end(), parsed.macAddresses.begin(),
                               parsed.macAddresses.end());
+  if (!domain::isSealed(parsed, key)) {
+    return;
+  }
   for (const auto& lease : parsed.leases) {
-    if (lease.settings.mac && domain::isSealed(parsed, key)) {
+    if (lease.settings.mac) {
       summary.macAddresses.push_back(*lease.settings.mac);
     }
   }
@@ -43,6 +47,7 @@ void addClaims(const domain::ParsedDomain& parsed, const SealKey& key, DomainSum
 
 void surveyOne(Session& session, const DomainDescription& domain, DomainSurvey& survey) {
   DomainSummary summary{domain.uuid, domain.name, domain.active, domain.persistent, {}, {}, {}};
+  bool stray = false;
   const auto look = [&](const std::string& xml) {
     const auto parsed = xml.empty() ? std::nullopt : parseQuietly(session, domain, xml);
     if (parsed) {
@@ -51,12 +56,16 @@ void surveyOne(Session& session, const DomainDescription& domain, DomainSurvey& 
     if (parsed && parsed->managed) {
       survey.managed.push_back(*parsed);
     }
+    stray |= parsed && !parsed->managed && domain::hasOurDevices(*parsed);
     return parsed ? parsed->claims : std::vector<Claim>();
   };
   look(domain.persistentXml);
   summary.liveClaims = look(domain.liveXml);
   if (domain.active) {
     survey.active.push_back(domain.uuid);
+  }
+  if (stray) {
+    survey.strays.push_back(summary);
   }
   survey.summaries.push_back(std::move(summary));
 }
@@ -162,17 +171,23 @@ Subject findSubject(Session& session, const std::string& vm) {
     mapping = config::findMapping(configuration, found->name, toString(found->uuid));
   }
   if (mapping == nullptr) {
-    const std::string message = "no mapping for VM " + printable(vm) + " in " +
-                                (session.options().configDirectory / "vms").string() + "/*.yaml";
+    if (found) {
+      throwIfRenamed(session, *found);
+    }
+    const std::string message = "no mapping for VM " + printable(found ? found->name : vm) +
+                                " in " + (session.options().configDirectory / "vms").string() +
+                                "/*.yaml";
     if (!configuration.problems.empty()) {
       throwProblems(message + "; files with mistakes were left out", configuration.problems);
     }
-    throw Error(message, "write one with `vm: " + printable(vm) + "`, see examples/",
+    throw Error(message,
+                "write one with `vm: " + printable(found ? found->name : vm) + "`, see examples/",
                 ExitCode::badInput);
   }
   judgeProblems(session, *mapping);
   const auto domain = found ? found : session.hypervisor().findDomain(mapping->vm);
   if (!domain) {
+    throwIfRenamed(session, *mapping);
     throw Error(toString(mapping->vmPlace) + ": libvirt has no domain " + printable(mapping->vm),
                 "`virsh list --all` shows what there is", ExitCode::badInput);
   }
@@ -206,29 +221,41 @@ Scope scopeFor(const DomainDescription& domain, const ScopeOptions& options) {
 }
 
 plan::AttachInput attachInput(Session& session, const Subject& subject, const DomainSurvey& survey,
-                              const std::vector<Lease>& leases, const Scope& scope) {
+                              const std::vector<Lease>& leases, const Scope& scope,
+                              const HostReading& host) {
   plan::AttachInput input;
   input.mapping = subject.mapping;
   input.nearFaults = subject.nearFaults;
   input.policy = session.configuration().host;
-  const auto own = leasesOf(leases, subject.domain.uuid);
-  input.inventory = session.inventory(plan::namedFunctions(own, subject.mapping.gpus));
-  session.addHolders(input.inventory, pfsOf(subject, input.inventory, leases));
+  input.inventory = host.inventory;
   input.domain = subject.domain.uuid;
   input.domainName = subject.domain.name;
   input.active = subject.domain.active;
   input.scope = scope;
-  input.leases = leases;
+  input.leases = withCurrentNames(leases, survey);
   input.domains = survey.summaries;
   input.pools = survey.pools;
   input.otherMappings = subject.otherMappings;
   // A captured tree is no boot; what is planned on it is not done.
   input.bootId = session.options().sysroot == "/" ? session.kernel().bootId() : "";
-  input.topology = inventory::readTopology(session.root());
-  input.versions = session.hypervisor().versions();
+  input.topology = host.topology;
+  input.versions = host.versions;
   lookAtDomain(session, subject, input);
   lookAtSettings(session, subject, input);
   return input;
+}
+
+std::vector<Lease> withCurrentNames(std::vector<Lease> leases, const DomainSurvey& survey) {
+  std::map<Uuid, std::string> names;
+  for (const auto& domain : survey.summaries) {
+    names.emplace(domain.uuid, domain.name);
+  }
+  for (auto& lease : leases) {
+    if (const auto name = names.find(lease.domain); name != names.end()) {
+      lease.domainName = name->second;
+    }
+  }
+  return leases;
 }
 
 std::vector<Lease> liveLeases(Session& session, const DomainDescription& domain,

@@ -53,10 +53,16 @@ struct ScopeOptions {
 /// runs. Throws (bad input) for what the domain has not.
 Scope scopeFor(const DomainDescription& domain, const ScopeOptions& options);
 
+struct HostReading;
+
 /// Everything that attach looks at, once `near` is settled (settle_near.hpp). For a change, hold
-/// the locks of pfsOf() before.
+/// the locks of pfsOf() before, also while the host is read (host_reading.hpp).
 plan::AttachInput attachInput(Session& session, const Subject& subject, const DomainSurvey& survey,
-                              const std::vector<Lease>& leases, const Scope& scope);
+                              const std::vector<Lease>& leases, const Scope& scope,
+                              const HostReading& host);
+
+/// The same leases with the names that their domains have now: libvirt renames domains.
+std::vector<Lease> withCurrentNames(std::vector<Lease> leases, const DomainSurvey& survey);
 
 /// The leases in the running domain's metadata. Where these are not sealed, the ones in `leases` of
 /// the devices that it has: what a rollback puts back is sealed, so it must not come from anybody

@@ -202,6 +202,17 @@ class LibvirtHypervisor : public Hypervisor {
     }
   }
 
+  bool hasManagedSave(const Uuid& uuid) override {
+    const DomainHandle domain = lookUp(toString(uuid));
+    try {
+      return domain != nullptr &&
+             ask([](virDomainPtr each) { return virDomainHasManagedSaveImage(each, 0); },
+                 domain.get(), nameOf(domain.get()));
+    } catch (const DomainVanished&) {
+      return false;
+    }
+  }
+
   void defineDomain(const Definition& definition) override {
     // Without VIR_DOMAIN_DEFINE_VALIDATE: it would refuse foreign XML that libvirt itself took.
     const DomainHandle domain(

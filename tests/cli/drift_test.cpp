@@ -105,5 +105,35 @@ TEST(DomainDrift, MetadataWithoutASealAreDrift) {
                           HasSubstr("domain: while it runs, its vfpass metadata has no seal")));
 }
 
+class PoolDriftTest : public testing::Test {
+ protected:
+  PoolDriftTest() {
+    lease.domainName = "train0";
+    lease.pf = *parsePciAddress("0000:01:00.0");
+    lease.vf = *parsePciAddress("0000:01:00.2");
+    PhysicalFunction pf;
+    pf.address = lease.pf;
+    pf.netdev = "eth0";
+    inventory.pfs = {pf};
+  }
+
+  Lease lease;
+  Inventory inventory;
+};
+
+TEST_F(PoolDriftTest, NamesTheNetworkThatListsTheDevice) {
+  EXPECT_THAT(poolDrift(lease, inventory, {{"pool", {lease.vf}, {}}}),
+              AllOf(HasSubstr("libvirt network pool"), HasSubstr("vfpass detach train0")));
+}
+
+TEST_F(PoolDriftTest, NamesTheNetworkThatHasThePf) {
+  EXPECT_THAT(poolDrift(lease, inventory, {{"pool", {}, {"eth0"}}}),
+              HasSubstr("libvirt network pool"));
+}
+
+TEST_F(PoolDriftTest, OtherNetworksAreNone) {
+  EXPECT_EQ(poolDrift(lease, inventory, {{"pool", {lease.pf}, {"eth1"}}, {"nat", {}, {}}}), "");
+}
+
 }  // namespace
 }  // namespace vfpass::cli

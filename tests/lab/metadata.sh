@@ -86,12 +86,12 @@ expect "attach b" vfpass attach b
 refuse "the copy is not mentioned" grep -q copy <<<"$last_output"
 expect_exit 3 "status" vfpass status
 expect_said "status names the copy" "metadata refused: copy: "
-expect_said "status names the remedy" "virsh metadata copy --uri $uri --remove --config"
+expect_said "status names the remedy" "vfpass detach copy"
 expect_exit 3 "status --json" vfpass status --json
 expect_equal "JSON names it once" '["copy"]' \
     "$(jq -c '[.refused_metadata[].domain.name]' <<<"$last_output")"
 expect_exit 1 "the copy does not start" virsh start copy
-expect "the remedy" virsh metadata copy --uri "$uri" --remove --config
+expect "the remedy" vfpass detach copy
 expect "status has nothing more to say of it" vfpass status copy
 virsh --quiet undefine copy
 
