@@ -1,5 +1,6 @@
 # Domains that libvirtd starts by itself, before, while and after `vfpass host apply` (our unit at boot) has made
 # the VFs that they need. A boot is imitated: no VFs, no daemon, nothing below /run.
+# covers: src/hook packaging src/apply
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

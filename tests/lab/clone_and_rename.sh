@@ -1,5 +1,6 @@
 # Domains made, copied and renamed by libvirt's own tools: virt-install's XML is attached like any other, a copy
 # by virt-clone is nobody's lease, virt-xml edits beside ours, and a renamed domain keeps its lease.
+# covers: src/domain src/cli/status.cpp src/cli/drift.cpp
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,5 +1,6 @@
 # libvirtd is killed at each stage of a start and of a stop, and comes back. The guest either runs with its VF
 # or is off; then `recover` has at most something to scrub, and the next start works.
+# covers: src/hook src/apply src/hypervisor
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,5 +1,6 @@
 # firmware.sh FIRMWARE: a guest that boots with SeaBIOS or OVMF, with a root port before those of vfpass, so that its bus
 # numbers are not the XML's. What vfpass says of guest addresses has to be what the guest shows.
+# covers: src/topology/guest_path.cpp src/cli/guest_tree.cpp lab/image
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,5 +1,6 @@
 # The main job with a real NIC's drivers and real frames (machine igb): an Intel 82576 as QEMU emulates it, the
 # kernel's own igb on the host and igbvf in three guests, and a card that switches frames between their VFs.
+# covers: lab/igb src/host src/plan/restored.cpp
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

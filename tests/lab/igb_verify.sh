@@ -1,5 +1,6 @@
 # vfpass verify and verify --peer over frames that a card switched (machine igb): two guests with SoftRoCE over
 # igbvf, judged by what the 82576 itself counts for each VF.
+# covers: lab/igb src/guest src/probe
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,5 +1,6 @@
 # Fifty domains are started at the same time, eight of them with VFs of two PFs, while `vfpass` is at work for two
 # more: all come up, each with its own VF, nothing waits for ever, and everything is given back.
+# covers: src/hook src/state
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,5 +1,6 @@
 # VFs in libvirt's own pools (<forward mode='hostdev'>): vfpass leaves them to the network, says which one has
 # them, and notices a pool that was made around a VF that it has leased.
+# covers: src/domain/network_xml.cpp src/plan/network_pools.cpp src/plan/choose_vf.cpp src/cli/drift.cpp
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

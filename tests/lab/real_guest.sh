@@ -1,5 +1,6 @@
 # real_guest.sh RELEASE MANAGER: vfpass guest-setup in a guest with Debian's own user land and a real network manager:
 # set up, rebooted, a second VF plugged in, and undone. After each step the kernel and the manager have to agree.
+# covers: src/guest/*setup* src/guest/network_files.cpp lab/image
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

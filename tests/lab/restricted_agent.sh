@@ -1,5 +1,6 @@
 # restricted_agent.sh RELEASE: a guest whose agent blocks commands as RHEL's package has it. vfpass names all that it
 # would need, changes nothing, and the guest can still be shut down.
+# covers: src/guest/agent.cpp lab/image
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

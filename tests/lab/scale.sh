@@ -1,5 +1,6 @@
 # Two PFs with 64 VFs each, 100 domains, 64 of them with a VF, and one with 64: nothing is mixed up, status tells
 # one lease from another, a restarted daemon finds its guests, and all is given back.
+# covers: src/state src/cli/status.cpp bench
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,5 +1,6 @@
 # Snapshots, reverts and managed save of a domain that vfpass serves: libvirt brings back older XML, with
 # devices that have been given up or without those that are leased.
+# covers: src/domain src/cli/status.cpp src/hook
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
