@@ -245,7 +245,8 @@ class LibvirtHypervisor : public Hypervisor {
       if (content == nullptr && failure.code == VIR_ERR_NO_DOMAIN_METADATA) {
         return;
       }
-      throw callError("cannot change the metadata of " + domainNamed(nameOf(domain.get())), failure);
+      throw callError("cannot change the metadata of " + domainNamed(nameOf(domain.get())),
+                      failure);
     }
   }
 
@@ -255,8 +256,9 @@ class LibvirtHypervisor : public Hypervisor {
     const Memory<char> answer(virDomainQemuAgentCommand(domain.get(), command.c_str(),
                                                         static_cast<int>(patience.count()), 0));
     if (!answer) {
-      throw callError("the guest agent of " + domainNamed(nameOf(domain.get())) + " does not answer",
-                      lastFailure());
+      throw callError(
+          "the guest agent of " + domainNamed(nameOf(domain.get())) + " does not answer",
+          lastFailure());
     }
     return answer.get();
   }

@@ -39,7 +39,8 @@ class DotWriter {
     const std::string id = dotString(toString(function.address));
     const bool gpu = function.role == FunctionRole::gpu;
     out_ << "  " << id << " [shape=box, style=\"rounded,filled\", fillcolor=\""
-         << (gpu ? "#e6f4d9" : "#e3eefb") << "\", label=" << dotString(words_.name(device)) << "];\n";
+         << (gpu ? "#e6f4d9" : "#e3eefb") << "\", label=" << dotString(words_.name(device))
+         << "];\n";
     edge(above, id, function);
   }
 

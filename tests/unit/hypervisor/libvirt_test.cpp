@@ -171,7 +171,8 @@ TEST(LibvirtConnect, BadUrisAreBadInput) {
 
 TEST(LibvirtConnect, AnythingElseKeepsLibvirtsWords) {
   const Error error = errorOf([] { return connectLibvirt("test:///nonexistent/file.xml"); });
-  // Its words differ from release to release: "failed to parse xml document", "Failed to open file".
+  // Its words differ from release to release: "failed to parse xml document", "Failed to open
+  // file".
   EXPECT_THAT(error.what(), HasSubstr("'/nonexistent/file.xml'"));
   EXPECT_FALSE(error.remedy().empty());
 }
