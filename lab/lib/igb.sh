@@ -21,10 +21,11 @@ hide_registers() { rmmod igb_registers; }
 # spoof_check_bits: in the card's transmit switch; bit N is VF N's for MACs, and N + 8 for VLANs.
 spoof_check_bits() { echo $((0x$(cat /sys/module/igb_registers/parameters/dtxswc) & 0xffff)); }
 
-# vf_counter INDEX DIRECTION UNIT, such as "vf_counter 0 tx packets": what rtnetlink says.
+# vf_counter INDEX DIRECTION UNIT, such as "vf_counter 0 tx packets": what rtnetlink says. iproute2 calls
+# the sent ones tx_packets.
 vf_counter() {
     ip -s -d -j link show dev "$(pf_netdev 0)" |
-        jq ".[0].vfinfo_list[] | select(.vf == $1).stats.$2.$3"
+        jq ".[0].vfinfo_list[] | select(.vf == $1).stats.$2 | .$3 // .$2_$3"
 }
 
 # vf_mac INDEX: the VF's MAC as the PF has it.

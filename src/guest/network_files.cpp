@@ -135,16 +135,15 @@ WantedFile networkdFile(const PlacedPort& port) {
           0644, reason};
 }
 
-// A stanza with a name of its own: the pattern gives it to the interface with that address,
-// whatever the interface is called. Of an InfiniBand address the pattern has the end, which stays
-// the same.
+// By the present name: a pattern such as mac/ADDRESS matches nothing before the driver is there, so
+// that at boot ifupdown-pre.service waits for no device, and ifupdown's udev rule knows names only.
+// allow-hotplug brings the interface up whenever it appears.
 std::string interfacesStanza(const PlacedPort& port) {
   const GuestNetwork& network = port.wanted.network;
-  const std::string name = "vfpass-" + port.wanted.entry;
   const bool version6 = network.address && isVersion6(*network.address);
   std::ostringstream text;
-  text << "\nauto " << (port.wanted.infiniband ? "address/*" : "mac/") << port.wanted.address << '='
-       << name << "\niface " << name << (version6 ? " inet6 " : " inet ")
+  text << "\n# " << port.wanted.entry << "\nallow-hotplug " << port.netdev.name << "\niface "
+       << port.netdev.name << (version6 ? " inet6 " : " inet ")
        << (network.address ? "static" : "manual") << '\n';
   if (network.address) {
     text << "    address " << *network.address << '\n';

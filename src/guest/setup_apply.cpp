@@ -153,7 +153,7 @@ class Writer {
       run("have systemd-networkd read its files", networkdScript, netdevs());
     }
     if (concerns(NetworkTool::ifupdown, interfacesFile)) {
-      run("bring up what " + std::string(interfacesFile) + " sets", interfacesUpScript, stanzas());
+      run("bring up what " + std::string(interfacesFile) + " sets", interfacesUpScript, netdevs());
     }
     if (touches(plainUnit) && !goes(plainUnit)) {
       run("enable " + std::string(plainUnitName), enableScript, {plainUnitName});
@@ -296,14 +296,6 @@ class Writer {
   }
 
   // With those that a tool does not set: after a failure they have the stanzas of before.
-  [[nodiscard]] std::vector<std::string> stanzas() const {
-    std::vector<std::string> pairs;
-    for (const SetupPort& port : plan_.ports) {
-      pairs.insert(pairs.end(), {"vfpass-" + port.entry, port.netdev});
-    }
-    return pairs;
-  }
-
   [[nodiscard]] std::vector<std::string> netdevs() const {
     std::vector<std::string> names;
     for (const SetupPort& port : plan_.ports) {

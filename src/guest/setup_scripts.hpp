@@ -66,18 +66,18 @@ networkctl reload || exit 1
 // Interfaces, before their stanzas change: ifdown undoes what the file says at that time.
 inline constexpr const char* interfacesDownScript = R"sh(
 for name; do
-  case $(ifquery --state "$name") in *=vfpass-*) ifdown "$name" || exit 1 ;; esac
+  grep -q "^iface $name " "$0/etc/network/interfaces.d/vfpass" 2>/dev/null || continue
+  [ -z "$(ifquery --state "$name")" ] || ifdown "$name" || exit 1
 done
 )sh";
-// Pairs: stanza, interface. ifup fails on an address that the interface has already.
+// Interfaces. ifup fails on an address that the interface has already.
 inline constexpr const char* interfacesUpScript = R"sh(
-while [ $# -ge 2 ]; do
-  if settings=$(ifquery "$1" 2>/dev/null); then
-    address=$(printf '%s\n' "$settings" | sed -n 's/^address: //p')
-    [ -z "$address" ] || ip address del "$address" dev "$2" 2>/dev/null
-    ifup "$2=$1" || exit 1
-  fi
-  shift 2
+for name; do
+  grep -q "^iface $name " "$0/etc/network/interfaces.d/vfpass" 2>/dev/null || continue
+  [ -z "$(ifquery --state "$name")" ] || continue
+  address=$(ifquery "$name" | sed -n 's/^address: //p')
+  [ -z "$address" ] || ip address del "$address" dev "$name" 2>/dev/null
+  ifup "$name" || exit 1
 done
 )sh";
 inline constexpr const char* enableScript =

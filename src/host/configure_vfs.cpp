@@ -93,9 +93,10 @@ std::string remedyFor(Attribute attribute) {
       return "Check that the address is a unicast one and that the PF's driver lets the host set "
              "it (InfiniBand does not: leave out `mac`).";
     default:
-      return "Take " + name +
-             " out of `required:` in the mapping if the VM can do without it, or "
-             "leave it out; a newer driver or firmware may take it.";
+      return "If the VM can do without " + name +
+             ", list what it needs under `required:` in the mapping (without a list everything is "
+             "required), or remove " +
+             name + "; a newer driver or firmware may accept it.";
   }
 }
 

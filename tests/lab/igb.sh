@@ -70,7 +70,7 @@ unchanged
 took "it"
 
 section "three guests, two VLANs"
-give 0 'vlan: {id: 100}' 'link-state: enable'
+give 0 'vlan: {id: 100}' 'link-state: enable' 'required: [mac, vlan]'
 expect "attach, with a link state that is not required" vfpass attach train0
 expect_said "warns" "link-state"
 vlans 100 100 200

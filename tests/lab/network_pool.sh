@@ -40,7 +40,8 @@ pool_guest() {
     echo "<interface type='network'><source network='pool'/></interface>" >/tmp/nic.xml
     define_tiny "$1" --device /tmp/nic.xml
 }
-vf_in() { virsh dumpxml "$1" | grep -A3 "<interface type='hostdev'" | grep -o "slot='0x[0-9a-f]*' function='0x[0-9a-f]'" | head -n 1; }
+# vf_in NAME: by QEMU's arguments, since the XML goes on naming the network only.
+vf_in() { tr '\0' '\n' <"/proc/$(qemu_of "$1")/cmdline" | grep -o '"host":"[^"]*"'; }
 
 define_tiny b
 refused_for_pool() {

@@ -238,6 +238,7 @@ esac)sh");
 TEST_F(SetupApplyTest, ifupdownTakesDownBeforeItsFileChanges) {
   guest.tool("systemctl", R"([ "$*" = "-q is-active networking.service" ])");
   guest.tool("sed", R"(exec /usr/bin/sed "$@")");
+  guest.tool("grep", R"(exec /usr/bin/grep "$@")");
   guest.tool("ifquery", R"sh(
 file=$root/etc/network/interfaces.d/vfpass
 case $1 in
@@ -245,7 +246,7 @@ case $1 in
 *) grep -q "^iface $1 " $file && grep -o 'address .*' $file | sed 's/ /: /' ;;
 esac)sh");
   guest.tool("ifup", R"sh(
-file=$root/etc/network/interfaces.d/vfpass name=${1%=*}
+file=$root/etc/network/interfaces.d/vfpass name=$1
 address=$(grep -o 'address .*' $file) && address=${address#* }
 grep -q "$address" $root/sys/class/net/$name/addresses && exit 1
 echo "inet $address" >>$root/sys/class/net/$name/addresses
@@ -264,8 +265,8 @@ rm $root/state.$1)sh");
   wish.ports[0].network.address = "192.168.100.11/24";
   setUp();
   EXPECT_EQ(guest.read("log.ifupdown"),
-            "up ens7=vfpass-rail0 192.168.100.10/24\ndown ens7 address 192.168.100.10/24\n"
-            "up ens7=vfpass-rail0 192.168.100.11/24\n");
+            "up ens7 192.168.100.10/24\ndown ens7 address 192.168.100.10/24\n"
+            "up ens7 192.168.100.11/24\n");
   EXPECT_EQ(guest.read("sys/class/net/ens7/addresses"), "inet 192.168.100.11/24\n");
   undo();
   EXPECT_EQ(guest.everything(), found);

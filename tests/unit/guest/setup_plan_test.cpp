@@ -120,7 +120,7 @@ TEST_F(SetupPlanTest, netplanKeepsItsRendererWhenTheOtherIsStarted) {
   EXPECT_TRUE(plan().empty());
 }
 
-TEST_F(SetupPlanTest, ifupdownMatchesByMac) {
+TEST_F(SetupPlanTest, ifupdownBringsInterfacesUpByName) {
   view.tools.insert("ifup");
   view.running.insert("networking");
   view.interfacesFolder = true;
@@ -133,18 +133,21 @@ TEST_F(SetupPlanTest, ifupdownMatchesByMac) {
   const SetupPlan made = plan();
   EXPECT_EQ(made.tool, "ifupdown");
   EXPECT_EQ(fileOf(made, "/etc/network/interfaces.d/vfpass"), std::string(header) + R"(
-auto mac/52:54:00:00:00:01=vfpass-rail0
-iface vfpass-rail0 inet static
+# rail0
+allow-hotplug ens7
+iface ens7 inet static
     address 192.168.100.10/24
     mtu 9000
 
-auto mac/52:54:00:00:00:02=vfpass-rail1
-iface vfpass-rail1 inet6 static
+# rail1
+allow-hotplug ens8
+iface ens8 inet6 static
     address fd00::1/64
     dad-attempts 0
 
-auto mac/52:54:00:00:00:03=vfpass-rail2
-iface vfpass-rail2 inet manual
+# rail2
+allow-hotplug ens9
+iface ens9 inet manual
     mtu 9000
 )");
   EXPECT_TRUE(made.ports[0].byTool);
@@ -152,15 +155,16 @@ iface vfpass-rail2 inet manual
   EXPECT_TRUE(plan().empty());
 }
 
-TEST_F(SetupPlanTest, ifupdownMatchesInfinibandByTheEndOfItsAddress) {
+TEST_F(SetupPlanTest, ifupdownSetsInfinibandToDatagramMode) {
   view.tools.insert("ifup");
   view.running.insert("networking");
   view.interfacesFolder = true;
   view.netdevs = {netdev("ibs7", "00:00:10:49:fe:80:00:00:00:00:00:00:02:00:5e:00:53:00:00:01")};
   wish.ports = {{"rail0", true, "02:00:5e:00:53:00:00:01", "", false, {"10.0.0.1/24", {}}}};
   EXPECT_EQ(fileOf(plan(), "/etc/network/interfaces.d/vfpass"), std::string(header) + R"(
-auto address/*02:00:5e:00:53:00:00:01=vfpass-rail0
-iface vfpass-rail0 inet static
+# rail0
+allow-hotplug ibs7
+iface ibs7 inet static
     address 10.0.0.1/24
     pre-up echo datagram >/sys/class/net/$IFACE/mode
 )");
