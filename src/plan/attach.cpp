@@ -132,10 +132,12 @@ void addConfigurations(const AttachInput& input, const Changes& changes, std::ve
       steps.insert(steps.end(), reprobe.before.begin(), reprobe.before.end());
       afterwards.insert(afterwards.end(), reprobe.after.begin(), reprobe.after.end());
     }
-    if (const VfSettings wanted = settingsToApply(lease);
+    const Lease* earlier = earlierLease(input, lease.vfName);
+    const Lease target = earlier == nullptr ? lease : withoutEarlierSettings(*earlier, lease);
+    if (const VfSettings wanted = settingsToApply(target);
         !differingAttributes(wanted, seen).empty()) {
       configure.vfs.push_back({lease.vfIndex, wanted, lease.required});
-      undo.vfs.push_back({lease.vfIndex, settingsToUndo(lease, seen), {}});
+      undo.vfs.push_back({lease.vfIndex, settingsToUndo(target, seen), {}});
     }
   }
   for (const auto& [pf, actions] : byPf) {

@@ -38,6 +38,13 @@ VfSettings withoutLibvirts(const Lease& lease, VfSettings settings) {
 
 VfSettings settingsToApply(const Lease& lease) { return withoutLibvirts(lease, lease.settings); }
 
+Lease withoutEarlierSettings(const Lease& earlier, Lease lease) {
+  if (sameDevice(earlier, lease)) {
+    lease.settings = firstOf(lease.settings, neutralFor(earlier.settings, lease.infiniband));
+  }
+  return lease;
+}
+
 VfSettings settingsToRestore(const Lease& lease) {
   return withoutLibvirts(
       lease, firstOf(lease.original.settings, neutralFor(lease.settings, lease.infiniband)));

@@ -9,6 +9,10 @@ namespace vfpass::plan {
 /// What vfpass itself sets on the VF: of an <interface>, MAC and VLAN belong to libvirt.
 VfSettings settingsToApply(const Lease& lease);
 
+/// The lease, with neutral values for what an earlier state of it set on the same VF and it does
+/// not state any more: such as the rate limit of a running guest whose mapping has none now.
+Lease withoutEarlierSettings(const Lease& earlier, Lease lease);
+
 /// What the VF is set to when its lease ends: the recorded values; neutral ones where the lease set
 /// something that could not be observed before.
 VfSettings settingsToRestore(const Lease& lease);

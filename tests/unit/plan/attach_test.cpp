@@ -314,6 +314,26 @@ TEST_F(AttachTest, KeepsVfMacAndPlaceOfTheEarlierLeaseWhenTheVlanChanges) {
   EXPECT_EQ(second.leases[0].original, first[0].original);
 }
 
+TEST_F(AttachTest, ClearsAnAttributeThatTheMappingStatesNoLonger) {
+  input.mapping.vfs[0].settings.rate = Rate{0, 100};
+  input.leases = decide().leases;
+  input.xmlCurrent = true;
+  for (auto& pf : input.inventory.pfs) {
+    if (pf.address == input.leases[0].pf) {
+      pf.vfs[input.leases[0].vfIndex].settings = input.leases[0].settings;
+    }
+  }
+  input.mapping.vfs[0].settings.rate.reset();
+  const auto second = planAttach(input);
+  const auto step = std::find_if(
+      second.plan.steps.begin(), second.plan.steps.end(),
+      [](const Step& each) { return std::holds_alternative<ConfigureVfs>(each.action); });
+  ASSERT_NE(step, second.plan.steps.end());
+  EXPECT_EQ(std::get<ConfigureVfs>(step->action).vfs[0].settings.rate, Rate{});
+  EXPECT_EQ(std::get<ConfigureVfs>(step->undo[0]).vfs[0].settings.rate, (Rate{0, 100}));
+  EXPECT_FALSE(second.leases[0].settings.rate);
+}
+
 TEST_F(AttachTest, ARunningLeaseCannotBeChanged) {
   input.leases = decide().leases;
   input.leases[0].state = LeaseState::running;
