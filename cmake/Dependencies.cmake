@@ -1,4 +1,4 @@
-# Everything comes from Debian 12's packages; scripts/packages names them.
+# Everything comes from the packages of Debian 12 or 13; scripts/packages names them.
 find_package(PkgConfig REQUIRED)
 find_package(yaml-cpp REQUIRED)
 find_package(pugixml REQUIRED)

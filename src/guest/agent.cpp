@@ -26,7 +26,7 @@ constexpr seconds longestCall{20};
 // of a call, and one that is not leaves an agent to which libvirt does not talk any more.
 constexpr std::size_t fileChunk = std::size_t{64} << 10U;
 
-// All that verify and guest-setup use, so that a guest that blocks one of them is told of all.
+// Every command that verify and guest-setup use: the error lists all that are blocked at once.
 constexpr std::array usedCommands{"guest-exec", "guest-exec-status", "guest-file-open",
                                   "guest-file-write", "guest-file-close"};
 

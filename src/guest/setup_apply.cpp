@@ -295,7 +295,6 @@ class Writer {
     return pairs;
   }
 
-  // With those that a tool does not set: after a failure they have the stanzas of before.
   [[nodiscard]] std::vector<std::string> netdevs() const {
     std::vector<std::string> names;
     for (const SetupPort& port : plan_.ports) {
@@ -397,8 +396,8 @@ TakenBack tryTakeBack(const SetupTools& tools, const SetupPlan& plan) {
 }
 
 // The agent answers while systemd still starts the rest: a network manager that does not run yet
-// would be taken for none. What never ends starting is a unit that hangs, and the patience of the
-// agent.
+// would be taken for none. A unit that hangs keeps the guest starting: the agent's time limit then
+// ends the wait.
 SetupView viewOnceStarted(const SetupTools& tools) {
   for (bool told = false;; told = true) {
     SetupView view = readSetupView(tools.agent, tools.root);
