@@ -15,6 +15,8 @@ ip link set dev "$netdev" up
 ip link set dev "$(pf_netdev 1)" up
 # A daemon that finds no hook at all when it starts.
 start_libvirt --no-mailbox
+# As on a host that has not loaded KVM yet.
+modprobe -r kvm-amd
 
 examine() { vfpass doctor --json >/tmp/doctor.json; }
 # of KEY FIELD: of the finding that failed, otherwise of the first.

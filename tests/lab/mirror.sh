@@ -191,7 +191,7 @@ section "every XML of the unit tests"
 for file in /vfpass/build/mirror/*.xml; do
     name=$(basename "$file" .xml)
     # A source of random numbers stands where the host's device would be.
-    sed -e 's/<domain type=.kvm.>/<domain type="qemu">/' -e 's|<name>.*</name>|<name>tree</name>|' \
+    sed -e 's|<name>.*</name>|<name>tree</name>|' \
         -e '/<uuid>/d' -e '/<numatune>/,/<\/numatune>/d' -e '/<metadata>/,/<\/metadata>/d' \
         -e 's/ mode=.host-passthrough. check=.none. migratable=.on.//' \
         -e 's|<hostdev .*|<rng model="virtio"><backend model="random">/dev/urandom</backend>|' \

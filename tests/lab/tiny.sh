@@ -15,7 +15,7 @@ tiny_xml() {
         shift 2
     done
     cat <<XML
-<domain type='qemu'>
+<domain type='kvm'>
   <name>$name</name>
   <memory unit='MiB'>$memory</memory>
   <vcpu>1</vcpu>
