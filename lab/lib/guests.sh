@@ -27,6 +27,8 @@ guest_xml() {
     template=$(cat "$lab_directory/config/guest.xml")
     template=${template//@NAME@/"$name"} template=${template//@MEMORY@/"$memory"}
     template=${template//@UUID@/"$uuid"} template=${template//@AGENT@/"$agent"}
+    # The same counter as this machine's.
+    template=${template//@CLOCK@/"$(grep -o 'tsc_early_khz=[0-9]*' /proc/cmdline)"}
     template=${template//@INITRAMFS@/"guest$igb$rdma.cpio"}
     printf '%s\n' "${template//@DEVICES@/"$devices"}"
 }

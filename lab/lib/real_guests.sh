@@ -59,6 +59,19 @@ ovmf_edits() {
     printf '%s\n' -e "s|/kernel/vmlinux<|/kernel/vmlinuz<|" -e "s|<kernel>|$loader$nvram&|"
 }
 
+# print_guest_versions NAME RELEASE MANAGER: for scripts/test-matrix, what the guest runs.
+print_guest_versions() {
+    local packages="systemd qemu-guest-agent"
+    case $3 in
+    netplan-networkd) packages+=' netplan.io' ;;
+    netplan-networkmanager) packages+=' netplan.io network-manager' ;;
+    networkmanager) packages+=' network-manager' ;;
+    ifupdown) packages+=' ifupdown' ;;
+    esac
+    printf 'version: guest %s-%s: %s\n' "$2" "$3" "$(guest_shell "$1" "uname -r | sed 's/^/kernel /'
+        dpkg-query --show --showformat='\${Package} \${Version}\n' $packages" | paste -sd , | sed 's/,/, /g')"
+}
+
 # reboot_count NAME: how often it has come to its agent so far.
 reboot_count() { grep -ac 'guest: agent' "/var/log/libvirt/qemu/$1-console.log"; }
 

@@ -64,7 +64,11 @@ expect_equal "ACS" failed "$(of acs result)"
 expect_contains "its port has none" "$above has no ACS" of acs seen
 expect_contains "lspci agrees" no bash -c "lspci -vvs $above | grep -q 'Access Control Services' || echo no"
 expect_contains "the argument names all ports" "xx111x1@$root" of acs remedy
-expect_contains "and that this kernel is too old" "needs Linux 6.11, this is 6.1" of acs remedy
+# Debian 12's kernel is older than the argument, Debian 13's than its form for several ports.
+case $(uname -r) in
+6.1.*) expect_contains "and that this kernel is too old" "needs Linux 6.11, this is 6.1" of acs remedy ;;
+6.12.*) expect_contains "and that this kernel takes one port" "for several ports, this is 6.12" of acs remedy ;;
+esac
 # The root port's bits, as lspci writes them.
 control=$(lspci -vvs "$root" | sed -n 's/.*ACSCtl:\t*//p')
 expect_contains "lspci shows the root port's ACS" "SrcValid+" echo "$control"

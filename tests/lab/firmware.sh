@@ -36,6 +36,7 @@ expect "attach" vfpass attach train0
 expect "virsh start" virsh start train0
 expect "the guest's agent answers" wait_for_agent train0 $patience
 took "the guest's start"
+print_guest_versions train0 bookworm networkd
 expect "the guest drives both VFs" wait_until 400 guest_drives train0 2
 for index in 0 1; do
     address=$(address_of $index)

@@ -55,6 +55,7 @@ expect "attach" vfpass attach train0
 expect "virsh start" virsh start train0
 expect "the guest's agent answers" wait_for_agent train0 $patience
 took "the guest's start"
+print_guest_versions train0 "$release" "$manager"
 expect "the guest drives the VF" wait_until 240 guest_drives train0 1
 name=$(netdev_in_guest 0)
 expect "under a name of systemd's" test "${name#en}" != "$name"
