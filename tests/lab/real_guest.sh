@@ -9,9 +9,9 @@ source /vfpass/tests/lab/common.sh
 source /vfpass/tests/lab/real_guest_views.sh
 
 release=$1 manager=$2
-# Every answer takes the doubly emulated guest seconds.
+# A guest that has to share the processor answers late.
 export AGENT_TIMEOUT=240
-patience=1500
+patience=900
 
 set_up() { vfpass guest-setup train0 --timeout 900 "$@"; }
 

@@ -8,7 +8,7 @@ source /vfpass/tests/lab/common.sh
 
 release=$1
 export AGENT_TIMEOUT=240
-patience=1800
+patience=600
 blocked="guest-exec, guest-exec-status, guest-file-open, guest-file-write, guest-file-close"
 
 # on_disk PATH: whether the guest, shut off, has it.
