@@ -102,6 +102,11 @@ bool hasItsDevice(const Action& action, const Tools& tools) {
   return true;
 }
 
+void removeWriterLock(const Operation& operation, const Tools& tools) {
+  std::error_code alreadyGone;
+  std::filesystem::remove(state::writerLockFile(tools.runDirectory, operation.id), alreadyGone);
+}
+
 class Recovery {
  public:
   Recovery(const Operation& operation, Tools& tools)
@@ -264,8 +269,7 @@ class Recovery {
 
   std::string finish(const std::string& how) {
     tools_.database.finishOperation(operation_.id);
-    std::error_code alreadyGone;
-    std::filesystem::remove(state::writerLockFile(tools_.runDirectory, operation_.id), alreadyGone);
+    removeWriterLock(operation_, tools_);
     return "interrupted " + describeWork(plan_) + ": " + how;
   }
 
@@ -278,10 +282,22 @@ class Recovery {
   std::vector<std::string> warnings_;
 };
 
-// The writer holds its lock from before the PF locks are first given up until it ends.
-bool writerLives(const Operation& operation, const Tools& tools) {
+// The lock of a writer that has died, so that nobody else ends its operation at the same time.
+// Nullopt while the writer, or another recovery of its operation, lives: a writer holds its lock
+// from before the PF locks are first given up until it ends.
+std::optional<state::FileLock> takeOver(const Operation& operation, const Tools& tools) {
   const auto locks = state::lockPlan(tools.runDirectory, planOf(operation), tools.patience());
-  return !state::FileLock::tryAcquire(state::writerLockFile(tools.runDirectory, operation.id));
+  return state::FileLock::tryAcquire(state::writerLockFile(tools.runDirectory, operation.id));
+}
+
+// As the journal has it now: while this process waited for the locks, the writer may have ended.
+std::optional<Operation> readAgain(const Operation& operation, const Tools& tools) {
+  for (auto& open : tools.database.openOperations()) {
+    if (open.id == operation.id) {
+      return std::move(open);
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -292,11 +308,20 @@ Recovered recover(Tools& tools, const std::optional<Uuid>& domain) {
     const bool concerns = !domain || operation.domain == *domain;
     const bool possible =
         tools.hypervisor != nullptr || findStep(operation, isDomainAction) == nullptr;
-    if (!concerns || !possible || writerLives(operation, tools)) {
+    if (!concerns || !possible) {
+      continue;
+    }
+    const auto lock = takeOver(operation, tools);
+    if (!lock) {
+      continue;
+    }
+    const auto open = readAgain(operation, tools);
+    if (!open) {
+      removeWriterLock(operation, tools);
       continue;
     }
     try {
-      recovered.ended.push_back(Recovery(operation, tools).end());
+      recovered.ended.push_back(Recovery(*open, tools).end());
     } catch (const Error& error) {
       recovered.unended.push_back({operation.domain,
                                    describeWork(planOf(operation)) + ": " + error.what(),

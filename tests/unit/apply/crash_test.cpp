@@ -1,4 +1,11 @@
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <fstream>
+#include <future>
+#include <memory>
+#include <thread>
 
 #include "test_host.hpp"
 #include "vfpass/apply/recover.hpp"
@@ -144,6 +151,47 @@ TEST(Recover, LeavesALivingWriterAlone) {
   const std::string now = host.fingerprint();
   EXPECT_TRUE(host.recoverAll().empty());
   EXPECT_EQ(host.fingerprint(), now);
+}
+
+// Whether somebody waits for an flock on the file: /proc/locks has an arrow before it.
+bool isWaitedFor(const std::filesystem::path& file) {
+  struct stat status {};
+  if (::stat(file.c_str(), &status) != 0) {
+    return false;
+  }
+  const std::string inode = ":" + std::to_string(status.st_ino) + " ";
+  std::ifstream locks("/proc/locks");
+  for (std::string line; std::getline(locks, line);) {
+    if (line.find("->") != std::string::npos && line.find(inode) != std::string::npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// The hook of a libvirtd that was killed goes on, while the next start waits for the PF.
+TEST(Recover, HasNothingToDoWhenTheWriterEndsWhileItWaits) {
+  Host host;
+  const Plan plan = host.attachPlan();
+  arm(host, Moment::beforeDefine, 0);
+  ASSERT_TRUE(isKilled(host, plan));
+  disarm(host);
+  state::Database database(host.folder / "state", state::Database::Open::createIfMissing,
+                           std::chrono::milliseconds(1000));
+  const auto operation = database.openOperations().at(0).id;
+  const auto pfLock = host.folder / "run" / "pf-0000:01:00.0.lock";
+  auto held = std::make_unique<state::FileLock>(
+      state::FileLock::acquire(pfLock, std::chrono::milliseconds(1000)));
+  auto recovered = std::async(std::launch::async, [&] { return host.recoverAll(); });
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (!isWaitedFor(pfLock) && std::chrono::steady_clock::now() < end) {
+    std::this_thread::yield();
+  }
+  ASSERT_TRUE(isWaitedFor(pfLock));
+  database.finishOperation(operation);
+  held.reset();
+  EXPECT_TRUE(recovered.get().empty());
+  EXPECT_FALSE(std::filesystem::exists(state::writerLockFile(host.folder / "run", operation)));
 }
 
 TEST(Recover, AfterARebootTouchesNoDevice) {
