@@ -15,8 +15,7 @@ ip link set dev "$netdev" up
 ip link set dev "$(pf_netdev 1)" up
 # A daemon that finds no hook at all when it starts.
 start_libvirt --no-mailbox
-# As on a host that has not loaded KVM yet.
-modprobe -r kvm-amd
+unload_kvm
 
 examine() { vfpass doctor --json >/tmp/doctor.json; }
 # of KEY FIELD: of the finding that failed, otherwise of the first.
@@ -51,6 +50,7 @@ expect_exit 1 "text, too" vfpass doctor
 expect_said "first" "first broken link: kvm"
 # modprobe prints nothing: the emulated processor has SVM.
 cure kvm
+hold_kvm
 expect_equal "the next link is the first now" iommu-group "$(first_broken)"
 
 section "the switch without ACS"
