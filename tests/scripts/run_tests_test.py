@@ -1,5 +1,5 @@
-"""scripts/test and .ci/run: what they call, in which order, and whose exit status counts. CTest and the build are stood
-in for."""
+"""scripts/test, .ci/run and scripts/check-format: what they call, in which order, and whose exit status counts. CTest,
+the build and clang-format are stood in for."""
 
 import os
 import shutil
@@ -23,7 +23,8 @@ class Scripts(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.checkout = Path(folder.name)
-        for name in (".ci/run", "scripts/test", "scripts/select-lab-tests", "scripts/lab_tests.py"):
+        for name in (".ci/run", "scripts/test", "scripts/select-lab-tests", "scripts/lab_tests.py",
+                     "scripts/check-format"):
             (self.checkout / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(CHECKOUT / name, self.checkout / name)
         for name in ("scripts/install-packages", "scripts/build", "lab/prepare", "bin/ctest"):
@@ -77,6 +78,15 @@ class Scripts(unittest.TestCase):
         status, lines = self.call(".ci/run")
         self.assertNotEqual(0, status)
         self.assertFalse([line for line in lines if line.startswith("ctest ")])
+
+    def test_the_format_is_checked_by_one_release_of_clang_format(self):
+        for folder in ("include", "src", "tests", "bench"):
+            self.write(f"{folder}/a.cpp", "")
+        for release, wanted in ((14, 0), (19, 77)):
+            self.write("bin/clang-format", f"#!/bin/bash\necho 'Debian clang-format version {release}.1.0 (2)'\n").chmod(0o755)
+            self.assertEqual(wanted, self.call("scripts/check-format")[0])
+        self.write("bin/clang-format", "#!/bin/bash\n[ $1 != --version ] || { echo version 14.0.6; exit; }\nexit 1\n")
+        self.assertNotIn(self.call("scripts/check-format")[0], (0, 77))
 
 
 if __name__ == "__main__":
