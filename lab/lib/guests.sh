@@ -1,19 +1,21 @@
 # shellcheck shell=bash disable=SC2154
 # Sourced by lib.sh: guests, made as a user would have made them before vfpass came.
 
-# guest_xml NAME [--rdma] [--igb] [--wire] [--memory MIB] [--device FILE] [--uuid UUID] [--no-agent]: prints the
+# guest_xml NAME [--rdma] [--igb] [--ovmf] [--wire] [--memory MIB] [--device FILE] [--uuid UUID] [--no-agent]: prints the
 # domain. Every device sits at a fixed address on the root bus, so that there is no spare root
 # port; FILE is XML to be added to the devices. With --rdma the guest has SoftRoCE and libibverbs,
 # and counts what a card would have counted (traffic.sh). --wire gives it a virtio netdev on the
-# bridge of start_wire (wire.sh), for a VF's frames to leave by. With --igb it drives the VFs of machine igb.
+# bridge of start_wire (wire.sh), for a VF's frames to leave by. With --igb it drives the VFs of machine igb. --ovmf
+# boots it with UEFI firmware.
 guest_xml() {
-    local name=$1 memory=224 igb='' rdma='' devices='' uuid='' agent
+    local name=$1 memory=224 igb='' rdma='' devices='' uuid='' agent edits=()
     agent=$(cat "$lab_directory/config/agent.xml")
     shift
     while [ $# -gt 0 ]; do
         case $1 in
         --rdma) memory=320 rdma=-rdma ;;
         --igb) igb=-igb ;;
+        --ovmf) memory=512; mapfile -t edits < <(ovmf_edits "$name") ;;
         --wire) devices+=$(wire_xml "$name")$'\n' ;;
         --memory) memory=$2; shift ;;
         --device) devices+=$(cat "$2")$'\n'; shift ;;
@@ -30,7 +32,18 @@ guest_xml() {
     # The same counter as this machine's.
     template=${template//@CLOCK@/"$(grep -o 'tsc_early_khz=[0-9]*' /proc/cmdline)"}
     template=${template//@INITRAMFS@/"guest$igb$rdma.cpio"}
-    printf '%s\n' "${template//@DEVICES@/"$devices"}"
+    printf '%s\n' "${template//@DEVICES@/"$devices"}" | sed -e '' "${edits[@]}"
+}
+
+# ovmf_edits NAME: sed's arguments. EDK II starts a kernel by its EFI stub, which the uncompressed one has not. Under KVM its
+# writes to CR8 end the QEMU outside (assertion bql_locked() in tcg_handle_interrupt, 7.2 and 10.0), so such a
+# guest is emulated twice.
+ovmf_edits() {
+    local loader="<loader readonly='yes' type='pflash'>/usr/share/OVMF/OVMF_CODE_4M.fd</loader>"
+    local nvram="<nvram template='/usr/share/OVMF/OVMF_VARS_4M.fd'>/var/lib/lab/$1.nvram</nvram>"
+    mkdir -p /var/lib/lab
+    printf '%s\n' -e "s|<domain type='kvm'>|<domain type='qemu'>|" -e "s|/kernel/vmlinux<|/kernel/vmlinuz<|" \
+        -e "s|<kernel>|$loader$nvram&|"
 }
 
 # define_guest NAME [options of guest_xml]

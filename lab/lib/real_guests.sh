@@ -4,11 +4,10 @@
 
 real_guest_memory=512
 
-# define_real_guest NAME RELEASE MANAGER [--ovmf] [--restricted-agent] [--device FILE]
+# define_real_guest NAME RELEASE MANAGER [--restricted-agent] [--device FILE]
 #
 # RELEASE is bookworm or trixie; MANAGER networkd, netplan-networkd, netplan-networkmanager, networkmanager or ifupdown.
-# --ovmf boots it with UEFI firmware, for which the kernel is not uncompressed. --restricted-agent: the
-# agent blocks commands as RHEL's package has it.
+# --restricted-agent: the agent blocks commands as RHEL's package has it.
 define_real_guest() {
     local name=$1 release=$2 file=/run/lab/$1.define.xml
     make_guest_disk "$name" "$release" && real_guest_xml "$@" >"$file" && virsh --quiet define "$file"
@@ -23,14 +22,13 @@ make_guest_disk() {
 
 # The busybox guest's definition with another initramfs, another command line and a disk.
 real_guest_xml() {
-    local name=$1 manager=$3 options=(--memory "$real_guest_memory") edits=() words
+    local name=$1 manager=$3 options=(--memory "$real_guest_memory") words
     shift 3
     words="systemd.show_status=0 quiet lab.manager=$manager"
     disk_xml "$name" >"/run/lab/$name.disk.xml"
     options+=(--device "/run/lab/$name.disk.xml")
     while [ $# -gt 0 ]; do
         case $1 in
-        --ovmf) mapfile -t edits < <(ovmf_edits "$name") ;;
         --restricted-agent) words+=' lab.restricted-agent' ;;
         --device) options+=(--device "$2"); shift ;;
         *) echo "define_real_guest: unknown option $1" >&2; return 2 ;;
@@ -38,7 +36,7 @@ real_guest_xml() {
         shift
     done
     guest_xml "$name" "${options[@]}" |
-        sed -e "s|/guest\.cpio|/guest-disk.cpio|" -e "s|</cmdline>| $words&|" "${edits[@]}"
+        sed -e "s|/guest\.cpio|/guest-disk.cpio|" -e "s|</cmdline>| $words&|"
 }
 
 disk_xml() {
@@ -50,13 +48,6 @@ disk_xml() {
   <address type='pci' domain='0x0000' bus='0x00' slot='0x04' function='0x0'/>
 </disk>
 XML
-}
-
-# ovmf_edits NAME: sed's arguments. EDK II starts a kernel by its EFI stub, which the uncompressed one has not.
-ovmf_edits() {
-    local loader="<loader readonly='yes' type='pflash'>/usr/share/OVMF/OVMF_CODE_4M.fd</loader>"
-    local nvram="<nvram template='/usr/share/OVMF/OVMF_VARS_4M.fd'>/var/lib/lab/$1.nvram</nvram>"
-    printf '%s\n' -e "s|/kernel/vmlinux<|/kernel/vmlinuz<|" -e "s|<kernel>|$loader$nvram&|"
 }
 
 # print_guest_versions NAME RELEASE MANAGER: for scripts/test-matrix, what the guest runs.

@@ -1,6 +1,6 @@
 # firmware.sh FIRMWARE: a guest that boots with SeaBIOS or OVMF, with a root port before those of vfpass, so that its bus
 # numbers are not the XML's. What vfpass says of guest addresses has to be what the guest shows.
-# covers: src/topology/guest_path.cpp src/cli/guest_tree.cpp lab/image
+# covers: src/topology/guest_path.cpp src/cli/guest_tree.cpp
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
@@ -26,7 +26,7 @@ cat >/tmp/port.xml <<'XML'
   <address type='pci' domain='0x0000' bus='0x00' slot='0x05' function='0x0'/>
 </controller>
 XML
-expect "the guest is defined" define_real_guest train0 bookworm networkd "${options[@]}" --device /tmp/port.xml
+expect "the guest is defined" define_guest train0 "${options[@]}" --device /tmp/port.xml
 mapping train0 rail0 "$pf" 'index: 0' 'guest: {address: 192.168.100.10/24, mtu: 9000}'
 cat >>"$vms/train0.yaml" <<YAML
   - {name: rail1, pf: {pci: "$pf"}, index: 1, guest: {address: 192.168.200.10/24}}
@@ -36,7 +36,6 @@ expect "attach" vfpass attach train0
 expect "virsh start" virsh start train0
 expect "the guest's agent answers" wait_for_agent train0 $patience
 took "the guest's start"
-print_guest_versions train0 bookworm networkd
 expect "the guest drives both VFs" wait_until 400 guest_drives train0 2
 for index in 0 1; do
     address=$(address_of $index)
