@@ -117,7 +117,8 @@ std::string portText(const GuestController& controller) {
   // A root port's number is slot and function, as libvirt's default.
   const bool root = controller.model == ControllerModel::rootPort;
   const unsigned number =
-      root ? controller.address.slot << 3U | controller.address.function : controller.address.slot;
+      root ? unsigned{controller.address.slot} << 3U | controller.address.function
+           : controller.address.slot;
   std::ostringstream text;
   text << "0x" << std::hex << number;
   return text.str();
