@@ -280,6 +280,11 @@ class Commit(unittest.TestCase):
             for command in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "a"]):
                 subprocess.run([*git, *command], check=True)
             self.assertRegex(matrix.commit_of(folder), r"^[0-9a-f]{12}$")
+            for record in matrix.RECORDS:
+                Path(folder, record).parent.mkdir(parents=True, exist_ok=True)
+                Path(folder, record).write_text("", encoding="utf-8")
+            subprocess.run([*git, "add", "."], check=True)
+            self.assertRegex(matrix.commit_of(folder), r"^[0-9a-f]{12}$", "its own records do not count")
             Path(folder, "file").write_text("", encoding="utf-8")
             subprocess.run([*git, "add", "file"], check=True)
             self.assertRegex(matrix.commit_of(folder), r"^[0-9a-f]{12}-dirty$")
