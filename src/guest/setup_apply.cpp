@@ -149,6 +149,10 @@ class Writer {
     if (concerns(NetworkTool::networkManager, connectionFolder)) {
       run("activate NetworkManager's connections", connectionsScript, connections());
     }
+    const std::vector<std::string> left = netdevs(false);
+    if (!left.empty() && (touches("/etc/netplan/") || touches(connectionFolder))) {
+      run("end NetworkManager's connections", endConnectionsScript, left);
+    }
     if (concerns(NetworkTool::networkd, networkdFolder)) {
       run("have systemd-networkd read its files", networkdScript, netdevs());
     }
@@ -299,6 +303,16 @@ class Writer {
     std::vector<std::string> names;
     for (const SetupPort& port : plan_.ports) {
       names.push_back(port.netdev);
+    }
+    return names;
+  }
+
+  [[nodiscard]] std::vector<std::string> netdevs(bool byTool) const {
+    std::vector<std::string> names;
+    for (const SetupPort& port : plan_.ports) {
+      if (port.byTool == byTool) {
+        names.push_back(port.netdev);
+      }
     }
     return names;
   }

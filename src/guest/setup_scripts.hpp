@@ -59,6 +59,16 @@ while [ $# -ge 2 ]; do
   shift 2
 done
 )sh";
+// Interfaces. NetworkManager keeps a connection up whose file is gone, also one that netplan made
+// of ours. It may know the profile no longer, then there is nothing to delete.
+inline constexpr const char* endConnectionsScript = R"sh(
+command -v nmcli >/dev/null || exit 0
+for name; do
+  connection=$(nmcli -g GENERAL.CONNECTION device show "$name" 2>/dev/null) || continue
+  case $connection in vfpass-* | netplan-vfpass-*) ;; *) continue ;; esac
+  nmcli connection delete id "$connection" || nmcli connection down id "$connection" || exit 1
+done
+)sh";
 inline constexpr const char* networkdScript = R"sh(
 networkctl reload || exit 1
 [ $# = 0 ] || networkctl reconfigure "$@"

@@ -217,6 +217,28 @@ esac)sh");
   EXPECT_EQ(guest.read("sys/class/net/ens7/mtu"), "1500\n");
 }
 
+// With the file gone NetworkManager has no profile any more, and the connection stays up.
+TEST_F(SetupApplyTest, undoEndsTheConnectionThatNetworkManagerKeepsUp) {
+  guest.tool("nmcli", R"sh(
+case "$*" in
+"-t -f RUNNING general") echo running ;;
+"connection reload") ;;
+"-w 30 connection up id vfpass-rail0 ifname ens7")
+  echo netplan-vfpass-rail0 >$root/active
+  echo 9000 >$root/sys/class/net/ens7/mtu; echo 0x1003 >$root/sys/class/net/ens7/flags
+  echo "inet 192.168.100.10/24" >$root/sys/class/net/ens7/addresses ;;
+"-g GENERAL.CONNECTION device show ens7") cat $root/active ;;
+"connection down id netplan-vfpass-rail0") echo >$root/active ;;
+*) exit 1 ;;
+esac)sh");
+  std::filesystem::create_directories(guest.root / "etc/NetworkManager/system-connections");
+  wish.ports.pop_back();
+  setUp();
+  EXPECT_EQ(guest.read("active"), "netplan-vfpass-rail0\n");
+  undo();
+  EXPECT_EQ(guest.read("active"), "\n");
+}
+
 // Right after boot the agent is there before the network manager.
 TEST_F(SetupApplyTest, waitsUntilTheGuestHasStarted) {
   guest.write("run/systemd/system/.keep", "");
