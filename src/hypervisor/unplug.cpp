@@ -97,17 +97,25 @@ bool request(virDomainPtr domain, const std::string& alias) {
               "does the guest run, with PCI hotplug? Shut it down, then detach again");
 }
 
+// libvirt's VIR_DOMAIN_EVENT_CALLBACK is one cast, of which compilers warn (clang 19). A function
+// without parameters stands for any in between.
+template <typename Callback>
+virConnectDomainEventGenericCallback generic(Callback* callback) {
+  return reinterpret_cast<virConnectDomainEventGenericCallback>(
+      reinterpret_cast<void (*)()>(callback));
+}
+
 }  // namespace
 
 void unplug(virConnectPtr connection, virDomainPtr domain, const std::string& alias,
             std::chrono::milliseconds patience) {
   Watch watch{alias};
   const Subscription removed(connection, domain, VIR_DOMAIN_EVENT_ID_DEVICE_REMOVED,
-                             VIR_DOMAIN_EVENT_CALLBACK(onRemoved), watch);
+                             generic(onRemoved), watch);
   const Subscription failed(connection, domain, VIR_DOMAIN_EVENT_ID_DEVICE_REMOVAL_FAILED,
-                            VIR_DOMAIN_EVENT_CALLBACK(onRemovalFailed), watch);
+                            generic(onRemovalFailed), watch);
   const Subscription lifecycle(connection, domain, VIR_DOMAIN_EVENT_ID_LIFECYCLE,
-                               VIR_DOMAIN_EVENT_CALLBACK(onLifecycle), watch);
+                               generic(onLifecycle), watch);
   if (!request(domain, alias)) {
     return;
   }
