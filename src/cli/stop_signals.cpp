@@ -34,7 +34,7 @@ StopSignals::StopSignals() {
     if (before_[index].sa_handler != SIG_IGN) {
       struct sigaction action = {};
       action.sa_handler = ask;
-      action.sa_flags = SA_RESETHAND;  // the second one finds the default again
+      action.sa_flags = static_cast<int>(SA_RESETHAND);  // the second one finds the default again
       ::sigaction(numbers[index], &action, nullptr);
     }
   }

@@ -31,7 +31,7 @@ TEST(AddressNeeds, GivesEachLargeBarAWindowThatIsAlignedToIt) {
 // Four H100 NVL: the driver saw 3, 2 and 1 of them with 256, 512 and 768 GB of RAM in 40 bits.
 TEST(AddressNeeds, CountsRamAndBarsTogether) {
   const TestHost host;
-  for (const std::uint64_t ram : {256, 512, 768}) {
+  for (const std::uint64_t ram : {256UL, 512UL, 768UL}) {
     std::vector<Device> gpus;
     for (const Device& device : railDevices({0, 1, 2, 3})) {
       if (!device.vf) {
