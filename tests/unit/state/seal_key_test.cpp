@@ -79,7 +79,7 @@ TEST_F(SealKeyTest, ProcessesThatMakeItAtOnceGetTheSameKey) {
 
 TEST_F(SealKeyTest, RefusesAFileThatOthersCanReadOrWrite) {
   make();
-  for (const mode_t mode : {0640, 0604, 0620, 0602}) {
+  for (const mode_t mode : {0640U, 0604U, 0620U, 0602U}) {
     ::chmod(file.c_str(), mode);
     EXPECT_THAT(errorOf().what(), HasSubstr("other users can read or write it")) << mode;
     EXPECT_THAT(errorOf().remedy(), HasSubstr("chmod 0600 " + file.string()));
