@@ -35,7 +35,7 @@ check_arguments() {
     [ -f "$lab/machines/$machine" ] || fail "no machine $machine, there are: $(ls "$lab/machines")"
     [[ $memory =~ ^[0-9]+$ && $timeout =~ ^[0-9]+$ ]] || fail "memory and timeout are numbers"
     [ -n "$build" ] || build=$checkout/$(build_of "${release:-$(own_release)}")/lab
-    [ -e "$build/guest.cpio" ] ||
+    [[ -e $build/guest.cpio && -e $build/tsc_khz ]] ||
         fail "nothing to boot in $build: run lab/prepare${release:+ --release $release} first"
     build=$(realpath "$build")
     case $daemons in
