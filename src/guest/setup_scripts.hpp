@@ -66,6 +66,9 @@ command -v nmcli >/dev/null || exit 0
 for name; do
   connection=$(nmcli -g GENERAL.CONNECTION device show "$name" 2>/dev/null) || continue
   case $connection in vfpass-* | netplan-vfpass-*) ;; *) continue ;; esac
+  for folder in etc run; do
+    [ ! -e "$0/$folder/NetworkManager/system-connections/$connection.nmconnection" ] || continue 2
+  done
   nmcli connection delete id "$connection" || nmcli connection down id "$connection" || exit 1
 done
 )sh";

@@ -217,26 +217,40 @@ esac)sh");
   EXPECT_EQ(guest.read("sys/class/net/ens7/mtu"), "1500\n");
 }
 
-// With the file gone NetworkManager has no profile any more, and the connection stays up.
-TEST_F(SetupApplyTest, undoEndsTheConnectionThatNetworkManagerKeepsUp) {
-  guest.tool("nmcli", R"sh(
+// A connection stays up when its file is gone. NetworkManager has no profile to delete then. It takes
+// one change only.
+constexpr const char* keepsConnectionsUp = R"sh(
 case "$*" in
 "-t -f RUNNING general") echo running ;;
 "connection reload") ;;
 "-w 30 connection up id vfpass-rail0 ifname ens7")
-  echo netplan-vfpass-rail0 >$root/active
+  [ ! -e $root/active ] || exit 1
+  echo vfpass-rail0 >$root/active
   echo 9000 >$root/sys/class/net/ens7/mtu; echo 0x1003 >$root/sys/class/net/ens7/flags
   echo "inet 192.168.100.10/24" >$root/sys/class/net/ens7/addresses ;;
 "-g GENERAL.CONNECTION device show ens7") cat $root/active ;;
-"connection down id netplan-vfpass-rail0") echo >$root/active ;;
+"connection down id vfpass-rail0") echo >$root/active ;;
 *) exit 1 ;;
-esac)sh");
+esac)sh";
+
+TEST_F(SetupApplyTest, undoEndsTheConnectionThatNetworkManagerKeepsUp) {
+  guest.tool("nmcli", keepsConnectionsUp);
   std::filesystem::create_directories(guest.root / "etc/NetworkManager/system-connections");
   wish.ports.pop_back();
   setUp();
-  EXPECT_EQ(guest.read("active"), "netplan-vfpass-rail0\n");
+  EXPECT_EQ(guest.read("active"), "vfpass-rail0\n");
   undo();
   EXPECT_EQ(guest.read("active"), "\n");
+}
+
+TEST_F(SetupApplyTest, aFailedSecondSetUpLeavesTheConnectionOfTheFirst) {
+  guest.tool("nmcli", keepsConnectionsUp);
+  std::filesystem::create_directories(guest.root / "etc/NetworkManager/system-connections");
+  wish.ports.pop_back();
+  setUp();
+  wish.ports[0].network.mtu = 8000;
+  EXPECT_THAT(failure(), HasSubstr("the guest is as it was"));
+  EXPECT_EQ(guest.read("active"), "vfpass-rail0\n");
 }
 
 // Right after boot the agent is there before the network manager.
