@@ -217,8 +217,8 @@ esac)sh");
   EXPECT_EQ(guest.read("sys/class/net/ens7/mtu"), "1500\n");
 }
 
-// A connection stays up when its file is gone. NetworkManager has no profile to delete then. It takes
-// one change only.
+// A connection stays up when its file is gone. NetworkManager has no profile to delete then. It
+// takes one change only.
 constexpr const char* keepsConnectionsUp = R"sh(
 case "$*" in
 "-t -f RUNNING general") echo running ;;
