@@ -35,9 +35,9 @@ guest_xml() {
     printf '%s\n' "${template//@DEVICES@/"$devices"}" | sed -e '' "${edits[@]}"
 }
 
-# ovmf_edits NAME: sed's arguments. EDK II starts a kernel by its EFI stub, which the uncompressed one has not. Under KVM its
-# writes to CR8 end the QEMU outside (assertion bql_locked() in tcg_handle_interrupt, 7.2 and 10.0), so such a
-# guest is emulated twice.
+# ovmf_edits NAME: sed's arguments. EDK II starts a kernel by its EFI stub, which the uncompressed one has not. Under KVM it
+# ends the QEMU outside (assertion bql_locked() in tcg_handle_interrupt, 7.2 and 10.0; probably at a write to CR8 while
+# an interrupt waits), so such a guest is emulated twice.
 ovmf_edits() {
     local loader="<loader readonly='yes' type='pflash'>/usr/share/OVMF/OVMF_CODE_4M.fd</loader>"
     local nvram="<nvram template='/usr/share/OVMF/OVMF_VARS_4M.fd'>/var/lib/lab/$1.nvram</nvram>"

@@ -299,18 +299,10 @@ class Writer {
     return pairs;
   }
 
-  [[nodiscard]] std::vector<std::string> netdevs() const {
+  [[nodiscard]] std::vector<std::string> netdevs(bool alsoByTool = true) const {
     std::vector<std::string> names;
     for (const SetupPort& port : plan_.ports) {
-      names.push_back(port.netdev);
-    }
-    return names;
-  }
-
-  [[nodiscard]] std::vector<std::string> netdevs(bool byTool) const {
-    std::vector<std::string> names;
-    for (const SetupPort& port : plan_.ports) {
-      if (port.byTool == byTool) {
+      if (alsoByTool || !port.byTool) {
         names.push_back(port.netdev);
       }
     }

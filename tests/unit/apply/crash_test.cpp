@@ -136,14 +136,22 @@ TEST(Failure, DetachThatFailsIsFinishedByRecover) {
   EXPECT_EQ(host.fingerprint(), clean.fingerprint());
 }
 
-TEST(Recover, LeavesALivingWriterAlone) {
+// An attach whose process was killed before it changed the XML.
+class KilledAttachTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const Plan plan = host.attachPlan();
+    arm(host, Moment::beforeDefine, 0);
+    ASSERT_TRUE(isKilled(host, plan));
+    disarm(host);
+  }
+
   Host host;
-  const Plan plan = host.attachPlan();
-  arm(host, Moment::beforeDefine, 0);
-  ASSERT_TRUE(isKilled(host, plan));
-  disarm(host);
-  state::Database database(host.folder / "state", state::Database::Open::createIfMissing,
-                           std::chrono::milliseconds(1000));
+  state::Database database{host.folder / "state", state::Database::Open::createIfMissing,
+                           std::chrono::milliseconds(1000)};
+};
+
+TEST_F(KilledAttachTest, IsLeftAloneWhileItsWriterLives) {
   const auto operations = database.openOperations();
   ASSERT_EQ(operations.size(), 1U);
   const auto writer = state::FileLock::acquire(
@@ -170,14 +178,7 @@ bool isWaitedFor(const std::filesystem::path& file) {
 }
 
 // The hook of a libvirtd that was killed goes on, while the next start waits for the PF.
-TEST(Recover, HasNothingToDoWhenTheWriterEndsWhileItWaits) {
-  Host host;
-  const Plan plan = host.attachPlan();
-  arm(host, Moment::beforeDefine, 0);
-  ASSERT_TRUE(isKilled(host, plan));
-  disarm(host);
-  state::Database database(host.folder / "state", state::Database::Open::createIfMissing,
-                           std::chrono::milliseconds(1000));
+TEST_F(KilledAttachTest, LeavesNothingToDoWhenItsWriterEndsMeanwhile) {
   const auto operation = database.openOperations().at(0).id;
   const auto pfLock = host.folder / "run" / "pf-0000:01:00.0.lock";
   auto held = std::make_unique<state::FileLock>(
