@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <thread>
+#include <future>
 
 #include "test_host.hpp"
 
@@ -49,14 +49,15 @@ TEST_F(StartLocksTest, RefusesWhileAnotherProcessChangesTheXml) {
 }
 
 TEST_F(StartLocksTest, GoesOnWhenTheOtherProcessEnds) {
+  // The other process has a connection of its own; a transaction belongs to one connection.
+  state::Database other(host.folder / "state", state::Database::Open::createIfMissing,
+                        milliseconds(5000));
   auto living =
       std::make_unique<state::FileLock>(state::FileLock::acquire(writer, milliseconds(1000)));
-  std::vector<state::FileLock> locks;
-  std::thread start([&] { locks = lock(milliseconds(10000)); });
-  database.finishOperation(database.openOperations().at(0).id);
+  auto locks = std::async(std::launch::async, [this] { return lock(milliseconds(10000)); });
+  other.finishOperation(other.openOperations().at(0).id);
   living.reset();
-  start.join();
-  EXPECT_EQ(locks.size(), 1U);
+  EXPECT_EQ(locks.get().size(), 1U);
 }
 
 TEST_F(StartLocksTest, LeavesAnOperationOfADeadProcessToRecovery) {
