@@ -42,13 +42,18 @@ install_modular_daemons() {
 # quarter of the time to an agent.
 load_kvm() { modprobe kvm-amd && hold_kvm; }
 
-# hold_kvm: keeps a virtual machine open that does nothing (0xAE01 is KVM_CREATE_VM). For the first one and after the last
-# one the kernel rewrites code of its scheduler (preempt_notifier_inc), and QEMU's emulation at times runs the breakpoint
-# that stands there meanwhile: "Oops: int3" in __schedule, which took a host down after a few starts of guests.
+# hold_kvm: keeps a virtual machine open that never runs. The kernel rewrites its own code when the first one comes and the
+# last one goes (preempt_notifier_inc), and when the first processor without an enabled local APIC comes and the last one
+# goes (apic_sw_disabled), which each boot of a guest does. Meanwhile a breakpoint stands there, and QEMU's emulation at
+# times runs it: "Oops: int3" in __schedule, which took a host down after a few starts of guests.
+# The requests are KVM_CREATE_VM, KVM_CREATE_IRQCHIP and KVM_CREATE_VCPU.
 hold_kvm() {
     [ ! -e /run/lab/kvm.pid ] || return 0
-    perl -MFcntl -e 'sysopen($kvm, "/dev/kvm", O_RDWR) && ioctl($kvm, 0xAE01, 0) or die "KVM: $!\n"; sleep' >/dev/null &
-    echo $! >/run/lab/kvm.pid
+    perl -MFcntl -e 'sysopen($kvm, "/dev/kvm", O_RDWR) && ($machine = ioctl($kvm, 0xAE01, 0))
+        && open($vm, "+<&=", $machine) && ioctl($vm, 0xAE60, 0) && ($processor = ioctl($vm, 0xAE41, 0))
+        && open($file, ">", "/run/lab/kvm.pid") && print($file "$$\n") && close($file) or die "KVM: $!\n"; sleep' \
+        >/dev/null &
+    wait_until 30 test -s /run/lab/kvm.pid
 }
 
 # unload_kvm: as on a host that has not loaded it yet.

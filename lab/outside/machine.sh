@@ -66,10 +66,33 @@ machine_arguments() {
     done <"$lab/machines/$machine" || :
 }
 
+# allowed_cores: the numbers of the cores that we may use.
+allowed_cores() {
+    local range ranges
+    IFS=, read -r -a ranges < <(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
+    for range in "${ranges[@]}"; do
+        seq "${range%-*}" "${range#*-}"
+    done
+}
+
+# choose_core: a core that no other lab has, or else any. On two cores, about one in forty starts of guests under KVM
+# hung, or took the host under test down: the guest's save area held registers of the host. QEMU changes a processor's
+# interrupt_request in helper_vmrun and do_vmexit without the lock under which another thread sets bits there, so one
+# change may undo the other; on one core both happen one after the other.
+choose_core() {
+    local lock cores
+    mapfile -t cores < <(allowed_cores | shuf)
+    for core in "${cores[@]}"; do
+        exec {lock}>"${TMPDIR:-/tmp}/vfpass-lab-core-$UID-$core"
+        ! flock --nonblock "$lock" || return 0
+        exec {lock}>&-
+    done
+}
+
 start_machine() {
     local arguments
     machine_arguments
-    "${emulator[@]}" "${arguments[@]}" </dev/null >"$work/qemu" 2>&1 &
+    taskset --cpu-list "$core" "${emulator[@]}" "${arguments[@]}" </dev/null >"$work/qemu" 2>&1 &
     qemu=$!
     # Both ends of a named pipe are opened before either goes on; it ends when QEMU does.
     cat "$work/output" &
