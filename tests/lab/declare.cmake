@@ -10,7 +10,7 @@
 #   NEEDS      what lab/prepare makes only when asked, by vfpass_lab_need; it is made before the test
 #   SCRIPT     another script than NAME.sh, ARGUMENTS what it is called with: one script for several guests
 #   OPTIONS    further options of lab/run
-# Two cores emulate everything, so one lab runs at a time.
+# Each lab keeps to one core (lab/run), so as many run together as the machine has cores.
 function(vfpass_lab_test name seconds)
   cmake_parse_arguments(PARSE_ARGV 2 test "" "MACHINE;SCRIPT;GROUP;STATE" "GUESTS;NOT_ON;NEEDS;ARGUMENTS;OPTIONS")
   vfpass_lab_defaults()
@@ -26,7 +26,7 @@ function(vfpass_lab_test name seconds)
     COMMAND ${PROJECT_SOURCE_DIR}/lab/run --timeout ${seconds} --machine ${test_MACHINE} ${options}
       ${CMAKE_CURRENT_SOURCE_DIR}/${test_SCRIPT}.sh ${test_ARGUMENTS})
   math(EXPR limit "${seconds} + 320")
-  set_tests_properties(lab.${name} PROPERTIES LABELS "${test_LABELS}" RUN_SERIAL ON TIMEOUT ${limit})
+  set_tests_properties(lab.${name} PROPERTIES LABELS "${test_LABELS}" TIMEOUT ${limit})
   if(test_NEEDS)
     set_tests_properties(lab.${name} PROPERTIES FIXTURES_REQUIRED "${test_NEEDS}")
   endif()
