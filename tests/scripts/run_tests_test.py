@@ -29,6 +29,7 @@ class Scripts(unittest.TestCase):
             shutil.copy(CHECKOUT / name, self.checkout / name)
         for name in ("scripts/install-packages", "scripts/build", "lab/prepare", "bin/ctest"):
             self.write(name, SAYS_ITS_CALL).chmod(0o755)
+        self.write("bin/nproc", "#!/bin/bash\necho 2\n").chmod(0o755)
         self.write("build/tests/lab/declared", DECLARED)
         self.write("build/tests/lab/declared-needs", "name\tseconds\toptions\n")
         self.write("tests/lab/durations", "")
@@ -53,7 +54,7 @@ class Scripts(unittest.TestCase):
             status, lines = self.call("scripts/test", *([option] if option else []), "-L", "unit")
             self.assertEqual(0, status)
             self.assertEqual(["install-packages ", f"build build -DVFPASS_ALL_TESTS={tests}", "prepare "], lines[:-1])
-            self.assertEqual("ctest --test-dir build --output-on-failure --no-tests=error "
+            self.assertEqual("ctest --test-dir build --output-on-failure --no-tests=error --parallel 2 "
                              "--output-junit build/test-results.xml -L unit", lines[-1])
 
     def test_ci_says_its_choice_and_runs_ctest_once_and_last(self):
@@ -64,6 +65,14 @@ class Scripts(unittest.TestCase):
         self.assertIn("endless (90000 s, not measured: its limit)", lines[-2])
         self.assertIn(r"--label-exclude tidy --exclude-regex ^(lab\.endless)$", lines[-1])
         self.assertEqual(1, sum(line.startswith("ctest ") for line in lines))
+
+    def test_tests_beside_each_other_have_more_time(self):
+        self.write("scripts/select-lab-tests", SAYS_ITS_CALL).chmod(0o755)
+        self.write("build/not-selected", "^$")
+        for cores, wanted in ((1, 60), (2, 90), (4, 180)):
+            self.write("bin/nproc", f"#!/bin/bash\necho {cores}\n")
+            call = next(line for line in self.call("scripts/test", "--within", "60")[1] if "not-selected" in line)
+            self.assertAlmostEqual(wanted * 60, int(call.split()[-1]), delta=60)
 
     def test_no_time_left_leaves_the_long_part_out(self):
         _, lines = self.call("scripts/test", "--within", "0")
