@@ -2,7 +2,7 @@
 # scale.sh [DOMAINS...] [-- LEASES...]: how times grow with the number of domains and of leases, in the host
 # under test:
 #
-#     lab/run --machine scale --memory 12288 --timeout 3000 bench/scale.sh 1 10 100 -- 1 8 64
+#     lab/run --machine scale --memory 10240 --timeout 3000 bench/scale.sh 1 10 100 -- 1 8 64
 #
 # Two PFs with 64 VFs each. DOMAINS is how many domains are defined (leases: up to 64, one for each domain,
 # on both PFs in turn), LEASES how many one domain takes. Each is measured several times and stands beside
