@@ -35,15 +35,17 @@ guest_xml() {
     printf '%s\n' "${template//@DEVICES@/"$devices"}" | sed -e '' "${edits[@]}"
 }
 
-# ovmf_edits NAME: sed's arguments. EDK II starts a kernel by its EFI stub, which the uncompressed one has not. Under KVM it
-# ends the QEMU outside (assertion bql_locked() in tcg_handle_interrupt, 7.2 and 10.0; probably at a write to CR8 while
-# an interrupt waits), so such a guest is emulated twice.
+# ovmf_edits NAME: sed's arguments. EDK II starts a kernel by its EFI stub, which the uncompressed one has not. It writes CR8,
+# where QEMU's emulation of SVM ends in an assertion while a virtual interrupt waits (bql_locked() in tcg_handle_interrupt,
+# 7.2 and 10.0). Without the kernel's interrupt controllers KVM intercepts each such write (svm_update_cr8_intercept).
 ovmf_edits() {
     local loader="<loader readonly='yes' type='pflash'>/usr/share/OVMF/OVMF_CODE_4M.fd</loader>"
     local nvram="<nvram template='/usr/share/OVMF/OVMF_VARS_4M.fd'>/var/lib/lab/$1.nvram</nvram>"
+    local schema="xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'"
+    local options="<qemu:commandline><qemu:arg value='-machine'/><qemu:arg value='kernel_irqchip=off'/></qemu:commandline>"
     mkdir -p /var/lib/lab
-    printf '%s\n' -e "s|<domain type='kvm'>|<domain type='qemu'>|" -e "s|/kernel/vmlinux<|/kernel/vmlinuz<|" \
-        -e "s|<kernel>|$loader$nvram&|"
+    printf '%s\n' -e "s|<domain type='kvm'>|<domain type='kvm' $schema>|" -e "s|</domain>|$options&|" \
+        -e "s|/kernel/vmlinux<|/kernel/vmlinuz<|" -e "s|<kernel>|$loader$nvram&|"
 }
 
 # define_guest NAME [options of guest_xml]

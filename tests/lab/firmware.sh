@@ -9,7 +9,7 @@ source /vfpass/tests/lab/common.sh
 firmware=$1 options=()
 [ "$firmware" != ovmf ] || options=(--ovmf)
 export AGENT_TIMEOUT=240
-patience=1800
+patience=600
 
 # address_of INDEX: where the guest has the VF.
 address_of() { in_guest train0 "$(vport_value 0 "$1" mac)" | cut -d/ -f6; }
