@@ -47,6 +47,7 @@ all_shares() {
 # time that the guest's emulator asks for the time, which is half of what it does.
 # Without tsc_early_khz the kernel measures the counter by a timer that is emulated late on a busy machine; one boot
 # counted 10 ms in 20 s.
+# aw-bits is a server's: with QEMU's 39, VFIO cannot map the addresses that OVMF gives to a VF's BARs, and the guest's QEMU ends.
 # shellcheck disable=SC2054  # the commas are QEMU's
 machine_arguments() {
     local device kernel_options
@@ -54,7 +55,7 @@ machine_arguments() {
     kernel_options+=" no_timer_check tsc=reliable tsc_early_khz=$("$build/tsc_khz")"
     arguments=(-nodefaults -no-user-config -no-reboot -display none -M q35 -smp 2
         -m "$memory" -accel tcg,thread=multi -cpu max,la57=off
-        -device intel-iommu,intremap=on,caching-mode=on
+        -device intel-iommu,intremap=on,caching-mode=on,aw-bits=48
         -serial "file:$work/console" -device virtio-serial-pci
         -chardev "file,id=output,path=$work/output"
         -device virtserialport,chardev=output,name=lab.output

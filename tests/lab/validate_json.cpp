@@ -5,6 +5,7 @@
 #include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 #include <valijson/adapters/nlohmann_json_adapter.hpp>
 #include <valijson/schema.hpp>
@@ -19,6 +20,9 @@ nlohmann::json read(std::istream& stream) { return nlohmann::json::parse(stream)
 
 nlohmann::json readFile(const char* path) {
   std::ifstream file(path);
+  if (!file) {
+    throw std::runtime_error(std::string("cannot open ") + path);
+  }
   return read(file);
 }
 
