@@ -42,10 +42,10 @@ install_modular_daemons() {
 # quarter of the time to an agent.
 load_kvm() { modprobe kvm-amd && hold_kvm; }
 
-# hold_kvm: keeps a virtual machine open that never runs. The kernel rewrites its own code when the first one comes and the
-# last one goes (preempt_notifier_inc), and when the first processor without an enabled local APIC comes and the last one
-# goes (apic_sw_disabled), which each boot of a guest does. Meanwhile a breakpoint stands there, and QEMU's emulation at
-# times runs it: "Oops: int3" in __schedule, which took a host down after a few starts of guests.
+# hold_kvm: keeps a virtual machine open that never runs. When the first machine comes and when the last one goes, the kernel
+# rewrites code of its scheduler (preempt_notifier_inc). Meanwhile a breakpoint stands there, and QEMU's emulation at times
+# runs it: "Oops: int3" in __schedule, which took a host down after a few starts of guests. The machine has a processor,
+# because the first one without an enabled local APIC rewrites code, too (apic_sw_disabled); there no oops was seen.
 # The requests are KVM_CREATE_VM, KVM_CREATE_IRQCHIP and KVM_CREATE_VCPU.
 hold_kvm() {
     [ ! -e /run/lab/kvm.pid ] || return 0

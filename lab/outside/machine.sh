@@ -76,15 +76,15 @@ allowed_cores() {
     done
 }
 
-# choose_core: a core that no other lab has, or else any. On two cores, about one in forty starts of guests under KVM
-# hung, or took the host under test down: the guest's save area held registers of the host. QEMU changes a processor's
-# interrupt_request in helper_vmrun and do_vmexit without the lock under which another thread sets bits there, so one
-# change may undo the other; on one core both happen one after the other.
+# choose_core: sets core to one that no other lab has, or else to any. On two cores, about one in forty starts of guests under
+# KVM hung, or took the host under test down: the guest's save area held registers of the host. Probably the reason is
+# that QEMU changes a processor's interrupt_request in helper_vmrun and do_vmexit without the lock under which other
+# threads set bits there, so that one change undoes the other. On one core neither happens within the other.
 choose_core() {
     local lock cores
     mapfile -t cores < <(allowed_cores | shuf)
     for core in "${cores[@]}"; do
-        exec {lock}>"${TMPDIR:-/tmp}/vfpass-lab-core-$UID-$core"
+        exec {lock}>>"${TMPDIR:-/tmp}/vfpass-lab-core-$UID-$core"
         ! flock --nonblock "$lock" || return 0
         exec {lock}>&-
     done

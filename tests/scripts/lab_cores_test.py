@@ -1,0 +1,40 @@
+"""lab/outside/machine.sh: the core that a lab keeps to."""
+
+import os
+import subprocess
+import tempfile
+import unittest
+
+from loaded import CHECKOUT
+
+MACHINE = CHECKOUT / "lab/outside/machine.sh"
+TWO_CORES = "allowed_cores() { printf '3\\n5\\n'; }"
+
+
+class Cores(unittest.TestCase):
+    def run_bash(self, text):
+        """The lines that TEXT prints after machine.sh was sourced; its locks are in a folder of their own."""
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(["bash", "-euc", f'source "{MACHINE}"\n{text}'], env=dict(os.environ, TMPDIR=folder),
+                                  stdout=subprocess.PIPE, text=True, check=True)
+        return done.stdout.split()
+
+    def test_the_allowed_cores_are_those_of_the_process(self):
+        self.assertEqual(os.sched_getaffinity(0), {int(core) for core in self.run_bash("allowed_cores")})
+
+    def test_two_labs_have_different_cores(self):
+        lines = self.run_bash(f"{TWO_CORES}\nchoose_core\necho $core\nchoose_core\necho $core")
+        self.assertEqual(["3", "5"], sorted(lines))
+
+    def test_a_third_lab_shares_one(self):
+        lines = self.run_bash(f"{TWO_CORES}\nchoose_core\nchoose_core\nchoose_core\necho $core")
+        self.assertIn(lines[0], ("3", "5"))
+
+    def test_a_core_is_free_again_when_its_lab_ends(self):
+        lines = self.run_bash(f"{TWO_CORES}\n(choose_core)\n(choose_core)\nchoose_core\nfirst=$core\nchoose_core\n"
+                              "[ $first != $core ] && echo different")
+        self.assertEqual(["different"], lines)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=["lab_cores_test"])
