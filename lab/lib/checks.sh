@@ -37,6 +37,12 @@ capture() {
 
 expect() { expect_exit 0 "$@"; }
 
+# require NAME COMMAND...: expect for what everything after it depends on; a failure ends the test at once.
+require() {
+    expect "$@"
+    [ "$last_code" = 0 ] || finish
+}
+
 expect_exit() {
     local wanted=$1 name=$2
     shift 2

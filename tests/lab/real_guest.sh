@@ -48,12 +48,12 @@ cat >/tmp/port.xml <<'XML'
   <address type='pci' domain='0x0000' bus='0x00' slot='0x18' function='0x0'/>
 </controller>
 XML
-expect "the guest is defined" define_real_guest train0 "$release" "$manager" --device /tmp/port.xml
+require "the guest is defined" define_real_guest train0 "$release" "$manager" --device /tmp/port.xml
 write_mapping rail0
 expect "hook install" vfpass hook install
-expect "attach" vfpass attach train0
-expect "virsh start" virsh start train0
-expect "the guest's agent answers" wait_for_agent train0 $patience
+require "attach" vfpass attach train0
+require "virsh start" virsh start train0
+require "the guest's agent answers" wait_for_agent train0 $patience
 took "the guest's start"
 print_guest_versions train0 "$release" "$manager"
 expect "the guest drives the VF" wait_until 240 guest_drives train0 1

@@ -21,12 +21,12 @@ pf=$(pf_address 0)
 make_vfs "$pf" 1
 ip link set dev "$(pf_netdev 0)" up
 start_libvirt
-expect "the guest is defined" define_real_guest train0 "$release" networkd --restricted-agent
+require "the guest is defined" define_real_guest train0 "$release" networkd --restricted-agent
 mapping train0 rail0 "$pf" 'index: 0' 'guest: {address: 192.168.100.10/24, mtu: 9000}'
 expect "hook install" vfpass hook install
-expect "attach" vfpass attach train0
-expect "virsh start" virsh start train0
-expect "the guest's agent answers" wait_for_agent train0 $patience
+require "attach" vfpass attach train0
+require "virsh start" virsh start train0
+require "the guest's agent answers" wait_for_agent train0 $patience
 took "the guest's start"
 expect_contains "it refuses programs" "has been disabled" refused_command train0
 

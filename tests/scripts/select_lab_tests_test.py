@@ -250,6 +250,28 @@ class Checkouts(unittest.TestCase):
         self.assertIn("too long for 100 s, to be run by hand: pair pair_after (200 s", text)
         self.assertEqual(r"^(lab\.pair_disk|lab\.pair|lab\.pair_after|lab\.prepare_disks)$", exclusion)
 
+    def test_what_a_chosen_test_needs_is_run_by_ctest(self):
+        repository = self.repository
+        repository.write("tests/lab/disky.sh", "# A test.\n")
+        declared = repository.folder / "build/tests/lab/declared"
+        repository.write("build/tests/lab/declared", declared.read_text(encoding="utf-8") +
+                         "disky\tdisky\tlong\t100\ttwo-pfs\tbusybox\tdisky\t\t\tdisks\t\n")
+        repository.write("build/CTestTestfile.cmake", """
+            add_test(lab.disky true)
+            add_test(lab.near true)
+            add_test(lab.prepare_disks true)
+            set_tests_properties(lab.disky PROPERTIES FIXTURES_REQUIRED disks)
+            set_tests_properties(lab.prepare_disks PROPERTIES FIXTURES_SETUP disks)""")
+        self.assertEqual(["lab.disky", "lab.near", "lab.prepare_disks"], self.ctest_runs(seconds=600))
+        repository.write("tests/lab/durations", "disky 10000 2026-01-01\nnear 80 2026-01-01\n")
+        self.assertEqual(["lab.near"], self.ctest_runs(seconds=600))
+
+    def ctest_runs(self, seconds):
+        _, exclusion = output_of(self.repository.folder, seconds)
+        command = ["ctest", "--test-dir", self.repository.folder / "build", "-N", "--exclude-regex", exclusion]
+        listed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+        return sorted(re.findall(r"Test +#\d+: (\S+)", listed))
+
     def test_with_a_base_older_commits_do_not_count(self):
         self.landed("README", "src/near/a.cpp")
         clone = Repository(self.clone())
