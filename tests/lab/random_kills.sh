@@ -1,12 +1,12 @@
-# attach, detach, host apply and the hook, each killed at a random moment, a hundred times. After recover
-# the host is in the state before or after the command, and a second recover finds nothing.
+# attach, detach, host apply and the hook, each killed at a random moment, a hundred times or as often as fits into a
+# quarter of an hour. After recover the host is in the state before or after the command, and a second recover finds nothing.
 # covers: src/apply src/state src/hook src/cli/recover.cpp src/plan/restor*
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
 source /vfpass/tests/lab/common.sh
 
-kills=${KILLS:-100}
+kills=${KILLS:-100} seconds=${KILL_SECONDS:-900}
 seed=${KILL_SEED:-$(date +%s)}
 RANDOM=$((seed % 32768))
 echo "seed $seed"
@@ -63,9 +63,10 @@ change_policy() {
         "$policy_pf" $(($(vf_count) == 4 ? 6 : 4)) >/etc/vfpass/host.yaml
 }
 
-section "$kills kills"
+section "up to $kills kills in $seconds s"
 count_attach=0 count_detach=0 count_apply=0 count_hook=0
-for ((round = 1; round <= kills; round++)); do
+end=$((SECONDS + seconds))
+for ((round = 1; round <= kills && SECONDS < end; round++)); do
     case $((RANDOM % 3)) in
     0)
         change_policy
