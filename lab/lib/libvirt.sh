@@ -49,10 +49,11 @@ load_kvm() { modprobe kvm-amd && hold_kvm; }
 # The requests are KVM_CREATE_VM, KVM_CREATE_IRQCHIP and KVM_CREATE_VCPU.
 hold_kvm() {
     [ ! -e /run/lab/kvm.pid ] || return 0
-    perl -MFcntl -e 'sysopen($kvm, "/dev/kvm", O_RDWR) && ($machine = ioctl($kvm, 0xAE01, 0))
+    # No child of the test, whose `wait` would wait for it.
+    (perl -MFcntl -e 'sysopen($kvm, "/dev/kvm", O_RDWR) && ($machine = ioctl($kvm, 0xAE01, 0))
         && open($vm, "+<&=", $machine) && ioctl($vm, 0xAE60, 0) && ($processor = ioctl($vm, 0xAE41, 0))
         && open($file, ">", "/run/lab/kvm.pid") && print($file "$$\n") && close($file) or die "KVM: $!\n"; sleep' \
-        >/dev/null &
+        >/dev/null &)
     wait_until 30 test -s /run/lab/kvm.pid
 }
 
