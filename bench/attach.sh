@@ -1,10 +1,10 @@
 #!/bin/bash
-# attach.sh [COUNT:ROUNDS...]: `vfpass attach` against the shell recipe, in the host under test:
+# attach.sh [COUNT:ROUNDS...]: compares `vfpass attach` with the shell recipe, in the host under test:
 #
 #     lab/run --machine many --timeout 3000 bench/attach.sh 1:3 8:3 64:3
 #
-# In each round the recipe and vfpass take turns, and the host is brought back in between. Both do the same work on a defined
-# domain that does not run: VFs, five attributes each, vfio-pci, the domain's XML; that they did is
+# In each round the recipe and vfpass take turns, and the host is reset in between. Both do the same work on a
+# defined domain that is not running: VFs, five attributes each, vfio-pci, the domain's XML. The result is
 # checked after each measurement.
 set -euo pipefail
 # shellcheck source=SCRIPTDIR/../tests/lab/common.sh
@@ -16,8 +16,8 @@ series=("$@")
 [ ${#series[@]} -gt 0 ] || series=(1:3 8:3 64:3)
 samples=$(mktemp -d) measured_log=/tmp/measured.log
 
-# wanted COUNT: host.yaml and the mapping, the same values as the recipe's.
-wanted() {
+# write_configuration COUNT: writes host.yaml and the mapping, with the same values as the recipe.
+write_configuration() {
     local index
     printf 'version: 1\npfs:\n  - pf: {pci: "%s"}\n    virtual-function-count: %s\n' "$pf" "$1" \
         >/etc/vfpass/host.yaml
@@ -31,32 +31,32 @@ wanted() {
     } >"$vms/train0.yaml"
 }
 
-# fresh NONE|PROBED COUNT: no VFs at all, or COUNT of them on the host's driver.
-fresh() {
+# reset_host none|probed COUNT: leaves no VFs, or COUNT of them bound to the host's driver.
+reset_host() {
     echo 0 >"/sys/bus/pci/devices/$pf/sriov_numvfs"
     [ "$1" = none ] || make_vfs "$pf" "$2"
 }
 
-# require_done COUNT: both must have ended with the same.
+# require_done COUNT: checks that COUNT VFs are bound, configured and in the XML.
 require_done() {
     local bound=(/sys/bus/pci/drivers/vfio-pci/0000:*) set_right in_xml
     set_right=$(ip -d link show dev "$netdev" | grep -c \
         'vf .*02:11:22:33:44:.*vlan 100, spoof checking on, link-state enable, trust on')
     in_xml=$(virsh dumpxml --inactive train0 | grep -c '<hostdev ')
     [ "${#bound[@]} $set_right $in_xml" = "$1 $1 $1" ] || {
-        echo "bench: wanted $1 VFs, found ${#bound[@]} bound, $set_right configured, $in_xml in the XML" >&2
+        echo "bench: expected $1 VFs, found ${#bound[@]} bound, $set_right configured, $in_xml in the XML" >&2
         exit 1
     }
 }
 
-# compare CASE COUNT: one round of both.
+# compare CASE COUNT: runs one round of both.
 compare() {
-    fresh "$1" "$2"
+    reset_host "$1" "$2"
     measure bash /vfpass/bench/recipe.sh attach train0 "$pf" "$2"
     sample "$1-$2-recipe"
     require_done "$2"
-    bash /vfpass/bench/recipe.sh undo train0 "$pf" /tmp/train0.xml
-    fresh "$1" "$2"
+    bash /vfpass/bench/recipe.sh detach train0 "$pf" /tmp/train0.xml
+    reset_host "$1" "$2"
     measure vfpass attach --config train0
     sample "$1-$2-vfpass"
     require_done "$2"
@@ -84,20 +84,20 @@ virsh dumpxml --inactive --security-info train0 >/tmp/train0.xml
 
 for each in "${series[@]}"; do
     count=${each%:*} rounds=${each#*:}
-    wanted "$count"
+    write_configuration "$count"
     for ((round = 0; round < rounds; round++)); do
         for case in none probed; do
             compare "$case" "$count"
-            echo "at $SECONDS s: round $((round + 1)), $count VFs, $case before:" \
+            echo "at $SECONDS s: round $((round + 1)), $count VFs, initially $case:" \
                 "recipe $(tail -n 1 "$samples/$case-$count-recipe.us") us," \
                 "vfpass $(tail -n 1 "$samples/$case-$count-vfpass.us") us" >&2
         done
     done
 done
 
-echo "attach, seconds: median (least-most); \"probed\": the VFs are there, on the host's driver"
+echo "attach, seconds: median (minimum-maximum); \"probed\": the VFs exist and are bound to the host's driver"
 echo
-echo '| VFs | before | rounds | recipe | vfpass | times faster | processes: recipe | vfpass | times fewer |'
+echo '| VFs | initially | rounds | recipe | vfpass | times faster | processes: recipe | vfpass | times fewer |'
 echo '|---|---|---|---|---|---|---|---|---|'
 for each in "${series[@]}"; do
     for case in none probed; do

@@ -1,10 +1,10 @@
 #!/bin/bash
-# hook-helper-builtin.sh GUEST OPERATION SUBOPERATION EXTRA: the least that a hook in bash can be: it
-# starts no process for a domain without a folder of its own.
-folder="/etc/libvirt/hooks/qemu.d/$1/$2/$3"
+# hook-helper-builtin.sh GUEST OPERATION SUBOPERATION EXTRA: a minimal hook in bash, which starts no process for a
+# domain without its own directory.
+directory="/etc/libvirt/hooks/qemu.d/$1/$2/$3"
 set -e
-if [ -d "$folder" ]; then
-    for script in "$folder"/*; do
+if [ -d "$directory" ]; then
+    for script in "$directory"/*; do
         [ ! -x "$script" ] || "$script" "$@"
     done
 fi

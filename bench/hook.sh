@@ -1,11 +1,11 @@
 #!/bin/bash
-# hook.sh [RUNS]: the qemu hook for a domain that vfpass has nothing to do with, against /bin/true and
-# two dispatchers in bash, the usual one and the least possible, on this machine, as any user:
+# hook.sh [RUNS]: compares the qemu hook for a domain that vfpass does not manage with /bin/true and with two
+# dispatchers in bash, the usual one and a minimal one, on this machine, as any user:
 #
 #     bench/hook.sh 200
 #
-# Times are interleaved. Instructions are counted in user space by callgrind, one run each, and by
-# perf where the processor's counters can be had.
+# The runs are interleaved. callgrind counts user-space instructions of one run each, and so does perf if the
+# processor's counters are available.
 set -euo pipefail
 
 bench=$(cd "$(dirname "$0")" && pwd)
@@ -14,7 +14,7 @@ runs=${1:-200}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# A q35 domain as libvirt hands it to a hook, with about 8 KiB.
+# The XML of a q35 domain as libvirt passes it to a hook, about 8 KiB.
 domain_xml() {
     local disk
     echo "<domain type='kvm' id='1'><name>web0</name>"
@@ -53,11 +53,11 @@ callgrind() {
 if command -v valgrind >/dev/null; then
     callgrind true /bin/true
     callgrind vfpass-qemu-hook "$hook" "${arguments[@]}"
-    # Of the bash process alone: what it starts comes on top.
+    # Counts only the bash process, not the processes that it starts.
     callgrind hook-helper.sh /bin/bash "$helper" "${arguments[@]}"
     callgrind hook-helper-builtin.sh /bin/bash "$builtin_helper" "${arguments[@]}"
 else
-    echo "instructions: not counted, there is no valgrind"
+    echo "instructions: not counted: valgrind is not installed"
 fi
 
 count_by_perf() {
@@ -71,5 +71,5 @@ if command -v perf >/dev/null && count_by_perf /bin/true >/dev/null; then
         "hook-helper.sh $(count_by_perf "$helper" "${arguments[@]}")," \
         "hook-helper-builtin.sh $(count_by_perf "$builtin_helper" "${arguments[@]}")"
 else
-    echo "instructions by perf: not counted, the processor's counters cannot be had here"
+    echo "instructions by perf: not counted: the processor's counters are not available"
 fi

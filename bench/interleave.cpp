@@ -1,6 +1,6 @@
 // interleave RUNS STDIN_FILE COMMAND [ARGUMENT...] [-- COMMAND [ARGUMENT...]]...
 //
-// Runs the commands in turn, RUNS times each after a tenth of that unmeasured, with the file as
+// Runs the commands in turn, RUNS times each after a tenth as many warm-up runs, with the file as
 // stdin, and prints a line for each: median, 10th and 90th percentile of the time from before the
 // spawn to after the wait, in microseconds, and the median's ratio to the first command's.
 
@@ -19,7 +19,7 @@
 namespace {
 
 struct Command {
-  std::vector<char*> arguments;  // with the null pointer at its end
+  std::vector<char*> arguments;  // null-terminated
   std::vector<double> microseconds;
 };
 
@@ -39,7 +39,7 @@ std::vector<Command> readCommands(int argc, char** argv) {
   }
   for (Command& command : commands) {
     if (command.arguments.empty()) {
-      fail("a command is missing", "usage");
+      fail("missing command", "usage");
     }
     command.arguments.push_back(nullptr);
   }
@@ -63,18 +63,18 @@ double timeOnce(const Command& command, const char* input) {
   const auto end = std::chrono::steady_clock::now();
   posix_spawn_file_actions_destroy(&actions);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    fail("did not end with 0", arguments[0]);
+    fail("did not exit with status 0", arguments[0]);
   }
   return std::chrono::duration<double, std::micro>(end - begin).count();
 }
 
-// Without its folder.
+// The program's name without its directory.
 const char* nameOf(const Command& command) {
   const char* slash = std::strrchr(command.arguments[0], '/');
   return slash == nullptr ? command.arguments[0] : slash + 1;
 }
 
-// Of sorted values.
+// `values` must be sorted.
 double percentile(const std::vector<double>& values, std::size_t percent) {
   return values[(values.size() - 1) * percent / 100];
 }

@@ -1,7 +1,7 @@
 #!/bin/bash
-# probe.sh [ROUNDS [ITERATIONS]]: in the lab, vfpass-probe against perftest on one rxe link, in
-# interleaved rounds of one boot; medians with the least and the most, and their ratios. Every process
-# pair has its server and its client on the same device.
+# probe.sh [ROUNDS [ITERATIONS]]: compares vfpass-probe with perftest on one rxe link in the lab, in interleaved
+# rounds of one boot. Prints medians with minimum and maximum, and their ratios. Each pair of processes has its
+# server and its client on the same device.
 set -euo pipefail
 # shellcheck source=SCRIPTDIR/../tests/lab/probe_common.sh
 source /vfpass/tests/lab/probe_common.sh
@@ -15,11 +15,12 @@ perftest_port=18600
 
 fail() { echo "bench: $*" >&2; exit 1; }
 
-# listens PORT: somebody does, as the kernel sees it; asking by connecting would be a connection.
+# listens PORT: whether a process listens, according to the kernel. A test by connecting would use up the
+# connection.
 listens() { grep -qE "$(printf ':%04X 0+:0000 0A' "$1")" /proc/net/tcp /proc/net/tcp6; }
 
-# perftest SERIES COLUMN PROGRAM OPTION...: keeps this column of its last line of figures. Under
-# emulation it now and then prints 0 or inf, and is asked again.
+# perftest SERIES COLUMN PROGRAM OPTION...: records this column of its last line of figures. Under emulation it
+# sometimes prints 0 or inf; then it runs again.
 perftest() {
     local series=$1 column=$2 figure='' tries
     shift 2
@@ -27,7 +28,7 @@ perftest() {
         figure=$(run_perftest "$column" "$@") || exit
         [[ $figure =~ [1-9] ]] && break
     done
-    [[ $figure =~ [1-9] ]] || fail "no figure from $1"
+    [[ $figure =~ [1-9] ]] || fail "$1: no figure in its output"
     echo "$figure" >>"$samples/$series"
 }
 
@@ -37,15 +38,15 @@ run_perftest() {
     set -- "$@" -d rxe0 -x $gid_index -F -n "$iterations" -p $perftest_port
     "$@" >/tmp/perftest-server 2>&1 &
     server=$!
-    wait_until 30 listens $perftest_port || fail "$1 does not listen"
-    "$@" 127.0.0.1 >/tmp/perftest-client 2>&1 || fail "$* failed: $(tail -n 3 /tmp/perftest-client)"
-    wait "$server" || fail "$1's server failed"
+    wait_until 30 listens $perftest_port || fail "$1: does not listen"
+    "$@" 127.0.0.1 >/tmp/perftest-client 2>&1 || fail "$*: failed: $(tail -n 3 /tmp/perftest-client)"
+    wait "$server" || fail "$1: its server failed"
     awk -v column="$column" '/^ *[0-9]+ +[0-9]+ / { value = $column } END { print value }' \
         /tmp/perftest-client
 }
 
-# ours SERIES FIGURE OPTION...: the same with two probes; both must have found every byte right.
-ours() {
+# probes SERIES FIGURE OPTION...: the same with two probes, which must both have found every byte correct.
+probes() {
     local series=$1 figure=$2 server
     shift 2
     "$probe" listen --device rxe0 --deadline 120 >/tmp/probe-server &
@@ -60,35 +61,34 @@ ours() {
 
 gigabits=bandwidth.gigabits_per_second median=latency.median
 measurements=(
-    "ours write-checked $gigabits --operation write"
+    "probes write-checked $gigabits --operation write"
     "perftest write-perftest 4 ib_write_bw -s 65536 --report_gbits"
-    "ours write-unchecked $gigabits --operation write --unchecked"
-    "ours read-checked $gigabits --operation read"
+    "probes write-unchecked $gigabits --operation write --unchecked"
+    "probes read-checked $gigabits --operation read"
     "perftest read-perftest 4 ib_read_bw -s 65536 --report_gbits"
-    "ours read-unchecked $gigabits --operation read --unchecked"
-    "ours read-latency $median --operation read --latency --bytes 8"
+    "probes read-unchecked $gigabits --operation read --unchecked"
+    "probes read-latency $median --operation read --latency --bytes 8"
     "perftest read-latency-perftest 5 ib_read_lat -s 8"
-    "ours send-latency $median --operation send --bytes 8"
+    "probes send-latency $median --operation send --bytes 8"
     "perftest send-latency-perftest 5 ib_send_lat -s 8")
 
-# round NUMBER: all of them, each time in another order: one that follows its own program finds the
-# emulator's translations warm, and so has an advantage that is not its own.
+# round NUMBER: all measurements, each time in a different order, because a program that runs twice in a row
+# benefits from the emulator's cached translations.
 round() {
     local i
     for ((i = 0; i < ${#measurements[@]}; ++i)); do
-        # 3 and 10 have no common divisor, so the neighbours change, too.
-        # shellcheck disable=SC2086  # words
+        # 3 and 10 have no common divisor, so the neighbours change as well. shellcheck disable=SC2086  # words
         ${measurements[((i * ($1 % 2 ? 3 : 7) + $1) % ${#measurements[@]})]}
     done
 }
 
 # row NAME SERIES UNIT
 row() {
-    printf '%-28s %10s (%s-%s) %s\n' "$1" "$(median "$samples/$2")" "$(least "$samples/$2")" \
-        "$(most "$samples/$2")" "$3"
+    printf '%-28s %10s (%s-%s) %s\n' "$1" "$(median "$samples/$2")" "$(minimum "$samples/$2")" \
+        "$(maximum "$samples/$2")" "$3"
 }
 
-# over NAME SERIES SERIES: the first's median over the second's.
+# over NAME SERIES SERIES: the ratio of the medians.
 over() { printf '%-44s %s\n' "$1" "$(ratio "$(median "$samples/$2")" "$(median "$samples/$3")")"; }
 
 make_rxe

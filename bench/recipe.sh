@@ -1,12 +1,12 @@
 #!/bin/bash
-# recipe.sh attach DOMAIN PF COUNT | undo DOMAIN PF XML_FILE
+# recipe.sh attach DOMAIN PF COUNT | detach DOMAIN PF XML_FILE
 #
-# What people run today in place of vfpass: COUNT VFs of the PF at that PCI address go to a libvirt
-# domain. It is the usual script with nothing slow added: builtins where they do, one process where
-# one is needed, no sleep. Nothing is checked, read back or remembered beyond "set -e".
+# What people run without vfpass: attaches COUNT VFs of the PF at that PCI address to a libvirt domain. This is the
+# usual script with nothing slow added: builtins where possible, one process where needed, no sleep. It checks,
+# reads back and records nothing beyond "set -e".
 set -euo pipefail
 
-action=${1:?attach or undo} domain=${2:?domain} pf=${3:?address of the PF}
+action=${1:?attach or detach} domain=${2:?domain} pf=${3:?PCI address of the PF}
 device=/sys/bus/pci/devices/$pf
 
 hostdev() {
@@ -41,8 +41,8 @@ attach() {
     done
 }
 
-# The domain as it was, neutral values, and the VFs on no driver: whoever wants to can remove them now.
-undo() {
+# Restores the domain's XML, sets neutral values and unbinds the VFs, so that they can be removed.
+detach() {
     local link vf netdev
     netdev=$(ls "$device/net")
     virsh --quiet define "$1"
@@ -58,6 +58,6 @@ undo() {
 
 case $action in
 attach) attach "${4:?number of VFs}" ;;
-undo) undo "${4:?the definition from before, which the careful keep}" ;;
-*) echo "recipe.sh: attach or undo, not $action" >&2; exit 2 ;;
+detach) detach "${4:?XML file with the previous definition}" ;;
+*) echo "recipe.sh: unknown action $action: use attach or detach" >&2; exit 2 ;;
 esac

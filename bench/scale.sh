@@ -1,13 +1,13 @@
 #!/bin/bash
-# scale.sh [DOMAINS...] [-- LEASES...]: how times grow with the number of domains and of leases, in the host
+# scale.sh [DOMAINS...] [-- LEASES...]: measures how times grow with the number of domains and leases, in the host
 # under test:
 #
 #     lab/run --machine scale --memory 10240 --timeout 3000 bench/scale.sh 1 10 100 -- 1 8 64
 #
-# Two PFs with 64 VFs each. DOMAINS is how many domains are defined (leases: up to 64, one for each domain,
-# on both PFs in turn), LEASES how many one domain takes. Each is measured several times and stands beside
-# `virsh list --all` and `true` of the same run. "reconnect" is the restart of libvirtd with that many running
-# guests that have a VF (at most GUESTS, 16): their QEMUs are real, their processors stopped.
+# Two PFs with 64 VFs each. DOMAINS is the number of defined domains (with up to 64 leases, one for each domain,
+# alternating between the PFs), LEASES the number of leases of one domain. Everything is measured several times,
+# next to `virsh list --all` and `true` in the same run. "reconnect" restarts libvirtd with that many running
+# guests that have a VF (at most GUESTS, 16): their QEMU processes are real, their virtual CPUs stopped. shellcheck
 # shellcheck disable=SC2016  # backquotes of Markdown
 set -euo pipefail
 # shellcheck source=SCRIPTDIR/../tests/lab/common.sh
@@ -27,7 +27,7 @@ samples=$(mktemp -d) measured_log=/tmp/measured.log
 smaller() { echo $(($1 < $2 ? $1 : $2)); }
 say() { echo "at $SECONDS s: $*" >&2; }
 
-# series NAME COMMAND...: measured `rounds` times.
+# series NAME COMMAND...: measures the command `rounds` times.
 series() {
     local name=$1 round
     shift
@@ -37,10 +37,10 @@ series() {
     done
 }
 
-# with_drift COMMAND...: exit code 3 is an answer, too.
+# with_drift COMMAND...: accepts exit code 3 as well.
 with_drift() { "$@" || [ $? = 3 ]; }
 
-# hook NAME OPERATION SUBOPERATION: as libvirt calls it, with the domain's XML on stdin.
+# hook NAME OPERATION SUBOPERATION: runs the hook as libvirt does, with the domain's XML on stdin.
 hook() { /usr/sbin/vfpass-qemu-hook "$1" "$2" "$3" - <"/tmp/$1.xml"; }
 start_and_stop() {
     hook "$1" prepare begin
@@ -48,7 +48,7 @@ start_and_stop() {
     hook "$1" release end
 }
 
-# define_up_to COUNT: d0 ... in one virsh, and the mappings of the first 64.
+# define_up_to COUNT: defines d0 ... in one virsh run, and writes the mappings of the first 64.
 defined=0
 define_up_to() {
     local number
@@ -70,7 +70,7 @@ attach_up_to() {
     done
 }
 
-# What one run with this many domains costs.
+# measure_domains COUNT: measures every command with this many domains.
 measure_domains() {
     local count=$1 leases
     leases=$(smaller "$count" 64)
@@ -96,22 +96,23 @@ attach_and_detach() {
     vfpass --quiet detach "$1"
 }
 
-# reconnect COUNT: guests d0 ... run; the daemon is restarted until it answers for all of them.
+# measure_reconnect COUNT: starts guests d0 ..., then measures from the daemon's restart until it responds for all
+# of them.
 running=0
 measure_reconnect() {
     for (( ; running < $1; running++)); do
         virsh --quiet start --paused "d$running"
     done
-    series "reconnect-$1" restart_and_look "$1"
+    series "reconnect-$1" restart_and_query "$1"
     say "reconnect of $1 guests"
 }
-restart_and_look() {
+restart_and_query() {
     restart_libvirt
     [ "$(virsh list | grep -c paused)" = "$1" ]
     virsh dumpxml "d$(($1 - 1))" >/dev/null
 }
 
-# one_domain COUNT: a domain with that many VFs.
+# measure_leases COUNT: measures a domain with that many VFs.
 measure_leases() {
     local count=$1 number
     {
@@ -121,7 +122,7 @@ measure_leases() {
                 "$(pf_address $((number % 2)))"
         done
     } >"$vms/wide.yaml"
-    # The first attach only makes sure that VFs and files are in the cache.
+    # The first attach also warms the caches.
     series "wide-$count" attach_and_detach wide
     vfpass --quiet attach wide
     series "wide-status-$count" vfpass status wide
@@ -131,7 +132,7 @@ measure_leases() {
     say "$count leases of one domain"
 }
 
-# row NAME TITLE VALUES...: median and spread of each, and what the last is of the first, per piece.
+# row NAME TITLE VALUES...: median and spread of each value, and the ratio of the last median to the first.
 row() {
     local name=$1 title=$2 first last value
     shift 2
@@ -165,7 +166,7 @@ tiny_xml plain --memory 16 >/tmp/define-plain.xml
 virsh --quiet define /tmp/define-plain.xml
 define_tiny wide
 
-# One domain with many VFs first: later all VFs of the first 64 domains are taken.
+# The domain with many VFs comes first, because the other domains use all VFs later.
 for count in "${lease_counts[@]}"; do measure_leases "$count"; done
 rm "$vms/wide.yaml"
 for count in "${sizes[@]}"; do measure_domains "$count"; done
@@ -176,7 +177,7 @@ for count in "${sizes[@]}"; do
 done
 for count in "${guest_counts[@]}"; do measure_reconnect "$count"; done
 
-echo "seconds: median (least-most) of $rounds"
+echo "seconds: median (minimum-maximum) of $rounds"
 echo
 head_row 'domains (leases: one each, at most 64)' "${sizes[@]}"
 row true '`/bin/true`' "${sizes[@]}"
@@ -190,7 +191,7 @@ row hook 'hook: prepare, started, release' "${sizes[@]}"
 row hook-plain 'hook: prepare, unmanaged domain' "${sizes[@]}"
 echo
 head_row 'running guests with a VF each' "${guest_counts[@]}"
-row reconnect 'libvirtd restarted, until it answers for all' "${guest_counts[@]}"
+row reconnect 'libvirtd restart until it responds for all' "${guest_counts[@]}"
 echo
 head_row 'VFs of one domain' "${lease_counts[@]}"
 row wide '`attach` and `detach`' "${lease_counts[@]}"

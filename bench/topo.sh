@@ -1,7 +1,7 @@
 #!/bin/bash
-# topo.sh [ROUNDS [FUNCTIONS...]]: `vfpass topo` on made-up hosts against what people type today, all on
-# the same tree, rounds interleaved; then vfpass alone from few functions to many. Needs pciutils and
-# hwloc-nox; run it from a checkout that is built.
+# topo.sh [ROUNDS [FUNCTIONS...]]: compares `vfpass topo` on generated hosts with other tools on the same tree, in
+# interleaved rounds, for few to many PCI functions. Needs pciutils and hwloc-nox; run it from a checkout that has
+# been built.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -20,7 +20,7 @@ mkdir "$samples"
 # shellcheck source=bench/lib.sh
 . "$here/lib.sh"
 
-# The near-ness script's method: for each GPU and each NIC, how much of their device paths is alike.
+# The usual script's method: for each GPU and each NIC, the length of the common prefix of their device paths.
 near_script() {
     local bus=$1/sys/bus/pci/devices function class gpus=() nics=() gpu nic path other common
     for function in "$bus"/*; do
@@ -40,7 +40,7 @@ near_script() {
     done
 }
 
-# Three processes for each pair: one round is enough of it, and of a large host none.
+# It starts three processes for each pair, so it runs for one round only, and not on large hosts.
 near_is_wanted() {
     [ "$1" != near ] || { [ "$2" = 1 ] && [ "$3" -le 1024 ]; }
 }
@@ -48,7 +48,7 @@ near_is_wanted() {
 for size in "${sizes[@]}"; do
     "$checkout/tests/hosts/make_host.py" "functions-$size" "$work/$size"
     pci=(lspci -A linux-sysfs -O "sysfs.path=$work/$size/sys/bus/pci")
-    for ((round = 0; round <= rounds; ++round)); do # the first one warms the cache up
+    for ((round = 0; round <= rounds; ++round)); do # the first round warms the cache
         for series in matrix tree json lspci-tv lspci-vv lstopo near; do
             near_is_wanted "$series" "$round" "$size" || continue
             case $series in

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# Sourced first by every script that lab/run runs inside the host under test:
+# Every script that lab/run runs in the host under test sources this first:
 #     source "$(dirname "$0")/lib.sh"        (in lab/)   or   source /vfpass/lab/lib.sh
-# Checks count and print; finish gives the exit code.
+# Checks are printed and counted; finish sets the exit code.
 
 lab_directory=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck disable=SC2034  # for the scripts that source this

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Proves the lab itself, before it is believed about vfpass: lab/run lab/selftest.sh
+# Tests the lab itself: lab/run lab/selftest.sh
 set -euo pipefail
 # shellcheck source=SCRIPTDIR/lib.sh
 source "$(dirname "$0")/lib.sh"
@@ -17,11 +17,11 @@ own_groups() {
 
 section "the host under test"
 expect_equal "two PFs" 2 "$(physical_functions | wc -l)"
-expect_equal "each can have 8 VFs" 8 "$(cat "$pci_devices/$(pf_address 0)/sriov_totalvfs")"
+expect_equal "the first PF supports 8 VFs" 8 "$(cat "$pci_devices/$(pf_address 0)/sriov_totalvfs")"
 expect "the stand-in loads" load_standin
-expect_equal "and drives the PF" mlx5_core "$(driver_of "$(pf_address 0)")"
+expect_equal "the stand-in is bound to the PF" mlx5_core "$(driver_of "$(pf_address 0)")"
 expect "4 VFs are created" create_vfs 0 4
-expect "each in an IOMMU group of its own" own_groups
+expect "each VF has its own IOMMU group" own_groups
 printf '%s\n' "$last_output"
 took "this"
 
@@ -34,24 +34,24 @@ mac=52:54:00:aa:bb:02
 vf=$(vf_address 0 2)
 expect "MAC and VLAN are set on the PF" \
     ip link set "$(pf_netdev 0)" vf 2 mac "$mac" vlan 100
-expect_contains "the kernel reads them back" "$mac" ip link show "$(pf_netdev 0)"
+expect_contains "the MAC reads back" "$mac" ip link show "$(pf_netdev 0)"
 expect "the VF is bound to vfio-pci" bind_to "$vf" vfio-pci
 hostdev_xml "$vf" >/run/lab/hostdev.xml
 expect "a guest is defined" define_guest train0 --device /run/lab/hostdev.xml
-expect_equal "it has one root port, no spare ones" 1 \
+expect_equal "the guest has one root port and no spare ones" 1 \
     "$(virsh dumpxml train0 | grep -c "model='pcie-root-port'")"
 expect "the guest starts" virsh start train0
-took "all this"
+took "the start"
 
 section "inside the guest"
 expect "the agent answers" wait_for_agent train0 400
 took "the agent"
-expect_contains "the stand-in drives the VF there" /drivers/mlx5_core \
+expect_contains "the stand-in is bound to the VF in the guest" /drivers/mlx5_core \
     guest_exec train0 readlink -f /sys/bus/pci/devices/0000:01:00.0/driver
-expect_contains "with the MAC that the PF gave it" "$mac" \
+expect_contains "the VF has the MAC that was set on the PF" "$mac" \
     guest_shell train0 'cat /sys/bus/pci/devices/0000:01:00.0/net/*/address'
-expect_exit 3 "an exit code comes back" guest_shell train0 'exit 3'
-expect "the guest shuts down when asked" shut_down_guest train0
-took "all this"
+expect_exit 3 "guest_shell returns the exit code" guest_shell train0 'exit 3'
+expect "the guest shuts down through its agent" shut_down_guest train0
+took "the whole section"
 
 finish

@@ -1,4 +1,4 @@
-"""The lab tests as declared and measured, for the scripts beside this file."""
+"""The declared lab tests and their recorded durations, for the scripts in this directory."""
 
 import csv
 import re
@@ -8,12 +8,12 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parent.parent
 
 Duration = namedtuple("Duration", "seconds date note")
-# What `lab/prepare OPTIONS` makes only for the tests that need it, in SECONDS at most.
+# An optional part of the lab, which `lab/prepare OPTIONS` makes within SECONDS for the tests that need it.
 Need = namedtuple("Need", "seconds options")
 
 
 class LabTest(namedtuple("LabTest", "name group part seconds machine guests script arguments options needs not_on")):
-    """One line of build/tests/lab/declared, which tests/lab/CMakeLists.txt leaves there."""
+    """One line of build/tests/lab/declared, which tests/lab/CMakeLists.txt writes."""
 
     @classmethod
     def from_columns(cls, columns):
@@ -27,7 +27,7 @@ class LabTest(namedtuple("LabTest", "name group part seconds machine guests scri
 
 
 class Group(namedtuple("Group", "name tests")):
-    """Tests that run together, in order: one test, or two boots with a power cut between them."""
+    """Tests that run together and in order: one test, or two boots with a power cut between them."""
 
     def __hash__(self):
         return hash(self.name)
@@ -36,13 +36,13 @@ class Group(namedtuple("Group", "name tests")):
         return {need for each in self.tests for need in each.needs}
 
     def ctest_names(self):
-        """Their names in CTest, with the step that makes the disk of two boots."""
+        """The tests' names in CTest, with the step that makes the disk for two boots."""
         disk = [f"lab.{self.name}_disk"] if len(self.tests) > 1 else []
         return disk + [f"lab.{each.name}" for each in self.tests]
 
 
 class Costs:
-    """What tests take: as measured, or at most their limit."""
+    """The durations of tests: as recorded, or else their timeout."""
 
     def __init__(self, durations, needs):
         self.durations, self.needs = durations, needs
@@ -51,7 +51,7 @@ class Costs:
         return self.durations[name].seconds if name in self.durations else limit
 
     def of(self, groups):
-        """Of groups that run together: what several of them need is made once."""
+        """The duration of groups that run together; a part that several of them need is made once."""
         tests = [test for group in groups for test in group.tests]
         needs = {need for group in groups for need in group.needs()}
         return sum(self.seconds(each.name, each.seconds) for each in tests) + sum(
@@ -72,7 +72,7 @@ def read_declared(file):
 
 
 def read_needs(declared):
-    """What the tests of the file `declared` need, by name."""
+    """The optional parts that the tests in the file `declared` may need, by name."""
     rows = read_table(f"{declared}-needs")
     return {each["name"]: Need(int(each["seconds"]), each["options"].split()) for each in rows}
 
@@ -85,7 +85,7 @@ def groups_of(tests):
 
 
 def read_durations(file):
-    """NAME SECONDS DATE [NOTE...], one a line. A name is a lab test's, a part of the other tests, or
+    """Each line is NAME SECONDS DATE [NOTE...]. NAME is a lab test, a part of the other tests (unit, cli), or
     prepare_NEED."""
     durations = {}
     for line in Path(file).read_text(encoding="utf-8").splitlines():
@@ -96,7 +96,7 @@ def read_durations(file):
 
 
 def write_durations(file, durations):
-    """Keeps the comment at the file's head."""
+    """Keeps the comment at the top of the file."""
     lines = Path(file).read_text(encoding="utf-8").splitlines()
     head = [line for line in lines if line.startswith("#")]
     rows = [f"{name} {each.seconds} {each.date} {each.note}".rstrip() for name, each in sorted(durations.items())]
@@ -110,7 +110,7 @@ def declared_covers(script):
 
 
 def covers_of(group, checkout):
-    """The files and folders that the tests of a group are about; their own script and machine are always among them."""
+    """The files and directories that a group's tests cover, including their own scripts and machines."""
     paths = []
     for test in group.tests:
         script = f"tests/lab/{test.script}.sh"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def output_of(*command):
-    """Empty when the program is missing or fails, so that an unknown version is left out."""
+    """Empty if the program is missing or fails, so that an unknown version is omitted."""
     try:
         return subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                               text=True).stdout.strip()
@@ -20,13 +20,13 @@ def own_release():
     return re.search(r"^VERSION_CODENAME=(\S+)$", text, re.MULTILINE).group(1)
 
 
-def build_folder(release, checkout):
+def build_directory(release, checkout):
     return checkout / ("build" if release == own_release() else f"build-{release}")
 
 
-def lab_folder(release, checkout):
-    """Where lab/prepare has put its results, as lab/run finds it."""
-    return Path(os.environ.get("VFPASS_LAB_BUILD") or build_folder(release, checkout) / "lab")
+def lab_directory(release, checkout):
+    """The output directory of lab/prepare, chosen as in lab/run."""
+    return Path(os.environ.get("VFPASS_LAB_BUILD") or build_directory(release, checkout) / "lab")
 
 
 def package(root, name):
@@ -34,19 +34,19 @@ def package(root, name):
 
 
 def compiler(program):
-    """As the program itself has it."""
+    """The compiler's version as recorded in the program."""
     found = re.findall(r"GCC: \(([^)]*)\)", output_of("readelf", "--string-dump=.comment", program))
     return ", ".join(f"GCC {each}" for each in sorted(set(found)))
 
 
 def needs_newer_emulator(machine):
-    """As lab/run decides: a line `# needs: DEVICE` in the machine's file names a device that this QEMU lacks."""
+    """Same as in lab/run: a line `# needs: DEVICE` in the machine's file names a device that this QEMU may lack."""
     needed = re.search(r"^# needs: (\S+)", machine.read_text(encoding="utf-8"), re.MULTILINE)
     return bool(needed) and not output_of("qemu-system-x86_64", "-device", f"{needed.group(1)},help")
 
 
 def emulator(machine, lab):
-    """The QEMU that emulates the host under test: this machine's, or one that lab/prepare has unpacked."""
+    """The QEMU that emulates the host under test: this machine's own, or the one that lab/prepare unpacked."""
     program, root = ["qemu-system-x86_64"], lab / "emulator"
     if needs_newer_emulator(machine):
         libraries = root / "usr/lib/x86_64-linux-gnu"
@@ -63,18 +63,18 @@ def busybox_guest(guest, lab):
     return {f"guest {guest}": ", ".join(f"{name} {version}" for name, version in parts.items() if version)}
 
 
-def told(output):
-    """Versions that the test itself printed, on lines `version: NAME: VALUE`."""
+def printed_versions(output):
+    """Versions that the test itself printed on lines `version: NAME: VALUE`."""
     return dict(re.findall(r"^version: ([^:\n]+): (.+?)\s*$", output, re.MULTILINE))
 
 
 def versions(test, release, checkout, output):
-    lab = lab_folder(release, checkout)
+    lab = lab_directory(release, checkout)
     found = {"kernel": (lab / "kernel/version").read_text(encoding="utf-8").strip(),
              "libvirt": package(lab / "root", "libvirt-daemon-driver-qemu"),
              "QEMU": package(lab / "root", "qemu-system-x86"),
-             "compiler": compiler(build_folder(release, checkout) / "sbin/vfpass"), "emulator": emulator(checkout / "lab/machines" / test.machine, lab)}
+             "compiler": compiler(build_directory(release, checkout) / "sbin/vfpass"), "emulator": emulator(checkout / "lab/machines" / test.machine, lab)}
     for guest in test.guests:
         if guest.startswith("busybox"):
             found |= busybox_guest(guest, lab)
-    return {name: version for name, version in (found | told(output)).items() if version}
+    return {name: version for name, version in (found | printed_versions(output)).items() if version}

@@ -1,4 +1,4 @@
-"""The tables of docs/tested.md, from the declared tests and tests/lab/results."""
+"""Renders the tables of docs/tested.md from the declared tests and tests/lab/results."""
 
 import lab_tests
 
@@ -43,7 +43,7 @@ def kind(text):
 
 
 def summary(tests, release, results):
-    """How many of these tests passed, failed, are not supported and were not run."""
+    """The number of these tests that passed, failed, are not supported, and were not run."""
     kinds = [kind(cell(each, release, results)) for each in tests]
     words = [f"{kinds.count(each)} {each}" for each in ("passed", "failed", "not supported", NOT_RUN) if each in kinds]
     return ", ".join(words)
@@ -51,16 +51,16 @@ def summary(tests, release, results):
 
 def version_rows(releases, results):
     """One row for each recorded kind of version."""
-    def seen(release, name):
+    def recorded_versions(release, name):
         of_release = [each for (where, _), each in results.items() if where == release]
         return ", ".join(sorted({each["versions"][name] for each in of_release if name in each["versions"]}))
     recorded = {name for each in results.values() for name in each["versions"]}
     names = [name for name in HOST_VERSIONS if name in recorded] + sorted(recorded - set(HOST_VERSIONS))
-    return [[name, *(seen(release, name) or NOT_RUN for release in releases)] for name in names]
+    return [[name, *(recorded_versions(release, name) or NOT_RUN for release in releases)] for name in names]
 
 
 def machine_rows(tests, releases, results, machines):
-    """One row for each machine and guest; a machine that no test boots has a row as well."""
+    """One row for each machine and guest, and one for each machine that no test boots."""
     for machine in machines:
         here = [each for each in tests if each.machine == machine]
         guests = sorted({guest for each in here for guest in each.guests})

@@ -5,8 +5,9 @@
 
 namespace vfpass {
 
-/// Somebody has asked to stop, by a signal. No Error, because what reports errors must let it
-/// through; what was begun is taken back on its way. main ends the process by the same signal.
+/// A signal requested termination. Not an Error, so that handlers that report errors let it
+/// propagate; operations in progress are rolled back while it unwinds the stack. main then ends the
+/// process by the same signal.
 class Cancelled : public std::runtime_error {
  public:
   Cancelled(int signal, const std::string& message)

@@ -18,15 +18,15 @@ struct Claim {
   auto operator<=>(const Claim&) const = default;
 };
 
-/// What vfpass wants to know of any domain of the host.
+/// The facts that vfpass needs about every domain of the host.
 struct DomainSummary {
   Uuid uuid;
   std::string name;
   bool active = false;
   bool persistent = false;
-  std::vector<Claim> claims;             ///< of the persistent and of the live XML together
-  std::vector<Claim> liveClaims;         ///< of the live XML alone: what it runs with
-  std::vector<MacAddress> macAddresses;  ///< of all `<interface>` elements and of sealed metadata
+  std::vector<Claim> claims;             ///< in the persistent or the live XML
+  std::vector<Claim> liveClaims;         ///< in the live XML: devices of the running domain
+  std::vector<MacAddress> macAddresses;  ///< in all `<interface>` elements and in sealed metadata
 
   auto operator<=>(const DomainSummary&) const = default;
 };

@@ -6,9 +6,9 @@
 
 namespace vfpass {
 
-/// One result of a check of the host, with what the check is good for.
+/// One result of a host check, with the purpose of the check.
 struct Diagnosis {
-  Finding finding;  ///< its subject is a device, a rail, a file; empty: the host
+  Finding finding;  ///< its subject is a device, a rail or a file; empty: the host
   std::string why;
 };
 

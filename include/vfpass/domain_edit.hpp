@@ -8,7 +8,7 @@
 
 namespace vfpass {
 
-/// The element of a domain's XML that a setting's elements are children of.
+/// The parent element of a setting's elements in the domain XML.
 enum class EditPlace {
   memtune,
   memoryBacking,
@@ -20,17 +20,17 @@ enum class EditPlace {
   qemuOverride      ///< libvirt's overrides of device properties
 };
 
-/// As the metadata and the database spell it: the element's name, `pcie-root` for the controller.
+/// The spelling in metadata and database: the element's name; `pcie-root` for the controller.
 std::string_view toString(EditPlace place);
 std::optional<EditPlace> parseEditPlace(std::string_view name);
 
-/// What one domain setting adds to a domain's XML beside devices. Recorded with the leases, so that
-/// a detach finds the same elements again; those that somebody has changed since are left alone.
+/// The elements, other than devices, that one domain setting adds to the domain XML. Recorded with
+/// the leases, so that a detach finds them again; elements that were changed since are left alone.
 struct DomainEdit {
-  std::string setting;  ///< its name: `hard-limit`, ...
+  std::string setting;  ///< name of the setting: `hard-limit`, ...
   EditPlace place = EditPlace::memtune;
-  /// Neighbours in this order, each on one line, with values as libvirt formats them: libvirt
-  /// rewrites the XML, and what reads differently afterwards would look changed.
+  /// Adjacent elements in this order, each on one line, formatted as libvirt formats them: libvirt
+  /// rewrites the XML, and any other formatting would look like a change afterwards.
   std::vector<std::string> elements;
 
   auto operator<=>(const DomainEdit&) const = default;

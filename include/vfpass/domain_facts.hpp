@@ -9,7 +9,7 @@
 
 namespace vfpass {
 
-/// One `<cell>` of a guest, with where its memory lies (`<memnode>`; empty: not said).
+/// One `<cell>` of a guest and the host nodes of its memory (`<memnode>`; empty: unspecified).
 struct CellFacts {
   unsigned id = 0;
   std::set<unsigned> vcpus;
@@ -17,8 +17,8 @@ struct CellFacts {
   std::set<unsigned> hostNodes;
 };
 
-/// What a domain's XML says, without anything of ours, of what passed devices depend on beside the
-/// devices themselves.
+/// The settings in a domain's XML that passthrough devices depend on, other than the devices
+/// themselves. Elements that vfpass added are ignored.
 struct DomainFacts {
   std::string name;
   bool emulated = false;  ///< type qemu: no KVM
@@ -31,20 +31,20 @@ struct DomainFacts {
   std::optional<std::uint64_t> hardLimit;
   bool hugepages = false;
   bool viommu = false;
-  std::size_t foreignDevices = 0;  ///< of the host's PCI devices, those that are not ours
+  std::size_t foreignDevices = 0;  ///< host PCI devices that vfpass did not attach
 
-  unsigned vcpus = 0;  ///< the most that it can have
+  unsigned vcpus = 0;  ///< maximum
   bool cpuElement = false;
   std::vector<CellFacts> cells;
   bool pinsVcpus = false;         ///< `<vcpupin>`, or `<vcpu cpuset=>`
-  std::set<unsigned> pinnedCpus;  ///< host CPUs of all of these
+  std::set<unsigned> pinnedCpus;  ///< host CPUs that any vCPU is pinned to
   bool placesMemory = false;      ///< `<numatune>` with a `<memory>` or a `<memnode>`
   std::set<unsigned> memoryNodes;
   bool automatic = false;  ///< numad places vCPUs or memory (placement='auto')
 
-  std::string addressBitsMode;           ///< of `<maxphysaddr>`: passthrough, emulate; empty: none
-  std::optional<unsigned> addressBits;   ///< of mode emulate
-  std::optional<std::uint64_t> pciHole;  ///< `<pcihole64>` of pcie-root, in bytes
+  std::string addressBitsMode;  ///< mode of `<maxphysaddr>`: passthrough, emulate; empty: none
+  std::optional<unsigned> addressBits;         ///< with mode emulate
+  std::optional<std::uint64_t> pciHole;        ///< `<pcihole64>` of pcie-root, in bytes
   std::optional<std::uint64_t> mmioMebibytes;  ///< OVMF's X-PciMmio64Mb on QEMU's command line
   std::set<std::string> cliqueAliases;         ///< devices with an x-nv-gpudirect-clique override
 };

@@ -10,21 +10,21 @@
 namespace vfpass {
 
 enum class SettingStanding {
-  proposed,       ///< vfpass can make it
-  manual,         ///< only the administrator can
-  administrators  ///< the administrator has chosen another value, which stays
+  proposed,       ///< vfpass can apply it
+  manual,         ///< only the administrator can apply it
+  administrators  ///< the administrator has chosen another value, which is kept
 };
 
 std::string_view toString(SettingStanding standing);  ///< proposed, manual, kept
 
-/// One thing beside devices that a domain needs for its devices, or that makes them faster, and
-/// that it does not have.
+/// A setting, other than a device, that a domain lacks although its devices need it or are faster
+/// with it.
 struct DomainSetting {
   std::string name;    ///< `hard-limit`, ...
-  std::string what;    ///< the value that follows from the devices, or what is to be done
-  std::string reason;  ///< with the figures that it follows from
+  std::string what;    ///< the value derived from the devices, or the action to take
+  std::string reason;  ///< with the figures behind the value
   SettingStanding standing = SettingStanding::proposed;
-  std::optional<DomainEdit> edit = std::nullopt;  ///< of a proposed one
+  std::optional<DomainEdit> edit = std::nullopt;  ///< only of a proposed setting
 
   auto operator<=>(const DomainSetting&) const = default;
 };

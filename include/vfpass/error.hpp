@@ -6,19 +6,19 @@
 
 namespace vfpass {
 
-/// What the process tells its caller; the numbers are promised in README.
+/// Exit status of the process. The numbers are documented in README and stable.
 enum class ExitCode {
   done = 0,        ///< done, nothing to do, or every check passed
-  failed = 1,      ///< something that was tried did not work
+  failed = 1,      ///< an operation failed
   badInput = 2,    ///< bad usage or bad configuration
   pending = 3,     ///< changes pending or drift (plan, status, check)
   unproven = 4,    ///< verification failed
-  refused = 5,     ///< refused, because it would hurt somebody
-  unverified = 6,  ///< the guest would not let us look
+  refused = 5,     ///< refused (would disrupt a device in use)
+  unverified = 6,  ///< could not be verified in the guest
 };
 
-/// One failure, told once: what failed on which object and the system's reason (`what()`), and what
-/// to do next (`remedy()`, may be empty). Thrown by every stage; printed by main and by the hook.
+/// A failure: the object, what failed and the system's reason (`what()`), and an instruction that
+/// resolves it (`remedy()`, may be empty). Thrown by every stage; printed by main and by the hook.
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& message, std::string remedy = {},
@@ -33,9 +33,9 @@ class Error : public std::runtime_error {
   ExitCode code_;
 };
 
-/// A call to the kernel that did not return before its deadline: whether it has its effect, now or
-/// later, is not known. The device's lock is still held, so nothing that takes that lock may be
-/// tried afterwards, not even reading its `driver_override`.
+/// A kernel call did not return before its deadline. It may still take effect, now or later. The
+/// device's lock is still held, so nothing that takes that lock may be tried afterwards, not even
+/// reading the device's `driver_override`.
 class TimeoutError : public Error {
  public:
   using Error::Error;

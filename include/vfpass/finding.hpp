@@ -10,8 +10,8 @@
 
 namespace vfpass {
 
-/// How one check came out. `notObservable` is a result of its own and never a pass; `waived` does
-/// not apply here; `warning` works, and should be looked at.
+/// Result of one check. `notObservable` is a separate result and never counts as passed; `waived`:
+/// the check does not apply here; `warning`: it works but deserves attention.
 enum class Outcome { passed, failed, notObservable, waived, warning };
 
 /// One result of a check.
@@ -20,40 +20,40 @@ struct Finding {
   std::string subject;  ///< the mapping's entry; empty: the VM
   Outcome outcome = Outcome::passed;
   std::string expected;
-  std::string seen;    ///< may hold the guest's word: escaped wherever it is shown
-  std::string remedy;  ///< a command to type, where there is one; empty when passed
+  std::string seen;    ///< may contain guest-controlled text: escape it on output
+  std::string remedy;  ///< a command to run, where there is one; empty when passed
 };
 
-/// One measurement in the guest. All of it is the guest's word.
+/// One measurement in the guest. All values come from the guest and are untrusted.
 struct Figure {
   std::string subject;
-  std::string operation;  ///< `write`, `read`, `send` (there and back), `all-reduce`
+  std::string operation;  ///< `write`, `read`, `send` (round trip), `all-reduce`
   std::string memory;     ///< `host`, `gpu`
   std::uint64_t messageBytes = 0;
   std::uint64_t checkedBytes = 0;
   double gigabitsPerSecond = 0;
-  std::optional<double> medianMicroseconds =
-      {};  ///< a latency run: half of what there is of bandwidth
+  /// Only of a latency run; for `send`, half the round trip.
+  std::optional<double> medianMicroseconds = {};
   std::optional<double> tailMicroseconds = {};  ///< 99th percentile
   std::string source = "vfpass-probe";          ///< or the guest's own tool
   bool relaxedOrdering = false;
-  /// Host memory, the same otherwise, in the same session: what a GPU's figure is held against.
+  /// The same measurement with host memory in the same session: the baseline of a GPU's figure.
   std::optional<double> besideHost = {};
-  std::optional<double> limit = {};  ///< Gb/s of data that port and PCI Express let through
+  std::optional<double> limit = {};  ///< Gb/s of data that port and PCI Express can carry
 };
 
-/// What `vfpass verify` found about one VM.
+/// The results of `vfpass verify` for one VM.
 struct VerifyReport {
   std::string domainName;
   Uuid domain;
   std::string time;      ///< ISO 8601, UTC
-  std::string peerName;  ///< the other VM; empty: data went from this one to itself
+  std::string peerName;  ///< the other VM; empty: this VM sent data to itself
   std::vector<Finding> findings;
   std::vector<Figure> figures;
 };
 
-/// The whole: failed when any check failed; not observable when one that counts could not be made;
-/// passed otherwise. No findings at all are not observable.
+/// The overall result: failed when any check failed; not observable when a check that counts could
+/// not be made; passed otherwise. Without any findings: not observable.
 Outcome verdict(const VerifyReport& report);
 
 /// `passed`, `failed`, `not observable`, `waived`, `warning`.

@@ -7,13 +7,13 @@
 
 namespace vfpass {
 
-/// What a domain's XML says about memory that VFIO pins.
+/// The settings in a domain's XML that determine how much memory VFIO pins.
 struct GuestMemory {
   std::string domain;                      ///< its name
   std::uint64_t bytes = 0;                 ///< `<memory>`
   std::optional<std::uint64_t> hardLimit;  ///< `<hard_limit>`, in bytes
   bool viommu = false;                     ///< `<iommu>`: each device then maps all of it
-  std::size_t devices = 0;                 ///< of the host's PCI devices
+  std::size_t devices = 0;                 ///< number of host PCI devices
 };
 
 }  // namespace vfpass

@@ -7,34 +7,33 @@
 
 namespace vfpass {
 
-/// One file of a guest that changes. What it holds is the guest's word: escaped wherever it is
-/// shown.
+/// One changed file of a guest. Its content comes from the guest: escape it on output.
 struct GuestFileChange {
   std::string path;
   std::string reason;
-  bool before = true;  ///< it is there
-  bool after = true;   ///< it will be there
-  std::string mode;    ///< `0644 -> 0600`; empty: it keeps its mode
+  bool before = true;  ///< the file exists
+  bool after = true;   ///< the file will exist
+  std::string mode;    ///< `0644 -> 0600`; empty: unchanged
   std::string diff;    ///< hunks without file names
 };
 
-/// What changes at once on one interface of a guest.
+/// Changes of one guest interface that take effect at once.
 struct GuestPortChange {
   std::string entry;
   std::string netdev;
   std::vector<std::string> changes;  ///< `mtu 1500 -> 9000`
 };
 
-/// What `vfpass guest-setup` would change, or has changed.
+/// The changes that `vfpass guest-setup` would make, or has made.
 struct GuestSetupReport {
   std::string domainName;
   Uuid domain;
   bool undo = false;
-  std::string tool;  ///< who sets addresses there: netplan, NetworkManager, systemd-networkd, ip
+  std::string tool;  ///< sets addresses there: netplan, NetworkManager, systemd-networkd, ip
   std::vector<GuestFileChange> files;
   std::vector<GuestPortChange> ports;
-  std::vector<std::string> actions;  ///< the rest, in words
-  std::vector<std::string> notes;    ///< may hold the guest's word
+  std::vector<std::string> actions;  ///< all other changes, described
+  std::vector<std::string> notes;    ///< may contain guest-controlled text
   bool applied = false;
 };
 

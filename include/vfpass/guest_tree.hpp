@@ -13,30 +13,30 @@
 
 namespace vfpass {
 
-/// PCI controllers of libvirt's `<controller type='pci'>` that the mirrored tree is made of.
+/// Models of libvirt's `<controller type='pci'>` that make up the mirrored tree.
 enum class ControllerModel {
-  expanderBus,    ///< pcie-expander-bus: a host bridge of its own, which can have a NUMA node
+  expanderBus,    ///< pcie-expander-bus: an additional host bridge, which can have a NUMA node
   rootPort,       ///< pcie-root-port
   upstreamPort,   ///< pcie-switch-upstream-port: a switch's end towards the host bridge
   downstreamPort  ///< pcie-switch-downstream-port
 };
 
-/// libvirt's word: `pcie-root-port`, ...
+/// libvirt's name: `pcie-root-port`, ...
 std::string_view toString(ControllerModel model);
 std::optional<ControllerModel> parseControllerModel(std::string_view model);
 
-/// One controller that vfpass adds to a guest. Its chassis number is the index; its port number is
-/// the slot of its address, of a root port slot * 8 + function (libvirt's own choice, too).
+/// One controller that vfpass adds to a guest. Its chassis number is the index. Its port number is
+/// the slot of its address, or slot * 8 + function for a root port (as libvirt chooses it).
 struct GuestController {
   ControllerModel model = ControllerModel::rootPort;
-  unsigned index = 0;  ///< libvirt's; what sits behind it has this `bus` in its address
-  PciAddress address;  ///< where the controller itself sits; `bus` is its parent's index
-  /// Of an expander bus: the guest cell that it belongs to. Only there libvirt takes one.
+  unsigned index = 0;  ///< libvirt's; devices behind it have this `bus` in their address
+  PciAddress address;  ///< of the controller itself; `bus` is its parent's index
+  /// Guest cell of an expander bus; libvirt accepts one on no other controller.
   std::optional<unsigned> node;
-  /// Of an expander bus: the number of its root bus as the guest counts buses, 1 to 254.
+  /// Bus number of an expander bus's root bus in the guest, 1 to 254.
   unsigned busNumber = 0;
   /// False for a port that leads to a switch below an expander bus: firmware then reserves no
-  /// window for plugging.
+  /// hotplug window.
   bool hotplug = true;
 
   auto operator<=>(const GuestController&) const = default;
@@ -45,52 +45,52 @@ struct GuestController {
 /// A virtual NUMA node of the guest (`<cpu><numa><cell>`).
 struct GuestCell {
   unsigned id = 0;
-  std::set<unsigned> hostNodes;  ///< where its memory lies (`<memnode>`); empty: not said
+  std::set<unsigned> hostNodes;  ///< host nodes of its memory (`<memnode>`); empty: unspecified
 
   auto operator<=>(const GuestCell&) const = default;
 };
 
-/// A PCI controller as a domain's XML has it.
+/// A PCI controller in a domain's XML.
 struct PciController {
   unsigned index = 0;
-  std::string model;                  ///< libvirt's word, any of them; empty: none
-  std::optional<PciAddress> address;  ///< none: the root, or libvirt has not placed it yet
+  std::string model;                  ///< any of libvirt's models; empty: none
+  std::optional<PciAddress> address;  ///< nullopt: the root, or not yet placed by libvirt
   std::optional<unsigned> node;
   std::optional<unsigned> busNumber;
   std::optional<unsigned> chassis;
   bool hotplug = true;
-  std::string ourAlias;  ///< its alias where vfpass added it; empty: somebody else did
+  std::string ourAlias;  ///< its alias if vfpass added it; empty otherwise
 
   auto operator<=>(const PciController&) const = default;
 };
 
-/// A host's PCI function where the guest sees it.
+/// A host PCI function and its location in the guest.
 struct PassedDevice {
   PciAddress host;
-  PciAddress place;  ///< in the guest; `bus` is the index of the controller it sits behind
-  std::string name;  ///< of the mapping's entry; empty: not a device of ours
+  PciAddress place;  ///< in the guest; `bus` is the index of the controller above it
+  std::string name;  ///< name of the mapping's entry; empty: vfpass did not attach the device
 
   auto operator<=>(const PassedDevice&) const = default;
 };
 
-/// Slots of a q35 guest's root bus in the order in which vfpass takes them. Left out is what the
-/// machine puts there without an `<address>` (0 the host bridge, 1f LPC, SATA and SMBus) and slot
-/// 1, which libvirt keeps for the first graphics card. 1a, 1b and 1d, where libvirt puts ICH9 USB
-/// and sound by habit, come last.
+/// Slots of a q35 guest's root bus in the order in which vfpass uses them. Excluded are the slots
+/// that the machine occupies without an `<address>` (0: host bridge; 1f: LPC, SATA and SMBus) and
+/// slot 1, which libvirt reserves for the first graphics card. 1a, 1b and 1d, where libvirt usually
+/// puts ICH9 USB and sound, come last.
 inline constexpr std::array<std::uint8_t, 29> expressRootSlots{
     0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x0e, 0x0f, 0x10,
     0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x19, 0x1c, 0x1e, 0x1a, 0x1b, 0x1d};
 
-/// What a domain's XML says about the guest's PCI buses and NUMA nodes.
+/// The guest's PCI buses and NUMA nodes according to a domain's XML.
 struct GuestMachine {
   std::string domain;   ///< its name, for messages
   std::string machine;  ///< `pc-q35-7.2`
   std::vector<GuestCell> cells;
   std::vector<PciController> controllers;  ///< by index
   std::vector<PassedDevice> passed;
-  std::set<PciAddress> others;  ///< places of all other devices, by controller index, too
+  std::set<PciAddress> others;  ///< addresses of all other devices; `bus`: the controller's index
 
-  /// Has a pcie-root (q35, virt): only there a PCI Express tree can grow.
+  /// Has a pcie-root (q35, virt), which a PCI Express tree requires.
   [[nodiscard]] bool pciExpress() const;
   [[nodiscard]] const PciController* controller(unsigned index) const;
 };

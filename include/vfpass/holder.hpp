@@ -11,7 +11,7 @@
 
 namespace vfpass {
 
-/// In what way a device is held. A new kind needs a case in every table of
+/// How a device is held. A new kind needs a case in every table of
 /// tests/unit/apply/holder_test.cpp.
 enum class HolderKind {
   vfio,          ///< a process has its VFIO group or device open
@@ -19,8 +19,8 @@ enum class HolderKind {
   rdma,          ///< a process or a kernel module has a context, queue pair or memory region
   block,         ///< its block device is mounted, swap, or part of another device
   gpu,           ///< a process has the device file of this GPU or NVSwitch open
-  pendingWrite,  ///< an earlier vfpass write to it still waits in the kernel
-  unknown,       ///< the kernel does not tell who uses it
+  pendingWrite,  ///< an earlier vfpass write to it is still pending in the kernel
+  unknown,       ///< cannot tell whether anything uses it
 };
 
 inline constexpr std::array holderKinds{
@@ -29,18 +29,18 @@ inline constexpr std::array holderKinds{
 
 std::string_view toString(HolderKind kind);
 
-/// Who has a device now, as the kernel says. Leases say who should have it; never who has it.
+/// A current user of a device, as reported by the kernel. A lease only records the intended owner.
 struct Holder {
   HolderKind kind = HolderKind::unknown;
   PciAddress device;
-  /// A phrase that names the holder and how it holds the device, printable and bounded:
+  /// A phrase that names the holder and how it holds the device; printable, of bounded length:
   /// `qemu-system-x86 (pid 4711) of domain train0 has it open through VFIO`.
   std::string description;
-  /// What to do about it, an imperative without a full stop.
+  /// An imperative without a full stop.
   std::string remedy;
-  /// The libvirt domain whose QEMU process holds the device. Only set for processes that run QEMU
-  /// with this UUID on its command line; a process chooses its command line itself, so this may
-  /// excuse a holder from its own domain's steps but never serves as proof of anything else.
+  /// The libvirt domain whose QEMU process holds the device. Only set for processes with this UUID
+  /// on a QEMU command line. A process controls its own command line, so this may only exempt a
+  /// holder from the steps of its own domain and proves nothing else.
   std::optional<Uuid> domain;
 
   auto operator<=>(const Holder&) const = default;

@@ -11,7 +11,7 @@ namespace vfpass {
 /// One memory BAR of a PCI function.
 struct MemoryBar {
   std::uint64_t bytes = 0;
-  bool wide = false;  ///< 64 bits: may lie above 4 GiB, where it is prefetchable, too
+  bool wide = false;  ///< 64 bits: may be above 4 GiB if it is also prefetchable
   bool prefetchable = false;
 
   auto operator<=>(const MemoryBar&) const = default;
@@ -28,9 +28,9 @@ struct NodeMemory {
   std::map<std::uint64_t, PagePool> pages;  ///< by page size in bytes
 };
 
-/// What the host has for guests beside devices; members are empty where it cannot be seen.
+/// Host resources for guests other than devices. Members are empty where not observable.
 struct HostCapacity {
-  unsigned addressBits = 0;  ///< physical, of its CPUs
+  unsigned addressBits = 0;  ///< physical address bits of the CPUs
   std::map<PciAddress, std::vector<MemoryBar>> bars;
   std::map<PciAddress, std::vector<MemoryBar>> vfBars;  ///< of one VF, by its PF
   std::map<int, NodeMemory> nodes;                      ///< NUMA nodes by number

@@ -30,20 +30,20 @@ struct Definition {
   bool operator==(const Definition&) const = default;
 };
 
-/// One libvirt network. An inactive one counts as a domain that does not run does: it is started at
-/// any time, and hands out devices without asking.
+/// One libvirt network. An inactive one counts, like a domain that is shut off: it can be started
+/// at any time and then assigns devices without asking.
 struct NetworkDescription {
   std::string name;
   std::string xml;
 };
 
 /// Whether a connection is to the QEMU driver of this host's system daemon, the only one whose
-/// domains use this host's devices. Not: the test driver, a session daemon, another host, or a
-/// socket given by hand, behind which any host may be.
+/// domains use this host's devices. False for the test driver, a session daemon, another host, and
+/// an explicit socket, which may lead to any host.
 bool isLocalSystem(std::string_view uri);
 
-/// All that vfpass asks of libvirt. No lock of ours is held across any of these calls: libvirt
-/// holds the domain's lock while our hook runs, and listing domains takes every domain's lock.
+/// The interface to libvirt. vfpass holds none of its locks across any of these calls: libvirt
+/// holds the domain's lock while the hook runs, and listing domains takes every domain's lock.
 class Hypervisor {
  public:
   Hypervisor() = default;
@@ -51,48 +51,49 @@ class Hypervisor {
   Hypervisor& operator=(const Hypervisor&) = delete;
   virtual ~Hypervisor() = default;
 
-  /// What libvirt calls this connection, such as `qemu:///system`.
+  /// The connection's URI, such as `qemu:///system`.
   virtual std::string uri() = 0;
 
   virtual HypervisorVersions versions() = 0;
 
-  /// Every libvirt network, active or not. A daemon without network driver has none.
+  /// Every libvirt network, active or not. Empty for a daemon without a network driver.
   virtual std::vector<NetworkDescription> listNetworks() = 0;
 
-  /// By name or UUID; a name wins. nullopt when there is none. Throws when libvirt does not answer.
+  /// By name or UUID; a name takes precedence. nullopt when there is none. Throws when libvirt does
+  /// not respond.
   virtual std::optional<DomainDescription> findDomain(const std::string& nameOrUuid) = 0;
 
-  /// All of them, by name.
+  /// All domains, sorted by name.
   virtual std::vector<DomainDescription> listDomains() = 0;
 
-  /// The persistent definition, secrets included: only to change it and define it again. nullopt
+  /// The persistent definition including secrets, for modifying and redefining it only. nullopt
   /// when there is no such domain, or when it is transient.
   virtual std::optional<Definition> readDefinition(const Uuid& domain) = 0;
 
-  /// Replaces the persistent definition. Throws with libvirt's own words.
+  /// Replaces the persistent definition. Throws with libvirt's message.
   virtual void defineDomain(const Definition& definition) = 0;
 
   /// Plugs a device into the running domain only.
   virtual void attachDevice(const Uuid& domain, const std::string& xml) = 0;
 
   /// Unplugs the device with this alias from the running domain only, and returns once the guest
-  /// has let go of it: libvirt itself returns before, and also when the guest never does. Nothing
-  /// to do when there is no such device, or when the domain stops meanwhile. Throws when the guest
-  /// refuses, and after `patience`; the device is then still there.
+  /// has released it; libvirt's own call returns earlier, even if the guest never releases it. Does
+  /// nothing when there is no such device, or when the domain stops in the meantime. Throws when
+  /// the guest refuses, and after `timeout`; the device is then still plugged.
   virtual void detachDevice(const Uuid& domain, const std::string& alias,
-                            std::chrono::milliseconds patience) = 0;
+                            std::chrono::milliseconds timeout) = 0;
 
-  /// Replaces our `<metadata>` element of the running domain only; empty: takes it out. `element`
-  /// has no namespace, libvirt puts ours around it.
+  /// Replaces our `<metadata>` element of the running domain only; empty: removes it. `element` has
+  /// no namespace; libvirt adds ours.
   virtual void setLiveMetadata(const Uuid& domain, const std::string& element) = 0;
 
-  /// One command for the guest's agent, and its answer, both JSON. What comes back is the guest's
-  /// word: bounded by libvirt (4 MiB), and otherwise hostile. Throws when no answer comes in time.
+  /// Sends one command to the guest agent and returns the reply, both JSON. The reply comes from
+  /// the guest: libvirt limits it to 4 MiB, and it is otherwise untrusted. Throws on timeout.
   virtual std::string askAgent(const Uuid& domain, const std::string& command,
-                               std::chrono::seconds patience) = 0;
+                               std::chrono::seconds timeout) = 0;
 
-  /// Whether the domain's next start restores a saved guest instead of booting. False when there is
-  /// no such domain.
+  /// Whether the domain's next start restores a managed save image instead of booting. False when
+  /// there is no such domain.
   virtual bool hasManagedSave(const Uuid& domain) = 0;
 };
 

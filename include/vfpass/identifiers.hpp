@@ -18,13 +18,13 @@ struct MacAddress {
   [[nodiscard]] bool isMulticast() const { return (bytes[0] & 0x01U) != 0; }
 };
 
-/// InfiniBand EUI-64. The kernel takes it over netlink as a host-order 64-bit number whose most
-/// significant byte is the first byte that people write.
+/// InfiniBand EUI-64. Over netlink, the kernel takes it as a host-order 64-bit number whose most
+/// significant byte is the first byte of the written form.
 struct Guid {
   std::uint64_t value = 0;
 
   auto operator<=>(const Guid&) const = default;
-  /// Zero and all-ones name no port: a subnet manager ignores both.
+  /// False for zero and all-ones, which a subnet manager ignores.
   [[nodiscard]] bool isUsable() const { return value != 0 && value != ~std::uint64_t{0}; }
 };
 

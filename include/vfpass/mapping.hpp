@@ -11,7 +11,7 @@
 
 namespace vfpass {
 
-/// Where in a file a statement stands, for messages; both count from 1.
+/// Position of a statement in a file, for messages; line and column count from 1.
 struct SourcePlace {
   std::string file;
   int line = 0;
@@ -20,7 +20,7 @@ struct SourcePlace {
 
 std::string toString(const SourcePlace& place);  ///< `file:line:column`
 
-/// How a mapping names a PF. Exactly one member is set.
+/// Selects a PF in a mapping. Exactly one member is set.
 struct PfSelector {
   std::optional<std::string> netdev;
   std::optional<PciAddress> pci;
@@ -32,10 +32,10 @@ struct PfSelector {
 
 std::string toString(const PfSelector& selector);  ///< `netdev ens1f0np0`, `pci 0000:3b:00.0`, ...
 
-/// A value that is either given or derived by vfpass at the first attach.
+/// Whether a value is given or derived by vfpass at the first attach.
 enum class Derivation { given, automatic };
 
-/// Addresses that the guest gives the VF's netdev (used by guest-setup, not by attach).
+/// Network settings of the VF's netdev in the guest (used by guest-setup, not by attach).
 struct GuestNetwork {
   std::optional<std::string> address;  ///< `192.168.100.10/24`
   std::optional<unsigned> mtu;
@@ -46,13 +46,13 @@ struct MappedVf {
   std::string name;  ///< A-Za-z0-9_-; the device's alias in the XML is `ua-vfpass-` + name
   PfSelector pf;
   std::optional<unsigned> index;  ///< empty: auto
-  bool macAutomatic = true;       ///< mac: auto (the default); settings.mac is empty then
-  bool guidsAutomatic = false;    ///< an `infiniband:` block asks for GUIDs to be derived
+  bool macAutomatic = true;       ///< mac: auto (the default); settings.mac is then empty
+  bool guidsAutomatic = false;    ///< an `infiniband:` block requests derived GUIDs
   bool nodeGuidAutomatic = false;
   bool portGuidAutomatic = false;
-  /// What the mapping states, and the safe defaults (trust off, spoof check on, link auto).
+  /// The mapping's settings and the safe defaults (trust off, spoof check on, link auto).
   VfSettings settings;
-  /// Attributes that the driver must accept: `required:`, otherwise all that the mapping states.
+  /// Attributes that the driver must accept: `required:`, by default all that the mapping sets.
   std::set<Attribute> required;
   bool managed = false;        ///< libvirt binds the driver instead of vfpass
   bool interfaceForm = false;  ///< `<interface type='hostdev'>` instead of `<hostdev>`
@@ -66,7 +66,7 @@ struct MappedGpu {
   std::string name;
   PciAddress pci;
   SourcePlace place;
-  std::optional<std::string> driver = {};         ///< VFIO driver; empty: the one that fits best
+  std::optional<std::string> driver = {};         ///< VFIO driver; empty: the best match
   std::optional<unsigned> clique = std::nullopt;  ///< x-nv-gpudirect-clique, 0 to 15
 };
 
@@ -78,12 +78,12 @@ std::optional<Allowance> parseAllowance(std::string_view name);
 
 /// `verify:` of a mapping.
 struct VerifyPolicy {
-  bool gpu = false;                    ///< GPU memory, too
-  std::optional<double> minimumShare;  ///< of the limit, 0 to 1
-  bool onStart = false;                ///< report: verify after each start
+  bool gpu = false;                    ///< also test GPU memory
+  std::optional<double> minimumShare;  ///< fraction of the limit, 0 to 1
+  bool onStart = false;                ///< verify after each start and report
 };
 
-/// `nccl:` of a mapping: what NCCL in the guest is told about RoCE; empty: NCCL's own choice.
+/// `nccl:` of a mapping: NCCL's RoCE settings in the guest; empty: NCCL's default.
 struct NcclSettings {
   std::optional<unsigned> gidIndex;
   std::optional<unsigned> trafficClass;
@@ -104,10 +104,10 @@ struct Mapping {
   std::optional<NvlinkMode> nvlink;
   std::set<Allowance> allow;
   std::string topology = "mirror";
-  /// Ports of a mirrored tree that are kept free for hotplug, at each of its switches and at each
-  /// host bridge that a device hangs from without a switch.
+  /// Ports of a mirrored tree kept free for hotplug, at each switch and at each host bridge that
+  /// has a device directly below it.
   unsigned sparePorts = 0;
-  /// `domain-settings: apply`: attach makes the settings that it otherwise only shows.
+  /// `domain-settings: apply`: attach applies the settings that it otherwise only shows.
   bool applyDomainSettings = false;
   NcclSettings nccl;
   VerifyPolicy verify;
@@ -122,7 +122,7 @@ struct PfPolicy {
   std::optional<unsigned> mtu;
   std::optional<bool> up;
   bool probeVfs = false;
-  bool allowDisruption = false;  ///< consent to steps that others on the host notice
+  bool allowDisruption = false;  ///< permits steps that disrupt others on the host
   SourcePlace place;
 };
 

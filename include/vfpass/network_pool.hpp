@@ -7,8 +7,8 @@
 
 namespace vfpass {
 
-/// The host PCI functions that a libvirt network hands out to the domains that use it: the listed
-/// ones, and all VFs of the PFs with these netdevs.
+/// The host PCI functions that a libvirt network assigns to its domains: the listed functions, and
+/// all VFs of the PFs with these netdevs.
 struct NetworkPool {
   std::string network;
   std::vector<PciAddress> devices;

@@ -8,7 +8,7 @@
 
 namespace vfpass {
 
-/// What QEMU puts a guest's devices and memory into.
+/// The VFIO backend that QEMU uses for a guest's devices and memory.
 enum class VfioBackend {
   container,  ///< a VFIO container of type 1 (vfio_iommu_type1): `/dev/vfio/12`
   iommufd     ///< an address space of iommufd: `/dev/vfio/devices/vfio3`
@@ -17,13 +17,13 @@ enum class VfioBackend {
 /// `type1`, `iommufd`.
 std::string_view toString(VfioBackend backend);
 
-/// Whether the devices of a guest can reach each other's BARs, as far as VFIO is concerned.
+/// Whether VFIO maps the BARs of a guest's devices for peer-to-peer access.
 struct PeerMapping {
   std::string domainName;
   Uuid domain;
   VfioBackend backend = VfioBackend::container;
-  bool running = false;          ///< seen in the running QEMU; false: the domain's XML says so
-  std::optional<bool> possible;  ///< nullopt: kernel or QEMU is unknown
+  bool running = false;          ///< observed in the running QEMU; false: taken from the domain XML
+  std::optional<bool> possible;  ///< nullopt: kernel or QEMU version unknown
   std::string reason;
   std::string remedy;  ///< empty when possible
 };

@@ -6,21 +6,21 @@
 
 namespace vfpass {
 
-/// Who switches between a PF's VFs: the card alone, or rules that the host loads into it.
+/// Mode of a PF's embedded switch: it switches by itself (legacy), or by rules that the host loads.
 enum class EswitchMode { legacy, switchdev };
 
 std::string_view toString(EswitchMode mode);
 std::optional<EswitchMode> parseEswitchMode(std::string_view name);
 
-/// What host.yaml can ask of a PF's netdev.
+/// The settings of a PF's netdev that host.yaml controls.
 struct LinkSettings {
   unsigned mtu = 0;  ///< bytes
-  bool up = false;   ///< administratively (IFF_UP), whatever the cable says
+  bool up = false;   ///< administratively up (IFF_UP), regardless of carrier
 
   auto operator<=>(const LinkSettings&) const = default;
 };
 
-/// What host.yaml sets on a PF beside its VFs, as the kernel has it now.
+/// Current values of the PF settings that host.yaml controls, other than VFs.
 struct PfSettings {
   std::optional<EswitchMode> eswitchMode;  ///< empty: not observable
   std::optional<LinkSettings> link;        ///< empty: the PF has no netdev, or not observable

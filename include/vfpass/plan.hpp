@@ -15,14 +15,14 @@
 
 namespace vfpass {
 
-/// Create VFs on a PF that has none; probing is put back right after.
+/// Create VFs on a PF that has none; sriov_drivers_autoprobe is restored right afterwards.
 struct CreateVfs {
   PciAddress pf;
   unsigned count = 0;
-  bool probe = false;  ///< false: the host driver is kept off the new VFs
-  /// As the inverse of a removal: what sriov_drivers_autoprobe is to be afterwards. The PF may
-  /// still have these VFs then (the removal never began, or still runs in the kernel). Empty: the
-  /// PF has none, and probing comes back as it is now.
+  bool probe = false;  ///< false: the host driver does not bind to the new VFs
+  /// As the inverse of a removal: the value of sriov_drivers_autoprobe afterwards. The PF may then
+  /// still have these VFs (the removal never began, or is still running in the kernel). Empty: the
+  /// PF has no VFs, and the current value is restored.
   std::optional<bool> autoprobe = std::nullopt;
 
   auto operator<=>(const CreateVfs&) const = default;
@@ -31,8 +31,8 @@ struct CreateVfs {
 /// Remove every VF of a PF. Refused while one of them is in use or leased.
 struct RemoveVfs {
   PciAddress pf;
-  /// As an inverse: what sriov_drivers_autoprobe was before the creation, which a process killed in
-  /// the middle of it leaves changed. Empty: not touched.
+  /// As an inverse: the value of sriov_drivers_autoprobe before the creation, which stays changed
+  /// when the process is killed during it. Empty: left alone.
   std::optional<bool> autoprobe = std::nullopt;
 
   auto operator<=>(const RemoveVfs&) const = default;
@@ -42,7 +42,7 @@ struct RemoveVfs {
 struct VfChange {
   unsigned index = 0;
   VfSettings settings;
-  std::set<Attribute> required;  ///< refused: the whole batch is undone and fails
+  std::set<Attribute> required;  ///< if one is refused, the whole batch is rolled back and fails
 
   auto operator<=>(const VfChange&) const = default;
 };
@@ -55,16 +55,16 @@ struct ConfigureVfs {
   auto operator<=>(const ConfigureVfs&) const = default;
 };
 
-/// Bring a function to a driver: unbind, set driver_override, probe, read the link back.
+/// Bind a function to a driver: unbind, set driver_override, probe, read the link back.
 struct BindDriver {
   PciAddress function;
-  std::string driver;          ///< empty: leave it without a driver
-  std::string driverOverride;  ///< what driver_override shall hold afterwards; empty: cleared
+  std::string driver;          ///< empty: unbind only
+  std::string driverOverride;  ///< the value of driver_override afterwards; empty: cleared
 
   auto operator<=>(const BindDriver&) const = default;
 };
 
-/// Reset a function, so that its next owner finds nothing of the last one.
+/// Reset a function, so that its next owner finds no state of the previous one.
 struct ResetFunction {
   PciAddress function;
 
@@ -87,8 +87,8 @@ struct DropLease {
   auto operator<=>(const DropLease&) const = default;
 };
 
-/// Make the domain's persistent XML carry exactly these leases (none: all of ours is taken out).
-/// Holds no XML, because that would put VNC passwords into the journal.
+/// Make the domain's persistent XML contain exactly the devices of these leases (none: everything
+/// that vfpass added is removed). Contains no XML, which would put VNC passwords into the journal.
 struct EditDomain {
   Uuid domain;
   std::vector<Lease> leases;
@@ -96,8 +96,8 @@ struct EditDomain {
   auto operator<=>(const EditDomain&) const = default;
 };
 
-/// Make the metadata of the running domain name exactly these leases (none: it is taken out), so
-/// that release and reconnect find them. Does nothing when the domain does not run.
+/// Make the metadata of the running domain list exactly these leases (none: it is removed), for
+/// release and reconnect. Does nothing when the domain is not running.
 struct EditLiveMetadata {
   Uuid domain;
   std::vector<Lease> leases;
@@ -105,22 +105,22 @@ struct EditLiveMetadata {
   auto operator<=>(const EditLiveMetadata&) const = default;
 };
 
-/// Plug a lease's device into the running domain. Does nothing when it is there already, or when
-/// the domain does not run.
+/// Plug a lease's device into the running domain. Does nothing when it is already plugged, or when
+/// the domain is not running.
 struct PlugDevice {
   Lease lease;
 
   auto operator<=>(const PlugDevice&) const = default;
 };
 
-/// Unplug a lease's device from the running domain and wait until the guest has let go of it.
+/// Unplug a lease's device from the running domain and wait until the guest has released it.
 struct UnplugDevice {
   Lease lease;
 
   auto operator<=>(const UnplugDevice&) const = default;
 };
 
-/// Switch the PF's eswitch mode. Drivers refuse it while there are VFs, and rebuild the netdev.
+/// Set the PF's eswitch mode. Drivers refuse while there are VFs, and recreate the netdev.
 struct SetEswitchMode {
   PciAddress pf;
   EswitchMode mode = EswitchMode::legacy;
@@ -128,7 +128,7 @@ struct SetEswitchMode {
   auto operator<=>(const SetEswitchMode&) const = default;
 };
 
-/// Set the MTU of the PF's netdev, whatever its name and index are by then.
+/// Set the MTU of the PF's netdev, whose name and index are looked up at execution.
 struct SetMtu {
   PciAddress pf;
   unsigned mtu = 0;  ///< bytes
@@ -144,7 +144,7 @@ struct SetLinkUp {
   auto operator<=>(const SetLinkUp&) const = default;
 };
 
-/// Create a SoftRoCE link and record it as made by vfpass. Does nothing when that link is there.
+/// Create a SoftRoCE link and record it as created by vfpass. Does nothing when the link exists.
 struct AddSoftRoceLink {
   std::string name;
   std::string netdev;
@@ -156,20 +156,20 @@ struct AddSoftRoceLink {
 struct RemoveSoftRoceLink {
   std::string name;
   std::string netdev;
-  /// Empty, as the inverse of a creation: the link that the record says vfpass made.
+  /// Empty, as the inverse of a creation: the link that vfpass created according to the record.
   std::optional<std::uint32_t> number = std::nullopt;
 
   auto operator<=>(const RemoveSoftRoceLink&) const = default;
 };
 
-/// Write down that vfpass made a SoftRoCE link.
+/// Record that vfpass created a SoftRoCE link.
 struct RecordSoftRoce {
   SoftRoceRecord record;
 
   auto operator<=>(const RecordSoftRoce&) const = default;
 };
 
-/// Drop the record of a SoftRoCE link; the link itself stays.
+/// Delete the record of a SoftRoCE link; the link itself stays.
 struct ForgetSoftRoce {
   std::string name;
 
@@ -181,7 +181,7 @@ using Action = std::variant<CreateVfs, RemoveVfs, ConfigureVfs, BindDriver, Rese
                             UnplugDevice, SetEswitchMode, SetMtu, SetLinkUp, AddSoftRoceLink,
                             RemoveSoftRoceLink, RecordSoftRoce, ForgetSoftRoce>;
 
-/// Which configuration of a domain a command is about.
+/// The configurations of a domain that a command changes.
 struct Scope {
   bool config = true;  ///< the persistent one: the next start
   bool live = false;   ///< the running domain
@@ -189,18 +189,18 @@ struct Scope {
   auto operator<=>(const Scope&) const = default;
 };
 
-/// One action with its reason and its inverse. Both are plain data, so that the journal can hold
-/// them and another process can finish or undo what this one began.
+/// One action with its reason and its inverse. Both are plain data, so that the journal can store
+/// them and another process can complete or roll back an interrupted plan.
 struct Step {
   Action action;
-  std::vector<Action> undo;  ///< in the order in which they are to run; may be empty
+  std::vector<Action> undo;  ///< in execution order; may be empty
   std::string reason;
-  bool disrupts = false;  ///< somebody on the host can notice it (a netdev goes away, ...)
+  bool disrupts = false;  ///< may disrupt others on the host (a netdev disappears, ...)
 
   auto operator<=>(const Step&) const = default;
 };
 
-/// `host`: `host apply`, for one PF or for the SoftRoCE links.
+/// `host` is `host apply`, for one PF or for the SoftRoCE links.
 enum class PlanKind { attach, detach, prepare, release, host };
 
 inline constexpr std::array planKinds{PlanKind::attach, PlanKind::detach, PlanKind::prepare,
@@ -216,7 +216,7 @@ struct Plan {
   Uuid domain;
   std::string domainName;
   std::vector<Step> steps;
-  std::vector<std::string> notes;  ///< said to the user, change nothing
+  std::vector<std::string> notes;  ///< for the user; they change nothing
 
   auto operator<=>(const Plan&) const = default;
 };
@@ -224,14 +224,14 @@ struct Plan {
 /// One line for people: `bind 0000:01:00.2 to vfio-pci`.
 std::string describe(const Action& action);
 
-/// What the plan is about, for messages, printable: `attach of domain train0`, `host apply of PF
-/// 0000:01:00.0`, `host apply of SoftRoCE links`.
+/// The plan's kind and object, for messages; printable: `attach of domain train0`, `host apply of
+/// PF 0000:01:00.0`, `host apply of SoftRoCE links`.
 std::string describeWork(const Plan& plan);
 
 /// True when the plan needs the lock of the SoftRoCE links.
 bool changesSoftRoce(const Plan& plan);
 
-/// PFs whose lock the plan needs, sorted, so that two plans never wait for each other in a circle.
+/// PFs whose lock the plan needs, sorted, so that two plans cannot deadlock.
 std::vector<PciAddress> lockedPfs(const Plan& plan);
 
 }  // namespace vfpass

@@ -6,11 +6,11 @@
 
 namespace vfpass {
 
-/// What this host seals the metadata of its domains with. Without a secret nothing is sealed and no
-/// seal is valid.
+/// The key with which this host seals the metadata of its domains. Without a secret nothing is
+/// sealed and no seal is valid.
 struct SealKey {
   std::vector<std::uint8_t> secret;  ///< 32 random bytes, or none
-  std::string hostId;                ///< /etc/machine-id: the seal of another host is not ours
+  std::string hostId;                ///< /etc/machine-id; seals of other hosts are not valid here
 };
 
 }  // namespace vfpass

@@ -16,24 +16,24 @@ struct SoftRocePolicy {
   SourcePlace place;
 };
 
-/// An RDMA device as the kernel has it now.
+/// An RDMA device as the kernel currently reports it.
 struct RdmaLink {
   std::string name;
-  bool softRoce = false;  ///< of the driver rdma_rxe
-  std::string netdev;     ///< what a SoftRoCE link sends over; empty for every other device
-  /// The kernel's number for it, handed out once a boot (xa_alloc_cyclic in ib_core); empty on a
-  /// captured tree.
+  bool softRoce = false;  ///< created by rdma_rxe
+  std::string netdev;     ///< netdev of a SoftRoCE link; empty for every other device
+  /// The kernel's index, assigned once per boot (xa_alloc_cyclic in ib_core); empty on a captured
+  /// tree.
   std::optional<std::uint32_t> number;
 
   auto operator<=>(const RdmaLink&) const = default;
 };
 
-/// A SoftRoCE link that vfpass made, so that it removes that one and no other.
+/// A SoftRoCE link that vfpass created. It removes no other links.
 struct SoftRoceRecord {
   std::string name;
   std::string netdev;
-  std::optional<std::uint32_t> number;  ///< empty: it was about to be made
-  std::string bootId;                   ///< a link does not outlive the boot it was made in
+  std::optional<std::uint32_t> number;  ///< empty: recorded before the link was created
+  std::string bootId;                   ///< a link does not survive a reboot
 
   auto operator<=>(const SoftRoceRecord&) const = default;
 };

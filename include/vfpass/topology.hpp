@@ -12,23 +12,23 @@
 
 namespace vfpass {
 
-/// One end of a PCI Express link; 0 where it cannot be seen (VFs have no link of their own).
+/// One end of a PCI Express link; 0: not observable (VFs have no link of their own).
 struct PcieLink {
-  unsigned speed = 0;  ///< megatransfers a second and lane: 2500, 5000, 8000, 16000, 32000, 64000
+  unsigned speed = 0;  ///< MT/s per lane: 2500, 5000, 8000, 16000, 32000, 64000
   unsigned width = 0;  ///< lanes
 
   auto operator<=>(const PcieLink&) const = default;
 };
 
-/// What a function is for us. Bridges are told apart by their PCI Express capability.
+/// The role of a function. Bridges are distinguished by their PCI Express capability.
 enum class FunctionRole {
   other,
   gpu,
   nic,
   nvswitch,
   rootPort,
-  upstreamPort,    ///< of a switch: the end towards the host
-  downstreamPort,  ///< of a switch: one for each device below it
+  upstreamPort,    ///< of a switch, towards the host
+  downstreamPort,  ///< of a switch, one for each device below it
   bridge           ///< any other PCI-to-PCI bridge, or one whose capability cannot be read
 };
 
@@ -37,7 +37,7 @@ std::string_view toString(FunctionRole role);
 /// One port of an RDMA device.
 struct RdmaPort {
   unsigned number = 1;
-  std::string state;  ///< the kernel's word: ACTIVE, DOWN, INIT, ...; empty: not observable
+  std::string state;  ///< the kernel's name: ACTIVE, DOWN, INIT, ...; empty: not observable
   LinkLayer linkLayer = LinkLayer::unknown;
   unsigned rate = 0;  ///< Mbit/s
 };
@@ -49,7 +49,7 @@ struct RdmaDevice {
   std::vector<RdmaPort> ports;
 };
 
-/// One PCI function in its place.
+/// One PCI function and its location in the topology.
 struct TopologyFunction {
   PciAddress address;
   std::string path;  ///< sysfs device path below /sys/devices
@@ -59,23 +59,23 @@ struct TopologyFunction {
   std::uint16_t subsystemVendor = 0;
   std::uint16_t subsystemDevice = 0;
   std::uint32_t classCode = 0;  ///< 24 bits
-  std::string model;            ///< from the PCI id database; only once somebody asked for it
-  std::string serial;           ///< VPD; only of GPUs and of NICs that are no VFs
+  std::string model;            ///< from the PCI ID database; filled in on request
+  std::string serial;           ///< from VPD; only for GPUs and for NICs that are not VFs
   std::string driver;
-  std::string vfioUser;  ///< process that holds it through VFIO, by its own word; empty: none seen
+  std::string vfioUser;  ///< VFIO user process, as it describes itself; empty: none observed
   std::optional<unsigned> iommuGroup;
   int numaNode = -1;
-  PcieLink link;                      ///< as it runs now
-  PcieLink best;                      ///< what this end can do
-  std::size_t hostBridge = 0;         ///< in Topology::hostBridges
-  std::optional<std::size_t> parent;  ///< bridge above, in Topology::functions; none: root bus
-  std::optional<std::size_t> physicalFunction;  ///< it is a VF of this one
+  PcieLink link;                      ///< current speed and width
+  PcieLink best;                      ///< maximum of this end
+  std::size_t hostBridge = 0;         ///< index in Topology::hostBridges
+  std::optional<std::size_t> parent;  ///< bridge above: index in functions; nullopt: root bus
+  std::optional<std::size_t> physicalFunction;  ///< index of its PF, if it is a VF
   std::optional<unsigned> vfIndex;
-  unsigned totalVfs = 0;  ///< VFs that it can have
-  unsigned vfCount = 0;   ///< VFs that it has
+  unsigned totalVfs = 0;  ///< maximum number of VFs
+  unsigned vfCount = 0;   ///< current number of VFs
   std::vector<Netdev> netdevs;
   std::vector<RdmaDevice> rdma;
-  std::string entry;  ///< in a guest's tree: the mapping's entry that it is; empty: none
+  std::string entry;  ///< in a guest's tree: its entry in the mapping; empty: none
 };
 
 /// A root bus of the host.
@@ -86,10 +86,10 @@ struct HostBridge {
 
 struct NumaNode {
   int number = 0;
-  std::string cpuMask;  ///< as sysfs has it: comma-separated words of 32 bits, highest first
+  std::string cpuMask;  ///< sysfs format: comma-separated 32-bit words, highest first
 };
 
-/// The host's processors, in the kernel's numbers.
+/// The host's processors, by the kernel's numbering.
 struct Processors {
   std::string architecture;  ///< x86_64, arm64, ppc64; empty: unknown
   std::string vendor;        ///< GenuineIntel, AuthenticAMD, ...
@@ -98,17 +98,17 @@ struct Processors {
   std::vector<NumaNode> nodes;  ///< by number
 };
 
-/// Something that did not make sense while it was read. The rest is as good as without it.
+/// Something that could not be read or is inconsistent. The rest of the topology remains valid.
 struct TopologyProblem {
   std::string object;
   std::string what;
 };
 
-/// Every PCI function of a host, and how they hang together.
+/// Every PCI function of a host and how the functions are connected.
 struct Topology {
   Processors processors;
   std::vector<HostBridge> hostBridges;      ///< by name
-  std::vector<TopologyFunction> functions;  ///< by address; parents need not come first
+  std::vector<TopologyFunction> functions;  ///< by address; a parent may follow its children
   std::vector<TopologyProblem> problems;
 };
 
@@ -117,13 +117,13 @@ const TopologyFunction* findFunction(const Topology& topology, const PciAddress&
 
 bool isBridge(const TopologyFunction& function);
 
-/// A NIC that can serve a rail: no VF, with SR-IOV or an RDMA device, or one of a mapping in a
-/// guest.
+/// A NIC that can serve a rail: not a VF, and with SR-IOV or an RDMA device; in a guest, a NIC of
+/// the mapping.
 bool isPf(const TopologyFunction& function);
 
-/// A PF that can do RDMA, so that a GPU gains from it: it has an RDMA device, or it is a ConnectX
-/// (by vendor, or by its driver), whose RDMA device appears with the module mlx5_ib. Any other NIC
-/// without an RDMA device is taken for one that has none to offer, a management NIC mostly.
+/// A PF with RDMA, which a GPU can use: it has an RDMA device, or it is a ConnectX (by vendor or
+/// driver), whose RDMA device appears when mlx5_ib is loaded. Any other NIC without an RDMA device
+/// is assumed to have no RDMA; most are management NICs.
 bool isRdmaCapable(const TopologyFunction& pf);
 
 }  // namespace vfpass

@@ -8,7 +8,8 @@ namespace vfpass {
 /// Major and minor.
 using Version = std::pair<unsigned, unsigned>;
 
-/// Of the daemon and of the QEMU that it starts; nullopt: unknown, as for any driver but QEMU's.
+/// Versions of the daemon and of the QEMU that it starts; nullopt: unknown, as for any driver other
+/// than QEMU's.
 struct HypervisorVersions {
   std::optional<Version> libvirt;
   std::optional<Version> qemu;

@@ -13,7 +13,7 @@ namespace vfpass {
 
 enum class VlanProtocol { dot1q, dot1ad };
 
-/// VLAN that the PF's eswitch puts on a VF's frames. Id 0 means none.
+/// VLAN tag that the PF's eswitch adds to a VF's frames. ID 0 means none.
 struct Vlan {
   std::uint16_t id = 0;  ///< 0 to 4094
   std::uint8_t qos = 0;  ///< 802.1p priority, 0 to 7
@@ -30,12 +30,12 @@ struct Rate {
   auto operator<=>(const Rate&) const = default;
 };
 
-/// Link of a VF: follow the PF's port, or forced. InfiniBand calls `automatic` "Follow".
+/// Link state of a VF: follows the PF's port, or forced. InfiniBand calls `automatic` "Follow".
 enum class LinkState { automatic, enable, disable };
 
-/// What can be set on a VF through its PF. In the order in which the kernel applies them
-/// (net/core/rtnetlink.c, do_setvfinfo): of one message, the first refused attribute ends it and
-/// the earlier ones stay.
+/// Attributes of a VF that can be set through its PF, in the order in which the kernel applies them
+/// (net/core/rtnetlink.c, do_setvfinfo). The first refused attribute ends the processing of a
+/// message; earlier ones remain applied.
 enum class Attribute { mac, vlan, rate, spoofCheck, linkState, trust, nodeGuid, portGuid };
 
 /// Every attribute, in the kernel's order of application.
@@ -43,7 +43,7 @@ inline constexpr std::array allAttributes = {
     Attribute::mac,       Attribute::vlan,  Attribute::rate,     Attribute::spoofCheck,
     Attribute::linkState, Attribute::trust, Attribute::nodeGuid, Attribute::portGuid};
 
-/// Name as in the mapping: mac, vlan, rate, spoof-check, link-state, trust, node-guid, port-guid.
+/// Name in the mapping: mac, vlan, rate, spoof-check, link-state, trust, node-guid, port-guid.
 std::string_view toString(Attribute attribute);
 std::optional<Attribute> parseAttribute(std::string_view name);
 
@@ -53,8 +53,8 @@ std::optional<LinkState> parseLinkState(std::string_view name);
 std::string_view toString(VlanProtocol protocol);  ///< 802.1Q, 802.1ad
 std::optional<VlanProtocol> parseVlanProtocol(std::string_view name);
 
-/// A VF's attributes: wished for, seen, or recorded. An empty member means "not asked for" in a
-/// wish and "not observable" in what was seen; never "zero".
+/// A VF's attributes: requested, observed, or recorded. An empty member means "not requested" or
+/// "not observable", never "zero".
 struct VfSettings {
   std::optional<MacAddress> mac;
   std::optional<Vlan> vlan;
@@ -68,19 +68,18 @@ struct VfSettings {
   auto operator<=>(const VfSettings&) const = default;
 };
 
-/// The attributes that `wanted` states and whose value in `seen` is another one or not observable.
+/// The attributes set in `wanted` whose value in `seen` is different or not observable.
 std::vector<Attribute> differingAttributes(const VfSettings& wanted, const VfSettings& seen);
 
-/// One attribute's value as text for people: `aa:bb:..`, `100 qos 3 802.1Q`, `on`, `0..1000
-/// Mbit/s`; "not observable" where it is empty.
+/// One attribute's value as text: `aa:bb:..`, `100 qos 3 802.1Q`, `on`, `0..1000 Mbit/s`; "not
+/// observable" where it is empty.
 std::string describe(const VfSettings& settings, Attribute attribute);
 
 /// Copy of `settings` reduced to the listed attributes.
 VfSettings only(const VfSettings& settings, const std::vector<Attribute>& attributes);
 
-/// What a VF is left with between two owners: zero MAC, no VLAN, no rate, spoof check on, link
-/// auto, trust off. All-ones GUIDs on InfiniBand, because a GUID can neither be unset nor be read
-/// there.
+/// The settings of a VF between two owners: zero MAC, no VLAN, no rate, spoof check on, link auto,
+/// trust off. On InfiniBand all-ones GUIDs, because GUIDs can be neither unset nor read there.
 VfSettings neutralSettings(bool infiniband);
 
 }  // namespace vfpass

@@ -1,9 +1,8 @@
-# Domain XML as libvirt writes it -> "HOST_ADDRESS GUEST_ADDRESS" for each PCI hostdev
-# and each <interface type='hostdev'>.
+# Reads domain XML in libvirt's format and prints "HOST_ADDRESS GUEST_ADDRESS" for each PCI
+# hostdev and each <interface type='hostdev'>.
 #
-# libvirt's bus is the index of a controller. The guest's bus is the number that its firmware
-# gave out, port after port in the order of their addresses, into each bridge before the next:
-# the same order is walked here.
+# libvirt's bus is the index of a controller. The guest's firmware numbers the buses depth first,
+# in the order of the bridges' addresses; this script does the same.
 
 function value(name,    parts) {
     if (!match($0, " " name "='[^']*'")) return ""
@@ -23,7 +22,7 @@ function address(bus) {
                    number(value("slot")), number(value("function")))
 }
 
-# number_buses(BUS): gives every bridge on libvirt's BUS its number, lowest address first.
+# number_buses(BUS): numbers the bridges on libvirt's BUS, lowest address first.
 function number_buses(bus,    place, i) {
     for (place = 0; place < 256; place++) {
         i = bridge[bus, place]

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * frames send NETDEV SOURCE DESTINATION COUNT
- *     sends that many frames with this source MAC, whose own the netdev has or not.
+ *     sends COUNT frames with SOURCE as their MAC, which may differ from the netdev's.
  * frames receive NETDEV LAST SECONDS
  *     prints "listening", then the source MAC of each frame of `frames send` that
- *     arrives, and ends after the first from LAST; exit status 1 when that has not
- *     come in time.
+ *     arrives. Ends after the first frame from LAST; exit status 1 if none arrives
+ *     within SECONDS.
  *
- * A frame from LAST that is sent after others shows that those did not arrive: one
- * receive queue keeps their order.
+ * A single receive queue keeps frames in order: once a frame from LAST has arrived,
+ * frames sent before it that did not arrive were dropped.
  */
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
@@ -21,7 +21,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
-/* For local experiments, IEEE 802. */
+/* IEEE 802 Local Experimental EtherType 1. */
 #define TYPE 0x88b5
 
 struct frame {

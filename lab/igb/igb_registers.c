@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Shows what an 82576 has in its registers and its driver does not tell.
+ * Exposes registers of an 82576 that its driver does not report.
  *
  * The card counts the frames of each VF, but the kernel's igb has no
  * ndo_get_vf_stats, so rtnetlink shows zeros. This module adds that one
  * operation to the PF's netdev and answers it from the card's registers, as
- * the drivers of newer cards do. The driver itself stays the kernel's: only
- * its table of operations is replaced by a copy with one entry more.
+ * the drivers of newer cards do. The driver itself is the kernel's: only its
+ * table of operations is replaced by a copy with one more entry.
  *
  * insmod igb_registers.ko pf=0000:01:00.0
- * /sys/module/igb_registers/parameters/dtxswc: the transmit switch's control,
- * with a bit of the spoof check for each VF.
+ * /sys/module/igb_registers/parameters/dtxswc: the transmit switch's control
+ * register, which has a spoof check bit for each VF.
  */
 #include <linux/etherdevice.h>
 #include <linux/if_link.h>
@@ -72,7 +72,7 @@ static struct pci_dev *find_pf(void)
 	return pci_get_domain_bus_and_slot(domain, bus, PCI_DEVFN(slot, function));
 }
 
-/* Its netdev is what the driver keeps with the device. */
+/* igb's driver data is the netdev. */
 static struct net_device *netdev_of(struct pci_dev *of)
 {
 	if (!of->dev.driver || strcmp(of->dev.driver->name, "igb"))

@@ -1,15 +1,15 @@
 # shellcheck shell=bash
-# Sourced by the scripts that make things from Debian's packages: roots and downloads of any release,
-# through this machine's own mirrors.
+# Sourced by the scripts that use Debian packages: makes roots and downloads packages of any release from
+# this machine's mirrors.
 
-# own_release: this machine's, such as "bookworm". What is built here runs in a root of that release only.
+# own_release: this machine's release, such as "bookworm". Programs built here run only in a root of that release.
 own_release() { (. /etc/os-release && echo "$VERSION_CODENAME"); }
 
-# build_of RELEASE: the folder in the checkout where programs for it are built.
+# build_of RELEASE: the directory in the checkout where programs for that release are built.
 build_of() { if [ "$1" = "$(own_release)" ]; then echo build; else echo "build-$1"; fi; }
 
-# sources_of RELEASE: lines for sources.list. This machine's own Debian sources with the release's name in
-# place of its own, so that a mirror set up there serves here as well.
+# sources_of RELEASE: lines for sources.list: this machine's Debian sources with the release replaced, so that
+# its configured mirror is used.
 sources_of() {
     # shellcheck disable=SC2016  # apt fills these in
     apt-get indextargets --format '$(ORIGIN) $(CODENAME) $(REPO_URI) $(RELEASE) $(COMPONENT)' \
@@ -27,11 +27,11 @@ proxy_options() {
     done
 }
 
-# listed FILE: a file of packages, one a line with comments, as mmdebstrap wants it.
+# listed FILE...: converts lists of packages, one per line with comments, to mmdebstrap's format.
 listed() { sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$@" | paste -sd,; }
 
-# debian_tar RELEASE PACKAGES [MMDEBSTRAP OPTION...]: a root on stdout, as a tar. Documentation and
-# translations would be a third of the size and nobody reads them there.
+# debian_tar RELEASE PACKAGES [MMDEBSTRAP OPTION...]: writes a root to stdout as a tar. Documentation and
+# translations are excluded: they would be a third of its size.
 debian_tar() {
     local release=$1 packages=$2 options
     shift 2
@@ -44,8 +44,8 @@ debian_tar() {
             "$@" "$release" - -
 }
 
-# unpack_root DIRECTORY: a root from stdin. An ordinary user cannot give files away: there everything
-# belongs to that user, and the host under test, whose root may do all, does not mind.
+# unpack_root DIRECTORY: unpacks a root from stdin. An ordinary user cannot set the owners, so all files
+# belong to that user, which does not matter to root in the host under test.
 unpack_root() {
     local ownership=--same-owner
     [ "$(id -u)" = 0 ] || ownership=--no-same-owner
@@ -56,26 +56,26 @@ unpack_root() {
     mv "$1.new" "$1"
 }
 
-# use_release RELEASE FOLDER: from here on apt-get and apt-cache are about RELEASE; their state is in
-# FOLDER. This machine's own release needs none.
+# use_release RELEASE DIRECTORY: makes apt-get and apt-cache use RELEASE, with their state in DIRECTORY. Does
+# nothing for this machine's own release.
 use_release() { [ "$1" = "$(own_release)" ] || with_sources "$1" "$2"; }
 
-# with_sources RELEASE FOLDER: as use_release, for any release, with its source packages.
+# with_sources RELEASE DIRECTORY: same as use_release, but for any release and with its source packages.
 with_sources() {
-    local folder
+    local directory
     mkdir -p "$2"/{state/lists/partial,cache/archives/partial}
-    folder=$(realpath "$2")
-    sources_of "$1" | sed 'p; s/^deb /deb-src /' >"$folder/sources.list"
-    : >"$folder/status"
-    cat >"$folder/apt.conf" <<CONF
-Dir::State "$folder/state";
-Dir::State::status "$folder/status";
-Dir::Cache "$folder/cache";
-Dir::Etc::SourceList "$folder/sources.list";
+    directory=$(realpath "$2")
+    sources_of "$1" | sed 'p; s/^deb /deb-src /' >"$directory/sources.list"
+    : >"$directory/status"
+    cat >"$directory/apt.conf" <<CONF
+Dir::State "$directory/state";
+Dir::State::status "$directory/status";
+Dir::Cache "$directory/cache";
+Dir::Etc::SourceList "$directory/sources.list";
 Dir::Etc::SourceParts "/dev/null";
 APT::Sandbox::User "root";
 APT::Install-Recommends "false";
 CONF
-    export APT_CONFIG=$folder/apt.conf
+    export APT_CONFIG=$directory/apt.conf
     apt-get -qq update
 }

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154
-# Sourced by lab/prepare --guests real: what the real guests boot from (lib/real_guests.sh).
+# Sourced by lab/prepare --guests real: makes the disks and the initramfs of the real guests (lib/real_guests.sh).
 
 made guest-disk-initramfs "$build/guest-disk.cpio" "$lab/image/make-guest-disk-initramfs" "$build" -- \
     "$build/kernel/version" "$build/module/mlx5_core.ko" "$lab"/image/{make-guest-disk-initramfs,initramfs.sh,guest-disk-init}

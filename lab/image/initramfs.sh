@@ -1,13 +1,13 @@
 # shellcheck shell=bash
-# Sourced by the scripts that make an initramfs: busybox, modules in loading order, a cpio.
+# Sourced by the scripts that make an initramfs: adds busybox and the modules in loading order, and packs a cpio.
 
-# new_tree BUILD_DIR: prints the folder in which the initramfs is laid out.
+# new_tree BUILD_DIR: creates the directory of the initramfs and prints its path.
 new_tree() {
     local tree busybox
     busybox=$(command -v busybox)
-    # Nothing else is there that a dynamic one could be linked with.
+    # The initramfs has no libraries for a dynamically linked busybox.
     if ldd "$busybox" >/dev/null 2>&1; then
-        echo "$busybox is not static: install busybox-static" >&2
+        echo "$busybox: not statically linked: install busybox-static" >&2
         return 1
     fi
     tree=$(mktemp -d "$1/initramfs.XXXXXX")
@@ -17,8 +17,8 @@ new_tree() {
     echo "$tree"
 }
 
-# add_modules BUILD_DIR TREE NAME...: the modules with all that they depend on, and a list
-# in loading order, so that the init needs insmod only.
+# add_modules BUILD_DIR TREE NAME...: adds the modules with their dependencies and a list in
+# loading order, so that the init only needs insmod.
 add_modules() {
     local build=$1 tree=$2 name path release
     shift 2
@@ -27,7 +27,7 @@ add_modules() {
         modprobe -d "$build/modules" -S "$release" --show-depends "$name" |
             awk '$1 == "insmod" {print $2}'
     done | awk '!seen[$0]++' | while read -r path; do
-        # Debian 13 compresses them; unpacking is slow under emulation.
+        # Debian 13 compresses modules; decompression is slow under emulation.
         case $path in
         *.xz) xz -dc "$path" >"$tree/modules/$(basename "$path" .xz)" ;;
         *) cp "$path" "$tree/modules/" ;;
@@ -36,7 +36,7 @@ add_modules() {
     done
 }
 
-# pack TREE FILE: an uncompressed cpio, since unpacking is slow under emulation.
+# pack TREE FILE: packs an uncompressed cpio, because decompression is slow under emulation.
 pack() {
     (cd "$1" && find . -mindepth 1 | LC_ALL=C sort |
         cpio --quiet -o -H newc --owner=0:0) >"$2.new"

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Sourced by lib.sh: what the guest says of itself, through its agent.
+# Sourced by lib.sh: commands in the guest, through its agent.
 
 agent_command() { virsh qemu-agent-command --timeout "${AGENT_TIMEOUT:-30}" "$1" "$2"; }
 
@@ -9,8 +9,8 @@ agent_answers() {
 
 # wait_for_agent NAME SECONDS
 #
-# A guest of define_guest says on its console when it comes to the agent. Looking there costs
-# no process; asking libvirt all the time would take the processor away from the guest.
+# A guest of define_guest prints a line on its console when it starts the agent. Reading that
+# starts no process; polling libvirt would take processor time from the guest.
 wait_for_agent() {
     local console=/var/log/libvirt/qemu/$1-console.log end=$((SECONDS + $2))
     while [ -e "$console" ] && [[ $(<"$console") != *'guest: agent'* ]] && [ "$SECONDS" -lt "$end" ]; do
@@ -19,16 +19,16 @@ wait_for_agent() {
         [ $((SECONDS % 10)) != 0 ] || guest_running "$1" || break
     done
     until agent_answers "$1" >/dev/null 2>&1; do
-        # A guest that does not run will never answer.
+        # A guest that is not running never answers.
         guest_running "$1" && [ "$SECONDS" -lt "$end" ] && sleep 0.2 && continue
-        echo "wait_for_agent: $1 ($(virsh domstate "$1" 2>&1 | head -n 1)) did not answer in $2 s, the end of its console:" >&2
+        echo "wait_for_agent: $1 ($(virsh domstate "$1" 2>&1 | head -n 1)): no answer within $2 s; end of its console:" >&2
         tail -n 20 "$console" 2>/dev/null | tr -d '\000-\010\013-\037' >&2
         return 1
     done
 }
 
-# guest_exec NAME COMMAND [ARGUMENT...]: prints what the command wrote, ends with its exit
-# code; 125 when the agent could not be asked.
+# guest_exec NAME COMMAND [ARGUMENT...]: prints the command's output and returns its exit code, or
+# 125 if the agent cannot be reached.
 guest_exec() {
     local name=$1 request reply pid
     shift
@@ -37,7 +37,7 @@ guest_exec() {
     reply=$(agent_command "$name" "$request") || return 125
     pid=$(jq .return.pid <<<"$reply")
     reply=$(guest_exec_result "$name" "$pid") || return 125
-    # The exit code on a line of its own, then the text: one process instead of four.
+    # The exit code on its own line, then the output: one process instead of four.
     reply=$(jq -j '.return | "\(.exitcode // 125)\n",
         (."out-data" // "" | @base64d), (."err-data" // "" | @base64d)' <<<"$reply")
     [ "$reply" = "${reply#*$'\n'}" ] || printf '%s\n' "${reply#*$'\n'}"
@@ -58,5 +58,5 @@ guest_exec_result() {
     return 1
 }
 
-# guest_shell NAME TEXT: a line of shell in the guest; one round trip for many questions.
+# guest_shell NAME TEXT: runs a shell command in the guest. One round trip can answer several questions.
 guest_shell() { guest_exec "$1" /bin/sh -c "$2"; }

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Sourced by lib.sh: checks that count, say what they saw when they fail, and an end that
-# cannot be taken for success when nothing was checked.
+# Sourced by lib.sh: checks are counted and print the output of a command that fails. finish fails if
+# nothing was checked.
 
 checks_passed=0 checks_failed=0 last_output='' last_code=0
 section_started=$SECONDS
@@ -10,7 +10,7 @@ section() {
     section_started=$SECONDS
 }
 
-# took WHAT: prints how long it is since the section began.
+# took WHAT: prints the time since the section began.
 took() { printf '   %s took %s s\n' "$1" "$((SECONDS - section_started))"; }
 
 pass() {
@@ -18,7 +18,7 @@ pass() {
     printf 'ok   %s\n' "$1"
 }
 
-# flunk NAME [COMMAND...]: prints what ran, what it said and how it ended.
+# flunk NAME [COMMAND...]: prints the command, its output and its exit code.
 flunk() {
     local name=$1
     shift
@@ -29,7 +29,7 @@ flunk() {
 }
 
 # capture COMMAND...: sets last_output (both streams) and last_code, never fails. The command
-# runs in a subshell: what it assigns is lost.
+# runs in a subshell, so its assignments are lost.
 capture() {
     last_code=0
     last_output=$("$@" 2>&1) || last_code=$?
@@ -50,11 +50,11 @@ expect_exit() {
     if [ "$last_code" = "$wanted" ]; then
         pass "$name"
     else
-        flunk "$name (wanted exit code $wanted)" "$@"
+        flunk "$name (expected exit code $wanted)" "$@"
     fi
 }
 
-# refuse NAME COMMAND...: any exit code but 0, a signal or a missing program is no refusal.
+# refuse NAME COMMAND...: the command fails. A signal or a missing program does not count as a refusal.
 refuse() {
     local name=$1
     shift
@@ -62,11 +62,11 @@ refuse() {
     if [ "$last_code" -gt 0 ] && [ "$last_code" -lt 124 ]; then
         pass "$name"
     else
-        flunk "$name (wanted a refusal)" "$@"
+        flunk "$name (expected a refusal)" "$@"
     fi
 }
 
-# expect_contains NAME TEXT COMMAND...: succeeds and says TEXT somewhere.
+# expect_contains NAME TEXT COMMAND...: the command succeeds and its output contains TEXT.
 expect_contains() {
     local name=$1 text=$2
     shift 2
@@ -74,7 +74,7 @@ expect_contains() {
     if [ "$last_code" = 0 ] && [[ $last_output == *"$text"* ]]; then
         pass "$name"
     else
-        flunk "$name (wanted \"$text\")" "$@"
+        flunk "$name (expected \"$text\")" "$@"
     fi
 }
 
@@ -84,18 +84,18 @@ expect_equal() {
     if [ "$wanted" = "$seen" ]; then
         pass "$name"
     else
-        flunk "$name (wanted \"$wanted\", saw \"$seen\")"
+        flunk "$name (expected \"$wanted\", got \"$seen\")"
     fi
 }
 
-# expect_said NAME TEXT: about the output of the check just made, whatever its exit code was.
+# expect_said NAME TEXT: the output of the previous check contains TEXT, whatever its exit code was.
 expect_said() {
-    if [[ $last_output == *"$2"* ]]; then pass "$1"; else flunk "$1 (wanted \"$2\")"; fi
+    if [[ $last_output == *"$2"* ]]; then pass "$1"; else flunk "$1 (expected \"$2\")"; fi
 }
 
 expect_same_file() { expect "$1" diff -u -- "$2" "$3"; }
 
-# wait_until SECONDS COMMAND...: polls, silently, until it succeeds or the time is over.
+# wait_until SECONDS COMMAND...: runs COMMAND without output until it succeeds or the time is over.
 wait_until() {
     local end=$((SECONDS + $1))
     shift

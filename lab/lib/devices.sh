@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Sourced by lib.sh: the SR-IOV functions, their driver, and what sysfs says of them.
+# Sourced by lib.sh: the SR-IOV functions, their drivers, and their state in sysfs.
 
 pci_devices=/sys/bus/pci/devices
 
@@ -14,7 +14,7 @@ physical_functions() {
 # pf_address N: counted from 0.
 pf_address() { physical_functions | sed -n "$(($1 + 1))p"; }
 
-# netdev_of ADDRESS: prints nothing when there is none.
+# netdev_of ADDRESS: prints nothing if there is none.
 netdev_of() {
     local netdev
     for netdev in "$pci_devices/$1"/net/*; do
@@ -24,7 +24,7 @@ netdev_of() {
 
 pf_netdev() { netdev_of "$(pf_address "$1")"; }
 
-# vf_address N INDEX: the VF of the PF number N.
+# vf_address N INDEX: the address of PF N's VF with that index.
 vf_address() { basename "$(readlink "$pci_devices/$(pf_address "$1")/virtfn$2")"; }
 
 driver_of() {
@@ -33,14 +33,14 @@ driver_of() {
 
 iommu_group_of() { basename "$(readlink "$pci_devices/$1/iommu_group")"; }
 
-# vport_value N INDEX COLUMN: from the table of the stand-in, such as "vport_value 0 2 mac".
+# vport_value N INDEX COLUMN: a value of the stand-in's table, such as "vport_value 0 2 mac".
 vport_value() {
     awk -v index_="$2" -v column="$3" '
         NR == 1 { for (i = 1; i <= NF; i++) if ($i == column) wanted = i }
         NR > 1 && $1 == index_ { print $wanted }' "$pci_devices/$(pf_address "$1")/vports"
 }
 
-# load_standin [parameter=value...]: the PFs are bound and have their netdevs when it returns.
+# load_standin [parameter=value...]: returns when all PFs are bound and have their netdevs.
 load_standin() {
     local address
     modprobe mlx5_core "$@" || return
@@ -52,16 +52,16 @@ load_standin() {
     done
 }
 
-# standin_parameter NAME [VALUE]: reads or sets a misbehaviour while it is loaded.
+# standin_parameter NAME [VALUE]: reads or sets a parameter of the loaded module.
 standin_parameter() {
     local file=/sys/module/mlx5_core/parameters/$1
-    # With a newline: an empty value would be no write at all, and the old one would stay.
+    # With a newline: without one, an empty value would not be written and the old one would remain.
     if [ $# -gt 1 ]; then printf '%s\n' "$2" >"$file"; else cat "$file"; fi
 }
 
 create_vfs() { echo "$2" >"$pci_devices/$(pf_address "$1")/sriov_numvfs"; }
 
-# bind_to ADDRESS DRIVER: by driver_override, as vfpass does it.
+# bind_to ADDRESS DRIVER: through driver_override, as vfpass does.
 bind_to() {
     local device=$pci_devices/$1
     modprobe "$2" || return

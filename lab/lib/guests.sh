@@ -1,12 +1,12 @@
 # shellcheck shell=bash disable=SC2154
-# Sourced by lib.sh: guests, made as a user would have made them before vfpass came.
+# Sourced by lib.sh: guests, defined as users do without vfpass.
 
 # guest_xml NAME [--rdma] [--igb] [--ovmf] [--wire] [--memory MIB] [--device FILE] [--uuid UUID] [--no-agent]: prints the
-# domain. Every device sits at a fixed address on the root bus, so that there is no spare root
-# port; FILE is XML to be added to the devices. With --rdma the guest has SoftRoCE and libibverbs,
-# and counts what a card would have counted (traffic.sh). --wire gives it a virtio netdev on the
-# bridge of start_wire (wire.sh), for a VF's frames to leave by. With --igb it drives the VFs of machine igb. --ovmf
-# boots it with UEFI firmware.
+# domain. Every device has a fixed address on the root bus, so that there is no spare root
+# port; the XML in FILE is added to the devices. With --rdma the guest has SoftRoCE and libibverbs,
+# and counts what a card would have counted (traffic.sh). --wire adds a virtio netdev on the
+# bridge of start_wire (wire.sh), which carries the VF's frames. With --igb the guest has the driver of
+# machine igb's VFs. --ovmf boots it with UEFI firmware.
 guest_xml() {
     local name=$1 memory=224 igb='' rdma='' devices='' uuid='' agent edits=()
     agent=$(cat "$lab_directory/config/agent.xml")
@@ -29,15 +29,16 @@ guest_xml() {
     template=$(cat "$lab_directory/config/guest.xml")
     template=${template//@NAME@/"$name"} template=${template//@MEMORY@/"$memory"}
     template=${template//@UUID@/"$uuid"} template=${template//@AGENT@/"$agent"}
-    # The same counter as this machine's.
+    # The guest's TSC frequency is the host's.
     template=${template//@CLOCK@/"$(grep -o 'tsc_early_khz=[0-9]*' /proc/cmdline)"}
     template=${template//@INITRAMFS@/"guest$igb$rdma.cpio"}
     printf '%s\n' "${template//@DEVICES@/"$devices"}" | sed -e '' "${edits[@]}"
 }
 
-# ovmf_edits NAME: sed's arguments. EDK II starts a kernel by its EFI stub, which the uncompressed one has not. It writes CR8,
-# where QEMU's emulation of SVM ends in an assertion while a virtual interrupt waits (bql_locked() in tcg_handle_interrupt,
-# 7.2 and 10.0). Without the kernel's interrupt controllers KVM intercepts each such write (svm_update_cr8_intercept).
+# ovmf_edits NAME: arguments for sed. EDK II starts a kernel through its EFI stub, which the uncompressed kernel lacks. It writes
+# CR8, where QEMU's emulation of SVM fails an assertion while a virtual interrupt is pending (bql_locked() in
+# tcg_handle_interrupt, 7.2 and 10.0). Without KVM's interrupt controllers, KVM intercepts each such write
+# (svm_update_cr8_intercept).
 ovmf_edits() {
     local loader="<loader readonly='yes' type='pflash'>/usr/share/OVMF/OVMF_CODE_4M.fd</loader>"
     local nvram="<nvram template='/usr/share/OVMF/OVMF_VARS_4M.fd'>/var/lib/lab/$1.nvram</nvram>"
@@ -54,8 +55,8 @@ define_guest() {
     guest_xml "$@" >"$file" && virsh --quiet define "$file"
 }
 
-# hostdev_xml VF_ADDRESS [PORT_INDEX] [managed]: a function with a root port of its own, as
-# one would write it by hand. PORT_INDEX is the port's number and its guest bus (1).
+# hostdev_xml VF_ADDRESS [PORT_INDEX] [managed]: a function on its own root port, as written by
+# hand. PORT_INDEX is the port's index and its bus in the guest (default: 1).
 hostdev_xml() {
     local port=${2:-1} managed=${3:-no} slot
     slot=$(printf '0x%02x' $((0x10 + port - 1)))
@@ -70,14 +71,14 @@ hostdev_xml() {
 XML
 }
 
-# address_xml 0000:01:00.3: as libvirt writes it.
+# address_xml 0000:01:00.3: the address element in libvirt's format.
 address_xml() {
     local domain=${1%%:*} rest=${1#*:}
     printf "<address domain='0x%s' bus='0x%s' slot='0x%s' function='0x%s'/>" \
         "$domain" "${rest%%:*}" "$(cut -d. -f1 <<<"${rest#*:}")" "${rest#*.}"
 }
 
-# fill_mailbox NAME: what the hook does at "started", by hand.
+# fill_mailbox NAME: does by hand what the lab's hook does at "started".
 fill_mailbox() {
     virsh dumpxml "$1" | bash "$lab_directory/hooks/90-lab-mailbox" "$1" started begin -
 }
@@ -86,7 +87,7 @@ guest_running() { [ "$(virsh domstate "$1" 2>/dev/null)" = running ]; }
 
 guest_off() { [ "$(virsh domstate "$1" 2>/dev/null)" = 'shut off' ]; }
 
-# shut_down_guest NAME [SECONDS]: asks it, waits, and says so when it would not.
+# shut_down_guest NAME [SECONDS]: shuts the guest down through its agent and waits; fails after SECONDS.
 shut_down_guest() {
     virsh --quiet shutdown "$1" --mode agent || return
     wait_until "${2:-90}" guest_off "$1"

@@ -1,13 +1,13 @@
 # shellcheck shell=bash disable=SC2154
-# Sourced by lib.sh: libvirt's daemons, in the host under test only.
+# Sourced by lib.sh: libvirt's daemons in the host under test.
 
 export LIBVIRT_DEFAULT_URI=qemu:///system
 
 # The daemon that runs QEMU: libvirtd, or with `lab/run --daemons modular` virtqemud, as on RHEL.
 libvirt_daemon=$(cat /lab/control/daemon 2>/dev/null || echo libvirtd)
 
-# start_libvirt [--no-mailbox]: without the lab's hook there is none at all, as on a host
-# where the first one is still to be installed; call fill_mailbox by hand then.
+# start_libvirt [--no-mailbox]: with --no-mailbox there is no hook at all, as on a host before
+# the first hook is installed; call fill_mailbox by hand then.
 start_libvirt() {
     install_libvirt_configuration
     rm -f /etc/libvirt/hooks/qemu.d/90-lab-mailbox
@@ -15,7 +15,7 @@ start_libvirt() {
     start_daemons
 }
 
-# 9p does not keep the run bit of an ordinary user's checkout for certain.
+# 9p may not preserve the execute bit of an ordinary user's checkout.
 install_mailbox_hook() {
     install -m 755 "$lab_directory/hooks/90-lab-mailbox" /etc/libvirt/hooks/qemu.d/90-lab-mailbox
 }
@@ -24,11 +24,11 @@ install_libvirt_configuration() {
     mkdir -p /etc/libvirt/hooks/qemu.d /var/log/libvirt/qemu
     cp "$lab_directory"/config/{qemu,libvirtd,virtlogd}.conf /etc/libvirt/
     [ "$libvirt_daemon" = libvirtd ] || install_modular_daemons
-    # The default network needs dnsmasq and a bridge, which no test uses.
+    # The default network needs dnsmasq and a bridge; no test uses it.
     rm -f /etc/libvirt/qemu/networks/autostart/*
 }
 
-# On such a host there is no libvirtd, so nothing can start it by mistake.
+# Removes libvirtd, which a host with modular daemons does not have, so that nothing starts it by mistake.
 install_modular_daemons() {
     local daemon
     for daemon in virtqemud virtproxyd virtnodedevd; do
@@ -38,14 +38,15 @@ install_modular_daemons() {
     rm -f /usr/sbin/libvirtd
 }
 
-# load_kvm: the emulated processor has SVM, so guests run under KVM as everywhere, instead of being emulated twice: a
-# quarter of the time to an agent.
+# load_kvm: the emulated processor has SVM, so guests can run under KVM instead of being emulated twice. The agent is up
+# in a quarter of the time.
 load_kvm() { modprobe kvm-amd && hold_kvm; }
 
-# hold_kvm: keeps a virtual machine open that never runs. When the first machine comes and when the last one goes, the kernel
-# rewrites code of its scheduler (preempt_notifier_inc). Meanwhile a breakpoint stands there, and QEMU's emulation at times
-# runs it: "Oops: int3" in __schedule, which took a host down after a few starts of guests. The machine has a processor,
-# because the first one without an enabled local APIC rewrites code, too (apic_sw_disabled); there no oops was seen.
+# hold_kvm: keeps a virtual machine open that never runs. The kernel patches its scheduler's code when the first virtual
+# machine is created and when the last one is destroyed (preempt_notifier_inc). During the patching there is a breakpoint
+# in the code, which QEMU's emulation sometimes executes: "Oops: int3" in __schedule, which crashed a host after a few
+# starts of guests. The machine has a processor because the first one without an enabled local APIC makes the kernel
+# patch code as well (apic_sw_disabled); no oops was seen there.
 # The requests are KVM_CREATE_VM, KVM_CREATE_IRQCHIP and KVM_CREATE_VCPU.
 hold_kvm() {
     [ ! -e /run/lab/kvm.pid ] || return 0
@@ -57,7 +58,7 @@ hold_kvm() {
     wait_until 30 test -s /run/lab/kvm.pid
 }
 
-# unload_kvm: as on a host that has not loaded it yet.
+# unload_kvm: makes the host look as if KVM had not been loaded.
 unload_kvm() {
     local pid
     pid=$(cat /run/lab/kvm.pid)
@@ -65,7 +66,7 @@ unload_kvm() {
     kill "$pid" && wait_until 10 process_gone "$pid" && modprobe -r kvm-amd
 }
 
-# libvirt asks QEMU at its start what it can do, so KVM comes first.
+# KVM is loaded first, because libvirt probes QEMU's capabilities when it starts.
 start_daemons() {
     load_kvm || return
     virtlogd -d || return
@@ -79,7 +80,7 @@ start_daemons() {
 
 libvirt_pid() { cat "/run/$libvirt_daemon.pid"; }
 
-# Guests live on: the daemon leaves them running.
+# The daemon leaves its guests running.
 stop_libvirtd() {
     local pid
     pid=$(libvirt_pid 2>/dev/null) || return 0
@@ -95,7 +96,7 @@ stop_libvirt() {
     wait_until 30 process_gone "$pid"
 }
 
-# A process that only its parent has yet to collect is gone for us.
+# A zombie counts as gone.
 process_gone() {
     [ ! -e "/proc/$1" ] || grep -q '^State:[[:space:]]*Z' "/proc/$1/status"
 }

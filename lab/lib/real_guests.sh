@@ -1,13 +1,13 @@
 # shellcheck shell=bash disable=SC2154
-# Sourced by lib.sh: guests with Debian's own user land, systemd and one network manager, on a disk that keeps what
-# they write until the lab ends. `lab/prepare --guests real` makes what they boot from.
+# Sourced by lib.sh: guests with Debian's user space, systemd and one network manager, on a disk that keeps their changes
+# until the lab ends. `lab/prepare --guests real` makes the disk images.
 
 real_guest_memory=512
 
 # define_real_guest NAME RELEASE MANAGER [--restricted-agent] [--device FILE]
 #
 # RELEASE is bookworm or trixie; MANAGER networkd, netplan-networkd, netplan-networkmanager, networkmanager or ifupdown.
-# --restricted-agent: the agent blocks commands as RHEL's package has it.
+# --restricted-agent: the agent blocks the same commands as RHEL's package.
 define_real_guest() {
     local name=$1 release=$2 file=/run/lab/$1.define.xml
     make_guest_disk "$name" "$release" && real_guest_xml "$@" >"$file" && virsh --quiet define "$file"
@@ -15,12 +15,12 @@ define_real_guest() {
 
 make_guest_disk() {
     local base=$lab_build/guests/$2.ext4
-    [ -e "$base" ] || { echo "no $base: run lab/prepare --guests real" >&2; return 1; }
+    [ -e "$base" ] || { echo "$base: no such file: run lab/prepare --guests real" >&2; return 1; }
     mkdir -p /var/lib/lab
     qemu-img create -q -f qcow2 -b "$base" -F raw "/var/lib/lab/$1.qcow2"
 }
 
-# The busybox guest's definition with another initramfs, another command line and a disk.
+# The busybox guest's definition with a different initramfs and command line, and with a disk.
 real_guest_xml() {
     local name=$1 manager=$3 options=(--memory "$real_guest_memory") words
     shift 3
@@ -50,7 +50,7 @@ disk_xml() {
 XML
 }
 
-# print_guest_versions NAME RELEASE MANAGER: for scripts/test-matrix, what the guest runs.
+# print_guest_versions NAME RELEASE MANAGER: prints the versions of the guest's software for scripts/test-matrix.
 print_guest_versions() {
     local packages="systemd qemu-guest-agent"
     case $3 in
@@ -63,21 +63,21 @@ print_guest_versions() {
         dpkg-query --show --showformat='\${Package} \${Version}\n' $packages" | paste -sd , | sed 's/,/, /g')"
 }
 
-# reboot_count NAME: how often it has come to its agent so far.
+# reboot_count NAME: how often the guest has started its agent.
 reboot_count() { grep -ac 'guest: agent' "/var/log/libvirt/qemu/$1-console.log"; }
 
 rebooted() { [ "$(reboot_count "$1")" -gt "$2" ] && agent_answers "$1"; }
 
-# reboot_real_guest NAME SECONDS: through its agent and systemd; returns when the agent answers again.
+# reboot_real_guest NAME SECONDS: reboots through the agent and systemd; returns when the agent answers again.
 reboot_real_guest() {
     local before
     before=$(reboot_count "$1")
-    # The agent goes down with the guest and need not answer.
+    # The agent may go down before it answers.
     virsh --quiet reboot "$1" --mode agent || :
     wait_until "$2" rebooted "$1" "$before"
 }
 
-# refused_command NAME: what a restricted agent says when it is asked for a program.
+# refused_command NAME: prints a restricted agent's error for guest-exec.
 refused_command() {
     agent_command "$1" '{"execute":"guest-exec","arguments":{"path":"/bin/true"}}' 2>&1 || :
 }

@@ -1,10 +1,10 @@
 # shellcheck shell=bash disable=SC2154
 # Sourced by lib.sh: a wire between guests. The stand-in's VFs have no port, so in the guest a virtio
-# netdev takes its place (module/wire.c); here these meet on a bridge, one tap a guest. What a tap has
-# carried is what the host sees, and the guest cannot write it: it becomes the VF's counters.
+# netdev serves as the port (module/wire.c). On the host a bridge connects them, with one tap per guest.
+# The VF's counters are those of the tap, which the guest cannot forge.
 
 wire_bridge=wire0
-# RoCE's MTU of 4096 needs more than that.
+# RoCE with an MTU of 4096 needs a larger netdev MTU.
 wire_mtu=9000
 
 start_wire() {
@@ -12,7 +12,7 @@ start_wire() {
     ip link add "$wire_bridge" type bridge && ip link set "$wire_bridge" mtu "$wire_mtu" up
 }
 
-# wire_xml NAME: the guest's end.
+# wire_xml NAME: the guest's end of the wire.
 wire_xml() {
     cat <<XML
 <interface type='bridge'>
@@ -25,7 +25,7 @@ wire_xml() {
 XML
 }
 
-# wire_vf NAME: in the guest, its only VF gets the wire.
+# wire_vf NAME: connects the guest's only VF to the wire.
 wire_vf() {
     # shellcheck disable=SC2016  # the guest's shell expands it
     guest_shell "$1" 'wire=$(ls /sys/bus/virtio/drivers/virtio_net/virtio*/net)
@@ -33,9 +33,9 @@ wire_vf() {
         for vf in /sys/bus/pci/drivers/mlx5_core/0*; do echo "$wire" >"$vf/wire"; done'
 }
 
-# mirror_wire NAME PF INDEX: to be run in the background. Until the guest ends, the VF's counters on
-# the PF are what its tap has carried; what a tap receives the guest has sent. Without a process of its
-# own for each look: those would take the processor away from the guests.
+# mirror_wire NAME PF INDEX: run this in the background. Until the guest ends, it copies the tap's counters
+# to the VF's on the PF; the tap receives what the guest sends. It starts no processes, which would take
+# processor time from the guests.
 mirror_wire() {
     local tap=/sys/class/net/wire-$1/statistics pause counter value values
     exec {pause}<> <(:)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Life of the vports. They exist as long as the PF is bound, as in mlx5, and are
- * in reach while the PF has VFs; whether a driver is bound to the VF plays no
- * part.
+ * Lifetime of the vports. As in mlx5, they exist as long as the PF is bound and
+ * are accessible while the PF has VFs, whether or not the VF has a driver.
  */
 #include <linux/etherdevice.h>
 #include <linux/slab.h>
@@ -19,10 +18,9 @@ static void vport_apply_late_mac(struct work_struct *work)
 }
 
 /*
- * mlx5 forgets an Ethernet vport when VFs are destroyed
- * (mlx5_eswitch_clear_vf_vports_info), but keeps GUIDs and policy of an
- * InfiniBand one and gives them to the next VF with that number
- * (sriov_restore_guids).
+ * mlx5 clears an Ethernet vport when the VFs are destroyed
+ * (mlx5_eswitch_clear_vf_vports_info), but keeps the GUIDs and the policy of an
+ * InfiniBand vport for the next VF with that number (sriov_restore_guids).
  */
 static void vport_clear(struct vport *vport)
 {
@@ -60,7 +58,7 @@ struct eswitch *eswitch_alloc(unsigned int total, bool infiniband)
 
 		vport->eswitch = esw;
 		INIT_DELAYED_WORK(&vport->late_mac_work, vport_apply_late_mac);
-		/* An InfiniBand vport is down until its policy says otherwise. */
+		/* An InfiniBand vport is down until its policy is set. */
 		vport->link_state = IFLA_VF_LINK_STATE_DISABLE;
 		vport_clear(vport);
 	}
@@ -81,7 +79,7 @@ void eswitch_enable(struct eswitch *esw, unsigned int num_vfs)
 	mutex_unlock(&esw->lock);
 }
 
-/* The VFs are gone: no netdev refers to a vport any more. */
+/* Called after the VFs are gone: no netdev refers to a vport any more. */
 void eswitch_disable(struct eswitch *esw)
 {
 	unsigned int i;
@@ -90,7 +88,7 @@ void eswitch_disable(struct eswitch *esw)
 	esw->enabled = 0;
 	mutex_unlock(&esw->lock);
 
-	/* Nobody can start this work now; it takes the lock, so wait without. */
+	/* Nothing can queue this work now. It takes the lock, so wait without it. */
 	for (i = 0; i < esw->total; i++)
 		cancel_delayed_work_sync(&esw->vports[i].late_mac_work);
 
@@ -143,7 +141,7 @@ void vport_netdev_down(struct vport *vport, struct net_device *netdev)
 	mutex_unlock(&vport->eswitch->lock);
 }
 
-/* Runs in the transmit path: counters only, no lock. */
+/* Runs in the transmit path: only updates counters, takes no lock. */
 void vport_count_tx(struct vport *vport, unsigned int length)
 {
 	atomic64_inc(&vport->tx_packets);

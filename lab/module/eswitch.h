@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The eswitch of a card: one vport per VF, and what the PF wrote into it. */
+/* The eswitch of a card: one vport per VF with the attributes that the PF has set. */
 #ifndef STANDIN_ESWITCH_H
 #define STANDIN_ESWITCH_H
 
@@ -34,7 +34,7 @@ struct vport {
 	struct net_device *netdev;	/* the VF's netdev while it is up here */
 	atomic64_t tx_packets;
 	atomic64_t tx_bytes;
-	atomic64_t rx_packets;		/* as "vport_traffic" says */
+	atomic64_t rx_packets;		/* set through "vport_traffic" */
 	atomic64_t rx_bytes;
 };
 
@@ -44,7 +44,7 @@ struct vport_traffic {
 };
 
 struct eswitch {
-	struct mutex lock;	/* everything below but the counters */
+	struct mutex lock;	/* protects everything below except the counters */
 	bool infiniband;
 	bool uplink_up;
 	unsigned int total;

@@ -37,7 +37,7 @@ extern const struct attribute_group pf_show_group;
 extern const struct attribute_group vf_show_group;
 extern struct device_attribute dev_attr_wire;
 
-/* sriov/N/{node,port,policy} of a PF; NULL where there are none. */
+/* sriov/N/{node,port,policy} of a PF; NULL without these files. */
 struct ofed_files *ofed_create(struct pci_dev *pdev, struct eswitch *esw, int num_vfs);
 void ofed_destroy(struct ofed_files *ofed);
 

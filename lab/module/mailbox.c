@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* In a guest: find out what the host wrote into our vport. See mailbox.h. */
+/* In a guest: read what the host wrote into our vport. See mailbox.h. */
 #include <linux/etherdevice.h>
 #include <linux/io.h>
 #include <linux/slab.h>
@@ -19,9 +19,9 @@ static int mailbox_copy(struct mailbox *copy, const void __iomem *page)
 
 	for (attempt = 0; attempt < READ_ATTEMPTS; attempt++) {
 		before = ioread32(&mailbox->sequence);
-		rmb();	/* the page is read between the two looks at sequence */
+		rmb();	/* read the page between the two reads of sequence */
 		memcpy_fromio(copy, page, sizeof(*copy));
-		rmb();	/* the same, for the second look */
+		rmb();	/* the same, for the second read */
 		after = ioread32(&mailbox->sequence);
 		if (before == after && !(before & 1))
 			return 0;
@@ -46,7 +46,7 @@ static int mailbox_read_device(struct mailbox *copy, struct pci_dev *device)
 	return err;
 }
 
-/* Several shared memory devices may be there; the magic tells which is ours. */
+/* There may be several shared memory devices; the magic identifies ours. */
 static int mailbox_read(struct mailbox *copy, struct pci_dev *vf)
 {
 	struct pci_dev *device = NULL;
@@ -66,7 +66,7 @@ static int mailbox_read(struct mailbox *copy, struct pci_dev *vf)
 		return -ENOENT;
 	}
 	if (le32_to_cpu(copy->version) != MAILBOX_VERSION) {
-		pci_warn(vf, "mailbox: version %u is not known\n",
+		pci_warn(vf, "mailbox: unknown version %u\n",
 			 le32_to_cpu(copy->version));
 		return -EINVAL;
 	}

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the host would have told a VF through the card's firmware.
+ * What a VF would learn from the card's firmware.
  *
  * A real VF learns its MAC address and GUIDs from the vport context that the
  * PF wrote into the card. The emulated function has no such memory, so the lab
- * hands the same values to the guest in the first page of a shared memory
- * device (QEMU's ivshmem-plain, BAR 2), and the guest hands back in the second
- * what a card would have counted. This header is the whole contract; it is used
- * by the kernel module and by the mailbox_*.c programs. All integers are little
- * endian, GUIDs are bytes in the order in which they are written.
+ * passes these values to the guest in the first page of a shared memory device
+ * (QEMU's ivshmem-plain, BAR 2). In the second page the guest returns what a
+ * card would have counted. This header is the whole interface; the kernel
+ * module and the mailbox_*.c programs use it. All integers are little endian;
+ * GUIDs are bytes in the order in which they are printed.
  */
 #ifndef VFPASS_LAB_MAILBOX_H
 #define VFPASS_LAB_MAILBOX_H
@@ -35,18 +35,18 @@ enum mailbox_flavour {
 /* One VF, under the PCI address that it has in the guest. 64 bytes. */
 struct mailbox_entry {
 	char address[16];	/* "0000:02:00.0", padded with NUL */
-	__u8 mac[6];		/* all zero: the guest makes one up */
+	__u8 mac[6];		/* all zero: the guest draws a random one */
 	__u8 flavour;		/* enum mailbox_flavour */
 	__u8 link_down;		/* 1: the host disabled the vport */
 	__u8 node_guid[8];
 	__u8 port_guid[8];
-	__le16 vlan;		/* for tests only: a real guest cannot see it */
+	__le16 vlan;		/* for tests only: not visible in a real guest */
 	__u8 reserved[22];
 };
 
 /*
- * The page. `sequence` is odd while a writer is at work; a reader copies the
- * page and starts over if the sequence was odd or has changed meanwhile.
+ * The page. `sequence` is odd while a writer updates it. A reader copies the
+ * page and retries if the sequence was odd or has changed meanwhile.
  */
 struct mailbox {
 	__le64 magic;
@@ -57,7 +57,7 @@ struct mailbox {
 	struct mailbox_entry entries[MAILBOX_MAX_ENTRIES];
 };
 
-/* What one VF sent, under the PCI address that it has in the guest. 64 bytes. */
+/* What one VF has sent, under the PCI address that it has in the guest. 64 bytes. */
 struct mailbox_traffic_entry {
 	char address[16];
 	__le64 packets;
@@ -68,12 +68,12 @@ struct mailbox_traffic_entry {
 /*
  * The second page, the only one that the guest writes: what a card would have
  * counted. There is no card and no wire, and SoftRoCE loops inside the guest, so
- * nothing on the host could see its traffic: the guest's init counts it
+ * its traffic never reaches the host. The guest's init counts it
  * (mailbox_count.c) and the host mirrors it into the PF's vports
- * (mailbox_traffic.c, `vport_traffic`). A declared stand-in: it shows what
- * vfpass makes of counters, not that counters cannot be deceived.
+ * (mailbox_traffic.c, `vport_traffic`). This tests how vfpass evaluates
+ * counters, not whether a guest could forge them.
  *
- * Counts only grow while the guest runs. `sequence` is used as above.
+ * Counts only increase while the guest runs. `sequence` is used as above.
  */
 struct mailbox_traffic {
 	__le64 magic;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * In a guest: count for each VF what a card would have counted, into the second
- * page of the mailbox. See mailbox.h.
+ * In a guest: count what a card would have counted for each VF, and write it to
+ * the second page of the mailbox. See mailbox.h.
  *
  *   mailbox_count
  *
- * Started by the init of a guest with SoftRoCE, and ends with it. SoftRoCE
- * loops inside itself, and its counters are the only ones that see it. They
- * count packets, so each one is taken for a full one, which a last or an
- * acknowledging one is not: the bytes come out a little high.
+ * Started by the init of a guest with SoftRoCE; runs until the guest ends.
+ * SoftRoCE loops its packets internally, so only its own counters include them.
+ * They count packets. Each is assumed to be full, which the last packet of a
+ * message and acknowledgements are not, so the byte count is slightly too high.
  */
 #include <dirent.h>
 #include <endian.h>
@@ -30,23 +30,23 @@
 #define PCI_DEVICES		"/sys/bus/pci/devices"
 #define RDMA_DEVICES		"/sys/class/infiniband"
 #define PERIOD_NS		(150 * 1000 * 1000)
-#define FOLDER_SIZE		300	/* ends with a name of at most 255 */
+#define DIRECTORY_SIZE		300	/* ends with a name of at most 255 */
 #define PATH_SIZE		400
 #define RXE_HEADER_BYTES	80	/* RXE_MAX_HDR_LENGTH */
 #define SMALLEST_PATH_MTU	256
 #define LARGEST_PATH_MTU	4096
 
-/* The last reading of each entry's counter, which starts anew with its device. */
+/* The last value of each entry's counter, which restarts at 0 with its device. */
 static uint64_t last_packets[MAILBOX_MAX_ENTRIES];
 
-/* The first word of a file; false when it cannot be read. */
-static bool read_word(char *word, size_t size, const char *folder, const char *name)
+/* Reads the first word of a file; returns false if the file cannot be read. */
+static bool read_word(char *word, size_t size, const char *directory, const char *name)
 {
 	char path[PATH_SIZE];
 	ssize_t length;
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
@@ -59,31 +59,31 @@ static bool read_word(char *word, size_t size, const char *folder, const char *n
 	return true;
 }
 
-static bool read_number(uint64_t *number, const char *folder, const char *name)
+static bool read_number(uint64_t *number, const char *directory, const char *name)
 {
 	char word[32];
 
-	if (!read_word(word, sizeof(word), folder, name))
+	if (!read_word(word, sizeof(word), directory, name))
 		return false;
 	*number = strtoull(word, NULL, 0);
 	return true;
 }
 
-static bool is_mailbox_device(const char *folder)
+static bool is_mailbox_device(const char *directory)
 {
 	uint64_t vendor, device;
 
-	return read_number(&vendor, folder, "vendor") && vendor == MAILBOX_PCI_VENDOR &&
-	       read_number(&device, folder, "device") && device == MAILBOX_PCI_DEVICE;
+	return read_number(&vendor, directory, "vendor") && vendor == MAILBOX_PCI_VENDOR &&
+	       read_number(&device, directory, "device") && device == MAILBOX_PCI_DEVICE;
 }
 
-static void *map_bar(const char *folder)
+static void *map_bar(const char *directory)
 {
 	char path[PATH_SIZE];
 	void *page;
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/resource%d", folder, MAILBOX_BAR);
+	snprintf(path, sizeof(path), "%s/resource%d", directory, MAILBOX_BAR);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		err(1, "%s", path);
@@ -94,22 +94,22 @@ static void *map_bar(const char *folder)
 	return page;
 }
 
-/* Several shared memory devices may be there; ours has the host's page, or will. */
+/* The guest's first shared memory device is taken: the host may not have filled its page yet. */
 static struct mailbox_traffic *find_page(void)
 {
 	DIR *devices = opendir(PCI_DEVICES);
 	struct dirent *device;
 
 	while (devices && (device = readdir(devices))) {
-		char folder[FOLDER_SIZE];
+		char directory[DIRECTORY_SIZE];
 
-		snprintf(folder, sizeof(folder), "%s/%s", PCI_DEVICES, device->d_name);
-		if (is_mailbox_device(folder)) {
+		snprintf(directory, sizeof(directory), "%s/%s", PCI_DEVICES, device->d_name);
+		if (is_mailbox_device(directory)) {
 			closedir(devices);
-			return (void *)((char *)map_bar(folder) + MAILBOX_TRAFFIC_OFFSET);
+			return (void *)((char *)map_bar(directory) + MAILBOX_TRAFFIC_OFFSET);
 		}
 	}
-	errx(1, "there is no mailbox");
+	errx(1, "no mailbox device");
 }
 
 /* As rxe derives it: the largest power of two that fits into the netdev's MTU. */
@@ -122,7 +122,7 @@ static uint64_t payload_of(uint64_t netdev_mtu)
 	return payload;
 }
 
-/* The VF below a netdev, or false for a netdev that no PCI function drives. */
+/* The PCI address of a netdev's VF; returns false for a netdev without a PCI function. */
 static bool pci_address(char *address, size_t size, const char *netdev)
 {
 	char link[PATH_SIZE], target[PATH_SIZE];
@@ -136,7 +136,7 @@ static bool pci_address(char *address, size_t size, const char *netdev)
 	return (size_t)snprintf(address, size, "%s", basename(target)) < size;
 }
 
-/* The entry of this address, made when it is new; a negative number when all are in use. */
+/* The entry of this address, added if it is new; negative if all entries are in use. */
 static int find_entry(struct mailbox_traffic *page, const char *address)
 {
 	uint32_t count = le32toh(page->count);
@@ -154,19 +154,19 @@ static int find_entry(struct mailbox_traffic *page, const char *address)
 
 static void count_device(struct mailbox_traffic *page, const char *device)
 {
-	char folder[FOLDER_SIZE], netdev[64], netdev_folder[128];
+	char directory[DIRECTORY_SIZE], netdev[64], netdev_directory[128];
 	char address[sizeof(page->entries[0].address)];
 	struct mailbox_traffic_entry *entry;
 	uint64_t mtu, packets, added;
 	int i;
 
-	snprintf(folder, sizeof(folder), "%s/%s", RDMA_DEVICES, device);
-	if (!read_word(netdev, sizeof(netdev), folder, "parent") ||
+	snprintf(directory, sizeof(directory), "%s/%s", RDMA_DEVICES, device);
+	if (!read_word(netdev, sizeof(netdev), directory, "parent") ||
 	    !pci_address(address, sizeof(address), netdev) ||
-	    !read_number(&packets, folder, "ports/1/hw_counters/sent_pkts"))
+	    !read_number(&packets, directory, "ports/1/hw_counters/sent_pkts"))
 		return;
-	snprintf(netdev_folder, sizeof(netdev_folder), "/sys/class/net/%s", netdev);
-	if (!read_number(&mtu, netdev_folder, "mtu"))
+	snprintf(netdev_directory, sizeof(netdev_directory), "/sys/class/net/%s", netdev);
+	if (!read_number(&mtu, netdev_directory, "mtu"))
 		return;
 	i = find_entry(page, address);
 	if (i < 0)

@@ -4,9 +4,9 @@
  *
  *   mailbox_traffic FILE
  *
- * FILE backs the guest's ivshmem-plain device. A line "ADDRESS PACKETS BYTES"
- * for each VF, and a line "." after the last one, five times a second, until
- * nobody reads them any more.
+ * FILE backs the guest's ivshmem-plain device. Five times a second, prints a
+ * line "ADDRESS PACKETS BYTES" for each VF and then a line ".", until the
+ * reader closes the pipe.
  */
 #include <endian.h>
 #include <err.h>
@@ -37,7 +37,7 @@ static const volatile struct mailbox_traffic *map_page(const char *path)
 	return page;
 }
 
-/* False when the guest was writing, or has not begun to: the next time will do. */
+/* Returns false if the guest was writing or has not started to; the caller retries. */
 static bool copy_page(struct mailbox_traffic *copy, const volatile struct mailbox_traffic *page)
 {
 	__u32 before = le32toh(page->sequence);

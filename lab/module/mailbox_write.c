@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fill or show the mailbox that tells the VFs of a guest who they are.
+ * Fill or show the mailbox that gives a guest's VFs their MACs and GUIDs.
  *
  *   mailbox_write FILE ADDRESS MAC NODE_GUID PORT_GUID FLAVOUR [ADDRESS ...]
  *   mailbox_write --show FILE
  *
- * FILE backs an ivshmem-plain device. The entries given replace all earlier
- * ones; none at all empties the mailbox.
+ * FILE backs an ivshmem-plain device. The given entries replace all earlier
+ * ones; without entries the mailbox is emptied.
  */
 #include <endian.h>
 #include <err.h>
@@ -31,14 +31,14 @@ static void usage(void)
 {
 	fputs("usage: mailbox_write FILE [ADDRESS MAC NODE_GUID PORT_GUID FLAVOUR]...\n"
 	      "       mailbox_write --show FILE\n"
-	      "ADDRESS is the VF's PCI address in the guest, as 0000:02:00.0.\n"
+	      "ADDRESS is the VF's PCI address in the guest, such as 0000:02:00.0.\n"
 	      "MAC and GUIDs are bytes in hexadecimal with colons, or - for zero.\n"
 	      "FLAVOUR is ethernet or infiniband, and may be followed by ,vlan=ID and ,link=down.\n",
 	      stderr);
 	exit(2);
 }
 
-/* Exactly `size` bytes as "00:11:22", or "-" for zeros. */
+/* Parses exactly `size` bytes as "00:11:22", or "-" for zeros. */
 static void parse_bytes(__u8 *bytes, size_t size, const char *text, const char *what)
 {
 	const char *at = text;
@@ -56,7 +56,7 @@ static void parse_bytes(__u8 *bytes, size_t size, const char *text, const char *
 	}
 }
 
-/* Normalized, because the module compares it with the kernel's own spelling. */
+/* Normalized, because the module compares it with the kernel's spelling. */
 static void parse_address(struct mailbox_entry *entry, const char *text)
 {
 	unsigned int domain, bus, device, function;
@@ -117,11 +117,11 @@ static struct mailbox *map_file(const char *path, bool write)
 		       MAP_SHARED, fd, 0);
 	if (mailbox == MAP_FAILED)
 		err(1, "%s", path);
-	return mailbox;	/* the lock goes with the process */
+	return mailbox;	/* the lock is released when the process exits */
 }
 
-/* Sequence odd, content, sequence even; the magic last, so that a file that was
- * never finished is not taken for a mailbox.
+/* Sequence odd, content, sequence even. The magic comes last, so that an
+ * incomplete file is not mistaken for a mailbox.
  */
 static void publish(struct mailbox *mailbox, const struct mailbox_entry *entries, __u32 count)
 {
@@ -180,7 +180,7 @@ static void show_entry(const struct mailbox_entry *entry)
 	       le16toh(entry->vlan), entry->link_down ? ",link=down" : "");
 }
 
-/* Prints each entry in the form in which it is given on the command line. */
+/* Prints each entry in the form of the command line's arguments. */
 static void show_mailbox(const char *path)
 {
 	const struct mailbox *mailbox = map_file(path, false);
@@ -189,7 +189,7 @@ static void show_mailbox(const char *path)
 	if (le64toh(mailbox->magic) != MAILBOX_MAGIC)
 		errx(1, "%s: wrong magic", path);
 	if (le32toh(mailbox->version) != MAILBOX_VERSION)
-		errx(1, "%s: version %" PRIu32 " is not known", path, le32toh(mailbox->version));
+		errx(1, "%s: unknown version %" PRIu32, path, le32toh(mailbox->version));
 	for (i = 0; i < le32toh(mailbox->count) && i < MAILBOX_MAX_ENTRIES; i++)
 		show_entry(&mailbox->entries[i]);
 }

@@ -2,9 +2,9 @@
 /*
  * Stands in for mlx5_core on the SR-IOV functions of QEMU's NVMe controller.
  *
- * A function with the SR-IOV capability is a PF. All others are VFs: with
- * is_virtfn set this is the host that created them, and without it a guest that
- * one was passed to (a VF's config space has no SR-IOV capability, PCIe 9.3.7).
+ * A function with the SR-IOV capability is a PF. All others are VFs: if
+ * is_virtfn is set, this is the host that created them, otherwise a guest that
+ * was given one (a VF's config space has no SR-IOV capability, PCIe 9.3.7).
  */
 #include <linux/module.h>
 
@@ -23,7 +23,7 @@ static void standin_remove(struct pci_dev *pdev)
 		vf_remove(pdev);
 }
 
-/* A VF of QEMU's controller carries the PF's ids: one entry serves both. */
+/* A VF of QEMU's controller has the PF's IDs, so one entry covers both. */
 static const struct pci_device_id standin_ids[] = {
 	{ PCI_DEVICE(PCI_VENDOR_ID_REDHAT, 0x0010) },
 	{ }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the netdevs of PF and VF have in common. There is no wire, but for one
- * that a guest gives itself (wire.c): a frame that is sent is counted and freed,
- * and none is ever received.
+ * What the netdevs of PF and VF have in common. There is no wire unless a guest
+ * sets one up (wire.c): a frame that is sent is counted and freed, and no frame
+ * is ever received.
  */
 #include <linux/etherdevice.h>
 #include <linux/ethtool.h>
@@ -84,7 +84,7 @@ netdev_tx_t port_xmit(struct sk_buff *skb, struct net_device *netdev)
 	return NETDEV_TX_OK;
 }
 
-/* An IPoIB netdev of mlx5 says so in the driver's name. */
+/* mlx5 marks an IPoIB netdev in the driver's name. */
 static void get_drvinfo(struct net_device *netdev, struct ethtool_drvinfo *info)
 {
 	struct port *port = netdev_priv(netdev);

@@ -12,7 +12,7 @@ struct port {
 	struct pci_dev *pdev;
 	struct eswitch *eswitch;
 	struct vport *vport;		/* NULL: this is the PF's uplink */
-	struct net_device __rcu *wire;	/* in a guest: where frames come and go, see wire.c */
+	struct net_device __rcu *wire;	/* in a guest: carries the frames, see wire.c */
 };
 
 struct net_device *netdev_alloc(struct pci_dev *pdev, struct eswitch *esw,
@@ -20,7 +20,7 @@ struct net_device *netdev_alloc(struct pci_dev *pdev, struct eswitch *esw,
 				const struct net_device_ops *ops);
 void netdev_set_guid(struct net_device *netdev, u64 port_guid);
 
-/* Operations that the PF's and the VF's netdev share. */
+/* Operations common to the PF's and the VF's netdev. */
 int port_init(struct net_device *netdev);
 void port_uninit(struct net_device *netdev);
 int port_open(struct net_device *netdev);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The files sriov/N/{node,port,policy} that MLNX_OFED and DOCA-OFED put below the
- * PF's PCI device. The kernel's own mlx5 has none. Unlike netlink, they are
- * named after firmware words: link state "auto" is the policy "Follow".
+ * The files sriov/N/{node,port,policy} that MLNX_OFED and DOCA-OFED create below
+ * the PF's PCI device. The kernel's own mlx5 has none. Unlike netlink, they use
+ * the firmware's terms: link state "auto" is the policy "Follow".
  */
 #include <linux/kobject.h>
 #include <linux/slab.h>
@@ -18,7 +18,7 @@ struct ofed_vf {
 };
 
 struct ofed_files {
-	struct kobject *folder;
+	struct kobject *directory;
 	int num_vfs;
 	struct ofed_vf *vfs[];
 };
@@ -165,7 +165,7 @@ static int ofed_add_vf(struct ofed_files *ofed, struct eswitch *esw, int index)
 		return -ENOMEM;
 	vf->eswitch = esw;
 	vf->index = index;
-	err = kobject_init_and_add(&vf->kobj, &ofed_vf_type, ofed->folder, "%d", index);
+	err = kobject_init_and_add(&vf->kobj, &ofed_vf_type, ofed->directory, "%d", index);
 	if (err) {
 		kobject_put(&vf->kobj);
 		return err;
@@ -182,8 +182,8 @@ struct ofed_files *ofed_create(struct pci_dev *pdev, struct eswitch *esw, int nu
 	ofed = kzalloc(struct_size(ofed, vfs, num_vfs), GFP_KERNEL);
 	if (!ofed)
 		return NULL;
-	ofed->folder = kobject_create_and_add("sriov", &pdev->dev.kobj);
-	if (!ofed->folder) {
+	ofed->directory = kobject_create_and_add("sriov", &pdev->dev.kobj);
+	if (!ofed->directory) {
 		kfree(ofed);
 		return NULL;
 	}
@@ -196,7 +196,7 @@ struct ofed_files *ofed_create(struct pci_dev *pdev, struct eswitch *esw, int nu
 	return ofed;
 }
 
-/* kobject_del() waits for readers, so the eswitch may go afterwards. */
+/* kobject_del() waits for readers, so the eswitch may be freed afterwards. */
 void ofed_destroy(struct ofed_files *ofed)
 {
 	if (!ofed)
@@ -205,7 +205,7 @@ void ofed_destroy(struct ofed_files *ofed)
 		kobject_del(&ofed->vfs[ofed->num_vfs]->kobj);
 		kobject_put(&ofed->vfs[ofed->num_vfs]->kobj);
 	}
-	kobject_del(ofed->folder);
-	kobject_put(ofed->folder);
+	kobject_del(ofed->directory);
+	kobject_put(ofed->directory);
 	kfree(ofed);
 }

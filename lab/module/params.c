@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Module parameters: which card to be, and how to misbehave. All of them can be
- * written at run time below /sys/module/mlx5_core/parameters.
+ * Module parameters: which card to emulate and how it misbehaves. All of them
+ * can be written at run time below /sys/module/mlx5_core/parameters.
  */
 #include <linux/module.h>
 #include <linux/string.h>
@@ -40,67 +40,67 @@ MODULE_PARM_DESC(flavour,
 static char infiniband_pfs[LIST_SIZE];
 module_param_string(infiniband_pfs, infiniband_pfs, sizeof(infiniband_pfs), 0644);
 MODULE_PARM_DESC(infiniband_pfs,
-		 "PCI addresses of PFs that are InfiniBand whatever the flavour, comma separated");
+		 "PCI addresses of PFs that are InfiniBand regardless of flavour, comma separated");
 
 bool param_ofed_files;
 module_param_named(ofed_files, param_ofed_files, bool, 0644);
 MODULE_PARM_DESC(ofed_files,
-		 "InfiniBand PFs get MLNX_OFED's sriov/N/{node,port,policy} when VFs are created");
+		 "create MLNX_OFED's sriov/N/{node,port,policy} of InfiniBand PFs with their VFs");
 
 bool param_vlan_8021ad = true;
 module_param_named(vlan_8021ad, param_vlan_8021ad, bool, 0644);
 MODULE_PARM_DESC(vlan_8021ad,
-		 "take 802.1ad VF VLANs as MLNX_OFED does; N: EPROTONOSUPPORT, and the protocol reads back as 0, as in Linux 6.1");
+		 "accept 802.1ad VF VLANs as MLNX_OFED does; N: EPROTONOSUPPORT, and the protocol reads back as 0, as in Linux 6.1");
 
 unsigned int param_host_id;
 module_param_named(host_id, param_host_id, uint, 0644);
 MODULE_PARM_DESC(host_id,
-		 "0 to 255, goes into the PFs' MAC addresses so that two lab hosts differ");
+		 "a byte (0 to 255) of the PFs' MAC addresses, so that those of two lab hosts differ");
 
 static char firmware_version[32] = "28.39.1002 (LAB0000000001)";
 module_param_string(firmware_version, firmware_version, sizeof(firmware_version), 0644);
-MODULE_PARM_DESC(firmware_version, "what ethtool reports as firmware version");
+MODULE_PARM_DESC(firmware_version, "firmware version that ethtool reports");
 
 unsigned int param_probe_delay_ms;
 module_param_named(probe_delay_ms, param_probe_delay_ms, uint, 0644);
-MODULE_PARM_DESC(probe_delay_ms, "probing a VF takes this long; a signal ends it with EINTR");
+MODULE_PARM_DESC(probe_delay_ms, "time that probing a VF takes; a signal interrupts it with EINTR");
 
 unsigned int param_netdev_delay_ms;
 module_param_named(netdev_delay_ms, param_netdev_delay_ms, uint, 0644);
-MODULE_PARM_DESC(netdev_delay_ms, "a VF's netdev appears this long after its probe");
+MODULE_PARM_DESC(netdev_delay_ms, "delay between a VF's probe and its netdev");
 
 unsigned int param_configure_delay_ms;
 module_param_named(configure_delay_ms, param_configure_delay_ms, uint, 0644);
-MODULE_PARM_DESC(configure_delay_ms, "a write to sriov_numvfs takes at least this long");
+MODULE_PARM_DESC(configure_delay_ms, "minimum time that a write to sriov_numvfs takes");
 
 unsigned int param_mac_late_ms;
 module_param_named(mac_late_ms, param_mac_late_ms, uint, 0644);
-MODULE_PARM_DESC(mac_late_ms, "a VF MAC address reads back, and counts, this late");
+MODULE_PARM_DESC(mac_late_ms, "delay until a VF's MAC address is applied and reads back");
 
 bool param_numvfs_busy;
 module_param_named(numvfs_busy, param_numvfs_busy, bool, 0644);
-MODULE_PARM_DESC(numvfs_busy, "a write to sriov_numvfs gives EBUSY, also one of 0");
+MODULE_PARM_DESC(numvfs_busy, "a write to sriov_numvfs, even of 0, fails with EBUSY");
 
 unsigned int param_numvfs_limit;
 module_param_named(numvfs_limit, param_numvfs_limit, uint, 0644);
-MODULE_PARM_DESC(numvfs_limit, "create at most this many VFs and report success; 0: no limit");
+MODULE_PARM_DESC(numvfs_limit, "create at most this many VFs and still report success; 0: no limit");
 
 static char refuse_attribute[LIST_SIZE];
 module_param_string(refuse_attribute, refuse_attribute, sizeof(refuse_attribute), 0644);
 MODULE_PARM_DESC(refuse_attribute,
-		 "VF attributes that give EOPNOTSUPP, comma separated: mac,vlan,rate,spoofchk,trust,link_state,node_guid,port_guid");
+		 "VF attributes that fail with EOPNOTSUPP, comma separated: mac,vlan,rate,spoofchk,trust,link_state,node_guid,port_guid");
 
 static bool unbind_hang;
 module_param(unbind_hang, bool, 0644);
-MODULE_PARM_DESC(unbind_hang, "unbinding a VF blocks, deaf to SIGKILL, until this is N again");
+MODULE_PARM_DESC(unbind_hang, "unbinding a VF blocks, even under SIGKILL, until this is N again");
 
 static char unbind_hang_device[16];
 module_param_string(unbind_hang_device, unbind_hang_device, sizeof(unbind_hang_device), 0644);
-MODULE_PARM_DESC(unbind_hang_device, "PCI address of the only VF that unbind_hang is about; empty: all");
+MODULE_PARM_DESC(unbind_hang_device, "PCI address of the only VF that unbind_hang affects; empty: all");
 
 /*
- * sysfs hands a string parameter to the module as it was written, with the
- * newline of echo, and changes it under this lock only.
+ * A string parameter contains what was written to sysfs, including the newline
+ * of echo, and changes only under this lock.
  */
 static void copy_param(char *copy, const char *param, size_t size)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What can be chosen or made to go wrong; see params.c for the meaning. */
+/* The module's parameters; params.c describes them. */
 #ifndef STANDIN_PARAMS_H
 #define STANDIN_PARAMS_H
 

@@ -9,8 +9,8 @@
 
 /*
  * pci_disable_sriov() returns when the last VF is gone, which a driver that
- * holds one (vfio-pci with an open device) can put off for ever. The vports stay
- * in reach meanwhile, so netlink goes on answering.
+ * holds one (vfio-pci with an open device) can delay indefinitely. The vports
+ * stay accessible meanwhile, so netlink keeps working.
  */
 static void pf_disable_vfs(struct pci_dev *pdev, struct pf *pf)
 {
@@ -41,8 +41,8 @@ static int pf_enable_vfs(struct pci_dev *pdev, struct pf *pf, int num_vfs)
 
 /*
  * Called by sriov_numvfs_store() with the device locked. The PCI core has
- * already refused a change from one nonzero number to another, and warns when
- * fewer VFs come back than were asked for.
+ * already refused a change from one nonzero number to another, and warns if
+ * fewer VFs are created than were requested.
  */
 int pf_sriov_configure(struct pci_dev *pdev, int num_vfs)
 {
@@ -97,7 +97,7 @@ free_eswitch:
 	return err;
 }
 
-/* As mlx5's remove_one(): the VFs go first, whoever uses them. */
+/* As mlx5's remove_one(): the VFs go first, even if they are in use. */
 void pf_remove(struct pci_dev *pdev)
 {
 	struct pf *pf = pci_get_drvdata(pdev);

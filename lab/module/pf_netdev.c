@@ -44,8 +44,8 @@ static int set_vf_link_state(struct net_device *netdev, int vf, int state)
 }
 
 /*
- * What refuses a GUID is the netdev alone, as an ipoib without the operation
- * would: MLNX_OFED's files take it all the same.
+ * Only the netdev refuses a GUID, like an ipoib without this operation:
+ * MLNX_OFED's files still accept it.
  */
 static int set_vf_guid(struct net_device *netdev, int vf, u64 guid, int type)
 {
@@ -77,7 +77,7 @@ static int get_vf_stats(struct net_device *netdev, int vf, struct ifla_vf_stats 
 	return vport_get_stats(netdev_eswitch(netdev), vf, stats);
 }
 
-/* mlx5 counts the ports of one card: the PCI function is the port. */
+/* mlx5 numbers the ports of a card by PCI function. */
 static int get_phys_port_name(struct net_device *netdev, char *name, size_t size)
 {
 	struct port *port = netdev_priv(netdev);

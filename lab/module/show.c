@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What happened, for test scripts: the file "vports" in a PF's sysfs folder is a
- * table with one line per VF, the file "vport" in a VF's folder holds the values
- * that its driver learned. What a VF in a guest sent is written to the PF's
- * "vport_traffic". mlx5 has none of them.
+ * State for test scripts: the file "vports" in a PF's sysfs directory is a table
+ * with one line per VF; the file "vport" in a VF's directory has the values that
+ * its driver learned. The lab writes what a VF in a guest has sent to the PF's
+ * "vport_traffic". mlx5 has none of these files.
  */
 #include <linux/mm.h>
 #include <linux/sysfs.h>
@@ -57,8 +57,8 @@ static int format_vport(char *line, int index, struct vport *vport)
 }
 
 /*
- * A text attribute ends at one page, which 127 VFs outgrow; a binary one is read
- * in pieces. Columns of fixed width keep the pieces fitting if values change.
+ * A text attribute is limited to one page, which 127 VFs exceed; a binary one is
+ * read in chunks. Fixed column widths keep the chunks aligned if values change.
  */
 static ssize_t vports_read(struct file *file, struct kobject *kobj,
 			   struct bin_attribute *attribute, char *buf,
@@ -86,7 +86,7 @@ static BIN_ATTR_RO(vports, 0);
 
 /*
  * "INDEX PACKETS BYTES [PACKETS BYTES]": what the card would have counted as sent
- * by that VF, and as received.
+ * and as received by that VF.
  */
 static ssize_t vport_traffic_store(struct device *dev,
 				   struct device_attribute *attribute,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The VF: probe and remove, on the host that made it or in a guest. */
+/* The VF: probe and remove, on the host that created it or in a guest. */
 #include <linux/delay.h>
 #include <linux/slab.h>
 
@@ -27,8 +27,8 @@ static void vf_netdev_work(struct work_struct *work)
 }
 
 /*
- * The PF's data is ours while its driver is this one, and stays valid as long as
- * we are bound: the PF's remove() waits in pci_disable_sriov() for our own.
+ * If this driver is bound to the PF, the PF's driver data is ours. It stays valid
+ * while the VF is bound: the PF's remove() waits in pci_disable_sriov() for ours.
  */
 static int vf_find_vport(struct vf *vf)
 {
@@ -56,7 +56,7 @@ static void vf_release_vport(struct vf *vf)
 		eswitch_free(vf->guest_eswitch);
 }
 
-/* The registers of the function mean nothing to us, so it is not enabled. */
+/* The function is not enabled, because its registers are not used. */
 int vf_probe(struct pci_dev *pdev)
 {
 	unsigned int netdev_delay_ms = READ_ONCE(param_netdev_delay_ms);
@@ -95,8 +95,8 @@ release_vport:
 }
 
 /*
- * A driver that waits for its firmware or for its users sleeps uninterruptibly:
- * the task that wrote to "unbind" cannot be killed. msleep() is such a sleep.
+ * A driver that waits for its firmware or its users sleeps uninterruptibly, so
+ * the task that wrote to "unbind" cannot be killed. msleep() sleeps the same way.
  */
 void vf_remove(struct pci_dev *pdev)
 {
@@ -105,9 +105,9 @@ void vf_remove(struct pci_dev *pdev)
 	while (param_unbind_hangs(pdev))
 		msleep(UNBIND_POLL_MS);
 
-	/* The work takes the rtnl lock, which nobody holds here. */
+	/* The work takes the rtnl lock, which is not held here. */
 	cancel_delayed_work_sync(&vf->netdev_work);
-	/* First the files: "wire" is about the netdev. */
+	/* Remove the files first: "wire" accesses the netdev. */
 	device_remove_group(&pdev->dev, &vf_show_group);
 	if (vf->netdev)
 		netdev_destroy(vf->netdev);

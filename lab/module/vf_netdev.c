@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The netdev of a VF whose driver we are, on the host or in a guest. */
+/* The netdev of a VF that is bound to this driver, on the host or in a guest. */
 #include <linux/etherdevice.h>
 
 #include "netdev.h"
@@ -25,10 +25,10 @@ static const struct net_device_ops infiniband_vf_ops = {
 };
 
 /*
- * As mlx5e_set_netdev_dev_addr(): a vport without a MAC makes the VF invent
- * one, and a new one at each probe. GUIDs are taken as they are, zero included.
+ * As mlx5e_set_netdev_dev_addr(): if the vport has no MAC, the VF draws a random
+ * one at each probe. GUIDs are used as they are, even if zero.
  */
-static void take_address(struct net_device *netdev, struct vport *vport)
+static void vf_set_address(struct net_device *netdev, struct vport *vport)
 {
 	struct eswitch *esw = vport->eswitch;
 
@@ -52,7 +52,7 @@ struct net_device *vf_netdev_create(struct pci_dev *pdev, struct vport *vport)
 			      infiniband ? &infiniband_vf_ops : &ethernet_vf_ops);
 	if (!netdev)
 		return ERR_PTR(-ENOMEM);
-	take_address(netdev, vport);
+	vf_set_address(netdev, vport);
 	err = register_netdev(netdev);
 	if (err) {
 		free_netdev(netdev);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the PF may write into a vport and read from it. The limits and error
- * codes are those of mlx5's eswitch in legacy mode.
+ * Reading and writing a vport's attributes. Limits and error codes are those of
+ * mlx5's eswitch in legacy mode.
  */
 #include <linux/etherdevice.h>
 #include <linux/if_vlan.h>
@@ -9,7 +9,7 @@
 #include "eswitch.h"
 #include "params.h"
 
-/* Lock and return the vport of a VF that exists, or an error without the lock. */
+/* Locks and returns the vport of an existing VF, or returns an error without the lock. */
 static struct vport *vport_lock(struct eswitch *esw, int vf)
 {
 	mutex_lock(&esw->lock);
@@ -58,7 +58,7 @@ int vport_set_mac(struct eswitch *esw, int vf, const u8 *mac)
 	if (IS_ERR(vport))
 		return PTR_ERR(vport);
 
-	/* A work item that is already waiting for the lock applies this too. */
+	/* A work item that already waits for the lock applies this MAC too. */
 	ether_addr_copy(vport->late_mac, mac);
 	if (late_ms) {
 		mod_delayed_work(system_wq, &vport->late_mac_work,
@@ -190,7 +190,7 @@ int vport_get_config(struct eswitch *esw, int vf, struct ifla_vf_info *ivi)
 	return 0;
 }
 
-/* Only what was set reads back; the firmware's own GUIDs never do. */
+/* Only GUIDs that were set read back, never the firmware's own. */
 int vport_get_guids(struct eswitch *esw, int vf, u64 *node, u64 *port)
 {
 	struct vport *vport = vport_lock(esw, vf);
@@ -218,7 +218,7 @@ int vport_get_stats(struct eswitch *esw, int vf, struct ifla_vf_stats *stats)
 	return 0;
 }
 
-/* For a VF that is in a guest, see "vport_traffic": nothing else counts it here. */
+/* For a VF in a guest, whose traffic nothing else counts on the host; see "vport_traffic". */
 int vport_set_traffic(struct eswitch *esw, int vf, const struct vport_traffic *sent,
 		      const struct vport_traffic *received)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * In a guest: a wire for a VF. The function has no port that frames could leave
- * by, so another netdev of the guest (virtio-net) takes the port's place: what
- * the VF's netdev sends goes out there, and what arrives there is the VF's, as
- * a macvlan in passthru mode has it. The file "wire" in the VF's folder takes
- * that netdev's name; mlx5 has no such file.
+ * In a guest: a wire for a VF. The function has no port to send frames through,
+ * so another netdev of the guest (virtio-net) serves as the port: it sends the
+ * frames of the VF's netdev, and the VF's netdev receives its frames, as with a
+ * macvlan in passthru mode. Write that netdev's name to the file "wire" in the
+ * VF's directory; mlx5 has no such file.
  */
 #include <linux/etherdevice.h>
 #include <linux/rtnetlink.h>
@@ -12,7 +12,7 @@
 #include "function.h"
 #include "netdev.h"
 
-/* eth_type_trans() has compared the destination with the lower netdev's address. */
+/* eth_type_trans() has set the type by the lower netdev's address: set it by the VF's. */
 static void set_packet_type(struct sk_buff *skb, const struct net_device *netdev)
 {
 	const u8 *destination = eth_hdr(skb)->h_dest;
@@ -55,7 +55,7 @@ void wire_remove(struct net_device *netdev)
 	dev_put(lower);
 }
 
-/* The lower netdev has another address, so it must take every frame. It stays: we hold it. */
+/* The lower netdev has another address, so it must receive every frame. The reference keeps it. */
 static int wire_add(struct net_device *netdev, struct net_device *lower)
 {
 	struct port *port = netdev_priv(netdev);

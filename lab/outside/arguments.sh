@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154,SC2034
-# Sourced by lab/run: its command line. Sets the variables that lab/run declares.
+# Sourced by lab/run: parses the command line into the variables that lab/run declares.
 
 read_arguments() {
     while [ $# -gt 0 ]; do
@@ -32,23 +32,23 @@ read_option() {
 }
 
 check_arguments() {
-    [ -f "$lab/machines/$machine" ] || fail "no machine $machine, there are: $(ls "$lab/machines")"
-    [[ $memory =~ ^[0-9]+$ && $timeout =~ ^[0-9]+$ ]] || fail "memory and timeout are numbers"
+    [ -f "$lab/machines/$machine" ] || fail "unknown machine $machine, use one of: $(ls "$lab/machines")"
+    [[ $memory =~ ^[0-9]+$ && $timeout =~ ^[0-9]+$ ]] || fail "--memory and --timeout need a number"
     [ -n "$build" ] || build=$checkout/$(build_of "${release:-$(own_release)}")/lab
     [[ -e $build/guest.cpio && -e $build/tsc_khz ]] ||
-        fail "nothing to boot in $build: run lab/prepare${release:+ --release $release} first"
+        fail "$build: no lab: run lab/prepare${release:+ --release $release} first"
     build=$(realpath "$build")
     case $daemons in
     monolithic) ;;
     modular) [ -e "$build/modular/virtqemud" ] || fail "run lab/prepare --daemons modular first" ;;
-    *) fail "no daemons $daemons, there are: monolithic modular" ;;
+    *) fail "unknown daemons $daemons, use one of: monolithic modular" ;;
     esac
-    # vfpass as it was built for that release, at the place where every script looks for it.
+    # Mount the build for that release where every script expects it.
     [ "${release:-$(own_release)}" = "$(own_release)" ] ||
         share_build
 }
 
-# The mount point is in the checkout, which the host under test cannot write.
+# Creates the mount point in the checkout here, because the host under test mounts the checkout read-only.
 share_build() {
     mkdir -p "$checkout/build"
     shares+=("$checkout/$(build_of "$release"):/vfpass/build")

@@ -1,12 +1,12 @@
 # shellcheck shell=bash disable=SC2154,SC2034
-# Sourced by lab/run and lab/prepare: which QEMU runs a machine. A line "# needs: DEVICE" in the machine's file
-# names a device that this machine's own QEMU may lack; then it is the newer one that `lab/prepare --machine NAME`
-# unpacks into the build folder.
+# Sourced by lab/run and lab/prepare: chooses the QEMU for a machine. A line "# needs: DEVICE" in the machine's file
+# names a device that this machine's own QEMU may lack; in that case the newer QEMU is used that `lab/prepare
+# --machine NAME` unpacks into the build directory.
 
-# needed_device MACHINE: prints nothing for a machine that every QEMU runs.
+# needed_device MACHINE: prints the needed device, or nothing if every QEMU can run the machine.
 needed_device() { sed -n 's/^# needs: //p' "$lab/machines/$1"; }
 
-# lacks_device DEVICE: about this machine's own QEMU, which reports an unknown device with exit code 0.
+# lacks_device DEVICE: whether this machine's own QEMU lacks DEVICE. QEMU's exit code is 0 in both cases.
 lacks_device() { [[ $(qemu-system-x86_64 -device "$1,help" 2>&1) != "$1 options:"* ]]; }
 
 # needs_emulator MACHINE
@@ -16,8 +16,8 @@ needs_emulator() {
     [ -n "$device" ] && lacks_device "$device"
 }
 
-# unpacked_emulator DIRECTORY: sets the array emulator. The programs there are of a newer release than this
-# machine's, so their own loader starts them with their own libraries.
+# unpacked_emulator DIRECTORY: sets the array emulator. Programs of a newer release need their own loader and
+# libraries.
 unpacked_emulator() {
     local libraries=$1/usr/lib/x86_64-linux-gnu share=$1/usr/share
     emulator=(env "QEMU_MODULE_DIR=$libraries/qemu" "$libraries/ld-linux-x86-64.so.2"

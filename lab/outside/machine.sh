@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154,SC2034
 # Sourced by lab/run: one boot of the host under test.
 
-# What the host under test reads when it is up, and where it leaves the exit code.
+# Fills the directory from which the host under test reads its task and where it writes the exit code.
 prepare_control() {
     local path=$script
     mkdir "$work/control"
@@ -10,7 +10,7 @@ prepare_control() {
     *) cp "$script" "$work/control/script"; path=/lab/control/script ;;
     esac
     printf '%s\0' "$path" "${script_arguments[@]}" >"$work/control/command"
-    # A little earlier than our own deadline, so that there is time left to save the logs.
+    # Earlier than our own deadline, to leave time to save the logs.
     echo $((timeout > 40 ? timeout - 20 : timeout)) >"$work/control/deadline"
     [ "$daemons" = monolithic ] || echo virtqemud >"$work/control/daemon"
     mkfifo "$work/output"
@@ -19,7 +19,7 @@ prepare_control() {
 share_arguments() {
     local tag=$1 path=$2 model=none
     shift 2
-    # Quotes commas as QEMU wants them.
+    # QEMU escapes a comma by doubling it.
     arguments+=(-fsdev "local,id=$tag,path=${path//,/,,},security_model=$model,multidevs=remap$*"
         -device "virtio-9p-pci,fsdev=$tag,mount_tag=$tag")
 }
@@ -42,12 +42,13 @@ all_shares() {
     done
 }
 
-# -nodefaults and no -netdev: the machine has no network at all.
-# Without tsc=reliable the clock is the HPET's: a system call, an exit and QEMU's big lock each
-# time that the guest's emulator asks for the time, which is half of what it does.
-# Without tsc_early_khz the kernel measures the counter by a timer that is emulated late on a busy machine; one boot
-# counted 10 ms in 20 s.
-# aw-bits is a server's: with QEMU's 39, VFIO cannot map the addresses that OVMF gives to a VF's BARs, and the guest's QEMU ends.
+# -nodefaults without -netdev: the machine has no network.
+# Without tsc=reliable the clock source is the HPET: each time the guest's emulator reads the time, which is half of
+# its work, takes a system call, an exit and QEMU's big lock.
+# Without tsc_early_khz the kernel calibrates the TSC with a timer that is emulated late on a busy machine; in one boot
+# the clock advanced by 10 ms in 20 s.
+# aw-bits has the value of a server: with QEMU's 39 bits, VFIO cannot map the addresses that OVMF assigns to a VF's BARs, and
+# the guest's QEMU exits.
 # shellcheck disable=SC2054  # the commas are QEMU's
 machine_arguments() {
     local device kernel_options
@@ -67,7 +68,7 @@ machine_arguments() {
     done <"$lab/machines/$machine" || :
 }
 
-# allowed_cores: the numbers of the cores that we may use.
+# allowed_cores: prints the numbers of the cores in our affinity mask.
 allowed_cores() {
     local range ranges
     IFS=, read -r -a ranges < <(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
@@ -76,10 +77,10 @@ allowed_cores() {
     done
 }
 
-# choose_core: sets core to one that no other lab has, or else to any. On two cores, about one in forty starts of guests under
-# KVM hung, or took the host under test down: the guest's save area held registers of the host. Probably the reason is
-# that QEMU changes a processor's interrupt_request in helper_vmrun and do_vmexit without the lock under which other
-# threads set bits there, so that one change undoes the other. On one core neither happens within the other.
+# choose_core: sets core to one that no other lab uses, or else to any. On two cores, about one in forty starts of guests
+# under KVM hung or crashed the host under test: the guest's save area contained registers of the host. The probable
+# cause: QEMU changes a processor's interrupt_request in helper_vmrun and do_vmexit without the lock under which other
+# threads set bits in it, so an update may get lost. On one core the two do not run at the same time.
 choose_core() {
     local lock cores
     mapfile -t cores < <(allowed_cores | shuf)
@@ -95,26 +96,26 @@ start_machine() {
     machine_arguments
     taskset --cpu-list "$core" "${emulator[@]}" "${arguments[@]}" </dev/null >"$work/qemu" 2>&1 &
     qemu=$!
-    # Both ends of a named pipe are opened before either goes on; it ends when QEMU does.
+    # Opening a named pipe blocks until both ends are open; cat ends when QEMU does.
     cat "$work/output" &
     output=$!
 }
 
 machine_runs() { kill -0 "$qemu" 2>/dev/null; }
 
-# An emulated boot takes 5 to 20 s. About one in sixty never comes to its first line: the emulator
-# spins with the kernel. Such a machine has not begun, so it is started once more, and says so.
+# An emulated boot takes 5 to 20 s. About one in sixty hangs before its first line: the emulator spins with the
+# kernel. Such a machine has not run the script yet, so it is restarted once, with a message.
 boot_deadline=${VFPASS_LAB_BOOT_DEADLINE:-120}
 start_machine_that_boots() {
     start_machine
     booted && return
-    echo "lab/run: the host under test did not come up within $boot_deadline s; once more" >&2
+    echo "lab/run: the host under test did not boot within $boot_deadline s: retrying" >&2
     stop_machine
     start_machine
-    booted || echo "lab/run: nor did it the second time" >&2
+    booted || echo "lab/run: the host under test did not boot at the second attempt either" >&2
 }
 
-# booted: false when the machine still runs and has not come up by the deadline.
+# booted: waits for the boot; fails if the machine is still running but has not booted by the deadline.
 booted() {
     local end=$((SECONDS + boot_deadline))
     while machine_runs && [ ! -e "$work/control/booted" ]; do
@@ -127,7 +128,7 @@ stop_machine() {
     kill -KILL "$qemu" 2>/dev/null || :
     wait "$qemu" 2>/dev/null || :
     qemu=''
-    # Only now: a QEMU that failed to start never opened the pipe.
+    # Unblocks cat if QEMU failed to start and never opened the pipe.
     : <>"$work/output"
     wait "$output" || :
 }

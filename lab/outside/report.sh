@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154,SC2034
-# Sourced by lab/run: how it ended, and what to look at when it ended badly.
+# Sourced by lab/run: sets the exit code and, after a failure, prints the ends of the logs.
 
 report() {
     local code
@@ -23,13 +23,13 @@ explain() {
     show_end "$work/control/logs/dmesg" 40
     show_end "$work/console" 40
     case $1 in
-    "$timed_out") echo "lab/run: not finished after $timeout seconds" ;;
-    "$not_finished") echo "lab/run: the host under test went down before the script ended" ;;
-    *) echo "lab/run: $(basename "$script") ended with exit code $1" ;;
+    "$timed_out") echo "lab/run: timed out after $timeout s" ;;
+    "$not_finished") echo "lab/run: the host under test crashed before the script ended" ;;
+    *) echo "lab/run: $(basename "$script"): exit code $1" ;;
     esac
 }
 
-# Control characters of a boot loader or a guest must not reach the terminal.
+# Control characters from a boot loader or a guest must not reach the terminal.
 show_end() {
     [ -s "$1" ] || return 0
     echo "----- the end of $(basename "$1")"
@@ -38,9 +38,9 @@ show_end() {
 
 clean_up() {
     [ -z "$qemu" ] || kill -KILL "$qemu" 2>/dev/null || :
-    # Frees a reader that still waits for QEMU to open the pipe.
+    # Unblocks a reader that still waits for QEMU to open the pipe.
     [ ! -p "$work/output" ] || : <>"$work/output"
-    # Without the shell's own line about the process that was just killed.
+    # Suppresses the shell's message about the killed process.
     wait 2>/dev/null || :
     if [ -n "$keep" ]; then
         rm -f "$work/output"

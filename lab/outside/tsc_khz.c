@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Prints how many thousand ticks a second this machine's time stamp counter makes, which is what the emulated
- * processor shows as its own.
+ * Prints the frequency of this machine's time stamp counter in kHz. The emulated processor has the same counter.
  */
 #include <err.h>
 #include <stdint.h>
@@ -25,7 +24,7 @@ static int64_t clock_now(void)
 	return (int64_t)now.tv_sec * nanoseconds_per_second + now.tv_nsec;
 }
 
-/* Both clocks at one time: of several readings the one that nothing interrupted. */
+/* Reads both clocks at the same time: of several attempts, takes the shortest, which was not interrupted. */
 static struct moment read_both(void)
 {
 	struct moment best = { 0, 0 };

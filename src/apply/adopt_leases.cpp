@@ -21,10 +21,10 @@ RefusedMetadata refusal(const domain::ParsedDomain& parsed, const std::string& r
 
 RefusedMetadata refusal(const domain::ParsedDomain& parsed, const Lease& lease,
                         const std::string& reason) {
-  return refusal(parsed, "lease " + lease.vfName + " cannot be rebuilt: " + reason);
+  return refusal(parsed, "cannot rebuild lease " + lease.vfName + ": " + reason);
 }
 
-// Read for one domain at a time, and only what its leases name: the hook has no time for more.
+// Reads only the devices that the leases of one domain name: the hook has no time for more.
 Inventory readDevices(Kernel& kernel, const std::vector<Lease>& leases) {
   Inventory inventory;
   for (const auto& lease : leases) {
@@ -37,14 +37,14 @@ Inventory readDevices(Kernel& kernel, const std::vector<Lease>& leases) {
         inventory.functions.push_back(std::move(*function));
       }
     } catch (const Error&) {
-      continue;  // a device that cannot be read is not there
+      continue;  // treat an unreadable device as missing
     }
   }
   return inventory;
 }
 
-// Calls `judge` for every lease that is sealed and not known: it takes the lease, the reason
-// against its place (empty: none), and returns the final reason.
+// Calls `judge` for every sealed, unknown lease with the lease and the problem with its place
+// (empty: none); `judge` returns the final reason to refuse it.
 template <typename Judge>
 std::vector<RefusedMetadata> visitUnknown(const state::Database& database, Kernel& kernel,
                                           const SealKey& key,
@@ -80,7 +80,7 @@ Adoption adoptLeases(state::Database& database, Kernel& kernel, const SealKey& k
   Adoption adoption;
   const auto adopt = [&](const domain::ParsedDomain& parsed, Lease lease,
                          const std::string& placeFault) {
-    // This host handed it out, so a lost database must not hand it out again.
+    // This host issued the generation, so a rebuilt database must not issue it again.
     database.raiseGeneration(lease.generation);
     if (!placeFault.empty()) {
       return placeFault;
@@ -92,7 +92,7 @@ Adoption adoptLeases(state::Database& database, Kernel& kernel, const SealKey& k
     std::string fault = database.adoptLease(lease);
     if (fault.empty()) {
       adoption.adopted.push_back("lease " + lease.vfName + " of domain " + printable(parsed.name) +
-                                 " was rebuilt from its XML");
+                                 ": rebuilt from the domain's XML");
     }
     return fault;
   };

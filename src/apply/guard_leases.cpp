@@ -7,7 +7,7 @@
 namespace vfpass::apply {
 namespace {
 
-// A running guest that stops puts its leases back to reserved: they are still the ones recorded.
+// A guest that stops returns its leases to reserved; they are still the recorded ones.
 bool holds(const std::vector<Lease>& leases, const Lease& recorded) {
   return std::any_of(leases.begin(), leases.end(), [&](const Lease& lease) {
     const bool released =
@@ -17,7 +17,7 @@ bool holds(const std::vector<Lease>& leases, const Lease& recorded) {
   });
 }
 
-// A lease that a start has taken over belongs to the start.
+// A lease that a domain start has taken over belongs to that start.
 bool isStarting(const std::vector<Lease>& leases, const std::string& vfName,
                 std::uint64_t generation, const Tools& tools) {
   return std::any_of(leases.begin(), leases.end(), [&](const Lease& lease) {
@@ -60,7 +60,7 @@ void checkCreatedVfs(const CreateVfs& created, const Plan& plan, Tools& tools) {
     vfs.push_back(lease.vf);
   }
   plan::throwObjections(
-      "the new VFs of PF " + toString(created.pf) + " cannot be used",
+      "cannot use the new VFs of PF " + toString(created.pf),
       plan::checkLeasedVfs(tools.kernel.readPf(created.pf), leases, tools.kernel.findHolders(vfs)));
 }
 

@@ -5,11 +5,12 @@
 namespace vfpass::apply {
 
 /// True while the database still holds the leases as the first `done` steps recorded them. False: a
-/// start (the hook's prepare takes over), or another command, has gone on from them, and this
-/// plan's host steps are not to be undone or continued any more.
+/// domain start (the prepare of the hook) or another command has taken them over, and the host
+/// steps of this plan must neither continue nor be rolled back.
 bool leasesAreOurs(const Plan& plan, std::size_t done, const Tools& tools);
 
-/// After VFs were created: they are where the leases say, and can be given away. Throws otherwise.
+/// Checks that newly created VFs are where the leases say and that they can be assigned; throws
+/// otherwise.
 void checkCreatedVfs(const CreateVfs& created, const Plan& plan, Tools& tools);
 
 }  // namespace vfpass::apply

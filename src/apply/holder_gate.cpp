@@ -9,9 +9,9 @@
 namespace vfpass::apply {
 namespace {
 
-// Nothing tells when a process closes a file of another; QEMU frees an unplugged VFIO device in an
-// RCU callback, after the DEVICE_DELETED event.
-constexpr std::chrono::milliseconds lookAgain{20};
+// There is no notification when another process closes a file. QEMU frees an unplugged VFIO device
+// in an RCU callback, after the DEVICE_DELETED event.
+constexpr std::chrono::milliseconds pollInterval{20};
 
 plan::VfAddresses addressesFor(const std::vector<Action>& actions, Kernel& kernel) {
   plan::VfAddresses addresses;
@@ -81,10 +81,10 @@ std::vector<plan::Objection> HolderGate::objectionsToPlan() {
 
 std::vector<plan::Objection> HolderGate::objectionsTo(const std::vector<Action>& actions) {
   auto objections = look(actions, Count::everyone);
-  const auto deadline = std::chrono::steady_clock::now() + tools_.holderPatience;
+  const auto deadline = std::chrono::steady_clock::now() + tools_.holderTimeout;
   while (!objections.empty() && std::chrono::steady_clock::now() < deadline &&
          look(actions, Count::onlyWhoStays).empty()) {
-    std::this_thread::sleep_for(lookAgain);
+    std::this_thread::sleep_for(pollInterval);
     objections = look(actions, Count::everyone);
   }
   return objections;
@@ -109,7 +109,8 @@ std::vector<plan::Objection> HolderGate::look(const std::vector<Action>& actions
   return plan::objectToHolders(disturbing, addresses, holders, {plan_.domain, allow_, excused});
 }
 
-// An action whose effect is there already disturbs nobody, unless a pending write is to undo it.
+// An action that is already in effect disturbs nobody, unless a pending write is about to revert
+// it.
 Plan HolderGate::withoutEffective(const std::vector<Action>& actions,
                                   const plan::VfAddresses& addresses,
                                   const std::vector<Holder>& holders) {

@@ -10,34 +10,36 @@
 
 namespace vfpass::apply {
 
-/// Asks the kernel who holds the devices of one plan, before anything is done to them. Leases and
-/// journal say who should have a device; a virtual machine that was defined by hand, a container or
-/// an RDMA program does not ask them.
+/// Asks the kernel for the holders of the devices of one plan before it changes them. Leases and
+/// journal say who should hold a device; a manually defined VM, a container or an RDMA program can
+/// hold it regardless.
 class HolderGate {
  public:
-  /// Both must outlive it. The risks that the domain's leases accept are read here.
+  /// Both must outlive the gate. Reads the risks that the leases of the domain accept.
   HolderGate(const Plan& plan, Tools& tools);
 
-  /// Before the plan begins. The domain's own QEMU may hold what the plan unplugs.
+  /// Check before the plan begins. The domain's own QEMU may still hold devices that the plan
+  /// unplugs.
   [[nodiscard]] std::vector<plan::Objection> objectionsToPlan();
 
-  /// Immediately before these actions, under the PFs' locks. Waits a moment (Tools::holderPatience)
-  /// for holders that release it by themselves: the domain's own QEMU, which closes a device some
-  /// time after it has told libvirt that it is unplugged, and an earlier write of vfpass. An action
-  /// whose effect is there already is not objected to, unless a write is pending.
+  /// Check immediately before these actions, under the PF locks. Waits briefly
+  /// (Tools::holderTimeout) for holders that release the device by themselves: the domain's own
+  /// QEMU, which closes a device some time after it has reported the unplug to libvirt, and an
+  /// earlier write of vfpass. Accepts an action that is already in effect, unless a write is
+  /// pending.
   [[nodiscard]] std::vector<plan::Objection> objectionsTo(const std::vector<Action>& actions);
 
-  /// True when the domain's own QEMU has a device open that the plan would touch.
+  /// True if the domain's own QEMU has a device open that the plan would change.
   [[nodiscard]] bool isHeldByOwnGuest() const;
 
-  /// Throws one Error (ExitCode::refused) that names every holder; does nothing without one.
+  /// Throws one Error (ExitCode::refused) that names every holder; does nothing if there is none.
   void require(const std::vector<Action>& actions);
 
  private:
   enum class Count {
     everyone,
-    allButOwnGuest,  ///< its QEMU still has what the plan unplugs
-    onlyWhoStays,    ///< neither that nor a pending write
+    allButOwnGuest,  ///< ignores its QEMU for devices that the plan unplugs
+    onlyWhoStays,    ///< also ignores pending writes
   };
   [[nodiscard]] std::vector<plan::Objection> look(const std::vector<Action>& actions, Count count);
   [[nodiscard]] Plan withoutEffective(const std::vector<Action>& actions,

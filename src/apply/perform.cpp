@@ -10,7 +10,7 @@ namespace {
 
 Hypervisor& hypervisorOf(Tools& tools) {
   if (tools.hypervisor == nullptr) {
-    throw Error("a step on a domain needs libvirt, which the hook must not call",
+    throw Error("cannot run a step on a domain in the hook: it must not call libvirt",
                 "run `vfpass recover`");
   }
   return *tools.hypervisor;
@@ -19,12 +19,12 @@ Hypervisor& hypervisorOf(Tools& tools) {
 void configure(const ConfigureVfs& action, Tools& tools, std::vector<std::string>& warnings) {
   for (const auto& refused : tools.kernel.configureVfs(action)) {
     warnings.push_back("VF " + std::to_string(refused.vfIndex) + " of PF " + toString(action.pf) +
-                       ": the driver refused " + std::string(toString(refused.attribute)) +
-                       ", which is not required: " + refused.reason);
+                       ": the driver refused the optional attribute " +
+                       std::string(toString(refused.attribute)) + ": " + refused.reason);
   }
 }
 
-// Metadata that cannot be read is not as wanted, whatever is wanted; withLeases() replaces it.
+// Treats unreadable metadata as a mismatch; withLeases() replaces it.
 bool carries(const std::string& xml, const std::vector<Lease>& leases, const SealKey& key) {
   try {
     return domain::carriesLeases(xml, leases, key);
@@ -33,27 +33,27 @@ bool carries(const std::string& xml, const std::vector<Lease>& leases, const Sea
   }
 }
 
-constexpr int definitionTries = 5;
+constexpr int maxDefineAttempts = 5;
 
 void refuseWithoutDefinition(const EditDomain& action, Tools& tools) {
   const auto found = hypervisorOf(tools).findDomain(toString(action.domain));
   if (found) {
     throw Error(
         "domain " + printable(found->name) + " is transient: it has no persistent XML to change",
-        "define it first (`virsh define`)", ExitCode::badInput);
+        "define it with `virsh define` first", ExitCode::badInput);
   }
   if (!action.leases.empty()) {
-    throw Error("domain " + toString(action.domain) + " does not exist any more");
+    throw Error("domain " + toString(action.domain) + " no longer exists");
   }
 }
 
-// libvirt has no compare-and-swap for definitions, and virsh edit takes no lock either. So the XML
-// is read again immediately before it is defined, and the edit starts over if somebody has changed
-// it. What remains is the time between that reading and virDomainDefineXML: an edit that arrives
-// in it is lost. One that arrives later and drops our leases is reported by the reading afterwards.
+// libvirt has no compare-and-swap for definitions, and virsh edit takes no lock either. So read the
+// XML again immediately before defining it, and start over if somebody has changed it. A race
+// remains between that read and virDomainDefineXML: an edit made in between is lost. If a later
+// edit drops our leases, the final check reports it.
 void editDomain(const EditDomain& action, Tools& tools) {
   Hypervisor& hypervisor = hypervisorOf(tools);
-  for (int attempt = 0; attempt < definitionTries; ++attempt) {
+  for (int attempt = 0; attempt < maxDefineAttempts; ++attempt) {
     const auto definition = hypervisor.readDefinition(action.domain);
     if (!definition) {
       return refuseWithoutDefinition(action, tools);
@@ -68,18 +68,18 @@ void editDomain(const EditDomain& action, Tools& tools) {
     }
     hypervisor.defineDomain(edited);
     if (!isInEffect(action, tools)) {
-      throw Error(
-          "libvirt did not keep what was put into the XML of domain " + toString(action.domain),
-          "compare `vfpass plan` with `virsh dumpxml --inactive`");
+      throw Error("domain " + toString(action.domain) +
+                      ": libvirt did not keep all elements that vfpass added to the XML",
+                  "compare `vfpass plan` with `virsh dumpxml --inactive`");
     }
     return;
   }
   throw Error("domain " + toString(action.domain) + ": its definition changed " +
-                  std::to_string(definitionTries) + " times while it was being edited",
+                  std::to_string(maxDefineAttempts) + " times during the edit",
               "stop the program that keeps redefining it, then run the command again");
 }
 
-// A domain that does not run has nothing to plug into and nothing to take out.
+// Nothing can be plugged into or unplugged from a domain that is not running.
 std::optional<DomainDescription> findRunning(const Uuid& domain, Tools& tools) {
   auto found = hypervisorOf(tools).findDomain(toString(domain));
   return found && found->active ? found : std::nullopt;
@@ -105,9 +105,9 @@ void plug(const PlugDevice& action, Tools& tools) {
                                  domain::deviceXml(action.lease, tools.templates));
   const auto after = findRunning(action.lease.domain, tools);
   if (after && !hasDevice(*after, action.lease)) {
-    throw Error(
-        "libvirt did not plug " + action.lease.vfName + " into domain " + printable(after->name),
-        "see what the daemon says: journalctl -u libvirtd -u virtqemud");
+    throw Error("domain " + printable(after->name) + ": " + action.lease.vfName +
+                    " is missing although libvirt reported that it was plugged",
+                "check the daemon's log: `journalctl -u libvirtd -u virtqemud`");
   }
 }
 
@@ -115,7 +115,7 @@ void unplug(const UnplugDevice& action, Tools& tools) {
   const auto running = findRunning(action.lease.domain, tools);
   if (running && hasDevice(*running, action.lease)) {
     tools.hypervisor->detachDevice(action.lease.domain, deviceAlias(action.lease),
-                                   tools.guestPatience);
+                                   tools.guestTimeout);
   }
 }
 
@@ -125,7 +125,7 @@ std::optional<SoftRoceRecord> recordOf(const std::string& name, const Tools& too
   return found == records.end() ? std::nullopt : std::optional(*found);
 }
 
-// The link of that name, if it is the one that the record says vfpass made in this boot.
+// The link of that name, if the record says that vfpass created it in this boot.
 std::optional<RdmaLink> findOurs(const std::string& name, Tools& tools) {
   const auto record = recordOf(name, tools);
   for (auto& link : tools.kernel.readRdmaLinks()) {
@@ -136,7 +136,8 @@ std::optional<RdmaLink> findOurs(const std::string& name, Tools& tools) {
   return std::nullopt;
 }
 
-// The record comes first: a link that is made by a process that is killed is ours all the same.
+// Records the link first: if the process is killed while creating it, the link is still known to be
+// ours.
 void addLink(const AddSoftRoceLink& action, Tools& tools) {
   const auto ours = findOurs(action.name, tools);
   SoftRoceRecord record{action.name, action.netdev, std::nullopt, tools.kernel.bootId()};
@@ -160,15 +161,15 @@ void removeLink(const RemoveSoftRoceLink& action, Tools& tools) {
   if (!action.number) {
     const auto record = recordOf(action.name, tools);
     if (!record || record->netdev != action.netdev) {
-      return;  // its creation never began; an earlier link of that name is not for us to remove
+      return;  // creation never began; an earlier link of that name is not ours
     }
     const auto ours = findOurs(action.name, tools);
     link.number = ours ? ours->number : std::nullopt;
   }
   const auto links = tools.kernel.readRdmaLinks();
-  const bool isThere =
+  const bool exists =
       link.number && std::ranges::find(links, link.number, &RdmaLink::number) != links.end();
-  if (isThere) {
+  if (exists) {
     const auto users = tools.kernel.rdmaUsers(*link.number);
     plan::throwObjections("SoftRoCE link " + printable(link.name),
                           plan::objectionsToRemoval(users));

@@ -7,22 +7,22 @@
 
 namespace vfpass::apply {
 
-/// Does one action; idempotent. Appends what the user should know to `warnings`.
+/// Performs one action; idempotent. Appends messages for the user to `warnings`.
 void perform(const Action& action, Tools& tools, std::vector<std::string>& warnings);
 
-/// Resets several functions at the same time.
+/// Resets several functions in parallel.
 void performResets(const std::vector<ResetFunction>& resets, Tools& tools);
 
 /// True for actions on the running domain.
 bool isLiveAction(const Action& action);
 
-/// True for actions that libvirt does: no lock of ours may be held during them.
+/// True for actions performed by libvirt: we must hold no lock during them.
 bool isDomainAction(const Action& action);
 
-/// True for actions whose effect a reboot takes away.
+/// True for actions whose effect a reboot reverts.
 bool isKernelAction(const Action& action);
 
-/// True when the domain's persistent XML is as the action wants it.
+/// True if the domain's persistent XML is as the action requires.
 bool isInEffect(const EditDomain& action, Tools& tools);
 
 }  // namespace vfpass::apply

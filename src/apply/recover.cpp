@@ -47,10 +47,10 @@ bool runs(const Operation& operation, Tools& tools) {
   return domain && domain->active && operation.bootId == tools.kernel.bootId();
 }
 
-// The point of no return is the domain's persistent XML: once it has changed, the operation goes
-// forward. What is about the running domain alone is finished by an attach, if it still runs, and
-// taken back by a detach, unless the guest has let go of everything already. A release, and a
-// detach that changes no domain, are always finished.
+// The point of no return is the domain's persistent XML: once it has changed, the operation is
+// completed. If only the running domain is affected, an attach is completed if the domain still
+// runs, and a detach is rolled back unless the guest has already released everything. A release,
+// and a detach that changes no domain, are always completed.
 bool goesForward(const Operation& operation, Tools& tools) {
   if (allDone(operation) || operation.kind == PlanKind::release) {
     return true;
@@ -66,21 +66,21 @@ bool goesForward(const Operation& operation, Tools& tools) {
   if (operation.kind == PlanKind::attach) {
     return live != nullptr && live->status != StepStatus::planned && runs(operation, tools);
   }
-  const bool letGo =
+  const bool allReleased =
       std::all_of(operation.steps.begin(), operation.steps.end(), [](const JournaledStep& step) {
         return !isLiveAction(step.step.action) || step.status == StepStatus::done;
       });
-  return operation.kind == PlanKind::detach && letGo;
+  return operation.kind == PlanKind::detach && allReleased;
 }
 
-// The operation itself, or somebody since then, may have removed the VFs: nothing is left to do
-// then.
+// The operation itself, or somebody since then, may have removed the VFs; then there is nothing
+// left to do.
 bool hasItsDevice(const Action& action, const Tools& tools) {
   const auto hasFunction = [&](const PciAddress& function) {
     return tools.kernel.readFunction(function).has_value();
   };
   if (const auto* remove = std::get_if<RemoveVfs>(&action)) {
-    return hasFunction(remove->pf);  // a card that is gone took its VFs along
+    return hasFunction(remove->pf);  // the VFs of a removed card are gone too
   }
   if (const auto pf = pfOfHostAction(action)) {
     return hasFunction(*pf);
@@ -117,31 +117,31 @@ class Recovery {
         sameBoot_(operation.bootId == tools.kernel.bootId()) {}
 
   std::string end() {
-    // The domain is looked at before any lock is taken.
+    // Queries the domain before taking any lock.
     const bool forward = goesForward(operation_, tools_);
     takeLocks();
     if (operation_.kind == PlanKind::detach && sameBoot_ && runsOnItsDevices()) {
       rollBackXml();
-      return finish("rolled back, because the domain runs on its devices");
+      return finish("rolled back: the domain is running with its devices");
     }
     if (!forward && wasTakenOver()) {
-      return finish("left to the start that has taken over its VFs");
+      return finish("left alone: a domain start has taken over its VFs");
     }
     if (!forward && sameBoot_ && isOvertaken(plan_, tools_)) {
-      return finish("left as it is, because a VM uses the PF's VFs since");
+      return finish("left as it is: a VM now uses the VFs of the PF");
     }
     if (forward && goForward()) {
-      return finish("finished");
+      return finish("completed");
     }
     rollBack();
     return finish("rolled back");
   }
 
  private:
-  // No lock of ours is held while libvirt is at work: it may be waiting for our hook.
+  // Holds no lock while libvirt works: libvirt may be waiting for our hook.
   void takeLocks() {
     if (locks_.empty()) {
-      locks_ = state::lockPlan(tools_.runDirectory, plan_, tools_.patience());
+      locks_ = state::lockPlan(tools_.runDirectory, plan_, tools_.remainingTimeout());
     }
   }
 
@@ -155,7 +155,7 @@ class Recovery {
            !leasesAreOurs(plan_, doneCount(operation_), tools_);
   }
 
-  // A start that read the XML before the detach changed it: its leases have moved on, or its QEMU
+  // A domain start read the XML before the detach changed it: its leases have moved on, or its QEMU
   // has the devices open.
   [[nodiscard]] bool runsOnItsDevices() const {
     const bool hostUntouched = std::all_of(
@@ -177,7 +177,7 @@ class Recovery {
     }
   }
 
-  // False when the running guest cannot get what was promised to it: the attach is undone then.
+  // False if a device cannot be plugged into the running guest; the attach is then rolled back.
   bool goForward() {
     requireUnheld(stepsLeft());
     for (std::size_t at = 0; at < operation_.steps.size(); ++at) {
@@ -198,7 +198,7 @@ class Recovery {
     return true;
   }
 
-  // All of it before any of it: a refusal changes nothing.
+  // Check all actions before performing any, so that a refusal changes nothing.
   void requireUnheld(const std::vector<Action>& actions) {
     std::vector<Action> possible;
     std::copy_if(
@@ -256,8 +256,8 @@ class Recovery {
     }
   }
 
-  // Takes or gives up the locks as the action needs it. A reboot has taken away every effect on the
-  // kernel; devices may have other addresses now.
+  // Takes or releases the locks as the action requires. A reboot has reverted every effect on the
+  // kernel, and devices may have other addresses now.
   bool isPossible(const Action& action) {
     if (isDomainAction(action)) {
       locks_.clear();
@@ -282,15 +282,17 @@ class Recovery {
   std::vector<std::string> warnings_;
 };
 
-// The lock of a writer that has died, so that nobody else ends its operation at the same time.
-// Nullopt while the writer, or another recovery of its operation, lives: a writer holds its lock
-// from before the PF locks are first given up until it ends.
+// Takes the lock of a dead writer, so that only one process recovers its operation. nullopt while
+// the writer or another recovery of its operation lives: a writer holds its lock from before it
+// first releases the PF locks until it ends.
 std::optional<state::FileLock> takeOver(const Operation& operation, const Tools& tools) {
-  const auto locks = state::lockPlan(tools.runDirectory, planOf(operation), tools.patience());
+  const auto locks =
+      state::lockPlan(tools.runDirectory, planOf(operation), tools.remainingTimeout());
   return state::FileLock::tryAcquire(state::writerLockFile(tools.runDirectory, operation.id));
 }
 
-// As the journal has it now: while this process waited for the locks, the writer may have ended.
+// Reads the operation again: the writer may have finished it while this process waited for the
+// locks.
 std::optional<Operation> readAgain(const Operation& operation, const Tools& tools) {
   for (auto& open : tools.database.openOperations()) {
     if (open.id == operation.id) {
@@ -321,30 +323,30 @@ Recovered recover(Tools& tools, const std::optional<Uuid>& domain) {
       continue;
     }
     try {
-      recovered.ended.push_back(Recovery(*open, tools).end());
+      recovered.done.push_back(Recovery(*open, tools).end());
     } catch (const Error& error) {
-      recovered.unended.push_back({operation.domain,
-                                   describeWork(planOf(operation)) + ": " + error.what(),
-                                   error.remedy(), error.code()});
+      recovered.unrecovered.push_back({operation.domain,
+                                       describeWork(planOf(operation)) + ": " + error.what(),
+                                       error.remedy(), error.code()});
     }
   }
   return recovered;
 }
 
-void throwUnended(const std::vector<UnendedWork>& unended) {
-  if (unended.empty()) {
+void throwUnrecovered(const std::vector<UnrecoveredOperation>& unrecovered) {
+  if (unrecovered.empty()) {
     return;
   }
   std::vector<std::string> lines;
-  for (const auto& work : unended) {
+  for (const auto& work : unrecovered) {
     lines.push_back(work.line);
   }
-  const bool refused = std::all_of(unended.begin(), unended.end(), [](const UnendedWork& work) {
-    return work.code == ExitCode::refused;
-  });
-  const std::string& remedy = unended.front().remedy;
+  const bool refused =
+      std::all_of(unrecovered.begin(), unrecovered.end(),
+                  [](const UnrecoveredOperation& work) { return work.code == ExitCode::refused; });
+  const std::string& remedy = unrecovered.front().remedy;
   throw Error("could not complete an interrupted operation: " + join(lines, "; "),
-              (remedy.empty() ? "remove the cause" : remedy) + ", then run `vfpass recover`",
+              (remedy.empty() ? "fix the cause" : remedy) + ", then run `vfpass recover`",
               refused ? ExitCode::refused : ExitCode::failed);
 }
 

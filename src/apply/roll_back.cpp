@@ -9,7 +9,7 @@
 namespace vfpass::apply {
 namespace {
 
-// Who else needs the VFs of this PF; empty: nobody.
+// Another user of the VFs of this PF; empty if there is none.
 std::string otherUser(const RemoveVfs& removal, const Plan& plan, HolderGate& gate, Tools& tools) {
   const auto objections = gate.objectionsTo({removal});
   if (!objections.empty()) {
@@ -39,14 +39,14 @@ void rollBackCreation(const RemoveVfs& removal, const Plan& plan, HolderGate& ga
     }
   }
   tools.kernel.setVfProbing(removal.pf, *removal.autoprobe);
-  warnings.push_back("the new VFs of PF " + toString(removal.pf) + " stay: " + user);
+  warnings.push_back("kept the new VFs of PF " + toString(removal.pf) + ": " + user);
 }
 
 }  // namespace
 
 void rollBackAction(const Action& inverse, const Plan& plan, HolderGate& gate, Tools& tools,
                     std::vector<std::string>& warnings) {
-  // Only the inverse of a creation knows how probing was set before.
+  // Only the inverse of a creation has a previous probing state.
   const auto* removal = std::get_if<RemoveVfs>(&inverse);
   if (removal != nullptr && removal->autoprobe) {
     rollBackCreation(*removal, plan, gate, tools, warnings);

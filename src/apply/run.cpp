@@ -13,8 +13,9 @@
 namespace vfpass::apply {
 namespace {
 
-// Steps that are journaled together. A step on a domain stands alone because no lock is held during
-// it; creating VFs stands alone because its inverse must not run unless it began.
+// End of the batch of steps that are journaled together. A step on a domain is a batch of its own
+// because no lock is held during it; so is creating VFs, because its inverse must not run unless it
+// began.
 std::size_t batchEnd(const std::vector<Step>& steps, std::size_t first) {
   const auto alone = [&](std::size_t at) {
     return isDomainAction(steps[at].action) || std::holds_alternative<CreateVfs>(steps[at].action);
@@ -26,10 +27,10 @@ std::size_t batchEnd(const std::vector<Step>& steps, std::size_t first) {
   return end;
 }
 
-// How long the answer to "who holds these devices" is relied on within a batch.
-constexpr std::chrono::milliseconds answerLifetime{1000};
+// How long a check for holders remains valid within a batch.
+constexpr std::chrono::milliseconds holderCheckLifetime{1000};
 
-// A start, or another command, has gone on from the plan's leases while no lock was held.
+// A domain start or another command has taken over the plan's leases while no lock was held.
 class TakenOver : public Error {
  public:
   using Error::Error;
@@ -46,7 +47,7 @@ class Run {
     // Taken while the PF locks are held: whoever holds those and can take this one knows that the
     // writer has died.
     writer_.push_back(state::FileLock::acquire(
-        state::writerLockFile(tools_.runDirectory, operation_), tools_.patience()));
+        state::writerLockFile(tools_.runDirectory, operation_), tools_.remainingTimeout()));
     try {
       for (std::size_t first = 0; first < plan_.steps.size();) {
         const std::size_t end = batchEnd(plan_.steps, first);
@@ -75,7 +76,7 @@ class Run {
     }
     tools_.database.markSteps(operation_, first, end - first, state::StepStatus::started);
     for (std::size_t at = first; at < end; at = done_) {
-      requireFreshAnswer(at, end);
+      requireRecentCheck(at, end);
       if (const auto resets = resetsFrom(at, end); resets.size() > 1) {
         performResets(resets, tools_);
         done_ = at + resets.size();
@@ -90,8 +91,8 @@ class Run {
     tools_.database.markSteps(operation_, first, end - first, state::StepStatus::done);
   }
 
-  // Resets of different functions do not wait for each other; a function-level reset takes 100 ms
-  // and more by the PCI specification.
+  // Resets of different functions run in parallel; a function-level reset takes at least 100 ms by
+  // the PCI specification.
   [[nodiscard]] std::vector<ResetFunction> resetsFrom(std::size_t at, std::size_t end) const {
     std::vector<ResetFunction> resets;
     for (; at < end && std::holds_alternative<ResetFunction>(plan_.steps[at].action); ++at) {
@@ -106,12 +107,12 @@ class Run {
       actions.push_back(plan_.steps[at].action);
     }
     gate_.require(actions);
-    answered_ = std::chrono::steady_clock::now();
+    checked_ = std::chrono::steady_clock::now();
   }
 
-  void requireFreshAnswer(std::size_t at, std::size_t end) {
+  void requireRecentCheck(std::size_t at, std::size_t end) {
     if (isKernelAction(plan_.steps[at].action) &&
-        std::chrono::steady_clock::now() - answered_ > answerLifetime) {
+        std::chrono::steady_clock::now() - checked_ > holderCheckLifetime) {
       requireUnheld(at, end);
     }
   }
@@ -121,7 +122,7 @@ class Run {
     if (!locks_.empty() || pfs.empty()) {
       return;
     }
-    locks_ = state::lockPlan(tools_.runDirectory, plan_, tools_.patience());
+    locks_ = state::lockPlan(tools_.runDirectory, plan_, tools_.remainingTimeout());
     if (done_ > 0 && !leasesAreOurs(plan_, done_, tools_)) {
       throw TakenOver("domain " + printable(plan_.domainName) +
                       " was started, or another command changed its leases, while libvirt was "
@@ -129,11 +130,11 @@ class Run {
     }
   }
 
-  // The outcome of a step is unknown: it stays in the journal, and its leases with it, until
-  // recover() resolves it. Other devices are rolled back now as far as possible.
+  // The outcome of the step is unknown: it and its leases stay in the journal until recover()
+  // resolves it. Roll back other devices now as far as possible.
   void leaveOpen() {
     if (!isReversible() || plan_.kind == PlanKind::host) {
-      return;  // the steps of a host plan are about one PF, which still waits in the kernel
+      return;  // all steps of a host plan concern one PF, which is still busy in the kernel
     }
     for (std::size_t at = done_; at-- > 0;) {
       if (isKernelAction(plan_.steps[at].action)) {
@@ -149,13 +150,13 @@ class Run {
       }
       tools_.database.markSteps(operation_, at, 1, state::StepStatus::undone);
     } catch (const Error& error) {
-      warnings_.emplace_back(error.what());  // recover() tries again
+      warnings_.emplace_back(error.what());  // recover() retries
     }
   }
 
-  // What has been taken over belongs to the start: no device is touched any more. A detach restores
-  // the XML that the start has read; an attach has nothing to take back from a guest that runs on
-  // what it attached.
+  // Leases that were taken over belong to the domain start: do not touch their devices. A detach
+  // restores the XML that the start has read; an attach has nothing to roll back in a guest that
+  // runs with the attached devices.
   [[noreturn]] void yield(const TakenOver& error) {
     const bool rollsBack = plan_.kind == PlanKind::detach;
     if (rollsBack) {
@@ -170,7 +171,7 @@ class Run {
     }
     finish();
     throw Error(std::string(error.what()) + (rollsBack ? "; the detach was rolled back" : ""),
-                "see `vfpass status`, then repeat the command", ExitCode::refused);
+                "check `vfpass status`, then run the command again", ExitCode::refused);
   }
 
   [[noreturn]] void fail(const Error& error) {
@@ -186,13 +187,13 @@ class Run {
       finish();
     } catch (const Error& second) {
       throw Error(std::string(error.what()) + "; rolling back failed: " + second.what(),
-                  "remove the cause, then run `vfpass recover`", error.code());
+                  "fix the cause, then run `vfpass recover`", error.code());
     }
     throw Error(error.what(), error.remedy(), error.code());
   }
 
-  // A detach that has changed domain XML alone can be rolled back. Once it has restored a device it
-  // only goes forward.
+  // A detach can be rolled back while it has changed only domain XML. Once it has restored a
+  // device, it only goes forward.
   [[nodiscard]] bool isReversible() const {
     if (plan_.kind == PlanKind::attach || plan_.kind == PlanKind::prepare ||
         plan_.kind == PlanKind::host) {
@@ -230,7 +231,7 @@ class Run {
   std::vector<state::FileLock> writer_;
   std::int64_t operation_ = 0;
   std::size_t done_ = 0;
-  std::chrono::steady_clock::time_point answered_;
+  std::chrono::steady_clock::time_point checked_;
   std::vector<std::string> warnings_;
 };
 

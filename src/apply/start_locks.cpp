@@ -15,7 +15,7 @@ bool changesDomain(const state::Operation& operation) {
       [](const state::JournaledStep& step) { return isDomainAction(step.step.action); });
 }
 
-// An operation on the domain whose writer lives. Asked under the PFs' locks: a writer takes its own
+// An operation on the domain whose writer lives. Call it under the PF locks: a writer takes its own
 // lock while it holds them.
 std::optional<state::Operation> livingOperation(const Tools& tools, const Uuid& domain) {
   for (auto& operation : tools.database.openOperations()) {
@@ -28,13 +28,13 @@ std::optional<state::Operation> livingOperation(const Tools& tools, const Uuid& 
 }
 
 void waitFor(const state::Operation& operation, const Tools& tools,
-             std::chrono::milliseconds patience) {
+             std::chrono::milliseconds timeout) {
   try {
-    state::FileLock::acquire(state::writerLockFile(tools.runDirectory, operation.id), patience);
+    state::FileLock::acquire(state::writerLockFile(tools.runDirectory, operation.id), timeout);
   } catch (const Error&) {
     throw Error("an unfinished " + std::string(toString(operation.kind)) + " of domain " +
-                    printable(operation.domainName) + " is changing its XML",
-                "start the domain again when that has ended", ExitCode::refused);
+                    printable(operation.domainName) + " is changing the domain's XML",
+                "start the domain again once it has finished", ExitCode::refused);
   }
 }
 
@@ -42,11 +42,11 @@ void waitFor(const state::Operation& operation, const Tools& tools,
 
 std::vector<state::FileLock> lockForStart(Tools& tools, const Uuid& domain,
                                           const std::vector<PciAddress>& pfs,
-                                          std::chrono::milliseconds patience) {
+                                          std::chrono::milliseconds timeout) {
   using Clock = std::chrono::steady_clock;
-  const auto end = Clock::now() + std::min(patience, tools.patience());
+  const auto end = Clock::now() + std::min(timeout, tools.remainingTimeout());
   for (;;) {
-    auto locks = state::lockPfs(tools.runDirectory, pfs, tools.patience());
+    auto locks = state::lockPfs(tools.runDirectory, pfs, tools.remainingTimeout());
     const auto operation = livingOperation(tools, domain);
     if (!operation) {
       return locks;

@@ -21,12 +21,12 @@ std::string describeConfigure(const ConfigureVfs& action) {
   for (const auto& change : action.vfs) {
     parts.push_back(describeSettings(change));
   }
-  return "configure on PF " + toString(action.pf) + " " + join(parts, "; ");
+  return "configure PF " + toString(action.pf) + ", " + join(parts, "; ");
 }
 
 std::string describeBind(const BindDriver& action) {
   if (action.driver.empty()) {
-    return "leave " + toString(action.function) + " without a driver";
+    return "unbind " + toString(action.function) + " from its driver";
   }
   return "bind " + toString(action.function) + " to " + action.driver;
 }
@@ -40,14 +40,14 @@ std::string namesOf(const std::vector<Lease>& leases) {
 }
 
 std::string describeEdit(const EditDomain& action) {
-  return action.leases.empty() ? "take our devices out of the domain's XML"
-                               : "put " + namesOf(action.leases) + " into the domain's XML";
+  return action.leases.empty() ? "remove our devices from the domain XML"
+                               : "write " + namesOf(action.leases) + " into the domain XML";
 }
 
 std::string describeEdit(const EditLiveMetadata& action) {
   return action.leases.empty()
-             ? "take our metadata out of the running domain"
-             : "name " + namesOf(action.leases) + " in the running domain's metadata";
+             ? "remove our metadata from the running domain"
+             : "list " + namesOf(action.leases) + " in the running domain's metadata";
 }
 
 std::string describeSoftRoce(const RemoveSoftRoceLink& action) {
@@ -78,7 +78,7 @@ std::string describe(const Action& action) {
             return "lease " + describeDevice(record.lease) + " as " + record.lease.vfName + " (" +
                    std::string(toString(record.lease.state)) + ")";
           },
-          [](const DropLease& drop) { return "end the lease " + drop.vfName; },
+          [](const DropLease& drop) { return "delete lease " + drop.vfName; },
           [](const EditDomain& edit) { return describeEdit(edit); },
           [](const EditLiveMetadata& edit) { return describeEdit(edit); },
           [](const PlugDevice& plug) {
@@ -106,10 +106,11 @@ std::string describe(const Action& action) {
           },
           [](const RemoveSoftRoceLink& remove) { return describeSoftRoce(remove); },
           [](const RecordSoftRoce& record) {
-            return "record SoftRoCE link " + printable(record.record.name) + " as made by vfpass";
+            return "record SoftRoCE link " + printable(record.record.name) +
+                   " as created by vfpass";
           },
           [](const ForgetSoftRoce& forget) {
-            return "drop the record of SoftRoCE link " + printable(forget.name);
+            return "delete the record of SoftRoCE link " + printable(forget.name);
           },
       },
       action);

@@ -6,17 +6,17 @@
 namespace vfpass {
 
 std::optional<std::string> parseDriverName(std::string_view text) {
-  constexpr std::size_t longest = 63;  // a module's name has 55 characters (MODULE_NAME_LEN)
+  constexpr std::size_t longest = 63;  // a module name has at most 55 characters (MODULE_NAME_LEN)
   constexpr std::string_view allowed =
       "abcdefghijklmnopqrstuvwxyz"
       "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
-  // modprobe would take a leading `-` for an option where a caller forgets `--`.
+  // modprobe would parse a name with a leading `-` as an option if a caller omits `--`.
   const bool valid = text.size() <= longest && !text.starts_with('-') &&
                      text.find_first_not_of(allowed) == std::string_view::npos;
   return valid ? std::optional(std::string(text)) : std::nullopt;
 }
 
-// By driver name and by module name: KBUILD_MODNAME, which the variants use, has underscores.
+// Driver names and module names: KBUILD_MODNAME, which the variants use, has underscores.
 bool isVfioDriver(std::string_view driver) {
   constexpr std::array<std::string_view, 5> drivers{"vfio-pci", "mlx5_vfio_pci", "mlx5-vfio-pci",
                                                     "nvgrace_gpu_vfio_pci", "nvgrace-gpu-vfio-pci"};

@@ -8,12 +8,12 @@ namespace {
 
 using Lines = std::vector<std::string_view>;
 
-constexpr int mostChanges = 2000;
+constexpr int changeLimit = 2000;
 
 std::size_t index(int number) { return static_cast<std::size_t>(number); }
 
 // Myers' greedy search. furthest_[k] is the furthest `x` (line of `before`) that a path with d
-// changes reaches on diagonal k = x - y; one copy is kept per d, to walk back along the path found.
+// changes reaches on diagonal k = x - y. One copy per d is kept for backtracking.
 class ShortestEdit {
  public:
   ShortestEdit(const Lines& before, const Lines& after)
@@ -23,7 +23,7 @@ class ShortestEdit {
         height_(static_cast<int>(after.size())) {}
 
   std::optional<std::vector<DiffLine>> find() {
-    const int limit = std::min(width_ + height_, mostChanges);
+    const int limit = std::min(width_ + height_, changeLimit);
     furthest_.assign(index(2 * limit + 3), 0);
     middle_ = limit + 1;
     for (int changes = 0; changes <= limit; ++changes) {
@@ -39,7 +39,7 @@ class ShortestEdit {
  private:
   int& furthest(int diagonal) { return furthest_[index(middle_ + diagonal)]; }
 
-  // True when the step to `diagonal` inserts a line of `after` rather than dropping one of
+  // True when the step to `diagonal` inserts a line of `after` rather than deleting one of
   // `before`.
   static bool inserts(int diagonal, int changes, int fromBelow, int fromAbove) {
     return diagonal == -changes || (diagonal != changes && fromBelow < fromAbove);
@@ -114,7 +114,7 @@ std::vector<DiffLine> replaceAll(const Lines& before, const Lines& after) {
 }  // namespace
 
 std::vector<DiffLine> compareLines(const Lines& before, const Lines& after) {
-  // Common ends are cut off first, so that the limit concerns only what changed.
+  // Remove the common head and tail first, so that the limit applies to the changed part only.
   const auto head = std::mismatch(before.begin(), before.end(), after.begin(), after.end());
   const auto tail = std::mismatch(before.rbegin(), std::make_reverse_iterator(head.first),
                                   after.rbegin(), std::make_reverse_iterator(head.second));

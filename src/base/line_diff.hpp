@@ -14,9 +14,9 @@ struct DiffLine {
   std::string_view text;
 };
 
-/// The shortest way from one list of lines to the other (Myers 1986). Texts that differ in more
-/// than a few thousand lines are shown as one replacement, because the search grows with the
-/// square.
+/// The shortest edit script from one list of lines to the other (Myers 1986). Texts that differ in
+/// more than 2000 lines are reported as one replacement, because the cost of the search is
+/// quadratic.
 std::vector<DiffLine> compareLines(const std::vector<std::string_view>& before,
                                    const std::vector<std::string_view>& after);
 

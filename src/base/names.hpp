@@ -7,7 +7,7 @@
 
 namespace vfpass {
 
-/// Two-way table between an enumeration and its spelling.
+/// Maps the values of an enumeration to their names and back.
 template <typename Enumeration, std::size_t size>
 using Names = std::array<std::pair<Enumeration, std::string_view>, size>;
 

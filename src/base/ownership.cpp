@@ -8,14 +8,14 @@ namespace vfpass {
 
 std::optional<Distrust> distrustOf(const struct stat& status, const std::string& path) {
   if (status.st_uid != 0 && status.st_uid != ::geteuid()) {
-    return Distrust{"expected an owner of root, found user id " + std::to_string(status.st_uid),
+    return Distrust{"expected owner root, found user ID " + std::to_string(status.st_uid),
                     "chown root " + shellArgument(path)};
   }
   if ((status.st_mode & S_IWOTH) != 0) {
-    return Distrust{"everybody can write to it", "chmod o-w " + shellArgument(path)};
+    return Distrust{"writable by everyone", "chmod o-w " + shellArgument(path)};
   }
   if ((status.st_mode & S_IWGRP) != 0 && status.st_gid != 0) {
-    return Distrust{"the group with id " + std::to_string(status.st_gid) + " can write to it",
+    return Distrust{"writable by group ID " + std::to_string(status.st_gid),
                     "chmod g-w " + shellArgument(path)};
   }
   return std::nullopt;

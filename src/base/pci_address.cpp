@@ -8,7 +8,7 @@
 namespace vfpass {
 namespace {
 
-// Cuts the part before `separator` off the front of `text`.
+// Removes the part before `separator` and the separator from `text`, and returns the part.
 std::string_view takeUntil(std::string_view& text, char separator) {
   const auto end = text.find(separator);
   const auto part = text.substr(0, end);
@@ -31,7 +31,7 @@ std::optional<PciAddress> parsePciAddress(std::string_view text) {
   std::optional<std::uint32_t> domain = 0;
   if (text.find(':') != text.rfind(':')) {
     const auto part = takeUntil(text, ':');
-    // Four digits on nearly every machine, up to eight behind Intel VMD and Hyper-V.
+    // Four digits on nearly every machine; up to eight behind Intel VMD and on Hyper-V.
     domain =
         part.size() < 4 || part.size() > 8 ? std::nullopt : hexPart(part, part.size(), 0xffffffffU);
   }

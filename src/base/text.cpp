@@ -31,8 +31,8 @@ std::size_t editDistance(std::string_view left, std::string_view right) {
   return row[right.size()];
 }
 
-// Length of the UTF-8 sequence at the start of `text`, 0 when it is not a valid one (overlong,
-// surrogate, too high, or cut short).
+// Length of the UTF-8 sequence at the start of `text`; 0 when it is invalid (overlong, a surrogate,
+// out of range, or truncated).
 std::size_t utf8Length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
@@ -60,7 +60,7 @@ bool isControl(std::string_view sequence) {
   if (sequence.size() == 1) {
     return first < 0x20 || first == 0x7f;
   }
-  // U+0080 to U+009F: terminals read these as the eight-bit forms of ESC sequences.
+  // U+0080 to U+009F: terminals interpret these as the eight-bit forms of ESC sequences.
   return sequence.size() == 2 && first == 0xc2 && static_cast<unsigned char>(sequence[1]) < 0xa0;
 }
 
@@ -144,7 +144,7 @@ std::string toLower(std::string_view text) {
 std::optional<std::string> closestSpelling(std::string_view word,
                                            const std::vector<std::string>& candidates) {
   std::optional<std::string> best;
-  // A third of the word may be wrong, and never more than three letters.
+  // Accept errors in up to a third of the word, but at most three letters.
   std::size_t limit = std::min<std::size_t>(3, word.size() / 3 + 1);
   for (const auto& candidate : candidates) {
     const std::size_t distance = editDistance(toLower(word), toLower(candidate));

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t contextLines = 3;
 
-std::vector<std::string_view> splitAtBreaks(std::string_view text) {
+std::vector<std::string_view> linesOf(std::string_view text) {
   std::vector<std::string_view> lines;
   while (!text.empty()) {
     const auto end = std::min(text.find('\n'), text.size());
@@ -22,7 +22,7 @@ std::vector<std::string_view> splitAtBreaks(std::string_view text) {
 }
 
 struct Hunk {
-  std::size_t begin = 0;  // lines of the comparison
+  std::size_t begin = 0;  // indices of diff lines
   std::size_t end = 0;
 };
 
@@ -67,7 +67,7 @@ char mark(LineOrigin origin) {
 }  // namespace
 
 std::string unifiedDiff(std::string_view before, std::string_view after) {
-  const auto lines = compareLines(splitAtBreaks(before), splitAtBreaks(after));
+  const auto lines = compareLines(linesOf(before), linesOf(after));
   std::ostringstream text;
   for (const auto hunk : findHunks(lines)) {
     text << "@@ -" << rangeText(lines, hunk, LineOrigin::before) << " +"

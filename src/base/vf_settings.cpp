@@ -19,7 +19,7 @@ constexpr Names<LinkState, 3> linkStateNames{{{LinkState::automatic, "auto"},
 constexpr Names<VlanProtocol, 2> protocolNames{
     {{VlanProtocol::dot1q, "802.1Q"}, {VlanProtocol::dot1ad, "802.1ad"}}};
 
-// Calls `visit(attribute, member of one, same member of other)` for every attribute.
+// Calls `visit(attribute, member of one, corresponding member of other)` for every attribute.
 template <typename One, typename Other, typename Visit>
 void forEachAttribute(One& one, Other& other, Visit visit) {
   visit(Attribute::mac, one.mac, other.mac);

@@ -1,4 +1,4 @@
-// Spellings of the vocabulary's remaining enumerations and small names.
+// Names of the vocabulary's other enumerations, and small functions of its types.
 #include "names.hpp"
 #include "vfpass/holder.hpp"
 #include "vfpass/hypervisor.hpp"
@@ -90,7 +90,7 @@ Lease termsOf(Lease lease) {
   lease.domainName.clear();
   lease.state = LeaseState::reserved;
   lease.bootId.clear();
-  // A start after a reboot makes the VFs again; the hook cannot write that into the XML.
+  // A start after a reboot recreates the VFs, and the hook cannot record that in the XML.
   lease.original.created = false;
   return lease;
 }

@@ -20,19 +20,19 @@ ExitCode worst(const std::vector<ExitCode>& codes) {
   return ExitCode::done;
 }
 
-// An earlier `host apply` that was killed. It needs no libvirt, which may not run yet.
-void endInterruptedWork(Session& session) {
+// Recovers an earlier `host apply` that was killed. Does not need libvirt, which may not run yet.
+void recoverHostPlans(Session& session) {
   const auto open = session.openWork();
   if (std::ranges::none_of(open, [](const Plan& plan) { return plan.kind == PlanKind::host; })) {
     return;
   }
   apply::Tools tools = session.hostTools();
   const auto recovered = apply::recover(tools, Uuid{});
-  for (const auto& line : recovered.ended) {
+  for (const auto& line : recovered.done) {
     session.note(line);
   }
-  for (const auto& work : recovered.unended) {
-    session.warn("interrupted work is still open: " + work.line);
+  for (const auto& work : recovered.unrecovered) {
+    session.warn("could not complete an interrupted operation: " + work.line);
   }
 }
 
@@ -51,12 +51,12 @@ struct Outcome {
   ExitCode code = ExitCode::done;
 };
 
-// What was done to the PF, or would be; failures as text in `entry`.
+// Applies the policy, or with dryRun only plans it. Objections become failures in `entry`.
 Outcome runPolicy(Session& session, const PfPolicy& policy, const PciAddress& address,
                   const HostApplyOptions& options) {
   auto locks = options.dryRun ? std::vector<state::FileLock>()
                               : state::lockPfs(session.options().runDirectory, {address},
-                                               Session::lockPatience);
+                                               Session::lockTimeout);
   auto input = hostInput(session, session.kernel().readPf(address), policy);
   input.allowDisruption = options.allowDisruption;
   const auto decision = plan::planHost(input);
@@ -113,9 +113,9 @@ void applyPfs(Session& session, const HostPolicy& policy, const HostApplyOptions
   }
 }
 
-// How the links are now: those that the plan was about, and what became of them.
-std::vector<report::SoftRoceEntry> afterwards(Session& session,
-                                              std::vector<report::SoftRoceEntry> entries) {
+// Updates the planned links with their state after the plan has run.
+std::vector<report::SoftRoceEntry> withCurrentState(Session& session,
+                                                    std::vector<report::SoftRoceEntry> entries) {
   const auto input = softRoceInput(session);
   const auto now =
       describeLinks(plan::decideSoftRoce(input.policy, input.found, input.records, input.bootId));
@@ -137,7 +137,7 @@ void addSteps(const Plan& plan, std::vector<report::SoftRoceEntry>& entries) {
   }
 }
 
-// A plan that fails is rolled back as a whole: nothing was done to any of its links.
+// A plan that fails is rolled back as a whole, so none of its links has changed.
 void runLinks(Session& session, const Plan& plan, std::vector<state::FileLock> locks,
               std::vector<report::SoftRoceEntry>& entries, std::vector<ExitCode>& codes) {
   try {
@@ -158,7 +158,7 @@ std::vector<report::SoftRoceEntry> applyLinks(Session& session, const HostApplyO
   std::vector<state::FileLock> locks;
   if (!options.dryRun) {
     locks.push_back(state::FileLock::acquire(
-        state::softRoceLockFile(session.options().runDirectory), Session::lockPatience));
+        state::softRoceLockFile(session.options().runDirectory), Session::lockTimeout));
   }
   const auto links = session.kernel().readRdmaLinks();
   if (session.configuration().softRoce.empty() &&
@@ -179,19 +179,19 @@ std::vector<report::SoftRoceEntry> applyLinks(Session& session, const HostApplyO
     return entries;
   }
   runLinks(session, planned.plan, std::move(locks), entries, codes);
-  return afterwards(session, std::move(entries));
+  return withCurrentState(session, std::move(entries));
 }
 
 void applySoftRoce(Session& session, const HostApplyOptions& options, report::HostReport& report,
                    std::vector<ExitCode>& codes) {
   if (!session.configuration().softRoce.empty()) {
     session.note(
-        "SoftRoCE is for tests: Red Hat has it as a technology preview and deprecates it in RHEL "
-        "10, and its speed says nothing about RDMA in hardware");
+        "SoftRoCE is for testing: Red Hat ships it as a technology preview and deprecates it in "
+        "RHEL 10, and its performance does not represent hardware RDMA");
   }
   try {
     report.softRoce = applyLinks(session, options, codes);
-  } catch (const Error& error) {  // the report still shows what was done to the PFs
+  } catch (const Error& error) {  // the report still shows the results for the PFs
     session.warn("SoftRoCE links: " + failureText(error));
     codes.push_back(error.code());
   }
@@ -205,7 +205,7 @@ ExitCode applyHost(Session& session, const HostApplyOptions& options) {
   }
   const HostPolicy& policy = soundPolicy(session);
   if (!options.dryRun) {
-    endInterruptedWork(session);
+    recoverHostPlans(session);
   }
   report::HostReport report;
   std::vector<ExitCode> codes;
@@ -217,7 +217,7 @@ ExitCode applyHost(Session& session, const HostApplyOptions& options) {
   }
   const bool empty = report.pfs.empty() && report.softRoce.empty();
   if (empty) {
-    session.note("host.yaml names no PFs and no SoftRoCE links: nothing to do");
+    session.note("nothing to do: host.yaml lists no PFs and no SoftRoCE links");
   }
   if (!empty || session.style().json) {
     report::writeHost(session.out(), report, session.style());

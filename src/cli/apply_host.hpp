@@ -12,8 +12,8 @@ struct HostApplyOptions {
   std::string only;  ///< `pfs`, `soft-roce`; empty: both
 };
 
-/// `host apply`: one plan for each PF of host.yaml and one for the SoftRoCE links. What fails for
-/// one of them does not keep the others from their turn.
+/// `host apply`: one plan for each PF of host.yaml and one for the SoftRoCE links. A plan that
+/// fails does not stop the others.
 ExitCode applyHost(Session& session, const HostApplyOptions& options);
 
 }  // namespace vfpass::cli

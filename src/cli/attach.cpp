@@ -36,7 +36,7 @@ plan::AttachDecision decide(const plan::AttachInput& input) {
   return decision;
 }
 
-// What the plan makes of the persistent XML; nullopt: it leaves it alone.
+// The persistent XML after the plan; nullopt if the plan does not change it.
 std::optional<std::string> plannedXml(const std::string& xml, const Plan& plan,
                                       const SealKey& key) {
   for (const auto& step : plan.steps) {
@@ -78,7 +78,7 @@ ExitCode showPlan(Session& session, const AttachOptions& options) {
   return decision.plan.steps.empty() ? ExitCode::done : ExitCode::pending;
 }
 
-void tellResult(Session& session, const std::string& vm, const plan::AttachDecision& decision) {
+void reportResult(Session& session, const std::string& vm, const plan::AttachDecision& decision) {
   if (decision.leases.empty()) {
     return;
   }
@@ -102,23 +102,23 @@ ExitCode attach(Session& session, const AttachOptions& options) {
   session.requireDomainChangesPossible("attach");
   const Subject first = findSubject(session, options.vm);
   const auto domainLock = lockDomain(session, first.domain.uuid);
-  // Looked at again: another attach may have been at work until now.
+  // Read again under the lock: another attach may have changed the domain in the meantime.
   Subject subject = findSubject(session, options.vm);
   const DomainSurvey survey = surveyDomains(session);
-  settleInterruptedWork(session, survey, subject.domain.uuid);
+  recoverInterruptedWork(session, survey, subject.domain.uuid);
   const Scope scope = scopeFor(subject.domain, options.scope);
 
-  // Before the locks, which are those of the PFs that it decides on.
+  // Before taking the PF locks: this decides which PFs they are.
   settleNear(session, subject, session.database().leases());
   const auto pfs = pfsOf(subject, session.inventory(), session.database().leases());
-  auto locks = state::lockPfs(session.options().runDirectory, pfs, session.tools().lockPatience);
+  auto locks = state::lockPfs(session.options().runDirectory, pfs, session.tools().lockTimeout);
   const auto leases = session.database().leases();
   auto input =
       attachInput(session, subject, survey, leases, scope, readHostFor(session, subject, leases));
   auto decision = decide(input);
   if (decision.plan.steps.empty()) {
     session.note("nothing to do: domain " + printable(subject.domain.name) +
-                 " is as its mapping says");
+                 " matches its mapping");
     noteSettings(session, input, decision);
     warnOfManagedSave(session, subject.domain);
     return ExitCode::done;
@@ -136,7 +136,7 @@ ExitCode attach(Session& session, const AttachOptions& options) {
     session.note(reason);
   }
   noteSettings(session, input, decision);
-  tellResult(session, toString(subject.domain.uuid), decision);
+  reportResult(session, toString(subject.domain.uuid), decision);
   warnOfManagedSave(session, subject.domain);
   return ExitCode::done;
 }
@@ -146,13 +146,13 @@ ExitCode attach(Session& session, const AttachOptions& options) {
 void addAttach(CLI::App& app, Runner& runner) {
   auto* command = app.add_subcommand(
       "attach",
-      "create and configure the VM's VFs, take them and its PCI functions from the host's\n"
-      "drivers, lease them to the VM and put them into its XML; doing it again changes\n"
-      "nothing");
+      "Create and configure the VM's VFs, unbind them and its PCI functions from the host's\n"
+      "drivers, lease them to the VM and add them to its XML. Running it again changes\n"
+      "nothing.");
   const auto options = std::make_shared<AttachOptions>();
-  command->add_option("vm", options->vm, "domain name or UUID")->required();
+  command->add_option("vm", options->vm, "Domain name or UUID")->required();
   addScope(*command, options->scope);
-  command->add_flag("--dry-run", options->dryRun, "only show what would be done, as `plan` does");
+  command->add_flag("--dry-run", options->dryRun, "Only show the changes, like `plan`");
   command->callback([&runner, options] {
     runner = [options](Session& session) {
       return options->dryRun ? showPlan(session, *options) : attach(session, *options);
@@ -162,9 +162,9 @@ void addAttach(CLI::App& app, Runner& runner) {
 
 void addPlan(CLI::App& app, Runner& runner) {
   auto* command =
-      app.add_subcommand("plan", "show what attach would change: host steps and an XML diff");
+      app.add_subcommand("plan", "Show what attach would change: host steps and an XML diff");
   const auto options = std::make_shared<AttachOptions>();
-  command->add_option("vm", options->vm, "domain name or UUID")->required();
+  command->add_option("vm", options->vm, "Domain name or UUID")->required();
   addScope(*command, options->scope);
   command->callback([&runner, options] {
     runner = [options](Session& session) { return showPlan(session, *options); };

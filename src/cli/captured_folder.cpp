@@ -23,7 +23,7 @@ constexpr int directoryFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
 [[noreturn]] void fail(const fs::path& path, const std::string& reason) {
   throw Error("cannot write " + printable(path.native()) + ": " + reason,
-              "see that there is room and that you may write there");
+              "check free space and permissions");
 }
 
 [[noreturn]] void refuse(const fs::path& folder, const std::string& reason,
@@ -52,11 +52,11 @@ void requireOwn(const FileDescriptor& opened, const fs::path& folder) {
   }
   if (status.st_uid != ::geteuid()) {
     refuse(folder, " belongs to another user (id " + std::to_string(status.st_uid) + ")",
-           "name a new directory");
+           "specify a new directory");
   }
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    refuse(folder, " can be written by other users",
-           "name a new directory, or chmod go-w " + shellArgument(folder.native()));
+    refuse(folder, " is writable by other users",
+           "specify a new directory, or run `chmod go-w " + shellArgument(folder.native()) + "`");
   }
 }
 
@@ -89,8 +89,7 @@ CapturedFolder::CapturedFolder(const fs::path& folder)
     fail(folder_, errnoText(errno));
   }
   if (!root_ || !isEmpty(root_)) {
-    refuse(folder_, " is there already and is no empty folder",
-           "name a new folder, so that no older snapshot is mixed in");
+    refuse(folder_, " exists and is not an empty directory", "specify a new directory");
   }
   requireOwn(root_, folder_);
 }
@@ -98,7 +97,7 @@ CapturedFolder::CapturedFolder(const fs::path& folder)
 FileDescriptor CapturedFolder::below(const FileDescriptor& parent, const std::string& name,
                                      const fs::path& path) const {
   if (name.empty() || name == "." || name == "..") {
-    fail(folder_ / path, "not a path below the snapshot");
+    fail(folder_ / path, "path is outside the snapshot");
   }
   if (::mkdirat(parent.get(), name.c_str(), 0755) != 0 && errno != EEXIST) {
     fail(folder_ / path, errnoText(errno));

@@ -8,16 +8,16 @@
 
 namespace vfpass::cli {
 
-/// Writes a captured tree below one directory, and nowhere else: each component is opened from the
-/// one above without following links, so that nobody who can write in between leads a file of root
-/// elsewhere.
+/// Writes a captured tree below one directory and nowhere else. Each path component is opened
+/// relative to its parent without following symbolic links, so that another user cannot redirect
+/// root's writes by replacing a component.
 class CapturedFolder {
  public:
-  /// Creates the directory, or takes an empty one that belongs to the caller and that others cannot
-  /// write. Throws Error: badInput for any other one, a link included.
+  /// Creates the directory, or uses an existing one that is empty, owned by the caller and not
+  /// writable by others. Throws Error (badInput) for any other, including a symbolic link.
   explicit CapturedFolder(const std::filesystem::path& folder);
 
-  /// `path` is relative. Throws Error when something has that name already.
+  /// `path` is relative. Throws Error if it already exists.
   void write(const std::string& path, const host::RecordedEntry& entry) const;
 
  private:

@@ -19,12 +19,12 @@ void require(int result, archive* tar, const std::filesystem::path& file) {
   if (result < ARCHIVE_WARN) {
     const char* reason = archive_error_string(tar);
     throw Error("cannot write " + printable(file.native()) + ": " +
-                    printable(reason == nullptr ? "libarchive gives no reason" : reason),
-                "see that there is room and that you may write there");
+                    printable(reason == nullptr ? "unknown libarchive error" : reason),
+                "check free space and permissions");
   }
 }
 
-// The folders above an entry come by themselves when it is unpacked.
+// Parent directories need no entries of their own: tar creates them when it extracts a file.
 void addEntry(archive* tar, const std::string& path, const host::RecordedEntry& entry,
               const std::filesystem::path& file) {
   const std::unique_ptr<archive_entry, void (*)(archive_entry*)> header(archive_entry_new(),
@@ -60,8 +60,8 @@ void writeTar(const CapturedTree& tree, const std::filesystem::path& file) {
   const FileDescriptor output(
       ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
   if (!output) {
-    throw Error("cannot make " + printable(file.native()) + ": " + errnoText(errno),
-                "name a file that is not there yet",
+    throw Error("cannot create " + printable(file.native()) + ": " + errnoText(errno),
+                "specify a file that does not exist, in a directory that is writable",
                 errno == EEXIST ? ExitCode::badInput : ExitCode::failed);
   }
   const std::unique_ptr<archive, int (*)(archive*)> tar(archive_write_new(), archive_write_free);

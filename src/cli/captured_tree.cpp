@@ -12,8 +12,8 @@ bool isKept(const std::string& path) {
          path.starts_with("proc/sys/");
 }
 
-// Whatever else there is was written by people, and may hold what is nobody's business. Answers in
-// vfpass/ are reduced by who asked.
+// All other files were written by people and may contain private data. Files below vfpass/ are
+// already reduced where they are created.
 bool isKernelFile(const std::string& path) {
   return path.starts_with("sys/") || path.starts_with("proc/sys/") || path.starts_with("vfpass/");
 }
@@ -35,10 +35,10 @@ CapturedTree keptOf(const host::Recording& recording) {
     if (path == "proc/cpuinfo") {
       kept.content = firstProcessor(kept.content);
     } else if (kept.kind == Kind::file && !isKernelFile(path)) {
-      kept.content = doctor::essence(path, kept.content);
+      kept.content = doctor::knownSettings(path, kept.content);
     }
-    // A file without any of our settings is none of ours, its name included; of some it matters
-    // that they are there.
+    // A file without any setting that doctor looks for is left out, so that not even its name is
+    // recorded. For some files their mere existence matters.
     if (!kept.content.empty() || entry.content.empty() || path.starts_with("etc/opensm/") ||
         path.ends_with("/openibd.service")) {
       tree.emplace(path, kept);

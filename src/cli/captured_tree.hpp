@@ -8,20 +8,22 @@
 
 namespace vfpass::cli {
 
-/// Path below the tree's root, and what is to be there.
+/// Path below the tree's root, and the entry at that path.
 using CapturedTree = std::map<std::string, host::RecordedEntry>;
 
-/// What a snapshot keeps of a recording: of /proc only cpuinfo's first processor, the kernel's
-/// version and arguments about devices, and ARP settings, because the rest is about the host's
-/// processes and mounts; of text files outside sysfs only the settings that doctor looks for,
-/// because they can hold passwords. Link targets stay as they are: those of sysfs are relative.
+/// The part of a recording that a snapshot keeps. Of /proc: the first processor of cpuinfo, the
+/// kernel version, the kernel arguments that concern devices, and the ARP settings; the rest
+/// describes the host's processes and mounts. Of text files outside sysfs: the settings that doctor
+/// looks for, because such files can contain passwords. Link targets are kept unchanged: those of
+/// sysfs are relative.
 CapturedTree keptOf(const host::Recording& recording);
 
-/// Into a new or empty folder (see CapturedFolder). Throws Error: for a folder with something in
-/// it, and when a write fails; what was written until then stays.
+/// Writes the tree to a new or empty directory (see CapturedFolder). Throws Error if the directory
+/// is not empty or a write fails; files written so far remain.
 void writeFolder(const CapturedTree& tree, const std::filesystem::path& folder);
 
-/// Into a new file, the same bytes for the same tree: by name, without times and owners.
+/// Writes the tree to a new file. The same tree gives the same bytes: entries are sorted by name
+/// and have no times and owners.
 void writeTar(const CapturedTree& tree, const std::filesystem::path& file);
 
 }  // namespace vfpass::cli

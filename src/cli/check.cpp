@@ -30,26 +30,26 @@ void addProblem(const config::Problem& problem, std::vector<report::CheckEntry>&
   entries.push_back({"", problem.place.file, {toString(problem)}, {}, {}, {}});
 }
 
-/// What every mapping is held against, read once.
-struct Surroundings {
+/// The state of this host that every mapping is checked against, read once.
+struct HostState {
   DomainSurvey survey;
   std::vector<Lease> leases;
   HostReading host;
 
-  explicit Surroundings(Session& session)
+  explicit HostState(Session& session)
       : survey(surveyDomains(session)),
         leases(session.readLeases()),
         host(readHostForAll(session, leases)) {}
 };
 
-// A mapping whose file is sound, held against this host.
-void checkAgainstHost(Session& session, const Mapping& mapping, const Surroundings& around,
+// Checks a mapping whose file has no mistakes against this host.
+void checkAgainstHost(Session& session, const Mapping& mapping, const HostState& state,
                       report::CheckEntry& entry, std::vector<ExitCode>& codes) {
   try {
     Subject subject = findSubject(session, mapping.vm);
-    settleNear(session, subject, around.leases);
-    const auto input = attachInput(session, subject, around.survey, around.leases,
-                                   scopeFor(subject.domain, {}), around.host);
+    settleNear(session, subject, state.leases);
+    const auto input = attachInput(session, subject, state.survey, state.leases,
+                                   scopeFor(subject.domain, {}), state.host);
     const auto decision = plan::planAttach(input);
     entry.facts = plan::describeDevices(input);
     for (const auto& objection : decision.objections) {
@@ -65,7 +65,8 @@ void checkAgainstHost(Session& session, const Mapping& mapping, const Surroundin
   }
 }
 
-ExitCode judge(const std::vector<report::CheckEntry>& entries, const std::vector<ExitCode>& codes) {
+ExitCode exitCodeFor(const std::vector<report::CheckEntry>& entries,
+                     const std::vector<ExitCode>& codes) {
   const auto any = [&](const auto& test) {
     return std::any_of(entries.begin(), entries.end(), test);
   };
@@ -86,7 +87,8 @@ bool isFile(const std::string& target) {
   return target.find('/') != std::string::npos || target.ends_with(".yaml");
 }
 
-// `check FILE` needs neither libvirt nor the installed configuration: it is for editing.
+// `check FILE` needs neither libvirt nor the installed configuration, so that it works in an
+// editor.
 ExitCode checkFile(Session& session, const std::string& file) {
   std::vector<config::Problem> problems;
   const auto mappings = config::loadMappingFile(file, problems);
@@ -100,7 +102,7 @@ ExitCode checkFile(Session& session, const std::string& file) {
     addProblem(problem, entries);
   }
   report::writeCheck(session.out(), entries, session.style());
-  return judge(entries, {});
+  return exitCodeFor(entries, {});
 }
 
 ExitCode checkConfigured(Session& session, const std::string& vm) {
@@ -110,10 +112,10 @@ ExitCode checkConfigured(Session& session, const std::string& vm) {
   auto problems = configuration.problems;
   const auto crossed = config::crossCheck(configuration.mappings);
   problems.insert(problems.end(), crossed.begin(), crossed.end());
-  const std::string askedFile = vm.empty() ? "" : findSubject(session, vm).mapping.file;
-  std::optional<Surroundings> around;
+  const std::string requestedFile = vm.empty() ? "" : findSubject(session, vm).mapping.file;
+  std::optional<HostState> state;
   for (const auto& mapping : configuration.mappings) {
-    if (!vm.empty() && mapping.file != askedFile) {
+    if (!vm.empty() && mapping.file != requestedFile) {
       continue;
     }
     entries.push_back({mapping.vm, mapping.file, {}, {}, {}, {}});
@@ -121,19 +123,19 @@ ExitCode checkConfigured(Session& session, const std::string& vm) {
       return problem.place.file == mapping.file;
     });
     if (sound) {
-      if (!around) {
-        around.emplace(session);
+      if (!state) {
+        state.emplace(session);
       }
-      checkAgainstHost(session, mapping, *around, entries.back(), codes);
+      checkAgainstHost(session, mapping, *state, entries.back(), codes);
     }
   }
   for (const auto& problem : problems) {
-    if (vm.empty() || problem.place.file == askedFile) {
+    if (vm.empty() || problem.place.file == requestedFile) {
       addProblem(problem, entries);
     }
   }
   report::writeCheck(session.out(), entries, session.style());
-  return judge(entries, codes);
+  return exitCodeFor(entries, codes);
 }
 
 ExitCode check(Session& session, const CheckOptions& options) {
@@ -149,12 +151,12 @@ ExitCode check(Session& session, const CheckOptions& options) {
 
 void addCheck(CLI::App& app, Runner& runner) {
   auto* command = app.add_subcommand(
-      "check", "validate mappings against the schema and this host; every mistake at once");
+      "check", "Validate mappings against the schema and this host, and report all problems");
   const auto options = std::make_shared<CheckOptions>();
-  command->add_option(
-      "target", options->target,
-      "a VM, or a mapping file (then only the file is looked at); without: all VMs");
-  command->add_flag("--schema", options->schema, "print the mapping's JSON schema");
+  command->add_option("target", options->target,
+                      "VM (name or UUID), or mapping file to validate without looking at the host\n"
+                      "(default: all VMs)");
+  command->add_flag("--schema", options->schema, "Print the JSON schema of mappings");
   command->callback([&runner, options] {
     runner = [options](Session& session) { return check(session, *options); };
   });

@@ -9,11 +9,11 @@
 
 namespace vfpass::cli {
 
-/// What a chosen command does; main runs it after parsing.
+/// The selected command; main runs it after parsing.
 using Runner = std::function<ExitCode(Session&)>;
 
-// Each adds its command and options to `app` and sets `runner` when the user chose it. One file per
-// command: read it to follow the flow.
+// Each function adds its command and options to `app`, and sets `runner` if the user selects the
+// command. Every command has a file of its own.
 void addCheck(CLI::App& app, Runner& runner);
 void addPlan(CLI::App& app, Runner& runner);
 void addAttach(CLI::App& app, Runner& runner);
@@ -32,7 +32,7 @@ void addDoctor(CLI::App& app, Runner& runner);
 void addInit(CLI::App& app, Runner& runner);
 void addSnapshot(CLI::App& app, Runner& runner);
 
-/// `--live` and `--config`, for commands that change a domain.
+/// Adds `--live` and `--config`, for commands that change a domain.
 void addScope(CLI::App& command, ScopeOptions& scope);
 
 }  // namespace vfpass::cli

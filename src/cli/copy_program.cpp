@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 [[noreturn]] void throwCopy(const fs::path& target, int error) {
   throw Error("cannot install " + printable(target.native()) + ": " + errnoText(error),
-              error == EROFS ? "that file system is read-only; install the package instead" : "");
+              error == EROFS ? "install the package instead: the file system is read-only" : "");
 }
 
 void writeBlock(int descriptor, const char* bytes, std::size_t length, const fs::path& target) {
@@ -52,7 +52,7 @@ void copyBytes(int from, int to, const fs::path& target) {
   }
 }
 
-// Without it a power cut could leave the new name without the new content.
+// Without fsync(2) of the directory a power failure could lose the rename.
 void syncFolder(const fs::path& folder) {
   const FileDescriptor directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory) {

@@ -33,8 +33,8 @@ std::optional<pid_t> pidIn(const fs::path& file) {
   return static_cast<pid_t>(*number);
 }
 
-// The descriptor pins the process before its name is looked at, so that a pid that was handed on
-// to another program in between never gets the signal.
+// The pidfd is opened before the name is checked, so that the signal cannot reach another process
+// that reuses the pid.
 bool reload(const std::string& daemon, pid_t pid, const fs::path& procDirectory) {
   const FileDescriptor process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!process || firstLine(procDirectory / std::to_string(pid) / "comm") != daemon) {
@@ -43,7 +43,7 @@ bool reload(const std::string& daemon, pid_t pid, const fs::path& procDirectory)
   if (::syscall(SYS_pidfd_send_signal, process.get(), SIGHUP, nullptr, 0) != 0) {
     throw Error(
         "cannot reload " + daemon + " (pid " + std::to_string(pid) + "): " + errnoText(errno),
-        "run `systemctl reload " + daemon + "`; until then it does not call the hook");
+        "run `systemctl reload " + daemon + "`; it does not call the hook before that");
   }
   return true;
 }
@@ -56,15 +56,15 @@ std::vector<std::string> reloadLibvirt(const fs::path& runDirectory, const fs::p
   for (const std::string daemon : {"virtqemud", "libvirtd"}) {
     const auto pid = pidIn(runDirectory / (daemon + ".pid"));
     if (pid && reload(daemon, *pid, procDirectory)) {
-      actions.push_back("told " + daemon + " (pid " + std::to_string(*pid) +
-                        ") to reload: it looks for hooks again");
+      actions.push_back("reloaded " + daemon + " (pid " + std::to_string(*pid) +
+                        "), so that it looks for hooks again");
       if (reloaded != nullptr) {
         reloaded->push_back(daemon);
       }
     }
   }
   if (actions.empty()) {
-    actions.emplace_back("no libvirt daemon runs; it finds the hook when it starts");
+    actions.emplace_back("no libvirt daemon is running; it finds the hook when it starts");
   }
   return actions;
 }

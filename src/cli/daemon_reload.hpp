@@ -8,8 +8,8 @@ namespace vfpass::cli {
 
 /// Sends SIGHUP to the libvirt daemons that run QEMU domains (virtqemud, libvirtd), so that they
 /// look for hooks again. Never restarts one: a restart calls `reconnect` for every running VM.
-/// Returns what was done, one line each; also when no daemon runs. `reloaded` gets the daemons'
-/// names.
+/// Returns one line per action, or one line if no daemon is running. `reloaded` receives the names
+/// of the reloaded daemons.
 std::vector<std::string> reloadLibvirt(const std::filesystem::path& runDirectory = "/run",
                                        const std::filesystem::path& procDirectory = "/proc",
                                        std::vector<std::string>* reloaded = nullptr);

@@ -25,7 +25,7 @@ struct DetachOptions {
   bool dryRun = false;
 };
 
-/// Who is detached: a domain, or what a deleted one left behind.
+/// A domain, or the leases of one that no longer exists.
 struct Target {
   Uuid uuid;
   std::string name;
@@ -41,18 +41,18 @@ Target findTarget(Session& session, const std::string& vm, const std::vector<Lea
     return each.domainName == vm || (uuid && each.domain == *uuid);
   });
   if (lease != leases.end()) {
-    // By its UUID: the name may be an earlier one.
+    // By UUID: the domain may have been renamed since.
     if (const auto renamed = session.hypervisor().findDomain(toString(lease->domain))) {
       return {renamed->uuid, renamed->name, renamed};
     }
     return {lease->domain, lease->domainName, std::nullopt};
   }
-  throw Error("libvirt has no domain " + printable(vm) + ", and no lease names one",
-              "`vfpass status` shows the leases, `virsh list --all` the domains",
+  throw Error("no domain and no lease with the name or UUID " + printable(vm),
+              "run `vfpass status` for the leases, `virsh list --all` for the domains",
               ExitCode::badInput);
 }
 
-// Metadata that cannot be read are something of ours.
+// Unreadable metadata counts as ours.
 bool carriesNothing(const std::string& xml) {
   try {
     return domain::carriesLeases(xml, {}, {});
@@ -116,8 +116,8 @@ std::vector<Lease> endedBy(const Plan& plan, const std::vector<Lease>& before) {
   return ended;
 }
 
-// Says what was restored by what reads back, and not by what was done.
-void tellRestored(Session& session, const std::string& domain, const std::vector<Lease>& ended) {
+// Reports as restored only what reads back as restored.
+void reportRestored(Session& session, const std::string& domain, const std::vector<Lease>& ended) {
   const auto unrestored =
       plan::findUnrestored(ended, session.inventory(plan::namedFunctions(ended)));
   for (const auto& line : unrestored) {
@@ -125,20 +125,22 @@ void tellRestored(Session& session, const std::string& domain, const std::vector
   }
   session.note("detached from " + domain +
                (unrestored.empty() ? ": domain XML and host state restored"
-                                   : ": domain XML restored, host state not completely"));
+                                   : ": domain XML restored, host state only partly"));
 }
 
-void tellResult(Session& session, const Target& target, const Scope& scope,
-                const std::vector<Lease>& ended) {
+void reportResult(Session& session, const Target& target, const Scope& scope,
+                  const std::vector<Lease>& ended) {
   const std::string domain = "domain " + printable(target.name);
   const bool persistent = target.domain && target.domain->persistent;
   const bool active = target.domain && target.domain->active;
   if (persistent && !scope.config) {
-    session.note("unplugged from the running " + domain + "; its next start has the devices again");
+    session.note("unplugged from the running " + domain +
+                 "; its next start uses the devices again");
   } else if (active && !scope.live) {
-    session.note("detached from the configuration of " + domain + "; it keeps them while it runs");
+    session.note("detached from the configuration of " + domain +
+                 "; it keeps the devices until it stops");
   } else {
-    tellRestored(session, domain, ended);
+    reportRestored(session, domain, ended);
   }
 }
 
@@ -146,7 +148,7 @@ ExitCode detach(Session& session, const DetachOptions& options) {
   session.requireDomainChangesPossible("detach");
   auto& database = session.database();
   const Uuid uuid = findTarget(session, options.vm, database.leases()).uuid;
-  settleInterruptedWork(session, surveyDomains(session), uuid);
+  recoverInterruptedWork(session, surveyDomains(session), uuid);
   const auto domainLock = lockDomain(session, uuid);
   const DomainSurvey survey = surveyDomains(session);
   const Target target = findTarget(session, toString(uuid), database.leases());
@@ -155,21 +157,21 @@ ExitCode detach(Session& session, const DetachOptions& options) {
                 options.force);
 
   auto locks = state::lockPfs(session.options().runDirectory, pfsOf(database.leases(), uuid),
-                              session.tools().lockPatience);
+                              session.tools().lockTimeout);
   const auto input = inputFor(session, target, database.leases(), scope);
   const Plan plan = plan::planDetach(input);
   plan::throwObjections("cannot detach from domain " + printable(target.name),
                         plan::objectToActiveClaims(plan, input.inventory, survey.summaries));
   if (plan.steps.empty()) {
-    session.note("nothing to do: nothing is attached to domain " + printable(target.name));
+    session.note("nothing to do: domain " + printable(target.name) + " has no attached devices");
     return ExitCode::done;
   }
   apply::Tools tools = session.tools();
-  tools.guestPatience = std::chrono::seconds(options.timeout);
+  tools.guestTimeout = std::chrono::seconds(options.timeout);
   for (const auto& warning : apply::run(plan, tools, std::move(locks))) {
     session.warn(warning);
   }
-  tellResult(session, target, scope, endedBy(plan, input.leases));
+  reportResult(session, target, scope, endedBy(plan, input.leases));
   return ExitCode::done;
 }
 
@@ -178,19 +180,19 @@ ExitCode detach(Session& session, const DetachOptions& options) {
 void addDetach(CLI::App& app, Runner& runner) {
   auto* command = app.add_subcommand(
       "detach",
-      "take the VM's devices out of its XML and give them back to the host as found; a\n"
-      "running guest is asked first who uses them, and waited for until it has let go");
+      "Remove the VM's devices from its XML and return them to the host. If the VM is\n"
+      "running, check that the devices are idle and wait for the guest to release them.");
   const auto options = std::make_shared<DetachOptions>();
-  command->add_option("vm", options->vm, "domain name or UUID")->required();
+  command->add_option("vm", options->vm, "Domain name or UUID")->required();
   addScope(*command, options->scope);
   command->add_flag("--force", options->force,
-                    "unplug from a running guest without asking it who uses the devices");
+                    "Unplug from a running guest without checking that the devices are idle");
   command
-      ->add_option("--timeout", options->timeout,
-                   "seconds for a running guest to let go of each device")
+      ->add_option("--timeout", options->timeout, "Time for a running guest to release each device")
+      ->type_name("SECONDS")
       ->check(CLI::Range(1U, 3600U))
       ->capture_default_str();
-  command->add_flag("--dry-run", options->dryRun, "only show what would be done");
+  command->add_flag("--dry-run", options->dryRun, "Only show the changes");
   command->callback([&runner, options] {
     runner = [options](Session& session) {
       return options->dryRun ? showPlan(session, *options) : detach(session, *options);

@@ -21,22 +21,21 @@
 namespace vfpass::cli {
 namespace {
 
-constexpr std::chrono::seconds agentPatience{10};
+constexpr std::chrono::seconds agentTimeout{10};
 
-// This host's mappings have nothing to do with a captured tree; those of a folder that was named
-// for it have.
+// This host's mappings do not apply to a captured tree; only an explicit --config-dir does.
 bool hasConfiguration(const Session& session) {
   return session.options().sysroot == "/" ||
          session.options().configDirectory != GlobalOptions{}.configDirectory;
 }
 
-void warnOfMistakes(Session& session) {
+void warnOfProblemsInConfiguration(Session& session) {
   if (!session.configuration().problems.empty()) {
-    session.warn("the configuration has mistakes, and what they are in is left out: vfpass check");
+    session.warn("configuration: ignoring files with mistakes; run `vfpass check`");
   }
 }
 
-// By what its `vm:` says, otherwise by the other name of the same domain, which libvirt knows.
+// By its `vm:`, otherwise by the domain's other identifier (name or UUID), which libvirt knows.
 const Mapping* mappingOf(Session& session, const std::string& vm) {
   const auto& configuration = session.configuration();
   const Mapping* mapping = config::findMapping(configuration, vm, vm);
@@ -53,7 +52,7 @@ const Mapping* mappingOf(Session& session, const std::string& vm) {
   }
 }
 
-// A VM that libvirt does not have yet can have a mapping; its devices are looked at all the same.
+// A mapping can name a VM that libvirt does not have yet; its devices are checked all the same.
 std::optional<DomainDescription> domainOf(Session& session, const std::string& vm) {
   if (!session.root().isLive()) {
     return std::nullopt;
@@ -61,7 +60,8 @@ std::optional<DomainDescription> domainOf(Session& session, const std::string& v
   try {
     auto domain = session.hypervisor().findDomain(vm);
     if (!domain) {
-      session.warn("libvirt has no domain " + printable(vm) + ": only its devices are looked at");
+      session.warn("libvirt has no domain " + printable(vm) +
+                   ": checking only the devices of its mapping");
     }
     return domain;
   } catch (const Error& error) {
@@ -77,14 +77,14 @@ bool hasMirroredGpu(const Topology& topology, const std::vector<Lease>& leases) 
   });
 }
 
-// Asks the agent once: a guest that does not answer is not waited for.
+// Asks the agent once and does not wait for a guest that does not answer.
 std::optional<Finding> ncclTopologyOf(Session& session, const DomainDescription& domain,
                                       const Topology& topology, const std::vector<Lease>& leases) {
   if (!domain.active || !hasMirroredGpu(topology, leases)) {
     return std::nullopt;
   }
   try {
-    guest::Agent agent(session.hypervisor(), domain.uuid, domain.name, agentPatience,
+    guest::Agent agent(session.hypervisor(), domain.uuid, domain.name, agentTimeout,
                        StopSignals::throwIfAsked);
     return guest::checkNcclTopology(agent);
   } catch (const guest::AgentUnavailable& silent) {
@@ -95,43 +95,46 @@ std::optional<Finding> ncclTopologyOf(Session& session, const DomainDescription&
 }
 
 void addGuest(Session& session, const Topology& topology, const std::string& vm,
-              doctor::Wishes& wishes) {
+              doctor::Requirements& requirements) {
   const auto domain = domainOf(session, vm);
   if (!domain) {
     return;
   }
   const std::string& xml = domain->persistentXml.empty() ? domain->liveXml : domain->persistentXml;
-  wishes.guest = domain::guestMemory(xml);
+  requirements.guest = domain::guestMemory(xml);
   const auto leases = leasesOf(session.readLeases(), domain->uuid);
-  wishes.peers = peerMappingOf(session, *domain, leases);
-  wishes.ncclTopology = ncclTopologyOf(session, *domain, topology, leases);
+  requirements.peers = peerMappingOf(session, *domain, leases);
+  requirements.ncclTopology = ncclTopologyOf(session, *domain, topology, leases);
 }
 
-doctor::Wishes wishesFor(Session& session, const Topology& topology, const std::string& vm) {
+doctor::Requirements requirementsFor(Session& session, const Topology& topology,
+                                     const std::string& vm) {
   if (!hasConfiguration(session)) {
     if (!vm.empty()) {
-      throw Error("--vm needs the mappings that belong to the captured tree",
-                  "name their folder with --config-dir", ExitCode::badInput);
+      throw Error("--vm: no mappings for the captured tree",
+                  "specify their directory with --config-dir", ExitCode::badInput);
     }
     return {};
   }
-  warnOfMistakes(session);
+  warnOfProblemsInConfiguration(session);
   const auto& configuration = session.configuration();
   const auto settled = [&](std::vector<Mapping> mappings) {
     return nearSettled(session, topology, std::move(mappings));
   };
   if (vm.empty()) {
-    return doctor::wishesOf(topology, settled(configuration.mappings), configuration.host, false);
+    return doctor::requirementsOf(topology, settled(configuration.mappings), configuration.host,
+                                  false);
   }
   const Mapping* mapping = mappingOf(session, vm);
   if (mapping == nullptr) {
-    throw Error("no mapping has vm: " + printable(vm),
-                "`vfpass check` lists what is there, `vfpass init` proposes one",
+    throw Error("no mapping for VM " + printable(vm),
+                "run `vfpass check` to list the mappings, or `vfpass init` to propose one",
                 ExitCode::badInput);
   }
-  auto wishes = doctor::wishesOf(topology, settled({*mapping}), configuration.host, true);
-  addGuest(session, topology, mapping->vm, wishes);
-  return wishes;
+  auto requirements =
+      doctor::requirementsOf(topology, settled({*mapping}), configuration.host, true);
+  addGuest(session, topology, mapping->vm, requirements);
+  return requirements;
 }
 
 ExitCode doctorCommand(Session& session, const std::string& vm) {
@@ -139,7 +142,7 @@ ExitCode doctorCommand(Session& session, const std::string& vm) {
   const Topology topology = inventory::readTopology(root);
   warnOfProblems(session, topology);
   const auto diagnoses =
-      doctor::examine(root, topology, wishesFor(session, topology, vm), inquiriesOf(session));
+      doctor::examine(root, topology, requirementsFor(session, topology, vm), inquiriesOf(session));
   report::writeDoctor(session.out(), diagnoses, session.style());
   const bool broken = std::ranges::any_of(
       diagnoses, [](const Diagnosis& each) { return each.finding.outcome == Outcome::failed; });
@@ -150,9 +153,12 @@ ExitCode doctorCommand(Session& session, const std::string& vm) {
 
 void addDoctor(CLI::App& app, Runner& runner) {
   auto* command = app.add_subcommand(
-      "doctor", "is this host fit for GPUDirect RDMA in VMs? first broken link first");
+      "doctor",
+      "Check whether this host can run GPUDirect RDMA in VMs; report the first problem in\n"
+      "the chain first");
   const auto vm = std::make_shared<std::string>();
-  command->add_option("--vm", *vm, "only the devices of this VM's mapping, and what it needs");
+  command->add_option("--vm", *vm, "Check only the devices and requirements of this VM's mapping")
+      ->type_name("VM");
   command->callback(
       [&runner, vm] { runner = [vm](Session& session) { return doctorCommand(session, *vm); }; });
 }

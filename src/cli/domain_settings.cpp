@@ -13,7 +13,7 @@
 namespace vfpass::cli {
 namespace {
 
-// Entries whose PF cannot be told are an objection of the plan already.
+// The plan already objects to entries whose PF cannot be selected.
 std::vector<settings::Device> devicesOf(const plan::AttachInput& input) {
   std::vector<settings::Device> devices;
   std::vector<plan::Objection> raisedElsewhere;
@@ -30,7 +30,7 @@ std::vector<settings::Device> devicesOf(const plan::AttachInput& input) {
   return devices;
 }
 
-std::set<std::string> madeBefore(const plan::AttachInput& input) {
+std::set<std::string> appliedSettings(const plan::AttachInput& input) {
   std::set<std::string> names;
   for (const DomainEdit& edit : editsOf(leasesOf(input.leases, input.domain))) {
     names.insert(edit.setting);
@@ -48,9 +48,9 @@ std::vector<GuestCell> cellsOf(const DomainFacts& facts) {
 
 }  // namespace
 
-void lookAtSettings(Session& session, const Subject& subject, plan::AttachInput& input) {
+void addSettings(Session& session, const Subject& subject, plan::AttachInput& input) {
   if (!input.scope.config) {
-    return;  // the running machine cannot change
+    return;  // these settings of a running domain cannot change
   }
   const auto devices = devicesOf(input);
   std::set<PciAddress> functions;
@@ -60,7 +60,7 @@ void lookAtSettings(Session& session, const Subject& subject, plan::AttachInput&
   const HostCapacity capacity = inventory::readCapacity(session.root(), input.topology, functions);
   const DomainFacts facts = domain::readDomainFacts(subject.domain.persistentXml);
   auto proposal = settings::propose(
-      {input.topology, capacity, facts, input.versions, devices, madeBefore(input)});
+      {input.topology, capacity, facts, input.versions, devices, appliedSettings(input)});
   for (const settings::Fault& fault : proposal.faults) {
     input.settingFaults.push_back({fault.what, fault.remedy, ExitCode::badInput});
   }
@@ -95,15 +95,15 @@ void noteSettings(Session& session, const plan::AttachInput& input,
       [&input](const DomainSetting& setting) { return !plan::isApplied(input.mapping, setting); });
   for (const DomainSetting& setting : decision.settings) {
     if (!plan::isApplied(input.mapping, setting)) {
-      session.note("domain setting not made: " + setting.name + ": " + printable(setting.what));
+      session.note("domain setting not applied: " + setting.name + ": " + printable(setting.what));
     }
   }
   if (open > 0) {
-    session.note("`vfpass plan " + shellArgument(input.domainName) + "` shows the reasons" +
+    session.note("run `vfpass plan " + shellArgument(input.domainName) + "` for the reasons" +
                  (input.mapping.applyDomainSettings
                       ? ""
-                      : "; `domain-settings: apply` in the mapping lets attach make the proposed "
-                        "ones"));
+                      : "; set `domain-settings: apply` in the mapping to let attach apply the "
+                        "proposed settings"));
   }
 }
 

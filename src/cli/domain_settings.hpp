@@ -9,15 +9,15 @@
 
 namespace vfpass::cli {
 
-/// Adds to the input what the persistent XML lacks for the mapping's devices, beside them
-/// (docs/domain-settings.md), and the guest's cells as attach will make them.
-void lookAtSettings(Session& session, const Subject& subject, plan::AttachInput& input);
+/// Adds to the input the settings that the mapping's devices need and the persistent XML lacks
+/// (docs/domain-settings.md), and the guest's cells as attach will create them.
+void addSettings(Session& session, const Subject& subject, plan::AttachInput& input);
 
-/// For `plan`; `after` is the XML that the plan leads to.
+/// For `plan`; `after` is the XML after the plan.
 report::PlanSettings settingsToShow(const plan::AttachInput& input,
                                     const plan::AttachDecision& decision, const std::string& after);
 
-/// For `attach`: one line for each setting that it has not made.
+/// For `attach`: prints one line for each setting that it has not applied.
 void noteSettings(Session& session, const plan::AttachInput& input,
                   const plan::AttachDecision& decision);
 

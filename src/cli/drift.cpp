@@ -17,33 +17,35 @@ bool isObservable(const VfSettings& seen, Attribute attribute) {
 std::vector<std::string> attributeDrift(const Lease& lease, const VirtualFunction& vf) {
   std::vector<std::string> drift;
   for (const Attribute attribute : differingAttributes(lease.settings, vf.settings)) {
-    // Only what can be seen to differ is drift; GUIDs that netlink did not set read as nothing.
+    // An unobservable attribute is not drift: GUIDs that were not set over netlink read as empty.
     if (isObservable(vf.settings, attribute)) {
       drift.push_back("kernel: " + std::string(toString(attribute)) + " is " +
-                      describe(vf.settings, attribute) + ", attached was " +
-                      describe(lease.settings, attribute) + "; `vfpass attach " +
-                      shellArgument(lease.domainName) + "` sets it again");
+                      describe(vf.settings, attribute) + ", attach set " +
+                      describe(lease.settings, attribute) + "; run `vfpass attach " +
+                      shellArgument(lease.domainName) + "` to set it again");
     }
   }
   return drift;
 }
 
-// Between two runs of the guest whatever driver it has is right: prepare binds it again.
+// While the guest is stopped any driver is fine: prepare binds the function again.
 std::vector<std::string> functionDrift(const Lease& lease, const PciFunction* function, bool runs,
                                        bool domainActive) {
   const std::string name = "kernel: " + describeDevice(lease);
   std::vector<std::string> drift;
   if (function == nullptr) {
-    drift.push_back(name + " is not there");
+    drift.push_back(name + " does not exist");
     return drift;
   }
   if (function->path != lease.pfPath) {
     drift.push_back(name + " is now at " + function->path);
   }
   if (runs && !domainActive) {
-    drift.push_back(name + ": the guest is gone without a release; `vfpass recover` resets it");
+    drift.push_back(name +
+                    ": the guest stopped without a release; run `vfpass recover` to reset the "
+                    "function");
   } else if (runs && function->driver != vfioDriverOf(lease)) {
-    drift.push_back(name + " is not on " + vfioDriverOf(lease));
+    drift.push_back(name + " is not bound to " + vfioDriverOf(lease));
   }
   return drift;
 }
@@ -58,7 +60,7 @@ std::vector<std::string> kernelDrift(const Lease& lease, const Inventory& invent
   }
   const PhysicalFunction* pf = findPf(inventory, lease.pf);
   if (pf == nullptr) {
-    return {"kernel: PF " + toString(lease.pf) + " is not there or has no driver"};
+    return {"kernel: PF " + toString(lease.pf) + " does not exist or has no driver"};
   }
   std::vector<std::string> drift;
   if (pf->path != lease.pfPath) {
@@ -69,14 +71,15 @@ std::vector<std::string> kernelDrift(const Lease& lease, const Inventory& invent
     return drift;
   }
   if (!domainActive) {
-    drift.push_back("kernel: the guest is gone without a release; `vfpass recover` scrubs the VF");
+    drift.push_back(
+        "kernel: the guest stopped without a release; run `vfpass recover` to scrub the VF");
   } else if (lease.vfIndex >= pf->vfs.size()) {
-    drift.push_back("kernel: VF " + std::to_string(lease.vfIndex) + " is gone");
+    drift.push_back("kernel: VF " + std::to_string(lease.vfIndex) + " does not exist");
   } else {
     const auto attributes = attributeDrift(lease, pf->vfs[lease.vfIndex]);
     drift.insert(drift.end(), attributes.begin(), attributes.end());
     if (pf->vfs[lease.vfIndex].driver != "vfio-pci") {
-      drift.push_back("kernel: " + toString(lease.vf) + " is not on vfio-pci");
+      drift.push_back("kernel: " + toString(lease.vf) + " is not bound to vfio-pci");
     }
   }
   return drift;
@@ -107,8 +110,8 @@ std::vector<std::string> xmlDrift(const DomainDescription& domain,
     return {};
   }
   const std::string name = shellArgument(domain.name);
-  const std::string remedy =
-      "; `vfpass attach " + name + "` puts it right, `vfpass detach " + name + "` takes it out";
+  const std::string remedy = "; run `vfpass attach " + name +
+                             "` to correct it, or `vfpass detach " + name + "` to remove it";
   std::vector<std::string> drift;
   const auto parsed = domain::parseDomain(domain.persistentXml);
   for (const auto& line : domain::claimDifferences(parsed, persistent)) {
@@ -123,18 +126,18 @@ std::vector<std::string> xmlDrift(const DomainDescription& domain,
   return drift;
 }
 
-// The leases of a running domain cannot be rebuilt from these.
+// The leases of a running domain cannot be rebuilt from metadata without a valid seal.
 std::vector<std::string> liveSealDrift(const DomainDescription& domain, const SealKey& key) {
   const std::string fault =
       domain.active ? domain::sealFault(domain::parseDomain(domain.liveXml), key) : "";
   if (fault.empty()) {
     return {};
   }
-  return {"domain: while it runs, " + fault + "; `vfpass attach " + printable(domain.name) +
-          "` seals them"};
+  return {"running domain: " + fault + "; run `vfpass attach " + printable(domain.name) +
+          "` to seal it"};
 }
 
-// Somebody has unplugged it, or the domain has stopped that alone had it.
+// The device was unplugged, or only the running domain had it and that has stopped.
 std::vector<std::string> liveDrift(const DomainDescription& domain,
                                    const std::vector<Lease>& leases) {
   const auto plugged =
@@ -143,10 +146,10 @@ std::vector<std::string> liveDrift(const DomainDescription& domain,
   for (const auto& lease : leases) {
     if (domain.active && lease.state == LeaseState::running && !plugged.contains(lease.vfName)) {
       drift.push_back("domain: the running guest does not have " + lease.vfName +
-                      "; `vfpass attach " + shellArgument(domain.name) + "` plugs it in again");
+                      "; run `vfpass attach " + shellArgument(domain.name) + "` to plug it again");
     } else if (!domain.active && !lease.persistent) {
       drift.push_back("domain: only the running guest had " + lease.vfName +
-                      ", and it has stopped; `vfpass gc` gives its device back");
+                      ", and it has stopped; run `vfpass gc` to return the device to the host");
     }
   }
   return drift;
@@ -162,8 +165,8 @@ std::vector<std::string> domainDrift(const DomainDescription* domain,
     const std::string command =
         !persistent ? "gc"
                     : "detach " + shellQuoted(leases.empty() ? "" : leases.front().domainName);
-    return {"domain: it does not exist any more; `vfpass " + printable(command) +
-            "` releases its devices"};
+    return {"domain: does not exist any more; run `vfpass " + printable(command) +
+            "` to release its devices"};
   }
   std::vector<Lease> persistent;
   std::copy_if(leases.begin(), leases.end(), std::back_inserter(persistent),
@@ -182,10 +185,10 @@ std::string poolDrift(const Lease& lease, const Inventory& inventory,
   const NetworkPool* pool = plan::findPool(pools, lease.vf, pf == nullptr ? "" : pf->netdev);
   return pool == nullptr
              ? ""
-             : "network: " + toString(lease.vf) + " belongs to the pool of libvirt network " +
+             : "network: " + toString(lease.vf) + " is also in the pool of libvirt network " +
                    printable(pool->network) +
-                   " as well, which gives it to other guests; take it out of the "
-                   "network, or `vfpass detach " +
+                   ", which can give it to other guests; remove it from the network, or run "
+                   "`vfpass detach " +
                    shellArgument(lease.domainName) + "`";
 }
 

@@ -90,7 +90,7 @@ ExitCode showPlans(Session& session) {
   return code;
 }
 
-void tellReleased(Session& session, const std::vector<Lease>& garbage) {
+void reportReleased(Session& session, const std::vector<Lease>& garbage) {
   for (const auto& line :
        plan::findUnrestored(garbage, session.inventory(plan::namedFunctions(garbage)))) {
     session.warn(line);
@@ -101,12 +101,13 @@ void tellReleased(Session& session, const std::vector<Lease>& garbage) {
   }
 }
 
-void tellAwaited(Session& session, const std::vector<Lease>& leases, const plan::DomainUse& use) {
+// Leases of a domain that libvirt does not have (yet, or again), but that a mapping names.
+void reportKept(Session& session, const std::vector<Lease>& leases, const plan::DomainUse& use) {
   if (!use.exists && use.mapped && !leases.empty()) {
     const std::string name = printable(leases.front().domainName);
     session.note("kept the leases of domain " + name +
-                 ": libvirt does not know it, but a mapping names it; `vfpass detach " +
-                 shellQuoted(name) + "` releases them");
+                 ": libvirt has no such domain, but a mapping names it; run `vfpass detach " +
+                 shellQuoted(name) + "` to release them");
   }
 }
 
@@ -114,12 +115,12 @@ void collect(Session& session, const DomainSurvey& survey, const Uuid& domain) {
   const auto domainLock = lockDomain(session, domain);
   auto& database = session.database();
   const auto use = useOf(session, domain, database.leasesOf(domain));
-  tellAwaited(session, database.leasesOf(domain), use);
+  reportKept(session, database.leasesOf(domain), use);
   const auto pfs = pfsOf(plan::findGarbage(database.leasesOf(domain), use));
   if (pfs.empty()) {
     return;
   }
-  auto locks = state::lockPfs(session.options().runDirectory, pfs, session.tools().lockPatience);
+  auto locks = state::lockPfs(session.options().runDirectory, pfs, session.tools().lockTimeout);
   const auto garbage = plan::findGarbage(database.leasesOf(domain), use);
   if (garbage.empty()) {
     return;
@@ -132,18 +133,18 @@ void collect(Session& session, const DomainSurvey& survey, const Uuid& domain) {
   for (const auto& warning : apply::run(plan, tools, std::move(locks))) {
     session.warn(warning);
   }
-  tellReleased(session, garbage);
+  reportReleased(session, garbage);
 }
 
 ExitCode gc(Session& session) {
   session.requireDomainChangesPossible("gc");
   const DomainSurvey survey = surveyDomains(session);
-  settleInterruptedWork(session, survey, std::nullopt);
+  recoverInterruptedWork(session, survey, std::nullopt);
   ExitCode code = ExitCode::done;
   for (const auto& [domain, leases] : byDomain(session.database().leases())) {
     try {
       collect(session, survey, domain);
-    } catch (const Error& error) {  // one domain's device in use does not keep the others' leases
+    } catch (const Error& error) {  // a device in use does not stop the other domains' release
       session.warn(std::string(error.what()) +
                    (error.remedy().empty() ? "" : "; " + error.remedy()));
       code = error.code();
@@ -156,9 +157,9 @@ ExitCode gc(Session& session) {
 
 void addGc(CLI::App& app, Runner& runner) {
   auto* command =
-      app.add_subcommand("gc", "release leases that no domain uses, and restore their VFs");
+      app.add_subcommand("gc", "Release leases that no domain uses and restore their VFs");
   const auto dryRun = std::make_shared<bool>(false);
-  command->add_flag("--dry-run", *dryRun, "only show what would be done");
+  command->add_flag("--dry-run", *dryRun, "Only show the changes");
   command->callback([&runner, dryRun] {
     runner = [dryRun](Session& session) { return *dryRun ? showPlans(session) : gc(session); };
   });

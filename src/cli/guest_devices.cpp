@@ -15,7 +15,7 @@ std::string domainsOf(const std::vector<Lease>& leases) {
       names.push_back(printable(lease.domainName));
     }
   }
-  return names.empty() ? "no VM holds a lease" : "leases are held by " + join(names, ", ");
+  return names.empty() ? "no VM has a lease" : "VMs with leases: " + join(names, ", ");
 }
 
 }  // namespace
@@ -28,19 +28,19 @@ std::vector<LeasedDevice> guestDevicesOf(const std::string& vm,
       continue;
     }
     const TopologyFunction* function = findFunction(report.topology, lease.vf);
-    if (function == nullptr) {  // its VFs are made at its next start
+    if (function == nullptr) {  // a VF that the VM's next start creates
       function = findFunction(report.topology, lease.pf);
     }
     if (function == nullptr) {
       throw Error(lease.vfName + " of " + printable(vm) + ": PF " + toString(lease.pf) +
                       " is not on this host",
-                  "see `vfpass status`");
+                  "run `vfpass status` for the lease");
     }
     devices.push_back(
         {lease, static_cast<std::size_t>(function - report.topology.functions.data())});
   }
   if (devices.empty()) {
-    throw Error(printable(vm) + " has no device of vfpass; " + domainsOf(report.leases),
+    throw Error("VM " + printable(vm) + " has no leased devices; " + domainsOf(report.leases),
                 "run `vfpass attach` first", ExitCode::badInput);
   }
   return devices;
@@ -53,9 +53,9 @@ std::vector<report::GuestDevice> placedIn(const GuestMachine& machine,
   for (const LeasedDevice& device : devices) {
     const auto address = addressInGuest(machine, device.lease);
     if (!address) {
-      throw Error("the XML of domain " + printable(device.lease.domainName) + " does not have " +
-                      device.lease.vfName,
-                  "`vfpass attach " + shellArgument(device.lease.domainName) + "` puts it in");
+      throw Error("domain " + printable(device.lease.domainName) + ": " + device.lease.vfName +
+                      " is missing from the domain XML",
+                  "run `vfpass attach " + shellArgument(device.lease.domainName) + "`");
     }
     const TopologyFunction* function = findFunction(guest, *address);
     placed.push_back({device.function, *address, function == nullptr ? -1 : function->numaNode});

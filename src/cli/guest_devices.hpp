@@ -12,15 +12,16 @@ namespace vfpass::cli {
 /// A leased device and its place in the host's topology.
 struct LeasedDevice {
   Lease lease;
-  std::size_t function = 0;  ///< of a VF that is not made yet: its PF's
+  std::size_t function = 0;  ///< index of its function; of the PF if the VF does not exist yet
 };
 
-/// What a VM (name or UUID) holds. Throws Error when it holds nothing, or a PF is not there.
+/// The devices leased to a VM (name or UUID). Throws Error if there are none or a PF does not
+/// exist.
 std::vector<LeasedDevice> guestDevicesOf(const std::string& vm,
                                          const report::TopologyReport& report);
 
-/// The same for NCCL's file: each with its address and NUMA node in the guest. Throws Error for a
-/// device that the domain's XML does not have.
+/// The same devices with their address and NUMA node in the guest, for NCCL's file. Throws Error
+/// for a device that is missing from the domain XML.
 std::vector<report::GuestDevice> placedIn(const GuestMachine& machine,
                                           const std::vector<LeasedDevice>& devices,
                                           const Topology& guest);

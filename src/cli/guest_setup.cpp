@@ -5,8 +5,8 @@
 #include <ostream>
 
 #include "commands.hpp"
+#include "desired_setup.hpp"
 #include "running_guest.hpp"
-#include "setup_wish.hpp"
 #include "stop_signals.hpp"
 #include "subject.hpp"
 #include "vfpass/base/text.hpp"
@@ -28,18 +28,18 @@ struct GuestSetupOptions {
 guest::SetupPlan planFor(Session& session, const DomainDescription& domain,
                          const GuestSetupOptions& options, const guest::SetupTools& tools) {
   if (options.undo) {
-    const guest::SetupSight sight = lookAtGuest(tools, {});
-    return guest::planUndo(sight.view, sight.record);
+    const guest::ObservedGuest observed = observeGuest(tools, {});
+    return guest::planUndo(observed.view, observed.record);
   }
   const Subject subject = findSubject(session, toString(domain.uuid));
   const auto leases = runningLeases(session, domain);
-  guest::SetupWish wish = setupWish(subject.mapping, domain, leases);
-  const guest::SetupSight sight = lookAtGuest(tools, wish);
-  completeWish(session, leases, sight.view, wish);
-  return guest::planSetup(wish, sight.view, sight.record);
+  guest::DesiredSetup setup = desiredSetup(subject.mapping, domain, leases);
+  const guest::ObservedGuest observed = observeGuest(tools, setup);
+  completeSetup(session, leases, observed.view, setup);
+  return guest::planSetup(setup, observed.view, observed.record);
 }
 
-// Only a person at a terminal is asked; a script says --yes.
+// Only asks on a terminal; scripts pass --yes.
 bool isConfirmed(Session& session, const GuestSetupOptions& options) {
   if (options.dryRun || options.yes || session.style().json) {
     return options.yes && !options.dryRun;
@@ -47,7 +47,7 @@ bool isConfirmed(Session& session, const GuestSetupOptions& options) {
   if (isatty(STDIN_FILENO) != 1 || isatty(STDOUT_FILENO) != 1) {
     return false;
   }
-  session.out() << "\nmake these changes in the guest? [y/N] " << std::flush;
+  session.out() << "\napply these changes in the guest? [y/N] " << std::flush;
   std::string answer;
   std::getline(std::cin, answer);
   return answer == "y" || answer == "Y" || answer == "yes";
@@ -61,7 +61,7 @@ void write(Session& session, const GuestSetupReport& report) {
 ExitCode setUp(Session& session, const GuestSetupOptions& options) {
   session.requireChangesPossible("guest-setup");
   if (options.vm.empty()) {
-    throw Error("which VM?", "`vfpass guest-setup VM`", ExitCode::badInput);
+    throw Error("no VM specified", "run `vfpass guest-setup VM`", ExitCode::badInput);
   }
   session.requireLocalLibvirt("guest-setup");
   const DomainDescription domain = runningGuest(session, options.vm, "guest-setup");
@@ -83,10 +83,11 @@ ExitCode setUp(Session& session, const GuestSetupOptions& options) {
   report.applied = isConfirmed(session, options);
   if (report.applied) {
     const StopSignals stop;
-    agent.allowAtLeast(std::chrono::seconds(options.timeoutSeconds));  // a person takes time, too
+    // The answer on the terminal took time as well.
+    agent.allowAtLeast(std::chrono::seconds(options.timeoutSeconds));
     applySetup(tools, plan);
-    session.note("the guest of VM " + printable(domain.name) +
-                 (options.undo ? " is as it was found" : " is set up"));
+    session.note("VM " + printable(domain.name) +
+                 (options.undo ? ": guest configuration restored" : ": guest configured"));
   }
   if (session.style().json) {
     write(session, report);
@@ -99,14 +100,19 @@ ExitCode setUp(Session& session, const GuestSetupOptions& options) {
 void addGuestSetup(CLI::App& app, Runner& runner) {
   auto* command = app.add_subcommand(
       "guest-setup",
-      "addresses, MTU, ARP settings, nvidia_peermem, NVLink and NCCL's files in the guest");
+      "Configure the guest: addresses, MTU, ARP settings, nvidia_peermem, NVLink and NCCL's\n"
+      "files");
   const auto options = std::make_shared<GuestSetupOptions>();
-  command->add_option("vm", options->vm, "domain name or UUID");
-  auto* yes = command->add_flag("--yes", options->yes, "make the changes without asking");
-  command->add_flag("--dry-run", options->dryRun, "only show them; exit 3 when there are any")
+  command->add_option("vm", options->vm, "Domain name or UUID");
+  auto* yes = command->add_flag("--yes", options->yes, "Apply the changes without asking");
+  command
+      ->add_flag("--dry-run", options->dryRun,
+                 "Only show the changes; exit status 3 if there are any")
       ->excludes(yes);
-  command->add_flag("--undo", options->undo, "put back what was there before the first set-up");
-  command->add_option("--timeout", options->timeoutSeconds, "seconds for all of it")
+  command->add_flag("--undo", options->undo,
+                    "Restore the guest's state from before the first guest-setup");
+  command->add_option("--timeout", options->timeoutSeconds, "Time limit for the whole command")
+      ->type_name("SECONDS")
       ->check(CLI::Range(10, 86400))
       ->capture_default_str();
   command->callback([&runner, options] {

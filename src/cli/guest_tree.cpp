@@ -14,8 +14,8 @@ GuestMachine guestMachineOf(Session& session, const std::string& vm,
                             const std::vector<Lease>& leases) {
   const auto domain = session.hypervisor().findDomain(vm);
   if (!domain) {
-    throw Error("libvirt has no domain " + printable(vm), "`virsh list --all` shows what there is",
-                ExitCode::badInput);
+    throw Error("libvirt has no domain " + printable(vm),
+                "run `virsh list --all` to list the domains", ExitCode::badInput);
   }
   std::vector<Lease> own;
   std::copy_if(leases.begin(), leases.end(), std::back_inserter(own),

@@ -11,14 +11,14 @@
 
 namespace vfpass::cli {
 
-/// What a domain's XML says of its PCI tree: the running one's where it runs, because that is what
-/// the guest sees. Leased VFs are shown as their PFs, which have the same distances. Throws Error
-/// (bad input) when libvirt has no such domain.
+/// The PCI tree in a domain's XML: in the live XML if the domain is running, because that is what
+/// the guest sees. Leased VFs are represented by their PFs, which have the same distances. Throws
+/// Error (bad input) if libvirt has no such domain.
 GuestMachine guestMachineOf(Session& session, const std::string& vm,
                             const std::vector<Lease>& leases);
 
-/// Where this lease's device is in the guest, in the guest's own bus numbers. nullopt when the
-/// domain's XML does not have it.
+/// The address of this lease's device in the guest, with the guest's own bus numbers. nullopt if
+/// the domain XML does not have the device.
 std::optional<PciAddress> addressInGuest(const GuestMachine& machine, const Lease& lease);
 
 }  // namespace vfpass::cli

@@ -4,8 +4,8 @@
 
 namespace vfpass::cli {
 
-/// Help texts that are the same whatever release of CLI11 is compiled in: from 2.4 on its own
-/// formatter writes a default as `[value] ` instead of `=value`, and one for flags as well.
+/// Formats help texts the same way with every release of CLI11: since 2.4 its own formatter writes
+/// a default as `[value] ` instead of `=value`, and writes one for flags too.
 class HelpFormat : public CLI::Formatter {
  public:
   std::string make_option_opts(const CLI::Option* option) const override;

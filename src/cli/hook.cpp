@@ -14,8 +14,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* defaultHooksDirectory = "/etc/libvirt/hooks";
-// Outside /etc: libvirtd's AppArmor profile lets it run /usr/sbin/* unconfined, and what lies
-// below its hooks folder only under its own profile.
+// Outside /etc: libvirtd's AppArmor profile lets it run /usr/sbin/* unconfined, but programs below
+// its hooks directory only under its own profile.
 constexpr const char* defaultBinary = "/usr/sbin/vfpass-qemu-hook";
 
 struct HookOptions {
@@ -29,8 +29,8 @@ struct HookOptions {
   }
 };
 
-// A vfpass that runs from its build folder brings its hook along.
-void bringBinary(const HookPlaces& places, std::vector<std::string>& actions) {
+// Installs the hook program if vfpass runs from its build directory.
+void installBinary(const HookPlaces& places, std::vector<std::string>& actions) {
   if (places.binary != defaultBinary || fs::exists(places.binary)) {
     return;
   }
@@ -43,8 +43,8 @@ void bringBinary(const HookPlaces& places, std::vector<std::string>& actions) {
   }
 }
 
-// libvirt caches at its start whether there is any hook at all; a second one needs no reload. But a
-// link that a package or an administrator made may be unknown to it.
+// libvirt checks at its start whether there is any hook and caches the result, so that another hook
+// needs no reload. It may not know of a link that a package or an administrator made.
 bool needsReload(Session& session, const HookOptions& options, bool first) {
   const bool ours = options.places().hooksDirectory == defaultHooksDirectory;
   return first ||
@@ -53,7 +53,7 @@ bool needsReload(Session& session, const HookOptions& options, bool first) {
                       doctor::HookKnowledge::stale);
 }
 
-// For `vfpass doctor`, which cannot see in the daemon itself that it has looked again.
+// For `vfpass doctor`, which cannot tell from the daemon itself whether it was reloaded.
 void markReloaded(Session& session, const std::vector<std::string>& daemons) {
   const fs::path folder = session.options().runDirectory;
   std::error_code error;
@@ -65,8 +65,8 @@ void markReloaded(Session& session, const std::vector<std::string>& daemons) {
     file << doctor::daemonMark(session.root(), daemon).value_or("") << '\n';
   }
   if (!file.flush()) {
-    session.warn("cannot note in " + folder.string() +
-                 " that the daemon was reloaded; doctor will not know");
+    session.warn("cannot record in " + folder.string() +
+                 " that the daemon was reloaded; doctor cannot report it");
   }
 }
 
@@ -76,9 +76,9 @@ void reloadIfNeeded(Session& session, const HookOptions& options, bool needed,
     return;
   }
   if (options.places().hooksDirectory != defaultHooksDirectory) {
-    actions.emplace_back("no daemon was reloaded: libvirt does not look into that folder");
+    actions.emplace_back("no daemon was reloaded: libvirt does not use that directory");
   } else if (options.noReload) {
-    actions.emplace_back("no daemon was reloaded: libvirt calls no hook until it is");
+    actions.emplace_back("no daemon was reloaded: libvirt calls the hook only after a reload");
   } else {
     std::vector<std::string> daemons;
     const auto reloaded = reloadLibvirt("/run", "/proc", &daemons);
@@ -91,7 +91,7 @@ ExitCode install(Session& session, const HookOptions& options) {
   session.requireChangesPossible("hook install");
   const HookPlaces places = options.places();
   std::vector<std::string> actions;
-  bringBinary(places, actions);
+  installBinary(places, actions);
   requireLoadable(places.binary);
   const bool first = !anyHookPresent(places);
   const auto linked = linkHook(places);
@@ -110,9 +110,9 @@ void requireNoLeases(Session& session) {
     names.insert(printable(lease.domainName));
   }
   if (!names.empty()) {
-    throw Error("without the hook, these VMs could start on VFs that nobody prepared: " +
+    throw Error("without the hook, these VMs could start with unconfigured VFs: " +
                     join({names.begin(), names.end()}, ", "),
-                "run `vfpass detach` on each of them first, or use --force", ExitCode::refused);
+                "run `vfpass detach` for each of them first, or use --force", ExitCode::refused);
   }
 }
 
@@ -130,26 +130,30 @@ ExitCode remove(Session& session, const HookOptions& options) {
 }
 
 void addPlaces(CLI::App& command, HookOptions& options) {
-  command.add_option("--hooks-dir", options.hooksDirectory, "libvirt's folder of hooks")
+  command.add_option("--hooks-dir", options.hooksDirectory, "Directory of libvirt's hooks")
+      ->type_name("DIRECTORY")
       ->capture_default_str();
-  command.add_option("--hook-binary", options.binary, "the hook's program")->capture_default_str();
+  command.add_option("--hook-binary", options.binary, "Hook program")
+      ->type_name("FILE")
+      ->capture_default_str();
 }
 
 }  // namespace
 
 void addHook(CLI::App& app, Runner& runner) {
-  auto* hook = app.add_subcommand("hook", "libvirt's qemu hook, which prepares VFs at every start");
+  auto* hook = app.add_subcommand(
+      "hook", "Install or remove the libvirt qemu hook, which prepares VFs at every start");
   hook->require_subcommand(1);
   const auto options = std::make_shared<HookOptions>();
-  auto* installer = hook->add_subcommand("install", "link the hook into libvirt's qemu.d");
+  auto* installer = hook->add_subcommand("install", "Link the hook into libvirt's qemu.d");
   addPlaces(*installer, *options);
-  installer->add_flag("--no-reload", options->noReload, "leave the libvirt daemon alone");
+  installer->add_flag("--no-reload", options->noReload, "Do not reload the libvirt daemon");
   installer->callback([&runner, options] {
     runner = [options](Session& session) { return install(session, *options); };
   });
-  auto* remover = hook->add_subcommand("remove", "take the link out; refused while leases exist");
+  auto* remover = hook->add_subcommand("remove", "Remove the link; refused while leases exist");
   addPlaces(*remover, *options);
-  remover->add_flag("--force", options->force, "also while leases exist");
+  remover->add_flag("--force", options->force, "Remove the link even if leases exist");
   remover->callback([&runner, options] {
     runner = [options](Session& session) { return remove(session, *options); };
   });

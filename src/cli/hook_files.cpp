@@ -29,17 +29,17 @@ bool isExecutableFile(const fs::path& path) {
          (status.st_mode & 0111U) != 0;
 }
 
-void makeFolder(const fs::path& folder, const std::string& remedy,
-                std::vector<std::string>& actions) {
+void makeDirectory(const fs::path& folder, const std::string& remedy,
+                   std::vector<std::string>& actions) {
   if (::mkdir(folder.c_str(), 0755) == 0) {
-    ::chmod(folder.c_str(), 0755);  // whatever the umask says: libvirtd must be able to read it
-    actions.push_back("made " + shown(folder));
+    ::chmod(folder.c_str(), 0755);  // independent of the umask, so that libvirtd can read it
+    actions.push_back("created " + shown(folder));
   } else if (errno != EEXIST || !fs::is_directory(folder)) {
-    throwErrno("cannot make the folder " + shown(folder), errno, remedy);
+    throwErrno("cannot create directory " + shown(folder), errno, remedy);
   }
 }
 
-// What stands at the link's place: nothing, our link, or something of the administrator's.
+// The file at the link's path: none, our link, or something else.
 enum class Occupant { none, ours, foreign };
 
 Occupant occupantOf(const HookPlaces& places) {
@@ -54,21 +54,21 @@ Occupant occupantOf(const HookPlaces& places) {
 }
 
 [[noreturn]] void throwForeign(const HookPlaces& places) {
-  throw Error(shown(places.link()) + " is not a link of ours; it was left alone",
-              "give that hook another name, then try again", ExitCode::refused);
+  throw Error(shown(places.link()) + ": not a vfpass link, left unchanged",
+              "rename that hook, then try again", ExitCode::refused);
 }
 
-// Made outside qemu.d and moved in, because libvirt runs whatever lies in there.
+// Created outside qemu.d and then renamed, because libvirt runs every program in that directory.
 void placeLink(const HookPlaces& places) {
   const fs::path draft = places.hooksDirectory / (".vfpass-link-" + std::to_string(::getpid()));
   ::unlink(draft.c_str());
   if (::symlink(places.binary.c_str(), draft.c_str()) != 0) {
-    throwErrno("cannot make a link in " + shown(places.hooksDirectory), errno);
+    throwErrno("cannot create a link in " + shown(places.hooksDirectory), errno);
   }
   if (::rename(draft.c_str(), places.link().c_str()) != 0) {
     const int error = errno;
     ::unlink(draft.c_str());
-    throwErrno("cannot put the link into " + shown(places.folder()), error);
+    throwErrno("cannot move the link to " + shown(places.folder()), error);
   }
 }
 
@@ -88,26 +88,26 @@ bool anyHookPresent(const HookPlaces& places) {
 void requireLoadable(const fs::path& binary) {
   struct stat status {};
   const std::string remedy =
-      "install the program " + std::string(programName) + " first, or name it with --hook-binary";
+      "install " + std::string(programName) + " first, or specify the program with --hook-binary";
   if (::stat(binary.c_str(), &status) != 0) {
-    throwErrno("the hook's program " + shown(binary) + " cannot be used", errno, remedy);
+    throwErrno("cannot use hook program " + shown(binary), errno, remedy);
   }
   if (!S_ISREG(status.st_mode) || (status.st_mode & 0111U) == 0) {
-    throw Error("the hook's program " + shown(binary) + " is not an executable file", remedy);
+    throw Error("hook program " + shown(binary) + ": not an executable file", remedy);
   }
   if ((status.st_mode & 022U) != 0 || (status.st_uid != 0 && status.st_uid != ::geteuid())) {
-    throw Error("the hook's program " + shown(binary) + " can be changed by others, and libvirt " +
-                    "runs it as root",
-                "chown root and chmod 0755 it", ExitCode::refused);
+    throw Error("hook program " + shown(binary) + ": writable by other users, but libvirt runs " +
+                    "it as root",
+                "change its owner to root and its mode to 0755", ExitCode::refused);
   }
   requireRuns(binary);
 }
 
 std::vector<std::string> linkHook(const HookPlaces& places) {
   std::vector<std::string> actions;
-  makeFolder(places.hooksDirectory, "is libvirt installed? --hooks-dir names another folder",
-             actions);
-  makeFolder(places.folder(), {}, actions);
+  makeDirectory(places.hooksDirectory,
+                "install libvirt first, or specify its hooks directory with --hooks-dir", actions);
+  makeDirectory(places.folder(), {}, actions);
   const Occupant occupant = occupantOf(places);
   if (occupant == Occupant::foreign) {
     throwForeign(places);

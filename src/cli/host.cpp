@@ -8,7 +8,7 @@
 namespace vfpass::cli {
 namespace {
 
-// A PF is as wanted if `host apply` would do nothing to it; its objections are reported.
+// A PF matches its policy if `host apply` would not change it; objections are reported.
 void addDecision(Session& session, const PhysicalFunction& pf, const PfPolicy& policy,
                  report::HostEntry& entry) {
   const auto decision = plan::planHost(hostInput(session, pf, policy));
@@ -39,7 +39,7 @@ report::HostEntry showPf(Session& session, const PhysicalFunction& pf, const Hos
   return entry;
 }
 
-// Every PF of the host, then the entries of host.yaml that no PF answers to.
+// Every PF of the host, then the entries of host.yaml that match no PF.
 std::vector<report::HostEntry> showPfs(Session& session, const HostPolicy& policy) {
   const Inventory inventory = session.inventory();
   std::vector<report::HostEntry> entries;
@@ -79,22 +79,25 @@ ExitCode show(Session& session) {
 
 void addHost(CLI::App& app, Runner& runner) {
   auto* host = app.add_subcommand(
-      "host", "settings of the PFs themselves, and SoftRoCE links, from host.yaml");
+      "host", "Manage the settings of the PFs themselves and SoftRoCE links from host.yaml");
   host->require_subcommand(1);
   host->add_subcommand("show",
-                       "what host.yaml wants of each PF and SoftRoCE link beside what is found")
+                       "Show the wanted (host.yaml) and current settings of each PF and SoftRoCE\n"
+                       "link")
       ->callback([&runner] { runner = show; });
   const auto options = std::make_shared<HostApplyOptions>();
   auto* command = host->add_subcommand(
       "apply",
-      "bring every PF of host.yaml to its settings, never taking a VF that is in use; make\n"
-      "the SoftRoCE links of `soft-roce:` (RDMA in software, for tests on hosts without an\n"
-      "HCA; deprecated in RHEL 10), and remove those that vfpass made and host.yaml names no\n"
-      "more");
-  command->add_flag("--dry-run", options->dryRun, "only say what would be done");
-  command->add_flag("--allow-disruption", options->allowDisruption,
-                    "also change a PF that is below a bond or has addresses, or take a link down");
-  command->add_option("--only", options->only, "one part of host.yaml: `pfs` or `soft-roce`")
+      "Apply the settings in host.yaml to its PFs, without removing a VF that is in use.\n"
+      "Create the SoftRoCE links in `soft-roce:` (software RDMA for testing on hosts without\n"
+      "an HCA; deprecated in RHEL 10), and remove those that vfpass created and host.yaml no\n"
+      "longer lists.");
+  command->add_flag("--dry-run", options->dryRun, "Only show the changes");
+  command->add_flag(
+      "--allow-disruption", options->allowDisruption,
+      "Also change a PF that is part of a bond or has addresses, and take links down");
+  command->add_option("--only", options->only, "Apply one part of host.yaml: `pfs` or `soft-roce`")
+      ->type_name("PART")
       ->check(CLI::IsMember({"pfs", "soft-roce"}));
   command->callback([&runner, options] {
     runner = [options](Session& session) { return applyHost(session, *options); };

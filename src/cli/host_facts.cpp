@@ -8,7 +8,7 @@
 namespace vfpass::cli {
 namespace {
 
-// A captured tree says nothing about the running kernel's links.
+// The running kernel's links do not belong to a captured tree.
 bool isLive(const Session& session) { return session.options().sysroot == "/"; }
 
 std::string yamlText(bool value) { return value ? "true" : "false"; }
@@ -64,7 +64,7 @@ plan::SoftRoceInput softRoceInput(Session& session) {
   plan::SoftRoceInput input;
   input.policy = session.configuration().softRoce;
   input.found = session.kernel().readRdmaLinks();
-  // A captured tree is another host: what this one has recorded says nothing about it.
+  // This host's records do not apply to a captured tree, which is another host.
   if (!isLive(session)) {
     return input;
   }
@@ -112,12 +112,13 @@ const PhysicalFunction& pfOf(const PfPolicy& policy, const HostPolicy& all,
   const std::string subject = toString(policy.place) + ": PF " + printable(toString(policy.pf));
   const PhysicalFunction* pf = findPf(policy, inventory);
   if (pf == nullptr) {
-    throw Error(subject + " is not on this host", "see `vfpass pf list`", ExitCode::badInput);
+    throw Error(subject + " is not on this host", "run `vfpass pf list` to list the PFs",
+                ExitCode::badInput);
   }
   const PfPolicy* first = plan::policyOf(*pf, all);
   if (first != &policy) {
-    throw Error(subject + " has an entry already, at " + toString(first->place),
-                "make one entry of both", ExitCode::badInput);
+    throw Error(subject + " already has an entry at " + toString(first->place),
+                "merge the two entries", ExitCode::badInput);
   }
   return *pf;
 }

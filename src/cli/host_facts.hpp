@@ -11,29 +11,30 @@ namespace vfpass::cli {
 std::string failureText(const Error& error);
 std::string failureText(const plan::Objection& objection);
 
-/// What planHost() decides by, read now.
+/// The input of planHost(), read now.
 plan::HostInput hostInput(Session& session, const PhysicalFunction& pf, const PfPolicy& policy);
 
-/// What planSoftRoce() decides by, read now.
+/// The input of planSoftRoce(), read now.
 plan::SoftRoceInput softRoceInput(Session& session);
 
-/// What host.yaml wants of this PF (nullptr: it has no entry) beside what is found.
+/// The settings of this PF in host.yaml (nullptr: it has no entry) and its current settings.
 report::HostEntry describePf(const PhysicalFunction& pf, const PfSettings& settings,
                              const PfPolicy* policy);
 
-/// The PF of an entry of host.yaml. Throws (bad input) if no PF matches, or another entry has it
-/// already.
+/// The PF of an entry of host.yaml. Throws (bad input) if no PF matches, or an earlier entry
+/// matches the same PF.
 const PhysicalFunction& pfOf(const PfPolicy& policy, const HostPolicy& all,
                              const Inventory& inventory);
 
-/// An entry of host.yaml for which nothing could be done.
+/// An entry of host.yaml that could not be applied.
 report::HostEntry failedEntry(const PfPolicy& policy, const Error& error);
 
-/// The links that host.yaml names or the host has, with the objections to them as failures.
+/// The links in host.yaml and on the host, with objections as failures.
 std::vector<report::SoftRoceEntry> describeLinks(
     const std::vector<plan::SoftRoceDecision>& decisions);
 
-/// host.yaml's policy. Throws (bad input) when it has mistakes; those in mappings are for `check`.
+/// The policy in host.yaml. Throws (bad input) if the file has mistakes; those in mappings are left
+/// to `check`.
 const HostPolicy& soundPolicy(Session& session);
 
 }  // namespace vfpass::cli

@@ -10,18 +10,18 @@
 
 namespace vfpass::cli {
 
-/// What an attach reads of the host.
+/// The part of the host's state that attach reads.
 struct HostReading {
   Inventory inventory;  ///< with the holders of the VFs and functions concerned
   Topology topology;
   HypervisorVersions versions;
 };
 
-/// For one VM: nothing that only others need.
+/// For one VM: only the devices it needs.
 HostReading readHostFor(Session& session, const Subject& subject, const std::vector<Lease>& leases);
 
-/// For all VMs with a mapping or a lease, read once: PCI tree and /proc would otherwise be walked
-/// for each of them.
+/// For all VMs with a mapping or a lease. Read once, so that the PCI tree and /proc are not walked
+/// for each VM.
 HostReading readHostForAll(Session& session, const std::vector<Lease>& leases);
 
 }  // namespace vfpass::cli

@@ -13,15 +13,15 @@
 namespace vfpass::cli {
 namespace {
 
-// The narrowest link from the function up to the root complex. Both ends of a link tell it, so that
-// ports on the way count as well; what tells nothing is no limit.
-PcieLink narrowest(const Topology& topology, std::size_t function, bool asItCould) {
+// The slowest link from the function up to the root complex. Both ends of a link report its speed,
+// so the ports on the path are included; a function without a reported link is skipped.
+PcieLink narrowest(const Topology& topology, std::size_t function, bool atBestSpeed) {
   PcieLink least;
   const auto rate = [](const PcieLink& link) { return link.speed * link.width; };
   for (std::optional<std::size_t> at = function; at; at = topology.functions[*at].parent) {
     PcieLink link = topology.functions[*at].link;
-    // A GPU that has nothing to do runs its link slowly.
-    if (asItCould) {
+    // An idle GPU lowers the speed of its link.
+    if (atBestSpeed) {
       link.speed = topology.functions[*at].best.speed;
     }
     if (rate(link) != 0 && (rate(least) == 0 || rate(link) < rate(least))) {
@@ -59,8 +59,8 @@ std::vector<PciAddress> claimsOf(const DomainDescription& domain) {
 
 }  // namespace
 
-HostSight::HostSight(Session& session, const DomainDescription& domain,
-                     std::map<std::string, unsigned> mtus)
+HostObserver::HostObserver(Session& session, const DomainDescription& domain,
+                           std::map<std::string, unsigned> mtus)
     : session_(session),
       domain_(domain.uuid),
       claims_(claimsOf(domain)),
@@ -74,7 +74,7 @@ HostSight::HostSight(Session& session, const DomainDescription& domain,
   inXml_ = topology::guestMatrix(domain::readGuestMachine(domain.liveXml), topology_);
 }
 
-guest::HostSide HostSight::of(const Lease& lease) const {
+guest::HostSide HostObserver::of(const Lease& lease) const {
   guest::HostSide side;
   side.hold = holdOf(lease);
   if (const auto wanted = mtus_.find(lease.vfName); wanted != mtus_.end()) {
@@ -89,12 +89,12 @@ guest::HostSide HostSight::of(const Lease& lease) const {
     const auto index = static_cast<std::size_t>(pf - topology_.functions.data());
     side.link = narrowest(topology_, index, false);
     side.portRate = portRateOf(*pf);
-    side.gpu = gpuWay(lease, index);
+    side.gpu = gpuPath(lease, index);
   }
   return side;
 }
 
-std::optional<guest::GpuWay> HostSight::gpuWay(const Lease& vf, std::size_t nic) const {
+std::optional<guest::GpuPath> HostObserver::gpuPath(const Lease& vf, std::size_t nic) const {
   std::optional<std::size_t> nearest;
   std::string entry;
   for (const auto& lease : functions_) {
@@ -113,16 +113,16 @@ std::optional<guest::GpuWay> HostSight::gpuWay(const Lease& vf, std::size_t nic)
     return std::nullopt;
   }
   const auto distance = topology::distance(topology_, nic, *nearest);
-  return guest::GpuWay{narrowest(topology_, *nearest, true), distance >= topology::Distance::phb,
-                       std::string(toString(distance)), distanceInXml(vf.vfName, entry)};
+  return guest::GpuPath{narrowest(topology_, *nearest, true), distance >= topology::Distance::phb,
+                        std::string(toString(distance)), distanceInXml(vf.vfName, entry)};
 }
 
-std::string HostSight::distanceInXml(const std::string& one, const std::string& other) const {
+std::string HostObserver::distanceInXml(const std::string& one, const std::string& other) const {
   const auto distance = inXml_.between(one, other);
   return distance ? std::string(toString(*distance)) : std::string();
 }
 
-guest::DeviceHold HostSight::holdOf(const Lease& lease) const {
+guest::DeviceHold HostObserver::holdOf(const Lease& lease) const {
   guest::DeviceHold hold;
   hold.inLiveXml = std::ranges::find(claims_, lease.vf) != claims_.end();
   const auto function = session_.kernel().readFunction(lease.vf);

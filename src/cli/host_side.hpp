@@ -9,26 +9,26 @@
 
 namespace vfpass::cli {
 
-/// What this host sees of the devices of one running domain, for verify. The tree is read once;
-/// drivers and holders are read anew for each question.
-class HostSight {
+/// The host's view of the devices of one running domain, for verify. The PCI tree is read once;
+/// drivers and holders are read again for each call of of().
+class HostObserver {
  public:
-  /// `mtus`: what the mapping wants in the guest, by entry. `session` must outlive it.
-  HostSight(Session& session, const DomainDescription& domain,
-            std::map<std::string, unsigned> mtus);
+  /// `mtus`: the guest MTUs in the mapping, by entry. `session` must outlive this object.
+  HostObserver(Session& session, const DomainDescription& domain,
+               std::map<std::string, unsigned> mtus);
 
   guest::HostSide of(const Lease& lease) const;
 
  private:
   [[nodiscard]] guest::DeviceHold holdOf(const Lease& lease) const;
-  [[nodiscard]] std::optional<guest::GpuWay> gpuWay(const Lease& vf, std::size_t nic) const;
-  /// Between two entries in the running domain's own tree; empty: not known.
+  [[nodiscard]] std::optional<guest::GpuPath> gpuPath(const Lease& vf, std::size_t nic) const;
+  /// Distance between two entries in the running domain's own tree; empty if unknown.
   [[nodiscard]] std::string distanceInXml(const std::string& one, const std::string& other) const;
 
   Session& session_;
   Uuid domain_;
   std::vector<PciAddress> claims_;  ///< of the running domain
-  std::vector<Lease> functions_;    ///< whole functions that the domain holds
+  std::vector<Lease> functions_;    ///< leases of whole PCI functions
   std::map<std::string, unsigned> mtus_;
   Topology topology_;
   topology::DeviceMatrix inXml_;

@@ -18,20 +18,19 @@ report::TopologyReport topologyReport(Session& session, bool withModels) {
 }
 
 std::vector<Lease> leasesOfTree(Session& session) {
-  // This host's leases have nothing to do with a captured tree; those of a folder that was named
-  // for it have.
+  // This host's leases do not apply to a captured tree; only an explicit --state-dir does.
   const bool named = session.options().stateDirectory != GlobalOptions{}.stateDirectory;
   return session.options().sysroot == "/" || named ? session.readLeases() : std::vector<Lease>{};
 }
 
 void warnOfProblems(Session& session, const Topology& topology) {
-  constexpr std::size_t told = 8;
+  constexpr std::size_t shown = 8;
   const auto& problems = topology.problems;
-  for (std::size_t i = 0; i < std::min(told, problems.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(shown, problems.size()); ++i) {
     session.warn(printable(problems[i].object) + ": " + printable(problems[i].what));
   }
-  if (problems.size() > told) {
-    session.warn("and " + std::to_string(problems.size() - told) + " more like that");
+  if (problems.size() > shown) {
+    session.warn(std::to_string(problems.size() - shown) + " more problems in the PCI tree");
   }
 }
 

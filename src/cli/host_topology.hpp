@@ -7,14 +7,14 @@
 
 namespace vfpass::cli {
 
-/// The host's topology with the leases on it (of a captured tree only with a --state-dir
-/// that belongs to it).
+/// The host's topology and its leases; for a captured tree those of an explicit --state-dir only.
 report::TopologyReport topologyReport(Session& session, bool withModels);
 
-/// The leases of that tree, likewise.
+/// The leases of the same tree.
 std::vector<Lease> leasesOfTree(Session& session);
 
-/// What did not make sense while the tree was read: each on stderr, the first few of many.
+/// Prints warnings about invalid values in the tree, and only the number of those after the first
+/// few.
 void warnOfProblems(Session& session, const Topology& topology);
 
 }  // namespace vfpass::cli

@@ -31,13 +31,15 @@ ExitCode init(Session& session, const InitOptions& options) {
 void addInit(CLI::App& app, Runner& runner) {
   constexpr unsigned mostDevices = 256;
   auto* command = app.add_subcommand(
-      "init", "propose a mapping: the nearest pairs of GPU and PF that are free, and why");
+      "init", "Propose a mapping: the nearest pairs of free GPUs and PFs, with reasons");
   const auto options = std::make_shared<InitOptions>();
-  command->add_option("vm", options->vm, "name or UUID of the domain that it is for")->required();
-  command->add_option("--gpus", options->gpus, "how many GPUs the guest gets")
+  command->add_option("vm", options->vm, "Domain name or UUID")->required();
+  command->add_option("--gpus", options->gpus, "Number of GPUs")
+      ->type_name("NUMBER")
       ->check(CLI::Range(0U, mostDevices))
       ->capture_default_str();
-  command->add_option("--vfs", options->vfs, "how many VFs (default: one for each GPU)")
+  command->add_option("--vfs", options->vfs, "Number of VFs (default: one for each GPU)")
+      ->type_name("NUMBER")
       ->check(CLI::Range(0U, mostDevices));
   command->callback([&runner, options] {
     runner = [options](Session& session) { return init(session, *options); };

@@ -10,7 +10,7 @@ doctor::Inquiries inquiriesOf(Session& session) {
   inquiries.hypervisorVersions = [&session]() -> std::optional<std::string> {
     try {
       return hypervisor::daemonVersions(session.options().connect);
-    } catch (const Error& error) {  // a finding says that it does not answer
+    } catch (const Error& error) {  // doctor reports the missing answer as a finding
       session.verbose(error.what());
       return std::nullopt;
     }

@@ -5,8 +5,8 @@
 
 namespace vfpass::cli {
 
-/// What doctor asks of libvirt. Nothing is asked before a check does, and nothing of a captured
-/// tree. It must not outlive the session.
+/// Doctor's queries to libvirt. They run only when a check needs them, and never for a captured
+/// tree. The result must not outlive the session.
 doctor::Inquiries inquiriesOf(Session& session);
 
 }  // namespace vfpass::cli

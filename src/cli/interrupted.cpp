@@ -7,11 +7,11 @@
 
 namespace vfpass::cli {
 
-void settleInterruptedWork(Session& session, const DomainSurvey& survey,
-                           const std::optional<Uuid>& domain) {
+void recoverInterruptedWork(Session& session, const DomainSurvey& survey,
+                            const std::optional<Uuid>& domain) {
   apply::Tools tools = session.tools();
   const auto recovered = apply::recover(tools);
-  for (const auto& line : recovered.ended) {
+  for (const auto& line : recovered.done) {
     session.note(line);
   }
   const auto adoption = apply::adoptLeases(tools.database, tools.kernel, tools.sealKey,
@@ -19,23 +19,23 @@ void settleInterruptedWork(Session& session, const DomainSurvey& survey,
   for (const auto& line : adoption.adopted) {
     session.note(line);
   }
-  for (const auto& refused : adoption.refused) {  // `vfpass status` tells everybody
+  for (const auto& refused : adoption.refused) {  // `vfpass status` shows these
     session.verbose("domain " + printable(refused.domainName) + ": " + refused.reason);
   }
-  std::vector<apply::UnendedWork> own;
-  for (const auto& work : recovered.unended) {
+  std::vector<apply::UnrecoveredOperation> own;
+  for (const auto& work : recovered.unrecovered) {
     if (!domain || work.domain == *domain) {
       own.push_back(work);
     } else {
-      session.warn("interrupted work is still open: " + work.line);
+      session.warn("could not complete an interrupted operation: " + work.line);
     }
   }
-  apply::throwUnended(own);
+  apply::throwUnrecovered(own);
 }
 
 state::FileLock lockDomain(Session& session, const Uuid& domain) {
   const auto file = session.options().runDirectory / ("domain-" + toString(domain) + ".lock");
-  return state::FileLock::acquire(file, session.tools().lockPatience);
+  return state::FileLock::acquire(file, session.tools().lockTimeout);
 }
 
 }  // namespace vfpass::cli

@@ -5,11 +5,11 @@
 
 namespace vfpass::cli {
 
-/// What every changing command does first: ends work that a killed process left, and rebuilds
-/// leases of a database that was lost. Says what it did. Work that cannot be ended stops the
-/// command only if it is about `domain` (nullopt: any); of others it warns.
-void settleInterruptedWork(Session& session, const DomainSurvey& survey,
-                           const std::optional<Uuid>& domain);
+/// The first step of every command that changes something: recovers the operations of killed
+/// processes, rebuilds the leases of a lost database, and reports both. Throws if an operation on
+/// `domain` (nullopt: on any) cannot be recovered; warns about those on other domains.
+void recoverInterruptedWork(Session& session, const DomainSurvey& survey,
+                            const std::optional<Uuid>& domain);
 
 /// Serialises attach and detach of one domain. The hook never takes this lock, so it may be held
 /// across libvirt calls.

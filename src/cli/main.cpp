@@ -16,42 +16,49 @@ namespace {
 
 constexpr const char* exitCodes =
     "Exit codes: 0 done or nothing to do, 1 failed, 2 bad usage or configuration,\n"
-    "3 changes pending or drift, 4 verification failed, 5 refused (it would hurt somebody),\n"
-    "6 unverified.";
+    "3 changes pending or drift, 4 verification failed,\n"
+    "5 refused (would disrupt a device in use), 6 unverified.";
 
 void addGlobalOptions(CLI::App& app, GlobalOptions& options) {
-  app.add_option("--config-dir", options.configDirectory, "mappings and host.yaml")
+  app.add_option("--config-dir", options.configDirectory, "Directory of mappings and host.yaml")
+      ->type_name("DIRECTORY")
       ->capture_default_str();
-  app.add_option("--state-dir", options.stateDirectory, "leases and journal")
+  app.add_option("--state-dir", options.stateDirectory, "Directory of leases and journal")
+      ->type_name("DIRECTORY")
       ->capture_default_str();
-  app.add_option("--run-dir", options.runDirectory, "locks")->capture_default_str();
+  app.add_option("--run-dir", options.runDirectory, "Directory of locks")
+      ->type_name("DIRECTORY")
+      ->capture_default_str();
   app.add_option("--connect", options.connect,
-                 "libvirt URI (default: LIBVIRT_DEFAULT_URI or qemu:///system)");
-  app.add_option("--sysroot", options.sysroot, "a captured tree to read instead of this host")
+                 "URI of libvirt (default: LIBVIRT_DEFAULT_URI or qemu:///system)")
+      ->type_name("URI");
+  app.add_option("--sysroot", options.sysroot, "Captured tree to read instead of this host")
+      ->type_name("DIRECTORY")
       ->capture_default_str();
-  app.add_flag("--json", options.json, "machine-readable output");
-  app.add_flag("-v,--verbose", options.verbosity, "say each step on stderr");
-  app.add_flag("-q,--quiet", options.quiet, "say only what went wrong");
-  app.add_option("--color", options.color, "auto, always or never")
+  app.add_flag("--json", options.json, "Print machine-readable output");
+  app.add_flag("-v,--verbose", options.verbosity, "Print each step on stderr");
+  app.add_flag("-q,--quiet", options.quiet, "Print only warnings and errors");
+  app.add_option("--color", options.color, "Colored output: auto, always or never")
+      ->type_name("WHEN")
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->capture_default_str();
   app.set_version_flag("--version", "vfpass " VFPASS_VERSION);
 }
 
 void printError(const Error& error) {
-  // Names in it come from XML, sysfs and libvirt.
+  // Messages contain names from XML, sysfs and libvirt.
   std::cerr << "vfpass: " << printableLines(error.what()) << '\n';
   if (!error.remedy().empty()) {
     std::cerr << "        " << printableLines(error.remedy()) << '\n';
   }
 }
 
-// The commands; each adder names its own words and options.
+// In the order of the help text.
 constexpr auto commands = {addInit,   addCheck,      addPlan,    addAttach,   addDetach, addStatus,
                            addVerify, addGuestSetup, addRecover, addGc,       addHost,   addPf,
                            addVf,     addTopo,       addDoctor,  addSnapshot, addHook};
 
-// CLI11 only says that a command is required, also when one is misspelt.
+// For a misspelled command CLI11 only reports that a command is required.
 void requireKnownCommand(const CLI::App& app, const CLI::ParseError& error) {
   const auto words = app.remaining(true);
   if (error.get_exit_code() == 0 || !app.get_subcommands().empty() || words.empty() ||
@@ -63,13 +70,13 @@ void requireKnownCommand(const CLI::App& app, const CLI::ParseError& error) {
     names.push_back(command->get_name());
   }
   const auto near = closestSpelling(words.front(), names);
-  throw Error("there is no command " + printable(words.front()),
-              near ? "did you mean `" + *near + "`?" : "`vfpass --help` lists the commands",
+  throw Error("unknown command " + printable(words.front()),
+              near ? "did you mean `" + *near + "`?" : "run `vfpass --help` to list the commands",
               ExitCode::badInput);
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"Gives libvirt virtual machines their own ConnectX virtual functions.", "vfpass"};
+  CLI::App app{"Give libvirt virtual machines their own ConnectX virtual functions.", "vfpass"};
   app.formatter(std::make_shared<HelpFormat>());
   app.footer(exitCodes);
   app.require_subcommand(1);
@@ -84,9 +91,9 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     requireKnownCommand(app, error);
-    std::ostringstream complaint;
-    const int code = app.exit(error, std::cout, complaint);
-    std::cerr << printableLines(complaint.str());
+    std::ostringstream message;
+    const int code = app.exit(error, std::cout, message);
+    std::cerr << printableLines(message.str());
     return code == 0 ? 0 : static_cast<int>(ExitCode::badInput);
   }
   Session session(options, std::cout, std::cerr);
@@ -98,11 +105,12 @@ bool readerIsGone() {
   return ::poll(&output, 1, 0) == 1 && (static_cast<unsigned>(output.revents) & POLLERR) != 0;
 }
 
-// A report that did not get out is not one; a reader that had enough (`| head`) is no mistake.
+// Incomplete output is an error, unless the reader has closed the pipe (`| head`).
 void requireOutputWritten() {
   std::cout.flush();
   if (!std::cout && !readerIsGone()) {
-    throw Error("cannot write all of the output", "is there room where it goes?");
+    throw Error("cannot write the complete output to stdout",
+                "check free space at its destination");
   }
 }
 
@@ -110,7 +118,7 @@ void requireOutputWritten() {
 }  // namespace vfpass::cli
 
 int main(int argc, char** argv) {
-  // Neither `| head` nor a daemon or helper that goes may end us in the middle of a change.
+  // A pipe closed by `| head`, a daemon or a helper must not kill this process during a change.
   std::signal(SIGPIPE, SIG_IGN);
   try {
     const int code = vfpass::cli::run(argc, argv);

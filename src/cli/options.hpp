@@ -5,7 +5,7 @@
 
 namespace vfpass::cli {
 
-/// Options that every command takes.
+/// Options of every command.
 struct GlobalOptions {
   std::filesystem::path configDirectory = "/etc/vfpass";
   std::filesystem::path stateDirectory = "/var/lib/vfpass";

@@ -11,7 +11,7 @@
 namespace vfpass::cli {
 namespace {
 
-// Any device behind iommufd makes it iommufd: that one cannot reach the others' BARs.
+// iommufd if any device uses it: that device cannot reach the others' BARs.
 std::optional<VfioBackend> openBackend(Session& session, const std::vector<Lease>& leases) {
   const host::Root root = session.root();
   const host::VfioUsers users = host::readVfioUsers(root);

@@ -10,9 +10,9 @@
 
 namespace vfpass::cli {
 
-/// Whether the domain's devices can reach each other's BARs: from the files that the running QEMU
-/// has open for the leased devices where they can be seen (which takes root), otherwise from the
-/// domain's XML. nullopt: the domain has fewer than two of the host's devices.
+/// Whether the domain's devices can reach each other's BARs: determined from the files that the
+/// running QEMU has open for the leased devices if those are readable (which needs root), otherwise
+/// from the domain XML. nullopt: the domain has fewer than two of the host's devices.
 std::optional<PeerMapping> peerMappingOf(Session& session, const DomainDescription& domain,
                                          const std::vector<Lease>& leases);
 

@@ -12,9 +12,9 @@ ExitCode listPfs(Session& session) {
 }  // namespace
 
 void addPf(CLI::App& app, Runner& runner) {
-  auto* pf = app.add_subcommand("pf", "physical functions of this host");
+  auto* pf = app.add_subcommand("pf", "Show the physical functions of this host");
   pf->require_subcommand(1);
-  pf->add_subcommand("list", "every SR-IOV capable NIC with a driver")->callback([&runner] {
+  pf->add_subcommand("list", "List the SR-IOV capable NICs with a driver")->callback([&runner] {
     runner = listPfs;
   });
 }

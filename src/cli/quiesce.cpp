@@ -6,7 +6,7 @@
 namespace vfpass::cli {
 namespace {
 
-constexpr std::chrono::seconds agentPatience{60};
+constexpr std::chrono::seconds agentTimeout{60};
 
 std::vector<Lease> unpluggedBy(const Plan& plan) {
   std::vector<Lease> leases;
@@ -27,10 +27,10 @@ void requireUnused(Session& session, const Plan& plan, bool force) {
   }
   const std::string domain = "domain " + printable(plan.domainName);
   if (force) {
-    session.warn("the guest of " + domain + " is not asked who uses the devices (--force)");
+    session.warn(domain + ": not checking whether the guest uses the devices (--force)");
     return;
   }
-  guest::Agent agent(session.hypervisor(), plan.domain, plan.domainName, agentPatience);
+  guest::Agent agent(session.hypervisor(), plan.domain, plan.domainName, agentTimeout);
   std::vector<std::string> users;
   std::vector<std::string> unknown;
   for (const auto& lease : leases) {
@@ -43,13 +43,13 @@ void requireUnused(Session& session, const Plan& plan, bool force) {
     }
   }
   if (!users.empty()) {
-    throw Error("the guest of " + domain + " uses what would be unplugged: " + join(users, "; "),
-                "stop that in the guest, or unplug all the same with --force", ExitCode::refused);
+    throw Error(domain + ": the guest is using the devices: " + join(users, "; "),
+                "stop using them in the guest, or unplug them with --force", ExitCode::refused);
   }
   if (!unknown.empty()) {
-    throw Error("whether the guest of " + domain +
-                    " uses what would be unplugged cannot be seen: " + join(unknown, "; "),
-                "look there yourself, then unplug with --force", ExitCode::unverified);
+    throw Error(
+        domain + ": cannot tell whether the guest is using the devices: " + join(unknown, "; "),
+        "check in the guest, then unplug with --force", ExitCode::unverified);
   }
 }
 

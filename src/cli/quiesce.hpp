@@ -5,9 +5,9 @@
 
 namespace vfpass::cli {
 
-/// Asks the running guest who uses the devices that the plan unplugs. Throws (refused) when
-/// somebody does, and (unverified) when the guest does not let us see it; with `force` both are
-/// warnings, and no agent that does not answer is waited for.
+/// Checks through the guest agent that the running guest does not use the devices that the plan
+/// unplugs. Throws (refused) if it does, and (unverified) if that cannot be determined. With
+/// `force` it only prints a warning and does not contact the agent.
 void requireUnused(Session& session, const Plan& plan, bool force);
 
 }  // namespace vfpass::cli

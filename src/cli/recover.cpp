@@ -16,7 +16,7 @@
 namespace vfpass::cli {
 namespace {
 
-// Domains whose guest went away without libvirt calling release: a killed daemon, a power cut.
+// Domains that stopped without libvirt calling release: a killed daemon, a power failure.
 std::set<Uuid> domainsWithoutRelease(Session& session, const DomainSurvey& survey) {
   std::set<Uuid> stopped;
   for (const auto& lease : session.database().leases()) {
@@ -34,7 +34,7 @@ bool stillStopped(Session& session, const Uuid& domain) {
   return !found || !found->active;
 }
 
-// Returns the domain's name, or nothing when a start came in between.
+// Returns the domain's name, or nullopt if the domain has started in the meantime.
 std::optional<std::string> scrub(Session& session, const DomainSurvey& survey, const Uuid& domain) {
   if (!stillStopped(session, domain)) {
     return std::nullopt;
@@ -44,8 +44,8 @@ std::optional<std::string> scrub(Session& session, const DomainSurvey& survey, c
   for (const auto& lease : before) {
     pfs.push_back(lease.pf);
   }
-  auto locks = state::lockPfs(session.options().runDirectory, pfs, session.tools().lockPatience);
-  // A start between the question to libvirt and the lock shows as a changed lease.
+  auto locks = state::lockPfs(session.options().runDirectory, pfs, session.tools().lockTimeout);
+  // A start between the query to libvirt and the lock has changed the leases.
   const auto leases = session.database().leases();
   if (leases.empty() || leasesOf(leases, domain) != before) {
     return std::nullopt;
@@ -66,11 +66,11 @@ std::optional<std::string> scrub(Session& session, const DomainSurvey& survey, c
 ExitCode recover(Session& session) {
   session.requireDomainChangesPossible("recover");
   const DomainSurvey survey = surveyDomains(session);
-  settleInterruptedWork(session, survey, std::nullopt);
+  recoverInterruptedWork(session, survey, std::nullopt);
   for (const auto& domain : domainsWithoutRelease(session, survey)) {
     if (const auto name = scrub(session, survey, domain)) {
-      session.note("devices of domain " + printable(*name) +
-                   ", which stopped without a release: scrubbed");
+      session.note("scrubbed the devices of domain " + printable(*name) +
+                   ", which stopped without a release");
     }
   }
   return ExitCode::done;
@@ -81,8 +81,8 @@ ExitCode recover(Session& session) {
 void addRecover(CLI::App& app, Runner& runner) {
   auto* command = app.add_subcommand(
       "recover",
-      "finish or undo what a killed process or a power cut left; doing it again changes\n"
-      "nothing");
+      "Complete or roll back operations that a killed process or a power failure interrupted.\n"
+      "Running it again changes nothing.");
   command->callback([&runner] { runner = recover; });
 }
 

@@ -27,8 +27,8 @@ bool describes(const Mapping& mapping, const std::vector<Lease>& leases) {
   const std::string name = printable(domain.name);
   throw Error(printable(toString(mapping.vmPlace)) + ": libvirt has no domain " +
                   printable(mapping.vm) + ", and domain " + name +
-                  " has its leases: it seems to have been renamed",
-              "set `vm: " + name + "` there", ExitCode::badInput);
+                  " has leases that match the mapping; it was probably renamed",
+              "set `vm: " + name + "` in the mapping", ExitCode::badInput);
 }
 
 }  // namespace

@@ -4,9 +4,9 @@
 
 namespace vfpass::cli {
 
-/// Leases go by UUID, mappings by name: after `virsh domrename` the domain has leases and no
-/// mapping, and its mapping no domain. These throw (bad input) with both names when that is what
-/// has happened, and do nothing otherwise.
+/// Leases refer to a domain by UUID, mappings by name: after `virsh domrename` the domain has
+/// leases but no mapping, and its mapping has no domain. In that case these throw (bad input) with
+/// both names; otherwise they do nothing.
 void throwIfRenamed(Session& session, const DomainDescription& domainWithoutMapping);
 void throwIfRenamed(Session& session, const Mapping& mappingWithoutDomain);
 

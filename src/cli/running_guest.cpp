@@ -19,8 +19,8 @@ std::vector<Lease> requireAny(std::vector<Lease> leases, const DomainDescription
                               const std::string& what) {
   if (leases.empty()) {
     throw Error(
-        "domain " + printable(domain.name) + " runs with no " + what + " of ours",
-        "`vfpass attach " + shellArgument(domain.name) + "` gives it what its mapping names",
+        "domain " + printable(domain.name) + ": running without a leased " + what,
+        "run `vfpass attach " + shellArgument(domain.name) + "` to attach the mapping's devices",
         ExitCode::unverified);
   }
   return leases;
@@ -32,12 +32,13 @@ DomainDescription runningGuest(Session& session, const std::string& vm,
                                const std::string& command) {
   const auto domain = session.hypervisor().findDomain(vm);
   if (!domain) {
-    throw Error("there is no domain " + printable(vm), "`virsh list --all` shows them",
-                ExitCode::badInput);
+    throw Error("libvirt has no domain " + printable(vm),
+                "run `virsh list --all` to list the domains", ExitCode::badInput);
   }
   if (!domain->active) {
-    throw Error("domain " + printable(domain->name) + " does not run",
-                "`virsh start " + shellArgument(domain->name) + "`, then " + command,
+    throw Error("domain " + printable(domain->name) + " is not running",
+                "run `virsh start " + shellArgument(domain->name) + "`, then `vfpass " + command +
+                    "` again",
                 ExitCode::unverified);
   }
   return *domain;

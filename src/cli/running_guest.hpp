@@ -8,14 +8,14 @@
 
 namespace vfpass::cli {
 
-/// The domain, which has to run for `command` (`guest-setup`, `verify`). Throws: bad input when
-/// there is none, unverified when it does not run.
+/// The domain, which must be running for `command` (`guest-setup`, `verify`). Throws badInput if it
+/// does not exist, unverified if it is not running.
 DomainDescription runningGuest(Session& session, const std::string& vm, const std::string& command);
 
-/// Leases that the running domain uses. Throws (unverified) when there is none.
+/// Leases that the running domain uses. Throws (unverified) if there are none.
 std::vector<Lease> runningLeases(Session& session, const DomainDescription& domain);
 
-/// Of these the VFs. Throws (unverified) when there is none.
+/// Those of them that are VFs. Throws (unverified) if there are none.
 std::vector<Lease> runningVfs(Session& session, const DomainDescription& domain);
 
 }  // namespace vfpass::cli

@@ -3,9 +3,9 @@
 namespace vfpass::cli {
 
 void addScope(CLI::App& command, ScopeOptions& scope) {
-  command.add_flag("--live", scope.live, "the running domain only");
+  command.add_flag("--live", scope.live, "Affect only the running domain");
   command.add_flag("--config", scope.config,
-                   "the persistent configuration only: it counts from the next start on");
+                   "Affect only the persistent configuration, which the next start uses");
 }
 
 }  // namespace vfpass::cli

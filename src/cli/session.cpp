@@ -15,8 +15,8 @@
 namespace vfpass::cli {
 namespace {
 
-// Long enough for another command that waits for a slow driver, short enough to end.
-constexpr std::chrono::milliseconds databasePatience{15000};
+// Long enough for another command that waits for a slow driver.
+constexpr std::chrono::milliseconds databaseTimeout{15000};
 
 bool wantsColor(const GlobalOptions& options) {
   if (options.color != "auto") {
@@ -43,8 +43,8 @@ host::Root Session::root() const {
   host::Root root(options_.sysroot);
   if (!root.isLive() && !root.exists("sys/bus/pci/devices")) {
     throw Error(printable(options_.sysroot.native()) +
-                    " is no captured tree: it has no sys/bus/pci/devices",
-                "name a folder that `vfpass snapshot` made (a tar has to be unpacked first)",
+                    ": not a captured tree: sys/bus/pci/devices does not exist",
+                "specify a directory created by `vfpass snapshot` (extract a tar file first)",
                 ExitCode::badInput);
   }
   return root;
@@ -67,17 +67,17 @@ Hypervisor& Session::hypervisor() {
 state::Database& Session::database() {
   const auto open = [this] {
     auto database = std::make_unique<state::Database>(
-        options_.stateDirectory, state::Database::Open::createIfMissing, databasePatience);
-    database->presentBoot(kernel().bootId());
+        options_.stateDirectory, state::Database::Open::createIfMissing, databaseTimeout);
+    database->setCurrentBoot(kernel().bootId());
     return database;
   };
   if (!database_) {
     try {
       database_ = open();
     } catch (const state::CorruptDatabase& error) {
-      warn(std::string(error.what()) + "; kept as " +
+      warn(std::string(error.what()) + "; moved to " +
            state::setAsideCorruptDatabase(options_.stateDirectory).string() +
-           ", leases are rebuilt from the domains");
+           ", rebuilding the leases from the domains");
       database_ = open();
     }
   }
@@ -86,14 +86,14 @@ state::Database& Session::database() {
 
 std::vector<Lease> Session::readLeases() {
   state::Database database = readDatabase();
-  if (options_.sysroot == "/") {  // a captured tree is no boot
-    database.presentBoot(kernel().bootId());
+  if (options_.sysroot == "/") {  // a captured tree has no boot ID
+    database.setCurrentBoot(kernel().bootId());
   }
   return database.leases();
 }
 
 state::Database Session::readDatabase() {
-  return {options_.stateDirectory, state::Database::Open::readOnly, databasePatience};
+  return {options_.stateDirectory, state::Database::Open::readOnly, databaseTimeout};
 }
 
 std::vector<Plan> Session::openWork() {
@@ -161,12 +161,12 @@ apply::Tools Session::hostTools() {
   }
   apply::Tools tools{kernel(),  database(),           nullptr, domain::builtInTemplates(),
                      *sealKey_, options_.runDirectory};
-  tools.lockPatience = lockPatience;
+  tools.lockTimeout = lockTimeout;
   tools.onAction = [this](const Action& action) { verbose(describe(action)); };
   return tools;
 }
 
-// Names from XML, sysfs and the guest are in these lines.
+// These lines contain names from XML, sysfs and the guest.
 void Session::note(const std::string& line) { log_.info("{}", printableLines(line)); }
 
 void Session::warn(const std::string& line) { log_.warn("warning: {}", printableLines(line)); }
@@ -175,11 +175,12 @@ void Session::verbose(const std::string& line) { log_.debug("{}", printableLines
 
 void Session::requireChangesPossible(const std::string& what) const {
   if (options_.sysroot != "/") {
-    throw Error(what + " is not possible on a captured tree (--sysroot)",
-                "leave --sysroot out to work on this host", ExitCode::badInput);
+    throw Error(what + ": not possible on a captured tree (--sysroot)",
+                "omit --sysroot to work on this host", ExitCode::badInput);
   }
   if (geteuid() != 0) {
-    throw Error(what + " needs root: it writes to sysfs and to " + options_.stateDirectory.string(),
+    throw Error(what + ": must run as root, because it writes to sysfs and " +
+                    options_.stateDirectory.string(),
                 "run it with sudo");
   }
 }
@@ -192,9 +193,9 @@ void Session::requireDomainChangesPossible(const std::string& what) {
 void Session::requireLocalLibvirt(const std::string& what) {
   const std::string uri = hypervisor().uri();
   if (!isLocalSystem(uri)) {
-    throw Error(what + ": " + printable(uri) + " is not the system libvirt of this host, which " +
-                    "alone knows who uses its devices",
-                "leave out --connect and LIBVIRT_DEFAULT_URI, or use qemu:///system",
+    throw Error(what + ": " + printable(uri) + " is not the system libvirt of this host; only " +
+                    "that one knows which domains use its devices",
+                "omit --connect and LIBVIRT_DEFAULT_URI, or use qemu:///system",
                 ExitCode::badInput);
   }
 }

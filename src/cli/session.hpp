@@ -21,8 +21,8 @@
 
 namespace vfpass::cli {
 
-/// What one command works with. Everything is opened at first use, so that a command fails only for
-/// what it needs.
+/// The resources of one command. Each is opened at its first use, so that a command fails only over
+/// resources that it needs.
 class Session {
  public:
   Session(GlobalOptions options, std::ostream& out, std::ostream& err);
@@ -31,50 +31,49 @@ class Session {
   [[nodiscard]] const report::Style& style() const { return style_; }
   std::ostream& out() { return out_; }
 
-  /// The running system, or the captured tree of --sysroot. Throws for a folder that is no
-  /// captured tree, before anything is read from it.
+  /// The running system, or the captured tree given with --sysroot. Throws if that directory is not
+  /// a captured tree, before anything is read from it.
   [[nodiscard]] host::Root root() const;
   host::SystemKernel& kernel();
   Hypervisor& hypervisor();
-  /// For commands that change something: creates folder and file.
+  /// For commands that change something: creates the directory and the file.
   state::Database& database();
-  /// For commands that only look: never writes; leases of a missing database are none.
+  /// For commands that only read. Never writes; a missing database has no leases.
   std::vector<Lease> readLeases();
-  /// The same database for other questions; never writes.
+  /// The same database for other queries. Never writes.
   state::Database readDatabase();
-  /// Operations that were begun and not ended; none of a captured tree. Never writes.
+  /// Operations that have begun and not ended; none for a captured tree. Never writes.
   std::vector<Plan> openWork();
   /// SoftRoCE links that vfpass made. Never writes.
   std::vector<SoftRoceRecord> softRoceRecords();
-  /// With these PCI functions, where they exist: no others are read.
+  /// All PFs, and of the other PCI functions those in `functions` that exist.
   Inventory inventory(const std::vector<PciAddress>& functions = {});
-  /// Adds who holds the VFs of these PFs, and the inventory's functions, now.
+  /// Adds the current holders of these PFs' VFs and of the inventory's functions.
   void addHolders(Inventory& inventory, const std::vector<PciAddress>& pfs);
   const config::Configuration& configuration();
   /// For commands that change something; creates the seal key if the host has none.
   apply::Tools tools();
-  /// The key that this host seals metadata with; without a secret until the key exists.
+  /// The key that seals metadata on this host; its secret is empty until the key exists.
   const SealKey& sealKey();
-  /// For plans without steps on domains: libvirt is not asked.
+  /// For plans without steps on domains; does not connect to libvirt.
   apply::Tools hostTools();
 
-  /// For another command's PF lock: long enough for a slow driver, short enough to end.
-  static constexpr std::chrono::milliseconds lockPatience{150000};
+  /// Timeout for a PF lock that another command holds; long enough for a slow driver.
+  static constexpr std::chrono::milliseconds lockTimeout{150000};
 
-  /// Says something to the user on stderr, unless --quiet.
+  /// Prints the line on stderr: note() unless --quiet, verbose() only with --verbose.
   void note(const std::string& line);
   void warn(const std::string& line);
   void verbose(const std::string& line);
 
-  /// Throws unless the effective user is root and the root is the running system's: `what` cannot
-  /// be done otherwise.
+  /// Throws unless the effective user is root and there is no --sysroot. `what` is the command.
   void requireChangesPossible(const std::string& what) const;
 
-  /// Throws (bad input) unless libvirt is the system daemon of this host: another libvirt cannot
-  /// say who uses its devices.
+  /// Throws (bad input) unless libvirt is the system daemon of this host: no other one knows which
+  /// domains use its devices.
   void requireLocalLibvirt(const std::string& what);
 
-  /// Both of them.
+  /// Both checks.
   void requireDomainChangesPossible(const std::string& what);
 
  private:

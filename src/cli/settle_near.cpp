@@ -39,7 +39,7 @@ void settleNear(Session& session, Subject& subject, const std::vector<Lease>& le
   subject.nearFaults = std::move(resolution.faults);
   subject.nearReasons = std::move(resolution.reasons);
   for (auto& mapping : subject.otherMappings) {
-    if (claimsByNumber(mapping)) {  // what is leased to it counts by its lease
+    if (claimsByNumber(mapping)) {  // VFs that it has already count through their leases
       mapping = resolve(mapping, Uuid{}).mapping;
     }
   }

@@ -8,13 +8,13 @@
 
 namespace vfpass::cli {
 
-/// Decides `pf: {near: ...}` of the subject's mapping, and of those of the other mappings that name
-/// a VF by its number, by the host's topology. Does nothing where no mapping says `near`.
+/// Resolves `pf: {near: ...}` from the host's topology, in the subject's mapping and in those other
+/// mappings that also claim a VF by its number. Does nothing if no mapping uses `near`.
 void settleNear(Session& session, Subject& subject, const std::vector<Lease>& leases);
 
-/// These mappings, each with its PFs by address as attach would choose them now; what has no PF
-/// near enough still says `near`. For commands that ask for no domain: whose leases a mapping has
-/// is told by the name or UUID that both carry.
+/// Returns the mappings with `near` replaced by the address of the PF that attach would choose now;
+/// entries without a PF near enough keep `near`. For commands that do not query libvirt: a
+/// mapping's leases are found by the domain's name or UUID.
 std::vector<Mapping> nearSettled(Session& session, const Topology& topology,
                                  std::vector<Mapping> mappings);
 

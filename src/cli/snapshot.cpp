@@ -14,10 +14,10 @@
 namespace vfpass::cli {
 namespace {
 
-constexpr std::chrono::milliseconds rdmaPatience{10000};
+constexpr std::chrono::milliseconds rdmaTimeout{10000};
 
-// Whatever reads a captured tree reads the host here, too, and is recorded: a new reader of
-// --sysroot belongs into this function.
+// Runs everything that can read a captured tree and records what it reads. Add every new reader of
+// --sysroot to this function.
 CapturedTree capture(Session& session) {
   host::Recording recording(std::filesystem::canonical(session.options().sysroot).string());
   const auto recordingRoot = [&] {
@@ -27,28 +27,28 @@ CapturedTree capture(Session& session) {
   };
   const Topology topology = inventory::readTopology(recordingRoot());
   std::vector<PciAddress> gpus;
-  std::set<PciAddress> givenAway;
+  std::set<PciAddress> passable;
   for (const TopologyFunction& function : topology.functions) {
     if (function.role == FunctionRole::gpu) {
       gpus.push_back(function.address);
     }
     if (function.role == FunctionRole::gpu || isPf(function)) {
-      givenAway.insert(function.address);
+      passable.insert(function.address);
     }
   }
   static_cast<void>(inventory::readInventory(recordingRoot(), gpus));
-  static_cast<void>(inventory::readCapacity(recordingRoot(), topology, givenAway));
-  static_cast<void>(host::readRdmaLinks(recordingRoot(), rdmaPatience));
+  static_cast<void>(inventory::readCapacity(recordingRoot(), topology, passable));
+  static_cast<void>(host::readRdmaLinks(recordingRoot(), rdmaTimeout));
   doctor::Inquiries inquiries = inquiriesOf(session);
   std::map<std::string, std::string> answers;
   inquiries.answers = &answers;
   static_cast<void>(
-      doctor::examine(recordingRoot(), topology, doctor::everyWish(topology), inquiries));
+      doctor::examine(recordingRoot(), topology, doctor::requireEverything(topology), inquiries));
   CapturedTree tree = keptOf(recording);
   for (const auto& [name, answer] : answers) {
     tree["vfpass/" + name] = {host::RecordedEntry::Kind::file, answer + "\n"};
   }
-  tree.erase("vfpass/vfio-users");  // names VMs, and a snapshot holds nothing of them
+  tree.erase("vfpass/vfio-users");  // contains names of VMs, which a snapshot must not have
   return tree;
 }
 
@@ -83,11 +83,11 @@ ExitCode snapshot(Session& session, const std::filesystem::path& target) {
 
 void addSnapshot(CLI::App& app, Runner& runner) {
   auto* command = app.add_subcommand(
-      "snapshot", "capture what this program reads of the host, for --sysroot on any machine");
+      "snapshot", "Capture what vfpass reads of this host, for --sysroot on any machine");
   const auto target = std::make_shared<std::filesystem::path>();
   command
       ->add_option("target", *target,
-                   "a new folder, or a new file that ends in .tar; -v names every file in it")
+                   "New directory, or new file with the suffix .tar; -v lists the captured files")
       ->required();
   command->callback([&runner, target] {
     runner = [target](Session& session) { return snapshot(session, *target); };

@@ -22,7 +22,7 @@
 namespace vfpass::cli {
 namespace {
 
-bool names(const std::string& vm, const Lease& lease) {
+bool matches(const std::string& vm, const Lease& lease) {
   const auto uuid = parseUuid(vm);
   return vm.empty() || lease.domainName == vm || (uuid && lease.domain == *uuid);
 }
@@ -31,7 +31,7 @@ std::string withRemedy(const Error& error) {
   return std::string(error.what()) + (error.remedy().empty() ? "" : "; " + error.remedy());
 }
 
-// Drift between the mapping and what attach froze; the YAML counts again at the next attach.
+// Drift between the mapping and the leases, which keep the mapping's values at the last attach.
 std::vector<std::string> mappingDrift(Session& session, const DomainDescription& domain,
                                       const DomainSurvey& survey, const std::vector<Lease>& leases,
                                       const HostReading& host) {
@@ -67,15 +67,15 @@ class StatusReader {
   std::vector<report::StatusEntry> read(const std::string& vm) {
     std::vector<report::StatusEntry> entries;
     for (const auto& lease : leases_) {
-      if (names(vm, lease)) {
+      if (matches(vm, lease)) {
         entries.push_back(entryFor(lease));
       }
     }
     return entries;
   }
 
-  // Of domains without a lease; of those with one it is drift. Each domain once, with its first
-  // fault.
+  // Only of domains without a lease; for those with one it is drift. One entry per domain, with its
+  // first fault.
   std::vector<report::RefusedMetadata> readRefused(const std::string& vm) {
     std::vector<report::RefusedMetadata> found;
     std::set<Uuid> seen;
@@ -92,14 +92,14 @@ class StatusReader {
       const bool asked = vm.empty() || vm == stray.name || vm == toString(stray.uuid);
       if (asked && leasesOf(leases_, stray.uuid).empty() && seen.insert(stray.uuid).second) {
         const apply::RefusedMetadata refused{
-            stray.uuid, stray.name, "it has devices that vfpass attached, but no vfpass metadata"};
+            stray.uuid, stray.name, "it has devices attached by vfpass, but no vfpass metadata"};
         found.push_back({refused.domainName, refused.domain, refused.reason, remedyFor(refused)});
       }
     }
     return found;
   }
 
-  // Of the domains that read() has asked libvirt about.
+  // Of the domains that read() has looked up in libvirt.
   std::vector<PeerMapping> readPeers() {
     std::vector<PeerMapping> peers;
     for (const auto& [uuid, domain] : domains_) {
@@ -112,7 +112,7 @@ class StatusReader {
   }
 
  private:
-  // Once for all leases, and not without any.
+  // Read once for all leases, and not at all without any.
   const HostReading& host() {
     if (!host_) {
       host_ = readHostForAll(session_, leases_);
@@ -122,10 +122,10 @@ class StatusReader {
 
   std::string remedyFor(const apply::RefusedMetadata& refused) {
     const auto found = session_.hypervisor().findDomain(toString(refused.domain));
-    // By UUID where the name could be taken for an option.
+    // By UUID if the name looks like an option.
     const std::string name = printable(shellQuoted(
         refused.domainName.starts_with('-') ? toString(refused.domain) : refused.domainName));
-    const std::string attach = "`vfpass attach " + name + "` if it has a mapping, otherwise ";
+    const std::string attach = "run `vfpass attach " + name + "` if it has a mapping, otherwise ";
     if (!found || !found->active) {
       return attach + "`vfpass detach " + name + "`";
     }
@@ -150,7 +150,7 @@ class StatusReader {
     if (const auto line = poolDrift(lease, host().inventory, survey_.pools); !line.empty()) {
       entry.drift.push_back(line);
     }
-    if (first) {  // what concerns the domain as a whole is said once, with its first entry
+    if (first) {  // drift of the domain as a whole is reported once, with its first entry
       const auto own = leasesOf(leases_, lease.domain);
       append(domainDrift(domain ? &*domain : nullptr, own, session_.sealKey()), entry.drift);
       if (domain) {
@@ -175,23 +175,24 @@ class StatusReader {
   std::map<Uuid, std::optional<DomainDescription>> domains_;
 };
 
-// A VM that has a mapping and no lease has its attach before it.
+// VMs with a mapping and no lease.
 std::vector<std::string> notAttached(Session& session, const std::string& vm,
                                      const std::vector<report::StatusEntry>& entries) {
   std::vector<std::string> notes;
   for (const auto& mapping : session.configuration().mappings) {
     const bool asked = vm.empty() || mapping.vm == vm;
     const bool attached = std::any_of(entries.begin(), entries.end(), [&](const auto& entry) {
-      return names(mapping.vm, entry.lease);
+      return matches(mapping.vm, entry.lease);
     });
     if (asked && !attached) {
-      notes.push_back("VM " + printable(mapping.vm) + " has a mapping and is not attached");
+      notes.push_back("VM " + printable(mapping.vm) + ": has a mapping, but is not attached");
     }
   }
   return notes;
 }
 
-// What the last verification of each VM said. The file is ours, its texts are partly the guest's.
+// The result of the last verification of each VM. The report is ours, but contains text from the
+// guest.
 std::vector<std::string> lastVerifications(Session& session,
                                            const std::vector<report::StatusEntry>& entries) {
   std::vector<std::string> notes;
@@ -217,8 +218,8 @@ ExitCode status(Session& session, const std::string& vm) {
   const auto pending = notAttached(session, vm, report.entries);
   if (!vm.empty() && report.entries.empty() && pending.empty() &&
       !session.hypervisor().findDomain(vm)) {
-    throw Error("no lease, no mapping and no domain is called " + printable(vm),
-                "`vfpass status` shows all of them", ExitCode::badInput);
+    throw Error("no lease, mapping or domain with the name or UUID " + printable(vm),
+                "run `vfpass status` to list them", ExitCode::badInput);
   }
   report.notes = pending;
   const auto verified = lastVerifications(session, report.entries);
@@ -233,9 +234,9 @@ ExitCode status(Session& session, const std::string& vm) {
 
 void addStatus(CLI::App& app, Runner& runner) {
   auto* command = app.add_subcommand(
-      "status", "leases, and drift between mapping, kernel and domain (exit code 3)");
+      "status", "Show leases, and drift between mapping, kernel and domain (exit status 3)");
   const auto vm = std::make_shared<std::string>();
-  command->add_option("vm", *vm, "domain name or UUID; without one: all");
+  command->add_option("vm", *vm, "Domain name or UUID (default: all)");
   command->callback(
       [&runner, vm] { runner = [vm](Session& session) { return status(session, *vm); }; });
 }

@@ -16,9 +16,9 @@ namespace {
 
 volatile std::sig_atomic_t asked = 0;
 
-// Only what signal-safety(7) allows.
+// Calls only async-signal-safe functions, see signal-safety(7).
 void ask(int signal) {
-  constexpr std::string_view text = "vfpass: stopping; once more ends it at once\n";
+  constexpr std::string_view text = "vfpass: stopping; a second signal stops it immediately\n";
   const int error = errno;
   asked = signal;
   static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
@@ -34,7 +34,7 @@ StopSignals::StopSignals() {
     if (before_[index].sa_handler != SIG_IGN) {
       struct sigaction action = {};
       action.sa_handler = ask;
-      action.sa_flags = static_cast<int>(SA_RESETHAND);  // the second one finds the default again
+      action.sa_flags = static_cast<int>(SA_RESETHAND);  // a second signal has the default action
       ::sigaction(numbers[index], &action, nullptr);
     }
   }
@@ -57,7 +57,7 @@ void StopSignals::throwIfAsked() {
 void endBySignal(int signal) {
   ::signal(signal, SIG_DFL);
   ::raise(signal);
-  std::abort();  // unless somebody has blocked it
+  std::abort();  // reached only if the signal is blocked
 }
 
 }  // namespace vfpass::cli

@@ -5,9 +5,9 @@
 
 namespace vfpass::cli {
 
-/// While it lives, the first SIGINT, SIGTERM or SIGHUP only asks to stop, so that what was begun in
-/// a guest is ended there; one more ends the process at once, as ever. A signal that was ignored
-/// stays so (nohup, a script's background job). One object at a time.
+/// During its lifetime the first SIGINT, SIGTERM or SIGHUP only requests a stop, so that operations
+/// in a guest are cleaned up; a second signal kills the process. Signals that were ignored stay
+/// ignored (nohup, background jobs of scripts). Only one object at a time.
 class StopSignals {
  public:
   StopSignals();
@@ -15,7 +15,7 @@ class StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  /// Throws Cancelled when it was asked to stop: once, because cleaning up is not to be stopped.
+  /// Throws Cancelled if a stop was requested. Only once, so that the cleanup is not interrupted.
   static void throwIfAsked();
 
  private:
@@ -23,7 +23,7 @@ class StopSignals {
   std::array<struct sigaction, numbers.size()> before_{};
 };
 
-/// Ends this process by the signal: shells and systemd look at that.
+/// Kills this process with the signal, so that shells and systemd see it as the reason.
 [[noreturn]] void endBySignal(int signal);
 
 }  // namespace vfpass::cli

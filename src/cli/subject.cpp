@@ -23,14 +23,14 @@ std::optional<domain::ParsedDomain> parseQuietly(Session& session, const DomainD
   try {
     return domain::parseDomain(xml);
   } catch (const Error& error) {
-    // Somebody else's domain must not keep this one from being served; its devices still count in
-    // the kernel, where a VF that is in use shows.
-    session.warn("domain " + printable(domain.name) + " is left out: " + error.what());
+    // An unreadable domain must not block the others. Its devices are still protected: the kernel
+    // shows that they are in use.
+    session.warn("ignoring domain " + printable(domain.name) + ": " + error.what());
     return std::nullopt;
   }
 }
 
-// A MAC in metadata that anybody may have written is not taken.
+// MACs in unsealed metadata are ignored: anybody could have written them.
 void addClaims(const domain::ParsedDomain& parsed, const SealKey& key, DomainSummary& summary) {
   summary.claims.insert(summary.claims.end(), parsed.claims.begin(), parsed.claims.end());
   summary.macAddresses.insert(summary.macAddresses.end(), parsed.macAddresses.begin(),
@@ -48,7 +48,7 @@ void addClaims(const domain::ParsedDomain& parsed, const SealKey& key, DomainSum
 void surveyOne(Session& session, const DomainDescription& domain, DomainSurvey& survey) {
   DomainSummary summary{domain.uuid, domain.name, domain.active, domain.persistent, {}, {}, {}};
   bool stray = false;
-  const auto look = [&](const std::string& xml) {
+  const auto parse = [&](const std::string& xml) {
     const auto parsed = xml.empty() ? std::nullopt : parseQuietly(session, domain, xml);
     if (parsed) {
       addClaims(*parsed, session.sealKey(), summary);
@@ -59,8 +59,8 @@ void surveyOne(Session& session, const DomainDescription& domain, DomainSurvey& 
     stray |= parsed && !parsed->managed && domain::hasOurDevices(*parsed);
     return parsed ? parsed->claims : std::vector<Claim>();
   };
-  look(domain.persistentXml);
-  summary.liveClaims = look(domain.liveXml);
+  parse(domain.persistentXml);
+  summary.liveClaims = parse(domain.liveXml);
   if (domain.active) {
     survey.active.push_back(domain.uuid);
   }
@@ -77,11 +77,11 @@ void surveyOne(Session& session, const DomainDescription& domain, DomainSurvey& 
     lines.push_back(toString(problem));
   }
   throw Error(subject + ":\n  " + join(lines, "\n  "),
-              "`vfpass check` shows every mistake of every file", ExitCode::badInput);
+              "run `vfpass check` to list the problems of all files", ExitCode::badInput);
 }
 
-// Mistakes in files of other VMs do not stop this one, but its user should know of them.
-void judgeProblems(Session& session, const Mapping& mapping) {
+// Throws for problems of this VM's configuration; warns about those of other VMs.
+void throwOwnProblems(Session& session, const Mapping& mapping) {
   const auto& configuration = session.configuration();
   std::vector<config::Problem> ours;
   auto problems = config::crossCheck(configuration.mappings);
@@ -97,12 +97,12 @@ void judgeProblems(Session& session, const Mapping& mapping) {
     }
   }
   if (!ours.empty()) {
-    throwProblems("the configuration for VM " + printable(mapping.vm) + " has mistakes", ours);
+    throwProblems("invalid configuration of VM " + printable(mapping.vm), ours);
   }
 }
 
-void lookAtRunning(Session& session, const DomainDescription& domain, const std::vector<Lease>& own,
-                   plan::AttachInput& input) {
+void addLiveState(Session& session, const DomainDescription& domain, const std::vector<Lease>& own,
+                  plan::AttachInput& input) {
   const std::string& liveXml = domain.liveXml;
   input.plugged = domain::devicesOfOurs(liveXml);
   input.liveLeases = liveLeases(session, domain, own);
@@ -114,13 +114,13 @@ void lookAtRunning(Session& session, const DomainDescription& domain, const std:
   }
 }
 
-// What the domain has of ours, and where it has room.
-void lookAtDomain(Session& session, const Subject& subject, plan::AttachInput& input) {
+// Adds our devices in the domain, and its free slots.
+void addDomainState(Session& session, const Subject& subject, plan::AttachInput& input) {
   const auto own = leasesOf(input.leases, input.domain);
   const auto& [persistentXml, liveXml] =
       std::tie(subject.domain.persistentXml, subject.domain.liveXml);
   if (input.active) {
-    lookAtRunning(session, subject.domain, own, input);
+    addLiveState(session, subject.domain, own, input);
   }
   if (input.scope.live) {
     input.placements = domain::placeInRunning(liveXml, input.scope.config ? persistentXml : "");
@@ -134,7 +134,7 @@ void lookAtDomain(Session& session, const Subject& subject, plan::AttachInput& i
     const auto& [vfs, gpus] = std::tie(subject.mapping.vfs, subject.mapping.gpus);
     const auto fresh = std::count_if(vfs.begin(), vfs.end(), isFresh) +
                        std::count_if(gpus.begin(), gpus.end(), isFresh);
-    // A mirrored tree makes its own places.
+    // A mirrored tree assigns its own addresses.
     if (flat || !domain::readGuestMachine(persistentXml).pciExpress()) {
       input.placements = domain::placeDevices(persistentXml, static_cast<std::size_t>(fresh));
     }
@@ -178,18 +178,18 @@ Subject findSubject(Session& session, const std::string& vm) {
                                 " in " + (session.options().configDirectory / "vms").string() +
                                 "/*.yaml";
     if (!configuration.problems.empty()) {
-      throwProblems(message + "; files with mistakes were left out", configuration.problems);
+      throwProblems(message + "; ignored files with mistakes", configuration.problems);
     }
     throw Error(message,
-                "write one with `vm: " + printable(found ? found->name : vm) + "`, see examples/",
+                "write one with `vm: " + printable(found ? found->name : vm) + "` (see examples/)",
                 ExitCode::badInput);
   }
-  judgeProblems(session, *mapping);
+  throwOwnProblems(session, *mapping);
   const auto domain = found ? found : session.hypervisor().findDomain(mapping->vm);
   if (!domain) {
     throwIfRenamed(session, *mapping);
     throw Error(toString(mapping->vmPlace) + ": libvirt has no domain " + printable(mapping->vm),
-                "`virsh list --all` shows what there is", ExitCode::badInput);
+                "run `virsh list --all` to list the domains", ExitCode::badInput);
   }
   Subject subject{*mapping, *domain, {}, {}, {}};
   std::copy_if(configuration.mappings.begin(), configuration.mappings.end(),
@@ -208,13 +208,14 @@ std::vector<Lease> leasesOf(const std::vector<Lease>& leases, const Uuid& domain
 Scope scopeFor(const DomainDescription& domain, const ScopeOptions& options) {
   const std::string name = "domain " + printable(domain.name);
   if (options.config && !domain.persistent) {
-    throw Error(name + " is transient: it has no persistent configuration",
-                "leave out --config, or define it first (`virsh define`)", ExitCode::badInput);
+    throw Error(name + " is transient and has no persistent configuration",
+                "omit --config, or define the domain first (`virsh define`)", ExitCode::badInput);
   }
   if (options.live && !domain.active) {
-    throw Error(name + " does not run", "leave out --live, or start it first", ExitCode::badInput);
+    throw Error(name + " is not running", "omit --live, or start the domain first",
+                ExitCode::badInput);
   }
-  if (options.live == options.config) {  // neither, or both: all there is
+  if (options.live == options.config) {  // neither or both
     return {domain.persistent, domain.active};
   }
   return {options.config, options.live};
@@ -236,12 +237,12 @@ plan::AttachInput attachInput(Session& session, const Subject& subject, const Do
   input.domains = survey.summaries;
   input.pools = survey.pools;
   input.otherMappings = subject.otherMappings;
-  // A captured tree is no boot; what is planned on it is not done.
+  // A captured tree has no boot ID; plans for it never run.
   input.bootId = session.options().sysroot == "/" ? session.kernel().bootId() : "";
   input.topology = host.topology;
   input.versions = host.versions;
-  lookAtDomain(session, subject, input);
-  lookAtSettings(session, subject, input);
+  addDomainState(session, subject, input);
+  addSettings(session, subject, input);
   return input;
 }
 

@@ -14,20 +14,20 @@
 
 namespace vfpass::cli {
 
-/// All domains of the host, as far as vfpass looks at them.
+/// All domains and network pools of the host.
 struct DomainSurvey {
   std::vector<DomainSummary> summaries;
-  /// Of those with metadata of ours: the persistent XML, then the live one. Whether the metadata
-  /// are ours indeed only isSealed() (seal.hpp) tells.
+  /// Domains with vfpass metadata: the persistent XML, then the live one. Only isSealed()
+  /// (seal.hpp) tells whether this host wrote the metadata.
   std::vector<domain::ParsedDomain> managed;
   std::vector<Uuid> active;
-  /// Domains with devices of ours and without metadata, which do not start.
+  /// Domains with our devices but without metadata; the hook does not let them start.
   std::vector<DomainSummary> strays;
-  std::vector<NetworkPool> pools;  ///< what libvirt networks hand out
+  std::vector<NetworkPool> pools;  ///< device pools of libvirt networks
 };
 
-/// Asks libvirt for every domain. No lock of ours may be held: libvirt takes each domain's lock for
-/// it, and a domain that starts holds its own while our hook waits for ours.
+/// Reads every domain from libvirt. The caller must hold none of our locks: libvirt takes the lock
+/// of each domain, and a starting domain holds its own while our hook waits for one of our locks.
 DomainSurvey surveyDomains(Session& session);
 
 /// One VM with its mapping.
@@ -35,12 +35,12 @@ struct Subject {
   Mapping mapping;
   DomainDescription domain;
   std::vector<Mapping> otherMappings;
-  std::map<std::string, plan::Objection> nearFaults;  ///< entries whose `near` has no PF
-  std::vector<std::string> nearReasons;               ///< why the others have theirs
+  std::map<std::string, plan::Objection> nearFaults;  ///< entries for which `near` finds no PF
+  std::vector<std::string> nearReasons;               ///< why the other entries have their PFs
 };
 
-/// The domain and the mapping that `vm` (name or UUID) names. Throws with exit code 2 when either
-/// is missing, the mapping has mistakes, or it disagrees with another one.
+/// The domain `vm` (name or UUID) and its mapping. Throws with exit code 2 if either is missing, or
+/// the mapping has mistakes or conflicts with another one.
 Subject findSubject(Session& session, const std::string& vm);
 
 /// `--live` and `--config`.
@@ -49,28 +49,28 @@ struct ScopeOptions {
   bool config = false;
 };
 
-/// Without an option: the persistent configuration, if there is one, and the running domain, if it
-/// runs. Throws (bad input) for what the domain has not.
+/// Without an option: the persistent configuration if there is one, and the live configuration if
+/// the domain is running. Throws (bad input) if the domain does not have the requested one.
 Scope scopeFor(const DomainDescription& domain, const ScopeOptions& options);
 
 struct HostReading;
 
-/// Everything that attach looks at, once `near` is settled (settle_near.hpp). For a change, hold
-/// the locks of pfsOf() before, also while the host is read (host_reading.hpp).
+/// The input of planAttach(). Settle `near` first (settle_near.hpp). If the plan is to run, take
+/// the locks of pfsOf() before reading the host (host_reading.hpp) and calling this.
 plan::AttachInput attachInput(Session& session, const Subject& subject, const DomainSurvey& survey,
                               const std::vector<Lease>& leases, const Scope& scope,
                               const HostReading& host);
 
-/// The same leases with the names that their domains have now: libvirt renames domains.
+/// The same leases with the current names of their domains, which may have been renamed.
 std::vector<Lease> withCurrentNames(std::vector<Lease> leases, const DomainSurvey& survey);
 
-/// The leases in the running domain's metadata. Where these are not sealed, the ones in `leases` of
-/// the devices that it has: what a rollback puts back is sealed, so it must not come from anybody
-/// else.
+/// The leases in the running domain's metadata. If that is not sealed, the leases in `leases` of
+/// the devices that the domain has: a rollback seals what it restores, so the source must be
+/// trusted.
 std::vector<Lease> liveLeases(Session& session, const DomainDescription& domain,
                               const std::vector<Lease>& leases);
 
-/// PFs and PCI functions that attaching this subject can touch: what is to be locked.
+/// PFs and PCI functions that attaching this subject can change, to be locked by the caller.
 std::vector<PciAddress> pfsOf(const Subject& subject, const Inventory& inventory,
                               const std::vector<Lease>& leases);
 

@@ -19,11 +19,11 @@ struct TopoOptions {
   std::string vm;
 };
 
-/// What `topo` shows: the host, or with --vm the guest beside the host.
+/// The subject of `topo`: the host, with --vm also the guest.
 struct Shown {
   report::TopologyReport host;
   std::string vm;
-  GuestMachine machine;               // empty without --vm, like all below
+  GuestMachine machine;               // empty without --vm, like the members below
   std::vector<LeasedDevice> devices;  // of the VM
   report::TopologyReport guest;
 
@@ -108,16 +108,20 @@ ExitCode show(Session& session, const TopoOptions& options) {
 
 void addTopo(CLI::App& app, Runner& runner) {
   auto* command =
-      app.add_subcommand("topo", "how near each GPU is to each PF, and what sits where");
+      app.add_subcommand("topo", "Show the distance of each GPU to each PF, and the PCI tree");
   const auto options = std::make_shared<TopoOptions>();
   command
-      ->add_option("--format", options->format,
-                   "matrix, tree, svg (a picture), dot, json, nccl (a file for NCCL_TOPO_FILE)")
+      ->add_option(
+          "--format", options->format,
+          "Output format: matrix, tree, svg (picture), dot, json, nccl (for NCCL_TOPO_FILE)")
+      ->type_name("FORMAT")
       ->check(CLI::IsMember({"matrix", "tree", "svg", "dot", "json", "nccl"}))
       ->capture_default_str();
-  command->add_option("--vm", options->vm,
-                      "show this VM's guest beside the host: matrix, tree and svg show both,\n"
-                      "dot, json and nccl the guest");
+  command
+      ->add_option("--vm", options->vm,
+                   "Show this VM's guest: matrix, tree and svg show host and guest, dot, json and\n"
+                   "nccl only the guest")
+      ->type_name("VM");
   command->callback([&runner, options] {
     runner = [options](Session& session) { return show(session, *options); };
   });

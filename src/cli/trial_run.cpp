@@ -20,15 +20,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int patience = 5000;  // milliseconds; a hook is made to take one
+constexpr int timeout = 5000;  // milliseconds; a hook without arguments takes about one
 
 [[noreturn]] void refuse(const fs::path& program, const std::string& reason) {
-  throw Error("the hook's program " + printable(program.native()) + " " + reason +
-                  ": libvirtd would kill every running VM at its next start",
+  throw Error("hook program " + printable(program.native()) + ": " + reason +
+                  "; libvirtd would kill every running VM at its next start",
               "repair or reinstall it, then run `vfpass hook install` again", ExitCode::refused);
 }
 
-// Returns the pid; posix_spawn reports what execve refuses.
+// Returns the pid. posix_spawn also reports errors of execve.
 pid_t start(const fs::path& program) {
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
@@ -43,16 +43,16 @@ pid_t start(const fs::path& program) {
       posix_spawn(&pid, name.c_str(), &files, nullptr, arguments.data(), environment.data());
   posix_spawn_file_actions_destroy(&files);
   if (error != 0) {
-    refuse(program, "cannot be started, " + errnoText(error));
+    refuse(program, "cannot be started: " + errnoText(error));
   }
   return pid;
 }
 
-// False when it had to be killed.
+// False if the process had to be killed.
 bool waitForEnd(pid_t pid, int& status) {
   const FileDescriptor process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   pollfd event{process.get(), POLLIN, 0};
-  const bool ended = ::poll(&event, 1, patience) == 1;
+  const bool ended = ::poll(&event, 1, timeout) == 1;
   if (!ended) {
     ::kill(pid, SIGKILL);
   }
@@ -66,14 +66,14 @@ bool waitForEnd(pid_t pid, int& status) {
 void requireRuns(const fs::path& program) {
   int status = 0;
   if (!waitForEnd(start(program), status)) {
-    refuse(program, "does not end");
+    refuse(program, "does not exit within " + std::to_string(timeout / 1000) + " seconds");
   }
   if (WIFSIGNALED(status)) {
-    refuse(program, "dies of signal " + std::to_string(WTERMSIG(status)));
+    refuse(program, "killed by signal " + std::to_string(WTERMSIG(status)));
   }
-  // 127 is the dynamic loader's answer when a library is missing.
+  // The dynamic loader exits with 127 if a library is missing.
   if (WEXITSTATUS(status) == 126 || WEXITSTATUS(status) == 127) {
-    refuse(program, "cannot be loaded (exit status " + std::to_string(WEXITSTATUS(status)) + ")");
+    refuse(program, "cannot be loaded: exit status " + std::to_string(WEXITSTATUS(status)));
   }
 }
 

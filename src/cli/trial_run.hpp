@@ -4,9 +4,9 @@
 
 namespace vfpass::cli {
 
-/// Starts the program without arguments and input, as root and with an empty environment, and
-/// throws (refused) when it cannot be loaded, dies of a signal, or does not end within seconds.
-/// What it answers does not matter: a hook without arguments has nothing to do.
+/// Runs the program without arguments and input, as root and with an empty environment. Throws
+/// (refused) if it cannot be loaded, is killed by a signal, or does not exit within seconds. Its
+/// exit status does not matter otherwise: a hook without arguments has nothing to do.
 void requireRuns(const std::filesystem::path& program);
 
 }  // namespace vfpass::cli

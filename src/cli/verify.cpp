@@ -21,8 +21,8 @@
 namespace vfpass::cli {
 namespace {
 
-// The probe that belongs to this vfpass: below the same prefix, wherever that was put, or in the
-// same build folder. The place that the build was configured for comes last.
+// The probe that belongs to this vfpass: below the same prefix, wherever that is, or in the same
+// build directory; otherwise at the path that the build was configured with.
 std::string probeOfThisBuild() {
   namespace fs = std::filesystem;
   std::error_code ignored;
@@ -62,7 +62,7 @@ std::string timeNow() {
   return text.str();
 }
 
-// A guest that has just started takes a while to its agent.
+// The agent of a guest starts some time after boot.
 void waitForAgent(Session& session, const DomainDescription& domain, unsigned waitSeconds) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(waitSeconds);
   while (std::chrono::steady_clock::now() < end) {
@@ -78,12 +78,12 @@ void waitForAgent(Session& session, const DomainDescription& domain, unsigned wa
   }
 }
 
-// Null where the VM has none.
+// Null if the VM has none.
 const Mapping* mappingOf(Session& session, const DomainDescription& domain) {
   return config::findMapping(session.configuration(), domain.name, toString(domain.uuid));
 }
 
-// The mapping's wishes; without one, none.
+// The mapping's `verify:` block; defaults without a mapping.
 VerifyPolicy policyFor(Session& session, const DomainDescription& domain) {
   const Mapping* mapping = mappingOf(session, domain);
   return mapping == nullptr ? VerifyPolicy{} : mapping->verify;
@@ -114,8 +114,8 @@ std::optional<double> shareOf(const std::string& text) {
   double percent = 0;
   std::string sign;
   if (!(stream >> percent >> sign) || sign != "%" || percent < 0 || percent > 100) {
-    throw Error("--minimum-bandwidth " + printable(text) + " is no share", "write it as 90%",
-                ExitCode::badInput);
+    throw Error("--minimum-bandwidth: invalid percentage " + printable(text),
+                "specify a percentage from 0% to 100%, such as 90%", ExitCode::badInput);
   }
   return percent / 100;
 }
@@ -140,8 +140,8 @@ guest::VerifyPlan planFor(Session& session, const DomainDescription& domain,
   plan.messageBytes = options.messageBytes;
   plan.iterations = options.iterations;
   plan.folder = options.folder;
-  // Two fifths: a probe that hangs leaves time to say so, and to end it.
-  plan.probePatience = std::chrono::seconds(std::max(options.timeoutSeconds * 2 / 5, 10U));
+  // Two fifths of the time limit: enough remains to report a probe that hangs, and to kill it.
+  plan.probeTimeout = std::chrono::seconds(std::max(options.timeoutSeconds * 2 / 5, 10U));
   plan.relaxedOrdering = orderingOf(options.relaxedOrdering);
   plan.tools = !options.noTools;
   if (!options.inject.empty()) {
@@ -150,7 +150,7 @@ guest::VerifyPlan planFor(Session& session, const DomainDescription& domain,
   return plan;
 }
 
-// No counters and no answer are the same: the host has not seen it.
+// Missing counters and errors are treated alike: the host has no measurement.
 std::optional<VfTraffic> trafficOf(Session& session, const Lease& lease) {
   try {
     return session.kernel().vfTraffic(lease.pf, lease.vfIndex);
@@ -171,7 +171,7 @@ ExitCode exitCodeOf(const VerifyReport& report) {
   }
 }
 
-void keep(Session& session, const VerifyReport& report) {
+void keepReport(Session& session, const VerifyReport& report) {
   std::ostringstream text;
   report::writeVerify(text, report, {.json = true});
   state::keepReport(session.options().stateDirectory, report.domain, report.time, text.str());
@@ -184,29 +184,29 @@ guest::VerifyWatch watchOf(Session& session) {
           }};
 }
 
-// The report is the first VM's; the second one is its counterpart.
+// The report belongs to the first VM; the peer is only its counterpart.
 VerifyReport verifyWithPeer(Session& session, const DomainDescription& domain,
                             const VerifyOptions& options) {
   const DomainDescription peer = runningGuest(session, options.peer, "verify");
   if (peer.uuid == domain.uuid) {
-    throw Error("--peer is the same VM", "name another one, or leave --peer out",
+    throw Error("--peer: same VM as the verified one", "specify another VM, or omit --peer",
                 ExitCode::badInput);
   }
   const auto plan = planFor(session, domain, options);
   const auto probe = guest::readProbeFile(options.probe);
   waitForAgent(session, domain, options.waitSeconds);
   waitForAgent(session, peer, options.waitSeconds);
-  const std::chrono::seconds patience(options.timeoutSeconds);
-  guest::Agent near(session.hypervisor(), domain.uuid, domain.name, patience,
+  const std::chrono::seconds timeout(options.timeoutSeconds);
+  guest::Agent near(session.hypervisor(), domain.uuid, domain.name, timeout,
                     StopSignals::throwIfAsked);
-  guest::Agent far(session.hypervisor(), peer.uuid, peer.name, patience, StopSignals::throwIfAsked);
-  const HostSight nearSight(session, domain, wantedMtus(session, domain));
-  const HostSight farSight(session, peer, wantedMtus(session, peer));
+  guest::Agent far(session.hypervisor(), peer.uuid, peer.name, timeout, StopSignals::throwIfAsked);
+  const HostObserver nearHost(session, domain, wantedMtus(session, domain));
+  const HostObserver farHost(session, peer, wantedMtus(session, peer));
   VerifyReport report =
       verifyPair({near, domain.name, plan.leases,
-                  [&](const Lease& lease) { return nearSight.of(lease); }, plan.nvlink},
+                  [&](const Lease& lease) { return nearHost.of(lease); }, plan.nvlink},
                  {far, peer.name, runningVfs(session, peer),
-                  [&](const Lease& lease) { return farSight.of(lease); }, nvlinkOf(session, peer)},
+                  [&](const Lease& lease) { return farHost.of(lease); }, nvlinkOf(session, peer)},
                  probe, plan, watchOf(session));
   report.peerName = peer.name;
   return report;
@@ -219,7 +219,7 @@ VerifyReport verifyAlone(Session& session, const DomainDescription& domain,
   waitForAgent(session, domain, options.waitSeconds);
   guest::Agent agent(session.hypervisor(), domain.uuid, domain.name,
                      std::chrono::seconds(options.timeoutSeconds), StopSignals::throwIfAsked);
-  const HostSight host(session, domain, wantedMtus(session, domain));
+  const HostObserver host(session, domain, wantedMtus(session, domain));
   guest::VerifyWatch watch = watchOf(session);
   watch.host = [&](const Lease& lease) { return host.of(lease); };
   return verifyGuest(agent, probe, plan, watch);
@@ -233,12 +233,12 @@ VerifyReport verifyDomain(Session& session, const DomainDescription& domain,
   report.domain = domain.uuid;
   report.domainName = domain.name;
   report.time = timeNow();
-  keep(session, report);
+  keepReport(session, report);
   return report;
 }
 
-// After starts (by systemd): those whose mapping says `on-start: report`. Nobody reads the exit
-// code, so one that cannot be verified does not keep the others from it.
+// Run by systemd after starts, for VMs whose mapping has `on-start: report`. A VM that cannot be
+// verified gives a warning and does not stop the others; the exit status is not used.
 ExitCode verifyStarted(Session& session, const VerifyOptions& options) {
   for (const auto& uuid : state::takeStarted(session.options().runDirectory)) {
     try {
@@ -257,15 +257,15 @@ ExitCode verifyStarted(Session& session, const VerifyOptions& options) {
 
 ExitCode verify(Session& session, const VerifyOptions& options) {
   session.requireChangesPossible("verify");
-  const StopSignals stop;  // a probe that still runs in the guest is ended there
+  const StopSignals stop;  // gives time to stop the probe in the guest
   if (options.pending && !options.peer.empty()) {
-    throw Error("--pending verifies each VM by itself", "leave --peer out", ExitCode::badInput);
+    throw Error("--pending: not possible with --peer", "omit --peer", ExitCode::badInput);
   }
   if (options.pending) {
     return verifyStarted(session, options);
   }
   if (options.vm.empty()) {
-    throw Error("which VM?", "`vfpass verify VM`", ExitCode::badInput);
+    throw Error("no VM specified", "run `vfpass verify VM`", ExitCode::badInput);
   }
   const VerifyReport report =
       verifyDomain(session, runningGuest(session, options.vm, "verify"), options);
@@ -281,38 +281,51 @@ ExitCode verify(Session& session, const VerifyOptions& options) {
 
 void addVerify(CLI::App& app, Runner& runner) {
   auto* command = app.add_subcommand(
-      "verify", "prove in the guest that RDMA works, and hold it against what the host sees");
+      "verify",
+      "Verify in the guest that RDMA works, and compare the result with the host's counters");
   const auto options = std::make_shared<VerifyOptions>();
-  command->add_option("vm", options->vm, "domain name or UUID");
-  command->add_option("--peer", options->peer,
-                      "move data between this VM and another one of this host");
-  command->add_flag("--junit", options->junit, "the report as JUnit XML");
-  command->add_flag("--gpu", options->gpu, "GPU memory, too (or `verify: {paths: [gpu]}`)");
-  command->add_option("--minimum-bandwidth", options->minimumBandwidth,
-                      "a share of the lowest limit (port after headers, PCI Express), such as 90%");
-  command->add_option("--bytes", options->messageBytes, "of one message, such as 64K")
+  command->add_option("vm", options->vm, "Domain name or UUID");
+  command
+      ->add_option("--peer", options->peer,
+                   "Transfer data between this VM and another VM of this host")
+      ->type_name("VM");
+  command->add_flag("--junit", options->junit, "Print the report as JUnit XML");
+  command->add_flag("--gpu", options->gpu,
+                    "Verify GPU memory as well (or `verify: {paths: [gpu]}`)");
+  command
+      ->add_option("--minimum-bandwidth", options->minimumBandwidth,
+                   "Minimum share of the lowest limit (port without headers, PCI Express), such\n"
+                   "as 90%")
+      ->type_name("PERCENT");
+  command->add_option("--bytes", options->messageBytes, "Message size, such as 64K")
       ->transform(CLI::AsSizeValue(false));
-  command->add_option("--iterations", options->iterations, "messages of each run")
+  command->add_option("--iterations", options->iterations, "Messages per run")
+      ->type_name("NUMBER")
       ->check(CLI::Range(1, 1000000));
-  command->add_option("--timeout", options->timeoutSeconds, "seconds for all of it")
+  command->add_option("--timeout", options->timeoutSeconds, "Time limit for the whole command")
+      ->type_name("SECONDS")
       ->check(CLI::Range(10, 86400))
       ->capture_default_str();
-  command->add_option("--wait", options->waitSeconds, "seconds to wait for the guest's agent");
-  command->add_flag(
-      "--pending", options->pending,
-      "those that have started and ask for it (`verify: {on-start: report}`); systemd "
-      "runs this");
-  command->add_option("--probe", options->probe, "the probe's file on this host");
-  command->add_option("--guest-folder", options->folder, "where it goes in the guest")
+  command->add_option("--wait", options->waitSeconds, "Time to wait for the guest agent")
+      ->type_name("SECONDS");
+  command->add_flag("--pending", options->pending,
+                    "Verify the VMs that have started and have `verify: {on-start: report}`; run "
+                    "by systemd");
+  command->add_option("--probe", options->probe, "Probe program on this host")->type_name("FILE");
+  command->add_option("--guest-folder", options->folder, "Directory for the probe in the guest")
+      ->type_name("DIRECTORY")
       ->capture_default_str();
   command
       ->add_option("--relaxed-ordering", options->relaxedOrdering,
-                   "of PCI Express writes; both unless the device is SoftRoCE")
+                   "Relaxed ordering of PCI Express writes (default: both, except for SoftRoCE)")
+      ->type_name("MODE")
       ->check(CLI::IsMember({"off", "on", "both"}));
   command->add_flag("--no-tools", options->noTools,
-                    "leave perftest and nccl-tests alone, also where the guest has them");
-  command->add_option("--inject", options->inject,
-                      "let the probe make a fault on purpose, which must be found");
+                    "Do not run perftest and nccl-tests even if the guest has them");
+  command
+      ->add_option("--inject", options->inject,
+                   "Make the probe inject a fault, which verify must detect")
+      ->type_name("FAULT");
   command->callback([&runner, options] {
     runner = [options](Session& session) { return verify(session, *options); };
   });

@@ -12,7 +12,7 @@ bool hasName(const PhysicalFunction& pf, const std::string& name) {
   return (address && pf.address == *address) || pf.netdev == name || pf.rdmaDevice == name;
 }
 
-// A PF has three names; whoever types one of them means the PF.
+// A PF can be given by its PCI address, netdev or RDMA device.
 void keepOnly(Inventory& inventory, const std::string& name) {
   std::vector<std::string> names;
   for (const auto& pf : inventory.pfs) {
@@ -22,9 +22,10 @@ void keepOnly(Inventory& inventory, const std::string& name) {
   std::erase_if(inventory.pfs, [&](const PhysicalFunction& pf) { return !hasName(pf, name); });
   if (inventory.pfs.empty()) {
     const auto near = closestSpelling(name, names);
-    throw Error("no PF " + printable(name) + " on this host",
-                near ? "did you mean `" + printable(*near) + "`?" : "see `vfpass pf list`",
-                ExitCode::badInput);
+    throw Error(
+        "no PF " + printable(name) + " on this host",
+        near ? "did you mean `" + printable(*near) + "`?" : "run `vfpass pf list` to list the PFs",
+        ExitCode::badInput);
   }
 }
 
@@ -33,7 +34,7 @@ ExitCode listVfs(Session& session, const std::string& pf) {
   if (!pf.empty()) {
     keepOnly(inventory, pf);
   }
-  // Leases are this host's; on a captured tree they would be shown on another host's VFs.
+  // This host's leases do not apply to a captured tree.
   const bool live = session.options().sysroot == "/";
   report::writeVfs(session.out(), inventory, live ? session.readLeases() : std::vector<Lease>(),
                    session.style());
@@ -43,11 +44,12 @@ ExitCode listVfs(Session& session, const std::string& pf) {
 }  // namespace
 
 void addVf(CLI::App& app, Runner& runner) {
-  auto* vf = app.add_subcommand("vf", "virtual functions of this host");
+  auto* vf = app.add_subcommand("vf", "Show the virtual functions of this host");
   vf->require_subcommand(1);
   const auto pf = std::make_shared<std::string>();
-  auto* list = vf->add_subcommand("list", "every VF with its driver, attributes and lease");
-  list->add_option("--pf", *pf, "only those of this PF: netdev, PCI address or RDMA device");
+  auto* list = vf->add_subcommand("list", "List the VFs with driver, attributes and lease");
+  list->add_option("--pf", *pf, "Only the VFs of this PF: netdev, PCI address or RDMA device")
+      ->type_name("PF");
   list->callback(
       [&runner, pf] { runner = [pf](Session& session) { return listVfs(session, *pf); }; });
 }

@@ -7,16 +7,16 @@
 namespace vfpass::config {
 namespace {
 
-/// Something that only one entry of all mappings can have.
-struct Possession {
-  std::string thing;  ///< "MAC 52:54:00:12:34:56"; equal text means the same thing
+/// A value that only one entry in all mappings can have.
+struct UniqueValue {
+  std::string thing;  ///< "MAC address 52:54:00:12:34:56"; equal text means the same value
   std::string owned;  ///< "already belongs to rail0 of train0"
   SourcePlace place;
   std::size_t mapping = 0;
   std::string hint;
 };
 
-using Visit = std::function<void(const Possession&)>;
+using Visit = std::function<void(const UniqueValue&)>;
 
 std::string vmThing(const std::string& vm) {
   const auto uuid = parseUuid(vm);
@@ -29,19 +29,19 @@ void visitVf(const Mapping& mapping, const MappedVf& vf, std::size_t number, con
     visit({thing, owned, vf.place, number, hint});
   };
   if (vf.settings.mac) {
-    has("MAC address " + toString(*vf.settings.mac), "give it another one, or `auto`");
+    has("MAC address " + toString(*vf.settings.mac), "use another one, or `auto`");
   }
-  // A VF may use one value for its node and its port.
+  // A VF may use the same GUID for its node and its port.
   std::set<Guid> guids;
   for (const auto& guid : {vf.settings.nodeGuid, vf.settings.portGuid}) {
     if (guid && guids.insert(*guid).second) {
-      has("GUID " + toString(*guid), "give it another one, or `auto`");
+      has("GUID " + toString(*guid), "use another one, or `auto`");
     }
   }
-  // `near` is about the mapping's own GPU; which PF that is, the host decides.
+  // `near` refers to a GPU of the same mapping; its PF depends on the host.
   if (vf.index && vf.pf != PfSelector{} && !vf.pf.near) {
     has("VF " + std::to_string(*vf.index) + " of PF " + toString(vf.pf),
-        "give it another index, or `auto`");
+        "use another index, or `auto`");
   }
 }
 
@@ -53,20 +53,20 @@ void visitMapping(const Mapping& mapping, std::size_t number, const Visit& visit
   }
   for (const auto& gpu : mapping.gpus) {
     visit({"GPU " + toString(gpu.pci), "already belongs to " + gpu.name + " of " + mapping.vm,
-           gpu.place, number, "a GPU can belong to one entry only"});
+           gpu.place, number, "list each GPU in one entry only"});
   }
 }
 
 std::vector<Problem> collisions(const std::vector<const Mapping*>& mappings, bool sameMapping) {
   std::vector<Problem> problems;
-  std::map<std::string, Possession> first;
-  const Visit visit = [&](const Possession& possession) {
-    const auto [earlier, added] = first.emplace(possession.thing, possession);
-    if (!added && (earlier->second.mapping == possession.mapping) == sameMapping) {
-      problems.push_back({possession.place,
-                          possession.thing + " " + earlier->second.owned + " (" +
-                              toString(earlier->second.place) + ")",
-                          possession.hint});
+  std::map<std::string, UniqueValue> first;
+  const Visit visit = [&](const UniqueValue& value) {
+    const auto [earlier, added] = first.emplace(value.thing, value);
+    if (!added && (earlier->second.mapping == value.mapping) == sameMapping) {
+      problems.push_back(
+          {value.place,
+           value.thing + " " + earlier->second.owned + " (" + toString(earlier->second.place) + ")",
+           value.hint});
     }
   };
   for (std::size_t i = 0; i < mappings.size(); ++i) {

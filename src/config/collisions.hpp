@@ -6,8 +6,8 @@
 
 namespace vfpass::config {
 
-/// Mistakes that entries of one mapping have only together: one MAC, GUID or VF twice, one GPU
-/// twice. `crossCheck` finds the same between mappings.
+/// Conflicts between entries of one mapping: two with the same MAC, GUID, VF or GPU. `crossCheck`
+/// finds the same between mappings.
 std::vector<Problem> collisionsWithin(const Mapping& mapping);
 
 }  // namespace vfpass::config

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t mostFiles = 4096;
 
-// False when there were problems; they move to `problems`.
+// Moves the problems to `problems`. Returns false if there were any.
 bool takeProblems(ProblemList& list, std::vector<Problem>& problems) {
   std::vector<Problem> found = list.take();
   const bool sound = found.empty();
@@ -26,7 +26,7 @@ bool takeProblems(ProblemList& list, std::vector<Problem>& problems) {
   return sound;
 }
 
-// True when the folder is there and can be trusted. A missing one is no mistake.
+// True if the directory exists and can be trusted. A missing directory is not a problem.
 bool folderIsUsable(const fs::path& folder, std::vector<Problem>& problems) {
   std::error_code error;
   if (fs::symlink_status(folder, error).type() == fs::file_type::not_found) {
@@ -37,8 +37,8 @@ bool folderIsUsable(const fs::path& folder, std::vector<Problem>& problems) {
   return takeProblems(list, problems);
 }
 
-// Hidden files and editors' copies (`x.yaml~`) are nobody's business; `.yml` is a likely mistake
-// that would otherwise leave a VM without its mapping.
+// Hidden files and editors' backups (`x.yaml~`) are ignored. `.yml` is reported: it is a likely
+// mistake that would leave a VM without its mapping.
 bool isMappingName(const fs::path& file, std::vector<Problem>& problems) {
   const std::string name = file.filename().string();
   if (name.starts_with('.')) {
@@ -63,14 +63,14 @@ std::vector<fs::path> listMappings(const fs::path& folder, std::vector<Problem>&
     if (files.size() >= mostFiles) {
       problems.push_back({{folder.string(), 1, 1},
                           "expected at most " + std::to_string(mostFiles) + " mappings, found more",
-                          "remove those that are not used"});
+                          "remove unused mappings"});
       break;
     }
     files.push_back(entry->path());
   }
   if (error) {
     problems.push_back({{folder.string(), 1, 1},
-                        "cannot list the folder: " + errnoText(error.value()),
+                        "cannot list the directory: " + errnoText(error.value()),
                         "check its permissions"});
   }
   std::sort(files.begin(), files.end());
@@ -137,7 +137,7 @@ const Mapping* findMapping(const Configuration& configuration, const std::string
       continue;
     }
     if (found != nullptr) {
-      throw Error("two mappings are for " + printable(name) + ": " +
+      throw Error("two mappings for VM " + printable(name) + ": " +
                       printable(toString(found->vmPlace)) + " and " +
                       printable(toString(mapping.vmPlace)),
                   "remove one of them", ExitCode::badInput);

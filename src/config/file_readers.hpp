@@ -9,16 +9,16 @@
 
 namespace vfpass::config {
 
-/// The text of one mapping file. What it returns is of use only when no problem was added.
+/// Reads the text of one mapping file. The result is valid only if no problem was added.
 Mapping readMapping(const std::string& text, ProblemList& problems);
 
-/// What host.yaml holds.
+/// The contents of host.yaml.
 struct HostFile {
   HostPolicy policy;
   std::vector<SoftRocePolicy> softRoce;
 };
 
-/// The text of host.yaml, likewise.
+/// Reads the text of host.yaml. The result is valid only if no problem was added.
 HostFile readHostFile(const std::string& text, ProblemList& problems);
 
 }  // namespace vfpass::config

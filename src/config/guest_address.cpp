@@ -14,7 +14,7 @@ namespace {
 
 using Bytes = std::span<const std::uint8_t>;
 
-// True when every bit behind the prefix has this value.
+// True if every bit after the prefix has this value.
 bool hostBitsAre(Bytes address, std::size_t prefix, bool value) {
   for (std::size_t bit = prefix; bit < address.size() * 8; ++bit) {
     const bool set = (address[bit / 8] >> (7 - bit % 8) & 1U) != 0;
@@ -32,17 +32,17 @@ std::optional<std::string> fault(Bytes address, std::size_t prefix) {
   }
   const bool version4 = address.size() == 4;
   if (version4 ? (address[0] & 0xf0U) == 0xe0U : address[0] == 0xff) {
-    return "a multicast address belongs to no single guest";
+    return "it is a multicast address";
   }
   if (std::all_of(address.begin(), address.end(), [](std::uint8_t byte) { return byte == 0; })) {
-    return "the zero address belongs to no guest";
+    return "it is the unspecified address";
   }
   // RFC 3021: a /31 has neither network nor broadcast address.
   if (version4 && prefix < 31 && hostBitsAre(address, prefix, false)) {
-    return "this is the network's own address, not one of a guest";
+    return "it is the network address";
   }
   if (version4 && prefix < 31 && hostBitsAre(address, prefix, true)) {
-    return "this is the network's broadcast address, not one of a guest";
+    return "it is the broadcast address of the network";
   }
   return std::nullopt;
 }

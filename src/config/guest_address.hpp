@@ -5,8 +5,8 @@
 
 namespace vfpass::config {
 
-/// What is wrong with `ADDRESS/PREFIX` as an address of one guest interface (IPv4 or IPv6);
-/// nullopt when nothing is.
+/// Why `ADDRESS/PREFIX` is not valid as the address (IPv4 or IPv6) of a guest interface; nullopt if
+/// it is valid.
 std::optional<std::string> guestAddressFault(const std::string& text);
 
 }  // namespace vfpass::config

@@ -22,7 +22,7 @@ PfPolicy readPolicy(Node& node, ProblemList& problems) {
   return policy;
 }
 
-// Two policies for one PF would undo each other at every boot.
+// Two policies for one PF would overwrite each other at every boot.
 void checkUnique(const HostPolicy& host, ProblemList& problems) {
   std::map<PfSelector, SourcePlace> seen;
   for (const auto& policy : host.pfs) {
@@ -47,7 +47,7 @@ SoftRocePolicy readSoftRoce(Node& node, ProblemList& problems) {
   return policy;
 }
 
-// An RDMA device has one netdev, and rdma_rxe puts one link on a netdev (EEXIST otherwise).
+// An RDMA device has one netdev, and rdma_rxe allows one link per netdev (EEXIST otherwise).
 void checkUnique(const std::vector<SoftRocePolicy>& links, ProblemList& problems) {
   std::map<std::string, SourcePlace> seen;
   for (const auto& link : links) {
@@ -63,7 +63,7 @@ void checkUnique(const std::vector<SoftRocePolicy>& links, ProblemList& problems
   }
 }
 
-// The entries of a list, none where there is none or it was refused.
+// Calls `read` for the entries of a list, unless the list is missing or was refused.
 template <typename Read>
 void eachEntry(Node& root, const std::string& key, Read read) {
   Node* const list = find(root, key);

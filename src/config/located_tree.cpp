@@ -86,7 +86,7 @@ std::string describe(const Node& node) {
     case NodeKind::block:
       return node.keys.empty() ? "an empty block" : describeKeys(node.keys);
     default:
-      return node.text.empty() ? "an empty text" : quoteForMessage(node.text);
+      return node.text.empty() ? "an empty string" : quoteForMessage(node.text);
   }
 }
 

@@ -24,8 +24,8 @@ struct Key {
 
 enum class NodeKind { null, boolean, integer, number, text, list, block };
 
-/// One value of a YAML file together with its place. `items` holds a list's entries or a block's
-/// values; `keys` is as long as `items` in a block and empty otherwise.
+/// One value of a YAML file and its place. `items` contains the entries of a list or the values of
+/// a block; `keys` is as long as `items` in a block and empty otherwise.
 struct Node {
   NodeKind kind = NodeKind::null;
   Position position;
@@ -36,26 +36,26 @@ struct Node {
   double number = 0;
   std::vector<Key> keys;
   std::vector<Node> items;
-  /// A problem was reported at this very value: later checks leave it alone.
+  /// A problem was reported for this value; later checks skip it.
   bool refused = false;
 };
 
-/// Value of a block's key; nullptr when the node is no block or has no such key.
+/// Value of a block's key; nullptr if the node is not a block or has no such key.
 Node* find(Node& node, std::string_view key);
 const Node* find(const Node& node, std::string_view key);
 
-/// As `find`, but nullptr also for a value that was refused already.
+/// Like `find`, but nullptr also for a value that was refused.
 const Node* findSound(const Node& node, std::string_view key);
 
-/// The value when the node has that kind and was not refused; nullptr nodes give nullopt.
+/// The value if the node is of that kind and was not refused; nullopt otherwise, also for nullptr.
 std::optional<std::string> textOf(const Node* node);
 std::optional<bool> booleanOf(const Node* node);
 std::optional<unsigned> unsignedOf(const Node* node);  ///< 0 to 4294967295
 
-/// What stands there, for messages: "`4095`", "an empty list", "the keys `netdev` and `pci`".
+/// Description of the value for messages: "`4095`", "an empty list", "the keys `netdev` and `pci`".
 std::string describe(const Node& node);
 
-/// `text` safe for a terminal, cut to a readable length, between backquotes.
+/// `text` in backquotes, with control characters escaped, cut to a readable length.
 std::string quoteForMessage(std::string_view text);
 
 }  // namespace vfpass::config

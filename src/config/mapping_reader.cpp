@@ -12,7 +12,7 @@
 namespace vfpass::config {
 namespace {
 
-// Entries of a list; none when it is not there or was refused.
+// Entries of a list; empty if the list is missing or was refused.
 std::span<Node> entries(Node& root, std::string_view key) {
   Node* const list = find(root, key);
   if (list == nullptr || list->refused || list->kind != NodeKind::list) {
@@ -35,7 +35,7 @@ std::string twice(const std::string& name, const FirstUse& first, std::string_vi
          std::to_string(first.position.line);
 }
 
-// Names become aliases and references: libvirt refuses a second device with the same alias.
+// Names become aliases, and libvirt refuses a second device with the same alias.
 void checkNames(Node& root, ProblemList& problems) {
   std::map<std::string, FirstUse> seen;
   for (const std::string_view list : {"vfs", "gpus"}) {
@@ -64,7 +64,7 @@ void readGpus(Node& root, Mapping& mapping, ProblemList& problems) {
   }
 }
 
-// The schema has looked at the form of each.
+// The schema has already checked the format of each value.
 VerifyPolicy readVerify(Node& root) {
   VerifyPolicy policy;
   Node* const block = find(root, "verify");

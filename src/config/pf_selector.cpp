@@ -23,9 +23,9 @@ std::optional<PfSelector> readPfSelector(Node* node, ProblemList& problems) {
   selector.pci = readPciAddress(find(*node, "pci"), problems);
   selector.rdma = textOf(find(*node, "rdma"));
   selector.near = textOf(find(*node, "near"));
-  // The kernel's dev_valid_name() knows these two as well.
+  // The kernel's dev_valid_name() refuses these two as well.
   if (selector.netdev == "." || selector.netdev == "..") {
-    problems.refuse(*find(*node, "netdev"), "a network device cannot have this name");
+    problems.refuse(*find(*node, "netdev"), "invalid name of a network device");
     return std::nullopt;
   }
   const bool set = selector.netdev || selector.pci || selector.rdma || selector.near;

@@ -8,10 +8,10 @@
 
 namespace vfpass::config {
 
-/// Reads `pf:`. nullopt when it is not there or was refused.
+/// Reads `pf:`. nullopt if it is missing or was refused.
 std::optional<PfSelector> readPfSelector(Node* node, ProblemList& problems);
 
-/// Reads a PCI address that the schema accepted; nullopt when it was refused.
+/// Reads a PCI address that the schema accepted; nullopt if it was refused.
 std::optional<PciAddress> readPciAddress(Node* node, ProblemList& problems);
 
 }  // namespace vfpass::config

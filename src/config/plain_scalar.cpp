@@ -19,8 +19,8 @@ std::string_view withoutSign(std::string_view text) {
   return text.starts_with('-') || text.starts_with('+') ? text.substr(1) : text;
 }
 
-// Digits, then groups of one or two digits after colons, then perhaps a fraction: `0000:01:00.0`
-// and `52:54:00:12:34:56` are numbers to YAML 1.1.
+// Digits, then groups of one or two digits after colons, then an optional fraction: `0000:01:00.0`
+// and `52:54:00:12:34:56` are numbers in YAML 1.1.
 bool isBase60(std::string_view text) {
   const std::size_t fraction = text.find('.');
   if (fraction != std::string_view::npos && fraction + 1 < text.size() &&
@@ -113,7 +113,7 @@ void classifyPlainScalar(std::string_view text, Node& node) {
     } else if (parseWhole(text, node.number)) {
       node.kind = NodeKind::number;
     } else if (consistsOf(withoutSign(text), digits)) {
-      node.kind = NodeKind::number;  // more digits than any number that is asked for
+      node.kind = NodeKind::number;  // larger than any number that the schema accepts
       node.number = 1e300;
     }
   }

@@ -13,7 +13,7 @@ std::string toString(const Problem& problem) {
   if (!problem.hint.empty()) {
     text += "; " + problem.hint;
   }
-  return printable(text);  // a file's name may hold terminal codes
+  return printable(text);  // file names can contain terminal escape sequences
 }
 
 void ProblemList::add(const Position& position, const std::string& message,
@@ -39,13 +39,13 @@ std::vector<Problem> ProblemList::take() {
   sortByPlace(problems_);
   if (leftOut_ > 0) {
     problems_.push_back(
-        {problems_.back().place, std::to_string(leftOut_) + " further problems are not shown", {}});
+        {problems_.back().place, std::to_string(leftOut_) + " further problems not shown", {}});
   }
   return std::exchange(problems_, {});
 }
 
 std::string suggestion(std::string_view word, const std::vector<std::string>& candidates) {
-  // Longer words are no misspelling, and the distance takes time by length.
+  // Longer words are not misspellings, and the cost of the edit distance grows with the length.
   if (word.size() > 64) {
     return {};
   }

@@ -8,23 +8,23 @@
 
 namespace vfpass::config {
 
-/// Gathers the mistakes of one file. Bounded, because the file may be hostile.
+/// Collects the problems of one file. Their number is limited, because the file may be hostile.
 class ProblemList {
  public:
   explicit ProblemList(std::string file) : file_(std::move(file)) {}
 
   void add(const Position& position, const std::string& message, const std::string& hint = {});
 
-  /// Reports a value and marks it, so that one mistake gives one message.
+  /// Reports a problem of a value and marks the value, so that it is reported only once.
   void refuse(Node& node, const std::string& message, const std::string& hint = {});
 
   [[nodiscard]] const std::string& file() const { return file_; }
   [[nodiscard]] bool empty() const { return problems_.empty(); }
-  /// Further problems are only counted: no need to find good words for them.
+  /// True if further problems are only counted, so that their hints need not be computed.
   [[nodiscard]] bool full() const { return problems_.size() >= most_; }
   [[nodiscard]] SourcePlace place(const Position& position) const;
 
-  /// Hands out all problems by line; says so when some were left out.
+  /// Returns all problems sorted by line, and one more with the number of those left out.
   std::vector<Problem> take();
 
  private:
@@ -35,10 +35,10 @@ class ProblemList {
   std::size_t leftOut_ = 0;
 };
 
-/// "did you mean `x`?", or an empty hint when nothing is near.
+/// "did you mean `x`?", or an empty hint if no candidate is similar.
 std::string suggestion(std::string_view word, const std::vector<std::string>& candidates);
 
-/// By file, line and column.
+/// Sorts by file, line and column.
 void sortByPlace(std::vector<Problem>& problems);
 
 }  // namespace vfpass::config

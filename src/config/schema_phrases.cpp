@@ -49,7 +49,7 @@ std::string hintFor(const Node& node, const json& schema) {
   const bool bare = node.kind == NodeKind::integer || node.kind == NodeKind::number ||
                     node.kind == NodeKind::boolean;
   if (bare && accepts(schema, "string")) {
-    return "if that is meant, put it in quotes";
+    return "if this is intended, put it in quotes";
   }
   const bool wantsNumber = accepts(schema, "integer") || accepts(schema, "boolean");
   if (node.quoted && wantsNumber && !node.text.empty()) {
@@ -69,8 +69,8 @@ std::vector<std::string> knownKeys(const SchemaView& schema) {
   return keys;
 }
 
-// True when the block has an unknown key that was probably meant to be this one: said there
-// already.
+// True if the block has an unknown key that is probably a misspelling of this one, which is then
+// already reported there.
 bool isMisspelt(const Node& node, const SchemaView& schema, const std::string& key) {
   const std::vector<std::string> known = knownKeys(schema);
   const std::size_t looked = std::min(node.keys.size(), mostKeysCompared);
@@ -83,7 +83,7 @@ bool isMisspelt(const Node& node, const SchemaView& schema, const std::string& k
   return false;
 }
 
-// The keys of which a block needs one; none where its alternatives are about something else.
+// The keys of which a block needs at least one; empty if its `anyOf` is not about required keys.
 std::vector<std::string> alternativeKeys(const SchemaView& schema) {
   std::vector<std::string> keys;
   const json alternatives =
@@ -103,7 +103,7 @@ void reportMissingAlternative(Node& node, const SchemaView& schema, ProblemList&
     problems.add(
         node.position,
         "`" + keys.front() + "` is missing: expected " + schema.property(keys.front()).title(),
-        "or one of: " + join({keys.begin() + 1, keys.end()}, ", "));
+        "or specify one of: " + join({keys.begin() + 1, keys.end()}, ", "));
   }
 }
 

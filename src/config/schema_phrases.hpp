@@ -14,23 +14,23 @@ struct SchemaView {
   const nlohmann::json* whole = nullptr;
   const nlohmann::json* part = nullptr;
 
-  /// Schema of a block's key or of a list's entries; `part` is nullptr when there is none.
+  /// Schema of a block's key or of a list's entries; `part` is nullptr if there is none.
   [[nodiscard]] SchemaView property(const std::string& key) const;
   [[nodiscard]] SchemaView entries() const;
-  /// "expected ..." without the "expected".
+  /// Phrase that completes "expected ...".
   [[nodiscard]] std::string title() const;
 };
 
-/// Says that a value is not what its schema wants.
+/// Reports a value that its schema does not accept.
 void reportValue(Node& node, const SchemaView& schema, ProblemList& problems);
 
-/// Every key of a block that the schema does not know.
+/// Reports every key of a block that the schema does not define.
 void reportUnknownKeys(Node& node, const SchemaView& schema, ProblemList& problems);
 
-/// Every key that the schema requires and the block lacks.
+/// Reports every required key that the block lacks.
 void reportMissingKeys(Node& node, const SchemaView& schema, ProblemList& problems);
 
-/// Every entry that a list holds twice.
+/// Reports every entry that occurs more than once in a list.
 void reportRepeatedEntries(Node& node, ProblemList& problems);
 
 }  // namespace vfpass::config

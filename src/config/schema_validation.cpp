@@ -65,14 +65,14 @@ Place follow(const std::vector<std::string>& context, Place place) {
   return place;
 }
 
-enum class Mistake { follows, missingKey, unknownKey, repeatedEntry, value };
+enum class Mistake { inherited, missingKey, unknownKey, repeatedEntry, value };
 
-// valijson 1.0 says a mistake's kind only in words. What it adds for each parent of a wrong value
-// says nothing new.
+// valijson 1.0 gives the kind of a mistake only as text. Each wrong value also makes it report the
+// value's parents (`inherited`); those errors are ignored.
 Mistake classify(std::string_view description) {
   static constexpr std::pair<std::string_view, Mistake> kinds[] = {
-      {"Failed to validate against schema associated with property", Mistake::follows},
-      {"Failed to validate item", Mistake::follows},
+      {"Failed to validate against schema associated with property", Mistake::inherited},
+      {"Failed to validate item", Mistake::inherited},
       {"Missing required property", Mistake::missingKey},
       {"Object contains a property", Mistake::unknownKey},
       {"Elements at indexes", Mistake::repeatedEntry}};
@@ -94,7 +94,7 @@ void report(Mistake mistake, const Place& place, ProblemList& problems) {
       return reportRepeatedEntries(*place.node, problems);
     case Mistake::value:
       return reportValue(*place.node, place.schema, problems);
-    case Mistake::follows:
+    case Mistake::inherited:
       return;
   }
 }

@@ -8,17 +8,17 @@
 
 namespace vfpass::config {
 
-/// A JSON schema ready for use. Holds the shipped text, nothing of its own.
+/// A parsed JSON schema.
 class SchemaValidator {
  public:
-  /// Throws std::exception when the text is no schema (a mistake of the build).
+  /// Throws std::exception if the text is not a schema (a build error).
   explicit SchemaValidator(const std::string& schemaText);
   SchemaValidator(const SchemaValidator&) = delete;
   SchemaValidator& operator=(const SchemaValidator&) = delete;
   ~SchemaValidator();
 
-  /// Reports everything in the tree that the schema does not accept, with its place, in words taken
-  /// from the schema's titles; the values concerned become `refused`.
+  /// Reports every value in the tree that the schema does not accept, with its place and a message
+  /// made from the schema's titles, and marks it as refused.
   void validate(Node& root, ProblemList& problems) const;
 
  private:

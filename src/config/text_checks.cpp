@@ -69,12 +69,11 @@ std::optional<TextFault> check(std::string_view text, bool wholeFile) {
   for (std::size_t at = 0; at < text.size();) {
     const CodePoint point = decode(text.substr(at));
     if (point.length == 0) {
-      return TextFault{at, "expected UTF-8 text, found a byte sequence that is none",
-                       "save the file as UTF-8"};
+      return TextFault{at, "not valid UTF-8", "save the file as UTF-8"};
     }
     if (wholeFile && at == 0 && point.value == 0xfeff) {
       return TextFault{at, "the file begins with a byte order mark",
-                       "save it as UTF-8 without one"};
+                       "save it as UTF-8 without a byte order mark"};
     }
     const bool allowed = wholeFile && isLineEndOrTab(text.substr(at));
     if (!allowed && (isControl(point.value) || isInvisible(point.value))) {

@@ -9,19 +9,19 @@
 
 namespace vfpass::config {
 
-/// The first thing in a text that no configuration file needs.
+/// The first unacceptable character or byte sequence in a text.
 struct TextFault {
   std::size_t offset = 0;
   std::string message;
   std::string hint;
 };
 
-/// Invalid UTF-8, byte order marks, control characters other than line ends and tabs, and invisible
-/// characters that make a text read otherwise than it is.
+/// Finds invalid UTF-8, byte order marks, control characters other than line ends and tabs, and
+/// invisible characters that disguise the text.
 std::optional<TextFault> checkFileText(std::string_view text);
 
-/// The same for one value, where neither line ends nor tabs belong: escapes such as "\x1b" in
-/// double quotes only become characters while YAML is read.
+/// The same for one value, which must not contain line ends or tabs either. Needed in addition,
+/// because escapes such as "\x1b" in double quotes become characters only when YAML is parsed.
 std::optional<TextFault> checkValueText(std::string_view text);
 
 /// Turns byte offsets into lines and columns of characters, as editors count them (yaml-cpp counts
@@ -30,14 +30,14 @@ class LineIndex {
  public:
   explicit LineIndex(std::string_view text);
 
-  /// Offsets behind the end give the end; negative ones (yaml-cpp: unknown) the start.
+  /// Offsets past the end give the end; negative ones (unknown in yaml-cpp) the start.
   [[nodiscard]] Position positionOf(long offset) const;
 
  private:
   std::string_view text_;
   std::vector<std::size_t> lineStarts_;
-  // The last answer. The parser asks in file order, so that counting goes on from there: a file can
-  // be one line of a megabyte with thousands of values.
+  // The last result. The parser asks in file order, and counting continues from here: a file can be
+  // a single line of 1 MiB with thousands of values.
   mutable std::size_t lastOffset_ = 0;
   mutable Position last_;
 };

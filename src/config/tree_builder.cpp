@@ -10,13 +10,13 @@ namespace {
 // The format itself needs 5 levels; a mapping of 128 VFs with every key has about 6,000 values.
 constexpr std::size_t deepest = 16;
 constexpr std::size_t mostValues = 20000;
-// std::regex recurses once a character; NCCL's longest setting has 1,023.
+// std::regex recurses once per character; NCCL's longest setting has 1,023 characters.
 constexpr std::size_t longestValue = 1024;
 
 }  // namespace
 
 void TreeBuilder::OnDocumentStart(const YAML::Mark& mark) {
-  // Content that is indented less than the document's first line also begins a new document.
+  // To yaml-cpp, content indented less than the document's first line also begins a new document.
   if (std::exchange(started_, true)) {
     problems_.add(lines_.positionOf(mark.pos), "expected the end of the file, found a new document",
                   "write one file for each document, and check the indentation");
@@ -27,7 +27,7 @@ void TreeBuilder::OnDocumentStart(const YAML::Mark& mark) {
 void TreeBuilder::OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) {
   Node node = start(mark, NodeKind::null);
   refuseProperties(node, mark, "?", anchor);
-  // yaml-cpp places a value that is not there at the next token, often on the next line.
+  // yaml-cpp places a missing value at the next token, which is often on the next line.
   if (!frames_.empty() && frames_.back().key &&
       frames_.back().key->position.line != node.position.line) {
     node.position = frames_.back().key->position;
@@ -37,7 +37,7 @@ void TreeBuilder::OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) {
 
 void TreeBuilder::OnAlias(const YAML::Mark& mark, YAML::anchor_t) {
   Node node = start(mark, NodeKind::null);
-  // yaml-cpp 0.7 also accepts cyclic ones.
+  // yaml-cpp 0.7 accepts even cyclic aliases.
   problems_.refuse(node, "aliases (`*name`) are not accepted", "write the value out");
   place(std::move(node));
 }
@@ -81,7 +81,7 @@ Node TreeBuilder::start(const YAML::Mark& mark, NodeKind kind) {
   node.position = lines_.positionOf(mark.pos);
   if (++count_ > mostValues) {
     problems_.add(node.position,
-                  "the file holds more than " + std::to_string(mostValues) + " values",
+                  "the file contains more than " + std::to_string(mostValues) + " values",
                   "write one file for each virtual machine");
     throw StopReading();
   }
@@ -149,7 +149,7 @@ void TreeBuilder::refuseProperties(Node& node, const YAML::Mark& mark, const std
   if (anchor != 0) {
     problems_.refuse(node, "anchors (`&name`) are not accepted", "write the value out");
   }
-  // A lone `!` gives the tag that quotes give; the text itself tells them apart.
+  // A lone `!` gives the same tag as quotes; only the text itself distinguishes them.
   if ((tag != "?" && tag != "!") || characterAt(mark.pos) == '!') {
     problems_.refuse(node, "tags (`!name`) are not accepted", "write the value without it");
   }
@@ -158,7 +158,7 @@ void TreeBuilder::refuseProperties(Node& node, const YAML::Mark& mark, const std
 void TreeBuilder::checkScalar(Node& node, const YAML::Mark& mark) {
   if (node.quoted && !quoteIsClosed(mark.pos)) {
     problems_.refuse(node, "the quotation mark is never closed");
-    throw StopReading();  // what follows was read as part of the text
+    throw StopReading();  // the rest of the file was read as part of this value
   }
   if (node.text.size() > longestValue) {
     problems_.refuse(node, "expected at most " + std::to_string(longestValue) +
@@ -177,7 +177,7 @@ void TreeBuilder::checkScalar(Node& node, const YAML::Mark& mark) {
         node,
         "YAML readers differ on " + quoteForMessage(node.text) + ", which looks like " + *number,
         address ? "put it in quotes"
-                : "write a plain decimal number, or put it in quotes if it is no number");
+                : "write a plain decimal number, or put it in quotes if it is not a number");
   }
 }
 
@@ -190,7 +190,7 @@ char TreeBuilder::characterAt(int offset) const {
   return offset >= 0 && at < text_.size() ? text_[at] : '\0';
 }
 
-// yaml-cpp 0.7 takes the end of the file for the end of a quoted text.
+// yaml-cpp 0.7 accepts the end of the file as the end of a quoted text.
 bool TreeBuilder::quoteIsClosed(int offset) const {
   const char quote = characterAt(offset);
   if (quote != '"' && quote != '\'') {

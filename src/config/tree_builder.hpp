@@ -14,12 +14,12 @@
 
 namespace vfpass::config {
 
-/// Thrown out of the parser when the rest of a file is not worth a look: it is over a limit, or
-/// goes on after its document.
+/// Thrown through the parser to stop reading: the file exceeds a limit, or continues after its
+/// document.
 struct StopReading {};
 
-/// Builds a Node tree from yaml-cpp's events. Events, not YAML::Node: the latter has lost duplicate
-/// keys, anchors and the difference between `1` and `"1"`, and shares nodes between aliases.
+/// Builds a Node tree from yaml-cpp's events. YAML::Node would lose duplicate keys, anchors and the
+/// difference between `1` and `"1"`, and shares nodes between aliases.
 class TreeBuilder : public YAML::EventHandler {
  public:
   TreeBuilder(const std::string& text, const LineIndex& lines, ProblemList& problems)
@@ -40,14 +40,14 @@ class TreeBuilder : public YAML::EventHandler {
 
   std::optional<Node> takeRoot() { return std::move(root_); }
 
-  /// Where the innermost `[` or `{` stands that is still open.
+  /// Position of the innermost `[` or `{` that is still open.
   [[nodiscard]] std::optional<Position> openBracket() const;
 
  private:
   struct Frame {
     Node node;
     int offset = 0;
-    std::optional<Key> key;  ///< of the value that comes next
+    std::optional<Key> key;  ///< of the next value
     bool keyDropped = false;
     std::map<std::string, Position> seen;
   };

@@ -29,11 +29,11 @@ bool checkOwnership(const struct stat& status, const std::string& path, ProblemL
 }
 
 void reportOpenError(int error, ProblemList& problems) {
-  if (error == ELOOP) {  // what O_NOFOLLOW gives for a link
-    report(problems, "expected a plain file, found a symbolic link",
-           "copy the file itself to this place");
+  if (error == ELOOP) {  // O_NOFOLLOW and a symbolic link
+    report(problems, "expected a regular file, found a symbolic link",
+           "replace the link with a copy of the file");
   } else {
-    report(problems, "cannot open it: " + errnoText(error),
+    report(problems, "cannot open the file: " + errnoText(error),
            error == ENOENT ? "check the path" : "check its permissions");
   }
 }
@@ -47,7 +47,7 @@ std::optional<std::string> readAll(int descriptor, ProblemList& problems) {
       continue;
     }
     if (count < 0) {
-      report(problems, "cannot read it: " + errnoText(errno), {});
+      report(problems, "cannot read the file: " + errnoText(errno), {});
       return std::nullopt;
     }
     if (count == 0) {
@@ -55,7 +55,8 @@ std::optional<std::string> readAll(int descriptor, ProblemList& problems) {
     }
     text.append(buffer.data(), static_cast<std::size_t>(count));
     if (text.size() > largestFile) {
-      report(problems, "expected at most 1 MiB, found more", "one file describes one machine");
+      report(problems, "expected at most 1 MiB, found more",
+             "write one file for each virtual machine");
       return std::nullopt;
     }
   }
@@ -65,7 +66,7 @@ std::optional<std::string> readAll(int descriptor, ProblemList& problems) {
 
 std::optional<std::string> readTrustedFile(const std::filesystem::path& file,
                                            ProblemList& problems) {
-  // O_NONBLOCK: a FIFO would otherwise block here until somebody writes to it.
+  // Without O_NONBLOCK a FIFO would block here until a process opens it for writing.
   const FileDescriptor descriptor(
       ::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
   if (!descriptor) {
@@ -74,11 +75,11 @@ std::optional<std::string> readTrustedFile(const std::filesystem::path& file,
   }
   struct stat status {};
   if (::fstat(descriptor.get(), &status) != 0) {
-    report(problems, "cannot read its owner: " + errnoText(errno), {});
+    report(problems, "cannot read the file's owner: " + errnoText(errno), {});
     return std::nullopt;
   }
   if (!S_ISREG(status.st_mode)) {
-    report(problems, "expected a plain file, found something else", "remove it");
+    report(problems, "expected a regular file, found something else", "remove it");
     return std::nullopt;
   }
   if (!checkOwnership(status, file.string(), problems)) {
@@ -90,11 +91,11 @@ std::optional<std::string> readTrustedFile(const std::filesystem::path& file,
 bool checkTrustedFolder(const std::filesystem::path& folder, ProblemList& problems) {
   struct stat status {};
   if (::stat(folder.c_str(), &status) != 0) {
-    report(problems, "cannot read the folder: " + errnoText(errno), "check its permissions");
+    report(problems, "cannot read the directory: " + errnoText(errno), "check its permissions");
     return false;
   }
   if (!S_ISDIR(status.st_mode)) {
-    report(problems, "expected a folder, found a file", "remove it");
+    report(problems, "expected a directory, found a file", "remove it");
     return false;
   }
   return checkOwnership(status, folder.string(), problems);

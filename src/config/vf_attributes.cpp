@@ -5,9 +5,9 @@
 namespace vfpass::config {
 namespace {
 
-// IPoIB's PF operations are link state and GUIDs, nothing else (drivers/infiniband/ulp/ipoib,
-// ipoib_netdev_ops_pf): the kernel refuses all of these there. A VLAN that is silently not there
-// would be a hole, so stating one is a mistake.
+// On an IPoIB PF the kernel can set only link state and GUIDs (drivers/infiniband/ulp/ipoib,
+// ipoib_netdev_ops_pf) and refuses these attributes. They are an error in the mapping, because
+// silently ignoring a VLAN would break isolation.
 constexpr std::array<Attribute, 4> ethernetOnly{Attribute::vlan, Attribute::rate,
                                                 Attribute::spoofCheck, Attribute::trust};
 
@@ -23,12 +23,12 @@ void readMac(Node& node, MappedVf& vf, ProblemList& problems) {
   if (!mac) {
     problems.refuse(*value, "expected a MAC address, found " + describe(*value));
   } else if (mac->isZero()) {
-    // The kernel takes it, and the guest's driver then makes one up, a new one at every boot.
-    problems.refuse(*value, "the zero MAC address lets the guest make up another one at each boot",
-                    "write `auto` for a stable one");
+    // The kernel accepts it, and the guest's driver then generates a new one at every boot.
+    problems.refuse(*value, "with the zero MAC address the guest generates a new one at each boot",
+                    "use `auto` for a stable address");
   } else if (mac->isMulticast()) {
     problems.refuse(*value, toString(*mac) + " is a multicast address, which no device can have",
-                    "the first byte must be even");
+                    "use an address with an even first byte");
   } else {
     vf.macAutomatic = false;
     vf.settings.mac = mac;
@@ -74,8 +74,8 @@ void readGuid(Node& block, std::string_view key, std::optional<Guid>& guid, bool
   }
   guid = text ? parseGuid(*text) : std::nullopt;
   if (text && (!guid || !guid->isUsable())) {
-    problems.refuse(*value, "a GUID of all zeros or all ones names no port",
-                    "write `auto` for a stable one");
+    problems.refuse(*value, "a GUID of all zeros or all ones is invalid",
+                    "use `auto` for a stable GUID");
   }
 }
 
@@ -85,7 +85,7 @@ void refuseEthernetAttributes(Node& node, ProblemList& problems) {
       problems.refuse(*value,
                       "`" + std::string(toString(attribute)) +
                           "` does not apply to an InfiniBand VF (this one has `infiniband:`)",
-                      "remove it; the subnet manager's partition keys separate InfiniBand guests");
+                      "remove it; the subnet manager's partition keys isolate InfiniBand guests");
     }
   }
   Node* const mac = find(node, "mac");
@@ -110,8 +110,7 @@ void readEthernet(Node& node, MappedVf& vf, ProblemList& problems) {
   vf.settings.trust = booleanOf(find(node, "trust")).value_or(false);
 }
 
-// Attributes that stand in the file. The address counts always: a VF with another one than vfpass
-// knows is nobody's.
+// Attributes that the file sets, and always the address: vfpass identifies a VF by it.
 std::set<Attribute> stated(const Node& node, bool infiniband) {
   std::set<Attribute> attributes;
   if (infiniband) {
@@ -150,7 +149,7 @@ void readRequired(Node& node, MappedVf& vf, bool infiniband, ProblemList& proble
       continue;
     }
     if (!possible.contains(*attribute)) {
-      problems.refuse(item, "`" + item.text + "` is required, but this VF states none",
+      problems.refuse(item, "`" + item.text + "` is required, but this VF does not set it",
                       "add `" + item.text + ":`, or remove it from `required:`");
     }
     vf.required.insert(*attribute);

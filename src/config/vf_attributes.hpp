@@ -6,7 +6,7 @@
 
 namespace vfpass::config {
 
-/// Reads the attributes that the PF's driver is asked to set, with their defaults, and `required:`.
+/// Reads the attributes to be set through the PF's driver, with their defaults, and `required:`.
 void readAttributes(Node& node, MappedVf& vf, ProblemList& problems);
 
 }  // namespace vfpass::config

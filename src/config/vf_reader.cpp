@@ -15,9 +15,8 @@ void readPf(Node& node, const MappingContext& context, MappedVf& vf, ProblemList
   if (vf.pf.near && !context.gpuNames.contains(*vf.pf.near)) {
     const std::vector<std::string> known(context.gpuNames.begin(), context.gpuNames.end());
     const std::string hint = suggestion(*vf.pf.near, known);
-    problems.refuse(*find(*block, "near"),
-                    "no GPU below `gpus:` has the name `" + *vf.pf.near + "`",
-                    hint.empty() ? "add it there" : hint);
+    problems.refuse(*find(*block, "near"), "no GPU named `" + *vf.pf.near + "` in `gpus:`",
+                    hint.empty() ? "add it to `gpus:`" : hint);
   }
 }
 
@@ -26,7 +25,7 @@ void checkTrust(Node& node, const MappingContext& context, const MappedVf& vf,
   if (vf.settings.trust.value_or(false) && !context.allow.contains(Allowance::trust)) {
     problems.refuse(*find(node, "trust"),
                     "a trusted VF can change its MAC address and see other guests' traffic",
-                    "if that is meant, add `trust` to `allow:`");
+                    "if this is intended, add `trust` to `allow:`");
   }
 }
 
@@ -39,11 +38,11 @@ void readInterface(Node& node, MappedVf& vf, ProblemList& problems) {
   const auto& vlan = vf.settings.vlan;
   if (find(node, "infiniband") != nullptr) {
     // IPoIB has no ndo_set_vf_mac, which libvirt calls for every such <interface>.
-    problems.refuse(*value, "an InfiniBand VF cannot be an <interface>: it has no MAC to set",
+    problems.refuse(*value, "an InfiniBand VF cannot use <interface>: it has no MAC address",
                     "remove `interface:`");
   } else if (vlan && (vlan->qos != 0 || vlan->protocol != VlanProtocol::dot1q)) {
     // libvirt's <interface type='hostdev'> sets one 802.1Q tag with priority 0.
-    problems.refuse(*value, "an <interface> carries no VLAN priority and no 802.1ad",
+    problems.refuse(*value, "an <interface> supports neither VLAN priority nor 802.1ad",
                     "remove `interface:`, or `qos` and `protocol` from `vlan:`");
   }
 }
@@ -60,7 +59,7 @@ void readGuest(Node& node, MappedVf& vf, ProblemList& problems) {
     return;
   }
   if (const auto fault = guestAddressFault(*vf.guest.address)) {
-    problems.refuse(*address, describe(*address) + " cannot be a guest's address: " + *fault);
+    problems.refuse(*address, describe(*address) + " is not a valid guest address: " + *fault);
   }
 }
 

@@ -9,14 +9,14 @@
 
 namespace vfpass::config {
 
-/// What an entry of `vfs:` refers to elsewhere in its file.
+/// The parts of the mapping that an entry of `vfs:` refers to.
 struct MappingContext {
   std::set<std::string> gpuNames;
   std::set<Allowance> allow;
 };
 
-/// Reads one entry of `vfs:` and checks what a schema cannot say. Values that were refused already
-/// are passed over, so that all mistakes of a file come at once.
+/// Reads one entry of `vfs:` and checks what a schema cannot express. Skips values that were
+/// already refused, so that all problems of a file are reported at once.
 MappedVf readVf(Node& node, const MappingContext& context, ProblemList& problems);
 
 }  // namespace vfpass::config

@@ -13,15 +13,15 @@
 namespace vfpass::config {
 namespace {
 
-// yaml-cpp's words and ours.
+// yaml-cpp's messages and our replacements.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 7> phrases{{
-    {"illegal map value", "a `:` stands where no value can begin"},
-    {"illegal map key", "a `?` or a key stands where none can begin"},
+    {"illegal map value", "unexpected `:`: no value can begin here"},
+    {"illegal map key", "unexpected `?` or key: no key can begin here"},
     {"end of map not found", "this line does not belong to the block of keys above it"},
     {"end of sequence not found", "this line does not belong to the list above it"},
     {"unknown token", "this character cannot begin a value"},
     {"the referenced anchor is not defined", "aliases (`*name`) are not accepted"},
-    {"illegal block entry", "a `-` stands where no list can begin"},
+    {"illegal block entry", "unexpected `-`: no list can begin here"},
 }};
 
 bool isIndentedByTab(const std::string& text, const YAML::Mark& mark) {
@@ -39,7 +39,7 @@ void reportSyntax(const YAML::Exception& error, const std::string& text, const L
     problems.add(*builder.openBracket(), "this bracket is never closed");
     return;
   }
-  std::string message = "this is not YAML: " + error.msg;
+  std::string message = "invalid YAML: " + error.msg;
   for (const auto& [theirs, ours] : phrases) {
     if (error.msg == theirs) {
       message = ours;

@@ -8,10 +8,10 @@
 
 namespace vfpass::config {
 
-/// Reads one YAML document into a tree with places. Refuses what yaml-cpp lets through and what
-/// would make a file mean something else to another reader: duplicate keys, aliases, anchors, tags,
-/// several documents, ambiguous numbers, control characters. Bounded in depth and count.
-/// nullopt when there is no tree to look at further (a problem was reported then).
+/// Reads one YAML document into a tree with places. Refuses what yaml-cpp accepts but other readers
+/// may interpret differently: duplicate keys, aliases, anchors, tags, several documents, ambiguous
+/// numbers, control characters. Depth and number of values are limited. Returns nullopt, after
+/// reporting a problem, if there is no tree.
 std::optional<Node> readYaml(const std::string& text, ProblemList& problems);
 
 }  // namespace vfpass::config

@@ -11,14 +11,14 @@
 namespace vfpass::doctor {
 namespace {
 
-// For guests, where a switch carries GPU and NIC: translated requests may go straight on at the
-// NIC's port, all else goes through the IOMMU. Bare metal switches redirection off instead
+// For guests whose GPU and NIC share a switch: the NIC's port forwards translated requests
+// directly, all other requests go through the IOMMU. Bare metal disables redirection instead
 // (xx000x0), which merges IOMMU groups.
 constexpr std::string_view nicPort = "1x111x1";
 constexpr std::string_view otherPort = "xx111x1";
 constexpr std::string_view bareMetal = "xx000x0";
-// 47c8846a49ba, and 9cf8a952d57b without which an argument for several ports sets wrong bits (it
-// went into 6.12.y in April 2025, too).
+// 47c8846a49ba added config_acs=. Without 9cf8a952d57b (also in 6.12.y since April 2025) an
+// argument for several ports sets wrong bits.
 constexpr std::pair configAcsSince{6U, 11U};
 constexpr std::pair severalPortsSince{6U, 15U};
 
@@ -35,15 +35,14 @@ std::vector<std::size_t> portsAbove(const View& view, std::size_t number) {
   return ports;
 }
 
-// ACS of a switch is at its ports downwards; of the root complex at its root ports.
+// A switch has ACS in its downstream ports, the root complex in its root ports.
 bool controlsAccess(const TopologyFunction& function) {
   return function.role == FunctionRole::downstreamPort || function.role == FunctionRole::rootPort;
 }
 
 using Patterns = std::map<std::size_t, std::string_view>;
 
-// Below the first bridge that both have above them, the NIC's ports let translated requests
-// through.
+// The NIC's ports below the first bridge common to both forward translated requests directly.
 Patterns patternsOf(const View& view, const topology::Rail& rail) {
   const auto gpuPorts = portsAbove(view, rail.gpu);
   const auto nicPorts = portsAbove(view, *rail.pf);
@@ -60,8 +59,8 @@ Patterns patternsOf(const View& view, const topology::Rail& rail) {
   return patterns;
 }
 
-// Of all rails of the host, also when one VM is looked at: the others must not lose theirs. The
-// stricter of two rails' patterns holds for a port of both.
+// Covers all rails of the host even if only one VM is examined, so that the remedy keeps the
+// settings of the others. If two rails share a port, the stricter pattern applies.
 Patterns allPatterns(const View& view) {
   std::vector<topology::Rail> rails = view.rails();
   for (const auto& rail : topology::rails(view.topology())) {
@@ -81,7 +80,7 @@ Patterns allPatterns(const View& view) {
   return all;
 }
 
-// One argument for the whole host: a second pci=config_acs= would take the first one's place.
+// One argument for the whole host, because a second pci=config_acs= replaces the first.
 std::string remedyFor(const View& view) {
   std::vector<std::string> parts;
   for (const auto& [port, pattern] : allPatterns(view)) {
@@ -97,11 +96,11 @@ std::string remedyFor(const View& view) {
                     std::to_string(version->second) + ")"
               : "";
   }
-  return "add to the kernel's command line, then reboot: \"pci=config_acs=" + join(parts, ";") +
+  return "add to the kernel command line, then reboot: \"pci=config_acs=" + join(parts, ";") +
          "\"" + old;
 }
 
-enum class Verdict { good, bad, unseen };
+enum class Verdict { good, bad, unreadable };
 
 Verdict judge(const View& view, std::size_t port, std::string_view pattern, std::string& seen) {
   const TopologyFunction& function = view.function(port);
@@ -109,7 +108,7 @@ Verdict judge(const View& view, std::size_t port, std::string_view pattern, std:
   seen = toString(function.address) + " ";
   if (!hasExtendedSpace(config)) {
     seen += "unreadable";
-    return Verdict::unseen;
+    return Verdict::unreadable;
   }
   const auto acs = acsOf(config);
   if (!acs) {
@@ -123,12 +122,12 @@ Verdict judge(const View& view, std::size_t port, std::string_view pattern, std:
   }
   seen += " for " + wanted;
   if (matchesAcs(acs->enabled, bareMetal)) {
-    seen += " (as for bare metal)";
+    seen += " (the setting for bare metal)";
   }
   const auto firstMissing = wanted.find('1');
   for (auto bit = firstMissing; bit != std::string::npos; bit = wanted.find('1', bit + 1)) {
     if (acsText(acs->capable)[bit] == '0') {
-      seen += " (the port can only " + acsText(acs->capable) + ")";
+      seen += " (the port supports only " + acsText(acs->capable) + ")";
       break;
     }
   }
@@ -141,26 +140,26 @@ std::string railName(const View& view, const topology::Rail& rail) {
 
 void checkAcs(const View& view, Results& results) {
   const std::string expected =
-      "1x111x1 at the NIC's port of a shared switch, xx111x1 at the GPU's and the root ports";
+      "1x111x1 at the NIC's port of a shared switch, xx111x1 at the GPU's port and the root ports";
   std::string remedy = remedyFor(view);
   for (const auto& rail : view.rails()) {
     std::vector<std::string> good;
     std::vector<std::string> bad;
-    std::vector<std::string> unseen;
+    std::vector<std::string> unreadable;
     for (const auto& [port, pattern] : patternsOf(view, rail)) {
       std::string seen;
       const Verdict verdict = judge(view, port, pattern, seen);
-      auto& list = verdict == Verdict::good ? good : verdict == Verdict::bad ? bad : unseen;
+      auto& list = verdict == Verdict::good ? good : verdict == Verdict::bad ? bad : unreadable;
       list.push_back(seen);
     }
     const std::string subject = railName(view, rail);
     if (!bad.empty()) {
       results.failed(subject, expected, join(bad, ", "), remedy);
-      remedy = "the argument of the first one is for all of them";
-    } else if (!unseen.empty()) {
-      results.unseen(subject, expected, join(unseen, ", "), "sudo vfpass doctor");
+      remedy = "add the argument shown for the first rail; it covers all rails";
+    } else if (!unreadable.empty()) {
+      results.notObservable(subject, expected, join(unreadable, ", "), "sudo vfpass doctor");
     } else {
-      results.passed(subject, expected, good.empty() ? "no port between them" : join(good, ", "));
+      results.passed(subject, expected, good.empty() ? "no ports between them" : join(good, ", "));
     }
   }
 }
@@ -175,21 +174,22 @@ void checkAts(const View& view, Results& results) {
     }
     const std::string config = configOf(view, pf);
     if (!hasExtendedSpace(config)) {
-      results.unseen(nameOf(pf), expected, "its configuration space is unreadable",
-                     "sudo vfpass doctor");
+      results.notObservable(nameOf(pf), expected, "cannot read its configuration space",
+                            "sudo vfpass doctor");
     } else if (hasAts(config)) {
-      results.passed(nameOf(pf), expected, "there");
+      results.passed(nameOf(pf), expected, "present");
     } else {
-      results.failed(nameOf(pf), expected, "off in the firmware",
+      results.failed(nameOf(pf), expected, "disabled in the firmware",
                      "mstconfig -d " + toString(pf.address) + " set ATS_ENABLED=1, then reboot");
     }
   }
 }
 
 constexpr std::array checks{
-    Check{"ats", "only translated requests may go from the NIC to the GPU without the IOMMU",
+    Check{"ats", "only requests translated by ATS can go from the NIC to the GPU without the IOMMU",
           withoutRail, checkAts},
-    Check{"acs", "the ports between GPU and NIC decide whether traffic is both isolated and direct",
+    Check{"acs",
+          "the ports between GPU and NIC decide whether their traffic is isolated and direct",
           withoutRail, checkAcs}};
 
 }  // namespace

@@ -10,16 +10,17 @@
 
 namespace vfpass::doctor {
 
-/// Takes what a check finds, under the check's key.
+/// Collects the findings of one check under its key.
 class Results {
  public:
   Results(std::string_view key, std::string_view why, std::vector<Diagnosis>& into)
       : key_(key), why_(why), into_(into) {}
 
   void passed(std::string subject, std::string expected, std::string seen);
-  /// `remedy` is a command to type, where there is one.
+  /// `remedy` is a command where one exists.
   void failed(std::string subject, std::string expected, std::string seen, std::string remedy);
-  void unseen(std::string subject, std::string expected, std::string seen, std::string remedy);
+  void notObservable(std::string subject, std::string expected, std::string seen,
+                     std::string remedy);
   void waived(std::string reason);
 
  private:
@@ -28,15 +29,15 @@ class Results {
   std::vector<Diagnosis>& into_;
 };
 
-/// One check. A new one is a row in its area's table, two tests, and a row in docs/doctor.md.
+/// One check. A new check needs a row in its area's table, two tests and a row in docs/doctor.md.
 struct Check {
   std::string_view key;
   std::string_view why;
-  std::string (*inapplicable)(const View&);  ///< why it does not apply; empty: it does
+  std::string (*inapplicable)(const View&);  ///< why it does not apply; empty if it does
   void (*run)(const View&, Results&);
 };
 
-// One table for each area, the first link of the chain first.
+// One table for each area, in the order of the chain from the processor to the guest.
 std::span<const Check> cpuIommuChecks();
 std::span<const Check> sriovChecks();
 std::span<const Check> firmwareChecks();
@@ -54,7 +55,7 @@ std::span<const Check> driverStopChecks();
 std::span<const Check> guestChecks();
 std::span<const Check> rivalChecks();
 
-// Reasons that several checks share.
+// Shared implementations of Check::inapplicable.
 std::string always(const View& view);
 std::string withoutGpu(const View& view);
 std::string withoutPf(const View& view);
@@ -63,13 +64,13 @@ std::string withoutRail(const View& view);
 /// PCI vendor of ConnectX cards.
 inline constexpr std::uint16_t mellanox = 0x15b3;
 
-/// Of its first RDMA port that says.
+/// Link layer of the function's first RDMA port that reports one.
 LinkLayer layerOf(const TopologyFunction& function);
 
-/// PFs that guests get VFs of, as far as that is known: spare ports are down and that is fine.
+/// PFs whose VFs go to guests, as far as known. Ports of other PFs may be down.
 std::vector<std::size_t> usedPfs(const View& view);
 
-/// VFs that mappings and host.yaml ask of a PF, as far as that is known.
+/// Number of VFs that mappings and host.yaml require of a PF, as far as known.
 unsigned wantedVfs(const View& view, const PciAddress& pf);
 
 }  // namespace vfpass::doctor

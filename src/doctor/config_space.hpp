@@ -6,19 +6,19 @@
 
 namespace vfpass::doctor {
 
-/// Access Control Services of a port: seven bits, as the kernel's `pci=config_acs=` counts them
-/// (bit 0 source validation, 1 translation blocking, 2 request redirect, 3 completion redirect,
-/// 4 upstream forwarding, 5 egress control, 6 direct translated peer-to-peer).
+/// Access Control Services of a port: seven bits, numbered as in the kernel's `pci=config_acs=`
+/// (bit 0 source validation, 1 translation blocking, 2 request redirect, 3 completion redirect, 4
+/// upstream forwarding, 5 egress control, 6 direct translated peer-to-peer).
 struct Acs {
   unsigned capable = 0;
   unsigned enabled = 0;
 };
 
-/// All of a function's configuration space is visible: to others than root only its first 64 bytes
-/// are, and devices on a plain PCI bus have 256.
+/// Whether the extended configuration space was read. Only root can read more than the first 64
+/// bytes, and conventional PCI devices have only 256.
 bool hasExtendedSpace(std::string_view config);
 
-/// nullopt: the function has no such capability.
+/// nullopt if the function has no ACS capability.
 std::optional<Acs> acsOf(std::string_view config);
 
 bool hasAts(std::string_view config);
@@ -26,7 +26,7 @@ bool hasAts(std::string_view config);
 /// `0011101`, bit 6 first: the notation of `pci=config_acs=`.
 std::string acsText(unsigned bits);
 
-/// Do the bits agree with a pattern such as `1x111x1`? x is any.
+/// Whether the bits match a pattern such as `1x111x1`; x matches both values.
 bool matchesAcs(unsigned bits, std::string_view pattern);
 
 }  // namespace vfpass::doctor

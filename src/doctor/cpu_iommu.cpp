@@ -20,9 +20,7 @@ std::string unlessX86(const View& view) {
 
 bool hasIommu(const View& view) { return !view.root().list(groupsFolder).empty(); }
 
-std::string withoutIommu(const View& view) {
-  return hasIommu(view) ? "" : "no IOMMU at all: see iommu";
-}
+std::string withoutIommu(const View& view) { return hasIommu(view) ? "" : "no IOMMU: see iommu"; }
 
 void checkVirtualization(const View& view, Results& results) {
   const std::string expected = "flag vmx (Intel) or svm (AMD)";
@@ -31,7 +29,8 @@ void checkVirtualization(const View& view, Results& results) {
   const auto flags = std::ranges::find_if(
       lines, [](const std::string& line) { return line.starts_with("flags"); });
   if (flags == lines.end()) {
-    return results.unseen("", expected, "no flags in /proc/cpuinfo", "grep -w flags /proc/cpuinfo");
+    return results.notObservable("", expected, "no flags in /proc/cpuinfo",
+                                 "grep -w flags /proc/cpuinfo");
   }
   const std::string words = *flags + " ";
   for (const std::string flag : {"vmx", "svm"}) {
@@ -40,7 +39,7 @@ void checkVirtualization(const View& view, Results& results) {
     }
   }
   results.failed("", expected, "neither",
-                 "switch VT-x or SVM on in the firmware: systemctl reboot --firmware-setup");
+                 "enable VT-x or SVM in the firmware: systemctl reboot --firmware-setup");
 }
 
 void checkKvm(const View& view, Results& results) {
@@ -48,7 +47,7 @@ void checkKvm(const View& view, Results& results) {
   if (view.moduleLoaded(module)) {
     results.passed("", module + " loaded", module);
   } else if (!view.root().exists("sys/module")) {
-    results.unseen("", module + " loaded", "no modules in this tree", "lsmod | grep kvm");
+    results.notObservable("", module + " loaded", "no modules in this tree", "lsmod | grep kvm");
   } else {
     results.failed("", module + " loaded", "not loaded", "modprobe " + module);
   }
@@ -61,25 +60,25 @@ void checkIommu(const View& view, Results& results) {
   }
   for (const char* argument : {"iommu", "intel_iommu", "amd_iommu"}) {
     if (view.kernelArgument(argument).value_or("").starts_with("off")) {
-      return results.failed("", expected,
-                            std::string(argument) + "=off on the kernel's command line",
-                            "take " + std::string(argument) +
-                                "=off out of GRUB_CMDLINE_LINUX in /etc/default/grub, then "
-                                "update-grub and reboot");
+      return results.failed("", expected, std::string(argument) + "=off on the kernel command line",
+                            "remove " + std::string(argument) +
+                                "=off from GRUB_CMDLINE_LINUX in /etc/default/grub, then "
+                                "run update-grub and reboot");
     }
   }
   results.failed("", expected, "none",
                  isIntel(view)
-                     ? "switch VT-d on in the firmware, add intel_iommu=on to "
-                       "GRUB_CMDLINE_LINUX in /etc/default/grub, then update-grub and reboot"
-                     : "switch the IOMMU (AMD-Vi, SMMU) on in the firmware: "
+                     ? "enable VT-d in the firmware and add intel_iommu=on to GRUB_CMDLINE_LINUX "
+                       "in /etc/default/grub, then run update-grub and reboot"
+                     : "enable the IOMMU (AMD-Vi, SMMU) in the firmware: "
                        "systemctl reboot --firmware-setup");
 }
 
-// A PF in an identity domain never got its smallest translation unit programmed before Linux 6.12
-// (6c17c7d5936e), and its VFs then cannot switch ATS on. Distributions have taken that back.
+// Before Linux 6.12 (6c17c7d5936e) the kernel does not program the smallest translation unit of a
+// PF in an identity domain, so that its VFs cannot enable ATS. Distributions have backported the
+// fix.
 void checkPassthrough(const View& view, Results& results) {
-  const std::string expected = "the PF translated by the IOMMU, or Linux 6.12";
+  const std::string expected = "the IOMMU translates for the PF, or Linux 6.12 or later";
   const auto version = view.kernelVersion();
   for (const std::size_t number : view.pfs()) {
     const TopologyFunction& pf = view.function(number);
@@ -87,15 +86,15 @@ void checkPassthrough(const View& view, Results& results) {
                                                            std::to_string(*pf.iommuGroup) + "/type")
                                     : std::nullopt;
     if (!type || type->empty()) {
-      results.unseen(nameOf(pf), expected, "its IOMMU group has no type", "");
+      results.notObservable(nameOf(pf), expected, "cannot read the type of its IOMMU group", "");
     } else if (*type != "identity" || (version && *version >= std::pair(6U, 12U))) {
       results.passed(nameOf(pf), expected, *type);
     } else {
-      results.unseen(
+      results.notObservable(
           nameOf(pf), expected,
-          "identity on an older kernel: unless it has commit 6c17c7d5936e, VFs get no ATS",
-          "take iommu=pt out of GRUB_CMDLINE_LINUX in /etc/default/grub, then "
-          "update-grub and reboot");
+          "identity on an older kernel: VFs have no ATS unless it has commit 6c17c7d5936e",
+          "remove iommu=pt from GRUB_CMDLINE_LINUX in /etc/default/grub, then run update-grub and "
+          "reboot");
     }
   }
 }
@@ -104,10 +103,10 @@ void checkPassthrough(const View& view, Results& results) {
 void checkRemapping(const View& view, Results& results) {
   const std::string expected = "interrupts are remapped";
   const std::string remedy =
-      "switch interrupt remapping (x2APIC, VT-d) on in the firmware and take intremap=off out of "
-      "GRUB_CMDLINE_LINUX in /etc/default/grub, then update-grub and reboot";
+      "enable interrupt remapping (x2APIC, VT-d) in the firmware and remove intremap=off from "
+      "GRUB_CMDLINE_LINUX in /etc/default/grub, then run update-grub and reboot";
   if (view.kernelArgument("intremap").value_or("").starts_with("off")) {
-    return results.failed("", expected, "intremap=off on the kernel's command line", remedy);
+    return results.failed("", expected, "intremap=off on the kernel command line", remedy);
   }
   std::size_t seen = 0;
   for (const std::string& number : view.root().list("sys/kernel/irq")) {
@@ -121,10 +120,10 @@ void checkRemapping(const View& view, Results& results) {
     }
   }
   if (seen > 0) {
-    results.failed("", expected, "PCI-MSI without IR-", remedy);
+    results.failed("", expected, "PCI-MSI, not IR-PCI-MSI", remedy);
   } else {
-    results.unseen("", expected, "no interrupt of a PCI device in /sys/kernel/irq",
-                   "dmesg | grep -i remapping");
+    results.notObservable("", expected, "no PCI device interrupt in /sys/kernel/irq",
+                          "dmesg | grep -i remapping");
   }
 }
 
@@ -158,7 +157,7 @@ void checkNoIommu(const View& view, Results& results) {
 
 using Groups = std::map<unsigned, std::vector<std::size_t>>;
 
-// Bridges are nobody's: VFIO does not ask for them.
+// Without bridges: VFIO does not require them.
 Groups groupsOf(const Topology& topology) {
   Groups groups;
   for (std::size_t i = 0; i < topology.functions.size(); ++i) {
@@ -176,8 +175,9 @@ bool sameCard(const TopologyFunction& one, const TopologyFunction& other) {
   return first == other.address;
 }
 
-// Another function in its group that a guest cannot be given along with it.
-const TopologyFunction* strangerOf(const View& view, const Groups& groups, std::size_t number) {
+// Another function in its group that cannot go to the same guest.
+const TopologyFunction* foreignFunction(const View& view, const Groups& groups,
+                                        std::size_t number) {
   const TopologyFunction& function = view.function(number);
   for (const std::size_t other : groups.at(*function.iommuGroup)) {
     const bool partOfGpu =
@@ -196,11 +196,11 @@ void checkGroups(const View& view, Results& results) {
     const TopologyFunction& function = view.function(number);
     if (!function.iommuGroup) {
       results.failed(subject, expected, "no IOMMU group", "dmesg | grep -i -e DMAR -e AMD-Vi");
-    } else if (const auto* stranger = strangerOf(view, groups, number); stranger != nullptr) {
-      results.failed(
-          subject, expected,
-          "group " + std::to_string(*function.iommuGroup) + " with " + toString(stranger->address),
-          "switch ACS on for the ports above it (see acs), then reboot");
+    } else if (const auto* foreign = foreignFunction(view, groups, number); foreign != nullptr) {
+      results.failed(subject, expected,
+                     "shares group " + std::to_string(*function.iommuGroup) + " with " +
+                         toString(foreign->address),
+                     "enable ACS on the ports above it (see acs), then reboot");
     } else {
       return true;
     }
@@ -231,19 +231,20 @@ std::string withoutAts(const View& view) {
 }
 
 constexpr std::array checks{
-    Check{"cpu-virtualization", "without it guests run in emulation, and VFIO not at all",
-          unlessX86, checkVirtualization},
-    Check{"kvm", "the kernel's part of QEMU", unlessX86, checkKvm},
-    Check{"iommu", "VFIO gives a device to a guest only behind an IOMMU", always, checkIommu},
-    Check{"interrupt-remapping", "otherwise a guest's device can raise any interrupt of the host",
+    Check{"cpu-virtualization", "without it guests run emulated and VFIO does not work", unlessX86,
+          checkVirtualization},
+    Check{"kvm", "QEMU needs it for hardware virtualization", unlessX86, checkKvm},
+    Check{"iommu", "VFIO assigns a device to a guest only behind an IOMMU", always, checkIommu},
+    Check{"interrupt-remapping", "without it a guest's device can raise any interrupt of the host",
           unlessX86, checkRemapping},
-    Check{"unsafe-interrupts", "it lets VFIO go on without interrupt remapping", always,
+    Check{"unsafe-interrupts", "it allows VFIO without interrupt remapping", always,
           checkUnsafeInterrupts},
-    Check{"no-iommu-mode", "it gives devices to guests with all of the host's memory in reach",
-          always, checkNoIommu},
-    Check{"iommu-passthrough", "VFs need ATS for GPUDirect below a switch, and ATS their PF's help",
+    Check{"no-iommu-mode", "it lets a guest's device access all of the host's memory", always,
+          checkNoIommu},
+    Check{"iommu-passthrough",
+          "VFs need ATS for GPUDirect below a switch, and ATS depends on the PF's setup",
           withoutAts, checkPassthrough},
-    Check{"iommu-group", "what shares a group goes to one guest, or to none", withoutIommu,
+    Check{"iommu-group", "all devices of a group go to the same guest or to none", withoutIommu,
           checkGroups}};
 
 }  // namespace

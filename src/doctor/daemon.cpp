@@ -9,7 +9,7 @@ namespace {
 
 using Version = std::pair<unsigned, unsigned>;
 
-/// Something that came with a version of libvirt.
+/// A feature and the version of libvirt that introduced it.
 struct Feature {
   Version since;
   std::string_view name;
@@ -18,12 +18,12 @@ struct Feature {
 constexpr Version hooksInFolder{6, 5};
 constexpr Version teaming{7, 1};
 constexpr std::array features{Feature{hooksInFolder, "hooks in qemu.d"},
-                              Feature{teaming, "teaming of a hostdev"},
+                              Feature{teaming, "hostdev teaming"},
                               Feature{{8, 2}, "qemu:override (GPUDirect cliques)"},
-                              Feature{{9, 1}, "the driver model mlx5_vfio_pci"}};
+                              Feature{{9, 1}, "driver model mlx5_vfio_pci"}};
 constexpr unsigned qemuThatMigratesVfs = 8;
 
-// The library's file says it: libvirt.so.0.9000.0 is 9.0.0.
+// From the library's file name: libvirt.so.0.9000.0 is version 9.0.0.
 std::optional<std::string> libraryVersion(const host::Root& root) {
   constexpr std::string_view prefix = "libvirt.so.0.";
   constexpr unsigned major = 1000;
@@ -51,8 +51,8 @@ struct Versions {
 
 Versions versionsOf(const View& view) {
   const auto answer = view.answer("libvirt/versions", [&]() -> std::optional<std::string> {
-    const auto& ask = view.inquiries().hypervisorVersions;
-    return ask ? ask() : std::nullopt;
+    const auto& query = view.inquiries().hypervisorVersions;
+    return query ? query() : std::nullopt;
   });
   if (!answer) {
     return {libraryVersion(view.root()).value_or(""), ""};
@@ -61,9 +61,9 @@ Versions versionsOf(const View& view) {
   return {answer->substr(0, blank), std::string(trim(answer->substr(blank)))};
 }
 
-const Wish* teamingWish(const View& view) {
-  const auto found = std::ranges::find(view.wishes().vfs, true, &Wish::teaming);
-  return found == view.wishes().vfs.end() || found->vm.empty() ? nullptr : &*found;
+const Requirement* teamingRequirement(const View& view) {
+  const auto found = std::ranges::find(view.requirements().vfs, true, &Requirement::teaming);
+  return found == view.requirements().vfs.end() || found->vm.empty() ? nullptr : &*found;
 }
 
 std::string allowed(const Version& version) {
@@ -73,17 +73,20 @@ std::string allowed(const Version& version) {
     (version >= feature.since ? has : lacks).emplace_back(feature.name);
   }
   return (has.empty() ? "" : ": " + join(has, ", ")) +
-         (lacks.empty() ? "" : "; not: " + join(lacks, ", "));
+         (lacks.empty() ? "" : "; without " + join(lacks, ", "));
 }
 
 void checkLibvirtVersion(const View& view, Results& results) {
-  const Wish* team = teamingWish(view);
+  const Requirement* team = teamingRequirement(view);
   const std::string expected =
-      team != nullptr ? "7.1, as " + team->vm + ", " + team->entry + " has teaming" : "6.5";
+      team != nullptr ? "7.1 or later: " + team->vm + ", " + team->entry + " uses teaming"
+                      : "6.5 or later";
   const std::string found = versionsOf(view).libvirt;
   const auto version = leadingVersion(found);
   if (!version) {
-    results.unseen("", expected, "libvirt does not answer, and no library tells", "virsh version");
+    results.notObservable("", expected,
+                          "libvirt does not respond, and no library shows its version",
+                          "virsh version");
   } else if (*version < (team != nullptr ? teaming : hooksInFolder)) {
     results.failed("", expected, found + allowed(*version), "install a newer libvirt");
   } else {
@@ -91,43 +94,56 @@ void checkLibvirtVersion(const View& view, Results& results) {
   }
 }
 
-// Nothing that vfpass does needs one; what a later one would allow is worth knowing.
+// vfpass requires no particular version; the finding shows what this one allows.
 void checkQemuVersion(const View& view, Results& results) {
-  const std::string expected = "any; 8.0 for the live migration of a VF itself";
+  const std::string expected = "any; 8.0 or later to migrate a VF itself";
   const std::string found = versionsOf(view).qemu;
   const auto version = leadingVersion(found);
   if (!version) {
-    results.unseen("", expected, "libvirt does not answer", "qemu-system-x86_64 --version");
+    results.notObservable("", expected, "libvirt does not respond", "qemu-system-x86_64 --version");
   } else {
     results.passed("", expected,
-                   found + (version->first < qemuThatMigratesVfs ? ": only a teamed VF migrates"
+                   found + (version->first < qemuThatMigratesVfs ? ": migrates only teamed VFs"
                                                                  : ": VFs can migrate"));
   }
 }
 
-constexpr std::array knowledgeWords{
-    std::pair{HookKnowledge::noDaemon, "no daemon runs: it looks when it starts"},
-    std::pair{HookKnowledge::startedAfter, "the daemon started when there was a hook"},
-    std::pair{HookKnowledge::reloaded, "vfpass hook install reloaded the daemon"},
-    std::pair{HookKnowledge::stale,
-              "the daemon started before there was any hook, and vfpass has not reloaded it"}};
+/// One state of the daemon: as captured trees store it, and as the finding reports it.
+struct KnowledgeText {
+  HookKnowledge knowledge;
+  std::string_view stored;
+  std::string_view seen;
+};
+
+constexpr std::array knowledgeTexts{
+    KnowledgeText{HookKnowledge::noDaemon, "no daemon runs: it looks when it starts",
+                  "no daemon is running; it checks for hooks when it starts"},
+    KnowledgeText{HookKnowledge::startedAfter, "the daemon started when there was a hook",
+                  "the daemon started after a hook was installed"},
+    KnowledgeText{HookKnowledge::reloaded, "vfpass hook install reloaded the daemon",
+                  "vfpass hook install reloaded the daemon"},
+    KnowledgeText{
+        HookKnowledge::stale,
+        "the daemon started before there was any hook, and vfpass has not reloaded it",
+        "the daemon started before any hook was installed, and vfpass has not reloaded it"}};
 
 void checkHookLoaded(const View& view, Results& results) {
-  const std::string expected = "a daemon that looked for hooks after the first one was there";
+  const std::string expected = "a daemon that checked for hooks after the first one was installed";
   const auto answer = view.answer("libvirt/hook-loaded", [&]() -> std::optional<std::string> {
     const auto knowledge = hookKnowledge(view.root(), view.inquiries().runDirectory);
-    const auto* word =
-        std::ranges::find(knowledgeWords, knowledge, [](const auto& each) { return each.first; });
-    return word == knowledgeWords.end() ? std::nullopt : std::optional<std::string>(word->second);
+    const auto* text = std::ranges::find_if(
+        knowledgeTexts, [&](const KnowledgeText& each) { return each.knowledge == knowledge; });
+    return text == knowledgeTexts.end() ? std::nullopt : std::optional<std::string>(text->stored);
   });
-  const bool known =
-      std::ranges::any_of(knowledgeWords, [&](const auto& each) { return answer == each.second; });
-  if (!known) {
-    results.unseen("", expected, "the daemon's past is not seen from here", "sudo vfpass doctor");
-  } else if (answer == knowledgeWords.back().second) {
-    results.failed("", expected, *answer, "vfpass hook install");
+  const auto* known = std::ranges::find_if(
+      knowledgeTexts, [&](const KnowledgeText& each) { return each.stored == answer; });
+  if (known == knowledgeTexts.end()) {
+    results.notObservable("", expected, "cannot tell whether the daemon has reloaded its hooks",
+                          "sudo vfpass doctor");
+  } else if (known->knowledge == HookKnowledge::stale) {
+    results.failed("", expected, std::string(known->seen), "vfpass hook install");
   } else {
-    results.passed("", expected, *answer);
+    results.passed("", expected, std::string(known->seen));
   }
 }
 
@@ -136,10 +152,10 @@ std::string withoutHook(const View& view) {
 }
 
 constexpr std::array checks{
-    Check{"libvirt-version", "hooks in qemu.d came with 6.5, other things later", always,
-          checkLibvirtVersion},
-    Check{"qemu-version", "what a guest's devices can do depends on it", always, checkQemuVersion},
-    Check{"hook-loaded", "a daemon that found no hook when it started never calls one", withoutHook,
+    Check{"libvirt-version", "hooks in qemu.d need libvirt 6.5, some features a later version",
+          always, checkLibvirtVersion},
+    Check{"qemu-version", "it decides whether VFs can migrate", always, checkQemuVersion},
+    Check{"hook-loaded", "a daemon that finds no hook when it starts never calls one", withoutHook,
           checkHookLoaded}};
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace vfpass::doctor {
 /// libvirt's daemons that run QEMU, the modular one first.
 inline constexpr std::array daemons{"virtqemud", "libvirtd"};
 
-/// The number of the process that runs as this daemon; nullopt: none does.
+/// PID of this daemon; nullopt if it is not running.
 std::optional<std::string> processOf(const host::Root& root, const std::string& daemon);
 
 }  // namespace vfpass::doctor

@@ -23,12 +23,12 @@ const TopologyFunction* byName(const Topology& topology, const PfSelector& selec
   return nullptr;
 }
 
-// `near` is settled by now, or there is no PF for it.
+// `near` has been resolved by now, or no PF matches it.
 const TopologyFunction* select(const Topology& topology, const PfSelector& selector) {
   return selector.pci ? findFunction(topology, *selector.pci) : byName(topology, selector);
 }
 
-// mlx5 answers EOPNOTSUPP to these in switchdev mode (esw/legacy.c).
+// mlx5 returns EOPNOTSUPP for these in switchdev mode (esw/legacy.c).
 std::vector<std::string> legacyOnly(const MappedVf& vf) {
   std::vector<std::string> names;
   for (const Attribute attribute : {Attribute::vlan, Attribute::spoofCheck}) {
@@ -39,66 +39,67 @@ std::vector<std::string> legacyOnly(const MappedVf& vf) {
   return names;
 }
 
-void take(const Topology& topology, const Mapping& mapping, Wishes& wishes) {
+void addRequirements(const Topology& topology, const Mapping& mapping, Requirements& requirements) {
   for (const MappedVf& vf : mapping.vfs) {
     const TopologyFunction* pf = select(topology, vf.pf);
     if (pf == nullptr) {
-      wishes.missing.push_back({mapping.vm + ", " + vf.name + ": " + toString(vf.pf),
-                                vf.pf.near ? "no PF near it on this host" : notHere});
+      requirements.missing.push_back({mapping.vm + ", " + vf.name + ": " + toString(vf.pf),
+                                      vf.pf.near ? "no PF near it on this host" : notHere});
       continue;
     }
     const bool guids = vf.guidsAutomatic || vf.settings.nodeGuid || vf.settings.portGuid;
-    wishes.vfs.push_back({mapping.vm, vf.name, pf->address, vf.managed, guids,
-                          vf.settings.vlan.has_value(), vf.guest.mtu, legacyOnly(vf),
-                          vf.teamingWith.has_value()});
+    requirements.vfs.push_back({mapping.vm, vf.name, pf->address, vf.managed, guids,
+                                vf.settings.vlan.has_value(), vf.guest.mtu, legacyOnly(vf),
+                                vf.teamingWith.has_value()});
   }
   for (const MappedGpu& gpu : mapping.gpus) {
     if (findFunction(topology, gpu.pci) == nullptr) {
-      wishes.missing.push_back({mapping.vm + ", " + gpu.name + ": " + toString(gpu.pci), notHere});
+      requirements.missing.push_back(
+          {mapping.vm + ", " + gpu.name + ": " + toString(gpu.pci), notHere});
     } else {
-      wishes.gpus.push_back(gpu.pci);
+      requirements.gpus.push_back(gpu.pci);
     }
   }
   auto nvlink = topology::judgeNvlink(topology, mapping);
   if (!nvlink.summary.empty() || !nvlink.faults.empty()) {
-    wishes.nvlink.push_back({mapping.vm, std::move(nvlink)});
+    requirements.nvlink.push_back({mapping.vm, std::move(nvlink)});
   }
 }
 
 }  // namespace
 
-Wishes wishesOf(const Topology& topology, const std::vector<Mapping>& mappings,
-                const HostPolicy& policy, bool oneVm) {
-  Wishes wishes;
-  wishes.oneVm = oneVm;
+Requirements requirementsOf(const Topology& topology, const std::vector<Mapping>& mappings,
+                            const HostPolicy& policy, bool oneVm) {
+  Requirements requirements;
+  requirements.oneVm = oneVm;
   for (const Mapping& mapping : mappings) {
-    take(topology, mapping, wishes);
+    addRequirements(topology, mapping, requirements);
   }
   for (const PfPolicy& entry : policy.pfs) {
     const TopologyFunction* pf = select(topology, entry.pf);
     if (pf != nullptr && entry.vfCount) {
-      wishes.vfCounts[pf->address] = *entry.vfCount;
+      requirements.vfCounts[pf->address] = *entry.vfCount;
     }
     if (pf != nullptr && entry.eswitchMode) {
-      wishes.eswitchModes[pf->address] = *entry.eswitchMode;
+      requirements.eswitchModes[pf->address] = *entry.eswitchMode;
     }
   }
-  return wishes;
+  return requirements;
 }
 
-Wishes everyWish(const Topology& topology) {
+Requirements requireEverything(const Topology& topology) {
   constexpr unsigned anyMtu = 1500;
-  Wishes wishes;
+  Requirements requirements;
   for (const std::size_t pf : topology::pfs(topology)) {
-    wishes.vfs.push_back(
+    requirements.vfs.push_back(
         {"", "", topology.functions[pf].address, true, true, true, anyMtu, {}, true});
   }
-  return wishes;
+  return requirements;
 }
 
 std::vector<Diagnosis> examine(const host::Root& root, const Topology& topology,
-                               const Wishes& wishes, const Inquiries& inquiries) {
-  const View view(root, topology, wishes, inquiries);
+                               const Requirements& requirements, const Inquiries& inquiries) {
+  const View view(root, topology, requirements, inquiries);
   std::vector<Diagnosis> found;
   for (const auto& area : {cpuIommuChecks(), sriovChecks(), firmwareChecks(), eswitchChecks(),
                            acsChecks(), gpuChecks(), driverOrderChecks(), moduleChecks(),
@@ -129,8 +130,8 @@ void Results::failed(std::string subject, std::string expected, std::string seen
                    std::string(why_)});
 }
 
-void Results::unseen(std::string subject, std::string expected, std::string seen,
-                     std::string remedy) {
+void Results::notObservable(std::string subject, std::string expected, std::string seen,
+                            std::string remedy) {
   into_.push_back({{std::string(key_), std::move(subject), Outcome::notObservable,
                     std::move(expected), std::move(seen), std::move(remedy)},
                    std::string(why_)});

@@ -6,7 +6,7 @@
 namespace vfpass::doctor {
 namespace {
 
-/// When the two were built for this kernel.
+/// When the two modules for this kernel were built, in seconds since 1970.
 struct Built {
   std::uint64_t gpu = 0;
   std::uint64_t ofed = 0;
@@ -21,10 +21,10 @@ std::optional<Built> built(const View& view) {
 std::string withoutPeerMemory(const View& view) {
   return view.moduleLoaded("nvidia_peermem") || built(view)
              ? ""
-             : "nvidia_peermem is not loaded here; guests load it";
+             : "nvidia_peermem is not loaded on the host; guests load it";
 }
 
-// Not loaded, so only the files' times tell; who copies modules about changes those.
+// For a module that is not loaded, only the files' times are known; copying a module changes them.
 void checkBuildOrder(const Built& times, const std::string& remedy, Results& results) {
   const std::string expected = "nvidia_peermem built after OFED's modules";
   if (times.gpu < times.ofed) {
@@ -33,15 +33,16 @@ void checkBuildOrder(const Built& times, const std::string& remedy, Results& res
                        " seconds older than OFED's mlx_compat",
                    remedy);
   } else {
-    results.passed("", expected, "by the files' times, not loaded");
+    results.passed("", expected, "not loaded; its file is not older than OFED's");
   }
 }
 
-// nvidia_peermem takes part in OFED's interface only when it was built with OFED there.
+// nvidia_peermem registers with OFED only if OFED was installed when it was built.
 void checkDriverOrder(const View& view, Results& results) {
-  const std::string expected = "nvidia_peermem registered with OFED, of nvidia's version";
+  const std::string expected =
+      "nvidia_peermem registered with OFED and of the same version as nvidia";
   const std::string remedy =
-      "install the GPU driver again, after OFED: dkms autoinstall --force, or its own installer";
+      "reinstall the GPU driver after OFED: dkms autoinstall --force, or its own installer";
   if (!view.moduleLoaded("nvidia_peermem")) {
     return checkBuildOrder(built(view).value_or(Built{}), remedy, results);
   }
@@ -59,10 +60,11 @@ void checkDriverOrder(const View& view, Results& results) {
   } else if (registered) {
     results.passed("", expected, "registered");
   } else if (view.root().exists(clients)) {
-    results.failed("", expected, "OFED knows no client nv_mem: it was built before OFED", remedy);
+    results.failed("", expected, "OFED has no client nv_mem: nvidia_peermem was built before OFED",
+                   remedy);
   } else {
-    results.unseen("", expected, "this kernel's RDMA core lists no peer memory clients",
-                   "dmesg | grep -i peermem");
+    results.notObservable("", expected, "the kernel's RDMA core does not list peer memory clients",
+                          "dmesg | grep -i peermem");
   }
 }
 

@@ -22,29 +22,30 @@ bool hasOpenibd(const View& view) {
 }
 
 std::string withoutOpenibd(const View& view) {
-  return hasOpenibd(view) ? "" : "no openibd, OFED's service that unloads the driver when it stops";
+  return hasOpenibd(view) ? ""
+                          : "no openibd (OFED's service, which unloads the driver when it stops)";
 }
 
-// systemd merges the unit with its drop-ins; a later one can say `no` again, which is not looked
-// for.
+// systemd merges the unit with its drop-ins. A later drop-in that says `no` again is not detected.
 bool refusesStop(const View& view) {
   const auto isYes = [](const std::string& line) {
     return line.starts_with("refusemanualstop") &&
            std::ranges::any_of(std::array{"yes", "true", "1", "on"},
                                [&](const char* word) { return line.ends_with(word); });
   };
-  const auto says = [&](const std::string& path) {
+  const auto refuses = [&](const std::string& path) {
     return std::ranges::any_of(view.settings(path), isYes);
   };
   return std::ranges::any_of(units, [&](const std::string& folder) {
     const std::string drops = folder + "/openibd.service.d";
-    return says(folder + "/openibd.service") ||
-           std::ranges::any_of(view.root().list(drops),
-                               [&](const std::string& name) { return says(drops + "/" + name); });
+    return refuses(folder + "/openibd.service") ||
+           std::ranges::any_of(view.root().list(drops), [&](const std::string& name) {
+             return refuses(drops + "/" + name);
+           });
   });
 }
 
-// `-name guest=train0,debug-threads=on`: as libvirt starts QEMU.
+// libvirt starts QEMU with `-name guest=train0,debug-threads=on`.
 std::string guestOf(const host::Root& root, const std::string& process) {
   constexpr std::string_view prefix = "guest=";
   const std::string command = root.readText("proc/" + process + "/cmdline", 65536).value_or("");
@@ -57,8 +58,8 @@ std::string guestOf(const host::Root& root, const std::string& process) {
   return printable(command.substr(begin, end - begin));
 }
 
-// Whoever has a VFIO group or device open. nullopt: not to be seen, which takes root.
-std::optional<std::string> askUsers(const host::Root& root) {
+// Guests and processes that have a VFIO group or device open. nullopt without root privileges.
+std::optional<std::string> readUsers(const host::Root& root) {
   if (::geteuid() != 0) {
     return std::nullopt;
   }
@@ -80,13 +81,13 @@ std::optional<std::string> askUsers(const host::Root& root) {
 }
 
 std::string usersText(const View& view) {
-  const auto answer = view.answer("vfio-users", [&] { return askUsers(view.root()); });
+  const auto answer = view.answer("vfio-users", [&] { return readUsers(view.root()); });
   if (!answer) {
-    return "who holds VFs is not seen from here";
+    return "cannot tell which VMs hold VFs";
   }
   auto users = splitLines(*answer);
   if (users == std::vector<std::string>{"none"}) {
-    return "no VM holds a VF now";
+    return "no VM holds a VF";
   }
   const auto count = users.size();
   users.resize(std::min(count, namedUsers));
@@ -94,18 +95,18 @@ std::string usersText(const View& view) {
 }
 
 void checkStop(const View& view, Results& results) {
-  const std::string expected = "openibd refuses to be stopped, also by an update";
+  const std::string expected = "openibd refuses manual stops, including those of package updates";
   if (refusesStop(view)) {
     return results.passed("", expected, "RefuseManualStop=yes");
   }
-  results.failed("", expected, "it can be stopped and restarted; " + usersText(view),
+  results.failed("", expected, "it can be stopped or restarted; " + usersText(view),
                  "mkdir -p /etc/systemd/system/openibd.service.d && printf "
                  "'[Unit]\\nRefuseManualStop=yes\\n' > "
                  "/etc/systemd/system/openibd.service.d/vfpass.conf && systemctl daemon-reload");
 }
 
 constexpr std::array checks{
-    Check{"driver-stop", "a driver that is unloaded takes the VFs away from running VMs, or hangs",
+    Check{"driver-stop", "unloading the driver takes the VFs away from running VMs, or hangs",
           withoutOpenibd, checkStop}};
 
 }  // namespace

@@ -9,9 +9,9 @@
 namespace vfpass::doctor {
 namespace {
 
-constexpr std::chrono::milliseconds patience{2000};
+constexpr std::chrono::milliseconds timeout{2000};
 
-// devlink knows no eswitch of InfiniBand ports.
+// devlink has no eswitch for InfiniBand ports.
 bool hasEswitch(const TopologyFunction& pf) {
   const bool infiniband = !pf.rdma.empty() && !pf.rdma.front().ports.empty() &&
                           pf.rdma.front().ports.front().linkLayer == LinkLayer::infiniband;
@@ -29,39 +29,42 @@ std::optional<std::string> modeOf(const View& view, const TopologyFunction& pf) 
   return view.answer("devlink/" + toString(pf.address) + "/eswitch-mode",
                      [&]() -> std::optional<std::string> {
                        try {
-                         const auto mode = host::readEswitchMode(pf.address, patience);
+                         const auto mode = host::readEswitchMode(pf.address, timeout);
                          return mode ? std::optional(std::string(toString(*mode))) : std::nullopt;
-                       } catch (const Error&) {  // it hangs, or devlink makes no sense
+                       } catch (const Error&) {  // timeout, or invalid reply
                          return std::nullopt;
                        }
                      });
 }
 
-const Wish* wishFor(const View& view, const TopologyFunction& pf) {
-  const auto& wishes = view.wishes().vfs;
-  const auto strict = std::ranges::find_if(
-      wishes, [&](const Wish& wish) { return wish.pf == pf.address && !wish.legacyOnly.empty(); });
-  const auto any = std::ranges::find(wishes, pf.address, &Wish::pf);
-  return strict != wishes.end() ? &*strict : any != wishes.end() ? &*any : nullptr;
+const Requirement* requirementFor(const View& view, const TopologyFunction& pf) {
+  const auto& requirements = view.requirements().vfs;
+  const auto strict = std::ranges::find_if(requirements, [&](const Requirement& requirement) {
+    return requirement.pf == pf.address && !requirement.legacyOnly.empty();
+  });
+  const auto any = std::ranges::find(requirements, pf.address, &Requirement::pf);
+  return strict != requirements.end() ? &*strict : any != requirements.end() ? &*any : nullptr;
 }
 
-std::string nameOf(const Wish& wish) { return wish.vm + ", " + wish.entry; }
+std::string nameOf(const Requirement& requirement) {
+  return requirement.vm + ", " + requirement.entry;
+}
 
-// In switchdev mode a VF reaches the wire only through rules for its representor on the host, and
-// nobody makes them unless the administrator does.
+// In switchdev mode a VF reaches the wire only through rules for its representor on the host, which
+// the administrator has to add.
 std::pair<std::string, std::string> expectedMode(const View& view, const TopologyFunction& pf) {
-  const Wish* wish = wishFor(view, pf);
-  if (wish != nullptr && !wish->legacyOnly.empty()) {
+  const Requirement* requirement = requirementFor(view, pf);
+  if (requirement != nullptr && !requirement->legacyOnly.empty()) {
     return {"legacy",
-            "legacy, as " + nameOf(*wish) + " insists on " + join(wish->legacyOnly, ", ")};
+            "legacy: " + nameOf(*requirement) + " requires " + join(requirement->legacyOnly, ", ")};
   }
-  const auto policy = view.wishes().eswitchModes.find(pf.address);
-  if (policy != view.wishes().eswitchModes.end()) {
-    return {policy->second, policy->second + ", as host.yaml says"};
+  const auto policy = view.requirements().eswitchModes.find(pf.address);
+  if (policy != view.requirements().eswitchModes.end()) {
+    return {policy->second, policy->second + ": set in host.yaml"};
   }
-  if (wish != nullptr) {
-    return {"legacy",
-            "legacy, as host.yaml does not say switchdev and " + nameOf(*wish) + " gets VFs here"};
+  if (requirement != nullptr) {
+    return {"legacy", "legacy: host.yaml does not set switchdev, and " + nameOf(*requirement) +
+                          " uses VFs of this PF"};
   }
   return {"", "legacy or switchdev"};
 }
@@ -76,20 +79,21 @@ void checkMode(const View& view, Results& results) {
     const auto mode = modeOf(view, pf);
     const std::string device = "pci/" + toString(pf.address);
     if (!mode || (*mode != "legacy" && *mode != "switchdev")) {
-      results.unseen(doctor::nameOf(pf), expected, "devlink shows no eswitch mode",
-                     "sudo devlink dev eswitch show " + device);
+      results.notObservable(doctor::nameOf(pf), expected, "devlink shows no eswitch mode",
+                            "sudo devlink dev eswitch show " + device);
     } else if (wanted.empty() || *mode == wanted) {
       results.passed(doctor::nameOf(pf), expected, *mode);
     } else {
       results.failed(doctor::nameOf(pf), expected, *mode,
                      "devlink dev eswitch set " + device + " mode " + wanted +
-                         "  # for good: embedded-switch-mode in host.yaml");
+                         "  # permanently: embedded-switch-mode in host.yaml");
     }
   }
 }
 
 constexpr std::array checks{
-    Check{"eswitch", "in switchdev mode VFs have no VLAN or spoof check, and no way to the wire",
+    Check{"eswitch",
+          "in switchdev mode VFs have no VLAN, no spoof check, and need rules to reach the wire",
           withoutEswitch, checkMode}};
 
 }  // namespace

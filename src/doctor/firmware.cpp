@@ -14,7 +14,7 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-// mstflint's program and MFT's, where their packages put them. Both show the same table.
+// The programs of mstflint and MFT, where their packages install them. Both print the same table.
 constexpr std::array programs{"/usr/bin/mstconfig", "/usr/bin/mlxconfig"};
 constexpr milliseconds perCard{6000};
 constexpr milliseconds forAll{20000};
@@ -22,7 +22,7 @@ constexpr unsigned usualVfs = 16;
 constexpr std::uint64_t infinibandType = 1;
 constexpr std::uint64_t ethernetType = 2;
 
-/// What one setting has to be.
+/// The value that one setting must have.
 struct Need {
   std::string name;
   std::uint64_t value = 0;
@@ -70,11 +70,11 @@ std::vector<Need> needsOf(const View& view, const PciAddress& card) {
       vfs = std::max(vfs, wantedVfs(view, pf));
     }
   }
-  for (const Wish& wish : view.wishes().vfs) {
-    const std::string name = "LINK_TYPE_P" + std::to_string(wish.pf.function + 1);
-    if (sameCard(wish.pf, card) && wish.infiniband != wish.vlan &&
+  for (const Requirement& requirement : view.requirements().vfs) {
+    const std::string name = "LINK_TYPE_P" + std::to_string(requirement.pf.function + 1);
+    if (sameCard(requirement.pf, card) && requirement.infiniband != requirement.vlan &&
         std::ranges::find(types, name, &Need::name) == types.end()) {
-      types.push_back({name, wish.infiniband ? infinibandType : ethernetType});
+      types.push_back({name, requirement.infiniband ? infinibandType : ethernetType});
     }
   }
   std::vector<Need> needs{{"SRIOV_EN", 1}, {"NUM_OF_VFS", vfs, true}};
@@ -85,7 +85,7 @@ std::vector<Need> needsOf(const View& view, const PciAddress& card) {
   return needs;
 }
 
-std::optional<std::string> ask(const PciAddress& card, milliseconds deadline) {
+std::optional<std::string> querySettings(const PciAddress& card, milliseconds deadline) {
   for (const char* program : programs) {
     const auto output =
         host::programOutput({program, "-e", "-d", toString(card), "query"}, deadline);
@@ -103,12 +103,12 @@ std::string textOf(const std::string& name, const FirmwareSetting& setting) {
                                               : " now, " + setting.nextBoot + " at the next boot");
 }
 
-/// How a card does against what is needed.
+/// A card's settings compared with the needed values.
 struct Judgement {
   std::vector<std::string> seen;
   std::vector<std::string> toSet;  ///< `SRIOV_EN=1`
-  bool pending = false;            ///< right only at the next boot
-  bool unknown = false;            ///< no current value is shown
+  bool pending = false;            ///< correct only after the next boot
+  bool unknown = false;            ///< the program shows no current value
 };
 
 Judgement judge(const std::vector<Need>& needs, const FirmwareSettings& settings) {
@@ -141,7 +141,7 @@ void report(const TopologyFunction& pf, const std::vector<Need>& needs,
   const std::string expected = join(wanted, ", ") + ", now and at the next boot";
   const Judgement judgement = judge(needs, settings);
   const std::string seen = join(judgement.seen, ", ");
-  const std::string powerCycle = "switch the machine off and on";
+  const std::string powerCycle = "power-cycle the machine";
   if (!judgement.toSet.empty()) {
     results.failed(nameOf(pf), expected, seen,
                    "mstconfig -d " + toString(pf.address) + " set " + join(judgement.toSet, " ") +
@@ -149,7 +149,7 @@ void report(const TopologyFunction& pf, const std::vector<Need>& needs,
   } else if (judgement.pending) {
     results.failed(nameOf(pf), expected, seen, powerCycle);
   } else if (judgement.unknown) {
-    results.unseen(nameOf(pf), expected, seen, "install a newer mstflint");
+    results.notObservable(nameOf(pf), expected, seen, "install a newer mstflint");
   } else {
     results.passed(nameOf(pf), expected, seen);
   }
@@ -162,14 +162,15 @@ void checkSettings(const View& view, Results& results) {
     const auto left = std::chrono::duration_cast<milliseconds>(end - Clock::now());
     const auto answer =
         view.answer("firmware/" + toString(pf.address), [&]() -> std::optional<std::string> {
-          return left.count() > 0 ? ask(pf.address, std::min(left, perCard)) : std::nullopt;
+          return left.count() > 0 ? querySettings(pf.address, std::min(left, perCard))
+                                  : std::nullopt;
         });
     const auto settings = firmwareSettingsFrom(answer.value_or(""));
     const auto needs = needsOf(view, pf.address);
     if (settings.empty()) {
-      results.unseen(
-          nameOf(pf), "its settings, now and at the next boot",
-          "neither mstconfig nor mlxconfig tells",
+      results.notObservable(
+          nameOf(pf), "firmware settings, now and at the next boot",
+          "neither mstconfig nor mlxconfig shows them",
           "apt install mstflint; sudo mstconfig -e -d " + toString(pf.address) + " query");
     } else {
       report(pf, needs, settings, results);
@@ -177,10 +178,10 @@ void checkSettings(const View& view, Results& results) {
   }
 }
 
-std::string withoutCard(const View& view) { return cards(view).empty() ? "no ConnectX" : ""; }
+std::string withoutCard(const View& view) { return cards(view).empty() ? "no ConnectX card" : ""; }
 
 constexpr std::array checks{Check{"firmware-settings",
-                                  "what is set takes effect at the next power cycle only",
+                                  "changed settings take effect only after a power cycle",
                                   withoutCard, checkSettings}};
 
 }  // namespace

@@ -30,9 +30,10 @@ bool isValue(const std::string& word) {
          });
 }
 
-// Behind a mark (`*`: differs, `RO`: cannot be set) and the name come the values, one for each
-// column of the heading, `Next Boot` last and `Current` before it.
-void take(const std::vector<std::string>& words, bool hasCurrent, FirmwareSettings& settings) {
+// A row is an optional mark (`*`: differs, `RO`: read-only), the name, and one value for each
+// column of the heading; `Next Boot` is last, `Current` comes before it.
+void addSetting(const std::vector<std::string>& words, bool hasCurrent,
+                FirmwareSettings& settings) {
   for (std::size_t at = 0; at < std::min<std::size_t>(2, words.size()); ++at) {
     const auto values = words.size() - at - 1;
     if (std::ranges::find(names, words[at]) == names.end() || values < (hasCurrent ? 2U : 1U)) {
@@ -57,7 +58,7 @@ FirmwareSettings firmwareSettingsIn(std::string_view output) {
       inside = true;
       hasCurrent = line.find("Current") != std::string::npos;
     } else if (inside) {
-      take(wordsOf(line), hasCurrent, settings);
+      addSetting(wordsOf(line), hasCurrent, settings);
     }
   }
   return settings;

@@ -10,7 +10,7 @@
 namespace vfpass::doctor {
 namespace {
 
-constexpr std::chrono::milliseconds patience{2000};
+constexpr std::chrono::milliseconds timeout{2000};
 constexpr unsigned priorities = 8;
 
 using host::FlowControl;
@@ -26,7 +26,7 @@ std::vector<std::size_t> rocePorts(const View& view) {
 
 std::string withoutRoce(const View& view) { return rocePorts(view).empty() ? "no RoCE port" : ""; }
 
-// `8 1`: the priorities' bits, and whether DSCP is trusted.
+// `8 1`: the bit mask of priorities, and whether DSCP is trusted.
 std::optional<FlowControl> flowControlIn(const std::string& text) {
   const auto blank = std::min(text.find(' '), text.size());
   const auto bits = parseNumber(std::string_view(text).substr(0, blank));
@@ -40,7 +40,7 @@ std::optional<FlowControl> flowControlIn(const std::string& text) {
 std::optional<FlowControl> flowControlOf(const View& view, const std::string& netdev) {
   const auto answer = view.answer("dcb/" + netdev, [&]() -> std::optional<std::string> {
     try {
-      const auto found = host::readFlowControl(netdev, patience);
+      const auto found = host::readFlowControl(netdev, timeout);
       return found ? std::optional(std::to_string(found->pausedPriorities) +
                                    (found->trustsDscp ? " 1" : " 0"))
                    : std::nullopt;
@@ -51,7 +51,7 @@ std::optional<FlowControl> flowControlOf(const View& view, const std::string& ne
   return answer ? flowControlIn(*answer) : std::nullopt;
 }
 
-// Only OFED shows it: priorities at which the port both marks (roce_np) and reacts (roce_rp).
+// Priorities at which the port both marks (roce_np) and reacts (roce_rp). Only OFED shows them.
 std::optional<unsigned> congestionControl(const View& view, const TopologyFunction& pf) {
   const std::string folder = view.pathOf(pf, "net/" + pf.netdevs.front().name + "/ecn/");
   if (!view.root().exists(folder + "roce_np/enable") ||
@@ -80,15 +80,15 @@ std::string listText(unsigned bits) {
 
 std::string seenText(const std::optional<FlowControl>& flow, const std::optional<unsigned>& ecn) {
   std::vector<std::string> parts;
-  parts.push_back("PFC " + (flow ? listText(flow->pausedPriorities) : "not seen"));
-  parts.push_back("ECN " + (ecn ? listText(*ecn) : "not seen"));
+  parts.push_back("PFC " + (flow ? listText(flow->pausedPriorities) : "unknown"));
+  parts.push_back("ECN " + (ecn ? listText(*ecn) : "unknown"));
   if (flow) {
-    parts.emplace_back(flow->trustsDscp ? "DSCP is trusted" : "DSCP is not mapped");
+    parts.emplace_back(flow->trustsDscp ? "DSCP trusted" : "no DSCP mapped to a priority");
   }
   return join(parts, ", ");
 }
 
-// Whether the switches do the same cannot be seen from here.
+// The configuration of the switches cannot be checked from the host.
 void checkFlowControl(const View& view, Results& results) {
   std::optional<unsigned> paused;
   for (const std::size_t number : rocePorts(view)) {
@@ -96,7 +96,7 @@ void checkFlowControl(const View& view, Results& results) {
     const std::string& netdev = pf.netdevs.front().name;
     const auto flow = flowControlOf(view, netdev);
     const auto ecn = congestionControl(view, pf);
-    const std::string expected = "PFC or ECN on, PFC alike on all ports";
+    const std::string expected = "PFC or ECN on, the same PFC on all ports";
     const std::string seen = seenText(flow, ecn);
     const bool differs = flow && paused && flow->pausedPriorities != *paused;
     const bool on = (flow && flow->pausedPriorities != 0) || ecn.value_or(0) != 0;
@@ -104,23 +104,24 @@ void checkFlowControl(const View& view, Results& results) {
       paused = flow->pausedPriorities;
     }
     if (differs) {
-      results.failed(netdev, expected, seen + "; PFC of the first port " + listText(*paused),
-                     "dcb pfc show dev " + netdev + "; then make them alike");
+      results.failed(
+          netdev, expected, seen + "; the first port has PFC " + listText(*paused),
+          "compare with dcb pfc show dev " + netdev + ", then configure all ports alike");
     } else if (on) {
       results.passed(netdev, expected, seen);
     } else if (flow && ecn) {
-      results.failed(netdev, expected, seen,
-                     "mlnx_qos -i " + netdev +
-                         " --trust dscp --pfc 0,0,0,1,0,0,0,0; and the same "
-                         "priority at the switch");
+      results.failed(
+          netdev, expected, seen,
+          "mlnx_qos -i " + netdev +
+              " --trust dscp --pfc 0,0,0,1,0,0,0,0; then enable the same priority on the switch");
     } else {
-      results.unseen(netdev, expected, seen, "mlnx_qos -i " + netdev);
+      results.notObservable(netdev, expected, seen, "mlnx_qos -i " + netdev);
     }
   }
 }
 
-constexpr std::array checks{Check{"flow-control", "RoCE slows down badly where frames are dropped",
-                                  withoutRoce, checkFlowControl}};
+constexpr std::array checks{
+    Check{"flow-control", "dropped frames slow RoCE down severely", withoutRoce, checkFlowControl}};
 
 }  // namespace
 

@@ -63,16 +63,17 @@ std::optional<Bar> memoryBar(const std::string& resources) {
 }
 
 void checkBars(const View& view, Results& results) {
-  const std::string expected = "its memory behind a 64-bit BAR of more than 256 MiB";
+  const std::string expected = "a 64-bit memory BAR of more than 256 MiB";
   const std::string remedy =
-      "switch Above 4G Decoding and Resizable BAR on in the firmware: "
+      "enable Above 4G Decoding and Resizable BAR in the firmware: "
       "systemctl reboot --firmware-setup";
   for (const std::size_t number : view.gpus()) {
     const TopologyFunction& gpu = view.function(number);
     const std::string subject = toString(gpu.address);
     const auto text = view.root().readText(view.pathOf(gpu, "resource"));
     if (!text) {
-      results.unseen(subject, expected, "no file of its resources", "lspci -vvs " + subject);
+      results.notObservable(subject, expected, "no resource file in sysfs",
+                            "lspci -vvs " + subject);
       continue;
     }
     const auto bar = memoryBar(*text);
@@ -93,10 +94,11 @@ void checkConsole(const View& view, Results& results) {
     const TopologyFunction& gpu = view.function(number);
     const std::string subject = toString(gpu.address);
     if (view.root().readNumber(view.pathOf(gpu, "boot_vga")).value_or(0) == 1) {
-      results.failed(subject, "not the host's console", "the firmware set it up as the display",
-                     "make the board's own graphics primary: systemctl reboot --firmware-setup");
+      results.failed(
+          subject, "not the host's console", "the firmware uses it as the primary display",
+          "make the onboard graphics primary in the firmware: systemctl reboot --firmware-setup");
     } else {
-      results.passed(subject, "not the host's console", "it is not");
+      results.passed(subject, "not the host's console", "not the console");
     }
   }
 }
@@ -111,26 +113,28 @@ void checkLegacyPeerMemory(const View& view, Results& results) {
   for (const std::string& name : view.root().list(folder)) {
     const auto settings = view.settings(folder + "/" + name);
     if (std::ranges::find(settings, "nv_peer_mem") != settings.end()) {
-      return results.failed("/" + folder + "/" + name, expected, "it is loaded at boot", remedy);
+      return results.failed("/" + folder + "/" + name, expected, "loaded at boot", remedy);
     }
   }
   if (view.root().exists("etc/init.d/nv_peer_mem")) {
-    return results.failed("/etc/init.d/nv_peer_mem", expected, "its start script is left", remedy);
+    return results.failed("/etc/init.d/nv_peer_mem", expected, "its init script is still installed",
+                          remedy);
   }
   results.passed("", expected, "none");
 }
 
 constexpr std::array checks{
-    Check{"gpu-bar", "NICs reach GPU memory through this window, in the guest too", withoutGpu,
+    Check{"gpu-bar", "NICs reach GPU memory through this BAR, in the guest too", withoutGpu,
           checkBars},
-    Check{"gpu-driver", "unbinding a GPU that somebody has open hangs", withoutGpu,
+    Check{"gpu-driver", "unbinding a GPU that a process has open hangs", withoutGpu,
           checkGpuDrivers},
-    Check{"gpu-reset", "what a guest leaves in a GPU must not reach the next one", withoutGpu,
-          checkGpuResets},
-    Check{"gpu-nvlink", "CUDA fails with error 802 on GPUs whose NVSwitches nobody has set up",
+    Check{"gpu-reset", "data that a guest leaves in a GPU must not reach the next guest",
+          withoutGpu, checkGpuResets},
+    Check{"gpu-nvlink", "CUDA fails with error 802 on GPUs whose NVSwitches are not set up",
           withoutNvlinkBoard, checkNvlink},
-    Check{"gpu-console", "a guest takes the host's console away with it", withoutGpu, checkConsole},
-    Check{"nv-peer-mem", "the old module gets in the way of nvidia_peermem", always,
+    Check{"gpu-console", "a guest that gets the GPU takes the host's console away", withoutGpu,
+          checkConsole},
+    Check{"nv-peer-mem", "the obsolete module conflicts with nvidia_peermem", always,
           checkLegacyPeerMemory}};
 
 }  // namespace

@@ -4,16 +4,16 @@
 
 namespace vfpass::doctor {
 
-/// Each GPU can be unbound from its driver: no process has its device files open.
+/// Checks that each GPU can be unbound from its driver: no process has its device files open.
 void checkGpuDrivers(const View& view, Results& results);
 
-/// Each GPU can be reset between two guests.
+/// Checks that each GPU can be reset between two guests.
 void checkGpuResets(const View& view, Results& results);
 
-/// The GPUs of mappings can initialize, where the host has a board with NVSwitches.
+/// On a board with NVSwitches, checks that the GPUs of mappings can initialize.
 void checkNvlink(const View& view, Results& results);
 
-/// Why that is no question here; empty: it is.
+/// Why checkNvlink does not apply; empty if it does.
 std::string withoutNvlinkBoard(const View& view);
 
 }  // namespace vfpass::doctor

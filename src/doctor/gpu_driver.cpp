@@ -11,14 +11,15 @@ constexpr const char* anyDriver = "a VFIO driver, nvidia or none";
 
 void checkUsers(const PciAddress& gpu, const host::GpuSurvey& survey, Results& results) {
   const std::string subject = toString(gpu);
-  const std::string expected = "nobody has it open, so that it can be unbound";
+  const std::string expected = "not in use, so that it can be unbound";
   if (const auto found = survey.users.find(gpu); found != survey.users.end()) {
     results.failed(subject, expected, join(found->second.names, ", "),
                    join(found->second.remedies, "; "));
   } else if (!survey.blindSpot.empty()) {
-    results.unseen(subject, expected, "nvidia; " + survey.blindSpot, "sudo fuser -v /dev/nvidia*");
+    results.notObservable(subject, expected, "nvidia; " + survey.blindSpot,
+                          "sudo fuser -v /dev/nvidia*");
   } else {
-    results.passed(subject, expected, "nvidia, and nobody has it open");
+    results.passed(subject, expected, "nvidia, not in use");
   }
 }
 
@@ -28,11 +29,12 @@ void checkVfioDriver(const View& view, const TopologyFunction& gpu, Results& res
   if (best == gpu.driver || best == "vfio-pci") {
     results.passed(toString(gpu.address), anyDriver, gpu.driver);
   } else {
-    results.failed(toString(gpu.address), best + ", whose module fits it best", gpu.driver,
+    results.failed(toString(gpu.address), best + ", the most specific VFIO driver for this GPU",
+                   gpu.driver,
                    "remove `driver: " + gpu.driver +
                        "` from its entry in the mapping, and the tool or boot argument that binds "
                        "it to " +
-                       gpu.driver + "; then vfpass attach");
+                       gpu.driver + "; then run vfpass attach");
   }
 }
 
@@ -47,7 +49,7 @@ void checkGpuDrivers(const View& view, Results& results) {
   }
   auto survey = held.empty() ? host::GpuSurvey{} : host::surveyGpus(view.root(), held);
   if (!view.root().isLive() && !view.root().exists("proc/1")) {
-    survey.blindSpot = "the host's processes are not seen from here";
+    survey.blindSpot = "cannot see the host's processes";
   }
   for (const std::size_t number : view.gpus()) {
     const TopologyFunction& gpu = view.function(number);
@@ -58,9 +60,10 @@ void checkGpuDrivers(const View& view, Results& results) {
     } else if (gpu.driver.empty()) {
       results.passed(toString(gpu.address), anyDriver, "none");
     } else {
-      results.failed(toString(gpu.address), anyDriver, gpu.driver,
-                     "echo blacklist " + gpu.driver +
-                         " > /etc/modprobe.d/vfpass-gpu.conf, then update-initramfs -u and reboot");
+      results.failed(
+          toString(gpu.address), anyDriver, gpu.driver,
+          "echo blacklist " + gpu.driver +
+              " > /etc/modprobe.d/vfpass-gpu.conf, then run update-initramfs -u and reboot");
     }
   }
 }

@@ -7,7 +7,7 @@
 namespace vfpass::doctor {
 namespace {
 
-// Other functions of its bus; none on a root bus, which cannot be reset.
+// The other functions on its bus; none on a root bus, which cannot be reset.
 std::vector<PciAddress> neighbours(const View& view, const TopologyFunction& gpu) {
   std::vector<PciAddress> found;
   for (const TopologyFunction& other : view.topology().functions) {
@@ -21,7 +21,7 @@ std::vector<PciAddress> neighbours(const View& view, const TopologyFunction& gpu
 std::vector<std::string> unmapped(const View& view, const std::vector<PciAddress>& functions) {
   std::vector<std::string> found;
   for (const PciAddress& function : functions) {
-    if (std::ranges::find(view.wishes().gpus, function) == view.wishes().gpus.end()) {
+    if (std::ranges::find(view.requirements().gpus, function) == view.requirements().gpus.end()) {
       found.push_back(toString(function));
     }
   }
@@ -33,28 +33,28 @@ void checkBusReset(const View& view, const TopologyFunction& gpu, const std::str
                    Results& results) {
   const std::string subject = toString(gpu.address);
   const auto others = neighbours(view, gpu);
-  const auto strangers = unmapped(view, others);
+  const auto foreign = unmapped(view, others);
   if (others.empty()) {
-    results.failed(subject, expected, "none",
-                   "reboot the host between two guests, or choose another GPU");
-  } else if (!strangers.empty()) {
-    results.failed(subject, expected,
-                   "none of its own; its bus, which could be reset instead, is shared with " +
-                       join(strangers, ", "),
-                   "name these functions below `gpus:` of the same mapping");
+    results.failed(subject, expected, "no reset method",
+                   "reboot the host between two guests, or use another GPU");
+  } else if (!foreign.empty()) {
+    results.failed(
+        subject, expected,
+        "no reset method; its bus could be reset, but is shared with " + join(foreign, ", "),
+        "add these functions to `gpus:` of the same mapping");
   } else {
-    results.passed(subject, expected, "none of its own; with its bus");
+    results.passed(subject, expected, "no reset method; reset with its bus");
   }
 }
 
 void checkReset(const View& view, const TopologyFunction& gpu, Results& results) {
   const std::string subject = toString(gpu.address);
-  const std::string expected = "a reset, so that the next guest finds nothing of the last one";
+  const std::string expected = "a reset method, so that no data remains for the next guest";
   const auto methods = host::readResetMethods(view.root(), "sys/devices/" + gpu.path);
   if (!methods) {
-    return results.unseen(
+    return results.notObservable(
         subject, expected, "no reset_method in sysfs",
-        "Linux 5.15 and later have it: cat /sys/bus/pci/devices/" + subject + "/reset_method");
+        "on Linux 5.15 or later: cat /sys/bus/pci/devices/" + subject + "/reset_method");
   }
   if (!methods->empty()) {
     return results.passed(subject, expected, join(*methods, ", "));

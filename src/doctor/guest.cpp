@@ -6,17 +6,18 @@ namespace vfpass::doctor {
 namespace {
 
 std::string withoutPeers(const View& view) {
-  return view.wishes().peers ? ""
-                             : "only asked with --vm, of a domain with two devices of the host";
+  return view.requirements().peers
+             ? ""
+             : "checked only with --vm, for a domain with two devices of the host";
 }
 
 void checkPeerMapping(const View& view, Results& results) {
-  const PeerMapping& peers = *view.wishes().peers;
-  const std::string expected = "each device's BARs are mapped for the others";
+  const PeerMapping& peers = *view.requirements().peers;
+  const std::string expected = "the BARs of each device are mapped for the others";
   const std::string seen =
       std::string(peers.running ? "the running QEMU: " : "the domain's XML: ") + peers.reason;
   if (!peers.possible) {
-    results.unseen("", expected, seen, peers.remedy);
+    results.notObservable("", expected, seen, peers.remedy);
   } else if (*peers.possible) {
     results.passed("", expected, seen);
   } else {
@@ -25,20 +26,20 @@ void checkPeerMapping(const View& view, Results& results) {
 }
 
 std::string withoutMirroredGuest(const View& view) {
-  return view.wishes().ncclTopology
+  return view.requirements().ncclTopology
              ? ""
-             : "only asked with --vm, of a running VM with a GPU in a mirrored tree";
+             : "checked only with --vm, for a running VM with a GPU in a mirrored tree";
 }
 
-// The guest's word, by its agent.
+// As reported by the guest agent.
 void checkNcclTopology(const View& view, Results& results) {
-  const Finding& found = *view.wishes().ncclTopology;
+  const Finding& found = *view.requirements().ncclTopology;
   if (found.outcome == Outcome::passed) {
     results.passed("", found.expected, found.seen);
   } else if (found.outcome == Outcome::warning) {
     results.failed("", found.expected, found.seen, found.remedy);
   } else {
-    results.unseen("", found.expected, found.seen, found.remedy);
+    results.notObservable("", found.expected, found.seen, found.remedy);
   }
 }
 
@@ -46,7 +47,7 @@ constexpr std::array checks{
     Check{"peer-mapping", "GPU and NIC reach each other only through BARs that VFIO has mapped",
           withoutPeers, checkPeerMapping},
     Check{"guest-nccl-topology",
-          "NCCL takes each virtual switch for a link of 2.5 GT/s x1 and plans with 0.2 GB/s",
+          "without it NCCL takes each virtual switch for a 2.5 GT/s x1 link and assumes 0.2 GB/s",
           withoutMirroredGuest, checkNcclTopology}};
 
 }  // namespace

@@ -14,9 +14,9 @@ namespace vfpass::doctor {
 namespace {
 
 constexpr const char* hooksFolder = "etc/libvirt/hooks";
-constexpr std::size_t startField = 19;  // of those behind the name: starttime, proc(5)
+constexpr std::size_t startField = 19;  // starttime in proc(5), counted from the name
 
-// In clock ticks since the machine started. The name before can hold blanks and brackets.
+// In clock ticks since boot. The process name before it can contain blanks and parentheses.
 std::optional<std::uint64_t> startTicks(const host::Root& root, const std::string& process) {
   const std::string text = root.readText("proc/" + process + "/stat").value_or("");
   auto at = text.rfind(')');
@@ -34,7 +34,7 @@ double secondsOf(const timespec& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * nanosecond;
 }
 
-// Of the day, in seconds, as files have it.
+// Real time in seconds, as in files' timestamps.
 double timeOf(std::uint64_t ticks) {
   timespec now{};
   timespec sinceBoot{};
@@ -53,7 +53,7 @@ std::optional<double> changeOf(const host::Root& root, const std::string& path) 
   return secondsOf(status.st_ctim);
 }
 
-// Since when libvirt finds any hook for QEMU.
+// When the first QEMU hook that libvirt can find was installed.
 std::optional<double> firstHook(const host::Root& root) {
   const std::string folder = hooksFolder;
   auto first = changeOf(root, folder + "/qemu");

@@ -13,7 +13,7 @@ namespace {
 constexpr const char* hookLink = "etc/libvirt/hooks/qemu.d/vfpass";
 constexpr std::uint64_t usualMappings = 65535;
 
-// A captured tree keeps no modes.
+// Captured trees do not keep file modes.
 bool isExecutable(const host::Root& root, const std::string& path) {
   const FileDescriptor file = root.open(path, O_PATH);
   struct stat status {};
@@ -28,31 +28,32 @@ void checkDaemon(const View& view, Results& results) {
     }
   }
   if (!view.root().exists("usr/sbin")) {
-    return results.unseen("", "libvirt's daemon for QEMU", "no programs in this tree",
-                          "virsh version");
+    return results.notObservable("", "libvirt's daemon for QEMU", "no programs in this tree",
+                                 "virsh version");
   }
   results.failed("", "libvirt's daemon for QEMU", "not installed",
                  "apt install libvirt-daemon-system qemu-system-x86");
 }
 
 void checkHook(const View& view, Results& results) {
-  const std::string expected = "a link in /etc/libvirt/hooks/qemu.d to the hook's program";
+  const std::string expected = "a link in /etc/libvirt/hooks/qemu.d to the hook program";
   const auto target = view.root().linkTarget(hookLink);
   if (!target && !view.root().exists("etc")) {
-    return results.unseen("", expected, "no configuration in this tree", "vfpass hook install");
+    return results.notObservable("", expected, "no configuration in this tree",
+                                 "vfpass hook install");
   }
   if (!target) {
     const bool there = view.root().exists(hookLink);
-    return results.failed("", expected, there ? "a file, no link" : "none",
-                          there ? "look at /" + std::string(hookLink) + ", it is not vfpass's"
+    return results.failed("", expected, there ? "a file, not a link" : "none",
+                          there ? "inspect /" + std::string(hookLink) + ": vfpass did not create it"
                                 : "vfpass hook install");
   }
   const std::string program = target->starts_with('/') ? target->substr(1) : "";
   if (program.empty() || !view.root().exists(program)) {
-    results.failed("", expected, *target + " is not there: libvirt skips the link",
+    results.failed("", expected, *target + " does not exist: libvirt skips the link",
                    "vfpass hook install");
   } else if (!isExecutable(view.root(), program)) {
-    results.failed("", expected, *target + " cannot be run",
+    results.failed("", expected, *target + " is not executable",
                    "chmod 0755 " + shellArgument(*target));
   } else {
     results.passed("", expected, *target);
@@ -68,7 +69,7 @@ void checkMappingLimit(const View& view, Results& results) {
   const std::string expected = "at least " + std::to_string(usualMappings) + " DMA mappings";
   const auto limit = view.root().readNumber(parameter);
   if (!limit) {
-    results.unseen("", expected, "no dma_entry_limit", "");
+    results.notObservable("", expected, "no dma_entry_limit", "");
   } else if (*limit < usualMappings) {
     results.failed("", expected, std::to_string(*limit),
                    "echo " + std::to_string(usualMappings) + " > /" + parameter);
@@ -88,9 +89,10 @@ void checkHugepages(const View& view, Results& results) {
   }
   const auto mode = view.root().readText("sys/kernel/mm/transparent_hugepage/enabled");
   if (!mode) {
-    results.unseen("", expected, "the kernel shows none", "grep Huge /proc/meminfo");
+    results.notObservable("", expected, "cannot read the kernel's hugepage settings",
+                          "grep Huge /proc/meminfo");
   } else if (mode->find("[never]") != std::string::npos) {
-    results.failed("", expected, "none reserved, transparent ones off",
+    results.failed("", expected, "none reserved, transparent hugepages off",
                    "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled");
   } else {
     results.passed("", expected, "transparent: " + *mode);
@@ -98,10 +100,11 @@ void checkHugepages(const View& view, Results& results) {
 }
 
 constexpr std::array checks{
-    Check{"libvirt", "it starts the guests", always, checkDaemon},
-    Check{"hook", "without it a start after a reboot finds no VFs", always, checkHook},
-    Check{"dma-mappings", "a guest with much memory in small pieces runs into the limit",
-          withoutVfio, checkMappingLimit},
+    Check{"libvirt", "it runs the guests", always, checkDaemon},
+    Check{"hook", "without it a domain finds no VFs when it starts after a reboot", always,
+          checkHook},
+    Check{"dma-mappings", "a guest with much fragmented memory reaches the limit", withoutVfio,
+          checkMappingLimit},
     Check{"hugepages", "VFIO pins all of a guest's memory, and the IOMMU maps it page by page",
           always, checkHugepages}};
 

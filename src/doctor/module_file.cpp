@@ -14,7 +14,7 @@ namespace {
 // The end of every signed module (include/linux/module_signature.h).
 constexpr std::string_view marker = "~Module signature appended~\n";
 
-// Where DKMS and OFED's own packages put what they build.
+// Where DKMS and OFED's own packages install modules.
 constexpr std::array folders{"updates/dkms", "updates", "extra", "extra/mlnx-ofa_kernel/compat"};
 
 struct ModuleFile {
@@ -63,9 +63,9 @@ Signature signatureOf(const View& view, const std::string& module) {
         const auto end = found ? readEnd(*found) : std::nullopt;
         return end ? std::optional<std::string>(*end == marker ? "there" : "none") : std::nullopt;
       });
-  return answer == "there"  ? Signature::there
-         : answer == "none" ? Signature::none
-                            : Signature::unseen;
+  return answer == "there"  ? Signature::present
+         : answer == "none" ? Signature::absent
+                            : Signature::unknown;
 }
 
 std::optional<std::uint64_t> buildTime(const View& view, const std::string& module) {

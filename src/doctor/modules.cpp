@@ -8,7 +8,7 @@
 namespace vfpass::doctor {
 namespace {
 
-// Its last byte says whether Secure Boot is on; four bytes of attributes stand before.
+// The variable has four bytes of attributes, then one byte that tells whether Secure Boot is on.
 std::optional<bool> secureBoot(const View& view) {
   const host::Folder folder(view.root(), "sys/firmware/efi/efivars");
   const std::string value =
@@ -28,7 +28,7 @@ std::string unlessEnforced(const View& view) {
   return enforcesSignatures(view) ? "" : "neither Secure Boot nor module.sig_enforce is on";
 }
 
-// What DKMS builds, and a module that is there once it could be loaded.
+// A DKMS package, and a module of it that shows whether the kernel loads them.
 struct Package {
   std::string_view dkms;
   std::string_view module;
@@ -41,16 +41,17 @@ constexpr std::array packages{Package{"nvidia", "nvidia"},
 void reportUnloaded(const View& view, const std::string& module, const std::string& expected,
                     const std::string& remedy, Results& results) {
   switch (signatureOf(view, module)) {
-    case Signature::none:
+    case Signature::absent:
       return results.failed(module, expected, "its file has no signature", remedy);
-    case Signature::there:
-      return results.unseen(module, expected, "signed and not loaded: is the key enrolled?",
-                            "mokutil --test-key /var/lib/dkms/mok.pub");
-    case Signature::unseen:
+    case Signature::present:
+      return results.notObservable(module, expected,
+                                   "signed but not loaded: the key may not be enrolled",
+                                   "mokutil --test-key /var/lib/dkms/mok.pub");
+    case Signature::unknown:
       break;
   }
-  results.unseen(module, expected, "built by DKMS and not loaded",
-                 "modprobe " + module + " || " + remedy);
+  results.notObservable(module, expected, "built by DKMS but not loaded",
+                        "modprobe " + module + " || " + remedy);
 }
 
 // In `taint`, E is a module without a valid signature.
@@ -76,7 +77,7 @@ void checkSignatures(const View& view, Results& results) {
     }
   }
   if (good) {
-    results.passed("", expected, "no unsigned module is in the way");
+    results.passed("", expected, "no unsigned module");
   }
 }
 

@@ -10,15 +10,15 @@ std::string withoutNvlinkBoard(const View& view) {
   if (board.gpus.empty()) {
     return "no board with NVSwitches";
   }
-  return view.wishes().nvlink.empty()
-             ? "a board with " + topology::describe(board) + "; no mapping has any of them"
+  return view.requirements().nvlink.empty()
+             ? "a board with " + topology::describe(board) + "; no mapping uses any of them"
              : "";
 }
 
 void checkNvlink(const View& view, Results& results) {
   const std::string expected =
       "GPUs that can initialize: with the whole board, as a partition, or with NVLink disabled";
-  for (const auto& [vm, judgement] : view.wishes().nvlink) {
+  for (const auto& [vm, judgement] : view.requirements().nvlink) {
     for (const auto& fault : judgement.faults) {
       results.failed(vm, expected, fault.message, fault.remedy);
     }

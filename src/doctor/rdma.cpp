@@ -21,7 +21,7 @@ std::string withoutMlx5(const View& view) {
 
 // The modules of OFED have a version, those of the kernel have none (since Linux 5.12).
 void checkOfed(const View& view, Results& results) {
-  const std::string expected = "mlx5_core and mlx5_ib of one release";
+  const std::string expected = "mlx5_core and mlx5_ib of the same release";
   const std::string core = versionOf(view, "mlx5_core");
   const std::string release = core.empty() ? "the kernel's own" : "OFED " + core;
   if (!view.moduleLoaded("mlx5_ib")) {
@@ -31,7 +31,7 @@ void checkOfed(const View& view, Results& results) {
     results.failed(
         "", expected,
         "mlx5_core: " + release + "; mlx5_ib: " + (ib.empty() ? "the kernel's own" : "OFED " + ib),
-        "update-initramfs -u and reboot, or install OFED again");
+        "run update-initramfs -u and reboot, or reinstall OFED");
   } else {
     results.passed("", expected, release);
   }
@@ -45,32 +45,35 @@ std::vector<std::size_t> pfsWith(const View& view, LinkLayer layer) {
 }
 
 void checkLinkType(const View& view, Results& results) {
-  for (const Wish& wish : view.wishes().vfs) {
-    const TopologyFunction* pf = findFunction(view.topology(), wish.pf);
-    if (pf == nullptr || (!wish.infiniband && !wish.vlan)) {
+  for (const Requirement& requirement : view.requirements().vfs) {
+    const TopologyFunction* pf = findFunction(view.topology(), requirement.pf);
+    if (pf == nullptr || (!requirement.infiniband && !requirement.vlan)) {
       continue;
     }
-    const std::string subject = wish.vm + ", " + wish.entry;
+    const std::string subject = requirement.vm + ", " + requirement.entry;
     const std::string expected =
-        wish.infiniband ? "infiniband, as it has GUIDs" : "ethernet, as it has a VLAN";
+        requirement.infiniband ? "infiniband: it has GUIDs" : "ethernet: it has a VLAN";
     const LinkLayer layer = layerOf(*pf);
     if (layer == LinkLayer::unknown) {
-      results.unseen(subject, expected, nameOf(*pf) + " has no RDMA port", "rdma link");
-    } else if (layer == (wish.infiniband ? LinkLayer::infiniband : LinkLayer::ethernet)) {
+      results.notObservable(subject, expected, nameOf(*pf) + " has no RDMA port", "rdma link");
+    } else if (layer == (requirement.infiniband ? LinkLayer::infiniband : LinkLayer::ethernet)) {
       results.passed(subject, expected, std::string(toString(layer)));
     } else {
       results.failed(subject, expected, nameOf(*pf) + " is " + std::string(toString(layer)),
-                     "mstconfig -d " + toString(pf->address) + " set LINK_TYPE_P1=" +
-                         (wish.infiniband ? "1" : "2") + ", then reboot; or mend the mapping");
+                     "mstconfig -d " + toString(pf->address) +
+                         " set LINK_TYPE_P1=" + (requirement.infiniband ? "1" : "2") +
+                         ", then reboot; or correct the mapping");
     }
   }
 }
 
 std::string withoutTyped(const View& view) {
-  return std::ranges::any_of(view.wishes().vfs,
-                             [](const Wish& wish) { return wish.infiniband || wish.vlan; })
+  return std::ranges::any_of(view.requirements().vfs,
+                             [](const Requirement& requirement) {
+                               return requirement.infiniband || requirement.vlan;
+                             })
              ? ""
-             : "no mapping asks for GUIDs or a VLAN";
+             : "no mapping sets GUIDs or a VLAN";
 }
 
 void checkLink(const View& view, Results& results) {
@@ -87,36 +90,37 @@ void checkLink(const View& view, Results& results) {
                      pf.netdevs.empty()
                          ? "rdma link"
                          : "ip link set dev " + shellArgument(pf.netdevs.front().name) +
-                               " up  # then look at cable and switch");
+                               " up  # then check cable and switch");
     }
   }
 }
 
 std::string withoutMtu(const View& view) {
-  return std::ranges::any_of(view.wishes().vfs,
-                             [](const Wish& wish) { return wish.mtu.has_value(); })
+  return std::ranges::any_of(
+             view.requirements().vfs,
+             [](const Requirement& requirement) { return requirement.mtu.has_value(); })
              ? ""
-             : "no mapping asks for an MTU";
+             : "no mapping sets an MTU";
 }
 
 void checkMtu(const View& view, Results& results) {
-  for (const Wish& wish : view.wishes().vfs) {
-    const TopologyFunction* pf = findFunction(view.topology(), wish.pf);
-    if (pf == nullptr || !wish.mtu) {
+  for (const Requirement& requirement : view.requirements().vfs) {
+    const TopologyFunction* pf = findFunction(view.topology(), requirement.pf);
+    if (pf == nullptr || !requirement.mtu) {
       continue;
     }
-    const std::string subject = wish.vm + ", " + wish.entry;
-    const std::string expected = "at least " + std::to_string(*wish.mtu);
+    const std::string subject = requirement.vm + ", " + requirement.entry;
+    const std::string expected = "at least " + std::to_string(*requirement.mtu);
     const std::string netdev = pf->netdevs.empty() ? "" : pf->netdevs.front().name;
     const auto mtu = netdev.empty()
                          ? std::nullopt
                          : view.root().readNumber(view.pathOf(*pf, "net/" + netdev + "/mtu"));
     if (!mtu) {
-      results.unseen(subject, expected, nameOf(*pf) + " shows no MTU", "");
-    } else if (*mtu < *wish.mtu) {
+      results.notObservable(subject, expected, "cannot read the MTU of " + nameOf(*pf), "");
+    } else if (*mtu < *requirement.mtu) {
       results.failed(subject, expected, netdev + " has " + std::to_string(*mtu),
                      "ip link set dev " + shellArgument(netdev) + " mtu " +
-                         std::to_string(*wish.mtu) + "  # for good: mtu in host.yaml");
+                         std::to_string(*requirement.mtu) + "  # permanently: mtu in host.yaml");
     } else {
       results.passed(subject, expected, netdev + " has " + std::to_string(*mtu));
     }
@@ -127,11 +131,12 @@ std::string withoutInfiniband(const View& view) {
   return pfsWith(view, LinkLayer::infiniband).empty() ? "no InfiniBand port" : "";
 }
 
-// 0 leaves the fabric's setting, 1 switches virtual ports off, 2 on.
+// 0 leaves the fabric's setting, 1 disables virtual ports, 2 enables them.
 void checkOpenSm(const View& view, Results& results) {
   if (!view.root().exists(openSmFile)) {
-    return results.unseen("", "virt_enabled 2", "the subnet manager is not on this host",
-                          "there: grep virt_enabled /etc/opensm/opensm.conf");
+    return results.notObservable(
+        "", "virt_enabled 2", "no OpenSM configuration on this host",
+        "on the subnet manager's host: grep virt_enabled /etc/opensm/opensm.conf");
   }
   for (const std::string& line : view.settings(openSmFile)) {
     if (line == "virt_enabled 2") {
@@ -176,7 +181,7 @@ void checkArp(const View& view, Results& results) {
     const auto ignore = valueOf("arp_ignore");
     const auto announce = valueOf("arp_announce");
     if (!ignore || !announce) {
-      results.unseen(netdev, expected, "not in /proc/sys", "");
+      results.notObservable(netdev, expected, "cannot read them in /proc/sys", "");
       continue;
     }
     const std::string seen =
@@ -192,14 +197,14 @@ void checkArp(const View& view, Results& results) {
 }
 
 constexpr std::array checks{
-    Check{"ofed", "modules of two releases do not load into one another", withoutMlx5, checkOfed},
+    Check{"ofed", "modules of different releases do not load together", withoutMlx5, checkOfed},
     Check{"link-type", "GUIDs need InfiniBand, VLANs need Ethernet", withoutTyped, checkLinkType},
     Check{"pf-link", "a VF's link follows its PF's port", withoutPf, checkLink},
     Check{"pf-mtu", "a guest's MTU cannot exceed its PF's", withoutMtu, checkMtu},
-    Check{"opensm", "VFs stay down when the subnet manager does not know virtual ports",
+    Check{"opensm", "VFs stay down if the subnet manager does not enable virtual ports",
           withoutInfiniband, checkOpenSm},
-    Check{"arp", "otherwise one RoCE port answers for the address of another", unlessMultiHomed,
-          checkArp}};
+    Check{"arp", "otherwise one RoCE port answers ARP requests for another's address",
+          unlessMultiHomed, checkArp}};
 
 }  // namespace
 
@@ -220,9 +225,9 @@ std::vector<std::size_t> usedPfs(const View& view) {
     used.insert(*rail.pf);
   }
   for (const std::size_t pf : view.pfs()) {
-    const auto& wishes = view.wishes().vfs;
-    if (view.rails().empty() ||
-        std::ranges::find(wishes, view.function(pf).address, &Wish::pf) != wishes.end()) {
+    const auto& requirements = view.requirements().vfs;
+    if (view.rails().empty() || std::ranges::find(requirements, view.function(pf).address,
+                                                  &Requirement::pf) != requirements.end()) {
       used.insert(pf);
     }
   }

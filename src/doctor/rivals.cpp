@@ -10,10 +10,10 @@ namespace {
 
 struct Match {
   std::string file;
-  std::string settings;  ///< all of them, in the file's order
+  std::string settings;  ///< all that match, in the file's order
 };
 
-/// The files of these folders that have a setting of these names.
+/// The files in these directories that have a setting with one of these names.
 std::vector<Match> find(const View& view, std::initializer_list<const char*> folders,
                         std::initializer_list<const char*> names) {
   std::vector<Match> matches;
@@ -32,7 +32,7 @@ std::vector<Match> find(const View& view, std::initializer_list<const char*> fol
   return matches;
 }
 
-/// `edit` is what sed(1) does to each file.
+/// `edit` is the sed(1) script that removes the settings from a file.
 void report(const std::vector<Match>& matches, const std::string& expected, const std::string& edit,
             Results& results) {
   for (const Match& match : matches) {
@@ -98,19 +98,19 @@ void checkScripts(const View& view, Results& results) {
               {"etc/udev/rules.d", "etc/tmpfiles.d", "etc/sysfs.d", "etc/modprobe.d",
                "etc/network/if-up.d", "etc/systemd/system"},
               {"sriov_numvfs", "num_vfs", "max_vfs"}),
-         "nobody else writes sriov_numvfs", "/sriov_numvfs/d; /num_vfs/d; /max_vfs/d", results);
+         "no other writer of sriov_numvfs", "/sriov_numvfs/d; /num_vfs/d; /max_vfs/d", results);
 }
 
 constexpr std::array checks{
-    Check{"networkmanager-sriov", "it sets the VF count again whenever it activates the PF", always,
+    Check{"networkmanager-sriov", "it resets the VF count whenever it activates the PF", always,
           checkNetworkManager},
-    Check{"networkmanager-dhcp", "it runs DHCP on VFs that wait for their guest", withoutManagedVfs,
-          checkDhcp},
-    Check{"netplan", "two writers of one VF count: the later one removes VFs in use", always,
+    Check{"networkmanager-dhcp", "it runs DHCP on VFs that are reserved for guests",
+          withoutManagedVfs, checkDhcp},
+    Check{"netplan", "if two tools set the VF count, the later one removes VFs in use", always,
           checkNetplan},
-    Check{"systemd-link", "two writers of one VF count: the later one removes VFs in use", always,
+    Check{"systemd-link", "if two tools set the VF count, the later one removes VFs in use", always,
           checkSystemd},
-    Check{"boot-scripts", "two writers of one VF count: the later one removes VFs in use", always,
+    Check{"boot-scripts", "if two tools set the VF count, the later one removes VFs in use", always,
           checkScripts}};
 
 }  // namespace

@@ -10,42 +10,45 @@ namespace {
 constexpr std::uint32_t networkController = 0x02;
 constexpr unsigned usualVfs = 16;
 
-std::string withoutWishes(const View& view) {
-  const Wishes& wishes = view.wishes();
-  return wishes.vfs.empty() && wishes.gpus.empty() && wishes.missing.empty() ? "no mapping" : "";
+std::string withoutMapping(const View& view) {
+  const Requirements& requirements = view.requirements();
+  return requirements.vfs.empty() && requirements.gpus.empty() && requirements.missing.empty()
+             ? "no mapping"
+             : "";
 }
 
 void checkMappedDevices(const View& view, Results& results) {
-  const std::string expected = "every device that a mapping names";
-  for (const MissingDevice& missing : view.wishes().missing) {
+  const std::string expected = "every mapped device exists";
+  for (const MissingDevice& missing : view.requirements().missing) {
     results.failed(missing.subject, expected, missing.why, "vfpass topo");
   }
-  if (view.wishes().missing.empty()) {
+  if (view.requirements().missing.empty()) {
     results.passed(
         "", expected,
-        std::to_string(view.wishes().vfs.size() + view.wishes().gpus.size()) + " entries");
+        std::to_string(view.requirements().vfs.size() + view.requirements().gpus.size()) +
+            " entries");
   }
 }
 
-// Cards whose firmware has SR-IOV off show no capability at all.
+// A card whose firmware has SR-IOV off does not show the capability.
 void checkFirmware(const View& view, Results& results) {
   const std::string expected = "SR-IOV on in the firmware";
   for (const TopologyFunction& function : view.topology().functions) {
     const std::string address = toString(function.address);
-    const bool wished =
-        !view.wishes().oneVm || std::ranges::find(view.wishes().vfs, function.address, &Wish::pf) !=
-                                    view.wishes().vfs.end();
-    if (function.physicalFunction || !wished || function.role != FunctionRole::nic) {
+    const bool required = !view.requirements().oneVm ||
+                          std::ranges::find(view.requirements().vfs, function.address,
+                                            &Requirement::pf) != view.requirements().vfs.end();
+    if (function.physicalFunction || !required || function.role != FunctionRole::nic) {
       continue;
     }
     if (function.totalVfs > 0) {
       results.passed(nameOf(function), expected,
                      std::to_string(function.vfCount) + " of " + std::to_string(function.totalVfs) +
-                         " VFs made");
+                         " VFs created");
     } else if (function.vendor == mellanox && function.classCode >> 16U == networkController) {
       results.failed(nameOf(function), expected, "no VFs possible",
                      "mstconfig -d " + address + " set SRIOV_EN=1 NUM_OF_VFS=" +
-                         std::to_string(usualVfs) + ", then switch the machine off and on");
+                         std::to_string(usualVfs) + ", then power-cycle the machine");
     }
   }
 }
@@ -60,7 +63,7 @@ std::string withoutNic(const View& view) {
              : "no NIC";
 }
 
-// A count cannot grow while VFs exist (EBUSY), so too few are a problem and none is not.
+// The count cannot grow while VFs exist (EBUSY), so too few VFs are a problem, but no VFs are not.
 void checkCount(const View& view, Results& results) {
   for (const std::size_t number : view.pfs()) {
     const TopologyFunction& pf = view.function(number);
@@ -70,14 +73,14 @@ void checkCount(const View& view, Results& results) {
     }
     const std::string expected = "room for " + std::to_string(wanted) + " VFs";
     const std::string seen =
-        std::to_string(pf.vfCount) + " made of " + std::to_string(pf.totalVfs) + " possible";
+        std::to_string(pf.vfCount) + " created of " + std::to_string(pf.totalVfs) + " possible";
     if (pf.totalVfs < wanted) {
       results.failed(nameOf(pf), expected, seen,
                      "mstconfig -d " + toString(pf.address) + " set NUM_OF_VFS=" +
-                         std::to_string(wanted) + ", then switch the machine off and on");
+                         std::to_string(wanted) + ", then power-cycle the machine");
     } else if (pf.vfCount > 0 && pf.vfCount < wanted) {
       results.failed(nameOf(pf), expected, seen,
-                     "detach all VMs of this PF, then: vfpass host apply");
+                     "detach all VMs of this PF, then run vfpass host apply");
     } else {
       results.passed(nameOf(pf), expected, seen);
     }
@@ -89,30 +92,30 @@ std::string withoutCount(const View& view) {
              view.pfs(),
              [&](std::size_t pf) { return wantedVfs(view, view.function(pf).address) > 0; })
              ? ""
-             : "neither a mapping nor host.yaml asks for VFs";
+             : "neither a mapping nor host.yaml requires VFs";
 }
 
 std::string withoutManaged(const View& view) {
-  return std::ranges::any_of(view.wishes().vfs, &Wish::managed)
+  return std::ranges::any_of(view.requirements().vfs, &Requirement::managed)
              ? ""
              : "no mapping has managed: yes; vfpass binds VFs itself";
 }
 
 void checkProbing(const View& view, Results& results) {
-  for (const Wish& wish : view.wishes().vfs) {
-    const TopologyFunction* pf = findFunction(view.topology(), wish.pf);
-    if (!wish.managed || pf == nullptr) {
+  for (const Requirement& requirement : view.requirements().vfs) {
+    const TopologyFunction* pf = findFunction(view.topology(), requirement.pf);
+    if (!requirement.managed || pf == nullptr) {
       continue;
     }
-    const std::string subject = wish.vm + ", " + wish.entry;
+    const std::string subject = requirement.vm + ", " + requirement.entry;
     const std::string file = view.pathOf(*pf, "sriov_drivers_autoprobe");
     const auto probing = view.root().readNumber(file);
     if (!probing) {
-      results.unseen(subject, "sriov_drivers_autoprobe 1", "no such file", "");
+      results.notObservable(subject, "sriov_drivers_autoprobe 1", "cannot read it", "");
     } else if (*probing == 0) {
       results.failed(
           subject, "sriov_drivers_autoprobe 1", "0",
-          "echo 1 > /sys/bus/pci/devices/" + toString(wish.pf) + "/sriov_drivers_autoprobe");
+          "echo 1 > /sys/bus/pci/devices/" + toString(requirement.pf) + "/sriov_drivers_autoprobe");
     } else {
       results.passed(subject, "sriov_drivers_autoprobe 1", "1");
     }
@@ -158,7 +161,8 @@ void checkEscapes(const View& view, Results& results) {
     const auto fixed = isFixed(firmware);
     const std::string query = "mstflint -d " + toString(pf.address) + " query";
     if (!fixed) {
-      results.unseen(nameOf(pf), expected, firmware.empty() ? "no version" : firmware, query);
+      results.notObservable(nameOf(pf), expected,
+                            firmware.empty() ? "cannot read the version" : firmware, query);
     } else if (*fixed) {
       results.passed(nameOf(pf), expected, firmware);
     } else {
@@ -169,21 +173,23 @@ void checkEscapes(const View& view, Results& results) {
 }
 
 constexpr std::array checks{
-    Check{"mapped-devices", "a mapping for a device that is gone cannot be served", withoutWishes,
-          checkMappedDevices},
-    Check{"sriov-firmware", "no VFs without it", withoutNic, checkFirmware},
+    Check{"mapped-devices", "a mapping whose devices are missing cannot be attached",
+          withoutMapping, checkMappedDevices},
+    Check{"sriov-firmware", "without it there are no VFs", withoutNic, checkFirmware},
     Check{"vf-count", "the number of VFs cannot grow while a VF exists", withoutCount, checkCount},
-    Check{"vf-probing", "libvirt gives a VF of managed: yes back by a probe, which must be allowed",
+    Check{"vf-probing", "libvirt returns a VF with managed: yes to the host by driver probing",
           withoutManaged, checkProbing},
-    Check{"firmware-escape", "a VF may run code on the NIC: CVE-2025-23350, CVE-2025-23351",
+    Check{"firmware-escape",
+          "a VF may be able to run code on the NIC: CVE-2025-23350, CVE-2025-23351",
           withoutConnectX, checkEscapes}};
 
 }  // namespace
 
 unsigned wantedVfs(const View& view, const PciAddress& pf) {
-  const auto mapped = static_cast<unsigned>(std::ranges::count(view.wishes().vfs, pf, &Wish::pf));
-  const auto policy = view.wishes().vfCounts.find(pf);
-  return std::max(mapped, policy == view.wishes().vfCounts.end() ? 0U : policy->second);
+  const auto mapped =
+      static_cast<unsigned>(std::ranges::count(view.requirements().vfs, pf, &Requirement::pf));
+  const auto policy = view.requirements().vfCounts.find(pf);
+  return std::max(mapped, policy == view.requirements().vfCounts.end() ? 0U : policy->second);
 }
 
 std::span<const Check> sriovChecks() { return checks; }

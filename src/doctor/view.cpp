@@ -9,40 +9,41 @@ namespace {
 
 constexpr std::size_t fileLimit = 65536;
 
-void keepWished(const Topology& topology, const Wishes& wishes, std::vector<std::size_t>& gpus,
-                std::vector<std::size_t>& pfs) {
+void keepRequired(const Topology& topology, const Requirements& requirements,
+                  std::vector<std::size_t>& gpus, std::vector<std::size_t>& pfs) {
   std::erase_if(gpus, [&](std::size_t gpu) {
-    return std::ranges::find(wishes.gpus, topology.functions[gpu].address) == wishes.gpus.end();
+    return std::ranges::find(requirements.gpus, topology.functions[gpu].address) ==
+           requirements.gpus.end();
   });
   std::erase_if(pfs, [&](std::size_t pf) {
-    return std::ranges::find(wishes.vfs, topology.functions[pf].address, &Wish::pf) ==
-           wishes.vfs.end();
+    return std::ranges::find(requirements.vfs, topology.functions[pf].address, &Requirement::pf) ==
+           requirements.vfs.end();
   });
 }
 
 }  // namespace
 
-View::View(const host::Root& root, const Topology& topology, const Wishes& wishes,
+View::View(const host::Root& root, const Topology& topology, const Requirements& requirements,
            const Inquiries& inquiries)
     : root_(root),
       topology_(topology),
-      wishes_(wishes),
+      requirements_(requirements),
       inquiries_(inquiries),
       gpus_(topology::gpus(topology)),
       pfs_(topology::pfs(topology)) {
-  if (wishes.oneVm) {
-    keepWished(topology, wishes, gpus_, pfs_);
+  if (requirements.oneVm) {
+    keepRequired(topology, requirements, gpus_, pfs_);
   }
   rails_ = topology::rails(topology, gpus_, pfs_);
   std::erase_if(rails_, [](const topology::Rail& rail) { return !rail.pf; });
 }
 
 std::optional<std::string> View::answer(
-    const std::string& name, const std::function<std::optional<std::string>()>& ask) const {
+    const std::string& name, const std::function<std::optional<std::string>()>& query) const {
   if (!root_.isLive()) {
     return root_.readText("vfpass/" + name);
   }
-  auto text = ask();
+  auto text = query();
   if (text && inquiries_.answers != nullptr) {
     inquiries_.answers->insert_or_assign(name, *text);
   }
@@ -50,7 +51,7 @@ std::optional<std::string> View::answer(
 }
 
 std::vector<std::string> View::settings(const std::string& path) const {
-  return splitLines(essence(path, root_.readText(path, fileLimit).value_or("")));
+  return splitLines(knownSettings(path, root_.readText(path, fileLimit).value_or("")));
 }
 
 std::optional<std::string> View::kernelArgument(const std::string& name) const {

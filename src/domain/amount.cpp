@@ -10,7 +10,7 @@
 namespace vfpass::domain {
 namespace {
 
-// libvirt writes KiB, whatever it was given; the others are for XML that it has not seen yet.
+// libvirt always writes KiB; the other units occur in XML that has not been through libvirt.
 struct Unit {
   std::string_view name;
   std::uint64_t bytes;

@@ -57,8 +57,9 @@ void throwBadAttribute(pugi::xml_node node, const char* name) {
   const auto attribute = node.attribute(name);
   const std::string place =
       std::string("attribute ") + name + " of <" + printable(node.name()) + ">";
-  throw badMetadata(attribute ? place + " has the value '" + printable(attribute.value()) + "'"
-                              : place + " is missing");
+  throw badMetadata(attribute
+                        ? place + " has the invalid value '" + printable(attribute.value()) + "'"
+                        : place + " is missing");
 }
 
 std::string_view readText(pugi::xml_node node, const char* name) {

@@ -14,21 +14,21 @@ namespace vfpass::domain {
 
 /// Appends an attribute.
 void writeText(pugi::xml_node node, const char* name, const std::string& value);
-/// Appends free text: what XML or its writers would change or refuse (control characters, bytes
-/// that are not ASCII) goes as %NN, and `%` as %25.
+/// Appends free text. Control characters and non-ASCII bytes, which XML or its writers would change
+/// or refuse, are written as %NN, and `%` as %25.
 void writeEscaped(pugi::xml_node node, const char* name, std::string_view value);
 /// Appends `yes` or `no`.
 void writeFlag(pugi::xml_node node, const char* name, bool value);
 
 [[noreturn]] void throwBadAttribute(pugi::xml_node node, const char* name);
 
-/// Attribute that must be there.
+/// Reads a required attribute.
 std::string_view readText(pugi::xml_node node, const char* name);
 /// The inverse of writeEscaped().
 std::string readEscaped(pugi::xml_node node, const char* name);
 bool readFlag(pugi::xml_node node, const char* name);
 
-/// Attribute that must be there and must satisfy `parse` (text -> optional value).
+/// Reads a required attribute with `parse` (text -> optional value).
 template <typename Parse>
 auto readValue(pugi::xml_node node, const char* name, Parse parse) {
   const auto value = parse(readText(node, name));
@@ -38,7 +38,7 @@ auto readValue(pugi::xml_node node, const char* name, Parse parse) {
   return *value;
 }
 
-/// As readValue(), nullopt when the attribute is not there.
+/// Like readValue(), but nullopt if the attribute is missing.
 template <typename Parse>
 auto readOptional(pugi::xml_node node, const char* name, Parse parse)
     -> decltype(parse(std::string_view())) {
@@ -46,7 +46,7 @@ auto readOptional(pugi::xml_node node, const char* name, Parse parse)
                               : std::nullopt;
 }
 
-/// Decimal number that must be there and fit.
+/// Reads a required decimal number of at most `limit`.
 template <typename Number>
 Number readNumber(pugi::xml_node node, const char* name,
                   std::uint64_t limit = std::numeric_limits<Number>::max()) {

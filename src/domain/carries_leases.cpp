@@ -11,7 +11,7 @@
 namespace vfpass::domain {
 namespace {
 
-// Whatever their order.
+// Sorted, so that the order of leases does not matter.
 std::vector<Lease> comparable(const std::vector<Lease>& leases) {
   std::vector<Lease> result;
   for (const auto& lease : leases) {
@@ -21,7 +21,7 @@ std::vector<Lease> comparable(const std::vector<Lease>& leases) {
   return result;
 }
 
-// libvirt leaves managed='no' out on an <interface> and writes it on a <hostdev>.
+// libvirt omits managed='no' on an <interface> but writes it on a <hostdev>.
 bool sameBinding(pugi::xml_node device, const Lease& lease) {
   return (attributeText(device, "managed") == "yes") == lease.managed;
 }
@@ -35,7 +35,7 @@ bool sameTeaming(pugi::xml_node device, const Lease& lease) {
          attributeText(teaming, "persistent") == teamingAlias(*lease.teamingWith);
 }
 
-// Without a MAC of ours libvirt makes one up.
+// libvirt generates a MAC address if the lease sets none.
 bool sameEthernet(pugi::xml_node device, const Lease& lease) {
   const auto mac = parseMacAddress(attributeText(device.child("mac"), "address"));
   const auto tag = parseNumber(attributeText(device.child("vlan").child("tag"), "id"));
@@ -84,7 +84,7 @@ bool carriesLeases(std::string_view xml, const std::vector<Lease>& leases, const
   if (!carriesEdits(document, editsOf(leases))) {
     return false;
   }
-  return devices.size() == expected;  // more would be strays of ours
+  return devices.size() == expected;  // further ones are left-over devices of ours
 }
 
 }  // namespace vfpass::domain

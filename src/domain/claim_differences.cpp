@@ -6,7 +6,7 @@ namespace vfpass::domain {
 namespace {
 
 std::string place(const Claim& claim) {
-  return claim.hasGuestAddress ? toString(claim.guestAddress) : "no address";
+  return claim.hasGuestAddress ? toString(claim.guestAddress) : "unset";
 }
 
 std::string nameOf(const Lease& lease) {
@@ -18,20 +18,20 @@ std::string yesOrNo(bool value) { return value ? "yes" : "no"; }
 
 void compare(const Lease& lease, const Claim& claim, bool managed,
              std::vector<std::string>& differences) {
-  const auto say = [&](const std::string& what) {
+  const auto report = [&](const std::string& what) {
     differences.push_back(nameOf(lease) + ": " + what);
   };
   if (claim.device != lease.vf) {
-    say("the XML claims host device " + toString(claim.device) + ", leased is " +
-        toString(lease.vf));
+    report("the XML claims host device " + toString(claim.device) + ", the lease records " +
+           toString(lease.vf));
   }
   if (!claim.hasGuestAddress || claim.guestAddress != lease.guest.address) {
-    say("the XML places it in the guest at " + place(claim) + ", leased is " +
-        toString(lease.guest.address));
+    report("its guest address in the XML is " + place(claim) + ", the lease records " +
+           toString(lease.guest.address));
   }
   if (managed != lease.managed) {
-    say("the XML says managed='" + yesOrNo(managed) + "', leased is managed='" +
-        yesOrNo(lease.managed) + "'");
+    report("the XML has managed='" + yesOrNo(managed) + "', the lease records managed='" +
+           yesOrNo(lease.managed) + "'");
   }
 }
 
@@ -45,7 +45,7 @@ std::vector<std::string> claimDifferences(const ParsedDomain& parsed,
     const auto found = std::find_if(parsed.claims.begin(), parsed.claims.end(),
                                     [&](const Claim& claim) { return claim.alias == alias; });
     if (found == parsed.claims.end()) {
-      differences.push_back(nameOf(lease) + ": the XML has no device with the alias " + alias);
+      differences.push_back(nameOf(lease) + ": the XML has no device with alias " + alias);
       continue;
     }
     compare(lease, *found, parsed.managedAliases.contains(alias), differences);

@@ -8,10 +8,10 @@
 
 namespace vfpass::domain {
 
-/// A number up to 255; nullopt for anything else.
+/// Parses a number of at most 255; nullopt otherwise.
 std::optional<unsigned> smallNumber(std::string_view text);
 
-/// A `<controller type='pci'>` with this index. Values that make no sense are left out.
+/// Reads a `<controller type='pci'>` with this index. Leaves out invalid values.
 PciController readController(pugi::xml_node device, unsigned index);
 
 }  // namespace vfpass::domain

@@ -8,11 +8,11 @@ namespace vfpass::domain {
 namespace {
 
 std::string_view checkedSize(std::string_view xml) {
-  if (xml.size() > largestXml) {
-    throw badXml("it is larger than 16 MiB");
+  if (xml.size() > maxXmlSize) {
+    throw badXml("larger than 16 MiB");
   }
   if (xml.find('\0') != std::string_view::npos) {
-    throw badXml("it holds a zero byte");
+    throw badXml("contains a NUL byte");
   }
   return xml;
 }
@@ -20,7 +20,7 @@ std::string_view checkedSize(std::string_view xml) {
 }  // namespace
 
 Document::Document(std::string_view xml) : text_(checkedSize(xml)), spans_(scanElements(xml)) {
-  // The encoding is fixed, because offsets are counted in the text as it came.
+  // The encoding is fixed because offsets count bytes of the input text.
   const auto result =
       tree_.load_buffer(xml.data(), xml.size(), pugi::parse_default, pugi::encoding_utf8);
   if (!result) {
@@ -28,17 +28,17 @@ Document::Document(std::string_view xml) : text_(checkedSize(xml)), spans_(scanE
   }
   const auto root = tree_.document_element();
   if (std::string_view(root.name()) != "domain" || root.next_sibling()) {
-    throw badXml("its only root element must be <domain>");
+    throw badXml("the root element is not a single <domain>");
   }
 }
 
 const ElementSpan& Document::span(pugi::xml_node element) const {
-  const auto begin = static_cast<std::size_t>(element.offset_debug()) - 1;  // counts from the name
+  const auto begin = static_cast<std::size_t>(element.offset_debug()) - 1;  // offset of the name
   const auto found =
       std::lower_bound(spans_.begin(), spans_.end(), begin,
                        [](const ElementSpan& span, std::size_t at) { return span.begin < at; });
   if (found == spans_.end() || found->begin != begin) {
-    throw badXml("its tags are ambiguous");
+    throw badXml("ambiguous tags");
   }
   return *found;
 }
@@ -46,7 +46,7 @@ const ElementSpan& Document::span(pugi::xml_node element) const {
 Uuid domainUuid(const Document& document) {
   const auto uuid = parseUuid(document.domain().child_value("uuid"));
   if (!uuid) {
-    throw badXml("it has no valid <uuid>");
+    throw badXml("no valid <uuid>");
   }
   return *uuid;
 }

@@ -9,13 +9,13 @@
 
 namespace vfpass::domain {
 
-inline constexpr std::size_t largestXml = std::size_t{16} << 20U;
+inline constexpr std::size_t maxXmlSize = std::size_t{16} << 20U;
 
-/// A parsed domain XML that still knows where in the text each element stands, so that an edit can
-/// splice the text instead of printing the tree: what is not touched cannot change.
+/// A parsed domain XML that keeps the position of each element in the text, so that edits splice
+/// the text instead of printing the tree: untouched parts cannot change.
 class Document {
  public:
-  /// `xml` must outlive the document. Throws Error (ExitCode::badInput) for what is too large, not
+  /// `xml` must outlive the document. Throws Error (ExitCode::badInput) if it is too large, not
   /// well-formed or not a domain.
   explicit Document(std::string_view xml);
 
@@ -30,18 +30,18 @@ class Document {
   pugi::xml_document tree_;
 };
 
-/// The domain's UUID. Throws Error (ExitCode::badInput) when there is none.
+/// The domain's UUID. Throws Error (ExitCode::badInput) if it is missing or invalid.
 Uuid domainUuid(const Document& document);
 
-/// An attribute's value; empty when there is no such attribute.
+/// An attribute's value; empty if the attribute is missing.
 inline std::string_view attributeText(pugi::xml_node node, const char* name) {
   return node.attribute(name).value();
 }
 
-/// Last child that is an element; null node when there is none.
+/// The last child element; a null node if there is none.
 pugi::xml_node lastElement(pugi::xml_node parent);
 
-/// The alias that a device element carries; empty: none.
+/// The alias of a device element; empty if it has none.
 std::string_view aliasOf(pugi::xml_node device);
 
 }  // namespace vfpass::domain

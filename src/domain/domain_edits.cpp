@@ -24,7 +24,7 @@ std::string laidOut(const std::string& element, const std::string& indentation) 
   return elementText(tree.document_element(), indentation, pugi::format_attribute_single_quote);
 }
 
-// Each on a line of its own.
+// Each element on its own line.
 std::string linesOf(const std::vector<std::string>& elements, const std::string& indentation) {
   std::string text;
   for (const std::string& element : elements) {
@@ -60,7 +60,8 @@ Splice insertAt(const Document& document, EditPlace place,
   return {at, at, lines};
 }
 
-// The neighbours in `container` that read as recorded; none: somebody has changed them.
+// The run of adjacent elements in `container` that equals the record; empty if somebody has changed
+// them.
 std::vector<pugi::xml_node> findElements(pugi::xml_node container,
                                          const std::vector<std::string>& recorded) {
   std::vector<pugi::xml_node> children;
@@ -75,7 +76,7 @@ std::vector<pugi::xml_node> findElements(pugi::xml_node container,
   return {found, found + static_cast<std::ptrdiff_t>(recorded.size())};
 }
 
-// What our metadata record of one place.
+// The record of one place in our metadata.
 struct Recorded {
   Container container = Container::absent;
   std::vector<std::vector<std::string>> edits;
@@ -94,7 +95,7 @@ std::map<EditPlace, Recorded> readRecorded(const Document& document) {
           recorded[edit.place].edits.push_back(std::move(edit.elements));
           recorded[edit.place].container = containerOf(attributeText(node, containerAttribute));
         } catch (const Error&) {
-          continue;  // then nobody knows which elements it means
+          continue;  // unreadable: the recorded elements are unknown
         }
       }
     }
@@ -102,11 +103,11 @@ std::map<EditPlace, Recorded> readRecorded(const Document& document) {
   return recorded;
 }
 
-// By where they begin: an element that two records name is taken out once.
+// Keyed by offset, so that an element named by two records is removed once.
 using Removals = std::map<std::size_t, Splice>;
 
-// The container goes, too, where only our elements needed it.
-std::vector<Splice> removeFrom(const Document& document, pugi::xml_node node, Container was,
+// Also removes the container if only our elements needed it.
+std::vector<Splice> removeFrom(const Document& document, pugi::xml_node node, Container original,
                                const Removals& removals) {
   const auto text = document.text();
   const auto& outer = document.span(node);
@@ -119,11 +120,11 @@ std::vector<Splice> removeFrom(const Document& document, pugi::xml_node node, Co
     inner.push_back(splice);
   }
   alone = alone && isBlank(text.substr(at, outer.contentEnd - at));
-  if (!alone || was == Container::present) {
+  if (!alone || original == Container::present) {
     return inner;
   }
-  return {was == Container::selfClosing ? Splice{outer.contentBegin - 1, outer.end, "/>"}
-                                        : removal(text, outer)};
+  return {original == Container::selfClosing ? Splice{outer.contentBegin - 1, outer.end, "/>"}
+                                             : removal(text, outer)};
 }
 
 }  // namespace

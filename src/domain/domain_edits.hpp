@@ -10,18 +10,19 @@
 
 namespace vfpass::domain {
 
-/// What each place is in a domain XML that carries no edits.
+/// State of each container in a domain XML without edits.
 std::map<EditPlace, Container> containersOf(const Document& document);
 
-/// Puts the edits into a domain XML that carries none. Throws Error (ExitCode::badInput) when the
-/// XML has no element of a place that is never made (`<cpu>`, the pcie-root controller).
+/// Inserts the edits into a domain XML that has none. Throws Error (ExitCode::badInput) if a
+/// container is missing that is never created (`<cpu>`, the pcie-root controller).
 std::vector<Splice> insertEdits(const Document& document, const std::vector<DomainEdit>& edits);
 
-/// Takes out what our metadata record, where it stands as recorded. Elements of a setting that
-/// somebody has changed stay, all of them: they are somebody else's by now.
+/// Removes the elements that our metadata records, where they are unchanged. If somebody has
+/// changed any element of a setting, all elements of that setting stay: they belong to that person
+/// now.
 std::vector<Splice> removeEdits(const Document& document);
 
-/// True when the XML has every one of these edits as it was made.
+/// True if the XML has all of these edits unchanged.
 bool carriesEdits(const Document& document, const std::vector<DomainEdit>& edits);
 
 }  // namespace vfpass::domain

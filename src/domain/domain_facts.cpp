@@ -15,7 +15,7 @@
 namespace vfpass::domain {
 namespace {
 
-constexpr unsigned mostVcpus = 4096;
+constexpr unsigned maxVcpus = 4096;
 
 void addSet(std::string_view text, std::set<unsigned>& numbers) {
   const auto set = parseNodeSet(text).value_or(std::set<unsigned>());
@@ -77,7 +77,7 @@ void readMemoryPlacement(const Document& document, DomainFacts& facts) {
 void readVcpus(const Document& document, DomainFacts& facts) {
   const auto vcpu = document.domain().child("vcpu");
   const auto count = parseNumber(trim(vcpu.child_value()));
-  facts.vcpus = count && *count <= mostVcpus ? static_cast<unsigned>(*count) : 0;
+  facts.vcpus = count && *count <= maxVcpus ? static_cast<unsigned>(*count) : 0;
   facts.automatic = attributeText(vcpu, "placement") == "auto";
   facts.pinsVcpus = !attributeText(vcpu, "cpuset").empty();
   addSet(attributeText(vcpu, "cpuset"), facts.pinnedCpus);
@@ -133,8 +133,8 @@ std::string withEdits(std::string_view xml, const std::vector<DomainEdit>& edits
   const Document document(xml);
   std::vector<DomainEdit> placed;
   std::copy_if(edits.begin(), edits.end(), std::back_inserter(placed), [&](const DomainEdit& edit) {
-    const bool never = edit.place == EditPlace::cpu || edit.place == EditPlace::pcieRoot;
-    return !never || !containerAt(document, edit.place).empty();
+    const bool required = edit.place == EditPlace::cpu || edit.place == EditPlace::pcieRoot;
+    return !required || !containerAt(document, edit.place).empty();
   });
   return applySplices(xml, insertEdits(document, placed));
 }

@@ -7,24 +7,24 @@
 namespace vfpass::domain {
 namespace {
 
-constexpr std::size_t longestName = 32;
-constexpr std::size_t longestElement = 1U << 20U;
-constexpr std::size_t mostEdits = 64;
+constexpr std::size_t maxNameLength = 32;
+constexpr std::size_t maxElementSize = 1U << 20U;
+constexpr std::size_t maxEdits = 64;
 
 std::optional<std::string> parseName(std::string_view text) {
-  const bool sound =
-      !text.empty() && text.size() <= longestName &&
+  const bool valid =
+      !text.empty() && text.size() <= maxNameLength &&
       text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string_view::npos;
-  return sound ? std::optional(std::string(text)) : std::nullopt;
+  return valid ? std::optional(std::string(text)) : std::nullopt;
 }
 
-// One element and nothing else. Its nesting is bounded before the parser, which is recursive in
-// places, sees it.
+// Exactly one element. scanElements() bounds its nesting before it reaches the parser, which is
+// recursive in places.
 bool isElement(const std::string& text) {
   try {
     const auto spans = scanElements(text);
     pugi::xml_document tree;
-    return text.size() <= longestElement && spans.front().begin == 0 &&
+    return text.size() <= maxElementSize && spans.front().begin == 0 &&
            spans.front().end == text.size() && tree.load_buffer(text.data(), text.size());
   } catch (const Error&) {
     return false;
@@ -62,7 +62,7 @@ std::vector<DomainEdit> readEdits(pugi::xml_node lease) {
     if (isOurElement(node, "setting")) {
       edits.push_back(readEdit(node));
     }
-    if (edits.size() > mostEdits) {
+    if (edits.size() > maxEdits) {
       throw badMetadata("a lease has more than 64 domain settings");
     }
   }

@@ -10,7 +10,7 @@ namespace vfpass::domain {
 /// Fills a `<vfpass:setting>` element.
 void writeEdit(pugi::xml_node node, const DomainEdit& edit);
 
-/// The inverse. Throws Error (ExitCode::badInput) for what is missing or cannot be.
+/// The inverse. Throws Error (ExitCode::badInput) for missing or invalid attributes.
 DomainEdit readEdit(pugi::xml_node setting);
 
 /// All `<setting>` elements of one `<lease>`.

@@ -8,7 +8,7 @@ namespace {
 
 constexpr const char* qemuNamespace = "http://libvirt.org/schemas/domain/qemu/1.0";
 
-bool isQemus(EditPlace place) {
+bool isQemuElement(EditPlace place) {
   return place == EditPlace::qemuCommandline || place == EditPlace::qemuOverride;
 }
 
@@ -28,10 +28,10 @@ pugi::xml_node containerAt(const Document& document, EditPlace place) {
 
 pugi::xml_node neighbourOf(const Document& document, EditPlace place) {
   if (place == EditPlace::cpu || place == EditPlace::pcieRoot) {
-    throw badXml("it has no <" + std::string(place == EditPlace::cpu ? "cpu" : "controller") +
-                 "> for a domain setting any more");
+    throw badXml("no <" + std::string(place == EditPlace::cpu ? "cpu" : "controller") +
+                 "> element for a domain setting");
   }
-  if (isQemus(place)) {
+  if (isQemuElement(place)) {
     return lastElement(document.domain());
   }
   auto before = document.devices().previous_sibling();
@@ -43,7 +43,7 @@ pugi::xml_node neighbourOf(const Document& document, EditPlace place) {
 
 std::string startTagOf(const Document& document, EditPlace place) {
   const std::string name(toString(place));
-  const bool declares = isQemus(place) && !document.domain().attribute("xmlns:qemu");
+  const bool declares = isQemuElement(place) && !document.domain().attribute("xmlns:qemu");
   return "<" + name + (declares ? std::string(" xmlns:qemu='") + qemuNamespace + "'" : "") + ">";
 }
 

@@ -8,15 +8,16 @@
 
 namespace vfpass::domain {
 
-/// The element of a place; a null node when the domain has none.
+/// The container element of a place; a null node if the domain has none.
 pugi::xml_node containerAt(const Document& document, EditPlace place);
 
-/// The element after which a place's own element is put where the domain has none: libvirt takes
-/// them in any order. Throws Error (ExitCode::badInput) for places that are never made.
+/// The element after which a missing container is inserted; libvirt accepts any order. Throws Error
+/// (ExitCode::badInput) for containers that are never created.
 pugi::xml_node neighbourOf(const Document& document, EditPlace place);
 
-/// A start tag for the place's own element. QEMU's elements bring their namespace along, so that
-/// they leave nothing behind; libvirt moves it to the root, and drops it there when they are gone.
+/// The start tag of the container. QEMU elements declare their namespace themselves so that
+/// removing them leaves nothing behind; libvirt moves the declaration to the root and drops it
+/// there once the elements are gone.
 std::string startTagOf(const Document& document, EditPlace place);
 
 }  // namespace vfpass::domain

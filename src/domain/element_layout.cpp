@@ -25,7 +25,7 @@ void layOut(pugi::xml_node node, const std::string& indentation) {
 std::string elementText(pugi::xml_node node, std::string_view indentation, unsigned quotes) {
   layOut(node, "\n" + std::string(indentation));
   std::ostringstream text;
-  // Raw, because otherwise pugixml writes `<a />` where libvirt writes `<a/>`.
+  // Raw format: otherwise pugixml writes `<a />` where libvirt writes `<a/>`.
   node.print(text, "", pugi::format_raw | quotes, pugi::encoding_utf8);
   return text.str();
 }

@@ -5,8 +5,9 @@
 namespace vfpass::domain {
 namespace {
 
-// pugixml knows where an element starts, but not where it ends; and it takes nesting of any depth,
-// which then overflows the stack in whatever walks the tree. One pass over the text answers both.
+// pugixml reports where an element starts but not where it ends, and it accepts nesting of any
+// depth, which overflows the stack of anything that walks the tree. One pass over the text solves
+// both.
 class Scanner {
  public:
   explicit Scanner(std::string_view xml) : xml_(xml) {}
@@ -16,7 +17,7 @@ class Scanner {
       at = readMarkup(at);
     }
     if (!open_.empty() || spans_.empty()) {
-      throw badXml("it ends before its last element does");
+      throw badXml("the text ends inside an element");
     }
     return std::move(spans_);
   }
@@ -34,8 +35,8 @@ class Scanner {
       return after("?>", at + 2);
     }
     if (rest.starts_with("<!")) {
-      // No domain XML has one, and entities could make its text mean something else.
-      throw badXml("it has a document type declaration");
+      // No domain XML has a DOCTYPE, and its entities could change the meaning of the text.
+      throw badXml("contains a document type declaration");
     }
     return rest.starts_with("</") ? readEndTag(at) : readStartTag(at);
   }
@@ -43,8 +44,8 @@ class Scanner {
   std::size_t readStartTag(std::size_t at) {
     const auto end = startTagEnd(at + 1);
     const bool closed = xml_[end - 2] == '/';
-    if (open_.size() >= deepestNesting || spans_.size() >= mostElements) {
-      throw badXml("it has too many elements, or they are nested too deeply");
+    if (open_.size() >= maxNesting || spans_.size() >= maxElements) {
+      throw badXml("too many elements, or nested too deeply");
     }
     if (!closed) {
       open_.push_back(spans_.size());
@@ -55,7 +56,7 @@ class Scanner {
 
   std::size_t readEndTag(std::size_t at) {
     if (open_.empty()) {
-      throw badXml("an end tag has no start tag");
+      throw badXml("end tag without a start tag");
     }
     const auto end = after(">", at);
     spans_[open_.back()].contentEnd = at;
@@ -72,7 +73,7 @@ class Scanner {
       }
     }
     if (at >= xml_.size()) {
-      throw badXml("it ends inside a tag");
+      throw badXml("the text ends inside a tag");
     }
     return at + 1;
   }
@@ -80,7 +81,7 @@ class Scanner {
   std::size_t after(std::string_view mark, std::size_t from) const {
     const auto at = xml_.find(mark, from);
     if (at == std::string_view::npos) {
-      throw badXml("it ends inside markup");
+      throw badXml("the text ends inside markup");
     }
     return at + mark.size();
   }

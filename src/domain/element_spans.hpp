@@ -6,7 +6,7 @@
 
 namespace vfpass::domain {
 
-/// Where one element stands in an XML text, as byte offsets.
+/// Position of one element in an XML text, as byte offsets.
 struct ElementSpan {
   std::size_t begin = 0;         ///< of its `<`
   std::size_t contentBegin = 0;  ///< after the start tag; equals `end` for `<a/>`
@@ -16,13 +16,12 @@ struct ElementSpan {
   [[nodiscard]] bool selfClosing() const { return contentBegin == end; }
 };
 
-inline constexpr std::size_t deepestNesting = 128;
-inline constexpr std::size_t mostElements = 200'000;
+inline constexpr std::size_t maxNesting = 128;
+inline constexpr std::size_t maxElements = 200'000;
 
-/// All elements in document order (so sorted by `begin`). It works without recursion and refuses
-/// what is nested deeper or holds more elements than the limits above, any DOCTYPE, and text whose
-/// tags do not pair up: Error (ExitCode::badInput). Names and attributes are left to the XML
-/// parser.
+/// All elements in document order, so sorted by `begin`. Not recursive. Throws Error
+/// (ExitCode::badInput) for text that exceeds the limits above, has a DOCTYPE or has unbalanced
+/// tags. Does not check names and attributes; the XML parser does.
 std::vector<ElementSpan> scanElements(std::string_view xml);
 
 }  // namespace vfpass::domain

@@ -15,28 +15,28 @@ namespace vfpass::domain {
 namespace {
 
 Error badTemplate(const std::string& element, const std::string& reason) {
-  return Error("the XML template for <" + element + "> cannot be used: " + reason,
-               "compare it with the one that ships in templates/", ExitCode::badInput);
+  return Error("invalid XML template for <" + element + ">: " + reason,
+               "compare it with the shipped file in templates/", ExitCode::badInput);
 }
 
-// One filled skeleton.
+// A template that is being filled in.
 class Skeleton {
  public:
   Skeleton(const std::string& text, const char* rootName) : rootName_(rootName) {
     scanElements(text);
     const auto result = tree_.load_buffer(text.data(), text.size());
     if (!result || std::string_view(root().name()) != rootName) {
-      throw badTemplate(rootName, result ? "its root element is another" : result.description());
+      throw badTemplate(rootName, result ? "wrong root element" : result.description());
     }
   }
 
   [[nodiscard]] pugi::xml_node root() const { return tree_.document_element(); }
 
-  // A value without a place would silently not reach the guest.
+  // A missing element is an error; otherwise its value would silently not reach the guest.
   [[nodiscard]] pugi::xml_node need(const char* path) const {
     const auto node = root().first_element_by_path(path);
     if (!node) {
-      throw badTemplate(rootName_, std::string("it has no ") + path);
+      throw badTemplate(rootName_, std::string("no ") + path + " element");
     }
     return node;
   }
@@ -45,7 +45,7 @@ class Skeleton {
     setAttribute(need(path), attribute, value.c_str());
   }
 
-  // Sets the attribute, or takes the child out that leads to it.
+  // Sets the attribute, or removes `child`, the element that contains it.
   template <typename Value>
   void setOrDrop(const char* child, const char* path, const char* attribute,
                  const std::optional<Value>& value) {
@@ -89,7 +89,7 @@ void fillDevice(Skeleton& skeleton, const Lease& lease) {
   writePciAddress(skeleton.need("address"), lease.guest.address);
 }
 
-// QEMU's device for the model, as libvirt chooses it.
+// The QEMU device for the model, as libvirt chooses it.
 std::string deviceOf(ControllerModel model) {
   switch (model) {
     case ControllerModel::expanderBus:
@@ -114,7 +114,7 @@ void setOrRemove(pugi::xml_node node, const char* attribute,
 }
 
 std::string portText(const GuestController& controller) {
-  // A root port's number is slot and function, as libvirt's default.
+  // libvirt numbers a root port by slot and function.
   const bool root = controller.model == ControllerModel::rootPort;
   const unsigned number =
       root ? unsigned{controller.address.slot} << 3U | controller.address.function
@@ -202,7 +202,7 @@ std::string metadataFragment(const std::vector<Lease>& leases, const SealKey& ke
       writeContainer(setting, found == containers.edits.end() ? Container::absent : found->second);
     }
   }
-  // libvirt hands metadata through libxml2, which writes double quotes.
+  // libvirt writes metadata with libxml2, which uses double quotes.
   return elementText(node, indentation, 0);
 }
 
@@ -219,7 +219,7 @@ std::string metadataXml(const std::vector<Lease>& leases, const SealKey& key) {
   node.remove_attribute("xmlns:vfpass");
   struct : pugi::xml_tree_walker {
     bool for_each(pugi::xml_node& each) override {
-      // A copy: pugixml writes the new name over the old one with strcpy, and they would overlap.
+      // Copied, because set_name() would strcpy() the new name over the overlapping old one.
       const std::string name = each.name();
       const auto colon = name.find(':');
       return colon == std::string::npos || each.set_name(name.c_str() + colon + 1);

@@ -9,9 +9,8 @@
 
 namespace vfpass::domain {
 
-/// The `<hostdev>` or `<interface>` of a lease, in libvirt's formatting; `indentation` stands
-/// before every line but the first. Throws Error (ExitCode::badInput) for a template that cannot be
-/// filled.
+/// The `<hostdev>` or `<interface>` of a lease, in libvirt's formatting; `indentation` is put
+/// before every line but the first. Throws Error (ExitCode::badInput) for an invalid template.
 std::string deviceFragment(const Lease& lease, const Templates& templates,
                            std::string_view indentation);
 
@@ -23,21 +22,22 @@ std::string portFragment(const Lease& lease, const Templates& templates,
 std::string controllerFragment(const GuestController& controller, const Templates& templates,
                                std::string_view indentation);
 
-/// What an element was before elements of ours came into it; remembered in our metadata, because
-/// afterwards nobody can see it.
+/// State of an element before vfpass added to it. Recorded in our metadata because it cannot be
+/// told from the XML afterwards.
 enum class Container { absent, selfClosing, present };
 
 struct Containers {
   Container metadata = Container::absent;  ///< `<metadata>` itself
-  std::map<EditPlace, Container> edits;    ///< those of domain settings
+  std::map<EditPlace, Container> edits;    ///< containers of domain settings
 };
 
-/// The `<vfpass:domain>` element, sealed with `key`; `leases` all belong to one domain and are not
-/// empty. `containers` are not sealed: they only say how our elements leave their own domain's XML.
+/// The `<vfpass:domain>` element, sealed with `key`. `leases` is not empty and all leases belong to
+/// one domain. `containers` is not sealed: it only determines how our elements are removed from
+/// that domain's XML.
 std::string metadataFragment(const std::vector<Lease>& leases, const SealKey& key,
                              const Containers& containers, std::string_view indentation);
 
-/// The inverse: what metadataFragment() was told of one element.
+/// Parses the container attribute that metadataFragment() writes.
 Container containerOf(std::string_view containerAttribute);
 
 inline constexpr const char* containerAttribute = "container";

@@ -36,7 +36,7 @@ std::map<unsigned, pugi::xml_node> ourControllers(const Document& document) {
   return controllers;
 }
 
-// Function 0 of a slot with one of these ports.
+// True for function 0 of a slot that has one of these ports.
 bool leads(const PciAddress& address, const std::set<PciAddress>& places) {
   return address.function == 0 &&
          std::any_of(places.begin(), places.end(), [&address](PciAddress place) {
@@ -50,7 +50,7 @@ bool leads(const PciAddress& address, const std::set<PciAddress>& places) {
 std::vector<pugi::xml_node> portsInForeignUse(const Document& document) {
   auto buses = busesOfOthers(document);
   const auto controllers = ourControllers(document);
-  // A controller's index is higher than its parent's, so what is below comes first.
+  // A controller's index is higher than its parent's, so the reverse order visits children first.
   std::set<PciAddress> places;
   for (const auto& [index, controller] : std::ranges::reverse_view(controllers)) {
     const auto address = guestAddressOf(controller);
@@ -83,16 +83,16 @@ bool isController(pugi::xml_node device, const GuestController& controller) {
   if (!isPciController(device) || aliasOf(device) != controllerAlias(controller)) {
     return false;
   }
-  constexpr unsigned none = 256;  // neither a chassis nor a bus
-  const PciController seen = readController(device, controllerIndex(device).value_or(none));
+  constexpr unsigned none = 256;  // valid neither as a chassis nor as a bus number
+  const PciController found = readController(device, controllerIndex(device).value_or(none));
   const bool expander = controller.model == ControllerModel::expanderBus;
   const bool port = !expander && controller.model != ControllerModel::upstreamPort;
-  return seen.index == controller.index && seen.model == toString(controller.model) &&
-         seen.address == controller.address &&
-         seen.node.value_or(none) == controller.node.value_or(none) &&
-         seen.busNumber.value_or(none) == (expander ? controller.busNumber : none) &&
-         seen.chassis.value_or(none) == (port ? controller.index : none) &&
-         seen.hotplug == controller.hotplug;
+  return found.index == controller.index && found.model == toString(controller.model) &&
+         found.address == controller.address &&
+         found.node.value_or(none) == controller.node.value_or(none) &&
+         found.busNumber.value_or(none) == (expander ? controller.busNumber : none) &&
+         found.chassis.value_or(none) == (port ? controller.index : none) &&
+         found.hotplug == controller.hotplug;
 }
 
 std::vector<GuestController> controllersOf(const std::vector<Lease>& leases) {

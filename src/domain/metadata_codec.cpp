@@ -38,16 +38,16 @@ std::set<Value> readNames(pugi::xml_node node, const char* name, Parse parse) {
   return values;
 }
 
-// The name becomes part of an alias, and libvirt drops aliases with other characters silently.
+// The name becomes part of an alias, and libvirt silently drops aliases with other characters.
 std::optional<std::string> parseVfName(std::string_view text) {
-  const bool sound =
+  const bool valid =
       !text.empty() && text.find_first_not_of(
                            "abcdefghijklmnopqrstuvwxyz"
                            "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == std::string_view::npos;
-  return sound ? std::optional(std::string(text)) : std::nullopt;
+  return valid ? std::optional(std::string(text)) : std::nullopt;
 }
 
-// The hook binds to it, and loads its module: only names from the list.
+// The hook binds this driver and loads its module, so only known names are accepted.
 std::optional<std::string> parseVfioDriver(std::string_view text) {
   return isVfioDriver(text) ? std::optional(std::string(text)) : std::nullopt;
 }
@@ -115,7 +115,7 @@ void writeOriginal(pugi::xml_node node, const VfOriginal& original) {
   writeSettings(node, original.settings);
 }
 
-// An empty name is no driver.
+// An empty name means no driver.
 std::string readDriver(pugi::xml_node node, const char* name) {
   const auto driver = parseDriverName(readEscaped(node, name));
   if (!driver) {

@@ -12,7 +12,7 @@ NetworkPool readNetworkPool(std::string_view networkXml) {
   const auto result = document.load_buffer(networkXml.data(), networkXml.size());
   const pugi::xml_node network = document.child("network");
   if (!result || !network) {
-    throw Error("libvirt's network XML cannot be parsed", {}, ExitCode::badInput);
+    throw Error("cannot parse libvirt's network XML", {}, ExitCode::badInput);
   }
   NetworkPool pool{network.child_value("name"), {}, {}};
   const pugi::xml_node forward = network.child("forward");

@@ -6,7 +6,7 @@
 namespace vfpass::domain {
 namespace {
 
-// The namespace that the element's prefix stands for: declared on itself or an element around it.
+// The namespace of the element's prefix, declared on the element or an ancestor.
 std::string_view namespaceOf(pugi::xml_node node) {
   const std::string_view name = node.name();
   const auto colon = name.find(':');
@@ -61,7 +61,7 @@ std::optional<pugi::xml_node> hostAddressElement(pugi::xml_node device) {
   const std::string_view name = device.name();
   const auto type = attributeText(device, "type");
   const auto address = device.child("source").child("address");
-  // An interface can also stand for a USB adapter, which is nobody's PCI function.
+  // An interface can also be a USB adapter, which has no PCI function.
   const bool usb = attributeText(address, "type") == "usb";
   const bool claims = (name == "hostdev" && type == "pci") ||
                       (name == "interface" && type == "hostdev" && !usb) ||

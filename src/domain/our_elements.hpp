@@ -11,23 +11,23 @@
 
 namespace vfpass::domain {
 
-/// True for an element of our namespace with this local name, whatever its prefix.
+/// True for an element of our namespace with this local name and any prefix.
 bool isOurElement(pugi::xml_node node, std::string_view localName);
 
-/// Our elements in `<metadata>`; a sound domain has one or none.
+/// Our elements in `<metadata>`; a valid domain has at most one.
 std::vector<pugi::xml_node> ourMetadata(const Document& document);
 
-/// Devices and root ports with an alias of ours, in document order.
+/// Devices and controllers with one of our aliases, in document order.
 std::vector<pugi::xml_node> ourDevices(const Document& document);
 
-/// True for a PCI controller; among our elements these are the root ports.
+/// True for a PCI controller; ours are root ports and the controllers of mirrored trees.
 bool isPciController(pugi::xml_node device);
 
-/// The index attribute of a controller; nullopt when it has none that is a number.
+/// The index attribute of a controller; nullopt if it is missing or not a number up to 255.
 std::optional<unsigned> controllerIndex(pugi::xml_node controller);
 
 /// The `<address>` of the host function that a device claims (`<hostdev type='pci'>`, `<interface
-/// type='hostdev'>`, NVMe disks): a null node when it is missing, nullopt for other devices.
+/// type='hostdev'>`, NVMe disks): a null node if it is missing, nullopt for other devices.
 std::optional<pugi::xml_node> hostAddressElement(pugi::xml_node device);
 
 /// The alias of the virtio interface that a lease's device is teamed with.

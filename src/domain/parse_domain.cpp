@@ -12,16 +12,16 @@ namespace {
 std::string readName(const Document& document) {
   std::string name = document.domain().child_value("name");
   if (name.empty()) {
-    throw badXml("it has no <name>");
+    throw badXml("no <name>");
   }
   return name;
 }
 
-// A claim that cannot be read must not pass for no claim: another domain would get the device.
+// An unreadable claim must not count as no claim: another domain would get the device.
 Claim readClaim(pugi::xml_node device, pugi::xml_node hostAddress) {
   const auto host = readPciAddress(hostAddress);
   if (!host) {
-    throw badXml(std::string("a <") + device.name() + "> has no valid host PCI address");
+    throw badXml(std::string("<") + device.name() + "> without a valid host PCI address");
   }
   const auto guest = guestAddressOf(device);
   return {*host, std::string(aliasOf(device)), guest.value_or(PciAddress{}), guest.has_value()};
@@ -47,8 +47,8 @@ void readDevice(pugi::xml_node device, ParsedDomain& parsed) {
   parsed.pciExpress |= isPciController(device) && attributeText(device, "model") == "pcie-root";
 }
 
-// Metadata that cannot be read do not keep the rest of the domain from being read: its claims count
-// all the same, and other domains must not suffer from it.
+// Unreadable metadata must not make the whole domain unreadable: its claims still count, and other
+// domains must not suffer.
 void readOurMetadata(const Document& document, ParsedDomain& parsed) {
   const auto found = ourMetadata(document);
   if (found.empty()) {
@@ -56,7 +56,7 @@ void readOurMetadata(const Document& document, ParsedDomain& parsed) {
   }
   parsed.managed = true;
   if (found.size() > 1) {
-    parsed.metadataProblem = "there are two elements";
+    parsed.metadataProblem = "more than one vfpass element";
     return;
   }
   try {
@@ -92,7 +92,8 @@ ParsedDomain parseDomain(std::string_view xml) {
   for (const auto device : document.devices()) {
     readDevice(device, parsed);
   }
-  // libvirt prints a namespace letter by letter; one spelt with character references is not its.
+  // libvirt prints a namespace literally; text with character references does not come from
+  // libvirt.
   if (mayHaveMetadata(xml)) {
     readOurMetadata(document, parsed);
   }

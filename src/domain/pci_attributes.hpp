@@ -7,17 +7,18 @@
 
 namespace vfpass::domain {
 
-/// Reads domain, bus, slot and function of an `<address>` element as libvirt does: `0x` or decimal,
-/// a missing one is 0. nullopt for anything else and for values out of range.
+/// Reads domain, bus, slot and function of an `<address>` element as libvirt does: hexadecimal with
+/// `0x`, octal with a leading 0, otherwise decimal; a missing attribute is 0. nullopt for anything
+/// else and for values out of range.
 std::optional<PciAddress> readPciAddress(pugi::xml_node address);
 
-/// Writes the four attributes in libvirt's spelling.
+/// Writes the four attributes in libvirt's format.
 void writePciAddress(pugi::xml_node address, const PciAddress& value);
 
-/// Where the guest sees the device; nullopt when libvirt has not placed it, or not on PCI.
+/// The device's PCI address in the guest; nullopt if it has none yet or is not on PCI.
 std::optional<PciAddress> guestAddressOf(pugi::xml_node device);
 
-/// Sets an attribute, adding it when the element has none.
+/// Sets an attribute, adding it if it is missing.
 void setAttribute(pugi::xml_node node, const char* name, const char* value);
 
 }  // namespace vfpass::domain

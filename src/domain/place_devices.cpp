@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t functionsPerSlot = 8;
 constexpr unsigned highestBus = 0xff;
 
-// Slots of bus 0 in the order in which we take them, as expressRootSlots for q35.
+// Slots of bus 0 in order of preference; expressRootSlots is the list for q35.
 // i440fx: 0 is the host bridge, 1 the PIIX3 with IDE and USB, 2 the graphics card.
 constexpr std::array<std::uint8_t, 29> conventionalSlots{
     0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x0e, 0x0f, 0x10, 0x11,
@@ -24,18 +24,18 @@ enum class RootBus { none, conventional, express };
 struct GuestBus {
   RootBus root = RootBus::none;
   std::set<std::uint8_t> usedSlots;  // of bus 0
-  std::set<unsigned> usedIndexes;    // of PCI controllers; also buses that devices name
+  std::set<unsigned> usedIndexes;    // of PCI controllers, and buses that devices name
 };
 
 Error noRoom(const std::string& what) {
   return Error("the guest has no free " + what + " for another device",
-               "remove PCI devices or controllers that it does not need");
+               "remove PCI devices or controllers that the guest does not need");
 }
 
 void readController(pugi::xml_node device, GuestBus& bus) {
   const auto index = controllerIndex(device);
   if (!index) {
-    throw badXml("a PCI controller has no valid index");
+    throw badXml("PCI controller without a valid index");
   }
   bus.usedIndexes.insert(*index);
   const auto model = attributeText(device, "model");
@@ -60,8 +60,8 @@ GuestBus readGuestBus(const Document& document) {
     }
   }
   if (bus.root == RootBus::none) {
-    throw Error("the domain XML shows no PCI root bus",
-                "define the domain with libvirt first: vfpass knows q35 and i440fx machines",
+    throw Error("domain XML has no PCI root bus",
+                "define the domain with libvirt first; vfpass supports q35 and i440fx machines",
                 ExitCode::badInput);
   }
   return bus;
@@ -77,7 +77,7 @@ std::vector<std::uint8_t> freeSlots(const GuestBus& bus) {
   return free;
 }
 
-// The lowest one: libvirt fills every gap below the highest index with a root port that it then
+// The lowest free index: libvirt fills every gap below the highest index with a root port that it
 // never removes.
 std::uint8_t takeIndex(GuestBus& bus) {
   for (unsigned index = 1; index <= highestBus; ++index) {

@@ -13,17 +13,17 @@ struct Port {
   PciAddress address;
   bool multifunction = false;
   bool ours = false;
-  bool takesDevices = true;  ///< hotplug is not switched off
+  bool takesDevices = true;  ///< hotplug is enabled
 };
 
-// What sits where in one XML.
+// Ports, buses and addresses in use in one XML.
 struct Occupancy {
   bool conventional = false;
   GuestMachine machine;
   std::map<unsigned, Port> ports;   // by controller index, which is the bus behind the port
   std::set<unsigned> controllers;   // indexes of all PCI controllers
   std::set<unsigned> usedBuses;     // buses with a device on them
-  std::set<PciAddress> usedPlaces;  // of anything on a bus
+  std::set<PciAddress> usedPlaces;  // addresses of all devices
 };
 
 bool isPort(pugi::xml_node device) {
@@ -64,8 +64,8 @@ GuestPlacement behind(unsigned index) {
   return {PciAddress{0, static_cast<std::uint8_t>(index), 0, 0}, std::nullopt, {}};
 }
 
-// The controllers of our tree from the root bus down to this port; none: a flat port of ours, whose
-// lease goes together with it.
+// The controllers of our tree from the root bus to this port. Empty for our flat ports, which are
+// removed with their lease.
 std::vector<GuestController> treeTo(const GuestMachine& machine, unsigned port) {
   std::vector<GuestController> path;
   const PciController* at = machine.controller(port);
@@ -89,9 +89,9 @@ std::vector<GuestController> treeTo(const GuestMachine& machine, unsigned port) 
   return path;
 }
 
-// The place behind a port of the running domain, if the persistent XML can have it as well.
-std::optional<GuestPlacement> shared(unsigned index, const Port& live, const Occupancy& running,
-                                     const Occupancy& config) {
+// The place behind a port of the running domain, if it is also possible in the persistent XML.
+std::optional<GuestPlacement> sharedPlace(unsigned index, const Port& live,
+                                          const Occupancy& running, const Occupancy& config) {
   GuestPlacement placement = behind(index);
   const auto same = config.ports.find(index);
   if (same != config.ports.end()) {
@@ -115,7 +115,7 @@ std::optional<GuestPlacement> shared(unsigned index, const Port& live, const Occ
       return free ? std::optional(placement) : std::nullopt;
     }
   }
-  // Only the running domain has the port: one that vfpass took out of the configuration, mostly.
+  // Only the running domain has the port; usually vfpass has removed it from the configuration.
   if (config.controllers.contains(index) || live.address.bus != 0 ||
       config.usedPlaces.contains(live.address)) {
     return std::nullopt;
@@ -130,7 +130,8 @@ std::vector<GuestPlacement> placeBehindPorts(const Occupancy& live, const Occupa
     if (live.usedBuses.contains(index) || !port.takesDevices) {
       continue;
     }
-    const auto placement = config == nullptr ? behind(index) : shared(index, port, live, *config);
+    const auto placement =
+        config == nullptr ? behind(index) : sharedPlace(index, port, live, *config);
     if (placement) {
       placements.push_back(*placement);
     }
@@ -138,7 +139,7 @@ std::vector<GuestPlacement> placeBehindPorts(const Occupancy& live, const Occupa
   return placements;
 }
 
-// 0 is the host bridge, 1 the PIIX3, 2 the place of the graphics card.
+// Slot 0 is the host bridge, 1 the PIIX3, 2 the graphics card.
 std::vector<GuestPlacement> placeOnRootBus(const Occupancy& live, const Occupancy* config) {
   std::vector<GuestPlacement> placements;
   for (std::uint8_t slot = 3; slot < 0x20; ++slot) {

@@ -5,8 +5,8 @@
 
 namespace vfpass::domain {
 
-/// True when an element of a domain XML says what `text` says, whatever its white space, quotes and
-/// order of attributes.
+/// True if an element of a domain XML equals `text`, ignoring white space, quotes and the order of
+/// attributes.
 bool isElement(pugi::xml_node node, const std::string& text);
 
 }  // namespace vfpass::domain

@@ -13,7 +13,7 @@
 namespace vfpass::domain {
 namespace {
 
-// A length before each text: no two elements give the same bytes.
+// Length-prefixed, so that two different elements never produce the same bytes.
 void addText(hmac_sha256_ctx& context, std::string_view text) {
   const std::string length = std::to_string(text.size()) + ":";
   for (const std::string_view part : {std::string_view(length), text}) {
@@ -21,7 +21,7 @@ void addText(hmac_sha256_ctx& context, std::string_view text) {
   }
 }
 
-// The tree that writeMetadata() makes, so that whatever is written is sealed.
+// Covers the tree that writeMetadata() builds, so everything that is written is sealed.
 void addElement(hmac_sha256_ctx& context, pugi::xml_node node) {
   addText(context, node.name());
   for (const auto attribute : node.attributes()) {

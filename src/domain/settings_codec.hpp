@@ -6,10 +6,10 @@
 
 namespace vfpass::domain {
 
-/// Writes the members that are there as attributes of `node`, with the mapping's names.
+/// Writes the members that are set as attributes of `node`, named as in the mapping.
 void writeSettings(pugi::xml_node node, const VfSettings& settings);
 
-/// The inverse. Throws Error (ExitCode::badInput) for a value that cannot be.
+/// The inverse. Throws Error (ExitCode::badInput) for an invalid value.
 VfSettings readSettings(pugi::xml_node node);
 
 }  // namespace vfpass::domain

@@ -5,7 +5,7 @@
 namespace vfpass::domain {
 namespace {
 
-// Start of the blanks before `at`, if they reach back to a line break; otherwise npos.
+// Position of the line break before `at` if only blanks lie between, otherwise npos.
 std::size_t lineBreakBefore(std::string_view text, std::size_t at) {
   while (at > 0 && (text[at - 1] == ' ' || text[at - 1] == '\t')) {
     --at;

@@ -9,23 +9,23 @@
 
 namespace vfpass::domain {
 
-/// Replace the bytes [begin, end) of a text; begin == end inserts.
+/// Replaces the bytes [begin, end) of a text; begin == end inserts.
 struct Splice {
   std::size_t begin = 0;
   std::size_t end = 0;
   std::string replacement;
 };
 
-/// Applies splices that do not overlap; several insertions at one place keep their order.
+/// Applies splices that do not overlap; insertions at the same position keep their order.
 std::string applySplices(std::string_view text, std::vector<Splice> splices);
 
 /// True for white space only.
 bool isBlank(std::string_view text);
 
-/// Takes an element out together with the line break and indentation before it.
+/// Removes an element together with the line break and indentation before it.
 Splice removal(std::string_view text, const ElementSpan& span);
 
-/// Spaces and tabs before the element if it is the first on its line, otherwise `fallback`.
+/// The indentation before the element if it is the first on its line, otherwise `fallback`.
 std::string indentationOf(std::string_view text, const ElementSpan& span,
                           std::string_view fallback);
 

@@ -13,12 +13,12 @@ namespace vfpass::domain {
 namespace {
 
 Error conflict(const Lease& lease, const std::string& reason) {
-  return Error("'" + lease.vfName + "' cannot be added to domain " + printable(lease.domainName) +
-                   ": " + reason,
-               "detach the domain's devices and attach them again");
+  return Error(
+      "domain " + printable(lease.domainName) + ": cannot add '" + lease.vfName + "': " + reason,
+      "detach the domain's devices, then attach them again");
 }
 
-// Leases of one domain name the same tree.
+// All leases of a domain name the same tree.
 void checkControllers(const std::vector<Lease>& leases, std::set<std::string> aliases) {
   for (const GuestController& controller : controllersOf(leases)) {
     if (!aliases.insert(controllerAlias(controller)).second) {
@@ -33,7 +33,7 @@ void checkControllers(const std::vector<Lease>& leases, std::set<std::string> al
           return controller.index == lease.guest.address.bus;
         });
     if (!own.empty() && !reached) {
-      throw conflict(lease, "no controller of its lease leads to its place");
+      throw conflict(lease, "its lease names no controller for its guest bus");
     }
   }
 }
@@ -43,10 +43,10 @@ void checkLeases(const Uuid& domain, const std::vector<Lease>& leases) {
   std::set<PciAddress> ports;
   for (const auto& lease : leases) {
     if (lease.domain != domain) {
-      throw conflict(lease, "the lease belongs to another domain, " + toString(lease.domain));
+      throw conflict(lease, "the lease belongs to another domain: " + toString(lease.domain));
     }
     if (!aliases.insert(deviceAlias(lease)).second || !aliases.insert(portAlias(lease)).second) {
-      throw conflict(lease, "its name leads to an alias that another device has");
+      throw conflict(lease, "another device has the same alias");
     }
     if (lease.guest.port) {
       ports.insert(lease.guest.port->address);
@@ -56,9 +56,9 @@ void checkLeases(const Uuid& domain, const std::vector<Lease>& leases) {
   for (const auto& lease : leases) {
     auto leader = lease.guest.port.value_or(RootPort{}).address;
     leader.function = 0;
-    // A guest looks at functions 1 to 7 of a slot only if it finds function 0.
+    // A guest scans functions 1 to 7 of a slot only if function 0 exists.
     if (lease.guest.port && !ports.contains(leader)) {
-      throw conflict(lease, "its root port shares a slot whose function 0 goes away");
+      throw conflict(lease, "its root port shares a slot that would lose its function 0");
     }
   }
 }

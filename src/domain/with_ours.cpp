@@ -45,7 +45,7 @@ Splice metadataInsertion(const Document& document, const std::vector<Lease>& lea
   return {at, at, "\n" + indentation + metadataFragment(leases, key, containers, indentation)};
 }
 
-// New devices stand after the last one of their kind, and otherwise at the end.
+// New devices go after the last one of their kind, otherwise at the end.
 struct Place {
   std::size_t at = 0;
   std::string indentation;
@@ -66,9 +66,9 @@ Place placeFor(const Document& document, const std::string& elementName) {
 void insertPort(const Document& document, const Lease& lease, const Templates& templates,
                 std::vector<Splice>& splices) {
   const auto ours = ourDevices(document);
-  const bool there = std::any_of(ours.begin(), ours.end(),
-                                 [&lease](pugi::xml_node port) { return isPortOf(port, lease); });
-  if (lease.guest.port && !there) {
+  const bool exists = std::any_of(ours.begin(), ours.end(),
+                                  [&lease](pugi::xml_node port) { return isPortOf(port, lease); });
+  if (lease.guest.port && !exists) {
     const auto [at, indentation] = placeFor(document, "controller");
     splices.push_back({at, at, "\n" + indentation + portFragment(lease, templates, indentation)});
   }
@@ -79,10 +79,10 @@ void insertControllers(const Document& document, const std::vector<Lease>& lease
   const auto ours = ourDevices(document);
   const auto [at, indentation] = placeFor(document, "controller");
   for (const GuestController& controller : controllersOf(leases)) {
-    const bool there = std::any_of(ours.begin(), ours.end(), [&controller](pugi::xml_node device) {
+    const bool exists = std::any_of(ours.begin(), ours.end(), [&controller](pugi::xml_node device) {
       return isController(device, controller);
     });
-    if (!there) {
+    if (!exists) {
       splices.push_back(
           {at, at, "\n" + indentation + controllerFragment(controller, templates, indentation)});
     }
@@ -101,7 +101,7 @@ std::string withOurs(std::string_view xml, const std::vector<Lease>& leases,
                      const Templates& templates, const SealKey& key) {
   const Document document(xml);
   if (!lastElement(document.devices())) {
-    throw badXml("it has no devices");
+    throw badXml("no devices");
   }
   std::vector<Splice> splices = insertEdits(document, editsOf(leases));
   splices.push_back(metadataInsertion(document, leases, key));

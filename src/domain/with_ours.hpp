@@ -8,8 +8,8 @@
 
 namespace vfpass::domain {
 
-/// A domain XML that carries nothing of ours, with one root port, one device and one metadata entry
-/// for each of the leases, which are not empty; the metadata are sealed.
+/// Adds one root port, one device and one metadata entry per lease to a domain XML without elements
+/// of ours, and seals the metadata. `leases` is not empty.
 std::string withOurs(std::string_view xml, const std::vector<Lease>& leases,
                      const Templates& templates, const SealKey& key);
 

@@ -11,7 +11,7 @@
 namespace vfpass::domain {
 namespace {
 
-// Only our element, or the whole <metadata> where only we needed it.
+// Removes our element, or the whole <metadata> if vfpass added it and nothing else is in it.
 Splice metadataRemoval(const Document& document, pugi::xml_node ours) {
   const auto text = document.text();
   const auto& outer = document.span(ours.parent());

@@ -8,9 +8,8 @@
 
 namespace vfpass::domain {
 
-/// The domain XML without metadata, devices and root ports of ours. A port that a device of
-/// somebody else uses stays; if none of the `wanted` leases has it, it stops being ours and loses
-/// its alias.
+/// The domain XML without our metadata, devices and controllers. A port with another device behind
+/// it stays; if none of the `wanted` leases has it, it loses our alias.
 std::string withoutOurs(std::string_view xml, const std::vector<Lease>& wanted);
 
 }  // namespace vfpass::domain

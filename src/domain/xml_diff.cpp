@@ -17,12 +17,12 @@ std::size_t skipSpaces(std::string_view text, std::size_t at) {
   return at;
 }
 
-// End of the value whose opening quote is at `quote`; an unfinished one reaches to the end.
+// End of the value whose opening quote is at `quote`; end of text if it is not closed.
 std::size_t valueEnd(std::string_view text, std::size_t quote) {
   return std::min(text.find(text[quote], quote + 1), text.size());
 }
 
-// The attribute's value gives way for `***`, also when it spans lines.
+// Replaces the values of passwd attributes by `***`, also across lines.
 std::string masked(std::string_view text) {
   constexpr std::string_view name = "passwd";
   std::string result;

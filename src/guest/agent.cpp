@@ -19,14 +19,14 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr std::size_t largestOutput = std::size_t{1} << 20U;
-// libvirt may wait up to 10 s more than it was asked to (for the agent's answer to its own
-// guest-sync); one call does not use up the whole of the patience.
+// libvirt may wait up to 10 s longer than requested, for the agent's reply to its own guest-sync.
+// This limit keeps one call from using up the whole timeout.
 constexpr seconds longestCall{20};
-// libvirt takes commands of up to 4 MiB, but a slow guest must be done with one within the patience
-// of a call, and one that is not leaves an agent to which libvirt does not talk any more.
+// libvirt accepts commands of up to 4 MiB, but a slow guest has to process each within the timeout
+// of one call: after a timeout libvirt no longer talks to the agent.
 constexpr std::size_t fileChunk = std::size_t{64} << 10U;
 
-// Every command that verify and guest-setup use: the error lists all that are blocked at once.
+// Every command that verify and guest-setup use, so that one error can list all blocked ones.
 constexpr std::array usedCommands{"guest-exec", "guest-exec-status", "guest-file-open",
                                   "guest-file-write", "guest-file-close"};
 
@@ -39,38 +39,40 @@ std::string remedyFor(const std::string& commands) {
          "restart qemu-guest-agent`";
 }
 
-// libvirt gives no answer a code of its own, so its words have to do.
-std::string remedyForSilence(const std::string& domain, std::string_view words) {
-  const auto says = [&](const char* part) { return words.find(part) != std::string_view::npos; };
-  if (says("unable to execute QEMU agent")) {
-    return "see what it says";  // it did answer, with an error
+// libvirt has no error codes for these cases; only the message text tells them apart.
+std::string remedyForNoReply(const std::string& domain, std::string_view message) {
+  const auto contains = [&](const char* part) {
+    return message.find(part) != std::string_view::npos;
+  };
+  if (contains("unable to execute QEMU agent")) {
+    return "see the agent's error message";  // the agent replied with an error
   }
-  if (says("domain is not running")) {
-    return "virsh resume " + shellArgument(domain);  // it is there, but its processors stand still
+  if (contains("domain is not running")) {
+    return "virsh resume " + shellArgument(domain);  // the domain exists, but its vCPUs are paused
   }
-  return "install and start qemu-guest-agent in the guest, and give the domain the channel "
-         "org.qemu.guest_agent.0";
+  return "install and start qemu-guest-agent in the guest, and add the channel "
+         "org.qemu.guest_agent.0 to the domain";
 }
 
 }  // namespace
 
-Agent::Agent(Hypervisor& hypervisor, const Uuid& domain, std::string domainName, seconds patience,
+Agent::Agent(Hypervisor& hypervisor, const Uuid& domain, std::string domainName, seconds timeout,
              Checkpoint checkpoint)
     : hypervisor_(hypervisor),
       domain_(domain),
       name_(std::move(domainName)),
-      deadline_(Clock::now() + patience),
+      deadline_(Clock::now() + timeout),
       checkpoint_(std::move(checkpoint)) {}
 
-void Agent::allowAtLeast(seconds patience) {
-  deadline_ = std::max(deadline_, Clock::now() + patience);
+void Agent::allowAtLeast(seconds timeout) {
+  deadline_ = std::max(deadline_, Clock::now() + timeout);
 }
 
 seconds Agent::timeLeft() const {
   const auto left = std::chrono::ceil<seconds>(deadline_ - Clock::now());
   if (left.count() <= 0) {
-    throw AgentUnavailable("the guest agent of domain " + printable(name_) + " is too slow",
-                           "is the guest under load? Try again");
+    throw AgentUnavailable("the guest agent of domain " + printable(name_) + " timed out",
+                           "check the load in the guest, then try again");
   }
   return std::min(left, longestCall);
 }
@@ -89,11 +91,11 @@ Json Agent::call(const std::string& command, const Json& arguments) {
   } catch (const AgentUnavailable&) {
     throw;
   } catch (const Error& error) {
-    throw AgentUnavailable(error.what(), remedyForSilence(name_, error.what()));
+    throw AgentUnavailable(error.what(), remedyForNoReply(name_, error.what()));
   }
   const Json reply = parseReply(answer);
   if (!reply.is_object() || !reply.contains("return")) {
-    throw AgentUnavailable("the guest agent of domain " + printable(name_) + " refuses " + command,
+    throw AgentUnavailable("the guest agent of domain " + printable(name_) + " refused " + command,
                            remedyFor(command));
   }
   return reply["return"];
@@ -102,14 +104,14 @@ Json Agent::call(const std::string& command, const Json& arguments) {
 Json Agent::call(const std::string& command) { return call(command, nullptr); }
 
 bool Agent::allows(const std::string& command) {
-  if (!asked_) {
+  if (!queried_) {
     const Json info = call("guest-info");
     for (const auto& each : listMember(info, "supported_commands")) {
       if (flagMember(each, "enabled")) {
         allowed_.insert(textMember(each, "name"));
       }
     }
-    asked_ = true;
+    queried_ = true;
   }
   return allowed_.contains(command);
 }
@@ -137,7 +139,7 @@ void Agent::startAndForget(const std::string& path,
   }
 }
 
-// Past the deadline nothing of ours is left running in the guest.
+// Works past the deadline too, so that no program of ours is left running in the guest.
 void Agent::stop(Process process) noexcept {
   startAndForget("/bin/kill", {"-KILL", std::to_string(static_cast<std::int64_t>(process))});
 }
@@ -156,7 +158,9 @@ std::optional<ExecResult> Agent::poll(Process process) {
   result.out = decodeBase64(textMember(status, "out-data"));
   result.err = decodeBase64(textMember(status, "err-data"));
   if (result.out.size() > largestOutput || result.err.size() > largestOutput) {
-    throw AgentUnavailable("a program in domain " + printable(name_) + " says too much", "");
+    throw AgentUnavailable(
+        "a program in the guest of domain " + printable(name_) + " wrote more than 1 MiB of output",
+        "");
   }
   return result;
 }
@@ -168,7 +172,7 @@ ExecResult Agent::waitForEnd(Process process) {
     if (auto result = poll(process)) {
       return *std::move(result);
     }
-    static_cast<void>(timeLeft());  // throws when there is none
+    static_cast<void>(timeLeft());  // throws past the deadline
     std::this_thread::sleep_for(pause);
     pause = std::min(pause * 2, longestPause);
   }
@@ -186,12 +190,12 @@ Agent::Process Agent::start(const std::string& path, const std::vector<std::stri
   if (!started.is_object() || pid == started.end() || !pid->is_number_integer()) {
     throw AgentUnavailable(
         "the guest agent of domain " + printable(name_) + " did not start " + printable(path),
-        "is it there in the guest?");
+        "check that the program exists in the guest");
   }
   if (pid->get<std::int64_t>() <= 0) {
     throw AgentUnavailable(
-        "the guest agent of domain " + printable(name_) + " names a process that cannot be",
-        "is it qemu-guest-agent that runs in the guest?");
+        "the guest agent of domain " + printable(name_) + " returned an invalid process ID",
+        "check that the agent in the guest is qemu-guest-agent");
   }
   return Process{pid->get<std::int64_t>()};
 }
@@ -213,19 +217,20 @@ void Agent::requireFileWriting() {
 
 void Agent::fillFile(const std::string& path, std::string_view content, const Progress& progress) {
   requireFileWriting();
-  // Never creates it: qemu-ga would do so with mode 0666.
+  // `r+b` never creates the file: qemu-ga would create it with mode 0666.
   const Json handle = call("guest-file-open", Json{{"path", path}, {"mode", "r+b"}});
   if (!handle.is_number_integer()) {
     throw AgentUnavailable(
         "the guest agent of domain " + printable(name_) + " did not open " + printable(path),
-        "is its folder there, and may the agent write to it (SELinux)?");
+        "check that its directory exists in the guest, and that SELinux lets the agent write "
+        "there");
   }
   try {
     writeChunks(handle, path, content, progress);
   } catch (...) {
     try {
       call("guest-file-close", Json{{"handle", handle}});
-    } catch (const std::exception&) {  // what went wrong first is what is told
+    } catch (const std::exception&) {  // report the first error, not this one
     }
     throw;
   }
@@ -241,9 +246,9 @@ void Agent::writeChunks(const Json& handle, const std::string& path, std::string
     const auto count = written.is_object() ? written.find("count") : written.end();
     if (!written.is_object() || count == written.end() || !count->is_number_integer() ||
         count->get<std::int64_t>() != static_cast<std::int64_t>(chunk.size())) {
-      throw AgentUnavailable(
-          "the guest of domain " + printable(name_) + " did not take all of " + printable(path),
-          "is its file system full?");
+      throw AgentUnavailable("the guest agent of domain " + printable(name_) +
+                                 " did not write all of " + printable(path),
+                             "check for free space on that file system in the guest");
     }
     done += chunk.size();
     if (progress) {

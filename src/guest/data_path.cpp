@@ -13,7 +13,7 @@ bool DataPath::tryMemory(const Lease& lease, const RdmaPort& port,
   Transfer transfer{lease.vfName,     "write", gpu ? "gpu" : "host", plan_.messageBytes,
                     plan_.iterations, false,   gpu.has_value()};
   const int index = gpu ? gpu->index : 0;
-  // Write and read, because some platforms pass peer writes and fail peer reads.
+  // Both write and read, because peer-to-peer writes work and reads fail on some platforms.
   for (const bool relaxed : relaxedOrderings(plan_.relaxedOrdering, port.software)) {
     for (const char* operation : {"write", "read"}) {
       transfer.relaxedOrdering = relaxed;
@@ -86,7 +86,7 @@ std::vector<std::string> DataPath::argumentsFor(const RdmaPort& port, int gpu,
                                      "--gpu",
                                      std::to_string(gpu),
                                      "--deadline",
-                                     std::to_string(plan_.probePatience.count())};
+                                     std::to_string(plan_.probeTimeout.count())};
   arguments.insert(arguments.end(), options.begin(), options.end());
   return arguments;
 }

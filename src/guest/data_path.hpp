@@ -12,17 +12,18 @@
 
 namespace vfpass::guest {
 
-/// Moves data through one lease's VF: writes and reads, with relaxed ordering and without, latency;
-/// after each transfer the host's counters. Findings and figures go into the report.
+/// Moves data through one lease's VF: writes and reads, with and without relaxed ordering, then
+/// latency. Compares the host's counters after each transfer. Adds findings and figures to the
+/// report.
 class DataPath {
  public:
-  /// References must outlive it.
+  /// References must outlive the object.
   DataPath(Agent& agent, const PlacedProbe& probe, const VerifyPlan& plan, const VerifyWatch& watch,
            VerifyReport& report)
       : agent_(agent), probe_(probe), plan_(plan), watch_(watch), report_(report) {}
 
-  /// Host memory, or with `gpu` that GPU's memory beside host memory. False at the first broken
-  /// link. Throws AgentUnavailable.
+  /// Tests host memory, or with `gpu` that GPU's memory next to host memory. Stops and returns
+  /// false at the first failed check. Throws AgentUnavailable.
   bool tryMemory(const Lease& lease, const RdmaPort& port, const std::optional<NearestGpu>& gpu);
 
  private:

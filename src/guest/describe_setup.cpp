@@ -13,7 +13,7 @@ std::string octal(unsigned mode) {
   return text;
 }
 
-// A missing newline at the end would be a change that no line shows.
+// Marks a missing final newline as diff does; otherwise no line would show that change.
 std::string lines(const FileState& file) {
   return file.content.empty() || file.content.ends_with('\n')
              ? file.content

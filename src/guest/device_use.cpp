@@ -12,8 +12,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Runs in the guest; constant, what varies is its argument. An IPoIB interface's address ends in
-// its port GUID. Interfaces without a device (VLANs, bonds) copy the MAC of the one below them.
+// $1: MAC or port GUID. The hardware address of an IPoIB interface ends in its port GUID.
+// Interfaces without a device (VLANs, bonds) are skipped, because they copy the MAC of the one
+// below them.
 constexpr const char* script = R"(
 for netdev in /sys/class/net/*; do
   [ -e "$netdev/device" ] && read -r address <"$netdev/address" || continue
@@ -35,7 +36,7 @@ done
 exit 0
 )";
 
-// Empty: the lease has none (a PCI function), so nobody can say which device of the guest it is.
+// Empty for a PCI function, which has no address by which to find it in the guest.
 std::string addressOf(const Lease& lease) {
   if (lease.infiniband) {
     return lease.settings.portGuid ? toString(*lease.settings.portGuid) : "";
@@ -50,7 +51,7 @@ std::string lowerCase(std::string text) {
   return text;
 }
 
-// Every interface gives itself a link-local address; nobody has configured that.
+// Every interface has a link-local address by default, so that is no sign of use.
 bool isConfigured(const std::string& address) {
   return !address.empty() && !lowerCase(address).starts_with("fe80:");
 }
@@ -75,16 +76,16 @@ void addLine(const std::string& line, bool& found, DeviceUse& use) {
   if (line.starts_with("netdev ")) {
     found = true;
   } else if (line.starts_with("master ")) {
-    use.users.push_back("it belongs to " + value("master "));
+    use.users.push_back("its interface belongs to " + value("master "));
   } else if (line.starts_with("process ")) {
-    const std::string user = "process " + value("process ") + " holds its RDMA device";
+    const std::string user = "process " + value("process ") + " has its RDMA device open";
     if (std::find(use.users.begin(), use.users.end(), user) == use.users.end()) {
       use.users.push_back(user);
     }
   }
 }
 
-void askScript(Agent& agent, const std::string& address, DeviceUse& use) {
+void runScript(Agent& agent, const std::string& address, DeviceUse& use) {
   const ExecResult result = agent.run("/bin/sh", {"-c", script, "vfpass", address});
   std::istringstream lines(result.out);
   bool found = false;
@@ -92,8 +93,8 @@ void askScript(Agent& agent, const std::string& address, DeviceUse& use) {
     addLine(line, found, use);
   }
   if (!found) {
-    use.notObservable.push_back("no network driver of the guest has the device with " + address +
-                                ": a program may use it directly");
+    use.notObservable.push_back("no network driver in the guest is bound to the device with " +
+                                address + ", so a program may be using it directly");
   }
 }
 
@@ -103,7 +104,7 @@ DeviceUse findUsers(Agent& agent, const Lease& lease) {
   DeviceUse use;
   const std::string address = addressOf(lease);
   if (address.empty()) {
-    use.notObservable.push_back("no agent can tell who uses a PCI function");
+    use.notObservable.push_back("the guest agent cannot tell whether a PCI function is in use");
     return use;
   }
   const auto observe = [&](const auto& ask) {
@@ -118,7 +119,7 @@ DeviceUse findUsers(Agent& agent, const Lease& lease) {
     const Json interfaces = agent.call("guest-network-get-interfaces");
     addAddresses(interfaces.is_array() ? interfaces : Json::array(), address, use);
   });
-  observe([&] { askScript(agent, address, use); });
+  observe([&] { runScript(agent, address, use); });
   return use;
 }
 

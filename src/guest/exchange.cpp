@@ -11,21 +11,21 @@
 namespace vfpass::guest {
 namespace {
 
-// As the probe bounds them (src/probe/channel.hpp), with the newline.
+// The probe's own limit (src/probe/channel.hpp), plus the newline.
 constexpr std::size_t longestLine = (std::size_t{64} << 10U) + 1;
 constexpr int notYet = 3;
 
-// Its name is random, so that it exists only if somebody else made it.
-constexpr const char* makeFolderScript = R"sh(
+// The name is random: mkdir fails only if somebody else created the directory.
+constexpr const char* createDirectoryScript = R"sh(
 umask 077
 trusted_directory "${0%/*}" make
 mkdir "$0"
 )sh";
 constexpr const char* launchScript = R"(exec "$0" "$@")";
 
-// $1: the number of the line on our input, 0: none; $2: of the line that is awaited. One round trip
-// for both, because each costs two calls of the agent. The probe takes what appears under its name,
-// so the line gets that when it is whole. Not every sleep knows fractions.
+// $1: number of the line on standard input, 0: none; $2: number of the expected line. One script
+// does both, because each costs two agent commands. The probe reads a line file as soon as it
+// exists, so the file is renamed to its name once complete. Not every sleep accepts fractions.
 constexpr const char* passScript = R"(umask 077
 cd "$0" || exit 2
 if [ "$1" != 0 ]; then cat >unfinished-in && mv -f unfinished-in "in.$1" || exit 2; fi
@@ -43,11 +43,11 @@ constexpr const char* removeScript = R"(exec rm -rf "$0")";
 ExchangeEnd::ExchangeEnd(Agent& agent, const PlacedProbe& probe, std::string folder,
                          std::vector<std::string> arguments)
     : agent_(agent), folder_(std::move(folder)) {
-  const ExecResult made = runShell(agent_, withTrust(makeFolderScript), {folder_});
+  const ExecResult made = runShell(agent_, withTrust(createDirectoryScript), {folder_});
   if (made.exitCode != 0) {
     throw AgentUnavailable(
         "cannot create directory " + printable(folder_) + " in the guest: " + firstLine(made.err),
-        "name another one with --guest-folder, one that only root can write");
+        "choose another directory that only root can write, with --guest-folder");
   }
   arguments.insert(arguments.begin(), {"-c", launchScript, probe.path});
   arguments.insert(arguments.end(), {"--folder", folder_});
@@ -76,12 +76,12 @@ std::optional<std::string> ExchangeEnd::pass(const std::optional<std::string>& l
   }
   if (result.exitCode != 0) {
     throw AgentUnavailable(
-        "the guest does not hand on what its probe says: " + firstLine(result.err),
-        "is there room in " + printable(folder_) + "?");
+        "cannot read the probe's output from the guest: " + firstLine(result.err),
+        "check for free space below " + printable(folder_) + " in the guest");
   }
   if (result.out.size() > longestLine) {
-    throw AgentUnavailable("the guest's probe says more than a probe does",
-                           "is it this build of the probe that runs?");
+    throw AgentUnavailable("the probe in the guest sent a line longer than 64 KiB",
+                           "check that the guest runs the probe of this vfpass build");
   }
   ++collected_;
   return result.out;
@@ -94,11 +94,11 @@ bool ExchangeEnd::ended() {
   return result_.has_value();
 }
 
-void carryLines(ExchangeEnd& initiator, ExchangeEnd& target) {
+void relayLines(ExchangeEnd& initiator, ExchangeEnd& target) {
   ExchangeEnd* const ends[] = {&initiator, &target};
-  std::optional<std::string> waiting[2];  // for each end, what it has not been given yet
+  std::optional<std::string> waiting[2];  // for each end, the line not delivered to it yet
   bool closed[2] = {false, false};
-  int turn = 0;  // the initiator begins, and each line is answered by the other side
+  int turn = 0;  // the initiator begins, and the other side answers each line
   while (!closed[0] || !closed[1]) {
     const int other = 1 - turn;
     if (closed[turn]) {
@@ -107,7 +107,8 @@ void carryLines(ExchangeEnd& initiator, ExchangeEnd& target) {
     }
     auto line = ends[turn]->pass(std::exchange(waiting[turn], std::nullopt));
     if (!line && ends[turn]->ended()) {
-      // It may have said its last between our two looks; killed, it left no empty line.
+      // The probe may have written its last line before it ended; a killed one leaves no empty
+      // line.
       line = ends[turn]->pass(std::nullopt).value_or(std::string());
     }
     if (line) {
@@ -116,7 +117,7 @@ void carryLines(ExchangeEnd& initiator, ExchangeEnd& target) {
     }
     turn = other;
   }
-  // Both have closed and are about to end. The agent's patience bounds this.
+  // Both have closed and are about to exit. The agent's timeout bounds this loop.
   while (!initiator.ended() || !target.ended()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }

@@ -10,27 +10,27 @@
 namespace vfpass::guest {
 
 /// One of two probes that talk through the host: it runs in its guest with `--folder`, and the host
-/// carries its lines (docs/probe.md, "Two machines"). Nothing but RDMA has to work between guests.
+/// relays its lines (docs/probe.md, "Two machines"). Only RDMA has to work between the guests.
 class ExchangeEnd {
  public:
-  /// Makes the folder in the guest and starts the probe there; `arguments` without `--folder`.
-  /// Throws AgentUnavailable. References must outlive it.
+  /// Creates the directory in the guest and starts the probe there; `arguments` do not include
+  /// `--folder`. Throws AgentUnavailable. References must outlive the object.
   ExchangeEnd(Agent& agent, const PlacedProbe& probe, std::string folder,
               std::vector<std::string> arguments);
-  /// Ends the probe when it still runs, and removes the folder.
+  /// Stops the probe if it still runs, and removes the directory.
   ~ExchangeEnd();
   ExchangeEnd(const ExchangeEnd&) = delete;
   ExchangeEnd& operator=(const ExchangeEnd&) = delete;
 
-  /// Hands over a line of the other side's, if there is one, and waits a moment for the next of
-  /// this side's. Nullopt: there is none yet. Empty: this side has closed. Throws AgentUnavailable,
-  /// also for a line that no probe sends.
+  /// Delivers a line from the other side, if any, and waits briefly for this side's next line.
+  /// Nullopt: none yet. Empty: this side has closed. Throws AgentUnavailable, also for a line
+  /// longer than a probe may send.
   std::optional<std::string> pass(const std::optional<std::string>& line);
 
   /// True once the probe has ended.
   bool ended();
 
-  /// What it left behind; only once it has ended.
+  /// The probe's result; only valid once it has ended.
   [[nodiscard]] const ExecResult& result() const { return *result_; }
 
  private:
@@ -42,7 +42,7 @@ class ExchangeEnd {
   int collected_ = 0;
 };
 
-/// Carries lines until both have ended. Throws AgentUnavailable when a guest does not let us.
-void carryLines(ExchangeEnd& initiator, ExchangeEnd& target);
+/// Relays lines until both probes have ended. Throws AgentUnavailable.
+void relayLines(ExchangeEnd& initiator, ExchangeEnd& target);
 
 }  // namespace vfpass::guest

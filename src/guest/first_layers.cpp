@@ -12,26 +12,26 @@ void Layer::enter(const char* key, const char* expectation) {
   expectation_ = expectation;
 }
 
-void Layer::passed(const std::string& seen) const {
+void Layer::reportPassed(const std::string& seen) const {
   report_({key_, "", Outcome::passed, expectation_, seen, ""});
 }
 
-void Layer::broken(const Error& error) const {
+void Layer::reportError(const Error& error) const {
   report_({key_, "", Outcome::notObservable, expectation_, error.what(), error.remedy()});
 }
 
 ReachedGuest reachGuest(Agent& agent, const ProbeFile& probe, const std::string& folder,
                         const Agent::Progress& pushed, Layer& layer) {
   ReachedGuest guest;
-  layer.enter("agent", "the guest's agent runs programs");
+  layer.enter("agent", "the guest agent runs programs");
   agent.run("/bin/true", {});
-  layer.passed("it does");
+  layer.reportPassed("ran /bin/true");
   layer.enter("probe", "vfpass-probe starts in the guest");
   guest.probe = placeProbe(agent, probe, folder, pushed);
-  layer.passed(guest.probe.path + (guest.probe.pushed ? ", just copied" : ", already there"));
-  layer.enter("inventory", "the probe says what the guest has");
+  layer.reportPassed(guest.probe.path + (guest.probe.pushed ? ", just copied" : ", already there"));
+  layer.enter("inventory", "the probe lists the guest's devices");
   guest.view = readGuestView(runProbe(agent, guest.probe, {"inventory"}));
-  layer.passed("it does");
+  layer.reportPassed("list received");
   return guest;
 }
 

@@ -13,14 +13,14 @@
 
 namespace vfpass::guest {
 
-/// The layer that a verification is in: what throws there has broken that link.
+/// The check that a verification is running. An exception is reported as that check's finding.
 class Layer {
  public:
   explicit Layer(std::function<void(const Finding&)> report) : report_(std::move(report)) {}
 
   void enter(const char* key, const char* expectation);
-  void passed(const std::string& seen) const;
-  void broken(const Error& error) const;
+  void reportPassed(const std::string& seen) const;
+  void reportError(const Error& error) const;
 
  private:
   std::function<void(const Finding&)> report_;
@@ -28,19 +28,19 @@ class Layer {
   const char* expectation_ = "";
 };
 
-/// What every verification needs of a guest.
+/// A guest with a running probe, and its inventory.
 struct ReachedGuest {
   PlacedProbe probe;
   GuestView view;
 };
 
-/// Agent, probe, inventory: the layers before any device. Throws where one is broken; `layer` knows
-/// which one.
+/// Checks agent, probe and inventory, which come before any device. Throws when one fails; `layer`
+/// then holds the failed check.
 ReachedGuest reachGuest(Agent& agent, const ProbeFile& probe, const std::string& folder,
                         const Agent::Progress& pushed, Layer& layer);
 
-/// All that is judged of an entry before data is moved; what the host sees comes first, where it
-/// does (`host` may be null). Pure.
+/// All checks of an entry before data is moved. The host's own view comes first, unless `host` is
+/// null. Pure.
 DeviceVerdict judgeEntry(const Lease& lease, const GuestView& view, const HostSide* host);
 
 }  // namespace vfpass::guest

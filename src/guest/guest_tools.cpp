@@ -13,15 +13,15 @@ namespace {
 constexpr const char* perftests[] = {"ib_write_bw", "ib_read_bw", "ib_write_lat", "ib_read_lat"};
 constexpr const char* allReduceTest = "all_reduce_perf";
 constexpr std::uint64_t latencyBytes = 8;
-// Not perftest's own port, on which somebody's server may wait.
+// Not perftest's default port, where another perftest server may be listening.
 constexpr const char* tcpPort = "18517";
 
-// Constant text; the names come as arguments.
+// The names are passed as arguments.
 constexpr const char* findScript =
     R"(for tool; do command -v "$tool" >/dev/null 2>&1 && echo "$tool"; done; exit 0)";
 
-// perftest is two processes, and the one that connects must come second: it is tried until the
-// other listens, or has ended. `timeout` ends both where a device hangs.
+// perftest needs two processes, and the client must start second: retry it until the server listens
+// or has exited. `timeout` ends both if a device hangs.
 constexpr const char* pairScript = R"(
 timeout 60 "$@" >/dev/null 2>&1 &
 listener=$!
@@ -42,12 +42,12 @@ ExecResult shell(Agent& agent, const char* script, const std::vector<std::string
 }
 
 std::string lastLine(const std::string& text) {
-  constexpr std::size_t most = 200;
+  constexpr std::size_t longest = 200;
   std::string last;
   for (const std::string& line : splitLines(text)) {
     last = trim(line).empty() ? last : line;
   }
-  return last.empty() ? "nothing" : last.substr(0, most);
+  return last.empty() ? "no output" : last.substr(0, longest);
 }
 
 std::string rounded(double value) {
@@ -57,7 +57,6 @@ std::string rounded(double value) {
   return text.str();
 }
 
-/// perftest on one port.
 class Perftest {
  public:
   Perftest(Agent& agent, const RdmaPort& port, const ToolRun& run, std::vector<Figure>& figures)
@@ -66,37 +65,37 @@ class Perftest {
   void measure(const std::string& tool) {
     const bool latency = tool.ends_with("_lat");
     const std::string operation = tool.find("read") != std::string::npos ? "read" : "write";
-    // Plain write latency into CUDA memory is refused by perftest.
+    // perftest refuses to measure write latency into CUDA memory.
     if (run_.gpu && latency && operation == "write") {
       return;
     }
     const auto arguments = argumentsFor(tool, latency);
     if (arguments.empty()) {
-      tell(tool + " knows no CUDA");
+      note(tool + " was built without CUDA");
       return;
     }
     const ExecResult result = shell(agent_, pairScript, arguments);
-    const bool read =
-        result.exitCode == 0 && (latency ? takeLatency(tool, operation, result.out)
-                                         : takeBandwidth(tool, operation, result.out));
-    if (!read) {
-      sound_ = false;
-      tell(tool + " gives no figure: " + lastLine(result.out));
+    const bool measured =
+        result.exitCode == 0 && (latency ? addLatency(tool, operation, result.out)
+                                         : addBandwidth(tool, operation, result.out));
+    if (!measured) {
+      complete_ = false;
+      note(tool + " reported no figure: " + lastLine(result.out));
     }
   }
 
   [[nodiscard]] Finding finding() const {
     return {"perftest",
             run_.subject,
-            sound_ ? Outcome::passed : Outcome::warning,
-            "the guest's own perftest over this port",
-            said_,
-            sound_ ? "" : "run it by hand in the guest; vfpass's own figures stand for themselves"};
+            complete_ ? Outcome::passed : Outcome::warning,
+            "figures from the guest's own perftest over this port",
+            seen_,
+            complete_ ? "" : "run it by hand in the guest; vfpass's own figures are not affected"};
   }
 
  private:
   [[nodiscard]] std::vector<std::string> argumentsFor(const std::string& tool, bool latency) const {
-    // Few messages end before a clock can be read.
+    // A run with fewer messages is too short to be timed.
     constexpr std::uint64_t leastIterations = 100;
     constexpr std::uint64_t mostIterations = 5000;
     std::vector<std::string> arguments{
@@ -121,7 +120,7 @@ class Perftest {
     return run_.gpu ? withCuda(tool, std::move(arguments)) : arguments;
   }
 
-  // Empty when this build has no CUDA.
+  // Empty when this build of perftest has no CUDA support.
   [[nodiscard]] std::vector<std::string> withCuda(const std::string& tool,
                                                   std::vector<std::string> arguments) const {
     const std::string help = agent_.run(tool, {"--help"}).out;
@@ -135,26 +134,26 @@ class Perftest {
     return arguments;
   }
 
-  bool takeBandwidth(const std::string& tool, const std::string& operation,
-                     const std::string& text) {
+  bool addBandwidth(const std::string& tool, const std::string& operation,
+                    const std::string& text) {
     const auto gigabits = readPerftestBandwidth(text, run_.bytes);
     if (gigabits) {
       Figure figure = figureOf(tool, operation, run_.bytes);
       figure.gigabitsPerSecond = *gigabits;
       figures_.push_back(figure);
-      tell(tool + " " + rounded(*gigabits) + " Gb/s");
+      note(tool + " " + rounded(*gigabits) + " Gb/s");
     }
     return gigabits.has_value();
   }
 
-  bool takeLatency(const std::string& tool, const std::string& operation, const std::string& text) {
+  bool addLatency(const std::string& tool, const std::string& operation, const std::string& text) {
     const auto latency = readPerftestLatency(text, latencyBytes);
     if (latency) {
       Figure figure = figureOf(tool, operation, latencyBytes);
       figure.medianMicroseconds = latency->typicalMicroseconds;
       figure.tailMicroseconds = latency->tailMicroseconds;
       figures_.push_back(figure);
-      tell(tool + " " + rounded(latency->typicalMicroseconds) + " us");
+      note(tool + " " + rounded(latency->typicalMicroseconds) + " us");
     }
     return latency.has_value();
   }
@@ -170,14 +169,14 @@ class Perftest {
     return figure;
   }
 
-  void tell(const std::string& what) { said_ += (said_.empty() ? "" : "; ") + what; }
+  void note(const std::string& text) { seen_ += (seen_.empty() ? "" : "; ") + text; }
 
   Agent& agent_;
   const RdmaPort& port_;
   const ToolRun& run_;
   std::vector<Figure>& figures_;
-  bool sound_ = true;
-  std::string said_;
+  bool complete_ = true;
+  std::string seen_;
 };
 
 }  // namespace
@@ -185,11 +184,11 @@ class Perftest {
 std::set<std::string> findTools(Agent& agent) {
   std::vector<std::string> names(std::begin(perftests), std::end(perftests));
   names.emplace_back(allReduceTest);
-  const auto said = splitLines(shell(agent, findScript, names).out);
+  const auto reported = splitLines(shell(agent, findScript, names).out);
   std::set<std::string> found;
-  // What is not one of the names is not run.
+  // Ignore every line that is not one of the names: found programs are run later.
   std::ranges::copy_if(names, std::inserter(found, found.end()), [&](const std::string& name) {
-    return std::ranges::find(said, name) != said.end();
+    return std::ranges::find(reported, name) != reported.end();
   });
   return found;
 }
@@ -205,15 +204,15 @@ Finding runPerftest(Agent& agent, const std::set<std::string>& tools, const Rdma
     }
   }
   return any ? perftest.finding()
-             : Finding{"perftest", run.subject, Outcome::waived, "", "the guest does not have it",
+             : Finding{"perftest", run.subject, Outcome::waived, "", "not installed in the guest",
                        ""};
 }
 
 Finding runAllReduce(Agent& agent, const std::set<std::string>& tools, std::size_t gpus,
                      std::vector<Figure>& figures) {
-  const std::string expected = "all_reduce_perf over the guest's GPUs, no value wrong";
+  const std::string expected = "all_reduce_perf over the guest's GPUs without wrong values";
   if (!tools.contains(allReduceTest)) {
-    return {"nccl-tests", "", Outcome::waived, "", "the guest does not have them", ""};
+    return {"nccl-tests", "", Outcome::waived, "", "not installed in the guest", ""};
   }
   const ExecResult result =
       agent.run(allReduceTest, {"-b", "8M", "-e", "128M", "-f", "4", "-g", std::to_string(gpus)});
@@ -239,7 +238,9 @@ Finding runAllReduce(Agent& agent, const std::set<std::string>& tools, std::size
           expected,
           rounded(read->busGigabytesPerSecond) + " GB/s bus bandwidth between " +
               std::to_string(gpus) + " GPUs" + (read->right ? "" : ", wrong values"),
-          read->right ? "" : "run it by hand in the guest with NCCL_DEBUG=INFO: which GPUs?"};
+          read->right
+              ? ""
+              : "run it by hand in the guest with NCCL_DEBUG=INFO to find the GPUs at fault"};
 }
 
 }  // namespace vfpass::guest

@@ -10,25 +10,25 @@
 
 namespace vfpass::guest {
 
-/// Which of perftest's and nccl-tests' programs the guest has in its path. Throws AgentUnavailable.
+/// Programs of perftest and nccl-tests in the guest's PATH. Throws AgentUnavailable.
 std::set<std::string> findTools(Agent& agent);
 
-/// What is run with them.
+/// Parameters of a run of the guest's own tools.
 struct ToolRun {
   std::string subject;
   std::uint64_t bytes = 0;
   std::uint64_t iterations = 0;
-  std::optional<NearestGpu> gpu;  ///< its memory, where perftest knows CUDA
+  std::optional<NearestGpu> gpu;  ///< use its memory, if perftest supports CUDA
 };
 
-/// perftest over this port, in loopback: bandwidth and latency, of write and read. Its figures
-/// stand beside ours; they check nothing, so a tool that fails is a warning and never a failure.
-/// Throws AgentUnavailable.
+/// Runs perftest over this port in loopback: bandwidth and latency of write and read. Its figures
+/// are shown next to ours. perftest verifies no data, so its failure is a warning only. Throws
+/// AgentUnavailable.
 Finding runPerftest(Agent& agent, const std::set<std::string>& tools, const RdmaPort& port,
                     const ToolRun& run, std::vector<Figure>& figures);
 
-/// all_reduce_perf over the guest's GPUs. One VM's GPUs reach each other without its NICs: it says
-/// what NCCL makes of the guest, and nothing of the network.
+/// Runs all_reduce_perf over the guest's GPUs. The GPUs of one VM reach each other without its
+/// NICs, so the result shows how NCCL uses the guest, not the network. Throws AgentUnavailable.
 Finding runAllReduce(Agent& agent, const std::set<std::string>& tools, std::size_t gpus,
                      std::vector<Figure>& figures);
 

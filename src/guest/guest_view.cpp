@@ -34,7 +34,7 @@ GuestPort readPort(const Json& json) {
                  {},
                  smallNumber(json, "gid_index"),
                  {}};
-  // Text, because that is how the library names it.
+  // A string, as the probe passes on the library's name for the MTU.
   const auto mtu = parseNumber(textMember(json, "active_mtu"));
   if (mtu && *mtu <= std::numeric_limits<std::uint16_t>::max()) {
     port.activeMtu = static_cast<unsigned>(*mtu);
@@ -82,7 +82,7 @@ GuestFunction readFunction(const Json& json) {
           idOf(json, "class") >> 16U == networkClass};
 }
 
-// The driver says 1 for yes.
+// The CUDA driver reports 1 for true.
 bool isOne(const Json& value) {
   return value.is_number_integer() && value.get<std::int64_t>() == 1;
 }

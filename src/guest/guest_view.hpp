@@ -34,7 +34,7 @@ struct GuestPort {
   std::vector<GuestGid> gids;
 };
 
-/// The GID that is to be used; null where there is none.
+/// The GID that the probe selected; null when there is none.
 const GuestGid* chosenGid(const GuestPort& port);
 
 struct GuestRdmaDevice {
@@ -48,53 +48,53 @@ struct GuestRdmaDevice {
 };
 
 struct GuestGpu {
-  std::string name;  ///< empty: only PCI knows it, no driver does
+  std::string name;  ///< empty: no driver reports it, only PCI
   std::string pci;
   bool dmaBuf = false;
-  std::optional<int> index;  ///< as CUDA counts
+  std::optional<int> index;  ///< CUDA device index
 };
 
-/// Between a network function and a GPU of the guest.
+/// The distance between a network function and a GPU in the guest.
 struct GuestDistance {
   std::string nic;
   std::string gpu;
-  std::string distance;  ///< in NCCL's words: PIX, PXB, PHB, SYS
+  std::string distance;  ///< in NCCL's terms: PIX, PXB, PHB, SYS
 };
 
-/// What the guest sees of one PCI function's access control and address translation services.
+/// Access control and address translation services of one PCI function, as seen in the guest.
 struct GuestPciServices {
-  std::optional<bool> acs;  ///< has the capability; none: cannot be read
+  std::optional<bool> acs;  ///< has the capability; nullopt: cannot be read
   std::optional<bool> ats;
   bool atsEnabled = false;
 };
 
-/// A PCI function; its numbers are 0 where the guest does not say.
+/// A PCI function; IDs that the guest does not report are 0.
 struct GuestFunction {
   std::string address;
   std::uint64_t vendor = 0;
   std::uint64_t device = 0;
-  bool network = false;  ///< of class 02
+  bool network = false;  ///< class 02
 };
 
-/// What the probe says that the guest has. Every text is the guest's word.
+/// The guest's devices as its probe reports them. Every text is untrusted.
 struct GuestView {
   std::vector<GuestNetdev> netdevs;
-  std::vector<GuestFunction> withoutDriver;  ///< PCI functions that nothing drives
+  std::vector<GuestFunction> withoutDriver;  ///< PCI functions without a driver
   bool libibverbs = false;
   std::string libibverbsDetail;
   std::vector<GuestRdmaDevice> rdmaDevices;
   bool libcuda = false;
   std::string libcudaDetail;
-  std::optional<int> cudaStatus;    ///< with which CUDA refused; none: it works, or was not asked
+  std::optional<int> cudaStatus;    ///< CUDA's error; nullopt: it works, or was not initialized
   bool peerMemory = false;          ///< nvidia_peermem is loaded
-  bool peerMemoryLoadable = false;  ///< or could be
+  bool peerMemoryLoadable = false;  ///< nvidia_peermem can be loaded
   std::vector<GuestGpu> gpus;
   std::vector<GuestDistance> distances;
   std::map<std::string, GuestPciServices> services;  ///< by PCI address
 };
 
-/// Reads `vfpass-probe inventory`. Members that are missing or of another type read as empty: the
-/// checks then find nothing, and say so.
+/// Reads the report of `vfpass-probe inventory`. Members that are missing or of another type read
+/// as empty, and the checks then fail.
 GuestView readGuestView(const nlohmann::json& document);
 
 }  // namespace vfpass::guest

@@ -9,8 +9,9 @@
 namespace vfpass::guest {
 namespace {
 
-// Below it something is in the GPU's way: without NUMA alignment 82 of 98 Gb/s were seen.
-constexpr double farBelow = 0.9;
+// A lower share of the host memory figure is worth a warning: without NUMA alignment 82 of 98 Gb/s
+// were measured.
+constexpr double expectedGpuShare = 0.9;
 
 std::string rounded(double value) {
   std::ostringstream text;
@@ -43,21 +44,21 @@ double best(const std::vector<Figure>& figures, const std::string& subject,
   return found;
 }
 
-// What is likely, most likely first.
-std::string reasons(const std::optional<GpuWay>& way, const std::string& guestDistance) {
-  std::vector<std::string> likely;
-  if (way && way->throughRootComplex) {
-    likely.push_back("NIC and GPU are " + way->distance +
-                     " apart on the host: choose pf: {near: ...} in the mapping (vfpass topo shows "
-                     "the pairs)");
+// The most likely cause comes first.
+std::string remedies(const std::optional<GpuPath>& path, const std::string& guestDistance) {
+  std::vector<std::string> steps;
+  if (path && path->throughRootComplex) {
+    steps.push_back("NIC and GPU are " + path->distance +
+                    " apart on the host: choose a nearer PF with pf: {near: ...} in the mapping "
+                    "(vfpass topo lists the pairs)");
   }
-  likely.emplace_back(
-      "is ATS on for the NIC, and does ACS let translated requests take the short way (vfpass "
-      "doctor)?");
+  steps.emplace_back(
+      "check with vfpass doctor that ATS is enabled on the NIC and that ACS lets translated "
+      "requests take the direct path");
   if (guestDistance != "PIX" && guestDistance != "PXB") {
-    likely.emplace_back("topology: mirror in the mapping");
+    steps.emplace_back("set topology: mirror in the mapping");
   }
-  return join(likely, "; ");
+  return join(steps, "; ");
 }
 
 }  // namespace
@@ -75,7 +76,7 @@ std::optional<Limit> limitFor(const Lease& lease, const RdmaPort& port, const Ho
   input.mtu = port.mtu;
   input.nic = host.link;
   if (memory == "gpu") {
-    // A GPU that the host does not know of has at least the NIC's road.
+    // For a GPU whose path is unknown, assume the NIC's own link.
     input.gpu = host.gpu ? host.gpu->link : host.link;
     input.splits = host.gpu && host.gpu->throughRootComplex;
   }
@@ -86,13 +87,13 @@ Finding judgeBandwidth(const std::string& subject, const std::string& memory, co
                        const std::optional<Limit>& limit, double minimumShare,
                        const std::vector<Figure>& figures) {
   const std::string key = memory == "host" ? "bandwidth" : "bandwidth-" + memory;
-  const std::string wantedShare = percent(minimumShare) + " of the limit or more";
+  const std::string wantedShare = "at least " + percent(minimumShare) + " of the limit";
   if (port.software) {
     return {key,
             subject,
             Outcome::waived,
             wantedShare,
-            "a software device has no limit of its own: its rate means nothing",
+            "the port rate of a software device is meaningless",
             ""};
   }
   if (!limit) {
@@ -100,26 +101,27 @@ Finding judgeBandwidth(const std::string& subject, const std::string& memory, co
             subject,
             Outcome::notObservable,
             wantedShare,
-            "neither the port's rate nor its PCI Express link is known",
-            "in the guest: cat /sys/class/infiniband/*/ports/1/rate; on the host: vfpass topo"};
+            "the port rate and the PCI Express link are unknown",
+            "look at /sys/class/infiniband/*/ports/1/rate in the guest, and at vfpass topo on the "
+            "host"};
   }
   const double wanted = limit->gigabits * minimumShare;
   const double found = best(figures, subject, memory);
   const bool enough = found >= wanted;
-  return {key,
-          subject,
-          enough ? Outcome::passed : Outcome::failed,
-          rounded(wanted) + " Gb/s or more, " + percent(minimumShare) + " of " + describe(*limit),
-          rounded(found) + " Gb/s, " + percent(found / limit->gigabits),
-          enough
-              ? ""
-              : "is the RDMA MTU 4096, the PF's PCI Express link at full speed and width (vfpass "
-                "doctor), and nothing else busy on this port?"};
+  return {
+      key,
+      subject,
+      enough ? Outcome::passed : Outcome::failed,
+      "at least " + rounded(wanted) + " Gb/s, " + percent(minimumShare) + " of " + describe(*limit),
+      rounded(found) + " Gb/s, " + percent(found / limit->gigabits),
+      enough ? ""
+             : "check that the RDMA MTU is 4096, that the PF's PCI Express link runs at full speed "
+               "and width (vfpass doctor), and that the port carries no other traffic"};
 }
 
 std::optional<Finding> judgeBesideHost(const std::string& subject,
                                        const std::vector<Figure>& figures,
-                                       const std::optional<GpuWay>& way,
+                                       const std::optional<GpuPath>& path,
                                        const std::string& guestDistance) {
   double lowest = INFINITY;
   std::string seen;
@@ -136,13 +138,14 @@ std::optional<Finding> judgeBesideHost(const std::string& subject,
   if (seen.empty()) {
     return std::nullopt;
   }
-  const bool near = lowest >= farBelow;
+  const bool enough = lowest >= expectedGpuShare;
   return Finding{"gpu-beside-host",
                  subject,
-                 near ? Outcome::passed : Outcome::warning,
-                 "GPU memory at " + percent(farBelow) + " of host memory in the same run, or more",
+                 enough ? Outcome::passed : Outcome::warning,
+                 "GPU memory at " + percent(expectedGpuShare) +
+                     " or more of the host memory figure of the same run",
                  seen,
-                 near ? "" : reasons(way, guestDistance)};
+                 enough ? "" : remedies(path, guestDistance)};
 }
 
 std::optional<Finding> judgeOrdering(const std::string& subject,

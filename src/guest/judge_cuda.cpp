@@ -3,25 +3,24 @@
 namespace vfpass::guest {
 namespace {
 
-// What sets the fabric up, or makes the driver do without (NVIDIA's Fabric Manager User Guide).
+// How to set the fabric up, or make the driver run without it (NVIDIA's Fabric Manager User Guide).
 std::string fabricRemedy(std::optional<NvlinkMode> nvlink) {
   if (!nvlink) {
-    return "say in the mapping what becomes of NVLink (`nvlink: all`, `partition` or `disabled`), "
-           "then `vfpass check`; with all GPUs and NVSwitches in the guest: systemctl status "
-           "nvidia-fabricmanager in the guest";
+    return "set `nvlink: all`, `partition` or `disabled` in the mapping, then run `vfpass check`; "
+           "if the guest has all GPUs and NVSwitches, run systemctl status nvidia-fabricmanager "
+           "there";
   }
   switch (*nvlink) {
     case NvlinkMode::all:
-      return "in the guest: systemctl enable --now nvidia-fabricmanager, of the driver's own "
-             "version; then systemctl status nvidia-fabricmanager says what it found";
+      return "in the guest: systemctl enable --now nvidia-fabricmanager, in the driver's version; "
+             "then look at systemctl status nvidia-fabricmanager";
     case NvlinkMode::partition:
-      return "where the fabric manager runs: fmpm -l lists the partitions, fmpm -a ID activates "
-             "the "
-             "one of these GPUs, before the VM starts; fabric manager and guest need the same "
-             "driver version";
+      return "where the fabric manager runs, before the VM starts: list the partitions with "
+             "fmpm -l and activate the one with these GPUs with fmpm -a ID; fabric manager and "
+             "guest need the same driver version";
     case NvlinkMode::disabled:
       return "run `vfpass guest-setup`, which writes NVreg_NvLinkDisable=1, and restart the guest; "
-             "NvLinkDisable in its /proc/driver/nvidia/params then says 1";
+             "then check that NvLinkDisable is 1 in its /proc/driver/nvidia/params";
   }
   return {};
 }
@@ -29,7 +28,7 @@ std::string fabricRemedy(std::optional<NvlinkMode> nvlink) {
 }  // namespace
 
 Finding judgeCudaStatus(int status, const std::string& detail, std::optional<NvlinkMode> nvlink) {
-  const std::string expected = "CUDA starts";
+  const std::string expected = "CUDA initializes";
   if (status == cudaNotReady) {
     return {"gpu-driver",
             "",
@@ -44,7 +43,7 @@ Finding judgeCudaStatus(int status, const std::string& detail, std::optional<Nvl
           Outcome::failed,
           expected,
           "error " + std::to_string(status) + ": " + detail,
-          "in the guest: nvidia-smi, and dmesg about the driver"};
+          "in the guest: run nvidia-smi, and look for the driver's messages in dmesg"};
 }
 
 }  // namespace vfpass::guest

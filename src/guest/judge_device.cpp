@@ -11,7 +11,7 @@
 namespace vfpass::guest {
 namespace {
 
-// Lower-case hex digits of a GUID or GID, whatever stands between them.
+// Lower-case hex digits of a GUID or GID, without separators.
 std::string hexDigits(const std::string& text) {
   std::string digits;
   for (const char each : text) {
@@ -22,7 +22,7 @@ std::string hexDigits(const std::string& text) {
   return digits;
 }
 
-// 8b/10b up to QDR, 64b/66b for FDR; what is newer names its rate without it, and so does Ethernet.
+// 8b/10b up to QDR, 64b/66b for FDR. The rates of newer speeds and of Ethernet exclude it.
 double lineCode(const std::string& rate, bool infiniband) {
   const auto is = [&](const char* speed) { return rate.find(speed) != std::string::npos; };
   if (infiniband && (is("SDR") || is("DDR") || is("QDR"))) {
@@ -50,8 +50,8 @@ class DeviceJudge {
       : lease_(lease), view_(view), host_(host) {}
 
   DeviceVerdict judge() {
-    const bool sound = lease_.infiniband ? infiniband() : ethernet();
-    if (sound && usable()) {
+    const bool found = lease_.infiniband ? findInfiniband() : findEthernet();
+    if (found && isUsable()) {
       verdict_.port = portOf(*device_, device_->ports.front());
     }
     return verdict_;
@@ -67,7 +67,7 @@ class DeviceJudge {
     return false;
   }
 
-  bool ethernet() {
+  bool findEthernet() {
     const std::string mac = lease_.settings.mac ? toString(*lease_.settings.mac) : std::string();
     const auto netdev = std::ranges::find_if(view_.netdevs, [&](const GuestNetdev& each) {
       return !each.pci.empty() && each.mac == mac;
@@ -79,7 +79,8 @@ class DeviceJudge {
     if (netdev->state != "up") {
       return fail("link", netdev->name + " is up", netdev->state,
                   "in the guest: ip link set dev " + shellArgument(netdev->name) +
-                      " up; on the host: is the PF up, and the VF's link-state not disable?");
+                      " up; on the host: check that the PF is up and that the VF's link-state is "
+                      "not disable");
     }
     pass("link", netdev->name + " is up", "up");
     netdev_ = netdev->name;
@@ -90,8 +91,8 @@ class DeviceJudge {
     return take(device, "an RDMA device on " + netdev->name);
   }
 
-  // IPoIB has no MAC of its own: the port GUID is the lower half of the port's first GID.
-  bool infiniband() {
+  // IPoIB has no MAC; the port GUID is the lower half of the port's first GID.
+  bool findInfiniband() {
     const std::string guid =
         lease_.settings.portGuid ? hexDigits(toString(*lease_.settings.portGuid)) : std::string();
     const auto device = std::ranges::find_if(view_.rdmaDevices, [&](const GuestRdmaDevice& each) {
@@ -104,18 +105,20 @@ class DeviceJudge {
                             (lease_.settings.portGuid ? toString(*lease_.settings.portGuid) : "?"));
   }
 
-  // Nothing that carries the address: is it the driver that is missing, or the address?
+  // No device has the address: either the driver is missing, or the address is wrong.
   bool missing(const char* key, const std::string& expected, const std::string& seen) {
     if (const auto idle = withoutDriver(); !idle.empty()) {
-      return fail("driver", "a driver for the device", join(idle, ", ") + " without a driver",
-                  "in the guest: modprobe mlx5_core; no such module: install the kernel's "
-                  "modules (linux-modules-extra) or NVIDIA's OFED");
+      return fail(
+          "driver", "a driver for the device", join(idle, ", ") + " without a driver",
+          "in the guest: modprobe mlx5_core; if the module is missing, install the kernel's "
+          "modules (linux-modules-extra) or NVIDIA's OFED");
     }
     return fail(key, expected, seen,
-                "in the guest: is mlx5_core loaded (lspci -k)? On the host: vfpass status");
+                "check in the guest that mlx5_core is loaded (lspci -k); look at vfpass status on "
+                "the host");
   }
 
-  // What could be the device: it has the VF's numbers, or is at least one for a network.
+  // Candidates for the missing device: functions with the VF's PCI IDs, and network functions.
   [[nodiscard]] std::vector<std::string> withoutDriver() const {
     std::vector<std::string> idle;
     for (const auto& each : view_.withoutDriver) {
@@ -137,35 +140,36 @@ class DeviceJudge {
     pass("rdma-core", "libibverbs", "found");
     if (device == view_.rdmaDevices.end()) {
       return fail("rdma-device", expected, std::to_string(view_.rdmaDevices.size()) + " others",
-                  "in the guest: modprobe mlx5_ib; is RoCE on (devlink dev param show)?");
+                  "in the guest: modprobe mlx5_ib; check that RoCE is enabled (devlink dev param "
+                  "show)");
     }
     device_ = &*device;
     pass("rdma-device", expected, device->name);
     return true;
   }
 
-  bool usable() {
+  bool isUsable() {
     if (!device_->opens) {
       return fail("rdma-opens", device_->name + " opens", device_->whyNot,
-                  "in the guest: is ibverbs-providers installed, and /dev/infiniband there?");
+                  "check in the guest that ibverbs-providers is installed and that /dev/infiniband "
+                  "exists");
     }
     if (device_->ports.empty()) {
       return fail("port", "a port on " + device_->name, "none", "in the guest: rdma link show");
     }
     const GuestPort& port = device_->ports.front();
     if (port.state.find("ACTIVE") == std::string::npos) {
-      return fail(
-          "port", "port of " + device_->name + " is active", port.state,
-          "on the host: is the PF's link up, and for InfiniBand does the subnet manager run with "
-          "virt_enabled 2?");
+      return fail("port", "port of " + device_->name + " is active", port.state,
+                  "check on the host that the PF's link is up; for InfiniBand, that the subnet "
+                  "manager runs with virt_enabled 2");
     }
     pass("port", "port of " + device_->name + " is active", port.state);
     if (!port.gidIndex) {
-      return fail("gid", "a GID to use", "none",
-                  "in the guest: give its network device an address");
+      return fail("gid", "a usable GID", "none",
+                  "in the guest: assign an IP address to the network device");
     }
     const GuestGid* gid = chosenGid(port);
-    pass("gid", "a GID to use",
+    pass("gid", "a usable GID",
          "index " + std::to_string(*port.gidIndex) +
              (gid == nullptr ? "" : ", " + gid->type + " " + gid->gid));
     return true;
@@ -226,7 +230,7 @@ std::vector<Finding> judgeGpus(const GuestView& view, bool wanted,
   }
   if (view.gpus.empty()) {
     return {{"gpu", "", Outcome::failed, "a GPU in the guest", "none",
-             "name it below gpus: in the mapping, and run vfpass attach"}};
+             "list it under gpus: in the mapping, then run vfpass attach"}};
   }
   if (!view.libcuda) {
     return {{"gpu-driver", "", Outcome::failed, "libcuda", view.libcudaDetail,
@@ -237,15 +241,15 @@ std::vector<Finding> judgeGpus(const GuestView& view, bool wanted,
   }
   const bool dmaBuf = std::ranges::any_of(view.gpus, &GuestGpu::dmaBuf);
   if (!dmaBuf && !view.peerMemory) {
-    return {{"gpu-road", "", Outcome::failed, "DMA-BUF or nvidia_peermem",
-             "not supported here: the driver exports no DMA-BUF, and nvidia_peermem is not loaded",
+    return {{"gpu-path", "", Outcome::failed, "DMA-BUF or nvidia_peermem",
+             "not supported: the driver does not export DMA-BUF, and nvidia_peermem is not loaded",
              view.peerMemoryLoadable
-                 ? "in the guest: modprobe nvidia_peermem (`vfpass guest-setup` keeps it loaded)"
-                 : "in the guest: NVIDIA's open kernel modules know DMA-BUF; nvidia_peermem comes "
-                   "with the driver, and is built after the OFED that it links to"}};
+                 ? "in the guest: modprobe nvidia_peermem (`vfpass guest-setup` makes it permanent)"
+                 : "in the guest: install NVIDIA's open kernel modules, which support DMA-BUF; or "
+                   "reinstall the driver after OFED, so that it builds nvidia_peermem"}};
   }
   return {{"gpu-driver", "", Outcome::passed, "libcuda", "found", ""},
-          {"gpu-road", "", Outcome::passed, "DMA-BUF or nvidia_peermem",
+          {"gpu-path", "", Outcome::passed, "DMA-BUF or nvidia_peermem",
            dmaBuf ? "DMA-BUF" : "nvidia_peermem", ""}};
 }
 

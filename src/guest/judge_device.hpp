@@ -12,36 +12,38 @@
 
 namespace vfpass::guest {
 
-/// The port through which a lease's data path can be tried.
+/// The port of a lease's data path.
 struct RdmaPort {
   std::string device;
   int number = 1;
-  bool software = false;  ///< SoftRoCE: its rate means nothing
-  /// For packets: of the older InfiniBand speeds without what their line code takes.
+  bool software = false;  ///< SoftRoCE, whose rate is meaningless
+  /// Packet rate: without the line code of older InfiniBand speeds.
   std::optional<double> gigabitsPerSecond;
   Wire wire = Wire::roceV2OverIpv4;
-  unsigned mtu = 0;    ///< RDMA's, bytes; 0: unknown
+  unsigned mtu = 0;    ///< RDMA MTU, bytes; 0: unknown
   std::string netdev;  ///< empty for InfiniBand
-  std::string pci;     ///< in the guest; of a software device that of its netdev
+  std::string pci;     ///< address in the guest; for a software device that of its netdev
   std::optional<int> gidIndex;
-  double lineCode = 1;  ///< share of the link's rate that is packets
+  double lineCode = 1;  ///< share of the link rate that carries packets
 };
 
 struct DeviceVerdict {
-  std::vector<Finding> findings;  ///< ends with the first broken link
-  std::optional<RdmaPort> port;   ///< there when nothing is broken
+  std::vector<Finding> findings;  ///< up to the first failed check
+  std::optional<RdmaPort> port;   ///< set when all checks passed
 };
 
-/// Layer after layer, from the device to an active port with a GID: is it the leased one, as
-/// configured? Pure: the guest's word held against the lease, and against what the host knows.
+/// Checks, from the device up to an active port with a GID, whether the guest has the leased device
+/// in its configured state. Compares the guest's inventory with the lease and the host's view.
+/// Pure.
 DeviceVerdict judgeDevice(const Lease& lease, const GuestView& view, const HostSide& host = {});
 
-/// What the guest says that its port sends, from sysfs's text for it: `40 Gb/sec (4X QDR)` is 32
-/// Gb/s on InfiniBand, where the line code takes its part, and 40 on Ethernet.
+/// Packet rate from the text that sysfs has for a port: `40 Gb/sec (4X QDR)` is 32 Gb/s on
+/// InfiniBand, less the line code, and 40 Gb/s on Ethernet.
 std::optional<double> packetRate(const std::string& rate, bool infiniband);
 
-/// Is there a GPU that RDMA can reach, and by which road? Waived when `wanted` is false and the
-/// guest has none. `nvlink` is what the mapping says; the remedy of CUDA error 802 follows from it.
+/// Whether the guest has a GPU that RDMA can reach, and by which mechanism. Waived when `wanted` is
+/// false and the guest has none. `nvlink` comes from the mapping and determines the remedy for CUDA
+/// error 802.
 std::vector<Finding> judgeGpus(const GuestView& view, bool wanted,
                                std::optional<NvlinkMode> nvlink = {});
 

@@ -8,7 +8,7 @@
 namespace vfpass::guest {
 namespace {
 
-// CUDA writes eight digits of the domain, sysfs four.
+// CUDA writes the PCI domain with eight digits, sysfs with four.
 bool sameFunction(const std::string& one, const std::string& other) {
   const auto address = parsePciAddress(one);
   return address && address == parsePciAddress(other);
@@ -16,7 +16,7 @@ bool sameFunction(const std::string& one, const std::string& other) {
 
 constexpr std::array<std::string_view, 4> nearestFirst{"PIX", "PXB", "PHB", "SYS"};
 
-// An unknown word is farther than any.
+// An unknown distance ranks last.
 std::size_t rank(const std::string& distance) {
   return static_cast<std::size_t>(std::ranges::find(nearestFirst, distance) - nearestFirst.begin());
 }
@@ -28,8 +28,8 @@ std::string distanceOf(const GuestView& view, const std::string& nic, const std:
   return found == view.distances.end() ? "" : found->distance;
 }
 
-std::string tell(std::optional<bool> present, const char* absent, const char* there) {
-  return !present ? "cannot be read" : *present ? there : absent;
+std::string describe(std::optional<bool> present, const char* whenPresent) {
+  return !present ? "not readable" : *present ? whenPresent : "none";
 }
 
 Finding services(const std::string& subject, const GuestPciServices& seen) {
@@ -38,47 +38,43 @@ Finding services(const std::string& subject, const GuestPciServices& seen) {
           Outcome::waived,
           "",
           "for information, the guest's view of its NIC: ATS " +
-              tell(seen.ats, "none", seen.atsEnabled ? "on" : "off") + ", ACS " +
-              tell(seen.acs, "none", "there") + "; what counts is the host's: vfpass doctor",
+              describe(seen.ats, seen.atsEnabled ? "on" : "off") + ", ACS " +
+              describe(seen.acs, "present") +
+              "; only the host's settings take effect (vfpass doctor)",
           ""};
 }
 
 bool isNear(const std::string& distance) { return distance == "PIX" || distance == "PXB"; }
 
-// The probe has NCCL's words, which know no NODE.
-std::string inNcclWords(const std::string& distance) {
+// The probe uses NCCL's terms, which have no NODE.
+std::string inNcclTerms(const std::string& distance) {
   return distance == "NODE" ? "PHB" : distance;
 }
 
-// Why they are no nearer, and what changes that.
-std::string placeRemedy(const NearestGpu& gpu, const std::optional<GpuWay>& way) {
-  const std::string level = std::string("NCCL_NET_GDR_LEVEL=") +
-                            (gpu.distance == "PHB" ? "PHB" : "SYS") + " in the guest overrules it";
-  if (way && !way->inXml.empty() && inNcclWords(way->inXml) != gpu.distance) {
-    return "compare with `vfpass topo --vm`: the guest shows another tree than its XML";
+std::string placeRemedy(const NearestGpu& gpu, const std::optional<GpuPath>& path) {
+  const std::string level = std::string("or set NCCL_NET_GDR_LEVEL=") +
+                            (gpu.distance == "PHB" ? "PHB" : "SYS") + " in the guest";
+  if (path && !path->inXml.empty() && inNcclTerms(path->inXml) != gpu.distance) {
+    return "compare with `vfpass topo --vm`: the tree in the guest differs from the one in its XML";
   }
-  if (way && !isNear(way->distance)) {
-    return "they are " + way->distance + " apart on the host: give the VM a VF of a PF that is " +
+  if (path && !isNear(path->distance)) {
+    return "they are " + path->distance + " apart on the host: give the VM a VF of a PF that is " +
            "nearer to the GPU (`pf: {near: ...}`); " + level;
   }
-  return "topology: mirror in the mapping, vfpass attach while the VM is shut off, and a start; " +
+  return "set topology: mirror in the mapping, shut the VM off, run vfpass attach and start it; " +
          level;
 }
 
 Finding distanceFinding(const std::string& subject, const NearestGpu& gpu,
-                        const std::optional<GpuWay>& way) {
-  std::string expected = "NIC and GPU below one switch of the guest: PIX or PXB";
-  if (way && !way->inXml.empty()) {
-    expected += " (its XML: " + way->inXml + ", the host: " + way->distance + ")";
+                        const std::optional<GpuPath>& path) {
+  std::string expected = "NIC and GPU below one switch in the guest: PIX or PXB";
+  if (path && !path->inXml.empty()) {
+    expected += " (domain XML: " + path->inXml + ", host: " + path->distance + ")";
   }
   const std::string seen = gpu.distance + " to GPU " + std::to_string(gpu.index);
   if (gpu.distance.empty()) {
-    return {"gpu-distance",
-            subject,
-            Outcome::waived,
-            expected,
-            "the guest does not say how they are placed",
-            ""};
+    return {
+        "gpu-distance", subject, Outcome::waived, expected, "the guest reports no distance", ""};
   }
   if (isNear(gpu.distance)) {
     return {"gpu-distance", subject, Outcome::passed, expected, seen, ""};
@@ -88,7 +84,7 @@ Finding distanceFinding(const std::string& subject, const NearestGpu& gpu,
           Outcome::warning,
           expected,
           seen + ": NCCL does not use GPUDirect over this distance",
-          placeRemedy(gpu, way)};
+          placeRemedy(gpu, path)};
 }
 
 }  // namespace
@@ -110,13 +106,13 @@ std::optional<NearestGpu> nearestGpu(const GuestView& view, const std::string& n
 Finding noGpuForCuda(const std::string& subject) {
   return {"gpu-driver",    subject,
           Outcome::failed, "a GPU that CUDA can use",
-          "none",          "in the guest: nvidia-smi"};
+          "none",          "in the guest: run nvidia-smi"};
 }
 
 std::vector<Finding> judgeGpuPlace(const std::string& subject, const GuestView& view,
                                    const std::string& nic, const NearestGpu& gpu,
-                                   const std::optional<GpuWay>& way) {
-  std::vector<Finding> findings{distanceFinding(subject, gpu, way)};
+                                   const std::optional<GpuPath>& path) {
+  std::vector<Finding> findings{distanceFinding(subject, gpu, path)};
   const auto own = view.services.find(nic);
   if (own != view.services.end()) {
     findings.push_back(services(subject, own->second));

@@ -10,26 +10,26 @@
 
 namespace vfpass::guest {
 
-/// The GPU whose memory is used with this NIC: the nearest one in the guest that CUDA knows, in
-/// CUDA's order where all are alike.
+/// The GPU whose memory is used with a NIC: the nearest one in the guest that CUDA can use; of
+/// equally near ones the first in CUDA's order.
 struct NearestGpu {
-  int index = 0;         ///< as CUDA counts
-  std::string name;      ///< the guest's word
-  std::string distance;  ///< PIX, PXB, PHB, SYS; empty: the guest does not say
+  int index = 0;         ///< CUDA device index
+  std::string name;      ///< from the guest, untrusted
+  std::string distance;  ///< PIX, PXB, PHB, SYS; empty: unknown
   bool dmaBuf = false;
 };
 
-/// `nic` is a PCI address in the guest. nullopt when CUDA knows no GPU.
+/// `nic` is a PCI address in the guest. nullopt when CUDA can use no GPU.
 std::optional<NearestGpu> nearestGpu(const GuestView& view, const std::string& nic);
 
-/// What is found where there is none of these.
+/// The finding when nearestGpu() returns none.
 Finding noGpuForCuda(const std::string& subject);
 
-/// How near the two are to each other in the guest's eyes, by which NCCL decides, against the tree
-/// that the domain's XML describes and the way on the host (`way`; nullopt: not known). Also what
-/// the guest sees of ACS and ATS, which only informs. Pure.
+/// Judges the distance between NIC and GPU in the guest, which NCCL relies on. Compares it with the
+/// tree that the domain's XML describes and with the path on the host (nullopt: unknown). Adds the
+/// guest's view of ACS and ATS for information. Pure.
 std::vector<Finding> judgeGpuPlace(const std::string& subject, const GuestView& view,
                                    const std::string& nic, const NearestGpu& gpu,
-                                   const std::optional<GpuWay>& way);
+                                   const std::optional<GpuPath>& path);
 
 }  // namespace vfpass::guest

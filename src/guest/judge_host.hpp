@@ -11,19 +11,19 @@
 
 namespace vfpass::guest {
 
-/// Is the leased VF in this domain's hands? The host's own sight alone: the running domain's XML,
-/// the driver, and which process has the VFIO device open. Pure.
+/// Whether this domain holds the leased VF. Uses the host's view only: the running domain's XML,
+/// the driver, and the process that has the VFIO device open. Pure.
 Finding judgeHold(const Lease& lease, const DeviceHold& hold);
 
-/// Another VF of the same domain, and what went through it while the probe moved data.
+/// Another VF of the same domain, with its traffic before and after the probe moved data.
 struct OtherVf {
   std::string name;
   std::optional<VfTraffic> before;
   std::optional<VfTraffic> after;
 };
 
-/// Could the data have gone through another VF of the domain, whose guest calls it by the leased
-/// one's name? Not if that one stood still. Pure.
+/// Whether the data may have gone through another VF of the domain, which the guest passes off as
+/// the leased one. Counters that moved less than that rule it out. Pure.
 Finding judgeOthers(const std::string& subject, std::uint64_t claimedBytes,
                     const std::vector<OtherVf>& others);
 

@@ -32,26 +32,27 @@ Finding judgeMtu(const std::string& subject, const RdmaPort& port, const GuestVi
   seen += port.mtu == 0 ? "RDMA unknown"
                         : "RDMA " + std::to_string(port.mtu) + ": headers leave " +
                               rounded(wireShare(port.wire, false, port.mtu)) + " of the rate";
-  const std::string expected = wanted ? "MTU " + std::to_string(*wanted) + ", as the mapping says"
-                                      : "an MTU that leaves little to headers";
+  const std::string expected = wanted ? "MTU " + std::to_string(*wanted) + " from the mapping"
+                                      : "an MTU with low header overhead";
   if (wanted && mtu != 0 && mtu != *wanted) {
     return {"mtu",
             subject,
             Outcome::warning,
             expected,
             seen,
-            "vfpass guest-setup, or in the guest: ip link set dev " + shellArgument(port.netdev) +
-                " mtu " + std::to_string(*wanted)};
+            "run vfpass guest-setup, or in the guest: ip link set dev " +
+                shellArgument(port.netdev) + " mtu " + std::to_string(*wanted)};
   }
   constexpr unsigned smallMtu = 1024;
   if (port.mtu != 0 && port.mtu <= smallMtu) {
-    return {"mtu",
-            subject,
-            Outcome::warning,
-            expected,
-            seen,
-            "RDMA takes 4096 from an Ethernet MTU of 4200 on, in the guest, on the PF and "
-            "on the switches: guest: {mtu: 9000} in the mapping and vfpass guest-setup"};
+    return {
+        "mtu",
+        subject,
+        Outcome::warning,
+        expected,
+        seen,
+        "set guest: {mtu: 9000} in the mapping and run vfpass guest-setup; RDMA uses 4096 if the "
+        "Ethernet MTU is at least 4200 in the guest, on the PF and on the switches"};
   }
   return {"mtu", subject, Outcome::passed, expected, seen, ""};
 }
@@ -74,13 +75,13 @@ std::vector<Finding> judgeNetworkSettings(const std::string& subject, const Rdma
   if (port.wire == Wire::roceV1) {
     findings.push_back(
         {"gid-type", subject, Outcome::warning, expected, "RoCE v1 only: " + seen,
-         "no router passes RoCE v1 on: give " + printable(port.netdev) +
-             " an IP address in the guest (vfpass guest-setup); a card that has no RoCE v2 stays "
-             "in one network, with NCCL_IB_GID_INDEX set to this index"});
+         "give " + printable(port.netdev) +
+             " an IP address in the guest (vfpass guest-setup); RoCE v1 cannot be routed: a card "
+             "without RoCE v2 works within one network, with NCCL_IB_GID_INDEX set to this index"});
   } else if (isLinkLocal(*gid)) {
     findings.push_back({"gid-type", subject, Outcome::warning, expected,
-                        "no address but the link-local one: " + seen,
-                        "guest: {address: ...} in the mapping, then vfpass guest-setup"});
+                        "only a link-local address: " + seen,
+                        "set guest: {address: ...} in the mapping, then run vfpass guest-setup"});
   } else {
     findings.push_back({"gid-type", subject, Outcome::passed, expected,
                         seen + "; NCCL_IB_GID_INDEX=" + std::to_string(found->gidIndex.value_or(0)),

@@ -10,8 +10,8 @@
 
 namespace vfpass::guest {
 
-/// What works, and should be otherwise: the MTU against the mapping's (`wanted`), and which kind of
-/// GID there is to use. Pure.
+/// Settings that work but are not optimal: an MTU that differs from the mapping's (`wanted`), and
+/// the type of GID. Pure.
 std::vector<Finding> judgeNetworkSettings(const std::string& subject, const RdmaPort& port,
                                           const GuestView& view, std::optional<unsigned> wanted);
 

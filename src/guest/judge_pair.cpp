@@ -22,7 +22,8 @@ std::string describeNetwork(const Lease& lease) {
                                : "Ethernet, no VLAN";
 }
 
-// Each side tells of the other's failure as well; the one that failed first says why.
+// Each side also reports the other's failure, with this prefix (src/probe/channel.cpp). The error
+// without it is the cause.
 std::string errorOf(const PairReports& reports) {
   const std::string near = textMember(reports.initiator, "error");
   const std::string far = textMember(reports.target, "error");
@@ -32,7 +33,7 @@ std::string errorOf(const PairReports& reports) {
   return near;
 }
 
-// The last one: with `besideHost` host memory's stands before it.
+// The last run is the one of interest: with `besideHost`, the host memory run comes first.
 const Json& lastRun(const Json& report, std::size_t wanted) {
   static const Json none = Json::object();
   const Json& runs = listMember(report, "runs");
@@ -51,20 +52,20 @@ std::optional<double> microseconds(const Json& run, const char* name) {
   return std::isfinite(figure) && figure > 0 ? std::optional(figure) : std::nullopt;
 }
 
-/// What the initiator's report gave, and whether the target's own word bears it out. Adds the
-/// figures only where both do.
-Finding borneOut(Finding finding, const PairReports& reports, const std::string& targetLacks,
-                 const std::vector<Figure>& measured, std::vector<Figure>& figures) {
+/// Combines the finding from the initiator's report with the target's own report. Adds the figures
+/// only if both passed. `targetProblem` is empty if the target's report confirms the transfer.
+Finding confirmed(Finding finding, const PairReports& reports, const std::string& targetProblem,
+                  const std::vector<Figure>& measured, std::vector<Figure>& figures) {
   finding.key = "peer-" + finding.key;
   if (finding.outcome != Outcome::passed) {
     const std::string error = errorOf(reports);
     finding.seen = error.empty() ? finding.seen : error;
     return finding;
   }
-  if (!targetLacks.empty()) {
+  if (!targetProblem.empty()) {
     finding.outcome = Outcome::failed;
-    finding.seen = "the target's own probe " + targetLacks;
-    finding.remedy = "is it this build of the probe that runs in both guests?";
+    finding.seen = "the target's own probe " + targetProblem;
+    finding.remedy = "check that both guests run the probe of this vfpass build";
     return finding;
   }
   figures.insert(figures.end(), measured.begin(), measured.end());
@@ -77,16 +78,18 @@ Finding judgeNetwork(const std::string& subject, const Lease& initiator, const L
   const std::string near = describeNetwork(initiator);
   const std::string far = describeNetwork(target);
   const bool same = near == far;
-  return {"peer-network",
-          subject,
-          same ? Outcome::passed : Outcome::failed,
-          "both VFs in one network",
-          same ? near : near + ", and " + far,
-          same ? "" : "give both entries the same vlan: in their mappings, or name another peer"};
+  return {
+      "peer-network",
+      subject,
+      same ? Outcome::passed : Outcome::failed,
+      "both VFs in one network",
+      same ? near : near + ", and " + far,
+      same ? "" : "set the same vlan: for both entries in their mappings, or choose another peer"};
 }
 
 Finding judgeReach(const std::string& subject, const PairReports& reports) {
-  Finding finding{"peer-reach", subject, Outcome::failed, "messages go there and back", {}, {}};
+  Finding finding{"peer-reach", subject, Outcome::failed, "messages arrive in both directions",
+                  {},           {}};
   const Json& run = lastRun(reports.initiator, 1);
   const auto median = microseconds(run, "median");
   const std::string error = errorOf(reports);
@@ -94,8 +97,9 @@ Finding judgeReach(const std::string& subject, const PairReports& reports) {
       !flagMember(reports.target, "passed")) {
     finding.seen = error.empty() ? "no report" : error;
     finding.remedy =
-        "is each guest's device up, with an address in the same subnet and the same MTU (vfpass "
-        "guest-setup), and the PFs on one switch? In a guest: rdma link show, ip neighbour show";
+        "check that each guest's device is up, with an address in the same subnet and the same MTU "
+        "(vfpass guest-setup), and that the PFs are on one switch; in the guests, look at "
+        "rdma link show and ip neighbour show";
     return finding;
   }
   finding.outcome = Outcome::passed;
@@ -113,20 +117,20 @@ Finding judgePairTransfer(const Transfer& transfer, const PairReports& reports,
   const bool targetOwns = transfer.operation == "write";
   const bool right =
       flagMember(reports.target, "passed") && (!targetOwns || checked >= transfer.bytes());
-  return borneOut(std::move(finding), reports,
-                  right ? ""
-                        : "has checked " + std::to_string(checked) +
-                              " bytes, and does not say that all is right",
-                  measured, figures);
+  return confirmed(
+      std::move(finding), reports,
+      right ? ""
+            : "checked " + std::to_string(checked) + " bytes and did not report all of them right",
+      measured, figures);
 }
 
 Finding judgePairLatency(const Transfer& latency, const PairReports& reports,
                          std::vector<Figure>& figures) {
   std::vector<Figure> measured;
   Finding finding = judgeLatency(latency, reports.initiator, measured);
-  return borneOut(std::move(finding), reports,
-                  flagMember(reports.target, "passed") ? "" : "does not say that all is right",
-                  measured, figures);
+  return confirmed(std::move(finding), reports,
+                   flagMember(reports.target, "passed") ? "" : "did not report a pass", measured,
+                   figures);
 }
 
 }  // namespace vfpass::guest

@@ -10,25 +10,24 @@
 
 namespace vfpass::guest {
 
-/// What both probes said of one session.
+/// Both probes' reports on one session.
 struct PairReports {
   nlohmann::json initiator;
   nlohmann::json target;
 };
 
-/// Can the two VFs reach each other at all? The host's own knowledge of both leases: link layer and
-/// VLAN.
+/// Whether the two VFs are in the same network, from link layer and VLAN of both leases.
 Finding judgeNetwork(const std::string& subject, const Lease& initiator, const Lease& target);
 
-/// Did messages come back?
+/// Whether messages arrived in both directions.
 Finding judgeReach(const std::string& subject, const PairReports& reports);
 
-/// As judgeTransfer, and whoever owns the memory that was written must have found it right by its
-/// own word, not by the other guest's.
+/// As judgeTransfer(); in addition, the guest that owns the written memory must itself report that
+/// it checked all bytes.
 Finding judgePairTransfer(const Transfer& transfer, const PairReports& reports,
                           std::vector<Figure>& figures);
 
-/// As judgeLatency, and the target must have found its part right, too.
+/// As judgeLatency(); in addition, the target must report that its part passed.
 Finding judgePairLatency(const Transfer& latency, const PairReports& reports,
                          std::vector<Figure>& figures);
 

@@ -13,6 +13,8 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr const char* otherBuild = "check that the guest runs the probe of this vfpass build";
+
 const Json& at(const Json& object, const char* name) {
   static const Json none;
   const auto found = object.is_object() ? object.find(name) : object.end();
@@ -31,7 +33,7 @@ std::string rounded(double value) {
   return text.str();
 }
 
-// Both owners check: of a write the target, of a read the initiator.
+// The owner of the written memory checks: the target for a write, the initiator for a read.
 std::uint64_t checkedBytes(const Json& run) {
   const Json& owners = at(run, "owners");
   return std::max(count(at(owners, "initiator"), "bytes_checked"),
@@ -48,7 +50,7 @@ std::string firstCorruption(const Json& run) {
   return "wrong bytes";
 }
 
-// A figure that is none is 0.
+// 0 for a missing or invalid figure.
 double positive(const Json& object, const char* name) {
   const Json& value = at(object, name);
   const double figure = value.is_number() ? value.get<double>() : 0;
@@ -62,32 +64,32 @@ Finding finding(const Transfer& transfer, Outcome outcome, const std::string& se
   return {"data-" + transfer.memory,
           transfer.subject,
           outcome,
-          transfer.operation + " of " + std::to_string(transfer.bytes()) +
-              " bytes, every one right" + (transfer.relaxedOrdering ? ", relaxed ordering" : ""),
+          transfer.operation + " of " + std::to_string(transfer.bytes()) + " bytes, all correct" +
+              (transfer.relaxedOrdering ? ", relaxed ordering" : ""),
           seen,
           remedy};
 }
 
-// Runs of this memory only: with `besideHost` host memory's stand before them.
-bool isOf(const Transfer& transfer, const Json& run) {
+// Whether the run used this memory: with `besideHost`, a host memory run comes first.
+bool usesMemoryOf(const Transfer& transfer, const Json& run) {
   const Json& memory = at(run, "memory");
   return textMember(at(memory, "initiator"), "kind") == transfer.memory &&
          textMember(at(memory, "target"), "kind") == transfer.memory;
 }
 
-// `by DMA-BUF`, and what was tried before it.
-std::string roadOf(const Json& run) {
+// ` via DMA-BUF`, and the mechanisms that failed before.
+std::string mechanismOf(const Json& run) {
   const Json& memory = at(at(run, "memory"), "target");
-  std::string text = " by " + textMember(memory, "road");
+  std::string text = " via " + textMember(memory, "road");
   for (const Json& each : listMember(memory, "not_taken")) {
-    text += each.is_string() ? ", not by " + each.get<std::string>() : "";
+    text += each.is_string() ? ", not via " + each.get<std::string>() : "";
   }
   return text;
 }
 
-/// What is wrong with the report before anybody looks at its figures; nullopt: nothing.
-std::optional<Finding> objection(const Transfer& transfer, const Json& report,
-                                 std::size_t wantedRuns) {
+/// The first problem of a report apart from its figures; nullopt: none.
+std::optional<Finding> findProblem(const Transfer& transfer, const Json& report,
+                                   std::size_t wantedRuns) {
   const Json& runs = listMember(report, "runs");
   if (runs.size() != wantedRuns) {
     const std::string error = textMember(report, "error");
@@ -98,32 +100,32 @@ std::optional<Finding> objection(const Transfer& transfer, const Json& report,
     if (!flagMember(report, "passed") && (!flagMember(run, "passed") || runs.size() == 1)) {
       return finding(
           transfer, Outcome::failed, firstCorruption(run),
-          "the device or its driver loses data: compare firmware and driver with others");
+          "compare firmware and driver with those of a working host: the device or its driver "
+          "corrupts data");
     }
   }
   return flagMember(report, "passed")
              ? std::nullopt
-             : std::optional(finding(transfer, Outcome::failed, "the probe says so",
-                                     "is it this build of the probe that runs?"));
+             : std::optional(finding(transfer, Outcome::failed,
+                                     "the probe reported a failure without a cause", otherBuild));
 }
 
 }  // namespace
 
 Finding judgeTransfer(const Transfer& transfer, const Json& report, std::vector<Figure>& figures) {
-  if (auto wrong = objection(transfer, report, transfer.besideHost ? 2 : 1)) {
-    return *std::move(wrong);
+  if (auto problem = findProblem(transfer, report, transfer.besideHost ? 2 : 1)) {
+    return *std::move(problem);
   }
   const Json& runs = listMember(report, "runs");
   const Json& run = runs.back();
   const std::uint64_t checked = checkedBytes(run);
   if (checked < transfer.bytes()) {
-    return finding(transfer, Outcome::failed, "only " + std::to_string(checked) + " were checked",
-                   "is it this build of the probe that runs?");
+    return finding(transfer, Outcome::failed,
+                   "only " + std::to_string(checked) + " bytes were checked", otherBuild);
   }
   const bool onGpu = transfer.memory == "gpu";
-  if (onGpu && !isOf(transfer, run)) {
-    return finding(transfer, Outcome::failed, "it was not GPU memory that the probe used",
-                   "is it this build of the probe that runs?");
+  if (onGpu && !usesMemoryOf(transfer, run)) {
+    return finding(transfer, Outcome::failed, "the probe did not use GPU memory", otherBuild);
   }
   Figure figure;
   figure.subject = transfer.subject;
@@ -138,18 +140,18 @@ Finding judgeTransfer(const Transfer& transfer, const Json& report, std::vector<
   }
   figures.push_back(figure);
   return finding(transfer, Outcome::passed,
-                 rounded(figure.gigabitsPerSecond) + " Gb/s" + (onGpu ? roadOf(run) : ""), "");
+                 rounded(figure.gigabitsPerSecond) + " Gb/s" + (onGpu ? mechanismOf(run) : ""), "");
 }
 
 Finding judgeLatency(const Transfer& transfer, const Json& report, std::vector<Figure>& figures) {
   const std::string expected =
-      "answers to messages of " + std::to_string(transfer.messageBytes) + " bytes, every one right";
+      "read and send of " + std::to_string(transfer.messageBytes) + " bytes, all correct";
   const auto found = [&](Outcome outcome, const std::string& seen, const std::string& remedy) {
     return Finding{"latency-" + transfer.memory, transfer.subject, outcome, expected, seen, remedy};
   };
   constexpr std::size_t kinds = 2;  // read and send
-  if (const auto wrong = objection(transfer, report, transfer.besideHost ? 2 * kinds : kinds)) {
-    return found(Outcome::failed, wrong->seen, wrong->remedy);
+  if (const auto problem = findProblem(transfer, report, transfer.besideHost ? 2 * kinds : kinds)) {
+    return found(Outcome::failed, problem->seen, problem->remedy);
   }
   std::string seen;
   for (const Json& run : listMember(report, "runs")) {
@@ -164,13 +166,12 @@ Finding judgeLatency(const Transfer& transfer, const Json& report, std::vector<F
     const bool known = (figure.operation == "read" || figure.operation == "send") &&
                        (figure.memory == "host" || figure.memory == "gpu");
     if (!known || *figure.medianMicroseconds == 0 || figure.checkedBytes < transfer.bytes()) {
-      return found(Outcome::failed, "figures or checks are missing",
-                   "is it this build of the probe that runs?");
+      return found(Outcome::failed, "figures or checked bytes are missing", otherBuild);
     }
     seen += (seen.empty() ? "" : "; ") + figure.memory + " " + figure.operation + " " +
             rounded(*figure.medianMicroseconds) + " us, 99 % within " +
             rounded(*figure.tailMicroseconds);
-    // Host memory has its own finding with its own figures.
+    // Figures of host memory are added by its own finding.
     if (figure.memory == transfer.memory) {
       figures.push_back(figure);
     }
@@ -183,7 +184,7 @@ std::optional<std::uint64_t> movedBytes(const std::optional<VfTraffic>& before,
   if (!before || !after) {
     return std::nullopt;
   }
-  // A VF that was made anew counts from zero.
+  // A VF that was removed and created again counts from zero.
   const auto moved = [](std::uint64_t first, std::uint64_t last) {
     return last > first ? last - first : 0;
   };
@@ -195,15 +196,15 @@ Finding judgeTraffic(const std::string& subject, std::uint64_t claimedBytes,
                      const std::optional<VfTraffic>& before,
                      const std::optional<VfTraffic>& after) {
   const std::string expected =
-      "the VF's counters on the PF move by " + std::to_string(claimedBytes) + " bytes or more";
+      "the VF's counters on the PF increase by at least " + std::to_string(claimedBytes) + " bytes";
   const auto seen = movedBytes(before, after);
   if (!seen) {
     return {"counters",
             subject,
             Outcome::notObservable,
             expected,
-            "the PF's driver does not count",
-            "ip -s link show dev PF shows what it counts; a newer driver may"};
+            "the PF's driver has no counters for VFs",
+            "check the counters with ip -s link show dev PF; try a newer driver"};
   }
   const bool enough = *seen >= claimedBytes;
   return {"counters",
@@ -211,7 +212,7 @@ Finding judgeTraffic(const std::string& subject, std::uint64_t claimedBytes,
           enough ? Outcome::passed : Outcome::failed,
           expected,
           std::to_string(*seen) + " bytes",
-          enough ? "" : "the data did not go through this VF: the guest's word is not believed"};
+          enough ? "" : "do not trust the guest's result: the data did not go through this VF"};
 }
 
 }  // namespace vfpass::guest

@@ -9,7 +9,7 @@
 
 namespace vfpass::guest {
 
-/// One data path that is tried.
+/// One data path to test.
 struct Transfer {
   std::string subject;
   std::string operation;  ///< `write`, `read`
@@ -17,28 +17,28 @@ struct Transfer {
   std::uint64_t messageBytes = 0;
   std::uint64_t iterations = 0;
   bool relaxedOrdering = false;
-  bool besideHost = false;  ///< host memory first, in the same session
+  bool besideHost = false;  ///< first measure host memory in the same session
 
-  /// Of one run.
+  /// Bytes of one run.
   [[nodiscard]] std::uint64_t bytes() const { return messageBytes * iterations; }
 };
 
-/// The probe's report on it: were all bytes that were asked for checked, and right? Adds the figure
-/// when there is one.
+/// Judges the probe's report on a transfer: whether it checked all requested bytes and found them
+/// correct. Adds the figure, if any.
 Finding judgeTransfer(const Transfer& transfer, const nlohmann::json& report,
                       std::vector<Figure>& figures);
 
-/// The host's side: has the PF's switch counted, for this VF, what the guest says it sent? Nullopt
-/// for counters that the driver does not have.
+/// Compares the VF's counters on the PF with the bytes that the guest claims to have sent. nullopt
+/// stands for counters that the driver does not have.
 Finding judgeTraffic(const std::string& subject, std::uint64_t claimedBytes,
                      const std::optional<VfTraffic>& before, const std::optional<VfTraffic>& after);
 
-/// The larger of what was sent and received in between; nullopt where it was not counted.
+/// Increase of the sent or received bytes, whichever is larger; nullopt without counters.
 std::optional<std::uint64_t> movedBytes(const std::optional<VfTraffic>& before,
                                         const std::optional<VfTraffic>& after);
 
-/// The probe's report on its latency runs, each of `transfer`'s size: bytes right, and figures that
-/// are some. Adds them.
+/// Judges the probe's report on its latency runs, each with `transfer`'s size: all bytes correct
+/// and figures valid. Adds the figures.
 Finding judgeLatency(const Transfer& transfer, const nlohmann::json& report,
                      std::vector<Figure>& figures);
 

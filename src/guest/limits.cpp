@@ -5,7 +5,7 @@
 namespace vfpass::guest {
 namespace {
 
-// Ethernet's: preamble 8, addresses and type 14, checksum 4, gap 12.
+// Ethernet: preamble 8, addresses and type 14, checksum 4, gap 12.
 constexpr unsigned ethernet = 38;
 constexpr unsigned vlanTag = 4;
 constexpr unsigned ipv4AndUdp = 28;
@@ -14,24 +14,25 @@ constexpr unsigned globalRoute = 40;
 constexpr unsigned transport = 16;       // base transport header 12, invariant checksum 4
 constexpr unsigned infinibandLink = 10;  // local route 8, variant checksum 2
 
-// Header, sequence number, checksum and framing of a memory packet, and its share of flow control.
+// Header, sequence number, CRC and framing of a memory TLP, plus its share of flow control.
 constexpr unsigned pciePacket = 24;
 
-// 290 of 395 Gb/s were seen in loopback on a PCI Express 5.0 x16 card, whose link takes 461 in each
-// direction: both directions are full of the same data, and of the requests for it.
-constexpr double seenInLoopback = 290;
-constexpr double betweenMachines = 395;
-constexpr double itsPcieLimit = 461;
+// Published for one PCI Express 5.0 x16 card, whose link carries 461 Gb/s in each direction: 290
+// Gb/s in loopback, 395 between machines. In loopback the same data, and the requests for it, fill
+// both directions of the link.
+constexpr double measuredInLoopback = 290;
+constexpr double measuredBetweenMachines = 395;
+constexpr double pcieLimitOfThatCard = 461;
 
-// The share of the raw bits that carries packets: 8b/10b, 128b/130b, and flits of 256 bytes with
-// 236 of packets since 6.0.
+// Share of the raw bits that carries packets: 8b/10b, 128b/130b, and since 6.0 flits of 256 bytes
+// that carry 236 bytes of packets.
 double encoding(unsigned speed) {
   constexpr unsigned since3 = 8000;
   constexpr unsigned since6 = 64000;
   return speed < since3 ? 8.0 / 10 : speed < since6 ? 128.0 / 130 : 236.0 / 256;
 }
 
-// Of two limits; 0 is none.
+// The lower of two limits; 0 means unknown.
 double lower(double one, double other) {
   return one > 0 && other > 0 ? std::min(one, other) : std::max(one, other);
 }
@@ -89,9 +90,9 @@ std::optional<Limit> limitOf(const LimitInput& input, Ends ends) {
   limit.pcie = known(pcie);
   const bool loopback = ends == Ends::loopback;
   if (loopback && pcie > 0) {
-    pcie *= seenInLoopback / itsPcieLimit;
+    pcie *= measuredInLoopback / pcieLimitOfThatCard;
   } else if (loopback) {
-    wire *= seenInLoopback / betweenMachines;
+    wire *= measuredInLoopback / measuredBetweenMachines;
   }
   limit.gigabits = lower(wire, pcie);
   if (limit.gigabits <= 0) {

@@ -7,7 +7,8 @@
 namespace vfpass::guest {
 namespace {
 
-// NCCL takes `#` for a comment in the first column only.
+// NCCL accepts comments only with `#` in the first column. The markers identify the block in files
+// that earlier runs wrote, so their text must not change.
 constexpr std::string_view blockBegin =
     "# vfpass guest-setup: begin; the first line of a key counts, so these do\n";
 constexpr std::string_view blockEnd = "# vfpass guest-setup: end\n";
@@ -50,18 +51,18 @@ std::string withNcclBlock(const std::string& content, const std::vector<std::str
              : std::string(blockBegin) + join(lines, "\n") + "\n" + std::string(blockEnd) + rest;
 }
 
-std::vector<std::string> voidedLines(const std::string& content,
-                                     const std::vector<std::string>& lines) {
-  std::vector<std::string> voided;
+std::vector<std::string> overriddenLines(const std::string& content,
+                                         const std::vector<std::string>& lines) {
+  std::vector<std::string> overridden;
   for (const std::string& line : splitLines(withoutBlock(content))) {
     const bool setting = !line.starts_with('#') && line.find('=') != std::string::npos;
     if (setting && std::any_of(lines.begin(), lines.end(), [&](const std::string& ours) {
           return keyOf(ours) == keyOf(line) && ours != line;
         })) {
-      voided.push_back(line);
+      overridden.push_back(line);
     }
   }
-  return voided;
+  return overridden;
 }
 
 }  // namespace vfpass::guest

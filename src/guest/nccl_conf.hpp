@@ -8,15 +8,15 @@
 
 namespace vfpass::guest {
 
-/// `KEY=VALUE` lines for /etc/nccl.conf; `topologyFile` empty: none.
+/// `KEY=VALUE` lines for /etc/nccl.conf; an empty `topologyFile` is left out.
 std::vector<std::string> ncclLines(const NcclSettings& settings, const std::string& topologyFile);
 
-/// `content` with our block of these lines at its top and every other byte as it was. NCCL sets
-/// each line with setenv(..., 0), so the first one of a key counts. No lines: without a block.
+/// `content` with our block of these lines at its top, all other bytes unchanged. NCCL applies each
+/// line with setenv(..., 0), so the first line of a key takes effect. No lines: without our block.
 std::string withNcclBlock(const std::string& content, const std::vector<std::string>& lines);
 
-/// Other people's lines that a block of `lines` makes void, as they stand there.
-std::vector<std::string> voidedLines(const std::string& content,
-                                     const std::vector<std::string>& lines);
+/// Lines outside our block that a block of `lines` overrides, verbatim.
+std::vector<std::string> overriddenLines(const std::string& content,
+                                         const std::vector<std::string>& lines);
 
 }  // namespace vfpass::guest

@@ -7,8 +7,8 @@ namespace {
 
 constexpr int noFile = 3;
 
-// In NCCL's order: the setting, then nvidia-topologyd's file. A later line of nccl.conf does not
-// replace an earlier one: ncclLoadParam() sets the environment without overwriting.
+// NCCL's order: the setting, then nvidia-topologyd's file. The first line of nccl.conf takes
+// effect: ncclLoadParam() does not overwrite the environment.
 constexpr const char* script = R"sh(
 named=
 if [ -r "$1" ]; then named=$(sed -n 's/^NCCL_TOPO_FILE=//p' "$1" | head -n 1); fi
@@ -22,7 +22,7 @@ exit 3
 
 Finding checkNcclTopology(Agent& agent, const std::string& confFile,
                           const std::string& daemonFile) {
-  const std::string expected = "a topology file for NCCL, because the guest's switches are virtual";
+  const std::string expected = "a topology file for NCCL, since the guest's switches are virtual";
   const ExecResult result = runShell(agent, script, {"sh", confFile, daemonFile});
   if (result.exitCode == 0) {
     return {"nccl-topology", "", Outcome::passed, expected, firstLine(result.out), ""};
@@ -32,15 +32,15 @@ Finding checkNcclTopology(Agent& agent, const std::string& confFile,
             "",
             Outcome::waived,
             expected,
-            "cannot be looked for: " + firstLine(result.err),
+            "cannot search for it: " + firstLine(result.err),
             ""};
   }
   return {"nccl-topology",
           "",
           Outcome::warning,
           expected,
-          "none: NCCL takes each virtual switch for a link of 2.5 GT/s x1",
-          "vfpass guest-setup VM writes it"};
+          "none, so NCCL assumes a 2.5 GT/s x1 link at each virtual switch",
+          "run vfpass guest-setup VM, which writes it"};
 }
 
 }  // namespace vfpass::guest

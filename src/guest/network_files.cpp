@@ -11,12 +11,12 @@ namespace vfpass::guest {
 namespace {
 
 constexpr const char* header =
-    "# Written by `vfpass guest-setup` on the host; --undo takes it out.\n";
-constexpr const char* reason = "addresses and MTU, also after a reboot";
+    "# Written by `vfpass guest-setup` on the host; --undo removes it.\n";
+constexpr const char* reason = "addresses and MTU that persist across reboots";
 
 bool isVersion6(const std::string& address) { return address.find(':') != std::string::npos; }
 
-// netplan takes the renderer of all its files, networkd by default, where one is not named.
+// Without a renderer here netplan uses the global one of its files, networkd by default.
 std::string rendererLine(const SetupView& view) {
   const bool networkd = view.running.contains("systemd-networkd");
   const bool networkManager = view.running.contains("NetworkManager");
@@ -24,20 +24,21 @@ std::string rendererLine(const SetupView& view) {
   if (networkd != networkManager) {
     return line(networkd ? "networkd" : "NetworkManager");
   }
-  // `netplan status` starts networkd: what was chosen before that stays.
-  const auto now = view.files.find(netplanFile);
+  // `netplan status` starts networkd, so keep the renderer that an earlier run chose.
+  const auto current = view.files.find(netplanFile);
   for (const char* name : {"networkd", "NetworkManager"}) {
-    if (now != view.files.end() && now->second.content.find(line(name)) != std::string::npos) {
+    if (current != view.files.end() &&
+        current->second.content.find(line(name)) != std::string::npos) {
       return line(name);
     }
   }
   return "";
 }
 
-// The first bytes of an IPoIB address change with every load of the driver, so that only its name
-// is left to know such an interface by. The name of an Ethernet one is written down, too: the .link
-// file that netplan makes for the MTU hides the one that gives names, and it would be eth0 next
-// time.
+// An IPoIB interface is matched by name, because the first bytes of its address change whenever the
+// driver is loaded. An Ethernet interface gets its current name with set-name: the .link file that
+// netplan writes for the MTU hides the one that names the interface, which would otherwise be eth0
+// at the next boot.
 std::string netplanEntry(const PlacedPort& port, const SetupView& view) {
   std::ostringstream text;
   if (port.wanted.infiniband) {
@@ -62,12 +63,11 @@ WantedFile netplan(const std::vector<PlacedPort>& ports, const SetupView& view) 
   for (const PlacedPort& port : ports) {
     text += netplanEntry(port, view);
   }
-  // netplan warns of files that others may read.
+  // netplan warns about files that others can read.
   return {netplanFile, text, 0600, reason};
 }
 
-// The same for the same domain and entry, so that a second run changes nothing (RFC 9562, version
-// 8).
+// Deterministic for a domain and entry, so that a second run changes nothing (RFC 9562, version 8).
 std::string connectionUuid(const Uuid& domain, const std::string& entry) {
   sha256_ctx context;
   sha256_init(&context);
@@ -85,14 +85,14 @@ std::string addressSections(const std::optional<std::string>& address) {
   std::string text = "\n[ipv4]\n";
   text += address && !version6 ? "method=manual\naddress1=" + *address + "\nnever-default=true\n"
                                : "method=disabled\n";
-  // Link-local addresses make a port's first GIDs.
+  // The port's first GIDs come from link-local addresses.
   text += "\n[ipv6]\n";
   text += version6 ? "method=manual\naddress1=" + *address + "\nnever-default=true\n"
                    : "method=link-local\n";
   return text;
 }
 
-// Of an InfiniBand address NetworkManager compares the last eight bytes only.
+// NetworkManager compares only the last eight bytes of an InfiniBand address.
 WantedFile connection(const PlacedPort& port, const Uuid& domain) {
   const std::string kind = port.wanted.infiniband ? "infiniband" : "ethernet";
   const GuestNetwork& network = port.wanted.network;
@@ -108,7 +108,7 @@ WantedFile connection(const PlacedPort& port, const Uuid& domain) {
     text << "transport-mode=datagram\n";
   }
   text << addressSections(network.address);
-  // NetworkManager reads no connection that others may write or read.
+  // NetworkManager ignores connection files that others can read or write.
   return {std::string(connectionFolder) + "/vfpass-" + port.wanted.entry + ".nmconnection",
           text.str(), 0600, reason};
 }
@@ -120,7 +120,7 @@ WantedFile networkdFile(const PlacedPort& port) {
   if (port.wanted.infiniband) {
     text << "Name=" << port.netdev.name << '\n';
   } else {
-    // VLANs and bonds above it have its address, too, and are of another type.
+    // VLANs and bonds above it have the same address but another type.
     text << "MACAddress=" << port.wanted.address << "\nType=ether\n";
   }
   text << "\n[Link]\nRequiredForOnline=no\n";
@@ -135,9 +135,9 @@ WantedFile networkdFile(const PlacedPort& port) {
           0644, reason};
 }
 
-// By the present name: a pattern such as mac/ADDRESS matches nothing before the driver is there, so
-// that at boot ifupdown-pre.service waits for no device, and ifupdown's udev rule knows names only.
-// allow-hotplug brings the interface up whenever it appears.
+// Uses the current interface name. A pattern such as mac/ADDRESS matches nothing until the driver
+// is loaded, so ifupdown-pre.service would not wait for the device at boot, and ifupdown's udev
+// rule handles names only. allow-hotplug brings the interface up whenever it appears.
 std::string interfacesStanza(const PlacedPort& port) {
   const GuestNetwork& network = port.wanted.network;
   const bool version6 = network.address && isVersion6(*network.address);
@@ -149,7 +149,7 @@ std::string interfacesStanza(const PlacedPort& port) {
     text << "    address " << *network.address << '\n';
   }
   if (version6) {
-    // A port without a link would hold up the guest's boot.
+    // Duplicate address detection on a port without a link would delay the guest's boot.
     text << "    dad-attempts 0\n";
   }
   if (network.mtu) {
@@ -177,7 +177,7 @@ named() {
     case $hardware in *"$1") echo "${netdev##*/}"; return ;; esac
   done
 }
-# A driver may still be on its way.
+# The driver may still be loading.
 found() {
   left=30
   until name=$(named "$1") && [ -n "$name" ]; do
@@ -219,8 +219,8 @@ std::vector<WantedFile> plain(const std::vector<PlacedPort>& ports) {
   }
   return {{plainSettings, settings, 0644, reason},
           {plainScript, std::string("#!/bin/sh\n") + header + bootScript, 0755,
-           "reads guest-network.conf"},
-          {plainUnit, std::string(header) + bootUnit, 0644, "runs it at boot"}};
+           "applies guest-network.conf"},
+          {plainUnit, std::string(header) + bootUnit, 0644, "runs guest-network.sh at boot"}};
 }
 
 }  // namespace

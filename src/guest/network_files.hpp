@@ -3,27 +3,28 @@
 #include <string>
 #include <vector>
 
+#include "vfpass/guest/desired_setup.hpp"
 #include "vfpass/guest/setup_view.hpp"
-#include "vfpass/guest/setup_wish.hpp"
 
 namespace vfpass::guest {
 
-/// Who sets addresses in the guest.
+/// The software that sets addresses in the guest.
 enum class NetworkTool { netplan, networkManager, networkd, ifupdown, plain };
 
-/// By what really runs there. netplan only writes for the other two: with neither it does nothing.
+/// Depends on what runs in the guest. netplan only generates configuration for NetworkManager or
+/// systemd-networkd, so it counts only if one of them runs.
 NetworkTool networkToolOf(const SetupView& view);
 
-/// For people: `netplan`, `NetworkManager`, `systemd-networkd`, `ifupdown`, `ip`.
+/// `netplan`, `NetworkManager`, `systemd-networkd`, `ifupdown` or `ip`.
 std::string toString(NetworkTool tool);
 
-/// A port with the guest's interface that it is.
+/// A port and its interface in the guest.
 struct PlacedPort {
   WantedPort wanted;
   SetupNetdev netdev;
 };
 
-/// A file as it is to be.
+/// A file that guest-setup wants to write.
 struct WantedFile {
   std::string path;
   std::string content;
@@ -31,8 +32,8 @@ struct WantedFile {
   std::string reason;
 };
 
-/// What makes the addresses and MTUs of these ports last; none where nothing can (plain, without
-/// systemd).
+/// Files that make the addresses and MTUs of these ports persistent; none for `plain` without
+/// systemd.
 std::vector<WantedFile> networkFiles(NetworkTool tool, const std::vector<PlacedPort>& ports,
                                      const SetupView& view, const Uuid& domain);
 

@@ -6,18 +6,17 @@ namespace vfpass::guest {
 
 WantedFile nvlinkOptions() {
   return {nvlinkFile,
-          "# Written by `vfpass guest-setup` on the host; --undo takes it out.\n"
+          "# Written by `vfpass guest-setup` on the host; --undo removes it.\n"
           "options nvidia NVreg_NvLinkDisable=1\n",
           0644, "`nvlink: disabled`: the GPU initializes without the board's NVSwitches"};
 }
 
-// The parameter counts when the module is loaded, and an initramfs has a copy of modprobe.d.
+// The parameter takes effect when the module is loaded, and an initramfs has a copy of modprobe.d.
 std::string nvlinkNote(const SetupView& view) {
   if (view.nvlinkDisabled) {
     return {};
   }
-  return "the guest's NVIDIA driver leaves NVLink alone from its next load on: restart the guest; "
-         "if "
+  return "the guest's NVIDIA driver disables NVLink when it is loaded next: restart the guest; if "
          "the module is in its initramfs, run `update-initramfs -u` or `dracut -f` there first";
 }
 

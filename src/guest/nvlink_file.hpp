@@ -6,11 +6,11 @@
 
 namespace vfpass::guest {
 
-/// Options that make NVIDIA's driver in the guest leave NVLink alone: without them a GPU of an
-/// NVSwitch board initializes only once a fabric manager has set the fabric up.
+/// Module options that disable NVLink in the guest's NVIDIA driver: without them a GPU on an
+/// NVSwitch board initializes only after a fabric manager has set up the fabric.
 WantedFile nvlinkOptions();
 
-/// What is left to do until the driver has them; empty: it has.
+/// Remaining steps until the driver uses the options; empty: it already does.
 std::string nvlinkNote(const SetupView& view);
 
 }  // namespace vfpass::guest

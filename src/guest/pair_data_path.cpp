@@ -11,7 +11,7 @@
 namespace vfpass::guest {
 namespace {
 
-// Enough to see that answers come; latency has its own run.
+// Enough to show that replies arrive; latency has its own run.
 constexpr const char* reachIterations = "20";
 constexpr const char* reachBytes = "8";
 
@@ -32,8 +32,8 @@ bool PairDataPath::reach() {
                   [&](const PairReports& reports) { return judgeReach(subject_, reports); });
 }
 
-// Write and read, because some platforms pass peer writes and fail peer reads; they also are the
-// two directions.
+// Both write and read, because peer-to-peer writes work and reads fail on some platforms. Together
+// they also cover both directions.
 bool PairDataPath::tryMemory(const std::string& memory) {
   Transfer transfer{subject_, "", memory, plan_.messageBytes, plan_.iterations};
   transfer.besideHost = memory == "gpu";
@@ -62,11 +62,11 @@ bool PairDataPath::tryTransfer(const Transfer& transfer) {
   options.insert(options.end(), plan_.probeArguments.begin(), plan_.probeArguments.end());
   const auto sent = watch_.traffic(initiator_.lease);
   const auto received = watch_.traffic(target_.lease);
-  const bool right =
+  const bool passed =
       conclude("peer-data-" + transfer.memory, options, [&](const PairReports& reports) {
         return judgePairTransfer(transfer, reports, report_.figures);
       });
-  if (!right) {
+  if (!passed) {
     return false;
   }
   const std::uint64_t claimed = transfer.bytes() * (transfer.besideHost ? 2 : 1);
@@ -78,7 +78,7 @@ bool PairDataPath::tryTransfer(const Transfer& transfer) {
 template <typename Judge>
 bool PairDataPath::conclude(const std::string& key, const std::vector<std::string>& operation,
                             const Judge& judge) {
-  Finding finding{key, subject_, Outcome::notObservable, "the two probes move data", {}, {}};
+  Finding finding{key, subject_, Outcome::notObservable, "the probes exchange data", {}, {}};
   try {
     finding = judge(runSession(operation));
   } catch (const Error& error) {
@@ -104,7 +104,7 @@ PairReports PairDataPath::runSession(const std::vector<std::string>& operation) 
   ExchangeEnd target(target_.agent, target_.probe, folder + "-listen",
                      argumentsFor("listen", target_, token));
   ExchangeEnd initiator(initiator_.agent, initiator_.probe, folder + "-connect", connect);
-  carryLines(initiator, target);
+  relayLines(initiator, target);
   return {probeDocument(initiator_.probe, initiator.result()),
           probeDocument(target_.probe, target.result())};
 }
@@ -119,7 +119,7 @@ std::vector<std::string> PairDataPath::argumentsFor(const char* command, const P
                                      "--token",
                                      token,
                                      "--deadline",
-                                     std::to_string(plan_.probePatience.count())};
+                                     std::to_string(plan_.probeTimeout.count())};
   if (end.gpu) {
     arguments.insert(arguments.end(), {"--gpu", std::to_string(end.gpu->index)});
   }

@@ -21,15 +21,15 @@ struct PairEnd {
   RdmaPort port;
   HostSide host;
   std::optional<NearestGpu> gpu;
-  std::string subject;  ///< what findings about this end alone are about
+  std::string subject;  ///< subject of findings about this end only
 };
 
-/// Moves data from one guest's VF to another's: can they reach each other, writes and reads with
-/// relaxed ordering and without, latency; after each transfer the counters of both VFs. Findings
-/// and figures go into the report. What a guest does not let us do is a finding.
+/// Moves data from one guest's VF to another's: reachability, writes and reads with and without
+/// relaxed ordering, latency. Compares the counters of both VFs after each transfer. Adds findings
+/// and figures to the report. A guest that does not allow a step is a finding.
 class PairDataPath {
  public:
-  /// References must outlive it.
+  /// References must outlive the object.
   PairDataPath(std::string subject, const PairEnd& initiator, const PairEnd& target,
                const VerifyPlan& plan, const VerifyWatch& watch, VerifyReport& report)
       : subject_(std::move(subject)),
@@ -39,9 +39,9 @@ class PairDataPath {
         watch_(watch),
         report_(report) {}
 
-  /// False at the first broken link.
+  /// Both return false at the first failed check.
   bool reach();
-  /// `host`, or `gpu`: both ends' GPU memory, beside host memory.
+  /// `host`, or `gpu`: GPU memory of both ends, next to host memory.
   bool tryMemory(const std::string& memory);
 
  private:

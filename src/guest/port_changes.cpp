@@ -10,7 +10,7 @@ std::string numberText(const std::optional<unsigned>& value) {
   return value ? std::to_string(*value) : "?";
 }
 
-// Addresses that the plan does not speak of are the guest's: a manager may drop or add some.
+// Ignores addresses outside the plan: a network manager may add or remove some.
 NetdevState expected(const SetupPort& port, const NetdevState& now) {
   NetdevState wanted = port.after;
   wanted.addresses = now.addresses;
@@ -35,16 +35,16 @@ const SetupNetdev* findNetdev(const SetupView& view, const std::string& name) {
 
 }  // namespace
 
-std::string unreached(const SetupPlan& plan, const SetupView& view) {
+std::string pendingChanges(const SetupPlan& plan, const SetupView& view) {
   for (const SetupPort& port : plan.ports) {
     const SetupNetdev* netdev = findNetdev(view, port.netdev);
     if (netdev == nullptr) {
-      return port.entry + ": " + port.netdev + " is gone";
+      return port.entry + ": " + port.netdev + " disappeared";
     }
-    const auto left = describeChanges(
+    const auto pending = describeChanges(
         {port.entry, port.netdev, false, netdev->state, expected(port, netdev->state)});
-    if (!left.empty()) {
-      return port.entry + ": " + port.netdev + " still lacks " + join(left, ", ");
+    if (!pending.empty()) {
+      return port.entry + ": " + port.netdev + ": " + join(pending, ", ");
     }
   }
   return "";

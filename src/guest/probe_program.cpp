@@ -18,15 +18,15 @@ using Json = nlohmann::json;
 
 constexpr int knownProtocol = 1;
 constexpr std::size_t largestProbe = std::size_t{64} << 20U;
-// Where a package in the guest would have it.
+// Paths of a package in the guest.
 constexpr std::array installedProbes = {"/usr/libexec/vfpass/vfpass-probe",
                                         "/usr/lib/vfpass/vfpass-probe"};
 
-// Constant text; what varies comes as $1, $2: no data is ever read as shell. With a shell between,
-// a file that is missing or may not be run is an exit code and not an error of the agent.
+// Variable data is passed as arguments, so that the shell never interprets it. Through a shell, a
+// missing or non-executable file is an exit code, not an error of the agent.
 constexpr const char* runScript = R"(exec "$0" "$@")";
-// $0: the probe, $1: its SHA-256, or empty for a file that the guest's administrator put there, $2:
-// `hello`.
+// $0: the probe, $1: its SHA-256, or empty for a probe that the guest's administrator installed,
+// $2: `hello`.
 constexpr const char* helloScript = R"sh(
 [ -e "$0" ] || [ -h "$0" ] || exit 127
 trusted_directory "${0%/*}"
@@ -35,7 +35,7 @@ trusted_entry "$0" last
 [ -z "$1" ] || has_content "$0" "$1" || refuse "$0 has unexpected content"
 exec "$0" "$2"
 )sh";
-// $0: the directory, $1: the file to fill. Other builds of the probe go.
+// $0: the directory, $1: the file to fill. Removes other builds of the probe.
 constexpr const char* createScript = R"sh(
 umask 077
 require sha256sum
@@ -50,12 +50,12 @@ mv -f "$0" "$1" || exit 1
 exec "$1" "$3"
 )sh";
 
-// Empty when it runs and speaks our protocol; otherwise why not.
-std::string objection(const ExecResult& result) {
-  constexpr int mayNotBeRun = 126;
+// Empty if the probe runs and speaks our protocol, otherwise the reason why not.
+std::string findProblem(const ExecResult& result) {
+  constexpr int notExecutable = 126;
   constexpr int missing = 127;
   if (result.exitCode == missing) {
-    return "not there";
+    return "not found";
   }
   if (result.exitCode == untrusted) {
     return "not trusted: " + firstLine(result.err);
@@ -64,19 +64,19 @@ std::string objection(const ExecResult& result) {
     return firstLine(result.err);
   }
   if (result.exitCode != 0) {
-    return (result.exitCode == mayNotBeRun ? "may not be run: " : "does not start: ") +
+    return (result.exitCode == notExecutable ? "not executable: " : "does not start: ") +
            firstLine(result.err);
   }
   const Json hello = parseReply(result.out);
   const auto protocol = hello.is_object() ? hello.find("protocol") : hello.end();
   const bool known = hello.is_object() && protocol != hello.end() && *protocol == knownProtocol;
-  return known ? std::string() : "speaks another protocol";
+  return known ? std::string() : "incompatible protocol version";
 }
 
-// An agent that has gone meanwhile has no probe either: what went wrong before is what is told.
+// Errors count as "no": if the agent is gone, the caller reports the problem that came first.
 bool canRun(Agent& agent, const std::string& path) {
   try {
-    return objection(runShell(agent, withTrust(helloScript), {path, "", "hello"})).empty();
+    return findProblem(runShell(agent, withTrust(helloScript), {path, "", "hello"})).empty();
   } catch (const AgentUnavailable&) {
     return false;
   }
@@ -85,10 +85,10 @@ bool canRun(Agent& agent, const std::string& path) {
 std::string remedyFor(const ExecResult& result) {
   return result.exitCode == toolMissing
              ? "install that program in the guest"
-             : "name another directory with --guest-folder, one that only root can write";
+             : "choose another directory that only root can write, with --guest-folder";
 }
 
-// As objection().
+// Returns the same as findProblem().
 std::string push(Agent& agent, const ProbeFile& file, const std::string& folder,
                  const Agent::Progress& progress) {
   const std::string path = folder + "/" + file.name;
@@ -101,7 +101,7 @@ std::string push(Agent& agent, const ProbeFile& file, const std::string& folder,
         remedyFor(made));
   }
   agent.fillFile(draft, file.content, progress);
-  return objection(
+  return findProblem(
       runShell(agent, withTrust(finishScript), {draft, path, sha256(file.content), "hello"}));
 }
 
@@ -113,7 +113,7 @@ ProbeFile readProbeFile(const std::string& path) {
   content << stream.rdbuf();
   if (!stream || content.str().empty() || content.str().size() > largestProbe) {
     throw Error("cannot read the probe from " + path,
-                "install vfpass whole, or name it: --probe FILE");
+                "install vfpass completely, or name the probe with --probe FILE");
   }
   return {content.str(), "vfpass-probe-" + sha256(content.str()).substr(0, 16)};
 }
@@ -123,13 +123,13 @@ PlacedProbe placeProbe(Agent& agent, const ProbeFile& file, const std::string& f
   const std::string path = folder + "/" + file.name;
   const ExecResult present =
       runShell(agent, withTrust(helloScript), {path, sha256(file.content), "hello"});
-  std::string reason = objection(present);
+  std::string reason = findProblem(present);
   if (reason.empty()) {
     return {path, false};
   }
   std::string remedy =
-      "is the folder mounted noexec, or does SELinux confine the agent? Name another one with "
-      "--guest-folder";
+      "check that the directory is not mounted noexec and that SELinux does not confine the agent, "
+      "or choose another directory with --guest-folder";
   try {
     reason = push(agent, file, folder, progress);
     if (reason.empty()) {
@@ -145,15 +145,15 @@ PlacedProbe placeProbe(Agent& agent, const ProbeFile& file, const std::string& f
     }
   }
   throw AgentUnavailable(
-      "the probe cannot run in the guest from " + printable(folder) + ": " + reason,
+      "cannot run the probe in the guest from " + printable(folder) + ": " + reason,
       remedy + "; or install vfpass-probe in the guest as " + installedProbes[0]);
 }
 
 Json probeDocument(const PlacedProbe& probe, const ExecResult& result) {
   Json document = result.out.empty() ? Json() : parseReply(result.out);
   if (!document.is_object()) {
-    throw AgentUnavailable("the probe ended with exit code " + std::to_string(result.exitCode) +
-                               " and without a report: " + firstLine(result.err),
+    throw AgentUnavailable("the probe exited with code " + std::to_string(result.exitCode) +
+                               " and wrote no report: " + firstLine(result.err),
                            "run it by hand in the guest: " + printable(probe.path));
   }
   return document;

@@ -11,16 +11,15 @@
 namespace vfpass::guest {
 namespace {
 
-// No link is that fast, and no answer that slow: whoever says so lies.
-constexpr double mostOfAnything = 1e6;
+// Larger rates and latencies are implausible.
+constexpr double largestFigure = 1e6;
 
 std::optional<double> number(const std::string& word) {
   double value = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
   const bool whole = error == std::errc{} && end == word.data() + word.size();
-  return whole && std::isfinite(value) && value >= 0 && value < mostOfAnything
-             ? std::optional(value)
-             : std::nullopt;
+  return whole && std::isfinite(value) && value >= 0 && value < largestFigure ? std::optional(value)
+                                                                              : std::nullopt;
 }
 
 std::vector<std::string> words(const std::string& line) {
@@ -32,7 +31,7 @@ std::vector<std::string> words(const std::string& line) {
   return found;
 }
 
-// The words of the line behind the last header that names this column.
+// The words of the line after the last header that has this column.
 std::vector<std::string> resultLine(std::string_view text, std::string_view column) {
   std::vector<std::string> found;
   bool header = false;
@@ -45,12 +44,12 @@ std::vector<std::string> resultLine(std::string_view text, std::string_view colu
   return found;
 }
 
-// A line has these many columns, and the first is the size.
-bool isOf(const std::vector<std::string>& line, std::size_t columns, std::uint64_t bytes) {
+// Whether the line has this number of columns and is for messages of this size.
+bool isResultFor(const std::vector<std::string>& line, std::size_t columns, std::uint64_t bytes) {
   return line.size() == columns && parseNumber(line.front()) == bytes;
 }
 
-// Behind `# Avg bus bandwidth    : ` and the like.
+// The value after a label such as `# Avg bus bandwidth    : `.
 std::string valueAfter(std::string_view text, std::string_view label) {
   for (const std::string& line : splitLines(text)) {
     const auto colon = line.find(':');
@@ -64,9 +63,9 @@ std::string valueAfter(std::string_view text, std::string_view label) {
 }  // namespace
 
 std::optional<double> readPerftestBandwidth(std::string_view text, std::uint64_t bytes) {
-  // bytes, iterations, peak, average, messages a second
+  // bytes, iterations, peak, average, messages per second
   const auto line = resultLine(text, "BW average[Gb/sec]");
-  if (!isOf(line, 5, bytes)) {
+  if (!isResultFor(line, 5, bytes)) {
     return std::nullopt;
   }
   const auto average = number(line[3]);
@@ -74,9 +73,9 @@ std::optional<double> readPerftestBandwidth(std::string_view text, std::uint64_t
 }
 
 std::optional<ToolLatency> readPerftestLatency(std::string_view text, std::uint64_t bytes) {
-  // bytes, iterations, least, most, typical, average, deviation, 99 %, 99.9 %
+  // bytes, iterations, minimum, maximum, typical, average, deviation, 99 %, 99.9 %
   const auto line = resultLine(text, "t_typical[usec]");
-  if (!isOf(line, 9, bytes)) {
+  if (!isResultFor(line, 9, bytes)) {
     return std::nullopt;
   }
   const auto typical = number(line[4]);

@@ -6,9 +6,9 @@
 
 namespace vfpass::guest {
 
-/// The last result line of perftest's `ib_write_bw` or `ib_read_bw` with --report_gbits: the
-/// average in Gb/s. nullopt unless it is of messages of `bytes` and greater than zero (perftest
-/// prints 0.000000 where a clock misled it). Takes the text for hostile.
+/// The average in Gb/s from the last result line of `ib_write_bw` or `ib_read_bw` with
+/// --report_gbits. nullopt unless the line is for messages of `bytes` and the average is greater
+/// than zero (perftest prints 0.000000 when its clock is unreliable). The text is untrusted.
 std::optional<double> readPerftestBandwidth(std::string_view text, std::uint64_t bytes);
 
 struct ToolLatency {
@@ -16,7 +16,7 @@ struct ToolLatency {
   double tailMicroseconds = 0;     ///< 99th percentile
 };
 
-/// The same of `ib_write_lat`, `ib_read_lat`.
+/// The same for `ib_write_lat` and `ib_read_lat`.
 std::optional<ToolLatency> readPerftestLatency(std::string_view text, std::uint64_t bytes);
 
 struct AllReduce {
@@ -24,7 +24,7 @@ struct AllReduce {
   bool right = false;                ///< nccl-tests found no wrong value
 };
 
-/// What `all_reduce_perf` of nccl-tests says at its end.
+/// The summary that `all_reduce_perf` of nccl-tests prints at its end.
 std::optional<AllReduce> readAllReduce(std::string_view text);
 
 }  // namespace vfpass::guest

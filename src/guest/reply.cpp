@@ -16,34 +16,34 @@ constexpr std::size_t largestReply = std::size_t{4} << 20U;
 constexpr int deepestReply = 32;
 
 Error badReply(const std::string& reason) {
-  return Error("the guest agent's answer makes no sense: " + reason,
-               "is it qemu-guest-agent that runs in the guest?");
+  return Error("invalid reply from the guest agent: " + reason,
+               "check that the agent in the guest is qemu-guest-agent");
 }
 
 }  // namespace
 
 Json parseReply(std::string_view text) {
   if (text.size() > largestReply) {
-    throw badReply("it is larger than 4 MiB");
+    throw badReply("larger than 4 MiB");
   }
   UniqueKeys keys;
   const auto limits = [&](int depth, Json::parse_event_t event, Json& parsed) {
     if (depth > deepestReply) {
-      throw badReply("it is nested too deep");
+      throw badReply("nested more than 32 levels deep");
     }
     if (event == Json::parse_event_t::object_start) {
       keys.enterObject();
     } else if (event == Json::parse_event_t::object_end) {
       keys.leaveObject();
     } else if (event == Json::parse_event_t::key && !keys.add(parsed.get<std::string>())) {
-      throw badReply("an object has a member twice");
+      throw badReply("an object has a duplicate member");
     }
     return true;
   };
   try {
     return Json::parse(text, limits);
   } catch (const Json::exception&) {
-    throw badReply("it is not JSON");
+    throw badReply("not valid JSON");
   }
 }
 
@@ -55,7 +55,7 @@ std::string decodeBase64(std::string_view text) {
   auto* bytes = reinterpret_cast<std::uint8_t*>(decoded.data());
   if (base64_decode_update(&context, &length, bytes, text.size(), text.data()) != 1 ||
       base64_decode_final(&context) != 1) {
-    throw badReply("its captured output is not base64");
+    throw badReply("the captured output is not base64");
   }
   decoded.resize(length);
   return decoded;

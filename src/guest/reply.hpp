@@ -6,9 +6,8 @@
 
 namespace vfpass::guest {
 
-/// Parses what an agent answered, under limits: 4 MiB, 32 levels, because printing a deep tree
-/// overflows the stack, and no member twice. Throws Error that says what is wrong with it, never
-/// the text itself.
+/// Parses an agent's reply within limits: 4 MiB, 32 levels (printing a deeper tree overflows the
+/// stack), no duplicate members. The Error it throws names the problem and never quotes the reply.
 nlohmann::json parseReply(std::string_view text);
 
 /// Decodes base64 as the agent writes it; throws Error for anything else.
@@ -16,7 +15,8 @@ std::string decodeBase64(std::string_view text);
 
 std::string encodeBase64(std::string_view bytes);
 
-/// Members of a hostile object: the value, or what stands in for a missing one or another type.
+/// Members of an untrusted object. A missing member or one of another type reads as "", false or an
+/// empty list.
 std::string textMember(const nlohmann::json& object, const char* name);
 bool flagMember(const nlohmann::json& object, const char* name);
 const nlohmann::json& listMember(const nlohmann::json& object, const char* name);

@@ -8,12 +8,12 @@
 
 namespace vfpass::guest {
 
-/// Runs a constant script in the guest. What varies comes as $0, $1, ... or on its input: no data
-/// is ever read as shell. Throws AgentUnavailable, like Agent::run.
+/// Runs a constant script in the guest. Variable data is passed as $0, $1, ... or on standard
+/// input, so that the shell never interprets it. Throws AgentUnavailable, like Agent::run.
 ExecResult runShell(Agent& agent, const std::string& script, std::vector<std::string> arguments,
                     std::string_view input = {});
 
-/// Of what a program in the guest said, safe for terminals.
+/// First line of a guest program's output, at most 200 bytes, escaped for terminals.
 std::string firstLine(const std::string& text);
 
 }  // namespace vfpass::guest

@@ -8,8 +8,8 @@
 
 namespace vfpass::guest {
 
-/// judgeTraffic of the lease's VF since `before`; firmware counts a little late, so counters that
-/// have not moved enough are read again for three seconds.
+/// judgeTraffic() for the lease's VF since `before`. Firmware updates counters with a delay, so
+/// counters that have not increased enough are read again for up to three seconds.
 Finding settledTraffic(const Lease& lease, std::uint64_t claimedBytes,
                        const std::optional<VfTraffic>& before, const VerifyWatch& watch);
 

@@ -18,19 +18,19 @@ namespace {
 
 using std::chrono::seconds;
 
-// An address that a manager gives shows a moment later; one that waits for a carrier never does.
+// A network manager sets addresses with a delay, and never if it waits for a carrier.
 constexpr seconds networkSettles{30};
-// Enough for a slow guest, once the user's own patience is used up.
-constexpr seconds takingBackPatience{120};
+// Enough for a slow guest, even if the caller's timeout is used up.
+constexpr seconds rollbackTimeout{120};
 
-// What a program said last is why it ended.
-std::string lastWords(const ExecResult& result) {
-  const std::string said{trim(result.err.empty() ? result.out : result.err)};
-  const auto lines = splitLines(said);
+// The last lines of a program's output usually name the cause.
+std::string lastLines(const ExecResult& result) {
+  const std::string output{trim(result.err.empty() ? result.out : result.err)};
+  const auto lines = splitLines(output);
   const auto first = lines.size() > 3 ? lines.end() - 3 : lines.begin();
-  const std::string words = join({first, lines.end()}, "; ");
-  return words.empty() ? "exit code " + std::to_string(result.exitCode)
-                       : printable(words.substr(0, 500));
+  const std::string text = join({first, lines.end()}, "; ");
+  return text.empty() ? "exit code " + std::to_string(result.exitCode)
+                      : printable(text.substr(0, 500));
 }
 
 std::string temporaryOf(const std::string& path) {
@@ -50,7 +50,7 @@ class Writer {
  public:
   Writer(const SetupTools& tools, const SetupPlan& plan) : tools_(tools), plan_(plan) {}
 
-  /// Creates, empty, what keepRecord() and changeFiles() fill: one call of the agent for all.
+  /// Creates the empty files that keepRecord() and changeFiles() fill, in one agent command.
   void createFiles(bool record) const {
     std::vector<std::string> files;
     if (record) {
@@ -72,21 +72,21 @@ class Writer {
     }
     arguments.emplace_back("--");
     arguments.insert(arguments.end(), files.begin(), files.end());
-    runTrusted("create the files", createScript, arguments);
+    runTrusted("create files", createScript, arguments);
   }
 
   void keepRecord() const {
     const std::string text = encodeRecord(plan_.record);
-    tools_.say("writing " + std::string(recordPath));
+    say("write " + std::string(recordPath));
     fill(recordPath, text);
-    runTrusted("keep what was there", installScript, {recordPath, sha256(text)});
+    runTrusted("install the record", installScript, {recordPath, sha256(text)});
   }
 
-  // Back to before the first set-up, or to the record of the one before.
+  // Restores the record of the previous set-up; without one, removes the record.
   void restoreRecord() const {
-    SetupView now;
-    readFiles(tools_.agent, tools_.root, {recordPath}, now);
-    if (now.files[recordPath] == plan_.recordBefore && plan_.recordBefore.exists) {
+    SetupView current;
+    readFiles(tools_.agent, tools_.root, {recordPath}, current);
+    if (current.files[recordPath] == plan_.recordBefore && plan_.recordBefore.exists) {
       return;
     }
     if (plan_.recordBefore.exists) {
@@ -94,34 +94,34 @@ class Writer {
       arguments.insert(arguments.end(), recordFile.begin(), recordFile.end());
       runTrusted("create the record", createScript, arguments);
       fill(recordPath, plan_.recordBefore.content);
-      runTrusted("put the record back", installScript,
+      runTrusted("restore the record", installScript,
                  {recordPath, sha256(plan_.recordBefore.content)});
     } else {
-      forget();
+      removeRecord();
     }
   }
 
-  void forget() const { run("remove the record", forgetScript, {}); }
+  void removeRecord() const { run("remove the record", removeRecordScript, {}); }
 
-  // Those that a set-up has made and that hold nothing of others.
-  void dropFolders() const {
-    run("remove empty folders", dropFoldersScript,
+  // Removes directories that a set-up created, unless others have put files there.
+  void removeEmptyDirectories() const {
+    run("remove empty directories", removeDirectoriesScript,
         {plan_.record.folders.begin(), plan_.record.folders.end()});
   }
 
   void changeFiles() const {
-    if (goes(plainUnit)) {
+    if (removes(plainUnit)) {
       run("disable " + std::string(plainUnitName), disableScript, {plainUnitName}, true);
     }
-    if (touches(interfacesFile)) {
-      run("take down what " + std::string(interfacesFile) + " has set", interfacesDownScript,
+    if (changes(interfacesFile)) {
+      run("bring down the interfaces in " + std::string(interfacesFile), interfacesDownScript,
           netdevs());
     }
     std::vector<std::string> written;
     std::vector<std::string> removed;
     for (const SetupFile& file : plan_.files) {
       if (file.after.exists) {
-        step("writing " + file.path);
+        step("write " + file.path);
         fill(file.path, file.after.content);
         written.insert(written.end(), {file.path, sha256(file.after.content)});
       } else {
@@ -129,37 +129,38 @@ class Writer {
       }
     }
     if (!written.empty()) {
-      runTrusted("put the files in place", installScript, written);
+      runTrusted("install files", installScript, written);
     }
     if (!removed.empty()) {
       run("remove files", removeScript, removed);
     }
   }
 
-  // Whatever reads the files that have changed reads them now.
+  // Makes network managers and systemd read the changed files.
   void reload() const {
-    const bool again = std::any_of(plan_.ports.begin(), plan_.ports.end(),
-                                   [](const SetupPort& port) { return port.byTool; });
-    const auto concerns = [&](NetworkTool tool, std::string_view folder) {
-      return (again && plan_.tool == toString(tool)) || touches(folder);
+    const bool byTool = std::any_of(plan_.ports.begin(), plan_.ports.end(),
+                                    [](const SetupPort& port) { return port.byTool; });
+    const auto needsReload = [&](NetworkTool tool, std::string_view path) {
+      return (byTool && plan_.tool == toString(tool)) || changes(path);
     };
-    if (concerns(NetworkTool::netplan, "/etc/netplan/")) {
-      run("apply netplan's files", netplanScript, {});
+    if (needsReload(NetworkTool::netplan, "/etc/netplan/")) {
+      run("run netplan apply", netplanScript, {});
     }
-    if (concerns(NetworkTool::networkManager, connectionFolder)) {
-      run("activate NetworkManager's connections", connectionsScript, connections());
+    if (needsReload(NetworkTool::networkManager, connectionFolder)) {
+      run("activate NetworkManager connections", connectionsScript, connections());
     }
     const std::vector<std::string> left = netdevs(false);
-    if (!left.empty() && (touches("/etc/netplan/") || touches(connectionFolder))) {
-      run("end NetworkManager's connections", endConnectionsScript, left);
+    if (!left.empty() && (changes("/etc/netplan/") || changes(connectionFolder))) {
+      run("deactivate NetworkManager connections", endConnectionsScript, left);
     }
-    if (concerns(NetworkTool::networkd, networkdFolder)) {
-      run("have systemd-networkd read its files", networkdScript, netdevs());
+    if (needsReload(NetworkTool::networkd, networkdFolder)) {
+      run("reload systemd-networkd", networkdScript, netdevs());
     }
-    if (concerns(NetworkTool::ifupdown, interfacesFile)) {
-      run("bring up what " + std::string(interfacesFile) + " sets", interfacesUpScript, netdevs());
+    if (needsReload(NetworkTool::ifupdown, interfacesFile)) {
+      run("bring up the interfaces in " + std::string(interfacesFile), interfacesUpScript,
+          netdevs());
     }
-    if (touches(plainUnit) && !goes(plainUnit)) {
+    if (changes(plainUnit) && !removes(plainUnit)) {
       run("enable " + std::string(plainUnitName), enableScript, {plainUnitName});
     }
   }
@@ -183,32 +184,36 @@ class Writer {
   void changeModule() const {
     if (plan_.loadPeerMemory) {
       run("load nvidia_peermem", loadScript, {}, true,
-          "it has to be built with the OFED that the guest has: OFED first, the GPU driver second");
+          "install OFED first and the GPU driver second, so that the module is built for that "
+          "OFED");
     }
     if (plan_.unloadPeerMemory) {
-      run("unload nvidia_peermem", unloadScript, {}, true, "something still uses it");
+      run("unload nvidia_peermem", unloadScript, {}, true,
+          "stop the programs that use it, then run `modprobe -r nvidia-peermem` in the guest");
     }
   }
 
   void waitForPorts() const {
     const auto end = std::chrono::steady_clock::now() + networkSettles;
     for (;;) {
-      heedCheckpoint();
-      const std::string left = unreached(plan_, readSetupView(tools_.agent, tools_.root));
-      if (left.empty()) {
+      runCheckpoint();
+      const std::string pending = pendingChanges(plan_, readSetupView(tools_.agent, tools_.root));
+      if (pending.empty()) {
         return;
       }
       if (std::chrono::steady_clock::now() >= end) {
-        throw Error("the guest's " + plan_.tool + " took the settings, but " + printable(left),
-                    "see what it says in the guest; an MTU cannot be larger than the PF's (`mtu:` "
-                    "in host.yaml)");
+        throw Error(
+            "the guest's " + plan_.tool + " did not apply all settings: " + printable(pending),
+            "look at its messages in the guest; an MTU cannot exceed the PF's (`mtu:` in "
+            "host.yaml)");
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(500));
     }
   }
 
-  // The interfaces as they are now, and not as the plan thought: what failed was half done.
-  [[nodiscard]] SetupPlan fromNow() const {
+  // The plan with the current state of the interfaces as `before`: a step may have failed halfway,
+  // or a network manager may have changed something.
+  [[nodiscard]] SetupPlan withCurrentState() const {
     SetupPlan plan = plan_;
     const SetupView view = readSetupView(tools_.agent, tools_.root);
     for (SetupPort& port : plan.ports) {
@@ -221,16 +226,16 @@ class Writer {
     return plan;
   }
 
-  void dropNew() const {
+  void removeUnfinished() const {
     std::vector<std::string> paths{recordPath};
     for (const SetupFile& file : plan_.files) {
       paths.push_back(file.path);
     }
-    run("remove what was not finished", dropNewScript, paths, true);
+    run("remove unfinished files", removeUnfinishedScript, paths, true);
   }
 
  private:
-  // Throws with the guest's own words; tolerated, they are a warning.
+  // Throws Error with the script's own message; if `tolerated`, warns instead.
   void run(const std::string& what, const char* script, std::vector<std::string> arguments,
            bool tolerated = false, const std::string& remedy = "") const {
     step(what);
@@ -239,9 +244,9 @@ class Writer {
     if (result.exitCode == 0) {
       return;
     }
-    const std::string message = "the guest cannot " + what + ": " + lastWords(result);
+    const std::string message = "cannot " + what + " in the guest: " + lastLines(result);
     if (!tolerated) {
-      throw Error(message, remedy.empty() ? "see what the guest says" : remedy);
+      throw Error(message, remedy.empty() ? "fix the cause in the guest, then try again" : remedy);
     }
     tools_.warn(message + (remedy.empty() ? "" : "; " + remedy));
   }
@@ -252,14 +257,14 @@ class Writer {
     arguments.insert(arguments.begin(), tools_.root);
     const ExecResult result = runShell(tools_.agent, withTrust(script), arguments);
     if (result.exitCode == toolMissing) {
-      throw AgentUnavailable("cannot " + what + " in the guest: " + lastWords(result),
+      throw AgentUnavailable("cannot " + what + " in the guest: " + lastLines(result),
                              "install that program in the guest");
     }
     if (result.exitCode != 0) {
-      throw Error("the guest cannot " + what + ": " + lastWords(result),
+      throw Error("cannot " + what + " in the guest: " + lastLines(result),
                   result.exitCode == untrusted
                       ? "make that file or directory writable for root only, in the guest"
-                      : "see what the guest says");
+                      : "fix the cause in the guest, then try again");
     }
   }
 
@@ -268,22 +273,24 @@ class Writer {
   }
 
   void step(const std::string& what) const {
-    heedCheckpoint();
-    tools_.say(what);
+    runCheckpoint();
+    say(what);
   }
 
-  void heedCheckpoint() const {
+  void say(const std::string& what) const { tools_.say("guest: " + what); }
+
+  void runCheckpoint() const {
     if (tools_.checkpoint) {
       tools_.checkpoint();
     }
   }
 
-  [[nodiscard]] bool touches(std::string_view start) const {
+  [[nodiscard]] bool changes(std::string_view start) const {
     return std::any_of(plan_.files.begin(), plan_.files.end(),
                        [&](const SetupFile& file) { return file.path.starts_with(start); });
   }
 
-  [[nodiscard]] bool goes(std::string_view path) const {
+  [[nodiscard]] bool removes(std::string_view path) const {
     return std::any_of(plan_.files.begin(), plan_.files.end(), [&](const SetupFile& file) {
       return file.path == path && file.before.exists && !file.after.exists;
     });
@@ -341,33 +348,34 @@ void makeChanges(const SetupTools& tools, const SetupPlan& plan) {
   }
   writer.changeFiles();
   writer.reload();
-  // What a network manager has set or dropped meanwhile cannot be set or dropped twice.
-  const SetupPlan rest = writer.fromNow();
+  // The network manager may already have made some of the changes, which would now fail.
+  const SetupPlan rest = writer.withCurrentState();
   Writer(tools, rest).changePorts();
   writer.changeModule();
   writer.waitForPorts();
   if (plan.undo) {
-    writer.dropFolders();
-    writer.forget();
+    writer.removeEmptyDirectories();
+    writer.removeRecord();
   }
 }
 
-// Files that were not reached are left alone: what failed may be a disk without room.
+// Drops files that have not been changed yet: rewriting them could fail, for example on a full
+// disk.
 void keepChangedFiles(const SetupTools& tools, SetupPlan& back) {
   std::vector<std::string> paths;
   for (const SetupFile& file : back.files) {
     paths.push_back(file.path);
   }
-  SetupView now;
-  readFiles(tools.agent, tools.root, paths, now);
+  SetupView current;
+  readFiles(tools.agent, tools.root, paths, current);
   std::erase_if(back.files,
-                [&](const SetupFile& file) { return now.files[file.path] == file.after; });
+                [&](const SetupFile& file) { return current.files[file.path] == file.after; });
 }
 
-void takeBack(SetupTools tools, const SetupPlan& plan) {
-  tools.checkpoint = {};  // whoever asks to stop now gets what he wants by this
-  tools.agent.allowAtLeast(takingBackPatience);
-  Writer(tools, plan).dropNew();
+void rollBack(SetupTools tools, const SetupPlan& plan) {
+  tools.checkpoint = {};  // a stop request must not interrupt the rollback
+  tools.agent.allowAtLeast(rollbackTimeout);
+  Writer(tools, plan).removeUnfinished();
   SetupPlan back = reversed(plan);
   keepChangedFiles(tools, back);
   const Writer writer(tools, back);
@@ -375,37 +383,36 @@ void takeBack(SetupTools tools, const SetupPlan& plan) {
   writer.changeFiles();
   try {
     writer.reload();
-  } catch (const Error& error) {  // often what failed before; the interfaces can do without it
+  } catch (const Error& error) {  // may be the original failure; the ports are restored without it
     tools.warn(error.what());
   }
-  const SetupPlan rest = writer.fromNow();
+  const SetupPlan rest = writer.withCurrentState();
   Writer(tools, rest).changePorts();
   Writer(tools, rest).changeModule();
-  writer.dropFolders();
+  writer.removeEmptyDirectories();
   writer.restoreRecord();
 }
 
-constexpr const char* undoRemedy = "`vfpass guest-setup --undo` when the guest answers again";
+constexpr const char* undoRemedy = "run `vfpass guest-setup --undo` once the guest answers again";
 
-struct TakenBack {
+struct RollbackResult {
   bool done = false;
-  std::string message;  ///< goes after what went wrong first
+  std::string message;  ///< appended to the original error
 };
 
-TakenBack tryTakeBack(const SetupTools& tools, const SetupPlan& plan) {
+RollbackResult tryRollBack(const SetupTools& tools, const SetupPlan& plan) {
   try {
-    takeBack(tools, plan);
-    return {true, "; the guest is as it was"};
+    rollBack(tools, plan);
+    return {true, "; changes in the guest rolled back"};
   } catch (const std::exception& error) {
-    return {false, "; and taking it back failed: " + std::string(error.what())};
+    return {false, "; cannot roll back the changes in the guest: " + std::string(error.what())};
   }
 }
 
-// The agent answers while systemd still starts the rest: a network manager that does not run yet
-// would be taken for none. A unit that hangs keeps the guest starting: the agent's time limit then
-// ends the wait.
+// The agent answers before systemd has started everything, and a network manager that has not
+// started yet would be overlooked. If a unit hangs, the agent's timeout ends the wait.
 SetupView viewOnceStarted(const SetupTools& tools) {
-  for (bool told = false;; told = true) {
+  for (bool reported = false;; reported = true) {
     SetupView view = readSetupView(tools.agent, tools.root);
     if (!view.starting) {
       return view;
@@ -413,8 +420,10 @@ SetupView viewOnceStarted(const SetupTools& tools) {
     if (tools.checkpoint) {
       tools.checkpoint();
     }
-    if (!told) {
-      tools.say("waiting until the guest has started (`systemctl list-jobs` there says for what)");
+    if (!reported) {
+      tools.say(
+          "guest: waiting for systemd to finish starting (`systemctl list-jobs` lists the "
+          "pending jobs)");
     }
     std::this_thread::sleep_for(seconds(1));
   }
@@ -422,28 +431,28 @@ SetupView viewOnceStarted(const SetupTools& tools) {
 
 }  // namespace
 
-SetupSight lookAtGuest(const SetupTools& tools, const SetupWish& wish) {
-  SetupSight sight{viewOnceStarted(tools), {}};
-  std::vector<std::string> paths = setupPaths(wish, {});
+ObservedGuest observeGuest(const SetupTools& tools, const DesiredSetup& desired) {
+  ObservedGuest guest{viewOnceStarted(tools), {}};
+  std::vector<std::string> paths = setupPaths(desired, {});
   paths.emplace_back(recordPath);
-  readFiles(tools.agent, tools.root, paths, sight.view);
-  if (const auto why = sight.view.unusable.find(recordPath); why != sight.view.unusable.end()) {
-    throw Error(std::string("the guest's ") + recordPath + " cannot be read: " + why->second,
-                "look at it in the guest");
+  readFiles(tools.agent, tools.root, paths, guest.view);
+  if (const auto why = guest.view.unusable.find(recordPath); why != guest.view.unusable.end()) {
+    throw Error(std::string("cannot read ") + recordPath + " in the guest: " + why->second,
+                "inspect that file in the guest");
   }
-  if (const FileState& record = sight.view.files[recordPath]; record.exists) {
-    sight.record = decodeRecord(record.content);
+  if (const FileState& record = guest.view.files[recordPath]; record.exists) {
+    guest.record = decodeRecord(record.content);
   }
   std::vector<std::string> more;
-  for (const std::string& path : setupPaths(wish, sight.record)) {
-    if (!sight.view.files.contains(path) && !sight.view.unusable.contains(path)) {
+  for (const std::string& path : setupPaths(desired, guest.record)) {
+    if (!guest.view.files.contains(path) && !guest.view.unusable.contains(path)) {
       more.push_back(path);
     }
   }
   if (!more.empty()) {
-    readFiles(tools.agent, tools.root, more, sight.view);
+    readFiles(tools.agent, tools.root, more, guest.view);
   }
-  return sight;
+  return guest;
 }
 
 void applySetup(const SetupTools& tools, const SetupPlan& plan) {
@@ -451,15 +460,16 @@ void applySetup(const SetupTools& tools, const SetupPlan& plan) {
   try {
     makeChanges(tools, plan);
   } catch (const Cancelled& cancelled) {
-    const TakenBack back = tryTakeBack(tools, plan);
-    if (!back.done) {
-      throw Error(cancelled.what() + back.message, undoRemedy);
+    const RollbackResult rollback = tryRollBack(tools, plan);
+    if (!rollback.done) {
+      throw Error(cancelled.what() + rollback.message, undoRemedy);
     }
-    throw Cancelled(cancelled.signal(), cancelled.what() + back.message);
+    throw Cancelled(cancelled.signal(), cancelled.what() + rollback.message);
   } catch (const Error& error) {
-    const TakenBack back = tryTakeBack(tools, plan);
-    throw Error(error.what() + back.message,
-                back.done ? error.remedy() : undoRemedy + ("; " + error.remedy()), error.code());
+    const RollbackResult rollback = tryRollBack(tools, plan);
+    throw Error(error.what() + rollback.message,
+                rollback.done ? error.remedy() : undoRemedy + ("; " + error.remedy()),
+                error.code());
   }
 }
 

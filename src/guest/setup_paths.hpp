@@ -2,12 +2,12 @@
 
 namespace vfpass::guest {
 
-// Where things go in the guest. Every name has `vfpass` in it but NCCL's own file.
+// Files that vfpass writes in the guest. All except NCCL's own have `vfpass` in their path.
 inline constexpr const char* netplanFile = "/etc/netplan/90-vfpass.yaml";
 inline constexpr const char* connectionFolder = "/etc/NetworkManager/system-connections";
 inline constexpr const char* networkdFolder = "/etc/systemd/network";
 inline constexpr const char* interfacesFolder = "/etc/network/interfaces.d";
-// No dot in it: `source-directory` reads letters, digits, `_` and `-` only.
+// No dot in the name: `source-directory` reads only names of letters, digits, `_` and `-`.
 inline constexpr const char* interfacesFile = "/etc/network/interfaces.d/vfpass";
 inline constexpr const char* plainScript = "/etc/vfpass/guest-network.sh";
 inline constexpr const char* plainSettings = "/etc/vfpass/guest-network.conf";

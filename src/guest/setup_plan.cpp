@@ -12,9 +12,10 @@
 namespace vfpass::guest {
 namespace {
 
-// A host with several interfaces in one network answers for an address on any of them, and RoCE
-// then goes to a port that does not have it. announce 1: avoid sources of another network; ignore
-// 2: answer only for the interface's own addresses, and only to senders of its network.
+// A machine with several interfaces in one network answers ARP for an address on any of them, and
+// RoCE then goes to a port that does not have the address. arp_announce 1: avoid source addresses
+// of other networks; arp_ignore 2: answer only for the interface's own addresses, and only to
+// senders in its network.
 constexpr unsigned arpAnnounce = 1;
 constexpr unsigned arpIgnore = 2;
 
@@ -26,17 +27,17 @@ bool wantsNetwork(const WantedPort& port) {
 
 class Planner {
  public:
-  Planner(const SetupWish& wish, const SetupView& view, const SetupRecord& record)
-      : wish_(wish), view_(view), tool_(networkToolOf(view)) {
+  Planner(const DesiredSetup& desired, const SetupView& view, const SetupRecord& record)
+      : desired_(desired), view_(view), tool_(networkToolOf(view)) {
     plan_.record = record;
     plan_.tool = toString(tool_);
-    plan_.notes = wish.notes;
+    plan_.notes = desired.notes;
     const auto kept = view.files.find(recordPath);
     plan_.recordBefore = kept == view.files.end() ? FileState{} : kept->second;
   }
 
   SetupPlan run() {
-    place();
+    findInterfaces();
     planNetwork();
     planArp();
     planNccl();
@@ -50,9 +51,10 @@ class Planner {
  private:
   void note(const std::string& text) { plan_.notes.push_back(text); }
 
-  // Which interface of the guest a port is. A bond copies its address to all of its members.
-  void place() {
-    for (const WantedPort& port : wish_.ports) {
+  // Finds the guest's interface of each port. The address can match several interfaces, because a
+  // bond copies its address to all of its members.
+  void findInterfaces() {
+    for (const WantedPort& port : desired_.ports) {
       std::vector<const SetupNetdev*> found;
       for (const SetupNetdev& netdev : view_.netdevs) {
         const bool elsewhere =
@@ -62,15 +64,15 @@ class Planner {
         }
       }
       if (port.teamed) {
-        note(port.entry + ": teamed; its address belongs to the interface above it, set it there");
+        note(port.entry + ": teamed, not configured; set the address on the interface above it");
       } else if (found.size() == 1) {
         placed_.push_back({port, *found.front()});
       } else if (found.empty()) {
         note(port.entry + ": the guest has no interface with " + port.address +
-             ", is its driver loaded?");
+             "; check that its driver is loaded");
       } else {
-        note(port.entry + ": " + std::to_string(found.size()) +
-             " interfaces of the guest have the address " + port.address + ", none is touched");
+        note(port.entry + ": " + std::to_string(found.size()) + " interfaces in the guest have " +
+             port.address + "; none of them is configured");
       }
     }
   }
@@ -83,23 +85,24 @@ class Planner {
         network_.push_back(port);
       }
     }
-    for (WantedFile& file : networkFiles(tool_, network_, view_, wish_.domain)) {
+    for (WantedFile& file : networkFiles(tool_, network_, view_, desired_.domain)) {
       want(std::move(file));
     }
     if (!network_.empty() && tool_ == NetworkTool::plain && !view_.running.contains("systemd")) {
       note(
-          "no network manager and no systemd: addresses and MTU do not outlast the guest's next "
-          "boot, run this again after it");
+          "the guest has no network manager and no systemd: addresses and MTU are lost at its next "
+          "boot; run vfpass guest-setup again after it");
     }
     if (std::any_of(network_.begin(), network_.end(),
                     [](const PlacedPort& port) { return port.wanted.infiniband; }) &&
         (tool_ == NetworkTool::netplan || tool_ == NetworkTool::networkd)) {
-      note("InfiniBand interfaces are known to " + toString(tool_) +
-           " by name: a renamed one has to be set up again");
+      note(toString(tool_) +
+           " identifies InfiniBand interfaces by name: after a rename, run vfpass guest-setup "
+           "again");
     }
   }
 
-  // RoCE only: IPoIB resolves by path records.
+  // For RoCE only: IPoIB resolves addresses with path records.
   void planArp() {
     for (const PlacedPort& port : placed_) {
       if (!port.wanted.infiniband) {
@@ -111,43 +114,46 @@ class Planner {
       return;
     }
     std::string text =
-        "# Written by `vfpass guest-setup` on the host; --undo takes it out.\n"
-        "# Each RoCE port answers for its own addresses only.\n";
+        "# Written by `vfpass guest-setup` on the host; --undo removes it.\n"
+        "# Each RoCE port answers only for its own addresses.\n";
     for (const std::string& name : multiHomed_) {
-      // With slashes, a dot in an interface's name is no separator.
+      // With slashes as separators, the interface's name may contain a dot.
       const std::string key = "net/ipv4/conf/" + name + "/";
       text += key + "arp_announce = " + std::to_string(arpAnnounce) + "\n" + key +
               "arp_ignore = " + std::to_string(arpIgnore) + "\n";
     }
     want({sysctlFile, text, 0644, "several RoCE ports in one guest"});
     if (!view_.running.contains("systemd")) {
-      note(std::string("nobody reads ") + sysctlFile + " at boot unless the guest's init does");
+      note(std::string(sysctlFile) + " takes effect at boot only if the guest's init reads it");
     }
   }
 
   void planNccl() {
-    if (!wish_.ncclTopology.empty()) {
-      want({ncclTopologyFile, wish_.ncclTopology, 0644,
-            "where the host has the guest's GPUs and ports, for NCCL"});
+    if (!desired_.ncclTopology.empty()) {
+      want({ncclTopologyFile, desired_.ncclTopology, 0644,
+            "the host's placement of the guest's GPUs and NICs, for NCCL"});
     }
-    const auto lines = ncclLines(wish_.nccl, wish_.ncclTopology.empty() ? "" : ncclTopologyFile);
+    const auto lines =
+        ncclLines(desired_.nccl, desired_.ncclTopology.empty() ? "" : ncclTopologyFile);
     const FileState& now = current(ncclFile);
     const std::string content = withNcclBlock(now.content, lines);
-    for (const std::string& line : voidedLines(now.content, lines)) {
-      note(std::string(ncclFile) + ": `" + line + "` does not count any more: the mapping's does");
+    for (const std::string& line : overriddenLines(now.content, lines)) {
+      note(std::string(ncclFile) + ": `" + line +
+           "` no longer takes effect: the mapping's setting precedes it");
     }
     const auto recorded = plan_.record.files.find(ncclFile);
     const bool ours = recorded != plan_.record.files.end();
-    // Without a block, a file that nobody else wrote to goes back whole; otherwise only the block.
-    const bool asFound = ours && content == recorded->second.content;
-    if (!lines.empty() || (ours && !asFound && now.exists)) {
+    // If only the block differs from the recorded file, planFiles() restores that file; otherwise
+    // only the block is removed.
+    const bool isOriginal = ours && content == recorded->second.content;
+    if (!lines.empty() || (ours && !isOriginal && now.exists)) {
       const unsigned mode = now.exists ? now.mode : 0644U;
-      want({ncclFile, content, mode, "what the mapping says of NCCL"});
+      want({ncclFile, content, mode, "NCCL settings from the mapping"});
     }
   }
 
   void planPeerMemory() {
-    if (!wish_.peerMemory) {
+    if (!desired_.peerMemory) {
       plan_.unloadPeerMemory = plan_.record.peerMemory && view_.peerMemoryLoaded;
       plan_.record.peerMemory = false;
       return;
@@ -156,22 +162,24 @@ class Planner {
       return;
     }
     if (!view_.gpuDriver) {
-      note("an NVIDIA GPU without its driver: nvidia_peermem is left for when there is one");
+      note(
+          "an NVIDIA GPU has no driver: run vfpass guest-setup again after installing it, for "
+          "nvidia_peermem");
     } else if (!view_.peerMemoryLoadable && !view_.peerMemoryLoaded) {
       note(
           "the guest's kernel has no nvidia_peermem: GPUDirect RDMA then needs DMA-BUF (open GPU "
-          "kernel modules); `vfpass verify --gpu` says whether it is there");
+          "kernel modules); `vfpass verify --gpu` checks for it");
     } else if (view_.peerMemoryLoadable) {
       want({modulesFile,
-            "# Written by `vfpass guest-setup` on the host; --undo takes it out.\nnvidia-peermem\n",
-            0644, "GPUDirect RDMA where there is no DMA-BUF"});
+            "# Written by `vfpass guest-setup` on the host; --undo removes it.\nnvidia-peermem\n",
+            0644, "GPUDirect RDMA without DMA-BUF"});
       plan_.loadPeerMemory = !view_.peerMemoryLoaded;
       plan_.record.peerMemory = plan_.record.peerMemory || plan_.loadPeerMemory;
     }
   }
 
   void planNvlink() {
-    if (!wish_.nvlinkDisabled || !view_.gpu) {
+    if (!desired_.nvlinkDisabled || !view_.gpu) {
       return;
     }
     want(nvlinkOptions());
@@ -192,8 +200,8 @@ class Planner {
       return;
     }
     if (const auto why = view_.unusable.find(path); why != view_.unusable.end()) {
-      throw Error("the guest's " + path + " cannot be changed: " + why->second,
-                  "make a plain file of it, or move it away");
+      throw Error("cannot change " + path + " in the guest: " + why->second,
+                  "replace it with a regular file of at most 256 KiB, or move it away");
     }
     if (after.exists && view_.missingFolders.contains(folderOf(path))) {
       plan_.record.folders.insert(folderOf(path));
@@ -214,7 +222,7 @@ class Planner {
     const auto originals = plan_.record.files;
     for (const auto& [path, original] : originals) {
       if (!paths.contains(path)) {
-        change(path, original.exists ? "as it was found" : "not there before", original);
+        change(path, original.exists ? "restores the original" : "did not exist before", original);
       }
     }
   }
@@ -237,7 +245,8 @@ class Planner {
     }
   }
 
-  // What is wished for; what was ours and is not any more, as it was found; all else as it is.
+  // Desired settings are applied, settings that an earlier set-up made and that are no longer
+  // desired return to the recorded ones, and all others stay.
   void planPort(const PlacedPort& port) {
     const NetdevState& now = port.netdev.state;
     RecordedPort recorded{now, {}, false, false, false};
@@ -286,7 +295,7 @@ class Planner {
         after.erase(given);
       }
     }
-    // A manager that took the interface over has dropped what was set by hand.
+    // A network manager may have removed the original addresses when it took over the interface.
     const bool ours = recorded.up || recorded.mtu || !recorded.addresses.empty();
     if (!wanted.address && !wanted.mtu && ours) {
       after.insert(original.begin(), original.end());
@@ -297,7 +306,7 @@ class Planner {
     return after;
   }
 
-  const SetupWish& wish_;
+  const DesiredSetup& desired_;
   const SetupView& view_;
   NetworkTool tool_;
   SetupPlan plan_;
@@ -309,11 +318,11 @@ class Planner {
 
 }  // namespace
 
-std::vector<std::string> setupPaths(const SetupWish& wish, const SetupRecord& record) {
+std::vector<std::string> setupPaths(const DesiredSetup& desired, const SetupRecord& record) {
   std::vector<std::string> paths{netplanFile,      interfacesFile, plainScript, plainSettings,
                                  plainUnit,        sysctlFile,     modulesFile, ncclFile,
                                  ncclTopologyFile, nvlinkFile};
-  for (const WantedPort& port : wish.ports) {
+  for (const WantedPort& port : desired.ports) {
     paths.push_back(std::string(connectionFolder) + "/vfpass-" + port.entry + ".nmconnection");
     paths.push_back(std::string(networkdFolder) + "/10-vfpass-" + port.entry + ".network");
   }
@@ -325,8 +334,8 @@ std::vector<std::string> setupPaths(const SetupWish& wish, const SetupRecord& re
   return paths;
 }
 
-SetupPlan planSetup(const SetupWish& wish, const SetupView& view, const SetupRecord& record) {
-  return Planner(wish, view, record).run();
+SetupPlan planSetup(const DesiredSetup& desired, const SetupView& view, const SetupRecord& record) {
+  return Planner(desired, view, record).run();
 }
 
 SetupPlan planUndo(const SetupView& view, const SetupRecord& record) {

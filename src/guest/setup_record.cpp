@@ -14,13 +14,13 @@ using Json = nlohmann::json;
 
 constexpr int knownVersion = 1;
 
-Error unreadable(const std::string& why) {
-  return Error(std::string("the guest's ") + recordPath + " makes no sense: " + why,
-               "put it right, or remove it in the guest: then what was there before the first "
-               "set-up is forgotten");
+Error invalid(const std::string& why) {
+  return Error(std::string("invalid ") + recordPath + " in the guest: " + why,
+               "repair it, or remove it in the guest; without it the state from before the first "
+               "set-up cannot be restored");
 }
 
-// FOLDER/PREFIX...SUFFIX, with letters of a mapping's name between.
+// Whether the path is START...END, with only characters of a mapping's names between them.
 bool isNamed(const std::string& path, const std::string& start, const std::string& end) {
   constexpr const char* letters =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
@@ -30,7 +30,7 @@ bool isNamed(const std::string& path, const std::string& start, const std::strin
                  .find_first_not_of(letters) == std::string::npos;
 }
 
-// What a set-up may have made, and undo may take away when it is empty.
+// Directories that a set-up may create, and that undo removes if they are empty.
 bool isSetupFolder(const std::string& folder) {
   constexpr std::array folders = {connectionFolder,      networkdFolder,        interfacesFolder,
                                   "/etc/netplan",        "/etc/vfpass",         "/etc/sysctl.d",
@@ -83,7 +83,7 @@ std::set<std::string> addressesOf(const Json& object) {
     const auto address =
         each.is_string() ? canonicalAddress(each.get<std::string>()) : std::nullopt;
     if (!address) {
-      throw unreadable("an address is none");
+      throw invalid("invalid IP address");
     }
     addresses.insert(*address);
   }
@@ -97,7 +97,7 @@ FileState readFile(const Json& json) {
     constexpr unsigned allBits = 07777;
     const auto mode = numberMember(json, "mode");
     if (!mode || *mode > allBits || !numberMember(json, "user") || !numberMember(json, "group")) {
-      throw unreadable("a file has no mode or owner");
+      throw invalid("a file has no valid mode or owner");
     }
     file.mode = *mode;
     file.user = *numberMember(json, "user");
@@ -111,7 +111,7 @@ RecordedPort readPort(const Json& json) {
   const Json& original = member(json, "original");
   const Json& ours = member(json, "ours");
   if (!numberMember(original, "mtu")) {
-    throw unreadable("a port has no MTU");
+    throw invalid("a port has no MTU");
   }
   return {{*numberMember(original, "mtu"), flagMember(original, "up"), addressesOf(original),
            numberMember(original, "arp_announce"), numberMember(original, "arp_ignore")},
@@ -153,30 +153,30 @@ SetupRecord decodeRecord(const std::string& text) {
   try {
     json = parseReply(text);
   } catch (const Error&) {
-    throw unreadable("it is no JSON");
+    throw invalid("not valid JSON");
   }
   if (numberMember(json, "version") != unsigned{knownVersion}) {
-    throw unreadable("it is of another version");
+    throw invalid("unknown version");
   }
   SetupRecord record;
   for (const Json& each : listMember(json, "files")) {
     const std::string path = textMember(each, "path");
     if (!isSetupPath(path)) {
-      throw unreadable("it names a file that is none of guest-setup's");
+      throw invalid("it names a file that guest-setup never writes");
     }
     record.files[path] = readFile(each);
   }
   for (const Json& each : listMember(json, "folders")) {
     const std::string folder = each.is_string() ? each.get<std::string>() : "";
     if (!isSetupFolder(folder)) {
-      throw unreadable("it names a folder that is none of guest-setup's");
+      throw invalid("it names a directory that guest-setup never creates");
     }
     record.folders.insert(folder);
   }
   for (const Json& each : listMember(json, "ports")) {
     const std::string address = textMember(each, "address");
     if (!parseMacAddress(address) && !parseGuid(address)) {
-      throw unreadable("a port has no address");
+      throw invalid("a port has no valid hardware address");
     }
     record.ports[address] = readPort(each);
   }

@@ -2,12 +2,12 @@
 
 namespace vfpass::guest {
 
-// What guest-setup has the guest's shell do. Constant texts: what varies comes as arguments, and $0
-// is what goes before every path. dash, busybox and bash read them alike.
+// Shell scripts that guest-setup runs in the guest. They are constant: variable data is passed as
+// arguments, and $0 is a prefix of every path. They work in dash, busybox and bash.
 
-// With `trustFunctions` before it. Folders, `--`, then four arguments a file: path, mode, user,
-// group. The new file is beside the old one, so that a rename replaces it in one step and it gets
-// the folder's SELinux label.
+// Needs `trustFunctions`. Arguments: directories, `--`, then for each file path, mode, user and
+// group. The new file is in the same directory as the old one, so that a rename replaces it
+// atomically and it gets the directory's SELinux label.
 inline constexpr const char* createScript = R"sh(
 umask 022
 require sha256sum
@@ -21,8 +21,8 @@ while [ $# -ge 4 ]; do
   shift 4
 done
 )sh";
-// With `trustFunctions` before it. Two arguments a file: path, SHA-256. All are checked before the
-// first is renamed.
+// Needs `trustFunctions`. Arguments: path and SHA-256 of each file. All files are checked before
+// the first is renamed.
 inline constexpr const char* installScript = R"sh(
 new_of() { file=$1 new=${1%/*}/.${1##*/}.vfpass-new; }
 expected=''
@@ -37,21 +37,21 @@ while [ $# -ge 2 ]; do
   shift 2
 done
 )sh";
-inline constexpr const char* dropNewScript = R"sh(
+inline constexpr const char* removeUnfinishedScript = R"sh(
 for path; do file=$0$path; rm -f "${file%/*}/.${file##*/}.vfpass-new"; done
 )sh";
 inline constexpr const char* removeScript = R"sh(for path; do rm -f "$0$path" || exit 1; done)sh";
-inline constexpr const char* forgetScript = R"sh(
+inline constexpr const char* removeRecordScript = R"sh(
 rm -f "$0/var/lib/vfpass-setup/originals.json" || exit 1
 rmdir "$0/var/lib/vfpass-setup"
 exit 0
 )sh";
-inline constexpr const char* dropFoldersScript = R"sh(
+inline constexpr const char* removeDirectoriesScript = R"sh(
 for folder; do rmdir "$0$folder" 2>/dev/null; done
 exit 0
 )sh";
 inline constexpr const char* netplanScript = "netplan generate && netplan apply";
-// Pairs: connection's id, interface.
+// Arguments: pairs of connection ID and interface.
 inline constexpr const char* connectionsScript = R"sh(
 nmcli connection reload || exit 1
 while [ $# -ge 2 ]; do
@@ -59,8 +59,8 @@ while [ $# -ge 2 ]; do
   shift 2
 done
 )sh";
-// Interfaces. NetworkManager keeps a connection up whose file is gone, also one that netplan made
-// of ours. It may know the profile no longer, then there is nothing to delete.
+// Arguments: interfaces. NetworkManager keeps a connection active after its file was removed, also
+// one that netplan generated. Deleting fails if NetworkManager has dropped the profile already.
 inline constexpr const char* endConnectionsScript = R"sh(
 command -v nmcli >/dev/null || exit 0
 for name; do
@@ -76,14 +76,15 @@ inline constexpr const char* networkdScript = R"sh(
 networkctl reload || exit 1
 [ $# = 0 ] || networkctl reconfigure "$@"
 )sh";
-// Interfaces, before their stanzas change: ifdown undoes what the file says at that time.
+// Arguments: interfaces. Runs before their stanzas change, because ifdown reverts what the file
+// says when it runs.
 inline constexpr const char* interfacesDownScript = R"sh(
 for name; do
   grep -q "^iface $name " "$0/etc/network/interfaces.d/vfpass" 2>/dev/null || continue
   [ -z "$(ifquery --state "$name")" ] || ifdown "$name" || exit 1
 done
 )sh";
-// Interfaces. ifup fails on an address that the interface has already.
+// Arguments: interfaces. ifup fails if the interface already has the address.
 inline constexpr const char* interfacesUpScript = R"sh(
 for name; do
   grep -q "^iface $name " "$0/etc/network/interfaces.d/vfpass" 2>/dev/null || continue
@@ -96,12 +97,12 @@ done
 inline constexpr const char* enableScript =
     R"sh(systemctl daemon-reload && systemctl -q enable "$1")sh";
 inline constexpr const char* disableScript = R"sh(systemctl -q disable "$1")sh";
-// $1 interface, $2 MTU, $3 up or down, $4 arp_announce, $5 arp_ignore (empty: left alone), then
+// $1 interface, $2 MTU, $3 up or down, $4 arp_announce, $5 arp_ignore (empty: unchanged), then
 // +ADDRESS and -ADDRESS.
 inline constexpr const char* portScript = R"sh(
 name=$1 mtu=$2 state=$3 announce=$4 ignore=$5
 shift 5
-# A network manager may just have done it itself.
+# A failed change is no error if a network manager has made it in the meantime.
 shows() { ip -o address show dev "$name" | grep -q -F " $1 "; }
 [ -z "$mtu" ] || ip link set dev "$name" mtu "$mtu" || exit 1
 for change; do

@@ -12,9 +12,9 @@
 namespace vfpass::guest {
 namespace {
 
-// One round trip for all of it, and few processes: each costs an emulated guest a tenth of a
-// second. `device` tells an interface with hardware from what is built upon it. A line that begins
-// with a digit is one of `ip -o address`.
+// One script with few processes, because each process takes a tenth of a second in an emulated
+// guest. Only interfaces with a `device` link are hardware. Lines that begin with a digit come from
+// `ip -o address`.
 constexpr const char* viewScript = R"sh(
 for tool in ip netplan nmcli networkctl modprobe ifup; do
   command -v $tool >/dev/null 2>&1 && echo "tool $tool"
@@ -59,7 +59,8 @@ ip -o address show 2>/dev/null
 echo end
 )sh";
 
-// A file's size goes before its bytes, so that no content can be taken for a line of ours.
+// Each file's size precedes its bytes, so that file content cannot be mistaken for a line of the
+// script.
 constexpr const char* filesScript = R"sh(
 for path; do
   file=$0$path
@@ -81,12 +82,13 @@ echo end
 
 constexpr std::size_t mostNetdevs = 256;
 
-Error senseless(const std::string& what) {
-  return Error("the guest's answer makes no sense: " + what,
-               "does it change while we look? Try again");
+Error invalidOutput(const std::string& what) {
+  return Error("invalid output from a script in the guest: " + what,
+               "try again; the guest may have changed in the meantime");
 }
 
-// The kernel itself takes nearly every byte; these few can stand in any file of any manager.
+// The kernel accepts nearly every byte in names; these characters are safe in the files of all
+// network managers.
 bool isUsableName(const std::string& name) {
   constexpr const char* letters =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:-";
@@ -107,7 +109,7 @@ std::optional<unsigned> smallNumber(const std::string& text, int base = 10) {
                                         : std::nullopt;
 }
 
-/// Reads the lines of viewScript, one after the other.
+/// Parses the output of viewScript line by line.
 class ViewReader {
  public:
   void line(const std::string& text) {
@@ -128,7 +130,7 @@ class ViewReader {
 
   SetupView finish() {
     if (!ended_) {
-      throw senseless("it is cut short");
+      throw invalidOutput("it is truncated");
     }
     return view_;
   }
@@ -140,11 +142,11 @@ class ViewReader {
     std::string family;
     std::string address;
     rest >> family >> address;
-    bool lasting = family == "inet" || family == "inet6";
+    bool isStatic = family == "inet" || family == "inet6";
     for (std::string word; rest >> word;) {
-      lasting = lasting && word != "dynamic" && word != "link";
+      isStatic = isStatic && word != "dynamic" && word != "link";
     }
-    const auto canonical = lasting ? canonicalAddress(address) : std::nullopt;
+    const auto canonical = isStatic ? canonicalAddress(address) : std::nullopt;
     for (auto& netdev : view_.netdevs) {
       if (canonical && netdev.name == name) {
         netdev.state.addresses.insert(*canonical);
@@ -174,7 +176,7 @@ class ViewReader {
     }
   }
 
-  // True when it belongs to the interface that the last `netdev` line named.
+  // True when the line is about the interface of the last `netdev` line.
   bool netdevLine(const std::string& word, const std::string& value) {
     if (current_ == nullptr) {
       return false;
@@ -221,7 +223,7 @@ class ViewReader {
   bool ended_ = false;
 };
 
-/// Reads the answer of filesScript: lines, and after each `file` line its bytes.
+/// Parses the output of filesScript: lines, and after each `file` line the file's bytes.
 class FilesReader {
  public:
   FilesReader(const std::string& text, SetupView& view) : text_(text), view_(view) {}
@@ -237,13 +239,13 @@ class FilesReader {
       } else if (word == "none") {
         view_.files[path] = {};
       } else if (word == "odd") {
-        view_.unusable[path] = "it is a link or no plain file";
+        view_.unusable[path] = "not a regular file";
       } else if (word == "large") {
-        view_.unusable[path] = "it is larger than 256 KiB";
+        view_.unusable[path] = "larger than 256 KiB";
       } else if (word == "nofolder") {
         view_.missingFolders.insert(path);
       } else {
-        throw senseless("an unknown line about its files");
+        throw invalidOutput("it has an unknown line about files");
       }
     }
   }
@@ -252,7 +254,7 @@ class FilesReader {
   std::string nextLine() {
     const auto end = text_.find('\n', at_);
     if (end == std::string::npos) {
-      throw senseless("it is cut short");
+      throw invalidOutput("it is truncated");
     }
     std::string line = text_.substr(at_, end - at_);
     at_ = end + 1;
@@ -269,7 +271,7 @@ class FilesReader {
     const auto bits = smallNumber(mode, 8);
     if (!bytes || !bits || !smallNumber(user) || !smallNumber(group) || *bits > 07777 ||
         at_ + *bytes >= text_.size() || text_[at_ + *bytes] != '\n') {
-      throw senseless("a file's size is not what it said");
+      throw invalidOutput("it has an invalid file entry");
     }
     FileState state{true, text_.substr(at_, *bytes), *bits, *smallNumber(user),
                     *smallNumber(group)};
@@ -339,8 +341,8 @@ void readFiles(Agent& agent, const std::string& root, const std::vector<std::str
   arguments.insert(arguments.end(), paths.begin(), paths.end());
   const ExecResult result = runShell(agent, filesScript, arguments);
   if (result.exitCode != 0) {
-    throw Error("the guest's files cannot be read: " + firstLine(result.err),
-                "may the agent read them (SELinux)?");
+    throw Error("cannot read files in the guest: " + firstLine(result.err),
+                "check that SELinux lets the agent read them");
   }
   FilesReader(result.out, view).read();
 }

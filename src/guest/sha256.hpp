@@ -5,7 +5,7 @@
 
 namespace vfpass::guest {
 
-/// As `sha256sum` prints it: 64 lower-case hexadecimal digits.
+/// SHA-256 as 64 lower-case hexadecimal digits, as `sha256sum` prints it.
 std::string sha256(std::string_view content);
 
 }  // namespace vfpass::guest

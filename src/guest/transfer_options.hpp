@@ -8,18 +8,18 @@
 
 namespace vfpass::guest {
 
-/// With which registrations each transfer is run: with relaxed ordering (true) and without. To a
-/// software device the wish means nothing: nobody reorders anything there.
+/// The variants of each transfer: with relaxed ordering (true), without (false). `automatic` leaves
+/// out relaxed ordering for a software device, which never reorders.
 std::vector<bool> relaxedOrderings(RelaxedOrdering wanted, bool software);
 
-/// What the probe is told of the transfer; the port and the sides are the caller's.
+/// The probe's options for a transfer, without those for the port and the roles.
 std::vector<std::string> transferOptions(const Transfer& transfer);
 
-/// The same path with small messages, one at a time, of the plan's count at most.
+/// The same path with small messages, one at a time, at most as many as the plan has.
 Transfer latencyOf(Transfer transfer, const VerifyPlan& plan);
 std::vector<std::string> latencyOptions(const Transfer& latency);
 
-/// Faults on purpose are looked for in transfers only.
+/// False with additional probe options: injected faults are for transfers only.
 bool latencyWanted(const VerifyPlan& plan);
 
 }  // namespace vfpass::guest

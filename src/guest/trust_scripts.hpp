@@ -5,21 +5,22 @@
 namespace vfpass::guest {
 
 // Exit codes of scripts that begin with `trustFunctions`.
-inline constexpr int untrusted = 4;    ///< stderr says which entry and why
-inline constexpr int toolMissing = 5;  ///< stderr says which
+inline constexpr int untrusted = 4;    ///< stderr names the entry and the reason
+inline constexpr int toolMissing = 5;  ///< stderr names the program
 
 /// Shell functions for files that the agent writes or root runs. qemu-ga's guest-file-open creates
-/// a file with mode 0666 (fchmod, whatever the umask), and an open descriptor outlives chmod and
-/// rename. So each file is created here, empty, with its final owner and mode, in a directory that
-/// only root can write; the agent merely fills it. dash, busybox and bash read them alike.
+/// a file with mode 0666 (fchmod, regardless of the umask), and an open descriptor survives chmod
+/// and rename. So these functions create each file empty, with its final owner and mode, in a
+/// directory that only root can write; the agent only fills it. They work in dash, busybox and
+/// bash.
 inline constexpr const char* trustFunctions = R"sh(
 refuse() { printf '%s\n' "$1" >&2; exit 4; }
 require() { command -v "$1" >/dev/null || { echo "$1 is missing in the guest" >&2; exit 5; }; }
 require id
 require stat
 agent=$(id -u)
-# Nobody but root and the agent can write the entry, or replace it if $2 is not `parent`. A sticky parent is
-# allowed: others cannot rename or remove what root owns in it.
+# Requires that only root and the agent's user can write the entry. A `parent` may be writable if it is sticky: others
+# cannot rename or remove root's files in it.
 trusted_entry() {
   [ ! -h "$1" ] || refuse "$1 is a symbolic link"
   set -- "$1" "$2" $(stat -c '%u 0%a' "$1")
@@ -28,7 +29,7 @@ trusted_entry() {
   [ $(($4 & 022)) = 0 ] || { [ "$2" = parent ] && [ $(($4 & 01000)) != 0 ]; } ||
     refuse "$1 can be written by others (mode $4)"
 }
-# The directory and each one above it; with `make` those that are missing are created.
+# Checks the directory and all directories above it; `make` creates those that are missing.
 trusted_directory() {
   case $1 in /*) ;; *) refuse "$1 is not an absolute path" ;; esac
   trusted_entry / parent

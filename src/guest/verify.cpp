@@ -23,7 +23,7 @@ class Verification {
     try {
       reach(probe);
     } catch (const Error& error) {
-      layer_.broken(error);
+      layer_.reportError(error);
     }
     return report_;
   }
@@ -35,17 +35,17 @@ class Verification {
     probe_ = guest.probe;
     const auto gpus = judgeGpus(view, plan_.gpuWanted, plan_.nvlink);
     const bool gpuUsable = gpus.back().outcome == Outcome::passed;
-    layer_.enter("perftest", "the guest's own tools are looked for");
+    layer_.enter("perftest", "the guest can be searched for its own tools");
     tools_ = plan_.tools ? findTools(agent_) : std::set<std::string>{};
     for (const auto& lease : plan_.leases) {
       verifyLease(lease, view, gpuUsable);
     }
     if (plan_.gpuWanted && isMirrored()) {
-      layer_.enter("nccl-topology", "NCCL's topology file is looked for");
+      layer_.enter("nccl-topology", "the guest can be searched for NCCL's topology file");
       add(checkNcclTopology(agent_));
     }
     if (plan_.tools && plan_.gpuWanted && gpuUsable) {
-      layer_.enter("nccl-tests", "nccl-tests run");
+      layer_.enter("nccl-tests", "nccl-tests run in the guest");
       add(runAllReduce(agent_, tools_, view.gpus.size(), report_.figures));
     }
     addAll(gpus);
@@ -57,7 +57,7 @@ class Verification {
   }
 
   void verifyLease(const Lease& lease, const GuestView& view, bool gpuUsable) {
-    layer_.enter("device-host", "the host sees the device");
+    layer_.enter("device-host", "the host sees the VF");
     const HostSide host = watch_.host ? watch_.host(lease) : HostSide{};
     const DeviceVerdict device = judgeEntry(lease, view, watch_.host ? &host : nullptr);
     addAll(device.findings);
@@ -101,7 +101,7 @@ class Verification {
     }
   }
 
-  // Both ends are on one port here.
+  // Both ends are on one port, hence the loopback limit.
   void compare(const Lease& lease, const RdmaPort& port, const HostSide& host, const char* memory) {
     const auto limit = limitFor(lease, port, host, memory, Ends::loopback);
     for (auto& figure : report_.figures) {

@@ -13,24 +13,24 @@
 namespace vfpass::guest {
 namespace {
 
-/// One guest and how far we have come in it.
+/// One guest, and the state of its verification.
 class Party {
  public:
   Party(const PairGuest& guest, std::string prefix, VerifyReport& report)
       : guest_(guest), prefix_(std::move(prefix)), report_(report) {}
 
-  /// False when the guest does not let us look; the report says where it ended.
+  /// False when the guest cannot be inspected; the report then has the failed check.
   bool reach(const ProbeFile& probe, const VerifyPlan& plan, const VerifyWatch& watch) {
     try {
       reached_ = reachGuest(guest_.agent, probe, plan.folder, watch.pushed, layer_);
       return true;
     } catch (const Error& error) {
-      layer_.broken(error);
+      layer_.reportError(error);
       return false;
     }
   }
 
-  /// This entry's end; nullopt when a link before it is broken, which the report names.
+  /// This entry's end of the data path; nullopt when a check failed, which is in the report.
   std::optional<PairEnd> endOf(const Lease& lease, bool gpuWanted) {
     const HostSide host = guest_.host ? guest_.host(lease) : HostSide{};
     const DeviceVerdict verdict = judgeEntry(lease, reached_.view, guest_.host ? &host : nullptr);
@@ -94,7 +94,7 @@ class PairVerification {
       for (const auto& pair : pairs_) {
         verify(pair);
       }
-      reportAlone();
+      reportUnpaired();
     }
     return std::move(report_);
   }
@@ -104,15 +104,16 @@ class PairVerification {
     return pair.initiator.vfName + " - " + targetName_ + ":" + pair.target.vfName;
   }
 
-  // An entry without a counterpart is not a fault of the VM; no pair at all proves nothing.
-  void reportAlone() {
+  // An entry without a counterpart is waived. Without any pair the verification fails, since
+  // nothing was tested.
+  void reportUnpaired() {
     for (const auto& lease : initiators_) {
       const bool paired = std::ranges::any_of(
           pairs_, [&](const LeasePair& each) { return each.initiator.vfName == lease.vfName; });
       if (!paired) {
         initiator_.add({"peer-network", lease.vfName,
                         pairs_.empty() ? Outcome::failed : Outcome::waived,
-                        "a VF of the same link layer in " + targetName_, "none is left",
+                        "a VF of the same link layer in " + targetName_, "none left",
                         pairs_.empty() ? "name another peer" : ""});
       }
     }
@@ -139,7 +140,7 @@ class PairVerification {
     addOptional(judgeOrdering(subject, report_.figures));
   }
 
-  // Whose GPU has the longer way on the host explains the figure.
+  // The end whose GPU is farther from its NIC on the host explains the figure.
   [[nodiscard]] std::optional<Finding> besideHost(const std::string& subject, const PairEnd& near,
                                                   const PairEnd& far) const {
     const bool farIsWorse = far.host.gpu && far.host.gpu->throughRootComplex;
@@ -147,7 +148,7 @@ class PairVerification {
     return judgeBesideHost(subject, report_.figures, worse.host.gpu, worse.gpu->distance);
   }
 
-  // Each end has a limit of its own; the lower one counts.
+  // Each end has its own limit; the lower one applies.
   void compare(const std::string& subject, const PairEnd& near, const PairEnd& far,
                const char* memory) {
     const auto limitOfEnd = [&](const PairEnd& end) {

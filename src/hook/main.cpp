@@ -19,8 +19,8 @@ namespace {
 
 using Handler = void (*)(const domain::ParsedDomain&, const Places&);
 
-/// What libvirt says, what we do, and whether a failure may stop the domain. A failure in
-/// `reconnect` would kill the running guest; exit codes of `release` are ignored by libvirt.
+/// A hook call of libvirt, its handler, and whether a failure may stop the domain. A failure in
+/// `reconnect` would kill the running guest; libvirt ignores the exit status of `release`.
 struct Operation {
   const char* name;
   const char* suboperation;
@@ -46,7 +46,7 @@ const Operation* findOperation(const Request& request) {
 }
 
 void report(const Request& request, const Error& error) {
-  // libvirt makes stderr part of its own message: one line.
+  // One line, because libvirt puts stderr into its own error message.
   std::string line = error.what();
   if (!error.remedy().empty()) {
     line += "; " + error.remedy();
@@ -59,10 +59,10 @@ void report(const Request& request, const Error& error) {
 
 void serve(const Operation& operation, const Request& request) {
   const domain::ParsedDomain parsed = domain::parseDomain(request.xml);
-  // A device of ours without our metadata would start with whatever values its VF has now.
+  // Our device without our metadata would start with whatever values its VF has now.
   if (parsed.managed || domain::hasOurDevices(parsed)) {
     Places places;
-    // The watchdog is the last resort; what has a deadline of its own ends a second earlier.
+    // Operations with a deadline of their own end one second before the watchdog, the last resort.
     places.deadline =
         std::chrono::steady_clock::now() + std::chrono::seconds(operation.deadlineSeconds - 1);
     operation.handler(parsed, places);
@@ -86,7 +86,7 @@ int run(int argc, char** argv) {
     request.xml = readXml(STDIN_FILENO);
     if (domain::mayBeManaged(request.xml)) {
       if (const int error = reducePrivileges(); error != 0) {
-        syslog(LOG_WARNING, "cannot give up privileges: %s", errnoText(error).c_str());
+        syslog(LOG_WARNING, "cannot drop privileges: %s", errnoText(error).c_str());
       }
       serve(*operation, request);
     }
@@ -103,10 +103,10 @@ int run(int argc, char** argv) {
 }  // namespace vfpass::hook
 
 int main(int argc, char** argv) {
-  // Whatever the caller has set: nothing below looks at PATH, LD_* or a locale.
+  // Nothing below may depend on the caller's environment, such as PATH, LD_* or the locale.
   clearenv();
-  // libvirtd reads our stderr and may end at any time; a start that has begun is ended all the
-  // same.
+  // libvirtd reads our stderr and may exit at any time; that must not kill this process during an
+  // operation.
   std::signal(SIGPIPE, SIG_IGN);
   openlog("vfpass-qemu-hook", LOG_PID, LOG_DAEMON);
   return vfpass::hook::run(argc, argv);

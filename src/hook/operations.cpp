@@ -22,13 +22,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// What is left of a call's deadline for its own work once it has the locks. Another call that holds
-// them needs no longer either, so that waiting for the rest of the deadline covers it.
+// The part of a call's time that is reserved for its own work after it has the locks. Another call
+// that holds them needs no longer than that, so the rest is enough to wait for it.
 constexpr milliseconds workAllowance{20000};
-constexpr milliseconds databasePatience{3000};
-// For another command to finish with the XML of the domain that starts. It may be waiting for this
-// very start: libvirt holds the domain's lock while the hook runs.
-constexpr milliseconds operationPatience{10000};
+constexpr milliseconds databaseTimeout{3000};
+// For another command that changes the XML of the starting domain. That command may itself be
+// waiting for this start, because libvirt holds the domain's lock while the hook runs.
+constexpr milliseconds operationTimeout{10000};
 
 host::Deadlines kernelDeadlines(const Places& places) {
   host::Deadlines deadlines;
@@ -44,22 +44,22 @@ milliseconds untilDeadline(const Places& places) {
                                                   std::chrono::steady_clock::now());
 }
 
-// The hook changes no XML: it seals nothing.
+// Empty: the hook changes no XML and therefore seals nothing.
 const SealKey noKey;
 
-struct Workplace {
+struct Resources {
   host::SystemKernel kernel;
   state::Database database;
   apply::Tools tools;
 
-  explicit Workplace(const Places& places)
+  explicit Resources(const Places& places)
       : kernel("/", kernelDeadlines(places)),
         database(places.stateDirectory, state::Database::Open::createIfMissing,
-                 std::min(databasePatience, untilDeadline(places))),
+                 std::min(databaseTimeout, untilDeadline(places))),
         tools{kernel, database, nullptr, domain::builtInTemplates(), noKey, places.runDirectory} {
-    tools.lockPatience = std::max(untilDeadline(places) - workAllowance, milliseconds{1000});
+    tools.lockTimeout = std::max(untilDeadline(places) - workAllowance, milliseconds{1000});
     tools.deadline = places.deadline;
-    database.presentBoot(kernel.bootId());
+    database.setCurrentBoot(kernel.bootId());
   }
 };
 
@@ -81,7 +81,7 @@ void readDevice(host::SystemKernel& kernel, const Lease& lease, Inventory& inven
   }
 }
 
-// Only the PFs and functions that matter are read: a host can have many.
+// Reads only the PFs and functions of these leases: a host can have many.
 Inventory readDevices(host::SystemKernel& kernel, const std::vector<Lease>& leases) {
   Inventory inventory;
   for (const auto& lease : leases) {
@@ -89,7 +89,7 @@ Inventory readDevices(host::SystemKernel& kernel, const std::vector<Lease>& leas
       readDevice(kernel, lease, inventory);
     } catch (const Error& error) {
       syslog(LOG_WARNING, "%s",
-             printableLine(error.what()).c_str());  // the plan says what it lacks
+             printableLine(error.what()).c_str());  // the plan reports the missing device
     }
   }
   std::vector<PciAddress> devices;
@@ -104,13 +104,14 @@ Inventory readDevices(host::SystemKernel& kernel, const std::vector<Lease>& leas
 void checkClaims(const domain::ParsedDomain& parsed) {
   const auto differences = domain::claimDifferences(parsed, parsed.leases);
   if (!differences.empty()) {
-    throw Error("the XML's devices are not what vfpass attached: " + join(differences, "; "),
+    throw Error("the devices in the domain XML are not those that vfpass attached: " +
+                    join(differences, "; "),
                 "run `vfpass attach " + shellArgument(parsed.name) + "`");
   }
 }
 
-// Metadata are used only where the database has no lease of this domain, which was lost then.
-void rebuildLostLeases(const domain::ParsedDomain& parsed, const Places& places, Workplace& place,
+// Only if the database has no lease of this domain: then the database was lost.
+void rebuildLostLeases(const domain::ParsedDomain& parsed, const Places& places, Resources& place,
                        const std::vector<Uuid>& active) {
   if (!place.database.leasesOf(parsed.uuid).empty()) {
     return;
@@ -122,16 +123,16 @@ void rebuildLostLeases(const domain::ParsedDomain& parsed, const Places& places,
   }
   if (!adoption.refused.empty()) {
     const std::string name = printable(parsed.name);
-    throw Error("domain " + name + " has no lease in the state database, and " +
+    throw Error("domain " + name + ": no lease in the state database, and " +
                     adoption.refused.front().reason,
                 "run `vfpass attach " + printable(shellQuoted(parsed.name)) + "`",
                 ExitCode::refused);
   }
 }
 
-// What is applied is what attach decided, so the XML's metadata must say the same.
+// The start applies the leases that attach recorded, so the XML's metadata must match them.
 void requireOwnMetadata(const domain::ParsedDomain& parsed, const Places& places,
-                        Workplace& place) {
+                        Resources& place) {
   rebuildLostLeases(parsed, places, place, {});
   plan::throwObjections("domain " + printable(parsed.name) + " cannot start",
                         plan::checkMetadata(parsed.uuid, parsed.name, parsed.leases,
@@ -152,22 +153,22 @@ void logWarnings(const std::vector<std::string>& warnings) {
 
 void prepare(const domain::ParsedDomain& parsed, const Places& places) {
   if (!parsed.managed) {
-    throw Error("the domain has a device that vfpass attached, but no vfpass metadata",
+    throw Error("the domain has a device attached by vfpass, but no vfpass metadata",
                 "run `vfpass attach " + printable(shellQuoted(parsed.name)) + "`");
   }
   if (!parsed.metadataProblem.empty()) {
-    throw Error("the vfpass metadata in the domain XML cannot be read: " + parsed.metadataProblem,
+    throw Error("cannot read the vfpass metadata in the domain XML: " + parsed.metadataProblem,
                 "run `vfpass attach " + printable(shellQuoted(parsed.name)) + "`");
   }
   checkClaims(parsed);
-  Workplace place(places);
+  Resources place(places);
   const auto recovered = apply::recover(place.tools, parsed.uuid);
-  logWarnings(recovered.ended);
-  apply::throwUnended(recovered.unended);
+  logWarnings(recovered.done);
+  apply::throwUnrecovered(recovered.unrecovered);
   requireOwnMetadata(parsed, places, place);
   const auto pfs = pfsOf(parsed.leases);
-  // Compared again under the locks: another command may have changed the leases.
-  auto locks = apply::lockForStart(place.tools, parsed.uuid, pfs, operationPatience);
+  // planPrepare compares again under the locks: another command may have changed the leases.
+  auto locks = apply::lockForStart(place.tools, parsed.uuid, pfs, operationTimeout);
   const auto decision =
       plan::planPrepare(parsed.uuid, parsed.name, parsed.leases, place.database.leases(),
                         readDevices(place.kernel, parsed.leases), place.kernel.bootId());
@@ -176,7 +177,7 @@ void prepare(const domain::ParsedDomain& parsed, const Places& places) {
 }
 
 void markRunning(const domain::ParsedDomain& parsed, const Places& places) {
-  Workplace place(places);
+  Resources place(places);
   const std::string bootId = place.kernel.bootId();
   for (const auto& lease : leasesOf(place.database, parsed.uuid)) {
     if (lease.state == LeaseState::starting) {
@@ -184,12 +185,12 @@ void markRunning(const domain::ParsedDomain& parsed, const Places& places) {
                                    LeaseState::running, bootId);
     }
   }
-  // Verification, if the mapping asks for it, is somebody else's work: libvirt waits for us.
+  // Verification, if the mapping enables it, is left to a systemd unit: libvirt waits for the hook.
   state::markStarted(places.runDirectory, parsed.uuid);
 }
 
 void release(const domain::ParsedDomain& parsed, const Places& places) {
-  Workplace place(places);
+  Resources place(places);
   const auto leases = leasesOf(place.database, parsed.uuid);
   const bool idle = std::all_of(leases.begin(), leases.end(), [](const Lease& lease) {
     return lease.state == LeaseState::reserved;
@@ -198,16 +199,16 @@ void release(const domain::ParsedDomain& parsed, const Places& places) {
     return;
   }
   const auto pfs = pfsOf(leases);
-  auto locks = state::lockPfs(places.runDirectory, pfs, place.tools.patience());
-  // Read again under the lock: a new start of this domain may have taken over.
+  auto locks = state::lockPfs(places.runDirectory, pfs, place.tools.remainingTimeout());
+  // Read again under the lock: this domain may have started again in the meantime.
   const auto plan = plan::planRelease(parsed.uuid, parsed.name, place.database.leases(),
                                       readDevices(place.kernel, leases), place.kernel.bootId());
   logWarnings(apply::run(plan, place.tools, std::move(locks)));
 }
 
 void reconnect(const domain::ParsedDomain& parsed, const Places& places) {
-  Workplace place(places);
-  // Only what the running guest has: an attach for its next start may have added leases since.
+  Resources place(places);
+  // Only the devices of the running guest: an attach for its next start may have added leases.
   for (const auto& lease : parsed.leases) {
     if (lease.domain == parsed.uuid) {
       place.database.setLeaseState(parsed.uuid, lease.vfName, lease.generation, LeaseState::running,

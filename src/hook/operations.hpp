@@ -9,29 +9,31 @@
 
 namespace vfpass::hook {
 
-/// Where state and locks are. Fixed: the hook takes nothing from its environment.
+/// Paths of state and locks, and the deadline of the call. The paths are fixed, because the hook
+/// uses nothing from its environment.
 struct Places {
   std::filesystem::path stateDirectory = "/var/lib/vfpass";
   std::filesystem::path runDirectory = "/run/vfpass";
-  /// When the call is over, waiting and working together: libvirt has no time-out for hooks, and
-  /// holds the domain's lock for as long as one runs.
+  /// End of the whole call, waiting included: libvirt has no timeout for hooks and holds the
+  /// domain's lock while one runs.
   std::chrono::steady_clock::time_point deadline;
   state::SealKeyPlaces sealKey = {};
 };
 
-/// Before libvirt looks at the devices: the VFs exist, are this domain's, configured, and bound.
-/// Throws when the domain must not start.
+/// Called before libvirt looks at the devices. Creates, configures and binds the domain's VFs;
+/// throws if the domain must not start.
 void prepare(const domain::ParsedDomain& parsed, const Places& places);
 
-/// The guest runs: its leases do, too.
+/// Called when the guest runs. Marks its leases as running.
 void markRunning(const domain::ParsedDomain& parsed, const Places& places);
 
-/// The guest is gone, or was refused: scrub what this domain was starting or running, nothing else.
-/// A refused start comes here, too, with an XML that names the rightful owner's device: so the
-/// leases decide, never the XML.
+/// Called after the guest stopped or its start was refused. Scrubs the devices of this domain's
+/// starting or running leases and no others. After a refused start the XML may name a device leased
+/// to another domain, so the leases decide, never the XML.
 void release(const domain::ParsedDomain& parsed, const Places& places);
 
-/// The daemon was restarted under a running guest: put its leases back if they are lost.
+/// Called when the daemon restarts while the guest runs. Rebuilds the guest's leases if they are
+/// lost.
 void reconnect(const domain::ParsedDomain& parsed, const Places& places);
 
 }  // namespace vfpass::hook

@@ -20,7 +20,7 @@ constexpr Set inEffect =
     setOf(CAP_NET_ADMIN)           // rtnetlink, devlink and RDMA netlink
     | setOf(CAP_SYS_ADMIN)         // setns(2); PCI config space beyond the first 64 bytes
     | setOf(CAP_SYS_PTRACE)        // /proc/PID/fd and /proc/PID/ns of a QEMU of another user
-    | setOf(CAP_DAC_READ_SEARCH);  // those are directories that only their owner may read
+    | setOf(CAP_DAC_READ_SEARCH);  // only their owner may read those directories
 // With no_new_privs, execve(2) gives root's programs at most what is permitted here
 // (cap_bprm_creds_from_file), and modprobe has to load modules.
 constexpr Set permitted = inEffect | setOf(CAP_SYS_MODULE);
@@ -42,7 +42,7 @@ bool isHeld(int capability) {
          (sets[number / 32].effective >> (number % 32) & 1U) != 0;
 }
 
-// Before capset(2): it takes CAP_SETPCAP.
+// Before capset(2), because it needs CAP_SETPCAP.
 void limitBoundingSet(Failure& failure) {
   if (!isHeld(CAP_SETPCAP)) {
     return;

@@ -20,11 +20,11 @@ std::string readXml(int descriptor) {
       return xml;
     }
     if (count < 0 && errno != EINTR) {
-      throw Error("cannot read the domain's XML from libvirt: " + errnoText(errno));
+      throw Error("cannot read the domain XML from libvirt: " + errnoText(errno));
     }
     xml.append(buffer.data(), count < 0 ? 0 : static_cast<std::size_t>(count));
     if (xml.size() > limit) {
-      throw Error("the domain's XML is larger than 16 MiB");
+      throw Error("the domain XML is larger than 16 MiB");
     }
   }
 }

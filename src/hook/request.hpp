@@ -4,7 +4,7 @@
 
 namespace vfpass::hook {
 
-/// What libvirt asks: `qemu NAME OPERATION SUBOPERATION EXTRA`, with the domain's XML on stdin.
+/// A call of libvirt: `qemu NAME OPERATION SUBOPERATION EXTRA`, with the domain XML on stdin.
 struct Request {
   std::string name;
   std::string operation;
@@ -12,7 +12,7 @@ struct Request {
   std::string xml;
 };
 
-/// Reads stdin to its end, at most 16 MiB; throws Error for more.
+/// Reads the descriptor to its end. Throws Error for more than 16 MiB.
 std::string readXml(int descriptor);
 
 }  // namespace vfpass::hook

@@ -13,7 +13,7 @@ volatile std::sig_atomic_t exitCodeAtDeadline = 1;
 // Only async-signal-safe calls: the alarm can interrupt anything.
 void onAlarm(int /*signal*/) {
   constexpr std::string_view message =
-      "vfpass: the deadline has passed; `vfpass recover` settles what was begun\n";
+      "vfpass: deadline exceeded; run `vfpass recover` to complete or roll back the operation\n";
   if (write(STDERR_FILENO, message.data(), message.size()) < 0) {
     _exit(exitCodeAtDeadline);
   }

@@ -2,9 +2,8 @@
 
 namespace vfpass::hook {
 
-/// Ends the process after so many seconds with one line on stderr and this exit code, whatever it
-/// is doing: libvirt has no time-out for hooks, and holds the domain's lock for as long as one
-/// runs.
+/// Terminates the process after this many seconds with one line on stderr and this exit code:
+/// libvirt has no timeout for hooks and holds the domain's lock while one runs.
 void startWatchdog(unsigned seconds, int exitCode);
 
 }  // namespace vfpass::hook

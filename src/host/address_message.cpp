@@ -12,8 +12,8 @@
 namespace vfpass::host {
 namespace {
 
-// A point-to-point IPv4 address stands in IFA_LOCAL, its peer in IFA_ADDRESS; IPv6 has the latter
-// only.
+// For a point-to-point IPv4 link IFA_LOCAL contains the address and IFA_ADDRESS the peer; IPv6 only
+// has IFA_ADDRESS.
 nlattr* findAddress(nlmsghdr* header) {
   nlattr* local = nlmsg_find_attr(header, sizeof(ifaddrmsg), IFA_LOCAL);
   return local != nullptr ? local : nlmsg_find_attr(header, sizeof(ifaddrmsg), IFA_ADDRESS);

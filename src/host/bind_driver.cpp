@@ -12,7 +12,7 @@
 namespace vfpass::host {
 namespace {
 
-// One function on its way from one driver to another.
+// The driver binding of one function.
 class Binding {
  public:
   Binding(const Root& root, KernelWriter& writer, const PciAddress& function,
@@ -43,7 +43,7 @@ class Binding {
 };
 
 std::string Binding::readOverride() const {
-  // Its reader takes the device's lock (drivers/pci/pci-sysfs.c).
+  // Reading takes the device's lock (drivers/pci/pci-sysfs.c).
   return overrideIn(
       writer_.read(functionPath(function_) + "/driver_override", function_, deadline_));
 }
@@ -59,28 +59,28 @@ void Binding::unbind() {
   }
   if (const std::string current = driver(); !current.empty()) {
     throw Error(name_ + ": still bound to " + current + " after the unbind",
-                "Something binds it again at once; look for driverctl or a udev rule.");
+                "look for driverctl or a udev rule that binds it again");
   }
 }
 
-// By the driver's own `bind`, because `drivers_probe` tells nobody why a probe failed. With the
-// PF's autoprobe off the kernel allows it for an overridden VF only (pci_device_can_probe), so the
-// override stands in every case while this runs.
+// Uses the driver's `bind` file, because `drivers_probe` does not report why a probe failed. With
+// the PF's autoprobe off, the kernel only probes a VF that has an override (pci_device_can_probe),
+// so the override is always set here.
 void Binding::bind(const std::string& driver) {
   setOverride(driver);
   write(driverPath(driver) + "/bind", name_);
   if (const std::string now = this->driver(); now != driver) {
-    throw Error(name_ + ": " + driver + " did not take the device" +
-                    (now.empty() ? "" : "; it went to " + now),
-                "The kernel log (dmesg) says why the driver's probe failed.");
+    throw Error(name_ + ": cannot bind to " + driver + ": the device has " +
+                    (now.empty() ? "no driver" : "driver " + now) + " afterwards",
+                "check the kernel log (dmesg) for the probe failure");
   }
 }
 
 void requireDriverName(const std::string& driver, const std::string& name) {
   if (!driver.empty() && !isDriverName(driver)) {
-    throw Error(name + ": cannot be bound to \"" + printable(driver.substr(0, 64)) +
-                    "\": not the name of a driver",
-                "Driver names have 1 to 63 characters of A-Z, a-z, 0-9, _ and -.");
+    throw Error(
+        name + ": cannot bind to \"" + printable(driver.substr(0, 64)) + "\": invalid driver name",
+        "use 1 to 63 characters of A-Z, a-z, 0-9, _ and -");
   }
 }
 
@@ -93,13 +93,14 @@ void ensureDriver(const Root& root, const ModuleLoader& loadModule, const std::s
     loadModule(driver);
   }
   if (!root.exists(driverPath(driver))) {
-    throw Error(name + ": cannot be bound to " + driver + ": no such PCI driver is loaded",
-                "Load its module: modprobe " + shellArgument(driver));
+    throw Error(name + ": cannot bind to " + driver + ": PCI driver not loaded",
+                "load its module: `modprobe " + shellArgument(driver) + "`");
   }
 }
 
-// What stands after a failure: empty when everything is as it was.
-std::string undo(Binding& binding, const std::string& oldDriver, const std::string& oldOverride) {
+// Restores driver and override. Returns the result as the end of an error message.
+std::string rollBack(Binding& binding, const std::string& oldDriver,
+                     const std::string& oldOverride) {
   try {
     if (binding.driver() != oldDriver) {
       binding.unbind();
@@ -108,13 +109,13 @@ std::string undo(Binding& binding, const std::string& oldDriver, const std::stri
       }
     }
     binding.setOverride(oldOverride);
-    return {};
+    return "; the previous driver was restored";
   } catch (const Error& error) {
-    return std::string("; putting it back failed as well: ") + error.what();
+    return std::string("; cannot restore the previous driver: ") + error.what();
   }
 }
 
-void move(Binding& binding, const BindDriver& action, const std::string& oldOverride) {
+void rebind(Binding& binding, const BindDriver& action, const std::string& oldOverride) {
   binding.unbind();
   if (!action.driver.empty()) {
     binding.bind(action.driver);
@@ -133,8 +134,8 @@ void bindDriver(const Root& root, KernelWriter& writer, const ModuleLoader& load
   requireDriverName(action.driver, binding.name());
   requireDriverName(action.driverOverride, binding.name());
   if (!root.exists(functionPath(action.function))) {
-    throw Error(binding.name() + ": there is no such PCI device",
-                "`vfpass pf list` and `vfpass vf list` show what there is.");
+    throw Error(binding.name() + ": no such PCI device",
+                "list the devices with `vfpass pf list` and `vfpass vf list`");
   }
   const std::string oldDriver = binding.driver();
   const std::string oldOverride = binding.readOverride();
@@ -148,12 +149,11 @@ void bindDriver(const Root& root, KernelWriter& writer, const ModuleLoader& load
     ensureDriver(root, loadModule, action.driver, binding.name());
   }
   try {
-    move(binding, action, oldOverride);
+    rebind(binding, action, oldOverride);
   } catch (const TimeoutError&) {
-    throw;  // the device's lock is held: every further write would hang as well
+    throw;  // the device's lock is held: any further write would also hang
   } catch (const Error& error) {
-    const std::string left = undo(binding, oldDriver, oldOverride);
-    throw Error(error.what() + (left.empty() ? "; it is back as it was" : left), error.remedy(),
+    throw Error(error.what() + rollBack(binding, oldDriver, oldOverride), error.remedy(),
                 error.code());
   }
 }

@@ -10,11 +10,11 @@
 
 namespace vfpass::host {
 
-/// Loads the module of a driver that is not there yet.
+/// Loads the module of a driver that is not loaded yet.
 using ModuleLoader = std::function<void(const std::string& module)>;
 
-/// Brings a function to a driver as BindDriver says. Each write gets `deadline`. When the new
-/// driver does not take the device, override and old driver are put back before the Error.
+/// Executes BindDriver. `deadline` applies to each write. When the new driver does not bind, the
+/// previous driver and override are restored before Error is thrown.
 void bindDriver(const Root& root, KernelWriter& writer, const ModuleLoader& loadModule,
                 const BindDriver& action, std::chrono::milliseconds deadline);
 

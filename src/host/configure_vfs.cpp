@@ -13,7 +13,7 @@
 namespace vfpass::host {
 namespace {
 
-// What one call asks for and has found out. Everything is told by (VF, attribute).
+// The request and state of one call. Items are identified by (VF, attribute).
 class Configuration {
  public:
   Configuration(VfPort& port, const PortNames& names, std::chrono::milliseconds deadline)
@@ -36,8 +36,8 @@ class Configuration {
   void waitForEffect();
   void refuse(Item& item, const std::string& reason);
   [[noreturn]] void failRequired(const Item& item);
-  std::string putBack();
-  std::string putBack(const Item& item, const VfTable& now);
+  std::string rollBack();
+  std::string rollBack(const Item& item, const VfTable& now);
   bool holds(const Item& item, const VfTable& table) const;
   std::vector<VfRequest> requestsOf(const std::vector<const Item*>& items) const;
 
@@ -48,7 +48,7 @@ class Configuration {
   std::vector<Item> items_;
 };
 
-// No VLAN is no VLAN, whatever protocol stands beside it.
+// ID 0 and priority 0 mean no VLAN; the protocol is then irrelevant.
 VfSettings normalized(VfSettings settings) {
   if (settings.vlan && settings.vlan->id == 0 && settings.vlan->qos == 0) {
     settings.vlan = Vlan{};
@@ -87,16 +87,16 @@ std::string remedyFor(Attribute attribute) {
   switch (attribute) {
     case Attribute::nodeGuid:
     case Attribute::portGuid:
-      return "GUIDs need an InfiniBand port; on Ethernet take the `infiniband:` block out of the "
-             "mapping.";
+      return "on Ethernet, remove the `infiniband:` block from the mapping: only InfiniBand ports "
+             "have GUIDs";
     case Attribute::mac:
-      return "Check that the address is a unicast one and that the PF's driver lets the host set "
-             "it (InfiniBand does not: leave out `mac`).";
+      return "use a unicast address, and check that the PF's driver lets the host set it (on "
+             "InfiniBand it does not: omit `mac`)";
     default:
-      return "If the VM can do without " + name +
-             ", list what it needs under `required:` in the mapping (without a list everything is "
-             "required), or remove " +
-             name + "; a newer driver or firmware may accept it.";
+      return "if the VM does not need " + name +
+             ", list the attributes that it needs under `required:` in the mapping (without a list "
+             "all are required), or remove " +
+             name + "; a newer driver or firmware may accept it";
   }
 }
 
@@ -139,15 +139,15 @@ void Configuration::send() {
   const Acknowledgement answer = port_.set(requestsOf(all));
   if (answer.error == EPERM || answer.error == EACCES) {
     throw Error(names_.netdev + ": setting VF attributes failed: " + reasonOf(answer),
-                names_.privileged ? eswitchRemedy : "Run as root (CAP_NET_ADMIN is needed).");
+                names_.privileged ? eswitchRemedy : "run as root (requires CAP_NET_ADMIN)");
   }
   if (answer.error != 0) {
     sendOneByOne();
   }
 }
 
-// The kernel stopped somewhere (do_setvfinfo ends at the first refusal). What does not hold yet is
-// sent again alone, in the same order, so that its own answer names it.
+// The kernel stopped at the first refused attribute (do_setvfinfo). Each attribute that is not yet
+// applied is sent again alone, in the same order, so that the reply identifies the refused one.
 void Configuration::sendOneByOne() {
   const VfTable now = port_.read();
   for (Item& item : items_) {
@@ -161,11 +161,11 @@ void Configuration::sendOneByOne() {
   }
 }
 
-// A driver may say yes and apply the value late (a MAC behind a firmware command), or never.
+// A driver may acknowledge a value and apply it late (a MAC set by a firmware command), or never.
 void Configuration::waitForEffect() {
   VfTable now;
   const auto pending = [&](const Item& item) {
-    // What cannot be observed is taken as sent: mlx5 does not read back every GUID.
+    // A value that is not observable counts as applied: mlx5 does not read back every GUID.
     const bool observable = only(settingsOf(now, item.index), {item.attribute}) != VfSettings{};
     return item.refusal.empty() && observable && !holds(item, now);
   };
@@ -189,37 +189,38 @@ void Configuration::refuse(Item& item, const std::string& reason) {
 }
 
 void Configuration::failRequired(const Item& item) {
-  const std::string left = putBack();
-  throw Error(names_.driver + " refuses " + std::string(toString(item.attribute)) + " " +
-                  describe(item.wanted, item.attribute) + " for VF " + std::to_string(item.index) +
-                  " of " + names_.netdev + ": " + item.refusal + left,
+  const std::string outcome = rollBack();
+  throw Error(names_.netdev + ": driver " + names_.driver + " cannot set " +
+                  std::string(toString(item.attribute)) + " of VF " + std::to_string(item.index) +
+                  " to " + describe(item.wanted, item.attribute) + ": " + item.refusal + outcome,
               remedyFor(item.attribute));
 }
 
-// Writes the earlier values over all that may have been changed; says what could not be put back.
-std::string Configuration::putBack() {
-  std::vector<std::string> left;
+// Restores the previous values of all attributes that may have changed. Returns the result as the
+// end of an error message.
+std::string Configuration::rollBack() {
+  std::vector<std::string> failures;
   try {
     const VfTable now = port_.read();
     for (const Item& item : items_) {
-      if (const std::string reason = putBack(item, now); !reason.empty()) {
-        left.push_back(std::string(toString(item.attribute)) + " of VF " +
-                       std::to_string(item.index) + " (" + reason + ")");
+      if (const std::string reason = rollBack(item, now); !reason.empty()) {
+        failures.push_back(std::string(toString(item.attribute)) + " of VF " +
+                           std::to_string(item.index) + " (" + reason + ")");
       }
     }
   } catch (const Error& error) {
-    left.emplace_back(error.what());
+    failures.emplace_back(error.what());
   }
-  return left.empty() ? std::string("; the other attributes are as they were")
-                      : "; not put back: " + join(left, ", ");
+  return failures.empty() ? std::string("; the previous attributes were restored")
+                          : "; cannot restore: " + join(failures, ", ");
 }
 
-// Empty, or why this attribute may not be as it was.
-std::string Configuration::putBack(const Item& item, const VfTable& now) {
+// Empty, or the reason why this attribute may not have been restored.
+std::string Configuration::rollBack(const Item& item, const VfTable& now) {
   const VfSettings before = only(settingsOf(before_, item.index), {item.attribute});
   if (before == VfSettings{}) {
-    // Nobody can know the value; where the driver refused, it has not changed.
-    return item.refusal.empty() ? "its earlier value could not be read" : "";
+    // The previous value is unknown. If the driver refused the change, the value is still the same.
+    return item.refusal.empty() ? "its previous value is not observable" : "";
   }
   if (differingAttributes(before, settingsOf(now, item.index)).empty()) {
     return {};

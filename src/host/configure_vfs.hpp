@@ -9,18 +9,18 @@
 
 namespace vfpass::host {
 
-/// Whose VFs are set, for messages.
+/// Names of the PF whose VFs are configured, for messages.
 struct PortNames {
   std::string netdev;
   std::string driver;
-  /// This process may configure links (CAP_NET_ADMIN), so that EPERM is the driver's own answer.
+  /// This process may configure links (CAP_NET_ADMIN), so EPERM comes from the driver.
   bool privileged = false;
 };
 
-/// Brings the VFs to what is wanted. One message for all that differs; only when the driver refuses
-/// something, attribute by attribute, to name the one. `deadline`: how long a driver may take until
-/// an accepted value reads back. A refused required attribute: what was changed is put back and
-/// Error is thrown. Others are returned.
+/// Sets the attributes of the VFs. All attributes that differ go into one message; only when the
+/// driver refuses it, they are sent one by one to identify the refused ones. `deadline` is the time
+/// within which an accepted value must read back. When a required attribute is refused, the changes
+/// are rolled back and Error is thrown. Other refused attributes are returned.
 std::vector<RefusedAttribute> configureVfs(VfPort& port, const std::vector<VfChange>& changes,
                                            const PortNames& names,
                                            std::chrono::milliseconds deadline);

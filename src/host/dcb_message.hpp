@@ -8,11 +8,11 @@
 
 namespace vfpass::host {
 
-/// RTM_GETDCB: everything IEEE that a netdev's driver has.
+/// RTM_GETDCB: all IEEE attributes that a netdev's driver reports.
 std::string dcbQuery(const std::string& netdev);
 
-/// Nullopt when it is another message, is about another netdev, or says nothing of priority flow
-/// control.
+/// Nullopt when it is another message, is about another netdev, or has no priority flow control
+/// attribute.
 std::optional<FlowControl> parseDcbReply(std::string_view bytes, const std::string& netdev);
 
 }  // namespace vfpass::host

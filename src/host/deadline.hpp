@@ -7,12 +7,12 @@
 
 namespace vfpass::host {
 
-/// A point in time after which nothing is waited for any more.
+/// A point in time at which waiting ends.
 class Deadline {
  public:
   using Clock = std::chrono::steady_clock;
 
-  explicit Deadline(std::chrono::milliseconds allowance) : end_(Clock::now() + allowance) {}
+  explicit Deadline(std::chrono::milliseconds timeout) : end_(Clock::now() + timeout) {}
 
   /// Milliseconds left for poll(2), never negative; rounded up, so that 0 means "over".
   [[nodiscard]] int remaining() const {
@@ -25,8 +25,8 @@ class Deadline {
   Clock::time_point end_;
 };
 
-/// Looks again and again, at once and then at growing distances, until `done()` or the deadline.
-/// For states of the kernel that no descriptor announces. Returns the last answer of `done`.
+/// Polls `done()` at once and then at growing intervals until it returns true or the deadline
+/// passes, for kernel state that has no notification. Returns the last result of `done`.
 template <typename Condition>
 bool pollUntil(const Deadline& deadline, Condition done) {
   constexpr int longest = 250;

@@ -16,7 +16,7 @@ std::uint16_t readIdentifier(const Root& root, const std::string& path) {
 }
 
 int readNumaNode(const Root& root, const std::string& path) {
-  // "-1" where the firmware does not say; readNumber takes no sign.
+  // "-1" where the firmware does not specify it; readNumber rejects the sign.
   const auto node = root.readNumber(path + "/numa_node");
   return node && *node < 4096 ? static_cast<int>(*node) : -1;
 }

@@ -8,14 +8,14 @@
 
 namespace vfpass::host {
 
-/// `pci0000:00/0000:00:01.0/0000:01:00.0`: where a function sits, whatever its netdev is called
-/// today. Empty when there is none at that address.
+/// Location of a function, independent of netdev names: `pci0000:00/0000:00:01.0/0000:01:00.0`.
+/// Empty when there is no function at that address.
 std::string devicePath(const Root& root, const PciAddress& address);
 
-/// A 16-bit identifier of sysfs; `path` is that of `vendor` or `device`.
+/// A 16-bit identifier from sysfs; `path` is the path of the file `vendor` or `device`.
 std::uint16_t readIdentifier(const Root& root, const std::string& path);
 
-/// NUMA node of the function in folder `path`; -1 where the firmware does not say.
+/// NUMA node of the function in directory `path`; -1 where the firmware does not specify it.
 int readNumaNode(const Root& root, const std::string& path);
 
 }  // namespace vfpass::host

@@ -9,13 +9,13 @@
 
 namespace vfpass::host {
 
-/// Asks generic netlink for the number that stands for devlink on this kernel.
+/// Query for the ID of the generic netlink family devlink on this kernel.
 std::string devlinkFamilyQuery();
 std::optional<std::uint16_t> parseFamily(std::string_view bytes);
 
 std::string eswitchQuery(std::uint16_t family, const PciAddress& pf);
 std::string eswitchChange(std::uint16_t family, const PciAddress& pf, EswitchMode mode);
-/// Nullopt when it is another message, names another device, or carries no mode known here.
+/// Nullopt when it is another message, names another device, or has no known mode.
 std::optional<EswitchMode> parseEswitchReply(std::string_view bytes, std::uint16_t family,
                                              const PciAddress& pf);
 

@@ -30,8 +30,8 @@ int openBelow(int directory, const std::string& path, int flags, Containment con
   }
   open_how how{};
   how.flags = static_cast<std::uint64_t>(flags);
-  // RESOLVE_IN_ROOT takes the directory for `/`, for absolute links and for `..` alike. It answers
-  // EAGAIN when something is renamed under way (openat2(2)).
+  // RESOLVE_IN_ROOT treats the directory as `/`, for absolute links as well as for `..`. The call
+  // fails with EAGAIN when a component is renamed during the lookup (openat2(2)).
   how.resolve = containment == Containment::asRoot ? RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS
                                                    : RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
   for (int attempt = 0; attempt < raceLimit; ++attempt) {
@@ -107,7 +107,7 @@ std::vector<std::string> listNames(FileDescriptor directory, std::string_view pr
 }
 
 std::optional<std::string> readLink(const FileDescriptor& link, Recording* recording) {
-  // An empty name reads the link that the descriptor itself stands for (readlinkat(2)).
+  // An empty name reads the link that the descriptor itself refers to (readlinkat(2)).
   auto target = link ? readLinkAt(link.get(), "") : std::nullopt;
   if (target && recording != nullptr) {
     recording->noteLink(link.get(), *target);
@@ -116,7 +116,7 @@ std::optional<std::string> readLink(const FileDescriptor& link, Recording* recor
 }
 
 std::optional<std::string> readLinkAt(int directory, const std::string& name) {
-  std::array<char, PATH_MAX> target;  // NOLINT: filled as far as it is used
+  std::array<char, PATH_MAX> target;  // NOLINT: only the initialized part is used
   const ssize_t length = ::readlinkat(directory, name.c_str(), target.data(), target.size());
   if (length <= 0) {
     return std::nullopt;
@@ -136,7 +136,7 @@ std::optional<std::string> lastComponent(const std::optional<std::string>& path)
   if (!path) {
     return std::nullopt;
   }
-  return path->substr(path->rfind('/') + 1);  // npos + 1 is 0: the whole of it
+  return path->substr(path->rfind('/') + 1);  // npos + 1 is 0: all of it
 }
 
 }  // namespace vfpass::host

@@ -15,20 +15,19 @@ namespace vfpass::host {
 
 class Recording;
 
-/// How far a path may lead: `none` is openat(2); in a captured tree the directory is taken for `/`
-/// (`asRoot`), or no link is followed at all (`withoutLinks`).
+/// Restricts path resolution: `none` is openat(2); for a captured tree the directory is treated as
+/// `/` (`asRoot`), or no link is followed (`withoutLinks`).
 enum class Containment { none, asRoot, withoutLinks };
 
 /// A descriptor, or -1 with errno.
 int openBelow(int directory, const std::string& path, int flags, Containment containment);
 
-/// A captured tree may hold anything, also a FIFO whose opening would wait for a writer.
+/// O_NONBLOCK, because a captured tree may contain a FIFO, on which open would wait for a writer.
 inline constexpr int textFlags = O_RDONLY | O_NONBLOCK | O_NOCTTY;
 
 bool isRegular(int descriptor);
 
-// What Root and Folder have in common. Each takes an open descriptor, or none; `recording` may be
-// null.
+// Shared by Root and Folder. The descriptor may be closed, and `recording` may be null.
 std::optional<std::string> readWhole(const FileDescriptor& file, std::size_t limit,
                                      Recording* recording);
 std::vector<std::string> listNames(FileDescriptor directory, std::string_view prefix,
@@ -36,7 +35,7 @@ std::vector<std::string> listNames(FileDescriptor directory, std::string_view pr
 std::optional<std::string> readLink(const FileDescriptor& link, Recording* recording);
 std::optional<std::string> readLinkAt(int directory, const std::string& name);
 
-/// Decimal, or hexadecimal after `0x`; white space around it is nothing.
+/// Decimal, or hexadecimal after `0x`; surrounding white space is ignored.
 std::optional<std::uint64_t> numberIn(const std::optional<std::string>& text);
 std::optional<std::string> lastComponent(const std::optional<std::string>& path);
 

@@ -18,8 +18,8 @@ using Overrides = std::vector<std::optional<std::string>>;
 
 constexpr std::size_t recordSize = 256;
 
-// One record of fixed size for each path, in order, so that the parent can count them. The first
-// byte says whether reading worked. Runs in the child: nothing here may allocate.
+// Writes one record of fixed size for each path, in order, so that the parent can count them. The
+// first byte is the result of the read. Runs in the child: must not allocate.
 void readRecords(int pipe, int base, const std::vector<std::string>& paths, std::size_t first) {
   for (std::size_t i = first; i < paths.size(); ++i) {
     std::array<char, recordSize> record{};
@@ -37,34 +37,34 @@ void takeRecords(const std::string& bytes, std::size_t first, Overrides& overrid
   for (std::size_t i = 0; (i + 1) * recordSize <= bytes.size(); ++i) {
     const char* record = bytes.data() + i * recordSize;
     if (record[0] == 'y') {
-      overrides[first + i] = overrideIn(record + 1);  // ends in a zero byte in any case
+      overrides[first + i] = overrideIn(record + 1);  // always zero-terminated
     }
   }
 }
 
 Overrides readGuarded(const Root& root, const std::vector<std::string>& paths,
-                      std::chrono::milliseconds allowance) {
+                      std::chrono::milliseconds timeout) {
   Overrides overrides(paths.size());
   const FileDescriptor base = root.open(".", O_PATH | O_DIRECTORY);
-  const Deadline total(3 * allowance);
+  const Deadline total(3 * timeout);
   std::size_t next = 0;
-  // A device that hangs is left out; the next child goes on behind it.
+  // A device that hangs is skipped; the next child continues after it.
   while (next < paths.size() && !total.over()) {
     const auto reply = runGuarded(
-        allowance, base.get(), [&, next](int pipe) { readRecords(pipe, base.get(), paths, next); });
+        timeout, base.get(), [&, next](int pipe) { readRecords(pipe, base.get(), paths, next); });
     takeRecords(reply.bytes, next, overrides);
     next += reply.bytes.size() / recordSize + 1;
   }
   return overrides;
 }
 
-// A recording does not see what another process reads.
+// The child's reads are not recorded automatically.
 void noteOverrides(const Root& root, const std::vector<PciAddress>& functions,
                    const Overrides& overrides) {
   for (std::size_t i = 0; root.recording() != nullptr && i < functions.size(); ++i) {
-    const FileDescriptor folder = root.open(functionPath(functions[i]), O_PATH | O_DIRECTORY);
-    if (folder && overrides[i]) {
-      root.recording()->noteText(folder.get(), "driver_override",
+    const FileDescriptor directory = root.open(functionPath(functions[i]), O_PATH | O_DIRECTORY);
+    if (directory && overrides[i]) {
+      root.recording()->noteText(directory.get(), "driver_override",
                                  (overrides[i]->empty() ? "(null)" : *overrides[i]) + "\n");
     }
   }
@@ -72,7 +72,7 @@ void noteOverrides(const Root& root, const std::vector<PciAddress>& functions,
 
 }  // namespace
 
-// The kernel prints a null pointer as "(null)" where no override is set.
+// Without an override the kernel prints a null pointer: "(null)".
 std::string overrideIn(std::string_view text) {
   const auto value = trim(text);
   return value == "(null)" ? std::string{} : std::string(value);

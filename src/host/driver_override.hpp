@@ -12,13 +12,13 @@
 namespace vfpass::host {
 
 /// `driver_override` of each function, empty where none is set; nullopt where it cannot be read:
-/// the device is gone, or its lock is held for longer than `deadline` (a driver that hangs in probe
-/// or remove). The kernel's reader takes the device's lock (drivers/pci/pci-sysfs.c), so a guarded
-/// child reads for all functions together.
+/// the device is gone, or its lock is held for longer than `deadline` (a driver hangs in probe or
+/// remove). Reading takes the device's lock (drivers/pci/pci-sysfs.c), so a guarded child reads the
+/// files of all functions.
 std::vector<std::optional<std::string>> readDriverOverrides(
     const Root& root, const std::vector<PciAddress>& functions, std::chrono::milliseconds deadline);
 
-/// What the text of a `driver_override` file names; empty where none is set.
+/// The driver in the text of a `driver_override` file; empty where none is set.
 std::string overrideIn(std::string_view text);
 
 }  // namespace vfpass::host

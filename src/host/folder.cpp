@@ -25,13 +25,14 @@ FileDescriptor Folder::open(const std::string& name, int flags) const {
                                   live_ ? Containment::none : Containment::withoutLinks));
 }
 
-// One read: sysfs fills the buffer with the whole attribute (Documentation/filesystems/sysfs.rst).
+// One read suffices: sysfs fills the buffer with the whole attribute
+// (Documentation/filesystems/sysfs.rst).
 std::optional<std::string> Folder::readText(const std::string& name) const {
   const FileDescriptor file = open(name, textFlags);
   if (!file || !isRegular(file.get())) {
     return std::nullopt;
   }
-  std::array<char, 4096> buffer;  // NOLINT: filled as far as it is used
+  std::array<char, 4096> buffer;  // NOLINT: only the initialized part is used
   const ssize_t length = ::pread(file.get(), buffer.data(), buffer.size(), 0);
   if (length < 0) {
     return std::nullopt;
@@ -64,7 +65,7 @@ std::vector<std::string> Folder::list(const std::string& name, std::string_view 
   return listNames(open(name, O_RDONLY | O_DIRECTORY), prefix, recording_);
 }
 
-// One call where a path from the root takes three: a device has half a dozen links.
+// Takes one system call, while a path from the root takes three: a device has half a dozen links.
 std::optional<std::string> Folder::linkTarget(const std::string& name) const {
   if (recording_ != nullptr || name.find('/') != std::string::npos) {
     return readLink(open(name, O_PATH | O_NOFOLLOW), recording_);

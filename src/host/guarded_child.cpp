@@ -20,7 +20,7 @@
 namespace vfpass::host {
 namespace {
 
-// close_range(2) came with Linux 5.9; before it, close what the limit allows one by one.
+// Before Linux 5.9, which added close_range(2), close all descriptors up to the limit one by one.
 void closeBetween(unsigned first, unsigned last) {
   if (first > last || ::close_range(first, last, 0) == 0) {
     return;
@@ -43,7 +43,7 @@ void closeAllBut(int one, int other) {
   closeBetween(high + 1, ~0U);
 }
 
-// The first child only makes the second one an orphan and ends, so that it can be waited for.
+// The first child exits at once, so that it can be waited for and the second one is an orphan.
 [[noreturn]] void runChild(int pipe, int kept, const std::function<void(int)>& operation) {
   ::setsid();
   const pid_t second = ::_Fork();
@@ -51,7 +51,7 @@ void closeAllBut(int one, int other) {
     ::_exit(second < 0 ? 1 : 0);
   }
   closeAllBut(pipe, kept < 0 ? pipe : kept);
-  // Holding the working directory would keep a file system from being unmounted.
+  // Keeping the working directory would prevent unmounting its file system.
   if (::chdir("/") != 0) {
     ::_exit(1);
   }
@@ -60,9 +60,9 @@ void closeAllBut(int one, int other) {
   ::_exit(0);
 }
 
-// False at the end of the pipe, and when there is too much in it.
+// False at the end of the pipe, and when more than `limit` bytes were read.
 bool readSome(int pipe, std::string& bytes, std::size_t limit) {
-  std::array<char, 65536> buffer;  // NOLINT: a pipe's capacity; filled as far as it is used
+  std::array<char, 65536> buffer;  // NOLINT: a pipe's capacity; only the initialized part is used
   const ssize_t count = ::read(pipe, buffer.data(), buffer.size());
   if (count < 0) {
     return errno == EINTR;
@@ -74,7 +74,7 @@ bool readSome(int pipe, std::string& bytes, std::size_t limit) {
 }  // namespace
 
 void startGuarded(int pipe, int kept, const std::function<void(int)>& operation) {
-  // _Fork and not fork: handlers of libraries must not run, other threads may hold their locks.
+  // _Fork instead of fork: library handlers must not run, since other threads may hold their locks.
   const pid_t first = ::_Fork();
   if (first == 0) {
     runChild(pipe, kept, operation);
@@ -83,7 +83,7 @@ void startGuarded(int pipe, int kept, const std::function<void(int)>& operation)
   pid_t waited = first;
   while (first > 0 && (waited = ::waitpid(first, &status, 0)) < 0 && errno == EINTR) {
   }
-  // ECHILD: somebody ignores SIGCHLD in this process; the pipe tells the rest.
+  // ECHILD: this process ignores SIGCHLD; the pipe reports whether the child works.
   if (first < 0 || (waited == first && status != 0)) {
     throw Error("cannot start a helper process: " + errnoText(first < 0 ? errno : EAGAIN));
   }
@@ -104,18 +104,18 @@ void writeAll(int descriptor, const void* bytes, std::size_t length) {
   }
 }
 
-GuardedReply runGuarded(std::chrono::milliseconds allowance, int kept,
+GuardedReply runGuarded(std::chrono::milliseconds timeout, int kept,
                         const std::function<void(int replyPipe)>& operation, std::size_t limit) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    throw Error("cannot make a pipe: " + errnoText(errno));
+    throw Error("cannot create a pipe: " + errnoText(errno));
   }
   const FileDescriptor reading(ends[0]);
   FileDescriptor writing(ends[1]);
   startGuarded(writing.get(), kept, operation);
   writing.reset();
 
-  const Deadline deadline(allowance);
+  const Deadline deadline(timeout);
   GuardedReply reply;
   pollfd wait{reading.get(), POLLIN, 0};
   while (true) {

@@ -7,29 +7,29 @@
 
 namespace vfpass::host {
 
-/// What came back from a guarded child.
+/// The reply of a guarded child.
 struct GuardedReply {
-  bool finished = false;  ///< false: the deadline passed, the child is still at it
-  std::string bytes;      ///< what it wrote before it ended or the deadline passed
+  bool finished = false;  ///< false: the deadline passed and the child is still running
+  std::string bytes;      ///< written before the child exited or the deadline passed
 };
 
-/// More than this is not read of a child's reply, unless its caller says otherwise.
+/// Default limit on the length of a child's reply.
 inline constexpr std::size_t guardedReplyLimit = std::size_t{1} << 20U;
 
-/// Runs `operation(replyPipe)` in a process that nobody waits for: a task that hangs in the kernel
-/// in state D cannot be killed, and neither we nor libvirtd, our parent, may hang with it.
-/// The child keeps no descriptor but `kept` (-1: none) and the pipe, because an inherited flock
-/// would stay locked, and libvirt reads a hook's stderr until every copy of it is closed.
-/// A reply that is longer than `limit` is cut off there, one buffer behind it at most.
+/// Runs `operation(replyPipe)` in a detached process: a task in state D cannot be killed, and
+/// neither vfpass nor its parent libvirtd may hang with it.
+/// The child keeps no descriptor except `kept` (-1: none) and the pipe: an inherited flock would
+/// stay locked, and libvirt reads a hook's stderr until every copy of it is closed.
+/// Reading stops once the reply exceeds `limit`, at most one buffer beyond it.
 /// `operation` may only make async-signal-safe calls and must not allocate memory.
 GuardedReply runGuarded(std::chrono::milliseconds deadline, int kept,
                         const std::function<void(int replyPipe)>& operation,
                         std::size_t limit = guardedReplyLimit);
 
-/// Starts `operation(end)` in such a process and comes back at once; its `end` is a copy.
+/// Starts `operation(end)` in such a process and returns at once; its `end` is a copy.
 void startGuarded(int end, int kept, const std::function<void(int end)>& operation);
 
-/// write(2) of all bytes; gives up at the first error. Async-signal-safe.
+/// Writes all bytes with write(2); stops at the first error. Async-signal-safe.
 void writeAll(int descriptor, const void* bytes, std::size_t length);
 
 }  // namespace vfpass::host

@@ -24,7 +24,7 @@ constexpr char writeRequest = 'w';
 constexpr std::size_t nameRoom = 16;  // TASK_COMM_LEN
 constexpr std::size_t headLength = 1 + nameRoom;
 
-// What is asked for, the task's name padded with zeros, and what is to be written.
+// The kind of request, the task's name padded with zeros, and the text to write.
 std::string requestFor(char kind, std::string_view name, std::string_view text) {
   std::string request(1, kind);
   request += name.substr(0, nameRoom - 1);
@@ -32,7 +32,7 @@ std::string requestFor(char kind, std::string_view name, std::string_view text) 
   return request.append(text);
 }
 
-// One message with one descriptor beside it.
+// One message with one descriptor attached.
 struct Envelope {
   Envelope(char* bytes, std::size_t length) : content{bytes, length} {
     message.msg_iov = &content;
@@ -57,9 +57,9 @@ bool sendRequest(int socket, int file, std::string_view request) {
   return ::sendmsg(socket, &envelope.message, MSG_NOSIGNAL) >= 0;
 }
 
-// Down to `serve`, all of this runs in the helper: no allocation, no exception.
+// Everything down to `serve` runs in the helper: no allocations, no exceptions.
 struct Request {
-  ssize_t length = 0;  // 0 at the end, when the parent has closed its socket or is dead
+  ssize_t length = 0;  // 0: the parent has closed its socket or is dead
   int file = -1;
 };
 
@@ -76,7 +76,7 @@ Request receiveRequest(int socket, char* bytes, std::size_t capacity) {
   return request;
 }
 
-// The reply is errno, then what was read.
+// The reply is errno, followed by the bytes read.
 void serve(int socket) {
   std::array<char, GuardedHelper::limit + headLength> request{};
   std::array<char, GuardedHelper::limit + sizeof(int)> reply{};
@@ -87,7 +87,7 @@ void serve(int socket) {
     }
     ::prctl(PR_SET_NAME, request.data() + 1);
     const bool reads = request[0] == readRequest;
-    // sysfs hands each write(2) to the attribute as a whole, so there is no partial one.
+    // sysfs passes each write(2) to the attribute as a whole, so there are no partial writes.
     const ssize_t count = reads ? ::read(file, reply.data() + sizeof(int), GuardedHelper::limit)
                                 : ::write(file, request.data() + headLength,
                                           static_cast<std::size_t>(length) - headLength);
@@ -107,7 +107,7 @@ void serve(int socket) {
 void GuardedHelper::start() {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-    throw Error("cannot make a socket: " + errnoText(errno));
+    throw Error("cannot create a socket pair: " + errnoText(errno));
   }
   socket_ = FileDescriptor(ends[0]);
   const FileDescriptor other(ends[1]);
@@ -118,9 +118,9 @@ void GuardedHelper::send(int file, std::string_view request) {
   if (socket_ && sendRequest(socket_.get(), file, request)) {
     return;
   }
-  start();  // the first one, or in place of one that was killed while it had nothing to do
+  start();  // the first helper, or a replacement for one that was killed while idle
   if (!sendRequest(socket_.get(), file, request)) {
-    throw Error("cannot reach a helper process: " + errnoText(errno));
+    throw Error("cannot send a request to a helper process: " + errnoText(errno));
   }
 }
 
@@ -129,7 +129,7 @@ HelperReply GuardedHelper::receive() {
   std::array<char, limit + sizeof reply.error> bytes{};
   const ssize_t count = ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
   if (count < static_cast<ssize_t>(sizeof reply.error)) {
-    socket_.reset();  // it was killed before it could say anything
+    socket_.reset();  // the helper was killed before it replied
     return reply;
   }
   std::memcpy(&reply.error, bytes.data(), sizeof reply.error);
@@ -138,12 +138,12 @@ HelperReply GuardedHelper::receive() {
   return reply;
 }
 
-HelperReply GuardedHelper::await(std::chrono::milliseconds allowance) {
-  const Deadline deadline(allowance);
+HelperReply GuardedHelper::await(std::chrono::milliseconds timeout) {
+  const Deadline deadline(timeout);
   pollfd wait{socket_.get(), POLLIN, 0};
   while (::poll(&wait, 1, deadline.remaining()) <= 0) {
     if (deadline.over()) {
-      socket_.reset();  // left to itself, it ends when the kernel lets it
+      socket_.reset();  // the helper exits by itself once its call returns
       return {};
     }
   }
@@ -158,7 +158,7 @@ HelperReply GuardedHelper::write(int file, std::string_view text, std::string_vi
 
 void GuardedHelper::beginWrite(int file, std::string_view text, std::string_view name) {
   if (text.size() > limit) {
-    throw Error("more than a page to be written to sysfs");
+    throw Error("cannot write more than one page to sysfs");
   }
   send(file, requestFor(writeRequest, name, text));
 }

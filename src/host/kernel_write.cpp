@@ -12,15 +12,15 @@
 namespace vfpass::host {
 namespace {
 
-// What sets VFs up: their number, and their attributes in the files of MLNX_OFED.
+// Files that configure VFs: their count, and MLNX_OFED's attribute files.
 bool isSriovFile(const std::string& path) {
   return path.find("/sriov_") != std::string::npos || path.find("/sriov/") != std::string::npos;
 }
 
 [[noreturn]] void throwRefused(const std::string& path, std::string_view text,
                                const PciAddress& device, int error) {
-  throw WriteError(toString(device) + ": writing \"" + std::string(trim(text)) + "\" to /" + path +
-                       " failed: " + errnoText(error),
+  throw WriteError(toString(device) + ": cannot write \"" + std::string(trim(text)) + "\" to /" +
+                       path + ": " + errnoText(error),
                    writeRemedy(path, error, ::geteuid() == 0), error);
 }
 
@@ -29,8 +29,8 @@ bool isSriovFile(const std::string& path) {
   throw TimeoutError(
       toString(device) + ": " + call + " /" + path + " did not return within " +
           durationText(deadline) + "; something still holds the device",
-      "Find the holder (a running VM, a process with its files open, a bond or bridge), let it "
-      "go, then run `vfpass recover`. The kernel goes on with the write once it is free.");
+      "stop the holder (a running VM, a process that has its files open, a bond or bridge), then "
+      "run `vfpass recover`; the kernel completes the write once the device is free");
 }
 
 void requireWritten(const HelperReply& reply, const DeviceWrite& write,
@@ -51,7 +51,7 @@ FileDescriptor openForWriting(const Root& root, const DeviceWrite& write) {
   return file;
 }
 
-// Runs `call` and keeps what it throws.
+// Runs `call` and returns the Error that it throws, or null.
 template <typename Call>
 std::exception_ptr caught(Call call) {
   try {
@@ -65,18 +65,18 @@ std::exception_ptr caught(Call call) {
 }  // namespace
 
 std::string writeRemedy(const std::string& path, int error, bool asRoot) {
-  // The file's own mode lets root write, so that EPERM is the driver's answer.
+  // The file's mode permits root to write, so EPERM comes from the driver.
   if (error == EPERM && asRoot && isSriovFile(path)) {
     return eswitchRemedy;
   }
   switch (error) {
     case EACCES:
     case EPERM:
-      return "Run as root, with a writable /sys (not in a container).";
+      return "run as root, with a writable /sys (not in a container)";
     case EROFS:
-      return "/sys is mounted read-only here; run on the host itself.";
+      return "run on the host itself: /sys is mounted read-only here";
     default:
-      return "The kernel log (dmesg) may say more.";
+      return "check the kernel log (dmesg)";
   }
 }
 
@@ -97,8 +97,8 @@ void GuardedWriter::write(const std::string& path, std::string_view text, const 
 }
 
 std::vector<std::exception_ptr> GuardedWriter::writeTogether(const std::vector<DeviceWrite>& writes,
-                                                             std::chrono::milliseconds allowance) {
-  const Deadline deadline(allowance);
+                                                             std::chrono::milliseconds timeout) {
+  const Deadline deadline(timeout);
   std::vector<GuardedHelper> helpers(writes.size());
   std::vector<std::exception_ptr> failures(writes.size());
   for (std::size_t i = 0; i < writes.size(); ++i) {
@@ -111,7 +111,7 @@ std::vector<std::exception_ptr> GuardedWriter::writeTogether(const std::vector<D
     if (!failures[i]) {
       const std::chrono::milliseconds left(deadline.remaining());
       failures[i] =
-          caught([&] { requireWritten(helpers[i].finishWrite(left), writes[i], allowance); });
+          caught([&] { requireWritten(helpers[i].finishWrite(left), writes[i], timeout); });
     }
   }
   return failures;
@@ -126,7 +126,7 @@ std::string GuardedWriter::read(const std::string& path, const PciAddress& devic
     throwLate("the read of", path, device, deadline);
   }
   if (reply.error != 0) {
-    throw Error(toString(device) + ": reading /" + path + " failed: " + errnoText(reply.error),
+    throw Error(toString(device) + ": cannot read /" + path + ": " + errnoText(reply.error),
                 writeRemedy(path, reply.error, ::geteuid() == 0));
   }
   return reply.bytes;

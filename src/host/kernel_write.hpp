@@ -24,16 +24,16 @@ class WriteError : public Error {
   int number_;
 };
 
-/// One of several writes that are to run at the same time.
+/// One of several writes that run in parallel.
 struct DeviceWrite {
   PciAddress device;
   std::string path;
   std::string text;
 };
 
-/// Writing to files of sysfs, and reading those whose reader takes the device's lock; tests replace
-/// it by a simulated kernel. `device` is the one that the call is about: messages name it, and
-/// while the call waits in the kernel every process can see for which device it does.
+/// Writes files of sysfs, and reads those whose read takes the device's lock; tests substitute a
+/// simulated kernel. `device` is the device that the call concerns: messages name it, and so does
+/// the helper's task name while the call is pending in the kernel.
 class KernelWriter {
  public:
   KernelWriter() = default;
@@ -44,17 +44,18 @@ class KernelWriter {
   /// Writes `text` with one write(2). Throws WriteError or TimeoutError.
   virtual void write(const std::string& path, std::string_view text, const PciAddress& device,
                      std::chrono::milliseconds deadline) = 0;
-  /// All of these at the same time, and returns when each has ended or the deadline has passed. In
-  /// their order, null or what write() would have thrown.
+  /// Runs all writes in parallel and returns when each has ended or the deadline has passed. The
+  /// result has, in the same order, null or the exception that write() would have thrown.
   virtual std::vector<std::exception_ptr> writeTogether(const std::vector<DeviceWrite>& writes,
                                                         std::chrono::milliseconds deadline) = 0;
-  /// The file's text, up to a page. Throws TimeoutError, and Error where it cannot be read.
+  /// Returns the file's text, up to one page. Throws TimeoutError, and Error when it cannot be
+  /// read.
   virtual std::string read(const std::string& path, const PciAddress& device,
                            std::chrono::milliseconds deadline) = 0;
 };
 
-/// Writes and reads from a guarded helper, so that a call that never returns costs only its
-/// deadline. Writes at the same time have a helper each.
+/// Writes and reads in a guarded helper, so that a call that never returns only delays the caller
+/// until the deadline. Parallel writes have one helper each.
 class GuardedWriter final : public KernelWriter {
  public:
   explicit GuardedWriter(const Root& root) : root_(root) {}
@@ -70,13 +71,13 @@ class GuardedWriter final : public KernelWriter {
   GuardedHelper helper_;
 };
 
-/// What to do when a driver answers EPERM to root who sets up VFs: mlx5 does so for a PF that does
-/// not manage its embedded switch (mlx5_esw_allowed).
+/// The remedy when root gets EPERM from the driver while configuring VFs: mlx5 returns it for a PF
+/// that does not manage its embedded switch (mlx5_esw_allowed).
 inline constexpr const char* eswitchRemedy =
-    "The PF does not manage its embedded switch, as on a BlueField in DPU mode: set up the VFs on "
-    "the card's Arm side, or switch the card to NIC mode and power-cycle the host.";
+    "configure the VFs on the card's Arm side, or switch the card to NIC mode and power-cycle the "
+    "host: the PF does not manage its embedded switch (as on a BlueField in DPU mode)";
 
-/// What to do when a write to this file of sysfs fails with this errno.
+/// The remedy when a write to this file of sysfs fails with this errno.
 std::string writeRemedy(const std::string& path, int error, bool asRoot);
 
 /// `20 s`, `1.5 s`, `300 ms`.

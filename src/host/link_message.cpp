@@ -40,7 +40,7 @@ std::string mtuChange(int interfaceIndex, unsigned mtu) {
 
 std::string upChange(int interfaceIndex, bool up) {
   ifinfomsg interface = interfaceNumber(interfaceIndex);
-  // Only the bits of ifi_change are taken over (rtnl_dev_combine_flags), promiscuity stays.
+  // Only the bits in ifi_change are changed (rtnl_dev_combine_flags); promiscuous mode is kept.
   interface.ifi_change = IFF_UP;
   interface.ifi_flags = up ? unsigned{IFF_UP} : 0U;
   return bytesOf(startLinkMessage(RTM_SETLINK, NLM_F_ACK, interface));

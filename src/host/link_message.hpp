@@ -11,11 +11,11 @@ namespace vfpass::host {
 
 /// RTM_GETLINK for one interface, without VFs and statistics.
 std::string linkSettingsQuery(int interfaceIndex);
-/// RTM_SETLINK requests, to be acknowledged.
+/// RTM_SETLINK requests with NLM_F_ACK.
 std::string mtuChange(int interfaceIndex, unsigned mtu);
 std::string upChange(int interfaceIndex, bool up);
 
-/// Nullopt when this is no RTM_NEWLINK about that interface, or it carries no MTU.
+/// Nullopt when this is not an RTM_NEWLINK message about that interface, or has no MTU.
 std::optional<LinkSettings> parseLinkSettings(std::string_view bytes, int interfaceIndex);
 
 }  // namespace vfpass::host

@@ -18,33 +18,34 @@ using std::chrono::milliseconds;
 
 std::string refusalText(const Acknowledgement& answer) {
   const std::string reason = errnoText(answer.error);
-  return answer.message.empty() ? reason : reason + ", the driver says: " + answer.message;
+  return answer.message.empty() ? reason : reason + ": " + answer.message;
 }
 
 std::string remedyFor(int error) {
   if (error == EPERM || error == EACCES) {
-    return "run it as root, outside a container";
+    return "run as root, outside a container";
   }
-  return error == EBUSY ? "something uses the device; the kernel log (dmesg) may say what"
-                        : "the kernel log (dmesg) may say more";
+  return error == EBUSY ? "stop what uses the device; the kernel log (dmesg) may name it"
+                        : "check the kernel log (dmesg)";
 }
 
-// Sends a change and insists on a good acknowledgement.
+// Sends a change and requires a positive acknowledgement.
 void change(int protocol, const std::string& request, const ExchangePurpose& purpose,
             milliseconds deadline) {
   const auto answer = parseAcknowledgement(exchangeNetlink(protocol, request, purpose, deadline));
   const std::string what = purpose.object + ": " + purpose.verb + " failed: ";
   if (!answer) {
-    throw Error(what + "the kernel's reply makes no sense");
+    throw Error(what + "invalid reply from the kernel");
   }
   if (answer->error != 0) {
     throw Error(what + refusalText(*answer), remedyFor(answer->error));
   }
 }
 
-[[noreturn]] void throwNotKept(const ExchangePurpose& purpose, const std::string& found) {
+[[noreturn]] void throwNoEffect(const ExchangePurpose& purpose, const std::string& found) {
   throw Error(purpose.object + ": " + purpose.verb + " had no effect: it reads back as " + found,
-              "another program may manage this device (NetworkManager, systemd-networkd)");
+              "check whether another program manages this device (NetworkManager, "
+              "systemd-networkd)");
 }
 
 std::optional<std::uint16_t> devlinkFamily(const ExchangePurpose& purpose, milliseconds deadline) {
@@ -62,7 +63,7 @@ LinkSettings readLink(const NetdevHandle& netdev, milliseconds deadline) {
   }
   const auto refusal = parseAcknowledgement(reply);
   throw Error(netdev.name + ": reading the link failed: " +
-              (refusal ? refusalText(*refusal) : "the kernel's reply makes no sense"));
+              (refusal ? refusalText(*refusal) : "invalid reply from the kernel"));
 }
 
 void setMtu(const NetdevHandle& netdev, unsigned mtu, milliseconds deadline) {
@@ -70,7 +71,7 @@ void setMtu(const NetdevHandle& netdev, unsigned mtu, milliseconds deadline) {
   change(NETLINK_ROUTE, mtuChange(netdev.index, mtu), purpose, deadline);
   const unsigned found = readLink(netdev, deadline).mtu;
   if (found != mtu) {
-    throwNotKept(purpose, std::to_string(found));
+    throwNoEffect(purpose, std::to_string(found));
   }
 }
 
@@ -78,7 +79,7 @@ void setUp(const NetdevHandle& netdev, bool up, milliseconds deadline) {
   const ExchangePurpose purpose{netdev.name, up ? "bringing the link up" : "taking the link down"};
   change(NETLINK_ROUTE, upChange(netdev.index, up), purpose, deadline);
   if (readLink(netdev, deadline).up != up) {
-    throwNotKept(purpose, up ? "down" : "up");
+    throwNoEffect(purpose, up ? "down" : "up");
   }
 }
 
@@ -98,20 +99,20 @@ void setEswitchMode(const PciAddress& pf, EswitchMode mode, milliseconds deadlin
   const auto family = devlinkFamily(purpose, deadline);
   if (!family) {
     throw Error(purpose.object + ": " + purpose.verb + " failed: this kernel has no devlink",
-                "boot a kernel with CONFIG_NET_DEVLINK, or take `embedded-switch-mode` out of "
+                "boot a kernel with CONFIG_NET_DEVLINK, or remove `embedded-switch-mode` from "
                 "host.yaml");
   }
   if (!readEswitchMode(pf, deadline)) {
     throw Error(purpose.object + ": " + purpose.verb +
-                    " failed: its driver shows no eswitch mode "
+                    " failed: its driver reports no eswitch mode "
                     "over devlink",
-                "load a driver that has one, or take `embedded-switch-mode` out of host.yaml");
+                "load a driver that supports it, or remove `embedded-switch-mode` from host.yaml");
   }
   change(NETLINK_GENERIC, eswitchChange(*family, pf, mode), {purpose.object, purpose.verb, pf},
          deadline);
   const auto found = readEswitchMode(pf, deadline);
   if (found != mode) {
-    throwNotKept(purpose, found ? std::string(toString(*found)) : "not observable");
+    throwNoEffect(purpose, found ? std::string(toString(*found)) : "not observable");
   }
 }
 

@@ -35,7 +35,8 @@ struct SpawnActions {
 
 pid_t spawnModprobe(const std::string& module) {
   SpawnActions actions;
-  // libvirt reads our stderr until every copy of it is closed, and a hanging modprobe stays.
+  // libvirt reads our stderr until every copy of it is closed, and a modprobe that hangs cannot be
+  // killed.
   for (int descriptor = 0; descriptor <= 2; ++descriptor) {
     ::posix_spawn_file_actions_addopen(&actions.value, descriptor, "/dev/null", O_RDWR, 0);
   }
@@ -52,12 +53,12 @@ pid_t spawnModprobe(const std::string& module) {
                                   environment.data());
   if (error != 0) {
     throw Error(std::string("cannot run ") + modprobe + ": " + errnoText(error),
-                "Load the module " + module + " by hand.");
+                "load the module " + module + " manually");
   }
   return process;
 }
 
-// False at the deadline. The descriptor of a process becomes readable when it ends (Linux 5.3).
+// False at the deadline. A pidfd becomes readable when its process exits (Linux 5.3).
 bool waitForEnd(pid_t process, const Deadline& deadline, int& status) {
   const FileDescriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
   pollfd wait{handle.get(), POLLIN, 0};
@@ -76,20 +77,22 @@ bool isLoadable(std::string_view module) {
   return isVfioDriver(module) || std::ranges::find(softRoce, module) != softRoce.end();
 }
 
-void loadModule(const std::string& module, std::chrono::milliseconds allowance) {
+void loadModule(const std::string& module, std::chrono::milliseconds timeout) {
   if (!isLoadable(module)) {
-    throw Error("the module " + printable(module.substr(0, 64)) + " is none that vfpass loads");
+    throw Error("cannot load module " + printable(module.substr(0, 64)) +
+                ": neither a VFIO driver nor part of SoftRoCE");
   }
-  const std::string remedy = "Load it by hand and see the kernel log: modprobe " + module;
+  const std::string remedy = "run `modprobe " + module + "` and check the kernel log (dmesg)";
   const pid_t process = spawnModprobe(module);
   int status = 0;
-  if (!waitForEnd(process, Deadline(allowance), status)) {
+  if (!waitForEnd(process, Deadline(timeout), status)) {
     ::kill(process, SIGKILL);
-    throw TimeoutError(
-        "loading the module " + module + " did not end within " + durationText(allowance), remedy);
+    throw TimeoutError("cannot load module " + module + ": modprobe did not finish within " +
+                           durationText(timeout),
+                       remedy);
   }
   if (status != 0) {
-    throw Error("the module " + module + " cannot be loaded: modprobe failed", remedy);
+    throw Error("cannot load module " + module + ": modprobe failed", remedy);
   }
 }
 

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t replyLimit = std::size_t{64} << 20U;
 constexpr std::size_t datagramLimit = std::size_t{512} << 10U;
 
-// The child's reply: a frame before each datagram, and one without any bytes at the end of each
+// Header of the child's reply: one frame precedes each datagram, and an empty frame ends each
 // query.
 struct Frame {
   std::uint32_t query = 0;
@@ -28,9 +28,9 @@ struct Frame {
   std::int32_t last = 0;
 };
 
-// Down to `answer`, all of this runs in the guarded child: no allocation, no exception.
+// Everything down to `answer` runs in the guarded child: no allocations, no exceptions.
 
-// `/proc/self/fd/7`, without what printf may do behind the scenes.
+// `/proc/self/fd/7`, formatted without printf, which may allocate.
 class DescriptorPath {
  public:
   explicit DescriptorPath(int descriptor) {
@@ -58,7 +58,8 @@ bool isNamespace(int descriptor, std::uint64_t inode) {
          system.f_type == NSFS_MAGIC && status.st_ino == inode;
 }
 
-// Only what is known to be the namespace is really opened: opening some device does something.
+// Opens the file for reading only after checking that it is the namespace: opening a device can
+// have side effects.
 int enterBy(const char* file, std::uint64_t inode) {
   const int found = ::open(file, O_PATH | O_CLOEXEC);
   if (found < 0) {
@@ -82,7 +83,7 @@ int enter(const NetlinkPlace& place) {
     if (error == 0) {
       return 0;
     }
-    // A process that has ended since leaves ENOENT or ESRCH behind.
+    // ENOENT or ESRCH: the process has ended in the meantime.
     worst = error == ENOENT || error == ESRCH ? worst : error;
   }
   return worst;
@@ -93,7 +94,7 @@ void writeFrame(int pipe, const Frame& frame, const char* bytes) {
   writeAll(pipe, bytes, frame.length);
 }
 
-// errno, 0: done.
+// Returns errno; 0 on success.
 int converse(int pipe, std::uint32_t number, const NetlinkQuery& query, std::string& buffer) {
   const int socket = openNetlink(query.protocol);
   if (socket < 0) {
@@ -129,7 +130,7 @@ void answer(int pipe, const std::vector<NetlinkPlace>& places,
   }
 }
 
-// The parent's half again.
+// Runs in the parent again.
 void takeFrames(const std::string& bytes, std::vector<NetlinkAnswer>& answers) {
   for (std::size_t at = 0; bytes.size() - at >= sizeof(Frame);) {
     Frame frame;
@@ -161,7 +162,7 @@ std::vector<NetlinkAnswer> runNetlinkBatch(const std::vector<NetlinkPlace>& plac
   if (reply.bytes.size() > replyLimit) {
     unanswered.error = EMSGSIZE;
   } else if (reply.finished) {
-    unanswered.error = ECHILD;  // it was killed
+    unanswered.error = ECHILD;  // the child was killed
   }
   std::vector<NetlinkAnswer> answers(queries.size(), unanswered);
   takeFrames(reply.bytes, answers);

@@ -11,7 +11,7 @@ int dumpError(std::string_view dump) {
     if (!ends || bytes.size() < sizeof header) {
       return;
     }
-    // Both begin with the error as a negative number; old kernels end a dump without one.
+    // Both begin with a negative errno; old kernels omit it at the end of a dump.
     int error = 0;
     if (bytes.size() >= sizeof header + sizeof error) {
       std::memcpy(&error, bytes.data() + sizeof header, sizeof error);

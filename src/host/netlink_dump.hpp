@@ -8,7 +8,7 @@
 
 namespace vfpass::host {
 
-/// Calls `visit(header, bytes)` for each whole message of a dump.
+/// Calls `visit(header, bytes)` for each complete message of a dump.
 template <typename Visit>
 void eachMessage(std::string_view dump, Visit visit) {
   while (dump.size() >= sizeof(nlmsghdr)) {
@@ -22,11 +22,11 @@ void eachMessage(std::string_view dump, Visit visit) {
   }
 }
 
-/// How a dump ended: errno, 0 for a whole one. EBADMSG when it does not end at all.
+/// The result of a dump: errno, or 0 when it is complete. EBADMSG when its end is missing.
 int dumpError(std::string_view dump);
 
-/// Whether something changed while the kernel wrote the dump (NLM_F_DUMP_INTR): it may lack
-/// entries.
+/// Whether the data changed while the kernel wrote the dump (NLM_F_DUMP_INTR): entries may be
+/// missing.
 bool wasInterrupted(std::string_view dump);
 
 }  // namespace vfpass::host

@@ -15,11 +15,11 @@
 namespace vfpass::host {
 namespace {
 
-// A link with its VF list goes far beyond a page, and beyond the 64 KiB at which that list wraps; a
-// reply that is longer than this is refused.
+// A link with its VF list far exceeds a page, and the 64 KiB at which that list wraps. Longer
+// replies than this are refused.
 constexpr std::size_t replyLimit = 512U * 1024U;
 
-// Down to `converse`, all of this runs in the guarded child: no allocation, no exception.
+// Everything down to `converse` runs in the guarded child: no allocations, no exceptions.
 ssize_t receiveDump(int socket, std::string& buffer) {
   std::size_t filled = 0;
   while (true) {
@@ -46,7 +46,7 @@ ssize_t converse(int protocol, const std::string& request, Answer answer, std::s
                                 : receiveNetlink(socket, {buffer.data(), buffer.size()});
 }
 
-// The parent's half again.
+// Runs in the parent again.
 std::string exchange(int protocol, const std::string& request, Answer answer,
                      const ExchangePurpose& purpose, std::chrono::milliseconds deadline) {
   std::string buffer(replyLimit, '\0');
@@ -60,11 +60,11 @@ std::string exchange(int protocol, const std::string& request, Answer answer,
   });
   const std::string what = purpose.object + ": " + purpose.verb;
   if (!reply.finished) {
-    throw TimeoutError(what + " did not return within " + durationText(deadline) +
-                           "; what was sent may still take effect",
-                       "See the kernel log (dmesg) for a driver or firmware that hangs.");
+    throw TimeoutError(what + ": no reply from the kernel within " + durationText(deadline) +
+                           "; the request may still take effect",
+                       "check the kernel log (dmesg) for a driver or firmware that hangs");
   }
-  int error = ECHILD;  // the child was killed before it could say anything
+  int error = ECHILD;  // the child was killed before it replied
   if (reply.bytes.size() >= sizeof error) {
     std::memcpy(&error, reply.bytes.data(), sizeof error);
   }

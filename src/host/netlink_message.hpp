@@ -17,7 +17,7 @@ namespace vfpass::host {
 
 using NetlinkMessage = std::unique_ptr<nl_msg, void (*)(nl_msg*)>;
 
-/// A message of libnl's default size (a page); everything built here is far smaller.
+/// A message of libnl's default size (a page); all messages built here are far smaller.
 inline NetlinkMessage newMessage() {
   NetlinkMessage message(nlmsg_alloc(), nlmsg_free);
   if (!message) {
@@ -26,7 +26,7 @@ inline NetlinkMessage newMessage() {
   return message;
 }
 
-/// libnl's builders fail for one reason only: no room.
+/// libnl's message builders only fail for lack of space.
 inline void requireRoom(bool fitted) {
   if (!fitted) {
     throw std::bad_alloc();
@@ -38,7 +38,7 @@ inline std::string bytesOf(const NetlinkMessage& message) {
   return {reinterpret_cast<const char*>(header), header->nlmsg_len};
 }
 
-/// A received datagram, aligned as libnl wants it.
+/// A received datagram, aligned as libnl requires.
 class ReceivedMessage {
  public:
   explicit ReceivedMessage(std::string_view bytes)
@@ -48,7 +48,7 @@ class ReceivedMessage {
     }
   }
 
-  /// The first message if it is whole and carries at least `payload` bytes, otherwise nullptr.
+  /// The first message if it is complete and has at least `payload` bytes of payload, else nullptr.
   nlmsghdr* header(std::size_t payload) {
     auto* header = reinterpret_cast<nlmsghdr*>(words_.data());
     const bool whole = nlmsg_ok(header, length_) != 0;
@@ -60,7 +60,7 @@ class ReceivedMessage {
   int length_;
 };
 
-/// The attribute's payload as a number; nullopt when there is none or it is too short.
+/// The attribute's payload as a number; nullopt when it is missing or too short.
 template <typename Number>
 std::optional<Number> numberOf(const nlattr* attribute) {
   if (attribute == nullptr || nla_len(attribute) < static_cast<int>(sizeof(Number))) {
@@ -71,7 +71,7 @@ std::optional<Number> numberOf(const nlattr* attribute) {
   return number;
 }
 
-/// The attribute's payload as text up to its first zero byte; empty when there is none.
+/// The attribute's payload as text up to its first zero byte; empty when it is missing.
 inline std::string textOf(const nlattr* attribute) {
   if (attribute == nullptr) {
     return {};

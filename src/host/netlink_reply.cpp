@@ -20,7 +20,7 @@ namespace {
 
 using VfAttributes = std::array<nlattr*, IFLA_VF_MAX + 1>;
 
-// The payload as this struct; nullopt when it is shorter, or about another VF.
+// The payload as this struct; nullopt when it is too short, or about another VF.
 template <typename Payload>
 std::optional<Payload> payloadOf(nlattr* attribute) {
   if (attribute == nullptr || nla_len(attribute) < static_cast<int>(sizeof(Payload))) {
@@ -37,7 +37,7 @@ std::optional<Payload> payloadOf(const VfAttributes& attributes, int type, unsig
   return payload && payload->vf == index ? payload : std::nullopt;
 }
 
-// No VLAN is no VLAN, whatever protocol stands beside it.
+// ID 0 and priority 0 mean no VLAN; the protocol is then irrelevant.
 std::optional<Vlan> toVlan(unsigned id, unsigned qos, VlanProtocol protocol) {
   if (id > 4095 || qos > 7) {
     return std::nullopt;
@@ -70,7 +70,7 @@ std::optional<Rate> readRate(const VfAttributes& attributes, unsigned index) {
   return std::nullopt;
 }
 
-// The kernel presets spoof check and trust with -1 for drivers that do not say (rtnetlink.c).
+// The kernel presets spoof check and trust to -1 for drivers that do not report them (rtnetlink.c).
 template <typename Payload>
 std::optional<bool> readSwitch(const VfAttributes& attributes, int type, unsigned index) {
   const auto payload = payloadOf<Payload>(attributes, type, index);
@@ -97,7 +97,7 @@ std::optional<LinkState> readLinkState(const VfAttributes& attributes, unsigned 
   }
 }
 
-// mlx5 reads back only GUIDs that came over netlink, and 0 for all others: not observable.
+// mlx5 only reports GUIDs that were set over netlink, and 0 for all others: not observable.
 std::optional<Guid> readGuid(const VfAttributes& attributes, int type, unsigned index) {
   const auto payload = payloadOf<ifla_vf_guid>(attributes, type, index);
   return payload && payload->guid != 0 ? std::optional(Guid{payload->guid}) : std::nullopt;
@@ -120,7 +120,7 @@ void readVf(nlattr* info, bool infiniband, VfTable& table) {
       nla_parse_nested(attributes.data(), IFLA_VF_MAX, info, nullptr) != 0) {
     return;
   }
-  // Every VF's entry has a MAC, also on InfiniBand; it tells which VF the entry is about.
+  // Every VF's entry has a MAC attribute, even on InfiniBand; it contains the VF index.
   const auto mac = payloadOf<ifla_vf_mac>(attributes[IFLA_VF_MAC]);
   if (!mac || mac->vf > 65535 || table.contains(mac->vf)) {
     return;
@@ -156,8 +156,8 @@ void readTraffic(nlattr* info, VfTrafficTable& table) {
                                    counter(counters[IFLA_VF_STATS_TX_PACKETS])});
 }
 
-// Behind a list whose length wrapped, its own tail looks like further attributes of the link: only
-// the first list counts, and nothing behind it is looked at.
+// When the length of the list has wrapped, its tail looks like further attributes of the link. So
+// use the first list only and ignore everything after it.
 nlattr* findVfList(nlmsghdr* header) {
   nlattr* attribute = nullptr;
   int remaining = 0;
@@ -169,8 +169,8 @@ nlattr* findVfList(nlmsghdr* header) {
   return nullptr;
 }
 
-// Calls `read` for each VF of a message about this interface; false when it is about something
-// else.
+// Calls `read` for each VF of a message about this interface; false when the message is about
+// anything else.
 template <typename Reader>
 bool forEachVf(std::string_view bytes, int interfaceIndex, Reader read) {
   ReceivedMessage received(bytes);
@@ -187,7 +187,7 @@ bool forEachVf(std::string_view bytes, int interfaceIndex, Reader read) {
   return true;
 }
 
-// Attributes behind the error, after the echoed header (NLM_F_CAPPED) or the whole request.
+// The message attribute follows the error and the echoed header (NLM_F_CAPPED) or request.
 std::string extendedMessage(nlmsghdr* header, const nlmsgerr& error) {
   const std::size_t echoed = (header->nlmsg_flags & NLM_F_CAPPED) != 0
                                  ? 0

@@ -11,34 +11,34 @@
 
 namespace vfpass::host {
 
-/// What a link's reply says about its VFs, by index. VFs can be missing: the list's length has 16
-/// bits and wraps, and a driver may fail for one of them.
+/// The VF settings in a link's reply, by index. VFs can be missing: the list has a 16-bit length
+/// that wraps, and a driver may fail for one of them.
 using VfTable = std::map<unsigned, VfSettings>;
 
-/// Reads one RTM_NEWLINK message. Damaged parts are left out, whatever stands in them.
-/// `infiniband`: only link state and GUIDs say something about a VF; IPoIB fills in the PF's own
-/// address as MAC. Nullopt when this is no message about that interface.
+/// Parses one RTM_NEWLINK message. Malformed parts are skipped.
+/// `infiniband`: only link state and GUIDs are valid; IPoIB reports the PF's own address as MAC.
+/// Nullopt when the message is not about that interface.
 std::optional<VfTable> parseLinkReply(std::string_view bytes, int interfaceIndex, bool infiniband);
 
-/// What each VF's statistics say, by index; a VF whose driver gives none is missing.
+/// Statistics of the VFs, by index; VFs without statistics are missing.
 using VfTrafficTable = std::map<unsigned, VfTraffic>;
 
-/// Reads the statistics of one RTM_NEWLINK message, with the limits of parseLinkReply.
+/// Parses the statistics in one RTM_NEWLINK message, with the limits of parseLinkReply.
 std::optional<VfTrafficTable> parseTrafficReply(std::string_view bytes, int interfaceIndex);
 
-/// The counters of VF `index`; nullopt where the table does not tell them. rtnetlink fills in zeros
-/// for a driver that counts nothing (rtnl_fill_vfinfo without ndo_get_vf_stats, such as igb's), so
-/// a PF whose VFs have nothing but zeros counts only if its driver is known to: mlx5_core.
+/// The counters of VF `index`; nullopt where unknown. rtnetlink reports zeros for a driver without
+/// VF counters (rtnl_fill_vfinfo without ndo_get_vf_stats, as for igb), so a table of zeros is only
+/// valid for a driver that is known to count: mlx5_core.
 std::optional<VfTraffic> trafficOf(const VfTrafficTable& table, unsigned index,
                                    std::string_view driver);
 
-/// The kernel's answer to a request.
+/// The kernel's acknowledgement of a request.
 struct Acknowledgement {
-  int error = 0;        ///< errno, 0: done
-  std::string message;  ///< the driver's own words (extended acknowledgement), made printable
+  int error = 0;        ///< errno; 0: success
+  std::string message;  ///< the driver's message (extended acknowledgement), printable
 };
 
-/// Reads one NLMSG_ERROR message; nullopt when it is anything else.
+/// Parses one NLMSG_ERROR message; nullopt for any other message.
 std::optional<Acknowledgement> parseAcknowledgement(std::string_view bytes);
 
 }  // namespace vfpass::host

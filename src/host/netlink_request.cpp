@@ -15,13 +15,13 @@
 namespace vfpass::host {
 namespace {
 
-// Every attribute of one VF, with headers and nesting, stays below this.
+// Upper bound for all attributes of one VF, including headers and nesting.
 constexpr std::size_t perVfBytes = 256;
 constexpr std::size_t headBytes = 128;
 
 void check(int result) {
   if (result < 0) {
-    throw std::bad_alloc();  // the message is too small: a mistake in `perVfBytes`
+    throw std::bad_alloc();  // the message is too small: `perVfBytes` is wrong
   }
 }
 
@@ -60,7 +60,7 @@ void putMac(nl_msg* message, unsigned index, const MacAddress& mac) {
   put(message, IFLA_VF_MAC, payload);
 }
 
-// IFLA_VF_VLAN has no protocol; the list form has, in network byte order.
+// IFLA_VF_VLAN has no protocol field; the list form has one, in network byte order.
 void putVlan(nl_msg* message, unsigned index, const Vlan& vlan) {
   ifla_vf_vlan_info payload{};
   payload.vf = index;
@@ -73,7 +73,7 @@ void putVlan(nl_msg* message, unsigned index, const Vlan& vlan) {
 void putGuid(nl_msg* message, int type, unsigned index, const Guid& guid) {
   ifla_vf_guid payload{};
   payload.vf = index;
-  payload.guid = guid.value;  // host order, as the kernel's handlers take it
+  payload.guid = guid.value;  // host byte order, as the kernel expects
   put(message, type, payload);
 }
 
@@ -115,8 +115,8 @@ void putVf(nl_msg* message, const VfRequest& request) {
   }
 }
 
-// The kernel is done with an entry once it has set a node GUID (do_setvfinfo returns there): a port
-// GUID beside it would be dropped without an error, so it has an entry of its own.
+// do_setvfinfo returns after setting a node GUID, so a port GUID in the same entry would be
+// silently ignored. It gets an entry of its own.
 void putEntries(nl_msg* message, const VfRequest& request) {
   VfRequest first = request;
   first.settings.portGuid.reset();

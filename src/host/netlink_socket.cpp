@@ -12,8 +12,9 @@ namespace vfpass::host {
 
 namespace {
 
-// The kernel answers in sendto(2) or as fast as it is read. A message that it never answers must
-// not keep the child that waits for it: nobody listens to that one after the caller's own deadline.
+// The kernel replies within sendto(2), or as fast as the reply is read. Without this timeout, a
+// child would wait forever for a message that is never answered, long after the caller's own
+// deadline.
 constexpr timeval answerTimeout{30, 0};
 
 }  // namespace
@@ -24,7 +25,7 @@ int openNetlink(int protocol) {
     return -1;  // with the errno of this call
   }
   const int on = 1;
-  // The driver's own words in a refusal, without an echo of the request (both since Linux 4.12).
+  // Request the driver's message with errors, and no echo of the request (both since Linux 4.12).
   ::setsockopt(socket, SOL_NETLINK, NETLINK_EXT_ACK, &on, sizeof on);
   ::setsockopt(socket, SOL_NETLINK, NETLINK_CAP_ACK, &on, sizeof on);
   ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &answerTimeout, sizeof answerTimeout);

@@ -7,7 +7,7 @@
 
 namespace vfpass::host {
 
-/// Calls for guarded children: none of them allocates memory or throws.
+/// For guarded children: these functions neither allocate memory nor throw.
 
 /// A netlink socket, or -1 with errno.
 int openNetlink(int protocol);
@@ -15,17 +15,17 @@ int openNetlink(int protocol);
 /// Sends a request to the kernel; false with errno.
 bool sendNetlink(int socket, std::string_view request);
 
-/// Where a datagram goes.
+/// The buffer for a datagram.
 struct NetlinkRoom {
   char* start;
   std::size_t length;
 };
 
-/// The next datagram's length, or -1 with errno. What does not come from the kernel is passed over.
+/// The next datagram's length, or -1 with errno. Datagrams not from the kernel are skipped.
 ssize_t receiveNetlink(int socket, const NetlinkRoom& room);
 
-/// Whether this datagram ends a dump. The message that does can share it with others; a damaged one
-/// ends it, too.
+/// Whether this datagram ends a dump. It may contain other messages before the final one. A
+/// malformed message also ends the dump.
 bool endsDump(const char* bytes, std::size_t length);
 
 }  // namespace vfpass::host

@@ -10,13 +10,13 @@
 namespace vfpass::host {
 namespace {
 
-// Firmware's words for a VF's link, as these files spell them.
+// The firmware's names for a VF's link state, as used in these files.
 constexpr std::array<std::pair<LinkState, std::string_view>, 3> policies{
     {{LinkState::automatic, "Follow"}, {LinkState::enable, "Up"}, {LinkState::disable, "Down"}}};
 
-std::string folderOf(const PciAddress& pf) { return functionPath(pf) + "/sriov"; }
+std::string directoryOf(const PciAddress& pf) { return functionPath(pf) + "/sriov"; }
 
-// Zero is what nobody has set, as over netlink: not observable.
+// Zero means never set: not observable, as over netlink.
 std::optional<Guid> readGuid(const Root& root, const std::string& file) {
   const auto guid = parseGuid(root.readText(file).value_or(""));
   return guid && guid->value != 0 ? guid : std::nullopt;
@@ -41,7 +41,7 @@ std::string policyOf(LinkState state) {
   return {};
 }
 
-// File name and text of the only attribute; empty where no file has it.
+// File name and text for a single attribute; empty where there is no file for it.
 std::pair<std::string, std::string> fileFor(const VfSettings& settings) {
   const auto attributes = differingAttributes(settings, {});
   if (attributes.size() != 1) {
@@ -62,16 +62,16 @@ std::pair<std::string, std::string> fileFor(const VfSettings& settings) {
 }  // namespace
 
 void readOfedFiles(const Root& root, const PciAddress& pf, VfTable& table) {
-  for (const std::string& name : root.list(folderOf(pf))) {
+  for (const std::string& name : root.list(directoryOf(pf))) {
     const auto index = parseNumber(name);
-    const std::string folder = folderOf(pf) + "/" + name + "/";
+    const std::string directory = directoryOf(pf) + "/" + name + "/";
     if (!index || *index > 65535) {
       continue;
     }
     VfSettings found;
-    found.linkState = readPolicy(root, folder + "policy");
-    found.nodeGuid = readGuid(root, folder + "node");
-    found.portGuid = readGuid(root, folder + "port");
+    found.linkState = readPolicy(root, directory + "policy");
+    found.nodeGuid = readGuid(root, directory + "node");
+    found.portGuid = readGuid(root, directory + "port");
     if (found == VfSettings{}) {
       continue;
     }
@@ -93,8 +93,8 @@ VfTable OfedPort::read() {
   return table;
 }
 
-// One attribute at a time: for several, netlink's refusal does not say which one it is about, and
-// the caller then sends each alone.
+// Handles one attribute at a time: for several, netlink does not report which one was refused, and
+// the caller then sends each one alone.
 Acknowledgement OfedPort::set(const std::vector<VfRequest>& requests) {
   Acknowledgement answer = netlink_.set(requests);
   if (answer.error != EOPNOTSUPP || requests.size() != 1) {
@@ -102,7 +102,7 @@ Acknowledgement OfedPort::set(const std::vector<VfRequest>& requests) {
   }
   const auto [file, text] = fileFor(requests.front().settings);
   const std::string path =
-      folderOf(pf_) + "/" + std::to_string(requests.front().index) + "/" + file;
+      directoryOf(pf_) + "/" + std::to_string(requests.front().index) + "/" + file;
   if (file.empty() || !root_.exists(path)) {
     return answer;
   }

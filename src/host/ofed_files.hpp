@@ -6,11 +6,11 @@
 
 namespace vfpass::host {
 
-/// Takes GUIDs and link state from `sriov/N/{node,port,policy}` where `table` does not have them.
-/// MLNX_OFED and DOCA-OFED put those files below the PF; the kernel's own mlx5 has none.
+/// Adds GUIDs and link state that are missing in `table` from `sriov/N/{node,port,policy}`.
+/// MLNX_OFED and DOCA-OFED create these files below the PF; the mainline mlx5 driver does not.
 void readOfedFiles(const Root& root, const PciAddress& pf, VfTable& table);
 
-/// An InfiniBand PF: over netlink, and where that is refused as not supported, by the files.
+/// An InfiniBand PF. Uses netlink, and the files where netlink returns EOPNOTSUPP.
 class OfedPort final : public VfPort {
  public:
   OfedPort(VfPort& netlink, const Root& root, KernelWriter& writer, const PciAddress& pf,

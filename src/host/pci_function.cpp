@@ -28,7 +28,7 @@ std::optional<Netdev> readNetdev(const Root& root, const std::string& path,
   return netdev;
 }
 
-// `pf0vf3`, `c1pf0vf3`, `pf0sf7`: a representor; an uplink says `p0` or nothing at all.
+// A representor has a name such as `pf0vf3`, `c1pf0vf3` or `pf0sf7`; an uplink has `p0` or none.
 bool isRepresentor(const Root& root, const std::string& path) {
   const std::string port = root.readText(path + "/phys_port_name").value_or("");
   return port.find("pf") != std::string::npos;
@@ -50,7 +50,7 @@ bool isDriverName(std::string_view name) {
 std::string driverPath(const std::string& driver) {
   if (!isDriverName(driver)) {
     throw Error("\"" + printable(driver.substr(0, longestDriverName)) +
-                "\": not the name of a PCI driver");
+                "\": invalid PCI driver name");
   }
   return "sys/bus/pci/drivers/" + driver;
 }
@@ -60,18 +60,18 @@ std::string readDriver(const Root& root, const PciAddress& function) {
 }
 
 std::vector<Netdev> readNetdevs(const Root& root, const PciAddress& function) {
-  const std::string folder = functionPath(function) + "/net";
+  const std::string directory = functionPath(function) + "/net";
   std::vector<Netdev> netdevs;
-  for (const std::string& name : root.list(folder)) {
-    if (auto netdev = readNetdev(root, folder + "/" + name, name)) {
+  for (const std::string& name : root.list(directory)) {
+    if (auto netdev = readNetdev(root, directory + "/" + name, name)) {
       netdevs.push_back(std::move(*netdev));
     }
   }
   std::sort(netdevs.begin(), netdevs.end(),
             [](const Netdev& one, const Netdev& other) { return one.index < other.index; });
-  if (netdevs.size() > 1) {  // the port name is not read needlessly: its reader takes the RTNL
+  if (netdevs.size() > 1) {  // read the port name only if needed: reading it takes the RTNL
     std::stable_partition(netdevs.begin(), netdevs.end(), [&](const Netdev& netdev) {
-      return !isRepresentor(root, folder + "/" + netdev.name);
+      return !isRepresentor(root, directory + "/" + netdev.name);
     });
   }
   return netdevs;
@@ -119,8 +119,8 @@ std::optional<unsigned> readIommuGroup(const Root& root, const PciAddress& funct
 std::vector<PciAddress> readGroupPeers(const Root& root, const PciAddress& function,
                                        unsigned group) {
   std::vector<PciAddress> peers;
-  const std::string folder = "sys/kernel/iommu_groups/" + std::to_string(group) + "/devices";
-  for (const std::string& name : root.list(folder)) {
+  const std::string directory = "sys/kernel/iommu_groups/" + std::to_string(group) + "/devices";
+  for (const std::string& name : root.list(directory)) {
     const auto address = parsePciAddress(name);
     if (address && *address != function) {
       peers.push_back(*address);

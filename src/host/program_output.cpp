@@ -13,7 +13,8 @@ namespace {
 
 constexpr int firstFree = STDERR_FILENO + 1;
 
-// In the guarded child: the standard descriptors are closed there. False when there is none left.
+// Runs in the guarded child, where the standard descriptors are closed. False when no descriptor is
+// available.
 bool connectStreams(int pipe) {
   const int writing = pipe < firstFree ? ::fcntl(pipe, F_DUPFD_CLOEXEC, firstFree) : pipe;
   if (writing < 0) {
@@ -42,7 +43,7 @@ std::optional<std::string> programOutput(const std::vector<std::string>& command
   const auto seconds =
       static_cast<unsigned>(std::chrono::duration_cast<std::chrono::seconds>(deadline).count() + 1);
   const auto reply = runGuarded(deadline, -1, [&](int pipe) {
-    // Across execve(2) ignored signals stay ignored, and an alarm(2) stays set.
+    // execve(2) keeps ignored signals ignored, and a pending alarm(2).
     ::signal(SIGPIPE, SIG_DFL);
     ::signal(SIGALRM, SIG_DFL);
     ::alarm(seconds);

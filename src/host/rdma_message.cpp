@@ -40,7 +40,7 @@ ResourceWords wordsOf(RdmaResource resource) {
   return {RDMA_NLDEV_CMD_RES_CTX_GET, RDMA_NLDEV_ATTR_RES_CTX, RDMA_NLDEV_ATTR_RES_CTX_ENTRY};
 }
 
-// RDMA netlink has no header of its own between netlink's and the attributes.
+// RDMA netlink has no header between the netlink header and the attributes.
 nlattr* attributeOf(ReceivedMessage& message, int type) {
   nlmsghdr* header = message.header(0);
   return header == nullptr ? nullptr : nlmsg_find_attr(header, 0, type);

@@ -8,24 +8,25 @@
 
 namespace vfpass::host {
 
-/// RDMA netlink (NETLINK_RDMA, RDMA_NL_NLDEV), as rdma/rdma_netlink.h of the kernel has it.
+/// RDMA netlink (NETLINK_RDMA, RDMA_NL_NLDEV), as defined in the kernel's rdma/rdma_netlink.h.
 
 /// RDMA_NLDEV_CMD_GET: every RDMA device, as a dump.
 std::string rdmaDevicesQuery();
-/// RDMA_NLDEV_CMD_NEWLINK for a link of type `rxe`; DELLINK by the device's number. Both are to be
-/// acknowledged.
+/// RDMA_NLDEV_CMD_NEWLINK for a link of type `rxe`; DELLINK by the device's number. Both with
+/// NLM_F_ACK.
 std::string softRoceAddition(const std::string& name, const std::string& netdev);
 std::string rdmaLinkRemoval(std::uint32_t number);
 
-/// Things that their owner has open in a device. A context is an open uverbs file (Linux 5.14).
+/// Resources of a device that have an owner. A context is an open uverbs file (Linux 5.14).
 enum class RdmaResource { queuePair, protectionDomain, memoryRegion, context };
 
-/// RDMA_NLDEV_CMD_RES_*_GET: one device's, as a dump.
+/// RDMA_NLDEV_CMD_RES_*_GET: resources of one device, as a dump.
 std::string rdmaResourceQuery(RdmaResource resource, std::uint32_t number);
 
-/// RDMA_NLDEV_CMD_SYS_GET: settings of the whole subsystem, one datagram.
+/// RDMA_NLDEV_CMD_SYS_GET: settings of the subsystem, in one datagram.
 std::string rdmaSystemQuery();
-/// Whether each network namespace sees all RDMA devices; nullopt when the reply does not say.
+/// Whether all RDMA devices are visible in every network namespace; nullopt when the reply does not
+/// contain it.
 std::optional<bool> parseSharesDevices(std::string_view reply);
 
 struct NumberedDevice {
@@ -35,7 +36,7 @@ struct NumberedDevice {
   bool operator==(const NumberedDevice&) const = default;
 };
 
-/// Who has a resource: a process, or a part of the kernel by its module's name.
+/// The owner of a resource: a process, or a kernel module by its name.
 struct RdmaOwner {
   unsigned process = 0;  ///< 0: the kernel
   std::string module;
@@ -43,7 +44,7 @@ struct RdmaOwner {
   auto operator<=>(const RdmaOwner&) const = default;
 };
 
-/// What a dump says; damaged parts are left out.
+/// Parse a dump; malformed parts are skipped.
 std::vector<NumberedDevice> parseRdmaDevices(std::string_view dump);
 std::vector<RdmaOwner> parseRdmaOwners(std::string_view dump, RdmaResource resource);
 

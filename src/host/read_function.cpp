@@ -14,7 +14,7 @@
 namespace vfpass::host {
 namespace {
 
-// A driver's probe holds the device's lock for as long as it takes.
+// A driver's probe holds the device's lock until it finishes.
 constexpr std::chrono::milliseconds overrideDeadline{1000};
 
 std::uint32_t readClass(const Root& root, const PciAddress& address) {
@@ -46,7 +46,7 @@ void readIsolation(const Root& root, PciFunction& function) {
   }
 }
 
-// Whoever shares its bus; no bus below a root bus, which itself cannot be reset
+// Other functions on the same bus. None for a root bus, which cannot be reset
 // (pci_parent_bus_reset).
 void readBusPeers(const Root& root, PciFunction& function) {
   const bool onRootBus = std::ranges::count(function.path, '/') < 2;
@@ -72,7 +72,7 @@ void readUse(const Root& root, PciFunction& function) {
   function.driverOverride =
       readDriverOverrides(root, {function.address}, overrideDeadline).front().value_or("");
   function.netdevs = readNetdevs(root, function.address);
-  // A bridge has half the host below it, and is refused for what it is.
+  // Much of the host may be below a bridge, and a bridge is refused in any case.
   if (!isBridge(function) && !function.path.empty()) {
     function.uses = readBlockUses(root, function.path);
   }

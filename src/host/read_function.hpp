@@ -7,8 +7,8 @@
 
 namespace vfpass::host {
 
-/// The PCI function at this address, whatever it is; nullopt when there is none. `model` stays
-/// empty: names come from libpci, which the hook has not.
+/// The PCI function of any type at this address; nullopt when there is none. `model` stays empty:
+/// names come from libpci, which the hook does not link.
 std::optional<PciFunction> readPciFunction(const Root& root, const PciAddress& address);
 
 }  // namespace vfpass::host

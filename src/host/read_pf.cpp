@@ -19,7 +19,7 @@
 namespace vfpass::host {
 namespace {
 
-// A probe on real mlx5 takes up to a second and holds the device's lock meanwhile.
+// A probe by real mlx5 takes up to a second and holds the device's lock.
 constexpr std::chrono::milliseconds overrideDeadline{1000};
 constexpr std::uint64_t networkClass = 0x02;
 
@@ -41,7 +41,7 @@ std::vector<VirtualFunction> readVfs(const Root& root, const PciAddress& pf) {
   std::vector<VirtualFunction> vfs;
   std::vector<PciAddress> addresses;
   for (const VfLink& link : readVfLinks(root, pf)) {
-    if (root.exists(functionPath(link.address))) {  // may have gone since the link was read
+    if (root.exists(functionPath(link.address))) {  // may have been removed in the meantime
       vfs.push_back(readVf(root, link));
       addresses.push_back(link.address);
     }
@@ -56,7 +56,7 @@ std::vector<VirtualFunction> readVfs(const Root& root, const PciAddress& pf) {
 void markUsedVfs(const Root& root, std::vector<VirtualFunction>& vfs) {
   const auto onVfio = [](const VirtualFunction& vf) { return isVfioDriver(vf.driver); };
   if (std::none_of(vfs.begin(), vfs.end(), onVfio)) {
-    return;  // no need to walk through /proc
+    return;  // no need to read /proc
   }
   const VfioUsers users = readVfioUsers(root);
   for (VirtualFunction& vf : vfs) {
@@ -74,7 +74,7 @@ void readSettings(const Root& root, PhysicalFunction& pf, std::chrono::milliseco
   } catch (const TimeoutError&) {
     throw;
   } catch (const Error&) {
-    return;  // the netdev is gone, or netlink is closed to us: nothing is readable
+    return;  // the netdev no longer exists, or netlink is not permitted: nothing is observable
   }
   if (infiniband) {
     readOfedFiles(root, pf.address, table);
@@ -108,8 +108,7 @@ void readPort(const Root& root, PhysicalFunction& pf) {
   pf.linkLayer = readLinkLayer(root, pf.address);
 }
 
-// Devices stacked on a netdev, the bond or bridge that it is in among them
-// (netdev_adjacent_sysfs_add).
+// Devices stacked on a netdev, including its bond or bridge (netdev_adjacent_sysfs_add).
 std::vector<std::string> readUppers(const Root& root, const PhysicalFunction& pf) {
   constexpr std::string_view prefix = "upper_";
   std::vector<std::string> uppers;
@@ -130,7 +129,7 @@ std::vector<std::string> readAddresses(const PhysicalFunction& pf,
   } catch (const TimeoutError&) {
     throw;
   } catch (const Error&) {
-    return {};  // as for the VFs' attributes: netlink is closed to us
+    return {};  // netlink is not permitted, as in readSettings
   }
 }
 

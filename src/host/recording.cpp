@@ -24,7 +24,7 @@ Recording::Recording(std::string root) : root_(std::move(root)) {
   }
 }
 
-// The kernel's own name of what is open: the path without the links that led to it.
+// The kernel's path of an open file, in which all links are resolved.
 std::string Recording::pathOf(int descriptor) const {
   const std::string path =
       targetOf(AT_FDCWD, ("/proc/self/fd/" + std::to_string(descriptor)).c_str());

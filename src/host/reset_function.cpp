@@ -9,12 +9,12 @@
 namespace vfpass::host {
 namespace {
 
-// What went wrong with all of them.
+// Collects the errors of all functions.
 class Failures {
  public:
   void add(const Error& error, bool late) {
     messages_.emplace_back(error.what());
-    // What to do about a reset that hangs comes first: it can hold the others up.
+    // The remedy for a reset that hangs takes precedence: it can block the others.
     if (remedy_.empty() || (late && !late_)) {
       remedy_ = error.remedy();
     }
@@ -26,7 +26,7 @@ class Failures {
     } catch (const TimeoutError& error) {
       add(error, true);
     } catch (const WriteError& error) {
-      if (error.number() != ENOTTY) {  // every method was tried and none fits this device
+      if (error.number() != ENOTTY) {  // no reset method works for this device
         add(error, false);
       }
     } catch (const Error& error) {
@@ -57,14 +57,14 @@ void resetFunctions(const Root& root, KernelWriter& writer,
   Failures failures;
   std::vector<DeviceWrite> writes;
   for (const PciAddress& function : functions) {
-    const std::string folder = functionPath(function);
-    if (!root.exists(folder)) {
-      failures.add(Error(toString(function) + ": there is no such PCI device",
-                         "`vfpass pf list` and `vfpass vf list` show what there is."),
+    const std::string directory = functionPath(function);
+    if (!root.exists(directory)) {
+      failures.add(Error(toString(function) + ": no such PCI device",
+                         "list the devices with `vfpass pf list` and `vfpass vf list`"),
                    false);
-    } else if (root.exists(folder + "/reset")) {
-      // The file is there only when the kernel knows a way to reset this function.
-      writes.push_back({function, folder + "/reset", "1"});
+    } else if (root.exists(directory + "/reset")) {
+      // The file only exists when the kernel has a reset method for this function.
+      writes.push_back({function, directory + "/reset", "1"});
     }
   }
   for (const auto& failure : writer.writeTogether(writes, deadline)) {

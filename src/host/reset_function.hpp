@@ -9,9 +9,9 @@
 
 namespace vfpass::host {
 
-/// Function-level resets through sysfs, all at the same time. A function that knows no reset is
-/// left as it is. One Error names every function that failed; it is a TimeoutError when one of them
-/// did not end before the deadline.
+/// Resets functions through sysfs, all in parallel. A function without a reset method is skipped.
+/// One Error names every function that failed; it is a TimeoutError when one of the resets did not
+/// finish before the deadline.
 void resetFunctions(const Root& root, KernelWriter& writer,
                     const std::vector<PciAddress>& functions, std::chrono::milliseconds deadline);
 

@@ -25,20 +25,19 @@ std::vector<std::string> wordsOf(std::string_view text) {
 }  // namespace
 
 std::optional<std::vector<std::string>> readResetMethods(const Root& root,
-                                                         const std::string& folder) {
-  if (const auto text = root.readText(folder + "/reset_method")) {
+                                                         const std::string& directory) {
+  if (const auto text = root.readText(directory + "/reset_method")) {
     return wordsOf(*text);
   }
-  // Neither file is there when the kernel knows no way (pci_dev_reset_attr_is_visible and
+  // Neither file exists when the kernel has no reset method (pci_dev_reset_attr_is_visible and
   // pci_dev_reset_method_attr_is_visible, drivers/pci/pci.c). A snapshot has no write-only files.
-  if (root.isLive() && root.exists(folder) && !root.exists(folder + "/reset")) {
+  if (root.isLive() && root.exists(directory) && !root.exists(directory + "/reset")) {
     return std::vector<std::string>{};
   }
   return std::nullopt;
 }
 
-// A secondary bus reset (`bus`, `cxl_bus`) is offered only to a function that has its bus for
-// itself.
+// The kernel only offers a secondary bus reset (`bus`, `cxl_bus`) for the sole function on a bus.
 bool resetsAlone(const std::vector<std::string>& methods) {
   return std::ranges::any_of(
       methods, [](const std::string& method) { return method != "bus" && method != "cxl_bus"; });

@@ -25,7 +25,7 @@ Root::Root(const std::filesystem::path& path)
     : directory_(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)) {
   if (!directory_) {
     throw Error("cannot open the system root " + printable(path.native()) + ": " + errnoText(errno),
-                "Name a directory that `vfpass snapshot` made.", ExitCode::badInput);
+                "name a directory that `vfpass snapshot` created", ExitCode::badInput);
   }
   live_ = sameDirectory(directory_.get(), "/");
 }

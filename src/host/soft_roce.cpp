@@ -26,12 +26,12 @@ std::vector<NumberedDevice> numberedDevices(milliseconds deadline) {
   const ExchangePurpose purpose{"RDMA devices", "listing"};
   const std::string dump = dumpNetlink(NETLINK_RDMA, rdmaDevicesQuery(), purpose, deadline);
   if (const int error = dumpError(dump); error != 0) {
-    throw Error("listing the RDMA devices failed: " + errnoText(error));
+    throw Error("cannot list RDMA devices: " + errnoText(error));
   }
   return parseRdmaDevices(dump);
 }
 
-// Asking over netlink would load ib_core, so nobody asks where there is no device.
+// Skips the query where there is no device, because it would load ib_core.
 void addNumbers(std::vector<RdmaLink>& links, milliseconds deadline) {
   if (links.empty()) {
     return;
@@ -50,9 +50,9 @@ std::optional<RdmaLink> findLink(const Root& root, const std::string& name, mill
   return found == links.end() ? std::nullopt : std::optional(*found);
 }
 
-// Best effort: what is built in cannot be loaded and need not be, and inside a sandboxed unit only
-// the kernel itself may load modules, which it does for a link of type rxe. It does not load the
-// checksum that rdma_rxe asks the crypto layer for where no modprobe is set up.
+// Best effort: a built-in driver need not be loaded, and in a sandboxed unit only the kernel itself
+// can load modules, which it does for a link of type rxe. Without a configured modprobe, the kernel
+// does not load the checksum module that rdma_rxe requests from the crypto layer.
 void loadDriver(const Root& root, milliseconds deadline) {
   for (const char* module : {"crc32_generic", "rdma_rxe"}) {
     if (root.exists(std::string("sys/module/") + module)) {
@@ -70,16 +70,16 @@ std::string remedyFor(int error) {
   switch (error) {
     case EPERM:
     case EACCES:
-      return "run it as root, outside a container";
+      return "run as root, outside a container";
     case EINVAL:
-      return "this kernel may have no SoftRoCE (CONFIG_RDMA_RXE): try `modprobe rdma_rxe`";
+      return "try `modprobe rdma_rxe`: this kernel may lack SoftRoCE (CONFIG_RDMA_RXE)";
     case ENOENT:
-      return "load what rdma_rxe needs: `modprobe crc32_generic`";
+      return "load the checksum module that rdma_rxe needs: `modprobe crc32_generic`";
     case EEXIST:
     case ENFILE:
-      return "`rdma link` shows the links that exist";
+      return "list the existing links with `rdma link`";
     default:
-      return "the kernel log (dmesg) may say more";
+      return "check the kernel log (dmesg)";
   }
 }
 
@@ -88,11 +88,11 @@ void change(const std::string& request, const ExchangePurpose& purpose, millisec
       parseAcknowledgement(exchangeNetlink(NETLINK_RDMA, request, purpose, deadline));
   const std::string what = purpose.object + ": " + purpose.verb + " failed: ";
   if (!answer) {
-    throw Error(what + "the kernel's reply makes no sense");
+    throw Error(what + "invalid reply from the kernel");
   }
   if (answer->error != 0) {
-    const std::string words = answer->message.empty() ? "" : ", the driver says: ";
-    throw Error(what + errnoText(answer->error) + words + answer->message,
+    const std::string separator = answer->message.empty() ? "" : ": ";
+    throw Error(what + errnoText(answer->error) + separator + answer->message,
                 remedyFor(answer->error));
   }
 }
@@ -123,55 +123,54 @@ std::vector<RdmaLink> readRdmaLinks(const Root& root, milliseconds deadline) {
 std::string softRoceFault(const Root& root, const std::string& netdev) {
   const std::string path = "sys/class/net/" + netdev;
   if (!root.exists(path)) {
-    return "there is no netdev " + printable(netdev);
+    return "no netdev " + printable(netdev);
   }
-  // rdma_rxe refuses a VLAN device with EPERM, which looks like something else.
+  // rdma_rxe refuses a VLAN device with EPERM, which is misleading.
   const auto event = root.readText(path + "/uevent").value_or("");
   const auto lines = splitLines(event);
   if (std::ranges::find(lines, "DEVTYPE=vlan") != lines.end()) {
-    return "netdev " + printable(netdev) +
-           " is a VLAN, and SoftRoCE takes the device below it only";
+    return "netdev " + printable(netdev) + " is a VLAN; SoftRoCE only works on the device below it";
   }
   const auto type = root.readNumber(path + "/type");
   constexpr unsigned ethernet = 1;    // ARPHRD_ETHER
   constexpr unsigned loopback = 772;  // ARPHRD_LOOPBACK
   return type && *type != ethernet && *type != loopback
-             ? "netdev " + printable(netdev) + " is no Ethernet device"
+             ? "netdev " + printable(netdev) + " is not an Ethernet device"
              : "";
 }
 
 std::uint32_t addSoftRoceLink(const Root& root, const std::string& name, const std::string& netdev,
                               milliseconds deadline) {
-  const ExchangePurpose purpose{"SoftRoCE link " + name, "making it on " + netdev};
+  const ExchangePurpose purpose{"SoftRoCE link " + name, "creating it on " + netdev};
   loadDriver(root, deadline);
   change(softRoceAddition(name, netdev), purpose, deadline);
   const auto link = findLink(root, name, deadline);
   if (!link || !link->number) {
-    throw Error(purpose.object + ": " + purpose.verb + " had no effect: it is not there",
-                "the kernel log (dmesg) may say more");
+    throw Error(purpose.object + ": " + purpose.verb + " had no effect: it does not exist",
+                "check the kernel log (dmesg)");
   }
   if (!link->softRoce || link->netdev != netdev) {
     removeSoftRoceLink(root, *link, deadline);
-    throw Error(purpose.object + ": it reads back on netdev " + printable(link->netdev) +
-                    ", and was removed again",
-                "another program may rename netdevs (udev)");
+    throw Error(purpose.object + ": it was created on netdev " + printable(link->netdev) +
+                    " and removed again",
+                "check whether another program renames netdevs (udev)");
   }
   return *link->number;
 }
 
 void removeSoftRoceLink(const Root& root, const RdmaLink& link, milliseconds deadline) {
   const ExchangePurpose purpose{"SoftRoCE link " + link.name, "removing it"};
-  const auto isThere = [&] {
+  const auto exists = [&] {
     const auto links = readRdmaLinks(root, deadline);
     return std::ranges::find(links, link.number, &RdmaLink::number) != links.end();
   };
-  if (!link.number || !isThere()) {
+  if (!link.number || !exists()) {
     return;
   }
   change(rdmaLinkRemoval(*link.number), purpose, deadline);
-  if (isThere()) {
-    throw Error(purpose.object + ": " + purpose.verb + " had no effect: it is still there",
-                "the kernel log (dmesg) may say more");
+  if (exists()) {
+    throw Error(purpose.object + ": " + purpose.verb + " had no effect: it still exists",
+                "check the kernel log (dmesg)");
   }
 }
 

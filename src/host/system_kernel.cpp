@@ -30,12 +30,11 @@ struct SystemKernel::Implementation {
 
   void requireLive(const std::string& object) const {
     if (!root.isLive()) {
-      throw Error(object + ": read-only: captured tree",
-                  "Leave out --sysroot to change this host.");
+      throw Error(object + ": read-only: captured tree", "omit --sysroot to change this host");
     }
   }
 
-  // A millisecond at least, so that a call that needs no waiting still succeeds.
+  // At least one millisecond, so that a call that need not wait still succeeds.
   [[nodiscard]] std::chrono::milliseconds within(std::chrono::milliseconds limit) const {
     using std::chrono::milliseconds;
     if (!deadlines.end) {
@@ -58,12 +57,13 @@ struct SystemKernel::Implementation {
 
 namespace {
 
-// The PF's netdev, by which its VFs are set.
+// The PF's netdev, through which its VFs are configured.
 Netdev requireNetdev(const Root& root, const PciAddress& pf) {
   const auto netdevs = readNetdevs(root, pf);
   if (netdevs.empty()) {
-    throw Error(toString(pf) + ": it has no netdev, so its VFs' attributes cannot be set",
-                "Bind the PF to its driver (mlx5_core), in the host's network namespace.");
+    throw Error(toString(pf) + ": cannot access VF attributes: the PF has no netdev",
+                "bind the PF to its driver (mlx5_core), and keep its netdev in the host's network "
+                "namespace");
   }
   return netdevs.front();
 }
@@ -76,12 +76,12 @@ std::vector<PciAddress> addressesOf(const PhysicalFunction& pf) {
   return vfs;
 }
 
-// Read when a change is made: a change of the eswitch mode makes the netdev anew.
+// Looked up for each change, because changing the eswitch mode recreates the netdev.
 NetdevHandle linkOf(const Root& root, const PciAddress& pf) {
   const auto netdevs = readNetdevs(root, pf);
   if (netdevs.empty()) {
-    throw Error("PF " + toString(pf) + ": it has no netdev",
-                "load the driver that makes it, or take `mtu` and `up` out of host.yaml");
+    throw Error("PF " + toString(pf) + ": no netdev",
+                "load the PF's driver, or remove `mtu` and `up` from host.yaml");
   }
   return {netdevs.front().index, netdevs.front().name};
 }
@@ -91,9 +91,9 @@ void requireVfs(const Root& root, const ConfigureVfs& action, const std::string&
   for (const VfChange& change : action.vfs) {
     if (std::none_of(present.begin(), present.end(),
                      [&](const VfLink& link) { return link.index == change.index; })) {
-      throw Error(name + ": it has no VF " + std::to_string(change.index) + "; its VFs are " +
-                      std::to_string(present.size()) + ", counted from 0",
-                  "Create more VFs, or choose another index.");
+      throw Error(name + ": no VF " + std::to_string(change.index) + ": the PF has " +
+                      std::to_string(present.size()) + " VFs, numbered from 0",
+                  "create more VFs, or choose another index");
     }
   }
 }
@@ -111,8 +111,8 @@ SystemKernel::~SystemKernel() = default;
 PhysicalFunction SystemKernel::readPf(const PciAddress& pf) {
   auto found = readPhysicalFunction(implementation_->root, pf, implementation_->netlink());
   if (!found) {
-    throw Error(toString(pf) + ": there is no such PCI device",
-                "`vfpass pf list` shows the PFs of this host.");
+    throw Error(toString(pf) + ": no such PCI device",
+                "list the PFs of this host with `vfpass pf list`");
   }
   return *found;
 }
@@ -152,7 +152,7 @@ void SystemKernel::createVfs(const CreateVfs& action) {
 
 void SystemKernel::removeVfs(const RemoveVfs& action) {
   implementation_->requireLive(action.pf);
-  // Only the inverse of a creation can meet one that is still under way.
+  // Only the inverse of a creation can find a creation still in progress.
   const RemoveScope scope = action.autoprobe ? RemoveScope::inFlight : RemoveScope::present;
   const PhysicalFunction pf = readPf(action.pf);
   host::removeVfs(implementation_->root, implementation_->writer, pf, findHolders(addressesOf(pf)),
@@ -274,7 +274,7 @@ void SystemKernel::removeSoftRoceLink(const RdmaLink& link) {
 std::string SystemKernel::bootId() {
   const auto id = implementation_->root.readText("proc/sys/kernel/random/boot_id", 64);
   if (!id || id->empty()) {
-    throw Error("cannot read /proc/sys/kernel/random/boot_id", "Is /proc mounted?");
+    throw Error("cannot read /proc/sys/kernel/random/boot_id", "mount /proc");
   }
   return *id;
 }

@@ -11,7 +11,7 @@ constexpr std::string_view prefix = "vf";
 constexpr std::size_t longestName = 15;
 constexpr std::size_t packedDigits = 12;
 
-// Domain, bus, and device with function (as in a routing ID), without separators.
+// Domain, bus, and device and function (as in a routing ID), without separators.
 std::string packed(const PciAddress& device) {
   const std::array<std::uint8_t, 6> bytes{
       static_cast<std::uint8_t>(device.domain >> 24U),

@@ -8,15 +8,15 @@
 
 namespace vfpass::host {
 
-/// What a guarded child is called in /proc/PID/comm while it has nothing to do with a device.
+/// Name of a guarded child in /proc/PID/comm while it does not work on a device.
 inline constexpr const char* idleTaskName = "vfpass-guarded";
 
-/// What it is called while it works on a device: `vf0000:3b:00.1`, so that later processes see for
-/// which device the kernel still keeps it. At most 15 characters (TASK_COMM_LEN): an address whose
+/// Its name while it works on a device: `vf0000:3b:00.1`, so that other processes can tell which
+/// device a pending kernel call concerns. At most 15 characters (TASK_COMM_LEN): an address whose
 /// domain has more than five digits is written without separators.
 std::string taskName(const PciAddress& device);
 
-/// The device of such a name; nullopt for any other name.
+/// The device in such a name; nullopt for any other name.
 std::optional<PciAddress> deviceInTaskName(std::string_view name);
 
 }  // namespace vfpass::host

@@ -11,9 +11,9 @@
 namespace vfpass::host {
 namespace {
 
-// The kernel only remembers the value, under no lock (sriov_drivers_autoprobe_store).
+// The kernel only stores the value and takes no lock (sriov_drivers_autoprobe_store).
 constexpr std::chrono::milliseconds autoprobeDeadline{5000};
-// The links exist when the write returns; this is for drivers that go on in the background.
+// The links exist when the write returns, except with drivers that continue in the background.
 constexpr std::chrono::milliseconds appearance{2000};
 
 std::string plural(std::size_t count) {
@@ -23,19 +23,19 @@ std::string plural(std::size_t count) {
 void checkCount(const Root& root, const CreateVfs& action, const std::string& name) {
   const auto total = root.readNumber(functionPath(action.pf) + "/sriov_totalvfs");
   if (!total || *total == 0) {
-    throw Error(name + ": the device cannot have VFs",
-                "Turn on SR-IOV in its firmware (mlxconfig: SRIOV_EN, NUM_OF_VFS) and in the BIOS, "
-                "then power-cycle the host.");
+    throw Error(name + ": cannot create VFs: SR-IOV is disabled or not supported",
+                "enable SR-IOV in the firmware (mlxconfig: SRIOV_EN, NUM_OF_VFS) and in the BIOS, "
+                "then power-cycle the host");
   }
   if (action.count == 0 || action.count > *total) {
-    throw Error(name + ": " + plural(action.count) + " asked for, but it can have 1 to " +
+    throw Error(name + ": cannot create " + plural(action.count) + ": the PF supports 1 to " +
                     std::to_string(*total) + ": " + errnoText(ERANGE),
-                "Ask for fewer, or raise NUM_OF_VFS in the firmware and power-cycle the host.");
+                "request fewer VFs, or raise NUM_OF_VFS in the firmware and power-cycle the host");
   }
   if (const auto present = readVfLinks(root, action.pf).size(); present != 0 && !action.autoprobe) {
-    throw Error(name + ": it has " + plural(present) + " already, and their number cannot be " +
-                    "changed without removing them all",
-                "Use the VFs that are there, or remove them first when nobody uses them.");
+    throw Error(name + ": cannot create VFs: the PF already has " + plural(present) +
+                    ", and the count can only be changed by removing all VFs",
+                "use the existing VFs, or remove them first if nothing uses them");
   }
 }
 
@@ -46,13 +46,14 @@ void writeCount(KernelWriter& writer, const PciAddress& pf, std::size_t count,
     writer.write(functionPath(pf) + "/sriov_numvfs", std::to_string(count), pf, deadline);
   } catch (const WriteError& error) {
     if (error.number() == EBUSY) {
-      throw Error(name + ": the driver is busy and changes no VFs now: " + errnoText(EBUSY),
-                  "Something else sets up this PF (NetworkManager, netplan, systemd.link, an "
-                  "operator, a devlink mode change); let it end or turn it off, then try again.");
+      throw Error(name + ": cannot change the VF count: the driver is busy: " + errnoText(EBUSY),
+                  "wait until nothing else configures this PF (NetworkManager, netplan, "
+                  "systemd.link, an operator, a devlink mode change), then try again");
     }
     if (error.number() == ENOENT) {
-      throw Error(name + ": no driver that makes VFs is bound to it: " + errnoText(ENOENT),
-                  "Bind the PF to its own driver (mlx5_core).");
+      throw Error(name + ": cannot change the VF count: no driver with SR-IOV support is bound: " +
+                      errnoText(ENOENT),
+                  "bind the PF to its own driver (mlx5_core)");
     }
     throw;
   }
@@ -62,7 +63,7 @@ std::string autoprobePath(const PciAddress& pf) {
   return functionPath(pf) + "/sriov_drivers_autoprobe";
 }
 
-// Empty, or why probing could not be set back.
+// Empty, or the reason why sriov_drivers_autoprobe could not be restored.
 std::string restoreAutoprobe(KernelWriter& writer, const PciAddress& pf, bool before) {
   try {
     setAutoprobe(writer, pf, before);
@@ -72,9 +73,10 @@ std::string restoreAutoprobe(KernelWriter& writer, const PciAddress& pf, bool be
   }
 }
 
-// Writes the count while probing is as `probe` says. Returns what could not be set back afterwards.
-// The kernel takes a count that the PF has already, and a write waits for one that is still under
-// way (sriov_numvfs_store), so that the inverse of a removal needs no look at the VFs.
+// Writes the count with sriov_drivers_autoprobe set to `probe`. Returns the error of restoring the
+// setting afterwards; empty on success. The kernel accepts a count that the PF already has, and a
+// write waits for a pending one (sriov_numvfs_store), so the inverse of a removal need not check
+// the VFs first.
 std::string writeCountProbing(const Root& root, KernelWriter& writer, const CreateVfs& action,
                               std::chrono::milliseconds deadline) {
   const bool before =
@@ -87,10 +89,10 @@ std::string writeCountProbing(const Root& root, KernelWriter& writer, const Crea
   try {
     writeCount(writer, action.pf, action.count, deadline);
   } catch (const TimeoutError& error) {
-    // The kernel reads the setting when it adds each VF (pci_device_can_probe): set back now, it
-    // would hand the VFs of a late creation to the host's driver.
+    // The kernel reads the setting for each new VF (pci_device_can_probe). If it were restored now,
+    // the host driver would bind to VFs that are created late.
     throw TimeoutError(std::string(error.what()) + "; its sriov_drivers_autoprobe stays at " +
-                           (action.probe ? "1" : "0") + " for the VFs that may still come",
+                           (action.probe ? "1" : "0") + " for VFs that may still appear",
                        error.remedy());
   } catch (...) {
     restoreAutoprobe(writer, action.pf, before);
@@ -128,25 +130,27 @@ void createVfs(const Root& root, KernelWriter& writer, const CreateVfs& action,
                std::chrono::milliseconds deadline) {
   const std::string name = toString(action.pf);
   checkCount(root, action, name);
-  const std::string left = writeCountProbing(root, writer, action, deadline);
+  const std::string restoreError = writeCountProbing(root, writer, action, deadline);
   std::size_t present = 0;
   const bool complete = pollUntil(Deadline(std::min(deadline, appearance)), [&] {
     present = readVfLinks(root, action.pf).size();
     return present == action.count;
   });
-  if (complete && left.empty()) {
+  if (complete && restoreError.empty()) {
     return;
   }
   if (present != 0) {
     writeCount(writer, action.pf, 0, deadline);
   }
   if (!complete) {
-    throw Error(name + ": " + plural(action.count) + " asked for, but only " + plural(present) +
-                    " appeared; those were removed again",
-                "The kernel log (dmesg) says what ran out: bus numbers (pci=realloc, "
-                "pci=assign-busses), BAR space, or the firmware's NUM_OF_VFS.");
+    throw Error(name + ": requested " + plural(action.count) + ", but only " + plural(present) +
+                    " appeared and were removed again",
+                "check the kernel log (dmesg) for the exhausted resource: bus numbers "
+                "(pci=realloc, pci=assign-busses), BAR space, or the firmware's NUM_OF_VFS");
   }
-  throw Error(name + ": probing could not be put back, the new VFs were removed again: " + left);
+  throw Error(name +
+              ": cannot restore sriov_drivers_autoprobe, so the new VFs were removed again: " +
+              restoreError);
 }
 
 void setAutoprobe(KernelWriter& writer, const PciAddress& pf, bool on) {
@@ -158,10 +162,9 @@ void removeVfs(const Root& root, KernelWriter& writer, const PhysicalFunction& p
                std::chrono::milliseconds deadline) {
   for (const VirtualFunction& vf : pf.vfs) {
     if (const std::string reason = reasonInUse(vf, holders, scope); !reason.empty()) {
-      throw Error(toString(pf.address) + ": its VFs cannot be removed: VF " +
-                      std::to_string(vf.index) + " (" + toString(vf.address) +
-                      ") is in use: " + reason,
-                  "Give that VF back first.", ExitCode::refused);
+      throw Error(toString(pf.address) + ": cannot remove the VFs: VF " + std::to_string(vf.index) +
+                      " (" + toString(vf.address) + ") is in use: " + reason,
+                  "release that VF first", ExitCode::refused);
     }
   }
   if (pf.vfs.empty() && scope == RemoveScope::present) {
@@ -169,8 +172,8 @@ void removeVfs(const Root& root, KernelWriter& writer, const PhysicalFunction& p
   }
   writeCount(writer, pf.address, 0, deadline);
   if (const auto present = readVfLinks(root, pf.address).size(); present != 0) {
-    throw Error(toString(pf.address) + ": " + plural(present) + " are still there after removal",
-                "The kernel log (dmesg) may say why.");
+    throw Error(toString(pf.address) + ": cannot remove the VFs: " + plural(present) + " remain",
+                "check the kernel log (dmesg)");
   }
 }
 

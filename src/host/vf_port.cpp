@@ -32,10 +32,10 @@ VfTable NetlinkPort::read() {
   }
   const auto refusal = parseAcknowledgement(reply);
   if (refusal && refusal->error == EMSGSIZE) {
-    return {};  // some kernels say so instead of letting the VF list wrap: nothing is readable
+    return {};  // some kernels fail instead of letting the VF list wrap: nothing is observable
   }
   throw Error(name_ + ": reading VF attributes over netlink failed: " +
-              (refusal ? errnoText(refusal->error) : "the reply makes no sense"));
+              (refusal ? errnoText(refusal->error) : "invalid reply from the kernel"));
 }
 
 VfTrafficTable NetlinkPort::readTraffic() {
@@ -49,7 +49,8 @@ Acknowledgement NetlinkPort::set(const std::vector<VfRequest>& requests) {
   for (const std::string& message : messages) {
     const auto answer = parseAcknowledgement(exchange(message, "setting", pf_));
     if (!answer) {
-      throw Error(name_ + ": setting VF attributes over netlink failed: the reply makes no sense");
+      throw Error(name_ +
+                  ": setting VF attributes over netlink failed: invalid reply from the kernel");
     }
     if (answer->error != 0) {
       return *answer;

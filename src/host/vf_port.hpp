@@ -9,7 +9,7 @@
 
 namespace vfpass::host {
 
-/// The netdev of a PF as the place where its VFs are read and set; tests replace it by a simulated
+/// The netdev of a PF, through which its VFs are read and configured; tests substitute a simulated
 /// driver.
 class VfPort {
  public:
@@ -18,23 +18,24 @@ class VfPort {
   VfPort& operator=(const VfPort&) = delete;
   virtual ~VfPort() = default;
 
-  /// What the driver says now. Throws Error, TimeoutError.
+  /// The settings that the driver currently reports. Throws Error, TimeoutError.
   virtual VfTable read() = 0;
-  /// Sends all of it in as few messages as possible and stops at the first that is refused; what
-  /// the driver took before that stays. Throws Error when the kernel gives no answer at all.
+  /// Sends all requests in as few messages as possible and stops at the first refusal; settings
+  /// applied before it remain. Throws Error when the kernel does not reply.
   virtual Acknowledgement set(const std::vector<VfRequest>& requests) = 0;
 };
 
-/// The real one, over rtnetlink. By interface index, because names change. Each exchange runs in a
-/// guarded child: sendmsg(2) does the work under the RTNL and blocks while anybody holds that.
+/// VfPort over rtnetlink. Uses the interface index, because names change. Each exchange runs in a
+/// guarded child: the kernel handles the request within sendmsg(2) under the RTNL, and blocks while
+/// another task holds it.
 class NetlinkPort final : public VfPort {
  public:
-  /// `name` is for messages. `pf`: the device whose VFs are set, where they are.
+  /// `name` is for messages. `pf`: the PF whose VFs are configured; only used by set().
   NetlinkPort(int interfaceIndex, bool infiniband, std::string name,
               std::chrono::milliseconds deadline, std::optional<PciAddress> pf = std::nullopt);
   VfTable read() override;
   Acknowledgement set(const std::vector<VfRequest>& requests) override;
-  /// What went through each VF; empty where the driver does not count. Throws Error, TimeoutError.
+  /// Traffic of each VF; empty where the driver does not count it. Throws Error, TimeoutError.
   VfTrafficTable readTraffic();
 
  private:

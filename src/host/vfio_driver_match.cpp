@@ -11,7 +11,7 @@
 namespace vfpass::host {
 namespace {
 
-constexpr std::size_t mostAliasBytes = std::size_t{4} << 20U;
+constexpr std::size_t aliasFileLimit = std::size_t{4} << 20U;
 constexpr std::string_view linePrefix = "alias vfio_pci:";
 constexpr std::string_view standard = "vfio-pci";
 
@@ -20,8 +20,8 @@ struct Alias {
   std::string driver;
 };
 
-// `alias vfio_pci:v000010DEd00002342sv*sd*bc*sc*i* nvgrace_gpu_vfio_pci`. Modules have underscores
-// in their names; the driver in vfio_pci is the only one that has a hyphen.
+// `alias vfio_pci:v000010DEd00002342sv*sd*bc*sc*i* nvgrace_gpu_vfio_pci`. Module names have
+// underscores; of the drivers only vfio-pci has a hyphen.
 std::optional<Alias> aliasIn(std::string_view line) {
   if (!line.starts_with(linePrefix)) {
     return std::nullopt;
@@ -38,7 +38,7 @@ std::optional<Alias> aliasIn(std::string_view line) {
 
 }  // namespace
 
-// The rule of libvirt 10.0 (virPCIDeviceFindBestVFIOVariant), which binds with managed='yes'.
+// The same rule as libvirt 10.0 with managed='yes' (virPCIDeviceFindBestVFIOVariant).
 std::string bestVfioDriver(std::string_view modalias, std::string_view aliases) {
   constexpr std::string_view bus = "pci:";
   if (!modalias.starts_with(bus)) {
@@ -64,18 +64,18 @@ std::string bestVfioDriver(std::string_view modalias, std::string_view aliases) 
   return best;
 }
 
-std::string bestVfioDriver(const Root& root, const std::string& folder) {
-  const auto modalias = root.readText(folder + "/modalias");
+std::string bestVfioDriver(const Root& root, const std::string& directory) {
+  const auto modalias = root.readText(directory + "/modalias");
   if (!modalias) {
     return std::string(standard);
   }
-  // A snapshot is no place for the list of every module.
+  // Keep modules.alias out of snapshots.
   const Root unrecorded;
   const Root& modules = root.isLive() ? unrecorded : root;
   const std::string release = modules.readText("proc/sys/kernel/osrelease").value_or("");
-  const bool sound = !release.empty() && release.find('/') == std::string::npos;
+  const bool valid = !release.empty() && release.find('/') == std::string::npos;
   const auto aliases =
-      sound ? modules.readText("lib/modules/" + release + "/modules.alias", mostAliasBytes)
+      valid ? modules.readText("lib/modules/" + release + "/modules.alias", aliasFileLimit)
             : std::nullopt;
   return bestVfioDriver(*modalias, aliases.value_or(""));
 }

@@ -8,7 +8,8 @@
 namespace vfpass::host {
 namespace {
 
-// PCI Local Bus Specification 3.0, appendix I: large resources are tag, 16-bit length, data.
+// PCI Local Bus Specification 3.0, appendix I: a large resource is a tag, a 16-bit length, and
+// data.
 constexpr unsigned char identifierTag = 0x82;
 constexpr unsigned char readOnlyTag = 0x90;
 constexpr std::size_t headerLength = 3;
@@ -18,7 +19,7 @@ std::size_t byteAt(const std::string& bytes, std::size_t position) {
   return static_cast<unsigned char>(bytes[position]);
 }
 
-// Fields of the read-only resource: two letters, a length byte, data.
+// A field of the read-only resource is a two-letter keyword, a length byte, and data.
 std::string serialField(const std::string& fields) {
   for (std::size_t at = 0; at + headerLength <= fields.size();) {
     const std::size_t length = byteAt(fields, at + 2);

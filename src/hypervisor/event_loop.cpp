@@ -12,7 +12,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Only wakes the loop: whoever waits looks at the clock.
+// Only wakes the loop; the waiter checks the clock.
 void onTimer(int /*timer*/, void* /*opaque*/) {}
 
 class WakeUp {
@@ -38,8 +38,8 @@ void registerEventLoop() {
   std::call_once(once, [] { virEventRegisterDefaultImpl(); });
 }
 
-bool runEventsUntil(const std::function<bool()>& done, std::chrono::milliseconds patience) {
-  const auto deadline = Clock::now() + patience;
+bool runEventsUntil(const std::function<bool()>& done, std::chrono::milliseconds timeout) {
+  const auto deadline = Clock::now() + timeout;
   while (!done()) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
     if (left.count() <= 0) {

@@ -23,7 +23,7 @@ struct FreeMemory {
 using ConnectionHandle = std::unique_ptr<virConnect, CloseConnection>;
 using DomainHandle = std::unique_ptr<virDomain, FreeDomain>;
 using NetworkHandle = std::unique_ptr<virNetwork, FreeNetwork>;
-/// Text or arrays that libvirt hands over for good.
+/// Text or arrays that the caller of libvirt must free.
 template <typename Content>
 using Memory = std::unique_ptr<Content, FreeMemory>;
 

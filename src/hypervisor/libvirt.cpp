@@ -17,10 +17,10 @@
 namespace vfpass::hypervisor {
 namespace {
 
-/// A domain vanishes at any time between two calls; whoever lists domains then leaves it out.
+/// A domain can vanish between two calls; listings then leave it out.
 struct DomainVanished {};
 
-/// Of any call on a domain that already was there.
+/// For any call on a domain that existed before.
 [[noreturn]] void throwFailure(const std::string& what) {
   const Failure failure = lastFailure();
   if (isMissingDomain(failure)) {
@@ -180,7 +180,7 @@ class LibvirtHypervisor : public Hypervisor {
         continue;
       }
     }
-    // libvirt lists in the order of a hash table, another one in each daemon.
+    // libvirt lists domains in hash table order, which differs between daemons.
     std::sort(descriptions.begin(), descriptions.end(),
               [](const auto& one, const auto& other) { return one.name < other.name; });
     return descriptions;
@@ -214,26 +214,27 @@ class LibvirtHypervisor : public Hypervisor {
   }
 
   void defineDomain(const Definition& definition) override {
-    // Without VIR_DOMAIN_DEFINE_VALIDATE: it would refuse foreign XML that libvirt itself took.
+    // Without VIR_DOMAIN_DEFINE_VALIDATE, which would refuse existing XML that libvirt has
+    // accepted.
     const DomainHandle domain(
         virDomainDefineXMLFlags(connection_.get(), definition.xml.c_str(), 0));
     if (!domain) {
-      throw callError("libvirt refuses the domain's definition", lastFailure());
+      throw callError("libvirt refused the domain's definition", lastFailure());
     }
   }
 
   void attachDevice(const Uuid& uuid, const std::string& xml) override {
     const DomainHandle domain = require(uuid);
     if (virDomainAttachDeviceFlags(domain.get(), xml.c_str(), VIR_DOMAIN_AFFECT_LIVE) < 0) {
-      throw callError("libvirt refuses to plug a device into " + domainNamed(nameOf(domain.get())),
+      throw callError("libvirt refused to plug a device into " + domainNamed(nameOf(domain.get())),
                       lastFailure());
     }
   }
 
   void detachDevice(const Uuid& uuid, const std::string& alias,
-                    std::chrono::milliseconds patience) override {
+                    std::chrono::milliseconds timeout) override {
     const DomainHandle domain = require(uuid);
-    unplug(connection_.get(), domain.get(), alias, patience);
+    unplug(connection_.get(), domain.get(), alias, timeout);
   }
 
   void setLiveMetadata(const Uuid& uuid, const std::string& element) override {
@@ -251,10 +252,10 @@ class LibvirtHypervisor : public Hypervisor {
   }
 
   std::string askAgent(const Uuid& uuid, const std::string& command,
-                       std::chrono::seconds patience) override {
+                       std::chrono::seconds timeout) override {
     const DomainHandle domain = require(uuid);
     const Memory<char> answer(virDomainQemuAgentCommand(domain.get(), command.c_str(),
-                                                        static_cast<int>(patience.count()), 0));
+                                                        static_cast<int>(timeout.count()), 0));
     if (!answer) {
       throw callError(
           "the guest agent of " + domainNamed(nameOf(domain.get())) + " does not answer",
@@ -274,7 +275,7 @@ class LibvirtHypervisor : public Hypervisor {
 
   DomainHandle lookUp(const std::string& nameOrUuid) {
     if (nameOrUuid.empty() || nameOrUuid.find('\0') != std::string::npos) {
-      return nullptr;  // libvirt would read up to the zero and find another domain
+      return nullptr;  // libvirt would stop at the NUL and find another domain
     }
     DomainHandle domain(virDomainLookupByName(connection_.get(), nameOrUuid.c_str()));
     const auto uuid = parseUuid(nameOrUuid);

@@ -40,9 +40,9 @@ bool meansLostConnection(const Failure& failure) {
          failure.systemError == EPIPE || failure.systemError == ECONNRESET;
 }
 
-constexpr const char* startTheDaemon =
-    "start the daemon: systemctl start libvirtd (with modular daemons: virtqemud)";
-constexpr const char* becomeRoot = "run as root, or join the group libvirt and log in again";
+constexpr const char* startDaemonRemedy =
+    "start the daemon: `systemctl start libvirtd` (with modular daemons: virtqemud)";
+constexpr const char* permissionRemedy = "run as root, or join the group libvirt and log in again";
 
 }  // namespace
 
@@ -54,12 +54,12 @@ void silenceLibvirt() {
 Failure lastFailure() {
   const virError* error = virGetLastError();
   if (error == nullptr) {
-    return {VIR_ERR_INTERNAL_ERROR, 0, "libvirt gave no reason"};
+    return {VIR_ERR_INTERNAL_ERROR, 0, "libvirt reported no reason"};
   }
-  // virReportSystemError, and only it, puts errno into int1.
+  // Only virReportSystemError stores errno in int1.
   const bool fromSystem = error->code == VIR_ERR_SYSTEM_ERROR;
   return {error->code, fromSystem ? error->int1 : 0,
-          error->message == nullptr ? "libvirt gave no reason" : printable(error->message)};
+          error->message == nullptr ? "libvirt reported no reason" : printable(error->message)};
 }
 
 bool isMissingDomain(const Failure& failure) { return failure.code == VIR_ERR_NO_DOMAIN; }
@@ -72,29 +72,30 @@ bool hasNoNetworkDriver(const Failure& failure) {
 Error connectError(const std::string& uri, const Failure& failure) {
   const std::string subject = "libvirt at " + printable(uri);
   if (meansNoPermission(failure)) {
-    return Error("no permission to use " + subject + ": " + failure.message, becomeRoot);
+    return Error("no permission to use " + subject + ": " + failure.message, permissionRemedy);
   }
   if (meansNotRunning(failure)) {
-    return Error(subject + " does not run: " + failure.message, startTheDaemon);
+    return Error(subject + " is not running: " + failure.message, startDaemonRemedy);
   }
   if (meansUnknownUri(failure)) {
-    return Error("cannot use " + printable(uri) + " as a libvirt URI: " + failure.message,
-                 "give another one with --connect or LIBVIRT_DEFAULT_URI, such as qemu:///system",
-                 ExitCode::badInput);
+    return Error(
+        "cannot use " + printable(uri) + " as a libvirt URI: " + failure.message,
+        "specify another URI with --connect or LIBVIRT_DEFAULT_URI, such as qemu:///system",
+        ExitCode::badInput);
   }
   return Error("cannot connect to " + subject + ": " + failure.message,
-               "see what the daemon says: journalctl -u libvirtd -u virtqemud");
+               "check the daemon's log: `journalctl -u libvirtd -u virtqemud`");
 }
 
 Error callError(const std::string& what, const Failure& failure) {
   if (meansNoPermission(failure)) {
-    return Error(what + ": libvirt denies it: " + failure.message, becomeRoot);
+    return Error(what + ": libvirt denied permission: " + failure.message, permissionRemedy);
   }
   if (meansLostConnection(failure)) {
-    return Error(what + ": lost the connection to libvirt: " + failure.message, startTheDaemon);
+    return Error(what + ": lost the connection to libvirt: " + failure.message, startDaemonRemedy);
   }
   return Error(what + ": " + failure.message,
-               "see what the daemon says: journalctl -u libvirtd -u virtqemud");
+               "check the daemon's log: `journalctl -u libvirtd -u virtqemud`");
 }
 
 }  // namespace vfpass::hypervisor

@@ -8,30 +8,31 @@
 
 namespace vfpass::hypervisor {
 
-/// A copy of this thread's last libvirt error; libvirt overwrites its own with the next call.
+/// A copy of this thread's last libvirt error, which the next libvirt call overwrites.
 struct Failure {
   int code = VIR_ERR_OK;
-  int systemError = 0;  ///< errno, where libvirt's error is about a system call; otherwise 0
+  int systemError = 0;  ///< errno of a failed system call; otherwise 0
   std::string message;  ///< safe for terminals
 };
 
-/// libvirt prints every error to stderr unless told otherwise; ours are printed once, by main.
+/// libvirt prints every error to stderr by default; main prints ours once.
 void silenceLibvirt();
 
 Failure lastFailure();
 
-/// True for "there is no such domain": it never existed, or it went away while we looked.
+/// True if there is no such domain: it never existed or vanished meanwhile.
 bool isMissingDomain(const Failure& failure);
 
-/// True where the daemon, or the driver of this URI, has no networks at all: with modular daemons
-/// they are another daemon's, which need not run.
+/// True if the daemon or the driver of this URI does not support networks: with modular daemons,
+/// another daemon manages them, and it may not be running.
 bool hasNoNetworkDriver(const Failure& failure);
 
-/// Why a connection could not be opened: daemon not running, no permission, unknown URI, or
-/// libvirt's own words.
+/// The error for a connection that could not be opened: daemon not running, no permission, unknown
+/// URI, or libvirt's own message.
 Error connectError(const std::string& uri, const Failure& failure);
 
-/// Why a call on an open connection failed; `what` says what was tried on which object.
+/// The error for a failed call on an open connection; `what` names the failed action and its
+/// object.
 Error callError(const std::string& what, const Failure& failure);
 
 }  // namespace vfpass::hypervisor

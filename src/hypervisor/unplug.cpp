@@ -10,26 +10,26 @@ namespace {
 
 enum class Outcome { waiting, removed, refused, stopped };
 
-// What the events said about one device of one domain.
+// The result of the events about one device of one domain.
 struct Watch {
   std::string alias;
   Outcome outcome = Outcome::waiting;
 
-  void tell(const char* device, Outcome news) {
+  void record(const char* device, Outcome result) {
     if (device != nullptr && alias == device) {
-      outcome = news;
+      outcome = result;
     }
   }
 };
 
 void onRemoved(virConnectPtr /*connection*/, virDomainPtr /*domain*/, const char* device,
                void* watch) {
-  static_cast<Watch*>(watch)->tell(device, Outcome::removed);
+  static_cast<Watch*>(watch)->record(device, Outcome::removed);
 }
 
 void onRemovalFailed(virConnectPtr /*connection*/, virDomainPtr /*domain*/, const char* device,
                      void* watch) {
-  static_cast<Watch*>(watch)->tell(device, Outcome::refused);
+  static_cast<Watch*>(watch)->record(device, Outcome::refused);
 }
 
 int onLifecycle(virConnectPtr /*connection*/, virDomainPtr /*domain*/, int event, int /*detail*/,
@@ -40,7 +40,7 @@ int onLifecycle(virConnectPtr /*connection*/, virDomainPtr /*domain*/, int event
   return 0;
 }
 
-// One subscription to events of one domain, ended with the scope.
+// A scoped subscription to one kind of event of one domain.
 class Subscription {
  public:
   Subscription(virConnectPtr connection, virDomainPtr domain, int event,
@@ -49,7 +49,7 @@ class Subscription {
         id_(virConnectDomainEventRegisterAny(connection, domain, event, callback, &watch,
                                              nullptr)) {
     if (id_ < 0) {
-      throw callError("cannot listen to libvirt's events", lastFailure());
+      throw callError("cannot subscribe to libvirt's events", lastFailure());
     }
   }
   Subscription(const Subscription&) = delete;
@@ -61,15 +61,15 @@ class Subscription {
   int id_;
 };
 
-// An event can be lost (a daemon restart) and one can come late: the XML is the truth.
+// Events can be lost (when a daemon restarts) or late: the XML is authoritative.
 bool isGone(virDomainPtr domain, const std::string& alias) {
   const Memory<char> xml(virDomainGetXMLDesc(domain, 0));
   return !xml || std::string(xml.get()).find("'" + alias + "'") == std::string::npos;
 }
 
-// False when there was nothing to ask for. libvirt says DEVICE_MISSING for an alias that it does
-// not know; a guest that was asked before and has not answered yet is asked in vain again (QEMU:
-// "already in the process of unplug"), and its answer still comes.
+// False if there was nothing to request. libvirt reports DEVICE_MISSING for an unknown alias.
+// Repeating a request that the guest has not answered yet fails (QEMU: "already in the process of
+// unplug"), but the answer to the first one still arrives.
 bool request(virDomainPtr domain, const std::string& alias) {
   if (virDomainDetachDeviceAlias(domain, alias.c_str(), VIR_DOMAIN_AFFECT_LIVE) == 0) {
     return true;
@@ -81,24 +81,26 @@ bool request(virDomainPtr domain, const std::string& alias) {
   if (failure.message.find("in the process of unplug") != std::string::npos) {
     return true;
   }
-  throw callError("libvirt refuses to unplug " + alias, failure);
+  throw callError("libvirt refused to unplug " + alias, failure);
 }
 
-[[noreturn]] void throwStillThere(virDomainPtr domain, const std::string& alias, Outcome outcome,
-                                  std::chrono::milliseconds patience) {
+[[noreturn]] void throwStillPlugged(virDomainPtr domain, const std::string& alias, Outcome outcome,
+                                    std::chrono::milliseconds timeout) {
   const char* name = virDomainGetName(domain);
   const std::string subject = "domain " + printable(name == nullptr ? "" : name);
   if (outcome == Outcome::refused) {
-    throw Error(subject + ": the guest refuses to let go of " + alias,
-                "stop what uses the device in the guest, then detach again");
+    throw Error(subject + ": the guest refused to release " + alias,
+                "stop the programs that use the device in the guest, then detach again");
   }
-  throw Error(subject + ": the guest has not let go of " + alias + " within " +
-                  std::to_string(patience.count() / 1000) + " s; it still has the device",
-              "does the guest run, with PCI hotplug? Shut it down, then detach again");
+  throw Error(
+      subject + ": the guest did not release " + alias + " within " +
+          std::to_string(timeout.count() / 1000) + " s; the device is still plugged",
+      "make sure that the guest is up and supports PCI hotplug, or shut it down; then detach "
+      "again");
 }
 
-// libvirt's VIR_DOMAIN_EVENT_CALLBACK is one cast, of which compilers warn (clang 19). A function
-// without parameters stands for any in between.
+// libvirt's VIR_DOMAIN_EVENT_CALLBACK is a single cast, about which compilers warn (clang 19).
+// Casting through a function type without parameters avoids the warning.
 template <typename Callback>
 virConnectDomainEventGenericCallback generic(Callback* callback) {
   return reinterpret_cast<virConnectDomainEventGenericCallback>(
@@ -108,7 +110,7 @@ virConnectDomainEventGenericCallback generic(Callback* callback) {
 }  // namespace
 
 void unplug(virConnectPtr connection, virDomainPtr domain, const std::string& alias,
-            std::chrono::milliseconds patience) {
+            std::chrono::milliseconds timeout) {
   Watch watch{alias};
   const Subscription removed(connection, domain, VIR_DOMAIN_EVENT_ID_DEVICE_REMOVED,
                              generic(onRemoved), watch);
@@ -119,10 +121,10 @@ void unplug(virConnectPtr connection, virDomainPtr domain, const std::string& al
   if (!request(domain, alias)) {
     return;
   }
-  runEventsUntil([&watch] { return watch.outcome != Outcome::waiting; }, patience);
+  runEventsUntil([&watch] { return watch.outcome != Outcome::waiting; }, timeout);
   const bool answered = watch.outcome == Outcome::removed || watch.outcome == Outcome::stopped;
   if (!answered && !isGone(domain, alias)) {
-    throwStillThere(domain, alias, watch.outcome, patience);
+    throwStillPlugged(domain, alias, watch.outcome, timeout);
   }
 }
 

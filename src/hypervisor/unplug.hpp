@@ -7,8 +7,9 @@
 
 namespace vfpass::hypervisor {
 
-/// Hypervisor::detachDevice(): asks the guest to let go of the device and waits for its answer.
+/// Implements Hypervisor::detachDevice(): asks the guest to release the device and waits for its
+/// answer.
 void unplug(virConnectPtr connection, virDomainPtr domain, const std::string& alias,
-            std::chrono::milliseconds patience);
+            std::chrono::milliseconds timeout);
 
 }  // namespace vfpass::hypervisor

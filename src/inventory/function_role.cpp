@@ -6,7 +6,7 @@
 namespace vfpass::inventory {
 namespace {
 
-// The PCI Code and ID Assignment Specification's base classes and subclasses.
+// Base classes and subclasses of the PCI Code and ID Assignment Specification.
 constexpr unsigned networkBase = 0x02;
 constexpr unsigned displayBase = 0x03;
 constexpr unsigned acceleratorBase = 0x12;
@@ -15,7 +15,7 @@ constexpr unsigned pciBridge = 0x0604;
 constexpr unsigned otherBridge = 0x0680;
 constexpr std::uint16_t nvidia = 0x10de;
 
-// Who makes GPUs that compute. A board's management controller is a VGA display, too.
+// Vendors of GPUs that compute. A board's management controller is a VGA display as well.
 bool makesGpus(std::uint16_t vendor) {
   constexpr std::array<std::uint16_t, 3> vendors{nvidia, 0x1002, 0x8086};
   return std::find(vendors.begin(), vendors.end(), vendor) != vendors.end();
@@ -56,8 +56,8 @@ FunctionRole roleOf(const TopologyFunction& function, const std::optional<PortTy
                                                                : FunctionRole::other;
 }
 
-// On the root bus it is a root port; what comes below a root port or a downstream port begins a
-// switch, and what comes below the beginning of a switch ends it.
+// A bridge on the root bus is a root port. Below a root port or a downstream port it is a switch's
+// upstream port, and below an upstream port it is a downstream port.
 void guessPorts(Topology& topology) {
   std::vector<std::size_t> order(topology.functions.size());
   for (std::size_t i = 0; i < order.size(); ++i) {

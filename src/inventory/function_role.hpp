@@ -7,12 +7,12 @@
 
 namespace vfpass::inventory {
 
-/// What a function is, by class, vendor and driver, and for bridges by their capability. Nothing
-/// about its netdevs is known yet: see readPorts.
+/// Role of a function by class, vendor and driver, and for bridges by their capability. Its netdevs
+/// are not known yet: see readPorts.
 FunctionRole roleOf(const TopologyFunction& function, const std::optional<PortType>& port);
 
-/// Bridges whose capability could not be read: what they must be, seen from where they sit. A root
-/// port below an upstream port, which QEMU allows, is a downstream port of that switch.
+/// Derives the role of bridges whose capability could not be read from their position. A root port
+/// below an upstream port, which QEMU allows, becomes a downstream port of that switch.
 void guessPorts(Topology& topology);
 
 }  // namespace vfpass::inventory

@@ -19,7 +19,7 @@ bool sharesSlot(const TopologyFunction& one, const TopologyFunction& other) {
 
 bool isPartOfProcessor(const Topology& topology, const TopologyFunction& function) {
   if (function.classCode >> 16U != displayBase) {
-    return false;  // an accelerator, also where it shares a package with a processor
+    return false;  // an accelerator, even if it shares a package with a processor
   }
   if (function.vendor == intel) {
     return !function.parent && function.address.slot == intelGraphicsSlot;

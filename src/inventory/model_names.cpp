@@ -11,9 +11,8 @@ extern "C" {
 namespace vfpass::inventory {
 namespace {
 
-// libpci wants its error callback not to return and by default ends the process, which a damaged
-// pci.ids is no reason for. Jumping out leaves libpci's state unclean, so nothing is asked after
-// it.
+// libpci's error callback must not return, and the default one exits, which a damaged pci.ids does
+// not justify. The jump leaves libpci in an undefined state, so it is not used afterwards.
 thread_local std::jmp_buf escape;
 
 __attribute__((noreturn)) void onError(char* /*format*/, ...) { std::longjmp(escape, 1); }
@@ -27,8 +26,8 @@ pci_access* allocate() {
   return access;
 }
 
-// Null when the database lacks it; `damaged` when libpci gave up. Holds nothing with a destructor,
-// because a jump runs none.
+// Null if the database lacks the name; sets `damaged` if libpci failed. Has no objects with
+// destructors, because longjmp does not run them.
 const char* look(pci_access* access, char* buffer, int size, int what, int vendor, int device,
                  bool& damaged) {
   constexpr int flags = PCI_LOOKUP_NO_NUMBERS | PCI_LOOKUP_NO_HWDB;

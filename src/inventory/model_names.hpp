@@ -8,17 +8,17 @@ struct pci_access;
 
 namespace vfpass::inventory {
 
-/// libpci's database of names (pci.ids). Touches no hardware and never asks the network.
+/// libpci's database of names (pci.ids). Accesses neither the hardware nor the network.
 class ModelNames {
  public:
-  /// With a database of one's own for tests; by default libpci's.
+  /// `database` replaces libpci's database in tests.
   explicit ModelNames(const std::string& database = {});
   ~ModelNames();
   ModelNames(const ModelNames&) = delete;
   ModelNames& operator=(const ModelNames&) = delete;
 
-  /// `Mellanox Technologies MT2892 Family [ConnectX-6 Dx]`; empty where the database has no such
-  /// device, or where there is no database.
+  /// `Mellanox Technologies MT2892 Family [ConnectX-6 Dx]`; empty if the device is not in the
+  /// database or there is no database.
   [[nodiscard]] std::string find(std::uint16_t vendor, std::uint16_t device);
 
  private:

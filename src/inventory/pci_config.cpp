@@ -13,7 +13,7 @@ constexpr std::size_t capabilityPointer = 0x34;
 constexpr unsigned pciExpress = 0x10;
 constexpr std::size_t linkCapabilities = 0x0c;
 constexpr std::size_t linkStatus = 0x12;
-constexpr int capabilityLimit = 48;  // of four bytes each in the 192 behind the header
+constexpr int capabilityLimit = 48;  // of four bytes each in the 192 bytes after the header
 
 std::optional<unsigned> wordAt(std::string_view config, std::size_t offset) {
   if (offset + 2 > config.size()) {
@@ -23,7 +23,7 @@ std::optional<unsigned> wordAt(std::string_view config, std::size_t offset) {
          static_cast<unsigned>(static_cast<unsigned char>(config[offset + 1])) << 8U;
 }
 
-// Bits 3:0 number the speed, bits 9:4 count the lanes, in both link registers.
+// In both link registers, bits 3:0 encode the speed and bits 9:4 the number of lanes.
 PcieLink linkIn(unsigned bits) {
   constexpr std::array<unsigned, 7> speeds{0, 2500, 5000, 8000, 16000, 32000, 64000};
   const unsigned code = bits & 0xfU;

@@ -16,16 +16,16 @@ enum class PortType : unsigned {
   downstreamPort = 6
 };
 
-/// What the PCI Express capability in configuration space says.
+/// The PCI Express capability in configuration space.
 struct PcieCapability {
   PortType type = PortType::endpoint;
   PcieLink link;
   PcieLink best;
 };
 
-/// `config` is the beginning of a function's configuration space, however short (the kernel shows
-/// 64 bytes to others than root). Nullopt when it holds no PCI Express capability, and for a list
-/// of capabilities that leads out of it or in a circle.
+/// `config` is the beginning of a function's configuration space, of any length (without root the
+/// kernel returns 64 bytes). nullopt if it has no PCI Express capability, or if the capability list
+/// is circular or leaves it.
 std::optional<PcieCapability> findPcieCapability(std::string_view config);
 
 }  // namespace vfpass::inventory

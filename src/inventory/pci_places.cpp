@@ -13,7 +13,7 @@ struct Place {
   PciAddress address;
   std::string path;    ///< below /sys/devices
   std::string bridge;  ///< `pci0000:3a`
-  std::string above;   ///< last but one component of the path
+  std::string above;   ///< second to last component of the path
 };
 
 std::vector<std::string_view> components(std::string_view path) {
@@ -30,8 +30,8 @@ bool isPlain(std::string_view component) {
   return !component.empty() && component != "." && component != "..";
 }
 
-// `../../../devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0`; the kernel makes links of sysfs
-// relative. Between the two there can be more (`platform/...`, a VMD's own root bus).
+// `../../../devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0`; sysfs links are relative. More
+// components can come between `devices/` and the bridge (`platform/...`, a VMD's own root bus).
 std::optional<Place> placeOf(const std::string& name, std::string_view target) {
   constexpr std::string_view prefix = "../../../devices/";
   const auto address = parsePciAddress(name);
@@ -72,7 +72,7 @@ std::vector<HostBridge> hostBridges(const std::vector<Place>& places) {
   return bridges;
 }
 
-// A parent's path is the child's without its last component: so no circle can come of it.
+// A parent's path is the child's path without its last component, so parents cannot form a cycle.
 void findParent(Topology& topology, TopologyFunction& function, const std::string& above) {
   const auto address = parsePciAddress(above);
   if (!address) {
@@ -81,8 +81,9 @@ void findParent(Topology& topology, TopologyFunction& function, const std::strin
   const TopologyFunction* parent = findFunction(topology, *address);
   if (parent == nullptr || function.path != parent->path + "/" + toString(function.address)) {
     topology.problems.push_back(
-        {toString(function.address),
-         "its parent " + above + " is not where it should be; taken for " + "one on the root bus"});
+        {toString(function.address), "its parent " + above +
+                                         " is missing or at a different path; "
+                                         "treating the function as a device on the root bus"});
     return;
   }
   function.parent = static_cast<std::size_t>(parent - topology.functions.data());
@@ -99,8 +100,8 @@ Topology readPlaces(const host::Root& root) {
     const auto target = folder.linkTarget(name);
     if (auto place = target ? placeOf(name, *target) : std::nullopt) {
       places.push_back(std::move(*place));
-    } else if (target || !root.isLive()) {  // without a link it has just vanished
-      topology.problems.push_back({name, "its link in " + std::string(bus) + " leads nowhere"});
+    } else if (target || !root.isLive()) {  // without a link, it has just been removed
+      topology.problems.push_back({name, "its link in " + std::string(bus) + " is invalid"});
     }
   }
   std::sort(places.begin(), places.end(),

@@ -8,11 +8,11 @@
 
 namespace vfpass::inventory {
 
-/// Where each function sits: address, device path, host bridge and parent of every function of the
-/// host, all else empty; sorted by address. A function's place is what its link in
-/// sys/bus/pci/devices says; a link that says nothing sensible is a problem and its function is
-/// left out, a parent that is not where its child says is a problem and its child stands alone, so
-/// that the result is a forest whatever was read.
+/// The place of each function: address, device path, host bridge and parent of every function of
+/// the host, sorted by address; everything else is empty. A function's place follows from its link
+/// in sys/bus/pci/devices. An invalid link is a problem, and its function is omitted. A parent at a
+/// different path is a problem, and its child has no parent. The result is therefore always a
+/// forest.
 Topology readPlaces(const host::Root& root);
 
 }  // namespace vfpass::inventory

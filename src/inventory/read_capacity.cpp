@@ -9,9 +9,9 @@ namespace vfpass::inventory {
 namespace {
 
 constexpr std::size_t barCount = 6;
-constexpr std::size_t cpuinfoLimit = 16384;  // the first processor with all its flags
+constexpr std::size_t cpuinfoLimit = 16384;  // enough for the first processor with all its flags
 constexpr std::uint64_t kibibyte = 1024;
-constexpr std::uint64_t mostKibibytes = 1ULL << 50U;
+constexpr std::uint64_t maxKibibytes = 1ULL << 50U;
 constexpr const char* nodeFolder = "sys/devices/system/node";
 
 // `address sizes	: 46 bits physical, 48 bits virtual`; Arm has no such line.
@@ -37,7 +37,7 @@ std::uint64_t readMemory(const host::Root& root, const std::string& node) {
       const auto value =
           trim(std::string_view(line).substr(at + std::string_view("MemTotal:").size()));
       const auto number = parseNumber(value.substr(0, std::min(value.find(' '), value.size())));
-      return number && *number <= mostKibibytes ? *number * kibibyte : 0;
+      return number && *number <= maxKibibytes ? *number * kibibyte : 0;
     }
   }
   return 0;
@@ -50,7 +50,7 @@ std::map<std::uint64_t, PagePool> readPages(const host::Root& root, const std::s
     std::string_view size = std::string_view(name).substr(prefix.size());
     size = size.substr(0, size.find("kB"));
     const auto kibibytes = parseNumber(size);
-    if (kibibytes && *kibibytes <= mostKibibytes) {
+    if (kibibytes && *kibibytes <= maxKibibytes) {
       const std::string folder = node + "/hugepages/" + name;
       pools[*kibibytes * kibibyte] = {root.readNumber(folder + "/nr_hugepages").value_or(0),
                                       root.readNumber(folder + "/free_hugepages").value_or(0)};

@@ -11,7 +11,7 @@
 namespace vfpass::inventory {
 namespace {
 
-constexpr std::size_t configHeader = 256;  // all before PCI Express' extended space
+constexpr std::size_t configHeader = 256;  // everything before PCI Express's extended space
 constexpr int nodeLimit = 4096;
 
 std::uint16_t identifier(std::string_view text) {
@@ -26,7 +26,7 @@ void takeIdentifiers(std::string_view pair, std::uint16_t& first, std::uint16_t&
   }
 }
 
-// One file with most of what there is to know (drivers/pci/pci-driver.c, pci_uevent).
+// One file with most of the identity (drivers/pci/pci-driver.c, pci_uevent).
 bool readUevent(const host::Folder& folder, TopologyFunction& function,
                 std::vector<TopologyProblem>& problems) {
   const auto text = folder.readText("uevent");
@@ -47,7 +47,8 @@ bool readUevent(const host::Folder& folder, TopologyFunction& function,
     } else if (key == "PCI_SUBSYS_ID") {
       takeIdentifiers(value, function.subsystemVendor, function.subsystemDevice);
     } else if (key == "PCI_SLOT_NAME" && value != toString(function.address)) {
-      problems.push_back({toString(function.address), "it calls itself " + std::string(value)});
+      problems.push_back(
+          {toString(function.address), "its uevent file names " + std::string(value)});
     }
   }
   return hasClass;
@@ -86,8 +87,8 @@ PcieLink readLink(const host::Folder& folder, const std::string& which) {
   return link;
 }
 
-// Configuration space has it all in one read; whoever is not root sees only its header, and then
-// the kernel's own files say what the link is, but not what kind of port it is at.
+// Configuration space has everything in one read. Without root only its header is readable; then
+// the kernel's own files describe the link, but not the port type.
 std::optional<PortType> readPcie(const host::Folder& folder, TopologyFunction& function) {
   if (const auto found = findPcieCapability(folder.readBytes("config", 0, configHeader))) {
     function.link = found->link;
@@ -108,7 +109,7 @@ void readPlacement(const host::Folder& folder, bool isVf, TopologyFunction& func
     function.iommuGroup = static_cast<unsigned>(*number);
   }
   if (!isVf) {
-    // "-1" where the firmware does not say; readNumber takes no sign.
+    // "-1" if the firmware does not set it; readNumber accepts no sign.
     const auto node = folder.readNumber("numa_node");
     function.numaNode = node && *node < nodeLimit ? static_cast<int>(*node) : -1;
   }

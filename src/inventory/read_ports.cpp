@@ -9,7 +9,7 @@
 namespace vfpass::inventory {
 namespace {
 
-constexpr std::size_t wordLimit = 64;  // GUIDs, states, versions are all shorter
+constexpr std::size_t wordLimit = 64;  // GUIDs, states and versions are shorter
 constexpr std::size_t portLimit = 256;
 
 class Reader {
@@ -24,7 +24,7 @@ class Reader {
     if (value.size() <= wordLimit) {
       return std::string(value);
     }
-    problems_.push_back({toString(address_), name + " is longer than a word; cut"});
+    problems_.push_back({toString(address_), name + " is too long; truncated"});
     return std::string(value.substr(0, wordLimit));
   }
 
@@ -94,7 +94,7 @@ void readPorts(const host::Folder& folder, bool isVf, TopologyFunction& function
                std::vector<TopologyProblem>& problems) {
   if (function.driver.empty() || function.role == FunctionRole::gpu ||
       function.role == FunctionRole::nvswitch || function.driver == "vfio-pci") {
-    return;  // spares what is most of a host two calls each
+    return;  // saves two system calls for most functions of a host
   }
   const Reader reader(folder, function.address, problems);
   for (const std::string& name : folder.list("net")) {
@@ -103,7 +103,7 @@ void readPorts(const host::Folder& folder, bool isVf, TopologyFunction& function
   for (const std::string& name : folder.list("infiniband")) {
     function.rdma.push_back(isVf ? RdmaDevice{name, {}, {}, {}} : readRdma(folder, reader, name));
   }
-  // NICs behind a driver of another class: virtio, the lab's stand-in.
+  // NICs whose driver has another class: virtio, the lab's stand-in.
   if (function.role == FunctionRole::other && !function.netdevs.empty()) {
     function.role = FunctionRole::nic;
   }

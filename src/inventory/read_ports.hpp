@@ -5,8 +5,8 @@
 
 namespace vfpass::inventory {
 
-/// Netdevs and RDMA devices of a function, with state, rate, GUID and firmware. Of a VF only their
-/// names: asking a port for its state is a firmware command, and there can be a thousand VFs.
+/// Netdevs and RDMA devices of a function, with state, rate, GUID and firmware. For a VF only their
+/// names: reading a port's state is a firmware command, and there can be a thousand VFs.
 void readPorts(const host::Folder& folder, bool isVf, TopologyFunction& function,
                std::vector<TopologyProblem>& problems);
 

@@ -19,7 +19,7 @@ unsigned smallNumber(std::string_view text, int base) {
 }
 
 void takeLine(std::string_view key, std::string_view value, Processors& processors) {
-  if (key == "vendor_id") {  // x86 only; s390 has it, too, but no PCI Express switches
+  if (key == "vendor_id") {  // x86 only; s390 has it too, but no PCI Express switches
     processors.architecture = "x86_64";
     processors.vendor = value.substr(0, 64);
   } else if (key == "cpu family") {
@@ -42,7 +42,7 @@ void readModel(const host::Root& root, Processors& processors) {
     const std::string_view all = line;
     const auto colon = all.find(':');
     if (trim(all).empty()) {
-      break;  // the first processor stands for all
+      break;  // the first processor is representative
     }
     if (colon != std::string_view::npos) {
       takeLine(trim(all.substr(0, colon)), trim(all.substr(colon + 1)), processors);

@@ -5,7 +5,7 @@
 
 namespace vfpass::inventory {
 
-/// From proc/cpuinfo and sys/devices/system/node; a kernel without NUMA shows no node.
+/// From proc/cpuinfo and sys/devices/system/node; a kernel without NUMA has no nodes.
 Processors readProcessors(const host::Root& root);
 
 }  // namespace vfpass::inventory

@@ -33,7 +33,8 @@ struct VfPlace {
   unsigned index = 0;
 };
 
-// The PF's links number its VFs. Read once for each PF: a link for each VF, no file.
+// The PF's links give the index of each VF. Reads them once for each PF: one link for each VF, no
+// files.
 void takeVfLinks(const host::Folder& folder, std::size_t pf, Topology& topology,
                  std::map<std::size_t, VfPlace>& places) {
   constexpr std::string_view prefix = "virtfn";
@@ -52,9 +53,9 @@ void relate(Topology& topology, const std::map<std::size_t, VfPlace>& places) {
     TopologyFunction& function = topology.functions[vf];
     TopologyFunction& pf = topology.functions[place.pf];
     if (function.physicalFunction != place.pf || pf.physicalFunction) {
-      topology.problems.push_back({toString(function.address), "PF " + toString(pf.address) +
-                                                                   " counts it as a VF, it names "
-                                                                   "another PF or none"});
+      topology.problems.push_back(
+          {toString(function.address),
+           "PF " + toString(pf.address) + " lists it as a VF, but it names another PF or none"});
       continue;
     }
     function.vfIndex = place.index;
@@ -67,9 +68,9 @@ void relate(Topology& topology, const std::map<std::size_t, VfPlace>& places) {
     const TopologyFunction& pf = topology.functions[*function.physicalFunction];
     if (pf.physicalFunction) {
       topology.problems.push_back(
-          {toString(function.address), "its PF " + toString(pf.address) + " is a VF itself"});
+          {toString(function.address), "its PF " + toString(pf.address) + " is itself a VF"});
       function.physicalFunction.reset();
-    } else {  // a VF has these from its PF
+    } else {  // a VF takes these from its PF
       function.numaNode = pf.numaNode;
       function.link = pf.link;
       function.best = pf.best;
@@ -84,8 +85,8 @@ void takeNodes(Topology& topology) {
   }
 }
 
-// A card has one serial number, whichever function is asked, and the kernel fetches it four bytes
-// at a time.
+// All functions of a card have the same serial number, and the kernel reads it four bytes at a
+// time.
 void readSerials(const host::Root& root, Topology& topology) {
   std::map<PciAddress, std::string> cards;
   for (TopologyFunction& function : topology.functions) {
@@ -108,7 +109,7 @@ void readHolders(const host::Root& root, Topology& topology) {
     return host::isVfioDriver(function.driver);
   };
   if (std::ranges::none_of(topology.functions, onVfio)) {
-    return;  // no need to walk through /proc
+    return;  // no need to read all of /proc
   }
   const host::VfioUsers users = host::readVfioUsers(root);
   for (TopologyFunction& function : topology.functions) {
@@ -118,7 +119,7 @@ void readHolders(const host::Root& root, Topology& topology) {
   }
 }
 
-// What reading some of the functions gave beside the functions themselves.
+// What a thread collects in addition to the functions it reads.
 struct Part {
   std::map<std::size_t, VfPlace> places;
   std::vector<TopologyProblem> problems;
@@ -133,26 +134,26 @@ void readOne(const host::Folder& devices, std::size_t number, Topology& topology
     function.physicalFunction.reset();
   }
   if (!readFacts(folder, function.physicalFunction.has_value(), function, part.problems)) {
-    part.problems.push_back({toString(function.address), "it is gone"});
+    part.problems.push_back({toString(function.address), "no longer present"});
   } else if (function.totalVfs > 0) {
     takeVfLinks(folder, number, topology, part.places);
   }
 }
 
-// Nearly all of the time goes into system calls, which several processors make side by side. Each
-// function is written by one of them; of the others only addresses are looked at, which stay. A
-// recording notes what is read in its order, so that is one after another.
+// Nearly all of the time goes into system calls, which several threads make in parallel. Each
+// function is written by one thread; other threads read only its address, which does not change. A
+// recording keeps the order of reads and therefore uses one thread.
 std::vector<Part> readParts(const host::Root& root, Topology& topology) {
-  constexpr std::size_t mostThreads = 8;
-  constexpr std::size_t worthAThread = 128;  // functions: half a millisecond
+  constexpr std::size_t maxThreads = 8;
+  constexpr std::size_t functionsPerThread = 128;  // half a millisecond
   const host::Folder devices(root, "sys/devices");
   const std::size_t count = topology.functions.size();
   const std::size_t threads =
       root.recording() != nullptr
           ? 1
-          : std::clamp<std::size_t>(
-                std::min<std::size_t>(count / worthAThread, std::thread::hardware_concurrency()), 1,
-                mostThreads);
+          : std::clamp<std::size_t>(std::min<std::size_t>(count / functionsPerThread,
+                                                          std::thread::hardware_concurrency()),
+                                    1, maxThreads);
   const auto read = [&](std::size_t thread) {
     Part part;
     for (std::size_t i = count * thread / threads; i < count * (thread + 1) / threads; ++i) {

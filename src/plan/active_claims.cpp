@@ -36,9 +36,9 @@ std::vector<Objection> objectToActiveClaims(const Plan& plan, const Inventory& i
   for (const auto& domain : domains) {
     for (const auto& claim : domain.liveClaims) {
       if (domain.active && domain.uuid != plan.domain && touched.contains(claim.device)) {
-        objections.push_back({toString(claim.device) + " is in use: domain " +
-                                  printable(domain.name) + " runs with it",
-                              "stop that domain, or unplug the device from it"});
+        objections.push_back(
+            {toString(claim.device) + " is in use by running domain " + printable(domain.name),
+             "stop that domain, or unplug the device from it"});
       }
     }
   }

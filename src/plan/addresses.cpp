@@ -44,7 +44,7 @@ std::string ownerInDomains(const AttachInput& input, const MacAddress& mac) {
   return {};
 }
 
-// Whom one value belongs to already; empty: nobody.
+// The current owner of a value; empty if there is none.
 std::string ownerOf(const AttachInput& input, const MappedVf& entry,
                     const std::vector<Lease>& decided, const Lease& self, const auto& has) {
   std::string owner = ownerInLeases(input.leases, self, has);
@@ -58,8 +58,8 @@ void object(const MappedVf& entry, const std::string& what, const std::string& o
             std::vector<Objection>& objections) {
   if (!owner.empty()) {
     objections.push_back(
-        {toString(entry.place) + ": " + what + " of " + entry.name + " already belongs to " + owner,
-         "give it another address, or `auto`", ExitCode::badInput});
+        {toString(entry.place) + ": " + what + " of " + entry.name + " is already used by " + owner,
+         "choose another address, or use `auto`", ExitCode::badInput});
   }
 }
 
@@ -110,7 +110,7 @@ void settleAddresses(const AttachInput& input, const MappedVf& entry, const Leas
     settleMac(input, entry, earlier, decided, lease, objections);
     return;
   }
-  // A VF that comes up with a zero GUID has no port that a subnet manager would bring up.
+  // A subnet manager does not bring up the port of a VF whose GUID is zero.
   settleGuid(input, entry, earlier, decided, lease, GuidRole::node, objections);
   settleGuid(input, entry, earlier, decided, lease, GuidRole::port, objections);
 }

@@ -6,8 +6,8 @@
 
 namespace vfpass::plan {
 
-/// Fills in MAC and GUIDs that the mapping leaves to vfpass, and objects to addresses that somebody
-/// else has. `decided`: leases of the same mapping decided before.
+/// Chooses the MAC and GUIDs that the mapping leaves to vfpass, and adds a problem for each address
+/// that is already used elsewhere. `decided`: leases already decided for the same mapping.
 void settleAddresses(const AttachInput& input, const MappedVf& entry, const Lease* earlier,
                      const std::vector<Lease>& decided, Lease& lease,
                      std::vector<Objection>& objections);

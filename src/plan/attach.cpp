@@ -25,13 +25,13 @@ const VirtualFunction* findVf(const Inventory& inventory, const Lease& lease) {
   return pf != nullptr && lease.vfIndex < pf->vfs.size() ? &pf->vfs[lease.vfIndex] : nullptr;
 }
 
-// What has to happen to the domain's leases.
+// Changes to the domain's leases.
 struct Changes {
-  std::vector<Lease> put;      ///< new, with other terms, or about to run
-  std::vector<Lease> plugged;  ///< of these, what the running domain gets now
+  std::vector<Lease> put;      ///< new, with changed terms, or about to run
+  std::vector<Lease> plugged;  ///< of these, the ones to plug into the running domain
   std::vector<Lease> dropped;  ///< no longer in the mapping, or moved to another VF
-  std::vector<Lease> drifted;  ///< the running guest's, set otherwise behind our back
-  bool terms = false;          ///< something else than a lease's state changes
+  std::vector<Lease> drifted;  ///< of the running guest, with settings that others changed
+  bool terms = false;          ///< more than the state of a lease changes
 };
 
 bool isKept(const Lease& lease, const std::vector<Lease>& wanted) {
@@ -40,8 +40,8 @@ bool isKept(const Lease& lease, const std::vector<Lease>& wanted) {
   });
 }
 
-// Between two runs a VF holds neutral values; only a running guest's can drift. What cannot be
-// observed has not been seen to differ.
+// Between two runs a VF holds neutral values, so that only a running guest's settings can drift.
+// Values that the driver does not report are not compared.
 bool hasDrifted(const AttachInput& input, const Lease& lease) {
   const VirtualFunction* vf = findVf(input.inventory, lease);
   if (!input.scope.live || !input.plugged.contains(lease.vfName) || vf == nullptr) {
@@ -90,7 +90,7 @@ void addRecords(const AttachInput& input, const Changes& changes, std::vector<St
     if (earlier != nullptr) {
       undo = RecordLease{*earlier};
     }
-    steps.push_back({RecordLease{lease}, {undo}, "nobody else may take it"});
+    steps.push_back({RecordLease{lease}, {undo}, "no other domain may use it"});
   }
 }
 
@@ -105,12 +105,13 @@ void addCreations(const AttachInput& input, const Changes& changes, std::vector<
   for (const auto& [pf, count] : counts) {
     const PfPolicy* policy = policyOf(*findPf(input.inventory, pf), input.policy);
     const auto disrupted = disruptionsOf(*findPf(input.inventory, pf));
-    steps.push_back({CreateVfs{pf, count, policy != nullptr && policy->probeVfs},
-                     {RemoveVfs{pf, findPf(input.inventory, pf)->probesVfs}},
-                     policy != nullptr && policy->vfCount
-                         ? "the PF has none, host.yaml asks for " + std::to_string(count)
-                         : "the PF has none; a count cannot grow later while VFs are in use",
-                     !disrupted.empty()});
+    steps.push_back(
+        {CreateVfs{pf, count, policy != nullptr && policy->probeVfs},
+         {RemoveVfs{pf, findPf(input.inventory, pf)->probesVfs}},
+         policy != nullptr && policy->vfCount
+             ? "the PF has no VFs, and host.yaml requests " + std::to_string(count)
+             : "the PF has no VFs; the count cannot be raised later while VFs are in use",
+         !disrupted.empty()});
     for (const auto& who : disrupted) {
       steps.back().reason += "; " + who;
     }
@@ -142,7 +143,7 @@ void addConfigurations(const AttachInput& input, const Changes& changes, std::ve
   }
   for (const auto& [pf, actions] : byPf) {
     if (!actions.first.vfs.empty()) {
-      steps.push_back({actions.first, {actions.second}, "the mapping's values"});
+      steps.push_back({actions.first, {actions.second}, "the mapping sets these values"});
     }
   }
   steps.insert(steps.end(), afterwards.begin(), afterwards.end());
@@ -158,12 +159,13 @@ void addBindings(const AttachInput& input, const Changes& changes, std::vector<S
     if (lease.managed || (vf != nullptr && vf->driver == "vfio-pci")) {
       continue;
     }
-    // A VF that this plan creates has to be off vfio-pci again before it can be removed.
+    // A VF that this plan creates must be unbound from vfio-pci before it can be removed.
     const std::vector<Action> undo =
         vf == nullptr ? std::vector<Action>{BindDriver{lease.vf, "", ""}} : undoBinding(lease, *vf);
     const bool disrupts = vf != nullptr && !vf->driver.empty();
     steps.push_back({BindDriver{lease.vf, "vfio-pci", "vfio-pci"}, undo,
-                     disrupts ? vf->driver + " holds it" : "no driver holds it", disrupts});
+                     disrupts ? "it is bound to " + vf->driver : "no driver is bound to it",
+                     disrupts});
   }
 }
 
@@ -179,11 +181,11 @@ void addXml(const AttachInput& input, const std::vector<Lease>& wanted, const Ch
   if (input.scope.config && (changes.terms || !input.xmlCurrent)) {
     steps.push_back({EditDomain{input.domain, persistentOnes(wanted, input.domain)},
                      {EditDomain{input.domain, persistentOnes(input.leases, input.domain)}},
-                     "the guest sees the devices from its next start on"});
+                     "the guest gets the devices at its next start"});
   }
 }
 
-// The metadata come before the devices: a domain that stops in between is released all the same.
+// The metadata come before the devices, so that a domain that stops in between is still released.
 void addPlugging(const AttachInput& input, const std::vector<Lease>& wanted, const Changes& changes,
                  std::vector<Step>& steps) {
   if (!input.scope.live || (changes.put.empty() && changes.dropped.empty() && input.liveCurrent)) {
@@ -191,9 +193,9 @@ void addPlugging(const AttachInput& input, const std::vector<Lease>& wanted, con
   }
   steps.push_back({EditLiveMetadata{input.domain, wanted},
                    {EditLiveMetadata{input.domain, input.liveLeases}},
-                   "a stop has to find whom to release"});
+                   "shutdown must release the right leases"});
   for (const auto& lease : changes.plugged) {
-    steps.push_back({PlugDevice{lease}, {UnplugDevice{lease}}, "the guest runs"});
+    steps.push_back({PlugDevice{lease}, {UnplugDevice{lease}}, "the guest is running"});
   }
 }
 
@@ -242,7 +244,7 @@ AttachDecision planAttach(const AttachInput& input) {
   addXml(input, decision.leases, changes, steps);
   addPlugging(input, decision.leases, changes, steps);
   if (!changes.dropped.empty()) {
-    // After the XML, so that no start can find a device that is being taken away.
+    // After the XML, so that the domain cannot start with a device that is being removed.
     const Restoration restore = planRestore(changes.dropped, input.leases, input.inventory);
     steps.insert(steps.end(), restore.steps.begin(), restore.steps.end());
     decision.plan.notes.insert(decision.plan.notes.end(), restore.notes.begin(),

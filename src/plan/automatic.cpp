@@ -1,7 +1,7 @@
 #include "vfpass/plan/automatic.hpp"
 
-// Header-only use: the hash is part of what users rely on (`auto` gives the same address on every
-// host), and XXH3's values are frozen since xxHash 0.8.0.
+// Header-only, because users rely on the hash (`auto` gives the same address on every host), and
+// XXH3's values are frozen since xxHash 0.8.0.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -20,7 +20,7 @@ MacAddress macFrom(std::uint64_t hash) {
   for (std::size_t i = 0; i < mac.bytes.size(); ++i) {
     mac.bytes[i] = static_cast<std::uint8_t>(hash >> (8 * i));
   }
-  // IEEE 802: bit 1 of the first byte says "locally administered", bit 0 "multicast".
+  // IEEE 802: bit 1 of the first byte means "locally administered", bit 0 "multicast".
   mac.bytes[0] = static_cast<std::uint8_t>((mac.bytes[0] & 0xfcU) | 0x02U);
   return mac;
 }

@@ -39,28 +39,25 @@ std::vector<Objection> checkFunctionKind(const PciFunction& function, const Func
   if (function.physicalFunction) {
     return {
         {toString(function.address) + " is a VF of PF " + toString(*function.physicalFunction) +
-             ": `gpus:` takes whole functions, and would leave its MAC and VLAN as they are",
-         "give it under `vfs:` with `pf: {pci: \"" + toString(*function.physicalFunction) + "\"}`",
+             ": `gpus:` passes functions through without setting MAC and VLAN",
+         "list it under `vfs:` with `pf: {pci: \"" + toString(*function.physicalFunction) + "\"}`",
          ExitCode::badInput}};
   }
   if (isBridge(function)) {
-    return {
-        {nameOf(function) + " is a bridge: the devices below it would lose their way to the host",
-         "name the device itself, `lspci -t` shows what sits where"}};
+    return {{nameOf(function) + " is a bridge: the host would lose the devices below it",
+             "name the device itself; `lspci -t` shows the tree"}};
   }
   std::vector<Objection> objections;
   if (function.vfCount > 0) {
-    objections.push_back({nameOf(function) + " is a PF with " + std::to_string(function.vfCount) +
-                              (function.vfCount == 1 ? " VF" : " VFs") +
-                              ", which would go away with it",
-                          "give VFs under `vfs:`, or remove them (sriov_numvfs) when nobody uses "
-                          "one"});
+    objections.push_back(
+        {nameOf(function) + " is a PF with " + std::to_string(function.vfCount) +
+             (function.vfCount == 1 ? " VF" : " VFs") + ", which would be removed",
+         "list VFs under `vfs:` instead, or remove the VFs (sriov_numvfs) if none is in use"});
   }
   if (function.bootVga) {
-    objections.push_back({nameOf(function) + " is the display that the host booted with: its "
-                                             "console would freeze",
-                          "make another display the primary one in the firmware's set-up, or boot "
-                          "without one"});
+    objections.push_back(
+        {nameOf(function) + " is the host's boot display: the host's console would freeze",
+         "select another primary display in the firmware setup, or boot without one"});
   }
   append(checkIsolation(function, terms), objections);
   return objections;
@@ -82,14 +79,15 @@ std::vector<Objection> checkLeasedFunctions(const Inventory& inventory,
     const PciFunction* function = findFunction(inventory, lease.vf);
     if (function == nullptr) {
       objections.push_back(
-          {"PCI function " + toString(lease.vf) + " (" + lease.vfName + ") is not there",
-           "check the card and `lspci`, or detach it", ExitCode::failed});
+          {"PCI function " + toString(lease.vf) + " (" + lease.vfName + ") does not exist",
+           "check the card with `lspci`, or detach it", ExitCode::failed});
       continue;
     }
     if (const std::string other = otherDevice(lease, *function); !other.empty()) {
-      objections.push_back({lease.vfName + ": " + other,
-                            "check which card sits where, correct the address in the mapping, then "
-                            "run `vfpass attach` again"});
+      objections.push_back(
+          {lease.vfName + ": " + other,
+           "check which card is in which slot, correct the address in the mapping, then "
+           "run `vfpass attach` again"});
       continue;
     }
     const FunctionTerms terms{lease.vfName, {named.begin(), named.end()}, lease.allow, false};

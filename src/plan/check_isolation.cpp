@@ -6,14 +6,14 @@
 namespace vfpass::plan {
 namespace {
 
-// VFIO itself takes a group with such a bridge for viable: its driver lets no device through that
-// is not already allowed to, and a guest has no way to talk to it (vfio_dev_viable, pcieport).
+// VFIO considers a group with such a bridge viable (vfio_dev_viable, pcieport): its driver grants
+// no device additional access, and a guest cannot access the bridge.
 bool isHarmless(const GroupPeer& peer) {
   constexpr std::uint32_t pciBridge = 0x0604;
   return peer.classCode >> 8U == pciBridge && (peer.driver.empty() || peer.driver == "pcieport");
 }
 
-std::vector<GroupPeer> strangers(const PciFunction& function, const FunctionTerms& terms) {
+std::vector<GroupPeer> unlistedPeers(const PciFunction& function, const FunctionTerms& terms) {
   std::vector<GroupPeer> found;
   for (const auto& peer : function.groupPeers) {
     if (!isHarmless(peer) && !terms.companions.contains(peer.address)) {
@@ -25,7 +25,7 @@ std::vector<GroupPeer> strangers(const PciFunction& function, const FunctionTerm
 
 void checkGroup(const PciFunction& function, const FunctionTerms& terms,
                 std::vector<Objection>& objections) {
-  const auto peers = strangers(function, terms);
+  const auto peers = unlistedPeers(function, terms);
   if (peers.empty() || terms.allow.contains(Allowance::sharedIommuGroup)) {
     return;
   }
@@ -38,7 +38,7 @@ void checkGroup(const PciFunction& function, const FunctionTerms& terms,
       {"PCI function " + toString(function.address) + " shares IOMMU group " +
            std::to_string(*function.iommuGroup) + " with " + join(addresses, ", ") +
            ": the guest could reach those devices without IOMMU protection",
-       giveTogether(peers, terms) +
+       companionRemedy(peers, terms) +
            "enable ACS on the bridges above (pci=config_acs=), or accept the risk with `allow: "
            "[shared-iommu-group]`"});
 }
@@ -50,16 +50,17 @@ std::vector<Objection> checkIsolation(const PciFunction& function, const Functio
   if (function.iommuGroup) {
     checkGroup(function, terms, objections);
   } else {
-    objections.push_back({"PCI function " + toString(function.address) +
-                              " has no IOMMU group: the IOMMU is off, and a guest's DMA could "
-                              "reach all of the host's memory",
-                          "enable VT-d or AMD-Vi in firmware and boot with intel_iommu=on"});
+    objections.push_back(
+        {"PCI function " + toString(function.address) +
+             " has no IOMMU group: the IOMMU is off, and a guest's DMA could reach all host memory",
+         "enable VT-d or AMD-Vi in firmware and boot with intel_iommu=on"});
   }
   if (terms.unsafeInterrupts && !terms.allow.contains(Allowance::unsafeInterrupts)) {
-    objections.push_back({"PCI function " + toString(function.address) +
-                              " cannot be isolated: vfio_iommu_type1 runs with "
-                              "allow_unsafe_interrupts=Y, a guest could inject interrupts",
-                          "set it to N, or accept the risk with `allow: [unsafe-interrupts]`"});
+    objections.push_back(
+        {"PCI function " + toString(function.address) +
+             " cannot be isolated: vfio_iommu_type1 has allow_unsafe_interrupts=Y, so a guest "
+             "could inject interrupts",
+         "set allow_unsafe_interrupts to N, or accept the risk with `allow: [unsafe-interrupts]`"});
   }
   return objections;
 }

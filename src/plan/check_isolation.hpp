@@ -6,8 +6,8 @@
 
 namespace vfpass::plan {
 
-/// Why a guest that has this function could reach beyond it: no IOMMU group, a group with functions
-/// that do not go to the same guest, or unsafe interrupts.
+/// Problems with the isolation of this function: no IOMMU group, a group with functions that do not
+/// go to the same guest, or unsafe interrupts.
 std::vector<Objection> checkIsolation(const PciFunction& function, const FunctionTerms& terms);
 
 }  // namespace vfpass::plan

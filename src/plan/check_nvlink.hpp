@@ -6,9 +6,9 @@
 
 namespace vfpass::plan {
 
-/// Objects to GPUs that could not initialize in the guest, because their board's NVSwitches are
-/// left out of account (topology::judgeNvlink). Bad input: the mapping has to say what becomes of
-/// NVLink.
+/// Adds a problem for GPUs that could not initialize in the guest because the mapping ignores their
+/// board's NVSwitches (topology::judgeNvlink). It is bad input: the mapping must state how NVLink
+/// is set up.
 void checkNvlink(const AttachInput& input, std::vector<Objection>& objections);
 
 }  // namespace vfpass::plan

@@ -15,10 +15,10 @@ void checkSerial(const HostInput& input, std::vector<Objection>& objections) {
   const auto& [pf, policy] = std::tie(input.pf, input.policy);
   if (policy.serial && *policy.serial != pf.serial) {
     objections.push_back({toString(policy.place) + ": " + nameOf(pf) + " has " +
-                              (pf.serial.empty() ? "no serial number that can be read"
+                              (pf.serial.empty() ? "no readable serial number"
                                                  : "serial number " + printable(pf.serial)) +
-                              ", host.yaml says " + printable(*policy.serial),
-                          "the card was moved or replaced: check it, then correct host.yaml"});
+                              ", but host.yaml expects " + printable(*policy.serial),
+                          "check whether the card was moved or replaced, then correct host.yaml"});
   }
 }
 
@@ -32,12 +32,11 @@ void checkMode(const HostInput& input, std::vector<Objection>& objections) {
                               " is neither legacy nor switchdev",
                           "write `legacy` or `switchdev`", ExitCode::badInput});
   } else if (input.observable && !input.settings.eswitchMode) {
-    objections.push_back({place + nameOf(input.pf) +
-                              ": cannot set the eswitch mode: its driver shows no eswitch mode "
-                              "over devlink",
-                          "load a driver that has one, or take `embedded-switch-mode` out of "
-                          "host.yaml",
-                          ExitCode::failed});
+    objections.push_back(
+        {place + nameOf(input.pf) +
+             ": cannot set the eswitch mode: its driver reports no eswitch mode over devlink",
+         "load a driver that supports it, or remove `embedded-switch-mode` from host.yaml",
+         ExitCode::failed});
   }
 }
 
@@ -46,26 +45,27 @@ void checkOpenWork(const HostInput& input, std::vector<Objection>& objections) {
     const auto pfs = lockedPfs(plan);
     if (std::find(pfs.begin(), pfs.end(), input.pf.address) != pfs.end()) {
       objections.push_back(
-          {nameOf(input.pf) + ": an unfinished operation needs it: " + describeWork(plan),
-           "wait for it, or run `vfpass recover`, then `vfpass host apply` again"});
+          {nameOf(input.pf) + ": in use by an unfinished operation: " + describeWork(plan),
+           "wait until it completes, or run `vfpass recover`; then run `vfpass host apply` again"});
     }
   }
 }
 
-void checkRoom(const HostInput& input, unsigned count, std::vector<Objection>& objections) {
+void checkLeasedIndexes(const HostInput& input, unsigned count,
+                        std::vector<Objection>& objections) {
   for (const auto& lease : input.leases) {
     if (lease.pf == input.pf.address && lease.kind == LeaseKind::virtualFunction &&
         lease.vfIndex >= count) {
       objections.push_back(
-          {"with " + std::to_string(count) + " VFs on " + nameOf(input.pf) + ", " +
-               printable(lease.domainName) + " would lose VF " + std::to_string(lease.vfIndex) +
-               ", which is leased to it",
+          {nameOf(input.pf) + ": cannot change to " + std::to_string(count) + " VFs: VF " +
+               std::to_string(lease.vfIndex) + " is leased to domain " +
+               printable(lease.domainName),
            "raise virtual-function-count, or run `vfpass detach` on that VM first"});
     }
   }
 }
 
-// What the holders' own remedies say, each once.
+// The remedies of all holders, without duplicates.
 std::string remedyFor(const HostInput& input) {
   std::vector<std::string> remedies;
   for (const auto& holder : input.holders) {
@@ -74,13 +74,14 @@ std::string remedyFor(const HostInput& input) {
       remedies.push_back(holder.remedy);
     }
   }
-  return remedies.empty() ? "shut those VMs down and `vfpass detach` them" : join(remedies, "; ");
+  return remedies.empty() ? "shut those VMs down and run `vfpass detach` for each"
+                          : join(remedies, "; ");
 }
 
 Objection inUse(const HostInput& input, const std::string& change,
                 const std::vector<std::string>& users) {
   return {"PF " + toString(input.pf.address) + ": " + change +
-              " would take VFs away that are in use: " + nameUsers(users),
+              " would disrupt VFs that are in use: " + nameUsers(users),
           remedyFor(input) + "; then run `vfpass host apply` again"};
 }
 
@@ -97,15 +98,15 @@ std::vector<Objection> checkPolicy(const HostInput& input) {
   const std::string place = toString(policy.place) + ": ";
   checkSerial(input, objections);
   if (policy.vfCount && *policy.vfCount > pf.totalVfs) {
-    objections.push_back({place + std::to_string(*policy.vfCount) + " VFs are wanted, but " +
-                              nameOf(pf) + " can have " + std::to_string(pf.totalVfs),
+    objections.push_back({place + std::to_string(*policy.vfCount) + " VFs requested, but " +
+                              nameOf(pf) + " supports at most " + std::to_string(pf.totalVfs),
                           "lower virtual-function-count, or raise NUM_OF_VFS in the card's "
                           "firmware (mlxconfig) and power-cycle",
                           ExitCode::badInput});
   }
   if ((policy.mtu || policy.up) && pf.netdev.empty()) {
-    objections.push_back({place + nameOf(pf) + " has no netdev to set `mtu` or `up` on",
-                          "load the driver that makes it, or take both out of host.yaml",
+    objections.push_back({place + nameOf(pf) + " has no netdev for `mtu` or `up`",
+                          "load the driver that creates it, or remove both from host.yaml",
                           ExitCode::failed});
   }
   checkMode(input, objections);
@@ -122,7 +123,7 @@ std::vector<Objection> checkChanges(const HostInput& input, const HostChanges& c
           input, changes.setsMode ? "changing the eswitch mode" : "changing the number of VFs",
           users));
     } else {
-      checkRoom(input, changes.count, objections);
+      checkLeasedIndexes(input, changes.count, objections);
     }
   }
   if (changes.takesDown && !users.empty()) {

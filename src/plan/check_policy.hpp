@@ -6,7 +6,7 @@
 
 namespace vfpass::plan {
 
-/// What `host apply` has to do to a PF, as host.yaml and the PF differ.
+/// Changes that `host apply` makes to a PF.
 struct HostChanges {
   unsigned count = 0;     ///< VFs wanted
   bool setsMode = false;  ///< to policy.eswitchMode
@@ -14,11 +14,11 @@ struct HostChanges {
   bool takesDown = false;
 };
 
-/// What host.yaml asks of this PF that cannot be: another card, more VFs than it has, a netdev's
-/// values where it has none, an eswitch mode that the driver does not show.
+/// Problems with host.yaml for this PF: another card than expected, more VFs than it supports,
+/// netdev settings without a netdev, or an eswitch mode that the driver does not report.
 std::vector<Objection> checkPolicy(const HostInput& input);
 
-/// Who stands against the changes: users of VFs, leases without a VF, unfinished operations.
+/// Problems with the changes: users of VFs, leases that would lose their VF, unfinished operations.
 std::vector<Objection> checkChanges(const HostInput& input, const HostChanges& changes);
 
 /// `PF 0000:3b:00.0 (ens1f0np0)`.

@@ -5,26 +5,25 @@
 
 namespace vfpass::plan {
 
-// VFIO falls back to a reset of the bus, and does that only when one owner has all of it
+// VFIO falls back to a bus reset, but only when one owner has all devices on the bus
 // (vfio_pci_dev_set_try_reset, drivers/vfio/pci/vfio_pci_core.c).
 std::vector<Objection> checkReset(const PciFunction& function, const FunctionTerms& terms) {
-  std::vector<GroupPeer> strangers;
+  std::vector<GroupPeer> unlistedPeers;
   std::vector<std::string> addresses;
   for (const auto& peer : function.busPeers) {
     if (!terms.companions.contains(peer.address)) {
-      strangers.push_back(peer);
+      unlistedPeers.push_back(peer);
       addresses.push_back(toString(peer.address));
     }
   }
-  if (strangers.empty()) {
+  if (unlistedPeers.empty()) {
     return {};
   }
   return {{"PCI function " + toString(function.address) + " (" + terms.name +
-               ") has no reset of its own, and its bus, which could be reset instead, is shared "
-               "with " +
-               join(addresses, ", ") + ": the next guest would find what this one has left",
-           giveTogether(strangers, terms) +
-               "choose another device (its reset_method in sysfs names its resets)"}};
+               ") can be reset only with its bus, which it shares with " + join(addresses, ", ") +
+               ": the next guest could read data left by this one",
+           companionRemedy(unlistedPeers, terms) +
+               "choose another device (reset_method in sysfs lists the resets of a device)"}};
 }
 
 }  // namespace vfpass::plan

@@ -7,8 +7,9 @@
 
 namespace vfpass::plan {
 
-/// Why the next owner of this function would find what this one has left: it can be reset only with
-/// its whole bus, and others there do not go to the same guest. For attach; what is attached stays.
+/// Problem when this function can be reset only with its bus, and other functions there do not go
+/// to the same guest: its next owner could read data left by this one. For attach; a device that is
+/// already attached stays.
 std::vector<Objection> checkReset(const PciFunction& function, const FunctionTerms& terms);
 
 }  // namespace vfpass::plan

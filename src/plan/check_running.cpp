@@ -11,16 +11,16 @@
 namespace vfpass::plan {
 namespace {
 
-// True when the guest would notice nothing but other treatment of its frames. The driver in the
-// guest has read MAC and GUIDs when it probed; VLAN and MAC of an <interface> are libvirt's.
+// True when the guest would only see its frames treated differently. The driver in the guest has
+// read MAC and GUIDs when it probed; libvirt sets VLAN and MAC of an <interface>.
 bool onlySwitchSettingsDiffer(const Lease& earlier, const Lease& wanted) {
   Lease adjusted = wanted;
   adjusted.settings = earlier.settings;
   adjusted.required = earlier.required;
   adjusted.allow = earlier.allow;
   adjusted.persistent = earlier.persistent;
-  adjusted.guest = earlier.guest;  // a mirrored tree is for the next start
-  adjusted.edits = earlier.edits;  // so are domain settings
+  adjusted.guest = earlier.guest;  // applies to the next start
+  adjusted.edits = earlier.edits;  // also applies to the next start
   const auto differing = differingAttributes(wanted.settings, earlier.settings);
   const bool fixed = std::any_of(differing.begin(), differing.end(), [&](Attribute attribute) {
     return attribute == Attribute::mac || attribute == Attribute::nodeGuid ||
@@ -34,24 +34,26 @@ void checkChanged(const AttachInput& input, const Lease& earlier, const Lease& l
                   std::vector<Objection>& objections) {
   if (!onlySwitchSettingsDiffer(earlier, lease)) {
     objections.push_back(
-        {lease.vfName + " is in use by the running guest and cannot become another device there",
+        {lease.vfName + " is in use by the running guest: cannot replace its device",
          "`vfpass detach " + shellArgument(input.domainName) + "`, then attach again"});
   } else if (!input.scope.live && earlier.settings != lease.settings) {
-    objections.push_back({lease.vfName + " is in use by the running guest with other values",
-                          "leave out --config: they are set at once, in the guest's presence"});
+    objections.push_back({lease.vfName + " is in use by the running guest with different values",
+                          "omit --config to change the values while the guest is running"});
   } else if (!input.scope.config && earlier.persistent && !sameTerms(earlier, lease)) {
     objections.push_back(
-        {"the mapping of " + lease.vfName + " has changed, and its next start has the device, too",
-         "leave out --live, so that both get the new values", ExitCode::badInput});
+        {"the mapping of " + lease.vfName +
+             " has changed, but the device is also in the persistent configuration",
+         "omit --live to set the new values in both configurations", ExitCode::badInput});
   }
 }
 
 void checkPlace(const AttachInput& input, const Lease& earlier, const Lease& lease,
                 std::vector<Objection>& objections) {
   if (!input.scope.config && earlier.persistent && !sameTerms(earlier, lease)) {
-    objections.push_back({lease.vfName + " cannot be plugged in as its next start will have it (" +
+    objections.push_back({lease.vfName +
+                              " cannot be plugged in with its persistent configuration (" +
                               toString(earlier.guest.address) + " in the guest)",
-                          "leave out --live: its persistent configuration has to change, too"});
+                          "omit --live to change the persistent configuration, too"});
   }
 }
 
@@ -84,14 +86,14 @@ void checkRunning(const AttachInput& input, const LeaseChanges& changes,
     }
   }
   for (const auto& lease : changes.plugged) {
-    if (earlierLease(input, lease.vfName) != nullptr) {  // a new one has been looked at already
+    if (earlierLease(input, lease.vfName) != nullptr) {  // new leases have been checked already
       checkDevice(input, lease, objections);
     }
   }
   for (const auto& lease : changes.dropped) {
     if (input.plugged.contains(lease.vfName)) {
       objections.push_back(
-          {lease.vfName + " is no longer in the mapping, and the running guest has it",
+          {lease.vfName + " is no longer in the mapping, but the running guest still has it",
            "`vfpass detach " + shellArgument(input.domainName) + "`, then attach again"});
     }
   }

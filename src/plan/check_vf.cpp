@@ -14,10 +14,10 @@ std::string nameOf(const VirtualFunction& vf) {
 void checkGroup(const VirtualFunction& vf, const std::set<Allowance>& allow,
                 std::vector<Objection>& objections) {
   if (!vf.iommuGroup) {
-    objections.push_back({nameOf(vf) +
-                              " has no IOMMU group: the IOMMU is off, and a guest's DMA could "
-                              "reach all of the host's memory",
-                          "enable VT-d or AMD-Vi in firmware and boot with intel_iommu=on"});
+    objections.push_back(
+        {nameOf(vf) +
+             " has no IOMMU group: the IOMMU is off, and a guest's DMA could reach all host memory",
+         "enable VT-d or AMD-Vi in firmware and boot with intel_iommu=on"});
     return;
   }
   if (vf.groupPeers.empty() || allow.contains(Allowance::sharedIommuGroup)) {
@@ -29,7 +29,7 @@ void checkGroup(const VirtualFunction& vf, const std::set<Allowance>& allow,
   }
   objections.push_back(
       {nameOf(vf) + " shares IOMMU group " + std::to_string(*vf.iommuGroup) + " with " +
-           join(peers, ", ") + ": the guest could reach those devices past the IOMMU",
+           join(peers, ", ") + ": the guest could reach those devices without IOMMU protection",
        "enable ACS on the bridges above it (pci=config_acs=), or accept the risk with "
        "`allow: [shared-iommu-group]`"});
 }
@@ -41,9 +41,10 @@ std::vector<Objection> checkVf(const VirtualFunction& vf, const std::set<Allowan
   std::vector<Objection> objections = objectToHolders(vf.address, holders, allow);
   checkGroup(vf, allow, objections);
   if (unsafeInterrupts && !allow.contains(Allowance::unsafeInterrupts)) {
-    objections.push_back({nameOf(vf) + " cannot be isolated: vfio_iommu_type1 runs with "
-                                       "allow_unsafe_interrupts=Y, a guest could inject interrupts",
-                          "set it to N, or accept the risk with `allow: [unsafe-interrupts]`"});
+    objections.push_back(
+        {nameOf(vf) + " cannot be isolated: vfio_iommu_type1 has allow_unsafe_interrupts=Y, so a "
+                      "guest could inject interrupts",
+         "set allow_unsafe_interrupts to N, or accept the risk with `allow: [unsafe-interrupts]`"});
   }
   return objections;
 }
@@ -54,12 +55,12 @@ std::vector<Objection> checkLeasedVfs(const PhysicalFunction& pf, const std::vec
   for (const auto& lease : leases) {
     if (const std::string other = otherDevice(lease, pf); !other.empty()) {
       objections.push_back({lease.vfName + ": " + other,
-                            "check which card sits where, then run `vfpass attach` again"});
+                            "check which card is in which slot, then run `vfpass attach` again"});
       continue;
     }
     if (lease.vfIndex >= pf.vfs.size()) {
       objections.push_back(
-          {"PF " + toString(pf.address) + " has " + std::to_string(pf.vfs.size()) + " VFs, " +
+          {"PF " + toString(pf.address) + " has " + std::to_string(pf.vfs.size()) + " VFs, but " +
                lease.vfName + " needs VF " + std::to_string(lease.vfIndex),
            "raise its virtual-function-count in host.yaml and run `vfpass host apply`",
            ExitCode::failed});

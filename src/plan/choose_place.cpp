@@ -16,8 +16,8 @@ bool Places::isTaken(const Lease& lease, const PciAddress& place) const {
          });
 }
 
-// Where the running domain has several free ports, the one that is as far from the other devices as
-// on the host.
+// Among several free ports, takes the one with the most distances to other devices equal to the
+// host's.
 void Places::plug(Lease& lease, std::vector<Objection>& objections) {
   std::optional<GuestPlacement> best;
   std::size_t most = 0;
@@ -36,7 +36,7 @@ void Places::plug(Lease& lease, std::vector<Objection>& objections) {
     return;
   }
   if (!best) {
-    objections.push_back({"the running domain " + printable(input_.domainName) +
+    objections.push_back({"running domain " + printable(input_.domainName) +
                               " has no free hotplug port for " + lease.vfName,
                           "attach with --config and restart the VM; " + portRemedy(),
                           ExitCode::failed});
@@ -49,7 +49,7 @@ void Places::plug(Lease& lease, std::vector<Objection>& objections) {
 std::string Places::portRemedy() const {
   return input_.mapping.topology == "mirror"
              ? "`spare-ports: 1` in the mapping keeps a port free at each switch from then on"
-             : "to keep a port free from then on, add a <controller type='pci' "
+             : "to keep a port free in the future, add a <controller type='pci' "
                "model='pcie-root-port'/> to the domain";
 }
 
@@ -61,7 +61,7 @@ void Places::assign(const Lease* earlier, Lease& lease, std::vector<Objection>& 
     lease.guest = earlier->guest;
   } else if (input_.scope.live) {
     plug(lease, objections);
-  } else if (used_ < input_.placements.size()) {  // one for each new place
+  } else if (used_ < input_.placements.size()) {  // one for each new device
     lease.guest = input_.placements[used_++];
   }
   placed_.push_back(lease);

@@ -8,14 +8,14 @@
 
 namespace vfpass::plan {
 
-/// Gives each lease of one mapping its place in the guest.
+/// Assigns a guest address to each lease of one mapping.
 class Places {
  public:
   /// `input` must outlive it.
   explicit Places(const AttachInput& input) : input_(input) {}
 
-  /// Keeps the place of the earlier lease, unless the running domain cannot have the device there;
-  /// otherwise takes the next free one. Adds an objection when a running domain has none.
+  /// Keeps the address of the earlier lease, unless it is not available in the running domain;
+  /// otherwise takes the next free one. Adds a problem when a running domain has no free port.
   void assign(const Lease* earlier, Lease& lease, std::vector<Objection>& objections);
 
  private:

@@ -38,25 +38,25 @@ void objectToClaim(const AttachInput& input, const PciAddress& address,
       }
       const bool own = domain.uuid == input.domain;
       objections.push_back({toString(address) + " is claimed by " +
-                                (own ? "a hostdev of this domain that vfpass did not make"
+                                (own ? "a hostdev of this domain that vfpass did not create"
                                      : "domain " + printable(domain.name)),
                             own ? "remove that hostdev, or name another VF"
-                                : "choose another VF, or remove it there"});
+                                : "choose another VF, or remove the device from that domain"});
     }
   }
 }
 
-// libvirt hands these out by itself, and does not ask who has one.
+// libvirt allocates these itself, without checking whether one is in use.
 void objectToPool(const AttachInput& input, const PhysicalFunction& pf, const PciAddress& address,
                   std::vector<Objection>& objections) {
   if (const NetworkPool* pool = findPool(input.pools, address, pf.netdev)) {
     objections.push_back(
         {toString(address) + " belongs to the pool of libvirt network " + printable(pool->network),
-         "use another PF, or take this one out of the network"});
+         "use another PF, or remove this one from the network"});
   }
 }
 
-// Another mapping that names this very VF has it, also before it is attached.
+// A mapping that names a VF by index reserves it, even before it is attached.
 void objectToMapping(const AttachInput& input, const MappedVf& entry, const PhysicalFunction& pf,
                      unsigned index, std::vector<Objection>& objections) {
   std::vector<Objection> ignored;
@@ -67,7 +67,8 @@ void objectToMapping(const AttachInput& input, const MappedVf& entry, const Phys
         objections.push_back({toString(entry.place) + ": VF " + std::to_string(index) + " of PF " +
                                   toString(pf.address) + " is also claimed by VM " +
                                   printable(mapping.vm) + " at " + toString(other.place),
-                              "give one of them another index, or `auto`", ExitCode::badInput});
+                              "choose another index for one of them, or `auto`",
+                              ExitCode::badInput});
       }
     }
   }
@@ -97,7 +98,7 @@ std::optional<unsigned> chooseNamed(const AttachInput& input, const MappedVf& en
   const unsigned count = vfCountOf(input, pf);
   if (index >= count) {
     objections.push_back(
-        {toString(entry.place) + ": " + entry.name + " asks for VF " + std::to_string(index) +
+        {toString(entry.place) + ": " + entry.name + " requests VF " + std::to_string(index) +
              ", but PF " + toString(pf.address) + " has " + std::to_string(count) +
              " VFs (at most " + std::to_string(pf.totalVfs) + "), numbered from 0",
          index < pf.totalVfs
@@ -108,9 +109,9 @@ std::optional<unsigned> chooseNamed(const AttachInput& input, const MappedVf& en
   }
   auto found = objectionsTo(input, entry, pf, index);
   if (taken.contains(index)) {
-    found.push_back({toString(entry.place) + ": " + entry.name + " asks for VF " +
-                         std::to_string(index) + ", which another entry of the mapping has",
-                     "give one of them another index, or `auto`", ExitCode::badInput});
+    found.push_back({toString(entry.place) + ": " + entry.name + " requests VF " +
+                         std::to_string(index) + ", which another entry of the mapping uses",
+                     "choose another index for one of them, or `auto`", ExitCode::badInput});
   }
   objections.insert(objections.end(), found.begin(), found.end());
   return found.empty() ? std::optional(index) : std::nullopt;
@@ -136,9 +137,9 @@ std::optional<unsigned> chooseVf(const AttachInput& input, const MappedVf& entry
     }
     last = std::move(found);
   }
-  objections.push_back({toString(entry.place) + ": no VF of PF " + toString(pf.address) +
-                            " is free for " + entry.name + ", it has " + std::to_string(count) +
-                            (last.empty() ? "" : "; of the last one: " + last.front().message),
+  objections.push_back({toString(entry.place) + ": no free VF on PF " + toString(pf.address) +
+                            " for " + entry.name + " (" + std::to_string(count) + " VFs)" +
+                            (last.empty() ? "" : "; the last one: " + last.front().message),
                         "detach another VM, or raise virtual-function-count in host.yaml"});
   return std::nullopt;
 }

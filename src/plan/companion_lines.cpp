@@ -8,15 +8,16 @@ namespace {
 
 constexpr std::size_t longestName = 32;  // of an entry (mapping.schema.json)
 constexpr std::uint32_t bridgeBase = 0x06;
-constexpr std::uint32_t otherBridge = 0x0680;  // NVSwitches have it, and no bus below them
+constexpr std::uint32_t otherBridge =
+    0x0680;  // the class of NVSwitches, which have no bus below them
 
 struct Kind {
   std::uint32_t code;  ///< base class and subclass
   std::string_view name;
 };
 
-// What GPUs have beside them, as the PCI Code and ID Assignment Specification names it. 0c80 is the
-// USB Type-C controller (UCSI) of NVIDIA's cards.
+// Functions that accompany GPUs, named as in the PCI Code and ID Assignment Specification. 0c80 is
+// the USB Type-C controller (UCSI) of NVIDIA's cards.
 constexpr std::array<Kind, 8> kinds{{{0x0403, "audio"},
                                      {0x0c03, "usb"},
                                      {0x0c80, "ucsi"},
@@ -44,7 +45,7 @@ std::string freeName(const std::string& entry, const std::string& kind,
 
 }  // namespace
 
-std::string giveTogether(const std::vector<GroupPeer>& functions, const FunctionTerms& terms) {
+std::string companionRemedy(const std::vector<GroupPeer>& functions, const FunctionTerms& terms) {
   const bool anyBridge = std::ranges::any_of(functions, [](const GroupPeer& function) {
     return function.classCode >> 16U == bridgeBase && function.classCode >> 8U != otherBridge;
   });
@@ -52,7 +53,7 @@ std::string giveTogether(const std::vector<GroupPeer>& functions, const Function
     return {};
   }
   std::set<std::string> taken = terms.takenNames;
-  std::string text = "give them to the same guest, with these lines below `gpus:`:";
+  std::string text = "pass them to the same guest with these lines under `gpus:`:";
   for (const auto& function : functions) {
     text += "\n  - {name: " + freeName(terms.name, kindOf(function), taken) + ", pci: \"" +
             toString(function.address) + "\"}";

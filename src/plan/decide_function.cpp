@@ -21,7 +21,7 @@ void objectToLease(const AttachInput& input, const Lease& wanted,
       objections.push_back(
           {"PCI function " + toString(wanted.vf) + " is leased to domain " +
                printable(lease.domainName) + " (" + describeDevice(lease) + ")",
-           "`vfpass detach " + shellArgument(lease.domainName) + "` gives it back"});
+           "run `vfpass detach " + shellArgument(lease.domainName) + "` to release it"});
     }
   }
 }
@@ -33,11 +33,11 @@ void objectToClaim(const AttachInput& input, const PciAddress& address,
     for (const auto& claim : domain.claims) {
       if (claim.device == address && !(own && isOurAlias(claim.alias))) {
         objections.push_back({toString(address) + " is claimed by " +
-                                  (own ? "a hostdev of this domain that vfpass did not make"
+                                  (own ? "a hostdev of this domain that vfpass did not create"
                                        : "domain " + printable(domain.name)),
-                              own ? "remove that hostdev, or the entry below `gpus:`"
-                                  : "remove it there, or give this domain another function"});
-        break;  // its persistent and its live XML say the same
+                              own ? "remove that hostdev, or the entry under `gpus:`"
+                                  : "remove it from that domain, or choose another function"});
+        break;  // the persistent and the live XML may both name it
       }
     }
   }
@@ -48,7 +48,7 @@ void objectToPool(const AttachInput& input, const PciAddress& address,
   if (const NetworkPool* pool = findPool(input.pools, address, {})) {
     objections.push_back(
         {toString(address) + " belongs to the pool of libvirt network " + printable(pool->network),
-         "take it out of the network, or give this domain another function"});
+         "remove it from the network, or choose another function"});
   }
 }
 
@@ -63,7 +63,7 @@ std::set<std::string> entryNames(const Mapping& mapping) {
   return names;
 }
 
-// A card cannot be given away whole and by its VFs at once.
+// A PF and its VFs cannot be passed through at the same time.
 void objectToOwnVfs(const AttachInput& input, const MappedGpu& entry,
                     std::vector<Objection>& objections) {
   std::vector<Objection> raisedThere;
@@ -77,7 +77,7 @@ void objectToOwnVfs(const AttachInput& input, const MappedGpu& entry,
   }
 }
 
-// The earlier lease, if it is one of this very function: what was found then was judged then.
+// The earlier lease if it is for the same function; its use was checked when it was made.
 const Lease* keptLease(const AttachInput& input, const MappedGpu& entry) {
   const Lease* earlier = earlierLease(input, entry.name);
   const bool same =
@@ -94,7 +94,7 @@ void judge(const AttachInput& input, const MappedGpu& entry, const PciFunction& 
                             input.inventory.unsafeInterrupts,
                             entryNames(input.mapping)};
   auto found = checkFunctionKind(function, terms);
-  if (found.empty()) {  // a stranger of its bus is mostly one of its IOMMU group
+  if (found.empty()) {  // functions on its bus are usually in its IOMMU group, too
     found = checkReset(function, terms);
   }
   if (keptLease(input, entry) == nullptr) {
@@ -145,7 +145,7 @@ std::vector<Lease> decideFunctions(const AttachInput& input, Places& places,
     if (function == nullptr) {
       objections.push_back({toString(entry.place) + ": this host has no PCI function " +
                                 toString(entry.pci) + " (" + entry.name + ")",
-                            "`lspci -D` shows what there is", ExitCode::badInput});
+                            "list the functions with `lspci -D`", ExitCode::badInput});
       continue;
     }
     Lease lease = leaseOf(input, entry, *function);

@@ -7,8 +7,8 @@
 
 namespace vfpass::plan {
 
-/// The leases that `gpus:` asks for, in its order, with an objection for each function that cannot
-/// be had. An entry keeps guest address and originals of its earlier lease.
+/// The leases for the entries of `gpus:`, in their order; adds a problem for each function that is
+/// not available. An entry keeps guest address and originals of its earlier lease.
 std::vector<Lease> decideFunctions(const AttachInput& input, Places& places,
                                    std::vector<Objection>& objections);
 

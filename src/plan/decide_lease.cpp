@@ -13,7 +13,7 @@
 namespace vfpass::plan {
 namespace {
 
-bool wantsInfiniband(const MappedVf& entry) {
+bool requestsGuids(const MappedVf& entry) {
   return entry.guidsAutomatic || entry.nodeGuidAutomatic || entry.portGuidAutomatic ||
          entry.settings.nodeGuid || entry.settings.portGuid;
 }
@@ -21,7 +21,7 @@ bool wantsInfiniband(const MappedVf& entry) {
 void checkLinkLayer(const MappedVf& entry, const PhysicalFunction& pf,
                     std::vector<Objection>& objections) {
   const bool infiniband = pf.linkLayer == LinkLayer::infiniband;
-  if (wantsInfiniband(entry) && !infiniband) {
+  if (requestsGuids(entry) && !infiniband) {
     objections.push_back(
         {toString(entry.place) + ": " + entry.name + " sets GUIDs, but the link of PF " +
              toString(pf.address) + " is " + std::string(toString(pf.linkLayer)),
@@ -31,11 +31,11 @@ void checkLinkLayer(const MappedVf& entry, const PhysicalFunction& pf,
     objections.push_back(
         {toString(entry.place) + ": " + entry.name + " sets a MAC or VLAN, but PF " +
              toString(pf.address) + " is InfiniBand, which has neither",
-         "remove `mac:` and `vlan:`; partition keys are the subnet manager's", ExitCode::badInput});
+         "remove `mac:` and `vlan:`; the subnet manager sets partition keys", ExitCode::badInput});
   }
   if (infiniband && entry.interfaceForm) {
     objections.push_back({toString(entry.place) + ": " + entry.name +
-                              " asks for <interface>, but libvirt cannot set up an InfiniBand VF "
+                              " requests <interface>, but libvirt cannot set up an InfiniBand VF "
                               "that way: IPoIB has no MAC to set",
                           "remove `interface: true`", ExitCode::badInput});
   }
@@ -46,7 +46,7 @@ bool earlierFits(const Lease* earlier, const MappedVf& entry, const PhysicalFunc
          earlier->pf == pf.address && (!entry.index || *entry.index == earlier->vfIndex);
 }
 
-// On InfiniBand only link state and GUIDs exist; on Ethernet everything but GUIDs.
+// On InfiniBand only link state and GUIDs exist; on Ethernet everything except GUIDs.
 void fitSettings(const PhysicalFunction& pf, const MappedVf& entry, Lease& lease) {
   lease.infiniband = pf.linkLayer == LinkLayer::infiniband;
   lease.settings = entry.settings;
@@ -89,7 +89,7 @@ void identify(const AttachInput& input, const PhysicalFunction& pf, unsigned ind
   const auto address = vfAddress(pf, index);
   if (!address) {
     objections.push_back(
-        {"PF " + toString(pf.address) + " has no VFs and does not tell where they will appear",
+        {"PF " + toString(pf.address) + " has no VFs, and their addresses cannot be predicted",
          "create them with `vfpass host apply`, then attach again", ExitCode::failed});
     return;
   }
@@ -102,8 +102,8 @@ struct Progress {
   Places& places;
 };
 
-// VFs that a later entry names, or that an entry's earlier lease holds, are not for `auto`.
-void reserveNamed(const AttachInput& input, Progress& progress) {
+// `auto` must not take the VF of another entry's earlier lease.
+void reserveLeased(const AttachInput& input, Progress& progress) {
   std::vector<Objection> reportedLater;
   for (const auto& entry : input.mapping.vfs) {
     const PhysicalFunction* pf =
@@ -189,7 +189,7 @@ const Lease* earlierLease(const AttachInput& input, const std::string& vfName) {
 std::vector<Lease> decideLeases(const AttachInput& input, Places& places,
                                 std::vector<Objection>& objections) {
   Progress progress{{}, {}, places};
-  reserveNamed(input, progress);
+  reserveLeased(input, progress);
   for (const auto& entry : input.mapping.vfs) {
     decideOne(input, entry, progress, objections);
   }

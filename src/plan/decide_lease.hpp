@@ -8,15 +8,16 @@
 
 namespace vfpass::plan {
 
-/// The earlier lease of this entry; nullptr when there is none.
+/// The earlier lease of this entry; nullptr if there is none.
 const Lease* earlierLease(const AttachInput& input, const std::string& vfName);
 
-/// The leases that the mapping asks for, in its order. An entry keeps VF, address, originals and
+/// The leases for the entries of `vfs:`, in their order. An entry keeps VF, address, originals and
 /// automatic values of its earlier lease where the mapping still allows them.
 std::vector<Lease> decideLeases(const AttachInput& input, Places& places,
                                 std::vector<Objection>& objections);
 
-/// True when a lease says the same as the earlier one, apart from what time alone changes.
+/// True when the leases differ at most in domain name, generation, originals, state, boot ID and VF
+/// count.
 bool sameTerms(const Lease& earlier, const Lease& wanted);
 
 }  // namespace vfpass::plan

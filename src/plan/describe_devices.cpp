@@ -8,19 +8,21 @@ namespace {
 
 std::string resetOf(const PciFunction& function) {
   if (!function.resetMethods) {
-    return "reset not observable";
+    return "reset methods unknown";
   }
   if (!function.resetMethods->empty()) {
     return "reset " + join(*function.resetMethods, ", ");
   }
-  return function.busPeers.empty() ? "cannot be reset: the next guest finds what this one has left"
-                                   : "reset with its bus";
+  return function.busPeers.empty()
+             ? "cannot be reset: the next guest could read data left by this one"
+             : "reset with its bus";
 }
 
 std::string driverOf(const PciFunction& function, const MappedGpu& entry) {
   const std::string driver = entry.driver.value_or(function.vfioDriver);
-  return driver == function.vfioDriver ? driver
-                                       : driver + " (" + function.vfioDriver + " fits it better)";
+  return driver == function.vfioDriver
+             ? driver
+             : driver + " (" + function.vfioDriver + " is a better match)";
 }
 
 }  // namespace

@@ -23,8 +23,8 @@ bool isInUse(const VirtualFunction& vf, const std::vector<Holder>& holders) {
   return vf.driver == "vfio-pci" || !objectToHolders(vf.address, holders, {}).empty();
 }
 
-// Writing 0 to a PF's VF count takes away every VF of it. Only the last lease may, only if vfpass
-// made the VFs, and only if nobody else uses one.
+// Writing 0 to sriov_numvfs removes every VF of a PF. Allowed only with the last lease, only if
+// vfpass created the VFs, and only if no other VF is in use.
 bool mayRemoveVfs(const PhysicalFunction& pf, const std::vector<Lease>& leases,
                   const std::vector<Lease>& allLeases, const std::vector<Holder>& holders) {
   const bool ours = std::all_of(leases.begin(), leases.end(),
@@ -44,14 +44,14 @@ bool mayRemoveVfs(const PhysicalFunction& pf, const std::vector<Lease>& leases,
 void restoreBinding(const Lease& lease, const VirtualFunction& vf, bool removed,
                     std::vector<Step>& steps) {
   if (lease.managed) {
-    return;  // libvirt has given the device back itself
+    return;  // libvirt has rebound the device itself
   }
   BindDriver bind{vf.address, lease.original.driver, lease.original.driverOverride};
   if (removed) {
     bind = {vf.address, "", ""};
   }
   if (bind.driver != vf.driver || bind.driverOverride != vf.driverOverride) {
-    steps.push_back({bind, {}, "the driver it had before " + lease.vfName + " was attached"});
+    steps.push_back({bind, {}, "this was its driver before " + lease.vfName + " was attached"});
   }
 }
 
@@ -67,7 +67,7 @@ void restorePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
     }
     const VirtualFunction& vf = pf.vfs[lease.vfIndex];
     if (lease.state != LeaseState::reserved && vf.driver == "vfio-pci") {
-      steps.push_back({ResetFunction{vf.address}, {}, "no release has scrubbed it"});
+      steps.push_back({ResetFunction{vf.address}, {}, "it was not reset after its last use"});
     }
     configure.vfs.push_back({lease.vfIndex, settingsToRestore(lease), {}});
     if (!removed) {
@@ -77,10 +77,10 @@ void restorePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
     }
   }
   if (!removed && !configure.vfs.empty()) {
-    steps.push_back({configure, {}, "the values from before the attach"});
+    steps.push_back({configure, {}, "these were the values before the attach"});
   }
   steps.insert(steps.end(), afterwards.begin(), afterwards.end());
-  // The driver comes last: it reads the MAC when it probes.
+  // Bind the driver last: it reads the MAC when it probes.
   for (const auto& lease : leases) {
     if (lease.vfIndex < pf.vfs.size()) {
       restoreBinding(lease, pf.vfs[lease.vfIndex], removed, steps);
@@ -88,7 +88,7 @@ void restorePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
   }
   if (removed && !pf.vfs.empty()) {
     steps.push_back(
-        {RemoveVfs{pf.address}, {}, "the PF had none, and no lease needs them any more"});
+        {RemoveVfs{pf.address}, {}, "the PF had no VFs before, and no lease needs them any more"});
   }
 }
 
@@ -100,20 +100,21 @@ std::string notRestored(const Lease& lease, const std::string& reason) {
   return lease.vfName + ": " + describeDevice(lease) + " was not restored: " + reason;
 }
 
-// Adds a note when it is not.
+// Adds a note if the card differs.
 bool isSameCard(const Lease& lease, const Inventory& inventory, std::vector<std::string>& notes) {
   const PhysicalFunction* pf = findPf(inventory, lease.pf);
-  const std::string other = pf == nullptr ? "the PF is gone" : otherDevice(lease, *pf);
+  const std::string other = pf == nullptr ? "the PF no longer exists" : otherDevice(lease, *pf);
   if (!other.empty()) {
     notes.push_back(notRestored(lease, other));
   }
   return other.empty();
 }
 
-void restoreWhole(const Lease& lease, const Inventory& inventory, Restoration& restoration) {
+void restoreWholeFunction(const Lease& lease, const Inventory& inventory,
+                          Restoration& restoration) {
   const PciFunction* function = findFunction(inventory, lease.vf);
   const std::string other =
-      function == nullptr ? "the function is gone" : otherDevice(lease, *function);
+      function == nullptr ? "the function no longer exists" : otherDevice(lease, *function);
   if (!other.empty()) {
     restoration.notes.push_back(notRestored(lease, other));
     return;
@@ -129,7 +130,7 @@ Restoration planRestore(const std::vector<Lease>& leases, const std::vector<Leas
   Restoration restoration;
   for (const auto& lease : leases) {
     if (lease.kind == LeaseKind::pciFunction) {
-      restoreWhole(lease, inventory, restoration);
+      restoreWholeFunction(lease, inventory, restoration);
     } else if (isSameCard(lease, inventory, restoration.notes)) {
       byPf[lease.pf].push_back(lease);
     }
@@ -139,7 +140,7 @@ Restoration planRestore(const std::vector<Lease>& leases, const std::vector<Leas
   }
   for (const auto& lease : leases) {
     restoration.steps.push_back(
-        {DropLease{lease.domain, lease.vfName, lease.generation}, {}, "detached"});
+        {DropLease{lease.domain, lease.vfName, lease.generation}, {}, "its device is detached"});
   }
   return restoration;
 }
@@ -150,16 +151,16 @@ bool isPlugged(const DetachInput& input, const Lease& lease) {
   return input.plugged.contains(lease.vfName);
 }
 
-// What becomes of the domain's leases.
-struct Fates {
-  std::vector<Lease> unplugged;  ///< the running guest lets go of them
-  std::vector<Lease> ended;      ///< nothing has them any more
-  std::vector<Lease> reserved;   ///< unplugged, and the next start has them
-  std::vector<Lease> liveOnly;   ///< out of the configuration, and the guest has them
+// What detach does with the domain's leases.
+struct LeaseOutcomes {
+  std::vector<Lease> unplugged;  ///< to unplug from the running guest
+  std::vector<Lease> ended;      ///< in neither configuration any more
+  std::vector<Lease> reserved;   ///< unplugged, but still in the persistent configuration
+  std::vector<Lease> liveOnly;   ///< removed from the persistent configuration, but still plugged
 };
 
-Fates fatesOf(const DetachInput& input) {
-  Fates fates;
+LeaseOutcomes outcomesOf(const DetachInput& input) {
+  LeaseOutcomes outcomes;
   for (const auto& lease : input.leases) {
     if (lease.domain != input.domain) {
       continue;
@@ -168,28 +169,29 @@ Fates fatesOf(const DetachInput& input) {
     const bool staysLive = plugged && !input.scope.live;
     const bool staysConfigured = lease.persistent && !input.scope.config;
     if (plugged && input.scope.live) {
-      fates.unplugged.push_back(lease);
+      outcomes.unplugged.push_back(lease);
     }
     if (!staysLive && !staysConfigured) {
-      fates.ended.push_back(lease);
+      outcomes.ended.push_back(lease);
     } else if (staysConfigured && input.scope.live && lease.state != LeaseState::reserved) {
-      fates.reserved.push_back(lease);
+      outcomes.reserved.push_back(lease);
     } else if (staysLive && lease.persistent && input.scope.config) {
-      fates.liveOnly.push_back(lease);
+      outcomes.liveOnly.push_back(lease);
     }
   }
-  return fates;
+  return outcomes;
 }
 
-void addUnplugging(const DetachInput& input, const Fates& fates, std::vector<Step>& steps) {
-  for (const auto& lease : fates.unplugged) {
-    steps.push_back({UnplugDevice{lease}, {PlugDevice{lease}}, "the guest has it", true});
+void addUnplugging(const DetachInput& input, const LeaseOutcomes& outcomes,
+                   std::vector<Step>& steps) {
+  for (const auto& lease : outcomes.unplugged) {
+    steps.push_back({UnplugDevice{lease}, {PlugDevice{lease}}, "the running guest has it", true});
   }
-  // The guest may have let go by itself, of what an earlier detach asked it for.
-  if (!fates.unplugged.empty() || (input.scope.live && !input.liveLeases.empty())) {
+  // The guest may already have released the devices that an earlier detach requested.
+  if (!outcomes.unplugged.empty() || (input.scope.live && !input.liveLeases.empty())) {
     steps.push_back({EditLiveMetadata{input.domain, {}},
                      {EditLiveMetadata{input.domain, input.liveLeases}},
-                     "the running domain has nothing of ours any more"});
+                     "the running domain has no devices of vfpass any more"});
   }
 }
 
@@ -203,11 +205,11 @@ void addXml(const DetachInput& input, std::vector<Step>& steps) {
       [&](const Lease& lease) { return lease.domain == input.domain && lease.persistent; });
   steps.push_back({EditDomain{input.domain, {}},
                    {EditDomain{input.domain, persistent}},
-                   "the XML as it was before the attach"});
+                   "this was the XML before the attach"});
 }
 
-void addRecords(const Fates& fates, std::vector<Step>& steps) {
-  for (Lease lease : fates.liveOnly) {
+void addRecords(const LeaseOutcomes& outcomes, std::vector<Step>& steps) {
+  for (Lease lease : outcomes.liveOnly) {
     lease.persistent = false;
     steps.push_back({RecordLease{lease}, {}, "the running guest still has it"});
   }
@@ -217,14 +219,15 @@ void addRecords(const Fates& fates, std::vector<Step>& steps) {
 
 Plan planDetach(const DetachInput& input) {
   Plan plan{PlanKind::detach, input.domain, input.domainName, {}, {}};
-  const Fates fates = fatesOf(input);
+  const LeaseOutcomes outcomes = outcomesOf(input);
   auto& steps = plan.steps;
-  addUnplugging(input, fates, steps);
+  addUnplugging(input, outcomes, steps);
   addXml(input, steps);
-  addRecords(fates, steps);
-  const std::string bootId = fates.reserved.empty() ? "" : fates.reserved.front().bootId;
-  const auto scrub = planScrub(fates.reserved, input.inventory, bootId, "its next start has it");
-  const Restoration restore = planRestore(fates.ended, input.leases, input.inventory);
+  addRecords(outcomes, steps);
+  const std::string bootId = outcomes.reserved.empty() ? "" : outcomes.reserved.front().bootId;
+  const auto scrub =
+      planScrub(outcomes.reserved, input.inventory, bootId, "its persistent configuration has it");
+  const Restoration restore = planRestore(outcomes.ended, input.leases, input.inventory);
   steps.insert(steps.end(), scrub.begin(), scrub.end());
   steps.insert(steps.end(), restore.steps.begin(), restore.steps.end());
   plan.notes = restore.notes;

@@ -15,7 +15,7 @@ std::vector<std::string> disruptionsOf(const PhysicalFunction& pf, EswitchMode m
                     join(pf.addresses, ", "));
   }
   if (mode == EswitchMode::legacy && pf.rdmaDevice.starts_with("mlx5_bond_")) {
-    found.push_back("RoCE LAG " + printable(pf.rdmaDevice) + " is taken apart");
+    found.push_back("RoCE LAG " + printable(pf.rdmaDevice) + " is disabled");
   }
   return found;
 }

@@ -9,7 +9,7 @@
 namespace vfpass::plan {
 namespace {
 
-// The only one that a mapping asks for by name.
+// The only setting that a mapping requests by name.
 constexpr std::string_view requested = "gpu-clique";
 
 std::vector<DomainEdit> earlierEdits(const AttachInput& input) {
@@ -33,9 +33,9 @@ void keepEdits(const AttachInput& input, std::vector<Lease>& leases) {
   }
 }
 
-// All on the lease that had them, so that an unchanged attach changes no lease.
-void giveEdits(const AttachInput& input, std::vector<DomainEdit> edits,
-               std::vector<Lease>& leases) {
+// All edits go to the lease that had them, so that an attach without changes changes no lease.
+void assignEdits(const AttachInput& input, std::vector<DomainEdit> edits,
+                 std::vector<Lease>& leases) {
   Lease* carrier = nullptr;
   for (Lease& lease : leases) {
     lease.edits.clear();
@@ -73,13 +73,13 @@ void settleSettings(const AttachInput& input, AttachDecision& decision) {
       decision.settings.push_back(setting);
     }
   }
-  giveEdits(input, std::move(edits), decision.leases);
+  assignEdits(input, std::move(edits), decision.leases);
 }
 
 std::vector<std::string> changedSettings(const AttachInput& input,
                                          const std::vector<Lease>& wanted) {
   if (wanted.empty()) {
-    return {};  // nothing was decided
+    return {};  // no lease was decided
   }
   const auto before = earlierEdits(input);
   const auto after = editsOf(wanted);

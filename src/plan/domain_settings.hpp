@@ -7,11 +7,11 @@
 
 namespace vfpass::plan {
 
-/// Gives the domain's leases the edits of the settings that attach makes, where it changes the
-/// persistent configuration, and tells what the domain still lacks.
+/// When attach changes the persistent configuration, assigns the edits of the settings that it
+/// applies to the domain's leases. Lists the settings that the domain still lacks.
 void settleSettings(const AttachInput& input, AttachDecision& decision);
 
-/// Names of the settings whose elements `wanted` adds, changes or takes away.
+/// Names of the settings whose elements `wanted` adds, changes or removes.
 std::vector<std::string> changedSettings(const AttachInput& input,
                                          const std::vector<Lease>& wanted);
 

@@ -10,8 +10,8 @@
 
 namespace vfpass::plan {
 
-/// What `managed: yes` and `interface: true` need of the PF, because libvirt does a part of the
-/// work then.
+/// Checks what `managed: yes` and `interface: true` require of the PF, because libvirt then does
+/// part of the work.
 void checkForm(const MappedVf& entry, const PhysicalFunction& pf,
                std::vector<Objection>& objections);
 
@@ -21,8 +21,8 @@ struct Reprobe {
   std::vector<Step> after;
 };
 
-/// GUIDs count from the driver's next probe. `managed: yes` leaves the VF on the host's driver, so
-/// that has to let go of it and probe again. Empty in every other case.
+/// GUIDs take effect at the driver's next probe. With `managed: yes` the VF stays bound to the
+/// host's driver, which is therefore unbound and bound again. Empty in all other cases.
 Reprobe reprobeAround(const Lease& lease, const VirtualFunction& vf, const VfSettings& wanted);
 
 }  // namespace vfpass::plan

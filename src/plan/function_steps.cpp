@@ -23,7 +23,7 @@ void bindFunction(const Lease& lease, const Inventory& inventory, std::vector<St
   const bool disrupts = !function->driver.empty();
   steps.push_back({BindDriver{lease.vf, driver, driver},
                    {BindDriver{lease.vf, function->driver, function->driverOverride}},
-                   disrupts ? function->driver + " holds it" : "no driver holds it",
+                   disrupts ? "it is bound to " + function->driver : "no driver is bound to it",
                    disrupts});
 }
 
@@ -33,18 +33,18 @@ void restoreFunction(const Lease& lease, const Inventory& inventory, std::vector
     return;
   }
   if (lease.state != LeaseState::reserved) {
-    reset(*function, "no release has scrubbed it", steps);
+    reset(*function, "it was not reset after its last use", steps);
   }
   const BindDriver bind{lease.vf, lease.original.driver, lease.original.driverOverride};
   if (bind.driver != function->driver || bind.driverOverride != function->driverOverride) {
-    steps.push_back({bind, {}, "the driver it had before " + lease.vfName + " was attached"});
+    steps.push_back({bind, {}, "this was its driver before " + lease.vfName + " was attached"});
   }
 }
 
 void scrubFunction(const Lease& lease, const Inventory& inventory, std::vector<Step>& steps) {
   const PciFunction* function = findFunction(inventory, lease.vf);
   if (function != nullptr && otherDevice(lease, *function).empty()) {
-    reset(*function, "its next owner finds nothing of this one", steps);
+    reset(*function, "its next owner must not find data left by this one", steps);
   }
 }
 

@@ -9,16 +9,19 @@
 
 namespace vfpass::plan {
 
-/// Steps for leases of PCI functions, beside those for VFs: nothing is created or configured there,
-/// only the driver changes.
+/// Steps for leases of PCI functions. Unlike VFs, they are neither created nor configured; only the
+/// driver changes.
 
-/// To the lease's VFIO driver, for attach and prepare; nothing where it is there already.
+/// Binds the function to the lease's VFIO driver, for attach and prepare; no step if it is bound
+/// already.
 void bindFunction(const Lease& lease, const Inventory& inventory, std::vector<Step>& steps);
 
-/// Back to the driver from before the first lease. A function that is gone needs nothing.
+/// Binds the function to its driver from before the first lease; no step if the function no longer
+/// exists.
 void restoreFunction(const Lease& lease, const Inventory& inventory, std::vector<Step>& steps);
 
-/// Reset between two owners; libvirt skips it for a device that is already on vfio-pci.
+/// Resets the function between two owners; libvirt skips the reset of a device that is already
+/// bound to vfio-pci.
 void scrubFunction(const Lease& lease, const Inventory& inventory, std::vector<Step>& steps);
 
 }  // namespace vfpass::plan

@@ -46,8 +46,8 @@ void addAllowances(const Action& action, std::set<Allowance>& allow) {
              action);
 }
 
-bool isExcused(const Holder& holder, const Plan& plan, const Action& action,
-               const HolderTerms& terms) {
+bool isPermitted(const Holder& holder, const Plan& plan, const Action& action,
+                 const HolderTerms& terms) {
   return holder.kind == HolderKind::vfio && holder.domain == terms.domain &&
          (mayRunUnderOwnGuest(plan.kind, action) || terms.unplugged.contains(holder.device));
 }
@@ -82,7 +82,8 @@ std::vector<PciAddress> touchedFunctions(const Action& action, const VfAddresses
       Overloaded{
           [&](const ConfigureVfs& configure) { return changedVfs(configure, addresses); },
           [&](const RemoveVfs& remove) { return allVfs(remove.pf, addresses); },
-          // Drivers rebuild their VFs for the one, and guests lose their carrier by the other.
+          // A mode change makes the driver rebuild its VFs; a link that goes down takes the carrier
+          // from the guests.
           [&](const SetEswitchMode& mode) { return allVfs(mode.pf, addresses); },
           [&](const SetLinkUp& link) {
             return link.up ? std::vector<PciAddress>{} : allVfs(link.pf, addresses);
@@ -129,7 +130,7 @@ std::vector<Objection> objectToHolders(const Plan& plan, const VfAddresses& addr
   for (const auto& step : plan.steps) {
     for (const auto& function : touchedFunctions(step.action, addresses)) {
       for (const auto& holder : holders) {
-        if (holder.device != function || isExcused(holder, plan, step.action, terms)) {
+        if (holder.device != function || isPermitted(holder, plan, step.action, terms)) {
           continue;
         }
         if (const auto objection = objectionTo(holder, terms.allow)) {

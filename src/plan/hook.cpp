@@ -21,19 +21,21 @@ const Lease* findKnown(const std::vector<Lease>& known, const Lease& wanted) {
   return found == known.end() ? nullptr : &*found;
 }
 
-// The database keeps two leases from one VF; a whole PF and one of its VFs are two devices to it.
+// The database prevents two leases of one VF, but treats a whole PF and one of its VFs as two
+// devices.
 void checkOthers(const Lease& wanted, const std::vector<Lease>& known,
                  std::vector<Objection>& objections) {
   for (const auto& lease : known) {
     if (lease.domain != wanted.domain && sameDevice(lease, wanted)) {
       objections.push_back(
           {describeDevice(lease) + " is leased to domain " + printable(lease.domainName),
-           "detach it there, or run `vfpass attach` here to get another one"});
+           "detach it from that domain, or run `vfpass attach` for this one to choose another "
+           "device"});
     }
   }
 }
 
-// The database's leases that the metadata name: what is applied is what attach decided.
+// The database's leases for the entries in the metadata: only what attach decided is applied.
 std::vector<Lease> ownLeases(const std::vector<Lease>& metadata, const std::vector<Lease>& known) {
   std::vector<Lease> own;
   for (const auto& lease : metadata) {
@@ -48,7 +50,7 @@ bool createdBefore(const PhysicalFunction& pf, const std::vector<Lease>& known) 
   });
 }
 
-// The lease as it stands while the domain starts.
+// The lease while the domain starts.
 Lease startingLease(Lease lease, const std::string& domainName, const std::string& bootId) {
   lease.domainName = domainName;
   lease.state = LeaseState::starting;
@@ -59,7 +61,7 @@ Lease startingLease(Lease lease, const std::string& domainName, const std::strin
 void addRecord(const Lease& starting, const std::vector<Lease>& known, std::vector<Step>& steps) {
   Lease reserved = *findKnown(known, starting);
   reserved.state = LeaseState::reserved;
-  steps.push_back({RecordLease{starting}, {RecordLease{reserved}}, "the domain starts"});
+  steps.push_back({RecordLease{starting}, {RecordLease{reserved}}, "the domain is starting"});
 }
 
 void addConfigure(const PhysicalFunction& pf, const std::vector<Lease>& leases,
@@ -76,7 +78,7 @@ void addConfigure(const PhysicalFunction& pf, const std::vector<Lease>& leases,
     }
   }
   if (!configure.vfs.empty()) {
-    steps.push_back({configure, {undo}, "what attach decided"});
+    steps.push_back({configure, {undo}, "attach decided these values"});
   }
 }
 
@@ -85,11 +87,11 @@ void addBind(const PhysicalFunction& pf, const Lease& lease, std::vector<Step>& 
   if (lease.managed || (exists && pf.vfs[lease.vfIndex].driver == "vfio-pci")) {
     return;
   }
-  // A VF that this plan creates has to be off vfio-pci again before it can be removed.
+  // A VF that this plan creates must be unbound from vfio-pci before it can be removed.
   const std::vector<Action> undo = exists ? undoBinding(lease, pf.vfs[lease.vfIndex])
                                           : std::vector<Action>{BindDriver{lease.vf, "", ""}};
   steps.push_back({BindDriver{lease.vf, "vfio-pci", "vfio-pci"}, undo,
-                   "managed: no expects the device on vfio-pci", true});
+                   "`managed: no` requires vfio-pci", true});
 }
 
 void prepareFunctions(const std::vector<Lease>& leases, const std::vector<Lease>& known,
@@ -116,7 +118,7 @@ void preparePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
     }
     steps.push_back({CreateVfs{pf.address, count, false},
                      {RemoveVfs{pf.address, pf.probesVfs}},
-                     "the PF has no VFs: a reboot loses them"});
+                     "the PF has no VFs: they do not survive a reboot"});
   }
   addConfigure(pf, leases, steps);
   for (const auto& lease : leases) {
@@ -144,7 +146,7 @@ PrepareDecision planPrepare(const Uuid& domain, const std::string& domainName,
   for (auto& [address, leases] : byPf) {
     const PhysicalFunction* pf = findPf(inventory, address);
     if (pf == nullptr) {
-      decision.objections.push_back({"PF " + toString(address) + " is not there or has no driver",
+      decision.objections.push_back({"PF " + toString(address) + " does not exist or has no driver",
                                      "see `vfpass pf list`", ExitCode::failed});
       continue;
     }
@@ -155,7 +157,7 @@ PrepareDecision planPrepare(const Uuid& domain, const std::string& domainName,
     const bool ours = pf->vfs.empty() || createdBefore(*pf, known);
     std::transform(leases.begin(), leases.end(), leases.begin(), [&](const Lease& lease) {
       Lease starting = startingLease(lease, domainName, bootId);
-      // After a reboot the VFs are vfpass's own work, whoever made them before.
+      // After a reboot vfpass creates the VFs, no matter who created them before.
       starting.original.created = starting.original.created || ours;
       return starting;
     });

@@ -44,11 +44,11 @@ class Steps {
   }
 
   [[nodiscard]] const std::vector<Step>& steps() const { return steps_; }
-  /// Who is disrupted by any of them, once each.
+  /// What the steps disrupt, without duplicates.
   [[nodiscard]] const std::vector<std::string>& disrupted() const { return disrupted_; }
 
  private:
-  // The reason names who is disrupted, so that nobody has to look it up.
+  // The reason names what is disrupted, so that the user need not look it up.
   void add(Action action, std::vector<Action> undo, std::string reason,
            const std::vector<std::string>& disrupted = {}) {
     if (!disrupted.empty()) {
@@ -65,18 +65,18 @@ class Steps {
   [[nodiscard]] std::string countReason(const std::string& whenSame) const {
     return changes_.count == input_.pf.vfs.size()
                ? whenSame
-               : "host.yaml asks for " + std::to_string(changes_.count) + ", the PF has " +
+               : "host.yaml requests " + std::to_string(changes_.count) + " VFs, the PF has " +
                      std::to_string(input_.pf.vfs.size());
   }
 
   void removeVfs() {
     if (!input_.pf.vfs.empty()) {
       add(RemoveVfs{pf()}, undoRemoval(input_.pf),
-          countReason("the eswitch mode changes without VFs only"), vfDisruptions());
+          countReason("the eswitch mode can change only without VFs"), vfDisruptions());
     }
   }
 
-  // The driver makes the netdev anew, with settings of its own.
+  // The driver recreates the netdev with default settings.
   void setMode() {
     if (!changes_.setsMode) {
       return;
@@ -92,10 +92,10 @@ class Steps {
     }
     auto who = vfDisruptions();
     if (input_.pf.netdevUp) {
-      who.push_back("netdev " + printable(input_.pf.netdev) + " is up and is made anew");
+      who.push_back("netdev " + printable(input_.pf.netdev) + " is up and is recreated");
     }
     add(SetEswitchMode{pf(), modeAfter(input_)}, undo,
-        "host.yaml asks for " + std::string(toString(modeAfter(input_))), who);
+        "host.yaml sets " + std::string(toString(modeAfter(input_))), who);
   }
 
   void createVfs() {
@@ -107,13 +107,13 @@ class Steps {
     };
     const auto actions = recreateVfs(input_.pf, changes_.count, bindingOf);
     add(actions.front(), {RemoveVfs{pf(), input_.pf.probesVfs}},
-        countReason("the PF keeps its number of VFs"), vfDisruptions());
+        countReason("the PF keeps its VF count"), vfDisruptions());
     for (std::size_t at = 1; at < actions.size(); ++at) {
       const bool configures = std::holds_alternative<ConfigureVfs>(actions[at]);
-      add(actions[at], {},  // they go with the VFs
-          configures ? "others have set these values"
-                     : "host.yaml asks for probe-virtual-functions, and the driver reads the "
-                       "address when it probes");
+      add(actions[at], {},  // reverted when the VFs are removed
+          configures ? "the previous VFs had these values"
+                     : "host.yaml sets probe-virtual-functions, and the driver reads the address "
+                       "when it probes");
     }
   }
 
@@ -130,7 +130,7 @@ class Steps {
     const auto up = keep(input_.policy.up, &LinkSettings::up);
     if (mtu && (changes_.setsMode || !link || link->mtu != *mtu)) {
       add(SetMtu{pf(), *mtu}, link ? std::vector<Action>{SetMtu{pf(), link->mtu}} : noAction(),
-          input_.policy.mtu ? "host.yaml asks for it" : "the netdev is made anew");
+          input_.policy.mtu ? "host.yaml sets it" : "the netdev is recreated");
     }
     if (up && (changes_.setsMode || !link || link->up != *up)) {
       const std::vector<std::string> who =
@@ -138,7 +138,7 @@ class Steps {
               ? std::vector<std::string>{"netdev " + printable(input_.pf.netdev) + " is up"}
               : std::vector<std::string>{};
       add(SetLinkUp{pf(), *up}, link ? std::vector<Action>{SetLinkUp{pf(), link->up}} : noAction(),
-          input_.policy.up ? "host.yaml asks for it" : "the netdev is made anew", who);
+          input_.policy.up ? "host.yaml sets it" : "the netdev is recreated", who);
     }
   }
 
@@ -161,18 +161,18 @@ std::vector<Objection> checkConsent(const HostInput& input,
   }
   return {
       {nameOf(input.pf) + ": applying host.yaml would disrupt the host: " + join(disrupted, ", "),
-       "run `vfpass host apply --allow-disruption`, or write `allow-disruption: true` for this "
-       "PF in host.yaml, which also counts at boot"}};
+       "run `vfpass host apply --allow-disruption`, or set `allow-disruption: true` for this PF in "
+       "host.yaml, which also applies at boot"}};
 }
 
-// What cannot be read cannot be set again.
+// Values that cannot be read cannot be set again.
 void noteUnreadable(const HostInput& input, const HostChanges& changes, Plan& plan) {
   const auto unreadable = std::count_if(
       input.pf.vfs.begin(), input.pf.vfs.end(),
       [&](const VirtualFunction& vf) { return !vf.settingsReadable && vf.index < changes.count; });
   if (input.observable && changes.rebuilds && unreadable > 0) {
-    plan.notes.push_back(nameOf(input.pf) + ": attributes of " + std::to_string(unreadable) +
-                         " VFs cannot be read; values that others have set on them are lost");
+    plan.notes.push_back(nameOf(input.pf) + ": cannot read the attributes of " +
+                         std::to_string(unreadable) + " VFs; their current values are lost");
   }
 }
 

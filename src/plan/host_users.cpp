@@ -26,7 +26,7 @@ void addVfio(const VirtualFunction& vf, std::vector<std::string>& users) {
   if (vf.vfioInUse) {
     users.push_back(nameOf(vf) + " is held open through VFIO");
   } else if (vf.driver.ends_with("vfio-pci") || vf.driver.ends_with("vfio_pci")) {
-    users.push_back(nameOf(vf) + " is on " + vf.driver);
+    users.push_back(nameOf(vf) + " is bound to " + vf.driver);
   }
 }
 
@@ -53,7 +53,7 @@ std::vector<std::string> vfUsers(const HostInput& input) {
       users.push_back((lease.kind == LeaseKind::virtualFunction
                            ? "VF " + std::to_string(lease.vfIndex)
                            : describeDevice(lease)) +
-                      " is leased to " + printable(lease.domainName));
+                      " is leased to domain " + printable(lease.domainName));
     }
   }
   for (const auto& vf : input.pf.vfs) {

@@ -7,11 +7,11 @@
 
 namespace vfpass::plan {
 
-/// Everybody who would lose a VF of the PF, one phrase each: a lease, a holder, a VF on vfio-pci,
-/// a netdev that is up or enslaved.
+/// Users of the PF's VFs, one phrase each: a lease, a holder, a VF bound to vfio-pci, a netdev that
+/// is up or enslaved.
 std::vector<std::string> vfUsers(const HostInput& input);
 
-/// The users in one sentence; cut after a few, with their number.
+/// The users in one line: the first few by name, the others by their number.
 std::string nameUsers(const std::vector<std::string>& users);
 
 }  // namespace vfpass::plan

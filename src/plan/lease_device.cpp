@@ -9,11 +9,11 @@ std::string otherCard(const Lease& lease, const PciAddress& address, const std::
                       const std::string& serial) {
   if (!lease.pfSerial.empty() && !serial.empty() && lease.pfSerial != serial) {
     return "the card at " + toString(address) + " has serial number " + printable(serial) +
-           ", the leased one has " + printable(lease.pfSerial);
+           ", the leased card has " + printable(lease.pfSerial);
   }
   if (!lease.pfPath.empty() && lease.pfPath != path) {
     return "the device at " + toString(address) + " has PCI path " + printable(path) +
-           ", the leased one had " + printable(lease.pfPath);
+           ", the leased device had " + printable(lease.pfPath);
   }
   return {};
 }
@@ -29,7 +29,7 @@ std::string otherDevice(const Lease& lease, const PhysicalFunction& pf) {
   return vf == lease.vf
              ? ""
              : "VF " + std::to_string(lease.vfIndex) + " of PF " + toString(pf.address) +
-                   " is at " + toString(vf) + ", the leased one was at " + toString(lease.vf);
+                   " is at " + toString(vf) + ", the leased VF was at " + toString(lease.vf);
 }
 
 std::string otherDevice(const Lease& lease, const PciFunction& function) {

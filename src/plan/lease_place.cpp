@@ -7,7 +7,7 @@
 namespace vfpass::plan {
 namespace {
 
-// Stricter than a start: a card without a serial number is not the card that had one.
+// Stricter than at start: a card without a serial number does not match a lease with one.
 std::string cardFault(const Lease& lease, const std::string& name, const std::string& path,
                       const std::string& serial) {
   if (path != lease.pfPath) {
@@ -24,7 +24,7 @@ std::string vfFault(const Inventory& inventory, const Lease& lease) {
   const PhysicalFunction* pf = findPf(inventory, lease.pf);
   const std::string name = "PF " + toString(lease.pf);
   if (pf == nullptr) {
-    return name + " is not there or has no driver";
+    return name + " does not exist or has no driver";
   }
   if (std::string fault = cardFault(lease, name, pf->path, pf->serial); !fault.empty()) {
     return fault;
@@ -47,7 +47,7 @@ std::string functionFault(const Inventory& inventory, const std::vector<Lease>& 
   const PciFunction* function = findFunction(inventory, lease.vf);
   const std::string name = "PCI function " + toString(lease.vf);
   if (function == nullptr || lease.pf != lease.vf) {
-    return name + " is not there";
+    return name + " does not exist";
   }
   if (std::string fault = cardFault(lease, name, function->path, function->serial);
       !fault.empty()) {

@@ -28,7 +28,8 @@ std::string difference(const Lease& earlier, const Lease& wanted) {
     return "driver " + vfioDriverOf(wanted) + " instead of " + vfioDriverOf(earlier);
   }
   const std::string values = valueDifference(earlier, wanted);
-  return values.empty() ? "other terms (required, allow, managed, interface or teaming)" : values;
+  return values.empty() ? "different terms (required, allow, managed, interface or teaming)"
+                        : values;
 }
 
 }  // namespace
@@ -42,7 +43,8 @@ std::vector<std::string> mappingDifferences(const AttachInput& input,
       lines.push_back(lease.vfName + " is new; attach would add it");
       continue;
     }
-    // Where it sits, and in which configuration, is a matter of the command and not of the mapping.
+    // The guest address and the configuration (persistent, live) depend on the command, not on the
+    // mapping.
     lease.persistent = earlier->persistent;
     lease.guest = earlier->guest;
     lease.edits = earlier->edits;
@@ -59,7 +61,7 @@ std::vector<std::string> mappingDifferences(const AttachInput& input,
     const bool named = std::any_of(vfs.begin(), vfs.end(), isNamed) ||
                        std::any_of(gpus.begin(), gpus.end(), isNamed);
     if (lease.domain == input.domain && !named) {
-      lines.push_back(lease.vfName + " is no longer in it; attach would take it away");
+      lines.push_back(lease.vfName + " is no longer in the mapping; attach would remove it");
     }
   }
   return lines;

@@ -31,15 +31,15 @@ class Objections {
 
 void compare(const Lease& metadata, const Lease& own, Objections& objections) {
   if (metadata.generation < own.generation) {
-    objections.add("the XML holds an older state of " + metadata.vfName +
+    objections.add("the XML has an older version of " + metadata.vfName +
                    " than the last attach (generation " + std::to_string(metadata.generation) +
-                   ", not " + std::to_string(own.generation) + ")");
+                   " instead of " + std::to_string(own.generation) + ")");
     return;
   }
   const auto terms = differingTerms(metadata, own);
   if (!terms.empty()) {
     objections.add("the XML's vfpass metadata for " + metadata.vfName +
-                   " differs from what was attached: " + join(terms, ", "));
+                   " differs from the attached lease: " + join(terms, ", "));
   }
 }
 
@@ -97,13 +97,13 @@ std::vector<Objection> checkMetadata(const Uuid& domain, const std::string& doma
     if (const Lease* own = findEntry(known, lease)) {
       compare(lease, *own, objections);
     } else {
-      objections.add("the state database has no lease of " + lease.vfName + " for this domain");
+      objections.add("the state database has no lease " + lease.vfName + " for this domain");
     }
   }
   for (const auto& own : known) {
     if (own.domain == domain && own.persistent && findEntry(metadata, own) == nullptr) {
       objections.add("the XML's vfpass metadata has no entry " + own.vfName +
-                     ", which is attached to this domain");
+                     ", but it is attached to this domain");
     }
   }
   return objections.take();

@@ -14,7 +14,7 @@
 namespace vfpass::plan {
 namespace {
 
-// A VF sits where its PF sits, and may not be made yet.
+// A VF is below the same bridges as its PF, and may not exist yet.
 const TopologyFunction* hostFunction(const AttachInput& input, const Lease& lease) {
   return findFunction(input.topology,
                       lease.kind == LeaseKind::virtualFunction ? lease.pf : lease.vf);
@@ -50,7 +50,7 @@ void object(const topology::Mirror& mirror, std::vector<Objection>& objections) 
   }
 }
 
-// Two VMs that share a switch compete for its uplink, which neither can see.
+// Two VMs that share a switch compete for its uplink, but neither guest can tell.
 void noteSharedSwitches(const AttachInput& input, AttachDecision& decision) {
   std::set<std::string> noted;
   for (const Lease& own : decision.leases) {
@@ -71,7 +71,7 @@ void noteSharedSwitches(const AttachInput& input, AttachDecision& decision) {
   }
 }
 
-// The domain runs, and the attach plugs a device into it that it does not have.
+// True when attach plugs a new device into the running domain.
 bool plugsDevices(const AttachInput& input, const std::vector<Lease>& leases) {
   return input.scope.live && std::any_of(leases.begin(), leases.end(), [&](const Lease& lease) {
            return !input.plugged.contains(lease.vfName);
@@ -83,8 +83,8 @@ bool hasFlatPlaces(const AttachDecision& decision) {
                      [](const Lease& each) { return !each.guest.isMirrored(); });
 }
 
-// The guest address is to be the same in both configurations, and the running tree cannot change.
-bool keepsPlaces(const AttachInput& input, const AttachDecision& decision) {
+// The guest address must be the same in both configurations, and the running tree cannot change.
+bool mustKeepPlaces(const AttachInput& input, const AttachDecision& decision) {
   return !input.scope.config ||
          (input.scope.live && (plugsDevices(input, decision.leases) || hasFlatPlaces(decision)));
 }
@@ -95,7 +95,7 @@ void noteFlatPlaces(const AttachInput& input, AttachDecision& decision) {
         "domain " + printable(input.domainName) +
         " is running and its PCIe tree cannot change: run `vfpass attach --config " +
         shellArgument(input.domainName) +
-        "` now or `vfpass attach` after shutdown to mirror the host's tree from the next start on");
+        "` now or `vfpass attach` after shutdown to mirror the host's tree at the next start");
   }
 }
 
@@ -120,7 +120,7 @@ std::map<std::string, std::size_t> entriesOf(const Topology& guest) {
   return entries;
 }
 
-// A device that is plugged takes a free port, and the one that it should have may not be free.
+// A plugged device takes a free port, and the best one may be occupied.
 void noteFartherPlaces(const AttachInput& input, AttachDecision& decision) {
   for (const Lease& lease : decision.leases) {
     std::vector<Lease> others;
@@ -130,24 +130,24 @@ void noteFartherPlaces(const AttachInput& input, AttachDecision& decision) {
     const std::size_t matching = plugs ? matchingDistances(input, others, lease) : others.size();
     if (matching < others.size()) {
       decision.plan.notes.push_back(
-          lease.vfName + " is not as near to " + std::to_string(others.size() - matching) +
-          " of its domain's devices as on the host: no port that would be is free; `vfpass detach` "
-          "and `vfpass attach` while the VM is shut off lay the tree out anew");
+          lease.vfName + " has another distance to " + std::to_string(others.size() - matching) +
+          " of its domain's devices than on the host: no better port is free; to lay the tree out "
+          "again, run `vfpass detach` and `vfpass attach` while the VM is shut off");
     }
   }
 }
 
 // A port that leads to a switch below an expander bus needs `hotplug='off'`: libvirt 6.3, QEMU 5.0.
-// Both know the controllers themselves for longer.
-std::optional<Objection> tooOld(const AttachInput& input) {
+// Both support the controllers themselves in older versions.
+std::optional<Objection> versionProblem(const AttachInput& input) {
   const auto& [libvirt, qemu] = input.versions;
   if (!isOlder(libvirt, {6, 3}) && !isOlder(qemu, {5, 0})) {
     return std::nullopt;
   }
-  return Objection{"the host's PCI Express tree cannot be mirrored by libvirt " +
-                       versionText(libvirt) + " with QEMU " + versionText(qemu) +
-                       ": it takes libvirt 6.3 and QEMU 5.0",
-                   "upgrade them, or write `topology: flat` in the mapping", ExitCode::badInput};
+  return Objection{"cannot mirror the host's PCI Express tree with libvirt " +
+                       versionText(libvirt) + " and QEMU " + versionText(qemu) +
+                       ": it requires libvirt 6.3 and QEMU 5.0",
+                   "upgrade them, or set `topology: flat` in the mapping", ExitCode::badInput};
 }
 
 }  // namespace
@@ -157,11 +157,11 @@ void mirrorPlaces(const AttachInput& input, AttachDecision& decision) {
       !decision.objections.empty()) {
     return;
   }
-  if (keepsPlaces(input, decision)) {
+  if (mustKeepPlaces(input, decision)) {
     noteFlatPlaces(input, decision);
     return noteFartherPlaces(input, decision);
   }
-  if (const auto objection = tooOld(input)) {
+  if (const auto objection = versionProblem(input)) {
     decision.objections.push_back(*objection);
     return;
   }
@@ -172,7 +172,8 @@ void mirrorPlaces(const AttachInput& input, AttachDecision& decision) {
     if (function == nullptr) {
       decision.objections.push_back(
           {lease.vfName + ": " + describeDevice(lease) + " is not in the host's PCI tree",
-           "`vfpass topo` shows the tree; `topology: flat` does without it", ExitCode::refused});
+           "check the tree with `vfpass topo`, or set `topology: flat` in the mapping",
+           ExitCode::refused});
       return;
     }
     mirrorInput.devices.push_back(mirrorDevice(input, lease, *function));

@@ -7,13 +7,13 @@
 
 namespace vfpass::plan {
 
-/// Gives the leases their places in the tree that mirrors the host's, where the mapping asks for it
-/// and the persistent configuration changes. A device that is plugged into a running guest has its
-/// place already: the tree cannot grow there.
+/// Places the leases in a tree that mirrors the host's, where the mapping requests it and the
+/// persistent configuration changes. A device that is plugged into a running guest has its place
+/// already, because the running tree cannot grow.
 void mirrorPlaces(const AttachInput& input, AttachDecision& decision);
 
-/// How many of `placed` would have their host distance to the device of `candidate` at its place. 0
-/// where the trees are not known.
+/// How many of `placed` would have the same distance to `candidate` in the guest as on the host. 0
+/// if the trees are not known.
 std::size_t matchingDistances(const AttachInput& input, const std::vector<Lease>& placed,
                               const Lease& candidate);
 

@@ -6,7 +6,8 @@
 
 namespace vfpass::plan {
 
-/// Objects to a link on a netdev that keeps another one: rdma_rxe takes one link (EEXIST).
+/// Adds a problem for a link on a netdev that keeps another one: rdma_rxe allows one link per
+/// netdev (EEXIST).
 void checkNetdev(SoftRoceDecision& decision, const std::vector<SoftRoceDecision>& all);
 
 }  // namespace vfpass::plan

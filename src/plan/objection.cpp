@@ -30,9 +30,9 @@ void throwObjections(const std::string& subject, const std::vector<Objection>& o
   for (const auto& objection : objections) {
     lines.push_back(objection.message + (objection.remedy.empty() ? "" : "; " + objection.remedy));
   }
-  throw Error(subject + ": " + std::to_string(objections.size()) + " reasons against it:\n  " +
-                  join(lines, "\n  "),
-              {}, worstCode(objections));
+  throw Error(
+      subject + ": " + std::to_string(objections.size()) + " problems:\n  " + join(lines, "\n  "),
+      {}, worstCode(objections));
 }
 
 }  // namespace vfpass::plan

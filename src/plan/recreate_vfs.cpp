@@ -7,12 +7,13 @@
 namespace vfpass::plan {
 namespace {
 
-// What a new VF does not have by itself. Drivers differ in whether they check for spoofing at first
-// (mlx5: off, igb: on), so that the check counts whatever it is.
+// Settings that a new VF does not have by default. The spoof check is always among them, because
+// its default depends on the driver (mlx5: off, igb: on).
 VfSettings settingsToCarry(const PhysicalFunction& pf, const VirtualFunction& vf) {
   const bool infiniband = pf.linkLayer == LinkLayer::infiniband;
   VfSettings seen = vf.settings;
-  if (!infiniband || seen.nodeGuid == Guid{}) {  // Ethernet derives it from the MAC; 0 is no GUID
+  if (!infiniband ||
+      seen.nodeGuid == Guid{}) {  // Ethernet derives it from the MAC; 0 is not a GUID
     seen.nodeGuid.reset();
   }
   if (!infiniband || seen.portGuid == Guid{}) {

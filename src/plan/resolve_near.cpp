@@ -33,7 +33,7 @@ std::size_t leasedTo(const NearInput& input, const PciAddress& pf, bool others) 
   }));
 }
 
-// Others' leases fill a PF up; the mapping's own entries only weigh.
+// Leases of other domains can fill a PF up; the mapping's own entries only change the ranking.
 topology::NearCandidates candidatesOf(const NearInput& input) {
   topology::NearCandidates candidates;
   std::vector<Objection> raisedLater;
@@ -80,7 +80,7 @@ std::string listPfs(const NearInput& input, const std::vector<std::size_t>& pfs)
   return join(names, ", ");
 }
 
-// Why no PF is near enough; empty: one is.
+// Why no PF is near enough; empty if one is.
 std::string faultOf(const NearInput& input, const MappedVf& entry, const topology::NearPf& near) {
   if (!near.pf) {
     return subjectOf(entry) + ": this host has no NIC with SR-IOV, RDMA and a driver";
@@ -89,38 +89,38 @@ std::string faultOf(const NearInput& input, const MappedVf& entry, const topolog
     return {};
   }
   const auto& pf = input.topology.functions[*near.pf];
-  return subjectOf(entry) + ": no PF is near enough: to the nearest one, " +
-         nameOf(input.inventory, pf.address) + ", the way is " +
-         std::string(toString(near.distance)) + ", " + std::string(explain(near.distance));
+  return subjectOf(entry) + ": no PF is near enough: the nearest one, " +
+         nameOf(input.inventory, pf.address) + ", is at distance " +
+         std::string(toString(near.distance)) + " (" + std::string(explain(near.distance)) + ")";
 }
 
 std::string reasonOf(const NearInput& input, const MappedVf& entry, const topology::NearPf& near) {
   const auto& pf = input.topology.functions[*near.pf];
-  return entry.name + ": near " + printable(*entry.pf.near) + " is PF " +
+  return entry.name + ": nearest to " + printable(*entry.pf.near) + " is PF " +
          nameOf(input.inventory, pf.address) + ", " + std::string(toString(near.distance)) + " (" +
          std::string(explain(near.distance)) + ")" +
-         (near.alike.empty() ? "" : "; as near: " + listPfs(input, near.alike));
+         (near.alike.empty() ? "" : "; equally near: " + listPfs(input, near.alike));
 }
 
-struct Wishes {
+struct NearRequests {
   std::vector<MappedVf*> entries;
-  std::vector<topology::NearWish> wishes;
+  std::vector<topology::NearRequest> requests;
 };
 
-Wishes wishesOf(const NearInput& input, NearResolution& resolution) {
-  Wishes all;
+NearRequests requestsOf(const NearInput& input, NearResolution& resolution) {
+  NearRequests all;
   for (auto& entry : resolution.mapping.vfs) {
     const MappedGpu* gpu = entry.pf.near ? gpuOf(input.mapping, entry) : nullptr;
-    if (gpu == nullptr) {  // that its name is unknown, the configuration has said already
+    if (gpu == nullptr) {  // an unknown name was reported when the mapping was read
       continue;
     }
     if (const auto function = numberOf(input.topology, gpu->pci)) {
       all.entries.push_back(&entry);
-      all.wishes.push_back({*function, keptBy(input, entry)});
+      all.requests.push_back({*function, keptBy(input, entry)});
     } else {
       resolution.faults[entry.name] = {
           subjectOf(entry) + ": this host has no PCI function " + toString(gpu->pci),
-          "`vfpass topo` shows the GPUs there are", ExitCode::badInput};
+          "list the GPUs with `vfpass topo`", ExitCode::badInput};
     }
   }
   return all;
@@ -135,13 +135,13 @@ bool hasNear(const Mapping& mapping) {
 
 NearResolution resolveNear(const NearInput& input) {
   NearResolution resolution{input.mapping, {}, {}};
-  const Wishes all = wishesOf(input, resolution);
-  const auto found = topology::nearPfs(input.topology, all.wishes, candidatesOf(input));
+  const NearRequests all = requestsOf(input, resolution);
+  const auto found = topology::nearPfs(input.topology, all.requests, candidatesOf(input));
   for (std::size_t i = 0; i < found.size(); ++i) {
     MappedVf& entry = *all.entries[i];
     if (const auto fault = faultOf(input, entry, found[i]); !fault.empty()) {
       resolution.faults[entry.name] = {
-          fault, "name the PF by pci, if that is meant; `vfpass topo` shows all distances",
+          fault, "to use it anyway, name the PF by `pci:`; `vfpass topo` shows all distances",
           ExitCode::badInput};
       continue;
     }

@@ -25,8 +25,9 @@ VfSettings neutralFor(const VfSettings& touched, bool infiniband) {
   return only(neutralSettings(infiniband), differingAttributes(touched, {}));
 }
 
-// libvirt sets MAC and VLAN of an <interface> at the start and puts them back at the end.
-VfSettings withoutLibvirts(const Lease& lease, VfSettings settings) {
+// libvirt sets MAC and VLAN of an <interface> when the domain starts and restores them when it
+// stops.
+VfSettings withoutLibvirtSettings(const Lease& lease, VfSettings settings) {
   if (lease.interfaceForm) {
     settings.mac.reset();
     settings.vlan.reset();
@@ -36,7 +37,9 @@ VfSettings withoutLibvirts(const Lease& lease, VfSettings settings) {
 
 }  // namespace
 
-VfSettings settingsToApply(const Lease& lease) { return withoutLibvirts(lease, lease.settings); }
+VfSettings settingsToApply(const Lease& lease) {
+  return withoutLibvirtSettings(lease, lease.settings);
+}
 
 Lease withoutEarlierSettings(const Lease& earlier, Lease lease) {
   if (sameDevice(earlier, lease)) {
@@ -46,7 +49,7 @@ Lease withoutEarlierSettings(const Lease& earlier, Lease lease) {
 }
 
 VfSettings settingsToRestore(const Lease& lease) {
-  return withoutLibvirts(
+  return withoutLibvirtSettings(
       lease, firstOf(lease.original.settings, neutralFor(lease.settings, lease.infiniband)));
 }
 
@@ -66,7 +69,7 @@ std::vector<Action> undoBinding(const Lease& lease, const VirtualFunction& vf) {
 }
 
 VfSettings settingsToScrub(const Lease& lease, const VfSettings& seen) {
-  return withoutLibvirts(lease, neutralFor(firstOf(lease.settings, seen), lease.infiniband));
+  return withoutLibvirtSettings(lease, neutralFor(firstOf(lease.settings, seen), lease.infiniband));
 }
 
 }  // namespace vfpass::plan

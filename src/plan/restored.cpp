@@ -15,18 +15,18 @@ std::string driverText(const std::string& driver) {
 void compareDriver(const Lease& lease, const std::string& driver, const std::string& override,
                    std::vector<std::string>& differences) {
   if (driver != lease.original.driver) {
-    differences.push_back("it has " + driverText(driver) + ", and had " +
+    differences.push_back("it has " + driverText(driver) + " instead of " +
                           driverText(lease.original.driver));
   }
   if (override != lease.original.driverOverride) {
-    differences.push_back("driver_override is '" + printable(override) + "', and was '" +
+    differences.push_back("driver_override is '" + printable(override) + "' instead of '" +
                           printable(lease.original.driverOverride) + "'");
   }
 }
 
-// A VF without an assigned MAC gets a random one from its own driver when that binds, and a driver
-// such as igb shows it in the PF's table.
-bool drewMac(const VfSettings& wanted, const VirtualFunction& vf) {
+// A VF's own driver gives a VF without an assigned MAC a random one when it binds, and a PF driver
+// such as igb reports it in its VF table.
+bool hasRandomMac(const VfSettings& wanted, const VirtualFunction& vf) {
   const bool none = wanted.mac && wanted.mac->isZero();
   return none && !vf.driver.empty() && !isVfioDriver(vf.driver) && vf.settings.mac &&
          (vf.settings.mac->bytes[0] & 0x03U) == 0x02U;
@@ -35,14 +35,14 @@ bool drewMac(const VfSettings& wanted, const VirtualFunction& vf) {
 void compareSettings(const Lease& lease, const VirtualFunction& vf,
                      std::vector<std::string>& differences) {
   VfSettings wanted = settingsToRestore(lease);
-  if (drewMac(wanted, vf)) {
+  if (hasRandomMac(wanted, vf)) {
     wanted.mac.reset();
   }
   for (const Attribute attribute : differingAttributes(wanted, vf.settings)) {
     const std::string name(toString(attribute));
     const bool readable = only(vf.settings, {attribute}) != VfSettings{};
     differences.push_back(readable ? name + " is " + describe(vf.settings, attribute) +
-                                         ", and was " + describe(wanted, attribute)
+                                         " instead of " + describe(wanted, attribute)
                                    : name + " cannot be read back");
   }
 }
@@ -50,14 +50,14 @@ void compareSettings(const Lease& lease, const VirtualFunction& vf,
 std::vector<std::string> differencesOfVf(const Lease& lease, const Inventory& inventory) {
   const PhysicalFunction* pf = findPf(inventory, lease.pf);
   if (pf == nullptr) {
-    return {"its PF is gone"};
+    return {"its PF no longer exists"};
   }
   if (const std::string other = otherDevice(lease, *pf); !other.empty()) {
     return {other};
   }
   if (lease.vfIndex >= pf->vfs.size()) {
     return lease.original.created ? std::vector<std::string>{}
-                                  : std::vector<std::string>{"the VF is gone"};
+                                  : std::vector<std::string>{"the VF no longer exists"};
   }
   std::vector<std::string> differences;
   const VirtualFunction& vf = pf->vfs[lease.vfIndex];
@@ -71,7 +71,7 @@ std::vector<std::string> differencesOfVf(const Lease& lease, const Inventory& in
 std::vector<std::string> differencesOfFunction(const Lease& lease, const Inventory& inventory) {
   const PciFunction* function = findFunction(inventory, lease.vf);
   if (function == nullptr) {
-    return {"the function is gone"};
+    return {"the function no longer exists"};
   }
   if (const std::string other = otherDevice(lease, *function); !other.empty()) {
     return {other};

@@ -9,7 +9,7 @@
 namespace vfpass::plan {
 namespace {
 
-// Nullptr when it is gone, or another card is in its place.
+// nullptr if the VF no longer exists or another card is in its place.
 const VirtualFunction* findVf(const Inventory& inventory, const Lease& lease) {
   const PhysicalFunction* pf = findPf(inventory, lease.pf);
   const bool there =
@@ -39,13 +39,14 @@ std::vector<Step> planScrub(const std::vector<Lease>& leases, const Inventory& i
     }
     if (vf->driver == "vfio-pci") {
       // libvirt skips the reset of a device that is already on vfio-pci.
-      steps.push_back({ResetFunction{vf->address}, {}, "its next owner finds nothing of this one"});
+      steps.push_back(
+          {ResetFunction{vf->address}, {}, "its next owner must not find data left by this one"});
     }
     byPf.try_emplace(lease.pf, ConfigureVfs{lease.pf, {}})
         .first->second.vfs.push_back({lease.vfIndex, settingsToScrub(lease, vf->settings), {}});
   }
   for (const auto& [address, configure] : byPf) {
-    steps.push_back({configure, {}, "neutral values between two owners"});
+    steps.push_back({configure, {}, "a VF has neutral values between two owners"});
   }
   steps.insert(steps.end(), records.begin(), records.end());
   return steps;

@@ -9,7 +9,7 @@
 
 namespace vfpass::plan {
 
-/// Between two runs of a guest: reset, neutral values, lease back to reserved.
+/// Steps between two runs of a guest: reset, neutral values, and the lease back to reserved.
 std::vector<Step> planScrub(const std::vector<Lease>& leases, const Inventory& inventory,
                             const std::string& bootId, const std::string& reason);
 

@@ -40,8 +40,8 @@ std::optional<std::string> suggestion(const PfSelector& selector, const Inventor
 const PhysicalFunction* selectPf(const PfSelector& selector, const Mapping& mapping,
                                  const Inventory& inventory, const SourcePlace& place,
                                  std::vector<Objection>& objections) {
-  if (selector.near) {  // resolveNear() has given all others an address
-    objections.push_back({toString(place) + ": no PF is known to be near " +
+  if (selector.near) {  // resolveNear() has replaced all that it could resolve
+    objections.push_back({toString(place) + ": cannot determine the PF near " +
                               printable(*selector.near) + " of VM " + printable(mapping.vm),
                           "name the PF by netdev, pci or rdma", ExitCode::badInput});
     return nullptr;

@@ -17,31 +17,31 @@ auto named(const Items& items, const std::string& name) {
   return found == items.end() ? std::nullopt : std::optional(*found);
 }
 
-// Somebody else's device stands where host.yaml wants the link.
+// The name of the wanted link is taken by a device that vfpass did not create.
 Objection nameTaken(const SoftRocePolicy& wanted, const RdmaLink& found) {
   const std::string name = printable(wanted.name);
   const std::string subject = toString(wanted.place) + ": RDMA device " + name;
   if (!found.softRoce) {
-    return {subject + " exists and is no SoftRoCE link", "choose another name in host.yaml"};
+    return {subject + " exists and is not a SoftRoCE link", "choose another name in host.yaml"};
   }
-  return {subject + " exists on netdev " + printable(found.netdev) + ", not on " +
-              printable(wanted.netdev) + ", and vfpass has not made it",
-          "choose another name in host.yaml, or remove it: rdma link delete " +
-              shellArgument(wanted.name)};
+  return {subject + " exists on netdev " + printable(found.netdev) + " instead of " +
+              printable(wanted.netdev) + ", and vfpass did not create it",
+          "choose another name in host.yaml, or remove it with `rdma link delete " +
+              shellArgument(wanted.name) + "`"};
 }
 
 Objection netdevTaken(const SoftRocePolicy& wanted, const RdmaLink& other, bool ours) {
   const std::string name = printable(other.name);
   if (ours) {
     return {toString(wanted.place) + ": netdev " + printable(wanted.netdev) +
-                " carries SoftRoCE link " + name + ", which stays; it can carry one",
-            "see why " + name + " stays"};
+                " carries SoftRoCE link " + name + ", which is kept; a netdev can carry only one",
+            "check why " + name + " is kept"};
   }
   return {toString(wanted.place) + ": netdev " + printable(wanted.netdev) +
-              " carries SoftRoCE link " + name +
-              " already, which vfpass has not made; it can carry one",
-          "name it " + name + " in host.yaml, or remove it: rdma link delete " +
-              shellArgument(other.name)};
+              " already carries SoftRoCE link " + name +
+              ", which vfpass did not create; a netdev can carry only one",
+          "use the name " + name + " in host.yaml, or remove it with `rdma link delete " +
+              shellArgument(other.name) + "`"};
 }
 
 void decideOne(SoftRoceDecision& decision) {

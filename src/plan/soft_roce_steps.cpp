@@ -23,21 +23,22 @@ void checkUsers(const SoftRoceInput& input, SoftRoceDecision& decision) {
   }
 }
 
-// Before anything is removed for its sake.
+// Checked before another link is removed to make room for this one.
 void checkFault(const SoftRoceInput& input, SoftRoceDecision& decision) {
   if (!decision.create) {
     return;
   }
   const auto fault = input.netdevFaults.find(decision.wanted->netdev);
   if (fault != input.netdevFaults.end() && !fault->second.empty()) {
-    object(decision, {toString(decision.wanted->place) + ": " + fault->second,
-                      "`ip -details link` shows the netdevs; for one that comes up late enable "
-                      "vfpass-soft-roce.service, which waits for the network",
-                      ExitCode::badInput});
+    object(decision,
+           {toString(decision.wanted->place) + ": " + fault->second,
+            "check the netdevs with `ip -details link`; for a netdev that appears late, enable "
+            "vfpass-soft-roce.service, which waits for the network",
+            ExitCode::badInput});
   }
 }
 
-// A link that has to stay keeps its netdev from the next one, which then stays, too.
+// A link that is kept blocks its netdev for another link, which is then kept, too.
 void checkConflicts(std::vector<SoftRoceDecision>& decisions) {
   for (std::size_t round = 0; round < decisions.size(); ++round) {
     for (auto& decision : decisions) {
@@ -51,7 +52,7 @@ std::optional<SoftRoceRecord> recordOf(const SoftRoceInput& input, const std::st
   return found == input.records.end() ? std::nullopt : std::optional(*found);
 }
 
-// Records that no step below replaces.
+// Records that no later step replaces.
 void addRecords(const SoftRoceInput& input, const SoftRoceDecision& decision,
                 std::vector<Step>& steps) {
   const auto record = recordOf(input, decision.name);
@@ -61,12 +62,12 @@ void addRecords(const SoftRoceInput& input, const SoftRoceDecision& decision,
   if (decision.forget) {
     steps.push_back({ForgetSoftRoce{decision.name},
                      {RecordSoftRoce{*record}},
-                     "the link that vfpass made is gone"});
+                     "the link that vfpass created no longer exists"});
   } else if (decision.ours && !record->number) {
     steps.push_back({RecordSoftRoce{{decision.name, decision.found->netdev, decision.found->number,
                                      input.bootId}},
                      {RecordSoftRoce{*record}},
-                     "its number was not written down"});
+                     "its number is not recorded yet"});
   }
 }
 
@@ -77,8 +78,8 @@ void addRemoval(const SoftRoceDecision& decision, std::vector<Step>& steps) {
   const RdmaLink& link = decision.found.value();
   steps.push_back({RemoveSoftRoceLink{link.name, link.netdev, link.number},
                    {AddSoftRoceLink{link.name, link.netdev}},
-                   decision.create ? "host.yaml has it on netdev " + decision.wanted->netdev
-                                   : "vfpass made it, and host.yaml does not name it"});
+                   decision.create ? "host.yaml puts it on netdev " + decision.wanted->netdev
+                                   : "vfpass created it, and host.yaml does not name it"});
 }
 
 void addCreation(const SoftRoceDecision& decision, std::vector<Step>& steps) {
@@ -94,7 +95,7 @@ void addNotes(const SoftRoceInput& input, const SoftRoceDecision& decision, Plan
   if (decision.create && input.hardwareNetdevs.contains(decision.wanted->netdev)) {
     plan.notes.push_back(toString(decision.wanted->place) + ": netdev " +
                          printable(decision.wanted->netdev) +
-                         " has RDMA in hardware; SoftRoCE beside it is slower");
+                         " has hardware RDMA; SoftRoCE on it is slower");
   }
 }
 
@@ -104,8 +105,8 @@ std::vector<Objection> objectionsToRemoval(const std::vector<std::string>& users
   if (users.empty()) {
     return {};
   }
-  return {{"removing it would take it away from " + join(users, ", "),
-           "end those programs, then run `vfpass host apply` again"}};
+  return {{"cannot remove it while it is in use: " + join(users, ", "),
+           "stop those programs, then run `vfpass host apply` again"}};
 }
 
 SoftRocePlan planSoftRoce(const SoftRoceInput& input) {

@@ -14,7 +14,7 @@ namespace {
 
 std::size_t padded(std::size_t bytes) { return (bytes + 3) / 4 * 4; }
 
-/// Looks through one segment of notes.
+/// Searches one note segment for the build ID.
 std::string findInNotes(std::span<const std::uint8_t> notes) {
   while (notes.size() >= sizeof(ElfW(Nhdr))) {
     ElfW(Nhdr) header;
@@ -33,8 +33,8 @@ std::string findInNotes(std::span<const std::uint8_t> notes) {
   return {};
 }
 
-/// The first object that the loader names is the program itself.
-int lookAtProgram(dl_phdr_info* object, std::size_t /*size*/, void* result) {
+/// The first object that the loader reports is the program itself.
+int readProgram(dl_phdr_info* object, std::size_t /*size*/, void* result) {
   for (const ElfW(Phdr) & segment : std::span(object->dlpi_phdr, object->dlpi_phnum)) {
     if (segment.p_type == PT_NOTE) {
       const auto* notes =
@@ -52,7 +52,7 @@ int lookAtProgram(dl_phdr_info* object, std::size_t /*size*/, void* result) {
 
 std::string buildId() {
   std::string found;
-  ::dl_iterate_phdr(lookAtProgram, &found);
+  ::dl_iterate_phdr(readProgram, &found);
   return found;
 }
 

@@ -27,10 +27,10 @@ Json Channel::receive(const std::string& type) {
                 printable(textMember(message, "remedy")));
   }
   if (got != type) {
-    throw Error("the other side is gone: " +
-                    (got == "end" ? "it closed the connection"
-                                  : "it said " + printable(got) + " where " + type + " was due"),
-                "look at what it printed");
+    throw Error(
+        "the other side " + (got == "end" ? "closed the connection"
+                                          : "sent " + printable(got) + " instead of " + type),
+        "check its output");
   }
   return message;
 }

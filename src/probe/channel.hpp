@@ -10,20 +10,21 @@
 
 namespace vfpass::probe {
 
-/// What two probes say to each other besides RDMA: JSON objects.
+/// The control channel between two probes. Messages are JSON objects.
 class Channel {
  public:
   Channel(std::unique_ptr<Transport> transport, const Deadline& deadline)
       : transport_(std::move(transport)), deadline_(deadline) {}
 
-  /// Throws Error when the other side is gone or the deadline is over.
+  /// Throws Error if the other side is gone or the deadline has passed.
   void send(const nlohmann::json& message);
 
-  /// The next message, which must be of this `type`. Throws Error for another one, with the other
-  /// side's own words when it is `failed`, when it closes, and when the deadline is over.
+  /// Returns the next message, which must be of this `type`. Throws Error for another type (with
+  /// the other side's error if it is `failed`), if the other side closes, and if the deadline has
+  /// passed.
   nlohmann::json receive(const std::string& type);
 
-  /// The next message of any type; of type `end` when the other side closed.
+  /// Returns the next message of any type; `end` if the other side has closed.
   nlohmann::json receiveAny();
 
   [[nodiscard]] const Deadline& deadline() const { return deadline_; }

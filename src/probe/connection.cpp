@@ -32,7 +32,7 @@ ConnectionInfo connectionFromJson(const nlohmann::json& json) {
   info.address = numberMember(json, "address");
   info.key = static_cast<std::uint32_t>(numberMember(json, "key", UINT32_MAX));
   if (!parseHexBytes(textMember(json, "gid"), 0, info.gid) || info.mtu == 0) {
-    throw Error("the other side's connection makes no sense: its GID or MTU",
+    throw Error("the other side sent an invalid GID or MTU",
                 "run the same build of vfpass-probe on both sides");
   }
   return info;

@@ -16,7 +16,7 @@ CudaDriver::CudaDriver()
   findDeviceFunctions();
   findMemoryFunctions();
   findKernelFunctions();
-  check(initialize_(0), "initializing CUDA");
+  check(initialize_(0), "cannot initialize CUDA");
 }
 
 void CudaDriver::findDeviceFunctions() {
@@ -57,7 +57,7 @@ void CudaDriver::findKernelFunctions() {
   library_.require(eventElapsed, "cuEventElapsedTime");
 }
 
-std::string CudaDriver::words(CudaStatus status) const {
+std::string CudaDriver::describe(CudaStatus status) const {
   const char* name = nullptr;
   const char* text = nullptr;
   if (errorName_(status, &name) != success || errorString_(status, &text) != success) {
@@ -68,8 +68,8 @@ std::string CudaDriver::words(CudaStatus status) const {
 
 void CudaDriver::check(CudaStatus status, const std::string& what) const {
   if (status != success) {
-    throw CudaError(status, what + ": " + words(status),
-                    "look at nvidia-smi and the guest's dmesg");
+    throw CudaError(status, what + ": " + describe(status),
+                    "check nvidia-smi and the guest's dmesg");
   }
 }
 

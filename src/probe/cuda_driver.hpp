@@ -31,7 +31,7 @@ enum class CudaAttribute : int {
   dmaBufSupported = 124,
 };
 
-/// CUDA refused: with its status, because some have remedies of their own.
+/// A failed CUDA call, with its status, because some have remedies of their own.
 class CudaError : public Error {
  public:
   CudaError(CudaStatus status, const std::string& message, const std::string& remedy)
@@ -42,18 +42,18 @@ class CudaError : public Error {
   CudaStatus status_;
 };
 
-/// libcuda, opened while running: it comes with the GPU driver.
+/// libcuda, loaded at run time: it comes with the GPU driver.
 class CudaDriver {
  public:
-  /// Opens and initializes it. Throws Error when it is not there, CudaError when it finds no usable
+  /// Loads and initializes it. Throws Error if it is missing, CudaError if it finds no usable
   /// driver.
   CudaDriver();
 
-  /// Throws CudaError with the driver's words when `status` is not success. `what` is what was
-  /// tried.
+  /// Throws CudaError with the driver's message unless `status` is success. `what` names the failed
+  /// operation: `cannot open GPU 0`.
   void check(CudaStatus status, const std::string& what) const;
-  /// CUDA's name and words for a status.
-  [[nodiscard]] std::string words(CudaStatus status) const;
+  /// CUDA's message and name for a status.
+  [[nodiscard]] std::string describe(CudaStatus status) const;
 
   CudaStatus (*driverVersion)(int*) = nullptr;
   CudaStatus (*deviceCount)(int*) = nullptr;

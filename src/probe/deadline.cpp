@@ -14,8 +14,8 @@ std::chrono::milliseconds Deadline::left() const {
 
 void Deadline::check(const std::string& doing) const {
   if (left().count() == 0) {
-    throw Error("the deadline is over while " + doing,
-                "give a longer --deadline, or fewer and smaller messages");
+    throw Error("deadline expired while " + doing,
+                "use a longer --deadline, or fewer or smaller messages");
   }
 }
 

@@ -5,16 +5,16 @@
 
 namespace vfpass::probe {
 
-/// When all of it has to be over.
+/// The point in time by which the whole run must end.
 class Deadline {
  public:
-  explicit Deadline(std::chrono::milliseconds patience)
-      : end_(std::chrono::steady_clock::now() + patience) {}
+  explicit Deadline(std::chrono::milliseconds timeout)
+      : end_(std::chrono::steady_clock::now() + timeout) {}
 
-  /// Not below zero.
+  /// Remaining time, at least zero.
   [[nodiscard]] std::chrono::milliseconds left() const;
 
-  /// Throws Error once the time is over; `doing` is what took too long.
+  /// Throws Error if the deadline has passed; `doing` names the current operation.
   void check(const std::string& doing) const;
 
  private:

@@ -12,13 +12,13 @@
 namespace vfpass::probe {
 namespace {
 
-constexpr std::uint32_t wantedInline = 236;  // perftest's for send latency
-constexpr int mostReads = 128;               // rxe's; mlx5 has 16
+constexpr std::uint32_t wantedInline = 236;  // as perftest for send latency
+constexpr int maxReads = 128;                // the limit of rxe; mlx5 has 16
 
-/// 24 random bits: packets of an earlier connection must not fit.
+/// 24 random bits, so that packets of an earlier connection do not match.
 std::uint32_t randomSequence() {
   std::uint32_t number = 1;
-  // The flags and the result do not matter: any number will do.
+  // Any number works, so that a failure does not matter.
   if (::getrandom(&number, sizeof number, GRND_NONBLOCK) < 0) {
     number = 1;
   }
@@ -33,35 +33,36 @@ Endpoint::Endpoint(std::shared_ptr<const VerbsLibrary> library, PortChoice port,
       port_(std::move(port)),
       context_(openDevice(*library_, port_.device)),
       domain_(takeOver(library_->allocatePd(context_.get()), library_->freePd,
-                       "making a protection domain on " + port_.device)),
+                       "cannot create a protection domain on " + port_.device)),
       sends_(takeOver(
           library_->createCq(context_.get(), static_cast<int>(sizes.send) + 1, nullptr, nullptr, 0),
-          library_->destroyCq, "making a completion queue on " + port_.device)),
+          library_->destroyCq, "cannot create a completion queue on " + port_.device)),
       receives_(takeOver(library_->createCq(context_.get(), static_cast<int>(sizes.receive) + 1,
                                             nullptr, nullptr, 0),
-                         library_->destroyCq, "making a completion queue on " + port_.device)),
+                         library_->destroyCq,
+                         "cannot create a completion queue on " + port_.device)),
       queuePair_(nullptr, library_->destroyQp),
       packetSequence_(randomSequence()) {
   const std::string label = port_.device + " port " + std::to_string(port_.port);
   auto* compatible = reinterpret_cast<_compat_ibv_port_attr*>(&attributes_);
   if (const int error = library_->queryPort(context_.get(), port_.port, compatible)) {
-    throwVerbsError("reading " + label, error);
+    throwVerbsError("cannot read " + label, error);
   }
   if (attributes_.state != IBV_PORT_ACTIVE) {
     throw Error(label + " is not active",
-                "bring the link up: ip link set NETDEV up, cable, switch, "
-                "or the subnet manager");
+                "bring the link up with ip link set NETDEV up; check the cable, the switch and the "
+                "subnet manager");
   }
   gidIndex_ =
       port_.gidIndex.value_or(readGidChoice(SysfsReader(), port_.device, port_.port).value_or(0));
   if (library_->queryGid(context_.get(), port_.port, gidIndex_, &gid_) != 0) {
     throw Error(label + " has no GID " + std::to_string(gidIndex_),
-                "see vfpass-probe inventory for those that it has");
+                "choose an index that vfpass-probe inventory lists");
   }
   ibv_device_attr device{};
   if (library_->queryDevice(context_.get(), &device) == 0) {
     readDepth_ = static_cast<std::uint32_t>(
-        std::clamp(std::min(device.max_qp_rd_atom, device.max_qp_init_rd_atom), 1, mostReads));
+        std::clamp(std::min(device.max_qp_rd_atom, device.max_qp_init_rd_atom), 1, maxReads));
   }
   createQueuePair(sizes);
   toInitialized();
@@ -82,9 +83,9 @@ void Endpoint::createQueuePair(const QueueSizes& sizes) {
     wanted.cap.max_inline_data = 0;
     made = library_->createQp(domain_.get(), &wanted);
   }
-  queuePair_ = takeOver(
-      made, library_->destroyQp,
-      "making a queue pair of " + std::to_string(sizes.send) + " sends on " + port_.device);
+  queuePair_ = takeOver(made, library_->destroyQp,
+                        "cannot create a queue pair with " + std::to_string(sizes.send) +
+                            " sends on " + port_.device);
   inlineBytes_ = std::min(wanted.cap.max_inline_data, wantedInline);
 }
 
@@ -108,7 +109,7 @@ ConnectionInfo Endpoint::describe(std::uint64_t address) const {
 
 void Endpoint::modify(ibv_qp_attr& attributes, int mask, const char* state) {
   if (const int error = library_->modifyQp(queuePair_.get(), &attributes, mask)) {
-    throwVerbsError(std::string("bringing the queue pair to ") + state + " on " + port_.device +
+    throwVerbsError(std::string("cannot set the queue pair to ") + state + " on " + port_.device +
                         " with GID index " + std::to_string(gidIndex_),
                     error);
   }
@@ -134,7 +135,7 @@ void Endpoint::toReadyToReceive(const ConnectionInfo& peer) {
   wanted.min_rnr_timer = quarterOfAMillisecond;
   wanted.ah_attr.port_num = port_.port;
   wanted.ah_attr.dlid = peer.localId;
-  // RoCE has no LIDs: there the GID is the address. InfiniBand within a subnet needs none.
+  // RoCE has no LIDs and uses the GID as the address. InfiniBand needs no GID within a subnet.
   if (peer.ethernet) {
     wanted.ah_attr.is_global = 1;
     wanted.ah_attr.grh.hop_limit = 64;
@@ -148,8 +149,8 @@ void Endpoint::toReadyToReceive(const ConnectionInfo& peer) {
 }
 
 void Endpoint::toReadyToSend() {
-  // 1 s before a packet is sent again. perftest has 67 ms, which emulated guests that wait for a
-  // processor exceed: then all they do is to send again. Nothing is lost where nothing is late.
+  // Retransmit after 1 s. perftest uses 67 ms, which emulated guests exceed when they wait for a
+  // processor; then they would only retransmit. A long timeout costs nothing when packets arrive.
   constexpr std::uint8_t timeout = 18;
   constexpr std::uint8_t retries = 7;
   ibv_qp_attr wanted{};
@@ -167,8 +168,8 @@ void Endpoint::toReadyToSend() {
 
 void Endpoint::connect(const ConnectionInfo& peer) {
   if (peer.ethernet != (attributes_.link_layer == IBV_LINK_LAYER_ETHERNET)) {
-    throw Error("one side is on Ethernet and the other on InfiniBand",
-                "choose ports of one network on both sides");
+    throw Error("one side is on Ethernet, the other on InfiniBand",
+                "choose ports of the same network on both sides");
   }
   toReadyToReceive(peer);
   toReadyToSend();
@@ -177,27 +178,27 @@ void Endpoint::connect(const ConnectionInfo& peer) {
 void Endpoint::postSend(ibv_send_wr& request) const {
   ibv_send_wr* refused = nullptr;
   if (const int error = ::ibv_post_send(queuePair_.get(), &request, &refused)) {
-    throwVerbsError("posting a transfer on " + port_.device, error);
+    throwVerbsError("cannot post a transfer on " + port_.device, error);
   }
 }
 
 void Endpoint::postReceive(ibv_recv_wr& request) const {
   ibv_recv_wr* refused = nullptr;
   if (const int error = ::ibv_post_recv(queuePair_.get(), &request, &refused)) {
-    throwVerbsError("posting a receive on " + port_.device, error);
+    throwVerbsError("cannot post a receive on " + port_.device, error);
   }
 }
 
 std::size_t Endpoint::poll(ibv_cq& queue, std::span<ibv_wc> completions) const {
   const int count = ::ibv_poll_cq(&queue, static_cast<int>(completions.size()), completions.data());
   if (count < 0) {
-    throw Error("polling completions on " + port_.device + " failed", "look at the guest's dmesg");
+    throw Error("cannot poll completions on " + port_.device, "check the guest's dmesg");
   }
   const auto arrived = completions.first(static_cast<std::size_t>(count));
   for (const ibv_wc& completion : arrived) {
     if (completion.status != IBV_WC_SUCCESS) {
       throw Error("a transfer on " + port_.device +
-                      " failed: " + library_->completionWords(completion.status),
+                      " failed: " + library_->completionText(completion.status),
                   "check GID index, MTU, VLAN and the path between the two ports");
     }
   }

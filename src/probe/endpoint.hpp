@@ -12,7 +12,7 @@
 
 namespace vfpass::probe {
 
-/// Which port of which RDMA device.
+/// A port of an RDMA device.
 struct PortChoice {
   std::string device;
   std::uint8_t port = 1;
@@ -30,25 +30,25 @@ class Endpoint {
  public:
   Endpoint(std::shared_ptr<const VerbsLibrary> library, PortChoice port, const QueueSizes& sizes);
 
-  /// Registers; the memory must outlive the endpoint.
+  /// Registers memory, which must outlive the endpoint.
   const Registration& registerMemory(const Memory& memory, bool relaxedOrdering);
 
-  /// What the peer has to know; `address` is where its slots begin.
+  /// What the peer needs to know; `address` is where the slots begin.
   [[nodiscard]] ConnectionInfo describe(std::uint64_t address) const;
 
   /// Brings the queue pair to ready-to-send towards the peer.
   void connect(const ConnectionInfo& peer);
 
-  /// Messages of up to so many bytes may be sent inline.
+  /// Largest message that may be sent inline, in bytes.
   [[nodiscard]] std::uint32_t inlineBytes() const { return inlineBytes_; }
-  /// How many reads may be under way.
+  /// Number of reads that may be outstanding.
   [[nodiscard]] std::uint32_t readDepth() const { return readDepth_; }
   [[nodiscard]] std::uint32_t localKey() const { return registration_->region->lkey; }
   [[nodiscard]] int gidIndex() const { return gidIndex_; }
 
   void postSend(ibv_send_wr& request) const;
   void postReceive(ibv_recv_wr& request) const;
-  /// How many completions it put into `completions`; throws Error when one of them failed.
+  /// Returns the number of completions stored; throws Error if one of them failed.
   [[nodiscard]] std::size_t pollSends(std::span<ibv_wc> completions) const;
   [[nodiscard]] std::size_t pollReceives(std::span<ibv_wc> completions) const;
 

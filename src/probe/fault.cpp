@@ -19,8 +19,8 @@ constexpr std::array<std::pair<std::string_view, Fault>, 7> names{{
     {"duplicate", Fault::duplicate},
 }};
 
-/// The slot beside a message's own whose own message was posted already, or, in the first slot, the
-/// next: there the message behind it repairs the damage, but its own slot stays empty.
+/// The slot before a message's own, whose message has already been posted. For the first slot, the
+/// next one: the following message repairs the damage there, but the first slot stays empty.
 std::uint64_t wrongSlot(const Ring& ring, std::uint64_t slot) {
   return slot > 0 ? slot - 1 : (slot + 1) % ring.slots;
 }
@@ -68,8 +68,8 @@ std::vector<Transfer> transfersFor(const Ring& ring, std::uint64_t message,
   }
 }
 
-void spoilSource(Memory& memory, const Ring& ring, std::uint64_t seed, const MessageRange& range,
-                 const Injection& injection) {
+void corruptSource(Memory& memory, const Ring& ring, std::uint64_t seed, const MessageRange& range,
+                   const Injection& injection) {
   const bool hit = injection.message >= range.firstMessage &&
                    injection.message - range.firstMessage < range.count;
   if (!hit) {

@@ -12,10 +12,10 @@ namespace vfpass::probe {
 
 class Memory;
 
-/// What goes wrong on purpose, to show that it would be found.
+/// Faults that are injected on purpose, to show that the checks find them.
 enum class Fault { none, flip, lost, stale, misplaced, truncate, duplicate };
 
-/// A fault and the message that it hits.
+/// A fault and the message that it affects.
 struct Injection {
   Fault fault = Fault::none;
   std::uint64_t message = 0;
@@ -28,19 +28,19 @@ struct Transfer {
   std::uint64_t bytes = 0;
 };
 
-/// nullopt for what is no fault's name.
+/// nullopt if `name` is not the name of a fault.
 std::optional<Fault> parseFault(std::string_view name);
 std::string faultName(Fault fault);
 
-/// What is posted for one message: the initiator's part of a fault. A misplaced or duplicated
-/// message goes to the slot before its own (in a cycle's first slot: the one behind), where it
-/// overwrites what came in order; RC keeps the order of writes, and of reads.
+/// The transfers to post for one message, including the faults that the initiator injects. A
+/// misplaced or duplicated message goes to the slot before its own (for a cycle's first slot, the
+/// one after it) and overwrites the message there; RC preserves the order of writes and of reads.
 std::vector<Transfer> transfersFor(const Ring& ring, std::uint64_t message,
                                    const Injection& injection);
 
-/// The source owner's part of a fault, after it filled `range`: turns one bit over, or puts back
+/// Injects the faults of the source's owner after it has filled `range`: flips one bit, or writes
 /// what the slot held one cycle before.
-void spoilSource(Memory& memory, const Ring& ring, std::uint64_t seed, const MessageRange& range,
-                 const Injection& injection);
+void corruptSource(Memory& memory, const Ring& ring, std::uint64_t seed, const MessageRange& range,
+                   const Injection& injection);
 
 }  // namespace vfpass::probe

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 Error folderError(const fs::path& path, int error) {
   return Error("cannot write " + path.string() + ": " + errnoText(error),
-               "give a folder of this user's own with room in it");
+               "use a directory of this user with free space");
 }
 
 void writeWhole(const fs::path& path, const std::string& text) {
@@ -37,11 +37,12 @@ class FolderTransport final : public Transport {
   explicit FolderTransport(fs::path folder) : folder_(std::move(folder)) {
     std::error_code error;
     if (!fs::is_directory(folder_, error)) {
-      throw Error("there is no folder " + folder_.string(), "make it", ExitCode::badInput);
+      throw Error(folder_.string() + ": no such directory", "create it", ExitCode::badInput);
     }
-    // The other side's first line may be quicker than our start; ours are from nobody else.
+    // The other side's first line may arrive before this side starts, but only this side writes
+    // out.N.
     if (fs::exists(folder_ / "out.1", error)) {
-      throw Error(folder_.string() + " holds another exchange", "give an empty folder",
+      throw Error(folder_.string() + " holds files of another exchange", "use an empty directory",
                   ExitCode::badInput);
     }
   }
@@ -49,7 +50,7 @@ class FolderTransport final : public Transport {
     try {
       put("");
     } catch (const Error&) {
-      // The other side will come to its deadline.
+      // The other side will run into its deadline.
     }
   }
 
@@ -58,9 +59,9 @@ class FolderTransport final : public Transport {
   std::optional<std::string> receive(const Deadline& deadline) override {
     const std::string name = "in." + std::to_string(received_ + 1);
     const SysfsReader reader(folder_);
-    // Nobody tells when a file appears on every file system: look at first often, then less so.
-    constexpr int longest = 100;
-    for (int pause = 1; !reader.exists(name); pause = std::min(pause * 2, longest)) {
+    // Not every file system reports new files, so poll, at first often, then less often.
+    constexpr int longestPause = 100;
+    for (int pause = 1; !reader.exists(name); pause = std::min(pause * 2, longestPause)) {
       deadline.check("waiting for " + (folder_ / name).string());
       ::poll(nullptr, 0, pause);
     }

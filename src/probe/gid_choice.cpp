@@ -7,7 +7,7 @@
 namespace vfpass::probe {
 namespace {
 
-/// Less is better.
+/// Lower is better.
 std::tuple<int, int, int> rank(const GidEntry& entry, bool ethernet) {
   if (!ethernet) {
     return {0, 0, entry.index};

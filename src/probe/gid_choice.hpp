@@ -11,12 +11,12 @@ struct GidEntry {
   int index = 0;
   std::string gid;     ///< eight groups of four hexadecimal digits
   std::string type;    ///< `IB/RoCE v1` or `RoCE v2`
-  std::string netdev;  ///< whose address it is; empty on InfiniBand
+  std::string netdev;  ///< that has the address; empty on InfiniBand
 };
 
-/// The index to use. On RoCE: version 2 before version 1 (routable, and what switches' congestion
-/// control knows), in each an IPv4 address before a global IPv6 address before a link-local one,
-/// then the lowest index. On InfiniBand: the lowest. nullopt for an empty table.
+/// The index to use. On RoCE: version 2 before version 1 (it is routable, and switches' congestion
+/// control supports it), within each an IPv4 address before a global IPv6 address before a
+/// link-local one, then the lowest index. On InfiniBand: the lowest. nullopt for an empty table.
 std::optional<int> recommendedGid(const std::vector<GidEntry>& entries, bool ethernet);
 
 /// All zeroes: an unused entry.

@@ -9,7 +9,7 @@
 
 namespace vfpass::probe {
 
-/// Where messages lie in GPU memory, for the kernels.
+/// Layout of messages in GPU memory, for the kernels.
 struct GpuMessages {
   CudaAddress base = 0;           ///< of the first message; any alignment
   unsigned long long stride = 0;  ///< from one message to the next, in bytes
@@ -18,10 +18,11 @@ struct GpuMessages {
   unsigned long long firstMessage = 0;
 };
 
-/// One GPU with its primary context and our kernels in it.
+/// One GPU with its primary context and the kernels loaded into it.
 class Gpu {
  public:
-  /// The `index`th GPU as CUDA counts. Throws Error when there is none or the kernels do not load.
+  /// `index` is the CUDA device index. Throws Error if there is no such GPU or the kernels do not
+  /// load.
   Gpu(std::shared_ptr<const CudaDriver> driver, int index);
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
@@ -33,19 +34,21 @@ class Gpu {
   [[nodiscard]] std::string pciAddress() const;
   [[nodiscard]] int attribute(CudaAttribute attribute) const;
 
-  /// Makes this GPU's context the calling thread's. Every thread that uses the GPU does so first.
+  /// Makes this GPU's context current in the calling thread. Every thread must do so before it uses
+  /// the GPU.
   void makeCurrent() const;
 
-  /// Starts the kernels; they run after one another. `turned`: 0 for the pattern, all ones for
+  /// Starts the kernels, which run one after another. `inversion`: 0 for the pattern, all ones for
   /// poison.
-  void startFill(const GpuMessages& messages, std::uint64_t seed, std::uint64_t turned) const;
-  /// `results` is GPU memory: two words a message, all ones and 0 before. See gpu/kernels.cu.
+  void startFill(const GpuMessages& messages, std::uint64_t seed, std::uint64_t inversion) const;
+  /// `results` is GPU memory: two words for each message, initially all ones and 0. See
+  /// gpu/kernels.cu.
   void startCheck(const GpuMessages& messages, std::uint64_t seed, CudaAddress results) const;
   void wait() const;
 
-  /// Makes what other devices wrote into this GPU's memory visible to its kernels, on the GPUs that
-  /// do not do so by themselves. Throws Error when such a GPU cannot be asked to.
-  void seeForeignWrites() const;
+  /// Makes other devices' writes to this GPU's memory visible to its kernels, on GPUs that need it.
+  /// Throws Error if that fails.
+  void flushForeignWrites() const;
 
  private:
   void launch(CudaFunction function, const GpuMessages& messages, std::uint64_t seed,
@@ -63,7 +66,7 @@ class Gpu {
 /// GPU memory that is freed with its owner.
 class GpuBuffer {
  public:
-  /// At least `bytes`, in whole units of 2 MiB, so that a DMA-BUF of it holds nothing else.
+  /// At least `bytes`, in units of 2 MiB, so that its DMA-BUF contains nothing else.
   GpuBuffer(std::shared_ptr<const Gpu> gpu, std::uint64_t bytes);
   GpuBuffer(const GpuBuffer&) = delete;
   GpuBuffer& operator=(const GpuBuffer&) = delete;
@@ -73,7 +76,8 @@ class GpuBuffer {
   [[nodiscard]] CudaAddress address() const { return address_; }
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
 
-  /// The whole buffer as a DMA-BUF. Throws Error with the reason when driver, kernel or GPU cannot.
+  /// Exports the whole buffer as a DMA-BUF. Throws Error with the reason if driver, kernel or GPU
+  /// do not support it.
   [[nodiscard]] FileDescriptor exportDmaBuf() const;
 
  private:

@@ -17,9 +17,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// The size of what NVIDIA calls BAR1: the window through which other devices reach the GPU's
-/// memory. It is the second one that the GPU has; since Hopper the first takes two of the six
-/// places, too.
+/// Size of NVIDIA's BAR1, the window through which other devices access the GPU's memory. It is the
+/// GPU's second BAR; since Hopper the first one also takes two of the six registers.
 std::uint64_t memoryWindow(const PciFunction& function) {
   std::vector<std::uint64_t> used;
   std::ranges::copy_if(function.bars, std::back_inserter(used),
@@ -34,14 +33,15 @@ Json attributeOf(const CudaDriver& driver, CudaDevice device, CudaAttribute attr
 
 Json describeGpu(const CudaDriver& driver, int index) {
   CudaDevice device = 0;
-  driver.check(driver.deviceGet(&device, index), "opening GPU " + std::to_string(index));
+  driver.check(driver.deviceGet(&device, index), "cannot open GPU " + std::to_string(index));
   std::array<char, 256> name{};
   std::array<char, 32> address{};
   std::size_t memory = 0;
-  driver.check(driver.deviceName(name.data(), name.size() - 1, device), "reading the GPU's name");
+  driver.check(driver.deviceName(name.data(), name.size() - 1, device),
+               "cannot read the GPU's name");
   driver.check(driver.devicePciBusId(address.data(), address.size() - 1, device),
-               "reading the GPU's PCI address");
-  driver.check(driver.deviceTotalMemory(&memory, device), "reading the GPU's memory size");
+               "cannot read the GPU's PCI address");
+  driver.check(driver.deviceTotalMemory(&memory, device), "cannot read the GPU's memory size");
   const auto attribute = [&](CudaAttribute wanted) { return attributeOf(driver, device, wanted); };
   return {
       {"index", index},
@@ -55,16 +55,16 @@ Json describeGpu(const CudaDriver& driver, int index) {
       {"gpudirect_rdma_writes_ordering", attribute(CudaAttribute::gpuDirectRdmaWritesOrdering)}};
 }
 
-Json askCuda() {
+Json readCuda() {
   Json result{{"libcuda", {{"found", false}, {"detail", ""}}}, {"devices", Json::array()}};
   try {
     const CudaDriver driver;
     result["libcuda"]["found"] = true;
     int version = 0;
     int count = 0;
-    driver.check(driver.driverVersion(&version), "reading the CUDA version");
+    driver.check(driver.driverVersion(&version), "cannot read the CUDA version");
     result["libcuda"]["cuda_version"] = version;
-    driver.check(driver.deviceCount(&count), "counting GPUs");
+    driver.check(driver.deviceCount(&count), "cannot count GPUs");
     for (int index = 0; index < count; ++index) {
       result["devices"].push_back(describeGpu(driver, index));
     }
@@ -80,20 +80,20 @@ Json askCuda() {
   return result;
 }
 
-/// Drivers write the domain with four or with eight digits: compare numbers.
+/// Drivers write the domain with four or eight digits, so compare numbers.
 bool sameFunction(const std::string& pci, const std::string& cuda) {
   return parsePciAddress(pci) == parsePciAddress(cuda);
 }
 
 /// modules.dep lists every module's file, with dashes or underscores in its name.
 bool isLoadable(const SysfsReader& sysfs) {
-  constexpr std::size_t mostBytes = std::size_t{16} << 20U;
+  constexpr std::size_t maxBytes = std::size_t{16} << 20U;
   utsname system{};
   if (::uname(&system) != 0) {
     return false;
   }
   const std::string folder = std::string("/lib/modules/") + system.release;
-  const std::string modules = sysfs.bytes(folder + "/modules.dep", mostBytes);
+  const std::string modules = sysfs.bytes(folder + "/modules.dep", maxBytes);
   return modules.find("nvidia-peermem.ko") != std::string::npos ||
          modules.find("nvidia_peermem.ko") != std::string::npos;
 }
@@ -101,7 +101,7 @@ bool isLoadable(const SysfsReader& sysfs) {
 }  // namespace
 
 Json gpuInventory(const std::vector<PciFunction>& functions) {
-  Json result = askCuda();
+  Json result = readCuda();
   for (const PciFunction& function : functions) {
     if (!function.isGpu()) {
       continue;

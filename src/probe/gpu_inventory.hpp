@@ -7,8 +7,8 @@
 
 namespace vfpass::probe {
 
-/// `{libcuda: {...}, devices: [...]}`: what libcuda says of the GPUs, without using them, and what
-/// PCI says, also of GPUs that libcuda does not know.
+/// `{libcuda: {...}, devices: [...]}`: the GPUs as libcuda reports them, without using them, and as
+/// PCI shows them, including those that libcuda does not report.
 nlohmann::json gpuInventory(const std::vector<PciFunction>& functions);
 
 /// `{driver_version, nvidia_peermem: {loaded, loadable}}` from the kernel.

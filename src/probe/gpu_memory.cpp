@@ -11,8 +11,8 @@ struct SlotResult {
   std::uint64_t wrongBytes = 0;
 };
 
-/// CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: our synchronous copies of this memory are over when they
-/// return, which NVIDIA asks for where another device reaches it, too.
+/// CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: synchronous copies of this memory have completed when they
+/// return. NVIDIA requires it for memory that other devices access.
 constexpr int syncMemoryOperations = 6;
 
 }  // namespace
@@ -22,7 +22,7 @@ GpuMemory::GpuMemory(std::shared_ptr<const Gpu> gpu, std::uint64_t bytes, std::u
   const int yes = 1;
   const CudaDriver& driver = gpu_->driver();
   driver.check(driver.pointerSetAttribute(&yes, syncMemoryOperations, buffer_.address()),
-               "making copies of GPU memory synchronous");
+               "cannot make copies of GPU memory synchronous");
 }
 
 GpuMessages GpuMemory::messages(const Ring& ring, const MessageRange& range) const {
@@ -45,16 +45,16 @@ void GpuMemory::poison(const Ring& ring, std::uint64_t seed, const MessageRange&
 std::vector<SlotDifference> GpuMemory::compare(const Ring& ring, std::uint64_t seed,
                                                const MessageRange& range) {
   gpu_->makeCurrent();
-  gpu_->seeForeignWrites();
+  gpu_->flushForeignWrites();
   const CudaDriver& driver = gpu_->driver();
   std::vector<SlotResult> results(range.count);
   const std::size_t resultBytes = results.size() * sizeof(SlotResult);
   driver.check(driver.memoryCopyIn(results_.address(), results.data(), resultBytes),
-               "preparing the GPU's check");
+               "cannot prepare the GPU's check");
   gpu_->startCheck(messages(ring, range), seed, results_.address());
   gpu_->wait();
   driver.check(driver.memoryCopyOut(results.data(), results_.address(), resultBytes),
-               "reading what the GPU found");
+               "cannot read the result of the GPU's check");
   std::vector<SlotDifference> wrong;
   for (std::uint64_t i = 0; i < range.count; ++i) {
     if (results[i].wrongBytes != 0) {
@@ -68,14 +68,14 @@ void GpuMemory::read(std::uint64_t offset, std::span<std::byte> into) {
   gpu_->makeCurrent();
   gpu_->driver().check(
       gpu_->driver().memoryCopyOut(into.data(), buffer_.address() + offset, into.size()),
-      "copying from GPU memory");
+      "cannot copy from GPU memory");
 }
 
 void GpuMemory::write(std::uint64_t offset, std::span<const std::byte> from) {
   gpu_->makeCurrent();
   gpu_->driver().check(
       gpu_->driver().memoryCopyIn(buffer_.address() + offset, from.data(), from.size()),
-      "copying to GPU memory");
+      "cannot copy to GPU memory");
 }
 
 }  // namespace vfpass::probe

@@ -10,7 +10,7 @@ namespace vfpass::probe {
 /// Memory of a GPU, filled and checked by the GPU itself.
 class GpuMemory final : public Memory {
  public:
-  /// For at most `slots` slots. Throws Error.
+  /// For at most `slots` slots. Throws Error if the memory cannot be allocated.
   GpuMemory(std::shared_ptr<const Gpu> gpu, std::uint64_t bytes, std::uint64_t slots);
 
   [[nodiscard]] const GpuBuffer& buffer() const { return buffer_; }
@@ -28,7 +28,7 @@ class GpuMemory final : public Memory {
 
   std::shared_ptr<const Gpu> gpu_;
   GpuBuffer buffer_;
-  GpuBuffer results_;  ///< two words a slot
+  GpuBuffer results_;  ///< two words for each slot
 };
 
 }  // namespace vfpass::probe

@@ -25,25 +25,26 @@ constexpr std::byte guard{0xee};
 
 Ring singleMessage(std::uint64_t bytes, std::uint64_t offset) { return {1, bytes, bytes, offset}; }
 
-void turnBit(Memory& memory, std::uint64_t offset, unsigned bit) {
+void flipBit(Memory& memory, std::uint64_t offset, unsigned bit) {
   std::byte byte{};
   memory.read(offset, std::span(&byte, 1));
   byte ^= std::byte{1} << bit;
   memory.write(offset, std::span(&byte, 1));
 }
 
-/// Turns one bit over, and says whether the check finds that byte and no other; then puts it back.
+/// Flips one bit, returns whether the check finds exactly that byte, and restores the bit.
 bool findsBit(Memory& memory, const Ring& ring, std::uint64_t offset, unsigned bit) {
   const MessageRange all{0, 0, ring.slots};
-  turnBit(memory, ring.startOf(0) + offset, bit);
+  flipBit(memory, ring.startOf(0) + offset, bit);
   const auto found = memory.compare(ring, seed, all);
-  turnBit(memory, ring.startOf(0) + offset, bit);
+  flipBit(memory, ring.startOf(0) + offset, bit);
   return found.size() == 1 && found[0].difference.offset == offset &&
          found[0].difference.wrongBytes == 1;
 }
 
-/// Fill, poison and check of one size at one alignment, against the host's own pattern.
-std::string alignmentMistake(GpuMemory& memory, std::uint64_t bytes, std::uint64_t alignment) {
+/// Fills, poisons and checks one size at one alignment and compares with the host's pattern.
+/// Returns the first problem, or an empty string.
+std::string alignmentProblem(GpuMemory& memory, std::uint64_t bytes, std::uint64_t alignment) {
   const Ring ring = singleMessage(bytes, guardBytes + alignment);
   const std::uint64_t area = ring.startOf(0) + bytes + guardBytes;
   std::vector<std::byte> copy(area, guard);
@@ -51,7 +52,7 @@ std::string alignmentMistake(GpuMemory& memory, std::uint64_t bytes, std::uint64
   memory.poison(ring, seed, {0, 0, 1});
   const auto poisoned = memory.compare(ring, seed, {0, 0, 1});
   if (poisoned.size() != 1 || poisoned[0].difference.wrongBytes != bytes) {
-    return "poison looks right somewhere";
+    return "poison matches the pattern somewhere";
   }
   memory.fill(ring, seed, {0, 0, 1});
   memory.read(0, copy);
@@ -60,21 +61,22 @@ std::string alignmentMistake(GpuMemory& memory, std::uint64_t bytes, std::uint64
   if (!std::all_of(copy.begin(), copy.begin() + static_cast<std::ptrdiff_t>(ring.startOf(0)),
                    isGuard) ||
       !std::all_of(end, copy.end(), isGuard)) {
-    return "bytes beside the message were written";
+    return "bytes outside the message were written";
   }
   if (comparePattern(std::span(copy).subspan(ring.startOf(0), bytes), {seed, 0})) {
-    return "the host expects other bytes";
+    return "the pattern differs from the host's";
   }
   for (const std::uint64_t offset : {std::uint64_t{0}, bytes / 2, bytes - 1}) {
     if (!findsBit(memory, ring, offset, static_cast<unsigned>(offset % 8))) {
-      return "a turned bit at offset " + std::to_string(offset) + " was not found";
+      return "a flipped bit at offset " + std::to_string(offset) + " was not found";
     }
   }
-  return memory.compare(ring, seed, {0, 0, 1}).empty() ? "" : "right bytes were called wrong";
+  return memory.compare(ring, seed, {0, 0, 1}).empty() ? ""
+                                                       : "correct bytes were reported as wrong";
 }
 
-Json check(const std::string& name, const std::string& mistake) {
-  return {{"name", name}, {"passed", mistake.empty()}, {"detail", mistake}};
+Json check(const std::string& name, const std::string& problem) {
+  return {{"name", name}, {"passed", problem.empty()}, {"detail", problem}};
 }
 
 Json checkAlignments(GpuMemory& memory) {
@@ -82,10 +84,10 @@ Json checkAlignments(GpuMemory& memory) {
                                                 17, 4095, 4096, 16401, 65536, 1048583};
   for (const std::uint64_t bytes : sizes) {
     for (std::uint64_t alignment = 0; alignment < 16; ++alignment) {
-      const std::string mistake = alignmentMistake(memory, bytes, alignment);
-      if (!mistake.empty()) {
+      const std::string problem = alignmentProblem(memory, bytes, alignment);
+      if (!problem.empty()) {
         return check("alignments", std::to_string(bytes) + " bytes at alignment " +
-                                       std::to_string(alignment) + ": " + mistake);
+                                       std::to_string(alignment) + ": " + problem);
       }
     }
   }
@@ -97,19 +99,19 @@ Json checkLargeOffsets(GpuMemory& memory, std::uint64_t bytes) {
   const Ring ring = singleMessage(bytes - 3, 3);
   memory.fill(ring, seed, {0, 0, 1});
   if (!memory.compare(ring, seed, {0, 0, 1}).empty()) {
-    return check("large_offsets", "right bytes were called wrong");
+    return check("large_offsets", "correct bytes were reported as wrong");
   }
   for (const std::uint64_t offset :
        {std::uint64_t{1}, bytes / 2 + 5, fourGiB - 1, fourGiB, fourGiB + 12345, bytes - 4}) {
     if (offset < ring.messageBytes && !findsBit(memory, ring, offset, 7)) {
       return check("large_offsets",
-                   "a turned bit at offset " + std::to_string(offset) + " was not found");
+                   "a flipped bit at offset " + std::to_string(offset) + " was not found");
     }
   }
   return check("large_offsets", "");
 }
 
-/// The faults that the source's owner can make, and what the check calls them.
+/// The faults that the source's owner can inject, and the damage that the check must report.
 Json checkSlots(GpuMemory& memory) {
   const Ring ring = makeRing(4099, 1000, memory.bytes(), 5);
   const MessageRange all{0, ring.slots, ring.slots};
@@ -118,11 +120,11 @@ Json checkSlots(GpuMemory& memory) {
   for (const auto& [fault, damage] : cases) {
     const Injection injection{fault, ring.slots + 777};
     memory.fill(ring, seed, all);
-    spoilSource(memory, ring, seed, all, injection);
+    corruptSource(memory, ring, seed, all, injection);
     const CheckResult result = checkMessages(memory, ring, seed, all);
     if (result.wrongMessages != 1 || result.corruptions.at(0).damage != damage ||
         result.corruptions.at(0).message != injection.message) {
-      return check("slots", "fault " + faultName(fault) + " was not told for what it is");
+      return check("slots", "fault " + faultName(fault) + " was classified wrongly");
     }
   }
   return check("slots", "");
@@ -143,7 +145,7 @@ Json gpuSelfTest(const GpuSelfTest& wanted) {
   const auto driver = std::make_shared<const CudaDriver>();
   const auto gpu = std::make_shared<const Gpu>(driver, wanted.gpu);
   int version = 0;
-  driver->check(driver->driverVersion(&version), "reading the CUDA version");
+  driver->check(driver->driverVersion(&version), "cannot read the CUDA version");
   Json result{{"gpu", gpu->name()}, {"pci", gpu->pciAddress()}, {"cuda_version", version}};
   {
     GpuMemory memory(gpu, wanted.bytes, 1000);

@@ -5,16 +5,16 @@
 
 namespace vfpass::probe {
 
-/// What the self-test does.
+/// Parameters of the self-test.
 struct GpuSelfTest {
   int gpu = 0;
   std::uint64_t bytes = std::uint64_t{8} << 30U;  ///< of the large buffer
-  int rounds = 10;                                ///< timed ones
+  int rounds = 10;                                ///< timed rounds
 };
 
-/// The GPU's half without RDMA: pattern and check at every alignment, bits turned over on purpose,
-/// also beyond 4 GiB, DMA-BUF export, and bandwidth. `passed` in the result is the verdict of all
-/// but the export and the speeds, which are reported only. Throws Error when there is no GPU.
+/// Tests the GPU's half without RDMA: pattern and check at every alignment, flipped bits, also
+/// beyond 4 GiB, DMA-BUF export, and bandwidth. `passed` in the result covers everything except the
+/// export and the bandwidths, which are only reported. Throws Error if there is no GPU.
 nlohmann::json gpuSelfTest(const GpuSelfTest& wanted);
 
 }  // namespace vfpass::probe

@@ -13,12 +13,12 @@ namespace {
 
 constexpr std::uint64_t seed = 0x5eed;
 
-/// Two points on the GPU's own time line.
+/// Measures time between two events on the GPU.
 class GpuTimer {
  public:
   explicit GpuTimer(const CudaDriver& driver) : driver_(driver) {
-    driver_.check(driver_.eventCreate(&begin_, 0), "making an event");
-    driver_.check(driver_.eventCreate(&end_, 0), "making an event");
+    driver_.check(driver_.eventCreate(&begin_, 0), "cannot create an event");
+    driver_.check(driver_.eventCreate(&end_, 0), "cannot create an event");
   }
   GpuTimer(const GpuTimer&) = delete;
   GpuTimer& operator=(const GpuTimer&) = delete;
@@ -27,14 +27,14 @@ class GpuTimer {
     driver_.eventDestroy(end_);
   }
 
-  /// Seconds that the GPU took for what `work` starts.
+  /// Seconds that the GPU takes for the work that `work` starts.
   double seconds(const std::function<void()>& work) {
-    driver_.check(driver_.eventRecord(begin_, nullptr), "recording an event");
+    driver_.check(driver_.eventRecord(begin_, nullptr), "cannot record an event");
     work();
-    driver_.check(driver_.eventRecord(end_, nullptr), "recording an event");
-    driver_.check(driver_.eventSynchronize(end_), "waiting for the GPU");
+    driver_.check(driver_.eventRecord(end_, nullptr), "cannot record an event");
+    driver_.check(driver_.eventSynchronize(end_), "cannot wait for the GPU");
     float milliseconds = 0;
-    driver_.check(driver_.eventElapsed(&milliseconds, begin_, end_), "reading an event");
+    driver_.check(driver_.eventElapsed(&milliseconds, begin_, end_), "cannot read an event");
     return static_cast<double>(milliseconds) / 1e3;
   }
 
@@ -79,9 +79,11 @@ nlohmann::json measureKernels(const std::shared_ptr<const Gpu>& gpu, std::uint64
   const CudaDriver& driver = gpu->driver();
   const GpuMessages whole{buffer.address(), bytes, bytes};
   const GpuMessages shifted{buffer.address() + 1, bytes, bytes - 1};
-  // Each check follows the fill that it agrees with, as otherwise every byte would be reported.
+  // Each check follows its matching fill; otherwise it would report every byte.
   std::vector<Series> series{
-      {"memset", [&] { driver.check(driver.memorySet32(whole.base, 0, bytes / 4), "memset"); }, {}},
+      {"memset",
+       [&] { driver.check(driver.memorySet32(whole.base, 0, bytes / 4), "cannot set GPU memory"); },
+       {}},
       {"fill", [&] { gpu->startFill(whole, seed, 0); }, {}},
       {"check", [&] { gpu->startCheck(whole, seed, results.address()); }, {}},
       {"fill_unaligned", [&] { gpu->startFill(shifted, seed, 0); }, {}},

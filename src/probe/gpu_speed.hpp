@@ -8,8 +8,8 @@
 
 namespace vfpass::probe {
 
-/// How fast the kernels are beside cuMemsetD32 of the same bytes, in interleaved rounds of one run.
-/// Times are the GPU's own, between two events; bandwidths count each byte once.
+/// Measures the kernels against cuMemsetD32 of the same bytes, in interleaved rounds of one run.
+/// Times are taken on the GPU, between two events; bandwidths count each byte once.
 nlohmann::json measureKernels(const std::shared_ptr<const Gpu>& gpu, std::uint64_t bytes,
                               int rounds);
 

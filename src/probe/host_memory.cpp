@@ -18,7 +18,7 @@ HostMemory::HostMemory(std::uint64_t bytes) {
   if (pages == MAP_FAILED) {
     throw Error(
         "cannot allocate " + std::to_string(bytes) + " bytes of host memory: " + errnoText(errno),
-        "give a smaller --memory-limit");
+        "use a smaller --memory-limit");
   }
   pages_ = std::span(static_cast<std::byte*>(pages), bytes);
 }

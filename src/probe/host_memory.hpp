@@ -4,7 +4,7 @@
 
 namespace vfpass::probe {
 
-/// Anonymous pages of this process, checked by its own vector code.
+/// Anonymous pages of this process, checked with vector code.
 class HostMemory final : public Memory {
  public:
   /// Throws Error when there is not enough memory.

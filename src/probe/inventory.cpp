@@ -15,15 +15,15 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Capability and control registers (PCI Express Base Specification): ACS has its control 6 bytes
-/// behind its header, ATS too, where the highest bit enables it.
+/// Offset of the control register in the ACS and ATS capabilities (PCI Express Base Specification).
+/// The highest bit of the ATS register enables ATS.
 constexpr std::size_t controlOffset = 6;
 constexpr std::uint16_t atsEnabled = 0x8000;
 
 Json capability(const PciFunction& function, std::uint16_t which) {
   const auto place = extendedCapability(function.config, which);
   if (!place) {
-    return {{"present", nullptr}, {"detail", "extended configuration space cannot be read"}};
+    return {{"present", nullptr}, {"detail", "cannot read the extended configuration space"}};
   }
   if (*place == 0) {
     return {{"present", false}};
@@ -69,7 +69,7 @@ Json networkDevices(const SysfsReader& sysfs) {
   return devices;
 }
 
-/// Between each network function and each GPU.
+/// Distances between each network function and each GPU.
 Json distances(const std::vector<PciFunction>& functions) {
   Json result = Json::array();
   for (const PciFunction& nic : functions) {

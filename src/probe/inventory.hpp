@@ -6,8 +6,8 @@
 
 namespace vfpass::probe {
 
-/// What the guest has for RDMA and GPUs. What is missing or could not be read is text in the place
-/// where it would be, and never a failure; see docs/probe.md for the members.
+/// The guest's PCI functions, netdevs, RDMA devices and GPUs. Anything missing or unreadable is
+/// described in its place and is never an error. docs/probe.md lists the members.
 nlohmann::json readInventory(const SysfsReader& sysfs);
 
 }  // namespace vfpass::probe

@@ -13,7 +13,7 @@ using Json = nlohmann::json;
 constexpr int deepestMessage = 8;
 
 Error badMessage(const std::string& reason) {
-  return Error("the other side's message makes no sense: " + reason,
+  return Error("the other side sent an invalid message: " + reason,
                "run the same build of vfpass-probe on both sides");
 }
 
@@ -21,7 +21,7 @@ const Json& member(const Json& object, const char* name, bool (Json::*hasType)()
                    const char* type) {
   const auto found = object.is_object() ? object.find(name) : object.end();
   if (!object.is_object() || found == object.end() || !((*found).*hasType)()) {
-    throw badMessage(std::string("it has no ") + type + " named " + name);
+    throw badMessage(std::string("no ") + type + " named " + name);
   }
   return *found;
 }
@@ -30,26 +30,26 @@ const Json& member(const Json& object, const char* name, bool (Json::*hasType)()
 
 Json parseMessage(std::string_view text) {
   if (text.size() > largestMessage) {
-    throw badMessage("it is longer than 64 KiB");
+    throw badMessage("longer than 64 KiB");
   }
   UniqueKeys keys;
   const auto limits = [&](int depth, Json::parse_event_t event, Json& parsed) {
     if (depth > deepestMessage) {
-      throw badMessage("it is nested too deep");
+      throw badMessage("nested too deeply");
     }
     if (event == Json::parse_event_t::object_start) {
       keys.enterObject();
     } else if (event == Json::parse_event_t::object_end) {
       keys.leaveObject();
     } else if (event == Json::parse_event_t::key && !keys.add(parsed.get<std::string>())) {
-      throw badMessage("an object has a member twice");
+      throw badMessage("duplicate member in an object");
     }
     return true;
   };
   try {
     return Json::parse(text, limits);
   } catch (const Json::exception&) {
-    throw badMessage("it is not JSON");
+    throw badMessage("not JSON");
   }
 }
 
@@ -63,11 +63,11 @@ std::uint64_t numberMember(const Json& object, const char* name, std::uint64_t l
 }
 
 bool flagMember(const Json& object, const char* name) {
-  return member(object, name, &Json::is_boolean, "flag").get<bool>();
+  return member(object, name, &Json::is_boolean, "boolean").get<bool>();
 }
 
 std::string textMember(const Json& object, const char* name) {
-  return member(object, name, &Json::is_string, "text").get<std::string>();
+  return member(object, name, &Json::is_string, "string").get<std::string>();
 }
 
 const Json& objectMember(const Json& object, const char* name) {

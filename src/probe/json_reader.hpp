@@ -7,14 +7,15 @@
 
 namespace vfpass::probe {
 
-/// Parses what another process wrote: at most `largestMessage` bytes, 8 levels deep. Throws Error.
+/// Parses a message from another process: at most `largestMessage` bytes, 8 levels deep. Throws
+/// Error.
 nlohmann::json parseMessage(std::string_view text);
 
 /// The longest message that two probes send each other, in bytes.
 constexpr std::size_t largestMessage = std::size_t{64} << 10U;
 
-/// The members that a message must have. Each throws Error when there is none, or one of another
-/// type or size.
+/// Required members of a message. Each throws Error if the member is missing, or has another type
+/// or is too large.
 std::uint64_t numberMember(const nlohmann::json& object, const char* name,
                            std::uint64_t largest = UINT64_MAX);
 bool flagMember(const nlohmann::json& object, const char* name);

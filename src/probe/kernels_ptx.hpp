@@ -2,7 +2,7 @@
 
 namespace vfpass::probe {
 
-/// gpu/kernels.ptx, ended by a zero as cuModuleLoadDataEx wants it.
+/// gpu/kernels.ptx, null-terminated as cuModuleLoadDataEx requires.
 extern const char* const kernelsPtx;
 
 }  // namespace vfpass::probe

@@ -26,7 +26,7 @@ Library::~Library() { ::dlclose(handle_); }
 void* Library::address(const char* name, bool required) const {
   void* found = ::dlsym(handle_, name);
   if (found == nullptr && required) {
-    throw Error(name_ + " has no function " + name, "install a newer version of it");
+    throw Error(name_ + " has no function " + name, "install a newer version");
   }
   return found;
 }

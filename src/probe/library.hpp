@@ -5,22 +5,23 @@
 
 namespace vfpass::probe {
 
-/// A shared library that was opened while running, so that a guest without it gets a finding and
-/// the program still starts.
+/// A shared library that is loaded at run time, so that the program also starts in a guest without
+/// it and reports a finding.
 class Library {
  public:
-  /// Opens the first of these names that can be opened. Throws Error with the loader's words.
+  /// Loads the first of these libraries that can be loaded. Throws Error with the loader's
+  /// messages.
   Library(const std::vector<std::string>& names, const std::string& remedy);
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
   ~Library();
 
-  /// Sets `function` to what the library calls `name`. Throws Error when it has no such thing.
+  /// Sets `function` to the symbol `name`. Throws Error if the library lacks it.
   template <typename Function>
   void require(Function*& function, const char* name) const {
     function = reinterpret_cast<Function*>(address(name, true));
   }
-  /// The same, but nullptr when the library is too old for it.
+  /// The same, but sets nullptr if the library lacks it.
   template <typename Function>
   void find(Function*& function, const char* name) const {
     function = reinterpret_cast<Function*>(address(name, false));

@@ -35,11 +35,11 @@ Json loopback(const std::vector<Settings>& runs, const Resources& resources,
               const Deadline& deadline) {
   std::array<int, 2> sockets{-1, -1};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.data()) != 0) {
-    throw Error("cannot make a socket pair: " + errnoText(errno));
+    throw Error("cannot create a socket pair: " + errnoText(errno));
   }
   Channel near(socketTransport(FileDescriptor(sockets[0])), deadline);
   std::optional<Channel> far(std::in_place, socketTransport(FileDescriptor(sockets[1])), deadline);
-  // Whatever the target throws, the initiator hears it over the channel, and tells it.
+  // The target reports its errors over the channel, and the initiator passes them on.
   std::jthread target([&far, &resources] {
     try {
       serve(*far, resources, "", UINT64_MAX);

@@ -10,12 +10,12 @@
 
 namespace vfpass::probe {
 
-/// Both sides in this process, the target in a thread of its own, over a socket pair: the same code
-/// as between two machines. A list of reports. Throws Error.
+/// Runs both sides in this process over a socket pair, the target in its own thread, with the same
+/// code as between two machines. Returns the initiator's report. Throws Error.
 nlohmann::json loopback(const std::vector<Settings>& runs, const Resources& resources,
                         const Deadline& deadline);
 
-/// The initiator's side of all runs. `channel` leads to the target.
+/// The initiator's side of all runs. `channel` is connected to the target.
 nlohmann::json measureAll(Channel& channel, const std::vector<Settings>& runs,
                           const Resources& resources, const std::string& token);
 

@@ -16,13 +16,13 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// What the timed part of a run gave.
+/// Results of the timed part of a run.
 struct Timings {
-  double seconds = 0;             ///< bandwidth: of all timed cycles
-  std::vector<double> latencies;  ///< seconds, one a message
+  double seconds = 0;             ///< for bandwidth: sum over all timed cycles
+  std::vector<double> latencies;  ///< in seconds, one for each message
 };
 
-/// One measurement as the initiator goes through it.
+/// The initiator's side of one measurement.
 class Measurement {
  public:
   Measurement(Channel& channel, Side& side) : channel_(channel), side_(side) {}
@@ -134,7 +134,7 @@ Json measure(Channel& channel, const Settings& settings, const Resources& resour
     try {
       channel.send({{"type", "failed"}, {"error", error.what()}, {"remedy", error.remedy()}});
     } catch (const Error&) {
-      // It is gone; what happened first is the thing to tell.
+      // The other side is gone; report the original error.
     }
     throw;
   }

@@ -10,14 +10,14 @@
 
 namespace vfpass::probe {
 
-/// A slot that does not hold what it should.
+/// A slot with wrong contents.
 struct SlotDifference {
   std::uint64_t slot = 0;
   Difference difference;
 };
 
-/// Where a run's messages lie. Its owner alone writes and checks it: the processor that owns the
-/// memory, so that a check sees what that owner's programs would see.
+/// The memory that holds a run's messages. Only its owner, CPU or GPU, fills and checks it, so that
+/// a check sees what the owner's programs would see.
 class Memory {
  public:
   Memory() = default;
@@ -35,7 +35,7 @@ class Memory {
   virtual std::vector<SlotDifference> compare(const Ring& ring, std::uint64_t seed,
                                               const MessageRange& range) = 0;
 
-  /// Copies bytes out or in, for diagnosis and for faults made on purpose.
+  /// Copies bytes out or in, for diagnosis and for injected faults.
   virtual void read(std::uint64_t offset, std::span<std::byte> into) = 0;
   virtual void write(std::uint64_t offset, std::span<const std::byte> from) = 0;
 };

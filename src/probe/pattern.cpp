@@ -10,15 +10,14 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "the pattern is stored little-endian");
 
 constexpr std::size_t wordBytes = sizeof(Word);
-/// How much is compared before anybody looks for the place: small enough to stay in the first
-/// cache.
+/// Words to compare before looking for the wrong byte: few enough to stay in the L1 cache.
 constexpr std::size_t blockWords = 512;
 
-void writeWords(std::span<std::byte> bytes, const MessagePattern& pattern, Word turned) {
+void writeWords(std::span<std::byte> bytes, const MessagePattern& pattern, Word inversion) {
   const Word key = patternKey(pattern.seed);
-  const Word mask = messageMask(pattern.message) ^ turned;
+  const Word mask = messageMask(pattern.message) ^ inversion;
   const std::size_t words = bytes.size() / wordBytes;
-  // memcpy, because the place has any alignment; the compiler makes vector stores of it.
+  // memcpy allows any alignment; the compiler turns it into vector stores.
   for (std::size_t index = 0; index < words; ++index) {
     const Word word = patternWord(key, mask, index);
     std::memcpy(bytes.data() + index * wordBytes, &word, wordBytes);
@@ -27,7 +26,7 @@ void writeWords(std::span<std::byte> bytes, const MessagePattern& pattern, Word 
   std::memcpy(bytes.data() + words * wordBytes, &last, bytes.size() % wordBytes);
 }
 
-/// The bits in which whole words differ, all of them or-ed together.
+/// The bits in which any of the words differs.
 Word differingBits(const std::byte* bytes, std::size_t first, std::size_t end, Word key,
                    Word mask) {
   Word differing = 0;
@@ -39,7 +38,7 @@ Word differingBits(const std::byte* bytes, std::size_t first, std::size_t end, W
   return differing;
 }
 
-/// Byte by byte, for blocks that are known to be wrong and for the tail.
+/// Compares byte by byte: for blocks that are known to be wrong, and for the tail.
 void countWrong(std::span<const std::byte> bytes, std::size_t first, std::size_t end,
                 const MessagePattern& pattern, Difference& found) {
   for (std::size_t offset = first; offset < end; ++offset) {

@@ -85,11 +85,11 @@ std::optional<std::size_t> extendedCapability(std::string_view config, std::uint
   if (config.size() <= extendedSpace) {
     return std::nullopt;
   }
-  // A header: 16 bits of id, 4 of version, 12 of the next one's place. Each is at a place of its
-  // own.
-  constexpr std::size_t most = (wholeSpace - extendedSpace) / 4;
+  // A header has 16 bits of ID, 4 of version and 12 for the offset of the next one. Each has its
+  // own offset, which bounds the list.
+  constexpr std::size_t maxCapabilities = (wholeSpace - extendedSpace) / 4;
   std::size_t offset = extendedSpace;
-  for (std::size_t seen = 0; seen < most && offset >= extendedSpace; ++seen) {
+  for (std::size_t seen = 0; seen < maxCapabilities && offset >= extendedSpace; ++seen) {
     const std::uint16_t id = configWord(config, offset);
     if (id == wanted) {
       return offset;
@@ -111,7 +111,7 @@ std::string pciDistance(const PciFunction& first, const PciFunction& second) {
     const bool known = first.numaNode >= 0 && second.numaNode >= 0;
     return known && first.numaNode != second.numaNode ? "SYS" : "PHB";
   }
-  // Below the bridge in common: a port of it, and the function.
+  // Below the common bridge: one of its ports, and the function.
   constexpr std::ptrdiff_t oneSwitch = 2;
   return one.end() - left <= oneSwitch && other.end() - right <= oneSwitch ? "PIX" : "PXB";
 }

@@ -19,8 +19,8 @@ struct PciFunction {
   std::string driver;  ///< empty: none
   std::string path;    ///< its place in the tree, below /sys/devices
   int numaNode = -1;
-  std::vector<std::uint64_t> bars;  ///< sizes in bytes by number, 0 for none
-  std::string config;               ///< configuration space, as far as the kernel lets us read
+  std::vector<std::uint64_t> bars;  ///< sizes in bytes by BAR number; 0 if unused
+  std::string config;               ///< configuration space, as far as it is readable
 
   [[nodiscard]] bool isBridge() const { return deviceClass >> 16U == 0x06; }
   [[nodiscard]] bool isNetwork() const { return deviceClass >> 16U == 0x02; }
@@ -33,15 +33,15 @@ std::vector<PciFunction> readPciFunctions(const SysfsReader& sysfs);
 constexpr std::uint16_t accessControlServices = 0x000d;
 constexpr std::uint16_t addressTranslationServices = 0x000f;
 
-/// Where an extended capability is; 0 when the function has none, nullopt when its extended space
-/// cannot be read: the reader is not root, or the guest's machine type has no such space.
+/// Offset of an extended capability; 0 if the function has none, nullopt if its extended space
+/// cannot be read: without root, or if the guest's machine type has no such space.
 std::optional<std::size_t> extendedCapability(std::string_view config, std::uint16_t wanted);
 
 /// 16 bits of the configuration space; 0 beyond its end.
 std::uint16_t configWord(std::string_view config, std::size_t offset);
 
-/// How far two functions are from each other, in NCCL's words: PIX (one switch between them), PXB
-/// (several bridges), PHB (the host bridge), SYS (another NUMA node). Paths as in PciFunction.
+/// Distance of two functions in NCCL's terms: PIX (one switch between them), PXB (several bridges),
+/// PHB (the host bridge), SYS (another NUMA node). Paths as in PciFunction.
 std::string pciDistance(const PciFunction& first, const PciFunction& second);
 
 }  // namespace vfpass::probe

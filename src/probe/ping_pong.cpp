@@ -9,15 +9,15 @@
 namespace vfpass::probe {
 namespace {
 
-/// Sends with a completion for every so many and for the last, so that the send queue never fills
-/// up.
+/// Sends messages, with completions at intervals and for the last one, so that the send queue never
+/// fills up.
 class Sender {
  public:
   Sender(const Side& side, const Deadline& deadline)
       : side_(side), deadline_(deadline), request_(side, IBV_WR_SEND) {}
 
   void send(std::uint64_t message, bool last) {
-    // The completion of an earlier send came before the answer to it, so nobody waits here.
+    // The completion of an earlier send arrived before its answer, so this does not wait.
     collect();
     ++posted_;
     awaited_ = last || posted_ % moderationOf(side_.settings()) == 0;

@@ -8,11 +8,11 @@ namespace vfpass::probe {
 namespace {
 
 const std::string devicesFolder = "/sys/class/infiniband/";
-constexpr int mostGids = 256;
+constexpr int maxGids = 256;
 
 std::vector<GidEntry> readGids(const SysfsReader& sysfs, const std::string& port) {
   std::vector<GidEntry> gids;
-  for (int index = 0; index < mostGids; ++index) {
+  for (int index = 0; index < maxGids; ++index) {
     const std::string number = std::to_string(index);
     const auto gid = sysfs.text(port + "/gids/" + number);
     if (!gid) {

@@ -9,12 +9,12 @@
 
 namespace vfpass::probe {
 
-/// One port of an RDMA device; texts are the kernel's own.
+/// One port of an RDMA device, with the kernel's texts.
 struct RdmaPort {
   int number = 1;
   std::string state;          ///< `4: ACTIVE`
   std::string physicalState;  ///< `5: LinkUp`
-  std::string rate;           ///< `400 Gb/sec (4X NDR)`; rxe says 2.5, which means nothing
+  std::string rate;           ///< `400 Gb/sec (4X NDR)`; rxe reports a meaningless 2.5
   std::string linkLayer;      ///< `Ethernet` or `InfiniBand`
   std::string localId;
   std::vector<GidEntry> gids;   ///< the used ones, at most 256
@@ -23,7 +23,7 @@ struct RdmaPort {
   [[nodiscard]] bool ethernet() const { return linkLayer == "Ethernet"; }
 };
 
-/// One RDMA device as /sys/class/infiniband shows it, which needs no rdma-core.
+/// One RDMA device as /sys/class/infiniband shows it, without rdma-core.
 struct RdmaDevice {
   std::string name;
   std::string nodeGuid;

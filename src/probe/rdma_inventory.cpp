@@ -33,8 +33,8 @@ Json toJson(const RdmaPort& port) {
           {"gid_index", port.gidIndex ? Json(*port.gidIndex) : Json(nullptr)}};
 }
 
-/// What only an opened device tells: the active MTU, and whether it takes DMA-BUF memory.
-void askDevice(const VerbsLibrary& library, Json& device) {
+/// Adds what only an opened device reports: the active MTU, and whether it supports DMA-BUF memory.
+void queryDevice(const VerbsLibrary& library, Json& device) {
   const VerbsContext context = openDevice(library, device.at("name").get<std::string>());
   for (Json& port : device["ports"]) {
     ibv_port_attr attributes{};
@@ -45,10 +45,10 @@ void askDevice(const VerbsLibrary& library, Json& device) {
       port["active_mtu"] = mtuNames[attributes.active_mtu];
     }
   }
-  const auto domain =
-      takeOver(library.allocatePd(context.get()), library.freePd, "making a protection domain");
-  const std::string objection = dmaBufObjection(library, *domain);
-  device["dma_buf"] = {{"supported", objection.empty()}, {"detail", objection}};
+  const auto domain = takeOver(library.allocatePd(context.get()), library.freePd,
+                               "cannot create a protection domain");
+  const std::string reason = dmaBufUnsupported(library, *domain);
+  device["dma_buf"] = {{"supported", reason.empty()}, {"detail", reason}};
 }
 
 Json describe(const RdmaDevice& device) {
@@ -60,7 +60,7 @@ Json describe(const RdmaDevice& device) {
           {"pci", device.pci},   {"parent", device.parent},      {"ports", ports}};
 }
 
-/// nullopt, and the reason in `report`, when rdma-core is missing.
+/// Returns false, with the reason in `report`, if rdma-core is missing.
 bool openLibrary(std::optional<VerbsLibrary>& library, Json& report) {
   try {
     library.emplace();
@@ -81,7 +81,7 @@ Json rdmaInventory(const SysfsReader& sysfs) {
     Json device = describe(found);
     try {
       if (usable) {
-        askDevice(*library, device);
+        queryDevice(*library, device);
       }
       device["opens"] = {{"done", usable}, {"detail", ""}};
     } catch (const Error& error) {

@@ -6,8 +6,8 @@
 
 namespace vfpass::probe {
 
-/// `{libibverbs: {...}, devices: [...]}`: devices as the kernel shows them, and what the library
-/// says when each is opened.
+/// `{libibverbs: {...}, devices: [...]}`: devices as the kernel shows them, and the result of
+/// opening each with the library.
 nlohmann::json rdmaInventory(const SysfsReader& sysfs);
 
 }  // namespace vfpass::probe

@@ -29,11 +29,11 @@ ibv_mr* registerAddress(const VerbsLibrary& library, ibv_pd& domain, const Memor
   return library.registerMemory(&domain, address, memory.bytes(), allAccess);
 }
 
-/// nullptr with a reason in `notTaken` when it cannot be.
+/// nullptr, with the reason in `rejected`, on failure.
 ibv_mr* registerDmaBuf(const VerbsLibrary& library, ibv_pd& domain, const GpuMemory& memory,
-                       bool relaxedOrdering, std::vector<std::string>& notTaken) {
+                       bool relaxedOrdering, std::vector<std::string>& rejected) {
   if (library.registerDmaBuf == nullptr) {
-    notTaken.emplace_back("DMA-BUF: not supported here: rdma-core is older than 34");
+    rejected.emplace_back("DMA-BUF: not supported here: rdma-core is older than 34");
     return nullptr;
   }
   try {
@@ -43,39 +43,40 @@ ibv_mr* registerDmaBuf(const VerbsLibrary& library, ibv_pd& domain, const GpuMem
     ibv_mr* region = library.registerDmaBuf(&domain, 0, memory.bytes(), memory.address(),
                                             exported.get(), access);
     if (region == nullptr) {
-      notTaken.push_back("DMA-BUF: the RDMA device: " + reason(errno));
+      rejected.push_back("DMA-BUF: the RDMA device: " + reason(errno));
     }
     return region;
   } catch (const Error& error) {
-    notTaken.push_back(std::string("DMA-BUF: ") + error.what());
+    rejected.push_back(std::string("DMA-BUF: ") + error.what());
     return nullptr;
   }
 }
 
 Registration registerGpu(const VerbsLibrary& library, ibv_pd& domain, const GpuMemory& memory,
                          bool relaxedOrdering) {
-  std::vector<std::string> notTaken;
-  ibv_mr* region = registerDmaBuf(library, domain, memory, relaxedOrdering, notTaken);
-  Road road = Road::dmaBuf;
+  std::vector<std::string> rejected;
+  ibv_mr* region = registerDmaBuf(library, domain, memory, relaxedOrdering, rejected);
+  Method method = Method::dmaBuf;
   if (region == nullptr) {
-    road = Road::peerMemory;
+    method = Method::peerMemory;
     region = registerAddress(library, domain, memory, relaxedOrdering);
   }
   if (region == nullptr) {
-    notTaken.push_back("peer memory: " + reason(errno));
-    throw Error("the RDMA device has no road into GPU memory: " + join(notTaken, "; "),
-                "a driver and kernel with DMA-BUF, or modprobe nvidia_peermem in the guest");
+    rejected.push_back("peer memory: " + reason(errno));
+    throw Error(
+        "cannot register GPU memory with the RDMA device: " + join(rejected, "; "),
+        "use a driver and kernel with DMA-BUF, or run modprobe nvidia_peermem in the guest");
   }
-  return {VerbsPointer<ibv_mr>(region, library.unregisterMemory), road, std::move(notTaken)};
+  return {VerbsPointer<ibv_mr>(region, library.unregisterMemory), method, std::move(rejected)};
 }
 
 }  // namespace
 
-std::string roadName(Road road) {
-  switch (road) {
-    case Road::dmaBuf:
+std::string methodName(Method method) {
+  switch (method) {
+    case Method::dmaBuf:
       return "dma-buf";
-    case Road::peerMemory:
+    case Method::peerMemory:
       return "peer-memory";
     default:
       return "host";
@@ -89,12 +90,12 @@ Registration registerMemory(const VerbsLibrary& library, ibv_pd& domain, const M
   }
   return {
       takeOver(registerAddress(library, domain, memory, relaxedOrdering), library.unregisterMemory,
-               "registering " + std::to_string(memory.bytes()) + " bytes of host memory"),
-      Road::host,
+               "cannot register " + std::to_string(memory.bytes()) + " bytes of host memory"),
+      Method::host,
       {}};
 }
 
-std::string dmaBufObjection(const VerbsLibrary& library, ibv_pd& domain) {
+std::string dmaBufUnsupported(const VerbsLibrary& library, ibv_pd& domain) {
   constexpr std::size_t page = 4096;
   constexpr int noDescriptor = -1;
   if (library.registerDmaBuf == nullptr) {

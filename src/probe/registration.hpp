@@ -10,26 +10,26 @@ namespace vfpass::probe {
 class GpuMemory;
 class Memory;
 
-/// How the RDMA device came to reach the memory.
-enum class Road { host, dmaBuf, peerMemory };
+/// How the RDMA device accesses the memory.
+enum class Method { host, dmaBuf, peerMemory };
 
-/// Registered memory, the road taken, and why the roads before it were not.
+/// Registered memory, the method used, and why the preferred methods failed.
 struct Registration {
   VerbsPointer<ibv_mr> region;
-  Road road = Road::host;
-  std::vector<std::string> notTaken;
+  Method method = Method::host;
+  std::vector<std::string> rejected;
 };
 
-std::string roadName(Road road);
+std::string methodName(Method method);
 
-/// For local and remote use, writes and reads. GPU memory goes by DMA-BUF first, then by peer
-/// memory (nvidia_peermem). Throws Error with all reasons when there is no road. `relaxedOrdering`
-/// is a wish: devices that do not have it ignore it, and so does an older rdma-core.
+/// Registers memory for local and remote writes and reads. Tries DMA-BUF first for GPU memory, then
+/// peer memory (nvidia_peermem). Throws Error with all reasons if both fail. `relaxedOrdering` is a
+/// hint: devices without it ignore it, and so does an older rdma-core.
 Registration registerMemory(const VerbsLibrary& library, ibv_pd& domain, const Memory& memory,
                             bool relaxedOrdering);
 
-/// What a device says to DMA-BUF memory, asked without any (NCCL asks the same way): empty when it
-/// takes it, otherwise why it is not supported here.
-std::string dmaBufObjection(const VerbsLibrary& library, ibv_pd& domain);
+/// Why a device does not support DMA-BUF memory, tested without such memory (as NCCL does); empty
+/// if it does.
+std::string dmaBufUnsupported(const VerbsLibrary& library, ibv_pd& domain);
 
 }  // namespace vfpass::probe

@@ -14,8 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// The target of one measurement: does what the initiator's messages ask for, in any sensible
-/// order.
+/// The target of one measurement: follows the initiator's messages, in any sensible order.
 class Target {
  public:
   Target(Channel& channel, const Settings& settings, const Resources& resources)
@@ -28,7 +27,7 @@ class Target {
     channel_.send({{"type", "connected"}});
   }
 
-  /// Until the initiator has finished; what this side found.
+  /// Runs until the initiator has finished; returns what this side found.
   Json run() {
     for (;;) {
       const Json message = channel_.receiveAny();
@@ -43,18 +42,17 @@ class Target {
         throw Error("the other side failed: " + printable(textMember(message, "error")),
                     printable(textMember(message, "remedy")));
       } else {
-        throw Error("the other side stopped in the middle of a measurement",
-                    "look at what it printed");
+        throw Error("the other side stopped during a measurement", "check its output");
       }
     }
   }
 
  private:
   MessageRange rangeIn(const Json& message) const {
-    constexpr std::uint64_t mostCycles = std::uint64_t{1} << 32U;
+    constexpr std::uint64_t maxCycles = std::uint64_t{1} << 32U;
     const Ring& ring = side_.source();
     const std::uint64_t count = numberMember(message, "count", ring.slots);
-    return cycleRange(ring, numberMember(message, "cycle", mostCycles), count);
+    return cycleRange(ring, numberMember(message, "cycle", maxCycles), count);
   }
 
   void prepare(const MessageRange& range) {
@@ -89,19 +87,19 @@ class Target {
   OwnerWork work_;
 };
 
-Settings settingsIn(const Json& begin, const std::string& token, std::uint64_t mostMemory) {
+Settings settingsIn(const Json& begin, const std::string& token, std::uint64_t maxMemory) {
   if (numberMember(begin, "protocol", INT32_MAX) != protocolVersion) {
-    throw Error("the other side speaks another protocol",
+    throw Error("the other side uses another version of the protocol",
                 "run the same build of vfpass-probe on both sides");
   }
   if (textMember(begin, "token") != token) {
-    throw Error("the other side does not have our token", "give both sides the same --token");
+    throw Error("the other side has a different token", "use the same --token on both sides");
   }
   Settings settings = settingsFromJson(objectMember(begin, "settings"));
-  // A send test has two rings. One slot more than the limit is there in any case.
-  if (settings.memoryLimit > mostMemory / 2) {
-    throw Error("the other side wants more memory than --memory-limit allows here",
-                "give a larger --memory-limit here, or a smaller one there");
+  // A send test has two rings. Each has at least one slot, even beyond the limit.
+  if (settings.memoryLimit > maxMemory / 2) {
+    throw Error("the other side requests more memory than --memory-limit allows",
+                "use a larger --memory-limit on this side or a smaller one on the other");
   }
   return settings;
 }
@@ -109,7 +107,7 @@ Settings settingsIn(const Json& begin, const std::string& token, std::uint64_t m
 }  // namespace
 
 Json serve(Channel& channel, const Resources& resources, const std::string& token,
-           std::uint64_t mostMemory) {
+           std::uint64_t maxMemory) {
   Json report{{"runs", Json::array()}, {"passed", true}};
   try {
     for (;;) {
@@ -117,7 +115,7 @@ Json serve(Channel& channel, const Resources& resources, const std::string& toke
       if (textMember(message, "type") != "begin") {
         break;
       }
-      Target target(channel, settingsIn(message, token, mostMemory), resources);
+      Target target(channel, settingsIn(message, token, maxMemory), resources);
       report["runs"].push_back(target.run());
       report["passed"] =
           report["passed"].get<bool>() && report["runs"].back()["passed"].get<bool>();
@@ -126,12 +124,12 @@ Json serve(Channel& channel, const Resources& resources, const std::string& toke
     try {
       channel.send({{"type", "failed"}, {"error", error.what()}, {"remedy", error.remedy()}});
     } catch (const Error&) {
-      // It is gone; what happened first is the thing to tell.
+      // The other side is gone; report the original error.
     }
     throw;
   }
   if (report["runs"].empty()) {
-    throw Error("the other side measured nothing", "look at what it printed");
+    throw Error("the other side measured nothing", "check its output");
   }
   return report;
 }

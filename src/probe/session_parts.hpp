@@ -8,20 +8,20 @@
 
 namespace vfpass::probe {
 
-/// What one side's owner of memory did and what that cost, over all cycles.
+/// Work of the memory's owner on one side and its duration, over all cycles.
 struct OwnerWork {
   CheckResult result;
   double prepareSeconds = 0;
   double checkSeconds = 0;
 };
 
-/// Counts, described corruptions, and costs.
+/// Counts, described corruptions, and durations.
 nlohmann::json toJson(const OwnerWork& work);
 
 /// Adds the seconds that `work` takes to `total`.
 void addSeconds(double& total, const std::function<void()>& work);
 
-/// Cycle number `cycle` of a run; cycle 0 warms up.
+/// The messages of cycle number `cycle`; cycle 0 is the warm-up.
 MessageRange cycleRange(const Ring& ring, std::uint64_t cycle, std::uint64_t count);
 
 }  // namespace vfpass::probe

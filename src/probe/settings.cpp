@@ -12,11 +12,11 @@ namespace {
 
 constexpr std::array<std::string_view, 3> operationNames{"write", "read", "send"};
 
-constexpr std::uint64_t leastBytes = 2;
-constexpr std::uint64_t mostBytes = std::uint64_t{16} << 20U;
-constexpr std::uint64_t mostIterations = 100'000'000;
-constexpr std::uint32_t mostDepth = 16384;
-constexpr std::uint64_t mostMemory = std::uint64_t{64} << 30U;
+constexpr std::uint64_t minBytes = 2;
+constexpr std::uint64_t maxBytes = std::uint64_t{16} << 20U;
+constexpr std::uint64_t maxIterations = 100'000'000;
+constexpr std::uint32_t maxDepth = 16384;
+constexpr std::uint64_t maxMemory = std::uint64_t{64} << 30U;
 constexpr std::uint64_t cacheLine = 64;
 
 void require(bool holds, const std::string& what) {
@@ -76,7 +76,7 @@ std::uint32_t moderationOf(const Settings& settings) {
   constexpr std::uint64_t smallMessage = 8192;
   const std::uint32_t usual = settings.bytes <= smallMessage ? 100 : 1;
   const std::uint32_t wanted = settings.moderation == 0 ? usual : settings.moderation;
-  // Half the queue at most, as otherwise it runs dry before anybody hears of a completion.
+  // At most half the queue, as otherwise it runs empty before a completion arrives.
   return std::clamp<std::uint32_t>(wanted, 1, std::max<std::uint32_t>(1, settings.depth / 2));
 }
 
@@ -102,47 +102,48 @@ Settings settingsFromJson(const nlohmann::json& json) {
   Settings settings;
   const auto* operation = std::ranges::find(operationNames, textMember(json, "operation"));
   const auto fault = parseFault(textMember(json, "inject"));
-  require(operation != operationNames.end() && fault, "there is no such operation or fault");
+  require(operation != operationNames.end() && fault, "unknown operation or fault");
   settings.operation = static_cast<Operation>(operation - operationNames.begin());
   settings.latency = flagMember(json, "latency");
-  settings.bytes = numberMember(json, "bytes", mostBytes);
-  settings.iterations = numberMember(json, "iterations", mostIterations);
-  settings.depth = static_cast<std::uint32_t>(numberMember(json, "depth", mostDepth));
-  settings.moderation = static_cast<std::uint32_t>(numberMember(json, "moderation", mostDepth));
+  settings.bytes = numberMember(json, "bytes", maxBytes);
+  settings.iterations = numberMember(json, "iterations", maxIterations);
+  settings.depth = static_cast<std::uint32_t>(numberMember(json, "depth", maxDepth));
+  settings.moderation = static_cast<std::uint32_t>(numberMember(json, "moderation", maxDepth));
   settings.seed = numberMember(json, "seed");
-  settings.memoryLimit = numberMember(json, "memory_limit", mostMemory);
+  settings.memoryLimit = numberMember(json, "memory_limit", maxMemory);
   settings.alignment = numberMember(json, "alignment", cacheLine - 1);
   settings.check = flagMember(json, "check");
   settings.relaxedOrdering = flagMember(json, "relaxed_ordering");
   settings.initiatorOnGpu = flagMember(json, "initiator_on_gpu");
   settings.targetOnGpu = flagMember(json, "target_on_gpu");
-  settings.injection = {*fault, numberMember(json, "inject_message", mostIterations)};
+  settings.injection = {*fault, numberMember(json, "inject_message", maxIterations)};
   validate(settings);
   return settings;
 }
 
 void validate(const Settings& settings) {
-  require(settings.bytes >= leastBytes && settings.bytes <= mostBytes,
-          "a message has 2 bytes to 16 MiB");
-  require(settings.iterations >= 1 && settings.iterations <= mostIterations,
-          "there are 1 to 100,000,000 messages");
-  require(settings.depth >= 1 && settings.depth <= mostDepth, "a queue has 1 to 16,384 entries");
-  require(settings.memoryLimit <= mostMemory, "a ring has at most 64 GiB");
-  require(settings.alignment < cacheLine, "alignments are 0 to 63 bytes");
+  require(settings.bytes >= minBytes && settings.bytes <= maxBytes,
+          "the message size must be 2 bytes to 16 MiB");
+  require(settings.iterations >= 1 && settings.iterations <= maxIterations,
+          "the number of messages must be 1 to 100,000,000");
+  require(settings.depth >= 1 && settings.depth <= maxDepth, "the queue depth must be 1 to 16,384");
+  require(settings.memoryLimit <= maxMemory, "the memory limit must be at most 64 GiB");
+  require(settings.alignment < cacheLine, "the alignment must be 0 to 63 bytes");
   require(settings.operation != Operation::write || !settings.latency,
-          "write latency is not measured: it depends on a processor that polls memory");
+          "cannot measure write latency: it depends on a processor that polls memory");
   require(settings.operation != Operation::send || suitsSend(settings.injection.fault),
-          "a message that is never sent would only stop a send test");
+          "a send test supports only the faults flip, stale and truncate");
   require(settings.check || settings.injection.fault == Fault::none,
-          "without checks no fault can be found");
+          "cannot find faults without checks");
   const bool movesToNeighbour =
       settings.injection.fault == Fault::misplaced || settings.injection.fault == Fault::duplicate;
   const Ring ring = makeRing(settings.bytes, settings.iterations, settings.memoryLimit, 0);
-  require(!movesToNeighbour || ring.slotOf(settings.injection.message) != 0,
-          "the message with the fault is the first of a cycle, where the next one would repair it");
+  require(
+      !movesToNeighbour || ring.slotOf(settings.injection.message) != 0,
+      "the message with the fault is the first of a cycle, where the next message would repair it");
   require(
       settings.injection.fault == Fault::none || settings.injection.message < settings.iterations,
-      "the message with the fault is never sent");
+      "the message with the fault is beyond the last message");
 }
 
 std::vector<Preset> presets() {

@@ -15,35 +15,35 @@ enum class Operation { write, read, send };
 /// One measurement, the same on both sides.
 struct Settings {
   Operation operation = Operation::write;
-  bool latency = false;  ///< one message under way at a time; `send` is always so
-  std::uint64_t bytes = std::uint64_t{64} << 10U;  ///< of one message, 2 to 16 MiB
+  bool latency = false;  ///< one outstanding message at a time; always so for `send`
+  std::uint64_t bytes = std::uint64_t{64} << 10U;  ///< of one message, 2 bytes to 16 MiB
   std::uint64_t iterations = 5000;                 ///< timed messages
   std::uint32_t depth = 128;                       ///< of the send queue
-  std::uint32_t moderation = 0;  ///< a completion for every so many; 0: 100 up to 8 KiB, else 1
+  std::uint32_t moderation = 0;  ///< messages for each completion; 0: 100 up to 8 KiB, else 1
   std::uint64_t seed = 1;
   std::uint64_t memoryLimit = std::uint64_t{64} << 20U;  ///< for each ring
-  std::uint64_t alignment = 0;                           ///< of messages, bytes past a cache line
-  bool check = true;  ///< off measures what checking costs, and proves nothing
+  std::uint64_t alignment = 0;                           ///< of messages: bytes past a cache line
+  bool check = true;  ///< without it, a run shows the cost of checks and proves nothing
   bool relaxedOrdering = false;
   bool initiatorOnGpu = false;
   bool targetOnGpu = false;
-  Injection injection;  ///< its message counts timed ones, from 0
+  Injection injection;  ///< its message number counts timed messages, from 0
 };
 
 std::string operationName(Operation operation);
 
-/// As perftest chooses when nobody does.
+/// Messages for each completion; by default as in perftest.
 std::uint32_t moderationOf(const Settings& settings);
 
 nlohmann::json toJson(const Settings& settings);
 
-/// Reads what toJson wrote, and takes nothing that validate refuses. Throws Error.
+/// Reads what toJson wrote. Throws Error, also for what validate refuses.
 Settings settingsFromJson(const nlohmann::json& json);
 
-/// Throws Error (bad usage) for what cannot be run.
+/// Throws Error (bad usage) for settings that cannot be run.
 void validate(const Settings& settings);
 
-/// Names of the presets, with what they are for.
+/// A named set of runs.
 struct Preset {
   std::string_view name;
   std::string_view purpose;

@@ -18,11 +18,11 @@ QueueSizes queuesFor(const Settings& settings, const Ring& ring) {
   return sizes;
 }
 
-/// Both directions' slots at once would be posted as receives; more than so many help nobody.
+/// A send test posts a receive for every slot at once, so it limits the number of slots.
 Ring ringFor(const Settings& settings, std::uint64_t offset) {
-  constexpr std::uint64_t mostReceives = 256;
+  constexpr std::uint64_t maxReceives = 256;
   const std::uint64_t messages = settings.operation == Operation::send
-                                     ? std::min(settings.iterations, mostReceives)
+                                     ? std::min(settings.iterations, maxReceives)
                                      : settings.iterations;
   return makeRing(settings.bytes, messages, settings.memoryLimit, offset);
 }
@@ -38,9 +38,9 @@ Side::Side(Role role, const Settings& settings, const Resources& resources)
       onGpu_(role == Role::initiator ? settings.initiatorOnGpu : settings.targetOnGpu),
       memory_(allocate(resources)),
       endpoint_(resources.verbs, resources.port, queuesFor(settings, source_)) {
-  // Users count timed messages; the numbers of the first cycle belong to the warm-up.
+  // Users count timed messages, but the first cycle's numbers belong to the warm-up.
   settings_.injection.message += source_.slots;
-  // Of a send test's two senders only one makes faults.
+  // Only one of a send test's two senders injects faults.
   if (settings.operation == Operation::send && role == Role::target) {
     settings_.injection = {};
   }
@@ -84,7 +84,7 @@ void Side::prepare(const MessageRange& range) {
   if (hasSource()) {
     const std::uint64_t seed = seedOf(role_);
     memory_->fill(source_, seed, range);
-    spoilSource(*memory_, source_, seed, range, settings_.injection);
+    corruptSource(*memory_, source_, seed, range, settings_.injection);
   }
   if (hasDestination()) {
     memory_->poison(destination_, seedOf(role_ == Role::initiator ? Role::target : Role::initiator),
@@ -103,8 +103,8 @@ CheckResult Side::check(const MessageRange& range) {
 nlohmann::json Side::memoryReport() const {
   return {{"kind", onGpu_ ? "gpu" : "host"},
           {"bytes", memory_->bytes()},
-          {"road", roadName(registration_->road)},
-          {"not_taken", registration_->notTaken},
+          {"road", methodName(registration_->method)},
+          {"not_taken", registration_->rejected},
           {"gid_index", endpoint_.gidIndex()}};
 }
 

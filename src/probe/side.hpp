@@ -14,14 +14,14 @@
 
 namespace vfpass::probe {
 
-/// The initiator posts, the target's processor has no part in the transfer (but for sends).
+/// The initiator posts; the target's processor takes no part in the transfer, except for sends.
 enum class Role { initiator, target };
 
-/// What the two roles of a process share.
+/// Resources that the two roles of a process share.
 struct Resources {
   std::shared_ptr<const VerbsLibrary> verbs;
   PortChoice port;
-  int gpu = 0;  ///< as CUDA counts; used when a run wants GPU memory
+  int gpu = 0;  ///< CUDA device index, for runs with GPU memory
 };
 
 /// One end of one measurement: queue pair, memory, and the rings in it.
@@ -34,7 +34,7 @@ class Side {
   [[nodiscard]] const Ring& source() const { return source_; }
   [[nodiscard]] const Ring& destination() const { return destination_; }
   [[nodiscard]] const ConnectionInfo& peer() const { return peer_; }
-  /// Where a slot of one of the rings is.
+  /// Address of a slot of one of the rings.
   [[nodiscard]] std::uint64_t addressOf(const Ring& ring, std::uint64_t slot) const {
     return memory_->address() + ring.startOf(slot);
   }
@@ -42,18 +42,19 @@ class Side {
   [[nodiscard]] ConnectionInfo describe() const;
   void connect(const ConnectionInfo& peer);
 
-  /// Fills what this side sends and poisons what it gets. Does nothing when nothing is checked.
+  /// Fills what this side sends and poisons what it receives. Does nothing if checks are off.
   void prepare(const MessageRange& range);
-  /// Checks what this side got; an empty result when it gets nothing or nothing is checked.
+  /// Checks what this side received. The result is empty if it receives nothing or checks are off.
   CheckResult check(const MessageRange& range);
 
-  /// Kind of memory, road, what spoke against the other roads.
+  /// Kind of memory, registration method, and why preferred methods failed.
   [[nodiscard]] nlohmann::json memoryReport() const;
 
  private:
   [[nodiscard]] bool hasSource() const;
   [[nodiscard]] bool hasDestination() const;
-  /// The two directions of a send test hold different bytes: an echo is no answer.
+  /// The two directions of a send test have different bytes, so that an echo is not taken for an
+  /// answer.
   [[nodiscard]] std::uint64_t seedOf(Role sender) const;
   [[nodiscard]] std::unique_ptr<Memory> allocate(const Resources& resources) const;
 

@@ -16,8 +16,8 @@
 namespace vfpass::probe {
 namespace {
 
-Error gone(const std::string& reason) {
-  return Error("the other side is gone: " + reason, "look at what it printed");
+Error peerError(const std::string& reason) {
+  return Error("the other side: " + reason, "check its output");
 }
 
 class SocketTransport final : public Transport {
@@ -32,7 +32,7 @@ class SocketTransport final : public Transport {
       const ssize_t sent =
           ::send(socket_.get(), left.data(), left.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
       if (sent < 0 && errno != EAGAIN && errno != EINTR) {
-        throw gone(errnoText(errno));
+        throw peerError("connection lost: " + errnoText(errno));
       }
       left.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(sent, 0)));
     }
@@ -46,7 +46,7 @@ class SocketTransport final : public Transport {
         return found;
       }
       if (read_.size() > largestMessage) {
-        throw gone("its message has no end");
+        throw peerError("message longer than 64 KiB");
       }
       if (!readMore(deadline)) {
         return std::nullopt;
@@ -55,13 +55,13 @@ class SocketTransport final : public Transport {
   }
 
  private:
-  /// False at the end.
+  /// Returns false at the end of the stream.
   bool readMore(const Deadline& deadline) {
     waitFor(POLLIN, "waiting for the other side", deadline);
     std::array<char, 4096> part{};
     const ssize_t count = ::recv(socket_.get(), part.data(), part.size(), MSG_DONTWAIT);
     if (count < 0 && errno != EAGAIN && errno != EINTR) {
-      throw gone(errnoText(errno));
+      throw peerError("connection lost: " + errnoText(errno));
     }
     read_.append(part.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
     return count != 0;
@@ -77,13 +77,13 @@ class SocketTransport final : public Transport {
         return;
       }
       if (ready < 0 && errno != EINTR) {
-        throw gone(errnoText(errno));
+        throw peerError("connection lost: " + errnoText(errno));
       }
     }
   }
 
   FileDescriptor socket_;
-  std::string read_;  ///< what came after the last line
+  std::string read_;  ///< received after the last line
 };
 
 }  // namespace

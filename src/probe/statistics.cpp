@@ -24,8 +24,8 @@ Statistics summarize(std::vector<double> values) {
   std::ranges::sort(values);
   const std::size_t half = values.size() / 2;
   Statistics result;
-  result.least = values.front();
-  result.most = values.back();
+  result.minimum = values.front();
+  result.maximum = values.back();
   result.median = values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
   result.mean =
       std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
@@ -35,9 +35,9 @@ Statistics summarize(std::vector<double> values) {
 }
 
 nlohmann::json toJson(const Statistics& statistics, double unit) {
-  return {{"minimum", statistics.least / unit},       {"median", statistics.median / unit},
+  return {{"minimum", statistics.minimum / unit},     {"median", statistics.median / unit},
           {"mean", statistics.mean / unit},           {"p99", statistics.percentile99 / unit},
-          {"p99_9", statistics.percentile999 / unit}, {"maximum", statistics.most / unit}};
+          {"p99_9", statistics.percentile999 / unit}, {"maximum", statistics.maximum / unit}};
 }
 
 }  // namespace vfpass::probe

@@ -7,12 +7,12 @@ namespace vfpass::probe {
 
 /// Figures of one series.
 struct Statistics {
-  double least = 0;
+  double minimum = 0;
   double median = 0;  ///< of an even number: the mean of the middle two
   double mean = 0;
   double percentile99 = 0;   ///< nearest rank
   double percentile999 = 0;  ///< nearest rank
-  double most = 0;
+  double maximum = 0;
 };
 
 /// All zero for an empty series.

@@ -28,7 +28,7 @@ Addresses resolve(const std::string& host, const std::string& port, int flags) {
       ::getaddrinfo(host.empty() ? nullptr : host.c_str(), port.c_str(), &wanted, &found);
   if (error != 0) {
     throw Error(printable(host) + " port " + printable(port) + ": " + ::gai_strerror(error),
-                "give a numeric address and port", ExitCode::badInput);
+                "use a numeric address and port", ExitCode::badInput);
   }
   return {found, ::freeaddrinfo};
 }
@@ -37,19 +37,19 @@ FileDescriptor newSocket(const addrinfo& address) {
   FileDescriptor made(
       ::socket(address.ai_family, address.ai_socktype | SOCK_CLOEXEC, address.ai_protocol));
   if (!made) {
-    throw Error("cannot make a socket: " + errnoText(errno));
+    throw Error("cannot create a socket: " + errnoText(errno));
   }
   return made;
 }
 
-/// connect(2) itself has no deadline, but keeps to a socket's send time-out.
+/// connect(2) has no deadline of its own, but obeys a socket's send timeout.
 void limitConnect(const FileDescriptor& socket, const Deadline& deadline) {
   const auto left = deadline.left().count();
   const timeval limit{left / 1000, (left % 1000) * 1000 + 1};
   ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
 }
 
-/// Each message is answered before the next: waiting for more to send would only cost time.
+/// Each message is answered before the next one, so waiting for more data would only cost time.
 void sendAtOnce(const FileDescriptor& socket) {
   const int yes = 1;
   ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
@@ -66,7 +66,7 @@ FileDescriptor acceptOne(const std::string& address, const std::string& port,
   if (::bind(listener.get(), found->ai_addr, found->ai_addrlen) != 0 ||
       ::listen(listener.get(), 1) != 0) {
     throw Error("cannot listen on port " + printable(port) + ": " + errnoText(errno),
-                "give another --port");
+                "use another --port");
   }
   for (;;) {
     deadline.check("waiting for the other side to connect");
@@ -96,7 +96,7 @@ FileDescriptor connectTo(const std::string& host, const std::string& port,
     if (deadline.left().count() == 0) {
       throw Error(
           "cannot connect to " + printable(host) + " port " + printable(port) + ": " + reason,
-          "start vfpass-probe listen there, and look at its firewall");
+          "start vfpass-probe listen there, and check the firewall");
     }
     ::poll(nullptr, 0, 50);  // the other side may be about to listen
   }

@@ -7,11 +7,11 @@
 
 namespace vfpass::probe {
 
-/// Listens on `address` (numeric, empty: every address) and takes one connection.
+/// Listens on `address` (numeric; empty for every address) and accepts one connection.
 FileDescriptor acceptOne(const std::string& address, const std::string& port,
                          const Deadline& deadline);
 
-/// Tries until the other side listens or the deadline is over.
+/// Retries until the other side listens or the deadline has passed.
 FileDescriptor connectTo(const std::string& host, const std::string& port,
                          const Deadline& deadline);
 

@@ -9,25 +9,25 @@ namespace {
 using Source = std::function<std::uint64_t()>;
 
 constexpr std::uint64_t window = 5'000'000;  // nanoseconds
-constexpr double evenEnough = 0.002;         // between two windows; a pause in between costs some
+constexpr double maxDeviation = 0.002;  // between two windows; allows for a pause of the process
 
 struct Moment {
   std::uint64_t ticks = 0;
   std::uint64_t nanoseconds = 0;
 };
 
-// Both at once: of a few tries the one with the least time around it, so that a pause of the
-// process between the two does not count.
-Moment look(const Source& counter, const Source& clock) {
+// Reads both clocks at once. Takes the fastest of several tries, so that a pause of the process
+// between the two reads does not matter.
+Moment readBoth(const Source& counter, const Source& clock) {
   constexpr int tries = 8;
   Moment best;
-  std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t shortest = std::numeric_limits<std::uint64_t>::max();
   for (int i = 0; i < tries; ++i) {
     const std::uint64_t before = clock();
     const std::uint64_t ticks = counter();
     const std::uint64_t after = clock();
-    if (after - before < least) {
-      least = after - before;
+    if (after - before < shortest) {
+      shortest = after - before;
       best = {ticks, before + (after - before) / 2};
     }
   }
@@ -42,21 +42,21 @@ std::optional<double> rateBetween(const Moment& begin, const Moment& end) {
          static_cast<double>(end.ticks - begin.ticks);
 }
 
-Moment lookAfter(const Moment& begin, const Source& counter, const Source& clock) {
+Moment readAfter(const Moment& begin, const Source& counter, const Source& clock) {
   while (clock() < begin.nanoseconds + window) {
   }
-  return look(counter, clock);
+  return readBoth(counter, clock);
 }
 
 }  // namespace
 
 std::optional<double> nanosecondsPerTick(const Source& counter, const Source& clock) {
-  const Moment begin = look(counter, clock);
-  const Moment middle = lookAfter(begin, counter, clock);
-  const Moment end = lookAfter(middle, counter, clock);
+  const Moment begin = readBoth(counter, clock);
+  const Moment middle = readAfter(begin, counter, clock);
+  const Moment end = readAfter(middle, counter, clock);
   const auto first = rateBetween(begin, middle);
   const auto second = rateBetween(middle, end);
-  if (!first || !second || std::abs(*first - *second) > evenEnough * *first) {
+  if (!first || !second || std::abs(*first - *second) > maxDeviation * *first) {
     return std::nullopt;
   }
   return rateBetween(begin, end);

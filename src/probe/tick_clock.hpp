@@ -11,7 +11,7 @@
 
 namespace vfpass::probe {
 
-/// The processor's own counter. 0 where we know none.
+/// The processor's own counter; 0 on other architectures.
 inline std::uint64_t processorTicks() {
 #if defined(__x86_64__)
   return __rdtsc();
@@ -30,16 +30,16 @@ inline std::uint64_t kernelNanoseconds() {
                                         .count());
 }
 
-/// How long a tick of `counter` is, in nanoseconds by `clock`, watched for about 10 ms; nullopt
-/// when it does not run evenly, as on machines that have no such counter for all processors.
+/// Length of a tick of `counter` in nanoseconds of `clock`, measured for about 10 ms; nullopt if it
+/// does not run evenly, as on machines without one counter for all processors.
 std::optional<double> nanosecondsPerTick(const std::function<std::uint64_t()>& counter,
                                          const std::function<std::uint64_t()>& clock);
 
-/// Takes times as perftest does, by the processor's counter, where that runs evenly: asking the
-/// kernel's clock is a part of a short latency itself. Otherwise by that clock.
+/// Takes times by the processor's counter, as perftest does, if it runs evenly, because reading the
+/// kernel's clock adds to a short latency. Otherwise uses that clock.
 class TickClock {
  public:
-  /// The first one of a process watches the counter.
+  /// The first instance in a process measures the counter.
   TickClock();
 
   [[nodiscard]] std::uint64_t now() const {

@@ -18,22 +18,21 @@ class Transport {
   Transport& operator=(const Transport&) = delete;
   virtual ~Transport() = default;
 
-  /// Throws Error when the other side is gone or the deadline is over.
+  /// Throws Error if the other side is gone or the deadline has passed.
   virtual void send(const std::string& line, const Deadline& deadline) = 0;
-  /// The next line; nullopt when the other side closed. Throws Error when the deadline is over, or
-  /// for a line without end.
+  /// Returns the next line; nullopt if the other side has closed. Throws Error if the deadline has
+  /// passed or a line is too long.
   virtual std::optional<std::string> receive(const Deadline& deadline) = 0;
 };
 
 /// Over a connected stream socket.
 std::unique_ptr<Transport> socketTransport(FileDescriptor socket);
 
-/// Over files in a folder, for guests that reach each other only through somebody who copies files
-/// (the guest agent): line N goes out as `out.N`, the other side's line N is awaited as `in.N`,
-/// counted from
-/// 1. Files appear under their names when they are whole. An empty `in.N` says that the other side
-/// closed, and one is left as `out.N` at the end. Throws Error when the folder is not there, or
-/// something went out of it already.
+/// Over files in a directory, for guests that can only exchange files, copied through the guest
+/// agent: writes line N to `out.N` and waits for the other side's line N in `in.N`, counted from 1.
+/// Files get their names when they are complete. An empty `in.N` means that the other side has
+/// closed; this side leaves an empty `out.N` when it closes. Throws Error if the directory does not
+/// exist or already has output.
 std::unique_ptr<Transport> folderTransport(const std::filesystem::path& folder);
 
 }  // namespace vfpass::probe

@@ -21,7 +21,7 @@ VerbsLibrary::VerbsLibrary()
   library_.require(destroyQp, "ibv_destroy_qp");
   library_.require(registerMemory, "ibv_reg_mr");
   library_.require(unregisterMemory, "ibv_dereg_mr");
-  library_.require(completionWords, "ibv_wc_status_str");
+  library_.require(completionText, "ibv_wc_status_str");
   library_.find(registerMemoryWithOptions, "ibv_reg_mr_iova2");
   library_.find(registerDmaBuf, "ibv_reg_dmabuf_mr");
 }

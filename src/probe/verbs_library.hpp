@@ -4,17 +4,18 @@
 
 #include "library.hpp"
 
-// Macros in front of the functions of the same names; the functions are what a library exports.
+// verbs.h hides these functions, which the library exports, behind macros of the same names.
 #undef ibv_reg_mr
 #undef ibv_query_port
 
 namespace vfpass::probe {
 
-/// libibverbs, opened while running. What verbs.h does inline (posting, polling) goes through the
-/// opened device's own operations and needs no symbol. Not copied or moved: deleters point into it.
+/// libibverbs, loaded at run time. The inline functions of verbs.h (posting, polling) call the
+/// opened device's operations and need no symbol. Neither copied nor moved, because deleters point
+/// into it.
 class VerbsLibrary {
  public:
-  /// Throws Error with the loader's words when rdma-core is missing.
+  /// Throws Error with the loader's message if rdma-core is missing.
   VerbsLibrary();
   VerbsLibrary(const VerbsLibrary&) = delete;
   VerbsLibrary& operator=(const VerbsLibrary&) = delete;
@@ -36,8 +37,8 @@ class VerbsLibrary {
   decltype(&::ibv_destroy_qp) destroyQp = nullptr;
   decltype(&::ibv_reg_mr) registerMemory = nullptr;
   decltype(&::ibv_dereg_mr) unregisterMemory = nullptr;
-  decltype(&::ibv_wc_status_str) completionWords = nullptr;
-  /// nullptr before rdma-core 29: relaxed ordering is then not to be had.
+  decltype(&::ibv_wc_status_str) completionText = nullptr;
+  /// nullptr before rdma-core 29, which has no relaxed ordering.
   decltype(&::ibv_reg_mr_iova2) registerMemoryWithOptions = nullptr;
   /// nullptr before rdma-core 34.
   decltype(&::ibv_reg_dmabuf_mr) registerDmaBuf = nullptr;

@@ -15,12 +15,12 @@ std::string remedyFor(int error) {
   switch (error) {
     case ENOMEM:
     case EAGAIN:
-      return "raise the limit of locked memory (ulimit -l) or give a smaller --memory-limit";
+      return "raise the limit of locked memory (ulimit -l) or use a smaller --memory-limit";
     case EACCES:
     case EPERM:
-      return "run as root, or give access to /dev/infiniband";
+      return "run as root, or allow access to /dev/infiniband";
     default:
-      return "look at the guest's dmesg";
+      return "check the guest's dmesg";
   }
 }
 
@@ -43,12 +43,12 @@ VerbsContext openDevice(const VerbsLibrary& library, const std::string& name) {
     names.emplace_back(library.getDeviceName(device));
     if (names.back() == name) {
       return takeOver(library.openDevice(device), library.closeDevice,
-                      "opening RDMA device " + name);
+                      "cannot open RDMA device " + name);
     }
   }
-  throw Error("there is no RDMA device " + printable(name) +
-                  " (there are: " + (names.empty() ? "none" : join(names, ", ")) + ")",
-              "give --device one of those, or load the driver (mlx5_ib) in the guest");
+  throw Error("no RDMA device " + printable(name) +
+                  " (available: " + (names.empty() ? "none" : join(names, ", ")) + ")",
+              "use one of those as --device, or load the driver (mlx5_ib) in the guest");
 }
 
 }  // namespace vfpass::probe

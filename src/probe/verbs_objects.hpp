@@ -8,22 +8,22 @@
 
 namespace vfpass::probe {
 
-/// A verbs object, destroyed by the library's own function. It must not outlive the library, nor
-/// what it was made from.
+/// A verbs object, destroyed by the library's own function. It must not outlive the library or the
+/// objects it was created from.
 template <typename Object>
 using VerbsPointer = std::unique_ptr<Object, int (*)(Object*)>;
 
 using VerbsContext = VerbsPointer<ibv_context>;
 
-/// Opens the RDMA device of this name. Throws Error, which names those that there are.
+/// Opens the RDMA device of this name. Throws Error that lists the available devices.
 VerbsContext openDevice(const VerbsLibrary& library, const std::string& name);
 
-/// Takes over what a verbs function returned; throws Error with errno's words when that is nullptr.
-/// `what` is what was tried, on which object.
+/// Takes ownership of what a verbs function returned; throws Error with errno's text if that is
+/// nullptr. `what` names the failed operation and its object.
 template <typename Object>
 VerbsPointer<Object> takeOver(Object* object, int (*destroy)(Object*), const std::string& what);
 
-/// The Error for a verbs call that failed with this errno value.
+/// Throws the Error for a verbs call that failed with this errno value.
 [[noreturn]] void throwVerbsError(const std::string& what, int error);
 
 template <typename Object>

@@ -20,9 +20,9 @@ bool isPoison(const Bytes& bytes, std::uint64_t from, const MessagePattern& patt
   return true;
 }
 
-/// Whether a word of the wrong bytes is that of `pattern`. Near the end the word begins before the
-/// first wrong byte: one byte alone would look like somebody's too easily.
-bool looksLike(const Bytes& bytes, std::uint64_t from, const MessagePattern& pattern) {
+/// Whether the word at the first wrong byte matches `pattern`. Near the end the word begins before
+/// that byte, because a single byte would match too easily.
+bool matches(const Bytes& bytes, std::uint64_t from, const MessagePattern& pattern) {
   const std::uint64_t begin =
       from + sizeof(Word) <= bytes.size() ? from : from - from % sizeof(Word);
   const std::uint64_t end = std::min<std::uint64_t>(bytes.size(), begin + sizeof(Word));
@@ -34,15 +34,16 @@ bool looksLike(const Bytes& bytes, std::uint64_t from, const MessagePattern& pat
   return true;
 }
 
-/// Whose message lies there: one of the same cycle or the one that the slot held before.
-std::optional<std::uint64_t> ownerOf(const Bytes& bytes, std::uint64_t from, const Ring& ring,
-                                     const MessagePattern& expected, const MessageRange& range) {
+/// Which message the slot holds instead: one of the same cycle, or the one that it held before.
+std::optional<std::uint64_t> foundMessage(const Bytes& bytes, std::uint64_t from, const Ring& ring,
+                                          const MessagePattern& expected,
+                                          const MessageRange& range) {
   const std::uint64_t before = expected.message - ring.slots;
-  if (looksLike(bytes, from, {expected.seed, before})) {
+  if (matches(bytes, from, {expected.seed, before})) {
     return before;
   }
   for (std::uint64_t i = 0; i < range.count; ++i) {
-    if (looksLike(bytes, from, {expected.seed, range.firstMessage + i})) {
+    if (matches(bytes, from, {expected.seed, range.firstMessage + i})) {
       return range.firstMessage + i;
     }
   }
@@ -67,7 +68,7 @@ Corruption describe(const Bytes& bytes, const SlotDifference& wrong, const Ring&
                         std::to_integer<std::uint8_t>(bytes.at(offset))};
   if (isPoison(bytes, offset, expected)) {
     corruption.damage = offset == 0 ? Damage::lost : Damage::truncated;
-  } else if (const auto owner = ownerOf(bytes, offset, ring, expected, range)) {
+  } else if (const auto owner = foundMessage(bytes, offset, ring, expected, range)) {
     const bool ownSlotWrong = std::ranges::any_of(all, [&](const SlotDifference& other) {
       return inRange(*owner, range) && other.slot == ring.slotOf(*owner);
     });
@@ -90,7 +91,7 @@ void CheckResult::add(const CheckResult& other) {
   wrongMessages += other.wrongMessages;
   wrongBytes += other.wrongBytes;
   for (const Corruption& corruption : other.corruptions) {
-    if (corruptions.size() < mostDescribed) {
+    if (corruptions.size() < maxDescribed) {
       corruptions.push_back(corruption);
     }
   }
@@ -111,7 +112,7 @@ CheckResult checkMessages(Memory& memory, const Ring& ring, std::uint64_t seed,
   result.wrongMessages = wrong.size();
   for (const SlotDifference& slot : wrong) {
     result.wrongBytes += slot.difference.wrongBytes;
-    if (result.corruptions.size() == CheckResult::mostDescribed) {
+    if (result.corruptions.size() == CheckResult::maxDescribed) {
       continue;
     }
     Bytes bytes(ring.messageBytes);

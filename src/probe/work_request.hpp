@@ -5,14 +5,14 @@
 
 namespace vfpass::probe {
 
-/// A send work request of one piece; it points into itself and stays where it is.
+/// A send work request with one buffer. It points into itself, so it is neither copied nor moved.
 class WorkRequest {
  public:
   WorkRequest(const Side& side, ibv_wr_opcode operation);
   WorkRequest(const WorkRequest&) = delete;
   WorkRequest& operator=(const WorkRequest&) = delete;
 
-  /// Posts one item. `number` comes back with its completion, if it asks for one.
+  /// Posts one item. Its completion, if requested, returns `number`.
   void post(const WorkItem& item, std::uint64_t number, bool signaled);
 
  private:
@@ -22,15 +22,15 @@ class WorkRequest {
   ibv_send_wr request_{};
 };
 
-/// Polls one of the queues until something arrives; looks at the clock now and then only.
+/// Polls one of the queues until a completion arrives; checks the deadline only now and then.
 template <typename Poll>
 std::size_t pollUntilArrival(Poll poll, std::span<ibv_wc> completions, const Deadline& deadline) {
-  constexpr unsigned pollsPerLook = 4096;
+  constexpr unsigned pollsPerCheck = 4096;
   for (unsigned polls = 1;; ++polls) {
     if (const std::size_t arrived = poll(completions); arrived != 0) {
       return arrived;
     }
-    if (polls % pollsPerLook == 0) {
+    if (polls % pollsPerCheck == 0) {
       deadline.check("waiting for a transfer's completion");
     }
   }

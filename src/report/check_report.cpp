@@ -22,13 +22,13 @@ std::string subject(const CheckEntry& entry) {
 
 Cell verdict(const CheckEntry& entry) {
   if (!entry.problems.empty()) {
-    return {counted(entry.problems.size(), "mistake"), Tint::bad};
+    return {counted(entry.problems.size(), "problem"), Tint::bad};
   }
   if (!entry.objections.empty()) {
-    return {"cannot be attached, " + counted(entry.objections.size(), "reason"), Tint::bad};
+    return {"cannot be attached, " + counted(entry.objections.size(), "problem"), Tint::bad};
   }
   if (!entry.pendingSteps) {
-    return {"a valid file; `vfpass check VM` holds it against this host", Tint::good};
+    return {"valid file; `vfpass check VM` checks it against this host", Tint::good};
   }
   if (*entry.pendingSteps > 0) {
     return {"valid, " + counted(*entry.pendingSteps, "step") + " pending", Tint::warning};
@@ -36,7 +36,7 @@ Cell verdict(const CheckEntry& entry) {
   return {"valid, nothing to do", Tint::good};
 }
 
-// An objection's remedy can hold lines to paste into the mapping.
+// The remedy of an objection can contain lines to paste into the mapping.
 void writeLines(std::ostream& out, const std::string& text) {
   for (const auto& line : splitLines(text)) {
     out << "  " << printable(line) << '\n';

@@ -12,13 +12,13 @@
 namespace vfpass::report {
 namespace {
 
-constexpr std::size_t namedSubjects = 2;
+constexpr std::size_t maxNamedSubjects = 2;
 
-/// What one check found with one outcome.
+/// All findings of one check with the same outcome.
 struct Group {
   const Diagnosis* first = nullptr;
   std::vector<std::string> subjects;
-  bool alike = true;  ///< all saw the same
+  bool alike = true;  ///< all found the same
 };
 
 std::vector<Group> groupsOf(const std::vector<Diagnosis>& diagnoses) {
@@ -38,7 +38,7 @@ std::vector<Group> groupsOf(const std::vector<Diagnosis>& diagnoses) {
 }
 
 std::string namesOf(const Group& group) {
-  if (group.subjects.size() <= namedSubjects) {
+  if (group.subjects.size() <= maxNamedSubjects) {
     return group.subjects.empty() ? "-" : join(group.subjects, "; ");
   }
   return group.subjects.front() + " and " + std::to_string(group.subjects.size() - 1) + " more";
@@ -50,15 +50,15 @@ void writeSummary(std::ostream& out, const std::vector<Group>& groups, const Sty
     ++counts[group.first->finding.outcome];
   }
   const bool broken = counts[Outcome::failed] > 0;
-  out << tinted(broken ? "not fit" : "fit", broken ? Tint::bad : Tint::good, style) << ": "
+  out << tinted(broken ? "not ready" : "ready", broken ? Tint::bad : Tint::good, style) << ": "
       << counts[Outcome::failed] << " checks failed, " << counts[Outcome::passed] << " passed, "
       << counts[Outcome::notObservable] << " not observable, " << counts[Outcome::waived]
       << " waived\n";
 }
 
-// Some remedies have lines to paste.
+// Some remedies contain lines to paste.
 void writeRemedy(std::ostream& out, const std::string& remedy) {
-  const char* start = "  to do:    ";
+  const char* start = "  remedy:   ";
   for (const std::string& line : splitLines(remedy)) {
     out << start << printable(line) << '\n';
     start = "            ";
@@ -68,12 +68,12 @@ void writeRemedy(std::ostream& out, const std::string& remedy) {
 void writeBroken(std::ostream& out, const Group& group, bool first, const Style& style) {
   const Finding& finding = group.first->finding;
   out << '\n'
-      << tinted(first ? "first broken link: " : "also broken: ", Tint::heading, style)
+      << tinted(first ? "first problem: " : "further problem: ", Tint::heading, style)
       << tinted(finding.key, Tint::bad, style)
       << (group.subjects.empty() ? "" : ", " + printable(namesOf(group))) << '\n'
       << "  why:      " << printable(group.first->why) << '\n'
       << "  expected: " << printable(finding.expected) << '\n'
-      << "  seen:     " << printable(finding.seen) << '\n';
+      << "  found:    " << printable(finding.seen) << '\n';
   writeRemedy(out, finding.remedy);
 }
 
@@ -87,7 +87,7 @@ void writeText(std::ostream& out, const std::vector<Diagnosis>& diagnoses, const
       first = false;
     }
   }
-  Table table({"CHECK", "RESULT", "OF", "SEEN"});
+  Table table({"CHECK", "RESULT", "SUBJECT", "FOUND"});
   for (const Group& group : groups) {
     const Finding& finding = group.first->finding;
     table.add({{finding.key},

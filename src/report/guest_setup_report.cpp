@@ -33,9 +33,9 @@ void writeFile(std::ostream& out, const GuestFileChange& file, const Style& styl
   }
 }
 
-void writeAtOnce(std::ostream& out, const GuestSetupReport& report) {
+void writeImmediateChanges(std::ostream& out, const GuestSetupReport& report) {
   if (!report.ports.empty() || !report.actions.empty()) {
-    out << "\nat once:\n";
+    out << "\nimmediate changes:\n";
   }
   for (const GuestPortChange& port : report.ports) {
     out << "  " << printable(port.entry) << " (" << printable(port.netdev)
@@ -61,7 +61,7 @@ void writeText(std::ostream& out, const GuestSetupReport& report, const Style& s
   for (const GuestFileChange& file : report.files) {
     writeFile(out, file, style);
   }
-  writeAtOnce(out, report);
+  writeImmediateChanges(out, report);
   if (!isEmpty(report) && !report.notes.empty()) {
     out << '\n';
   }

@@ -16,7 +16,7 @@ Cell verdict(const HostSetting& setting) {
   if (!setting.wanted) {
     return {"not managed", Tint::muted};
   }
-  return setting.differs() ? Cell{"differs", Tint::bad} : Cell{"as wanted", Tint::good};
+  return setting.differs() ? Cell{"differs", Tint::bad} : Cell{"matches", Tint::good};
 }
 
 void addRows(Table& table, const HostEntry& entry) {
@@ -60,11 +60,11 @@ Cell verdict(const SoftRoceEntry& entry) {
   if (!entry.wanted && !entry.madeByVfpass) {
     return {"not managed", Tint::muted};
   }
-  return entry.differs() ? Cell{"differs", Tint::bad} : Cell{"as wanted", Tint::good};
+  return entry.differs() ? Cell{"differs", Tint::bad} : Cell{"matches", Tint::good};
 }
 
 void writeLinks(std::ostream& out, const std::vector<SoftRoceEntry>& links, const Style& style) {
-  Table table({"SOFTROCE", "WANTED ON", "FOUND ON", "MADE BY", ""});
+  Table table({"SOFTROCE", "WANTED ON", "FOUND ON", "CREATED BY", ""});
   for (const auto& link : links) {
     const std::string maker = !link.found ? nothing : link.madeByVfpass ? "vfpass" : "others";
     table.add({{link.name},
@@ -81,7 +81,7 @@ void writeLinks(std::ostream& out, const std::vector<SoftRoceEntry>& links, cons
 
 void writeText(std::ostream& out, const HostReport& report, const Style& style) {
   if (report.pfs.empty() && report.softRoce.empty()) {
-    out << "no PFs, and none named in host.yaml\n";
+    out << "no PFs on this host or in host.yaml\n";
   }
   writePfs(out, report.pfs, style);
   if (!report.softRoce.empty()) {
@@ -90,7 +90,7 @@ void writeText(std::ostream& out, const HostReport& report, const Style& style) 
   }
 }
 
-// The steps' first words alone, for readers that know of no steps.
+// Only the descriptions of the steps, for readers that do not know steps.
 Json actionsOf(const std::vector<Step>& steps) {
   Json actions = Json::array();
   for (const auto& step : steps) {

@@ -10,29 +10,29 @@
 
 namespace vfpass::report {
 
-/// Keeps members in the order in which they were put in, so that golden files hold still.
+/// Keeps members in insertion order, so that golden files are stable.
 using Json = nlohmann::ordered_json;
 
 /// An object whose first member is `schema_version`.
 Json newDocument();
 
-/// Indented, with a newline at the end. Text that is not UTF-8 gets replacement characters instead
-/// of an exception, and everything outside ASCII is escaped: a domain name may hold terminal codes.
+/// Indented, with a trailing newline. Replaces bytes that are not UTF-8 instead of throwing, and
+/// escapes everything but ASCII: a domain name may contain terminal codes.
 void writeDocument(std::ostream& out, const Json& document);
 
-/// Text that may be missing: empty becomes null.
+/// Optional text: empty becomes null.
 Json textOrNull(const std::string& text);
 
-/// What cannot be observed becomes null.
+/// Unobservable values become null.
 template <typename Value>
 Json valueOrNull(const std::optional<Value>& value) {
   return value ? Json(*value) : Json();
 }
 
-/// `{name, uuid}`: how every document names a domain.
+/// `{name, uuid}`: the form of a domain in every document.
 Json domainJson(const std::string& name, const Uuid& uuid);
 
-/// All attributes; null for each that is not observable.
+/// All attributes; unobservable ones are null.
 Json settingsJson(const VfSettings& settings);
 
 }  // namespace vfpass::report

@@ -9,29 +9,30 @@
 namespace vfpass::report {
 namespace {
 
-constexpr std::size_t nodeLimit = 256;  // NCCL_TOPO_XML_MAX_NODES of NCCL 2.28
-constexpr std::size_t textLimit = 255;  // of an attribute's value
+constexpr std::size_t maxNodes = 256;       // NCCL_TOPO_XML_MAX_NODES of NCCL 2.28
+constexpr std::size_t maxTextLength = 255;  // of an attribute value
 
-// What the file can hold is told by a list and not by escapes: NCCL's parser knows none.
+// Allow-listed characters: NCCL's parser does not unescape.
 std::string plain(std::string text) {
   std::erase_if(text, [](char c) {
     const bool word = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
     return !word && std::string_view(" ,.:/_-").find(c) == std::string_view::npos;
   });
-  return text.substr(0, textLimit);
+  return text.substr(0, maxTextLength);
 }
 
 void attribute(std::ostream& out, const std::string& name, const std::string& value) {
   out << ' ' << name << "=\"" << plain(value) << '"';
 }
 
-// NCCL's words: `32.0 GT/s PCIe`.
+// In NCCL's format: `32.0 GT/s PCIe`.
 std::string speedText(unsigned speed) {
   return std::to_string(speed / 1000) + "." + std::to_string(speed % 1000 / 100) + " GT/s PCIe";
 }
 
-// NCCL takes the family from CPUID as base family plus sixteen times the extended family, the
-// kernel as their sum, and a base family below 15 has no extended one. So AMD's family 25 is 175.
+// NCCL computes the family from CPUID as base family plus sixteen times the extended family; the
+// kernel adds both, and a base family below 15 has no extended family. So AMD's family 25 is 175
+// for NCCL.
 unsigned ncclFamily(const Processors& processors) {
   constexpr unsigned extendedFrom = 15;
   const bool extended = processors.architecture == "x86_64" && processors.family > extendedFrom;
@@ -51,10 +52,10 @@ void requireRoom(const std::vector<NcclCpu>& cpus) {
   for (const NcclCpu& cpu : cpus) {
     count += countNodes(cpu.below);
   }
-  if (count > nodeLimit) {
-    throw Error("an NCCL topology file of this host would have " + std::to_string(count) +
-                    " nodes, and NCCL reads " + std::to_string(nodeLimit),
-                "take `--vm` for the file of one guest");
+  if (count > maxNodes) {
+    throw Error("NCCL topology file: " + std::to_string(count) +
+                    " nodes on this host exceed NCCL's limit of " + std::to_string(maxNodes),
+                "use `--vm` to write the file of one guest");
   }
 }
 
@@ -65,7 +66,7 @@ void writeDevice(std::ostream& out, const NcclDevice& device, const std::string&
   for (const auto& [name, number] : device.identity) {
     attribute(out, name, "0x" + hexText(number, 4));
   }
-  if (device.link.speed != 0 && device.link.width != 0) {  // without them NCCL asks sysfs
+  if (device.link.speed != 0 && device.link.width != 0) {  // without them, NCCL reads sysfs
     attribute(out, "link_speed", speedText(device.link.speed));
     attribute(out, "link_width", std::to_string(device.link.width));
   }

@@ -15,7 +15,7 @@ struct NcclDevice {
   PciAddress address;
   std::uint32_t classCode = 0;
   PcieLink link;
-  /// vendor, device and their subsystem's; NCCL knows the nested switches of a PEX chip by them.
+  /// Vendor, device and subsystem IDs, by which NCCL recognizes the nested switches of a PEX chip.
   std::vector<std::pair<std::string, std::uint16_t>> identity;
   std::vector<NcclDevice> below;
 };
@@ -27,8 +27,8 @@ struct NcclCpu {
   std::vector<NcclDevice> below;
 };
 
-/// NCCL has a parser of its own, and it wants the file exactly so: no prolog, no tabs, single
-/// spaces, a tag on one line. Throws Error when there are more nodes than it reads.
+/// NCCL has its own parser, which requires exactly this format: no prolog, no tabs, single spaces,
+/// one line per tag. Throws Error if the file exceeds NCCL's limit of nodes.
 void writeNcclFile(std::ostream& out, const Processors& processors,
                    const std::vector<NcclCpu>& cpus);
 

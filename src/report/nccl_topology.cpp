@@ -10,8 +10,8 @@
 namespace vfpass::report {
 namespace {
 
-// A link is as fast as its slower end; NCCL reckons with what the ends can do, not with how the
-// link runs at the moment, as idle GPUs lower theirs.
+// A link is as fast as its slower end. NCCL expects the capability of both ends, not the current
+// speed, which idle GPUs reduce.
 PcieLink linkOf(const Topology& topology, const TopologyFunction& function) {
   PcieLink link = function.best;
   if (function.parent) {
@@ -36,7 +36,7 @@ NcclDevice deviceOf(const Topology& topology, std::size_t number) {
   return device;
 }
 
-// Which place in the tree a host's function has in the file; what it is called there.
+// Converts a function or port of the host to its device in the file.
 using Describe = std::function<std::vector<NcclDevice>(std::size_t function)>;
 using Bridge = std::function<NcclDevice(std::size_t port)>;
 
@@ -56,7 +56,7 @@ std::vector<NcclDevice> devicesOf(const topology::Branch& branch, const Describe
   return devices;
 }
 
-// A port of a NIC is a function, but NCCL looks for the NIC at function 0 (NCCL_IB_MERGE_VFS).
+// Each port of a NIC is a function, but NCCL looks for the NIC at function 0 (NCCL_IB_MERGE_VFS).
 bool isForNccl(const Topology& topology, const TopologyFunction& function) {
   if (function.physicalFunction) {
     return false;
@@ -67,14 +67,15 @@ bool isForNccl(const Topology& topology, const TopologyFunction& function) {
   return function.role == FunctionRole::gpu || (isPf(function) && !hasFirst);
 }
 
-// Devices of unknown node go to the first: there has to be some `<cpu>` above them.
+// Devices without a known node go to the first one: they need some `<cpu>` above them.
 int nodeOf(const Topology& topology, std::size_t hostBridge) {
   const int node = topology.hostBridges[hostBridge].numaNode;
   const auto& nodes = topology.processors.nodes;
   return node >= 0 ? node : nodes.empty() ? 0 : nodes.front().number;
 }
 
-// More would not fit into an attribute of 255 characters twice over, and no guest has as many.
+// Sixteen words: twice as many would not fit into an attribute of 255 characters, and no guest has
+// as many CPUs.
 std::string everyCpu() {
   constexpr int words = 16;
   std::string mask = "ffffffff";
@@ -92,7 +93,7 @@ std::vector<NcclCpu> inOrder(std::map<int, NcclCpu> cpus) {
   return ordered;
 }
 
-// Puts what is below each host bridge below the CPU of its node.
+// Adds the devices below each host bridge to the CPU of its node.
 void addBranches(const Topology& topology, const std::vector<topology::Branch>& branches,
                  const Describe& device, const Bridge& bridge, std::map<int, NcclCpu>& cpus) {
   for (std::size_t i = 0; i < branches.size(); ++i) {
@@ -106,7 +107,7 @@ void addBranches(const Topology& topology, const std::vector<topology::Branch>& 
   }
 }
 
-// The guest's node for each host node, where the guest shows one.
+// The guest node of each host node, if the guest reports one.
 std::map<int, int> guestNodes(const Topology& topology, const std::vector<GuestDevice>& devices) {
   std::map<int, int> nodes;
   for (const GuestDevice& device : devices) {

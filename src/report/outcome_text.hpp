@@ -7,10 +7,10 @@
 
 namespace vfpass::report {
 
-/// How a terminal shows it.
+/// Its colour on a terminal.
 Tint tintOf(Outcome outcome);
 
-/// In documents for programs: `not_observable`.
+/// Its spelling in JSON: `not_observable`.
 std::string wordOf(Outcome outcome);
 
 }  // namespace vfpass::report

@@ -32,7 +32,7 @@ std::vector<Cell> pfRow(const PhysicalFunction& pf) {
           {textOrNothing(pf.driver)},
           {linkLayerText(pf.linkLayer)},
           {vfCountText(pf)},
-          // The kernel says -1 where firmware tells no node.
+          // The kernel reports -1 if the firmware does not assign a node.
           {pf.numaNode < 0 ? notObservable : std::to_string(pf.numaNode)},
           {pf.model.empty() ? pciId(pf.vendor) + ":" + pciId(pf.device) : pf.model},
           {textOrNothing(pf.serial)}};

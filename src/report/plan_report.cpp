@@ -26,9 +26,10 @@ Tint diffTint(const std::string& line) {
 }
 
 void writeDistances(std::ostream& out, const PlanDistances& distances, const Style& style) {
-  for (const auto& [title, matrix] : {std::pair("distances on the host", &distances.host),
-                                      std::pair("in the guest now", &distances.before),
-                                      std::pair("in the guest after that", &distances.after)}) {
+  for (const auto& [title, matrix] :
+       {std::pair("distances on the host", &distances.host),
+        std::pair("distances in the guest now", &distances.before),
+        std::pair("distances in the guest after the plan", &distances.after)}) {
     if (matrix->names.size() > 1) {
       out << '\n';
       writeDeviceMatrix(out, title, *matrix, style);
@@ -104,7 +105,8 @@ void writeStepReason(std::ostream& out, const std::string& indent, const Step& s
     out << indent << tinted("because " + printable(step.reason), Tint::muted, style) << '\n';
   }
   if (step.disrupts) {
-    out << indent << tinted("disrupts: the host can notice this", Tint::warning, style) << '\n';
+    out << indent << tinted("disrupts: may affect other users of the host", Tint::warning, style)
+        << '\n';
   }
 }
 

@@ -11,13 +11,13 @@ namespace {
 std::string standingText(const PlanSetting& each) {
   switch (each.setting.standing) {
     case SettingStanding::proposed:
-      return each.applied ? "attach makes this setting" : "shown only";
+      return each.applied ? "applied by attach" : "not applied";
     case SettingStanding::manual:
-      return "for the administrator to do";
+      return "to be done by the administrator";
     case SettingStanding::administrators:
       break;
   }
-  return "the administrator's value is kept";
+  return "keeps the administrator's value";
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace vfpass::report {
 namespace {
 
-// What JSON calls a string YAML does, too, so any name of a domain survives.
+// A JSON string is also a YAML string, so any domain name is preserved.
 std::string yamlString(const std::string& text) {
   return Json(text).dump(-1, ' ', true, Json::error_handler_t::replace);
 }
@@ -29,7 +29,7 @@ class ProposalWriter {
   void write() {
     out_ << "# Proposed by `" << printable(report_.command)
          << "`, from this host's PCI Express topology.\n"
-         << "# Save it in /etc/vfpass/vms, then `vfpass check` says whether it can be had.\n"
+         << "# Save it in /etc/vfpass/vms, then run `vfpass check` to check it against this host.\n"
          << "version: 1\nvm: " << yamlString(report_.vm) << '\n';
     if (!report_.proposal.gpus.empty()) {
       out_ << "gpus:\n";
@@ -81,13 +81,13 @@ class ProposalWriter {
   static std::string_view nvlinkReason(NvlinkMode mode) {
     switch (mode) {
       case NvlinkMode::all:
-        return "the guest gets all of it and runs the fabric manager.";
+        return "the guest gets the whole board and runs the fabric manager.";
       case NvlinkMode::partition:
-        return "the host's fabric manager has to activate\n"
-               "# their partition before each start (fmpm -l, fmpm -a). `disabled` does without "
-               "NVLink.";
+        return "the host's fabric manager must activate\n"
+               "# their partition before each start (fmpm -l, fmpm -a). `disabled` turns NVLink "
+               "off.";
       case NvlinkMode::disabled:
-        return "`vfpass guest-setup` tells the guest's\n# driver to do without NVLink.";
+        return "`vfpass guest-setup` configures the\n# guest's driver to run without NVLink.";
     }
     return "";
   }
@@ -113,7 +113,7 @@ class ProposalWriter {
     for (const std::size_t other : vf.alike) {
       names.push_back(printable(words_.name(other)));
     }
-    out_ << "as near: " << join(names, ", ") << '\n';
+    out_ << "equally near: " << join(names, ", ") << '\n';
   }
 
   void writeVf(std::size_t entry) {

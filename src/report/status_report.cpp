@@ -24,7 +24,8 @@ Cell driftCell(const StatusEntry& entry) {
   return entry.notObservable.empty() ? Cell{"no", Tint::good} : Cell{"not observable", Tint::muted};
 }
 
-// The XML's bus is the index of a controller; the guest's firmware numbers them in another order.
+// The bus in the XML is the index of a controller; the guest's firmware numbers buses in another
+// order.
 PciAddress guestAddressOf(const StatusEntry& entry) {
   return entry.guestAddress.value_or(entry.lease.guest.address);
 }
@@ -66,7 +67,7 @@ void writeDrift(std::ostream& out, const std::vector<StatusEntry>& entries, cons
   for (const auto& entry : entries) {
     if (!entry.notObservable.empty()) {
       out << "not observable: " << printable(entry.lease.domainName) << ' '
-          << printable(entry.lease.vfName) << ": the kernel does not show "
+          << printable(entry.lease.vfName) << ": the kernel does not report "
           << join(entry.notObservable, ", ") << '\n';
     }
   }

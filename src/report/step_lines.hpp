@@ -10,7 +10,7 @@
 
 namespace vfpass::report {
 
-/// The lines below a step: why it is done, and that it disrupts somebody.
+/// The lines below a step: its reason, and whether it disrupts others.
 void writeStepReason(std::ostream& out, const std::string& indent, const Step& step,
                      const Style& style);
 

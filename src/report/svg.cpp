@@ -31,7 +31,7 @@ bool isContinuation(char c) { return (static_cast<unsigned char>(c) & 0xc0U) == 
 }  // namespace
 
 std::string svgText(std::string_view text) {
-  constexpr std::string_view noCharacter = "\xef\xbf";  // U+FFFE and U+FFFF are not XML's
+  constexpr std::string_view noCharacter = "\xef\xbf";  // U+FFFE and U+FFFF are invalid in XML
   const std::string safe = printable(text);
   std::string result;
   for (std::size_t i = 0; i < safe.size(); ++i) {
@@ -50,7 +50,7 @@ std::string svgText(std::string_view text) {
 std::string fitted(const std::string& text, std::size_t limit) {
   const std::string safe = printable(text);
   std::size_t characters = 0;
-  std::size_t cut = 0;  // where the last character that fits beside an ellipsis ends
+  std::size_t cut = 0;  // end of the last character that fits next to an ellipsis
   for (std::size_t i = 0; i < safe.size(); ++i) {
     if (isContinuation(safe[i])) {
       continue;

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::size_t gap = 2;
 
-// Columns a terminal needs: every byte of UTF-8 but continuation bytes. Wide characters are rare
-// in names of devices and domains; they only shift what stands right of them.
+// Width on a terminal: counts every byte of UTF-8 except continuation bytes. Wide characters are
+// rare in names of devices and domains; they only shift the text to their right.
 std::size_t width(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U;
@@ -76,7 +76,7 @@ void Table::add(std::vector<Cell> row) {
 void Table::write(std::ostream& out, const Style& style) const {
   const auto widths = columnWidths(rows_);
   for (const auto& row : rows_) {
-    std::size_t pending = 0;  // spaces owed; only paid when text follows
+    std::size_t pending = 0;  // spaces to write if more text follows
     for (std::size_t column = 0; column < row.size(); ++column) {
       const Cell& cell = row[column];
       if (!cell.text.empty()) {

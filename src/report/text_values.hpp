@@ -7,9 +7,9 @@
 
 namespace vfpass::report {
 
-/// What stands in a table for a value that the host cannot see; never taken for "none".
+/// Shown in tables for an unobservable value, as opposed to "none".
 inline constexpr const char* notObservable = "?";
-/// What stands there for "there is none".
+/// Shown in tables for "none".
 inline constexpr const char* nothing = "-";
 
 std::string textOrNothing(const std::string& text);

@@ -6,7 +6,7 @@
 namespace vfpass::report {
 namespace {
 
-// A quoted string of the DOT language: only the quote and the backslash mean anything in it.
+// A quoted string of the DOT language, in which only quote and backslash are special.
 std::string dotString(const std::string& text) {
   std::string result = "\"";
   for (const char c : printable(text)) {

@@ -5,7 +5,7 @@
 namespace vfpass::report {
 namespace {
 
-constexpr int widest = 1240;  // of a row of boxes, before the next row begins
+constexpr int widest = 1240;  // maximum width of a row of boxes
 constexpr int railGap = 76;   // between GPUs and NICs
 constexpr int gap = 14;
 
@@ -45,7 +45,7 @@ class Layout {
   }
 
  private:
-  // Boxes in rows, left to right; a box that would be too far right begins the next row.
+  // Places boxes in rows, left to right; a box that does not fit starts the next row.
   class Flow {
    public:
     explicit Flow(Point start) : start_(start), next_(start), right_(start.x), bottom_(start.y) {}
@@ -113,8 +113,8 @@ class Layout {
     return deviceTextHeight + std::max(rows, 1) * vfStep + boxPadding / 2;
   }
 
-  // Both columns row by row, so that what stands side by side begins at one height. Gives the
-  // lower end.
+  // Places both columns row by row, so that neighbours start at the same height. Returns the lower
+  // end.
   int placeRows(const std::vector<std::size_t>& left, const std::vector<std::size_t>& right,
                 Point at, int shift) {
     int bottom = at.y;
@@ -133,7 +133,7 @@ class Layout {
     return bottom;
   }
 
-  // Both columns, or the one that there is.
+  // Places one or both columns.
   Rectangle placeDevices(const std::vector<std::size_t>& devices, Point at) {
     std::vector<std::size_t> left;
     std::vector<std::size_t> right;
@@ -144,7 +144,7 @@ class Layout {
       (nic ? right : left).push_back(device);
     }
     const bool rails = !left.empty() && !right.empty();
-    if (right.empty() && left.size() > 2) {  // NVSwitches, mostly: in two columns
+    if (right.empty() && left.size() > 2) {  // mostly NVSwitches: use two columns
       const auto half = left.begin() + static_cast<std::ptrdiff_t>((left.size() + 1) / 2);
       right.assign(half, left.end());
       left.erase(half, left.end());
@@ -178,7 +178,7 @@ class Layout {
   }
 
   void finish(int bottom) {
-    constexpr int narrowest = 720;  // the heading and the legend want room, too
+    constexpr int narrowest = 720;  // room for the heading and the legend
     int right = narrowest - pictureMargin;
     for (const PlacedNode& node : layout_.nodes) {
       right = std::max(right, node.place.x + node.place.width);

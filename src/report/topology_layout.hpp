@@ -8,7 +8,7 @@
 
 namespace vfpass::report {
 
-/// A host bridge or a switch with its place in the picture.
+/// A host bridge or a switch with its position in the picture.
 struct PlacedBranch {
   std::optional<std::size_t> port;
   std::size_t hostBridge = 0;
@@ -19,39 +19,40 @@ struct PlacedBranch {
 
 /// The host bridges of one NUMA node.
 struct PlacedNode {
-  int node = -1;  ///< -1: those of which the node is not known
+  int node = -1;  ///< -1: unknown
   Rectangle place;
   std::vector<PlacedBranch> bridges;
 };
 
 struct TopologyLayout {
   int width = 0;
-  int height = 0;  ///< of everything placed, the heading included; a legend goes below
+  int height = 0;  ///< of all content with the heading; the legend goes below
   std::vector<PlacedNode> nodes;
   std::map<std::size_t, Rectangle> devices;  ///< by function
-  std::map<std::size_t, int> boxes;          ///< by function: equal for those right in one box
-  bool vfSquares = false;                    ///< a VF is drawn somewhere
+  std::map<std::size_t, int> boxes;          ///< by function: equal for devices of one box
+  bool vfSquares = false;                    ///< at least one VF is drawn
 };
 
-// Measures that drawing needs as well, in pixels.
+// Dimensions that drawing also needs, in pixels.
 inline constexpr int pictureMargin = 28;
 inline constexpr int headingHeight = 84;
 inline constexpr int labelHeight = 26;
 inline constexpr int boxPadding = 12;
 inline constexpr int deviceWidth = 196;
 inline constexpr int deviceTextHeight = 64;
-inline constexpr int shortDeviceHeight = 46;  ///< of a device with two lines of text
-inline constexpr int farRailHeight = 22;      ///< of the line that names a GPU's far PF
+inline constexpr int shortDeviceHeight = 46;  ///< for a device with two lines of text
+inline constexpr int farRailHeight = 22;      ///< for the line that names a GPU's far PF
 inline constexpr int vfSize = 8;
 inline constexpr int vfStep = 10;
 inline constexpr int vfColumns = (deviceWidth - 2 * boxPadding) / vfStep;
 inline constexpr std::size_t vfSquares = 3 * static_cast<std::size_t>(vfColumns);
 
-/// How many VFs of a PF are drawn; 0: a bar stands for them, because there are too many.
+/// Number of VFs drawn for a PF; 0: too many, so a bar represents them.
 std::size_t drawnVfs(const TopologyFunction& pf);
 
-/// GPUs and NVSwitches left, NICs right, so that a rail below one switch is a short level line;
-/// switches below; NUMA nodes below each other. Host bridges without a GPU or a PF come last.
+/// GPUs and NVSwitches on the left, NICs on the right, so that a rail below one switch is a short
+/// horizontal line; switches below; NUMA nodes below each other. Host bridges without a GPU or PF
+/// come last.
 TopologyLayout layOut(const TopologyWords& words);
 
 }  // namespace vfpass::report

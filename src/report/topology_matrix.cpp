@@ -9,7 +9,7 @@
 namespace vfpass::report {
 namespace {
 
-constexpr std::size_t namedAlike = 3;
+constexpr std::size_t maxNamedAlike = 3;
 
 std::string nodeText(const TopologyFunction& function) {
   return function.numaNode < 0 ? notObservable : std::to_string(function.numaNode);
@@ -46,17 +46,17 @@ void writeLegend(std::ostream& out, const std::set<topology::Distance>& met, con
 
 std::string alikeText(const TopologyWords& words, const topology::Rail& rail) {
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < std::min(namedAlike, rail.alike.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(maxNamedAlike, rail.alike.size()); ++i) {
     names.push_back(words.name(rail.alike[i]));
   }
-  if (rail.alike.size() > namedAlike) {
-    names.push_back("and " + std::to_string(rail.alike.size() - namedAlike) + " more");
+  if (rail.alike.size() > maxNamedAlike) {
+    names.push_back("and " + std::to_string(rail.alike.size() - maxNamedAlike) + " more");
   }
   return textOrNothing(join(names, ", "));
 }
 
 void writeRails(std::ostream& out, const TopologyWords& words, const Style& style) {
-  Table table({"RAIL", "GPU", "PF", "DISTANCE", "PORT", "ALSO AS NEAR"});
+  Table table({"RAIL", "GPU", "PF", "DISTANCE", "PORT", "EQUALLY NEAR"});
   for (std::size_t i = 0; i < words.rails().size(); ++i) {
     const topology::Rail& rail = words.rails()[i];
     if (!rail.pf) {

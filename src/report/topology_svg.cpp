@@ -37,7 +37,7 @@ std::string_view colorOf(topology::Distance distance) {
   return colors[static_cast<std::size_t>(distance)];
 }
 
-// Each VM its colour; they repeat where there are more VMs than colours.
+// One colour per VM; they repeat if there are more VMs than colours.
 std::string_view tenantColor(const std::vector<std::string>& tenants, const std::string& name) {
   constexpr std::array<std::string_view, 8> colors{"#6b46c1", "#d53f8c", "#dd6b20", "#00796b",
                                                    "#2b6cb0", "#8d6e63", "#9b2c2c", "#558b2f"};
@@ -119,7 +119,7 @@ class Picture {
   void drawNode(const PlacedNode& node) {
     svg_.rectangle(node.place, 10, "node");
     std::string name =
-        node.node < 0 ? "NUMA node not known" : "NUMA node " + std::to_string(node.node);
+        node.node < 0 ? "unknown NUMA node" : "NUMA node " + std::to_string(node.node);
     for (const NumaNode& candidate : words_.topology().processors.nodes) {
       if (candidate.number == node.node && !candidate.cpuMask.empty()) {
         name += "  ·  CPUs " + fitted(cpuText(candidate.cpuMask), 40);
@@ -195,7 +195,8 @@ class Picture {
     svg_.closeGroup();
   }
 
-  // The link beside the name, below it what it could be; a VM's name takes the first of the two.
+  // Draws the link next to the name and its capability below; the name of a VM takes the first
+  // position.
   void drawPcie(std::size_t device, int right, int top) {
     const TopologyFunction& function = words_.function(device);
     const bool slow = isDegraded(function);
@@ -215,7 +216,7 @@ class Picture {
     return function.link.width != 0 ? function.link : function.best;
   }
 
-  // What stands in the brackets of a PCI database name is what people call it.
+  // The common name is in the brackets of a PCI database name.
   static std::string shortModel(const TopologyFunction& function) {
     const auto open = function.model.rfind('[');
     const auto close = function.model.rfind(']');
@@ -257,7 +258,7 @@ class Picture {
     }
   }
 
-  // Too many for squares: how many there are, and how many of them are leased.
+  // Too many VFs for squares: write their number and how many are leased.
   void drawVfBar(std::size_t pf, Point at) {
     const TopologyFunction& function = words_.function(pf);
     if (function.totalVfs == 0 && function.vfCount == 0) {
@@ -291,12 +292,12 @@ class Picture {
     }
   }
 
-  // In the two columns of one box, with nothing between them.
+  // True if both are in the two columns of one box, with nothing between them.
   [[nodiscard]] bool areNeighbours(std::size_t gpu, std::size_t pf) const {
     return layout_.boxes.at(gpu) == layout_.boxes.at(pf);
   }
 
-  // A line would run across everything between the two: the GPU names its PF instead.
+  // A line would cross everything between the two, so the GPU names its PF instead.
   void drawFarRail(const topology::Rail& rail) {
     const Rectangle& place = layout_.devices.at(rail.gpu);
     const int right = place.x + place.width - boxPadding;
@@ -355,7 +356,7 @@ class Picture {
     }
     svg_.rectangle({at.x + 4, at.y - 9, vfSize, vfSize}, 2, "vf");
     svg_.rectangle({at.x + 24, at.y - 9, vfSize, vfSize}, 2, "novf");
-    svg_.text({at.x + 48, at.y}, "small", "a VF that is there and free; one that there could be");
+    svg_.text({at.x + 48, at.y}, "small", "an existing free VF; a VF that could be created");
   }
 
   static std::string_view legendPhrase(topology::Distance distance) {

@@ -8,14 +8,14 @@
 namespace vfpass::report {
 namespace {
 
-constexpr std::size_t namedVfs = 8;
+constexpr std::size_t maxNamedVfs = 8;
 
 class TreeWriter {
  public:
   TreeWriter(std::ostream& out, const TopologyWords& words, const Style& style)
       : out_(out), words_(words), style_(style) {}
 
-  // Devices first, then what is deeper.
+  // Devices first, then the branches below.
   void write(const topology::Branch& branch, const std::string& indent) {
     const std::size_t count = branch.devices.size() + branch.branches.size();
     std::size_t at = 0;
@@ -74,15 +74,15 @@ class TreeWriter {
     std::copy_if(vfs.begin(), vfs.end(), std::back_inserter(leased),
                  [this](std::size_t vf) { return words_.leaseOf(vf) != nullptr; });
     out_ << indent << "└─ " << vfs.size() << " of " << words_.function(pf).totalVfs << " VFs";
-    for (std::size_t i = 0; i < std::min(namedVfs, leased.size()); ++i) {
+    for (std::size_t i = 0; i < std::min(maxNamedVfs, leased.size()); ++i) {
       const TopologyFunction& vf = words_.function(leased[i]);
       out_ << (i == 0 ? ": " : ", ") << (vf.vfIndex ? std::to_string(*vf.vfIndex) : notObservable)
            << ' '
            << tinted("leased to " + printable(words_.leaseOf(leased[i])->domainName), Tint::good,
                      style_);
     }
-    if (leased.size() > namedVfs) {
-      out_ << ", and " << leased.size() - namedVfs << " more";
+    if (leased.size() > maxNamedVfs) {
+      out_ << ", and " << leased.size() - maxNamedVfs << " more";
     }
     out_ << '\n';
   }

@@ -8,13 +8,13 @@
 namespace vfpass::report {
 namespace {
 
-constexpr std::size_t longestName = 24;  // IFNAMSIZ is 16; RDMA devices can have longer names
+constexpr std::size_t maxNameLength = 24;  // IFNAMSIZ is 16; RDMA devices can have longer names
 
 std::string nicName(const TopologyFunction& nic) {
   std::string name = !nic.rdma.empty()      ? nic.rdma.front().name
                      : !nic.netdevs.empty() ? nic.netdevs.front().name
                                             : toString(nic.address);
-  return name.size() > longestName ? name.substr(0, longestName - 1) + "~" : name;
+  return name.size() > maxNameLength ? name.substr(0, maxNameLength - 1) + "~" : name;
 }
 
 unsigned generation(unsigned speed) {

@@ -11,7 +11,7 @@
 
 namespace vfpass::report {
 
-/// A report's topology with what every format of it asks for.
+/// The topology of a report with lookups that all formats need.
 class TopologyWords {
  public:
   explicit TopologyWords(const TopologyReport& report);
@@ -23,16 +23,16 @@ class TopologyWords {
   [[nodiscard]] const std::vector<std::size_t>& gpus() const { return gpus_; }
   [[nodiscard]] const std::vector<std::size_t>& pfs() const { return pfs_; }
   [[nodiscard]] const std::vector<topology::Rail>& rails() const { return rails_; }
-  /// GPUs, NICs that are no VFs, NVSwitches.
+  /// GPUs, NICs that are not VFs, and NVSwitches.
   [[nodiscard]] std::vector<topology::Branch> branches() const;
 
-  /// `GPU0`; a NIC's RDMA device, otherwise its netdev; the address of anything else.
+  /// `GPU0`; the RDMA device of a NIC or else its netdev; otherwise the address.
   [[nodiscard]] std::string name(std::size_t function) const;
-  /// The lease on a function or VF; null: none.
+  /// The lease on a function or VF; may be null.
   [[nodiscard]] const Lease* leaseOf(std::size_t function) const;
   /// VFs of a PF by index.
   [[nodiscard]] const std::vector<std::size_t>& vfsOf(std::size_t pf) const;
-  /// Domains that hold leases, by name, each once.
+  /// Names of the domains that hold leases, sorted, without duplicates.
   [[nodiscard]] std::vector<std::string> tenants() const;
 
  private:
@@ -45,12 +45,12 @@ class TopologyWords {
   std::map<PciAddress, const Lease*> leases_;
 };
 
-/// `Gen5 x16`; `?` where it cannot be seen.
+/// `Gen5 x16`; `?` if unobservable.
 std::string pcieText(const PcieLink& link);
-/// `Gen5 x16`, or `Gen3 x8 of Gen5 x16` for a link that does not run as its end can.
+/// `Gen5 x16`, or `Gen3 x8 of Gen5 x16` for a link below its capability.
 std::string pcieText(const TopologyFunction& function);
 bool isDegraded(const TopologyFunction& function);
-/// `400 Gb/s`; empty where unknown.
+/// `400 Gb/s`; empty if unknown.
 std::string rateText(unsigned megabits);
 /// `active 400 Gb/s`, of the first port or the netdev.
 std::string portText(const TopologyFunction& pf);

@@ -17,7 +17,7 @@ bool isBroken(const Finding& finding) {
   return finding.outcome == Outcome::failed || finding.outcome == Outcome::notObservable;
 }
 
-// What counts first: a failure before what could not be seen.
+// A failure takes precedence over an unobservable check.
 const Finding* firstBroken(const VerifyReport& report) {
   const auto failed = std::ranges::find(report.findings, Outcome::failed, &Finding::outcome);
   const auto found =
@@ -27,11 +27,11 @@ const Finding* firstBroken(const VerifyReport& report) {
 
 void writeBroken(std::ostream& out, const Finding& finding) {
   const std::string subject = finding.subject.empty() ? "" : finding.subject + ": ";
-  out << "  first broken link: " << printable(subject) << finding.key << '\n'
+  out << "  first problem: " << printable(subject) << finding.key << '\n'
       << "  expected: " << printable(finding.expected) << '\n'
-      << "  seen:     " << printable(finding.seen) << '\n';
+      << "  found:    " << printable(finding.seen) << '\n';
   if (!finding.remedy.empty()) {
-    out << "  to do:    " << printable(finding.remedy) << '\n';
+    out << "  remedy:   " << printable(finding.remedy) << '\n';
   }
 }
 
@@ -94,14 +94,14 @@ void writeLatencies(std::ostream& out, const std::vector<Figure>& figures, const
   }
 }
 
-// What works and should be looked at; what is broken stands above all else.
+// Warnings are checks that work but need attention; problems come before them.
 void writeWarnings(std::ostream& out, const std::vector<Finding>& findings) {
   for (const auto& each : findings) {
     if (each.outcome == Outcome::warning) {
       out << "  warning: " << printable(each.subject.empty() ? "" : each.subject + ": ") << each.key
           << ": " << printable(each.seen) << '\n';
       if (!each.remedy.empty()) {
-        out << "    to do: " << printable(each.remedy) << '\n';
+        out << "    remedy: " << printable(each.remedy) << '\n';
       }
     }
   }
@@ -117,7 +117,7 @@ void writeText(std::ostream& out, const VerifyReport& report, const Style& style
     writeBroken(out, *broken);
   }
   writeWarnings(out, report.findings);
-  Table table({"CHECK", "ENTRY", "RESULT", "SEEN"});
+  Table table({"CHECK", "ENTRY", "RESULT", "FOUND"});
   for (const auto& each : report.findings) {
     table.add({{each.key},
                {each.subject.empty() ? "-" : each.subject},
@@ -176,7 +176,7 @@ void writeJson(std::ostream& out, const VerifyReport& report) {
   writeDocument(out, document);
 }
 
-// Text from a guest inside XML: printable() has taken control characters, this the markup.
+// Guest text in XML: printable() escapes control characters, this the markup.
 std::string escaped(const std::string& text) {
   std::string result;
   for (const char each : printable(text)) {
@@ -201,7 +201,7 @@ void writeCase(std::ostream& out, const Finding& finding) {
   const std::string name =
       finding.subject.empty() ? finding.key : finding.subject + "." + finding.key;
   out << "  <testcase classname=\"vfpass.verify\" name=\"" << escaped(name) << '"';
-  const std::string message = escaped("expected " + finding.expected + ", seen " + finding.seen);
+  const std::string message = escaped("expected " + finding.expected + ", found " + finding.seen);
   switch (finding.outcome) {
     case Outcome::passed:
       out << "/>\n";

@@ -12,7 +12,7 @@ namespace {
 
 const Lease* leaseOf(const PhysicalFunction& pf, const VirtualFunction& vf,
                      const std::vector<Lease>& leases) {
-  // By PF and index and not by the VF's address: addresses move when a card is added.
+  // By PF and index, not by the VF's address: addresses change when a card is added.
   const auto found = std::find_if(leases.begin(), leases.end(), [&](const Lease& lease) {
     return lease.kind == LeaseKind::virtualFunction && lease.pf == pf.address &&
            lease.vfIndex == vf.index;
@@ -20,7 +20,7 @@ const Lease* leaseOf(const PhysicalFunction& pf, const VirtualFunction& vf,
   return found == leases.end() ? nullptr : &*found;
 }
 
-// A VF that the kernel's reply left out has no values, whatever the structure holds.
+// A VF missing from the kernel's reply has no values, whatever the structure holds.
 VfSettings visibleSettings(const VirtualFunction& vf) {
   return vf.settingsReadable ? vf.settings : VfSettings{};
 }
@@ -49,7 +49,7 @@ Cell leaseCell(const Lease* lease) {
           lease->state == LeaseState::running ? Tint::good : Tint::none};
 }
 
-// Of very many VFs the kernel's reply leaves some out: that is not the zero MAC.
+// With very many VFs, the kernel's reply omits some: that is not a zero MAC.
 Cell addressCell(const PhysicalFunction& pf, const VirtualFunction& vf) {
   if (!vf.settingsReadable) {
     return {"unreadable", Tint::bad};

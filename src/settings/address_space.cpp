@@ -9,7 +9,8 @@ namespace {
 
 std::string bitsText(unsigned bits) { return std::to_string(bits) + " physical address bits"; }
 
-// In whole GiB: small BARs beside large ones would make it a number of MiB that nobody can read.
+// In whole GiB: small BARs beside large ones would otherwise turn it into an unreadable number of
+// MiB.
 std::string barsText(const AddressNeeds& needs) {
   return amount((needs.bars + gibibyte - 1) / gibibyte * gibibyte);
 }
@@ -19,7 +20,7 @@ std::string needsText(const Input& input, const AddressNeeds& needs) {
          " for BARs of " + barsText(needs) + " need " + bitsText(needs.bits);
 }
 
-// Of the guest as it is; 0: not known.
+// The current address bits of the guest; 0: unknown.
 unsigned presentBits(const Input& input) {
   if (input.domain.addressBitsMode == "passthrough") {
     return input.capacity.addressBits;
@@ -28,13 +29,14 @@ unsigned presentBits(const Input& input) {
                                                    : defaultBits;
 }
 
-// Why vfpass cannot pass the host's bits through; empty: it can.
+// Why vfpass cannot pass the host's address bits through; empty if it can.
 std::string obstacleToBits(const Input& input) {
   if (isOlder(input.versions.libvirt, {8, 7})) {
-    return "libvirt " + versionText(input.versions.libvirt) + " has no <maxphysaddr>, 8.7 has";
+    return "libvirt " + versionText(input.versions.libvirt) +
+           " does not support <maxphysaddr>, which requires 8.7";
   }
   if (input.domain.emulated) {
-    return "without KVM libvirt takes only <maxphysaddr mode='emulate' bits='...'/>";
+    return "without KVM libvirt accepts only <maxphysaddr mode='emulate' bits='...'/>";
   }
   return input.domain.cpuElement ? "" : "the domain has no <cpu> element";
 }
@@ -43,7 +45,7 @@ bool hostHasBits(const Input& input, const AddressNeeds& needs) {
   return input.capacity.addressBits == 0 || needs.bits <= input.capacity.addressBits;
 }
 
-// Returns the bits of the guest with the setting; 0: not known.
+// Returns the address bits of the guest with the setting; 0: unknown.
 unsigned proposeBits(const Input& input, const AddressNeeds& needs,
                      std::vector<DomainSetting>& settings) {
   const unsigned present = presentBits(input);
@@ -54,7 +56,7 @@ unsigned proposeBits(const Input& input, const AddressNeeds& needs,
                         needsText(input, needs) + "; the guest has " + std::to_string(present)};
   if (!tooFew && narrow) {
     setting.reason +=
-        ", and OVMF then keeps its window at " + amount(firmwareWindow(input, present));
+        ", and OVMF then limits its window to " + amount(firmwareWindow(input, present));
   }
   if (!hostHasBits(input, needs)) {
     setting.what = "less RAM or fewer devices";
@@ -64,7 +66,7 @@ unsigned proposeBits(const Input& input, const AddressNeeds& needs,
   } else if (!tooFew && !narrow) {
     return present;
   } else if (input.domain.addressBitsMode == "passthrough") {
-    return present;  // then X-PciMmio64Mb is what is missing
+    return present;  // only X-PciMmio64Mb is missing
   } else if (!input.domain.addressBitsMode.empty()) {
     setting.standing = SettingStanding::administrators;
   } else if (const std::string obstacle = obstacleToBits(input); !obstacle.empty()) {
@@ -84,14 +86,13 @@ void proposeFirmwareWindow(const Input& input, const AddressNeeds& needs, unsign
   const std::uint64_t mebibytes = needs.window / mebibyte;
   DomainSetting setting{"firmware-window", "OVMF's X-PciMmio64Mb=" + std::to_string(mebibytes),
                         "BARs of " + barsText(needs) + " need a window of " + amount(needs.window) +
-                            "; OVMF gives a guest with " + bitsText(bits) + " " +
+                            "; with " + bitsText(bits) + " OVMF creates one of " +
                             amount(firmwareWindow(input, bits))};
   if (input.domain.mmioMebibytes) {
     if (*input.domain.mmioMebibytes < mebibytes) {
       setting.standing = SettingStanding::administrators;
       setting.reason = "BARs of " + barsText(needs) + " need a window of " + amount(needs.window) +
-                       "; the domain asks for " + std::to_string(*input.domain.mmioMebibytes) +
-                       " MiB";
+                       "; the domain sets " + std::to_string(*input.domain.mmioMebibytes) + " MiB";
       settings.push_back(setting);
     }
   } else if (bits != 0 && needs.bits <= bits && firmwareWindow(input, bits) < needs.window) {
@@ -108,8 +109,8 @@ void proposeFirmwareWindow(const Input& input, const AddressNeeds& needs, unsign
 void proposeHole(const Input& input, const AddressNeeds& needs, unsigned bits,
                  std::vector<DomainSetting>& settings) {
   DomainSetting setting{"pci-hole", "<pcihole64> of " + amount(needs.window) + " on pcie-root",
-                        "QEMU describes " + amount(input.domain.pciHole.value_or(defaultWindow)) +
-                            " of 64-bit MMIO space to the guest, and BARs of " + barsText(needs) +
+                        "QEMU provides " + amount(input.domain.pciHole.value_or(defaultWindow)) +
+                            " of 64-bit MMIO space to the guest, but BARs of " + barsText(needs) +
                             " need " + amount(needs.window)};
   if (input.domain.pciHole) {
     if (*input.domain.pciHole < needs.window) {

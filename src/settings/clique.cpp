@@ -27,7 +27,7 @@ bool isNvidiaGpu(const Input& input, const Device& device) {
          function->classCode >> 16U == displayClass;
 }
 
-// The driver takes a clique for proof that its GPUs reach each other below the host bridges.
+// The driver assumes that the GPUs of a clique reach each other below the host bridges.
 void checkPair(const Input& input, const Device& one, const Device& other,
                std::vector<Fault>& faults) {
   const auto distance = topology::distance(input.topology, numberOf(input, *functionOf(input, one)),
@@ -35,17 +35,16 @@ void checkPair(const Input& input, const Device& one, const Device& other,
   if (distance == topology::Distance::pix || distance == topology::Distance::pxb) {
     return;
   }
-  faults.push_back({nameOf(one) + " and " + nameOf(other) + " share clique " +
-                        std::to_string(*one.clique) + ", but are at distance " +
-                        std::string(toString(distance)) +
-                        " on the host: peer-to-peer between them would leave the PCIe switches",
-                    "give `clique:` the same number only for GPUs at distance PIX or PXB (`vfpass "
-                    "topo` shows them)"});
+  faults.push_back(
+      {nameOf(one) + " and " + nameOf(other) + " share clique " + std::to_string(*one.clique) +
+           ", but are at distance " + std::string(toString(distance)) +
+           " on the host: peer-to-peer traffic between them would leave the PCIe switches",
+       "use the same `clique:` number only for GPUs at distance PIX or PXB (see `vfpass topo`)"});
 }
 
 void checkDevice(const Input& input, const Device& device, std::vector<Fault>& faults) {
   if (!isNvidiaGpu(input, device)) {
-    faults.push_back({nameOf(device) + " has `clique:`, but is no NVIDIA GPU of this host",
+    faults.push_back({nameOf(device) + " has `clique:`, but is not an NVIDIA GPU of this host",
                       "remove `clique:` from its entry"});
   }
 }
@@ -102,11 +101,11 @@ void proposeCliques(const Input& input, Proposal& proposal) {
   }
   if (!edit.elements.empty() && proposal.faults.empty()) {
     std::string reason =
-        "the mapping asks for it: NVIDIA's driver does not know QEMU's switches and allows "
+        "the mapping requests it: NVIDIA's driver does not recognize QEMU's switches and allows "
         "peer-to-peer only within a clique";
     reason += isOlder(input.versions.qemu, {8, 1})
                   ? "; QEMU " + versionText(input.versions.qemu) +
-                        " refuses it for GPUs that use configuration space at 0xc8, 8.1 does not"
+                        " refuses it for GPUs that use configuration space at 0xc8; 8.1 accepts it"
                   : "";
     proposal.settings.push_back({"gpu-clique", "x-nv-gpudirect-clique: " + join(names, ", "),
                                  reason, SettingStanding::proposed, edit});

@@ -14,7 +14,7 @@ inline constexpr std::uint64_t mebibyte = 1ULL << 20U;
 inline constexpr std::uint64_t gibibyte = 1ULL << 30U;
 inline constexpr std::uint64_t tebibyte = 1ULL << 40U;
 
-/// The device's host function; null when the host has none there.
+/// The device's host function; nullptr if the host has none at that address.
 const TopologyFunction* functionOf(const Input& input, const Device& device);
 
 /// Memory BARs that the device has in the guest.

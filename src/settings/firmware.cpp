@@ -6,10 +6,11 @@
 namespace vfpass::settings {
 namespace {
 
-// ROM BARs and registers aside, GPUs that need a window above 4 GiB have at least this.
+// Apart from ROM BARs and registers, GPUs that need a window above 4 GiB have BARs of at least this
+// size.
 constexpr std::uint64_t largeBar = 4 * gibibyte;
 
-// B200's stall was reported with 256 GiB BARs; the time is proportional to the size.
+// The stall was reported for B200 with 256 GiB BARs; the time is proportional to the size.
 constexpr std::uint64_t stallingBar = 64 * gibibyte;
 
 std::uint64_t largestBar(const Input& input) {
@@ -28,11 +29,11 @@ void proposeFirmware(const Input& input, std::vector<DomainSetting>& settings) {
   if (input.domain.uefi || input.domain.architecture != "x86_64" || largestBar(input) < largeBar) {
     return;
   }
-  settings.push_back({"firmware", "UEFI (<os firmware='efi'>)",
-                      "the domain starts with a BIOS, and NVIDIA's guide for GPU guests asks for "
-                      "UEFI; a guest that was installed with a BIOS does not start with UEFI, so "
-                      "vfpass never changes this",
-                      SettingStanding::manual});
+  settings.push_back(
+      {"firmware", "UEFI (<os firmware='efi'>)",
+       "the domain uses a BIOS, but NVIDIA's guide for GPU guests calls for UEFI; a guest that was "
+       "installed with a BIOS does not boot with UEFI, so vfpass never changes this",
+       SettingStanding::manual});
 }
 
 void proposeLargeBars(const Input& input, std::vector<DomainSetting>& settings) {
@@ -43,7 +44,7 @@ void proposeLargeBars(const Input& input, std::vector<DomainSetting>& settings) 
   settings.push_back({"large-bars", "QEMU 10.1 or newer",
                       "QEMU " + versionText(input.versions.qemu) + " maps a BAR of " +
                           amount(largest) +
-                          " page by page, which can hold up the guest's boot for minutes; "
+                          " page by page, which can delay the guest's boot for minutes; "
                           "x-no-mmap=true avoids that, but stops peer-to-peer DMA to the BAR, and "
                           "with it GPUDirect RDMA, so vfpass does not set it",
                       SettingStanding::manual});

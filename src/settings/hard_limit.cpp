@@ -6,8 +6,8 @@
 namespace vfpass::settings {
 namespace {
 
-// Since then libvirt itself counts RAM once for each VFIO device behind a virtual IOMMU; its
-// earlier releases are only known to count it once.
+// Since this major version libvirt itself counts RAM once for each VFIO device behind a virtual
+// IOMMU; earlier releases are only known to count it once.
 constexpr unsigned countsDevicesSince = 9;
 
 std::uint64_t mappings(const Input& input) {
@@ -25,15 +25,15 @@ void proposeHardLimit(const Input& input, std::vector<DomainSetting>& settings) 
                             (times > 1 ? ", once for each of " + std::to_string(times) +
                                              " devices behind the virtual IOMMU"
                                        : "") +
-                            ", and QEMU needs about 1 GiB beside it"};
+                            ", and QEMU needs about 1 GiB in addition"};
   if (input.domain.hardLimit && *input.domain.hardLimit < needed) {
     setting.standing = SettingStanding::administrators;
     setting.reason +=
-        "; the domain has " + amount(*input.domain.hardLimit) + ", with which the start fails";
+        "; the domain has " + amount(*input.domain.hardLimit) + ", with which it fails to start";
     settings.push_back(setting);
   } else if (!input.domain.hardLimit && times > 1 &&
              isOlder(input.versions.libvirt, {countsDevicesSince, 0})) {
-    setting.reason += "; libvirt " + versionText(input.versions.libvirt) + " counts it once";
+    setting.reason += "; libvirt " + versionText(input.versions.libvirt) + " counts it only once";
     setting.edit =
         DomainEdit{setting.name, EditPlace::memtune, {kibibyteElement("hard_limit", needed)}};
     settings.push_back(setting);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::array pageSizes{gibibyte, 2 * mebibyte};
 
-// Guest memory by host node; node -1: on any.
+// Guest memory by host node; node -1: any node.
 std::map<int, std::uint64_t> wantedOf(const Input& input, const Placement& placement) {
   if (placement.cells.empty()) {
     return {{-1, input.domain.bytes}};
@@ -21,7 +21,8 @@ std::map<int, std::uint64_t> wantedOf(const Input& input, const Placement& place
   return wanted;
 }
 
-// Pages that this guest may count on: free ones, or all once it has its share of them.
+// Pages available to this guest: the free ones, or all of them when its memory is already in huge
+// pages.
 std::uint64_t pagesOn(const Input& input, int node, std::uint64_t size) {
   std::uint64_t pages = 0;
   for (const auto& [number, memory] : input.capacity.nodes) {
@@ -33,14 +34,14 @@ std::uint64_t pagesOn(const Input& input, int node, std::uint64_t size) {
   return pages;
 }
 
-// The guest, and each of its cells, is a whole number of pages.
+// True when the guest and each of its cells are a whole number of pages.
 bool divides(const Input& input, const Placement& placement, std::uint64_t size) {
   return input.domain.bytes % size == 0 &&
          std::all_of(placement.cells.begin(), placement.cells.end(),
                      [size](const PlacedCell& cell) { return cell.bytes % size == 0; });
 }
 
-bool suits(const Input& input, const Placement& placement, std::uint64_t size) {
+bool hasEnoughPages(const Input& input, const Placement& placement, std::uint64_t size) {
   const auto wanted = wantedOf(input, placement);
   return divides(input, placement, size) &&
          std::all_of(wanted.begin(), wanted.end(), [&](const auto& each) {
@@ -59,7 +60,7 @@ void proposeHugePages(const Input& input, const Placement& placement,
                              " of guest memory at each start, page by page, and the IOMMU looks "
                              "pages up at each DMA";
   for (const std::uint64_t size : pageSizes) {
-    if (suits(input, placement, size)) {
+    if (hasEnoughPages(input, placement, size)) {
       settings.push_back(
           {"hugepages", "guest memory in pages of " + amount(size) + " (<memoryBacking>)",
            reason + "; the host has reserved enough of them", SettingStanding::proposed,

@@ -7,7 +7,7 @@
 
 namespace vfpass::settings {
 
-// One function for each group of settings; each adds what the domain lacks.
+// One function for each group of settings; each adds the settings that the domain lacks.
 
 /// `hard-limit`
 void proposeHardLimit(const Input& input, std::vector<DomainSetting>& settings);

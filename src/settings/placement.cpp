@@ -7,7 +7,7 @@
 namespace vfpass::settings {
 namespace {
 
-constexpr unsigned mostCpus = 1024;
+constexpr unsigned maximumCpus = 1024;
 
 std::string listOf(const std::set<int>& nodes) {
   std::vector<std::string> texts;
@@ -17,19 +17,19 @@ std::string listOf(const std::set<int>& nodes) {
   return join(texts, ", ");
 }
 
-// Whole GiB for each cell where the memory has them, so that 1 GiB pages fit; otherwise 2 MiB.
+// Whole GiB for each cell where possible, so that 1 GiB pages fit; otherwise whole 2 MiB.
 std::uint64_t shareOf(std::uint64_t bytes, std::uint64_t count) {
   const std::uint64_t unit =
       bytes % gibibyte == 0 && bytes >= count * gibibyte ? gibibyte : 2 * mebibyte;
   return bytes / count / unit * unit;
 }
 
-// A cell for each node: even shares, the last one takes what remains of memory.
-void divide(const Input& input, const std::set<int>& nodes, Placement& placement) {
+// One cell for each node, with even shares; the last cell gets the rest of the memory.
+void placeNewCells(const Input& input, const std::set<int>& nodes, Placement& placement) {
   const unsigned count = static_cast<unsigned>(nodes.size());
   const std::uint64_t share = shareOf(input.domain.bytes, count);
   if (input.domain.vcpus < count || share == 0) {
-    placement.obstacle = "the devices sit on host nodes " + listOf(nodes) + ", and " +
+    placement.obstacle = "the devices sit on host nodes " + listOf(nodes) + ", but " +
                          std::to_string(input.domain.vcpus) + " vCPUs with " +
                          amount(input.domain.bytes) + " cannot be divided among them";
     return;
@@ -46,7 +46,7 @@ void divide(const Input& input, const std::set<int>& nodes, Placement& placement
   placement.cells.back().bytes = input.domain.bytes - share * (count - 1);
 }
 
-void takeWhole(const Input& input, int node, Placement& placement) {
+void placeWholeGuest(const Input& input, int node, Placement& placement) {
   PlacedCell whole{0, node, {}, input.domain.bytes};
   for (unsigned vcpu = 0; vcpu < input.domain.vcpus; ++vcpu) {
     whole.vcpus.insert(vcpu);
@@ -67,27 +67,27 @@ bool hostHasNode(const Input& input, unsigned number) {
   });
 }
 
-// Which host node each of the guest's own cells stands for: the rules of the mirrored tree
-// (docs/guest-topology.md), so that both agree.
-void takeCells(const Input& input, const std::set<int>& nodes, Placement& placement) {
+// Assigns a host node to each of the guest's own cells, by the same rules as the mirrored tree
+// (docs/guest-topology.md).
+void placeExistingCells(const Input& input, const std::set<int>& nodes, Placement& placement) {
   const auto& cells = input.domain.cells;
-  const bool said = std::all_of(cells.begin(), cells.end(),
-                                [](const CellFacts& cell) { return cell.hostNodes.size() == 1; });
+  const bool allBound = std::all_of(
+      cells.begin(), cells.end(), [](const CellFacts& cell) { return cell.hostNodes.size() == 1; });
   const bool byNumber = std::all_of(nodes.begin(), nodes.end(),
                                     [&input](int node) { return guestHasCell(input, node); }) &&
                         std::all_of(cells.begin(), cells.end(), [&input](const CellFacts& cell) {
                           return hostHasNode(input, cell.id);
                         });
-  const bool silent = std::all_of(cells.begin(), cells.end(),
-                                  [](const CellFacts& cell) { return cell.hostNodes.empty(); });
-  if (!said && (!silent || (!byNumber && cells.size() != nodes.size()))) {
+  const bool noneBound = std::all_of(cells.begin(), cells.end(),
+                                     [](const CellFacts& cell) { return cell.hostNodes.empty(); });
+  if (!allBound && (!noneBound || (!byNumber && cells.size() != nodes.size()))) {
     placement.obstacle = "the guest's " + std::to_string(cells.size()) +
                          " cells do not correspond to the devices' host nodes " + listOf(nodes);
     return;
   }
   auto node = nodes.begin();
   for (const CellFacts& cell : cells) {
-    const int host = said       ? static_cast<int>(*cell.hostNodes.begin())
+    const int host = allBound   ? static_cast<int>(*cell.hostNodes.begin())
                      : byNumber ? static_cast<int>(cell.id)
                                 : *node++;
     placement.cells.push_back({cell.id, host, cell.vcpus, cell.bytes});
@@ -116,12 +116,12 @@ Placement choosePlacement(const Input& input) {
     return placement;
   }
   if (placement.guestHasCells) {
-    takeCells(input, nodes, placement);
+    placeExistingCells(input, nodes, placement);
   } else if (nodes.size() == 1) {
-    takeWhole(input, *nodes.begin(), placement);
+    placeWholeGuest(input, *nodes.begin(), placement);
   } else {
     placement.needsCells = true;
-    divide(input, nodes, placement);
+    placeNewCells(input, nodes, placement);
   }
   return placement;
 }
@@ -132,14 +132,14 @@ std::set<unsigned> cpusOf(const Input& input, int node) {
     if (each.number != node) {
       continue;
     }
-    // Words of 32 bits, the highest first.
+    // The mask consists of 32-bit words, the highest first.
     unsigned cpu = 0;
     for (auto digit = each.cpuMask.rbegin(); digit != each.cpuMask.rend(); ++digit) {
       if (*digit == ',') {
         continue;
       }
       const auto value = parseNumber(std::string_view(&*digit, 1), 16).value_or(0);
-      for (unsigned bit = 0; bit < 4 && cpu < mostCpus; ++bit, ++cpu) {
+      for (unsigned bit = 0; bit < 4 && cpu < maximumCpus; ++bit, ++cpu) {
         if ((value >> bit & 1U) != 0) {
           cpus.insert(cpu);
         }

@@ -9,7 +9,7 @@
 
 namespace vfpass::settings {
 
-/// A part of the guest and the host node that it belongs to.
+/// A cell of the guest and the host node that it should be on.
 struct PlacedCell {
   unsigned id = 0;
   int node = 0;
@@ -17,18 +17,18 @@ struct PlacedCell {
   std::uint64_t bytes = 0;
 };
 
-/// Where the guest's vCPUs and memory belong: next to its devices.
+/// The placement of the guest's vCPUs and memory next to its devices.
 struct Placement {
   std::set<unsigned> deviceNodes;  ///< host nodes that devices sit on
-  std::vector<PlacedCell> cells;   ///< none: nothing follows from the devices
-  bool guestHasCells = false;      ///< as it is
+  std::vector<PlacedCell> cells;   ///< empty: the devices imply no placement
+  bool guestHasCells = false;      ///< before any change
   bool needsCells = false;         ///< devices on several nodes, and the guest has no cells
-  std::string obstacle;            ///< why the devices' nodes lead to no placement; empty: they do
+  std::string obstacle;            ///< why there is no placement; empty if there is one
 };
 
 Placement choosePlacement(const Input& input);
 
-/// CPUs of a host node; empty where the host does not tell.
+/// CPUs of a host node; empty if the host does not report them.
 std::set<unsigned> cpusOf(const Input& input, int node);
 
 /// Host nodes that devices sit on.

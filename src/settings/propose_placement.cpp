@@ -19,7 +19,7 @@ std::set<unsigned> hostNodes(const Placement& placement) {
   return nodes;
 }
 
-std::string rails(const Placement& placement) {
+std::string deviceNodesText(const Placement& placement) {
   const auto& nodes = placement.deviceNodes;
   return "the VM's devices sit on host node" + std::string(nodes.size() > 1 ? "s " : " ") +
          formatNodeSet(nodes);
@@ -30,12 +30,12 @@ void addManual(const std::string& name, const std::string& what, const std::stri
   settings.push_back({name, what, reason, SettingStanding::manual});
 }
 
-// False when the cells cannot be made, and nothing that rests on them either.
+// Returns false when the cells cannot be created; settings that need them are then omitted.
 bool proposeCells(const Input& input, const Placement& placement,
                   std::vector<DomainSetting>& settings) {
   const std::string what = std::to_string(placement.cells.size()) + " NUMA cells in <cpu><numa>";
   if (!input.domain.cpuElement) {
-    addManual("guest-cells", what, rails(placement) + "; the domain has no <cpu> element",
+    addManual("guest-cells", what, deviceNodesText(placement) + "; the domain has no <cpu> element",
               settings);
     return false;
   }
@@ -45,14 +45,15 @@ bool proposeCells(const Input& input, const Placement& placement,
             attribute("cpus", formatNodeSet(cell.vcpus)) +
             attribute("memory", std::to_string(cell.bytes / kibibyte)) + " unit='KiB'/>";
   }
-  settings.push_back(
-      {"guest-cells", what,
-       rails(placement) + ", and a guest without cells cannot tell which of its devices are near",
-       SettingStanding::proposed, DomainEdit{"guest-cells", EditPlace::cpu, {numa + "</numa>"}}});
+  settings.push_back({"guest-cells", what,
+                      deviceNodesText(placement) +
+                          ", and a guest without cells cannot tell which of its devices are near",
+                      SettingStanding::proposed,
+                      DomainEdit{"guest-cells", EditPlace::cpu, {numa + "</numa>"}}});
   return true;
 }
 
-// Empty: each node has the memory of its cells.
+// The first node with too little memory for its cells; empty if there is none.
 std::string missingMemory(const Input& input, const Placement& placement) {
   std::map<int, std::uint64_t> wanted;
   for (const PlacedCell& cell : placement.cells) {
@@ -63,7 +64,7 @@ std::string missingMemory(const Input& input, const Placement& placement) {
     const std::uint64_t has = found == input.capacity.nodes.end() ? 0 : found->second.bytes;
     if (has != 0 && has < bytes) {
       return "host node " + std::to_string(node) + " has " + std::to_string(has / gibibyte) +
-             " GiB, and the guest needs " + amount(bytes) + " of it";
+             " GiB, but the guest needs " + amount(bytes) + " of it";
     }
   }
   return {};
@@ -86,8 +87,8 @@ void proposeMemory(const Input& input, const Placement& placement,
   const bool kept = input.domain.placesMemory || input.domain.automatic;
   const std::string nodes = formatNodeSet(kept ? placement.deviceNodes : hostNodes(placement));
   const std::string what = "guest memory on host node " + nodes + " (<numatune>)";
-  const std::string reason =
-      rails(placement) + "; DMA to another node's memory crosses the link between the sockets";
+  const std::string reason = deviceNodesText(placement) +
+                             "; DMA to another node's memory crosses the link between the sockets";
   if (kept) {
     const auto& wanted = placement.deviceNodes;
     if (!input.domain.automatic &&
@@ -145,7 +146,7 @@ void proposeVcpus(const Input& input, const Placement& placement,
   const Pins pins = pinsOf(input, placement);
   const std::string what =
       "vCPUs on the CPUs of host node " + formatNodeSet(hostNodes(placement)) + " (<vcpupin>)";
-  const std::string reason = rails(placement) +
+  const std::string reason = deviceNodesText(placement) +
                              "; a vCPU on another node reaches them, and its memory, across the "
                              "link between the sockets";
   if (input.domain.pinsVcpus || input.domain.automatic) {

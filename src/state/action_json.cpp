@@ -5,7 +5,7 @@
 namespace vfpass::state {
 namespace {
 
-// The kinds' stored names, in the variant's order.
+// The stored names of the kinds, in the order of the variant.
 template <typename Kind>
 constexpr const char* kindName = nullptr;
 template <>
@@ -57,7 +57,7 @@ Json encodeAction(const Action& action) {
       action);
 }
 
-/// Reads the rest of the object into `action` when its kind is this one.
+/// Reads the rest of the object into `action` if it is of this kind.
 template <typename Kind>
 bool decodeKind(const std::string& name, ObjectReader& reader, Action& action) {
   if (name != kindName<Kind>) {
@@ -80,7 +80,7 @@ Action decodeAction(const Json& json) {
   reader("do", kind);
   Action action;
   if (!decodeAnyKind(kind, reader, action)) {
-    throwUnknownRecord("action '" + kind + "' is not known");
+    throwUnknownRecord("unknown action '" + kind + "'");
   }
   reader.refuseUnknownMembers();
   return action;
@@ -103,7 +103,7 @@ std::string actionsToJson(const std::vector<Action>& actions) {
 std::vector<Action> actionsFromJson(std::string_view text) {
   const Json array = parseRecord(text);
   if (!array.is_array()) {
-    throwUnknownRecord("a list of actions was expected");
+    throwUnknownRecord("expected a list of actions");
   }
   std::vector<Action> actions;
   for (const Json& element : array) {

@@ -8,12 +8,13 @@
 
 namespace vfpass::state {
 
-/// One action as one line of JSON: its members, and its kind as member `do`.
+/// One action as one line of JSON: its members, and its kind in member `do`.
 std::string actionToJson(const Action& action);
-/// Exact inverse. Throws Error for a record of a newer version, CorruptDatabase for rubbish.
+/// The exact inverse. Throws Error for a record of a newer version, CorruptDatabase for invalid
+/// JSON.
 Action actionFromJson(std::string_view text);
 
-/// A step's undo list, in its order.
+/// The undo list of a step, in order.
 std::string actionsToJson(const std::vector<Action>& actions);
 std::vector<Action> actionsFromJson(std::string_view text);
 

@@ -17,28 +17,28 @@ namespace vfpass::state {
 namespace {
 
 void initialize(SQLite::Database& database, const Location& location,
-                std::chrono::milliseconds patience) {
-  // Two processes that turn the same new file to WAL get SQLITE_BUSY at once, without the busy
-  // time-out (waiting could be a deadlock), so only one of them may try.
-  const FileDescriptor lock = lockFolder(location, patience);
+                std::chrono::milliseconds timeout) {
+  // If two processes switch the same new file to WAL, one gets SQLITE_BUSY at once, without the
+  // busy timeout (waiting could deadlock). So only one of them may try.
+  const FileDescriptor lock = lockFolder(location, timeout);
   const std::string mode = database.execAndGet("PRAGMA journal_mode = WAL").getString();
   if (mode != "wal") {
-    throw Error("the file system of " + printable(location.folder.string()) +
-                    " cannot hold a state database: no shared memory for SQLite's WAL",
-                "name a folder on a local file system with --state-dir");
+    throw Error("cannot keep the state database in " + printable(location.folder.string()) +
+                    ": the file system has no shared memory for SQLite's WAL",
+                "specify a directory on a local file system with --state-dir");
   }
   migrate(database, location);
 }
 
 void prepare(SQLite::Database& database, const Location& location,
-             std::chrono::milliseconds patience) {
-  // SQLite falls back to reading when it may not write, and says so only at the first write.
+             std::chrono::milliseconds timeout) {
+  // SQLite silently opens the file read-only if it cannot write, and fails only at the first write.
   if (sqlite3_db_readonly(database.getHandle(), "main") != 0) {
-    throwSqliteFailure({SQLITE_READONLY, 0, "it is read-only"}, location, patience);
+    throwSqliteFailure({SQLITE_READONLY, 0, "the database is read-only"}, location, timeout);
   }
   database.exec("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON");
   if (readSchemaVersion(database, location) < schemaVersion) {
-    initialize(database, location, patience);
+    initialize(database, location, timeout);
   }
 }
 
@@ -50,21 +50,21 @@ void requireTrustedDatabase(const Location& location) {
   }
 }
 
-FileDescriptor lockFolder(const Location& location, std::chrono::milliseconds patience) {
+FileDescriptor lockFolder(const Location& location, std::chrono::milliseconds timeout) {
   FileDescriptor folder(::open(location.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder) {
-    throw systemFailure("cannot open the folder " + printable(location.folder.string()), errno,
+    throw systemFailure("cannot open directory " + printable(location.folder.string()), errno,
                         location.folder);
   }
   try {
-    if (flockUntil(folder.get(), std::chrono::steady_clock::now() + patience)) {
+    if (flockUntil(folder.get(), std::chrono::steady_clock::now() + timeout)) {
       return folder;
     }
   } catch (const std::system_error& error) {
-    throw systemFailure("cannot lock the folder " + printable(location.folder.string()),
+    throw systemFailure("cannot lock directory " + printable(location.folder.string()),
                         error.code().value(), location.folder);
   }
-  throwSqliteFailure({SQLITE_BUSY, 0, {}}, location, patience);
+  throwSqliteFailure({SQLITE_BUSY, 0, {}}, location, timeout);
 }
 
 std::unique_ptr<SQLite::Database> openForWriting(const Location& location,

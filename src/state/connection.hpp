@@ -13,25 +13,25 @@ namespace vfpass::state {
 
 using Work = std::function<void(SQLite::Database&)>;
 
-/// Throws Error (badInput) when somebody else could have written the database, its WAL or its
-/// index.
+/// Throws Error (badInput) if another user could have written the database, its WAL or its index.
 void requireTrustedDatabase(const Location& location);
 
-/// Keeps others from making or setting aside the database while the descriptor lives.
-FileDescriptor lockFolder(const Location& location, std::chrono::milliseconds patience);
+/// Prevents other processes from creating or setting aside the database while the descriptor is
+/// open.
+FileDescriptor lockFolder(const Location& location, std::chrono::milliseconds timeout);
 
-/// Opens for writing; makes folder and file, and brings the schema up to date. Throws Error.
+/// Opens for writing; creates a missing directory and file, and migrates the schema. Throws Error.
 std::unique_ptr<SQLite::Database> openForWriting(const Location& location,
                                                  std::chrono::milliseconds busyTimeout);
 
-/// Runs `work` in one transaction and turns SQLite's failures into Error. `forWriting` takes the
+/// Runs `work` in one transaction and turns SQLite failures into Error. `forWriting` takes the
 /// write lock at once, because a transaction that upgrades later can fail without waiting.
 void inTransaction(SQLite::Database& database, const Location& location,
                    std::chrono::milliseconds busyTimeout, bool forWriting, const Work& work);
 
-/// Runs `work` on the database as it is now without making or changing anything in its folder. Not
-/// called when there is no database, or an empty one. May call it again when the file changed
-/// under its hands.
+/// Runs `work` on the current database without creating or changing anything in its directory. Does
+/// not call it if there is no database or an empty one. May call it again if the file changed
+/// meanwhile.
 void withReadOnlyDatabase(const Location& location, std::chrono::milliseconds busyTimeout,
                           const Work& work);
 

@@ -15,9 +15,9 @@
 namespace vfpass::state {
 namespace {
 
-constexpr std::chrono::milliseconds patience{5000};
+constexpr std::chrono::milliseconds timeout{5000};
 
-/// Nothing of that name is fine. Never replaces: an older file set aside stays.
+/// Ignores a missing file. Never replaces an existing one: files set aside earlier stay.
 void moveAside(const std::filesystem::path& from, const std::filesystem::path& to) {
   if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) != 0 &&
       errno != ENOENT) {
@@ -27,7 +27,7 @@ void moveAside(const std::filesystem::path& from, const std::filesystem::path& t
 }
 
 bool isTaken(const std::filesystem::path& file) {
-  std::error_code ignored;  // a name that cannot be looked at fails in the rename, with a message
+  std::error_code ignored;  // the rename reports a name that cannot be checked
   return std::filesystem::exists(std::filesystem::symlink_status(file, ignored));
 }
 
@@ -41,10 +41,11 @@ Location freeName(const Location& location) {
   }
 }
 
-/// Reads all there is; a second process may have rebuilt the database since its caller saw damage.
+/// Reads everything; another process may have rebuilt the database since the caller found it
+/// damaged.
 bool isDamaged(const Location& location) {
   try {
-    withReadOnlyDatabase(location, patience, [](SQLite::Database& database) {
+    withReadOnlyDatabase(location, timeout, [](SQLite::Database& database) {
       if (database.execAndGet("PRAGMA quick_check(1)").getString() != "ok") {
         throw CorruptDatabase("quick_check failed");
       }
@@ -62,15 +63,15 @@ bool isDamaged(const Location& location) {
 std::filesystem::path setAsideCorruptDatabase(const std::filesystem::path& stateDirectory) {
   const Location location = databaseIn(stateDirectory);
   if (!isTaken(location.file)) {
-    throw Error("there is no " + printable(location.file.string()) + " to set aside");
+    throw Error("cannot set aside " + printable(location.file.string()) + ": no such file");
   }
-  const FileDescriptor lock = lockFolder(location, patience);
+  const FileDescriptor lock = lockFolder(location, timeout);
   if (!isDamaged(location)) {
-    throw Error(printable(location.file.string()) + " is not damaged and stays where it is", {},
+    throw Error("cannot set aside " + printable(location.file.string()) + ": not damaged", {},
                 ExitCode::refused);
   }
   const Location aside = freeName(location);
-  // The WAL first: if we are killed in between, no new database meets the old one's WAL.
+  // The WAL first: if this process is killed in between, a new database must not find the old WAL.
   moveAside(walOf(location), walOf(aside));
   moveAside(shmOf(location), shmOf(aside));
   moveAside(location.file, aside.file);

@@ -11,8 +11,8 @@ namespace vfpass::state {
 struct Database::Implementation {
   Location location;
   std::chrono::milliseconds busyTimeout;
-  std::unique_ptr<SQLite::Database> connection;  ///< null: read-only, opened anew by every call
-  std::string bootId;                            ///< empty: leases read as they are
+  std::unique_ptr<SQLite::Database> connection;  ///< null: read-only, reopened by every call
+  std::string bootId;                            ///< empty: leases are returned as recorded
 
   [[nodiscard]] std::vector<Lease> asOfThisBoot(std::vector<Lease> leases) const {
     for (auto& lease : leases) {
@@ -23,7 +23,7 @@ struct Database::Implementation {
     return leases;
   }
 
-  /// `Result` of an empty database is its default value.
+  /// An empty database yields a default `Result`.
   template <typename Result, typename Query>
   [[nodiscard]] Result read(Query query) const {
     Result result{};
@@ -39,7 +39,7 @@ struct Database::Implementation {
   template <typename Result, typename Change>
   Result write(Change change) {
     if (!connection) {
-      throw Error("the state database was opened for reading only", {});
+      throw Error("state database: opened read-only", {});
     }
     Result result{};
     inTransaction(*connection, location, busyTimeout, true,
@@ -62,7 +62,7 @@ Database::Database(const std::filesystem::path& stateDirectory, Open open,
 
 Database::~Database() = default;
 
-void Database::presentBoot(std::string bootId) { implementation_->bootId = std::move(bootId); }
+void Database::setCurrentBoot(std::string bootId) { implementation_->bootId = std::move(bootId); }
 
 std::vector<Lease> Database::leases() const {
   return implementation_->asOfThisBoot(implementation_->read<std::vector<Lease>>(readLeases));

@@ -14,7 +14,7 @@
 namespace vfpass::state {
 namespace {
 
-// EFBIG is the process's file size limit (ulimit -f), which stops a write as a full disk does.
+// EFBIG comes from the process's file size limit (ulimit -f), which stops a write like a full disk.
 bool meansNoRoom(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG; }
 bool meansNoPermission(int error) { return error == EACCES || error == EPERM; }
 
@@ -23,30 +23,31 @@ std::string remedyFor(int error, const std::filesystem::path& folder) {
   const std::string quoted = shellArgument(folder.string());
   if (meansNoRoom(error)) {
     return "make room in the file system of " + name + " (df -h " + quoted + "; df -i " + quoted +
-           "), then run the command again; it first mends what was interrupted";
+           "), then run the command again; it first recovers interrupted operations";
   }
   if (error == EROFS) {
     return "make the file system of " + name +
-           " writable (mount -o remount,rw), or name another folder with --state-dir";
+           " writable (mount -o remount,rw), or specify another directory with --state-dir";
   }
   if (meansNoPermission(error)) {
-    return "run as root, or name a folder of your own with --state-dir";
+    return "run as root, or specify a directory of your own with --state-dir";
   }
-  return "look into " + name + " and the kernel's log (dmesg)";
+  return "check " + name + " and the kernel log (`dmesg`)";
 }
 
-/// Why no file of a WAL's size can be made in the folder; 0: it can.
+/// The errno that prevents a file of the size of a WAL in this directory; 0 if none does.
 int probeRoom(const std::filesystem::path& folder) {
   constexpr off_t usualWalSize = off_t{1} << 20U;
   const FileDescriptor nameless(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (!nameless) {
-    return errno == EOPNOTSUPP || errno == EISDIR ? 0 : errno;  // not every file system has them
+    return errno == EOPNOTSUPP || errno == EISDIR ? 0
+                                                  : errno;  // O_TMPFILE is not supported everywhere
   }
   return ::posix_fallocate(nameless.get(), 0, usualWalSize);
 }
 
-/// SQLite drops the errno of a failed commit, and of an open that it tries again for reading only:
-/// ask the system again.
+/// SQLite drops the errno of a failed commit, and of an open that it retries read-only. Ask the
+/// system again.
 int probe(const Location& location) {
   if (::eaccess(location.file.c_str(), R_OK | W_OK) != 0 && errno != ENOENT) {
     return errno;
@@ -54,7 +55,7 @@ int probe(const Location& location) {
   return probeRoom(location.folder);
 }
 
-bool isTelling(int error) {
+bool isSpecific(int error) {
   return meansNoRoom(error) || meansNoPermission(error) || error == EROFS;
 }
 
@@ -65,13 +66,13 @@ std::string subject(const Location& location) {
 [[noreturn]] void throwBusy(const Location& location, std::chrono::milliseconds waited) {
   throw Error(subject(location) + " is locked by another process; waited " +
                   std::to_string(waited.count()) + " ms",
-              "let the other vfpass command finish and try again; fuser -v " +
-                  shellArgument(location.file.string()) + " names who holds it");
+              "wait for the other vfpass command to finish, then try again; `fuser -v " +
+                  shellArgument(location.file.string()) + "` shows the holder");
 }
 
 [[noreturn]] void throwInaccessible(const SqliteFailure& failure, const Location& location) {
-  const int error = isTelling(failure.systemError) ? failure.systemError : probe(location);
-  if (isTelling(error)) {
+  const int error = isSpecific(failure.systemError) ? failure.systemError : probe(location);
+  if (isSpecific(error)) {
     throw systemFailure("cannot use " + subject(location), error, location.folder);
   }
   throw Error("cannot use " + subject(location) + ": " + failure.message + " (SQLite code " +
@@ -86,7 +87,7 @@ Error systemFailure(const std::string& what, int error, const std::filesystem::p
 }
 
 std::string corruptDatabaseRemedy() {
-  return "run 'vfpass recover': it moves the file aside and rebuilds the leases from the host and "
+  return "run `vfpass recover`; it moves the file aside and rebuilds the leases from the host and "
          "the domains' XML";
 }
 

@@ -23,20 +23,20 @@ void createFolder(const std::filesystem::path& folder) {
   if (folder.has_parent_path()) {
     std::filesystem::create_directories(folder.parent_path(), error);
     if (error) {
-      throw systemFailure(named("cannot create the folder", folder.parent_path()), error.value(),
+      throw systemFailure(named("cannot create directory", folder.parent_path()), error.value(),
                           folder.parent_path());
     }
   }
   if (::mkdir(folder.c_str(), 0700) == 0) {
     syncFolder(folder.has_parent_path() ? folder.parent_path() : ".");
   } else if (errno != EEXIST) {
-    throw systemFailure(named("cannot create the folder", folder), errno, folder.parent_path());
+    throw systemFailure(named("cannot create directory", folder), errno, folder.parent_path());
   }
 }
 
 [[noreturn]] void refuse(const std::filesystem::path& path, const std::string& reason,
                          const std::string& remedy) {
-  throw Error(named("will not use", path) + ": " + reason, remedy, ExitCode::badInput);
+  throw Error(named("cannot trust", path) + ": " + reason, remedy, ExitCode::badInput);
 }
 
 }  // namespace
@@ -50,11 +50,11 @@ void requireTrusted(const std::filesystem::path& path, const struct stat& status
 void requireTrustedFolder(const std::filesystem::path& folder) {
   struct stat status = {};
   if (::lstat(folder.c_str(), &status) != 0) {
-    throw systemFailure(named("cannot look into", folder), errno, folder);
+    throw systemFailure(named("cannot stat", folder), errno, folder);
   }
   if (S_ISLNK(status.st_mode)) {
     refuse(folder, "expected a directory, found a symbolic link",
-           "name the directory that it leads to, or replace the link with a directory");
+           "specify the target of the link, or replace the link with a directory");
   }
   if (!S_ISDIR(status.st_mode)) {
     throw systemFailure(named("cannot use", folder), ENOTDIR, folder);
@@ -68,33 +68,33 @@ void requireTrustedFile(const std::filesystem::path& file) {
     if (errno == ENOENT || errno == ENOTDIR) {
       return;
     }
-    throw systemFailure(named("cannot look for", file), errno, file.parent_path());
+    throw systemFailure(named("cannot stat", file), errno, file.parent_path());
   }
   if (!S_ISREG(status.st_mode)) {
     refuse(file,
-           std::string("expected a plain file, found ") +
+           std::string("expected a regular file, found ") +
                (S_ISLNK(status.st_mode) ? "a symbolic link" : "something else"),
-           "find out who put it there, then remove it");
+           "find out who created it, then remove it");
   }
   requireTrusted(file, status);
 }
 
 std::filesystem::path makePrivateFolder(const std::filesystem::path& folder) {
-  // A trailing slash would make the last component empty and its parent the folder itself.
+  // A trailing slash would make the last component empty and the directory its own parent.
   const auto target = folder.has_filename() ? folder : folder.parent_path();
   createFolder(target);
   requireTrustedFolder(target);
   std::error_code error;
   auto canonical = std::filesystem::canonical(target, error);
   if (error) {
-    throw systemFailure(named("cannot look into", target), error.value(), target);
+    throw systemFailure(named("cannot stat", target), error.value(), target);
   }
   return canonical;
 }
 
 void makePrivateFile(const std::filesystem::path& file) {
-  // O_EXCL: an existing file is not even opened, because closing any descriptor of a file drops all
-  // POSIX locks that this process has on it, SQLite's included.
+  // O_EXCL: never opens an existing file, because closing any descriptor of a file drops all POSIX
+  // locks that this process holds on it, including those of SQLite.
   const FileDescriptor created(
       ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (created) {
@@ -106,9 +106,9 @@ void makePrivateFile(const std::filesystem::path& file) {
 
 void syncFolder(const std::filesystem::path& folder) {
   const FileDescriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // EINVAL: the file system knows no fsync of folders, and none is needed there.
+  // EINVAL: the file system does not support fsync on directories, and does not need it.
   if (!opened || (::fsync(opened.get()) != 0 && errno != EINVAL)) {
-    throw systemFailure(named("cannot write the folder", folder) + " to disk", errno, folder);
+    throw systemFailure(named("cannot sync directory", folder), errno, folder);
   }
 }
 

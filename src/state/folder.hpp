@@ -6,26 +6,26 @@
 
 namespace vfpass::state {
 
-/// Makes the folder with mode 0700 (parents with the usual mode) where it is missing, durably.
-/// Refuses what requireTrustedFolder() refuses. Returns its path without symbolic links.
+/// Durably creates a missing directory with mode 0700 (parents with the default mode). Refuses a
+/// directory that requireTrustedFolder() refuses. Returns its path without symbolic links.
 std::filesystem::path makePrivateFolder(const std::filesystem::path& folder);
 
-/// Throws Error (badInput) unless the rule of vfpass/base/ownership.hpp trusts it: the files of
-/// these directories decide which devices root gives away.
+/// Throws Error (badInput) unless distrustOf() (vfpass/base/ownership.hpp) trusts it: files in
+/// these directories decide which devices root assigns to guests.
 void requireTrusted(const std::filesystem::path& path, const struct stat& status);
 
-/// The same for a directory. Refuses a symbolic link in its place, also one that leads to a good
-/// directory; links above it are allowed.
+/// The same for a directory. Refuses a symbolic link in its place, even to a trusted directory;
+/// links above it are allowed.
 void requireTrustedFolder(const std::filesystem::path& folder);
 
-/// The same for a plain file; one that does not exist is fine. Does not open it: closing any
-/// descriptor of a database drops SQLite's locks on it.
+/// The same for a regular file; a missing one is accepted. Does not open it: closing any descriptor
+/// of a database drops the locks of SQLite on it.
 void requireTrustedFile(const std::filesystem::path& file);
 
-/// Makes an empty file with mode 0600, durably, unless something has that name already.
+/// Durably creates an empty file with mode 0600 unless the name is taken.
 void makePrivateFile(const std::filesystem::path& file);
 
-/// fsync of the folder itself, so that names made or changed in it survive a loss of power.
+/// fsyncs the directory itself, so that created or changed names survive a power loss.
 void syncFolder(const std::filesystem::path& folder);
 
 }  // namespace vfpass::state

@@ -30,7 +30,7 @@ StepStatus statusNamed(const std::string& name) {
   const auto* const found = std::find_if(statusNames.begin(), statusNames.end(),
                                          [&](const auto& entry) { return entry.second == name; });
   if (found == statusNames.end()) {
-    throwUnknownRecord("step status '" + name + "' is not known");
+    throwUnknownRecord("unknown step status '" + name + "'");
   }
   return found->first;
 }
@@ -38,7 +38,7 @@ StepStatus statusNamed(const std::string& name) {
 template <typename Value>
 Value known(const std::optional<Value>& value, const std::string& text) {
   if (!value) {
-    throwUnknownRecord("'" + text + "' is not known");
+    throwUnknownRecord("unknown value '" + text + "'");
   }
   return *value;
 }
@@ -116,9 +116,9 @@ void updateSteps(SQLite::Database& database, std::int64_t operation, std::size_t
   update.bind(3, static_cast<std::int64_t>(first));
   update.bind(4, static_cast<std::int64_t>(first + count));
   if (static_cast<std::size_t>(update.exec()) != count) {
-    throw Error("operation " + std::to_string(operation) + " is not in the journal with steps " +
-                    std::to_string(first) + " to " + std::to_string(first + count),
-                "another vfpass finished or undid it meanwhile: run 'vfpass status'");
+    throw Error("operation " + std::to_string(operation) + ": steps " + std::to_string(first) +
+                    " to " + std::to_string(first + count) + " are not in the journal",
+                "another vfpass process has completed it or rolled it back; run `vfpass status`");
   }
 }
 

@@ -14,7 +14,7 @@ namespace vfpass::state {
 
 std::int64_t insertOperation(SQLite::Database& database, const Plan& plan,
                              const std::string& bootId);
-/// Throws when the operation has not all of these steps.
+/// Throws if the operation lacks any of these steps.
 void updateSteps(SQLite::Database& database, std::int64_t operation, std::size_t first,
                  std::size_t count, StepStatus status);
 void deleteOperation(SQLite::Database& database, std::int64_t operation);

@@ -1,6 +1,6 @@
 #pragma once
 
-// One list of members per type, used for writing and for reading, so that both always agree. The
+// One list of members per type, used for both writing and reading so that they always agree. The
 // names are the stored format: changing one needs a migration (schema.cpp).
 
 #include "record.hpp"

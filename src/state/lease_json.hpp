@@ -7,9 +7,10 @@
 
 namespace vfpass::state {
 
-/// The whole lease, state and boot included, as one line of JSON.
+/// The whole lease, including state and boot, as one line of JSON.
 std::string leaseToJson(const Lease& lease);
-/// Exact inverse. Throws Error for a record of a newer version, CorruptDatabase for rubbish.
+/// The exact inverse. Throws Error for a record of a newer version, CorruptDatabase for invalid
+/// JSON.
 Lease leaseFromJson(std::string_view text);
 
 }  // namespace vfpass::state

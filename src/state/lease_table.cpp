@@ -13,12 +13,12 @@
 namespace vfpass::state {
 namespace {
 
-/// SQLite's integers are signed: a greater generation (from metadata that somebody edited) would
-/// come back negative and be older than all others.
+/// SQLite integers are signed: a greater generation (from edited metadata) would read back negative
+/// and count as older than all others.
 std::int64_t storedGeneration(std::uint64_t generation) {
   if (generation > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
     throw Error("generation " + std::to_string(generation) + " is out of range",
-                "the domain's vfpass metadata was edited: run 'vfpass detach' and attach again");
+                "the domain's vfpass metadata was edited; run `vfpass detach`, then attach again");
   }
   return static_cast<std::int64_t>(generation);
 }
@@ -44,19 +44,19 @@ void refuseTakenVf(SQLite::Database& database, const Lease& lease) {
   }
   const Lease holder = leaseFromJson(query.getColumn(0).getString());
   const std::string name = printable(holder.domainName);
-  throw Error("VF " + std::to_string(lease.vfIndex) + " of PF " + toString(lease.pf) +
-                  " is leased to domain " + name + " (" + toString(holder.domain) + ") as '" +
-                  printable(holder.vfName) + "'",
-              "choose another index, or take it from there first: vfpass detach " +
-                  shellArgument(holder.domainName),
-              ExitCode::refused);
+  throw Error(
+      "VF " + std::to_string(lease.vfIndex) + " of PF " + toString(lease.pf) +
+          " is leased to domain " + name + " (" + toString(holder.domain) + ") as '" +
+          printable(holder.vfName) + "'",
+      "choose another index, or run `vfpass detach " + shellArgument(holder.domainName) + "` first",
+      ExitCode::refused);
 }
 
 std::string ownerOf(const Lease& lease) {
   return "domain " + printable(lease.domainName) + " (" + toString(lease.domain) + ")";
 }
 
-/// A lease rebuilt from metadata brings the generation that a lost database had handed out.
+/// A lease rebuilt from metadata has a generation that a lost database had issued.
 void raiseGenerationTo(SQLite::Database& database, std::int64_t seen) {
   SQLite::Statement update(database, "UPDATE generation SET last = max(last, ?)");
   update.bind(1, seen);
@@ -146,9 +146,9 @@ std::uint64_t readGeneration(SQLite::Database& database) {
 std::uint64_t takeGeneration(SQLite::Database& database) {
   const auto last = static_cast<std::int64_t>(readGeneration(database));
   if (last == std::numeric_limits<std::int64_t>::max()) {
-    throw Error("no generation is left after " + std::to_string(last),
-                "a domain's vfpass metadata was edited: detach that domain, move the database "
-                "aside and run 'vfpass recover'");
+    throw Error("no generation number is left after " + std::to_string(last),
+                "a domain's vfpass metadata was edited; detach that domain, move the database "
+                "aside, then run `vfpass recover`");
   }
   raiseGenerationTo(database, last + 1);
   return static_cast<std::uint64_t>(last + 1);

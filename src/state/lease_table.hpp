@@ -15,18 +15,18 @@ namespace vfpass::state {
 
 std::vector<Lease> readLeases(SQLite::Database& database);
 std::vector<Lease> readLeasesOf(SQLite::Database& database, const Uuid& domain);
-/// nullopt also when the lease has another generation.
+/// Also nullopt if the lease has another generation.
 std::optional<Lease> readLease(SQLite::Database& database, const Uuid& domain,
                                const std::string& vfName, std::uint64_t generation);
-/// Throws ExitCode::refused when another lease holds the VF.
+/// Throws ExitCode::refused if another lease holds the VF.
 void writeLease(SQLite::Database& database, const Lease& lease);
-/// Also remembers that this generation of the entry has ended.
+/// Also records that this generation of the entry has ended.
 bool deleteLease(SQLite::Database& database, const Uuid& domain, const std::string& vfName,
                  std::uint64_t generation);
-/// Why a lease from metadata must not enter the database: it has ended, or another lease holds its
-/// device. Empty: it may.
+/// Why a lease from metadata must not be recorded: it has ended, or another lease holds its device.
+/// Empty if it may be.
 std::string adoptionFault(SQLite::Database& database, const Lease& lease);
-/// From now on every generation handed out is higher than this one.
+/// Makes every future generation higher than this one.
 void raiseGeneration(SQLite::Database& database, std::uint64_t generation);
 std::uint64_t readGeneration(SQLite::Database& database);
 std::uint64_t takeGeneration(SQLite::Database& database);

@@ -4,7 +4,7 @@
 
 namespace vfpass::state {
 
-/// Where the state lives. SQLite puts `-wal` and `-shm` beside the file.
+/// Paths of the state. SQLite puts `-wal` and `-shm` next to the file.
 struct Location {
   std::filesystem::path folder;
   std::filesystem::path file;

@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 std::string named(const std::filesystem::path& file) { return "lock " + printable(file.string()); }
 
 FileDescriptor openLockFile(const std::filesystem::path& file) {
-  // O_NONBLOCK: a FIFO of that name must not make open(2) wait.
+  // O_NONBLOCK: a FIFO of that name must not block open(2).
   FileDescriptor opened(
       ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
   if (!opened) {
@@ -34,13 +34,13 @@ FileDescriptor openLockFile(const std::filesystem::path& file) {
   }
   struct stat status = {};
   if (::fstat(opened.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
-    throw Error(named(file) + " is not a regular file", "remove it and try again");
+    throw Error(named(file) + ": not a regular file", "remove it, then try again");
   }
-  requireTrusted(file, status);  // somebody else's lock could be held for ever
+  requireTrusted(file, status);  // another user could hold it forever
   return opened;
 }
 
-/// False when the file was removed, or replaced, while we waited: then our lock locks nobody out.
+/// False if the file was removed or replaced while we waited: our lock then excludes nobody.
 bool isStillInPlace(const FileDescriptor& opened, const std::filesystem::path& file) {
   struct stat ours = {};
   struct stat named = {};
@@ -48,7 +48,7 @@ bool isStillInPlace(const FileDescriptor& opened, const std::filesystem::path& f
          ours.st_dev == named.st_dev && ours.st_ino == named.st_ino;
 }
 
-/// For messages only: who holds a lock is decided by the kernel. So a full disk does not matter.
+/// Only for messages: the kernel decides who holds a lock. So a full disk does not matter.
 void writePid(int descriptor) {
   const std::string pid = std::to_string(::getpid()) + "\n";
   if (::ftruncate(descriptor, 0) == 0) {
@@ -74,13 +74,12 @@ bool lockUntil(const FileDescriptor& opened, const std::filesystem::path& file,
 }
 
 [[noreturn]] void throwHeld(const FileDescriptor& opened, const std::filesystem::path& file,
-                            std::chrono::milliseconds patience) {
+                            std::chrono::milliseconds timeout) {
   const std::string holder = holderOf(opened.get());
-  throw Error(named(file) + " is held by " + holder + "; waited " +
-                  std::to_string(patience.count()) + " ms",
-              "wait until it has finished and try again; if it hangs, see what it waits for: "
-              "fuser -v " +
-                  shellArgument(file.string()));
+  throw Error(
+      named(file) + " is held by " + holder + "; waited " + std::to_string(timeout.count()) + " ms",
+      "wait until it finishes, then try again; `fuser -v " + shellArgument(file.string()) +
+          "` shows the holder");
 }
 
 }  // namespace
@@ -91,26 +90,26 @@ FileLock::FileLock(FileLock&& other) noexcept : descriptor_(std::exchange(other.
 
 FileLock& FileLock::operator=(FileLock&& other) noexcept {
   FileLock taken(std::move(other));
-  std::swap(descriptor_, taken.descriptor_);  // what we held before is released here
+  std::swap(descriptor_, taken.descriptor_);  // its destructor releases the previous lock
   return *this;
 }
 
 FileLock::~FileLock() {
   if (descriptor_ >= 0) {
-    // Explicitly: an flock lives as long as any copy of the descriptor, and a forked child that
-    // hangs in a kernel write has one.
+    // Unlock explicitly: an flock lasts as long as any copy of the descriptor, and a forked child
+    // that hangs in a kernel write has one.
     ::flock(descriptor_, LOCK_UN);
     ::close(descriptor_);
   }
 }
 
-FileLock FileLock::acquire(const std::filesystem::path& file, std::chrono::milliseconds patience) {
-  const auto deadline = Clock::now() + patience;
+FileLock FileLock::acquire(const std::filesystem::path& file, std::chrono::milliseconds timeout) {
+  const auto deadline = Clock::now() + timeout;
   makePrivateFolder(file.parent_path());
   while (true) {
     FileDescriptor opened = openLockFile(file);
     if (!lockUntil(opened, file, deadline)) {
-      throwHeld(opened, file, patience);
+      throwHeld(opened, file, timeout);
     }
     if (isStillInPlace(opened, file)) {
       writePid(opened.get());
@@ -135,11 +134,11 @@ std::optional<FileLock> FileLock::tryAcquire(const std::filesystem::path& file) 
 
 std::vector<FileLock> lockPfs(const std::filesystem::path& runDirectory,
                               const std::vector<PciAddress>& pfs,
-                              std::chrono::milliseconds patience) {
+                              std::chrono::milliseconds timeout) {
   std::vector<PciAddress> sorted = pfs;
   std::sort(sorted.begin(), sorted.end());
   sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
-  const auto deadline = Clock::now() + patience;
+  const auto deadline = Clock::now() + timeout;
   std::vector<FileLock> locks;
   for (const PciAddress& pf : sorted) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
@@ -154,10 +153,10 @@ std::filesystem::path softRoceLockFile(const std::filesystem::path& runDirectory
 }
 
 std::vector<FileLock> lockPlan(const std::filesystem::path& runDirectory, const Plan& plan,
-                               std::chrono::milliseconds patience) {
-  auto locks = lockPfs(runDirectory, lockedPfs(plan), patience);
+                               std::chrono::milliseconds timeout) {
+  auto locks = lockPfs(runDirectory, lockedPfs(plan), timeout);
   if (changesSoftRoce(plan)) {
-    locks.push_back(FileLock::acquire(softRoceLockFile(runDirectory), patience));
+    locks.push_back(FileLock::acquire(softRoceLockFile(runDirectory), timeout));
   }
   return locks;
 }

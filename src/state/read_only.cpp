@@ -20,7 +20,7 @@
 namespace vfpass::state {
 namespace {
 
-/// Enough of stat(2) to see that a file is another one or was written.
+/// The part of stat(2) that shows whether a file was replaced or written.
 struct FileSignature {
   dev_t device = 0;
   ino_t inode = 0;
@@ -46,7 +46,7 @@ std::optional<FileSignature> signatureOf(const std::filesystem::path& file,
     if (errno == ENOENT || errno == ENOTDIR) {
       return std::nullopt;
     }
-    throw systemFailure("cannot look for " + printable(file.string()), errno, location.folder);
+    throw systemFailure("cannot stat " + printable(file.string()), errno, location.folder);
   }
   return FileSignature{status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec,
                        status.st_mtim.tv_nsec};
@@ -61,7 +61,7 @@ bool hasPendingWal(const Signature& signature) {
   return signature.wal.has_value() && signature.wal->size > 0;
 }
 
-/// Only then SQLite's locks keep writers from changing what we read.
+/// Only then do the locks of SQLite keep writers from changing what we read.
 bool isShared(const Signature& signature) {
   return hasPendingWal(signature) && signature.hasSharedMemory;
 }
@@ -86,12 +86,12 @@ void queryUri(const std::string& uri, const Location& location,
   }
 }
 
-/// A WAL without its index (the state folder was copied, or a power cut took it): SQLite would make
-/// the index beside the file, so it works on a private copy instead.
+/// A WAL without its index (the state directory was copied, or a power loss removed it): SQLite
+/// would create the index next to the file, so it works on a private copy instead.
 void queryCopy(const Location& location, std::chrono::milliseconds busyTimeout, const Work& work) {
   std::string pattern = (std::filesystem::temp_directory_path() / "vfpass-read-XXXXXX").string();
   if (::mkdtemp(pattern.data()) == nullptr) {
-    throw systemFailure("cannot make a temporary folder " + pattern, errno,
+    throw systemFailure("cannot create temporary directory " + pattern, errno,
                         std::filesystem::temp_directory_path());
   }
   const ScopeGuard cleanUp([&pattern] {
@@ -111,12 +111,13 @@ void query(const Signature& signature, const Location& location,
   } else if (hasPendingWal(signature)) {
     queryCopy(location, busyTimeout, work);
   } else {
-    // Everything is in the file itself. `immutable`, because SQLite would make WAL and index anew.
+    // All data is in the file itself. `immutable`, because SQLite would otherwise create WAL and
+    // index.
     queryUri(asUri(location.file, "immutable=1"), location, busyTimeout, work);
   }
 }
 
-/// One reading of a database whose writers may come and go meanwhile.
+/// One attempt to read a database that others may write meanwhile.
 class Attempt {
  public:
   explicit Attempt(const Location& location)
@@ -124,24 +125,25 @@ class Attempt {
 
   [[nodiscard]] const Signature& before() const { return before_; }
 
-  /// Without SQLite's locks only the files tell whether somebody wrote. Their times move with the
-  /// kernel's tick (1 to 10 ms), so a file of this very tick can be written and look the same.
+  /// Without the locks of SQLite, only the files show whether somebody wrote. Their times change
+  /// with the kernel tick (1 to 10 ms), so a file written in the current tick can change and look
+  /// the same.
   [[nodiscard]] bool mayHaveChanged() const {
-    return !(signatureOf(location_) == before_) || isOfThisTick(before_.database) ||
-           isOfThisTick(before_.wal);
+    return !(signatureOf(location_) == before_) || isFromThisTick(before_.database) ||
+           isFromThisTick(before_.wal);
   }
 
  private:
   using Time = std::pair<time_t, long>;
 
-  /// The clock that file times are taken from.
+  /// The clock of file times.
   static Time coarseTime() {
     timespec now = {};
     ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
     return {now.tv_sec, now.tv_nsec};
   }
 
-  [[nodiscard]] bool isOfThisTick(const std::optional<FileSignature>& file) const {
+  [[nodiscard]] bool isFromThisTick(const std::optional<FileSignature>& file) const {
     if (!file) {
       return false;
     }
@@ -154,14 +156,15 @@ class Attempt {
   Signature before_;
 };
 
-/// A writer has just opened the database and not yet made the WAL's index, which a reader may not.
+/// A writer has just opened the database but not yet created the index of the WAL, which a reader
+/// may not create.
 bool isBeingOpened(const SQLite::Exception& error) {
   const int code = error.getExtendedErrorCode();
   return code == SQLITE_READONLY_RECOVERY || code == SQLITE_READONLY_CANTLOCK ||
          code == SQLITE_READONLY_CANTINIT;
 }
 
-/// True: what `work` was given is one state of the database. False: read again.
+/// True: `work` has seen one consistent state of the database. False: read again.
 bool tryQuery(const Location& location, std::chrono::milliseconds busyTimeout, bool isLast,
               const Work& work) {
   const Attempt attempt(location);
@@ -173,13 +176,13 @@ bool tryQuery(const Location& location, std::chrono::milliseconds busyTimeout, b
     query(before, location, busyTimeout, work);
     return isShared(before) || !attempt.mayHaveChanged();
   } catch (const SQLite::Exception& error) {
-    // A writer that closes meanwhile looks like damage.
+    // A writer that closes at this moment looks like damage.
     if (!isBeingOpened(error) && (isLast || !attempt.mayHaveChanged())) {
       throwSqliteFailure({error.getExtendedErrorCode(), 0, error.what()}, location, busyTimeout);
     }
   } catch (const std::filesystem::filesystem_error& error) {
     if (isLast || !attempt.mayHaveChanged()) {
-      throw systemFailure("cannot read the state database " + printable(location.file.string()),
+      throw systemFailure("cannot read state database " + printable(location.file.string()),
                           error.code().value(), location.folder);
     }
   }

@@ -14,8 +14,7 @@ constexpr std::size_t maximumRecordSize = std::size_t{8} << 20U;
 constexpr int maximumDepth = 32;
 
 [[noreturn]] void throwDamagedRecord(const std::string& what) {
-  throw CorruptDatabase("a record of the state database is damaged: " + what,
-                        corruptDatabaseRemedy());
+  throw CorruptDatabase("state database: damaged record: " + what, corruptDatabaseRemedy());
 }
 
 bool isUtf8(const std::string& text) {
@@ -42,10 +41,9 @@ std::string decodeHex(const Json& json) {
 }  // namespace
 
 void throwUnknownRecord(const std::string& what) {
-  throw Error(
-      "the state database holds a record that this vfpass does not understand: " + printable(what),
-      "it was written by a newer vfpass: install that version again, and let it finish "
-      "(vfpass recover) before you go back to this one");
+  throw Error("state database: this vfpass does not understand a record: " + printable(what),
+              "a newer vfpass wrote it; reinstall that version and run `vfpass recover` before you "
+              "downgrade");
 }
 
 Json encodeText(const std::string& text) {
@@ -61,21 +59,21 @@ std::string decodeText(const Json& json) {
     return decodeHex(json);
   }
   if (!json.is_string()) {
-    throwUnknownRecord("text was expected");
+    throwUnknownRecord("expected text");
   }
   return json.get<std::string>();
 }
 
 std::uint64_t decodeNumber(const Json& json, std::uint64_t maximum) {
   if (!json.is_number_unsigned() || json.get<std::uint64_t>() > maximum) {
-    throwUnknownRecord("a number up to " + std::to_string(maximum) + " was expected");
+    throwUnknownRecord("expected a number up to " + std::to_string(maximum));
   }
   return json.get<std::uint64_t>();
 }
 
 bool decodeBool(const Json& json) {
   if (!json.is_boolean()) {
-    throwUnknownRecord("true or false was expected");
+    throwUnknownRecord("expected true or false");
   }
   return json.get<bool>();
 }
@@ -100,7 +98,7 @@ Json parseRecord(std::string_view text) {
 
 ObjectReader::ObjectReader(const Json& object) : object_(object) {
   if (!object.is_object()) {
-    throwUnknownRecord("an object was expected");
+    throwUnknownRecord("expected an object");
   }
 }
 
@@ -112,9 +110,8 @@ const Json* ObjectReader::find(const char* name) {
 
 void ObjectWriter::driver(const char* name, const std::string& value) {
   if (!parseDriverName(value)) {
-    throw Error(
-        "the device's driver has the name '" + printable(value) + "', which vfpass cannot restore",
-        "unbind that driver first", ExitCode::refused);
+    throw Error("cannot restore driver '" + printable(value) + "' later: not a valid driver name",
+                "unbind that driver, then try again", ExitCode::refused);
   }
   (*this)(name, value);
 }
@@ -122,14 +119,14 @@ void ObjectWriter::driver(const char* name, const std::string& value) {
 void ObjectReader::driver(const char* name, std::string& value) {
   (*this)(name, value);
   if (!parseDriverName(value)) {
-    throwDamagedRecord("member '" + std::string(name) + "' is not the name of a driver");
+    throwDamagedRecord("member '" + std::string(name) + "' is not a valid driver name");
   }
 }
 
 void ObjectReader::refuseUnknownMembers() const {
   for (const auto& [name, value] : object_.items()) {
     if (!known_.contains(name)) {
-      throwUnknownRecord("member '" + name + "' is not known");
+      throwUnknownRecord("unknown member '" + name + "'");
     }
   }
 }

@@ -22,22 +22,22 @@ namespace vfpass::state {
 
 using Json = nlohmann::json;
 
-/// A record that this version does not understand: it holds too much, too little or an unknown
-/// word.
+/// Throws the error for a record that this version does not understand: unknown or missing members,
+/// or an unknown value.
 [[noreturn]] void throwUnknownRecord(const std::string& what);
 
-/// Text as JSON; bytes that are not UTF-8 (a VPD serial number may hold any) as `{"hex": "..."}`,
-/// because nlohmann-json throws when it dumps them.
+/// Text as JSON. Bytes that are not UTF-8 (a VPD serial number may contain any) become `{"hex":
+/// "..."}`, because nlohmann-json throws when it dumps them.
 Json encodeText(const std::string& text);
 std::string decodeText(const Json& json);
 std::uint64_t decodeNumber(const Json& json, std::uint64_t maximum);
 bool decodeBool(const Json& json);
 
-/// Parses one stored record under limits of size and depth. Throws CorruptDatabase when it is no
-/// JSON at all.
+/// Parses one stored record, with limits on size and depth. Throws CorruptDatabase for invalid
+/// JSON.
 Json parseRecord(std::string_view text);
 
-/// How to read back a type that is stored as `toString` spells it; nullptr for all others.
+/// The inverse of `toString` for types that are stored that way; nullptr for all others.
 template <typename Value>
 inline constexpr std::nullptr_t parserOf = nullptr;
 template <>
@@ -83,7 +83,7 @@ Json encode(const Value& value);
 template <typename Value>
 Value decode(const Json& json);
 
-/// Collects the members that a type's `fields` names. An empty optional is left out.
+/// Writes the members named by the `fields` of a type. Omits an empty optional.
 class ObjectWriter {
  public:
   template <typename Value>
@@ -96,14 +96,15 @@ class ObjectWriter {
       object_[name] = encode(*value);
     }
   }
-  /// Left out when it is empty.
+  /// Omitted if empty.
   template <Sequence Value>
   void orEmpty(const char* name, const Value& value) {
     if (!value.empty()) {
       object_[name] = encode(value);
     }
   }
-  /// A kernel driver's name; empty: none. Throws Error for one that could not be read back.
+  /// The name of a kernel driver, or empty for none. Throws Error for a name that driver() could
+  /// not read back.
   void driver(const char* name, const std::string& value);
   [[nodiscard]] Json take() { return std::move(object_); }
 
@@ -111,8 +112,8 @@ class ObjectWriter {
   Json object_ = Json::object();
 };
 
-/// Fills the members that a type's `fields` names. A missing member and one that nobody asked for
-/// are both errors: the writer was another version, and guessing could undo the wrong thing.
+/// Reads the members named by the `fields` of a type. Missing and unknown members are errors:
+/// another version wrote them, and guessing could roll back the wrong thing.
 class ObjectReader {
  public:
   explicit ObjectReader(const Json& object);
@@ -130,15 +131,15 @@ class ObjectReader {
     const Json* member = find(name);
     value = member == nullptr ? std::nullopt : std::optional<Value>(decode<Value>(*member));
   }
-  /// Empty where the member is missing: records of versions that did not know it.
+  /// Empty if the member is missing: earlier versions did not write it.
   template <Sequence Value>
   void orEmpty(const char* name, Value& value) {
     const Json* member = find(name);
     value = member == nullptr ? Value() : decode<Value>(*member);
   }
-  /// Refuses what cannot be a driver's name: it becomes part of a path in sysfs.
+  /// Refuses an invalid driver name: it becomes part of a sysfs path.
   void driver(const char* name, std::string& value);
-  /// Every `fields` call is followed by this one.
+  /// Call after every `fields`.
   void refuseUnknownMembers() const;
 
  private:
@@ -166,7 +167,7 @@ Json encode(const Value& value) {
     return array;
   } else {
     ObjectWriter writer;
-    Value copy = value;  // `fields` serves reader and writer, so it takes no const reference
+    Value copy = value;  // `fields` is for readers and writers, so it takes a non-const reference
     fields(writer, copy);
     return writer.take();
   }
@@ -177,7 +178,7 @@ Value decodeSpelled(const Json& json) {
   const std::string text = decodeText(json);
   const std::optional<Value> value = parserOf<Value>(text);
   if (!value) {
-    throwUnknownRecord("'" + text + "' is not known");
+    throwUnknownRecord("unknown value '" + text + "'");
   }
   return *value;
 }
@@ -185,7 +186,7 @@ Value decodeSpelled(const Json& json) {
 template <Sequence Value>
 Value decodeSequence(const Json& json) {
   if (!json.is_array()) {
-    throwUnknownRecord("a list was expected");
+    throwUnknownRecord("expected a list");
   }
   Value sequence;
   for (const Json& element : json) {

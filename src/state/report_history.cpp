@@ -13,13 +13,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uintmax_t largestReport = std::uintmax_t{1} << 20U;
+constexpr std::uintmax_t maxReportSize = std::uintmax_t{1} << 20U;
 
 fs::path folderOf(const fs::path& stateDirectory, const Uuid& domain) {
   return stateDirectory / "reports" / toString(domain);
 }
 
-// Oldest first: the names are times.
+// Oldest first: the file names are timestamps.
 std::vector<fs::path> reportsIn(const fs::path& folder) {
   std::vector<fs::path> reports;
   std::error_code ignored;
@@ -50,7 +50,8 @@ void keepReport(const fs::path& stateDirectory, const Uuid& domain, const std::s
   if (!stream || failure) {
     std::error_code ignored;
     fs::remove(partial, ignored);
-    throw Error("cannot keep the report in " + folder.string(), "is the file system full?");
+    throw Error("cannot save the report in " + folder.string(),
+                "make sure that the file system has free space");
   }
   const auto reports = reportsIn(folder);
   for (std::size_t i = 0; i + reportsKept < reports.size(); ++i) {
@@ -62,7 +63,7 @@ void keepReport(const fs::path& stateDirectory, const Uuid& domain, const std::s
 std::optional<std::string> latestReport(const fs::path& stateDirectory, const Uuid& domain) {
   const auto reports = reportsIn(folderOf(stateDirectory, domain));
   std::error_code failure;
-  if (reports.empty() || fs::file_size(reports.back(), failure) > largestReport || failure) {
+  if (reports.empty() || fs::file_size(reports.back(), failure) > maxReportSize || failure) {
     return std::nullopt;
   }
   std::ifstream stream(reports.back(), std::ios::binary);

@@ -8,8 +8,10 @@
 namespace vfpass::state {
 namespace {
 
-// Columns hold what is searched for or must be unique; the JSON beside them holds everything.
-// AUTOINCREMENT: an operation's number names its writer's lock file, so it is never given twice.
+// Columns hold values that are searched or must be unique; the JSON in the last column holds
+// everything.
+// AUTOINCREMENT: the number of an operation names the lock file of its writer, so it is never
+// reused.
 constexpr const char* versionOne = R"sql(
   CREATE TABLE leases (
     domain TEXT NOT NULL,
@@ -55,7 +57,7 @@ constexpr const char* versionTwo = R"sql(
   PRAGMA user_version = 2;
 )sql";
 
-// What has ended is not rebuilt from metadata, whoever puts them back into a domain.
+// Ended leases are not rebuilt from metadata, even if a domain gets the metadata again.
 constexpr const char* versionThree = R"sql(
   CREATE TABLE ended_leases (
     domain TEXT NOT NULL,
@@ -72,9 +74,9 @@ int readSchemaVersion(SQLite::Database& database, const Location& location) {
   const int version = database.execAndGet("PRAGMA user_version").getInt();
   if (version > schemaVersion) {
     throw Error("state database " + printable(location.file.string()) + " has format " +
-                    std::to_string(version) + ", this vfpass knows formats up to " +
+                    std::to_string(version) + "; this vfpass supports formats up to " +
                     std::to_string(schemaVersion),
-                "it was written by a newer vfpass: install that version again");
+                "a newer vfpass wrote it; reinstall that version");
   }
   return version;
 }

@@ -6,13 +6,13 @@
 
 namespace vfpass::state {
 
-/// The version that this program writes (`PRAGMA user_version`).
+/// The schema version that this program writes (`PRAGMA user_version`).
 inline constexpr int schemaVersion = 3;
 
-/// 0: nothing in there yet. Throws Error when a newer vfpass wrote the database.
+/// Returns 0 for an empty database. Throws Error if a newer vfpass wrote it.
 int readSchemaVersion(SQLite::Database& database, const Location& location);
 
-/// Brings the database to `schemaVersion`, in one transaction; nothing to do when it is there.
+/// Migrates the database to `schemaVersion` in one transaction; does nothing if it is current.
 void migrate(SQLite::Database& database, const Location& location);
 
 }  // namespace vfpass::state

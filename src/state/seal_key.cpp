@@ -56,15 +56,15 @@ std::string readText(int descriptor, const fs::path& file, std::size_t limit) {
 void checkOwner(const struct stat& status, const fs::path& path) {
   if (status.st_uid != 0 && status.st_uid != ::geteuid()) {
     throw badKey(path, "owned by user id " + std::to_string(status.st_uid) + ", not by root",
-                 "if nobody else can have read it, run `chown root " + shellWord(path) + "`");
+                 "if no other user can have read it, run `chown root " + shellWord(path) + "`");
   }
 }
 
-// Whoever can write to the folder can replace the key by one of their own.
+// Whoever can write to the directory can replace the key.
 void checkFolder(const fs::path& folder) {
   struct stat status = {};
   if (::stat(folder.c_str(), &status) != 0) {
-    throw systemFailure("cannot look into " + shown(folder), errno, folder);
+    throw systemFailure("cannot stat " + shown(folder), errno, folder);
   }
   checkOwner(status, folder);
   const bool groupWrites = (status.st_mode & S_IWGRP) != 0 && status.st_gid != 0;
@@ -77,29 +77,30 @@ void checkFolder(const fs::path& folder) {
 void checkFile(int descriptor, const fs::path& file) {
   struct stat status = {};
   if (::fstat(descriptor, &status) != 0) {
-    throw systemFailure("cannot look into " + shown(file), errno, file.parent_path());
+    throw systemFailure("cannot stat " + shown(file), errno, file.parent_path());
   }
   if (!S_ISREG(status.st_mode)) {
     throw badKey(file, "not a regular file", "remove it");
   }
   checkOwner(status, file);
   if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-    throw badKey(file, "other users can read or write it",
-                 "remove it, then run `vfpass attach` for each attached VM; if nobody can have "
-                 "read it, `chmod 0600 " +
-                     shellWord(file) + "` is enough");
+    throw badKey(
+        file, "other users can read or write it",
+        "remove it, then run `vfpass attach` for each attached VM; if no other user can have "
+        "read it, `chmod 0600 " +
+            shellWord(file) + "` is enough");
   }
 }
 
-// Empty: there is none.
+// Empty if there is no key.
 std::vector<std::uint8_t> readSecret(const fs::path& file) {
-  // O_NONBLOCK: a FIFO would otherwise block here until somebody writes to it.
+  // O_NONBLOCK: open(2) of a FIFO would block until somebody writes to it.
   const FileDescriptor opened(
       ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
   if (!opened && errno == ENOENT) {
     return {};
   }
-  if (!opened && errno == ELOOP) {  // what O_NOFOLLOW gives for a link
+  if (!opened && errno == ELOOP) {  // O_NOFOLLOW on a link
     throw badKey(file, "a symbolic link", "remove it");
   }
   if (!opened) {
@@ -122,7 +123,7 @@ std::string readHostId(const fs::path& file) {
   const std::string text = opened ? readText(opened.get(), file, 128) : "";
   std::string id = toLower(trim(text));
   std::array<std::uint8_t, 16> bytes{};
-  if (!parseHexBytes(id, 0, bytes)) {  // before its first boot an image says `uninitialized`
+  if (!parseHexBytes(id, 0, bytes)) {  // `uninitialized` in an image before its first boot
     throw Error(shown(file) + ": no valid machine ID", "run `systemd-machine-id-setup`");
   }
   return id;
@@ -139,10 +140,10 @@ void makeConfigDirectory(const fs::path& folder) {
 
 std::string newSecret() {
   std::array<std::uint8_t, secretSize> bytes{};
-  // Up to 256 bytes come whole or not at all (getrandom(2)).
+  // getrandom(2) returns up to 256 bytes completely or not at all.
   while (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
     if (errno != EINTR) {
-      throw Error("cannot make a seal key: getrandom: " + errnoText(errno));
+      throw Error("cannot create a seal key: getrandom: " + errnoText(errno));
     }
   }
   return hexBytes(bytes, "") + "\n";
@@ -160,11 +161,11 @@ void writeWhole(const fs::path& file, const std::string& text) {
   }
 }
 
-// A key appears under its name complete or not at all, and never replaces another one.
+// The key file appears complete or not at all, and never replaces an existing one.
 void createKey(const fs::path& file) {
   const fs::path fresh = file.string() + ".new-" + std::to_string(::getpid());
   std::error_code ignored;
-  fs::remove(fresh, ignored);  // of a process that was killed and had this number
+  fs::remove(fresh, ignored);  // left by a killed process with the same PID
   const ScopeGuard removeFresh([&] { fs::remove(fresh, ignored); });
   writeWhole(fresh, newSecret());
   if (::renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, file.c_str(), RENAME_NOREPLACE) != 0 &&
@@ -184,7 +185,7 @@ SealKey readSealKey(const SealKeyPlaces& places) {
 SealKey makeSealKey(const SealKeyPlaces& places) {
   SealKey key = readSealKey(places);
   if (key.secret.empty()) {
-    readHostId(places.machineId);  // before anything is made
+    readHostId(places.machineId);  // fails before anything is created
     makeConfigDirectory(places.configDirectory);
     checkFolder(places.configDirectory);
     createKey(keyFile(places));

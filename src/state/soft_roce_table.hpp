@@ -11,7 +11,7 @@ namespace vfpass::state {
 
 // Each function runs inside its caller's transaction.
 
-/// None in a database of format 1, which had no such table.
+/// Empty for a database of format 1, which lacks the table.
 std::vector<SoftRoceRecord> readSoftRoceRecords(SQLite::Database& database);
 void writeSoftRoceRecord(SQLite::Database& database, const SoftRoceRecord& record);
 void deleteSoftRoceRecord(SQLite::Database& database, const std::string& name);

@@ -24,22 +24,22 @@ using Clock = std::chrono::steady_clock;
 // A real-time signal that neither libc nor libvirt uses.
 int wakeUpSignal() { return SIGRTMIN + 7; }
 
-/// Installed once and for ever: its default action would end the process, and another thread may
-/// still be waiting when this one is done.
+/// Installed once and never removed: the default action would end the process, and another thread
+/// may still wait when this one is done.
 void installWakeUpHandler() {
   static std::once_flag once;
   std::call_once(once, [] {
     struct sigaction action = {};
     action.sa_handler = [](int) {};
     sigemptyset(&action.sa_mask);
-    action.sa_flags = 0;  // no SA_RESTART: flock(2) shall come back with EINTR
+    action.sa_flags = 0;  // no SA_RESTART: flock(2) must return EINTR
     if (::sigaction(wakeUpSignal(), &action, nullptr) != 0) {
       throwErrno("sigaction");
     }
   });
 }
 
-/// Lets the signal through to this thread while it lives.
+/// Unblocks the signal for this thread during its lifetime.
 class UnblockedSignal {
  public:
   UnblockedSignal() {
@@ -61,8 +61,8 @@ timespec toTimespec(std::chrono::nanoseconds duration) {
   return {static_cast<time_t>(seconds.count()), static_cast<long>((duration - seconds).count())};
 }
 
-/// Signals this thread at the deadline and every 10 ms after it: the first signal may come just
-/// before flock(2) blocks and would be lost; the next one is not.
+/// Signals this thread at the deadline and every 10 ms after it: a signal that arrives just before
+/// flock(2) blocks has no effect, but the next one interrupts it.
 class ThreadTimer {
  public:
   explicit ThreadTimer(Clock::time_point deadline) {

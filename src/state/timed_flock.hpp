@@ -4,8 +4,8 @@
 
 namespace vfpass::state {
 
-/// Takes an exclusive flock, waiting in the kernel until the deadline. False when it passed.
-/// Throws std::system_error when the lock cannot be had for another reason.
+/// Takes an exclusive flock, waiting in the kernel until the deadline. Returns false if it has
+/// passed. Throws std::system_error if flock(2) fails.
 bool flockUntil(int descriptor, std::chrono::steady_clock::time_point deadline);
 
 }  // namespace vfpass::state

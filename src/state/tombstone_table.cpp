@@ -19,7 +19,7 @@ void writeTombstone(SQLite::Database& database, const Uuid& domain, const std::s
 
 std::optional<std::uint64_t> readTombstone(SQLite::Database& database, const Uuid& domain,
                                            const std::string& vfName) {
-  if (!database.tableExists("ended_leases")) {  // read-only, and of an earlier format
+  if (!database.tableExists("ended_leases")) {  // opened read-only, in an earlier format
     return std::nullopt;
   }
   SQLite::Statement query(database,

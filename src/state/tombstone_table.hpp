@@ -12,11 +12,11 @@ namespace vfpass::state {
 
 // Each function runs inside its caller's transaction.
 
-/// Remembers that this entry's lease of that generation, and every older one, has ended.
+/// Records that this and all older generations of the entry have ended.
 void writeTombstone(SQLite::Database& database, const Uuid& domain, const std::string& vfName,
                     std::int64_t generation);
 
-/// The highest generation of this entry that has ended; nullopt when none has.
+/// The highest ended generation of this entry; nullopt if none has ended.
 std::optional<std::uint64_t> readTombstone(SQLite::Database& database, const Uuid& domain,
                                            const std::string& vfName);
 

@@ -7,7 +7,7 @@
 namespace vfpass::topology {
 namespace {
 
-// The ports that stand for the switches above a device, outermost first.
+// The ports that represent the switches above a device, outermost first.
 std::vector<std::size_t> switchesAbove(const Topology& topology, std::size_t device,
                                        bool mergeChips) {
   std::vector<std::size_t> ports;
@@ -26,7 +26,7 @@ std::vector<std::size_t> switchesAbove(const Topology& topology, std::size_t dev
 }
 
 Branch& below(Branch& branch, std::size_t port) {
-  // Devices come by address, so what they share with the one before is found first.
+  // Devices come in address order, so the branch of the previous device is the first candidate.
   const auto found = std::find_if(branch.branches.rbegin(), branch.branches.rend(),
                                   [&](const Branch& candidate) { return candidate.port == port; });
   if (found != branch.branches.rend()) {

@@ -24,8 +24,8 @@ Children childrenOf(const GuestMachine& machine) {
   return children;
 }
 
-// `next` is the lowest number that is free. Each index is visited once, so that a domain XML whose
-// controllers sit behind each other in a circle ends the walk.
+// `next`: the lowest free number. Each index is visited once, so that the recursion ends even if a
+// domain XML's controllers form a loop.
 void number(const Children& children, unsigned index, unsigned& next,
             std::map<unsigned, unsigned>& numbers) {
   if (!numbers.emplace(index, next).second) {

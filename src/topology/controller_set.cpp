@@ -132,7 +132,7 @@ void ControllerSet::dropUnneeded(const std::set<unsigned>& spare) {
   }
   unsigned highest = foreignIndexes_.empty() ? 0 : *foreignIndexes_.rbegin();
   highest = needed.empty() ? highest : std::max(highest, *needed.rbegin());
-  // Without a needed controller the whole tree goes, as a detach takes it.
+  // If no controller is needed, the whole tree is removed, as by a detach.
   std::erase_if(controllers_, [&](const auto& each) {
     return needed.empty() || (each.first > highest && !needed.contains(each.first));
   });
@@ -145,7 +145,7 @@ unsigned ControllerSet::freeIndexAbove(unsigned parent) const {
       return index;
     }
   }
-  throw NoRoom("libvirt numbers at most 255 PCI controllers");
+  throw NoRoom("libvirt supports at most 255 PCI controllers");
 }
 
 std::set<std::uint8_t> ControllerSet::usedSlotsOn(unsigned bus) const {
@@ -177,7 +177,7 @@ std::uint8_t ControllerSet::freeSlotOn(unsigned bus) const {
         std::find_if(expressRootSlots.begin(), expressRootSlots.end(),
                      [&used](std::uint8_t each) { return !used.contains(each); });
     if (slot == expressRootSlots.end()) {
-      throw NoRoom("no slot of the guest's root bus is free");
+      throw NoRoom("the guest's root bus has no free slot");
     }
     return *slot;
   }
@@ -191,7 +191,7 @@ std::uint8_t ControllerSet::freeSlotOn(unsigned bus) const {
       return slot;
     }
   }
-  throw NoRoom("a bus of the mirrored tree has no free slot: 32 ports are the most");
+  throw NoRoom("a bus of the mirrored tree has no free slot: it has at most 32 ports");
 }
 
 }  // namespace vfpass::topology

@@ -19,7 +19,7 @@ std::vector<std::size_t> bridgesAbove(const Topology& topology, std::size_t func
 enum class PexPart { none, outer, inner, either };
 
 // Broadcom's PEX switches in synthetic mode show one chip as a switch with switches below it; only
-// the subsystem's number tells them apart. NCCL takes them for one, too.
+// the subsystem ID tells the levels apart. NCCL also treats them as one switch.
 PexPart pexPart(const TopologyFunction& bridge) {
   constexpr std::uint16_t broadcom = 0x1000;
   if (bridge.vendor != broadcom || bridge.subsystemVendor != broadcom) {
@@ -35,7 +35,7 @@ PexPart pexPart(const TopologyFunction& bridge) {
   return series == 0 ? PexPart::outer : series == 1 ? PexPart::inner : PexPart::none;
 }
 
-// The upstream port of the switch right above this one, when both are one PEX chip.
+// The upstream port of the switch directly above this one, if both belong to one PEX chip.
 std::optional<std::size_t> outerPart(const Topology& topology, std::size_t upstream) {
   const TopologyFunction& inner = topology.functions[upstream];
   const PexPart part = pexPart(inner);
@@ -64,7 +64,7 @@ std::string_view explain(Distance distance) {
       "the same function",
       "at most one PCIe bridge: one switch, or functions of one slot",
       "several PCIe bridges, but no host bridge",
-      "a PCIe host bridge, mostly the CPU",
+      "a PCIe host bridge, typically the CPU",
       "between the host bridges of one NUMA node",
       "between NUMA nodes"};
   return phrases[static_cast<std::size_t>(distance)];

@@ -7,11 +7,11 @@ namespace vfpass::topology {
 namespace {
 
 constexpr unsigned buses = 256;
-// What a new expander bus gets beyond its need, so that devices can be added without renumbering.
+// Spare numbers of a new expander bus, so that devices can be added without renumbering.
 constexpr unsigned growth = 4;
 constexpr unsigned granularity = 16;
 
-// An expander bus, its number and how many numbers it needs, itself included.
+// The number of an expander bus, and how many numbers it needs including its own.
 struct Range {
   unsigned first = 0;
   unsigned needed = 0;
@@ -25,7 +25,8 @@ unsigned bridgesBelow(const ControllerSet& controllers, unsigned index) {
   return count;
 }
 
-// Below the domain's own controllers, by index; the tree of a domain XML may be anything.
+// Bridges below one of the domain's own controllers, by index. `depth` bounds the recursion,
+// because a domain XML may contain loops.
 unsigned foreignBridgesBelow(const GuestMachine& guest, unsigned index, unsigned depth = 0) {
   unsigned count = 0;
   for (const PciController& controller : guest.controllers) {
@@ -78,12 +79,12 @@ unsigned neededOnRoot(const GuestMachine& guest, const ControllerSet& controller
 void requireEnd(const Range& range, unsigned end) {
   if (range.first + range.needed > end) {
     throw NoRoom("the tree needs " + std::to_string(range.needed) + " bus numbers from " +
-                 std::to_string(range.first) + " on, and " +
+                 std::to_string(range.first) + " on, but only " +
                  std::to_string(end - std::min(end, range.first)) + " are free there");
   }
 }
 
-// `ranges` are by their first number.
+// `ranges` must be sorted by their first number.
 void requireRanges(const std::vector<Range>& ranges, unsigned root) {
   Range before{0, root};
   for (const Range& range : ranges) {
@@ -97,8 +98,8 @@ unsigned withGrowth(unsigned needed) {
   return (needed + growth + granularity - 1) / granularity * granularity;
 }
 
-// Fresh expander buses lie below the lowest one that has a number, in their own order, as high as
-// they fit: what the domain adds to pcie-root counts upwards from 0.
+// New expander buses are numbered below the lowest existing one, in their own order and as high as
+// they fit, because bridges that the domain adds to pcie-root count upwards from 0.
 void assign(const std::vector<unsigned>& fresh, unsigned end, unsigned root,
             ControllerSet& controllers) {
   unsigned wide = 0;
@@ -111,7 +112,7 @@ void assign(const std::vector<unsigned>& fresh, unsigned end, unsigned root,
   const bool fitsWide = root + growth + wide <= end;
   if (!fitsWide && root + tight > end) {
     throw NoRoom("the tree needs " + std::to_string(root + tight) +
-                 " bus numbers, and a guest has " + std::to_string(end));
+                 " bus numbers, but the guest has only " + std::to_string(end));
   }
   unsigned next = end - (fitsWide ? wide : tight);
   for (const unsigned index : fresh) {

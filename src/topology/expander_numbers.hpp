@@ -5,11 +5,11 @@
 
 namespace vfpass::topology {
 
-/// Gives each expander bus without a number one, so that every bridge below it finds a number
-/// before the next expander bus's, and every bridge below pcie-root one before the first's. libvirt
-/// and QEMU check neither, and firmware then loses devices without a word. Earlier numbers stay.
-/// Throws NoRoom when an earlier one is too tight for what is below it now, or there are not
-/// enough.
+/// Assigns a bus number to each expander bus without one, so that all bridges below it get numbers
+/// lower than the next expander bus's, and all bridges below pcie-root numbers lower than the first
+/// one's. libvirt and QEMU check neither, and firmware silently loses devices otherwise. Existing
+/// numbers stay. Throws NoRoom when an existing number leaves too few for the bridges now below it,
+/// or when there are not enough numbers.
 void numberExpanders(const GuestMachine& guest, ControllerSet& controllers);
 
 }  // namespace vfpass::topology

@@ -29,16 +29,16 @@ bool hasCell(const GuestMachine& guest, int id) {
 }
 
 MirrorFault oneNodeGuest(const GuestMachine& guest, const std::set<int>& nodes) {
-  return {
-      "the devices of domain " + printable(guest.domain) + " sit on host NUMA nodes " +
-          listOf(nodes) + ", but the guest has " +
-          (guest.cells.empty() ? "no NUMA cells" : "one NUMA cell for them"),
-      "give the guest one <cell> in <cpu><numa> for each of these nodes, with a <memnode> in "
-      "<numatune> (`domain-settings: apply` in the mapping does, where it has no cells yet); or "
-      "take devices of one node; or write `topology: flat`"};
+  return {"the devices of domain " + printable(guest.domain) + " sit on host NUMA nodes " +
+              listOf(nodes) + ", but the guest has " +
+              (guest.cells.empty() ? "no NUMA cells" : "one NUMA cell for them"),
+          "add one <cell> in <cpu><numa> for each of these nodes, with a <memnode> in "
+          "<numatune> (`domain-settings: apply` in the mapping does this for a guest without "
+          "cells); or use devices of one node; or set `topology: flat`"};
 }
 
-// Nodes without a memnode, by number where the guest has a cell of each number, otherwise by order.
+// Assigns cells to nodes without a memnode: by number if the guest has a cell of each number,
+// otherwise by order.
 void assignByNumber(const GuestMachine& guest, const std::set<int>& nodes, CellChoice& choice) {
   const bool byNumber =
       std::all_of(nodes.begin(), nodes.end(), [&guest](int node) { return hasCell(guest, node); });
@@ -50,7 +50,7 @@ void assignByNumber(const GuestMachine& guest, const std::set<int>& nodes, CellC
     pairs.push_back("cell " + std::to_string(id) + " for host node " + std::to_string(node));
   }
   choice.notes.push_back("no <memnode> of domain " + printable(guest.domain) +
-                         " names the host node of its devices; vfpass takes " + join(pairs, ", "));
+                         " names the host node of its devices; vfpass uses " + join(pairs, ", "));
 }
 
 }  // namespace
@@ -78,10 +78,10 @@ CellChoice chooseCells(const GuestMachine& guest, const std::set<int>& hostNodes
     return choice;
   }
   if (!used.empty()) {
-    choice.faults.push_back({"no <memnode> of domain " + printable(guest.domain) +
-                                 " names host NUMA node " + listOf(open) +
-                                 ", which its devices sit on, while others do",
-                             "add a <memnode> for it in <numatune>, or write `topology: flat`"});
+    choice.faults.push_back({"domain " + printable(guest.domain) +
+                                 " has <memnode> elements, but none for host NUMA node " +
+                                 listOf(open) + " of its devices",
+                             "add a <memnode> for it in <numatune>, or set `topology: flat`"});
     return choice;
   }
   assignByNumber(guest, open, choice);

@@ -13,7 +13,7 @@ std::vector<PciAddress> guestPath(const GuestMachine& machine, const PciAddress&
       at.bus = static_cast<std::uint8_t>(*bridge->busNumber);
       break;
     }
-    // Controllers that sit behind each other in a circle lead nowhere.
+    // A loop of controllers leads nowhere.
     if (bridge == nullptr || !bridge->address || upwards.size() > machine.controllers.size()) {
       return {};
     }

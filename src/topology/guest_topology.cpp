@@ -26,7 +26,7 @@ std::string bridgeName(unsigned bus) {
   return std::string("pci0000:") + digits[bus >> 4U] + digits[bus & 0xfU];
 }
 
-// Turns a machine into a tree of functions.
+// Builds the tree of functions of a machine.
 class Builder {
  public:
   Builder(const GuestMachine& machine, const Topology& host)
@@ -64,7 +64,7 @@ class Builder {
     }
   }
 
-  // Parents have lower indices, or come later: asked for by name, not by order.
+  // Parents may come after their children, so they are set in a second pass.
   void addBridges() {
     for (const PciController& controller : machine_.controllers) {
       if (!bridges_.contains(controller.index) && controller.address &&
@@ -80,7 +80,7 @@ class Builder {
     for (const PciController& controller : machine_.controllers) {
       const auto port = ports_.find(controller.index);
       if (port != ports_.end()) {
-        hang(controller.address->bus, guest_.functions[port->second]);
+        setParent(controller.address->bus, guest_.functions[port->second]);
       }
     }
   }
@@ -92,7 +92,7 @@ class Builder {
         static_cast<std::uint8_t>(std::min(bus == buses_.end() ? 0 : bus->second, highestBus));
   }
 
-  void hang(unsigned index, TopologyFunction& function) {
+  void setParent(unsigned index, TopologyFunction& function) {
     if (const auto port = ports_.find(index); port != ports_.end()) {
       function.parent = port->second;
     }
@@ -132,11 +132,11 @@ class Builder {
     function.parent.reset();
     function.entry = device.name;
     place(device.place, function);
-    hang(device.place.bus, function);
+    setParent(device.place.bus, function);
     guest_.functions.push_back(std::move(function));
   }
 
-  // A VF has no link of its own, and its RDMA device is the guest's to name.
+  // A VF has no link of its own, and the guest names its RDMA device.
   static void inheritFromPf(const TopologyFunction& pf, TopologyFunction& function) {
     function.role = pf.role;
     function.link = pf.link;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t namedPairs = 4;
 
-// Two VFs of one PF, or VFs of two ports of a card, are as near as one switch.
+// Two VFs of one PF, or of two ports of a card, count as devices of one switch.
 Distance hostDistance(const MirrorInput& input, std::size_t one, std::size_t other) {
   const auto& devices = input.devices;
   return std::max(Distance::pix,
@@ -30,15 +30,15 @@ bool isBelowSwitch(const Topology& host, std::size_t function) {
   return parent && host.functions[*parent].role == FunctionRole::downstreamPort;
 }
 
-// Nothing is ever plugged right behind a port that leads to a switch, so below an expander bus
+// Devices are never plugged directly behind a port that leads to a switch, so below an expander bus
 // (native PCIe hotplug) its hotplug is off, and firmware reserves no window. Below pcie-root QEMU
-// plugs by ACPI, and a port without hotplug takes its handler from everything below it
+// uses ACPI hotplug, and a port without hotplug takes the hotplug handler from everything below it
 // (acpi_pcihp_device_plug_cb in QEMU 7.2): the guest would then never release a device.
 bool plugsByAcpi(unsigned root) { return root == 0; }
 
-class TreeMaker {
+class TreeBuilder {
  public:
-  TreeMaker(const MirrorInput& input, const std::map<int, unsigned>& cells)
+  TreeBuilder(const MirrorInput& input, const std::map<int, unsigned>& cells)
       : input_(input), cells_(cells), controllers_(input.guest), ports_(input.devices.size()) {}
 
   std::vector<GuestPlacement> make() {
@@ -64,17 +64,17 @@ class TreeMaker {
     for (std::size_t device = 0; device < ports_.size(); ++device) {
       const auto& kept = input_.devices[device].kept;
       if (kept && controllers_.isFreePort(kept->bus)) {
-        settle(device, kept->bus);
+        assignPort(device, kept->bus);
       }
     }
   }
 
-  void settle(std::size_t device, unsigned port) {
+  void assignPort(std::size_t device, unsigned port) {
     controllers_.occupy(port);
     ports_[device] = port;
   }
 
-  // So that the order of a mapping's entries does not matter.
+  // Sorted by address, so that the order of the mapping's entries does not matter.
   [[nodiscard]] std::vector<std::size_t> freshByAddress() const {
     std::vector<std::size_t> fresh;
     for (std::size_t device = 0; device < ports_.size(); ++device) {
@@ -92,7 +92,7 @@ class TreeMaker {
     return input_.host.functions[input_.devices[device].function];
   }
 
-  // The port of a device that has its place and is at most this far away on the host.
+  // The port of a placed device that is at most this far away on the host.
   [[nodiscard]] std::optional<unsigned> portNear(std::size_t device, Distance most) const {
     for (std::size_t other = 0; other < ports_.size(); ++other) {
       if (ports_[other] && hostDistance(input_, device, other) <= most) {
@@ -105,19 +105,20 @@ class TreeMaker {
   void place(std::size_t device) {
     const auto beside = portNear(device, Distance::pix);
     if (const auto same = beside ? controllers_.switchOf(*beside) : std::nullopt) {
-      return settle(device, freePortOf(*same));
+      return assignPort(device, freePortOf(*same));
     }
     const auto near = portNear(device, Distance::pxb);
     if (const auto outer = near ? controllers_.outermostSwitchOf(*near) : std::nullopt) {
       const unsigned port = controllers_.add(ControllerModel::downstreamPort, *outer,
                                              plugsByAcpi(controllers_.rootOf(*outer)));
-      return settle(device, freePortOf(controllers_.add(ControllerModel::upstreamPort, port)));
+      return assignPort(device, freePortOf(controllers_.add(ControllerModel::upstreamPort, port)));
     }
     const unsigned root = rootFor(device);
-    settle(device, wantsSwitch(device) ? freePortOf(addSwitch(root)) : freeRootPortOf(root));
+    assignPort(device, wantsSwitch(device) ? freePortOf(addSwitch(root)) : freeRootPortOf(root));
   }
 
-  // Its own where the host has one: a device that comes later then finds its place beside this one.
+  // True when the host has a switch above the device, so that a device added later can be placed
+  // beside it, or when another device is at distance PIX.
   [[nodiscard]] bool wantsSwitch(std::size_t device) const {
     if (isBelowSwitch(input_.host, input_.devices[device].function)) {
       return true;
@@ -150,7 +151,7 @@ class TreeMaker {
     for (const unsigned port : controllers_.below(root)) {
       const auto children = controllers_.below(port);
       if (children.size() == 1 && controllers_.isUnused(port)) {
-        return children.front();  // one that a device left behind
+        return children.front();  // left by a removed device
       }
     }
     const unsigned port = controllers_.add(ControllerModel::rootPort, root, plugsByAcpi(root));
@@ -175,8 +176,8 @@ class TreeMaker {
     return controllers_.add(ControllerModel::rootPort, root);
   }
 
-  // At each switch that a device hangs from, and at each host bridge with a device without a
-  // switch.
+  // Reserves free ports at each switch with a device behind it, and at each host bridge with a
+  // device that is behind no switch.
   std::set<unsigned> reserveSpares() {
     std::set<unsigned> places;
     for (const auto& port : ports_) {
@@ -220,7 +221,7 @@ class TreeMaker {
     return placements;
   }
 
-  // Ports without a device are in the first entry's lease.
+  // Records ports without a device in the first entry's lease.
   void addUnnamed(const std::set<unsigned>& named, std::vector<GuestPlacement>& placements) const {
     for (const auto& [index, controller] : controllers_.all()) {
       if (!named.contains(index) && !placements.empty()) {
@@ -245,23 +246,24 @@ std::optional<MirrorFault> machineFault(const GuestMachine& guest) {
   if (guest.pciExpress()) {
     return std::nullopt;
   }
-  return MirrorFault{"domain " + printable(guest.domain) + " is a " + printable(guest.machine) +
-                         " machine, which has no PCI Express root to mirror the host's tree on",
-                     "write `topology: flat` in its mapping, or define it as a q35 machine"};
+  return MirrorFault{"domain " + printable(guest.domain) + " has machine type " +
+                         printable(guest.machine) +
+                         ", which has no PCI Express root for mirroring the host's tree",
+                     "set `topology: flat` in its mapping, or define it with machine type q35"};
 }
 
-// QEMU keys its ports by chassis and slot, and ours have their index as chassis.
+// QEMU identifies ports by chassis and slot, and ports of vfpass use their index as chassis.
 std::optional<MirrorFault> chassisFault(const GuestMachine& guest, const Mirror& mirror) {
   for (const PciController& foreign : guest.controllers) {
     for (const GuestPlacement& placement : mirror.placements) {
       for (const GuestController& ours : placement.controllers) {
         if (foreign.chassis == ours.index) {
-          return MirrorFault{"controller " + std::to_string(foreign.index) + " of domain " +
-                                 printable(guest.domain) + " has chassis " +
-                                 std::to_string(ours.index) + ", which the mirrored tree needs",
-                             "take chassis='" + std::to_string(ours.index) +
-                                 "' out of its <target>, so that libvirt chooses another, or write "
-                                 "`topology: flat`"};
+          return MirrorFault{
+              "controller " + std::to_string(foreign.index) + " of domain " +
+                  printable(guest.domain) + " has chassis " + std::to_string(ours.index) +
+                  ", which the mirrored tree needs",
+              "remove chassis='" + std::to_string(ours.index) +
+                  "' from its <target>, so that libvirt chooses another, or set `topology: flat`"};
         }
       }
     }
@@ -279,11 +281,12 @@ std::vector<PlacedDevice> placedDevices(const MirrorInput& input,
   return placed;
 }
 
-std::string word(const std::optional<Distance>& distance) {
+std::string distanceText(const std::optional<Distance>& distance) {
   return distance ? std::string(toString(*distance)) : "no path";
 }
 
-// Pairs whose distance in the guest is not the host's: mostly places that were kept.
+// Pairs whose distance in the guest differs from the host's, usually because their guest addresses
+// were kept.
 std::vector<std::string> differingPairs(const MirrorInput& input,
                                         const std::vector<GuestPlacement>& placements) {
   const GuestMachine machine = withPlacements(input.guest, placedDevices(input, placements));
@@ -296,8 +299,8 @@ std::vector<std::string> differingPairs(const MirrorInput& input,
       const auto seen = guest.between(first, second);
       const auto wanted = host.between(first, second);
       if (seen != wanted) {
-        pairs.push_back(first + " and " + second + ": " + word(seen) + " in the guest, " +
-                        word(wanted) + " on the host");
+        pairs.push_back(first + " and " + second + ": " + distanceText(seen) + " in the guest, " +
+                        distanceText(wanted) + " on the host");
       }
     }
   }
@@ -316,7 +319,7 @@ void noteDifferences(const MirrorInput& input, Mirror& mirror) {
   }
   mirror.notes.push_back(
       "guest addresses are kept, so the tree differs from the host's: " + join(pairs, "; ") +
-      "; `vfpass detach` and `vfpass attach` lay it out anew");
+      "; to lay it out again, run `vfpass detach` and `vfpass attach`");
 }
 
 void noteMissingCells(const MirrorInput& input, Mirror& mirror) {
@@ -356,12 +359,13 @@ Mirror mirrorTree(const MirrorInput& input) {
     return mirror;
   }
   try {
-    mirror.placements = TreeMaker(input, choice.cells).make();
+    mirror.placements = TreeBuilder(input, choice.cells).make();
   } catch (const NoRoom& full) {
-    mirror.faults.push_back({"the mirrored tree does not fit into domain " +
-                                 printable(input.guest.domain) + ": " + full.what(),
-                             "remove PCI devices or controllers that it does not need, detach and "
-                             "attach to lay the tree out anew, or write `topology: flat`"});
+    mirror.faults.push_back(
+        {"the mirrored tree does not fit into domain " + printable(input.guest.domain) + ": " +
+             full.what(),
+         "remove PCI devices or controllers that it does not need, run `vfpass detach` and `vfpass "
+         "attach` to lay the tree out again, or set `topology: flat`"});
     return mirror;
   }
   if (const auto fault = chassisFault(input.guest, mirror)) {

@@ -8,7 +8,7 @@
 namespace vfpass::topology {
 namespace {
 
-// All candidates at the shortest distance there is; which one is taken is still open.
+// All candidates at the shortest distance; choose() selects one of them.
 NearPf nearestOf(const Topology& topology, std::size_t function,
                  const std::vector<std::size_t>& pfs) {
   NearPf nearest;
@@ -43,25 +43,25 @@ void choose(const Topology& topology, NearPf& near, NearCandidates& candidates) 
 
 }  // namespace
 
-std::vector<NearPf> nearPfs(const Topology& topology, const std::vector<NearWish>& wishes,
+std::vector<NearPf> nearPfs(const Topology& topology, const std::vector<NearRequest>& requests,
                             NearCandidates candidates) {
   std::vector<NearPf> found;
   std::vector<std::size_t> open;
-  for (std::size_t i = 0; i < wishes.size(); ++i) {
-    NearPf& near = found.emplace_back(nearestOf(topology, wishes[i].function, candidates.pfs));
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    NearPf& near = found.emplace_back(nearestOf(topology, requests[i].function, candidates.pfs));
     const auto kept =
-        wishes[i].kept ? std::ranges::find(near.alike, *wishes[i].kept) : near.alike.end();
+        requests[i].kept ? std::ranges::find(near.alike, *requests[i].kept) : near.alike.end();
     if (kept != near.alike.end()) {
       take(kept, near, candidates);
     } else {
       open.push_back(i);
     }
   }
-  std::ranges::stable_sort(open, {}, [&](std::size_t wish) {
-    return std::pair(found[wish].distance, found[wish].alike.size());
+  std::ranges::stable_sort(open, {}, [&](std::size_t request) {
+    return std::pair(found[request].distance, found[request].alike.size());
   });
-  for (const std::size_t wish : open) {
-    choose(topology, found[wish], candidates);
+  for (const std::size_t request : open) {
+    choose(topology, found[request], candidates);
   }
   return found;
 }

@@ -60,7 +60,7 @@ class NvlinkJudge {
            " GPUs of a board with NVSwitches";
   }
 
-  // The entry that a message is about: the first of the mapping on the board.
+  // The entry that a message names: the first one of the mapping on the board.
   [[nodiscard]] const MappedGpu& firstEntry(const std::vector<std::size_t>& functions) const {
     const auto found = std::ranges::find_if(mapping_.gpus, [&](const MappedGpu& entry) {
       return std::ranges::any_of(functions, [&](std::size_t number) {
@@ -76,7 +76,7 @@ class NvlinkJudge {
     result_.faults.push_back({entry.place, entry.name + ": " + message, remedy});
   }
 
-  // Lines for `gpus:` with names that the mapping does not have yet.
+  // Lines for `gpus:` with names that the mapping does not use yet.
   std::string linesFor(const std::vector<std::size_t>& functions) {
     std::string lines;
     for (const std::size_t function : functions) {
@@ -108,14 +108,14 @@ class NvlinkJudge {
     const std::size_t switches = count(board_.switches);
     if (switches > 0 && switches < board_.switches.size()) {
       fault(board_.switches,
-            "a fabric manager needs every NVSwitch of the board; the mapping lacks some",
-            "add below `gpus:`:" + linesFor(withoutGpus(missing())));
+            "a fabric manager needs every NVSwitch of the board; some are missing in the mapping",
+            "add under `gpus:`:" + linesFor(withoutGpus(missing())));
     } else if (switches > 0) {
       result_.summary =
           "NVLink: all NVSwitches and no GPU of the board: a service VM for the fabric manager";
     } else if (mapping_.nvlink) {
       result_.summary = "NVLink: `nvlink: " + std::string(toString(*mapping_.nvlink)) +
-                        "` is not needed here: none of the GPUs is on a board with NVSwitches";
+                        "` is not needed: none of the GPUs is on a board with NVSwitches";
     }
   }
 
@@ -136,26 +136,25 @@ class NvlinkJudge {
                                                  : "");
     } else if (mapping_.nvlink) {
       fault(board_.gpus,
-            "`nvlink: all` needs all " + describe(board_) + " of the board; the mapping lacks " +
-                addressesOf(left),
-            "add below `gpus:`:" + linesFor(left));
+            "`nvlink: all` needs all " + describe(board_) +
+                " of the board; missing in the mapping: " + addressesOf(left),
+            "add under `gpus:`:" + linesFor(left));
     } else {
       faultUnstated();
     }
   }
 
   void faultUnstated() {
-    result_.summary = "NVLink: the mapping does not say how";
-    fault(
-        board_.gpus,
-        "the mapping has " + ofBoard() + " (" + describe(board_) +
-            ") and does not say how NVLink is set up: CUDA in the guest would fail with error 802 "
-            "(system not yet initialized)",
-        "add one of these lines to the mapping:\n"
-        "  nvlink: disabled   # the guest's GPUs work without NVLink\n"
-        "  nvlink: partition  # a fabric manager outside the guest activates a partition\n"
-        "  nvlink: all        # the guest gets all " +
-            describe(board_) + " (list them below `gpus:`)");
+    result_.summary = "NVLink: not set up in the mapping";
+    fault(board_.gpus,
+          "the mapping has " + ofBoard() + " (" + describe(board_) +
+              ") and does not set `nvlink:`: CUDA in the guest would fail with error 802 "
+              "(system not yet initialized)",
+          "add one of these lines to the mapping:\n"
+          "  nvlink: disabled   # the guest's GPUs work without NVLink\n"
+          "  nvlink: partition  # a fabric manager outside the guest activates a partition\n"
+          "  nvlink: all        # the guest gets all " +
+              describe(board_) + " (list them under `gpus:`)");
   }
 
   // Shared NVSwitch virtualization (NVIDIA's Fabric Manager User Guide).
@@ -164,34 +163,36 @@ class NvlinkJudge {
     if (count(board_.switches) > 0) {
       faultSwitches(
           "`nvlink: partition` leaves the NVSwitches to a fabric manager outside the "
-          "guest, but the mapping gives some away");
+          "guest, but the mapping lists some of them");
     }
     if (!isPartitionSize(gpus)) {
-      fault(board_.gpus, "no partition has " + std::to_string(gpus) + " GPUs",
+      fault(board_.gpus, "a partition cannot have " + std::to_string(gpus) + " GPUs",
             "give the VM 1, 2, 4 or 8 GPUs of the board, or use `nvlink: disabled`");
     }
     if (!switchesAreDriven(topology_, board_)) {
       fault(
           board_.gpus,
-          "`nvlink: partition` needs a fabric manager, but NVSwitches of the board have no driver",
+          "`nvlink: partition` needs a fabric manager, but some NVSwitches of the board have no "
+          "driver",
           "load NVIDIA's driver on the host and start nvidia-fabricmanager with FABRIC_MODE=1, or "
           "use `nvlink: disabled`");
     }
-    result_.summary =
-        "NVLink: a partition of " + ofBoard() +
-        "; the fabric manager has to activate it before each start (fmpm -l, fmpm -a)";
+    result_.summary = "NVLink: a partition of " + ofBoard() +
+                      "; the fabric manager must activate it before each start (fmpm -l, fmpm -a)";
   }
 
   void judgeDisabled() {
     if (count(board_.switches) > 0) {
-      faultSwitches("`nvlink: disabled` has no use for the board's NVSwitches");
+      faultSwitches(
+          "`nvlink: disabled` does not use the board's NVSwitches, but the mapping lists some of "
+          "them");
     }
     result_.summary = "NVLink: disabled in the guest, by `vfpass guest-setup`, on " + ofBoard();
   }
 
   void faultSwitches(const std::string& message) {
     fault(board_.switches, message,
-          "remove the NVSwitches from the mapping, or give it the whole board with `nvlink: all`");
+          "remove the NVSwitches from the mapping, or list the whole board with `nvlink: all`");
   }
 
   const Topology& topology_;

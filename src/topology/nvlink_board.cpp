@@ -28,7 +28,7 @@ std::vector<std::size_t> switchesOf(const Topology& topology) {
   return switches;
 }
 
-// The modules of a board are alike; a card in a slot beside it has another device id.
+// The modules of a board have the same device ID; a card in a slot beside it has another one.
 std::vector<std::size_t> largestKind(const Topology& topology,
                                      const std::vector<std::size_t>& gpus) {
   std::map<std::uint16_t, std::vector<std::size_t>> kinds;
@@ -72,7 +72,7 @@ std::string describe(const NvlinkBoard& board) {
              : gpus + " and " + counted(board.switches.size(), "NVSwitch", "NVSwitches");
 }
 
-// VFIO counts: a service VM with the NVSwitches can run the fabric manager.
+// A VFIO driver counts, too: a service VM with the NVSwitches can run the fabric manager.
 bool switchesAreDriven(const Topology& topology, const NvlinkBoard& board) {
   return std::ranges::none_of(board.switches, [&](std::size_t number) {
     return topology.functions[number].driver.empty();

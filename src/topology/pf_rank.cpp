@@ -5,7 +5,7 @@
 namespace vfpass::topology {
 namespace {
 
-// Mbit/s of the fastest port; 0: none tells one.
+// The rate of the fastest port in Mbit/s; 0: unknown.
 std::uint64_t portRateOf(const TopologyFunction& pf) {
   std::uint64_t rate = 0;
   for (const auto& device : pf.rdma) {
@@ -20,7 +20,7 @@ std::uint64_t portRateOf(const TopologyFunction& pf) {
 
 std::uint64_t shareOf(const TopologyFunction& pf, unsigned taken) {
   const std::uint64_t port = portRateOf(pf);
-  // One bit for each transfer and lane; what encoding takes of it is the same for all.
+  // One bit per transfer and lane; the encoding overhead is the same for all.
   const std::uint64_t link = std::uint64_t{pf.best.speed} * pf.best.width;
   const std::uint64_t rate = port == 0 || link == 0 ? std::max(port, link) : std::min(port, link);
   return rate / (std::uint64_t{taken} + 1);

@@ -11,7 +11,7 @@
 namespace vfpass::topology {
 namespace {
 
-using FreeVfs = std::map<std::size_t, std::size_t>;  // by PF; those without any are not in it
+using FreeVfs = std::map<std::size_t, std::size_t>;  // by PF; PFs without any are omitted
 
 FreeVfs freeVfs(const Topology& topology, const std::vector<Lease>& leases) {
   FreeVfs free;
@@ -39,14 +39,14 @@ std::vector<std::size_t> freeGpus(const Topology& topology, const std::vector<Le
 
 void requireEnough(std::size_t wanted, std::size_t have, const std::string& what) {
   if (wanted > have) {
-    throw Error(what + " wanted: " + std::to_string(wanted) +
-                    "; on this host and leased to nobody: " + std::to_string(have),
-                "ask for fewer, or see `vfpass status` for who has them");
+    throw Error(std::to_string(wanted) + " " + what + " requested, but this host has only " +
+                    std::to_string(have) + " that are not leased",
+                "request fewer, or release some; `vfpass status` shows the leases");
   }
 }
 
-// Rails of one node together, the node whose `count` best rails are the shortest first. So a guest
-// spans two nodes only when no node has enough for it.
+// Prefers rails of one node: first the node whose `count` best rails are the shortest. A guest
+// spans two nodes only when no node has enough.
 std::vector<Rail> chooseRails(const Topology& topology, std::vector<Rail> rails,
                               std::size_t count) {
   std::map<int, std::vector<Distance>> nodes;
@@ -73,8 +73,8 @@ std::vector<Rail> chooseRails(const Topology& topology, std::vector<Rail> rails,
   return rails;
 }
 
-// The PF of the rail first, then those as near, each as long as it has VFs: the one that leaves the
-// largest share.
+// Among the rail's PF and the equally near ones with free VFs, the one that leaves the largest
+// share; on a tie the rail's own PF, or the one with fewer VFs given.
 std::optional<std::size_t> nextPf(const Topology& topology, const Rail& rail, const FreeVfs& free,
                                   std::map<std::size_t, unsigned>& given) {
   const auto share = [&](std::size_t pf) { return shareOf(topology.functions[pf], given[pf]); };
@@ -107,8 +107,8 @@ std::vector<std::size_t> keysOf(const FreeVfs& free) {
   return keys;
 }
 
-// One VF after another for each GPU in turn. Where all PFs of a rail are given away, the rail is
-// looked for anew among what is left.
+// Gives VFs to the GPUs in turn. When no PF of a rail has a free VF, the rail is chosen again among
+// the remaining PFs.
 std::vector<ProposedVf> vfsForGpus(const Topology& topology, std::vector<Rail> chosen, FreeVfs free,
                                    std::size_t count) {
   std::vector<ProposedVf> vfs;
@@ -133,7 +133,7 @@ std::vector<ProposedVf> vfsForGpus(const Topology& topology, std::vector<Rail> c
   return vfs;
 }
 
-// Without a GPU: PFs in working order, the largest share of the rate, the most VFs left.
+// Without a GPU: usable PFs first, then the largest share of the rate, then the most free VFs.
 std::vector<ProposedVf> vfsAlone(const Topology& topology, FreeVfs free, std::size_t count) {
   std::vector<ProposedVf> vfs;
   std::map<std::size_t, unsigned> given;
@@ -159,8 +159,8 @@ std::size_t countIn(const std::vector<std::size_t>& these, const std::vector<std
   }));
 }
 
-// Whether the board's NVSwitches can go to the guest. Without any among the PCI functions nobody
-// knows what else the fabric manager in the guest would need.
+// True when the board's NVSwitches can be passed to the guest. If they are not PCI functions, it is
+// unknown what the fabric manager in the guest would need.
 bool switchesAreFree(const Topology& topology, const NvlinkBoard& board,
                      const std::vector<Lease>& leases) {
   return !board.switches.empty() &&

@@ -39,11 +39,11 @@ std::vector<Rail> rails(const Topology& topology) {
 std::vector<Rail> rails(const Topology& topology, const std::vector<std::size_t>& gpus,
                         std::vector<std::size_t> pfs) {
   std::erase_if(pfs, [&](std::size_t pf) { return !isRdmaCapable(topology.functions[pf]); });
-  std::vector<NearWish> wishes;
+  std::vector<NearRequest> requests;
   for (const std::size_t gpu : gpus) {
-    wishes.push_back({gpu, {}});
+    requests.push_back({gpu, {}});
   }
-  const auto near = nearPfs(topology, wishes, {pfs, {}, {}});
+  const auto near = nearPfs(topology, requests, {pfs, {}, {}});
   std::vector<Rail> found;
   for (std::size_t i = 0; i < gpus.size(); ++i) {
     found.push_back({gpus[i], near[i].pf, near[i].distance, near[i].alike});

@@ -46,7 +46,7 @@ class CapturedFolderTest : public testing::Test {
     std::ofstream(outside / "victim") << "old";
   }
 
-  // Of an existing directory.
+  // The error for the existing directory `target`.
   Error refusal() const {
     return errorOf([this] { const CapturedFolder opened(target); });
   }
@@ -65,10 +65,10 @@ TEST_F(CapturedFolderTest, WritesTheTree) {
   writeFolder({{"a/link", link}, {"b", directory}, {"b/c/file", file}}, target);
   EXPECT_EQ(contentOf(target / "b/c/file"), "new");
   EXPECT_EQ(contentOf(target / "a/link/file"), "new");
-  EXPECT_EQ(refusal().code(), ExitCode::badInput) << "there is a snapshot in it";
+  EXPECT_EQ(refusal().code(), ExitCode::badInput) << "the directory contains a snapshot";
 }
 
-TEST_F(CapturedFolderTest, FollowsNoLinkAtAnyLevel) {
+TEST_F(CapturedFolderTest, FollowsNoSymlinkAtAnyLevel) {
   const CapturedFolder opened(target);
   fs::create_symlink(outside / "victim", target / "file");
   fs::create_symlink(outside / "fresh", target / "dangling");
@@ -89,7 +89,7 @@ TEST_F(CapturedFolderTest, FollowsNoLinkAtAnyLevel) {
   EXPECT_FALSE(fs::exists(target.parent_path() / "escaped"));
 }
 
-TEST_F(CapturedFolderTest, StaysInTheDirectoryThatItOpened) {
+TEST_F(CapturedFolderTest, WritesOnlyToTheOpenedDirectory) {
   const CapturedFolder opened(target);
   fs::rename(target, temporary.path() / "moved");
   fs::create_directory_symlink(outside, target);
@@ -98,7 +98,7 @@ TEST_F(CapturedFolderTest, StaysInTheDirectoryThatItOpened) {
   expectNothingOutside();
 }
 
-TEST_F(CapturedFolderTest, RefusesLinkInPlaceOfTheTarget) {
+TEST_F(CapturedFolderTest, RefusesSymlinkAsTarget) {
   fs::create_directory(target.parent_path());
   fs::create_directory(temporary.path() / "empty");
   fs::create_directory_symlink(temporary.path() / "empty", target);
@@ -108,18 +108,18 @@ TEST_F(CapturedFolderTest, RefusesLinkInPlaceOfTheTarget) {
   EXPECT_TRUE(fs::is_empty(temporary.path() / "empty"));
 }
 
-TEST_F(CapturedFolderTest, RefusesDirectoryThatOthersControl) {
+TEST_F(CapturedFolderTest, RefusesDirectoryWritableOrOwnedByOthers) {
   fs::create_directories(target);
   for (const mode_t mode : {0777U, 01777U, 0770U}) {
     ::chmod(target.c_str(), mode);
-    EXPECT_THAT(refusal().what(), HasSubstr("can be written by other users"));
+    EXPECT_THAT(refusal().what(), HasSubstr("is writable by other users"));
   }
   ::chmod(target.c_str(), 0755);
   EXPECT_STREQ(refusal().what(), "no failure");
   if (::chown(target.c_str(), 65534, 65534) == 0) {
     EXPECT_THAT(refusal().what(), HasSubstr("belongs to another user (id 65534)"));
   } else {
-    EXPECT_NE(::geteuid(), 0U) << "only root can give a directory away";
+    EXPECT_NE(::geteuid(), 0U) << "only root can change the owner";
   }
 }
 

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// A process that calls itself `name` and ends by SIGHUP, with the default action.
+// A process with the comm `name` that SIGHUP kills (default action).
 class Daemon {
  public:
   explicit Daemon(const char* name) {
@@ -30,7 +30,7 @@ class Daemon {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       signal(SIGHUP, SIG_DFL);
       close(ready[0]);
-      close(ready[1]);  // the end of the pipe tells that the name is set
+      close(ready[1]);  // the parent reads the end of the pipe once the name is set
       while (true) {
         pause();
       }
@@ -46,7 +46,7 @@ class Daemon {
 
   [[nodiscard]] pid_t pid() const { return pid_; }
 
-  // Sends `fallback` and returns the signal that ended the process, ours or an earlier one.
+  // Sends `fallback` and returns the signal that killed the process, which may be an earlier one.
   int endedBy(int fallback) {
     if (pid_ > 0) {
       kill(pid_, fallback);
@@ -78,27 +78,27 @@ class DaemonReload : public testing::Test {
   fs::path run_;
 };
 
-constexpr const char* noDaemon = "no libvirt daemon runs";
+constexpr const char* noDaemon = "no libvirt daemon is running";
 
-TEST_F(DaemonReload, SaysWhenNoDaemonRuns) {
+TEST_F(DaemonReload, ReportsThatNoDaemonRuns) {
   EXPECT_THAT(reloadLibvirt(run_), ElementsAre(HasSubstr(noDaemon)));
 }
 
-TEST_F(DaemonReload, HangsUpOnTheDaemon) {
+TEST_F(DaemonReload, SendsSighupToDaemon) {
   Daemon daemon("virtqemud");
   writePid("virtqemud", std::to_string(daemon.pid()) + "\n");
-  EXPECT_THAT(reloadLibvirt(run_), ElementsAre(HasSubstr("told virtqemud")));
+  EXPECT_THAT(reloadLibvirt(run_), ElementsAre(HasSubstr("reloaded virtqemud")));
   EXPECT_EQ(daemon.endedBy(SIGHUP), SIGHUP);
 }
 
-TEST_F(DaemonReload, LeavesAProcessAloneThatOnlyInheritedThePid) {
+TEST_F(DaemonReload, SendsNothingToOtherProcessWithReusedPid) {
   Daemon other("something-else");
   writePid("libvirtd", std::to_string(other.pid()));
   EXPECT_THAT(reloadLibvirt(run_), ElementsAre(HasSubstr(noDaemon)));
-  EXPECT_EQ(other.endedBy(SIGTERM), SIGTERM) << "it got a SIGHUP";
+  EXPECT_EQ(other.endedBy(SIGTERM), SIGTERM) << "the process received SIGHUP";
 }
 
-TEST_F(DaemonReload, PidFilesThatMakeNoSenseNameNobody) {
+TEST_F(DaemonReload, IgnoresInvalidPidFiles) {
   for (const char* text : {"", "0", "-1", "1x", "99999999999", "4194305"}) {
     writePid("libvirtd", text);
     EXPECT_THAT(reloadLibvirt(run_), ElementsAre(HasSubstr(noDaemon))) << text;

@@ -34,38 +34,41 @@ class FunctionDriftTest : public testing::Test {
   Inventory inventory;
 };
 
-TEST_F(FunctionDriftTest, ThereAndOnVfioWhileItRunsIsNone) { EXPECT_THAT(drift(), IsEmpty()); }
+TEST_F(FunctionDriftTest, ReportsNothingForRunningFunctionBoundToVfio) {
+  EXPECT_THAT(drift(), IsEmpty());
+}
 
-TEST_F(FunctionDriftTest, GoneOrMovedIsDriftAtAnyTime) {
+TEST_F(FunctionDriftTest, ReportsMissingOrMovedFunctionInAnyState) {
   lease.state = LeaseState::reserved;
   inventory.functions[0].path = "elsewhere";
   EXPECT_THAT(drift(), ElementsAre("kernel: PCI function 0000:3a:00.0 is now at elsewhere"));
   inventory.functions.clear();
-  EXPECT_THAT(drift(), ElementsAre("kernel: PCI function 0000:3a:00.0 is not there"));
+  EXPECT_THAT(drift(), ElementsAre("kernel: PCI function 0000:3a:00.0 does not exist"));
 }
 
-TEST_F(FunctionDriftTest, ItsDriverCountsOnlyWhileItRuns) {
+TEST_F(FunctionDriftTest, ChecksDriverOnlyWhileTheGuestRuns) {
   inventory.functions[0].driver = "nvidia";
-  EXPECT_THAT(drift(), ElementsAre("kernel: PCI function 0000:3a:00.0 is not on vfio-pci"));
-  lease.bootId = "the one before";
-  EXPECT_THAT(drift(), IsEmpty()) << "after a reboot the host's driver has it until prepare";
+  EXPECT_THAT(drift(), ElementsAre("kernel: PCI function 0000:3a:00.0 is not bound to vfio-pci"));
+  lease.bootId = "the previous boot";
+  EXPECT_THAT(drift(), IsEmpty())
+      << "after a reboot it is bound to the host's driver until prepare";
   lease.bootId = "boot";
   lease.state = LeaseState::reserved;
   EXPECT_THAT(drift(), IsEmpty());
 }
 
-TEST_F(FunctionDriftTest, AGuestThatWentWithoutAReleaseIsNamed) {
-  EXPECT_THAT(drift(false), ElementsAre(HasSubstr("`vfpass recover` resets it")));
+TEST_F(FunctionDriftTest, ReportsGuestStoppedWithoutRelease) {
+  EXPECT_THAT(drift(false), ElementsAre(HasSubstr("run `vfpass recover` to reset the function")));
 }
 
-TEST_F(FunctionDriftTest, APfAtThatAddressIsNotLookedAt) {
+TEST_F(FunctionDriftTest, IgnoresPfAtTheSameAddress) {
   PhysicalFunction pf;
   pf.address = lease.vf;
   inventory.pfs = {pf};
-  EXPECT_THAT(drift(), IsEmpty()) << "a PF that is given away whole has no VF 0 to be missed";
+  EXPECT_THAT(drift(), IsEmpty()) << "a PF passed through as a whole has no VF 0";
 }
 
-TEST(DomainDrift, EachSaysWhatMendsIt) {
+TEST(DomainDrift, NamesTheCommandThatFixesIt) {
   Lease lease;
   lease.vfName = "rail0";
   lease.persistent = false;
@@ -81,16 +84,16 @@ TEST(DomainDrift, EachSaysWhatMendsIt) {
   domain.active = true;
   domain.liveXml =
       "<domain><name>a</name><uuid>0f5e9a3c-1111-4222-8333-944455566677</uuid><devices/></domain>";
-  EXPECT_THAT(domainDrift(&domain, {lease}, {}), IsEmpty()) << "it waits for its plug";
+  EXPECT_THAT(domainDrift(&domain, {lease}, {}), IsEmpty()) << "not plugged yet";
   lease.state = LeaseState::running;
   EXPECT_THAT(domainDrift(&domain, {lease}, {}),
               ElementsAre(AllOf(HasSubstr("does not have rail0"), HasSubstr("`vfpass attach"))));
   domain.name = "my vm";
   EXPECT_THAT(domainDrift(&domain, {lease}, {}),
-              ElementsAre(HasSubstr("`vfpass attach 'my vm'` plugs it in again")));
+              ElementsAre(HasSubstr("`vfpass attach 'my vm'` to plug it again")));
 }
 
-TEST(DomainDrift, MetadataWithoutASealAreDrift) {
+TEST(DomainDrift, ReportsMetadataWithoutSeal) {
   DomainDescription domain;
   domain.name = "train0";
   domain.persistent = true;
@@ -102,7 +105,7 @@ TEST(DomainDrift, MetadataWithoutASealAreDrift) {
   EXPECT_THAT(domainDrift(&domain, {}, {}),
               ElementsAre(AllOf(HasSubstr("XML: its vfpass metadata has no seal"),
                                 HasSubstr("`vfpass attach train0`")),
-                          HasSubstr("domain: while it runs, its vfpass metadata has no seal")));
+                          HasSubstr("running domain: its vfpass metadata has no seal")));
 }
 
 class PoolDriftTest : public testing::Test {
@@ -121,17 +124,17 @@ class PoolDriftTest : public testing::Test {
   Inventory inventory;
 };
 
-TEST_F(PoolDriftTest, NamesTheNetworkThatListsTheDevice) {
+TEST_F(PoolDriftTest, ReportsNetworkThatListsTheDevice) {
   EXPECT_THAT(poolDrift(lease, inventory, {{"pool", {lease.vf}, {}}}),
               AllOf(HasSubstr("libvirt network pool"), HasSubstr("vfpass detach train0")));
 }
 
-TEST_F(PoolDriftTest, NamesTheNetworkThatHasThePf) {
+TEST_F(PoolDriftTest, ReportsNetworkThatListsThePf) {
   EXPECT_THAT(poolDrift(lease, inventory, {{"pool", {}, {"eth0"}}}),
               HasSubstr("libvirt network pool"));
 }
 
-TEST_F(PoolDriftTest, OtherNetworksAreNone) {
+TEST_F(PoolDriftTest, IgnoresOtherNetworks) {
   EXPECT_EQ(poolDrift(lease, inventory, {{"pool", {lease.pf}, {"eth1"}}, {"nat", {}, {}}}), "");
 }
 

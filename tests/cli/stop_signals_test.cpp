@@ -7,30 +7,30 @@
 namespace vfpass::cli {
 namespace {
 
-TEST(StopSignalsTest, TheFirstAsksOnce) {
+TEST(StopSignalsTest, FirstSignalRequestsStopOnce) {
   const StopSignals stop;
   EXPECT_NO_THROW(StopSignals::throwIfAsked());
   ::raise(SIGTERM);
   try {
     StopSignals::throwIfAsked();
-    FAIL() << "it did not stop";
+    FAIL() << "not cancelled";
   } catch (const Cancelled& cancelled) {
     EXPECT_EQ(cancelled.signal(), SIGTERM);
     EXPECT_STREQ(cancelled.what(), "stopped by SIGTERM");
   }
-  EXPECT_NO_THROW(StopSignals::throwIfAsked()) << "cleaning up is not to be stopped";
+  EXPECT_NO_THROW(StopSignals::throwIfAsked()) << "the cleanup must not be cancelled";
 }
 
-TEST(StopSignalsTest, TheSecondEndsTheProcess) {
+TEST(StopSignalsTest, SecondSignalKillsTheProcess) {
   const auto twice = [] {
     const StopSignals stop;
     ::raise(SIGTERM);
     ::raise(SIGTERM);
   };
-  EXPECT_EXIT(twice(), testing::KilledBySignal(SIGTERM), "once more ends it at once");
+  EXPECT_EXIT(twice(), testing::KilledBySignal(SIGTERM), "a second signal stops it immediately");
 }
 
-TEST(StopSignalsTest, WhatWasIgnoredStaysSo) {
+TEST(StopSignalsTest, IgnoredSignalsStayIgnored) {
   ::signal(SIGHUP, SIG_IGN);
   {
     const StopSignals stop;
@@ -40,12 +40,12 @@ TEST(StopSignalsTest, WhatWasIgnoredStaysSo) {
   EXPECT_EQ(::signal(SIGHUP, SIG_DFL), SIG_IGN);
 }
 
-TEST(StopSignalsTest, AfterwardsAllIsAsBefore) {
+TEST(StopSignalsTest, DestructorRestoresSignalActions) {
   { const StopSignals stop; }
   EXPECT_EQ(::signal(SIGTERM, SIG_DFL), SIG_DFL);
 }
 
-TEST(StopSignalsTest, TheShellSeesWhatEndedIt) {
+TEST(StopSignalsTest, EndBySignalTerminatesWithThatSignal) {
   EXPECT_EXIT(endBySignal(SIGTERM), testing::KilledBySignal(SIGTERM), "");
 }
 

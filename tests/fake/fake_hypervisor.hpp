@@ -14,7 +14,7 @@
 
 namespace vfpass::fake {
 
-/// libvirt in memory: keeps XML as given. The lab has the real one.
+/// libvirt in memory; it stores XML unchanged. The lab uses the real libvirt.
 class FakeHypervisor final : public Hypervisor {
  public:
   std::vector<DomainDescription> domains;
@@ -23,15 +23,15 @@ class FakeHypervisor final : public Hypervisor {
   bool refuseDefine = false;
   bool killBeforeDefine = false;
   bool killAfterDefine = false;
-  std::function<void()> afterDefine;  ///< what somebody else does at that moment
+  std::function<void()> afterDefine;  ///< simulates a concurrent change at that moment
   int killBeforeLive = -1;            ///< counts changes of running domains; -1: never
   int killAfterLive = -1;
   int failAtLive = -1;
   int liveEffects = 0;
   bool guestRefusesUnplug = false;
-  /// Called after each reading of a definition, with the domain: somebody may edit it meanwhile.
+  /// Called with the domain after each read of a definition; simulates a concurrent edit.
   std::function<void(DomainDescription& domain)> afterRead;
-  /// What the guest's agent answers to a command; none: it has no agent.
+  /// Returns the guest agent's reply to a command; empty: there is no agent.
   std::function<std::string(const std::string& command)> agent;
 
   HypervisorVersions installed{Version{9, 0}, Version{7, 2}};
@@ -104,9 +104,9 @@ class FakeHypervisor final : public Hypervisor {
   }
 
   void detachDevice(const Uuid& uuid, const std::string& alias,
-                    std::chrono::milliseconds /*patience*/) override {
+                    std::chrono::milliseconds /*timeout*/) override {
     if (guestRefusesUnplug) {
-      throw Error("the guest refuses to let go of " + alias);
+      throw Error("the guest refused to release " + alias);
     }
     changeLive(uuid, [&](pugi::xml_node domain) {
       auto devices = domain.child("devices");
@@ -117,7 +117,7 @@ class FakeHypervisor final : public Hypervisor {
     });
   }
 
-  /// libvirt puts the namespace around the element, and takes the last one out first.
+  /// Like libvirt, adds the namespace to the element, and removes the previous one first.
   void setLiveMetadata(const Uuid& uuid, const std::string& element) override {
     changeLive(uuid, [&](pugi::xml_node domain) {
       domain.remove_child("metadata");
@@ -131,14 +131,14 @@ class FakeHypervisor final : public Hypervisor {
   }
 
   std::string askAgent(const Uuid& /*uuid*/, const std::string& command,
-                       std::chrono::seconds /*patience*/) override {
+                       std::chrono::seconds /*timeout*/) override {
     if (!agent) {
       throw Error("QEMU guest agent is not configured");
     }
     return agent(command);
   }
 
-  /// The live XML as this fake prints it after every change.
+  /// Formats the live XML as this fake does after every change.
   static void normalizeLive(DomainDescription& domain) {
     editLive(domain, [](pugi::xml_node) {});
   }

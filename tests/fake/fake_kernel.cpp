@@ -132,7 +132,7 @@ std::vector<PhysicalFunction> FakeKernel::readPfs() { return inventory().pfs; }
 
 namespace {
 
-// As the real one: an open VFIO device, a netdev in use, block devices in use.
+// Like the real kernel, reports an open VFIO device and netdevs in use.
 void addHolders(const auto& device, std::vector<Holder>& found) {
   const auto add = [&](HolderKind kind, const std::string& description) {
     found.push_back({kind, device.address, description, "stop it", std::nullopt});
@@ -189,7 +189,7 @@ void FakeKernel::createVfs(const CreateVfs& action) {
   if (action.count > pf.totalVfs) {
     throw Error("Numerical result out of range (ERANGE)");
   }
-  // As the real one: probing is switched for the creation, and a kill can come in between.
+  // Like the real implementation, changes probing for the creation; a kill can happen in between.
   const bool before = action.autoprobe.value_or(pf.probesVfs);
   pf.probesVfs = action.probe;
   try {
@@ -254,7 +254,7 @@ std::vector<RefusedAttribute> FakeKernel::configureVfs(const ConfigureVfs& actio
 void FakeKernel::bind(auto& device, const BindDriver& action) {
   if (contains(hangingUnbinds, action.function) && device.driver != action.driver) {
     holders.push_back({HolderKind::pendingWrite, action.function,
-                       "an earlier write of vfpass still waits in the kernel", "wait for it",
+                       "an earlier vfpass write is still pending in the kernel", "wait for it",
                        std::nullopt});
     throw TimeoutError("unbinding " + toString(action.function) + " did not return within 20 s");
   }
@@ -295,7 +295,7 @@ void FakeKernel::finishPendingWrites() {
   hangingUnbinds.clear();
 }
 
-// One after another; like the real one it goes on behind a failure and names all that failed.
+// Sequential; like the real implementation, continues after a failure and names all failures.
 void FakeKernel::resetFunctions(const std::vector<ResetFunction>& actions) {
   std::vector<std::string> failures;
   for (const ResetFunction& action : actions) {
@@ -315,7 +315,7 @@ PfSettings FakeKernel::readPfSettings(const PciAddress& pf) { return pfSettings[
 void FakeKernel::setEswitchMode(const SetEswitchMode& action) {
   PfSettings& settings = pfSettings[at(action.pf).address];
   if (!settings.eswitchMode) {
-    throw Error("its driver shows no eswitch mode over devlink");
+    throw Error("its driver reports no eswitch mode over devlink");
   }
   if (settings.eswitchMode == action.mode) {
     return;

@@ -10,37 +10,36 @@
 
 namespace vfpass::fake {
 
-/// Thrown in place of a kill: not an Error, so nothing of the code under test may catch it.
+/// Simulates a kill. Not an Error, so that the code under test does not catch it.
 struct Killed {};
 
-/// A kernel in memory that refuses what the real one refuses: a second count while VFs exist, more
-/// VFs than the PF has, attributes the driver does not take, binding what is not there.
+/// A kernel in memory that refuses what the real one refuses: another count while VFs exist, more
+/// VFs than the PF supports, attributes that the driver refuses, binding missing functions.
 class FakeKernel final : public Kernel {
  public:
   std::map<PciAddress, PhysicalFunction> pfs;
-  std::map<PciAddress, PciFunction> functions;  ///< those that are neither PF nor VF
+  std::map<PciAddress, PciFunction> functions;  ///< functions that are neither PF nor VF
   std::map<PciAddress, std::vector<Attribute>> refusedAttributes;  ///< by PF
-  /// Their unbinding ends in a TimeoutError; what was written is still to come
-  /// (finishPendingWrites).
+  /// Unbinding these throws TimeoutError; the write takes effect in finishPendingWrites().
   std::vector<PciAddress> hangingUnbinds;
-  std::map<PciAddress, PfSettings> pfSettings;  ///< addPf(): legacy, MTU 1500, down
+  std::map<PciAddress, PfSettings> pfSettings;  ///< after addPf(): legacy, MTU 1500, down
   std::vector<RdmaLink> rdmaLinks;
   std::map<std::uint32_t, std::vector<std::string>> usersOfRdma;  ///< by number
   std::map<std::string, std::string> softRoceFaults;              ///< by netdev
-  /// Beyond those that follow from the VFs and functions themselves.
+  /// In addition to the holders derived from VFs and functions.
   std::vector<Holder> holders;
-  std::function<void()> beforeFindHolders;  ///< what changes meanwhile
+  std::function<void()> beforeFindHolders;  ///< simulates a concurrent change
   std::string boot = "boot-1";
   int killBeforeEffect = -1;  ///< counts changes; -1: never
   int killAfterEffect = -1;
   int failAtEffect = -1;
   int effects = 0;
 
-  /// A PF as the host has it after boot: driver mlx5_core, VFs on mlx5_core with a netdev each.
+  /// A PF in its state after boot: bound to mlx5_core, as are its VFs.
   PhysicalFunction& addPf(const std::string& address, const std::string& netdev, unsigned totalVfs,
                           unsigned vfCount);
 
-  /// A function as the host has it after boot, with a driver and an IOMMU group of its own.
+  /// A function in its state after boot, with a driver and an IOMMU group of its own.
   PciFunction& addFunction(const std::string& address, const std::string& driver);
 
   PhysicalFunction readPf(const PciAddress& pf) override;
@@ -66,11 +65,10 @@ class FakeKernel final : public Kernel {
   void removeSoftRoceLink(const RdmaLink& link) override;
   std::string bootId() override { return boot; }
 
-  /// The late effect of unbindings that timed out: the driver has let go, and nothing else
-  /// happened.
+  /// Simulates the late effect of unbinds that timed out: the driver has been unbound.
   void finishPendingWrites();
 
-  /// Loses what a reboot loses: VFs and their attributes, overrides, and bindings by them.
+  /// Discards the state that a reboot discards: VFs and their attributes, overrides and bindings.
   void reboot();
   [[nodiscard]] Inventory inventory();
 

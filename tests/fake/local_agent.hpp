@@ -23,18 +23,18 @@
 
 namespace vfpass::guest {
 
-/// A guest's agent whose guest is this machine: it really runs what it is told to, beside what ran
-/// before, and really writes files.
+/// A guest agent whose guest is this machine: it really runs programs, in parallel, and really
+/// writes files.
 class LocalAgent {
  public:
   using Json = nlohmann::json;
 
-  std::string path = "/usr/sbin:/usr/bin:/sbin:/bin";  ///< where programs are looked for
-  std::filesystem::path logs = "/tmp";                 ///< a folder for what they read and say
-  std::set<std::string> forbidden;                     ///< commands
-  bool silent = false;                                 ///< it has gone
+  std::string path = "/usr/sbin:/usr/bin:/sbin:/bin";  ///< PATH of the programs
+  std::filesystem::path logs = "/tmp";                 ///< directory for their input and output
+  std::set<std::string> forbidden;                     ///< disabled agent commands
+  bool silent = false;                                 ///< the agent does not respond
   int writes = 0;
-  int failingWrite = -1;  ///< the one of `writes` that takes half of what it is given
+  int failingWrite = -1;  ///< the write that only writes half of its data, counted by `writes`
 
   std::function<void(const std::string&)> opened;   ///< called with the path
   std::function<void(const std::string&)> written;  ///< called with the path, after each write
@@ -103,7 +103,7 @@ class LocalAgent {
     return reply(Json::object());
   }
 
-  // As safe_open_or_create() of qemu-ga: fchmod() gives a file that it creates mode 0666.
+  // Like safe_open_or_create() of qemu-ga, sets mode 0666 on a new file with fchmod().
   int openFile(const std::string& name, const std::string& mode) {
     const bool creates = mode.starts_with('w');
     const int access = creates ? O_WRONLY | O_TRUNC : O_RDWR;
@@ -158,7 +158,7 @@ class LocalAgent {
     return pid;
   }
 
-  // Short programs have ended by the first question, so that nobody polls for them.
+  // Waits briefly, so that short programs have exited by the first query and need no polling.
   static bool ends(pid_t pid, int& state) {
     constexpr int tries = 50;
     for (int i = 0; i < tries; ++i) {

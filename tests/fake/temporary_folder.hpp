@@ -8,7 +8,7 @@
 
 namespace vfpass::fake {
 
-/// A new private folder, removed with all that is in it.
+/// A new private directory, removed with its contents.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

@@ -1,4 +1,4 @@
-# Sourced by the tests in this folder: what they share beyond lab/lib.sh.
+# Sourced by the tests in this directory: functions that they share beyond lab/lib.sh.
 # shellcheck shell=bash
 
 # shellcheck source=SCRIPTDIR/../../lab/lib.sh
@@ -6,28 +6,28 @@ source "/vfpass/lab/lib.sh"
 
 vms=/etc/vfpass/vms
 
-# The programs as a package would put them.
+# Installs the programs where a package would.
 install_vfpass() {
     install -m 0755 /vfpass/build/sbin/vfpass /vfpass/build/sbin/vfpass-qemu-hook /usr/sbin/
     install -D -m 0755 -t /usr/libexec/vfpass /vfpass/build/libexec/vfpass-probe
     mkdir -p "$vms"
 }
 
-# make_vfs PF COUNT: as an administrator does, probed by mlx5_core.
+# make_vfs PF COUNT: creates VFs as an administrator would, with mlx5_core bound to them.
 make_vfs() { echo "$2" >"/sys/bus/pci/devices/$1/sriov_numvfs"; }
 
 # vf_of PF INDEX: the VF's address.
 vf_of() { basename "$(readlink "/sys/bus/pci/devices/$1/virtfn$2")"; }
 
-# define_with VM VF: a guest with a hostdev that vfpass did not make.
+# define_with VM VF: defines a guest with a hostdev that vfpass did not add.
 define_with() {
     hostdev_xml "$2" 1 yes >/tmp/hostdev.xml
     define_guest "$1" --device /tmp/hostdev.xml
 }
 
-# settle VM: the XML in libvirt's own order, as every restart of the daemon leaves it. A definition
-# that lets libvirt add pcie-root gets it last, and first as soon as anything is defined again
-# (virDomainControllerInsert sorts what is parsed, and only that).
+# settle VM: brings the XML into libvirt's own order, which it has after every restart of the daemon. If
+# libvirt adds pcie-root to a definition, it is last at first and moves to the front at the next definition
+# (virDomainControllerInsert sorts only what is parsed).
 settle() {
     virsh dumpxml --inactive --security-info "$1" >/tmp/settle.xml
     virsh --quiet define /tmp/settle.xml
@@ -37,7 +37,7 @@ has_lease() { leases | grep -q "\"$1\""; }
 
 no_lease() { test "$(leases)" = ""; }
 
-# mapping VM NAME PF_ADDRESS [LINE...]: writes a mapping with one VF; further lines belong to it.
+# mapping VM NAME PF_ADDRESS [LINE...]: writes a mapping with one VF; LINEs are added to its entry.
 mapping() {
     local vm=$1 name=$2 pf=$3
     shift 3
@@ -48,10 +48,10 @@ mapping() {
     } >"$vms/$vm.yaml"
 }
 
-# As the PF's driver says it over netlink, by the kernel's own tool.
+# vf_attributes NETDEV INDEX: the VF's attributes as iproute2 reads them from the PF's driver.
 vf_attributes() { ip -d link show dev "$1" | sed -n "/vf $2 /p"; }
 
-# snapshot_host FILE PF...: everything that a round trip has to leave as it was found.
+# snapshot_host FILE PF...: writes the state that a round trip has to restore.
 snapshot_host() {
     local file=$1 pf vf
     shift
@@ -69,20 +69,20 @@ snapshot_host() {
     done >"$file"
 }
 
-# leases: what the database holds, one line each, for comparing. Drift (exit code 3) is another matter:
-# a mapping that is not attached is one, too.
+# leases: the leases of the database, one per line, for comparison. Drift (exit code 3) is ignored, because
+# a mapping that is not attached is drift too.
 leases() {
     { vfpass status --json || test $? = 3; } |
         jq -c '.leases[] | [.domain.name, .entry, .vf, .state]'
 }
 
-# in_guest VM MAC: the guest's PCI function that carries the MAC. Found by it, because the guest's
-# firmware numbers buses by the ports' order, and libvirt by the controllers' index.
+# in_guest VM MAC: the "vport" file of the guest's PCI function with that MAC. The MAC identifies it, because the
+# guest's firmware numbers buses in the order of the ports, libvirt by the controllers' index.
 in_guest() { guest_shell "$1" "grep -l 'mac=$2' /sys/bus/pci/devices/*/vport"; }
 
-# reprobe_in_guest VM COUNT: waits until the guest drives that many, and lets its driver probe again. There is
-# no wire, and the guest's stand-in reads the page when it probes: firmware would have had the values
-# before the plug.
+# reprobe_in_guest VM COUNT: waits until the guest's driver is bound to COUNT devices, fills the mailbox and
+# makes the driver probe again. The stand-in reads the mailbox when it probes; real firmware would have had
+# the values before the device was plugged.
 reprobe_in_guest() {
     wait_until 120 guest_drives "$1" "$2" || return
     fill_mailbox "$1"
@@ -93,8 +93,8 @@ reprobe_in_guest() {
 
 guest_drives() { guest_shell "$1" "test \$(ls -d /sys/bus/pci/drivers/mlx5_core/0* | wc -l) -ge $2"; }
 
-# What survives a reboot of the host; SQLite's WAL does not work on the lab's 9p share, so the folders
-# are copied, as a disk would keep them.
+# Saves what survives a reboot of the host. The directories are copied, because SQLite's WAL does not work on
+# the lab's 9p share.
 save_state() { cp -a /var/lib/vfpass "$vms" /etc/vfpass/seal.key /etc/libvirt/qemu /lab/state/; }
 
 restore_state() {

@@ -1,4 +1,4 @@
-# Attach while another domain sits in a slow prepare on the same PF; and killed attaches.
+# Attach while another domain is in a slow prepare on the same PF; and attaches that are killed.
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
@@ -13,23 +13,23 @@ define_guest a
 settle a
 define_guest b
 
-section "attach b while a sits in a slow prepare on the same PF"
+section "attach b while a is in a slow prepare on the same PF"
 mapping a rail0 "$pf" 'vlan: {id: 11}'
 mapping b rail0 "$pf" 'vlan: {id: 12}'
 expect "attach a" vfpass attach a
 vf_of "$pf" 0 >/sys/bus/pci/drivers/vfio-pci/unbind
-# A reboot would leave the PF without VFs; prepare then has to make them, slowly.
+# As after a reboot, the PF has no VFs, so prepare has to create them, slowly.
 echo 0 >"/sys/bus/pci/devices/$pf/sriov_numvfs"
 standin_parameter configure_delay_ms 5000
 virsh start a >/tmp/start.log 2>&1 &
 start=$!
-expect "a sits in prepare" wait_until 20 pgrep -f 'qemu.d/vfpass a prepare'
+expect "a is in prepare" wait_until 20 pgrep -f 'qemu.d/vfpass a prepare'
 began=$SECONDS
 expect "attach b" vfpass attach b
 took=$((SECONDS - began))
 wait "$start"
 expect "a has started" grep -q started /tmp/start.log
-expect "nobody waited for a deadline ($took s)" test "$took" -lt 15
+expect "no timeout was reached ($took s)" test "$took" -lt 15
 standin_parameter configure_delay_ms 0
 expect_contains "a has VF 0" "vlan 11" vf_attributes "$netdev" 0
 expect_contains "b has VF 1" "vlan 12" vf_attributes "$netdev" 1
@@ -45,17 +45,17 @@ snapshot() {
 unchanged() {
     snapshot_host /tmp/host.after "$pf"
     virsh dumpxml --inactive a >/tmp/xml.after
-    expect_same_file "$1: the host is as before" /tmp/host.before /tmp/host.after
-    expect_same_file "$1: the XML is as before" /tmp/xml.before /tmp/xml.after
+    expect_same_file "$1: the host is restored" /tmp/host.before /tmp/host.after
+    expect_same_file "$1: the XML is restored" /tmp/xml.before /tmp/xml.after
     expect "$1: no lease" no_lease
 }
 start_attach() {
     vfpass -v attach a 2>/tmp/attach.log &
     attach=$!
 }
-# killed_at TEXT: once attach has said that it does this, while it cannot have ended.
+# killed_at TEXT: kills attach after it has printed TEXT, in a step that is still in progress.
 killed_at() {
-    expect "attach does: $1" wait_until 20 grep -q "$1" /tmp/attach.log
+    expect "attach reaches: $1" wait_until 20 grep -q "$1" /tmp/attach.log
     expect "attach is killed" kill -KILL "$attach"
     wait "$attach" 2>/dev/null
 }
@@ -68,11 +68,11 @@ start_attach
 killed_at 'create 8 VFs'
 expect "recover" vfpass recover
 standin_parameter configure_delay_ms 0
-unchanged "killed in the creation"
+unchanged "killed during VF creation"
 expect "a second recover has nothing to do" vfpass recover
 unchanged "after the second recover"
 
-section "attach killed while the driver unbinds"
+section "attach killed during an unbind"
 make_vfs "$pf" 4
 snapshot
 standin_parameter unbind_hang Y
@@ -80,10 +80,10 @@ start_attach
 killed_at 'bind '
 standin_parameter unbind_hang N
 expect "recover" vfpass recover
-unchanged "killed in the unbind"
+unchanged "killed during the unbind"
 
-section "attach killed while libvirt defines"
-# With an address that the host's driver reads when it probes.
+section "attach killed while libvirt defines the domain"
+# Uses a MAC that the host's driver reads when it probes.
 vf=$(vf_of "$pf" 0)
 ip link set dev "$netdev" vf 0 mac 02:aa:00:00:00:0f
 bind_to "$vf" mlx5_core
@@ -92,17 +92,17 @@ snapshot
 libvirtd_pid=$(libvirt_pid)
 standin_parameter mac_late_ms 3000
 start_attach
-expect "attach waits for the late MAC" wait_until 20 grep -q 'configure on PF' /tmp/attach.log
+expect "attach waits for the late MAC" wait_until 20 grep -q 'configure PF' /tmp/attach.log
 kill -STOP "$libvirtd_pid"
 killed_at "domain's XML"
 standin_parameter mac_late_ms 0
 kill -CONT "$libvirtd_pid"
 expect "recover" vfpass recover
 if virsh dumpxml --inactive a | grep -q ua-vfpass; then
-    expect "libvirt had it already: the attach is finished" vfpass plan a
+    expect "libvirt had defined the domain: the attach was completed" vfpass plan a
     expect "detach" vfpass detach a
 fi
-unchanged "killed at libvirt"
-expect_contains "the host's netdev has its address again" 02:aa:00:00:00:0f \
+unchanged "killed during the definition"
+expect_contains "the host's netdev has its MAC again" 02:aa:00:00:00:0f \
     ip -o link show dev "$(netdev_of "$vf")"
 finish

@@ -1,5 +1,5 @@
-# libvirtd is killed at each stage of a start and of a stop, and comes back. The guest either runs with its VF
-# or is off; then `recover` has at most something to scrub, and the next start works.
+# libvirtd is killed at each stage of a start and of a stop, and restarted. Afterwards the guest either runs with its
+# VF or is off; if it is off, `recover` at most scrubs the VF, and the next start works.
 # covers: src/hook src/apply src/hypervisor
 # shellcheck shell=bash
 set -uo pipefail
@@ -15,7 +15,7 @@ vf=''
 start_libvirt
 vfpass hook install
 
-# Hooks before and after ours, which stop where a file tells them to, and say so.
+# Hooks before and after ours that stop at the points where a "hold" file exists and create an "at" file.
 gate=/run/gate
 mkdir "$gate"
 for name in 10-before zz-after; do
@@ -32,7 +32,7 @@ done
 reload_libvirt
 hold() { touch "$gate/hold-$1"; }
 held() { test -e "$gate/at-$1"; }
-let_go() { rm -f "$gate"/hold-* "$gate"/at-*; }
+release_hooks() { rm -f "$gate"/hold-* "$gate"/at-*; }
 hooks_ended() { ! pgrep -f 'hooks/qemu.d/' >/dev/null; }
 
 kill_libvirtd() {
@@ -51,11 +51,11 @@ virsh dumpxml --inactive a >/tmp/xml.detached
 expect "attach a" vfpass attach a
 virsh dumpxml --inactive a >/tmp/xml.attached
 vf=$(vf_of "$pf" 1)
-# A first run: what attach has set is neutral after it, and stays so until a prepare.
+# A first run: after it, the attributes are neutral until the next prepare.
 expect "a starts" start_paused a
 stop_hard a
 
-# converges TITLE: the guest is off; whatever was left is mended by recover, and the next start is right.
+# converges TITLE: the guest is off, recover cleans up whatever is left, and the next start works.
 converges() {
     expect "$1: a is off" wait_until 60 settled_off
     expect "$1: recover" vfpass recover
@@ -64,126 +64,126 @@ converges() {
     expect "$1: no drift" vfpass status a
     expect_equal "$1: a second recover has nothing to do" "" "$(vfpass recover 2>&1)"
     expect "$1: a starts" start_paused a
-    expect "$1: with its VF" holds_vf a
-    expect_contains "$1: in its VLAN" "vlan 11" vf_attributes "$netdev" 1
-    expect_equal "$1: the lease runs" running "$(lease_state a)"
+    expect "$1: a holds its VF" holds_vf a
+    expect_contains "$1: the VF has its VLAN" "vlan 11" vf_attributes "$netdev" 1
+    expect_equal "$1: the lease is running" running "$(lease_state a)"
     stop_hard a
-    expect_equal "$1: the stop releases it" reserved "$(lease_state a)"
+    expect_equal "$1: the lease is reserved after the stop" reserved "$(lease_state a)"
     virsh dumpxml --inactive a >/tmp/xml.now
-    expect_same_file "$1: the configuration is unchanged" /tmp/xml.attached /tmp/xml.now
+    expect_same_file "$1: the inactive XML is unchanged" /tmp/xml.attached /tmp/xml.now
 }
-# start_held POINT: a start that stops there.
+# start_held POINT: begins a start that stops at POINT.
 start_held() {
     hold "$1"
     virsh start --paused a >/tmp/start.log 2>&1 &
-    expect "the start comes to $1" wait_until 40 held "$1"
+    expect "the start reaches $1" wait_until 40 held "$1"
 }
 
 section "killed before our prepare"
 start_held 10-before-prepare
 kill_libvirtd
-let_go
+release_hooks
 expect "the hooks end" wait_until 30 hooks_ended
 expect "libvirtd" boot_libvirt
 converges "before prepare"
 
-section "killed while our prepare makes the VFs"
+section "killed while our prepare creates the VFs"
 echo "$vf" >/sys/bus/pci/drivers/vfio-pci/unbind
 echo 0 >"/sys/bus/pci/devices/$pf/sriov_numvfs"
 standin_parameter configure_delay_ms 4000
 virsh start --paused a >/tmp/start.log 2>&1 &
-expect "a sits in prepare" wait_until 20 pgrep -f 'qemu.d/vfpass a prepare'
+expect "a is in prepare" wait_until 20 pgrep -f 'qemu.d/vfpass a prepare'
 kill_libvirtd
-expect "status says that libvirt does not answer" test "$(vfpass status >/dev/null 2>&1; echo $?)" = 1
+expect "status fails without libvirt" test "$(vfpass status >/dev/null 2>&1; echo $?)" = 1
 expect "libvirtd" boot_libvirt
 standin_parameter configure_delay_ms 0
 # The hook of the dead daemon may still be at work: this start waits for it, or takes over.
-expect "a start at once" start_paused a
-expect "the hook of the dead daemon has ended" wait_until 60 hooks_ended
+expect "an immediate start works" start_paused a
+expect "the killed daemon's hook has ended" wait_until 60 hooks_ended
 expect "a holds its VF" holds_vf a
-expect_contains "in its VLAN" "vlan 11" vf_attributes "$netdev" 1
-expect_equal "the lease runs" running "$(lease_state a)"
+expect_contains "the VF has its VLAN" "vlan 11" vf_attributes "$netdev" 1
+expect_equal "the lease is running" running "$(lease_state a)"
 expect "no drift" vfpass status a
 stop_hard a
 converges "in prepare"
 
 for point in zz-after-prepare 10-before-start zz-after-start; do
-    section "killed at $point: our prepare is done, QEMU does not run yet"
+    section "killed at $point: after our prepare, before QEMU runs"
     start_held "$point"
     kill_libvirtd
-    let_go
+    release_hooks
     expect "the hooks end" wait_until 30 hooks_ended
     expect "libvirtd" boot_libvirt
     expect "a is off" wait_until 60 settled_off
     expect_exit 3 "status" vfpass status a
-    expect_said "says what to do" "vfpass recover"
+    expect_said "the remedy is vfpass recover" "vfpass recover"
     converges "at $point"
 done
 
 for point in 10-before-started zz-after-started; do
-    section "killed at $point: QEMU runs, and libvirt has not let the guest go"
+    section "killed at $point: QEMU runs, the guest's processors are still stopped"
     start_held "$point"
     expect "QEMU runs" qemu_of a
     kill_libvirtd
-    let_go
+    release_hooks
     expect "the hooks end" wait_until 30 hooks_ended
     expect "libvirtd" boot_libvirt
-    expect "libvirtd has decided on the guest" wait_until 60 vfpass status
+    expect "libvirtd has reconnected to the guest or ended it" wait_until 60 vfpass status
     if is_active a; then
-        expect_equal "it runs on, and so does the lease" running "$(lease_state a)"
-        expect "it holds its VF" holds_vf a
-        expect_contains "in its VLAN" "vlan 11" vf_attributes "$netdev" 1
+        expect_equal "the guest keeps running and its lease is running" running "$(lease_state a)"
+        expect "a holds its VF" holds_vf a
+        expect_contains "the VF has its VLAN" "vlan 11" vf_attributes "$netdev" 1
         stop_hard a
     fi
     converges "at $point"
 done
 
-section "killed while it runs"
+section "killed while the guest runs"
 expect "a starts" start_paused a
 qemu=$(qemu_of a)
 kill_libvirtd
-expect_equal "QEMU lives on" "$qemu" "$(qemu_of a)"
+expect_equal "QEMU keeps running" "$qemu" "$(qemu_of a)"
 expect "libvirtd" boot_libvirt
 expect "a is active" is_active a
-expect_equal "the same QEMU" "$qemu" "$(qemu_of a)"
-expect_equal "the lease runs" running "$(lease_state a)"
+expect_equal "QEMU is the same process" "$qemu" "$(qemu_of a)"
+expect_equal "the lease is running" running "$(lease_state a)"
 expect "no drift" vfpass status a
-expect "attach has nothing to do" vfpass attach a
-expect "recover leaves it alone" vfpass recover
-expect "gc, too" vfpass gc
-expect "it holds its VF" holds_vf a
+expect "attach changes nothing" vfpass attach a
+expect "recover changes nothing" vfpass recover
+expect "gc changes nothing" vfpass gc
+expect "a holds its VF" holds_vf a
 
-section "killed in the stop, before our release"
+section "killed during a stop, before our release"
 hold 10-before-release
 virsh destroy a >/dev/null 2>&1 &
-expect "the stop comes to release" wait_until 40 held 10-before-release
+expect "the stop reaches release" wait_until 40 held 10-before-release
 kill_libvirtd
-let_go
+release_hooks
 expect "the hooks end" wait_until 30 hooks_ended
 expect "libvirtd" boot_libvirt
 converges "before release"
 
-section "killed in the stop, after our release"
+section "killed during a stop, after our release"
 expect "a starts" start_paused a
 hold zz-after-release
 virsh destroy a >/dev/null 2>&1 &
-expect "the stop comes to its end" wait_until 40 held zz-after-release
+expect "the stop reaches the hook after ours" wait_until 40 held zz-after-release
 kill_libvirtd
-let_go
+release_hooks
 expect "the hooks end" wait_until 30 hooks_ended
 expect "libvirtd" boot_libvirt
 converges "after release"
 
-section "the guest dies while no daemon runs"
+section "the guest's QEMU is killed while no daemon runs"
 expect "a starts" start_paused a
 kill_libvirtd
 kill -KILL "$(qemu_of a)"
 expect "libvirtd" boot_libvirt
-converges "a dead guest"
+converges "a killed guest"
 
-section "nothing is left at the end"
+section "detach at the end"
 expect "detach a" vfpass detach a
 expect "no lease" no_lease
 virsh dumpxml --inactive a >/tmp/xml.now
-expect_same_file "the XML is as before the attach" /tmp/xml.detached /tmp/xml.now
+expect_same_file "the XML is restored" /tmp/xml.detached /tmp/xml.now
 finish

@@ -2,15 +2,15 @@
 
 # vfpass_lab_test(NAME SECONDS [MACHINE name] [GUESTS name...] [NOT_ON "release: reason"...] [NEEDS name...]
 #                 [SCRIPT name] [ARGUMENTS word...] [OPTIONS word...])
-# boots the host under test once and runs tests/lab/NAME.sh in it. A lab that cannot boot fails.
-#   SECONDS    after which lab/run gives up
-#   MACHINE    a file in lab/machines; two-pfs
-#   GUESTS     what the test starts: busybox (the default), busybox-rdma, a real guest's name, or none
-#   NOT_ON     where the test cannot run: scripts/test-matrix shows the reason instead of running it
-#   NEEDS      what lab/prepare makes only when asked, by vfpass_lab_need; it is made before the test
-#   SCRIPT     another script than NAME.sh, ARGUMENTS what it is called with: one script for several guests
+# boots the host under test once and runs tests/lab/NAME.sh in it. If the lab cannot boot, the test fails.
+#   SECONDS    timeout of lab/run
+#   MACHINE    a file in lab/machines (default: two-pfs)
+#   GUESTS     the guests that the test starts: busybox (the default), busybox-rdma, a real guest's name, or none
+#   NOT_ON     releases where the test cannot run; scripts/test-matrix shows the reason instead
+#   NEEDS      optional parts of lab/prepare, declared by vfpass_lab_need, which are made before the test
+#   SCRIPT     a script other than NAME.sh, with its ARGUMENTS: one script may serve several guests
 #   OPTIONS    further options of lab/run
-# Each lab keeps to one core (lab/run), so as many run together as the machine has cores.
+# Each lab uses one core (lab/run), so as many labs run in parallel as the machine has cores.
 function(vfpass_lab_test name seconds)
   cmake_parse_arguments(PARSE_ARGV 2 test "" "MACHINE;SCRIPT;GROUP;STATE" "GUESTS;NOT_ON;NEEDS;ARGUMENTS;OPTIONS")
   vfpass_lab_defaults()
@@ -32,8 +32,8 @@ function(vfpass_lab_test name seconds)
   endif()
 endfunction()
 
-# vfpass_lab_need(NAME SECONDS OPTION...): what `lab/prepare OPTION...` makes, for NEEDS, and how long that takes; it may take
-# three times as long.
+# vfpass_lab_need(NAME SECONDS OPTION...): declares what `lab/prepare OPTION...` makes, for NEEDS, and how long that takes. The
+# test's timeout is three times as long.
 function(vfpass_lab_need name seconds)
   list(JOIN ARGN " " options)
   set_property(GLOBAL APPEND_STRING PROPERTY vfpass_lab_needs "${name}\t${seconds}\t${options}\n")
@@ -47,7 +47,7 @@ function(vfpass_lab_need name seconds)
 endfunction()
 
 # vfpass_lab_test_across_reboot(BEFORE AFTER SECONDS [MACHINE_AFTER name] [as vfpass_lab_test...])
-# is two boots with a power cut between them: what a disk keeps is in a folder.
+# declares two boots with a power cut between them. A directory serves as the disk that both boots use.
 function(vfpass_lab_test_across_reboot before after seconds)
   cmake_parse_arguments(PARSE_ARGV 3 pair "" "MACHINE;MACHINE_AFTER" "")
   foreach(boot MACHINE MACHINE_AFTER)
@@ -75,7 +75,7 @@ function(vfpass_lab_reboot_fixtures before after disk)
   set_property(TEST lab.${after} APPEND PROPERTY FIXTURES_REQUIRED ${before}_left)
 endfunction()
 
-# What a declaration leaves out; what it may not say.
+# Fills in the defaults and refuses unknown arguments.
 macro(vfpass_lab_defaults)
   foreach(default MACHINE=two-pfs GUESTS=busybox SCRIPT=${name} GROUP=${name})
     string(REGEX MATCH "([A-Z]+)=(.*)" ignored ${default})
@@ -88,11 +88,11 @@ macro(vfpass_lab_defaults)
     list(APPEND test_LABELS long)
   endif()
   if(test_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "lab test ${name}: ${test_UNPARSED_ARGUMENTS}: say MACHINE NAME or OPTIONS --option...")
+    message(FATAL_ERROR "lab test ${name}: ${test_UNPARSED_ARGUMENTS}: unknown argument: use MACHINE NAME or OPTIONS --option...")
   endif()
 endmacro()
 
-# One line for each test, columns separated by tabs; lists by commas, reasons by bars.
+# One line for each test. Tabs separate columns, commas separate list items, bars separate reasons.
 macro(vfpass_declare_lab_test)
   list(JOIN test_GUESTS "," guests)
   list(JOIN test_NOT_ON "|" not_on)
@@ -104,7 +104,7 @@ macro(vfpass_declare_lab_test)
   set_property(GLOBAL APPEND_STRING PROPERTY vfpass_lab_tests "${line}\n")
 endmacro()
 
-# vfpass_write_lab_tests(FILE): for the scripts that choose and run them; what they need is in FILE-needs.
+# vfpass_write_lab_tests(FILE): writes the declared tests to FILE and the needs to FILE-needs.
 function(vfpass_write_lab_tests file)
   get_property(tests GLOBAL PROPERTY vfpass_lab_tests)
   get_property(needs GLOBAL PROPERTY vfpass_lab_needs)

@@ -1,15 +1,15 @@
-# `domain-settings:` with real libvirt and a real guest: a host with two NUMA nodes, a guest without cells. apply gives
-# it cells, memory and vCPUs on its VFs' nodes, the guest's kernel sees them, and detach takes everything out again.
+# `domain-settings:` with a real libvirt and a real guest: a host with two NUMA nodes, and a guest without cells. apply
+# adds cells, memory and vCPUs on the VFs' nodes, the guest's kernel has them, and detach removes everything.
 # covers: src/settings src/domain/*edit* src/domain/splice.* src/cli/domain_settings.* src/plan/domain_settings.*
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
 source /vfpass/tests/lab/common.sh
 
-# The guest is slow: two processors are emulated in an emulated machine.
+# The guest is slow: its two processors are emulated in an emulated machine.
 export AGENT_TIMEOUT=300
 
-# mapping LINE...: a VF of each PF, and further lines.
+# mapping LINE...: writes a mapping with a VF of each PF and LINEs.
 mapping() {
     printf 'version: 1\nvm: train0\nvfs:\n' >"$vms/train0.yaml"
     printf '  - {name: a0, pf: {pci: "%s"}}\n  - {name: b0, pf: {pci: "%s"}}\n' "$one" "$other" \
@@ -22,7 +22,7 @@ lacks() { ! grep -qE "$1" "$2"; }
 
 inactive() { virsh dumpxml --inactive --security-info train0; }
 
-# node_of NAME: the NUMA node that the guest's kernel shows for this entry's device.
+# node_of NAME: the NUMA node of this entry's device according to the guest's kernel.
 node_of() {
     local address
     address=$(vfpass topo --vm train0 --json |
@@ -43,19 +43,19 @@ settle train0
 inactive >/tmp/xml.before
 expect "hook install" vfpass hook install
 
-section "show: settings are named and nothing is changed"
+section "show: settings are reported and nothing is changed"
 mapping 'topology: flat'
 expect_exit 3 "plan" vfpass plan train0
-expect_said "the cells" "guest-cells: 2 NUMA cells"
-expect_said "the reason" "because the VM's devices sit on host nodes 0-1"
-expect_said "the diff" "further change with \`domain-settings: apply\`"
+expect_said "plan shows the cells" "guest-cells: 2 NUMA cells"
+expect_said "plan shows the reason" "because the VM's devices sit on host nodes 0-1"
+expect_said "plan shows the diff" "further change with \`domain-settings: apply\`"
 expect "attach" vfpass attach train0
-expect_said "attach names them" "domain setting not made: guest-cells"
+expect_said "attach reports a setting that it did not make" "domain setting not applied: guest-cells"
 inactive >/tmp/xml.show
-expect "the domain has none of them" lacks '<numatune>|<vcpupin|<cell ' /tmp/xml.show
+expect "the domain has no such settings" lacks '<numatune>|<vcpupin|<cell ' /tmp/xml.show
 expect "detach" vfpass detach train0
 inactive >/tmp/xml.after
-expect_same_file "the XML is as it was" /tmp/xml.before /tmp/xml.after
+expect_same_file "the XML is restored" /tmp/xml.before /tmp/xml.after
 
 section "apply"
 mapping 'domain-settings: apply'
@@ -66,34 +66,34 @@ for element in '<numatune>' "<vcpupin vcpu='0' cpuset='0'/>" "<vcpupin vcpu='1' 
     expect "the domain has $element" grep -qF "$element" /tmp/xml.apply
 done
 expect "the XML is valid" virsh define --validate /tmp/xml.apply
-expect "attach again has nothing to do" vfpass attach train0
-expect_said "it says so" "nothing to do"
+expect "a second attach changes nothing" vfpass attach train0
+expect_said "attach reports that there is nothing to do" "nothing to do"
 settle train0
-expect "also after libvirt has read it again" vfpass attach train0
-expect_said "it says so" "nothing to do"
-expect "status sees no drift" vfpass status train0
+expect "attach changes nothing after libvirt has parsed the XML again" vfpass attach train0
+expect_said "attach reports that there is nothing to do" "nothing to do"
+expect "status reports no drift" vfpass status train0
 
 section "the guest"
 expect "virsh start" virsh start train0
-expect "its agent answers" wait_for_agent train0 600
+expect "the guest's agent answers" wait_for_agent train0 600
 expect_equal "a0 is on node 0" 0 "$(node_of a0)"
 expect_equal "b0 is on node 1" 1 "$(node_of b0)"
-expect_equal "it has two nodes" "0-1" \
+expect_equal "the guest has two nodes" "0-1" \
     "$(guest_shell train0 'cat /sys/devices/system/node/online' | tr -d '[:space:]')"
-expect "it shuts down" shut_down_guest train0
+expect "the guest shuts down" shut_down_guest train0
 
 section "detach"
 expect "detach" vfpass detach train0
 inactive >/tmp/xml.after
-expect_same_file "the XML is as it was" /tmp/xml.before /tmp/xml.after
+expect_same_file "the XML is restored" /tmp/xml.before /tmp/xml.after
 expect "no lease is left" no_lease
 
-section "what the administrator has changed since stays"
+section "settings that the administrator changed after attach"
 expect "attach" vfpass attach train0
 virsh --quiet vcpupin --config train0 0 0-1
 expect "detach" vfpass detach train0
 inactive >/tmp/xml.after
-expect "the changed pinning stays" grep -qF "<vcpupin vcpu='0' cpuset='0-1'/>" /tmp/xml.after
-expect "the cells are gone" lacks "<cell id='0'" /tmp/xml.after
+expect "detach keeps the changed pinning" grep -qF "<vcpupin vcpu='0' cpuset='0-1'/>" /tmp/xml.after
+expect "detach removes the cells" lacks "<cell id='0'" /tmp/xml.after
 
 finish

@@ -1,5 +1,5 @@
-# firmware.sh FIRMWARE: a guest that boots with SeaBIOS or OVMF, with a root port before those of vfpass, so that its bus
-# numbers are not the XML's. What vfpass says of guest addresses has to be what the guest shows.
+# firmware.sh FIRMWARE: a guest that boots with SeaBIOS or OVMF and has a root port before those of vfpass, so that its
+# bus numbers differ from the XML's. The guest addresses that vfpass reports have to match the guest's.
 # covers: src/topology/guest_path.cpp src/cli/guest_tree.cpp
 # shellcheck shell=bash
 set -uo pipefail
@@ -9,9 +9,9 @@ source /vfpass/tests/lab/common.sh
 firmware=$1 options=()
 [ "$firmware" != ovmf ] || options=(--ovmf)
 export AGENT_TIMEOUT=240
-patience=600
+agent_timeout=600
 
-# address_of INDEX: where the guest has the VF.
+# address_of INDEX: the VF's PCI address in the guest.
 address_of() { in_guest train0 "$(vport_value 0 "$1" mac)" | cut -d/ -f6; }
 
 section "a guest with $firmware"
@@ -34,20 +34,20 @@ YAML
 expect "hook install" vfpass hook install
 expect "attach" vfpass attach train0
 expect "virsh start" virsh start train0
-expect "the guest's agent answers" wait_for_agent train0 $patience
+expect "the guest's agent answers" wait_for_agent train0 $agent_timeout
 took "the guest's start"
-expect "the guest drives both VFs" wait_until 400 guest_drives train0 2
+expect "both VFs are bound to the guest's driver" wait_until 400 guest_drives train0 2
 for index in 0 1; do
     address=$(address_of $index)
-    expect "rail$index has an address that is not the XML's ($address)" test "${address#0000:0$((index + 1)):}" = "$address"
-    expect_contains "topo --vm names it" "rail$index  $address" vfpass topo --vm train0 --format tree
+    expect "rail$index's address differs from the XML's ($address)" test "${address#0000:0$((index + 1)):}" = "$address"
+    expect_contains "topo --vm shows the guest's address" "rail$index  $address" vfpass topo --vm train0 --format tree
 done
 
-section "set up"
+section "guest-setup"
 expect "guest-setup --yes" vfpass guest-setup train0 --timeout 900 --yes
 expect_contains "rail0 is set up" 192.168.100.10/24 guest_shell train0 \
     "ip address show dev \$(ls /sys/bus/pci/devices/$(address_of 0)/net)"
 expect_contains "rail1 is set up" 192.168.200.10/24 guest_shell train0 \
     "ip address show dev \$(ls /sys/bus/pci/devices/$(address_of 1)/net)"
-took "it"
+took "the section"
 finish

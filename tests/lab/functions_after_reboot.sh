@@ -1,5 +1,5 @@
-# After the power cut of pci_functions.sh: the host's driver has the function again, and the start
-# takes it.
+# After the power cut of pci_functions.sh: the function is bound to the host's driver again, and the start rebinds
+# it.
 # covers: src/hook src/plan/hook.cpp src/plan/*function*
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail
@@ -15,17 +15,17 @@ modprobe xhci_pci
 load_standin
 start_libvirt
 vfpass hook install
-expect "the host's driver has it" wait_until 20 is_on "$single" xhci_hcd
-expect "that is no drift" vfpass status train0
+expect "the function is bound to the host's driver" wait_until 20 is_on "$single" xhci_hcd
+expect "status reports no drift" vfpass status train0
 expect "start" virsh start train0
-expect "prepare has bound it" is_on "$single" vfio-pci
-expect "the leases run" has_lease running
-expect "status sees no drift" vfpass status train0
+expect "prepare has bound the function to vfio-pci" is_on "$single" vfio-pci
+expect "the leases are running" has_lease running
+expect "status reports no drift" vfpass status train0
 virsh destroy train0 >/dev/null
 wait_until 20 has_lease reserved
 expect "detach" vfpass detach train0
-expect "the host's driver has it again" is_on "$single" xhci_hcd
-expect_equal "with no override" "(null)" "$(cat "$pci_devices/$single/driver_override")"
+expect "the host's driver is restored" is_on "$single" xhci_hcd
+expect_equal "driver_override is empty" "(null)" "$(cat "$pci_devices/$single/driver_override")"
 virsh dumpxml --inactive --security-info train0 >/tmp/xml.after
-expect_same_file "the XML is as it was before the reboot" /lab/state/xml.before /tmp/xml.after
+expect_same_file "the XML is the one from before the reboot" /lab/state/xml.before /tmp/xml.after
 finish

@@ -1,16 +1,16 @@
-# A local user of the guest against the files that vfpass writes there: `nobody` tries to open each one, all the
-# time, while the probe and the set-up's files arrive.
+# A local user of the guest attacks the files that vfpass writes there: `nobody` keeps trying to open each one while
+# the files of the probe and of guest-setup are written.
 # covers: src/guest/*setup* src/guest/trust_scripts.hpp src/guest/probe_program.cpp src/guest/run_shell.*
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
 source /vfpass/tests/lab/common.sh
 
-# A guest that has to share its processor answers late.
+# A guest that shares its processor responds slowly.
 export AGENT_TIMEOUT=240
 
-# Every file that it sees, and those that it could open for writing. `true` and not `:`, whose failed
-# redirection would end the shell.
+# Records every file that it sees, and those that it could open for writing. Uses `true` because a failed redirection
+# of `:` would end the shell.
 # shellcheck disable=SC2016  # the guest's shell expands it
 watcher='cd /
 while [ ! -e /tmp/watch/stop ]; do
@@ -23,7 +23,7 @@ while [ ! -e /tmp/watch/stop ]; do
     done
 done'
 
-# With the lowest priority: the agent shares the processor with it.
+# Runs at the lowest priority, because it shares the processor with the agent.
 watch() {
     guest_shell train0 "grep -q '^nobody:' /etc/passwd 2>/dev/null ||
             echo 'nobody:x:65534:65534:nobody:/:/bin/sh' >>/etc/passwd
@@ -52,41 +52,41 @@ expect "hook install" vfpass hook install
 expect "attach" vfpass attach train0
 expect "virsh start" virsh start train0
 expect "the guest's agent answers" wait_for_agent train0 400
-# Readable for all, as an older vfpass left it: so that nobody sees the names.
+# Readable by all, as an older vfpass created it, so that the watcher sees the names.
 guest_shell train0 'mkdir -p /var/lib/vfpass-probe && chmod 755 /var/lib /var/lib/vfpass-probe'
-expect "nobody watches" watch
-expect "and opens what it may" wait_until 120 control_is_open
+expect "the watcher of user nobody starts" watch
+expect "the watcher opens the control file" wait_until 120 control_is_open
 took "the guest's start"
 
-section "the probe is copied"
-# There is no RDMA in this guest, which is found behind the probe.
+section "copying the probe"
+# This guest has no RDMA, which verify finds after it has started the probe.
 expect_exit 4 "verify" vfpass verify train0
-expect_contains "nobody saw the file that was written" vfpass-probe- seen
-expect_contains "while it was written" .new seen
-expect_equal "and could not open any" /tmp/watch/control "$(opened)"
-expect_equal "it belongs to root alone" "700 0" \
+expect_contains "the watcher saw the probe's file" vfpass-probe- seen
+expect_contains "the watcher saw the file while it was written" .new seen
+expect_equal "the watcher could not open any file" /tmp/watch/control "$(opened)"
+expect_equal "only root has access to the probe" "700 0" \
     "$(guest_shell train0 'stat -c "%a %u" /var/lib/vfpass-probe/vfpass-probe-*')"
-took "it"
+took "the section"
 
-section "the set-up's files"
+section "guest-setup's files"
 expect "guest-setup --yes" vfpass guest-setup train0 --timeout 600 --yes
-expect_contains "nobody saw files appear" .vfpass-new seen
-expect_equal "and could not open any" /tmp/watch/control "$(opened)"
+expect_contains "the watcher saw new files" .vfpass-new seen
+expect_equal "the watcher could not open any file" /tmp/watch/control "$(opened)"
 expect "guest-setup --undo --yes" vfpass guest-setup train0 --timeout 600 --undo --yes
-expect_equal "still none" /tmp/watch/control "$(opened)"
-took "it"
+expect_equal "the watcher still could not open any file" /tmp/watch/control "$(opened)"
+took "the section"
 
-section "a directory that others can write"
+section "a directory that others can write to"
 guest_shell train0 'mkdir /shared && chmod 1777 /shared'
-expect_exit 6 "is refused" vfpass verify train0 --guest-folder /shared
-expect_said "with the reason" "can be written by others"
+expect_exit 6 "verify refuses the directory" vfpass verify train0 --guest-folder /shared
+expect_said "the reason is printed" "can be written by others"
 expect_equal "nothing was written there" "" "$(guest_shell train0 'ls /shared')"
 
-section "a probe that somebody exchanged"
+section "a probe that was replaced"
 # shellcheck disable=SC2016  # the guest's shell expands it
 guest_shell train0 'for probe in /var/lib/vfpass-probe/vfpass-probe-*; do
     printf "#!/bin/sh\n: >/tmp/forged\n" >"$probe"; done'
 expect_exit 4 "verify" vfpass verify train0
-expect_equal "is not run" "" "$(guest_shell train0 'ls /tmp/forged 2>/dev/null')"
+expect_equal "the replaced probe was not run" "" "$(guest_shell train0 'ls /tmp/forged 2>/dev/null')"
 guest_shell train0 ': >/tmp/watch/stop'
 finish

@@ -1,4 +1,4 @@
-# Who holds a VF, by every way in which a host can use it: what host::findHolders says, on a real kernel.
+# The holders of a VF, for every way in which a host can use it: host::findHolders on a real kernel.
 # covers: src/host/holders src/plan/holders.cpp src/apply/holder_gate.cpp tests/lab/print_holders.cpp
 # shellcheck shell=bash disable=SC2154,SC2217  # of lab/lib; sleep holds what it has open
 set -uo pipefail
@@ -7,14 +7,14 @@ source /vfpass/tests/lab/common.sh
 
 holders() { /vfpass/build/tests/lab/print-holders "$@"; }
 
-# held TITLE TEXT: the VF has exactly one holder, which is described so (an extended regular expression).
+# held TITLE TEXT: the VF has exactly one holder, whose description matches TEXT (an extended regular expression).
 held() {
     capture holders "$vf"
     if [ "$last_code" = 0 ] && [ "$(wc -l <<<"$last_output")" = 1 ] &&
         grep -qE "^$vf $2\$" <<<"$last_output"; then
         pass "$1"
     else
-        flunk "$1 (wanted \"$vf $2\")"
+        flunk "$1 (expected \"$vf $2\")"
     fi
 }
 
@@ -22,13 +22,13 @@ has_no_holder() { test "$(holders "$vf")" = ""; }
 
 idle() { expect_equal "$1: no holder" "" "$(holders "$vf" 2>&1)"; }
 
-# end PID: of a child.
+# end PID: kills a child process.
 end() {
     kill "$1"
     wait "$1" 2>/dev/null
 }
 
-# device_nodes: without udev nobody makes them.
+# device_nodes: creates the device nodes, which udev would do.
 device_nodes() {
     local device
     rm -rf /dev/infiniband
@@ -48,16 +48,16 @@ netdev=$(netdev_of "$vf")
 modprobe -a macvlan bonding bridge dummy 8021q
 
 section "idle"
-idle "a plain netdev that is down"
-expect_equal "a function that is not there" "" "$(holders 0000:7f:1f.7)"
+idle "a netdev that is down"
+expect_equal "a function that does not exist has no holder" "" "$(holders 0000:7f:1f.7)"
 
-section "in our own network namespace"
+section "a netdev in our own network namespace"
 ip link set "$netdev" up
-held "up" "netdev its netdev $netdev is up"
+held "a netdev that is up" "netdev its netdev $netdev is up"
 ip link set "$netdev" down
-idle "down again"
+idle "the netdev is down again"
 ip addr add 10.98.0.1/24 dev "$netdev"
-held "an address while it is down" "netdev its netdev $netdev has addresses"
+held "a netdev that is down and has an address" "netdev its netdev $netdev has addresses"
 ip addr flush dev "$netdev"
 ip link add br0 type bridge && ip link set "$netdev" master br0
 held "a port of a bridge" "netdev its netdev $netdev belongs to bridge br0"
@@ -67,89 +67,89 @@ held "a port of a bond" "netdev its netdev $netdev is up(, | and )belongs to bon
 ip link set "$netdev" nomaster
 ip link del bond9
 ip link set "$netdev" down
-idle "released by both"
+idle "removed from bridge and bond"
 ip link add link "$netdev" name mv0 type macvlan mode bridge
-held "a macvlan on it" "netdev its netdev $netdev carries macvlan mv0"
+held "a netdev with a macvlan" "netdev its netdev $netdev carries macvlan mv0"
 ip netns add green
 ip link set mv0 netns green
-held "which moved to another namespace" "netdev its netdev $netdev carries macvlan mv0 of network namespace green"
+held "a netdev whose macvlan is in another namespace" "netdev its netdev $netdev carries macvlan mv0 of network namespace green"
 ip netns del green
 wait_until 20 has_no_holder
 ip link add link "$netdev" name "$netdev.5" type vlan id 5
-held "a VLAN on it" "netdev its netdev $netdev carries vlan $netdev.5"
+held "a netdev with a VLAN" "netdev its netdev $netdev carries vlan $netdev.5"
 ip link del "$netdev.5"
-idle "without them"
+idle "without macvlan and VLAN"
 
-section "in another network namespace"
+section "a netdev in another network namespace"
 ip netns add blue
 ip link set "$netdev" netns blue
-expect_equal "it is gone from here" "" "$(netdev_of "$vf")"
-held "down" "netdev its netdev $netdev is in network namespace blue"
+expect_equal "the netdev is not in our namespace" "" "$(netdev_of "$vf")"
+held "a netdev in another namespace" "netdev its netdev $netdev is in network namespace blue"
 ip -n blue link set "$netdev" up
-held "up" "netdev its netdev $netdev is in network namespace blue"
-expect_equal "the other VF is idle all the same" "" "$(holders "$other")"
+held "a netdev that is up" "netdev its netdev $netdev is in network namespace blue"
+expect_equal "the other VF has no holder" "" "$(holders "$other")"
 sleep 600 </run/netns/blue &
 user=$!
 wait_until 20 grep -q sleep "/proc/$user/comm"
 ip netns del blue
-held "a descriptor alone keeps it" "netdev its netdev $netdev is in a network namespace that sleep \(pid $user\) has open"
+held "a namespace held by a descriptor only" "netdev its netdev $netdev is in a network namespace that sleep \(pid $user\) has open"
 end "$user"
 wait_until 20 test -d "$pci_devices/$vf/net"
 ip link set "$netdev" down
-idle "back"
+idle "the netdev is in our namespace again"
 unshare --net sleep 600 &
 resident=$!
 # shellcheck disable=SC2016  # the inner shell expands it
 wait_until 20 sh -c 'test "$(readlink /proc/$0/ns/net)" != "$(readlink /proc/self/ns/net)"' "$resident"
 ip link set "$netdev" netns "$resident"
-held "a process alone keeps it" "netdev its netdev $netdev is in the network namespace of (sleep|unshare) \(pid $resident\)"
+held "a namespace held by a process only" "netdev its netdev $netdev is in the network namespace of (sleep|unshare) \(pid $resident\)"
 end "$resident"
 wait_until 20 test -d "$pci_devices/$vf/net"
-# A mount namespace of its own hides the mount from ours, and no process lives in the network namespace.
+# The mount is in another mount namespace, hidden from ours, and no process is in the network namespace.
 # shellcheck disable=SC2016
 unshare --mount sh -c 'mount --make-rprivate / && touch /run/hidden && unshare --net=/run/hidden true &&
     ip link set "$0" netns /run/hidden; echo done >/run/hidden.done; exec sleep 600' "$netdev" &
 hider=$!
 wait_until 20 test -e /run/hidden.done
-expect_equal "it is gone from here" "" "$(netdev_of "$vf")"
-held "a mount that only another mount namespace has" "netdev its netdev $netdev is in the network namespace mounted at /run/hidden"
+expect_equal "the netdev is not in our namespace" "" "$(netdev_of "$vf")"
+held "a namespace mounted only in another mount namespace" "netdev its netdev $netdev is in the network namespace mounted at /run/hidden"
 end "$hider"
 wait_until 20 test -d "$pci_devices/$vf/net"
-idle "back again"
+idle "the netdev is in our namespace once more"
 
-section "bound, and no netdev anywhere"
+section "a bound driver without a netdev"
 echo "$vf" >/sys/bus/pci/drivers/mlx5_core/unbind
 idle "without a driver"
 standin_parameter netdev_delay_ms 10000
 echo "$vf" >/sys/bus/pci/drivers_probe
-held "its netdev is still to come" "unknown bound to mlx5_core but has no netdev in any network namespace; cannot tell who uses it"
+held "a netdev that has not appeared yet" "unknown bound to mlx5_core but has no netdev in any network namespace; cannot tell who uses it"
 standin_parameter netdev_delay_ms 0
 wait_until 30 test -d "$pci_devices/$vf/net"
-idle "it has come"
+idle "after the netdev has appeared"
 
 section "verbs over SoftRoCE"
 modprobe -a crc32_generic rdma_rxe
 netdev=$(netdev_of "$vf")
-# A VF has carrier while its PF is up, and a verbs program needs an active port to begin with.
+# A VF has carrier only while its PF is up, and a verbs program needs an active port.
 ip link set "$(pf_netdev 0)" up
 ip link set "$netdev" up
-expect "a link" rdma link add rxe0 type rxe netdev "$netdev"
+expect "a SoftRoCE link is added" rdma link add rxe0 type rxe netdev "$netdev"
 ip addr add 10.97.0.1/24 dev "$netdev"
 device_nodes
 wait_until 20 grep -q ffff:0a61:0001 /sys/class/infiniband/rxe0/ports/1/gids/1
-expect "its port is active" wait_until 20 grep -q ACTIVE /sys/class/infiniband/rxe0/ports/1/state
+expect "the link's port is active" wait_until 20 grep -q ACTIVE /sys/class/infiniband/rxe0/ports/1/state
 ib_write_bw -d rxe0 >/tmp/server 2>&1 &
 server=$!
-expect "a verbs program uses it" wait_until 30 sh -c 'rdma resource show ctx dev rxe0 | grep -q ctxn'
+expect "a verbs program uses the link" wait_until 30 sh -c 'rdma resource show ctx dev rxe0 | grep -q ctxn'
 ip addr flush dev "$netdev"
 ip link set "$netdev" down
-held "a program" "rdma (process $server \(ib_write_bw\)|ib_write_bw \(pid $server\)) uses its RDMA device rxe0"
+held "a verbs program is the holder" "rdma (process $server \(ib_write_bw\)|ib_write_bw \(pid $server\)) uses its RDMA device rxe0"
 end "$server"
-idle "a link that nobody uses"
+idle "an unused link"
 sleep 600 </dev/infiniband/uverbs0 &
 user=$!
 wait_until 20 grep -q sleep "/proc/$user/comm"
-held "an open device file" "rdma sleep \(pid $user\) uses its RDMA device rxe0"
+held "a program with an open device file" "rdma sleep \(pid $user\) uses its RDMA device rxe0"
 end "$user"
 rdma link del rxe0
 ip link set "$(pf_netdev 0)" down
@@ -160,25 +160,25 @@ idle "on vfio-pci"
 sleep 600 <>"/dev/vfio/$(iommu_group_of "$vf")" &
 user=$!
 wait_until 20 grep -q sleep "/proc/$user/comm"
-held "a program has its group open" "vfio sleep \(pid $user\) has it open through VFIO"
+held "a program with the VFIO group open" "vfio sleep \(pid $user\) has it open through VFIO"
 end "$user"
-idle "closed"
+idle "after the group was closed"
 echo >"$pci_devices/$vf/driver_override"
 
-section "an earlier write that still waits"
+section "an earlier write that is still blocked"
 bind_to "$vf" mlx5_core
 wait_until 20 test -d "$pci_devices/$vf/net"
-idle "a plain netdev"
+idle "a netdev that is down"
 rm -f /run/never && mkfifo /run/never
 # shellcheck disable=SC2016
 sh -c 'printf "vf%s" "$0" >/proc/$$/comm; read -r line </run/never' "$vf" &
 waiter=$!
 wait_until 20 grep -q "^vf$vf" "/proc/$waiter/comm"
-held "a process with a helper's name" "pending-write an earlier vfpass write to it still waits in the kernel \(pid $waiter\)"
+held "a process with the write helper's name" "pending-write an earlier vfpass write to it is still pending in the kernel \(pid $waiter\)"
 end "$waiter"
 
-section "what it costs"
-# One process each: the ratio counts, not the times.
+section "cost"
+# One process each, so that the ratio is meaningful.
 time_of() {
     local before after
     before=$(date +%s%N)

@@ -1,5 +1,5 @@
-# A device that somebody uses is never taken, rewritten, reset or unbound: not from a running guest, a
-# container, a libvirt network's pool or a domain that starts at the same moment.
+# A device in use is never attached, changed, reset or unbound, whether a running guest, a container, a libvirt
+# network's pool or a domain that is being started uses it.
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
@@ -18,7 +18,7 @@ settle a
 define_guest b
 settle b
 
-# remember, unchanged TITLE: the host, a's XML and the leases.
+# remember, unchanged TITLE: save and compare the host, a's XML and the leases.
 remember() {
     snapshot_host /tmp/host.before "$pf" "$other"
     virsh dumpxml --inactive --security-info a >/tmp/xml.before
@@ -32,20 +32,20 @@ unchanged() {
     expect_same_file "$1: the XML is unchanged" /tmp/xml.before /tmp/xml.after
     expect_same_file "$1: the leases are unchanged" /tmp/leases.before /tmp/leases.after
 }
-# refused TITLE TEXT COMMAND...: exit code 5, the message, and nothing changed.
+# refused TITLE TEXT COMMAND...: COMMAND ends with exit code 5 and this error, and changes nothing.
 refused() {
     local title=$1 text=$2
     shift 2
     remember
     expect_exit 5 "$title" "$@"
-    expect_said "$title: the holder is named" "$text"
+    expect_said "$title: the error names the holder" "$text"
     unchanged "$title"
 }
 holds_vfio() {
     test -n "$(find "/proc/$(cat "/run/libvirt/qemu/$1.pid")/fd" -lname '/dev/vfio/[0-9]*')"
 }
 
-section "another libvirt has no say"
+section "a connection to another libvirt"
 mapping a rail0 "$pf" 'index: 1' 'mac: 02:00:00:00:0a:01' 'vlan: {id: 11}'
 expect "attach a" vfpass attach a
 expect "start a" virsh start a
@@ -58,12 +58,12 @@ for command in gc recover 'detach a' 'attach a'; do
     expect_said "$command: the reason" "not the system libvirt"
 done
 unchanged "over the test driver"
-expect_contains "a has its hostdev" ua-vfpass-rail0 virsh dumpxml a
-expect "gc over the right libvirt has nothing to do" vfpass gc
+expect_contains "a's XML still has its hostdev" ua-vfpass-rail0 virsh dumpxml a
+expect "gc over the system libvirt changes nothing" vfpass gc
 unchanged "gc"
 virsh --quiet destroy a
 
-section "a domain that was defined by hand runs on a's VF"
+section "a domain defined by hand runs on a's VF"
 hostdev_xml "$vf" 1 no >/tmp/hostdev.xml
 define_guest c --device /tmp/hostdev.xml
 expect "start c" virsh start c
@@ -76,20 +76,20 @@ expect_exit 1 "start of a" virsh start a
 unchanged "start of a"
 virsh --quiet undefine a
 expect "gc keeps the lease of a mapped domain" vfpass gc
-expect_said "and says why" "a mapping names it"
+expect_said "gc prints the reason" "a mapping names it"
 mv "$vms/a.yaml" /tmp/
 expect_exit 5 "gc of a deleted domain's lease" vfpass gc
-expect_said "the holder is named" "domain c"
+expect_said "the error names the holder" "domain c"
 snapshot_host /tmp/host.after "$pf" "$other"
 expect_same_file "gc: the host is unchanged" /tmp/host.before /tmp/host.after
-expect "gc: the lease is there" has_lease a
+expect "gc: the lease is kept" has_lease a
 virsh --quiet define /tmp/xml.before
 mv /tmp/a.yaml "$vms/"
 expect "a's VF stays on vfio-pci" test "$(driver_of "$vf")" = vfio-pci
 virsh --quiet destroy c
 virsh --quiet undefine c
-expect "detach a, once c has ended" vfpass detach a
-expect "its driver is back" test "$(driver_of "$vf")" = mlx5_core
+expect "detach a after c has stopped" vfpass detach a
+expect "the VF's driver is restored" test "$(driver_of "$vf")" = mlx5_core
 
 section "a VF's netdev in a container's network namespace"
 ip netns add box
@@ -97,18 +97,18 @@ vf_netdev=$(netdev_of "$(vf_of "$pf" 0)")
 ip link set dev "$vf_netdev" netns box
 ip -n box link set dev "$vf_netdev" up
 mapping b rail0 "$pf" 'index: 0'
-refused "attach of that VF" "namespace box" vfpass attach b
+refused "attach of a VF in a container" "namespace box" vfpass attach b
 ip -n box link set dev "$vf_netdev" down
-refused "attach of that VF, its netdev down" "namespace box" vfpass attach b
+refused "attach of a VF in a container, with its netdev down" "namespace box" vfpass attach b
 mapping b rail0 "$pf" 'index: auto'
 expect "attach with index auto" vfpass attach b
-expect "takes another VF" test "$(driver_of "$(vf_of "$pf" 0)")" = mlx5_core
-expect_contains "the container has its netdev" "$vf_netdev" ip -n box link show
+expect "attach takes another VF" test "$(driver_of "$(vf_of "$pf" 0)")" = mlx5_core
+expect_contains "the container keeps its netdev" "$vf_netdev" ip -n box link show
 expect "detach b" vfpass detach b
 ip netns del box
-expect "the netdev is back" wait_until 20 test -n "$(netdev_of "$(vf_of "$pf" 0)")"
+expect "the netdev is in our namespace again" wait_until 20 test -n "$(netdev_of "$(vf_of "$pf" 0)")"
 
-section "a libvirt network hands out the VFs"
+section "a libvirt network with a pool of VFs"
 ip link set dev "$other_netdev" up
 cat >/tmp/pool.xml <<XML
 <network><name>pool</name><forward mode='hostdev' managed='yes'><pf dev='$other_netdev'/></forward></network>
@@ -121,12 +121,12 @@ echo "<interface type='network'><source network='pool'/></interface>" >/tmp/nic.
 define_guest p --device /tmp/nic.xml
 expect "a domain starts on the pool" virsh start p
 expect "its QEMU holds a VF" wait_until 60 holds_vfio p
-refused "attach of the VF that it has" "domain p" vfpass attach b
+refused "attach of the VF that the domain has" "domain p" vfpass attach b
 virsh --quiet destroy p
 virsh --quiet undefine p
 virsh --quiet net-destroy pool
 virsh --quiet net-undefine pool
-expect "attach, once the pool is gone" vfpass attach b
+expect "attach after the pool is removed" vfpass attach b
 expect "detach b" vfpass detach b
 ip link set dev "$other_netdev" down
 
@@ -152,19 +152,19 @@ whole() {
     if guest_running a && grep -q ua-vfpass-rail0 <(virsh dumpxml a); then
         expect_contains "$1: its VLAN is set" "vlan 11" vf_attributes "$netdev" 1
         expect "$1: its VF is on vfio-pci" test "$(driver_of "$vf")" = vfio-pci
-        expect_contains "$1: its next start has the device" ua-vfpass-rail0 virsh dumpxml --inactive a
-        expect "$1: its lease is there" has_lease a
+        expect_contains "$1: its inactive XML has the device" ua-vfpass-rail0 virsh dumpxml --inactive a
+        expect "$1: it has a lease" has_lease a
     else
-        expect "$1: the VF is back on its driver" test "$(driver_of "$vf")" = mlx5_core
+        expect "$1: the VF's driver is restored" test "$(driver_of "$vf")" = mlx5_core
         expect "$1: no lease" no_lease
     fi
 }
 whole "after both"
 expect "recover" vfpass recover
 whole "after recover"
-expect "one of the two was done" test "$detached" = 0 -o "$started" = 0
+expect "at least one of the two succeeded" test "$detached" = 0 -o "$started" = 0
 virsh --quiet destroy a 2>/dev/null
 vfpass detach a >/dev/null 2>&1
-expect "the VF is back on its driver" test "$(driver_of "$vf")" = mlx5_core
+expect "the VF's driver is restored" test "$(driver_of "$vf")" = mlx5_core
 expect "no lease" no_lease
 finish

@@ -1,4 +1,4 @@
-# InfiniBand VFs: GUIDs over netlink and through MLNX_OFED's files, and given back.
+# InfiniBand VFs: GUIDs are set over netlink and through MLNX_OFED's files, and restored.
 # covers: src/host/ofed_files.* src/host/configure_vfs.* src/host/vf_port.* src/plan/automatic.cpp src/config/vf_attributes.*
 # shellcheck shell=bash
 set -uo pipefail
@@ -14,32 +14,32 @@ define_guest a
 define_guest b
 auto='infiniband: {node-guid: auto, port-guid: auto}'
 
-# guids INDEX: node and port GUID, as the kernel's own tool reads them.
+# guids INDEX: node and port GUID, read with iproute2.
 guids() {
     vf_attributes "$netdev" "$1" |
         sed -n 's/.*NODE_GUID \([0-9a-f:]*\), PORT_GUID \([0-9a-f:]*\).*/\1 \2/p'
 }
 all_ones=ff:ff:ff:ff:ff:ff:ff:ff
 
-section "what is refused"
+section "invalid mappings"
 make_vfs "$pf" 4
 for bad in 00:00:00:00:00:00:00:00 "$all_ones"; do
     mapping a rail0 "$pf" "infiniband: {node-guid: auto, port-guid: \"$bad\"}"
     expect_exit 2 "port GUID $bad" vfpass attach a
-    expect_said "the place and the reason" "a.yaml:6:46: a GUID of all zeros or all ones names no port"
+    expect_said "the error has the position and the reason" "a.yaml:6:46: a GUID of all zeros or all ones is invalid"
 done
 mapping a rail0 "$ethernet" "$auto"
 expect_exit 2 "GUIDs on an Ethernet PF" vfpass attach a
-expect_said "the link layer is named" "the link of PF $ethernet is ethernet"
+expect_said "the error names the link layer" "the link of PF $ethernet is ethernet"
 mapping a rail0 "$pf" 'vlan: {id: 5}'
 expect_exit 2 "a VLAN on an InfiniBand PF" vfpass attach a
-expect_said "the reason" "is InfiniBand, which has neither"
+expect_said "the reason is printed" "is InfiniBand, which has neither"
 mapping a rail0 "$pf" 'interface: true'
 expect_exit 2 "<interface> on an InfiniBand PF" vfpass attach a
-expect_said "the reason" "IPoIB has no MAC to set"
+expect_said "the reason is printed" "IPoIB has no MAC to set"
 expect "no lease is left" no_lease
 
-section "a VF with GUIDs of its own, and one without: attach, again, and another VM"
+section "attach of a VF with GUIDs and of a VF without"
 ip link set dev "$netdev" vf 1 node_guid 02:00:00:00:00:00:0b:01
 ip link set dev "$netdev" vf 1 port_guid 02:00:00:00:00:00:0b:02
 snapshot_host /tmp/host.before "$pf"
@@ -47,70 +47,70 @@ mapping a rail0 "$pf" 'index: 1' "$auto"
 mapping b rail0 "$pf" 'index: 2' "$auto"
 expect "attach a" vfpass attach a
 a_guids=$(guids 1)
-expect "both are locally administered and not multicast" \
+expect "both GUIDs are locally administered and not multicast" \
     grep -qE '^.[26ae]:[0-9a-f:]{20} .[26ae]:[0-9a-f:]{20}$' <<<"$a_guids"
 expect "the link follows the port" grep -q "link-state auto" <<<"$(vf_attributes "$netdev" 1)"
 expect "attach b" vfpass attach b
 b_guids=$(guids 2)
 expect_equal "four GUIDs, all different" 4 "$(tr ' ' '\n' <<<"$a_guids $b_guids" | sort -u | wc -l)"
-expect "a second attach has nothing to do" vfpass attach a
-expect_equal "and changes no GUID" "$a_guids" "$(guids 1)"
+expect "a second attach changes nothing" vfpass attach a
+expect_equal "the GUIDs are unchanged" "$a_guids" "$(guids 1)"
 expect "detach b" vfpass detach b
-expect_equal "what nobody had set becomes all ones" "$all_ones $all_ones" "$(guids 2)"
+expect_equal "GUIDs that were not set before become all ones" "$all_ones $all_ones" "$(guids 2)"
 
-# What a guest sees of them is looked at in round_trip.sh.
+# round_trip.sh checks the GUIDs in the guest.
 section "a runs"
 expect "start a" virsh start a
 port_guid=${a_guids#* }
 expect_equal "the VF has the GUIDs" "$a_guids" "$(guids 1)"
-expect "status sees no drift" vfpass status a
+expect "status reports no drift" vfpass status a
 ip link set dev "$netdev" vf 1 port_guid 02:00:00:00:00:00:0c:0c
-expect_exit 3 "a GUID that somebody changed is drift" vfpass status a
-expect_said "it is named" "port-guid is 02:00:00:00:00:00:0c:0c, attached was $port_guid"
+expect_exit 3 "a GUID that was changed is drift" vfpass status a
+expect_said "status names the GUID" "port-guid is 02:00:00:00:00:00:0c:0c, attach set $port_guid"
 ip link set dev "$netdev" vf 1 port_guid 00:00:00:00:00:00:00:00
 expect "a GUID that cannot be read is no drift" vfpass status a
-expect_said "nor is it as wanted" "not observable: a rail0: the kernel does not show port-guid"
+expect_said "status reports the GUID as not observable" "not observable: a rail0: the kernel does not report port-guid"
 virsh destroy a >/dev/null
 expect "the lease is reserved" wait_until 20 has_lease reserved
-expect_equal "between two runs the GUIDs are all ones" "$all_ones $all_ones" "$(guids 1)"
+expect_equal "the GUIDs are all ones while the VM is off" "$all_ones $all_ones" "$(guids 1)"
 expect "detach a" vfpass detach a
-expect_equal "what was recorded is back" "02:00:00:00:00:00:0b:01 02:00:00:00:00:00:0b:02" "$(guids 1)"
+expect_equal "the recorded GUIDs are restored" "02:00:00:00:00:00:0b:01 02:00:00:00:00:00:0b:02" "$(guids 1)"
 expect "attach a again" vfpass attach a
-expect_equal "with the same GUIDs" "$a_guids" "$(guids 1)"
+expect_equal "attach sets the same GUIDs" "$a_guids" "$(guids 1)"
 expect "detach a" vfpass detach a
 
-section "managed: yes leaves the VF on the host's driver, which has to probe the GUIDs"
+section "managed: yes keeps the VF on the host's driver, which reads the GUIDs when it probes"
 mapping a rail0 "$pf" 'index: 1' 'managed: yes' "$auto"
 vf=$(vf_of "$pf" 1)
-# The netdev keeps what its driver read when it probed.
+# The netdev keeps the GUID that its driver read when it probed.
 host_port_guid() { ip -o link show dev "$(netdev_of "$vf")" | grep -q "$1"; }
 expect "the host's driver has the recorded GUID" host_port_guid 02:00:00:00:00:00:0b:02
 expect "attach" vfpass attach a
-expect "the VF is with the host's driver" test "$(driver_of "$vf")" = mlx5_core
-expect "whose netdev has the new GUID" host_port_guid "$port_guid"
+expect "the VF is bound to the host's driver" test "$(driver_of "$vf")" = mlx5_core
+expect "the host's netdev has the new GUID" host_port_guid "$port_guid"
 expect "detach" vfpass detach a
-expect "and the old one after detach" host_port_guid 02:00:00:00:00:00:0b:02
+expect "the host's netdev has the old GUID after detach" host_port_guid 02:00:00:00:00:00:0b:02
 
-section "a driver that takes GUIDs neither way"
+section "a driver that accepts GUIDs neither over netlink nor through files"
 mapping a rail0 "$pf" 'index: 1' "$auto"
 standin_parameter refuse_attribute node_guid,port_guid
 snapshot_host /tmp/host.before "$pf"
 expect_exit 1 "attach" vfpass attach a
-expect_said "attribute and driver are named" "mlx5_core refuses node-guid"
+expect_said "the error names attribute and driver" "mlx5_core refuses node-guid"
 snapshot_host /tmp/host.after "$pf"
-expect_same_file "nothing has changed" /tmp/host.before /tmp/host.after
+expect_same_file "the host is unchanged" /tmp/host.before /tmp/host.after
 expect "no lease is left" no_lease
 
-section "MLNX_OFED's files take what netlink refuses"
+section "MLNX_OFED's files accept GUIDs that netlink refuses"
 echo 0 >"/sys/bus/pci/devices/$pf/sriov_numvfs"
 standin_parameter ofed_files Y
 make_vfs "$pf" 4
 files=/sys/bus/pci/devices/$pf/sriov/1
-expect "the files are there" test -w "$files/node" -a -w "$files/port" -a -w "$files/policy"
+expect "the files exist and are writable" test -w "$files/node" -a -w "$files/port" -a -w "$files/policy"
 before=$(cat "$files"/{node,port,policy})
 expect "attach" vfpass attach a
 expect_equal "node and port GUID are set" "${a_guids/ /$'\n'}" "$(cat "$files"/{node,port})"
 expect_equal "the policy follows the port" Follow "$(cat "$files/policy")"
 expect "detach" vfpass detach a
-expect_equal "all is back" "$before" "$(cat "$files"/{node,port,policy})"
+expect_equal "GUIDs and policy are restored" "$before" "$(cat "$files"/{node,port,policy})"
 finish

@@ -1,4 +1,4 @@
-# VFs of which libvirt does a part: managed: yes, and <interface>.
+# VFs that libvirt partly manages: managed: yes, and <interface>.
 # covers: src/domain/our_elements.* src/domain/fragments.* src/plan/form.* templates src/hook
 # shellcheck shell=bash
 set -uo pipefail
@@ -9,14 +9,14 @@ install_vfpass
 load_standin
 pf=$(pf_address 0) netdev=$(pf_netdev 0)
 make_vfs "$pf" 4
-# libvirt looks for /dev/vfio/vfio, a static node that systemd makes on a host; the lab has no systemd.
+# libvirt needs /dev/vfio/vfio, a static node that systemd creates on a host; the lab has no systemd.
 modprobe vfio-pci
 start_libvirt
 vfpass hook install
 define_guest train0
 settle train0
 
-# The hook's release gives the lease back; virsh does not wait for it.
+# The hook's release runs after virsh has returned.
 stopped() {
     virsh destroy train0 >/dev/null
     expect "the lease is reserved" wait_until 20 eval 'leases | grep -q reserved && ! leases | grep -q running'
@@ -28,65 +28,65 @@ keep() {
 unchanged() {
     snapshot_host /tmp/host.after "$pf"
     virsh dumpxml --inactive --security-info train0 >/tmp/xml.after
-    expect_same_file "$1: the host is as before" /tmp/host.before /tmp/host.after
-    expect_same_file "$1: the XML is as before" /tmp/xml.before /tmp/xml.after
+    expect_same_file "$1: the host is restored" /tmp/host.before /tmp/host.after
+    expect_same_file "$1: the XML is restored" /tmp/xml.before /tmp/xml.after
     expect "$1: no lease" no_lease
 }
 mac_of() { vf_attributes "$1" "$2" | sed -n 's/.*link\/ether \([0-9a-f:]*\).*/\1/p'; }
 
-section "managed: yes: libvirt binds"
+section "managed: yes, libvirt binds the VF"
 keep
-# A VF that this libvirtd has not seen unmanaged: it would take it for that until its next restart.
+# Uses a VF that this libvirtd has not seen as unmanaged; it would treat it as unmanaged until its next restart.
 vf=$(vf_of "$pf" 3)
 mapping train0 rail0 "$pf" 'index: 3' 'managed: yes' 'vlan: {id: 100}'
 echo 0 >"/sys/bus/pci/devices/$pf/sriov_drivers_autoprobe"
-expect_exit 5 "refused while probing is off" vfpass attach train0
-expect_said "the reason" "probing of VFs is off on PF $pf"
-expect_said "the remedy" "echo 1 > /sys/bus/pci/devices/$pf/sriov_drivers_autoprobe"
+expect_exit 5 "attach is refused while probing is off" vfpass attach train0
+expect_said "the reason is printed" "probing of VFs is off on PF $pf"
+expect_said "the remedy is printed" "echo 1 > /sys/bus/pci/devices/$pf/sriov_drivers_autoprobe"
 echo 1 >"/sys/bus/pci/devices/$pf/sriov_drivers_autoprobe"
 expect "attach" vfpass attach train0
 expect_contains "the VLAN is set" "vlan 100" vf_attributes "$netdev" 3
-expect_equal "the driver is left alone" mlx5_core "$(driver_of "$vf")"
-expect_contains "the XML says managed" "managed='yes'" sh -c \
+expect_equal "the driver is unchanged" mlx5_core "$(driver_of "$vf")"
+expect_contains "the XML has managed='yes'" "managed='yes'" sh -c \
     "virsh dumpxml --inactive train0 | grep \"<hostdev\""
-expect "a second attach has nothing to do" vfpass attach train0
+expect "a second attach changes nothing" vfpass attach train0
 expect "start" virsh start train0
-expect_equal "libvirt has bound it" vfio-pci "$(driver_of "$vf")"
-expect "status sees no drift" vfpass status train0
+expect_equal "libvirt has bound the VF to vfio-pci" vfio-pci "$(driver_of "$vf")"
+expect "status reports no drift" vfpass status train0
 stopped
-expect_equal "libvirt has given it back" mlx5_core "$(driver_of "$vf")"
+expect_equal "libvirt has rebound the VF to its driver" mlx5_core "$(driver_of "$vf")"
 expect "detach" vfpass detach train0
 unchanged "managed"
 
-section "interface: true: MAC and VLAN are libvirt's"
+section "interface: true, libvirt sets MAC and VLAN"
 ip link set dev "$netdev" vf 1 mac 02:aa:00:00:00:01 vlan 77
 keep
 for bad in '{id: 100, qos: 3}' '{id: 100, protocol: 802.1ad}'; do
     mapping train0 rail0 "$pf" 'index: 1' 'interface: true' "vlan: $bad"
     expect_exit 2 "VLAN $bad" vfpass attach train0
-    expect_said "the place and the reason" "train0.yaml:7:16: an <interface> carries no VLAN priority and no 802.1ad"
+    expect_said "the error has the position and the reason" "train0.yaml:7:16: an <interface> supports neither VLAN priority nor 802.1ad"
 done
 mapping train0 rail0 "$pf" 'index: 1' 'interface: true' 'vlan: {id: 100}' 'trust: true'
 echo 'allow: [trust]' >>"$vms/train0.yaml"
 ip link set dev "$netdev" down
-expect_exit 5 "refused while the PF is down" vfpass attach train0
-expect_said "the reason" "$netdev is down"
+expect_exit 5 "attach is refused while the PF is down" vfpass attach train0
+expect_said "the reason is printed" "$netdev is down"
 ip link set dev "$netdev" up
 expect "attach" vfpass attach train0
 expect_contains "the XML has an <interface>" "<interface type='hostdev'" virsh dumpxml --inactive train0
-expect_contains "vfpass set what libvirt does not" "trust on" vf_attributes "$netdev" 1
-expect_contains "and left MAC and VLAN alone" "02:aa:00:00:00:01 brd ff:ff:ff:ff:ff:ff, vlan 77" \
+expect_contains "vfpass sets the attributes that libvirt does not set" "trust on" vf_attributes "$netdev" 1
+expect_contains "vfpass leaves MAC and VLAN unchanged" "02:aa:00:00:00:01 brd ff:ff:ff:ff:ff:ff, vlan 77" \
     vf_attributes "$netdev" 1
-expect "a second attach has nothing to do" vfpass attach train0
-expect "plan, too" vfpass plan train0
+expect "a second attach changes nothing" vfpass attach train0
+expect "plan has no changes" vfpass plan train0
 expect "start" virsh start train0
-expect_contains "libvirt set the VLAN" "vlan 100" vf_attributes "$netdev" 1
-expect_contains "and the MAC of the XML" "$(mac_of "$netdev" 1)" virsh dumpxml train0
-expect "status sees no drift" vfpass status train0
+expect_contains "libvirt sets the VLAN" "vlan 100" vf_attributes "$netdev" 1
+expect_contains "libvirt sets the MAC of the XML" "$(mac_of "$netdev" 1)" virsh dumpxml train0
+expect "status reports no drift" vfpass status train0
 stopped
-expect_contains "libvirt put both back" "02:aa:00:00:00:01 brd ff:ff:ff:ff:ff:ff, vlan 77" \
+expect_contains "libvirt restores MAC and VLAN" "02:aa:00:00:00:01 brd ff:ff:ff:ff:ff:ff, vlan 77" \
     vf_attributes "$netdev" 1
-expect_contains "and vfpass scrubbed the rest" "trust off" vf_attributes "$netdev" 1
+expect_contains "vfpass scrubs the other attributes" "trust off" vf_attributes "$netdev" 1
 expect "detach" vfpass detach train0
 unchanged "interface"
 finish

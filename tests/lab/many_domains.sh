@@ -1,5 +1,5 @@
-# Fifty domains are started at the same time, eight of them with VFs of two PFs, while `vfpass` is at work for two
-# more: all come up, each with its own VF, nothing waits for ever, and everything is given back.
+# Fifty domains are started at the same time, eight of them with VFs of two PFs, while `vfpass` attaches and detaches
+# two more: all of them start, each with its own VF, nothing hangs, and everything is restored.
 # covers: src/hook src/state
 # shellcheck shell=bash
 set -uo pipefail
@@ -23,7 +23,7 @@ for ((number = 0; number < count; number++)); do
     tiny_xml "d$number" --memory 16 >/tmp/d.xml
     virsh --quiet define /tmp/d.xml
 done
-# pf_of N: four on each.
+# pf_of N: four domains use each PF.
 pf_of() { pf_address $(($1 % 2)); }
 for ((number = 0; number < with_vf; number++)); do
     managed+=("d$number")
@@ -37,7 +37,7 @@ done
 expect "attach f" vfpass attach f
 expect_equal "nine leases are reserved" $((with_vf + 1)) "$(leases | grep -c reserved)"
 
-# all_are STATE: of the fifty, in one question.
+# all_are STATE: whether all fifty domains have this state, with one virsh call.
 all_are() {
     test "$(virsh list --all | awk -v state="$1" '$2 ~ /^d[0-9]+$/ && index($0, state)' | wc -l)" = "$count"
 }
@@ -52,7 +52,7 @@ each_has_its_own() {
         "$(leases | jq -r 'select(.[3] == "running") | .[2]' | sort -u | wc -l)"
 }
 
-section "all are started together, an attach and a detach between them"
+section "starting all domains together, during an attach and a detach"
 for vm in "${domains[@]}"; do
     virsh --quiet start --paused "$vm" >"/tmp/start-$vm.log" 2>&1 &
 done
@@ -61,29 +61,29 @@ expect "detach f" vfpass detach f
 # shellcheck disable=SC2119
 wait
 failed=$(cat /tmp/start-*.log)
-expect_equal "no start has failed" "" "$failed"
+expect_equal "no start fails" "" "$failed"
 expect "all are active" wait_until 60 all_are paused
 took "the start of all"
 each_has_its_own "after the start"
-expect "e has a lease" has_lease e
-refuse "f has none" has_lease f
+expect "e has a lease after the attach" has_lease e
+refuse "f has no lease after the detach" has_lease f
 expect "no drift" vfpass status e
 for vm in "${managed[@]}"; do expect "no drift of $vm" vfpass status "$vm"; done
 
-section "the daemon is restarted under all of them"
+section "restarting the daemon while all domains run"
 expect "libvirtd" restart_libvirt
 expect "all are active" wait_until 60 all_are paused
 each_has_its_own "after the restart"
 
-section "all are stopped together"
+section "stopping all domains together"
 for vm in "${domains[@]}"; do
     virsh --quiet destroy "$vm" >"/tmp/stop-$vm.log" 2>&1 &
 done
 # shellcheck disable=SC2119
 wait
 expect "all are off" wait_until 60 all_are 'shut off'
-expect_equal "no stop has failed" "" "$(cat /tmp/stop-*.log)"
-expect_equal "no lease runs" 0 "$(leases | grep -c running)"
+expect_equal "no stop fails" "" "$(cat /tmp/stop-*.log)"
+expect_equal "no lease is running" 0 "$(leases | grep -c running)"
 for ((number = 0; number < with_vf; number++)); do
     refuse "d$number's VLAN is scrubbed" grep -q "vlan $((100 + number))," \
         <(vf_attributes "$(pf_netdev $((number % 2)))" $((number / 2)))
@@ -93,7 +93,7 @@ for vm in "${managed[@]}" e; do
 done
 # shellcheck disable=SC2119
 wait
-expect "no lease is left after nine detaches at once" no_lease
-expect_equal "every VF is back on its driver" 12 \
+expect "no lease is left after nine concurrent detaches" no_lease
+expect_equal "every VF's driver is restored" 12 \
     "$(find /sys/bus/pci/drivers/mlx5_core/ -name '0000:*' -exec test -e {}/physfn \; -print | wc -l)"
 finish

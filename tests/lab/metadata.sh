@@ -1,5 +1,5 @@
-# Who can edit one domain's XML gets no device, no setting and no other VM's start out of it: metadata are
-# acted on only where this host has sealed them, and a start only where they are the database's.
+# Editing one domain's XML must not yield devices or settings or affect other VMs: vfpass acts only on metadata that
+# this host has sealed, and a domain starts only if its metadata match the database.
 # covers: src/domain src/state/seal_key.cpp src/plan/metadata_check.cpp src/hook
 # shellcheck shell=bash
 set -uo pipefail
@@ -9,7 +9,7 @@ source /vfpass/tests/lab/common.sh
 uri=https://vfpass.org/xmlns/domain/1
 copy_uuid=99999999-8888-4777-8666-555544443333
 
-# edit_xml VM SED_OPTION...: as `virsh edit` does.
+# edit_xml VM SED_OPTION...: edits the XML as `virsh edit` does.
 edit_xml() {
     local vm=$1
     shift
@@ -17,16 +17,16 @@ edit_xml() {
     virsh --quiet define /tmp/edit.xml
 }
 
-# forge SED_OPTION...: gives x the metadata of a, rewritten.
+# forge SED_OPTION...: copies a's metadata to x with changes.
 forge() {
     sed "$@" /tmp/a.metadata >/tmp/forged.metadata
     virsh metadata x --uri "$uri" --key vfpass --set "$(cat /tmp/forged.metadata)" --config >/dev/null
 }
 
-# as_host_had_it TITLE: PF 1, the host's own NIC.
-as_host_had_it() {
+# nic_unaffected TITLE: the host's own NIC, PF 1, is unaffected.
+nic_unaffected() {
     expect_equal "$1: the host keeps its NIC" "$nic_driver" "$(driver_of "$nic")"
-    expect_equal "$1: its netdev is there" "$nic_netdev" "$(netdev_of "$nic")"
+    expect_equal "$1: the host keeps the NIC's netdev" "$nic_netdev" "$(netdev_of "$nic")"
     refuse "$1: x has no lease" grep -q '"x"' <(leases)
 }
 
@@ -47,34 +47,34 @@ snapshot_host /tmp/host.before "$pf" "$nic"
 virsh dumpxml --inactive --security-info a >/tmp/a.before
 mapping a rail0 "$pf" 'index: 1' 'mac: 02:00:00:00:0a:01' 'vlan: {id: 11}' 'trust: false'
 expect "attach a" vfpass attach a
-expect_equal "the key is root's alone" "600 root" "$(stat -c '%a %U' /etc/vfpass/seal.key)"
+expect_equal "only root can read the key" "600 root" "$(stat -c '%a %U' /etc/vfpass/seal.key)"
 expect_contains "the metadata are sealed" 'seal="' virsh dumpxml --inactive a
 restart_libvirt
-expect_contains "libvirt's formatting leaves the seal valid" "nothing to do" vfpass attach a
+expect_contains "the seal is valid after libvirt has formatted the XML" "nothing to do" vfpass attach a
 virsh metadata a --uri "$uri" --config >/tmp/a.metadata
 
-section "h: edited VLAN and trust do not start"
+section "h: a start with edited VLAN and trust"
 edit_xml a -e 's/vlan-id="11"/vlan-id="200"/' -e '/:settings /s/trust="no"/trust="yes"/'
 expect_exit 1 "the start is refused" virsh start a
-expect_said "the terms are named" "rail0 differs from what was attached: vlan, trust"
-expect_said "the remedy is named" "vfpass attach a"
-refuse "the VF is not in that VLAN" grep -q "vlan 200" <(vf_attributes "$netdev" 1)
+expect_said "the error names the changed attributes" "rail0 differs from the attached lease: vlan, trust"
+expect_said "the remedy is printed" "vfpass attach a"
+refuse "the VF does not have the edited VLAN" grep -q "vlan 200" <(vf_attributes "$netdev" 1)
 expect_exit 3 "status" vfpass status a
-expect_said "status names the cause" "wrong seal"
-expect "attach puts it right" vfpass attach a
-expect "it starts" virsh start a
-expect_contains "in its own VLAN" "vlan 11" vf_attributes "$netdev" 1
+expect_said "status reports the cause" "wrong seal"
+expect "attach repairs the metadata" vfpass attach a
+expect "a starts" virsh start a
+expect_contains "the VF has its own VLAN" "vlan 11" vf_attributes "$netdev" 1
 expect "destroy a" virsh destroy a
 expect "status" vfpass status a
 
-section "removed metadata do not start"
+section "a start without the metadata"
 edit_xml a '/<metadata>/,/<\/metadata>/d'
 expect_exit 1 "the start is refused" virsh start a
-expect_said "the reason is given" "no vfpass metadata"
-expect "attach puts it right" vfpass attach a
-expect_contains "the metadata are back" 'seal="' virsh dumpxml --inactive a
+expect_said "the reason is printed" "no vfpass metadata"
+expect "attach repairs the metadata" vfpass attach a
+expect_contains "the metadata are restored" 'seal="' virsh dumpxml --inactive a
 
-section "i: a copy with a higher generation concerns nobody"
+section "i: a copy with a higher generation does not affect other domains"
 virsh dumpxml --inactive --security-info a | sed -e 's|<name>a</name>|<name>copy</name>|' \
     -e "s|<uuid>.*</uuid>|<uuid>$copy_uuid</uuid>|" \
     -e "/:domain /s|uuid=\"[^\"]*\"|uuid=\"$copy_uuid\"|" \
@@ -86,13 +86,13 @@ expect "attach b" vfpass attach b
 refuse "the copy is not mentioned" grep -q copy <<<"$last_output"
 expect_exit 3 "status" vfpass status
 expect_said "status names the copy" "metadata refused: copy: "
-expect_said "status names the remedy" "vfpass detach copy"
+expect_said "status prints the remedy" "vfpass detach copy"
 expect_exit 3 "status --json" vfpass status --json
-expect_equal "JSON names it once" '["copy"]' \
+expect_equal "the JSON lists the copy once" '["copy"]' \
     "$(jq -c '[.refused_metadata[].domain.name]' <<<"$last_output")"
 expect_exit 1 "the copy does not start" virsh start copy
-expect "the remedy" vfpass detach copy
-expect "status has nothing more to say of it" vfpass status copy
+expect "the remedy works" vfpass detach copy
+expect "status reports no problem for the copy" vfpass status copy
 virsh --quiet undefine copy
 
 section "f: a forged lease of the host's NIC is not adopted"
@@ -106,18 +106,18 @@ mapfile -t as_function < <(function_of "$nic")
 expect "forge" forge "${as_function[@]}"
 expect "gc" vfpass gc
 expect "recover" vfpass recover
-as_host_had_it "after gc"
+nic_unaffected "after gc"
 rm -rf /tmp/state.kept
 cp -a /var/lib/vfpass /tmp/state.kept
 rm -rf /var/lib/vfpass
 expect "gc without the database" vfpass gc
-as_host_had_it "after the loss of the database"
+nic_unaffected "after the loss of the database"
 expect_exit 1 "x does not start" virsh start x
-as_host_had_it "after the start"
+nic_unaffected "after the start"
 rm -rf /var/lib/vfpass
 mv /tmp/state.kept /var/lib/vfpass
 
-section "g: a driver that is a path"
+section "g: a path as driver name"
 mkdir -p /tmp/target
 touch /tmp/target/bind /tmp/target/unbind
 expect "forge" forge "${as_function[@]}" \
@@ -126,41 +126,41 @@ expect "gc" vfpass gc
 expect_exit 1 "x does not start" virsh start x
 expect_exit 3 "status" vfpass status
 expect_said "status names the attribute" "attribute driver"
-expect "b is not concerned" vfpass attach b
+expect "attach of b still works" vfpass attach b
 expect "detach x" vfpass detach x
-expect "nothing was written there" test ! -s /tmp/target/bind -a ! -s /tmp/target/unbind
-as_host_had_it "after the path"
+expect "nothing was written to that path" test ! -s /tmp/target/bind -a ! -s /tmp/target/unbind
+nic_unaffected "after the path"
 
 section "another host's metadata are not rebuilt"
 rm -rf /var/lib/vfpass
 machine_id=$(cat /etc/machine-id)
 echo 00112233445566778899aabbccddeeff >/etc/machine-id
 expect_exit 1 "b does not start" virsh start b
-expect_said "the reason is given" "wrong seal"
+expect_said "the reason is printed" "wrong seal"
 expect "recover" vfpass recover
 expect "no lease" no_lease
 echo "$machine_id" >/etc/machine-id
 
-section "d: a start of b does not keep a's lease from being rebuilt"
+section "d: a start of b does not prevent rebuilding a's lease"
 rm -rf /var/lib/vfpass
 expect "start b" virsh start b
-expect "b's lease is back" has_lease b
-refuse "a's lease is not yet" has_lease a
+expect "b's lease is rebuilt" has_lease b
+refuse "a's lease is not rebuilt yet" has_lease a
 expect "recover" vfpass recover
-expect "a's lease is back" has_lease a
+expect "a's lease is rebuilt" has_lease a
 expect "destroy b" virsh destroy b
 expect "detach b" vfpass detach b
 expect "detach a" vfpass detach a
-expect_equal "a's VF is the host's again" mlx5_core "$(driver_of "$(vf_of "$pf" 1)")"
+expect_equal "the driver of a's VF is restored" mlx5_core "$(driver_of "$(vf_of "$pf" 1)")"
 snapshot_host /tmp/host.after "$pf" "$nic"
-expect_same_file "the host is as before" /tmp/host.before /tmp/host.after
+expect_same_file "the host is restored" /tmp/host.before /tmp/host.after
 virsh dumpxml --inactive --security-info a >/tmp/a.after
-expect_same_file "a's XML is as before" /tmp/a.before /tmp/a.after
+expect_same_file "a's XML is restored" /tmp/a.before /tmp/a.after
 
-section "what has ended does not come back"
-expect "the old metadata" virsh metadata a --uri "$uri" --key vfpass --set "$(cat /tmp/a.metadata)" --config
+section "a lease that has ended is not rebuilt"
+expect "the old metadata are written back" virsh metadata a --uri "$uri" --key vfpass --set "$(cat /tmp/a.metadata)" --config
 expect "recover" vfpass recover
 expect "no lease" no_lease
 expect_exit 3 "status" vfpass status a
-expect_said "status gives the reason" "it has ended"
+expect_said "status prints the reason" "it has ended"
 finish

@@ -1,6 +1,6 @@
-# The host's PCIe tree in a running guest: two NUMA nodes, a switch with PF and stand-in GPU on node 0, root ports
-# of their own on node 1, where only the VFs of the PF share a switch; hotplug into a spare port, reboot, edits, 16 VFs, and every XML of the
-# unit tests started by QEMU.
+# The host's PCIe tree in a running guest: two NUMA nodes, with PF and stand-in GPU below a switch on node 0 and on
+# separate root ports on node 1, where only the VFs of the PF share a switch; hotplug into a spare port, reboot, edits,
+# 16 VFs, and every XML of the unit tests started by QEMU.
 # covers: src/topology src/plan/*place* src/domain/*place* src/domain/guest_ports.* src/cli/guest_tree.* src/inventory/read_topology.cpp
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail
@@ -15,7 +15,7 @@ usb_of() { # NODE: the stand-in GPU of that node
     done
 }
 
-# rails COUNT [LINE...]: COUNT VFs of each PF, the stand-in GPUs, and further lines.
+# rails COUNT [LINE...]: a mapping with COUNT VFs of each PF, the stand-in GPUs, and LINEs.
 rails() {
     local count=$1 number
     shift
@@ -33,7 +33,7 @@ rails() {
     } >"$vms/train0.yaml"
 }
 
-# Two cells, each with its memory on the host node of the same number.
+# Defines train0 with two cells, each with its memory on the host node with the same number.
 two_cells() {
     guest_xml train0 --memory 512 | sed -e 's|<vcpu>1</vcpu>|<vcpu>2</vcpu><numatune>\
         <memnode cellid="0" mode="strict" nodeset="0"/><memnode cellid="1" mode="strict" nodeset="1"/>\
@@ -42,23 +42,23 @@ two_cells() {
     virsh --quiet define /tmp/two-cells.xml
 }
 
-# The guest is slow: two processors are emulated in an emulated machine.
+# The guest is slow: its two processors are emulated in an emulated machine.
 export AGENT_TIMEOUT=300
 
-# What the guest's kernel says of every endpoint with an entry: address, node, and the way there.
+# For every PCI function in the guest's kernel: address, NUMA node, and sysfs path.
 guest_tree() {
     # shellcheck disable=SC2016  # the guest's shell expands it
     guest_shell train0 'cd /sys/bus/pci/devices && for d in *; do
         echo "$d $(cat $d/numa_node) $(readlink -f $d)"; done'
 }
 
-# entry_in_tree NAME: the address that `topo --vm` gives it.
+# entry_address NAME: the address of the entry according to `topo --vm`.
 entry_address() {
     vfpass topo --vm train0 --json | jq -r --arg name "$1" \
         '.functions[] | select(.entry == $name) | .address'
 }
 
-# in_tree NAME NODE: the guest has it where vfpass says, on that node, alone at slot 0 function 0.
+# in_tree NAME NODE: the guest has the entry at the predicted address, on NODE, as slot 0 function 0.
 in_tree() {
     local address
     address=$(entry_address "$1")
@@ -83,51 +83,51 @@ expect "hook install" vfpass hook install
 section "plan and attach"
 rails 2 'spare-ports: 1'
 expect_exit 3 "plan shows the distances" vfpass plan train0
-expect_said "on the host" 'distances on the host'
-expect_said "and in the guest after that" 'in the guest after that'
+expect_said "plan shows the distances on the host" 'distances on the host'
+expect_said "plan shows the distances in the guest after the plan" 'in the guest after the plan'
 expect "attach" vfpass attach train0
 vfpass topo --vm train0 >/tmp/matrix
 expect_equal "the guest's matrix equals the host's" \
     "$(sed -n '2,/^$/p' /tmp/matrix | sed '/^$/d')" "$(sed '1,/^$/d' /tmp/matrix | sed 1d)"
-expect "attach again has nothing to do" vfpass attach train0
-expect_said "it says so" "nothing to do"
+expect "a second attach changes nothing" vfpass attach train0
+expect_said "attach reports that there is nothing to do" "nothing to do"
 expect "the XML is valid" virsh define --validate <(virsh dumpxml --inactive --security-info train0)
 
 section "the tree inside the running guest"
 expect "virsh start" virsh start train0
 expect "the guest's agent answers" wait_for_agent train0 600
 guest_tree >/tmp/guest.tree
-for entry in a0 a1 gpu0; do expect "$entry is where vfpass says, on node 0" in_tree "$entry" 0; done
-for entry in b0 b1 gpu1; do expect "$entry is where vfpass says, on node 1" in_tree "$entry" 1; done
+for entry in a0 a1 gpu0; do expect "$entry has the predicted address and is on node 0" in_tree "$entry" 0; done
+for entry in b0 b1 gpu1; do expect "$entry has the predicted address and is on node 1" in_tree "$entry" 1; done
 vfpass topo --vm train0
 vfpass topo --vm train0 --format tree
-expect "status reads QEMU's open files" vfpass status train0
-expect_said "and says how peers reach each other" "peer-to-peer: train0: yes: VFIO containers (type 1)"
+expect "status" vfpass status train0
+expect_said "status reports peer-to-peer support" "peer-to-peer: train0: yes: VFIO containers (type 1)"
 vfpass status train0 --json >/tmp/status.json
-expect_equal "seen in the process" process "$(jq -r '.peer_mappings[].seen_in' /tmp/status.json)"
+expect_equal "the JSON says that it was read from the process" process "$(jq -r '.peer_mappings[].seen_in' /tmp/status.json)"
 expect_equal "VFs of one PF share a switch" "$(parent_of a0)" "$(parent_of a1)"
-expect_equal "GPU and VFs of one host switch share one" "$(parent_of a0)" "$(parent_of gpu0)"
-expect "GPU and VFs on root ports of their own do not" test "$(parent_of b0)" != "$(parent_of gpu1)"
-expect "VFs of two PFs do not" test "$(parent_of a0)" != "$(parent_of b0)"
+expect_equal "GPU and VFs below one host switch share a switch" "$(parent_of a0)" "$(parent_of gpu0)"
+expect "GPU and VFs on separate root ports share no switch" test "$(parent_of b0)" != "$(parent_of gpu1)"
+expect "VFs of different PFs share no switch" test "$(parent_of a0)" != "$(parent_of b0)"
 before=$(entry_address a0)
 
 section "hotplug into a spare port"
 rails 3 'spare-ports: 1'
-expect "attach plugs two VFs" vfpass attach train0
+expect "attach plugs two more VFs" vfpass attach train0
 wait_until 60 guest_drives train0 6
 guest_tree >/tmp/guest.tree
 expect "a2 is on node 0" in_tree a2 0
 expect "b2 is on node 1" in_tree b2 1
-expect_equal "a2 is at the switch of its siblings" "$(parent_of a0)" "$(parent_of a2)"
-expect_equal "addresses are the same" "$before" "$(entry_address a0)"
-# The switches are full. One spare root port is left on node 1, because its stand-in GPU hangs there.
+expect_equal "a2 is at the same switch as a0" "$(parent_of a0)" "$(parent_of a2)"
+expect_equal "the addresses are unchanged" "$before" "$(entry_address a0)"
+# The switches are full. Node 1 has one spare root port left, because its stand-in GPU is on a root port.
 rails 4 'spare-ports: 1'
 sed -i '/name: a3/d' "$vms/train0.yaml"
-expect_exit 3 "plan finds a port that is farther away" vfpass plan train0
-expect_said "and says so" "is not as near to"
+expect_exit 3 "plan chooses a port that is farther away" vfpass plan train0
+expect_said "plan reports the different distance" "has another distance to"
 rails 5 'spare-ports: 1'
-expect_exit 1 "for more there is no room" vfpass attach train0
-expect_said "the remedy is there" "spare-ports"
+expect_exit 1 "attach fails without free ports" vfpass attach train0
+expect_said "the remedy is spare-ports" "spare-ports"
 rails 3 'spare-ports: 1'
 
 section "reboot"
@@ -138,7 +138,7 @@ guest_tree >/tmp/guest.tree
 for entry in a0 a1 a2 gpu0; do expect "$entry is on node 0 again" in_tree "$entry" 0; done
 expect "the guest shuts down" shut_down_guest train0
 
-section "an entry goes and comes back"
+section "removing an entry and adding it again"
 xml_address() { virsh dumpxml --inactive train0 | grep -A1 "ua-vfpass-$1'" | tail -n 1; }
 kept=$(xml_address a1)
 rails 1
@@ -147,8 +147,8 @@ rails 3
 expect "attach with all of them" vfpass attach train0
 expect_equal "a1 has its address again" "$kept" "$(xml_address a1)"
 settle train0
-expect "after libvirt has read it again there is nothing to do" vfpass attach train0
-expect_said "it says so" "nothing to do"
+expect "attach changes nothing after libvirt has parsed the XML again" vfpass attach train0
+expect_said "attach reports that there is nothing to do" "nothing to do"
 
 section "16 VFs and two stand-in GPUs"
 rails 8
@@ -165,32 +165,32 @@ expect "the guest shuts down" shut_down_guest train0
 section "detach"
 expect "detach" vfpass detach train0
 virsh dumpxml --inactive --security-info train0 >/tmp/xml.after
-expect_same_file "the XML is as it was" /tmp/xml.before /tmp/xml.after
+expect_same_file "the XML is restored" /tmp/xml.before /tmp/xml.after
 expect "no lease is left" no_lease
 
-section "bad input"
+section "invalid configurations"
 virsh --quiet undefine train0
 define_guest train0
 rails 1
-expect_exit 2 "devices of two nodes and a guest without cells" vfpass attach train0
-expect_said "the remedy" "topology: flat"
+expect_exit 2 "mirror refuses devices of two nodes for a guest without cells" vfpass attach train0
+expect_said "the remedy is printed" "topology: flat"
 rails 1 'topology: flat'
-expect "flat takes them" vfpass attach train0
+expect "flat accepts them" vfpass attach train0
 rails 1
-expect_exit 2 "and mirror refuses again" vfpass attach train0
-# The same domain with cells: its UUID, metadata and devices stay.
+expect_exit 2 "mirror refuses them again" vfpass attach train0
+# The same domain with cells; UUID, metadata and devices are unchanged.
 virsh dumpxml --inactive --security-info train0 | sed -e "s|<vcpu.*</vcpu>|<vcpu>2</vcpu><numatune>\
     <memnode cellid='0' mode='strict' nodeset='0'/><memnode cellid='1' mode='strict' nodeset='1'/>\
     </numatune><cpu><numa><cell id='0' cpus='0' memory='112' unit='MiB'/>\
     <cell id='1' cpus='1' memory='112' unit='MiB'/></numa></cpu>|" -e '/<cpu mode/,/<\/cpu>/d' >/tmp/cells.xml
 expect "the domain gets cells" virsh define /tmp/cells.xml
-expect "with cells it mirrors what was flat" vfpass attach train0
+expect "attach mirrors the flat layout after cells were added" vfpass attach train0
 expect "detach" vfpass detach train0
 
-section "every XML of the unit tests"
+section "the XML files of the unit tests"
 for file in /vfpass/build/mirror/*.xml; do
     name=$(basename "$file" .xml)
-    # A source of random numbers stands where the host's device would be.
+    # A virtio-rng device replaces the host's device.
     sed -e 's|<name>.*</name>|<name>tree</name>|' \
         -e '/<uuid>/d' -e '/<numatune>/,/<\/numatune>/d' -e '/<metadata>/,/<\/metadata>/d' \
         -e 's/ mode=.host-passthrough. check=.none. migratable=.on.//' \

@@ -1,4 +1,4 @@
-# Every way in which the stand-in can misbehave, and PFs that change their name or go away.
+# Every misbehaviour of the stand-in, and PFs that are renamed or removed.
 # covers: src/host src/apply lab/module
 # shellcheck shell=bash
 set -uo pipefail
@@ -8,13 +8,13 @@ source /vfpass/tests/lab/common.sh
 install_vfpass
 load_standin
 pf=$(pf_address 0) netdev=$(pf_netdev 0)
-pf_folder=/sys/bus/pci/devices/$pf
+pf_directory=/sys/bus/pci/devices/$pf
 start_libvirt
 vfpass hook install
 define_guest train0
 settle train0
 
-vf_count() { find "$pf_folder/" -maxdepth 1 -name 'virtfn*' | wc -l; }
+vf_count() { find "$pf_directory/" -maxdepth 1 -name 'virtfn*' | wc -l; }
 keep() {
     snapshot_host /tmp/host.before "$pf"
     virsh dumpxml --inactive train0 >/tmp/xml.before
@@ -22,28 +22,28 @@ keep() {
 unchanged() {
     snapshot_host /tmp/host.after "$pf"
     virsh dumpxml --inactive train0 >/tmp/xml.after
-    expect_same_file "$1: the host is as before" /tmp/host.before /tmp/host.after
-    expect_same_file "$1: the XML is as before" /tmp/xml.before /tmp/xml.after
+    expect_same_file "$1: the host is restored" /tmp/host.before /tmp/host.after
+    expect_same_file "$1: the XML is restored" /tmp/xml.before /tmp/xml.after
     expect "$1: no lease" no_lease
 }
-# round_trip TITLE: attach works in spite of it, and detach leaves everything as it was.
+# round_trip TITLE: attach works, and detach restores everything.
 round_trip() {
     expect "$1: attach" vfpass attach train0
     expect "$1: detach" vfpass detach train0
     unchanged "$1"
 }
 
-section "numvfs_busy, numvfs_limit: a count that cannot be had"
+section "numvfs_busy, numvfs_limit: a VF count that cannot be set"
 mapping train0 rail0 "$pf"
 keep
 standin_parameter numvfs_busy Y
 expect_exit 1 "numvfs_busy" vfpass attach train0
-expect_said "the error is named" "the driver is busy and changes no VFs now: Device or resource busy (EBUSY)"
+expect_said "the error has the system's reason" "cannot change the VF count: the driver is busy: Device or resource busy (EBUSY)"
 standin_parameter numvfs_busy N
 unchanged "numvfs_busy"
 standin_parameter numvfs_limit 3
 expect_exit 1 "numvfs_limit" vfpass attach train0
-expect_said "both numbers are told" "8 VFs asked for, but only 3 VFs appeared; those were removed again"
+expect_said "the error has both numbers" "requested 8 VFs, but only 3 VFs appeared and were removed again"
 standin_parameter numvfs_limit 0
 unchanged "numvfs_limit"
 make_vfs "$pf" 2
@@ -52,55 +52,55 @@ standin_parameter numvfs_busy Y
 round_trip "numvfs_busy with VFs that are there"
 standin_parameter numvfs_busy N
 
-section "netdev_delay_ms: the VF's netdev is still to come"
-echo 0 >"$pf_folder/sriov_numvfs"
+section "netdev_delay_ms: the VF's netdev has not appeared yet"
+echo 0 >"$pf_directory/sriov_numvfs"
 make_vfs "$pf" 2
 vf=$(vf_of "$pf" 0)
 echo "$vf" >/sys/bus/pci/drivers/mlx5_core/unbind
 keep
 standin_parameter netdev_delay_ms 15000
 echo "$vf" >/sys/bus/pci/drivers_probe
-expect_equal "the driver has the VF" mlx5_core "$(driver_of "$vf")"
-expect_equal "which has no netdev" "" "$(netdev_of "$vf")"
+expect_equal "the driver is bound to the VF" mlx5_core "$(driver_of "$vf")"
+expect_equal "the VF has no netdev" "" "$(netdev_of "$vf")"
 mapping train0 rail0 "$pf" 'index: 0'
 began=$SECONDS
-expect_exit 5 "attach refuses a VF whose user cannot be told" vfpass attach train0
-expect_said "the reason" "no netdev"
-expect_said "the risk that can be accepted" "unknown-holder"
+expect_exit 5 "attach refuses a VF whose holder is unknown" vfpass attach train0
+expect_said "the reason is printed" "no netdev"
+expect_said "the error names the risk that can be accepted" "unknown-holder"
 echo 'allow: [unknown-holder]' >>"$vms/train0.yaml"
-expect "attach, the risk accepted" vfpass attach train0
+expect "attach with the risk accepted" vfpass attach train0
 took=$((SECONDS - began))
-expect "attach did not wait for the netdev ($took s)" test "$took" -lt 14
+expect "attach does not wait for the netdev ($took s)" test "$took" -lt 14
 expect_equal "the VF is on vfio-pci" vfio-pci "$(driver_of "$vf")"
 standin_parameter netdev_delay_ms 0
 expect "detach" vfpass detach train0
-expect_equal "the host's driver has it again, with a netdev" 1 "$(netdev_of "$vf" | wc -w)"
+expect_equal "the VF's netdev is back" 1 "$(netdev_of "$vf" | wc -w)"
 mapping train0 rail0 "$pf"
 
-section "mac_late_ms and configure_delay_ms: slow, and waited for"
-echo 0 >"$pf_folder/sriov_numvfs"
+section "mac_late_ms and configure_delay_ms: attach waits"
+echo 0 >"$pf_directory/sriov_numvfs"
 keep
 standin_parameter configure_delay_ms 2000
 standin_parameter mac_late_ms 1500
 expect "attach" vfpass attach train0
 mac=$(vf_attributes "$netdev" 0 | sed -n 's/.*link\/ether \([0-9a-f:]*\).*/\1/p')
-expect "the MAC reads back when attach is done" grep -qE '^.[26ae]:' <<<"$mac"
+expect "the MAC reads back after attach" grep -qE '^.[26ae]:' <<<"$mac"
 standin_parameter configure_delay_ms 0
 standin_parameter mac_late_ms 0
 expect "detach" vfpass detach train0
-unchanged "slow"
+unchanged "slow driver"
 
-section "probe_delay_ms: VFs that are created are not probed, so nobody waits"
+section "probe_delay_ms: new VFs are not probed, so attach does not wait"
 standin_parameter probe_delay_ms 20000
 began=$SECONDS
 expect "attach" vfpass attach train0
 took=$((SECONDS - began))
-expect "attach did not wait for eight probes ($took s)" test "$took" -lt 20
+expect "attach does not wait for eight probes ($took s)" test "$took" -lt 20
 expect "detach" vfpass detach train0
 standin_parameter probe_delay_ms 0
 unchanged "probe_delay_ms"
 
-section "refuse_attribute: each of them, required and not"
+section "refuse_attribute: each attribute, required and optional"
 make_vfs "$pf" 2
 ip link set dev "$netdev" vf 0 mac 02:00:00:00:00:77 vlan 7
 keep
@@ -110,25 +110,25 @@ for attribute in "${attributes[@]}"; do
     name=${attribute%%=*} line=${attribute#*=}
     key=${line%%:*}
     standin_parameter refuse_attribute "$name"
-    # What the kernel applies before, so that there is something to undo.
+    # Attributes that the kernel applies first, so that there is something to roll back.
     before=('mac: 02:aa:00:00:00:12' 'vlan: {id: 8}')
     [ "$key" != mac ] || before=()
     [ "$key" != vlan ] || before=('mac: 02:aa:00:00:00:12')
     mapping train0 rail0 "$pf" 'index: 0' "${before[@]}" "$line"
     echo 'allow: [trust]' >>"$vms/train0.yaml"
     expect_exit 1 "$key is refused" vfpass attach train0
-    expect_said "$key: attribute and driver are named" "mlx5_core refuses $key"
-    expect_said "$key: earlier ones are undone" "the other attributes are as they were"
+    expect_said "$key: the error names attribute and driver" "driver mlx5_core cannot set $key of VF 0 to "
+    expect_said "$key: earlier attributes are rolled back" "the previous attributes were restored"
     snapshot_host /tmp/host.after "$pf"
-    expect_same_file "$key: the host is as before" /tmp/host.before /tmp/host.after
+    expect_same_file "$key: the host is restored" /tmp/host.before /tmp/host.after
 done
-# The address is always required, the others need not be.
+# The MAC is always required; the other attributes may be optional.
 mapping train0 rail0 "$pf" 'index: 0' "${attributes[@]#*=}" 'required: [mac]'
 echo 'allow: [trust]' >>"$vms/train0.yaml"
 standin_parameter refuse_attribute vlan,rate,spoofchk,trust,link_state
-expect "all but the MAC are refused and not required" vfpass attach train0
+expect "attach when all attributes but the MAC are optional and refused" vfpass attach train0
 for key in vlan rate spoof-check trust link-state; do
-    expect_said "$key: a warning" "VF 0 of PF $pf: the driver refused $key, which is not required"
+    expect_said "$key: attach warns" "VF 0 of PF $pf: the driver refused the optional attribute $key"
 done
 expect_contains "the MAC is set" 02:aa:00:00:00:11 vf_attributes "$netdev" 0
 expect "detach" vfpass detach train0
@@ -139,17 +139,17 @@ section "vlan_8021ad: the kernel's own driver has no 802.1ad"
 standin_parameter vlan_8021ad N
 mapping train0 rail0 "$pf" 'index: 0' 'vlan: {id: 9, protocol: 802.1ad}'
 expect_exit 1 "attach" vfpass attach train0
-expect_said "attribute, value and reason" "mlx5_core refuses vlan 9 qos 0 802.1ad for VF 0"
-expect_said "the reason" "EPROTONOSUPPORT"
+expect_said "the error has attribute and value" "driver mlx5_core cannot set vlan of VF 0 to 9 qos 0 802.1ad"
+expect_said "the reason is printed" "EPROTONOSUPPORT"
 standin_parameter vlan_8021ad Y
 unchanged "vlan_8021ad"
-expect "MLNX_OFED's driver has it: attach" vfpass attach train0
-expect_contains "it is set" "vlan protocol 802.1ad" vf_attributes "$netdev" 0
+expect "attach with MLNX_OFED's behaviour" vfpass attach train0
+expect_contains "the 802.1ad VLAN is set" "vlan protocol 802.1ad" vf_attributes "$netdev" 0
 expect "detach" vfpass detach train0
 unchanged "802.1ad"
 
-section "the PF is renamed between attach and start, and while attach runs"
-echo 0 >"$pf_folder/sriov_numvfs"
+section "the PF is renamed during attach and before the start"
+echo 0 >"$pf_directory/sriov_numvfs"
 mapping train0 rail0 "$pf" 'vlan: {id: 9}'
 sed -i "s/pci: \"$pf\"/netdev: $netdev/" "$vms/train0.yaml"
 standin_parameter configure_delay_ms 4000
@@ -158,65 +158,65 @@ attach=$!
 expect "attach creates VFs" wait_until 20 grep -q 'create 8 VFs' /tmp/attach.log
 ip link set dev "$netdev" name ens9f0np0
 wait "$attach"
-expect_equal "attach works on" 0 $?
+expect_equal "attach succeeds" 0 $?
 standin_parameter configure_delay_ms 0
 expect_contains "the VF is configured" "vlan 9" vf_attributes ens9f0np0 0
 expect "start" virsh start train0
-expect "the lease runs" has_lease running
+expect "the lease is running" has_lease running
 virsh destroy train0 >/dev/null
 expect "the lease is reserved" wait_until 20 has_lease reserved
-expect_exit 2 "attach by a name that is gone" vfpass attach train0
-expect_said "the message" "no PF netdev $netdev for VM train0; this host has $pf (ens9f0np0)"
+expect_exit 2 "attach with the PF's old name" vfpass attach train0
+expect_said "the error is printed" "no PF netdev $netdev for VM train0; this host has $pf (ens9f0np0)"
 expect_exit 3 "status" vfpass status train0
-expect_said "status says so, too" "no PF netdev $netdev"
+expect_said "status reports the missing netdev" "no PF netdev $netdev"
 sed -i "s/netdev: $netdev/netdev: ens9f0np0/" "$vms/train0.yaml"
-expect "attach by its new name has nothing to do" vfpass attach train0
-expect "plan, too" vfpass plan train0
+expect "attach with the PF's new name changes nothing" vfpass attach train0
+expect "plan has no changes" vfpass plan train0
 
 section "the PF loses its driver"
 echo "$pf" >/sys/bus/pci/drivers/mlx5_core/unbind
 expect_exit 1 "start is refused" virsh start train0
-expect_said "the reason, in one line" "$pf: no driver that makes VFs is bound to it"
+expect_said "the reason is printed in one line" "$pf: cannot change the VF count: no driver with SR-IOV support is bound"
 expect_exit 3 "status" vfpass status train0
-expect_said "status says what is missing" "PF $pf is not there or has no driver"
+expect_said "status reports the missing PF or driver" "PF $pf does not exist or has no driver"
 expect "recover" vfpass recover
 expect "the lease is kept" has_lease reserved
 echo "$pf" >/sys/bus/pci/drivers/mlx5_core/bind
-expect "the netdev is back" wait_until 20 test -d "$pf_folder/net"
+expect "the netdev is back" wait_until 20 test -d "$pf_directory/net"
 expect "start works again" virsh start train0
 virsh destroy train0 >/dev/null
 expect "the lease is reserved" wait_until 20 has_lease reserved
 
 section "the PF is removed"
-echo 1 >"$pf_folder/remove"
-refuse "it is gone" test -e "$pf_folder"
+echo 1 >"$pf_directory/remove"
+refuse "the PF is gone" test -e "$pf_directory"
 expect_exit 1 "start is refused" virsh start train0
-expect_said "the reason, in one line" "PF $pf is not there or has no driver"
+expect_said "the reason is printed in one line" "PF $pf does not exist or has no driver"
 expect_exit 3 "status" vfpass status train0
-expect_said "status says what is missing" "PF $pf is not there"
+expect_said "status reports the missing PF or driver" "PF $pf does not exist"
 expect "recover" vfpass recover
 expect "detach" vfpass detach train0
 expect "no lease is left" no_lease
 virsh dumpxml --inactive train0 >/tmp/xml.after
-expect_same_file "the XML is as before" /tmp/xml.before /tmp/xml.after
+expect_same_file "the XML is restored" /tmp/xml.before /tmp/xml.after
 
-section "the PF is removed under an attach"
+section "the PF is removed during an attach"
 echo 1 >/sys/bus/pci/rescan
-expect "it is back" wait_until 20 test -d "$pf_folder/net"
+expect "the PF is back" wait_until 20 test -d "$pf_directory/net"
 mapping train0 rail0 "$pf"
 keep
 standin_parameter mac_late_ms 10000
 vfpass -v attach train0 >/tmp/attach.log 2>&1 &
 attach=$!
-expect "attach waits for the late MAC" wait_until 20 grep -q 'configure on PF' /tmp/attach.log
-echo 1 >"$pf_folder/remove"
+expect "attach waits for the late MAC" wait_until 20 grep -q 'configure PF' /tmp/attach.log
+echo 1 >"$pf_directory/remove"
 wait "$attach"
 expect_equal "attach fails" 1 $?
-expect_contains "and names the PF" "$pf" cat /tmp/attach.log
+expect_contains "the error names the PF" "$pf" cat /tmp/attach.log
 standin_parameter mac_late_ms 0
-expect "recover copes without the PF" vfpass recover
+expect "recover succeeds without the PF" vfpass recover
 echo 1 >/sys/bus/pci/rescan
-expect "it is back" wait_until 20 test -d "$pf_folder/net"
+expect "the PF is back" wait_until 20 test -d "$pf_directory/net"
 expect "recover" vfpass recover
 unchanged "after the rescan"
 round_trip "a new attach"

@@ -1,5 +1,5 @@
-# Second boot: another card has the address of the leased one. It is neither given to the VM nor restored to
-# what the leased card was.
+# Second boot: another card has the address of the leased one. It is neither passed to the VM nor changed to
+# the leased card's previous state.
 # covers: src/host/device_identity.* src/apply/guard_* src/plan/restor* src/state/lease_*
 # shellcheck shell=bash
 set -uo pipefail
@@ -17,19 +17,19 @@ vfpass hook install
 snapshot_host /tmp/host.before "$pf"
 untouched() {
     snapshot_host /tmp/host.after "$pf"
-    expect_same_file "$1: the other card is untouched" /tmp/host.before /tmp/host.after
+    expect_same_file "$1: the other card is unchanged" /tmp/host.before /tmp/host.after
 }
 
 expect_equal "another card has the address" 0000:01:00.0 "$pf"
 expect_exit 1 "the start is refused" virsh start a
-expect_said "the reason is given" "PCI path"
+expect_said "the reason is printed" "PCI path"
 untouched "the start"
 expect "recover" vfpass recover
 untouched "recover"
 expect "detach a" vfpass detach a
-expect_said "what was not restored is named" "not restored"
+expect_said "detach reports what was not restored" "not restored"
 untouched "detach"
 expect "no lease is left" no_lease
-expect_contains "the XML has nothing of ours" a virsh dumpxml --inactive a
-refuse "no alias is left" grep -q ua-vfpass <(virsh dumpxml --inactive a)
+expect_contains "the domain is still defined" a virsh dumpxml --inactive a
+refuse "the XML has none of our devices" grep -q ua-vfpass <(virsh dumpxml --inactive a)
 finish

@@ -1,4 +1,4 @@
-# First boot: a VM is attached. Before the second boot a card is added, and bus numbers move.
+# First boot: a VM is attached. Before the second boot a card is added, which changes the bus numbers.
 # covers: src/host/device_identity.* src/apply/guard_* src/plan/restor* src/state/lease_*
 # shellcheck shell=bash
 set -uo pipefail

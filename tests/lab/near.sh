@@ -1,4 +1,5 @@
-# `pf: {near: gpu0}` on a real PCI tree: which PF, told why, frozen by attach, and no drift until one is nearer.
+# `pf: {near: gpu0}` on a real PCI tree: the PF that is chosen, the reason, and that attach fixes the choice: a PF at
+# the same distance that becomes preferable later is no drift.
 # covers: src/topology/near.cpp src/topology/pf_rank.* src/plan/resolve_near.cpp src/cli/settle_near.*
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail
@@ -7,7 +8,7 @@ source /vfpass/tests/lab/common.sh
 
 gpu=0000:03:00.0 second_gpu=0000:04:00.0
 
-# near NAME=GPU...: VFs with these names near these entries of `gpus:`.
+# near NAME=GPU...: writes a mapping of VFs with these names near these entries of `gpus:`.
 near() {
     local entry
     printf 'version: 1\nvm: train0\ngpus:\n' >"$vms/train0.yaml"
@@ -18,7 +19,7 @@ near() {
     done
 }
 
-# pfs: the PF of each VF that is leased to train0, in the order of the entries' names.
+# pfs: the PF of each VF that is leased to train0, ordered by entry name.
 pfs() {
     { vfpass status --json || test $? = 3; } | jq -r '.leases[] |
         select(.kind == "vf" and .domain.name == "train0") | .entry + "@" + .pf' | sort | xargs
@@ -26,7 +27,7 @@ pfs() {
 
 has_no_lease() { test "$(pfs)" = ""; }
 
-section "a host with two PFs that are as near"
+section "a host with two PFs at the same distance"
 install_vfpass
 load_standin
 one=$(pf_address 0) other=$(pf_address 1)
@@ -39,34 +40,34 @@ virsh dumpxml --inactive --security-info train0 >/tmp/xml.before
 
 section "check and plan"
 near rail0=gpu0 rail1=gpu1 rail2=gpu0
-expect_exit 3 "check says that changes are pending" vfpass check train0
+expect_exit 3 "check reports pending changes" vfpass check train0
 expect_exit 3 "plan shows the steps" vfpass plan train0
-expect_said "and which PF it is" "rail0: near gpu0 is PF $one"
-expect_said "and which other is as near" "as near: $other"
+expect_said "plan names the nearest PF" "rail0: nearest to gpu0 is PF $one"
+expect_said "plan names the PF at the same distance" "equally near: $other"
 
 section "attach"
 expect "attach" vfpass attach train0
-expect_equal "the entries are shared out" "rail0@$one rail1@$other rail2@$one" "$(pfs)"
-expect "status sees no drift" vfpass status train0
+expect_equal "the entries are distributed over the PFs" "rail0@$one rail1@$other rail2@$one" "$(pfs)"
+expect "status reports no drift" vfpass status train0
 vfpass status --json >/tmp/status.first
-expect_contains "attach again has nothing to do" "nothing to do" vfpass attach train0
+expect_contains "a second attach changes nothing" "nothing to do" vfpass attach train0
 vfpass status --json >/tmp/status.second
-expect_same_file "and has changed nothing" /tmp/status.first /tmp/status.second
+expect_same_file "the leases are unchanged" /tmp/status.first /tmp/status.second
 
-section "frozen: the other PF becomes the better one of two that are as near"
+section "attached entries keep their PF when the other PF becomes preferable"
 ip link set dev "$(pf_netdev 1)" up
-expect "status sees no drift" vfpass status train0
-expect_contains "attach has nothing to do" "nothing to do" vfpass attach train0
-expect_equal "the entries stay" "rail0@$one rail1@$other rail2@$one" "$(pfs)"
+expect "status reports no drift" vfpass status train0
+expect_contains "attach changes nothing" "nothing to do" vfpass attach train0
+expect_equal "the entries keep their PFs" "rail0@$one rail1@$other rail2@$one" "$(pfs)"
 near rail0=gpu0 rail1=gpu1 rail2=gpu0 rail3=gpu0
 expect_exit 3 "a new entry is drift" vfpass status train0
 expect "attach" vfpass attach train0
-expect_equal "and takes the PF that is up" "rail0@$one rail1@$other rail2@$one rail3@$other" "$(pfs)"
+expect_equal "the new entry gets the PF that is up" "rail0@$one rail1@$other rail2@$one rail3@$other" "$(pfs)"
 
-section "the better one has no VF left"
+section "the preferred PF has no VF left"
 expect "detach" vfpass detach train0
 virsh dumpxml --inactive --security-info train0 >/tmp/xml.after
-expect_same_file "the XML is as it was" /tmp/xml.before /tmp/xml.after
+expect_same_file "the XML is restored" /tmp/xml.before /tmp/xml.after
 define_guest filler
 {
     printf 'version: 1\nvm: filler\nvfs:\n'
@@ -74,16 +75,16 @@ define_guest filler
         printf '  - {name: rail%s, pf: {pci: "%s"}}\n' "$index" "$other"
     done
 } >"$vms/filler.yaml"
-expect "another VM takes all of its VFs" vfpass attach filler
+expect "another VM gets all of its VFs" vfpass attach filler
 near rail0=gpu0 rail1=gpu0
 expect "attach" vfpass attach train0
-expect_equal "both come from the other one" "rail0@$one rail1@$one" "$(pfs)"
+expect_equal "both VFs come from the other PF" "rail0@$one rail1@$one" "$(pfs)"
 expect "detach" vfpass detach train0
 
-section "a GPU that is not there"
+section "a GPU that does not exist"
 near rail0=gpu0
 sed -i 's/0000:03:00.0/0000:7f:00.0/' "$vms/train0.yaml"
 expect_exit 2 "attach refuses" vfpass attach train0
-expect_said "and says so" "this host has no PCI function 0000:7f:00.0"
-expect "no lease of it is left" has_no_lease
+expect_said "the error names the missing function" "this host has no PCI function 0000:7f:00.0"
+expect "train0 has no lease" has_no_lease
 finish

@@ -1,3 +1,3 @@
-# An empty folder in place of whatever the last run left.
+# Replaces the disk of the last run with an empty directory.
 file(REMOVE_RECURSE ${FOLDER})
 file(MAKE_DIRECTORY ${FOLDER})

@@ -1,4 +1,4 @@
-# PCI functions by address (`gpus:`) beside a VF: into a guest and back, and what is refused.
+# PCI functions by address (`gpus:`) together with a VF: into a guest and back, and refusals.
 # covers: src/plan/*function* src/plan/check_isolation.* src/plan/check_reset.* src/host/*reset* src/host/pci_function.*
 # covers: src/host/vfio_driver_match.cpp src/plan/companion_lines.*
 # shellcheck shell=bash disable=SC2154
@@ -8,7 +8,7 @@ source /vfpass/tests/lab/common.sh
 
 single=0000:03:00.0 disk=0000:04:00.0 first=0000:05:00.0 second=0000:05:00.1 port=0000:00:12.0
 
-# mapping_with NAME=ADDRESS...: VF rail0, and these functions.
+# mapping_with NAME=ADDRESS...: writes a mapping with VF rail0 and these functions.
 mapping_with() {
     local entry
     mapping train0 rail0 "$pf" 'index: 1'
@@ -35,9 +35,9 @@ xml_to() { virsh dumpxml --inactive --security-info train0 >"$1"; }
 untouched() {
     snapshot_functions /tmp/functions.after
     xml_to /tmp/xml.after
-    expect_same_file "$1: drivers and overrides are as they were" \
+    expect_same_file "$1: drivers and overrides are restored" \
         /tmp/functions.before /tmp/functions.after
-    expect_same_file "$1: the XML is as it was" /tmp/xml.before /tmp/xml.after
+    expect_same_file "$1: the XML is restored" /tmp/xml.before /tmp/xml.after
     expect "$1: no lease is left" no_lease
 }
 
@@ -47,19 +47,19 @@ refused() {
     shift 2
     mapping_with "$@"
     expect_exit "$code" "refused: $text" vfpass attach train0
-    expect_said "the message: $text" "$text"
+    expect_said "the error: $text" "$text"
 }
 
-section "a host that uses its functions, and a q35 domain"
+section "a host with functions in use, and a q35 domain"
 install_vfpass
 modprobe -a xhci_pci virtio_blk ext4 dm_mod
 load_standin
 pf=$(pf_address 0) other=$(pf_address 1)
 make_vfs "$pf" 4
 make_vfs "$other" 2
-expect "the host drives the single function" wait_until 20 is_on "$single" xhci_hcd
+expect "the single function is bound to the host's driver" wait_until 20 is_on "$single" xhci_hcd
 expect_equal "the pair shares an IOMMU group" "$(iommu_group_of "$first")" "$(iommu_group_of "$second")"
-expect "the disk is there" wait_until 20 test -b /dev/vda
+expect "the disk has a block device" wait_until 20 test -b /dev/vda
 echo xhci_hcd >"$pci_devices/$second/driver_override"
 start_libvirt
 define_guest train0
@@ -67,22 +67,22 @@ settle train0
 snapshot_functions /tmp/functions.before
 xml_to /tmp/xml.before
 
-section "a mapping of functions alone"
+section "a mapping with functions only"
 printf 'version: 1\nvm: train0\ngpus:\n  - {name: gpu0, pci: "%s"}\n' "$single" >"$vms/train0.yaml"
 expect "attach" vfpass attach train0
-expect "it is on vfio-pci" is_on "$single" vfio-pci
-expect "status sees no drift" vfpass status train0
+expect "the function is on vfio-pci" is_on "$single" vfio-pci
+expect "status reports no drift" vfpass status train0
 expect "detach" vfpass detach train0
 untouched "after a function alone"
 
-section "what is refused, and why"
+section "refusals"
 refused 2 "this host has no PCI function 0000:7f:00.0" gpu0=0000:7f:00.0
 refused 2 "is a VF of PF $other" "gpu0=$(vf_of "$other" 0)"
 refused 2 "is the PF of rail0" "gpu0=$pf"
 refused 5 "is a PF with 2 VFs" "gpu0=$other"
 refused 5 "is a bridge" "gpu0=$port"
 refused 5 "shares IOMMU group $(iommu_group_of "$first") with $second" "gpu0=$first"
-expect_said "the remedy is the line to add" "{name: gpu0-usb, pci: \"$second\"}"
+expect_said "the remedy has the line to add" "{name: gpu0-usb, pci: \"$second\"}"
 refused 2 "the name \`rail0\` is used below \`gpus:\` and \`vfs:\`" "rail0=$single"
 mke2fs -q /dev/vda && mkdir -p /tmp/data && mount /dev/vda /tmp/data
 refused 5 "vda is mounted at /tmp/data" "gpu0=$disk"
@@ -98,16 +98,16 @@ refused 5 "$single is claimed by domain foreign" "gpu0=$single"
 virsh --quiet undefine foreign
 untouched "after the refusals"
 
-section "a disk that nobody uses can be had"
+section "an unused disk can be attached"
 mapping_with "disk0=$disk"
 expect "attach" vfpass attach train0
-expect "it is on vfio-pci" is_on "$disk" vfio-pci
+expect "the function is on vfio-pci" is_on "$disk" vfio-pci
 expect "detach" vfpass detach train0
 untouched "after the disk"
 
 section "check and plan"
 mapping_with "gpu0=$single" "pair0=$first" "pair1=$second"
-expect_exit 3 "check says that changes are pending" vfpass check train0
+expect_exit 3 "check reports pending changes" vfpass check train0
 expect_exit 3 "plan shows the steps" vfpass plan train0
 expect_said "plan names the function" "lease PCI function $single as gpu0"
 expect_said "plan shows the hostdev" "ua-vfpass-gpu0"
@@ -116,55 +116,55 @@ untouched "after the plan"
 section "attach"
 expect "hook install" vfpass hook install
 expect "attach" vfpass attach train0
-expect_said "attach says where the function is" "gpu0: PCI function $single, in the guest at"
+expect_said "attach prints the function's guest address" "gpu0: PCI function $single, in the guest at"
 for function in "$single" "$first" "$second"; do
     expect "$function is on vfio-pci" is_on "$function" vfio-pci
 done
 xml_to /tmp/xml.first
 expect "a second attach succeeds" vfpass attach train0
 xml_to /tmp/xml.second
-expect_same_file "and leaves the XML byte for byte" /tmp/xml.first /tmp/xml.second
-expect "status sees no drift" vfpass status train0
+expect_same_file "the XML is unchanged, byte for byte" /tmp/xml.first /tmp/xml.second
+expect "status reports no drift" vfpass status train0
 expect_said "status names the function" "gpu0   $single"
 define_guest second
 sed 's/vm: train0/vm: second/; s/index: 1/index: 2/' "$vms/train0.yaml" >"$vms/second.yaml"
 expect_exit 2 "a second mapping for the same function" vfpass attach second
 mv "$vms/train0.yaml" /tmp/
-expect_exit 5 "and without the first mapping the lease stands" vfpass attach second
-expect_said "the owner is named" "is leased to domain train0"
+expect_exit 5 "without the first mapping the lease is still respected" vfpass attach second
+expect_said "the error names the owner" "is leased to domain train0"
 rm "$vms/second.yaml"
 mv /tmp/train0.yaml "$vms/"
 
 section "start through the hook"
 expect "virsh start" virsh start train0
-expect "the lease of the function runs" sh -c \
+expect "the function's lease is running" sh -c \
     "vfpass status --json | jq -e '.leases[] | select(.entry == \"gpu0\" and .state == \"running\")'"
-expect "attach to the running domain has nothing to do" vfpass attach train0
-expect_exit 6 "detach of a running guest asks, and no agent can tell who uses a function" vfpass detach train0
-expect "status sees no drift" vfpass status train0
+expect "attach to the running domain changes nothing" vfpass attach train0
+expect_exit 6 "detach from a running guest is refused, because no agent can report the holders of a function" vfpass detach train0
+expect "status reports no drift" vfpass status train0
 expect "the guest's agent answers" wait_for_agent train0 400
 # qemu-xhci is 1b36:000d; the guest has none of its own.
 expect_equal "the guest has the three functions" 3 "$(guest_shell train0 \
     "grep -l 0x000d /sys/bus/pci/devices/*/device | xargs -n 1 dirname |
         while read -r device; do cat \$device/vendor; done | grep -c 0x1b36")"
 
-section "stop, and a start after what a reboot leaves: the host's drivers hold them again"
+section "stop, and start with the functions bound to the host's drivers as after a reboot"
 virsh destroy train0 >/dev/null
 expect "the leases are reserved" wait_until 20 all_reserved
-expect "they stay on vfio-pci" is_on "$single" vfio-pci
+expect "the functions stay on vfio-pci" is_on "$single" vfio-pci
 bind_to "$single" xhci_hcd && echo >"$pci_devices/$single/driver_override"
-expect "that is no drift" vfpass status train0
+expect "status reports no drift" vfpass status train0
 expect "virsh start" virsh start train0
-expect "prepare has bound it again" is_on "$single" vfio-pci
+expect "prepare has bound the function to vfio-pci" is_on "$single" vfio-pci
 virsh destroy train0 >/dev/null
 expect "the leases are reserved" wait_until 20 all_reserved
 
-section "detach: everything as found"
+section "detach restores everything"
 expect "detach" vfpass detach train0
 untouched "after detach"
-expect "a second detach has nothing to do" vfpass detach train0
+expect "a second detach changes nothing" vfpass detach train0
 
-section "the power is cut; functions_after_reboot.sh goes on from there"
+section "power cut; functions_after_reboot.sh continues"
 cp /tmp/xml.before /lab/state/xml.before
 mapping_with "gpu0=$single"
 expect "attach" vfpass attach train0

@@ -1,5 +1,5 @@
-// Prints what host::findHolders says: a line "ADDRESS KIND DESCRIPTION" for each holder of these
-// functions. Usage: print-holders [--repeat COUNT] ADDRESS...
+// Prints the result of host::findHolders: a line "ADDRESS KIND DESCRIPTION" for each holder of
+// these functions. Usage: print-holders [--repeat COUNT] ADDRESS...
 #include <iostream>
 
 #include "vfpass/base/text.hpp"

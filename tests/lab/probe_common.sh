@@ -1,13 +1,13 @@
 # shellcheck shell=bash
-# Sourced by what runs vfpass-probe in the lab: the program, and an RDMA link in software.
+# Sourced by the tests that run vfpass-probe in the lab: the program, and a SoftRoCE link.
 
 # shellcheck source=SCRIPTDIR/../../lab/lib.sh
 source "/vfpass/lab/lib.sh"
 
 probe=/vfpass/build/libexec/vfpass-probe
 
-# make_rxe: rxe0 over a netdev that drops every frame; rxe loops what it sends itself. An MTU of 9000
-# makes an RDMA MTU of 4096, and without crc32 `rdma link add` only says that there is no such file.
+# make_rxe: creates rxe0 on a netdev that drops every frame; rxe loops packets to itself. An MTU of 9000 gives an
+# RDMA MTU of 4096. Without crc32, `rdma link add` fails with "No such file or directory".
 make_rxe() {
     modprobe crc32_generic && modprobe rdma_rxe && modprobe dummy || return
     ip link add probe0 type dummy
@@ -15,7 +15,7 @@ make_rxe() {
     ip address add 10.99.0.1/24 dev probe0
     rdma link add rxe0 type rxe netdev probe0
     modprobe ib_uverbs
-    # Without udev nobody makes the device nodes.
+    # Without udev the device nodes have to be created here.
     mkdir -p /dev/infiniband
     local device
     for device in /sys/class/infiniband_verbs/uverbs*; do

@@ -1,5 +1,5 @@
-# attach, detach, host apply and the hook, each killed at a random moment, a hundred times or as often as fits into a
-# quarter of an hour. After recover the host is in the state before or after the command, and a second recover finds nothing.
+# attach, detach, host apply and the hook, killed at a random moment, a hundred times or as often as fits into 15 minutes.
+# After recover the host is in the state before or after the command, and a second recover finds nothing.
 # covers: src/apply src/state src/hook src/cli/recover.cpp src/plan/restor*
 # shellcheck shell=bash
 set -uo pipefail
@@ -28,10 +28,10 @@ snapshot_host /tmp/host.detached "$pf"
 virsh dumpxml --inactive --security-info a >/tmp/xml.detached
 
 vf_count() { find "/sys/bus/pci/devices/$policy_pf/" -maxdepth 1 -name 'virtfn*' | wc -l; }
-# Not in a pipe: grep -q ends at the first match, and virsh would die of it.
+# Not in a pipe: grep -q exits at the first match, and SIGPIPE would kill virsh.
 is_attached() { grep -q ua-vfpass-rail0 <(virsh dumpxml --inactive a); }
 
-# end_after PID: at some moment of the command's life, or after it.
+# end_after PID COMMAND...: runs COMMAND at a random moment, during or after the process, then waits for PID.
 end_after() {
     local milliseconds=$((RANDOM % 2500))
     sleep "$((milliseconds / 1000)).$(printf '%03d' $((milliseconds % 1000)))"
@@ -41,20 +41,20 @@ end_after() {
 kill_command() { kill -KILL "$1"; }
 kill_hook() { pkill -KILL -f 'qemu.d/vfpass a '; }
 
-# What must hold after recover: one line for each thing that does not.
+# Checks the state after recover; prints a line for each fault.
 faults() {
     if is_attached; then
-        [ "$(driver_of "$(vf_of "$pf" 1)")" = vfio-pci ] || echo "attached, and the VF is not on vfio-pci"
-        has_lease a || echo "attached, and there is no lease"
+        [ "$(driver_of "$(vf_of "$pf" 1)")" = vfio-pci ] || echo "attached, but the VF is not on vfio-pci"
+        has_lease a || echo "attached, but there is no lease"
     else
         snapshot_host /tmp/host.now "$pf"
         diff /tmp/host.detached /tmp/host.now
         virsh dumpxml --inactive --security-info a | diff /tmp/xml.detached -
-        no_lease || echo "detached, and there is a lease"
+        no_lease || echo "detached, but there is a lease"
     fi
     [ "$(vf_count)" = 4 ] || [ "$(vf_count)" = 6 ] || echo "$(vf_count) VFs on the PF of host.yaml"
     grep -q '02:aa:00:00:00:03.*vlan 78' <(vf_attributes "$policy_netdev" 1) ||
-        echo "the values that were set by hand are lost: $(vf_attributes "$policy_netdev" 1)"
+        echo "the attributes that were set by hand are lost: $(vf_attributes "$policy_netdev" 1)"
     grep -q . /tmp/second.log && echo "a second recover found: $(cat /tmp/second.log)"
 }
 

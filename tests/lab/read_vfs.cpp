@@ -1,5 +1,5 @@
-// Reads the VFs of any netdev through the host stage's own netlink code: a line "INDEX MAC" for
-// each of the first COUNT, or "INDEX unreadable". Usage: read-vfs NETDEV COUNT.
+// Reads the VFs of any netdev with the host stage's netlink code. Prints a line "INDEX MAC" or
+// "INDEX unreadable" for each of the first COUNT VFs. Usage: read-vfs NETDEV COUNT.
 #include <net/if.h>
 
 #include <iostream>

@@ -1,5 +1,5 @@
-# real_guest.sh RELEASE MANAGER: vfpass guest-setup in a guest with Debian's own user land and a real network manager:
-# set up, rebooted, a second VF plugged in, and undone. After each step the kernel and the manager have to agree.
+# real_guest.sh RELEASE MANAGER: vfpass guest-setup in a guest with Debian's user space and a real network manager:
+# setup, reboot, a second VF, and --undo. After each step the kernel and the manager have to agree.
 # covers: src/guest/*setup* src/guest/network_files.cpp lab/image
 # shellcheck shell=bash
 set -uo pipefail
@@ -9,13 +9,13 @@ source /vfpass/tests/lab/common.sh
 source /vfpass/tests/lab/real_guest_views.sh
 
 release=$1 manager=$2
-# A guest that has to share the processor answers late.
+# A guest that shares the processor responds slowly.
 export AGENT_TIMEOUT=240
-patience=900
+agent_timeout=900
 
 set_up() { vfpass guest-setup train0 --timeout 900 "$@"; }
 
-# write_mapping ENTRY...: rail0 and rail1, as many as are named.
+# write_mapping ENTRY...: writes a mapping with rail0, and with rail1 if two entries are given.
 write_mapping() {
     mapping train0 rail0 "$pf" 'index: 0' 'guest: {address: 192.168.100.10/24, mtu: 9000}'
     [ $# = 1 ] || cat >>"$vms/train0.yaml" <<YAML
@@ -25,14 +25,14 @@ YAML
 
 mac_of() { vport_value 0 "$1" mac; }
 
-# Names that systemd gives come from the slot; the MAC tells which interface is meant.
+# systemd derives an interface's name from the slot; the MAC identifies the interface.
 netdev_in_guest() { guest_shell train0 "cd /sys/class/net && grep -l '^$(mac_of "$1")' */address | cut -d/ -f1"; }
 
-# agrees INDEX ADDRESS MTU WHEN: what is set, by the kernel and by each tool that the guest has.
+# agrees INDEX ADDRESS MTU WHEN: address and MTU according to the kernel and to the guest's network manager.
 agrees() {
     local name
     name=$(netdev_in_guest "$1")
-    expect "$4: VF $1 has $2, says ip" wait_until 240 kernel_has "$name" "$2" "$3"
+    expect "$4: ip shows $2 on VF $1" wait_until 240 kernel_has "$name" "$2" "$3"
     manager_agrees "$name" "$2" "$3" "$4: VF $1"
 }
 
@@ -53,54 +53,54 @@ write_mapping rail0
 expect "hook install" vfpass hook install
 require "attach" vfpass attach train0
 require "virsh start" virsh start train0
-require "the guest's agent answers" wait_for_agent train0 $patience
+require "the guest's agent answers" wait_for_agent train0 $agent_timeout
 took "the guest's start"
 print_guest_versions train0 "$release" "$manager"
-expect "the guest drives the VF" wait_until 240 guest_drives train0 1
+expect "the VF is bound to the guest's driver" wait_until 240 guest_drives train0 1
 name=$(netdev_in_guest 0)
-expect "under a name of systemd's" test "${name#en}" != "$name"
+expect "systemd has named the interface" test "${name#en}" != "$name"
 guest_files >/tmp/files.found
 guest_interface "$name" >/tmp/interface.found
 
-section "set up"
-expect_exit 3 "without --yes it only shows" set_up
-expect_said "the file that the manager reads" "$(manager_file)"
+section "guest-setup"
+expect_exit 3 "guest-setup without --yes" set_up
+expect_said "the diff has the manager's file" "$(manager_file)"
 guest_files >/tmp/files.now
-expect_same_file "nothing was written" /tmp/files.found /tmp/files.now
+expect_same_file "no file is written" /tmp/files.found /tmp/files.now
 expect "guest-setup --yes" set_up --yes
-agrees 0 192.168.100.10/24 9000 "set up"
-expect_contains "a second run" "nothing to do" set_up
-took "it"
+agrees 0 192.168.100.10/24 9000 "after guest-setup"
+expect_contains "a second run changes nothing" "nothing to do" set_up
+took "the section"
 
 section "the guest reboots"
-expect "through systemd, to its agent" reboot_real_guest train0 $patience
+expect "the guest reboots through systemd and its agent answers" reboot_real_guest train0 $agent_timeout
 took "the reboot"
-expect_equal "the interface has its name again" "$name" "$(netdev_in_guest 0)"
+expect_equal "the interface has the same name" "$name" "$(netdev_in_guest 0)"
 agrees 0 192.168.100.10/24 9000 "after the reboot"
-expect_contains "vfpass has nothing to do" "nothing to do" set_up
-took "all of it"
+expect_contains "guest-setup changes nothing" "nothing to do" set_up
+took "the whole section"
 
-section "a second VF is plugged in"
+section "plugging a second VF"
 write_mapping rail0 rail1
 expect "attach" vfpass attach train0
-expect "the guest drives both" reprobe_in_guest train0 2
+expect "both VFs are bound to the guest's driver" reprobe_in_guest train0 2
 expect "guest-setup --yes" set_up --yes
-agrees 0 192.168.100.10/24 9000 "with two"
-agrees 1 fd00:200::10/64 4000 "with two"
-expect_contains "a second run" "nothing to do" set_up
+agrees 0 192.168.100.10/24 9000 "with two VFs"
+agrees 1 fd00:200::10/64 4000 "with two VFs"
+expect_contains "a second run changes nothing" "nothing to do" set_up
 second=$(netdev_in_guest 1)
-took "it"
+took "the section"
 
 section "undo"
 expect "undo" set_up --undo --yes
 guest_files >/tmp/files.now
-expect_same_file "every file is as it was found" /tmp/files.found /tmp/files.now
+expect_same_file "every file is restored" /tmp/files.found /tmp/files.now
 guest_interface "$name" >/tmp/interface.now
-expect_same_file "the interface is as it was found" /tmp/interface.found /tmp/interface.now
+expect_same_file "the interface is restored" /tmp/interface.found /tmp/interface.now
 for name in "$name" "$second"; do
-    expect "$name has no address, says ip" kernel_has_none "$name"
+    expect "ip shows no address on $name" kernel_has_none "$name"
     manager_forgot "$name"
 done
-expect_contains "a second undo" "nothing to do" set_up --undo
-took "it"
+expect_contains "a second undo changes nothing" "nothing to do" set_up --undo
+took "the section"
 finish

@@ -1,4 +1,4 @@
-# Bad input and trouble: one clear message, the right exit code, nothing half done.
+# Invalid input and failures: one clear error, the right exit code, and no partial change.
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
@@ -18,17 +18,17 @@ virsh dumpxml --inactive --security-info train0 >/tmp/xml.before
 untouched() {
     snapshot_host /tmp/host.after "$pf" "$other"
     virsh dumpxml --inactive --security-info train0 >/tmp/xml.after
-    expect_same_file "the host is untouched" /tmp/host.before /tmp/host.after
-    expect_same_file "the XML is untouched" /tmp/xml.before /tmp/xml.after
+    expect_same_file "the host is unchanged" /tmp/host.before /tmp/host.after
+    expect_same_file "the XML is unchanged" /tmp/xml.before /tmp/xml.after
     expect "no lease is left" no_lease
 }
 
-# fails CODE TITLE TEXT COMMAND...: exit code and message.
+# fails CODE TITLE TEXT COMMAND...: checks exit code and error message.
 fails() {
     local code=$1 title=$2 text=$3
     shift 3
     expect_exit "$code" "$title" "$@"
-    expect_said "$title: the message" "$text"
+    expect_said "$title: the error is printed" "$text"
 }
 
 section "configuration"
@@ -39,7 +39,7 @@ mapping train0 rail0 "$pf" 'index: 8'
 fails 2 "more VFs than the PF has" "has 4 VFs (at most 8)" vfpass attach train0
 mapping train0 rail0 "$pf" 'vlan: {id: 4095}'
 fails 2 "VLAN 4095" "4094" vfpass attach train0
-expect_said "the place is named" "train0.yaml:6:"
+expect_said "the error has the position in the mapping" "train0.yaml:6:"
 mapping train0 rail0 "$pf" 'index: 1'
 mapping train1 rail0 "$pf" 'index: 1'
 fails 2 "two mappings, one VF" "train1.yaml" vfpass attach train0
@@ -52,10 +52,10 @@ fails 2 "a domain that does not exist" "no domain nobody" vfpass attach nobody
 rm "$vms/nobody.yaml"
 mapping train0 rail0 "$pf"
 chmod 0666 "$vms/train0.yaml"
-fails 2 "a mapping that anybody can write" "everybody can write" vfpass attach train0
+fails 2 "a mapping that anybody can write" "writable by everyone" vfpass attach train0
 untouched
 
-section "no permission, no libvirtd"
+section "missing permission, missing libvirtd"
 mapping train0 rail0 "$pf" 'index: 1'
 fails 1 "an ordinary user" "root" setpriv --reuid 65534 --clear-groups vfpass attach train0
 stop_libvirt
@@ -63,7 +63,7 @@ fails 1 "libvirtd is down" "libvirt" vfpass attach train0
 start_libvirt
 untouched
 
-section "in use on the host"
+section "a VF in use on the host"
 vf=$(vf_of "$pf" 1)
 vf_netdev=$(ls "/sys/bus/pci/devices/$vf/net")
 ip link set dev "$vf_netdev" up
@@ -79,17 +79,17 @@ standin_parameter refuse_attribute trust
 mapping train0 rail0 "$pf" 'index: 1' 'vlan: {id: 5}' 'trust: true'
 echo 'allow: [trust]' >>"$vms/train0.yaml"
 fails 1 "required: attribute and driver are named" "trust" vfpass attach train0
-expect_said "the driver is named" "mlx5_core"
+expect_said "the error names the driver" "mlx5_core"
 untouched
 echo '    required: [mac, vlan]' >/tmp/required
 sed -i '/trust: true/r /tmp/required' "$vms/train0.yaml"
-expect "not required: a warning" vfpass attach train0
+expect "attach warns about an optional attribute" vfpass attach train0
 expect_contains "the VLAN is set" "vlan 5" vf_attributes "$netdev" 1
 expect "detach" vfpass detach train0
 standin_parameter refuse_attribute ""
 untouched
 
-section "a probe that is late"
+section "a slow probe"
 mapping train0 rail0 "$pf" 'index: 1'
 standin_parameter probe_delay_ms 3000
 expect "attach" vfpass attach train0
@@ -97,7 +97,7 @@ expect "detach waits for the slow probe" vfpass detach train0
 standin_parameter probe_delay_ms 0
 untouched
 
-section "disk full in the state folder"
+section "a full disk in the state directory"
 mkdir -p /tmp/small
 mount -t tmpfs -o size=64k,mode=0700 tmpfs /tmp/small
 dd if=/dev/zero of=/tmp/small/filler bs=1k 2>/dev/null
@@ -105,14 +105,14 @@ fails 1 "disk full" "/tmp/small" vfpass --state-dir /tmp/small attach train0
 umount /tmp/small
 untouched
 
-section "an unbind that hangs: a deadline, and the device's name"
+section "an unbind that hangs: timeout, and the error names the device"
 standin_parameter unbind_hang_device "$vf"
 standin_parameter unbind_hang Y
 fails 1 "unbind hangs" "$vf" vfpass attach train0
-fails 5 "recover does not touch it before the kernel has returned" "still waits" vfpass recover
+fails 5 "recover does not touch it before the kernel has returned" "still pending" vfpass recover
 standin_parameter unbind_hang N
 expect "the late unbind takes effect" wait_until 30 eval "test -z \"\$(driver_of $vf)\""
 expect "recover" vfpass recover
-expect_equal "the VF is back on its driver" mlx5_core "$(driver_of "$vf")"
+expect_equal "the VF's driver is restored" mlx5_core "$(driver_of "$vf")"
 untouched
 finish

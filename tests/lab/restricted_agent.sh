@@ -1,5 +1,5 @@
-# restricted_agent.sh RELEASE: a guest whose agent blocks commands as RHEL's package has it. vfpass names all that it
-# would need, changes nothing, and the guest can still be shut down.
+# restricted_agent.sh RELEASE: a guest whose agent blocks the same commands as RHEL's package. vfpass names all
+# commands that it needs, changes nothing, and the guest can still be shut down.
 # covers: src/guest/agent.cpp lab/image
 # shellcheck shell=bash
 set -uo pipefail
@@ -8,10 +8,10 @@ source /vfpass/tests/lab/common.sh
 
 release=$1
 export AGENT_TIMEOUT=240
-patience=600
+agent_timeout=600
 blocked="guest-exec, guest-exec-status, guest-file-open, guest-file-write, guest-file-close"
 
-# on_disk PATH: whether the guest, shut off, has it.
+# on_disk PATH: whether PATH exists on the disk of the guest, which is off.
 on_disk() { ! debugfs -R "stat $1" /var/lib/lab/train0.raw 2>&1 | grep -q 'File not found'; }
 
 section "a guest with $release and RHEL's agent configuration"
@@ -26,24 +26,24 @@ mapping train0 rail0 "$pf" 'index: 0' 'guest: {address: 192.168.100.10/24, mtu: 
 expect "hook install" vfpass hook install
 require "attach" vfpass attach train0
 require "virsh start" virsh start train0
-require "the guest's agent answers" wait_for_agent train0 $patience
+require "the guest's agent answers" wait_for_agent train0 $agent_timeout
 took "the guest's start"
-expect_contains "it refuses programs" "has been disabled" refused_command train0
+expect_contains "the agent refuses guest-exec" "has been disabled" refused_command train0
 
 section "guest-setup and verify"
 expect_exit 6 "guest-setup" vfpass guest-setup train0 --yes
-expect_said "names every command" "does not allow $blocked"
-expect_said "says how to allow them" "/etc/sysconfig/qemu-ga"
+expect_said "the error names every blocked command" "does not allow $blocked"
+expect_said "the remedy says how to allow them" "/etc/sysconfig/qemu-ga"
 expect_exit 6 "guest-setup --undo" vfpass guest-setup train0 --undo --yes
 expect_exit 6 "verify" vfpass verify train0
-expect_said "names every command" "does not allow $blocked"
-expect_said "says how to allow them" "/etc/sysconfig/qemu-ga"
+expect_said "the error names every blocked command" "does not allow $blocked"
+expect_said "the remedy says how to allow them" "/etc/sysconfig/qemu-ga"
 
 section "the guest's disk"
 expect "the guest shuts down" shut_down_guest train0 900
-expect "its disk can be read" qemu-img convert -O raw /var/lib/lab/train0.qcow2 /var/lib/lab/train0.raw
-expect "which is the guest's" on_disk /etc/sysconfig/qemu-ga
+expect "the disk image can be converted" qemu-img convert -O raw /var/lib/lab/train0.qcow2 /var/lib/lab/train0.raw
+expect "the disk image is the guest's" on_disk /etc/sysconfig/qemu-ga
 for path in /var/lib/vfpass-setup /var/lib/vfpass-probe /etc/systemd/network/10-vfpass-rail0.network; do
-    refuse "no $path was made" on_disk "$path"
+    refuse "$path was not created" on_disk "$path"
 done
 finish

@@ -1,5 +1,5 @@
-# Two PFs with 64 VFs each, 100 domains, 64 of them with a VF, and one with 64: nothing is mixed up, status tells
-# one lease from another, a restarted daemon finds its guests, and all is given back.
+# Two PFs with 64 VFs each, 100 domains, of which 64 have a VF each or one has 64: no VF or lease is mixed up, status
+# attributes drift to the right lease, a restarted daemon finds its guests, and everything is restored.
 # covers: src/state src/cli/status.cpp bench
 # shellcheck shell=bash
 set -uo pipefail
@@ -24,7 +24,7 @@ for ((number = 0; number < 100; number++)); do
     echo "define /tmp/d$number.xml"
 done >/tmp/define.commands
 expect "100 domains are defined" virsh --quiet </tmp/define.commands
-expect_equal "libvirt has them" 100 "$(virsh --quiet list --all | wc -l)"
+expect_equal "libvirt lists them" 100 "$(virsh --quiet list --all | wc -l)"
 snapshot_host /tmp/host.before "${pfs[@]}"
 
 section "one domain with 64 VFs"
@@ -38,15 +38,15 @@ section "one domain with 64 VFs"
 settle d99
 virsh dumpxml --inactive d99 >/tmp/d99.before
 expect "attach" vfpass attach d99
-expect_equal "64 leases" 64 "$(leases | wc -l)"
-expect_equal "of 64 VFs" 64 "$(leases | jq -r '.[2]' | sort -u | wc -l)"
-expect_equal "on vfio-pci" 64 "$(find /sys/bus/pci/drivers/vfio-pci/ -name '0000:*' | wc -l)"
-expect_equal "in 64 VLANs" 64 "$(for each in 0 1; do ip -d link show dev "$(pf_netdev $each)"; done |
+expect_equal "there are 64 leases" 64 "$(leases | wc -l)"
+expect_equal "the leases have 64 different VFs" 64 "$(leases | jq -r '.[2]' | sort -u | wc -l)"
+expect_equal "64 VFs are on vfio-pci" 64 "$(find /sys/bus/pci/drivers/vfio-pci/ -name '0000:*' | wc -l)"
+expect_equal "the VFs have 64 different VLANs" 64 "$(for each in 0 1; do ip -d link show dev "$(pf_netdev $each)"; done |
     grep -o 'vlan 10[0-9][0-9]' | sort -u | wc -l)"
 expect "no drift" vfpass status d99
 expect "detach" vfpass detach d99
 virsh dumpxml --inactive d99 >/tmp/d99.after
-expect_same_file "the XML is as before" /tmp/d99.before /tmp/d99.after
+expect_same_file "the XML is restored" /tmp/d99.before /tmp/d99.after
 rm "$vms/d99.yaml"
 
 section "64 domains with a VF each"
@@ -58,20 +58,20 @@ for ((number = 0; number < 64; number++)); do
     vfpass --quiet attach "d$number" >/tmp/attach.log 2>&1 || failed+="d$number: $(cat /tmp/attach.log) "
 done
 expect_equal "all are attached" "" "$failed"
-expect "status sees no drift" vfpass status
-expect_equal "64 leases" 64 "$(leases | wc -l)"
-expect_equal "of 64 VFs" 64 "$(leases | jq -r '.[2]' | sort -u | wc -l)"
-expect_equal "with 64 MACs" 64 "$(vfpass status --json | jq -r '.leases[].settings.mac' | sort -u | wc -l)"
-expect "check has nothing to say" vfpass check
+expect "status reports no drift" vfpass status
+expect_equal "there are 64 leases" 64 "$(leases | wc -l)"
+expect_equal "the leases have 64 different VFs" 64 "$(leases | jq -r '.[2]' | sort -u | wc -l)"
+expect_equal "the leases have 64 different MACs" 64 "$(vfpass status --json | jq -r '.leases[].settings.mac' | sort -u | wc -l)"
+expect "check reports no change" vfpass check
 ip link set dev "$(pf_netdev 1)" vf 31 vlan 7
-expect "one VF is changed while its domain is off: no drift" vfpass status d63
+expect "a VF that was changed while its domain is off is no drift" vfpass status d63
 mapping d80 rail0 "${pfs[1]}"
-expect "the 65th gets a VF" vfpass attach d80
-expect_equal "which nobody else has" 65 "$(leases | jq -r '.[2]' | sort -u | wc -l)"
-expect "detach it" vfpass detach d80
+expect "the 65th domain gets a VF" vfpass attach d80
+expect_equal "its VF is different from all others" 65 "$(leases | jq -r '.[2]' | sort -u | wc -l)"
+expect "detach the 65th domain" vfpass detach d80
 rm "$vms/d80.yaml"
 
-section "sixteen of them run, and the daemon is restarted"
+section "restarting the daemon while sixteen domains run"
 for ((number = 48; number < 64; number++)); do
     expect "d$number starts" start_paused "d$number"
 done
@@ -83,8 +83,8 @@ sixteen_hold() {
 }
 expect "each QEMU holds a VF" sixteen_hold
 expect "the daemon is restarted" restart_libvirt
-expect_equal "it has sixteen guests" 16 "$(virsh --quiet list | wc -l)"
-expect_equal "sixteen leases run" 16 "$(leases | grep -c running)"
+expect_equal "libvirt has sixteen guests" 16 "$(virsh --quiet list | wc -l)"
+expect_equal "sixteen leases are running" 16 "$(leases | grep -c running)"
 expect "no drift" vfpass status
 expect "each QEMU holds a VF" sixteen_hold
 for number in 48 63; do
@@ -92,20 +92,20 @@ for number in 48 63; do
         vf_attributes "$(pf_netdev $((number % 2)))" $((number / 2))
 done
 ip link set dev "$(pf_netdev 1)" vf 31 vlan 7
-expect_exit 3 "a VLAN changed behind a running guest is drift" vfpass status
-expect_equal "of that domain alone" '["d63"]' "$(vfpass status --json |
+expect_exit 3 "a VLAN that was changed while the guest runs is drift" vfpass status
+expect_equal "only that domain has drift" '["d63"]' "$(vfpass status --json |
     jq -c '[.leases[] | select(.drift | length > 0) | .domain.name]')"
-expect "attach sets it again" vfpass attach d63
+expect "attach sets the VLAN again" vfpass attach d63
 expect "no drift" vfpass status
 for ((number = 48; number < 64; number++)); do virsh --quiet destroy "d$number"; done
-expect_equal "no lease runs" 0 "$(leases | grep -c running)"
+expect_equal "no lease is running" 0 "$(leases | grep -c running)"
 
-section "gc gives back what 64 deleted domains had"
+section "gc restores the VFs of 64 deleted domains"
 rm "$vms"/*.yaml
 for ((number = 0; number < 64; number++)); do echo "undefine d$number"; done >/tmp/undefine.commands
 expect "the domains are deleted" virsh --quiet </tmp/undefine.commands
 expect "gc" vfpass gc
 expect "no lease" no_lease
 snapshot_host /tmp/host.after "${pfs[@]}"
-expect_same_file "the host is as before" /tmp/host.before /tmp/host.after
+expect_same_file "the host is restored" /tmp/host.before /tmp/host.after
 finish

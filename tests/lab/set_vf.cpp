@@ -1,5 +1,5 @@
-// Sets attributes of one VF through the host stage's own netlink code, on any netdev: netdevsim has
-// no PCI functions that `vfpass attach` could take. Usage: set-vf NETDEV INDEX MAC VLAN QOS MIN
+// Sets attributes of one VF of any netdev with the host stage's netlink code. It is needed because
+// netdevsim has no PCI functions for `vfpass attach`. Usage: set-vf NETDEV INDEX MAC VLAN QOS MIN
 // MAX.
 #include <net/if.h>
 

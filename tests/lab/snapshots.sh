@@ -1,5 +1,5 @@
-# Snapshots, reverts and managed save of a domain that vfpass serves: libvirt brings back older XML, with
-# devices that have been given up or without those that are leased.
+# Snapshots, reverts and managed save of an attached domain: libvirt restores older XML, which contains devices
+# that were detached or lacks devices that are leased.
 # covers: src/domain src/cli/status.cpp src/hook
 # shellcheck shell=bash
 set -uo pipefail
@@ -24,77 +24,77 @@ take() { virsh --quiet snapshot-create-as a "$@"; }
 revert() { virsh --quiet snapshot-revert a "$@"; }
 starts_with_vlan() {
     expect "$1: a starts" start_paused a
-    expect "$1: with the VF" holds_vf a
-    expect_contains "$1: in VLAN $2" "vlan $2" vf_attributes "$netdev" 1
+    expect "$1: a holds the VF" holds_vf a
+    expect_contains "$1: the VF is in VLAN $2" "vlan $2" vf_attributes "$netdev" 1
 }
 
-section "what libvirt takes of a domain with a VF"
+section "snapshots of a domain with a VF"
 expect "a snapshot before the attach" take bare
 expect "attach a" vfpass attach a
 expect "a snapshot of the configuration with the VF" take attached
 starts_with_vlan "after the snapshots" 11
-refuse "no snapshot of the memory of a guest with a VF" take memory
-refuse "no managed save of a guest with a VF" virsh managedsave a
+refuse "libvirt refuses a memory snapshot of a guest with a VF" take memory
+refuse "libvirt refuses a managed save of a guest with a VF" virsh managedsave a
 expect "the guest keeps its VF" holds_vf a
 expect "no drift" vfpass status a
 stop_hard a
 
 section "revert to a configuration without the leased VF"
 expect "revert" revert bare
-refuse "the XML has nothing of ours" in_xml a --inactive
-expect_exit 3 "status calls it drift" vfpass status a
-expect_said "with what to do" "vfpass attach a"
+refuse "the XML has none of our devices" in_xml a --inactive
+expect_exit 3 "status reports drift" vfpass status a
+expect_said "the remedy is printed" "vfpass attach a"
 expect "a starts without the VF, as its XML says" start_paused a
-refuse "it holds none" holds_vf a
+refuse "the guest holds no VF" holds_vf a
 expect_equal "the lease is kept" reserved "$(lease_state a)"
-expect_exit 3 "status calls it drift while a runs" vfpass status a
-expect_said "with what to do" "vfpass attach a"
+expect_exit 3 "status reports drift while a runs" vfpass status a
+expect_said "the remedy is printed" "vfpass attach a"
 stop_hard a
 expect "attach a" vfpass attach a
 expect "no drift" vfpass status a
 starts_with_vlan "after attach" 11
 stop_hard a
 
-section "revert to an older state of the attach"
+section "revert to the configuration of an earlier attach"
 vlan 12
 expect "attach with another VLAN" vfpass attach a
 expect "revert" revert attached
-expect_exit 3 "status calls it drift" vfpass status a
+expect_exit 3 "status reports drift" vfpass status a
 expect_exit 1 "the start is refused" start_paused a
-expect_said "the reason is given" "older state"
-expect_said "and what to do" "vfpass attach"
+expect_said "the reason is printed" "older version"
+expect_said "the remedy is printed" "vfpass attach"
 refuse "the VF is not in the old VLAN" grep -q "vlan 11" <(vf_attributes "$netdev" 1)
 expect "attach a" vfpass attach a
 starts_with_vlan "after attach" 12
 stop_hard a
 
-section "revert to a configuration with a VF that was given up"
+section "revert to a configuration with a VF that was detached"
 expect "detach a" vfpass detach a
 expect "revert" revert attached
 expect "the XML has the VF" in_xml a --inactive
 expect_exit 3 "status" vfpass status
-expect_said "says that the lease has ended" "it has ended"
-expect_said "and what to do" "vfpass attach a"
+expect_said "status says that the lease has ended" "it has ended"
+expect_said "the remedy is printed" "vfpass attach a"
 expect_exit 1 "the start is refused" start_paused a
-expect_said "the reason is given" "it has ended"
-expect_equal "the host keeps its VF" mlx5_core "$(driver_of "$vf")"
+expect_said "the reason is printed" "it has ended"
+expect_equal "the VF stays on the host's driver" mlx5_core "$(driver_of "$vf")"
 rm "$vms/a.yaml"
-expect "detach takes it out, without a mapping" vfpass detach a
-refuse "the XML has nothing of ours" in_xml a --inactive
-expect_equal "the host keeps its VF" mlx5_core "$(driver_of "$vf")"
-expect "status has nothing to say" vfpass status
+expect "detach removes the device without a mapping" vfpass detach a
+refuse "the XML has none of our devices" in_xml a --inactive
+expect_equal "the VF stays on the host's driver" mlx5_core "$(driver_of "$vf")"
+expect "status reports no problem" vfpass status
 expect "a starts" start_paused a
 stop_hard a
 
-section "somebody else has the VF when the revert brings it back"
+section "revert to a configuration with a VF that another domain has"
 define_tiny b
 mapping b rail0 "$pf" 'index: 1' 'vlan: {id: 21}'
 expect "attach b" vfpass attach b
 expect "revert" revert attached
 expect "b starts" start_paused b
-expect_exit 1 "a does not" start_paused a
-expect_contains "b's VF is in its VLAN" "vlan 21" vf_attributes "$netdev" 1
-expect "b holds it" holds_vf b
+expect_exit 1 "a does not start" start_paused a
+expect_contains "b's VF has its VLAN" "vlan 21" vf_attributes "$netdev" 1
+expect "b holds the VF" holds_vf b
 expect "detach a" vfpass detach a
 stop_hard b
 expect "detach b" vfpass detach b
@@ -106,14 +106,14 @@ expect "attach a" vfpass attach a
 expect "a snapshot with the VF" take again
 starts_with_vlan "before the revert" 13
 expect "revert to a stopped guest without the VF" revert bare
-expect "it has stopped" wait_until 30 guest_off a
+expect "the guest has stopped" wait_until 30 guest_off a
 expect_equal "the lease is reserved" reserved "$(lease_state a)"
-refuse "the VF's values are gone" grep -q "vlan 13" <(vf_attributes "$netdev" 1)
-expect_exit 3 "status calls it drift" vfpass status a
+refuse "the VF is scrubbed" grep -q "vlan 13" <(vf_attributes "$netdev" 1)
+expect_exit 3 "status reports drift" vfpass status a
 expect "revert to a running guest with the VF" revert again --paused
-expect "it holds the VF" holds_vf a
-expect_contains "in its VLAN" "vlan 13" vf_attributes "$netdev" 1
-expect_equal "the lease runs" running "$(lease_state a)"
+expect "the guest holds the VF" holds_vf a
+expect_contains "the VF has its VLAN" "vlan 13" vf_attributes "$netdev" 1
+expect_equal "the lease is running" running "$(lease_state a)"
 expect "no drift" vfpass status a
 stop_hard a
 expect "detach a" vfpass detach a
@@ -125,39 +125,39 @@ stop_hard a
 expect "attach a" vfpass attach a
 starts_with_vlan "before the revert" 13
 expect "revert" revert memory --paused --force
-expect "it runs" is_active a
-refuse "without the VF" holds_vf a
+expect "the guest runs" is_active a
+refuse "the guest does not hold the VF" holds_vf a
 expect_equal "the lease is reserved" reserved "$(lease_state a)"
-expect_exit 3 "status calls it drift" vfpass status a
+expect_exit 3 "status reports drift" vfpass status a
 stop_hard a
 expect "detach a" vfpass detach a
-expect_equal "the VF is back on its driver" mlx5_core "$(driver_of "$vf")"
+expect_equal "the VF's driver is restored" mlx5_core "$(driver_of "$vf")"
 
 section "managed save, then attach"
 expect "a starts" start_paused a
 expect "managed save without a VF" virsh managedsave a
 expect "attach a" vfpass attach a
-expect_said "warns of the saved image" "managedsave-remove a"
-expect_exit 3 "status calls it drift" vfpass status a
-expect_said "with what to do" "managedsave-remove a"
+expect_said "attach warns about the saved image" "managedsave-remove a"
+expect_exit 3 "status reports drift" vfpass status a
+expect_said "the remedy is printed" "managedsave-remove a"
 expect "the saved guest is restored" start_paused a
-refuse "without the VF" holds_vf a
+refuse "the guest does not hold the VF" holds_vf a
 expect_equal "the lease is kept" reserved "$(lease_state a)"
 stop_hard a
-expect "no drift once the image is used up" vfpass status a
+expect "no drift after the saved image is used" vfpass status a
 starts_with_vlan "the next start" 13
 stop_hard a
 
-section "the disk alone, while the guest runs with its VF"
+section "a disk-only snapshot while the guest runs with its VF"
 starts_with_vlan "before the snapshot" 13
 expect "an external snapshot of the disk" take overlay --disk-only --no-metadata \
     --diskspec vda,file=/var/lib/libvirt/images/a.overlay
-expect "it holds the VF" holds_vf a
+expect "the guest holds the VF" holds_vf a
 expect "no drift" vfpass status a
 stop_hard a
 starts_with_vlan "on the overlay" 13
 stop_hard a
 expect "detach a" vfpass detach a
 expect "no lease" no_lease
-expect_equal "the VF is back on its driver" mlx5_core "$(driver_of "$vf")"
+expect_equal "the VF's driver is restored" mlx5_core "$(driver_of "$vf")"
 finish

@@ -1,4 +1,4 @@
-# The second half: what host.yaml names is made again at boot, and a record of the other boot claims nothing.
+# The second boot: the links in host.yaml are created again, and records of the previous boot claim no foreign link.
 # covers: src/host/soft_roce.cpp src/plan/soft_roce* src/state/soft_roce_table.* packaging
 # shellcheck shell=bash
 set -uo pipefail
@@ -15,12 +15,12 @@ for netdev in lab0 lab1; do
 done
 modprobe -a crc32_generic rdma_rxe
 expect_equal "no link has survived" "" "$(rdma_links)"
-expect "somebody makes one of the same name before us" rdma link add rxe1 type rxe netdev lab1
-expect_exit 3 "host show: one is missing" vfpass host show
+expect "a foreign link with one of the names is created first" rdma link add rxe1 type rxe netdev lab1
+expect_exit 3 "host show reports the missing link" vfpass host show
 expect "host apply, as vfpass-soft-roce.service does" vfpass host apply --only soft-roce
-expect_equal "both are there" "rxe0@lab0 rxe1@lab1" "$(rdma_links)"
-expect "host show has nothing to say" vfpass host show
+expect_equal "both links exist" "rxe0@lab0 rxe1@lab1" "$(rdma_links)"
+expect "host show reports no change" vfpass host show
 printf 'version: 1\n' >/etc/vfpass/host.yaml
-expect "host.yaml names them no more: host apply" vfpass host apply
-expect_equal "ours is gone, the other one is not" rxe1@lab1 "$(rdma_links)"
+expect "host apply after the links were removed from host.yaml" vfpass host apply
+expect_equal "our link is removed and the foreign one is kept" rxe1@lab1 "$(rdma_links)"
 finish

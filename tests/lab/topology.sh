@@ -1,4 +1,4 @@
-# The same answers as lspci, libvirt, ip and sysfs give, and from a snapshot the same as from the host.
+# vfpass topo against lspci, libvirt, ip and sysfs, and a snapshot against the host.
 # covers: src/inventory src/topology src/cli/topo.cpp src/cli/snapshot.cpp src/cli/captured_* src/report/topology_*
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail
@@ -13,21 +13,21 @@ make_vfs "$pf" 4
 start_libvirt
 expect "topo" vfpass topo --format json
 printf '%s\n' "$last_output" >/tmp/topo.json
-# of FILTER [FILE]: what topo says.
+# of FILTER [FILE]: a value from topo's JSON.
 of() { jq -r "$1" "${2:-/tmp/topo.json}"; }
 
 section "lspci"
 lspci -Dn | awk '{sub(":$", "", $2); print $1, $2, $3}' | sort >/tmp/lspci
 of '.functions[] | "\(.address) \(.class[0:4]) \(.vendor):\(.device)"' | sort >/tmp/topo
-expect "there are functions" test -s /tmp/topo
-expect_same_file "addresses, classes and ids" /tmp/lspci /tmp/topo
+expect "lspci lists functions" test -s /tmp/topo
+expect_same_file "addresses, classes and IDs match" /tmp/lspci /tmp/topo
 lspci -Dk | awk '/^[0-9a-f]/ {address = $1} /Kernel driver in use/ {print address, $NF}' | sort >/tmp/lspci
 of '.functions[] | select(.driver) | "\(.address) \(.driver)"' | sort >/tmp/topo
-expect_same_file "drivers" /tmp/lspci /tmp/topo
+expect_same_file "drivers match" /tmp/lspci /tmp/topo
 for function in "$pf" "$other" "$(vf_of "$pf" 0)"; do
     lspci -Dvv -s "$function" | sed -n 's/.*LnkSta:.*Width x\([0-9]*\).*/\1/p' >/tmp/lspci
     of ".functions[] | select(.address == \"$function\") | .link.lanes // empty" >/tmp/topo
-    expect_same_file "link width of $function" /tmp/lspci /tmp/topo
+    expect_same_file "the link width of $function matches" /tmp/lspci /tmp/topo
 done
 
 section "libvirt"
@@ -46,7 +46,7 @@ for function in "$pf" "$other" "$(vf_of "$pf" 0)" "$(vf_of "$pf" 3)"; do
     of ".functions[] | select(.address == \"$function\") |
         \"\(.address) group \(.iommu_group) node \(.numa_node // \"\") pf \(.pf // \"\")\""
 done >/tmp/topo
-expect_same_file "IOMMU groups, NUMA nodes, PFs" /tmp/libvirt /tmp/topo
+expect_same_file "IOMMU groups, NUMA nodes and PFs match" /tmp/libvirt /tmp/topo
 expect_equal "the PFs are on two nodes" "0 1" "$(of "[.functions[] | select(.total_vfs > 0) | .numa_node] | join(\" \")")"
 
 section "ip"
@@ -55,28 +55,28 @@ for function in "$pf" "$other" "$(vf_of "$pf" 1)"; do
 done | sort >/tmp/topo
 ip -d -json link show | jq -r '.[] | select(.parentbus == "pci") | .ifname as $name | .parentdev | "\(.) \($name)"' |
     grep -E "^($pf|$other|$(vf_of "$pf" 1)) " | cut -d' ' -f2 | sort >/tmp/ip
-expect_same_file "netdevs" /tmp/ip /tmp/topo
-expect_equal "VFs there are and could be" "4 8" \
+expect_same_file "netdevs match" /tmp/ip /tmp/topo
+expect_equal "VF count and maximum match" "4 8" \
     "$(of ".functions[] | select(.address == \"$pf\") | \"\(.vfs) \(.total_vfs)\"")"
 
-section "the tree is the kernel's"
+section "the kernel's PCI tree"
 for function in $(of '.functions[] | select(.parent) | .address'); do
     path=$(readlink -f "/sys/bus/pci/devices/$function")
     echo "$function $(basename "$(dirname "$path")")"
 done >/tmp/kernel
 of '.functions[] | select(.parent) | "\(.address) \(.parent)"' >/tmp/topo
-expect_same_file "parents" /tmp/kernel /tmp/topo
+expect_same_file "parents match" /tmp/kernel /tmp/topo
 
 section "a snapshot"
 expect "snapshot" vfpass snapshot /tmp/snapshot
 vfpass --sysroot /tmp/snapshot topo --format json >/tmp/replayed.json
-expect_same_file "answers as the host" /tmp/topo.json /tmp/replayed.json
-expect "a tar is a snapshot, too" vfpass snapshot /tmp/snapshot.tar
+expect_same_file "topo prints the same for the snapshot as for the host" /tmp/topo.json /tmp/replayed.json
+expect "snapshot to a tar" vfpass snapshot /tmp/snapshot.tar
 mkdir /tmp/unpacked && tar -xf /tmp/snapshot.tar -C /tmp/unpacked
-# What meminfo counts changes between the two; topo reads MemTotal of it.
-expect "with the same in it" diff -r --no-dereference --exclude=meminfo /tmp/snapshot /tmp/unpacked
+# The counters in meminfo change between the two snapshots; topo reads only MemTotal from it.
+expect "the tar has the same content" diff -r --no-dereference --exclude=meminfo /tmp/snapshot /tmp/unpacked
 vfpass --sysroot /tmp/unpacked topo --format json >/tmp/replayed.json
-expect_same_file "which answers as the host" /tmp/topo.json /tmp/replayed.json
+expect_same_file "topo prints the same for the unpacked tar as for the host" /tmp/topo.json /tmp/replayed.json
 for format in matrix tree svg dot nccl; do
     expect "topo --format $format" vfpass topo --format "$format"
 done

@@ -1,6 +1,5 @@
-// validate-json SCHEMA [FILE]: is the document, read from FILE or stdin, one that the schema
-// allows? For tests of programs whose output no unit test sees. Exit codes: 0 yes, 1 no, 2 cannot
-// tell.
+// validate-json SCHEMA [FILE]: validates a document from FILE or stdin against the schema, for
+// programs that unit tests cannot run. Exit codes: 0 valid, 1 invalid, 2 error.
 #include <fstream>
 #include <iostream>
 #include <iterator>

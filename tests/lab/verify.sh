@@ -1,5 +1,5 @@
-# vfpass verify for real: a guest with SoftRoCE over its VF, the probe pushed through its agent, every byte
-# checked, and the PF's counters, which move as a card's would. Then each link broken by itself.
+# vfpass verify of a guest with SoftRoCE over its VF: the probe is copied through the agent, every byte is checked,
+# and the PF's counters change as a card's would. Then each link of the chain is broken separately.
 # covers: src/guest src/probe src/cli/verify.cpp src/report/verify_report.cpp tests/lab/verify_common.sh lab/lib/traffic.sh
 # shellcheck shell=bash
 set -uo pipefail
@@ -8,11 +8,11 @@ source /vfpass/tests/lab/common.sh
 # shellcheck source=SCRIPTDIR/verify_common.sh
 source /vfpass/tests/lab/verify_common.sh
 
-# Emulated twice, SoftRoCE moves about 2 MB/s: small messages, and few of them.
+# Under double emulation SoftRoCE transfers about 2 MB/s, so messages are small and few.
 small=(--bytes 4K --iterations 16 --no-tools)
-verify_json() { vfpass verify train0 --json "${small[@]}" "$@" 2>/tmp/verify.said; }
+verify_json() { vfpass verify train0 --json "${small[@]}" "$@" 2>/tmp/verify.log; }
 
-# Their names end with the time.
+# The reports' names end with the time.
 latest_report() { find /var/lib/vfpass/reports -type f | sort | tail -n 1; }
 
 section "a guest with a VF, started through the hook"
@@ -29,7 +29,7 @@ expect "hook install" vfpass hook install
 expect "attach" vfpass attach train0
 refuse "a VM that does not run is not verified" vfpass verify train0
 expect "virsh start" virsh start train0
-verified 6 "nobody answers yet"
+verified 6 "verify before the agent answers"
 broken agent "agent"
 expect "the guest's agent answers" wait_for_agent train0 400
 took "the guest's start"
@@ -38,70 +38,70 @@ mirror=$!
 
 section "SoftRoCE in the guest"
 netdev=$(guest_shell train0 'ls /sys/bus/pci/drivers/mlx5_core/0*/net')
-# MTU 9000 makes an RDMA MTU of 4096: fewer packets.
+# MTU 9000 gives an RDMA MTU of 4096, which means fewer packets.
 rdma_up() {
     guest_shell train0 "ip link set lo up; ip link set $netdev mtu 9000 up
         ip address add 10.99.0.1/24 dev $netdev 2>/dev/null
         rdma link add rxe0 type rxe netdev $netdev && ls /dev/infiniband"
 }
-expect_contains "rxe" uverbs0 rdma_up
+expect_contains "a SoftRoCE link is added" uverbs0 rdma_up
 
-section "verified after its start, since the mapping asks for it"
+section "verification after the start, as the mapping requests"
 expect_contains "verify --pending" "VM train0: passed" \
     vfpass verify --pending --wait 60 "${small[@]}"
 document=$(cat "$(latest_report)")
-expect_equal "the report is kept" passed "$(member .result)"
+expect_equal "the report is saved" passed "$(member .result)"
 expect_contains "the probe was copied into the guest" "just copied" finding probe seen
-expect_equal "written and read, and answered" "write read read send" \
+expect_equal "the figures have write, read and latency" "write read read send" \
     "$(member '[.figures[].operation] | join(" ")')"
-expect_equal "every byte checked" true "$(member '[.figures[:2][].checked_bytes] | min >= 65536')"
-expect_equal "the latency, too" true "$(member '[.figures[2:][].median_microseconds] | min > 0')"
+expect_equal "every byte is checked" true "$(member '[.figures[:2][].checked_bytes] | min >= 65536')"
+expect_equal "the latency is measured" true "$(member '[.figures[2:][].median_microseconds] | min > 0')"
 seen device-host passed "on vfio-pci, open in process"
 seen mtu passed "$netdev 9000, RDMA 4096"
 seen gid-type passed "RoCE v2 0000:0000:0000:0000:0000:ffff:0a63:0001"
-expect_contains "status knows of it" "last verification passed" vfpass status train0
+expect_contains "status shows the last verification" "last verification passed" vfpass status train0
 expect "verify --pending" vfpass verify --pending
-expect_equal "does it once" "" "$last_output"
-took "it"
+expect_equal "a second verify --pending does nothing" "" "$last_output"
+took "the section"
 
 section "verify"
 sent=$(vport_value 0 1 tx_bytes)
-verified 0 "it passes again"
+verified 0 "verify passes again"
 expect_contains "the probe is not copied again" "already there" finding probe seen
-expect_equal "both counters' checks pass" "passed passed" \
+expect_equal "both counters checks pass" "passed passed" \
     "$(member '[.findings[] | select(.key == "counters").result] | join(" ")')"
-expect "the PF has counted 128 KiB more" test "$(vport_value 0 1 tx_bytes)" -ge "$((sent + 131072))"
-expect_equal "and nothing for the other VF" 0 "$(vport_value 0 0 tx_bytes)"
-took "it"
+expect "the PF has counted at least 128 KiB more" test "$(vport_value 0 1 tx_bytes)" -ge "$((sent + 131072))"
+expect_equal "the PF has counted nothing for the other VF" 0 "$(vport_value 0 0 tx_bytes)"
+took "the section"
 
 section "the guest's own tools, and relaxed ordering"
 document=$(vfpass verify train0 --json --bytes 4K --iterations 16 --relaxed-ordering both)
-expect_equal "all of it passes" passed "$(member .result)"
-expect_equal "four transfers of ours" 4 \
+expect_equal "every check passes" passed "$(member .result)"
+expect_equal "the probe has made four transfers" 4 \
     "$(member '[.figures[] | select(.source == "vfpass-probe" and .gigabits_per_second)] | length')"
-expect_contains "side by side" "host write" finding relaxed-ordering seen
-expect_contains "perftest has run" "ib_write_bw" finding perftest seen
-expect_contains "its latency, too" "ib_read_lat" finding perftest seen
-# Emulated twice it sometimes prints a zero, which is then told and no figure.
-expect_equal "what it measured is a figure, or a warning" true "$(member '
+expect_contains "relaxed ordering on and off are both reported" "host write" finding relaxed-ordering seen
+expect_contains "ib_write_bw has run" "ib_write_bw" finding perftest seen
+expect_contains "ib_read_lat has run" "ib_read_lat" finding perftest seen
+# Under double emulation perftest sometimes prints a zero, which becomes a warning instead of a figure.
+expect_equal "perftest's results are figures or a warning" true "$(member '
     ([.figures[] | select(.source | startswith("ib_"))] | length == 2) or
     ([.findings[] | select(.key == "perftest")][0].result == "warning")')"
-took "it"
+took "the section"
 
-section "what works, and should be otherwise"
+section "warnings"
 guest_shell train0 "ip link set $netdev mtu 1500"
-verified 0 "another MTU than the mapping's"
+verified 0 "an MTU that differs from the mapping"
 seen mtu warning "$netdev 1500, RDMA 1024: headers leave 0.926"
-expect_contains "and what to do" "mtu 9000" finding mtu remedy
+expect_contains "the remedy is printed" "mtu 9000" finding mtu remedy
 guest_shell train0 "ip link set $netdev mtu 9000"
 
-section "where the probe may not run"
+section "a directory in which the probe cannot run"
 guest_shell train0 "mkdir -p /noexec && mount -t tmpfs -o noexec,mode=755 tmpfs /noexec"
-verified 6 "its folder is mounted noexec" --guest-folder /noexec
-broken probe "may not be run"
-expect_contains "another folder is the way out" "--guest-folder" finding probe remedy
+verified 6 "the guest directory is mounted noexec" --guest-folder /noexec
+broken probe "not executable"
+expect_contains "the remedy is another directory" "--guest-folder" finding probe remedy
 
-section "each broken link is found by itself"
+section "broken links"
 mac=$(guest_shell train0 "cat /sys/class/net/$netdev/address; ip link set $netdev down")
 verified 4 "the netdev is down"
 broken link down
@@ -111,64 +111,64 @@ broken mac "$netdev 02:00:00:00:00:99"
 guest_shell train0 "ip link set $netdev address $mac; ip link set $netdev up; rdma link delete rxe0"
 verified 4 "no RDMA device"
 broken rdma-device "0 others"
-expect "rxe again" rdma_up
+expect "the SoftRoCE link is added again" rdma_up
 library=/lib/x86_64-linux-gnu/libibverbs.so.1
 guest_shell train0 "mv $library /tmp/"
 verified 4 "no libibverbs"
 broken rdma-core "libibverbs.so.1"
 guest_shell train0 "mv /tmp/libibverbs.so.1 $library; mv /dev/infiniband/uverbs0 /tmp/"
-verified 4 "the device's file is gone"
+verified 4 "the device file is missing"
 broken rdma-opens "rxe0"
 guest_shell train0 "mv /tmp/uverbs0 /dev/infiniband/"
-verified 4 "a byte changes on its way" --inject flip
-# Messages are numbered from the warm-up on.
+verified 4 "a byte is corrupted" --inject flip
+# The numbering of messages includes the warm-up.
 broken data-host "flipped in message 16 at offset 2048"
-verified 0 "repaired, all of it passes"
+verified 0 "verify passes after the repair"
 address=$(guest_shell train0 'ls -d /sys/bus/pci/drivers/mlx5_core/0*')
 address=${address##*/}
 guest_shell train0 "rdma link delete rxe0; echo $address >/sys/bus/pci/drivers/mlx5_core/unbind"
 verified 4 "no driver in the guest"
 broken driver "without a driver"
-expect_contains "and which one" "modprobe mlx5_core" finding driver remedy
+expect_contains "the remedy names the driver" "modprobe mlx5_core" finding driver remedy
 guest_shell train0 "echo $address >/sys/bus/pci/drivers/mlx5_core/bind"
 netdev=$(guest_shell train0 'ls /sys/bus/pci/drivers/mlx5_core/0*/net')
-expect "rxe again" rdma_up
-took "all"
+expect "the SoftRoCE link is added again" rdma_up
+took "the whole section"
 
-section "stopped in the middle"
-# The pattern does not find itself.
+section "verify stopped by a signal"
+# The pattern does not match its own command line.
 probe_runs() { guest_shell train0 'ps | grep -q "[v]fpass-probe-.* loopback"'; }
 probe_is_gone() { ! probe_runs; }
 report=$(latest_report)
-# SIGINT is ignored in a script's background.
-vfpass verify train0 --bytes 4K --iterations 1000000 --no-tools 2>/tmp/verify.said &
+# A background job of a script ignores SIGINT.
+vfpass verify train0 --bytes 4K --iterations 1000000 --no-tools 2>/tmp/verify.log &
 verify=$!
 expect "the probe runs in the guest" wait_until 240 probe_runs
 kill -TERM "$verify"
 wait "$verify"
-expect_equal "verify ends by the signal" 143 "$?"
-expect_contains "it says so" "stopped by SIGTERM" cat /tmp/verify.said
-expect "nothing is left running in the guest" wait_until 60 probe_is_gone
-expect_equal "and no report is kept" "$report" "$(latest_report)"
-took "it"
+expect_equal "the exit code is that of the signal" 143 "$?"
+expect_contains "the message names the signal" "stopped by SIGTERM" cat /tmp/verify.log
+expect "no probe is left running in the guest" wait_until 60 probe_is_gone
+expect_equal "no report is saved" "$report" "$(latest_report)"
+took "the section"
 
-section "a document of the probe is what its schema says"
+section "the probe's documents and their schema"
 probe_said() { guest_shell train0 "/var/lib/vfpass-probe/vfpass-probe-* $*" >/tmp/said.json; }
 expect "inventory" probe_said inventory
-expect "inventory: valid" "/vfpass/build/tests/lab/validate-json" \
+expect "the inventory matches the schema" "/vfpass/build/tests/lab/validate-json" \
     /vfpass/docs/json/probe.schema.json /tmp/said.json
 expect "loopback" probe_said loopback --device rxe0 --bytes 4K --iterations 16
-expect "loopback: valid" "/vfpass/build/tests/lab/validate-json" \
+expect "the loopback document matches the schema" "/vfpass/build/tests/lab/validate-json" \
     /vfpass/docs/json/probe.schema.json /tmp/said.json
 
-section "the guest's word alone is not enough"
+section "the host's counters decide"
 kill "$mirror"
-verified 4 "the PF's counters stand still"
+verified 4 "the PF's counters do not change"
 broken counters "0 bytes"
-expect_contains "although the guest saw every byte" passed finding data-host result
+expect_contains "the guest reports every byte as correct" passed finding data-host result
 expect "the guest is suspended" virsh suspend train0
-verified 6 "its agent is gone"
+verified 6 "verify of a suspended guest"
 broken agent "not running"
-expect_equal "the remedy is exact" "virsh resume train0" "$(finding agent remedy)"
-expect_contains "status knows of it" "last verification not observable" vfpass status train0
+expect_equal "the remedy is virsh resume" "virsh resume train0" "$(finding agent remedy)"
+expect_contains "status shows the last verification" "last verification not observable" vfpass status train0
 finish

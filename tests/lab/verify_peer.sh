@@ -1,5 +1,5 @@
-# vfpass verify --peer for real: two guests with SoftRoCE over their VFs and a wire between them. The
-# probes talk through the two agents; only RDMA goes over the wire, and the host counts it there.
+# vfpass verify --peer with two guests that have SoftRoCE over their VFs and a wire between them. The probes
+# exchange messages through the two agents; only RDMA uses the wire, where the host counts it.
 # covers: src/guest/*pair* src/guest/exchange.* src/guest/transfer_options.* src/probe src/cli/verify.cpp
 # covers: tests/lab/verify_common.sh lab/lib/wire.sh
 # shellcheck shell=bash
@@ -9,13 +9,13 @@ source /vfpass/tests/lab/common.sh
 # shellcheck source=SCRIPTDIR/verify_common.sh
 source /vfpass/tests/lab/verify_common.sh
 
-# Emulated twice, SoftRoCE moves little: small messages, and few of them.
+# Under double emulation SoftRoCE is slow, so messages are small and few.
 small=(--bytes 4K --iterations 8)
 verify_json() {
-    vfpass verify train0 --peer train1 --json --timeout 1500 "${small[@]}" "$@" 2>/tmp/verify.said
+    vfpass verify train0 --peer train1 --json --timeout 1500 "${small[@]}" "$@" 2>/tmp/verify.log
 }
 
-# In the guest: SoftRoCE on the VF's netdev. MTU 9000 makes an RDMA MTU of 4096: fewer packets.
+# In the guest: adds SoftRoCE to the VF's netdev. MTU 9000 gives an RDMA MTU of 4096, which means fewer packets.
 rdma_up() {
     # shellcheck disable=SC2016  # the guest's shell expands it
     guest_shell "$1" 'netdev=$(ls /sys/bus/pci/drivers/mlx5_core/0*/net)
@@ -35,43 +35,43 @@ pf=$(pf_address 0)
 make_vfs "$pf" 2
 ip link set dev "$(pf_netdev 0)" up
 start_libvirt
-expect "a wire" start_wire
+expect "a wire is created" start_wire
 expect "hook install" vfpass hook install
-# One after the other: two guests that boot beside each other take twice as long as both in turn.
+# One after the other: two guests that boot in parallel take twice as long.
 for number in 0 1; do
     define_guest "train$number" --rdma --wire
     mapping "train$number" rail0 "$pf" "index: $number"
     expect "attach train$number" vfpass attach "train$number"
     expect "virsh start train$number" virsh start "train$number"
     expect "train$number's agent answers" wait_for_agent "train$number" 500
-    expect "its VF has a wire" wire_vf "train$number"
-    expect_contains "SoftRoCE" uverbs0 rdma_up "train$number" "10.99.0.$((number + 1))"
+    expect "the VF is connected to the wire" wire_vf "train$number"
+    expect_contains "a SoftRoCE link is added" uverbs0 rdma_up "train$number" "10.99.0.$((number + 1))"
     mirror_wire "train$number" "$pf" "$number" &
     mirrors[number]=$!
 done
-expect "they reach each other" guest_shell train0 'ping -c 1 -W 60 10.99.0.2'
+expect "train0 reaches train1" guest_shell train0 'ping -c 1 -W 60 10.99.0.2'
 took "both guests"
 
-section "from guest to guest"
-verified 0 "it passes"
+section "between guests"
+verified 0 "verify passes"
 expect_equal "the report names the peer" train1 "$(member .peer)"
-expect_contains "messages come back" " us in one direction" \
+expect_contains "the reach check has a latency" " us in one direction" \
     member '.findings[] | select(.key == "peer-reach").seen'
-expect_equal "every byte, written and read" "passed passed" \
+expect_equal "both data checks pass" "passed passed" \
     "$(member '[.findings[] | select(.key == "peer-data-host").result] | join(" ")')"
-expect_equal "the counters of both VFs have moved, twice" \
+expect_equal "the counters checks of both VFs pass" \
     "rail0 passed, rail0 passed, train1:rail0 passed, train1:rail0 passed" \
     "$(member '[.findings[] | select(.key == "counters") | "\(.entry) \(.result)"] | sort | join(", ")')"
-expect_equal "figures, latency with them" "write read read send" "$(member '[.figures[].operation] | join(" ")')"
+expect_equal "the figures have write, read and latency" "write read read send" "$(member '[.figures[].operation] | join(" ")')"
 left_behind() {
     guest_shell "$1" 'ls /var/lib/vfpass-probe | grep exchange; ps | grep "[v]fpass-probe-"; true'
 }
-expect_equal "nothing is left in train0" "" "$(left_behind train0)"
-expect_equal "nor in train1" "" "$(left_behind train1)"
-took "it"
+expect_equal "no file or process is left in train0" "" "$(left_behind train0)"
+expect_equal "no file or process is left in train1" "" "$(left_behind train1)"
+took "the section"
 
-section "each broken link is found by itself"
-verified 4 "a byte changes on its way" --inject flip
+section "broken links"
+verified 4 "a byte is corrupted" --inject flip
 broken peer-data-host "flipped in message" "rail0 - train1:rail0"
 ip link set wire-train1 down
 verified 4 "the wire is cut"
@@ -82,12 +82,12 @@ verified 4 "the peer's link is down"
 broken link down "train1:rail0"
 set_peer_link up
 kill "${mirrors[1]}"
-verified 4 "the peer's VF counts nothing"
+verified 4 "the peer's VF does not count"
 broken counters "0 bytes" "train1:rail0"
 expect "the peer is suspended" virsh suspend train1
-verified 6 "its agent is gone"
+verified 6 "verify with a suspended peer"
 broken agent "" "train1:"
 expect_exit 2 "a VM is not its own peer" vfpass verify train0 --peer train0
-expect_exit 2 "a peer that is not there" vfpass verify train0 --peer nobody
-took "all"
+expect_exit 2 "a peer that does not exist" vfpass verify train0 --peer nobody
+took "the whole section"
 finish

@@ -1,4 +1,4 @@
-"""lab_declarations_test.py DECLARED: every lab test says what the selection and the matrix need to know."""
+"""lab_declarations_test.py DECLARED: every lab test declares what the selection and the matrix need."""
 
 import re
 import sys
@@ -15,7 +15,7 @@ LAB = CHECKOUT / "tests/lab"
 
 
 class LabDeclarations(unittest.TestCase):
-    def test_every_long_test_says_what_it_covers(self):
+    def test_every_long_test_declares_covered_paths(self):
         for test in TESTS:
             with self.subTest(test.name):
                 covers = lab_tests.declared_covers(LAB / f"{test.script}.sh")
@@ -33,7 +33,7 @@ class LabDeclarations(unittest.TestCase):
         sourced = set(re.findall(r"^source /vfpass/tests/lab/(\w+)\.sh", text, re.MULTILINE))
         self.assertEqual(set(), set(scripts) - sourced - {each.script for each in TESTS})
 
-    def test_every_duration_is_of_something(self):
+    def test_every_duration_belongs_to_a_test_or_part(self):
         parts = {"unit", "cli", "style", "scripts", "sanitized"}
         durations = lab_tests.read_durations(LAB / "durations")
         known = {each.name for each in TESTS} | {f"prepare_{each}" for each in NEEDS} | parts

@@ -1,4 +1,4 @@
-"""Programs of scripts/ as modules."""
+"""Loads the programs in scripts/ as modules."""
 
 import sys
 from importlib.machinery import SourceFileLoader

@@ -1,4 +1,4 @@
-"""Durations out of CTest's results: what counts, and what does not."""
+"""Which durations are recorded from CTest's results."""
 
 import unittest
 import xml.etree.ElementTree as xml
@@ -26,21 +26,21 @@ class RecordDurations(unittest.TestCase):
     def setUp(self):
         self.root = xml.fromstring(JUNIT)
 
-    def test_takes_lab_tests_that_passed_and_parts_that_passed_as_a_whole(self):
+    def test_records_passed_lab_tests_and_parts_that_passed_completely(self):
         found = {name: round(each, 1) for name, each in record.seconds_of(self.root, SIZES).items()}
         self.assertEqual({"near": 83.4, "unit": 2.3, "style": 3.0}, found)
 
-    def test_leaves_out_a_part_of_which_only_some_ran(self):
+    def test_omits_a_part_that_ran_only_partly(self):
         self.assertNotIn("unit", record.seconds_of(self.root, SIZES | {"unit": 3}))
 
-    def test_keep_what_preparing_took_when_it_had_something_to_do(self):
+    def test_keeps_the_longest_duration_of_lab_prepare(self):
         durations = {}
         for seconds in (5, 300, 1):
             record.record_one(durations, "prepare_disks", record.lab_tests.Duration(seconds, "2026-11-22", ""))
             record.record_one(durations, "near", record.lab_tests.Duration(seconds, "2026-11-22", ""))
         self.assertEqual([300, 1], [durations[each].seconds for each in ("prepare_disks", "near")])
 
-    def test_has_the_day_of_the_run(self):
+    def test_uses_the_date_of_the_run(self):
         self.assertEqual("2026-11-22", record.date_of(self.root))
 
 

@@ -1,5 +1,5 @@
-"""scripts/test, .ci/run and scripts/check-format: what they call, in which order, and whose exit status counts. CTest,
-the build and clang-format are stood in for."""
+"""scripts/test, .ci/run and scripts/check-format: the programs that they call, the order, and the exit status. CTest,
+the build and clang-format are replaced by stubs."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from loaded import CHECKOUT
 
-SAYS_ITS_CALL = '#!/bin/bash\necho "$(basename "$0") $*"\n'
+PRINTS_ITS_CALL = '#!/bin/bash\necho "$(basename "$0") $*"\n'
 DECLARED = """name\tgroup\tpart\tseconds\tmachine\tguests\tscript\targuments\toptions\tneeds\tnot_on
 quick\tquick\tshort\t600\ttwo-pfs\tbusybox\tquick\t\t\t\t
 near\tnear\tlong\t400\tfunctions\tnone\tnear\t\t\t\t
@@ -28,7 +28,7 @@ class Scripts(unittest.TestCase):
             (self.checkout / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(CHECKOUT / name, self.checkout / name)
         for name in ("scripts/install-packages", "scripts/build", "lab/prepare", "bin/ctest"):
-            self.write(name, SAYS_ITS_CALL).chmod(0o755)
+            self.write(name, PRINTS_ITS_CALL).chmod(0o755)
         self.write("bin/nproc", "#!/bin/bash\necho 2\n").chmod(0o755)
         self.write("build/tests/lab/declared", DECLARED)
         self.write("build/tests/lab/declared-needs", "name\tseconds\toptions\n")
@@ -43,7 +43,7 @@ class Scripts(unittest.TestCase):
         return file
 
     def call(self, *command):
-        """The exit status, and what was printed without the temporary folder's name."""
+        """The exit status, and the output without the name of the temporary directory."""
         environment = dict(os.environ, PATH=f"{self.checkout / 'bin'}:{os.environ['PATH']}")
         done = subprocess.run([self.checkout / command[0], *command[1:]], env=environment, stdout=subprocess.PIPE,
                               text=True, check=False)
@@ -57,24 +57,24 @@ class Scripts(unittest.TestCase):
             self.assertEqual("ctest --test-dir build --output-on-failure --no-tests=error --parallel 2 "
                              "--output-junit build/test-results.xml -L unit", lines[-1])
 
-    def test_ci_says_its_choice_and_runs_ctest_once_and_last(self):
+    def test_ci_prints_its_selection_and_runs_ctest_once_and_last(self):
         status, lines = self.call(".ci/run")
         self.assertEqual(0, status)
         self.assertIn("build build -DVFPASS_ALL_TESTS=ON", lines)
-        self.assertIn("  near (400 s, not measured: its limit): its turn", lines)
-        self.assertIn("endless (90000 s, not measured: its limit)", lines[-2])
+        self.assertIn("  near (400 s, not measured: timeout): rotation", lines)
+        self.assertIn("endless (90000 s, not measured: timeout)", lines[-2])
         self.assertIn(r"--label-exclude tidy --exclude-regex ^(lab\.endless)$", lines[-1])
         self.assertEqual(1, sum(line.startswith("ctest ") for line in lines))
 
-    def test_tests_beside_each_other_have_more_time(self):
-        self.write("scripts/select-lab-tests", SAYS_ITS_CALL).chmod(0o755)
+    def test_parallel_tests_have_more_time(self):
+        self.write("scripts/select-lab-tests", PRINTS_ITS_CALL).chmod(0o755)
         self.write("build/not-selected", "^$")
         for cores, wanted in ((1, 60), (2, 90), (4, 180)):
             self.write("bin/nproc", f"#!/bin/bash\necho {cores}\n")
             call = next(line for line in self.call("scripts/test", "--within", "60")[1] if "not-selected" in line)
             self.assertAlmostEqual(wanted * 60, int(call.split()[-1]), delta=60)
 
-    def test_no_time_left_leaves_the_long_part_out(self):
+    def test_without_time_left_the_long_part_is_omitted(self):
         _, lines = self.call("scripts/test", "--within", "0")
         self.assertIn(r"--exclude-regex ^(lab\.near|lab\.endless)$", lines[-1])
 
@@ -82,13 +82,13 @@ class Scripts(unittest.TestCase):
         self.write("bin/ctest", "#!/bin/bash\nexit 8\n")
         self.assertEqual(8, self.call(".ci/run")[0])
 
-    def test_a_choice_that_fails_fails_ci(self):
+    def test_a_failed_selection_fails_ci(self):
         self.write("build/tests/lab/declared", "nonsense\n1\n")
         status, lines = self.call(".ci/run")
         self.assertNotEqual(0, status)
         self.assertFalse([line for line in lines if line.startswith("ctest ")])
 
-    def test_the_format_is_checked_by_one_release_of_clang_format(self):
+    def test_only_clang_format_14_checks_the_format(self):
         for folder in ("include", "src", "tests", "bench"):
             self.write(f"{folder}/a.cpp", "")
         for release, wanted in ((14, 0), (19, 77)):

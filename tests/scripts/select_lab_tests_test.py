@@ -1,4 +1,4 @@
-"""select_lab_tests_test.py DECLARED: the choice of long lab tests for CI."""
+"""select_lab_tests_test.py DECLARED: the selection of long lab tests for CI."""
 
 import contextlib
 import io
@@ -19,7 +19,7 @@ import lab_tests
 select = load("select-lab-tests")
 DECLARED = sys.argv.pop(1)
 
-# As long as the real ones are; "pair" is two boots.
+# Durations similar to the real ones; "pair" is two boots.
 SECONDS = {"kills": 800, "mirror": 850, "verify": 800, "peer": 900, "files": 400, "apply": 300, "live": 170,
            "doctor": 90, "near": 80, "pair": 100, "topology": 40, "probe": 300, "settings": 360, "setup": 280}
 BUDGET = 1000
@@ -54,7 +54,7 @@ def names(chosen):
 
 
 def longest_wait(counts, hits=None):
-    """How many landings in a row miss a test, at most, for the unluckiest test."""
+    """The largest number of consecutive merges that any test has to wait."""
     last, wait = dict.fromkeys(SECONDS, -1), 0
     for landing, count in enumerate(counts):
         for name in names(chosen_at(count, hits)):
@@ -70,19 +70,19 @@ class Budget(unittest.TestCase):
                 hits = {name: (0, "file") for name in list(SECONDS)[:count % len(SECONDS)]}
                 self.assertLessEqual(COSTS.of(chosen_at(count, hits, budget)), budget)
 
-    def test_is_used(self):
+    def test_is_used_up(self):
         left_out = min(SECONDS.values())
         for count in range(200):
             chosen = chosen_at(count)
             self.assertTrue("topology" in names(chosen) or COSTS.of(chosen) > BUDGET - left_out)
 
-    def test_holds_everything_when_it_is_large(self):
+    def test_fits_everything_when_it_is_large(self):
         self.assertEqual(set(SECONDS), set(names(chosen_at(1, budget=100000))))
 
-    def test_is_what_the_other_tests_leave(self):
+    def test_excludes_the_time_of_the_other_tests(self):
         self.assertEqual(600 + 70, select.fixed_seconds(all_tests(), COSTS))
 
-    def test_counts_a_test_without_a_measurement_with_its_limit(self):
+    def test_counts_the_timeout_of_a_test_without_a_measurement(self):
         group = lab_tests.Group("new", [lab_test("new", seconds=777)])
         self.assertEqual(777, COSTS.of([group]))
         self.assertIn("not measured", select.describe(group, COSTS))
@@ -93,7 +93,7 @@ class Budget(unittest.TestCase):
         self.assertEqual(["lab.pair_disk", "lab.pair", "lab.pair_after"], pair.ctest_names())
 
 
-    def test_counts_what_several_tests_need_once(self):
+    def test_counts_a_need_of_several_tests_once(self):
         one, other = (lab_tests.Group(name, [lab_test(name, seconds=50, needs=["disks"])]) for name in ("one", "other"))
         self.assertEqual([350, 400], [COSTS.of([one]), COSTS.of([one, other])])
         self.assertEqual([[one, other]], select.pack([one, other], 400, COSTS))
@@ -106,7 +106,7 @@ class Rotation(unittest.TestCase):
         for start in (0, 239, 100000):
             self.assertLessEqual(longest_wait(range(start, start + 500)), 8)
 
-    def test_reaches_every_test_with_several_commits_a_landing(self):
+    def test_reaches_every_test_with_several_commits_per_merge(self):
         for step in range(2, 35):
             with self.subTest(step=step):
                 self.assertLessEqual(longest_wait(range(0, 200 * step, step)), 64)
@@ -121,11 +121,11 @@ class Rotation(unittest.TestCase):
     def test_is_the_same_for_the_same_count(self):
         self.assertEqual(chosen_at(17), chosen_at(17))
 
-    def test_goes_on_while_everything_is_related(self):
+    def test_continues_while_everything_is_related(self):
         hits = {name: (0, "src/base/text.cpp") for name in SECONDS}
         self.assertLessEqual(longest_wait(range(500), hits), 8)
 
-    def test_begins_with_the_run_at_the_place(self):
+    def test_begins_with_the_run_at_the_given_place(self):
         one, other = (lab_tests.Group(name, [lab_test(name, seconds=50)]) for name in ("one", "other"))
         self.assertEqual([one, other], select.in_turn([one, other], 0.49, 60, COSTS))
         self.assertEqual([other, one], select.in_turn([one, other], 0.5, 60, COSTS))
@@ -137,25 +137,25 @@ class Rotation(unittest.TestCase):
 
 
 class Related(unittest.TestCase):
-    def test_come_first_and_say_why(self):
+    def test_come_first_with_their_reason(self):
         for count in range(50):
             chosen = chosen_at(count, {"doctor": (3, "src/doctor/acs.cpp")})
             self.assertEqual("doctor", names(chosen)[0])
-            reasons = ["related: src/doctor/acs.cpp"] + ["its turn"] * (len(chosen) - 1)
+            reasons = ["related: src/doctor/acs.cpp"] + ["rotation"] * (len(chosen) - 1)
             self.assertEqual(reasons, list(chosen.values()))
 
-    def test_are_ordered_by_how_new_the_change_is(self):
+    def test_are_ordered_by_the_age_of_the_change(self):
         hits = {"near": (5, "old"), "doctor": (0, "new"), "topology": (1, "middle")}
         self.assertEqual(["doctor", "topology", "near"], names(chosen_at(7, hits))[:3])
 
-    def test_may_need_more_than_half_of_the_time_when_there_is_one(self):
+    def test_may_take_more_than_half_of_the_time_if_there_is_only_one(self):
         self.assertEqual("peer", names(chosen_at(7, {"peer": (0, "file")}))[0])
 
     def test_leave_half_of_the_time_to_the_others(self):
         hits = {name: (0, "file") for name in ("files", "apply", "probe")}
-        self.assertEqual(1, sum(reason != "its turn" for reason in chosen_at(7, hits).values()))
+        self.assertEqual(1, sum(reason != "rotation" for reason in chosen_at(7, hits).values()))
 
-    def test_are_found_by_folder_file_and_pattern(self):
+    def test_are_found_by_directory_file_and_pattern(self):
         self.assertTrue(select.covers("src/doctor", "src/doctor/deep/acs.cpp"))
         self.assertTrue(select.covers("src/plan/near.cpp", "src/plan/near.cpp"))
         self.assertTrue(select.covers("src/plan/host_*", "src/plan/host_policy.cpp"))
@@ -164,7 +164,7 @@ class Related(unittest.TestCase):
 
 
 class Repository:
-    """A checkout with the tests `near`, which covers src/near, and `pair`."""
+    """A checkout with the test `near`, which covers src/near, and the pair `pair`."""
 
     def __init__(self, folder):
         self.folder = Path(folder).resolve()
@@ -196,7 +196,7 @@ class Repository:
 
 
 def output_of(folder, seconds=200):
-    """What the program prints about a checkout, and the expression for CTest."""
+    """The program's output for a checkout, and the expression for CTest."""
     exclusion = Path(folder) / "build/not-selected"
     printed = io.StringIO()
     command = ["select-lab-tests", str(seconds), "--checkout", str(folder), "--exclude-to", str(exclusion)]
@@ -239,15 +239,15 @@ class Checkouts(unittest.TestCase):
     def test_without_a_base_the_last_commits_are_the_change(self):
         self.landed("README", "src/near/a.cpp", "src/pair/b.cpp", "docs/c")
         text, exclusion = output_of(self.repository.folder, 300)
-        self.assertIn("pair pair_after (200 s, not measured: its limit): related: src/pair/b.cpp", text)
-        self.assertIn("near (80 s): its turn", text)
+        self.assertIn("pair pair_after (200 s, not measured: timeout): related: src/pair/b.cpp", text)
+        self.assertIn("near (80 s): rotation", text)
         self.assertEqual(r"^(lab\.prepare_disks)$", exclusion)
 
-    def test_pairs_run_or_wait_together(self):
+    def test_pairs_are_selected_together(self):
         self.landed("README", "src/near/a.cpp")
         text, exclusion = output_of(self.repository.folder, 120)
         self.assertIn("near (80 s): related: src/near/a.cpp", text)
-        self.assertIn("too long for 100 s, to be run by hand: pair pair_after (200 s", text)
+        self.assertIn("too long for 100 s, run them by hand: pair pair_after (200 s", text)
         self.assertEqual(r"^(lab\.pair_disk|lab\.pair|lab\.pair_after|lab\.prepare_disks)$", exclusion)
 
     def test_what_a_chosen_test_needs_is_run_by_ctest(self):
@@ -279,7 +279,7 @@ class Checkouts(unittest.TestCase):
         self.assertIn("related: src/pair/b.cpp", output_of(clone.folder, 300)[0])
         self.assertNotIn("related: src/near", output_of(clone.folder, 100)[0])
 
-    def test_a_base_that_is_head_itself_says_nothing(self):
+    def test_a_base_that_is_head_itself_is_ignored(self):
         self.landed("README", "src/near/a.cpp")
         clone = Repository(self.clone())
         self.assertIn("related: src/near/a.cpp", output_of(clone.folder, 300)[0])
@@ -291,7 +291,7 @@ class Checkouts(unittest.TestCase):
         self.assertIn("shallow clone: by commit", text)
         self.assertNotIn("related", text)
 
-    def test_a_shallow_clone_knows_the_commits_that_it_has(self):
+    def test_a_shallow_clone_uses_the_commits_that_it_has(self):
         self.landed("README", "src/near/a.cpp", "docs/b")
         clone = Repository(self.clone("--depth", "2"))
         self.assertNotIn("related", output_of(clone.folder, 300)[0])
@@ -302,14 +302,14 @@ class Checkouts(unittest.TestCase):
         self.assertIn("related: src/near/c.cpp", output_of(clone.folder, 300)[0])
 
 
-class TheRealOnes(unittest.TestCase):
-    def test_fit_the_shape_of_ctest_expressions(self):
+class DeclaredTests(unittest.TestCase):
+    def test_have_names_that_fit_ctest_expressions(self):
         groups = lab_tests.groups_of(lab_tests.read_declared(DECLARED))
         for group in groups:
             for name in group.ctest_names():
                 self.assertRegex(name, r"^lab\.[A-Za-z0-9_.-]+$")
 
-    def test_are_all_reached(self):
+    def test_are_all_selected_at_some_count(self):
         tests = [each for each in lab_tests.read_declared(DECLARED) if each.part == "long"]
         durations = lab_tests.read_durations(CHECKOUT / "tests/lab/durations")
         costs = lab_tests.Costs(durations, lab_tests.read_needs(DECLARED))

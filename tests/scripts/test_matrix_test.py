@@ -1,4 +1,4 @@
-"""test_matrix_test.py DECLARED: what is run, recorded and shown of the matrix. A script stands in for lab/run."""
+"""test_matrix_test.py DECLARED: running, recording and rendering the test matrix. A script replaces lab/run."""
 
 import contextlib
 import io
@@ -14,7 +14,7 @@ from unittest import mock
 from loaded import load
 
 matrix = load("test-matrix")
-import lab_tests  # noqa: E402  (found where loaded.py says)
+import lab_tests  # noqa: E402  (loaded.py sets the path)
 import matrix_versions  # noqa: E402
 import tested_table  # noqa: E402
 
@@ -27,7 +27,7 @@ DECLARED = [
     "after\tbefore\tlong\t300\tmoved\tbusybox\tafter\t\t\t\tother: no driver",
     "real\treal\tlong\t100\ttwo-pfs\tdebian-13,busybox\tguest\tdebian-13\t\tdisks\t",
 ]
-# Says how it was called, then does as the file beside it says.
+# Records its call, then runs the test's .behaviour file.
 STAND_IN = """#!/bin/bash
 echo "$*" >>"$(dirname "$0")/calls"
 name=$(basename "$(grep -oE '[^ ]+[.]sh' <<<"$*")" .sh)
@@ -45,7 +45,7 @@ class Checkout:
         self.write("tests/lab/durations", "# head\n")
         self.write("docs/tested.md", f"prose\n{matrix.BEGIN}\nold\n{matrix.END}\nmore prose\n")
         for release in (OWN, OTHER):
-            self.write(f"{matrix_versions.build_folder(release, self.folder)}/lab/kernel/version", f"6.1-{release}\n")
+            self.write(f"{matrix_versions.build_directory(release, self.folder)}/lab/kernel/version", f"6.1-{release}\n")
         for machine in ("functions", "two-pfs", "moved", "many"):
             self.write(f"lab/machines/{machine}", "")
         self.write("lab/run", STAND_IN).chmod(0o755)
@@ -68,7 +68,7 @@ class Checkout:
         return file.read_text(encoding="utf-8").splitlines() if file.exists() else []
 
     def run(self, *options, ready=("--no-build",)):
-        """The exit status and what was printed."""
+        """The exit status and the output."""
         printed = io.StringIO()
         command = ["test-matrix", *ready, "--checkout", str(self.folder), *options]
         with mock.patch.object(sys, "argv", command), contextlib.redirect_stdout(printed), \
@@ -87,7 +87,7 @@ class Checkout:
 
 
 def row_of(text, name):
-    """The cells of a test for the releases, in order of their names."""
+    """The cells of a test by release."""
     line = next(line for line in text.splitlines() if line.startswith(f"| {name} |"))
     return dict(zip(sorted((OWN, OTHER)), line.strip("| ").split(" | ")[3:]))
 
@@ -126,7 +126,7 @@ class Running(WithCheckout):
         for _ in range(2):
             self.assertEqual(0, self.checkout.run("--release", OWN, "--only", "before", "--again")[0])
 
-    def test_ends_a_pair_when_its_first_boot_fails(self):
+    def test_skips_the_second_boot_of_a_pair_when_the_first_fails(self):
         self.checkout.behave("before", "exit 1")
         self.assertEqual(1, self.checkout.run("--release", OWN, "--only", "before")[0])
         self.assertEqual(1, len(self.checkout.calls()))
@@ -136,7 +136,7 @@ class Running(WithCheckout):
         self.checkout.run()
         self.assertFalse([each for each in self.checkout.calls() if "before" in each and "--release" in each])
 
-    def test_goes_on_where_it_stopped(self):
+    def test_continues_after_an_interrupted_run(self):
         self.checkout.behave("before", "exit 130")
         self.assertEqual(2, self.checkout.run("--release", OWN)[0])
         self.assertEqual({(OWN, "near")}, set(self.checkout.results()))
@@ -175,13 +175,13 @@ class Results(WithCheckout):
         self.assertEqual(1, status)
         self.assertRegex(shown, r"^\*\*failed\*\*: 2 of 5 checks, ")
 
-    def test_failed_without_an_end(self):
+    def test_failed_without_a_count(self):
         self.assertRegex(self.outcome("echo ok; exit 124")[1], r"^\*\*failed\*\*: exit code 124, ")
 
-    def test_an_end_without_a_count_is_a_failure(self):
+    def test_exit_code_0_without_a_count_is_a_failure(self):
         self.assertRegex(self.outcome("true")[1], r"^\*\*failed\*\*: exit code 0, ")
 
-    def test_a_call_that_the_lab_refuses_is_no_result(self):
+    def test_bad_usage_of_the_lab_is_no_result(self):
         self.assertEqual((2, "not run"), (self.outcome_status("exit 2"), row_of(self.table(), "near")[OWN]))
 
     def outcome_status(self, behaviour):
@@ -191,7 +191,7 @@ class Results(WithCheckout):
     def table(self):
         return self.checkout.run("--write")[1]
 
-    def test_not_supported_has_its_reason(self):
+    def test_not_supported_shows_the_reason(self):
         self.assertEqual("not supported: no driver", row_of(self.table(), "after")[OTHER])
 
     def test_the_other_release_is_not_run(self):
@@ -204,7 +204,7 @@ class Results(WithCheckout):
         self.checkout.run("--release", OWN, "--only", "near", "--again")
         self.assertIn("failed", row_of(self.checkout.page(), "near")[OWN])
 
-    def test_versions_are_of_the_run(self):
+    def test_records_the_versions_of_the_run(self):
         self.checkout.run("--release", OWN, "--only", "real")
         versions = self.checkout.results()[OWN, "real"]["versions"]
         self.assertEqual(f"6.1-{OWN}", versions["kernel"])
@@ -213,9 +213,9 @@ class Results(WithCheckout):
         self.assertNotIn("libvirt", versions)
 
 
-    def test_a_machine_that_needs_a_newer_emulator_names_that_one(self):
+    def test_records_the_newer_emulator_that_a_machine_needs(self):
         self.checkout.write("lab/machines/functions", "# A machine.\n# needs: no-such-device\n")
-        lab = f"{matrix_versions.build_folder(OWN, self.checkout.folder)}/lab"
+        lab = f"{matrix_versions.build_directory(OWN, self.checkout.folder)}/lab"
         loader = self.checkout.write(f"{lab}/emulator/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",
                                      "#!/bin/bash\necho QEMU emulator version 99.1 '(other)'\n")
         loader.chmod(0o755)
@@ -224,7 +224,7 @@ class Results(WithCheckout):
 
 
 class Page(WithCheckout):
-    def test_keeps_the_prose_and_follows_the_record(self):
+    def test_keeps_the_prose_and_updates_the_tables(self):
         self.assertEqual(1, self.checkout.run("--check")[0])
         self.checkout.run("--write")
         self.assertEqual(0, self.checkout.run("--check")[0])
@@ -261,7 +261,7 @@ class Durations(WithCheckout):
         self.assertEqual({"near", "real"}, set(self.durations()))
         self.assertEqual("alone", self.durations()["near"].note)
 
-    def test_of_a_shared_machine_replace_longer_ones_only(self):
+    def test_with_a_note_replace_only_longer_ones(self):
         self.checkout.write("tests/lab/durations", "near 0 2020-01-01\nreal 9999 2020-01-01\n")
         self.checkout.run("--release", OWN, "--note", "shared")
         self.assertEqual("2020-01-01", self.durations()["near"].date)
@@ -274,7 +274,7 @@ class Commit(unittest.TestCase):
                 mock.patch.dict("os.environ", {"GIT_CEILING_DIRECTORIES": str(Path(folder).parent)}):
             self.assertEqual("", matrix.commit_of(folder))
 
-    def test_says_when_files_differ_from_it(self):
+    def test_is_marked_dirty_when_files_differ(self):
         with tempfile.TemporaryDirectory() as folder:
             git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", folder]
             for command in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "a"]):

@@ -11,18 +11,18 @@ namespace {
 constexpr std::size_t useLimit = 16;
 constexpr std::size_t nameLimit = 256;
 
-// A disk or a partition, with its folder in sysfs.
+// A disk or a partition, with its sysfs directory.
 struct BlockDevice {
   std::string name;
-  std::string folder;
+  std::string directory;
 };
 
 bool isBelow(const std::string& target, const std::string& path) {
   return target.find("/devices/" + path + "/") != std::string::npos;
 }
 
-// With native multipath the disk of an NVMe controller does not sit below its PCI function but
-// below a virtual subsystem, which links to its controllers.
+// With native multipath, the disk of an NVMe controller is not below its PCI function but below a
+// virtual subsystem, which has links to its controllers.
 bool isBelowSubsystem(const Root& root, const std::string& target, const std::string& path) {
   constexpr std::string_view marker = "/devices/virtual/nvme-subsystem/";
   const auto start = target.find(marker);
@@ -30,21 +30,21 @@ bool isBelowSubsystem(const Root& root, const std::string& target, const std::st
     return false;
   }
   const std::string rest = target.substr(start + marker.size());
-  const std::string folder = "sys/class/nvme-subsystem/" + rest.substr(0, rest.find('/')) + "/";
-  const auto names = root.list(folder);
+  const std::string directory = "sys/class/nvme-subsystem/" + rest.substr(0, rest.find('/')) + "/";
+  const auto names = root.list(directory);
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-    const std::string controller = root.linkTarget(folder + name).value_or("");
+    const std::string controller = root.linkTarget(directory + name).value_or("");
     return name.starts_with("nvme") &&
            (controller + "/").find("/" + path + "/") != std::string::npos;
   });
 }
 
 void addDisk(const Root& root, const std::string& disk, std::vector<BlockDevice>& devices) {
-  const std::string folder = "sys/block/" + disk;
-  devices.push_back({disk, folder});
-  for (const std::string& part : root.list(folder)) {
-    BlockDevice partition{part, folder + "/" + part};
-    if (root.exists(partition.folder + "/partition")) {
+  const std::string directory = "sys/block/" + disk;
+  devices.push_back({disk, directory});
+  for (const std::string& part : root.list(directory)) {
+    BlockDevice partition{part, directory + "/" + part};
+    if (root.exists(partition.directory + "/partition")) {
       devices.push_back(std::move(partition));
     }
   }
@@ -61,7 +61,7 @@ std::vector<BlockDevice> blockDevicesBelow(const Root& root, const std::string& 
   return devices;
 }
 
-// By its number, too: a container may have it under any name.
+// Also compares device numbers: a container may have the device under any name.
 bool hasOpen(const Process& process, const std::string& file, std::optional<dev_t> number) {
   return std::ranges::any_of(process.files, [&](const OpenFile& open) {
     return open.device ? open.isBlock && number && open.device == number : open.target == file;
@@ -78,7 +78,7 @@ std::vector<std::string> loopDevicesOn(const Root& root, const std::string& file
   return loops;
 }
 
-// What is done with the block devices of one function.
+// Uses of the block devices of one function.
 class BlockUses {
  public:
   BlockUses(const Root& root, const MountTable& mounts, const std::vector<Process>& processes)
@@ -102,24 +102,24 @@ class BlockUses {
 };
 
 void BlockUses::addMounts(const BlockDevice& device, const std::string& number) {
-  for (const MountPlace& place : mounts_.mountsOf({number, "/dev/" + device.name})) {
-    addUse(device, "is mounted at " + place.path +
-                       (place.owner.empty() ? "" : " in the mount namespace of " + place.owner));
+  for (const MountPoint& mount : mounts_.mountsOf({number, "/dev/" + device.name})) {
+    addUse(device, "is mounted at " + mount.path +
+                       (mount.owner.empty() ? "" : " in the mount namespace of " + mount.owner));
   }
 }
 
 void BlockUses::add(const BlockDevice& device) {
   const std::string file = "/dev/" + device.name;
-  const std::string number = root_.readText(device.folder + "/dev", 64).value_or("");
+  const std::string number = root_.readText(device.directory + "/dev", 64).value_or("");
   addMounts(device, number);
   if (mounts_.isSwap(file)) {
     addUse(device, "is swap space");
   }
-  for (const std::string& holder : root_.list(device.folder + "/holders")) {
+  for (const std::string& holder : root_.list(device.directory + "/holders")) {
     addUse(device, "is part of " + holder);
   }
   for (const std::string& loop : loopDevicesOn(root_, file)) {
-    addUse(device, "is behind " + loop);
+    addUse(device, "backs " + loop);
   }
   for (const Process& process : processes_) {
     if (hasOpen(process, file, parseDeviceNumber(number))) {
@@ -145,7 +145,7 @@ std::vector<std::string> readBlockUses(const Root& root, const std::string& path
   }
   std::vector<std::string> uses = found.take();
   if (!devices.empty() && !mounts.isComplete()) {
-    uses.emplace_back("the mount table is too long to be read, so nobody can tell");
+    uses.emplace_back("may be in use: the mount table is too long to read");
   }
   return uses;
 }

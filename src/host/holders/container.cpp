@@ -9,7 +9,7 @@
 namespace vfpass::host {
 namespace {
 
-constexpr std::size_t idLength = 64;  // a SHA-256 in hexadecimal
+constexpr std::size_t idLength = 64;  // a SHA-256 hash in hexadecimal
 constexpr std::size_t shownLength = 12;
 constexpr std::size_t longestName = 64;
 
@@ -18,14 +18,14 @@ struct Prefix {
   std::string_view runtime;
 };
 
-// Scopes as the runtimes name them below systemd: `docker-ID.scope`. conmon's own scopes
-// (`crio-conmon-ID.scope`) hold no process of the container.
+// Names of the runtimes' systemd scopes: `docker-ID.scope`. conmon's own scopes
+// (`crio-conmon-ID.scope`) contain no process of the container.
 constexpr std::array<Prefix, 5> scopes{{{"docker-", "docker"},
                                         {"libpod-", "podman"},
                                         {"crio-", "CRI-O"},
                                         {"cri-containerd-", "containerd"},
                                         {"nerdctl-", "containerd"}}};
-// Groups in which the runtimes put `ID` without systemd.
+// Parent groups of `ID` for runtimes without systemd.
 constexpr std::array<Prefix, 4> parents{{{"docker", "docker"},
                                          {"libpod_parent", "podman"},
                                          {"kubepods", "containerd"},
@@ -63,7 +63,7 @@ std::optional<Container> below(std::string_view parent, std::string_view group) 
   return std::nullopt;
 }
 
-// The innermost container of one line's path.
+// The innermost container in the path of one line.
 std::optional<Container> inPath(std::string_view path) {
   std::optional<Container> found;
   std::string_view parent;

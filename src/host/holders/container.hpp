@@ -9,13 +9,13 @@ namespace vfpass::host {
 /// The container that a process runs in.
 struct Container {
   std::string runtime;  ///< docker, podman, CRI-O, containerd, LXC
-  std::string id;       ///< the first 12 digits of its id; LXC: its name; printable
+  std::string id;       ///< the first 12 digits of its ID; LXC: its name; printable
 
   auto operator<=>(const Container&) const = default;
 };
 
-/// From the process's control groups, the text of /proc/PID/cgroup. nullopt: it runs in none that
-/// is known here.
+/// Identifies the container from a process's control groups, the text of /proc/PID/cgroup. nullopt:
+/// not in a known type of container.
 std::optional<Container> containerIn(std::string_view cgroups);
 
 }  // namespace vfpass::host

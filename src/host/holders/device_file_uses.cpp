@@ -13,13 +13,14 @@
 namespace vfpass::host {
 namespace {
 
-constexpr std::size_t useLimit = 8;     // of one function
+constexpr std::size_t useLimit = 8;     // per function
 constexpr unsigned nvidiaMajor = 195;   // NV_MAJOR_DEVICE_NUMBER of NVIDIA's driver
-constexpr unsigned firstControl = 254;  // its /dev/nvidia-modeset and /dev/nvidiactl
+constexpr unsigned firstControl = 254;  // minors of /dev/nvidia-modeset and /dev/nvidiactl
 constexpr std::string_view gpuFile = "/dev/nvidia";
 constexpr std::string_view switchFile = "/dev/nvidia-nvswitch";
 
-bool isLeftToOthers(const std::string& path) {
+// True for RDMA and VFIO files: rdma_holders.hpp and process_holders.hpp report their users.
+bool isReportedElsewhere(const std::string& path) {
   return path.find("/infiniband") != std::string::npos || path.find("/vfio") != std::string::npos;
 }
 
@@ -29,7 +30,7 @@ std::optional<dev_t> gpuNumber(std::optional<std::uint64_t> minor) {
              : std::nullopt;
 }
 
-// NVIDIA's driver makes its devices without sysfs, and says their minor numbers here.
+// NVIDIA's driver creates its devices without sysfs entries and lists their minor numbers here.
 std::optional<dev_t> numberFromNvidia(const Root& root, const PciAddress& gpu) {
   constexpr std::string_view key = "Device Minor:";
   const auto text =
@@ -42,13 +43,13 @@ std::optional<dev_t> numberFromNvidia(const Root& root, const PciAddress& gpu) {
   return std::nullopt;
 }
 
-// The number of `/dev/nvidia3`, where the kernel was not asked for it.
+// The number of `/dev/nvidia3`, for files whose device number was not read.
 std::optional<dev_t> numberByName(const std::string& file) {
   return file.starts_with(gpuFile) ? gpuNumber(parseNumber(file.substr(gpuFile.size())))
                                    : std::nullopt;
 }
 
-/// Which functions a device file belongs to.
+/// Maps device files to functions.
 class DeviceFiles {
  public:
   DeviceFiles(const Root& root, const std::vector<DrivenFunction>& functions) {
@@ -71,11 +72,11 @@ class DeviceFiles {
     if (known != numbers_.end()) {
       return {known->second};
     }
-    // A GPU whose number nobody says may be any of them.
+    // This number may belong to any GPU whose number is unknown.
     if (!file.isBlock && number && major(*number) == nvidiaMajor && minor(*number) < firstControl) {
       return unnumbered_;
     }
-    // The fabric manager opens all NVSwitches, and no file says which number is whose.
+    // The fabric manager opens all NVSwitches, and nothing maps their numbers to functions.
     const bool ofSwitch =
         file.target.starts_with(switchFile) && parseNumber(file.target.substr(switchFile.size()));
     return ofSwitch ? switches_ : std::vector<PciAddress>{};
@@ -84,12 +85,12 @@ class DeviceFiles {
  private:
   // /sys/dev/char/226:1 links to the device.
   void addFromSysfs(const Root& root, const std::vector<DrivenFunction>& functions) {
-    const std::string folder = "sys/dev/char";
-    for (const std::string& name : root.list(folder)) {
-      const std::string target = root.linkTarget(folder + "/" + name).value_or("");
+    const std::string directory = "sys/dev/char";
+    for (const std::string& name : root.list(directory)) {
+      const std::string target = root.linkTarget(directory + "/" + name).value_or("");
       const auto function = lastFunctionOnPath(target);
       const auto number = parseDeviceNumber(name);
-      if (function && number && !isLeftToOthers(target) &&
+      if (function && number && !isReportedElsewhere(target) &&
           std::ranges::find(functions, *function, &DrivenFunction::address) != functions.end()) {
         numbers_.emplace(*number, *function);
       }

@@ -9,7 +9,7 @@
 
 namespace vfpass::host {
 
-/// A function with the driver that it is bound to.
+/// A function and the driver that it is bound to.
 struct DrivenFunction {
   PciAddress address;
   std::string driver;
@@ -22,10 +22,10 @@ struct DeviceFileUse {
   std::string file;  ///< `/dev/nvidia0`; not printable
 };
 
-/// Who has character devices of these functions open: a GPU's (`/dev/nvidia0`, `/dev/dri/card1`),
-/// an NVSwitch's, a clock's (`/dev/ptp3`), each process once for each function. RDMA's and VFIO's
-/// are left to those who know more of them. Files are told by their number where that was seen,
-/// because a container may have them under any name.
+/// Processes that have character devices of these functions open: a GPU's (`/dev/nvidia0`,
+/// `/dev/dri/card1`), an NVSwitch's, a clock's (`/dev/ptp3`). Each process is listed once per
+/// function. RDMA and VFIO files are excluded; others report their users. Files are identified by
+/// device number where it was read, because a container may have them under any name.
 std::vector<DeviceFileUse> deviceFileUses(const Root& root,
                                           const std::vector<DrivenFunction>& functions,
                                           const std::vector<Process>& processes);

@@ -27,7 +27,7 @@ Holder holderOf(const Root& root, const FunctionFacts& function, const DeviceFil
     return {HolderKind::gpu, function.address, user.who + open, user.remedy, std::nullopt};
   }
   return {HolderKind::unknown, function.address, describe(*use.process) + open,
-          "end that program, or allow it by `allow: [unknown-holder]` in the mapping",
+          "stop that program, or accept it with `allow: [unknown-holder]` in the mapping",
           std::nullopt};
 }
 

@@ -9,9 +9,9 @@
 
 namespace vfpass::host {
 
-/// Processes that have a character device of one of these functions open. Of kind `gpu` for GPUs
-/// and NVSwitches, with what the process is; of kind `unknown` for all else, because no other tells
-/// of such users.
+/// Processes that have a character device of one of these functions open. For GPUs and NVSwitches
+/// the kind is `gpu` and the description says what the process is; for all other functions the kind
+/// is `unknown`.
 std::vector<Holder> deviceFileHolders(const Root& root, const std::vector<FunctionFacts>& functions,
                                       const std::vector<Process>& processes);
 

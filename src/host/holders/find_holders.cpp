@@ -31,7 +31,7 @@ std::vector<FunctionFacts> readFacts(const Root& root, const std::vector<PciAddr
   return facts;
 }
 
-// A function without a driver, or on VFIO, has neither netdev nor disk.
+// A function without a driver, or bound to VFIO, has neither netdev nor disk.
 bool anyDriven(const std::vector<FunctionFacts>& functions) {
   return std::ranges::any_of(functions, isDriven);
 }
@@ -40,7 +40,7 @@ LinkSurvey survey(const Root& root, const std::vector<Process>& processes, const
                   milliseconds deadline) {
   const auto ours = namespaceInode(root.linkTarget("proc/self/ns/net").value_or(""), "net");
   if (!ours) {
-    return {{}, "cannot tell which network namespace this is: /proc/self/ns/net is not readable"};
+    return {{}, "cannot identify our own network namespace: cannot read /proc/self/ns/net"};
   }
   return surveyLinks(root, findNetworkNamespaces(processes, mounts, *ours), deadline);
 }
@@ -50,7 +50,7 @@ void append(std::vector<Holder>& holders, std::vector<Holder> more) {
                  std::make_move_iterator(more.end()));
 }
 
-// Everything that has to do with a driver of the host's.
+// Holders of all kinds that involve a host driver.
 std::vector<Holder> hostHolders(const Root& root, const std::vector<FunctionFacts>& functions,
                                 const ProcessList& list, milliseconds deadline) {
   const MountTable mounts(root, list.processes);
@@ -69,7 +69,7 @@ std::vector<Holder> hostHolders(const Root& root, const std::vector<FunctionFact
   return holders;
 }
 
-// In the order of the functions, and for each of them in that of the kinds.
+// Sorts by the order of the functions, then by kind, and removes duplicates.
 void sortLike(const std::vector<PciAddress>& functions, std::vector<Holder>& holders) {
   const auto place = [&](const Holder& holder) {
     return std::pair(std::ranges::find(functions, holder.device) - functions.begin(), holder.kind);

@@ -18,8 +18,8 @@ bool isName(const std::string& text) {
   return !text.empty() && text != "." && text != ".." && text.find('/') == std::string::npos;
 }
 
-// Its class says so, or its driver, or that it is a VF of a function with a netdev: some VFs have a
-// class of their own.
+// Identified by class, driver, or netdevs, or as a VF of a function with a netdev: some VFs have a
+// different class.
 bool isNetwork(const Root& root, const FunctionFacts& function) {
   return function.baseClass == networkClass || function.driver == "mlx5_core" ||
          !function.netdevs.empty() || (function.pf && !readNetdevs(root, *function.pf).empty());
@@ -27,16 +27,16 @@ bool isNetwork(const Root& root, const FunctionFacts& function) {
 
 std::vector<std::string> readRdmaDevices(const Root& root, const PciAddress& address) {
   std::vector<std::string> devices;
-  const std::string folder = "sys/class/infiniband/";
-  for (const std::string& name : root.list(folder)) {
-    if (lastFunctionOnPath(root.linkTarget(folder + name).value_or("")) == address) {
+  const std::string directory = "sys/class/infiniband/";
+  for (const std::string& name : root.list(directory)) {
+    if (lastFunctionOnPath(root.linkTarget(directory + name).value_or("")) == address) {
       devices.push_back(name);
     }
   }
   return devices;
 }
 
-// Devices of a bus whose members are made out of other devices.
+// Adds the devices of a bus, such as vdpa or mdev, that were created on this function.
 void addMembers(const Root& root, const PciAddress& address, const std::string& bus,
                 const std::string& what, std::vector<std::string>& devices) {
   for (const std::string& name : root.list("sys/bus/" + bus + "/devices")) {
@@ -49,8 +49,8 @@ void addMembers(const Root& root, const PciAddress& address, const std::string& 
 }  // namespace
 
 std::optional<FunctionFacts> readFunctionFacts(const Root& root, const PciAddress& address) {
-  const std::string folder = functionPath(address);
-  if (!root.exists(folder)) {
+  const std::string directory = functionPath(address);
+  if (!root.exists(directory)) {
     return std::nullopt;
   }
   FunctionFacts function;
@@ -58,8 +58,8 @@ std::optional<FunctionFacts> readFunctionFacts(const Root& root, const PciAddres
   function.path = devicePath(root, address);
   function.driver = readDriver(root, address);
   function.baseClass =
-      static_cast<std::uint32_t>(root.readNumber(folder + "/class").value_or(0) >> 16U & 0xffU);
-  if (const auto pf = root.linkName(folder + "/physfn")) {
+      static_cast<std::uint32_t>(root.readNumber(directory + "/class").value_or(0) >> 16U & 0xffU);
+  if (const auto pf = root.linkName(directory + "/physfn")) {
     function.pf = parsePciAddress(*pf);
   }
   if (isDriven(function)) {

@@ -8,7 +8,7 @@
 namespace vfpass::host {
 namespace {
 
-// A name as the kernel cuts it, to 15 characters.
+// `process` is a task name, which the kernel truncates to 15 characters.
 struct KnownUser {
   std::string_view process;
   std::string_view what;
@@ -33,7 +33,7 @@ constexpr std::array<KnownUser, 15> known{
      {"kwin_x11", "the display server", endDisplay},
      {"sway", "the display server", endDisplay},
      {"weston", "the display server", endDisplay},
-     // It holds the device for the session (org.freedesktop.login1, TakeDevice).
+     // logind opens the device on behalf of the session (org.freedesktop.login1, TakeDevice).
      {"systemd-logind", "the login manager, for a display", endDisplay},
      {"plymouthd", "the boot splash", "plymouth quit"}}};
 
@@ -50,7 +50,7 @@ std::optional<Container> containerOf(const Root& root, const Process& process) {
 }  // namespace
 
 GpuUse gpuUseOf(const Root& given, const Process& process) {
-  // Whoever records what is read for a snapshot gets no processes.
+  // Keep processes out of snapshots.
   const Root unrecorded;
   const Root& root = given.isLive() ? unrecorded : given;
   const KnownUser* user = knownUser(process.name);

@@ -7,14 +7,14 @@
 
 namespace vfpass::host {
 
-/// A process that uses a GPU: what it is, and how it ends without harm.
+/// A process that uses a GPU, and how to stop it safely.
 struct GpuUse {
   std::string who;     ///< `the persistence daemon nvidia-persiste (pid 812)`; printable
-  std::string remedy;  ///< an imperative without a full stop; never to kill anything
+  std::string remedy;  ///< an imperative without a full stop; never recommends kill
 };
 
-/// Told by the process's name and its control group. A process chooses its name itself; this only
-/// chooses words.
+/// Identifies the process by name and control group. A process controls its own name, so this only
+/// affects the wording.
 GpuUse gpuUseOf(const Root& root, const Process& process);
 
 }  // namespace vfpass::host

@@ -54,7 +54,7 @@ std::optional<Link> parseLink(std::string_view bytes) {
 
 std::string linkDumpQuery() {
   const auto message = startMessage(RTM_GETLINK, NLM_F_DUMP, ifinfomsg{});
-  // Without the VF lists and the counters, which a driver may have to ask its firmware for.
+  // Exclude VF lists and counters, for which a driver may have to query its firmware.
   requireRoom(nla_put_u32(message.get(), IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS) == 0);
   return bytesOf(message);
 }

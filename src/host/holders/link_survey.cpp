@@ -23,12 +23,12 @@ std::vector<OwnedLink> withFunctions(const Root& root, std::vector<Link> links) 
   return owned;
 }
 
-// The first thing that could not be seen, and how many more.
+// The first namespace that could not be read, and the number of others.
 class BlindSpots {
  public:
   void add(const std::string& description, int error) {
     if (count_ == 0) {
-      first_ = "cannot look into " + description + ": " + errnoText(error);
+      first_ = "cannot read the links of " + description + ": " + errnoText(error);
     }
     ++count_;
   }
@@ -41,7 +41,7 @@ class BlindSpots {
   std::size_t count_ = 0;
 };
 
-// Both what the exchange and what the kernel said.
+// The error of the exchange, or else the kernel's.
 int errorOf(const NetlinkAnswer& answer, int dump) {
   return answer.error != 0 ? answer.error : dump;
 }
@@ -53,7 +53,7 @@ std::vector<NetlinkQuery> surveyQueries(const std::vector<NetworkNamespace>& nam
   std::vector<NetlinkQuery> queries;
   for (std::size_t place = 0; place < namespaces.size(); ++place) {
     queries.push_back({place, NETLINK_ROUTE, linkDumpQuery(), true});
-    // The dump is what gives our namespace a number there (rtnl_fill_link_netnsid).
+    // The dump makes the kernel assign our namespace an ID there (rtnl_fill_link_netnsid).
     queries.push_back(
         namespaces[place].ours
             ? NetlinkQuery{place, NETLINK_ROUTE, addressDumpQuery(), true}
@@ -81,7 +81,7 @@ LinkSurvey readSurvey(const Root& root, const std::vector<NetworkNamespace>& nam
       error = errorOf(second, addresses.error);
     }
     if (error == ENOENT && !namespaces[i].ours) {
-      continue;  // the namespace is gone, and its devices with it or back in the first one
+      continue;  // the namespace is gone, and its devices are gone or back in the initial one
     }
     if (error != 0) {
       blind.add(namespaces[i].description, error);

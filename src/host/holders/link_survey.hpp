@@ -25,26 +25,26 @@ struct NamespaceLinks {
   std::string description;  ///< NetworkNamespace::description
   bool ours = false;
   std::vector<OwnedLink> links;
-  std::set<int> addressed;   ///< ours only: those with addresses
-  std::optional<int> ourId;  ///< by which number this namespace knows ours
+  std::set<int> addressed;   ///< ours only: indices of links with addresses
+  std::optional<int> ourId;  ///< the ID that this namespace has assigned to ours
 };
 
-/// Those of all namespaces, ours first.
+/// The network devices of all namespaces, ours first.
 struct LinkSurvey {
   std::vector<NamespaceLinks> namespaces;
-  /// What could not be seen, for messages; empty: everything was.
+  /// What could not be read, for messages; empty: everything was read.
   std::string blindSpot;
 };
 
 LinkSurvey surveyLinks(const Root& root, const std::vector<NetworkNamespace>& namespaces,
                        std::chrono::milliseconds deadline);
 
-/// What surveyLinks asks in each namespace, in this order; only ours is asked for addresses, and
-/// only the others for our number.
+/// The queries of surveyLinks for each namespace, in this order: links, then addresses in our
+/// namespace, or our ID in any other one.
 std::vector<NetlinkQuery> surveyQueries(const std::vector<NetworkNamespace>& namespaces,
                                         int ourDescriptor);
 
-/// Reads the answers to surveyQueries. `interrupted`: they have to be asked for again.
+/// Parses the answers to surveyQueries. `interrupted`: the queries must be repeated.
 LinkSurvey readSurvey(const Root& root, const std::vector<NetworkNamespace>& namespaces,
                       const std::vector<NetlinkAnswer>& answers, bool& interrupted);
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t tableLimit = std::size_t{8} << 20U;
 
-// The number-th word of a line, counted from 0; empty when there are fewer.
+// Word `number` of a line, counted from 0; empty when there are fewer words.
 std::string_view word(std::string_view line, std::size_t number) {
   for (; number > 0; --number) {
     const auto space = line.find(' ');
@@ -24,7 +24,7 @@ std::string_view word(std::string_view line, std::size_t number) {
 }
 
 // proc(5): mount id, parent id, major:minor, root, mount point, options, optional fields, `-`,
-// type, source. Btrfs shows a number of its own, and the device only as the source.
+// type, source. Btrfs shows an anonymous device number, and the block device only as the source.
 bool isFrom(std::string_view line, const MountSource& source) {
   constexpr std::string_view separator = " - ";
   if (!source.number.empty() && word(line, 2) == source.number) {
@@ -35,7 +35,7 @@ bool isFrom(std::string_view line, const MountSource& source) {
          word(line.substr(end + separator.size()), 1) == source.file;
 }
 
-// The kernel writes a space, a tab, a newline and a backslash as three octal digits.
+// The kernel writes space, tab, newline and backslash as a backslash and three octal digits.
 std::string unescaped(std::string_view path) {
   std::string text;
   for (std::size_t i = 0; i < path.size(); ++i) {
@@ -56,7 +56,7 @@ std::vector<std::string> linesOf(const std::string& text, bool& complete) {
   return splitLines(text);
 }
 
-// One more byte than needed: the last newline is trimmed away.
+// Reads one extra byte, because the last newline is trimmed.
 std::optional<std::string> readTable(const Root& root, const std::string& path) {
   return root.readText(path, tableLimit + 2);
 }
@@ -77,7 +77,7 @@ MountTable::MountTable(const Root& root, const std::vector<Process>& processes) 
       continue;
     }
     read[*inode] = readNamespace(root, process.id, describe(process));
-    // A process that has ended says nothing; its namespace may have others.
+    // A process that has ended cannot be read; its namespace may have other processes.
     complete_ = complete_ && (read[*inode] || !root.exists("proc/" + process.id + "/ns"));
   }
 }
@@ -91,8 +91,8 @@ bool MountTable::readNamespace(const Root& root, const std::string& process,
   return table.has_value();
 }
 
-std::vector<MountPlace> MountTable::mountsOf(const MountSource& source) const {
-  std::vector<MountPlace> places;
+std::vector<MountPoint> MountTable::mountsOf(const MountSource& source) const {
+  std::vector<MountPoint> mounts;
   for (const Namespace& each : namespaces_) {
     for (const std::string& line : each.lines) {
       if (!isFrom(line, source)) {
@@ -100,15 +100,15 @@ std::vector<MountPlace> MountTable::mountsOf(const MountSource& source) const {
       }
       const std::string path(word(line, 4));
       const bool ours = each.owner.empty();
-      if (ours || std::ranges::find(places, path, &MountPlace::path) == places.end()) {
-        places.push_back({path, each.owner});
+      if (ours || std::ranges::find(mounts, path, &MountPoint::path) == mounts.end()) {
+        mounts.push_back({path, each.owner});
       }
     }
   }
-  return places;
+  return mounts;
 }
 
-// Mounted is a file of the type nsfs, whose root is `net:[INODE]`.
+// A mounted namespace is an nsfs file whose root is `net:[INODE]`.
 std::vector<MountedNamespace> MountTable::networkNamespaces() const {
   std::vector<MountedNamespace> found;
   for (const Namespace& each : namespaces_) {

@@ -10,39 +10,39 @@
 
 namespace vfpass::host {
 
-/// One block device by the two names that the mount table uses.
+/// One block device, by the two names used in the mount table.
 struct MountSource {
   std::string number;  ///< major:minor
   std::string file;    ///< /dev/sda1
 };
 
-/// Where something is mounted.
-struct MountPlace {
-  std::string path;   ///< as the kernel writes it (a space is \040)
-  std::string owner;  ///< a process of that mount namespace, described; empty: it is ours
+/// A mount point and its mount namespace.
+struct MountPoint {
+  std::string path;   ///< as written by the kernel (a space is \040)
+  std::string owner;  ///< description of a process in that mount namespace; empty: our namespace
 };
 
-/// A network namespace that is mounted, as `ip netns add` does it.
+/// A mounted network namespace, as created by `ip netns add`.
 struct MountedNamespace {
   std::uint64_t inode = 0;
-  std::string path;     ///< where, unescaped
+  std::string path;     ///< mount point, unescaped
   std::string process;  ///< PID, or `self`: /proc/PID/root leads to that mount namespace
 };
 
-/// What is mounted and what is swap, read once. At most 8 MiB of each table.
+/// Mounts and swap areas, read once. At most 8 MiB of each table.
 class MountTable {
  public:
-  /// Our own mount namespace.
+  /// Reads our own mount namespace.
   explicit MountTable(const Root& root);
-  /// And every other one that has a process.
+  /// Also reads every other mount namespace that has a process.
   MountTable(const Root& root, const std::vector<Process>& processes);
 
-  /// Ours first; a path that is mounted there is not named again for other namespaces.
-  [[nodiscard]] std::vector<MountPlace> mountsOf(const MountSource& source) const;
+  /// Our mount namespace comes first; a path listed there is not repeated for other namespaces.
+  [[nodiscard]] std::vector<MountPoint> mountsOf(const MountSource& source) const;
   [[nodiscard]] std::vector<MountedNamespace> networkNamespaces() const;
   [[nodiscard]] bool isSwap(std::string_view file) const;
-  /// False when a table is longer than what is read of it, or could not be read: a device may be in
-  /// use all the same.
+  /// False when a table was truncated or could not be read: a device may be in use although no
+  /// mount is found.
   [[nodiscard]] bool isComplete() const { return complete_; }
 
  private:

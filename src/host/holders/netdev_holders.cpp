@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t reasonLimit = 4;
 constexpr std::size_t holderLimit = 8;  // a PF can have hundreds of representors
 
-// The kernel allows 15 bytes (IFNAMSIZ), and nearly any.
+// The kernel allows up to 15 bytes (IFNAMSIZ) of nearly any value.
 std::string shown(const Link& link) { return printable(link.name.substr(0, 32)); }
 
 std::string shownWithKind(const Link& link) {
@@ -23,7 +23,7 @@ bool isOf(const OwnedLink& link, const FunctionFacts& function, bool ours) {
   if (link.function) {
     return *link.function == function.address;
   }
-  // Before Linux 5.14 a link does not name its device; sysfs shows those of our namespace.
+  // Before Linux 5.14 a link has no parent device; sysfs has the links of our namespace.
   return ours && std::ranges::find(function.netdevs, link.link.index, &Netdev::index) !=
                      function.netdevs.end();
 }
@@ -42,7 +42,7 @@ bool isAbove(const Link& upper, int index, const NamespaceLinks& place) {
   return place.ours ? !upper.lowerNamespace : place.ourId && upper.lowerNamespace == place.ourId;
 }
 
-// VLANs, macvlans and the like, also those that were moved to another namespace.
+// VLANs, macvlans and the like, including those that were moved to another namespace.
 void addUppers(int index, const LinkSurvey& survey, std::vector<std::string>& reasons) {
   for (const NamespaceLinks& place : survey.namespaces) {
     for (const OwnedLink& each : place.links) {

@@ -8,16 +8,16 @@
 namespace vfpass::host {
 namespace {
 
-constexpr std::size_t fileLimit = 4;  // of each sort
+constexpr std::size_t fileLimit = 4;  // per kind
 constexpr std::size_t longestName = 64;
 
-// What is known of one namespace while it is collected; each text from the first that says it.
+// The data collected about one namespace; each text is the first one found.
 struct Traces {
   std::string name;                    // of `ip netns`
-  std::string resident;                // a process that lives in it
-  std::string mount;                   // where else it is mounted
+  std::string resident;                // a process in it
+  std::string mount;                   // another mount point
   std::string opener;                  // a process that has it open
-  std::vector<std::string> residents;  // files, by how safely they can be opened
+  std::vector<std::string> residents;  // files, in order of how safely they can be opened
   std::vector<std::string> openers;
   std::vector<std::string> mounts;
 };
@@ -38,9 +38,9 @@ void keepFirst(std::string& text, std::string value) {
 
 // `ip netns add blue` mounts the namespace at /run/netns/blue. /var/run is a link to /run.
 std::string netnsName(std::string_view path) {
-  constexpr std::string_view folder = "/run/netns/";
+  constexpr std::string_view directory = "/run/netns/";
   const std::string_view name =
-      path.starts_with(folder) ? path.substr(folder.size()) : std::string_view{};
+      path.starts_with(directory) ? path.substr(directory.size()) : std::string_view{};
   return name.find('/') == std::string_view::npos ? printable(name.substr(0, longestName))
                                                   : std::string{};
 }
@@ -82,8 +82,8 @@ std::string describe(const Traces& traces) {
   return "a network namespace that " + traces.opener + " has open";
 }
 
-// Those of processes lead to the namespace itself. A mount is found by its path, and in another
-// mount namespace that may lead across a file system that hangs.
+// The files in /proc/PID lead directly to the namespace. A mount is found by its path, which in
+// another mount namespace may cross a file system that hangs.
 std::vector<std::string> filesOf(const Traces& traces) {
   std::vector<std::string> files = traces.residents;
   files.insert(files.end(), traces.openers.begin(), traces.openers.end());

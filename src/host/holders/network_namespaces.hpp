@@ -16,13 +16,13 @@ struct NetworkNamespace {
   /// For messages, printable: `network namespace blue` (a name of `ip netns`), `the network
   /// namespace of nginx (pid 812)`, `a network namespace that containerd (pid 99) has open`.
   std::string description;
-  /// Files by which it can be entered, best first, a few: any of them may be gone by then, or be
-  /// another file.
+  /// A few files for entering it, best first. Each may be gone or replaced by the time it is
+  /// opened.
   std::vector<std::string> files;
 };
 
-/// Every one that a process lives in, that is mounted somewhere, or that a process has open. Ours,
-/// by its inode, comes first.
+/// Every network namespace that has a process, is mounted, or is open in a process. Ours,
+/// identified by `ourInode`, comes first.
 std::vector<NetworkNamespace> findNetworkNamespaces(const std::vector<Process>& processes,
                                                     const MountTable& mounts,
                                                     std::uint64_t ourInode);

@@ -13,11 +13,11 @@ Holder vfioHolder(const Root& root, const PciAddress& function, const Process& p
   const std::string domain = guest.name.empty() ? "" : " of domain " + guest.name;
   return {HolderKind::vfio, function, describe(process) + domain + " has it open through VFIO",
           guest.uuid ? "shut down the domain, or detach the device from it"
-                     : "end the program that uses it",
+                     : "stop the program that uses it",
           guest.uuid};
 }
 
-// Any process may choose this name for itself, so only root's count.
+// Any process can give itself such a name, so only processes of root count.
 bool isHelperFor(const Process& process, const FunctionFacts& function) {
   const auto device = process.isRoot ? deviceInTaskName(process.name) : std::nullopt;
   return device && (*device == function.address || device == function.pf);
@@ -25,11 +25,12 @@ bool isHelperFor(const Process& process, const FunctionFacts& function) {
 
 Holder pendingWrite(const FunctionFacts& function, const Process& process) {
   const bool own = deviceInTaskName(process.name) == function.address;
-  return {HolderKind::pendingWrite, function.address,
-          "an earlier vfpass write to " + std::string(own ? "it" : "its PF") +
-              " still waits in the kernel (pid " + process.id + ")",
-          "end what holds the device, wait for that process to end, then run `vfpass recover`",
-          std::nullopt};
+  return {
+      HolderKind::pendingWrite, function.address,
+      "an earlier vfpass write to " + std::string(own ? "it" : "its PF") +
+          " is still pending in the kernel (pid " + process.id + ")",
+      "stop whatever holds the device, wait for that process to exit, then run `vfpass recover`",
+      std::nullopt};
 }
 
 }  // namespace
@@ -39,7 +40,7 @@ std::vector<Holder> processHolders(const Root& root, const FunctionFacts& functi
   const auto files = vfioFilesOf(root, function.address);
   std::vector<Holder> holders;
   for (const Process& process : list.processes) {
-    // All of them: callers may excuse some, and must not miss another behind those.
+    // Report all of them: callers may exempt some holders and must still see the others.
     if (hasOpen(process, files)) {
       holders.push_back(vfioHolder(root, function.address, process));
     }
@@ -57,13 +58,13 @@ std::vector<Holder> processHolders(const Root& root, const FunctionFacts& functi
 std::vector<Holder> blockHolders(const Root& root, const FunctionFacts& function,
                                  const MountTable& mounts, const std::vector<Process>& processes) {
   std::vector<Holder> holders;
-  constexpr std::uint32_t bridge = 0x06;  // it has half the host below it
+  constexpr std::uint32_t bridge = 0x06;  // much of the host may be below a bridge
   if (function.path.empty() || function.baseClass == bridge) {
     return holders;
   }
   for (const std::string& use : readBlockUses(root, function.path, mounts, processes)) {
     holders.push_back({HolderKind::block, function.address, "its disk " + use,
-                       "unmount the disk and end what else uses it", std::nullopt});
+                       "unmount the disk and stop everything else that uses it", std::nullopt});
   }
   return holders;
 }

@@ -10,8 +10,8 @@
 
 namespace vfpass::host {
 
-/// Processes that use the function through VFIO, helpers of ours that still wait in a kernel write
-/// to it (for a VF: or to its PF), and, as one `unknown`, what could not be seen in /proc.
+/// Processes that use the function through VFIO, guarded helpers whose write to it (or to the PF of
+/// a VF) is still pending in the kernel, and one `unknown` if not all of /proc could be read.
 std::vector<Holder> processHolders(const Root& root, const FunctionFacts& function,
                                    const ProcessList& list);
 

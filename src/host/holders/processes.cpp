@@ -19,23 +19,23 @@ namespace {
 constexpr std::size_t longestName = 64;
 constexpr std::size_t longestStatus = 4096;
 constexpr std::size_t listLimit = 65536;  // of Root::list
-// PROC_PID_INIT_INO of the kernel: whoever runs elsewhere sees only a part of the processes.
+// The kernel's PROC_PID_INIT_INO. In any other PID namespace only some processes are visible.
 constexpr std::string_view firstPidNamespace = "pid:[4026531836]";
 
-// Nobody's device: every second process has some of these open.
+// Ignores devices that many processes have open and that belong to no function.
 bool isOfInterest(std::string_view target) {
   constexpr std::array<std::string_view, 9> common{"/dev/null",    "/dev/zero",    "/dev/full",
                                                    "/dev/random",  "/dev/urandom", "/dev/tty",
                                                    "/dev/console", "/dev/ptmx",    "/dev/kvm"};
-  constexpr std::array<std::string_view, 3> folders{"/dev/pts/", "/dev/shm/", "/dev/net/"};
+  constexpr std::array<std::string_view, 3> directories{"/dev/pts/", "/dev/shm/", "/dev/net/"};
   if (target.starts_with("net:[")) {
     return true;
   }
   return target.starts_with("/dev/") && std::ranges::find(common, target) == common.end() &&
-         std::ranges::none_of(folders, [&](auto folder) { return target.starts_with(folder); });
+         std::ranges::none_of(directories, [&](auto each) { return target.starts_with(each); });
 }
 
-// libvirt removes a device's node from its guest's /dev while QEMU may still have it open.
+// libvirt removes a device node from the guest's /dev while QEMU may still have it open.
 std::string withoutDeletedMark(std::string target) {
   constexpr std::string_view mark = " (deleted)";
   if (target.ends_with(mark)) {
@@ -44,10 +44,10 @@ std::string withoutDeletedMark(std::string target) {
   return target;
 }
 
-// Adds the number of a device file. AT_STATX_DONT_SYNC: one on a dead server would hang.
-void addDevice(int folder, OpenFile& file) {
+// Adds the number of a device file. AT_STATX_DONT_SYNC: a file on a dead server would hang.
+void addDevice(int directory, OpenFile& file) {
   struct statx status {};
-  if (::statx(folder, file.descriptor.c_str(), AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_TYPE,
+  if (::statx(directory, file.descriptor.c_str(), AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_TYPE,
               &status) == 0 &&
       (S_ISCHR(status.stx_mode) || S_ISBLK(status.stx_mode))) {
     file.device = makedev(status.stx_rdev_major, status.stx_rdev_minor);
@@ -61,23 +61,24 @@ std::optional<dev_t> namespaceFileSystem() {
   return ::stat("/proc/self/ns/net", &status) == 0 ? std::optional(status.st_dev) : std::nullopt;
 }
 
-// A namespace that was opened by a mount (`/run/netns/blue`) shows the mount's path, and `/` once
-// it is unmounted. Of which kind it is shows when it is entered.
-std::optional<std::string> namespaceTarget(int folder, const std::string& descriptor,
+// The link of a namespace that was opened through a mount (`/run/netns/blue`) contains the mount's
+// path, and `/` once it is unmounted. The kind of namespace is only known when it is entered.
+std::optional<std::string> namespaceTarget(int directory, const std::string& descriptor,
                                            dev_t fileSystem) {
   struct statx status {};
-  const bool isNamespace = ::statx(folder, descriptor.c_str(), AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT,
-                                   STATX_TYPE | STATX_INO, &status) == 0 &&
-                           makedev(status.stx_dev_major, status.stx_dev_minor) == fileSystem;
+  const bool isNamespace =
+      ::statx(directory, descriptor.c_str(), AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT,
+              STATX_TYPE | STATX_INO, &status) == 0 &&
+      makedev(status.stx_dev_major, status.stx_dev_minor) == fileSystem;
   return isNamespace ? std::optional("net:[" + std::to_string(status.stx_ino) + "]") : std::nullopt;
 }
 
-// In a captured tree the links lead out of it, so nothing is looked up by them.
-std::vector<OpenFile> readOpenFiles(FileDescriptor folder, bool live, bool& complete) {
+// The links in a captured tree lead out of the tree, so they are not followed there.
+std::vector<OpenFile> readOpenFiles(FileDescriptor directory, bool live, bool& complete) {
   const auto fileSystem = live ? namespaceFileSystem() : std::nullopt;
   std::vector<OpenFile> files;
-  const FileDescriptor again(::fcntl(folder.get(), F_DUPFD_CLOEXEC, 0));
-  const auto names = listNames(std::move(folder), {}, nullptr);
+  const FileDescriptor again(::fcntl(directory.get(), F_DUPFD_CLOEXEC, 0));
+  const auto names = listNames(std::move(directory), {}, nullptr);
   complete = names.size() < listLimit;
   for (const std::string& name : names) {
     auto target = readLinkAt(again.get(), name);
@@ -95,9 +96,9 @@ std::vector<OpenFile> readOpenFiles(FileDescriptor folder, bool live, bool& comp
   return files;
 }
 
-// The second number behind "Uid:" is the effective user (proc(5)).
-bool isOfRoot(const Root& root, const std::string& folder) {
-  const std::string status = root.readText(folder + "/status", longestStatus).value_or("");
+// The second number after "Uid:" is the effective user ID (proc(5)).
+bool runsAsRoot(const Root& root, const std::string& directory) {
+  const std::string status = root.readText(directory + "/status", longestStatus).value_or("");
   constexpr std::string_view key = "Uid:\t";
   const auto start = status.find(key);
   if (start == std::string::npos) {
@@ -108,27 +109,28 @@ bool isOfRoot(const Root& root, const std::string& folder) {
   return second != std::string_view::npos && rest.substr(second + 1).starts_with("0\t");
 }
 
-// Empty, or why not all could be seen of a process that is still there.
+// Returns the reason why an existing process could not be read completely; empty on success.
 std::string readProcess(const Root& root, Process& process) {
-  const std::string folder = "proc/" + process.id;
-  process.name = printable(root.readText(folder + "/comm", longestName).value_or("a process"));
-  FileDescriptor files = root.open(folder + "/fd", O_RDONLY | O_DIRECTORY);
+  const std::string directory = "proc/" + process.id;
+  process.name = printable(root.readText(directory + "/comm", longestName).value_or("a process"));
+  FileDescriptor files = root.open(directory + "/fd", O_RDONLY | O_DIRECTORY);
   if (!files) {
     return errno == EACCES || errno == EPERM ? errnoText(errno) : std::string{};
   }
   bool complete = true;
   process.files = readOpenFiles(std::move(files), root.isLive(), complete);
   process.networkNamespace =
-      namespaceInode(root.linkTarget(folder + "/ns/net").value_or(""), "net");
-  process.mountNamespace = namespaceInode(root.linkTarget(folder + "/ns/mnt").value_or(""), "mnt");
-  // Only a helper of our own has a name that begins so (task_name.hpp).
-  process.isRoot = process.name.starts_with("vf") && isOfRoot(root, folder);
+      namespaceInode(root.linkTarget(directory + "/ns/net").value_or(""), "net");
+  process.mountNamespace =
+      namespaceInode(root.linkTarget(directory + "/ns/mnt").value_or(""), "mnt");
+  // The user only matters for guarded helpers, whose names begin with `vf` (task_name.hpp).
+  process.isRoot = process.name.starts_with("vf") && runsAsRoot(root, directory);
   return complete ? std::string{} : "too many files";
 }
 
-// Empty when nothing hides processes from us.
+// Empty when all processes are visible.
 std::string hiddenProcesses(const Root& root) {
-  // Mounted with hidepid=2, /proc leaves out what belongs to others.
+  // Mounted with hidepid=2, /proc omits the processes of other users.
   if (!root.exists("proc/1")) {
     return "cannot see the processes of other users in /proc";
   }
@@ -139,7 +141,7 @@ std::string hiddenProcesses(const Root& root) {
   return {};
 }
 
-// The first process of which not all could be seen, and how many more.
+// The first process that could not be read completely, and the number of others.
 class Unseen {
  public:
   void add(const Process& process, const std::string& reason) {
@@ -166,7 +168,7 @@ class Unseen {
 }  // namespace
 
 ProcessList readProcesses(const Root& given) {
-  // Whoever records what is read for a snapshot gets no processes.
+  // Keep processes out of snapshots.
   const Root unrecorded;
   const Root& root = given.isLive() ? unrecorded : given;
   ProcessList list;
@@ -186,7 +188,7 @@ ProcessList readProcesses(const Root& given) {
   list.blindSpot = unseen.text();
   if (list.blindSpot.empty()) {
     list.blindSpot =
-        ids.size() < listLimit ? hiddenProcesses(root) : "there are too many processes";
+        ids.size() < listLimit ? hiddenProcesses(root) : "too many processes to check them all";
   }
   return list;
 }

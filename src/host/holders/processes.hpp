@@ -16,38 +16,38 @@ namespace vfpass::host {
 struct OpenFile {
   std::string descriptor;       ///< its name in /proc/PID/fd
   std::string target;           ///< `/dev/vfio/12`, `net:[4026531840]`; "(deleted)" is cut off
-  std::optional<dev_t> device;  ///< of a device file: its number, whatever its path
-  bool isBlock = false;         ///< a block device's
+  std::optional<dev_t> device;  ///< number of a device file
+  bool isBlock = false;         ///< the device file is a block device
 };
 
-/// What /proc says of one process.
+/// The /proc data of one process.
 struct Process {
   std::string id;                                 ///< its PID
   std::string name;                               ///< /proc/PID/comm, printable
   bool isRoot = false;                            ///< its effective user is root
-  std::optional<std::uint64_t> networkNamespace;  ///< inode; nullopt: it ended meanwhile
+  std::optional<std::uint64_t> networkNamespace;  ///< inode; nullopt: the process has ended
   std::optional<std::uint64_t> mountNamespace;
   std::vector<OpenFile> files;
 };
 
-/// One walk over /proc.
+/// All processes, from one scan of /proc.
 struct ProcessList {
   std::vector<Process> processes;
-  /// What could not be seen, for messages; empty: everything was.
+  /// What could not be read, for messages; empty: everything was read.
   std::string blindSpot;
 };
 
-/// Every process with what it has open below /dev (but for terminals and the like), and the network
-/// namespaces that it holds by a descriptor.
+/// Every process with its open files below /dev (except terminals and the like) and its open
+/// network namespaces.
 ProcessList readProcesses(const Root& root);
 
-/// `nginx (pid 812)`: printable.
+/// `nginx (pid 812)`; printable.
 std::string describe(const Process& process);
 
 /// Whether the process has one of these files open.
 bool hasOpen(const Process& process, const std::vector<std::string>& files);
 
-/// `8:1` of sysfs as the kernel's number; nullopt for anything else.
+/// Parses a device number as written by sysfs, such as `8:1`; nullopt for anything else.
 std::optional<dev_t> parseDeviceNumber(const std::string& text);
 
 /// The inode in `net:[4026531840]`; nullopt for anything else. `kind` is `net` or `mnt`.

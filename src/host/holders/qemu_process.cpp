@@ -20,7 +20,7 @@ std::vector<std::string_view> argumentsOf(std::string_view commandLine) {
   return arguments;
 }
 
-// QEMU reads `-name X` as `-name guest=X`. A comma within a value is written twice.
+// QEMU treats `-name X` as `-name guest=X`. A comma in a value is doubled.
 std::string guestName(std::string_view option) {
   constexpr std::string_view key = "guest=";
   if (option.starts_with(key)) {

@@ -8,14 +8,14 @@
 
 namespace vfpass::host {
 
-/// What a QEMU process says of its guest on its command line. A process chooses its command line
-/// itself.
+/// The guest named on a QEMU command line. A process controls its own command line, so this is
+/// untrusted.
 struct QemuGuest {
-  std::string name;          ///< of `-name guest=NAME`: 128 bytes of it, printable; empty: none
+  std::string name;          ///< of `-name guest=NAME`: at most 128 bytes, printable; empty: none
   std::optional<Uuid> uuid;  ///< of `-uuid UUID`
 };
 
-/// `commandLine` is that of /proc/PID/cmdline: a zero byte behind each argument.
+/// `commandLine` is the content of /proc/PID/cmdline: each argument ends with a zero byte.
 QemuGuest parseQemuGuest(std::string_view commandLine);
 
 }  // namespace vfpass::host

@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t userLimit = 4;
 
-// An RDMA device by which one of the functions can be used.
+// An RDMA device through which one of the functions can be used.
 struct Candidate {
   std::size_t function = 0;  // its index
   std::string device;
@@ -30,14 +30,14 @@ Holder unknownHolder(const PciAddress& function, const std::string& device,
   return {HolderKind::unknown, function,
           "cannot tell who uses its RDMA device " + shown(device) +
               (reason.empty() ? "" : ": " + reason),
-          "run as root on the host itself, or allow it by `allow: [unknown-holder]` in the mapping "
-          "if nobody uses the device",
+          "run as root on the host itself, or accept it with `allow: [unknown-holder]` in the "
+          "mapping if nothing uses the device",
           std::nullopt};
 }
 
 struct RdmaLinks {
   std::vector<RdmaLink> links;
-  std::string error;  // why they have no numbers
+  std::string error;  // the reason why the links have no numbers
 };
 
 RdmaLinks readLinks(const Root& root, const std::vector<FunctionFacts>& functions,
@@ -61,7 +61,7 @@ bool isOf(const RdmaLink& link, const FunctionFacts& function) {
                                function.netdevs.end());
 }
 
-// A device without a number was renamed or removed between two looks.
+// A device without a number was renamed or removed between the two queries.
 std::vector<Candidate> findCandidates(const std::vector<FunctionFacts>& functions,
                                       const RdmaLinks& found, std::vector<Holder>& holders) {
   std::vector<Candidate> candidates;
@@ -98,7 +98,7 @@ void addUse(const Root& root, const Candidate& candidate, const PciAddress& func
   for (const RdmaUser& user : use.users) {
     users.push_back(user.description);
   }
-  // Netlink does not tell of files that are merely open, nor of opensm.
+  // Netlink reports neither files that are merely open, nor opensm.
   for (const Process& process : processesWithDeviceFiles(root, candidate.device, processes)) {
     if (std::ranges::none_of(use.users, [&](const RdmaUser& user) {
           return std::to_string(user.process) == process.id;
@@ -108,7 +108,7 @@ void addUse(const Root& root, const Candidate& candidate, const PciAddress& func
   }
   if (!users.empty()) {
     holders.push_back({HolderKind::rdma, function, phrase(users, candidate.device),
-                       "end the programs that use the RDMA device", std::nullopt});
+                       "stop the programs that use the RDMA device", std::nullopt});
   } else if (!use.error.empty()) {
     holders.push_back(unknownHolder(function, candidate.device, use.error));
   }
@@ -119,9 +119,9 @@ void addUse(const Root& root, const Candidate& candidate, const PciAddress& func
 std::vector<Process> processesWithDeviceFiles(const Root& root, const std::string& device,
                                               const std::vector<Process>& processes) {
   std::vector<std::string> files;
-  for (const char* folder : {"sys/class/infiniband_verbs/", "sys/class/infiniband_mad/"}) {
-    for (const std::string& name : root.list(folder)) {
-      if (root.readText(folder + name + "/ibdev", 64) == device) {
+  for (const char* directory : {"sys/class/infiniband_verbs/", "sys/class/infiniband_mad/"}) {
+    for (const std::string& name : root.list(directory)) {
+      if (root.readText(directory + name + "/ibdev", 64) == device) {
         files.push_back("/dev/infiniband/" + name);
       }
     }

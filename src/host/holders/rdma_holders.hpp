@@ -10,9 +10,9 @@
 
 namespace vfpass::host {
 
-/// Users of the RDMA devices of these functions, in their order: of those that the functions have
-/// themselves, and of SoftRoCE links on their netdevs. What cannot be seen is a holder of kind
-/// `unknown`.
+/// Users of the RDMA devices of these functions, in the order of the functions: of the functions'
+/// own devices, and of SoftRoCE links on their netdevs. Where users are not observable, the holder
+/// has the kind `unknown`.
 std::vector<Holder> rdmaHolders(const Root& root, const std::vector<FunctionFacts>& functions,
                                 const std::vector<Process>& processes,
                                 std::chrono::milliseconds deadline);

@@ -17,28 +17,28 @@
 namespace vfpass::host {
 namespace {
 
-// Memory regions come last: there can be very many, and whoever has one nearly always has a
-// protection domain, too.
+// Memory regions come last: there can be very many, and their owner nearly always also has a
+// protection domain.
 constexpr std::array<RdmaResource, 4> resources{RdmaResource::context, RdmaResource::queuePair,
                                                 RdmaResource::protectionDomain,
                                                 RdmaResource::memoryRegion};
 
-// What the kernel has of every device: ib_core a queue pair of each port for management, IPoIB and
-// mlx5_ib (for UMR) their own; and clients such as ib_srpt keep a protection domain without using
-// it. All of them release it by themselves. IPoIB is in use when its netdev is.
+// Kernel resources of idle devices: ib_core has a management queue pair for each port, IPoIB and
+// mlx5_ib (for UMR) have their own, and clients such as ib_srpt keep an unused protection domain.
+// The kernel releases them all automatically. IPoIB is in use when its netdev is.
 bool isIdle(const RdmaOwner& owner, RdmaResource resource) {
-  constexpr std::array<std::string_view, 3> everywhere{"ib_core", "ib_ipoib", "mlx5_ib"};
+  constexpr std::array<std::string_view, 3> alwaysPresent{"ib_core", "ib_ipoib", "mlx5_ib"};
   const bool ofKernel = owner.process == 0 && !owner.module.empty();
   return ofKernel && (resource != RdmaResource::queuePair ||
-                      std::ranges::find(everywhere, owner.module) != everywhere.end());
+                      std::ranges::find(alwaysPresent, owner.module) != alwaysPresent.end());
 }
 
 std::string describe(const Root& root, const RdmaOwner& owner) {
   if (owner.process == 0 && owner.module.empty()) {
-    return "a process of another PID namespace";
+    return "a process in another PID namespace";
   }
   if (owner.process == 0) {
-    return "the kernel's " + printable(owner.module.substr(0, 64));
+    return "kernel module " + printable(owner.module.substr(0, 64));
   }
   const std::string process = std::to_string(owner.process);
   const auto name = root.readText("proc/" + process + "/comm", 64);
@@ -47,7 +47,7 @@ std::string describe(const Root& root, const RdmaOwner& owner) {
 
 int errorOf(const NetlinkAnswer& answer, RdmaResource resource) {
   const int error = answer.error != 0 ? answer.error : dumpError(answer.bytes);
-  // Before Linux 5.14 nobody lists contexts; whoever uses one has a protection domain.
+  // Linux before 5.14 does not list contexts; a context in use has a protection domain.
   const bool unlisted = error == EINVAL || error == EOPNOTSUPP;
   return resource == RdmaResource::context && unlisted ? 0 : error;
 }
@@ -93,8 +93,7 @@ std::vector<std::string> rdmaUsers(const Root& root, std::uint32_t number,
                                    std::chrono::milliseconds deadline) {
   const RdmaUse use = readRdmaUse(root, {number}, deadline).front();
   if (use.users.empty() && !use.error.empty()) {
-    throw Error("RDMA device " + std::to_string(number) +
-                ": asking for its users failed: " + use.error);
+    throw Error("RDMA device " + std::to_string(number) + ": cannot list its users: " + use.error);
   }
   std::vector<std::string> users;
   for (const RdmaUser& user : use.users) {

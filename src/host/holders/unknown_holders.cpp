@@ -14,29 +14,29 @@
 namespace vfpass::host {
 namespace {
 
-// Drivers that hand the device to a program or another guest and say nothing of it.
-bool handsOut(const std::string& driver) {
+// Drivers that expose the device to a program or another guest, without reporting users.
+bool exposesDevice(const std::string& driver) {
   constexpr std::array<std::string_view, 4> drivers{"uio_pci_generic", "igb_uio", "xen-pciback",
                                                     "pciback"};
   return std::ranges::find(drivers, driver) != drivers.end() ||
          driver.find("vfio") != std::string::npos;
 }
 
-// Never drives the device, only keeps others off it.
+// pci-stub does not use the device; it only prevents other drivers from binding.
 bool reserves(const std::string& driver) { return driver == "pci-stub"; }
 
 std::string boundTo(const FunctionFacts& function) {
   return "bound to " + printable(function.driver.substr(0, 64));
 }
 
-// One reason is enough; the first is the most precise.
+// Returns the first reason only, which is the most precise one.
 std::string reasonFor(const FunctionFacts& function, const LinkSurvey& survey,
                       RdmaVisibility rdma) {
   if (!function.virtualDevices.empty()) {
-    return function.virtualDevices.front() + " was made of it; cannot tell who uses that";
+    return function.virtualDevices.front() + " was created on it; cannot tell who uses that device";
   }
-  if (handsOut(function.driver)) {
-    return boundTo(function) + ", which hands it to programs; cannot tell which";
+  if (exposesDevice(function.driver)) {
+    return boundTo(function) + ", which exposes it to programs; cannot tell who uses it";
   }
   if (!function.isNetwork || reserves(function.driver)) {
     return {};
@@ -48,7 +48,7 @@ std::string reasonFor(const FunctionFacts& function, const LinkSurvey& survey,
       function.driver == "mlx5_core" && survey.namespaces.size() > 1) {
     return boundTo(function) +
            " without a visible RDMA device, and RDMA devices of other network namespaces are "
-           "hidden (`rdma system` says netns exclusive)";
+           "hidden (`rdma system` reports netns exclusive)";
   }
   return hasNetdev(function, survey) || !function.rdmaDevices.empty()
              ? std::string{}
@@ -64,7 +64,7 @@ RdmaVisibility readRdmaVisibility(const Root& root, std::chrono::milliseconds de
   }
   const auto answers = runNetlinkBatch({NetlinkPlace{}},
                                        {{0, NETLINK_RDMA, rdmaSystemQuery(), false}}, -1, deadline);
-  // Before Linux 5.2 there was no such mode, nor an answer that has it.
+  // Linux before 5.2 has neither this mode nor an attribute for it.
   return parseSharesDevices(answers.front().bytes).value_or(true) ? RdmaVisibility::all
                                                                   : RdmaVisibility::ownNamespace;
 }
@@ -76,8 +76,8 @@ std::vector<Holder> unknownHolders(const FunctionFacts& function, const LinkSurv
     return {};
   }
   return {{HolderKind::unknown, function.address, reason,
-           "make sure that nobody uses it, then unbind it from its driver or allow it by `allow: "
-           "[unknown-holder]` in the mapping",
+           "make sure that nothing uses it, then unbind it from its driver or accept it with "
+           "`allow: [unknown-holder]` in the mapping",
            std::nullopt}};
 }
 

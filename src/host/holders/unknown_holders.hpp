@@ -10,15 +10,15 @@
 
 namespace vfpass::host {
 
-/// Whether RDMA devices of other network namespaces are visible from here (`rdma system`: netns
-/// shared or exclusive).
+/// Whether RDMA devices of other network namespaces are visible to this process (`rdma system`:
+/// netns shared or exclusive).
 enum class RdmaVisibility { all, ownNamespace };
 
-/// Hosts without RDMA are not asked: that would load ib_core.
+/// Does not query hosts without RDMA devices, because that would load ib_core.
 RdmaVisibility readRdmaVisibility(const Root& root, std::chrono::milliseconds deadline);
 
-/// Why nobody can tell who uses a driven function: its driver hands it to programs, a virtual
-/// device was made of it, or it should have a netdev and none is found.
+/// Reports a function with a host driver whose users are not observable: its driver exposes it to
+/// programs, a virtual device was created on it, or it should have a netdev but none is found.
 std::vector<Holder> unknownHolders(const FunctionFacts& function, const LinkSurvey& survey,
                                    RdmaVisibility rdma);
 

@@ -10,14 +10,14 @@ constexpr std::size_t longestCommandLine = std::size_t{64} << 10U;
 }  // namespace
 
 std::vector<std::string> vfioFilesOf(const Root& root, const PciAddress& function) {
-  const std::string folder = "/dev/vfio/";
+  const std::string directory = "/dev/vfio/";
   std::vector<std::string> files;
-  // Without an IOMMU the kernel makes a group for the device that no-IOMMU mode hands out.
+  // Without an IOMMU, the kernel creates a group for a device in no-IOMMU mode.
   if (const auto group = readIommuGroup(root, function)) {
-    files = {folder + std::to_string(*group), folder + "noiommu-" + std::to_string(*group)};
+    files = {directory + std::to_string(*group), directory + "noiommu-" + std::to_string(*group)};
   }
   for (const std::string& device : root.list(functionPath(function) + "/vfio-dev")) {
-    files.push_back(folder + "devices/" + device);
+    files.push_back(directory + "devices/" + device);
   }
   return files;
 }

@@ -9,12 +9,13 @@
 
 namespace vfpass::host {
 
-/// The files by which a function is used through VFIO, whole paths: its IOMMU group's
-/// (`/dev/vfio/12`, `/dev/vfio/noiommu-12`), which stand for every device of the group, and its own
+/// Absolute paths of the files that give access to a function through VFIO: those of its IOMMU
+/// group
+/// (`/dev/vfio/12`, `/dev/vfio/noiommu-12`), which cover every device of the group, and its own
 /// (`/dev/vfio/devices/vfio3`, which iommufd uses since Linux 6.6).
 std::vector<std::string> vfioFilesOf(const Root& root, const PciAddress& function);
 
-/// The process's command line, at most 64 KiB: a zero byte behind each argument.
+/// The process's command line, at most 64 KiB: each argument ends with a zero byte.
 std::string readCommandLine(const Root& root, const Process& process);
 
 }  // namespace vfpass::host

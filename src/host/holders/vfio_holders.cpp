@@ -8,7 +8,7 @@
 namespace vfpass::host {
 namespace {
 
-// The kernel separates arguments with zeros.
+// In /proc/PID/cmdline each argument ends with a zero byte.
 std::vector<std::string> argumentsOf(const std::string& commandLine) {
   std::vector<std::string> arguments;
   for (std::size_t at = 0; at < commandLine.size();) {

@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view vfioFolder = "/dev/vfio/";
 constexpr std::string_view deviceFolder = "/dev/vfio/devices/";
 
-// The process chooses both texts itself: for messages only.
+// For messages only: the process controls both texts.
 std::string describeUser(const Root& root, const Process& process) {
   const std::string guest = parseQemuGuest(readCommandLine(root, process)).name;
   return describe(process) + (guest.empty() ? "" : ", guest " + guest);

@@ -1,8 +1,8 @@
-// The GPU's half of the check: the owner of the memory writes and reads it with its own threads.
+// The GPU's half of the check: the memory's owner writes and reads it with its own threads.
 //
-// Compiled by clang alone, without the CUDA toolkit (regenerate.sh), into kernels.ptx, which is kept
-// in the tree and loaded through libcuda: PTX ISA 6.3 for sm_60, which every driver since R418
-// translates for its GPU. So no standard header, and the special registers by their builtins.
+// Compiled by clang alone, without the CUDA toolkit (regenerate.sh), into kernels.ptx, which is kept in the
+// tree and loaded through libcuda: PTX ISA 6.3 for sm_60, which every driver since R418 translates for its
+// GPU. It therefore uses no standard header, and builtins for the special registers.
 
 #include "../pattern_formula.hpp"
 
@@ -23,10 +23,10 @@ constexpr Word pairBytes = sizeof(WordPair);
 /// bandwidth with 2, 0.96 with 4 and 1.00 with 8.
 constexpr int unrolled = 8;
 constexpr Word blockThreads = 256;
-/// What a block does in one step.
+/// Vectors that a block handles in one step.
 constexpr Word tilePairs = blockThreads * unrolled;
 
-/// One message, cut where 16-byte vectors can begin and end.
+/// One message, divided where 16-byte vectors can begin and end.
 struct Message {
   Bytes bytes;
   Word size;
@@ -36,7 +36,7 @@ struct Message {
   Word mask;
 };
 
-/// The two pattern words of vector `pair`. A message's alignment shifts all its vectors alike.
+/// The two pattern words of vector `pair`. A message's alignment shifts all its vectors equally.
 DEVICE WordPair expectedPair(const Message& message, Word pair) {
   const Word offset = message.head + pair * pairBytes;
   const Word index = offset >> 3U;
@@ -59,7 +59,7 @@ DEVICE unsigned char expectedByte(const Message& message, Word offset) {
 
 /// Slot `slot` of the range that begins at `base`.
 DEVICE Message messageOf(Word base, Word stride, Word size, Word firstMessage, Word slot, Word key,
-                         Word turned) {
+                         Word inversion) {
   Message message;
   const Word address = base + slot * stride;
   const Word toVector = (pairBytes - (address & (pairBytes - 1))) & (pairBytes - 1);
@@ -68,21 +68,21 @@ DEVICE Message messageOf(Word base, Word stride, Word size, Word firstMessage, W
   message.head = toVector < size ? toVector : size;
   message.pairs = (size - message.head) / pairBytes;
   message.key = key;
-  message.mask = messageMask(firstMessage + slot) ^ turned;
+  message.mask = messageMask(firstMessage + slot) ^ inversion;
   return message;
 }
 
 DEVICE Word thread() { return static_cast<Word>(__nvvm_read_ptx_sreg_tid_x()); }
 
-/// The tiles of a message are dealt out to the blocks in x; this is one thread's place in its block's
-/// first tile, and how far it is to the next.
+/// The tiles of a message are distributed over the blocks in x. One thread's position in its block's first
+/// tile, and the distance to the next.
 DEVICE Word firstPair() {
   return static_cast<Word>(__nvvm_read_ptx_sreg_ctaid_x()) * tilePairs + thread();
 }
 DEVICE Word pairStep() { return static_cast<Word>(__nvvm_read_ptx_sreg_nctaid_x()) * tilePairs; }
 
-/// Offset of the byte before or behind the vectors that is this thread's, or `size` for none: there
-/// are at most 30 of them.
+/// Offset of this thread's byte before or after the vectors, or `size` if it has none: there are at most 30
+/// such bytes.
 DEVICE Word edgeByte(const Message& message) {
   const Word number = thread();
   if (number < message.head) {
@@ -92,14 +92,14 @@ DEVICE Word edgeByte(const Message& message) {
   return behind < message.size ? behind : message.size;
 }
 
-/// Two words a slot lie at `results`: the least offset, and the count.
+/// `results` has two words for each slot: the smallest offset and the count.
 DEVICE void reportWrong(Word results, Word slot, Word offset, Word count) {
   __nvvm_atom_min_gen_ull(reinterpret_cast<Word*>(results) + 2 * slot, offset);
   __nvvm_atom_add_gen_ll(reinterpret_cast<long long*>(results) + 2 * slot + 1,
                          static_cast<long long>(count));
 }
 
-/// One bit for each byte of `word` that is not zero, in the byte's lowest place.
+/// A word whose bytes are 1 where those of `word` are not zero.
 DEVICE Word byteMarks(Word word) {
   word |= word >> 4U;
   word |= word >> 2U;
@@ -107,7 +107,7 @@ DEVICE Word byteMarks(Word word) {
   return word & 0x0101010101010101ULL;
 }
 
-/// One vector that is known to be wrong.
+/// Reports one vector that is known to be wrong.
 DEVICE void reportPair(Word results, Word slot, Word offset, WordPair differing) {
   const Word low = byteMarks(differing.x);
   const Word high = byteMarks(differing.y);
@@ -116,9 +116,8 @@ DEVICE void reportPair(Word results, Word slot, Word offset, WordPair differing)
   reportWrong(results, slot, offset + static_cast<Word>(bits / 8), static_cast<Word>(count));
 }
 
-/// A tile again, vector by vector: the message's last one, which is not whole, and those in which
-/// something is wrong.
-DEVICE void checkSlowly(const Message& message, Pairs pairs, Word first, Word results, Word slot) {
+/// Checks a tile vector by vector: the message's last one, which is incomplete, and those with errors.
+DEVICE void checkTile(const Message& message, Pairs pairs, Word first, Word results, Word slot) {
 #pragma unroll 1
   for (Word pair = first; pair < message.pairs && pair < first + tilePairs; pair += blockThreads) {
     const WordPair differing = pairs[pair] ^ expectedPair(message, pair);
@@ -128,8 +127,8 @@ DEVICE void checkSlowly(const Message& message, Pairs pairs, Word first, Word re
   }
 }
 
-/// Whether a whole tile is right, as far as this thread looks. All loads come first: what hides
-/// memory's latency is how many of them are under way.
+/// Whether this thread's part of a whole tile is correct. All loads come first, because many outstanding
+/// loads hide the memory's latency.
 DEVICE bool tileIsRight(const Message& message, Pairs pairs, Word first) {
   WordPair seen[unrolled];
 #pragma unroll
@@ -146,13 +145,13 @@ DEVICE bool tileIsRight(const Message& message, Pairs pairs, Word first) {
 
 }  // namespace
 
-/// Writes the pattern, with `turned` bits turned over (0: the pattern, ~0: poison), into `slots`
+/// Writes the pattern, with the bits of `inversion` inverted (0: the pattern, ~0: poison), into `slots`
 /// messages. Blocks in x share a message, blocks in y share the slots.
 KERNEL void vfpassFill(Word base, Word stride, Word size, Word slots, Word firstMessage, Word key,
-                       Word turned) {
+                       Word inversion) {
   for (Word slot = __nvvm_read_ptx_sreg_ctaid_y(); slot < slots;
        slot += static_cast<Word>(__nvvm_read_ptx_sreg_nctaid_y())) {
-    const Message message = messageOf(base, stride, size, firstMessage, slot, key, turned);
+    const Message message = messageOf(base, stride, size, firstMessage, slot, key, inversion);
     const Pairs pairs = reinterpret_cast<Pairs>(message.bytes + message.head);
     for (Word first = firstPair(); first < message.pairs; first += pairStep()) {
 #pragma unroll
@@ -170,8 +169,8 @@ KERNEL void vfpassFill(Word base, Word stride, Word size, Word slots, Word first
   }
 }
 
-/// Compares `slots` messages with the pattern. For each slot, `results` holds the offset of its first
-/// wrong byte (all ones before) and the number of wrong bytes (0 before).
+/// Compares `slots` messages with the pattern. For each slot, `results` receives the offset of its first
+/// wrong byte (initially all ones) and the number of wrong bytes (initially 0).
 KERNEL void vfpassCheck(Word base, Word stride, Word size, Word slots, Word firstMessage, Word key,
                         Word results) {
   for (Word slot = __nvvm_read_ptx_sreg_ctaid_y(); slot < slots;
@@ -181,7 +180,7 @@ KERNEL void vfpassCheck(Word base, Word stride, Word size, Word slots, Word firs
     for (Word first = firstPair(); first < message.pairs; first += pairStep()) {
       const bool whole = first - thread() + tilePairs <= message.pairs;
       if (!whole || !tileIsRight(message, pairs, first)) {
-        checkSlowly(message, pairs, first, results, slot);
+        checkTile(message, pairs, first, results, slot);
       }
     }
     const Word edge = edgeByte(message);

@@ -1,8 +1,8 @@
 #!/bin/bash
-# regenerate.sh OUTPUT: kernels.cu as PTX, by Debian 12's clang, without any part of the CUDA toolkit.
+# regenerate.sh OUTPUT: compiles kernels.cu to PTX with Debian 12's clang, without any part of the CUDA toolkit.
 #
-# nvcc 13 writes PTX ISA 9.0, which drivers older than 580 refuse; ISA 6.3 for sm_60 is what R418 and
-# later translate. The first lines name the compiler and are left out.
+# nvcc 13 writes PTX ISA 9.0, which drivers older than 580 refuse; R418 and later translate ISA 6.3 for sm_60. The
+# first lines name the compiler and are removed.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 output=${1:?usage: regenerate.sh OUTPUT}

@@ -5,10 +5,10 @@
 
 namespace vfpass::probe {
 
-/// What a command does once its options are read; its value is the exit code.
+/// Runs a command after its options have been parsed; returns the exit code.
 using Action = std::function<int()>;
 
-/// Each adds one command. A command that is chosen puts what it does into `chosen`.
+/// Each adds one command. The selected command stores its action in `chosen`.
 void addHello(CLI::App& program, Action& chosen);
 void addInventory(CLI::App& program, Action& chosen);
 void addGpuSelfTest(CLI::App& program, Action& chosen);

@@ -11,13 +11,13 @@ namespace vfpass::probe {
 
 void addGpuSelfTest(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand(
-      "gpu-selftest", "fill, check, DMA-BUF export and bandwidth on one GPU, without RDMA");
+      "gpu-selftest", "Test fill, check, DMA-BUF export and bandwidth of one GPU, without RDMA");
   auto wanted = std::make_shared<GpuSelfTest>();
-  command->add_option("--gpu", wanted->gpu, "as CUDA counts them")->capture_default_str();
-  command->add_option("--bytes", wanted->bytes, "of the large buffer")
+  command->add_option("--gpu", wanted->gpu, "CUDA device index")->capture_default_str();
+  command->add_option("--bytes", wanted->bytes, "Size of the large buffer")
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
-  command->add_option("--rounds", wanted->rounds, "timed ones")
+  command->add_option("--rounds", wanted->rounds, "Number of timed rounds")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   command->callback([&chosen, wanted] {

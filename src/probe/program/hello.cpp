@@ -6,7 +6,7 @@
 namespace vfpass::probe {
 
 void addHello(CLI::App& program, Action& chosen) {
-  CLI::App* command = program.add_subcommand("hello", "say which protocol and build this is");
+  CLI::App* command = program.add_subcommand("hello", "Show the protocol version and the build ID");
   command->callback([&chosen] {
     chosen = [] {
       writeDocument(nlohmann::json::object());

@@ -9,7 +9,7 @@ namespace vfpass::probe {
 
 void addInventory(CLI::App& program, Action& chosen) {
   CLI::App* command =
-      program.add_subcommand("inventory", "PCI functions, netdevs, RDMA devices and GPUs");
+      program.add_subcommand("inventory", "List PCI functions, netdevs, RDMA devices and GPUs");
   command->callback([&chosen] {
     chosen = [] {
       writeDocument(readInventory(SysfsReader()));

@@ -8,14 +8,14 @@
 namespace vfpass::probe {
 namespace {
 
-/// Failures are documents, too: whoever reads the output finds the reason in it.
+/// A failure is also a document, so that the output always has the reason.
 int failWith(const std::string& message, const std::string& remedy, ExitCode code) {
   writeDocument({{"error", message}, {"remedy", remedy}, {"passed", false}});
   return static_cast<int>(code);
 }
 
 int run(int count, char** arguments) {
-  CLI::App program("The in-guest half of vfpass verify; writes JSON.", "vfpass-probe");
+  CLI::App program("The guest's part of vfpass verify; writes JSON.", "vfpass-probe");
   program.set_version_flag("--version", VFPASS_VERSION);
   program.require_subcommand(1);
   Action chosen;

@@ -12,7 +12,7 @@ void writeDocument(nlohmann::json document) {
   document["protocol"] = protocolVersion;
   document["version"] = VFPASS_VERSION;
   document["build_id"] = buildId();
-  // Names and texts come from the guest's kernel and drivers: what is not UTF-8 is replaced.
+  // Names and texts come from the guest's kernel and drivers, so invalid UTF-8 is replaced.
   std::cout << document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n'
             << std::flush;
 }

@@ -21,18 +21,20 @@ std::string presetHelp() {
 
 void addPortOptions(CLI::App& command, RunOptions& options) {
   command.add_option("--device", options.port.device, "RDMA device, such as mlx5_0")->required();
-  command.add_option("--ib-port", options.port.port, "port of the device")
+  command.add_option("--ib-port", options.port.port, "Port of the device")
       ->check(CLI::Range(1, 254))
       ->capture_default_str();
   command
-      .add_option("--gid-index", options.gidIndex, "instead of the one that inventory recommends")
+      .add_option("--gid-index", options.gidIndex,
+                  "GID index, instead of the one that inventory recommends")
       ->check(CLI::Range(0, 255));
-  command.add_option("--gpu", options.gpu, "whose memory is used, as CUDA counts")
+  command.add_option("--gpu", options.gpu, "CUDA device index of the GPU whose memory is used")
       ->capture_default_str();
-  command.add_option("--deadline", options.deadlineSeconds, "seconds for all of it")
+  command
+      .add_option("--deadline", options.deadlineSeconds, "Timeout for the whole run, in seconds")
       ->check(CLI::Range(1, 86400))
       ->capture_default_str();
-  command.add_option("--token", options.token, "both sides of a measurement have the same");
+  command.add_option("--token", options.token, "Token that both sides of a measurement must share");
 }
 
 void addSettingsOptions(CLI::App& command, RunOptions& options) {
@@ -41,39 +43,44 @@ void addSettingsOptions(CLI::App& command, RunOptions& options) {
   command.add_option("--operation", options.operation)
       ->check(CLI::IsMember({"write", "read", "send"}))
       ->capture_default_str();
-  command.add_flag("--latency", settings.latency, "one read at a time (send is always so)");
+  command.add_flag("--latency", settings.latency,
+                   "Measure the latency of one read at a time (send always does)");
   command.add_option("--preset", options.preset, presetHelp());
-  command.add_option("--bytes", settings.bytes, "of one message, such as 64K")
+  command.add_option("--bytes", settings.bytes, "Size of one message, such as 64K")
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
   command
       .add_option_function<std::uint64_t>(
           "--iterations", [&](std::uint64_t count) { options.iterations = count; },
-          "timed messages; of a preset: instead of its own")
+          "Number of timed messages, instead of a preset's own")
       ->default_str(std::to_string(settings.iterations));
-  command.add_option("--depth", settings.depth, "of the send queue")->capture_default_str();
+  command.add_option("--depth", settings.depth, "Depth of the send queue")->capture_default_str();
   command.add_option("--moderation", settings.moderation,
-                     "a completion for every so many (0: 100 up to 8 KiB, else 1)");
+                     "Messages for each completion (0: 100 up to 8 KiB, else 1)");
   command.add_option("--seed", settings.seed)->capture_default_str();
-  command.add_option("--memory-limit", settings.memoryLimit, "of one ring, such as 64M")
+  command
+      .add_option("--memory-limit", settings.memoryLimit, "Maximum size of one ring, such as 64M")
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
-  command.add_option("--alignment", settings.alignment, "bytes past a cache line");
+  command.add_option("--alignment", settings.alignment,
+                     "Alignment of messages: bytes past a cache line");
   command.add_option("--initiator-memory", options.initiatorMemory)->check(memory);
   command.add_option("--target-memory", options.targetMemory)->check(memory);
   command.add_flag("--beside-host", options.besideHost,
-                   "before each run with GPU memory the same with host memory");
+                   "Before each run with GPU memory, do the same with host memory");
   command.add_flag("--relaxed-ordering", settings.relaxedOrdering);
-  command.add_flag("--unchecked", options.unchecked, "proves nothing: shows what checking costs");
-  command.add_option("--inject", options.fault, "a fault made on purpose")
+  command.add_flag("--unchecked", options.unchecked,
+                   "Skip the checks to show what they cost; proves nothing");
+  command.add_option("--inject", options.fault, "Fault to inject")
       ->check(
           CLI::IsMember({"none", "flip", "lost", "stale", "misplaced", "truncate", "duplicate"}));
-  command.add_option("--inject-message", settings.injection.message, "the message that it hits");
+  command.add_option("--inject-message", settings.injection.message,
+                     "Number of the message with the fault");
 }
 
 namespace {
 
-/// GPU figures mean something only beside host figures of the same run.
+/// GPU figures are meaningful only next to host figures of the same run.
 std::vector<Settings> withHostRuns(const std::vector<Settings>& runs) {
   std::vector<Settings> all;
   for (const Settings& run : runs) {
@@ -87,7 +94,7 @@ std::vector<Settings> withHostRuns(const std::vector<Settings>& runs) {
   return all;
 }
 
-/// One run as the options say, or the preset's runs.
+/// The run that the options describe, or the preset's runs.
 std::vector<Settings> chosenRuns(const RunOptions& options) {
   std::vector<Settings> runs;
   if (options.preset.empty()) {
@@ -99,7 +106,7 @@ std::vector<Settings> chosenRuns(const RunOptions& options) {
     const auto known = presets();
     const auto found = std::ranges::find(known, options.preset, &Preset::name);
     if (found == known.end()) {
-      throw Error("there is no preset " + options.preset, "quick, sizes, latency or published",
+      throw Error("unknown preset " + options.preset, "use quick, sizes, latency or published",
                   ExitCode::badInput);
     }
     runs = found->runs;

@@ -11,7 +11,7 @@
 
 namespace vfpass::probe {
 
-/// What the commands that move data have in common, as the user gave it.
+/// Options that the commands that move data have in common.
 struct RunOptions {
   PortChoice port;
   int gpu = 0;
@@ -25,16 +25,16 @@ struct RunOptions {
   std::string fault = "none";
   bool unchecked = false;
   bool besideHost = false;
-  std::optional<std::uint64_t> iterations;  ///< empty: the preset's, or Settings'
+  std::optional<std::uint64_t> iterations;  ///< nullopt: as in the preset or Settings
   Settings settings;
 };
 
-/// `--device` and what else says where and how long; for both sides.
+/// `--device` and other options about the port and the timeout, for both sides.
 void addPortOptions(CLI::App& command, RunOptions& options);
-/// What is measured; for the initiator.
+/// Options about what is measured, for the initiator.
 void addSettingsOptions(CLI::App& command, RunOptions& options);
 
-/// Throws Error for values that do not fit together.
+/// Throws Error for values that contradict each other.
 std::vector<Settings> settingsOf(const RunOptions& options);
 Resources resourcesOf(const RunOptions& options);
 

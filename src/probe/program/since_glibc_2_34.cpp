@@ -1,11 +1,12 @@
 // Functions that glibc has only since 2.35, 2.36 and 2.38, and that GCC's static libraries and
-// newer headers ask for. Guests have 2.34, so here they are over what that has. They are hidden:
-// libraries go on using glibc's own.
+// newer headers use. Guests may have 2.34, so this file implements them with what 2.34 provides.
+// They are hidden, so that libraries still use glibc's own.
 //
-// _dl_find_object: libgcc's unwinder finds the tables of a thrown exception through it; here over
-// dl_iterate_phdr(3). arc4random: libstdc++'s std::random_device, which nobody here uses; here over
-// getrandom(2). __isoc23_strtoul and its like: strtoul and its like as C23 has them, which differ
-// in reading 0b101 as a binary number; headers since 2.38 put them in the place of the old ones.
+// _dl_find_object: libgcc's unwinder uses it to find the tables of a thrown exception; implemented
+// with dl_iterate_phdr(3). arc4random: for libstdc++'s std::random_device, which the probe does not
+// use; implemented with getrandom(2). __isoc23_strtoul and similar: the C23 versions of strtoul and
+// similar, which differ in reading 0b101 as a binary number; headers since 2.38 substitute them for
+// the old ones.
 
 #include <dlfcn.h>
 #include <link.h>
@@ -53,7 +54,7 @@ int lookAt(dl_phdr_info* object, std::size_t /*size*/, void* search) {
 
 }  // namespace
 
-/// As glibc's manual describes it: 0 when an object holds `address`, -1 otherwise.
+/// As glibc's manual describes it: 0 if an object contains `address`, otherwise -1.
 extern "C" __attribute__((visibility("hidden"))) int _dl_find_object(
     void* address, dl_find_object* result) noexcept {
   Search search{reinterpret_cast<ElfW(Addr)>(address), result};
@@ -63,12 +64,12 @@ extern "C" __attribute__((visibility("hidden"))) int _dl_find_object(
 extern "C" __attribute__((visibility("hidden"))) std::uint32_t arc4random() {
   std::uint32_t number = 0;
   if (::getrandom(&number, sizeof number, 0) != sizeof number) {
-    std::abort();  // like glibc's: it promises a number
+    std::abort();  // as in glibc, because it cannot fail
   }
   return number;
 }
 
-// The old functions by their names in the library, whatever the headers make of those.
+// The old functions by their symbol names, regardless of what the headers substitute.
 extern "C" {
 long strtolBefore23(const char* text, char** end, int base) __asm__("strtol");
 long long strtollBefore23(const char* text, char** end, int base) __asm__("strtoll");

@@ -14,8 +14,8 @@
 namespace vfpass::probe {
 namespace {
 
-/// Where the two sides meet.
-struct Meeting {
+/// Options of connect and listen.
+struct PairOptions {
   RunOptions run;
   std::string address;
   std::string port = "18515";
@@ -24,7 +24,7 @@ struct Meeting {
 };
 
 constexpr const char* folderHelp =
-    "instead of TCP: out.N of this folder become in.N of the other side's, by whoever copies them";
+    "Directory to use instead of TCP: its files out.N have to be copied to the other side's in.N";
 
 Deadline deadlineOf(const RunOptions& options) {
   return Deadline(std::chrono::seconds(options.deadlineSeconds));
@@ -40,36 +40,36 @@ int runLoopback(const RunOptions& options) {
   return finishWith(loopback(runs, resourcesOf(options), deadlineOf(options)));
 }
 
-int runConnect(const Meeting& meeting) {
-  if (meeting.address.empty() == meeting.folder.empty()) {
-    throw Error("there is one way to the other side: an ADDRESS or a --folder",
-                "see vfpass-probe connect --help", ExitCode::badInput);
+int runConnect(const PairOptions& options) {
+  if (options.address.empty() == options.folder.empty()) {
+    throw Error("give either an ADDRESS or a --folder", "see vfpass-probe connect --help",
+                ExitCode::badInput);
   }
-  const auto runs = settingsOf(meeting.run);
-  const Resources resources = resourcesOf(meeting.run);
-  const Deadline deadline = deadlineOf(meeting.run);
-  Channel channel(meeting.folder.empty()
-                      ? socketTransport(connectTo(meeting.address, meeting.port, deadline))
-                      : folderTransport(meeting.folder),
+  const auto runs = settingsOf(options.run);
+  const Resources resources = resourcesOf(options.run);
+  const Deadline deadline = deadlineOf(options.run);
+  Channel channel(options.folder.empty()
+                      ? socketTransport(connectTo(options.address, options.port, deadline))
+                      : folderTransport(options.folder),
                   deadline);
-  return finishWith(measureAll(channel, runs, resources, meeting.run.token));
+  return finishWith(measureAll(channel, runs, resources, options.run.token));
 }
 
-int runListen(const Meeting& meeting) {
-  const Resources resources = resourcesOf(meeting.run);
-  const Deadline deadline = deadlineOf(meeting.run);
-  Channel channel(meeting.folder.empty()
-                      ? socketTransport(acceptOne(meeting.address, meeting.port, deadline))
-                      : folderTransport(meeting.folder),
+int runListen(const PairOptions& options) {
+  const Resources resources = resourcesOf(options.run);
+  const Deadline deadline = deadlineOf(options.run);
+  Channel channel(options.folder.empty()
+                      ? socketTransport(acceptOne(options.address, options.port, deadline))
+                      : folderTransport(options.folder),
                   deadline);
-  return finishWith(serve(channel, resources, meeting.run.token, meeting.memoryLimit));
+  return finishWith(serve(channel, resources, options.run.token, options.memoryLimit));
 }
 
 }  // namespace
 
 void addLoopback(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand(
-      "loopback", "move data between two queue pairs on one port, and check it");
+      "loopback", "Move data between two queue pairs on one port and check it");
   auto options = std::make_shared<RunOptions>();
   addPortOptions(*command, *options);
   addSettingsOptions(*command, *options);
@@ -77,28 +77,31 @@ void addLoopback(CLI::App& program, Action& chosen) {
 }
 
 void addConnect(CLI::App& program, Action& chosen) {
-  CLI::App* command =
-      program.add_subcommand("connect", "the same with a probe that listens elsewhere");
-  auto meeting = std::make_shared<Meeting>();
-  command->add_option("ADDRESS", meeting->address, "where the other one listens");
-  command->add_option("--port", meeting->port, "TCP port")->capture_default_str();
-  command->add_option("--folder", meeting->folder, folderHelp);
-  addPortOptions(*command, meeting->run);
-  addSettingsOptions(*command, meeting->run);
-  command->callback([&chosen, meeting] { chosen = [meeting] { return runConnect(*meeting); }; });
+  CLI::App* command = program.add_subcommand("connect", "Measure with another probe that listens");
+  auto options = std::make_shared<PairOptions>();
+  command->add_option("ADDRESS", options->address, "Address on which the other probe listens");
+  command->add_option("--port", options->port, "TCP port")->capture_default_str();
+  command->add_option("--folder", options->folder, folderHelp);
+  addPortOptions(*command, options->run);
+  addSettingsOptions(*command, options->run);
+  command->callback([&chosen, options] { chosen = [options] { return runConnect(*options); }; });
 }
 
 void addListen(CLI::App& program, Action& chosen) {
-  CLI::App* command = program.add_subcommand("listen", "be the target of one probe's connect");
-  auto meeting = std::make_shared<Meeting>();
-  command->add_option("--address", meeting->address, "to listen on (every one)");
-  command->add_option("--port", meeting->port, "TCP port")->capture_default_str();
-  command->add_option("--folder", meeting->folder, folderHelp);
-  command->add_option("--memory-limit", meeting->memoryLimit, "for what the other side asks")
+  CLI::App* command =
+      program.add_subcommand("listen", "Listen for one connecting probe and be its target");
+  auto options = std::make_shared<PairOptions>();
+  command->add_option("--address", options->address,
+                      "Address to listen on (default: every address)");
+  command->add_option("--port", options->port, "TCP port")->capture_default_str();
+  command->add_option("--folder", options->folder, folderHelp);
+  command
+      ->add_option("--memory-limit", options->memoryLimit,
+                   "Maximum memory that the other side may request")
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
-  addPortOptions(*command, meeting->run);
-  command->callback([&chosen, meeting] { chosen = [meeting] { return runListen(*meeting); }; });
+  addPortOptions(*command, options->run);
+  command->callback([&chosen, options] { chosen = [options] { return runListen(*options); }; });
 }
 
 }  // namespace vfpass::probe

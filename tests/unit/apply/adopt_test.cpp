@@ -1,4 +1,5 @@
-// Metadata in domain XML are input: only what this host has sealed for this domain comes back.
+// Metadata in domain XML is untrusted input: only metadata that this host has sealed for this
+// domain is adopted.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +14,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-// Two domains on one PF; the host's steps are those of the first in the hypervisor's list.
+// Two domains on one PF; the host steps act on the first one in the hypervisor's list.
 class TwoDomains : public Host {
  public:
   TwoDomains() {
@@ -27,7 +28,7 @@ class TwoDomains : public Host {
     kernel.pfs.begin()->second.serial = "MT1";
   }
 
-  // The next steps are about the other domain.
+  // Makes the next steps act on the other domain.
   void turn() {
     std::swap(hypervisor.domains[0], hypervisor.domains[1]);
     uuid = hypervisor.domains[0].uuid;
@@ -65,7 +66,7 @@ std::string onlyReason(const std::vector<RefusedMetadata>& refused) {
   return refused.empty() ? "" : refused[0].domainName + ": " + refused[0].reason;
 }
 
-TEST(Adopt, LeasesOfALostDatabaseComeBackFromTheXml) {
+TEST(Adopt, RebuildsLeasesOfALostDatabase) {
   Host host;
   host.attach();
   const auto known = host.leases();
@@ -83,7 +84,7 @@ TEST(Adopt, LeasesOfALostDatabaseComeBackFromTheXml) {
   EXPECT_EQ(database.lastGeneration(), known[0].generation);
 }
 
-TEST(Adopt, AnEarlierHookCallOfAnotherDomainDoesNotPreventIt) {
+TEST(Adopt, EarlierHookCallOfAnotherDomainDoesNotPreventIt) {
   TwoDomains host;
   host.attachPlan();
   const std::string before = host.fingerprint();
@@ -92,9 +93,10 @@ TEST(Adopt, AnEarlierHookCallOfAnotherDomainDoesNotPreventIt) {
   host.attach();
   host.loseDatabase();
 
-  EXPECT_THAT(host.adopt({host.parsed(0)}).adopted, SizeIs(1)) << "the hook, for the second only";
+  EXPECT_THAT(host.adopt({host.parsed(0)}).adopted, SizeIs(1))
+      << "by the hook, only for the second";
   host.execute(host.preparePlan());
-  EXPECT_THAT(host.adoptAll().adopted, SizeIs(1)) << "recover";
+  EXPECT_THAT(host.adoptAll().adopted, SizeIs(1)) << "by recover";
 
   host.stop();
   host.execute(host.detachPlan());
@@ -104,7 +106,7 @@ TEST(Adopt, AnEarlierHookCallOfAnotherDomainDoesNotPreventIt) {
   EXPECT_EQ(host.fingerprint(), before);
 }
 
-TEST(Adopt, ADroppedLeaseIsNotBroughtBackByAStaleXml) {
+TEST(Adopt, StaleXmlDoesNotRebuildADroppedLease) {
   TwoDomains host;
   host.attach();
   const auto stale = host.parsed(0);
@@ -112,11 +114,11 @@ TEST(Adopt, ADroppedLeaseIsNotBroughtBackByAStaleXml) {
   host.turn();
   host.attach();
   EXPECT_THAT(onlyReason(host.adopt({stale}).refused),
-              HasSubstr("train0: lease rail0 cannot be rebuilt: it has ended"));
+              HasSubstr("train0: cannot rebuild lease rail0: it has ended"));
   EXPECT_THAT(host.leases(), SizeIs(1));
 }
 
-TEST(Adopt, ACopyUnderAnotherUuidWithAHigherGenerationAffectsNobody) {
+TEST(Adopt, RefusesCopyWithAnotherUuidAndHigherGeneration) {
   TwoDomains host;
   host.attach();
   auto& copy = host.hypervisor.domains[1].persistentXml;
@@ -128,7 +130,7 @@ TEST(Adopt, ACopyUnderAnotherUuidWithAHigherGenerationAffectsNobody) {
   EXPECT_THAT(onlyReason(host.adoptAll().refused), HasSubstr("train1: "));
   EXPECT_THAT(onlyReason(host.refused()), HasSubstr("the XML was copied"));
 
-  // Who copies can also write the copy's UUID into the metadata.
+  // Whoever copies the XML can also write the UUID of the copy into the metadata.
   TwoDomains::replace(copy, "uuid=\"" + toString(host.uuid), "uuid=\"" + toString(host.otherUuid));
   host.loseDatabase();
   const auto adoption = host.adopt({host.parsed(1), host.parsed(0)});
@@ -140,7 +142,7 @@ TEST(Adopt, ACopyUnderAnotherUuidWithAHigherGenerationAffectsNobody) {
   EXPECT_EQ(database.nextGeneration(), 2U);
 }
 
-TEST(Adopt, AForgedFunctionLeaseIsNeverAdopted) {
+TEST(Adopt, RefusesForgedFunctionLease) {
   TwoDomains host;
   host.kernel.addFunction("0000:41:00.0", "mlx5_core");
   Lease forged;
@@ -161,7 +163,7 @@ TEST(Adopt, AForgedFunctionLeaseIsNeverAdopted) {
   }
 }
 
-TEST(Adopt, ASealedLeaseOfAnotherCardIsNotAdopted) {
+TEST(Adopt, RefusesSealedLeaseOfAnotherCard) {
   TwoDomains host;
   host.attach();
   host.loseDatabase();
@@ -170,13 +172,13 @@ TEST(Adopt, ASealedLeaseOfAnotherCardIsNotAdopted) {
   EXPECT_THAT(onlyReason(host.refused()), HasSubstr("has serial number 'MT2'"));
   EXPECT_THAT(host.leases(), IsEmpty());
   host.kernel.pfs.clear();
-  EXPECT_THAT(onlyReason(host.adoptAll().refused), HasSubstr("is not there"));
+  EXPECT_THAT(onlyReason(host.adoptAll().refused), HasSubstr("does not exist"));
   state::Database database(host.folder / "state", state::Database::Open::createIfMissing,
                            std::chrono::milliseconds(1000));
-  EXPECT_EQ(database.nextGeneration(), 2U) << "its generation is not handed out again";
+  EXPECT_EQ(database.nextGeneration(), 2U) << "its generation is not issued again";
 }
 
-TEST(Adopt, ASealedLeaseOfAVfThatIsLeasedNowIsNotAdopted) {
+TEST(Adopt, RefusesSealedLeaseOfALeasedVf) {
   TwoDomains host;
   host.attach();
   host.loseDatabase();
@@ -186,7 +188,7 @@ TEST(Adopt, ASealedLeaseOfAVfThatIsLeasedNowIsNotAdopted) {
   EXPECT_THAT(host.leases(), SizeIs(1));
 }
 
-TEST(Adopt, BrokenMetadataOfOneDomainDoNotConcernTheOther) {
+TEST(Adopt, InvalidMetadataOfOneDomainDoesNotAffectTheOther) {
   TwoDomains host;
   host.attach();
   host.loseDatabase();
@@ -198,7 +200,7 @@ TEST(Adopt, BrokenMetadataOfOneDomainDoNotConcernTheOther) {
   EXPECT_THAT(host.adoptAll().adopted, SizeIs(1));
 }
 
-TEST(Adopt, UnsealedMetadataAreSealedByTheNextAttach) {
+TEST(Adopt, NextAttachSealsUnsealedMetadata) {
   TwoDomains host;
   host.attach();
   auto& xml = host.hypervisor.domains[0].persistentXml;
@@ -206,13 +208,13 @@ TEST(Adopt, UnsealedMetadataAreSealedByTheNextAttach) {
   ASSERT_NE(at, std::string::npos);
   xml.erase(at, 64 + std::string(" seal=\"\"").size());
   EXPECT_THAT(onlyReason(host.refused()), HasSubstr("has no seal"));
-  EXPECT_NO_THROW(host.preparePlan()) << "the database's lease is the same";
+  EXPECT_NO_THROW(host.preparePlan()) << "the lease in the database is unchanged";
   host.attach();
   EXPECT_THAT(host.refused(), IsEmpty());
   EXPECT_TRUE(host.attachPlan().steps.empty());
 }
 
-TEST(Adopt, ARunningDomainsLeasesRun) {
+TEST(Adopt, LeasesOfARunningDomainAreRunning) {
   TwoDomains host;
   host.attach();
   host.loseDatabase();

@@ -37,8 +37,8 @@ bool isKilled(Host& host, const Plan& plan) {
   }
 }
 
-// Kills attach, or a detach after an attach, at one moment; the next command's recovery must bring
-// the host to the old or the new state, and a second recovery must find nothing.
+// Kills an attach, or a detach after an attach, at one point; recovery by the next command must
+// restore the old state or reach the new one, and a second recovery must find nothing.
 class CrashTest : public testing::TestWithParam<std::tuple<unsigned, bool>> {
  protected:
   static void prepareHost(Host& host, bool detach) {
@@ -55,13 +55,13 @@ class CrashTest : public testing::TestWithParam<std::tuple<unsigned, bool>> {
     if (run) {
       host.execute(planFor(host, detach));
     } else {
-      planFor(host, detach);  // makes the database, as any command does
+      planFor(host, detach);  // creates the database, like any command
     }
     return host.fingerprint();
   }
 };
 
-TEST_P(CrashTest, KillAtAnyMomentEndsInTheOldOrTheNewState) {
+TEST_P(CrashTest, RecoveryEndsInTheOldOrTheNewState) {
   const auto [vfs, detach] = GetParam();
   const std::string before = reference(vfs, detach, false);
   const std::string after = reference(vfs, detach, true);
@@ -97,9 +97,9 @@ TEST_P(CrashTest, KillAtAnyMomentEndsInTheOldOrTheNewState) {
 INSTANTIATE_TEST_SUITE_P(AttachAndDetach, CrashTest,
                          testing::Combine(testing::Values(0U, 4U), testing::Bool()));
 
-TEST(Failure, AnyStepThatFailsIsUndoneByAttach) {
+TEST(Failure, AttachRollsBackAfterAnyFailedStep) {
   for (const unsigned vfs : {0U, 4U}) {
-    // Configure and two bindings; a PF without VFs has their creation before them.
+    // Configure and two bindings; a PF without VFs also needs their creation first.
     for (int effect = 0; effect < (vfs == 0 ? 4 : 3); ++effect) {
       Host host(vfs);
       const Plan plan = host.attachPlan();
@@ -113,7 +113,7 @@ TEST(Failure, AnyStepThatFailsIsUndoneByAttach) {
   }
 }
 
-TEST(Failure, RefusedDefinitionUndoesTheHostSteps) {
+TEST(Failure, RefusedDefinitionRollsBackTheHostSteps) {
   Host host;
   const Plan plan = host.attachPlan();
   const std::string before = host.fingerprint();
@@ -122,7 +122,7 @@ TEST(Failure, RefusedDefinitionUndoesTheHostSteps) {
   EXPECT_EQ(host.fingerprint(), before);
 }
 
-TEST(Failure, DetachThatFailsIsFinishedByRecover) {
+TEST(Failure, RecoverCompletesAFailedDetach) {
   Host host;
   host.attach();
   const Plan plan = host.detachPlan();
@@ -136,7 +136,7 @@ TEST(Failure, DetachThatFailsIsFinishedByRecover) {
   EXPECT_EQ(host.fingerprint(), clean.fingerprint());
 }
 
-// An attach whose process was killed before it changed the XML.
+// An attach that was killed before it changed the XML.
 class KilledAttachTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -161,7 +161,7 @@ TEST_F(KilledAttachTest, IsLeftAloneWhileItsWriterLives) {
   EXPECT_EQ(host.fingerprint(), now);
 }
 
-// Whether somebody waits for an flock on the file: /proc/locks has an arrow before it.
+// True if somebody waits for an flock on the file: /proc/locks marks waiters with an arrow.
 bool isWaitedFor(const std::filesystem::path& file) {
   struct stat status {};
   if (::stat(file.c_str(), &status) != 0) {
@@ -177,8 +177,8 @@ bool isWaitedFor(const std::filesystem::path& file) {
   return false;
 }
 
-// The hook of a libvirtd that was killed goes on, while the next start waits for the PF.
-TEST_F(KilledAttachTest, LeavesNothingToDoWhenItsWriterEndsMeanwhile) {
+// The hook of a killed libvirtd keeps running while the next start waits for the PF.
+TEST_F(KilledAttachTest, NeedsNoRecoveryIfItsWriterEndsMeanwhile) {
   const auto operation = database.openOperations().at(0).id;
   const auto pfLock = host.folder / "run" / "pf-0000:01:00.0.lock";
   auto held = std::make_unique<state::FileLock>(
@@ -195,7 +195,7 @@ TEST_F(KilledAttachTest, LeavesNothingToDoWhenItsWriterEndsMeanwhile) {
   EXPECT_FALSE(std::filesystem::exists(state::writerLockFile(host.folder / "run", operation)));
 }
 
-TEST(Recover, AfterARebootTouchesNoDevice) {
+TEST(Recover, ChangesNoDeviceAfterAReboot) {
   Host host;
   const Plan plan = host.attachPlan();
   arm(host, Moment::beforeDefine, 0);
@@ -208,7 +208,7 @@ TEST(Recover, AfterARebootTouchesNoDevice) {
   EXPECT_FALSE(domain::parseDomain(host.xml()).managed);
 }
 
-TEST(Recover, ACardThatIsGoneIsNotWaitedFor) {
+TEST(Recover, CompletesWithoutARemovedCard) {
   Host host(0);
   const Plan plan = host.attachPlan();
   arm(host, Moment::afterEffect, 2);
@@ -220,7 +220,7 @@ TEST(Recover, ACardThatIsGoneIsNotWaitedFor) {
   EXPECT_TRUE(host.recoverAll().empty());
 }
 
-TEST(Recover, AnAttachWhoseVfHasStartedIsNotUndone) {
+TEST(Recover, DoesNotRollBackAnAttachWithAStartedVf) {
   Host host;
   const Plan plan = host.attachPlan();
   arm(host, Moment::afterDefine, 0);

@@ -1,4 +1,4 @@
-// Domain settings go in with attach, and out with the last lease.
+// Domain settings are added by attach and removed with the last lease.
 #include <gtest/gtest.h>
 
 #include "fake/seal_key.hpp"
@@ -21,7 +21,7 @@ Plan planWith(Host& host, const DomainSetting& setting) {
   return plan::planAttach(input).plan;
 }
 
-TEST(DomainSettings, GoInWithAttachAndOutWithDetach) {
+TEST(DomainSettings, AreAddedByAttachAndRemovedByDetach) {
   Host host;
   host.attachPlan();
   const std::string before = host.fingerprint();
@@ -35,7 +35,7 @@ TEST(DomainSettings, GoInWithAttachAndOutWithDetach) {
   EXPECT_EQ(host.fingerprint(), before);
 }
 
-TEST(DomainSettings, ChangeWithTheNextAttach) {
+TEST(DomainSettings, AreUpdatedByTheNextAttach) {
   Host host;
   const std::string xml = host.xml();
   host.execute(planWith(host, limit("1048576")));
@@ -46,7 +46,7 @@ TEST(DomainSettings, ChangeWithTheNextAttach) {
   EXPECT_EQ(host.xml(), xml);
 }
 
-TEST(DomainSettings, AreTakenBackWhenTheAttachFails) {
+TEST(DomainSettings, AreRolledBackIfTheAttachFails) {
   Host host;
   host.attachPlan();
   const std::string before = host.fingerprint();
@@ -55,7 +55,7 @@ TEST(DomainSettings, AreTakenBackWhenTheAttachFails) {
   EXPECT_EQ(host.fingerprint(), before);
 }
 
-TEST(DomainSettings, OfAKilledAttachAreFinishedOrUndone) {
+TEST(DomainSettings, AreCompletedOrRolledBackAfterAKilledAttach) {
   for (const bool after : {false, true}) {
     Host host;
     const std::string xml = host.xml();

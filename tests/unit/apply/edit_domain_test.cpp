@@ -1,4 +1,4 @@
-// Others edit the same definition: `virsh edit`, virt-manager, a second tool.
+// Concurrent edits of the definition: `virsh edit`, virt-manager or another tool.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ TEST_F(EditDomainTest, KeepsSecrets) {
   EXPECT_THAT(host.xml(), HasSubstr("passwd='s3cret'"));
 }
 
-TEST_F(EditDomainTest, KeepsEditThatArrivedSinceTheXmlWasRead) {
+TEST_F(EditDomainTest, KeepsConcurrentEdit) {
   host.hypervisor.afterRead = [this](DomainDescription& domain) {
     if (edits == 0) {
       describe(domain, "edited by hand");

@@ -10,7 +10,7 @@
 namespace vfpass::apply {
 namespace {
 
-// The host of the other tests, with a GPU and its audio function, which share an IOMMU group.
+// The host of the other tests, plus a GPU and its audio function in one IOMMU group.
 class FunctionHost : public Host {
  public:
   FunctionHost() {
@@ -18,7 +18,7 @@ class FunctionHost : public Host {
     add("0000:3a:00.1", "snd_hda_intel", "audio0");
     kernel.functions.begin()->second.groupPeers = {
         {kernel.functions.rbegin()->first, 0x040300, "snd_hda_intel"}};
-    attachPlan();  // makes the database, as any command does
+    attachPlan();  // creates the database, like any command
   }
   [[nodiscard]] std::vector<Lease> leases() const {
     return state::Database(folder / "state", state::Database::Open::readOnly,
@@ -36,7 +36,7 @@ class FunctionHost : public Host {
   }
 };
 
-TEST(Function, AttachAndDetachLeaveEverythingAsFound) {
+TEST(Function, DetachRestoresTheStateBeforeAttach) {
   FunctionHost host;
   const std::string before = host.fingerprint();
   const std::string xml = host.xml();
@@ -53,7 +53,7 @@ TEST(Function, AttachAndDetachLeaveEverythingAsFound) {
   EXPECT_EQ(host.xml(), xml);
 }
 
-TEST(Function, PrepareReleaseAndARebootKeepTheOriginals) {
+TEST(Function, PrepareReleaseAndRebootKeepTheOriginalState) {
   FunctionHost host;
   const std::string before = host.fingerprint();
   host.attach();
@@ -61,7 +61,7 @@ TEST(Function, PrepareReleaseAndARebootKeepTheOriginals) {
   EXPECT_EQ(host.leases().at(0).state, LeaseState::starting);
   host.execute(host.releasePlan());
   EXPECT_EQ(host.leases().at(0).state, LeaseState::reserved);
-  host.kernel.functions.begin()->second.driver = "nvidia";  // as a reboot leaves it
+  host.kernel.functions.begin()->second.driver = "nvidia";  // as after a reboot
   host.execute(host.preparePlan());
   EXPECT_EQ(host.kernel.functions.begin()->second.driver, "vfio-pci");
   host.execute(host.releasePlan());
@@ -69,7 +69,7 @@ TEST(Function, PrepareReleaseAndARebootKeepTheOriginals) {
   EXPECT_EQ(host.fingerprint(), before);
 }
 
-TEST(Function, LeasesOfALostDatabaseComeBackFromTheXml) {
+TEST(Function, LeasesOfALostDatabaseAreRebuiltFromTheXml) {
   FunctionHost host;
   host.attach();
   const auto known = host.leases();
@@ -82,7 +82,7 @@ TEST(Function, LeasesOfALostDatabaseComeBackFromTheXml) {
   EXPECT_EQ(database.leases(), known);
 }
 
-// Kills the plan before or after its `effect`-th change of the kernel; false when it has fewer.
+// Kills the plan before or after its `effect`-th change of the kernel; false if it has fewer.
 bool killed(Host& host, const Plan& plan, bool after, int effect) {
   host.kernel.effects = 0;
   (after ? host.kernel.killAfterEffect : host.kernel.killBeforeEffect) = effect;
@@ -96,9 +96,9 @@ bool killed(Host& host, const Plan& plan, bool after, int effect) {
   return dead;
 }
 
-// At any moment of attach (0) or detach (1): recovery gives the functions back to the host, or to
-// the guest, and a second one finds nothing.
-TEST(Function, KillAtAnyMomentEndsInTheOldOrTheNewState) {
+// At any point of attach (0) or detach (1), recovery returns the functions to the host or to the
+// guest, and a second recovery finds nothing.
+TEST(Function, RecoveryEndsInTheOldOrTheNewState) {
   FunctionHost reference;
   const std::string apart = reference.fingerprint();
   reference.attach();
@@ -121,10 +121,11 @@ TEST(Function, KillAtAnyMomentEndsInTheOldOrTheNewState) {
       EXPECT_TRUE(host.recoverAll().empty());
     }
   }
-  EXPECT_EQ(kills, 20) << "configure and four bindings, before and after each, both ways";
+  EXPECT_EQ(kills, 20)
+      << "configure and four bindings, before and after each, for attach and detach";
 }
 
-TEST(Function, BindingThatTimesOutReturnsTheOthersAtOnceAndItselfLater) {
+TEST(Function, BindTimeoutRollsBackOtherDevicesAtOnceAndItselfLater) {
   FunctionHost host;
   const std::string before = host.fingerprint();
   host.kernel.hangingUnbinds = {*parsePciAddress("0000:3a:00.1")};
@@ -136,7 +137,7 @@ TEST(Function, BindingThatTimesOutReturnsTheOthersAtOnceAndItselfLater) {
   EXPECT_EQ(host.fingerprint(), before);
 }
 
-TEST(Function, RecoveryLeavesAFunctionThatIsGoneAlone) {
+TEST(Function, RecoveryIgnoresARemovedFunction) {
   FunctionHost host;
   ASSERT_TRUE(killed(host, host.attachPlan(), true, 4));
   host.kernel.functions.clear();

@@ -13,18 +13,18 @@ using testing::HasSubstr;
 
 const PciAddress gpu = *parsePciAddress("0000:03:00.0");
 
-// A new action needs a path below whose plan has it, if it changes a device.
+// A new action that changes a device needs an entry below whose plan contains it.
 static_assert(std::variant_size_v<Action> == 18);
 
-// One way in which vfpass changes devices. `plan` is nullptr where recover() does the work.
+// One way in which vfpass changes devices. `plan` is nullptr if recover() does the work.
 struct Path {
   const char* name;
   PlanKind kind;
-  unsigned vfs;  ///< of the PF before anything happens
+  unsigned vfs;  ///< of the PF at the start
   void (*arrange)(Host&);
   Plan (*plan)(Host&);
   PciAddress (*device)(Host&);
-  /// Planning goes round a device that is held; only a later holder is refused.
+  /// Planning avoids held devices; only a later holder is refused.
   bool plansAround = false;
 };
 
@@ -155,7 +155,7 @@ Holder foreign(HolderKind kind, const PciAddress& device) {
   return {kind, device, "somebody-else (pid 99) has it", "stop somebody-else", std::nullopt};
 }
 
-// What is done, or refused, with the exit code, the text and the remedy.
+// Runs the plan or expects its refusal, with exit code, message and remedy.
 void expectRefused(const std::function<void()>& act) {
   try {
     act();
@@ -190,11 +190,11 @@ class HolderTest : public testing::TestWithParam<std::tuple<Path, HolderKind>> {
   std::string before;
 };
 
-TEST_P(HolderTest, DeviceThatIsHeldIsLeftAlone) {
+TEST_P(HolderTest, HeldDeviceIsLeftAlone) {
   hold();
   if (path.plansAround) {
     host.execute(path.plan(host));
-    EXPECT_FALSE(host.kernel.pfs.begin()->second.vfs.empty()) << "somebody uses one of them";
+    EXPECT_FALSE(host.kernel.pfs.begin()->second.vfs.empty()) << "one of them is in use";
     return;
   }
   expectRefused([&] {
@@ -203,7 +203,7 @@ TEST_P(HolderTest, DeviceThatIsHeldIsLeftAlone) {
   expectUnchanged();
 }
 
-// Recovery plans nothing anew, so that nobody can come in between.
+// Recovery makes no new plan, so no holder can appear in between.
 class LaterHolderTest : public HolderTest {};
 
 std::vector<Path> plannedPaths() {
@@ -213,13 +213,13 @@ std::vector<Path> plannedPaths() {
   return planned;
 }
 
-TEST_P(LaterHolderTest, DeviceThatIsTakenAfterPlanningIsLeftAlone) {
+TEST_P(LaterHolderTest, DeviceHeldAfterPlanningIsLeftAlone) {
   const Plan plan = path.plan(host);
   EXPECT_EQ(plan.kind, path.kind);
   hold();
   expectRefused([&] { host.execute(plan); });
   expectUnchanged();
-  EXPECT_TRUE(host.recoverAll().empty()) << "nothing was begun";
+  EXPECT_TRUE(host.recoverAll().empty()) << "no operation was begun";
 }
 
 std::string nameOf(const testing::TestParamInfo<HolderTest::ParamType>& info) {
@@ -247,7 +247,7 @@ TEST(HolderPaths, CoverEveryKindOfPlan) {
   }
 }
 
-TEST(HolderGate, TakenBetweenTwoStepsOfADetachRestoresTheXml) {
+TEST(HolderGate, HolderBetweenTwoStepsOfADetachRestoresTheXml) {
   Host host;
   host.attach();
   const std::string before = host.fingerprint();
@@ -261,7 +261,7 @@ TEST(HolderGate, TakenBetweenTwoStepsOfADetachRestoresTheXml) {
   EXPECT_TRUE(host.recoverAll().empty());
 }
 
-TEST(HolderGate, DetachYieldsToAStartThatReadTheOldXml) {
+TEST(HolderGate, DetachYieldsToAStartWithTheOldXml) {
   Host host;
   host.attach();
   const Plan plan = host.detachPlan();
@@ -271,13 +271,13 @@ TEST(HolderGate, DetachYieldsToAStartThatReadTheOldXml) {
     host.execute(prepare);
   };
   EXPECT_THROW(host.execute(plan), Error);
-  EXPECT_TRUE(domain::parseDomain(host.xml()).managed) << "the XML is back";
+  EXPECT_TRUE(domain::parseDomain(host.xml()).managed) << "the XML is restored";
   EXPECT_EQ(host.leases()[0].state, LeaseState::starting);
   EXPECT_EQ(host.kernel.pfs.begin()->second.vfs[0].driver, "vfio-pci");
   EXPECT_TRUE(host.recoverAll().empty());
 }
 
-TEST(HolderGate, RecoveredDetachYieldsToTheGuestThatRunsOnItsDevices) {
+TEST(HolderGate, RecoveredDetachYieldsToARunningGuest) {
   Host host;
   detachKilledAfterDefine(host);
   Holder own = foreign(HolderKind::vfio, firstVf(host));
@@ -305,22 +305,22 @@ class OwnGuestTest : public testing::Test {
   Host host;
 };
 
-TEST_F(OwnGuestTest, SwitchSettingsChangeUnderIt) {
+TEST_F(OwnGuestTest, AllowsChangingSwitchSettings) {
   host.mapping.vfs[0].settings.vlan = Vlan{200, 0, VlanProtocol::dot1q};
   host.attach();
   EXPECT_EQ(host.kernel.pfs.begin()->second.vfs[0].settings.vlan->id, 200);
 }
 
-TEST_F(OwnGuestTest, AnotherDomainOnTheSameVfIsRefused) {
+TEST_F(OwnGuestTest, RefusesAnotherDomainOnTheSameVf) {
   host.kernel.holders[0].domain = parseUuid("0f5e9a3c-1111-4222-8333-000000000000");
   host.mapping.vfs[0].settings.vlan = Vlan{200, 0, VlanProtocol::dot1q};
   expectRefused([&] { host.attach(); });
 }
 
-TEST_F(OwnGuestTest, UnpluggedDevicesAreWaitedFor) {
+TEST_F(OwnGuestTest, WaitsForUnpluggedDevices) {
   int looks = 0;
   host.kernel.beforeFindHolders = [&] {
-    if (++looks == 4) {  // QEMU closes the device some time after it has told libvirt
+    if (++looks == 4) {  // QEMU closes the device some time after the event
       host.kernel.holders.clear();
     }
   };
@@ -329,7 +329,7 @@ TEST_F(OwnGuestTest, UnpluggedDevicesAreWaitedFor) {
   EXPECT_EQ(host.kernel.pfs.begin()->second.vfs[0].driver, "mlx5_core");
 }
 
-TEST(HolderGate, NamedAllowancesWaiveNetdevsAndUnknownHoldersOnly) {
+TEST(HolderGate, AllowancesWaiveOnlyNetdevsAndUnknownHolders) {
   for (const HolderKind kind : holderKinds) {
     for (const Allowance allowance : {Allowance::netdevInUse, Allowance::unknownHolder}) {
       const bool waived = (kind == HolderKind::netdev && allowance == Allowance::netdevInUse) ||
@@ -348,7 +348,7 @@ TEST(HolderGate, NamedAllowancesWaiveNetdevsAndUnknownHoldersOnly) {
   }
 }
 
-TEST(HolderGate, CreatedVfsStayWhereAnotherVmUsesOneAndTheRollbackEnds) {
+TEST(HolderGate, RollbackKeepsCreatedVfsThatAnotherVmUses) {
   Host host(0);
   const Plan plan = host.attachPlan();
   host.hypervisor.killBeforeDefine = true;
@@ -362,7 +362,7 @@ TEST(HolderGate, CreatedVfsStayWhereAnotherVmUsesOneAndTheRollbackEnds) {
   host.attach();
 }
 
-TEST(HolderGate, AStepWithAnUnknownOutcomeStaysInTheJournalUntilItsWriteHasReturned) {
+TEST(HolderGate, StepWithUnknownOutcomeStaysJournaledUntilItsWriteReturns) {
   Host host;
   const std::string driver = host.kernel.pfs.begin()->second.vfs[0].driver;
   nameIndexes(host);
@@ -381,7 +381,7 @@ TEST(HolderGate, AStepWithAnUnknownOutcomeStaysInTheJournalUntilItsWriteHasRetur
   EXPECT_TRUE(host.leases().empty());
 }
 
-TEST(HolderGate, AMovedCardIsNotRestored) {
+TEST(HolderGate, DoesNotRestoreAMovedCard) {
   Host host;
   host.attach();
   auto& pf = host.kernel.pfs.begin()->second;

@@ -1,4 +1,4 @@
-// `host apply` over the fake kernel: run, roll back at every step, recover from a kill at every
+// `host apply` with the fake kernel: run it, roll back at every step, recover from a kill at every
 // effect.
 #include "vfpass/plan/host_policy.hpp"
 
@@ -16,11 +16,11 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::chrono::milliseconds patience{2000};
+constexpr std::chrono::milliseconds timeout{2000};
 
 PhysicalFunction& pfOf(Host& host) { return host.kernel.pfs.begin()->second; }
 
-// Host's PF with VFs that the host's driver has; VF 1 has a MAC and a VLAN that others have set.
+// A PF with VFs bound to the host driver; others have set a MAC and a VLAN on VF 1.
 plan::HostInput inputOf(Host& host) {
   plan::HostInput input;
   input.pf = pfOf(host);
@@ -46,7 +46,7 @@ Plan changeMode(Host& host) {
 
 plan::SoftRoceInput linksOf(Host& host) {
   const state::Database database(host.folder / "state", state::Database::Open::createIfMissing,
-                                 patience);
+                                 timeout);
   plan::SoftRoceInput input;
   input.found = host.kernel.rdmaLinks;
   input.records = database.softRoceRecords();
@@ -54,7 +54,7 @@ plan::SoftRoceInput linksOf(Host& host) {
   return input;
 }
 
-// rxe1 moves, and rxe2 takes the place of rxe0.
+// rxe1 moves to another netdev, and rxe2 replaces rxe0.
 Plan moveLinks(Host& host) {
   auto input = linksOf(host);
   input.policy = {{"rxe1", "eth3", {}}, {"rxe2", "eth0", {}}};
@@ -72,7 +72,7 @@ struct Change {
   Plan (*plan)(Host&);
 };
 
-// The numbers of SoftRoCE links are new each time; that records have the right ones counts.
+// SoftRoCE link numbers differ every time; the records must have the right ones.
 std::string stateOf(Host& host) {
   std::ostringstream text;
   text << host.fingerprint();
@@ -103,7 +103,7 @@ class HostApplyTest : public testing::TestWithParam<Change> {
   }
 };
 
-TEST_P(HostApplyTest, BringsTheHostToThePolicyAndThenHasNothingToDo) {
+TEST_P(HostApplyTest, AppliesThePolicyAndIsIdempotent) {
   Host host;
   prepare(host);
   const std::string before = stateOf(host);
@@ -131,7 +131,7 @@ TEST_P(HostApplyTest, FailureAtAnyStepIsRolledBack) {
   }
 }
 
-TEST_P(HostApplyTest, KillAtAnyEffectIsRolledBackByRecover) {
+TEST_P(HostApplyTest, RecoverRollsBackAfterAKillAtAnyEffect) {
   const int effects = effectsOf(GetParam());
   for (const bool afterEffect : {false, true}) {
     for (int effect = 0; effect < effects; ++effect) {
@@ -151,8 +151,8 @@ TEST_P(HostApplyTest, KillAtAnyEffectIsRolledBackByRecover) {
   }
 }
 
-// Recovery itself can be killed: the next one goes on from there.
-TEST_P(HostApplyTest, KilledRecoveryIsEndedByTheNext) {
+// Recovery itself can be killed; the next one continues.
+TEST_P(HostApplyTest, NextRecoveryCompletesAKilledOne) {
   const int effects = effectsOf(GetParam());
   for (const bool afterEffect : {false, true}) {
     for (int effect = 0; effect < effects; ++effect) {
@@ -176,7 +176,7 @@ TEST_P(HostApplyTest, KilledRecoveryIsEndedByTheNext) {
   }
 }
 
-TEST_P(HostApplyTest, RecoveryAfterARebootTouchesNothingInTheKernel) {
+TEST_P(HostApplyTest, RecoveryAfterARebootChangesNothingInTheKernel) {
   Host host;
   prepare(host);
   const Plan plan = GetParam().plan(host);
@@ -194,7 +194,7 @@ INSTANTIATE_TEST_SUITE_P(Changes, HostApplyTest,
                                          Change{"links", moveLinks}),
                          [](const auto& given) { return std::string(given.param.name); });
 
-TEST(HostApply, AttributesSetByHandSurviveAChangeOfCount) {
+TEST(HostApply, CountChangeKeepsManuallySetAttributes) {
   Host host;
   const VfSettings byHand = pfOf(host).vfs[1].settings;
   host.execute(changeCount(host));
@@ -208,15 +208,15 @@ TEST(HostApply, RecoveryNeedsNoHypervisor) {
   host.kernel.killAfterEffect = 0;
   EXPECT_THROW(host.execute(changeCount(host)), fake::Killed);
   host.kernel.killAfterEffect = -1;
-  state::Database database(host.folder / "state", state::Database::Open::createIfMissing, patience);
+  state::Database database(host.folder / "state", state::Database::Open::createIfMissing, timeout);
   Tools tools = host.tools(database);
   tools.hypervisor = nullptr;
-  EXPECT_EQ(recover(tools, Uuid{}).ended,
+  EXPECT_EQ(recover(tools, Uuid{}).done,
             std::vector<std::string>{"interrupted host apply of PF 0000:01:00.0: rolled back"});
   EXPECT_EQ(pfOf(host).vfs.size(), 4U);
 }
 
-TEST(HostApply, RecoveryLeavesVfsThatAVmUsesSince) {
+TEST(HostApply, RecoveryKeepsVfsThatAVmUses) {
   Host host;
   const Plan plan = changeCount(host);
   host.kernel.killAfterEffect = 1;  // removed and created
@@ -231,7 +231,7 @@ TEST(HostApply, RecoveryLeavesVfsThatAVmUsesSince) {
   EXPECT_TRUE(host.recoverAll().empty());
 }
 
-TEST(HostApply, LinkThatIsUsedMeanwhileIsNotRemoved) {
+TEST(HostApply, KeepsLinkThatIsInUse) {
   Host host;
   makeLinks(host);
   const Plan plan = moveLinks(host);
@@ -247,7 +247,7 @@ TEST(HostApply, LinkThatIsUsedMeanwhileIsNotRemoved) {
   EXPECT_EQ(stateOf(host), before);
 }
 
-TEST(HostApply, RecoveryKeepsLinksThatWereNotTouched) {
+TEST(HostApply, RecoveryKeepsUnchangedLinks) {
   Host host;
   makeLinks(host);
   const auto links = host.kernel.rdmaLinks;
@@ -259,7 +259,7 @@ TEST(HostApply, RecoveryKeepsLinksThatWereNotTouched) {
   EXPECT_EQ(host.kernel.rdmaLinks, links);
 }
 
-TEST(HostApply, RecoveryRemovesNoLinkThatOthersMadeSince) {
+TEST(HostApply, RecoveryKeepsLinksOfOthers) {
   Host host;
   auto input = linksOf(host);
   input.policy = {{"rxe0", "eth0", {}}};

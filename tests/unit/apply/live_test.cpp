@@ -9,7 +9,7 @@ namespace {
 
 using Names = std::set<std::string>;
 
-// Guest address of an entry's device in one XML; nothing when it is not there.
+// Guest address of an entry's device in one XML; empty if there is none.
 std::optional<PciAddress> guestAddress(const std::string& xml, const std::string& name) {
   for (const auto& claim : domain::parseDomain(xml).claims) {
     if (claim.alias == "ua-vfpass-" + name) {
@@ -23,7 +23,7 @@ class LiveTest : public testing::Test {
  protected:
   LiveTest() {
     host.start();
-    host.attachPlan();  // makes the database, as any command does
+    host.attachPlan();  // creates the database, like any command
     before = host.fingerprint();
   }
 
@@ -37,7 +37,7 @@ class LiveTest : public testing::Test {
   std::string before;
 };
 
-TEST_F(LiveTest, BothConfigurationsGetTheSameGuestAddressAndDetachTakesAllBack) {
+TEST_F(LiveTest, UsesTheSameGuestAddressInBothConfigurationsAndDetachRestoresBoth) {
   both();
   host.attach();
   EXPECT_EQ(host.plugged(), (Names{"rail0", "rail1"}));
@@ -46,13 +46,14 @@ TEST_F(LiveTest, BothConfigurationsGetTheSameGuestAddressAndDetachTakesAllBack) 
     EXPECT_EQ(guestAddress(liveXml(), name), guestAddress(host.xml(), name));
   }
   EXPECT_EQ(host.leases()[0].state, LeaseState::running);
-  EXPECT_TRUE(domain::parseDomain(liveXml()).managed) << "a stop has to find whom to release";
+  EXPECT_TRUE(domain::parseDomain(liveXml()).managed)
+      << "so that shutdown releases the right leases";
   EXPECT_TRUE(host.attachPlan().steps.empty());
   host.execute(host.detachPlan());
   EXPECT_EQ(host.fingerprint(), before);
 }
 
-TEST_F(LiveTest, AttachSealsTheRunningDomainsMetadataAgain) {
+TEST_F(LiveTest, AttachSealsMetadataOfARunningDomainAgain) {
   both();
   host.attach();
   const auto parsed = domain::parseDomain(liveXml());
@@ -65,7 +66,7 @@ TEST_F(LiveTest, AttachSealsTheRunningDomainsMetadataAgain) {
   EXPECT_TRUE(host.attachPlan().steps.empty());
 }
 
-TEST_F(LiveTest, OnlyTheRunningDomainGetsWhatLiveSays) {
+TEST_F(LiveTest, LiveAttachChangesOnlyTheRunningDomain) {
   liveOnly();
   const std::string xml = host.xml();
   host.attach();
@@ -77,7 +78,7 @@ TEST_F(LiveTest, OnlyTheRunningDomainGetsWhatLiveSays) {
   EXPECT_EQ(host.fingerprint(), before);
 }
 
-TEST_F(LiveTest, ATransientDomainIsServedWhileItRuns) {
+TEST_F(LiveTest, SupportsTransientDomains) {
   host.stop();
   host.start(false);
   liveOnly();
@@ -88,7 +89,7 @@ TEST_F(LiveTest, ATransientDomainIsServedWhileItRuns) {
   EXPECT_TRUE(host.leases().empty());
 }
 
-TEST_F(LiveTest, LiveDetachKeepsTheLeaseForTheNextStartAndAttachPlugsItInAgain) {
+TEST_F(LiveTest, LiveDetachKeepsTheLeaseAndAttachPlugsTheDeviceAgain) {
   both();
   host.attach();
   const std::string xml = host.xml();
@@ -106,7 +107,7 @@ TEST_F(LiveTest, LiveDetachKeepsTheLeaseForTheNextStartAndAttachPlugsItInAgain) 
   EXPECT_FALSE(host.kernel.inventory().pfs[0].vfs[0].settings.mac->isZero());
 }
 
-TEST_F(LiveTest, ConfigDetachLeavesTheDeviceToTheRunningGuest) {
+TEST_F(LiveTest, ConfigDetachKeepsTheDeviceInTheRunningGuest) {
   both();
   host.attach();
   configOnly();
@@ -121,7 +122,7 @@ TEST_F(LiveTest, ConfigDetachLeavesTheDeviceToTheRunningGuest) {
   EXPECT_EQ(host.fingerprint(), before);
 }
 
-TEST_F(LiveTest, SwitchSettingsOfARunningGuestChangeAtOnce) {
+TEST_F(LiveTest, ChangesSwitchSettingsOfARunningGuest) {
   both();
   host.attach();
   host.mapping.vfs[0].settings.vlan = Vlan{200, 0, VlanProtocol::dot1q};
@@ -132,7 +133,7 @@ TEST_F(LiveTest, SwitchSettingsOfARunningGuestChangeAtOnce) {
   EXPECT_EQ(domain::parseDomain(host.xml()).leases[0].settings.vlan->id, 200);
 }
 
-TEST_F(LiveTest, AValueSetBehindOurBackIsSetAgainAndAnUnobservableOneIsNot) {
+TEST_F(LiveTest, CorrectsChangedValuesButNotUnobservableOnes) {
   both();
   host.attach();
   auto& vf = host.kernel.pfs.begin()->second.vfs[0];
@@ -145,7 +146,7 @@ TEST_F(LiveTest, AValueSetBehindOurBackIsSetAgainAndAnUnobservableOneIsNot) {
   EXPECT_TRUE(host.attachPlan().steps.empty());
 }
 
-TEST_F(LiveTest, AnotherMacForARunningGuestIsRefused) {
+TEST_F(LiveTest, RefusesAnotherMacForARunningGuest) {
   both();
   host.attach();
   host.mapping.vfs[0].macAutomatic = false;
@@ -153,7 +154,7 @@ TEST_F(LiveTest, AnotherMacForARunningGuestIsRefused) {
   EXPECT_THROW(host.attachPlan(), Error);
 }
 
-TEST_F(LiveTest, WithoutAFreePortNothingIsTouched) {
+TEST_F(LiveTest, ChangesNothingWithoutAFreePort) {
   both();
   host.mapping.vfs.push_back(host.mapping.vfs[0]);
   host.mapping.vfs[2].name = "rail2";
@@ -167,7 +168,7 @@ TEST_F(LiveTest, WithoutAFreePortNothingIsTouched) {
   EXPECT_EQ(host.fingerprint(), before);
 }
 
-TEST_F(LiveTest, ARefusedPlugUndoesEverything) {
+TEST_F(LiveTest, RefusedPlugRollsBackEverything) {
   both();
   for (int at = 0; at < 3; ++at) {
     const Plan plan = host.attachPlan();
@@ -180,7 +181,7 @@ TEST_F(LiveTest, ARefusedPlugUndoesEverything) {
   }
 }
 
-TEST_F(LiveTest, AGuestThatKeepsOneDeviceGetsTheOtherBack) {
+TEST_F(LiveTest, PlugsTheOtherDeviceAgainIfTheGuestKeepsOne) {
   both();
   host.attach();
   const std::string attached = host.fingerprint();
@@ -194,7 +195,7 @@ TEST_F(LiveTest, AGuestThatKeepsOneDeviceGetsTheOtherBack) {
   EXPECT_TRUE(host.recoverAll().empty());
 }
 
-TEST_F(LiveTest, WhatTheGuestLetGoOfByItselfIsDetachedAllTheSame) {
+TEST_F(LiveTest, DetachesDevicesThatTheGuestHasReleasedItself) {
   both();
   host.attach();
   for (const auto* name : {"rail0", "rail1"}) {
@@ -204,7 +205,7 @@ TEST_F(LiveTest, WhatTheGuestLetGoOfByItselfIsDetachedAllTheSame) {
   EXPECT_EQ(host.fingerprint(), before);
 }
 
-TEST_F(LiveTest, AStopWhileAnAttachWasKilledReleasesAndRecovers) {
+TEST_F(LiveTest, StopAfterAKilledAttachReleasesAndRecovers) {
   both();
   const Plan plan = host.attachPlan();
   host.hypervisor.liveEffects = 0;
@@ -213,14 +214,14 @@ TEST_F(LiveTest, AStopWhileAnAttachWasKilledReleasesAndRecovers) {
   host.hypervisor.killAfterLive = -1;
   host.stop();
   EXPECT_EQ(host.recoverAll().size(), 1U);
-  EXPECT_EQ(host.leases().size(), 2U) << "its XML has the devices: the attach is finished";
+  EXPECT_EQ(host.leases().size(), 2U) << "its XML has the devices: the attach is completed";
   EXPECT_EQ(host.leases()[0].state, LeaseState::reserved);
   EXPECT_TRUE(domain::carriesLeases(host.xml(), host.leases(), fake::sealKey()));
 }
 
 enum class Work { attachBoth, attachLive, detachBoth, detachLive };
 
-// Kills at every change of the running domain; recovery ends in the old or the new state.
+// Kills at every change of the running domain; recovery must end in the old or the new state.
 class LiveCrashTest : public testing::TestWithParam<Work> {
  protected:
   static bool isDetach() {
@@ -249,7 +250,7 @@ class LiveCrashTest : public testing::TestWithParam<Work> {
   }
 };
 
-TEST_P(LiveCrashTest, KillAtAnyChangeOfTheRunningDomain) {
+TEST_P(LiveCrashTest, RecoveryEndsInTheOldOrTheNewState) {
   Host old;
   prepare(old);
   Host done;

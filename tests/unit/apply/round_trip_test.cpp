@@ -14,7 +14,7 @@ std::vector<Lease> leasesOf(const Host& host) {
       .leases();
 }
 
-TEST(RoundTrip, AttachAndDetachLeaveEverythingAsFound) {
+TEST(RoundTrip, DetachRestoresTheStateBeforeAttach) {
   for (const unsigned vfs : {0U, 4U}) {
     Host host(vfs);
     host.attachPlan();
@@ -29,13 +29,13 @@ TEST(RoundTrip, AttachAndDetachLeaveEverythingAsFound) {
   }
 }
 
-TEST(RoundTrip, SecondAttachHasNothingToDo) {
+TEST(RoundTrip, SecondAttachChangesNothing) {
   Host host;
   host.attach();
   EXPECT_TRUE(host.attachPlan().steps.empty());
 }
 
-TEST(RoundTrip, PrepareReleaseAndRebootKeepTheOriginals) {
+TEST(RoundTrip, PrepareReleaseAndRebootKeepTheOriginalState) {
   Host host(4);
   host.attachPlan();
   const std::string before = host.fingerprint();
@@ -51,7 +51,7 @@ TEST(RoundTrip, PrepareReleaseAndRebootKeepTheOriginals) {
   EXPECT_EQ(host.fingerprint(), before);
 }
 
-TEST(RoundTrip, AfterARebootPrepareMakesTheVfsAgainAndDetachTakesThemAway) {
+TEST(RoundTrip, PrepareCreatesTheVfsAfterARebootAndDetachRemovesThem) {
   Host host(4);
   host.attach();
   const auto wanted = leasesOf(host)[1].settings;
@@ -69,7 +69,7 @@ TEST(RoundTrip, AfterARebootPrepareMakesTheVfsAgainAndDetachTakesThemAway) {
   EXPECT_TRUE(host.kernel.inventory().pfs[0].vfs.empty());
 }
 
-TEST(RoundTrip, AnEntryTakenOutOfTheMappingIsGivenBack) {
+TEST(RoundTrip, AttachRestoresAVfRemovedFromTheMapping) {
   Host host;
   host.attach();
   host.mapping.vfs.pop_back();
@@ -79,14 +79,14 @@ TEST(RoundTrip, AnEntryTakenOutOfTheMappingIsGivenBack) {
   EXPECT_EQ(domain::parseDomain(host.xml()).claims.size(), 1U);
 }
 
-TEST(RoundTrip, RefusedAttributeThatIsNotRequiredIsAWarning) {
+TEST(RoundTrip, RefusedOptionalAttributeIsAWarning) {
   Host host;
   host.kernel.refusedAttributes[*parsePciAddress("0000:01:00.0")] = {Attribute::spoofCheck};
   EXPECT_EQ(host.execute(host.attachPlan()).size(), 2U);
   EXPECT_EQ(leasesOf(host).size(), 2U);
 }
 
-TEST(RoundTrip, RefusedRequiredAttributeUndoesTheAttach) {
+TEST(RoundTrip, RefusedRequiredAttributeRollsBackTheAttach) {
   Host host;
   const Plan plan = host.attachPlan();
   const std::string before = host.fingerprint();

@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A detach whose process was stopped while libvirt defines the XML.
+// A detach that is stopped while libvirt defines the XML.
 class StartLocksTest : public testing::Test {
  protected:
   StartLocksTest()
@@ -25,8 +25,8 @@ class StartLocksTest : public testing::Test {
     writer = state::writerLockFile(host.folder / "run", database.openOperations().at(0).id);
   }
 
-  std::vector<state::FileLock> lock(milliseconds patience) {
-    return lockForStart(tools, host.uuid, {host.leases()[0].pf}, patience);
+  std::vector<state::FileLock> lock(milliseconds timeout) {
+    return lockForStart(tools, host.uuid, {host.leases()[0].pf}, timeout);
   }
 
   Host host;
@@ -45,11 +45,11 @@ TEST_F(StartLocksTest, RefusesWhileAnotherProcessChangesTheXml) {
     EXPECT_THAT(error.what(), testing::HasSubstr("unfinished detach of domain train0"));
   }
   EXPECT_TRUE(state::FileLock::tryAcquire(host.folder / "run" / "pf-0000:01:00.0.lock"))
-      << "the other process gets the PF's lock";
+      << "the other process can take the PF's lock";
 }
 
-TEST_F(StartLocksTest, GoesOnWhenTheOtherProcessEnds) {
-  // The other process has a connection of its own; a transaction belongs to one connection.
+TEST_F(StartLocksTest, ContinuesWhenTheOtherProcessEnds) {
+  // The other process has its own connection; a transaction belongs to one connection.
   state::Database other(host.folder / "state", state::Database::Open::createIfMissing,
                         milliseconds(5000));
   auto living =
@@ -60,7 +60,7 @@ TEST_F(StartLocksTest, GoesOnWhenTheOtherProcessEnds) {
   EXPECT_EQ(locks.get().size(), 1U);
 }
 
-TEST_F(StartLocksTest, LeavesAnOperationOfADeadProcessToRecovery) {
+TEST_F(StartLocksTest, LeavesOperationsOfDeadProcessesToRecovery) {
   EXPECT_EQ(lock(milliseconds(0)).size(), 1U);
 }
 

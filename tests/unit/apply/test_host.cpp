@@ -38,9 +38,9 @@ MappedVf mappedVf(const std::string& name, const std::string& netdev) {
   return vf;
 }
 
-constexpr std::chrono::milliseconds patience{2000};
+constexpr std::chrono::milliseconds timeout{2000};
 
-// Generations count attempts, and are in the metadata: only what devices there are is compared.
+// Generations count attempts and are part of the metadata: compare only the devices.
 void describeXml(const std::string& xml, std::ostringstream& text) {
   if (xml.empty()) {
     text << "no XML\n";
@@ -48,7 +48,8 @@ void describeXml(const std::string& xml, std::ostringstream& text) {
   }
   auto parsed = domain::parseDomain(xml);
   text << (parsed.managed ? "managed" : xml);
-  std::sort(parsed.claims.begin(), parsed.claims.end(),  // plugged in again, a device comes last
+  std::sort(parsed.claims.begin(),
+            parsed.claims.end(),  // a device that is plugged again comes last
             [](const Claim& one, const Claim& other) { return one.alias < other.alias; });
   for (const auto& claim : parsed.claims) {
     text << ' ' << claim.alias << ' ' << toString(claim.device) << ' '
@@ -78,13 +79,13 @@ Host::~Host() { std::filesystem::remove_all(folder); }
 Tools Host::tools(state::Database& database) {
   Tools tools{kernel,          database,      &hypervisor, domain::builtInTemplates(),
               fake::sealKey(), folder / "run"};
-  tools.lockPatience = patience;
-  tools.holderPatience = std::chrono::milliseconds(300);
+  tools.lockTimeout = timeout;
+  tools.holderTimeout = std::chrono::milliseconds(300);
   return tools;
 }
 
 plan::AttachInput Host::attachInput(std::uint64_t generation) {
-  state::Database database(folder / "state", state::Database::Open::createIfMissing, patience);
+  state::Database database(folder / "state", state::Database::Open::createIfMissing, timeout);
   plan::AttachInput input;
   input.mapping = mapping;
   input.inventory = kernel.inventory();
@@ -119,7 +120,7 @@ plan::AttachInput Host::attachInput(std::uint64_t generation) {
 Plan Host::attachPlan() {
   std::uint64_t generation = 0;
   {
-    state::Database database(folder / "state", state::Database::Open::createIfMissing, patience);
+    state::Database database(folder / "state", state::Database::Open::createIfMissing, timeout);
     generation = database.nextGeneration();
   }
   const auto decision = plan::planAttach(attachInput(generation));
@@ -128,7 +129,7 @@ Plan Host::attachPlan() {
 }
 
 Plan Host::detachPlan() {
-  state::Database database(folder / "state", state::Database::Open::createIfMissing, patience);
+  state::Database database(folder / "state", state::Database::Open::createIfMissing, timeout);
   plan::DetachInput input;
   input.domain = uuid;
   input.domainName = "train0";
@@ -178,11 +179,11 @@ std::set<std::string> Host::plugged() const {
 }
 
 std::vector<Lease> Host::leases() const {
-  return state::Database(folder / "state", state::Database::Open::readOnly, patience).leases();
+  return state::Database(folder / "state", state::Database::Open::readOnly, timeout).leases();
 }
 
 Plan Host::preparePlan() {
-  state::Database database(folder / "state", state::Database::Open::createIfMissing, patience);
+  state::Database database(folder / "state", state::Database::Open::createIfMissing, timeout);
   const auto decision = plan::planPrepare(uuid, "train0", domain::parseDomain(xml()).leases,
                                           database.leases(), kernel.inventory(), kernel.bootId());
   plan::throwObjections("prepare", decision.objections);
@@ -190,17 +191,17 @@ Plan Host::preparePlan() {
 }
 
 std::vector<std::string> Host::execute(const Plan& plan) {
-  state::Database database(folder / "state", state::Database::Open::createIfMissing, patience);
+  state::Database database(folder / "state", state::Database::Open::createIfMissing, timeout);
   Tools runTools = tools(database);
-  return run(plan, runTools, state::lockPfs(folder / "run", lockedPfs(plan), patience));
+  return run(plan, runTools, state::lockPfs(folder / "run", lockedPfs(plan), timeout));
 }
 
 std::vector<std::string> Host::recoverAll() {
-  state::Database database(folder / "state", state::Database::Open::createIfMissing, patience);
+  state::Database database(folder / "state", state::Database::Open::createIfMissing, timeout);
   Tools recoverTools = tools(database);
   const auto recovered = recover(recoverTools);
-  throwUnended(recovered.unended);
-  return recovered.ended;
+  throwUnrecovered(recovered.unrecovered);
+  return recovered.done;
 }
 
 std::string Host::fingerprint() const {
@@ -218,7 +219,7 @@ std::string Host::fingerprint() const {
   for (const auto& [address, function] : kernel.functions) {
     text << toString(address) << ' ' << function.driver << ' ' << function.driverOverride << '\n';
   }
-  const state::Database database(folder / "state", state::Database::Open::readOnly, patience);
+  const state::Database database(folder / "state", state::Database::Open::readOnly, timeout);
   for (const auto& lease : database.leases()) {
     text << lease.vfName << ' ' << toString(lease.vf) << ' ' << toString(lease.state) << '\n';
   }

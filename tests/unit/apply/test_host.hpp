@@ -10,7 +10,7 @@
 
 namespace vfpass::apply {
 
-/// A host with one PF, a domain, a database in a folder of its own, and a mapping of two VFs.
+/// A host with one PF, a domain, a database in its own directory, and a mapping of two VFs.
 class Host {
  public:
   explicit Host(unsigned vfCount = 4);
@@ -19,22 +19,22 @@ class Host {
   ~Host();
 
   plan::AttachInput attachInput(std::uint64_t generation);
-  /// Of the scope that `scope` holds.
+  /// With the scope in `scope`.
   Plan attachPlan();
   Plan detachPlan();
   Plan preparePlan();
   void attach() { execute(attachPlan()); }
   std::vector<std::string> execute(const Plan& plan);
-  /// Boots the domain with two spare root ports; without a persistent XML it is transient.
+  /// Boots the domain with two spare root ports; without a persistent XML, it is transient.
   void start(bool persistent = true);
-  /// What libvirt and the hook do when a guest ends.
+  /// Does what libvirt and the hook do when a guest stops.
   void stop();
   [[nodiscard]] std::set<std::string> plugged() const;
-  /// As a new process would: database opened afresh.
+  /// Like a new process: opens the database again.
   std::vector<std::string> recoverAll();
   [[nodiscard]] std::vector<Lease> leases() const;
   Tools tools(state::Database& database);
-  /// All that must be either the old or the new: kernel, XML, leases.
+  /// All state that must be either old or new: kernel, XML, leases.
   [[nodiscard]] std::string fingerprint() const;
   [[nodiscard]] std::string xml() const { return hypervisor.domains[0].persistentXml; }
 

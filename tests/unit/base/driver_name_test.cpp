@@ -5,7 +5,7 @@
 namespace vfpass {
 namespace {
 
-TEST(ParseDriverName, AcceptsNamesOfDriversAndNoDriver) {
+TEST(ParseDriverName, AcceptsDriverNamesAndEmptyText) {
   for (const std::string& name : {std::string(), std::string("vfio-pci"), std::string("mlx5_core"),
                                   std::string("8139too"), std::string(63, 'a')}) {
     EXPECT_EQ(parseDriverName(name), name);

@@ -9,13 +9,13 @@
 namespace vfpass {
 namespace {
 
-TEST(PciAddress, ReadsTheKernelsSpellingAndTheShortOne) {
+TEST(PciAddress, ParsesKernelAndShortForm) {
   EXPECT_EQ(toString(*parsePciAddress("0000:3B:1f.7")), "0000:3b:1f.7");
   EXPECT_EQ(toString(*parsePciAddress("3b:00.1")), "0000:3b:00.1");
   EXPECT_EQ(toString(*parsePciAddress("10000:e1:00.0")), "10000:e1:00.0");
 }
 
-TEST(PciAddress, RefusesEverythingElse) {
+TEST(PciAddress, RejectsAnyOtherForm) {
   for (const char* bad :
        {"", "0000:3b:20.0", "0000:3b:00.8", "0000:3b:00", "3b:00.1.0", "0:3b:00.0", "0000:3b:0.0",
         "000000000:3b:00.0", "0000:3b:00.0 ", "0000::00.0"}) {
@@ -23,7 +23,7 @@ TEST(PciAddress, RefusesEverythingElse) {
   }
 }
 
-TEST(MacAddress, ReadsColonsAndDashes) {
+TEST(MacAddress, ParsesColonsAndDashes) {
   EXPECT_EQ(toString(*parseMacAddress("AA-bb-CC-00-11-22")), "aa:bb:cc:00:11:22");
   for (const char* bad : {"", "aa:bb:cc:00:11", "aa:bb:cc:00:11:2g", "aa:bb-cc:00:11:22",
                           "aabbcc001122", "aa:bb:cc:00:11:22:33"}) {
@@ -31,7 +31,7 @@ TEST(MacAddress, ReadsColonsAndDashes) {
   }
 }
 
-TEST(Guid, ReadsFourSpellings) {
+TEST(Guid, ParsesFourForms) {
   for (const char* text : {"00:11:22:33:44:55:01:00", "00-11-22-33-44-55-01-00",
                            "0011:2233:4455:0100", "0x0011223344550100"}) {
     ASSERT_TRUE(parseGuid(text)) << text;
@@ -42,7 +42,7 @@ TEST(Guid, ReadsFourSpellings) {
   EXPECT_FALSE(Guid{~std::uint64_t{0}}.isUsable());
 }
 
-TEST(Uuid, ReadsWithAndWithoutDashes) {
+TEST(Uuid, ParsesWithAndWithoutDashes) {
   const char* text = "0f5e9a3c-1111-4222-8333-944455566677";
   EXPECT_EQ(toString(*parseUuid(text)), text);
   EXPECT_EQ(parseUuid("0F5E9A3C111142228333944455566677"), parseUuid(text));
@@ -50,7 +50,7 @@ TEST(Uuid, ReadsWithAndWithoutDashes) {
   EXPECT_FALSE(parseUuid("0f5e9a3c1-111-4222-8333-944455566677"));
 }
 
-TEST(VfSettings, DifferingAttributesAreInTheKernelsOrder) {
+TEST(VfSettings, ListsDifferingAttributesInKernelOrder) {
   VfSettings wanted;
   wanted.trust = true;
   wanted.mac = parseMacAddress("02:00:00:00:00:01");
@@ -60,17 +60,18 @@ TEST(VfSettings, DifferingAttributesAreInTheKernelsOrder) {
             (std::vector<Attribute>{Attribute::mac, Attribute::trust}));
   seen = wanted;
   seen.vlan = Vlan{5, 0, VlanProtocol::dot1q};
-  EXPECT_TRUE(differingAttributes(wanted, seen).empty()) << "what is not asked for does not differ";
+  EXPECT_TRUE(differingAttributes(wanted, seen).empty())
+      << "attributes that are not requested do not differ";
 }
 
-TEST(VfSettings, NamesOfAttributesRoundTrip) {
+TEST(VfSettings, AttributeNamesRoundTrip) {
   for (const Attribute attribute : allAttributes) {
     EXPECT_EQ(parseAttribute(toString(attribute)), attribute);
   }
   EXPECT_FALSE(parseAttribute("spoofcheck"));
 }
 
-TEST(Hypervisor, OnlyTheSystemDaemonOfThisHostIsLocal) {
+TEST(Hypervisor, AcceptsOnlySystemDaemonOfThisHostAsLocal) {
   EXPECT_TRUE(isLocalSystem("qemu:///system"));
   for (const char* other :
        {"test:///default", "qemu:///session", "qemu:///embed", "qemu+ssh://host/system",

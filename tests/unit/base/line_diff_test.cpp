@@ -9,8 +9,8 @@
 namespace vfpass {
 namespace {
 
-// Whatever the way, its two sides must be the two texts; and it must not be longer than needed.
-TEST(CompareLines, AlwaysGivesBothTextsBack) {
+// The two sides of a comparison must be the two texts, and its length must be minimal.
+TEST(CompareLines, ReproducesBothTextsWithShortestDiff) {
   std::mt19937 random(7);
   const std::vector<std::string_view> words{"a", "b", "c"};
   const auto some = [&] {
@@ -37,7 +37,7 @@ TEST(CompareLines, AlwaysGivesBothTextsBack) {
     }
     ASSERT_EQ(left, before);
     ASSERT_EQ(right, after);
-    // Longest common subsequence by the textbook's table.
+    // Longest common subsequence by dynamic programming.
     std::vector<std::vector<std::size_t>> table(before.size() + 1,
                                                 std::vector<std::size_t>(after.size() + 1));
     for (std::size_t i = 1; i <= before.size(); ++i) {
@@ -50,7 +50,7 @@ TEST(CompareLines, AlwaysGivesBothTextsBack) {
   }
 }
 
-TEST(CompareLines, GivesUpOnTextsWithNothingInCommon) {
+TEST(CompareLines, ReplacesAllWhenNothingIsCommon) {
   std::vector<std::string> storage;
   for (int line = 0; line < 12000; ++line) {
     storage.push_back(std::to_string(line));

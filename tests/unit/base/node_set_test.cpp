@@ -10,7 +10,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Optional;
 
-TEST(NodeSet, ReadsRangesListsAndExclusions) {
+TEST(NodeSet, ParsesRangesListsAndExclusions) {
   EXPECT_THAT(parseNodeSet("0"), Optional(ElementsAre(0)));
   EXPECT_THAT(parseNodeSet("0-3,8"), Optional(ElementsAre(0, 1, 2, 3, 8)));
   EXPECT_THAT(parseNodeSet("0-3,^2"), Optional(ElementsAre(0, 1, 3)));
@@ -18,13 +18,13 @@ TEST(NodeSet, ReadsRangesListsAndExclusions) {
   EXPECT_THAT(parseNodeSet(""), Optional(IsEmpty()));
 }
 
-TEST(NodeSet, RefusesWhatIsNone) {
+TEST(NodeSet, RejectsInvalidSets) {
   for (const char* text : {"x", "3-1", "1-", "-1", "^1", "1,,2", "99999", "0-99999"}) {
     EXPECT_FALSE(parseNodeSet(text)) << text;
   }
 }
 
-TEST(NodeSet, IsFormattedAsLibvirtDoes) {
+TEST(NodeSet, FormatsLikeLibvirt) {
   for (const char* text : {"", "0", "0-3,8", "1,3,5,7", "0-1,3-4,1023"}) {
     EXPECT_EQ(formatNodeSet(*parseNodeSet(text)), text);
   }

@@ -5,14 +5,14 @@
 namespace vfpass {
 namespace {
 
-TEST(Shell, OneWord) {
+TEST(Shell, QuotesOneWord) {
   EXPECT_EQ(shellQuoted("/etc/netplan/50-a.yaml"), "/etc/netplan/50-a.yaml");
   EXPECT_EQ(shellQuoted(""), "''");
   EXPECT_EQ(shellQuoted("-rf"), "'-rf'");
   EXPECT_EQ(shellQuoted("it's $(id) `id`"), "'it'\\''s $(id) `id`'");
 }
 
-TEST(ShellArgument, IsOneWordThatIsSafeToPrint) {
+TEST(ShellArgument, QuotesAndEscapesUntrustedName) {
   EXPECT_EQ(shellArgument("train0"), "train0");
   EXPECT_EQ(shellArgument("my vm"), "'my vm'");
   EXPECT_EQ(shellArgument("a; reboot"), "'a; reboot'");

@@ -7,7 +7,7 @@
 namespace vfpass {
 namespace {
 
-TEST(ParseNumber, TakesTheWholeTextOrNothing) {
+TEST(ParseNumber, ParsesWholeTextOrNothing) {
   EXPECT_EQ(parseNumber("42"), 42U);
   EXPECT_EQ(parseNumber("ff", 16), 255U);
   for (const char* bad : {"", " 1", "1 ", "-1", "+1", "0x10", "99999999999999999999"}) {
@@ -15,27 +15,27 @@ TEST(ParseNumber, TakesTheWholeTextOrNothing) {
   }
 }
 
-TEST(ClosestSpelling, SuggestsOnlyWhatIsNear) {
+TEST(ClosestSpelling, SuggestsOnlySimilarWords) {
   const std::vector<std::string> words = {"spoof-check", "link-state", "trust"};
   EXPECT_EQ(closestSpelling("spoofcheck", words), "spoof-check");
   EXPECT_EQ(closestSpelling("Trsut", words), "trust");
   EXPECT_FALSE(closestSpelling("banana", words));
 }
 
-TEST(Printable, EscapesControlCharactersAndBrokenUtf8) {
+TEST(Printable, EscapesControlCharactersAndInvalidUtf8) {
   EXPECT_EQ(printable("vm-\xc3\xa9"), "vm-\xc3\xa9");
   EXPECT_EQ(printable("a\nb\x1b[2J"), "a\\x0ab\\x1b[2J");
   EXPECT_EQ(printable("\xc2\x9b"), "\\xc2\\x9b") << "C1 control sequence introducer";
   EXPECT_EQ(printable("\xff\xc0\x80"), "\\xff\\xc0\\x80");
   EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80") << "surrogate";
-  EXPECT_EQ(printable("\xe2\x82"), "\\xe2\\x82") << "cut short";
+  EXPECT_EQ(printable("\xe2\x82"), "\\xe2\\x82") << "truncated";
 }
 
-TEST(Printable, KeepsLineEndsOfMessagesOnly) {
+TEST(Printable, KeepsNewlinesInMessagesOnly) {
   EXPECT_EQ(printableLines("2 problems:\n  a\x1b[2J\n  b\r\n"),
             "2 problems:\n  a\\x1b[2J\n  b\\x0d\n");
   EXPECT_EQ(printableLine("a\nb\tc"), "a b\\x09c");
-  EXPECT_EQ(printableLine(printable("a\nb")), "a\\x0ab") << "a name that was made printable before";
+  EXPECT_EQ(printableLine(printable("a\nb")), "a\\x0ab") << "a name that is already printable";
 }
 
 TEST(SplitLines, KeepsEmptyLinesAndNeedsNoFinalNewline) {
@@ -43,7 +43,9 @@ TEST(SplitLines, KeepsEmptyLinesAndNeedsNoFinalNewline) {
   EXPECT_TRUE(splitLines("").empty());
 }
 
-TEST(ErrnoText, NamesTheError) { EXPECT_EQ(errnoText(EBUSY), "Device or resource busy (EBUSY)"); }
+TEST(ErrnoText, IncludesSymbolicName) {
+  EXPECT_EQ(errnoText(EBUSY), "Device or resource busy (EBUSY)");
+}
 
 }  // namespace
 }  // namespace vfpass

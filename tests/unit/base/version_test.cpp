@@ -5,7 +5,7 @@
 namespace vfpass {
 namespace {
 
-TEST(Version, TakesTheFirstTwoNumbers) {
+TEST(Version, ParsesFirstTwoNumbers) {
   EXPECT_EQ(leadingVersion("6.1.0-30-amd64"), (Version{6, 1}));
   EXPECT_EQ(leadingVersion("10.2"), (Version{10, 2}));
   for (const char* rubbish : {"", "6", "6.", "x.1", ".1", "99999999999.1"}) {

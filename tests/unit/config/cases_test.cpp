@@ -1,5 +1,5 @@
-// Golden texts: cases/NAME.yaml gives exactly the problems of cases/NAME.expected. Names that begin
-// with `host-` are read as host.yaml. VFPASS_REGENERATE=1 in the environment rewrites them.
+// cases/NAME.yaml must give exactly the problems in cases/NAME.expected. Files whose names begin
+// with `host-` are read as host.yaml. With VFPASS_REGENERATE=1 the expected files are rewritten.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ std::vector<fs::path> caseFiles() {
 
 class Case : public ::testing::TestWithParam<fs::path> {};
 
-TEST_P(Case, givesExactlyTheseProblems) {
+TEST_P(Case, GivesExactlyTheExpectedProblems) {
   const fs::path& file = GetParam();
   const std::string text = readWhole(file);
   const auto problems = file.filename().string().starts_with("host-")

@@ -37,7 +37,7 @@ std::vector<std::string> loadOne(const fs::path& file) {
   return lines(problems);
 }
 
-TEST(LoadConfiguration, missingFoldersReadAsEmpty) {
+TEST(LoadConfiguration, MissingDirectoriesCountAsEmpty) {
   const TemporaryFolder folder;
   EXPECT_THAT(loadConfiguration(folder.path() / "none").problems, IsEmpty());
   const Configuration configuration = loadConfiguration(folder.path());
@@ -45,7 +45,7 @@ TEST(LoadConfiguration, missingFoldersReadAsEmpty) {
   EXPECT_THAT(configuration.mappings, IsEmpty());
 }
 
-TEST(LoadConfiguration, readsMappingsByNameAndTheHost) {
+TEST(LoadConfiguration, ReadsMappingsSortedByNameAndHostPolicy) {
   const TemporaryFolder folder;
   folder.write("vms/b.yaml", mappingFor("vm-b"));
   folder.write("vms/a.yaml", mappingFor("vm-a"));
@@ -73,7 +73,7 @@ TEST(LoadConfiguration, ReadsConsentToDisruptionPerPf) {
   EXPECT_FALSE(configuration.host.pfs[1].allowDisruption);
 }
 
-TEST(LoadConfiguration, leavesOutBrokenMappingsAndReportsEveryFile) {
+TEST(LoadConfiguration, OmitsInvalidMappingsAndReportsProblemsOfEveryFile) {
   const TemporaryFolder folder;
   folder.write("vms/a.yaml", mappingFor("vm-a"));
   folder.write("vms/b.yaml", "version: 2\nvm: b\n");
@@ -87,7 +87,7 @@ TEST(LoadConfiguration, leavesOutBrokenMappingsAndReportsEveryFile) {
                           HasSubstr("b.yaml:1:10: expected 1"), HasSubstr("c.yml:1:1: ")));
 }
 
-TEST(FileTrust, refusesLinksFoldersAndPipes) {
+TEST(FileTrust, RefusesSymlinksDirectoriesAndPipes) {
   const TemporaryFolder folder;
   const fs::path file = folder.write("real.yaml", mappingFor("a"));
   fs::create_symlink(file, folder.path() / "link.yaml");
@@ -95,12 +95,12 @@ TEST(FileTrust, refusesLinksFoldersAndPipes) {
   ASSERT_EQ(::mkfifo((folder.path() / "pipe.yaml").c_str(), 0600), 0);
   EXPECT_THAT(loadOne(file), IsEmpty());
   EXPECT_THAT(loadOne(folder.path() / "link.yaml"), ElementsAre(HasSubstr("symbolic link")));
-  EXPECT_THAT(loadOne(folder.path() / "folder.yaml"), ElementsAre(HasSubstr("plain file")));
-  EXPECT_THAT(loadOne(folder.path() / "pipe.yaml"), ElementsAre(HasSubstr("plain file")));
+  EXPECT_THAT(loadOne(folder.path() / "folder.yaml"), ElementsAre(HasSubstr("regular file")));
+  EXPECT_THAT(loadOne(folder.path() / "pipe.yaml"), ElementsAre(HasSubstr("regular file")));
   EXPECT_THAT(loadOne(folder.path() / "none.yaml"), ElementsAre(HasSubstr("(ENOENT)")));
 }
 
-TEST(FileTrust, refusesFilesThatOthersCanWrite) {
+TEST(FileTrust, RefusesFilesWritableByOthers) {
   const TemporaryFolder folder;
   const fs::path file = folder.write("a.yaml", mappingFor("a"));
   ::chmod(file.c_str(), 0646);
@@ -113,17 +113,17 @@ TEST(FileTrust, refusesFilesThatOthersCanWrite) {
   EXPECT_THAT(loadOne(file), ElementsAre(HasSubstr("chmod g-w ")));
 }
 
-TEST(FileTrust, refusesOtherOwners) {
+TEST(FileTrust, RefusesFilesOfOtherOwners) {
   const TemporaryFolder folder;
   const fs::path file = folder.write("a.yaml", mappingFor("a"));
-  if (::chown(file.c_str(), otherUser, 0) == 0) {  // only root can give a file away
+  if (::chown(file.c_str(), otherUser, 0) == 0) {  // only root can change the owner
     EXPECT_THAT(loadOne(file), ElementsAre(HasSubstr("chown root ")));
   } else {
     EXPECT_NE(::geteuid(), 0U);
   }
 }
 
-TEST(FileTrust, refusesFoldersThatOthersCanWrite) {
+TEST(FileTrust, RefusesDirectoriesWritableByOthers) {
   const TemporaryFolder folder;
   folder.write("vms/a.yaml", mappingFor("a"));
   ::chmod((folder.path() / "vms").c_str(), 0777);
@@ -132,7 +132,7 @@ TEST(FileTrust, refusesFoldersThatOthersCanWrite) {
   EXPECT_THAT(lines(configuration.problems), ElementsAre(HasSubstr("chmod o-w ")));
 }
 
-TEST(FileTrust, refusesLargeFiles) {
+TEST(FileTrust, RefusesFilesLargerThanOneMebibyte) {
   const TemporaryFolder folder;
   std::string text = mappingFor("a");
   text.resize((1U << 20U) + 1, '\n');
@@ -150,13 +150,13 @@ std::vector<std::string> crossProblems(const std::string& one, const std::string
   return lines(crossCheck(configuration.mappings));
 }
 
-TEST(CrossCheck, acceptsMappingsThatShareNothing) {
+TEST(CrossCheck, AcceptsMappingsThatShareNothing) {
   EXPECT_THAT(crossProblems(mappingFor("a", ", index: 0"), mappingFor("b", ", index: 1")),
               IsEmpty());
   EXPECT_THAT(crossProblems(mappingFor("a"), mappingFor("b")), IsEmpty());
 }
 
-TEST(CrossCheck, namesBothPlaces) {
+TEST(CrossCheck, NamesBothPlaces) {
   const std::string mac = ", mac: 52:54:00:ab:cd:ef";
   const auto problems = crossProblems(mappingFor("a", mac), mappingFor("b", mac));
   ASSERT_THAT(problems, SizeIs(1));
@@ -165,7 +165,7 @@ TEST(CrossCheck, namesBothPlaces) {
   EXPECT_THAT(problems[0], HasSubstr("a.yaml:3:7)"));
 }
 
-TEST(CrossCheck, findsSharedVfGuidGpuAndVm) {
+TEST(CrossCheck, FindsSharedVfGuidGpuAndVm) {
   EXPECT_THAT(crossProblems(mappingFor("a", ", index: 2"), mappingFor("b", ", index: 2")),
               ElementsAre(HasSubstr("VF 2 of PF netdev ens1 already")));
   EXPECT_THAT(crossProblems(mappingFor("a", ", infiniband: {node-guid: \"0x02000000000000aa\"}"),
@@ -190,7 +190,7 @@ Configuration configurationOf(const std::vector<std::string>& vms) {
   return configuration;
 }
 
-TEST(FindMapping, matchesNameOrUuid) {
+TEST(FindMapping, MatchesNameOrUuid) {
   const std::string uuid = "4dea22b3-1d52-d8f3-2516-782e98ab3fa0";
   const Configuration configuration =
       configurationOf({"train0", "4DEA22B31D52D8F32516782E98AB3FA0"});
@@ -200,7 +200,7 @@ TEST(FindMapping, matchesNameOrUuid) {
   EXPECT_EQ(findMapping(configuration, "other", ""), nullptr);
 }
 
-TEST(FindMapping, twoMatchesAreAnErrorThatNamesBoth) {
+TEST(FindMapping, ThrowsErrorNamingBothMatches) {
   const std::string uuid = "4dea22b3-1d52-d8f3-2516-782e98ab3fa0";
   const Configuration configuration = configurationOf({"train0", uuid});
   try {
@@ -213,7 +213,7 @@ TEST(FindMapping, twoMatchesAreAnErrorThatNamesBoth) {
   }
 }
 
-TEST(ProblemText, neverReachesATerminalUnescaped) {
+TEST(ProblemText, EscapesControlCharacters) {
   EXPECT_EQ(toString(Problem{{"a\x1b[31m.yaml", 1, 2}, "wrong", "fix"}),
             "a\\x1b[31m.yaml:1:2: wrong; fix");
 }

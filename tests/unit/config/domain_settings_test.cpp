@@ -15,7 +15,7 @@ std::string mappingWith(const std::string& gpu, const std::string& top) {
          top;
 }
 
-TEST(DomainSettings, areShownUnlessTheMappingSaysApply) {
+TEST(DomainSettings, AreOnlyShownUnlessMappingSaysApply) {
   EXPECT_FALSE(readMappingText(mappingWith("", "")).mapping.applyDomainSettings);
   EXPECT_FALSE(
       readMappingText(mappingWith("", "domain-settings: show\n")).mapping.applyDomainSettings);
@@ -24,12 +24,12 @@ TEST(DomainSettings, areShownUnlessTheMappingSaysApply) {
   EXPECT_TRUE(read.mapping.applyDomainSettings);
 }
 
-TEST(DomainSettings, otherWordsAreRefused) {
+TEST(DomainSettings, RefusesOtherWords) {
   EXPECT_THAT(readMappingText(mappingWith("", "domain-settings: yes\n")).problems,
               ElementsAre(HasSubstr("`show`")));
 }
 
-TEST(Clique, isANumberFrom0To15) {
+TEST(Clique, AcceptsNumbersFrom0To15) {
   const auto read = readMappingText(mappingWith(", clique: 15", ""));
   EXPECT_THAT(read.problems, IsEmpty());
   ASSERT_THAT(read.mapping.gpus, SizeIs(1));

@@ -19,8 +19,8 @@ std::vector<fs::path> exampleFiles() {
   return files;
 }
 
-// A checkout may be group-writable and belong to anybody: the copies are ours.
-TEST(Examples, allLoadWithoutAProblem) {
+// On copies, because a checkout may be group-writable and belong to another user.
+TEST(Examples, LoadWithoutProblems) {
   EXPECT_GE(exampleFiles().size(), 6U);
   for (const auto& file : exampleFiles()) {
     const TemporaryFolder folder;
@@ -39,7 +39,7 @@ Mapping example(const std::string& name) {
   return readMappingText(readWhole(examples / name)).mapping;
 }
 
-TEST(Examples, minimalOneIsSafe) {
+TEST(Examples, MinimalMappingHasSafeDefaults) {
   const Mapping mapping = example("train0.yaml");
   ASSERT_EQ(mapping.vfs.size(), 1U);
   const MappedVf& vf = mapping.vfs[0];
@@ -51,14 +51,14 @@ TEST(Examples, minimalOneIsSafe) {
   EXPECT_EQ(vf.settings.linkState, LinkState::automatic);
 }
 
-TEST(Examples, oneNamesItsPfByPciAddress) {
+TEST(Examples, PciMappingSelectsPfByAddress) {
   const Mapping mapping = example("train0-pci.yaml");
   ASSERT_EQ(mapping.vfs.size(), 1U);
   EXPECT_EQ(mapping.vfs[0].pf.pci, parsePciAddress("0000:01:00.0"));
   EXPECT_EQ(mapping.vfs[0].required, (std::set{Attribute::mac, Attribute::vlan}));
 }
 
-TEST(Examples, gpudirectPairsRailsWithGpus) {
+TEST(Examples, GpudirectMappingPairsRailsWithGpus) {
   const Mapping mapping = example("gpudirect.yaml");
   ASSERT_EQ(mapping.gpus.size(), 2U);
   ASSERT_EQ(mapping.vfs.size(), 2U);

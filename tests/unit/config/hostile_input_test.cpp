@@ -1,4 +1,4 @@
-// Whatever stands in a file: it is read, or there is a problem with a place; it never crashes.
+// Any file content must be either accepted or reported as a problem with a place, never crash.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -17,7 +17,7 @@ void expectAnswer(const std::string& text) {
     bool sound = false;
     if (host) {
       readHostFile(text, list);
-      // Nothing but a version is sound: all that there was has been taken out.
+      // A host.yaml with only a version is valid.
       sound = text.find("version: 1") != std::string::npos;
     } else {
       const Mapping mapping = readMapping(text, list);
@@ -43,7 +43,7 @@ std::vector<std::string> exampleTexts() {
   return texts;
 }
 
-TEST(HostileInput, randomBytes) {
+TEST(HostileInput, SurvivesRandomBytes) {
   std::mt19937 random(1);
   for (int round = 0; round < 400; ++round) {
     std::string text(random() % 200, '\0');
@@ -54,7 +54,7 @@ TEST(HostileInput, randomBytes) {
   }
 }
 
-TEST(HostileInput, randomYamlCharacters) {
+TEST(HostileInput, SurvivesRandomYamlCharacters) {
   static constexpr std::string_view alphabet = "ab01 \n\n  :-?[]{},&*!|>'\"%@`#~.\t\\vfs";
   std::mt19937 random(2);
   for (int round = 0; round < 2000; ++round) {
@@ -66,7 +66,7 @@ TEST(HostileInput, randomYamlCharacters) {
   }
 }
 
-TEST(HostileInput, truncatedExamples) {
+TEST(HostileInput, SurvivesTruncatedExamples) {
   for (const auto& text : exampleTexts()) {
     for (std::size_t length = 0; length < text.size(); length += 13) {
       expectAnswer(text.substr(0, length));
@@ -74,7 +74,7 @@ TEST(HostileInput, truncatedExamples) {
   }
 }
 
-TEST(HostileInput, mutatedExamples) {
+TEST(HostileInput, SurvivesMutatedExamples) {
   std::mt19937 random(3);
   for (const auto& text : exampleTexts()) {
     for (int round = 0; round < 40; ++round) {
@@ -95,7 +95,7 @@ std::string repeated(std::string_view piece, std::size_t size) {
   return text;
 }
 
-TEST(HostileInput, longFilesOfOnePiece) {
+TEST(HostileInput, SurvivesLongRepetitionsOfOneToken) {
   for (const char* piece :
        {"[",      "{",     "- ",  "? ",  ": ",   "a: ", "\"",   "'",  "&a ", "!a ",  "\n",    "#",
         "a: 1\n", "---\n", "|\n", "[a,", "%a\n", "\t",  "[a],", "a ", "a,",  "'a' ", "- 'a\n"}) {
@@ -103,8 +103,8 @@ TEST(HostileInput, longFilesOfOnePiece) {
   }
 }
 
-// Time grows with the size, not with its square: a line of a megabyte is read once.
-TEST(HostileInput, largestFileInOneLine) {
+// Quadratic time in the line length would make this test time out.
+TEST(HostileInput, ReadsLargestFileOnOneLineInLinearTime) {
   expectAnswer("a: [" + repeated("\"some text of a length\", ", (1U << 20U) - 8) + "]");
 }
 

@@ -20,7 +20,7 @@ std::vector<std::string> problems(const std::string& rest, const std::string& to
   return readMappingText(withVf(rest, top)).problems;
 }
 
-TEST(MappingReader, readsEveryKeyOfTheFormat) {
+TEST(MappingReader, ReadsEveryKeyOfTheFormat) {
   const ReadMapping read = readMappingText(R"(version: 1
 vm: train0
 vfs:
@@ -79,7 +79,7 @@ verify: {paths: [host, gpu], minimum-bandwidth: 90%, on-start: report}
   EXPECT_EQ(vf.guest.mtu, 9000U);
 }
 
-TEST(MappingReader, defaultsAreTheSafeOnes) {
+TEST(MappingReader, UsesSafeDefaults) {
   const MappedVf vf = soundVf("");
   EXPECT_TRUE(vf.macAutomatic);
   EXPECT_EQ(vf.settings.mac, std::nullopt);
@@ -92,7 +92,7 @@ TEST(MappingReader, defaultsAreTheSafeOnes) {
   EXPECT_FALSE(vf.guidsAutomatic);
 }
 
-TEST(MappingReader, requiresWhatTheFileStatesAndNoDefaults) {
+TEST(MappingReader, RequiresStatedAttributesButNotDefaults) {
   EXPECT_THAT(soundVf("").required, ElementsAre(Attribute::mac));
   EXPECT_THAT(soundVf("vlan: {id: 5}\ntrust: false\nlink-state: auto").required,
               ElementsAre(Attribute::mac, Attribute::vlan, Attribute::linkState, Attribute::trust));
@@ -102,7 +102,7 @@ TEST(MappingReader, requiresWhatTheFileStatesAndNoDefaults) {
   EXPECT_THAT(soundVf("required: [trust, spoof-check, link-state, mac]").required, SizeIs(4));
 }
 
-TEST(MappingReader, refusesToRequireWhatIsNotThere) {
+TEST(MappingReader, RefusesRequiredAttributesThatAreNotSet) {
   EXPECT_THAT(problems("required: [vlan]"),
               ElementsAre(HasSubstr("m.yaml:6:16: `vlan` is required")));
   EXPECT_THAT(problems("required: [node-guid]"), SizeIs(1));
@@ -110,7 +110,7 @@ TEST(MappingReader, refusesToRequireWhatIsNotThere) {
   EXPECT_THAT(problems("infiniband: {}\nrequired: [trust]"), SizeIs(1));
 }
 
-TEST(MappingReader, readsInfiniband) {
+TEST(MappingReader, ReadsInfinibandGuids) {
   const MappedVf automatic = soundVf("mac: auto\ninfiniband: {node-guid: auto}");
   EXPECT_TRUE(automatic.guidsAutomatic);
   EXPECT_TRUE(automatic.nodeGuidAutomatic);
@@ -126,7 +126,7 @@ TEST(MappingReader, readsInfiniband) {
   EXPECT_EQ(given.settings.portGuid, Guid{0x020000000000000a});
 }
 
-TEST(MappingReader, refusesEthernetAttributesOnInfiniband) {
+TEST(MappingReader, RefusesEthernetAttributesOnInfiniband) {
   EXPECT_THAT(problems("infiniband: {}\nmac: 52:54:00:ab:cd:ef"),
               ElementsAre(HasSubstr("has no MAC address")));
   for (const char* attribute :
@@ -138,7 +138,7 @@ TEST(MappingReader, refusesEthernetAttributesOnInfiniband) {
   EXPECT_THAT(problems("infiniband: {}\ninterface: true"), SizeIs(1));
 }
 
-TEST(MappingReader, refusesUselessAddresses) {
+TEST(MappingReader, RefusesZeroAndMulticastAddresses) {
   EXPECT_THAT(problems("mac: \"00:00:00:00:00:00\""), ElementsAre(HasSubstr("each boot")));
   EXPECT_THAT(problems("mac: \"01:00:5e:00:00:01\""), ElementsAre(HasSubstr("multicast")));
   EXPECT_THAT(problems("mac: ff:ff:ff:ff:ff:ff"), ElementsAre(HasSubstr("multicast")));
@@ -147,12 +147,12 @@ TEST(MappingReader, refusesUselessAddresses) {
   EXPECT_THAT(problems("mac: 52:54:00:12:34:56"), ElementsAre(HasSubstr("put it in quotes")));
 }
 
-TEST(MappingReader, trustIsARiskByName) {
+TEST(MappingReader, TrustNeedsAllowEntry) {
   EXPECT_THAT(problems("trust: true"), ElementsAre(HasSubstr("add `trust` to `allow:`")));
   EXPECT_EQ(soundVf("trust: true", "allow: [trust]\n").settings.trust, true);
 }
 
-TEST(MappingReader, boundsNumbersOnBothSides) {
+TEST(MappingReader, ChecksLowerAndUpperLimits) {
   for (const char* good : {"vlan: {id: 0}", "vlan: {id: 4094, qos: 7}", "index: 0", "index: 4095",
                            "index: auto", "rate: {min: 5, max: 5}", "rate: {min: 5}",
                            "rate: {max: 4294967295}", "guest: {mtu: 68}", "guest: {mtu: 65535}"}) {
@@ -189,7 +189,7 @@ TEST(MappingReader, boundsNumbersOnBothSides) {
   }
 }
 
-TEST(MappingReader, interfaceCarriesOnlyAPlainTag) {
+TEST(MappingReader, InterfaceSupportsOnlyTagWithoutPriority) {
   EXPECT_THAT(problems("interface: true\nvlan: {id: 5}"), IsEmpty());
   EXPECT_THAT(problems("interface: true\nvlan: {id: 5, qos: 1}"), SizeIs(1));
   EXPECT_THAT(problems("interface: true\nvlan: {id: 5, protocol: 802.1ad}"), SizeIs(1));
@@ -199,7 +199,7 @@ std::vector<std::string> pfProblems(const std::string& pf) {
   return readMappingText("version: 1\nvm: a\nvfs: [{name: r, pf: " + pf + "}]\n").problems;
 }
 
-TEST(MappingReader, pfHasExactlyOneKey) {
+TEST(MappingReader, PfNeedsExactlyOneKey) {
   for (const char* good : {"{netdev: ens1}", "{pci: \"0000:01:00.0\"}", "{pci: \"3b:00.1\"}",
                            "{rdma: mlx5_0}", "{pci: \"10000:01:1f.7\"}"}) {
     EXPECT_THAT(pfProblems(good), IsEmpty()) << good;
@@ -213,7 +213,7 @@ TEST(MappingReader, pfHasExactlyOneKey) {
   }
 }
 
-TEST(MappingReader, namesAreUniqueAndPlain) {
+TEST(MappingReader, RefusesDuplicateNamesAndNamesWithSpaces) {
   EXPECT_THAT(readMappingText("version: 1\nvm: a\nvfs:\n  - {name: r, pf: {netdev: e}}\n"
                               "  - {name: r, pf: {netdev: f}}\n")
                   .problems,
@@ -222,7 +222,7 @@ TEST(MappingReader, namesAreUniqueAndPlain) {
               SizeIs(1));
 }
 
-TEST(MappingReader, findsCollisionsWithinOneFile) {
+TEST(MappingReader, FindsCollisionsWithinOneFile) {
   const auto read = readMappingText(R"(version: 1
 vm: a
 vfs:
@@ -238,7 +238,7 @@ gpus:
                           HasSubstr("GPU 0000:3a:00.0 already belongs to g of a")));
 }
 
-TEST(MappingReader, aNameIsUsedOnceInVfsAndGpusTogether) {
+TEST(MappingReader, RefusesSameNameInVfsAndGpus) {
   const auto read = readMappingText(
       "version: 1\nvm: a\nvfs:\n  - {name: r, pf: {netdev: e}}\n"
       "gpus:\n  - {name: r, pci: \"0000:3a:00.0\"}\n");
@@ -247,13 +247,13 @@ TEST(MappingReader, aNameIsUsedOnceInVfsAndGpusTogether) {
                                     "first in line 4; choose another one")));
 }
 
-TEST(MappingReader, oneGuidMayServeNodeAndPort) {
+TEST(MappingReader, AcceptsSameGuidForNodeAndPort) {
   EXPECT_THAT(problems("infiniband: {node-guid: \"0x02000000000000aa\", "
                        "port-guid: \"0x02000000000000aa\"}"),
               IsEmpty());
 }
 
-TEST(HostReader, checksPolicies) {
+TEST(HostReader, ChecksPolicies) {
   const std::string head = "version: 1\npfs:\n  - pf: {netdev: e}\n";
   EXPECT_THAT(hostProblems(head), IsEmpty());
   EXPECT_THAT(hostProblems(head + "    virtual-function-count: 4097\n"), SizeIs(1));
@@ -265,7 +265,7 @@ TEST(HostReader, checksPolicies) {
   EXPECT_THAT(hostProblems("version: 1\npfs: [{pf: {near: gpu0}}]\n"), ::testing::Not(IsEmpty()));
 }
 
-TEST(HostReader, checksSoftRoceLinks) {
+TEST(HostReader, ChecksSoftRoceLinks) {
   const std::string head = "version: 1\nsoft-roce:\n  - {name: rxe0, netdev: eth0}\n";
   EXPECT_THAT(hostProblems("version: 1\n"), IsEmpty());
   EXPECT_THAT(hostProblems(head), IsEmpty());

@@ -9,7 +9,7 @@ using ::testing::Optional;
 
 class AmbiguousNumber : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(AmbiguousNumber, isNamed) { EXPECT_TRUE(ambiguousNumber(GetParam())); }
+TEST_P(AmbiguousNumber, IsDetected) { EXPECT_TRUE(ambiguousNumber(GetParam())); }
 
 INSTANTIATE_TEST_SUITE_P(config, AmbiguousNumber,
                          ::testing::Values("010", "00", "-010", "+07", "0o17", "0O17", "0x64",
@@ -19,7 +19,7 @@ INSTANTIATE_TEST_SUITE_P(config, AmbiguousNumber,
 
 class ClearText : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(ClearText, isNotTakenForANumber) { EXPECT_EQ(ambiguousNumber(GetParam()), std::nullopt); }
+TEST_P(ClearText, IsNotAmbiguous) { EXPECT_EQ(ambiguousNumber(GetParam()), std::nullopt); }
 
 INSTANTIATE_TEST_SUITE_P(config, ClearText,
                          ::testing::Values("", "-", "0", "10", "-10", "1.5", "0.5", "1e3", "90%",
@@ -35,13 +35,13 @@ Node classified(std::string_view text) {
   return node;
 }
 
-TEST(PlainScalar, namesTheKindOfNumber) {
+TEST(PlainScalar, NamesTheKindOfNumber) {
   EXPECT_THAT(ambiguousNumber("010"), Optional(std::string("an octal number")));
   EXPECT_THAT(ambiguousNumber("0x64"), Optional(std::string("a hexadecimal number")));
   EXPECT_THAT(ambiguousNumber("1:30"), Optional(std::string("a base-60 number")));
 }
 
-TEST(PlainScalar, knowsNetplansBooleans) {
+TEST(PlainScalar, ReadsBooleansLikeNetplan) {
   for (const char* yes : {"true", "True", "TRUE", "yes", "Yes", "on"}) {
     EXPECT_EQ(classified(yes).kind, NodeKind::boolean) << yes;
     EXPECT_TRUE(classified(yes).boolean) << yes;
@@ -53,7 +53,7 @@ TEST(PlainScalar, knowsNetplansBooleans) {
   EXPECT_EQ(classified("n").kind, NodeKind::text);
 }
 
-TEST(PlainScalar, readsNumbers) {
+TEST(PlainScalar, ReadsNumbers) {
   EXPECT_EQ(classified("100").integer, 100);
   EXPECT_EQ(classified("-5").integer, -5);
   EXPECT_EQ(classified("+5").integer, 5);
@@ -63,7 +63,7 @@ TEST(PlainScalar, readsNumbers) {
   EXPECT_EQ(classified(std::string(1000, '9')).kind, NodeKind::number);
 }
 
-TEST(PlainScalar, leavesTheRestAsText) {
+TEST(PlainScalar, ReadsOtherScalarsAsText) {
   for (const char* text :
        {"train0", "90%", "802.1Q", "-", ".", "-.", ".inf", "inf", "nan", "1.2.3"}) {
     EXPECT_EQ(classified(text).kind, NodeKind::text) << text;

@@ -12,12 +12,12 @@ using nlohmann::json;
 const std::filesystem::path schemaFolder =
     std::filesystem::path(VFPASS_SOURCE_DIR) / "docs" / "schema";
 
-TEST(Schema, isTheTextThatShips) {
+TEST(Schema, EqualsTheDocumentedFile) {
   EXPECT_EQ(mappingSchema(), readWhole(schemaFolder / "mapping.schema.json"));
   EXPECT_EQ(hostSchema(), readWhole(schemaFolder / "host.schema.json"));
 }
 
-// Every property and every list entry needs a title: messages are made of it.
+// Every property and every list entry needs a title, because messages are made from titles.
 void expectTitles(const json& schema, const std::string& where) {
   if (!schema.is_object() || schema.contains("$ref")) {
     return;
@@ -39,12 +39,12 @@ void expectTitles(const json& schema, const std::string& where) {
   }
 }
 
-TEST(Schema, hasATitleEverywhereAndIsClosed) {
+TEST(Schema, HasTitlesAndAllowsNoAdditionalProperties) {
   expectTitles(json::parse(mappingSchema()), "mapping");
   expectTitles(json::parse(hostSchema()), "host");
 }
 
-TEST(Schema, listsTheVocabulary) {
+TEST(Schema, ListsTheSameWordsAsTheParsers) {
   const json schema = json::parse(mappingSchema());
   const json& attributes = schema["definitions"]["vf"]["properties"]["required"]["items"]["enum"];
   EXPECT_EQ(attributes.size(), std::size(allAttributes));

@@ -8,7 +8,7 @@
 
 namespace vfpass::config {
 
-/// A folder of its own that goes away with the test.
+/// A temporary directory, removed in the destructor.
 class TemporaryFolder {
  public:
   TemporaryFolder();
@@ -17,7 +17,7 @@ class TemporaryFolder {
   ~TemporaryFolder();
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  /// Writes a file with mode 0644, and the folders above it.
+  /// Writes a file with mode 0644 and creates its parent directories.
   std::filesystem::path write(const std::string& name, const std::string& text) const;
 
  private:
@@ -26,15 +26,17 @@ class TemporaryFolder {
 
 std::string readWhole(const std::filesystem::path& file);
 
-/// A text read as the mapping `m.yaml` or as `host.yaml`.
+/// The result of reading a text as the mapping `m.yaml`.
 struct ReadMapping {
   Mapping mapping;
   std::vector<std::string> problems;  ///< one line each
 };
 ReadMapping readMappingText(const std::string& text);
+/// The problems of a text read as `host.yaml`.
 std::vector<std::string> hostProblems(const std::string& text);
 
-/// A mapping with one VF, `rest` below it in block style without indentation.
+/// The text of a mapping with one VF. `rest`: further keys of the VF in block style, not indented;
+/// `top`: further top-level keys.
 std::string withVf(const std::string& rest, const std::string& top = "");
 
 }  // namespace vfpass::config

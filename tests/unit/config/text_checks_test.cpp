@@ -7,12 +7,12 @@ namespace {
 
 using namespace std::string_view_literals;
 
-TEST(TextChecks, acceptsOrdinaryText) {
+TEST(TextChecks, AcceptsOrdinaryText) {
   EXPECT_FALSE(checkFileText(""));
   EXPECT_FALSE(checkFileText("a: b\r\n\tc: \xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80\n"));
 }
 
-TEST(TextChecks, refusesInvalidUtf8) {
+TEST(TextChecks, RefusesInvalidUtf8) {
   for (const auto bad : {"\x80"sv, "\xc0\xaf"sv, "\xc3"sv, "\xe0\x80\x80"sv, "\xed\xa0\x80"sv,
                          "\xf4\x90\x80\x80"sv, "\xf5\x80\x80\x80"sv, "\xff\xfe"sv, "\xe2\x82"sv}) {
     const auto fault = checkFileText("ok " + std::string(bad));
@@ -21,7 +21,7 @@ TEST(TextChecks, refusesInvalidUtf8) {
   }
 }
 
-TEST(TextChecks, refusesControlAndInvisibleCharacters) {
+TEST(TextChecks, RefusesControlAndInvisibleCharacters) {
   for (const auto bad : {"\0"sv, "\x1b"sv, "\x7f"sv, "\xc2\x85"sv, "\xc2\x9b"sv, "\xe2\x80\xae"sv,
                          "\xe2\x80\x8b"sv, "\xe2\x80\xa8"sv, "\xef\xbb\xbf"sv, "\r"sv, "\ra"sv}) {
     EXPECT_TRUE(checkFileText("ok " + std::string(bad)));
@@ -29,20 +29,20 @@ TEST(TextChecks, refusesControlAndInvisibleCharacters) {
   }
 }
 
-TEST(TextChecks, refusesLineEndsAndTabsInValuesOnly) {
+TEST(TextChecks, RefusesLineEndsAndTabsInValuesOnly) {
   for (const auto* text : {"a\nb", "a\tb", "a\r\nb"}) {
     EXPECT_FALSE(checkFileText(text));
     EXPECT_TRUE(checkValueText(text));
   }
 }
 
-TEST(TextChecks, namesAByteOrderMark) {
+TEST(TextChecks, ReportsByteOrderMark) {
   const auto fault = checkFileText("\xef\xbb\xbfversion: 1\n");
   ASSERT_TRUE(fault);
   EXPECT_NE(fault->message.find("byte order mark"), std::string::npos);
 }
 
-TEST(LineIndex, countsCharactersNotBytes) {
+TEST(LineIndex, CountsCharactersNotBytes) {
   const std::string text = "a\n\xc3\xa4\xe2\x82\xacx: 1\n";
   const LineIndex lines(text);
   EXPECT_EQ(lines.positionOf(0), (Position{1, 1}));
@@ -51,7 +51,7 @@ TEST(LineIndex, countsCharactersNotBytes) {
   EXPECT_EQ(lines.positionOf(7), (Position{2, 3}));
 }
 
-TEST(LineIndex, answersInAnyOrder) {
+TEST(LineIndex, AcceptsOffsetsInAnyOrder) {
   const LineIndex lines("ab\ncde\nf");
   EXPECT_EQ(lines.positionOf(5), (Position{2, 3}));
   EXPECT_EQ(lines.positionOf(5), (Position{2, 3}));
@@ -60,7 +60,7 @@ TEST(LineIndex, answersInAnyOrder) {
   EXPECT_EQ(lines.positionOf(1), (Position{1, 2}));
 }
 
-TEST(LineIndex, survivesOffsetsOutside) {
+TEST(LineIndex, ClampsOffsetsOutsideTheText) {
   const LineIndex lines("a\nb");
   EXPECT_EQ(lines.positionOf(-1), (Position{1, 1}));
   EXPECT_EQ(lines.positionOf(1000), (Position{2, 2}));

@@ -20,7 +20,7 @@ std::vector<std::string> problemsOf(const std::string& text) {
   return lines;
 }
 
-TEST(YamlReader, keepsPlacesAndQuotes) {
+TEST(YamlReader, KeepsPlacesAndQuotes) {
   ProblemList list("f");
   const auto root = readYaml("a: 1\nb: \"1\"\nc: [x, {d: yes}]\n", list);
   ASSERT_TRUE(root);
@@ -33,7 +33,7 @@ TEST(YamlReader, keepsPlacesAndQuotes) {
   EXPECT_TRUE(find(inner, "d")->boolean);
 }
 
-TEST(YamlReader, refusesWhatYamlCppLetsThrough) {
+TEST(YamlReader, RefusesConstructsThatYamlCppAccepts) {
   EXPECT_THAT(problemsOf("a: 1\nb: 2\na: 3\n"),
               ElementsAre(HasSubstr("f:3:1: the key `a` is written twice, first in line 1")));
   EXPECT_THAT(problemsOf("a: 1\n\"a\": 3\n"), ElementsAre(HasSubstr("f:2:1: ")));
@@ -50,46 +50,46 @@ TEST(YamlReader, refusesWhatYamlCppLetsThrough) {
   EXPECT_THAT(problemsOf("a: \"010\"\nb: '0x64'\n"), ElementsAre());
 }
 
-TEST(YamlReader, refusesUnclosedQuotes) {
+TEST(YamlReader, RefusesUnclosedQuotes) {
   EXPECT_THAT(problemsOf("a: 'x\n"), ElementsAre(HasSubstr("f:1:4: the quotation mark")));
   EXPECT_THAT(problemsOf("a: \"x\\\"\n"), ElementsAre(HasSubstr("f:1:4: the quotation mark")));
   EXPECT_THAT(problemsOf("a: 'it''s'\nb: \"\\\\\"\nc: ''\n"), ElementsAre());
 }
 
-TEST(YamlReader, refusesOtherDocuments) {
+TEST(YamlReader, RefusesSecondDocument) {
   EXPECT_THAT(problemsOf("---\na: 1\n...\n"), ElementsAre());
   EXPECT_THAT(problemsOf("a: 1\n---\nb: 2\n"), ElementsAre(HasSubstr("f:2:1: expected the end")));
   EXPECT_THAT(problemsOf("- a\nb: c\n"), ElementsAre(HasSubstr("f:2:1: expected the end")));
 }
 
-TEST(YamlReader, saysThatAFileIsEmpty) {
+TEST(YamlReader, ReportsEmptyFile) {
   for (const char* empty : {"", "\n\n", "# only a comment\n", "---\n", "~\n"}) {
     EXPECT_THAT(problemsOf(empty), ElementsAre(HasSubstr("f:1:1: the file is empty"))) << empty;
   }
 }
 
-TEST(YamlReader, refusesKeysThatAreNoText) {
+TEST(YamlReader, RefusesKeysThatAreNotText) {
   EXPECT_THAT(problemsOf("? [a]\n: b\n"), ElementsAre(HasSubstr("expected a key, found a list")));
   EXPECT_THAT(problemsOf("? {a: 1}\n: b\n"), ElementsAre(HasSubstr("expected a key")));
   EXPECT_THAT(problemsOf(": b\n"), ElementsAre(HasSubstr("expected a key")));
 }
 
-TEST(YamlReader, refusesControlCharactersAlsoWhenEscaped) {
+TEST(YamlReader, RefusesRawAndEscapedControlCharacters) {
   EXPECT_THAT(problemsOf("a: \x1b[31m\n"), ElementsAre(HasSubstr("f:1:4: found the control")));
   EXPECT_THAT(problemsOf("a: \"\\x1b[31m\"\n"), ElementsAre(HasSubstr("U+001B in a value")));
   EXPECT_THAT(problemsOf("\"\\x07\": 1\n"), ElementsAre(HasSubstr("U+0007 in a value")));
   EXPECT_THAT(problemsOf("a: |\n  b\n  c\n"), ElementsAre(HasSubstr("U+000A in a value")));
-  EXPECT_THAT(problemsOf("a: \xff\n"), ElementsAre(HasSubstr("f:1:4: expected UTF-8")));
+  EXPECT_THAT(problemsOf("a: \xff\n"), ElementsAre(HasSubstr("f:1:4: not valid UTF-8")));
 }
 
-TEST(YamlReader, pointsAtSyntaxErrors) {
+TEST(YamlReader, ReportsPlaceOfSyntaxErrors) {
   EXPECT_THAT(problemsOf("a: b: c\n"), ElementsAre(HasSubstr("f:1:5: ")));
   EXPECT_THAT(problemsOf("a: 1\nb: [1, 2\n"),
               ElementsAre(HasSubstr("f:2:4: this bracket is never closed")));
   EXPECT_THAT(problemsOf("a:\n\tb: 1\n"), ElementsAre(HasSubstr("spaces, not tabs")));
 }
 
-TEST(YamlReader, boundsDepthCountAndLength) {
+TEST(YamlReader, LimitsDepthCountAndLength) {
   EXPECT_THAT(problemsOf(std::string(100, '[')), ElementsAre(HasSubstr("levels deep")));
   std::string many = "a: [";
   for (int i = 0; i < 30000; ++i) {
@@ -100,7 +100,7 @@ TEST(YamlReader, boundsDepthCountAndLength) {
               ElementsAre(HasSubstr("at most 1024 bytes in one value")));
 }
 
-TEST(YamlReader, showsAtMostAHundredProblems) {
+TEST(YamlReader, ShowsAtMostOneHundredProblems) {
   std::string text;
   for (int i = 0; i < 500; ++i) {
     text += "- 010\n";

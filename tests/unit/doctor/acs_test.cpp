@@ -28,7 +28,7 @@ std::string acs(unsigned enabled, unsigned capable = sixBits) {
   return configWith(0x0d, capable, enabled);
 }
 
-TEST(ConfigSpace, AcsAndAts) {
+TEST(ConfigSpace, FindsAcsAndAts) {
   EXPECT_EQ(acsOf(acs(0x1d)).value().enabled, 0x1dU);
   EXPECT_EQ(acsOf(acs(0x1d)).value().capable, sixBits);
   EXPECT_FALSE(acsOf(configWith(0x0f)));
@@ -36,7 +36,7 @@ TEST(ConfigSpace, AcsAndAts) {
   EXPECT_FALSE(hasAts(acs(0)));
 }
 
-TEST(ConfigSpace, WhatIsCutOffOrGoesInCircles) {
+TEST(ConfigSpace, IgnoresTruncatedAndCircularCapabilityLists) {
   EXPECT_FALSE(acsOf(""));
   EXPECT_FALSE(acsOf(std::string(256, '\0')));
   EXPECT_FALSE(acsOf(acs(0x1d).substr(0, 0x14f)));
@@ -47,7 +47,7 @@ TEST(ConfigSpace, WhatIsCutOffOrGoesInCircles) {
   EXPECT_FALSE(acsOf(std::string(4096, '\xff')));
 }
 
-TEST(ConfigSpace, TheKernelsNotation) {
+TEST(ConfigSpace, UsesTheKernelsAcsNotation) {
   EXPECT_EQ(acsText(0x1d), "0011101");
   EXPECT_EQ(acsText(0x40), "1000000");
   EXPECT_TRUE(matchesAcs(0x5d, "1x111x1"));
@@ -66,7 +66,7 @@ class AcsTest : public testing::Test, public DoctoredHost {
   }
 };
 
-TEST_F(AcsTest, GuestsNeedDirectTranslatedAtTheNicsPortOnly) {
+TEST_F(AcsTest, RequiresDirectTranslatedOnlyAtNicPort) {
   fitForGuests();
   EXPECT_EQ(outcome("acs"), Outcome::passed);
   file(nicPort, "config", acs(0x1d));
@@ -75,14 +75,14 @@ TEST_F(AcsTest, GuestsNeedDirectTranslatedAtTheNicsPortOnly) {
   EXPECT_EQ(found.subject, "0000:04:00.0 with mlx5_0");
   EXPECT_EQ(found.seen, "0000:02:00.0 0011101 for 1x111x1");
   EXPECT_EQ(found.remedy,
-            "add to the kernel's command line, then reboot: \"pci=config_acs="
+            "add to the kernel command line, then reboot: \"pci=config_acs="
             "xx111x1@0000:00:01.0;1x111x1@0000:02:00.0;xx111x1@0000:02:01.0\"");
 }
 
-// Every value of the seven bits at every port, against the rules written out: source validation,
-// request and completion redirect and upstream forwarding on, translation blocking as it is, at
-// every port; direct translated at the NIC's, too.
-TEST_F(AcsTest, EveryValueAtEveryPort) {
+// Compares every value of the seven bits at every port with the rules. Every port needs source
+// validation, request and completion redirect and upstream forwarding, with any translation
+// blocking; the NIC's port also needs direct translated.
+TEST_F(AcsTest, JudgesEveryValueAtEveryPort) {
   constexpr unsigned values = 128;
   const auto isolates = [](unsigned bits) {
     const bool validation = (bits & 0x01U) != 0;
@@ -104,7 +104,7 @@ TEST_F(AcsTest, EveryValueAtEveryPort) {
   }
 }
 
-TEST_F(AcsTest, ATruncatedSpaceIsNeverAPassWhereverItIsCut) {
+TEST_F(AcsTest, NeverPassesWithTruncatedConfigurationSpace) {
   fitForGuests();
   const std::string whole = acs(0x5d);
   for (const std::size_t length : {0U, 1U, 63U, 64U, 256U, 259U, 260U, 0x148U, 0x14cU, 0x14fU}) {
@@ -115,21 +115,22 @@ TEST_F(AcsTest, ATruncatedSpaceIsNeverAPassWhereverItIsCut) {
   EXPECT_EQ(outcome("acs"), Outcome::passed);
 }
 
-TEST_F(AcsTest, WhatSuitsBareMetalIsNotIsolated) {
+TEST_F(AcsTest, ReportsBareMetalSetting) {
   fitForGuests();
   file(gpuPort, "config", acs(0x00));
-  EXPECT_EQ(finding("acs").seen, "0000:02:01.0 0000000 for xx111x1 (as for bare metal)");
+  EXPECT_EQ(finding("acs").seen, "0000:02:01.0 0000000 for xx111x1 (the setting for bare metal)");
 }
 
-TEST_F(AcsTest, APortThatCannot) {
+TEST_F(AcsTest, ReportsPortThatLacksAcsBits) {
   fitForGuests();
   file(nicPort, "config", acs(0x1d, 0x1f));
-  EXPECT_EQ(finding("acs").seen, "0000:02:00.0 0011101 for 1x111x1 (the port can only 0011111)");
+  EXPECT_EQ(finding("acs").seen,
+            "0000:02:00.0 0011101 for 1x111x1 (the port supports only 0011111)");
   file(nicPort, "config", configWith(0x0f));
   EXPECT_EQ(finding("acs").seen, "0000:02:00.0 has no ACS");
 }
 
-TEST_F(AcsTest, WithoutASharedSwitchAllPortsIsolate) {
+TEST_F(AcsTest, RequiresIsolationAtAllPortsWithoutSharedSwitch) {
   const auto other = builder.hostBridge("pci0000:80", 1);
   function(nicPort).parent.reset();
   function(nicPort).hostBridge = other;
@@ -142,15 +143,15 @@ TEST_F(AcsTest, WithoutASharedSwitchAllPortsIsolate) {
   EXPECT_EQ(finding("acs").seen, "0000:02:00.0 0000001 for xx111x1");
 }
 
-TEST_F(AcsTest, OthersThanRootSeeTheHeaderOnly) {
+TEST_F(AcsTest, IsNotObservableFromHeaderOnly) {
   fitForGuests();
   file(nicPort, "config", std::string(64, '\0'));
   EXPECT_EQ(outcome("acs"), Outcome::notObservable);
-  file(gpuPort, "config", acs(0x00));  // what is seen to be wrong stays wrong
+  file(gpuPort, "config", acs(0x00));  // a wrong value at a readable port still fails
   EXPECT_EQ(outcome("acs"), Outcome::failed);
 }
 
-TEST_F(AcsTest, OldKernelsDoNotKnowTheArgument) {
+TEST_F(AcsTest, RemedyNamesKernelVersionOfArgument) {
   fitForGuests();
   file(nicPort, "config", acs(0x1d));
   file("proc/sys/kernel/osrelease", "6.1.0-30-amd64\n");
@@ -163,25 +164,25 @@ TEST_F(AcsTest, OldKernelsDoNotKnowTheArgument) {
   EXPECT_THAT(finding("acs").remedy, testing::EndsWith("02:01.0\""));
 }
 
-TEST_F(AcsTest, OneVmsRemedyKeepsTheOthersPorts) {
+TEST_F(AcsTest, RemedyForOneVmKeepsPortsOfOthers) {
   fitForGuests();
   file(nicPort, "config", acs(0x1d));
   const auto second = builder.gpu("0000:05:00.0", 0, gpuPort);
   function(second).path = "second";
-  wishes.oneVm = true;
-  wish({});
-  wishes.gpus.push_back(function(second).address);
+  requirements.oneVm = true;
+  require({});
+  requirements.gpus.push_back(function(second).address);
   ASSERT_EQ(findings("acs").size(), 1U);
   EXPECT_THAT(finding("acs").remedy, testing::HasSubstr("xx111x1@0000:02:01.0"));
 }
 
-TEST_F(AcsTest, WaivedWithoutAGpu) {
+TEST_F(AcsTest, IsWaivedWithoutGpu) {
   function(gpu).role = FunctionRole::other;
   EXPECT_EQ(outcome("acs"), Outcome::waived);
   EXPECT_EQ(outcome("ats"), Outcome::waived);
 }
 
-TEST_F(AcsTest, AtsIsSwitchedOnInTheFirmware) {
+TEST_F(AcsTest, RemedyEnablesAtsInFirmware) {
   EXPECT_EQ(outcome("ats"), Outcome::notObservable);
   file(pf, "config", configWith(0x0f));
   EXPECT_EQ(outcome("ats"), Outcome::passed);

@@ -12,7 +12,7 @@ class CpuIommu : public testing::Test, public DoctoredHost {
   }
 };
 
-TEST_F(CpuIommu, VirtualizationIsAFlagOfTheProcessor) {
+TEST_F(CpuIommu, ReadsVirtualizationFromProcessorFlags) {
   EXPECT_EQ(outcome("cpu-virtualization"), Outcome::notObservable);
   file("proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu vmx sse\n");
   EXPECT_EQ(outcome("cpu-virtualization"), Outcome::passed);
@@ -22,7 +22,7 @@ TEST_F(CpuIommu, VirtualizationIsAFlagOfTheProcessor) {
   EXPECT_EQ(outcome("cpu-virtualization"), Outcome::waived);
 }
 
-TEST_F(CpuIommu, KvmIsTheVendorsModule) {
+TEST_F(CpuIommu, RequiresKvmModuleOfProcessorVendor) {
   EXPECT_EQ(outcome("kvm"), Outcome::notObservable);  // a tree without modules
   file("sys/module/vfio/refcnt", "0\n");
   EXPECT_EQ(outcome("kvm"), Outcome::failed);
@@ -33,7 +33,7 @@ TEST_F(CpuIommu, KvmIsTheVendorsModule) {
   EXPECT_EQ(finding("kvm").remedy, "modprobe kvm_amd");
 }
 
-TEST_F(CpuIommu, IommuIsThereWhenThereAreGroups) {
+TEST_F(CpuIommu, DetectsIommuByItsGroups) {
   EXPECT_THAT(finding("iommu").remedy, testing::HasSubstr("intel_iommu=on"));
   file("proc/cmdline", "root=/dev/sda1 intel_iommu=on intel_iommu=off quiet\n");
   EXPECT_THAT(finding("iommu").seen, testing::HasSubstr("intel_iommu=off"));
@@ -41,7 +41,7 @@ TEST_F(CpuIommu, IommuIsThereWhenThereAreGroups) {
   EXPECT_EQ(outcome("iommu"), Outcome::passed);
 }
 
-TEST_F(CpuIommu, RemappedInterruptsSayIr) {
+TEST_F(CpuIommu, DetectsInterruptRemappingByChipName) {
   EXPECT_EQ(outcome("interrupt-remapping"), Outcome::notObservable);
   file("sys/kernel/irq/30/chip_name", "PCI-MSI\n");
   EXPECT_EQ(outcome("interrupt-remapping"), Outcome::failed);
@@ -51,7 +51,7 @@ TEST_F(CpuIommu, RemappedInterruptsSayIr) {
   EXPECT_EQ(outcome("interrupt-remapping"), Outcome::failed);
 }
 
-TEST_F(CpuIommu, UnsafeInterruptsNowOrAtTheNextLoad) {
+TEST_F(CpuIommu, ReportsUnsafeInterruptsNowOrAtNextLoad) {
   EXPECT_EQ(outcome("unsafe-interrupts"), Outcome::passed);
   file("etc/modprobe.d/old.conf", "options vfio_iommu_type1 allow_unsafe_interrupts=1\n");
   EXPECT_EQ(finding("unsafe-interrupts").subject, "/etc/modprobe.d/old.conf");
@@ -61,15 +61,15 @@ TEST_F(CpuIommu, UnsafeInterruptsNowOrAtTheNextLoad) {
   EXPECT_EQ(outcome("unsafe-interrupts"), Outcome::failed);
 }
 
-TEST_F(CpuIommu, NoIommuMode) {
+TEST_F(CpuIommu, ReportsNoIommuMode) {
   file("sys/module/vfio/parameters/enable_unsafe_noiommu_mode", "N\n");
   EXPECT_EQ(outcome("no-iommu-mode"), Outcome::passed);
   file("sys/module/vfio/parameters/enable_unsafe_noiommu_mode", "Y\n");
   EXPECT_EQ(outcome("no-iommu-mode"), Outcome::failed);
 }
 
-TEST_F(CpuIommu, PassthroughOnAnOldKernelMayLackTheFix) {
-  EXPECT_EQ(outcome("iommu-passthrough"), Outcome::waived);  // no group at all
+TEST_F(CpuIommu, IsUnsureOfPassthroughOnOldKernel) {
+  EXPECT_EQ(outcome("iommu-passthrough"), Outcome::waived);  // no groups
   groupType(*function(pf).iommuGroup, "DMA-FQ");
   EXPECT_EQ(outcome("iommu-passthrough"), Outcome::passed);
   groupType(*function(pf).iommuGroup, "identity");
@@ -79,21 +79,21 @@ TEST_F(CpuIommu, PassthroughOnAnOldKernelMayLackTheFix) {
   EXPECT_EQ(outcome("iommu-passthrough"), Outcome::passed);
 }
 
-TEST_F(CpuIommu, GroupsAreNotShared) {
+TEST_F(CpuIommu, ReportsSharedIommuGroup) {
   EXPECT_EQ(outcome("iommu-group"), Outcome::waived);
   groupType(7, "DMA");
   const auto found = findings("iommu-group");
-  ASSERT_EQ(found.size(), 2U);  // the GPU, and all VFs of the PF in one
+  ASSERT_EQ(found.size(), 2U);  // the GPU, and one for all VFs of the PF
   EXPECT_EQ(found[1].seen, "2 VFs alone");
-  function(gpu).iommuGroup = function(gpuPort).iommuGroup;  // a bridge belongs to nobody
+  function(gpu).iommuGroup = function(gpuPort).iommuGroup;  // bridges do not count
   EXPECT_EQ(outcome("iommu-group"), Outcome::passed);
   function(gpu).iommuGroup = function(pf).iommuGroup;
-  EXPECT_EQ(finding("iommu-group").seen, "group 14 with 0000:03:00.0");
+  EXPECT_EQ(finding("iommu-group").seen, "shares group 14 with 0000:03:00.0");
   function(gpu).iommuGroup.reset();
   EXPECT_EQ(finding("iommu-group").seen, "no IOMMU group");
 }
 
-TEST_F(CpuIommu, TheGpusOwnAudioFunctionMayShareItsGroup) {
+TEST_F(CpuIommu, AllowsGpusAudioFunctionInItsGroup) {
   groupType(7, "DMA");
   const auto audio = builder.function(FunctionRole::other, "0000:04:00.1", 0, gpuPort);
   function(audio).iommuGroup = function(gpu).iommuGroup;

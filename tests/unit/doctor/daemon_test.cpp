@@ -19,35 +19,35 @@ class DaemonTest : public testing::Test, public DoctoredHost {
   }
 };
 
-TEST_F(DaemonTest, WhatAVersionAllows) {
+TEST_F(DaemonTest, ReportsFeaturesOfVersions) {
   EXPECT_EQ(outcome("libvirt-version"), Outcome::notObservable);
   EXPECT_EQ(outcome("qemu-version"), Outcome::notObservable);
   versions("9.0.0 7.2.22");
   EXPECT_EQ(finding("libvirt-version").seen,
-            "9.0.0: hooks in qemu.d, teaming of a hostdev, qemu:override (GPUDirect cliques); not: "
-            "the driver model mlx5_vfio_pci");
-  EXPECT_EQ(finding("qemu-version").seen, "7.2.22: only a teamed VF migrates");
+            "9.0.0: hooks in qemu.d, hostdev teaming, qemu:override (GPUDirect cliques); without "
+            "driver model mlx5_vfio_pci");
+  EXPECT_EQ(finding("qemu-version").seen, "7.2.22: migrates only teamed VFs");
   versions("10.0.0 8.2.2");
   EXPECT_THAT(finding("libvirt-version").seen, testing::EndsWith("mlx5_vfio_pci"));
   EXPECT_EQ(finding("qemu-version").seen, "8.2.2: VFs can migrate");
   versions("6.0.0 4.2.1");
   EXPECT_EQ(outcome("libvirt-version"), Outcome::failed);
-  for (const char* rubbish : {"", "x", "9", "9. 7", "\x1b[31m"}) {
-    versions(rubbish);
-    EXPECT_EQ(outcome("libvirt-version"), Outcome::notObservable) << rubbish;
+  for (const char* garbage : {"", "x", "9", "9. 7", "\x1b[31m"}) {
+    versions(garbage);
+    EXPECT_EQ(outcome("libvirt-version"), Outcome::notObservable) << garbage;
   }
 }
 
-TEST_F(DaemonTest, TeamingNeedsALaterOne) {
+TEST_F(DaemonTest, TeamingRequiresLibvirt71) {
   versions("7.0.0 5.2.0");
   EXPECT_EQ(outcome("libvirt-version"), Outcome::passed);
-  wish({});
-  wishes.vfs[0].teaming = true;
-  EXPECT_EQ(finding("libvirt-version").expected, "7.1, as train0, rail0 has teaming");
+  require({});
+  requirements.vfs[0].teaming = true;
+  EXPECT_EQ(finding("libvirt-version").expected, "7.1 or later: train0, rail0 uses teaming");
   EXPECT_EQ(outcome("libvirt-version"), Outcome::failed);
 }
 
-TEST_F(DaemonTest, TheLibraryTellsWhenTheDaemonDoesNot) {
+TEST_F(DaemonTest, ReadsVersionFromLibraryWithoutDaemon) {
   const auto path = tree.path() / "usr/lib/x86_64-linux-gnu/libvirt.so.0";
   std::filesystem::create_directories(path.parent_path());
   std::filesystem::create_symlink("libvirt.so.0.10002.3", path);
@@ -57,7 +57,7 @@ TEST_F(DaemonTest, TheLibraryTellsWhenTheDaemonDoesNot) {
   EXPECT_EQ(outcome("libvirt-version"), Outcome::notObservable);
 }
 
-TEST_F(DaemonTest, WhetherTheDaemonKnowsOfHooks) {
+TEST_F(DaemonTest, ReportsWhetherDaemonChecksHooks) {
   EXPECT_EQ(outcome("hook-loaded"), Outcome::waived);
   link();
   EXPECT_EQ(outcome("hook-loaded"), Outcome::notObservable);
@@ -71,7 +71,7 @@ TEST_F(DaemonTest, WhetherTheDaemonKnowsOfHooks) {
   EXPECT_EQ(outcome("hook-loaded"), Outcome::notObservable);
 }
 
-// A daemon of this name that is this process, in a tree whose /proc has its real start.
+// A tree in which this process is libvirtd, with a start time that the tests set.
 class Knowledge : public testing::Test {
  protected:
   Knowledge() {
@@ -80,7 +80,7 @@ class Knowledge : public testing::Test {
     tree.file("proc/" + self + "/comm", "libvirtd\n");
     write(0);
   }
-  // As if the daemon had started that many clock ticks after the machine.
+  // Sets the daemon's start time, in clock ticks since boot.
   void write(std::uint64_t ticks) const {
     tree.file("proc/" + std::to_string(::getpid()) + "/stat",
               "1 (lib) virt d) S 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 " +
@@ -99,28 +99,28 @@ class Knowledge : public testing::Test {
   hosts::SysfsTree tree;
 };
 
-TEST_F(Knowledge, NoDaemonLooksWhenItStarts) {
+TEST_F(Knowledge, ReportsNoDaemon) {
   tree.file("run/libvirtd.pid", "999999999\n");
   EXPECT_EQ(knowledge(), HookKnowledge::noDaemon);
 }
 
-TEST_F(Knowledge, AHookFromBeforeItsStart) {
+TEST_F(Knowledge, ReportsHookInstalledBeforeStart) {
   tree.file("etc/libvirt/hooks/qemu.d/other", "#!/bin/sh\n");
   write(inTicks(60));
   EXPECT_EQ(knowledge(), HookKnowledge::startedAfter);
 }
 
-TEST_F(Knowledge, AHookFromAfterItsStart) {
+TEST_F(Knowledge, ReportsHookInstalledAfterStart) {
   write(0);
   const auto before = ::geteuid() == 0 ? std::optional(HookKnowledge::stale) : std::nullopt;
-  EXPECT_EQ(knowledge(), before);  // none at all
+  EXPECT_EQ(knowledge(), before);  // no hook
   tree.file("etc/libvirt/hooks/qemu.d/vfpass", "#!/bin/sh\n");
   EXPECT_EQ(knowledge(), before);
   const std::string mark = daemonMark(host::Root(tree.path()), "libvirtd").value();
   EXPECT_EQ(mark, "libvirtd " + std::to_string(::getpid()) + " 0");
   tree.file("run/vfpass/hook-reloaded", "virtqemud 1 1\n" + mark + "\n");
   EXPECT_EQ(knowledge(), HookKnowledge::reloaded);
-  write(1);  // another process by that number
+  write(1);  // another process with the same PID
   EXPECT_EQ(knowledge(), before);
 }
 

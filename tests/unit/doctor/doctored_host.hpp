@@ -10,7 +10,7 @@
 
 namespace vfpass::doctor {
 
-/// A GPU and a PF with two VFs below one switch, and nothing else: every file is the test's.
+/// A GPU and a PF with two VFs below one switch, and nothing else. Tests add the files.
 class DoctoredHost {
  public:
   DoctoredHost() {
@@ -39,28 +39,28 @@ class DoctoredHost {
 
   TopologyFunction& function(std::size_t number) { return builder.topology.functions[number]; }
   void file(const std::string& name, const std::string& content) const { tree.file(name, content); }
-  /// A file of a function.
+  /// Writes a file of a function.
   void file(std::size_t number, const std::string& name, const std::string& content) {
     tree.file("sys/devices/" + function(number).path + "/" + name, content);
   }
-  void wish(Wish wish) {
-    wish.vm = "train0";
-    wish.entry = "rail0";
-    wish.pf = function(pf).address;
-    wishes.vfs.push_back(std::move(wish));
+  void require(Requirement requirement) {
+    requirement.vm = "train0";
+    requirement.entry = "rail0";
+    requirement.pf = function(pf).address;
+    requirements.vfs.push_back(std::move(requirement));
   }
 
   [[nodiscard]] std::vector<Finding> findings(const std::string& key) const {
     const host::Root root(tree.path());
     std::vector<Finding> found;
-    for (const Diagnosis& each : examine(root, builder.topology, wishes)) {
+    for (const Diagnosis& each : examine(root, builder.topology, requirements)) {
       if (each.finding.key == key) {
         found.push_back(each.finding);
       }
     }
     return found;
   }
-  /// The one that tells most: a failure, otherwise the first. There is one for every check.
+  /// The first failure, otherwise the first finding. Every check has one.
   [[nodiscard]] Finding finding(const std::string& key) const {
     const auto found = findings(key);
     const auto failed = std::ranges::find(found, Outcome::failed, &Finding::outcome);
@@ -70,7 +70,7 @@ class DoctoredHost {
 
   hosts::SysfsTree tree;
   hosts::TopologyBuilder builder;
-  Wishes wishes;
+  Requirements requirements;
   std::size_t rootPort = 0;
   std::size_t upstream = 0;
   std::size_t nicPort = 0;

@@ -12,7 +12,7 @@ class DriverStop : public testing::Test, public DoctoredHost {
   }
 };
 
-TEST_F(DriverStop, OpenibdMustRefuse) {
+TEST_F(DriverStop, RequiresOpenibdToRefuseStops) {
   EXPECT_EQ(outcome("driver-stop"), Outcome::waived);
   file("usr/lib/systemd/system/openibd.service", "[Unit]\nRefuseManualStop=false\n");
   EXPECT_EQ(outcome("driver-stop"), Outcome::failed);
@@ -22,11 +22,11 @@ TEST_F(DriverStop, OpenibdMustRefuse) {
   EXPECT_EQ(outcome("driver-stop"), Outcome::passed);
 }
 
-TEST_F(DriverStop, WhoHoldsVfsIsNamed) {
+TEST_F(DriverStop, NamesVmsThatHoldVfs) {
   file("etc/init.d/openibd", "#!/bin/bash\n");
-  EXPECT_THAT(finding("driver-stop").seen, testing::HasSubstr("is not seen from here"));
+  EXPECT_THAT(finding("driver-stop").seen, testing::HasSubstr("cannot tell which VMs hold VFs"));
   file("vfpass/vfio-users", "none\n");
-  EXPECT_THAT(finding("driver-stop").seen, testing::HasSubstr("no VM holds a VF now"));
+  EXPECT_THAT(finding("driver-stop").seen, testing::HasSubstr("no VM holds a VF"));
   file("vfpass/vfio-users", "train0\ntrain1\n");
   EXPECT_THAT(finding("driver-stop").seen, testing::EndsWith("held by train0, train1"));
 }
@@ -36,10 +36,10 @@ class ModuleFiles : public testing::Test, public DoctoredHost {
   void secureBoot() const { file("proc/cmdline", "quiet module.sig_enforce\n"); }
 };
 
-TEST_F(ModuleFiles, TheFileOfAModuleThatIsNotLoaded) {
+TEST_F(ModuleFiles, ReadsSignatureOfUnloadedModule) {
   secureBoot();
   file("var/lib/dkms/nvidia/580.95.05/source", "");
-  EXPECT_EQ(finding("module-signatures").seen, "built by DKMS and not loaded");
+  EXPECT_EQ(finding("module-signatures").seen, "built by DKMS but not loaded");
   file("vfpass/modules/nvidia/signature", "none\n");
   EXPECT_EQ(finding("module-signatures").seen, "its file has no signature");
   EXPECT_EQ(outcome("module-signatures"), Outcome::failed);
@@ -48,7 +48,7 @@ TEST_F(ModuleFiles, TheFileOfAModuleThatIsNotLoaded) {
   EXPECT_THAT(finding("module-signatures").remedy, testing::StartsWith("mokutil --test-key"));
 }
 
-TEST_F(ModuleFiles, OrderByTheirTimes) {
+TEST_F(ModuleFiles, ComparesBuildTimesOfUnloadedModules) {
   EXPECT_EQ(outcome("driver-order"), Outcome::waived);
   file("vfpass/modules/nvidia_peermem/built", "1700000000\n");
   EXPECT_EQ(outcome("driver-order"), Outcome::waived);  // no OFED

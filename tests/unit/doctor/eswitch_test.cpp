@@ -13,43 +13,43 @@ class Eswitch : public testing::Test, public DoctoredHost {
   }
 };
 
-TEST_F(Eswitch, WithoutAWishAnyModeWillDo) {
+TEST_F(Eswitch, AcceptsAnyModeWithoutRequirements) {
   EXPECT_EQ(outcome("eswitch"), Outcome::notObservable);
   mode("switchdev");
   EXPECT_EQ(outcome("eswitch"), Outcome::passed);
 }
 
-TEST_F(Eswitch, SwitchdevHasToBeWanted) {
+TEST_F(Eswitch, RequiresLegacyUnlessPolicySetsSwitchdev) {
   mode("switchdev");
-  wish({});
+  require({});
   const Finding found = finding("eswitch");
   EXPECT_EQ(found.outcome, Outcome::failed);
   EXPECT_THAT(found.remedy,
               testing::StartsWith("devlink dev eswitch set pci/0000:03:00.0 mode legacy  #"));
-  wishes.eswitchModes[function(pf).address] = "switchdev";
+  requirements.eswitchModes[function(pf).address] = "switchdev";
   EXPECT_EQ(outcome("eswitch"), Outcome::passed);
   mode("legacy");
-  EXPECT_EQ(finding("eswitch").expected, "switchdev, as host.yaml says");
+  EXPECT_EQ(finding("eswitch").expected, "switchdev: set in host.yaml");
   EXPECT_EQ(outcome("eswitch"), Outcome::failed);
 }
 
-TEST_F(Eswitch, AVlanNeedsLegacyWhateverThePolicySays) {
-  wishes.eswitchModes[function(pf).address] = "switchdev";
-  wish({});
-  wishes.vfs[0].legacyOnly = {"vlan", "spoof-check"};
+TEST_F(Eswitch, VlanRequiresLegacyDespitePolicy) {
+  requirements.eswitchModes[function(pf).address] = "switchdev";
+  require({});
+  requirements.vfs[0].legacyOnly = {"vlan", "spoof-check"};
   mode("switchdev");
-  EXPECT_EQ(finding("eswitch").expected, "legacy, as train0, rail0 insists on vlan, spoof-check");
+  EXPECT_EQ(finding("eswitch").expected, "legacy: train0, rail0 requires vlan, spoof-check");
   EXPECT_EQ(outcome("eswitch"), Outcome::failed);
   mode("legacy");
   EXPECT_EQ(outcome("eswitch"), Outcome::passed);
 }
 
-TEST_F(Eswitch, WaivedForInfiniband) {
+TEST_F(Eswitch, IsWaivedForInfiniband) {
   function(pf).rdma[0].ports[0].linkLayer = LinkLayer::infiniband;
   EXPECT_EQ(outcome("eswitch"), Outcome::waived);
 }
 
-TEST(Wishes, WhatAMappingInsistsOnThatSwitchdevRefuses) {
+TEST(Requirements, CollectsAttributesThatSwitchdevRefuses) {
   DoctoredHost host;
   Mapping mapping;
   mapping.vm = "train0";
@@ -61,10 +61,11 @@ TEST(Wishes, WhatAMappingInsistsOnThatSwitchdevRefuses) {
   PfPolicy policy;
   policy.pf.rdma = "mlx5_0";
   policy.eswitchMode = "legacy";
-  const Wishes wishes = wishesOf(host.builder.topology, {mapping}, {"", {policy}}, false);
-  ASSERT_EQ(wishes.vfs.size(), 1U);
-  EXPECT_EQ(wishes.vfs[0].legacyOnly, std::vector<std::string>{"vlan"});
-  EXPECT_EQ(wishes.eswitchModes.at(host.function(host.pf).address), "legacy");
+  const Requirements requirements =
+      requirementsOf(host.builder.topology, {mapping}, {"", {policy}}, false);
+  ASSERT_EQ(requirements.vfs.size(), 1U);
+  EXPECT_EQ(requirements.vfs[0].legacyOnly, std::vector<std::string>{"vlan"});
+  EXPECT_EQ(requirements.eswitchModes.at(host.function(host.pf).address), "legacy");
 }
 
 }  // namespace

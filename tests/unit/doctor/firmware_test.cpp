@@ -6,8 +6,8 @@
 namespace vfpass::doctor {
 namespace {
 
-// The format of `mstconfig -e -d ADDRESS query` as people paste it (rows in
-// k8snetworkplumbingwg/sriov-network-operator#358); the values are ours.
+// The format of `mstconfig -e -d ADDRESS query` as posted publicly (rows in
+// k8snetworkplumbingwg/sriov-network-operator#358); the values are made up.
 constexpr std::string_view enhanced = R"(
 Device #1:
 ----------
@@ -35,7 +35,7 @@ Configurations:                              Next Boot
         SRIOV_EN                                    True(1)
 )";
 
-TEST(FirmwareSettings, OfTheEnhancedTable) {
+TEST(FirmwareSettings, ReadsEnhancedTable) {
   const auto settings = firmwareSettingsIn(enhanced);
   ASSERT_EQ(settings.size(), 4U);
   EXPECT_EQ(settings.at("NUM_OF_VFS").current, "8");
@@ -47,14 +47,14 @@ TEST(FirmwareSettings, OfTheEnhancedTable) {
   EXPECT_EQ(toText(firmwareSettingsFrom(toText(settings))), toText(settings));
 }
 
-TEST(FirmwareSettings, OfTheOldTable) {
+TEST(FirmwareSettings, ReadsTableWithoutCurrentValues) {
   const auto settings = firmwareSettingsIn(nextBootOnly);
   EXPECT_EQ(settings.at("SRIOV_EN").current, "");
   EXPECT_EQ(settings.at("SRIOV_EN").nextBoot, "True(1)");
   EXPECT_EQ(firmwareSettingsFrom(toText(settings)).at("SRIOV_EN").current, "");
 }
 
-TEST(FirmwareSettings, Rubbish) {
+TEST(FirmwareSettings, IgnoresMalformedOutput) {
   EXPECT_TRUE(firmwareSettingsIn("").empty());
   EXPECT_TRUE(
       firmwareSettingsIn("-E- Failed to open device: 0000:03:00.0. Permission denied").empty());
@@ -78,47 +78,46 @@ class Firmware : public testing::Test, public DoctoredHost {
   void settings(const std::string& text) const { file("vfpass/firmware/0000:03:00.0", text); }
 };
 
-TEST_F(Firmware, NowAndAtTheNextBoot) {
+TEST_F(Firmware, ComparesValuesNowAndAtNextBoot) {
   EXPECT_EQ(outcome("firmware-settings"), Outcome::notObservable);
   settings("SRIOV_EN True(1) True(1)\nNUM_OF_VFS 8 8\nATS_ENABLED True(1) True(1)\n");
   EXPECT_EQ(outcome("firmware-settings"), Outcome::passed);
   settings("SRIOV_EN True(1) True(1)\nNUM_OF_VFS 8 8\nATS_ENABLED False(0) True(1)\n");
   EXPECT_EQ(finding("firmware-settings").seen,
             "SRIOV_EN True(1), NUM_OF_VFS 8, ATS_ENABLED False(0) now, True(1) at the next boot");
-  EXPECT_EQ(finding("firmware-settings").remedy, "switch the machine off and on");
+  EXPECT_EQ(finding("firmware-settings").remedy, "power-cycle the machine");
   settings("SRIOV_EN True(1) False(0)\nNUM_OF_VFS 8 8\nATS_ENABLED True(1) False(0)\n");
   EXPECT_EQ(finding("firmware-settings").remedy,
-            "mstconfig -d 0000:03:00.0 set SRIOV_EN=1 ATS_ENABLED=1, then switch the machine off "
-            "and on");
+            "mstconfig -d 0000:03:00.0 set SRIOV_EN=1 ATS_ENABLED=1, then power-cycle the machine");
 }
 
-TEST_F(Firmware, WhatTheMappingsAskFor) {
+TEST_F(Firmware, RequiresWhatMappingsNeed) {
   settings(
       "SRIOV_EN True(1) True(1)\nNUM_OF_VFS 8 8\nLINK_TYPE_P1 ETH(2) ETH(2)\n"
       "ATS_ENABLED True(1) True(1)\n");
-  wish({});
-  wishes.vfs[0].infiniband = true;
+  require({});
+  requirements.vfs[0].infiniband = true;
   EXPECT_THAT(finding("firmware-settings").remedy, testing::HasSubstr("set LINK_TYPE_P1=1,"));
-  wishes.vfs[0].infiniband = false;
-  wishes.vfs[0].vlan = true;
+  requirements.vfs[0].infiniband = false;
+  requirements.vfs[0].vlan = true;
   EXPECT_EQ(outcome("firmware-settings"), Outcome::passed);
-  wishes.vfCounts[function(pf).address] = 32;
+  requirements.vfCounts[function(pf).address] = 32;
   EXPECT_THAT(finding("firmware-settings").remedy, testing::HasSubstr("set NUM_OF_VFS=32,"));
 }
 
-TEST_F(Firmware, AtsIsForRails) {
+TEST_F(Firmware, RequiresAtsOnlyInRails) {
   settings("SRIOV_EN True(1) True(1)\nNUM_OF_VFS 8 8\nATS_ENABLED False(0) False(0)\n");
   EXPECT_EQ(outcome("firmware-settings"), Outcome::failed);
   function(gpu).role = FunctionRole::other;
   EXPECT_EQ(outcome("firmware-settings"), Outcome::passed);
 }
 
-TEST_F(Firmware, ThePresentIsNotGuessedFromTheFuture) {
+TEST_F(Firmware, IsNotObservableWithoutCurrentValues) {
   settings("SRIOV_EN - True(1)\nNUM_OF_VFS - 8\nATS_ENABLED - True(1)\n");
   EXPECT_EQ(outcome("firmware-settings"), Outcome::notObservable);
 }
 
-TEST_F(Firmware, OneFindingForEachCard) {
+TEST_F(Firmware, HasOneFindingForEachCard) {
   builder.pf("0000:03:00.1", "mlx5_1", 0, nicPort);
   builder.topology.functions.back().vendor = 0x15b3;
   EXPECT_EQ(findings("firmware-settings").size(), 1U);

@@ -15,15 +15,15 @@ class Flow : public testing::Test, public DoctoredHost {
   }
 };
 
-TEST_F(Flow, PfcIsOnForSomePriority) {
-  EXPECT_EQ(finding("flow-control").seen, "PFC not seen, ECN not seen");
+TEST_F(Flow, PassesWithPfcOnOnePriority) {
+  EXPECT_EQ(finding("flow-control").seen, "PFC unknown, ECN unknown");
   EXPECT_EQ(outcome("flow-control"), Outcome::notObservable);
   dcb("net-mlx5_0", "8 1");
-  EXPECT_EQ(finding("flow-control").seen, "PFC on priority 3, ECN not seen, DSCP is trusted");
+  EXPECT_EQ(finding("flow-control").seen, "PFC on priority 3, ECN unknown, DSCP trusted");
   EXPECT_EQ(outcome("flow-control"), Outcome::passed);
 }
 
-TEST_F(Flow, EcnIsEnoughAndOnlyOfedShowsIt) {
+TEST_F(Flow, PassesWithEcnOnly) {
   dcb("net-mlx5_0", "0 0");
   EXPECT_EQ(outcome("flow-control"), Outcome::notObservable);
   ecn("roce_np", "1");
@@ -34,12 +34,12 @@ TEST_F(Flow, EcnIsEnoughAndOnlyOfedShowsIt) {
   EXPECT_EQ(outcome("flow-control"), Outcome::passed);
 }
 
-TEST_F(Flow, PortsAreAlike) {
+TEST_F(Flow, ReportsPortsWithDifferentPfc) {
   const auto second = builder.pf("0000:03:00.1", "mlx5_1", 0, nicPort);
   function(second).path = "second";
-  wish({});
-  wishes.vfs.push_back(wishes.vfs[0]);
-  wishes.vfs[1].pf = function(second).address;
+  require({});
+  requirements.vfs.push_back(requirements.vfs[0]);
+  requirements.vfs[1].pf = function(second).address;
   dcb("net-mlx5_0", "8 0");
   dcb("net-mlx5_1", "8 0");
   EXPECT_EQ(outcome("flow-control"), Outcome::passed);
@@ -48,14 +48,14 @@ TEST_F(Flow, PortsAreAlike) {
   EXPECT_EQ(outcome("flow-control"), Outcome::failed);
 }
 
-TEST_F(Flow, RubbishIsNoAnswer) {
+TEST_F(Flow, IgnoresMalformedAnswer) {
   for (const char* text : {"", "256 0", "8", "8 2", "x 1", "8 1 1"}) {
     dcb("net-mlx5_0", text);
     EXPECT_EQ(outcome("flow-control"), Outcome::notObservable) << text;
   }
 }
 
-TEST_F(Flow, WaivedForInfiniband) {
+TEST_F(Flow, IsWaivedForInfiniband) {
   function(pf).rdma[0].ports[0].linkLayer = LinkLayer::infiniband;
   EXPECT_EQ(outcome("flow-control"), Outcome::waived);
 }

@@ -16,7 +16,7 @@ class Gpu : public testing::Test, public DoctoredHost {
   }
 };
 
-TEST_F(Gpu, MemoryIsBehindALarge64BitBar) {
+TEST_F(Gpu, RequiresLarge64BitBar) {
   EXPECT_EQ(outcome("gpu-bar"), Outcome::notObservable);
   const std::string registers = "0x0000000090000000 0x0000000090ffffff 0x0000000000040200\n";
   file(gpu, "resource", registers + "0x0000030000000000 0x0000031fffffffff 0x000000000014220c\n");
@@ -29,11 +29,11 @@ TEST_F(Gpu, MemoryIsBehindALarge64BitBar) {
   EXPECT_EQ(finding("gpu-bar").seen, "1 GiB, 32-bit");
   file(gpu, "resource", registers + "0x0000000000000000 0x0000000000000000 0x0000000000000000\n");
   EXPECT_EQ(finding("gpu-bar").seen, "no prefetchable BAR has an address");
-  file(gpu, "resource", "rubbish\n0x12\n0x 0x 0x\n");
+  file(gpu, "resource", "garbage\n0x12\n0x 0x 0x\n");
   EXPECT_EQ(outcome("gpu-bar"), Outcome::failed);
 }
 
-TEST_F(Gpu, DriversThatLetGo) {
+TEST_F(Gpu, ReportsUnsupportedDriver) {
   EXPECT_EQ(outcome("gpu-driver"), Outcome::passed);
   function(gpu).driver = "vfio-pci";
   EXPECT_EQ(outcome("gpu-driver"), Outcome::passed);
@@ -41,34 +41,35 @@ TEST_F(Gpu, DriversThatLetGo) {
   EXPECT_THAT(finding("gpu-driver").remedy, testing::HasSubstr("blacklist nouveau"));
 }
 
-TEST_F(Gpu, AGraceGpuNeedsItsOwnVfioDriver) {
+TEST_F(Gpu, RequiresGraceVfioDriverForGraceGpu) {
   function(gpu).driver = "vfio-pci";
   file(gpu, "modalias", "pci:v000010DEd00002342sv000010DEsd000016EBbc03sc02i00\n");
   file("proc/sys/kernel/osrelease", "6.8.0\n");
   file("lib/modules/6.8.0/modules.alias",
        "alias vfio_pci:v*d*sv*sd*bc*sc*i* vfio_pci\n"
        "alias vfio_pci:v000010DEd00002342sv*sd*bc*sc*i* nvgrace_gpu_vfio_pci\n");
-  EXPECT_EQ(finding("gpu-driver").expected, "nvgrace_gpu_vfio_pci, whose module fits it best");
+  EXPECT_EQ(finding("gpu-driver").expected,
+            "nvgrace_gpu_vfio_pci, the most specific VFIO driver for this GPU");
   EXPECT_EQ(outcome("gpu-driver"), Outcome::failed);
   function(gpu).driver = "nvgrace_gpu_vfio_pci";
   EXPECT_EQ(outcome("gpu-driver"), Outcome::passed);
 }
 
-TEST_F(Gpu, ItsReset) {
+TEST_F(Gpu, RequiresResetOfGpuOrItsBus) {
   EXPECT_EQ(outcome("gpu-reset"), Outcome::notObservable);
   file(gpu, "reset_method", "flr bus\n");
   EXPECT_EQ(finding("gpu-reset").seen, "flr, bus");
   file(gpu, "reset_method", "\n");
-  EXPECT_EQ(finding("gpu-reset").seen, "none");
+  EXPECT_EQ(finding("gpu-reset").seen, "no reset method");
   EXPECT_EQ(outcome("gpu-reset"), Outcome::failed);
   const auto audio = builder.function(FunctionRole::other, "0000:04:00.1", 0, gpuPort);
   function(audio).path = "0000:04:00.1";
   EXPECT_THAT(finding("gpu-reset").seen, testing::HasSubstr("shared with 0000:04:00.1"));
-  wishes.gpus = {function(audio).address};
+  requirements.gpus = {function(audio).address};
   EXPECT_EQ(outcome("gpu-reset"), Outcome::passed);
 }
 
-TEST_F(Gpu, NvlinkOfMappings) {
+TEST_F(Gpu, JudgesNvlinkOfMappings) {
   EXPECT_EQ(finding("gpu-nvlink").seen, "no board with NVSwitches");
   const auto nvswitch = builder.function(FunctionRole::nvswitch, "0000:05:00.0", 0);
   function(nvswitch).path = "0000:05:00.0";
@@ -76,15 +77,15 @@ TEST_F(Gpu, NvlinkOfMappings) {
   Mapping mapping;
   mapping.vm = "train0";
   mapping.gpus = {{"gpu0", function(gpu).address, {"train0.yaml", 4, 5}}};
-  wishes = wishesOf(builder.topology, {mapping}, {}, false);
+  requirements = requirementsOf(builder.topology, {mapping}, {}, false);
   EXPECT_EQ(outcome("gpu-nvlink"), Outcome::failed);
   EXPECT_EQ(finding("gpu-nvlink").subject, "train0");
   mapping.nvlink = NvlinkMode::disabled;
-  wishes = wishesOf(builder.topology, {mapping}, {}, false);
+  requirements = requirementsOf(builder.topology, {mapping}, {}, false);
   EXPECT_EQ(outcome("gpu-nvlink"), Outcome::passed);
 }
 
-TEST_F(Gpu, WhoHoldsItIsNamed) {
+TEST_F(Gpu, NamesProcessesThatHoldGpu) {
   function(gpu).driver = "nvidia";
   EXPECT_EQ(outcome("gpu-driver"), Outcome::notObservable);  // a captured tree has no processes
   opens("1", "systemd", "/dev/null");
@@ -101,13 +102,13 @@ TEST_F(Gpu, WhoHoldsItIsNamed) {
   EXPECT_EQ(finding("gpu-driver").remedy, "wait until it ends, then try again");
 }
 
-TEST_F(Gpu, TheConsole) {
+TEST_F(Gpu, ReportsConsoleGpu) {
   EXPECT_EQ(outcome("gpu-console"), Outcome::passed);
   file(gpu, "boot_vga", "1\n");
   EXPECT_EQ(outcome("gpu-console"), Outcome::failed);
 }
 
-TEST_F(Gpu, LeftoversOfNvPeerMem) {
+TEST_F(Gpu, ReportsLeftoversOfNvPeerMem) {
   EXPECT_EQ(outcome("nv-peer-mem"), Outcome::passed);
   file("etc/modules-load.d/old.conf", "nv_peer_mem\n");
   EXPECT_EQ(finding("nv-peer-mem").subject, "/etc/modules-load.d/old.conf");
@@ -120,7 +121,7 @@ TEST_F(Gpu, LeftoversOfNvPeerMem) {
   EXPECT_EQ(finding("nv-peer-mem").seen, "the module is loaded");
 }
 
-TEST_F(Gpu, PeermemIsBuiltAfterOfed) {
+TEST_F(Gpu, RequiresPeermemBuiltAfterOfed) {
   EXPECT_EQ(outcome("driver-order"), Outcome::waived);
   file("sys/module/nvidia_peermem/version", "580.95.05\n");
   file("sys/module/nvidia/version", "580.95.05\n");

@@ -12,14 +12,14 @@ class Guest : public testing::Test, public DoctoredHost {
     mapping.possible = possible;
     mapping.reason = "a reason";
     mapping.remedy = possible.value_or(false) ? "" : "a remedy";
-    wishes.peers = mapping;
+    requirements.peers = mapping;
   }
   void topologyFile(Outcome outcome) {
-    wishes.ncclTopology = Finding{"nccl-topology", "", outcome, "a file", "seen", "a remedy"};
+    requirements.ncclTopology = Finding{"nccl-topology", "", outcome, "a file", "seen", "a remedy"};
   }
 };
 
-TEST_F(Guest, SaysWhetherBarsAreMapped) {
+TEST_F(Guest, ReportsWhetherBarsAreMapped) {
   EXPECT_EQ(outcome("peer-mapping"), Outcome::waived);
   peers(true);
   EXPECT_EQ(outcome("peer-mapping"), Outcome::passed);

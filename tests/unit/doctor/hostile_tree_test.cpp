@@ -11,15 +11,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A tree in which every check has something to read.
+/// A tree with a file for every check.
 class HostileTree : public testing::Test, public DoctoredHost {
  protected:
   HostileTree() {
     function(pf).vendor = 0x15b3;
     function(pf).totalVfs = 8;
     function(gpu).driver = "nvidia";
-    wishes = everyWish(builder.topology);
-    wishes.guest = GuestMemory{};
+    requirements = requireEverything(builder.topology);
+    requirements.guest = GuestMemory{};
     for (const auto& [name, content] : std::initializer_list<std::pair<const char*, const char*>>{
              {"proc/cpuinfo", "flags : vmx\n"},
              {"proc/cmdline", "intremap=off module.sig_enforce\n"},
@@ -71,12 +71,12 @@ class HostileTree : public testing::Test, public DoctoredHost {
     file(gpu, "boot_vga", "0\n");
   }
 
-  /// Every file that the checks read, by a recording.
+  /// Every file that the checks read, from a recording.
   [[nodiscard]] std::vector<std::string> readFiles() const {
     host::Recording recording(fs::canonical(tree.path()).string());
     host::Root root(tree.path());
     root.recordInto(recording);
-    static_cast<void>(examine(root, builder.topology, wishes));
+    static_cast<void>(examine(root, builder.topology, requirements));
     std::vector<std::string> files;
     for (const auto& [path, entry] : recording.entries()) {
       if (entry.kind == host::RecordedEntry::Kind::file) {
@@ -86,11 +86,11 @@ class HostileTree : public testing::Test, public DoctoredHost {
     return files;
   }
 
-  /// A finding for every check, whatever is in the files; the number of checks does not change.
-  void stillAnswers(const std::string& what) const {
+  /// Every check must still report a finding, whatever the files contain.
+  void expectAllFindings(const std::string& what) const {
     std::set<std::string> keys;
     const host::Root root(tree.path());
-    for (const Diagnosis& each : examine(root, builder.topology, wishes)) {
+    for (const Diagnosis& each : examine(root, builder.topology, requirements)) {
       keys.insert(each.finding.key);
       EXPECT_FALSE(each.finding.seen.empty()) << what << ": " << each.finding.key;
     }
@@ -98,59 +98,59 @@ class HostileTree : public testing::Test, public DoctoredHost {
   }
 };
 
-TEST_F(HostileTree, RubbishInEveryFileThatIsRead) {
+TEST_F(HostileTree, SurvivesGarbageInEveryFile) {
   const auto files = readFiles();
   ASSERT_GE(files.size(), 35U);
-  const std::vector<std::string> rubbish{
+  const std::vector<std::string> garbage{
       "", std::string(1U << 20U, 'x'), std::string(4096, '\0'), std::string(4096, '\xff'),
       "\x1b]0;owned\a\x1b[2J -1 18446744073709551616 0x 1.. ( )\n"};
   for (const std::string& name : files) {
     const auto path = tree.path() / name;
     fs::rename(path, tree.path() / "kept");
-    for (const std::string& content : rubbish) {
+    for (const std::string& content : garbage) {
       file(name, content);
-      stillAnswers(name);
+      expectAllFindings(name);
     }
     fs::remove(path);
     fs::rename(tree.path() / "kept", path);
   }
 }
 
-TEST_F(HostileTree, FoldersLinksAndPipesInTheirPlace) {
+TEST_F(HostileTree, SurvivesDirectoriesLinksAndPipesInPlaceOfFiles) {
   const hosts::SysfsTree outside;
   outside.file("secret", "swordfish 9.0.0\n");
   for (const std::string& name : readFiles()) {
     const auto path = tree.path() / name;
     fs::rename(path, tree.path() / "kept");
     fs::create_directory(path);
-    stillAnswers(name);
+    expectAllFindings(name);
     fs::remove(path);
     fs::create_symlink(outside.path() / "secret", path);
     const host::Root root(tree.path());
-    for (const Diagnosis& each : examine(root, builder.topology, wishes)) {
+    for (const Diagnosis& each : examine(root, builder.topology, requirements)) {
       EXPECT_EQ(each.finding.seen.find("swordfish"), std::string::npos) << name;
     }
     fs::remove(path);
     fs::create_symlink(path, path);
-    stillAnswers(name);
+    expectAllFindings(name);
     fs::remove(path);
     ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
-    stillAnswers(name);
+    expectAllFindings(name);
     fs::remove(path);
     fs::rename(tree.path() / "kept", path);
   }
 }
 
-TEST_F(HostileTree, ConfigurationSpaceCutAnywhere) {
+TEST_F(HostileTree, SurvivesTruncatedConfigurationSpace) {
   std::string config(4096, '\0');
-  config[0x100] = 0x0d;  // ACS, and the next one is itself
+  config[0x100] = 0x0d;  // ACS, whose next capability is itself
   config[0x102] = 0x01;
   config[0x103] = 0x10;
   for (const std::size_t length : {0U, 1U, 63U, 64U, 255U, 256U, 257U, 260U, 263U, 264U, 4095U}) {
     for (const std::size_t number : {pf, nicPort, gpuPort, rootPort}) {
       file(number, "config", config.substr(0, length));
     }
-    stillAnswers("cut at " + std::to_string(length));
+    expectAllFindings("cut at " + std::to_string(length));
   }
 }
 

@@ -9,7 +9,7 @@ namespace {
 
 class Libvirt : public testing::Test, public DoctoredHost {};
 
-TEST_F(Libvirt, ADaemonIsInstalled) {
+TEST_F(Libvirt, RequiresDaemon) {
   EXPECT_EQ(outcome("libvirt"), Outcome::notObservable);  // a tree without programs
   file("usr/sbin/cron", "");
   EXPECT_EQ(outcome("libvirt"), Outcome::failed);
@@ -17,7 +17,7 @@ TEST_F(Libvirt, ADaemonIsInstalled) {
   EXPECT_EQ(finding("libvirt").seen, "libvirtd");
 }
 
-TEST_F(Libvirt, TheHooksLinkLeadsToItsProgram) {
+TEST_F(Libvirt, RequiresHookLinkToProgram) {
   EXPECT_EQ(outcome("hook"), Outcome::notObservable);  // a tree without configuration
   file("etc/libvirt/qemu.conf", "");
   EXPECT_EQ(outcome("hook"), Outcome::failed);
@@ -25,15 +25,15 @@ TEST_F(Libvirt, TheHooksLinkLeadsToItsProgram) {
   const auto link = tree.path() / "etc/libvirt/hooks/qemu.d/vfpass";
   std::filesystem::create_directories(link.parent_path());
   std::filesystem::create_symlink("/usr/sbin/vfpass-qemu-hook", link);
-  EXPECT_THAT(finding("hook").seen, testing::HasSubstr("is not there"));
+  EXPECT_THAT(finding("hook").seen, testing::HasSubstr("does not exist"));
   file("usr/sbin/vfpass-qemu-hook", "");
   EXPECT_EQ(outcome("hook"), Outcome::passed);
   std::filesystem::remove(link);
   file("etc/libvirt/hooks/qemu.d/vfpass", "#!/bin/sh\n");
-  EXPECT_EQ(finding("hook").seen, "a file, no link");
+  EXPECT_EQ(finding("hook").seen, "a file, not a link");
 }
 
-TEST_F(Libvirt, DmaMappings) {
+TEST_F(Libvirt, RequiresDmaMappingLimit) {
   EXPECT_EQ(outcome("dma-mappings"), Outcome::waived);
   file("sys/module/vfio_iommu_type1/parameters/dma_entry_limit", "65535\n");
   EXPECT_EQ(outcome("dma-mappings"), Outcome::passed);
@@ -41,7 +41,7 @@ TEST_F(Libvirt, DmaMappings) {
   EXPECT_EQ(outcome("dma-mappings"), Outcome::failed);
 }
 
-TEST_F(Libvirt, HugepagesReservedOrTransparent) {
+TEST_F(Libvirt, RequiresReservedOrTransparentHugepages) {
   EXPECT_EQ(outcome("hugepages"), Outcome::notObservable);
   file("sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n");
   EXPECT_EQ(outcome("hugepages"), Outcome::failed);

@@ -9,12 +9,12 @@ class MemoryLock : public testing::Test, public DoctoredHost {
  protected:
   void daemon(const std::string& text) const { file("vfpass/libvirt/memory-lock", text + "\n"); }
   void guest(std::uint64_t gibibytes, bool viommu, std::optional<std::uint64_t> limit = {}) {
-    wishes.oneVm = true;
-    wishes.guest = GuestMemory{"a vm", gibibytes << 30U, limit, viommu, 0};
+    requirements.oneVm = true;
+    requirements.guest = GuestMemory{"a vm", gibibytes << 30U, limit, viommu, 0};
   }
 };
 
-TEST_F(MemoryLock, TheDaemonRaisesQemusLimit) {
+TEST_F(MemoryLock, RequiresDaemonThatCanRaiseLimit) {
   EXPECT_EQ(outcome("memory-lock"), Outcome::notObservable);
   daemon("libvirtd raises");
   EXPECT_EQ(outcome("memory-lock"), Outcome::passed);
@@ -23,13 +23,13 @@ TEST_F(MemoryLock, TheDaemonRaisesQemusLimit) {
   daemon("libvirtd 67108864");
   EXPECT_EQ(finding("memory-lock").seen, "no CAP_SYS_RESOURCE, and a limit of 64 MiB");
   EXPECT_EQ(outcome("memory-lock"), Outcome::failed);
-  for (const char* rubbish : {"", "libvirtd", "libvirtd x"}) {
-    daemon(rubbish);
-    EXPECT_EQ(outcome("memory-lock"), Outcome::notObservable) << rubbish;
+  for (const char* garbage : {"", "libvirtd", "libvirtd x"}) {
+    daemon(garbage);
+    EXPECT_EQ(outcome("memory-lock"), Outcome::notObservable) << garbage;
   }
 }
 
-TEST_F(MemoryLock, AGuestsHardLimit) {
+TEST_F(MemoryLock, RequiresSufficientHardLimit) {
   EXPECT_EQ(outcome("guest-memory-lock"), Outcome::waived);
   guest(4, false);
   EXPECT_EQ(finding("guest-memory-lock").seen, "none: libvirt allows 5120 MiB");
@@ -41,12 +41,12 @@ TEST_F(MemoryLock, AGuestsHardLimit) {
   EXPECT_EQ(outcome("guest-memory-lock"), Outcome::failed);
 }
 
-TEST_F(MemoryLock, BehindAVirtualIommuEveryDeviceCounts) {
+TEST_F(MemoryLock, CountsEveryDeviceBehindVirtualIommu) {
   guest(4, true, 12ULL << 30U);
-  wish({});
-  wishes.gpus.push_back(function(gpu).address);
-  wish({});
-  EXPECT_EQ(finding("guest-memory-lock").expected, "no hard_limit, or one of 13312 MiB");
+  require({});
+  requirements.gpus.push_back(function(gpu).address);
+  require({});
+  EXPECT_EQ(finding("guest-memory-lock").expected, "no hard_limit, or at least 13312 MiB");
   EXPECT_EQ(outcome("guest-memory-lock"), Outcome::failed);
 }
 

@@ -19,20 +19,20 @@ class Rdma : public testing::Test, public DoctoredHost {
   }
 };
 
-TEST_F(Rdma, UnsignedModulesUnderSecureBoot) {
+TEST_F(Rdma, ReportsUnsignedModulesUnderSecureBoot) {
   secureBoot(false);
   EXPECT_EQ(outcome("module-signatures"), Outcome::waived);
   secureBoot(true);
   EXPECT_EQ(outcome("module-signatures"), Outcome::passed);
   file("var/lib/dkms/nvidia/580.95.05/source", "");
-  EXPECT_EQ(outcome("module-signatures"), Outcome::notObservable);  // built and not loaded
+  EXPECT_EQ(outcome("module-signatures"), Outcome::notObservable);  // built but not loaded
   file("sys/module/nvidia/taint", "OE\n");
   EXPECT_THAT(finding("module-signatures").remedy, testing::StartsWith("mokutil --import"));
   file("sys/module/nvidia/taint", "PO\n");
   EXPECT_EQ(outcome("module-signatures"), Outcome::passed);
 }
 
-TEST_F(Rdma, SignaturesAreAlsoEnforcedByTheKernelAlone) {
+TEST_F(Rdma, ChecksSignaturesEnforcedWithoutSecureBoot) {
   file("proc/cmdline", "quiet module.sig_enforce\n");
   EXPECT_EQ(outcome("module-signatures"), Outcome::passed);
   file("proc/cmdline", "quiet\n");
@@ -42,7 +42,7 @@ TEST_F(Rdma, SignaturesAreAlsoEnforcedByTheKernelAlone) {
   EXPECT_EQ(outcome("module-signatures"), Outcome::passed);
 }
 
-TEST_F(Rdma, ModulesOfOneRelease) {
+TEST_F(Rdma, RequiresModulesOfSameRelease) {
   EXPECT_EQ(outcome("ofed"), Outcome::waived);
   file("sys/module/mlx5_core/version", "24.10-1.1.4\n");
   EXPECT_EQ(finding("ofed").remedy, "modprobe mlx5_ib");
@@ -53,36 +53,36 @@ TEST_F(Rdma, ModulesOfOneRelease) {
   EXPECT_EQ(outcome("ofed"), Outcome::passed);
 }
 
-TEST_F(Rdma, GuidsNeedInfiniband) {
-  wish({});
+TEST_F(Rdma, RequiresInfinibandForGuids) {
+  require({});
   EXPECT_EQ(outcome("link-type"), Outcome::waived);
-  wishes.vfs[0].vlan = true;
+  requirements.vfs[0].vlan = true;
   EXPECT_EQ(outcome("link-type"), Outcome::passed);
-  wishes.vfs[0].infiniband = true;
+  requirements.vfs[0].infiniband = true;
   EXPECT_THAT(finding("link-type").remedy, testing::HasSubstr("LINK_TYPE_P1=1"));
   function(pf).rdma[0].ports[0].linkLayer = LinkLayer::infiniband;
   EXPECT_EQ(outcome("link-type"), Outcome::passed);
 }
 
-TEST_F(Rdma, ARailsPortIsActive) {
+TEST_F(Rdma, RequiresActivePortInRail) {
   EXPECT_EQ(outcome("pf-link"), Outcome::passed);
   function(pf).rdma[0].ports[0].state = "DOWN";
   EXPECT_EQ(finding("pf-link").seen, "port down");
 }
 
-TEST_F(Rdma, SparePortsMayBeDown) {
+TEST_F(Rdma, AllowsInactiveSparePort) {
   const auto spare = builder.pf("0000:05:00.0", "mlx5_1", 0, rootPort);
   function(spare).rdma[0].ports[0].state = "DOWN";
   EXPECT_EQ(outcome("pf-link"), Outcome::passed);
-  wish({});
-  wishes.vfs[0].pf = function(spare).address;
+  require({});
+  requirements.vfs[0].pf = function(spare).address;
   EXPECT_EQ(outcome("pf-link"), Outcome::failed);
 }
 
-TEST_F(Rdma, MtuOfTheMappings) {
-  wish({});
+TEST_F(Rdma, RequiresMtuOfMappings) {
+  require({});
   EXPECT_EQ(outcome("pf-mtu"), Outcome::waived);
-  wishes.vfs[0].mtu = 9000;
+  requirements.vfs[0].mtu = 9000;
   EXPECT_EQ(outcome("pf-mtu"), Outcome::notObservable);
   file(pf, "net/net-mlx5_0/mtu", "9000\n");
   EXPECT_EQ(outcome("pf-mtu"), Outcome::passed);
@@ -90,10 +90,10 @@ TEST_F(Rdma, MtuOfTheMappings) {
   EXPECT_THAT(finding("pf-mtu").remedy, testing::StartsWith("ip link set dev net-mlx5_0 mtu 9000"));
 }
 
-TEST_F(Rdma, TheSubnetManagerKnowsVirtualPorts) {
+TEST_F(Rdma, RequiresVirtualPortsInSubnetManager) {
   EXPECT_EQ(outcome("opensm"), Outcome::waived);
   function(pf).rdma[0].ports[0].linkLayer = LinkLayer::infiniband;
-  EXPECT_EQ(outcome("opensm"), Outcome::notObservable);  // on a switch, perhaps
+  EXPECT_EQ(outcome("opensm"), Outcome::notObservable);  // it may run on a switch
   file("etc/opensm/opensm.conf", "# virt_enabled 2\nlmc 0\n");
   EXPECT_EQ(finding("opensm").seen, "not set");
   file("etc/opensm/opensm.conf", "lmc 0\nvirt_enabled 0\n");
@@ -102,7 +102,7 @@ TEST_F(Rdma, TheSubnetManagerKnowsVirtualPorts) {
   EXPECT_EQ(outcome("opensm"), Outcome::passed);
 }
 
-TEST_F(Rdma, ArpOnMultiHomedHosts) {
+TEST_F(Rdma, RequiresArpSettingsOnMultiHomedHost) {
   EXPECT_EQ(outcome("arp"), Outcome::waived);
   builder.pf("0000:05:00.0", "mlx5_1", 0, rootPort);
   EXPECT_EQ(outcome("arp"), Outcome::notObservable);

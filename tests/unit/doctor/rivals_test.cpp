@@ -7,7 +7,7 @@ namespace {
 
 class Rivals : public testing::Test, public DoctoredHost {};
 
-TEST_F(Rivals, NetworkManagerSetsTheCount) {
+TEST_F(Rivals, ReportsNetworkManagerSettingVfCount) {
   const std::string file = "etc/NetworkManager/system-connections/ens1.nmconnection";
   tree.file(file, "[connection]\nid=ens1\n\n[wifi-security]\npsk=secret\n");
   EXPECT_EQ(outcome("networkmanager-sriov"), Outcome::passed);
@@ -16,7 +16,7 @@ TEST_F(Rivals, NetworkManagerSetsTheCount) {
   EXPECT_EQ(finding("networkmanager-sriov").seen, "total-vfs=4");
 }
 
-TEST_F(Rivals, NetworkManagerRunsDhcpOnVfs) {
+TEST_F(Rivals, ReportsNetworkManagerDhcpOnVfs) {
   EXPECT_EQ(finding("networkmanager-dhcp").seen, "no NetworkManager");
   file("etc/NetworkManager/NetworkManager.conf", "[main]\nplugins=keyfile\n");
   EXPECT_EQ(outcome("networkmanager-dhcp"), Outcome::waived);
@@ -27,20 +27,20 @@ TEST_F(Rivals, NetworkManagerRunsDhcpOnVfs) {
   EXPECT_EQ(outcome("networkmanager-dhcp"), Outcome::passed);
 }
 
-TEST_F(Rivals, TheRemedyQuotesAFilesName) {
+TEST_F(Rivals, RemedyQuotesFileName) {
   file("etc/netplan/it's a $(file).yaml", "virtual-function-count: 4\n");
   EXPECT_EQ(finding("netplan").remedy,
             "sed -i '/virtual-function-count/d' '/etc/netplan/it'\\''s a $(file).yaml'");
 }
 
-TEST_F(Rivals, Netplan) {
+TEST_F(Rivals, ReportsNetplanSettingVfCount) {
   file("etc/netplan/01.yaml", "network:\n  ethernets:\n    ens1: {dhcp4: true}\n");
   EXPECT_EQ(outcome("netplan"), Outcome::passed);
   file("etc/netplan/02.yaml", "network:\n  ethernets:\n    ens1: {virtual-function-count: 8}\n");
   EXPECT_EQ(finding("netplan").seen, "virtual-function-count: 8");
 }
 
-TEST_F(Rivals, SystemdLink) {
+TEST_F(Rivals, ReportsSystemdSettingVfCount) {
   file("etc/systemd/network/10.link", "[Match]\nPath=x\n[Link]\nMTUBytes=9000\n");
   EXPECT_EQ(outcome("systemd-link"), Outcome::passed);
   file("etc/systemd/network/10.link", "[Match]\nPath=x\n[Link]\nSR-IOVVirtualFunctions=4\n");
@@ -49,7 +49,7 @@ TEST_F(Rivals, SystemdLink) {
   EXPECT_EQ(outcome("systemd-link"), Outcome::failed);
 }
 
-TEST_F(Rivals, EveryFileIsToldWithAllItsSettings) {
+TEST_F(Rivals, ReportsEveryFileWithAllItsSettings) {
   file("etc/systemd/network/10.link", "[SR-IOV]\nVLANId=5\n[Link]\nSR-IOVVirtualFunctions=4\n");
   file("etc/systemd/network/20.network", "[Match]\nName=x\n");
   file("run/systemd/network/30.link", "[Link]\nSR-IOVVirtualFunctions=8\n");
@@ -60,25 +60,27 @@ TEST_F(Rivals, EveryFileIsToldWithAllItsSettings) {
   EXPECT_EQ(found[1].subject, "/run/systemd/network/30.link");
 }
 
-TEST_F(Rivals, ScriptsThatRunAtBoot) {
+TEST_F(Rivals, ReportsBootScriptsSettingVfCount) {
   file("etc/udev/rules.d/70.rules", "# ATTR{device/sriov_numvfs}=\"8\"\n");
   EXPECT_EQ(outcome("boot-scripts"), Outcome::passed);
   file("etc/udev/rules.d/70.rules", "ACTION==\"add\", ATTR{device/sriov_numvfs}=\"8\"\n");
   EXPECT_EQ(finding("boot-scripts").subject, "/etc/udev/rules.d/70.rules");
 }
 
-TEST(Essence, KeepsSettingsAndNoSecrets) {
-  EXPECT_EQ(essence("etc/netplan/a.yaml",
+TEST(KnownSettings, KeepSettingsButNoSecrets) {
+  EXPECT_EQ(
+      knownSettings("etc/netplan/a.yaml",
                     "wifis: {x: {password: hunter2, virtual-function-count: 8, key: swordfish}}\n"),
-            "virtual-function-count: 8\n");
-  EXPECT_EQ(essence("proc/cmdline", "root=/dev/sda rd.iscsi.password=x iommu=pt pci=realloc\n"),
-            "iommu=pt\npci=realloc\n");
-  EXPECT_EQ(essence("etc/NetworkManager/system-connections/w", "psk=secret\n"), "");
-  const std::string once = essence("etc/x", "  SR-IOVVirtualFunctions = 4 # mine\n");
-  EXPECT_EQ(essence("etc/x", once), once);  // a snapshot of a snapshot
+      "virtual-function-count: 8\n");
+  EXPECT_EQ(
+      knownSettings("proc/cmdline", "root=/dev/sda rd.iscsi.password=x iommu=pt pci=realloc\n"),
+      "iommu=pt\npci=realloc\n");
+  EXPECT_EQ(knownSettings("etc/NetworkManager/system-connections/w", "psk=secret\n"), "");
+  const std::string once = knownSettings("etc/x", "  SR-IOVVirtualFunctions = 4 # mine\n");
+  EXPECT_EQ(knownSettings("etc/x", once), once);  // a snapshot of a snapshot
 }
 
-TEST(Doctor, EveryCheckHasAnAnswerOnAnEmptyHost) {
+TEST(Doctor, ReportsEveryCheckOnEmptyHost) {
   const hosts::SysfsTree tree;
   const host::Root root(tree.path());
   const auto found = examine(root, {}, {});

@@ -7,7 +7,7 @@ namespace {
 
 class Sriov : public testing::Test, public DoctoredHost {};
 
-TEST_F(Sriov, MappedDevicesAreThere) {
+TEST_F(Sriov, RequiresMappedDevices) {
   EXPECT_EQ(outcome("mapped-devices"), Outcome::waived);
   Mapping mapping;
   mapping.vm = "train0";
@@ -16,51 +16,51 @@ TEST_F(Sriov, MappedDevicesAreThere) {
   vf.pf.pci = function(pf).address;
   mapping.vfs.push_back(vf);
   mapping.gpus.push_back({"gpu0", function(gpu).address, {}});
-  wishes = wishesOf(builder.topology, {mapping}, {}, true);
-  ASSERT_EQ(wishes.vfs.size(), 1U);
-  EXPECT_EQ(wishes.vfs[0].pf, function(pf).address);
+  requirements = requirementsOf(builder.topology, {mapping}, {}, true);
+  ASSERT_EQ(requirements.vfs.size(), 1U);
+  EXPECT_EQ(requirements.vfs[0].pf, function(pf).address);
   EXPECT_EQ(outcome("mapped-devices"), Outcome::passed);
   mapping.vfs[0].pf = {};
   mapping.vfs[0].pf.netdev = "ens9";
-  wishes = wishesOf(builder.topology, {mapping}, {}, true);
+  requirements = requirementsOf(builder.topology, {mapping}, {}, true);
   EXPECT_EQ(finding("mapped-devices").subject, "train0, rail0: netdev ens9");
   mapping.vfs[0].pf = {};
-  mapping.vfs[0].pf.near = "gpu0";  // nobody could settle it
-  wishes = wishesOf(builder.topology, {mapping}, {}, true);
+  mapping.vfs[0].pf.near = "gpu0";  // unresolved
+  requirements = requirementsOf(builder.topology, {mapping}, {}, true);
   EXPECT_EQ(finding("mapped-devices").subject, "train0, rail0: near gpu0");
   EXPECT_EQ(finding("mapped-devices").seen, "no PF near it on this host");
 }
 
-TEST_F(Sriov, FirmwareWithoutSriovOfMellanoxCards) {
-  EXPECT_EQ(finding("sriov-firmware").seen, "2 of 16 VFs made");
+TEST_F(Sriov, ReportsMellanoxFirmwareWithoutSriov) {
+  EXPECT_EQ(finding("sriov-firmware").seen, "2 of 16 VFs created");
   function(pf).totalVfs = 0;
   EXPECT_THAT(finding("sriov-firmware").remedy,
               testing::StartsWith("mstconfig -d 0000:03:00.0 set SRIOV_EN=1"));
-  function(pf).vendor = 0x8086;  // has none, and nobody knows a switch for it
+  function(pf).vendor = 0x8086;  // without a known setting to enable it
   EXPECT_TRUE(findings("sriov-firmware").empty());
 }
 
-TEST_F(Sriov, ACountCannotGrow) {
+TEST_F(Sriov, ReportsVfCountThatCannotGrow) {
   EXPECT_EQ(outcome("vf-count"), Outcome::waived);
-  wish({});
-  wish({});
+  require({});
+  require({});
   EXPECT_EQ(outcome("vf-count"), Outcome::passed);
-  wish({});
+  require({});
   EXPECT_EQ(outcome("vf-count"), Outcome::failed);
-  function(pf).vfCount = 0;  // attach makes them
+  function(pf).vfCount = 0;  // attach creates them
   EXPECT_EQ(outcome("vf-count"), Outcome::passed);
   HostPolicy policy;
   policy.pfs.emplace_back();
   policy.pfs[0].pf.rdma = "mlx5_0";
   policy.pfs[0].vfCount = 17;
-  wishes = wishesOf(builder.topology, {}, policy, false);
+  requirements = requirementsOf(builder.topology, {}, policy, false);
   EXPECT_THAT(finding("vf-count").remedy, testing::HasSubstr("NUM_OF_VFS=17"));
 }
 
-TEST_F(Sriov, ManagedVfsNeedProbing) {
-  wish({});
+TEST_F(Sriov, RequiresProbingForManagedVfs) {
+  require({});
   EXPECT_EQ(outcome("vf-probing"), Outcome::waived);
-  wishes.vfs[0].managed = true;
+  requirements.vfs[0].managed = true;
   EXPECT_EQ(outcome("vf-probing"), Outcome::notObservable);
   file(pf, "sriov_drivers_autoprobe", "1\n");
   EXPECT_EQ(outcome("vf-probing"), Outcome::passed);
@@ -68,7 +68,7 @@ TEST_F(Sriov, ManagedVfsNeedProbing) {
   EXPECT_EQ(outcome("vf-probing"), Outcome::failed);
 }
 
-TEST_F(Sriov, FirmwareThatVfsEscapeFrom) {
+TEST_F(Sriov, ReportsFirmwareWithVfEscape) {
   const auto of = [&](const std::string& firmware) {
     function(pf).rdma[0].firmware = firmware;
     return outcome("firmware-escape");

@@ -12,7 +12,7 @@ struct Fixture {
   std::string with = withLeases(xml, leases, builtInTemplates(), fake::sealKey());
 };
 
-TEST(CarriesLeases, LooksPastStateBootNameAndOrder) {
+TEST(CarriesLeases, IgnoresStateBootIdDomainNameAndOrder) {
   Fixture fixture;
   fixture.leases[0].state = LeaseState::running;
   fixture.leases[0].bootId = "another";
@@ -21,7 +21,7 @@ TEST(CarriesLeases, LooksPastStateBootNameAndOrder) {
   EXPECT_TRUE(carriesLeases(fixture.with, fixture.leases, fake::sealKey()));
 }
 
-TEST(CarriesLeases, SeesEveryChangeOfALease) {
+TEST(CarriesLeases, DetectsEveryChangeOfALease) {
   const Fixture fixture;
   const auto differs = [&fixture](auto change) {
     auto leases = fixture.leases;
@@ -45,7 +45,7 @@ struct Edit {
 
 class EditedXml : public testing::TestWithParam<Edit> {};
 
-TEST_P(EditedXml, NoLongerCarriesThem) {
+TEST_P(EditedXml, DoesNotCarryTheLeases) {
   const Fixture fixture;
   EXPECT_FALSE(carriesLeases(replaced(fixture.with, GetParam().from, GetParam().to), fixture.leases,
                              fake::sealKey()));
@@ -73,7 +73,7 @@ INSTANTIATE_TEST_SUITE_P(
              "<hostdev type='pci'><source><address bus='1'/></source>"
              "<alias name='ua-vfpass-rail0'/></hostdev>"}));
 
-TEST(CarriesLeases, StrayDevicesAreNotNothing) {
+TEST(CarriesLeases, DetectsStrayDevicesWithoutLeases) {
   const auto xml = replaced(readCase("q35.xml"), "<memballoon model='none'/>",
                             "<sound model='ac97'><alias name='ua-vfpass-stray'/></sound>");
   EXPECT_FALSE(carriesLeases(xml, {}, fake::sealKey()));

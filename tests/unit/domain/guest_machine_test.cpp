@@ -11,7 +11,7 @@ namespace {
 using testing::ElementsAre;
 using testing::SizeIs;
 
-TEST(GuestMachine, ReadsCellsWithTheNodesOfTheirMemory) {
+TEST(GuestMachine, ReadsCellsAndTheirHostNodes) {
   const auto machine = readGuestMachine(
       "<domain><name>a</name><os><type machine='pc-q35-7.2'>hvm</type></os><cpu><numa>"
       "<cell id='0' memory='1'/><cell id='1' memory='1'/></numa></cpu><numatune>"
@@ -23,12 +23,12 @@ TEST(GuestMachine, ReadsCellsWithTheNodesOfTheirMemory) {
   EXPECT_THAT(machine.cells, ElementsAre(GuestCell{0, {1, 3}}, GuestCell{1, {}}));
 }
 
-TEST(GuestMachine, TellsOurDevicesFromOthers) {
+TEST(GuestMachine, DistinguishesOurDevicesFromOthers) {
   const auto xml = readCase("libvirt-attached.xml");
   const auto machine = readGuestMachine(xml);
   const auto bare = withoutOurs(machine);
   EXPECT_THAT(machine.passed, SizeIs(3));
-  ASSERT_THAT(bare.passed, SizeIs(1)) << "a hostdev that was written by hand";
+  ASSERT_THAT(bare.passed, SizeIs(1)) << "a manually written hostdev";
   EXPECT_EQ(bare.passed[0].name, "");
   EXPECT_EQ(bare.others, machine.others);
   EXPECT_THAT(bare.controllers,

@@ -12,7 +12,7 @@ std::string domainWith(const std::string& head, const std::string& devices = "")
          "</devices></domain>";
 }
 
-TEST(GuestMemory, OfADomain) {
+TEST(GuestMemory, ReadsSizeLimitAndDevices) {
   const std::string hostdev =
       "<hostdev mode='subsystem' type='pci'><source><address domain='0x0000' bus='0x3b' "
       "slot='0x00' "
@@ -28,14 +28,14 @@ TEST(GuestMemory, OfADomain) {
   EXPECT_EQ(memory.devices, 2U);
 }
 
-TEST(GuestMemory, WithoutALimit) {
+TEST(GuestMemory, HasNoLimitWithoutMemtune) {
   const GuestMemory memory = guestMemory(domainWith("<memory>1024</memory>"));
   EXPECT_EQ(memory.bytes, 1ULL << 20U);
   EXPECT_EQ(memory.hardLimit, std::nullopt);
   EXPECT_FALSE(memory.viommu);
 }
 
-TEST(GuestMemory, Rubbish) {
+TEST(GuestMemory, IgnoresInvalidAmountsAndRejectsInvalidXml) {
   EXPECT_EQ(guestMemory(domainWith("<memory unit='GiB'>18446744073709551615</memory>")).bytes, 0U);
   EXPECT_EQ(guestMemory(domainWith("<memory unit='bananas'>7</memory>")).bytes, 0U);
   EXPECT_EQ(guestMemory(domainWith("<memory>-1</memory>")).bytes, 0U);

@@ -1,4 +1,4 @@
-// Truncated and mutated XML: every function either works or throws Error; nothing else happens.
+// Truncated and mutated XML: every function either succeeds or throws Error.
 #include <gtest/gtest.h>
 
 #include "fake/seal_key.hpp"
@@ -27,7 +27,7 @@ void tryEverything(const std::string& xml, const std::vector<Lease>& leases) {
   attempt([&] { xmlDiff(xml, xml.substr(xml.size() / 2)); });
   std::string bare;
   if (attempt([&] { bare = withLeases(xml, {}, builtInTemplates(), fake::sealKey()); })) {
-    // What was taken out once is out.
+    // Removing our elements is idempotent.
     EXPECT_TRUE(attempt([&] {
       EXPECT_EQ(withLeases(bare, {}, builtInTemplates(), fake::sealKey()), bare);
     })) << xml;
@@ -37,7 +37,7 @@ void tryEverything(const std::string& xml, const std::vector<Lease>& leases) {
 
 class Hostile : public testing::TestWithParam<const char*> {};
 
-TEST_P(Hostile, EveryTruncation) {
+TEST_P(Hostile, SurvivesTruncation) {
   const auto xml = readCase(GetParam());
   const auto leases = sampleLeases(readCase("q35.xml"));
   for (std::size_t size = 0; size < xml.size(); size += 41) {
@@ -45,7 +45,7 @@ TEST_P(Hostile, EveryTruncation) {
   }
 }
 
-TEST_P(Hostile, Mutations) {
+TEST_P(Hostile, SurvivesMutations) {
   const auto xml = readCase(GetParam());
   const auto leases = sampleLeases(readCase("q35.xml"));
   std::mt19937 random(42);
@@ -71,7 +71,7 @@ TEST_P(Hostile, Mutations) {
     }
     tryEverything(mutated, leases);
   }
-  EXPECT_GT(accepted, 50U);  // the mutations must reach behind the parser
+  EXPECT_GT(accepted, 50U);  // enough mutations must pass the parser
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, Hostile,

@@ -11,7 +11,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-TEST(NetworkXml, ListsTheVfsOfAnActivePool) {
+TEST(NetworkXml, ListsVfsOfActivePool) {
   // As libvirt 9.0 prints an active network that was defined with <pf dev='eth0'/> alone.
   const auto pool = readNetworkPool(R"(<network connections='1'>
   <name>pool</name>
@@ -27,20 +27,20 @@ TEST(NetworkXml, ListsTheVfsOfAnActivePool) {
   EXPECT_THAT(pool.pfNetdevs, ElementsAre("eth0"));
 }
 
-TEST(NetworkXml, NamesThePfOfAnInactivePool) {
+TEST(NetworkXml, NamesPfOfInactivePool) {
   const auto pool = readNetworkPool(
       "<network><name>pool</name><forward mode='hostdev'><pf dev='eth0'/></forward></network>");
   EXPECT_THAT(pool.devices, IsEmpty());
   EXPECT_THAT(pool.pfNetdevs, ElementsAre("eth0"));
 }
 
-TEST(NetworkXml, OtherNetworksHandOutNoDevices) {
+TEST(NetworkXml, IsEmptyForOtherNetworks) {
   EXPECT_THAT(readNetworkPool("<network><forward mode='nat'/></network>").devices, IsEmpty());
   EXPECT_EQ(readNetworkPool("<network><name>isolated</name></network>"),
             (NetworkPool{"isolated", {}, {}}));
 }
 
-TEST(NetworkXml, RejectsWhatIsNoNetwork) {
+TEST(NetworkXml, RejectsOtherXml) {
   EXPECT_THROW(readNetworkPool("<domain/>"), Error);
   EXPECT_THROW(readNetworkPool("<network>"), Error);
 }

@@ -67,7 +67,7 @@ TEST(ParseDomain, ReadsNumbersAsLibvirtDoes) {
   EXPECT_THAT(parsed.managedAliases, testing::ElementsAre("a"));
 }
 
-TEST(ParseDomain, AnUnreadableClaimIsNotNoClaim) {
+TEST(ParseDomain, RejectsUnreadableClaim) {
   for (const char* address :
        {"", "<address bus='0x100'/>", "<address slot='32'/>", "<address function='8'/>",
         "<address bus='-1'/>", "<address bus=''/>", "<address bus='0x'/>", "<address bus='1 '/>",
@@ -77,7 +77,7 @@ TEST(ParseDomain, AnUnreadableClaimIsNotNoClaim) {
   }
 }
 
-TEST(ParseDomain, RefusesWhatIsNotADomain) {
+TEST(ParseDomain, RejectsOtherXml) {
   const std::string uuid = "<uuid>11111111-2222-3333-4444-555555555555</uuid>";
   for (const std::string& xml : {
            std::string(),
@@ -104,7 +104,7 @@ TEST(ParseDomain, RefusesWhatIsNotADomain) {
   }
 }
 
-TEST(ParseDomain, HoldsItsLimits) {
+TEST(ParseDomain, EnforcesItsLimits) {
   expectBadInput(domainWith(std::string((std::size_t{16} << 20U), ' ')));
   std::string deep;
   std::string tail;
@@ -115,19 +115,19 @@ TEST(ParseDomain, HoldsItsLimits) {
   expectBadInput(domainWith(deep + tail));
   expectBadInput(domainWith(deep));
   std::string wide;
-  for (std::size_t element = 0; element <= mostElements; ++element) {
+  for (std::size_t element = 0; element <= maxElements; ++element) {
     wide += "<a/>";
   }
   expectBadInput(domainWith(wide));
 }
 
-TEST(MayBeManaged, IsFalseOnlyForOthers) {
+TEST(MayBeManaged, IsFalseForForeignDomains) {
   EXPECT_FALSE(mayBeManaged(readCase("q35.xml")));
   EXPECT_FALSE(mayBeManaged(""));
   EXPECT_TRUE(mayBeManaged(attached()));
 }
 
-TEST(MayBeManaged, TheNamespaceElsewhereDoesNotManage) {
+TEST(MayBeManaged, IsOnlyAHintWhenTheNamespaceIsElsewhere) {
   const auto xml = domainWith(
       "<!-- https://vfpass.org/xmlns/domain/1 -->"
       "<d:domain xmlns:d='https://vfpass.org/xmlns/domain/1'/>");
@@ -135,7 +135,7 @@ TEST(MayBeManaged, TheNamespaceElsewhereDoesNotManage) {
   EXPECT_FALSE(parseDomain(xml).managed);
 }
 
-TEST(MayBeManaged, AgreesWithParseDomainOnASpellingThatLibvirtNeverPrints) {
+TEST(MayBeManaged, ParseDomainIgnoresEscapedNamespace) {
   const auto xml = replaced(attached(), "https://vfpass.org", "https&#58;//vfpass.org");
   EXPECT_FALSE(parseDomain(xml).managed);
 }
@@ -155,7 +155,7 @@ struct Damage {
 
 class DamagedMetadata : public testing::TestWithParam<Damage> {};
 
-TEST_P(DamagedMetadata, IsAProblemAndLeavesTheClaims) {
+TEST_P(DamagedMetadata, IsReportedAndKeepsTheClaims) {
   const auto parsed = parseDomain(replaced(attached(), GetParam().from, GetParam().to));
   EXPECT_TRUE(parsed.managed);
   EXPECT_NE(parsed.metadataProblem, "");
@@ -191,7 +191,7 @@ INSTANTIATE_TEST_SUITE_P(
                "</vfpass:domain><a:domain "
                "xmlns:a=\"https://vfpass.org/xmlns/domain/1\"/>"}));
 
-TEST(ClaimDifferences, NamesEachOne) {
+TEST(ClaimDifferences, ReportsEachDifference) {
   const auto xml = readCase("q35.xml");
   auto leases = sampleLeases(xml);
   const auto parsed = parseDomain(attached());
@@ -202,23 +202,24 @@ TEST(ClaimDifferences, NamesEachOne) {
   leases[1].vfName = "rail9";
   EXPECT_THAT(claimDifferences(parsed, leases),
               testing::ElementsAre(
-                  "VF 'rail0': the XML claims host device 0000:3b:00.2, leased is 0000:3b:00.5",
-                  "VF 'rail0': the XML places it in the guest at 0000:03:00.0, leased is "
+                  "VF 'rail0': the XML claims host device 0000:3b:00.2, the lease records "
+                  "0000:3b:00.5",
+                  "VF 'rail0': its guest address in the XML is 0000:03:00.0, the lease records "
                   "0000:09:00.0",
-                  "VF 'rail0': the XML says managed='no', leased is managed='yes'",
-                  "VF 'rail9': the XML has no device with the alias ua-vfpass-rail9"));
+                  "VF 'rail0': the XML has managed='no', the lease records managed='yes'",
+                  "VF 'rail9': the XML has no device with alias ua-vfpass-rail9"));
 }
 
-TEST(ClaimDifferences, SaysWhatKindOfDeviceItIs) {
+TEST(ClaimDifferences, NamesTheKindOfDevice) {
   auto leases = sampleLeases(readCase("q35.xml"));
   leases[1].kind = LeaseKind::pciFunction;
   leases[1].vfName = "gpu0";
-  EXPECT_THAT(claimDifferences(parseDomain(attached()), leases),
-              testing::ElementsAre(
-                  "PCI function 'gpu0': the XML has no device with the alias ua-vfpass-gpu0"));
+  EXPECT_THAT(
+      claimDifferences(parseDomain(attached()), leases),
+      testing::ElementsAre("PCI function 'gpu0': the XML has no device with alias ua-vfpass-gpu0"));
 }
 
-TEST(ScanElements, FindsWhereEachEnds) {
+TEST(ScanElements, FindsTheEndOfEachElement) {
   const std::string xml = "<?x <a> ?><a b='>'><!-- </a> --><c/><![CDATA[</a>]]><d></d ></a>\n";
   const auto spans = scanElements(xml);
   const auto text = [&xml](const ElementSpan& span) {

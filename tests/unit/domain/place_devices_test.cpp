@@ -19,7 +19,7 @@ std::string portAt(unsigned index, unsigned slot) {
          "' function='0'/></controller>";
 }
 
-TEST(PlaceDevices, GivesEachAPortAndASlotOfItsOwn) {
+TEST(PlaceDevices, GivesEachDeviceItsOwnPortAndSlot) {
   const auto placed = placeDevices(readCase("q35.xml"), 3);
   ASSERT_EQ(placed.size(), 3U);
   EXPECT_EQ(placed[0], (GuestPlacement{{0, 3, 0, 0}, RootPort{3, {0, 0, 4, 0}, false}, {}}));
@@ -27,7 +27,7 @@ TEST(PlaceDevices, GivesEachAPortAndASlotOfItsOwn) {
   EXPECT_EQ(placed[2], (GuestPlacement{{0, 5, 0, 0}, RootPort{5, {0, 0, 6, 0}, false}, {}}));
 }
 
-TEST(PlaceDevices, NoneWanted) { EXPECT_TRUE(placeDevices(express(), 0).empty()); }
+TEST(PlaceDevices, PlacesNothingForCountZero) { EXPECT_TRUE(placeDevices(express(), 0).empty()); }
 
 TEST(PlaceDevices, FillsGapsInTheIndexesFirst) {
   const auto placed = placeDevices(express(portAt(1, 2) + portAt(3, 3)), 2);
@@ -35,7 +35,7 @@ TEST(PlaceDevices, FillsGapsInTheIndexesFirst) {
   EXPECT_EQ(placed[1].port->index, 4U);
 }
 
-TEST(PlaceDevices, SharesSlotsOnlyWhenTheyRunOut) {
+TEST(PlaceDevices, SharesSlotsOnlyWhenNoneIsLeft) {
   const auto all = placeDevices(express(), 29);
   std::set<std::uint8_t> slots;
   for (const auto& placement : all) {
@@ -58,13 +58,13 @@ TEST(PlaceDevices, SharesSlotsOnlyWhenTheyRunOut) {
   EXPECT_EQ(packed[8].port->address, (PciAddress{0, 0, 3, 0}));
 }
 
-TEST(PlaceDevices, ALoneLastFunctionIsNotMultifunction) {
+TEST(PlaceDevices, SingleFunctionInASlotIsNotMultifunction) {
   const auto packed = placeDevices(express(), 33);
   EXPECT_EQ(packed[32].port->address.function, 0);
   EXPECT_FALSE(packed[32].port->multifunction);
 }
 
-TEST(PlaceDevices, SaysWhenThereIsNoRoom) {
+TEST(PlaceDevices, RefusesWhenTheGuestIsFull) {
   EXPECT_NO_THROW(placeDevices(express(), 29 * 8));
   EXPECT_THROW(placeDevices(express(), 29 * 8 + 1), Error);
   std::string full;
@@ -79,7 +79,7 @@ TEST(PlaceDevices, SaysWhenThereIsNoRoom) {
   EXPECT_THROW(placeDevices(express(indexes), 1), Error);
 }
 
-TEST(PlaceDevices, OldMachinesHaveNoPorts) {
+TEST(PlaceDevices, UsesSlotsOfBus0OnI440fx) {
   const auto placed = placeDevices(readCase("i440fx.xml"), 2);
   EXPECT_EQ(placed[0], (GuestPlacement{{0, 0, 4, 0}, std::nullopt, {}}));
   EXPECT_EQ(placed[1], (GuestPlacement{{0, 0, 6, 0}, std::nullopt, {}}));
@@ -87,7 +87,7 @@ TEST(PlaceDevices, OldMachinesHaveNoPorts) {
   EXPECT_THROW(placeDevices(readCase("i440fx.xml"), 28), Error);
 }
 
-TEST(PlaceDevices, HostAddressesAreNotTheGuests) {
+TEST(PlaceDevices, IgnoresHostAddresses) {
   const auto placed =
       placeDevices(express("<interface type='hostdev'><source><address type='pci' bus='0' slot='2' "
                            "function='0'/></source></interface>"),
@@ -102,7 +102,7 @@ TEST(PlaceDevices, RefusesAGuestWithoutPci) {
   EXPECT_THROW(placeDevices(express("<controller type='pci'/>"), 1), Error);
 }
 
-TEST(PlaceDevices, KnowsThePlacesOfItsOwnDevices) {
+TEST(PlaceDevices, AvoidsPlacesOfOurDevices) {
   const auto xml = readCase("q35.xml");
   const auto with = withLeases(xml, sampleLeases(xml), builtInTemplates(), fake::sealKey());
   const auto placed = placeDevices(with, 1);

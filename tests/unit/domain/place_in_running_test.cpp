@@ -35,21 +35,21 @@ std::vector<unsigned> busesOf(const std::vector<GuestPlacement>& placements) {
   return buses;
 }
 
-TEST(PlaceInRunning, OnlyPortsWithNothingOnThemAndHotplugOnCount) {
+TEST(PlaceInRunning, OffersOnlyEmptyPortsWithHotplug) {
   const auto live = domainWith(port(1, 2) + port(2, 3) + port(3, 4, "<target hotplug='off'/>") +
                                port(4, 5) + deviceOn(2));
   EXPECT_THAT(busesOf(placeInRunning(live, "")), ElementsAre(1, 4));
 }
 
-TEST(PlaceInRunning, APlaceHasToBeFreeInThePersistentXmlToo) {
+TEST(PlaceInRunning, RequiresThePlaceFreeInThePersistentXml) {
   const auto live = domainWith(port(1, 2) + port(2, 3) + port(3, 4));
   const auto config = domainWith(port(1, 2) + port(2, 9) + port(3, 4) + deviceOn(1));
   const auto placements = placeInRunning(live, config);
   EXPECT_THAT(busesOf(placements), ElementsAre(3)) << "1 is used there, 2 is another port there";
-  EXPECT_FALSE(placements[0].port) << "both have the port: it is nobody's to remove";
+  EXPECT_FALSE(placements[0].port) << "both have the port: it is not ours to remove";
 }
 
-TEST(PlaceInRunning, APortThatOnlyTheRunningDomainHasComesAsOurs) {
+TEST(PlaceInRunning, ReturnsPortOfRunningDomainAloneAsOurs) {
   const auto live = domainWith(port(1, 2));
   const auto placements = placeInRunning(live, domainWith(""));
   ASSERT_EQ(placements.size(), 1U);
@@ -57,7 +57,7 @@ TEST(PlaceInRunning, APortThatOnlyTheRunningDomainHasComesAsOurs) {
   EXPECT_THAT(placeInRunning(live, domainWith(port(7, 2))), IsEmpty()) << "its slot is taken";
 }
 
-TEST(PlaceInRunning, SparePortOfOurTreeComesWithTheWayToIt) {
+TEST(PlaceInRunning, ReturnsSparePortOfOurTreeWithItsPath) {
   const std::string tree =
       "<controller type='pci' index='1' model='pcie-root-port'><target hotplug='off'/>"
       "<alias name='ua-vfpass-bus-1'/><address type='pci' bus='0x00' slot='0x02'/></controller>"
@@ -72,12 +72,12 @@ TEST(PlaceInRunning, SparePortOfOurTreeComesWithTheWayToIt) {
   EXPECT_FALSE(placements[0].controllers[0].hotplug);
   EXPECT_EQ(placements[0].controllers[2].index, 3U);
   const auto again = placeInRunning(domainWith(tree), domainWith(""));
-  ASSERT_EQ(again.size(), 1U) << "a detach has taken the tree out of the configuration alone";
+  ASSERT_EQ(again.size(), 1U) << "a detach has removed the tree from the configuration only";
   EXPECT_EQ(again[0], placements[0]);
   EXPECT_THAT(placeInRunning(domainWith(tree), domainWith(port(2, 9))), IsEmpty());
 }
 
-TEST(PlaceInRunning, WithoutPciExpressAFreeSlotOfBothIsTaken) {
+TEST(PlaceInRunning, UsesSlotFreeInBothOnI440fx) {
   const std::string inSlot3 =
       "<interface type='network'><address type='pci' domain='0x0000' bus='0x00' slot='0x03' "
       "function='0x0'/></interface>";
@@ -87,7 +87,7 @@ TEST(PlaceInRunning, WithoutPciExpressAFreeSlotOfBothIsTaken) {
   EXPECT_EQ(placements[0].address, (PciAddress{0, 0, 4, 0}));
 }
 
-TEST(FitsRunning, ThePortHasToBeThereFreeAndTheSame) {
+TEST(FitsRunning, RequiresTheSameFreePort) {
   const auto live = domainWith(port(1, 2) + port(2, 3) + deviceOn(2));
   const auto at = [](std::uint8_t bus) { return GuestPlacement{{0, bus, 0, 0}, std::nullopt, {}}; };
   EXPECT_TRUE(fitsRunning(live, at(1)));
@@ -97,13 +97,14 @@ TEST(FitsRunning, ThePortHasToBeThereFreeAndTheSame) {
   EXPECT_FALSE(fitsRunning(live, {{0, 1, 0, 0}, RootPort{1, {0, 0, 8, 0}, false}, {}}));
 }
 
-TEST(MetadataXml, IsOurElementWithoutItsNamespace) {
+TEST(MetadataXml, OmitsTheNamespace) {
   Lease lease;
   lease.vfName = "rail0";
   const auto text = metadataXml({lease}, fake::sealKey());
   EXPECT_THAT(text, testing::StartsWith("<domain version=\"1\""));
   EXPECT_EQ(text.find("vfpass:"), std::string::npos);
-  EXPECT_TRUE(metadataXml({}, fake::sealKey()).empty()) << "libvirt takes the element out for that";
+  EXPECT_TRUE(metadataXml({}, fake::sealKey()).empty())
+      << "libvirt removes the element for empty text";
 }
 
 }  // namespace

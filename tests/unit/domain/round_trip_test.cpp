@@ -1,4 +1,4 @@
-// withLeases() and its inverse: nothing of anybody else changes, whatever the XML looks like.
+// withLeases() and its inverse leave all other content unchanged, whatever the XML looks like.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ const Templates& templates() { return builtInTemplates(); }
 
 class EveryCase : public testing::TestWithParam<const char*> {};
 
-TEST_P(EveryCase, ComesBackByteForByte) {
+TEST_P(EveryCase, IsRestoredByteForByte) {
   const auto xml = readCase(GetParam());
   const auto leases = sampleLeases(xml);
   const auto with = withLeases(xml, leases, templates(), fake::sealKey());
@@ -22,20 +22,20 @@ TEST_P(EveryCase, ComesBackByteForByte) {
   EXPECT_EQ(withLeases(with, {}, templates(), fake::sealKey()), xml);
 }
 
-TEST_P(EveryCase, WithoutLeasesNothingChanges) {
+TEST_P(EveryCase, IsUnchangedWithoutLeases) {
   const auto xml = readCase(GetParam());
   EXPECT_EQ(withLeases(xml, {}, templates(), fake::sealKey()), xml);
   EXPECT_TRUE(carriesLeases(xml, {}, fake::sealKey()));
 }
 
-TEST_P(EveryCase, SecondAttachChangesNothing) {
+TEST_P(EveryCase, IsUnchangedBySecondAttach) {
   const auto xml = readCase(GetParam());
   const auto leases = sampleLeases(xml);
   const auto once = withLeases(xml, leases, templates(), fake::sealKey());
   EXPECT_EQ(withLeases(once, leases, templates(), fake::sealKey()), once);
 }
 
-TEST_P(EveryCase, NoByteOfTheOriginalIsLost) {
+TEST_P(EveryCase, KeepsEveryByteOfTheOriginal) {
   const auto xml = readCase(GetParam());
   const auto with = withLeases(xml, sampleLeases(xml), templates(), fake::sealKey());
   std::size_t at = 0;  // the original must be a subsequence of the result
@@ -45,7 +45,7 @@ TEST_P(EveryCase, NoByteOfTheOriginalIsLost) {
   EXPECT_TRUE(at == xml.size() || std::string(GetParam()) == "empty-metadata.xml");
 }
 
-TEST_P(EveryCase, RandomLeasesSurvive) {
+TEST_P(EveryCase, PreservesRandomLeases) {
   const auto xml = readCase(GetParam());
   std::mt19937 random(20240521);
   for (int round = 0; round < 40; ++round) {
@@ -73,7 +73,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, EveryCase,
                                          "one-line.xml", "odd-formatting.xml", "empty-metadata.xml",
                                          "libvirt-before.xml"));
 
-TEST(LibvirtFormatting, OursIsKnownAgainAndLeavesNothingBehind) {
+TEST(LibvirtFormatting, IsRecognizedAndRemovedCompletely) {
   const auto before = readCase("libvirt-before.xml");
   const auto attached = readCase("libvirt-attached.xml");
   const auto leases = sampleLeases(before);
@@ -82,8 +82,8 @@ TEST(LibvirtFormatting, OursIsKnownAgainAndLeavesNothingBehind) {
   EXPECT_EQ(withLeases(attached, {}, templates(), fake::sealKey()), before);
 }
 
-// What the QEMU driver adds on top of the test driver that printed the case.
-TEST(LibvirtFormatting, AdditionsOfTheQemuDriverAreTolerated) {
+// Additions of the QEMU driver; the case was printed by the test driver.
+TEST(LibvirtFormatting, ToleratesAdditionsOfTheQemuDriver) {
   const auto before = readCase("libvirt-before.xml");
   auto attached = readCase("libvirt-attached.xml");
   attached = replaced(attached, "<controller type='pci' index='3' model='pcie-root-port'>",
@@ -97,7 +97,7 @@ TEST(LibvirtFormatting, AdditionsOfTheQemuDriverAreTolerated) {
   EXPECT_EQ(withLeases(attached, {}, templates(), fake::sealKey()), before);
 }
 
-TEST(Metadata, ContainerStaysWhenOthersMovedIn) {
+TEST(Metadata, KeepsContainerWithForeignElements) {
   const auto xml = readCase("q35.xml");
   const auto with = withLeases(xml, sampleLeases(xml), templates(), fake::sealKey());
   const auto shared = replaced(with, "<metadata>\n", "<metadata>\n    <a:b xmlns:a='urn:a'/>\n");
@@ -106,7 +106,7 @@ TEST(Metadata, ContainerStaysWhenOthersMovedIn) {
                               "</uuid>\n  <metadata>\n    <a:b xmlns:a='urn:a'/>\n  </metadata>"));
 }
 
-TEST(Metadata, AnotherPrefixIsStillOurs) {
+TEST(Metadata, AcceptsAnotherPrefix) {
   const auto xml = readCase("q35.xml");
   auto with = withLeases(xml, sampleLeases(xml), templates(), fake::sealKey());
   for (auto at = with.find("vfpass:"); at != std::string::npos; at = with.find("vfpass:", at)) {
@@ -117,7 +117,7 @@ TEST(Metadata, AnotherPrefixIsStillOurs) {
   EXPECT_EQ(withLeases(with, {}, templates(), fake::sealKey()), xml);
 }
 
-TEST(Metadata, OfACopiedDomainIsForeign) {
+TEST(Metadata, IsForeignInACopiedDomain) {
   const auto xml = readCase("q35.xml");
   const auto leases = sampleLeases(xml);
   const auto copy =
@@ -132,7 +132,7 @@ TEST(Metadata, OfACopiedDomainIsForeign) {
             replaced(xml, "<uuid>1111", "<uuid>aaaa"));
 }
 
-TEST(RootPort, StaysWhileSomebodyElseUsesIt) {
+TEST(RootPort, StaysWhileAForeignDeviceUsesIt) {
   const auto xml = readCase("q35.xml");
   const auto leases = sampleLeases(xml);
   const std::string foreign =
@@ -151,7 +151,7 @@ TEST(RootPort, StaysWhileSomebodyElseUsesIt) {
   EXPECT_TRUE(carriesLeases(without, {}, fake::sealKey()));
 }
 
-TEST(RootPort, Function0StaysForTheOthersOfItsSlot) {
+TEST(RootPort, KeepsFunction0OfASharedSlot) {
   const auto xml = readCase("q35.xml");
   auto leases = sampleLeases(xml);
   leases[0].guest.port = RootPort{3, {0, 0, 8, 0}, true};
@@ -165,7 +165,7 @@ TEST(RootPort, Function0StaysForTheOthersOfItsSlot) {
   EXPECT_NE(without.find("<controller type='pci' index='4'"), std::string::npos);
 }
 
-TEST(WithLeases, PutsEachElementWhereItsKindStands) {
+TEST(WithLeases, InsertsElementsAfterTheirKind) {
   const auto xml = readCase("q35.xml");
   const auto with = withLeases(xml, sampleLeases(xml), templates(), fake::sealKey());
   EXPECT_NE(with.find("    <controller type='pci' index='3' model='pcie-root-port'>\n"
@@ -194,7 +194,7 @@ TEST(WithLeases, PutsEachElementWhereItsKindStands) {
             std::string::npos);
 }
 
-TEST(WithLeases, LeavesOutWhatTheLeaseDoesNotSay) {
+TEST(WithLeases, OmitsUnsetMembers) {
   const auto xml = readCase("q35.xml");
   auto leases = sampleLeases(xml);
   leases[1].settings.mac.reset();
@@ -208,21 +208,21 @@ TEST(WithLeases, LeavesOutWhatTheLeaseDoesNotSay) {
   EXPECT_TRUE(carriesLeases(with, leases, fake::sealKey()));
 }
 
-TEST(WithLeases, RefusesALeaseOfAnotherDomain) {
+TEST(WithLeases, RefusesLeaseOfAnotherDomain) {
   const auto xml = readCase("q35.xml");
   auto leases = sampleLeases(xml);
   leases[0].domain.bytes[0] = 0xff;
   EXPECT_THROW(withLeases(xml, leases, templates(), fake::sealKey()), Error);
 }
 
-TEST(WithLeases, RefusesNamesThatShareAnAlias) {
+TEST(WithLeases, RefusesLeasesWithTheSameAlias) {
   const auto xml = readCase("q35.xml");
   auto leases = sampleLeases(xml);
   leases[1].vfName = "port-rail0";
   EXPECT_THROW(withLeases(xml, leases, templates(), fake::sealKey()), Error);
 }
 
-TEST(WithLeases, RefusesASlotWithoutFunction0) {
+TEST(WithLeases, RefusesSlotWithoutFunction0) {
   const auto xml = readCase("q35.xml");
   auto leases = sampleLeases(xml);
   leases[0].guest.port->address = {0, 0, 8, 0};
@@ -231,7 +231,7 @@ TEST(WithLeases, RefusesASlotWithoutFunction0) {
   EXPECT_THROW(withLeases(xml, {leases[1]}, templates(), fake::sealKey()), Error);
 }
 
-TEST(WithLeases, RefusesADomainWithoutDevices) {
+TEST(WithLeases, RefusesDomainWithoutDevices) {
   const std::string xml =
       "<domain><name>a</name><uuid>" + toString(caseUuid()) + "</uuid><devices/></domain>";
   const auto leases = sampleLeases(readCase("q35.xml"));
@@ -239,7 +239,7 @@ TEST(WithLeases, RefusesADomainWithoutDevices) {
   EXPECT_EQ(withLeases(xml, {}, templates(), fake::sealKey()), xml);
 }
 
-TEST(TemplateFiles, AnAdditionReachesTheGuest) {
+TEST(TemplateFiles, AdditionReachesTheDomainXml) {
   auto own = builtInTemplates();
   own.hostdev = replaced(own.hostdev, "</source>", "</source><rom bar='off'/>");
   const auto xml = readCase("q35.xml");
@@ -248,7 +248,7 @@ TEST(TemplateFiles, AnAdditionReachesTheGuest) {
   EXPECT_TRUE(carriesLeases(with, sampleLeases(xml), fake::sealKey()));
 }
 
-TEST(TemplateFiles, WhatCannotBeFilledIsRefused) {
+TEST(TemplateFiles, RefusesIncompleteTemplates) {
   const auto xml = readCase("q35.xml");
   for (const char* hostdev :
        {"", "<hostdev", "<interface/>", "<hostdev/>", "<hostdev><source/></hostdev>",

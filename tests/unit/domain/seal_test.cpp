@@ -22,12 +22,12 @@ class SealTest : public testing::Test {
   }
 };
 
-TEST_F(SealTest, AcceptsWhatThisHostWrote) {
+TEST_F(SealTest, AcceptsMetadataOfThisHost) {
   EXPECT_EQ(faultOf(with), "");
   EXPECT_TRUE(isSealed(parseDomain(with), fake::sealKey()));
 }
 
-TEST_F(SealTest, DoesNotCallAnUnmanagedDomainSealed) {
+TEST_F(SealTest, UnmanagedDomainIsNotSealed) {
   EXPECT_EQ(faultOf(xml), "");
   EXPECT_FALSE(isSealed(parseDomain(xml), fake::sealKey()));
 }
@@ -63,7 +63,7 @@ TEST_F(SealTest, RejectsEveryEditedTerm) {
   }
 }
 
-TEST_F(SealTest, ChangesWithEveryMemberOfARandomLease) {
+TEST_F(SealTest, ChangesWithEveryMemberOfALease) {
   std::mt19937 random(20251122);
   std::set<std::string> seals;
   for (int round = 0; round < 200; ++round) {
@@ -72,13 +72,13 @@ TEST_F(SealTest, ChangesWithEveryMemberOfARandomLease) {
   EXPECT_EQ(seals.size(), 200U);
 }
 
-TEST_F(SealTest, RejectsALeaseThatWasTakenOut) {
+TEST_F(SealTest, RejectsRemovedLease) {
   const auto first = with.find("<vfpass:lease ");
   const auto second = with.find("<vfpass:lease ", first + 1);
   EXPECT_THAT(faultOf(with.substr(0, first) + with.substr(second)), HasSubstr("wrong seal"));
 }
 
-TEST_F(SealTest, RejectsAnotherHostAndAnotherKey) {
+TEST_F(SealTest, RejectsOtherHostAndOtherKey) {
   SealKey other = fake::sealKey();
   other.hostId[0] = 'f';
   EXPECT_THAT(faultOf(with, other), HasSubstr("another host"));
@@ -87,7 +87,7 @@ TEST_F(SealTest, RejectsAnotherHostAndAnotherKey) {
   EXPECT_THAT(faultOf(with, other), HasSubstr("wrong seal"));
 }
 
-TEST_F(SealTest, RejectsMetadataWithoutASealAndWithoutAKey) {
+TEST_F(SealTest, RejectsMissingSealAndMissingKey) {
   const auto unsealed = withLeases(xml, leases, builtInTemplates(), {});
   EXPECT_THAT(faultOf(unsealed), HasSubstr("has no seal"));
   EXPECT_THAT(faultOf(unsealed, {}), HasSubstr("has no seal"));
@@ -95,18 +95,18 @@ TEST_F(SealTest, RejectsMetadataWithoutASealAndWithoutAKey) {
   EXPECT_FALSE(carriesLeases(unsealed, leases, fake::sealKey()));
 }
 
-TEST_F(SealTest, RejectsACopyUnderAnotherUuid) {
+TEST_F(SealTest, RejectsCopyWithAnotherUuid) {
   const auto copy = replaced(with, "<uuid>1111", "<uuid>aaaa");
   EXPECT_THAT(faultOf(copy), HasSubstr("copied"));
   EXPECT_THAT(faultOf(replaced(copy, " uuid=\"1111", " uuid=\"aaaa")), HasSubstr("wrong seal"));
 }
 
-TEST_F(SealTest, RejectsMetadataThatCannotBeRead) {
+TEST_F(SealTest, RejectsUnreadableMetadata) {
   EXPECT_THAT(faultOf(replaced(with, "vlan-id=\"100\"", "vlan-id=\"x\"")),
               HasSubstr("cannot be read: attribute vlan-id"));
 }
 
-TEST_F(SealTest, SealsLiveMetadataAlike) {
+TEST_F(SealTest, SealsLiveMetadataIdentically) {
   EXPECT_THAT(metadataXml(leases, fake::sealKey()),
               HasSubstr("seal=\"" + sealOf(leases, fake::sealKey()) + "\""));
 }

@@ -12,18 +12,17 @@ namespace vfpass::domain {
 /// A file of tests/unit/domain/cases, byte for byte.
 std::string readCase(const std::string& name);
 
-/// The UUID that every case has.
+/// The UUID of every case.
 Uuid caseUuid();
 
-/// Leases as attach makes them: `rail0`, a <hostdev> with everything set, and `rail1`, an
-/// <interface>, both teamed with net0, placed where placeDevices() says.
+/// Leases as attach creates them: `rail0`, a <hostdev> with everything set, and `rail1`, an
+/// <interface>, both teamed with net0 and placed by placeDevices().
 std::vector<Lease> sampleLeases(const std::string& xml);
 
-/// Leases with every member chosen by chance, with unique names; placed behind root ports of their
-/// own from bus 32 on.
+/// Leases with random members and unique names, behind root ports of their own from bus 32 on.
 std::vector<Lease> randomLeases(std::mt19937& random, std::size_t count);
 
-/// `text` with the first occurrence of `from` replaced; fails the test when there is none.
+/// `text` with the first occurrence of `from` replaced; fails the test if there is none.
 std::string replaced(std::string text, const std::string& from, const std::string& to);
 
 }  // namespace vfpass::domain

@@ -18,24 +18,24 @@ VfioBackend backendOf(const std::string& devices, const std::string& head = "") 
                            "</devices></domain>");
 }
 
-TEST(ConfiguredBackend, IsContainerUnlessAsked) {
+TEST(ConfiguredBackend, IsContainerByDefault) {
   EXPECT_EQ(backendOf(hostdev("")), VfioBackend::container);
   EXPECT_EQ(backendOf(hostdev("<driver name='vfio'/>")), VfioBackend::container);
   EXPECT_EQ(backendOf("<disk><driver iommufd='yes'/></disk>"), VfioBackend::container);
 }
 
-TEST(ConfiguredBackend, IsIommufdWhereOneDeviceAsks) {
+TEST(ConfiguredBackend, IsIommufdIfOneDeviceUsesIt) {
   EXPECT_EQ(backendOf(hostdev("") + hostdev("<driver iommufd='yes'/>")), VfioBackend::iommufd);
 }
 
-TEST(ConfiguredBackend, FollowsTheDomainWhereTheDeviceSaysNothing) {
+TEST(ConfiguredBackend, FollowsTheDomainByDefault) {
   const std::string head = "<iommufd enabled='yes' fdgroup='iommu'/>";
   EXPECT_EQ(backendOf(hostdev(""), head), VfioBackend::iommufd);
   EXPECT_EQ(backendOf(hostdev("<driver iommufd='no'/>"), head), VfioBackend::container);
-  EXPECT_EQ(backendOf("", head), VfioBackend::container) << "no device of the host";
+  EXPECT_EQ(backendOf("", head), VfioBackend::container) << "no host device";
 }
 
-TEST(ConfiguredBackend, RefusesWhatIsNotADomain) {
+TEST(ConfiguredBackend, RejectsOtherXml) {
   EXPECT_THROW(static_cast<void>(configuredBackend("<network/>")), Error);
 }
 

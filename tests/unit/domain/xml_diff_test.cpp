@@ -14,22 +14,22 @@ std::string lines(int first, int last) {
   return text;
 }
 
-TEST(XmlDiff, EqualTextsHaveNone) {
+TEST(XmlDiff, IsEmptyForEqualTexts) {
   EXPECT_EQ(xmlDiff("", ""), "");
   EXPECT_EQ(xmlDiff("a\nb\n", "a\nb\n"), "");
 }
 
-TEST(XmlDiff, ShowsThreeLinesAround) {
+TEST(XmlDiff, ShowsThreeLinesOfContext) {
   EXPECT_EQ(xmlDiff(lines(1, 9), lines(1, 4) + "new\n" + lines(6, 9)),
             "@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+new\n 6\n 7\n 8\n");
 }
 
-TEST(XmlDiff, NamesEmptyAndSingleRangesAsDiffDoes) {
+TEST(XmlDiff, FormatsEmptyAndSingleRangesLikeDiff) {
   EXPECT_EQ(xmlDiff("", "a\n"), "@@ -0,0 +1 @@\n+a\n");
   EXPECT_EQ(xmlDiff("a\nb\n", ""), "@@ -1,2 +0,0 @@\n-a\n-b\n");
 }
 
-TEST(XmlDiff, JoinsNearChangesAndPartsFarOnes) {
+TEST(XmlDiff, JoinsNearbyChangesOnly) {
   const auto before = lines(1, 30);
   const auto changed = [&](int first, int second) {
     return replaced(replaced(before, "\n" + std::to_string(first) + "\n", "\nx\n"),
@@ -67,7 +67,7 @@ TEST(XmlDiff, HidesNothingElse) {
   EXPECT_EQ(xmlDiff("", " passwd="), "@@ -0,0 +1 @@\n+ passwd=\n");
 }
 
-TEST(XmlDiff, OfAnAttachHoldsOnlyAdditions) {
+TEST(XmlDiff, ShowsOnlyAdditionsForAnAttach) {
   const auto xml = readCase("q35.xml");
   const auto text =
       xmlDiff(xml, withLeases(xml, sampleLeases(xml), builtInTemplates(), fake::sealKey()));

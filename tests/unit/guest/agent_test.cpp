@@ -19,7 +19,7 @@ constexpr const char* info = R"({"return": {"version": "7.2.0", "supported_comma
   {"name": "guest-exec", "enabled": true, "success-response": true},
   {"name": "guest-exec-status", "enabled": true, "success-response": true}]}})";
 
-// The fakes ask the code above what qemu-ga 7.2 answers; the lab has the real one.
+// Replies as qemu-ga 7.2 sends them; the lab tests use the real agent.
 class AgentTest : public testing::Test {
  protected:
   AgentTest() {
@@ -31,17 +31,17 @@ class AgentTest : public testing::Test {
     };
     answers["guest-info"] = info;
     answers["guest-exec"] = R"({"return": {"pid": 77}})";
-    say("");
+    setOutput("");
     answers["guest-network-get-interfaces"] = R"({"return": []})";
   }
 
-  void say(const std::string& base64) {
+  void setOutput(const std::string& base64) {
     answers["guest-exec-status"] =
         R"({"return": {"exited": true, "exitcode": 0, "out-data": ")" + base64 + "\"}}";
   }
 
-  Agent agent(int patience = 5) {
-    return {hypervisor, Uuid{}, "train0", std::chrono::seconds(patience)};
+  Agent agent(int timeout = 5) {
+    return {hypervisor, Uuid{}, "train0", std::chrono::seconds(timeout)};
   }
 
   static Lease lease() {
@@ -55,15 +55,15 @@ class AgentTest : public testing::Test {
   std::vector<std::string> commands;
 };
 
-TEST_F(AgentTest, RunsAProgramAndDecodesItsOutput) {
-  say("aGVsbG8K");
+TEST_F(AgentTest, RunsProgramAndDecodesItsOutput) {
+  setOutput("aGVsbG8K");
   const auto result = agent().run("/bin/true", {});
   EXPECT_EQ(result.out, "hello\n");
   EXPECT_EQ(result.exitCode, 0);
-  EXPECT_EQ(commands.front(), "guest-info") << "it is asked what it allows before all else";
+  EXPECT_EQ(commands.front(), "guest-info") << "the allowed commands are queried first";
 }
 
-TEST_F(AgentTest, ALockedAgentIsUnverifiedWithARemedyForBothFamilies) {
+TEST_F(AgentTest, ReportsBlockedCommandsWithRemediesForRhelAndDebian) {
   answers["guest-info"] =
       R"({"return": {"supported_commands": [{"name": "guest-exec", "enabled": false}]}})";
   try {
@@ -77,7 +77,7 @@ TEST_F(AgentTest, ALockedAgentIsUnverifiedWithARemedyForBothFamilies) {
   }
 }
 
-// As RHEL's package has it: telling of one after the other would cost a restart of the agent each.
+// RHEL's package blocks several. Reporting them one by one would take one agent restart each.
 TEST_F(AgentTest, NamesEveryBlockedCommandAtOnce) {
   answers["guest-info"] =
       R"({"return": {"supported_commands": [{"name": "guest-exec", "enabled": false},
@@ -92,12 +92,12 @@ TEST_F(AgentTest, NamesEveryBlockedCommandAtOnce) {
   }
 }
 
-TEST_F(AgentTest, WithoutAnAgentItIsUnverified) {
+TEST_F(AgentTest, IsUnavailableWithoutAgent) {
   hypervisor.agent = nullptr;
   EXPECT_THROW(agent().run("/bin/true", {}), AgentUnavailable);
 }
 
-TEST_F(AgentTest, ASuspendedDomainIsToBeResumed) {
+TEST_F(AgentTest, SuggestsResumingSuspendedDomain) {
   hypervisor.agent = [](const std::string&) -> std::string {
     throw Error("Requested operation is not valid: domain is not running", "");
   };
@@ -109,12 +109,12 @@ TEST_F(AgentTest, ASuspendedDomainIsToBeResumed) {
   }
 }
 
-TEST_F(AgentTest, AProgramThatNeverEndsMeetsTheDeadline) {
+TEST_F(AgentTest, TimesOutWhenProgramNeverExits) {
   answers["guest-exec-status"] = R"({"return": {"exited": false}})";
   EXPECT_THROW(agent(1).run("/bin/sleep", {"9"}), AgentUnavailable);
 }
 
-TEST_F(AgentTest, HostileAnswersAreErrorsAndNothingElse) {
+TEST_F(AgentTest, RejectsMalformedReplies) {
   std::string deep(100000, '[');
   for (const std::string& answer :
        {std::string("garbage"), deep, std::string("{\"return\": 7}"), std::string("[]"),
@@ -127,40 +127,41 @@ TEST_F(AgentTest, HostileAnswersAreErrorsAndNothingElse) {
   }
 }
 
-TEST_F(AgentTest, AConfiguredAddressAndAMasterAreUsersALinkLocalAddressIsNot) {
+TEST_F(AgentTest, CountsAddressAndMasterButNotLinkLocalAddressAsUse) {
   answers["guest-network-get-interfaces"] = R"({"return": [
     {"name": "eth1", "hardware-address": "52:54:00:AA:bb:cc", "ip-addresses": [
       {"ip-address": "192.168.100.10", "ip-address-type": "ipv4", "prefix": 24},
       {"ip-address": "fe80::1", "ip-address-type": "ipv6", "prefix": 64}]},
     {"name": "eth0", "hardware-address": "52:54:00:00:00:01", "ip-addresses": [
       {"ip-address": "10.0.0.1", "ip-address-type": "ipv4", "prefix": 8}]}]})";
-  say("bmV0ZGV2IGV0aDEKbWFzdGVyIGJvbmQwCg==");  // netdev eth1, master bond0
-  auto asked = agent();
-  const auto use = findUsers(asked, lease());
+  setOutput("bmV0ZGV2IGV0aDEKbWFzdGVyIGJvbmQwCg==");  // netdev eth1, master bond0
+  auto guest = agent();
+  const auto use = findUsers(guest, lease());
   EXPECT_THAT(use.users, UnorderedElementsAre("interface eth1 has address 192.168.100.10",
-                                              "it belongs to bond0"));
+                                              "its interface belongs to bond0"));
   EXPECT_TRUE(use.notObservable.empty());
 }
 
-TEST_F(AgentTest, AProcessWithTheRdmaDeviceOpenIsAUserOnceAndEscaped) {
+TEST_F(AgentTest, ReportsProcessWithOpenRdmaDeviceOnceAndEscaped) {
   // netdev eth1, verbs uverbs0, process 12 ib_write_bw twice, process 13 with an escape character
-  say("bmV0ZGV2IGV0aDEKdmVyYnMgdXZlcmJzMApwcm9jZXNzIDEyIGliX3dyaXRlX2J3CnByb2Nlc3MgMTIgaWJfd3Jpd"
+  setOutput(
+      "bmV0ZGV2IGV0aDEKdmVyYnMgdXZlcmJzMApwcm9jZXNzIDEyIGliX3dyaXRlX2J3CnByb2Nlc3MgMTIgaWJfd3Jpd"
       "GVfYncKcHJvY2VzcyAxMyAbWzJKCg==");
-  auto asked = agent();
-  const auto use = findUsers(asked, lease());
+  auto guest = agent();
+  const auto use = findUsers(guest, lease());
   ASSERT_EQ(use.users.size(), 2U);
-  EXPECT_EQ(use.users[0], "process 12 ib_write_bw holds its RDMA device");
+  EXPECT_EQ(use.users[0], "process 12 ib_write_bw has its RDMA device open");
   EXPECT_EQ(use.users[1].find('\x1b'), std::string::npos);
 }
 
-TEST_F(AgentTest, WhatTheGuestDoesNotShowIsNotObservable) {
-  auto asked = agent();
-  EXPECT_THAT(findUsers(asked, lease()).notObservable,
-              testing::ElementsAre(HasSubstr("no network driver of the guest")));
+TEST_F(AgentTest, ReportsDeviceUseThatIsNotObservable) {
+  auto guest = agent();
+  EXPECT_THAT(findUsers(guest, lease()).notObservable,
+              testing::ElementsAre(HasSubstr("no network driver in the guest")));
   hypervisor.agent = nullptr;
-  auto mute = agent();
-  EXPECT_EQ(findUsers(mute, lease()).notObservable.size(), 2U);
-  EXPECT_EQ(findUsers(mute, Lease{}).notObservable.size(), 1U) << "no address to look for";
+  auto silent = agent();
+  EXPECT_EQ(findUsers(silent, lease()).notObservable.size(), 2U);
+  EXPECT_EQ(findUsers(silent, Lease{}).notObservable.size(), 1U) << "no address to look for";
 }
 
 }  // namespace

@@ -19,14 +19,14 @@ class ExchangeTest : public testing::Test {
 
   static std::string folderIn(const LocalGuest& guest) { return guest.folder / "exchange-1"; }
 
-  /// What both printed.
-  std::pair<std::string, std::string> carry(const std::string& initiator,
+  /// Runs both probes; returns what they printed.
+  std::pair<std::string, std::string> relay(const std::string& initiator,
                                             const std::string& target) {
     const PlacedProbe nearProbe{nearGuest.addProgram("probe", exchangeParts + initiator), false};
     const PlacedProbe farProbe{farGuest.addProgram("probe", exchangeParts + target), false};
     ExchangeEnd listen(far_, farProbe, folderIn(farGuest), {"listen"});
     ExchangeEnd connect(near_, nearProbe, folderIn(nearGuest), {"connect"});
-    carryLines(connect, listen);
+    relayLines(connect, listen);
     return {connect.result().out, listen.result().out};
   }
 
@@ -40,8 +40,8 @@ class ExchangeTest : public testing::Test {
   Agent far_;
 };
 
-TEST_F(ExchangeTest, LinesGoBothWaysUntilBothHaveClosed) {
-  const auto [near, far] = carry(
+TEST_F(ExchangeTest, RelaysLinesBothWaysUntilBothProbesClose) {
+  const auto [near, far] = relay(
       "say 1 ask; echo \"near heard $(hear 1)\"; say 2 more; say 3 ''",
       "echo \"far heard $(hear 1)\"; sleep 0.3; say 1 answer; echo \"and $(hear 2)\"; hear 3; "
       "say 2 ''");
@@ -49,35 +49,35 @@ TEST_F(ExchangeTest, LinesGoBothWaysUntilBothHaveClosed) {
   EXPECT_EQ(far, "far heard ask\nand more\n");
 }
 
-TEST_F(ExchangeTest, TheFoldersAreGoneAfterwards) {
-  carry("say 1 ''", "hear 1; say 1 ''");
+TEST_F(ExchangeTest, RemovesBothDirectories) {
+  relay("say 1 ''", "hear 1; say 1 ''");
   EXPECT_TRUE(vanishes(folderIn(nearGuest)));
   EXPECT_TRUE(vanishes(folderIn(farGuest)));
 }
 
-TEST_F(ExchangeTest, AProbeThatDiesIsAnEndForTheOtherOne) {
+TEST_F(ExchangeTest, ClosesOtherSideWhenProbeIsKilled) {
   const auto [near, far] =
-      carry("say 1 ask; heard=$(hear 1); echo \"near heard [$heard]\"; say 2 ''", "kill -KILL $$");
-  EXPECT_EQ(near, "near heard []\n") << "an empty line: the other side has closed";
+      relay("say 1 ask; heard=$(hear 1); echo \"near heard [$heard]\"; say 2 ''", "kill -KILL $$");
+  EXPECT_EQ(near, "near heard []\n") << "an empty line means that the other side has closed";
   EXPECT_EQ(far, "");
 }
 
-TEST_F(ExchangeTest, WhatTheFarSideSaysUnaskedArrives) {
+TEST_F(ExchangeTest, DeliversLinesThatTargetSendsFirst) {
   const auto [near, far] =
-      carry("hear 1; hear 2; say 1 ''", "say 1 one; say 2 two; hear 1; say 3 ''");
+      relay("hear 1; hear 2; say 1 ''", "say 1 one; say 2 two; hear 1; say 3 ''");
   EXPECT_EQ(near, "onetwo");
 }
 
-TEST_F(ExchangeTest, AnEndlessLineIsRefused) {
+TEST_F(ExchangeTest, RefusesLineThatIsTooLong) {
   try {
-    carry("head -c 70000 /dev/zero >unfinished; mv unfinished out.1; sleep 30", "hear 1");
-    FAIL() << "70,000 bytes went through";
+    relay("head -c 70000 /dev/zero >unfinished; mv unfinished out.1; sleep 30", "hear 1");
+    FAIL() << "relayed 70,000 bytes";
   } catch (const AgentUnavailable& error) {
-    EXPECT_THAT(error.what(), HasSubstr("more than a probe does"));
+    EXPECT_THAT(error.what(), HasSubstr("longer than 64 KiB"));
   }
 }
 
-TEST_F(ExchangeTest, AnAgentThatGoesEndsItAndTheOtherProbe) {
+TEST_F(ExchangeTest, StopsOtherProbeWhenAgentDisappears) {
   const PlacedProbe farProbe{
       farGuest.addProgram("probe", exchangeParts + std::string("echo $$ >../pid; sleep 60")),
       false};
@@ -87,7 +87,7 @@ TEST_F(ExchangeTest, AnAgentThatGoesEndsItAndTheOtherProbe) {
     ExchangeEnd listen(far_, farProbe, folderIn(farGuest), {"listen"});
     ExchangeEnd connect(near_, nearProbe, folderIn(nearGuest), {"connect"});
     nearGuest.agent.silent = true;
-    EXPECT_THROW(carryLines(connect, listen), AgentUnavailable);
+    EXPECT_THROW(relayLines(connect, listen), AgentUnavailable);
     EXPECT_TRUE(eventually([&] { return std::filesystem::exists(farGuest.folder / "pid"); }));
   }
   EXPECT_TRUE(vanishes(folderIn(farGuest)));

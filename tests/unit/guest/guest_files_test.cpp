@@ -1,4 +1,5 @@
-// What a local user of the guest can do to files while we write them. The "guest" is this machine.
+// Attacks by a local user of the guest on files while vfpass writes them. The guest is this
+// machine.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,8 +27,8 @@ unsigned modeOf(const fs::path& path) {
   return found.st_mode & 07777U;
 }
 
-/// Whether another user can open the file for writing. Without root we cannot become that user: the
-/// mode has to do.
+/// Whether another user can open the file for writing. Without root this test cannot become that
+/// user and checks the mode instead.
 bool othersCanOpen(const std::string& path) {
   if (::geteuid() != 0) {
     return (modeOf(path) & 0022U) != 0;
@@ -50,7 +51,7 @@ std::string contentOf(const fs::path& path) {
 class ProbeUploadTest : public testing::Test {
  protected:
   ProbeUploadTest() {
-    // Other users can reach it, unlike most temporary directories.
+    // Let other users reach the directory; temporary directories usually have mode 0700.
     fs::permissions(guest.folder, fs::perms{0755});
     guest.agent.opened = [this](const std::string& name) { attempt(name); };
     guest.agent.written = [this](const std::string& name) { attempt(name); };
@@ -69,7 +70,7 @@ class ProbeUploadTest : public testing::Test {
     } catch (const AgentUnavailable& error) {
       return error.what();
     }
-    return "it was placed";
+    return "placed";
   }
 
   LocalGuest guest;
@@ -90,10 +91,10 @@ TEST_F(ProbeUploadTest, NoOtherUserCanOpenTheFile) {
   EXPECT_EQ(modeOf(folder), 0700U);
   EXPECT_EQ(modeOf(path), 0700U);
   EXPECT_FALSE(fs::exists(path + ".new"));
-  EXPECT_FALSE(place().pushed) << "the same build is there";
+  EXPECT_FALSE(place().pushed) << "the same build is already there";
 }
 
-TEST_F(ProbeUploadTest, DirectoryThatOthersCanReadIsStillSafe) {
+TEST_F(ProbeUploadTest, AcceptsDirectoryThatOthersCanRead) {
   fs::create_directory(folder);
   fs::permissions(folder, fs::perms{0755});
   EXPECT_TRUE(place().pushed);
@@ -117,7 +118,7 @@ TEST_F(ProbeUploadTest, RefusesParentThatOthersCanWrite) {
   EXPECT_TRUE(place().pushed) << "the sticky bit keeps others from renaming our directory";
 }
 
-TEST_F(ProbeUploadTest, RefusesPlantedLinkInPlaceOfTheDirectory) {
+TEST_F(ProbeUploadTest, RefusesPlantedLinkInPlaceOfDirectory) {
   fs::create_directory(guest.folder / "elsewhere");
   fs::create_symlink(guest.folder / "elsewhere", folder);
   EXPECT_THAT(refusal(), HasSubstr("is a symbolic link"));
@@ -126,8 +127,8 @@ TEST_F(ProbeUploadTest, RefusesPlantedLinkInPlaceOfTheDirectory) {
 
 TEST_F(ProbeUploadTest, RefusesDirectoryOfAnotherUser) {
   if (::geteuid() != 0) {
-    folder = "/vfpass-probe-of-root";  // we cannot give a directory away; nor create one here
-    EXPECT_NE(refusal(), "it was placed");
+    folder = "/vfpass-probe-of-root";  // without root, chown fails, and so does mkdir here
+    EXPECT_NE(refusal(), "placed");
     return;
   }
   fs::create_directory(folder);
@@ -143,10 +144,10 @@ TEST_F(ProbeUploadTest, RefusesRelativeDirectory) {
 TEST_F(ProbeUploadTest, ReplacesPlantedFilesInsteadOfFillingThem) {
   fs::create_directory(folder);
   const fs::path victim = guest.folder / "victim";
-  std::ofstream(victim) << "mine";
+  std::ofstream(victim) << "unchanged";
   fs::create_symlink(victim, path + ".new");
   EXPECT_TRUE(place().pushed);
-  EXPECT_EQ(contentOf(victim), "mine");
+  EXPECT_EQ(contentOf(victim), "unchanged");
   EXPECT_FALSE(fs::is_symlink(path));
 
   fs::remove(path);
@@ -160,8 +161,8 @@ TEST_F(ProbeUploadTest, ReplacesPlantedFilesInsteadOfFillingThem) {
   EXPECT_EQ(contentOf(path), probeText);
 }
 
-// Neither the name nor a probe's answer is a reason to run what is there.
-TEST_F(ProbeUploadTest, RunsNothingThatOnlyHasTheRightName) {
+// Neither the file's name nor its reply to `hello` proves that it is the probe.
+TEST_F(ProbeUploadTest, RunsNoFileThatOnlyHasTheRightName) {
   const fs::path proof = guest.folder / "ran";
   const std::string forged = "#!/bin/sh\n: >" + proof.string() + "\necho '{\"protocol\": 1}'\n";
   fs::create_directory(folder);
@@ -180,7 +181,7 @@ TEST_F(ProbeUploadTest, RunsNothingThatOnlyHasTheRightName) {
   EXPECT_FALSE(fs::exists(proof));
 }
 
-TEST_F(ProbeUploadTest, ContentThatChangedOnTheWayIsNotRun) {
+TEST_F(ProbeUploadTest, RefusesContentThatChangedDuringUpload) {
   const fs::path proof = guest.folder / "ran";
   guest.agent.written = [&](const std::string& written) {
     std::ofstream(written, std::ios::trunc) << "#!/bin/sh\n: >" + proof.string() + "\n";
@@ -191,7 +192,7 @@ TEST_F(ProbeUploadTest, ContentThatChangedOnTheWayIsNotRun) {
   EXPECT_FALSE(fs::exists(path + ".new"));
 }
 
-TEST_F(ProbeUploadTest, NamesTheToolThatTheGuestLacks) {
+TEST_F(ProbeUploadTest, NamesToolThatIsMissingInGuest) {
   const fs::path tools = guest.folder / "tools";
   fs::create_directory(tools);
   for (const char* name : {"chmod", "id", "mkdir", "mv", "rm", "stat"}) {
@@ -210,12 +211,12 @@ class SetupUploadTest : public testing::Test {
       opened.push_back(path);
       opens += othersCanOpen(path) ? 1 : 0;
     };
-    wish.nccl = {3, 41, 0, 16, 22};
+    desired.nccl = {3, 41, 0, 16, 22};
   }
 
   void setUp() {
-    const SetupSight sight = lookAtGuest(tools, wish);
-    applySetup(tools, planSetup(wish, sight.view, sight.record));
+    const ObservedGuest observed = observeGuest(tools, desired);
+    applySetup(tools, planSetup(desired, observed.view, observed.record));
   }
 
   Error failure() {
@@ -224,14 +225,14 @@ class SetupUploadTest : public testing::Test {
     } catch (const Error& error) {
       return error;
     }
-    return Error("it did not fail");
+    return Error("no failure");
   }
 
   SetupGuest guest;
   Agent agent{guest.hypervisor, {}, "train0", std::chrono::seconds(60)};
   SetupTools tools{agent, guest.root.string(), [](const std::string&) {},
                    [](const std::string&) {}};
-  SetupWish wish;
+  DesiredSetup desired;
   std::vector<std::string> opened;
   int opens = 0;
 };
@@ -244,9 +245,9 @@ TEST_F(SetupUploadTest, NoOtherUserCanOpenTheFiles) {
   EXPECT_THAT(guest.read("etc/nccl.conf"), HasSubstr("NCCL_IB_TC=41"));
 }
 
-TEST_F(SetupUploadTest, ContentThatChangedOnTheWayReplacesNothing) {
+TEST_F(SetupUploadTest, RefusesContentThatChangedDuringUpload) {
   guest.write("etc/nccl.conf", "NCCL_DEBUG=INFO\n");
-  const auto found = guest.everything();
+  const auto original = guest.everything();
   guest.agent.written = [&](const std::string& path) {
     if (path.find("nccl.conf") != std::string::npos) {
       guest.agent.written = {};
@@ -255,35 +256,35 @@ TEST_F(SetupUploadTest, ContentThatChangedOnTheWayReplacesNothing) {
   };
   EXPECT_THAT(failure().what(),
               HasSubstr(".nccl.conf.vfpass-new was changed while it was written"));
-  EXPECT_EQ(guest.everything(), found);
+  EXPECT_EQ(guest.everything(), original);
 }
 
 TEST_F(SetupUploadTest, RefusesDirectoryThatOthersCanWrite) {
   guest.write("etc/nccl.conf", "NCCL_DEBUG=INFO\n");
   fs::permissions(guest.root / "etc", fs::perms{01777});
-  const auto found = guest.everything();
+  const auto original = guest.everything();
   const Error error = failure();
   EXPECT_THAT(error.what(), HasSubstr("/etc can be written by others (mode 01777)"));
   EXPECT_THAT(error.remedy(), HasSubstr("root only"));
-  EXPECT_EQ(guest.everything(), found);
+  EXPECT_EQ(guest.everything(), original);
   EXPECT_TRUE(opened.empty());
 }
 
 TEST_F(SetupUploadTest, ReplacesPlantedLinkInsteadOfFollowingIt) {
   guest.write("etc/nccl.conf", "NCCL_DEBUG=INFO\n");
-  guest.write("etc/victim", "mine");
+  guest.write("etc/victim", "unchanged");
   fs::create_symlink(guest.root / "etc/victim", guest.root / "etc/.nccl.conf.vfpass-new");
   setUp();
-  EXPECT_EQ(guest.read("etc/victim"), "mine");
+  EXPECT_EQ(guest.read("etc/victim"), "unchanged");
   EXPECT_FALSE(fs::is_symlink(guest.root / "etc/nccl.conf"));
 }
 
-TEST_F(SetupUploadTest, IsUnverifiedWithoutToolToCheckWith) {
+TEST_F(SetupUploadTest, IsUnverifiedWithoutSha256sum) {
   fs::remove(guest.root / "tools/sha256sum");
   const Error error = failure();
   EXPECT_EQ(error.code(), ExitCode::unverified);
   EXPECT_THAT(error.what(), HasSubstr("sha256sum is missing in the guest"));
-  EXPECT_THAT(error.what(), HasSubstr("the guest is as it was"));
+  EXPECT_THAT(error.what(), HasSubstr("changes in the guest rolled back"));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 using testing::HasSubstr;
 using Json = nlohmann::json;
 
-// As the probe wrote it on an H200, but for the second GPU, the NIC and the distances.
+// Captured from the probe on an H200, except for the second GPU, the NIC and the distances.
 GuestView view(const std::string& near = "PIX", const std::string& dmaBuf = "1") {
   return readGuestView(Json::parse(R"({
     "pci": [{"address": "0000:01:00.0", "class": 131072, "driver": "mlx5_core",
@@ -32,12 +32,12 @@ GuestView view(const std::string& near = "PIX", const std::string& dmaBuf = "1")
                                    near + R"("}]})"));
 }
 
-TEST(JudgeGpuTest, TheRoadIsReadAsTheProbeWritesIt) {
+TEST(JudgeGpuTest, ReadsDmaBufSupportFromProbe) {
   EXPECT_EQ(judgeGpus(view(), true).back().outcome, Outcome::passed);
   EXPECT_EQ(judgeGpus(view(), true).back().seen, "DMA-BUF");
   const auto none = judgeGpus(view("PIX", "0"), true).back();
   EXPECT_EQ(none.outcome, Outcome::failed);
-  EXPECT_THAT(none.seen, HasSubstr("not supported here"));
+  EXPECT_THAT(none.seen, HasSubstr("not supported"));
 }
 
 GuestView refused(int status) {
@@ -46,9 +46,9 @@ GuestView refused(int status) {
       std::to_string(status) + R"(}, "devices": [{"pci": "0000:05:00.0", "name": null}]}})"));
 }
 
-TEST(JudgeGpuTest, Error802IsExplainedByWhatTheMappingSaysOfNvlink) {
+TEST(JudgeGpuTest, ExplainsError802ByNvlinkModeOfMapping) {
   const std::pair<std::optional<NvlinkMode>, const char*> remedies[] = {
-      {std::nullopt, "say in the mapping"},
+      {std::nullopt, "in the mapping"},
       {NvlinkMode::all, "in the guest: systemctl enable --now nvidia-fabricmanager"},
       {NvlinkMode::partition, "fmpm -a ID"},
       {NvlinkMode::disabled, "vfpass guest-setup"}};
@@ -62,22 +62,23 @@ TEST(JudgeGpuTest, Error802IsExplainedByWhatTheMappingSaysOfNvlink) {
   }
 }
 
-TEST(JudgeGpuTest, OtherErrorsOfCudaAreToldAsTheyAre) {
+TEST(JudgeGpuTest, ReportsOtherCudaErrorsUnchanged) {
   const auto finding = judgeGpus(refused(999), true, NvlinkMode::disabled).back();
   EXPECT_EQ(finding.seen, "error 999: initializing CUDA: odd");
   EXPECT_THAT(finding.remedy, HasSubstr("nvidia-smi"));
 }
 
-TEST(JudgeGpuTest, TheNearestOneIsUsed) {
+TEST(JudgeGpuTest, UsesNearestGpu) {
   const auto gpu = nearestGpu(view(), "0000:01:00.0");
   ASSERT_TRUE(gpu);
   EXPECT_EQ(gpu->index, 1);
   EXPECT_EQ(gpu->distance, "PIX");
-  EXPECT_EQ(nearestGpu(view("SYS"), "0000:01:00.0")->index, 0) << "all alike: CUDA's first";
+  EXPECT_EQ(nearestGpu(view("SYS"), "0000:01:00.0")->index, 0)
+      << "equally near: the first in CUDA's order";
   EXPECT_FALSE(nearestGpu({}, "0000:01:00.0"));
 }
 
-TEST(JudgeGpuTest, DistanceDecidesWhetherNcclUsesGpuDirect) {
+TEST(JudgeGpuTest, WarnsAboutDistanceAtWhichNcclSkipsGpuDirect) {
   const std::pair<const char*, Outcome> distances[] = {
       {"PIX", Outcome::passed}, {"PXB", Outcome::passed}, {"PHB", Outcome::warning}};
   for (const auto& [distance, outcome] : distances) {
@@ -94,17 +95,17 @@ TEST(JudgeGpuTest, DistanceDecidesWhetherNcclUsesGpuDirect) {
   EXPECT_THAT(findings.back().seen, HasSubstr("ATS off, ACS none"));
 }
 
-TEST(JudgeGpuTest, RemedySaysWhereTheDistanceComesFrom) {
+TEST(JudgeGpuTest, RemedyMatchesCauseOfDistance) {
   const auto far = view("PHB");
   const auto remedy = [&far](const char* host, const char* xml) {
-    const GpuWay way{{}, false, host, xml};
-    return judgeGpuPlace("rail0", far, "0000:01:00.0", *nearestGpu(far, "0000:01:00.0"), way)
+    const GpuPath path{{}, false, host, xml};
+    return judgeGpuPlace("rail0", far, "0000:01:00.0", *nearestGpu(far, "0000:01:00.0"), path)
         .front()
         .remedy;
   };
   EXPECT_THAT(remedy("PIX", "PHB"), HasSubstr("topology: mirror"));
   EXPECT_THAT(remedy("NODE", "NODE"), HasSubstr("apart on the host"));
-  EXPECT_THAT(remedy("PIX", "PIX"), HasSubstr("another tree than its XML"));
+  EXPECT_THAT(remedy("PIX", "PIX"), HasSubstr("differs from the one in its XML"));
 }
 
 Figure figure(const char* operation, double gpu, double host) {
@@ -113,9 +114,9 @@ Figure figure(const char* operation, double gpu, double host) {
   return figure;
 }
 
-// 98 and 82 Gb/s are what the seeds published, without NUMA alignment.
-TEST(JudgeGpuTest, FarBelowHostIsAWarningWithItsReasons) {
-  const GpuWay far{{16000, 16}, true, "SYS"};
+// 98 and 82 Gb/s were published for host and GPU memory without NUMA alignment.
+TEST(JudgeGpuTest, WarnsWithRemediesWhenGpuMemoryIsMuchSlower) {
+  const GpuPath far{{16000, 16}, true, "SYS"};
   const auto found =
       judgeBesideHost("rail0", {figure("write", 97, 98), figure("read", 82, 98)}, far, "PHB");
   ASSERT_TRUE(found);
@@ -140,14 +141,14 @@ Json run(const char* kind, double gigabits) {
           {"bandwidth", {{"gigabits_per_second", gigabits}}}};
 }
 
-TEST(JudgeGpuTest, HostAndGpuOfOneSession) {
+TEST(JudgeGpuTest, ComparesGpuWithHostMemoryOfSameSession) {
   const Transfer transfer{"rail0", "write", "gpu", 100, 10, false, true};
   std::vector<Figure> figures;
   const auto found = judgeTransfer(
       transfer, {{"passed", true}, {"runs", Json::array({run("host", 98), run("gpu", 82)})}},
       figures);
   EXPECT_EQ(found.outcome, Outcome::passed);
-  EXPECT_EQ(found.seen, "82 Gb/s by peer-memory, not by DMA-BUF: failed");
+  EXPECT_EQ(found.seen, "82 Gb/s via peer-memory, not via DMA-BUF: failed");
   ASSERT_EQ(figures.size(), 1U);
   EXPECT_EQ(figures[0].gigabitsPerSecond, 82);
   EXPECT_EQ(figures[0].besideHost, 98);
@@ -157,13 +158,13 @@ TEST(JudgeGpuTest, HostAndGpuOfOneSession) {
   const auto host = judgeTransfer(
       transfer, {{"passed", true}, {"runs", Json::array({run("host", 98), run("host", 98)})}},
       figures);
-  EXPECT_EQ(host.outcome, Outcome::failed) << "host memory for the GPU's";
+  EXPECT_EQ(host.outcome, Outcome::failed) << "host memory instead of GPU memory";
 }
 
-TEST(PacketRateTest, OldInfinibandSpeedsLoseTheirLineCode) {
+TEST(PacketRateTest, SubtractsLineCodeOfOldInfinibandSpeeds) {
   EXPECT_EQ(packetRate("100 Gb/sec (4X EDR)", true), 100);
   EXPECT_EQ(packetRate("40 Gb/sec (4X QDR)", true), 32);
-  EXPECT_EQ(packetRate("40 Gb/sec (4X QDR)", false), 40) << "Ethernet names its rate so";
+  EXPECT_EQ(packetRate("40 Gb/sec (4X QDR)", false), 40) << "Ethernet rates exclude the line code";
   EXPECT_NEAR(packetRate("56 Gb/sec (4X FDR)", true).value_or(0), 54.3, 0.05);
   for (const char* lie : {"", "x", "-5", "nan", "inf"}) {
     EXPECT_FALSE(packetRate(lie, true)) << lie;

@@ -11,8 +11,8 @@ constexpr PcieLink gen3{8000, 16};
 constexpr PcieLink gen4{16000, 16};
 constexpr PcieLink gen5{32000, 16};
 
-// docs/verify.md has these figures.
-TEST(LimitsTest, WhatHeadersLeave) {
+// The figures are those of docs/verify.md.
+TEST(LimitsTest, ComputesHeaderOverhead) {
   EXPECT_EQ(headerBytes(Wire::roceV2OverIpv4, false), 82U);
   EXPECT_EQ(headerBytes(Wire::roceV2OverIpv4, true), 86U);
   EXPECT_EQ(headerBytes(Wire::roceV2OverIpv6, false), 102U);
@@ -25,7 +25,7 @@ TEST(LimitsTest, WhatHeadersLeave) {
       << "InfiniBand has no VLANs";
 }
 
-TEST(LimitsTest, WhatPciExpressLetsThrough) {
+TEST(LimitsTest, ComputesPcieDataRate) {
   const struct {
     PcieLink link;
     unsigned payload;
@@ -36,11 +36,11 @@ TEST(LimitsTest, WhatPciExpressLetsThrough) {
     EXPECT_EQ(std::round(pcieGigabits(each.link, each.payload).value_or(0)), each.gigabits);
   }
   EXPECT_NEAR(pcieGigabits({5000, 8}, 256).value_or(0), 32 * 256.0 / 280, 0.01) << "8b/10b";
-  EXPECT_FALSE(pcieGigabits({}, 256)) << "a link that cannot be seen";
+  EXPECT_FALSE(pcieGigabits({}, 256)) << "a link of unknown speed";
   EXPECT_FALSE(pcieGigabits({8000, 0}, 256));
 }
 
-TEST(LimitsTest, TheLowerOfBothCounts) {
+TEST(LimitsTest, UsesLowerOfPortAndPcieLimit) {
   LimitInput input{100, Wire::roceV2OverIpv4, false, 4096, gen3, {}, false};
   auto limit = limitOf(input, Ends::apart);
   ASSERT_TRUE(limit);
@@ -52,12 +52,12 @@ TEST(LimitsTest, TheLowerOfBothCounts) {
   EXPECT_NEAR(limit->gigabits, 57.6, 0.1);
   EXPECT_EQ(limit->name, "PCI Express");
   input.nic = {};
-  EXPECT_NEAR(limitOf(input, Ends::apart)->gigabits, 98.0, 0.1) << "the port's alone is known";
+  EXPECT_NEAR(limitOf(input, Ends::apart)->gigabits, 98.0, 0.1) << "only the port's limit is known";
   input.portGigabits = 0;
   EXPECT_FALSE(limitOf(input, Ends::apart));
 }
 
-TEST(LimitsTest, GpuTrafficThroughARootComplexIsSplit) {
+TEST(LimitsTest, AccountsForPacketsSplitByRootComplex) {
   LimitInput input{400, Wire::infiniband, false, 4096, gen5, gen5, false};
   EXPECT_NEAR(limitOf(input, Ends::apart)->gigabits, 397.5, 0.1);
   input.splits = true;
@@ -66,7 +66,7 @@ TEST(LimitsTest, GpuTrafficThroughARootComplexIsSplit) {
   EXPECT_NEAR(limitOf(input, Ends::apart)->gigabits, 183.3, 0.1) << "the GPU's link is narrower";
 }
 
-TEST(LimitsTest, LoopbackHasALimitOfItsOwn) {
+TEST(LimitsTest, HasLowerLimitInLoopback) {
   LimitInput input{400, Wire::roceV2OverIpv4, false, 4096, gen5, {}, false};
   EXPECT_NEAR(limitOf(input, Ends::loopback)->gigabits, 290, 0.5);
   EXPECT_EQ(limitOf(input, Ends::loopback)->name, "PCI Express, in loopback");
@@ -76,7 +76,7 @@ TEST(LimitsTest, LoopbackHasALimitOfItsOwn) {
   input.portGigabits = 403;
   input.nic = {};
   EXPECT_NEAR(limitOf(input, Ends::loopback)->gigabits, 290, 0.5)
-      << "without the link: as much of the port's as was seen there";
+      << "without the PCI Express link, the port's limit is scaled instead";
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 
 namespace vfpass::guest {
 
-/// A probe's part of an exchange, as src/probe/folder_transport.cpp has it.
+/// Shell version of the probe's side of an exchange (src/probe/folder_transport.cpp).
 inline constexpr const char* exchangeParts = R"(
 while [ $# -gt 1 ]; do [ "$1" = --folder ] && folder=$2; shift; done
 cd "$folder" || exit 2
@@ -21,7 +21,7 @@ say() { printf '%s' "$2" >unfinished; mv unfinished "out.$1"; }
 hear() { until [ -e "in.$1" ]; do sleep 0.01; done; cat "in.$1"; }
 )";
 
-/// For what was started and is not waited for.
+/// Waits up to 5 s for the result of a program that the code under test does not wait for.
 inline bool eventually(const std::function<bool()>& holds) {
   for (int tries = 0; tries < 500 && !holds(); ++tries) {
     ::usleep(10000);
@@ -29,7 +29,7 @@ inline bool eventually(const std::function<bool()>& holds) {
   return holds();
 }
 
-/// Killed, and still there for its parent, this test.
+/// Whether the process was killed: it stays a zombie until its parent, this test, reaps it.
 inline bool isKilled(const std::string& pid) {
   return eventually([&] {
     std::string word;
@@ -38,7 +38,7 @@ inline bool isKilled(const std::string& pid) {
   });
 }
 
-/// A guest whose programs are real processes of this machine.
+/// A guest whose programs are real processes on this machine.
 class LocalGuest {
  public:
   LocalGuest() {
@@ -48,7 +48,7 @@ class LocalGuest {
   LocalGuest(const LocalGuest&) = delete;
   LocalGuest& operator=(const LocalGuest&) = delete;
 
-  /// A program in the guest; the text is a shell's.
+  /// Adds a shell script as a program of the guest; returns its path.
   std::string addProgram(const std::string& name, const std::string& text) {
     const auto path = folder / name;
     std::ofstream(path) << "#!/bin/sh\n" << text;
@@ -63,7 +63,7 @@ class LocalGuest {
 
  public:
   std::filesystem::path folder = temporary_.path();
-  LocalAgent agent;  ///< ends what it has started before the folder goes
+  LocalAgent agent;  ///< declared last: kills its processes before the directory is removed
 };
 
 }  // namespace vfpass::guest

@@ -9,10 +9,10 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-const NcclSettings seeds{3, 41, 0, 16, 22};
+const NcclSettings settings{3, 41, 0, 16, 22};
 
-TEST(NcclConf, writesWhatTheMappingStates) {
-  EXPECT_THAT(ncclLines(seeds, "/etc/vfpass/nccl-topology.xml"),
+TEST(NcclConf, WritesSettingsFromMapping) {
+  EXPECT_THAT(ncclLines(settings, "/etc/vfpass/nccl-topology.xml"),
               ElementsAre("NCCL_IB_GID_INDEX=3", "NCCL_IB_TC=41", "NCCL_IB_SL=0",
                           "NCCL_IB_QPS_PER_CONNECTION=16", "NCCL_IB_TIMEOUT=22",
                           "NCCL_TOPO_FILE=/etc/vfpass/nccl-topology.xml"));
@@ -20,7 +20,7 @@ TEST(NcclConf, writesWhatTheMappingStates) {
   EXPECT_THAT(ncclLines({{}, {}, 0, {}, {}}, ""), ElementsAre("NCCL_IB_SL=0"));
 }
 
-TEST(NcclConf, leavesEveryOtherByteAlone) {
+TEST(NcclConf, LeavesOtherBytesUnchanged) {
   for (const char* text :
        {"", "NCCL_DEBUG=INFO\n", "# mine\r\nNCCL_DEBUG=INFO", "\n\n# vfpass guest-setup: end\n"}) {
     const std::string foreign = text;
@@ -31,22 +31,22 @@ TEST(NcclConf, leavesEveryOtherByteAlone) {
   }
 }
 
-TEST(NcclConf, replacesItsBlockWhereverItHasBeenMoved) {
+TEST(NcclConf, ReplacesBlockAfterItWasMoved) {
   const std::string moved = "A=1\n" + withNcclBlock("B=2\n", {"NCCL_IB_SL=0"});
   EXPECT_EQ(withNcclBlock(moved, {}), "A=1\nB=2\n");
 }
 
-// NCCL keeps the first value of a key.
-TEST(NcclConf, itsLinesComeFirst) {
+// NCCL uses the first value of a key.
+TEST(NcclConf, PutsItsLinesFirst) {
   const std::string with = withNcclBlock("NCCL_IB_SL=5\n", {"NCCL_IB_SL=0"});
   EXPECT_LT(with.find("NCCL_IB_SL=0\n"), with.find("NCCL_IB_SL=5\n"));
 }
 
-TEST(NcclConf, namesTheLinesThatCountNoMore) {
+TEST(NcclConf, NamesOverriddenLines) {
   const std::string foreign =
       "NCCL_IB_SL=5\n#NCCL_IB_SL=6\nNCCL_IB_SL=0\nNCCL_DEBUG=INFO\n rubbish\n";
-  EXPECT_THAT(voidedLines(foreign, {"NCCL_IB_SL=0"}), ElementsAre("NCCL_IB_SL=5"));
-  EXPECT_THAT(voidedLines(withNcclBlock(foreign, {"NCCL_IB_SL=0"}), {"NCCL_IB_SL=0"}),
+  EXPECT_THAT(overriddenLines(foreign, {"NCCL_IB_SL=0"}), ElementsAre("NCCL_IB_SL=5"));
+  EXPECT_THAT(overriddenLines(withNcclBlock(foreign, {"NCCL_IB_SL=0"}), {"NCCL_IB_SL=0"}),
               ElementsAre("NCCL_IB_SL=5"));
 }
 

@@ -27,21 +27,21 @@ class NcclTopologyCheckTest : public testing::Test {
   std::string ours = guest.folder / "nccl-topology.xml";
 };
 
-TEST_F(NcclTopologyCheckTest, WarnsWithoutAnyFile) {
+TEST_F(NcclTopologyCheckTest, WarnsWithoutTopologyFile) {
   const Finding finding = check();
   EXPECT_EQ(finding.outcome, Outcome::warning);
   EXPECT_THAT(finding.remedy, HasSubstr("guest-setup"));
 }
 
-TEST_F(NcclTopologyCheckTest, FindsTheFileThatNcclConfNames) {
+TEST_F(NcclTopologyCheckTest, FindsFileNamedInNcclConf) {
   write(conf, "NCCL_DEBUG=INFO\nNCCL_TOPO_FILE=" + ours + "\n");
-  EXPECT_EQ(check().outcome, Outcome::warning) << "it is named, and not there";
+  EXPECT_EQ(check().outcome, Outcome::warning) << "the named file does not exist";
   write(ours, "<system version=\"1\"/>");
   EXPECT_EQ(check().outcome, Outcome::passed);
   EXPECT_THAT(check().seen, EndsWith("nccl-topology.xml"));
 }
 
-TEST_F(NcclTopologyCheckTest, FindsTheFileOfNvidiaTopologyd) {
+TEST_F(NcclTopologyCheckTest, FindsFileOfNvidiaTopologyd) {
   write(daemonFile, "<system version=\"1\"/>");
   EXPECT_EQ(check().outcome, Outcome::passed);
 }

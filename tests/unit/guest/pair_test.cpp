@@ -28,18 +28,18 @@ std::vector<std::string> namesOf(const std::vector<LeasePair>& pairs) {
   return names;
 }
 
-TEST(PairLeasesTest, TheSameNameComesFirstThenTheLinkLayer) {
+TEST(PairLeasesTest, PairsSameNamesFirstThenSameLinkLayers) {
   EXPECT_THAT(namesOf(pairLeases({lease("a"), lease("rail1"), lease("ib", true)},
                                  {lease("rail1"), lease("x", true), lease("b")})),
               ElementsAre("rail1-rail1", "a-b", "ib-x"));
 }
 
-TEST(PairLeasesTest, WhatHasNoCounterpartHasNoPair) {
+TEST(PairLeasesTest, LeavesOutEntriesWithoutCounterpart) {
   EXPECT_THAT(namesOf(pairLeases({lease("a"), lease("b")}, {lease("c")})), ElementsAre("a-c"));
   EXPECT_TRUE(pairLeases({lease("a")}, {lease("ib", true)}).empty());
 }
 
-TEST(JudgeNetworkTest, TwoVlansCannotReachEachOther) {
+TEST(JudgeNetworkTest, FailsForDifferentVlans) {
   Lease near = lease("a");
   Lease far = lease("a");
   EXPECT_EQ(judgeNetwork("a", near, far).outcome, Outcome::passed);
@@ -53,7 +53,7 @@ TEST(JudgeNetworkTest, TwoVlansCannotReachEachOther) {
   EXPECT_FALSE(finding.remedy.empty());
 }
 
-TEST(JudgeNetworkTest, NorCanTwoLinkLayers) {
+TEST(JudgeNetworkTest, FailsForDifferentLinkLayers) {
   EXPECT_EQ(judgeNetwork("a", lease("a"), lease("b", true)).outcome, Outcome::failed);
 }
 
@@ -69,12 +69,12 @@ class JudgeReachTest : public testing::Test {
     {"latency": {"median": 3.4, "p99": 9.5}, "settings": {"bytes": 8}}]})");
 };
 
-TEST_F(JudgeReachTest, MessagesThatComeBackAreEnough) {
+TEST_F(JudgeReachTest, PassesWhenMessagesArrive) {
   EXPECT_EQ(judge(sound, soundTarget).outcome, Outcome::passed);
   EXPECT_EQ(judge(sound, soundTarget).seen, "3 us in one direction");
 }
 
-TEST_F(JudgeReachTest, TheOneThatFailedFirstSaysWhy) {
+TEST_F(JudgeReachTest, ReportsErrorOfSideThatFailedFirst) {
   const Json failed =
       Json::parse(R"({"error": "transport retry counter exceeded", "passed": false})");
   const Json heard = Json::parse(R"({"error": "the other side failed: x", "passed": false})");
@@ -84,7 +84,7 @@ TEST_F(JudgeReachTest, TheOneThatFailedFirstSaysWhy) {
   EXPECT_EQ(judge(heard, Json()).seen, "the other side failed: x");
 }
 
-TEST_F(JudgeReachTest, NeitherGuestsWordAloneIsAPass) {
+TEST_F(JudgeReachTest, FailsWithoutReportsOfBothGuests) {
   EXPECT_EQ(judge(sound, Json()).outcome, Outcome::failed);
   EXPECT_EQ(judge(Json(), soundTarget).outcome, Outcome::failed);
   EXPECT_EQ(
@@ -104,22 +104,23 @@ class JudgePairTransferTest : public testing::Test {
   std::vector<Figure> figures;
 };
 
-TEST_F(JudgePairTransferTest, BothHaveToSayThatAllIsRight) {
+TEST_F(JudgePairTransferTest, NeedsPassFromBothGuests) {
   EXPECT_EQ(judge("write", soundTarget).outcome, Outcome::passed);
   EXPECT_EQ(judge("write", soundTarget).key, "peer-data-host");
   EXPECT_EQ(figures.size(), 2U);
   EXPECT_EQ(judge("write", Json()).outcome, Outcome::failed);
   EXPECT_EQ(judge("read", Json()).outcome, Outcome::failed);
-  EXPECT_EQ(figures.size(), 2U) << "no figure without a right transfer";
+  EXPECT_EQ(figures.size(), 2U) << "no figure for a failed transfer";
 }
 
-// What the initiator says of the target's memory is not the target's word.
-TEST_F(JudgePairTransferTest, TheOwnerOfTheMemoryMustHaveCheckedIt) {
+// The initiator's report on the target's memory does not replace the target's own report.
+TEST_F(JudgePairTransferTest, NeedsCheckByOwnerOfMemory) {
   const Json lazy = Json::parse(
       R"({"passed": true, "runs": [{"passed": true, "owner": {"bytes_checked": 999}}]})");
   EXPECT_EQ(judge("write", lazy).outcome, Outcome::failed);
   EXPECT_THAT(judge("write", lazy).seen, HasSubstr("999"));
-  EXPECT_EQ(judge("read", lazy).outcome, Outcome::passed) << "of a read the initiator is the owner";
+  EXPECT_EQ(judge("read", lazy).outcome, Outcome::passed)
+      << "the initiator owns the memory that a read writes";
 }
 
 class JudgePairLatencyTest : public testing::Test {
@@ -135,7 +136,7 @@ class JudgePairLatencyTest : public testing::Test {
      "owners": {"target": {"bytes_checked": 80}}, "latency": {"median": 1.5, "p99": 2}}]})");
 };
 
-TEST_F(JudgePairLatencyTest, BothHaveToSayThatAllIsRight) {
+TEST_F(JudgePairLatencyTest, NeedsPassFromBothGuests) {
   const Finding finding = judge(sound, soundTarget);
   EXPECT_EQ(finding.key, "peer-latency-host");
   EXPECT_EQ(finding.outcome, Outcome::passed);
@@ -145,7 +146,7 @@ TEST_F(JudgePairLatencyTest, BothHaveToSayThatAllIsRight) {
   EXPECT_EQ(figures.size(), 2U);
 }
 
-TEST_F(JudgePairTransferTest, OfGpuMemoryTheTargetsSecondRunCounts) {
+TEST_F(JudgePairTransferTest, UsesSecondRunOfTargetForGpuMemory) {
   const Json run = Json::parse(R"({"owners": {"target": {"bytes_checked": 1000}},
       "bandwidth": {"gigabits_per_second": 97},
       "memory": {"initiator": {"kind": "gpu"}, "target": {"kind": "gpu"}}})");

@@ -7,7 +7,7 @@
 namespace vfpass::guest {
 namespace {
 
-// As ib_write_bw of perftest 4.5 (Debian 12) writes it.
+// Output of ib_write_bw of perftest 4.5 (Debian 12).
 const std::string bandwidth =
     "---------------------------------------------------------------------------------------\n"
     "                    RDMA_Write BW Test\n"
@@ -28,7 +28,7 @@ std::string with(std::string text, const std::string& from, const std::string& t
   return text.replace(text.find(from), from.size(), to);
 }
 
-TEST(ReadToolsTest, BandwidthIsTheAverage) {
+TEST(ReadToolsTest, ReadsAverageBandwidth) {
   EXPECT_EQ(readPerftestBandwidth(bandwidth, 65536), 0.72);
   EXPECT_EQ(readPerftestBandwidth(bandwidth, 4096), std::nullopt) << "another size";
   for (const char* lie : {"0.000000", "-1", "nan", "inf", "1e300", "0.72x", "", "1 2"}) {
@@ -41,7 +41,7 @@ TEST(ReadToolsTest, BandwidthIsTheAverage) {
       << "another unit";
 }
 
-TEST(ReadToolsTest, LatencyIsTheMedianAndItsTail) {
+TEST(ReadToolsTest, ReadsMedianAndTailLatency) {
   const auto read = readPerftestLatency(latency, 8);
   ASSERT_TRUE(read);
   EXPECT_EQ(read->typicalMicroseconds, 22.35);
@@ -50,8 +50,8 @@ TEST(ReadToolsTest, LatencyIsTheMedianAndItsTail) {
   EXPECT_FALSE(readPerftestLatency(with(latency, "410.70", ""), 8)) << "a column is missing";
 }
 
-// As all_reduce_perf of nccl-tests ends.
-TEST(ReadToolsTest, AllReduce) {
+// The end of the output of all_reduce_perf of nccl-tests.
+TEST(ReadToolsTest, ReadsAllReduceSummary) {
   const std::string text =
       "   134217728      33554432     float     sum      -1   1337.4  100.36  175.63      0\n"
       "# Out of bounds values : 0 OK\n"

@@ -12,8 +12,8 @@
 
 namespace vfpass::guest {
 
-/// A guest's agent that runs what verifyGuest asks for: it keeps files, and its probe says what a
-/// test tells it to. The lab has the real one.
+/// A fake agent for verifyGuest(): it stores files, and its probe returns the reports that a test
+/// sets. The lab tests use the real agent.
 class ScriptedGuest {
  public:
   using Json = nlohmann::json;
@@ -23,24 +23,24 @@ class ScriptedGuest {
   }
 
   fake::FakeHypervisor hypervisor;
-  std::set<std::string> files;  ///< that may be run
+  std::set<std::string> files;  ///< executable files
   std::map<std::string, std::string> written;
   std::string hello = R"({"protocol": 1})";
   std::string inventory = "{}";
-  std::vector<std::string> transfers;  ///< one report after the other
+  std::vector<std::string> transfers;  ///< reports, in order
   std::string latency = R"({"passed": true, "runs": [
     {"settings": {"operation": "read"}, "memory": {"target": {"kind": "host"}},
      "owners": {"initiator": {"bytes_checked": 80}}, "latency": {"median": 2.5, "p99": 4}},
     {"settings": {"operation": "send"}, "memory": {"target": {"kind": "host"}},
      "owners": {"target": {"bytes_checked": 80}}, "latency": {"median": 1.5, "p99": 2}}]})";
-  std::set<std::string> forbidden;    ///< commands of the agent
-  std::vector<std::string> commands;  ///< what ran
+  std::set<std::string> forbidden;    ///< blocked agent commands
+  std::vector<std::string> commands;  ///< programs and probe commands that ran
   std::vector<std::string> transferArguments;
-  std::string tools;                            ///< perftest's programs that it has, a line each
-  std::map<std::string, std::string> toolSays;  ///< by name
+  std::string tools;                              ///< installed perftest programs, one per line
+  std::map<std::string, std::string> toolOutput;  ///< by program
 
  private:
-  struct Ended {
+  struct Exited {
     int code = 0;
     std::string out;
   };
@@ -54,13 +54,13 @@ class ScriptedGuest {
       return info();
     }
     if (name == "guest-exec") {
-      ended_[++pid_] = run(arguments["path"], arguments["arg"]);
+      exited_[++pid_] = run(arguments["path"], arguments["arg"]);
       return reply({{"pid", pid_}});
     }
     if (name == "guest-exec-status") {
-      const Ended& ended = ended_[arguments["pid"]];
+      const Exited& exited = exited_[arguments["pid"]];
       return reply(
-          {{"exited", true}, {"exitcode", ended.code}, {"out-data", encodeBase64(ended.out)}});
+          {{"exited", true}, {"exitcode", exited.code}, {"out-data", encodeBase64(exited.out)}});
     }
     return file(name, arguments);
   }
@@ -88,29 +88,29 @@ class ScriptedGuest {
   }
 
   // `/bin/sh -c SCRIPT $0 $1 ...`
-  Ended run(const std::string& path, const Json& arguments) {
+  Exited run(const std::string& path, const Json& arguments) {
     commands.push_back(path);
     if (arguments.size() < 3) {
       return {};
     }
     const std::string script = arguments[1];
     const std::string name = arguments[2];
-    const auto does = [&](const char* part) { return script.find(part) != std::string::npos; };
-    if (does("exec \"$0\" \"$2\"")) {
-      return files.contains(name) ? probe("hello", arguments) : Ended{127, ""};
+    const auto contains = [&](const char* part) { return script.find(part) != std::string::npos; };
+    if (contains("exec \"$0\" \"$2\"")) {
+      return files.contains(name) ? probe("hello", arguments) : Exited{127, ""};
     }
-    if (does("exec \"$1\" \"$3\"")) {
+    if (contains("exec \"$1\" \"$3\"")) {
       files.insert(arguments[3].get<std::string>());
       return probe("hello", arguments);
     }
     if (script.starts_with("exec")) {
-      return files.contains(name) ? probe(arguments[3], arguments) : Ended{127, ""};
+      return files.contains(name) ? probe(arguments[3], arguments) : Exited{127, ""};
     }
     if (script.starts_with("for tool")) {
       return {0, tools};
     }
-    if (toolSays.contains(first(arguments))) {
-      return {0, toolSays[first(arguments)]};
+    if (toolOutput.contains(first(arguments))) {
+      return {0, toolOutput[first(arguments)]};
     }
     return {};
   }
@@ -120,7 +120,7 @@ class ScriptedGuest {
     return arguments.size() > 3 ? arguments[3].get<std::string>() : std::string();
   }
 
-  Ended probe(const std::string& command, const Json& arguments) {
+  Exited probe(const std::string& command, const Json& arguments) {
     if (std::find(arguments.begin(), arguments.end(), "latency") != arguments.end()) {
       return {0, latency};
     }
@@ -137,7 +137,7 @@ class ScriptedGuest {
   }
 
   int pid_ = 100;
-  std::map<int, Ended> ended_;
+  std::map<int, Exited> exited_;
   std::string open_;
 };
 

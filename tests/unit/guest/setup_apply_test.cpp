@@ -21,31 +21,31 @@ class SetupApplyTest : public testing::Test {
     guest.addNetdev("ens7", "52:54:00:00:00:01", "0000:01:00.0");
     guest.addNetdev("ens8", "52:54:00:00:00:02", "0000:02:00.0");
     guest.write("sys/class/net/ens7/addresses", "inet 10.1.1.1/24\n");
-    wish.ports = {{"rail0", false, "52:54:00:00:00:01", "", false, {"192.168.100.10/24", 9000}},
-                  {"rail1", false, "52:54:00:00:00:02", "", false, {"fd00::1/64", {}}}};
-    wish.nccl = {3, 41, 0, 16, 22};
+    desired.ports = {{"rail0", false, "52:54:00:00:00:01", "", false, {"192.168.100.10/24", 9000}},
+                     {"rail1", false, "52:54:00:00:00:02", "", false, {"fd00::1/64", {}}}};
+    desired.nccl = {3, 41, 0, 16, 22};
   }
 
   SetupPlan plan() {
-    const SetupSight sight = lookAtGuest(tools, wish);
-    return planSetup(wish, sight.view, sight.record);
+    const ObservedGuest observed = observeGuest(tools, desired);
+    return planSetup(desired, observed.view, observed.record);
   }
 
   void setUp() { applySetup(tools, plan()); }
 
   void undo() {
-    const SetupSight sight = lookAtGuest(tools, {});
-    applySetup(tools, planUndo(sight.view, sight.record));
+    const ObservedGuest observed = observeGuest(tools, {});
+    applySetup(tools, planUndo(observed.view, observed.record));
   }
 
-  // Runs a set-up that has to fail, and returns what it said.
+  // Runs a set-up that must fail; returns its error message.
   std::string failure() {
     try {
       setUp();
     } catch (const Error& error) {
       return error.what();
     }
-    return "it did not fail";
+    return "no failure";
   }
 
   SetupGuest guest;
@@ -53,10 +53,10 @@ class SetupApplyTest : public testing::Test {
   std::vector<std::string> warnings;
   SetupTools tools{agent, guest.root.string(), [](const std::string&) {},
                    [this](const std::string& text) { warnings.push_back(text); }};
-  SetupWish wish;
+  DesiredSetup desired;
 };
 
-TEST_F(SetupApplyTest, setsUpAndIsDone) {
+TEST_F(SetupApplyTest, AppliesSetupAndThenHasNothingToDo) {
   setUp();
   EXPECT_EQ(guest.read("sys/class/net/ens7/mtu"), "9000\n");
   EXPECT_EQ(guest.read("sys/class/net/ens7/addresses"),
@@ -70,53 +70,54 @@ TEST_F(SetupApplyTest, setsUpAndIsDone) {
   EXPECT_TRUE(plan().empty());
 }
 
-TEST_F(SetupApplyTest, undoBringsEveryByteBack) {
+TEST_F(SetupApplyTest, UndoRestoresEveryByte) {
   guest.write("etc/nccl.conf", "NCCL_DEBUG=INFO");
   std::filesystem::permissions(guest.root / "etc/nccl.conf", std::filesystem::perms{0640});
-  const auto found = guest.everything();
+  const auto original = guest.everything();
   setUp();
-  EXPECT_NE(guest.everything(), found);
-  wish.ports[0].network = {"192.168.100.11/24", {}};
-  wish.ports.pop_back();
-  wish.nccl.timeout = 20;
-  wish.ncclTopology = "<system version=\"1\">\n</system>\n";
+  EXPECT_NE(guest.everything(), original);
+  desired.ports[0].network = {"192.168.100.11/24", {}};
+  desired.ports.pop_back();
+  desired.nccl.timeout = 20;
+  desired.ncclTopology = "<system version=\"1\">\n</system>\n";
   setUp();
-  EXPECT_EQ(guest.read("etc/vfpass/nccl-topology.xml"), wish.ncclTopology);
+  EXPECT_EQ(guest.read("etc/vfpass/nccl-topology.xml"), desired.ncclTopology);
   EXPECT_FALSE(guest.has("etc/sysctl.d/90-vfpass.conf"));
   EXPECT_EQ(guest.read("sys/class/net/ens8/addresses"), "");
   undo();
-  EXPECT_EQ(guest.everything(), found);
+  EXPECT_EQ(guest.everything(), original);
 }
 
-TEST_F(SetupApplyTest, undoOfNothingIsNothing) {
-  const SetupSight sight = lookAtGuest(tools, {});
-  EXPECT_TRUE(planUndo(sight.view, sight.record).empty());
+TEST_F(SetupApplyTest, UndoWithoutRecordChangesNothing) {
+  const ObservedGuest observed = observeGuest(tools, {});
+  EXPECT_TRUE(planUndo(observed.view, observed.record).empty());
 }
 
-TEST_F(SetupApplyTest, whatTheGuestRefusesIsTakenBack) {
-  wish.ports[1].network.mtu = 20000;
-  const auto found = guest.everything();
-  EXPECT_THAT(failure(), HasSubstr("the guest cannot set up ens8: Error: mtu greater than device "
-                                   "maximum.; the guest is as it was"));
-  EXPECT_EQ(guest.everything(), found);
+TEST_F(SetupApplyTest, RollsBackWhenGuestRefusesSetting) {
+  desired.ports[1].network.mtu = 20000;
+  const auto original = guest.everything();
+  EXPECT_THAT(failure(),
+              HasSubstr("cannot set up ens8 in the guest: Error: mtu greater than device maximum.; "
+                        "changes in the guest rolled back"));
+  EXPECT_EQ(guest.everything(), original);
 }
 
-TEST_F(SetupApplyTest, aFileThatIsNotTakenWholeIsTakenBack) {
-  wish.ports.clear();
+TEST_F(SetupApplyTest, RollsBackAfterShortWrite) {
+  desired.ports.clear();
   guest.write("etc/nccl.conf", "A=1\n");
-  const auto found = guest.everything();
+  const auto original = guest.everything();
   for (const int file : {0, 1}) {
     guest.agent.failingWrite = guest.agent.writes + file;
-    EXPECT_THAT(failure(), HasSubstr("the guest is as it was"));
-    EXPECT_EQ(guest.everything(), found) << "file " << file;
+    EXPECT_THAT(failure(), HasSubstr("changes in the guest rolled back"));
+    EXPECT_EQ(guest.everything(), original) << "file " << file;
     guest.agent.failingWrite = -1;
   }
 }
 
-// Ctrl-C at each of the steps, until there is none left to stop at.
-TEST_F(SetupApplyTest, whoStopsItGetsTheGuestAsItWas) {
+// Cancels at each step in turn, until a run completes.
+TEST_F(SetupApplyTest, RollsBackWhenCancelledAtAnyStep) {
   guest.write("etc/nccl.conf", "A=1\n");
-  const auto found = guest.everything();
+  const auto original = guest.everything();
   int steps = 0;
   for (bool done = false; !done; ++steps) {
     int left = steps;
@@ -130,17 +131,17 @@ TEST_F(SetupApplyTest, whoStopsItGetsTheGuestAsItWas) {
       done = true;
     } catch (const Cancelled& cancelled) {
       EXPECT_EQ(cancelled.signal(), SIGINT);
-      EXPECT_STREQ(cancelled.what(), "stopped by SIGINT; the guest is as it was");
-      EXPECT_EQ(guest.everything(), found) << "step " << steps;
+      EXPECT_STREQ(cancelled.what(), "stopped by SIGINT; changes in the guest rolled back");
+      EXPECT_EQ(guest.everything(), original) << "step " << steps;
     }
     ASSERT_LT(steps, 100);
   }
   EXPECT_GT(steps, 8);
-  EXPECT_NE(guest.everything(), found);
+  EXPECT_NE(guest.everything(), original);
 }
 
-TEST_F(SetupApplyTest, stoppedAndNotTakenBackIsAnErrorThatSaysHow) {
-  wish.ports.clear();
+TEST_F(SetupApplyTest, ReportsFailedRollbackWithUndoRemedy) {
+  desired.ports.clear();
   int left = 4;
   tools.checkpoint = [&] {
     if (left-- == 0) {
@@ -150,26 +151,26 @@ TEST_F(SetupApplyTest, stoppedAndNotTakenBackIsAnErrorThatSaysHow) {
   };
   try {
     setUp();
-    FAIL() << "it was not stopped";
+    FAIL() << "not stopped";
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("stopped by SIGTERM; and taking it back failed"));
+    EXPECT_THAT(error.what(), HasSubstr("stopped by SIGTERM; cannot roll back"));
     EXPECT_THAT(error.remedy(), HasSubstr("guest-setup --undo"));
   }
 }
 
-TEST_F(SetupApplyTest, aFailedSecondSetUpLeavesTheFirst) {
+TEST_F(SetupApplyTest, FailedSecondSetupKeepsFirst) {
   setUp();
   const auto first = guest.everything();
-  wish.ports[0].network.mtu = 20000;
-  wish.nccl.timeout = 20;
-  EXPECT_THAT(failure(), HasSubstr("the guest is as it was"));
+  desired.ports[0].network.mtu = 20000;
+  desired.nccl.timeout = 20;
+  EXPECT_THAT(failure(), HasSubstr("changes in the guest rolled back"));
   EXPECT_EQ(guest.everything(), first);
 }
 
-TEST_F(SetupApplyTest, anAgentWithoutFilesIsToldAsThat) {
+TEST_F(SetupApplyTest, ReportsAgentThatBlocksFileCommands) {
   guest.agent.forbidden = {"guest-file-open"};
   guest.write("etc/nccl.conf", "A=1\n");
-  const auto found = guest.everything();
+  const auto original = guest.everything();
   try {
     setUp();
     FAIL();
@@ -178,23 +179,23 @@ TEST_F(SetupApplyTest, anAgentWithoutFilesIsToldAsThat) {
     EXPECT_THAT(error.what(), HasSubstr("does not allow guest-file-open"));
     EXPECT_THAT(error.remedy(), HasSubstr("allow guest-file-open"));
   }
-  EXPECT_EQ(guest.everything(), found);
+  EXPECT_EQ(guest.everything(), original);
 }
 
-TEST_F(SetupApplyTest, aModuleThatDoesNotLoadIsAWarning) {
+TEST_F(SetupApplyTest, WarnsWhenModuleDoesNotLoad) {
   guest.write("sys/bus/pci/devices/0000:03:00.0/vendor", "0x10de\n");
   guest.write("sys/bus/pci/devices/0000:03:00.0/class", "0x030200\n");
   guest.write("sys/module/nvidia/version", "580.1\n");
   guest.tool("uname", "echo 6.1");
   guest.tool("modprobe", "echo 'modprobe: ERROR: could not insert: Invalid argument' >&2; exit 1");
   guest.write("lib/modules/6.1/modules.dep", "updates/nvidia-peermem.ko: updates/nvidia.ko\n");
-  wish.peerMemory = true;
+  desired.peerMemory = true;
   setUp();
-  EXPECT_THAT(warnings, ElementsAre(HasSubstr("Invalid argument; it has to be built with")));
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("Invalid argument; install OFED first")));
   EXPECT_TRUE(guest.has("etc/modules-load.d/vfpass.conf"));
 }
 
-TEST_F(SetupApplyTest, managersAreAskedForTheirOwn) {
+TEST_F(SetupApplyTest, ActivatesConnectionInNetworkManager) {
   guest.tool("nmcli", R"sh(
 case "$*" in
 "-t -f RUNNING general") echo running ;;
@@ -206,19 +207,19 @@ case "$*" in
 *) exit 1 ;;
 esac)sh");
   std::filesystem::create_directories(guest.root / "etc/NetworkManager/system-connections");
-  wish.ports.pop_back();
+  desired.ports.pop_back();
   setUp();
   EXPECT_EQ(guest.read("log.nmcli"),
             "connection reload\n-w 30 connection up id vfpass-rail0 ifname ens7\n");
   EXPECT_TRUE(plan().empty());
-  // It has dropped an address that was there: undo puts that back, too.
+  // NetworkManager has removed an address that existed before; undo restores it.
   undo();
   EXPECT_EQ(guest.read("sys/class/net/ens7/addresses"), "inet 10.1.1.1/24\n");
   EXPECT_EQ(guest.read("sys/class/net/ens7/mtu"), "1500\n");
 }
 
-// A connection stays up when its file is gone. NetworkManager has no profile to delete then. It
-// takes one change only.
+// A connection stays active after its file was removed, and NetworkManager then has no profile to
+// delete. This one refuses a second activation.
 constexpr const char* keepsConnectionsUp = R"sh(
 case "$*" in
 "-t -f RUNNING general") echo running ;;
@@ -233,28 +234,28 @@ case "$*" in
 *) exit 1 ;;
 esac)sh";
 
-TEST_F(SetupApplyTest, undoEndsTheConnectionThatNetworkManagerKeepsUp) {
+TEST_F(SetupApplyTest, UndoDeactivatesConnectionThatNetworkManagerKeepsUp) {
   guest.tool("nmcli", keepsConnectionsUp);
   std::filesystem::create_directories(guest.root / "etc/NetworkManager/system-connections");
-  wish.ports.pop_back();
+  desired.ports.pop_back();
   setUp();
   EXPECT_EQ(guest.read("active"), "vfpass-rail0\n");
   undo();
   EXPECT_EQ(guest.read("active"), "\n");
 }
 
-TEST_F(SetupApplyTest, aFailedSecondSetUpLeavesTheConnectionOfTheFirst) {
+TEST_F(SetupApplyTest, FailedSecondSetupKeepsConnectionOfFirst) {
   guest.tool("nmcli", keepsConnectionsUp);
   std::filesystem::create_directories(guest.root / "etc/NetworkManager/system-connections");
-  wish.ports.pop_back();
+  desired.ports.pop_back();
   setUp();
-  wish.ports[0].network.mtu = 8000;
-  EXPECT_THAT(failure(), HasSubstr("the guest is as it was"));
+  desired.ports[0].network.mtu = 8000;
+  EXPECT_THAT(failure(), HasSubstr("changes in the guest rolled back"));
   EXPECT_EQ(guest.read("active"), "vfpass-rail0\n");
 }
 
-// Right after boot the agent is there before the network manager.
-TEST_F(SetupApplyTest, waitsUntilTheGuestHasStarted) {
+// After boot the agent starts before the network manager.
+TEST_F(SetupApplyTest, WaitsUntilGuestHasStarted) {
   guest.write("run/systemd/system/.keep", "");
   guest.tool("systemctl", R"sh(
 case $1 in
@@ -263,15 +264,15 @@ is-system-running)
 -q) [ -e $root/asked ] && [ "$3" = systemd-networkd.service ] ;;
 esac)sh");
   guest.tool("networkctl", "");
-  const SetupSight sight = lookAtGuest(tools, wish);
-  EXPECT_FALSE(sight.view.starting);
+  const ObservedGuest observed = observeGuest(tools, desired);
+  EXPECT_FALSE(observed.view.starting);
   EXPECT_TRUE(guest.has("asked"));
-  EXPECT_EQ(planSetup(wish, sight.view, sight.record).tool, "systemd-networkd");
+  EXPECT_EQ(planSetup(desired, observed.view, observed.record).tool, "systemd-networkd");
 }
 
-// ifdown reads the file as it is, so it runs before the file changes; ifup fails on an address that
-// is already there.
-TEST_F(SetupApplyTest, ifupdownTakesDownBeforeItsFileChanges) {
+// ifdown reads the current file, so it has to run before the file changes; ifup fails if the
+// interface already has the address.
+TEST_F(SetupApplyTest, BringsInterfacesDownBeforeIfupdownFileChanges) {
   guest.tool("systemctl", R"([ "$*" = "-q is-active networking.service" ])");
   guest.tool("sed", R"(exec /usr/bin/sed "$@")");
   guest.tool("grep", R"(exec /usr/bin/grep "$@")");
@@ -294,23 +295,23 @@ echo "down $1 $(grep -o 'address .*' $root/etc/network/interfaces.d/vfpass)" >>$
 rm $root/state.$1)sh");
   guest.write("etc/network/interfaces", "# local\nsource /etc/network/interfaces.d/*\n");
   guest.write("sys/class/net/ens7/addresses", "inet 192.168.100.10/24\n");
-  wish.ports.pop_back();
-  const auto found = guest.everything();
+  desired.ports.pop_back();
+  const auto original = guest.everything();
   setUp();
   EXPECT_TRUE(plan().empty());
-  wish.ports[0].network.address = "192.168.100.11/24";
+  desired.ports[0].network.address = "192.168.100.11/24";
   setUp();
   EXPECT_EQ(guest.read("log.ifupdown"),
             "up ens7 192.168.100.10/24\ndown ens7 address 192.168.100.10/24\n"
             "up ens7 192.168.100.11/24\n");
   EXPECT_EQ(guest.read("sys/class/net/ens7/addresses"), "inet 192.168.100.11/24\n");
   undo();
-  EXPECT_EQ(guest.everything(), found);
+  EXPECT_EQ(guest.everything(), original);
 }
 
-TEST_F(SetupApplyTest, theDiffNamesWhatNoLineShows) {
+TEST_F(SetupApplyTest, DiffMarksMissingFinalNewline) {
   guest.write("etc/nccl.conf", "NCCL_DEBUG=INFO");
-  wish.ports.clear();
+  desired.ports.clear();
   const GuestSetupReport report = describeSetup(plan());
   ASSERT_EQ(report.files.size(), 1U);
   EXPECT_THAT(report.files[0].diff, HasSubstr("+NCCL_IB_GID_INDEX=3\n"));
@@ -318,24 +319,25 @@ TEST_F(SetupApplyTest, theDiffNamesWhatNoLineShows) {
   EXPECT_THAT(report.files[0].diff, HasSubstr("\\ No newline"));
 }
 
-TEST_F(SetupApplyTest, oddFilesAreSeenAndNotRead) {
+TEST_F(SetupApplyTest, RefusesLinksAndLargeFiles) {
   std::filesystem::create_symlink("/etc/hostname", guest.root / "etc/nccl.conf");
-  EXPECT_THAT(failure(), HasSubstr("/etc/nccl.conf cannot be changed: it is a link"));
+  EXPECT_THAT(failure(),
+              HasSubstr("cannot change /etc/nccl.conf in the guest: not a regular file"));
   std::filesystem::remove(guest.root / "etc/nccl.conf");
   guest.write("etc/nccl.conf", std::string(300000, 'x'));
   EXPECT_THAT(failure(), HasSubstr("larger than 256 KiB"));
 }
 
-TEST_F(SetupApplyTest, aFilesContentIsNoLineOfOurs) {
+TEST_F(SetupApplyTest, DoesNotParseFileContentAsScriptOutput) {
   guest.write("etc/nccl.conf", "A=1\nend\nnone /etc/nccl.conf\n");
-  const SetupSight sight = lookAtGuest(tools, wish);
-  EXPECT_EQ(sight.view.files.at("/etc/nccl.conf").content, "A=1\nend\nnone /etc/nccl.conf\n");
+  const ObservedGuest observed = observeGuest(tools, desired);
+  EXPECT_EQ(observed.view.files.at("/etc/nccl.conf").content, "A=1\nend\nnone /etc/nccl.conf\n");
 }
 
-// What a guest may say instead of what the scripts would.
-TEST(SetupView, lyingGuestsEndInAnError) {
+// Output that a hostile guest may send instead of the scripts' output.
+TEST(SetupView, RejectsOrIgnoresInvalidScriptOutput) {
   fake::FakeHypervisor hypervisor;
-  std::string said;
+  std::string output;
   hypervisor.agent = [&](const std::string& command) -> std::string {
     const auto request = nlohmann::json::parse(command);
     if (request["execute"] == "guest-info") {
@@ -346,7 +348,7 @@ TEST(SetupView, lyingGuestsEndInAnError) {
       return R"({"return": {"pid": 7}})";
     }
     return nlohmann::json{
-        {"return", {{"exited", true}, {"exitcode", 0}, {"out-data", encodeBase64(said)}}}}
+        {"return", {{"exited", true}, {"exitcode", 0}, {"out-data", encodeBase64(output)}}}}
         .dump();
   };
   Agent agent(hypervisor, {}, "train0", std::chrono::seconds(20));
@@ -356,12 +358,12 @@ TEST(SetupView, lyingGuestsEndInAnError) {
         "file /etc/nccl.conf 644 0 0 -1\n\nend\n", "file /etc/nccl.conf 77777 0 0 1\nx\nend\n",
         "file /etc/nccl.conf 644 0 0 4294967295\nx\nend\n", "rubbish\nend\n",
         "none /etc/nccl.conf\n"}) {
-    said = text;
+    output = text;
     EXPECT_THROW(readFiles(agent, "", {"/etc/nccl.conf"}, view), Error) << text;
   }
-  said = "netdev ens7\naddress 52:54:00:00:00:01\n";
-  EXPECT_THROW(readSetupView(agent, ""), Error) << "cut short";
-  said =
+  output = "netdev ens7\naddress 52:54:00:00:00:01\n";
+  EXPECT_THROW(readSetupView(agent, ""), Error) << "truncated";
+  output =
       "netdev $(reboot)\naddress 52:54:00:00:00:01\nnetdev -x\nnetdev ..\nnetdev a b\n"
       "netdev ens7\naddress \x1b[2J\nmtu 99999999999\nflags 0xzz\n"
       "2: ens7    inet 10.0.0.1/99 scope global\n2: ens7    inet 10.0.0.2/8 scope global dynamic\n"
@@ -371,12 +373,12 @@ TEST(SetupView, lyingGuestsEndInAnError) {
   ASSERT_EQ(view.netdevs.size(), 1U);
   EXPECT_EQ(view.netdevs[0].address, "");
   EXPECT_EQ(view.netdevs[0].state, (NetdevState{0, false, {"fd00::1/64"}, {}, {}}));
-  said.clear();
+  output.clear();
   for (int i = 0; i < 100000; ++i) {
-    said += "netdev e" + std::to_string(i) + "\n";
+    output += "netdev e" + std::to_string(i) + "\n";
   }
-  said += "end\n";
-  EXPECT_THROW(readSetupView(agent, ""), Error) << "more than a program may say";
+  output += "end\n";
+  EXPECT_THROW(readSetupView(agent, ""), Error) << "more output than the agent accepts";
 }
 
 }  // namespace

@@ -12,9 +12,8 @@
 
 namespace vfpass::guest {
 
-/// A guest that is a folder of this machine: its agent really runs the scripts that it is given,
-/// and really writes files. Its interfaces are files, too, which a little `ip` changes; the lab has
-/// the real one.
+/// A guest in a directory on this machine: its agent runs the real scripts and writes real files.
+/// Its interfaces are files, which a fake `ip` changes. The lab tests use a real guest.
 class SetupGuest {
  public:
   SetupGuest() {
@@ -22,8 +21,8 @@ class SetupGuest {
       std::filesystem::create_directories(root / folder);
     }
     tool("ip", ipTool);
-    tool("chown", "exit 0");  // a test need not be root
-    // No manager of this machine is to be asked.
+    tool("chown", "exit 0");  // tests run without root
+    // Only these programs: the scripts must not reach a network manager of this machine.
     for (const char* name : {"cat", "chmod", "grep", "id", "mkdir", "mv", "readlink", "rm", "rmdir",
                              "sha256sum", "sleep", "stat", "sync", "uname"}) {
       std::filesystem::create_symlink(std::filesystem::path("/usr/bin") / name,
@@ -45,7 +44,7 @@ class SetupGuest {
   std::filesystem::path root = temporary_.path();
   LocalAgent agent;
 
-  /// A program of the guest, as text of a shell.
+  /// Adds a shell script as a program of the guest.
   void tool(const std::string& name, const std::string& text) {
     const auto path = root / "tools" / name;
     std::filesystem::remove(path);
@@ -82,7 +81,7 @@ class SetupGuest {
                                     root / folder / "device");
   }
 
-  /// Everything that undo has to bring back: files with modes, and what is set.
+  /// Everything that undo has to restore: files with their modes, and interface settings.
   [[nodiscard]] std::map<std::string, std::string> everything() const {
     std::map<std::string, std::string> all;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
@@ -98,7 +97,7 @@ class SetupGuest {
   }
 
  private:
-  // Knows what the scripts use, and refuses what a kernel refuses.
+  // Implements the commands that the scripts use, with the kernel's errors.
   static constexpr const char* ipTool = R"sh(
 net=$root/sys/class/net
 case "$1 $2" in

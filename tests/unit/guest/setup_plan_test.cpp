@@ -17,7 +17,7 @@ using testing::IsEmpty;
 using testing::Not;
 
 constexpr const char* header =
-    "# Written by `vfpass guest-setup` on the host; --undo takes it out.\n";
+    "# Written by `vfpass guest-setup` on the host; --undo removes it.\n";
 
 WantedPort port(const std::string& entry, const std::string& mac, const std::string& address) {
   return {entry, false, mac, "", false, {address, 9000}};
@@ -30,14 +30,14 @@ SetupNetdev netdev(const std::string& name, const std::string& address) {
 class SetupPlanTest : public testing::Test {
  protected:
   SetupPlanTest() {
-    wish.domain = *parseUuid("4dea22b3-1d52-d8f3-2516-782e98ab3fa0");
-    wish.ports = {port("rail0", "52:54:00:00:00:01", "192.168.100.10/24")};
+    desired.domain = *parseUuid("4dea22b3-1d52-d8f3-2516-782e98ab3fa0");
+    desired.ports = {port("rail0", "52:54:00:00:00:01", "192.168.100.10/24")};
     view.tools = {"ip"};
     view.running = {"systemd"};
     view.netdevs = {netdev("ens7", "52:54:00:00:00:01")};
   }
 
-  [[nodiscard]] SetupPlan plan() const { return planSetup(wish, view, record); }
+  [[nodiscard]] SetupPlan plan() const { return planSetup(desired, view, record); }
 
   std::string fileOf(const SetupPlan& made, const std::string& path) {
     const auto found = std::find_if(made.files.begin(), made.files.end(),
@@ -51,8 +51,8 @@ class SetupPlanTest : public testing::Test {
     return found == made.files.end() ? 0 : found->after.mode;
   }
 
-  // As if the plan had been carried out.
-  void carryOut(const SetupPlan& made) {
+  // Updates view and record as if the plan had been applied.
+  void apply(const SetupPlan& made) {
     for (const SetupFile& file : made.files) {
       view.files[file.path] = file.after;
     }
@@ -68,17 +68,17 @@ class SetupPlanTest : public testing::Test {
     record = decodeRecord(encodeRecord(made.record));
   }
 
-  SetupWish wish;
+  DesiredSetup desired;
   SetupView view;
   SetupRecord record;
 };
 
-TEST_F(SetupPlanTest, netplanMatchesByMac) {
+TEST_F(SetupPlanTest, NetplanMatchesByMac) {
   view.tools.insert("netplan");
   view.running.insert("systemd-networkd");
   view.netplanFolder = true;
-  wish.ports.push_back(port("rail1", "52:54:00:00:00:02", "fd00::1/64"));
-  wish.ports[1].network.mtu.reset();
+  desired.ports.push_back(port("rail1", "52:54:00:00:00:02", "fd00::1/64"));
+  desired.ports[1].network.mtu.reset();
   view.netdevs.push_back(netdev("ens8", "52:54:00:00:00:02"));
   const SetupPlan made = plan();
   EXPECT_EQ(made.tool, "netplan");
@@ -108,26 +108,26 @@ TEST_F(SetupPlanTest, netplanMatchesByMac) {
   EXPECT_TRUE(made.ports[0].byTool);
 }
 
-// `netplan status` starts systemd-networkd in a guest of NetworkManager's.
-TEST_F(SetupPlanTest, netplanKeepsItsRendererWhenTheOtherIsStarted) {
+// `netplan status` starts systemd-networkd, also in a guest that uses NetworkManager.
+TEST_F(SetupPlanTest, NetplanKeepsRendererWhenOtherOneStarts) {
   view.tools.insert("netplan");
   view.running.insert("NetworkManager");
   view.netplanFolder = true;
   const SetupPlan made = plan();
   EXPECT_THAT(fileOf(made, "/etc/netplan/90-vfpass.yaml"), HasSubstr("renderer: NetworkManager\n"));
-  carryOut(made);
+  apply(made);
   view.running.insert("systemd-networkd");
   EXPECT_TRUE(plan().empty());
 }
 
-TEST_F(SetupPlanTest, ifupdownBringsInterfacesUpByName) {
+TEST_F(SetupPlanTest, IfupdownBringsInterfacesUpByName) {
   view.tools.insert("ifup");
   view.running.insert("networking");
   view.interfacesFolder = true;
-  wish.ports.push_back(port("rail1", "52:54:00:00:00:02", "fd00::1/64"));
-  wish.ports[1].network.mtu.reset();
-  wish.ports.push_back(port("rail2", "52:54:00:00:00:03", ""));
-  wish.ports[2].network.address.reset();
+  desired.ports.push_back(port("rail1", "52:54:00:00:00:02", "fd00::1/64"));
+  desired.ports[1].network.mtu.reset();
+  desired.ports.push_back(port("rail2", "52:54:00:00:00:03", ""));
+  desired.ports[2].network.address.reset();
   view.netdevs.push_back(netdev("ens8", "52:54:00:00:00:02"));
   view.netdevs.push_back(netdev("ens9", "52:54:00:00:00:03"));
   const SetupPlan made = plan();
@@ -151,16 +151,16 @@ iface ens9 inet manual
     mtu 9000
 )");
   EXPECT_TRUE(made.ports[0].byTool);
-  carryOut(made);
+  apply(made);
   EXPECT_TRUE(plan().empty());
 }
 
-TEST_F(SetupPlanTest, ifupdownSetsInfinibandToDatagramMode) {
+TEST_F(SetupPlanTest, IfupdownSetsInfinibandToDatagramMode) {
   view.tools.insert("ifup");
   view.running.insert("networking");
   view.interfacesFolder = true;
   view.netdevs = {netdev("ibs7", "00:00:10:49:fe:80:00:00:00:00:00:00:02:00:5e:00:53:00:00:01")};
-  wish.ports = {{"rail0", true, "02:00:5e:00:53:00:00:01", "", false, {"10.0.0.1/24", {}}}};
+  desired.ports = {{"rail0", true, "02:00:5e:00:53:00:00:01", "", false, {"10.0.0.1/24", {}}}};
   EXPECT_EQ(fileOf(plan(), "/etc/network/interfaces.d/vfpass"), std::string(header) + R"(
 # rail0
 allow-hotplug ibs7
@@ -170,8 +170,8 @@ iface ibs7 inet static
 )");
 }
 
-// Nobody would read the file, so the unit of our own sets the addresses.
-TEST_F(SetupPlanTest, ifupdownThatReadsNoFolderGetsTheUnit) {
+// ifupdown would not read the file, so vfpass's own unit sets the addresses.
+TEST_F(SetupPlanTest, UsesUnitWhenIfupdownReadsNoInterfacesDirectory) {
   view.tools.insert("ifup");
   view.running.insert("networking");
   const SetupPlan made = plan();
@@ -179,24 +179,24 @@ TEST_F(SetupPlanTest, ifupdownThatReadsNoFolderGetsTheUnit) {
   EXPECT_THAT(fileOf(made, "/etc/vfpass/guest-network.conf"), HasSubstr("192.168.100.10/24"));
 }
 
-TEST_F(SetupPlanTest, infinibandIsKnownToNetplanByName) {
+TEST_F(SetupPlanTest, NetplanMatchesInfinibandByName) {
   view.tools.insert("netplan");
   view.running.insert("NetworkManager");
   view.netplanFolder = true;
   view.netdevs = {netdev("ibs7", "00:00:10:49:fe:80:00:00:00:00:00:00:02:00:5e:00:53:00:00:01")};
-  wish.ports = {{"rail0", true, "02:00:5e:00:53:00:00:01", "", false, {"10.0.0.1/24", {}}}};
+  desired.ports = {{"rail0", true, "02:00:5e:00:53:00:00:01", "", false, {"10.0.0.1/24", {}}}};
   EXPECT_THAT(fileOf(plan(), "/etc/netplan/90-vfpass.yaml"),
               HasSubstr("    ibs7:\n      infiniband-mode: datagram\n"
                         "      renderer: NetworkManager\n"));
 }
 
-TEST_F(SetupPlanTest, netplanWithoutARendererIsNotUsed) {
+TEST_F(SetupPlanTest, IgnoresNetplanWithoutRenderer) {
   view.tools.insert("netplan");
   view.netplanFolder = true;
   EXPECT_EQ(plan().tool, "ip");
 }
 
-TEST_F(SetupPlanTest, networkManagerGetsAConnectionForEachPort) {
+TEST_F(SetupPlanTest, WritesNetworkManagerConnectionForEachPort) {
   view.running.insert("NetworkManager");
   const SetupPlan made = plan();
   EXPECT_EQ(made.tool, "NetworkManager");
@@ -222,11 +222,11 @@ method=link-local
   EXPECT_EQ(modeOf(made, path), 0600U);
 }
 
-TEST_F(SetupPlanTest, networkManagerKnowsInfiniBandByItsLastBytes) {
+TEST_F(SetupPlanTest, WritesFullInfinibandAddressForNetworkManager) {
   view.running.insert("NetworkManager");
   const std::string hardware = "00:00:10:49:fe:80:00:00:00:00:00:00:02:00:5e:00:53:00:00:01";
   view.netdevs = {netdev("ibs7", hardware)};
-  wish.ports = {{"rail0", true, "02:00:5e:00:53:00:00:01", "", false, {"fd00::1/64", 4092}}};
+  desired.ports = {{"rail0", true, "02:00:5e:00:53:00:00:01", "", false, {"fd00::1/64", 4092}}};
   const std::string text =
       fileOf(plan(), "/etc/NetworkManager/system-connections/vfpass-rail0.nmconnection");
   EXPECT_THAT(text, HasSubstr("type=infiniband\n"));
@@ -236,7 +236,7 @@ TEST_F(SetupPlanTest, networkManagerKnowsInfiniBandByItsLastBytes) {
                               "address1=fd00::1/64\n"));
 }
 
-TEST_F(SetupPlanTest, networkdGetsAFileForEachPort) {
+TEST_F(SetupPlanTest, WritesNetworkdFileForEachPort) {
   view.tools.insert("networkctl");
   view.running.insert("systemd-networkd");
   const SetupPlan made = plan();
@@ -257,18 +257,18 @@ Address=192.168.100.10/24
 )");
 }
 
-TEST_F(SetupPlanTest, infinibandIsKnownToNetworkdByName) {
+TEST_F(SetupPlanTest, NetworkdMatchesInfinibandByName) {
   view.tools.insert("networkctl");
   view.running.insert("systemd-networkd");
   view.netdevs = {netdev("ibs7", "00:00:10:49:fe:80:00:00:00:00:00:00:02:00:5e:00:53:00:00:01")};
-  wish.ports = {{"rail0", true, "02:00:5e:00:53:00:00:01", "", false, {"10.0.0.1/24", {}}}};
+  desired.ports = {{"rail0", true, "02:00:5e:00:53:00:00:01", "", false, {"10.0.0.1/24", {}}}};
   const SetupPlan made = plan();
   EXPECT_THAT(fileOf(made, "/etc/systemd/network/10-vfpass-rail0.network"),
               HasSubstr("[Match]\nName=ibs7\n"));
   EXPECT_THAT(made.notes, Contains(HasSubstr("by name")));
 }
 
-TEST_F(SetupPlanTest, withoutAManagerAUnitRunsAScript) {
+TEST_F(SetupPlanTest, UsesUnitWithScriptWithoutNetworkManager) {
   const SetupPlan made = plan();
   EXPECT_EQ(made.tool, "ip");
   EXPECT_EQ(fileOf(made, "/etc/vfpass/guest-network.conf"),
@@ -284,17 +284,17 @@ TEST_F(SetupPlanTest, withoutAManagerAUnitRunsAScript) {
               ElementsAre("mtu 1500 -> 9000", "address +192.168.100.10/24", "up"));
 }
 
-TEST_F(SetupPlanTest, withoutSystemdItSaysThatNothingLasts) {
+TEST_F(SetupPlanTest, NotesThatSettingsAreLostWithoutSystemd) {
   view.running.clear();
   const SetupPlan made = plan();
   EXPECT_THAT(made.files, IsEmpty());
   EXPECT_EQ(made.ports.size(), 1U);
-  EXPECT_THAT(made.notes, Contains(HasSubstr("do not outlast the guest's next boot")));
+  EXPECT_THAT(made.notes, Contains(HasSubstr("are lost at its next boot")));
 }
 
-TEST_F(SetupPlanTest, arpSettingsAreForSeveralEthernetPorts) {
+TEST_F(SetupPlanTest, SetsArpOnlyForSeveralEthernetPorts) {
   EXPECT_THAT(fileOf(plan(), "/etc/sysctl.d/90-vfpass.conf"), HasSubstr("no /etc"));
-  wish.ports.push_back(port("rail1", "52:54:00:00:00:02", "192.168.200.10/24"));
+  desired.ports.push_back(port("rail1", "52:54:00:00:00:02", "192.168.200.10/24"));
   view.netdevs.push_back(netdev("ens8.1", "52:54:00:00:00:02"));
   const SetupPlan made = plan();
   EXPECT_THAT(fileOf(made, "/etc/sysctl.d/90-vfpass.conf"),
@@ -308,25 +308,25 @@ TEST_F(SetupPlanTest, arpSettingsAreForSeveralEthernetPorts) {
                           "arp_announce 0 -> 1", "arp_ignore 0 -> 2"));
 }
 
-TEST_F(SetupPlanTest, whatIsCarriedOutLeavesNothingToDo) {
+TEST_F(SetupPlanTest, HasNothingToDoAfterApplying) {
   for (const std::set<std::string>& running : {std::set<std::string>{},
                                                {"systemd"},
                                                {"systemd", "NetworkManager"},
                                                {"systemd", "systemd-networkd"}}) {
     view.running = running;
     view.tools = {"ip", "networkctl"};
-    wish.nccl.gidIndex = 3;
-    carryOut(plan());
+    desired.nccl.gidIndex = 3;
+    apply(plan());
     EXPECT_TRUE(plan().empty());
-    carryOut(planUndo(view, record));
+    apply(planUndo(view, record));
     record = {};
   }
 }
 
-TEST_F(SetupPlanTest, aChangedMappingReplacesOnlyWhatWasOurs) {
+TEST_F(SetupPlanTest, ChangedMappingReplacesOnlyOwnSettings) {
   view.netdevs[0].state.addresses = {"10.1.1.1/24"};
-  carryOut(plan());
-  wish.ports[0].network = {"192.168.100.11/24", {}};
+  apply(plan());
+  desired.ports[0].network = {"192.168.100.11/24", {}};
   const SetupPlan made = plan();
   ASSERT_EQ(made.ports.size(), 1U);
   EXPECT_THAT(
@@ -334,11 +334,11 @@ TEST_F(SetupPlanTest, aChangedMappingReplacesOnlyWhatWasOurs) {
       ElementsAre("mtu 9000 -> 1500", "address -192.168.100.10/24", "address +192.168.100.11/24"));
 }
 
-TEST_F(SetupPlanTest, anEntryThatTheMappingHasNoMoreGoesBack) {
+TEST_F(SetupPlanTest, RestoresEntryThatMappingNoLongerHas) {
   view.running = {"systemd", "NetworkManager"};
   const SetupNetdev before = view.netdevs[0];
-  carryOut(plan());
-  wish.ports.clear();
+  apply(plan());
+  desired.ports.clear();
   const SetupPlan made = plan();
   ASSERT_EQ(made.files.size(), 1U);
   EXPECT_FALSE(made.files[0].after.exists);
@@ -346,20 +346,20 @@ TEST_F(SetupPlanTest, anEntryThatTheMappingHasNoMoreGoesBack) {
   EXPECT_EQ(made.ports[0].after, before.state);
 }
 
-TEST_F(SetupPlanTest, undoAfterSeveralSetUpsIsTheFirstState) {
+TEST_F(SetupPlanTest, UndoAfterSeveralSetupsRestoresFirstState) {
   view.files["/etc/nccl.conf"] = {true, "NCCL_DEBUG=INFO", 0640, 0, 5};
   view.netdevs[0].state.addresses = {"192.168.100.10/24", "10.1.1.1/24"};
   view.gpu = view.gpuDriver = view.peerMemoryLoadable = true;
-  wish.peerMemory = true;
-  wish.nccl = {3, 41, 0, 16, 22};
+  desired.peerMemory = true;
+  desired.nccl = {3, 41, 0, 16, 22};
   const SetupView found = view;
-  carryOut(plan());
+  apply(plan());
   EXPECT_TRUE(view.peerMemoryLoaded);
-  wish.ports[0].network = {"192.168.100.12/24", 4000};
-  wish.nccl = {};
-  wish.ncclTopology = "<system version=\"1\"/>\n";
-  carryOut(plan());
-  carryOut(planUndo(view, record));
+  desired.ports[0].network = {"192.168.100.12/24", 4000};
+  desired.nccl = {};
+  desired.ncclTopology = "<system version=\"1\"/>\n";
+  apply(plan());
+  apply(planUndo(view, record));
   for (const auto& [path, file] : view.files) {
     const auto was = found.files.find(path);
     EXPECT_EQ(file, was == found.files.end() ? FileState{} : was->second) << path;
@@ -368,45 +368,45 @@ TEST_F(SetupPlanTest, undoAfterSeveralSetUpsIsTheFirstState) {
   EXPECT_FALSE(view.peerMemoryLoaded);
 }
 
-TEST_F(SetupPlanTest, undoLeavesWhatOthersWroteIntoNcclsFileSince) {
+TEST_F(SetupPlanTest, UndoKeepsLinesThatOthersAddedToNcclConf) {
   view.files["/etc/nccl.conf"] = {true, "A=1\n", 0644, 0, 0};
-  wish.nccl.gidIndex = 3;
-  carryOut(plan());
+  desired.nccl.gidIndex = 3;
+  apply(plan());
   view.files["/etc/nccl.conf"].content += "B=2\n";
   EXPECT_EQ(fileOf(planUndo(view, record), "/etc/nccl.conf"), "A=1\nB=2\n");
 }
 
-TEST_F(SetupPlanTest, aManagersOwnChangeOfAddressesIsNotHeldAgainstIt) {
+TEST_F(SetupPlanTest, IgnoresAddressesThatManagerChanged) {
   view.running.insert("NetworkManager");
   view.netdevs[0].state.addresses = {"10.1.1.1/24"};
   const SetupPlan made = plan();
   view.netdevs[0].state = {9000, true, {"192.168.100.10/24", "fd00::7/64"}, 0, 0};
-  EXPECT_EQ(unreached(made, view), "");
+  EXPECT_EQ(pendingChanges(made, view), "");
   view.netdevs[0].state.mtu = 1500;
-  EXPECT_THAT(unreached(made, view), HasSubstr("ens7 still lacks mtu 1500 -> 9000"));
+  EXPECT_THAT(pendingChanges(made, view), HasSubstr("ens7: mtu 1500 -> 9000"));
 }
 
-TEST_F(SetupPlanTest, teamedAndDoubtfulPortsAreLeftAlone) {
-  wish.ports[0].teamed = true;
+TEST_F(SetupPlanTest, LeavesTeamedAndAmbiguousPortsUnchanged) {
+  desired.ports[0].teamed = true;
   EXPECT_TRUE(plan().empty());
   EXPECT_THAT(plan().notes, Contains(HasSubstr("teamed")));
-  wish.ports[0].teamed = false;
+  desired.ports[0].teamed = false;
   view.netdevs.push_back(netdev("ens8", "52:54:00:00:00:01"));
   EXPECT_TRUE(plan().empty());
   EXPECT_THAT(plan().notes, Contains(HasSubstr("2 interfaces")));
-  wish.ports[0].function = "0000:01:00.0";
+  desired.ports[0].function = "0000:01:00.0";
   view.netdevs[1].function = "0000:02:00.0";
   EXPECT_EQ(plan().ports.size(), 1U);
   view.netdevs.clear();
   EXPECT_THAT(plan().notes, Contains(HasSubstr("no interface with 52:54:00:00:00:01")));
 }
 
-TEST_F(SetupPlanTest, peerMemoryIsForGpusWithADriverThatHasIt) {
-  wish.peerMemory = true;
+TEST_F(SetupPlanTest, LoadsPeerMemoryOnlyForGpuWithDriver) {
+  desired.peerMemory = true;
   const std::string path = "/etc/modules-load.d/vfpass.conf";
   EXPECT_THAT(fileOf(plan(), path), HasSubstr("no /etc"));
   view.gpu = true;
-  EXPECT_THAT(plan().notes, Contains(HasSubstr("without its driver")));
+  EXPECT_THAT(plan().notes, Contains(HasSubstr("has no driver")));
   view.gpuDriver = true;
   EXPECT_THAT(plan().notes, Contains(HasSubstr("needs DMA-BUF")));
   EXPECT_FALSE(plan().loadPeerMemory);
@@ -418,45 +418,45 @@ TEST_F(SetupPlanTest, peerMemoryIsForGpusWithADriverThatHasIt) {
   EXPECT_FALSE(plan().record.peerMemory);
 }
 
-TEST_F(SetupPlanTest, nvlinkIsDisabledForGpusUntilTheMappingSaysOtherwise) {
+TEST_F(SetupPlanTest, DisablesNvlinkUntilMappingChanges) {
   const std::string path = "/etc/modprobe.d/vfpass-nvlink.conf";
-  wish.nvlinkDisabled = true;
+  desired.nvlinkDisabled = true;
   EXPECT_THAT(fileOf(plan(), path), HasSubstr("no /etc"));
   view.gpu = true;
   view.missingFolders = {"/etc/modprobe.d"};
   EXPECT_EQ(fileOf(plan(), path), header + std::string("options nvidia NVreg_NvLinkDisable=1\n"));
-  EXPECT_THAT(plan().notes, Contains(HasSubstr("from its next load on: restart the guest")));
-  carryOut(plan());
+  EXPECT_THAT(plan().notes, Contains(HasSubstr("when it is loaded next: restart the guest")));
+  apply(plan());
   view.nvlinkDisabled = true;
   EXPECT_TRUE(plan().empty());
   EXPECT_THAT(plan().notes, Not(Contains(HasSubstr("NVLink"))));
-  wish.nvlinkDisabled = false;
+  desired.nvlinkDisabled = false;
   const auto made = plan();
   const auto found = std::find_if(made.files.begin(), made.files.end(),
                                   [&](const SetupFile& each) { return each.path == path; });
   ASSERT_NE(found, made.files.end());
   EXPECT_FALSE(found->after.exists);
-  EXPECT_THAT(setupPaths(wish, record), Contains(path));
+  EXPECT_THAT(setupPaths(desired, record), Contains(path));
 }
 
-TEST_F(SetupPlanTest, namesSettingsThatLoseAgainstTheMappings) {
+TEST_F(SetupPlanTest, NotesOverriddenNcclSettings) {
   view.files["/etc/nccl.conf"] = {true, "NCCL_IB_TC=106\n", 0644, 0, 0};
-  wish.nccl.trafficClass = 41;
-  EXPECT_THAT(plan().notes, Contains(HasSubstr("`NCCL_IB_TC=106` does not count")));
+  desired.nccl.trafficClass = 41;
+  EXPECT_THAT(plan().notes, Contains(HasSubstr("`NCCL_IB_TC=106` no longer takes effect")));
 }
 
-TEST_F(SetupPlanTest, aLinkIsNotReplaced) {
-  view.unusable["/etc/nccl.conf"] = "it is a link or no plain file";
-  wish.nccl.gidIndex = 3;
+TEST_F(SetupPlanTest, RefusesToReplaceLink) {
+  view.unusable["/etc/nccl.conf"] = "not a regular file";
+  desired.nccl.gidIndex = 3;
   EXPECT_THROW(static_cast<void>(plan()), Error);
 }
 
-TEST_F(SetupPlanTest, foldersThatWereNotThereAreRemembered) {
+TEST_F(SetupPlanTest, RecordsCreatedDirectories) {
   view.missingFolders = {"/etc/vfpass", "/etc/sysctl.d"};
   EXPECT_THAT(plan().record.folders, ElementsAre("/etc/vfpass"));
 }
 
-TEST(SetupRecord, refusesWhatItDidNotWrite) {
+TEST(SetupRecord, RejectsInvalidRecords) {
   const std::string file = R"({"path": "/etc/shadow", "exists": false})";
   for (const std::string& text :
        {std::string("{"), std::string("[]"), std::string(R"({"version": 2})"),
@@ -470,7 +470,7 @@ TEST(SetupRecord, refusesWhatItDidNotWrite) {
   EXPECT_TRUE(decodeRecord(encodeRecord({})).files.empty());
 }
 
-TEST(SetupRecord, takesNoPathThatOnlyLooksLikeOurs) {
+TEST(SetupRecord, RejectsPathsThatOnlyResembleSetupFiles) {
   EXPECT_TRUE(isSetupPath("/etc/systemd/network/10-vfpass-rail0.network"));
   EXPECT_FALSE(isSetupPath("/etc/systemd/network/10-vfpass-../../shadow.network"));
   EXPECT_FALSE(isSetupPath("/etc/systemd/network/10-vfpass-.network"));

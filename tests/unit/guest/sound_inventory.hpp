@@ -2,7 +2,7 @@
 
 namespace vfpass::guest {
 
-/// A guest with one VF, all well, and no GPU, as the probe describes it.
+/// The probe's inventory of a guest with one working VF and no GPU.
 inline constexpr const char* soundInventory = R"text({
   "netdevs": [{"name": "eth1", "mac": "52:54:00:aa:bb:cc", "state": "up", "pci": "0000:01:00.0",
                "driver": "mlx5_core", "mtu": 1500}],

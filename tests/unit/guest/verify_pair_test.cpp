@@ -19,7 +19,8 @@ using testing::HasSubstr;
 using testing::Not;
 using Json = nlohmann::json;
 
-// A probe that talks as a real one does and moves nothing: what it says lies beside it.
+// A probe that exchanges lines like the real one but moves no data; its reports are files in its
+// directory.
 const std::string probeText = std::string(R"(
 here=${0%/*}
 role=$1
@@ -94,7 +95,7 @@ class VerifyPairTest : public testing::Test {
     write("inventory", inventory);
   }
 
-  // As the guest has it: only what has the right content is run.
+  // The content of the guest's probe: one with other content would not be run.
   [[nodiscard]] std::string contentOfProbe() const {
     std::ifstream stream(guests.folder / "vfpass-probe-1");
     return {std::istreambuf_iterator<char>(stream), {}};
@@ -107,11 +108,11 @@ class VerifyPairTest : public testing::Test {
     return lease;
   }
 
-  // Both guests are this machine, and one folder.
+  // Both guests are this machine and share one directory.
   VerifyReport verify() {
-    const auto heed = [this] { checkpoint(); };
-    Agent near(guests.hypervisor, Uuid{}, "train0", std::chrono::seconds(60), heed);
-    Agent far(guests.hypervisor, Uuid{}, "train1", std::chrono::seconds(60), heed);
+    const auto runCheckpoint = [this] { checkpoint(); };
+    Agent near(guests.hypervisor, Uuid{}, "train0", std::chrono::seconds(60), runCheckpoint);
+    Agent far(guests.hypervisor, Uuid{}, "train1", std::chrono::seconds(60), runCheckpoint);
     const auto traffic = [this](const Lease&) {
       moved += 20000;
       return VfTraffic{0, moved, 0, 0};
@@ -161,18 +162,18 @@ class VerifyPairTest : public testing::Test {
   std::uint64_t moved = 0;
 };
 
-TEST_F(VerifyPairTest, ReachThenDataThenLatency) {
+TEST_F(VerifyPairTest, ChecksReachThenDataThenLatency) {
   const auto report = verify();
   EXPECT_EQ(verdict(report), Outcome::passed);
   EXPECT_THAT(keys(report, "peer-"),
               ElementsAre("peer-network passed", "peer-reach passed", "peer-data-host passed",
                           "peer-data-host passed", "peer-latency-host passed"));
-  EXPECT_EQ(keys(report, "counters").size(), 4U) << "of both VFs, after each transfer";
+  EXPECT_EQ(keys(report, "counters").size(), 4U) << "for both VFs, after each transfer";
   EXPECT_THAT(operations(report), ElementsAre("host write", "host read", "host read", "host send"));
   EXPECT_THAT(argumentsOf("listen"), Contains(HasSubstr(" --device mlx5_0 ")));
 }
 
-TEST_F(VerifyPairTest, RelaxedOrderingIsTriedAsAskedFor) {
+TEST_F(VerifyPairTest, TestsRelaxedOrderingAsRequested) {
   plan.relaxedOrdering = RelaxedOrdering::automatic;
   const auto report = verify();
   EXPECT_EQ(verdict(report), Outcome::passed);
@@ -182,7 +183,7 @@ TEST_F(VerifyPairTest, RelaxedOrderingIsTriedAsAskedFor) {
   EXPECT_EQ(keys(report, "relaxed-ordering").size(), 1U);
 }
 
-TEST_F(VerifyPairTest, GpuFiguresStandBesideHostFiguresOfTheirSession) {
+TEST_F(VerifyPairTest, ComparesGpuWithHostFiguresOfSameSession) {
   addGpu();
   plan.gpuWanted = true;
   plan.latency = false;
@@ -195,12 +196,12 @@ TEST_F(VerifyPairTest, GpuFiguresStandBesideHostFiguresOfTheirSession) {
   EXPECT_THAT(argumentsOf("listen"), Contains(HasSubstr("--gpu 3")));
 }
 
-TEST_F(VerifyPairTest, AGpuThatIsWantedAndMissingIsABrokenLink) {
+TEST_F(VerifyPairTest, FailsWithoutWantedGpu) {
   plan.gpuWanted = true;
   EXPECT_THAT(keys(verify(), "gpu"), ElementsAre("gpu failed", "gpu failed"));
 }
 
-TEST_F(VerifyPairTest, SoIsOneThatCudaDoesNotKnow) {
+TEST_F(VerifyPairTest, FailsForGpuUnknownToCuda) {
   addGpu(R"("index": null)");
   plan.gpuWanted = true;
   const auto report = verify();
@@ -208,7 +209,7 @@ TEST_F(VerifyPairTest, SoIsOneThatCudaDoesNotKnow) {
   EXPECT_EQ(std::ranges::count(keys(report, "gpu-driver"), "gpu-driver failed"), 2);
 }
 
-TEST_F(VerifyPairTest, NothingBehindABrokenLinkIsTried) {
+TEST_F(VerifyPairTest, SkipsChecksAfterFailure) {
   write("reach", {{"passed", false}, {"error", "transport retry counter exceeded"}});
   const auto report = verify();
   EXPECT_EQ(verdict(report), Outcome::failed);
@@ -216,7 +217,7 @@ TEST_F(VerifyPairTest, NothingBehindABrokenLinkIsTried) {
   EXPECT_EQ(argumentsOf("connect").size(), 1U);
 }
 
-TEST_F(VerifyPairTest, WhoStopsItLeavesNothingInTheGuests) {
+TEST_F(VerifyPairTest, CancellationLeavesNothingInGuests) {
   guests.addProgram(
       "vfpass-probe-1",
       std::string("case $1 in connect|listen) echo $$ >\"${0%/*}/$1-pid\"; exec sleep "
@@ -238,7 +239,7 @@ TEST_F(VerifyPairTest, WhoStopsItLeavesNothingInTheGuests) {
   EXPECT_TRUE(eventually([this] { return exchanges() == 0; }));
 }
 
-TEST_F(VerifyPairTest, AFaultOnPurposeIsForTheTransfersOnly) {
+TEST_F(VerifyPairTest, InjectsFaultsIntoTransfersOnly) {
   plan.probeArguments = {"--inject", "flip"};
   const auto report = verify();
   EXPECT_THAT(keys(report, "peer-latency"), Not(Contains(HasSubstr("passed"))));

@@ -1,4 +1,4 @@
-// The built program, as libvirtd starts it.
+// Tests of the built program, started as libvirtd starts it.
 #include <elf.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,8 +20,8 @@ struct Result {
   std::string err;
 };
 
-// `name` goes through the shell between single quotes; the environment is one that a dynamic
-// program would heed.
+// `name` is passed through the shell in single quotes. The environment contains an LD_PRELOAD that
+// would break a dynamically linked program.
 Result start(const std::string& name, const std::string& xml) {
   const std::string preload = VFPASS_HOOK_IS_STATIC == 0 ? "" : "LD_PRELOAD=/nonexistent.so ";
   const std::string command = "printf '%s' '" + xml + "' | env -i " + preload + VFPASS_HOOK + " '" +
@@ -40,7 +40,7 @@ Result start(const std::string& name, const std::string& xml) {
 
 TEST(HookProgram, IsPositionIndependentAndStatic) {
   if (VFPASS_HOOK_IS_STATIC == 0) {
-    GTEST_SKIP() << "the sanitizers are shared objects";
+    GTEST_SKIP() << "sanitizer builds are linked dynamically";
   }
   std::ifstream stream(VFPASS_HOOK, std::ios::binary);
   Elf64_Ehdr header{};
@@ -50,7 +50,7 @@ TEST(HookProgram, IsPositionIndependentAndStatic) {
     Elf64_Phdr segment{};
     stream.seekg(static_cast<std::streamoff>(header.e_phoff + number * sizeof segment));
     ASSERT_TRUE(stream.read(reinterpret_cast<char*>(&segment), sizeof segment));
-    EXPECT_NE(segment.p_type, static_cast<unsigned>(PT_INTERP)) << "LD_PRELOAD would reach it";
+    EXPECT_NE(segment.p_type, static_cast<unsigned>(PT_INTERP)) << "LD_PRELOAD would affect it";
   }
 }
 

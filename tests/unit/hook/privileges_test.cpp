@@ -48,8 +48,8 @@ constexpr std::uint64_t inEffect =
     bit(CAP_NET_ADMIN) | bit(CAP_SYS_ADMIN) | bit(CAP_SYS_PTRACE) | bit(CAP_DAC_READ_SEARCH);
 constexpr std::uint64_t permitted = inEffect | bit(CAP_SYS_MODULE);
 
-/// /proc/self/status of a child that reduced its privileges; with `inProgram`, of a program that it
-/// became.
+/// /proc/self/status of a child that reduced its privileges; with `inProgram`, of a program that
+/// the child then executed.
 Status statusAfterReducing(bool inProgram) {
   std::array<int, 2> ends{};
   EXPECT_EQ(::pipe(ends.data()), 0);
@@ -84,7 +84,7 @@ Status statusAfterReducing(bool inProgram) {
   return parse(stream);
 }
 
-TEST(Privileges, KeepsOnlyWhatTheWorkNeeds) {
+TEST(Privileges, KeepsOnlyRequiredCapabilities) {
   const Status before = ownStatus();
   const Status after = statusAfterReducing(false);
   EXPECT_EQ(setIn(after, "CapEff"), setIn(before, "CapEff") & inEffect);
@@ -97,8 +97,9 @@ TEST(Privileges, KeepsOnlyWhatTheWorkNeeds) {
   EXPECT_EQ(after.at("Dumpable"), "0");
 }
 
-// As modprobe: of root's capabilities it gets what is permitted, CAP_SYS_MODULE included.
-TEST(Privileges, ProgramsGetNoMoreThanIsPermitted) {
+// Like modprobe, a program gets those of root's capabilities that are permitted, including
+// CAP_SYS_MODULE.
+TEST(Privileges, ExecutedProgramsGetOnlyPermittedCapabilities) {
   const Status before = ownStatus();
   const Status after = statusAfterReducing(true);
   const std::uint64_t expected = ::geteuid() == 0 ? setIn(before, "CapPrm") & permitted : 0;

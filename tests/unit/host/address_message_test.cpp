@@ -32,7 +32,7 @@ std::string addressReply(int family, int index, const char* text, int prefix,
   return bytesOf(message);
 }
 
-TEST(Addresses, AreThoseOfTheInterfaceWithTheirPrefix) {
+TEST(Addresses, ReturnsAddressesOfInterfaceWithPrefix) {
   const std::string dump = addressReply(AF_INET, 3, "192.0.2.1", 24, IFA_LOCAL) +
                            addressReply(AF_INET, 4, "192.0.2.2", 24, IFA_LOCAL) +
                            addressReply(AF_INET6, 3, "2001:db8::1", 64);
@@ -40,20 +40,20 @@ TEST(Addresses, AreThoseOfTheInterfaceWithTheirPrefix) {
   EXPECT_THAT(parseAddresses(dump, 5), IsEmpty());
 }
 
-TEST(Addresses, LinkLocalIpv6IsLeftOut) {
+TEST(Addresses, SkipsLinkLocalIpv6) {
   EXPECT_THAT(
       parseAddresses(addressReply(AF_INET6, 3, "fe80::1", 64, IFA_ADDRESS, RT_SCOPE_LINK), 3),
       IsEmpty());
 }
 
-TEST(Addresses, CutShortAnywhereIsNeverRead) {
+TEST(Addresses, SkipsTruncatedMessages) {
   const std::string whole = addressReply(AF_INET, 3, "192.0.2.1", 24);
   for (std::size_t length = 0; length < whole.size(); ++length) {
     EXPECT_THAT(parseAddresses(whole.substr(0, length), 3), IsEmpty()) << length;
   }
 }
 
-TEST(Addresses, ShortAttributeIsLeftOut) {
+TEST(Addresses, SkipsShortAttributes) {
   const NetlinkMessage message = newMessage();
   nlmsg_put(message.get(), 0, 1, RTM_NEWADDR, 0, 0);
   ifaddrmsg head{};

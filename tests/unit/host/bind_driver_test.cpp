@@ -53,7 +53,7 @@ class BindDriverTest : public testing::Test {
   std::function<void()> load_ = [] {};
 };
 
-TEST_F(BindDriverTest, GoesToVfioAndKeepsTheOverrideAskedFor) {
+TEST_F(BindDriverTest, BindsToVfioAndSetsRequestedOverride) {
   run("vfio-pci", "vfio-pci");
   EXPECT_EQ(driver(), "vfio-pci");
   EXPECT_EQ(override(), "vfio-pci\n");
@@ -61,13 +61,13 @@ TEST_F(BindDriverTest, GoesToVfioAndKeepsTheOverrideAskedFor) {
                                        "bind=0000:01:00.1"));
 }
 
-TEST_F(BindDriverTest, ClearsTheOverrideWhenNoneIsWanted) {
+TEST_F(BindDriverTest, ClearsOverrideWhenNoneIsRequested) {
   run("vfio-pci");
   EXPECT_EQ(driver(), "vfio-pci");
   EXPECT_EQ(override(), "(null)\n");
 }
 
-TEST_F(BindDriverTest, GivesBackThroughTheOverrideToo) {
+TEST_F(BindDriverTest, BindsBackToHostDriverWithTemporaryOverride) {
   run("vfio-pci", "vfio-pci");
   kernel_.log.clear();
   run("mlx5_core");
@@ -77,45 +77,45 @@ TEST_F(BindDriverTest, GivesBackThroughTheOverrideToo) {
                                        "bind=0000:01:00.1", "driver_override=\n"));
 }
 
-TEST_F(BindDriverTest, DoesNothingTwice) {
+TEST_F(BindDriverTest, DoesNothingWhenAlreadyBound) {
   run("vfio-pci", "vfio-pci");
   kernel_.log.clear();
   run("vfio-pci", "vfio-pci");
   EXPECT_TRUE(kernel_.log.empty());
 }
 
-TEST_F(BindDriverTest, OnlyTheOverrideWhenTheDriverIsRight) {
+TEST_F(BindDriverTest, SetsOnlyOverrideWhenDriverMatches) {
   run("mlx5_core", "mlx5_core");
   EXPECT_THAT(kernel_.log, ElementsAre("driver_override=mlx5_core\n"));
 }
 
-TEST_F(BindDriverTest, NoDriverMeansUnbindOnly) {
+TEST_F(BindDriverTest, OnlyUnbindsWhenNoDriverIsRequested) {
   run("");
   EXPECT_EQ(driver(), "");
   EXPECT_THAT(kernel_.log, ElementsAre("unbind=0000:01:00.1"));
 }
 
-TEST_F(BindDriverTest, AFailedProbeIsUndoneAndExplained) {
+TEST_F(BindDriverTest, RestoresPreviousDriverAfterFailedProbe) {
   kernel_.refusals["vfio-pci"] = EINVAL;
-  EXPECT_THAT(failure("vfio-pci"),
-              testing::AllOf(HasSubstr("probe failed"), HasSubstr("it is back as it was")));
+  EXPECT_THAT(failure("vfio-pci"), testing::AllOf(HasSubstr("probe failed"),
+                                                  HasSubstr("the previous driver was restored")));
   EXPECT_EQ(driver(), "mlx5_core");
   EXPECT_EQ(override(), "(null)\n");
 }
 
-TEST_F(BindDriverTest, SaysWhenTheUndoFailsAsWell) {
+TEST_F(BindDriverTest, ReportsFailureToRestorePreviousDriver) {
   kernel_.refusals["vfio-pci"] = EINVAL;
   kernel_.refusals["mlx5_core"] = EIO;
-  EXPECT_THAT(failure("vfio-pci"), HasSubstr("putting it back failed as well"));
+  EXPECT_THAT(failure("vfio-pci"), HasSubstr("cannot restore the previous driver"));
 }
 
-TEST_F(BindDriverTest, AHangingUnbindIsNotUndone) {
+TEST_F(BindDriverTest, DoesNotRollBackAfterHangingUnbind) {
   kernel_.hangs = "unbind";
   EXPECT_THROW(run("vfio-pci"), TimeoutError);
   EXPECT_THAT(kernel_.log, ElementsAre("unbind=0000:01:00.1"));
 }
 
-TEST_F(BindDriverTest, LoadsVfioWhenItIsMissing) {
+TEST_F(BindDriverTest, LoadsMissingVfioModule) {
   tree_.remove("sys/bus/pci/drivers/vfio-pci");
   load_ = [this] { tree_.driver("vfio-pci"); };
   run("vfio-pci");
@@ -123,21 +123,21 @@ TEST_F(BindDriverTest, LoadsVfioWhenItIsMissing) {
   EXPECT_EQ(driver(), "vfio-pci");
 }
 
-TEST_F(BindDriverTest, AnUnknownDriverChangesNothing) {
-  EXPECT_THAT(failure("ixgbevf"), HasSubstr("no such PCI driver is loaded"));
+TEST_F(BindDriverTest, ChangesNothingForUnknownDriver) {
+  EXPECT_THAT(failure("ixgbevf"), HasSubstr("PCI driver not loaded"));
   EXPECT_TRUE(loaded_.empty());
   EXPECT_TRUE(kernel_.log.empty());
   EXPECT_EQ(driver(), "mlx5_core");
 }
 
-TEST_F(BindDriverTest, RejectsWhatIsNotTheNameOfADriver) {
+TEST_F(BindDriverTest, RejectsInvalidDriverNames) {
   tree_.bind("0000:01:00.1", "mlx5_core");
   tree_.file("x/bind", "");
   for (const std::string& name :
        {std::string("../../../../../../tmp/x"), std::string("/path/x_vfio-pci"), std::string(".."),
         std::string("a/../vfio-pci"), std::string("vfio pci"), std::string("vfio-pci\n"),
         std::string("vfio-pci\0", 9), std::string(64, 'a')}) {
-    EXPECT_THAT(failure(name), HasSubstr("not the name of a driver")) << name;
+    EXPECT_THAT(failure(name), HasSubstr("invalid driver name")) << name;
     EXPECT_THROW(run("vfio-pci", name), Error) << name;
     EXPECT_THROW(driverPath(name), Error) << name;
   }
@@ -147,9 +147,9 @@ TEST_F(BindDriverTest, RejectsWhatIsNotTheNameOfADriver) {
   EXPECT_EQ(driver(), "mlx5_core");
 }
 
-TEST_F(BindDriverTest, LoadsNoModuleThatOnlyLooksLikeVfio) {
+TEST_F(BindDriverTest, LoadsNoModuleWithSimilarNameToVfio) {
   for (const char* name : {"x_vfio-pci", "x-vfio_pci", "vfio-pci-x", "vfio_pci"}) {
-    EXPECT_THAT(failure(name), HasSubstr("no such PCI driver is loaded")) << name;
+    EXPECT_THAT(failure(name), HasSubstr("PCI driver not loaded")) << name;
     EXPECT_FALSE(isVfioDriver(name)) << name;
     EXPECT_FALSE(isLoadable(name)) << name;
     EXPECT_THROW(loadModule(name, std::chrono::milliseconds(1000)), Error) << name;
@@ -162,9 +162,9 @@ TEST_F(BindDriverTest, LoadsNoModuleThatOnlyLooksLikeVfio) {
   }
 }
 
-TEST_F(BindDriverTest, AMissingDeviceIsNamed) {
+TEST_F(BindDriverTest, NamesMissingDevice) {
   vf_ = PciAddress{0, 9, 0, 0};
-  EXPECT_THAT(failure("vfio-pci"), HasSubstr("0000:09:00.0: there is no such PCI device"));
+  EXPECT_THAT(failure("vfio-pci"), HasSubstr("0000:09:00.0: no such PCI device"));
 }
 
 }  // namespace

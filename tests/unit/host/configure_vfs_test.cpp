@@ -19,16 +19,16 @@ using testing::IsEmpty;
 
 MacAddress mac(std::uint8_t last) { return {{0x02, 0, 0, 0, 0, last}}; }
 
-// Behaves as do_setvfinfo does: VF after VF, attribute after attribute, ends at the first refusal,
-// and what it did before stays.
+// Behaves like do_setvfinfo: applies attribute after attribute, VF after VF, and stops at the first
+// refusal without reverting earlier attributes.
 class SimulatedDriver final : public VfPort {
  public:
   VfTable table;
   std::map<std::pair<unsigned, Attribute>, int> refusals;
   std::set<Attribute> ignored;  ///< accepted, never applied
-  std::set<unsigned> hidden;    ///< VFs that the reply leaves out
+  std::set<unsigned> hidden;    ///< VFs that are missing from the reply
   bool blind = false;           ///< GUIDs never read back
-  int lateReads = 0;            ///< a MAC shows after so many reads
+  int lateReads = 0;            ///< number of reads until a new MAC is visible
   int reads = 0;
   std::vector<std::vector<VfRequest>> sent;
 
@@ -56,7 +56,7 @@ class SimulatedDriver final : public VfPort {
       for (const Attribute attribute : differingAttributes(request.settings, {})) {
         const auto refusal = refusals.find({request.index, attribute});
         if (refusal != refusals.end()) {
-          return {refusal->second, "firmware says no"};
+          return {refusal->second, "refused by firmware"};
         }
         apply(request, attribute);
       }
@@ -112,7 +112,7 @@ class ConfigureVfsTest : public testing::Test {
     wanted_.mac = mac(1);
     wanted_.vlan = Vlan{100, 3, VlanProtocol::dot1q};
     wanted_.trust = true;
-    wanted_.spoofCheck = true;  // already so
+    wanted_.spoofCheck = true;  // already set
   }
 
   std::vector<RefusedAttribute> run(std::set<Attribute> required = {}) {
@@ -131,12 +131,12 @@ class ConfigureVfsTest : public testing::Test {
   SimulatedDriver driver_;
   VfTable before_;
   VfSettings wanted_;
-  std::chrono::milliseconds deadline_{60};  ///< enough where it is to pass in vain
+  std::chrono::milliseconds deadline_{60};  ///< long enough for tests that wait until it passes
   PortNames names_{"ens1f0np0 (0000:01:00.0)", "mlx5_core"};
   std::string remedy_;
 };
 
-TEST_F(ConfigureVfsTest, OneMessageWithOnlyWhatDiffers) {
+TEST_F(ConfigureVfsTest, SendsDifferingAttributesInOneMessage) {
   EXPECT_THAT(run(), IsEmpty());
   ASSERT_EQ(driver_.sent.size(), 1U);
   VfSettings sent = wanted_;
@@ -145,7 +145,7 @@ TEST_F(ConfigureVfsTest, OneMessageWithOnlyWhatDiffers) {
   EXPECT_EQ(driver_.reads, 2);
 }
 
-TEST_F(ConfigureVfsTest, ManyVfsInOneMessage) {
+TEST_F(ConfigureVfsTest, ConfiguresSeveralVfsInOneMessage) {
   configureVfs(driver_, {{0, wanted_, {}}, {2, wanted_, {}}}, names_, deadline_);
   ASSERT_EQ(driver_.sent.size(), 1U);
   EXPECT_EQ(driver_.sent[0].size(), 2U);
@@ -153,42 +153,43 @@ TEST_F(ConfigureVfsTest, ManyVfsInOneMessage) {
   EXPECT_EQ(driver_.table[1], before_[1]);
 }
 
-TEST_F(ConfigureVfsTest, SendsNothingTwice) {
+TEST_F(ConfigureVfsTest, SendsNothingWhenSettingsMatch) {
   run();
   driver_.sent.clear();
   EXPECT_THAT(run(), IsEmpty());
   EXPECT_THAT(driver_.sent, IsEmpty());
 }
 
-TEST_F(ConfigureVfsTest, NoVlanNeedsNoMessage) {
+TEST_F(ConfigureVfsTest, IgnoresProtocolWithoutVlan) {
   wanted_ = {};
   wanted_.vlan = Vlan{0, 0, VlanProtocol::dot1ad};
   EXPECT_THAT(run(), IsEmpty());
   EXPECT_THAT(driver_.sent, IsEmpty());
 }
 
-TEST_F(ConfigureVfsTest, ARefusedOptionalAttributeIsReportedAndTheRestHolds) {
+TEST_F(ConfigureVfsTest, ReportsRefusedOptionalAttributeAndAppliesOthers) {
   driver_.refusals[{1, Attribute::vlan}] = EOPNOTSUPP;
   const auto refused = run({Attribute::mac});
   ASSERT_EQ(refused.size(), 1U);
   EXPECT_EQ(refused[0].vfIndex, 1U);
   EXPECT_EQ(refused[0].attribute, Attribute::vlan);
-  EXPECT_THAT(refused[0].reason, AllOf(HasSubstr("EOPNOTSUPP"), HasSubstr("firmware says no")));
+  EXPECT_THAT(refused[0].reason, AllOf(HasSubstr("EOPNOTSUPP"), HasSubstr("refused by firmware")));
   EXPECT_EQ(driver_.table[1].mac, mac(1));
   EXPECT_EQ(driver_.table[1].trust, true);
   EXPECT_EQ(driver_.table[1].vlan, Vlan{});
 }
 
-TEST_F(ConfigureVfsTest, ARefusedRequiredAttributeUndoesAll) {
+TEST_F(ConfigureVfsTest, RollsBackAfterRefusedRequiredAttribute) {
   driver_.refusals[{1, Attribute::trust}] = EOPNOTSUPP;
   EXPECT_THAT(failure({Attribute::trust}),
-              AllOf(HasSubstr("mlx5_core refuses trust on for VF 1 of ens1f0np0 (0000:01:00.0)"),
-                    HasSubstr("EOPNOTSUPP"), HasSubstr("the other attributes are as they were")));
+              AllOf(HasSubstr("ens1f0np0 (0000:01:00.0): driver mlx5_core cannot set trust of VF 1 "
+                              "to on: "),
+                    HasSubstr("EOPNOTSUPP"), HasSubstr("the previous attributes were restored")));
   EXPECT_THAT(remedy_, HasSubstr("required:"));
   EXPECT_EQ(driver_.table, before_);
 }
 
-TEST_F(ConfigureVfsTest, OtherVfsOfTheBatchAreUndoneToo) {
+TEST_F(ConfigureVfsTest, RollsBackOtherVfsOfBatch) {
   driver_.refusals[{2, Attribute::mac}] = EINVAL;
   EXPECT_THROW(
       configureVfs(driver_, {{0, wanted_, {}}, {2, wanted_, {Attribute::mac}}}, names_, deadline_),
@@ -196,23 +197,23 @@ TEST_F(ConfigureVfsTest, OtherVfsOfTheBatchAreUndoneToo) {
   EXPECT_EQ(driver_.table, before_);
 }
 
-TEST_F(ConfigureVfsTest, SaysWhatCouldNotBePutBack) {
+TEST_F(ConfigureVfsTest, NamesAttributesThatCannotBeRestored) {
   driver_.refusals[{1, Attribute::trust}] = EIO;
-  driver_.table[1].mac.reset();  // the earlier MAC cannot be read
+  driver_.table[1].mac.reset();  // the previous MAC is not observable
   before_ = driver_.table;
   driver_.table[1].mac = mac(9);
   driver_.hidden = {1};
-  EXPECT_THAT(failure({Attribute::trust}), HasSubstr("not put back: mac of VF 1 (its earlier"));
+  EXPECT_THAT(failure({Attribute::trust}), HasSubstr("cannot restore: mac of VF 1 (its previous"));
 }
 
-TEST_F(ConfigureVfsTest, ALateMacIsWaitedFor) {
+TEST_F(ConfigureVfsTest, WaitsForLateMac) {
   driver_.lateReads = 3;
   deadline_ = std::chrono::seconds(10);
   EXPECT_THAT(run({Attribute::mac}), IsEmpty());
   EXPECT_GE(driver_.reads, 5);
 }
 
-TEST_F(ConfigureVfsTest, AcceptedButNeverAppliedIsARefusal) {
+TEST_F(ConfigureVfsTest, TreatsAttributeThatIsNeverAppliedAsRefused) {
   driver_.ignored = {Attribute::trust};
   const auto refused = run();
   ASSERT_EQ(refused.size(), 1U);
@@ -222,7 +223,7 @@ TEST_F(ConfigureVfsTest, AcceptedButNeverAppliedIsARefusal) {
   EXPECT_EQ(driver_.table[1].trust, false);
 }
 
-TEST_F(ConfigureVfsTest, WhatCannotBeObservedIsTakenAsSent) {
+TEST_F(ConfigureVfsTest, AssumesUnobservableAttributesAreApplied) {
   driver_.blind = true;
   wanted_ = {};
   wanted_.nodeGuid = Guid{5};
@@ -232,23 +233,23 @@ TEST_F(ConfigureVfsTest, WhatCannotBeObservedIsTakenAsSent) {
   EXPECT_EQ(driver_.reads, 2);
 }
 
-TEST_F(ConfigureVfsTest, AVfThatTheReplyLeavesOutIsSetAllTheSame) {
+TEST_F(ConfigureVfsTest, ConfiguresVfMissingFromReply) {
   driver_.hidden = {1};
   EXPECT_THAT(run({Attribute::mac}), IsEmpty());
   EXPECT_EQ(driver_.table[1].mac, mac(1));
 }
 
-TEST_F(ConfigureVfsTest, WithoutPermissionItSaysSoAtOnce) {
+TEST_F(ConfigureVfsTest, FailsAtOnceWithoutPermission) {
   for (const Attribute attribute : allAttributes) {
     driver_.refusals[{1, attribute}] = EPERM;
   }
   EXPECT_THAT(failure({}), HasSubstr("EPERM"));
   EXPECT_EQ(driver_.sent.size(), 1U);
-  EXPECT_THAT(remedy_, HasSubstr("Run as root"));
+  EXPECT_THAT(remedy_, HasSubstr("run as root"));
 }
 
-// mlx5 answers so where the PF does not manage the embedded switch (BlueField in DPU mode).
-TEST_F(ConfigureVfsTest, RefusalOfAPrivilegedProcessIsTheDriversOwn) {
+// mlx5 returns EPERM where the PF does not manage the embedded switch (BlueField in DPU mode).
+TEST_F(ConfigureVfsTest, BlamesDriverForEpermWhenPrivileged) {
   for (const Attribute attribute : allAttributes) {
     driver_.refusals[{1, attribute}] = EPERM;
   }

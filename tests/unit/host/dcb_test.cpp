@@ -48,7 +48,7 @@ std::string reply(const std::string& ieee, const std::string& netdev = "ens1",
   return bytesOf(header) + payload;
 }
 
-TEST(Dcb, PausedPrioritiesAndTrust) {
+TEST(Dcb, ReadsPausedPrioritiesAndDscpTrust) {
   EXPECT_EQ(parseDcbReply(reply(pfc(0x08)), "ens1"), (FlowControl{0x08, false}));
   EXPECT_EQ(parseDcbReply(reply(pfc(0) + apps(IEEE_8021QAZ_APP_SEL_DSCP)), "ens1"),
             (FlowControl{0, true}));
@@ -56,11 +56,11 @@ TEST(Dcb, PausedPrioritiesAndTrust) {
             (FlowControl{0, false}));
 }
 
-TEST(Dcb, WhatMakesNoSense) {
+TEST(Dcb, RejectsInvalidReplies) {
   EXPECT_EQ(parseDcbReply("", "ens1"), std::nullopt);
   EXPECT_EQ(parseDcbReply(reply(pfc(8), "ens2"), "ens1"), std::nullopt);
   EXPECT_EQ(parseDcbReply(reply(pfc(8), "ens1", RTM_NEWLINK), "ens1"), std::nullopt);
-  EXPECT_EQ(parseDcbReply(reply(apps(5)), "ens1"), std::nullopt);  // no PFC at all
+  EXPECT_EQ(parseDcbReply(reply(apps(5)), "ens1"), std::nullopt);  // no PFC attribute
   EXPECT_EQ(parseDcbReply(reply(attribute(DCB_ATTR_IEEE_PFC, "\x08")), "ens1"), std::nullopt);
   const std::string whole = reply(pfc(8) + apps(5));
   for (std::size_t length = 0; length < whole.size(); ++length) {
@@ -68,7 +68,7 @@ TEST(Dcb, WhatMakesNoSense) {
   }
 }
 
-TEST(Dcb, TheQueryNamesTheNetdev) {
+TEST(Dcb, NamesNetdevInQuery) {
   const std::string query = dcbQuery("ens1");
   nlmsghdr header{};
   std::memcpy(&header, query.data(), sizeof header);
@@ -76,8 +76,8 @@ TEST(Dcb, TheQueryNamesTheNetdev) {
   EXPECT_NE(query.find(std::string("ens1\0", 5)), std::string::npos);
 }
 
-// The running kernel, where an unprivileged user may ask, too.
-TEST(Dcb, LoHasNoDataCentreBridging) {
+// Queries the running kernel, which an unprivileged user may do.
+TEST(Dcb, ReportsNoneForLoopback) {
   EXPECT_EQ(readFlowControl("lo", std::chrono::milliseconds(5000)), std::nullopt);
 }
 

@@ -12,7 +12,7 @@ namespace {
 using hosts::SysfsTree;
 using testing::ElementsAre;
 
-TEST(Folder, ReadsBelowItself) {
+TEST(Folder, ReadsFilesAndLinks) {
   const SysfsTree tree;
   tree.file("sys/devices/a/uevent", "DRIVER=x\n");
   tree.file("sys/devices/a/number", " 0x1f\n");
@@ -32,24 +32,24 @@ TEST(Folder, ReadsBelowItself) {
   EXPECT_EQ(folder.readText("missing"), std::nullopt);
 }
 
-TEST(Folder, FollowsNoLinkInACapturedTree) {
+TEST(Folder, FollowsNoLinkInCapturedTree) {
   const SysfsTree tree;
   tree.file("sys/devices/a/here", "1\n");
   tree.file("sys/devices/b/file", "2\n");
   tree.link("sys/devices/a/inside", "sys/devices/b/file");
-  tree.link("sys/devices/a/folder", "sys/devices/b");
+  tree.link("sys/devices/a/directory", "sys/devices/b");
   std::filesystem::create_symlink("/etc/hostname", tree.path() / "sys/devices/a/outside");
   const Root root(tree.path());
   const Folder folder(root, "sys/devices/a");
   EXPECT_EQ(folder.readText("inside"), std::nullopt);
   EXPECT_EQ(folder.readText("outside"), std::nullopt);
-  EXPECT_EQ(folder.readText("folder/file"), std::nullopt);
+  EXPECT_EQ(folder.readText("directory/file"), std::nullopt);
   EXPECT_EQ(folder.readText("../b/file"), std::nullopt);
-  EXPECT_FALSE(Folder(folder, "folder"));
+  EXPECT_FALSE(Folder(folder, "directory"));
   EXPECT_EQ(folder.linkTarget("outside"), "/etc/hostname");
 }
 
-TEST(Folder, OfNothingGivesNothing) {
+TEST(Folder, ReturnsNothingForMissingDirectory) {
   const SysfsTree tree;
   const Folder folder(Root(tree.path()), "sys/devices/missing");
   EXPECT_FALSE(folder);
@@ -58,7 +58,7 @@ TEST(Folder, OfNothingGivesNothing) {
   EXPECT_EQ(folder.linkTarget("driver"), std::nullopt);
 }
 
-TEST(Folder, NeverWaitsForAFifo) {
+TEST(Folder, DoesNotBlockOnFifo) {
   const SysfsTree tree;
   ASSERT_EQ(::mkfifo((tree.path() / "sys/fifo").c_str(), 0600), 0);
   const Folder folder(Root(tree.path()), "sys");

@@ -43,7 +43,7 @@ struct Known {
   const char* remedy;
 };
 
-TEST_F(GpuUsersTest, ServicesAndDisplaysHaveCommandsThatStopThem) {
+TEST_F(GpuUsersTest, SuggestsCommandsToStopServicesAndDisplays) {
   const Known known[] = {
       {"nvidia-persiste", "the persistence daemon", "systemctl stop nvidia-persistenced"},
       {"nv-fabricmanage", "the fabric manager", "systemctl stop nvidia-fabricmanager"},
@@ -62,14 +62,14 @@ TEST_F(GpuUsersTest, ServicesAndDisplaysHaveCommandsThatStopThem) {
   }
 }
 
-TEST_F(GpuUsersTest, AJobIsWaitedForAndNeverKilled) {
+TEST_F(GpuUsersTest, SuggestsWaitingForJobs) {
   numbered(first, 0);
   opens("90", "python3", "/dev/nvidia0");
   EXPECT_THAT(users().names, ElementsAre("python3 (pid 90)"));
   EXPECT_THAT(users().remedies, ElementsAre("wait until it ends, then try again"));
 }
 
-TEST_F(GpuUsersTest, AContainerIsNamedWithItsRuntime) {
+TEST_F(GpuUsersTest, NamesContainerAndRuntime) {
   numbered(first, 0);
   opens("90", "python3", "/dev/nvidia0");
   tree_.file("proc/90/cgroup", "0::/system.slice/docker-" + id + ".scope\n");
@@ -82,7 +82,7 @@ TEST_F(GpuUsersTest, AContainerIsNamedWithItsRuntime) {
               ElementsAre("stop the docker container 0123456789ab with its runtime"));
 }
 
-TEST_F(GpuUsersTest, EachProcessCountsOnceForItsOwnGpuOnly) {
+TEST_F(GpuUsersTest, CountsProcessOncePerGpu) {
   numbered(first, 0);
   numbered(second, 1);
   opens("90", "python3", "/dev/nvidia0");
@@ -95,26 +95,26 @@ TEST_F(GpuUsersTest, EachProcessCountsOnceForItsOwnGpuOnly) {
   EXPECT_THAT(survey.users.at(second).names, ElementsAre("train (pid 91)"));
 }
 
-TEST_F(GpuUsersTest, AGpuWithoutANumberMayBeAnyOfThem) {
+TEST_F(GpuUsersTest, AssignsUnknownNumbersToUnnumberedGpus) {
   numbered(second, 1);
   opens("90", "python3", "/dev/nvidia0");
   opens("91", "python3", "/dev/nvidia1");
   EXPECT_THAT(users().names, ElementsAre("python3 (pid 90)"));
 }
 
-TEST_F(GpuUsersTest, NamesArePrintable) {
+TEST_F(GpuUsersTest, MakesNamesPrintable) {
   numbered(first, 0);
   opens("90", "a\x1b[2J", "/dev/nvidia0");
   ASSERT_THAT(users().names, SizeIs(1));
   EXPECT_THAT(users().names[0], Not(HasSubstr("\x1b")));
 }
 
-TEST_F(GpuUsersTest, HiddenProcessesAreABlindSpot) {
+TEST_F(GpuUsersTest, ReportsHiddenProcesses) {
   tree_.remove("proc/1");
   EXPECT_THAT(surveyGpus(Root(tree_.path()), {first}).blindSpot, HasSubstr("other users"));
 }
 
-TEST_F(GpuUsersTest, HoldersOfGpusAndNvSwitchesHaveAKindOfTheirOwn) {
+TEST_F(GpuUsersTest, ReportsHoldersOfGpusAndNvSwitchesAsKindGpu) {
   tree_.function("0000:01:00.6", "0x030200");
   tree_.bind("0000:01:00.6", "nvidia");
   tree_.function("0000:01:00.7", "0x068000");
@@ -137,7 +137,7 @@ TEST_F(GpuUsersTest, HoldersOfGpusAndNvSwitchesHaveAKindOfTheirOwn) {
             "/dev/nvidia-nvswitch2 open");
 }
 
-TEST(ContainerTest, RuntimesAreKnownByTheirControlGroups) {
+TEST(ContainerTest, IdentifiesRuntimesByControlGroup) {
   const std::pair<std::string, Container> groups[] = {
       {"0::/system.slice/docker-" + id + ".scope", {"docker", "0123456789ab"}},
       {"12:devices:/docker/" + id, {"docker", "0123456789ab"}},
@@ -153,7 +153,7 @@ TEST(ContainerTest, RuntimesAreKnownByTheirControlGroups) {
   }
 }
 
-TEST(ContainerTest, OtherGroupsAreNoContainers) {
+TEST(ContainerTest, IgnoresOtherControlGroups) {
   for (const std::string text : {"", "0::/", "0::/user.slice/user-0.slice/session-1.scope",
                                  "rubbish", "0::/docker/short", "0::/system.slice/docker.service",
                                  "0::/machine.slice/machine-qemu\\x2d1\\x2dtrain0.scope"}) {

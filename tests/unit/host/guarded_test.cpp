@@ -33,7 +33,7 @@ using std::chrono::milliseconds;
 
 constexpr PciAddress vf{0, 1, 0, 1};
 
-TEST(Guarded, BringsBackWhatTheChildSays) {
+TEST(Guarded, ReturnsOutputOfChild) {
   const std::string words(200000, 'w');  // more than a pipe holds
   const auto reply = runGuarded(milliseconds(5000), -1,
                                 [&](int pipe) { writeAll(pipe, words.data(), words.size()); });
@@ -41,7 +41,7 @@ TEST(Guarded, BringsBackWhatTheChildSays) {
   EXPECT_EQ(reply.bytes, words);
 }
 
-TEST(Guarded, LeavesAtTheDeadlineWithNoChildToWaitFor) {
+TEST(Guarded, ReturnsAtDeadlineAndLeavesNoZombie) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
   FileDescriptor reading(ends[0]);
@@ -50,7 +50,7 @@ TEST(Guarded, LeavesAtTheDeadlineWithNoChildToWaitFor) {
   const auto reply = runGuarded(milliseconds(100), reading.get(), [&](int pipe) {
     char byte = 'a';
     writeAll(pipe, &byte, 1);
-    // Nobody writes: the child hangs here until this test's end of the pipe closes.
+    // Nothing is written: the child hangs here until this test closes its end of the pipe.
     static_cast<void>(!::read(reading.get(), &byte, 1));
   });
   EXPECT_FALSE(reply.finished);
@@ -60,7 +60,7 @@ TEST(Guarded, LeavesAtTheDeadlineWithNoChildToWaitFor) {
   EXPECT_EQ(errno, ECHILD);
 }
 
-TEST(Guarded, ChildHoldsNoOtherDescriptor) {
+TEST(Guarded, ChildHasNoOtherDescriptors) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe2(ends.data(), 0), 0);
   const FileDescriptor reading(ends[0]);
@@ -80,7 +80,7 @@ TEST(Guarded, ChildHoldsNoOtherDescriptor) {
   EXPECT_EQ(open, 2);
 }
 
-TEST(GuardedWriter, WritesAFile) {
+TEST(GuardedWriter, WritesFile) {
   const hosts::SysfsTree tree;
   tree.file("sys/value", "");
   const Root root(tree.path());
@@ -88,7 +88,7 @@ TEST(GuardedWriter, WritesAFile) {
   EXPECT_EQ(tree.content("sys/value"), "vfio-pci\n");
 }
 
-TEST(GuardedWriter, TellsTheSystemsReason) {
+TEST(GuardedWriter, ReportsErrno) {
   const Root root;
   try {
     GuardedWriter(root).write("dev/full", "0\n", vf, milliseconds(5000));
@@ -96,14 +96,14 @@ TEST(GuardedWriter, TellsTheSystemsReason) {
   } catch (const WriteError& error) {
     EXPECT_EQ(error.number(), ENOSPC);
     const std::string message = error.what();
-    EXPECT_NE(message.find("0000:01:00.1: writing \"0\" to /dev/full"), std::string::npos)
+    EXPECT_NE(message.find("0000:01:00.1: cannot write \"0\" to /dev/full"), std::string::npos)
         << message;
     EXPECT_NE(message.find("ENOSPC"), std::string::npos) << message;
   }
   EXPECT_THROW(GuardedWriter(root).write("sys/nowhere", "0", vf, milliseconds(5000)), WriteError);
 }
 
-TEST(GuardedWriter, NamesDeviceAndFileThatHang) {
+TEST(GuardedWriter, NamesDeviceAndFileOnTimeout) {
   const hosts::SysfsTree tree;
   const auto path = tree.path() / "unbind";
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
@@ -122,7 +122,7 @@ TEST(GuardedWriter, NamesDeviceAndFileThatHang) {
   }
 }
 
-TEST(GuardedWriter, GoesOnAfterAWriteThatHangs) {
+TEST(GuardedWriter, ContinuesAfterHangingWrite) {
   const hosts::SysfsTree tree;
   tree.file("value", "");
   const auto path = tree.path() / "unbind";
@@ -138,7 +138,7 @@ TEST(GuardedWriter, GoesOnAfterAWriteThatHangs) {
   EXPECT_EQ(writer.read("value", vf, milliseconds(5000)), "one\n");
 }
 
-// A file whose write never returns: a pipe that is full.
+// A file whose write never returns: a full pipe.
 class FullPipe {
  public:
   explicit FullPipe(const std::filesystem::path& path) {
@@ -163,7 +163,7 @@ std::string failureText(const std::exception_ptr& failure) {
   }
 }
 
-TEST(GuardedWriter, WritesTogetherAndWaitsOnceForAll) {
+TEST(GuardedWriter, WritesInParallelWithOneDeadline) {
   const hosts::SysfsTree tree;
   tree.file("a/reset", "");
   tree.file("d/reset", "");
@@ -180,25 +180,25 @@ TEST(GuardedWriter, WritesTogetherAndWaitsOnceForAll) {
                                               {{0, 1, 0, 4}, "d/reset", "1"},
                                               {{0, 1, 0, 5}, "e/reset", "1"}},
                                              milliseconds(1500));
-  // Twice the deadline if they were waited for one after the other.
+  // Waiting for one after the other would take twice the deadline.
   EXPECT_LT(std::chrono::steady_clock::now() - begin, milliseconds(2900));
   ASSERT_EQ(failures.size(), 5U);
   EXPECT_FALSE(failures[0]);
   EXPECT_NE(failureText(failures[1]).find("0000:01:00.2: the write to /b/reset did not return"),
             std::string::npos);
-  EXPECT_NE(failureText(failures[2]).find("0000:01:00.3: writing"), std::string::npos);
+  EXPECT_NE(failureText(failures[2]).find("0000:01:00.3: cannot write"), std::string::npos);
   EXPECT_FALSE(failures[3]);
   EXPECT_TRUE(failures[4]);
   EXPECT_EQ(tree.content("a/reset"), "1");
   EXPECT_EQ(tree.content("d/reset"), "1");
 }
 
-TEST(GuardedWriter, LeavesTheDevicesNameWhereAWriteHangs) {
+TEST(GuardedWriter, HangingWriteShowsDeviceInTaskName) {
   const hosts::SysfsTree tree;
   tree.file("value", "");
   const FullPipe hanging(tree.path() / "unbind");
   const Root root(tree.path());
-  // Of this process alone: another run of this program beside this one looks for the same name.
+  // Unique to this process: a parallel run of this program also searches for such names.
   const auto number = static_cast<std::uint32_t>(::getpid());
   const PciAddress device{0x10000 + (number >> 8U), static_cast<std::uint8_t>(number), 0, 7};
   const auto pending = [&] {
@@ -209,12 +209,12 @@ TEST(GuardedWriter, LeavesTheDevicesNameWhereAWriteHangs) {
   };
   GuardedWriter writer(root);
   writer.write("value", "1", device, milliseconds(5000));
-  EXPECT_FALSE(pending()) << "a write that has ended leaves no name";
+  EXPECT_FALSE(pending()) << "the name is removed after a completed write";
   EXPECT_THROW(writer.write("unbind", "x", device, milliseconds(50)), TimeoutError);
   EXPECT_TRUE(pollUntil(Deadline(milliseconds(5000)), pending));
 }
 
-TEST(GuardedWriter, Reads) {
+TEST(GuardedWriter, ReadsFile) {
   const hosts::SysfsTree tree;
   tree.file("driver_override", "vfio-pci\n");
   tree.file("empty", "");
@@ -232,7 +232,7 @@ std::string firstLine(const std::filesystem::path& file) {
   return line;
 }
 
-// The guarded processes that this process has started: they keep its command line.
+// The guarded processes started by this process: they inherit its command line.
 std::set<pid_t> helpers() {
   const std::string ours = firstLine("/proc/self/cmdline");
   std::set<pid_t> found;
@@ -245,24 +245,24 @@ std::set<pid_t> helpers() {
   return found;
 }
 
-// Another run of this program beside this one has helpers with the same command line; argv[0] is
-// where the kernel reads it from, and helpers inherit what it says at their start.
+// Makes the command line unique, because a parallel run of this program has helpers with the same
+// one. The kernel reads it from argv[0], and helpers inherit its value at their start.
 void markCommandLine() {
   const std::string number = std::to_string(::getpid());
   ASSERT_GT(std::strlen(program_invocation_name), number.size());
   std::copy(number.begin(), number.end(), program_invocation_name);
 }
 
-// Gone, or a zombie: a process that exits loses its memory, and so its command line, before its
-// descriptors (do_exit).
+// True when the process is gone or a zombie. An exiting process loses its memory, and with it the
+// command line, before its descriptors (do_exit).
 bool hasEnded(pid_t process) {
   const std::string status = firstLine("/proc/" + std::to_string(process) + "/stat");
   return status.empty() || status.find(") Z") != std::string::npos;
 }
 
-TEST(GuardedHelper, IsOneProcessThatEndsWithItsOwner) {
+TEST(GuardedHelper, ReusesOneProcessThatEndsWithOwner) {
   ASSERT_NO_FATAL_FAILURE(markCommandLine());
-  // One that was there before this test may go at any time, so only new ones count.
+  // Count only new helpers: one that existed before this test may exit at any time.
   const auto before = helpers();
   const auto fresh = [&] {
     std::set<pid_t> found = helpers();
@@ -277,16 +277,16 @@ TEST(GuardedHelper, IsOneProcessThatEndsWithItsOwner) {
     ASSERT_EQ(first.size(), 1U);
     EXPECT_EQ(helper.write(file.get(), "x", "vf0000:01:00.1", milliseconds(5000)).error, 0);
     EXPECT_EQ(fresh(), first);
-    // Killed while it has nothing to do: the next call starts another.
+    // After a helper was killed while idle, the next call starts another one.
     ASSERT_EQ(::kill(*first.begin(), SIGKILL), 0);
     EXPECT_TRUE(pollUntil(Deadline(milliseconds(5000)), [&] { return hasEnded(*first.begin()); }));
     EXPECT_EQ(helper.write(file.get(), "x", "vf0000:01:00.1", milliseconds(5000)).error, 0);
   }
   EXPECT_TRUE(pollUntil(Deadline(milliseconds(5000)), [&] { return fresh().empty(); }));
-  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "nobody is left to wait for";
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "there are no children to wait for";
 }
 
-TEST(GuardedHelper, HoldsNoOtherDescriptor) {
+TEST(GuardedHelper, HasNoOtherDescriptors) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe2(ends.data(), 0), 0);
   const FileDescriptor reading(ends[0]);
@@ -299,18 +299,18 @@ TEST(GuardedHelper, HoldsNoOtherDescriptor) {
   EXPECT_EQ(::poll(&wait, 1, 5000), 1);
 }
 
-TEST(WriteRemedy, BlamesTheEswitchOnlyWhereRootIsRefusedByTheDriver) {
+TEST(WriteRemedy, SuggestsEswitchOnlyWhenDriverRefusesRoot) {
   for (const char* path : {"sys/bus/pci/devices/0000:01:00.0/sriov_numvfs",
                            "sys/bus/pci/devices/0000:01:00.0/sriov/3/node"}) {
     EXPECT_EQ(writeRemedy(path, EPERM, true), eswitchRemedy);
-    EXPECT_NE(writeRemedy(path, EPERM, false).find("Run as root"), std::string::npos);
-    EXPECT_NE(writeRemedy(path, EACCES, true).find("Run as root"), std::string::npos);
+    EXPECT_NE(writeRemedy(path, EPERM, false).find("run as root"), std::string::npos);
+    EXPECT_NE(writeRemedy(path, EACCES, true).find("run as root"), std::string::npos);
   }
-  EXPECT_NE(writeRemedy("sys/bus/pci/drivers/vfio-pci/bind", EPERM, true).find("Run as root"),
+  EXPECT_NE(writeRemedy("sys/bus/pci/drivers/vfio-pci/bind", EPERM, true).find("run as root"),
             std::string::npos);
 }
 
-TEST(Duration, ReadsWell) {
+TEST(Duration, FormatsSecondsAndMilliseconds) {
   EXPECT_EQ(durationText(milliseconds(20000)), "20 s");
   EXPECT_EQ(durationText(milliseconds(1500)), "1.5 s");
   EXPECT_EQ(durationText(milliseconds(50)), "50 ms");

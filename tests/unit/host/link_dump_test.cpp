@@ -16,7 +16,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-TEST(LinkDump, ReadsWhatMatters) {
+TEST(LinkDump, ReadsLinkAttributes) {
   const LinkDump dump = parseLinkDump(
       messages::link(7, IFF_UP,
                      {messages::text(IFLA_IFNAME, "ens1f0v3"), messages::number(IFLA_MASTER, 9),
@@ -42,7 +42,7 @@ TEST(LinkDump, ReadsWhatMatters) {
   EXPECT_EQ(dump.links[2].lowerNamespace, 3);
 }
 
-TEST(LinkDump, TellsHowItEnded) {
+TEST(LinkDump, ReportsErrorAndInterruption) {
   EXPECT_EQ(parseLinkDump("").error, EBADMSG);
   EXPECT_EQ(parseLinkDump(messages::link(1, 0, {})).error, EBADMSG);
   EXPECT_EQ(parseLinkDump(messages::done(-EPERM)).error, EPERM);
@@ -51,7 +51,7 @@ TEST(LinkDump, TellsHowItEnded) {
       parseLinkDump(messages::link(1, 0, {}, NLM_F_DUMP_INTR) + messages::done()).interrupted);
 }
 
-TEST(LinkDump, SurvivesDamage) {
+TEST(LinkDump, ToleratesMalformedMessages) {
   const std::string whole =
       messages::link(
           7, IFF_UP,
@@ -64,7 +64,7 @@ TEST(LinkDump, SurvivesDamage) {
     EXPECT_THAT(parseAddressDump(whole.substr(0, length)).interfaces, IsEmpty());
     EXPECT_EQ(parseNamespaceId(whole.substr(0, length)), std::nullopt);
   }
-  // Every single byte wrong, once with all bits set and once with none.
+  // Corrupt every single byte, once with all bits set and once with none.
   for (std::size_t at = 0; at < whole.size(); ++at) {
     for (const char byte : {'\xff', '\0'}) {
       std::string damaged = whole;
@@ -77,7 +77,7 @@ TEST(LinkDump, SurvivesDamage) {
   }
 }
 
-TEST(LinkDump, LeavesOutShortNumbers) {
+TEST(LinkDump, SkipsShortNumbers) {
   const LinkDump dump = parseLinkDump(
       messages::link(7, 0,
                      {messages::attribute(IFLA_MASTER, "ab"), messages::attribute(IFLA_LINK, "")}) +
@@ -87,7 +87,7 @@ TEST(LinkDump, LeavesOutShortNumbers) {
   EXPECT_EQ(dump.links[0].lower, 0);
 }
 
-TEST(AddressDump, PassesOverLinkLocalAddressesOfIpv6) {
+TEST(AddressDump, IgnoresLinkLocalIpv6Addresses) {
   const AddressDump dump =
       parseAddressDump(messages::address(AF_INET6, RT_SCOPE_LINK, 3) +
                        messages::address(AF_INET6, RT_SCOPE_UNIVERSE, 4) +
@@ -96,7 +96,7 @@ TEST(AddressDump, PassesOverLinkLocalAddressesOfIpv6) {
   EXPECT_THAT(dump.interfaces, ElementsAre(4, 5));
 }
 
-TEST(NamespaceId, IsReadWhereThereIsOne) {
+TEST(NamespaceId, ReadsAssignedIdOnly) {
   EXPECT_EQ(parseNamespaceId(messages::namespaceId(4)), 4);
   EXPECT_EQ(parseNamespaceId(messages::namespaceId(NETNSA_NSID_NOT_ASSIGNED)), std::nullopt);
   EXPECT_EQ(parseNamespaceId(messages::done()), std::nullopt);

@@ -12,7 +12,7 @@
 #include <initializer_list>
 #include <string>
 
-/// Messages of rtnetlink as the kernel writes them.
+/// Builds rtnetlink messages as sent by the kernel.
 namespace vfpass::host::messages {
 
 template <typename Value>

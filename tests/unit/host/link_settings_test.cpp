@@ -69,24 +69,24 @@ std::string eswitchReply(const std::string& device, const std::string& mode) {
   return message(family, payload);
 }
 
-TEST(LinkSettingsReply, TellsMtuAndUp) {
+TEST(LinkSettingsReply, ReadsMtuAndUpFlag) {
   EXPECT_EQ(parseLinkSettings(linkReply(3, IFF_UP | IFF_RUNNING, 9000), 3),
             (LinkSettings{9000, true}));
   EXPECT_EQ(parseLinkSettings(linkReply(3, IFF_RUNNING, 1500), 3), (LinkSettings{1500, false}));
 }
 
-TEST(LinkSettingsReply, OfAnotherInterfaceIsRefused) {
+TEST(LinkSettingsReply, RejectsOtherInterface) {
   EXPECT_FALSE(parseLinkSettings(linkReply(4, IFF_UP, 1500), 3));
 }
 
-TEST(LinkSettingsReply, CutShortAnywhereIsNeverRead) {
+TEST(LinkSettingsReply, RejectsTruncatedMessages) {
   const std::string whole = linkReply(3, IFF_UP, 1500);
   for (std::size_t length = 0; length < whole.size(); ++length) {
     EXPECT_FALSE(parseLinkSettings(whole.substr(0, length), 3)) << length;
   }
 }
 
-TEST(LinkSettingsReply, WithoutAnMtuOrWithAShortOneIsRefused) {
+TEST(LinkSettingsReply, RejectsMissingOrShortMtu) {
   std::string payload;
   ifinfomsg interface {};
   interface.ifi_index = 3;
@@ -96,7 +96,7 @@ TEST(LinkSettingsReply, WithoutAnMtuOrWithAShortOneIsRefused) {
   EXPECT_FALSE(parseLinkSettings(message(RTM_NEWLINK, payload), 3));
 }
 
-TEST(LinkChange, TouchesNoFlagButUp) {
+TEST(LinkChange, ChangesOnlyUpFlag) {
   for (const bool up : {true, false}) {
     const std::string bytes = upChange(3, up);
     ifinfomsg interface {};
@@ -108,7 +108,7 @@ TEST(LinkChange, TouchesNoFlagButUp) {
   }
 }
 
-TEST(Devlink, FamilyIsReadFromTheRightMessageOnly) {
+TEST(Devlink, ReadsFamilyFromMatchingMessageOnly) {
   std::string payload;
   append(payload, genlmsghdr{CTRL_CMD_NEWFAMILY, 2, 0});
   appendAttribute(payload, CTRL_ATTR_FAMILY_NAME, std::string("devlink\0", 8));
@@ -121,25 +121,25 @@ TEST(Devlink, FamilyIsReadFromTheRightMessageOnly) {
   EXPECT_FALSE(parseFamily(""));
 }
 
-TEST(Devlink, EswitchModeIsReadOfTheRightDeviceOnly) {
+TEST(Devlink, ReadsEswitchModeOfMatchingDeviceOnly) {
   const auto parsed = [](const std::string& bytes) { return parseEswitchReply(bytes, family, pf); };
   EXPECT_EQ(parsed(eswitchReply("0000:3b:00.0", shortNumber(0))), EswitchMode::legacy);
   EXPECT_EQ(parsed(eswitchReply("0000:3b:00.0", shortNumber(1))), EswitchMode::switchdev);
   EXPECT_FALSE(parsed(eswitchReply("0000:3b:00.1", shortNumber(1))));
   EXPECT_FALSE(parsed(eswitchReply("0000:3b:00.0x", shortNumber(1))));
-  EXPECT_FALSE(parsed(eswitchReply("0000:3b:00.0", shortNumber(7)))) << "a mode of the future";
+  EXPECT_FALSE(parsed(eswitchReply("0000:3b:00.0", shortNumber(7)))) << "an unknown mode";
   EXPECT_FALSE(parsed(eswitchReply("0000:3b:00.0", "x"))) << "too short";
   EXPECT_FALSE(parseEswitchReply(eswitchReply("0000:3b:00.0", shortNumber(1)), family + 1, pf));
 }
 
-TEST(Devlink, CutShortAnywhereIsNeverRead) {
+TEST(Devlink, RejectsTruncatedMessages) {
   const std::string whole = eswitchReply("0000:3b:00.0", shortNumber(1));
   for (std::size_t length = 0; length + 4 < whole.size(); ++length) {
     EXPECT_FALSE(parseEswitchReply(whole.substr(0, length), family, pf)) << length;
   }
 }
 
-TEST(EswitchMode, NamesGoBothWays) {
+TEST(EswitchMode, ConvertsNamesBothWays) {
   EXPECT_EQ(parseEswitchMode("legacy"), EswitchMode::legacy);
   EXPECT_EQ(parseEswitchMode("switchdev"), EswitchMode::switchdev);
   EXPECT_EQ(toString(EswitchMode::switchdev), "switchdev");
@@ -147,13 +147,13 @@ TEST(EswitchMode, NamesGoBothWays) {
   EXPECT_FALSE(parseEswitchMode(""));
 }
 
-// The running kernel, from here on. `lo` has interface index 1 in every network namespace.
-TEST(RunningKernel, TellsTheMtuOfLo) {
+// The tests below use the running kernel. `lo` has interface index 1 in every network namespace.
+TEST(RunningKernel, ReadsMtuOfLoopback) {
   const NetdevHandle lo{1, "lo"};
   EXPECT_GE(readLink(lo, 5s).mtu, 1280U);
 }
 
-TEST(RunningKernel, NamesTheNetdevThatIsGone) {
+TEST(RunningKernel, NamesMissingNetdev) {
   try {
     readLink({0x7ffffff0, "ens9"}, 5s);
     FAIL() << "there is no such interface";
@@ -163,12 +163,12 @@ TEST(RunningKernel, NamesTheNetdevThatIsGone) {
   }
 }
 
-TEST(RunningKernel, HasNoEswitchWhereThereIsNoDevice) {
+TEST(RunningKernel, ReportsNoEswitchForMissingDevice) {
   EXPECT_FALSE(readEswitchMode({0x7fff, 0xff, 31, 7}, 5s));
   EXPECT_THROW(setEswitchMode({0x7fff, 0xff, 31, 7}, EswitchMode::switchdev, 5s), Error);
 }
 
-// Runs `work` as root of a network namespace of its own, where `lo` is down and nobody's.
+// Runs `work` as root in a new network namespace, where `lo` is down and unused.
 [[noreturn]] void inNewNamespace(const std::function<void()>& work) {
   if (unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0 && unshare(CLONE_NEWNET) != 0) {
     std::cerr << "no namespaces";
@@ -183,7 +183,7 @@ TEST(RunningKernel, HasNoEswitchWhereThereIsNoDevice) {
   std::_Exit(0);
 }
 
-TEST(RunningKernelDeathTest, SetsMtuAndUpAndReadsThemBack) {
+TEST(RunningKernelDeathTest, SetsMtuAndUpFlag) {
   EXPECT_EXIT(inNewNamespace([] {
                 const NetdevHandle lo{1, "lo"};
                 setMtu(lo, 1400, 5s);
@@ -199,7 +199,7 @@ TEST(RunningKernelDeathTest, SetsMtuAndUpAndReadsThemBack) {
               testing::ExitedWithCode(0), "^(worked|no namespaces)$");
 }
 
-TEST(RunningKernelDeathTest, TellsWhyAnMtuIsRefused) {
+TEST(RunningKernelDeathTest, ReportsReasonForRefusedMtu) {
   EXPECT_EXIT(inNewNamespace([] {
                 setMtu({1, "lo"}, 0x80000000U, 5s);
               }),

@@ -67,13 +67,13 @@ class NetdevHoldersTest : public testing::Test {
   LinkSurvey survey_;
 };
 
-TEST_F(NetdevHoldersTest, IgnoresAPlainNetdevThatIsDown) {
+TEST_F(NetdevHoldersTest, IgnoresIdleNetdev) {
   ours().links = {{vfLink(), vf}};
   EXPECT_THAT(descriptions(), IsEmpty());
   EXPECT_EQ(unknown(), "");
 }
 
-TEST_F(NetdevHoldersTest, IgnoresNetdevsOfOthers) {
+TEST_F(NetdevHoldersTest, IgnoresNetdevsOfOtherFunctions) {
   Link up = vfLink();
   up.up = true;
   ours().links = {{up, PciAddress{0, 1, 0, 2}}, {up, std::nullopt}};
@@ -81,14 +81,14 @@ TEST_F(NetdevHoldersTest, IgnoresNetdevsOfOthers) {
   EXPECT_THAT(descriptions(), IsEmpty());
 }
 
-TEST_F(NetdevHoldersTest, ReportsANetdevThatIsUp) {
+TEST_F(NetdevHoldersTest, ReportsNetdevThatIsUp) {
   Link link = vfLink();
   link.up = true;
   ours().links = {{link, vf}};
   EXPECT_THAT(descriptions(), ElementsAre("its netdev eth1 is up"));
 }
 
-TEST_F(NetdevHoldersTest, NamesTheMasterAndItsKind) {
+TEST_F(NetdevHoldersTest, NamesMasterAndItsKind) {
   Link link = vfLink();
   link.master = 9;
   Link bond = vfLink("bond0", 9);
@@ -99,13 +99,13 @@ TEST_F(NetdevHoldersTest, NamesTheMasterAndItsKind) {
   EXPECT_THAT(descriptions(), ElementsAre("its netdev eth1 belongs to a bond or bridge"));
 }
 
-TEST_F(NetdevHoldersTest, ReportsDevicesOnTopOfIt) {
+TEST_F(NetdevHoldersTest, ReportsUpperDevices) {
   ours().links = {{vfLink(), vf}, {above(7, "macvlan", "mv0"), std::nullopt}};
   EXPECT_THAT(descriptions(), ElementsAre("its netdev eth1 carries macvlan mv0"));
 }
 
-// A macvlan can live in a container while the netdev below it stays on the host.
-TEST_F(NetdevHoldersTest, ReportsDevicesOnTopOfItInOtherNamespaces) {
+// A macvlan can be in a container while the netdev below it stays on the host.
+TEST_F(NetdevHoldersTest, ReportsUpperDevicesInOtherNamespaces) {
   Link upper = above(7, "ipvlan", "eth0");
   upper.lowerNamespace = 3;
   ours().links = {{vfLink(), vf}};
@@ -114,7 +114,7 @@ TEST_F(NetdevHoldersTest, ReportsDevicesOnTopOfItInOtherNamespaces) {
               ElementsAre("its netdev eth1 carries ipvlan eth0 of network namespace blue"));
 }
 
-TEST_F(NetdevHoldersTest, ComparesIndicesWithinOneNamespaceOnly) {
+TEST_F(NetdevHoldersTest, ComparesIndicesWithinOneNamespace) {
   Link elsewhere = above(7, "macvlan", "mv0");
   elsewhere.lowerNamespace = 4;  // number 4 is not ours
   ours().links = {{vfLink(), vf}, {elsewhere, std::nullopt}};
@@ -132,12 +132,12 @@ TEST_F(NetdevHoldersTest, ReportsAddresses) {
   EXPECT_THAT(descriptions(), ElementsAre("its netdev eth1 has addresses"));
 }
 
-TEST_F(NetdevHoldersTest, ReportsANetdevOfAnotherNamespaceWhateverItsState) {
+TEST_F(NetdevHoldersTest, ReportsIdleNetdevInOtherNamespace) {
   theirs().links = {{vfLink("eth\x1b[2J"), vf}};
   EXPECT_THAT(descriptions(), ElementsAre("its netdev eth\\x1b[2J is in network namespace blue"));
 }
 
-TEST_F(NetdevHoldersTest, JoinsTheReasons) {
+TEST_F(NetdevHoldersTest, JoinsReasons) {
   Link link = vfLink();
   link.up = true;
   link.master = 5;
@@ -147,8 +147,8 @@ TEST_F(NetdevHoldersTest, JoinsTheReasons) {
                                           "has addresses"));
 }
 
-// Kernels before 5.14 do not say whose netdev a link is.
-TEST_F(NetdevHoldersTest, FallsBackToSysfsInOurNamespace) {
+// Kernels before 5.14 do not report the parent device of a link.
+TEST_F(NetdevHoldersTest, FallsBackToSysfsInOwnNamespace) {
   Link link = vfLink();
   link.up = true;
   ours().links = {{link, std::nullopt}};
@@ -158,7 +158,7 @@ TEST_F(NetdevHoldersTest, FallsBackToSysfsInOurNamespace) {
   EXPECT_EQ(unknown(), "");
 }
 
-TEST_F(NetdevHoldersTest, InvestigatesADrivenFunctionWithoutANetdev) {
+TEST_F(NetdevHoldersTest, ReportsUnknownHolderWithoutNetdev) {
   EXPECT_EQ(unknown(),
             "bound to mlx5_core but has no netdev in any network namespace; cannot tell who uses "
             "it");
@@ -166,18 +166,19 @@ TEST_F(NetdevHoldersTest, InvestigatesADrivenFunctionWithoutANetdev) {
   EXPECT_EQ(unknown(), "");
 }
 
-TEST_F(NetdevHoldersTest, AsksTheRdmaDeviceWhereThereIsNoNetdev) {
+TEST_F(NetdevHoldersTest, AcceptsRdmaDeviceInsteadOfNetdev) {
   function_.rdmaDevices = {"mlx5_3"};
   EXPECT_EQ(unknown(), "");
 }
 
-TEST_F(NetdevHoldersTest, SaysWhatItCouldNotSee) {
+TEST_F(NetdevHoldersTest, ReportsUnreadableNamespace) {
   ours().links = {{vfLink(), vf}};
-  survey_.blindSpot = "cannot look into network namespace blue: Operation not permitted (EPERM)";
+  survey_.blindSpot =
+      "cannot read the links of network namespace blue: Operation not permitted (EPERM)";
   EXPECT_EQ(unknown(), survey_.blindSpot);
 }
 
-TEST_F(NetdevHoldersTest, DoesNotTrustHiddenRdmaDevices) {
+TEST_F(NetdevHoldersTest, ReportsUnknownHolderWhenRdmaDevicesAreHidden) {
   ours().links = {{vfLink(), vf}};
   EXPECT_THAT(unknown(RdmaVisibility::ownNamespace), HasSubstr("netns exclusive"));
   function_.rdmaDevices = {"mlx5_3"};
@@ -187,7 +188,7 @@ TEST_F(NetdevHoldersTest, DoesNotTrustHiddenRdmaDevices) {
   EXPECT_EQ(unknown(RdmaVisibility::ownNamespace), "");
 }
 
-TEST_F(NetdevHoldersTest, CannotTellWhoUsesAUserSpaceDriver) {
+TEST_F(NetdevHoldersTest, ReportsUnknownHolderForUserSpaceDriver) {
   function_.isNetwork = false;
   for (const char* driver : {"uio_pci_generic", "igb_uio", "xen-pciback", "hisi_acc_vfio_pci"}) {
     function_.driver = driver;
@@ -198,13 +199,13 @@ TEST_F(NetdevHoldersTest, CannotTellWhoUsesAUserSpaceDriver) {
   EXPECT_EQ(unknown(), "");
 }
 
-TEST_F(NetdevHoldersTest, CannotTellWhoUsesAVirtualDeviceMadeOfIt) {
+TEST_F(NetdevHoldersTest, ReportsUnknownHolderForVirtualDevice) {
   ours().links = {{vfLink(), vf}};
   function_.virtualDevices = {"vDPA device vdpa0"};
-  EXPECT_THAT(unknown(), HasSubstr("vDPA device vdpa0 was made of it"));
+  EXPECT_THAT(unknown(), HasSubstr("vDPA device vdpa0 was created on it"));
 }
 
-TEST(LinkSurveyReading, NamesNamespacesThatCouldNotBeRead) {
+TEST(LinkSurveyReading, NamesUnreadableNamespaces) {
   const ProcessTree tree;
   const std::vector<NetworkNamespace> namespaces{{1, true, "our own network namespace", {}},
                                                  {2, false, "network namespace blue", {"/x"}},
@@ -224,12 +225,12 @@ TEST(LinkSurveyReading, NamesNamespacesThatCouldNotBeRead) {
                                        interrupted);
   EXPECT_FALSE(interrupted);
   EXPECT_EQ(survey.blindSpot,
-            "cannot look into network namespace blue: Operation not permitted (EPERM) (and 1 "
-            "more)");
+            "cannot read the links of network namespace blue: Operation not permitted (EPERM) (and "
+            "1 more)");
   EXPECT_EQ(survey.namespaces.size(), 3U);
 }
 
-TEST(LinkSurveyReading, NoticesDumpsThatAreCutOffOrInterrupted) {
+TEST(LinkSurveyReading, DetectsTruncatedAndInterruptedDumps) {
   const ProcessTree tree;
   const std::vector<NetworkNamespace> ours{{1, true, "our own network namespace", {}}};
   bool interrupted = false;
@@ -245,7 +246,7 @@ TEST(LinkSurveyReading, NoticesDumpsThatAreCutOffOrInterrupted) {
   EXPECT_TRUE(interrupted);
 }
 
-TEST(FunctionOfDevice, FollowsOtherBusesToThePciFunction) {
+TEST(FunctionOfDevice, FindsPciFunctionOfDeviceOnOtherBus) {
   const ProcessTree tree;
   tree.function("0000:01:00.0");
   const std::string device = hosts::SysfsTree::folderOf("0000:01:00.0") + "/virtio3";
@@ -260,7 +261,7 @@ TEST(FunctionOfDevice, FollowsOtherBusesToThePciFunction) {
   }
 }
 
-TEST(LastFunctionOnPath, IsTheDeepest) {
+TEST(LastFunctionOnPath, ReturnsDeepestFunction) {
   EXPECT_EQ(lastFunctionOnPath("../../devices/pci0000:00/0000:00:01.0/0000:01:00.2/infiniband/x"),
             (PciAddress{0, 1, 0, 2}));
   EXPECT_EQ(lastFunctionOnPath("../../devices/virtual/infiniband/rxe0"), std::nullopt);

@@ -35,7 +35,7 @@ TEST(NetlinkBatch, AnswersEachQuery) {
   EXPECT_EQ(parseAddressDump(answers[1].bytes).error, 0);
 }
 
-TEST(NetlinkBatch, HandsOnWhatTheKernelRefuses) {
+TEST(NetlinkBatch, ReportsKernelErrorsAndContinues) {
   const FileDescriptor noNamespace(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   const auto answers =
       runNetlinkBatch({NetlinkPlace{}},
@@ -45,13 +45,13 @@ TEST(NetlinkBatch, HandsOnWhatTheKernelRefuses) {
                       noNamespace.get(), deadline);
   ASSERT_THAT(answers, SizeIs(3));
   EXPECT_EQ(answers[0].error, EPROTONOSUPPORT);
-  EXPECT_EQ(answers[1].error, 0) << "the exchange worked, and its answer is an error";
+  EXPECT_EQ(answers[1].error, 0) << "the exchange succeeds and the reply is an error";
   EXPECT_NE(dumpError(answers[1].bytes), 0);
   EXPECT_EQ(parseNamespaceId(answers[1].bytes), std::nullopt);
-  EXPECT_EQ(parseLinkDump(answers[2].bytes).error, 0) << "the next query goes on";
+  EXPECT_EQ(parseLinkDump(answers[2].bytes).error, 0) << "the next query is still sent";
 }
 
-TEST(NetlinkBatch, SaysThatAPlaceIsGone) {
+TEST(NetlinkBatch, ReportsMissingNamespace) {
   const auto answers = runNetlinkBatch(
       {NetlinkPlace{}, {1, {"/nowhere", "/dev/null"}}},
       {{0, NETLINK_ROUTE, linkDumpQuery(), true}, {1, NETLINK_ROUTE, linkDumpQuery(), true}}, -1,
@@ -62,10 +62,10 @@ TEST(NetlinkBatch, SaysThatAPlaceIsGone) {
   EXPECT_THAT(answers[1].bytes, IsEmpty());
 }
 
-TEST(NetlinkBatch, LeavesWhatTheDeadlineCutOff) {
+TEST(NetlinkBatch, ReportsTimeoutForUnansweredQuery) {
   const auto answers = runNetlinkBatch({NetlinkPlace{}},
                                        {{0, NETLINK_ROUTE, linkDumpQuery(), false},
-                                        // Nobody answers an empty message.
+                                        // The kernel does not answer an empty message.
                                         {0, NETLINK_ROUTE, std::string(1, '\0'), false}},
                                        -1, std::chrono::milliseconds(3000));
   ASSERT_THAT(answers, SizeIs(2));
@@ -73,7 +73,7 @@ TEST(NetlinkBatch, LeavesWhatTheDeadlineCutOff) {
   EXPECT_EQ(answers[1].error, ETIMEDOUT);
 }
 
-TEST(NetlinkBatch, StartsNothingForNothing) {
+TEST(NetlinkBatch, ReturnsNothingWithoutQueries) {
   EXPECT_THAT(runNetlinkBatch({}, {}, -1, deadline), IsEmpty());
 }
 

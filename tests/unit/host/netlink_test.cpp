@@ -23,7 +23,7 @@ std::string raw(const Struct& value) {
   return {reinterpret_cast<const char*>(&value), sizeof value};
 }
 
-// One attribute as the kernel writes it; a length above 16 bits wraps there as it does here.
+// One attribute as written by the kernel; as there, a length above 16 bits wraps.
 std::string attribute(int type, const std::string& payload) {
   const nlattr header{static_cast<std::uint16_t>(sizeof(nlattr) + payload.size()),
                       static_cast<std::uint16_t>(type)};
@@ -55,7 +55,7 @@ std::string macOf(unsigned vf) {
   return attribute(IFLA_VF_MAC, raw(mac));
 }
 
-// All that the kernel puts in for one VF of an Ethernet PF (rtnl_fill_vfinfo).
+// All attributes that the kernel sends for one VF of an Ethernet PF (rtnl_fill_vfinfo).
 std::string fullVf(unsigned vf, const std::string& more = {}) {
   ifla_vf_vlan_info vlan{vf, 100, 3, htons(ETH_P_8021AD)};
   return attribute(
@@ -96,7 +96,7 @@ TEST(LinkReply, ReadsEveryEthernetAttribute) {
   EXPECT_FALSE(vf.nodeGuid || vf.portGuid);
 }
 
-TEST(LinkReply, WhatTheDriverDoesNotSayIsNotObservable) {
+TEST(LinkReply, TreatsUnreportedAttributesAsNotObservable) {
   const std::string info = macOf(1) +
                            attribute(IFLA_VF_SPOOFCHK, raw(ifla_vf_spoofchk{1, 0xffffffffU})) +
                            attribute(IFLA_VF_LINK_STATE, raw(ifla_vf_link_state{1, 9}));
@@ -106,7 +106,7 @@ TEST(LinkReply, WhatTheDriverDoesNotSayIsNotObservable) {
   EXPECT_FALSE(vf.spoofCheck || vf.trust || vf.linkState || vf.vlan || vf.rate);
 }
 
-TEST(LinkReply, NoVlanIsNoVlanWhateverItsProtocol) {
+TEST(LinkReply, IgnoresProtocolWithoutVlan) {
   ifla_vf_vlan_info none{1, 0, 0, htons(ETH_P_8021AD)};
   const std::string info =
       macOf(1) + attribute(IFLA_VF_VLAN_LIST, attribute(IFLA_VF_VLAN_INFO, raw(none)));
@@ -115,17 +115,17 @@ TEST(LinkReply, NoVlanIsNoVlanWhateverItsProtocol) {
   EXPECT_EQ(vf.vlan, Vlan{});
 }
 
-TEST(LinkReply, InfinibandShowsLinkStateAndGuidsOnly) {
+TEST(LinkReply, ReadsOnlyLinkStateAndGuidsOnInfiniband) {
   const std::string bytes =
       linkMessage(attribute(IFLA_VFINFO_LIST, fullVf(0, guids(0, 0x1122334455667788U, 0))));
   const auto vf = parse(bytes, true).at(0);
   EXPECT_EQ(toString(*vf.nodeGuid), "11:22:33:44:55:66:77:88");
-  EXPECT_FALSE(vf.portGuid);  // 0: mlx5 does not know it
+  EXPECT_FALSE(vf.portGuid);  // 0: not known to mlx5
   EXPECT_FALSE(vf.mac || vf.vlan || vf.rate || vf.spoofCheck || vf.trust);
   EXPECT_EQ(vf.linkState, LinkState::disable);
 }
 
-TEST(LinkReply, AListThatWrapsShowsTheFirstVfsOnly) {
+TEST(LinkReply, ReadsFirstVfsOfWrappedList) {
   std::string list;
   for (unsigned vf = 0; vf < 300; ++vf) {
     list += fullVf(vf, attribute(IFLA_VF_STATS, std::string(96, 's')));
@@ -140,14 +140,14 @@ TEST(LinkReply, AListThatWrapsShowsTheFirstVfsOnly) {
   }
 }
 
-TEST(LinkReply, ValuesOfAnotherVfAreNotTaken) {
+TEST(LinkReply, IgnoresValuesOfOtherVf) {
   const std::string info = macOf(1) + attribute(IFLA_VF_TRUST, raw(ifla_vf_trust{2, 1}));
   const auto vf =
       parse(linkMessage(attribute(IFLA_VFINFO_LIST, attribute(IFLA_VF_INFO, info)))).at(1);
   EXPECT_FALSE(vf.trust);
 }
 
-TEST(TrafficReply, ReadsCountersAndLeavesOutVfsWithoutThem) {
+TEST(TrafficReply, ReadsCountersAndSkipsVfsWithoutThem) {
   const std::string counters =
       attribute(IFLA_VF_STATS, attribute(IFLA_VF_STATS_RX_BYTES, raw(std::uint64_t{1} << 40U)) +
                                    attribute(IFLA_VF_STATS_TX_BYTES, raw(std::uint64_t{77})) +
@@ -164,20 +164,20 @@ TEST(TrafficReply, ReadsCountersAndLeavesOutVfsWithoutThem) {
   }
 }
 
-TEST(Traffic, NothingButZerosIsNoCountUnlessTheDriverIsKnownToCount) {
+TEST(Traffic, TrustsZerosOnlyFromDriverThatCounts) {
   const VfTrafficTable zeros{{0, {}}, {1, {}}};
   EXPECT_EQ(trafficOf(zeros, 1, "igb"), std::nullopt);
   EXPECT_EQ(trafficOf(zeros, 1, "mlx5_core"), VfTraffic{});
   EXPECT_EQ(trafficOf(zeros, 2, "mlx5_core"), std::nullopt);
 }
 
-TEST(Traffic, ACountOfAnotherVfShowsThatTheDriverCounts) {
+TEST(Traffic, TrustsZerosWhenOtherVfHasCounts) {
   const VfTrafficTable table{{0, {}}, {1, {5, 0, 1, 0}}};
   EXPECT_EQ(trafficOf(table, 0, "ice"), VfTraffic{});
   EXPECT_EQ(trafficOf(table, 1, "ice"), (VfTraffic{5, 0, 1, 0}));
 }
 
-TEST(LinkReply, OtherMessagesAreRefused) {
+TEST(LinkReply, RejectsOtherMessages) {
   const std::string list = attribute(IFLA_VFINFO_LIST, fullVf(0));
   EXPECT_FALSE(parseLinkReply(linkMessage(list, 8), interfaceIndex, false));
   EXPECT_FALSE(parseLinkReply(message(NLMSG_DONE, std::string(64, 0)), interfaceIndex, false));
@@ -186,12 +186,12 @@ TEST(LinkReply, OtherMessagesAreRefused) {
   EXPECT_TRUE(parse(linkMessage("")).empty());
 }
 
-TEST(LinkReply, EveryTruncationIsSurvived) {
+TEST(LinkReply, ToleratesTruncation) {
   const std::string whole = linkMessage(attribute(IFLA_VFINFO_LIST, fullVf(0) + fullVf(1)));
   for (std::size_t length = 0; length < whole.size(); ++length) {
-    // As received: the header still tells the whole length.
+    // A truncated datagram: the header contains the full length.
     EXPECT_FALSE(parseLinkReply(whole.substr(0, length), interfaceIndex, false)) << length;
-    // As a shorter message: what is there is read, what is cut is not.
+    // A shorter message: only the attributes that are present are read.
     std::string cut = whole.substr(0, length);
     if (length >= sizeof(nlmsghdr)) {
       const auto size = static_cast<std::uint32_t>(length);
@@ -202,7 +202,7 @@ TEST(LinkReply, EveryTruncationIsSurvived) {
   }
 }
 
-TEST(LinkReply, RubbishIsSurvived) {
+TEST(LinkReply, ToleratesRandomDamage) {
   std::mt19937 random(20241121);
   const std::string whole =
       linkMessage(attribute(IFLA_VFINFO_LIST, fullVf(0, guids(0, 1, 2)) + fullVf(1)));
@@ -227,7 +227,7 @@ std::string acknowledgement(int error, int flags, const std::string& behind) {
   return message(NLMSG_ERROR, raw(body) + behind, flags);
 }
 
-TEST(Acknowledgement, ReadsErrorAndTheDriversWords) {
+TEST(Acknowledgement, ReadsErrorAndDriverMessage) {
   const std::string words = attribute(NLMSGERR_ATTR_MSG, std::string("no \033[1mtrust\0", 13));
   const auto capped =
       parseAcknowledgement(acknowledgement(-EOPNOTSUPP, NLM_F_CAPPED | NLM_F_ACK_TLVS, words));
@@ -242,7 +242,7 @@ TEST(Acknowledgement, ReadsErrorAndTheDriversWords) {
   EXPECT_EQ(parseAcknowledgement(acknowledgement(0, NLM_F_CAPPED, ""))->error, 0);
 }
 
-TEST(Acknowledgement, NonsenseIsNone) {
+TEST(Acknowledgement, RejectsInvalidMessages) {
   EXPECT_FALSE(parseAcknowledgement(acknowledgement(5, 0, "")));
   EXPECT_FALSE(parseAcknowledgement(acknowledgement(-100000, 0, "")));
   EXPECT_FALSE(parseAcknowledgement(linkMessage("")));
@@ -263,7 +263,7 @@ VfSettings everything() {
   return all;
 }
 
-// What the kernel would find in one of our messages: its own parsing, by hand.
+// Parses one of our messages like the kernel does, independently of the code under test.
 std::vector<std::pair<int, std::string>> attributesOf(std::string_view bytes) {
   std::vector<std::pair<int, std::string>> found;
   while (bytes.size() >= sizeof(nlattr)) {
@@ -289,7 +289,7 @@ nlmsghdr headerOf(const std::string& bytes) {
   return header;
 }
 
-TEST(LinkChanges, OneMessageWithEveryAttribute) {
+TEST(LinkChanges, PutsAllAttributesIntoOneMessage) {
   const auto messages = linkChanges(interfaceIndex, 5, {{2, everything()}});
   ASSERT_EQ(messages.size(), 1U);
   const nlmsghdr header = headerOf(messages[0]);
@@ -302,7 +302,7 @@ TEST(LinkChanges, OneMessageWithEveryAttribute) {
   EXPECT_EQ(interface.ifi_index, interfaceIndex);
 
   const auto outer = linkAttributes(messages[0]);
-  ASSERT_EQ(outer.size(), 1U);  // and no IFLA_EXT_MASK: the VF list is not asked for
+  ASSERT_EQ(outer.size(), 1U);  // no IFLA_EXT_MASK: the VF list is not requested
   ASSERT_EQ(outer[0].first, IFLA_VFINFO_LIST);
   const auto vfs = attributesOf(outer[0].second);
   ASSERT_EQ(vfs.size(), 2U);
@@ -317,7 +317,7 @@ TEST(LinkChanges, OneMessageWithEveryAttribute) {
                                    IFLA_VF_LINK_STATE, IFLA_VF_TRUST, IFLA_VF_IB_NODE_GUID));
   ASSERT_EQ(vfs[1].first, IFLA_VF_INFO);
   const auto port = attributesOf(vfs[1].second);
-  ASSERT_EQ(port.size(), 1U) << "the kernel takes nothing behind a node GUID";
+  ASSERT_EQ(port.size(), 1U) << "the kernel ignores attributes after a node GUID";
   EXPECT_EQ(port[0].first, IFLA_VF_IB_PORT_GUID);
   const auto vlans = attributesOf(parts[1].second);
   ifla_vf_vlan_info vlan{};
@@ -333,7 +333,7 @@ TEST(LinkChanges, OneMessageWithEveryAttribute) {
   EXPECT_EQ(guid.guid, 0x1122334455667788U);
 }
 
-TEST(LinkChanges, SendsOnlyWhatIsAskedFor) {
+TEST(LinkChanges, SendsOnlyRequestedAttributes) {
   VfSettings trust;
   trust.trust = false;
   const auto messages = linkChanges(interfaceIndex, 1, {{0, trust}});
@@ -343,7 +343,7 @@ TEST(LinkChanges, SendsOnlyWhatIsAskedFor) {
   EXPECT_TRUE(linkChanges(interfaceIndex, 1, {}).empty());
 }
 
-TEST(LinkChanges, ComeBackThroughTheReplyParser) {
+TEST(LinkChanges, RoundTripsThroughReplyParser) {
   auto messages = linkChanges(interfaceIndex, 1, {{1, everything()}});
   const std::uint16_t type = RTM_NEWLINK;
   std::memcpy(messages.at(0).data() + offsetof(nlmsghdr, nlmsg_type), &type, sizeof type);
@@ -353,7 +353,7 @@ TEST(LinkChanges, ComeBackThroughTheReplyParser) {
   EXPECT_EQ(parse(messages[0]).at(1), ethernet);
 }
 
-TEST(LinkChanges, SplitAtTheLimitWithoutLosingAVf) {
+TEST(LinkChanges, SplitsAtLimitWithoutLosingVfs) {
   std::vector<VfRequest> requests;
   for (unsigned vf = 0; vf < 300; ++vf) {
     requests.push_back({vf, everything()});
@@ -369,7 +369,7 @@ TEST(LinkChanges, SplitAtTheLimitWithoutLosingAVf) {
   EXPECT_EQ(linkChanges(interfaceIndex, 1, {requests.begin(), requests.begin() + 120}).size(), 1U);
 }
 
-TEST(LinkQuery, AsksForVfsWithoutStatistics) {
+TEST(LinkQuery, RequestsVfsWithoutStatistics) {
   const std::string bytes = linkQuery(interfaceIndex, 9);
   EXPECT_EQ(headerOf(bytes).nlmsg_type, RTM_GETLINK);
   EXPECT_EQ(headerOf(bytes).nlmsg_flags, NLM_F_REQUEST);

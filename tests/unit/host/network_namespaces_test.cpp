@@ -46,7 +46,7 @@ class NetworkNamespacesTest : public testing::Test {
   ProcessTree tree_;
 };
 
-TEST_F(NetworkNamespacesTest, NamesEachByWhatIsKnownBest) {
+TEST_F(NetworkNamespacesTest, DescribesNamespaceByBestKnownSource) {
   mountInfo("self",
             "90 22 0:4 net:[101] /run/netns/blue rw - nsfs nsfs rw\n"
             "91 22 0:4 net:[104] /run/docker/netns/a\\040b rw - nsfs nsfs rw\n"
@@ -62,7 +62,7 @@ TEST_F(NetworkNamespacesTest, NamesEachByWhatIsKnownBest) {
                           "the network namespace mounted at /run/docker/netns/a b"));
 }
 
-TEST_F(NetworkNamespacesTest, IsEnteredByTheSafestFile) {
+TEST_F(NetworkNamespacesTest, OrdersFilesBySafety) {
   mountInfo("self", "90 22 0:4 net:[101] /run/netns/blue rw - nsfs nsfs rw\n");
   tree_.process("60", "sleep", 101);
   tree_.open("60", "5", "net:[101]");
@@ -70,7 +70,7 @@ TEST_F(NetworkNamespacesTest, IsEnteredByTheSafestFile) {
               ElementsAre("/proc/60/ns/net", "/proc/60/fd/5", "/proc/self/root/run/netns/blue"));
 }
 
-TEST_F(NetworkNamespacesTest, FindsMountsOfOtherMountNamespaces) {
+TEST_F(NetworkNamespacesTest, FindsMountsInOtherMountNamespaces) {
   mountInfo("self", "");
   tree_.process("80", "crio", ourNetwork, 777);
   mountInfo("80", "90 22 0:4 net:[101] /var/netns/pod rw - nsfs nsfs rw\n");
@@ -78,7 +78,7 @@ TEST_F(NetworkNamespacesTest, FindsMountsOfOtherMountNamespaces) {
   EXPECT_THAT(find().back().files, ElementsAre("/proc/80/root/var/netns/pod"));
 }
 
-TEST_F(NetworkNamespacesTest, BoundsWhatItKeepsOfOne) {
+TEST_F(NetworkNamespacesTest, LimitsFilesPerNamespace) {
   for (int process = 100; process < 150; ++process) {
     tree_.process(std::to_string(process), "worker", 101);
     tree_.open(std::to_string(process), "3", "net:[101]");
@@ -88,7 +88,7 @@ TEST_F(NetworkNamespacesTest, BoundsWhatItKeepsOfOne) {
   EXPECT_THAT(found.back().files, SizeIs(8));
 }
 
-TEST_F(NetworkNamespacesTest, SurvivesHostileMountTables) {
+TEST_F(NetworkNamespacesTest, ToleratesHostileMountTables) {
   mountInfo("self",
             "90 22 0:4 net:[101] /run/netns/\\033[2J\\9 rw - nsfs nsfs rw\n"
             "90 22 0:4 net:[102] /run/netns/a/b rw - nsfs nsfs rw\n"
@@ -99,7 +99,7 @@ TEST_F(NetworkNamespacesTest, SurvivesHostileMountTables) {
                           "the network namespace mounted at \\"));
 }
 
-// A network namespace that lives as long as this object: a thread made it and left.
+// A network namespace that exists as long as this object; the thread that created it has exited.
 class RealNamespace {
  public:
   RealNamespace() {
@@ -125,7 +125,7 @@ class LiveNamespaces : public testing::Test {
  protected:
   void SetUp() override {
     if (!namespace_) {
-      GTEST_SKIP() << "no right to make a network namespace";
+      GTEST_SKIP() << "no permission to create a network namespace";
     }
   }
   std::vector<NetworkNamespace> find() {
@@ -134,8 +134,8 @@ class LiveNamespaces : public testing::Test {
     const auto ours = namespaceInode(root.linkTarget("proc/self/ns/net").value_or(""), "net");
     return findNetworkNamespaces(list.processes, MountTable(root, list.processes), *ours);
   }
-  // Nullopt when it is not found.
-  std::optional<NetworkNamespace> findMade() {
+  // The namespace of this test; nullopt when it is not found.
+  std::optional<NetworkNamespace> findCreated() {
     const auto found = find();
     const auto made = std::ranges::find(found, namespace_.inode(), &NetworkNamespace::inode);
     return made == found.end() ? std::nullopt : std::optional(*made);
@@ -145,20 +145,20 @@ class LiveNamespaces : public testing::Test {
   RealNamespace namespace_;
 };
 
-TEST_F(LiveNamespaces, FindsOneThatOnlyADescriptorKeeps) {
-  const auto made = findMade();
+TEST_F(LiveNamespaces, FindsNamespaceKeptOnlyByDescriptor) {
+  const auto made = findCreated();
   ASSERT_TRUE(made);
   EXPECT_THAT(made->description, HasSubstr("(pid " + std::to_string(::getpid()) + ") has open"));
 }
 
-TEST_F(LiveNamespaces, ReadsTheLinksInsideEach) {
+TEST_F(LiveNamespaces, ReadsLinksOfEachNamespace) {
   const auto ours = find().front();
-  const auto made = findMade();
+  const auto made = findCreated();
   ASSERT_TRUE(made);
   const LinkSurvey survey = surveyLinks(Root(), {ours, *made}, deadline);
   EXPECT_EQ(survey.blindSpot, "");
   ASSERT_THAT(survey.namespaces, SizeIs(2));
-  // A new namespace has a loopback device that is down, and no route to ours.
+  // A new namespace has a loopback device that is down.
   const auto loopback =
       Field(&OwnedLink::link, testing::AllOf(Field(&Link::name, "lo"), Field(&Link::up, false)));
   EXPECT_THAT(survey.namespaces[1].links, Contains(loopback));
@@ -167,14 +167,14 @@ TEST_F(LiveNamespaces, ReadsTheLinksInsideEach) {
   EXPECT_FALSE(survey.namespaces[1].ours);
 }
 
-TEST_F(LiveNamespaces, TriesTheNextFileWhenOneIsSomethingElse) {
+TEST_F(LiveNamespaces, TriesNextFileWhenOneIsNotNamespace) {
   const auto ours = find().front();
-  auto made = findMade();
+  auto made = findCreated();
   ASSERT_TRUE(made);
   const fake::TemporaryFolder folder;
   const std::string pipe = folder.path() / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  // A pipe would block whoever opens it; the file of another namespace would show its links.
+  // Opening a pipe would block; the file of another namespace would give its links.
   made->files.insert(made->files.begin(), {pipe, "/dev/null", "/nowhere", "/proc/self/ns/net"});
   const LinkSurvey survey = surveyLinks(Root(), {ours, *made}, deadline);
   EXPECT_EQ(survey.blindSpot, "");
@@ -182,9 +182,9 @@ TEST_F(LiveNamespaces, TriesTheNextFileWhenOneIsSomethingElse) {
   EXPECT_FALSE(survey.namespaces[1].links.empty());
 }
 
-TEST_F(LiveNamespaces, LeavesOutOneThatIsGone) {
+TEST_F(LiveNamespaces, SkipsNamespaceThatIsGone) {
   const auto ours = find().front();
-  const auto made = findMade();
+  const auto made = findCreated();
   ASSERT_TRUE(made);
   namespace_.close();
   const LinkSurvey survey = surveyLinks(Root(), {ours, *made}, deadline);

@@ -24,7 +24,7 @@ VfRequest portGuidOf(unsigned index) {
   return request(index, [](VfSettings& settings) { settings.portGuid = guid; });
 }
 
-// Netlink that shows what it is told to and answers everything with one error.
+// Netlink that returns a given table and answers every request with one error.
 class SimulatedNetlink final : public VfPort {
  public:
   VfTable table;
@@ -47,10 +47,10 @@ class OfedFilesTest : public testing::Test {
   }
   void files(const std::string& index, const std::string& node, const std::string& port,
              const std::string& policy) {
-    const std::string folder = tree_.folderOf("0000:01:00.0") + "/sriov/" + index;
-    tree_.file(folder + "/node", node + "\n");
-    tree_.file(folder + "/port", port + "\n");
-    tree_.file(folder + "/policy", policy + "\n");
+    const std::string directory = tree_.folderOf("0000:01:00.0") + "/sriov/" + index;
+    tree_.file(directory + "/node", node + "\n");
+    tree_.file(directory + "/port", port + "\n");
+    tree_.file(directory + "/policy", policy + "\n");
   }
   std::string content(const std::string& file) const {
     return tree_.content(tree_.folderOf("0000:01:00.0") + "/sriov/0/" + file);
@@ -63,7 +63,7 @@ class OfedFilesTest : public testing::Test {
   OfedPort port_{netlink_, root_, kernel_, *parsePciAddress("0000:01:00.0"), deadline};
 };
 
-TEST_F(OfedFilesTest, WritesWhatNetlinkDoesNotSupport) {
+TEST_F(OfedFilesTest, WritesAttributesThatNetlinkDoesNotSupport) {
   EXPECT_EQ(port_.set({nodeGuidOf(0)}).error, 0);
   EXPECT_EQ(content("node"), "02:11:22:33:44:55:66:77");
   EXPECT_EQ(port_.set({portGuidOf(0)}).error, 0);
@@ -76,20 +76,20 @@ TEST_F(OfedFilesTest, WritesWhatNetlinkDoesNotSupport) {
   EXPECT_EQ(port_.read().at(0).portGuid, guid);
 }
 
-TEST_F(OfedFilesTest, LeavesTheFilesAloneWhereNetlinkWorks) {
+TEST_F(OfedFilesTest, DoesNotWriteFilesWhenNetlinkWorks) {
   netlink_.error = 0;
   EXPECT_EQ(port_.set({nodeGuidOf(0)}).error, 0);
   EXPECT_TRUE(kernel_.log.empty());
   EXPECT_EQ(netlink_.requests, 1U);
 }
 
-TEST_F(OfedFilesTest, AnotherRefusalStands) {
+TEST_F(OfedFilesTest, ReturnsOtherNetlinkErrors) {
   netlink_.error = EINVAL;
   EXPECT_EQ(port_.set({nodeGuidOf(0)}).error, EINVAL);
   EXPECT_TRUE(kernel_.log.empty());
 }
 
-TEST_F(OfedFilesTest, SeveralAttributesAreForTheCallerToSendAlone) {
+TEST_F(OfedFilesTest, RefusesSeveralAttributesAtOnce) {
   EXPECT_EQ(
       port_.set({request(0, [](auto& settings) { settings.nodeGuid = settings.portGuid = guid; })})
           .error,
@@ -97,27 +97,27 @@ TEST_F(OfedFilesTest, SeveralAttributesAreForTheCallerToSendAlone) {
   EXPECT_TRUE(kernel_.log.empty());
 }
 
-TEST_F(OfedFilesTest, WithoutFilesTheRefusalStands) {
+TEST_F(OfedFilesTest, ReturnsNetlinkErrorWithoutFiles) {
   EXPECT_EQ(port_.set({nodeGuidOf(1)}).error, EOPNOTSUPP);
   EXPECT_EQ(port_.set({request(0, [](auto& settings) { settings.trust = true; })}).error,
             EOPNOTSUPP);
   EXPECT_TRUE(kernel_.log.empty());
 }
 
-TEST_F(OfedFilesTest, AWriteThatFailsIsTheAnswer) {
+TEST_F(OfedFilesTest, ReturnsErrorOfFailedWrite) {
   kernel_.fileErrors["node"] = EIO;
   EXPECT_EQ(port_.set({nodeGuidOf(0)}).error, EIO);
 }
 
-TEST_F(OfedFilesTest, ReadsWhatNetlinkDoesNotShow) {
+TEST_F(OfedFilesTest, ReadsAttributesMissingFromNetlink) {
   files("0", toString(guid), "00:00:00:00:00:00:00:00", "Up");
   files("unbind", toString(guid), toString(guid), "Up");
   netlink_.table[0].linkState = LinkState::disable;
   const VfTable table = port_.read();
-  ASSERT_EQ(table.size(), 1U) << "only numbers name VFs";
+  ASSERT_EQ(table.size(), 1U) << "names that are not numbers are ignored";
   EXPECT_EQ(table.at(0).nodeGuid, guid);
-  EXPECT_FALSE(table.at(0).portGuid) << "zero is what nobody has set";
-  EXPECT_EQ(table.at(0).linkState, LinkState::disable) << "netlink comes first";
+  EXPECT_FALSE(table.at(0).portGuid) << "zero means never set";
+  EXPECT_EQ(table.at(0).linkState, LinkState::disable) << "netlink takes precedence";
 }
 
 }  // namespace

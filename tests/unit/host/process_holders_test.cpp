@@ -58,7 +58,7 @@ TEST_F(ProcessHoldersTest, NamesProcessAndDomain) {
   EXPECT_THAT(find(other_), IsEmpty());
 }
 
-TEST_F(ProcessHoldersTest, KnowsEveryFileOfAFunction) {
+TEST_F(ProcessHoldersTest, RecognizesEveryVfioFileOfFunction) {
   tree_.file(tree_.folderOf("0000:01:00.1") + "/vfio-dev/vfio3/dev", "511:3\n");
   const std::vector<std::string> files{"/dev/vfio/10", "/dev/vfio/noiommu-10",
                                        "/dev/vfio/devices/vfio3", "/dev/vfio/10 (deleted)"};
@@ -76,7 +76,7 @@ TEST_F(ProcessHoldersTest, KnowsEveryFileOfAFunction) {
               AllOf(SizeIs(files.size()), Each(Field(&Holder::domain, std::optional<Uuid>()))));
 }
 
-TEST_F(ProcessHoldersTest, HoldsEveryFunctionOfAGroup) {
+TEST_F(ProcessHoldersTest, ReportsHolderForEveryFunctionOfGroup) {
   tree_.group("0000:01:00.3", 10);
   tree_.process("50", "qemu");
   tree_.open("50", "5", "/dev/vfio/10");
@@ -84,7 +84,7 @@ TEST_F(ProcessHoldersTest, HoldsEveryFunctionOfAGroup) {
   EXPECT_THAT(find({0, 1, 0, 3}), SizeIs(1));
 }
 
-TEST_F(ProcessHoldersTest, NamesEveryProcessInPrintableBoundedText) {
+TEST_F(ProcessHoldersTest, NamesEveryProcessInBoundedPrintableText) {
   for (int process = 100; process < 140; ++process) {
     const std::string id = std::to_string(process);
     tree_.process(id, "q\x1b[2J");
@@ -99,38 +99,38 @@ TEST_F(ProcessHoldersTest, NamesEveryProcessInPrintableBoundedText) {
   }
 }
 
-TEST_F(ProcessHoldersTest, ReportsAHelperThatStillWaits) {
+TEST_F(ProcessHoldersTest, ReportsPendingWriteToFunction) {
   tree_.process("60", taskName(vf_));
   EXPECT_THAT(find(vf_),
               ElementsAre(AllOf(Field(&Holder::kind, HolderKind::pendingWrite),
                                 Field(&Holder::description,
-                                      "an earlier vfpass write to it still waits in the kernel "
-                                      "(pid 60)"))));
+                                      "an earlier vfpass write to it is still pending in the "
+                                      "kernel (pid 60)"))));
   EXPECT_THAT(find(other_), IsEmpty());
 }
 
-// A removal that hangs concerns every VF of the PF.
-TEST_F(ProcessHoldersTest, ReportsAHelperThatWaitsForThePf) {
+// A removal that hangs affects every VF of the PF.
+TEST_F(ProcessHoldersTest, ReportsPendingWriteToPf) {
   tree_.process("60", taskName({0, 1, 0, 0}));
   EXPECT_THAT(find(vf_), ElementsAre(Field(&Holder::description, HasSubstr("write to its PF"))));
   EXPECT_THAT(find({0, 1, 0, 0}), SizeIs(1));
 }
 
-TEST_F(ProcessHoldersTest, TakesNoUsersProcessForAHelper) {
+TEST_F(ProcessHoldersTest, IgnoresHelperNameOfOtherUsers) {
   tree_.process("60", taskName(vf_));
   tree_.file("proc/60/status", "Name:\tvf0000:01:00.1\nUid:\t0\t1000\t0\t0\n");
   tree_.process("61", "vfpass-guarded");
   EXPECT_THAT(find(vf_), IsEmpty());
 }
 
-TEST_F(ProcessHoldersTest, SaysThatProcessesAreHidden) {
+TEST_F(ProcessHoldersTest, ReportsHiddenProcesses) {
   tree_.remove("proc/1");
   EXPECT_THAT(find(vf_), ElementsAre(AllOf(
                              Field(&Holder::kind, HolderKind::unknown),
                              Field(&Holder::description, HasSubstr("processes of other users")))));
 }
 
-TEST_F(ProcessHoldersTest, ReportsDisksOfAnyMountNamespaceAndOpenOnes) {
+TEST_F(ProcessHoldersTest, ReportsMountedOpenAndBackingDisks) {
   tree_.function("0000:01:00.7", "0x010802");
   tree_.bind("0000:01:00.7", "nvme");
   tree_.block("0000:01:00.7", "nvme0n1", "259:0");
@@ -163,10 +163,10 @@ TEST_F(ProcessHoldersTest, ReportsDisksOfAnyMountNamespaceAndOpenOnes) {
           "its disk nvme0n1 is open in dd (pid 81)", "its disk nvme0n1 is open in fio (pid 82)",
           "its disk nvme0n1p1 is mounted at /data in the mount namespace of postgres (pid "
           "80)",
-          "its disk nvme0n1p1 is behind loop3"));
+          "its disk nvme0n1p1 backs loop3"));
 }
 
-TEST_F(ProcessHoldersTest, FindsWhoHasAnRdmaDevicesFilesOpen) {
+TEST_F(ProcessHoldersTest, FindsProcessesWithOpenRdmaFiles) {
   tree_.file("sys/class/infiniband_verbs/uverbs0/ibdev", "mlx5_3\n");
   tree_.file("sys/class/infiniband_verbs/uverbs1/ibdev", "mlx5_4\n");
   tree_.file("sys/class/infiniband_mad/umad0/ibdev", "mlx5_3\n");
@@ -180,7 +180,7 @@ TEST_F(ProcessHoldersTest, FindsWhoHasAnRdmaDevicesFilesOpen) {
               ElementsAre(Field(&Process::id, "90"), Field(&Process::id, "91")));
 }
 
-TEST_F(ProcessHoldersTest, FindsWhoHasAGpusFilesOpen) {
+TEST_F(ProcessHoldersTest, FindsProcessesWithOpenGpuFiles) {
   const std::string folder = tree_.function("0000:01:00.6", "0x030200");
   tree_.file(folder + "/drm/card1/dev", "226:1\n");
   tree_.link("sys/dev/char/226:1", folder + "/drm/card1");
@@ -214,7 +214,7 @@ TEST_F(ProcessHoldersTest, FindsWhoHasAGpusFilesOpen) {
                                   Field(&Holder::kind, HolderKind::gpu))));
 }
 
-TEST_F(ProcessHoldersTest, ReadsTheFactsOfAFunction) {
+TEST_F(ProcessHoldersTest, ReadsFactsOfFunction) {
   tree_.bind("0000:01:00.2", "mlx5_core");
   const std::string folder = tree_.folderOf("0000:01:00.2");
   tree_.file(folder + "/infiniband/mlx5_3/node_guid", "");
@@ -236,7 +236,7 @@ TEST_F(ProcessHoldersTest, SnapshotsHaveNoHolders) {
   EXPECT_THAT(findHolders(root_, {vf_}, std::chrono::milliseconds(1000)), IsEmpty());
 }
 
-TEST(FindHolders, KnowsNothingOfFunctionsThatDoNotExist) {
+TEST(FindHolders, ReportsNoHoldersOfMissingFunction) {
   EXPECT_THAT(findHolders(Root(), {{0xffff, 0xff, 0x1f, 7}}, std::chrono::milliseconds(5000)),
               IsEmpty());
 }

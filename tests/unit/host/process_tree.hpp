@@ -11,7 +11,7 @@ namespace vfpass::host {
 constexpr std::uint64_t ourNetwork = 4026531840;
 constexpr std::uint64_t ourMounts = 4026531841;
 
-/// A /proc made by hand, beside the sysfs of a SysfsTree.
+/// A SysfsTree with a handmade /proc.
 class ProcessTree : public hosts::SysfsTree {
  public:
   ProcessTree() {
@@ -20,15 +20,15 @@ class ProcessTree : public hosts::SysfsTree {
     raw("proc/self/ns/pid", "pid:[4026531836]");
   }
 
-  /// A process of root's with nothing open, in these namespaces.
+  /// A process of root in these namespaces, without open files.
   void process(const std::string& id, const std::string& name, std::uint64_t network = ourNetwork,
                std::uint64_t mounts = ourMounts) const {
-    const std::string folder = "proc/" + id;
-    file(folder + "/comm", name + "\n");
-    file(folder + "/status", "Name:\t" + name + "\nUid:\t0\t0\t0\t0\n");
-    std::filesystem::create_directories(path() / (folder + "/fd"));
-    raw(folder + "/ns/net", "net:[" + std::to_string(network) + "]");
-    raw(folder + "/ns/mnt", "mnt:[" + std::to_string(mounts) + "]");
+    const std::string directory = "proc/" + id;
+    file(directory + "/comm", name + "\n");
+    file(directory + "/status", "Name:\t" + name + "\nUid:\t0\t0\t0\t0\n");
+    std::filesystem::create_directories(path() / (directory + "/fd"));
+    raw(directory + "/ns/net", "net:[" + std::to_string(network) + "]");
+    raw(directory + "/ns/mnt", "mnt:[" + std::to_string(mounts) + "]");
   }
   void open(const std::string& id, const std::string& descriptor, const std::string& target) const {
     raw("proc/" + id + "/fd/" + descriptor, target);
@@ -41,7 +41,7 @@ class ProcessTree : public hosts::SysfsTree {
     file("proc/" + id + "/cmdline", text);
   }
 
-  /// A link with exactly this text.
+  /// A link with exactly this target.
   void raw(const std::string& name, const std::string& target) const {
     std::filesystem::create_directories((path() / name).parent_path());
     std::filesystem::create_symlink(target, path() / name);

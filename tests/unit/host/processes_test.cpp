@@ -55,7 +55,7 @@ TEST(Processes, MakesNamesPrintable) {
   EXPECT_EQ(list.processes.back().name, "a\\x1b[2Jb\\x0a(pid 1)");
 }
 
-TEST(Processes, NamesWhatItCannotSee) {
+TEST(Processes, ReportsHiddenProcesses) {
   const ProcessTree tree;
   tree.remove("proc/1");
   EXPECT_THAT(readProcesses(Root(tree.path())).blindSpot, HasSubstr("processes of other users"));
@@ -65,7 +65,7 @@ TEST(Processes, NamesWhatItCannotSee) {
   EXPECT_THAT(readProcesses(Root(tree.path())).blindSpot, HasSubstr("this PID namespace"));
 }
 
-TEST(Processes, SeesDeviceFilesByNumber) {
+TEST(Processes, ReadsNumbersOfDeviceFiles) {
   const FileDescriptor loops(::open("/dev/loop-control", O_RDONLY | O_CLOEXEC));
   const FileDescriptor full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
   if (!loops) {
@@ -80,7 +80,7 @@ TEST(Processes, SeesDeviceFilesByNumber) {
   EXPECT_THAT(ours->files, testing::Not(testing::Contains(Field(&OpenFile::target, "/dev/full"))));
 }
 
-TEST(NamespaceInode, ReadsOnlyLinksOfItsKind) {
+TEST(NamespaceInode, ReadsOnlyLinksOfRequestedKind) {
   EXPECT_EQ(namespaceInode("net:[4026531840]", "net"), 4026531840U);
   for (const char* text : {"", "net:", "net:[", "net:[]", "net:[-1]", "net:[1", "mnt:[1]",
                            "net:[99999999999999999999]", "network:[1]", "net:[1 ]"}) {
@@ -96,22 +96,22 @@ TEST(QemuGuest, ReadsNameAndUuid) {
   EXPECT_EQ(guest.uuid, parseUuid("6f1c4a52-5a2d-4a8e-8d3c-0e6a7f1b2c3d"));
 }
 
-TEST(QemuGuest, UnderstandsQemusSpellings) {
+TEST(QemuGuest, ReadsAllFormsOfName) {
   EXPECT_EQ(parseQemuGuest(zeroSeparated({"q", "-name", "plain"})).name, "plain");
   EXPECT_EQ(parseQemuGuest(zeroSeparated({"q", "-name", "guest=a,,b,process=c"})).name, "a,b");
   EXPECT_EQ(parseQemuGuest(zeroSeparated({"q", "-name", "guest=a,"})).name, "a");
-  // The value of an option is no option.
+  // The value of an option is not parsed as an option.
   const auto guest = parseQemuGuest(zeroSeparated({"q", "-name", "-uuid", "-uuid", "bad"}));
   EXPECT_EQ(guest.name, "-uuid");
   EXPECT_EQ(guest.uuid, std::nullopt);
 }
 
-TEST(QemuGuest, SurvivesHostileCommandLines) {
+TEST(QemuGuest, ToleratesHostileCommandLines) {
   EXPECT_EQ(parseQemuGuest("").name, "");
   EXPECT_EQ(parseQemuGuest(std::string(5, '\0')).name, "");
   EXPECT_EQ(parseQemuGuest(zeroSeparated({"q", "-name"})).name, "");
   EXPECT_EQ(parseQemuGuest("-uuid").uuid, std::nullopt);
-  // What the program is called is not an option either.
+  // The program name is not parsed as an option either.
   EXPECT_EQ(parseQemuGuest(zeroSeparated({"-name", "guest=x"})).name, "");
   const std::string name =
       parseQemuGuest(zeroSeparated({"q", "-name", "guest=\x1b]0;x\x07\n" + std::string(9999, 'A')}))

@@ -37,21 +37,21 @@ class FakeProgram {
   std::filesystem::path path_;
 };
 
-TEST(ProgramOutput, BothStreamsAndTheArgumentsAsTheyAre) {
+TEST(ProgramOutput, ReturnsBothStreamsAndPassesArgumentsVerbatim) {
   const FakeProgram program("echo \"$#:$1:$2\"; echo trouble >&2; exit 3");
   EXPECT_EQ(program.run({"-d", "$(id) `id` *"}), "2:-d:$(id) `id` *\ntrouble\n");
 }
 
-TEST(ProgramOutput, ItHasNeitherOurEnvironmentNorStdin) {
+TEST(ProgramOutput, PassesNeitherEnvironmentNorStdin) {
   ::setenv("LD_PRELOAD_TEST", "leaked", 1);
   const FakeProgram program("cat; env; ls /proc/self/fd | wc -l");
   const std::string output = program.run({}).value_or("none");
   EXPECT_THAT(output, HasSubstr("LC_ALL=C\n"));
   EXPECT_THAT(output, testing::Not(HasSubstr("leaked")));
-  EXPECT_THAT(output, testing::EndsWith("4\n"));  // 0, 1, 2 and the folder itself
+  EXPECT_THAT(output, testing::EndsWith("4\n"));  // 0, 1, 2 and the directory itself
 }
 
-TEST(ProgramOutput, WhatIsNotThereOrNoProgramIsNoAnswer) {
+TEST(ProgramOutput, ReturnsNothingForMissingProgram) {
   EXPECT_EQ(programOutput({"/nonexistent/mstconfig"}, 20s), std::nullopt);
   EXPECT_EQ(programOutput({}, 20s), std::nullopt);
   const FakeProgram program("");
@@ -61,7 +61,7 @@ TEST(ProgramOutput, WhatIsNotThereOrNoProgramIsNoAnswer) {
   }
 }
 
-TEST(ProgramOutput, NobodyWaitsBeyondTheDeadlineAndItIsEnded) {
+TEST(ProgramOutput, ReturnsAtDeadlineAndTerminatesProgram) {
   const FakeProgram program("echo $$ >\"$1.tmp\"; mv \"$1.tmp\" \"$1\"; exec sleep 1000");
   const auto file = program.file("pid");
   EXPECT_EQ(program.run({file.string()}, 300ms), std::nullopt);
@@ -78,7 +78,7 @@ TEST(ProgramOutput, NobodyWaitsBeyondTheDeadlineAndItIsEnded) {
   EXPECT_FALSE(running());
 }
 
-TEST(ProgramOutput, AFloodIsCutOff) {
+TEST(ProgramOutput, LimitsOutput) {
   const FakeProgram program("exec yes SRIOV_EN");
   const auto output = program.run({});
   ASSERT_TRUE(output);

@@ -36,11 +36,11 @@ class ReadFunctionTest : public testing::Test {
   std::string folder_;
 };
 
-TEST_F(ReadFunctionTest, NothingAtTheAddressIsNothing) {
+TEST_F(ReadFunctionTest, ReturnsNothingForMissingFunction) {
   EXPECT_FALSE(readPciFunction(Root(tree_.path()), {0, 9, 0, 0}));
 }
 
-TEST_F(ReadFunctionTest, ReadsTheFunction) {
+TEST_F(ReadFunctionTest, ReadsFunction) {
   tree_.file(folder_ + "/numa_node", "1\n");
   tree_.file(folder_ + "/driver_override", "vfio-pci\n");
   tree_.bind(name, "vfio-pci");
@@ -68,7 +68,7 @@ TEST_F(ReadFunctionTest, ReadsTheFunction) {
   EXPECT_FALSE(isBridge(function));
 }
 
-TEST_F(ReadFunctionTest, KnowsBridgesDisplaysPfsAndVfs) {
+TEST_F(ReadFunctionTest, RecognizesBridgesDisplaysPfsAndVfs) {
   tree_.file(folder_ + "/boot_vga", "1\n");
   EXPECT_TRUE(read().bootVga);
   tree_.file(folder_ + "/class", "0x060400\n");
@@ -85,14 +85,14 @@ TEST_F(ReadFunctionTest, KnowsBridgesDisplaysPfsAndVfs) {
   EXPECT_EQ(readPciFunction(root, {0, 1, 0, 2})->physicalFunction, (PciAddress{0, 1, 0, 0}));
 }
 
-TEST_F(ReadFunctionTest, ABlockDeviceThatNobodyUsesIsNoUse) {
+TEST_F(ReadFunctionTest, ReportsNoUseOfIdleBlockDevice) {
   disk();
   mountinfo("20 1 8:16 / / rw - ext4 /dev/sdb rw\n");
   tree_.file("proc/swaps", "Filename Type Size Used Priority\n/dev/sdb2 partition 1 0 -2\n");
   EXPECT_THAT(read().uses, IsEmpty());
 }
 
-TEST_F(ReadFunctionTest, MountsAreFoundByNumberAndBySource) {
+TEST_F(ReadFunctionTest, FindsMountsByNumberAndSource) {
   disk();
   mountinfo(
       "20 1 8:1 / /data\\040one rw,relatime shared:1 - ext4 /dev/root rw\n"
@@ -102,21 +102,21 @@ TEST_F(ReadFunctionTest, MountsAreFoundByNumberAndBySource) {
               ElementsAre("sda is mounted at /pool", "sda1 is mounted at /data\\040one"));
 }
 
-TEST_F(ReadFunctionTest, SwapAndHoldersAreUses) {
+TEST_F(ReadFunctionTest, ReportsSwapAndBlockHolders) {
   disk();
   tree_.file("proc/swaps", "Filename Type\n/dev/sda1                partition 1 0 -2\n");
   tree_.file(tree_.blockFolder(name, "sda") + "/holders/dm-0", "");
   EXPECT_THAT(read().uses, ElementsAre("sda is part of dm-0", "sda1 is swap space"));
 }
 
-TEST_F(ReadFunctionTest, DisksOfOtherFunctionsAreTheirs) {
+TEST_F(ReadFunctionTest, IgnoresDisksOfOtherFunctions) {
   tree_.function("0000:02:00.1", "0x010802");
   tree_.block("0000:02:00.1", "sdb", "8:16");
   mountinfo("20 1 8:16 / / rw - ext4 /dev/sdb rw\n");
   EXPECT_THAT(read().uses, IsEmpty());
 }
 
-TEST_F(ReadFunctionTest, NvmeWithMultipathSitsBelowASubsystem) {
+TEST_F(ReadFunctionTest, FindsMultipathNvmeBelowSubsystem) {
   const std::string subsystem = "sys/devices/virtual/nvme-subsystem/nvme-subsys0";
   tree_.file(folder_ + "/nvme/nvme0/cntlid", "0\n");
   tree_.link(subsystem + "/nvme0", folder_ + "/nvme/nvme0");
@@ -127,7 +127,7 @@ TEST_F(ReadFunctionTest, NvmeWithMultipathSitsBelowASubsystem) {
   EXPECT_THAT(read().uses, ElementsAre("nvme0n1 is mounted at /data"));
 }
 
-TEST_F(ReadFunctionTest, UsesAreBoundedAndPrintable) {
+TEST_F(ReadFunctionTest, BoundsUsesAndMakesThemPrintable) {
   disk();
   std::string lines;
   for (int i = 0; i < 100; ++i) {
@@ -141,7 +141,7 @@ TEST_F(ReadFunctionTest, UsesAreBoundedAndPrintable) {
               })));
 }
 
-TEST_F(ReadFunctionTest, ATableThatIsTooLongIsNoProofOfIdleness) {
+TEST_F(ReadFunctionTest, ReportsPossibleUseWhenMountTableIsTooLong) {
   disk();
   const std::string line = "20 1 8:16 / /" + std::string(1000, 'x') + " rw - ext4 /dev/sdb rw\n";
   std::string lines;
@@ -152,20 +152,20 @@ TEST_F(ReadFunctionTest, ATableThatIsTooLongIsNoProofOfIdleness) {
   EXPECT_THAT(read().uses, ElementsAre(HasSubstr("too long")));
 }
 
-TEST_F(ReadFunctionTest, ABridgeIsNotSearchedForDisks) {
+TEST_F(ReadFunctionTest, IgnoresDisksBelowBridge) {
   tree_.file(folder_ + "/class", "0x060400\n");
   disk();
   mountinfo("20 1 8:0 / / rw - ext4 /dev/sda rw\n");
   EXPECT_THAT(read().uses, IsEmpty());
 }
 
-TEST(MountTable, DamagedTablesAreSurvived) {
+TEST(MountTable, ToleratesMalformedTables) {
   const hosts::SysfsTree tree;
   tree.file("proc/self/mountinfo", "\n - \n1\n1 2 8:1\n1 2 8:2 - - -\n");
   tree.file("proc/swaps", "\n \n");
   const MountTable table(Root(tree.path()));
   EXPECT_THAT(table.mountsOf({"8:1", "/dev/sda1"}),
-              ElementsAre(testing::Field(&MountPlace::path, "")));
+              ElementsAre(testing::Field(&MountPoint::path, "")));
   EXPECT_THAT(table.mountsOf({"", "/dev/sda1"}), IsEmpty());
   EXPECT_FALSE(table.isSwap("/dev/sda1"));
 }

@@ -39,13 +39,13 @@ std::string serialOf(const std::string& bytes) {
   });
 }
 
-TEST(VitalProductData, FindsTheSerialNumber) {
+TEST(VitalProductData, FindsSerialNumber) {
   EXPECT_EQ(serialOf(vpd(field("PN", "MCX6") + field("SN", "MT2042X01234  ") + field("V0", "x"))),
             "MT2042X01234");
   EXPECT_EQ(serialOf(vpd(field("SN", std::string("AB\0\0", 4)))), "AB");
 }
 
-TEST(VitalProductData, DamageIsNoSerial) {
+TEST(VitalProductData, ReturnsNothingForMalformedData) {
   EXPECT_EQ(serialOf(""), "");
   EXPECT_EQ(serialOf(vpd(field("PN", "MCX6"))), "");
   EXPECT_EQ(serialOf(vpd(field("SN", "x"), '\x91')), "");
@@ -55,7 +55,7 @@ TEST(VitalProductData, DamageIsNoSerial) {
   EXPECT_EQ(serialOf(vpd(field("SN", "A\033[2J"))).find('\033'), std::string::npos);
 }
 
-TEST(VitalProductData, RubbishIsSurvived) {
+TEST(VitalProductData, ToleratesRandomDamage) {
   std::mt19937 random(7);
   const std::string whole = vpd(field("PN", "MCX6") + field("SN", "MT2042X01234"));
   for (int round = 0; round < 20000; ++round) {
@@ -76,7 +76,7 @@ class ReadPfTest : public testing::Test {
   hosts::SysfsTree tree_;
 };
 
-TEST_F(ReadPfTest, ReadsThePf) {
+TEST_F(ReadPfTest, ReadsPf) {
   const std::string folder = tree_.pf(8);
   tree_.file(folder + "/numa_node", "1\n");
   tree_.file(folder + "/vpd", vpd(field("SN", "MT1")));
@@ -101,15 +101,15 @@ TEST_F(ReadPfTest, ReadsThePf) {
   EXPECT_THAT(pf.vfs, IsEmpty());
 }
 
-TEST_F(ReadPfTest, NeverReadsTheVfCount) {
-  // Its readers block while a removal hangs; a count that is wrong must not matter.
+TEST_F(ReadPfTest, DoesNotReadVfCount) {
+  // Reading it blocks while a removal hangs, so a wrong count must have no effect.
   const std::string folder = tree_.pf(8);
   tree_.vf(0);
   tree_.file(folder + "/sriov_numvfs", "5\n");
   EXPECT_EQ(read().vfs.size(), 1U);
 }
 
-TEST_F(ReadPfTest, ReadsItsVfsInOrderOfIndex) {
+TEST_F(ReadPfTest, ReadsVfsInOrderOfIndex) {
   tree_.pf(16);
   tree_.bind(tree_.vf(2), "vfio-pci");
   tree_.bind(tree_.vf(0), "mlx5_core");
@@ -138,7 +138,7 @@ TEST_F(ReadPfTest, ReadsItsVfsInOrderOfIndex) {
   EXPECT_EQ(pf.vfs[1].vfioUser, "");
 }
 
-TEST_F(ReadPfTest, SaysWhoHoldsAVfThroughVfio) {
+TEST_F(ReadPfTest, NamesVfioHolderOfVf) {
   tree_.pf(16);
   tree_.bind(tree_.vf(2), "vfio-pci");
   tree_.group("0000:01:00.3", 12);
@@ -155,7 +155,7 @@ TEST_F(ReadPfTest, SaysWhoHoldsAVfThroughVfio) {
   EXPECT_FALSE(read().vfs.back().vfioInUse);
 }
 
-TEST_F(ReadPfTest, AVfThatVanishedIsLeftOut) {
+TEST_F(ReadPfTest, SkipsVfThatDisappeared) {
   tree_.pf(8);
   tree_.vf(0);
   tree_.vf(1);
@@ -165,7 +165,7 @@ TEST_F(ReadPfTest, AVfThatVanishedIsLeftOut) {
   EXPECT_EQ(pf.vfs[0].index, 1U);
 }
 
-TEST_F(ReadPfTest, DamagedLinksAreLeftOut) {
+TEST_F(ReadPfTest, SkipsMalformedVfLinks) {
   const std::string folder = tree_.pf(8);
   std::filesystem::create_symlink("../not-an-address", tree_.path() / folder / "virtfn0");
   std::filesystem::create_symlink("../0000:01:00.1", tree_.path() / folder / "virtfnX");
@@ -173,7 +173,7 @@ TEST_F(ReadPfTest, DamagedLinksAreLeftOut) {
   EXPECT_THAT(read().vfs, IsEmpty());
 }
 
-TEST_F(ReadPfTest, TheUplinkComesBeforeRepresentors) {
+TEST_F(ReadPfTest, SelectsUplinkBeforeRepresentors) {
   const std::string folder = tree_.pf(8);
   tree_.netdev("0000:01:00.0", "eth0", 3);
   tree_.file(folder + "/net/eth0/phys_port_name", "pf0vf1\n");
@@ -181,7 +181,7 @@ TEST_F(ReadPfTest, TheUplinkComesBeforeRepresentors) {
   EXPECT_EQ(read().netdev, "ens1f0np0");
 }
 
-TEST_F(ReadPfTest, InfinibandByNetdevTypeOrRdmaPort) {
+TEST_F(ReadPfTest, DetectsLinkLayerByNetdevTypeOrRdmaPort) {
   const std::string folder = tree_.pf(8);
   tree_.netdev("0000:01:00.0", "ens1f0np0", 7, "0x1003", 32);
   EXPECT_EQ(read().linkLayer, LinkLayer::infiniband);
@@ -191,9 +191,9 @@ TEST_F(ReadPfTest, InfinibandByNetdevTypeOrRdmaPort) {
   EXPECT_EQ(read().linkLayer, LinkLayer::infiniband);
 }
 
-TEST_F(ReadPfTest, KnowsWhereVfsWillAppear) {
+TEST_F(ReadPfTest, ReadsVfOffsetAndStride) {
   const std::string folder = tree_.pf(8);
-  EXPECT_EQ(read().vfOffset, 0U) << "an older kernel does not tell";
+  EXPECT_EQ(read().vfOffset, 0U) << "older kernels have no such file";
   tree_.file(folder + "/sriov_offset", "2\n");
   tree_.file(folder + "/sriov_stride", "1\n");
   EXPECT_EQ(read().vfOffset, 2U);
@@ -220,7 +220,7 @@ std::string failure(const std::function<void()>& action) {
   return "no error";
 }
 
-TEST_F(ReadPfTest, ACapturedTreeIsReadOnly) {
+TEST_F(ReadPfTest, RefusesChangesToCapturedTree) {
   tree_.pf(8);
   SystemKernel kernel(tree_.path());
   EXPECT_EQ(kernel.readPfs().size(), 1U);
@@ -233,15 +233,15 @@ TEST_F(ReadPfTest, ACapturedTreeIsReadOnly) {
   EXPECT_EQ(failure([&] { kernel.resetFunction({pfAddress}); }), words);
 }
 
-TEST_F(ReadPfTest, AMissingPfIsNamed) {
+TEST_F(ReadPfTest, NamesMissingPf) {
   SystemKernel kernel(tree_.path());
   EXPECT_THAT(failure([&] {
                 kernel.readPf({0, 9, 0, 0});
               }),
-              HasSubstr("0000:09:00.0: there is no such PCI device"));
+              HasSubstr("0000:09:00.0: no such PCI device"));
 }
 
-TEST_F(ReadPfTest, HostWideFacts) {
+TEST_F(ReadPfTest, ReadsHostWideFacts) {
   SystemKernel kernel(tree_.path());
   EXPECT_FALSE(kernel.unsafeInterrupts());
   EXPECT_FALSE(kernel.iommuPresent());

@@ -26,7 +26,7 @@ struct RecordedTree : SysfsTree {
   Root root;
 };
 
-TEST(Recording, HasWhatWasReadAndNoMore) {
+TEST(Recording, ContainsOnlyFilesThatWereRead) {
   RecordedTree tree;
   const std::string folder = tree.function("0000:01:00.0");
   EXPECT_EQ(tree.root.readText("sys/bus/pci/devices/0000:01:00.0/class"), "0x020000");
@@ -34,7 +34,7 @@ TEST(Recording, HasWhatWasReadAndNoMore) {
   EXPECT_EQ(tree.recording.entries().begin()->second.content, "0x020000\n");
 }
 
-TEST(Recording, ListsKeepLinksAndFolders) {
+TEST(Recording, ListingRecordsLinksAndDirectories) {
   RecordedTree tree;
   const std::string folder = tree.function("0000:01:00.0");
   tree.file("sys/bus/pci/devices/file", "unread");
@@ -45,7 +45,7 @@ TEST(Recording, ListsKeepLinksAndFolders) {
             "../../../devices/pci0000:00/0000:00:01.0/0000:01:00.0");
 }
 
-TEST(Recording, PiecesOfAFileComeTogether) {
+TEST(Recording, CombinesPartsOfFile) {
   RecordedTree tree;
   tree.file("sys/vpd", "0123456789");
   const Folder folder(tree.root, "sys");
@@ -56,7 +56,7 @@ TEST(Recording, PiecesOfAFileComeTogether) {
                                                                         6));
 }
 
-TEST(Recording, LinksAreTakenAsTheyAre) {
+TEST(Recording, RecordsLinksVerbatim) {
   RecordedTree tree;
   tree.function("0000:01:00.0");
   tree.bind("0000:01:00.0", "mlx5_core");

@@ -36,22 +36,22 @@ class ResetFunctionsTest : public testing::Test {
   PciAddress missing_{0, 9, 0, 0};
 };
 
-TEST_F(ResetFunctionsTest, ResetsEach) {
+TEST_F(ResetFunctionsTest, ResetsEachFunction) {
   reset({first_, second_});
   EXPECT_EQ(content("0000:01:00.1"), "1");
   EXPECT_EQ(content("0000:01:00.2"), "1");
   EXPECT_EQ(content("0000:01:00.3"), "");
 }
 
-TEST_F(ResetFunctionsTest, LeavesAFunctionWithoutResetAlone) {
+TEST_F(ResetFunctionsTest, SkipsFunctionWithoutReset) {
   tree_.remove(tree_.folderOf("0000:01:00.1") + "/reset");
   reset({first_});
   EXPECT_THAT(kernel_.log, IsEmpty());
-  kernel_.fileErrors["reset"] = ENOTTY;  // every method was tried and none fits
+  kernel_.fileErrors["reset"] = ENOTTY;  // no reset method works
   EXPECT_NO_THROW(reset({second_}));
 }
 
-TEST_F(ResetFunctionsTest, NamesEveryFunctionThatFailed) {
+TEST_F(ResetFunctionsTest, NamesEveryFailedFunction) {
   kernel_.fileErrors["reset"] = EIO;
   try {
     reset({missing_, first_, second_});
@@ -59,13 +59,13 @@ TEST_F(ResetFunctionsTest, NamesEveryFunctionThatFailed) {
   } catch (const TimeoutError&) {
     FAIL() << "nothing hangs";
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("0000:09:00.0: there is no such PCI device"),
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("0000:09:00.0: no such PCI device"),
                                     HasSubstr("0000:01:00.1"), HasSubstr("0000:01:00.2")));
   }
   EXPECT_THAT(kernel_.log, ElementsAre("reset=1", "reset=1"));
 }
 
-TEST_F(ResetFunctionsTest, TellsThatAResetStillWaits) {
+TEST_F(ResetFunctionsTest, ThrowsTimeoutForHangingReset) {
   kernel_.hangs = "reset";
   EXPECT_THROW(reset({missing_, first_}), TimeoutError);
 }

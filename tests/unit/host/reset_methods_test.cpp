@@ -22,21 +22,19 @@ class ResetMethodsTest : public testing::Test {
   std::string folder_;
 };
 
-TEST_F(ResetMethodsTest, AreReadInTheKernelsOrder) {
+TEST_F(ResetMethodsTest, ReadsMethodsInKernelOrder) {
   methods("flr bus\n");
   EXPECT_THAT(read().resetMethods.value(), ElementsAre("flr", "bus"));
 }
 
-TEST_F(ResetMethodsTest, OfATreeWithoutTheFileAreNotObservable) {
-  EXPECT_FALSE(read().resetMethods);
-}
+TEST_F(ResetMethodsTest, NotObservableWithoutFile) { EXPECT_FALSE(read().resetMethods); }
 
-TEST_F(ResetMethodsTest, EmptyTextIsNoReset) {
+TEST_F(ResetMethodsTest, EmptyFileMeansNoReset) {
   methods("\n");
   EXPECT_THAT(read().resetMethods.value(), IsEmpty());
 }
 
-TEST_F(ResetMethodsTest, WithoutOneOfItsOwnWhoeverIsOnTheBusCounts) {
+TEST_F(ResetMethodsTest, ReadsBusPeersWithoutFunctionReset) {
   tree_.function("0000:02:00.1", "0x040300");
   tree_.bind("0000:02:00.1", "snd_hda_intel");
   tree_.function("0000:03:00.0");

@@ -31,7 +31,7 @@ TEST(Root, ReadsTextAndNumbers) {
   EXPECT_EQ(root.readText("sys/missing"), std::nullopt);
 }
 
-TEST(Root, ReadsNoMoreThanTheLimit) {
+TEST(Root, LimitsLengthOfText) {
   const SysfsTree tree;
   tree.file("big", std::string(100000, 'x'));
   const Root root(tree.path());
@@ -39,7 +39,7 @@ TEST(Root, ReadsNoMoreThanTheLimit) {
   EXPECT_EQ(root.readText("big", 10), "xxxxxxxxxx");
 }
 
-TEST(Root, LinksCannotLeadOut) {
+TEST(Root, KeepsLinksInsideTree) {
   const SysfsTree tree;
   std::filesystem::create_symlink("/etc/hostname", tree.path() / "absolute");
   std::filesystem::create_symlink("../../../../../../../../etc", tree.path() / "upwards");
@@ -53,7 +53,7 @@ TEST(Root, LinksCannotLeadOut) {
   EXPECT_EQ(root.readText("absolute"), "inside");
 }
 
-TEST(Root, NeverWaitsForAFifo) {
+TEST(Root, DoesNotBlockOnFifo) {
   const SysfsTree tree;
   ASSERT_EQ(::mkfifo((tree.path() / "fifo").c_str(), 0600), 0);
   EXPECT_EQ(Root(tree.path()).readText("fifo"), std::nullopt);
@@ -72,7 +72,7 @@ TEST(Root, ReadsLinksWithoutFollowingThem) {
   EXPECT_FALSE(root.exists("sys/y"));
 }
 
-TEST(Root, ListsSorted) {
+TEST(Root, ListsNamesSorted) {
   const SysfsTree tree;
   tree.file("d/b", "");
   tree.file("d/a", "");
@@ -81,12 +81,12 @@ TEST(Root, ListsSorted) {
   EXPECT_TRUE(Root(tree.path()).list("d/a").empty());
 }
 
-TEST(Root, KnowsTheRunningSystemUnderAnyName) {
+TEST(Root, RecognizesRunningSystemByAnyPath) {
   EXPECT_TRUE(Root("/").isLive());
   EXPECT_TRUE(Root("/usr/..").isLive());
 }
 
-TEST(Root, AFolderThatIsNotThereIsAnError) {
+TEST(Root, ThrowsForMissingDirectory) {
   try {
     Root("/nonexistent/tree");
     FAIL();

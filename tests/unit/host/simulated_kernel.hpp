@@ -12,7 +12,7 @@
 
 namespace vfpass::host {
 
-/// Takes writes to a handmade tree and changes the tree as the kernel would.
+/// Accepts writes to a handmade tree and changes the tree as the kernel would.
 class SimulatedKernel final : public KernelWriter {
  public:
   explicit SimulatedKernel(const hosts::SysfsTree& tree) : tree_(tree) {}
@@ -20,7 +20,7 @@ class SimulatedKernel final : public KernelWriter {
   std::map<std::string, int> refusals;    ///< by driver: errno of its probe
   std::map<std::string, int> fileErrors;  ///< by file name: errno of the write
   std::string hangs;                      ///< a file name whose write never returns
-  unsigned appearing = 1000;              ///< most VFs that the driver makes
+  unsigned appearing = 1000;              ///< maximum number of VFs that the driver creates
   std::vector<std::string> log;           ///< `file=text` in order
 
   void write(const std::string& path, std::string_view text, const PciAddress& device,
@@ -66,8 +66,8 @@ class SimulatedKernel final : public KernelWriter {
 
  private:
   static std::string driverOf(const std::string& path) {
-    const auto folder = path.substr(0, path.rfind('/'));
-    return folder.substr(folder.rfind('/') + 1);
+    const auto directory = path.substr(0, path.rfind('/'));
+    return directory.substr(directory.rfind('/') + 1);
   }
 
   void bind(const std::string& driver, const std::string& address) {

@@ -49,46 +49,47 @@ class VfCountTest : public testing::Test {
   ExitCode code_ = ExitCode::done;
 };
 
-TEST_F(VfCountTest, InverseOfARemovalKeepsVfsThatAreStillThere) {
+TEST_F(VfCountTest, InverseOfRemovalKeepsExistingVfs) {
   create(4, true);
   createVfs(root_, kernel_, {pf_, 4, false, true}, deadline);
   EXPECT_EQ(count(), 4U);
   EXPECT_EQ(autoprobe(), "1");
 }
 
-TEST_F(VfCountTest, InverseOfARemovalSetsAutoprobeAsItWas) {
+TEST_F(VfCountTest, InverseOfRemovalRestoresAutoprobe) {
   createVfs(root_, kernel_, {pf_, 4, true, false}, deadline);
   EXPECT_EQ(count(), 4U);
   EXPECT_EQ(autoprobe(), "0");
 }
 
-TEST_F(VfCountTest, CreatesWithoutProbingAndPutsProbingBack) {
+TEST_F(VfCountTest, CreatesWithoutProbingAndRestoresAutoprobe) {
   create(4);
   EXPECT_EQ(count(), 4U);
   EXPECT_THAT(kernel_.log, ElementsAre("sriov_drivers_autoprobe=0", "sriov_numvfs=4",
                                        "sriov_drivers_autoprobe=1"));
 }
 
-TEST_F(VfCountTest, RemovingWhatIsInFlightWritesTheCountAlsoWhenNoVfIsThereYet) {
+TEST_F(VfCountTest, RemovesVfsInFlightBeforeAnyExists) {
   remove();
   EXPECT_TRUE(kernel_.log.empty());
   remove(RemoveScope::inFlight);
   EXPECT_THAT(kernel_.log, ElementsAre("sriov_numvfs=0"));
 }
 
-TEST_F(VfCountTest, LeavesProbingAloneWhenItIsRight) {
+TEST_F(VfCountTest, KeepsAutoprobeWhenItMatches) {
   create(4, true);
   EXPECT_THAT(kernel_.log, ElementsAre("sriov_numvfs=4"));
 }
 
-TEST_F(VfCountTest, PutsProbingBackWhenCreationFails) {
+TEST_F(VfCountTest, RestoresAutoprobeWhenCreationFails) {
   kernel_.fileErrors["sriov_numvfs"] = EIO;
   EXPECT_THROW(create(4), WriteError);
   EXPECT_EQ(autoprobe(), "1");
 }
 
-// The VFs of a late creation must not be probed (pci_device_can_probe reads the setting for each).
-TEST_F(VfCountTest, KeepsProbingOffWhileACreationIsStillPending) {
+// VFs that are created late must not be probed (pci_device_can_probe reads the setting for each
+// VF).
+TEST_F(VfCountTest, KeepsAutoprobeOffWhileCreationIsPending) {
   kernel_.hangs = "sriov_numvfs";
   EXPECT_THAT(failure([&] { create(4); }), HasSubstr("sriov_drivers_autoprobe stays at 0"));
   EXPECT_THROW(create(4), TimeoutError);
@@ -112,50 +113,50 @@ TEST_F(VfCountTest, RefusesToRemoveHeldVfs) {
   EXPECT_EQ(count(), 1U);
 }
 
-TEST_F(VfCountTest, LeavesUnknownHoldersToTheCaller) {
+TEST_F(VfCountTest, IgnoresUnknownHolders) {
   tree_.vf(0);
   holders_ = {holderOf({0, 1, 0, 1}, HolderKind::unknown)};
   remove();
   EXPECT_EQ(count(), 0U);
 }
 
-TEST_F(VfCountTest, RemovesVfsWhoseCreationStillWaits) {
+TEST_F(VfCountTest, RemovesVfsWithPendingCreation) {
   tree_.vf(0);
   holders_ = {holderOf({0, 1, 0, 1}, HolderKind::pendingWrite)};
   remove(RemoveScope::inFlight);
   EXPECT_EQ(count(), 0U);
 }
 
-TEST_F(VfCountTest, MoreThanThePfHas) {
+TEST_F(VfCountTest, RefusesUnsupportedCount) {
   EXPECT_THAT(failure([&] { create(7); }),
               AllOf(HasSubstr("7 VFs"), HasSubstr("1 to 6"), HasSubstr("ERANGE")));
   EXPECT_THAT(failure([&] { create(0); }), HasSubstr("0 VFs"));
   EXPECT_TRUE(kernel_.log.empty());
 }
 
-TEST_F(VfCountTest, NeverTouchesVfsThatAreThere) {
+TEST_F(VfCountTest, RefusesToChangeExistingVfs) {
   tree_.vf(0);
-  EXPECT_THAT(failure([&] { create(4); }), HasSubstr("has 1 VF already"));
+  EXPECT_THAT(failure([&] { create(4); }), HasSubstr("already has 1 VF"));
   EXPECT_TRUE(kernel_.log.empty());
 }
 
-TEST_F(VfCountTest, ADeviceWithoutSriov) {
+TEST_F(VfCountTest, RefusesDeviceWithoutSriov) {
   tree_.remove(tree_.folderOf("0000:01:00.0") + "/sriov_totalvfs");
-  EXPECT_THAT(failure([&] { create(1); }), HasSubstr("cannot have VFs"));
+  EXPECT_THAT(failure([&] { create(1); }), HasSubstr("SR-IOV is disabled or not supported"));
 }
 
-TEST_F(VfCountTest, TooFewAreRemovedAgain) {
+TEST_F(VfCountTest, RemovesVfsWhenTooFewAppear) {
   kernel_.appearing = 2;
   EXPECT_THAT(failure([&] { create(4); }), AllOf(HasSubstr("4 VFs"), HasSubstr("only 2 VFs")));
   EXPECT_EQ(count(), 0U);
   EXPECT_EQ(kernel_.log.back(), "sriov_numvfs=0");
 }
 
-TEST_F(VfCountTest, BusyAndDriverlessHaveWordsOfTheirOwn) {
+TEST_F(VfCountTest, ReportsBusyDriverAndMissingDriver) {
   kernel_.fileErrors["sriov_numvfs"] = EBUSY;
   EXPECT_THAT(failure([&] { create(1); }), HasSubstr("driver is busy"));
   kernel_.fileErrors["sriov_numvfs"] = ENOENT;
-  EXPECT_THAT(failure([&] { create(1); }), HasSubstr("no driver that makes VFs"));
+  EXPECT_THAT(failure([&] { create(1); }), HasSubstr("no driver with SR-IOV support is bound"));
 }
 
 TEST_F(VfCountTest, RemovesUnusedVfs) {
@@ -168,7 +169,7 @@ TEST_F(VfCountTest, RemovesUnusedVfs) {
   EXPECT_TRUE(kernel_.log.empty());
 }
 
-TEST_F(VfCountTest, RefusesWhileAVfIsOnVfio) {
+TEST_F(VfCountTest, RefusesToRemoveVfBoundToVfio) {
   tree_.vf(0);
   tree_.bind(tree_.vf(1), "vfio-pci");
   EXPECT_THAT(failure([&] { remove(); }), AllOf(HasSubstr("VF 1"), HasSubstr("vfio-pci")));
@@ -176,7 +177,7 @@ TEST_F(VfCountTest, RefusesWhileAVfIsOnVfio) {
   EXPECT_TRUE(kernel_.log.empty());
 }
 
-TEST_F(VfCountTest, RefusesWhileANetdevIsUpOrEnslaved) {
+TEST_F(VfCountTest, RefusesToRemoveVfWithActiveNetdev) {
   tree_.vf(0);
   tree_.netdev("0000:01:00.1", "ens1f0v0", 9, "0x1003");
   EXPECT_THAT(failure([&] { remove(); }), HasSubstr("ens1f0v0 is up"));

@@ -8,15 +8,16 @@
 namespace vfpass::host {
 namespace {
 
-// The loopback interface is there on every Linux, has no VFs, and answers without any privilege.
+// The loopback interface exists on every Linux system, has no VFs, and can be read without
+// privileges.
 constexpr int loopback = 1;
 constexpr std::chrono::milliseconds deadline{5000};
 
-TEST(NetlinkPort, ReadsAnInterfaceWithoutVfs) {
+TEST(NetlinkPort, ReadsInterfaceWithoutVfs) {
   EXPECT_TRUE(NetlinkPort(loopback, false, "lo", deadline).read().empty());
 }
 
-TEST(NetlinkPort, HandsOnTheKernelsRefusal) {
+TEST(NetlinkPort, ReturnsKernelError) {
   VfSettings settings;
   settings.trust = true;
   NetlinkPort port(loopback, false, "lo", deadline);
@@ -24,7 +25,7 @@ TEST(NetlinkPort, HandsOnTheKernelsRefusal) {
   EXPECT_EQ(port.set({}).error, 0);
 }
 
-TEST(NetlinkPort, AnInterfaceThatIsNotThereIsAnError) {
+TEST(NetlinkPort, ThrowsForMissingInterface) {
   try {
     NetlinkPort(0x7ffffff0, false, "ens9", deadline).read();
     FAIL();

@@ -19,18 +19,18 @@ constexpr const char* aliases =
     "alias vfio_pci:v000010DEd00002330sv000010DEsd*bc*sc*i* someones_own\n"
     "alias vfio_pci:\nalias vfio_pci:x\n";
 
-TEST(VfioDriverMatch, TheMostSpecificAliasWins) {
+TEST(VfioDriverMatch, SelectsMostSpecificAlias) {
   EXPECT_EQ(bestVfioDriver(grace, aliases), "nvgrace_gpu_vfio_pci");
 }
 
-TEST(VfioDriverMatch, OrdinaryDevicesAndUnknownDriversGetVfioPci) {
+TEST(VfioDriverMatch, SelectsVfioPciForOrdinaryDevicesAndUnknownDrivers) {
   EXPECT_EQ(bestVfioDriver(hopper, aliases), "vfio-pci");
   EXPECT_EQ(bestVfioDriver(grace, ""), "vfio-pci");
   EXPECT_EQ(bestVfioDriver("usb:v1D6Bp0002", aliases), "vfio-pci");
   EXPECT_EQ(bestVfioDriver("", aliases), "vfio-pci");
 }
 
-TEST(VfioDriverMatch, TheRunningKernelsModulesCount) {
+TEST(VfioDriverMatch, UsesAliasesOfRunningKernel) {
   const hosts::SysfsTree tree;
   const std::string folder = tree.function("0000:02:00.0", "0x030200");
   const auto driver = [&] { return readPciFunction(Root(tree.path()), {0, 2, 0, 0})->vfioDriver; };

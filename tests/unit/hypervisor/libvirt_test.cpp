@@ -15,7 +15,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// libvirt's built-in driver: one running domain `test`, no daemon.
+// libvirt's built-in test driver: one running domain `test`, no daemon.
 constexpr const char* builtIn = "test:///default";
 constexpr const char* trainUuid = "6ba7b810-9dad-11d1-80b4-00c04fd430c8";
 const Definition definition(R"(<domain type='test'>
@@ -46,7 +46,7 @@ class LibvirtTest : public testing::Test {
   std::unique_ptr<Hypervisor> hypervisor_ = connectLibvirt(builtIn);
 };
 
-TEST_F(LibvirtTest, FindsARunningDomainByNameAndByUuid) {
+TEST_F(LibvirtTest, FindsRunningDomainByNameAndUuid) {
   const auto found = hypervisor_->findDomain("test");
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->name, "test");
@@ -62,7 +62,7 @@ TEST_F(LibvirtTest, FindsARunningDomainByNameAndByUuid) {
   EXPECT_EQ(again->name, "test");
 }
 
-TEST_F(LibvirtTest, UnknownDomainsAreNotErrors) {
+TEST_F(LibvirtTest, UnknownDomainIsNotAnError) {
   EXPECT_FALSE(hypervisor_->findDomain("nobody").has_value());
   EXPECT_FALSE(hypervisor_->findDomain("00000000-0000-4000-8000-000000000000").has_value());
   EXPECT_FALSE(hypervisor_->findDomain("").has_value());
@@ -81,7 +81,7 @@ TEST_F(LibvirtTest, DefinesAndFindsAgain) {
   EXPECT_THAT(found->persistentXml, HasSubstr("kept=\"yes\""));
 }
 
-TEST_F(LibvirtTest, OnlyReadingTheDefinitionFetchesSecrets) {
+TEST_F(LibvirtTest, OnlyReadDefinitionReturnsSecrets) {
   hypervisor_->defineDomain(definition);
   EXPECT_THAT(hypervisor_->findDomain("train0")->persistentXml, Not(HasSubstr("secret7")));
   const auto read = hypervisor_->readDefinition(*parseUuid(trainUuid));
@@ -90,10 +90,10 @@ TEST_F(LibvirtTest, OnlyReadingTheDefinitionFetchesSecrets) {
   EXPECT_FALSE(hypervisor_->readDefinition(Uuid{}).has_value()) << "no such domain";
 }
 
-// persistentXml is a string and has no secrets; only a Definition can be defined.
+// persistentXml is a string without secrets; only a Definition can be defined.
 static_assert(!std::is_convertible_v<std::string, Definition>);
 
-TEST_F(LibvirtTest, DefiningWhatWasReadChangesNothing) {
+TEST_F(LibvirtTest, DefiningAReadDefinitionChangesNothing) {
   hypervisor_->defineDomain(definition);
   const auto before = hypervisor_->readDefinition(*parseUuid(trainUuid));
   ASSERT_TRUE(before.has_value());
@@ -101,7 +101,7 @@ TEST_F(LibvirtTest, DefiningWhatWasReadChangesNothing) {
   EXPECT_EQ(hypervisor_->readDefinition(*parseUuid(trainUuid)), before);
 }
 
-TEST_F(LibvirtTest, ANameWinsOverAUuid) {
+TEST_F(LibvirtTest, PrefersNameOverUuid) {
   hypervisor_->defineDomain(definition);
   const std::string uuid = trainUuid;
   hypervisor_->defineDomain(
@@ -121,13 +121,13 @@ TEST_F(LibvirtTest, ListsEveryDomainWithoutSecrets) {
   EXPECT_THAT(train->persistentXml, Not(HasSubstr("secret7")));
 }
 
-TEST_F(LibvirtTest, BadXmlIsToldInLibvirtsWords) {
+TEST_F(LibvirtTest, ReportsInvalidXmlWithLibvirtsMessage) {
   testing::internal::CaptureStderr();
   EXPECT_THAT(errorOf([&] {
                 hypervisor_->defineDomain(Definition("<domain"));
                 return 0;
               }).what(),
-              HasSubstr("libvirt refuses the domain's definition: "));
+              HasSubstr("libvirt refused the domain's definition: "));
   const Error nameless = errorOf([&] {
     hypervisor_->defineDomain(Definition("<domain type='test'><os><type>hvm</type></os></domain>"));
     return 0;
@@ -137,30 +137,30 @@ TEST_F(LibvirtTest, BadXmlIsToldInLibvirtsWords) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");  // libvirt prints every error by default
 }
 
-TEST_F(LibvirtTest, TakingAnothersUuidIsRefused) {
+TEST_F(LibvirtTest, RefusesUuidOfAnotherDomain) {
   hypervisor_->defineDomain(definition);
   Definition other = definition;
   other.xml.replace(other.xml.find("train0"), 6, "train1");
   EXPECT_THROW(hypervisor_->defineDomain(other), Error);
 }
 
-TEST(LibvirtConnect, AnEmptyUriIsTheEnvironments) {
+TEST(LibvirtConnect, EmptyUriUsesTheEnvironment) {
   ASSERT_EQ(::setenv("LIBVIRT_DEFAULT_URI", builtIn, 1), 0);
   EXPECT_TRUE(connectLibvirt("")->findDomain("test").has_value());
   ASSERT_EQ(::unsetenv("LIBVIRT_DEFAULT_URI"), 0);
 }
 
-TEST(LibvirtConnect, ADaemonThatDoesNotRunIsNamedWithItsSocket) {
+TEST(LibvirtConnect, StoppedDaemonIsReportedWithItsSocket) {
   const Error error =
       errorOf([] { return connectLibvirt("qemu+unix:///system?socket=/nonexistent/sock"); });
-  EXPECT_THAT(error.what(), HasSubstr("does not run"));
+  EXPECT_THAT(error.what(), HasSubstr("is not running"));
   EXPECT_THAT(error.what(), HasSubstr("/nonexistent/sock"));
   EXPECT_THAT(error.remedy(), HasSubstr("systemctl start libvirtd"));
   EXPECT_THAT(error.remedy(), HasSubstr("virtqemud"));
   EXPECT_EQ(error.code(), ExitCode::failed);
 }
 
-TEST(LibvirtConnect, BadUrisAreBadInput) {
+TEST(LibvirtConnect, InvalidUrisAreBadInput) {
   for (const std::string uri : {"qemu+carrier-pigeon:///system", "test:///default?["}) {
     const Error error = errorOf([&] { return connectLibvirt(uri); });
     EXPECT_THAT(error.what(), HasSubstr("cannot use " + uri + " as a libvirt URI")) << uri;
@@ -169,21 +169,20 @@ TEST(LibvirtConnect, BadUrisAreBadInput) {
   }
 }
 
-TEST(LibvirtConnect, AnythingElseKeepsLibvirtsWords) {
+TEST(LibvirtConnect, OtherErrorsKeepLibvirtsMessage) {
   const Error error = errorOf([] { return connectLibvirt("test:///nonexistent/file.xml"); });
-  // Its words differ from release to release: "failed to parse xml document", "Failed to open
-  // file".
+  // The message differs between releases: "failed to parse xml document", "Failed to open file".
   EXPECT_THAT(error.what(), HasSubstr("'/nonexistent/file.xml'"));
   EXPECT_FALSE(error.remedy().empty());
 }
 
-TEST(LibvirtConnect, NamesItsVersion) {
+TEST(LibvirtConnect, ReportsTheVersion) {
   EXPECT_THAT(daemonLibvirtVersion(builtIn), testing::MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+"));
   // The test driver's own version is 2.
   EXPECT_EQ(daemonVersions(builtIn), daemonLibvirtVersion(builtIn) + " 0.0.2");
 }
 
-TEST(LibvirtErrors, RefusedAccessIsNamed) {
+TEST(LibvirtErrors, ReportsDeniedPermission) {
   for (const Failure& failure : {Failure{VIR_ERR_SYSTEM_ERROR, EACCES, "Failed to connect socket"},
                                  Failure{VIR_ERR_AUTH_UNAVAILABLE, 0, "no polkit agent available"},
                                  Failure{VIR_ERR_AUTH_FAILED, 0, "authentication failed"},
@@ -197,12 +196,12 @@ TEST(LibvirtErrors, RefusedAccessIsNamed) {
   }
 }
 
-TEST(LibvirtErrors, ALostConnectionIsNamed) {
+TEST(LibvirtErrors, ReportsLostConnection) {
   const Error error = callError("cannot do it", {VIR_ERR_SYSTEM_ERROR, EPIPE, "Broken pipe"});
   EXPECT_THAT(error.what(), HasSubstr("lost the connection"));
 }
 
-TEST(LibvirtErrors, AnythingElseKeepsLibvirtsWords) {
+TEST(LibvirtErrors, OtherErrorsKeepLibvirtsMessage) {
   const Error error = connectError("qemu:///system", {VIR_ERR_INTERNAL_ERROR, 0, "odd thing"});
   EXPECT_THAT(error.what(), HasSubstr("odd thing"));
   EXPECT_THAT(error.remedy(), HasSubstr("journalctl"));

@@ -7,7 +7,7 @@
 namespace vfpass::inventory {
 namespace {
 
-// QEMU lets a pcie-root-port be plugged into an x3130-upstream, and it calls itself a root port.
+// QEMU allows a pcie-root-port below an x3130-upstream, and it identifies itself as a root port.
 TEST(GuessPorts, RootPortBelowAnUpstreamPortIsADownstreamPort) {
   hosts::TopologyBuilder host;
   const auto bridge = host.hostBridge("pci0000:00", 0);

@@ -28,21 +28,21 @@ struct Machine : hosts::TopologyBuilder {
   }
 };
 
-TEST(IntegratedGraphics, IntelGraphicsOfTheProcessorAreNoGpu) {
+TEST(IntegratedGraphics, IntelGraphicsOfProcessorAreNoGpu) {
   Machine machine;
   EXPECT_EQ(machine.roleAfterwards(machine.display("0000:00:02.0", 0x8086, {})),
             FunctionRole::other);
 }
 
-TEST(IntegratedGraphics, IntelCardBehindAPortIsAGpu) {
+TEST(IntegratedGraphics, IntelCardBehindPortIsGpu) {
   Machine machine;
   const auto port = machine.function(FunctionRole::rootPort, "0000:00:01.0", machine.bridge);
   EXPECT_EQ(machine.roleAfterwards(machine.display("0000:01:02.0", 0x8086, port)),
             FunctionRole::gpu);
 }
 
-// As a Ryzen shows it: graphics, their audio, the security processor.
-TEST(IntegratedGraphics, AmdGraphicsOfTheProcessorAreNoGpu) {
+// As on a Ryzen: graphics, their audio function, the security processor.
+TEST(IntegratedGraphics, AmdGraphicsOfProcessorAreNoGpu) {
   Machine machine;
   const auto port = machine.function(FunctionRole::rootPort, "0000:00:08.1", machine.bridge);
   const auto display = machine.display("0000:0e:00.0", 0x1002, port);
@@ -51,7 +51,7 @@ TEST(IntegratedGraphics, AmdGraphicsOfTheProcessorAreNoGpu) {
   EXPECT_EQ(machine.roleAfterwards(display), FunctionRole::other);
 }
 
-TEST(IntegratedGraphics, AmdCardWithItsOwnAudioAndUsbIsAGpu) {
+TEST(IntegratedGraphics, AmdCardWithAudioAndUsbIsGpu) {
   Machine machine;
   const auto port = machine.function(FunctionRole::rootPort, "0000:00:08.1", machine.bridge);
   const auto display = machine.display("0000:0e:00.0", 0x1002, port);
@@ -60,7 +60,7 @@ TEST(IntegratedGraphics, AmdCardWithItsOwnAudioAndUsbIsAGpu) {
   EXPECT_EQ(machine.roleAfterwards(display), FunctionRole::gpu);
 }
 
-TEST(IntegratedGraphics, AcceleratorBesideItsProcessorIsAGpu) {
+TEST(IntegratedGraphics, AcceleratorBesideProcessorIsGpu) {
   Machine machine;
   const auto port = machine.function(FunctionRole::rootPort, "0000:00:08.1", machine.bridge);
   const auto accelerator = machine.display("0000:0e:00.0", 0x1002, port, 0x120000);
@@ -68,7 +68,7 @@ TEST(IntegratedGraphics, AcceleratorBesideItsProcessorIsAGpu) {
   EXPECT_EQ(machine.roleAfterwards(accelerator), FunctionRole::gpu);
 }
 
-TEST(IntegratedGraphics, NvidiaGpuOnTheRootBusIsAGpu) {
+TEST(IntegratedGraphics, NvidiaGpuOnRootBusIsGpu) {
   Machine machine;
   EXPECT_EQ(machine.roleAfterwards(machine.display("0000:00:02.0", 0x10de, {})), FunctionRole::gpu);
 }

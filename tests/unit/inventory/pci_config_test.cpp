@@ -7,7 +7,7 @@
 namespace vfpass::inventory {
 namespace {
 
-// A header with a list of capabilities that begins at 0x40 and has PCI Express there.
+// A header with a capability list that begins at 0x40 with PCI Express.
 std::string config(unsigned type, unsigned best, unsigned now) {
   std::string bytes(256, '\0');
   const auto put = [&](std::size_t at, unsigned value) {
@@ -23,7 +23,7 @@ std::string config(unsigned type, unsigned best, unsigned now) {
   return bytes;
 }
 
-TEST(PciConfig, PortTypeAndLinks) {
+TEST(PciConfig, ReadsPortTypeAndLinks) {
   const auto found = findPcieCapability(config(5, 0x105, 0x083));
   ASSERT_TRUE(found);
   EXPECT_EQ(found->type, PortType::upstreamPort);
@@ -31,7 +31,7 @@ TEST(PciConfig, PortTypeAndLinks) {
   EXPECT_EQ(found->link, (PcieLink{8000, 8}));
 }
 
-TEST(PciConfig, HoweverShortItIsCut) {
+TEST(PciConfig, AcceptsTruncatedSpaceOfAnyLength) {
   const std::string whole = config(4, 0x105, 0x105);
   for (std::size_t length = 0; length < whole.size(); ++length) {
     const auto found = findPcieCapability(std::string_view(whole).substr(0, length));
@@ -39,19 +39,19 @@ TEST(PciConfig, HoweverShortItIsCut) {
   }
 }
 
-TEST(PciConfig, AListThatGoesInACircleEnds) {
+TEST(PciConfig, StopsAtCircularList) {
   std::string circle = config(4, 0x105, 0x105);
-  circle[0x40] = 0x01;  // power management, and the next is itself
+  circle[0x40] = 0x01;  // power management, whose next capability is itself
   circle[0x41] = 0x40;
   EXPECT_FALSE(findPcieCapability(circle));
 }
 
-TEST(PciConfig, AllOnesAreAFunctionThatIsGone) {
+TEST(PciConfig, RejectsAllOnesOfRemovedFunction) {
   const auto found = findPcieCapability(std::string(256, '\xff'));
   EXPECT_FALSE(found && found->best.speed != 0);
 }
 
-TEST(PciConfig, NoListWithoutTheStatusBit) {
+TEST(PciConfig, IgnoresListWithoutStatusBit) {
   std::string none = config(4, 0x105, 0x105);
   none[0x06] = 0;
   EXPECT_FALSE(findPcieCapability(none));

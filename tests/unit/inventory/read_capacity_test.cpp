@@ -16,7 +16,7 @@ using testing::IsEmpty;
 constexpr std::uint64_t mib = 1ULL << 20U;
 constexpr std::uint64_t gib = 1ULL << 30U;
 
-// An H100's.
+// Of an H100.
 constexpr const char* gpuResource =
     "0x00002030fb000000 0x00002030fbffffff 0x000000000014220c\n"
     "0x0000000000000000 0x0000000000000000 0x0000000000000000\n"
@@ -24,7 +24,7 @@ constexpr const char* gpuResource =
     "0x0000000000000000 0x0000000000000000 0x0000000000000000\n"
     "0x00002030f8000000 0x00002030f9ffffff 0x000000000014220c\n";
 
-TEST(MemoryBars, AreTheMemoryResourcesOfAFunction) {
+TEST(MemoryBars, AreMemoryResourcesOfFunction) {
   EXPECT_THAT(memoryBars(gpuResource, 0, 6),
               ElementsAre(MemoryBar{16 * mib, true, true}, MemoryBar{128 * gib, true, true},
                           MemoryBar{32 * mib, true, true}));
@@ -32,10 +32,10 @@ TEST(MemoryBars, AreTheMemoryResourcesOfAFunction) {
                          "0x00000000fb000000 0x00000000fb000fff 0x0000000000040200\n",
                          0, 6),
               ElementsAre(MemoryBar{4096, false, false}))
-      << "an I/O BAR is none";
+      << "an I/O BAR is not a memory BAR";
 }
 
-TEST(MemoryBars, OfAVfAreItsShareOfThePfs) {
+TEST(MemoryBars, OfVfAreItsShareOfPfResource) {
   std::string text;
   for (int line = 0; line < 7; ++line) {
     text += "0x0000000000000000 0x0000000000000000 0x0000000000000000\n";
@@ -45,14 +45,14 @@ TEST(MemoryBars, OfAVfAreItsShareOfThePfs) {
   EXPECT_THAT(memoryBars(text, 0, 6), IsEmpty());
 }
 
-TEST(MemoryBars, LeaveOutWhatMakesNoSense) {
-  for (const char* text : {"", "rubbish\n", "0x12\n", "0x 0x 0x\n", "0x9 0x1 0x200\n",
+TEST(MemoryBars, OmitInvalidLines) {
+  for (const char* text : {"", "garbage\n", "0x12\n", "0x 0x 0x\n", "0x9 0x1 0x200\n",
                            "0x0 0xffffffffffffffff 0x100200\n", "1 2 3\n"}) {
     EXPECT_THAT(memoryBars(text, 0, 6), IsEmpty()) << text;
   }
 }
 
-TEST(ReadCapacity, ReadsBitsMemoryPagesAndBars) {
+TEST(ReadCapacity, ReadsAddressBitsMemoryHugepagesAndBars) {
   const hosts::SysfsTree tree;
   tree.file("proc/cpuinfo",
             "processor\t: 0\nvendor_id\t: GenuineIntel\nflags\t\t: " + std::string(5000, 'x') +
@@ -75,10 +75,10 @@ TEST(ReadCapacity, ReadsBitsMemoryPagesAndBars) {
   EXPECT_EQ(capacity.nodes.at(1).pages.at(gib).total, 64U);
   EXPECT_EQ(capacity.nodes.at(1).pages.at(gib).free, 48U);
   EXPECT_EQ(capacity.bars.at(gpu).size(), 3U);
-  EXPECT_EQ(capacity.bars.size(), 1U) << "a function that is not there has none";
+  EXPECT_EQ(capacity.bars.size(), 1U) << "a missing function has none";
 }
 
-TEST(ReadCapacity, KnowsNothingOfAnEmptyHost) {
+TEST(ReadCapacity, IsEmptyForEmptyHost) {
   const hosts::SysfsTree tree;
   const host::Root root(tree.path());
   const auto capacity = readCapacity(root, readTopology(root), {});

@@ -21,12 +21,12 @@ TEST(ModelNames, FindsVendorAndDevice) {
   EXPECT_EQ(names.find(0xfffe, 0xfffe), "");
 }
 
-TEST(ModelNames, NoDatabaseIsNoError) {
+TEST(ModelNames, AreEmptyWithoutDatabase) {
   ModelNames names("/nonexistent/pci.ids");
   EXPECT_EQ(names.find(0x15b3, 0x101d), "");
 }
 
-TEST(ModelNames, ADamagedDatabaseIsNoError) {
+TEST(ModelNames, AreEmptyForDamagedDatabase) {
   const hosts::SysfsTree tree;
   tree.file("pci.ids", std::string(database) + "zzzz what is this\n\t\t\t\n");
   ModelNames names((tree.path() / "pci.ids").string());
@@ -34,7 +34,7 @@ TEST(ModelNames, ADamagedDatabaseIsNoError) {
   EXPECT_EQ(names.find(0x15b3, 0x101d), "");
 }
 
-TEST(ReadInventory, OfACapturedHost) {
+TEST(ReadInventory, ReadsCapturedHost) {
   const hosts::SysfsTree tree;
   tree.pf(8);
   tree.vf(0);
@@ -46,7 +46,7 @@ TEST(ReadInventory, OfACapturedHost) {
   EXPECT_FALSE(inventory.unsafeInterrupts);
 }
 
-TEST(ReadInventory, HoldsTheNamedFunctionsThatExistAndNoOthers) {
+TEST(ReadInventory, HasOnlyNamedFunctionsThatExist) {
   const hosts::SysfsTree tree;
   tree.pf(8);
   tree.function("0000:02:00.0", "0x030200");
@@ -58,7 +58,7 @@ TEST(ReadInventory, HoldsTheNamedFunctionsThatExistAndNoOthers) {
   EXPECT_EQ(findFunction(inventory, {0, 9, 0, 0}), nullptr);
 }
 
-TEST(ReadInventory, OfAnEmptyTree) {
+TEST(ReadInventory, IsEmptyForEmptyTree) {
   const hosts::SysfsTree tree;
   EXPECT_TRUE(readInventory(tree.path()).pfs.empty());
 }

@@ -36,7 +36,7 @@ constexpr const char* bridge = "PCI_CLASS=60400\nPCI_ID=8086:352A\n";
 constexpr const char* gpu = "DRIVER=nvidia\nPCI_CLASS=30200\nPCI_ID=10DE:2330\n";
 constexpr const char* nic = "DRIVER=mlx5_core\nPCI_CLASS=20000\nPCI_ID=15B3:1021\n";
 
-TEST(ReadTopology, PlacesAndRoles) {
+TEST(ReadTopology, ReadsPlacesAndRoles) {
   const SysfsTree tree;
   add(tree, "pci0000:3a/0000:3a:00.0", bridge);
   add(tree, "pci0000:3a/0000:3a:00.0/0000:3b:00.0", bridge);
@@ -52,13 +52,14 @@ TEST(ReadTopology, PlacesAndRoles) {
   EXPECT_EQ(at(topology, "0000:3c:00.0").role, FunctionRole::downstreamPort);
   EXPECT_EQ(at(topology, "0000:3d:00.0").role, FunctionRole::gpu);
   EXPECT_EQ(at(topology, "0000:3d:00.0").driver, "nvidia");
-  EXPECT_EQ(at(topology, "0000:00:02.0").role, FunctionRole::other) << "a board's own display";
+  EXPECT_EQ(at(topology, "0000:00:02.0").role, FunctionRole::other)
+      << "the board's onboard display";
   const auto parent = at(topology, "0000:3d:00.0").parent;
   ASSERT_TRUE(parent);
   EXPECT_EQ(toString(topology.functions[*parent].address), "0000:3c:00.0");
 }
 
-TEST(ReadTopology, DomainsWiderThan16BitsBehindAFunction) {
+TEST(ReadTopology, ReadsDomainsWiderThan16BitsBehindFunction) {
   const SysfsTree tree;
   add(tree, "pci0000:00/0000:00:0e.0", "PCI_CLASS=10400\nPCI_ID=8086:201D\n");
   add(tree, "pci0000:00/0000:00:0e.0/pci10000:e0/10000:e0:00.0", bridge);
@@ -70,7 +71,7 @@ TEST(ReadTopology, DomainsWiderThan16BitsBehindAFunction) {
   EXPECT_FALSE(at(topology, "10000:e0:00.0").parent);
 }
 
-TEST(ReadTopology, PortsOfANic) {
+TEST(ReadTopology, ReadsPortsOfNic) {
   const SysfsTree tree;
   const std::string path = "pci0000:00/0000:00:01.0/0000:01:00.0";
   add(tree, "pci0000:00/0000:00:01.0", bridge);
@@ -98,7 +99,7 @@ TEST(ReadTopology, PortsOfANic) {
   EXPECT_EQ(found.rdma[0].ports[0].linkLayer, LinkLayer::infiniband);
 }
 
-TEST(ReadTopology, VfsAndTheirPf) {
+TEST(ReadTopology, RelatesVfsToTheirPf) {
   const SysfsTree tree;
   tree.pf(8);
   tree.vf(0);
@@ -127,8 +128,8 @@ std::string summaryOf(const Topology& topology) {
   return text.str();
 }
 
-// So many that several threads share them; a recording is made by one.
-TEST(ReadTopology, ManyFunctionsAreReadLikeFew) {
+// Enough functions for several threads; a recording uses one thread.
+TEST(ReadTopology, ThreadsAndRecordingReadTheSame) {
   constexpr unsigned pfs = 64;
   constexpr unsigned vfsEach = 7;
   const SysfsTree tree;
@@ -143,7 +144,7 @@ TEST(ReadTopology, ManyFunctionsAreReadLikeFew) {
       tree.link(pf + "/virtfn" + std::to_string(index), vf);
       tree.group(toString(address), bus * vfsEach + index + 1);
     }
-    if (bus % 8 == 0) {  // it has just gone
+    if (bus % 8 == 0) {  // it has just been removed
       tree.remove(pf + "/virtfn0");
       std::filesystem::remove_all(tree.path() / SysfsTree::folderOf(toString(address)));
     }
@@ -156,7 +157,7 @@ TEST(ReadTopology, ManyFunctionsAreReadLikeFew) {
   EXPECT_THAT(oneAfterAnother, HasSubstr("0000:40:00.6 5555 0 0 5 0000:40:00.0 447\n"));
 }
 
-TEST(ReadTopology, AFunctionThatIsItsOwnParent) {
+TEST(ReadTopology, ReportsFunctionThatIsItsOwnParent) {
   const SysfsTree tree;
   add(tree, "pci0000:00/0000:00:01.0/0000:00:01.0", bridge);
   const Topology topology = read(tree);
@@ -165,7 +166,7 @@ TEST(ReadTopology, AFunctionThatIsItsOwnParent) {
   EXPECT_FALSE(at(topology, "0000:00:01.0").parent);
 }
 
-TEST(ReadTopology, FunctionsThatAreEachOthersParent) {
+TEST(ReadTopology, ReportsFunctionsThatAreEachOthersParent) {
   const SysfsTree tree;
   add(tree, "pci0000:00/0000:00:01.0/0000:01:00.0", nic);
   add(tree, "pci0000:00/0000:01:00.0/0000:00:01.0", bridge);
@@ -175,7 +176,7 @@ TEST(ReadTopology, FunctionsThatAreEachOthersParent) {
   EXPECT_FALSE(at(topology, "0000:00:01.0").parent);
 }
 
-TEST(ReadTopology, VfsThatNameEachOtherAsPf) {
+TEST(ReadTopology, ReportsVfsThatNameEachOtherAsPf) {
   const SysfsTree tree;
   const std::string one = tree.function("0000:01:00.0");
   const std::string other = tree.function("0000:01:00.1");
@@ -188,7 +189,7 @@ TEST(ReadTopology, VfsThatNameEachOtherAsPf) {
   EXPECT_FALSE(at(read(tree), "0000:01:00.0").physicalFunction);
 }
 
-TEST(ReadTopology, LinksThatLeadOutAreNotFollowed) {
+TEST(ReadTopology, DoesNotFollowLinksOutOfTree) {
   const SysfsTree tree;
   const SysfsTree elsewhere;
   elsewhere.file("0000:01:00.0/uevent", gpu);
@@ -196,7 +197,7 @@ TEST(ReadTopology, LinksThatLeadOutAreNotFollowed) {
   std::filesystem::create_symlink(elsewhere.path() / "0000:01:00.0", devices / "0000:01:00.0");
   std::filesystem::create_symlink("../../../devices/../../../etc/0000:02:00.0",
                                   devices / "0000:02:00.0");
-  // A folder on the way that is a link: the last function is found by name, but not read.
+  // A directory of the path is a link: the function is found by name, but not read.
   add(tree, "pci0000:00/0000:00:01.0", bridge);
   std::filesystem::create_directory_symlink(elsewhere.path(),
                                             tree.path() / "sys/devices/pci0000:00/0000:00:01.1");
@@ -212,7 +213,7 @@ TEST(ReadTopology, LinksThatLeadOutAreNotFollowed) {
   EXPECT_EQ(at(topology, "0000:00:03.0").vendor, 0U);
 }
 
-TEST(ReadTopology, RubbishIsToldOrZero) {
+TEST(ReadTopology, ReportsOrZeroesInvalidValues) {
   const SysfsTree tree;
   const std::string megabyte(1 << 20, 'x');
   const std::string path = "pci0000:00/0000:00:01.0";
@@ -246,16 +247,16 @@ TEST(ReadTopology, RubbishIsToldOrZero) {
   EXPECT_THAT(topology.problems[2].what, HasSubstr("fw_ver"));
 }
 
-TEST(ReadTopology, AFunctionThatVanished) {
+TEST(ReadTopology, ReportsRemovedFunction) {
   const SysfsTree tree;
   add(tree, "pci0000:00/0000:00:01.0", nic);
   tree.remove("sys/devices/pci0000:00/0000:00:01.0");
   const Topology topology = read(tree);
   ASSERT_EQ(topology.problems.size(), 1U);
-  EXPECT_EQ(topology.problems[0].what, "it is gone");
+  EXPECT_EQ(topology.problems[0].what, "no longer present");
 }
 
-TEST(ReadTopology, Processors) {
+TEST(ReadTopology, ReadsProcessors) {
   const SysfsTree tree;
   tree.file("proc/cpuinfo",
             "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\n\n"

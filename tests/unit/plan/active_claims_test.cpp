@@ -34,14 +34,14 @@ class ActiveClaimsTest : public testing::Test {
   DomainSummary other;
 };
 
-TEST_F(ActiveClaimsTest, NamesTheDomainThatRunsWithATouchedDevice) {
+TEST_F(ActiveClaimsTest, NamesRunningDomainWithTouchedDevice) {
   const auto found = objections();
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_EQ(found[0].code, ExitCode::refused);
-  EXPECT_THAT(found[0].message, HasSubstr("0000:01:00.3 is in use: domain c runs with it"));
+  EXPECT_THAT(found[0].message, HasSubstr("0000:01:00.3 is in use by running domain c"));
 }
 
-TEST_F(ActiveClaimsTest, LeavesOutStoppedDomainsTheOwnDomainAndOtherDevices) {
+TEST_F(ActiveClaimsTest, IgnoresStoppedDomainsOwnDomainAndOtherDevices) {
   other.active = false;
   EXPECT_THAT(objections(), IsEmpty());
   other.active = true;

@@ -44,7 +44,7 @@ class AttachTest : public testing::Test {
     return planAttach(input);
   }
 
-  // The one objection, or a failure of the test.
+  // The only problem; fails the test if there is not exactly one.
   Objection objection() {
     const auto decision = decide();
     EXPECT_EQ(decision.objections.size(), 1U);
@@ -70,7 +70,7 @@ class AttachTest : public testing::Test {
   AttachInput input;
 };
 
-TEST_F(AttachTest, StepsComeInTheOrderLeaseConfigureBindXml) {
+TEST_F(AttachTest, OrdersStepsLeaseConfigureBindXml) {
   const auto decision = decide();
   ASSERT_TRUE(decision.objections.empty());
   ASSERT_EQ(decision.plan.steps.size(), 4U);
@@ -90,7 +90,7 @@ TEST_F(AttachTest, EveryStepHasAnInverse) {
   }
 }
 
-TEST_F(AttachTest, APfWithoutVfsGetsAllItCanHave) {
+TEST_F(AttachTest, CreatesMaximumVfCountOnPfWithoutVfs) {
   input.mapping.vfs = {entry("rail0", "ens2f0np0")};
   const auto decision = decide();
   const auto* create = std::get_if<CreateVfs>(&decision.plan.steps.at(1).action);
@@ -112,7 +112,7 @@ TEST_F(AttachTest, MarksVfCreationThatDisruptsTheHost) {
   EXPECT_THAT(plan.steps.at(1).reason, testing::HasSubstr("netdev ens2f0np0 is below bond0"));
 }
 
-TEST_F(AttachTest, HostPolicyDecidesTheCount) {
+TEST_F(AttachTest, TakesVfCountFromHostPolicy) {
   PfPolicy policy;
   policy.pf.pci = parsePciAddress("0000:02:00.0");
   policy.vfCount = 3;
@@ -123,7 +123,7 @@ TEST_F(AttachTest, HostPolicyDecidesTheCount) {
   EXPECT_EQ(objection().code, ExitCode::badInput);
 }
 
-TEST_F(AttachTest, AutoSkipsLeasedClaimedNamedAndUsedVfs) {
+TEST_F(AttachTest, AutoIndexSkipsLeasedClaimedNamedAndUsedVfs) {
   input.leases = {foreignLease(0)};
   vf(1).netdevs = {{"ens1f0v1", 9, true, false}};
   Mapping other;
@@ -142,20 +142,20 @@ TEST_F(AttachTest, AutoSkipsLeasedClaimedNamedAndUsedVfs) {
   input.domains = {domain};
   const auto none = objection();
   EXPECT_EQ(none.code, ExitCode::refused);
-  EXPECT_THAT(none.message, HasSubstr("no VF of PF 0000:01:00.0 is free"));
+  EXPECT_THAT(none.message, HasSubstr("no free VF on PF 0000:01:00.0"));
 }
 
-TEST_F(AttachTest, LeavesVfsToALibvirtNetwork) {
+TEST_F(AttachTest, RefusesVfsOfLibvirtNetworkPool) {
   input.pools = {{"pool", {vf(0).address, vf(1).address}, {}}};
   EXPECT_EQ(decide().leases.at(0).vfIndex, 2U);
-  // As an inactive network says it: the PF alone.
+  // An inactive network names only the PF.
   input.pools = {{"pool", {}, {"ens1f0np0"}}};
   const auto none = objection();
   EXPECT_EQ(none.code, ExitCode::refused);
   EXPECT_THAT(none.message, HasSubstr("belongs to the pool of libvirt network pool"));
 }
 
-TEST_F(AttachTest, TwoEntriesGetTwoVfsAlsoWhenALaterOneNamesTheFirst) {
+TEST_F(AttachTest, AutoIndexAvoidsVfNamedByLaterEntry) {
   input.mapping.vfs.push_back(entry("rail1", "ens1f0np0"));
   input.mapping.vfs[1].index = 0;
   const auto decision = decide();
@@ -164,7 +164,7 @@ TEST_F(AttachTest, TwoEntriesGetTwoVfsAlsoWhenALaterOneNamesTheFirst) {
   EXPECT_EQ(decision.leases[1].vfIndex, 0U);
 }
 
-TEST_F(AttachTest, UnknownPfIsNamedWithASuggestion) {
+TEST_F(AttachTest, SuggestsPfForUnknownNetdev) {
   input.mapping.vfs[0].pf.netdev = "ens1f0np1";
   const auto problem = objection();
   EXPECT_EQ(problem.code, ExitCode::badInput);
@@ -172,12 +172,12 @@ TEST_F(AttachTest, UnknownPfIsNamedWithASuggestion) {
   EXPECT_THAT(problem.remedy, HasSubstr("ens1f0np0"));
 }
 
-TEST_F(AttachTest, IndexBeyondThePfIsBadInput) {
+TEST_F(AttachTest, RejectsVfIndexBeyondVfCount) {
   input.mapping.vfs[0].index = 4;
   EXPECT_THAT(objection().message, HasSubstr("has 4 VFs (at most 8)"));
 }
 
-TEST_F(AttachTest, LeasedVfIsRefusedWithTheOwnersName) {
+TEST_F(AttachTest, RefusesVfLeasedToAnotherDomain) {
   input.mapping.vfs[0].index = 0;
   input.leases = {foreignLease(0)};
   const auto problem = objection();
@@ -185,8 +185,8 @@ TEST_F(AttachTest, LeasedVfIsRefusedWithTheOwnersName) {
   EXPECT_THAT(problem.message, HasSubstr("leased to domain other"));
 }
 
-// Names come from XML and sysfs: a remedy is copied into a root shell.
-TEST_F(AttachTest, RemediesQuoteNamesAndPrintNoControlCharacters) {
+// Names come from XML and sysfs, and users paste remedies into a root shell.
+TEST_F(AttachTest, RemediesQuoteNamesAndEscapeControlCharacters) {
   input.mapping.vfs[0].index = 0;
   Lease held = foreignLease(0);
   held.domainName = "my vm; reboot\x1b[2J";
@@ -200,7 +200,7 @@ TEST_F(AttachTest, RemediesQuoteNamesAndPrintNoControlCharacters) {
   EXPECT_THAT(used.message, HasSubstr("netdev $(id)\\x07 is up"));
 }
 
-TEST_F(AttachTest, NetdevInUseIsRefusedUnlessAllowed) {
+TEST_F(AttachTest, RefusesNetdevInUseUnlessAllowed) {
   input.mapping.vfs[0].index = 1;
   vf(1).netdevs = {{"ens1f0v1", 9, true, false}};
   EXPECT_EQ(objection().code, ExitCode::refused);
@@ -208,7 +208,7 @@ TEST_F(AttachTest, NetdevInUseIsRefusedUnlessAllowed) {
   EXPECT_TRUE(decide().objections.empty());
 }
 
-TEST_F(AttachTest, SharedGroupIsRefusedUnlessAllowed) {
+TEST_F(AttachTest, RefusesSharedIommuGroupUnlessAllowed) {
   input.mapping.vfs[0].index = 1;
   vf(1).groupPeers = {*parsePciAddress("0000:01:00.0")};
   EXPECT_THAT(objection().message, HasSubstr("shares IOMMU group 101 with 0000:01:00.0"));
@@ -216,13 +216,13 @@ TEST_F(AttachTest, SharedGroupIsRefusedUnlessAllowed) {
   EXPECT_TRUE(decide().objections.empty());
 }
 
-TEST_F(AttachTest, NoIommuGroupIsRefused) {
+TEST_F(AttachTest, RefusesVfWithoutIommuGroup) {
   input.mapping.vfs[0].index = 1;
   vf(1).iommuGroup.reset();
   EXPECT_EQ(objection().code, ExitCode::refused);
 }
 
-TEST_F(AttachTest, UnsafeInterruptsAreRefused) {
+TEST_F(AttachTest, RefusesUnsafeInterrupts) {
   input.mapping.vfs[0].index = 1;
   kernel.pfs.begin()->second.numaNode = 0;
   input.inventory = kernel.inventory();
@@ -235,7 +235,7 @@ TEST_F(AttachTest, AutomaticMacIsStableAndLocal) {
   ASSERT_TRUE(mac.has_value());
   EXPECT_EQ(mac->bytes[0] & 0x03U, 0x02U);
   EXPECT_EQ(decide().leases[0].settings.mac, mac);
-  // Written down because a new version must not give guests new addresses.
+  // A literal value, because a new version must not change the addresses of guests.
   EXPECT_EQ(toString(*mac), "42:f6:03:81:8b:09");
   input.mapping.vfs[0].name = "rail1";
   EXPECT_NE(decide().leases[0].settings.mac, mac);
@@ -247,7 +247,7 @@ TEST_F(AttachTest, AutomaticGuidIsStableAndLocal) {
   EXPECT_EQ(toString(guid), "42:1a:c3:59:c1:4c:d6:94");
 }
 
-TEST_F(AttachTest, AutomaticMacGivesWayToOneThatIsTaken) {
+TEST_F(AttachTest, AutomaticMacAvoidsTakenAddress) {
   const auto mac = decide().leases[0].settings.mac;
   Mapping other;
   other.vm = "other";
@@ -258,24 +258,24 @@ TEST_F(AttachTest, AutomaticMacGivesWayToOneThatIsTaken) {
   EXPECT_NE(decide().leases[0].settings.mac, mac);
 }
 
-TEST_F(AttachTest, GivenMacThatSomebodyHasIsBadInput) {
+TEST_F(AttachTest, RejectsMacUsedByAnotherDomain) {
   const auto mac = parseMacAddress("02:00:00:00:00:01");
   input.mapping.vfs[0].macAutomatic = false;
   input.mapping.vfs[0].settings.mac = mac;
   auto lease = foreignLease(3);
   lease.settings.mac = mac;
   input.leases = {lease};
-  EXPECT_THAT(objection().message, HasSubstr("already belongs to rail0 of domain other"));
+  EXPECT_THAT(objection().message, HasSubstr("is already used by rail0 of domain other"));
   input.leases.clear();
   DomainSummary domain;
   domain.uuid = foreignLease(0).domain;
   domain.name = "bridged";
   domain.macAddresses = {*mac};
   input.domains = {domain};
-  EXPECT_THAT(objection().message, HasSubstr("already belongs to domain bridged"));
+  EXPECT_THAT(objection().message, HasSubstr("is already used by domain bridged"));
 }
 
-TEST_F(AttachTest, InfinibandPfGetsGuidsAndNoMac) {
+TEST_F(AttachTest, InfinibandVfGetsGuidsInsteadOfMac) {
   kernel.pfs.at(*parsePciAddress("0000:01:00.0")).linkLayer = LinkLayer::infiniband;
   const auto decision = decide();
   ASSERT_TRUE(decision.objections.empty());
@@ -288,19 +288,19 @@ TEST_F(AttachTest, InfinibandPfGetsGuidsAndNoMac) {
   EXPECT_THAT(objection().message, HasSubstr("InfiniBand, which has neither"));
 }
 
-TEST_F(AttachTest, GuidsOnAnEthernetPfAreBadInput) {
+TEST_F(AttachTest, RejectsGuidsOnEthernetPf) {
   input.mapping.vfs[0].guidsAutomatic = true;
   EXPECT_EQ(objection().code, ExitCode::badInput);
 }
 
-TEST_F(AttachTest, AllObjectionsAreCollected) {
+TEST_F(AttachTest, ReportsAllProblemsAtOnce) {
   input.mapping.vfs[0].pf.netdev = "nope";
   input.mapping.vfs.push_back(entry("rail1", "ens1f0np0"));
   input.mapping.vfs[1].index = 99;
   EXPECT_EQ(decide().objections.size(), 2U);
 }
 
-TEST_F(AttachTest, KeepsVfMacAndPlaceOfTheEarlierLeaseWhenTheVlanChanges) {
+TEST_F(AttachTest, KeepsVfMacAndGuestAddressWhenVlanChanges) {
   const auto first = decide().leases;
   input.leases = first;
   input.xmlCurrent = true;
@@ -314,7 +314,7 @@ TEST_F(AttachTest, KeepsVfMacAndPlaceOfTheEarlierLeaseWhenTheVlanChanges) {
   EXPECT_EQ(second.leases[0].original, first[0].original);
 }
 
-TEST_F(AttachTest, ClearsAnAttributeThatTheMappingStatesNoLonger) {
+TEST_F(AttachTest, ClearsAttributeRemovedFromMapping) {
   input.mapping.vfs[0].settings.rate = Rate{0, 100};
   input.leases = decide().leases;
   input.xmlCurrent = true;
@@ -334,7 +334,7 @@ TEST_F(AttachTest, ClearsAnAttributeThatTheMappingStatesNoLonger) {
   EXPECT_FALSE(second.leases[0].settings.rate);
 }
 
-TEST_F(AttachTest, ARunningLeaseCannotBeChanged) {
+TEST_F(AttachTest, RefusesToChangeLeaseOfRunningGuest) {
   input.leases = decide().leases;
   input.leases[0].state = LeaseState::running;
   input.active = true;
@@ -343,7 +343,7 @@ TEST_F(AttachTest, ARunningLeaseCannotBeChanged) {
   EXPECT_EQ(objection().code, ExitCode::refused);
 }
 
-TEST_F(AttachTest, OnlyXmlIsWrittenWhenOnlyXmlIsMissing) {
+TEST_F(AttachTest, WritesOnlyXmlWhenOnlyXmlIsMissing) {
   input.leases = decide().leases;
   input.xmlCurrent = false;
   const auto decision = decide();

@@ -1,4 +1,4 @@
-// Which lease carries the edits of domain settings, and which settings attach makes.
+// The lease that carries the edits of domain settings, and the settings that attach applies.
 #include "domain_settings.hpp"
 
 #include <gmock/gmock.h>
@@ -48,7 +48,7 @@ class DomainSettings : public testing::Test {
   AttachInput input;
 };
 
-TEST_F(DomainSettings, OneLeaseCarriesThem) {
+TEST_F(DomainSettings, AreCarriedByOneLease) {
   input.settings = {setting("one"), setting("two")};
   const auto decision = planAttach(input);
   EXPECT_THAT(decision.objections, IsEmpty());
@@ -57,16 +57,16 @@ TEST_F(DomainSettings, OneLeaseCarriesThem) {
   EXPECT_THAT(decision.settings, SizeIs(2));
 }
 
-TEST_F(DomainSettings, TheSecondAttachChangesNothing) {
+TEST_F(DomainSettings, AreUnchangedBySecondAttach) {
   input.settings = {setting("one")};
   keep(planAttach(input));
   const auto again = planAttach(input);
   EXPECT_THAT(again.plan.steps, IsEmpty());
-  EXPECT_THAT(again.settings, IsEmpty()) << "what is made is not proposed";
+  EXPECT_THAT(again.settings, IsEmpty()) << "applied settings are not proposed";
   EXPECT_THAT(changedSettings(input, again.leases), IsEmpty());
 }
 
-TEST_F(DomainSettings, StayOnTheirLeaseWhenOthersComeAndGo) {
+TEST_F(DomainSettings, StayOnTheirLeaseWhenEntriesChange) {
   input.settings = {setting("one")};
   keep(planAttach(input));
   std::swap(input.leases[0].edits, input.leases[1].edits);
@@ -76,19 +76,19 @@ TEST_F(DomainSettings, StayOnTheirLeaseWhenOthersComeAndGo) {
   input.mapping.vfs.pop_back();
   const auto without = planAttach(input);
   ASSERT_THAT(without.leases, SizeIs(1));
-  EXPECT_THAT(without.leases[0].edits, SizeIs(1)) << "their lease is gone";
+  EXPECT_THAT(without.leases[0].edits, SizeIs(1)) << "their lease was removed";
 }
 
-TEST_F(DomainSettings, AreOnlyShownByDefault) {
+TEST_F(DomainSettings, AreOnlyReportedByDefault) {
   input.mapping.applyDomainSettings = false;
   input.settings = {setting("one"), setting("gpu-clique")};
   const auto decision = planAttach(input);
   EXPECT_THAT(editsOf(decision.leases), ElementsAre(*setting("gpu-clique").edit))
-      << "that one is asked for by name";
+      << "that one is requested by name";
   EXPECT_THAT(decision.settings, SizeIs(2));
 }
 
-TEST_F(DomainSettings, LeaveTheDomainWithShowAgain) {
+TEST_F(DomainSettings, AreRemovedWhenMappingSwitchesToShow) {
   input.settings = {setting("one")};
   keep(planAttach(input));
   input.mapping.applyDomainSettings = false;
@@ -97,7 +97,7 @@ TEST_F(DomainSettings, LeaveTheDomainWithShowAgain) {
   EXPECT_THAT(mappingDifferences(input, decision.leases), Contains(HasSubstr("change one")));
 }
 
-TEST_F(DomainSettings, StayWhereOnlyTheRunningDomainChanges) {
+TEST_F(DomainSettings, AreKeptByLiveAttach) {
   input.settings = {setting("one")};
   keep(planAttach(input));
   input.settings.clear();
@@ -109,7 +109,7 @@ TEST_F(DomainSettings, StayWhereOnlyTheRunningDomainChanges) {
   EXPECT_THAT(editsOf(decision.leases), SizeIs(1));
 }
 
-TEST_F(DomainSettings, OfARunningGuestAreForItsNextStart) {
+TEST_F(DomainSettings, ApplyToNextStartOfRunningGuest) {
   keep(planAttach(input));
   input.settings = {setting("one")};
   input.active = true;

@@ -1,4 +1,4 @@
-// `managed: yes` and `interface: true`: what is libvirt's, vfpass leaves alone.
+// `managed: yes` and `interface: true`: vfpass leaves libvirt's part of the work to libvirt.
 #include "form.hpp"
 
 #include <gmock/gmock.h>
@@ -66,7 +66,7 @@ std::vector<ActionType> actions(const std::vector<Step>& steps) {
   return found;
 }
 
-TEST_F(FormTest, ManagedLeavesTheDriverToLibvirt) {
+TEST_F(FormTest, ManagedVfIsNotBoundByVfpass) {
   entry().managed = true;
   const auto decision = decide();
   ASSERT_TRUE(decision.objections.empty());
@@ -79,7 +79,7 @@ TEST_F(FormTest, ManagedLeavesTheDriverToLibvirt) {
   EXPECT_TRUE(actions<BindDriver>(planRestore(leases, leases, kernel.inventory()).steps).empty());
 }
 
-TEST_F(FormTest, TheHostsDriverFindsTheOldValuesWhenABindIsUndone) {
+TEST_F(FormTest, RollbackRestoresValuesBeforeBindingHostDriver) {
   pf().vfs[1].driver = "mlx5_core";
   pf().vfs[1].settings.mac = parseMacAddress("02:aa:00:00:00:01");
   const auto decision = decide();
@@ -98,7 +98,7 @@ TEST_F(FormTest, TheHostsDriverFindsTheOldValuesWhenABindIsUndone) {
   EXPECT_EQ(actions<BindDriver>(decision.plan.steps).size(), 1U);
 }
 
-TEST_F(FormTest, ManagedNeedsProbing) {
+TEST_F(FormTest, RefusesManagedVfWhenProbingIsOff) {
   entry().managed = true;
   pf().probesVfs = false;
   const auto refused = objection();
@@ -109,7 +109,7 @@ TEST_F(FormTest, ManagedNeedsProbing) {
   EXPECT_TRUE(decide().objections.empty());
 }
 
-TEST_F(FormTest, InterfaceNeedsThePfUp) {
+TEST_F(FormTest, RefusesInterfaceFormWhenPfIsDown) {
   entry().interfaceForm = true;
   pf().netdevUp = false;
   const auto refused = objection();
@@ -119,7 +119,7 @@ TEST_F(FormTest, InterfaceNeedsThePfUp) {
   EXPECT_TRUE(decide().objections.empty());
 }
 
-TEST_F(FormTest, MacAndVlanOfAnInterfaceAreLibvirts) {
+TEST_F(FormTest, LeavesMacAndVlanOfInterfaceToLibvirt) {
   entry().interfaceForm = true;
   pf().netdevUp = true;
   const auto decision = decide();
@@ -142,7 +142,7 @@ TEST_F(FormTest, MacAndVlanOfAnInterfaceAreLibvirts) {
   expectUntouched(planRestore(leases, leases, kernel.inventory()).steps);
 }
 
-TEST_F(FormTest, TheHostsDriverProbesAgainAroundNewGuids) {
+TEST_F(FormTest, RebindsHostDriverAroundNewGuids) {
   makeInfiniband();
   pf().vfs[1].driver = "mlx5_core";
   const auto decision = decide();
@@ -163,7 +163,7 @@ TEST_F(FormTest, TheHostsDriverProbesAgainAroundNewGuids) {
   EXPECT_EQ(actions<BindDriver>(restore), (std::vector<BindDriver>{released, held}));
 }
 
-TEST_F(FormTest, NobodyHasToProbeAgainWhereNoHostDriverHoldsTheVf) {
+TEST_F(FormTest, DoesNotRebindVfWithoutHostDriver) {
   makeInfiniband();
   for (const char* driver : {"", "vfio-pci"}) {
     pf().vfs[1].driver = driver;

@@ -53,7 +53,7 @@ class FunctionTest : public testing::Test {
     EXPECT_THAT(decision.plan.steps, IsEmpty());
     return decision.objections.empty() ? Objection{} : decision.objections[0];
   }
-  // The function's lease as attach leaves it, with the function on vfio-pci.
+  // The function's lease after an attach, with the function on vfio-pci.
   Lease attached() {
     const Lease lease = decide().leases.at(1);
     function().driver = function().driverOverride = "vfio-pci";
@@ -64,20 +64,20 @@ class FunctionTest : public testing::Test {
   AttachInput input;
 };
 
-TEST_F(FunctionTest, RefusesWhatALibvirtNetworkHandsOut) {
+TEST_F(FunctionTest, RefusesFunctionOfLibvirtNetworkPool) {
   input.pools = {{"others", {*parsePciAddress("0000:3b:00.0")}, {"ens9"}}};
   EXPECT_THAT(decide().objections, IsEmpty());
   input.pools.push_back({"pool", {*parsePciAddress("0000:3a:00.0")}, {}});
   EXPECT_THAT(objection().message, HasSubstr("libvirt network pool"));
 }
 
-TEST_F(FunctionTest, KeepsALeasedFunctionThatALibvirtNetworkNamesLater) {
+TEST_F(FunctionTest, KeepsLeasedFunctionAddedToLibvirtNetworkPool) {
   input.leases = {attached()};
   input.pools = {{"pool", {*parsePciAddress("0000:3a:00.0")}, {}}};
   EXPECT_THAT(decide().objections, IsEmpty());
 }
 
-TEST_F(FunctionTest, IsLeasedAndBoundBesideTheVfAndNeverConfigured) {
+TEST_F(FunctionTest, FunctionIsLeasedAndBoundButNotConfigured) {
   const auto decision = decide();
   ASSERT_THAT(decision.objections, IsEmpty());
   ASSERT_THAT(decision.plan.steps, SizeIs(6));
@@ -86,14 +86,14 @@ TEST_F(FunctionTest, IsLeasedAndBoundBesideTheVfAndNeverConfigured) {
   EXPECT_THAT(std::get<ConfigureVfs>(decision.plan.steps[2].action).vfs, SizeIs(1));
   const Step& bind = decision.plan.steps[4];
   EXPECT_EQ(std::get<BindDriver>(bind.action).driver, "vfio-pci");
-  EXPECT_EQ(bind.reason, "nvidia holds it");
+  EXPECT_EQ(bind.reason, "it is bound to nvidia");
   EXPECT_TRUE(bind.disrupts);
   EXPECT_EQ(std::get<BindDriver>(bind.undo.at(0)).driver, "nvidia");
   EXPECT_EQ(lockedPfs(decision.plan),
             (std::vector{*parsePciAddress("0000:01:00.0"), function().address}));
 }
 
-TEST_F(FunctionTest, TheLeaseSaysWhatWasFound) {
+TEST_F(FunctionTest, LeaseRecordsOriginalDriverAndIdentity) {
   function().driverOverride = "nvidia";
   const Lease lease = decide().leases.at(1);
   EXPECT_EQ(lease.kind, LeaseKind::pciFunction);
@@ -108,24 +108,24 @@ TEST_F(FunctionTest, TheLeaseSaysWhatWasFound) {
   EXPECT_EQ(lease.guest, input.placements[1]) << "VFs have the first places";
 }
 
-TEST_F(FunctionTest, ASecondAttachHasNothingToDo) {
+TEST_F(FunctionTest, SecondAttachHasNoSteps) {
   input.leases = decide().leases;
   input.xmlCurrent = true;
   function().driver = function().driverOverride = "vfio-pci";
-  function().vfioInUse = true;  // by this very guest
+  function().vfioInUse = true;  // by the same guest
   const auto decision = decide();
   EXPECT_THAT(decision.objections, IsEmpty());
   EXPECT_THAT(decision.plan.steps, IsEmpty());
 }
 
-TEST_F(FunctionTest, AnAbsentFunctionIsBadInput) {
+TEST_F(FunctionTest, RejectsMissingFunction) {
   input.mapping.gpus = {gpu("gpu0", "0000:7f:00.0")};
   const auto problem = objection();
   EXPECT_EQ(problem.code, ExitCode::badInput);
   EXPECT_EQ(problem.message, "train0.yaml:8:5: this host has no PCI function 0000:7f:00.0 (gpu0)");
 }
 
-TEST_F(FunctionTest, ABridgeIsRefused) {
+TEST_F(FunctionTest, RefusesBridge) {
   for (const std::uint32_t classCode : {0x060000U, 0x060400U, 0x068000U}) {
     function().classCode = classCode;
     const auto problem = objection();
@@ -134,7 +134,7 @@ TEST_F(FunctionTest, ABridgeIsRefused) {
   }
 }
 
-TEST_F(FunctionTest, AVfBelongsBelowVfs) {
+TEST_F(FunctionTest, RejectsVfUnderGpus) {
   function().physicalFunction = parsePciAddress("0000:01:00.0");
   const auto problem = objection();
   EXPECT_EQ(problem.code, ExitCode::badInput);
@@ -142,14 +142,14 @@ TEST_F(FunctionTest, AVfBelongsBelowVfs) {
   EXPECT_THAT(problem.remedy, HasSubstr("`vfs:`"));
 }
 
-TEST_F(FunctionTest, APfWithVfsIsRefused) {
+TEST_F(FunctionTest, RefusesPfWithVfs) {
   function().vfCount = 3;
   const auto problem = objection();
   EXPECT_EQ(problem.code, ExitCode::refused);
   EXPECT_THAT(problem.message, HasSubstr("is a PF with 3 VFs"));
 }
 
-TEST_F(FunctionTest, ThePfOfAnEntryBelowVfsIsBadInput) {
+TEST_F(FunctionTest, RejectsPfOfOtherEntry) {
   input.mapping.vfs[0].pf = {};
   input.mapping.vfs[0].pf.pci = parsePciAddress("0000:01:00.0");
   input.mapping.gpus = {gpu("gpu0", "0000:01:00.0")};
@@ -158,13 +158,13 @@ TEST_F(FunctionTest, ThePfOfAnEntryBelowVfsIsBadInput) {
   EXPECT_EQ(objection().code, ExitCode::badInput);
 }
 
-TEST_F(FunctionTest, TheBootDisplayIsRefused) {
+TEST_F(FunctionTest, RefusesBootDisplay) {
   function().bootVga = true;
-  EXPECT_THAT(objection().message, HasSubstr("the display that the host booted with"));
+  EXPECT_THAT(objection().message, HasSubstr("is the host's boot display"));
   EXPECT_EQ(objection().code, ExitCode::refused);
 }
 
-TEST_F(FunctionTest, WhatTheHostUsesIsRefusedByName) {
+TEST_F(FunctionTest, RefusesFunctionInUseAndNamesHolders) {
   function().uses = {"nvme0n1p1 is mounted at /data", "nvme0n1p2 is swap space"};
   const auto objections = decide().objections;
   ASSERT_THAT(objections, SizeIs(2));
@@ -176,7 +176,7 @@ TEST_F(FunctionTest, WhatTheHostUsesIsRefusedByName) {
   EXPECT_THAT(objection().message, HasSubstr("open through VFIO"));
 }
 
-TEST_F(FunctionTest, ItsNetdevInUseIsRefusedUnlessAllowed) {
+TEST_F(FunctionTest, RefusesNetdevInUseUnlessAllowed) {
   function().netdevs = {{"eth7", 9, true, false}};
   EXPECT_THAT(objection().message, HasSubstr("netdev eth7 is up"));
   function().netdevs = {{"eth7", 9, false, true}};
@@ -185,7 +185,7 @@ TEST_F(FunctionTest, ItsNetdevInUseIsRefusedUnlessAllowed) {
   EXPECT_THAT(decide().objections, IsEmpty());
 }
 
-TEST_F(FunctionTest, NoIommuGroupAndUnsafeInterruptsAreRefused) {
+TEST_F(FunctionTest, RefusesMissingIommuGroupAndUnsafeInterrupts) {
   function().iommuGroup.reset();
   EXPECT_THAT(objection().message, HasSubstr("has no IOMMU group"));
   function().iommuGroup = 7;
@@ -197,7 +197,7 @@ TEST_F(FunctionTest, NoIommuGroupAndUnsafeInterruptsAreRefused) {
   EXPECT_THAT(planAttach(input).objections, IsEmpty());
 }
 
-TEST_F(FunctionTest, BridgesInTheGroupDoNoHarmUnlessTheyAreDriven) {
+TEST_F(FunctionTest, AcceptsBridgesInGroupUnlessBoundToOtherDriver) {
   function().groupPeers = {{*parsePciAddress("0000:39:00.0"), 0x060400, "pcieport"},
                            {*parsePciAddress("0000:39:01.0"), 0x060400, ""}};
   EXPECT_THAT(decide().objections, IsEmpty());
@@ -205,7 +205,7 @@ TEST_F(FunctionTest, BridgesInTheGroupDoNoHarmUnlessTheyAreDriven) {
   EXPECT_THAT(objection().message, HasSubstr("with 0000:39:01.0:"));
 }
 
-TEST_F(FunctionTest, AGroupGoesAsAWholeAndTheRemedySaysHow) {
+TEST_F(FunctionTest, RemedyListsCompanionsOfSharedGroup) {
   function().groupPeers = {{*parsePciAddress("0000:3a:00.1"), 0x040300, "snd_hda_intel"}};
   const auto problem = objection();
   EXPECT_EQ(problem.code, ExitCode::refused);
@@ -221,7 +221,7 @@ TEST_F(FunctionTest, AGroupGoesAsAWholeAndTheRemedySaysHow) {
   EXPECT_THAT(decide().objections, IsEmpty());
 }
 
-TEST_F(FunctionTest, ProposedLinesHaveNamesThatAreFree) {
+TEST_F(FunctionTest, ProposedEntriesHaveUnusedNames) {
   function().groupPeers = {{*parsePciAddress("0000:3a:00.1"), 0x040300, ""},
                            {*parsePciAddress("0000:3a:00.2"), 0x0c0330, ""},
                            {*parsePciAddress("0000:3a:00.3"), 0x0c8000, ""},
@@ -236,17 +236,17 @@ TEST_F(FunctionTest, ProposedLinesHaveNamesThatAreFree) {
   EXPECT_THAT(remedy, HasSubstr("{name: gpu0-companion, pci: \"0000:3a:00.5\"}"));
 }
 
-TEST_F(FunctionTest, ABridgeOfTheGroupIsNotProposed) {
+TEST_F(FunctionTest, BridgeOfGroupIsNotProposed) {
   function().groupPeers = {{*parsePciAddress("0000:00:1f.0"), 0x060100, ""}};
   EXPECT_THAT(objection().remedy, testing::StartsWith("enable ACS"));
 }
 
-TEST_F(FunctionTest, AResetThatConcernsOthersIsRefused) {
+TEST_F(FunctionTest, RefusesBusResetSharedWithOtherFunctions) {
   function().resetMethods.emplace();
   function().busPeers = {{*parsePciAddress("0000:3a:00.1"), 0x040300, "snd_hda_intel"}};
   const auto problem = objection();
   EXPECT_EQ(problem.code, ExitCode::refused);
-  EXPECT_THAT(problem.message, HasSubstr("has no reset of its own"));
+  EXPECT_THAT(problem.message, HasSubstr("can be reset only with its bus"));
   EXPECT_THAT(problem.message, HasSubstr("0000:3a:00.1"));
   EXPECT_THAT(problem.remedy, HasSubstr("{name: gpu0-audio, pci: \"0000:3a:00.1\"}"));
   kernel.addFunction("0000:3a:00.1", "snd_hda_intel");
@@ -254,7 +254,7 @@ TEST_F(FunctionTest, AResetThatConcernsOthersIsRefused) {
   EXPECT_THAT(decide().objections, IsEmpty());
 }
 
-TEST_F(FunctionTest, TheDriverThatFitsBestIsFrozenInTheLease) {
+TEST_F(FunctionTest, LeaseRecordsBestMatchingVfioDriver) {
   EXPECT_EQ(decide().leases.at(1).vfioDriver, std::nullopt);
   function().vfioDriver = "nvgrace_gpu_vfio_pci";
   const auto decision = decide();
@@ -268,7 +268,7 @@ TEST_F(FunctionTest, TheDriverThatFitsBestIsFrozenInTheLease) {
   EXPECT_EQ(decide().leases.at(1).vfioDriver, "nvgrace_gpu_vfio_pci");
 }
 
-TEST_F(FunctionTest, ReleaseResetsOnAnyVfioDriver) {
+TEST_F(FunctionTest, ReleaseResetsWithAnyVfioDriver) {
   function().vfioDriver = "nvgrace_gpu_vfio_pci";
   Lease lease = decide().leases.at(1);
   lease.state = LeaseState::running;
@@ -279,7 +279,7 @@ TEST_F(FunctionTest, ReleaseResetsOnAnyVfioDriver) {
   }));
 }
 
-TEST_F(FunctionTest, AJobOnTheGpuIsWaivedByNothing) {
+TEST_F(FunctionTest, RefusesGpuInUseByProcessDespiteAllowances) {
   kernel.holders = {{HolderKind::gpu, function().address, "python3 (pid 9) has /dev/nvidia0 open",
                      "wait until it ends", std::nullopt}};
   input.mapping.allow = {Allowance::netdevInUse, Allowance::unknownHolder};
@@ -288,8 +288,8 @@ TEST_F(FunctionTest, AJobOnTheGpuIsWaivedByNothing) {
   EXPECT_EQ(objection().remedy, "wait until it ends");
 }
 
-// Two GPUs and a switch; the kernel has the first GPU.
-TEST_F(FunctionTest, GpusThatCouldNotInitializeAreBadInput) {
+// Two GPUs and an NVSwitch; the first GPU is known to the kernel.
+TEST_F(FunctionTest, RejectsGpusThatCouldNotInitialize) {
   hosts::TopologyBuilder builder;
   const auto bridge = builder.hostBridge("pci0000:00", 0);
   builder.gpu("0000:3a:00.0", bridge);
@@ -302,11 +302,11 @@ TEST_F(FunctionTest, GpusThatCouldNotInitializeAreBadInput) {
   input.mapping.nvlink = NvlinkMode::disabled;
   EXPECT_THAT(decide().objections, IsEmpty());
   EXPECT_THAT(describeDevices(input),
-              testing::ElementsAre("gpu0: driver vfio-pci, reset not observable",
+              testing::ElementsAre("gpu0: driver vfio-pci, reset methods unknown",
                                    HasSubstr("NVLink: disabled in the guest")));
 }
 
-TEST_F(FunctionTest, DescriptionsTellDriverAndReset) {
+TEST_F(FunctionTest, DescribesDriverAndReset) {
   const auto line = [&] {
     input.inventory = kernel.inventory();
     return describeDevices(input).at(0);
@@ -320,10 +320,10 @@ TEST_F(FunctionTest, DescriptionsTellDriverAndReset) {
   function().vfioDriver = "nvgrace_gpu_vfio_pci";
   EXPECT_THAT(line(), HasSubstr("driver nvgrace_gpu_vfio_pci,"));
   input.mapping.gpus[0].driver = "vfio-pci";
-  EXPECT_THAT(line(), HasSubstr("driver vfio-pci (nvgrace_gpu_vfio_pci fits it better)"));
+  EXPECT_THAT(line(), HasSubstr("driver vfio-pci (nvgrace_gpu_vfio_pci is a better match)"));
 }
 
-TEST_F(FunctionTest, TakingTheCompanionOutOfTheMappingIsNoticedAtOnce) {
+TEST_F(FunctionTest, RefusesRemovalOfCompanionFromMapping) {
   function().groupPeers = {{*parsePciAddress("0000:3a:00.1"), 0x040300, "vfio-pci"}};
   kernel.addFunction("0000:3a:00.1", "vfio-pci");
   input.mapping.gpus.push_back(gpu("audio0", "0000:3a:00.1"));
@@ -332,7 +332,7 @@ TEST_F(FunctionTest, TakingTheCompanionOutOfTheMappingIsNoticedAtOnce) {
   EXPECT_THAT(objection().message, HasSubstr("shares IOMMU group"));
 }
 
-TEST_F(FunctionTest, WhatAnotherDomainHasIsRefused) {
+TEST_F(FunctionTest, RefusesFunctionOfAnotherDomain) {
   Lease lease;
   lease.kind = LeaseKind::pciFunction;
   lease.domain = otherDomain;
@@ -352,7 +352,7 @@ TEST_F(FunctionTest, WhatAnotherDomainHasIsRefused) {
   EXPECT_THAT(objection().message, HasSubstr("a hostdev of this domain"));
 }
 
-TEST_F(FunctionTest, APfThatIsLeasedAsAWholeHasNoVfsForOthers) {
+TEST_F(FunctionTest, RefusesVfOfPfLeasedAsWholeFunction) {
   Lease lease;
   lease.kind = LeaseKind::pciFunction;
   lease.domain = otherDomain;
@@ -364,7 +364,7 @@ TEST_F(FunctionTest, APfThatIsLeasedAsAWholeHasNoVfsForOthers) {
               HasSubstr("PCI function 0000:01:00.0 is leased to domain other"));
 }
 
-TEST_F(FunctionTest, AnEntryTakenOutOfTheMappingIsGivenBackAndItsVfStays) {
+TEST_F(FunctionTest, RemovedGpuEntryIsRestoredAndVfEntryKept) {
   input.leases = decide().leases;
   input.xmlCurrent = true;
   function().driver = function().driverOverride = "vfio-pci";
@@ -377,7 +377,7 @@ TEST_F(FunctionTest, AnEntryTakenOutOfTheMappingIsGivenBackAndItsVfStays) {
   EXPECT_EQ(std::get<DropLease>(steps[2].action).vfName, "gpu0");
 }
 
-TEST_F(FunctionTest, AnEntryThatTurnsFromVfToFunctionChangesHands) {
+TEST_F(FunctionTest, EntryChangedFromVfToFunctionReplacesLease) {
   input.mapping.gpus.clear();
   input.leases = decide().leases;
   input.mapping.vfs.clear();
@@ -389,7 +389,7 @@ TEST_F(FunctionTest, AnEntryThatTurnsFromVfToFunctionChangesHands) {
   EXPECT_EQ(drop.vfName, "rail0");
 }
 
-TEST_F(FunctionTest, PrepareBindsItAgainAfterAReboot) {
+TEST_F(FunctionTest, PrepareRebindsAfterReboot) {
   const Lease lease = attached();
   function().driver = "nvidia";
   function().driverOverride.clear();
@@ -404,7 +404,7 @@ TEST_F(FunctionTest, PrepareBindsItAgainAfterAReboot) {
   EXPECT_EQ(std::get<BindDriver>(decision.plan.steps[1].action).driver, "vfio-pci");
 }
 
-TEST_F(FunctionTest, PrepareRefusesWhatIsGoneMovedSharedOrSomebodyElses) {
+TEST_F(FunctionTest, PrepareRefusesMissingMovedSharedOrForeignFunction) {
   const Lease lease = attached();
   const auto reason = [&](const std::vector<Lease>& known) {
     const auto decision =
@@ -413,7 +413,7 @@ TEST_F(FunctionTest, PrepareRefusesWhatIsGoneMovedSharedOrSomebodyElses) {
     return decision.objections.empty() ? "nothing" : decision.objections[0].message;
   };
   function().serial = "G2";
-  EXPECT_THAT(reason({lease}), HasSubstr("has serial number G2, the leased one has G1"));
+  EXPECT_THAT(reason({lease}), HasSubstr("has serial number G2, the leased card has G1"));
   function().serial = "G1";
   function().path = "elsewhere";
   EXPECT_THAT(reason({lease}), HasSubstr("has PCI path elsewhere"));
@@ -430,10 +430,10 @@ TEST_F(FunctionTest, PrepareRefusesWhatIsGoneMovedSharedOrSomebodyElses) {
   EXPECT_THAT(reason({foreign, lease}),
               HasSubstr("PCI function 0000:3a:00.0 is leased to domain rightful"));
   kernel.functions.clear();
-  EXPECT_THAT(reason({lease}), HasSubstr("PCI function 0000:3a:00.0 (gpu0) is not there"));
+  EXPECT_THAT(reason({lease}), HasSubstr("PCI function 0000:3a:00.0 (gpu0) does not exist"));
 }
 
-TEST_F(FunctionTest, ReleaseResetsItAndLeavesItOnVfio) {
+TEST_F(FunctionTest, ReleaseResetsFunctionAndKeepsVfioDriver) {
   Lease lease = attached();
   EXPECT_THAT(planRelease(input.domain, "train0", {lease}, kernel.inventory(), "boot").steps,
               IsEmpty());
@@ -444,7 +444,7 @@ TEST_F(FunctionTest, ReleaseResetsItAndLeavesItOnVfio) {
   EXPECT_EQ(std::get<RecordLease>(steps[1].action).lease.state, LeaseState::reserved);
 }
 
-TEST_F(FunctionTest, DetachSetsDriverAndOverrideBack) {
+TEST_F(FunctionTest, DetachRestoresDriverAndOverride) {
   function().driverOverride = "nvidia";
   Lease lease = attached();
   lease.state = LeaseState::running;
@@ -457,7 +457,7 @@ TEST_F(FunctionTest, DetachSetsDriverAndOverrideBack) {
       << "the lease ends";
 }
 
-TEST_F(FunctionTest, AFunctionFoundOnVfioStaysThere) {
+TEST_F(FunctionTest, FunctionOriginallyOnVfioStaysBound) {
   function().driver = "vfio-pci";
   const auto decision = decide();
   const Lease& lease = decision.leases.at(1);

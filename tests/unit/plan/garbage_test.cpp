@@ -16,32 +16,33 @@ std::size_t garbageOf(const Lease& lease, const DomainUse& use) {
   return findGarbage({lease}, use).size();
 }
 
-TEST(Garbage, OfADomainThatIsGoneEveryLeaseIs) {
+TEST(Garbage, IncludesAllLeasesOfMissingDomain) {
   EXPECT_EQ(garbageOf(lease("rail0", true), {}), 1U);
   EXPECT_EQ(garbageOf(lease("rail0", false), {}), 1U);
 }
 
-TEST(Garbage, AMappedDomainThatIsGoneKeepsWhatItsNextDefinitionWillNeed) {
+TEST(Garbage, ExcludesPersistentLeasesOfMappedMissingDomain) {
   DomainUse use;
   use.mapped = true;
   EXPECT_EQ(garbageOf(lease("rail0", true), use), 0U);
-  EXPECT_EQ(garbageOf(lease("rail0", false), use), 1U) << "no definition ever had it";
+  EXPECT_EQ(garbageOf(lease("rail0", false), use), 1U)
+      << "it was never in the persistent configuration";
 }
 
-TEST(Garbage, WhatThePersistentXmlNamesIsNot) {
+TEST(Garbage, ExcludesLeasesInPersistentXml) {
   EXPECT_EQ(garbageOf(lease("rail0", true), {true, false, false, {"rail0"}, {}}), 0U);
   EXPECT_EQ(garbageOf(lease("rail0", true), {true, false, true, {"rail0"}, {}}), 0U);
   EXPECT_EQ(garbageOf(lease("rail0", true), {true, false, false, {"rail1"}, {}}), 1U);
 }
 
-TEST(Garbage, WhatARunningGuestHasIsNotWhateverItsConfigurationSays) {
+TEST(Garbage, ExcludesPluggedDevicesOfRunningGuest) {
   EXPECT_EQ(garbageOf(lease("rail0", false), {true, false, true, {}, {"rail0"}}), 0U);
   EXPECT_EQ(garbageOf(lease("rail0", true), {true, false, true, {}, {"rail0"}}), 0U);
   EXPECT_EQ(garbageOf(lease("rail0", false), {true, false, true, {}, {}}), 1U)
       << "it was unplugged";
 }
 
-TEST(Garbage, ALiveLeaseIsOnceItsGuestHasStopped) {
+TEST(Garbage, IncludesLiveLeaseAfterGuestStopped) {
   EXPECT_EQ(garbageOf(lease("rail0", false), {true, false, false, {"rail0"}, {"rail0"}}), 1U);
 }
 

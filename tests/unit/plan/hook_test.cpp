@@ -43,7 +43,7 @@ class HookTest : public testing::Test {
   Lease lease;
 };
 
-TEST_F(HookTest, PreparesTheDatabasesLease) {
+TEST_F(HookTest, PrepareAppliesLeaseOfDatabase) {
   const auto decision = prepare({lease});
   ASSERT_TRUE(decision.objections.empty());
   ASSERT_EQ(decision.plan.steps.size(), 3U);
@@ -52,8 +52,8 @@ TEST_F(HookTest, PreparesTheDatabasesLease) {
   EXPECT_EQ(recorded.bootId, "boot");
 }
 
-TEST_F(HookTest, RefusesMetadataThatTheDatabaseDoesNotKnow) {
-  EXPECT_THAT(objection({}).message, HasSubstr("has no lease of rail0"));
+TEST_F(HookTest, RefusesMetadataWithoutLeaseInDatabase) {
+  EXPECT_THAT(objection({}).message, HasSubstr("has no lease rail0"));
 }
 
 TEST_F(HookTest, RefusesEditedMetadata) {
@@ -61,35 +61,35 @@ TEST_F(HookTest, RefusesEditedMetadata) {
   lease.settings.vlan = Vlan{200, 0, VlanProtocol::dot1q};
   lease.settings.trust = true;
   EXPECT_THAT(objection({attached}).message,
-              HasSubstr("differs from what was attached: vlan, trust"));
+              HasSubstr("differs from the attached lease: vlan, trust"));
 }
 
-TEST_F(HookTest, CreatesTheVfsThatARebootTook) {
+TEST_F(HookTest, CreatesVfsAfterReboot) {
   pf().vfs.clear();
   const auto decision = prepare({lease});
   ASSERT_TRUE(decision.objections.empty());
   EXPECT_EQ(std::get<CreateVfs>(decision.plan.steps.at(1).action).count, 4U);
 }
 
-TEST_F(HookTest, RefusesAVfLeasedToAnotherDomain) {
+TEST_F(HookTest, RefusesVfLeasedToAnotherDomain) {
   Lease other = lease;
   other.domain = *parseUuid("ffffffff-1111-4222-8333-944455566677");
   other.domainName = "rightful";
   EXPECT_THAT(objection({other, lease}).message, HasSubstr("leased to domain rightful"));
 }
 
-TEST_F(HookTest, RefusesMetadataThatWasCopiedFromAnotherDomain) {
+TEST_F(HookTest, RefusesMetadataCopiedFromAnotherDomain) {
   lease.domain = *parseUuid("ffffffff-1111-4222-8333-944455566677");
   EXPECT_THAT(objection({}).message, HasSubstr("the XML was copied"));
 }
 
-TEST_F(HookTest, RefusesAnXmlOlderThanTheLease) {
+TEST_F(HookTest, RefusesXmlOlderThanLease) {
   Lease newer = lease;
   newer.generation = 4;
-  EXPECT_THAT(objection({newer}).message, HasSubstr("older state"));
+  EXPECT_THAT(objection({newer}).message, HasSubstr("older version"));
 }
 
-TEST_F(HookTest, RefusesWhatHurts) {
+TEST_F(HookTest, RefusesVfInUseSharedOrMoved) {
   pf().vfs[2].vfioInUse = true;
   EXPECT_THAT(objection({lease}).message, HasSubstr("open through VFIO"));
   pf().vfs[2].vfioInUse = false;
@@ -100,12 +100,12 @@ TEST_F(HookTest, RefusesWhatHurts) {
   EXPECT_THAT(objection({lease}).message, HasSubstr("has PCI path elsewhere"));
 }
 
-TEST_F(HookTest, RefusesWhenThePfIsGone) {
+TEST_F(HookTest, RefusesMissingPf) {
   kernel.pfs.clear();
-  EXPECT_THAT(objection({lease}).message, HasSubstr("is not there"));
+  EXPECT_THAT(objection({lease}).message, HasSubstr("does not exist"));
 }
 
-TEST_F(HookTest, ReleaseScrubsOnlyThisDomainsStartedLeases) {
+TEST_F(HookTest, ReleaseScrubsOnlyStartedLeasesOfDomain) {
   Lease reserved = lease;
   Lease foreign = lease;
   foreign.domain = *parseUuid("ffffffff-1111-4222-8333-944455566677");
@@ -125,7 +125,7 @@ TEST_F(HookTest, ReleaseScrubsOnlyThisDomainsStartedLeases) {
   EXPECT_EQ(std::get<RecordLease>(plan.steps[2].action).lease.state, LeaseState::reserved);
 }
 
-TEST_F(HookTest, DetachRemovesVfsOnlyForTheLastLeaseThatMadeThem) {
+TEST_F(HookTest, DetachRemovesVfsOnlyWithLastLease) {
   lease.original.created = true;
   const auto removes = [&](const std::vector<Lease>& all) {
     for (const auto& step : planRestore({lease}, all, kernel.inventory()).steps) {
@@ -141,13 +141,13 @@ TEST_F(HookTest, DetachRemovesVfsOnlyForTheLastLeaseThatMadeThem) {
   other.vfIndex = 1;
   EXPECT_FALSE(removes({lease, other})) << "another lease needs the PF's VFs";
   pf().vfs[0].driver = "vfio-pci";
-  EXPECT_FALSE(removes({lease})) << "somebody else has one on vfio-pci";
+  EXPECT_FALSE(removes({lease})) << "another VF is on vfio-pci";
   pf().vfs[0].driver = "mlx5_core";
   pf().vfs[0].netdevs = {{"v0", 5, true, false}};
   EXPECT_FALSE(removes({lease})) << "a netdev is up on the host";
   pf().vfs[0].netdevs.clear();
   lease.original.created = false;
-  EXPECT_FALSE(removes({lease})) << "vfpass did not make them";
+  EXPECT_FALSE(removes({lease})) << "vfpass did not create them";
 }
 
 }  // namespace

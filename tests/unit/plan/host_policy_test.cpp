@@ -54,7 +54,7 @@ Objection onlyObjection(const HostInput& input) {
   return decision.objections.empty() ? Objection{} : decision.objections.front();
 }
 
-TEST(HostPlan, HasNoStepsWhereThePfIsAsWanted) {
+TEST(HostPlan, HasNoStepsWhenPfMatchesPolicy) {
   HostInput input = inputWith(4);
   input.policy.vfCount = 4;
   input.policy.eswitchMode = "legacy";
@@ -85,7 +85,7 @@ TEST(HostPlan, CreatesVfsAndSetsTheLink) {
   }
 }
 
-TEST(HostPlan, CarriesAttributesOfVfsThatRemain) {
+TEST(HostPlan, KeepsAttributesOfRemainingVfs) {
   HostInput input = inputWith(4);
   input.pf.vfs[1].settings.mac = *parseMacAddress("02:00:00:00:00:07");
   input.pf.vfs[3].settings.vlan = Vlan{7, 3, VlanProtocol::dot1q};
@@ -100,7 +100,7 @@ TEST(HostPlan, CarriesAttributesOfVfsThatRemain) {
   EXPECT_THAT(configure.vfs[1].required, IsEmpty());
 }
 
-TEST(HostPlan, InverseOfARemovalBringsBackAttributesOfAllVfs) {
+TEST(HostPlan, InverseOfRemovalRestoresAttributesOfAllVfs) {
   HostInput input = inputWith(4);
   input.pf.vfs[3].settings.vlan = Vlan{7, 3, VlanProtocol::dot1q};
   input.policy.vfCount = 0;
@@ -113,20 +113,20 @@ TEST(HostPlan, InverseOfARemovalBringsBackAttributesOfAllVfs) {
   EXPECT_EQ(configure.vfs.back().settings.vlan, input.pf.vfs[3].settings.vlan);
 }
 
-TEST(HostPlan, InverseOfARemovalProbesAsBefore) {
+TEST(HostPlan, InverseOfRemovalRestoresDriverBindings) {
   HostInput input = inputWith(2);
   input.policy.vfCount = 0;
   for (auto& vf : input.pf.vfs) {
     vf.driver = "mlx5_core";
   }
   EXPECT_TRUE(std::get<CreateVfs>(planHost(input).plan.steps[0].undo[0]).probe);
-  input.pf.vfs[0].driver.clear();  // only one of them had its driver
+  input.pf.vfs[0].driver.clear();  // only one of them was bound to the driver
   const auto undo = planHost(input).plan.steps[0].undo;
   EXPECT_FALSE(std::get<CreateVfs>(undo.front()).probe);
   EXPECT_EQ(undo.back(), Action(BindDriver{input.pf.vfs[1].address, "mlx5_core", ""}));
 }
 
-TEST(HostPlan, DriversProbeAfterTheirMacIsSetAgain) {
+TEST(HostPlan, BindsDriversAfterSettingMac) {
   HostInput input = inputWith(2);
   input.pf.vfs[1].settings.mac = *parseMacAddress("02:00:00:00:00:07");
   input.policy.vfCount = 3;
@@ -151,7 +151,7 @@ TEST(HostPlan, EswitchModeChangesWithoutVfsAndKeepsTheLink) {
                           Action(SetMtu{address, 9000}), Action(SetLinkUp{address, true})));
 }
 
-// Each fact that makes a change disruptive, with the change.
+// Each fact that makes a change disruptive, with the change that it affects.
 struct Disruption {
   const char* name;
   void (*prepare)(HostInput&);
@@ -203,7 +203,7 @@ INSTANTIATE_TEST_SUITE_P(Table, DisruptionTest,
                                                       input.pf.netdevUp = true;
                                                       input.policy.eswitchMode = "switchdev";
                                                     },
-                                                    "netdev ens1f0np0 is up and is made anew"},
+                                                    "netdev ens1f0np0 is up and is recreated"},
                                          Disruption{"down",
                                                     [](HostInput& input) {
                                                       input.settings.link->up = true;
@@ -220,7 +220,7 @@ TEST(HostPlan, RoceLagSurvivesVfsInSwitchdevMode) {
   EXPECT_THAT(stepsOf(input), ElementsAre(HasSubstr("create 4 VFs")));
 }
 
-TEST(HostPlan, LinkChangesThatHurtNobodyNeedNoConsent) {
+TEST(HostPlan, HarmlessLinkChangesNeedNoConsent) {
   HostInput input = inputWith(0);
   input.pf.uppers = {"bond0"};
   input.policy.mtu = 9000;
@@ -237,7 +237,7 @@ struct Mistake {
 
 class MistakeTest : public testing::TestWithParam<Mistake> {};
 
-TEST_P(MistakeTest, IsObjectedTo) {
+TEST_P(MistakeTest, IsReported) {
   HostInput input = inputWith(0);
   GetParam().prepare(input);
   const auto objection = onlyObjection(input);
@@ -249,15 +249,15 @@ TEST_P(MistakeTest, IsObjectedTo) {
 INSTANTIATE_TEST_SUITE_P(
     Table, MistakeTest,
     testing::Values(Mistake{"serial", [](HostInput& input) { input.policy.serial = "MT2"; },
-                            ExitCode::refused, "has serial number MT1, host.yaml says MT2"},
+                            ExitCode::refused, "has serial number MT1, but host.yaml expects MT2"},
                     Mistake{"noSerial",
                             [](HostInput& input) {
                               input.pf.serial.clear();
                               input.policy.serial = "MT2";
                             },
-                            ExitCode::refused, "no serial number that can be read"},
+                            ExitCode::refused, "no readable serial number"},
                     Mistake{"count", [](HostInput& input) { input.policy.vfCount = 9; },
-                            ExitCode::badInput, "9 VFs are wanted"},
+                            ExitCode::badInput, "9 VFs requested"},
                     Mistake{"netdev",
                             [](HostInput& input) {
                               input.pf.netdev.clear();
@@ -269,13 +269,13 @@ INSTANTIATE_TEST_SUITE_P(
                               input.settings.eswitchMode.reset();
                               input.policy.eswitchMode = "switchdev";
                             },
-                            ExitCode::failed, "its driver shows no eswitch mode over devlink"},
+                            ExitCode::failed, "its driver reports no eswitch mode over devlink"},
                     Mistake{"room",
                             [](HostInput& input) {
                               input.leases = {leaseOf(4)};
                               input.policy.vfCount = 4;
                             },
-                            ExitCode::refused, "train0 would lose VF 4"},
+                            ExitCode::refused, "VF 4 is leased to domain train0"},
                     Mistake{"openWork",
                             [](HostInput& input) {
                               Plan open{PlanKind::attach, {}, "train0", {}, {}};
@@ -286,7 +286,7 @@ INSTANTIATE_TEST_SUITE_P(
                             ExitCode::refused, "attach of domain train0"}),
     [](const auto& given) { return std::string(given.param.name); });
 
-TEST(HostPlan, TellsAllMistakesAtOnce) {
+TEST(HostPlan, ReportsAllMistakesAtOnce) {
   HostInput input = inputWith(0);
   input.policy.serial = "MT2";
   input.policy.vfCount = 9;
@@ -295,7 +295,7 @@ TEST(HostPlan, TellsAllMistakesAtOnce) {
   EXPECT_EQ(worstCode(decision.objections), ExitCode::badInput);
 }
 
-TEST(HostPlan, WorkOnAnotherPfIsNoObstacle) {
+TEST(HostPlan, IgnoresUnfinishedOperationOnAnotherPf) {
   HostInput input = inputWith(0);
   Plan open;
   open.steps.push_back({CreateVfs{{0, 0x3b, 0, 1}, 4, false}, {}, ""});
@@ -316,7 +316,7 @@ TEST_P(VfUserTest, KeepsItsVf) {
   HostInput input = inputWith(4);
   GetParam().prepare(input);
   input.settings.link->up = true;
-  input.allowDisruption = true;  // consent to disruption is no consent to taking VFs away
+  input.allowDisruption = true;  // does not permit disrupting VFs in use
   for (const char* change : {"count", "mode", "down"}) {
     HostInput changed = input;
     if (change == std::string("count")) {
@@ -335,10 +335,10 @@ TEST_P(VfUserTest, KeepsItsVf) {
 INSTANTIATE_TEST_SUITE_P(
     Table, VfUserTest,
     testing::Values(User{"lease", [](HostInput& input) { input.leases = {leaseOf(1, "train\n0")}; },
-                         "VF 1 is leased to train\\x0a0"},
+                         "VF 1 is leased to domain train\\x0a0"},
                     User{"vfioDriver",
                          [](HostInput& input) { input.pf.vfs[2].driver = "mlx5_vfio_pci"; },
-                         "VF 2 (0000:3b:00.3) is on mlx5_vfio_pci"},
+                         "VF 2 (0000:3b:00.3) is bound to mlx5_vfio_pci"},
                     User{"vfioOpen", [](HostInput& input) { input.pf.vfs[2].vfioInUse = true; },
                          "is held open through VFIO"},
                     User{"netdevUp",
@@ -362,7 +362,7 @@ INSTANTIATE_TEST_SUITE_P(
                          "VF 3 (0000:3b:00.4): ib_write_bw (pid 7) has a queue pair"}),
     [](const auto& given) { return std::string(given.param.name); });
 
-TEST(HostPlan, IdleVfsAndLeasesOfOtherPfsHoldNothing) {
+TEST(HostPlan, IgnoresIdleVfsAndLeasesOfOtherPfs) {
   HostInput input = inputWith(2);
   input.pf.vfs[0].netdevs = {{"idle0", 5, false, false}};
   input.leases = {leaseOf(0)};
@@ -371,7 +371,7 @@ TEST(HostPlan, IdleVfsAndLeasesOfOtherPfsHoldNothing) {
   EXPECT_THAT(planHost(input).objections, IsEmpty());
 }
 
-TEST(HostPlan, ManyUsersAreCutWithTheRestCounted) {
+TEST(HostPlan, AbbreviatesLongListOfUsers) {
   HostInput input = inputWith(6);
   for (auto& vf : input.pf.vfs) {
     vf.driver = "vfio-pci";

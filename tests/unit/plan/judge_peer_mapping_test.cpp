@@ -22,17 +22,17 @@ TEST(JudgePeerMapping, ContainersMapBarsWithAnyKernel) {
   EXPECT_EQ(mapping.remedy, "");
 }
 
-TEST(JudgePeerMapping, IommufdNeedsKernelAndQemu) {
+TEST(JudgePeerMapping, IommufdRequiresKernelAndQemuVersions) {
   EXPECT_EQ(judged(VfioBackend::iommufd, Version{6, 19}, Version{11, 0}).possible, true);
   EXPECT_EQ(judged(VfioBackend::iommufd, Version{7, 0}, Version{11, 2}).possible, true);
   const PeerMapping oldKernel = judged(VfioBackend::iommufd, Version{6, 18}, Version{11, 0});
   EXPECT_EQ(oldKernel.possible, false);
-  EXPECT_THAT(oldKernel.reason, HasSubstr("here are Linux 6.18 and QEMU 11.0"));
+  EXPECT_THAT(oldKernel.reason, HasSubstr("this host has Linux 6.18 and QEMU 11.0"));
   EXPECT_THAT(oldKernel.remedy, HasSubstr("iommufd='yes'"));
   EXPECT_EQ(judged(VfioBackend::iommufd, Version{6, 19}, Version{10, 2}).possible, false);
 }
 
-TEST(JudgePeerMapping, UnknownVersionIsNoPass) {
+TEST(JudgePeerMapping, UnknownVersionLeavesResultOpen) {
   EXPECT_EQ(judged(VfioBackend::iommufd, Version{6, 19}, {}).possible, std::nullopt);
   EXPECT_EQ(judged(VfioBackend::iommufd, {}, Version{11, 0}).possible, std::nullopt);
   EXPECT_EQ(judged(VfioBackend::iommufd, Version{6, 1}, {}).possible, false);

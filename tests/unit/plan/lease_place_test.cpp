@@ -53,10 +53,10 @@ TEST_F(LeasePlaceTest, RejectsAnotherCard) {
   pf().path = "elsewhere";
   EXPECT_THAT(fault(lease), HasSubstr("is at elsewhere"));
   kernel.pfs.clear();
-  EXPECT_THAT(fault(lease), HasSubstr("is not there"));
+  EXPECT_THAT(fault(lease), HasSubstr("does not exist"));
 }
 
-TEST_F(LeasePlaceTest, RejectsAVfThatIsElsewhereOrCannotBe) {
+TEST_F(LeasePlaceTest, RejectsVfAtAnotherAddressOrBeyondLimit) {
   lease.vf.function = 7;
   EXPECT_THAT(fault(lease), HasSubstr("VF 2 of PF 0000:01:00.0 is at 0000:01:00.3"));
   pf().vfs.clear();
@@ -65,18 +65,18 @@ TEST_F(LeasePlaceTest, RejectsAVfThatIsElsewhereOrCannotBe) {
   EXPECT_THAT(fault(lease), HasSubstr("has no VF 8"));
 }
 
-TEST_F(LeasePlaceTest, RejectsAFunctionThatIsAnotherOrCouldNotBeLeased) {
+TEST_F(LeasePlaceTest, RejectsReplacedOrUnleasableFunction) {
   gpu().serial = "G2";
   EXPECT_THAT(fault(function), HasSubstr("has serial number 'G2'"));
   gpu().serial = "G1";
   gpu().bootVga = true;
-  EXPECT_THAT(fault(function), HasSubstr("display that the host booted with"));
+  EXPECT_THAT(fault(function), HasSubstr("the host's boot display"));
   gpu().bootVga = false;
   gpu().vfCount = 4;
   EXPECT_THAT(fault(function), HasSubstr("is a PF with 4 VFs"));
   gpu().vfCount = 0;
   function.vf.bus = 1;
-  EXPECT_THAT(fault(function), HasSubstr("is not there"));
+  EXPECT_THAT(fault(function), HasSubstr("does not exist"));
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ class MetadataCheckTest : public testing::Test {
   Lease lease;
 };
 
-TEST_F(MetadataCheckTest, AcceptsWhatWasAttachedWhateverItsStateNow) {
+TEST_F(MetadataCheckTest, AcceptsAttachedLeaseInAnyState) {
   Lease running = lease;
   running.state = LeaseState::running;
   running.bootId = "boot";
@@ -41,16 +41,16 @@ TEST_F(MetadataCheckTest, AcceptsWhatWasAttachedWhateverItsStateNow) {
   EXPECT_THAT(checkMetadata(uuid, "a", {}, {}), IsEmpty());
 }
 
-TEST_F(MetadataCheckTest, NamesTheEntryTheTermsAndTheRemedy) {
+TEST_F(MetadataCheckTest, NamesEntryTermsAndRemedy) {
   Lease edited = lease;
   edited.settings.vlan->id = 200;
   edited.settings.trust = true;
   EXPECT_EQ(onlyObjection({edited}, {lease}),
-            "the XML's vfpass metadata for rail0 differs from what was attached: vlan, trust; "
+            "the XML's vfpass metadata for rail0 differs from the attached lease: vlan, trust; "
             "run `vfpass attach 'it'\\''s a'`");
 }
 
-TEST_F(MetadataCheckTest, SeesEveryTerm) {
+TEST_F(MetadataCheckTest, DetectsChangeOfEveryTerm) {
   const auto termOf = [&](auto change) {
     Lease edited = lease;
     change(edited);
@@ -82,16 +82,16 @@ TEST_F(MetadataCheckTest, SeesEveryTerm) {
   EXPECT_EQ(termOf([](Lease& each) { each.vfName = "x"; }), "other terms");
 }
 
-TEST_F(MetadataCheckTest, RefusesALeaseMissingOnEitherSide) {
+TEST_F(MetadataCheckTest, RefusesLeaseMissingOnEitherSide) {
   EXPECT_THAT(onlyObjection({lease}, {}),
-              HasSubstr("the state database has no lease of rail0 for this domain"));
+              HasSubstr("the state database has no lease rail0 for this domain"));
   EXPECT_THAT(onlyObjection({}, {lease}), HasSubstr("metadata has no entry rail0"));
   lease.persistent = false;
   EXPECT_THAT(checkMetadata(uuid, "a", {}, {lease}), IsEmpty())
-      << "only the running domain had it, which has stopped";
+      << "only the running domain had it, and it has stopped";
 }
 
-TEST_F(MetadataCheckTest, RefusesMetadataThatWereCopiedAndIgnoresOtherDomains) {
+TEST_F(MetadataCheckTest, RefusesCopiedMetadataAndIgnoresOtherDomains) {
   Lease foreign = lease;
   foreign.domain = *parseUuid("ffffffff-1111-4222-8333-944455566677");
   EXPECT_THAT(onlyObjection({foreign}, {foreign}), HasSubstr("the XML was copied"));

@@ -53,7 +53,7 @@ class MirrorPlacesTest : public testing::Test {
     return planAttach(input);
   }
 
-  // As after an attach, with the domain running when `live`.
+  // The state after an attach, with the domain running if `live`.
   void keep(const AttachDecision& decision, bool live) {
     input.leases = decision.leases;
     input.active = input.scope.live = live;
@@ -72,7 +72,7 @@ class MirrorPlacesTest : public testing::Test {
 
 bool mirrored(const Lease& lease) { return lease.guest.isMirrored(); }
 
-TEST_F(MirrorPlacesTest, AttachPlacesEachLeaseInTheTree) {
+TEST_F(MirrorPlacesTest, AttachPlacesEachLeaseInTree) {
   map("rail0", "ens1f0np0");
   map("rail1", "ens2f0np0");
   const auto decision = decide();
@@ -89,7 +89,7 @@ TEST_F(MirrorPlacesTest, AttachAgainChangesNothing) {
   EXPECT_THAT(again.plan.notes, Not(Contains(HasSubstr("tree"))));
 }
 
-TEST_F(MirrorPlacesTest, FlatLeasesAreMirroredForTheNextStart) {
+TEST_F(MirrorPlacesTest, MirrorsFlatLeasesForNextStart) {
   map("rail0", "ens1f0np0");
   auto flat = decide();
   flat.leases[0].guest = {{0, 1, 0, 0}, RootPort{1, {0, 0, 2, 0}, false}, {}};
@@ -99,7 +99,7 @@ TEST_F(MirrorPlacesTest, FlatLeasesAreMirroredForTheNextStart) {
   EXPECT_THAT(decision.plan.steps, Not(IsEmpty()));
 }
 
-TEST_F(MirrorPlacesTest, RunningDomainKeepsItsFlatPlacesAndSaysSo) {
+TEST_F(MirrorPlacesTest, RunningDomainKeepsFlatPlacesWithNote) {
   map("rail0", "ens1f0np0");
   auto flat = decide();
   flat.leases[0].guest = {{0, 1, 0, 0}, RootPort{1, {0, 0, 2, 0}, false}, {}};
@@ -109,7 +109,7 @@ TEST_F(MirrorPlacesTest, RunningDomainKeepsItsFlatPlacesAndSaysSo) {
   EXPECT_THAT(decision.plan.notes, Contains(HasSubstr("`vfpass attach --config train0` now")));
 }
 
-TEST_F(MirrorPlacesTest, PluggedDeviceTakesTheFreePortWithItsHostDistance) {
+TEST_F(MirrorPlacesTest, PluggedDeviceTakesFreePortWithHostDistance) {
   input.mapping.sparePorts = 1;
   map("rail0", "ens1f0np0");
   map("rail1", "ens1f0np0");
@@ -121,7 +121,7 @@ TEST_F(MirrorPlacesTest, PluggedDeviceTakesTheFreePortWithItsHostDistance) {
   for (const Lease& lease : before.leases) {
     used.insert(lease.guest.address.bus);
   }
-  // A root port that a switch hangs from is not free, either.
+  // A root port with a switch behind it is not free, either.
   for (const auto& controller : before.leases[0].guest.controllers) {
     used.insert(controller.address.bus);
   }
@@ -141,9 +141,9 @@ TEST_F(MirrorPlacesTest, PluggedDeviceTakesTheFreePortWithItsHostDistance) {
   const auto decision = decide();
   ASSERT_THAT(decision.objections, IsEmpty());
   EXPECT_EQ(decision.leases[3].guest.address, input.placements[1].address);
-  EXPECT_THAT(decision.plan.notes, Each(Not(HasSubstr("not as near"))));
+  EXPECT_THAT(decision.plan.notes, Each(Not(HasSubstr("has another distance"))));
   input.placements.pop_back();
-  EXPECT_THAT(decide().plan.notes, Contains(HasSubstr("rail3 is not as near to 2")));
+  EXPECT_THAT(decide().plan.notes, Contains(HasSubstr("rail3 has another distance to 2")));
 }
 
 TEST_F(MirrorPlacesTest, RefusesLibvirtOrQemuWithoutHotplugSwitch) {
@@ -154,7 +154,7 @@ TEST_F(MirrorPlacesTest, RefusesLibvirtOrQemuWithoutHotplugSwitch) {
     const auto decision = decide();
     ASSERT_THAT(decision.objections, SizeIs(1));
     EXPECT_EQ(decision.objections[0].code, ExitCode::badInput);
-    EXPECT_THAT(decision.objections[0].message, HasSubstr("it takes libvirt 6.3 and QEMU 5.0"));
+    EXPECT_THAT(decision.objections[0].message, HasSubstr("it requires libvirt 6.3 and QEMU 5.0"));
     EXPECT_THAT(decision.objections[0].remedy, HasSubstr("topology: flat"));
   }
   input.versions = {Version{6, 3}, std::nullopt};
@@ -170,7 +170,7 @@ TEST_F(MirrorPlacesTest, RefusesMachinesWithoutPciExpress) {
   EXPECT_THAT(decision.objections[0].remedy, HasSubstr("topology: flat"));
 }
 
-TEST_F(MirrorPlacesTest, FlatMappingTakesAMirroredDomainBack) {
+TEST_F(MirrorPlacesTest, FlatMappingReplacesMirroredPlaces) {
   map("rail0", "ens1f0np0");
   keep(decide(), false);
   input.mapping.topology = "flat";

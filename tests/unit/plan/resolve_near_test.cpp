@@ -72,16 +72,17 @@ class ResolveNearTest : public testing::Test {
   Uuid other = *parseUuid("ffffffff-1111-4222-8333-944455566677");
 };
 
-TEST_F(ResolveNearTest, EntriesAreSharedOutAndTiesTold) {
+TEST_F(ResolveNearTest, DistributesEntriesAndReportsTies) {
   add("rail0", "gpu0");
   add("rail1", "gpu0");
   add("rail2", "gpu0");
   EXPECT_THAT(pfs(), ElementsAre("pci 0000:01:00.0", "pci 0000:02:00.0", "pci 0000:01:00.0"));
-  EXPECT_THAT(resolve().reasons[0], HasSubstr("rail0: near gpu0 is PF 0000:01:00.0 (ens1), PHB"));
-  EXPECT_THAT(resolve().reasons[0], HasSubstr("as near: 0000:02:00.0 (ens2)"));
+  EXPECT_THAT(resolve().reasons[0],
+              HasSubstr("rail0: nearest to gpu0 is PF 0000:01:00.0 (ens1), PHB"));
+  EXPECT_THAT(resolve().reasons[0], HasSubstr("equally near: 0000:02:00.0 (ens2)"));
 }
 
-TEST_F(ResolveNearTest, AnEntryThatNamesItsPfWeighs) {
+TEST_F(ResolveNearTest, CountsEntriesThatNameTheirPf) {
   MappedVf named;
   named.name = "named";
   named.pf.netdev = "ens1";
@@ -90,14 +91,14 @@ TEST_F(ResolveNearTest, AnEntryThatNamesItsPfWeighs) {
   EXPECT_THAT(pfs(), ElementsAre("netdev ens1", "pci 0000:02:00.0"));
 }
 
-TEST_F(ResolveNearTest, ALeasedEntryKeepsItsPf) {
+TEST_F(ResolveNearTest, LeasedEntryKeepsItsPf) {
   add("rail0", "gpu0");
   add("rail1", "gpu0");
   lease("rail0", "0000:02:00.0", domain, 0);
   EXPECT_THAT(pfs(), ElementsAre("pci 0000:02:00.0", "pci 0000:01:00.0"));
 }
 
-TEST_F(ResolveNearTest, APfWhoseVfsAreAllLeasedToOthersComesLast) {
+TEST_F(ResolveNearTest, PrefersPfWithFreeVfs) {
   add("rail0", "gpu0");
   for (unsigned index = 0; index < 4; ++index) {
     lease("rail" + std::to_string(index), "0000:01:00.0", other, index);
@@ -105,7 +106,7 @@ TEST_F(ResolveNearTest, APfWhoseVfsAreAllLeasedToOthersComesLast) {
   EXPECT_THAT(pfs(), ElementsAre("pci 0000:02:00.0"));
 }
 
-TEST_F(ResolveNearTest, AcrossNodesIsNotNear) {
+TEST_F(ResolveNearTest, RejectsPfOnAnotherNode) {
   add("rail0", "gpu1");
   const auto resolution = resolve();
   ASSERT_TRUE(resolution.faults.contains("rail0"));
@@ -113,12 +114,12 @@ TEST_F(ResolveNearTest, AcrossNodesIsNotNear) {
   EXPECT_EQ(fault.code, ExitCode::badInput);
   EXPECT_THAT(fault.message,
               HasSubstr("train0.yaml:4:5: rail0: `near: gpu1`: no PF is near enough"));
-  EXPECT_THAT(fault.message, HasSubstr("0000:01:00.0 (ens1), the way is SYS"));
+  EXPECT_THAT(fault.message, HasSubstr("0000:01:00.0 (ens1), is at distance SYS"));
   EXPECT_EQ(resolution.mapping.vfs[0].pf.near, "gpu1");
   EXPECT_THAT(resolution.reasons, IsEmpty());
 }
 
-TEST_F(ResolveNearTest, AGpuThatIsNotThereAndAHostWithoutPfs) {
+TEST_F(ResolveNearTest, RejectsMissingGpuAndHostWithoutPfs) {
   add("rail0", "lost");
   EXPECT_THAT(resolve().faults.at("rail0").message, HasSubstr("no PCI function 0000:99:00.0"));
   mapping.vfs.clear();
@@ -128,7 +129,7 @@ TEST_F(ResolveNearTest, AGpuThatIsNotThereAndAHostWithoutPfs) {
               HasSubstr("no NIC with SR-IOV, RDMA and a driver"));
 }
 
-TEST_F(ResolveNearTest, NicWithoutRdmaIsNeverNear) {
+TEST_F(ResolveNearTest, IgnoresNicWithoutRdma) {
   TopologyFunction& lower = machine.topology.functions[0];
   lower.rdma.clear();
   lower.vendor = 0x8086;
@@ -138,9 +139,9 @@ TEST_F(ResolveNearTest, NicWithoutRdmaIsNeverNear) {
   EXPECT_THAT(pfs(), ElementsAre("pci 0000:02:00.0", "pci 0000:02:00.0"));
 }
 
-TEST_F(ResolveNearTest, AttachTellsTheFaultOnce) {
+TEST_F(ResolveNearTest, AttachReportsFaultOnce) {
   add("rail0", "gpu1");
-  mapping.gpus.clear();  // that the fake kernel lacks them is told elsewhere
+  mapping.gpus.clear();  // the fake kernel lacks them, which would be another problem
   mapping.gpus.push_back({"gpu1", *parsePciAddress("0000:81:00.0"), {}});
   auto resolution = resolve();
   AttachInput input;
@@ -154,7 +155,7 @@ TEST_F(ResolveNearTest, AttachTellsTheFaultOnce) {
   EXPECT_THAT(decision.objections[0].message, HasSubstr("no PF is near enough"));
 }
 
-TEST_F(ResolveNearTest, AMappingWithoutNearStaysAsItIs) {
+TEST_F(ResolveNearTest, MappingWithoutNearIsUnchanged) {
   MappedVf named;
   named.name = "rail0";
   named.pf.netdev = "ens1";

@@ -33,22 +33,20 @@ class RestoredTest : public testing::Test {
   Lease lease;
 };
 
-TEST_F(RestoredTest, SaysNothingOfAVfThatReadsBackAsRecorded) {
-  EXPECT_THAT(unrestored(), IsEmpty());
-}
+TEST_F(RestoredTest, ReportsNothingForRestoredVf) { EXPECT_THAT(unrestored(), IsEmpty()); }
 
-TEST_F(RestoredTest, NamesDriverOverrideAndValuesThatDiffer) {
+TEST_F(RestoredTest, NamesDifferingDriverOverrideAndValues) {
   pf().vfs[1].driver = "";
   pf().vfs[1].driverOverride = "vfio-pci";
   pf().vfs[1].settings.vlan = Vlan{7, 0, VlanProtocol::dot1q};
   const auto lines = unrestored();
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_THAT(lines[0], HasSubstr("rail0 (0000:01:00.2) is not restored: it has no driver"));
-  EXPECT_THAT(lines[0], HasSubstr("driver_override is 'vfio-pci', and was ''"));
+  EXPECT_THAT(lines[0], HasSubstr("driver_override is 'vfio-pci' instead of ''"));
   EXPECT_THAT(lines[0], HasSubstr("vlan is 7"));
 }
 
-TEST_F(RestoredTest, RandomMacOfTheVfsDriverIsNoDifferenceWhereNoneWasAssigned) {
+TEST_F(RestoredTest, AcceptsRandomMacIfNoneWasAssigned) {
   lease.original.settings.mac = MacAddress{};
   pf().vfs[1].settings.mac = MacAddress{{0x32, 0x67, 0xa1, 0x7f, 0xb1, 0xb5}};
   EXPECT_THAT(unrestored(), IsEmpty());
@@ -56,42 +54,42 @@ TEST_F(RestoredTest, RandomMacOfTheVfsDriverIsNoDifferenceWhereNoneWasAssigned) 
   EXPECT_THAT(unrestored(), ElementsAre(HasSubstr("mac is 00:1b:21:00:00:01")));
 }
 
-TEST_F(RestoredTest, MacThatWasAssignedIsADifference) {
+TEST_F(RestoredTest, ReportsMacThatDiffersFromAssignedOne) {
   lease.original.settings.mac = MacAddress{{0x02, 0xaa, 0, 0, 0, 2}};
   pf().vfs[1].settings.mac = MacAddress{{0x32, 0x67, 0xa1, 0x7f, 0xb1, 0xb5}};
-  EXPECT_THAT(unrestored(), ElementsAre(HasSubstr("was 02:aa:00:00:00:02")));
+  EXPECT_THAT(unrestored(), ElementsAre(HasSubstr("instead of 02:aa:00:00:00:02")));
   lease.original.settings.mac = MacAddress{};
   pf().vfs[1].driver = "";
   lease.original.driver = "";
-  EXPECT_THAT(unrestored(), ElementsAre(HasSubstr("was 00:00:00:00:00:00")));
+  EXPECT_THAT(unrestored(), ElementsAre(HasSubstr("instead of 00:00:00:00:00:00")));
 }
 
-TEST_F(RestoredTest, ValueThatIsNotReadableIsNotCalledRestored) {
+TEST_F(RestoredTest, ReportsUnreadableValue) {
   pf().vfs[1].settings.trust.reset();
   EXPECT_THAT(unrestored(), ElementsAre(HasSubstr("trust cannot be read back")));
 }
 
-TEST_F(RestoredTest, AnotherCardIsNotCalledRestored) {
+TEST_F(RestoredTest, ReportsReplacedCard) {
   lease.pfSerial = "A";
   pf().serial = "B";
   EXPECT_THAT(unrestored(), ElementsAre(HasSubstr("serial number B")));
 }
 
-TEST_F(RestoredTest, RemovedVfsWereTheOriginalStateOnlyWhereVfpassMadeThem) {
+TEST_F(RestoredTest, AcceptsRemovedVfsOnlyIfVfpassCreatedThem) {
   pf().vfs.clear();
-  EXPECT_THAT(unrestored(), ElementsAre(HasSubstr("the VF is gone")));
+  EXPECT_THAT(unrestored(), ElementsAre(HasSubstr("the VF no longer exists")));
   lease.original.created = true;
   EXPECT_THAT(unrestored(), IsEmpty());
 }
 
-TEST_F(RestoredTest, FunctionIsComparedByItsDriver) {
+TEST_F(RestoredTest, ComparesDriverOfFunction) {
   kernel.addFunction("0000:03:00.0", "vfio-pci");
   lease.kind = LeaseKind::pciFunction;
   lease.pf = lease.vf = *parsePciAddress("0000:03:00.0");
   lease.pfPath.clear();
   lease.original.driver = "nvidia";
   EXPECT_THAT(unrestored(),
-              ElementsAre(HasSubstr("it has driver vfio-pci, and had driver nvidia")));
+              ElementsAre(HasSubstr("it has driver vfio-pci instead of driver nvidia")));
 }
 
 }  // namespace

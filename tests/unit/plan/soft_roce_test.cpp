@@ -39,13 +39,13 @@ void expectNothing(const SoftRoceDecision& decision) {
   EXPECT_FALSE(decision.objection.has_value());
 }
 
-TEST(SoftRoce, AMissingLinkIsMade) {
+TEST(SoftRoce, CreatesMissingLink) {
   const auto decision = only(decideSoftRoce(wanting({{"rxe0", "eth0"}}), {}, {}, thisBoot));
   EXPECT_TRUE(decision.create);
   EXPECT_FALSE(decision.remove);
 }
 
-TEST(SoftRoce, WhatIsAsWantedStaysWhoeverMadeIt) {
+TEST(SoftRoce, KeepsMatchingLinkOfAnyCreator) {
   for (const auto& records : {std::vector<SoftRoceRecord>{}, {made("rxe0", "eth0")}}) {
     const auto decision =
         only(decideSoftRoce(wanting({{"rxe0", "eth0"}}), {rxe("rxe0", "eth0")}, records, thisBoot));
@@ -54,7 +54,7 @@ TEST(SoftRoce, WhatIsAsWantedStaysWhoeverMadeIt) {
   }
 }
 
-TEST(SoftRoce, OnlyOursIsRemoved) {
+TEST(SoftRoce, RemovesOnlyOwnLinks) {
   const auto ours =
       only(decideSoftRoce({}, {rxe("rxe0", "eth0")}, {made("rxe0", "eth0")}, thisBoot));
   EXPECT_TRUE(ours.remove);
@@ -62,7 +62,7 @@ TEST(SoftRoce, OnlyOursIsRemoved) {
   expectNothing(only(decideSoftRoce({}, {rxe("rxe0", "eth0")}, {}, thisBoot)));
 }
 
-TEST(SoftRoce, ARecordOfAnotherLinkClaimsNothing) {
+TEST(SoftRoce, IgnoresRecordOfAnotherLink) {
   SoftRoceRecord earlierBoot = made("rxe0", "eth0");
   earlierBoot.bootId = "boot-0";
   for (const auto& record :
@@ -75,37 +75,37 @@ TEST(SoftRoce, ARecordOfAnotherLinkClaimsNothing) {
   }
 }
 
-TEST(SoftRoce, ARecordBeforeItsLinkWasNumberedClaimsIt) {
+TEST(SoftRoce, AcceptsRecordWithoutNumber) {
   EXPECT_TRUE(only(decideSoftRoce({}, {rxe("rxe0", "eth0", 9)},
                                   {made("rxe0", "eth0", std::nullopt)}, thisBoot))
                   .remove);
 }
 
-TEST(SoftRoce, OursMovesToAnotherNetdev) {
+TEST(SoftRoce, MovesOwnLinkToAnotherNetdev) {
   const auto decision = only(decideSoftRoce(wanting({{"rxe0", "eth1"}}), {rxe("rxe0", "eth0")},
                                             {made("rxe0", "eth0")}, thisBoot));
   EXPECT_TRUE(decision.remove);
   EXPECT_TRUE(decision.create);
 }
 
-TEST(SoftRoce, AnothersLinkIsNotMoved) {
+TEST(SoftRoce, RefusesToMoveForeignLink) {
   const auto decision =
       only(decideSoftRoce(wanting({{"rxe0", "eth1"}}), {rxe("rxe0", "eth0")}, {}, thisBoot));
   ASSERT_TRUE(decision.objection.has_value());
   EXPECT_EQ(decision.objection->code, ExitCode::refused);
-  EXPECT_THAT(decision.objection->message, HasSubstr("exists on netdev eth0, not on eth1"));
+  EXPECT_THAT(decision.objection->message, HasSubstr("exists on netdev eth0 instead of eth1"));
   EXPECT_FALSE(decision.remove);
   EXPECT_FALSE(decision.create);
 }
 
-TEST(SoftRoce, AnotherDriversDeviceHasTheName) {
+TEST(SoftRoce, RefusesNameOfAnotherDriversDevice) {
   const auto decision =
       only(decideSoftRoce(wanting({{"mlx5_0", "eth0"}}), {{"mlx5_0", false, "", 0}}, {}, thisBoot));
   ASSERT_TRUE(decision.objection.has_value());
-  EXPECT_THAT(decision.objection->message, HasSubstr("is no SoftRoCE link"));
+  EXPECT_THAT(decision.objection->message, HasSubstr("is not a SoftRoCE link"));
 }
 
-TEST(SoftRoce, ANetdevThatAnotherLinkKeepsIsTaken) {
+TEST(SoftRoce, RefusesNetdevOfForeignLink) {
   const auto decisions =
       decideSoftRoce(wanting({{"rxe0", "eth0"}}), {rxe("other0", "eth0")}, {}, thisBoot);
   ASSERT_EQ(decisions.size(), 2U);
@@ -115,7 +115,7 @@ TEST(SoftRoce, ANetdevThatAnotherLinkKeepsIsTaken) {
   EXPECT_FALSE(decisions[1].create);
 }
 
-TEST(SoftRoce, ANetdevThatOursLeavesIsFree) {
+TEST(SoftRoce, ReusesNetdevOfRemovedOwnLink) {
   const auto decisions =
       decideSoftRoce(wanting({{"rxe0", "eth1"}, {"rxe1", "eth0"}}),
                      {rxe("rxe0", "eth0", 1), rxe("rxe1", "eth1", 2)},
@@ -126,7 +126,7 @@ TEST(SoftRoce, ANetdevThatOursLeavesIsFree) {
   }
 }
 
-TEST(SoftRoce, HardwareIsNoneOfItsBusiness) {
+TEST(SoftRoce, IgnoresHardwareDevices) {
   EXPECT_THAT(decideSoftRoce({}, {{"mlx5_0", false, "", 0}}, {}, thisBoot), IsEmpty());
 }
 
@@ -149,7 +149,7 @@ std::vector<std::string> stepsOf(const SoftRoceInput& input) {
   return lines;
 }
 
-TEST(SoftRocePlan, RemovesBeforeItCreatesAndEachStepHasItsInverse) {
+TEST(SoftRocePlan, RemovesBeforeCreatingWithInverseForEachStep) {
   const auto plan =
       planSoftRoce(inputOf({{"rxe0", "eth1"}}, {rxe("rxe0", "eth0", 4)}, {made("rxe0", "eth0", 4)}))
           .plan;
@@ -162,7 +162,7 @@ TEST(SoftRocePlan, RemovesBeforeItCreatesAndEachStepHasItsInverse) {
   EXPECT_EQ(plan.steps[1].undo, std::vector<Action>{(RemoveSoftRoceLink{"rxe0", "eth1"})});
 }
 
-TEST(SoftRocePlan, RefusesToRemoveALinkInUseAndWhatNeedsItsNetdev) {
+TEST(SoftRocePlan, RefusesLinkInUseAndLinkThatNeedsItsNetdev) {
   auto input = inputOf({{"rxe1", "eth0"}, {"rxe2", "eth2"}}, {rxe("rxe0", "eth0", 4)},
                        {made("rxe0", "eth0", 4)});
   input.users["rxe0"] = {"process 7 (ib_write_bw)"};
@@ -170,30 +170,29 @@ TEST(SoftRocePlan, RefusesToRemoveALinkInUseAndWhatNeedsItsNetdev) {
   ASSERT_EQ(planned.decisions.size(), 3U);
   EXPECT_EQ(planned.decisions[0].objection.value().code, ExitCode::refused);
   EXPECT_THAT(planned.decisions[0].objection->message, HasSubstr("process 7 (ib_write_bw)"));
-  EXPECT_THAT(planned.decisions[1].objection.value().message, HasSubstr("which stays"));
+  EXPECT_THAT(planned.decisions[1].objection.value().message, HasSubstr("which is kept"));
   EXPECT_THAT(stepsOf(input), testing::ElementsAre("create SoftRoCE link rxe2 on netdev eth2"));
 }
 
-TEST(SoftRocePlan, NetdevThatCannotCarryALinkKeepsTheOldOneInPlace) {
+TEST(SoftRocePlan, KeepsOldLinkIfNewNetdevCannotCarryOne) {
   auto input = inputOf({{"rxe0", "gone0"}}, {rxe("rxe0", "eth0", 4)}, {made("rxe0", "eth0", 4)});
-  input.netdevFaults["gone0"] = "there is no netdev gone0";
+  input.netdevFaults["gone0"] = "no netdev gone0";
   const auto planned = planSoftRoce(input);
   EXPECT_EQ(planned.decisions[0].objection.value().code, ExitCode::badInput);
   EXPECT_THAT(planned.plan.steps, IsEmpty());
 }
 
-TEST(SoftRocePlan, RecordThatMeansNothingIsDropped) {
+TEST(SoftRocePlan, DropsOutdatedRecord) {
   auto input = inputOf({}, {}, {made("rxe0", "eth0", 4)});
-  EXPECT_THAT(stepsOf(input), testing::ElementsAre("drop the record of SoftRoCE link rxe0"));
+  EXPECT_THAT(stepsOf(input), testing::ElementsAre("delete the record of SoftRoCE link rxe0"));
   input.policy = wanting({{"rxe0", "eth0"}});  // its creation replaces the record
   EXPECT_THAT(stepsOf(input), testing::ElementsAre("create SoftRoCE link rxe0 on netdev eth0"));
 }
 
-TEST(SoftRocePlan, WarnsBesideHardware) {
+TEST(SoftRocePlan, NotesNetdevWithHardwareRdma) {
   auto input = inputOf({{"rxe0", "eth0"}}, {}, {});
   input.hardwareNetdevs = {"eth0"};
-  EXPECT_THAT(planSoftRoce(input).plan.notes,
-              testing::ElementsAre(HasSubstr("has RDMA in hardware")));
+  EXPECT_THAT(planSoftRoce(input).plan.notes, testing::ElementsAre(HasSubstr("has hardware RDMA")));
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ class ChannelTest : public testing::Test {
     other = FileDescriptor(sockets[1]);
   }
 
-  void otherSays(std::string_view text) const {
+  void otherSends(std::string_view text) const {
     ASSERT_EQ(::send(other.get(), text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
   }
 
@@ -36,41 +36,41 @@ class ChannelTest : public testing::Test {
   FileDescriptor other;
 };
 
-TEST_F(ChannelTest, ReadsOneMessageALine) {
-  otherSays("{\"type\":\"ready\",\"number\":1}\n{\"type\":\"conn");
+TEST_F(ChannelTest, ReadsOneMessageFromEachLine) {
+  otherSends("{\"type\":\"ready\",\"number\":1}\n{\"type\":\"conn");
   EXPECT_EQ(channel->receive("ready").at("number"), 1);
-  otherSays("ected\"}\n");
+  otherSends("ected\"}\n");
   EXPECT_NO_THROW(channel->receive("connected"));
 }
 
-TEST_F(ChannelTest, TellsWhatTheOtherSideSaidOfItsFailure) {
-  otherSays("{\"type\":\"failed\",\"error\":\"no \\u001b[31mroad\",\"remedy\":\"build one\"}\n");
+TEST_F(ChannelTest, ReportsErrorOfOtherSide) {
+  otherSends("{\"type\":\"failed\",\"error\":\"no \\u001b[31mlink\",\"remedy\":\"connect one\"}\n");
   EXPECT_THAT([this] { channel->receive("ready"); },
-              Throws<Error>(Property(&Error::what, HasSubstr("no \\x1b[31mroad"))));
+              Throws<Error>(Property(&Error::what, HasSubstr("no \\x1b[31mlink"))));
 }
 
-TEST_F(ChannelTest, FailsWhenTheOtherSideIsGone) {
+TEST_F(ChannelTest, FailsWhenOtherSideIsGone) {
   other.reset();
   EXPECT_THROW(channel->receive("ready"), Error);
   EXPECT_THROW(channel->send({{"type", "begin"}}), Error);
 }
 
-TEST_F(ChannelTest, TakesNoMessageWithoutEnd) {
+TEST_F(ChannelTest, RefusesMessageWithoutEnd) {
   const std::string part(30000, 'x');
   for (int i = 0; i < 3; ++i) {
-    otherSays(part);
+    otherSends(part);
   }
   EXPECT_THROW(channel->receive("ready"), Error);
 }
 
-TEST_F(ChannelTest, TakesNoOtherMessage) {
-  otherSays("{\"type\":\"connected\"}\n");
+TEST_F(ChannelTest, RefusesUnexpectedMessage) {
+  otherSends("{\"type\":\"connected\"}\n");
   EXPECT_THROW(channel->receive("ready"), Error);
-  otherSays("[]\n");
+  otherSends("[]\n");
   EXPECT_THROW(channel->receive("ready"), Error);
 }
 
-TEST(Channel, KeepsToTheDeadline) {
+TEST(Channel, FailsAtDeadline) {
   std::array<int, 2> sockets{};
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, sockets.data()), 0);
   const FileDescriptor silent(sockets[1]);
@@ -98,14 +98,14 @@ TEST(Folder, CarriesLinesByNumber) {
   EXPECT_THROW(folderTransport(folder.path() / "absent"), Error);
 }
 
-TEST(Folder, TakesALineThatCameBeforeItsStart) {
+TEST(Folder, ReadsLineThatExistedBeforeStart) {
   const hosts::SysfsTree folder;
   folder.file("in.1", "early\n");
   auto transport = folderTransport(folder.path());
   EXPECT_EQ(transport->receive(Deadline(std::chrono::seconds(5))), "early");
 }
 
-TEST(Tcp, ConnectsAndGivesUp) {
+TEST(Tcp, FailsAtDeadlineOrForInvalidAddress) {
   const Deadline soon(std::chrono::milliseconds(100));
   EXPECT_THROW(connectTo("127.0.0.1", "1", soon), Error);
   EXPECT_THROW(connectTo("not-a-number", "1", soon), Error);

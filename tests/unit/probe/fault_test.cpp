@@ -18,11 +18,11 @@ using testing::ElementsAre;
 constexpr std::uint64_t seed = 11;
 constexpr std::uint64_t slots = 8;
 
-/// What a queue pair does, by copying: a cycle's messages, in order.
+/// Does the work of a queue pair by copying: transfers a cycle's messages in order.
 void transferCycle(HostMemory& from, HostMemory& to, const Ring& ring, const MessageRange& range,
                    const Injection& injection) {
   from.fill(ring, seed, range);
-  spoilSource(from, ring, seed, range, injection);
+  corruptSource(from, ring, seed, range, injection);
   to.poison(ring, seed, range);
   for (std::uint64_t i = 0; i < range.count; ++i) {
     for (const Transfer& transfer : transfersFor(ring, range.firstMessage + i, injection)) {
@@ -41,7 +41,8 @@ class FaultTest : public testing::TestWithParam<std::tuple<std::uint64_t, std::u
         source(ring.bytes()),
         destination(ring.bytes()) {}
 
-  /// Two good cycles, then one with the fault in message 21; what the check says of that.
+  /// Runs two correct cycles, then one with the fault in message 21; returns the result of that
+  /// check.
   CheckResult inject(Fault fault) {
     const Injection injection{fault, 21};
     for (std::uint64_t cycle = 0; cycle < 2; ++cycle) {
@@ -65,14 +66,14 @@ class FaultTest : public testing::TestWithParam<std::tuple<std::uint64_t, std::u
   HostMemory destination;
 };
 
-TEST_P(FaultTest, NoneIsFoundWhereThereIsNone) {
+TEST_P(FaultTest, FindsNothingWithoutFault) {
   const CheckResult result = inject(Fault::none);
   EXPECT_EQ(result.wrongMessages, 0U);
   EXPECT_EQ(result.messages, slots);
   EXPECT_EQ(result.bytes, slots * ring.messageBytes);
 }
 
-TEST_P(FaultTest, FlippedBit) {
+TEST_P(FaultTest, FindsFlippedBit) {
   const CheckResult result = inject(Fault::flip);
   ASSERT_THAT(damages(result), ElementsAre(Damage::flipped));
   EXPECT_EQ(result.corruptions[0].message, 21U);
@@ -80,33 +81,33 @@ TEST_P(FaultTest, FlippedBit) {
   EXPECT_EQ(result.corruptions[0].expected ^ result.corruptions[0].seen, 0x10);
 }
 
-TEST_P(FaultTest, LostMessage) {
+TEST_P(FaultTest, FindsLostMessage) {
   const CheckResult result = inject(Fault::lost);
   ASSERT_THAT(damages(result), ElementsAre(Damage::lost));
   EXPECT_EQ(result.corruptions[0].slot, 5U);
   EXPECT_EQ(result.wrongBytes, ring.messageBytes);
 }
 
-TEST_P(FaultTest, StaleMessage) {
+TEST_P(FaultTest, FindsStaleMessage) {
   const CheckResult result = inject(Fault::stale);
   ASSERT_THAT(damages(result), ElementsAre(Damage::stale));
   EXPECT_EQ(result.corruptions[0].foundMessage, 21U - slots);
 }
 
-TEST_P(FaultTest, MisplacedMessage) {
+TEST_P(FaultTest, FindsMisplacedMessage) {
   const CheckResult result = inject(Fault::misplaced);
   ASSERT_THAT(damages(result), ElementsAre(Damage::misplaced, Damage::lost));
   EXPECT_EQ(result.corruptions[0].slot, 4U);
   EXPECT_EQ(result.corruptions[0].foundMessage, 21U);
 }
 
-TEST_P(FaultTest, MissingTail) {
+TEST_P(FaultTest, FindsTruncatedMessage) {
   const CheckResult result = inject(Fault::truncate);
   ASSERT_THAT(damages(result), ElementsAre(Damage::truncated));
   EXPECT_EQ(result.corruptions[0].offset, ring.messageBytes / 2);
 }
 
-TEST_P(FaultTest, DuplicatedMessage) {
+TEST_P(FaultTest, FindsDuplicatedMessage) {
   const CheckResult result = inject(Fault::duplicate);
   ASSERT_THAT(damages(result), ElementsAre(Damage::duplicate));
   EXPECT_EQ(result.corruptions[0].foundMessage, 21U);
@@ -116,7 +117,7 @@ INSTANTIATE_TEST_SUITE_P(SizesAndAlignments, FaultTest,
                          testing::Combine(testing::Values(2, 3, 8, 17, 63, 4096, 65537),
                                           testing::Values(0, 1, 2, 4, 7, 8, 13, 63)));
 
-TEST(Fault, NamesReadBack) {
+TEST(Fault, NamesRoundTrip) {
   for (const Fault fault : {Fault::none, Fault::flip, Fault::lost, Fault::stale, Fault::misplaced,
                             Fault::truncate, Fault::duplicate}) {
     EXPECT_EQ(parseFault(faultName(fault)), fault);
@@ -124,17 +125,17 @@ TEST(Fault, NamesReadBack) {
   EXPECT_EQ(parseFault("Flip"), std::nullopt);
 }
 
-TEST(Verdict, ManyWrongMessagesAreCountedAndSomeDescribed) {
+TEST(Verdict, CountsAllWrongMessagesAndDescribesSome) {
   const Ring ring = makeRing(64, 100, UINT64_MAX, 0);
   HostMemory memory(ring.bytes());
   memory.poison(ring, seed, {0, 0, 100});
   const CheckResult result = checkMessages(memory, ring, seed, {0, 0, 100});
   EXPECT_EQ(result.wrongMessages, 100U);
   EXPECT_EQ(result.wrongBytes, 6400U);
-  EXPECT_EQ(result.corruptions.size(), CheckResult::mostDescribed);
+  EXPECT_EQ(result.corruptions.size(), CheckResult::maxDescribed);
 }
 
-TEST(Verdict, SeveralWrongBitsAreNoFlippedBit) {
+TEST(Verdict, ClassifiesSeveralWrongBitsAsCorrupted) {
   const Ring ring = makeRing(64, 1, UINT64_MAX, 0);
   HostMemory memory(ring.bytes());
   memory.fill(ring, seed, {0, 0, 1});

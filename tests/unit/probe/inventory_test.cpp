@@ -62,7 +62,7 @@ class InventoryTest : public testing::Test {
   hosts::SysfsTree tree;
 };
 
-TEST_F(InventoryTest, FindsTheRdmaDeviceAndItsGid) {
+TEST_F(InventoryTest, FindsRdmaDeviceAndItsGid) {
   const auto devices = readRdmaDevices(SysfsReader(tree.path()));
   ASSERT_EQ(devices.size(), 1U);
   EXPECT_EQ(devices[0].pci, "0000:03:00.0");
@@ -85,7 +85,7 @@ TEST_F(InventoryTest, ReadsPciNetdevsAndDistance) {
   EXPECT_EQ(inventory.at("gpus").at("devices").at(0).at("bar1_bytes"), 137438953472);
 }
 
-TEST_F(InventoryTest, KnowsTheWindowOfAHopperGpu) {
+TEST_F(InventoryTest, FindsBar1OfHopperGpu) {
   tree.file(folder("0000:04:00.0") + "/resource",
             "0x0000004000000000 0x0000004000ffffff 0x000000000014220c\n"
             "0x0000000000000000 0x0000000000000000 0x0000000000000000\n"
@@ -94,7 +94,7 @@ TEST_F(InventoryTest, KnowsTheWindowOfAHopperGpu) {
   EXPECT_EQ(inventory.at("gpus").at("devices").at(0).at("bar1_bytes"), 137438953472);
 }
 
-TEST(Inventory, OfNothingIsNoFailure) {
+TEST(Inventory, IsEmptyForEmptyTree) {
   const hosts::SysfsTree empty;
   const Json inventory = readInventory(SysfsReader(empty.path()));
   EXPECT_TRUE(inventory.at("pci").empty());
@@ -109,7 +109,7 @@ PciFunction at(const std::string& path, int node) {
   return function;
 }
 
-TEST(PciDistance, InNcclsWords) {
+TEST(PciDistance, UsesNcclsTerms) {
   const PciFunction nic = at("pci0000:00/0000:00:01.0/0000:01:00.0", 0);
   EXPECT_EQ(pciDistance(nic, at("pci0000:00/0000:00:01.0/0000:01:00.1", 0)), "PIX");
   EXPECT_EQ(pciDistance(nic, at("pci0000:00/0000:00:02.0/0000:02:00.0", 0)), "PHB");
@@ -122,7 +122,7 @@ TEST(PciDistance, InNcclsWords) {
             "PXB");
 }
 
-/// Extended capabilities with these ids, one behind the other.
+/// Extended capabilities with these IDs, one after the other.
 std::string configWith(const std::vector<std::uint16_t>& ids) {
   std::string config(4096, '\0');
   for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -136,7 +136,7 @@ std::string configWith(const std::vector<std::uint16_t>& ids) {
   return config;
 }
 
-TEST(ExtendedCapability, IsFoundWhereItIs) {
+TEST(ExtendedCapability, IsFoundAtItsOffset) {
   const std::string config =
       configWith({0x0001, accessControlServices, addressTranslationServices});
   EXPECT_EQ(extendedCapability(config, accessControlServices), 0x110U);
@@ -144,7 +144,7 @@ TEST(ExtendedCapability, IsFoundWhereItIs) {
   EXPECT_EQ(extendedCapability(config, 0x0010), 0U);
 }
 
-TEST(ExtendedCapability, ShortOrBrokenSpaceIsNoTrap) {
+TEST(ExtendedCapability, IsNotFoundInShortOrCorruptSpace) {
   EXPECT_EQ(extendedCapability(std::string(256, '\0'), accessControlServices), std::nullopt);
   std::string loop = configWith({0x0001});
   loop[0x102] = 1;

@@ -17,12 +17,12 @@ TEST(Message, IsBoundedInSizeAndDepth) {
   EXPECT_THROW(parseMessage(std::string(1000, '[') + std::string(1000, ']')), Error);
   EXPECT_THROW(parseMessage("{"), Error);
   EXPECT_THROW(parseMessage("\xff"), Error);
-  EXPECT_THROW(parseMessage(R"({"a": {"b": 1, "b": 2}})"), Error) << "a member twice";
+  EXPECT_THROW(parseMessage(R"({"a": {"b": 1, "b": 2}})"), Error) << "duplicate member";
   EXPECT_NO_THROW(parseMessage(R"({"a": {"b": 1}, "b": [{"a": 1}, {"a": 2}]})"));
   EXPECT_EQ(parseMessage(R"({"type":"end"})").at("type"), "end");
 }
 
-TEST(Message, MembersHaveTheirTypes) {
+TEST(Message, RefusesMembersOfWrongType) {
   const Json message = Json::parse(R"({"number": 5, "text": "a", "flag": true})");
   EXPECT_EQ(numberMember(message, "number"), 5U);
   EXPECT_THROW(numberMember(message, "number", 4), Error);
@@ -46,7 +46,7 @@ ConnectionInfo sampleConnection() {
   return info;
 }
 
-TEST(Connection, ReadsBack) {
+TEST(Connection, RoundTripsThroughJson) {
   const ConnectionInfo info = sampleConnection();
   const ConnectionInfo read = connectionFromJson(Json::parse(toJson(info).dump()));
   EXPECT_EQ(read.queuePair, info.queuePair);
@@ -57,7 +57,7 @@ TEST(Connection, ReadsBack) {
   EXPECT_EQ(read.ethernet, info.ethernet);
 }
 
-TEST(Connection, RefusesWhatNobodyWrites) {
+TEST(Connection, RefusesInvalidMembers) {
   const Json good = toJson(sampleConnection());
   for (const auto& [name, value] :
        std::vector<std::pair<std::string, Json>>{{"queue_pair", 0x1000000},
@@ -75,7 +75,7 @@ TEST(Connection, RefusesWhatNobodyWrites) {
   }
 }
 
-TEST(Settings, ReadBack) {
+TEST(Settings, RoundTripThroughJson) {
   Settings settings;
   settings.operation = Operation::read;
   settings.bytes = 4097;
@@ -85,7 +85,7 @@ TEST(Settings, ReadBack) {
   EXPECT_EQ(toJson(read), toJson(settings));
 }
 
-TEST(Settings, RefuseWhatCannotBeRun) {
+TEST(Settings, RefuseInvalidValues) {
   const auto refused = [](auto change) {
     Settings settings;
     change(settings);
@@ -111,7 +111,7 @@ TEST(Settings, RefuseWhatCannotBeRun) {
   refused([](Settings& settings) { settings.injection = {Fault::flip, settings.iterations}; });
 }
 
-TEST(Settings, PresetsCanBeRun) {
+TEST(Settings, PresetsAreValid) {
   std::vector<std::string> names;
   for (const Preset& preset : presets()) {
     names.emplace_back(preset.name);
@@ -125,7 +125,7 @@ TEST(Settings, PresetsCanBeRun) {
   EXPECT_EQ(published.iterations, 10'000U);
 }
 
-TEST(Settings, ModerateAsPerftestDoes) {
+TEST(Settings, ChooseModerationAsPerftest) {
   Settings settings;
   EXPECT_EQ(moderationOf(settings), 1U);
   settings.bytes = 8192;

@@ -13,8 +13,8 @@ using Bytes = std::vector<std::byte>;
 constexpr std::size_t guard = 32;
 constexpr std::byte guardByte{0xee};
 
-/// Every size up to two blocks' edges, at this alignment: what is written is what is expected, and
-/// nothing beside it.
+/// Writes and compares a pattern of this size at this alignment; the bytes next to it must not
+/// change.
 void writeAndCompare(std::size_t size, std::size_t alignment) {
   alignas(64) static std::array<std::byte, 16384> area;
   area.fill(guardByte);
@@ -29,7 +29,7 @@ void writeAndCompare(std::size_t size, std::size_t alignment) {
   }
 }
 
-TEST(Pattern, AnySizeAtAnyAlignment) {
+TEST(Pattern, HandlesAnySizeAtAnyAlignment) {
   for (std::size_t alignment = 0; alignment < 16; ++alignment) {
     for (const std::size_t size :
          {1U, 2U, 3U, 7U, 8U, 9U, 15U, 16U, 17U, 4095U, 4096U, 4097U, 9001U}) {
@@ -38,7 +38,7 @@ TEST(Pattern, AnySizeAtAnyAlignment) {
   }
 }
 
-TEST(Pattern, EveryFlippedBitIsFoundWhereItIs) {
+TEST(Pattern, FindsEveryFlippedBitAtItsOffset) {
   for (const std::size_t size : {2U, 9U, 4103U}) {
     Bytes bytes(size);
     writePattern(bytes, {1, 2});
@@ -53,7 +53,7 @@ TEST(Pattern, EveryFlippedBitIsFoundWhereItIs) {
   }
 }
 
-TEST(Pattern, PoisonIsWrongInEveryByte) {
+TEST(Pattern, PoisonDiffersInEveryByte) {
   for (const std::size_t size : {2U, 5U, 8U, 4101U}) {
     Bytes bytes(size);
     writePoison(bytes, {9, 4});
@@ -84,7 +84,7 @@ TEST(Pattern, NeighbouringMessagesDifferInEveryByte) {
   }
 }
 
-TEST(Pattern, PositionsAndSeedsDiffer) {
+TEST(Pattern, DiffersByPositionAndSeed) {
   Bytes bytes(64);
   writePattern(bytes, {5, 1});
   EXPECT_TRUE(comparePattern(std::span(bytes).subspan(8, 8), {5, 1}));

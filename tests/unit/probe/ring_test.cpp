@@ -5,13 +5,13 @@
 namespace vfpass::probe {
 namespace {
 
-TEST(Ring, KeepsToTheLimit) {
+TEST(Ring, ObeysLimit) {
   const Ring ring = makeRing(65536, 5000, 1U << 20U, 0);
   EXPECT_EQ(ring.slots, 16U);
   EXPECT_EQ(ring.bytes(), 1U << 20U);
 }
 
-TEST(Ring, HasOneSlotAtLeastAndNoMoreThanMessages) {
+TEST(Ring, HasAtLeastOneSlotAndAtMostOneForEachMessage) {
   EXPECT_EQ(makeRing(1U << 24U, 10, 1000, 0).slots, 1U);
   EXPECT_EQ(makeRing(8, 10, 1U << 20U, 0).slots, 10U);
 }
@@ -23,7 +23,7 @@ TEST(Ring, SlotsDoNotOverlapAtAnyAlignment) {
   EXPECT_LE(ring.startOf(3) + ring.messageBytes, ring.bytes());
 }
 
-TEST(Ring, MessagesGoRound) {
+TEST(Ring, ReusesSlots) {
   const Ring ring = makeRing(64, 4, 1U << 20U, 0);
   EXPECT_EQ(ring.slotOf(6), 2U);
 }

@@ -7,8 +7,8 @@
 namespace vfpass::probe {
 namespace {
 
-/// A clock that goes on by a microsecond each time that somebody asks.
-class Watched {
+/// A clock that advances by a microsecond each time it is read.
+class FakeClock {
  public:
   std::uint64_t clock() { return nanoseconds_ += 1000; }
   [[nodiscard]] std::uint64_t nanoseconds() const { return nanoseconds_; }
@@ -21,29 +21,29 @@ class Watched {
   std::uint64_t nanoseconds_ = 1'000'000'000;
 };
 
-TEST(TickClock, ACounterThatRunsEvenlyIsMeasured) {
-  Watched watched;
-  const auto rate = watched.rateOf([&] { return watched.nanoseconds() * 3; });
+TEST(TickClock, MeasuresCounterThatRunsEvenly) {
+  FakeClock fake;
+  const auto rate = fake.rateOf([&] { return fake.nanoseconds() * 3; });
   ASSERT_TRUE(rate);
   EXPECT_NEAR(*rate, 1.0 / 3, 1e-3);
 }
 
-TEST(TickClock, OneThatStandsStillIsNotUsed) {
-  Watched watched;
-  EXPECT_FALSE(watched.rateOf([] { return std::uint64_t{0}; }));
+TEST(TickClock, RejectsCounterThatStops) {
+  FakeClock fake;
+  EXPECT_FALSE(fake.rateOf([] { return std::uint64_t{0}; }));
 }
 
-TEST(TickClock, NorOneThatGoesBack) {
-  Watched watched;
-  EXPECT_FALSE(watched.rateOf([&] { return ~watched.nanoseconds(); }));
+TEST(TickClock, RejectsCounterThatDecreases) {
+  FakeClock fake;
+  EXPECT_FALSE(fake.rateOf([&] { return ~fake.nanoseconds(); }));
 }
 
-TEST(TickClock, NorOneThatChangesItsPace) {
-  Watched watched;
-  EXPECT_FALSE(watched.rateOf([&] { return watched.nanoseconds() * watched.nanoseconds(); }));
+TEST(TickClock, RejectsCounterThatChangesItsRate) {
+  FakeClock fake;
+  EXPECT_FALSE(fake.rateOf([&] { return fake.nanoseconds() * fake.nanoseconds(); }));
 }
 
-TEST(TickClock, AgreesWithTheKernelsClock) {
+TEST(TickClock, AgreesWithKernelClock) {
   const TickClock clock;
   const std::uint64_t outerBegin = kernelNanoseconds();
   const std::uint64_t begin = clock.now();

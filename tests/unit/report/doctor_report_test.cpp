@@ -37,9 +37,9 @@ TEST(DoctorReport, Json) {
   expectValid("doctor", text);
 }
 
-TEST(DoctorReport, NothingBroken) {
+TEST(DoctorReport, NoProblem) {
   const std::string text = written({diagnoses().front()}, {});
-  EXPECT_TRUE(text.starts_with("fit: 0 checks failed, 1 passed,")) << text;
+  EXPECT_TRUE(text.starts_with("ready: 0 checks failed, 1 passed,")) << text;
   expectValid("doctor", written({}, {.json = true}));
 }
 

@@ -20,7 +20,7 @@ std::string readFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream content;
   content << file.rdbuf();
-  return file ? content.str() : "(there is no " + path + ")";
+  return file ? content.str() : "(missing: " + path + ")";
 }
 
 bool regenerating() {

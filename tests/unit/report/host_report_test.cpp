@@ -36,14 +36,14 @@ TEST(HostReport, Json) {
   expectValid("host", text);
 }
 
-TEST(HostReport, EntryThatApplyWouldChangeIsPending) {
+TEST(HostReport, EntryWithPendingStepsIsPending) {
   HostEntry entry;
   EXPECT_FALSE(entry.pending());
   entry.differs = true;
   EXPECT_TRUE(entry.pending());
 }
 
-TEST(HostReport, WhatCannotBeSeenIsNeverAsWanted) {
+TEST(HostReport, UnobservableValueDiffers) {
   EXPECT_TRUE((HostSetting{"mtu", "9000", std::nullopt}.differs()));
   EXPECT_FALSE((HostSetting{"mtu", std::nullopt, "1500"}.differs()));
   EXPECT_FALSE((HostSetting{"mtu", "1500", "1500"}.differs()));
@@ -68,18 +68,18 @@ TEST(HostReport, SoftRoceJson) {
   expectValid("host", text);
 }
 
-TEST(HostReport, ALinkThatOthersMadeMayStay) {
+TEST(HostReport, LinkOfOthersIsNotPending) {
   EXPECT_FALSE((SoftRoceEntry{"rxe0", std::nullopt, "eth0", false, {}, {}}.pending()));
   EXPECT_TRUE((SoftRoceEntry{"rxe0", std::nullopt, "eth0", true, {}, {}}.pending()));
   EXPECT_TRUE((SoftRoceEntry{"rxe0", "eth1", "eth0", false, {}, {}}.pending()));
 }
 
 TEST(HostReport, NoPfs) {
-  EXPECT_EQ(written({}, {}), "no PFs, and none named in host.yaml\n");
+  EXPECT_EQ(written({}, {}), "no PFs on this host or in host.yaml\n");
   expectValid("host", written({}, {.json = true}));
 }
 
-TEST(HostReport, AFailureAloneNeedsNoTable) {
+TEST(HostReport, OmitsTheTableForFailuresOnly) {
   EXPECT_EQ(written({{"pci 0000:01:00.0", "", true, {}, {}, {"no such PF"}}}, {}),
             "failed: no such PF\n");
 }

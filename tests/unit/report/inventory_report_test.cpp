@@ -46,7 +46,7 @@ TEST(InventoryReport, EmptyHost) {
   expectValid("vf-list", vfs({}, {.json = true}));
 }
 
-TEST(InventoryReport, ValuesOfAnUnreadableVfAreNotShown) {
+TEST(InventoryReport, HidesValuesOfAnUnreadableVf) {
   const auto document = nlohmann::json::parse(vfs(samples::inventory(), {.json = true}));
   const auto& hidden = document["vfs"][3];
   EXPECT_FALSE(hidden["settings_readable"].get<bool>());
@@ -54,7 +54,7 @@ TEST(InventoryReport, ValuesOfAnUnreadableVfAreNotShown) {
   EXPECT_TRUE(hidden["settings"]["trust"].is_null());
 }
 
-TEST(InventoryReport, ALeaseBelongsToPfAndIndexAlone) {
+TEST(InventoryReport, MatchesLeasesByPfAndIndex) {
   Inventory moved = samples::inventory();
   moved.pfs[0].vfs[0].address.bus = 0x77;  // as after adding a card
   const auto document = nlohmann::json::parse(vfs(moved, {.json = true}));
@@ -63,14 +63,14 @@ TEST(InventoryReport, ALeaseBelongsToPfAndIndexAlone) {
   EXPECT_TRUE(document["vfs"][4]["lease"].is_null()) << "index 0 of another PF";
 }
 
-TEST(InventoryReport, NamesThatAreNotUtf8BreakNeitherOutput) {
+TEST(InventoryReport, EscapesNamesThatAreNotUtf8) {
   Inventory hostile = samples::inventory();
   hostile.pfs[0].model = "\xff\xfe";
   hostile.pfs[0].netdev = "\xc2\x9b[2J";  // C1 control sequence introducer
   EXPECT_EQ(pfs(hostile, {}).find('\xff'), std::string::npos);
   const std::string json = pfs(hostile, {.json = true});
   expectValid("pf-list", json);
-  EXPECT_EQ(json.find('\xc2'), std::string::npos) << "terminals obey U+009B";
+  EXPECT_EQ(json.find('\xc2'), std::string::npos) << "terminals interpret U+009B";
 }
 
 }  // namespace

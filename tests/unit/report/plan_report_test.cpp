@@ -38,13 +38,13 @@ TEST(PlanReport, NothingToDo) {
   expectValid("plan", written(empty, "", {.json = true}));
 }
 
-TEST(PlanReport, AChangeOfTheXmlAloneIsNotNothing) {
+TEST(PlanReport, ReportsChangeOfTheXmlOnly) {
   const std::string text = written({}, "+<a/>\n", {});
   EXPECT_EQ(text.find("nothing to do"), std::string::npos);
   EXPECT_NE(text.find("+<a/>\n"), std::string::npos);
 }
 
-TEST(PlanReport, NumbersOfTwoDigitsKeepTheirReasonsAligned) {
+TEST(PlanReport, AlignsReasonsOfTwoDigitNumbers) {
   Plan plan = samples::plan();
   plan.steps.resize(10, plan.steps.front());
   EXPECT_NE(written(plan, "", {}).find("\n  10. create"), std::string::npos);

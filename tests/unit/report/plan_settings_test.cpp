@@ -34,7 +34,7 @@ TEST(PlanSettings, Json) {
   expectValid("plan", text);
 }
 
-TEST(PlanSettings, AreLeftOutWhereThereAreNone) {
+TEST(PlanSettings, AreOmittedWithoutSettings) {
   EXPECT_THAT(written({}, {}), testing::Not(testing::HasSubstr("settings")));
   EXPECT_THAT(written({}, {.json = true}), testing::Not(testing::HasSubstr("settings")));
 }

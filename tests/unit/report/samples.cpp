@@ -54,7 +54,7 @@ PhysicalFunction ethernetPf() {
   pf.vfs[2].iommuGroup.reset();
   pf.vfs[2].settings = {};
   pf.vfs[2].settings.vlan = Vlan{};
-  pf.vfs[3].settingsReadable = false;  // values must not be shown although they are there
+  pf.vfs[3].settingsReadable = false;  // must be hidden although they are set
   return pf;
 }
 

@@ -4,7 +4,7 @@
 #include "vfpass/lease.hpp"
 #include "vfpass/plan.hpp"
 
-// One host with everything a report has to show: plain, missing, hidden and hostile values.
+// One host with all kinds of values that a report shows: plain, missing, hidden and hostile.
 namespace vfpass::report::samples {
 
 Inventory inventory();

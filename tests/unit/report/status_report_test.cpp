@@ -63,7 +63,7 @@ TEST(StatusReport, Json) {
   expectValid("status", text);
 }
 
-TEST(StatusReport, Nothing) {
+TEST(StatusReport, NoLeases) {
   EXPECT_EQ(written({}, {}), "no leases\n");
   expectValid("status", written({}, {.json = true}));
 }

@@ -13,7 +13,7 @@ std::string written(const Table& table, const Style& style = {}) {
   return out.str();
 }
 
-TEST(Table, AlignsColumnsAndEndsLinesWithoutSpaces) {
+TEST(Table, AlignsColumnsWithoutTrailingSpaces) {
   Table table({"NAME", "N", "NOTE"});
   table.add({{"a-long-name"}, {"1"}, {""}});
   table.add({{"b"}, {"200"}, {"x"}});
@@ -23,20 +23,20 @@ TEST(Table, AlignsColumnsAndEndsLinesWithoutSpaces) {
             "b            200  x\n");
 }
 
-TEST(Table, CountsCharactersAndNotBytes) {
+TEST(Table, CountsCharactersNotBytes) {
   Table table({"N", "X"});
   table.add({{"\xc3\xa4\xc3\xb6"}, {"1"}});
   table.add({{"ab"}, {"2"}});
   EXPECT_EQ(written(table), "N   X\n\xc3\xa4\xc3\xb6  1\nab  2\n");
 }
 
-TEST(Table, EscapesWhatComesFromOutsideBeforeItMeasures) {
+TEST(Table, EscapesUntrustedTextBeforeMeasuring) {
   Table table({"N", "X"});
   table.add({{"a\x1b[2J\n"}, {"1"}});
   EXPECT_EQ(written(table), "N             X\na\\x1b[2J\\x0a  1\n");
 }
 
-TEST(Table, ColoursOnlyWhenTheStyleSaysSo) {
+TEST(Table, ColoursOnlyIfTheStyleSaysSo) {
   Table table({"N"});
   table.add({{"bad", Tint::bad}});
   EXPECT_EQ(written(table), "N\nbad\n");
@@ -54,7 +54,7 @@ TEST(Table, ColourDoesNotShiftColumns) {
             "good  y\n");
 }
 
-TEST(Table, TakesShortRowsAndDropsCellsWithoutAColumn) {
+TEST(Table, AcceptsShortRowsAndDropsExtraCells) {
   Table table({"A", "B"});
   table.add({{"1"}});
   table.add({{"1"}, {"2"}, {"3"}});

@@ -53,12 +53,12 @@ TEST(TopologyReport, Dot) {
   expectGolden("topo.dot", written([](auto& out) { writeTopologyDot(out, samples::topology()); }));
 }
 
-// The picture that README shows.
+// The picture in the README.
 TEST(TopologyReport, Svg) {
   expectGolden("../../../../docs/topology.svg", svgOf(samples::topology()));
 }
 
-TEST(TopologyReport, NothingFromOutsideReachesThePictureUnescaped) {
+TEST(TopologyReport, EscapesUntrustedTextInThePicture) {
   const std::string text = svgOf(samples::hostileTopology());
   pugi::xml_document document;
   EXPECT_TRUE(document.load_string(text.c_str()));
@@ -67,7 +67,7 @@ TEST(TopologyReport, NothingFromOutsideReachesThePictureUnescaped) {
   EXPECT_THAT(text, Not(HasSubstr("\xff")));
 }
 
-TEST(TopologyReport, HostileNamesInTheOtherFormats) {
+TEST(TopologyReport, EscapesUntrustedTextInOtherFormats) {
   const TopologyReport report = samples::hostileTopology();
   const auto tree = written([&](auto& out) { writeTopologyTree(out, report, {}); });
   const auto matrix = written([&](auto& out) { writeTopologyMatrix(out, report, {}); });
@@ -79,7 +79,7 @@ TEST(TopologyReport, HostileNamesInTheOtherFormats) {
   EXPECT_THAT(nccl, HasSubstr("vendor=\"/textscript2J\""));
 }
 
-TEST(SvgText, EscapesWhatXmlTakesForItsOwn) {
+TEST(SvgText, EscapesXmlSpecialCharacters) {
   EXPECT_EQ(svgText("<a href='x'>&\"</a>"), "&lt;a href=&#39;x&#39;&gt;&amp;&quot;&lt;/a&gt;");
   EXPECT_EQ(svgText("\xef\xbf\xbe"), "?");
   EXPECT_EQ(fitted("abcdef", 4), "abc…");
@@ -87,14 +87,14 @@ TEST(SvgText, EscapesWhatXmlTakesForItsOwn) {
   EXPECT_EQ(fitted("äöüßx", 4), "äöü…");
 }
 
-TEST(NcclTopology, OfTheHost) {
+TEST(NcclTopology, DescribesTheHost) {
   const auto text =
       written([](auto& out) { writeNcclTopology(out, samples::topology().topology); });
   expectGolden("nccl-host.xml", text);
-  EXPECT_THAT(text, HasSubstr("familyid=\"175\"")) << "NCCL's reckoning of AMD's family 25";
+  EXPECT_THAT(text, HasSubstr("familyid=\"175\"")) << "NCCL's number for AMD's family 25";
 }
 
-TEST(NcclTopology, OfAGuest) {
+TEST(NcclTopology, DescribesAGuest) {
   const TopologyReport report = samples::topology();
   std::vector<GuestDevice> devices;
   for (const Lease& lease : report.leases) {
@@ -108,9 +108,9 @@ TEST(NcclTopology, OfAGuest) {
                written([&](auto& out) { writeGuestNcclTopology(out, report.topology, devices); }));
 }
 
-// `scripts/check-nccl-topology tests/unit/report/golden/guest` has NCCL itself read these two: the
-// guest's file, and the host's distances at the guest's addresses.
-TEST(NcclTopology, OfAGuestWithDevicesOfBothNodes) {
+// With `scripts/check-nccl-topology tests/unit/report/golden/guest`, NCCL itself reads these two
+// files: the topology of the guest, and the distances on the host at the guest addresses.
+TEST(NcclTopology, DescribesAGuestWithDevicesOfBothNodes) {
   const Topology topology = samples::topology().topology;
   std::vector<GuestDevice> devices;
   for (const char* address : {"0000:03:00.0", "0000:04:00.0", "0000:81:00.0", "0000:05:00.1",
@@ -137,7 +137,7 @@ TEST(NcclTopology, OfAGuestWithDevicesOfBothNodes) {
   expectGolden("guest/topo.json", document.dump(2) + "\n");
 }
 
-TEST(NcclTopology, KeepsToNcclsParser) {
+TEST(NcclTopology, FollowsTheSyntaxOfNcclsParser) {
   const auto text =
       written([](auto& out) { writeNcclTopology(out, samples::topology().topology); });
   EXPECT_TRUE(text.starts_with("<system version=\"1\">\n"));
@@ -151,7 +151,7 @@ TEST(NcclTopology, KeepsToNcclsParser) {
   }
 }
 
-TEST(NcclTopology, MoreNodesThanNcclReadsIsAnError) {
+TEST(NcclTopology, RefusesMoreNodesThanNcclReads) {
   TopologyReport report = samples::topology();
   const TopologyFunction gpu = *findFunction(report.topology, {0, 0x81, 0, 0});
   for (unsigned i = 0; i < 256; ++i) {

@@ -5,10 +5,10 @@
 namespace vfpass::report::samples {
 
 /// Two nodes: a switch with two GPUs and two PFs of four VFs each, and a GPU and a slow PF at root
-/// ports; two VMs hold VFs, one of them a GPU, too.
+/// ports; two VMs hold VFs, one of them also a GPU.
 TopologyReport topology();
 
-/// The same with names that want to be something else.
+/// The same with hostile names.
 TopologyReport hostileTopology();
 
 }  // namespace vfpass::report::samples

@@ -41,7 +41,7 @@ std::string text(const VerifyReport& report, const Style& style) {
   return out.str();
 }
 
-TEST(VerifyReportTest, TextNamesTheFirstFailureFirst) {
+TEST(VerifyReportTest, TextBeginsWithTheFirstFailure) {
   expectGolden("verify.txt", text(sample(), {}));
 }
 
@@ -58,14 +58,14 @@ TEST(VerifyReportTest, Junit) {
   expectGolden("verify.junit.xml", out.str());
 }
 
-TEST(VerifyReportTest, ARuinedKeptReportIsNone) {
+TEST(VerifyReportTest, InvalidSavedReportIsIgnored) {
   EXPECT_EQ(lastVerification(std::nullopt), std::nullopt);
   EXPECT_EQ(lastVerification("{"), std::nullopt);
   EXPECT_EQ(lastVerification("[]"), std::nullopt);
   EXPECT_EQ(lastVerification(R"({"result": 7, "time": "now"})"), std::nullopt);
 }
 
-TEST(VerdictTest, WhatWasNotSeenIsNoPassAndNoFindingsAreNone) {
+TEST(VerdictTest, UnobservableCheckIsNoPass) {
   VerifyReport report;
   EXPECT_EQ(verdict(report), Outcome::notObservable);
   report.findings = {{"gpu", "", Outcome::waived, "", "", ""}};
@@ -73,7 +73,7 @@ TEST(VerdictTest, WhatWasNotSeenIsNoPassAndNoFindingsAreNone) {
   report.findings.push_back({"agent", "", Outcome::passed, "", "", ""});
   EXPECT_EQ(verdict(report), Outcome::passed);
   report.findings.push_back({"mtu", "", Outcome::warning, "", "", ""});
-  EXPECT_EQ(verdict(report), Outcome::passed) << "a warning works";
+  EXPECT_EQ(verdict(report), Outcome::passed) << "a warning is no failure";
   report.findings.push_back({"counters", "", Outcome::notObservable, "", "", ""});
   EXPECT_EQ(verdict(report), Outcome::notObservable);
   report.findings.push_back({"mac", "", Outcome::failed, "", "", ""});

@@ -1,4 +1,4 @@
-// The guest's physical address space: RAM and BARs share its bits.
+// The guest's physical address space, which RAM and BARs share.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ AddressNeeds needsOf(const TestHost& host, std::uint64_t bytes,
   return addressNeeds({host.topology, host.capacity, facts, {}, devices, {}});
 }
 
-TEST(AddressNeeds, GivesEachLargeBarAWindowThatIsAlignedToIt) {
+TEST(AddressNeeds, AlignsWindowToLargestBarOfEachPort) {
   const TestHost host;
   const auto needs = needsOf(host, 1024 * gib, railDevices(allRails));
   EXPECT_EQ(needs.window, 4096 * gib) << "8 x 256 GiB for the GPUs, and the VFs behind their ports";
@@ -44,7 +44,7 @@ TEST(AddressNeeds, CountsRamAndBarsTogether) {
   }
 }
 
-TEST(AddressNeeds, LeavesOutTheRangeThatAmdReserves) {
+TEST(AddressNeeds, AvoidsRangeReservedByAmd) {
   TestHost host;
   const auto intel = needsOf(host, 900 * gib, railDevices({0}));
   host.topology.processors.vendor = "AuthenticAMD";
@@ -52,7 +52,7 @@ TEST(AddressNeeds, LeavesOutTheRangeThatAmdReserves) {
   EXPECT_GT(amd.end, intel.end) << "QEMU moves RAM above 1 TiB there";
 }
 
-TEST(AddressSpace, PassesTheHostsBitsThrough) {
+TEST(AddressSpace, ProposesHostAddressBits) {
   const TestHost host;
   const auto proposal = proposalFor(host, domainXml(64, 768 * gib), railDevices({0, 1, 2, 3}));
   EXPECT_EQ(elementsOf(proposal, "guest-address-bits"), "<maxphysaddr mode='passthrough'/>");
@@ -70,9 +70,9 @@ TEST(AddressSpace, ProposesNothingForSmallBars) {
   }
 }
 
-TEST(AddressSpace, AsksOvmfForAWindowWhereItsOwnIsTooSmall) {
+TEST(AddressSpace, ProposesOvmfWindowWhenDefaultIsTooSmall) {
   TestHost host;
-  host.capacity.addressBits = 39;  // a desktop: 64 GiB by itself
+  host.capacity.addressBits = 39;  // a desktop: OVMF chooses 64 GiB
   const auto proposal =
       proposalFor(host, domainXml(8, 16 * gib, "", "    <maxphysaddr mode='passthrough'/>\n"),
                   {railDevices({0})[0]});
@@ -82,7 +82,7 @@ TEST(AddressSpace, AsksOvmfForAWindowWhereItsOwnIsTooSmall) {
   EXPECT_THAT(settingOf(proposal, "guest-address-bits"), IsNull());
 }
 
-TEST(AddressSpace, SaysWhatTheHostCannotAddress) {
+TEST(AddressSpace, ReportsWhenHostHasTooFewAddressBits) {
   TestHost host;
   host.capacity.addressBits = 40;
   const auto proposal = proposalFor(host, domainXml(64, 768 * gib), railDevices({0, 1, 2, 3}));
@@ -93,7 +93,7 @@ TEST(AddressSpace, SaysWhatTheHostCannotAddress) {
   EXPECT_THAT(settingOf(proposal, "pci-hole"), IsNull()) << "QEMU would exit";
 }
 
-TEST(AddressSpace, KeepsTheAdministratorsValues) {
+TEST(AddressSpace, KeepsValuesOfAdministrator) {
   const TestHost host;
   const std::string xml =
       domainXml(64, 768 * gib, "", "    <maxphysaddr mode='emulate' bits='40'/>\n");
@@ -101,10 +101,10 @@ TEST(AddressSpace, KeepsTheAdministratorsValues) {
   ASSERT_THAT(settingOf(proposal, "guest-address-bits"), NotNull());
   EXPECT_EQ(settingOf(proposal, "guest-address-bits")->standing, SettingStanding::administrators);
   EXPECT_FALSE(settingOf(proposal, "guest-address-bits")->edit);
-  EXPECT_THAT(settingOf(proposal, "pci-hole"), IsNull()) << "40 bits do not hold it";
+  EXPECT_THAT(settingOf(proposal, "pci-hole"), IsNull()) << "it does not fit into 40 bits";
 }
 
-TEST(AddressSpace, NamesALibvirtThatIsTooOld) {
+TEST(AddressSpace, ReportsLibvirtThatIsTooOld) {
   const TestHost host;
   DomainFacts facts;
   facts.architecture = "x86_64";
@@ -117,7 +117,7 @@ TEST(AddressSpace, NamesALibvirtThatIsTooOld) {
   EXPECT_THAT(settingOf(proposal, "guest-address-bits")->reason, HasSubstr("libvirt 8.6"));
 }
 
-TEST(Firmware, IsTheAdministratorsToChange) {
+TEST(Firmware, IsLeftToAdministrator) {
   const TestHost host;
   std::string xml = domainXml(8, 16 * gib);
   xml.replace(xml.find(" firmware='efi'"), 15, "");
@@ -128,7 +128,7 @@ TEST(Firmware, IsTheAdministratorsToChange) {
               IsNull());
 }
 
-TEST(LargeBars, NameTheStallOfEarlierQemu) {
+TEST(LargeBars, ReportStallOfOlderQemu) {
   const TestHost host(256 * gib);
   const auto proposal = proposalFor(host, domainXml(8, 16 * gib), railDevices({0}));
   ASSERT_THAT(settingOf(proposal, "large-bars"), NotNull());

@@ -1,4 +1,4 @@
-// Who may share an x-nv-gpudirect-clique.
+// GPUs that may share an x-nv-gpudirect-clique.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,7 +50,7 @@ TEST(Clique, JoinsGpusOfOneSwitch) {
       "name='x-nv-gpudirect-clique' type='unsigned' value='3'/></qemu:frontend></qemu:device>");
 }
 
-TEST(Clique, NamesThePairThatMustNotShareOne) {
+TEST(Clique, NamesPairThatMustNotShareClique) {
   const TestHost host;
   const auto proposal =
       proposalFor(host, domainXml(2, 16 * gib), withCliques(railDevices({0, 1}), {0, 0}));
@@ -61,7 +61,7 @@ TEST(Clique, NamesThePairThatMustNotShareOne) {
   EXPECT_THAT(settingOf(proposal, "gpu-clique"), IsNull());
 }
 
-TEST(Clique, OfDifferentNumbersMayBeAnywhere) {
+TEST(Clique, AcceptsDifferentNumbersAtAnyDistance) {
   const TestHost host;
   const auto proposal =
       proposalFor(host, domainXml(2, 16 * gib), withCliques(railDevices({0, 7}), {0, 1}));
@@ -69,19 +69,19 @@ TEST(Clique, OfDifferentNumbersMayBeAnywhere) {
   EXPECT_THAT(settingOf(proposal, "gpu-clique"), NotNull());
 }
 
-TEST(Clique, IsForNvidiaGpusOnly) {
+TEST(Clique, RejectsOtherThanNvidiaGpus) {
   TestHost host;
   for (auto& function : host.topology.functions) {
     function.vendor = function.vendor == 0x10de ? 0x1002 : function.vendor;
   }
   const auto other = proposalFor(host, domainXml(2, 16 * gib), withCliques(railDevices({0}), {0}));
   ASSERT_THAT(other.faults, SizeIs(1));
-  EXPECT_THAT(other.faults[0].what, HasSubstr("is no NVIDIA GPU"));
+  EXPECT_THAT(other.faults[0].what, HasSubstr("is not an NVIDIA GPU"));
   const std::vector<Device> absent{{"gpu0", *parsePciAddress("0000:ff:00.0"), false, 0}};
   EXPECT_THAT(proposalFor(host, domainXml(2, 16 * gib), absent).faults, SizeIs(1));
 }
 
-TEST(Clique, NeedsALibvirtWithOverrides) {
+TEST(Clique, RequiresLibvirtWithOverrides) {
   const TestHost host;
   const auto proposal = propose({host.topology,
                                  host.capacity,
@@ -93,7 +93,7 @@ TEST(Clique, NeedsALibvirtWithOverrides) {
   EXPECT_THAT(proposal.faults[0].what, HasSubstr("libvirt 8.1"));
 }
 
-TEST(Clique, KeepsAnOverrideOfTheAdministrators) {
+TEST(Clique, KeepsOverrideOfAdministrator) {
   const TestHost host;
   std::string xml = domainXml(2, 16 * gib);
   xml.replace(xml.find("</domain>"), 0,

@@ -1,6 +1,6 @@
-// The same through libvirt's own parser and formatter, by its test driver: what it writes is known
-// again, and gone after a detach. It drops QEMU's namespace, so no commandline and no override
-// here.
+// The same settings through libvirt's own parser and formatter, in its test driver: vfpass
+// recognizes the elements in libvirt's output and removes all of them at detach. The driver drops
+// QEMU's namespace, so that `qemu:commandline` and `qemu:override` are not tested here.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ std::string testDomain(const std::string& extra, const std::string& inCpu) {
 
 class ThroughLibvirt : public testing::TestWithParam<std::pair<std::string, std::string>> {
  protected:
-  // As libvirt formats it.
+  // The domain XML as libvirt formats it.
   std::string defined(const std::string& xml) {
     libvirt->defineDomain(Definition(xml));
     return libvirt->findDomain("train0").value().persistentXml;
@@ -43,7 +43,7 @@ class ThroughLibvirt : public testing::TestWithParam<std::pair<std::string, std:
   std::unique_ptr<Hypervisor> libvirt = hypervisor::connectLibvirt("test:///default");
 };
 
-TEST_P(ThroughLibvirt, ComesAndGoesByteForByte) {
+TEST_P(ThroughLibvirt, SettingIsAddedAndRemovedByteForByte) {
   const std::string before = defined(testDomain(GetParam().first, GetParam().second));
   const Lease lease = leaseFor(before);
   EXPECT_EQ(lease.edits.size(), 6U);

@@ -1,4 +1,4 @@
-// Memory and vCPUs: limits, huge pages, and their place next to the rails.
+// Memory and vCPUs: limits, huge pages, and placement next to the devices.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,13 +19,13 @@ std::string withDevice(std::string xml, const std::string& device) {
   return xml.replace(xml.find("  </devices>"), 0, device);
 }
 
-TEST(HardLimit, IsLibvirtsOwnWithoutAVirtualIommu) {
+TEST(HardLimit, IsNotProposedWithoutVirtualIommu) {
   const TestHost host;
   EXPECT_THAT(settingOf(proposalFor(host, domainXml(8, 16 * gib), railDevices({0})), "hard-limit"),
               IsNull());
 }
 
-TEST(HardLimit, CountsRamOnceForEachDeviceBehindAVirtualIommu) {
+TEST(HardLimit, CountsRamOncePerDeviceBehindVirtualIommu) {
   const TestHost host;
   DomainFacts facts;
   facts.bytes = 16 * gib;
@@ -40,7 +40,7 @@ TEST(HardLimit, CountsRamOnceForEachDeviceBehindAVirtualIommu) {
   EXPECT_THAT(settingOf(newer, "hard-limit"), IsNull());
 }
 
-TEST(HardLimit, ReportsOneThatIsTooLow) {
+TEST(HardLimit, ReportsLimitThatIsTooLow) {
   const TestHost host;
   const std::string low = "  <memtune>\n    <hard_limit unit='GiB'>16</hard_limit>\n  </memtune>\n";
   const auto proposal = proposalFor(host, domainXml(8, 16 * gib, low), railDevices({0}));
@@ -52,7 +52,7 @@ TEST(HardLimit, ReportsOneThatIsTooLow) {
   EXPECT_THAT(settingOf(more, "hard-limit")->what, HasSubstr("33 GiB"));
 }
 
-TEST(HugePages, AreProposedWhereTheHostHasReservedThem) {
+TEST(HugePages, AreProposedWhenHostHasReservedThem) {
   TestHost host;
   host.capacity.nodes[0].pages[gib] = {32, 32};
   const auto proposal = proposalFor(host, domainXml(8, 16 * gib), railDevices({0}));
@@ -60,7 +60,7 @@ TEST(HugePages, AreProposedWhereTheHostHasReservedThem) {
             "<hugepages><page size='1048576' unit='KiB'/></hugepages>");
 }
 
-TEST(HugePages, OfOtherNodesDoNotCount) {
+TEST(HugePages, OnOtherNodesAreIgnored) {
   TestHost host;
   host.capacity.nodes[1].pages[gib] = {32, 32};
   const auto proposal = proposalFor(host, domainXml(8, 16 * gib), railDevices({0}));
@@ -69,14 +69,14 @@ TEST(HugePages, OfOtherNodesDoNotCount) {
   EXPECT_THAT(settingOf(proposal, "hugepages")->reason, HasSubstr("hugepages=16"));
 }
 
-TEST(HugePages, AreSmallerWhereCellsAreNoWholeNumberOfLargeOnes) {
+TEST(HugePages, AreSmallerWhenCellsAreNotMultiplesOfLargePages) {
   const TestHost host;
   const auto proposal = proposalFor(host, domainXml(2, gib), railDevices({0, 7}));
   ASSERT_THAT(settingOf(proposal, "hugepages"), NotNull());
   EXPECT_THAT(settingOf(proposal, "hugepages")->reason, HasSubstr("hugepagesz=2M hugepages=512"));
 }
 
-TEST(HugePages, StayOnceTheGuestItselfUsesThem) {
+TEST(HugePages, AreKeptWhenGuestUsesThem) {
   TestHost host;
   host.capacity.nodes[0].pages[gib] = {16, 0};
   const auto xml = domainXml(8, 16 * gib);
@@ -85,14 +85,14 @@ TEST(HugePages, StayOnceTheGuestItselfUsesThem) {
               HasSubstr("1048576"));
 }
 
-TEST(HugePages, AreOfNoConcernWithoutGpus) {
+TEST(HugePages, AreNotProposedWithoutGpus) {
   const TestHost host;
   const auto proposal = proposalFor(host, domainXml(8, 16 * gib), {railDevices({0})[1]});
   EXPECT_THAT(settingOf(proposal, "hugepages"), IsNull());
   EXPECT_THAT(settingOf(proposal, "memory-placement"), NotNull());
 }
 
-TEST(Placement, PutsAGuestWithoutCellsOnItsDevicesNode) {
+TEST(Placement, PlacesGuestWithoutCellsOnNodeOfDevices) {
   const TestHost host;
   const auto proposal = proposalFor(host, domainXml(2, 16 * gib), railDevices({5}));
   EXPECT_EQ(elementsOf(proposal, "memory-placement"), "<memory mode='strict' nodeset='1'/>");
@@ -101,7 +101,7 @@ TEST(Placement, PutsAGuestWithoutCellsOnItsDevicesNode) {
   EXPECT_THAT(settingOf(proposal, "guest-cells"), IsNull());
 }
 
-TEST(Placement, DividesTheGuestAmongItsDevicesNodes) {
+TEST(Placement, DividesGuestAmongNodesOfDevices) {
   const TestHost host;
   const auto proposal = proposalFor(host, domainXml(5, 65 * gib), railDevices({0, 7}));
   EXPECT_EQ(elementsOf(proposal, "guest-cells"),
@@ -115,7 +115,7 @@ TEST(Placement, DividesTheGuestAmongItsDevicesNodes) {
   EXPECT_EQ(proposal.cells[1], (GuestCell{1, {1}}));
 }
 
-TEST(Placement, FollowsTheGuestsOwnCells) {
+TEST(Placement, UsesExistingCells) {
   const TestHost host;
   const std::string numa =
       "    <numa>\n"
@@ -129,8 +129,9 @@ TEST(Placement, FollowsTheGuestsOwnCells) {
             "<vcpupin vcpu='0' cpuset='0-63'/><vcpupin vcpu='1' cpuset='64-127'/>");
 }
 
-// AMD NPS4: the cells cannot have the numbers of the nodes; the mirrored tree takes them in order.
-TEST(Placement, TakesCellsInOrderWhereNodesHaveOtherNumbers) {
+// AMD NPS4: cells cannot have the numbers of the nodes, so they are matched by order as in the
+// mirrored tree.
+TEST(Placement, MatchesCellsByOrderWhenNumbersDiffer) {
   TestHost host;
   for (auto& function : host.topology.functions) {
     function.numaNode = function.numaNode * 2 + 1;
@@ -146,7 +147,7 @@ TEST(Placement, TakesCellsInOrderWhereNodesHaveOtherNumbers) {
             "<vcpupin vcpu='0' cpuset='0-3'/><vcpupin vcpu='1' cpuset='4-7'/>");
 }
 
-TEST(Placement, SaysWhatANodeLacks) {
+TEST(Placement, ReportsLackOfMemoryOrCpusOnNode) {
   TestHost host;
   host.capacity.nodes[0].bytes = 8 * gib;
   const auto small = proposalFor(host, domainXml(65, 16 * gib), railDevices({0}));
@@ -159,7 +160,7 @@ TEST(Placement, SaysWhatANodeLacks) {
   EXPECT_THAT(settingOf(one, "guest-cells"), IsNull());
 }
 
-TEST(Placement, KeepsTheAdministratorsPlaces) {
+TEST(Placement, KeepsPlacementOfAdministrator) {
   const TestHost host;
   const std::string tuned =
       "  <cputune>\n    <vcpupin vcpu='0' cpuset='0-3'/>\n  </cputune>\n"
@@ -174,7 +175,7 @@ TEST(Placement, KeepsTheAdministratorsPlaces) {
   }
 }
 
-TEST(Placement, ReportsCellsThatLieElsewhere) {
+TEST(Placement, ReportsCellsOnOtherNodes) {
   const TestHost host;
   const std::string tune =
       "  <numatune>\n    <memnode cellid='0' mode='strict' nodeset='0'/>\n  </numatune>\n";
@@ -187,7 +188,7 @@ TEST(Placement, ReportsCellsThatLieElsewhere) {
               HasSubstr("sit on host node 1; DMA"));
 }
 
-TEST(Placement, IsOfNoConcernOnOneNode) {
+TEST(Placement, IsNotProposedOnOneNode) {
   TestHost host;
   host.topology.processors.nodes.resize(1);
   const auto proposal = proposalFor(host, domainXml(2, 16 * gib), railDevices({0}));

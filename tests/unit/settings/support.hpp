@@ -28,14 +28,14 @@ std::vector<Device> railDevices(const std::vector<unsigned>& rails);
 std::string domainXml(unsigned vcpus, std::uint64_t bytes, const std::string& extra = "",
                       const std::string& inCpu = "");
 
-/// What propose() says of this domain on this host; QEMU and libvirt are those of Debian 12.
+/// The proposal for this domain on this host, with QEMU and libvirt of Debian 12.
 Proposal proposalFor(const TestHost& host, const std::string& xml, std::vector<Device> devices,
                      const std::set<std::string>& made = {});
 
-/// The setting of this name; nullptr when it is not there.
+/// The setting of this name; nullptr if there is none.
 const DomainSetting* settingOf(const Proposal& proposal, const std::string& name);
 
-/// Its elements, one after the other; empty: none are proposed.
+/// The elements of that setting, one after the other; empty if none are proposed.
 std::string elementsOf(const Proposal& proposal, const std::string& name);
 
 /// Edits of all proposed settings.

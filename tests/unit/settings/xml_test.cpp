@@ -1,4 +1,5 @@
-// What is proposed, put into a domain's XML: valid, complete at once, and gone without a trace.
+// The proposed settings in a domain's XML: valid, complete after one attach, and removed without a
+// trace.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -69,9 +70,9 @@ class ProposedXml : public testing::TestWithParam<Case> {
 };
 
 TEST_P(ProposedXml, IsValidForLibvirt) {
-  const auto folder = std::filesystem::path(VFPASS_BINARY_DIR) / "settings";
-  std::filesystem::create_directories(folder);
-  const auto file = folder / (GetParam().name + ".xml");
+  const auto directory = std::filesystem::path(VFPASS_BINARY_DIR) / "settings";
+  std::filesystem::create_directories(directory);
+  const auto file = directory / (GetParam().name + ".xml");
   std::ofstream(file) << attached(bare(), {lease(bare())});
   const std::string command =
       "xmllint --noout --relaxng /usr/share/libvirt/schemas/domain.rng " + file.string();
@@ -79,30 +80,31 @@ TEST_P(ProposedXml, IsValidForLibvirt) {
       << std::ifstream(file.string() + ".log").rdbuf();
 }
 
-TEST_P(ProposedXml, LeavesNoTrace) {
+TEST_P(ProposedXml, IsRemovedWithoutTrace) {
   const auto with = attached(bare(), {lease(bare())});
   EXPECT_NE(with, bare());
   EXPECT_EQ(attached(with, {}), bare());
 }
 
-TEST_P(ProposedXml, IsTheSameTheSecondTime) {
+TEST_P(ProposedXml, IsUnchangedBySecondAttach) {
   const Lease first = lease(bare());
   const auto with = attached(bare(), {first});
   EXPECT_TRUE(domain::carriesLeases(with, {first}, key));
-  EXPECT_EQ(lease(with).edits, first.edits) << "its own settings are not the administrator's";
+  EXPECT_EQ(lease(with).edits, first.edits)
+      << "settings of vfpass are not taken for the administrator's";
   EXPECT_EQ(attached(with, {lease(with)}), with);
 }
 
-TEST_P(ProposedXml, LeavesNothingToProposeOnceItIsTheAdministratorsOwn) {
+TEST_P(ProposedXml, IsNotProposedAgainWhenSetByAdministrator) {
   const auto own = domain::withEdits(bare(), lease(bare()).edits);
   const auto again = proposalFor(host, own, devices());
   EXPECT_THAT(editsOf(again), IsEmpty());
 }
 
-TEST_P(ProposedXml, StaysWhereTheAdministratorHasChangedIt) {
+TEST_P(ProposedXml, KeepsElementsChangedByAdministrator) {
   const Lease made = lease(bare());
   auto with = attached(bare(), {made});
-  // A detach takes out all but the element that reads differently now.
+  // A detach removes all but the element that was changed.
   const std::string from = "mode='strict' nodeset=";
   const auto metadata = with.find("</metadata>");
   with.replace(with.find(from, metadata), from.size(), "mode='preferred' nodeset=");
@@ -126,7 +128,7 @@ INSTANTIATE_TEST_SUITE_P(
     nameOf);
 
 // libvirt writes its own order, quotes and line breaks.
-TEST(SettingsXml, KnowsItsElementsAfterLibvirtHasFormattedThem) {
+TEST(SettingsXml, RecognizesElementsFormattedByLibvirt) {
   Lease lease;
   lease.kind = LeaseKind::pciFunction;
   lease.domain = *parseUuid("11111111-2222-3333-4444-555555555555");
@@ -144,8 +146,8 @@ TEST(SettingsXml, KnowsItsElementsAfterLibvirtHasFormattedThem) {
   EXPECT_EQ(domain::withLeases(xml, {}, domain::builtInTemplates(), key), domainXml(2, 16 * gib));
 }
 
-// Anybody who can edit the domain can write our metadata.
-TEST(SettingsXml, SurvivesMetadataThatNameTheSameElementTwice) {
+// Anybody who can edit the domain can write metadata of vfpass.
+TEST(SettingsXml, HandlesMetadataThatNameElementTwice) {
   Lease lease;
   lease.kind = LeaseKind::pciFunction;
   lease.domain = *parseUuid("11111111-2222-3333-4444-555555555555");
@@ -164,7 +166,7 @@ TEST(SettingsXml, SurvivesMetadataThatNameTheSameElementTwice) {
   EXPECT_EQ(domain::withLeases(xml, {}, domain::builtInTemplates(), key), domainXml(2, 16 * gib));
 }
 
-TEST(SettingsXml, RefusesMetadataWhoseElementIsNone) {
+TEST(SettingsXml, RefusesMetadataWithInvalidElement) {
   const std::string sound = "&lt;hard_limit unit='KiB'>1&lt;/hard_limit>";
   Lease lease;
   lease.kind = LeaseKind::pciFunction;

@@ -11,15 +11,15 @@
 
 namespace vfpass::state {
 
-/// A forked process that runs one function and can be heard through a pipe: `say` in the child,
-/// `hear` in the parent (blocks; empty when the child has ended).
+/// A forked process that runs one function and reports through a pipe: `say` in the child, `hear`
+/// in the parent (blocks; empty once the child has ended).
 class Child {
  public:
   using Say = std::function<void(const std::string& line)>;
 
   explicit Child(const std::function<void(const Say&)>& body) {
     if (::pipe(pipe_) != 0 || (pid_ = ::fork()) < 0) {
-      throw std::runtime_error("cannot start a child");
+      throw std::runtime_error("cannot start a child process");
     }
     if (pid_ == 0) {
       ::close(pipe_[0]);

@@ -55,7 +55,7 @@ Error errorOf(Call call) {
   return Error("no failure");
 }
 
-TEST_F(DatabaseTest, MakesPrivateFolderAndFile) {
+TEST_F(DatabaseTest, CreatesPrivateDirectoryAndFile) {
   const Database database = open();
   EXPECT_EQ(modeOf(folder()), 0700U);
   EXPECT_EQ(modeOf(file()), 0600U);
@@ -64,13 +64,13 @@ TEST_F(DatabaseTest, MakesPrivateFolderAndFile) {
   EXPECT_TRUE(database.openOperations().empty());
 }
 
-TEST_F(DatabaseTest, KeepsItsSettingsInTheFile) {
+TEST_F(DatabaseTest, StoresItsSettingsInTheFile) {
   static_cast<void>(open());
   EXPECT_EQ(textOf("PRAGMA journal_mode"), "wal");
   EXPECT_EQ(textOf("PRAGMA user_version"), "3");
 }
 
-TEST_F(DatabaseTest, LeasesComeBackSortedAfterReopening) {
+TEST_F(DatabaseTest, LeasesAreSortedAfterReopening) {
   const std::vector<Lease> sorted = {sampleLease(1, "a", 1), sampleLease(1, "b", 0),
                                      sampleLease(2, "a", 2)};
   {
@@ -84,7 +84,7 @@ TEST_F(DatabaseTest, LeasesComeBackSortedAfterReopening) {
   EXPECT_TRUE(open().leasesOf(uuidOf(3)).empty());
 }
 
-TEST_F(DatabaseTest, RecordingAgainReplaces) {
+TEST_F(DatabaseTest, RecordingAgainReplacesTheLease) {
   Database database = open();
   Lease lease = sampleLease(1, "rail0", 1);
   database.recordLease(lease);
@@ -95,7 +95,7 @@ TEST_F(DatabaseTest, RecordingAgainReplaces) {
   EXPECT_EQ(database.leases(), std::vector<Lease>{lease});
 }
 
-TEST_F(DatabaseTest, RemedyQuotesTheDomainsName) {
+TEST_F(DatabaseTest, RemedyQuotesTheDomainName) {
   Database database = open();
   Lease first = sampleLease(1, "rail0", 1);
   first.domainName = "my vm";
@@ -104,7 +104,7 @@ TEST_F(DatabaseTest, RemedyQuotesTheDomainsName) {
               HasSubstr("vfpass detach 'my vm'"));
 }
 
-TEST_F(DatabaseTest, OneVfHasOneLease) {
+TEST_F(DatabaseTest, RefusesSecondLeaseOnTheSameVf) {
   Database database = open();
   const Lease first = sampleLease(1, "rail0", 1);
   database.recordLease(first);
@@ -122,7 +122,7 @@ TEST_F(DatabaseTest, OneVfHasOneLease) {
   EXPECT_EQ(database.leases().size(), 2U);
 }
 
-TEST_F(DatabaseTest, MovingALeaseOntoATakenVfChangesNothing) {
+TEST_F(DatabaseTest, RefusesMovingALeaseToALeasedVf) {
   Database database = open();
   const std::vector<Lease> both = {sampleLease(1, "a", 1), sampleLease(1, "b", 2)};
   database.recordLease(both[0]);
@@ -133,7 +133,7 @@ TEST_F(DatabaseTest, MovingALeaseOntoATakenVfChangesNothing) {
   EXPECT_EQ(database.leases(), both);
 }
 
-TEST_F(DatabaseTest, HolderNamesAreMadeSafeForTerminals) {
+TEST_F(DatabaseTest, EscapesHolderNamesForTerminals) {
   Database database = open();
   Lease lease = sampleLease(1, "rail0", 1);
   lease.domainName = "evil\x1b[31m\n";
@@ -142,7 +142,7 @@ TEST_F(DatabaseTest, HolderNamesAreMadeSafeForTerminals) {
   EXPECT_EQ(std::string(error.what()).find_first_of("\x1b\n"), std::string::npos);
 }
 
-TEST_F(DatabaseTest, DropNeedsTheSameGeneration) {
+TEST_F(DatabaseTest, DropRequiresTheSameGeneration) {
   Database database = open();
   Lease lease = sampleLease(1, "rail0", 1);
   lease.generation = 4;
@@ -156,7 +156,7 @@ TEST_F(DatabaseTest, DropNeedsTheSameGeneration) {
   EXPECT_TRUE(database.leases().empty());
 }
 
-TEST_F(DatabaseTest, AdoptsALeaseAndRaisesTheGeneration) {
+TEST_F(DatabaseTest, AdoptionRaisesTheGeneration) {
   Database database = open();
   const Lease lease = sampleLease(1, "rail0", 9);
   EXPECT_EQ(database.adoptionFault(lease), "");
@@ -165,14 +165,14 @@ TEST_F(DatabaseTest, AdoptsALeaseAndRaisesTheGeneration) {
   EXPECT_EQ(database.lastGeneration(), lease.generation);
 }
 
-TEST_F(DatabaseTest, DoesNotAdoptALeaseThatHasEnded) {
+TEST_F(DatabaseTest, RefusesToAdoptEndedLease) {
   Lease lease = sampleLease(1, "rail0", 1);
   lease.generation = 4;
   {
     Database database = open();
     database.recordLease(lease);
     database.dropLease(lease.domain, "rail0", 4);
-    database.dropLease(lease.domain, "rail0", 2);  // a repeated clean-up of an older one
+    database.dropLease(lease.domain, "rail0", 2);  // a repeated drop of an older generation
   }
   Database database = open();
   EXPECT_THAT(database.adoptLease(lease), HasSubstr("it has ended (generation 4)"));
@@ -191,7 +191,7 @@ TEST_F(DatabaseTest, DoesNotAdoptALeaseThatHasEnded) {
   EXPECT_EQ(database.adoptLease(lease), "") << "a later attach";
 }
 
-TEST_F(DatabaseTest, DoesNotAdoptALeaseOfADeviceThatIsLeased) {
+TEST_F(DatabaseTest, RefusesToAdoptLeaseOfALeasedDevice) {
   Database database = open();
   const Lease owner = sampleLease(1, "rail0", 1);
   database.recordLease(owner);
@@ -205,14 +205,14 @@ TEST_F(DatabaseTest, DoesNotAdoptALeaseOfADeviceThatIsLeased) {
   EXPECT_EQ(database.leases(), std::vector{owner});
 }
 
-TEST_F(DatabaseTest, RaisesTheGenerationAndNeverLowersIt) {
+TEST_F(DatabaseTest, NeverLowersTheGeneration) {
   Database database = open();
   database.raiseGeneration(7);
   database.raiseGeneration(3);
   EXPECT_EQ(database.nextGeneration(), 8U);
 }
 
-TEST_F(DatabaseTest, StateChangesOnlyForTheSameGeneration) {
+TEST_F(DatabaseTest, StateChangeRequiresTheSameGeneration) {
   Database database = open();
   Lease lease = sampleLease(1, "rail0", 1);
   lease.generation = 4;
@@ -226,8 +226,8 @@ TEST_F(DatabaseTest, StateChangesOnlyForTheSameGeneration) {
   EXPECT_EQ(textOf("SELECT state || boot_id FROM leases"), "runningboot-b");
 }
 
-// A power cut: the state says running, and nothing of that boot runs any more.
-TEST_F(DatabaseTest, WhatRanInAnotherBootReadsAsReserved) {
+// A power loss: the state is running, but nothing of that boot runs any more.
+TEST_F(DatabaseTest, LeaseRunningInAnotherBootReadsAsReserved) {
   Database database = open();
   Lease before = sampleLease(1, "rail0", 1);
   before.state = LeaseState::running;
@@ -237,13 +237,13 @@ TEST_F(DatabaseTest, WhatRanInAnotherBootReadsAsReserved) {
   now.bootId = "boot-b";
   database.recordLease(before);
   database.recordLease(now);
-  database.presentBoot("boot-b");
+  database.setCurrentBoot("boot-b");
   before.state = LeaseState::reserved;
   EXPECT_EQ(database.leases(), (std::vector<Lease>{before, now}));
   EXPECT_EQ(database.leasesOf(before.domain), (std::vector<Lease>{before, now}));
 }
 
-TEST_F(DatabaseTest, GenerationsGrowAcrossDeletesAndReopening) {
+TEST_F(DatabaseTest, GenerationsGrowAcrossDropsAndReopening) {
   std::uint64_t last = 0;
   for (int round = 0; round < 3; ++round) {
     Database database = open();
@@ -258,7 +258,7 @@ TEST_F(DatabaseTest, GenerationsGrowAcrossDeletesAndReopening) {
   }
 }
 
-TEST_F(DatabaseTest, ARebuiltLeaseRaisesTheGeneration) {
+TEST_F(DatabaseTest, RebuiltLeaseRaisesTheGeneration) {
   Database database = open();
   Lease lease = sampleLease(1, "rail0", 1);
   lease.generation = 57;
@@ -269,7 +269,7 @@ TEST_F(DatabaseTest, ARebuiltLeaseRaisesTheGeneration) {
   EXPECT_EQ(database.nextGeneration(), 59U);
 }
 
-TEST_F(DatabaseTest, AbsurdGenerationsAreRefused) {
+TEST_F(DatabaseTest, RefusesGenerationsOutOfRange) {
   Database database = open();
   Lease lease = sampleLease(1, "rail0", 1);
   lease.generation = std::numeric_limits<std::uint64_t>::max();
@@ -307,7 +307,7 @@ TEST_F(DatabaseTest, JournalRoundTrips) {
   }
 }
 
-TEST_F(DatabaseTest, FinishingDeletesStepsAndNeverReusesTheNumber) {
+TEST_F(DatabaseTest, FinishingDeletesStepsAndNeverReusesIds) {
   Database database = open();
   const auto first = database.beginOperation(samplePlan(1), "boot-a");
   const auto second = database.beginOperation(samplePlan(2), "boot-a");
@@ -316,11 +316,11 @@ TEST_F(DatabaseTest, FinishingDeletesStepsAndNeverReusesTheNumber) {
   EXPECT_EQ(database.openOperations().size(), 1U);
   EXPECT_EQ(textOf("SELECT count(*) FROM steps"), "5");
   EXPECT_GT(database.beginOperation(samplePlan(3), "boot-a"), second);
-  database.finishOperation(second);  // a second recover finds it gone
+  database.finishOperation(second);  // a second recovery finds it missing
   EXPECT_EQ(database.openOperations().size(), 2U);
 }
 
-TEST_F(DatabaseTest, MarkingStepsThatAreNotThereFailsWhole) {
+TEST_F(DatabaseTest, MarkingMissingStepsMarksNone) {
   Database database = open();
   const auto id = database.beginOperation(samplePlan(1), "boot-a");
   EXPECT_THROW(database.markSteps(id, 3, 3, StepStatus::done), Error);
@@ -332,7 +332,7 @@ TEST_F(DatabaseTest, MarkingStepsThatAreNotThereFailsWhole) {
   }
 }
 
-TEST_F(DatabaseTest, UnknownJournalWordsAreANewerVersions) {
+TEST_F(DatabaseTest, UnknownJournalValuesNameNewerVersion) {
   Database database = open();
   database.beginOperation(samplePlan(1), "boot-a");
   for (const std::string change : {"UPDATE steps SET status = 'skipped' WHERE position = 1",
@@ -344,7 +344,7 @@ TEST_F(DatabaseTest, UnknownJournalWordsAreANewerVersions) {
   }
 }
 
-TEST_F(DatabaseTest, SoftRoceRecordsComeBack) {
+TEST_F(DatabaseTest, StoresSoftRoceRecords) {
   const SoftRoceRecord begun{"rxe0", "eth0", std::nullopt, "boot-a"};
   const SoftRoceRecord made{"rxe0", "eth0", 4294967295U, "boot-a"};
   const SoftRoceRecord other{"rxe1", "eth1", 0, "boot-a"};
@@ -363,7 +363,7 @@ TEST_F(DatabaseTest, SoftRoceRecordsComeBack) {
   EXPECT_EQ(database.softRoceRecords(), (std::vector{other}));
 }
 
-TEST_F(DatabaseTest, TheFirstFormatIsBroughtUpToDate) {
+TEST_F(DatabaseTest, MigratesTheFirstFormat) {
   {
     Database database = open();
     database.recordLease(sampleLease(1, "a", 1));
@@ -381,7 +381,7 @@ TEST_F(DatabaseTest, TheFirstFormatIsBroughtUpToDate) {
   EXPECT_EQ(database.leases(), (std::vector{sampleLease(1, "a", 1)}));
 }
 
-TEST_F(DatabaseTest, ANewerFormatIsRefused) {
+TEST_F(DatabaseTest, RefusesNewerFormat) {
   static_cast<void>(open());
   SQLite::Database(file().string(), SQLite::OPEN_READWRITE).exec("PRAGMA user_version = 4");
   EXPECT_THAT(errorOf([&] { return open(); }).what(), HasSubstr("has format 4"));
@@ -389,7 +389,7 @@ TEST_F(DatabaseTest, ANewerFormatIsRefused) {
   EXPECT_THAT(errorOf([&] { return reader.leases(); }).remedy(), HasSubstr("newer vfpass"));
 }
 
-TEST_F(DatabaseTest, ManyProcessesMayMakeItAtOnce) {
+TEST_F(DatabaseTest, SupportsConcurrentCreation) {
   std::vector<std::unique_ptr<Child>> children;
   for (std::uint8_t number = 1; number <= 8; ++number) {
     children.push_back(std::make_unique<Child>([&, number](const Child::Say&) {
@@ -410,28 +410,28 @@ TEST_F(DatabaseTest, ManyProcessesMayMakeItAtOnce) {
   EXPECT_EQ(generations.size(), 8U);
 }
 
-TEST_F(DatabaseTest, RefusesDirectoryThatOthersControl) {
+TEST_F(DatabaseTest, RefusesDirectoryWritableByOthers) {
   std::filesystem::create_directories(folder());
   for (const mode_t mode : {0777U, 01777U, 0702U}) {
     ::chmod(folder().c_str(), mode);
     const Error error = errorOf([&] { return open(); });
-    EXPECT_THAT(error.what(), HasSubstr("everybody can write to it"));
+    EXPECT_THAT(error.what(), HasSubstr("writable by everyone"));
     EXPECT_EQ(error.remedy(), "chmod o-w " + folder().string());
     EXPECT_EQ(error.code(), ExitCode::badInput);
-    EXPECT_THAT(errorOf([&] { return readOnly().leases(); }).what(), HasSubstr("everybody"));
+    EXPECT_THAT(errorOf([&] { return readOnly().leases(); }).what(), HasSubstr("everyone"));
   }
   ::chmod(folder().c_str(), 0770);
   if (::chown(folder().c_str(), 0, otherUser) == 0) {
-    EXPECT_THAT(errorOf([&] { return open(); }).what(), HasSubstr("the group with id 65534"));
+    EXPECT_THAT(errorOf([&] { return open(); }).what(), HasSubstr("writable by group ID 65534"));
     ASSERT_EQ(::chown(folder().c_str(), otherUser, 0), 0);
     EXPECT_THAT(errorOf([&] { return open(); }).remedy(), HasSubstr("chown root "));
   } else {
-    EXPECT_NE(::geteuid(), 0U) << "only root can give a directory away";
+    EXPECT_NE(::geteuid(), 0U) << "only root can change the owner of a directory";
   }
   EXPECT_FALSE(std::filesystem::exists(file()));
 }
 
-TEST_F(DatabaseTest, RefusesLinkInPlaceOfTheDirectory) {
+TEST_F(DatabaseTest, RefusesSymlinkAsDirectory) {
   std::filesystem::create_directories(folder());
   const auto link = temporary_.path() / "link";
   std::filesystem::create_directory_symlink(folder(), link);
@@ -444,7 +444,7 @@ TEST_F(DatabaseTest, RefusesLinkInPlaceOfTheDirectory) {
   EXPECT_TRUE(std::filesystem::is_empty(folder()));
 }
 
-TEST_F(DatabaseTest, RefusesFilesThatOthersControl) {
+TEST_F(DatabaseTest, RefusesFilesWritableByOthers) {
   { open().recordLease(sampleLease(1, "rail0", 1)); }
   for (const char* suffix : {"", "-wal", "-shm"}) {
     const std::string name = file().string() + suffix;
@@ -453,7 +453,7 @@ TEST_F(DatabaseTest, RefusesFilesThatOthersControl) {
       std::ofstream(name).flush();
     }
     ::chmod(name.c_str(), 0666);
-    EXPECT_THAT(errorOf([&] { return open(); }).what(), HasSubstr("everybody can write to it"));
+    EXPECT_THAT(errorOf([&] { return open(); }).what(), HasSubstr("writable by everyone"));
     EXPECT_THAT(errorOf([&] { return readOnly().leases(); }).remedy(),
                 HasSubstr("chmod o-w " + name));
     ::chmod(name.c_str(), 0600);
@@ -464,7 +464,7 @@ TEST_F(DatabaseTest, RefusesFilesThatOthersControl) {
   EXPECT_EQ(open().leases().size(), 1U);
 }
 
-TEST_F(DatabaseTest, RefusesLinksInPlaceOfItsFiles) {
+TEST_F(DatabaseTest, RefusesSymlinksAsFiles) {
   const auto victim = temporary_.path() / "victim";
   std::ofstream(victim) << "mine";
   for (const char* suffix : {"", "-wal", "-shm"}) {

@@ -60,7 +60,7 @@ TEST(ActionJson, RoundTripsRandomActions) {
   EXPECT_EQ(kinds.size(), std::variant_size_v<Action>);
 }
 
-TEST(ActionJson, KeepsTheOrderOfAnUndoList) {
+TEST(ActionJson, KeepsTheOrderOfUndoActions) {
   Generator generator(11);
   std::vector<Action> actions;
   for (int count = 0; count < 12; ++count) {
@@ -70,8 +70,8 @@ TEST(ActionJson, KeepsTheOrderOfAnUndoList) {
   EXPECT_TRUE(actionsFromJson(actionsToJson({})).empty());
 }
 
-TEST(ActionJson, StoredFormatHoldsStill) {
-  // What an older vfpass wrote must be readable by this one: change this only with a migration.
+TEST(ActionJson, StoredFormatIsStable) {
+  // This vfpass must read records of older versions: change this only with a migration.
   const BindDriver bind{PciAddress{0, 0x3b, 0, 1}, "vfio-pci", "vfio-pci"};
   const std::string text =
       R"({"do":"bind-driver","driver":"vfio-pci","driver-override":"vfio-pci",)"
@@ -80,7 +80,7 @@ TEST(ActionJson, StoredFormatHoldsStill) {
   EXPECT_EQ(actionFromJson(text), Action(bind));
 }
 
-TEST(LeaseJson, EveryMissingMemberIsRefused) {
+TEST(LeaseJson, RefusesMissingMembers) {
   const Json whole = Json::parse(leaseToJson(sampleLease(1, "rail0", 3)));
   for (const auto& [name, value] : whole.items()) {
     Json part = whole;
@@ -94,7 +94,7 @@ TEST(LeaseJson, EveryMissingMemberIsRefused) {
   }
 }
 
-TEST(LeaseJson, EveryWrongTypeIsRefused) {
+TEST(LeaseJson, RefusesWrongTypes) {
   const Json whole = Json::parse(leaseToJson(sampleLease(1, "rail0", 3)));
   for (const auto& [name, value] : whole.items()) {
     for (const Json& wrong : {Json(-1), Json(1.5), Json(nullptr), Json({{"x", 1}})}) {
@@ -105,34 +105,34 @@ TEST(LeaseJson, EveryWrongTypeIsRefused) {
   }
 }
 
-TEST(LeaseJson, UnknownMembersAndWordsAreRefused) {
+TEST(LeaseJson, RefusesUnknownMembersAndValues) {
   Json lease = Json::parse(leaseToJson(sampleLease(1, "rail0", 3)));
   lease["settings"]["colour"] = "red";
-  EXPECT_THAT(leaseFailure(lease.dump()), HasSubstr("'colour' is not known"));
+  EXPECT_THAT(leaseFailure(lease.dump()), HasSubstr("unknown member 'colour'"));
   lease["settings"].erase("colour");
   lease["state"] = "hibernating";
-  EXPECT_THAT(leaseFailure(lease.dump()), HasSubstr("'hibernating' is not known"));
+  EXPECT_THAT(leaseFailure(lease.dump()), HasSubstr("unknown value 'hibernating'"));
   lease["state"] = "running";
   lease["pf"] = "0000:3b:00.9";
-  EXPECT_THAT(leaseFailure(lease.dump()), HasSubstr("'0000:3b:00.9' is not known"));
+  EXPECT_THAT(leaseFailure(lease.dump()), HasSubstr("unknown value '0000:3b:00.9'"));
 }
 
-TEST(LeaseJson, RefusesDriversThatArePaths) {
+TEST(LeaseJson, RefusesPathsAsDriverNames) {
   Lease lease = sampleLease(1, "rail0", 3);
   Json json = Json::parse(leaseToJson(lease));
   json["original"]["driver"] = "../../../../../../tmp/x";
-  EXPECT_THAT(leaseFailure(json.dump()), HasSubstr("'driver' is not the name of a driver"));
+  EXPECT_THAT(leaseFailure(json.dump()), HasSubstr("'driver' is not a valid driver name"));
   lease.original.driverOverride = "/tmp/x_vfio-pci";
   EXPECT_THAT(failureOf([&] { leaseToJson(lease); }), HasSubstr("cannot restore"));
 }
 
-TEST(ActionJson, RefusesDriversThatArePaths) {
+TEST(ActionJson, RefusesPathsAsDriverNames) {
   EXPECT_THAT(actionFailure(R"({"do":"bind-driver","driver":"vfio-pci","driver-override":"../x",)"
                             R"("function":"0000:3b:00.1"})"),
-              HasSubstr("'driver-override' is not the name of a driver"));
+              HasSubstr("'driver-override' is not a valid driver name"));
 }
 
-TEST(LeaseJson, NumbersAreHeldAgainstTheirRange) {
+TEST(LeaseJson, RefusesNumbersOutOfRange) {
   Json lease = Json::parse(leaseToJson(sampleLease(1, "rail0", 3)));
   lease["settings"]["vlan"]["qos"] = 256;
   EXPECT_THAT(leaseFailure(lease.dump()), HasSubstr("a number up to 255"));
@@ -140,37 +140,38 @@ TEST(LeaseJson, NumbersAreHeldAgainstTheirRange) {
   EXPECT_EQ(leaseFailure(lease.dump()), "no failure");
 }
 
-TEST(ActionJson, UnknownKindIsRefused) {
-  EXPECT_THAT(actionFailure(R"({"do":"live-migrate"})"), HasSubstr("'live-migrate' is not known"));
+TEST(ActionJson, RefusesUnknownKind) {
+  EXPECT_THAT(actionFailure(R"({"do":"live-migrate"})"),
+              HasSubstr("unknown action 'live-migrate'"));
   EXPECT_THAT(actionFailure(R"({"do":"live-migrate"})"), HasSubstr("newer vfpass"));
   EXPECT_THAT(actionFailure(R"({"pf":"0000:3b:00.0"})"), HasSubstr("'do' is missing"));
   EXPECT_THAT(actionFailure(R"({"do":"remove-vfs","pf":"0000:3b:00.0","force":true})"),
-              HasSubstr("'force' is not known"));
-  EXPECT_THAT(actionFailure("[]"), HasSubstr("an object was expected"));
+              HasSubstr("unknown member 'force'"));
+  EXPECT_THAT(actionFailure("[]"), HasSubstr("expected an object"));
   EXPECT_THAT(failureOf([] { actionsFromJson("{}"); }), HasSubstr("list of actions"));
 }
 
-TEST(ActionJson, RubbishIsDamage) {
+TEST(ActionJson, InvalidJsonIsDamage) {
   for (const std::string text : {"", "{", "{\"do\":\"remove-vfs\"", "\xff\xff", "{}{}", "nul"}) {
     EXPECT_THAT(actionFailure(text), HasSubstr("corrupt: ")) << text;
   }
 }
 
-TEST(ActionJson, DepthAndSizeAreBounded) {
+TEST(ActionJson, LimitsDepthAndSize) {
   EXPECT_THAT(actionFailure(std::string(100000, '[')), HasSubstr("nested too deeply"));
   const std::string deep = std::string(100000, '[') + std::string(100000, ']');
   EXPECT_THAT(actionFailure("{\"do\":" + deep + "}"), HasSubstr("nested too deeply"));
   EXPECT_THAT(actionFailure(std::string(std::size_t{9} << 20U, ' ')), HasSubstr("bytes long"));
 }
 
-TEST(ActionJson, EveryTruncationIsRefused) {
+TEST(ActionJson, RefusesTruncatedRecords) {
   const std::string text = actionToJson(RecordLease{sampleLease(1, "rail0", 3)});
   for (std::size_t length = 0; length < text.size(); ++length) {
     ASSERT_NE(actionFailure(text.substr(0, length)), "no failure") << length;
   }
 }
 
-TEST(ActionJson, BytesThatAreNotUtf8AreCheckedWhenRead) {
+TEST(ActionJson, RefusesInvalidHexText) {
   EXPECT_EQ(decodeText(encodeText("a\xff")), "a\xff");
   EXPECT_THAT(failureOf([] {
                 decodeText(Json::object({{"hex", "6"}}));

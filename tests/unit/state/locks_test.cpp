@@ -38,9 +38,9 @@ class LocksTest : public testing::Test {
     EXPECT_EQ(child->hear(), "held");
     return child;
   }
-  [[nodiscard]] std::string failure(milliseconds patience) const {
+  [[nodiscard]] std::string failure(milliseconds timeout) const {
     try {
-      static_cast<void>(FileLock::acquire(file(), patience));
+      static_cast<void>(FileLock::acquire(file(), timeout));
     } catch (const Error& error) {
       return error.what();
     }
@@ -50,7 +50,7 @@ class LocksTest : public testing::Test {
   fake::TemporaryFolder temporary_;
 };
 
-TEST_F(LocksTest, FilesArePrivateAndNameTheHolder) {
+TEST_F(LocksTest, LockFilesArePrivateAndNameTheHolder) {
   const FileLock lock = FileLock::acquire(file(), milliseconds(0));
   struct stat status = {};
   ASSERT_EQ(::stat(file().c_str(), &status), 0);
@@ -62,7 +62,7 @@ TEST_F(LocksTest, FilesArePrivateAndNameTheHolder) {
   EXPECT_EQ(pid, ::getpid());
 }
 
-TEST_F(LocksTest, HeldOnceAtATime) {
+TEST_F(LocksTest, HasOneHolderAtATime) {
   {
     const FileLock lock = FileLock::acquire(file(), milliseconds(0));
     EXPECT_FALSE(FileLock::tryAcquire(file()).has_value());
@@ -70,7 +70,7 @@ TEST_F(LocksTest, HeldOnceAtATime) {
   EXPECT_TRUE(FileLock::tryAcquire(file()).has_value());
 }
 
-TEST_F(LocksTest, MovingKeepsItAndReplacingReleases) {
+TEST_F(LocksTest, MovingKeepsAndReplacingReleasesTheLock) {
   FileLock first = FileLock::acquire(file(), milliseconds(0));
   FileLock moved = std::move(first);
   EXPECT_FALSE(FileLock::tryAcquire(file()).has_value());
@@ -79,7 +79,7 @@ TEST_F(LocksTest, MovingKeepsItAndReplacingReleases) {
   EXPECT_FALSE(FileLock::tryAcquire(folder() / "other.lock").has_value());
 }
 
-TEST_F(LocksTest, GivesUpAtTheDeadlineAndNamesTheHolder) {
+TEST_F(LocksTest, TimesOutAndNamesTheHolder) {
   const auto child = holder();
   const auto begun = Clock::now();
   const std::string message = failure(milliseconds(150));
@@ -90,18 +90,18 @@ TEST_F(LocksTest, GivesUpAtTheDeadlineAndNamesTheHolder) {
   EXPECT_LT(waited, milliseconds(3000));
 }
 
-TEST_F(LocksTest, WaitingSleepsInTheKernel) {
+TEST_F(LocksTest, WaiterSleepsInTheKernel) {
   const auto child = holder();
   rusage before = {};
   rusage after = {};
   ::getrusage(RUSAGE_THREAD, &before);
   static_cast<void>(failure(milliseconds(400)));
   ::getrusage(RUSAGE_THREAD, &after);
-  // One sleep until the deadline; a poll every 10 ms would give up the processor 40 times.
+  // One sleep until the deadline; a poll every 10 ms would yield the processor 40 times.
   EXPECT_LT(after.ru_nvcsw - before.ru_nvcsw, 10);
 }
 
-TEST_F(LocksTest, TheEndOfTheHolderWakesTheWaiter) {
+TEST_F(LocksTest, DeathOfTheHolderWakesTheWaiter) {
   const auto child = holder();
   const pid_t pid = child->pid();
   Child waiter([&](const Child::Say& say) {
@@ -116,7 +116,7 @@ TEST_F(LocksTest, TheEndOfTheHolderWakesTheWaiter) {
   EXPECT_LT(Clock::now() - begun, milliseconds(10000));
 }
 
-TEST_F(LocksTest, ThreadsWithOtherDeadlinesDoNotDisturbEachOther) {
+TEST_F(LocksTest, ThreadsWaitIndependently) {
   const auto child = holder();
   std::vector<std::thread> threads;
   std::array<Clock::duration, 4> waited{};
@@ -135,7 +135,7 @@ TEST_F(LocksTest, ThreadsWithOtherDeadlinesDoNotDisturbEachOther) {
   }
 }
 
-TEST_F(LocksTest, ABlockedSignalDoesNotMatter) {
+TEST_F(LocksTest, TimesOutWithAllSignalsBlocked) {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -147,8 +147,8 @@ TEST_F(LocksTest, ABlockedSignalDoesNotMatter) {
   EXPECT_EQ(sigismember(&now, SIGRTMIN + 7), 1);
 }
 
-TEST_F(LocksTest, ARemovedFileLocksNobodyOut) {
-  // Two holders at once, one of the removed file, would be the end of all locking.
+TEST_F(LocksTest, WaiterNoticesARemovedFile) {
+  // Otherwise the lock would have two holders, one of them of the removed file.
   std::unique_ptr<Child> child = holder();
   Child waiter([&](const Child::Say& say) {
     say("waiting");
@@ -163,7 +163,7 @@ TEST_F(LocksTest, ARemovedFileLocksNobodyOut) {
   EXPECT_FALSE(FileLock::tryAcquire(file()).has_value());
 }
 
-TEST_F(LocksTest, AForkedChildThatHangsDoesNotKeepIt) {
+TEST_F(LocksTest, HangingForkedChildDoesNotKeepTheLock) {
   std::unique_ptr<Child> hanging;
   {
     const FileLock lock = FileLock::acquire(file(), milliseconds(0));
@@ -176,7 +176,7 @@ TEST_F(LocksTest, AForkedChildThatHangsDoesNotKeepIt) {
   EXPECT_TRUE(FileLock::tryAcquire(file()).has_value());
 }
 
-TEST_F(LocksTest, LinksAndSpecialFilesAreRefused) {
+TEST_F(LocksTest, RefusesLinksAndSpecialFiles) {
   std::filesystem::create_directories(folder());
   std::ofstream(temporary_.path() / "victim") << "keep";
   std::filesystem::create_symlink(temporary_.path() / "victim", file());
@@ -187,15 +187,15 @@ TEST_F(LocksTest, LinksAndSpecialFilesAreRefused) {
   EXPECT_THAT(failure(milliseconds(0)), HasSubstr("not a regular file"));
 }
 
-// Who can open the file can hold its lock for ever.
-TEST_F(LocksTest, RefusesFilesAndDirectoriesThatOthersControl) {
+// Anyone who can open the file can hold its lock forever.
+TEST_F(LocksTest, RefusesFilesAndDirectoriesWritableByOthers) {
   std::filesystem::create_directories(folder());
   std::ofstream(file()).flush();
   ::chmod(file().c_str(), 0666);
-  EXPECT_THAT(failure(milliseconds(0)), HasSubstr("x.lock: everybody can write to it"));
+  EXPECT_THAT(failure(milliseconds(0)), HasSubstr("x.lock: writable by everyone"));
   ::chmod(file().c_str(), 0600);
   ::chmod(folder().c_str(), 01777);
-  EXPECT_THAT(failure(milliseconds(0)), HasSubstr("run: everybody can write to it"));
+  EXPECT_THAT(failure(milliseconds(0)), HasSubstr("run: writable by everyone"));
   ::chmod(folder().c_str(), 0700);
   EXPECT_EQ(failure(milliseconds(0)), "no failure");
   const auto link = temporary_.path() / "link";
@@ -203,7 +203,7 @@ TEST_F(LocksTest, RefusesFilesAndDirectoriesThatOthersControl) {
   EXPECT_THROW(static_cast<void>(FileLock::acquire(link / "x.lock", milliseconds(0))), Error);
 }
 
-TEST_F(LocksTest, RubbishInTheFileNamesNobody) {
+TEST_F(LocksTest, IgnoresInvalidContentOfTheFile) {
   std::filesystem::create_directories(folder());
   std::ofstream(file()) << "\x1b[31mroot";
   const FileDescriptor foreign(::open(file().c_str(), O_RDWR));
@@ -213,7 +213,7 @@ TEST_F(LocksTest, RubbishInTheFileNamesNobody) {
   EXPECT_EQ(message.find('\x1b'), std::string::npos);
 }
 
-TEST_F(LocksTest, PfLocksAreTakenOnceEach) {
+TEST_F(LocksTest, TakesEachPfLockOnce) {
   const auto locks = lockPfs(folder(), {pfB, pfA, pfB}, milliseconds(0));
   EXPECT_EQ(locks.size(), 2U);
   EXPECT_FALSE(FileLock::tryAcquire(folder() / "pf-0000:3b:00.0.lock").has_value());
@@ -221,10 +221,10 @@ TEST_F(LocksTest, PfLocksAreTakenOnceEach) {
   EXPECT_TRUE(lockPfs(folder(), {}, milliseconds(0)).empty());
 }
 
-TEST_F(LocksTest, PfLocksAreTakenInAddressOrderAndGivenBackOnFailure) {
+TEST_F(LocksTest, TakesPfLocksInAddressOrderAndReleasesThemOnFailure) {
   const FileLock blocked = FileLock::acquire(folder() / "pf-0000:3b:00.0.lock", milliseconds(0));
   EXPECT_THROW(lockPfs(folder(), {pfB, pfA}, milliseconds(20)), Error);
-  // A is asked for first, so B was never touched.
+  // A comes first, so B was never touched.
   EXPECT_FALSE(std::filesystem::exists(folder() / "pf-0000:5e:00.0.lock"));
   const FileLock other = FileLock::acquire(folder() / "pf-0000:5e:00.0.lock", milliseconds(0));
   const PciAddress pfC{0, 0x10, 0, 0};
@@ -232,7 +232,7 @@ TEST_F(LocksTest, PfLocksAreTakenInAddressOrderAndGivenBackOnFailure) {
   EXPECT_TRUE(FileLock::tryAcquire(folder() / "pf-0000:10:00.0.lock").has_value());
 }
 
-TEST_F(LocksTest, WritersHaveALockEach) {
+TEST_F(LocksTest, EachOperationHasItsOwnWriterLock) {
   EXPECT_EQ(writerLockFile("/run/vfpass", 12), "/run/vfpass/operation-12.lock");
 }
 

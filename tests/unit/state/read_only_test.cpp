@@ -18,7 +18,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Names and sizes of all files: reading must not change them.
+/// Names and sizes of all files; reading must not change them.
 std::map<std::string, std::uintmax_t> contentOf(const std::filesystem::path& folder) {
   std::map<std::string, std::uintmax_t> content;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
@@ -36,7 +36,7 @@ class ReadOnlyTest : public testing::Test {
   [[nodiscard]] Database reader() const {
     return {folder(), Database::Open::readOnly, milliseconds(2000)};
   }
-  /// A writer that died by SIGKILL and left WAL and index behind.
+  /// Runs a writer that is killed by SIGKILL and leaves WAL and index behind.
   void leaveWalBehind() const {
     Child child([&](const Child::Say& say) {
       Database database = writer();
@@ -57,7 +57,7 @@ class ReadOnlyTest : public testing::Test {
   fake::TemporaryFolder temporary_;
 };
 
-TEST_F(ReadOnlyTest, AMissingDatabaseReadsAsEmptyAndIsNotMade) {
+TEST_F(ReadOnlyTest, ReadsMissingDatabaseAsEmptyWithoutCreatingIt) {
   EXPECT_TRUE(reader().leases().empty());
   EXPECT_FALSE(std::filesystem::exists(folder()));
   std::filesystem::create_directory(folder());
@@ -66,7 +66,7 @@ TEST_F(ReadOnlyTest, AMissingDatabaseReadsAsEmptyAndIsNotMade) {
   EXPECT_TRUE(contentOf(folder()).empty());
 }
 
-TEST_F(ReadOnlyTest, ReadsAClosedDatabaseWithoutATrace) {
+TEST_F(ReadOnlyTest, ReadsClosedDatabaseWithoutChangingIt) {
   writer().recordLease(sampleLease(1, "rail0", 1));
   const auto before = contentOf(folder());
   EXPECT_EQ(before.size(), 1U);
@@ -74,7 +74,7 @@ TEST_F(ReadOnlyTest, ReadsAClosedDatabaseWithoutATrace) {
   EXPECT_EQ(contentOf(folder()), before);
 }
 
-TEST_F(ReadOnlyTest, SeesWhatALiveWriterCommits) {
+TEST_F(ReadOnlyTest, ReadsCommitsOfALiveWriter) {
   Database live = writer();
   const Database database = reader();
   for (std::uint8_t number = 1; number <= 20; ++number) {
@@ -84,24 +84,24 @@ TEST_F(ReadOnlyTest, SeesWhatALiveWriterCommits) {
   EXPECT_EQ(live.leases().size(), 20U);
 }
 
-TEST_F(ReadOnlyTest, ReadsWhatAKilledWriterLeftInTheWal) {
+TEST_F(ReadOnlyTest, ReadsTheWalOfAKilledWriter) {
   leaveWalBehind();
   EXPECT_EQ(contentOf(folder()).size(), 3U);
   expectLeftovers(reader());
 }
 
-TEST_F(ReadOnlyTest, ReadsAWalWithoutItsIndex) {
+TEST_F(ReadOnlyTest, ReadsWalWithoutIndex) {
   leaveWalBehind();
   std::filesystem::remove(folder() / "vfpass.db-shm");
   expectLeftovers(reader());
 }
 
-TEST_F(ReadOnlyTest, ReadsInAFolderThatNobodyMayWriteTo) {
+TEST_F(ReadOnlyTest, ReadsInAReadOnlyDirectory) {
   leaveWalBehind();
   ::chmod(folder().c_str(), 0500);
   expectLeftovers(reader());
   Child plainUser([&](const Child::Say& say) {
-    // Root may write everywhere: give the files away and become somebody else.
+    // Root can write everywhere: change the owner of the files and drop root.
     if (::geteuid() == 0) {
       std::filesystem::permissions(temporary_.path(), std::filesystem::perms(0711));
       bool ready = ::chown(folder().c_str(), 65534, 65534) == 0;
@@ -126,7 +126,7 @@ TEST_F(ReadOnlyTest, NeverWrites) {
   EXPECT_THROW(database.beginOperation(samplePlan(1), "boot-a"), Error);
 }
 
-TEST_F(ReadOnlyTest, AFileWithoutContentReadsAsEmpty) {
+TEST_F(ReadOnlyTest, ReadsEmptyFileAsEmpty) {
   std::filesystem::create_directory(folder());
   SQLite::Database((folder() / "vfpass.db").string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
   EXPECT_TRUE(reader().leases().empty());
@@ -135,7 +135,7 @@ TEST_F(ReadOnlyTest, AFileWithoutContentReadsAsEmpty) {
   EXPECT_TRUE(reader().leases().empty());
 }
 
-TEST_F(ReadOnlyTest, KeepsUpWithWritersThatComeAndGo) {
+TEST_F(ReadOnlyTest, ReadsWhileWritersOpenAndClose) {
   Child busy([&](const Child::Say& say) {
     for (unsigned round = 0; round < 60; ++round) {
       Database database = writer();  // closing moves the WAL into the file and removes it
@@ -159,8 +159,9 @@ TEST_F(ReadOnlyTest, KeepsUpWithWritersThatComeAndGo) {
   EXPECT_EQ(busy.hear(), "finished");
 }
 
-// A writer that has opened the database and not yet made the WAL's index, which a reader may not.
-TEST_F(ReadOnlyTest, WaitsForAWriterThatIsJustOpening) {
+// A writer has opened the database but not yet created the index of the WAL, which a reader may not
+// create.
+TEST_F(ReadOnlyTest, WaitsForAnOpeningWriter) {
   Child opening([&](const Child::Say& say) {
     Database database = writer();
     database.recordLease(sampleLease(1, "rail0", 1));
@@ -184,7 +185,7 @@ TEST_F(ReadOnlyTest, WaitsForAWriterThatIsJustOpening) {
   EXPECT_EQ(reader().leases().size(), 1U);
 }
 
-TEST_F(ReadOnlyTest, ReadsAgainForAsLongAsItSaysWhileTheFileChanges) {
+TEST_F(ReadOnlyTest, RetriesUntilTheTimeoutWhileTheFileChanges) {
   writer().recordLease(sampleLease(1, "rail0", 1));
   const Location location = databaseIn(folder());
   int readings = 0;

@@ -14,7 +14,7 @@ std::string timeOf(int number) {
   return "2026-11-21T09:40:" + std::string(number < 10 ? "0" : "") + std::to_string(number) + "Z";
 }
 
-TEST(ReportHistory, TheNewestIsTheLastAndOldOnesGo) {
+TEST(ReportHistory, ReturnsTheNewestAndDeletesOldReports) {
   const fake::TemporaryFolder folder;
   EXPECT_EQ(latestReport(folder.path(), uuidOf(1)), std::nullopt);
   for (int number = 0; number < 13; ++number) {

@@ -10,12 +10,12 @@
 namespace vfpass::state {
 
 Uuid uuidOf(std::uint8_t number);
-/// A lease with every member set to something else than its default.
+/// A lease in which no member has its default value.
 Lease sampleLease(std::uint8_t domain, const std::string& name, unsigned vfIndex);
 /// A plan with one step of each kind.
 Plan samplePlan(std::uint8_t domain);
 
-/// Random values for property tests: every member, every kind, strings of any bytes.
+/// Random values for property tests: every member, every kind, strings of arbitrary bytes.
 class Generator {
  public:
   explicit Generator(unsigned seed) : engine_(seed) {}

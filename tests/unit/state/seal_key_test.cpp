@@ -41,12 +41,12 @@ class SealKeyTest : public testing::Test {
   fs::path file = places.configDirectory / "seal.key";
 };
 
-TEST_F(SealKeyTest, AMissingKeyReadsAsNoneAndMakesNothing) {
+TEST_F(SealKeyTest, ReadsMissingKeyAsNoneWithoutCreatingIt) {
   EXPECT_THAT(readSealKey(places).secret, IsEmpty());
   EXPECT_FALSE(fs::exists(places.configDirectory));
 }
 
-TEST_F(SealKeyTest, MakesOneForTheOwnerAloneAndKeepsIt) {
+TEST_F(SealKeyTest, CreatesPrivateKeyOnce) {
   const SealKey key = makeSealKey(places);
   EXPECT_THAT(key.secret, SizeIs(32));
   EXPECT_NE(key.secret, std::vector<std::uint8_t>(32));
@@ -55,10 +55,10 @@ TEST_F(SealKeyTest, MakesOneForTheOwnerAloneAndKeepsIt) {
   EXPECT_EQ(makeSealKey(places).secret, key.secret);
   EXPECT_EQ(readSealKey(places).secret, key.secret);
   EXPECT_EQ(std::distance(fs::directory_iterator(places.configDirectory), {}), 1)
-      << "no file of the making is left";
+      << "no temporary file is left";
 }
 
-TEST_F(SealKeyTest, ProcessesThatMakeItAtOnceGetTheSameKey) {
+TEST_F(SealKeyTest, ConcurrentCreationYieldsTheSameKey) {
   std::vector<std::unique_ptr<Child>> children;
   for (int number = 0; number < 8; ++number) {
     children.push_back(std::make_unique<Child>([&](const Child::Say& say) {
@@ -77,7 +77,7 @@ TEST_F(SealKeyTest, ProcessesThatMakeItAtOnceGetTheSameKey) {
   EXPECT_THAT(keys, SizeIs(1));
 }
 
-TEST_F(SealKeyTest, RefusesAFileThatOthersCanReadOrWrite) {
+TEST_F(SealKeyTest, RefusesFileAccessibleToOthers) {
   make();
   for (const mode_t mode : {0640U, 0604U, 0620U, 0602U}) {
     ::chmod(file.c_str(), mode);
@@ -87,7 +87,7 @@ TEST_F(SealKeyTest, RefusesAFileThatOthersCanReadOrWrite) {
   }
 }
 
-TEST_F(SealKeyTest, RefusesAFolderInWhichOthersCanReplaceIt) {
+TEST_F(SealKeyTest, RefusesDirectoryWritableByOthers) {
   make();
   ::chmod(places.configDirectory.c_str(), 0757);
   EXPECT_THAT(errorOf().what(), HasSubstr("other users can write to its directory"));
@@ -95,14 +95,14 @@ TEST_F(SealKeyTest, RefusesAFolderInWhichOthersCanReplaceIt) {
 
 TEST_F(SealKeyTest, RefusesAnotherOwner) {
   if (::geteuid() != 0) {
-    GTEST_SKIP() << "needs root to give files away";
+    GTEST_SKIP() << "needs root to change the owner of files";
   }
   make();
   ASSERT_EQ(::chown(file.c_str(), 65534, 0), 0);
   EXPECT_THAT(errorOf().what(), HasSubstr("owned by user id 65534"));
 }
 
-TEST_F(SealKeyTest, RefusesLinksFoldersAndFifos) {
+TEST_F(SealKeyTest, RefusesLinksDirectoriesAndFifos) {
   make();
   fs::rename(file, temporary.path() / "elsewhere");
   fs::create_symlink(temporary.path() / "elsewhere", file);
@@ -115,7 +115,7 @@ TEST_F(SealKeyTest, RefusesLinksFoldersAndFifos) {
   EXPECT_THAT(errorOf().what(), HasSubstr("not a regular file"));
 }
 
-TEST_F(SealKeyTest, RefusesWhatIsNotAKey) {
+TEST_F(SealKeyTest, RefusesInvalidKey) {
   make();
   for (const std::string& text : {std::string(), std::string("\n"), std::string(62, 'a'),
                                   std::string(66, 'a'), std::string(64, 'g')}) {
@@ -124,7 +124,7 @@ TEST_F(SealKeyTest, RefusesWhatIsNotAKey) {
   }
 }
 
-TEST_F(SealKeyTest, RefusesAHostWithoutAnId) {
+TEST_F(SealKeyTest, RefusesHostWithoutMachineId) {
   for (const char* text : {"", "uninitialized\n", "0123"}) {
     write(places.machineId, text);
     EXPECT_THROW(makeSealKey(places), Error) << text;

@@ -41,7 +41,7 @@ sqlite3_syscall_ptr asPointer(Function function) {
   return reinterpret_cast<sqlite3_syscall_ptr>(function);
 }
 
-/// SQLite knows three writes and uses the one that it was built with.
+/// SQLite has three write calls and uses the one that it was built with.
 void replaceWhereUsed(sqlite3_vfs* vfs, const char* name, sqlite3_syscall_ptr replacement) {
   if (vfs->xGetSystemCall(vfs, name) != nullptr &&
       vfs->xSetSystemCall(vfs, name, replacement) != SQLITE_OK) {

@@ -7,15 +7,15 @@
 
 namespace vfpass::state {
 
-/// Puts faults between SQLite and the kernel (sqlite3_vfs.xSetSystemCall), so that a full disk or a
-/// kill at any write is real to SQLite and needs neither root nor a file system of its own.
+/// Injects faults between SQLite and the kernel (sqlite3_vfs.xSetSystemCall), so that SQLite sees a
+/// real full disk or kill at any write; needs neither root nor a separate file system.
 class SystemCallFaults {
  public:
-  /// Decides before every write of SQLite's: 0 lets it through, an errno value fails it. Offset -1
-  /// is the descriptor's own position.
+  /// Called before every write of SQLite: 0 lets it pass, an errno value makes it fail. Offset -1
+  /// is the current position of the descriptor.
   using OnWrite =
       std::function<int(int descriptor, const void* data, std::size_t size, off_t offset)>;
-  /// Decides before every open of SQLite's.
+  /// Called before every open of SQLite.
   using OnOpen = std::function<int(const std::string& path, int flags)>;
 
   SystemCallFaults(OnWrite onWrite, OnOpen onOpen);

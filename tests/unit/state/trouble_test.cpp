@@ -40,7 +40,8 @@ class TroubleTest : public testing::Test {
   [[nodiscard]] Database reader() const {
     return {folder(), Database::Open::readOnly, milliseconds(100)};
   }
-  /// What an attach writes, from a missing folder on. Returns how many calls came back.
+  /// Writes what an attach writes, starting without a directory. Returns the number of completed
+  /// calls.
   static int attach(const std::filesystem::path& folder, const Child::Say& say) {
     Database database(folder, Database::Open::createIfMissing, milliseconds(100));
     say("opened");
@@ -52,7 +53,7 @@ class TroubleTest : public testing::Test {
     say("marked");
     return 4;
   }
-  /// Whole calls only: each of them either happened or did not.
+  /// Expects that each call took effect completely or not at all.
   static void expectConsistent(const std::filesystem::path& folder, std::size_t atLeast) {
     Database database(folder, Database::Open::createIfMissing, milliseconds(100));
     const auto leases = database.leases();
@@ -84,7 +85,7 @@ Error errorOf(Call call) {
   return Error("no failure");
 }
 
-TEST_F(TroubleTest, ADiskThatFillsUpAtAnyWriteIsNamedAndLosesNothing) {
+TEST_F(TroubleTest, DiskFullAtAnyWriteIsReportedAndLosesNothing) {
   int refusedRuns = 0;
   for (int room = 0; room < 500; ++room) {
     const auto target = temporary_.path() / std::to_string(room);
@@ -111,7 +112,7 @@ TEST_F(TroubleTest, ADiskThatFillsUpAtAnyWriteIsNamedAndLosesNothing) {
   EXPECT_GT(refusedRuns, 10);
 }
 
-TEST_F(TroubleTest, NoRoomForTheWalOrItsIndexIsNamed) {
+TEST_F(TroubleTest, ReportsDiskFullForWalAndIndex) {
   for (const std::string suffix : {"-wal", "-shm"}) {
     const SystemCallFaults faults(allWritesPass(), [&](const std::string& path, int) {
       return path.ends_with(suffix) ? ENOSPC : 0;
@@ -123,7 +124,7 @@ TEST_F(TroubleTest, NoRoomForTheWalOrItsIndexIsNamed) {
   EXPECT_TRUE(open().leases().empty());
 }
 
-TEST_F(TroubleTest, ARealFileSizeLimitIsNamed) {
+TEST_F(TroubleTest, ReportsFileSizeLimit) {
   Child child([&](const Child::Say& say) {
     Database database = open();
     ::signal(SIGXFSZ, SIG_IGN);
@@ -145,7 +146,7 @@ TEST_F(TroubleTest, ARealFileSizeLimitIsNamed) {
   EXPECT_LT(kept, 100U);
 }
 
-TEST_F(TroubleTest, KilledAtAnyWriteLeavesWholeCalls) {
+TEST_F(TroubleTest, KillAtAnyWriteKeepsCallsAtomic) {
   bool survived = false;
   for (int writes = 0; !survived; ++writes) {
     ASSERT_LT(writes, 500);
@@ -157,7 +158,7 @@ TEST_F(TroubleTest, KilledAtAnyWriteLeavesWholeCalls) {
             if (left-- > 0) {
               return 0;
             }
-            // Half of it arrives, as in a power cut.
+            // Half of the data is written, as in a power loss.
             static_cast<void>(offset < 0 ? !::write(descriptor, data, size / 2)
                                          : !::pwrite(descriptor, data, size / 2, offset));
             ::raise(SIGKILL);
@@ -175,7 +176,7 @@ TEST_F(TroubleTest, KilledAtAnyWriteLeavesWholeCalls) {
   }
 }
 
-TEST_F(TroubleTest, KilledAfterAnyNumberOfOperations) {
+TEST_F(TroubleTest, KeepsOperationsOfAKilledWriter) {
   for (int count = 1; count <= 4; ++count) {
     Child child([&](const Child::Say& say) {
       Database database = open();
@@ -200,7 +201,7 @@ TEST_F(TroubleTest, KilledAfterAnyNumberOfOperations) {
   }
 }
 
-TEST_F(TroubleTest, ALockedDatabaseIsNamedAfterThePatience) {
+TEST_F(TroubleTest, ReportsLockedDatabaseAfterTheTimeout) {
   Database database = open();
   SQLite::Database other(file().string(), SQLite::OPEN_READWRITE);
   other.exec("BEGIN IMMEDIATE");
@@ -212,18 +213,18 @@ TEST_F(TroubleTest, ALockedDatabaseIsNamedAfterThePatience) {
   EXPECT_EQ(database.nextGeneration(), 1U);
 }
 
-TEST_F(TroubleTest, EveryCallLeavesNoTransactionOpen) {
+TEST_F(TroubleTest, LeavesNoTransactionOpen) {
   Database database = open();
   const auto operation = database.beginOperation(samplePlan(1), "boot-a");
   EXPECT_THROW(database.markSteps(operation, 0, 99, StepStatus::done), Error);
   database.recordLease(sampleLease(1, "rail0", 1));
   EXPECT_THROW(database.recordLease(sampleLease(2, "rail0", 1)), Error);
-  // Another connection gets the write lock at once.
+  // Another connection can take the write lock at once.
   SQLite::Database other(file().string(), SQLite::OPEN_READWRITE);
   EXPECT_NO_THROW(other.exec("BEGIN IMMEDIATE"));
 }
 
-TEST_F(TroubleTest, NoPermissionIsNamed) {
+TEST_F(TroubleTest, ReportsMissingPermission) {
   static_cast<void>(open());
   const bool isRoot = ::geteuid() == 0;
   Child child([&](const Child::Say& say) {
@@ -249,13 +250,13 @@ TEST_F(TroubleTest, NoPermissionIsNamed) {
   std::filesystem::permissions(folder(), std::filesystem::perms::owner_all);
 }
 
-TEST_F(TroubleTest, AFileThatMayOnlyBeReadIsNamedAtOnce) {
+TEST_F(TroubleTest, ReportsReadOnlyFileOnOpen) {
   static_cast<void>(open());
-  // What the kernel answers on a file system mounted read-only; SQLite then opens for reading.
+  // The kernel's error on a file system mounted read-only; SQLite then opens the file read-only.
   const SystemCallFaults faults(allWritesPass(), [&](const std::string& path, int flags) {
     return path == file() && (flags & O_ACCMODE) == O_RDWR ? EROFS : 0;
   });
-  EXPECT_THAT(errorOf([&] { return open(); }).what(), HasSubstr("it is read-only"));
+  EXPECT_THAT(errorOf([&] { return open(); }).what(), HasSubstr("the database is read-only"));
 }
 
 TEST_F(TroubleTest, EachReasonHasItsOwnRemedy) {
@@ -275,7 +276,7 @@ TEST_F(TroubleTest, EachReasonHasItsOwnRemedy) {
   EXPECT_THAT(remedyOf(SQLITE_NOTADB, 0), HasSubstr("vfpass recover"));
 }
 
-TEST_F(TroubleTest, AFolderThatIsAFileIsNamed) {
+TEST_F(TroubleTest, ReportsFileInPlaceOfTheDirectory) {
   std::ofstream(folder()) << "x";
   EXPECT_THAT(errorOf([&] { return open(); }).what(), HasSubstr("Not a directory"));
 }
@@ -298,13 +299,13 @@ class DamageTest : public TroubleTest {
   }
 };
 
-TEST_F(DamageTest, RubbishIsNoDatabase) {
+TEST_F(DamageTest, ReportsFileThatIsNotADatabase) {
   write(std::string(5000, 'x'));
   expectCorrupt();
   EXPECT_THAT(errorOf([&] { return open(); }).what(), HasSubstr("file is not a database"));
 }
 
-TEST_F(DamageTest, TruncatedAndOverwrittenFilesAreCorrupt) {
+TEST_F(DamageTest, ReportsTruncatedAndOverwrittenFilesAsCorrupt) {
   {
     Database database = open();
     for (int count = 0; count < 20; ++count) {
@@ -321,14 +322,14 @@ TEST_F(DamageTest, TruncatedAndOverwrittenFilesAreCorrupt) {
   EXPECT_EQ(open().openOperations().size(), 20U);
 }
 
-TEST_F(DamageTest, ARecordThatIsNoJsonIsCorrupt) {
+TEST_F(DamageTest, ReportsInvalidJsonAsCorrupt) {
   open().beginOperation(samplePlan(1), "boot-a");
   SQLite::Database(file().string(), SQLite::OPEN_READWRITE)
       .exec("UPDATE steps SET action = substr(action, 2)");
   expectCorrupt();
 }
 
-TEST_F(DamageTest, SettingAsideKeepsTheOldFilesAndMakesRoomForNewOnes) {
+TEST_F(DamageTest, SettingAsideKeepsOldFilesAndAllowsNewOnes) {
   for (const std::string number : {"1", "2"}) {
     write("rubbish " + number + std::string(5000, 'x'));
     std::ofstream(file().string() + "-wal") << "old wal";
@@ -343,9 +344,9 @@ TEST_F(DamageTest, SettingAsideKeepsTheOldFilesAndMakesRoomForNewOnes) {
   EXPECT_EQ(open().leases().size(), 1U);
 }
 
-TEST_F(DamageTest, AHealthyOrMissingDatabaseStays) {
+TEST_F(DamageTest, DoesNotSetAsideHealthyOrMissingDatabase) {
   EXPECT_THAT(errorOf([&] { return setAsideCorruptDatabase(folder()); }).what(),
-              HasSubstr("there is no"));
+              HasSubstr("no such file"));
   open().recordLease(sampleLease(1, "rail0", 1));
   EXPECT_EQ(errorOf([&] { return setAsideCorruptDatabase(folder()); }).code(), ExitCode::refused);
   SQLite::Database(file().string(), SQLite::OPEN_READWRITE).exec("PRAGMA user_version = 9");

@@ -12,7 +12,7 @@ using Role = FunctionRole;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-TEST(Branch, PortsThatOnlyConnectAreLeftOut) {
+TEST(Branch, OmitsPortsThatOnlyConnect) {
   hosts::TopologyBuilder machine;
   const auto bridge = machine.hostBridge("pci0000:00", 0);
   const auto empty = machine.hostBridge("pci0000:80", 1);

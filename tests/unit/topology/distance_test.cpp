@@ -41,7 +41,7 @@ struct Machine : hosts::TopologyBuilder {
   }
 };
 
-TEST(Distance, InTheWordsOfNvidiaSmi) {
+TEST(Distance, UsesTermsOfNvidiaSmi) {
   const Machine machine;
   EXPECT_EQ(machine.between(machine.gpuBelow, machine.gpuBelow), "X");
   EXPECT_EQ(machine.between(machine.gpuBelow, machine.nicBelow), "PIX");
@@ -52,7 +52,7 @@ TEST(Distance, InTheWordsOfNvidiaSmi) {
   EXPECT_EQ(machine.between(machine.gpuBelow, machine.otherNode), "SYS");
 }
 
-TEST(Distance, FunctionsOfOneSlotAtARootPortAreOneBridgeApart) {
+TEST(Distance, FunctionsOfOneSlotAreOneBridgeApart) {
   hosts::TopologyBuilder machine;
   const auto bridge = machine.hostBridge("pci0000:00", -1);
   const auto port = machine.function(Role::rootPort, "0000:00:01.0", bridge);
@@ -61,7 +61,7 @@ TEST(Distance, FunctionsOfOneSlotAtARootPortAreOneBridgeApart) {
   EXPECT_EQ(distance(machine.topology, gpu, nic), Distance::pix);
 }
 
-TEST(Distance, UnknownNodesAreOneNodeWhereThereIsOnlyOne) {
+TEST(Distance, TreatsUnknownNodesAsOneOnSingleNodeHost) {
   hosts::TopologyBuilder machine;
   const auto gpu = machine.gpu("0000:01:00.0", machine.hostBridge("pci0000:00", -1));
   const auto nic = machine.pf("0000:81:00.0", "mlx5_0", machine.hostBridge("pci0000:80", -1));
@@ -70,7 +70,7 @@ TEST(Distance, UnknownNodesAreOneNodeWhereThereIsOnlyOne) {
   EXPECT_EQ(distance(machine.topology, gpu, nic), Distance::sys);
 }
 
-TEST(Distance, NestedSwitchesOfOnePexChipAreOne) {
+TEST(Distance, MergesNestedSwitchesOfOnePexChip) {
   Machine machine;
   const auto outer =
       *machine.topology.functions[*machine.topology.functions[machine.innerUp].parent].parent;

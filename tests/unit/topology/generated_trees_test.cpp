@@ -13,8 +13,8 @@ namespace {
 
 using testing::IsEmpty;
 
-// A host with up to 3 host bridges and up to 2 nested switches below each root port; each port that
-// leads to no switch has a GPU.
+// A host with up to 3 host bridges and up to 2 nested switches below each root port; each port
+// without a switch has a GPU.
 class GeneratedHost {
  public:
   explicit GeneratedHost(std::mt19937& random) : random_(random) {
@@ -68,12 +68,12 @@ class GeneratedHost {
   unsigned next_ = 1;
 };
 
-// Any tree of switches, any choice of devices, entries that come and go.
+// Random trees of switches, random choices of devices, entries that are added and removed.
 TEST(Mirror, MirrorsGeneratedTrees) {
   std::mt19937 random(20261122);  // NOLINT: the same trees each time
   for (unsigned round = 0; round < 60; ++round) {
     const GeneratedHost host(random);
-    // Cells stand for nodes 0 and 1 whether or not a device is there.
+    // Cells represent nodes 0 and 1 whether or not a device is there.
     const std::string bare = testDomain({{0, 0}, {1, 1}});
     MirroredDomain domain(host.topology(), bare);
     auto devices = named(host.gpus());

@@ -20,7 +20,7 @@ using testing::Not;
 
 struct GuestFile {
   std::string nccl;
-  nlohmann::json facts;  // addresses in the guest, what each is, and their distances
+  nlohmann::json facts;  // guest addresses, kinds of devices, and their distances
 };
 
 GuestFile guestFile(std::size_t rails) {
@@ -54,18 +54,18 @@ GuestFile guestFile(std::size_t rails) {
 class GuestNcclTest : public testing::TestWithParam<std::size_t> {};
 
 // scripts/check-nccl-topology has NCCL read these files on a machine with a GPU.
-TEST_P(GuestNcclTest, FileHasTheGuestsAddressesAndTheHostsLinks) {
+TEST_P(GuestNcclTest, FileHasGuestAddressesAndHostLinks) {
   const GuestFile file = guestFile(GetParam());
   for (const auto& device : file.facts["devices"]) {
     EXPECT_THAT(file.nccl, HasSubstr("busid=\"" + device["address"].get<std::string>() + "\""));
   }
   EXPECT_THAT(file.nccl, HasSubstr("link_speed=\"32.0 GT/s PCIe\" link_width=\"16\""));
   EXPECT_THAT(file.nccl, Not(HasSubstr("2.5 GT/s")));
-  const auto folder =
+  const auto directory =
       std::filesystem::path(VFPASS_BINARY_DIR) / "mirror" / ("guest-" + std::to_string(GetParam()));
-  std::filesystem::create_directories(folder);
-  std::ofstream(folder / "nccl.xml") << file.nccl;
-  std::ofstream(folder / "guest.json") << file.facts.dump(1) << '\n';
+  std::filesystem::create_directories(directory);
+  std::ofstream(directory / "nccl.xml") << file.nccl;
+  std::ofstream(directory / "guest.json") << file.facts.dump(1) << '\n';
 }
 
 INSTANTIATE_TEST_SUITE_P(Rails, GuestNcclTest, testing::Values(1, 2, 4, 8));

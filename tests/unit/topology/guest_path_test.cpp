@@ -19,7 +19,7 @@ PciController bridge(unsigned index, const char* model, const char* place) {
   return controller;
 }
 
-// A root port, a switch on another one, and a root port of an expander bus.
+// A root port, a switch behind another one, and a root port of an expander bus.
 GuestMachine machine() {
   GuestMachine guest;
   guest.controllers.resize(1);
@@ -34,28 +34,28 @@ GuestMachine machine() {
   return guest;
 }
 
-TEST(GuestPathTest, IsTheDeviceItselfOnTheRootBus) {
+TEST(GuestPathTest, IsDeviceItselfOnRootBus) {
   EXPECT_THAT(guestPath(machine(), at("00:02.0")), ElementsAre(at("00:02.0")));
 }
 
-TEST(GuestPathTest, LeadsThroughARootPort) {
+TEST(GuestPathTest, LeadsThroughRootPort) {
   EXPECT_THAT(guestPath(machine(), at("01:00.0")), ElementsAre(at("00:12.0"), at("01:00.0")));
 }
 
-TEST(GuestPathTest, LeadsThroughASwitch) {
+TEST(GuestPathTest, LeadsThroughSwitch) {
   EXPECT_THAT(guestPath(machine(), at("04:00.0")),
               ElementsAre(at("00:10.0"), at("02:00.0"), at("03:01.0"), at("04:00.0")));
 }
 
-TEST(GuestPathTest, BeginsAtAnExpanderBussOwnNumber) {
+TEST(GuestPathTest, BeginsAtNumberOfExpanderBus) {
   EXPECT_THAT(guestPath(machine(), at("06:00.0")), ElementsAre(at("e0:01.0"), at("06:00.0")));
 }
 
-TEST(GuestPathTest, IsEmptyWithoutAController) {
+TEST(GuestPathTest, IsEmptyWithoutController) {
   EXPECT_THAT(guestPath(machine(), at("07:00.0")), IsEmpty());
 }
 
-TEST(GuestPathTest, IsEmptyForControllersInACircle) {
+TEST(GuestPathTest, IsEmptyForLoopOfControllers) {
   GuestMachine guest = machine();
   guest.controllers[1].address = at("02:00.0");
   guest.controllers[2].address = at("01:00.0");

@@ -31,7 +31,7 @@ Topology capturedHost(const std::string& name) {
   }
   const std::string command = std::string(VFPASS_SOURCE_DIR) + "/tests/hosts/make_host.py " + name +
                               " " + pattern + "/host";
-  if (std::system(command.c_str()) != 0) {  // NOLINT: no data of others is in it
+  if (std::system(command.c_str()) != 0) {  // NOLINT: it contains no external data
     throw std::runtime_error(command + " failed");
   }
   Topology topology = inventory::readTopology(host::Root(pattern + "/host"));
@@ -44,7 +44,8 @@ std::string bus(unsigned number) {
   return std::string("0000:") + digits[number >> 4U] + digits[number & 0xfU];
 }
 
-// A switch below a new root port; gives the upstream port. Takes three bus numbers from `next` on.
+// Adds a switch below a new root port and returns its upstream port. Takes three bus numbers from
+// `next` on.
 std::size_t addSwitch(hosts::TopologyBuilder& host, std::size_t bridge, unsigned rootBus,
                       unsigned slot, unsigned next) {
   const auto port = host.function(FunctionRole::rootPort,
@@ -101,7 +102,7 @@ Topology nested() {
   return host.sorted();
 }
 
-// Two nodes; every device on a root port of its own.
+// Two nodes; every device on its own root port.
 Topology noSwitches() {
   hosts::TopologyBuilder host;
   unsigned nics = 0;

@@ -75,7 +75,7 @@ TEST_P(MirrorTest, PutsEveryDeviceAloneAtSlot0OfItsPort) {
   }
 }
 
-TEST_P(MirrorTest, GivesDevicesTheNumaNodeOfTheirCell) {
+TEST_P(MirrorTest, GivesDevicesNumaNodeOfTheirCell) {
   const Topology host = testHost(GetParam().host);
   const auto functions = railsOf(host, GetParam().rails);
   const auto cells = cellsFor(host, functions);
@@ -93,7 +93,7 @@ TEST_P(MirrorTest, GivesDevicesTheNumaNodeOfTheirCell) {
   }
 }
 
-TEST_P(MirrorTest, LeavesNoTraceAndChangesNothingTwice) {
+TEST_P(MirrorTest, IsIdempotentAndRemovedWithoutTrace) {
   const Topology host = testHost(GetParam().host);
   const auto functions = railsOf(host, GetParam().rails);
   const std::string bare = testDomain(cellsFor(host, functions));
@@ -109,15 +109,15 @@ TEST_P(MirrorTest, LeavesNoTraceAndChangesNothingTwice) {
   EXPECT_EQ(domain::withLeases(first, {}, domain::builtInTemplates(), {}), bare);
 }
 
-// The lab defines and starts these files, too.
+// The lab also defines and starts the domains in these files.
 TEST_P(MirrorTest, IsValidForLibvirt) {
   const Topology host = testHost(GetParam().host);
   const auto functions = railsOf(host, GetParam().rails);
   MirroredDomain domain(host, testDomain(cellsFor(host, functions)));
   domain.attach(named(functions));
-  const auto folder = std::filesystem::path(VFPASS_BINARY_DIR) / "mirror";
-  std::filesystem::create_directories(folder);
-  const auto file = folder / (GetParam().host + "-" + std::to_string(GetParam().rails) + ".xml");
+  const auto directory = std::filesystem::path(VFPASS_BINARY_DIR) / "mirror";
+  std::filesystem::create_directories(directory);
+  const auto file = directory / (GetParam().host + "-" + std::to_string(GetParam().rails) + ".xml");
   std::ofstream(file) << domain.xml();
   const std::string command =
       "xmllint --noout --relaxng /usr/share/libvirt/schemas/domain.rng " + file.string();
@@ -137,7 +137,7 @@ INSTANTIATE_TEST_SUITE_P(
                     HostAndRails{"no-switches", 8}),
     nameOf);
 
-TEST(Mirror, InventsNoSwitchWhereTheHostHasNone) {
+TEST(Mirror, AddsNoSwitchWhenHostHasNone) {
   const Topology host = testHost("no-switches");
   const auto functions = railsOf(host, 8);
   MirroredDomain domain(host, testDomain(cellsFor(host, functions)));
@@ -147,7 +147,7 @@ TEST(Mirror, InventsNoSwitchWhereTheHostHasNone) {
   EXPECT_EQ(countModel(domain.leases(), ControllerModel::rootPort), 16U);
 }
 
-TEST(Mirror, NestsSwitchesOnlyBelowOneHostRootPort) {
+TEST(Mirror, NestsSwitchesOnlyBelowSameHostRootPort) {
   const Topology host = testHost("nested");
   const auto functions = railsOf(host, 4);
   MirroredDomain domain(host, testDomain(cellsFor(host, functions)));
@@ -160,7 +160,7 @@ TEST(Mirror, NestsSwitchesOnlyBelowOneHostRootPort) {
   EXPECT_EQ(countModel(domain.leases(), ControllerModel::upstreamPort), switches.size());
 }
 
-TEST(Mirror, TwoVfsOfOnePfShareASwitch) {
+TEST(Mirror, PlacesTwoVfsOfOnePfBelowOneSwitch) {
   const Topology host = testHost("no-switches");
   const auto pf = railsOf(host, 1)[1];
   MirroredDomain domain(host, testDomain(cellsFor(host, {pf})));
@@ -170,7 +170,7 @@ TEST(Mirror, TwoVfsOfOnePfShareASwitch) {
             domain.lease("rail1").guest.controllers.back().address.bus);
 }
 
-TEST(Mirror, GuestWithoutCellsHasNoExpanderBusForOneHostBridge) {
+TEST(Mirror, AddsNoExpanderBusForOneHostBridgeWithoutCells) {
   const Topology host = testHost("nested");
   const auto functions = railsOf(host, 2);
   MirroredDomain domain(host, testDomain({}));
@@ -179,8 +179,8 @@ TEST(Mirror, GuestWithoutCellsHasNoExpanderBusForOneHostBridge) {
   EXPECT_THAT(domain.differences(), IsEmpty());
 }
 
-// QEMU takes ACPI's hotplug handler from everything below a root port whose hotplug is off.
-TEST(Mirror, SwitchesBelowTheRootBusKeepHotplug) {
+// QEMU removes the ACPI hotplug handler of everything below a root port whose hotplug is off.
+TEST(Mirror, KeepsHotplugOfPortsBelowRootBus) {
   const Topology host = testHost("nested");
   const auto functions = railsOf(host, 4);
   const auto withoutHotplug = [](const std::vector<Lease>& leases) {
@@ -202,14 +202,14 @@ TEST(Mirror, SwitchesBelowTheRootBusKeepHotplug) {
   EXPECT_THAT(withoutHotplug(onExpander.leases()), Not(IsEmpty()));
 }
 
-TEST(Mirror, NotesThatAGuestWithoutCellsShowsNoNode) {
+TEST(Mirror, NotesMissingCells) {
   const Topology host = testHost("two-sockets");
   MirroredDomain domain(host, testDomain({}));
   EXPECT_THAT(domain.attach(named(railsOf(host, 1))).notes,
               ElementsAre(HasSubstr("has no NUMA cells")));
 }
 
-TEST(Mirror, RefusesCrossSocketPairInAOneNodeGuest) {
+TEST(Mirror, RefusesCrossSocketPairInSingleNodeGuest) {
   const Topology host = testHost("two-sockets");
   const auto functions = railsOf(host, 4);
   for (const auto& cells : {std::vector<TestCell>{}, std::vector<TestCell>{{0, 0}}}) {
@@ -218,7 +218,7 @@ TEST(Mirror, RefusesCrossSocketPairInAOneNodeGuest) {
   }
 }
 
-TEST(Mirror, TakesCellsByNumberWithoutMemnodes) {
+TEST(Mirror, MatchesCellsByNumberWithoutMemnodes) {
   const Topology host = testHost("two-sockets");
   MirroredDomain domain(host, testDomain({{0, -1}, {1, -1}}));
   EXPECT_THAT(domain.attach(named(railsOf(host, 4))).notes,
@@ -226,7 +226,7 @@ TEST(Mirror, TakesCellsByNumberWithoutMemnodes) {
   EXPECT_THAT(domain.differences(), IsEmpty());
 }
 
-TEST(Mirror, TakesCellsByOrderWhereNodeNumbersHaveGaps) {
+TEST(Mirror, MatchesCellsByOrderWhenNodeNumbersHaveGaps) {
   const Topology host = testHost("nps4");
   MirroredDomain domain(host, testDomain({{0, -1}, {1, -1}, {2, -1}, {3, -1}}));
   EXPECT_THAT(domain.attach(named(railsOf(host, 8))).notes,
@@ -234,7 +234,7 @@ TEST(Mirror, TakesCellsByOrderWhereNodeNumbersHaveGaps) {
   EXPECT_THAT(domain.differences(), IsEmpty());
 }
 
-TEST(Mirror, KeepsAddressesWhenEntriesComeAndGo) {
+TEST(Mirror, KeepsAddressesWhenEntriesChange) {
   const Topology host = testHost("h100-8");
   const auto functions = railsOf(host, 4);
   auto devices = named(functions);
@@ -252,12 +252,12 @@ TEST(Mirror, KeepsAddressesWhenEntriesComeAndGo) {
   devices.push_back(removed);
   domain.attach(devices);
   EXPECT_EQ(domain.lease("dev2").guest.address, before[2].guest.address)
-      << "the port that it left is free again";
+      << "the port that it had is free again";
   EXPECT_THAT(domain.differences(), IsEmpty());
 }
 
-// libvirt fills a gap with a root port that nobody ever takes out again.
-TEST(Mirror, LeavesNoGapInTheIndices) {
+// libvirt fills a gap with a root port that is never removed.
+TEST(Mirror, LeavesNoGapsInIndices) {
   const Topology host = testHost("h100-8");
   auto devices = named(railsOf(host, 8));
   MirroredDomain domain(host, testDomain(cellsFor(host, railsOf(host, 8))));
@@ -287,7 +287,7 @@ TEST(Mirror, ReservesSparePortsAtEachSwitch) {
   EXPECT_EQ(domain.leases(), leases) << "the same ports are spare again";
 }
 
-TEST(Mirror, KeepsAFlatPairApartAndSaysSo) {
+TEST(Mirror, KeepsFlatPlacesWithNote) {
   const Topology host = testHost("no-switches");
   const auto pf = railsOf(host, 1)[1];
   MirroredDomain domain(host, testDomain(cellsFor(host, {pf})));
@@ -311,11 +311,11 @@ TEST(Mirror, RefusesMachinesWithoutPciExpress) {
     domain.attach(named(railsOf(host, 1)));
     ADD_FAILURE() << "no fault";
   } catch (const std::runtime_error& fault) {
-    EXPECT_THAT(fault.what(), HasSubstr("pc-i440fx-7.2 machine"));
+    EXPECT_THAT(fault.what(), HasSubstr("machine type pc-i440fx-7.2"));
   }
 }
 
-TEST(Mirror, RefusesATreeWithMorePortsThanSlots) {
+TEST(Mirror, RefusesTreeWithMorePortsThanSlots) {
   const Topology host = testHost("no-switches");
   const auto pf = railsOf(host, 1)[1];
   std::vector<std::pair<std::string, std::size_t>> devices;
@@ -326,14 +326,14 @@ TEST(Mirror, RefusesATreeWithMorePortsThanSlots) {
   EXPECT_THROW(domain.attach(devices), std::runtime_error);
 }
 
-TEST(Mirror, RefusesATreeWithMorePortsThanBuses) {
+TEST(Mirror, RefusesTreeWithMorePortsThanBuses) {
   const Topology host = testHost("h100-8");
   const auto functions = railsOf(host, 8);
   MirroredDomain domain(host, testDomain(cellsFor(host, functions)));
   EXPECT_THROW(domain.attach(named(functions), 28), std::runtime_error);
 }
 
-TEST(Mirror, LaysTheTreeOutAroundTheDomainsOwnExpanderBus) {
+TEST(Mirror, NumbersExpandersAroundExistingExpanderBus) {
   const Topology host = testHost("two-sockets");
   const auto functions = railsOf(host, 2);
   std::string xml = testDomain(cellsFor(host, functions));

@@ -11,7 +11,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// Two GPUs and three PFs on one root bus: every PF is as near to every GPU.
+// Two GPUs and three PFs on one root bus: all PFs are equally near to all GPUs.
 struct Flat {
   hosts::TopologyBuilder machine;
   std::size_t bridge = machine.hostBridge("pci0000:00", 0);
@@ -22,23 +22,24 @@ struct Flat {
   std::size_t nic2 = machine.pf("0000:05:00.0", "mlx5_2", bridge);
 
   [[nodiscard]] std::vector<std::optional<std::size_t>> chosen(
-      const std::vector<NearWish>& wishes, const std::set<std::size_t>& full = {},
+      const std::vector<NearRequest>& requests, const std::set<std::size_t>& full = {},
       const std::map<std::size_t, unsigned>& taken = {}) const {
     std::vector<std::optional<std::size_t>> pfs;
-    for (const auto& near : nearPfs(machine.topology, wishes, {{nic0, nic1, nic2}, full, taken})) {
+    for (const auto& near :
+         nearPfs(machine.topology, requests, {{nic0, nic1, nic2}, full, taken})) {
       pfs.push_back(near.pf);
     }
     return pfs;
   }
 };
 
-TEST(NearPfs, EqualOnesAreSharedOut) {
+TEST(NearPfs, DistributesRequestsAmongEqualPfs) {
   const Flat host;
   EXPECT_THAT(host.chosen({{host.gpu0, {}}, {host.gpu1, {}}, {host.gpu0, {}}, {host.gpu1, {}}}),
               ElementsAre(host.nic0, host.nic1, host.nic2, host.nic0));
 }
 
-TEST(NearPfs, TiesAreTold) {
+TEST(NearPfs, ReportsEquallyNearPfs) {
   const Flat host;
   const auto near = nearPfs(host.machine.topology, {{host.gpu0, {}}},
                             {{host.nic0, host.nic1, host.nic2}, {}, {}});
@@ -46,7 +47,7 @@ TEST(NearPfs, TiesAreTold) {
   EXPECT_THAT(near[0].alike, ElementsAre(host.nic1, host.nic2));
 }
 
-TEST(NearPfs, OneWithoutVfsOrWithoutLinkComesLast) {
+TEST(NearPfs, PrefersPfsWithFreeVfsAndLink) {
   Flat host;
   EXPECT_THAT(host.chosen({{host.gpu0, {}}}, {host.nic0}), ElementsAre(host.nic1));
   host.machine.topology.functions[host.nic0].rdma[0].ports[0].state = "DOWN";
@@ -54,12 +55,12 @@ TEST(NearPfs, OneWithoutVfsOrWithoutLinkComesLast) {
   EXPECT_THAT(host.chosen({{host.gpu0, {}}}, {host.nic1, host.nic2}), ElementsAre(host.nic0));
 }
 
-TEST(NearPfs, OneThatAnEntryHasAnywayWeighs) {
+TEST(NearPfs, CountsVfsAlreadyTaken) {
   const Flat host;
   EXPECT_THAT(host.chosen({{host.gpu0, {}}}, {}, {{host.nic0, 1}}), ElementsAre(host.nic1));
 }
 
-TEST(NearPfs, TheOneItHasStaysAmongEquals) {
+TEST(NearPfs, KeepsCurrentPfAmongEquals) {
   const Flat host;
   EXPECT_THAT(host.chosen({{host.gpu0, {}}, {host.gpu1, host.nic0}}),
               ElementsAre(host.nic1, host.nic0));
@@ -78,7 +79,7 @@ struct Switched {
   std::size_t nic1 = machine.pf("0000:03:00.0", "mlx5_1", bridge);
 };
 
-TEST(NearPfs, WhoHasNoChoiceChoosesFirst) {
+TEST(NearPfs, RequestWithFewestCandidatesChoosesFirst) {
   const Switched host;
   const auto near = nearPfs(host.machine.topology, {{host.gpu1, {}}, {host.gpu0, {}}},
                             {{host.nic0, host.nic1}, {}, {}});
@@ -87,7 +88,7 @@ TEST(NearPfs, WhoHasNoChoiceChoosesFirst) {
   EXPECT_EQ(near[1].distance, Distance::pix);
 }
 
-TEST(NearPfs, AFartherOneIsNeverTakenInstead) {
+TEST(NearPfs, NeverTakesFartherPf) {
   const Switched host;
   const auto near = nearPfs(host.machine.topology, {{host.gpu0, host.nic1}},
                             {{host.nic0, host.nic1}, {host.nic0}, {}});
@@ -95,7 +96,7 @@ TEST(NearPfs, AFartherOneIsNeverTakenInstead) {
   EXPECT_THAT(near[0].alike, IsEmpty());
 }
 
-TEST(NearPfs, AHostWithoutPfsHasNone) {
+TEST(NearPfs, ReturnsNoPfForHostWithoutPfs) {
   const Flat host;
   EXPECT_FALSE(nearPfs(host.machine.topology, {{host.gpu0, {}}}, {})[0].pf.has_value());
 }

@@ -55,7 +55,7 @@ class NvlinkTest : public testing::Test {
   Mapping mapping;
 };
 
-TEST_F(NvlinkTest, TheBoardHasTheGpusOfOneKind) {
+TEST_F(NvlinkTest, BoardContainsGpusOfOneModel) {
   EXPECT_EQ(nvlinkBoard(builder.topology).gpus, board);
   EXPECT_EQ(nvlinkBoard(builder.topology).switches, switches);
   EXPECT_EQ(describe(nvlinkBoard(builder.topology)), "4 GPUs and 2 NVSwitches");
@@ -65,7 +65,7 @@ TEST_F(NvlinkTest, TheBoardHasTheGpusOfOneKind) {
   EXPECT_THAT(nvlinkBoard(builder.topology).gpus, IsEmpty());
 }
 
-TEST_F(NvlinkTest, BlackwellBoardsHaveTheirSwitchesElsewhere) {
+TEST_F(NvlinkTest, BlackwellBoardsHaveNoSwitchFunctions) {
   for (const std::size_t each : switches) {
     function(each).role = FunctionRole::other;
   }
@@ -79,16 +79,16 @@ TEST_F(NvlinkTest, BlackwellBoardsHaveTheirSwitchesElsewhere) {
   EXPECT_THAT(fault().message, HasSubstr("3 of the 4 GPUs"));
 }
 
-TEST_F(NvlinkTest, GpusBesideTheBoardNeedNothing) {
+TEST_F(NvlinkTest, GpusOutsideBoardNeedNoSetting) {
   give({slot});
   EXPECT_THAT(judge().faults, IsEmpty());
   EXPECT_EQ(judge().summary, "");
   mapping.nvlink = NvlinkMode::partition;
   EXPECT_THAT(judge().faults, IsEmpty());
-  EXPECT_THAT(judge().summary, HasSubstr("`nvlink: partition` is not needed here"));
+  EXPECT_THAT(judge().summary, HasSubstr("`nvlink: partition` is not needed"));
 }
 
-TEST_F(NvlinkTest, APartOfTheBoardHasToSayHow) {
+TEST_F(NvlinkTest, PartOfBoardRequiresNvlinkSetting) {
   give({board[0], board[1]});
   const auto found = fault();
   EXPECT_EQ(toString(found.place), "train0.yaml:4:5");
@@ -99,31 +99,31 @@ TEST_F(NvlinkTest, APartOfTheBoardHasToSayHow) {
                     HasSubstr("\n  nvlink: all")));
 }
 
-TEST_F(NvlinkTest, TheWholeBoardNeedsNoStatement) {
+TEST_F(NvlinkTest, WholeBoardNeedsNoSetting) {
   give(board);
   give(switches);
   EXPECT_THAT(judge().faults, IsEmpty());
   EXPECT_THAT(judge().summary, HasSubstr("all 4 GPUs and 2 NVSwitches"));
 }
 
-TEST_F(NvlinkTest, AllMeansAll) {
+TEST_F(NvlinkTest, AllRequiresWholeBoard) {
   mapping.nvlink = NvlinkMode::all;
   give({board[0], board[1], board[2], switches[0]});
   const auto found = fault();
-  EXPECT_THAT(found.message, HasSubstr("the mapping lacks 0000:04:00.0, 0000:07:00.0"));
+  EXPECT_THAT(found.message, HasSubstr("missing in the mapping: 0000:04:00.0, 0000:07:00.0"));
   EXPECT_EQ(found.remedy,
-            "add below `gpus:`:\n  - {name: gpu4, pci: \"0000:04:00.0\"}\n"
+            "add under `gpus:`:\n  - {name: gpu4, pci: \"0000:04:00.0\"}\n"
             "  - {name: nvswitch0, pci: \"0000:07:00.0\"}");
 }
 
-TEST_F(NvlinkTest, APartitionNeedsItsSizeAndAFabricManager) {
+TEST_F(NvlinkTest, PartitionRequiresValidSizeAndFabricManager) {
   mapping.nvlink = NvlinkMode::partition;
   give({board[0], board[1]});
   EXPECT_THAT(judge().faults, IsEmpty());
   EXPECT_THAT(judge().summary,
               AllOf(HasSubstr("a partition of 2 of the 4 GPUs"), HasSubstr("fmpm -a")));
   give({board[2]});
-  EXPECT_THAT(fault().message, HasSubstr("no partition has 3 GPUs"));
+  EXPECT_THAT(fault().message, HasSubstr("a partition cannot have 3 GPUs"));
   mapping.gpus.pop_back();
   function(switches[1]).driver = "vfio-pci";  // a service VM
   EXPECT_THAT(judge().faults, IsEmpty());
@@ -131,19 +131,19 @@ TEST_F(NvlinkTest, APartitionNeedsItsSizeAndAFabricManager) {
   EXPECT_THAT(fault().message, HasSubstr("have no driver"));
   function(switches[1]).driver = "nvidia-nvswitch";
   give({switches[0]});
-  EXPECT_THAT(fault().message, HasSubstr("gives some away"));
+  EXPECT_THAT(fault().message, HasSubstr("lists some of them"));
 }
 
-TEST_F(NvlinkTest, DisabledTakesAnyGpusAndNoSwitch) {
+TEST_F(NvlinkTest, DisabledAcceptsAnyGpusAndRefusesSwitches) {
   mapping.nvlink = NvlinkMode::disabled;
   give({board[0], board[1], board[2], slot});
   EXPECT_THAT(judge().faults, IsEmpty());
   EXPECT_THAT(judge().summary, HasSubstr("3 of the 4 GPUs"));
   give({switches[1]});
-  EXPECT_THAT(fault().message, HasSubstr("gpu4: `nvlink: disabled` has no use"));
+  EXPECT_THAT(fault().message, HasSubstr("gpu4: `nvlink: disabled` does not use"));
 }
 
-TEST_F(NvlinkTest, SwitchesAloneAreAServiceVm) {
+TEST_F(NvlinkTest, SwitchesWithoutGpusAreServiceVm) {
   give({switches[1]});
   EXPECT_THAT(fault().remedy, HasSubstr("pci: \"0000:06:00.0\""));
   give({switches[0]});
@@ -151,7 +151,7 @@ TEST_F(NvlinkTest, SwitchesAloneAreAServiceVm) {
   EXPECT_THAT(judge().summary, HasSubstr("service VM"));
 }
 
-TEST_F(NvlinkTest, NamesThatTheMappingHasAreNotProposed) {
+TEST_F(NvlinkTest, ProposedEntriesHaveUnusedNames) {
   mapping.nvlink = NvlinkMode::all;
   give({board[0], board[1], board[2], board[3], switches[0]});
   MappedVf vf;

@@ -11,7 +11,8 @@ namespace {
 
 using testing::ElementsAre;
 
-// Node 0: GPU and PF at one root port, another GPU; node 1: two GPUs and a PF, each at its own.
+// Node 0: a GPU and a PF at one root port, and another GPU; node 1: two GPUs and a PF, each at its
+// own root port.
 struct Machine : hosts::TopologyBuilder {
   Machine() {
     const auto one = hostBridge("pci0000:00", 0);
@@ -42,7 +43,7 @@ std::vector<std::size_t> pfsOf(const Proposal& proposal) {
   return pfs;
 }
 
-TEST(Propose, TheNearestPairFirst) {
+TEST(Propose, PrefersNearestPair) {
   const Machine machine;
   const Proposal proposal = propose(machine.topology, {}, 1, 1);
   EXPECT_THAT(proposal.gpus, ElementsAre(machine.gpu0));
@@ -51,14 +52,14 @@ TEST(Propose, TheNearestPairFirst) {
   EXPECT_EQ(proposal.vfs[0].freeVfs, 16U);
 }
 
-TEST(Propose, LeasedGpusAreNotToBeHad) {
+TEST(Propose, SkipsLeasedGpus) {
   const Machine machine;
   const Proposal proposal = propose(machine.topology, {machine.lease(machine.gpu0)}, 2, 2);
   EXPECT_THAT(proposal.gpus, ElementsAre(machine.gpu2, machine.gpu3)) << "one node has both";
   EXPECT_THAT(pfsOf(proposal), ElementsAre(machine.nic1, machine.nic1));
 }
 
-TEST(Propose, APfWithoutFreeVfsIsPassedOver) {
+TEST(Propose, SkipsPfWithoutFreeVfs) {
   Machine machine;
   machine.topology.functions[machine.nic0].totalVfs = 1;
   EXPECT_THAT(pfsOf(propose(machine.topology, {machine.lease(machine.nic0)}, 4, 1)),
@@ -67,7 +68,7 @@ TEST(Propose, APfWithoutFreeVfsIsPassedOver) {
               ElementsAre(machine.nic0, machine.nic1, machine.nic1, machine.nic1, machine.nic1));
 }
 
-TEST(Propose, ASecondVfComesFromAPfAsNear) {
+TEST(Propose, TakesSecondVfFromEquallyNearPf) {
   Machine machine;
   const auto beside = machine.pf("0000:84:00.0", "mlx5_2", 1);
   const Proposal proposal =
@@ -76,7 +77,7 @@ TEST(Propose, ASecondVfComesFromAPfAsNear) {
   EXPECT_THAT(proposal.vfs[1].alike, ElementsAre(machine.nic1));
 }
 
-TEST(Propose, WithoutGpusTheVfsAreSpread) {
+TEST(Propose, SpreadsVfsWithoutGpus) {
   Machine machine;
   machine.topology.functions[machine.nic0].rdma[0].ports[0].state = "DOWN";
   const Proposal proposal = propose(machine.topology, {}, 0, 2);
@@ -84,7 +85,7 @@ TEST(Propose, WithoutGpusTheVfsAreSpread) {
   EXPECT_FALSE(proposal.vfs[0].gpu);
 }
 
-TEST(Propose, NicsWithoutRdmaAreLeftOut) {
+TEST(Propose, SkipsNicsWithoutRdma) {
   Machine machine;
   machine.topology.functions[machine.nic0].rdma.clear();
   machine.topology.functions[machine.nic0].vendor = 0x14e4;
@@ -93,20 +94,20 @@ TEST(Propose, NicsWithoutRdmaAreLeftOut) {
   EXPECT_THROW(static_cast<void>(propose(machine.topology, {}, 0, 17)), Error);
 }
 
-TEST(Propose, WithoutGpusTheFasterPfComesFirst) {
+TEST(Propose, PrefersFasterPfWithoutGpus) {
   Machine machine;
   machine.topology.functions[machine.nic0].rdma[0].ports[0].rate = 100000;
   EXPECT_THAT(pfsOf(propose(machine.topology, {}, 0, 3)),
               ElementsAre(machine.nic1, machine.nic1, machine.nic1));
 }
 
-TEST(Propose, TooLittleIsAnErrorThatSaysWhatIsLeft) {
+TEST(Propose, ReportsFreeDevicesWhenThereAreTooFew) {
   const Machine machine;
   try {
     static_cast<void>(propose(machine.topology, {machine.lease(machine.gpu0)}, 4, 1));
     FAIL();
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "GPUs wanted: 4; on this host and leased to nobody: 3");
+    EXPECT_STREQ(error.what(), "4 GPUs requested, but this host has only 3 that are not leased");
   }
   EXPECT_THROW(static_cast<void>(propose(machine.topology, {}, 1, 33)), Error);
 }
@@ -122,7 +123,7 @@ struct SwitchedMachine : Machine {
   std::vector<std::size_t> switches;
 };
 
-TEST(Propose, GpusOfABoardWithNvSwitchesSayHowTheyGetTheirNvlink) {
+TEST(Propose, ChoosesNvlinkModeForGpusOfNvSwitchBoard) {
   SwitchedMachine machine;
   EXPECT_EQ(propose(machine.topology, {}, 1, 1).nvlink, NvlinkMode::disabled);
   EXPECT_EQ(propose(machine.topology, {}, 2, 1).nvlink, NvlinkMode::partition);
@@ -133,7 +134,7 @@ TEST(Propose, GpusOfABoardWithNvSwitchesSayHowTheyGetTheirNvlink) {
   EXPECT_EQ(propose(Machine().topology, {}, 4, 1).nvlink, std::nullopt);
 }
 
-TEST(Propose, NvSwitchesThatSomebodyHasAreNotGivenAgain) {
+TEST(Propose, SkipsLeasedNvSwitches) {
   SwitchedMachine machine;
   const Lease lease = machine.lease(machine.switches[1]);
   const Proposal proposal = propose(machine.topology, {lease}, 4, 1);

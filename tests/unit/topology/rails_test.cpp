@@ -11,7 +11,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-TEST(Rails, EqualPfsAreSharedOut) {
+TEST(Rails, DistributesGpusAmongEqualPfs) {
   hosts::TopologyBuilder machine;
   const auto bridge = machine.hostBridge("pci0000:00", 0);
   const auto gpu0 = machine.gpu("0000:01:00.0", bridge);
@@ -27,7 +27,7 @@ TEST(Rails, EqualPfsAreSharedOut) {
   EXPECT_EQ(found[1].pf, nic1);
 }
 
-TEST(Rails, WhoHasNoChoiceChoosesFirst) {
+TEST(Rails, GpuWithFewestCandidatesChoosesFirst) {
   hosts::TopologyBuilder machine;
   const auto far = machine.hostBridge("pci0000:00", 0);
   const auto near = machine.hostBridge("pci0000:80", 0);
@@ -42,7 +42,7 @@ TEST(Rails, WhoHasNoChoiceChoosesFirst) {
   EXPECT_EQ(found[1].distance, Distance::pix);
 }
 
-TEST(Rails, APortThatIsDownComesLast) {
+TEST(Rails, PrefersPfWithActivePort) {
   hosts::TopologyBuilder machine;
   const auto bridge = machine.hostBridge("pci0000:00", 0);
   static_cast<void>(machine.gpu("0000:01:00.0", bridge));
@@ -52,8 +52,8 @@ TEST(Rails, APortThatIsDownComesLast) {
   EXPECT_EQ(rails(machine.topology)[0].pf, active);
 }
 
-// A management NIC with SR-IOV sits beside the GPU, the ConnectX at another host bridge.
-TEST(Rails, NicWithoutRdmaServesNoGpu) {
+// A management NIC with SR-IOV is beside the GPU, the ConnectX below another host bridge.
+TEST(Rails, SkipsNicWithoutRdma) {
   hosts::TopologyBuilder machine;
   const auto near = machine.hostBridge("pci0000:00", 0);
   const auto far = machine.hostBridge("pci0000:80", 0);
@@ -69,7 +69,7 @@ TEST(Rails, NicWithoutRdmaServesNoGpu) {
   EXPECT_EQ(rails(machine.topology, {0}, {management})[0].pf, std::nullopt);
 }
 
-TEST(Rails, ConnectXWithoutItsRdmaModuleIsCapable) {
+TEST(Rails, AcceptsConnectXWithoutRdmaModule) {
   hosts::TopologyBuilder machine;
   const auto bridge = machine.hostBridge("pci0000:00", 0);
   static_cast<void>(machine.gpu("0000:01:00.0", bridge));
@@ -78,8 +78,8 @@ TEST(Rails, ConnectXWithoutItsRdmaModuleIsCapable) {
   EXPECT_EQ(rails(machine.topology)[0].pf, connectx);
 }
 
-// The slow one has the lower address, and two GPUs share the fast one all the same.
-TEST(Rails, TheFasterOneComesFirst) {
+// The slow PF has the lower address, but two GPUs still share the fast one.
+TEST(Rails, PrefersFasterPf) {
   hosts::TopologyBuilder machine;
   const auto bridge = machine.hostBridge("pci0000:00", 0);
   static_cast<void>(machine.gpu("0000:01:00.0", bridge));
@@ -95,7 +95,7 @@ TEST(Rails, TheFasterOneComesFirst) {
   EXPECT_EQ(rails(machine.topology)[0].pf, slow) << "the other one's PCIe link is slower";
 }
 
-TEST(Rails, AHostWithoutPfsHasRailsWithoutPfs) {
+TEST(Rails, HostWithoutPfsHasRailsWithoutPfs) {
   hosts::TopologyBuilder machine;
   const auto bridge = machine.hostBridge("pci0000:00", 0);
   static_cast<void>(machine.gpu("0000:01:00.0", bridge));
@@ -106,7 +106,7 @@ TEST(Rails, AHostWithoutPfsHasRailsWithoutPfs) {
   EXPECT_THAT(found[0].alike, IsEmpty());
 }
 
-TEST(Rails, VfsOfAGpuAreNoGpus) {
+TEST(Rails, IgnoresVfsOfGpus) {
   hosts::TopologyBuilder machine;
   const auto bridge = machine.hostBridge("pci0000:00", 0);
   const auto gpu = machine.gpu("0000:01:00.0", bridge);

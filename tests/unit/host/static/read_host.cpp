@@ -1,5 +1,5 @@
-// The hook is a static program: what it uses of this stage must link and run without any shared
-// library. Reads this machine's PFs; succeeds when that works, whether there are any or not.
+// The hook is a static program, so the parts of this stage that it uses must link and run without
+// shared libraries. Reads this machine's PFs and succeeds even if there are none.
 #include <cstdio>
 
 #include "vfpass/error.hpp"

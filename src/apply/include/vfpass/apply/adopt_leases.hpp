@@ -10,7 +10,7 @@
 
 namespace vfpass::apply {
 
-/// A domain whose metadata are not acted on, or a lease in them that is not rebuilt.
+/// A domain whose metadata is not acted on, or a lease in it that is not rebuilt.
 struct RefusedMetadata {
   Uuid domain;
   std::string domainName;
@@ -18,21 +18,19 @@ struct RefusedMetadata {
 };
 
 struct Adoption {
-  std::vector<std::string> adopted;  ///< one line for each lease
+  std::vector<std::string> adopted;  ///< one line per lease
   std::vector<RefusedMetadata> refused;
 };
 
-/// Puts the leases that domains carry in their metadata into a database that does not know them (it
-/// was lost, or replaced); each domain for itself. A lease is rebuilt only when its metadata are
-/// sealed by this host for this domain, its generation has not ended, no other lease holds its
-/// device, and the card that it names is still in its place. `domains`: where a domain has two
-/// XMLs, the persistent one first.
+/// Records leases that domains carry in their metadata but the database does not know (because it
+/// was lost or replaced), separately for each domain. A lease is rebuilt only if this host sealed
+/// the metadata for this domain, its generation has not ended, no other lease holds its device, and
+/// its card is still in place. `domains`: the persistent XML of a domain precedes its live XML.
 Adoption adoptLeases(state::Database& database, Kernel& kernel, const SealKey& key,
                      const std::vector<domain::ParsedDomain>& domains,
                      const std::vector<Uuid>& active);
 
-/// What adoptLeases() would refuse now; changes nothing, so that a database opened for reading only
-/// will do.
+/// What adoptLeases() would refuse now. Changes nothing, so a read-only database is enough.
 std::vector<RefusedMetadata> refusedMetadata(const state::Database& database, Kernel& kernel,
                                              const SealKey& key,
                                              const std::vector<domain::ParsedDomain>& domains);

@@ -8,27 +8,27 @@
 
 namespace vfpass::apply {
 
-/// What could not be brought to an end, and why.
-struct UnendedWork {
+/// An operation that could not be recovered, and why.
+struct UnrecoveredOperation {
   Uuid domain;
   std::string line;
   std::string remedy;
   ExitCode code = ExitCode::failed;
 };
 
-/// One line for each operation that was brought to an end, and what is still open.
+/// One line per recovered operation, and the operations that are still open.
 struct Recovered {
-  std::vector<std::string> ended;
-  std::vector<UnendedWork> unended;
+  std::vector<std::string> done;
+  std::vector<UnrecoveredOperation> unrecovered;
 };
 
-/// Finishes or undoes what dead processes left in the journal; of one domain, or of all. Operations
-/// whose writer lives are left alone. Without a hypervisor, operations with steps on domains are
-/// left for the command line. A second call ends nothing more.
+/// Completes or rolls back operations that dead processes left in the journal, of one domain or of
+/// all. Leaves operations of living writers alone. Without a hypervisor, leaves operations with
+/// steps on domains to the command line. Idempotent.
 Recovered recover(Tools& tools, const std::optional<Uuid>& domain = std::nullopt);
 
-/// Throws one Error that names all of it; does nothing when it is empty. ExitCode::refused when
-/// all of it waits for devices that somebody else holds.
-void throwUnended(const std::vector<UnendedWork>& unended);
+/// Throws one Error that names all of them; does nothing without any. ExitCode::refused if all of
+/// them wait for devices held by others.
+void throwUnrecovered(const std::vector<UnrecoveredOperation>& unrecovered);
 
 }  // namespace vfpass::apply

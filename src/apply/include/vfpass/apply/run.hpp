@@ -9,11 +9,11 @@
 namespace vfpass::apply {
 
 /// Runs a plan that was made while `locks` (those of lockedPfs(plan)) were held. Each step is
-/// journaled before it runs. Locks are given up around steps on domains; when taken again, the
-/// leases must still be the plan's.
+/// journaled before it runs. The locks are released around steps on domains; after they are taken
+/// again, the leases must still be those of the plan.
 ///
-/// When a step of attach or prepare fails, everything before it is undone and the step's Error is
-/// thrown. Detach and release take nothing back: what is left to do stays in the journal for
+/// If a step of attach or prepare fails, all steps before it are rolled back and the Error of the
+/// step is thrown. Detach and release do not roll back: the remaining steps stay in the journal for
 /// recover(), and the Error says so. Returns warnings for the user.
 std::vector<std::string> run(const Plan& plan, Tools& tools, std::vector<state::FileLock> locks);
 

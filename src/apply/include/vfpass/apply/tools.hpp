@@ -14,25 +14,25 @@
 
 namespace vfpass::apply {
 
-/// What running a plan needs. References must outlive the call.
+/// Everything needed to run a plan. References must outlive the call.
 struct Tools {
   Kernel& kernel;
   state::Database& database;
-  Hypervisor* hypervisor = nullptr;  ///< none in the hook: steps on domains are not for it
+  Hypervisor* hypervisor = nullptr;  ///< null in the hook, which runs no steps on domains
   const domain::Templates& templates;
-  const SealKey& sealKey;  ///< for metadata; the hook, which writes none, has none
+  const SealKey& sealKey;  ///< for metadata; empty in the hook, which writes none
   std::filesystem::path runDirectory;
-  std::chrono::milliseconds lockPatience{60000};
-  /// When everything has to be over, waiting and working together: the hook's one deadline.
+  std::chrono::milliseconds lockTimeout{60000};
+  /// When waiting and working must both be over: the deadline of the hook.
   std::optional<std::chrono::steady_clock::time_point> deadline = std::nullopt;
-  std::chrono::milliseconds guestPatience{60000};  ///< for a guest to let go of a device
-  /// For a holder that is about to release a device: QEMU that has just unplugged it, an earlier
+  std::chrono::milliseconds guestTimeout{60000};  ///< for a guest to release a device
+  /// For a holder that is about to release a device: QEMU that has just unplugged it, or an earlier
   /// write that is about to return from the kernel.
-  std::chrono::milliseconds holderPatience{5000};
+  std::chrono::milliseconds holderTimeout{5000};
   std::function<void(const Action&)> onAction = [](const Action&) {};
 
-  /// How long to wait for a lock now: never beyond the deadline.
-  [[nodiscard]] std::chrono::milliseconds patience() const;
+  /// The time left to wait for a lock, never beyond the deadline.
+  [[nodiscard]] std::chrono::milliseconds remainingTimeout() const;
 };
 
 }  // namespace vfpass::apply

@@ -2,7 +2,7 @@
 
 namespace vfpass {
 
-/// Visitor for std::visit, made of one lambda for each alternative.
+/// Visitor for std::visit with one lambda for each alternative.
 template <typename... Visitors>
 struct Overloaded : Visitors... {
   using Visitors::operator()...;

@@ -7,15 +7,15 @@
 
 namespace vfpass {
 
-/// Why a file or directory is not trusted, and the command that changes it.
+/// The reason why a file or directory is not trusted, and a command that resolves it.
 struct Distrust {
   std::string reason;
   std::string remedy;
 };
 
-/// One rule for all that decides what root does (configuration, state, locks): it belongs to root
-/// or the effective user, and neither everybody nor a group other than root's can write to it.
-/// nullopt: trusted. `path` is for the remedy only.
+/// Applies one rule to all files that determine the actions of root (configuration, state, locks):
+/// owned by root or the effective user, and writable neither by others nor by a group other than
+/// root's. nullopt: trusted. `path` is used in the remedy only.
 std::optional<Distrust> distrustOf(const struct stat& status, const std::string& path);
 
 }  // namespace vfpass

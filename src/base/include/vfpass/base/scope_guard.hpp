@@ -4,8 +4,8 @@
 
 namespace vfpass {
 
-/// Runs its function when the scope ends, unless disarmed: the undo is registered with the change.
-/// The function must not throw.
+/// Runs its function at the end of the scope unless disarmed; for rolling back a change. The
+/// function must not throw.
 template <typename Function>
 class ScopeGuard {
  public:

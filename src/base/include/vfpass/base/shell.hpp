@@ -4,12 +4,12 @@
 
 namespace vfpass {
 
-/// One word for a POSIX shell, whatever is in it; as it is where that needs no quotes.
+/// Quotes any text as one word for a POSIX shell; unchanged where no quotes are needed.
 std::string shellQuoted(const std::string& word);
 
-/// A name from outside (domain, path) as a word of a command that a remedy shows. Control
-/// characters are escaped as printable() does it, so that such a command is safe to print, and
-/// names nothing rather than something else.
+/// Quotes an untrusted name (domain, path) as a word of a command in a remedy. Control characters
+/// are escaped as by printable(), so that the command is safe to print; with such a name it refers
+/// to nothing rather than to a wrong object.
 std::string shellArgument(const std::string& name);
 
 }  // namespace vfpass

@@ -9,14 +9,15 @@
 
 namespace vfpass {
 
-/// The whole of `text` as a number in this base; nullopt for signs, spaces, rubbish and overflow.
+/// Parses all of `text` as a number in this base; nullopt for signs, spaces, any other characters,
+/// and overflow.
 std::optional<std::uint64_t> parseNumber(std::string_view text, int base = 10);
 
 /// `bytes` as two lower-case hexadecimal digits each, with `separator` between them.
 std::string hexBytes(std::span<const std::uint8_t> bytes, std::string_view separator);
 
-/// Reads hexadecimal digit pairs with one separator character between all of them (none: 0) into
-/// `bytes`; false when the text is anything else.
+/// Parses hexadecimal digit pairs into `bytes`, with one separator character between all of them
+/// (0: none); false when the text has any other form.
 bool parseHexBytes(std::string_view text, char separator, std::span<std::uint8_t> bytes);
 
 std::string_view trim(std::string_view text);
@@ -24,22 +25,23 @@ std::vector<std::string> splitLines(std::string_view text);
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 std::string toLower(std::string_view text);
 
-/// The candidate that `word` was probably meant to be; nullopt when none is near enough.
+/// The candidate most similar to `word`; nullopt when none is similar enough.
 std::optional<std::string> closestSpelling(std::string_view word,
                                            const std::vector<std::string>& candidates);
 
-/// Text from outside made safe for terminals and logs: control characters (also C1) and bytes that
-/// are not UTF-8 become `\xNN`. Domain names may hold newlines and terminal codes.
+/// Makes untrusted text safe for terminals and logs: control characters (including C1) and bytes
+/// that are not valid UTF-8 become `\xNN`. Domain names may contain newlines and escape sequences.
 std::string printable(std::string_view text);
 
-/// The same for a message that is about to be printed: line ends stay. Names in it must have been
-/// made printable before, or they could forge lines; this is what catches a forgotten one.
+/// Like printable(), for a complete message: newlines are kept. Names in the message must already
+/// have been made printable, or they could forge lines; this catches escape sequences in names
+/// where that was forgotten.
 std::string printableLines(std::string_view text);
 
-/// The same on one line, for logs: line ends become spaces.
+/// Like printableLines(), on one line for logs: newlines become spaces.
 std::string printableLine(std::string_view text);
 
-/// The system's words for an errno value, with its symbolic name: `Device or resource busy
+/// The system's message for an errno value, with the symbolic name: `Device or resource busy
 /// (EBUSY)`.
 std::string errnoText(int error);
 

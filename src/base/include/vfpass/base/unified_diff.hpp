@@ -5,9 +5,8 @@
 
 namespace vfpass {
 
-/// The shortest way from one text to the other, line by line, in hunks with three lines of context
-/// and without file names; empty when no line differs. Bytes are passed through: escape what comes
-/// from outside before it is shown.
+/// A unified diff of two texts, in hunks with three lines of context and without file names; empty
+/// when no line differs. Bytes are copied unchanged: escape untrusted text before printing it.
 std::string unifiedDiff(std::string_view before, std::string_view after);
 
 }  // namespace vfpass

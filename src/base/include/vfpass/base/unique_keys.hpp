@@ -6,13 +6,13 @@
 
 namespace vfpass {
 
-/// Finds members that an object has twice, while a parser goes through a document: JSON parsers
-/// keep one of them without a word, and which one differs from parser to parser.
+/// Detects duplicate members of an object during parsing: JSON parsers silently keep one of them,
+/// and which one depends on the parser.
 class UniqueKeys {
  public:
   void enterObject() { open_.emplace_back(); }
   void leaveObject() { open_.pop_back(); }
-  /// False when the innermost object has had it before.
+  /// False when the innermost object already has this key.
   bool add(const std::string& key) { return open_.empty() || open_.back().insert(key).second; }
 
  private:

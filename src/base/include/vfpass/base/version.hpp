@@ -8,10 +8,11 @@
 
 namespace vfpass {
 
-/// The first two numbers of `6.1.0-30-amd64`; nullopt where the text does not begin with them.
+/// The first two numbers of a text such as `6.1.0-30-amd64`; nullopt when it does not begin with
+/// two numbers.
 std::optional<Version> leadingVersion(std::string_view text);
 
-/// Known, and lower.
+/// True when `version` is known and lower than `other`.
 bool isOlder(const std::optional<Version>& version, const Version& other);
 
 /// `9.0`, or `of unknown version`.

@@ -9,12 +9,13 @@
 
 namespace vfpass::domain {
 
-/// What passed devices depend on, as the domain XML has it without anything of ours. Amounts and
-/// sets that make no sense are none. Throws Error (ExitCode::badInput) if the text is not a domain.
+/// The parts of a domain XML that passed-through devices depend on, without the elements that
+/// vfpass added. Invalid amounts and node sets are left out. Throws Error (ExitCode::badInput) if
+/// the text is not a domain.
 DomainFacts readDomainFacts(std::string_view xml);
 
-/// The XML with these edits besides what it has, for showing them: they are not recorded, so do not
-/// define it. An edit without a place is left out.
+/// Returns the XML with these edits added, for display only: they are not recorded in the metadata,
+/// so do not define it. Skips edits whose container is missing.
 std::string withEdits(std::string_view xml, const std::vector<DomainEdit>& edits);
 
 }  // namespace vfpass::domain

@@ -11,8 +11,8 @@
 
 namespace vfpass::domain {
 
-/// What one domain XML says. Leases come from our metadata element, which anybody may have written
-/// who can edit the domain: isSealed() (seal.hpp) tells whether this host did.
+/// The content of one domain XML. The leases come from our metadata element, which anybody who can
+/// edit the domain can write: isSealed() (seal.hpp) tells whether this host did.
 struct ParsedDomain {
   Uuid uuid;
   std::string name;
@@ -20,27 +20,27 @@ struct ParsedDomain {
   /// The metadata was written for another UUID (an XML copied by hand or by virt-clone): its leases
   /// keep that UUID in `Lease::domain` and are not this domain's.
   bool foreignMetadata = false;
-  /// Why our metadata element cannot be read; its leases are none then. Empty: it can, or there is
-  /// none.
+  /// Why our metadata element cannot be read, in which case there are no leases. Empty if it is
+  /// readable or missing.
   std::string metadataProblem;
-  std::string seal;  ///< as the metadata element has it; empty: none
+  std::string seal;  ///< attribute of the metadata element; may be empty
   std::vector<Lease> leases;
   std::vector<Claim> claims;
   std::set<std::string> managedAliases;  ///< aliases of claims with managed='yes'
-  std::vector<MacAddress> macAddresses;  ///< of interfaces, each once
+  std::vector<MacAddress> macAddresses;  ///< of interfaces, without duplicates
   bool pciExpress = false;               ///< has a pcie-root controller (q35)
 };
 
-/// Quick look without parsing: false means certainly not managed. For the hook, which has to be out
-/// in a millisecond for everybody else's domains.
+/// Quick check without parsing: false means certainly not managed. The hook must return within a
+/// millisecond for domains that vfpass does not manage.
 bool mayBeManaged(std::string_view xml);
 
-/// True when it has a device with an alias of ours, whether or not it has our metadata.
+/// True if a device has one of our aliases, with or without our metadata.
 bool hasOurDevices(const ParsedDomain& parsed);
 
-/// Reads a domain XML of at most 16 MiB. Throws Error (ExitCode::badInput) for what is not one. A
-/// metadata element of ours that is incomplete or of an unknown version is a `metadataProblem`, so
-/// that the domain's claims still count.
+/// Reads a domain XML of at most 16 MiB. Throws Error (ExitCode::badInput) if the text is not a
+/// domain. An incomplete metadata element or one of an unknown version becomes a `metadataProblem`,
+/// so that the domain's claims still count.
 ParsedDomain parseDomain(std::string_view xml);
 
 /// XML skeletons for the elements that vfpass adds; built in from templates/, replaceable by files.
@@ -53,50 +53,49 @@ struct Templates {
 
 const Templates& builtInTemplates();
 
-/// Chooses guest addresses for `count` new devices: on q35 a root port of our own on bus 0 for each
-/// (a free slot of its own while there are enough, otherwise eight functions to a slot) and the
-/// device alone at slot 0, function 0 behind it (NCCL_IB_MERGE_VFS folds other places onto the host
-/// bridge); on i440fx a free slot of bus 0. Throws when the guest has no room.
+/// Chooses guest addresses for `count` new devices. On q35, each gets its own root port on bus 0
+/// (in a slot of its own while there are enough free slots, otherwise eight functions to a slot)
+/// and sits at slot 0, function 0 behind it: NCCL_IB_MERGE_VFS attributes other positions to the
+/// host bridge. On i440fx, each gets a free slot of bus 0. Throws if the guest has no room.
 std::vector<GuestPlacement> placeDevices(std::string_view xml, std::size_t count);
 
-/// All places for a new device in a running domain, best first: behind a root port that it has and
-/// that nothing sits on (a machine grows no ports while it runs), or on i440fx a free slot of bus
-/// 0. With a persistent XML only places that are free there, too, so that the guest address is the
-/// same in both; a port that only the running domain has comes with the placement as ours.
+/// All places for a new device in a running domain, best first: behind an existing empty root port
+/// (a running machine cannot gain ports), or on i440fx a free slot of bus 0. With a persistent XML,
+/// only places that are free there too, so that the guest address is the same in both; for a port
+/// that only the running domain has, the placement includes that port as ours.
 std::vector<GuestPlacement> placeInRunning(std::string_view liveXml,
                                            std::string_view persistentXml);
 
-/// True when a device can be plugged into the running domain at this place: the port is there and
+/// True if a device can be plugged into the running domain at this place: the port exists and is
 /// free.
 bool fitsRunning(std::string_view liveXml, const GuestPlacement& placement);
 
-/// Names of the leases whose device the XML has, by alias; whatever the metadata says.
+/// Names of the leases that have a device in the XML, found by alias, regardless of the metadata.
 std::set<std::string> devicesOfOurs(std::string_view xml);
 
 /// The device element of a lease, for plugging it into a running domain.
 std::string deviceXml(const Lease& lease, const Templates& templates);
 
-/// Our metadata element without a namespace, as virDomainSetMetadata() wants it; no leases: empty.
-/// Sealed with `key`.
+/// Our metadata element without its namespace, as virDomainSetMetadata() expects it, sealed with
+/// `key`. Empty without leases.
 std::string metadataXml(const std::vector<Lease>& leases, const SealKey& key);
 
-/// The same domain with exactly these leases: everything of ours is taken out, then one root port,
-/// one hostdev and one metadata entry per lease is put in; the metadata are sealed with `key`.
-/// Every other byte stays. With no leases the result is the XML as it was before vfpass touched it.
+/// Returns the domain XML with exactly these leases: removes all our elements, then adds one root
+/// port, one hostdev and one metadata entry per lease and seals the metadata with `key`. All other
+/// bytes stay. Without leases, the result is the XML from before vfpass changed it.
 std::string withLeases(std::string_view xml, const std::vector<Lease>& leases,
                        const Templates& templates, const SealKey& key);
 
-/// True when metadata, their seal and devices of the XML are already what withLeases() would make
-/// of it, in libvirt's own formatting: then nothing need be defined.
+/// True if the XML already has the metadata, seal and devices that withLeases() would write, in
+/// whatever way libvirt has formatted them: then there is nothing to define.
 bool carriesLeases(std::string_view xml, const std::vector<Lease>& leases, const SealKey& key);
 
-/// For each lease the ways in which the XML's device differs from it (missing device, other host
-/// address, other guest address, managed differs), one line each; empty: claims match.
+/// Differences between each lease and its device in the XML (missing device, other host address,
+/// other guest address, other managed value), one line each. Empty if the claims match.
 std::vector<std::string> claimDifferences(const ParsedDomain& parsed,
                                           const std::vector<Lease>& leases);
 
-/// Unified diff of two XML texts with the lines' context, for `plan`; secrets (passwd attributes)
-/// are shown as `***`.
+/// Unified diff of two XML texts, for `plan`; secrets (passwd attributes) are shown as `***`.
 std::string xmlDiff(std::string_view before, std::string_view after);
 
 }  // namespace vfpass::domain

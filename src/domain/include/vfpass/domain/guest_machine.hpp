@@ -6,12 +6,12 @@
 
 namespace vfpass::domain {
 
-/// PCI buses, passed devices and NUMA cells of a domain XML. Leaves out hostdevs whose host address
-/// cannot be read, cells without an id and invalid node sets. Throws Error (ExitCode::badInput) if
-/// the text is not a domain.
+/// PCI buses, passed-through devices and NUMA cells of a domain XML. Leaves out hostdevs with an
+/// invalid host address, cells without an id and invalid node sets. Throws Error
+/// (ExitCode::badInput) if the text is not a domain.
 GuestMachine readGuestMachine(std::string_view xml);
 
-/// The same without every device and port of ours: what the guest keeps when vfpass leaves.
+/// The machine without our devices and controllers: what the guest keeps after a detach.
 GuestMachine withoutOurs(GuestMachine machine);
 
 }  // namespace vfpass::domain

@@ -6,8 +6,8 @@
 
 namespace vfpass::domain {
 
-/// Amounts that make no sense are 0, or no limit. Throws Error (ExitCode::badInput) for what is no
-/// domain.
+/// Memory size, limit and device count of a domain XML. An invalid size is read as 0, an invalid
+/// limit as no limit. Throws Error (ExitCode::badInput) if the text is not a domain.
 GuestMemory guestMemory(std::string_view xml);
 
 }  // namespace vfpass::domain

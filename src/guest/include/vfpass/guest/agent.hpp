@@ -15,70 +15,72 @@
 
 namespace vfpass::guest {
 
-/// The guest would not let us look: no agent, no answer, or a command that it does not allow. Its
-/// exit code is ExitCode::unverified and its remedy says what to change in the guest.
+/// The guest cannot be inspected: no agent, no answer, or a command that the agent does not allow.
+/// The exit code is ExitCode::unverified; the remedy says what to change in the guest.
 class AgentUnavailable : public Error {
  public:
   AgentUnavailable(const std::string& message, const std::string& remedy)
       : Error(message, remedy, ExitCode::unverified) {}
 };
 
-/// What a program in the guest left behind. All of it is the guest's word.
+/// Result of a program that ran in the guest. All of it is reported by the guest and untrusted.
 struct ExecResult {
-  int exitCode = 0;  ///< 128 and the signal's number when a signal ended it
+  int exitCode = 0;  ///< 128 plus the signal number when a signal ended the program
   std::string out;   ///< at most 1 MiB
   std::string err;   ///< at most 1 MiB
 };
 
-/// The QEMU guest agent of one running domain. Everything that it says is hostile: bounded in size,
-/// depth and time, and never printed unescaped.
+/// The QEMU guest agent of one running domain. Its replies are untrusted: bounded in size, depth
+/// and time, and never printed unescaped.
 class Agent {
  public:
-  /// May throw (Cancelled); asked before each call.
+  /// Called before each agent command; may throw Cancelled.
   using Checkpoint = std::function<void()>;
 
-  /// All calls together end within `patience`. References must outlive the agent.
+  /// `timeout` limits all calls together. References must outlive the agent.
   Agent(Hypervisor& hypervisor, const Uuid& domain, std::string domainName,
-        std::chrono::seconds patience, Checkpoint checkpoint = {});
+        std::chrono::seconds timeout, Checkpoint checkpoint = {});
 
-  /// Runs a program in the guest with captured output and waits for its end; `input` is what it
-  /// reads. Throws AgentUnavailable when the guest does not allow it, does not answer, or is too
-  /// slow.
+  /// Runs a program in the guest with captured output and waits until it exits; `input` is its
+  /// standard input. Throws AgentUnavailable when the agent does not allow it, does not answer, or
+  /// times out.
   ExecResult run(const std::string& path, const std::vector<std::string>& arguments,
                  std::string_view input = {});
 
-  /// A program under way in the guest: its process, as the guest counts. Positive.
+  /// Process ID of a running program, in the guest. Positive.
   enum class Process : std::int64_t {};
 
-  /// Starts one and does not wait. Whoever starts it polls it to its end, or stops it.
+  /// Starts a program without waiting for it. The caller polls it until it exits, or stops it.
   Process start(const std::string& path, const std::vector<std::string>& arguments,
                 std::string_view input = {});
-  /// What it left behind; nullopt while it runs. Not to be asked again after its end.
+  /// The program's result; nullopt while it runs. The agent discards the result once it has
+  /// returned it, so do not poll again after that.
   std::optional<ExecResult> poll(Process process);
-  /// Kills it, and does not wait: a guest that does not say when it has is one that we cannot help.
+  /// Sends SIGKILL and does not wait for the process to exit.
   void stop(Process process) noexcept;
-  /// For what is to be cleaned up, also when the patience is over: says nothing when it cannot.
+  /// Starts a cleanup program, even past the deadline. Ignores errors.
   void startAndForget(const std::string& path, const std::vector<std::string>& arguments) noexcept;
 
-  /// Told how much of a file has arrived: bytes so far, bytes of all.
+  /// Upload progress: bytes written so far, total bytes.
   using Progress = std::function<void(std::size_t done, std::size_t all)>;
 
-  /// Writes into an empty file that exists in the guest, in chunks, and closes it whatever happens.
-  /// Never creates the file, because the agent would let every user of the guest write it (see
-  /// trust_scripts.hpp). Throws AgentUnavailable, also when the guest took less than it was given.
+  /// Writes into an existing empty file in the guest, in chunks, and always closes it. Never
+  /// creates the file, because the agent would make it writable for every user of the guest (see
+  /// trust_scripts.hpp). Throws AgentUnavailable, also on a short write.
   void fillFile(const std::string& path, std::string_view content, const Progress& progress = {});
 
-  /// Gives the calls from now on at least this long: for taking back what was begun when the
-  /// patience was used up.
-  void allowAtLeast(std::chrono::seconds patience);
+  /// Extends the deadline to at least this long from now, so that a rollback can run after the
+  /// original timeout was used up.
+  void allowAtLeast(std::chrono::seconds timeout);
 
-  /// Throws AgentUnavailable unless fillFile() may be called: before the first of several changes.
+  /// Throws AgentUnavailable unless the agent allows the commands of fillFile(). Call it before the
+  /// first of several changes.
   void requireFileWriting();
 
-  /// True when the guest says that it takes this command. Throws when it does not even say that.
+  /// Whether guest-info lists this command as enabled. Throws AgentUnavailable.
   bool allows(const std::string& command);
 
-  /// The `return` member of a command without arguments. Throws AgentUnavailable.
+  /// Runs an agent command without arguments; returns its `return` member. Throws AgentUnavailable.
   nlohmann::json call(const std::string& command);
 
  private:
@@ -88,7 +90,7 @@ class Agent {
   ExecResult waitForEnd(Process process);
   void writeChunks(const nlohmann::json& handle, const std::string& path, std::string_view content,
                    const Progress& progress);
-  // Throws AgentUnavailable, naming every command that the guest would have to allow.
+  // Throws AgentUnavailable; the message names every command that the agent blocks.
   void requireAllowed(const std::vector<std::string>& commands);
   [[nodiscard]] std::chrono::seconds timeLeft() const;
 
@@ -97,7 +99,7 @@ class Agent {
   std::string name_;
   Clock::time_point deadline_;
   Checkpoint checkpoint_;
-  bool asked_ = false;
+  bool queried_ = false;
   std::set<std::string> allowed_;
 };
 

@@ -5,7 +5,7 @@
 
 namespace vfpass::guest {
 
-/// The plan for people and programs to read; domain and `applied` are the caller's.
+/// The report on a plan. The caller fills in the domain and `applied`.
 GuestSetupReport describeSetup(const SetupPlan& plan);
 
 }  // namespace vfpass::guest

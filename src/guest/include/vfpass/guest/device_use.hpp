@@ -8,14 +8,15 @@
 
 namespace vfpass::guest {
 
-/// Who in the guest would lose something with this device.
+/// What in the guest uses a device.
 struct DeviceUse {
-  std::vector<std::string> users;          ///< safe for terminals, one phrase each
-  std::vector<std::string> notObservable;  ///< what the guest did not let us see, and why
+  std::vector<std::string> users;          ///< one phrase each, escaped for terminals
+  std::vector<std::string> notObservable;  ///< checks that could not be made, and why
 };
 
-/// Asks the guest: addresses and masters of its interface with the lease's MAC or port GUID, and
-/// processes that hold its RDMA device open. Never throws for what the guest does.
+/// Queries the guest: addresses and master of the interface with the lease's MAC or port GUID, and
+/// processes that have its RDMA device open. A failing guest ends up in `notObservable`; it never
+/// makes this function throw.
 DeviceUse findUsers(Agent& agent, const Lease& lease);
 
 }  // namespace vfpass::guest

@@ -7,9 +7,9 @@
 
 namespace vfpass::guest {
 
-/// Where NCCL in the guest finds a topology file. It matters in a mirrored tree: QEMU's switch
-/// ports show 2.5 GT/s x1, NCCL believes them, and plans with 0.2 GB/s (measured with NCCL 2.28;
-/// facts in docs/guest-topology.md). `confFile` and `daemonFile` are paths in the guest. Throws
+/// Whether NCCL in the guest finds a topology file. A mirrored tree needs one: QEMU's switch ports
+/// report 2.5 GT/s x1, and NCCL then plans with 0.2 GB/s (measured with NCCL 2.28;
+/// docs/guest-topology.md). `confFile` and `daemonFile` are paths in the guest. Throws
 /// AgentUnavailable.
 Finding checkNcclTopology(
     Agent& agent, const std::string& confFile = "/etc/nccl.conf",

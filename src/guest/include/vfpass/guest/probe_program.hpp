@@ -7,34 +7,34 @@
 
 namespace vfpass::guest {
 
-/// Where the probe goes when nobody says otherwise. Not below /tmp or /run, which are mounted
-/// noexec here and there.
+/// Default directory of the probe in the guest. Not below /tmp or /run, which some systems mount
+/// noexec.
 inline constexpr const char* probeFolder = "/var/lib/vfpass-probe";
 
-/// vfpass-probe as the host has it.
+/// The host's copy of vfpass-probe.
 struct ProbeFile {
   std::string content;
-  std::string name;  ///< `vfpass-probe-` and a hash of the content: another build is another file
+  std::string name;  ///< `vfpass-probe-` and a hash of the content, so that builds do not collide
 };
 
-/// Reads it. Throws Error when there is none, with where it was looked for.
+/// Throws Error when the file cannot be read.
 ProbeFile readProbeFile(const std::string& path);
 
 /// The probe in the guest, ready to run.
 struct PlacedProbe {
   std::string path;
-  bool pushed = false;  ///< false: the same build, or the administrator's, was there
+  bool pushed = false;  ///< false: the guest already had this build or an installed probe
 };
 
-/// Finds this build in the guest's `folder`, or writes it there, or else takes one that the guest's
-/// administrator has installed. Throws AgentUnavailable when none of it works, and says why.
+/// Uses the probe of this build in the guest's `folder`, or copies it there, or falls back to a
+/// probe that the guest's administrator installed. Throws AgentUnavailable when none of them works.
 PlacedProbe placeProbe(Agent& agent, const ProbeFile& file, const std::string& folder,
                        const Agent::Progress& progress);
 
-/// What a probe that has ended said. Throws AgentUnavailable when it is no document.
+/// The report of a probe that has exited. Throws AgentUnavailable when it wrote none.
 nlohmann::json probeDocument(const PlacedProbe& probe, const ExecResult& result);
 
-/// Runs it and returns its document. Throws AgentUnavailable when what it says is no document.
+/// Runs the probe and returns its report. Throws AgentUnavailable when it wrote none.
 nlohmann::json runProbe(Agent& agent, const PlacedProbe& probe,
                         const std::vector<std::string>& arguments);
 

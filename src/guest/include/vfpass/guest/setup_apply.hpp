@@ -7,28 +7,29 @@
 
 namespace vfpass::guest {
 
-/// How the changes reach the guest.
+/// Access to the guest, and callbacks for messages.
 struct SetupTools {
   Agent& agent;
-  std::string root;  ///< before every path of the guest (tests; empty otherwise)
+  std::string root;  ///< prefix of every path in the guest (for tests; otherwise empty)
   std::function<void(const std::string&)> say;   ///< each step, for --verbose
-  std::function<void(const std::string&)> warn;  ///< what did not work and does not stop the rest
-  /// Asked before each step of a set-up; may throw Cancelled, and then all is taken back.
+  std::function<void(const std::string&)> warn;  ///< failures that do not stop the set-up
+  /// Called before each step; may throw Cancelled, which rolls back the set-up.
   std::function<void()> checkpoint = {};
 };
 
-/// The guest with the files that planning this wish takes, and what it remembers.
-struct SetupSight {
+/// The guest's state, with the files that planning needs, and its record of the original state.
+struct ObservedGuest {
   SetupView view;
   SetupRecord record;
 };
 
-/// Asks the guest. Throws AgentUnavailable, and Error when its record makes no sense.
-SetupSight lookAtGuest(const SetupTools& tools, const SetupWish& wish);
+/// Reads the guest's state. Throws AgentUnavailable, and Error when its record is invalid.
+ObservedGuest observeGuest(const SetupTools& tools, const DesiredSetup& desired);
 
-/// Makes the plan's changes: the record of what was there first, each file by rename, then what
-/// reads them; and waits until the interfaces are as planned. What fails is thrown after all of it
-/// was taken back; if that fails, too, the message says so.
+/// Makes the plan's changes: writes the record of the original state, replaces each file by rename,
+/// reloads the programs that read them, and waits until the interfaces match the plan. On failure
+/// all changes are rolled back before the error is thrown; if the rollback fails too, the message
+/// says so.
 void applySetup(const SetupTools& tools, const SetupPlan& plan);
 
 }  // namespace vfpass::guest

@@ -3,13 +3,13 @@
 #include <string>
 #include <vector>
 
+#include "vfpass/guest/desired_setup.hpp"
 #include "vfpass/guest/setup_record.hpp"
 #include "vfpass/guest/setup_view.hpp"
-#include "vfpass/guest/setup_wish.hpp"
 
 namespace vfpass::guest {
 
-/// One file of the guest that changes.
+/// One file to change in the guest.
 struct SetupFile {
   std::string path;
   std::string reason;
@@ -17,16 +17,16 @@ struct SetupFile {
   FileState after;
 };
 
-/// One interface of the guest whose settings change now.
+/// One interface in the guest whose settings change immediately.
 struct SetupPort {
-  std::string entry;  ///< the mapping's name; the address where the mapping has it no more
+  std::string entry;  ///< the mapping's name; the address if the mapping no longer has the entry
   std::string netdev;
-  bool byTool = false;  ///< addresses and MTU come from the network tool's file
+  bool byTool = false;  ///< the network tool sets addresses and MTU from its file
   NetdevState before;
   NetdevState after;
 };
 
-/// All that a set-up (or an undo) changes in the guest, both ways.
+/// All changes of a set-up or an undo, with the state before and after.
 struct SetupPlan {
   std::string tool;  ///< netplan, NetworkManager, systemd-networkd, ip
   bool undo = false;
@@ -34,9 +34,9 @@ struct SetupPlan {
   std::vector<SetupPort> ports;
   bool loadPeerMemory = false;
   bool unloadPeerMemory = false;
-  SetupRecord record;              ///< as it is to be kept
-  FileState recordBefore;          ///< the record's file as it is there
-  std::vector<std::string> notes;  ///< hold the guest's word: escape them
+  SetupRecord record;              ///< to write before the first change
+  FileState recordBefore;          ///< the record's current file
+  std::vector<std::string> notes;  ///< contain text from the guest: escape before printing
 
   [[nodiscard]] bool empty() const {
     return files.empty() && ports.empty() && !loadPeerMemory && !unloadPeerMemory &&
@@ -44,24 +44,25 @@ struct SetupPlan {
   }
 };
 
-/// Every file that a plan for this wish has to know: read them before planning.
-std::vector<std::string> setupPaths(const SetupWish& wish, const SetupRecord& record);
+/// All files that planning needs; read them first.
+std::vector<std::string> setupPaths(const DesiredSetup& desired, const SetupRecord& record);
 
-/// What differs from the wish. What was ours and is wished for no more goes back to what the record
-/// has. Throws Error when a file that has to change cannot (a link, too large).
-SetupPlan planSetup(const SetupWish& wish, const SetupView& view, const SetupRecord& record);
+/// The changes from the current to the desired state. Settings that an earlier set-up made and that
+/// are no longer desired return to the recorded state. Throws Error when a file has to change but
+/// cannot (a link, too large).
+SetupPlan planSetup(const DesiredSetup& desired, const SetupView& view, const SetupRecord& record);
 
-/// Everything back to what the record has. In /etc/nccl.conf only our block is ours: what others
-/// wrote there since stays.
+/// Restores the recorded state. In /etc/nccl.conf only our block is removed, so that lines which
+/// others added stay.
 SetupPlan planUndo(const SetupView& view, const SetupRecord& record);
 
-/// The plan that takes this one back.
+/// The plan that rolls this one back.
 SetupPlan reversed(const SetupPlan& plan);
 
-/// The first port that is not as the plan wants it, in words; empty: all are.
-std::string unreached(const SetupPlan& plan, const SetupView& view);
+/// The first port that differs from the plan, and its missing changes; empty: none differs.
+std::string pendingChanges(const SetupPlan& plan, const SetupView& view);
 
-/// In words what changes on a port: `mtu 1500 -> 9000`, `address +192.168.100.10/24`.
+/// Text for each change of a port: `mtu 1500 -> 9000`, `address +192.168.100.10/24`.
 std::vector<std::string> describeChanges(const SetupPort& port);
 
 }  // namespace vfpass::guest

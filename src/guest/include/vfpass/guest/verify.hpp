@@ -14,40 +14,40 @@
 
 namespace vfpass::guest {
 
-/// With which registrations data is moved. `automatic`: both where there is hardware that may
-/// reorder.
+/// Whether memory is registered with relaxed ordering. `automatic`: both ways on hardware, `off` on
+/// software devices, which never reorder.
 enum class RelaxedOrdering { automatic, off, on, both };
 
-/// What is tried, and how much of it.
+/// What to test, and how much of it.
 struct VerifyPlan {
-  std::vector<Lease> leases;  ///< running ones of this domain, VFs only
+  std::vector<Lease> leases;  ///< running leases of this domain, VFs only
   bool gpuWanted = false;
-  std::optional<NvlinkMode> nvlink = {};  ///< of the mapping
-  std::optional<double> minimumShare;     ///< of the lowest limit (port, PCI Express), 0 to 1
+  std::optional<NvlinkMode> nvlink = {};  ///< from the mapping
+  std::optional<double> minimumShare;     ///< share of the lowest limit (port, PCI Express), 0 to 1
   std::uint64_t messageBytes = std::uint64_t{64} << 10U;
   std::uint64_t iterations = 1000;
-  std::string folder = probeFolder;  ///< for the probe, in the guest
-  /// After which a probe that moves data ends by itself, before the agent's own patience is over.
-  std::chrono::seconds probePatience{240};
-  /// Passed on to the probe: `--inject` and the like, to show that faults are found.
+  std::string folder = probeFolder;  ///< the probe's directory in the guest
+  /// After this time a probe that moves data exits by itself, before the agent's timeout.
+  std::chrono::seconds probeTimeout{240};
+  /// Additional probe options such as `--inject`, to show that faults are found.
   std::vector<std::string> probeArguments;
   RelaxedOrdering relaxedOrdering = RelaxedOrdering::automatic;
   bool latency = true;
-  bool tools = true;  ///< perftest and nccl-tests, where the guest has them
+  bool tools = true;  ///< also run perftest and nccl-tests, if the guest has them
 };
 
-/// What the host knows while the guest works.
+/// The host's own observations during a verification.
 struct VerifyWatch {
-  /// What went through the lease's VF so far; nullopt where the PF's driver does not count.
+  /// Traffic counters of the lease's VF; nullopt when the PF's driver has none.
   std::function<std::optional<VfTraffic>(const Lease&)> traffic;
-  Agent::Progress pushed;
-  /// What else it knows of the lease's device. Empty: nothing, and nothing is judged by it.
+  Agent::Progress pushed;  ///< upload of the probe
+  /// The host's view of the lease's device. Empty: checks that need it are skipped.
   std::function<HostSide(const Lease&)> host = {};
 };
 
-/// Layer after layer, each entry until its first broken link: agent, probe, device, RDMA, data
-/// path. Never throws for what the guest does: that is a finding. `agent` bounds the time of all of
-/// it.
+/// Checks agent, probe, device, RDMA and data path in this order; for each entry, stops at the
+/// first failed check. A guest's failure is a finding, not an exception. The timeout of `agent`
+/// bounds the whole run.
 VerifyReport verifyGuest(Agent& agent, const ProbeFile& probe, const VerifyPlan& plan,
                          const VerifyWatch& watch);
 

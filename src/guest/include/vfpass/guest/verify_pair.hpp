@@ -8,32 +8,32 @@
 
 namespace vfpass::guest {
 
-/// One of two guests between which data is moved.
+/// One of the two guests that exchange data.
 struct PairGuest {
   Agent& agent;
   std::string domainName;
   std::vector<Lease> leases;  ///< running ones, VFs only
-  /// What the host knows of a lease's device; none: nothing.
+  /// The host's view of a lease's device; may be empty.
   std::function<HostSide(const Lease&)> host = {};
-  std::optional<NvlinkMode> nvlink = {};  ///< of its mapping
+  std::optional<NvlinkMode> nvlink = {};  ///< from its mapping
 };
 
-/// An entry of the one guest and the entry of the other that it is tried with.
+/// An entry of one guest and the entry of the other that it is tested with.
 struct LeasePair {
   Lease initiator;
   Lease target;
 };
 
-/// Entries of the same name first, then those of the same link layer in their order. An entry for
-/// which none is left has no pair. Pure.
+/// Pairs entries of the same name first, then entries of the same link layer in order. An entry
+/// without a counterpart is left out. Pure.
 std::vector<LeasePair> pairLeases(const std::vector<Lease>& initiators,
                                   const std::vector<Lease>& targets);
 
-/// Layer after layer in both guests, then from VF to VF: can they reach each other, RDMA write and
-/// read with every byte checked by its owner, and the counters of both VFs. The two probes talk
-/// through the host, so nothing but RDMA has to work between the guests. `plan.leases` is not
-/// looked at. Findings about the target have `NAME:` before their subject. Never throws for what a
-/// guest does; `initiator.agent` and `target.agent` bound the time.
+/// Runs the checks in both guests, then between the VFs: reachability, RDMA write and read with
+/// every byte checked by its owner, and the counters of both VFs. The two probes talk through the
+/// host, so only RDMA has to work between the guests. Ignores `plan.leases`. Findings about the
+/// target have `NAME:` before their subject. A guest's failure is a finding, not an exception; the
+/// timeouts of `initiator.agent` and `target.agent` bound the run.
 VerifyReport verifyPair(const PairGuest& initiator, const PairGuest& target, const ProbeFile& probe,
                         const VerifyPlan& plan, const VerifyWatch& watch);
 

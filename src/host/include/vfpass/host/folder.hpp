@@ -10,9 +10,9 @@
 
 namespace vfpass::host {
 
-/// One directory below a Root, found once: reading ten files of a device walks its long path once
-/// instead of ten times. Names are relative (`class`, `net/eth0/ifindex`); in a captured tree no
-/// link on the way is followed. False where there is no such directory.
+/// One open directory below a Root: reading ten files of a device resolves its long path once
+/// instead of ten times. Names are relative (`class`, `net/eth0/ifindex`); in a captured tree links
+/// in them are not followed. False when there is no such directory.
 class Folder {
  public:
   Folder(const Root& root, const std::string& path);
@@ -20,11 +20,10 @@ class Folder {
 
   [[nodiscard]] explicit operator bool() const { return static_cast<bool>(directory_); }
 
-  /// A regular file's first 4096 bytes, which is all that an attribute of sysfs can have. Not
-  /// trimmed.
+  /// The first 4096 bytes of a regular file, the maximum length of a sysfs attribute. Not trimmed.
   [[nodiscard]] std::optional<std::string> readText(const std::string& name) const;
   [[nodiscard]] std::optional<std::uint64_t> readNumber(const std::string& name) const;
-  /// Up to `length` bytes from `offset` on; shorter at the end of the file.
+  /// Up to `length` bytes starting at `offset`; fewer at the end of the file.
   [[nodiscard]] std::string readBytes(const std::string& name, std::size_t offset,
                                       std::size_t length) const;
   [[nodiscard]] std::vector<std::string> list(const std::string& name,

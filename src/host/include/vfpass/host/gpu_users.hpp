@@ -9,19 +9,19 @@
 
 namespace vfpass::host {
 
-/// Who uses one GPU of the host. Both lists are printable and bounded.
+/// Users of one GPU of the host. Both lists are printable and bounded.
 struct GpuUsers {
   std::vector<std::string> names;     ///< `the persistence daemon nvidia-persiste (pid 812)`
-  std::vector<std::string> remedies;  ///< how they end, each once; never to kill anything
+  std::vector<std::string> remedies;  ///< how to stop them, each once; never recommends kill
 };
 
-/// The same for several GPUs, from one walk over /proc.
+/// Users of several GPUs, from one scan of /proc.
 struct GpuSurvey {
-  std::map<PciAddress, GpuUsers> users;  ///< only of GPUs that have some
-  std::string blindSpot;                 ///< what could not be seen; empty: everything was
+  std::map<PciAddress, GpuUsers> users;  ///< only GPUs with users
+  std::string blindSpot;                 ///< what could not be read; empty: everything was read
 };
 
-/// By the device files that processes have open. `gpus` are those that NVIDIA's driver has.
+/// Finds users by the device files that processes have open. `gpus` are bound to NVIDIA's driver.
 GpuSurvey surveyGpus(const Root& root, const std::vector<PciAddress>& gpus);
 
 }  // namespace vfpass::host

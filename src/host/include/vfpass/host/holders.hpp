@@ -8,8 +8,8 @@
 
 namespace vfpass::host {
 
-/// Everyone who holds one of these functions now (Kernel::findHolders). `deadline` bounds each
-/// netlink exchange. Empty on a captured tree: a snapshot holds no processes.
+/// All current holders of these functions (Kernel::findHolders). `deadline` limits each netlink
+/// exchange. Empty on a captured tree, because a snapshot contains no processes.
 std::vector<Holder> findHolders(const Root& root, const std::vector<PciAddress>& functions,
                                 std::chrono::milliseconds deadline);
 

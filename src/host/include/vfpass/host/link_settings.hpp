@@ -9,24 +9,24 @@
 
 namespace vfpass::host {
 
-/// A netdev's name is for messages; it is addressed by interface index, because names change.
+/// Identifies a netdev by interface index, because names change; the name is for messages.
 struct NetdevHandle {
   int index = 0;
   std::string name;
 };
 
-/// All of these talk netlink to the running kernel, need no VF list, and throw Error: when the
-/// kernel refuses (with the driver's own words), when it does not answer before the deadline, and,
-/// for those that set, when the value does not read back.
+/// These use netlink on the running kernel without requesting the VF list. They throw Error when
+/// the kernel refuses (with the driver's message), when it does not reply before the deadline, and,
+/// for setters, when the value does not read back.
 LinkSettings readLink(const NetdevHandle& netdev, std::chrono::milliseconds deadline);
 void setMtu(const NetdevHandle& netdev, unsigned mtu, std::chrono::milliseconds deadline);
 void setUp(const NetdevHandle& netdev, bool up, std::chrono::milliseconds deadline);
 
-/// Nullopt when the mode is not observable: no devlink in the kernel, no such device there, a
-/// driver without an embedded switch, or no permission to ask.
+/// Nullopt when the mode is not observable: the kernel has no devlink, devlink does not have the
+/// device, the driver has no embedded switch, or permission is denied.
 std::optional<EswitchMode> readEswitchMode(const PciAddress& pf,
                                            std::chrono::milliseconds deadline);
-/// Drivers rebuild their netdevs for this: read the PF again afterwards.
+/// Drivers recreate their netdevs in the process: read the PF again afterwards.
 void setEswitchMode(const PciAddress& pf, EswitchMode mode, std::chrono::milliseconds deadline);
 
 }  // namespace vfpass::host

@@ -7,11 +7,12 @@
 
 namespace vfpass::host {
 
-/// Runs a program that only looks, and returns what it wrote to stdout and stderr, at most about
-/// 1 MiB: what it writes beyond that ends it. `command` is its absolute path and its arguments; no
-/// shell, no stdin, an environment of PATH and LC_ALL=C. Nobody waits for it beyond the deadline
-/// (one that hangs in the kernel cannot be killed), and it is ended soon after. nullopt: it cannot
-/// be run, or was not done in time. How it ended is not said: judge it by what it wrote.
+/// Runs a read-only program and returns its output on stdout and stderr, at most about 1 MiB;
+/// writing more terminates it. `command` is its absolute path and its arguments; there is no shell,
+/// no stdin, and the environment is PATH and LC_ALL=C. At the deadline this returns without waiting
+/// (a program that hangs in the kernel cannot be killed), and SIGALRM terminates the program soon
+/// afterwards. nullopt: the program cannot be run, or did not finish in time. The exit status is
+/// not returned.
 std::optional<std::string> programOutput(const std::vector<std::string>& command,
                                          std::chrono::milliseconds deadline);
 

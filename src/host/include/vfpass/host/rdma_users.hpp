@@ -9,23 +9,24 @@
 
 namespace vfpass::host {
 
-/// A process, or a part of the kernel, that has something open in an RDMA device.
+/// A process or kernel module that owns a resource of an RDMA device.
 struct RdmaUser {
-  unsigned process = 0;     ///< 0: the kernel, or a process that is not visible from here
-  std::string description;  ///< `process 4711 (ib_write_bw)`: printable
+  unsigned process = 0;     ///< 0: the kernel, or a process that is not visible
+  std::string description;  ///< `process 4711 (ib_write_bw)`; printable
 };
 
-/// Who uses an RDMA device: has a context, queue pair, memory region or protection domain.
+/// Users of an RDMA device: owners of a context, queue pair, memory region or protection domain.
 struct RdmaUse {
   std::vector<RdmaUser> users;
-  std::string error;  ///< why not everything could be seen; empty: it was
+  std::string error;  ///< the reason why the list may be incomplete; empty: it is complete
 };
 
-/// For each of these devices (the kernel's numbers), in one exchange with the kernel.
+/// Users of each of these devices (the kernel's numbers), from one guarded netlink batch.
 std::vector<RdmaUse> readRdmaUse(const Root& root, const std::vector<std::uint32_t>& numbers,
                                  std::chrono::milliseconds deadline);
 
-/// The users of one device, described. Throws Error: what cannot be seen is not taken for unused.
+/// Descriptions of the users of one device. Throws Error when they are not observable, so that the
+/// device is not mistaken for unused.
 std::vector<std::string> rdmaUsers(const Root& root, std::uint32_t number,
                                    std::chrono::milliseconds deadline);
 

@@ -8,26 +8,26 @@
 
 namespace vfpass::host {
 
-/// One object that was looked at.
+/// One file, link or directory that was read.
 struct RecordedEntry {
   enum class Kind { file, link, directory };
   Kind kind = Kind::file;
-  std::string content;  ///< what was read of a file; what a link says
+  std::string content;  ///< the bytes read from a file, or the target of a link
 };
 
-/// What was read below a Root, and no more: a snapshot of it gives the same answers. Paths are
-/// relative to the root and contain no links, whatever way led there.
+/// Everything that was read below a Root, and nothing else: reading a snapshot of it has the same
+/// results. Paths are relative to the root, with all links resolved.
 class Recording {
  public:
-  /// `root` is the absolute path of the Root without links in it.
+  /// `root` is the absolute path of the Root and contains no links.
   explicit Recording(std::string root);
 
   void noteBytes(int file, std::size_t offset, std::string_view bytes);
   void noteLink(int link, std::string_view target);
-  /// Its links and folders are kept; files only once they are read.
+  /// Records links and directories by name; files are only recorded when they are read.
   void noteNames(int directory, const std::vector<std::string>& names);
   void noteFound(int object);
-  /// For what was read in another process.
+  /// Records a file that was read in another process.
   void noteText(int directory, const std::string& name, const std::string& text);
 
   [[nodiscard]] const std::map<std::string, RecordedEntry>& entries() const { return entries_; }

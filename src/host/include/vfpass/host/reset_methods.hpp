@@ -8,14 +8,14 @@
 
 namespace vfpass::host {
 
-/// How the kernel can reset the function in sysfs folder `folder` without resetting another one, in
-/// the order in which it would try: `device_specific`, `acpi`, `flr`, `af_flr`, `pm`, `bus`,
-/// `cxl_bus`. Empty: in no way. nullopt: not observable (a kernel before 5.15 that has a way, or a
-/// captured tree without the file).
+/// The kernel's methods for resetting the function in sysfs directory `directory` without resetting
+/// another one, in the order in which it tries them: `device_specific`, `acpi`, `flr`, `af_flr`,
+/// `pm`, `bus`, `cxl_bus`. Empty: there is none. nullopt: not observable (a kernel before 5.15 with
+/// at least one method, or a captured tree without the file).
 std::optional<std::vector<std::string>> readResetMethods(const Root& root,
-                                                         const std::string& folder);
+                                                         const std::string& directory);
 
-/// Whether one of them concerns the function only, whoever else is on its bus.
+/// Whether one of the methods resets the function only, regardless of other functions on its bus.
 bool resetsAlone(const std::vector<std::string>& methods);
 
 }  // namespace vfpass::host

@@ -13,9 +13,9 @@
 
 namespace vfpass::host {
 
-/// A directory below which sysfs and procfs are looked for: `/`, or a captured tree. Paths are
-/// relative (`sys/bus/pci/devices`). Below any root but `/`, links cannot lead out of it.
-/// Devices vanish while they are read, so a missing file is an empty answer, not an error.
+/// The directory that contains sysfs and procfs: `/`, or a captured tree. Paths are relative
+/// (`sys/bus/pci/devices`). In a captured tree, links cannot lead out of the tree.
+/// Devices may disappear while they are read, so a missing file is an empty result, not an error.
 class Root {
  public:
   /// Throws Error when `path` is not a directory that can be opened.
@@ -24,10 +24,11 @@ class Root {
   /// The running system, as opposed to a captured tree.
   [[nodiscard]] bool isLive() const { return live_; }
 
-  /// openat(2) below this root, with O_CLOEXEC. Without a descriptor errno says why.
+  /// openat(2) below this root, with O_CLOEXEC. On failure the descriptor is closed and errno is
+  /// set.
   [[nodiscard]] FileDescriptor open(const std::string& path, int flags) const;
 
-  /// A regular file's first `limit` bytes, without surrounding white space.
+  /// The first `limit` bytes of a regular file, without surrounding white space.
   [[nodiscard]] std::optional<std::string> readText(const std::string& path,
                                                     std::size_t limit = 4096) const;
   /// A regular file's content as an unsigned number: decimal, or hexadecimal after `0x`.
@@ -35,14 +36,14 @@ class Root {
   /// Names in a directory that begin with `prefix`, sorted, without `.` and `..`; at most 65536.
   [[nodiscard]] std::vector<std::string> list(const std::string& path,
                                               std::string_view prefix = {}) const;
-  /// What a symbolic link says.
+  /// The target of a symbolic link.
   [[nodiscard]] std::optional<std::string> linkTarget(const std::string& path) const;
-  /// The last component of what it says: sysfs names a driver, a group, a device that way.
+  /// The last component of a link's target: the name of a driver, group or device in sysfs.
   [[nodiscard]] std::optional<std::string> linkName(const std::string& path) const;
   [[nodiscard]] bool exists(const std::string& path) const;
 
-  /// From now on everything that is read is noted there, too: `vfpass snapshot`. It must outlive
-  /// this root, and every copy of its answers to `recording()`.
+  /// Records everything that is read from now on, for `vfpass snapshot`. `recording` must outlive
+  /// this root and every copy of the pointer that recording() returns.
   void recordInto(Recording& recording) { recording_ = &recording; }
   [[nodiscard]] Recording* recording() const { return recording_; }
 
@@ -52,7 +53,7 @@ class Root {
   Recording* recording_ = nullptr;
 };
 
-/// Up to `length` bytes from `offset` on of an open file; shorter at its end or at an error.
+/// Up to `length` bytes of an open file starting at `offset`; fewer at its end or after an error.
 std::string readBytes(int descriptor, std::size_t offset, std::size_t length);
 
 }  // namespace vfpass::host

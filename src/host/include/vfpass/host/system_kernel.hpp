@@ -11,19 +11,19 @@
 
 namespace vfpass::host {
 
-/// How long the kernel may take before an Error names the device that hangs.
+/// Timeouts for kernel calls, after which an Error names the device that hangs.
 struct Deadlines {
   std::chrono::milliseconds bind{20000};
   std::chrono::milliseconds createVfs{120000};
   std::chrono::milliseconds netlink{5000};
-  std::chrono::milliseconds eswitch{120000};  ///< the driver rebuilds its netdevs: seconds a port
+  std::chrono::milliseconds eswitch{120000};  ///< recreating netdevs takes seconds per port
   std::chrono::milliseconds rdma{30000};      ///< may load modules
-  /// When all calls together have to be over: no single one waits beyond it.
+  /// Deadline for all calls together: no single call waits beyond it.
   std::optional<std::chrono::steady_clock::time_point> end = std::nullopt;
 };
 
-/// The running kernel through sysfs and rtnetlink. With a root other than `/` (a captured tree) it
-/// only reads, attributes are not observable, and every change throws.
+/// The running kernel, through sysfs and rtnetlink. With a root other than `/` (a captured tree) it
+/// is read-only: attributes are not observable, and every change throws.
 class SystemKernel final : public Kernel {
  public:
   explicit SystemKernel(const std::filesystem::path& root = "/", Deadlines deadlines = {});
@@ -53,8 +53,8 @@ class SystemKernel final : public Kernel {
   void removeSoftRoceLink(const RdmaLink& link) override;
   std::string bootId() override;
 
-  /// What went through VF `index` of this PF; nullopt where the driver does not count, or the reply
-  /// left the VF out. Throws Error, TimeoutError.
+  /// Traffic of VF `index` of this PF; nullopt when the driver does not count it or the reply omits
+  /// the VF. Throws Error, TimeoutError.
   std::optional<VfTraffic> vfTraffic(const PciAddress& pf, unsigned index);
 
   /// vfio_iommu_type1.allow_unsafe_interrupts, and whether any IOMMU group exists.

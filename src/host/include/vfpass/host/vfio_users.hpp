@@ -14,23 +14,21 @@ namespace vfpass::host {
 
 using vfpass::isVfioDriver;
 
-/// Files below /dev/vfio that some process holds open: `/dev/vfio/12` for a group,
-/// `/dev/vfio/devices/vfio3` for a device; and who that is, printable, as
-/// `qemu-system-x86 (pid 4711), guest train0`: the process's own word.
+/// Open files below /dev/vfio (`/dev/vfio/12` for a group, `/dev/vfio/devices/vfio3` for a device)
+/// and a process that has them open, as it describes itself; printable:
+/// `qemu-system-x86 (pid 4711), guest train0`.
 using VfioUsers = std::map<std::string, std::string>;
 
-/// Found in /proc, because opening a group to see whether that gives EBUSY would, for that moment,
-/// make a VM that is just starting fail with EBUSY itself. Empty on a captured tree: snapshots hold
-/// no processes.
+/// Searches /proc. Opening a group to test for EBUSY instead could make a VM that is starting at
+/// that moment fail with EBUSY. Empty on a captured tree, because snapshots contain no processes.
 VfioUsers readVfioUsers(const Root& root);
 
-/// Who holds this function; nullopt: nobody.
+/// The process that holds this function; nullopt: none.
 std::optional<std::string> vfioUserOf(const Root& root, const PciAddress& function,
                                       const VfioUsers& users);
 
-/// By which file some process holds this function; nullopt: by none that is seen. A process that
-/// opens a group can also have an iommufd behind it (CONFIG_IOMMUFD_VFIO_CONTAINER), which QEMU
-/// never asks for.
+/// The backend through which a process holds this function; nullopt: no holder is observed. A group
+/// can also be backed by iommufd (CONFIG_IOMMUFD_VFIO_CONTAINER), which QEMU never requests.
 std::optional<VfioBackend> openBackendOf(const Root& root, const PciAddress& function,
                                          const VfioUsers& users);
 

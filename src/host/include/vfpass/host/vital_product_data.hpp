@@ -9,14 +9,15 @@
 
 namespace vfpass::host {
 
-/// Reads up to `length` bytes at `offset`; fewer at the end or at an error.
+/// Reads up to `length` bytes at `offset`; fewer at the end or after an error.
 using ByteReader = std::function<std::string(std::size_t offset, std::size_t length)>;
 
-/// The serial number (keyword SN) in a PCI function's vital product data; empty: none, or the data
-/// is damaged. Reads only what it needs: the kernel fetches each four bytes through registers.
+/// The serial number (keyword SN) in a PCI function's vital product data; empty when there is none
+/// or the data is malformed. Reads as little as possible, because the kernel fetches four bytes at
+/// a time through registers.
 std::string findSerial(const ByteReader& read);
 
-/// The same from the function's `vpd` file.
+/// Reads the serial number from the function's `vpd` file.
 std::string readSerial(const Root& root, const PciAddress& function);
 
 }  // namespace vfpass::host

@@ -7,8 +7,8 @@
 
 namespace vfpass::hypervisor {
 
-/// Connects to libvirt. An empty URI means LIBVIRT_DEFAULT_URI, otherwise qemu:///system. Throws an
-/// Error that tells apart: daemon not running, no permission, unknown URI.
+/// Connects to libvirt. An empty URI means LIBVIRT_DEFAULT_URI or, if that is unset,
+/// qemu:///system. The Error distinguishes: daemon not running, no permission, unknown URI.
 std::unique_ptr<Hypervisor> connectLibvirt(const std::string& uri);
 
 /// Version of the libvirt that serves this URI, such as `9.0.0`. Throws as connectLibvirt does.

@@ -8,8 +8,8 @@
 
 namespace vfpass::inventory {
 
-/// BARs of these functions of `topology` (of a PF also those of one VF), and what the host has in
-/// memory, huge pages and address bits. What cannot be read or makes no sense is left out.
+/// BARs of these functions of `topology` (for a PF also those of one VF), and the host's memory,
+/// hugepages and address bits. Omits what is unreadable or invalid.
 HostCapacity readCapacity(const host::Root& root, const Topology& topology,
                           const std::set<PciAddress>& functions);
 

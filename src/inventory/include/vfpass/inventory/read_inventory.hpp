@@ -8,8 +8,8 @@
 
 namespace vfpass::inventory {
 
-/// All SR-IOV capable NICs of the host below `root`, and of the functions at these addresses those
-/// that exist; with model names from libpci's id database.
+/// All SR-IOV capable NICs of the host below `root`, and those of the given functions that exist,
+/// with model names from libpci's ID database.
 Inventory readInventory(const std::filesystem::path& root = "/",
                         const std::vector<PciAddress>& functions = {});
 Inventory readInventory(host::Root root, const std::vector<PciAddress>& functions = {});

@@ -5,12 +5,12 @@
 
 namespace vfpass::inventory {
 
-/// Every PCI function below `root` in its place. Reads few files of each, in one pass, and asks no
-/// driver for anything slow but the ports of PFs and the serial numbers of cards. What vanishes
-/// meanwhile or makes no sense is told in `problems`. Never fails.
+/// Every PCI function below `root` and its place in the PCI tree. Reads few files of each, in one
+/// pass. The only slow reads are the ports of PFs and the serial numbers of cards. Reports
+/// functions that disappear meanwhile and invalid data in `problems`. Never fails.
 Topology readTopology(const host::Root& root);
 
-/// Model names for what people know by name: GPUs, NICs that are no VFs, NVSwitches.
+/// Sets the model names of GPUs, NICs other than VFs, and NVSwitches.
 void nameModels(Topology& topology);
 
 }  // namespace vfpass::inventory

@@ -9,9 +9,9 @@
 
 namespace vfpass::plan {
 
-/// The objections to a plan whose steps touch a device that another active domain has in its live
-/// XML. The kernel shows such a domain only once its QEMU has opened the device; libvirt knows it
-/// from the first moment of the start.
+/// Problems of a plan whose steps touch a device in the live XML of another active domain. The
+/// kernel shows no holder until that domain's QEMU opens the device; libvirt lists the device as
+/// soon as the start begins.
 std::vector<Objection> objectToActiveClaims(const Plan& plan, const Inventory& inventory,
                                             const std::vector<DomainSummary>& domains);
 

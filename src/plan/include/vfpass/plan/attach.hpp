@@ -20,31 +20,34 @@
 
 namespace vfpass::plan {
 
-/// Everything that attach looks at, gathered beforehand.
+/// The complete input of attach.
 struct AttachInput {
-  Mapping mapping;                              ///< `near` resolved (resolve_near.hpp)
-  std::map<std::string, Objection> nearFaults;  ///< of entries for which that failed
+  Mapping mapping;                              ///< `near` is resolved (resolve_near.hpp)
+  std::map<std::string, Objection> nearFaults;  ///< of entries whose `near` could not be resolved
   HostPolicy policy;
   Inventory inventory;
   Uuid domain;
   std::string domainName;
   bool active = false;
   Scope scope;
-  std::set<std::string> plugged;       ///< entries whose device the running domain has
-  std::set<std::string> pluggable;     ///< leased entries whose place is free in the running domain
+  std::set<std::string> plugged;  ///< entries whose device the running domain has
+  std::set<std::string>
+      pluggable;  ///< leased entries whose guest address is free in the running domain
   std::vector<Lease> liveLeases;       ///< in the running domain's metadata, sealed ones only
   std::vector<Lease> leases;           ///< of all domains
   std::vector<DomainSummary> domains;  ///< all domains of the host
   std::vector<NetworkPool> pools;      ///< of all libvirt networks, also of inactive ones
-  std::vector<Mapping> otherMappings;  ///< for addresses that are spoken for
-  /// Free places, best first. Of a running domain all there are: none too few is an objection.
+  std::vector<Mapping> otherMappings;  ///< their addresses are reserved
+  /// Free guest addresses, best first; of a running domain all that exist. Too few are a problem
+  /// only in a running domain.
   std::vector<GuestPlacement> placements;
-  /// With `topology: mirror`, what the domain has without anything of ours. Without a machine all
-  /// places are flat ones.
+  /// With `topology: mirror`, the domain without vfpass's devices and controllers. Without a
+  /// machine all guest addresses are flat.
   std::optional<GuestMachine> machine;
   HypervisorVersions versions;
   Topology topology;  ///< the host's PCI tree
-  /// What the persistent XML lacks for the mapping's devices, and requests that cannot be met.
+  /// Settings that the persistent XML lacks for the mapping's devices, and requests that cannot be
+  /// met.
   std::vector<DomainSetting> settings;
   std::vector<Objection> settingFaults;
   bool xmlCurrent = false;       ///< the persistent XML already carries the leases of this domain
@@ -53,26 +56,26 @@ struct AttachInput {
   std::string bootId;
 };
 
-/// What attach would do. With objections there are no steps.
+/// The result of planning an attach. The plan has no steps when there are problems.
 struct AttachDecision {
   Plan plan;
   std::vector<Lease> leases;  ///< the domain's leases afterwards
   std::vector<Objection> objections;
-  /// Of the input's settings those that the domain does not have yet.
+  /// The settings of the input that the domain does not have yet.
   std::vector<DomainSetting> settings;
 };
 
-/// True when attach makes this setting: all proposed ones with `domain-settings: apply`, without it
-/// what an entry of the mapping asks for by name.
+/// True when attach applies this setting: all proposed ones with `domain-settings: apply`,
+/// otherwise only those that an entry of the mapping requests by name.
 bool isApplied(const Mapping& mapping, const DomainSetting& setting);
 
-/// Ways in which the mapping asks for something else than what the domain's leases say, one line
-/// each with what attach would do; empty: attach has nothing to decide anew.
+/// Differences between the mapping and the domain's leases, one line each with the change that
+/// attach would make; empty if there are none.
 std::vector<std::string> mappingDifferences(const AttachInput& input,
                                             const std::vector<Lease>& wanted);
 
 /// Decides VF, MAC and guest address of every entry of the mapping (kept from earlier leases where
-/// they still fit), and the steps that bring host and XML there.
+/// they still fit), and the steps that bring host and XML to that state.
 AttachDecision planAttach(const AttachInput& input);
 
 }  // namespace vfpass::plan

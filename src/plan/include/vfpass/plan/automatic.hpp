@@ -7,9 +7,9 @@
 
 namespace vfpass::plan {
 
-/// A locally administered unicast MAC that follows from the domain and the VF's name alone, so that
-/// it is the same on every host and after every loss of state. `taken` says which are in use: the
-/// next one of the same sequence is tried then.
+/// A locally administered unicast MAC derived only from the domain and the VF's name, so that it is
+/// the same on every host and after any loss of state. If `taken` returns true for an address, the
+/// next one of the same sequence is tried.
 MacAddress automaticMac(const Uuid& domain, const std::string& vfName,
                         const std::function<bool(const MacAddress&)>& taken);
 

@@ -7,8 +7,8 @@
 
 namespace vfpass::plan {
 
-/// What to know about the functions below `gpus:`, one line each: the VFIO driver that they will be
-/// bound to, and how they are reset; then what becomes of NVLink, where that is a question.
+/// One line for each function under `gpus:`: the VFIO driver that it will be bound to and how it is
+/// reset; then one line about NVLink if a GPU is on a board with NVSwitches.
 std::vector<std::string> describeDevices(const AttachInput& input);
 
 }  // namespace vfpass::plan

@@ -10,21 +10,21 @@
 
 namespace vfpass::plan {
 
-/// The steps that restore devices, and which devices have none.
+/// The steps that restore devices, and the devices that are not restored.
 struct Restoration {
   std::vector<Step> steps;
   std::vector<std::string>
       notes;  ///< one line for each device that is not restored, with the reason
 };
 
-/// Steps on the host that restore the VFs and PCI functions of `leases` to what was recorded before
-/// their first lease; `allLeases` and the inventory's holders say whether others still need a PF's
-/// VFs. A device that is gone, or is another one than was leased (lease_device.hpp), is left alone;
-/// its lease ends all the same.
+/// Steps on the host that restore the VFs and PCI functions of `leases` to the state recorded
+/// before their first lease. `allLeases` and the inventory's holders tell whether others still need
+/// a PF's VFs. A device that no longer exists, or differs from the leased one (lease_device.hpp),
+/// is left unchanged; its lease still ends.
 Restoration planRestore(const std::vector<Lease>& leases, const std::vector<Lease>& allLeases,
                         const Inventory& inventory);
 
-/// Everything that detach looks at, gathered beforehand.
+/// The complete input of detach.
 struct DetachInput {
   Uuid domain;
   std::string domainName;
@@ -32,12 +32,13 @@ struct DetachInput {
   std::vector<Lease> leases;      ///< of all domains
   std::set<std::string> plugged;  ///< entries whose device the running domain has
   std::vector<Lease> liveLeases;  ///< in the running domain's metadata
-  bool xmlIsOurs = false;         ///< the persistent XML has something of ours
+  bool xmlIsOurs = false;         ///< the persistent XML has elements of vfpass
   Inventory inventory;
 };
 
-/// First the running guest lets go, then the XML, so that nobody can start the domain on VFs that
-/// are being taken away, then the host. A VF that the other configuration still has stays leased.
+/// First unplugs the devices from the running guest, then edits the XML, so that the domain cannot
+/// start with VFs that are being removed, then restores the host. A VF that remains in the other
+/// configuration stays leased.
 Plan planDetach(const DetachInput& input);
 
 }  // namespace vfpass::plan

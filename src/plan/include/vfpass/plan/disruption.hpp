@@ -8,9 +8,9 @@
 
 namespace vfpass::plan {
 
-/// Who on the host notices when VFs of this PF are created or removed, a phrase each; empty:
-/// nobody. A PF below a bond, bridge or VLAN, one with IP addresses, and, in legacy mode, a RoCE
-/// LAG, which mlx5 takes apart when VFs are made (mlx5_lag_disable_change).
+/// What creating or removing VFs of this PF disrupts on the host, one phrase each; empty if
+/// nothing: a netdev below a bond, bridge or VLAN, a netdev with IP addresses, and, in legacy mode,
+/// a RoCE LAG, which mlx5 disables when VFs are created (mlx5_lag_disable_change).
 std::vector<std::string> disruptionsOf(const PhysicalFunction& pf,
                                        EswitchMode mode = EswitchMode::legacy);
 

@@ -8,19 +8,19 @@
 
 namespace vfpass::plan {
 
-/// What libvirt says about the domain of some leases.
+/// What libvirt reports about the domain of some leases.
 struct DomainUse {
   bool exists = false;
-  bool mapped = false;  ///< a mapping names it, so that somebody still wants it
+  bool mapped = false;  ///< a mapping names it, so that it is still wanted
   bool active = false;
   std::set<std::string> configured;  ///< entries in the persistent XML: metadata or device
   std::set<std::string> plugged;     ///< entries whose device the running domain has
 };
 
-/// Leases of one domain that it does not use any more: it is gone and no mapping names it (a domain
-/// may be undefined only for a moment, to be defined anew), a running domain that alone had them
-/// has stopped, or somebody took them out of its XML. A domain that runs with a device keeps its
-/// lease whatever its configuration says.
+/// Leases of one domain that it no longer uses: it does not exist and no mapping names it (a domain
+/// may be undefined only briefly, to be defined again), only the running domain had them and it has
+/// stopped, or they were removed from its XML. A running domain that has a device keeps its lease
+/// regardless of its configuration.
 std::vector<Lease> findGarbage(const std::vector<Lease>& leases, const DomainUse& use);
 
 }  // namespace vfpass::plan

@@ -9,9 +9,9 @@
 
 namespace vfpass::plan {
 
-/// What a start needs. `metadata`: the leases of the XML's metadata, which must be the domain's
-/// leases in `known`, all of the database's (checkMetadata()); these are applied. `inventory`: the
-/// PFs and PCI functions they name, as they are now.
+/// The plan for a start. `metadata`: the leases in the XML's metadata, which must equal the
+/// domain's leases in `known`, the leases of the whole database (checkMetadata()); these are
+/// applied. `inventory`: the current state of the PFs and PCI functions that they name.
 struct PrepareDecision {
   Plan plan;
   std::vector<Objection> objections;
@@ -20,8 +20,8 @@ PrepareDecision planPrepare(const Uuid& domain, const std::string& domainName,
                             const std::vector<Lease>& metadata, const std::vector<Lease>& known,
                             const Inventory& inventory, const std::string& bootId);
 
-/// Scrub after a stop: leases of this domain in starting or running, no others: reset, neutral
-/// values, back to reserved.
+/// The plan after a stop: resets the devices of this domain's leases in state starting or running,
+/// sets neutral values and returns the leases to reserved.
 Plan planRelease(const Uuid& domain, const std::string& domainName, const std::vector<Lease>& known,
                  const Inventory& inventory, const std::string& bootId);
 

@@ -12,27 +12,27 @@
 
 namespace vfpass::plan {
 
-/// Everything that `host apply` looks at for one PF, gathered beforehand.
+/// The complete input of `host apply` for one PF.
 struct HostInput {
   PhysicalFunction pf;
   PfSettings settings;
-  bool observable = true;  ///< false: a captured tree, which tells no eswitch mode and no link
+  bool observable = true;  ///< false: a captured tree, without eswitch mode and link
   PfPolicy policy;
   std::vector<Lease> leases;    ///< of all domains
   std::vector<Holder> holders;  ///< of the PF's VFs
-  std::vector<Plan> openWork;   ///< begun by others, not ended
+  std::vector<Plan> openWork;   ///< operations of other processes that have not ended
   bool allowDisruption = false;
 };
 
-/// What `host apply` would do. With objections there are no steps.
+/// The result of planning `host apply`. The plan has no steps when there are problems.
 struct HostDecision {
   Plan plan;
   std::vector<Objection> objections;
 };
 
-/// Brings one PF to its policy. A count changes through 0, and the eswitch mode without VFs; what
-/// others have set on the VFs that remain is set again. Objects to mistakes in host.yaml (all of
-/// them at once), otherwise to everything that would take a VF away from its user, cross an
+/// Brings one PF to its policy. The VF count changes through 0, and the eswitch mode without VFs;
+/// VFs that remain get their previous settings again. The problems are all mistakes in host.yaml at
+/// once, or, if there are none, everything that would take a VF from its user, interfere with an
 /// unfinished operation, or disrupt the host without consent.
 HostDecision planHost(const HostInput& input);
 

@@ -7,9 +7,9 @@
 
 namespace vfpass::plan {
 
-/// Why the device that is now at the addresses of a lease is another one than was leased: its card
-/// has another serial number or another place in the PCI tree, or the VF of that index is at
-/// another address. Empty: it is the same. A serial number counts only where both are known.
+/// How the device that is now at a lease's addresses differs from the leased one: its card has
+/// another serial number or another place in the PCI tree, or the VF of that index has another
+/// address. Empty: it is the same device. Serial numbers are compared only where both are known.
 std::string otherDevice(const Lease& lease, const PhysicalFunction& pf);
 std::string otherDevice(const Lease& lease, const PciFunction& function);
 

@@ -7,7 +7,8 @@
 
 namespace vfpass::plan {
 
-/// The first pool that has the function; `pfNetdev` is its PF's netdev, empty for what is no VF.
+/// The first pool that contains the function; nullptr if none does. `pfNetdev`: the netdev of its
+/// PF, empty if the function is not a VF.
 const NetworkPool* findPool(const std::vector<NetworkPool>& pools, const PciAddress& function,
                             std::string_view pfNetdev);
 

@@ -7,18 +7,19 @@
 
 namespace vfpass::plan {
 
-/// A reason not to do what was asked. All of them are collected, so that the user sees every one at
-/// once.
+/// A problem that prevents the requested operation. All problems are collected, so that the user
+/// sees them at once.
 struct Objection {
   std::string message;
   std::string remedy;
   ExitCode code = ExitCode::refused;
 };
 
-/// The exit code of several: bad input before refusal before failure. `done` when there is none.
+/// The exit code for several problems: bad input takes precedence over refusal, and refusal over
+/// failure. `done` if there are none.
 ExitCode worstCode(const std::vector<Objection>& objections);
 
-/// Throws one Error that tells all objections; does nothing when there is none.
+/// Throws one Error that lists all problems; does nothing if there are none.
 void throwObjections(const std::string& subject, const std::vector<Objection>& objections);
 
 }  // namespace vfpass::plan

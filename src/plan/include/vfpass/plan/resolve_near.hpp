@@ -12,7 +12,7 @@
 
 namespace vfpass::plan {
 
-/// What `pf: {near: NAME}` is decided by.
+/// The input for resolving `pf: {near: NAME}`.
 struct NearInput {
   const Mapping& mapping;
   const HostPolicy& policy;
@@ -24,17 +24,17 @@ struct NearInput {
 
 /// A mapping that names every PF by address.
 struct NearResolution {
-  Mapping mapping;                          ///< entries that could not be decided still say `near`
+  Mapping mapping;  ///< entries that could not be resolved still have `near`
   std::map<std::string, Objection> faults;  ///< why not, by the entry's name
-  std::vector<std::string> reasons;         ///< for each entry that was decided, why it has this PF
+  std::vector<std::string> reasons;         ///< for each resolved entry, the PF and its distance
 };
 
-/// Whether any VF of it is to be near a GPU.
+/// True when any VF of the mapping should be near a GPU.
 bool hasNear(const Mapping& mapping);
 
-/// Gives each entry with `near` the PF with the shortest way over PCIe to that function of the
-/// mapping (topology::nearPfs). A PF in another NUMA node (SYS) is not near. An entry that is
-/// leased keeps its PF among several that are as near.
+/// Gives each entry with `near` the PF with the shortest PCIe path to that function of the mapping
+/// (topology::nearPfs). A PF in another NUMA node (SYS) is not near. A leased entry keeps its PF if
+/// others are only equally near.
 NearResolution resolveNear(const NearInput& input);
 
 }  // namespace vfpass::plan

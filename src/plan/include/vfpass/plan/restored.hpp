@@ -8,9 +8,9 @@
 
 namespace vfpass::plan {
 
-/// In which ways the devices of leases that have ended differ from what was recorded before their
-/// first lease, as they read back in `inventory`: one line for each device. A value that the driver
-/// does not show (GUIDs on most kernels) is named as not readable. Empty: all of it was restored.
+/// How the devices of ended leases differ from the state recorded before their first lease,
+/// according to `inventory`: one line for each device. A value that the driver does not report
+/// (GUIDs on most kernels) is named as not readable. Empty: everything was restored.
 std::vector<std::string> findUnrestored(const std::vector<Lease>& ended,
                                         const Inventory& inventory);
 

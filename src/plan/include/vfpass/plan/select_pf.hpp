@@ -8,20 +8,21 @@
 
 namespace vfpass::plan {
 
-/// The PF that a selector of this mapping names, or nullptr after adding an objection that lists
-/// the PFs there are.
+/// The PF that a selector of this mapping names; nullptr after adding a problem that lists the
+/// host's PFs.
 const PhysicalFunction* selectPf(const PfSelector& selector, const Mapping& mapping,
                                  const Inventory& inventory, const SourcePlace& place,
                                  std::vector<Objection>& objections);
 
-/// How many VFs the PF shall have: the policy's number, otherwise all it can have (fewer would
-/// strand the next VM: a count cannot grow while VFs exist).
+/// The desired number of VFs: the policy's, otherwise the maximum (fewer could leave none for the
+/// next VM, because the count cannot be raised while VFs exist).
 unsigned wantedVfCount(const PhysicalFunction& pf, const HostPolicy& policy);
 
-/// The policy entry of host.yaml for this PF; nullptr when there is none.
+/// The policy entry of host.yaml for this PF; nullptr if there is none.
 const PfPolicy* policyOf(const PhysicalFunction& pf, const HostPolicy& policy);
 
-/// Address at which VF `index` of the PF is or will be; nullopt where the device does not tell.
+/// The address that VF `index` of the PF has or will have; nullopt if the kernel does not report VF
+/// offset and stride.
 std::optional<PciAddress> vfAddress(const PhysicalFunction& pf, unsigned index);
 
 }  // namespace vfpass::plan

@@ -8,7 +8,7 @@
 
 namespace vfpass::report {
 
-/// What a command did, one line each. JSON: docs/json/actions.schema.json.
+/// The actions of a command, one line each. JSON: docs/json/actions.schema.json.
 void writeActions(std::ostream& out, const std::vector<std::string>& actions, const Style& style);
 
 }  // namespace vfpass::report

@@ -10,18 +10,18 @@
 
 namespace vfpass::report {
 
-/// One mapping file and all that is to be said about it.
+/// One mapping file and the results of its check.
 struct CheckEntry {
-  std::string vm;                           ///< empty when the file could not be read that far
-  std::string file;                         ///< empty for mistakes that belong to no single file
-  std::vector<std::string> problems;        ///< mistakes in the file: `file:line:column: ...`
-  std::vector<std::string> objections;      ///< why this host cannot serve it
-  std::optional<std::size_t> pendingSteps;  ///< steps that attach would run; none: host not asked
-  std::vector<std::string> facts = {};      ///< about its devices, whether it can be had or not
+  std::string vm;                           ///< empty if the file is unreadable up to there
+  std::string file;                         ///< empty for problems with several files
+  std::vector<std::string> problems;        ///< errors in the file: `file:line:column: ...`
+  std::vector<std::string> objections;      ///< why it cannot be attached on this host
+  std::optional<std::size_t> pendingSteps;  ///< steps that attach would run; nullopt: not checked
+  std::vector<std::string> facts = {};      ///< about its devices, attachable or not
 };
 
-/// `vfpass check`: a verdict for each mapping, followed by every mistake and every objection.
-/// JSON: docs/json/check.schema.json.
+/// `vfpass check`: a verdict per mapping, followed by every error in the file and every problem
+/// with this host. JSON: docs/json/check.schema.json.
 void writeCheck(std::ostream& out, const std::vector<CheckEntry>& entries, const Style& style);
 
 }  // namespace vfpass::report

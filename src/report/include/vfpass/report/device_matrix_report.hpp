@@ -8,8 +8,8 @@
 
 namespace vfpass::report {
 
-/// A title line, then the matrix in the words of `nvidia-smi topo -m`. Nothing for fewer than two
-/// devices.
+/// A title line, then the matrix in the terms of `nvidia-smi topo -m`. Writes nothing for fewer
+/// than two devices.
 void writeDeviceMatrix(std::ostream& out, const std::string& title,
                        const topology::DeviceMatrix& matrix, const Style& style);
 

@@ -8,8 +8,8 @@
 
 namespace vfpass::report {
 
-/// `vfpass doctor`: the first broken link in full, what else is broken with its remedy, then one
-/// line for each check and outcome. JSON has every finding: docs/json/doctor.schema.json.
+/// `vfpass doctor`: the first problem in full, further problems with their remedies, then one line
+/// per check and result. JSON has every finding: docs/json/doctor.schema.json.
 void writeDoctor(std::ostream& out, const std::vector<Diagnosis>& diagnoses, const Style& style);
 
 }  // namespace vfpass::report

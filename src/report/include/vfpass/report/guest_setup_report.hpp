@@ -7,7 +7,7 @@
 
 namespace vfpass::report {
 
-/// `vfpass guest-setup`: each file as a unified diff, then what changes on the interfaces at once.
+/// `vfpass guest-setup`: each file as a unified diff, then the immediate changes to the interfaces.
 /// JSON: docs/json/guest-setup.schema.json.
 void writeGuestSetup(std::ostream& out, const GuestSetupReport& report, const Style& style);
 

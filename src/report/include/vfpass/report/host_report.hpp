@@ -10,40 +10,40 @@
 
 namespace vfpass::report {
 
-/// One property of a PF: what host.yaml wants beside what the PF has.
+/// One property of a PF: its value in host.yaml and its current value.
 struct HostSetting {
   std::string name;                   ///< as in host.yaml: `virtual-function-count`, `mtu`, ...
-  std::optional<std::string> wanted;  ///< empty: host.yaml does not say
-  std::optional<std::string> found;   ///< empty: not observable
+  std::optional<std::string> wanted;  ///< nullopt: not in host.yaml
+  std::optional<std::string> found;   ///< nullopt: not observable
 
-  /// What cannot be observed is never as wanted.
+  /// An unobservable value always differs.
   [[nodiscard]] bool differs() const { return wanted && wanted != found; }
 };
 
-/// One PF of the host, or an entry of host.yaml that no PF answers to.
+/// One PF of the host, or an entry of host.yaml that matches no PF.
 struct HostEntry {
-  std::string name;     ///< the PF's address, otherwise the selector as host.yaml has it
-  std::string netdev;   ///< empty: none
+  std::string name;     ///< the PF's address, or the selector of host.yaml
+  std::string netdev;   ///< may be empty
   bool listed = false;  ///< host.yaml has an entry for it
   std::vector<HostSetting> settings;
-  std::vector<Step> steps;            ///< what apply did or would do
-  std::vector<std::string> failures;  ///< why something could not be done
-  bool differs = false;               ///< apply has something to do
+  std::vector<Step> steps;            ///< steps that apply did or would run
+  std::vector<std::string> failures;  ///< messages of failed steps
+  bool differs = false;               ///< apply has steps to run
 
-  /// A setting differs, apply has something to do, or something failed.
+  /// A setting differs, apply has steps to run, or something failed.
   [[nodiscard]] bool pending() const;
 };
 
-/// One SoftRoCE link: of host.yaml, or found on the host.
+/// One SoftRoCE link, from host.yaml or found on the host.
 struct SoftRoceEntry {
   std::string name;                   ///< of the RDMA device
-  std::optional<std::string> wanted;  ///< netdev; empty: host.yaml does not name the link
-  std::optional<std::string> found;   ///< netdev; empty: there is no such link
-  bool madeByVfpass = false;          ///< so that apply removes it when host.yaml drops it
-  std::vector<Step> steps;            ///< what apply did or would do
-  std::vector<std::string> failures;  ///< why something could not be done
+  std::optional<std::string> wanted;  ///< netdev; nullopt: not in host.yaml
+  std::optional<std::string> found;   ///< netdev; nullopt: the link does not exist
+  bool madeByVfpass = false;          ///< apply removes it once host.yaml drops it
+  std::vector<Step> steps;            ///< steps that apply did or would run
+  std::vector<std::string> failures;  ///< messages of failed steps
 
-  /// What vfpass made and nobody wants any more is to go; what others made may stay.
+  /// A link that vfpass created and host.yaml no longer names differs; links of others may stay.
   [[nodiscard]] bool differs() const { return wanted ? wanted != found : madeByVfpass; }
   [[nodiscard]] bool pending() const { return differs() || !failures.empty(); }
 };
@@ -53,8 +53,8 @@ struct HostReport {
   std::vector<SoftRoceEntry> softRoce;
 };
 
-/// `vfpass host show`, `host apply`: each PF's settings, wanted beside found, then what was done
-/// and what failed; the same for SoftRoCE links. JSON: docs/json/host.schema.json.
+/// `vfpass host show`, `host apply`: each PF's settings, wanted and found, then the steps and
+/// failures; the same for SoftRoCE links. JSON: docs/json/host.schema.json.
 void writeHost(std::ostream& out, const HostReport& report, const Style& style);
 
 }  // namespace vfpass::report

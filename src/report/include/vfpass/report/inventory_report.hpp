@@ -9,12 +9,12 @@
 
 namespace vfpass::report {
 
-/// `vfpass pf list`: one row for each PF. Values that the host cannot see are `?` in text and null
-/// in JSON; `-` means that there is none. JSON: docs/json/pf-list.schema.json.
+/// `vfpass pf list`: one row per PF. Values that the host cannot observe are `?` in text and null
+/// in JSON; `-` means none. JSON: docs/json/pf-list.schema.json.
 void writePfs(std::ostream& out, const Inventory& inventory, const Style& style);
 
-/// `vfpass vf list`: one row for each VF of the inventory's PFs, with the lease on it.
-/// JSON: docs/json/vf-list.schema.json.
+/// `vfpass vf list`: one row per VF of the inventory's PFs, with its lease. JSON:
+/// docs/json/vf-list.schema.json.
 void writeVfs(std::ostream& out, const Inventory& inventory, const std::vector<Lease>& leases,
               const Style& style);
 

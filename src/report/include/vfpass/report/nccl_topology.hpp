@@ -7,23 +7,21 @@
 
 namespace vfpass::report {
 
-/// A device of the host that a guest sees at an address of its own.
+/// A host device with its address in a guest.
 struct GuestDevice {
-  std::size_t function = 0;  ///< in Topology::functions: the VF, its PF where the VF is not there
+  std::size_t function = 0;  ///< in Topology::functions: the VF, or its PF if the VF does not exist
   PciAddress address;        ///< in the guest
-  int numaNode = -1;         ///< in the guest, where its tree shows one
+  int numaNode = -1;         ///< in the guest; -1: unknown
 };
 
-/// A file for NCCL_TOPO_FILE on the host: GPUs and NICs below their switches and NUMA nodes, with
-/// everything else for NCCL to find out. Throws Error when it would have more nodes than NCCL
-/// reads.
+/// A file for NCCL_TOPO_FILE on the host: GPUs and NICs below their switches and NUMA nodes; NCCL
+/// detects the rest. Throws Error if the file exceeds NCCL's limit of nodes.
 void writeNcclTopology(std::ostream& out, const Topology& topology);
 
-/// The same for a guest: its devices at its addresses, at the distances that they have on the host,
-/// below switches that exist in this file only, with the host's link speeds: a virtual switch shows
-/// 2.5 GT/s x1, and NCCL believes it. The host's NUMA nodes get the guest's numbers, in order where
-/// the guest shows none, and each says that every CPU is near: NCCL cuts that down to those that a
-/// process may use.
+/// The same for a guest: its devices at their guest addresses, with the distances and link speeds
+/// of the host, below switches that exist only in this file. A virtual switch reports 2.5 GT/s x1,
+/// and NCCL believes it. The host's NUMA nodes get the guest's numbers, in order if the guest
+/// reports none. Each node claims all CPUs; NCCL reduces that to the CPUs that a process may use.
 void writeGuestNcclTopology(std::ostream& out, const Topology& topology,
                             const std::vector<GuestDevice>& devices);
 

@@ -11,29 +11,29 @@
 
 namespace vfpass::report {
 
-/// How far a VM's devices are from each other: on the host, in the guest now, and once the plan has
-/// run. Empty: the plan does not change them.
+/// Distances between the devices of a VM: on the host, in the guest now, and in the guest after the
+/// plan. Empty if the plan does not change them.
 struct PlanDistances {
   topology::DeviceMatrix host;
   topology::DeviceMatrix before;
   topology::DeviceMatrix after;
 };
 
-/// One domain setting, and whether the plan makes it.
+/// One domain setting, and whether the plan applies it.
 struct PlanSetting {
   DomainSetting setting;
   bool applied = false;
 };
 
-/// What the domain lacks for its devices, beside them.
+/// Domain settings that the devices of the domain need.
 struct PlanSettings {
   std::vector<PlanSetting> settings;
-  std::string xmlDiff;  ///< what the proposed ones that the plan does not make would change
+  std::string xmlDiff;  ///< changes by proposed settings that the plan does not apply
 };
 
-/// `vfpass plan` and `--dry-run`: numbered steps with their reasons, marked where somebody on the
-/// host can notice them, then domain settings, the guest's distances, and the change to the
-/// domain's XML as a unified diff (empty: none). JSON: docs/json/plan.schema.json.
+/// `vfpass plan` and `--dry-run`: numbered steps with their reasons, marked if they may disrupt
+/// others on the host, then domain settings, distances, and the change to the domain's XML as a
+/// unified diff (may be empty). JSON: docs/json/plan.schema.json.
 void writePlan(std::ostream& out, const Plan& plan, const std::string& xmlDiff, const Style& style,
                const PlanDistances& distances = {}, const PlanSettings& settings = {});
 

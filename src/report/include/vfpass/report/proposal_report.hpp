@@ -9,7 +9,7 @@
 namespace vfpass::report {
 
 /// A mapping file for `vm` as `vfpass init` prints it, with the reasons as comments. `command` is
-/// what it was asked for. JSON: docs/json/init.schema.json.
+/// the command line that requested it. JSON: docs/json/init.schema.json.
 struct ProposalReport {
   std::string vm;
   std::string command;

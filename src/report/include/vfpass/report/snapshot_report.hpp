@@ -9,14 +9,14 @@
 
 namespace vfpass::report {
 
-/// What `vfpass snapshot` wrote.
+/// The files that `vfpass snapshot` wrote.
 struct SnapshotReport {
   std::string target;
-  std::map<std::string, std::size_t> files;  ///< how many of each name: `class` 114 times
+  std::map<std::string, std::size_t> files;  ///< number of files per name: 114 of `class`
   std::size_t links = 0;
 };
 
-/// Which files are in it, so that whoever hands a snapshot on knows what is handed on. JSON:
+/// Lists the files of a snapshot, so that users know what they pass on with it. JSON:
 /// docs/json/snapshot.schema.json.
 void writeSnapshot(std::ostream& out, const SnapshotReport& report, const Style& style);
 

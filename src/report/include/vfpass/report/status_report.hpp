@@ -10,20 +10,20 @@
 
 namespace vfpass::report {
 
-/// One lease beside what kernel, libvirt and mapping say now.
+/// One lease compared with the current state in kernel, libvirt and mapping.
 struct StatusEntry {
   Lease lease;
   bool domainExists = true;
   bool domainActive = false;
-  std::vector<std::string> drift;  ///< one line for each difference; empty: all as attach left it
-  /// Attributes that the kernel does not show: neither drift nor as attach left them.
+  std::vector<std::string> drift;  ///< one line per difference from the state after attach
+  /// Attributes that the kernel does not report: neither drift nor known to be correct.
   std::vector<std::string> notObservable = {};
-  /// In the guest's own bus numbers; nullopt: the domain's XML does not show it, and the lease's
-  /// place is told.
+  /// In the guest's own bus numbers; nullopt if the domain's XML does not determine it: then the
+  /// address recorded in the lease is shown.
   std::optional<PciAddress> guestAddress = {};
 };
 
-/// A domain that has no lease, and metadata of ours that are not acted on.
+/// A domain whose vfpass metadata is not acted on.
 struct RefusedMetadata {
   std::string domainName;
   Uuid domain;
@@ -31,7 +31,7 @@ struct RefusedMetadata {
   std::string remedy;
 };
 
-/// All that `vfpass status` shows.
+/// Everything that `vfpass status` shows.
 struct StatusReport {
   std::vector<StatusEntry> entries;
   std::vector<PeerMapping> peers;  ///< of domains with at least two of the host's devices
@@ -39,8 +39,8 @@ struct StatusReport {
   std::vector<std::string> notes;
 };
 
-/// A table of leases, below it every drift, peer-to-peer mappings, refused metadata and the notes.
-/// JSON: docs/json/status.schema.json.
+/// A table of leases, followed by drift, peer-to-peer mappings, refused metadata and notes. JSON:
+/// docs/json/status.schema.json.
 void writeStatus(std::ostream& out, const StatusReport& status, const Style& style);
 
 }  // namespace vfpass::report

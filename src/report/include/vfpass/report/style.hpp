@@ -2,13 +2,13 @@
 
 namespace vfpass::report {
 
-/// How a report is to look.
+/// Output format of a report.
 struct Style {
   bool json = false;
   bool color = false;
 };
 
-/// Grows with every change of the JSON output that a reader could stumble over.
+/// Incremented with every change of the JSON output that may break a reader.
 inline constexpr int schemaVersion = 1;
 
 }  // namespace vfpass::report

@@ -8,10 +8,10 @@
 
 namespace vfpass::report {
 
-/// What a piece of text means; shown by colour where the style allows it, never by colour alone.
+/// The meaning of a text, shown by colour if the style allows it, but never by colour alone.
 enum class Tint { none, heading, good, bad, warning, muted };
 
-/// `text` made printable, and coloured when the style says so.
+/// Makes `text` printable, and coloured if the style says so.
 std::string tinted(const std::string& text, Tint tint, const Style& style);
 
 struct Cell {
@@ -19,16 +19,15 @@ struct Cell {
   Tint tint = Tint::none;
 };
 
-/// Text in aligned columns. Cells may hold anything from outside: they are made printable here.
+/// Text in aligned columns. Cells may contain untrusted text: they are made printable here.
 class Table {
  public:
   explicit Table(std::vector<std::string> header);
 
-  /// Rows may be shorter than the header, not longer.
+  /// A row may be shorter than the header, but not longer.
   void add(std::vector<Cell> row);
 
-  /// Two spaces between columns, none at the end of a line; the header stands there even when no
-  /// row follows.
+  /// Two spaces between columns, none at the end of a line. Writes the header even without rows.
   void write(std::ostream& out, const Style& style) const;
 
  private:

@@ -10,28 +10,28 @@
 
 namespace vfpass::report {
 
-/// What `vfpass topo` shows: the host, and whose VFs and functions are leased to whom.
+/// What `vfpass topo` shows: the host, and which domains lease its VFs and functions.
 struct TopologyReport {
   Topology topology;
   std::vector<Lease> leases;
 };
 
-/// GPUs against PFs in the words of nvidia-smi, then one line for each rail and each PF.
+/// A matrix of GPUs and PFs in the terms of nvidia-smi, then one line per rail and per PF.
 void writeTopologyMatrix(std::ostream& out, const TopologyReport& report, const Style& style);
 
-/// Host bridges, switches, GPUs, NICs and NVSwitches; VFs are counted, leased ones named.
+/// Host bridges, switches, GPUs, NICs and NVSwitches; names only leased VFs and counts the others.
 void writeTopologyTree(std::ostream& out, const TopologyReport& report, const Style& style);
 
-/// Every function. docs/json/topo.schema.json.
+/// Every function. JSON: docs/json/topo.schema.json.
 void writeTopologyJson(std::ostream& out, const TopologyReport& report);
 
 /// For Graphviz.
 void writeTopologyDot(std::ostream& out, const TopologyReport& report);
 
-/// A picture that stands alone: no script, no font or style from elsewhere.
+/// A self-contained picture: no script, no external font or style.
 void writeTopologySvg(std::ostream& out, const TopologyReport& report);
 
-/// The host's picture, and a guest's beside it under a title of its own.
+/// The picture of the host, with that of a guest next to it under its own title.
 void writeTopologySvg(std::ostream& out, const TopologyReport& host, const TopologyReport& guest,
                       const std::string& guestTitle);
 

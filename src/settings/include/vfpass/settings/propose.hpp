@@ -28,7 +28,8 @@ struct Input {
   DomainFacts domain;
   HypervisorVersions versions;
   std::vector<Device> devices;
-  /// Settings that vfpass has made already: what they use of the host is this domain's.
+  /// Settings that vfpass has already applied; the host resources that they use belong to this
+  /// domain.
   std::set<std::string> made;
 };
 
@@ -39,14 +40,16 @@ struct Fault {
 };
 
 struct Proposal {
-  /// What the domain does not have. Nothing is proposed that the administrator has set otherwise.
+  /// Settings that the domain lacks. A setting that the administrator has chosen differently gets
+  /// no edit.
   std::vector<DomainSetting> settings;
   std::vector<Fault> faults;
-  /// The guest's cells once the proposed settings are made, with the host nodes of their memory.
+  /// The guest's cells after the proposed settings are applied, with the host nodes of their
+  /// memory.
   std::vector<GuestCell> cells;
 };
 
-/// The domain settings that follow from the devices, and the cliques that the mapping asks for.
+/// The domain settings that follow from the devices, and the cliques that the mapping requests.
 /// Pure: the same input gives the same proposal.
 Proposal propose(const Input& input);
 

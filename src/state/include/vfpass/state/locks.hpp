@@ -12,15 +12,15 @@
 
 namespace vfpass::state {
 
-/// An flock on a file of the run folder, released by the destructor or by the end of the process.
-/// Folder (0700) and file (0600) are made where they are missing. The holder may remove the file:
-/// who waited for it notices and starts over with a new one.
+/// An flock on a file of the run directory, released by the destructor or when the process ends.
+/// Creates missing directories (0700) and files (0600). The holder may remove the file: a waiter
+/// notices this and starts over with a new file.
 class FileLock {
  public:
-  /// Waits until the lock is free, at most `patience`; throws Error (naming lock and holder's pid,
-  /// where the file tells it) when it is not. Waits in the kernel; does not poll.
-  static FileLock acquire(const std::filesystem::path& file, std::chrono::milliseconds patience);
-  /// nullopt when somebody holds it.
+  /// Waits in the kernel, without polling, until the lock is free. Throws Error after `timeout`,
+  /// naming the lock and the PID of the holder if the file contains it.
+  static FileLock acquire(const std::filesystem::path& file, std::chrono::milliseconds timeout);
+  /// nullopt if the lock is held.
   static std::optional<FileLock> tryAcquire(const std::filesystem::path& file);
 
   FileLock(FileLock&& other) noexcept;
@@ -34,20 +34,21 @@ class FileLock {
   int descriptor_ = -1;
 };
 
-/// One lock per PF. Taken in address order, so that two plans never wait in a circle.
+/// Takes one lock per PF, in address order, so that two plans never deadlock.
 std::vector<FileLock> lockPfs(const std::filesystem::path& runDirectory,
                               const std::vector<PciAddress>& pfs,
-                              std::chrono::milliseconds patience);
+                              std::chrono::milliseconds timeout);
 
-/// The lock of the host's SoftRoCE links.
+/// The lock file of the host's SoftRoCE links.
 std::filesystem::path softRoceLockFile(const std::filesystem::path& runDirectory);
 
-/// All that running or recovering a plan needs: its PFs', then that of the SoftRoCE links.
+/// Takes all locks for running or recovering a plan: those of its PFs, then that of the SoftRoCE
+/// links.
 std::vector<FileLock> lockPlan(const std::filesystem::path& runDirectory, const Plan& plan,
-                               std::chrono::milliseconds patience);
+                               std::chrono::milliseconds timeout);
 
-/// The lock that a writer holds while its operation is under way: who can take it knows that the
-/// writer is dead, whatever its pid says.
+/// The lock that a writer holds during its operation. A process that can take it knows that the
+/// writer is dead, even if its PID is in use again.
 std::filesystem::path writerLockFile(const std::filesystem::path& runDirectory,
                                      std::int64_t operation);
 

@@ -8,15 +8,15 @@
 
 namespace vfpass::state {
 
-/// How many reports of one VM are kept.
+/// Number of reports kept per VM.
 inline constexpr std::size_t reportsKept = 10;
 
-/// Keeps a report (JSON text) as `reports/UUID/TIME.json` in the state folder, for root only, and
-/// drops the oldest beyond reportsKept. Throws Error.
+/// Saves a report (JSON text) as `reports/UUID/TIME.json` in the state directory, for root only,
+/// and deletes the oldest beyond reportsKept. Throws Error.
 void keepReport(const std::filesystem::path& stateDirectory, const Uuid& domain,
                 const std::string& time, const std::string& text);
 
-/// The newest one's text; nullopt when there is none or it cannot be read.
+/// Text of the newest report; nullopt if there is none or it is unreadable.
 std::optional<std::string> latestReport(const std::filesystem::path& stateDirectory,
                                         const Uuid& domain);
 

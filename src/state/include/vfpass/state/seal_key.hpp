@@ -6,19 +6,19 @@
 
 namespace vfpass::state {
 
-/// Where a process finds the two parts of the key.
+/// Paths of the two parts of the key.
 struct SealKeyPlaces {
   std::filesystem::path configDirectory = "/etc/vfpass";  ///< `seal.key`, 64 hexadecimal digits
   std::filesystem::path machineId = "/etc/machine-id";
 };
 
-/// The host's key. A missing file reads as a key without a secret. Throws Error (bad input) for a
-/// file that others can read or write, that root (or the caller) does not own, that is a link or no
-/// key, and for a folder in which others can replace it.
+/// Reads the host's key. A missing file reads as a key without a secret. Throws Error (bad input)
+/// if the file is accessible to others, not owned by root or the caller, a link or not a key, or if
+/// others can replace it in its directory.
 SealKey readSealKey(const SealKeyPlaces& places);
 
-/// The same; makes folder and file (mode 0600) durably where they are missing. Of two processes
-/// that do so at once both get the same key.
+/// Like readSealKey(), but durably creates a missing directory and file (mode 0600). Two processes
+/// that do so at the same time get the same key.
 SealKey makeSealKey(const SealKeyPlaces& places);
 
 }  // namespace vfpass::state

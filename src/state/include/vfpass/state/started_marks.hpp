@@ -7,11 +7,12 @@
 
 namespace vfpass::state {
 
-/// Says that this domain has just started: an empty file below `started/` in the run folder, which
-/// a systemd path unit watches. The hook does no more, because libvirt waits for it. Throws Error.
+/// Marks this domain as just started: creates an empty file below `started/` in the run directory,
+/// which a systemd path unit watches. The hook does nothing else, because libvirt waits for it.
+/// Throws Error.
 void markStarted(const std::filesystem::path& runDirectory, const Uuid& domain);
 
-/// The domains that were marked; each is told once.
+/// Returns the marked domains and removes the marks.
 std::vector<Uuid> takeStarted(const std::filesystem::path& runDirectory);
 
 }  // namespace vfpass::state

@@ -9,21 +9,23 @@
 
 namespace vfpass::topology {
 
-/// A host bridge or a switch with what is below it: the tree without the ports that only connect.
+/// A host bridge or a switch with everything below it: the tree without the ports that only
+/// connect.
 struct Branch {
-  std::optional<std::size_t> port;   ///< upstream port of the switch; none: the host bridge itself
-  std::vector<std::size_t> devices;  ///< right below, by address
+  std::optional<std::size_t>
+      port;  ///< upstream port of the switch; nullopt: the host bridge itself
+  std::vector<std::size_t> devices;  ///< directly below, by address
   std::vector<Branch> branches;      ///< switches and other bridges below, by address
 };
 
-/// What to show of a host.
+/// Selects the part of a host to show.
 struct BranchChoice {
   std::function<bool(const TopologyFunction&)> device;  ///< functions that are shown
   bool mergeChips = true;                               ///< nested switches of one PEX chip are one
 };
 
-/// One branch for each host bridge, by their numbers, with everything that leads to a device that
-/// is shown. Root ports are left out: below a root port there is one slot.
+/// One branch for each host bridge, by their numbers, with everything on the path to a shown
+/// device. Root ports are omitted, because each has only one slot below it.
 std::vector<Branch> branchesOf(const Topology& topology, const BranchChoice& choice);
 
 }  // namespace vfpass::topology

@@ -11,20 +11,20 @@
 
 namespace vfpass::topology {
 
-/// A device of the mapping that gets a place in the mirrored tree.
+/// A device of the mapping to place in the mirrored tree.
 struct MirrorDevice {
   std::string name;          ///< the mapping's entry
-  std::size_t function = 0;  ///< in the host's Topology; of a VF its PF, which sits where it sits
-  /// Its place in the domain's earlier tree; empty: it gets a new one.
+  std::size_t function = 0;  ///< index in the host's Topology; for a VF, its PF
+  /// Its place in the domain's earlier tree; nullopt: it gets a new one.
   std::optional<PciAddress> kept = std::nullopt;
 };
 
 struct MirrorInput {
   const Topology& host;
-  /// The domain without anything of ours.
+  /// The domain without devices and controllers of vfpass.
   const GuestMachine& guest;
   std::vector<MirrorDevice> devices;
-  std::vector<GuestController> earlier;  ///< of all leases that the domain has; may repeat itself
+  std::vector<GuestController> earlier;  ///< of all leases of the domain; may contain duplicates
   unsigned sparePorts = 0;  ///< free ports at each switch, and at each host bridge without one
 };
 
@@ -36,26 +36,26 @@ struct MirrorFault {
 
 struct Mirror {
   std::vector<GuestPlacement>
-      placements;  ///< one for each device, in their order; none with faults
+      placements;  ///< one for each device, in their order; empty if there are faults
   std::vector<std::string> notes;
   std::vector<MirrorFault> faults;
 };
 
-/// The places that give every pair of devices the distance in the guest that it has on the host, in
-/// the words of `nvidia-smi topo -m`, with as few controllers as that takes:
+/// Places the devices so that every pair has the same distance in the guest as on the host, in the
+/// terms of `nvidia-smi topo -m`, with as few controllers as possible:
 ///
 /// - a `pcie-expander-bus` for each host bridge, bound to the guest cell of its NUMA node; in a
 ///   guest without cells the first host bridge is pcie-root;
-/// - a root port for each device or switch right below it;
+/// - a root port for each device or switch directly below it;
 /// - a switch where the host has one above the device, or where devices share a slot; a switch
 ///   below another one where two of them share a host root port (PXB);
-/// - each device alone at slot 0, function 0 of its port: NCCL_IB_MERGE_VFS takes any other place
-///   for another device.
+/// - each device alone at slot 0, function 0 of its port: NCCL_IB_MERGE_VFS treats any other place
+///   as another device.
 ///
-/// A place that an earlier lease has is kept, even where a new tree would look different; a pair
-/// whose distance differs for that is named in the notes. Indices have no gaps, because libvirt
-/// fills those with root ports: a controller that nobody needs any more stays while a higher index
-/// is in use.
+/// The place of an earlier lease is kept, even where a new tree would look different; the notes
+/// name each pair whose distance differs for that reason. Indices have no gaps, because libvirt
+/// fills them with root ports: a controller that is no longer needed stays while a higher index is
+/// in use.
 Mirror mirrorTree(const MirrorInput& input);
 
 }  // namespace vfpass::topology

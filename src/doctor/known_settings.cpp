@@ -7,12 +7,12 @@
 namespace vfpass::doctor {
 namespace {
 
-// Kernel arguments that say something about devices, and nothing that one would keep to oneself.
+// Kernel arguments that concern devices and never hold private data.
 constexpr std::array kernelArguments{
     "iommu",     "intel_iommu", "amd_iommu",          "intremap",         "pci",
     "hugepages", "hugepagesz",  "module.sig_enforce", "iommu.passthrough"};
 
-// The settings that doctor looks for. `essence` keeps them with their value.
+// The settings that doctor checks. `knownSettings` keeps them with their values.
 constexpr std::array settingNames{"virtual-function-count",
                                   "total-vfs",
                                   "sr-iovvirtualfunctions",
@@ -43,7 +43,7 @@ std::string keptArguments(std::string_view line) {
   return kept;
 }
 
-// The setting and one word behind it: other words of the line can be anybody's.
+// The setting and the word after it; the rest of the line may be private.
 std::string keptSetting(const std::string& line) {
   const std::string lower = toLower(line);
   for (const std::string_view name : settingNames) {
@@ -61,7 +61,7 @@ std::string keptSetting(const std::string& line) {
 
 }  // namespace
 
-std::string essence(std::string_view path, std::string_view content) {
+std::string knownSettings(std::string_view path, std::string_view content) {
   if (path == "proc/cmdline") {
     return keptArguments(content);
   }

@@ -1,4 +1,4 @@
-#include "setup_wish.hpp"
+#include "desired_setup.hpp"
 
 #include <algorithm>
 #include <sstream>
@@ -27,8 +27,9 @@ std::string addressOf(const Lease& lease) {
   return lease.settings.mac ? toString(*lease.settings.mac) : "";
 }
 
-// Firmware numbers the buses behind bridges in its own order, and a hot-plugged bridge gets what is
-// left: the guest is asked which function is at the end of the path.
+// Firmware numbers the buses behind bridges in its own order, and a hot-plugged bridge gets one of
+// the remaining numbers, so the address is read from the guest: the function at the end of the
+// path.
 std::optional<PciAddress> placeInGuest(const GuestMachine& machine, const Lease& lease,
                                        const guest::SetupView& view) {
   const auto device =
@@ -46,7 +47,7 @@ bool holdsGpu(const std::vector<Lease>& leases, const Topology& topology) {
   });
 }
 
-// Empty, with a note, when there can be none.
+// Empty, with a note, if no topology file is possible.
 std::string ncclTopology(Session& session, const GuestMachine& machine,
                          const std::vector<Lease>& leases, const guest::SetupView& view,
                          std::vector<std::string>& notes) {
@@ -70,7 +71,7 @@ std::string ncclTopology(Session& session, const GuestMachine& machine,
     for (std::size_t i = 0; i < devices.size(); ++i) {
       const auto address = placeInGuest(machine, leased[i].lease, view);
       if (!address) {
-        throw Error("the guest does not show " + leased[i].lease.vfName + " where it was plugged");
+        throw Error("the guest has no device at the address of " + leased[i].lease.vfName);
       }
       devices[i].address = *address;
     }
@@ -85,45 +86,46 @@ std::string ncclTopology(Session& session, const GuestMachine& machine,
 
 }  // namespace
 
-guest::SetupWish setupWish(const Mapping& mapping, const DomainDescription& domain,
-                           const std::vector<Lease>& leases) {
-  guest::SetupWish wish;
-  wish.domain = domain.uuid;
-  wish.nccl = mapping.nccl;
-  wish.peerMemory = true;
-  wish.nvlinkDisabled = mapping.nvlink == NvlinkMode::disabled;
+guest::DesiredSetup desiredSetup(const Mapping& mapping, const DomainDescription& domain,
+                                 const std::vector<Lease>& leases) {
+  guest::DesiredSetup setup;
+  setup.domain = domain.uuid;
+  setup.nccl = mapping.nccl;
+  setup.peerMemory = true;
+  setup.nvlinkDisabled = mapping.nvlink == NvlinkMode::disabled;
   for (const MappedVf& vf : mapping.vfs) {
     const Lease* lease = findLease(leases, vf.name);
     if (lease == nullptr) {
-      wish.notes.push_back(vf.name +
-                           ": the running guest does not have it; `vfpass attach` and a "
-                           "start give it");
+      setup.notes.push_back(
+          vf.name +
+          ": the running guest does not have this device; run `vfpass attach` and "
+          "restart the VM");
       continue;
     }
     const std::string address = addressOf(*lease);
     if (address.empty()) {
-      wish.notes.push_back(vf.name + ": its lease has no address to know it by");
+      setup.notes.push_back(vf.name + ": its lease records no MAC or GUID");
       continue;
     }
-    wish.ports.push_back(
+    setup.ports.push_back(
         {vf.name, lease->infiniband, address, "", lease->teamingWith.has_value(), vf.guest});
   }
-  return wish;
+  return setup;
 }
 
-void completeWish(Session& session, const std::vector<Lease>& leases, const guest::SetupView& view,
-                  guest::SetupWish& wish) {
+void completeSetup(Session& session, const std::vector<Lease>& leases, const guest::SetupView& view,
+                   guest::DesiredSetup& setup) {
   if (leases.empty()) {
-    wish.notes.emplace_back(noGpu);
+    setup.notes.emplace_back(noGpu);
     return;
   }
   const GuestMachine machine = guestMachineOf(session, toString(leases.front().domain), leases);
-  for (guest::WantedPort& port : wish.ports) {
+  for (guest::WantedPort& port : setup.ports) {
     const Lease* lease = findLease(leases, port.entry);
     const auto place = lease == nullptr ? std::nullopt : placeInGuest(machine, *lease, view);
     port.function = place ? toString(*place) : "";
   }
-  wish.ncclTopology = ncclTopology(session, machine, leases, view, wish.notes);
+  setup.ncclTopology = ncclTopology(session, machine, leases, view, setup.notes);
 }
 
 }  // namespace vfpass::cli
