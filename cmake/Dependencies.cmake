@@ -1,4 +1,4 @@
-# Everything comes from the packages of Debian 12 or 13; scripts/packages names them.
+# All dependencies are packages of Debian 12 and 13; scripts/packages lists them.
 find_package(PkgConfig REQUIRED)
 find_package(yaml-cpp REQUIRED)
 find_package(pugixml REQUIRED)

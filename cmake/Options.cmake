@@ -1,12 +1,12 @@
-# Flags for our own code; third-party headers come in as system headers. Warnings are errors in the presets
-# for our own work only (CMakePresets.json): a user's newer compiler knows warnings that ours does not.
+# Flags for our own code; third-party headers are included as system headers. Only the development presets
+# (CMakePresets.json) make warnings errors: a user's newer compiler may have warnings that ours lacks.
 add_library(vfpass_options INTERFACE)
 target_compile_options(vfpass_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor
     -Woverloaded-virtual -Wnull-dereference -fstack-protector-strong>)
 target_compile_definitions(vfpass_options INTERFACE
   $<$<NOT:$<CONFIG:Debug>>:_FORTIFY_SOURCE=2>)
-# GCC 12 sees overlapping copies in std::string's inlined operator+ and insert() (GCC bug 105651).
+# GCC 12 wrongly reports overlapping copies in std::string's inlined operator+ and insert() (GCC bug 105651).
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(vfpass_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
 endif()

@@ -1,6 +1,6 @@
-# One static library per folder of src/. A stage sees include/vfpass/ (the vocabulary), its own
-# folder, and the public headers of exactly the stages that it links: the link line is the law.
-# FOLDERS names subfolders whose sources belong to the stage.
+# One static library per directory of src/. A stage can include include/vfpass/ (the vocabulary), its own
+# directory, and the public headers of the stages that it links. FOLDERS names subdirectories whose sources
+# belong to the stage.
 function(vfpass_stage name)
   cmake_parse_arguments(STAGE "" "" "LINKS;FOLDERS" ${ARGN})
   set(patterns ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
@@ -18,8 +18,8 @@ function(vfpass_stage name)
   target_link_libraries(vfpass_${name} PUBLIC vfpass_options ${STAGE_LINKS})
 endfunction()
 
-# The program is asked for its tests while everything else is still being built: it may wait longer
-# for a processor than CMake's 5 seconds, above all with sanitizers, and that would fail the build.
+# Tests are discovered while the rest is still being built: on a busy machine, above all with sanitizers, the program
+# may take longer than CMake's default timeout of 5 seconds, which would fail the build.
 function(vfpass_discover_tests program prefix)
   gtest_discover_tests(${program} TEST_PREFIX "${prefix}." DISCOVERY_TIMEOUT 300
     PROPERTIES LABELS unit)
@@ -32,10 +32,10 @@ function(vfpass_unit_tests name)
   if(NOT sources)
     return()
   endif()
-  add_executable(unit-${name} ${sources})
+  add_executable(unit-${name} ${sources} ${PROJECT_SOURCE_DIR}/tests/unit/repeat_command.cpp)
   target_include_directories(unit-${name} PRIVATE
     ${PROJECT_SOURCE_DIR}/src/${name} ${PROJECT_SOURCE_DIR}/tests)
-  # Tests are compiled far more often than they run.
+  # Tests take longer to compile than to run.
   target_compile_options(unit-${name} PRIVATE -O0 -g0 -U_FORTIFY_SOURCE)
   target_compile_definitions(unit-${name} PRIVATE
     VFPASS_SOURCE_DIR="${PROJECT_SOURCE_DIR}" VFPASS_BINARY_DIR="${PROJECT_BINARY_DIR}")
