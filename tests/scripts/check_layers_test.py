@@ -1,0 +1,53 @@
+"""scripts/check-layers: which includes it accepts and which it reports."""
+
+import contextlib
+import io
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+from loaded import load
+
+layers = load("check-layers")
+
+
+class Layers(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.checkout = Path(folder.name)
+        self.write("src/base/CMakeLists.txt", "vfpass_stage(base)\n")
+        self.write("src/plan/CMakeLists.txt", "vfpass_stage(plan LINKS vfpass_base)\n")
+        self.write("src/cli/CMakeLists.txt", "# vfpass_base comes along\ntarget_link_libraries(vfpass PRIVATE\n  vfpass_plan)\n")
+
+    def write(self, name, text):
+        file = self.checkout / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+
+    def check(self):
+        output = io.StringIO()
+        with mock.patch.object(sys, "argv", ["check-layers", "--checkout", str(self.checkout)]), \
+                contextlib.redirect_stdout(output):
+            return layers.main(), output.getvalue()
+
+    def test_accepts_own_linked_and_vocabulary_headers(self):
+        self.write("src/plan/plan.cpp", '#include "vfpass/plan/plan.hpp"\n#include "vfpass/base/text.hpp"\n')
+        self.write("src/cli/attach.cpp", '#include "vfpass/error.hpp"\n#include <vfpass/plan/plan.hpp>\n')
+        self.assertEqual(0, self.check()[0])
+
+    def test_reports_a_stage_that_is_linked_only_indirectly(self):
+        self.write("src/cli/attach.cpp", '#include "vfpass/base/text.hpp"\n')
+        status, output = self.check()
+        self.assertEqual(1, status)
+        self.assertIn("src/cli/attach.cpp: includes vfpass/base", output)
+
+    def test_reports_a_public_header_that_includes_upwards(self):
+        self.write("src/base/include/vfpass/base/text.hpp", '#include "vfpass/plan/plan.hpp"\n')
+        self.assertIn("src/base/include/vfpass/base/text.hpp: includes vfpass/plan", self.check()[1])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=["check_layers_test"])
