@@ -83,6 +83,7 @@ done
 wait
 expect "all are off" wait_until 60 all_are 'shut off'
 expect_equal "no stop fails" "" "$(cat /tmp/stop-*.log)"
+expect_equal "no hook fails" "" "$(grep -a 'Hook script' /var/log/libvirt/libvirtd.log)"
 expect_equal "no lease is running" 0 "$(leases | grep -c running)"
 for ((number = 0; number < with_vf; number++)); do
     refuse "d$number's VLAN is scrubbed" grep -q "vlan $((100 + number))," \
