@@ -94,7 +94,7 @@ standin_parameter mac_late_ms 3000
 start_attach
 expect "attach waits for the late MAC" wait_until 20 grep -q 'configure PF' /tmp/attach.log
 kill -STOP "$libvirtd_pid"
-killed_at "domain's XML"
+killed_at 'domain XML'
 standin_parameter mac_late_ms 0
 kill -CONT "$libvirtd_pid"
 expect "recover" vfpass recover
