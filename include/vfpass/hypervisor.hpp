@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "vfpass/hypervisor_versions.hpp"
 #include "vfpass/identifiers.hpp"
-#include "vfpass/version.hpp"
 
 namespace vfpass {
 

@@ -94,8 +94,8 @@ struct GroupPeer {
   auto operator<=>(const GroupPeer&) const = default;
 };
 
-/// One PCI function that is assigned whole (`gpus:` of a mapping). Read only for the addresses that
-/// a mapping or a lease names.
+/// One PCI function that is assigned whole (`gpus:` and `functions:` of a mapping). Read only for
+/// the addresses that a mapping or a lease names.
 struct PciFunction {
   PciAddress address;
   std::string path;  ///< sysfs device path below /sys/devices

@@ -23,7 +23,7 @@ enum class LeaseState { reserved, starting, running };
 std::string_view toString(LeaseState state);
 std::optional<LeaseState> parseLeaseState(std::string_view name);
 
-/// The type of leased device: a VF of a PF, or a whole PCI function (`gpus:`).
+/// The type of leased device: a VF of a PF, or a whole PCI function (`gpus:`, `functions:`).
 enum class LeaseKind { virtualFunction, pciFunction };
 
 std::string_view toString(LeaseKind kind);  ///< vf, function

@@ -61,8 +61,8 @@ struct MappedVf {
   SourcePlace place;
 };
 
-/// One entry of `gpus:`.
-struct MappedGpu {
+/// One entry of `gpus:` or `functions:`: a PCI function that the guest gets whole.
+struct MappedFunction {
   std::string name;
   PciAddress pci;
   SourcePlace place;
@@ -100,7 +100,7 @@ struct Mapping {
   std::string vm;  ///< domain name or UUID, as written
   SourcePlace vmPlace;
   std::vector<MappedVf> vfs;
-  std::vector<MappedGpu> gpus;
+  std::vector<MappedFunction> functions;
   std::optional<NvlinkMode> nvlink;
   std::set<Allowance> allow;
   std::string topology = "mirror";

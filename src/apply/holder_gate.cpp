@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "vfpass/base/text.hpp"
-#include "vfpass/plan/holders.hpp"
+#include "vfpass/plan/judge_holders.hpp"
 
 namespace vfpass::apply {
 namespace {

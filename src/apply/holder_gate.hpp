@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "vfpass/apply/tools.hpp"
-#include "vfpass/plan/holders.hpp"
+#include "vfpass/plan/judge_holders.hpp"
 #include "vfpass/plan/objection.hpp"
 
 namespace vfpass::apply {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "vfpass/base/text.hpp"
-#include "vfpass/plan/soft_roce.hpp"
+#include "vfpass/plan/plan_soft_roce.hpp"
 
 namespace vfpass::apply {
 namespace {

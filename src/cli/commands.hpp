@@ -3,11 +3,13 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 
-#include "session.hpp"
-#include "subject.hpp"
 #include "vfpass/error.hpp"
+#include "vfpass/session/command_session.hpp"
+#include "vfpass/session/subject.hpp"
 
 namespace vfpass::cli {
+
+using session::Session;
 
 /// The selected command; main runs it after parsing.
 using Runner = std::function<ExitCode(Session&)>;
@@ -33,6 +35,6 @@ void addInit(CLI::App& app, Runner& runner);
 void addSnapshot(CLI::App& app, Runner& runner);
 
 /// Adds `--live` and `--config`, for commands that change a domain.
-void addScope(CLI::App& command, ScopeOptions& scope);
+void addScope(CLI::App& command, session::ScopeOptions& scope);
 
 }  // namespace vfpass::cli

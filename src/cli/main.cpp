@@ -7,9 +7,9 @@
 
 #include "commands.hpp"
 #include "help_format.hpp"
-#include "stop_signals.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/cancelled.hpp"
+#include "vfpass/session/stop_signals.hpp"
 
 namespace vfpass::cli {
 namespace {
@@ -19,7 +19,7 @@ constexpr const char* exitCodes =
     "3 changes pending or drift, 4 verification failed,\n"
     "5 refused (would disrupt a device in use), 6 unverified.";
 
-void addGlobalOptions(CLI::App& app, GlobalOptions& options) {
+void addGlobalOptions(CLI::App& app, session::GlobalOptions& options) {
   app.add_option("--config-dir", options.configDirectory, "Directory of mappings and host.yaml")
       ->type_name("DIRECTORY")
       ->capture_default_str();
@@ -81,7 +81,7 @@ int run(int argc, char** argv) {
   app.footer(exitCodes);
   app.require_subcommand(1);
   app.fallthrough();
-  GlobalOptions options;
+  session::GlobalOptions options;
   Runner runner;
   addGlobalOptions(app, options);
   for (const auto add : commands) {

@@ -51,9 +51,10 @@ void visitMapping(const Mapping& mapping, std::size_t number, const Visit& visit
   for (const auto& vf : mapping.vfs) {
     visitVf(mapping, vf, number, visit);
   }
-  for (const auto& gpu : mapping.gpus) {
-    visit({"GPU " + toString(gpu.pci), "already belongs to " + gpu.name + " of " + mapping.vm,
-           gpu.place, number, "list each GPU in one entry only"});
+  for (const auto& function : mapping.functions) {
+    visit({"PCI function " + toString(function.pci),
+           "already belongs to " + function.name + " of " + mapping.vm, function.place, number,
+           "list each PCI function in one entry only"});
   }
 }
 

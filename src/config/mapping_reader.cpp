@@ -1,3 +1,4 @@
+#include <array>
 #include <cstdlib>
 #include <map>
 #include <span>
@@ -38,7 +39,7 @@ std::string twice(const std::string& name, const FirstUse& first, std::string_vi
 // Names become aliases, and libvirt refuses a second device with the same alias.
 void checkNames(Node& root, ProblemList& problems) {
   std::map<std::string, FirstUse> seen;
-  for (const std::string_view list : {"vfs", "gpus"}) {
+  for (const std::string_view list : {"vfs", "gpus", "functions"}) {
     for (auto& entry : entries(root, list)) {
       Node* const name = find(entry, "name");
       const auto text = textOf(name);
@@ -53,13 +54,19 @@ void checkNames(Node& root, ProblemList& problems) {
   }
 }
 
-void readGpus(Node& root, Mapping& mapping, ProblemList& problems) {
-  for (auto& entry : entries(root, "gpus")) {
-    const auto name = textOf(find(entry, "name"));
-    const auto address = readPciAddress(find(entry, "pci"), problems);
-    if (name && address) {
-      mapping.gpus.push_back({*name, *address, problems.place(entry.position),
-                              textOf(find(entry, "driver")), unsignedOf(find(entry, "clique"))});
+// Both lists mean the same: `gpus:` is the older key, and files may use it for any function.
+constexpr std::array<std::string_view, 2> functionLists{"gpus", "functions"};
+
+void readFunctions(Node& root, Mapping& mapping, ProblemList& problems) {
+  for (const std::string_view list : functionLists) {
+    for (auto& entry : entries(root, list)) {
+      const auto name = textOf(find(entry, "name"));
+      const auto address = readPciAddress(find(entry, "pci"), problems);
+      if (name && address) {
+        mapping.functions.push_back({*name, *address, problems.place(entry.position),
+                                     textOf(find(entry, "driver")),
+                                     unsignedOf(find(entry, "clique"))});
+      }
     }
   }
 }
@@ -97,9 +104,11 @@ NcclSettings readNccl(Node& root) {
 
 MappingContext readContext(Node& root) {
   MappingContext context;
-  for (auto& entry : entries(root, "gpus")) {
-    if (const auto name = textOf(find(entry, "name"))) {
-      context.gpuNames.insert(*name);
+  for (const std::string_view list : functionLists) {
+    for (auto& entry : entries(root, list)) {
+      if (const auto name = textOf(find(entry, "name"))) {
+        context.functionNames.insert(*name);
+      }
     }
   }
   for (auto& entry : entries(root, "allow")) {
@@ -143,7 +152,7 @@ Mapping readMapping(const std::string& text, ProblemList& problems) {
   mapping.verify = readVerify(*root);
   const MappingContext context = readContext(*root);
   mapping.allow = context.allow;
-  readGpus(*root, mapping, problems);
+  readFunctions(*root, mapping, problems);
   for (auto& entry : entries(*root, "vfs")) {
     if (entry.kind == NodeKind::block && !entry.refused) {
       mapping.vfs.push_back(readVf(entry, context, problems));

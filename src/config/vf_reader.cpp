@@ -12,10 +12,11 @@ namespace {
 void readPf(Node& node, const MappingContext& context, MappedVf& vf, ProblemList& problems) {
   Node* const block = find(node, "pf");
   vf.pf = readPfSelector(block, problems).value_or(PfSelector{});
-  if (vf.pf.near && !context.gpuNames.contains(*vf.pf.near)) {
-    const std::vector<std::string> known(context.gpuNames.begin(), context.gpuNames.end());
+  if (vf.pf.near && !context.functionNames.contains(*vf.pf.near)) {
+    const std::vector<std::string> known(context.functionNames.begin(),
+                                         context.functionNames.end());
     const std::string hint = suggestion(*vf.pf.near, known);
-    problems.refuse(*find(*block, "near"), "no GPU named `" + *vf.pf.near + "` in `gpus:`",
+    problems.refuse(*find(*block, "near"), "no entry named `" + *vf.pf.near + "` in `gpus:`",
                     hint.empty() ? "add it to `gpus:`" : hint);
   }
 }

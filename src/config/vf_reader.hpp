@@ -11,7 +11,7 @@ namespace vfpass::config {
 
 /// The parts of the mapping that an entry of `vfs:` refers to.
 struct MappingContext {
-  std::set<std::string> gpuNames;
+  std::set<std::string> functionNames;
   std::set<Allowance> allow;
 };
 

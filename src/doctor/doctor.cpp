@@ -52,7 +52,7 @@ void addRequirements(const Topology& topology, const Mapping& mapping, Requireme
                                 vf.settings.vlan.has_value(), vf.guest.mtu, legacyOnly(vf),
                                 vf.teamingWith.has_value()});
   }
-  for (const MappedGpu& gpu : mapping.gpus) {
+  for (const MappedFunction& gpu : mapping.functions) {
     if (findFunction(topology, gpu.pci) == nullptr) {
       requirements.missing.push_back(
           {mapping.vm + ", " + gpu.name + ": " + toString(gpu.pci), notHere});

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "vfpass/base/version.hpp"
+#include "vfpass/base/version_text.hpp"
 #include "vfpass/doctor/doctor.hpp"
 #include "vfpass/topology/rails.hpp"
 

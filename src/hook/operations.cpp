@@ -12,8 +12,8 @@
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/host/system_kernel.hpp"
-#include "vfpass/plan/hook.hpp"
 #include "vfpass/plan/metadata_check.hpp"
+#include "vfpass/plan/plan_hook.hpp"
 #include "vfpass/state/locks.hpp"
 #include "vfpass/state/started_marks.hpp"
 

@@ -5,7 +5,7 @@
 
 #include "request.hpp"
 #include "vfpass/domain/domain_xml.hpp"
-#include "vfpass/state/seal_key.hpp"
+#include "vfpass/state/seal_key_file.hpp"
 
 namespace vfpass::hook {
 

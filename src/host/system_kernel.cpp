@@ -2,23 +2,23 @@
 
 #include <algorithm>
 
-#include "bind_driver.hpp"
-#include "configure_vfs.hpp"
-#include "kernel_write.hpp"
-#include "load_module.hpp"
-#include "ofed_files.hpp"
-#include "pci_function.hpp"
-#include "privilege.hpp"
-#include "read_function.hpp"
-#include "read_pf.hpp"
-#include "reset_function.hpp"
-#include "vf_count.hpp"
-#include "vf_port.hpp"
-#include "vfpass/host/holders.hpp"
+#include "drivers/bind_driver.hpp"
+#include "drivers/load_module.hpp"
+#include "drivers/ofed_files.hpp"
+#include "drivers/reset_function.hpp"
+#include "helper/privilege.hpp"
+#include "sriov/configure_vfs.hpp"
+#include "sriov/read_pf.hpp"
+#include "sriov/vf_count.hpp"
+#include "sriov/vf_port.hpp"
+#include "sysfs/kernel_write.hpp"
+#include "sysfs/pci_function.hpp"
+#include "sysfs/read_function.hpp"
+#include "vfpass/host/find_holders.hpp"
 #include "vfpass/host/link_settings.hpp"
 #include "vfpass/host/rdma_users.hpp"
 #include "vfpass/host/root.hpp"
-#include "vfpass/host/soft_roce.hpp"
+#include "vfpass/host/soft_roce_links.hpp"
 
 namespace vfpass::host {
 

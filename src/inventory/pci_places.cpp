@@ -4,7 +4,7 @@
 #include <map>
 #include <optional>
 
-#include "vfpass/host/folder.hpp"
+#include "vfpass/host/sysfs_folder.hpp"
 
 namespace vfpass::inventory {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "vfpass/base/text.hpp"
-#include "vfpass/plan/holders.hpp"
+#include "vfpass/plan/judge_holders.hpp"
 
 namespace vfpass::plan {
 namespace {

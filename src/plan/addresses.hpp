@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "vfpass/plan/attach.hpp"
+#include "vfpass/plan/plan_attach.hpp"
 
 namespace vfpass::plan {
 

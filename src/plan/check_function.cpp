@@ -4,7 +4,7 @@
 
 #include "check_isolation.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/plan/holders.hpp"
+#include "vfpass/plan/judge_holders.hpp"
 #include "vfpass/plan/lease_device.hpp"
 
 namespace vfpass::plan {
@@ -22,7 +22,7 @@ void append(std::vector<Objection> found, std::vector<Objection>& objections) {
 }  // namespace
 
 std::vector<PciAddress> namedFunctions(const std::vector<Lease>& leases,
-                                       const std::vector<MappedGpu>& gpus) {
+                                       const std::vector<MappedFunction>& gpus) {
   std::set<PciAddress> named;
   for (const auto& lease : leases) {
     if (lease.kind == LeaseKind::pciFunction) {

@@ -1,6 +1,6 @@
 #include "check_nvlink.hpp"
 
-#include "vfpass/topology/nvlink.hpp"
+#include "vfpass/topology/nvlink_topology.hpp"
 
 namespace vfpass::plan {
 

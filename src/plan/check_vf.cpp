@@ -1,7 +1,7 @@
 #include "vfpass/plan/check_vf.hpp"
 
 #include "vfpass/base/text.hpp"
-#include "vfpass/plan/holders.hpp"
+#include "vfpass/plan/judge_holders.hpp"
 #include "vfpass/plan/lease_device.hpp"
 
 namespace vfpass::plan {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "vfpass/plan/attach.hpp"
+#include "vfpass/plan/plan_attach.hpp"
 
 namespace vfpass::plan {
 

@@ -53,7 +53,7 @@ std::string companionRemedy(const std::vector<GroupPeer>& functions, const Funct
     return {};
   }
   std::set<std::string> taken = terms.takenNames;
-  std::string text = "pass them to the same guest with these lines under `gpus:`:";
+  std::string text = "pass them to the same guest with these lines under `functions:`:";
   for (const auto& function : functions) {
     text += "\n  - {name: " + freeName(terms.name, kindOf(function), taken) + ", pci: \"" +
             toString(function.address) + "\"}";

@@ -35,7 +35,7 @@ void objectToClaim(const AttachInput& input, const PciAddress& address,
         objections.push_back({toString(address) + " is claimed by " +
                                   (own ? "a hostdev of this domain that vfpass did not create"
                                        : "domain " + printable(domain.name)),
-                              own ? "remove that hostdev, or the entry under `gpus:`"
+                              own ? "remove that hostdev, or the entry of the mapping"
                                   : "remove it from that domain, or choose another function"});
         break;  // the persistent and the live XML may both name it
       }
@@ -57,14 +57,14 @@ std::set<std::string> entryNames(const Mapping& mapping) {
   for (const auto& vf : mapping.vfs) {
     names.insert(vf.name);
   }
-  for (const auto& gpu : mapping.gpus) {
+  for (const auto& gpu : mapping.functions) {
     names.insert(gpu.name);
   }
   return names;
 }
 
 // A PF and its VFs cannot be passed through at the same time.
-void objectToOwnVfs(const AttachInput& input, const MappedGpu& entry,
+void objectToOwnVfs(const AttachInput& input, const MappedFunction& entry,
                     std::vector<Objection>& objections) {
   std::vector<Objection> raisedThere;
   for (const auto& vf : input.mapping.vfs) {
@@ -78,16 +78,16 @@ void objectToOwnVfs(const AttachInput& input, const MappedGpu& entry,
 }
 
 // The earlier lease if it is for the same function; its use was checked when it was made.
-const Lease* keptLease(const AttachInput& input, const MappedGpu& entry) {
+const Lease* keptLease(const AttachInput& input, const MappedFunction& entry) {
   const Lease* earlier = earlierLease(input, entry.name);
   const bool same =
       earlier != nullptr && earlier->kind == LeaseKind::pciFunction && earlier->vf == entry.pci;
   return same ? earlier : nullptr;
 }
 
-void judge(const AttachInput& input, const MappedGpu& entry, const PciFunction& function,
+void judge(const AttachInput& input, const MappedFunction& entry, const PciFunction& function,
            const Lease& lease, std::vector<Objection>& objections) {
-  const auto named = namedFunctions({}, input.mapping.gpus);
+  const auto named = namedFunctions({}, input.mapping.functions);
   const FunctionTerms terms{entry.name,
                             {named.begin(), named.end()},
                             input.mapping.allow,
@@ -108,7 +108,7 @@ void judge(const AttachInput& input, const MappedGpu& entry, const PciFunction& 
   objections.insert(objections.end(), found.begin(), found.end());
 }
 
-Lease leaseOf(const AttachInput& input, const MappedGpu& entry, const PciFunction& function) {
+Lease leaseOf(const AttachInput& input, const MappedFunction& entry, const PciFunction& function) {
   Lease lease;
   lease.kind = LeaseKind::pciFunction;
   lease.domain = input.domain;
@@ -140,7 +140,7 @@ Lease leaseOf(const AttachInput& input, const MappedGpu& entry, const PciFunctio
 std::vector<Lease> decideFunctions(const AttachInput& input, Places& places,
                                    std::vector<Objection>& objections) {
   std::vector<Lease> leases;
-  for (const auto& entry : input.mapping.gpus) {
+  for (const auto& entry : input.mapping.functions) {
     const PciFunction* function = findFunction(input.inventory, entry.pci);
     if (function == nullptr) {
       objections.push_back({toString(entry.place) + ": this host has no PCI function " +

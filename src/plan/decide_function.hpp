@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "choose_place.hpp"
-#include "vfpass/plan/attach.hpp"
+#include "vfpass/plan/plan_attach.hpp"
 
 namespace vfpass::plan {
 

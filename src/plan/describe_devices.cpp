@@ -1,7 +1,7 @@
 #include "vfpass/plan/describe_devices.hpp"
 
 #include "vfpass/base/text.hpp"
-#include "vfpass/topology/nvlink.hpp"
+#include "vfpass/topology/nvlink_topology.hpp"
 
 namespace vfpass::plan {
 namespace {
@@ -18,7 +18,7 @@ std::string resetOf(const PciFunction& function) {
              : "reset with its bus";
 }
 
-std::string driverOf(const PciFunction& function, const MappedGpu& entry) {
+std::string driverOf(const PciFunction& function, const MappedFunction& entry) {
   const std::string driver = entry.driver.value_or(function.vfioDriver);
   return driver == function.vfioDriver
              ? driver
@@ -29,7 +29,7 @@ std::string driverOf(const PciFunction& function, const MappedGpu& entry) {
 
 std::vector<std::string> describeDevices(const AttachInput& input) {
   std::vector<std::string> lines;
-  for (const auto& entry : input.mapping.gpus) {
+  for (const auto& entry : input.mapping.functions) {
     if (const PciFunction* function = findFunction(input.inventory, entry.pci)) {
       lines.push_back(entry.name + ": driver " + driverOf(*function, entry) + ", " +
                       resetOf(*function));

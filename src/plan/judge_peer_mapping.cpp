@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "vfpass/base/version.hpp"
+#include "vfpass/base/version_text.hpp"
 
 namespace vfpass::plan {
 namespace {

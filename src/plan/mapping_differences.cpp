@@ -2,9 +2,9 @@
 #include <tuple>
 
 #include "decide_lease.hpp"
-#include "domain_settings.hpp"
+#include "plan_settings.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/plan/attach.hpp"
+#include "vfpass/plan/plan_attach.hpp"
 
 namespace vfpass::plan {
 namespace {
@@ -57,7 +57,7 @@ std::vector<std::string> mappingDifferences(const AttachInput& input,
   }
   for (const auto& lease : input.leases) {
     const auto isNamed = [&](const auto& entry) { return entry.name == lease.vfName; };
-    const auto& [vfs, gpus] = std::tie(input.mapping.vfs, input.mapping.gpus);
+    const auto& [vfs, gpus] = std::tie(input.mapping.vfs, input.mapping.functions);
     const bool named = std::any_of(vfs.begin(), vfs.end(), isNamed) ||
                        std::any_of(gpus.begin(), gpus.end(), isNamed);
     if (lease.domain == input.domain && !named) {

@@ -6,7 +6,7 @@
 #include "decide_lease.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/base/version.hpp"
+#include "vfpass/base/version_text.hpp"
 #include "vfpass/topology/distance.hpp"
 #include "vfpass/topology/guest_topology.hpp"
 #include "vfpass/topology/mirror.hpp"

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "vfpass/plan/soft_roce.hpp"
+#include "vfpass/plan/plan_soft_roce.hpp"
 
 namespace vfpass::plan {
 

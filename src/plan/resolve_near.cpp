@@ -22,9 +22,9 @@ std::string nameOf(const Inventory& inventory, const PciAddress& address) {
   return toString(address) + (named ? " (" + printable(pf->netdev) + ")" : "");
 }
 
-const MappedGpu* gpuOf(const Mapping& mapping, const MappedVf& entry) {
-  const auto found = std::ranges::find(mapping.gpus, *entry.pf.near, &MappedGpu::name);
-  return found == mapping.gpus.end() ? nullptr : &*found;
+const MappedFunction* gpuOf(const Mapping& mapping, const MappedVf& entry) {
+  const auto found = std::ranges::find(mapping.functions, *entry.pf.near, &MappedFunction::name);
+  return found == mapping.functions.end() ? nullptr : &*found;
 }
 
 std::size_t leasedTo(const NearInput& input, const PciAddress& pf, bool others) {
@@ -110,7 +110,7 @@ struct NearRequests {
 NearRequests requestsOf(const NearInput& input, NearResolution& resolution) {
   NearRequests all;
   for (auto& entry : resolution.mapping.vfs) {
-    const MappedGpu* gpu = entry.pf.near ? gpuOf(input.mapping, entry) : nullptr;
+    const MappedFunction* gpu = entry.pf.near ? gpuOf(input.mapping, entry) : nullptr;
     if (gpu == nullptr) {  // an unknown name was reported when the mapping was read
       continue;
     }

@@ -2,7 +2,7 @@
 
 #include "netdev_conflict.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/plan/soft_roce.hpp"
+#include "vfpass/plan/plan_soft_roce.hpp"
 
 namespace vfpass::plan {
 namespace {

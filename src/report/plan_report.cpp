@@ -2,7 +2,7 @@
 
 #include <ostream>
 
-#include "plan_settings.hpp"
+#include "settings_report.hpp"
 #include "step_lines.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/report/device_matrix_report.hpp"

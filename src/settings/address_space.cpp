@@ -2,7 +2,7 @@
 
 #include "address_needs.hpp"
 #include "parts.hpp"
-#include "vfpass/base/version.hpp"
+#include "vfpass/base/version_text.hpp"
 
 namespace vfpass::settings {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "parts.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/base/version.hpp"
+#include "vfpass/base/version_text.hpp"
 #include "vfpass/lease.hpp"
 #include "vfpass/topology/distance.hpp"
 

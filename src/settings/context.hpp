@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "vfpass/settings/propose.hpp"
+#include "vfpass/settings/propose_settings.hpp"
 
 namespace vfpass::settings {
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "parts.hpp"
-#include "vfpass/base/version.hpp"
+#include "vfpass/base/version_text.hpp"
 
 namespace vfpass::settings {
 namespace {

@@ -3,12 +3,12 @@
 
 #include <cerrno>
 
-#include "connection.hpp"
 #include "failure.hpp"
-#include "folder.hpp"
 #include "journal_table.hpp"
 #include "lease_table.hpp"
 #include "location.hpp"
+#include "sqlite_connection.hpp"
+#include "state_folder.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/state/database.hpp"
 

@@ -1,10 +1,10 @@
 #include "vfpass/state/database.hpp"
 
-#include "connection.hpp"
-#include "folder.hpp"
 #include "journal_table.hpp"
 #include "lease_table.hpp"
 #include "soft_roce_table.hpp"
+#include "sqlite_connection.hpp"
+#include "state_folder.hpp"
 
 namespace vfpass::state {
 

@@ -11,7 +11,7 @@
 #include <system_error>
 
 #include "failure.hpp"
-#include "folder.hpp"
+#include "state_folder.hpp"
 #include "timed_flock.hpp"
 #include "vfpass/base/file_descriptor.hpp"
 #include "vfpass/base/shell.hpp"

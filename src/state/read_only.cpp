@@ -10,10 +10,10 @@
 #include <thread>
 #include <utility>
 
-#include "connection.hpp"
 #include "failure.hpp"
-#include "folder.hpp"
 #include "schema.hpp"
+#include "sqlite_connection.hpp"
+#include "state_folder.hpp"
 #include "vfpass/base/scope_guard.hpp"
 #include "vfpass/base/text.hpp"
 

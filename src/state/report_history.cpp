@@ -5,7 +5,7 @@
 #include <sstream>
 #include <vector>
 
-#include "folder.hpp"
+#include "state_folder.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::state {

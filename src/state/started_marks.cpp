@@ -1,6 +1,6 @@
 #include "vfpass/state/started_marks.hpp"
 
-#include "folder.hpp"
+#include "state_folder.hpp"
 
 namespace vfpass::state {
 namespace {

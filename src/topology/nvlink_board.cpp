@@ -2,7 +2,7 @@
 #include <array>
 #include <map>
 
-#include "vfpass/topology/nvlink.hpp"
+#include "vfpass/topology/nvlink_topology.hpp"
 #include "vfpass/topology/rails.hpp"
 
 namespace vfpass::topology {

@@ -86,7 +86,7 @@ class LocalAgent {
     }
     const int handle = arguments["handle"];
     if (name == "guest-file-write") {
-      const std::string bytes = decodeBase64(arguments["buf-b64"].get<std::string>());
+      const std::string bytes = agent::decodeBase64(arguments["buf-b64"].get<std::string>());
       if (failingWrite == writes++) {
         return reply({{"count", bytes.size() / 2}});
       }
@@ -129,7 +129,8 @@ class LocalAgent {
 
   pid_t start(const Json& arguments) {
     const int number = ++started_;
-    std::ofstream(log("in", number)) << decodeBase64(arguments.value("input-data", std::string()));
+    std::ofstream(log("in", number))
+        << agent::decodeBase64(arguments.value("input-data", std::string()));
     posix_spawn_file_actions_t files;
     posix_spawn_file_actions_init(&files);
     constexpr int forWriting = O_WRONLY | O_CREAT | O_TRUNC;
@@ -179,8 +180,8 @@ class LocalAgent {
     running_.erase(pid);
     Json ended{{"exited", true},
                {"exitcode", WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state)},
-               {"out-data", encodeBase64(readAll(log("out", number)))},
-               {"err-data", encodeBase64(readAll(log("err", number)))}};
+               {"out-data", agent::encodeBase64(readAll(log("out", number)))},
+               {"err-data", agent::encodeBase64(readAll(log("err", number)))}};
     for (const char* kind : {"in", "out", "err"}) {
       std::filesystem::remove(log(kind, number));
     }

@@ -1,5 +1,5 @@
 # The holders of a VF, for every way in which a host can use it: host::findHolders on a real kernel.
-# covers: src/host/holders src/plan/holders.cpp src/apply/holder_gate.cpp tests/lab/print_holders.cpp
+# covers: src/host/holders src/plan/judge_holders.cpp src/apply/holder_gate.cpp tests/lab/print_holders.cpp
 # shellcheck shell=bash disable=SC2154,SC2217  # of lab/lib; sleep holds what it has open
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,6 +1,6 @@
 # PFs configured by host.yaml: VF count, MTU, link; VFs in use are kept; and installing the hook.
-# covers: src/cli/apply_host.* src/cli/host*.cpp src/plan/host_* src/plan/disruption.cpp src/plan/recreate_vfs.* src/host/vf_count.*
-# covers: src/host/link_settings.cpp src/config/host_reader.cpp src/cli/hook_files.*
+# covers: src/cli/host_apply.* src/cli/host*.cpp src/plan/host_* src/plan/disruption.cpp src/plan/recreate_vfs.* src/host/sriov/vf_count.*
+# covers: src/host/netlink/link_settings.cpp src/config/host_reader.cpp src/install/include/vfpass/install/hook_files.*
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,6 +1,6 @@
 # vfpass verify and verify --peer over frames that a card switches (machine igb): two guests with SoftRoCE over
 # igbvf, checked against the 82576's own counters for each VF.
-# covers: lab/igb src/guest src/probe
+# covers: lab/igb src/agent src/verify src/probe
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

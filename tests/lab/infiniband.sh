@@ -1,5 +1,5 @@
 # InfiniBand VFs: GUIDs are set over netlink and through MLNX_OFED's files, and restored.
-# covers: src/host/ofed_files.* src/host/configure_vfs.* src/host/vf_port.* src/plan/automatic.cpp src/config/vf_attributes.*
+# covers: src/host/drivers/ofed_files.* src/host/sriov/configure_vfs.* src/host/sriov/vf_port.* src/plan/automatic.cpp src/config/vf_attributes.*
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,6 +1,6 @@
 # A guest that lies to vfpass verify over the real channel: whatever it sends, verify ends in time, with the right
 # exit code and bounded memory, and prints no terminal codes.
-# covers: src/guest/agent.cpp src/guest/reply.* src/guest/limits.* src/guest/exchange.* src/guest/run_shell.* tests/lab/lying_agent_in_guest
+# covers: src/agent/agent.cpp src/agent/include/vfpass/agent/reply.* src/verify/limits.* src/agent/include/vfpass/agent/exchange.* src/agent/include/vfpass/agent/run_shell.* tests/lab/lying_agent_in_guest
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

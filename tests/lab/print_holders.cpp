@@ -4,7 +4,7 @@
 
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
-#include "vfpass/host/holders.hpp"
+#include "vfpass/host/find_holders.hpp"
 
 using namespace vfpass;
 

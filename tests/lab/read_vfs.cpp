@@ -4,7 +4,7 @@
 
 #include <iostream>
 
-#include "vf_port.hpp"
+#include "sriov/vf_port.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 

@@ -1,6 +1,6 @@
 # real_guest.sh RELEASE MANAGER: vfpass guest-setup in a guest with Debian's user space and a real network manager:
 # setup, reboot, a second VF, and --undo. After each step the kernel and the manager have to agree.
-# covers: src/guest/*setup* src/guest/network_files.cpp lab/image
+# covers: src/setup src/setup/network_files.cpp lab/image
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,5 +1,5 @@
 # vfpass topo against lspci, libvirt, ip and sysfs, and a snapshot against the host.
-# covers: src/inventory src/topology src/cli/topo.cpp src/cli/snapshot.cpp src/cli/captured_* src/report/topology_*
+# covers: src/inventory src/topology src/cli/topo_command.cpp src/cli/snapshot_command.cpp src/capture src/report/topology_*
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

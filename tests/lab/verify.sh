@@ -1,6 +1,6 @@
 # vfpass verify of a guest with SoftRoCE over its VF: the probe is copied through the agent, every byte is checked,
 # and the PF's counters change as a card's would. Then each link of the chain is broken separately.
-# covers: src/guest src/probe src/cli/verify.cpp src/report/verify_report.cpp tests/lab/verify_common.sh lab/lib/traffic.sh
+# covers: src/agent src/verify src/probe src/cli/verify_command.cpp src/report/verify_report.cpp tests/lab/verify_common.sh lab/lib/traffic.sh
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,6 +1,6 @@
 # vfpass verify --peer with two guests that have SoftRoCE over their VFs and a wire between them. The probes
 # exchange messages through the two agents; only RDMA uses the wire, where the host counts it.
-# covers: src/guest/*pair* src/guest/exchange.* src/guest/transfer_options.* src/probe src/cli/verify.cpp
+# covers: src/verify/*pair* src/agent/include/vfpass/agent/exchange.* src/verify/transfer_options.* src/probe src/cli/verify_command.cpp
 # covers: tests/lab/verify_common.sh lab/lib/wire.sh
 # shellcheck shell=bash
 set -uo pipefail

@@ -14,7 +14,7 @@
 #include "holders/processes.hpp"
 #include "holders/rdma_holders.hpp"
 #include "holders/unknown_holders.hpp"
-#include "vfpass/host/holders.hpp"
+#include "vfpass/host/find_holders.hpp"
 
 namespace vfpass::host {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "device_identity.hpp"
-#include "pci_function.hpp"
+#include "sysfs/device_identity.hpp"
+#include "sysfs/pci_function.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/host/vfio_users.hpp"
 

@@ -6,8 +6,8 @@
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 
-#include "netlink_dump.hpp"
-#include "netlink_message.hpp"
+#include "netlink/netlink_dump.hpp"
+#include "netlink/netlink_message.hpp"
 
 namespace vfpass::host {
 namespace {

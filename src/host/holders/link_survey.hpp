@@ -8,7 +8,7 @@
 
 #include "holders/link_dump.hpp"
 #include "holders/network_namespaces.hpp"
-#include "netlink_batch.hpp"
+#include "netlink/netlink_batch.hpp"
 #include "vfpass/host/root.hpp"
 #include "vfpass/pci_address.hpp"
 

@@ -1,9 +1,9 @@
 #include "holders/process_holders.hpp"
 
+#include "helper/task_name.hpp"
 #include "holders/block_uses.hpp"
 #include "holders/qemu_process.hpp"
 #include "holders/vfio_files.hpp"
-#include "task_name.hpp"
 
 namespace vfpass::host {
 namespace {

@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <cstdint>
 
-#include "directory_reading.hpp"
+#include "sysfs/directory_reading.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::host {

@@ -7,7 +7,7 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/host/rdma_users.hpp"
-#include "vfpass/host/soft_roce.hpp"
+#include "vfpass/host/soft_roce_links.hpp"
 
 namespace vfpass::host {
 namespace {

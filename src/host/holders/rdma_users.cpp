@@ -8,9 +8,9 @@
 #include <set>
 #include <span>
 
-#include "netlink_batch.hpp"
-#include "netlink_dump.hpp"
-#include "rdma_message.hpp"
+#include "netlink/netlink_batch.hpp"
+#include "netlink/netlink_dump.hpp"
+#include "netlink/rdma_message.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "holders/netdev_holders.hpp"
-#include "netlink_batch.hpp"
-#include "rdma_message.hpp"
+#include "netlink/netlink_batch.hpp"
+#include "netlink/rdma_message.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::host {

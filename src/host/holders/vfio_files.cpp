@@ -1,6 +1,6 @@
 #include "holders/vfio_files.hpp"
 
-#include "pci_function.hpp"
+#include "sysfs/pci_function.hpp"
 
 namespace vfpass::host {
 namespace {

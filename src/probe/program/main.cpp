@@ -1,8 +1,8 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 
-#include "commands.hpp"
 #include "output.hpp"
+#include "program/probe_commands.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::probe {

@@ -3,7 +3,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "build_id.hpp"
+#include "system/build_id.hpp"
 
 namespace vfpass::probe {
 

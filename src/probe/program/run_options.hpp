@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "settings.hpp"
-#include "side.hpp"
+#include "transfer/side.hpp"
+#include "transfer/transfer_settings.hpp"
 
 namespace vfpass::probe {
 

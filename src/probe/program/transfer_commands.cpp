@@ -2,13 +2,13 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "channel.hpp"
-#include "commands.hpp"
-#include "loopback.hpp"
+#include "channel/channel.hpp"
+#include "channel/tcp.hpp"
 #include "output.hpp"
+#include "program/probe_commands.hpp"
 #include "run_options.hpp"
-#include "session.hpp"
-#include "tcp.hpp"
+#include "transfer/loopback.hpp"
+#include "transfer/transfer_session.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::probe {

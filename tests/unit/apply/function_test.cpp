@@ -5,7 +5,7 @@
 #include "test_host.hpp"
 #include "vfpass/apply/adopt_leases.hpp"
 #include "vfpass/apply/recover.hpp"
-#include "vfpass/plan/hook.hpp"
+#include "vfpass/plan/plan_hook.hpp"
 
 namespace vfpass::apply {
 namespace {
@@ -32,7 +32,7 @@ class FunctionHost : public Host {
  private:
   void add(const std::string& address, const std::string& driver, const std::string& name) {
     kernel.addFunction(address, driver).driverOverride = driver;
-    mapping.gpus.push_back({name, *parsePciAddress(address), {"train0.yaml", 9, 5}});
+    mapping.functions.push_back({name, *parsePciAddress(address), {"train0.yaml", 9, 5}});
   }
 };
 

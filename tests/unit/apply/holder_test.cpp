@@ -3,8 +3,8 @@
 
 #include "test_host.hpp"
 #include "vfpass/apply/recover.hpp"
-#include "vfpass/plan/hook.hpp"
 #include "vfpass/plan/host_policy.hpp"
+#include "vfpass/plan/plan_hook.hpp"
 
 namespace vfpass::apply {
 namespace {
@@ -55,7 +55,7 @@ void attachedWithOneEntryLess(Host& host) {
 }
 void withGpu(Host& host) {
   host.kernel.addFunction(toString(gpu), "nvidia");
-  host.mapping.gpus = {{"gpu0", gpu, {}}};
+  host.mapping.functions = {{"gpu0", gpu, {}}};
 }
 void attachedGpu(Host& host) {
   withGpu(host);

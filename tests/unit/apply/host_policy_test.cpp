@@ -9,7 +9,7 @@
 
 #include "test_host.hpp"
 #include "vfpass/apply/recover.hpp"
-#include "vfpass/plan/soft_roce.hpp"
+#include "vfpass/plan/plan_soft_roce.hpp"
 
 namespace vfpass::apply {
 namespace {

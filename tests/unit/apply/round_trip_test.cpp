@@ -3,7 +3,7 @@
 #include "fake/seal_key.hpp"
 #include "test_host.hpp"
 #include "vfpass/apply/recover.hpp"
-#include "vfpass/plan/hook.hpp"
+#include "vfpass/plan/plan_hook.hpp"
 
 namespace vfpass::apply {
 namespace {

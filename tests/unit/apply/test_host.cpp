@@ -8,7 +8,7 @@
 #include "fake/seal_key.hpp"
 #include "vfpass/apply/recover.hpp"
 #include "vfpass/domain/seal.hpp"
-#include "vfpass/plan/hook.hpp"
+#include "vfpass/plan/plan_hook.hpp"
 
 namespace vfpass::apply {
 namespace {
@@ -106,9 +106,9 @@ plan::AttachInput Host::attachInput(std::uint64_t generation) {
       }
     }
   }
-  input.placements = scope.live
-                         ? domain::placeInRunning(domain.liveXml, scope.config ? xml() : "")
-                         : domain::placeDevices(xml(), mapping.vfs.size() + mapping.gpus.size());
+  input.placements =
+      scope.live ? domain::placeInRunning(domain.liveXml, scope.config ? xml() : "")
+                 : domain::placeDevices(xml(), mapping.vfs.size() + mapping.functions.size());
   std::vector<Lease> persistent = database.leasesOf(uuid);
   std::erase_if(persistent, [](const Lease& lease) { return !lease.persistent; });
   input.xmlCurrent = xml().empty() || domain::carriesLeases(xml(), persistent, fake::sealKey());

@@ -5,8 +5,8 @@
 #include "fake/fake_hypervisor.hpp"
 #include "fake/fake_kernel.hpp"
 #include "vfpass/apply/run.hpp"
-#include "vfpass/plan/attach.hpp"
-#include "vfpass/plan/detach.hpp"
+#include "vfpass/plan/plan_attach.hpp"
+#include "vfpass/plan/plan_detach.hpp"
 
 namespace vfpass::apply {
 

@@ -1,4 +1,4 @@
-#include "vfpass/base/version.hpp"
+#include "vfpass/base/version_text.hpp"
 
 #include <gtest/gtest.h>
 

@@ -32,9 +32,9 @@ TEST(DomainSettings, RefusesOtherWords) {
 TEST(Clique, AcceptsNumbersFrom0To15) {
   const auto read = readMappingText(mappingWith(", clique: 15", ""));
   EXPECT_THAT(read.problems, IsEmpty());
-  ASSERT_THAT(read.mapping.gpus, SizeIs(1));
-  EXPECT_EQ(read.mapping.gpus[0].clique, 15U);
-  EXPECT_EQ(readMappingText(mappingWith("", "")).mapping.gpus[0].clique, std::nullopt);
+  ASSERT_THAT(read.mapping.functions, SizeIs(1));
+  EXPECT_EQ(read.mapping.functions[0].clique, 15U);
+  EXPECT_EQ(readMappingText(mappingWith("", "")).mapping.functions[0].clique, std::nullopt);
   for (const char* bad : {", clique: 16", ", clique: -1", ", clique: none"}) {
     EXPECT_THAT(readMappingText(mappingWith(bad, "")).problems, ElementsAre(HasSubstr("clique")))
         << bad;

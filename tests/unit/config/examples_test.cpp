@@ -60,9 +60,9 @@ TEST(Examples, PciMappingSelectsPfByAddress) {
 
 TEST(Examples, GpudirectMappingPairsRailsWithGpus) {
   const Mapping mapping = example("gpudirect.yaml");
-  ASSERT_EQ(mapping.gpus.size(), 2U);
+  ASSERT_EQ(mapping.functions.size(), 2U);
   ASSERT_EQ(mapping.vfs.size(), 2U);
-  EXPECT_EQ(mapping.vfs[1].pf.near, mapping.gpus[1].name);
+  EXPECT_EQ(mapping.vfs[1].pf.near, mapping.functions[1].name);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ void expectAnswer(const std::string& text) {
       sound = text.find("version: 1") != std::string::npos;
     } else {
       const Mapping mapping = readMapping(text, list);
-      sound = !mapping.vfs.empty() || !mapping.gpus.empty();
+      sound = !mapping.vfs.empty() || !mapping.functions.empty();
     }
     const auto problems = list.take();
     for (const auto& problem : problems) {

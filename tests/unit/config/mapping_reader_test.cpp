@@ -54,9 +54,9 @@ verify: {paths: [host, gpu], minimum-bandwidth: 90%, on-start: report}
   EXPECT_EQ(mapping.topology, "flat");
   EXPECT_EQ(mapping.nccl, (NcclSettings{3, 41, 0, 16, 22}));
   EXPECT_THAT(mapping.allow, ElementsAre(Allowance::sharedIommuGroup, Allowance::trust));
-  ASSERT_THAT(mapping.gpus, SizeIs(1));
-  EXPECT_EQ(mapping.gpus[0].pci, parsePciAddress("0000:3a:00.0"));
-  EXPECT_EQ(mapping.gpus[0].driver, "nvgrace_gpu_vfio_pci");
+  ASSERT_THAT(mapping.functions, SizeIs(1));
+  EXPECT_EQ(mapping.functions[0].pci, parsePciAddress("0000:3a:00.0"));
+  EXPECT_EQ(mapping.functions[0].driver, "nvgrace_gpu_vfio_pci");
   EXPECT_EQ(mapping.nvlink, NvlinkMode::disabled);
   ASSERT_THAT(mapping.vfs, SizeIs(1));
   const MappedVf& vf = mapping.vfs[0];
@@ -235,7 +235,38 @@ gpus:
   EXPECT_THAT(read.problems,
               ElementsAre(HasSubstr("MAC address 52:54:00:ab:cd:ef already belongs to r of a"),
                           HasSubstr("VF 1 of PF netdev e already belongs to r of a"),
-                          HasSubstr("GPU 0000:3a:00.0 already belongs to g of a")));
+                          HasSubstr("PCI function 0000:3a:00.0 already belongs to g of a")));
+}
+
+TEST(MappingReader, ReadsPciFunctionsFromBothKeys) {
+  const auto read = readMappingText(R"(version: 1
+vm: a
+gpus:
+  - {name: gpu0, pci: "0000:3a:00.0", clique: 1}
+  - {name: disk0, pci: "0000:3b:00.0"}
+functions:
+  - {name: nvswitch0, pci: "0000:3c:00.0", driver: vfio-pci}
+)");
+  EXPECT_THAT(read.problems, IsEmpty());
+  ASSERT_THAT(read.mapping.functions, SizeIs(3));
+  EXPECT_EQ(read.mapping.functions[0].clique, 1U);
+  EXPECT_EQ(read.mapping.functions[1].name, "disk0");
+  EXPECT_EQ(read.mapping.functions[2].pci, parsePciAddress("0000:3c:00.0"));
+  EXPECT_EQ(read.mapping.functions[2].driver, "vfio-pci");
+}
+
+TEST(MappingReader, AcceptsFunctionsAlone) {
+  const auto read =
+      readMappingText("version: 1\nvm: a\nfunctions:\n  - {name: disk0, pci: \"0000:3b:00.0\"}\n");
+  EXPECT_THAT(read.problems, IsEmpty());
+}
+
+TEST(MappingReader, RefusesSameFunctionUnderBothKeys) {
+  const auto read = readMappingText(
+      "version: 1\nvm: a\ngpus:\n  - {name: g, pci: \"0000:3a:00.0\"}\n"
+      "functions:\n  - {name: f, pci: \"3a:00.0\"}\n");
+  EXPECT_THAT(read.problems,
+              ElementsAre(HasSubstr("PCI function 0000:3a:00.0 already belongs to g of a")));
 }
 
 TEST(MappingReader, RefusesSameNameInVfsAndGpus) {

@@ -76,7 +76,7 @@ TEST_F(Gpu, JudgesNvlinkOfMappings) {
   EXPECT_THAT(finding("gpu-nvlink").seen, testing::HasSubstr("1 GPU and 1 NVSwitch; no mapping"));
   Mapping mapping;
   mapping.vm = "train0";
-  mapping.gpus = {{"gpu0", function(gpu).address, {"train0.yaml", 4, 5}}};
+  mapping.functions = {{"gpu0", function(gpu).address, {"train0.yaml", 4, 5}}};
   requirements = requirementsOf(builder.topology, {mapping}, {}, false);
   EXPECT_EQ(outcome("gpu-nvlink"), Outcome::failed);
   EXPECT_EQ(finding("gpu-nvlink").subject, "train0");

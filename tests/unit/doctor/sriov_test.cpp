@@ -15,7 +15,7 @@ TEST_F(Sriov, RequiresMappedDevices) {
   vf.name = "rail0";
   vf.pf.pci = function(pf).address;
   mapping.vfs.push_back(vf);
-  mapping.gpus.push_back({"gpu0", function(gpu).address, {}});
+  mapping.functions.push_back({"gpu0", function(gpu).address, {}});
   requirements = requirementsOf(builder.topology, {mapping}, {}, true);
   ASSERT_EQ(requirements.vfs.size(), 1U);
   EXPECT_EQ(requirements.vfs[0].pf, function(pf).address);

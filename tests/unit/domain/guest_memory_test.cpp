@@ -1,4 +1,4 @@
-#include "vfpass/domain/guest_memory.hpp"
+#include "vfpass/domain/read_guest_memory.hpp"
 
 #include <gtest/gtest.h>
 

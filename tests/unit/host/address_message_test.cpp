@@ -1,4 +1,4 @@
-#include "address_message.hpp"
+#include "netlink/address_message.hpp"
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
@@ -8,7 +8,7 @@
 
 #include <array>
 
-#include "netlink_message.hpp"
+#include "netlink/netlink_message.hpp"
 
 namespace vfpass::host {
 namespace {

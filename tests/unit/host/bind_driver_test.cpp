@@ -1,11 +1,11 @@
-#include "bind_driver.hpp"
+#include "drivers/bind_driver.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "load_module.hpp"
-#include "pci_function.hpp"
+#include "drivers/load_module.hpp"
 #include "simulated_kernel.hpp"
+#include "sysfs/pci_function.hpp"
 #include "vfpass/host/vfio_users.hpp"
 
 namespace vfpass::host {

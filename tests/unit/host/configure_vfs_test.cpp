@@ -1,4 +1,4 @@
-#include "configure_vfs.hpp"
+#include "sriov/configure_vfs.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "dcb_message.hpp"
+#include "netlink/dcb_message.hpp"
 
 namespace vfpass::host {
 namespace {

@@ -17,13 +17,13 @@
 #include <stdexcept>
 #include <string>
 
-#include "deadline.hpp"
-#include "guarded_child.hpp"
-#include "guarded_helper.hpp"
+#include "helper/deadline.hpp"
+#include "helper/guarded_child.hpp"
+#include "helper/guarded_helper.hpp"
+#include "helper/task_name.hpp"
 #include "holders/processes.hpp"
 #include "hosts/sysfs_tree.hpp"
-#include "kernel_write.hpp"
-#include "task_name.hpp"
+#include "sysfs/kernel_write.hpp"
 #include "vfpass/base/file_descriptor.hpp"
 
 namespace vfpass::host {

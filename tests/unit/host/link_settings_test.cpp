@@ -13,8 +13,8 @@
 #include <functional>
 #include <iostream>
 
-#include "devlink_message.hpp"
-#include "link_message.hpp"
+#include "netlink/devlink_message.hpp"
+#include "netlink/link_message.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::host {

@@ -1,4 +1,4 @@
-#include "netlink_batch.hpp"
+#include "netlink/netlink_batch.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -6,7 +6,7 @@
 #include <linux/netlink.h>
 
 #include "holders/link_dump.hpp"
-#include "netlink_dump.hpp"
+#include "netlink/netlink_dump.hpp"
 #include "vfpass/base/file_descriptor.hpp"
 
 namespace vfpass::host {

@@ -10,8 +10,8 @@
 #include <cstring>
 #include <random>
 
-#include "netlink_reply.hpp"
-#include "netlink_request.hpp"
+#include "netlink/netlink_reply.hpp"
+#include "netlink/netlink_request.hpp"
 
 namespace vfpass::host {
 namespace {

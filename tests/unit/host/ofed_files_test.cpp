@@ -1,4 +1,4 @@
-#include "ofed_files.hpp"
+#include "drivers/ofed_files.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 #include <sys/sysmacros.h>
 
+#include "helper/task_name.hpp"
 #include "holders/device_files.hpp"
 #include "holders/rdma_holders.hpp"
 #include "process_tree.hpp"
-#include "task_name.hpp"
-#include "vfpass/host/holders.hpp"
+#include "vfpass/host/find_holders.hpp"
 
 namespace vfpass::host {
 namespace {

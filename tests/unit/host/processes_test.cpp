@@ -8,9 +8,9 @@
 
 #include <algorithm>
 
+#include "helper/task_name.hpp"
 #include "holders/qemu_process.hpp"
 #include "process_tree.hpp"
-#include "task_name.hpp"
 
 namespace vfpass::host {
 namespace {

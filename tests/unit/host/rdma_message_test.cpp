@@ -1,4 +1,4 @@
-#include "rdma_message.hpp"
+#include "netlink/rdma_message.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "netlink_dump.hpp"
-#include "vfpass/host/soft_roce.hpp"
+#include "netlink/netlink_dump.hpp"
+#include "vfpass/host/soft_roce_links.hpp"
 
 namespace vfpass::host {
 namespace {

@@ -1,4 +1,4 @@
-#include "read_function.hpp"
+#include "sysfs/read_function.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "read_pf.hpp"
+#include "sriov/read_pf.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,10 +1,10 @@
-#include "reset_function.hpp"
+#include "drivers/reset_function.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "pci_function.hpp"
 #include "simulated_kernel.hpp"
+#include "sysfs/pci_function.hpp"
 
 namespace vfpass::host {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "hosts/sysfs_tree.hpp"
-#include "read_function.hpp"
+#include "sysfs/read_function.hpp"
 
 namespace vfpass::host {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "hosts/sysfs_tree.hpp"
-#include "kernel_write.hpp"
+#include "sysfs/kernel_write.hpp"
 
 namespace vfpass::host {
 

@@ -1,11 +1,11 @@
-#include "vf_count.hpp"
+#include "sriov/vf_count.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "pci_function.hpp"
-#include "read_pf.hpp"
 #include "simulated_kernel.hpp"
+#include "sriov/read_pf.hpp"
+#include "sysfs/pci_function.hpp"
 
 namespace vfpass::host {
 namespace {

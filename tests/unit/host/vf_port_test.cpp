@@ -1,4 +1,4 @@
-#include "vf_port.hpp"
+#include "sriov/vf_port.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "vfpass/plan/attach.hpp"
+#include "vfpass/plan/plan_attach.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // The lease that carries the edits of domain settings, and the settings that attach applies.
-#include "domain_settings.hpp"
+#include "plan_settings.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

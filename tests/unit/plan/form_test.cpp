@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "fake/fake_kernel.hpp"
-#include "vfpass/plan/attach.hpp"
-#include "vfpass/plan/detach.hpp"
-#include "vfpass/plan/hook.hpp"
+#include "vfpass/plan/plan_attach.hpp"
+#include "vfpass/plan/plan_detach.hpp"
+#include "vfpass/plan/plan_hook.hpp"
 
 namespace vfpass::plan {
 namespace {

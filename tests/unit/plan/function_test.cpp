@@ -5,11 +5,11 @@
 
 #include "fake/fake_kernel.hpp"
 #include "hosts/topology_builder.hpp"
-#include "vfpass/plan/attach.hpp"
 #include "vfpass/plan/check_function.hpp"
 #include "vfpass/plan/describe_devices.hpp"
-#include "vfpass/plan/detach.hpp"
-#include "vfpass/plan/hook.hpp"
+#include "vfpass/plan/plan_attach.hpp"
+#include "vfpass/plan/plan_detach.hpp"
+#include "vfpass/plan/plan_hook.hpp"
 
 namespace vfpass::plan {
 namespace {
@@ -33,13 +33,13 @@ class FunctionTest : public testing::Test {
     vf.name = "rail0";
     vf.pf.netdev = "ens1f0np0";
     input.mapping.vfs = {vf};
-    input.mapping.gpus = {gpu("gpu0", "0000:3a:00.0")};
+    input.mapping.functions = {gpu("gpu0", "0000:3a:00.0")};
     input.placements = {{{0, 1, 0, 0}, std::nullopt, {}}, {{0, 2, 0, 0}, std::nullopt, {}}};
     input.generation = 7;
     input.bootId = "boot";
   }
 
-  static MappedGpu gpu(const std::string& name, const std::string& address) {
+  static MappedFunction gpu(const std::string& name, const std::string& address) {
     return {name, *parsePciAddress(address), {"train0.yaml", 8, 5}};
   }
   PciFunction& function() { return kernel.functions.begin()->second; }
@@ -119,7 +119,7 @@ TEST_F(FunctionTest, SecondAttachHasNoSteps) {
 }
 
 TEST_F(FunctionTest, RejectsMissingFunction) {
-  input.mapping.gpus = {gpu("gpu0", "0000:7f:00.0")};
+  input.mapping.functions = {gpu("gpu0", "0000:7f:00.0")};
   const auto problem = objection();
   EXPECT_EQ(problem.code, ExitCode::badInput);
   EXPECT_EQ(problem.message, "train0.yaml:8:5: this host has no PCI function 0000:7f:00.0 (gpu0)");
@@ -152,7 +152,7 @@ TEST_F(FunctionTest, RefusesPfWithVfs) {
 TEST_F(FunctionTest, RejectsPfOfOtherEntry) {
   input.mapping.vfs[0].pf = {};
   input.mapping.vfs[0].pf.pci = parsePciAddress("0000:01:00.0");
-  input.mapping.gpus = {gpu("gpu0", "0000:01:00.0")};
+  input.mapping.functions = {gpu("gpu0", "0000:01:00.0")};
   kernel.addFunction("0000:01:00.0", "mlx5_core");
   EXPECT_THAT(objection().message, HasSubstr("0000:01:00.0 of gpu0 is the PF of rail0"));
   EXPECT_EQ(objection().code, ExitCode::badInput);
@@ -214,9 +214,9 @@ TEST_F(FunctionTest, RemedyListsCompanionsOfSharedGroup) {
 
   kernel.addFunction("0000:3a:00.1", "snd_hda_intel").groupPeers = {
       {function().address, 0x030200, "nvidia"}};
-  input.mapping.gpus.push_back(gpu("gpu0-audio", "0000:3a:00.1"));
+  input.mapping.functions.push_back(gpu("gpu0-audio", "0000:3a:00.1"));
   EXPECT_THAT(decide().objections, IsEmpty());
-  input.mapping.gpus.pop_back();
+  input.mapping.functions.pop_back();
   input.mapping.allow = {Allowance::sharedIommuGroup};
   EXPECT_THAT(decide().objections, IsEmpty());
 }
@@ -250,7 +250,7 @@ TEST_F(FunctionTest, RefusesBusResetSharedWithOtherFunctions) {
   EXPECT_THAT(problem.message, HasSubstr("0000:3a:00.1"));
   EXPECT_THAT(problem.remedy, HasSubstr("{name: gpu0-audio, pci: \"0000:3a:00.1\"}"));
   kernel.addFunction("0000:3a:00.1", "snd_hda_intel");
-  input.mapping.gpus.push_back(gpu("gpu0-audio", "0000:3a:00.1"));
+  input.mapping.functions.push_back(gpu("gpu0-audio", "0000:3a:00.1"));
   EXPECT_THAT(decide().objections, IsEmpty());
 }
 
@@ -261,9 +261,9 @@ TEST_F(FunctionTest, LeaseRecordsBestMatchingVfioDriver) {
   EXPECT_EQ(decision.leases.at(1).vfioDriver, "nvgrace_gpu_vfio_pci");
   EXPECT_EQ(std::get<BindDriver>(decision.plan.steps[4].action),
             (BindDriver{function().address, "nvgrace_gpu_vfio_pci", "nvgrace_gpu_vfio_pci"}));
-  input.mapping.gpus[0].driver = "vfio-pci";
+  input.mapping.functions[0].driver = "vfio-pci";
   EXPECT_EQ(decide().leases.at(1).vfioDriver, std::nullopt);
-  input.mapping.gpus[0].driver = "nvgrace_gpu_vfio_pci";
+  input.mapping.functions[0].driver = "nvgrace_gpu_vfio_pci";
   function().vfioDriver = "vfio-pci";
   EXPECT_EQ(decide().leases.at(1).vfioDriver, "nvgrace_gpu_vfio_pci");
 }
@@ -319,16 +319,16 @@ TEST_F(FunctionTest, DescribesDriverAndReset) {
   EXPECT_THAT(line(), HasSubstr("reset with its bus"));
   function().vfioDriver = "nvgrace_gpu_vfio_pci";
   EXPECT_THAT(line(), HasSubstr("driver nvgrace_gpu_vfio_pci,"));
-  input.mapping.gpus[0].driver = "vfio-pci";
+  input.mapping.functions[0].driver = "vfio-pci";
   EXPECT_THAT(line(), HasSubstr("driver vfio-pci (nvgrace_gpu_vfio_pci is a better match)"));
 }
 
 TEST_F(FunctionTest, RefusesRemovalOfCompanionFromMapping) {
   function().groupPeers = {{*parsePciAddress("0000:3a:00.1"), 0x040300, "vfio-pci"}};
   kernel.addFunction("0000:3a:00.1", "vfio-pci");
-  input.mapping.gpus.push_back(gpu("audio0", "0000:3a:00.1"));
+  input.mapping.functions.push_back(gpu("audio0", "0000:3a:00.1"));
   input.leases = decide().leases;
-  input.mapping.gpus.pop_back();
+  input.mapping.functions.pop_back();
   EXPECT_THAT(objection().message, HasSubstr("shares IOMMU group"));
 }
 
@@ -368,7 +368,7 @@ TEST_F(FunctionTest, RemovedGpuEntryIsRestoredAndVfEntryKept) {
   input.leases = decide().leases;
   input.xmlCurrent = true;
   function().driver = function().driverOverride = "vfio-pci";
-  input.mapping.gpus.clear();
+  input.mapping.functions.clear();
   const auto steps = decide().plan.steps;
   ASSERT_THAT(steps, SizeIs(3));
   EXPECT_EQ(std::get<EditDomain>(steps[0].action).leases.size(), 1U);
@@ -378,10 +378,10 @@ TEST_F(FunctionTest, RemovedGpuEntryIsRestoredAndVfEntryKept) {
 }
 
 TEST_F(FunctionTest, EntryChangedFromVfToFunctionReplacesLease) {
-  input.mapping.gpus.clear();
+  input.mapping.functions.clear();
   input.leases = decide().leases;
   input.mapping.vfs.clear();
-  input.mapping.gpus = {gpu("rail0", "0000:3a:00.0")};
+  input.mapping.functions = {gpu("rail0", "0000:3a:00.0")};
   const auto decision = decide();
   ASSERT_THAT(decision.objections, IsEmpty());
   EXPECT_EQ(decision.leases.at(0).guest, input.leases[0].guest);

@@ -1,10 +1,10 @@
-#include "vfpass/plan/hook.hpp"
+#include "vfpass/plan/plan_hook.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "fake/fake_kernel.hpp"
-#include "vfpass/plan/detach.hpp"
+#include "vfpass/plan/plan_detach.hpp"
 
 namespace vfpass::plan {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "fake/fake_kernel.hpp"
 #include "hosts/topology_builder.hpp"
-#include "vfpass/plan/attach.hpp"
+#include "vfpass/plan/plan_attach.hpp"
 #include "vfpass/topology/mirror.hpp"
 
 namespace vfpass::plan {

@@ -5,7 +5,7 @@
 
 #include "fake/fake_kernel.hpp"
 #include "hosts/topology_builder.hpp"
-#include "vfpass/plan/attach.hpp"
+#include "vfpass/plan/plan_attach.hpp"
 
 namespace vfpass::plan {
 namespace {
@@ -27,9 +27,9 @@ class ResolveNearTest : public testing::Test {
     kernel.addPf("0000:01:00.0", "ens1", 8, 4);
     kernel.addPf("0000:02:00.0", "ens2", 8, 4);
     mapping.vm = "train0";
-    mapping.gpus = {{"gpu0", *parsePciAddress("0000:03:00.0"), {}},
-                    {"gpu1", *parsePciAddress("0000:81:00.0"), {}},
-                    {"lost", *parsePciAddress("0000:99:00.0"), {}}};
+    mapping.functions = {{"gpu0", *parsePciAddress("0000:03:00.0"), {}},
+                         {"gpu1", *parsePciAddress("0000:81:00.0"), {}},
+                         {"lost", *parsePciAddress("0000:99:00.0"), {}}};
   }
 
   void add(const std::string& name, const std::string& gpu) {
@@ -141,13 +141,13 @@ TEST_F(ResolveNearTest, IgnoresNicWithoutRdma) {
 
 TEST_F(ResolveNearTest, AttachReportsFaultOnce) {
   add("rail0", "gpu1");
-  mapping.gpus.clear();  // the fake kernel lacks them, which would be another problem
-  mapping.gpus.push_back({"gpu1", *parsePciAddress("0000:81:00.0"), {}});
+  mapping.functions.clear();  // the fake kernel lacks them, which would be another problem
+  mapping.functions.push_back({"gpu1", *parsePciAddress("0000:81:00.0"), {}});
   auto resolution = resolve();
   AttachInput input;
   input.domain = domain;
   input.mapping = resolution.mapping;
-  input.mapping.gpus.clear();
+  input.mapping.functions.clear();
   input.nearFaults = resolution.faults;
   input.inventory = inventory;
   const auto decision = planAttach(input);

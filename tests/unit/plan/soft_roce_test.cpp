@@ -1,4 +1,4 @@
-#include "vfpass/plan/soft_roce.hpp"
+#include "vfpass/plan/plan_soft_roce.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "channel.hpp"
+#include "channel/channel.hpp"
 
 #include <gmock/gmock.h>
 #include <sys/socket.h>
@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "channel/tcp.hpp"
 #include "hosts/sysfs_tree.hpp"
-#include "tcp.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::probe {

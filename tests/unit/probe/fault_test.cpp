@@ -1,4 +1,4 @@
-#include "fault.hpp"
+#include "transfer/fault.hpp"
 
 #include <gmock/gmock.h>
 
@@ -7,8 +7,8 @@
 #include <string>
 #include <tuple>
 
-#include "host_memory.hpp"
-#include "verdict.hpp"
+#include "transfer/host_memory.hpp"
+#include "transfer/verdict.hpp"
 
 namespace vfpass::probe {
 namespace {

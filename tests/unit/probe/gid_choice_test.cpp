@@ -1,4 +1,4 @@
-#include "gid_choice.hpp"
+#include "rdma/gid_choice.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,12 +1,12 @@
-#include "inventory.hpp"
+#include "system/guest_inventory.hpp"
 
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
 
 #include "hosts/sysfs_tree.hpp"
-#include "pci_functions.hpp"
-#include "rdma_devices.hpp"
+#include "rdma/rdma_devices.hpp"
+#include "system/pci_functions.hpp"
 
 namespace vfpass::probe {
 namespace {

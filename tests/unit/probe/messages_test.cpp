@@ -2,9 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "connection.hpp"
-#include "json_reader.hpp"
-#include "settings.hpp"
+#include "channel/json_reader.hpp"
+#include "rdma/queue_pair_connection.hpp"
+#include "transfer/transfer_settings.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::probe {

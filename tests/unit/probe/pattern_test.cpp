@@ -1,4 +1,4 @@
-#include "pattern.hpp"
+#include "transfer/pattern.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "ring.hpp"
+#include "rdma/ring.hpp"
 
 #include <gmock/gmock.h>
 

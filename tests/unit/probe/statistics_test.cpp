@@ -1,4 +1,4 @@
-#include "statistics.hpp"
+#include "transfer/statistics.hpp"
 
 #include <gmock/gmock.h>
 

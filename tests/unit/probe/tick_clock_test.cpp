@@ -1,4 +1,4 @@
-#include "tick_clock.hpp"
+#include "transfer/tick_clock.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "support.hpp"
-#include "vfpass/domain/domain_facts.hpp"
+#include "vfpass/domain/read_domain_facts.hpp"
 
 namespace vfpass::settings {
 namespace {

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "hosts/topology_builder.hpp"
-#include "vfpass/domain/domain_facts.hpp"
+#include "vfpass/domain/read_domain_facts.hpp"
 
 namespace vfpass::settings {
 namespace {

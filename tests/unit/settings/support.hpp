@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "vfpass/settings/propose.hpp"
+#include "vfpass/settings/propose_settings.hpp"
 #include "vfpass/topology.hpp"
 
 namespace vfpass::settings {

@@ -9,8 +9,8 @@
 #include <fstream>
 
 #include "support.hpp"
-#include "vfpass/domain/domain_facts.hpp"
 #include "vfpass/domain/domain_xml.hpp"
+#include "vfpass/domain/read_domain_facts.hpp"
 
 namespace vfpass::settings {
 namespace {

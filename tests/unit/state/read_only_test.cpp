@@ -8,9 +8,9 @@
 #include <map>
 
 #include "child.hpp"
-#include "connection.hpp"
 #include "fake/temporary_folder.hpp"
 #include "samples.hpp"
+#include "sqlite_connection.hpp"
 #include "vfpass/state/database.hpp"
 
 namespace vfpass::state {

@@ -1,4 +1,4 @@
-#include "vfpass/state/seal_key.hpp"
+#include "vfpass/state/seal_key_file.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

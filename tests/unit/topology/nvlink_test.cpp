@@ -1,4 +1,4 @@
-#include "vfpass/topology/nvlink.hpp"
+#include "vfpass/topology/nvlink_topology.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,9 +36,10 @@ class NvlinkTest : public testing::Test {
   TopologyFunction& function(std::size_t number) { return builder.topology.functions[number]; }
   void give(const std::vector<std::size_t>& functions) {
     for (const std::size_t number : functions) {
-      mapping.gpus.push_back({"gpu" + std::to_string(mapping.gpus.size()),
-                              function(number).address,
-                              {"train0.yaml", static_cast<int>(mapping.gpus.size()) + 4, 5}});
+      mapping.functions.push_back(
+          {"gpu" + std::to_string(mapping.functions.size()),
+           function(number).address,
+           {"train0.yaml", static_cast<int>(mapping.functions.size()) + 4, 5}});
     }
   }
   NvlinkJudgement judge() { return judgeNvlink(builder.topology, mapping); }
@@ -75,7 +76,7 @@ TEST_F(NvlinkTest, BlackwellBoardsHaveNoSwitchFunctions) {
   give(board);
   EXPECT_THAT(judge().faults, IsEmpty());
   EXPECT_THAT(judge().summary, HasSubstr("vfpass does not check"));
-  mapping.gpus.pop_back();
+  mapping.functions.pop_back();
   EXPECT_THAT(fault().message, HasSubstr("3 of the 4 GPUs"));
 }
 
@@ -124,7 +125,7 @@ TEST_F(NvlinkTest, PartitionRequiresValidSizeAndFabricManager) {
               AllOf(HasSubstr("a partition of 2 of the 4 GPUs"), HasSubstr("fmpm -a")));
   give({board[2]});
   EXPECT_THAT(fault().message, HasSubstr("a partition cannot have 3 GPUs"));
-  mapping.gpus.pop_back();
+  mapping.functions.pop_back();
   function(switches[1]).driver = "vfio-pci";  // a service VM
   EXPECT_THAT(judge().faults, IsEmpty());
   function(switches[1]).driver = "";

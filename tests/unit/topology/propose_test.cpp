@@ -1,4 +1,4 @@
-#include "vfpass/topology/propose.hpp"
+#include "vfpass/topology/propose_mapping.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

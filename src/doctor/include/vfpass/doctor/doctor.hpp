@@ -13,7 +13,7 @@
 #include "vfpass/mapping.hpp"
 #include "vfpass/peer_mapping.hpp"
 #include "vfpass/topology.hpp"
-#include "vfpass/topology/nvlink.hpp"
+#include "vfpass/topology/nvlink_topology.hpp"
 
 namespace vfpass::doctor {
 
@@ -51,7 +51,7 @@ struct Requirements {
   std::map<PciAddress, std::string> eswitchModes;  ///< host.yaml: embedded-switch-mode
   std::optional<GuestMemory> guest;                ///< with oneVm, if the domain exists
   std::optional<PeerMapping> peers;  ///< with oneVm, if the domain has two devices of the host
-  /// With oneVm, if the domain runs with a GPU in a mirrored tree: what guest::checkNcclTopology
+  /// With oneVm, if the domain runs with a GPU in a mirrored tree: what verify::checkNcclTopology
   /// found; waived if the agent did not respond.
   std::optional<Finding> ncclTopology;
   std::vector<MissingDevice> missing;

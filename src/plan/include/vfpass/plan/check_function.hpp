@@ -14,7 +14,7 @@ namespace vfpass::plan {
 /// Addresses of the PCI functions named by these leases and entries of `gpus:`, without duplicates:
 /// the functions that an inventory must contain.
 std::vector<PciAddress> namedFunctions(const std::vector<Lease>& leases,
-                                       const std::vector<MappedGpu>& gpus = {});
+                                       const std::vector<MappedFunction>& gpus = {});
 
 /// The conditions under which a function is passed to a guest.
 struct FunctionTerms {

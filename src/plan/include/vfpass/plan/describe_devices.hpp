@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "vfpass/plan/attach.hpp"
+#include "vfpass/plan/plan_attach.hpp"
 
 namespace vfpass::plan {
 

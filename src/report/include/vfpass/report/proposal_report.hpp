@@ -4,7 +4,7 @@
 #include <string>
 
 #include "vfpass/report/style.hpp"
-#include "vfpass/topology/propose.hpp"
+#include "vfpass/topology/propose_mapping.hpp"
 
 namespace vfpass::report {
 

@@ -1,0 +1,260 @@
+#include "vfpass/agent/agent.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "vfpass/agent/reply.hpp"
+#include "vfpass/base/shell.hpp"
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::agent {
+namespace {
+
+using Json = nlohmann::json;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr std::size_t largestOutput = std::size_t{1} << 20U;
+// libvirt may wait up to 10 s longer than requested, for the agent's reply to its own guest-sync.
+// This limit keeps one call from using up the whole timeout.
+constexpr seconds longestCall{20};
+// libvirt accepts commands of up to 4 MiB, but a slow guest has to process each within the timeout
+// of one call: after a timeout libvirt no longer talks to the agent.
+constexpr std::size_t fileChunk = std::size_t{64} << 10U;
+
+// Every command that verify and guest-setup use, so that one error can list all blocked ones.
+constexpr std::array usedCommands{"guest-exec", "guest-exec-status", "guest-file-open",
+                                  "guest-file-write", "guest-file-close"};
+
+// The setting that has to change in the guest.
+std::string remedyFor(const std::string& commands) {
+  return "allow " + commands +
+         " in the guest: on RHEL and its family remove them from BLACKLIST_RPC (or add them to "
+         "--allow-rpcs in FILTER_RPC_ARGS) in /etc/sysconfig/qemu-ga; on Debian and Ubuntu remove "
+         "them from block-rpcs (blacklist before 8.1) in /etc/qemu/qemu-ga.conf; then `systemctl "
+         "restart qemu-guest-agent`";
+}
+
+// libvirt has no error codes for these cases; only the message text tells them apart.
+std::string remedyForNoReply(const std::string& domain, std::string_view message) {
+  const auto contains = [&](const char* part) {
+    return message.find(part) != std::string_view::npos;
+  };
+  if (contains("unable to execute QEMU agent")) {
+    return "see the agent's error message";  // the agent replied with an error
+  }
+  if (contains("domain is not running")) {
+    return "virsh resume " + shellArgument(domain);  // the domain exists, but its vCPUs are paused
+  }
+  return "install and start qemu-guest-agent in the guest, and add the channel "
+         "org.qemu.guest_agent.0 to the domain";
+}
+
+}  // namespace
+
+Agent::Agent(Hypervisor& hypervisor, const Uuid& domain, std::string domainName, seconds timeout,
+             Checkpoint checkpoint)
+    : hypervisor_(hypervisor),
+      domain_(domain),
+      name_(std::move(domainName)),
+      deadline_(Clock::now() + timeout),
+      checkpoint_(std::move(checkpoint)) {}
+
+void Agent::allowAtLeast(seconds timeout) {
+  deadline_ = std::max(deadline_, Clock::now() + timeout);
+}
+
+seconds Agent::timeLeft() const {
+  const auto left = std::chrono::ceil<seconds>(deadline_ - Clock::now());
+  if (left.count() <= 0) {
+    throw AgentUnavailable("the guest agent of domain " + printable(name_) + " timed out",
+                           "check the load in the guest, then try again");
+  }
+  return std::min(left, longestCall);
+}
+
+Json Agent::call(const std::string& command, const Json& arguments) {
+  Json request{{"execute", command}};
+  if (!arguments.is_null()) {
+    request["arguments"] = arguments;
+  }
+  if (checkpoint_) {
+    checkpoint_();
+  }
+  std::string answer;
+  try {
+    answer = hypervisor_.askAgent(domain_, request.dump(), timeLeft());
+  } catch (const AgentUnavailable&) {
+    throw;
+  } catch (const Error& error) {
+    throw AgentUnavailable(error.what(), remedyForNoReply(name_, error.what()));
+  }
+  const Json reply = parseReply(answer);
+  if (!reply.is_object() || !reply.contains("return")) {
+    throw AgentUnavailable("the guest agent of domain " + printable(name_) + " refused " + command,
+                           remedyFor(command));
+  }
+  return reply["return"];
+}
+
+Json Agent::call(const std::string& command) { return call(command, nullptr); }
+
+bool Agent::allows(const std::string& command) {
+  if (!queried_) {
+    const Json info = call("guest-info");
+    for (const auto& each : listMember(info, "supported_commands")) {
+      if (flagMember(each, "enabled")) {
+        allowed_.insert(textMember(each, "name"));
+      }
+    }
+    queried_ = true;
+  }
+  return allowed_.contains(command);
+}
+
+void Agent::requireAllowed(const std::vector<std::string>& commands) {
+  if (std::all_of(commands.begin(), commands.end(),
+                  [this](const std::string& command) { return allows(command); })) {
+    return;
+  }
+  std::vector<std::string> blocked;
+  std::copy_if(usedCommands.begin(), usedCommands.end(), std::back_inserter(blocked),
+               [this](const char* command) { return !allows(command); });
+  throw AgentUnavailable(
+      "the guest agent of domain " + printable(name_) + " does not allow " + join(blocked, ", "),
+      remedyFor(join(blocked, ", ")));
+}
+
+void Agent::startAndForget(const std::string& path,
+                           const std::vector<std::string>& arguments) noexcept {
+  try {
+    const Json request{{"execute", "guest-exec"},
+                       {"arguments", {{"path", path}, {"arg", arguments}}}};
+    hypervisor_.askAgent(domain_, request.dump(), seconds{5});
+  } catch (const std::exception&) {
+  }
+}
+
+// Works past the deadline too, so that no program of ours is left running in the guest.
+void Agent::stop(Process process) noexcept {
+  startAndForget("/bin/kill", {"-KILL", std::to_string(static_cast<std::int64_t>(process))});
+}
+
+std::optional<ExecResult> Agent::poll(Process process) {
+  const Json status = call("guest-exec-status", Json{{"pid", static_cast<std::int64_t>(process)}});
+  if (!flagMember(status, "exited")) {
+    return std::nullopt;
+  }
+  const auto number = [&](const char* name) {
+    const auto found = status.find(name);
+    return found != status.end() && found->is_number_integer() ? found->get<int>() : -1;
+  };
+  ExecResult result;
+  result.exitCode = number("exitcode") >= 0 ? number("exitcode") : 128 + number("signal");
+  result.out = decodeBase64(textMember(status, "out-data"));
+  result.err = decodeBase64(textMember(status, "err-data"));
+  if (result.out.size() > largestOutput || result.err.size() > largestOutput) {
+    throw AgentUnavailable(
+        "a program in the guest of domain " + printable(name_) + " wrote more than 1 MiB of output",
+        "");
+  }
+  return result;
+}
+
+ExecResult Agent::waitForEnd(Process process) {
+  constexpr milliseconds longestPause{1000};
+  milliseconds pause{20};
+  for (;;) {
+    if (auto result = poll(process)) {
+      return *std::move(result);
+    }
+    static_cast<void>(timeLeft());  // throws past the deadline
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, longestPause);
+  }
+}
+
+Agent::Process Agent::start(const std::string& path, const std::vector<std::string>& arguments,
+                            std::string_view input) {
+  requireAllowed({"guest-exec", "guest-exec-status"});
+  Json request{{"path", path}, {"arg", arguments}, {"capture-output", true}};
+  if (!input.empty()) {
+    request["input-data"] = encodeBase64(input);
+  }
+  const Json started = call("guest-exec", request);
+  const auto pid = started.is_object() ? started.find("pid") : started.end();
+  if (!started.is_object() || pid == started.end() || !pid->is_number_integer()) {
+    throw AgentUnavailable(
+        "the guest agent of domain " + printable(name_) + " did not start " + printable(path),
+        "check that the program exists in the guest");
+  }
+  if (pid->get<std::int64_t>() <= 0) {
+    throw AgentUnavailable(
+        "the guest agent of domain " + printable(name_) + " returned an invalid process ID",
+        "check that the agent in the guest is qemu-guest-agent");
+  }
+  return Process{pid->get<std::int64_t>()};
+}
+
+ExecResult Agent::run(const std::string& path, const std::vector<std::string>& arguments,
+                      std::string_view input) {
+  const Process process = start(path, arguments, input);
+  try {
+    return waitForEnd(process);
+  } catch (...) {
+    stop(process);
+    throw;
+  }
+}
+
+void Agent::requireFileWriting() {
+  requireAllowed({"guest-file-open", "guest-file-write", "guest-file-close"});
+}
+
+void Agent::fillFile(const std::string& path, std::string_view content, const Progress& progress) {
+  requireFileWriting();
+  // `r+b` never creates the file: qemu-ga would create it with mode 0666.
+  const Json handle = call("guest-file-open", Json{{"path", path}, {"mode", "r+b"}});
+  if (!handle.is_number_integer()) {
+    throw AgentUnavailable(
+        "the guest agent of domain " + printable(name_) + " did not open " + printable(path),
+        "check that its directory exists in the guest, and that SELinux lets the agent write "
+        "there");
+  }
+  try {
+    writeChunks(handle, path, content, progress);
+  } catch (...) {
+    try {
+      call("guest-file-close", Json{{"handle", handle}});
+    } catch (const std::exception&) {  // report the first error, not this one
+    }
+    throw;
+  }
+  call("guest-file-close", Json{{"handle", handle}});
+}
+
+void Agent::writeChunks(const Json& handle, const std::string& path, std::string_view content,
+                        const Progress& progress) {
+  for (std::size_t done = 0; done < content.size();) {
+    const std::string_view chunk = content.substr(done, fileChunk);
+    const Json written =
+        call("guest-file-write", Json{{"handle", handle}, {"buf-b64", encodeBase64(chunk)}});
+    const auto count = written.is_object() ? written.find("count") : written.end();
+    if (!written.is_object() || count == written.end() || !count->is_number_integer() ||
+        count->get<std::int64_t>() != static_cast<std::int64_t>(chunk.size())) {
+      throw AgentUnavailable("the guest agent of domain " + printable(name_) +
+                                 " did not write all of " + printable(path),
+                             "check for free space on that file system in the guest");
+    }
+    done += chunk.size();
+    if (progress) {
+      progress(done, content.size());
+    }
+  }
+}
+
+}  // namespace vfpass::agent

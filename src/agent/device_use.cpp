@@ -1,0 +1,126 @@
+#include "vfpass/agent/device_use.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "vfpass/agent/reply.hpp"
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::agent {
+namespace {
+
+using Json = nlohmann::json;
+
+// $1: MAC or port GUID. The hardware address of an IPoIB interface ends in its port GUID.
+// Interfaces without a device (VLANs, bonds) are skipped, because they copy the MAC of the one
+// below them.
+constexpr const char* script = R"(
+for netdev in /sys/class/net/*; do
+  [ -e "$netdev/device" ] && read -r address <"$netdev/address" || continue
+  case $address in *"$1") ;; *) continue ;; esac
+  echo "netdev ${netdev##*/}"
+  [ -e "$netdev/master" ] && { master=$(readlink "$netdev/master"); echo "master ${master##*/}"; }
+  for verbs in "$netdev"/device/infiniband_verbs/*; do
+    [ -e "$verbs" ] || continue
+    echo "verbs ${verbs##*/}"
+    ls -l /proc/[0-9]*/fd 2>/dev/null | while read -r line; do
+      case $line in
+        /proc/*) pid=${line#/proc/}; pid=${pid%%/*} ;;
+        *"/dev/infiniband/${verbs##*/}")
+          read -r command <"/proc/$pid/comm" && echo "process $pid $command" ;;
+      esac
+    done
+  done
+done
+exit 0
+)";
+
+// Empty for a PCI function, which has no address by which to find it in the guest.
+std::string addressOf(const Lease& lease) {
+  if (lease.infiniband) {
+    return lease.settings.portGuid ? toString(*lease.settings.portGuid) : "";
+  }
+  return lease.settings.mac ? toString(*lease.settings.mac) : "";
+}
+
+std::string lowerCase(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char character) {
+    return static_cast<char>(character >= 'A' && character <= 'Z' ? character + 32 : character);
+  });
+  return text;
+}
+
+// Every interface has a link-local address by default, so that is no sign of use.
+bool isConfigured(const std::string& address) {
+  return !address.empty() && !lowerCase(address).starts_with("fe80:");
+}
+
+void addAddresses(const Json& interfaces, const std::string& wanted, DeviceUse& use) {
+  for (const auto& interface : interfaces) {
+    if (!lowerCase(textMember(interface, "hardware-address")).ends_with(wanted)) {
+      continue;
+    }
+    for (const auto& entry : listMember(interface, "ip-addresses")) {
+      const std::string address = textMember(entry, "ip-address");
+      if (isConfigured(address)) {
+        use.users.push_back("interface " + printable(textMember(interface, "name")) +
+                            " has address " + printable(address));
+      }
+    }
+  }
+}
+
+void addLine(const std::string& line, bool& found, DeviceUse& use) {
+  const auto value = [&](std::string_view word) { return printable(line.substr(word.size())); };
+  if (line.starts_with("netdev ")) {
+    found = true;
+  } else if (line.starts_with("master ")) {
+    use.users.push_back("its interface belongs to " + value("master "));
+  } else if (line.starts_with("process ")) {
+    const std::string user = "process " + value("process ") + " has its RDMA device open";
+    if (std::find(use.users.begin(), use.users.end(), user) == use.users.end()) {
+      use.users.push_back(user);
+    }
+  }
+}
+
+void runScript(Agent& agent, const std::string& address, DeviceUse& use) {
+  const ExecResult result = agent.run("/bin/sh", {"-c", script, "vfpass", address});
+  std::istringstream lines(result.out);
+  bool found = false;
+  for (std::string line; std::getline(lines, line);) {
+    addLine(line, found, use);
+  }
+  if (!found) {
+    use.notObservable.push_back("no network driver in the guest is bound to the device with " +
+                                address + ", so a program may be using it directly");
+  }
+}
+
+}  // namespace
+
+DeviceUse findUsers(Agent& agent, const Lease& lease) {
+  DeviceUse use;
+  const std::string address = addressOf(lease);
+  if (address.empty()) {
+    use.notObservable.push_back("the guest agent cannot tell whether a PCI function is in use");
+    return use;
+  }
+  const auto observe = [&](const auto& ask) {
+    try {
+      ask();
+    } catch (const Error& error) {
+      use.notObservable.push_back(error.what() +
+                                  (error.remedy().empty() ? "" : "; " + error.remedy()));
+    }
+  };
+  observe([&] {
+    const Json interfaces = agent.call("guest-network-get-interfaces");
+    addAddresses(interfaces.is_array() ? interfaces : Json::array(), address, use);
+  });
+  observe([&] { runScript(agent, address, use); });
+  return use;
+}
+
+}  // namespace vfpass::agent

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace vfpass::agent {
+
+/// Parses an agent's reply within limits: 4 MiB, 32 levels (printing a deeper tree overflows the
+/// stack), no duplicate members. The Error it throws names the problem and never quotes the reply.
+nlohmann::json parseReply(std::string_view text);
+
+/// Decodes base64 as the agent writes it; throws Error for anything else.
+std::string decodeBase64(std::string_view text);
+
+std::string encodeBase64(std::string_view bytes);
+
+/// Members of an untrusted object. A missing member or one of another type reads as "", false or an
+/// empty list.
+std::string textMember(const nlohmann::json& object, const char* name);
+bool flagMember(const nlohmann::json& object, const char* name);
+const nlohmann::json& listMember(const nlohmann::json& object, const char* name);
+
+}  // namespace vfpass::agent

@@ -1,0 +1,168 @@
+#include "vfpass/agent/probe_program.hpp"
+
+#include <array>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "vfpass/agent/reply.hpp"
+#include "vfpass/agent/run_shell.hpp"
+#include "vfpass/agent/sha256.hpp"
+#include "vfpass/agent/trust_scripts.hpp"
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::agent {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int knownProtocol = 1;
+constexpr std::size_t largestProbe = std::size_t{64} << 20U;
+// Paths of a package in the guest.
+constexpr std::array installedProbes = {"/usr/libexec/vfpass/vfpass-probe",
+                                        "/usr/lib/vfpass/vfpass-probe"};
+
+// Variable data is passed as arguments, so that the shell never interprets it. Through a shell, a
+// missing or non-executable file is an exit code, not an error of the agent.
+constexpr const char* runScript = R"(exec "$0" "$@")";
+// $0: the probe, $1: its SHA-256, or empty for a probe that the guest's administrator installed,
+// $2: `hello`.
+constexpr const char* helloScript = R"sh(
+[ -e "$0" ] || [ -h "$0" ] || exit 127
+trusted_directory "${0%/*}"
+trusted_entry "$0" last
+[ -f "$0" ] || refuse "$0 is not a file"
+[ -z "$1" ] || has_content "$0" "$1" || refuse "$0 has unexpected content"
+exec "$0" "$2"
+)sh";
+// $0: the directory, $1: the file to fill. Removes other builds of the probe.
+constexpr const char* createScript = R"sh(
+umask 077
+require sha256sum
+trusted_directory "$0" make
+rm -f "$0"/vfpass-probe-*
+new_file "$1" 0700
+)sh";
+// $0: the filled file, $1: the probe, $2: its SHA-256, $3: `hello`.
+constexpr const char* finishScript = R"sh(
+has_content "$0" "$2" || { rm -f "$0"; refuse "$0 was changed while it was written"; }
+mv -f "$0" "$1" || exit 1
+exec "$1" "$3"
+)sh";
+
+// Empty if the probe runs and speaks our protocol, otherwise the reason why not.
+std::string findProblem(const ExecResult& result) {
+  constexpr int notExecutable = 126;
+  constexpr int missing = 127;
+  if (result.exitCode == missing) {
+    return "not found";
+  }
+  if (result.exitCode == untrusted) {
+    return "not trusted: " + firstLine(result.err);
+  }
+  if (result.exitCode == toolMissing) {
+    return firstLine(result.err);
+  }
+  if (result.exitCode != 0) {
+    return (result.exitCode == notExecutable ? "not executable: " : "does not start: ") +
+           firstLine(result.err);
+  }
+  const Json hello = parseReply(result.out);
+  const auto protocol = hello.is_object() ? hello.find("protocol") : hello.end();
+  const bool known = hello.is_object() && protocol != hello.end() && *protocol == knownProtocol;
+  return known ? std::string() : "incompatible protocol version";
+}
+
+// Errors count as "no": if the agent is gone, the caller reports the problem that came first.
+bool canRun(Agent& agent, const std::string& path) {
+  try {
+    return findProblem(runShell(agent, withTrust(helloScript), {path, "", "hello"})).empty();
+  } catch (const AgentUnavailable&) {
+    return false;
+  }
+}
+
+std::string remedyFor(const ExecResult& result) {
+  return result.exitCode == toolMissing
+             ? "install that program in the guest"
+             : "choose another directory that only root can write, with --guest-folder";
+}
+
+// Returns the same as findProblem().
+std::string push(Agent& agent, const ProbeFile& file, const std::string& folder,
+                 const Agent::Progress& progress) {
+  const std::string path = folder + "/" + file.name;
+  const std::string draft = path + ".new";
+  agent.requireFileWriting();
+  const ExecResult made = runShell(agent, withTrust(createScript), {folder, draft});
+  if (made.exitCode != 0) {
+    throw AgentUnavailable(
+        "cannot create " + printable(draft) + " in the guest: " + firstLine(made.err),
+        remedyFor(made));
+  }
+  agent.fillFile(draft, file.content, progress);
+  return findProblem(
+      runShell(agent, withTrust(finishScript), {draft, path, sha256(file.content), "hello"}));
+}
+
+}  // namespace
+
+ProbeFile readProbeFile(const std::string& path) {
+  std::ifstream stream(path, std::ios::binary);
+  std::ostringstream content;
+  content << stream.rdbuf();
+  if (!stream || content.str().empty() || content.str().size() > largestProbe) {
+    throw Error("cannot read the probe from " + path,
+                "install vfpass completely, or name the probe with --probe FILE");
+  }
+  return {content.str(), "vfpass-probe-" + sha256(content.str()).substr(0, 16)};
+}
+
+PlacedProbe placeProbe(Agent& agent, const ProbeFile& file, const std::string& folder,
+                       const Agent::Progress& progress) {
+  const std::string path = folder + "/" + file.name;
+  const ExecResult present =
+      runShell(agent, withTrust(helloScript), {path, sha256(file.content), "hello"});
+  std::string reason = findProblem(present);
+  if (reason.empty()) {
+    return {path, false};
+  }
+  std::string remedy =
+      "check that the directory is not mounted noexec and that SELinux does not confine the agent, "
+      "or choose another directory with --guest-folder";
+  try {
+    reason = push(agent, file, folder, progress);
+    if (reason.empty()) {
+      return {path, true};
+    }
+  } catch (const AgentUnavailable& error) {
+    reason = error.what();
+    remedy = error.remedy();
+  }
+  for (const char* installed : installedProbes) {
+    if (canRun(agent, installed)) {
+      return {installed, false};
+    }
+  }
+  throw AgentUnavailable(
+      "cannot run the probe in the guest from " + printable(folder) + ": " + reason,
+      remedy + "; or install vfpass-probe in the guest as " + installedProbes[0]);
+}
+
+Json probeDocument(const PlacedProbe& probe, const ExecResult& result) {
+  Json document = result.out.empty() ? Json() : parseReply(result.out);
+  if (!document.is_object()) {
+    throw AgentUnavailable("the probe exited with code " + std::to_string(result.exitCode) +
+                               " and wrote no report: " + firstLine(result.err),
+                           "run it by hand in the guest: " + printable(probe.path));
+  }
+  return document;
+}
+
+Json runProbe(Agent& agent, const PlacedProbe& probe, const std::vector<std::string>& arguments) {
+  std::vector<std::string> all{probe.path};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  return probeDocument(probe, runShell(agent, runScript, all));
+}
+
+}  // namespace vfpass::agent

@@ -1,0 +1,89 @@
+#include "vfpass/agent/reply.hpp"
+
+#include <nettle/base64.h>
+
+#include <cstdint>
+
+#include "vfpass/base/unique_keys.hpp"
+#include "vfpass/error.hpp"
+
+namespace vfpass::agent {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t largestReply = std::size_t{4} << 20U;
+constexpr int deepestReply = 32;
+
+Error badReply(const std::string& reason) {
+  return Error("invalid reply from the guest agent: " + reason,
+               "check that the agent in the guest is qemu-guest-agent");
+}
+
+}  // namespace
+
+Json parseReply(std::string_view text) {
+  if (text.size() > largestReply) {
+    throw badReply("larger than 4 MiB");
+  }
+  UniqueKeys keys;
+  const auto limits = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (depth > deepestReply) {
+      throw badReply("nested more than 32 levels deep");
+    }
+    if (event == Json::parse_event_t::object_start) {
+      keys.enterObject();
+    } else if (event == Json::parse_event_t::object_end) {
+      keys.leaveObject();
+    } else if (event == Json::parse_event_t::key && !keys.add(parsed.get<std::string>())) {
+      throw badReply("an object has a duplicate member");
+    }
+    return true;
+  };
+  try {
+    return Json::parse(text, limits);
+  } catch (const Json::exception&) {
+    throw badReply("not valid JSON");
+  }
+}
+
+std::string decodeBase64(std::string_view text) {
+  base64_decode_ctx context;
+  base64_decode_init(&context);
+  std::string decoded(BASE64_DECODE_LENGTH(text.size()), '\0');
+  std::size_t length = decoded.size();
+  auto* bytes = reinterpret_cast<std::uint8_t*>(decoded.data());
+  if (base64_decode_update(&context, &length, bytes, text.size(), text.data()) != 1 ||
+      base64_decode_final(&context) != 1) {
+    throw badReply("the captured output is not base64");
+  }
+  decoded.resize(length);
+  return decoded;
+}
+
+std::string encodeBase64(std::string_view bytes) {
+  std::string encoded(BASE64_ENCODE_RAW_LENGTH(bytes.size()), '\0');
+  base64_encode_raw(encoded.data(), bytes.size(),
+                    reinterpret_cast<const std::uint8_t*>(bytes.data()));
+  return encoded;
+}
+
+std::string textMember(const Json& object, const char* name) {
+  const auto found = object.is_object() ? object.find(name) : object.end();
+  return object.is_object() && found != object.end() && found->is_string()
+             ? found->get<std::string>()
+             : std::string();
+}
+
+bool flagMember(const Json& object, const char* name) {
+  const auto found = object.is_object() ? object.find(name) : object.end();
+  return object.is_object() && found != object.end() && found->is_boolean() && found->get<bool>();
+}
+
+const Json& listMember(const Json& object, const char* name) {
+  static const Json none = Json::array();
+  const auto found = object.is_object() ? object.find(name) : object.end();
+  return object.is_object() && found != object.end() && found->is_array() ? *found : none;
+}
+
+}  // namespace vfpass::agent

@@ -1,0 +1,39 @@
+#include "vfpass/mapping.hpp"
+
+#include "names.hpp"
+
+namespace vfpass {
+namespace {
+
+constexpr Names<Allowance, 5> allowanceNames{{{Allowance::sharedIommuGroup, "shared-iommu-group"},
+                                              {Allowance::trust, "trust"},
+                                              {Allowance::unsafeInterrupts, "unsafe-interrupts"},
+                                              {Allowance::netdevInUse, "netdev-in-use"},
+                                              {Allowance::unknownHolder, "unknown-holder"}}};
+
+}  // namespace
+
+std::string_view toString(Allowance allowance) { return nameOf(allowanceNames, allowance); }
+
+std::optional<Allowance> parseAllowance(std::string_view name) {
+  return valueOf(allowanceNames, name);
+}
+
+std::string toString(const SourcePlace& place) {
+  return place.file + ":" + std::to_string(place.line) + ":" + std::to_string(place.column);
+}
+
+std::string toString(const PfSelector& selector) {
+  if (selector.netdev) {
+    return "netdev " + *selector.netdev;
+  }
+  if (selector.pci) {
+    return "pci " + toString(*selector.pci);
+  }
+  if (selector.rdma) {
+    return "rdma " + *selector.rdma;
+  }
+  return "near " + selector.near.value_or("?");
+}
+
+}  // namespace vfpass

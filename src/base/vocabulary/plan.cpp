@@ -1,0 +1,181 @@
+#include <algorithm>
+#include <set>
+
+#include "names.hpp"
+#include "vfpass/base/overloaded.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/plan.hpp"
+
+namespace vfpass {
+namespace {
+
+constexpr Names<PlanKind, 5> planKindNames{{{PlanKind::attach, "attach"},
+                                            {PlanKind::detach, "detach"},
+                                            {PlanKind::prepare, "prepare"},
+                                            {PlanKind::release, "release"},
+                                            {PlanKind::host, "host apply"}}};
+
+std::string describeSettings(const VfChange& change) {
+  std::vector<std::string> parts;
+  for (const Attribute attribute : differingAttributes(change.settings, {})) {
+    parts.push_back(std::string(toString(attribute)) + " " + describe(change.settings, attribute));
+  }
+  return "VF " + std::to_string(change.index) + ": " + join(parts, ", ");
+}
+
+std::string describeConfigure(const ConfigureVfs& action) {
+  std::vector<std::string> parts;
+  for (const auto& change : action.vfs) {
+    parts.push_back(describeSettings(change));
+  }
+  return "configure PF " + toString(action.pf) + ", " + join(parts, "; ");
+}
+
+std::string describeBind(const BindDriver& action) {
+  if (action.driver.empty()) {
+    return "unbind " + toString(action.function) + " from its driver";
+  }
+  return "bind " + toString(action.function) + " to " + action.driver;
+}
+
+std::string namesOf(const std::vector<Lease>& leases) {
+  std::vector<std::string> names;
+  for (const auto& lease : leases) {
+    names.push_back(lease.vfName);
+  }
+  return join(names, ", ");
+}
+
+std::string describeEdit(const EditDomain& action) {
+  return action.leases.empty() ? "remove our devices from the domain XML"
+                               : "write " + namesOf(action.leases) + " into the domain XML";
+}
+
+std::string describeEdit(const EditLiveMetadata& action) {
+  return action.leases.empty()
+             ? "remove our metadata from the running domain"
+             : "list " + namesOf(action.leases) + " in the running domain's metadata";
+}
+
+std::string describeSoftRoce(const RemoveSoftRoceLink& action) {
+  return "remove SoftRoCE link " + printable(action.name) + " from netdev " +
+         printable(action.netdev);
+}
+
+void insertPfs(const std::vector<Lease>& leases, std::set<PciAddress>& pfs) {
+  for (const auto& lease : leases) {
+    pfs.insert(lease.pf);
+  }
+}
+
+}  // namespace
+
+std::string describe(const Action& action) {
+  return std::visit(
+      Overloaded{
+          [](const CreateVfs& create) {
+            return "create " + std::to_string(create.count) + " VFs on PF " + toString(create.pf) +
+                   (create.probe ? "" : ", not probed by the host driver");
+          },
+          [](const RemoveVfs& remove) { return "remove the VFs of PF " + toString(remove.pf); },
+          [](const ConfigureVfs& configure) { return describeConfigure(configure); },
+          [](const BindDriver& bind) { return describeBind(bind); },
+          [](const ResetFunction& reset) { return "reset " + toString(reset.function); },
+          [](const RecordLease& record) {
+            return "lease " + describeDevice(record.lease) + " as " + record.lease.vfName + " (" +
+                   std::string(toString(record.lease.state)) + ")";
+          },
+          [](const DropLease& drop) { return "delete lease " + drop.vfName; },
+          [](const EditDomain& edit) { return describeEdit(edit); },
+          [](const EditLiveMetadata& edit) { return describeEdit(edit); },
+          [](const PlugDevice& plug) {
+            return "plug " + plug.lease.vfName + " (" + describeDevice(plug.lease) + ")" +
+                   " into the running domain";
+          },
+          [](const UnplugDevice& unplug) {
+            return "unplug " + unplug.lease.vfName + " (" + describeDevice(unplug.lease) + ")" +
+                   " from the running domain";
+          },
+          [](const SetEswitchMode& set) {
+            return "set the eswitch mode of PF " + toString(set.pf) + " to " +
+                   std::string(toString(set.mode));
+          },
+          [](const SetMtu& set) {
+            return "set the MTU of PF " + toString(set.pf) + " to " + std::to_string(set.mtu);
+          },
+          [](const SetLinkUp& set) {
+            return (set.up ? "bring the link of PF " : "take the link of PF ") + toString(set.pf) +
+                   (set.up ? " up" : " down");
+          },
+          [](const AddSoftRoceLink& add) {
+            return "create SoftRoCE link " + printable(add.name) + " on netdev " +
+                   printable(add.netdev);
+          },
+          [](const RemoveSoftRoceLink& remove) { return describeSoftRoce(remove); },
+          [](const RecordSoftRoce& record) {
+            return "record SoftRoCE link " + printable(record.record.name) +
+                   " as created by vfpass";
+          },
+          [](const ForgetSoftRoce& forget) {
+            return "delete the record of SoftRoCE link " + printable(forget.name);
+          },
+      },
+      action);
+}
+
+std::string describeWork(const Plan& plan) {
+  const std::string work = std::string(toString(plan.kind)) + " of ";
+  if (plan.kind != PlanKind::host) {
+    return work + "domain " + printable(plan.domainName);
+  }
+  std::vector<std::string> names;
+  for (const auto& pf : lockedPfs(plan)) {
+    names.push_back("PF " + toString(pf));
+  }
+  return work + (names.empty() ? "SoftRoCE links" : join(names, ", "));
+}
+
+bool changesSoftRoce(const Plan& plan) {
+  return std::any_of(plan.steps.begin(), plan.steps.end(), [](const Step& step) {
+    return std::holds_alternative<AddSoftRoceLink>(step.action) ||
+           std::holds_alternative<RemoveSoftRoceLink>(step.action) ||
+           std::holds_alternative<RecordSoftRoce>(step.action) ||
+           std::holds_alternative<ForgetSoftRoce>(step.action);
+  });
+}
+
+std::vector<PciAddress> lockedPfs(const Plan& plan) {
+  std::set<PciAddress> pfs;
+  const auto collect = [&](const Action& action) {
+    std::visit(Overloaded{
+                   [&](const CreateVfs& create) { pfs.insert(create.pf); },
+                   [&](const RemoveVfs& remove) { pfs.insert(remove.pf); },
+                   [&](const ConfigureVfs& configure) { pfs.insert(configure.pf); },
+                   [&](const RecordLease& record) { pfs.insert(record.lease.pf); },
+                   [&](const EditDomain& edit) { insertPfs(edit.leases, pfs); },
+                   [&](const EditLiveMetadata& edit) { insertPfs(edit.leases, pfs); },
+                   [&](const PlugDevice& plug) { pfs.insert(plug.lease.pf); },
+                   [&](const UnplugDevice& unplug) { pfs.insert(unplug.lease.pf); },
+                   [&](const SetEswitchMode& set) { pfs.insert(set.pf); },
+                   [&](const SetMtu& set) { pfs.insert(set.pf); },
+                   [&](const SetLinkUp& set) { pfs.insert(set.pf); },
+                   [](const auto&) {},
+               },
+               action);
+  };
+  for (const auto& step : plan.steps) {
+    collect(step.action);
+    for (const auto& action : step.undo) {
+      collect(action);
+    }
+  }
+  return {pfs.begin(), pfs.end()};
+}
+
+std::string_view toString(PlanKind kind) { return nameOf(planKindNames, kind); }
+
+std::optional<PlanKind> parsePlanKind(std::string_view name) {
+  return valueOf(planKindNames, name);
+}
+
+}  // namespace vfpass

@@ -1,0 +1,166 @@
+#include "vfpass/doctor/doctor.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "commands.hpp"
+#include "vfpass/agent/agent.hpp"
+#include "vfpass/base/shell.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/domain/read_guest_memory.hpp"
+#include "vfpass/inventory/read_topology.hpp"
+#include "vfpass/report/doctor_report.hpp"
+#include "vfpass/session/host_topology.hpp"
+#include "vfpass/session/inquiries.hpp"
+#include "vfpass/session/observe_peer_mapping.hpp"
+#include "vfpass/session/settle_near.hpp"
+#include "vfpass/session/stop_signals.hpp"
+#include "vfpass/session/subject.hpp"
+#include "vfpass/verify/nccl_topology_check.hpp"
+
+namespace vfpass::cli {
+namespace {
+
+constexpr std::chrono::seconds agentTimeout{10};
+
+// This host's mappings do not apply to a captured tree; only an explicit --config-dir does.
+bool hasConfiguration(const Session& session) {
+  return session.options().sysroot == "/" ||
+         session.options().configDirectory != session::GlobalOptions{}.configDirectory;
+}
+
+void warnOfProblemsInConfiguration(Session& session) {
+  if (!session.configuration().problems.empty()) {
+    session.warn("configuration: ignoring files with mistakes; run `vfpass check`");
+  }
+}
+
+// By its `vm:`, otherwise by the domain's other identifier (name or UUID), which libvirt knows.
+const Mapping* mappingOf(Session& session, const std::string& vm) {
+  const auto& configuration = session.configuration();
+  const Mapping* mapping = config::findMapping(configuration, vm, vm);
+  if (mapping != nullptr || !session.root().isLive()) {
+    return mapping;
+  }
+  try {
+    const auto domain = session.hypervisor().findDomain(vm);
+    return domain ? config::findMapping(configuration, domain->name, toString(domain->uuid))
+                  : nullptr;
+  } catch (const Error& error) {
+    session.warn(error.what());
+    return nullptr;
+  }
+}
+
+// A mapping can name a VM that libvirt does not have yet; its devices are checked all the same.
+std::optional<DomainDescription> domainOf(Session& session, const std::string& vm) {
+  if (!session.root().isLive()) {
+    return std::nullopt;
+  }
+  try {
+    auto domain = session.hypervisor().findDomain(vm);
+    if (!domain) {
+      session.warn("libvirt has no domain " + printable(vm) +
+                   ": checking only the devices of its mapping");
+    }
+    return domain;
+  } catch (const Error& error) {
+    session.warn(error.what());
+    return std::nullopt;
+  }
+}
+
+bool hasMirroredGpu(const Topology& topology, const std::vector<Lease>& leases) {
+  return std::ranges::any_of(leases, [&](const Lease& lease) {
+    const TopologyFunction* function = findFunction(topology, lease.vf);
+    return lease.guest.isMirrored() && function != nullptr && function->role == FunctionRole::gpu;
+  });
+}
+
+// Asks the agent once and does not wait for a guest that does not answer.
+std::optional<Finding> ncclTopologyOf(Session& session, const DomainDescription& domain,
+                                      const Topology& topology, const std::vector<Lease>& leases) {
+  if (!domain.active || !hasMirroredGpu(topology, leases)) {
+    return std::nullopt;
+  }
+  try {
+    agent::Agent agent(session.hypervisor(), domain.uuid, domain.name, agentTimeout,
+                       session::StopSignals::throwIfAsked);
+    return verify::checkNcclTopology(agent);
+  } catch (const agent::AgentUnavailable& silent) {
+    return Finding{"nccl-topology", "",
+                   Outcome::waived, "a topology file for NCCL in the guest",
+                   silent.what(),   "vfpass verify " + shellArgument(domain.name)};
+  }
+}
+
+void addGuest(Session& session, const Topology& topology, const std::string& vm,
+              doctor::Requirements& requirements) {
+  const auto domain = domainOf(session, vm);
+  if (!domain) {
+    return;
+  }
+  const std::string& xml = domain->persistentXml.empty() ? domain->liveXml : domain->persistentXml;
+  requirements.guest = domain::guestMemory(xml);
+  const auto leases = session::leasesOf(session.readLeases(), domain->uuid);
+  requirements.peers = peerMappingOf(session, *domain, leases);
+  requirements.ncclTopology = ncclTopologyOf(session, *domain, topology, leases);
+}
+
+doctor::Requirements requirementsFor(Session& session, const Topology& topology,
+                                     const std::string& vm) {
+  if (!hasConfiguration(session)) {
+    if (!vm.empty()) {
+      throw Error("--vm: no mappings for the captured tree",
+                  "specify their directory with --config-dir", ExitCode::badInput);
+    }
+    return {};
+  }
+  warnOfProblemsInConfiguration(session);
+  const auto& configuration = session.configuration();
+  const auto settled = [&](std::vector<Mapping> mappings) {
+    return nearSettled(session, topology, std::move(mappings));
+  };
+  if (vm.empty()) {
+    return doctor::requirementsOf(topology, settled(configuration.mappings), configuration.host,
+                                  false);
+  }
+  const Mapping* mapping = mappingOf(session, vm);
+  if (mapping == nullptr) {
+    throw Error("no mapping for VM " + printable(vm),
+                "run `vfpass check` to list the mappings, or `vfpass init` to propose one",
+                ExitCode::badInput);
+  }
+  auto requirements =
+      doctor::requirementsOf(topology, settled({*mapping}), configuration.host, true);
+  addGuest(session, topology, mapping->vm, requirements);
+  return requirements;
+}
+
+ExitCode doctorCommand(Session& session, const std::string& vm) {
+  const host::Root root = session.root();
+  const Topology topology = inventory::readTopology(root);
+  warnOfProblems(session, topology);
+  const auto diagnoses =
+      doctor::examine(root, topology, requirementsFor(session, topology, vm), inquiriesOf(session));
+  report::writeDoctor(session.out(), diagnoses, session.style());
+  const bool broken = std::ranges::any_of(
+      diagnoses, [](const Diagnosis& each) { return each.finding.outcome == Outcome::failed; });
+  return broken ? ExitCode::failed : ExitCode::done;
+}
+
+}  // namespace
+
+void addDoctor(CLI::App& app, Runner& runner) {
+  auto* command = app.add_subcommand(
+      "doctor",
+      "Check whether this host can run GPUDirect RDMA in VMs; report the first problem in\n"
+      "the chain first");
+  const auto vm = std::make_shared<std::string>();
+  command->add_option("--vm", *vm, "Check only the devices and requirements of this VM's mapping")
+      ->type_name("VM");
+  command->callback(
+      [&runner, vm] { runner = [vm](Session& session) { return doctorCommand(session, *vm); }; });
+}
+
+}  // namespace vfpass::cli

@@ -1,0 +1,168 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "commands.hpp"
+#include "vfpass/apply/run.hpp"
+#include "vfpass/base/shell.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/plan/active_claims.hpp"
+#include "vfpass/plan/check_function.hpp"
+#include "vfpass/plan/garbage.hpp"
+#include "vfpass/plan/plan_detach.hpp"
+#include "vfpass/plan/restored.hpp"
+#include "vfpass/report/plan_report.hpp"
+#include "vfpass/session/interrupted.hpp"
+#include "vfpass/session/subject.hpp"
+#include "vfpass/state/locks.hpp"
+
+namespace vfpass::cli {
+namespace {
+
+std::set<std::string> entriesIn(const std::string& xml) {
+  if (xml.empty()) {
+    return {};
+  }
+  auto names = domain::devicesOfOurs(xml);
+  for (const auto& lease : domain::parseDomain(xml).leases) {
+    names.insert(lease.vfName);
+  }
+  return names;
+}
+
+bool isMapped(Session& session, const Lease& lease) {
+  return config::findMapping(session.configuration(), lease.domainName, toString(lease.domain)) !=
+         nullptr;
+}
+
+plan::DomainUse useOf(Session& session, const Uuid& domain, const std::vector<Lease>& leases) {
+  const auto found = session.hypervisor().findDomain(toString(domain));
+  if (!found) {
+    return {false, !leases.empty() && isMapped(session, leases.front()), false, {}, {}};
+  }
+  const auto plugged =
+      found->active ? domain::devicesOfOurs(found->liveXml) : std::set<std::string>();
+  return {true, false, found->active, entriesIn(found->persistentXml), plugged};
+}
+
+std::vector<PciAddress> pfsOf(const std::vector<Lease>& leases) {
+  std::vector<PciAddress> pfs;
+  std::transform(leases.begin(), leases.end(), std::back_inserter(pfs),
+                 [](const Lease& lease) { return lease.pf; });
+  return pfs;
+}
+
+Inventory inventoryFor(Session& session, const std::vector<Lease>& garbage) {
+  Inventory inventory = session.inventory(plan::namedFunctions(garbage));
+  session.addHolders(inventory, pfsOf(garbage));
+  return inventory;
+}
+
+Plan planFor(const Uuid& domain, const std::vector<Lease>& garbage, const std::vector<Lease>& all,
+             const Inventory& inventory) {
+  Plan plan{PlanKind::detach, domain, garbage.front().domainName, {}, {}};
+  auto restoration = plan::planRestore(garbage, all, inventory);
+  plan.steps = std::move(restoration.steps);
+  plan.notes = std::move(restoration.notes);
+  return plan;
+}
+
+std::map<Uuid, std::vector<Lease>> byDomain(const std::vector<Lease>& leases) {
+  std::map<Uuid, std::vector<Lease>> domains;
+  for (const auto& lease : leases) {
+    domains[lease.domain].push_back(lease);
+  }
+  return domains;
+}
+
+ExitCode showPlans(Session& session) {
+  const auto leases = session.readLeases();
+  ExitCode code = ExitCode::done;
+  for (const auto& [domain, own] : byDomain(leases)) {
+    const auto garbage = plan::findGarbage(own, useOf(session, domain, own));
+    if (!garbage.empty()) {
+      report::writePlan(session.out(),
+                        planFor(domain, garbage, leases, inventoryFor(session, garbage)), "",
+                        session.style());
+      code = ExitCode::pending;
+    }
+  }
+  return code;
+}
+
+void reportReleased(Session& session, const std::vector<Lease>& garbage) {
+  for (const auto& line :
+       plan::findUnrestored(garbage, session.inventory(plan::namedFunctions(garbage)))) {
+    session.warn(line);
+  }
+  for (const auto& lease : garbage) {
+    session.note("released lease " + lease.vfName + " of domain " + printable(lease.domainName) +
+                 " (" + toString(lease.vf) + "), which no domain uses");
+  }
+}
+
+// Leases of a domain that libvirt does not have (yet, or again), but that a mapping names.
+void reportKept(Session& session, const std::vector<Lease>& leases, const plan::DomainUse& use) {
+  if (!use.exists && use.mapped && !leases.empty()) {
+    const std::string name = printable(leases.front().domainName);
+    session.note("kept the leases of domain " + name +
+                 ": libvirt has no such domain, but a mapping names it; run `vfpass detach " +
+                 shellQuoted(name) + "` to release them");
+  }
+}
+
+void collect(Session& session, const session::DomainSurvey& survey, const Uuid& domain) {
+  const auto domainLock = lockDomain(session, domain);
+  auto& database = session.database();
+  const auto use = useOf(session, domain, database.leasesOf(domain));
+  reportKept(session, database.leasesOf(domain), use);
+  const auto pfs = pfsOf(plan::findGarbage(database.leasesOf(domain), use));
+  if (pfs.empty()) {
+    return;
+  }
+  auto locks = state::lockPfs(session.options().runDirectory, pfs, session.tools().lockTimeout);
+  const auto garbage = plan::findGarbage(database.leasesOf(domain), use);
+  if (garbage.empty()) {
+    return;
+  }
+  const Inventory inventory = inventoryFor(session, garbage);
+  const Plan plan = planFor(domain, garbage, database.leases(), inventory);
+  plan::throwObjections("cannot release the leases of domain " + printable(plan.domainName),
+                        plan::objectToActiveClaims(plan, inventory, survey.summaries));
+  apply::Tools tools = session.tools();
+  for (const auto& warning : apply::run(plan, tools, std::move(locks))) {
+    session.warn(warning);
+  }
+  reportReleased(session, garbage);
+}
+
+ExitCode gc(Session& session) {
+  session.requireDomainChangesPossible("gc");
+  const session::DomainSurvey survey = surveyDomains(session);
+  recoverInterruptedWork(session, survey, std::nullopt);
+  ExitCode code = ExitCode::done;
+  for (const auto& [domain, leases] : byDomain(session.database().leases())) {
+    try {
+      collect(session, survey, domain);
+    } catch (const Error& error) {  // a device in use does not stop the other domains' release
+      session.warn(std::string(error.what()) +
+                   (error.remedy().empty() ? "" : "; " + error.remedy()));
+      code = error.code();
+    }
+  }
+  return code;
+}
+
+}  // namespace
+
+void addGc(CLI::App& app, Runner& runner) {
+  auto* command =
+      app.add_subcommand("gc", "Release leases that no domain uses and restore their VFs");
+  const auto dryRun = std::make_shared<bool>(false);
+  command->add_flag("--dry-run", *dryRun, "Only show the changes");
+  command->callback([&runner, dryRun] {
+    runner = [dryRun](Session& session) { return *dryRun ? showPlans(session) : gc(session); };
+  });
+}
+
+}  // namespace vfpass::cli

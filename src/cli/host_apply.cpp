@@ -1,0 +1,230 @@
+#include "host_apply.hpp"
+
+#include "commands.hpp"
+
+#include <algorithm>
+
+#include "vfpass/apply/recover.hpp"
+#include "vfpass/apply/run.hpp"
+#include "vfpass/session/host_policy_input.hpp"
+#include "vfpass/state/locks.hpp"
+
+namespace vfpass::cli {
+namespace {
+
+ExitCode worst(const std::vector<ExitCode>& codes) {
+  for (const ExitCode code :
+       {ExitCode::badInput, ExitCode::refused, ExitCode::failed, ExitCode::pending}) {
+    if (std::find(codes.begin(), codes.end(), code) != codes.end()) {
+      return code;
+    }
+  }
+  return ExitCode::done;
+}
+
+// Recovers an earlier `host apply` that was killed. Does not need libvirt, which may not run yet.
+void recoverHostPlans(Session& session) {
+  const auto open = session.openWork();
+  if (std::ranges::none_of(open, [](const Plan& plan) { return plan.kind == PlanKind::host; })) {
+    return;
+  }
+  apply::Tools tools = session.hostTools();
+  const auto recovered = apply::recover(tools, Uuid{});
+  for (const auto& line : recovered.done) {
+    session.note(line);
+  }
+  for (const auto& work : recovered.unrecovered) {
+    session.warn("could not complete an interrupted operation: " + work.line);
+  }
+}
+
+void runPlan(Session& session, const Plan& plan, std::vector<state::FileLock> locks) {
+  if (plan.steps.empty()) {
+    return;
+  }
+  apply::Tools tools = session.hostTools();
+  for (const auto& warning : apply::run(plan, tools, std::move(locks))) {
+    session.warn(warning);
+  }
+}
+
+struct Outcome {
+  report::HostEntry entry;
+  ExitCode code = ExitCode::done;
+};
+
+// Applies the policy, or with dryRun only plans it. Objections become failures in `entry`.
+Outcome runPolicy(Session& session, const PfPolicy& policy, const PciAddress& address,
+                  const HostApplyOptions& options) {
+  auto locks = options.dryRun ? std::vector<state::FileLock>()
+                              : state::lockPfs(session.options().runDirectory, {address},
+                                               Session::lockTimeout);
+  auto input = hostInput(session, session.kernel().readPf(address), policy);
+  input.allowDisruption = options.allowDisruption;
+  const auto decision = plan::planHost(input);
+  Outcome outcome;
+  for (const auto& objection : decision.objections) {
+    outcome.entry.failures.push_back(session::failureText(objection));
+  }
+  for (const auto& note : decision.plan.notes) {
+    session.warn(note);
+  }
+  outcome.code = plan::worstCode(decision.objections);
+  outcome.entry.steps = decision.plan.steps;
+  if (!options.dryRun) {
+    runPlan(session, decision.plan, std::move(locks));
+  } else if (!decision.plan.steps.empty()) {
+    outcome.code = ExitCode::pending;
+  }
+  return outcome;
+}
+
+Outcome applyPf(Session& session, const PfPolicy& policy, const PciAddress& address,
+                const HostApplyOptions& options) {
+  Outcome outcome;
+  try {
+    outcome = runPolicy(session, policy, address, options);
+  } catch (const Error& error) {
+    outcome.entry.failures.push_back(session::failureText(error));
+    outcome.code = error.code();
+  }
+  const auto settings = session.kernel().readPfSettings(address);
+  auto entry = session::describePf(session.kernel().readPf(address), settings, &policy);
+  entry.steps = std::move(outcome.entry.steps);
+  entry.failures = std::move(outcome.entry.failures);
+  outcome.entry = std::move(entry);
+  return outcome;
+}
+
+Outcome applyPolicy(Session& session, const PfPolicy& policy, const HostPolicy& all,
+                    const Inventory& inventory, const HostApplyOptions& options) {
+  try {
+    return applyPf(session, policy, session::pfOf(policy, all, inventory).address, options);
+  } catch (const Error& error) {
+    return {session::failedEntry(policy, error), error.code()};
+  }
+}
+
+void applyPfs(Session& session, const HostPolicy& policy, const HostApplyOptions& options,
+              report::HostReport& report, std::vector<ExitCode>& codes) {
+  const Inventory inventory = policy.pfs.empty() ? Inventory{} : session.inventory();
+  for (const auto& entry : policy.pfs) {
+    Outcome outcome = applyPolicy(session, entry, policy, inventory, options);
+    report.pfs.push_back(std::move(outcome.entry));
+    codes.push_back(outcome.code);
+  }
+}
+
+// Updates the planned links with their state after the plan has run.
+std::vector<report::SoftRoceEntry> withCurrentState(Session& session,
+                                                    std::vector<report::SoftRoceEntry> entries) {
+  const auto input = softRoceInput(session);
+  const auto now = session::describeLinks(
+      plan::decideSoftRoce(input.policy, input.found, input.records, input.bootId));
+  for (auto& entry : entries) {
+    const auto found = std::ranges::find(now, entry.name, &report::SoftRoceEntry::name);
+    entry.found = found == now.end() ? std::nullopt : found->found;
+    entry.madeByVfpass = found != now.end() && found->madeByVfpass;
+  }
+  return entries;
+}
+
+void addSteps(const Plan& plan, std::vector<report::SoftRoceEntry>& entries) {
+  for (const auto& step : plan.steps) {
+    const auto entry =
+        std::ranges::find(entries, plan::softRoceName(step.action), &report::SoftRoceEntry::name);
+    if (entry != entries.end()) {
+      entry->steps.push_back(step);
+    }
+  }
+}
+
+// A plan that fails is rolled back as a whole, so none of its links has changed.
+void runLinks(Session& session, const Plan& plan, std::vector<state::FileLock> locks,
+              std::vector<report::SoftRoceEntry>& entries, std::vector<ExitCode>& codes) {
+  try {
+    runPlan(session, plan, std::move(locks));
+  } catch (const Error& error) {
+    for (auto& entry : entries) {
+      if (!entry.steps.empty()) {
+        entry.failures.push_back(session::failureText(error));
+        entry.steps.clear();
+      }
+    }
+    codes.push_back(error.code());
+  }
+}
+
+std::vector<report::SoftRoceEntry> applyLinks(Session& session, const HostApplyOptions& options,
+                                              std::vector<ExitCode>& codes) {
+  std::vector<state::FileLock> locks;
+  if (!options.dryRun) {
+    locks.push_back(state::FileLock::acquire(
+        state::softRoceLockFile(session.options().runDirectory), Session::lockTimeout));
+  }
+  const auto links = session.kernel().readRdmaLinks();
+  if (session.configuration().softRoce.empty() &&
+      std::ranges::none_of(links, &RdmaLink::softRoce)) {
+    return {};
+  }
+  const auto planned = plan::planSoftRoce(softRoceInput(session));
+  auto entries = session::describeLinks(planned.decisions);
+  addSteps(planned.plan, entries);
+  for (const auto& decision : planned.decisions) {
+    codes.push_back(decision.objection ? decision.objection->code : ExitCode::done);
+  }
+  for (const auto& note : planned.plan.notes) {
+    session.warn(note);
+  }
+  if (options.dryRun) {
+    codes.push_back(planned.plan.steps.empty() ? ExitCode::done : ExitCode::pending);
+    return entries;
+  }
+  runLinks(session, planned.plan, std::move(locks), entries, codes);
+  return withCurrentState(session, std::move(entries));
+}
+
+void applySoftRoce(Session& session, const HostApplyOptions& options, report::HostReport& report,
+                   std::vector<ExitCode>& codes) {
+  if (!session.configuration().softRoce.empty()) {
+    session.note(
+        "SoftRoCE is for testing: Red Hat ships it as a technology preview and deprecates it in "
+        "RHEL 10, and its performance does not represent hardware RDMA");
+  }
+  try {
+    report.softRoce = applyLinks(session, options, codes);
+  } catch (const Error& error) {  // the report still shows the results for the PFs
+    session.warn("SoftRoCE links: " + session::failureText(error));
+    codes.push_back(error.code());
+  }
+}
+
+}  // namespace
+
+ExitCode applyHost(Session& session, const HostApplyOptions& options) {
+  if (!options.dryRun) {
+    session.requireChangesPossible("host apply");
+  }
+  const HostPolicy& policy = soundPolicy(session);
+  if (!options.dryRun) {
+    recoverHostPlans(session);
+  }
+  report::HostReport report;
+  std::vector<ExitCode> codes;
+  if (options.only != "soft-roce") {
+    applyPfs(session, policy, options, report, codes);
+  }
+  if (options.only != "pfs") {
+    applySoftRoce(session, options, report, codes);
+  }
+  const bool empty = report.pfs.empty() && report.softRoce.empty();
+  if (empty) {
+    session.note("nothing to do: host.yaml lists no PFs and no SoftRoCE links");
+  }
+  if (!empty || session.style().json) {
+    report::writeHost(session.out(), report, session.style());
+  }
+  return worst(codes);
+}
+
+}  // namespace vfpass::cli

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+
+#include "vfpass/session/command_session.hpp"
+
+namespace vfpass::cli {
+
+struct HostApplyOptions {
+  bool dryRun = false;
+  bool allowDisruption = false;
+  std::string only;  ///< `pfs`, `soft-roce`; empty: both
+};
+
+/// `host apply`: one plan for each PF of host.yaml and one for the SoftRoCE links. A plan that
+/// fails does not stop the others.
+ExitCode applyHost(session::Session& session, const HostApplyOptions& options);
+
+}  // namespace vfpass::cli

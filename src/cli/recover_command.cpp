@@ -1,0 +1,90 @@
+#include "vfpass/apply/recover.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "commands.hpp"
+#include "vfpass/apply/run.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/plan/active_claims.hpp"
+#include "vfpass/plan/check_function.hpp"
+#include "vfpass/plan/plan_hook.hpp"
+#include "vfpass/session/interrupted.hpp"
+#include "vfpass/session/subject.hpp"
+#include "vfpass/state/locks.hpp"
+
+namespace vfpass::cli {
+namespace {
+
+// Domains that stopped without libvirt calling release: a killed daemon, a power failure.
+std::set<Uuid> domainsWithoutRelease(Session& session, const session::DomainSurvey& survey) {
+  std::set<Uuid> stopped;
+  for (const auto& lease : session.database().leases()) {
+    const bool active =
+        std::find(survey.active.begin(), survey.active.end(), lease.domain) != survey.active.end();
+    if (lease.state != LeaseState::reserved && !active) {
+      stopped.insert(lease.domain);
+    }
+  }
+  return stopped;
+}
+
+bool stillStopped(Session& session, const Uuid& domain) {
+  const auto found = session.hypervisor().findDomain(toString(domain));
+  return !found || !found->active;
+}
+
+// Returns the domain's name, or nullopt if the domain has started in the meantime.
+std::optional<std::string> scrub(Session& session, const session::DomainSurvey& survey,
+                                 const Uuid& domain) {
+  if (!stillStopped(session, domain)) {
+    return std::nullopt;
+  }
+  const auto before = session::leasesOf(session.database().leases(), domain);
+  std::vector<PciAddress> pfs;
+  for (const auto& lease : before) {
+    pfs.push_back(lease.pf);
+  }
+  auto locks = state::lockPfs(session.options().runDirectory, pfs, session.tools().lockTimeout);
+  // A start between the query to libvirt and the lock has changed the leases.
+  const auto leases = session.database().leases();
+  if (leases.empty() || session::leasesOf(leases, domain) != before) {
+    return std::nullopt;
+  }
+  const std::string name = before.front().domainName;
+  Inventory inventory = session.inventory(plan::namedFunctions(before));
+  session.addHolders(inventory, pfs);
+  const auto plan = plan::planRelease(domain, name, leases, inventory, session.kernel().bootId());
+  plan::throwObjections("cannot scrub the devices of domain " + printable(name),
+                        plan::objectToActiveClaims(plan, inventory, survey.summaries));
+  apply::Tools tools = session.tools();
+  for (const auto& warning : apply::run(plan, tools, std::move(locks))) {
+    session.verbose(warning);
+  }
+  return name;
+}
+
+ExitCode recover(Session& session) {
+  session.requireDomainChangesPossible("recover");
+  const session::DomainSurvey survey = surveyDomains(session);
+  recoverInterruptedWork(session, survey, std::nullopt);
+  for (const auto& domain : domainsWithoutRelease(session, survey)) {
+    if (const auto name = scrub(session, survey, domain)) {
+      session.note("scrubbed the devices of domain " + printable(*name) +
+                   ", which stopped without a release");
+    }
+  }
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void addRecover(CLI::App& app, Runner& runner) {
+  auto* command = app.add_subcommand(
+      "recover",
+      "Complete or roll back operations that a killed process or a power failure interrupted.\n"
+      "Running it again changes nothing.");
+  command->callback([&runner] { runner = recover; });
+}
+
+}  // namespace vfpass::cli

@@ -1,0 +1,130 @@
+#include <ostream>
+
+#include "commands.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/report/device_matrix_report.hpp"
+#include "vfpass/report/nccl_topology.hpp"
+#include "vfpass/report/topology_report.hpp"
+#include "vfpass/session/guest_devices.hpp"
+#include "vfpass/session/guest_machine_of.hpp"
+#include "vfpass/session/host_topology.hpp"
+#include "vfpass/topology/device_matrix.hpp"
+#include "vfpass/topology/guest_topology.hpp"
+
+namespace vfpass::cli {
+namespace {
+
+struct TopoOptions {
+  std::string format = "matrix";
+  std::string vm;
+};
+
+/// The subject of `topo`: the host, with --vm also the guest.
+struct Shown {
+  report::TopologyReport host;
+  std::string vm;
+  GuestMachine machine;                        // empty without --vm, like the members below
+  std::vector<session::LeasedDevice> devices;  // of the VM
+  report::TopologyReport guest;
+
+  [[nodiscard]] bool hasGuest() const { return !vm.empty(); }
+  [[nodiscard]] std::string inGuest() const { return "in guest " + vm; }
+  [[nodiscard]] const report::TopologyReport& subject() const { return hasGuest() ? guest : host; }
+};
+
+void addGuest(Session& session, const std::string& vm, Shown& shown) {
+  shown.vm = vm;
+  shown.devices = session::guestDevicesOf(vm, shown.host);  // throws for a VM without a lease
+  shown.machine = guestMachineOf(session, vm, shown.host.leases);
+  shown.guest = {topology::guestTopology(shown.machine, shown.host.topology), {}};
+}
+
+void showNccl(Session& session, const Shown& shown) {
+  if (shown.hasGuest()) {
+    report::writeGuestNcclTopology(session.out(), shown.host.topology,
+                                   placedIn(shown.machine, shown.devices, shown.guest.topology));
+  } else {
+    report::writeNcclTopology(session.out(), shown.host.topology);
+  }
+}
+
+void showSvg(Session& session, const Shown& shown) {
+  if (shown.hasGuest()) {
+    report::writeTopologySvg(session.out(), shown.host, shown.guest, shown.inGuest());
+  } else {
+    report::writeTopologySvg(session.out(), shown.host);
+  }
+}
+
+void showTree(Session& session, const Shown& shown) {
+  if (shown.hasGuest()) {
+    session.out() << "on the host\n";
+  }
+  report::writeTopologyTree(session.out(), shown.host, session.style());
+  if (shown.hasGuest()) {
+    session.out() << '\n' << printable(shown.inGuest()) << '\n';
+    report::writeTopologyTree(session.out(), shown.guest, session.style());
+  }
+}
+
+void showMatrix(Session& session, const Shown& shown) {
+  if (!shown.hasGuest()) {
+    return report::writeTopologyMatrix(session.out(), shown.host, session.style());
+  }
+  report::writeDeviceMatrix(session.out(), "on the host",
+                            topology::hostMatrix(shown.machine, shown.host.topology),
+                            session.style());
+  session.out() << '\n';
+  report::writeDeviceMatrix(session.out(), shown.inGuest(),
+                            topology::guestMatrix(shown.machine, shown.host.topology),
+                            session.style());
+}
+
+ExitCode show(Session& session, const TopoOptions& options) {
+  const std::string format = session.style().json ? "json" : options.format;
+  Shown shown;
+  shown.host = topologyReport(session, format != "nccl");
+  warnOfProblems(session, shown.host.topology);
+  if (!options.vm.empty()) {
+    addGuest(session, options.vm, shown);
+  }
+  if (format == "nccl") {
+    showNccl(session, shown);
+  } else if (format == "json") {
+    report::writeTopologyJson(session.out(), shown.subject());
+  } else if (format == "dot") {
+    report::writeTopologyDot(session.out(), shown.subject());
+  } else if (format == "svg") {
+    showSvg(session, shown);
+  } else if (format == "tree") {
+    showTree(session, shown);
+  } else {
+    showMatrix(session, shown);
+  }
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void addTopo(CLI::App& app, Runner& runner) {
+  auto* command =
+      app.add_subcommand("topo", "Show the distance of each GPU to each PF, and the PCI tree");
+  const auto options = std::make_shared<TopoOptions>();
+  command
+      ->add_option(
+          "--format", options->format,
+          "Output format: matrix, tree, svg (picture), dot, json, nccl (for NCCL_TOPO_FILE)")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember({"matrix", "tree", "svg", "dot", "json", "nccl"}))
+      ->capture_default_str();
+  command
+      ->add_option("--vm", options->vm,
+                   "Show this VM's guest: matrix, tree and svg show host and guest, dot, json and\n"
+                   "nccl only the guest")
+      ->type_name("VM");
+  command->callback([&runner, options] {
+    runner = [options](Session& session) { return show(session, *options); };
+  });
+}
+
+}  // namespace vfpass::cli

@@ -1,0 +1,142 @@
+#include "vfpass/domain/read_domain_facts.hpp"
+
+#include <algorithm>
+
+#include "amount.hpp"
+#include "controller_element.hpp"
+#include "document.hpp"
+#include "domain_edits.hpp"
+#include "edit_place.hpp"
+#include "our_elements.hpp"
+#include "vfpass/base/node_set.hpp"
+#include "vfpass/base/text.hpp"
+#include "without_ours.hpp"
+
+namespace vfpass::domain {
+namespace {
+
+constexpr unsigned maxVcpus = 4096;
+
+void addSet(std::string_view text, std::set<unsigned>& numbers) {
+  const auto set = parseNodeSet(text).value_or(std::set<unsigned>());
+  numbers.insert(set.begin(), set.end());
+}
+
+void readMachine(const Document& document, DomainFacts& facts) {
+  const auto domain = document.domain();
+  const auto os = domain.child("os");
+  facts.name = domain.child_value("name");
+  facts.emulated = attributeText(domain, "type") == "qemu";
+  facts.architecture = attributeText(os.child("type"), "arch");
+  facts.machine = attributeText(os.child("type"), "machine");
+  facts.pcieRoot = !containerAt(document, EditPlace::pcieRoot).empty();
+  facts.uefi = attributeText(os, "firmware") == "efi" ||
+               attributeText(os.child("loader"), "type") == "pflash";
+}
+
+void readMemory(const Document& document, DomainFacts& facts) {
+  const auto domain = document.domain();
+  facts.bytes = amountIn(domain.child("memory")).value_or(0);
+  facts.hardLimit = amountIn(domain.child("memtune").child("hard_limit"));
+  facts.hugepages = !domain.child("memoryBacking").child("hugepages").empty();
+  facts.viommu = !document.devices().child("iommu").empty();
+  facts.foreignDevices = static_cast<std::size_t>(
+      std::count_if(document.devices().begin(), document.devices().end(),
+                    [](pugi::xml_node device) { return hostAddressElement(device).has_value(); }));
+}
+
+void readCells(const Document& document, DomainFacts& facts) {
+  for (const auto cell : document.domain().child("cpu").child("numa").children("cell")) {
+    CellFacts read;
+    if (const auto id = smallNumber(attributeText(cell, "id"))) {
+      read.id = *id;
+      addSet(attributeText(cell, "cpus"), read.vcpus);
+      read.bytes = amountOf(cell, "memory").value_or(0);
+      facts.cells.push_back(std::move(read));
+    }
+  }
+}
+
+void readMemoryPlacement(const Document& document, DomainFacts& facts) {
+  const auto tune = document.domain().child("numatune");
+  const auto memory = tune.child("memory");
+  facts.placesMemory = !memory.empty() || !tune.child("memnode").empty();
+  facts.automatic = facts.automatic || attributeText(memory, "placement") == "auto";
+  addSet(attributeText(memory, "nodeset"), facts.memoryNodes);
+  for (const auto node : tune.children("memnode")) {
+    const auto id = smallNumber(attributeText(node, "cellid"));
+    addSet(attributeText(node, "nodeset"), facts.memoryNodes);
+    for (CellFacts& cell : facts.cells) {
+      if (id == cell.id) {
+        addSet(attributeText(node, "nodeset"), cell.hostNodes);
+      }
+    }
+  }
+}
+
+void readVcpus(const Document& document, DomainFacts& facts) {
+  const auto vcpu = document.domain().child("vcpu");
+  const auto count = parseNumber(trim(vcpu.child_value()));
+  facts.vcpus = count && *count <= maxVcpus ? static_cast<unsigned>(*count) : 0;
+  facts.automatic = attributeText(vcpu, "placement") == "auto";
+  facts.pinsVcpus = !attributeText(vcpu, "cpuset").empty();
+  addSet(attributeText(vcpu, "cpuset"), facts.pinnedCpus);
+  for (const auto pin : document.domain().child("cputune").children("vcpupin")) {
+    facts.pinsVcpus = true;
+    addSet(attributeText(pin, "cpuset"), facts.pinnedCpus);
+  }
+}
+
+void readAddressSpace(const Document& document, DomainFacts& facts) {
+  const auto cpu = document.domain().child("cpu");
+  const auto bits = cpu.child("maxphysaddr");
+  facts.cpuElement = !cpu.empty();
+  facts.addressBitsMode = attributeText(bits, "mode");
+  facts.addressBits = smallNumber(attributeText(bits, "bits"));
+  facts.pciHole = amountIn(containerAt(document, EditPlace::pcieRoot).child("pcihole64"));
+  for (const auto argument : document.domain().child("qemu:commandline").children("qemu:arg")) {
+    constexpr std::string_view name = "X-PciMmio64Mb,string=";
+    const auto value = attributeText(argument, "value");
+    if (const auto at = value.find(name); at != std::string_view::npos) {
+      facts.mmioMebibytes = parseNumber(value.substr(at + name.size()));
+    }
+  }
+}
+
+void readCliques(const Document& document, DomainFacts& facts) {
+  for (const auto device : document.domain().child("qemu:override").children("qemu:device")) {
+    for (const auto property : device.child("qemu:frontend").children("qemu:property")) {
+      if (attributeText(property, "name") == "x-nv-gpudirect-clique") {
+        facts.cliqueAliases.emplace(attributeText(device, "alias"));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+DomainFacts readDomainFacts(std::string_view xml) {
+  const std::string bare = withoutOurs(xml, {});
+  const Document document(bare);
+  DomainFacts facts;
+  readMachine(document, facts);
+  readMemory(document, facts);
+  readCells(document, facts);
+  readVcpus(document, facts);
+  readMemoryPlacement(document, facts);
+  readAddressSpace(document, facts);
+  readCliques(document, facts);
+  return facts;
+}
+
+std::string withEdits(std::string_view xml, const std::vector<DomainEdit>& edits) {
+  const Document document(xml);
+  std::vector<DomainEdit> placed;
+  std::copy_if(edits.begin(), edits.end(), std::back_inserter(placed), [&](const DomainEdit& edit) {
+    const bool required = edit.place == EditPlace::cpu || edit.place == EditPlace::pcieRoot;
+    return !required || !containerAt(document, edit.place).empty();
+  });
+  return applySplices(xml, insertEdits(document, placed));
+}
+
+}  // namespace vfpass::domain

@@ -1,0 +1,119 @@
+#include "vfpass/host/link_settings.hpp"
+
+#include <linux/netlink.h>
+
+#include <cerrno>
+
+#include "netlink/devlink_message.hpp"
+#include "netlink/link_message.hpp"
+#include "netlink/netlink_exchange.hpp"
+#include "netlink/netlink_reply.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/error.hpp"
+
+namespace vfpass::host {
+namespace {
+
+using std::chrono::milliseconds;
+
+std::string refusalText(const Acknowledgement& answer) {
+  const std::string reason = errnoText(answer.error);
+  return answer.message.empty() ? reason : reason + ": " + answer.message;
+}
+
+std::string remedyFor(int error) {
+  if (error == EPERM || error == EACCES) {
+    return "run as root, outside a container";
+  }
+  return error == EBUSY ? "stop what uses the device; the kernel log (dmesg) may name it"
+                        : "check the kernel log (dmesg)";
+}
+
+// Sends a change and requires a positive acknowledgement.
+void change(int protocol, const std::string& request, const ExchangePurpose& purpose,
+            milliseconds deadline) {
+  const auto answer = parseAcknowledgement(exchangeNetlink(protocol, request, purpose, deadline));
+  const std::string what = purpose.object + ": " + purpose.verb + " failed: ";
+  if (!answer) {
+    throw Error(what + "invalid reply from the kernel");
+  }
+  if (answer->error != 0) {
+    throw Error(what + refusalText(*answer), remedyFor(answer->error));
+  }
+}
+
+[[noreturn]] void throwNoEffect(const ExchangePurpose& purpose, const std::string& found) {
+  throw Error(purpose.object + ": " + purpose.verb + " had no effect: it reads back as " + found,
+              "check whether another program manages this device (NetworkManager, "
+              "systemd-networkd)");
+}
+
+std::optional<std::uint16_t> devlinkFamily(const ExchangePurpose& purpose, milliseconds deadline) {
+  return parseFamily(exchangeNetlink(NETLINK_GENERIC, devlinkFamilyQuery(), purpose, deadline));
+}
+
+}  // namespace
+
+LinkSettings readLink(const NetdevHandle& netdev, milliseconds deadline) {
+  const ExchangePurpose purpose{netdev.name, "reading the link"};
+  const std::string reply =
+      exchangeNetlink(NETLINK_ROUTE, linkSettingsQuery(netdev.index), purpose, deadline);
+  if (const auto settings = parseLinkSettings(reply, netdev.index)) {
+    return *settings;
+  }
+  const auto refusal = parseAcknowledgement(reply);
+  throw Error(netdev.name + ": reading the link failed: " +
+              (refusal ? refusalText(*refusal) : "invalid reply from the kernel"));
+}
+
+void setMtu(const NetdevHandle& netdev, unsigned mtu, milliseconds deadline) {
+  const ExchangePurpose purpose{netdev.name, "setting the MTU to " + std::to_string(mtu)};
+  change(NETLINK_ROUTE, mtuChange(netdev.index, mtu), purpose, deadline);
+  const unsigned found = readLink(netdev, deadline).mtu;
+  if (found != mtu) {
+    throwNoEffect(purpose, std::to_string(found));
+  }
+}
+
+void setUp(const NetdevHandle& netdev, bool up, milliseconds deadline) {
+  const ExchangePurpose purpose{netdev.name, up ? "bringing the link up" : "taking the link down"};
+  change(NETLINK_ROUTE, upChange(netdev.index, up), purpose, deadline);
+  if (readLink(netdev, deadline).up != up) {
+    throwNoEffect(purpose, up ? "down" : "up");
+  }
+}
+
+std::optional<EswitchMode> readEswitchMode(const PciAddress& pf, milliseconds deadline) {
+  const ExchangePurpose purpose{"PF " + toString(pf), "reading the eswitch mode"};
+  const auto family = devlinkFamily(purpose, deadline);
+  if (!family) {
+    return std::nullopt;
+  }
+  return parseEswitchReply(
+      exchangeNetlink(NETLINK_GENERIC, eswitchQuery(*family, pf), purpose, deadline), *family, pf);
+}
+
+void setEswitchMode(const PciAddress& pf, EswitchMode mode, milliseconds deadline) {
+  const ExchangePurpose purpose{"PF " + toString(pf),
+                                "setting the eswitch mode to " + std::string(toString(mode))};
+  const auto family = devlinkFamily(purpose, deadline);
+  if (!family) {
+    throw Error(purpose.object + ": " + purpose.verb + " failed: this kernel has no devlink",
+                "boot a kernel with CONFIG_NET_DEVLINK, or remove `embedded-switch-mode` from "
+                "host.yaml");
+  }
+  if (!readEswitchMode(pf, deadline)) {
+    throw Error(purpose.object + ": " + purpose.verb +
+                    " failed: its driver reports no eswitch mode "
+                    "over devlink",
+                "load a driver that supports it, or remove `embedded-switch-mode` from host.yaml");
+  }
+  change(NETLINK_GENERIC, eswitchChange(*family, pf, mode), {purpose.object, purpose.verb, pf},
+         deadline);
+  const auto found = readEswitchMode(pf, deadline);
+  if (found != mode) {
+    throwNoEffect(purpose, found ? std::string(toString(*found)) : "not observable");
+  }
+}
+
+}  // namespace vfpass::host

@@ -1,0 +1,89 @@
+#include "netlink/netlink_exchange.hpp"
+
+#include <sys/prctl.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "helper/guarded_child.hpp"
+#include "helper/task_name.hpp"
+#include "netlink/netlink_socket.hpp"
+#include "sysfs/kernel_write.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/error.hpp"
+
+namespace vfpass::host {
+namespace {
+
+// A link with its VF list far exceeds a page, and the 64 KiB at which that list wraps. Longer
+// replies than this are refused.
+constexpr std::size_t replyLimit = 512U * 1024U;
+
+// Everything down to `converse` runs in the guarded child: no allocations, no exceptions.
+ssize_t receiveDump(int socket, std::string& buffer) {
+  std::size_t filled = 0;
+  while (true) {
+    const ssize_t length = receiveNetlink(socket, {buffer.data() + filled, buffer.size() - filled});
+    if (length < 0) {
+      return -1;
+    }
+    const auto received = static_cast<std::size_t>(length);
+    if (endsDump(buffer.data() + filled, received)) {
+      return static_cast<ssize_t>(filled + received);
+    }
+    filled += received;
+  }
+}
+
+enum class Answer { datagram, dump };
+
+ssize_t converse(int protocol, const std::string& request, Answer answer, std::string& buffer) {
+  const int socket = openNetlink(protocol);
+  if (socket < 0 || !sendNetlink(socket, request)) {
+    return -1;
+  }
+  return answer == Answer::dump ? receiveDump(socket, buffer)
+                                : receiveNetlink(socket, {buffer.data(), buffer.size()});
+}
+
+// Runs in the parent again.
+std::string exchange(int protocol, const std::string& request, Answer answer,
+                     const ExchangePurpose& purpose, std::chrono::milliseconds deadline) {
+  std::string buffer(replyLimit, '\0');
+  const std::string name = purpose.device ? taskName(*purpose.device) : idleTaskName;
+  const auto reply = runGuarded(deadline, -1, [&](int pipe) {
+    ::prctl(PR_SET_NAME, name.c_str());
+    const ssize_t length = converse(protocol, request, answer, buffer);
+    const int error = length < 0 ? errno : 0;
+    writeAll(pipe, &error, sizeof error);
+    writeAll(pipe, buffer.data(), length < 0 ? 0 : static_cast<std::size_t>(length));
+  });
+  const std::string what = purpose.object + ": " + purpose.verb;
+  if (!reply.finished) {
+    throw TimeoutError(what + ": no reply from the kernel within " + durationText(deadline) +
+                           "; the request may still take effect",
+                       "check the kernel log (dmesg) for a driver or firmware that hangs");
+  }
+  int error = ECHILD;  // the child was killed before it replied
+  if (reply.bytes.size() >= sizeof error) {
+    std::memcpy(&error, reply.bytes.data(), sizeof error);
+  }
+  if (error != 0) {
+    throw Error(what + " over netlink failed: " + errnoText(error));
+  }
+  return reply.bytes.substr(sizeof error);
+}
+
+}  // namespace
+
+std::string exchangeNetlink(int protocol, const std::string& request,
+                            const ExchangePurpose& purpose, std::chrono::milliseconds deadline) {
+  return exchange(protocol, request, Answer::datagram, purpose, deadline);
+}
+
+std::string dumpNetlink(int protocol, const std::string& request, const ExchangePurpose& purpose,
+                        std::chrono::milliseconds deadline) {
+  return exchange(protocol, request, Answer::dump, purpose, deadline);
+}
+
+}  // namespace vfpass::host

@@ -1,0 +1,248 @@
+#include "netlink/netlink_reply.hpp"
+
+#include <arpa/inet.h>
+#include <linux/if_ether.h>
+#include <linux/if_link.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <netlink/attr.h>
+#include <netlink/msg.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "netlink/netlink_message.hpp"
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::host {
+namespace {
+
+using VfAttributes = std::array<nlattr*, IFLA_VF_MAX + 1>;
+
+// The payload as this struct; nullopt when it is too short, or about another VF.
+template <typename Payload>
+std::optional<Payload> payloadOf(nlattr* attribute) {
+  if (attribute == nullptr || nla_len(attribute) < static_cast<int>(sizeof(Payload))) {
+    return std::nullopt;
+  }
+  Payload payload;
+  std::memcpy(&payload, nla_data(attribute), sizeof payload);
+  return payload;
+}
+
+template <typename Payload>
+std::optional<Payload> payloadOf(const VfAttributes& attributes, int type, unsigned index) {
+  const auto payload = payloadOf<Payload>(attributes[static_cast<std::size_t>(type)]);
+  return payload && payload->vf == index ? payload : std::nullopt;
+}
+
+// ID 0 and priority 0 mean no VLAN; the protocol is then irrelevant.
+std::optional<Vlan> toVlan(unsigned id, unsigned qos, VlanProtocol protocol) {
+  if (id > 4095 || qos > 7) {
+    return std::nullopt;
+  }
+  if (id == 0 && qos == 0) {
+    return Vlan{};
+  }
+  return Vlan{static_cast<std::uint16_t>(id), static_cast<std::uint8_t>(qos), protocol};
+}
+
+std::optional<Vlan> readVlan(const VfAttributes& attributes, unsigned index) {
+  if (nlattr* list = attributes[IFLA_VF_VLAN_LIST]; list != nullptr) {
+    std::array<nlattr*, IFLA_VF_VLAN_INFO_MAX + 1> entries{};
+    if (nla_parse_nested(entries.data(), IFLA_VF_VLAN_INFO_MAX, list, nullptr) == 0) {
+      const auto info = payloadOf<ifla_vf_vlan_info>(entries[IFLA_VF_VLAN_INFO]);
+      if (info && info->vf == index) {
+        const bool outer = info->vlan_proto == htons(ETH_P_8021AD);
+        return toVlan(info->vlan, info->qos, outer ? VlanProtocol::dot1ad : VlanProtocol::dot1q);
+      }
+    }
+  }
+  const auto plain = payloadOf<ifla_vf_vlan>(attributes, IFLA_VF_VLAN, index);
+  return plain ? toVlan(plain->vlan, plain->qos, VlanProtocol::dot1q) : std::nullopt;
+}
+
+std::optional<Rate> readRate(const VfAttributes& attributes, unsigned index) {
+  if (const auto rate = payloadOf<ifla_vf_rate>(attributes, IFLA_VF_RATE, index)) {
+    return Rate{rate->min_tx_rate, rate->max_tx_rate};
+  }
+  return std::nullopt;
+}
+
+// The kernel presets spoof check and trust to -1 for drivers that do not report them (rtnetlink.c).
+template <typename Payload>
+std::optional<bool> readSwitch(const VfAttributes& attributes, int type, unsigned index) {
+  const auto payload = payloadOf<Payload>(attributes, type, index);
+  if (!payload || payload->setting > 1) {
+    return std::nullopt;
+  }
+  return payload->setting == 1;
+}
+
+std::optional<LinkState> readLinkState(const VfAttributes& attributes, unsigned index) {
+  const auto payload = payloadOf<ifla_vf_link_state>(attributes, IFLA_VF_LINK_STATE, index);
+  if (!payload) {
+    return std::nullopt;
+  }
+  switch (payload->link_state) {
+    case IFLA_VF_LINK_STATE_AUTO:
+      return LinkState::automatic;
+    case IFLA_VF_LINK_STATE_ENABLE:
+      return LinkState::enable;
+    case IFLA_VF_LINK_STATE_DISABLE:
+      return LinkState::disable;
+    default:
+      return std::nullopt;
+  }
+}
+
+// mlx5 only reports GUIDs that were set over netlink, and 0 for all others: not observable.
+std::optional<Guid> readGuid(const VfAttributes& attributes, int type, unsigned index) {
+  const auto payload = payloadOf<ifla_vf_guid>(attributes, type, index);
+  return payload && payload->guid != 0 ? std::optional(Guid{payload->guid}) : std::nullopt;
+}
+
+VfSettings readEthernet(const VfAttributes& attributes, unsigned index, const ifla_vf_mac& mac) {
+  VfSettings settings;
+  settings.mac.emplace();
+  std::copy_n(mac.mac, settings.mac->bytes.size(), settings.mac->bytes.begin());
+  settings.vlan = readVlan(attributes, index);
+  settings.rate = readRate(attributes, index);
+  settings.spoofCheck = readSwitch<ifla_vf_spoofchk>(attributes, IFLA_VF_SPOOFCHK, index);
+  settings.trust = readSwitch<ifla_vf_trust>(attributes, IFLA_VF_TRUST, index);
+  return settings;
+}
+
+void readVf(nlattr* info, bool infiniband, VfTable& table) {
+  VfAttributes attributes{};
+  if (nla_type(info) != IFLA_VF_INFO ||
+      nla_parse_nested(attributes.data(), IFLA_VF_MAX, info, nullptr) != 0) {
+    return;
+  }
+  // Every VF's entry has a MAC attribute, even on InfiniBand; it contains the VF index.
+  const auto mac = payloadOf<ifla_vf_mac>(attributes[IFLA_VF_MAC]);
+  if (!mac || mac->vf > 65535 || table.contains(mac->vf)) {
+    return;
+  }
+  const unsigned index = mac->vf;
+  VfSettings settings = infiniband ? VfSettings{} : readEthernet(attributes, index, *mac);
+  settings.linkState = readLinkState(attributes, index);
+  if (infiniband) {
+    settings.nodeGuid = readGuid(attributes, IFLA_VF_IB_NODE_GUID, index);
+    settings.portGuid = readGuid(attributes, IFLA_VF_IB_PORT_GUID, index);
+  }
+  table.emplace(index, settings);
+}
+
+std::uint64_t counter(nlattr* attribute) { return payloadOf<std::uint64_t>(attribute).value_or(0); }
+
+void readTraffic(nlattr* info, VfTrafficTable& table) {
+  VfAttributes attributes{};
+  std::array<nlattr*, IFLA_VF_STATS_MAX + 1> counters{};
+  if (nla_type(info) != IFLA_VF_INFO ||
+      nla_parse_nested(attributes.data(), IFLA_VF_MAX, info, nullptr) != 0) {
+    return;
+  }
+  const auto mac = payloadOf<ifla_vf_mac>(attributes[IFLA_VF_MAC]);
+  nlattr* const list = attributes[IFLA_VF_STATS];
+  if (!mac || mac->vf > 65535 || list == nullptr ||
+      nla_parse_nested(counters.data(), IFLA_VF_STATS_MAX, list, nullptr) != 0) {
+    return;
+  }
+  table.emplace(mac->vf, VfTraffic{counter(counters[IFLA_VF_STATS_RX_BYTES]),
+                                   counter(counters[IFLA_VF_STATS_TX_BYTES]),
+                                   counter(counters[IFLA_VF_STATS_RX_PACKETS]),
+                                   counter(counters[IFLA_VF_STATS_TX_PACKETS])});
+}
+
+// When the length of the list has wrapped, its tail looks like further attributes of the link. So
+// use the first list only and ignore everything after it.
+nlattr* findVfList(nlmsghdr* header) {
+  nlattr* attribute = nullptr;
+  int remaining = 0;
+  nlmsg_for_each_attr(attribute, header, static_cast<int>(sizeof(ifinfomsg)), remaining) {
+    if (nla_type(attribute) == IFLA_VFINFO_LIST) {
+      return attribute;
+    }
+  }
+  return nullptr;
+}
+
+// Calls `read` for each VF of a message about this interface; false when the message is about
+// anything else.
+template <typename Reader>
+bool forEachVf(std::string_view bytes, int interfaceIndex, Reader read) {
+  ReceivedMessage received(bytes);
+  nlmsghdr* header = received.header(sizeof(ifinfomsg));
+  if (header == nullptr || header->nlmsg_type != RTM_NEWLINK ||
+      static_cast<const ifinfomsg*>(nlmsg_data(header))->ifi_index != interfaceIndex) {
+    return false;
+  }
+  if (nlattr* list = findVfList(header); list != nullptr) {
+    nlattr* info = nullptr;
+    int remaining = 0;
+    nla_for_each_nested(info, list, remaining) { read(info); }
+  }
+  return true;
+}
+
+// The message attribute follows the error and the echoed header (NLM_F_CAPPED) or request.
+std::string extendedMessage(nlmsghdr* header, const nlmsgerr& error) {
+  const std::size_t echoed = (header->nlmsg_flags & NLM_F_CAPPED) != 0
+                                 ? 0
+                                 : std::min<std::size_t>(error.msg.nlmsg_len, header->nlmsg_len) -
+                                       std::min<std::size_t>(sizeof(nlmsghdr), error.msg.nlmsg_len);
+  const int skip = static_cast<int>(sizeof error + NLMSG_ALIGN(echoed));
+  if ((header->nlmsg_flags & NLM_F_ACK_TLVS) == 0 || skip > nlmsg_datalen(header)) {
+    return {};
+  }
+  nlattr* text = nlmsg_find_attr(header, skip, NLMSGERR_ATTR_MSG);
+  if (text == nullptr || nla_len(text) <= 0) {
+    return {};
+  }
+  const std::string_view words(static_cast<const char*>(nla_data(text)),
+                               static_cast<std::size_t>(std::min(nla_len(text), 256)));
+  return printable(words.substr(0, words.find('\0')));
+}
+
+}  // namespace
+
+std::optional<VfTable> parseLinkReply(std::string_view bytes, int interfaceIndex, bool infiniband) {
+  VfTable table;
+  const bool about =
+      forEachVf(bytes, interfaceIndex, [&](nlattr* info) { readVf(info, infiniband, table); });
+  return about ? std::optional(table) : std::nullopt;
+}
+
+std::optional<VfTrafficTable> parseTrafficReply(std::string_view bytes, int interfaceIndex) {
+  VfTrafficTable table;
+  const bool about =
+      forEachVf(bytes, interfaceIndex, [&](nlattr* info) { readTraffic(info, table); });
+  return about ? std::optional(table) : std::nullopt;
+}
+
+std::optional<VfTraffic> trafficOf(const VfTrafficTable& table, unsigned index,
+                                   std::string_view driver) {
+  const bool counts = driver == "mlx5_core" || std::ranges::any_of(table, [](const auto& entry) {
+                        return entry.second != VfTraffic{};
+                      });
+  const auto found = table.find(index);
+  return counts && found != table.end() ? std::optional(found->second) : std::nullopt;
+}
+
+std::optional<Acknowledgement> parseAcknowledgement(std::string_view bytes) {
+  ReceivedMessage received(bytes);
+  nlmsghdr* header = received.header(sizeof(nlmsgerr));
+  if (header == nullptr || header->nlmsg_type != NLMSG_ERROR) {
+    return std::nullopt;
+  }
+  nlmsgerr error{};
+  std::memcpy(&error, nlmsg_data(header), sizeof error);
+  if (error.error > 0 || error.error < -4095) {
+    return std::nullopt;
+  }
+  return Acknowledgement{-error.error, extendedMessage(header, error)};
+}
+
+}  // namespace vfpass::host

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "sriov/vf_port.hpp"
+#include "vfpass/kernel.hpp"
+
+namespace vfpass::host {
+
+/// Names of the PF whose VFs are configured, for messages.
+struct PortNames {
+  std::string netdev;
+  std::string driver;
+  /// This process may configure links (CAP_NET_ADMIN), so EPERM comes from the driver.
+  bool privileged = false;
+};
+
+/// Sets the attributes of the VFs. All attributes that differ go into one message; only when the
+/// driver refuses it, they are sent one by one to identify the refused ones. `deadline` is the time
+/// within which an accepted value must read back. When a required attribute is refused, the changes
+/// are rolled back and Error is thrown. Other refused attributes are returned.
+std::vector<RefusedAttribute> configureVfs(VfPort& port, const std::vector<VfChange>& changes,
+                                           const PortNames& names,
+                                           std::chrono::milliseconds deadline);
+
+}  // namespace vfpass::host

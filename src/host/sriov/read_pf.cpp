@@ -1,0 +1,195 @@
+#include "sriov/read_pf.hpp"
+
+#include <linux/netlink.h>
+
+#include <algorithm>
+#include <set>
+
+#include "drivers/driver_override.hpp"
+#include "drivers/ofed_files.hpp"
+#include "netlink/address_message.hpp"
+#include "netlink/netlink_exchange.hpp"
+#include "sriov/vf_port.hpp"
+#include "sysfs/device_identity.hpp"
+#include "sysfs/kernel_write.hpp"
+#include "sysfs/pci_function.hpp"
+#include "vfpass/host/vfio_users.hpp"
+#include "vfpass/host/vital_product_data.hpp"
+
+namespace vfpass::host {
+namespace {
+
+// A probe by real mlx5 takes up to a second and holds the device's lock.
+constexpr std::chrono::milliseconds overrideDeadline{1000};
+constexpr std::uint64_t networkClass = 0x02;
+
+VirtualFunction readVf(const Root& root, const VfLink& link) {
+  VirtualFunction vf;
+  vf.index = link.index;
+  vf.address = link.address;
+  vf.driver = readDriver(root, link.address);
+  vf.iommuGroup = readIommuGroup(root, link.address);
+  if (vf.iommuGroup) {
+    vf.groupPeers = readGroupPeers(root, link.address, *vf.iommuGroup);
+  }
+  vf.netdevs = readNetdevs(root, link.address);
+  vf.rdmaDevice = readRdmaDevice(root, link.address);
+  return vf;
+}
+
+std::vector<VirtualFunction> readVfs(const Root& root, const PciAddress& pf) {
+  std::vector<VirtualFunction> vfs;
+  std::vector<PciAddress> addresses;
+  for (const VfLink& link : readVfLinks(root, pf)) {
+    if (root.exists(functionPath(link.address))) {  // may have been removed in the meantime
+      vfs.push_back(readVf(root, link));
+      addresses.push_back(link.address);
+    }
+  }
+  const auto overrides = readDriverOverrides(root, addresses, overrideDeadline);
+  for (std::size_t i = 0; i < vfs.size(); ++i) {
+    vfs[i].driverOverride = overrides[i].value_or("");
+  }
+  return vfs;
+}
+
+void markUsedVfs(const Root& root, std::vector<VirtualFunction>& vfs) {
+  const auto onVfio = [](const VirtualFunction& vf) { return isVfioDriver(vf.driver); };
+  if (std::none_of(vfs.begin(), vfs.end(), onVfio)) {
+    return;  // no need to read /proc
+  }
+  const VfioUsers users = readVfioUsers(root);
+  for (VirtualFunction& vf : vfs) {
+    const auto user = onVfio(vf) ? vfioUserOf(root, vf.address, users) : std::nullopt;
+    vf.vfioInUse = user.has_value();
+    vf.vfioUser = user.value_or("");
+  }
+}
+
+void readSettings(const Root& root, PhysicalFunction& pf, std::chrono::milliseconds deadline) {
+  const bool infiniband = pf.linkLayer == LinkLayer::infiniband;
+  VfTable table;
+  try {
+    table = NetlinkPort(pf.netdevIndex, infiniband, pf.netdev, deadline).read();
+  } catch (const TimeoutError&) {
+    throw;
+  } catch (const Error&) {
+    return;  // the netdev no longer exists, or netlink is not permitted: nothing is observable
+  }
+  if (infiniband) {
+    readOfedFiles(root, pf.address, table);
+  }
+  for (VirtualFunction& vf : pf.vfs) {
+    const auto found = table.find(vf.index);
+    vf.settingsReadable = found != table.end();
+    if (vf.settingsReadable) {
+      vf.settings = found->second;
+    }
+  }
+}
+
+void readIdentity(const Root& root, const std::string& path, PhysicalFunction& pf) {
+  pf.path = devicePath(root, pf.address);
+  pf.vendor = readIdentifier(root, path + "/vendor");
+  pf.device = readIdentifier(root, path + "/device");
+  pf.serial = readSerial(root, pf.address);
+  pf.driver = readDriver(root, pf.address);
+  pf.numaNode = readNumaNode(root, path);
+}
+
+void readPort(const Root& root, PhysicalFunction& pf) {
+  const auto netdevs = readNetdevs(root, pf.address);
+  if (!netdevs.empty()) {
+    pf.netdev = netdevs.front().name;
+    pf.netdevIndex = netdevs.front().index;
+    pf.netdevUp = netdevs.front().up;
+  }
+  pf.rdmaDevice = readRdmaDevice(root, pf.address);
+  pf.linkLayer = readLinkLayer(root, pf.address);
+}
+
+// Devices stacked on a netdev, including its bond or bridge (netdev_adjacent_sysfs_add).
+std::vector<std::string> readUppers(const Root& root, const PhysicalFunction& pf) {
+  constexpr std::string_view prefix = "upper_";
+  std::vector<std::string> uppers;
+  for (const std::string& name :
+       root.list(functionPath(pf.address) + "/net/" + pf.netdev, prefix)) {
+    uppers.push_back(name.substr(prefix.size()));
+  }
+  std::sort(uppers.begin(), uppers.end());
+  return uppers;
+}
+
+std::vector<std::string> readAddresses(const PhysicalFunction& pf,
+                                       std::chrono::milliseconds deadline) {
+  const ExchangePurpose purpose{pf.netdev, "reading its addresses"};
+  try {
+    return parseAddresses(dumpNetlink(NETLINK_ROUTE, addressesQuery(), purpose, deadline),
+                          pf.netdevIndex);
+  } catch (const TimeoutError&) {
+    throw;
+  } catch (const Error&) {
+    return {};  // netlink is not permitted, as in readSettings
+  }
+}
+
+bool isNic(const Root& root, const PciAddress& address) {
+  const std::string path = functionPath(address);
+  return root.readNumber(path + "/class").value_or(0) >> 16U == networkClass ||
+         readDriver(root, address) == "mlx5_core" || !root.list(path + "/net").empty();
+}
+
+// Each is a 16-bit field of the SR-IOV capability.
+unsigned readCapabilityField(const Root& root, const std::string& file) {
+  return static_cast<unsigned>(std::min<std::uint64_t>(root.readNumber(file).value_or(0), 65535));
+}
+
+void readSriovCapability(const Root& root, const std::string& path, PhysicalFunction& pf) {
+  pf.totalVfs = readCapabilityField(root, path + "/sriov_totalvfs");
+  pf.sriovCapable = pf.totalVfs > 0;
+  pf.vfOffset = readCapabilityField(root, path + "/sriov_offset");
+  pf.vfStride = readCapabilityField(root, path + "/sriov_stride");
+  pf.probesVfs = root.readNumber(path + "/sriov_drivers_autoprobe").value_or(1) != 0;
+}
+
+}  // namespace
+
+std::optional<PhysicalFunction> readPhysicalFunction(const Root& root, const PciAddress& address,
+                                                     std::chrono::milliseconds netlinkDeadline) {
+  const std::string path = functionPath(address);
+  if (!root.exists(path)) {
+    return std::nullopt;
+  }
+  PhysicalFunction pf;
+  pf.address = address;
+  readIdentity(root, path, pf);
+  readPort(root, pf);
+  readSriovCapability(root, path, pf);
+  pf.vfs = readVfs(root, address);
+  markUsedVfs(root, pf.vfs);
+  if (!pf.netdev.empty()) {
+    pf.uppers = readUppers(root, pf);
+  }
+  if (root.isLive() && pf.netdevIndex > 0) {
+    pf.addresses = readAddresses(pf, netlinkDeadline);
+    if (!pf.vfs.empty()) {
+      readSettings(root, pf, netlinkDeadline);
+    }
+  }
+  return pf;
+}
+
+std::vector<PciAddress> findPhysicalFunctions(const Root& root) {
+  std::vector<PciAddress> found;
+  for (const std::string& name : root.list("sys/bus/pci/devices")) {
+    const auto address = parsePciAddress(name);
+    if (address && root.readNumber(functionPath(*address) + "/sriov_totalvfs").value_or(0) > 0 &&
+        isNic(root, *address)) {
+      found.push_back(*address);
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace vfpass::host

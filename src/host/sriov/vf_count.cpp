@@ -1,0 +1,180 @@
+#include "sriov/vf_count.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "helper/deadline.hpp"
+#include "sysfs/pci_function.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/host/vfio_users.hpp"
+
+namespace vfpass::host {
+namespace {
+
+// The kernel only stores the value and takes no lock (sriov_drivers_autoprobe_store).
+constexpr std::chrono::milliseconds autoprobeDeadline{5000};
+// The links exist when the write returns, except with drivers that continue in the background.
+constexpr std::chrono::milliseconds appearance{2000};
+
+std::string plural(std::size_t count) {
+  return std::to_string(count) + (count == 1 ? " VF" : " VFs");
+}
+
+void checkCount(const Root& root, const CreateVfs& action, const std::string& name) {
+  const auto total = root.readNumber(functionPath(action.pf) + "/sriov_totalvfs");
+  if (!total || *total == 0) {
+    throw Error(name + ": cannot create VFs: SR-IOV is disabled or not supported",
+                "enable SR-IOV in the firmware (mlxconfig: SRIOV_EN, NUM_OF_VFS) and in the BIOS, "
+                "then power-cycle the host");
+  }
+  if (action.count == 0 || action.count > *total) {
+    throw Error(name + ": cannot create " + plural(action.count) + ": the PF supports 1 to " +
+                    std::to_string(*total) + ": " + errnoText(ERANGE),
+                "request fewer VFs, or raise NUM_OF_VFS in the firmware and power-cycle the host");
+  }
+  if (const auto present = readVfLinks(root, action.pf).size(); present != 0 && !action.autoprobe) {
+    throw Error(name + ": cannot create VFs: the PF already has " + plural(present) +
+                    ", and the count can only be changed by removing all VFs",
+                "use the existing VFs, or remove them first if nothing uses them");
+  }
+}
+
+void writeCount(KernelWriter& writer, const PciAddress& pf, std::size_t count,
+                std::chrono::milliseconds deadline) {
+  const std::string name = toString(pf);
+  try {
+    writer.write(functionPath(pf) + "/sriov_numvfs", std::to_string(count), pf, deadline);
+  } catch (const WriteError& error) {
+    if (error.number() == EBUSY) {
+      throw Error(name + ": cannot change the VF count: the driver is busy: " + errnoText(EBUSY),
+                  "wait until nothing else configures this PF (NetworkManager, netplan, "
+                  "systemd.link, an operator, a devlink mode change), then try again");
+    }
+    if (error.number() == ENOENT) {
+      throw Error(name + ": cannot change the VF count: no driver with SR-IOV support is bound: " +
+                      errnoText(ENOENT),
+                  "bind the PF to its own driver (mlx5_core)");
+    }
+    throw;
+  }
+}
+
+std::string autoprobePath(const PciAddress& pf) {
+  return functionPath(pf) + "/sriov_drivers_autoprobe";
+}
+
+// Empty, or the reason why sriov_drivers_autoprobe could not be restored.
+std::string restoreAutoprobe(KernelWriter& writer, const PciAddress& pf, bool before) {
+  try {
+    setAutoprobe(writer, pf, before);
+    return {};
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+// Writes the count with sriov_drivers_autoprobe set to `probe`. Returns the error of restoring the
+// setting afterwards; empty on success. The kernel accepts a count that the PF already has, and a
+// write waits for a pending one (sriov_numvfs_store), so the inverse of a removal need not check
+// the VFs first.
+std::string writeCountProbing(const Root& root, KernelWriter& writer, const CreateVfs& action,
+                              std::chrono::milliseconds deadline) {
+  const bool before =
+      action.autoprobe.value_or(root.readNumber(autoprobePath(action.pf)).value_or(1) != 0);
+  if (before == action.probe && !action.autoprobe) {
+    writeCount(writer, action.pf, action.count, deadline);
+    return {};
+  }
+  setAutoprobe(writer, action.pf, action.probe);
+  try {
+    writeCount(writer, action.pf, action.count, deadline);
+  } catch (const TimeoutError& error) {
+    // The kernel reads the setting for each new VF (pci_device_can_probe). If it were restored now,
+    // the host driver would bind to VFs that are created late.
+    throw TimeoutError(std::string(error.what()) + "; its sriov_drivers_autoprobe stays at " +
+                           (action.probe ? "1" : "0") + " for VFs that may still appear",
+                       error.remedy());
+  } catch (...) {
+    restoreAutoprobe(writer, action.pf, before);
+    throw;
+  }
+  return restoreAutoprobe(writer, action.pf, before);
+}
+
+bool forbidsRemoval(const Holder& holder, RemoveScope scope) {
+  return holder.kind != HolderKind::unknown &&
+         (holder.kind != HolderKind::pendingWrite || scope != RemoveScope::inFlight);
+}
+
+std::string reasonInUse(const VirtualFunction& vf, const std::vector<Holder>& holders,
+                        RemoveScope scope) {
+  for (const Holder& holder : holders) {
+    if (holder.device == vf.address && forbidsRemoval(holder, scope)) {
+      return holder.description;
+    }
+  }
+  if (isVfioDriver(vf.driver)) {
+    return "bound to " + vf.driver + (vf.vfioInUse ? " and open in a process" : "");
+  }
+  for (const Netdev& netdev : vf.netdevs) {
+    if (netdev.up || netdev.enslaved) {
+      return "its netdev " + netdev.name + (netdev.up ? " is up" : " has a master");
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+void createVfs(const Root& root, KernelWriter& writer, const CreateVfs& action,
+               std::chrono::milliseconds deadline) {
+  const std::string name = toString(action.pf);
+  checkCount(root, action, name);
+  const std::string restoreError = writeCountProbing(root, writer, action, deadline);
+  std::size_t present = 0;
+  const bool complete = pollUntil(Deadline(std::min(deadline, appearance)), [&] {
+    present = readVfLinks(root, action.pf).size();
+    return present == action.count;
+  });
+  if (complete && restoreError.empty()) {
+    return;
+  }
+  if (present != 0) {
+    writeCount(writer, action.pf, 0, deadline);
+  }
+  if (!complete) {
+    throw Error(name + ": requested " + plural(action.count) + ", but only " + plural(present) +
+                    " appeared and were removed again",
+                "check the kernel log (dmesg) for the exhausted resource: bus numbers "
+                "(pci=realloc, pci=assign-busses), BAR space, or the firmware's NUM_OF_VFS");
+  }
+  throw Error(name +
+              ": cannot restore sriov_drivers_autoprobe, so the new VFs were removed again: " +
+              restoreError);
+}
+
+void setAutoprobe(KernelWriter& writer, const PciAddress& pf, bool on) {
+  writer.write(autoprobePath(pf), on ? "1" : "0", pf, autoprobeDeadline);
+}
+
+void removeVfs(const Root& root, KernelWriter& writer, const PhysicalFunction& pf,
+               const std::vector<Holder>& holders, RemoveScope scope,
+               std::chrono::milliseconds deadline) {
+  for (const VirtualFunction& vf : pf.vfs) {
+    if (const std::string reason = reasonInUse(vf, holders, scope); !reason.empty()) {
+      throw Error(toString(pf.address) + ": cannot remove the VFs: VF " + std::to_string(vf.index) +
+                      " (" + toString(vf.address) + ") is in use: " + reason,
+                  "release that VF first", ExitCode::refused);
+    }
+  }
+  if (pf.vfs.empty() && scope == RemoveScope::present) {
+    return;
+  }
+  writeCount(writer, pf.address, 0, deadline);
+  if (const auto present = readVfLinks(root, pf.address).size(); present != 0) {
+    throw Error(toString(pf.address) + ": cannot remove the VFs: " + plural(present) + " remain",
+                "check the kernel log (dmesg)");
+  }
+}
+
+}  // namespace vfpass::host

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <vector>
+
+#include "netlink/netlink_reply.hpp"
+#include "netlink/netlink_request.hpp"
+
+namespace vfpass::host {
+
+/// The netdev of a PF, through which its VFs are read and configured; tests substitute a simulated
+/// driver.
+class VfPort {
+ public:
+  VfPort() = default;
+  VfPort(const VfPort&) = delete;
+  VfPort& operator=(const VfPort&) = delete;
+  virtual ~VfPort() = default;
+
+  /// The settings that the driver currently reports. Throws Error, TimeoutError.
+  virtual VfTable read() = 0;
+  /// Sends all requests in as few messages as possible and stops at the first refusal; settings
+  /// applied before it remain. Throws Error when the kernel does not reply.
+  virtual Acknowledgement set(const std::vector<VfRequest>& requests) = 0;
+};
+
+/// VfPort over rtnetlink. Uses the interface index, because names change. Each exchange runs in a
+/// guarded child: the kernel handles the request within sendmsg(2) under the RTNL, and blocks while
+/// another task holds it.
+class NetlinkPort final : public VfPort {
+ public:
+  /// `name` is for messages. `pf`: the PF whose VFs are configured; only used by set().
+  NetlinkPort(int interfaceIndex, bool infiniband, std::string name,
+              std::chrono::milliseconds deadline, std::optional<PciAddress> pf = std::nullopt);
+  VfTable read() override;
+  Acknowledgement set(const std::vector<VfRequest>& requests) override;
+  /// Traffic of each VF; empty where the driver does not count it. Throws Error, TimeoutError.
+  VfTrafficTable readTraffic();
+
+ private:
+  std::string exchange(const std::string& request, const char* verb,
+                       std::optional<PciAddress> changed = std::nullopt);
+
+  int interfaceIndex_;
+  bool infiniband_;
+  std::string name_;
+  std::chrono::milliseconds deadline_;
+  std::optional<PciAddress> pf_;
+  std::uint32_t sequence_ = 0;
+};
+
+}  // namespace vfpass::host

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <chrono>
+#include <exception>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "helper/guarded_helper.hpp"
+#include "vfpass/error.hpp"
+#include "vfpass/host/root.hpp"
+#include "vfpass/pci_address.hpp"
+
+namespace vfpass::host {
+
+/// A write to sysfs that the kernel refused; `number` is its errno.
+class WriteError : public Error {
+ public:
+  WriteError(const std::string& message, const std::string& remedy, int number)
+      : Error(message, remedy), number_(number) {}
+  [[nodiscard]] int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
+/// One of several writes that run in parallel.
+struct DeviceWrite {
+  PciAddress device;
+  std::string path;
+  std::string text;
+};
+
+/// Writes files of sysfs, and reads those whose read takes the device's lock; tests substitute a
+/// simulated kernel. `device` is the device that the call concerns: messages name it, and so does
+/// the helper's task name while the call is pending in the kernel.
+class KernelWriter {
+ public:
+  KernelWriter() = default;
+  KernelWriter(const KernelWriter&) = delete;
+  KernelWriter& operator=(const KernelWriter&) = delete;
+  virtual ~KernelWriter() = default;
+
+  /// Writes `text` with one write(2). Throws WriteError or TimeoutError.
+  virtual void write(const std::string& path, std::string_view text, const PciAddress& device,
+                     std::chrono::milliseconds deadline) = 0;
+  /// Runs all writes in parallel and returns when each has ended or the deadline has passed. The
+  /// result has, in the same order, null or the exception that write() would have thrown.
+  virtual std::vector<std::exception_ptr> writeTogether(const std::vector<DeviceWrite>& writes,
+                                                        std::chrono::milliseconds deadline) = 0;
+  /// Returns the file's text, up to one page. Throws TimeoutError, and Error when it cannot be
+  /// read.
+  virtual std::string read(const std::string& path, const PciAddress& device,
+                           std::chrono::milliseconds deadline) = 0;
+};
+
+/// Writes and reads in a guarded helper, so that a call that never returns only delays the caller
+/// until the deadline. Parallel writes have one helper each.
+class GuardedWriter final : public KernelWriter {
+ public:
+  explicit GuardedWriter(const Root& root) : root_(root) {}
+  void write(const std::string& path, std::string_view text, const PciAddress& device,
+             std::chrono::milliseconds deadline) override;
+  std::vector<std::exception_ptr> writeTogether(const std::vector<DeviceWrite>& writes,
+                                                std::chrono::milliseconds deadline) override;
+  std::string read(const std::string& path, const PciAddress& device,
+                   std::chrono::milliseconds deadline) override;
+
+ private:
+  const Root& root_;
+  GuardedHelper helper_;
+};
+
+/// The remedy when root gets EPERM from the driver while configuring VFs: mlx5 returns it for a PF
+/// that does not manage its embedded switch (mlx5_esw_allowed).
+inline constexpr const char* eswitchRemedy =
+    "configure the VFs on the card's Arm side, or switch the card to NIC mode and power-cycle the "
+    "host: the PF does not manage its embedded switch (as on a BlueField in DPU mode)";
+
+/// The remedy when a write to this file of sysfs fails with this errno.
+std::string writeRemedy(const std::string& path, int error, bool asRoot);
+
+/// `20 s`, `1.5 s`, `300 ms`.
+std::string durationText(std::chrono::milliseconds duration);
+
+}  // namespace vfpass::host

@@ -1,0 +1,75 @@
+#include "vfpass/host/vital_product_data.hpp"
+
+#include <fcntl.h>
+
+#include "sysfs/pci_function.hpp"
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::host {
+namespace {
+
+// PCI Local Bus Specification 3.0, appendix I: a large resource is a tag, a 16-bit length, and
+// data.
+constexpr unsigned char identifierTag = 0x82;
+constexpr unsigned char readOnlyTag = 0x90;
+constexpr std::size_t headerLength = 3;
+constexpr std::size_t vpdLimit = 4096;
+
+std::size_t byteAt(const std::string& bytes, std::size_t position) {
+  return static_cast<unsigned char>(bytes[position]);
+}
+
+// A field of the read-only resource is a two-letter keyword, a length byte, and data.
+std::string serialField(const std::string& fields) {
+  for (std::size_t at = 0; at + headerLength <= fields.size();) {
+    const std::size_t length = byteAt(fields, at + 2);
+    if (at + headerLength + length > fields.size()) {
+      return {};
+    }
+    if (fields.compare(at, 2, "SN") == 0) {
+      const std::string value = fields.substr(at + headerLength, length);
+      return printable(trim(value.substr(0, value.find('\0'))));
+    }
+    at += headerLength + length;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string findSerial(const ByteReader& read) {
+  for (std::size_t offset = 0; offset + headerLength < vpdLimit;) {
+    const std::string header = read(offset, headerLength);
+    if (header.size() < headerLength) {
+      return {};
+    }
+    const std::size_t tag = byteAt(header, 0);
+    const std::size_t length = byteAt(header, 1) | byteAt(header, 2) << 8U;
+    offset += headerLength;
+    if (tag == readOnlyTag && offset + length <= vpdLimit) {
+      return serialField(read(offset, length));
+    }
+    if (tag != identifierTag) {
+      return {};
+    }
+    offset += length;
+  }
+  return {};
+}
+
+std::string readSerial(const Root& root, const PciAddress& function) {
+  const FileDescriptor file =
+      root.open(functionPath(function) + "/vpd", O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  if (!file) {
+    return {};
+  }
+  return findSerial([&](std::size_t offset, std::size_t length) {
+    std::string bytes = readBytes(file.get(), offset, length);
+    if (root.recording() != nullptr) {
+      root.recording()->noteBytes(file.get(), offset, bytes);
+    }
+    return bytes;
+  });
+}
+
+}  // namespace vfpass::host

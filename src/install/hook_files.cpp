@@ -1,0 +1,138 @@
+#include "vfpass/install/hook_files.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "trial_run.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/error.hpp"
+
+namespace vfpass::install {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* programName = "vfpass-qemu-hook";
+
+std::string shown(const fs::path& path) { return printable(path.native()); }
+
+[[noreturn]] void throwErrno(const std::string& what, int error, const std::string& remedy = {}) {
+  throw Error(what + ": " + errnoText(error), remedy);
+}
+
+bool isExecutableFile(const fs::path& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+         (status.st_mode & 0111U) != 0;
+}
+
+void makeDirectory(const fs::path& folder, const std::string& remedy,
+                   std::vector<std::string>& actions) {
+  if (::mkdir(folder.c_str(), 0755) == 0) {
+    ::chmod(folder.c_str(), 0755);  // independent of the umask, so that libvirtd can read it
+    actions.push_back("created " + shown(folder));
+  } else if (errno != EEXIST || !fs::is_directory(folder)) {
+    throwErrno("cannot create directory " + shown(folder), errno, remedy);
+  }
+}
+
+// The file at the link's path: none, our link, or something else.
+enum class Occupant { none, ours, foreign };
+
+Occupant occupantOf(const HookPlaces& places) {
+  std::error_code error;
+  const auto status = fs::symlink_status(places.link(), error);
+  if (status.type() == fs::file_type::not_found) {
+    return Occupant::none;
+  }
+  const fs::path target = fs::read_symlink(places.link(), error);
+  const bool ours = !error && (target == places.binary || target.filename() == programName);
+  return ours ? Occupant::ours : Occupant::foreign;
+}
+
+[[noreturn]] void throwForeign(const HookPlaces& places) {
+  throw Error(shown(places.link()) + ": not a vfpass link, left unchanged",
+              "rename that hook, then try again", ExitCode::refused);
+}
+
+// Created outside qemu.d and then renamed, because libvirt runs every program in that directory.
+void placeLink(const HookPlaces& places) {
+  const fs::path draft = places.hooksDirectory / (".vfpass-link-" + std::to_string(::getpid()));
+  ::unlink(draft.c_str());
+  if (::symlink(places.binary.c_str(), draft.c_str()) != 0) {
+    throwErrno("cannot create a link in " + shown(places.hooksDirectory), errno);
+  }
+  if (::rename(draft.c_str(), places.link().c_str()) != 0) {
+    const int error = errno;
+    ::unlink(draft.c_str());
+    throwErrno("cannot move the link to " + shown(places.folder()), error);
+  }
+}
+
+}  // namespace
+
+bool anyHookPresent(const HookPlaces& places) {
+  if (isExecutableFile(places.single())) {
+    return true;
+  }
+  std::error_code error;
+  const fs::directory_iterator entries(places.folder(), error);
+  return !error && std::any_of(begin(entries), end(entries), [](const fs::directory_entry& entry) {
+    return isExecutableFile(entry.path());
+  });
+}
+
+void requireLoadable(const fs::path& binary) {
+  struct stat status {};
+  const std::string remedy =
+      "install " + std::string(programName) + " first, or specify the program with --hook-binary";
+  if (::stat(binary.c_str(), &status) != 0) {
+    throwErrno("cannot use hook program " + shown(binary), errno, remedy);
+  }
+  if (!S_ISREG(status.st_mode) || (status.st_mode & 0111U) == 0) {
+    throw Error("hook program " + shown(binary) + ": not an executable file", remedy);
+  }
+  if ((status.st_mode & 022U) != 0 || (status.st_uid != 0 && status.st_uid != ::geteuid())) {
+    throw Error("hook program " + shown(binary) + ": writable by other users, but libvirt runs " +
+                    "it as root",
+                "change its owner to root and its mode to 0755", ExitCode::refused);
+  }
+  requireRuns(binary);
+}
+
+std::vector<std::string> linkHook(const HookPlaces& places) {
+  std::vector<std::string> actions;
+  makeDirectory(places.hooksDirectory,
+                "install libvirt first, or specify its hooks directory with --hooks-dir", actions);
+  makeDirectory(places.folder(), {}, actions);
+  const Occupant occupant = occupantOf(places);
+  if (occupant == Occupant::foreign) {
+    throwForeign(places);
+  }
+  std::error_code error;
+  if (occupant == Occupant::ours && fs::read_symlink(places.link(), error) == places.binary) {
+    return actions;
+  }
+  placeLink(places);
+  actions.push_back("linked " + shown(places.link()) + " to " + shown(places.binary));
+  return actions;
+}
+
+std::vector<std::string> unlinkHook(const HookPlaces& places) {
+  const Occupant occupant = occupantOf(places);
+  if (occupant == Occupant::foreign) {
+    throwForeign(places);
+  }
+  if (occupant == Occupant::none) {
+    return {};
+  }
+  if (::unlink(places.link().c_str()) != 0 && errno != ENOENT) {
+    throwErrno("cannot remove " + shown(places.link()), errno);
+  }
+  return {"removed " + shown(places.link())};
+}
+
+}  // namespace vfpass::install

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace vfpass::install {
+
+/// The paths of the hook program and of libvirt's hooks directory.
+struct HookPlaces {
+  std::filesystem::path hooksDirectory;
+  std::filesystem::path binary;
+
+  [[nodiscard]] std::filesystem::path folder() const { return hooksDirectory / "qemu.d"; }
+  [[nodiscard]] std::filesystem::path link() const { return folder() / "vfpass"; }
+  /// The only hook script of libvirt before 6.5; later releases run it first.
+  [[nodiscard]] std::filesystem::path single() const { return hooksDirectory / "qemu"; }
+};
+
+/// True if libvirt, starting now, would find any hook for its QEMU driver.
+bool anyHookPresent(const HookPlaces& places);
+
+/// Copies a program atomically: the target is either complete or unchanged.
+void copyProgram(const std::filesystem::path& source, const std::filesystem::path& target);
+
+/// Throws unless the program is a file that the kernel can load and run, and that only root or the
+/// caller can write. libvirtd kills every running VM at its next start if a hook cannot be loaded.
+void requireLoadable(const std::filesystem::path& binary);
+
+/// Creates the directory and the link if they are missing; returns one line per action. Throws
+/// (refused) if something else exists at the link's path.
+std::vector<std::string> linkHook(const HookPlaces& places);
+
+/// Removes the link; the directory stays. Throws (refused) if the link is not ours.
+std::vector<std::string> unlinkHook(const HookPlaces& places);
+
+}  // namespace vfpass::install

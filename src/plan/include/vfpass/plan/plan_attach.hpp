@@ -1,0 +1,81 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "vfpass/claim.hpp"
+#include "vfpass/domain_setting.hpp"
+#include "vfpass/guest_tree.hpp"
+#include "vfpass/hypervisor_versions.hpp"
+#include "vfpass/inventory.hpp"
+#include "vfpass/lease.hpp"
+#include "vfpass/mapping.hpp"
+#include "vfpass/network_pool.hpp"
+#include "vfpass/plan.hpp"
+#include "vfpass/plan/objection.hpp"
+#include "vfpass/topology.hpp"
+
+namespace vfpass::plan {
+
+/// The complete input of attach.
+struct AttachInput {
+  Mapping mapping;                              ///< `near` is resolved (resolve_near.hpp)
+  std::map<std::string, Objection> nearFaults;  ///< of entries whose `near` could not be resolved
+  HostPolicy policy;
+  Inventory inventory;
+  Uuid domain;
+  std::string domainName;
+  bool active = false;
+  Scope scope;
+  std::set<std::string> plugged;  ///< entries whose device the running domain has
+  std::set<std::string>
+      pluggable;  ///< leased entries whose guest address is free in the running domain
+  std::vector<Lease> liveLeases;       ///< in the running domain's metadata, sealed ones only
+  std::vector<Lease> leases;           ///< of all domains
+  std::vector<DomainSummary> domains;  ///< all domains of the host
+  std::vector<NetworkPool> pools;      ///< of all libvirt networks, also of inactive ones
+  std::vector<Mapping> otherMappings;  ///< their addresses are reserved
+  /// Free guest addresses, best first; of a running domain all that exist. Too few are a problem
+  /// only in a running domain.
+  std::vector<GuestPlacement> placements;
+  /// With `topology: mirror`, the domain without vfpass's devices and controllers. Without a
+  /// machine all guest addresses are flat.
+  std::optional<GuestMachine> machine;
+  HypervisorVersions versions;
+  Topology topology;  ///< the host's PCI tree
+  /// Settings that the persistent XML lacks for the mapping's devices, and requests that cannot be
+  /// met.
+  std::vector<DomainSetting> settings;
+  std::vector<Objection> settingFaults;
+  bool xmlCurrent = false;       ///< the persistent XML already carries the leases of this domain
+  bool liveCurrent = true;       ///< the running domain's metadata, if any, are sealed
+  std::uint64_t generation = 0;  ///< for leases that are new or changed
+  std::string bootId;
+};
+
+/// The result of planning an attach. The plan has no steps when there are problems.
+struct AttachDecision {
+  Plan plan;
+  std::vector<Lease> leases;  ///< the domain's leases afterwards
+  std::vector<Objection> objections;
+  /// The settings of the input that the domain does not have yet.
+  std::vector<DomainSetting> settings;
+};
+
+/// True when attach applies this setting: all proposed ones with `domain-settings: apply`,
+/// otherwise only those that an entry of the mapping requests by name.
+bool isApplied(const Mapping& mapping, const DomainSetting& setting);
+
+/// Differences between the mapping and the domain's leases, one line each with the change that
+/// attach would make; empty if there are none.
+std::vector<std::string> mappingDifferences(const AttachInput& input,
+                                            const std::vector<Lease>& wanted);
+
+/// Decides VF, MAC and guest address of every entry of the mapping (kept from earlier leases where
+/// they still fit), and the steps that bring host and XML to that state.
+AttachDecision planAttach(const AttachInput& input);
+
+}  // namespace vfpass::plan

@@ -1,0 +1,166 @@
+#include "vfpass/plan/judge_holders.hpp"
+
+#include <algorithm>
+
+#include "vfpass/base/overloaded.hpp"
+
+namespace vfpass::plan {
+namespace {
+
+std::vector<PciAddress> changedVfs(const ConfigureVfs& action, const VfAddresses& addresses) {
+  std::vector<PciAddress> functions;
+  const auto pf = addresses.find(action.pf);
+  for (const auto& change : action.vfs) {
+    if (pf != addresses.end() && pf->second.contains(change.index)) {
+      functions.push_back(pf->second.at(change.index));
+    }
+  }
+  return functions;
+}
+
+std::vector<PciAddress> allVfs(const PciAddress& pf, const VfAddresses& addresses) {
+  std::vector<PciAddress> functions;
+  if (const auto found = addresses.find(pf); found != addresses.end()) {
+    for (const auto& [index, address] : found->second) {
+      functions.push_back(address);
+    }
+  }
+  return functions;
+}
+
+void addAllowances(const Action& action, std::set<Allowance>& allow) {
+  const auto add = [&](const Lease& lease) {
+    allow.insert(lease.allow.begin(), lease.allow.end());
+  };
+  const auto addAll = [&](const std::vector<Lease>& leases) {
+    std::for_each(leases.begin(), leases.end(), add);
+  };
+  std::visit(Overloaded{
+                 [&](const RecordLease& record) { add(record.lease); },
+                 [&](const EditDomain& edit) { addAll(edit.leases); },
+                 [&](const EditLiveMetadata& edit) { addAll(edit.leases); },
+                 [&](const PlugDevice& plug) { add(plug.lease); },
+                 [&](const UnplugDevice& unplug) { add(unplug.lease); },
+                 [](const auto&) {},
+             },
+             action);
+}
+
+bool isPermitted(const Holder& holder, const Plan& plan, const Action& action,
+                 const HolderTerms& terms) {
+  return holder.kind == HolderKind::vfio && holder.domain == terms.domain &&
+         (mayRunUnderOwnGuest(plan.kind, action) || terms.unplugged.contains(holder.device));
+}
+
+void addOnce(const Objection& objection, std::vector<Objection>& objections) {
+  const bool known = std::any_of(objections.begin(), objections.end(), [&](const Objection& each) {
+    return each.message == objection.message;
+  });
+  if (!known) {
+    objections.push_back(objection);
+  }
+}
+
+}  // namespace
+
+std::set<PciAddress> changedPfs(const Action& action) {
+  if (const auto* configure = std::get_if<ConfigureVfs>(&action)) {
+    return {configure->pf};
+  }
+  if (const auto* remove = std::get_if<RemoveVfs>(&action)) {
+    return {remove->pf};
+  }
+  if (const auto* mode = std::get_if<SetEswitchMode>(&action)) {
+    return {mode->pf};
+  }
+  const auto* link = std::get_if<SetLinkUp>(&action);
+  return link != nullptr && !link->up ? std::set{link->pf} : std::set<PciAddress>{};
+}
+
+std::vector<PciAddress> touchedFunctions(const Action& action, const VfAddresses& addresses) {
+  return std::visit(
+      Overloaded{
+          [&](const ConfigureVfs& configure) { return changedVfs(configure, addresses); },
+          [&](const RemoveVfs& remove) { return allVfs(remove.pf, addresses); },
+          // A mode change makes the driver rebuild its VFs; a link that goes down takes the carrier
+          // from the guests.
+          [&](const SetEswitchMode& mode) { return allVfs(mode.pf, addresses); },
+          [&](const SetLinkUp& link) {
+            return link.up ? std::vector<PciAddress>{} : allVfs(link.pf, addresses);
+          },
+          [](const BindDriver& bind) { return std::vector{bind.function}; },
+          [](const ResetFunction& reset) { return std::vector{reset.function}; },
+          [](const auto&) { return std::vector<PciAddress>{}; },
+      },
+      action);
+}
+
+std::optional<Objection> objectionTo(const Holder& holder, const std::set<Allowance>& allow) {
+  const bool waived =
+      (holder.kind == HolderKind::netdev && allow.contains(Allowance::netdevInUse)) ||
+      (holder.kind == HolderKind::unknown && allow.contains(Allowance::unknownHolder));
+  if (waived) {
+    return std::nullopt;
+  }
+  return Objection{toString(holder.device) + " is in use: " + holder.description, holder.remedy,
+                   ExitCode::refused};
+}
+
+std::vector<Objection> objectToHolders(const PciAddress& function,
+                                       const std::vector<Holder>& holders,
+                                       const std::set<Allowance>& allow) {
+  std::vector<Objection> objections;
+  for (const auto& holder : holders) {
+    if (const auto objection =
+            holder.device == function ? objectionTo(holder, allow) : std::nullopt) {
+      addOnce(*objection, objections);
+    }
+  }
+  return objections;
+}
+
+bool mayRunUnderOwnGuest(PlanKind kind, const Action& action) {
+  return kind == PlanKind::attach && std::holds_alternative<ConfigureVfs>(action);
+}
+
+std::vector<Objection> objectToHolders(const Plan& plan, const VfAddresses& addresses,
+                                       const std::vector<Holder>& holders,
+                                       const HolderTerms& terms) {
+  std::vector<Objection> objections;
+  for (const auto& step : plan.steps) {
+    for (const auto& function : touchedFunctions(step.action, addresses)) {
+      for (const auto& holder : holders) {
+        if (holder.device != function || isPermitted(holder, plan, step.action, terms)) {
+          continue;
+        }
+        if (const auto objection = objectionTo(holder, terms.allow)) {
+          addOnce(*objection, objections);
+        }
+      }
+    }
+  }
+  return objections;
+}
+
+std::set<Allowance> allowancesOf(const Plan& plan) {
+  std::set<Allowance> allow;
+  for (const auto& step : plan.steps) {
+    addAllowances(step.action, allow);
+    for (const auto& action : step.undo) {
+      addAllowances(action, allow);
+    }
+  }
+  return allow;
+}
+
+std::set<PciAddress> unpluggedBy(const Plan& plan) {
+  std::set<PciAddress> functions;
+  for (const auto& step : plan.steps) {
+    if (const auto* unplug = std::get_if<UnplugDevice>(&step.action)) {
+      functions.insert(unplug->lease.vf);
+    }
+  }
+  return functions;
+}
+
+}  // namespace vfpass::plan

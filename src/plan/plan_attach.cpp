@@ -1,0 +1,256 @@
+#include "vfpass/plan/plan_attach.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "check_running.hpp"
+#include "decide_function.hpp"
+#include "decide_lease.hpp"
+#include "form.hpp"
+#include "function_steps.hpp"
+#include "mirror_places.hpp"
+#include "plan_settings.hpp"
+#include "restore_settings.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/plan/disruption.hpp"
+#include "vfpass/plan/plan_detach.hpp"
+#include "vfpass/plan/select_pf.hpp"
+
+namespace vfpass::plan {
+namespace {
+
+const VirtualFunction* findVf(const Inventory& inventory, const Lease& lease) {
+  const PhysicalFunction* pf = findPf(inventory, lease.pf);
+  return pf != nullptr && lease.vfIndex < pf->vfs.size() ? &pf->vfs[lease.vfIndex] : nullptr;
+}
+
+// Changes to the domain's leases.
+struct Changes {
+  std::vector<Lease> put;      ///< new, with changed terms, or about to run
+  std::vector<Lease> plugged;  ///< of these, the ones to plug into the running domain
+  std::vector<Lease> dropped;  ///< no longer in the mapping, or moved to another VF
+  std::vector<Lease> drifted;  ///< of the running guest, with settings that others changed
+  bool terms = false;          ///< more than the state of a lease changes
+};
+
+bool isKept(const Lease& lease, const std::vector<Lease>& wanted) {
+  return std::any_of(wanted.begin(), wanted.end(), [&](const Lease& each) {
+    return each.vfName == lease.vfName && each.kind == lease.kind && sameDevice(each, lease);
+  });
+}
+
+// Between two runs a VF holds neutral values, so that only a running guest's settings can drift.
+// Values that the driver does not report are not compared.
+bool hasDrifted(const AttachInput& input, const Lease& lease) {
+  const VirtualFunction* vf = findVf(input.inventory, lease);
+  if (!input.scope.live || !input.plugged.contains(lease.vfName) || vf == nullptr) {
+    return false;
+  }
+  const auto differing = differingAttributes(settingsToApply(lease), vf->settings);
+  return std::any_of(differing.begin(), differing.end(), [&](Attribute attribute) {
+    return only(vf->settings, {attribute}) != VfSettings{};
+  });
+}
+
+Changes compare(const AttachInput& input, std::vector<Lease>& wanted) {
+  Changes changes;
+  for (auto& lease : wanted) {
+    const Lease* earlier = earlierLease(input, lease.vfName);
+    const bool same = earlier != nullptr && sameTerms(*earlier, lease);
+    const bool plugs = input.scope.live && !input.plugged.contains(lease.vfName);
+    if (same) {
+      lease = *earlier;
+    }
+    if (plugs) {
+      lease.state = LeaseState::running;
+      lease.bootId = input.bootId;
+      changes.plugged.push_back(lease);
+    }
+    if (!same || plugs) {
+      changes.put.push_back(lease);
+    } else if (hasDrifted(input, lease)) {
+      changes.drifted.push_back(lease);
+    }
+    changes.terms = changes.terms || !same;
+  }
+  for (const auto& lease : input.leases) {
+    if (lease.domain == input.domain && !isKept(lease, wanted)) {
+      changes.dropped.push_back(lease);
+    }
+  }
+  changes.terms = changes.terms || !changes.dropped.empty();
+  return changes;
+}
+
+void addRecords(const AttachInput& input, const Changes& changes, std::vector<Step>& steps) {
+  for (const auto& lease : changes.put) {
+    const Lease* earlier = earlierLease(input, lease.vfName);
+    Action undo = DropLease{lease.domain, lease.vfName, lease.generation};
+    if (earlier != nullptr) {
+      undo = RecordLease{*earlier};
+    }
+    steps.push_back({RecordLease{lease}, {undo}, "no other domain may use it"});
+  }
+}
+
+void addCreations(const AttachInput& input, const Changes& changes, std::vector<Step>& steps) {
+  std::map<PciAddress, unsigned> counts;
+  for (const auto& lease : changes.put) {
+    const PhysicalFunction* pf = findPf(input.inventory, lease.pf);
+    if (lease.kind == LeaseKind::virtualFunction && pf != nullptr && pf->vfs.empty()) {
+      counts[lease.pf] = wantedVfCount(*pf, input.policy);
+    }
+  }
+  for (const auto& [pf, count] : counts) {
+    const PfPolicy* policy = policyOf(*findPf(input.inventory, pf), input.policy);
+    const auto disrupted = disruptionsOf(*findPf(input.inventory, pf));
+    steps.push_back(
+        {CreateVfs{pf, count, policy != nullptr && policy->probeVfs},
+         {RemoveVfs{pf, findPf(input.inventory, pf)->probesVfs}},
+         policy != nullptr && policy->vfCount
+             ? "the PF has no VFs, and host.yaml requests " + std::to_string(count)
+             : "the PF has no VFs; the count cannot be raised later while VFs are in use",
+         !disrupted.empty()});
+    for (const auto& who : disrupted) {
+      steps.back().reason += "; " + who;
+    }
+  }
+}
+
+void addConfigurations(const AttachInput& input, const Changes& changes, std::vector<Step>& steps) {
+  std::map<PciAddress, std::pair<ConfigureVfs, ConfigureVfs>> byPf;
+  std::vector<Step> afterwards;
+  std::vector<Lease> configured = changes.put;
+  configured.insert(configured.end(), changes.drifted.begin(), changes.drifted.end());
+  for (const auto& lease : configured) {
+    auto& [configure, undo] = byPf[lease.pf];
+    const VirtualFunction* vf = findVf(input.inventory, lease);
+    const VfSettings seen = vf == nullptr ? VfSettings{} : vf->settings;
+    configure.pf = undo.pf = lease.pf;
+    if (vf != nullptr) {
+      const Reprobe reprobe = reprobeAround(lease, *vf, lease.settings);
+      steps.insert(steps.end(), reprobe.before.begin(), reprobe.before.end());
+      afterwards.insert(afterwards.end(), reprobe.after.begin(), reprobe.after.end());
+    }
+    const Lease* earlier = earlierLease(input, lease.vfName);
+    const Lease target = earlier == nullptr ? lease : withoutEarlierSettings(*earlier, lease);
+    if (const VfSettings wanted = settingsToApply(target);
+        !differingAttributes(wanted, seen).empty()) {
+      configure.vfs.push_back({lease.vfIndex, wanted, lease.required});
+      undo.vfs.push_back({lease.vfIndex, settingsToUndo(target, seen), {}});
+    }
+  }
+  for (const auto& [pf, actions] : byPf) {
+    if (!actions.first.vfs.empty()) {
+      steps.push_back({actions.first, {actions.second}, "the mapping sets these values"});
+    }
+  }
+  steps.insert(steps.end(), afterwards.begin(), afterwards.end());
+}
+
+void addBindings(const AttachInput& input, const Changes& changes, std::vector<Step>& steps) {
+  for (const auto& lease : changes.put) {
+    if (lease.kind == LeaseKind::pciFunction) {
+      bindFunction(lease, input.inventory, steps);
+      continue;
+    }
+    const VirtualFunction* vf = findVf(input.inventory, lease);
+    if (lease.managed || (vf != nullptr && vf->driver == "vfio-pci")) {
+      continue;
+    }
+    // A VF that this plan creates must be unbound from vfio-pci before it can be removed.
+    const std::vector<Action> undo =
+        vf == nullptr ? std::vector<Action>{BindDriver{lease.vf, "", ""}} : undoBinding(lease, *vf);
+    const bool disrupts = vf != nullptr && !vf->driver.empty();
+    steps.push_back({BindDriver{lease.vf, "vfio-pci", "vfio-pci"}, undo,
+                     disrupts ? "it is bound to " + vf->driver : "no driver is bound to it",
+                     disrupts});
+  }
+}
+
+std::vector<Lease> persistentOnes(const std::vector<Lease>& leases, const Uuid& domain) {
+  std::vector<Lease> persistent;
+  std::copy_if(leases.begin(), leases.end(), std::back_inserter(persistent),
+               [&](const Lease& lease) { return lease.domain == domain && lease.persistent; });
+  return persistent;
+}
+
+void addXml(const AttachInput& input, const std::vector<Lease>& wanted, const Changes& changes,
+            std::vector<Step>& steps) {
+  if (input.scope.config && (changes.terms || !input.xmlCurrent)) {
+    steps.push_back({EditDomain{input.domain, persistentOnes(wanted, input.domain)},
+                     {EditDomain{input.domain, persistentOnes(input.leases, input.domain)}},
+                     "the guest gets the devices at its next start"});
+  }
+}
+
+// The metadata come before the devices, so that a domain that stops in between is still released.
+void addPlugging(const AttachInput& input, const std::vector<Lease>& wanted, const Changes& changes,
+                 std::vector<Step>& steps) {
+  if (!input.scope.live || (changes.put.empty() && changes.dropped.empty() && input.liveCurrent)) {
+    return;
+  }
+  steps.push_back({EditLiveMetadata{input.domain, wanted},
+                   {EditLiveMetadata{input.domain, input.liveLeases}},
+                   "shutdown must release the right leases"});
+  for (const auto& lease : changes.plugged) {
+    steps.push_back({PlugDevice{lease}, {UnplugDevice{lease}}, "the guest is running"});
+  }
+}
+
+}  // namespace
+
+namespace {
+
+// A VF has carrier only while its PF is up (on mlx5 with link state auto, and on every NIC without
+// that attribute).
+void noteDownPfs(const AttachInput& input, AttachDecision& decision) {
+  std::set<PciAddress> noted;
+  for (const auto& lease : decision.leases) {
+    const PhysicalFunction* pf = findPf(input.inventory, lease.pf);
+    const bool down = pf != nullptr && !pf->netdev.empty() && !pf->netdevUp;
+    if (lease.kind == LeaseKind::virtualFunction && down && noted.insert(lease.pf).second) {
+      decision.plan.notes.push_back(
+          "PF " + toString(pf->address) + " (" + printable(pf->netdev) +
+          ") is down: the guest gets no carrier; set `up: true` for it in host.yaml and run "
+          "`vfpass host apply`");
+    }
+  }
+}
+
+}  // namespace
+
+AttachDecision planAttach(const AttachInput& input) {
+  AttachDecision decision;
+  decision.plan = {PlanKind::attach, input.domain, input.domainName, {}, {}};
+  Places places(input);
+  decision.leases = decideLeases(input, places, decision.objections);
+  const auto functions = decideFunctions(input, places, decision.objections);
+  decision.leases.insert(decision.leases.end(), functions.begin(), functions.end());
+  mirrorPlaces(input, decision);
+  settleSettings(input, decision);
+  const Changes changes = compare(input, decision.leases);
+  checkRunning(input, {changes.put, changes.plugged, changes.dropped}, decision.objections);
+  if (!decision.objections.empty()) {
+    return decision;
+  }
+  noteDownPfs(input, decision);
+  auto& steps = decision.plan.steps;
+  addRecords(input, changes, steps);
+  addCreations(input, changes, steps);
+  addConfigurations(input, changes, steps);
+  addBindings(input, changes, steps);
+  addXml(input, decision.leases, changes, steps);
+  addPlugging(input, decision.leases, changes, steps);
+  if (!changes.dropped.empty()) {
+    // After the XML, so that the domain cannot start with a device that is being removed.
+    const Restoration restore = planRestore(changes.dropped, input.leases, input.inventory);
+    steps.insert(steps.end(), restore.steps.begin(), restore.steps.end());
+    decision.plan.notes.insert(decision.plan.notes.end(), restore.notes.begin(),
+                               restore.notes.end());
+  }
+  return decision;
+}
+
+}  // namespace vfpass::plan

@@ -1,0 +1,237 @@
+#include "vfpass/plan/plan_detach.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "form.hpp"
+#include "function_steps.hpp"
+#include "restore_settings.hpp"
+#include "scrub.hpp"
+#include "vfpass/plan/judge_holders.hpp"
+#include "vfpass/plan/lease_device.hpp"
+
+namespace vfpass::plan {
+namespace {
+
+bool contains(const std::vector<Lease>& leases, const Lease& lease) {
+  return std::any_of(leases.begin(), leases.end(), [&](const Lease& each) {
+    return each.domain == lease.domain && each.vfName == lease.vfName;
+  });
+}
+
+bool isInUse(const VirtualFunction& vf, const std::vector<Holder>& holders) {
+  return vf.driver == "vfio-pci" || !objectToHolders(vf.address, holders, {}).empty();
+}
+
+// Writing 0 to sriov_numvfs removes every VF of a PF. Allowed only with the last lease, only if
+// vfpass created the VFs, and only if no other VF is in use.
+bool mayRemoveVfs(const PhysicalFunction& pf, const std::vector<Lease>& leases,
+                  const std::vector<Lease>& allLeases, const std::vector<Holder>& holders) {
+  const bool ours = std::all_of(leases.begin(), leases.end(),
+                                [](const Lease& lease) { return lease.original.created; });
+  const bool leased = std::any_of(allLeases.begin(), allLeases.end(), [&](const Lease& lease) {
+    return lease.pf == pf.address && !contains(leases, lease);
+  });
+  const bool used = std::any_of(pf.vfs.begin(), pf.vfs.end(), [&](const VirtualFunction& vf) {
+    const bool leasedHere = std::any_of(leases.begin(), leases.end(), [&](const Lease& lease) {
+      return lease.vfIndex == vf.index;
+    });
+    return !leasedHere && isInUse(vf, holders);
+  });
+  return ours && !leased && !used;
+}
+
+void restoreBinding(const Lease& lease, const VirtualFunction& vf, bool removed,
+                    std::vector<Step>& steps) {
+  if (lease.managed) {
+    return;  // libvirt has rebound the device itself
+  }
+  BindDriver bind{vf.address, lease.original.driver, lease.original.driverOverride};
+  if (removed) {
+    bind = {vf.address, "", ""};
+  }
+  if (bind.driver != vf.driver || bind.driverOverride != vf.driverOverride) {
+    steps.push_back({bind, {}, "this was its driver before " + lease.vfName + " was attached"});
+  }
+}
+
+void restorePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
+               const std::vector<Lease>& allLeases, const std::vector<Holder>& holders,
+               std::vector<Step>& steps) {
+  const bool removed = mayRemoveVfs(pf, leases, allLeases, holders);
+  ConfigureVfs configure{pf.address, {}};
+  std::vector<Step> afterwards;
+  for (const auto& lease : leases) {
+    if (lease.vfIndex >= pf.vfs.size()) {
+      continue;
+    }
+    const VirtualFunction& vf = pf.vfs[lease.vfIndex];
+    if (lease.state != LeaseState::reserved && vf.driver == "vfio-pci") {
+      steps.push_back({ResetFunction{vf.address}, {}, "it was not reset after its last use"});
+    }
+    configure.vfs.push_back({lease.vfIndex, settingsToRestore(lease), {}});
+    if (!removed) {
+      const Reprobe reprobe = reprobeAround(lease, vf, settingsToRestore(lease));
+      steps.insert(steps.end(), reprobe.before.begin(), reprobe.before.end());
+      afterwards.insert(afterwards.end(), reprobe.after.begin(), reprobe.after.end());
+    }
+  }
+  if (!removed && !configure.vfs.empty()) {
+    steps.push_back({configure, {}, "these were the values before the attach"});
+  }
+  steps.insert(steps.end(), afterwards.begin(), afterwards.end());
+  // Bind the driver last: it reads the MAC when it probes.
+  for (const auto& lease : leases) {
+    if (lease.vfIndex < pf.vfs.size()) {
+      restoreBinding(lease, pf.vfs[lease.vfIndex], removed, steps);
+    }
+  }
+  if (removed && !pf.vfs.empty()) {
+    steps.push_back(
+        {RemoveVfs{pf.address}, {}, "the PF had no VFs before, and no lease needs them any more"});
+  }
+}
+
+}  // namespace
+
+namespace {
+
+std::string notRestored(const Lease& lease, const std::string& reason) {
+  return lease.vfName + ": " + describeDevice(lease) + " was not restored: " + reason;
+}
+
+// Adds a note if the card differs.
+bool isSameCard(const Lease& lease, const Inventory& inventory, std::vector<std::string>& notes) {
+  const PhysicalFunction* pf = findPf(inventory, lease.pf);
+  const std::string other = pf == nullptr ? "the PF no longer exists" : otherDevice(lease, *pf);
+  if (!other.empty()) {
+    notes.push_back(notRestored(lease, other));
+  }
+  return other.empty();
+}
+
+void restoreWholeFunction(const Lease& lease, const Inventory& inventory,
+                          Restoration& restoration) {
+  const PciFunction* function = findFunction(inventory, lease.vf);
+  const std::string other =
+      function == nullptr ? "the function no longer exists" : otherDevice(lease, *function);
+  if (!other.empty()) {
+    restoration.notes.push_back(notRestored(lease, other));
+    return;
+  }
+  restoreFunction(lease, inventory, restoration.steps);
+}
+
+}  // namespace
+
+Restoration planRestore(const std::vector<Lease>& leases, const std::vector<Lease>& allLeases,
+                        const Inventory& inventory) {
+  std::map<PciAddress, std::vector<Lease>> byPf;
+  Restoration restoration;
+  for (const auto& lease : leases) {
+    if (lease.kind == LeaseKind::pciFunction) {
+      restoreWholeFunction(lease, inventory, restoration);
+    } else if (isSameCard(lease, inventory, restoration.notes)) {
+      byPf[lease.pf].push_back(lease);
+    }
+  }
+  for (const auto& [pf, pfLeases] : byPf) {
+    restorePf(*findPf(inventory, pf), pfLeases, allLeases, inventory.holders, restoration.steps);
+  }
+  for (const auto& lease : leases) {
+    restoration.steps.push_back(
+        {DropLease{lease.domain, lease.vfName, lease.generation}, {}, "its device is detached"});
+  }
+  return restoration;
+}
+
+namespace {
+
+bool isPlugged(const DetachInput& input, const Lease& lease) {
+  return input.plugged.contains(lease.vfName);
+}
+
+// What detach does with the domain's leases.
+struct LeaseOutcomes {
+  std::vector<Lease> unplugged;  ///< to unplug from the running guest
+  std::vector<Lease> ended;      ///< in neither configuration any more
+  std::vector<Lease> reserved;   ///< unplugged, but still in the persistent configuration
+  std::vector<Lease> liveOnly;   ///< removed from the persistent configuration, but still plugged
+};
+
+LeaseOutcomes outcomesOf(const DetachInput& input) {
+  LeaseOutcomes outcomes;
+  for (const auto& lease : input.leases) {
+    if (lease.domain != input.domain) {
+      continue;
+    }
+    const bool plugged = isPlugged(input, lease);
+    const bool staysLive = plugged && !input.scope.live;
+    const bool staysConfigured = lease.persistent && !input.scope.config;
+    if (plugged && input.scope.live) {
+      outcomes.unplugged.push_back(lease);
+    }
+    if (!staysLive && !staysConfigured) {
+      outcomes.ended.push_back(lease);
+    } else if (staysConfigured && input.scope.live && lease.state != LeaseState::reserved) {
+      outcomes.reserved.push_back(lease);
+    } else if (staysLive && lease.persistent && input.scope.config) {
+      outcomes.liveOnly.push_back(lease);
+    }
+  }
+  return outcomes;
+}
+
+void addUnplugging(const DetachInput& input, const LeaseOutcomes& outcomes,
+                   std::vector<Step>& steps) {
+  for (const auto& lease : outcomes.unplugged) {
+    steps.push_back({UnplugDevice{lease}, {PlugDevice{lease}}, "the running guest has it", true});
+  }
+  // The guest may already have released the devices that an earlier detach requested.
+  if (!outcomes.unplugged.empty() || (input.scope.live && !input.liveLeases.empty())) {
+    steps.push_back({EditLiveMetadata{input.domain, {}},
+                     {EditLiveMetadata{input.domain, input.liveLeases}},
+                     "the running domain has no devices of vfpass any more"});
+  }
+}
+
+void addXml(const DetachInput& input, std::vector<Step>& steps) {
+  if (!input.scope.config || !input.xmlIsOurs) {
+    return;
+  }
+  std::vector<Lease> persistent;
+  std::copy_if(
+      input.leases.begin(), input.leases.end(), std::back_inserter(persistent),
+      [&](const Lease& lease) { return lease.domain == input.domain && lease.persistent; });
+  steps.push_back({EditDomain{input.domain, {}},
+                   {EditDomain{input.domain, persistent}},
+                   "this was the XML before the attach"});
+}
+
+void addRecords(const LeaseOutcomes& outcomes, std::vector<Step>& steps) {
+  for (Lease lease : outcomes.liveOnly) {
+    lease.persistent = false;
+    steps.push_back({RecordLease{lease}, {}, "the running guest still has it"});
+  }
+}
+
+}  // namespace
+
+Plan planDetach(const DetachInput& input) {
+  Plan plan{PlanKind::detach, input.domain, input.domainName, {}, {}};
+  const LeaseOutcomes outcomes = outcomesOf(input);
+  auto& steps = plan.steps;
+  addUnplugging(input, outcomes, steps);
+  addXml(input, steps);
+  addRecords(outcomes, steps);
+  const std::string bootId = outcomes.reserved.empty() ? "" : outcomes.reserved.front().bootId;
+  const auto scrub =
+      planScrub(outcomes.reserved, input.inventory, bootId, "its persistent configuration has it");
+  const Restoration restore = planRestore(outcomes.ended, input.leases, input.inventory);
+  steps.insert(steps.end(), scrub.begin(), scrub.end());
+  steps.insert(steps.end(), restore.steps.begin(), restore.steps.end());
+  plan.notes = restore.notes;
+  return plan;
+}
+
+}  // namespace vfpass::plan

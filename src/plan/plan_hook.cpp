@@ -1,0 +1,186 @@
+#include "vfpass/plan/plan_hook.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "function_steps.hpp"
+#include "restore_settings.hpp"
+#include "scrub.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/plan/check_function.hpp"
+#include "vfpass/plan/check_vf.hpp"
+#include "vfpass/plan/metadata_check.hpp"
+
+namespace vfpass::plan {
+namespace {
+
+const Lease* findKnown(const std::vector<Lease>& known, const Lease& wanted) {
+  const auto found = std::find_if(known.begin(), known.end(), [&](const Lease& lease) {
+    return lease.domain == wanted.domain && lease.vfName == wanted.vfName;
+  });
+  return found == known.end() ? nullptr : &*found;
+}
+
+// The database prevents two leases of one VF, but treats a whole PF and one of its VFs as two
+// devices.
+void checkOthers(const Lease& wanted, const std::vector<Lease>& known,
+                 std::vector<Objection>& objections) {
+  for (const auto& lease : known) {
+    if (lease.domain != wanted.domain && sameDevice(lease, wanted)) {
+      objections.push_back(
+          {describeDevice(lease) + " is leased to domain " + printable(lease.domainName),
+           "detach it from that domain, or run `vfpass attach` for this one to choose another "
+           "device"});
+    }
+  }
+}
+
+// The database's leases for the entries in the metadata: only what attach decided is applied.
+std::vector<Lease> ownLeases(const std::vector<Lease>& metadata, const std::vector<Lease>& known) {
+  std::vector<Lease> own;
+  for (const auto& lease : metadata) {
+    own.push_back(*findKnown(known, lease));
+  }
+  return own;
+}
+
+bool createdBefore(const PhysicalFunction& pf, const std::vector<Lease>& known) {
+  return std::any_of(known.begin(), known.end(), [&](const Lease& lease) {
+    return lease.pf == pf.address && lease.original.created;
+  });
+}
+
+// The lease while the domain starts.
+Lease startingLease(Lease lease, const std::string& domainName, const std::string& bootId) {
+  lease.domainName = domainName;
+  lease.state = LeaseState::starting;
+  lease.bootId = bootId;
+  return lease;
+}
+
+void addRecord(const Lease& starting, const std::vector<Lease>& known, std::vector<Step>& steps) {
+  Lease reserved = *findKnown(known, starting);
+  reserved.state = LeaseState::reserved;
+  steps.push_back({RecordLease{starting}, {RecordLease{reserved}}, "the domain is starting"});
+}
+
+void addConfigure(const PhysicalFunction& pf, const std::vector<Lease>& leases,
+                  std::vector<Step>& steps) {
+  ConfigureVfs configure{pf.address, {}};
+  ConfigureVfs undo{pf.address, {}};
+  for (const auto& lease : leases) {
+    const VfSettings seen =
+        lease.vfIndex < pf.vfs.size() ? pf.vfs[lease.vfIndex].settings : VfSettings{};
+    if (const VfSettings wanted = settingsToApply(lease);
+        !differingAttributes(wanted, seen).empty()) {
+      configure.vfs.push_back({lease.vfIndex, wanted, lease.required});
+      undo.vfs.push_back({lease.vfIndex, settingsToUndo(lease, seen), {}});
+    }
+  }
+  if (!configure.vfs.empty()) {
+    steps.push_back({configure, {undo}, "attach decided these values"});
+  }
+}
+
+void addBind(const PhysicalFunction& pf, const Lease& lease, std::vector<Step>& steps) {
+  const bool exists = lease.vfIndex < pf.vfs.size();
+  if (lease.managed || (exists && pf.vfs[lease.vfIndex].driver == "vfio-pci")) {
+    return;
+  }
+  // A VF that this plan creates must be unbound from vfio-pci before it can be removed.
+  const std::vector<Action> undo = exists ? undoBinding(lease, pf.vfs[lease.vfIndex])
+                                          : std::vector<Action>{BindDriver{lease.vf, "", ""}};
+  steps.push_back({BindDriver{lease.vf, "vfio-pci", "vfio-pci"}, undo,
+                   "`managed: no` requires vfio-pci", true});
+}
+
+void prepareFunctions(const std::vector<Lease>& leases, const std::vector<Lease>& known,
+                      const Inventory& inventory, const std::string& bootId,
+                      PrepareDecision& decision) {
+  const auto found = checkLeasedFunctions(inventory, leases);
+  decision.objections.insert(decision.objections.end(), found.begin(), found.end());
+  for (const auto& lease : leases) {
+    const Lease starting = startingLease(lease, decision.plan.domainName, bootId);
+    addRecord(starting, known, decision.plan.steps);
+    bindFunction(starting, inventory, decision.plan.steps);
+  }
+}
+
+void preparePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
+               const std::vector<Lease>& known, std::vector<Step>& steps) {
+  for (const auto& lease : leases) {
+    addRecord(lease, known, steps);
+  }
+  if (pf.vfs.empty()) {
+    unsigned count = 0;
+    for (const auto& lease : leases) {
+      count = std::max({count, lease.vfCount, lease.vfIndex + 1});
+    }
+    steps.push_back({CreateVfs{pf.address, count, false},
+                     {RemoveVfs{pf.address, pf.probesVfs}},
+                     "the PF has no VFs: they do not survive a reboot"});
+  }
+  addConfigure(pf, leases, steps);
+  for (const auto& lease : leases) {
+    addBind(pf, lease, steps);
+  }
+}
+
+}  // namespace
+
+PrepareDecision planPrepare(const Uuid& domain, const std::string& domainName,
+                            const std::vector<Lease>& metadata, const std::vector<Lease>& known,
+                            const Inventory& inventory, const std::string& bootId) {
+  PrepareDecision decision{{PlanKind::prepare, domain, domainName, {}, {}}, {}};
+  decision.objections = checkMetadata(domain, domainName, metadata, known);
+  if (!decision.objections.empty()) {
+    return decision;
+  }
+  std::map<PciAddress, std::vector<Lease>> byPf;
+  std::vector<Lease> functions;
+  for (const auto& lease : ownLeases(metadata, known)) {
+    checkOthers(lease, known, decision.objections);
+    auto& kind = lease.kind == LeaseKind::pciFunction ? functions : byPf[lease.pf];
+    kind.push_back(lease);
+  }
+  for (auto& [address, leases] : byPf) {
+    const PhysicalFunction* pf = findPf(inventory, address);
+    if (pf == nullptr) {
+      decision.objections.push_back({"PF " + toString(address) + " does not exist or has no driver",
+                                     "see `vfpass pf list`", ExitCode::failed});
+      continue;
+    }
+    if (!pf->vfs.empty()) {
+      const auto found = checkLeasedVfs(*pf, leases, inventory.holders);
+      decision.objections.insert(decision.objections.end(), found.begin(), found.end());
+    }
+    const bool ours = pf->vfs.empty() || createdBefore(*pf, known);
+    std::transform(leases.begin(), leases.end(), leases.begin(), [&](const Lease& lease) {
+      Lease starting = startingLease(lease, domainName, bootId);
+      // After a reboot vfpass creates the VFs, no matter who created them before.
+      starting.original.created = starting.original.created || ours;
+      return starting;
+    });
+    preparePf(*pf, leases, known, decision.plan.steps);
+  }
+  prepareFunctions(functions, known, inventory, bootId, decision);
+  if (!decision.objections.empty()) {
+    decision.plan.steps.clear();
+  }
+  return decision;
+}
+
+Plan planRelease(const Uuid& domain, const std::string& domainName, const std::vector<Lease>& known,
+                 const Inventory& inventory, const std::string& bootId) {
+  std::vector<Lease> used;
+  std::copy_if(known.begin(), known.end(), std::back_inserter(used), [&](const Lease& lease) {
+    return lease.domain == domain && lease.state != LeaseState::reserved;
+  });
+  return {PlanKind::release,
+          domain,
+          domainName,
+          planScrub(used, inventory, bootId, "the domain has stopped"),
+          {}};
+}
+
+}  // namespace vfpass::plan

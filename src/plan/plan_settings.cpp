@@ -1,0 +1,100 @@
+#include "plan_settings.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+
+#include "decide_lease.hpp"
+
+namespace vfpass::plan {
+namespace {
+
+// The only setting that a mapping requests by name.
+constexpr std::string_view requested = "gpu-clique";
+
+std::vector<DomainEdit> earlierEdits(const AttachInput& input) {
+  std::vector<DomainEdit> edits;
+  for (const Lease& lease : input.leases) {
+    if (lease.domain == input.domain && lease.persistent) {
+      edits.insert(edits.end(), lease.edits.begin(), lease.edits.end());
+    }
+  }
+  return edits;
+}
+
+bool contains(const std::vector<DomainEdit>& edits, const DomainEdit& edit) {
+  return std::find(edits.begin(), edits.end(), edit) != edits.end();
+}
+
+void keepEdits(const AttachInput& input, std::vector<Lease>& leases) {
+  for (Lease& lease : leases) {
+    const Lease* earlier = earlierLease(input, lease.vfName);
+    lease.edits = earlier == nullptr ? std::vector<DomainEdit>() : earlier->edits;
+  }
+}
+
+// All edits go to the lease that had them, so that an attach without changes changes no lease.
+void assignEdits(const AttachInput& input, std::vector<DomainEdit> edits,
+                 std::vector<Lease>& leases) {
+  Lease* carrier = nullptr;
+  for (Lease& lease : leases) {
+    lease.edits.clear();
+    const Lease* earlier = earlierLease(input, lease.vfName);
+    const bool had = earlier != nullptr && !earlier->edits.empty();
+    if (lease.persistent && (carrier == nullptr || had)) {
+      carrier = &lease;
+    }
+  }
+  if (carrier != nullptr) {
+    carrier->edits = std::move(edits);
+  }
+}
+
+}  // namespace
+
+bool isApplied(const Mapping& mapping, const DomainSetting& setting) {
+  return setting.edit && (mapping.applyDomainSettings || setting.name == requested);
+}
+
+void settleSettings(const AttachInput& input, AttachDecision& decision) {
+  decision.objections.insert(decision.objections.end(), input.settingFaults.begin(),
+                             input.settingFaults.end());
+  if (!input.scope.config) {
+    return keepEdits(input, decision.leases);
+  }
+  std::vector<DomainEdit> edits;
+  const auto earlier = earlierEdits(input);
+  for (const DomainSetting& setting : input.settings) {
+    if (isApplied(input.mapping, setting)) {
+      edits.push_back(*setting.edit);
+    }
+    const bool made = isApplied(input.mapping, setting) && contains(earlier, *setting.edit);
+    if (!made || !input.xmlCurrent) {
+      decision.settings.push_back(setting);
+    }
+  }
+  assignEdits(input, std::move(edits), decision.leases);
+}
+
+std::vector<std::string> changedSettings(const AttachInput& input,
+                                         const std::vector<Lease>& wanted) {
+  if (wanted.empty()) {
+    return {};  // no lease was decided
+  }
+  const auto before = earlierEdits(input);
+  const auto after = editsOf(wanted);
+  std::set<std::string> names;
+  for (const DomainEdit& edit : before) {
+    if (!contains(after, edit)) {
+      names.insert(edit.setting);
+    }
+  }
+  for (const DomainEdit& edit : after) {
+    if (!contains(before, edit)) {
+      names.insert(edit.setting);
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
+}  // namespace vfpass::plan

@@ -1,0 +1,77 @@
+#include "channel/json_reader.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "vfpass/base/unique_keys.hpp"
+#include "vfpass/error.hpp"
+
+namespace vfpass::probe {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int deepestMessage = 8;
+
+Error badMessage(const std::string& reason) {
+  return Error("the other side sent an invalid message: " + reason,
+               "run the same build of vfpass-probe on both sides");
+}
+
+const Json& member(const Json& object, const char* name, bool (Json::*hasType)() const noexcept,
+                   const char* type) {
+  const auto found = object.is_object() ? object.find(name) : object.end();
+  if (!object.is_object() || found == object.end() || !((*found).*hasType)()) {
+    throw badMessage(std::string("no ") + type + " named " + name);
+  }
+  return *found;
+}
+
+}  // namespace
+
+Json parseMessage(std::string_view text) {
+  if (text.size() > largestMessage) {
+    throw badMessage("longer than 64 KiB");
+  }
+  UniqueKeys keys;
+  const auto limits = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (depth > deepestMessage) {
+      throw badMessage("nested too deeply");
+    }
+    if (event == Json::parse_event_t::object_start) {
+      keys.enterObject();
+    } else if (event == Json::parse_event_t::object_end) {
+      keys.leaveObject();
+    } else if (event == Json::parse_event_t::key && !keys.add(parsed.get<std::string>())) {
+      throw badMessage("duplicate member in an object");
+    }
+    return true;
+  };
+  try {
+    return Json::parse(text, limits);
+  } catch (const Json::exception&) {
+    throw badMessage("not JSON");
+  }
+}
+
+std::uint64_t numberMember(const Json& object, const char* name, std::uint64_t largest) {
+  const auto number =
+      member(object, name, &Json::is_number_unsigned, "number").get<std::uint64_t>();
+  if (number > largest) {
+    throw badMessage(std::string(name) + " is too large");
+  }
+  return number;
+}
+
+bool flagMember(const Json& object, const char* name) {
+  return member(object, name, &Json::is_boolean, "boolean").get<bool>();
+}
+
+std::string textMember(const Json& object, const char* name) {
+  return member(object, name, &Json::is_string, "string").get<std::string>();
+}
+
+const Json& objectMember(const Json& object, const char* name) {
+  return member(object, name, &Json::is_object, "object");
+}
+
+}  // namespace vfpass::probe

@@ -1,0 +1,81 @@
+#include "gpu/gpu_memory.hpp"
+
+#include <array>
+
+namespace vfpass::probe {
+namespace {
+
+/// As gpu/kernels.cu writes it.
+struct SlotResult {
+  std::uint64_t firstWrong = ~std::uint64_t{0};
+  std::uint64_t wrongBytes = 0;
+};
+
+/// CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: synchronous copies of this memory have completed when they
+/// return. NVIDIA requires it for memory that other devices access.
+constexpr int syncMemoryOperations = 6;
+
+}  // namespace
+
+GpuMemory::GpuMemory(std::shared_ptr<const Gpu> gpu, std::uint64_t bytes, std::uint64_t slots)
+    : gpu_(gpu), buffer_(gpu, bytes), results_(gpu, slots * sizeof(SlotResult)) {
+  const int yes = 1;
+  const CudaDriver& driver = gpu_->driver();
+  driver.check(driver.pointerSetAttribute(&yes, syncMemoryOperations, buffer_.address()),
+               "cannot make copies of GPU memory synchronous");
+}
+
+GpuMessages GpuMemory::messages(const Ring& ring, const MessageRange& range) const {
+  return {buffer_.address() + ring.startOf(range.firstSlot), ring.stride, ring.messageBytes,
+          range.count, range.firstMessage};
+}
+
+void GpuMemory::fill(const Ring& ring, std::uint64_t seed, const MessageRange& range) {
+  gpu_->makeCurrent();
+  gpu_->startFill(messages(ring, range), seed, 0);
+  gpu_->wait();
+}
+
+void GpuMemory::poison(const Ring& ring, std::uint64_t seed, const MessageRange& range) {
+  gpu_->makeCurrent();
+  gpu_->startFill(messages(ring, range), seed, poisonBits);
+  gpu_->wait();
+}
+
+std::vector<SlotDifference> GpuMemory::compare(const Ring& ring, std::uint64_t seed,
+                                               const MessageRange& range) {
+  gpu_->makeCurrent();
+  gpu_->flushForeignWrites();
+  const CudaDriver& driver = gpu_->driver();
+  std::vector<SlotResult> results(range.count);
+  const std::size_t resultBytes = results.size() * sizeof(SlotResult);
+  driver.check(driver.memoryCopyIn(results_.address(), results.data(), resultBytes),
+               "cannot prepare the GPU's check");
+  gpu_->startCheck(messages(ring, range), seed, results_.address());
+  gpu_->wait();
+  driver.check(driver.memoryCopyOut(results.data(), results_.address(), resultBytes),
+               "cannot read the result of the GPU's check");
+  std::vector<SlotDifference> wrong;
+  for (std::uint64_t i = 0; i < range.count; ++i) {
+    if (results[i].wrongBytes != 0) {
+      wrong.push_back({range.firstSlot + i, {results[i].firstWrong, results[i].wrongBytes}});
+    }
+  }
+  return wrong;
+}
+
+void GpuMemory::read(std::uint64_t offset, std::span<std::byte> into) {
+  gpu_->makeCurrent();
+  gpu_->driver().check(
+      gpu_->driver().memoryCopyOut(into.data(), buffer_.address() + offset, into.size()),
+      "cannot copy from GPU memory");
+}
+
+void GpuMemory::write(std::uint64_t offset, std::span<const std::byte> from) {
+  gpu_->makeCurrent();
+  gpu_->driver().check(
+      gpu_->driver().memoryCopyIn(buffer_.address() + offset, from.data(), from.size()),
+      "cannot copy to GPU memory");
+}
+
+}  // namespace vfpass::probe

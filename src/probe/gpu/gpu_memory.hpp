@@ -1,0 +1,34 @@
+#pragma once
+
+#include <memory>
+
+#include "gpu/open_gpu.hpp"
+#include "transfer/memory.hpp"
+
+namespace vfpass::probe {
+
+/// Memory of a GPU, filled and checked by the GPU itself.
+class GpuMemory final : public Memory {
+ public:
+  /// For at most `slots` slots. Throws Error if the memory cannot be allocated.
+  GpuMemory(std::shared_ptr<const Gpu> gpu, std::uint64_t bytes, std::uint64_t slots);
+
+  [[nodiscard]] const GpuBuffer& buffer() const { return buffer_; }
+  [[nodiscard]] std::uint64_t address() const override { return buffer_.address(); }
+  [[nodiscard]] std::uint64_t bytes() const override { return buffer_.bytes(); }
+  void fill(const Ring& ring, std::uint64_t seed, const MessageRange& range) override;
+  void poison(const Ring& ring, std::uint64_t seed, const MessageRange& range) override;
+  std::vector<SlotDifference> compare(const Ring& ring, std::uint64_t seed,
+                                      const MessageRange& range) override;
+  void read(std::uint64_t offset, std::span<std::byte> into) override;
+  void write(std::uint64_t offset, std::span<const std::byte> from) override;
+
+ private:
+  [[nodiscard]] GpuMessages messages(const Ring& ring, const MessageRange& range) const;
+
+  std::shared_ptr<const Gpu> gpu_;
+  GpuBuffer buffer_;
+  GpuBuffer results_;  ///< two words for each slot
+};
+
+}  // namespace vfpass::probe

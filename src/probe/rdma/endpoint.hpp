@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "rdma/queue_pair_connection.hpp"
+#include "rdma/registration.hpp"
+#include "rdma/verbs_objects.hpp"
+
+namespace vfpass::probe {
+
+/// A port of an RDMA device.
+struct PortChoice {
+  std::string device;
+  std::uint8_t port = 1;
+  std::optional<int> gidIndex;  ///< nullopt: recommendedGid
+};
+
+/// Sizes of queues, in work requests.
+struct QueueSizes {
+  std::uint32_t send = 128;
+  std::uint32_t receive = 1;
+};
+
+/// One reliable connected queue pair with its completion queues, on one port.
+class Endpoint {
+ public:
+  Endpoint(std::shared_ptr<const VerbsLibrary> library, PortChoice port, const QueueSizes& sizes);
+
+  /// Registers memory, which must outlive the endpoint.
+  const Registration& registerMemory(const Memory& memory, bool relaxedOrdering);
+
+  /// What the peer needs to know; `address` is where the slots begin.
+  [[nodiscard]] ConnectionInfo describe(std::uint64_t address) const;
+
+  /// Brings the queue pair to ready-to-send towards the peer.
+  void connect(const ConnectionInfo& peer);
+
+  /// Largest message that may be sent inline, in bytes.
+  [[nodiscard]] std::uint32_t inlineBytes() const { return inlineBytes_; }
+  /// Number of reads that may be outstanding.
+  [[nodiscard]] std::uint32_t readDepth() const { return readDepth_; }
+  [[nodiscard]] std::uint32_t localKey() const { return registration_->region->lkey; }
+  [[nodiscard]] int gidIndex() const { return gidIndex_; }
+
+  void postSend(ibv_send_wr& request) const;
+  void postReceive(ibv_recv_wr& request) const;
+  /// Returns the number of completions stored; throws Error if one of them failed.
+  [[nodiscard]] std::size_t pollSends(std::span<ibv_wc> completions) const;
+  [[nodiscard]] std::size_t pollReceives(std::span<ibv_wc> completions) const;
+
+ private:
+  void createQueuePair(const QueueSizes& sizes);
+  void toInitialized();
+  void toReadyToReceive(const ConnectionInfo& peer);
+  void toReadyToSend();
+  void modify(ibv_qp_attr& attributes, int mask, const char* state);
+  [[nodiscard]] std::size_t poll(ibv_cq& queue, std::span<ibv_wc> completions) const;
+
+  std::shared_ptr<const VerbsLibrary> library_;
+  PortChoice port_;
+  VerbsContext context_;
+  VerbsPointer<ibv_pd> domain_;
+  VerbsPointer<ibv_cq> sends_;
+  VerbsPointer<ibv_cq> receives_;
+  VerbsPointer<ibv_qp> queuePair_;
+  std::optional<Registration> registration_;
+  ibv_port_attr attributes_{};
+  ibv_gid gid_{};
+  int gidIndex_ = 0;
+  std::uint32_t inlineBytes_ = 0;
+  std::uint32_t readDepth_ = 1;
+  std::uint32_t packetSequence_ = 0;
+};
+
+}  // namespace vfpass::probe

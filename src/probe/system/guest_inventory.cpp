@@ -1,0 +1,104 @@
+#include "system/guest_inventory.hpp"
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <vector>
+
+#include "gpu/gpu_inventory.hpp"
+#include "rdma/rdma_inventory.hpp"
+#include "system/pci_functions.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/pci_address.hpp"
+
+namespace vfpass::probe {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Offset of the control register in the ACS and ATS capabilities (PCI Express Base Specification).
+/// The highest bit of the ATS register enables ATS.
+constexpr std::size_t controlOffset = 6;
+constexpr std::uint16_t atsEnabled = 0x8000;
+
+Json capability(const PciFunction& function, std::uint16_t which) {
+  const auto place = extendedCapability(function.config, which);
+  if (!place) {
+    return {{"present", nullptr}, {"detail", "cannot read the extended configuration space"}};
+  }
+  if (*place == 0) {
+    return {{"present", false}};
+  }
+  return {{"present", true}, {"control", configWord(function.config, *place + controlOffset)}};
+}
+
+Json toJson(const PciFunction& function) {
+  Json result{{"address", function.address},   {"class", function.deviceClass},
+              {"vendor", function.vendor},     {"device", function.device},
+              {"driver", function.driver},     {"path", function.path},
+              {"numa_node", function.numaNode}};
+  result["acs"] = capability(function, accessControlServices);
+  result["ats"] = capability(function, addressTranslationServices);
+  if (result["ats"].contains("control")) {
+    result["ats"]["enabled"] = (result["ats"]["control"].get<unsigned>() & atsEnabled) != 0;
+  }
+  return result;
+}
+
+/// The PCI function that a class device belongs to; a virtio device sits between the two.
+std::string pciOf(const SysfsReader& sysfs, const std::string& folder) {
+  std::istringstream path(sysfs.resolved(folder + "/device"));
+  std::string found;
+  for (std::string part; std::getline(path, part, '/');) {
+    found = parsePciAddress(part) ? part : found;
+  }
+  return found;
+}
+
+Json networkDevices(const SysfsReader& sysfs) {
+  Json devices = Json::array();
+  for (const std::string& name : sysfs.names("/sys/class/net")) {
+    const std::string folder = "/sys/class/net/" + name;
+    const auto mtu = parseNumber(sysfs.textOrEmpty(folder + "/mtu"));
+    devices.push_back({{"name", name},
+                       {"mac", sysfs.textOrEmpty(folder + "/address")},
+                       {"mtu", mtu ? Json(*mtu) : Json(nullptr)},
+                       {"state", sysfs.textOrEmpty(folder + "/operstate")},
+                       {"pci", pciOf(sysfs, folder)},
+                       {"driver", sysfs.linkName(folder + "/device/driver")}});
+  }
+  return devices;
+}
+
+/// Distances between each network function and each GPU.
+Json distances(const std::vector<PciFunction>& functions) {
+  Json result = Json::array();
+  for (const PciFunction& nic : functions) {
+    for (const PciFunction& gpu : functions) {
+      if (nic.isNetwork() && gpu.isGpu()) {
+        result.push_back(
+            {{"nic", nic.address}, {"gpu", gpu.address}, {"distance", pciDistance(nic, gpu)}});
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+Json readInventory(const SysfsReader& sysfs) {
+  const auto functions = readPciFunctions(sysfs);
+  Json result;
+  result["kernel"] = sysfs.textOrEmpty("/proc/sys/kernel/osrelease");
+  result["pci"] = Json::array();
+  for (const PciFunction& function : functions) {
+    result["pci"].push_back(toJson(function));
+  }
+  result["netdevs"] = networkDevices(sysfs);
+  result["rdma"] = rdmaInventory(sysfs);
+  result["gpus"] = gpuInventory(functions);
+  result["gpus"].update(gpuKernelInventory(sysfs));
+  result["distances"] = distances(functions);
+  return result;
+}
+
+}  // namespace vfpass::probe

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "system/sysfs_reader.hpp"
+
+namespace vfpass::probe {
+
+/// The guest's PCI functions, netdevs, RDMA devices and GPUs. Anything missing or unreadable is
+/// described in its place and is never an error. docs/probe.md lists the members.
+nlohmann::json readInventory(const SysfsReader& sysfs);
+
+}  // namespace vfpass::probe

@@ -1,0 +1,34 @@
+#include "system/library.hpp"
+
+#include <dlfcn.h>
+
+#include "vfpass/base/text.hpp"
+#include "vfpass/error.hpp"
+
+namespace vfpass::probe {
+
+Library::Library(const std::vector<std::string>& names, const std::string& remedy) {
+  std::vector<std::string> reasons;
+  for (const std::string& name : names) {
+    handle_ = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle_ != nullptr) {
+      name_ = name;
+      return;
+    }
+    const char* reason = ::dlerror();
+    reasons.emplace_back(reason != nullptr ? reason : name);
+  }
+  throw Error("cannot load " + join(names, " or ") + ": " + join(reasons, "; "), remedy);
+}
+
+Library::~Library() { ::dlclose(handle_); }
+
+void* Library::address(const char* name, bool required) const {
+  void* found = ::dlsym(handle_, name);
+  if (found == nullptr && required) {
+    throw Error(name_ + " has no function " + name, "install a newer version");
+  }
+  return found;
+}
+
+}  // namespace vfpass::probe

@@ -1,0 +1,137 @@
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "channel/json_reader.hpp"
+#include "system/build_id.hpp"
+#include "transfer/ping_pong.hpp"
+#include "transfer/session_parts.hpp"
+#include "transfer/transfer_session.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/error.hpp"
+
+namespace vfpass::probe {
+namespace {
+
+using Json = nlohmann::json;
+
+/// The target of one measurement: follows the initiator's messages, in any sensible order.
+class Target {
+ public:
+  Target(Channel& channel, const Settings& settings, const Resources& resources)
+      : channel_(channel), side_(Role::target, settings, resources) {
+    channel_.send({{"type", "ready"},
+                   {"connection", toJson(side_.describe())},
+                   {"memory", side_.memoryReport()}});
+    const Json connect = channel_.receive("connect");
+    side_.connect(connectionFromJson(objectMember(connect, "connection")));
+    channel_.send({{"type", "connected"}});
+  }
+
+  /// Runs until the initiator has finished; returns what this side found.
+  Json run() {
+    for (;;) {
+      const Json message = channel_.receiveAny();
+      const std::string type = textMember(message, "type");
+      if (type == "prepare") {
+        prepare(rangeIn(message));
+      } else if (type == "check") {
+        check(rangeIn(message));
+      } else if (type == "finish") {
+        return finish(flagMember(message, "passed"));
+      } else if (type == "failed") {
+        throw Error("the other side failed: " + printable(textMember(message, "error")),
+                    printable(textMember(message, "remedy")));
+      } else {
+        throw Error("the other side stopped during a measurement", "check its output");
+      }
+    }
+  }
+
+ private:
+  MessageRange rangeIn(const Json& message) const {
+    constexpr std::uint64_t maxCycles = std::uint64_t{1} << 32U;
+    const Ring& ring = side_.source();
+    const std::uint64_t count = numberMember(message, "count", ring.slots);
+    return cycleRange(ring, numberMember(message, "cycle", maxCycles), count);
+  }
+
+  void prepare(const MessageRange& range) {
+    addSeconds(work_.prepareSeconds, [&] { side_.prepare(range); });
+    const bool answers = side_.settings().operation == Operation::send;
+    if (answers) {
+      postReceives(side_, range);
+    }
+    channel_.send({{"type", "prepared"}});
+    if (answers) {
+      answerPings(side_, range, channel_.deadline());
+    }
+  }
+
+  void check(const MessageRange& range) {
+    addSeconds(work_.checkSeconds, [&] { work_.result.add(side_.check(range)); });
+    channel_.send({{"type", "checked"}});
+  }
+
+  Json finish(bool initiatorPassed) {
+    const bool right = work_.result.wrongMessages == 0;
+    const Json owner = toJson(work_);
+    channel_.send({{"type", "finished"}, {"owner", owner}, {"passed", right}});
+    return {{"settings", toJson(side_.settings())},
+            {"memory", side_.memoryReport()},
+            {"owner", owner},
+            {"passed", right && initiatorPassed}};
+  }
+
+  Channel& channel_;
+  Side side_;
+  OwnerWork work_;
+};
+
+Settings settingsIn(const Json& begin, const std::string& token, std::uint64_t maxMemory) {
+  if (numberMember(begin, "protocol", INT32_MAX) != protocolVersion) {
+    throw Error("the other side uses another version of the protocol",
+                "run the same build of vfpass-probe on both sides");
+  }
+  if (textMember(begin, "token") != token) {
+    throw Error("the other side has a different token", "use the same --token on both sides");
+  }
+  Settings settings = settingsFromJson(objectMember(begin, "settings"));
+  // A send test has two rings. Each has at least one slot, even beyond the limit.
+  if (settings.memoryLimit > maxMemory / 2) {
+    throw Error("the other side requests more memory than --memory-limit allows",
+                "use a larger --memory-limit on this side or a smaller one on the other");
+  }
+  return settings;
+}
+
+}  // namespace
+
+Json serve(Channel& channel, const Resources& resources, const std::string& token,
+           std::uint64_t maxMemory) {
+  Json report{{"runs", Json::array()}, {"passed", true}};
+  try {
+    for (;;) {
+      const Json message = channel.receiveAny();
+      if (textMember(message, "type") != "begin") {
+        break;
+      }
+      Target target(channel, settingsIn(message, token, maxMemory), resources);
+      report["runs"].push_back(target.run());
+      report["passed"] =
+          report["passed"].get<bool>() && report["runs"].back()["passed"].get<bool>();
+    }
+  } catch (const Error& error) {
+    try {
+      channel.send({{"type", "failed"}, {"error", error.what()}, {"remedy", error.remedy()}});
+    } catch (const Error&) {
+      // The other side is gone; report the original error.
+    }
+    throw;
+  }
+  if (report["runs"].empty()) {
+    throw Error("the other side measured nothing", "check its output");
+  }
+  return report;
+}
+
+}  // namespace vfpass::probe

@@ -1,0 +1,111 @@
+#include "transfer/side.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "gpu/gpu_memory.hpp"
+#include "transfer/host_memory.hpp"
+
+namespace vfpass::probe {
+namespace {
+
+QueueSizes queuesFor(const Settings& settings, const Ring& ring) {
+  QueueSizes sizes;
+  sizes.send = std::max<std::uint32_t>(settings.depth, 2);
+  if (settings.operation == Operation::send) {
+    sizes.receive = static_cast<std::uint32_t>(ring.slots);
+  }
+  return sizes;
+}
+
+/// A send test posts a receive for every slot at once, so it limits the number of slots.
+Ring ringFor(const Settings& settings, std::uint64_t offset) {
+  constexpr std::uint64_t maxReceives = 256;
+  const std::uint64_t messages = settings.operation == Operation::send
+                                     ? std::min(settings.iterations, maxReceives)
+                                     : settings.iterations;
+  return makeRing(settings.bytes, messages, settings.memoryLimit, offset);
+}
+
+}  // namespace
+
+Side::Side(Role role, const Settings& settings, const Resources& resources)
+    : role_(role),
+      settings_(settings),
+      source_(ringFor(settings, settings.alignment)),
+      destination_(ringFor(
+          settings, settings.alignment + (hasSource() ? source_.slots * source_.stride : 0))),
+      onGpu_(role == Role::initiator ? settings.initiatorOnGpu : settings.targetOnGpu),
+      memory_(allocate(resources)),
+      endpoint_(resources.verbs, resources.port, queuesFor(settings, source_)) {
+  // Users count timed messages, but the first cycle's numbers belong to the warm-up.
+  settings_.injection.message += source_.slots;
+  // Only one of a send test's two senders injects faults.
+  if (settings.operation == Operation::send && role == Role::target) {
+    settings_.injection = {};
+  }
+  registration_ = &endpoint_.registerMemory(*memory_, settings.relaxedOrdering);
+}
+
+bool Side::hasSource() const {
+  return settings_.operation == Operation::send ||
+         (settings_.operation == Operation::write) == (role_ == Role::initiator);
+}
+
+bool Side::hasDestination() const { return settings_.operation == Operation::send || !hasSource(); }
+
+std::unique_ptr<Memory> Side::allocate(const Resources& resources) const {
+  const std::uint64_t bytes = hasDestination() ? destination_.bytes() : source_.bytes();
+  if (!onGpu_) {
+    return std::make_unique<HostMemory>(bytes);
+  }
+  const auto driver = std::make_shared<const CudaDriver>();
+  return std::make_unique<GpuMemory>(std::make_shared<const Gpu>(driver, resources.gpu), bytes,
+                                     source_.slots);
+}
+
+std::uint64_t Side::seedOf(Role sender) const {
+  return settings_.seed * 2 + (sender == Role::target ? 1 : 0);
+}
+
+ConnectionInfo Side::describe() const {
+  return endpoint_.describe(addressOf(hasSource() ? source_ : destination_, 0));
+}
+
+void Side::connect(const ConnectionInfo& peer) {
+  endpoint_.connect(peer);
+  peer_ = peer;
+}
+
+void Side::prepare(const MessageRange& range) {
+  if (!settings_.check) {
+    return;
+  }
+  if (hasSource()) {
+    const std::uint64_t seed = seedOf(role_);
+    memory_->fill(source_, seed, range);
+    corruptSource(*memory_, source_, seed, range, settings_.injection);
+  }
+  if (hasDestination()) {
+    memory_->poison(destination_, seedOf(role_ == Role::initiator ? Role::target : Role::initiator),
+                    range);
+  }
+}
+
+CheckResult Side::check(const MessageRange& range) {
+  if (!settings_.check || !hasDestination()) {
+    return {};
+  }
+  return checkMessages(*memory_, destination_,
+                       seedOf(role_ == Role::initiator ? Role::target : Role::initiator), range);
+}
+
+nlohmann::json Side::memoryReport() const {
+  return {{"kind", onGpu_ ? "gpu" : "host"},
+          {"bytes", memory_->bytes()},
+          {"road", methodName(registration_->method)},
+          {"not_taken", registration_->rejected},
+          {"gid_index", endpoint_.gidIndex()}};
+}
+
+}  // namespace vfpass::probe

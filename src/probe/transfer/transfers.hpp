@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "transfer/run_deadline.hpp"
+#include "transfer/side.hpp"
+
+namespace vfpass::probe {
+
+/// One work request, ready to be posted.
+struct WorkItem {
+  std::uint64_t localAddress = 0;
+  std::uint64_t remoteAddress = 0;  ///< unused for sends
+  std::uint32_t bytes = 0;
+};
+
+/// The work requests to post for these messages, including the faults that the initiator injects.
+std::vector<WorkItem> workFor(const Side& side, const MessageRange& range);
+
+/// Posts all items with a full send queue and waits for the last completion. Returns the seconds
+/// from the first post to the last completion, as perftest does.
+double transferAll(const Side& side, const std::vector<WorkItem>& work, const Deadline& deadline);
+
+/// Does one read after another. Returns the seconds from each post to the next.
+std::vector<double> readOneByOne(const Side& side, const std::vector<WorkItem>& work,
+                                 const Deadline& deadline);
+
+}  // namespace vfpass::probe

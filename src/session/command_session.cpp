@@ -1,0 +1,203 @@
+#include "vfpass/session/command_session.hpp"
+
+#include <spdlog/sinks/ostream_sink.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <ostream>
+
+#include "vfpass/base/text.hpp"
+#include "vfpass/hypervisor/libvirt.hpp"
+#include "vfpass/inventory/read_inventory.hpp"
+#include "vfpass/state/seal_key_file.hpp"
+
+namespace vfpass::session {
+namespace {
+
+// Long enough for another command that waits for a slow driver.
+constexpr std::chrono::milliseconds databaseTimeout{15000};
+
+bool wantsColor(const GlobalOptions& options) {
+  if (options.color != "auto") {
+    return options.color == "always";
+  }
+  const char* refused = std::getenv("NO_COLOR");
+  return isatty(STDOUT_FILENO) == 1 && (refused == nullptr || *refused == '\0');
+}
+
+}  // namespace
+
+Session::Session(GlobalOptions options, std::ostream& out, std::ostream& err)
+    : options_(std::move(options)),
+      out_(out),
+      log_("vfpass", std::make_shared<spdlog::sinks::ostream_sink_mt>(err, true)),
+      style_{options_.json, wantsColor(options_)} {
+  log_.set_pattern(options_.verbosity > 1 ? "vfpass %H:%M:%S.%e %l: %v" : "vfpass: %v");
+  log_.set_level(options_.quiet            ? spdlog::level::warn
+                 : options_.verbosity == 0 ? spdlog::level::info
+                                           : spdlog::level::debug);
+}
+
+host::Root Session::root() const {
+  host::Root root(options_.sysroot);
+  if (!root.isLive() && !root.exists("sys/bus/pci/devices")) {
+    throw Error(printable(options_.sysroot.native()) +
+                    ": not a captured tree: sys/bus/pci/devices does not exist",
+                "specify a directory created by `vfpass snapshot` (extract a tar file first)",
+                ExitCode::badInput);
+  }
+  return root;
+}
+
+host::SystemKernel& Session::kernel() {
+  if (!kernel_) {
+    kernel_ = std::make_unique<host::SystemKernel>(root());
+  }
+  return *kernel_;
+}
+
+Hypervisor& Session::hypervisor() {
+  if (!hypervisor_) {
+    hypervisor_ = hypervisor::connectLibvirt(options_.connect);
+  }
+  return *hypervisor_;
+}
+
+state::Database& Session::database() {
+  const auto open = [this] {
+    auto database = std::make_unique<state::Database>(
+        options_.stateDirectory, state::Database::Open::createIfMissing, databaseTimeout);
+    database->setCurrentBoot(kernel().bootId());
+    return database;
+  };
+  if (!database_) {
+    try {
+      database_ = open();
+    } catch (const state::CorruptDatabase& error) {
+      warn(std::string(error.what()) + "; moved to " +
+           state::setAsideCorruptDatabase(options_.stateDirectory).string() +
+           ", rebuilding the leases from the domains");
+      database_ = open();
+    }
+  }
+  return *database_;
+}
+
+std::vector<Lease> Session::readLeases() {
+  state::Database database = readDatabase();
+  if (options_.sysroot == "/") {  // a captured tree has no boot ID
+    database.setCurrentBoot(kernel().bootId());
+  }
+  return database.leases();
+}
+
+state::Database Session::readDatabase() {
+  return {options_.stateDirectory, state::Database::Open::readOnly, databaseTimeout};
+}
+
+std::vector<Plan> Session::openWork() {
+  std::vector<Plan> plans;
+  if (options_.sysroot != "/") {
+    return plans;
+  }
+  const state::Database database = readDatabase();
+  for (const auto& operation : database.openOperations()) {
+    Plan plan{operation.kind, operation.domain, operation.domainName, {}, {}};
+    for (const auto& journaled : operation.steps) {
+      plan.steps.push_back(journaled.step);
+    }
+    plans.push_back(std::move(plan));
+  }
+  return plans;
+}
+
+std::vector<SoftRoceRecord> Session::softRoceRecords() {
+  const state::Database database = readDatabase();
+  return database.softRoceRecords();
+}
+
+Inventory Session::inventory(const std::vector<PciAddress>& functions) {
+  return inventory::readInventory(root(), functions);
+}
+
+void Session::addHolders(Inventory& inventory, const std::vector<PciAddress>& pfs) {
+  std::vector<PciAddress> devices;
+  for (const auto& pf : inventory.pfs) {
+    if (std::find(pfs.begin(), pfs.end(), pf.address) != pfs.end()) {
+      std::transform(pf.vfs.begin(), pf.vfs.end(), std::back_inserter(devices),
+                     [](const VirtualFunction& vf) { return vf.address; });
+    }
+  }
+  std::transform(inventory.functions.begin(), inventory.functions.end(),
+                 std::back_inserter(devices),
+                 [](const PciFunction& function) { return function.address; });
+  inventory.holders = kernel().findHolders(devices);
+}
+
+const config::Configuration& Session::configuration() {
+  if (!configuration_) {
+    configuration_ = config::loadConfiguration(options_.configDirectory);
+  }
+  return *configuration_;
+}
+
+const SealKey& Session::sealKey() {
+  if (!sealKey_) {
+    sealKey_ = state::readSealKey({options_.configDirectory});
+  }
+  return *sealKey_;
+}
+
+apply::Tools Session::tools() {
+  apply::Tools tools = hostTools();
+  tools.hypervisor = &hypervisor();
+  return tools;
+}
+
+apply::Tools Session::hostTools() {
+  if (sealKey().secret.empty()) {
+    sealKey_ = state::makeSealKey({options_.configDirectory});
+  }
+  apply::Tools tools{kernel(),  database(),           nullptr, domain::builtInTemplates(),
+                     *sealKey_, options_.runDirectory};
+  tools.lockTimeout = lockTimeout;
+  tools.onAction = [this](const Action& action) { verbose(describe(action)); };
+  return tools;
+}
+
+// These lines contain names from XML, sysfs and the guest.
+void Session::note(const std::string& line) { log_.info("{}", printableLines(line)); }
+
+void Session::warn(const std::string& line) { log_.warn("warning: {}", printableLines(line)); }
+
+void Session::verbose(const std::string& line) { log_.debug("{}", printableLines(line)); }
+
+void Session::requireChangesPossible(const std::string& what) const {
+  if (options_.sysroot != "/") {
+    throw Error(what + ": not possible on a captured tree (--sysroot)",
+                "omit --sysroot to work on this host", ExitCode::badInput);
+  }
+  if (geteuid() != 0) {
+    throw Error(what + ": must run as root, because it writes to sysfs and " +
+                    options_.stateDirectory.string(),
+                "run it with sudo");
+  }
+}
+
+void Session::requireDomainChangesPossible(const std::string& what) {
+  requireChangesPossible(what);
+  requireLocalLibvirt(what);
+}
+
+void Session::requireLocalLibvirt(const std::string& what) {
+  const std::string uri = hypervisor().uri();
+  if (!isLocalSystem(uri)) {
+    throw Error(what + ": " + printable(uri) + " is not the system libvirt of this host; only " +
+                    "that one knows which domains use its devices",
+                "omit --connect and LIBVIRT_DEFAULT_URI, or use qemu:///system",
+                ExitCode::badInput);
+  }
+}
+
+}  // namespace vfpass::session

@@ -1,0 +1,131 @@
+#include "vfpass/session/describe_desired_setup.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+#include "vfpass/base/text.hpp"
+#include "vfpass/session/guest_devices.hpp"
+#include "vfpass/session/guest_machine_of.hpp"
+#include "vfpass/session/host_topology.hpp"
+#include "vfpass/topology/guest_topology.hpp"
+
+namespace vfpass::session {
+namespace {
+
+constexpr std::string_view noGpu = "no topology file for NCCL: the VM has no GPU (`gpus:`)";
+
+const Lease* findLease(const std::vector<Lease>& leases, const std::string& name) {
+  const auto found = std::find_if(leases.begin(), leases.end(),
+                                  [&](const Lease& each) { return each.vfName == name; });
+  return found == leases.end() ? nullptr : &*found;
+}
+
+std::string addressOf(const Lease& lease) {
+  if (lease.infiniband) {
+    return lease.settings.portGuid ? toString(*lease.settings.portGuid) : "";
+  }
+  return lease.settings.mac ? toString(*lease.settings.mac) : "";
+}
+
+// Firmware numbers the buses behind bridges in its own order, and a hot-plugged bridge gets one of
+// the remaining numbers, so the address is read from the guest: the function at the end of the
+// path.
+std::optional<PciAddress> placeInGuest(const GuestMachine& machine, const Lease& lease,
+                                       const setup::SetupView& view) {
+  const auto device =
+      std::find_if(machine.passed.begin(), machine.passed.end(),
+                   [&lease](const PassedDevice& each) { return each.name == lease.vfName; });
+  return device == machine.passed.end()
+             ? std::nullopt
+             : functionAt(view, topology::guestPath(machine, device->place));
+}
+
+bool holdsGpu(const std::vector<Lease>& leases, const Topology& topology) {
+  return std::any_of(leases.begin(), leases.end(), [&](const Lease& lease) {
+    const TopologyFunction* function = findFunction(topology, lease.vf);
+    return function != nullptr && function->role == FunctionRole::gpu;
+  });
+}
+
+// Empty, with a note, if no topology file is possible.
+std::string ncclTopology(Session& session, const GuestMachine& machine,
+                         const std::vector<Lease>& leases, const setup::SetupView& view,
+                         std::vector<std::string>& notes) {
+  const bool functions = std::any_of(leases.begin(), leases.end(), [](const Lease& lease) {
+    return lease.kind == LeaseKind::pciFunction;
+  });
+  if (!functions) {
+    notes.emplace_back(noGpu);
+    return "";
+  }
+  report::TopologyReport host = topologyReport(session, false);
+  host.leases = leases;
+  if (!holdsGpu(leases, host.topology)) {
+    notes.emplace_back("no topology file for NCCL: none of the VM's PCI functions is a GPU");
+    return "";
+  }
+  try {
+    const std::string domain = toString(leases.front().domain);
+    const auto leased = guestDevicesOf(domain, host);
+    auto devices = placedIn(machine, leased, topology::guestTopology(machine, host.topology));
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      const auto address = placeInGuest(machine, leased[i].lease, view);
+      if (!address) {
+        throw Error("the guest has no device at the address of " + leased[i].lease.vfName);
+      }
+      devices[i].address = *address;
+    }
+    std::ostringstream text;
+    report::writeGuestNcclTopology(text, host.topology, devices);
+    return text.str();
+  } catch (const Error& error) {
+    notes.push_back(std::string("no topology file for NCCL: ") + error.what());
+    return "";
+  }
+}
+
+}  // namespace
+
+setup::DesiredSetup desiredSetup(const Mapping& mapping, const DomainDescription& domain,
+                                 const std::vector<Lease>& leases) {
+  setup::DesiredSetup setup;
+  setup.domain = domain.uuid;
+  setup.nccl = mapping.nccl;
+  setup.peerMemory = true;
+  setup.nvlinkDisabled = mapping.nvlink == NvlinkMode::disabled;
+  for (const MappedVf& vf : mapping.vfs) {
+    const Lease* lease = findLease(leases, vf.name);
+    if (lease == nullptr) {
+      setup.notes.push_back(
+          vf.name +
+          ": the running guest does not have this device; run `vfpass attach` and "
+          "restart the VM");
+      continue;
+    }
+    const std::string address = addressOf(*lease);
+    if (address.empty()) {
+      setup.notes.push_back(vf.name + ": its lease records no MAC or GUID");
+      continue;
+    }
+    setup.ports.push_back(
+        {vf.name, lease->infiniband, address, "", lease->teamingWith.has_value(), vf.guest});
+  }
+  return setup;
+}
+
+void completeSetup(Session& session, const std::vector<Lease>& leases, const setup::SetupView& view,
+                   setup::DesiredSetup& setup) {
+  if (leases.empty()) {
+    setup.notes.emplace_back(noGpu);
+    return;
+  }
+  const GuestMachine machine = guestMachineOf(session, toString(leases.front().domain), leases);
+  for (setup::WantedPort& port : setup.ports) {
+    const Lease* lease = findLease(leases, port.entry);
+    const auto place = lease == nullptr ? std::nullopt : placeInGuest(machine, *lease, view);
+    port.function = place ? toString(*place) : "";
+  }
+  setup.ncclTopology = ncclTopology(session, machine, leases, view, setup.notes);
+}
+
+}  // namespace vfpass::session

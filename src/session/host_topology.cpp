@@ -1,0 +1,37 @@
+#include "vfpass/session/host_topology.hpp"
+
+#include <algorithm>
+
+#include "vfpass/base/text.hpp"
+#include "vfpass/inventory/read_topology.hpp"
+
+namespace vfpass::session {
+
+report::TopologyReport topologyReport(Session& session, bool withModels) {
+  report::TopologyReport report;
+  report.topology = inventory::readTopology(session.root());
+  if (withModels) {
+    inventory::nameModels(report.topology);
+  }
+  report.leases = leasesOfTree(session);
+  return report;
+}
+
+std::vector<Lease> leasesOfTree(Session& session) {
+  // This host's leases do not apply to a captured tree; only an explicit --state-dir does.
+  const bool named = session.options().stateDirectory != GlobalOptions{}.stateDirectory;
+  return session.options().sysroot == "/" || named ? session.readLeases() : std::vector<Lease>{};
+}
+
+void warnOfProblems(Session& session, const Topology& topology) {
+  constexpr std::size_t shown = 8;
+  const auto& problems = topology.problems;
+  for (std::size_t i = 0; i < std::min(shown, problems.size()); ++i) {
+    session.warn(printable(problems[i].object) + ": " + printable(problems[i].what));
+  }
+  if (problems.size() > shown) {
+    session.warn(std::to_string(problems.size() - shown) + " more problems in the PCI tree");
+  }
+}
+
+}  // namespace vfpass::session

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <spdlog/logger.h>
+
+#include <chrono>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "vfpass/apply/tools.hpp"
+#include "vfpass/config/configuration.hpp"
+#include "vfpass/host/system_kernel.hpp"
+#include "vfpass/hypervisor.hpp"
+#include "vfpass/inventory.hpp"
+#include "vfpass/report/style.hpp"
+#include "vfpass/seal_key.hpp"
+#include "vfpass/session/global_options.hpp"
+#include "vfpass/state/database.hpp"
+
+namespace vfpass::session {
+
+/// The resources of one command. Each is opened at its first use, so that a command fails only over
+/// resources that it needs.
+class Session {
+ public:
+  Session(GlobalOptions options, std::ostream& out, std::ostream& err);
+
+  [[nodiscard]] const GlobalOptions& options() const { return options_; }
+  [[nodiscard]] const report::Style& style() const { return style_; }
+  std::ostream& out() { return out_; }
+
+  /// The running system, or the captured tree given with --sysroot. Throws if that directory is not
+  /// a captured tree, before anything is read from it.
+  [[nodiscard]] host::Root root() const;
+  host::SystemKernel& kernel();
+  Hypervisor& hypervisor();
+  /// For commands that change something: creates the directory and the file.
+  state::Database& database();
+  /// For commands that only read. Never writes; a missing database has no leases.
+  std::vector<Lease> readLeases();
+  /// The same database for other queries. Never writes.
+  state::Database readDatabase();
+  /// Operations that have begun and not ended; none for a captured tree. Never writes.
+  std::vector<Plan> openWork();
+  /// SoftRoCE links that vfpass made. Never writes.
+  std::vector<SoftRoceRecord> softRoceRecords();
+  /// All PFs, and of the other PCI functions those in `functions` that exist.
+  Inventory inventory(const std::vector<PciAddress>& functions = {});
+  /// Adds the current holders of these PFs' VFs and of the inventory's functions.
+  void addHolders(Inventory& inventory, const std::vector<PciAddress>& pfs);
+  const config::Configuration& configuration();
+  /// For commands that change something; creates the seal key if the host has none.
+  apply::Tools tools();
+  /// The key that seals metadata on this host; its secret is empty until the key exists.
+  const SealKey& sealKey();
+  /// For plans without steps on domains; does not connect to libvirt.
+  apply::Tools hostTools();
+
+  /// Timeout for a PF lock that another command holds; long enough for a slow driver.
+  static constexpr std::chrono::milliseconds lockTimeout{150000};
+
+  /// Prints the line on stderr: note() unless --quiet, verbose() only with --verbose.
+  void note(const std::string& line);
+  void warn(const std::string& line);
+  void verbose(const std::string& line);
+
+  /// Throws unless the effective user is root and there is no --sysroot. `what` is the command.
+  void requireChangesPossible(const std::string& what) const;
+
+  /// Throws (bad input) unless libvirt is the system daemon of this host: no other one knows which
+  /// domains use its devices.
+  void requireLocalLibvirt(const std::string& what);
+
+  /// Both checks.
+  void requireDomainChangesPossible(const std::string& what);
+
+ private:
+  GlobalOptions options_;
+  std::ostream& out_;
+  spdlog::logger log_;
+  report::Style style_;
+  std::unique_ptr<host::SystemKernel> kernel_;
+  std::unique_ptr<Hypervisor> hypervisor_;
+  std::unique_ptr<state::Database> database_;
+  std::optional<SealKey> sealKey_;
+  std::optional<config::Configuration> configuration_;
+};
+
+}  // namespace vfpass::session

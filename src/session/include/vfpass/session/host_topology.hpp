@@ -1,0 +1,20 @@
+#pragma once
+
+#include <vector>
+
+#include "vfpass/report/topology_report.hpp"
+#include "vfpass/session/command_session.hpp"
+
+namespace vfpass::session {
+
+/// The host's topology and its leases; for a captured tree those of an explicit --state-dir only.
+report::TopologyReport topologyReport(Session& session, bool withModels);
+
+/// The leases of the same tree.
+std::vector<Lease> leasesOfTree(Session& session);
+
+/// Prints warnings about invalid values in the tree, and only the number of those after the first
+/// few.
+void warnOfProblems(Session& session, const Topology& topology);
+
+}  // namespace vfpass::session

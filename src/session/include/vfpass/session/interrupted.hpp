@@ -1,0 +1,18 @@
+#pragma once
+
+#include "vfpass/session/subject.hpp"
+#include "vfpass/state/locks.hpp"
+
+namespace vfpass::session {
+
+/// The first step of every command that changes something: recovers the operations of killed
+/// processes, rebuilds the leases of a lost database, and reports both. Throws if an operation on
+/// `domain` (nullopt: on any) cannot be recovered; warns about those on other domains.
+void recoverInterruptedWork(Session& session, const DomainSurvey& survey,
+                            const std::optional<Uuid>& domain);
+
+/// Serialises attach and detach of one domain. The hook never takes this lock, so it may be held
+/// across libvirt calls.
+state::FileLock lockDomain(Session& session, const Uuid& domain);
+
+}  // namespace vfpass::session

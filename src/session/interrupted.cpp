@@ -1,0 +1,41 @@
+#include "vfpass/session/interrupted.hpp"
+
+#include "vfpass/apply/adopt_leases.hpp"
+#include "vfpass/apply/recover.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/state/locks.hpp"
+
+namespace vfpass::session {
+
+void recoverInterruptedWork(Session& session, const DomainSurvey& survey,
+                            const std::optional<Uuid>& domain) {
+  apply::Tools tools = session.tools();
+  const auto recovered = apply::recover(tools);
+  for (const auto& line : recovered.done) {
+    session.note(line);
+  }
+  const auto adoption = apply::adoptLeases(tools.database, tools.kernel, tools.sealKey,
+                                           survey.managed, survey.active);
+  for (const auto& line : adoption.adopted) {
+    session.note(line);
+  }
+  for (const auto& refused : adoption.refused) {  // `vfpass status` shows these
+    session.verbose("domain " + printable(refused.domainName) + ": " + refused.reason);
+  }
+  std::vector<apply::UnrecoveredOperation> own;
+  for (const auto& work : recovered.unrecovered) {
+    if (!domain || work.domain == *domain) {
+      own.push_back(work);
+    } else {
+      session.warn("could not complete an interrupted operation: " + work.line);
+    }
+  }
+  apply::throwUnrecovered(own);
+}
+
+state::FileLock lockDomain(Session& session, const Uuid& domain) {
+  const auto file = session.options().runDirectory / ("domain-" + toString(domain) + ".lock");
+  return state::FileLock::acquire(file, session.tools().lockTimeout);
+}
+
+}  // namespace vfpass::session

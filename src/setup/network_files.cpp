@@ -1,0 +1,288 @@
+#include "network_files.hpp"
+
+#include <nettle/sha2.h>
+
+#include <array>
+#include <sstream>
+
+#include "setup_paths.hpp"
+
+namespace vfpass::setup {
+namespace {
+
+constexpr const char* header =
+    "# Written by `vfpass guest-setup` on the host; --undo removes it.\n";
+constexpr const char* reason = "addresses and MTU that persist across reboots";
+
+bool isVersion6(const std::string& address) { return address.find(':') != std::string::npos; }
+
+// Without a renderer here netplan uses the global one of its files, networkd by default.
+std::string rendererLine(const SetupView& view) {
+  const bool networkd = view.running.contains("systemd-networkd");
+  const bool networkManager = view.running.contains("NetworkManager");
+  const auto line = [](const char* name) { return std::string("      renderer: ") + name + "\n"; };
+  if (networkd != networkManager) {
+    return line(networkd ? "networkd" : "NetworkManager");
+  }
+  // `netplan status` starts networkd, so keep the renderer that an earlier run chose.
+  const auto current = view.files.find(netplanFile);
+  for (const char* name : {"networkd", "NetworkManager"}) {
+    if (current != view.files.end() &&
+        current->second.content.find(line(name)) != std::string::npos) {
+      return line(name);
+    }
+  }
+  return "";
+}
+
+// An IPoIB interface is matched by name, because the first bytes of its address change whenever the
+// driver is loaded. An Ethernet interface gets its current name with set-name: the .link file that
+// netplan writes for the MTU hides the one that names the interface, which would otherwise be eth0
+// at the next boot.
+std::string netplanEntry(const PlacedPort& port, const SetupView& view) {
+  std::ostringstream text;
+  if (port.wanted.infiniband) {
+    text << "    " << port.netdev.name << ":\n      infiniband-mode: datagram\n";
+  } else {
+    text << "    vfpass-" << port.wanted.entry << ":\n      match: {macaddress: \""
+         << port.wanted.address << "\"}\n      set-name: " << port.netdev.name << '\n';
+  }
+  text << rendererLine(view) << "      optional: true\n      dhcp4: false\n      dhcp6: false\n";
+  const GuestNetwork& network = port.wanted.network;
+  if (network.address) {
+    text << "      addresses: [\"" << *network.address << "\"]\n";
+  }
+  if (network.mtu) {
+    text << "      mtu: " << *network.mtu << '\n';
+  }
+  return text.str();
+}
+
+WantedFile netplan(const std::vector<PlacedPort>& ports, const SetupView& view) {
+  std::string text = std::string(header) + "network:\n  version: 2\n  ethernets:\n";
+  for (const PlacedPort& port : ports) {
+    text += netplanEntry(port, view);
+  }
+  // netplan warns about files that others can read.
+  return {netplanFile, text, 0600, reason};
+}
+
+// Deterministic for a domain and entry, so that a second run changes nothing (RFC 9562, version 8).
+std::string connectionUuid(const Uuid& domain, const std::string& entry) {
+  sha256_ctx context;
+  sha256_init(&context);
+  sha256_update(&context, domain.bytes.size(), domain.bytes.data());
+  sha256_update(&context, entry.size(), reinterpret_cast<const std::uint8_t*>(entry.data()));
+  Uuid uuid;
+  sha256_digest(&context, uuid.bytes.size(), uuid.bytes.data());
+  uuid.bytes[6] = static_cast<std::uint8_t>((uuid.bytes[6] & 0x0fU) | 0x80U);
+  uuid.bytes[8] = static_cast<std::uint8_t>((uuid.bytes[8] & 0x3fU) | 0x80U);
+  return vfpass::toString(uuid);
+}
+
+std::string addressSections(const std::optional<std::string>& address) {
+  const bool version6 = address && isVersion6(*address);
+  std::string text = "\n[ipv4]\n";
+  text += address && !version6 ? "method=manual\naddress1=" + *address + "\nnever-default=true\n"
+                               : "method=disabled\n";
+  // The port's first GIDs come from link-local addresses.
+  text += "\n[ipv6]\n";
+  text += version6 ? "method=manual\naddress1=" + *address + "\nnever-default=true\n"
+                   : "method=link-local\n";
+  return text;
+}
+
+// NetworkManager compares only the last eight bytes of an InfiniBand address.
+WantedFile connection(const PlacedPort& port, const Uuid& domain) {
+  const std::string kind = port.wanted.infiniband ? "infiniband" : "ethernet";
+  const GuestNetwork& network = port.wanted.network;
+  std::ostringstream text;
+  text << header << "[connection]\nid=vfpass-" << port.wanted.entry
+       << "\nuuid=" << connectionUuid(domain, port.wanted.entry) << "\ntype=" << kind
+       << "\nautoconnect-priority=100\n\n[" << kind << "]\nmac-address=" << port.netdev.address
+       << '\n';
+  if (network.mtu) {
+    text << "mtu=" << *network.mtu << '\n';
+  }
+  if (port.wanted.infiniband) {
+    text << "transport-mode=datagram\n";
+  }
+  text << addressSections(network.address);
+  // NetworkManager ignores connection files that others can read or write.
+  return {std::string(connectionFolder) + "/vfpass-" + port.wanted.entry + ".nmconnection",
+          text.str(), 0600, reason};
+}
+
+WantedFile networkdFile(const PlacedPort& port) {
+  const GuestNetwork& network = port.wanted.network;
+  std::ostringstream text;
+  text << header << "[Match]\n";
+  if (port.wanted.infiniband) {
+    text << "Name=" << port.netdev.name << '\n';
+  } else {
+    // VLANs and bonds above it have the same address but another type.
+    text << "MACAddress=" << port.wanted.address << "\nType=ether\n";
+  }
+  text << "\n[Link]\nRequiredForOnline=no\n";
+  if (network.mtu) {
+    text << "MTUBytes=" << *network.mtu << '\n';
+  }
+  text << "\n[Network]\nDHCP=no\nConfigureWithoutCarrier=yes\n";
+  if (network.address) {
+    text << "Address=" << *network.address << '\n';
+  }
+  return {std::string(networkdFolder) + "/10-vfpass-" + port.wanted.entry + ".network", text.str(),
+          0644, reason};
+}
+
+// Uses the current interface name. A pattern such as mac/ADDRESS matches nothing until the driver
+// is loaded, so ifupdown-pre.service would not wait for the device at boot, and ifupdown's udev
+// rule handles names only. allow-hotplug brings the interface up whenever it appears.
+std::string interfacesStanza(const PlacedPort& port) {
+  const GuestNetwork& network = port.wanted.network;
+  const bool version6 = network.address && isVersion6(*network.address);
+  std::ostringstream text;
+  text << "\n# " << port.wanted.entry << "\nallow-hotplug " << port.netdev.name << "\niface "
+       << port.netdev.name << (version6 ? " inet6 " : " inet ")
+       << (network.address ? "static" : "manual") << '\n';
+  if (network.address) {
+    text << "    address " << *network.address << '\n';
+  }
+  if (version6) {
+    // Duplicate address detection on a port without a link would delay the guest's boot.
+    text << "    dad-attempts 0\n";
+  }
+  if (network.mtu) {
+    text << "    mtu " << *network.mtu << '\n';
+  }
+  if (port.wanted.infiniband) {
+    text << "    pre-up echo datagram >/sys/class/net/$IFACE/mode\n";
+  }
+  return text.str();
+}
+
+WantedFile interfaces(const std::vector<PlacedPort>& ports) {
+  std::string text = header;
+  for (const PlacedPort& port : ports) {
+    text += interfacesStanza(port);
+  }
+  return {interfacesFile, text, 0644, reason};
+}
+
+constexpr const char* bootScript = R"sh([ -n "$1" ] || set -- /etc/vfpass/guest-network.conf
+failed=0
+named() {
+  for netdev in /sys/class/net/*; do
+    [ -e "$netdev/device" ] && read -r hardware <"$netdev/address" || continue
+    case $hardware in *"$1") echo "${netdev##*/}"; return ;; esac
+  done
+}
+# The driver may still be loading.
+found() {
+  left=30
+  until name=$(named "$1") && [ -n "$name" ]; do
+    left=$((left - 1))
+    [ "$left" -gt 0 ] && sleep 1 || return
+  done
+}
+while read -r address mtu network; do
+  case $address in '' | '#'*) continue ;; esac
+  found "$address" || { echo "no interface has address $address" >&2; failed=1; continue; }
+  [ "$mtu" = - ] || ip link set dev "$name" mtu "$mtu" || failed=1
+  [ "$network" = - ] || ip address replace "$network" dev "$name" || failed=1
+  ip link set dev "$name" up || failed=1
+done <"$1"
+exit "$failed"
+)sh";
+
+constexpr const char* bootUnit = R"sh([Unit]
+Description=Addresses and MTU of virtual functions (vfpass guest-setup)
+After=network-pre.target systemd-modules-load.service systemd-udev-trigger.service
+Before=network.target
+Wants=network-pre.target
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/bin/sh /etc/vfpass/guest-network.sh
+
+[Install]
+WantedBy=multi-user.target
+)sh";
+
+std::vector<WantedFile> plain(const std::vector<PlacedPort>& ports) {
+  std::string settings = std::string(header) + "# hardware address, MTU, address; - for none\n";
+  for (const PlacedPort& port : ports) {
+    const GuestNetwork& network = port.wanted.network;
+    settings += port.wanted.address + " " + (network.mtu ? std::to_string(*network.mtu) : "-") +
+                " " + network.address.value_or("-") + "\n";
+  }
+  return {{plainSettings, settings, 0644, reason},
+          {plainScript, std::string("#!/bin/sh\n") + header + bootScript, 0755,
+           "applies guest-network.conf"},
+          {plainUnit, std::string(header) + bootUnit, 0644, "runs guest-network.sh at boot"}};
+}
+
+}  // namespace
+
+NetworkTool networkToolOf(const SetupView& view) {
+  const bool networkd = view.running.contains("systemd-networkd");
+  const bool networkManager = view.running.contains("NetworkManager");
+  if ((networkd || networkManager) && view.tools.contains("netplan") && view.netplanFolder) {
+    return NetworkTool::netplan;
+  }
+  if (networkManager) {
+    return NetworkTool::networkManager;
+  }
+  if (networkd && view.tools.contains("networkctl")) {
+    return NetworkTool::networkd;
+  }
+  return view.running.contains("networking") && view.tools.contains("ifup") && view.interfacesFolder
+             ? NetworkTool::ifupdown
+             : NetworkTool::plain;
+}
+
+std::string toString(NetworkTool tool) {
+  switch (tool) {
+    case NetworkTool::netplan:
+      return "netplan";
+    case NetworkTool::networkManager:
+      return "NetworkManager";
+    case NetworkTool::networkd:
+      return "systemd-networkd";
+    case NetworkTool::ifupdown:
+      return "ifupdown";
+    case NetworkTool::plain:
+      break;
+  }
+  return "ip";
+}
+
+std::vector<WantedFile> networkFiles(NetworkTool tool, const std::vector<PlacedPort>& ports,
+                                     const SetupView& view, const Uuid& domain) {
+  std::vector<WantedFile> files;
+  if (ports.empty()) {
+    return files;
+  }
+  switch (tool) {
+    case NetworkTool::netplan:
+      return {netplan(ports, view)};
+    case NetworkTool::networkManager:
+      for (const PlacedPort& port : ports) {
+        files.push_back(connection(port, domain));
+      }
+      return files;
+    case NetworkTool::networkd:
+      for (const PlacedPort& port : ports) {
+        files.push_back(networkdFile(port));
+      }
+      return files;
+    case NetworkTool::ifupdown:
+      return {interfaces(ports)};
+    case NetworkTool::plain:
+      break;
+  }
+  return view.running.contains("systemd") ? plain(ports) : files;
+}
+
+}  // namespace vfpass::setup

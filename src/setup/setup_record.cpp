@@ -1,0 +1,187 @@
+#include "vfpass/setup/setup_record.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "setup_paths.hpp"
+#include "vfpass/agent/reply.hpp"
+#include "vfpass/error.hpp"
+
+namespace vfpass::setup {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int knownVersion = 1;
+
+Error invalid(const std::string& why) {
+  return Error(std::string("invalid ") + recordPath + " in the guest: " + why,
+               "repair it, or remove it in the guest; without it the state from before the first "
+               "set-up cannot be restored");
+}
+
+// Whether the path is START...END, with only characters of a mapping's names between them.
+bool isNamed(const std::string& path, const std::string& start, const std::string& end) {
+  constexpr const char* letters =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+  return path.size() > start.size() + end.size() && path.starts_with(start) &&
+         path.ends_with(end) &&
+         path.substr(start.size(), path.size() - start.size() - end.size())
+                 .find_first_not_of(letters) == std::string::npos;
+}
+
+// Directories that a set-up may create, and that undo removes if they are empty.
+bool isSetupFolder(const std::string& folder) {
+  constexpr std::array folders = {connectionFolder,      networkdFolder,        interfacesFolder,
+                                  "/etc/netplan",        "/etc/vfpass",         "/etc/sysctl.d",
+                                  "/etc/modules-load.d", "/etc/systemd/system", "/etc/modprobe.d"};
+  return std::find(std::begin(folders), std::end(folders), folder) != std::end(folders);
+}
+
+Json fileJson(const std::string& path, const FileState& file) {
+  Json json{{"path", path}, {"exists", file.exists}};
+  if (file.exists) {
+    json.update({{"mode", file.mode},
+                 {"user", file.user},
+                 {"group", file.group},
+                 {"content", agent::encodeBase64(file.content)}});
+  }
+  return json;
+}
+
+Json numberOrNull(const std::optional<unsigned>& value) { return value ? Json(*value) : Json(); }
+
+Json portJson(const std::string& address, const RecordedPort& port) {
+  const NetdevState& was = port.original;
+  return {{"address", address},
+          {"original",
+           {{"mtu", was.mtu},
+            {"up", was.up},
+            {"addresses", was.addresses},
+            {"arp_announce", numberOrNull(was.arpAnnounce)},
+            {"arp_ignore", numberOrNull(was.arpIgnore)}}},
+          {"ours",
+           {{"addresses", port.addresses}, {"mtu", port.mtu}, {"up", port.up}, {"arp", port.arp}}}};
+}
+
+const Json& member(const Json& object, const char* name) {
+  static const Json none;
+  const auto found = object.is_object() ? object.find(name) : object.end();
+  return object.is_object() && found != object.end() ? *found : none;
+}
+
+std::optional<unsigned> numberMember(const Json& object, const char* name) {
+  const Json& value = member(object, name);
+  return value.is_number_unsigned() && value.get<std::uint64_t>() <= 0xffffffffU
+             ? std::optional(value.get<unsigned>())
+             : std::nullopt;
+}
+
+std::set<std::string> addressesOf(const Json& object) {
+  std::set<std::string> addresses;
+  for (const Json& each : agent::listMember(object, "addresses")) {
+    const auto address =
+        each.is_string() ? canonicalAddress(each.get<std::string>()) : std::nullopt;
+    if (!address) {
+      throw invalid("invalid IP address");
+    }
+    addresses.insert(*address);
+  }
+  return addresses;
+}
+
+FileState readFile(const Json& json) {
+  FileState file;
+  file.exists = agent::flagMember(json, "exists");
+  if (file.exists) {
+    constexpr unsigned allBits = 07777;
+    const auto mode = numberMember(json, "mode");
+    if (!mode || *mode > allBits || !numberMember(json, "user") || !numberMember(json, "group")) {
+      throw invalid("a file has no valid mode or owner");
+    }
+    file.mode = *mode;
+    file.user = *numberMember(json, "user");
+    file.group = *numberMember(json, "group");
+    file.content = agent::decodeBase64(agent::textMember(json, "content"));
+  }
+  return file;
+}
+
+RecordedPort readPort(const Json& json) {
+  const Json& original = member(json, "original");
+  const Json& ours = member(json, "ours");
+  if (!numberMember(original, "mtu")) {
+    throw invalid("a port has no MTU");
+  }
+  return {{*numberMember(original, "mtu"), agent::flagMember(original, "up"), addressesOf(original),
+           numberMember(original, "arp_announce"), numberMember(original, "arp_ignore")},
+          addressesOf(ours),
+          agent::flagMember(ours, "mtu"),
+          agent::flagMember(ours, "up"),
+          agent::flagMember(ours, "arp")};
+}
+
+}  // namespace
+
+bool isSetupPath(const std::string& path) {
+  constexpr std::array plain = {netplanFile,      interfacesFile, plainScript, plainSettings,
+                                plainUnit,        sysctlFile,     modulesFile, ncclFile,
+                                ncclTopologyFile, nvlinkFile};
+  return std::find(std::begin(plain), std::end(plain), path) != std::end(plain) ||
+         isNamed(path, std::string(connectionFolder) + "/vfpass-", ".nmconnection") ||
+         isNamed(path, std::string(networkdFolder) + "/10-vfpass-", ".network");
+}
+
+std::string encodeRecord(const SetupRecord& record) {
+  Json json{{"version", knownVersion},
+            {"written_by", "vfpass guest-setup; --undo restores what is kept here"},
+            {"files", Json::array()},
+            {"folders", record.folders},
+            {"ports", Json::array()},
+            {"peer_memory", record.peerMemory}};
+  for (const auto& [path, file] : record.files) {
+    json["files"].push_back(fileJson(path, file));
+  }
+  for (const auto& [address, port] : record.ports) {
+    json["ports"].push_back(portJson(address, port));
+  }
+  return json.dump(1) + "\n";
+}
+
+SetupRecord decodeRecord(const std::string& text) {
+  Json json;
+  try {
+    json = agent::parseReply(text);
+  } catch (const Error&) {
+    throw invalid("not valid JSON");
+  }
+  if (numberMember(json, "version") != unsigned{knownVersion}) {
+    throw invalid("unknown version");
+  }
+  SetupRecord record;
+  for (const Json& each : agent::listMember(json, "files")) {
+    const std::string path = agent::textMember(each, "path");
+    if (!isSetupPath(path)) {
+      throw invalid("it names a file that guest-setup never writes");
+    }
+    record.files[path] = readFile(each);
+  }
+  for (const Json& each : agent::listMember(json, "folders")) {
+    const std::string folder = each.is_string() ? each.get<std::string>() : "";
+    if (!isSetupFolder(folder)) {
+      throw invalid("it names a directory that guest-setup never creates");
+    }
+    record.folders.insert(folder);
+  }
+  for (const Json& each : agent::listMember(json, "ports")) {
+    const std::string address = agent::textMember(each, "address");
+    if (!parseMacAddress(address) && !parseGuid(address)) {
+      throw invalid("a port has no valid hardware address");
+    }
+    record.ports[address] = readPort(each);
+  }
+  record.peerMemory = agent::flagMember(json, "peer_memory");
+  return record;
+}
+
+}  // namespace vfpass::setup

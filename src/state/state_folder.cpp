@@ -1,0 +1,115 @@
+#include "state_folder.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "failure.hpp"
+#include "vfpass/base/file_descriptor.hpp"
+#include "vfpass/base/ownership.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/error.hpp"
+
+namespace vfpass::state {
+namespace {
+
+std::string named(const std::string& what, const std::filesystem::path& path) {
+  return what + " " + printable(path.string());
+}
+
+void createFolder(const std::filesystem::path& folder) {
+  std::error_code error;
+  if (folder.has_parent_path()) {
+    std::filesystem::create_directories(folder.parent_path(), error);
+    if (error) {
+      throw systemFailure(named("cannot create directory", folder.parent_path()), error.value(),
+                          folder.parent_path());
+    }
+  }
+  if (::mkdir(folder.c_str(), 0700) == 0) {
+    syncFolder(folder.has_parent_path() ? folder.parent_path() : ".");
+  } else if (errno != EEXIST) {
+    throw systemFailure(named("cannot create directory", folder), errno, folder.parent_path());
+  }
+}
+
+[[noreturn]] void refuse(const std::filesystem::path& path, const std::string& reason,
+                         const std::string& remedy) {
+  throw Error(named("cannot trust", path) + ": " + reason, remedy, ExitCode::badInput);
+}
+
+}  // namespace
+
+void requireTrusted(const std::filesystem::path& path, const struct stat& status) {
+  if (const auto distrust = distrustOf(status, path.string())) {
+    refuse(path, distrust->reason, distrust->remedy);
+  }
+}
+
+void requireTrustedFolder(const std::filesystem::path& folder) {
+  struct stat status = {};
+  if (::lstat(folder.c_str(), &status) != 0) {
+    throw systemFailure(named("cannot stat", folder), errno, folder);
+  }
+  if (S_ISLNK(status.st_mode)) {
+    refuse(folder, "expected a directory, found a symbolic link",
+           "specify the target of the link, or replace the link with a directory");
+  }
+  if (!S_ISDIR(status.st_mode)) {
+    throw systemFailure(named("cannot use", folder), ENOTDIR, folder);
+  }
+  requireTrusted(folder, status);
+}
+
+void requireTrustedFile(const std::filesystem::path& file) {
+  struct stat status = {};
+  if (::lstat(file.c_str(), &status) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) {
+      return;
+    }
+    throw systemFailure(named("cannot stat", file), errno, file.parent_path());
+  }
+  if (!S_ISREG(status.st_mode)) {
+    refuse(file,
+           std::string("expected a regular file, found ") +
+               (S_ISLNK(status.st_mode) ? "a symbolic link" : "something else"),
+           "find out who created it, then remove it");
+  }
+  requireTrusted(file, status);
+}
+
+std::filesystem::path makePrivateFolder(const std::filesystem::path& folder) {
+  // A trailing slash would make the last component empty and the directory its own parent.
+  const auto target = folder.has_filename() ? folder : folder.parent_path();
+  createFolder(target);
+  requireTrustedFolder(target);
+  std::error_code error;
+  auto canonical = std::filesystem::canonical(target, error);
+  if (error) {
+    throw systemFailure(named("cannot stat", target), error.value(), target);
+  }
+  return canonical;
+}
+
+void makePrivateFile(const std::filesystem::path& file) {
+  // O_EXCL: never opens an existing file, because closing any descriptor of a file drops all POSIX
+  // locks that this process holds on it, including those of SQLite.
+  const FileDescriptor created(
+      ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (created) {
+    syncFolder(file.parent_path());
+  } else if (errno != EEXIST) {
+    throw systemFailure(named("cannot create", file), errno, file.parent_path());
+  }
+}
+
+void syncFolder(const std::filesystem::path& folder) {
+  const FileDescriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // EINVAL: the file system does not support fsync on directories, and does not need it.
+  if (!opened || (::fsync(opened.get()) != 0 && errno != EINVAL)) {
+    throw systemFailure(named("cannot sync directory", folder), errno, folder);
+  }
+}
+
+}  // namespace vfpass::state

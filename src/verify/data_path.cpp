@@ -1,0 +1,94 @@
+#include "data_path.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "settled_traffic.hpp"
+#include "transfer_options.hpp"
+
+namespace vfpass::verify {
+
+bool DataPath::tryMemory(const Lease& lease, const RdmaPort& port,
+                         const std::optional<NearestGpu>& gpu) {
+  Transfer transfer{lease.vfName,     "write", gpu ? "gpu" : "host", plan_.messageBytes,
+                    plan_.iterations, false,   gpu.has_value()};
+  const int index = gpu ? gpu->index : 0;
+  // Both write and read, because peer-to-peer writes work and reads fail on some platforms.
+  for (const bool relaxed : relaxedOrderings(plan_.relaxedOrdering, port.software)) {
+    for (const char* operation : {"write", "read"}) {
+      transfer.relaxedOrdering = relaxed;
+      transfer.operation = operation;
+      if (!tryTransfer(lease, port, transfer, index)) {
+        return false;
+      }
+    }
+  }
+  if (latencyWanted(plan_)) {
+    tryLatency(port, latencyOf(transfer, plan_), index);
+  }
+  return true;
+}
+
+bool DataPath::tryTransfer(const Lease& lease, const RdmaPort& port, const Transfer& transfer,
+                           int gpu) {
+  auto arguments = argumentsFor(port, gpu, transferOptions(transfer));
+  arguments.insert(arguments.end(), plan_.probeArguments.begin(), plan_.probeArguments.end());
+  const auto before = watch_.traffic(lease);
+  auto others = otherVfs(lease);
+  const Finding data =
+      judgeTransfer(transfer, runProbe(agent_, probe_, arguments), report_.figures);
+  report_.findings.push_back(data);
+  if (data.outcome != Outcome::passed) {
+    return false;
+  }
+  judgeTrafficOf(lease, transfer.bytes() * (transfer.besideHost ? 2 : 1), before,
+                 std::move(others));
+  return true;
+}
+
+void DataPath::tryLatency(const RdmaPort& port, const Transfer& latency, int gpu) {
+  const auto arguments = argumentsFor(port, gpu, latencyOptions(latency));
+  report_.findings.push_back(
+      judgeLatency(latency, runProbe(agent_, probe_, arguments), report_.figures));
+}
+
+std::vector<OtherVf> DataPath::otherVfs(const Lease& lease) const {
+  std::vector<OtherVf> others;
+  for (const auto& each : plan_.leases) {
+    if (each.vfName != lease.vfName) {
+      others.push_back({each.vfName, watch_.traffic(each), std::nullopt});
+    }
+  }
+  return others;
+}
+
+void DataPath::judgeTrafficOf(const Lease& lease, std::uint64_t claimedBytes,
+                              const std::optional<VfTraffic>& before, std::vector<OtherVf> others) {
+  const Finding found = settledTraffic(lease, claimedBytes, before, watch_);
+  report_.findings.push_back(found);
+  if (others.empty() || found.outcome != Outcome::passed) {
+    return;
+  }
+  for (auto& other : others) {
+    const auto of = std::ranges::find(plan_.leases, other.name, &Lease::vfName);
+    other.after = watch_.traffic(*of);
+  }
+  report_.findings.push_back(judgeOthers(lease.vfName, claimedBytes, others));
+}
+
+std::vector<std::string> DataPath::argumentsFor(const RdmaPort& port, int gpu,
+                                                const std::vector<std::string>& options) const {
+  std::vector<std::string> arguments{"loopback",
+                                     "--device",
+                                     port.device,
+                                     "--ib-port",
+                                     std::to_string(port.number),
+                                     "--gpu",
+                                     std::to_string(gpu),
+                                     "--deadline",
+                                     std::to_string(plan_.probeTimeout.count())};
+  arguments.insert(arguments.end(), options.begin(), options.end());
+  return arguments;
+}
+
+}  // namespace vfpass::verify

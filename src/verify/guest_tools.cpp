@@ -1,0 +1,248 @@
+#include "guest_tools.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <sstream>
+
+#include "read_tools.hpp"
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::verify {
+namespace {
+
+constexpr const char* perftests[] = {"ib_write_bw", "ib_read_bw", "ib_write_lat", "ib_read_lat"};
+constexpr const char* allReduceTest = "all_reduce_perf";
+constexpr std::uint64_t latencyBytes = 8;
+// Not perftest's default port, where another perftest server may be listening.
+constexpr const char* tcpPort = "18517";
+
+// The names are passed as arguments.
+constexpr const char* findScript =
+    R"(for tool; do command -v "$tool" >/dev/null 2>&1 && echo "$tool"; done; exit 0)";
+
+// perftest needs two processes, and the client must start second: retry it until the server listens
+// or has exited. `timeout` ends both if a device hangs.
+constexpr const char* pairScript = R"(
+timeout 60 "$@" >/dev/null 2>&1 &
+listener=$!
+for try in 1 2 3 4 5 6 7 8 9 10; do
+  said=$(timeout 60 "$@" 127.0.0.1 2>&1) && { printf '%s\n' "$said"; wait; exit 0; }
+  kill -0 "$listener" 2>/dev/null || break
+  sleep 1
+done
+kill "$listener" 2>/dev/null
+printf '%s\n' "$said"
+exit 1
+)";
+
+agent::ExecResult shell(agent::Agent& agent, const char* script,
+                        const std::vector<std::string>& arguments) {
+  std::vector<std::string> all{"-c", script, "vfpass"};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  return agent.run("/bin/sh", all);
+}
+
+std::string lastLine(const std::string& text) {
+  constexpr std::size_t longest = 200;
+  std::string last;
+  for (const std::string& line : splitLines(text)) {
+    last = trim(line).empty() ? last : line;
+  }
+  return last.empty() ? "no output" : last.substr(0, longest);
+}
+
+std::string rounded(double value) {
+  std::ostringstream text;
+  text.precision(3);
+  text << value;
+  return text.str();
+}
+
+class Perftest {
+ public:
+  Perftest(agent::Agent& agent, const RdmaPort& port, const ToolRun& run,
+           std::vector<Figure>& figures)
+      : agent_(agent), port_(port), run_(run), figures_(figures) {}
+
+  void measure(const std::string& tool) {
+    const bool latency = tool.ends_with("_lat");
+    const std::string operation = tool.find("read") != std::string::npos ? "read" : "write";
+    // perftest refuses to measure write latency into CUDA memory.
+    if (run_.gpu && latency && operation == "write") {
+      return;
+    }
+    const auto arguments = argumentsFor(tool, latency);
+    if (arguments.empty()) {
+      note(tool + " was built without CUDA");
+      return;
+    }
+    const agent::ExecResult result = shell(agent_, pairScript, arguments);
+    const bool measured =
+        result.exitCode == 0 && (latency ? addLatency(tool, operation, result.out)
+                                         : addBandwidth(tool, operation, result.out));
+    if (!measured) {
+      complete_ = false;
+      note(tool + " reported no figure: " + lastLine(result.out));
+    }
+  }
+
+  [[nodiscard]] Finding finding() const {
+    return {"perftest",
+            run_.subject,
+            complete_ ? Outcome::passed : Outcome::warning,
+            "figures from the guest's own perftest over this port",
+            seen_,
+            complete_ ? "" : "run it by hand in the guest; vfpass's own figures are not affected"};
+  }
+
+ private:
+  [[nodiscard]] std::vector<std::string> argumentsFor(const std::string& tool, bool latency) const {
+    // A run with fewer messages is too short to be timed.
+    constexpr std::uint64_t leastIterations = 100;
+    constexpr std::uint64_t mostIterations = 5000;
+    std::vector<std::string> arguments{
+        tool,
+        "-d",
+        port_.device,
+        "-i",
+        std::to_string(port_.number),
+        "-s",
+        std::to_string(latency ? latencyBytes : run_.bytes),
+        "-n",
+        std::to_string(std::clamp(run_.iterations, leastIterations, mostIterations)),
+        "-F",
+        "-p",
+        tcpPort};
+    if (port_.gidIndex) {
+      arguments.insert(arguments.end(), {"-x", std::to_string(*port_.gidIndex)});
+    }
+    if (!latency) {
+      arguments.emplace_back("--report_gbits");
+    }
+    return run_.gpu ? withCuda(tool, std::move(arguments)) : arguments;
+  }
+
+  // Empty when this build of perftest has no CUDA support.
+  [[nodiscard]] std::vector<std::string> withCuda(const std::string& tool,
+                                                  std::vector<std::string> arguments) const {
+    const std::string help = agent_.run(tool, {"--help"}).out;
+    if (help.find("--use_cuda") == std::string::npos) {
+      return {};
+    }
+    arguments.push_back("--use_cuda=" + std::to_string(run_.gpu->index));
+    if (run_.gpu->dmaBuf && help.find("--use_cuda_dmabuf") != std::string::npos) {
+      arguments.emplace_back("--use_cuda_dmabuf");
+    }
+    return arguments;
+  }
+
+  bool addBandwidth(const std::string& tool, const std::string& operation,
+                    const std::string& text) {
+    const auto gigabits = readPerftestBandwidth(text, run_.bytes);
+    if (gigabits) {
+      Figure figure = figureOf(tool, operation, run_.bytes);
+      figure.gigabitsPerSecond = *gigabits;
+      figures_.push_back(figure);
+      note(tool + " " + rounded(*gigabits) + " Gb/s");
+    }
+    return gigabits.has_value();
+  }
+
+  bool addLatency(const std::string& tool, const std::string& operation, const std::string& text) {
+    const auto latency = readPerftestLatency(text, latencyBytes);
+    if (latency) {
+      Figure figure = figureOf(tool, operation, latencyBytes);
+      figure.medianMicroseconds = latency->typicalMicroseconds;
+      figure.tailMicroseconds = latency->tailMicroseconds;
+      figures_.push_back(figure);
+      note(tool + " " + rounded(latency->typicalMicroseconds) + " us");
+    }
+    return latency.has_value();
+  }
+
+  [[nodiscard]] Figure figureOf(const std::string& tool, const std::string& operation,
+                                std::uint64_t bytes) const {
+    Figure figure;
+    figure.subject = run_.subject;
+    figure.source = tool;
+    figure.operation = operation;
+    figure.memory = run_.gpu ? "gpu" : "host";
+    figure.messageBytes = bytes;
+    return figure;
+  }
+
+  void note(const std::string& text) { seen_ += (seen_.empty() ? "" : "; ") + text; }
+
+  agent::Agent& agent_;
+  const RdmaPort& port_;
+  const ToolRun& run_;
+  std::vector<Figure>& figures_;
+  bool complete_ = true;
+  std::string seen_;
+};
+
+}  // namespace
+
+std::set<std::string> findTools(agent::Agent& agent) {
+  std::vector<std::string> names(std::begin(perftests), std::end(perftests));
+  names.emplace_back(allReduceTest);
+  const auto reported = splitLines(shell(agent, findScript, names).out);
+  std::set<std::string> found;
+  // Ignore every line that is not one of the names: found programs are run later.
+  std::ranges::copy_if(names, std::inserter(found, found.end()), [&](const std::string& name) {
+    return std::ranges::find(reported, name) != reported.end();
+  });
+  return found;
+}
+
+Finding runPerftest(agent::Agent& agent, const std::set<std::string>& tools, const RdmaPort& port,
+                    const ToolRun& run, std::vector<Figure>& figures) {
+  Perftest perftest(agent, port, run, figures);
+  bool any = false;
+  for (const char* tool : perftests) {
+    if (tools.contains(tool)) {
+      any = true;
+      perftest.measure(tool);
+    }
+  }
+  return any ? perftest.finding()
+             : Finding{"perftest", run.subject, Outcome::waived, "", "not installed in the guest",
+                       ""};
+}
+
+Finding runAllReduce(agent::Agent& agent, const std::set<std::string>& tools, std::size_t gpus,
+                     std::vector<Figure>& figures) {
+  const std::string expected = "all_reduce_perf over the guest's GPUs without wrong values";
+  if (!tools.contains(allReduceTest)) {
+    return {"nccl-tests", "", Outcome::waived, "", "not installed in the guest", ""};
+  }
+  const agent::ExecResult result =
+      agent.run(allReduceTest, {"-b", "8M", "-e", "128M", "-f", "4", "-g", std::to_string(gpus)});
+  const auto read = result.exitCode == 0 ? readAllReduce(result.out) : std::nullopt;
+  if (!read) {
+    return {"nccl-tests",
+            "",
+            Outcome::warning,
+            expected,
+            "no figure: " + lastLine(result.out + "\n" + result.err),
+            "run it by hand in the guest with NCCL_DEBUG=INFO"};
+  }
+  Figure figure;
+  figure.source = allReduceTest;
+  figure.operation = "all-reduce";
+  figure.memory = "gpu";
+  figure.messageBytes = std::uint64_t{128} << 20U;
+  figure.gigabitsPerSecond = read->busGigabytesPerSecond * 8;
+  figures.push_back(figure);
+  return {"nccl-tests",
+          "",
+          read->right ? Outcome::passed : Outcome::failed,
+          expected,
+          rounded(read->busGigabytesPerSecond) + " GB/s bus bandwidth between " +
+              std::to_string(gpus) + " GPUs" + (read->right ? "" : ", wrong values"),
+          read->right
+              ? ""
+              : "run it by hand in the guest with NCCL_DEBUG=INFO to find the GPUs at fault"};
+}
+
+}  // namespace vfpass::verify

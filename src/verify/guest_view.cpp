@@ -1,0 +1,141 @@
+#include "guest_view.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "vfpass/agent/reply.hpp"
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::verify {
+namespace {
+
+using Json = nlohmann::json;
+
+const Json& member(const Json& object, const char* name) {
+  static const Json none;
+  const auto found = object.is_object() ? object.find(name) : object.end();
+  return object.is_object() && found != object.end() ? *found : none;
+}
+
+std::optional<int> smallNumber(const Json& object, const char* name) {
+  const Json& value = member(object, name);
+  if (!value.is_number_integer() || value.get<std::int64_t>() < 0 ||
+      value.get<std::int64_t>() > std::numeric_limits<std::uint16_t>::max()) {
+    return std::nullopt;
+  }
+  return value.get<int>();
+}
+
+GuestPort readPort(const Json& json) {
+  GuestPort port{smallNumber(json, "number").value_or(1),
+                 agent::textMember(json, "state"),
+                 agent::textMember(json, "rate"),
+                 agent::textMember(json, "link_layer"),
+                 {},
+                 smallNumber(json, "gid_index"),
+                 {}};
+  // A string, as the probe passes on the library's name for the MTU.
+  const auto mtu = parseNumber(agent::textMember(json, "active_mtu"));
+  if (mtu && *mtu <= std::numeric_limits<std::uint16_t>::max()) {
+    port.activeMtu = static_cast<unsigned>(*mtu);
+  }
+  for (const Json& gid : agent::listMember(json, "gids")) {
+    port.gids.push_back(
+        {agent::textMember(gid, "gid"), smallNumber(gid, "index"), agent::textMember(gid, "type")});
+  }
+  return port;
+}
+
+std::optional<unsigned> unsignedNumber(const Json& object, const char* name) {
+  const auto number = smallNumber(object, name);
+  return number ? std::optional(static_cast<unsigned>(*number)) : std::nullopt;
+}
+
+std::optional<bool> present(const Json& capability) {
+  const Json& value = member(capability, "present");
+  return value.is_boolean() ? std::optional(value.get<bool>()) : std::nullopt;
+}
+
+GuestRdmaDevice readRdmaDevice(const Json& json) {
+  const Json& opens = member(json, "opens");
+  GuestRdmaDevice device{agent::textMember(json, "name"),
+                         agent::textMember(json, "node_guid"),
+                         agent::textMember(json, "pci"),
+                         agent::textMember(json, "parent"),
+                         agent::flagMember(opens, "done"),
+                         agent::textMember(opens, "detail"),
+                         {}};
+  for (const Json& port : agent::listMember(json, "ports")) {
+    device.ports.push_back(readPort(port));
+  }
+  return device;
+}
+
+std::uint64_t idOf(const Json& function, const char* name) {
+  const Json& value = member(function, name);
+  return value.is_number_unsigned() ? value.get<std::uint64_t>() : 0;
+}
+
+GuestFunction readFunction(const Json& json) {
+  constexpr unsigned networkClass = 0x02;
+  return {agent::textMember(json, "address"), idOf(json, "vendor"), idOf(json, "device"),
+          idOf(json, "class") >> 16U == networkClass};
+}
+
+// The CUDA driver reports 1 for true.
+bool isOne(const Json& value) {
+  return value.is_number_integer() && value.get<std::int64_t>() == 1;
+}
+
+void readGpus(const Json& document, GuestView& view) {
+  const Json& gpus = member(document, "gpus");
+  view.libcuda = agent::flagMember(member(gpus, "libcuda"), "found");
+  view.libcudaDetail = agent::textMember(member(gpus, "libcuda"), "detail");
+  view.cudaStatus = smallNumber(member(gpus, "libcuda"), "status");
+  view.peerMemory = agent::flagMember(member(gpus, "nvidia_peermem"), "loaded");
+  view.peerMemoryLoadable = agent::flagMember(member(gpus, "nvidia_peermem"), "loadable");
+  for (const Json& each : agent::listMember(gpus, "devices")) {
+    view.gpus.push_back({agent::textMember(each, "name"), agent::textMember(each, "pci"),
+                         isOne(member(each, "dma_buf_supported")), smallNumber(each, "index")});
+  }
+  for (const Json& each : agent::listMember(document, "distances")) {
+    view.distances.push_back({agent::textMember(each, "nic"), agent::textMember(each, "gpu"),
+                              agent::textMember(each, "distance")});
+  }
+}
+
+}  // namespace
+
+const GuestGid* chosenGid(const GuestPort& port) {
+  const auto found = std::ranges::find_if(port.gids, [&](const GuestGid& each) {
+    return port.gidIndex && each.index == port.gidIndex;
+  });
+  return found == port.gids.end() ? nullptr : &*found;
+}
+
+GuestView readGuestView(const Json& document) {
+  GuestView view;
+  for (const Json& each : agent::listMember(document, "netdevs")) {
+    view.netdevs.push_back({agent::textMember(each, "name"), agent::textMember(each, "mac"),
+                            agent::textMember(each, "state"), agent::textMember(each, "pci"),
+                            agent::textMember(each, "driver"), unsignedNumber(each, "mtu")});
+  }
+  for (const Json& each : agent::listMember(document, "pci")) {
+    if (agent::textMember(each, "driver").empty()) {
+      view.withoutDriver.push_back(readFunction(each));
+    }
+    const Json& ats = member(each, "ats");
+    view.services[agent::textMember(each, "address")] = {present(member(each, "acs")), present(ats),
+                                                         agent::flagMember(ats, "enabled")};
+  }
+  const Json& rdma = member(document, "rdma");
+  view.libibverbs = agent::flagMember(member(rdma, "libibverbs"), "found");
+  view.libibverbsDetail = agent::textMember(member(rdma, "libibverbs"), "detail");
+  for (const Json& each : agent::listMember(rdma, "devices")) {
+    view.rdmaDevices.push_back(readRdmaDevice(each));
+  }
+  readGpus(document, view);
+  return view;
+}
+
+}  // namespace vfpass::verify

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace vfpass::verify {
+
+struct GuestNetdev {
+  std::string name;
+  std::string mac;
+  std::string state;
+  std::string pci;
+  std::string driver;
+  std::optional<unsigned> mtu;
+};
+
+struct GuestGid {
+  std::string gid;
+  std::optional<int> index;
+  std::string type;  ///< as sysfs writes it: `RoCE v2`, `IB/RoCE v1`
+};
+
+struct GuestPort {
+  int number = 1;
+  std::string state;  ///< as sysfs writes it: `4: ACTIVE`
+  std::string rate;   ///< `100 Gb/sec (4X EDR)`
+  std::string linkLayer;
+  std::optional<unsigned> activeMtu;  ///< of RDMA, bytes
+  std::optional<int> gidIndex;
+  std::vector<GuestGid> gids;
+};
+
+/// The GID that the probe selected; null when there is none.
+const GuestGid* chosenGid(const GuestPort& port);
+
+struct GuestRdmaDevice {
+  std::string name;
+  std::string nodeGuid;
+  std::string pci;
+  std::string parent;  ///< the netdev of a software device (SoftRoCE)
+  bool opens = false;
+  std::string whyNot;
+  std::vector<GuestPort> ports;
+};
+
+struct GuestGpu {
+  std::string name;  ///< empty: no driver reports it, only PCI
+  std::string pci;
+  bool dmaBuf = false;
+  std::optional<int> index;  ///< CUDA device index
+};
+
+/// The distance between a network function and a GPU in the guest.
+struct GuestDistance {
+  std::string nic;
+  std::string gpu;
+  std::string distance;  ///< in NCCL's terms: PIX, PXB, PHB, SYS
+};
+
+/// Access control and address translation services of one PCI function, as seen in the guest.
+struct GuestPciServices {
+  std::optional<bool> acs;  ///< has the capability; nullopt: cannot be read
+  std::optional<bool> ats;
+  bool atsEnabled = false;
+};
+
+/// A PCI function; IDs that the guest does not report are 0.
+struct GuestFunction {
+  std::string address;
+  std::uint64_t vendor = 0;
+  std::uint64_t device = 0;
+  bool network = false;  ///< class 02
+};
+
+/// The guest's devices as its probe reports them. Every text is untrusted.
+struct GuestView {
+  std::vector<GuestNetdev> netdevs;
+  std::vector<GuestFunction> withoutDriver;  ///< PCI functions without a driver
+  bool libibverbs = false;
+  std::string libibverbsDetail;
+  std::vector<GuestRdmaDevice> rdmaDevices;
+  bool libcuda = false;
+  std::string libcudaDetail;
+  std::optional<int> cudaStatus;    ///< CUDA's error; nullopt: it works, or was not initialized
+  bool peerMemory = false;          ///< nvidia_peermem is loaded
+  bool peerMemoryLoadable = false;  ///< nvidia_peermem can be loaded
+  std::vector<GuestGpu> gpus;
+  std::vector<GuestDistance> distances;
+  std::map<std::string, GuestPciServices> services;  ///< by PCI address
+};
+
+/// Reads the report of `vfpass-probe inventory`. Members that are missing or of another type read
+/// as empty, and the checks then fail.
+GuestView readGuestView(const nlohmann::json& document);
+
+}  // namespace vfpass::verify

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "vfpass/inventory.hpp"
+#include "vfpass/lease.hpp"
+#include "vfpass/topology.hpp"
+
+namespace vfpass::verify {
+
+/// The PCI path between a VM's NIC and its nearest GPU, on the host.
+struct GpuPath {
+  PcieLink link;                    ///< narrowest link above the GPU
+  bool throughRootComplex = false;  ///< NIC and GPU share no switch on the host
+  std::string distance;             ///< PIX, PXB, PHB, NODE, SYS
+  /// Distance of the two in the tree that the running domain's XML describes; empty: unknown.
+  std::string inXml = {};
+};
+
+/// The holder of a leased device, as seen on the host.
+struct DeviceHold {
+  bool inLiveXml = false;     ///< the running domain has a hostdev with the VF's address
+  std::string driver;         ///< bound to the VF on the host; empty: none
+  bool byThisDomain = false;  ///< the holder is this domain's QEMU
+  std::string holder;         ///< process that has the VFIO device open; empty: none visible
+};
+
+/// The host's view of one lease's device.
+struct HostSide {
+  std::uint16_t vendor = 0;  ///< PCI IDs of the VF, the same in the guest; 0: not observable
+  std::uint16_t device = 0;
+  PcieLink link;          ///< narrowest link above the PF, shared by its VFs; 0: not observable
+  unsigned portRate = 0;  ///< rate of the PF's port, Mbit/s; 0: not observable
+  std::optional<GpuPath> gpu;        ///< nullopt: vfpass gave the VM no GPU
+  std::optional<unsigned> guestMtu;  ///< MTU in the guest, from the mapping
+  DeviceHold hold;
+};
+
+}  // namespace vfpass::verify

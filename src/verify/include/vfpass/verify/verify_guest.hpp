@@ -1,0 +1,54 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "vfpass/agent/agent.hpp"
+#include "vfpass/agent/probe_program.hpp"
+#include "vfpass/finding.hpp"
+#include "vfpass/inventory.hpp"
+#include "vfpass/lease.hpp"
+#include "vfpass/nvlink_mode.hpp"
+#include "vfpass/verify/host_side.hpp"
+
+namespace vfpass::verify {
+
+/// Whether memory is registered with relaxed ordering. `automatic`: both ways on hardware, `off` on
+/// software devices, which never reorder.
+enum class RelaxedOrdering { automatic, off, on, both };
+
+/// What to test, and how much of it.
+struct VerifyPlan {
+  std::vector<Lease> leases;  ///< running leases of this domain, VFs only
+  bool gpuWanted = false;
+  std::optional<NvlinkMode> nvlink = {};  ///< from the mapping
+  std::optional<double> minimumShare;     ///< share of the lowest limit (port, PCI Express), 0 to 1
+  std::uint64_t messageBytes = std::uint64_t{64} << 10U;
+  std::uint64_t iterations = 1000;
+  std::string folder = agent::probeFolder;  ///< the probe's directory in the guest
+  /// After this time a probe that moves data exits by itself, before the agent's timeout.
+  std::chrono::seconds probeTimeout{240};
+  /// Additional probe options such as `--inject`, to show that faults are found.
+  std::vector<std::string> probeArguments;
+  RelaxedOrdering relaxedOrdering = RelaxedOrdering::automatic;
+  bool latency = true;
+  bool tools = true;  ///< also run perftest and nccl-tests, if the guest has them
+};
+
+/// The host's own observations during a verification.
+struct VerifyWatch {
+  /// Traffic counters of the lease's VF; nullopt when the PF's driver has none.
+  std::function<std::optional<VfTraffic>(const Lease&)> traffic;
+  agent::Agent::Progress pushed;  ///< upload of the probe
+  /// The host's view of the lease's device. Empty: checks that need it are skipped.
+  std::function<HostSide(const Lease&)> host = {};
+};
+
+/// Checks agent, probe, device, RDMA and data path in this order; for each entry, stops at the
+/// first failed check. A guest's failure is a finding, not an exception. The timeout of `agent`
+/// bounds the whole run.
+VerifyReport verifyGuest(agent::Agent& agent, const agent::ProbeFile& probe, const VerifyPlan& plan,
+                         const VerifyWatch& watch);
+
+}  // namespace vfpass::verify

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "vfpass/verify/verify_guest.hpp"
+
+namespace vfpass::verify {
+
+/// One of the two guests that exchange data.
+struct PairGuest {
+  agent::Agent& agent;
+  std::string domainName;
+  std::vector<Lease> leases;  ///< running ones, VFs only
+  /// The host's view of a lease's device; may be empty.
+  std::function<HostSide(const Lease&)> host = {};
+  std::optional<NvlinkMode> nvlink = {};  ///< from its mapping
+};
+
+/// An entry of one guest and the entry of the other that it is tested with.
+struct LeasePair {
+  Lease initiator;
+  Lease target;
+};
+
+/// Pairs entries of the same name first, then entries of the same link layer in order. An entry
+/// without a counterpart is left out. Pure.
+std::vector<LeasePair> pairLeases(const std::vector<Lease>& initiators,
+                                  const std::vector<Lease>& targets);
+
+/// Runs the checks in both guests, then between the VFs: reachability, RDMA write and read with
+/// every byte checked by its owner, and the counters of both VFs. The two probes talk through the
+/// host, so only RDMA has to work between the guests. Ignores `plan.leases`. Findings about the
+/// target have `NAME:` before their subject. A guest's failure is a finding, not an exception; the
+/// timeouts of `initiator.agent` and `target.agent` bound the run.
+VerifyReport verifyPair(const PairGuest& initiator, const PairGuest& target,
+                        const agent::ProbeFile& probe, const VerifyPlan& plan,
+                        const VerifyWatch& watch);
+
+}  // namespace vfpass::verify

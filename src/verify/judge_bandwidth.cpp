@@ -1,0 +1,171 @@
+#include "judge_bandwidth.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::verify {
+namespace {
+
+// A lower share of the host memory figure is worth a warning: without NUMA alignment 82 of 98 Gb/s
+// were measured.
+constexpr double expectedGpuShare = 0.9;
+
+std::string rounded(double value) {
+  std::ostringstream text;
+  text.precision(3);
+  text << value;
+  return text.str();
+}
+
+std::string percent(double share) { return std::to_string(std::lround(share * 100)) + " %"; }
+
+std::string describe(const Limit& limit) {
+  std::string text = rounded(limit.gigabits) + " Gb/s (" + limit.name + "; port after headers ";
+  text += limit.wire ? rounded(*limit.wire) : "unknown";
+  return text + ", PCI Express " + (limit.pcie ? rounded(*limit.pcie) : "not observable") + ")";
+}
+
+bool isOurs(const Figure& figure, const std::string& subject) {
+  return figure.subject == subject && figure.source == Figure().source &&
+         figure.gigabitsPerSecond > 0;
+}
+
+double best(const std::vector<Figure>& figures, const std::string& subject,
+            const std::string& memory) {
+  double found = 0;
+  for (const auto& figure : figures) {
+    if (isOurs(figure, subject) && figure.memory == memory) {
+      found = std::max(found, figure.gigabitsPerSecond);
+    }
+  }
+  return found;
+}
+
+// The most likely cause comes first.
+std::string remedies(const std::optional<GpuPath>& path, const std::string& guestDistance) {
+  std::vector<std::string> steps;
+  if (path && path->throughRootComplex) {
+    steps.push_back("NIC and GPU are " + path->distance +
+                    " apart on the host: choose a nearer PF with pf: {near: ...} in the mapping "
+                    "(vfpass topo lists the pairs)");
+  }
+  steps.emplace_back(
+      "check with vfpass doctor that ATS is enabled on the NIC and that ACS lets translated "
+      "requests take the direct path");
+  if (guestDistance != "PIX" && guestDistance != "PXB") {
+    steps.emplace_back("set topology: mirror in the mapping");
+  }
+  return join(steps, "; ");
+}
+
+}  // namespace
+
+std::optional<Limit> limitFor(const Lease& lease, const RdmaPort& port, const HostSide& host,
+                              const std::string& memory, Ends ends) {
+  if (port.software) {
+    return std::nullopt;
+  }
+  LimitInput input;
+  input.portGigabits = host.portRate != 0 ? host.portRate / 1000.0 * port.lineCode
+                                          : port.gigabitsPerSecond.value_or(0);
+  input.wire = port.wire;
+  input.vlan = lease.settings.vlan && lease.settings.vlan->id != 0;
+  input.mtu = port.mtu;
+  input.nic = host.link;
+  if (memory == "gpu") {
+    // For a GPU whose path is unknown, assume the NIC's own link.
+    input.gpu = host.gpu ? host.gpu->link : host.link;
+    input.splits = host.gpu && host.gpu->throughRootComplex;
+  }
+  return limitOf(input, ends);
+}
+
+Finding judgeBandwidth(const std::string& subject, const std::string& memory, const RdmaPort& port,
+                       const std::optional<Limit>& limit, double minimumShare,
+                       const std::vector<Figure>& figures) {
+  const std::string key = memory == "host" ? "bandwidth" : "bandwidth-" + memory;
+  const std::string wantedShare = "at least " + percent(minimumShare) + " of the limit";
+  if (port.software) {
+    return {key,
+            subject,
+            Outcome::waived,
+            wantedShare,
+            "the port rate of a software device is meaningless",
+            ""};
+  }
+  if (!limit) {
+    return {key,
+            subject,
+            Outcome::notObservable,
+            wantedShare,
+            "the port rate and the PCI Express link are unknown",
+            "look at /sys/class/infiniband/*/ports/1/rate in the guest, and at vfpass topo on the "
+            "host"};
+  }
+  const double wanted = limit->gigabits * minimumShare;
+  const double found = best(figures, subject, memory);
+  const bool enough = found >= wanted;
+  return {
+      key,
+      subject,
+      enough ? Outcome::passed : Outcome::failed,
+      "at least " + rounded(wanted) + " Gb/s, " + percent(minimumShare) + " of " + describe(*limit),
+      rounded(found) + " Gb/s, " + percent(found / limit->gigabits),
+      enough ? ""
+             : "check that the RDMA MTU is 4096, that the PF's PCI Express link runs at full speed "
+               "and width (vfpass doctor), and that the port carries no other traffic"};
+}
+
+std::optional<Finding> judgeBesideHost(const std::string& subject,
+                                       const std::vector<Figure>& figures,
+                                       const std::optional<GpuPath>& path,
+                                       const std::string& guestDistance) {
+  double lowest = INFINITY;
+  std::string seen;
+  for (const auto& figure : figures) {
+    if (!isOurs(figure, subject) || !figure.besideHost) {
+      continue;
+    }
+    const double share = figure.gigabitsPerSecond / *figure.besideHost;
+    lowest = std::min(lowest, share);
+    seen += (seen.empty() ? "" : "; ") + figure.operation + " " +
+            rounded(figure.gigabitsPerSecond) + " of " + rounded(*figure.besideHost) + " Gb/s, " +
+            percent(share);
+  }
+  if (seen.empty()) {
+    return std::nullopt;
+  }
+  const bool enough = lowest >= expectedGpuShare;
+  return Finding{"gpu-beside-host",
+                 subject,
+                 enough ? Outcome::passed : Outcome::warning,
+                 "GPU memory at " + percent(expectedGpuShare) +
+                     " or more of the host memory figure of the same run",
+                 seen,
+                 enough ? "" : remedies(path, guestDistance)};
+}
+
+std::optional<Finding> judgeOrdering(const std::string& subject,
+                                     const std::vector<Figure>& figures) {
+  std::string seen;
+  for (const auto& strict : figures) {
+    for (const auto& relaxed : figures) {
+      if (isOurs(strict, subject) && isOurs(relaxed, subject) && !strict.relaxedOrdering &&
+          relaxed.relaxedOrdering && strict.operation == relaxed.operation &&
+          strict.memory == relaxed.memory) {
+        seen += (seen.empty() ? "" : "; ") + strict.memory + " " + strict.operation + " " +
+                rounded(strict.gigabitsPerSecond) + ", relaxed " +
+                rounded(relaxed.gigabitsPerSecond) + " Gb/s";
+      }
+    }
+  }
+  if (seen.empty()) {
+    return std::nullopt;
+  }
+  return Finding{"relaxed-ordering", subject, Outcome::waived, "", "for information: " + seen, ""};
+}
+
+}  // namespace vfpass::verify

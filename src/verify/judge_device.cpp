@@ -1,0 +1,256 @@
+#include "judge_device.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "judge_cuda.hpp"
+#include "vfpass/base/shell.hpp"
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::verify {
+namespace {
+
+// Lower-case hex digits of a GUID or GID, without separators.
+std::string hexDigits(const std::string& text) {
+  std::string digits;
+  for (const char each : text) {
+    if (std::isxdigit(static_cast<unsigned char>(each)) != 0) {
+      digits += static_cast<char>(std::tolower(static_cast<unsigned char>(each)));
+    }
+  }
+  return digits;
+}
+
+// 8b/10b up to QDR, 64b/66b for FDR. The rates of newer speeds and of Ethernet exclude it.
+double lineCode(const std::string& rate, bool infiniband) {
+  const auto is = [&](const char* speed) { return rate.find(speed) != std::string::npos; };
+  if (infiniband && (is("SDR") || is("DDR") || is("QDR"))) {
+    return 8.0 / 10;
+  }
+  return infiniband && is("FDR") ? 64.0 / 66 : 1;
+}
+
+Wire wireOf(const GuestPort& port, bool infiniband) {
+  if (infiniband) {
+    return Wire::infiniband;
+  }
+  const GuestGid* gid = chosenGid(port);
+  if (gid != nullptr && gid->type.find("v1") != std::string::npos) {
+    return Wire::roceV1;
+  }
+  return gid == nullptr || hexDigits(gid->gid).starts_with("00000000000000000000ffff")
+             ? Wire::roceV2OverIpv4
+             : Wire::roceV2OverIpv6;
+}
+
+class DeviceJudge {
+ public:
+  DeviceJudge(const Lease& lease, const GuestView& view, const HostSide& host)
+      : lease_(lease), view_(view), host_(host) {}
+
+  DeviceVerdict judge() {
+    const bool found = lease_.infiniband ? findInfiniband() : findEthernet();
+    if (found && isUsable()) {
+      verdict_.port = portOf(*device_, device_->ports.front());
+    }
+    return verdict_;
+  }
+
+ private:
+  void pass(const char* key, const std::string& expected, const std::string& seen) {
+    verdict_.findings.push_back({key, lease_.vfName, Outcome::passed, expected, seen, {}});
+  }
+  bool fail(const char* key, const std::string& expected, const std::string& seen,
+            const std::string& remedy) {
+    verdict_.findings.push_back({key, lease_.vfName, Outcome::failed, expected, seen, remedy});
+    return false;
+  }
+
+  bool findEthernet() {
+    const std::string mac = lease_.settings.mac ? toString(*lease_.settings.mac) : std::string();
+    const auto netdev = std::ranges::find_if(view_.netdevs, [&](const GuestNetdev& each) {
+      return !each.pci.empty() && each.mac == mac;
+    });
+    if (netdev == view_.netdevs.end()) {
+      return missing("mac", "a network device with MAC " + mac, seenNetdevs());
+    }
+    pass("mac", "MAC " + mac, netdev->name + " (" + netdev->driver + ", " + netdev->pci + ")");
+    if (netdev->state != "up") {
+      return fail("link", netdev->name + " is up", netdev->state,
+                  "in the guest: ip link set dev " + shellArgument(netdev->name) +
+                      " up; on the host: check that the PF is up and that the VF's link-state is "
+                      "not disable");
+    }
+    pass("link", netdev->name + " is up", "up");
+    netdev_ = netdev->name;
+    pci_ = netdev->pci;
+    const auto device = std::ranges::find_if(view_.rdmaDevices, [&](const GuestRdmaDevice& each) {
+      return each.parent == netdev->name || (!each.pci.empty() && each.pci == netdev->pci);
+    });
+    return take(device, "an RDMA device on " + netdev->name);
+  }
+
+  // IPoIB has no MAC; the port GUID is the lower half of the port's first GID.
+  bool findInfiniband() {
+    const std::string guid =
+        lease_.settings.portGuid ? hexDigits(toString(*lease_.settings.portGuid)) : std::string();
+    const auto device = std::ranges::find_if(view_.rdmaDevices, [&](const GuestRdmaDevice& each) {
+      return std::ranges::any_of(each.ports, [&](const GuestPort& port) {
+        return std::ranges::any_of(
+            port.gids, [&](const GuestGid& entry) { return hexDigits(entry.gid).ends_with(guid); });
+      });
+    });
+    return take(device, "an RDMA device with port GUID " +
+                            (lease_.settings.portGuid ? toString(*lease_.settings.portGuid) : "?"));
+  }
+
+  // No device has the address: either the driver is missing, or the address is wrong.
+  bool missing(const char* key, const std::string& expected, const std::string& seen) {
+    if (const auto idle = withoutDriver(); !idle.empty()) {
+      return fail(
+          "driver", "a driver for the device", join(idle, ", ") + " without a driver",
+          "in the guest: modprobe mlx5_core; if the module is missing, install the kernel's "
+          "modules (linux-modules-extra) or NVIDIA's OFED");
+    }
+    return fail(key, expected, seen,
+                "check in the guest that mlx5_core is loaded (lspci -k); look at vfpass status on "
+                "the host");
+  }
+
+  // Candidates for the missing device: functions with the VF's PCI IDs, and network functions.
+  [[nodiscard]] std::vector<std::string> withoutDriver() const {
+    std::vector<std::string> idle;
+    for (const auto& each : view_.withoutDriver) {
+      const bool same =
+          host_.vendor != 0 && each.vendor == host_.vendor && each.device == host_.device;
+      if (same || each.network) {
+        idle.push_back(each.address);
+      }
+    }
+    return idle;
+  }
+
+  bool take(std::vector<GuestRdmaDevice>::const_iterator device, const std::string& expected) {
+    if (!view_.libibverbs) {
+      return fail(
+          "rdma-core", "libibverbs", view_.libibverbsDetail,
+          "in the guest: apt-get install rdma-core ibverbs-providers, or dnf install rdma-core");
+    }
+    pass("rdma-core", "libibverbs", "found");
+    if (device == view_.rdmaDevices.end()) {
+      return fail("rdma-device", expected, std::to_string(view_.rdmaDevices.size()) + " others",
+                  "in the guest: modprobe mlx5_ib; check that RoCE is enabled (devlink dev param "
+                  "show)");
+    }
+    device_ = &*device;
+    pass("rdma-device", expected, device->name);
+    return true;
+  }
+
+  bool isUsable() {
+    if (!device_->opens) {
+      return fail("rdma-opens", device_->name + " opens", device_->whyNot,
+                  "check in the guest that ibverbs-providers is installed and that /dev/infiniband "
+                  "exists");
+    }
+    if (device_->ports.empty()) {
+      return fail("port", "a port on " + device_->name, "none", "in the guest: rdma link show");
+    }
+    const GuestPort& port = device_->ports.front();
+    if (port.state.find("ACTIVE") == std::string::npos) {
+      return fail("port", "port of " + device_->name + " is active", port.state,
+                  "check on the host that the PF's link is up; for InfiniBand, that the subnet "
+                  "manager runs with virt_enabled 2");
+    }
+    pass("port", "port of " + device_->name + " is active", port.state);
+    if (!port.gidIndex) {
+      return fail("gid", "a usable GID", "none",
+                  "in the guest: assign an IP address to the network device");
+    }
+    const GuestGid* gid = chosenGid(port);
+    pass("gid", "a usable GID",
+         "index " + std::to_string(*port.gidIndex) +
+             (gid == nullptr ? "" : ", " + gid->type + " " + gid->gid));
+    return true;
+  }
+
+  [[nodiscard]] std::string seenNetdevs() const {
+    std::vector<std::string> seen;
+    for (const auto& each : view_.netdevs) {
+      if (!each.pci.empty()) {
+        seen.push_back(each.name + " " + each.mac);
+      }
+    }
+    return seen.empty() ? "none" : join(seen, ", ");
+  }
+
+  [[nodiscard]] RdmaPort portOf(const GuestRdmaDevice& device, const GuestPort& port) const {
+    return {device.name,
+            port.number,
+            !device.parent.empty(),
+            packetRate(port.rate, lease_.infiniband),
+            wireOf(port, lease_.infiniband),
+            port.activeMtu.value_or(0),
+            netdev_,
+            device.pci.empty() ? pci_ : device.pci,
+            port.gidIndex,
+            lineCode(port.rate, lease_.infiniband)};
+  }
+
+  const Lease& lease_;
+  const GuestView& view_;
+  const HostSide& host_;
+  const GuestRdmaDevice* device_ = nullptr;
+  std::string netdev_;
+  std::string pci_;
+  DeviceVerdict verdict_;
+};
+
+}  // namespace
+
+DeviceVerdict judgeDevice(const Lease& lease, const GuestView& view, const HostSide& host) {
+  return DeviceJudge(lease, view, host).judge();
+}
+
+std::optional<double> packetRate(const std::string& rate, bool infiniband) {
+  double gigabits = 0;
+  const char* const end = rate.data() + rate.size();
+  if (std::from_chars(rate.data(), end, gigabits).ec != std::errc{} || !(gigabits > 0) ||
+      !std::isfinite(gigabits)) {
+    return std::nullopt;
+  }
+  return gigabits * lineCode(rate, infiniband);
+}
+
+std::vector<Finding> judgeGpus(const GuestView& view, bool wanted,
+                               std::optional<NvlinkMode> nvlink) {
+  if (view.gpus.empty() && !wanted) {
+    return {{"gpu", "", Outcome::waived, "", "the guest has no GPU", ""}};
+  }
+  if (view.gpus.empty()) {
+    return {{"gpu", "", Outcome::failed, "a GPU in the guest", "none",
+             "list it under gpus: in the mapping, then run vfpass attach"}};
+  }
+  if (!view.libcuda) {
+    return {{"gpu-driver", "", Outcome::failed, "libcuda", view.libcudaDetail,
+             "in the guest: install NVIDIA's driver"}};
+  }
+  if (view.cudaStatus) {
+    return {judgeCudaStatus(*view.cudaStatus, view.libcudaDetail, nvlink)};
+  }
+  const bool dmaBuf = std::ranges::any_of(view.gpus, &GuestGpu::dmaBuf);
+  if (!dmaBuf && !view.peerMemory) {
+    return {{"gpu-path", "", Outcome::failed, "DMA-BUF or nvidia_peermem",
+             "not supported: the driver does not export DMA-BUF, and nvidia_peermem is not loaded",
+             view.peerMemoryLoadable
+                 ? "in the guest: modprobe nvidia_peermem (`vfpass guest-setup` makes it permanent)"
+                 : "in the guest: install NVIDIA's open kernel modules, which support DMA-BUF; or "
+                   "reinstall the driver after OFED, so that it builds nvidia_peermem"}};
+  }
+  return {{"gpu-driver", "", Outcome::passed, "libcuda", "found", ""},
+          {"gpu-path", "", Outcome::passed, "DMA-BUF or nvidia_peermem",
+           dmaBuf ? "DMA-BUF" : "nvidia_peermem", ""}};
+}
+
+}  // namespace vfpass::verify

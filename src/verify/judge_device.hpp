@@ -1,0 +1,50 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "guest_view.hpp"
+#include "limits.hpp"
+#include "vfpass/finding.hpp"
+#include "vfpass/lease.hpp"
+#include "vfpass/nvlink_mode.hpp"
+#include "vfpass/verify/host_side.hpp"
+
+namespace vfpass::verify {
+
+/// The port of a lease's data path.
+struct RdmaPort {
+  std::string device;
+  int number = 1;
+  bool software = false;  ///< SoftRoCE, whose rate is meaningless
+  /// Packet rate: without the line code of older InfiniBand speeds.
+  std::optional<double> gigabitsPerSecond;
+  Wire wire = Wire::roceV2OverIpv4;
+  unsigned mtu = 0;    ///< RDMA MTU, bytes; 0: unknown
+  std::string netdev;  ///< empty for InfiniBand
+  std::string pci;     ///< address in the guest; for a software device that of its netdev
+  std::optional<int> gidIndex;
+  double lineCode = 1;  ///< share of the link rate that carries packets
+};
+
+struct DeviceVerdict {
+  std::vector<Finding> findings;  ///< up to the first failed check
+  std::optional<RdmaPort> port;   ///< set when all checks passed
+};
+
+/// Checks, from the device up to an active port with a GID, whether the guest has the leased device
+/// in its configured state. Compares the guest's inventory with the lease and the host's view.
+/// Pure.
+DeviceVerdict judgeDevice(const Lease& lease, const GuestView& view, const HostSide& host = {});
+
+/// Packet rate from the text that sysfs has for a port: `40 Gb/sec (4X QDR)` is 32 Gb/s on
+/// InfiniBand, less the line code, and 40 Gb/s on Ethernet.
+std::optional<double> packetRate(const std::string& rate, bool infiniband);
+
+/// Whether the guest has a GPU that RDMA can reach, and by which mechanism. Waived when `wanted` is
+/// false and the guest has none. `nvlink` comes from the mapping and determines the remedy for CUDA
+/// error 802.
+std::vector<Finding> judgeGpus(const GuestView& view, bool wanted,
+                               std::optional<NvlinkMode> nvlink = {});
+
+}  // namespace vfpass::verify

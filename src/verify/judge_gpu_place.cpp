@@ -1,0 +1,123 @@
+#include "judge_gpu_place.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "vfpass/pci_address.hpp"
+
+namespace vfpass::verify {
+namespace {
+
+// CUDA writes the PCI domain with eight digits, sysfs with four.
+bool sameFunction(const std::string& one, const std::string& other) {
+  const auto address = parsePciAddress(one);
+  return address && address == parsePciAddress(other);
+}
+
+constexpr std::array<std::string_view, 4> nearestFirst{"PIX", "PXB", "PHB", "SYS"};
+
+// An unknown distance ranks last.
+std::size_t rank(const std::string& distance) {
+  return static_cast<std::size_t>(std::ranges::find(nearestFirst, distance) - nearestFirst.begin());
+}
+
+std::string distanceOf(const GuestView& view, const std::string& nic, const std::string& gpu) {
+  const auto found = std::ranges::find_if(view.distances, [&](const GuestDistance& each) {
+    return sameFunction(each.nic, nic) && sameFunction(each.gpu, gpu);
+  });
+  return found == view.distances.end() ? "" : found->distance;
+}
+
+std::string describe(std::optional<bool> present, const char* whenPresent) {
+  return !present ? "not readable" : *present ? whenPresent : "none";
+}
+
+Finding services(const std::string& subject, const GuestPciServices& seen) {
+  return {"pcie-services",
+          subject,
+          Outcome::waived,
+          "",
+          "for information, the guest's view of its NIC: ATS " +
+              describe(seen.ats, seen.atsEnabled ? "on" : "off") + ", ACS " +
+              describe(seen.acs, "present") +
+              "; only the host's settings take effect (vfpass doctor)",
+          ""};
+}
+
+bool isNear(const std::string& distance) { return distance == "PIX" || distance == "PXB"; }
+
+// The probe uses NCCL's terms, which have no NODE.
+std::string inNcclTerms(const std::string& distance) {
+  return distance == "NODE" ? "PHB" : distance;
+}
+
+std::string placeRemedy(const NearestGpu& gpu, const std::optional<GpuPath>& path) {
+  const std::string level = std::string("or set NCCL_NET_GDR_LEVEL=") +
+                            (gpu.distance == "PHB" ? "PHB" : "SYS") + " in the guest";
+  if (path && !path->inXml.empty() && inNcclTerms(path->inXml) != gpu.distance) {
+    return "compare with `vfpass topo --vm`: the tree in the guest differs from the one in its XML";
+  }
+  if (path && !isNear(path->distance)) {
+    return "they are " + path->distance + " apart on the host: give the VM a VF of a PF that is " +
+           "nearer to the GPU (`pf: {near: ...}`); " + level;
+  }
+  return "set topology: mirror in the mapping, shut the VM off, run vfpass attach and start it; " +
+         level;
+}
+
+Finding distanceFinding(const std::string& subject, const NearestGpu& gpu,
+                        const std::optional<GpuPath>& path) {
+  std::string expected = "NIC and GPU below one switch in the guest: PIX or PXB";
+  if (path && !path->inXml.empty()) {
+    expected += " (domain XML: " + path->inXml + ", host: " + path->distance + ")";
+  }
+  const std::string seen = gpu.distance + " to GPU " + std::to_string(gpu.index);
+  if (gpu.distance.empty()) {
+    return {
+        "gpu-distance", subject, Outcome::waived, expected, "the guest reports no distance", ""};
+  }
+  if (isNear(gpu.distance)) {
+    return {"gpu-distance", subject, Outcome::passed, expected, seen, ""};
+  }
+  return {"gpu-distance",
+          subject,
+          Outcome::warning,
+          expected,
+          seen + ": NCCL does not use GPUDirect over this distance",
+          placeRemedy(gpu, path)};
+}
+
+}  // namespace
+
+std::optional<NearestGpu> nearestGpu(const GuestView& view, const std::string& nic) {
+  std::optional<NearestGpu> best;
+  for (const auto& gpu : view.gpus) {
+    if (!gpu.index) {
+      continue;
+    }
+    const NearestGpu found{*gpu.index, gpu.name, distanceOf(view, nic, gpu.pci), gpu.dmaBuf};
+    if (!best || rank(found.distance) < rank(best->distance)) {
+      best = found;
+    }
+  }
+  return best;
+}
+
+Finding noGpuForCuda(const std::string& subject) {
+  return {"gpu-driver",    subject,
+          Outcome::failed, "a GPU that CUDA can use",
+          "none",          "in the guest: run nvidia-smi"};
+}
+
+std::vector<Finding> judgeGpuPlace(const std::string& subject, const GuestView& view,
+                                   const std::string& nic, const NearestGpu& gpu,
+                                   const std::optional<GpuPath>& path) {
+  std::vector<Finding> findings{distanceFinding(subject, gpu, path)};
+  const auto own = view.services.find(nic);
+  if (own != view.services.end()) {
+    findings.push_back(services(subject, own->second));
+  }
+  return findings;
+}
+
+}  // namespace vfpass::verify

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+
+#include "judge_device.hpp"
+#include "vfpass/finding.hpp"
+#include "vfpass/inventory.hpp"
+
+namespace vfpass::verify {
+
+/// One data path to test.
+struct Transfer {
+  std::string subject;
+  std::string operation;  ///< `write`, `read`
+  std::string memory;     ///< `host`, `gpu`
+  std::uint64_t messageBytes = 0;
+  std::uint64_t iterations = 0;
+  bool relaxedOrdering = false;
+  bool besideHost = false;  ///< first measure host memory in the same session
+
+  /// Bytes of one run.
+  [[nodiscard]] std::uint64_t bytes() const { return messageBytes * iterations; }
+};
+
+/// Judges the probe's report on a transfer: whether it checked all requested bytes and found them
+/// correct. Adds the figure, if any.
+Finding judgeTransfer(const Transfer& transfer, const nlohmann::json& report,
+                      std::vector<Figure>& figures);
+
+/// Compares the VF's counters on the PF with the bytes that the guest claims to have sent. nullopt
+/// stands for counters that the driver does not have.
+Finding judgeTraffic(const std::string& subject, std::uint64_t claimedBytes,
+                     const std::optional<VfTraffic>& before, const std::optional<VfTraffic>& after);
+
+/// Increase of the sent or received bytes, whichever is larger; nullopt without counters.
+std::optional<std::uint64_t> movedBytes(const std::optional<VfTraffic>& before,
+                                        const std::optional<VfTraffic>& after);
+
+/// Judges the probe's report on its latency runs, each with `transfer`'s size: all bytes correct
+/// and figures valid. Adds the figures.
+Finding judgeLatency(const Transfer& transfer, const nlohmann::json& report,
+                     std::vector<Figure>& figures);
+
+}  // namespace vfpass::verify

@@ -1,0 +1,168 @@
+#include "vfpass/agent/agent.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "fake/fake_hypervisor.hpp"
+#include "vfpass/agent/device_use.hpp"
+
+namespace vfpass::agent {
+namespace {
+
+using testing::HasSubstr;
+using testing::UnorderedElementsAre;
+using Json = nlohmann::json;
+
+constexpr const char* info = R"({"return": {"version": "7.2.0", "supported_commands": [
+  {"name": "guest-exec", "enabled": true, "success-response": true},
+  {"name": "guest-exec-status", "enabled": true, "success-response": true}]}})";
+
+// Replies as qemu-ga 7.2 sends them; the lab tests use the real agent.
+class AgentTest : public testing::Test {
+ protected:
+  AgentTest() {
+    hypervisor.agent = [this](const std::string& command) {
+      const Json request = Json::parse(command);
+      const std::string name = request["execute"];
+      commands.push_back(name);
+      return answers.contains(name) ? answers[name] : std::string(R"({"return": {}})");
+    };
+    answers["guest-info"] = info;
+    answers["guest-exec"] = R"({"return": {"pid": 77}})";
+    setOutput("");
+    answers["guest-network-get-interfaces"] = R"({"return": []})";
+  }
+
+  void setOutput(const std::string& base64) {
+    answers["guest-exec-status"] =
+        R"({"return": {"exited": true, "exitcode": 0, "out-data": ")" + base64 + "\"}}";
+  }
+
+  Agent agent(int timeout = 5) {
+    return {hypervisor, Uuid{}, "train0", std::chrono::seconds(timeout)};
+  }
+
+  static Lease lease() {
+    Lease lease;
+    lease.settings.mac = parseMacAddress("52:54:00:aa:bb:cc");
+    return lease;
+  }
+
+  fake::FakeHypervisor hypervisor;
+  std::map<std::string, std::string> answers;
+  std::vector<std::string> commands;
+};
+
+TEST_F(AgentTest, RunsProgramAndDecodesItsOutput) {
+  setOutput("aGVsbG8K");
+  const auto result = agent().run("/bin/true", {});
+  EXPECT_EQ(result.out, "hello\n");
+  EXPECT_EQ(result.exitCode, 0);
+  EXPECT_EQ(commands.front(), "guest-info") << "the allowed commands are queried first";
+}
+
+TEST_F(AgentTest, ReportsBlockedCommandsWithRemediesForRhelAndDebian) {
+  answers["guest-info"] =
+      R"({"return": {"supported_commands": [{"name": "guest-exec", "enabled": false}]}})";
+  try {
+    agent().run("/bin/true", {});
+    FAIL();
+  } catch (const AgentUnavailable& error) {
+    EXPECT_EQ(error.code(), ExitCode::unverified);
+    EXPECT_THAT(error.what(), HasSubstr("does not allow guest-exec"));
+    EXPECT_THAT(error.remedy(), HasSubstr("/etc/sysconfig/qemu-ga"));
+    EXPECT_THAT(error.remedy(), HasSubstr("/etc/qemu/qemu-ga.conf"));
+  }
+}
+
+// RHEL's package blocks several. Reporting them one by one would take one agent restart each.
+TEST_F(AgentTest, NamesEveryBlockedCommandAtOnce) {
+  answers["guest-info"] =
+      R"({"return": {"supported_commands": [{"name": "guest-exec", "enabled": false},
+          {"name": "guest-file-close", "enabled": true}, {"name": "guest-ping", "enabled": true}]}})";
+  try {
+    agent().run("/bin/true", {});
+    FAIL();
+  } catch (const AgentUnavailable& error) {
+    const std::string all = "guest-exec, guest-exec-status, guest-file-open, guest-file-write";
+    EXPECT_TRUE(std::string(error.what()).ends_with("does not allow " + all)) << error.what();
+    EXPECT_THAT(error.remedy(), HasSubstr("allow " + all + " in the guest"));
+  }
+}
+
+TEST_F(AgentTest, IsUnavailableWithoutAgent) {
+  hypervisor.agent = nullptr;
+  EXPECT_THROW(agent().run("/bin/true", {}), AgentUnavailable);
+}
+
+TEST_F(AgentTest, SuggestsResumingSuspendedDomain) {
+  hypervisor.agent = [](const std::string&) -> std::string {
+    throw Error("Requested operation is not valid: domain is not running", "");
+  };
+  try {
+    agent().run("/bin/true", {});
+    FAIL();
+  } catch (const AgentUnavailable& error) {
+    EXPECT_EQ(error.remedy(), "virsh resume train0");
+  }
+}
+
+TEST_F(AgentTest, TimesOutWhenProgramNeverExits) {
+  answers["guest-exec-status"] = R"({"return": {"exited": false}})";
+  EXPECT_THROW(agent(1).run("/bin/sleep", {"9"}), AgentUnavailable);
+}
+
+TEST_F(AgentTest, RejectsMalformedReplies) {
+  std::string deep(100000, '[');
+  for (const std::string& answer :
+       {std::string("garbage"), deep, std::string("{\"return\": 7}"), std::string("[]"),
+        std::string(R"({"return": {"exited": true, "out-data": "not base64!"}})"),
+        std::string(R"({"return": {"exited": true, "exitcode": 1, "exitcode": 0}})"),
+        std::string(R"({"return": {"exited": true}, "return": {"exited": true}})"),
+        std::string(R"({"return": {"exited": "yes"}})")}) {
+    answers["guest-exec-status"] = answer;
+    EXPECT_THROW(agent(1).run("/bin/true", {}), Error) << answer.substr(0, 40);
+  }
+}
+
+TEST_F(AgentTest, CountsAddressAndMasterButNotLinkLocalAddressAsUse) {
+  answers["guest-network-get-interfaces"] = R"({"return": [
+    {"name": "eth1", "hardware-address": "52:54:00:AA:bb:cc", "ip-addresses": [
+      {"ip-address": "192.168.100.10", "ip-address-type": "ipv4", "prefix": 24},
+      {"ip-address": "fe80::1", "ip-address-type": "ipv6", "prefix": 64}]},
+    {"name": "eth0", "hardware-address": "52:54:00:00:00:01", "ip-addresses": [
+      {"ip-address": "10.0.0.1", "ip-address-type": "ipv4", "prefix": 8}]}]})";
+  setOutput("bmV0ZGV2IGV0aDEKbWFzdGVyIGJvbmQwCg==");  // netdev eth1, master bond0
+  auto guest = agent();
+  const auto use = findUsers(guest, lease());
+  EXPECT_THAT(use.users, UnorderedElementsAre("interface eth1 has address 192.168.100.10",
+                                              "its interface belongs to bond0"));
+  EXPECT_TRUE(use.notObservable.empty());
+}
+
+TEST_F(AgentTest, ReportsProcessWithOpenRdmaDeviceOnceAndEscaped) {
+  // netdev eth1, verbs uverbs0, process 12 ib_write_bw twice, process 13 with an escape character
+  setOutput(
+      "bmV0ZGV2IGV0aDEKdmVyYnMgdXZlcmJzMApwcm9jZXNzIDEyIGliX3dyaXRlX2J3CnByb2Nlc3MgMTIgaWJfd3Jpd"
+      "GVfYncKcHJvY2VzcyAxMyAbWzJKCg==");
+  auto guest = agent();
+  const auto use = findUsers(guest, lease());
+  ASSERT_EQ(use.users.size(), 2U);
+  EXPECT_EQ(use.users[0], "process 12 ib_write_bw has its RDMA device open");
+  EXPECT_EQ(use.users[1].find('\x1b'), std::string::npos);
+}
+
+TEST_F(AgentTest, ReportsDeviceUseThatIsNotObservable) {
+  auto guest = agent();
+  EXPECT_THAT(findUsers(guest, lease()).notObservable,
+              testing::ElementsAre(HasSubstr("no network driver in the guest")));
+  hypervisor.agent = nullptr;
+  auto silent = agent();
+  EXPECT_EQ(findUsers(silent, lease()).notObservable.size(), 2U);
+  EXPECT_EQ(findUsers(silent, Lease{}).notObservable.size(), 1U) << "no address to look for";
+}
+
+}  // namespace
+}  // namespace vfpass::agent

@@ -1,0 +1,127 @@
+#include "vfpass/capture/captured_folder.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "fake/temporary_folder.hpp"
+#include "vfpass/error.hpp"
+
+namespace vfpass::capture {
+namespace {
+
+namespace fs = std::filesystem;
+using host::RecordedEntry;
+using testing::HasSubstr;
+
+const RecordedEntry file{RecordedEntry::Kind::file, "new"};
+const RecordedEntry link{RecordedEntry::Kind::link, "../b/c"};
+const RecordedEntry directory{RecordedEntry::Kind::directory, ""};
+
+template <typename Call>
+Error errorOf(Call call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error;
+  }
+  return Error("no failure");
+}
+
+std::string contentOf(const fs::path& path) {
+  std::ifstream stream(path);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+class CapturedFolderTest : public testing::Test {
+ protected:
+  CapturedFolderTest() {
+    fs::create_directory(outside);
+    std::ofstream(outside / "victim") << "old";
+  }
+
+  // The error for the existing directory `target`.
+  Error refusal() const {
+    return errorOf([this] { const CapturedFolder opened(target); });
+  }
+
+  void expectNothingOutside() const {
+    EXPECT_EQ(contentOf(outside / "victim"), "old");
+    EXPECT_EQ(std::distance(fs::directory_iterator(outside), {}), 1);
+  }
+
+  fake::TemporaryFolder temporary;
+  fs::path target = temporary.path() / "new" / "snapshot";
+  fs::path outside = temporary.path() / "outside";
+};
+
+TEST_F(CapturedFolderTest, WritesTheTree) {
+  writeFolder({{"a/link", link}, {"b", directory}, {"b/c/file", file}}, target);
+  EXPECT_EQ(contentOf(target / "b/c/file"), "new");
+  EXPECT_EQ(contentOf(target / "a/link/file"), "new");
+  EXPECT_EQ(refusal().code(), ExitCode::badInput) << "the directory contains a snapshot";
+}
+
+TEST_F(CapturedFolderTest, FollowsNoSymlinkAtAnyLevel) {
+  const CapturedFolder opened(target);
+  fs::create_symlink(outside / "victim", target / "file");
+  fs::create_symlink(outside / "fresh", target / "dangling");
+  fs::create_directory_symlink(outside, target / "directory");
+  fs::create_directories(target / "deep/er");
+  fs::create_directory_symlink(outside, target / "deep/er/directory");
+  fs::create_symlink(outside / "victim", target / "deep/er/file");
+  for (const char* name : {"file", "dangling", "directory", "directory/victim", "directory/x/y",
+                           "deep/er/directory/victim", "deep/er/directory/fresh", "deep/er/file",
+                           "../escaped", "deep/../../escaped"}) {
+    EXPECT_THROW(opened.write(name, file), Error) << name;
+    EXPECT_THROW(opened.write(name, link), Error) << name;
+  }
+  for (const char* name : {"directory", "directory/new", "deep/er/directory", "dangling", ".."}) {
+    EXPECT_THROW(opened.write(name, directory), Error) << name;
+  }
+  expectNothingOutside();
+  EXPECT_FALSE(fs::exists(target.parent_path() / "escaped"));
+}
+
+TEST_F(CapturedFolderTest, WritesOnlyToTheOpenedDirectory) {
+  const CapturedFolder opened(target);
+  fs::rename(target, temporary.path() / "moved");
+  fs::create_directory_symlink(outside, target);
+  opened.write("a/file", file);
+  EXPECT_EQ(contentOf(temporary.path() / "moved/a/file"), "new");
+  expectNothingOutside();
+}
+
+TEST_F(CapturedFolderTest, RefusesSymlinkAsTarget) {
+  fs::create_directory(target.parent_path());
+  fs::create_directory(temporary.path() / "empty");
+  fs::create_directory_symlink(temporary.path() / "empty", target);
+  EXPECT_EQ(refusal().code(), ExitCode::badInput);
+  EXPECT_EQ(errorOf([this] { const CapturedFolder opened(target / ""); }).code(),
+            ExitCode::badInput);
+  EXPECT_TRUE(fs::is_empty(temporary.path() / "empty"));
+}
+
+TEST_F(CapturedFolderTest, RefusesDirectoryWritableOrOwnedByOthers) {
+  fs::create_directories(target);
+  for (const mode_t mode : {0777U, 01777U, 0770U}) {
+    ::chmod(target.c_str(), mode);
+    EXPECT_THAT(refusal().what(), HasSubstr("is writable by other users"));
+  }
+  ::chmod(target.c_str(), 0755);
+  EXPECT_STREQ(refusal().what(), "no failure");
+  if (::chown(target.c_str(), 65534, 65534) == 0) {
+    EXPECT_THAT(refusal().what(), HasSubstr("belongs to another user (id 65534)"));
+  } else {
+    EXPECT_NE(::geteuid(), 0U) << "only root can change the owner";
+  }
+}
+
+}  // namespace
+}  // namespace vfpass::capture

@@ -1,0 +1,142 @@
+#include "vfpass/session/drift.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace vfpass::session {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class FunctionDriftTest : public testing::Test {
+ protected:
+  FunctionDriftTest() {
+    lease.kind = LeaseKind::pciFunction;
+    lease.vfName = "gpu0";
+    lease.pf = lease.vf = *parsePciAddress("0000:3a:00.0");
+    lease.pfPath = "pci0000:39/0000:3a:00.0";
+    lease.state = LeaseState::running;
+    lease.bootId = "boot";
+    PciFunction function;
+    function.address = lease.vf;
+    function.path = lease.pfPath;
+    function.driver = "vfio-pci";
+    inventory.functions = {function};
+  }
+  std::vector<std::string> drift(bool active = true) {
+    return kernelDrift(lease, inventory, "boot", active);
+  }
+
+  Lease lease;
+  Inventory inventory;
+};
+
+TEST_F(FunctionDriftTest, ReportsNothingForRunningFunctionBoundToVfio) {
+  EXPECT_THAT(drift(), IsEmpty());
+}
+
+TEST_F(FunctionDriftTest, ReportsMissingOrMovedFunctionInAnyState) {
+  lease.state = LeaseState::reserved;
+  inventory.functions[0].path = "elsewhere";
+  EXPECT_THAT(drift(), ElementsAre("kernel: PCI function 0000:3a:00.0 is now at elsewhere"));
+  inventory.functions.clear();
+  EXPECT_THAT(drift(), ElementsAre("kernel: PCI function 0000:3a:00.0 does not exist"));
+}
+
+TEST_F(FunctionDriftTest, ChecksDriverOnlyWhileTheGuestRuns) {
+  inventory.functions[0].driver = "nvidia";
+  EXPECT_THAT(drift(), ElementsAre("kernel: PCI function 0000:3a:00.0 is not bound to vfio-pci"));
+  lease.bootId = "the previous boot";
+  EXPECT_THAT(drift(), IsEmpty())
+      << "after a reboot it is bound to the host's driver until prepare";
+  lease.bootId = "boot";
+  lease.state = LeaseState::reserved;
+  EXPECT_THAT(drift(), IsEmpty());
+}
+
+TEST_F(FunctionDriftTest, ReportsGuestStoppedWithoutRelease) {
+  EXPECT_THAT(drift(false), ElementsAre(HasSubstr("run `vfpass recover` to reset the function")));
+}
+
+TEST_F(FunctionDriftTest, IgnoresPfAtTheSameAddress) {
+  PhysicalFunction pf;
+  pf.address = lease.vf;
+  inventory.pfs = {pf};
+  EXPECT_THAT(drift(), IsEmpty()) << "a PF passed through as a whole has no VF 0";
+}
+
+TEST(DomainDrift, NamesTheCommandThatFixesIt) {
+  Lease lease;
+  lease.vfName = "rail0";
+  lease.persistent = false;
+  EXPECT_THAT(domainDrift(nullptr, {lease}, {}), ElementsAre(HasSubstr("`vfpass gc`")));
+  lease.persistent = true;
+  lease.domainName = "my vm";
+  EXPECT_THAT(domainDrift(nullptr, {lease}, {}), ElementsAre(HasSubstr("`vfpass detach 'my vm'`")));
+  lease.persistent = false;
+  DomainDescription domain;
+  domain.name = "train0";
+  EXPECT_THAT(domainDrift(&domain, {lease}, {}),
+              ElementsAre(AllOf(HasSubstr("has stopped"), HasSubstr("`vfpass gc`"))));
+  domain.active = true;
+  domain.liveXml =
+      "<domain><name>a</name><uuid>0f5e9a3c-1111-4222-8333-944455566677</uuid><devices/></domain>";
+  EXPECT_THAT(domainDrift(&domain, {lease}, {}), IsEmpty()) << "not plugged yet";
+  lease.state = LeaseState::running;
+  EXPECT_THAT(domainDrift(&domain, {lease}, {}),
+              ElementsAre(AllOf(HasSubstr("does not have rail0"), HasSubstr("`vfpass attach"))));
+  domain.name = "my vm";
+  EXPECT_THAT(domainDrift(&domain, {lease}, {}),
+              ElementsAre(HasSubstr("`vfpass attach 'my vm'` to plug it again")));
+}
+
+TEST(DomainDrift, ReportsMetadataWithoutSeal) {
+  DomainDescription domain;
+  domain.name = "train0";
+  domain.persistent = true;
+  domain.active = true;
+  domain.persistentXml = domain.liveXml =
+      "<domain><name>a</name><uuid>0f5e9a3c-1111-4222-8333-944455566677</uuid><metadata>"
+      "<v:domain xmlns:v='https://vfpass.org/xmlns/domain/1' version='1' "
+      "uuid='0f5e9a3c-1111-4222-8333-944455566677'/></metadata><devices/></domain>";
+  EXPECT_THAT(domainDrift(&domain, {}, {}),
+              ElementsAre(AllOf(HasSubstr("XML: its vfpass metadata has no seal"),
+                                HasSubstr("`vfpass attach train0`")),
+                          HasSubstr("running domain: its vfpass metadata has no seal")));
+}
+
+class PoolDriftTest : public testing::Test {
+ protected:
+  PoolDriftTest() {
+    lease.domainName = "train0";
+    lease.pf = *parsePciAddress("0000:01:00.0");
+    lease.vf = *parsePciAddress("0000:01:00.2");
+    PhysicalFunction pf;
+    pf.address = lease.pf;
+    pf.netdev = "eth0";
+    inventory.pfs = {pf};
+  }
+
+  Lease lease;
+  Inventory inventory;
+};
+
+TEST_F(PoolDriftTest, ReportsNetworkThatListsTheDevice) {
+  EXPECT_THAT(poolDrift(lease, inventory, {{"pool", {lease.vf}, {}}}),
+              AllOf(HasSubstr("libvirt network pool"), HasSubstr("vfpass detach train0")));
+}
+
+TEST_F(PoolDriftTest, ReportsNetworkThatListsThePf) {
+  EXPECT_THAT(poolDrift(lease, inventory, {{"pool", {}, {"eth0"}}}),
+              HasSubstr("libvirt network pool"));
+}
+
+TEST_F(PoolDriftTest, IgnoresOtherNetworks) {
+  EXPECT_EQ(poolDrift(lease, inventory, {{"pool", {lease.pf}, {"eth1"}}, {"nat", {}, {}}}), "");
+}
+
+}  // namespace
+}  // namespace vfpass::session

@@ -1,0 +1,175 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "judge_bandwidth.hpp"
+#include "judge_device.hpp"
+#include "judge_gpu_place.hpp"
+#include "judge_transfer.hpp"
+
+namespace vfpass::verify {
+namespace {
+
+using testing::HasSubstr;
+using Json = nlohmann::json;
+
+// Captured from the probe on an H200, except for the second GPU, the NIC and the distances.
+GuestView view(const std::string& near = "PIX", const std::string& dmaBuf = "1") {
+  return readGuestView(Json::parse(R"({
+    "pci": [{"address": "0000:01:00.0", "class": 131072, "driver": "mlx5_core",
+             "acs": {"present": false}, "ats": {"present": true, "enabled": false}}],
+    "gpus": {
+      "libcuda": {"found": true}, "nvidia_peermem": {"loaded": false, "loadable": false},
+      "devices": [{"index": 0, "name": "NVIDIA H200", "pci": "00000000:05:00.0",
+                   "dma_buf_supported": )" +
+                                   dmaBuf + R"(},
+                  {"index": 1, "name": "NVIDIA H200", "pci": "00000000:02:00.0",
+                   "dma_buf_supported": )" +
+                                   dmaBuf + R"(}]},
+    "distances": [{"nic": "0000:01:00.0", "gpu": "0000:05:00.0", "distance": "SYS"},
+                  {"nic": "0000:01:00.0", "gpu": "0000:02:00.0", "distance": ")" +
+                                   near + R"("}]})"));
+}
+
+TEST(JudgeGpuTest, ReadsDmaBufSupportFromProbe) {
+  EXPECT_EQ(judgeGpus(view(), true).back().outcome, Outcome::passed);
+  EXPECT_EQ(judgeGpus(view(), true).back().seen, "DMA-BUF");
+  const auto none = judgeGpus(view("PIX", "0"), true).back();
+  EXPECT_EQ(none.outcome, Outcome::failed);
+  EXPECT_THAT(none.seen, HasSubstr("not supported"));
+}
+
+GuestView refused(int status) {
+  return readGuestView(Json::parse(
+      R"({"gpus": {"libcuda": {"found": true, "detail": "initializing CUDA: odd", "status": )" +
+      std::to_string(status) + R"(}, "devices": [{"pci": "0000:05:00.0", "name": null}]}})"));
+}
+
+TEST(JudgeGpuTest, ExplainsError802ByNvlinkModeOfMapping) {
+  const std::pair<std::optional<NvlinkMode>, const char*> remedies[] = {
+      {std::nullopt, "in the mapping"},
+      {NvlinkMode::all, "in the guest: systemctl enable --now nvidia-fabricmanager"},
+      {NvlinkMode::partition, "fmpm -a ID"},
+      {NvlinkMode::disabled, "vfpass guest-setup"}};
+  for (const auto& [mode, remedy] : remedies) {
+    const auto findings = judgeGpus(refused(802), true, mode);
+    ASSERT_EQ(findings.size(), 1U);
+    EXPECT_EQ(findings[0].key, "gpu-driver");
+    EXPECT_EQ(findings[0].outcome, Outcome::failed);
+    EXPECT_THAT(findings[0].seen, HasSubstr("error 802, system not yet initialized"));
+    EXPECT_THAT(findings[0].remedy, HasSubstr(remedy));
+  }
+}
+
+TEST(JudgeGpuTest, ReportsOtherCudaErrorsUnchanged) {
+  const auto finding = judgeGpus(refused(999), true, NvlinkMode::disabled).back();
+  EXPECT_EQ(finding.seen, "error 999: initializing CUDA: odd");
+  EXPECT_THAT(finding.remedy, HasSubstr("nvidia-smi"));
+}
+
+TEST(JudgeGpuTest, UsesNearestGpu) {
+  const auto gpu = nearestGpu(view(), "0000:01:00.0");
+  ASSERT_TRUE(gpu);
+  EXPECT_EQ(gpu->index, 1);
+  EXPECT_EQ(gpu->distance, "PIX");
+  EXPECT_EQ(nearestGpu(view("SYS"), "0000:01:00.0")->index, 0)
+      << "equally near: the first in CUDA's order";
+  EXPECT_FALSE(nearestGpu({}, "0000:01:00.0"));
+}
+
+TEST(JudgeGpuTest, WarnsAboutDistanceAtWhichNcclSkipsGpuDirect) {
+  const std::pair<const char*, Outcome> distances[] = {
+      {"PIX", Outcome::passed}, {"PXB", Outcome::passed}, {"PHB", Outcome::warning}};
+  for (const auto& [distance, outcome] : distances) {
+    const auto seen = view(distance);
+    const auto findings =
+        judgeGpuPlace("rail0", seen, "0000:01:00.0", *nearestGpu(seen, "0000:01:00.0"), {});
+    EXPECT_EQ(findings.front().outcome, outcome) << distance;
+  }
+  const auto far = view("SYS");
+  const auto findings =
+      judgeGpuPlace("rail0", far, "0000:01:00.0", *nearestGpu(far, "0000:01:00.0"), {});
+  EXPECT_THAT(findings.front().remedy, HasSubstr("topology: mirror"));
+  EXPECT_THAT(findings.front().remedy, HasSubstr("NCCL_NET_GDR_LEVEL=SYS"));
+  EXPECT_THAT(findings.back().seen, HasSubstr("ATS off, ACS none"));
+}
+
+TEST(JudgeGpuTest, RemedyMatchesCauseOfDistance) {
+  const auto far = view("PHB");
+  const auto remedy = [&far](const char* host, const char* xml) {
+    const GpuPath path{{}, false, host, xml};
+    return judgeGpuPlace("rail0", far, "0000:01:00.0", *nearestGpu(far, "0000:01:00.0"), path)
+        .front()
+        .remedy;
+  };
+  EXPECT_THAT(remedy("PIX", "PHB"), HasSubstr("topology: mirror"));
+  EXPECT_THAT(remedy("NODE", "NODE"), HasSubstr("apart on the host"));
+  EXPECT_THAT(remedy("PIX", "PIX"), HasSubstr("differs from the one in its XML"));
+}
+
+Figure figure(const char* operation, double gpu, double host) {
+  Figure figure{"rail0", operation, "gpu", 65536, 65536, gpu, {}, {}};
+  figure.besideHost = host;
+  return figure;
+}
+
+// 98 and 82 Gb/s were published for host and GPU memory without NUMA alignment.
+TEST(JudgeGpuTest, WarnsWithRemediesWhenGpuMemoryIsMuchSlower) {
+  const GpuPath far{{16000, 16}, true, "SYS"};
+  const auto found =
+      judgeBesideHost("rail0", {figure("write", 97, 98), figure("read", 82, 98)}, far, "PHB");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->outcome, Outcome::warning);
+  EXPECT_EQ(found->seen, "write 97 of 98 Gb/s, 99 %; read 82 of 98 Gb/s, 84 %");
+  EXPECT_THAT(found->remedy, HasSubstr("SYS apart on the host"));
+  EXPECT_THAT(found->remedy, HasSubstr("ATS"));
+  const auto near = judgeBesideHost("rail0", {figure("write", 97, 98)}, far, "PIX");
+  EXPECT_EQ(near->outcome, Outcome::passed);
+  EXPECT_FALSE(judgeBesideHost("rail1", {figure("write", 97, 98)}, far, "PIX"));
+}
+
+Json run(const char* kind, double gigabits) {
+  return {{"passed", true},
+          {"memory",
+           {{"initiator", {{"kind", kind}}},
+            {"target",
+             {{"kind", kind},
+              {"road", "peer-memory"},
+              {"not_taken", Json::array({"DMA-BUF: failed"})}}}}},
+          {"owners", {{"target", {{"bytes_checked", 1000U}}}}},
+          {"bandwidth", {{"gigabits_per_second", gigabits}}}};
+}
+
+TEST(JudgeGpuTest, ComparesGpuWithHostMemoryOfSameSession) {
+  const Transfer transfer{"rail0", "write", "gpu", 100, 10, false, true};
+  std::vector<Figure> figures;
+  const auto found = judgeTransfer(
+      transfer, {{"passed", true}, {"runs", Json::array({run("host", 98), run("gpu", 82)})}},
+      figures);
+  EXPECT_EQ(found.outcome, Outcome::passed);
+  EXPECT_EQ(found.seen, "82 Gb/s via peer-memory, not via DMA-BUF: failed");
+  ASSERT_EQ(figures.size(), 1U);
+  EXPECT_EQ(figures[0].gigabitsPerSecond, 82);
+  EXPECT_EQ(figures[0].besideHost, 98);
+  const auto alone =
+      judgeTransfer(transfer, {{"passed", true}, {"runs", Json::array({run("gpu", 82)})}}, figures);
+  EXPECT_EQ(alone.outcome, Outcome::failed);
+  const auto host = judgeTransfer(
+      transfer, {{"passed", true}, {"runs", Json::array({run("host", 98), run("host", 98)})}},
+      figures);
+  EXPECT_EQ(host.outcome, Outcome::failed) << "host memory instead of GPU memory";
+}
+
+TEST(PacketRateTest, SubtractsLineCodeOfOldInfinibandSpeeds) {
+  EXPECT_EQ(packetRate("100 Gb/sec (4X EDR)", true), 100);
+  EXPECT_EQ(packetRate("40 Gb/sec (4X QDR)", true), 32);
+  EXPECT_EQ(packetRate("40 Gb/sec (4X QDR)", false), 40) << "Ethernet rates exclude the line code";
+  EXPECT_NEAR(packetRate("56 Gb/sec (4X FDR)", true).value_or(0), 54.3, 0.05);
+  for (const char* lie : {"", "x", "-5", "nan", "inf"}) {
+    EXPECT_FALSE(packetRate(lie, true)) << lie;
+  }
+}
+
+}  // namespace
+}  // namespace vfpass::verify

@@ -1,0 +1,253 @@
+#include "vfpass/verify/verify_pair.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "fake/local_guest.hpp"
+#include "sound_inventory.hpp"
+#include "vfpass/cancelled.hpp"
+
+namespace vfpass::verify {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using Json = nlohmann::json;
+
+// A probe that exchanges lines like the real one but moves no data; its reports are files in its
+// directory.
+const std::string probeText = std::string(R"(
+here=${0%/*}
+role=$1
+all=" $* "
+case $role in
+hello) echo '{"protocol": 1}'; exit;;
+inventory) cat "$here/inventory"; exit;;
+esac
+echo "$all" >>"$here/$role-arguments"
+)") + exchangeParts + R"(
+if [ "$role" = listen ]; then
+  asked=$(hear 1); say 1 answer; hear 2 >/dev/null; say 2 ''
+  case $asked in *--beside-host*) cat "$here/listen-twice";; *) cat "$here/listen";; esac
+  exit
+fi
+say 1 "$all"; hear 1 >/dev/null; say 2 ''
+case $all in
+*' latency '*) cat "$here/latency";;
+*' send '*) cat "$here/reach";;
+*--beside-host*) cat "$here/transfer-twice";;
+*) cat "$here/transfer";;
+esac
+)";
+
+Json transferRun(const std::string& memory, double gigabits) {
+  const Json owner{{"bytes_checked", 10000}};
+  return {
+      {"owners", {{"initiator", owner}, {"target", owner}}},
+      {"bandwidth", {{"gigabits_per_second", gigabits}}},
+      {"memory",
+       {{"initiator", {{"kind", memory}}}, {"target", {{"kind", memory}, {"road", "DMA-BUF"}}}}}};
+}
+
+Json latencyRun(const std::string& operation, const std::string& memory) {
+  Json run = transferRun(memory, 0);
+  run["settings"] = {{"operation", operation}, {"bytes", 8}};
+  run["latency"] = {{"median", 2.5}, {"p99", 4}};
+  return run;
+}
+
+Json passed(const Json& runs) { return {{"passed", true}, {"runs", runs}}; }
+
+class VerifyPairTest : public testing::Test {
+ protected:
+  VerifyPairTest() {
+    plan.folder = guests.folder;
+    plan.messageBytes = 1000;
+    plan.iterations = 10;
+    plan.relaxedOrdering = RelaxedOrdering::off;
+    guests.addProgram("vfpass-probe-1", probeText);
+    const Json owner{{"owner", {{"bytes_checked", 10000}}}};
+    write("inventory", Json::parse(soundInventory));
+    write("listen", passed(Json::array({owner})));
+    write("listen-twice", passed({owner, owner}));
+    write("reach", passed(Json::array({latencyRun("send", "host")})));
+    write("transfer", passed(Json::array({transferRun("host", 97)})));
+    write("transfer-twice", passed({transferRun("host", 97), transferRun("gpu", 90)}));
+    write("latency", passed({latencyRun("read", "host"), latencyRun("send", "host")}));
+  }
+
+  void write(const std::string& name, const Json& content) const {
+    std::ofstream(guests.folder / name) << content << '\n';
+  }
+
+  void addGpu(const std::string& index = R"("index": 3)") const {
+    Json inventory = Json::parse(soundInventory);
+    inventory["gpus"] = Json::parse(R"({"libcuda": {"found": true}, "devices": [{)" + index +
+                                    R"(, "name": "NVIDIA H200", "pci": "00000000:05:00.0",
+                                        "dma_buf_supported": 1}]})");
+    inventory["distances"] =
+        Json::parse(R"([{"nic": "0000:01:00.0", "gpu": "0000:05:00.0", "distance": "PIX"}])");
+    write("inventory", inventory);
+  }
+
+  // The content of the guest's probe: one with other content would not be run.
+  [[nodiscard]] std::string contentOfProbe() const {
+    std::ifstream stream(guests.folder / "vfpass-probe-1");
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+
+  static Lease lease() {
+    Lease lease;
+    lease.vfName = "rail0";
+    lease.settings.mac = parseMacAddress("52:54:00:aa:bb:cc");
+    return lease;
+  }
+
+  // Both guests are this machine and share one directory.
+  VerifyReport verify() {
+    const auto runCheckpoint = [this] { checkpoint(); };
+    agent::Agent near(guests.hypervisor, Uuid{}, "train0", std::chrono::seconds(60), runCheckpoint);
+    agent::Agent far(guests.hypervisor, Uuid{}, "train1", std::chrono::seconds(60), runCheckpoint);
+    const auto traffic = [this](const Lease&) {
+      moved += 20000;
+      return VfTraffic{0, moved, 0, 0};
+    };
+    return verifyPair({near, "train0", {lease()}}, {far, "train1", {lease()}},
+                      {contentOfProbe(), "vfpass-probe-1"}, plan, {traffic, {}, {}});
+  }
+
+  static std::vector<std::string> keys(const VerifyReport& report, const std::string& prefix) {
+    std::vector<std::string> found;
+    for (const auto& finding : report.findings) {
+      if (finding.key.starts_with(prefix)) {
+        found.push_back(finding.key + " " + std::string(toString(finding.outcome)));
+      }
+    }
+    return found;
+  }
+
+  static std::vector<std::string> operations(const VerifyReport& report) {
+    std::vector<std::string> found;
+    for (const auto& figure : report.figures) {
+      found.push_back(figure.memory + " " + figure.operation +
+                      (figure.relaxedOrdering ? " relaxed" : ""));
+    }
+    return found;
+  }
+
+  std::vector<std::string> argumentsOf(const std::string& command) const {
+    std::vector<std::string> lines;
+    std::ifstream stream(guests.folder / (command + "-arguments"));
+    for (std::string line; std::getline(stream, line);) {
+      lines.push_back(line);
+    }
+    return lines;
+  }
+
+  std::ptrdiff_t exchanges() const {
+    return std::ranges::count_if(std::filesystem::directory_iterator(guests.folder),
+                                 [](const auto& entry) {
+                                   return entry.path().filename().string().starts_with("exchange-");
+                                 });
+  }
+
+  LocalGuest guests;
+  std::function<void()> checkpoint = [] {};
+  VerifyPlan plan;
+  std::uint64_t moved = 0;
+};
+
+TEST_F(VerifyPairTest, ChecksReachThenDataThenLatency) {
+  const auto report = verify();
+  EXPECT_EQ(verdict(report), Outcome::passed);
+  EXPECT_THAT(keys(report, "peer-"),
+              ElementsAre("peer-network passed", "peer-reach passed", "peer-data-host passed",
+                          "peer-data-host passed", "peer-latency-host passed"));
+  EXPECT_EQ(keys(report, "counters").size(), 4U) << "for both VFs, after each transfer";
+  EXPECT_THAT(operations(report), ElementsAre("host write", "host read", "host read", "host send"));
+  EXPECT_THAT(argumentsOf("listen"), Contains(HasSubstr(" --device mlx5_0 ")));
+}
+
+TEST_F(VerifyPairTest, TestsRelaxedOrderingAsRequested) {
+  plan.relaxedOrdering = RelaxedOrdering::automatic;
+  const auto report = verify();
+  EXPECT_EQ(verdict(report), Outcome::passed);
+  EXPECT_THAT(operations(report), ElementsAre("host write", "host read", "host write relaxed",
+                                              "host read relaxed", "host read", "host send"));
+  EXPECT_THAT(argumentsOf("connect"), Contains(HasSubstr("--relaxed-ordering")));
+  EXPECT_EQ(keys(report, "relaxed-ordering").size(), 1U);
+}
+
+TEST_F(VerifyPairTest, ComparesGpuWithHostFiguresOfSameSession) {
+  addGpu();
+  plan.gpuWanted = true;
+  plan.latency = false;
+  const auto report = verify();
+  EXPECT_EQ(verdict(report), Outcome::passed);
+  EXPECT_THAT(operations(report), ElementsAre("host write", "host read", "gpu write", "gpu read"));
+  EXPECT_EQ(report.figures.back().besideHost, 97);
+  EXPECT_THAT(keys(report, "gpu-beside-host"), ElementsAre("gpu-beside-host passed"));
+  EXPECT_THAT(argumentsOf("connect"), Contains(HasSubstr("--beside-host")));
+  EXPECT_THAT(argumentsOf("listen"), Contains(HasSubstr("--gpu 3")));
+}
+
+TEST_F(VerifyPairTest, FailsWithoutWantedGpu) {
+  plan.gpuWanted = true;
+  EXPECT_THAT(keys(verify(), "gpu"), ElementsAre("gpu failed", "gpu failed"));
+}
+
+TEST_F(VerifyPairTest, FailsForGpuUnknownToCuda) {
+  addGpu(R"("index": null)");
+  plan.gpuWanted = true;
+  const auto report = verify();
+  EXPECT_EQ(verdict(report), Outcome::failed);
+  EXPECT_EQ(std::ranges::count(keys(report, "gpu-driver"), "gpu-driver failed"), 2);
+}
+
+TEST_F(VerifyPairTest, SkipsChecksAfterFailure) {
+  write("reach", {{"passed", false}, {"error", "transport retry counter exceeded"}});
+  const auto report = verify();
+  EXPECT_EQ(verdict(report), Outcome::failed);
+  EXPECT_THAT(keys(report, "peer-"), ElementsAre("peer-network passed", "peer-reach failed"));
+  EXPECT_EQ(argumentsOf("connect").size(), 1U);
+}
+
+TEST_F(VerifyPairTest, CancellationLeavesNothingInGuests) {
+  guests.addProgram(
+      "vfpass-probe-1",
+      std::string("case $1 in connect|listen) echo $$ >\"${0%/*}/$1-pid\"; exec sleep "
+                  "60;; esac\n") +
+          probeText);
+  checkpoint = [this] {
+    if (std::filesystem::exists(guests.folder / "connect-pid") &&
+        std::filesystem::exists(guests.folder / "listen-pid")) {
+      checkpoint = [] {};
+      throw Cancelled(SIGINT, "stopped by SIGINT");
+    }
+  };
+  EXPECT_THROW(verify(), Cancelled);
+  for (const char* role : {"connect", "listen"}) {
+    std::string pid;
+    std::ifstream(guests.folder / (std::string(role) + "-pid")) >> pid;
+    EXPECT_TRUE(isKilled(pid)) << role;
+  }
+  EXPECT_TRUE(eventually([this] { return exchanges() == 0; }));
+}
+
+TEST_F(VerifyPairTest, InjectsFaultsIntoTransfersOnly) {
+  plan.probeArguments = {"--inject", "flip"};
+  const auto report = verify();
+  EXPECT_THAT(keys(report, "peer-latency"), Not(Contains(HasSubstr("passed"))));
+  const auto sessions = argumentsOf("connect");
+  ASSERT_EQ(sessions.size(), 3U);
+  EXPECT_THAT(sessions[0], Not(HasSubstr("--inject")));
+  EXPECT_THAT(sessions[1], HasSubstr("--inject flip"));
+}
+
+}  // namespace
+}  // namespace vfpass::verify
