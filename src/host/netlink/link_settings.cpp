@@ -7,7 +7,6 @@
 #include "netlink/devlink_message.hpp"
 #include "netlink/link_message.hpp"
 #include "netlink/netlink_exchange.hpp"
-#include "netlink/netlink_reply.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 
@@ -16,30 +15,12 @@ namespace {
 
 using std::chrono::milliseconds;
 
-std::string refusalText(const Acknowledgement& answer) {
-  const std::string reason = errnoText(answer.error);
-  return answer.message.empty() ? reason : reason + ": " + answer.message;
-}
-
 std::string remedyFor(int error) {
   if (error == EPERM || error == EACCES) {
     return "run as root, outside a container";
   }
   return error == EBUSY ? "stop what uses the device; the kernel log (dmesg) may name it"
                         : "check the kernel log (dmesg)";
-}
-
-// Sends a change and requires a positive acknowledgement.
-void change(int protocol, const std::string& request, const ExchangePurpose& purpose,
-            milliseconds deadline) {
-  const auto answer = parseAcknowledgement(exchangeNetlink(protocol, request, purpose, deadline));
-  const std::string what = purpose.object + ": " + purpose.verb + " failed: ";
-  if (!answer) {
-    throw Error(what + "invalid reply from the kernel");
-  }
-  if (answer->error != 0) {
-    throw Error(what + refusalText(*answer), remedyFor(answer->error));
-  }
 }
 
 [[noreturn]] void throwNoEffect(const ExchangePurpose& purpose, const std::string& found) {
@@ -61,14 +42,12 @@ LinkSettings readLink(const NetdevHandle& netdev, milliseconds deadline) {
   if (const auto settings = parseLinkSettings(reply, netdev.index)) {
     return *settings;
   }
-  const auto refusal = parseAcknowledgement(reply);
-  throw Error(netdev.name + ": reading the link failed: " +
-              (refusal ? refusalText(*refusal) : "invalid reply from the kernel"));
+  throwNoData(purpose, reply);
 }
 
 void setMtu(const NetdevHandle& netdev, unsigned mtu, milliseconds deadline) {
   const ExchangePurpose purpose{netdev.name, "setting the MTU to " + std::to_string(mtu)};
-  change(NETLINK_ROUTE, mtuChange(netdev.index, mtu), purpose, deadline);
+  requireChange(NETLINK_ROUTE, mtuChange(netdev.index, mtu), purpose, deadline, remedyFor);
   const unsigned found = readLink(netdev, deadline).mtu;
   if (found != mtu) {
     throwNoEffect(purpose, std::to_string(found));
@@ -77,7 +56,7 @@ void setMtu(const NetdevHandle& netdev, unsigned mtu, milliseconds deadline) {
 
 void setUp(const NetdevHandle& netdev, bool up, milliseconds deadline) {
   const ExchangePurpose purpose{netdev.name, up ? "bringing the link up" : "taking the link down"};
-  change(NETLINK_ROUTE, upChange(netdev.index, up), purpose, deadline);
+  requireChange(NETLINK_ROUTE, upChange(netdev.index, up), purpose, deadline, remedyFor);
   if (readLink(netdev, deadline).up != up) {
     throwNoEffect(purpose, up ? "down" : "up");
   }
@@ -108,8 +87,8 @@ void setEswitchMode(const PciAddress& pf, EswitchMode mode, milliseconds deadlin
                     "over devlink",
                 "load a driver that supports it, or remove `embedded-switch-mode` from host.yaml");
   }
-  change(NETLINK_GENERIC, eswitchChange(*family, pf, mode), {purpose.object, purpose.verb, pf},
-         deadline);
+  requireChange(NETLINK_GENERIC, eswitchChange(*family, pf, mode),
+                {purpose.object, purpose.verb, pf}, deadline, remedyFor);
   const auto found = readEswitchMode(pf, deadline);
   if (found != mode) {
     throwNoEffect(purpose, found ? std::string(toString(*found)) : "not observable");

@@ -81,6 +81,30 @@ std::string exchangeNetlink(int protocol, const std::string& request,
   return exchange(protocol, request, Answer::datagram, purpose, deadline);
 }
 
+Acknowledgement sendChange(int protocol, const std::string& request, const ExchangePurpose& purpose,
+                           std::chrono::milliseconds deadline) {
+  const std::string reply = exchangeNetlink(protocol, request, purpose, deadline);
+  if (const auto acknowledgement = parseAcknowledgement(reply)) {
+    return *acknowledgement;
+  }
+  throwNoData(purpose, reply);
+}
+
+void requireChange(int protocol, const std::string& request, const ExchangePurpose& purpose,
+                   std::chrono::milliseconds deadline, std::string (*remedyFor)(int error)) {
+  const Acknowledgement answer = sendChange(protocol, request, purpose, deadline);
+  if (answer.error != 0) {
+    throw Error(purpose.object + ": " + purpose.verb + " failed: " + reasonOf(answer),
+                remedyFor(answer.error));
+  }
+}
+
+void throwNoData(const ExchangePurpose& purpose, std::string_view reply) {
+  const auto refusal = parseAcknowledgement(reply);
+  throw Error(purpose.object + ": " + purpose.verb +
+              " failed: " + (refusal ? reasonOf(*refusal) : "invalid reply from the kernel"));
+}
+
 std::string dumpNetlink(int protocol, const std::string& request, const ExchangePurpose& purpose,
                         std::chrono::milliseconds deadline) {
   return exchange(protocol, request, Answer::dump, purpose, deadline);

@@ -3,7 +3,9 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 
+#include "netlink/acknowledgement.hpp"
 #include "vfpass/pci_address.hpp"
 
 namespace vfpass::host {
@@ -23,8 +25,22 @@ struct ExchangePurpose {
 std::string exchangeNetlink(int protocol, const std::string& request,
                             const ExchangePurpose& purpose, std::chrono::milliseconds deadline);
 
-/// The same for a request with NLM_F_DUMP: returns all datagrams of the reply, concatenated, up to
-/// the last one (NLMSG_DONE or NLMSG_ERROR).
+/// Sends a change and returns the kernel's acknowledgement, which may be a refusal. Throws
+/// TimeoutError, and Error for a reply that is no acknowledgement.
+Acknowledgement sendChange(int protocol, const std::string& request, const ExchangePurpose& purpose,
+                           std::chrono::milliseconds deadline);
+
+/// Sends a change that the kernel must accept. Throws Error with the kernel's reason and the remedy
+/// that `remedyFor` gives for its errno.
+void requireChange(int protocol, const std::string& request, const ExchangePurpose& purpose,
+                   std::chrono::milliseconds deadline, std::string (*remedyFor)(int error));
+
+/// Throws the Error for a reply that is not the requested data: the kernel's refusal, or a message
+/// that is invalid.
+[[noreturn]] void throwNoData(const ExchangePurpose& purpose, std::string_view reply);
+
+/// As exchangeNetlink() for a request with NLM_F_DUMP: returns all datagrams of the reply,
+/// concatenated, up to the last one (NLMSG_DONE or NLMSG_ERROR).
 std::string dumpNetlink(int protocol, const std::string& request, const ExchangePurpose& purpose,
                         std::chrono::milliseconds deadline);
 

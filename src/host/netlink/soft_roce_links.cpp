@@ -8,7 +8,6 @@
 #include "drivers/load_module.hpp"
 #include "netlink/netlink_dump.hpp"
 #include "netlink/netlink_exchange.hpp"
-#include "netlink/netlink_reply.hpp"
 #include "netlink/rdma_message.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
@@ -83,20 +82,6 @@ std::string remedyFor(int error) {
   }
 }
 
-void change(const std::string& request, const ExchangePurpose& purpose, milliseconds deadline) {
-  const auto answer =
-      parseAcknowledgement(exchangeNetlink(NETLINK_RDMA, request, purpose, deadline));
-  const std::string what = purpose.object + ": " + purpose.verb + " failed: ";
-  if (!answer) {
-    throw Error(what + "invalid reply from the kernel");
-  }
-  if (answer->error != 0) {
-    const std::string separator = answer->message.empty() ? "" : ": ";
-    throw Error(what + errnoText(answer->error) + separator + answer->message,
-                remedyFor(answer->error));
-  }
-}
-
 }  // namespace
 
 std::vector<RdmaLink> readRdmaLinks(const Root& root) {
@@ -143,7 +128,7 @@ std::uint32_t addSoftRoceLink(const Root& root, const std::string& name, const s
                               milliseconds deadline) {
   const ExchangePurpose purpose{"SoftRoCE link " + name, "creating it on " + netdev};
   loadDriver(root, deadline);
-  change(softRoceAddition(name, netdev), purpose, deadline);
+  requireChange(NETLINK_RDMA, softRoceAddition(name, netdev), purpose, deadline, remedyFor);
   const auto link = findLink(root, name, deadline);
   if (!link || !link->number) {
     throw Error(purpose.object + ": " + purpose.verb + " had no effect: it does not exist",
@@ -167,7 +152,7 @@ void removeSoftRoceLink(const Root& root, const RdmaLink& link, milliseconds dea
   if (!link.number || !exists()) {
     return;
   }
-  change(rdmaLinkRemoval(*link.number), purpose, deadline);
+  requireChange(NETLINK_RDMA, rdmaLinkRemoval(*link.number), purpose, deadline, remedyFor);
   if (exists()) {
     throw Error(purpose.object + ": " + purpose.verb + " had no effect: it still exists",
                 "check the kernel log (dmesg)");

@@ -78,10 +78,6 @@ void merge(VfSettings& into, const VfSettings& one) {
   take(into.portGuid, one.portGuid);
 }
 
-std::string reasonOf(const Acknowledgement& answer) {
-  return errnoText(answer.error) + (answer.message.empty() ? "" : ": " + answer.message);
-}
-
 std::string remedyFor(Attribute attribute) {
   const std::string name(toString(attribute));
   switch (attribute) {

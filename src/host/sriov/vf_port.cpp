@@ -19,14 +19,14 @@ NetlinkPort::NetlinkPort(int interfaceIndex, bool infiniband, std::string name,
       deadline_(deadline),
       pf_(pf) {}
 
-std::string NetlinkPort::exchange(const std::string& request, const char* verb,
-                                  std::optional<PciAddress> changed) {
-  return exchangeNetlink(NETLINK_ROUTE, request,
-                         {name_, std::string(verb) + " VF attributes", changed}, deadline_);
+std::string NetlinkPort::query(const std::string& request) {
+  return exchangeNetlink(NETLINK_ROUTE, request, reading(), deadline_);
 }
 
+ExchangePurpose NetlinkPort::reading() const { return {name_, "reading VF attributes"}; }
+
 VfTable NetlinkPort::read() {
-  const std::string reply = exchange(linkQuery(interfaceIndex_, ++sequence_), "reading");
+  const std::string reply = query(linkQuery(interfaceIndex_, ++sequence_));
   if (auto table = parseLinkReply(reply, interfaceIndex_, infiniband_)) {
     return *table;
   }
@@ -34,12 +34,11 @@ VfTable NetlinkPort::read() {
   if (refusal && refusal->error == EMSGSIZE) {
     return {};  // some kernels fail instead of letting the VF list wrap: nothing is observable
   }
-  throw Error(name_ + ": reading VF attributes over netlink failed: " +
-              (refusal ? errnoText(refusal->error) : "invalid reply from the kernel"));
+  throwNoData(reading(), reply);
 }
 
 VfTrafficTable NetlinkPort::readTraffic() {
-  const std::string reply = exchange(trafficQuery(interfaceIndex_, ++sequence_), "reading");
+  const std::string reply = query(trafficQuery(interfaceIndex_, ++sequence_));
   return parseTrafficReply(reply, interfaceIndex_).value_or(VfTrafficTable{});
 }
 
@@ -47,13 +46,10 @@ Acknowledgement NetlinkPort::set(const std::vector<VfRequest>& requests) {
   const auto messages = linkChanges(interfaceIndex_, sequence_ + 1, requests);
   sequence_ += static_cast<std::uint32_t>(messages.size());
   for (const std::string& message : messages) {
-    const auto answer = parseAcknowledgement(exchange(message, "setting", pf_));
-    if (!answer) {
-      throw Error(name_ +
-                  ": setting VF attributes over netlink failed: invalid reply from the kernel");
-    }
-    if (answer->error != 0) {
-      return *answer;
+    const Acknowledgement answer =
+        sendChange(NETLINK_ROUTE, message, {name_, "setting VF attributes", pf_}, deadline_);
+    if (answer.error != 0) {
+      return answer;
     }
   }
   return {};

@@ -4,8 +4,10 @@
 #include <optional>
 #include <vector>
 
-#include "netlink/netlink_reply.hpp"
-#include "netlink/netlink_request.hpp"
+#include "netlink/acknowledgement.hpp"
+#include "netlink/netlink_exchange.hpp"
+#include "sriov/vf_reply.hpp"
+#include "sriov/vf_request.hpp"
 
 namespace vfpass::host {
 
@@ -39,8 +41,8 @@ class NetlinkPort final : public VfPort {
   VfTrafficTable readTraffic();
 
  private:
-  std::string exchange(const std::string& request, const char* verb,
-                       std::optional<PciAddress> changed = std::nullopt);
+  std::string query(const std::string& request);
+  [[nodiscard]] ExchangePurpose reading() const;
 
   int interfaceIndex_;
   bool infiniband_;

@@ -10,8 +10,9 @@
 #include <cstring>
 #include <random>
 
-#include "netlink/netlink_reply.hpp"
-#include "netlink/netlink_request.hpp"
+#include "netlink/acknowledgement.hpp"
+#include "sriov/vf_reply.hpp"
+#include "sriov/vf_request.hpp"
 
 namespace vfpass::host {
 namespace {

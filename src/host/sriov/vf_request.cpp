@@ -1,4 +1,4 @@
-#include "netlink/netlink_request.hpp"
+#include "sriov/vf_request.hpp"
 
 #include <arpa/inet.h>
 #include <linux/if_ether.h>

@@ -1,4 +1,4 @@
-#include "netlink/netlink_reply.hpp"
+#include "sriov/vf_reply.hpp"
 
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
@@ -187,25 +187,6 @@ bool forEachVf(std::string_view bytes, int interfaceIndex, Reader read) {
   return true;
 }
 
-// The message attribute follows the error and the echoed header (NLM_F_CAPPED) or request.
-std::string extendedMessage(nlmsghdr* header, const nlmsgerr& error) {
-  const std::size_t echoed = (header->nlmsg_flags & NLM_F_CAPPED) != 0
-                                 ? 0
-                                 : std::min<std::size_t>(error.msg.nlmsg_len, header->nlmsg_len) -
-                                       std::min<std::size_t>(sizeof(nlmsghdr), error.msg.nlmsg_len);
-  const int skip = static_cast<int>(sizeof error + NLMSG_ALIGN(echoed));
-  if ((header->nlmsg_flags & NLM_F_ACK_TLVS) == 0 || skip > nlmsg_datalen(header)) {
-    return {};
-  }
-  nlattr* text = nlmsg_find_attr(header, skip, NLMSGERR_ATTR_MSG);
-  if (text == nullptr || nla_len(text) <= 0) {
-    return {};
-  }
-  const std::string_view words(static_cast<const char*>(nla_data(text)),
-                               static_cast<std::size_t>(std::min(nla_len(text), 256)));
-  return printable(words.substr(0, words.find('\0')));
-}
-
 }  // namespace
 
 std::optional<VfTable> parseLinkReply(std::string_view bytes, int interfaceIndex, bool infiniband) {
@@ -229,20 +210,6 @@ std::optional<VfTraffic> trafficOf(const VfTrafficTable& table, unsigned index,
                       });
   const auto found = table.find(index);
   return counts && found != table.end() ? std::optional(found->second) : std::nullopt;
-}
-
-std::optional<Acknowledgement> parseAcknowledgement(std::string_view bytes) {
-  ReceivedMessage received(bytes);
-  nlmsghdr* header = received.header(sizeof(nlmsgerr));
-  if (header == nullptr || header->nlmsg_type != NLMSG_ERROR) {
-    return std::nullopt;
-  }
-  nlmsgerr error{};
-  std::memcpy(&error, nlmsg_data(header), sizeof error);
-  if (error.error > 0 || error.error < -4095) {
-    return std::nullopt;
-  }
-  return Acknowledgement{-error.error, extendedMessage(header, error)};
 }
 
 }  // namespace vfpass::host

@@ -32,13 +32,4 @@ std::optional<VfTrafficTable> parseTrafficReply(std::string_view bytes, int inte
 std::optional<VfTraffic> trafficOf(const VfTrafficTable& table, unsigned index,
                                    std::string_view driver);
 
-/// The kernel's acknowledgement of a request.
-struct Acknowledgement {
-  int error = 0;        ///< errno; 0: success
-  std::string message;  ///< the driver's message (extended acknowledgement), printable
-};
-
-/// Parses one NLMSG_ERROR message; nullopt for any other message.
-std::optional<Acknowledgement> parseAcknowledgement(std::string_view bytes);
-
 }  // namespace vfpass::host

@@ -1,0 +1,56 @@
+#include "netlink/acknowledgement.hpp"
+
+#include <linux/netlink.h>
+#include <netlink/attr.h>
+#include <netlink/msg.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "netlink/netlink_message.hpp"
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::host {
+namespace {
+
+// The message attribute follows the error and the echoed header (NLM_F_CAPPED) or request.
+std::string extendedMessage(nlmsghdr* header, const nlmsgerr& error) {
+  const std::size_t echoed = (header->nlmsg_flags & NLM_F_CAPPED) != 0
+                                 ? 0
+                                 : std::min<std::size_t>(error.msg.nlmsg_len, header->nlmsg_len) -
+                                       std::min<std::size_t>(sizeof(nlmsghdr), error.msg.nlmsg_len);
+  const int skip = static_cast<int>(sizeof error + NLMSG_ALIGN(echoed));
+  if ((header->nlmsg_flags & NLM_F_ACK_TLVS) == 0 || skip > nlmsg_datalen(header)) {
+    return {};
+  }
+  nlattr* text = nlmsg_find_attr(header, skip, NLMSGERR_ATTR_MSG);
+  if (text == nullptr || nla_len(text) <= 0) {
+    return {};
+  }
+  const std::string_view words(static_cast<const char*>(nla_data(text)),
+                               static_cast<std::size_t>(std::min(nla_len(text), 256)));
+  return printable(words.substr(0, words.find('\0')));
+}
+
+}  // namespace
+
+std::optional<Acknowledgement> parseAcknowledgement(std::string_view bytes) {
+  ReceivedMessage received(bytes);
+  nlmsghdr* header = received.header(sizeof(nlmsgerr));
+  if (header == nullptr || header->nlmsg_type != NLMSG_ERROR) {
+    return std::nullopt;
+  }
+  nlmsgerr error{};
+  std::memcpy(&error, nlmsg_data(header), sizeof error);
+  if (error.error > 0 || error.error < -4095) {
+    return std::nullopt;
+  }
+  return Acknowledgement{-error.error, extendedMessage(header, error)};
+}
+
+std::string reasonOf(const Acknowledgement& refusal) {
+  const std::string reason = errnoText(refusal.error);
+  return refusal.message.empty() ? reason : reason + ": " + refusal.message;
+}
+
+}  // namespace vfpass::host
