@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "vfpass/identifiers.hpp"
@@ -38,11 +40,6 @@ enum class LinkState { automatic, enable, disable };
 /// message; earlier ones remain applied.
 enum class Attribute { mac, vlan, rate, spoofCheck, linkState, trust, nodeGuid, portGuid };
 
-/// Every attribute, in the kernel's order of application.
-inline constexpr std::array allAttributes = {
-    Attribute::mac,       Attribute::vlan,  Attribute::rate,     Attribute::spoofCheck,
-    Attribute::linkState, Attribute::trust, Attribute::nodeGuid, Attribute::portGuid};
-
 /// Name in the mapping: mac, vlan, rate, spoof-check, link-state, trust, node-guid, port-guid.
 std::string_view toString(Attribute attribute);
 std::optional<Attribute> parseAttribute(std::string_view name);
@@ -68,6 +65,52 @@ struct VfSettings {
   auto operator<=>(const VfSettings&) const = default;
 };
 
+/// One attribute of a VF. Everything that treats all attributes alike is driven by these rows:
+/// reading YAML, comparing, merging, XML metadata, journal, JSON and messages. What remains per
+/// attribute is the netlink code (src/host/sriov/vf_request.cpp, vf_reply.cpp) and, for values of
+/// more than one word, their format.
+template <typename Value>
+struct AttributeRow {
+  Attribute attribute;
+  const char* name;  ///< in the mapping, in XML and in the journal; JSON output has `_` for `-`
+  std::optional<Value> VfSettings::*member;
+  /// Its value between two owners, for each link layer; empty: it does not exist there.
+  std::optional<Value> onEthernet;
+  std::optional<Value> onInfiniband;
+
+  [[nodiscard]] const std::optional<Value>& neutral(bool infiniband) const {
+    return infiniband ? onInfiniband : onEthernet;
+  }
+};
+
+/// One row per attribute, in the order of `Attribute`. On InfiniBand, GUIDs can be neither unset
+/// nor read, and all ones is what no subnet manager accepts.
+inline constexpr std::tuple attributeTable{
+    AttributeRow<MacAddress>{Attribute::mac, "mac", &VfSettings::mac, MacAddress{}, {}},
+    AttributeRow<Vlan>{Attribute::vlan, "vlan", &VfSettings::vlan, Vlan{}, {}},
+    AttributeRow<Rate>{Attribute::rate, "rate", &VfSettings::rate, Rate{}, {}},
+    AttributeRow<bool>{Attribute::spoofCheck, "spoof-check", &VfSettings::spoofCheck, true, {}},
+    AttributeRow<LinkState>{Attribute::linkState, "link-state", &VfSettings::linkState,
+                            LinkState::automatic, LinkState::automatic},
+    AttributeRow<bool>{Attribute::trust, "trust", &VfSettings::trust, false, {}},
+    AttributeRow<Guid>{
+        Attribute::nodeGuid, "node-guid", &VfSettings::nodeGuid, {}, Guid{~std::uint64_t{0}}},
+    AttributeRow<Guid>{
+        Attribute::portGuid, "port-guid", &VfSettings::portGuid, {}, Guid{~std::uint64_t{0}}}};
+
+/// Calls `visit(row)` for each row.
+template <typename Visit>
+constexpr void forEachAttribute(Visit visit) {
+  std::apply([&visit](const auto&... row) { (visit(row), ...); }, attributeTable);
+}
+
+/// Every attribute, in the order of `Attribute`.
+inline constexpr auto allAttributes =
+    std::apply([](const auto&... row) { return std::array{row.attribute...}; }, attributeTable);
+
+/// Whether VFs of this link layer have the attribute.
+bool existsOn(Attribute attribute, bool infiniband);
+
 /// The attributes set in `wanted` whose value in `seen` is different or not observable.
 std::vector<Attribute> differingAttributes(const VfSettings& wanted, const VfSettings& seen);
 
@@ -77,6 +120,9 @@ std::string describe(const VfSettings& settings, Attribute attribute);
 
 /// Copy of `settings` reduced to the listed attributes.
 VfSettings only(const VfSettings& settings, const std::vector<Attribute>& attributes);
+
+/// Each attribute from `first`, or from `second` where `first` has none.
+VfSettings firstOf(VfSettings first, const VfSettings& second);
 
 /// The settings of a VF between two owners: zero MAC, no VLAN, no rate, spoof check on, link auto,
 /// trust off. On InfiniBand all-ones GUIDs, because GUIDs can be neither unset nor read there.

@@ -7,7 +7,7 @@
 #include "guard_leases.hpp"
 #include "holder_gate.hpp"
 #include "perform.hpp"
-#include "roll_back.hpp"
+#include "run_inverse.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::apply {

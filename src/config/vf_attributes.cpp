@@ -1,6 +1,6 @@
 #include "vf_attributes.hpp"
 
-#include <array>
+#include <type_traits>
 
 namespace vfpass::config {
 namespace {
@@ -8,8 +8,9 @@ namespace {
 // On an IPoIB PF the kernel can set only link state and GUIDs (drivers/infiniband/ulp/ipoib,
 // ipoib_netdev_ops_pf) and refuses these attributes. They are an error in the mapping, because
 // silently ignoring a VLAN would break isolation.
-constexpr std::array<Attribute, 4> ethernetOnly{Attribute::vlan, Attribute::rate,
-                                                Attribute::spoofCheck, Attribute::trust};
+bool isEthernetOnly(Attribute attribute) {
+  return attribute != Attribute::mac && !existsOn(attribute, true);
+}
 
 Node* findAttribute(Node& node, Attribute attribute) { return find(node, toString(attribute)); }
 
@@ -80,8 +81,9 @@ void readGuid(Node& block, std::string_view key, std::optional<Guid>& guid, bool
 }
 
 void refuseEthernetAttributes(Node& node, ProblemList& problems) {
-  for (const Attribute attribute : ethernetOnly) {
-    if (Node* const value = findAttribute(node, attribute)) {
+  for (const Attribute attribute : allAttributes) {
+    Node* const value = isEthernetOnly(attribute) ? findAttribute(node, attribute) : nullptr;
+    if (value != nullptr) {
       problems.refuse(*value,
                       "`" + std::string(toString(attribute)) +
                           "` does not apply to an InfiniBand VF (this one has `infiniband:`)",
@@ -106,8 +108,32 @@ void readEthernet(Node& node, MappedVf& vf, ProblemList& problems) {
   readMac(node, vf, problems);
   readVlan(node, vf);
   readRate(node, vf, problems);
-  vf.settings.spoofCheck = booleanOf(find(node, "spoof-check")).value_or(true);
-  vf.settings.trust = booleanOf(find(node, "trust")).value_or(false);
+}
+
+std::optional<bool> oneWord(const Node* value, const std::optional<bool>& neutral) {
+  const auto read = booleanOf(value);
+  return read ? read : neutral;
+}
+
+std::optional<LinkState> oneWord(const Node* value, const std::optional<LinkState>& neutral) {
+  const auto read = parseLinkState(textOf(value).value_or(""));
+  return read ? read : neutral;
+}
+
+template <typename Value>
+constexpr bool isOneWord = std::is_same_v<Value, bool> || std::is_same_v<Value, LinkState>;
+
+// Calls `visit(row)` for the attributes whose value is one word. Without an entry in the mapping
+// they get their neutral value.
+template <typename Visit>
+void forEachWord(bool infiniband, Visit visit) {
+  forEachAttribute([&]<typename Value>(const AttributeRow<Value>& row) {
+    if constexpr (isOneWord<Value>) {
+      if (row.neutral(infiniband)) {
+        visit(row);
+      }
+    }
+  });
 }
 
 // Attributes that the file sets, and always the address: vfpass identifies a VF by it.
@@ -128,10 +154,7 @@ std::set<Attribute> stated(const Node& node, bool infiniband) {
 }
 
 std::set<Attribute> withDefaults(std::set<Attribute> attributes, bool infiniband) {
-  attributes.insert(Attribute::linkState);
-  if (!infiniband) {
-    attributes.insert({Attribute::spoofCheck, Attribute::trust});
-  }
+  forEachWord(infiniband, [&](const auto& row) { attributes.insert(row.attribute); });
   return attributes;
 }
 
@@ -166,8 +189,9 @@ void readAttributes(Node& node, MappedVf& vf, ProblemList& problems) {
   } else {
     readEthernet(node, vf, problems);
   }
-  vf.settings.linkState = parseLinkState(textOf(find(node, "link-state")).value_or("auto"))
-                              .value_or(LinkState::automatic);
+  forEachWord(infiniband, [&](const auto& row) {
+    vf.settings.*row.member = oneWord(find(node, row.name), row.neutral(infiniband));
+  });
   readRequired(node, vf, infiniband, problems);
 }
 

@@ -55,12 +55,8 @@ void fitSettings(const PhysicalFunction& pf, const MappedVf& entry, Lease& lease
     lease.required.insert(Attribute::mac);
     return;
   }
-  lease.settings =
-      only(entry.settings, {Attribute::linkState, Attribute::nodeGuid, Attribute::portGuid});
-  for (const Attribute attribute : {Attribute::mac, Attribute::vlan, Attribute::rate,
-                                    Attribute::spoofCheck, Attribute::trust}) {
-    lease.required.erase(attribute);
-  }
+  lease.settings = only(entry.settings, differingAttributes(neutralSettings(true), {}));
+  std::erase_if(lease.required, [](Attribute attribute) { return !existsOn(attribute, true); });
   lease.required.insert({Attribute::nodeGuid, Attribute::portGuid});
 }
 

@@ -1,5 +1,6 @@
 #include "json.hpp"
 
+#include <algorithm>
 #include <ostream>
 
 #include "vfpass/report/style.hpp"
@@ -7,23 +8,21 @@
 namespace vfpass::report {
 namespace {
 
+Json valueJson(bool value) { return value; }
+Json valueJson(const Vlan& vlan) {
+  return {{"id", vlan.id}, {"qos", vlan.qos}, {"protocol", toString(vlan.protocol)}};
+}
+Json valueJson(const Rate& rate) { return {{"min", rate.min}, {"max", rate.max}}; }
+
 template <typename Value>
-Json spelled(const std::optional<Value>& value) {
-  return value ? Json(std::string(toString(*value))) : Json();
+Json valueJson(const Value& value) {
+  return std::string(toString(value));
 }
 
-Json vlanJson(const std::optional<Vlan>& vlan) {
-  if (!vlan) {
-    return {};
-  }
-  return {{"id", vlan->id}, {"qos", vlan->qos}, {"protocol", toString(vlan->protocol)}};
-}
-
-Json rateJson(const std::optional<Rate>& rate) {
-  if (!rate) {
-    return {};
-  }
-  return {{"min", rate->min}, {"max", rate->max}};
+// Keys of JSON output are written with underscores.
+std::string keyOf(std::string name) {
+  std::ranges::replace(name, '-', '_');
+  return name;
 }
 
 }  // namespace
@@ -41,14 +40,12 @@ Json domainJson(const std::string& name, const Uuid& uuid) {
 }
 
 Json settingsJson(const VfSettings& settings) {
-  return {{"mac", spelled(settings.mac)},
-          {"vlan", vlanJson(settings.vlan)},
-          {"rate", rateJson(settings.rate)},
-          {"spoof_check", valueOrNull(settings.spoofCheck)},
-          {"link_state", spelled(settings.linkState)},
-          {"trust", valueOrNull(settings.trust)},
-          {"node_guid", spelled(settings.nodeGuid)},
-          {"port_guid", spelled(settings.portGuid)}};
+  Json json = Json::object();
+  forEachAttribute([&](const auto& row) {
+    const auto& value = settings.*row.member;
+    json[keyOf(row.name)] = value ? valueJson(*value) : Json();
+  });
+  return json;
 }
 
 }  // namespace vfpass::report

@@ -23,14 +23,7 @@ void fields(Archive& archive, Rate& rate) {
 
 template <typename Archive>
 void fields(Archive& archive, VfSettings& settings) {
-  archive("mac", settings.mac);
-  archive("vlan", settings.vlan);
-  archive("rate", settings.rate);
-  archive("spoof-check", settings.spoofCheck);
-  archive("link-state", settings.linkState);
-  archive("trust", settings.trust);
-  archive("node-guid", settings.nodeGuid);
-  archive("port-guid", settings.portGuid);
+  forEachAttribute([&](const auto& row) { archive(row.name, settings.*row.member); });
 }
 
 template <typename Archive>

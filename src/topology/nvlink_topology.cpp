@@ -62,12 +62,12 @@ class NvlinkJudge {
 
   // The entry that a message names: the first one of the mapping on the board.
   [[nodiscard]] const MappedFunction& firstEntry(const std::vector<std::size_t>& functions) const {
-    const auto found = std::ranges::find_if(mapping_.gpus, [&](const MappedFunction& entry) {
+    const auto found = std::ranges::find_if(mapping_.functions, [&](const MappedFunction& entry) {
       return std::ranges::any_of(functions, [&](std::size_t number) {
         return topology_.functions[number].address == entry.pci;
       });
     });
-    return found == mapping_.gpus.end() ? mapping_.gpus.front() : *found;
+    return found == mapping_.functions.end() ? mapping_.functions.front() : *found;
   }
 
   void fault(const std::vector<std::size_t>& about, const std::string& message,

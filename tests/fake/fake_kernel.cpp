@@ -8,24 +8,6 @@
 namespace vfpass::fake {
 namespace {
 
-template <typename Value>
-void put(std::optional<Value>& target, const std::optional<Value>& source) {
-  if (source) {
-    target = source;
-  }
-}
-
-void merge(VfSettings& target, const VfSettings& source) {
-  put(target.mac, source.mac);
-  put(target.vlan, source.vlan);
-  put(target.rate, source.rate);
-  put(target.spoofCheck, source.spoofCheck);
-  put(target.linkState, source.linkState);
-  put(target.trust, source.trust);
-  put(target.nodeGuid, source.nodeGuid);
-  put(target.portGuid, source.portGuid);
-}
-
 bool contains(const auto& values, const auto& value) {
   return std::find(values.begin(), values.end(), value) != values.end();
 }
@@ -245,7 +227,7 @@ std::vector<RefusedAttribute> FakeKernel::configureVfs(const ConfigureVfs& actio
   }
   change([&] {
     for (const auto& [index, settings] : accepted) {
-      merge(pf.vfs[index].settings, settings);
+      pf.vfs[index].settings = firstOf(settings, pf.vfs[index].settings);
     }
   });
   return refused;

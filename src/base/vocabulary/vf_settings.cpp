@@ -1,36 +1,17 @@
 #include "vfpass/vf_settings.hpp"
 
+#include <algorithm>
+
 #include "names.hpp"
 
 namespace vfpass {
 namespace {
 
-constexpr Names<Attribute, 8> attributeNames{{{Attribute::mac, "mac"},
-                                              {Attribute::vlan, "vlan"},
-                                              {Attribute::rate, "rate"},
-                                              {Attribute::spoofCheck, "spoof-check"},
-                                              {Attribute::linkState, "link-state"},
-                                              {Attribute::trust, "trust"},
-                                              {Attribute::nodeGuid, "node-guid"},
-                                              {Attribute::portGuid, "port-guid"}}};
 constexpr Names<LinkState, 3> linkStateNames{{{LinkState::automatic, "auto"},
                                               {LinkState::enable, "enable"},
                                               {LinkState::disable, "disable"}}};
 constexpr Names<VlanProtocol, 2> protocolNames{
     {{VlanProtocol::dot1q, "802.1Q"}, {VlanProtocol::dot1ad, "802.1ad"}}};
-
-// Calls `visit(attribute, member of one, corresponding member of other)` for every attribute.
-template <typename One, typename Other, typename Visit>
-void forEachAttribute(One& one, Other& other, Visit visit) {
-  visit(Attribute::mac, one.mac, other.mac);
-  visit(Attribute::vlan, one.vlan, other.vlan);
-  visit(Attribute::rate, one.rate, other.rate);
-  visit(Attribute::spoofCheck, one.spoofCheck, other.spoofCheck);
-  visit(Attribute::linkState, one.linkState, other.linkState);
-  visit(Attribute::trust, one.trust, other.trust);
-  visit(Attribute::nodeGuid, one.nodeGuid, other.nodeGuid);
-  visit(Attribute::portGuid, one.portGuid, other.portGuid);
-}
 
 std::string text(const MacAddress& mac) { return toString(mac); }
 std::string text(const Guid& guid) { return toString(guid); }
@@ -50,10 +31,18 @@ std::string text(const Vlan& vlan) {
 
 }  // namespace
 
-std::string_view toString(Attribute attribute) { return nameOf(attributeNames, attribute); }
-std::optional<Attribute> parseAttribute(std::string_view name) {
-  return valueOf(attributeNames, name);
+std::string_view toString(Attribute attribute) {
+  std::string_view name = "?";
+  forEachAttribute([&](const auto& row) { name = row.attribute == attribute ? row.name : name; });
+  return name;
 }
+
+std::optional<Attribute> parseAttribute(std::string_view name) {
+  std::optional<Attribute> found;
+  forEachAttribute([&](const auto& row) { found = row.name == name ? row.attribute : found; });
+  return found;
+}
+
 std::string_view toString(LinkState state) { return nameOf(linkStateNames, state); }
 std::optional<LinkState> parseLinkState(std::string_view name) {
   return valueOf(linkStateNames, name);
@@ -63,11 +52,19 @@ std::optional<VlanProtocol> parseVlanProtocol(std::string_view name) {
   return valueOf(protocolNames, name);
 }
 
+bool existsOn(Attribute attribute, bool infiniband) {
+  bool exists = false;
+  forEachAttribute([&](const auto& row) {
+    exists = exists || (row.attribute == attribute && row.neutral(infiniband));
+  });
+  return exists;
+}
+
 std::vector<Attribute> differingAttributes(const VfSettings& wanted, const VfSettings& seen) {
   std::vector<Attribute> different;
-  forEachAttribute(wanted, seen, [&](Attribute attribute, const auto& want, const auto& have) {
-    if (want && want != have) {
-      different.push_back(attribute);
+  forEachAttribute([&](const auto& row) {
+    if (wanted.*row.member && wanted.*row.member != seen.*row.member) {
+      different.push_back(row.attribute);
     }
   });
   return different;
@@ -75,9 +72,9 @@ std::vector<Attribute> differingAttributes(const VfSettings& wanted, const VfSet
 
 std::string describe(const VfSettings& settings, Attribute attribute) {
   std::string description = "not observable";
-  forEachAttribute(settings, settings, [&](Attribute each, const auto& value, const auto&) {
-    if (each == attribute && value) {
-      description = text(*value);
+  forEachAttribute([&](const auto& row) {
+    if (row.attribute == attribute && settings.*row.member) {
+      description = text(*(settings.*row.member));
     }
   });
   return description;
@@ -85,29 +82,26 @@ std::string describe(const VfSettings& settings, Attribute attribute) {
 
 VfSettings only(const VfSettings& settings, const std::vector<Attribute>& attributes) {
   VfSettings reduced;
-  forEachAttribute(settings, reduced, [&](Attribute each, const auto& value, auto& target) {
-    for (const Attribute attribute : attributes) {
-      if (attribute == each) {
-        target = value;
-      }
+  forEachAttribute([&](const auto& row) {
+    if (std::ranges::find(attributes, row.attribute) != attributes.end()) {
+      reduced.*row.member = settings.*row.member;
     }
   });
   return reduced;
 }
 
+VfSettings firstOf(VfSettings first, const VfSettings& second) {
+  forEachAttribute([&](const auto& row) {
+    if (!(first.*row.member)) {
+      first.*row.member = second.*row.member;
+    }
+  });
+  return first;
+}
+
 VfSettings neutralSettings(bool infiniband) {
   VfSettings neutral;
-  neutral.linkState = LinkState::automatic;
-  if (infiniband) {
-    neutral.nodeGuid = Guid{~std::uint64_t{0}};
-    neutral.portGuid = Guid{~std::uint64_t{0}};
-    return neutral;
-  }
-  neutral.mac = MacAddress{};
-  neutral.vlan = Vlan{};
-  neutral.rate = Rate{};
-  neutral.spoofCheck = true;
-  neutral.trust = false;
+  forEachAttribute([&](const auto& row) { neutral.*row.member = row.neutral(infiniband); });
   return neutral;
 }
 

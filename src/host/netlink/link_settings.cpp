@@ -5,8 +5,8 @@
 #include <cerrno>
 
 #include "netlink/devlink_message.hpp"
-#include "netlink/link_message.hpp"
 #include "netlink/netlink_exchange.hpp"
+#include "netlink/pf_link_message.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 

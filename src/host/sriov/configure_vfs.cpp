@@ -61,23 +61,6 @@ VfSettings settingsOf(const VfTable& table, unsigned index) {
   return found == table.end() ? VfSettings{} : found->second;
 }
 
-// Adds one attribute to the request of its VF.
-void merge(VfSettings& into, const VfSettings& one) {
-  const auto take = [](auto& target, const auto& source) {
-    if (source) {
-      target = source;
-    }
-  };
-  take(into.mac, one.mac);
-  take(into.vlan, one.vlan);
-  take(into.rate, one.rate);
-  take(into.spoofCheck, one.spoofCheck);
-  take(into.linkState, one.linkState);
-  take(into.trust, one.trust);
-  take(into.nodeGuid, one.nodeGuid);
-  take(into.portGuid, one.portGuid);
-}
-
 std::string remedyFor(Attribute attribute) {
   const std::string name(toString(attribute));
   switch (attribute) {
@@ -232,7 +215,8 @@ bool Configuration::holds(const Item& item, const VfTable& table) const {
 std::vector<VfRequest> Configuration::requestsOf(const std::vector<const Item*>& items) const {
   std::map<unsigned, VfSettings> byVf;
   for (const Item* item : items) {
-    merge(byVf[item->index], item->wanted);
+    VfSettings& together = byVf[item->index];
+    together = firstOf(item->wanted, together);
   }
   std::vector<VfRequest> requests;
   for (const auto& [index, settings] : byVf) {

@@ -14,7 +14,7 @@
 #include <iostream>
 
 #include "netlink/devlink_message.hpp"
-#include "netlink/link_message.hpp"
+#include "netlink/pf_link_message.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::host {

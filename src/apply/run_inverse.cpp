@@ -1,4 +1,4 @@
-#include "roll_back.hpp"
+#include "run_inverse.hpp"
 
 #include <algorithm>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "netlink/link_message.hpp"
+#include "netlink/pf_link_message.hpp"
 
 #include <linux/if.h>
 #include <linux/if_link.h>
