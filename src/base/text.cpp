@@ -31,6 +31,7 @@ std::size_t editDistance(std::string_view left, std::string_view right) {
   return row[right.size()];
 }
 
+// Not utfcpp (libutfcpp-dev): it could replace only this function, for one more dependency.
 // Length of the UTF-8 sequence at the start of `text`; 0 when it is invalid (overlong, a surrogate,
 // out of range, or truncated).
 std::size_t utf8Length(std::string_view text) {

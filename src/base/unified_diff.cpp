@@ -53,6 +53,7 @@ std::size_t countOf(const std::vector<DiffLine>& lines, Hunk range, LineOrigin o
 }
 
 // `12,7`: first line and number of lines; an empty range names the line before it.
+// dtl (libdtl-dev) writes an empty range at the top as `1,0`, where diff(1) writes `0,0`.
 std::string rangeText(const std::vector<DiffLine>& lines, Hunk hunk, LineOrigin origin) {
   const auto before = countOf(lines, {0, hunk.begin}, origin);
   const auto count = countOf(lines, hunk, origin);

@@ -11,6 +11,7 @@
 namespace vfpass::doctor {
 namespace {
 
+// Not libkmod: it opens modules by path only, so links in a captured tree could lead out of it.
 // The end of every signed module (include/linux/module_signature.h).
 constexpr std::string_view marker = "~Module signature appended~\n";
 

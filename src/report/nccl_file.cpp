@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ostream>
+#include <pugixml.hpp>
 
 #include "topology_words.hpp"
 #include "vfpass/error.hpp"
@@ -21,8 +22,14 @@ std::string plain(std::string text) {
   return text.substr(0, maxTextLength);
 }
 
-void attribute(std::ostream& out, const std::string& name, const std::string& value) {
-  out << ' ' << name << "=\"" << plain(value) << '"';
+void appendValue(pugi::xml_node element, const std::string& name, const std::string& value) {
+  element.append_attribute(name.c_str()).set_value(plain(value).c_str());
+}
+
+// The line break and indentation before the next tag. pugixml's own formatting writes ` />`, whose
+// space NCCL's parser reads as the beginning of another attribute; only its raw format does not.
+void breakLine(pugi::xml_node element, std::size_t depth) {
+  element.append_child(pugi::node_pcdata).set_value(("\n" + std::string(2 * depth, ' ')).c_str());
 }
 
 // In NCCL's format: `32.0 GT/s PCIe`.
@@ -59,26 +66,45 @@ void requireRoom(const std::vector<NcclCpu>& cpus) {
   }
 }
 
-void writeDevice(std::ostream& out, const NcclDevice& device, const std::string& indent) {
-  out << indent << "<pci";
-  attribute(out, "busid", toString(device.address));
-  attribute(out, "class", "0x" + hexText(device.classCode, 6));
+void appendDevices(pugi::xml_node parent, const std::vector<NcclDevice>& devices,
+                   std::size_t depth);
+
+void appendDevice(pugi::xml_node parent, const NcclDevice& device, std::size_t depth) {
+  breakLine(parent, depth);
+  auto element = parent.append_child("pci");
+  appendValue(element, "busid", toString(device.address));
+  appendValue(element, "class", "0x" + hexText(device.classCode, 6));
   for (const auto& [name, number] : device.identity) {
-    attribute(out, name, "0x" + hexText(number, 4));
+    appendValue(element, name, "0x" + hexText(number, 4));
   }
   if (device.link.speed != 0 && device.link.width != 0) {  // without them, NCCL reads sysfs
-    attribute(out, "link_speed", speedText(device.link.speed));
-    attribute(out, "link_width", std::to_string(device.link.width));
+    appendValue(element, "link_speed", speedText(device.link.speed));
+    appendValue(element, "link_width", std::to_string(device.link.width));
   }
-  if (device.below.empty()) {
-    out << "/>\n";
-    return;
+  if (!device.below.empty()) {
+    appendDevices(element, device.below, depth);
   }
-  out << ">\n";
-  for (const NcclDevice& inner : device.below) {
-    writeDevice(out, inner, indent + "  ");
+}
+
+// The devices are one level deeper than their parent, whose end tag gets a line of its own.
+void appendDevices(pugi::xml_node parent, const std::vector<NcclDevice>& devices,
+                   std::size_t depth) {
+  for (const NcclDevice& device : devices) {
+    appendDevice(parent, device, depth + 1);
   }
-  out << indent << "</pci>\n";
+  breakLine(parent, depth);
+}
+
+void appendCpu(pugi::xml_node system, const Processors& processors, const NcclCpu& cpu) {
+  breakLine(system, 1);
+  auto element = system.append_child("cpu");
+  appendValue(element, "numaid", std::to_string(cpu.node));
+  appendValue(element, "affinity", cpu.affinity);
+  appendValue(element, "arch", processors.architecture);
+  appendValue(element, "vendor", processors.vendor);
+  appendValue(element, "familyid", std::to_string(ncclFamily(processors)));
+  appendValue(element, "modelid", std::to_string(processors.model));
+  appendDevices(element, cpu.below, 1);
 }
 
 }  // namespace
@@ -86,22 +112,15 @@ void writeDevice(std::ostream& out, const NcclDevice& device, const std::string&
 void writeNcclFile(std::ostream& out, const Processors& processors,
                    const std::vector<NcclCpu>& cpus) {
   requireRoom(cpus);
-  out << "<system version=\"1\">\n";
+  pugi::xml_document document;
+  auto system = document.append_child("system");
+  appendValue(system, "version", "1");
   for (const NcclCpu& cpu : cpus) {
-    out << "  <cpu";
-    attribute(out, "numaid", std::to_string(cpu.node));
-    attribute(out, "affinity", cpu.affinity);
-    attribute(out, "arch", processors.architecture);
-    attribute(out, "vendor", processors.vendor);
-    attribute(out, "familyid", std::to_string(ncclFamily(processors)));
-    attribute(out, "modelid", std::to_string(processors.model));
-    out << ">\n";
-    for (const NcclDevice& device : cpu.below) {
-      writeDevice(out, device, "    ");
-    }
-    out << "  </cpu>\n";
+    appendCpu(system, processors, cpu);
   }
-  out << "</system>\n";
+  breakLine(system, 0);
+  document.save(out, "", pugi::format_raw | pugi::format_no_declaration);
+  out << '\n';
 }
 
 }  // namespace vfpass::report

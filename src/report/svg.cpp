@@ -2,50 +2,38 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <initializer_list>
 #include <ostream>
 
 #include "vfpass/base/text.hpp"
+#include "xml_text.hpp"
 
 namespace vfpass::report {
 namespace {
 
-std::string_view entityOf(char c) {
-  switch (c) {
-    case '&':
-      return "&amp;";
-    case '<':
-      return "&lt;";
-    case '>':
-      return "&gt;";
-    case '"':
-      return "&quot;";
-    case '\'':
-      return "&#39;";
-    default:
-      return {};
-  }
-}
-
 bool isContinuation(char c) { return (static_cast<unsigned char>(c) & 0xc0U) == 0x80U; }
 
-}  // namespace
-
-std::string svgText(std::string_view text) {
-  constexpr std::string_view noCharacter = "\xef\xbf";  // U+FFFE and U+FFFF are invalid in XML
-  const std::string safe = printable(text);
-  std::string result;
-  for (std::size_t i = 0; i < safe.size(); ++i) {
-    if (safe.compare(i, 2, noCharacter) == 0 && i + 2 < safe.size() &&
-        (safe[i + 2] == '\xbe' || safe[i + 2] == '\xbf')) {
-      result += '?';
-      i += 2;
-      continue;
-    }
-    const auto entity = entityOf(safe[i]);
-    result += entity.empty() ? std::string_view(&safe[i], 1) : entity;
-  }
-  return result;
+void appendPlace(pugi::xml_node element, std::string_view cssClass, int x, int y) {
+  appendAttribute(element, "class", cssClass);
+  element.append_attribute("x") = x;
+  element.append_attribute("y") = y;
 }
+
+void appendFill(pugi::xml_node element, std::string_view fill) {
+  if (!fill.empty()) {
+    appendAttribute(element, "style", "fill:" + std::string(fill));
+  }
+}
+
+std::string joined(std::initializer_list<int> numbers) {
+  std::string text;
+  for (const int number : numbers) {
+    text += (text.empty() ? "" : " ") + std::to_string(number);
+  }
+  return text;
+}
+
+}  // namespace
 
 std::string fitted(const std::string& text, std::size_t limit) {
   const std::string safe = printable(text);
@@ -67,52 +55,67 @@ std::string fitted(const std::string& text, std::size_t limit) {
 
 void SvgWriter::begin(int width, int height, const std::string& title, std::string_view style,
                       int left) {
-  const std::string place = left == 0 ? "" : " x=\"" + std::to_string(left) + "\"";
-  out_ << "<svg xmlns=\"http://www.w3.org/2000/svg\"" << place << " width=\"" << width
-       << "\" height=\"" << height << "\" viewBox=\"0 0 " << width << ' ' << height
-       << "\" role=\"img\">\n<title>" << svgText(title) << "</title>\n<style>" << style
-       << "</style>\n";
+  current_ = current_.append_child("svg");
+  appendAttribute(current_, "xmlns", "http://www.w3.org/2000/svg");
+  if (left != 0) {
+    current_.append_attribute("x") = left;
+  }
+  current_.append_attribute("width") = width;
+  current_.append_attribute("height") = height;
+  appendAttribute(current_, "viewBox", joined({0, 0, width, height}));
+  appendAttribute(current_, "role", "img");
+  setText(current_.append_child("title"), title);
+  setText(current_.append_child("style"), style);
 }
 
-void SvgWriter::end() { out_ << "</svg>\n"; }
+void SvgWriter::end() { current_ = current_.parent(); }
 
 void SvgWriter::openGroup(const std::string& tooltip) {
-  out_ << "<g><title>" << svgText(tooltip) << "</title>\n";
+  current_ = current_.append_child("g");
+  setText(current_.append_child("title"), tooltip);
 }
 
-void SvgWriter::closeGroup() { out_ << "</g>\n"; }
+void SvgWriter::closeGroup() { current_ = current_.parent(); }
 
 void SvgWriter::rectangle(const Rectangle& place, int radius, std::string_view cssClass,
                           std::string_view fill) {
-  out_ << "<rect class=\"" << cssClass << "\" x=\"" << place.x << "\" y=\"" << place.y
-       << "\" width=\"" << place.width << "\" height=\"" << place.height << "\" rx=\"" << radius
-       << '"';
-  if (!fill.empty()) {
-    out_ << " style=\"fill:" << fill << '"';
-  }
-  out_ << "/>\n";
+  auto element = current_.append_child("rect");
+  appendPlace(element, cssClass, place.x, place.y);
+  element.append_attribute("width") = place.width;
+  element.append_attribute("height") = place.height;
+  element.append_attribute("rx") = radius;
+  appendFill(element, fill);
 }
 
 void SvgWriter::text(const Point& place, std::string_view cssClass, const std::string& content,
                      std::string_view fill) {
-  out_ << "<text class=\"" << cssClass << "\" x=\"" << place.x << "\" y=\"" << place.y << '"';
-  if (!fill.empty()) {
-    out_ << " style=\"fill:" << fill << '"';
-  }
-  out_ << '>' << svgText(content) << "</text>\n";
+  auto element = current_.append_child("text");
+  appendPlace(element, cssClass, place.x, place.y);
+  appendFill(element, fill);
+  setText(element, content);
 }
 
 void SvgWriter::circle(const Point& center, int radius, std::string_view fill) {
-  out_ << "<circle cx=\"" << center.x << "\" cy=\"" << center.y << "\" r=\"" << radius
-       << "\" fill=\"" << fill << "\"/>\n";
+  auto element = current_.append_child("circle");
+  element.append_attribute("cx") = center.x;
+  element.append_attribute("cy") = center.y;
+  element.append_attribute("r") = radius;
+  appendAttribute(element, "fill", fill);
 }
 
 void SvgWriter::curve(const Point& from, const Point& to, std::string_view cssClass,
                       std::string_view stroke) {
   const int bend = std::max(24, std::abs(to.x - from.x) / 2);
-  out_ << "<path class=\"" << cssClass << "\" style=\"stroke:" << stroke << "\" d=\"M" << from.x
-       << ' ' << from.y << " C" << from.x + bend << ' ' << from.y << ' ' << to.x - bend << ' '
-       << to.y << ' ' << to.x << ' ' << to.y << "\"/>\n";
+  auto element = current_.append_child("path");
+  appendAttribute(element, "class", cssClass);
+  appendAttribute(element, "style", "stroke:" + std::string(stroke));
+  appendAttribute(element, "d",
+                  "M" + joined({from.x, from.y}) + " C" +
+                      joined({from.x + bend, from.y, to.x - bend, to.y, to.x, to.y}));
+}
+
+void writeSvg(std::ostream& out, const pugi::xml_document& picture) {
+  picture.save(out, "", pugi::format_default | pugi::format_no_declaration);
 }
 
 }  // namespace vfpass::report

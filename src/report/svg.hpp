@@ -1,14 +1,11 @@
 #pragma once
 
 #include <iosfwd>
+#include <pugixml.hpp>
 #include <string>
 #include <string_view>
 
 namespace vfpass::report {
-
-/// Makes untrusted text safe inside an SVG element or attribute: terminal codes and bytes that are
-/// not UTF-8 as in `printable`, XML special characters as entities.
-std::string svgText(std::string_view text);
 
 /// At most `limit` characters; truncated text ends in an ellipsis.
 std::string fitted(const std::string& text, std::size_t limit);
@@ -25,16 +22,19 @@ struct Rectangle {
   int height = 0;
 };
 
-/// Writes the few SVG elements of our pictures. CSS classes are those of the embedded style sheet;
-/// all text is escaped here.
+/// Appends the few SVG elements of our pictures to a document. CSS classes are those of the
+/// embedded style sheet.
 class SvgWriter {
  public:
-  explicit SvgWriter(std::ostream& out) : out_(out) {}
+  SvgWriter() = default;
+  /// `parent`: the document, or the enclosing picture.
+  explicit SvgWriter(pugi::xml_node parent) : current_(parent) {}
 
-  /// `style` is our own CSS and is written unescaped.
   /// `left`: position within an enclosing picture.
   void begin(int width, int height, const std::string& title, std::string_view style, int left = 0);
   void end();
+  /// The innermost open element.
+  [[nodiscard]] pugi::xml_node current() const { return current_; }
   void openGroup(const std::string& tooltip);
   void closeGroup();
   /// `fill`: a colour that overrides the class.
@@ -48,7 +48,11 @@ class SvgWriter {
              std::string_view stroke);
 
  private:
-  std::ostream& out_;
+  pugi::xml_node current_;
 };
+
+/// Writes a picture, one element per line and without an XML declaration, so that it can also be
+/// pasted into HTML.
+void writeSvg(std::ostream& out, const pugi::xml_document& picture);
 
 }  // namespace vfpass::report

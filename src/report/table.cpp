@@ -9,6 +9,7 @@
 namespace vfpass::report {
 namespace {
 
+// Not libsmartcols: in the locale `C` it writes `é` as `\xc3\xa9`.
 constexpr std::size_t gap = 2;
 
 // Width on a terminal: counts every byte of UTF-8 except continuation bytes. Wide characters are

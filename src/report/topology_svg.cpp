@@ -79,9 +79,8 @@ std::string cpuText(const std::string& mask) {
 
 class Picture {
  public:
-  Picture(std::ostream& out, const TopologyWords& words, std::string title)
-      : svg_(out),
-        words_(words),
+  Picture(const TopologyWords& words, std::string title)
+      : words_(words),
         layout_(layOut(words)),
         tenants_(words.tenants()),
         title_(std::move(title)) {}
@@ -89,7 +88,9 @@ class Picture {
   [[nodiscard]] int width() const { return layout_.width; }
   [[nodiscard]] int height() const { return layout_.height + legendHeight() + pictureMargin / 2; }
 
-  void draw(int left = 0) {
+  /// `parent` and `left`: the document, or the enclosing picture and the position in it.
+  void draw(pugi::xml_node parent, int left = 0) {
+    svg_ = SvgWriter(parent);
     svg_.begin(width(), height(), title_, style, left);
     svg_.rectangle({0, 0, width(), height()}, 0, "page", "#ffffff");
     drawHeading();
@@ -382,21 +383,24 @@ constexpr const char* hostTitle = "PCI Express topology";
 
 void writeTopologySvg(std::ostream& out, const TopologyReport& report) {
   const TopologyWords words(report);
-  Picture(out, words, hostTitle).draw();
+  pugi::xml_document document;
+  Picture(words, hostTitle).draw(document);
+  writeSvg(out, document);
 }
 
 void writeTopologySvg(std::ostream& out, const TopologyReport& host, const TopologyReport& guest,
                       const std::string& guestTitle) {
   const TopologyWords hostWords(host);
   const TopologyWords guestWords(guest);
-  Picture first(out, hostWords, std::string(hostTitle) + " on the host");
-  Picture second(out, guestWords, std::string(hostTitle) + " " + guestTitle);
-  SvgWriter both(out);
+  Picture first(hostWords, std::string(hostTitle) + " on the host");
+  Picture second(guestWords, std::string(hostTitle) + " " + guestTitle);
+  pugi::xml_document document;
+  SvgWriter both(document);
   both.begin(first.width() + second.width(), std::max(first.height(), second.height()),
              std::string(hostTitle) + " on the host and " + guestTitle, style);
-  first.draw();
-  second.draw(first.width());
-  both.end();
+  first.draw(both.current());
+  second.draw(both.current(), first.width());
+  writeSvg(out, document);
 }
 
 }  // namespace vfpass::report

@@ -176,53 +176,6 @@ void writeJson(std::ostream& out, const VerifyReport& report) {
   writeDocument(out, document);
 }
 
-// Guest text in XML: printable() escapes control characters, this the markup.
-std::string escaped(const std::string& text) {
-  std::string result;
-  for (const char each : printable(text)) {
-    switch (each) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += each;
-    }
-  }
-  return result;
-}
-
-void writeCase(std::ostream& out, const Finding& finding) {
-  const std::string name =
-      finding.subject.empty() ? finding.key : finding.subject + "." + finding.key;
-  out << "  <testcase classname=\"vfpass.verify\" name=\"" << escaped(name) << '"';
-  const std::string message = escaped("expected " + finding.expected + ", found " + finding.seen);
-  switch (finding.outcome) {
-    case Outcome::passed:
-      out << "/>\n";
-      return;
-    case Outcome::failed:
-      out << "><failure message=\"" << message << "\">" << escaped(finding.remedy) << "</failure>";
-      break;
-    case Outcome::notObservable:
-      out << "><error message=\"" << message << "\">" << escaped(finding.remedy) << "</error>";
-      break;
-    case Outcome::waived:
-      out << "><skipped message=\"" << escaped(finding.seen) << "\"/>";
-      break;
-    case Outcome::warning:
-      out << "><system-out>warning: " << message << "; " << escaped(finding.remedy)
-          << "</system-out>";
-      break;
-  }
-  out << "</testcase>\n";
-}
-
 }  // namespace
 
 void writeVerify(std::ostream& out, const VerifyReport& report, const Style& style) {
@@ -246,20 +199,6 @@ std::optional<std::string> lastVerification(const std::optional<std::string>& js
     return std::nullopt;
   }
   return (result == "not_observable" ? "not observable" : result) + ", " + text("time");
-}
-
-void writeVerifyJunit(std::ostream& out, const VerifyReport& report) {
-  const auto count = [&](Outcome outcome) {
-    return std::ranges::count(report.findings, outcome, &Finding::outcome);
-  };
-  out << "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"vfpass verify "
-      << escaped(report.domainName) << "\" timestamp=\"" << escaped(report.time) << "\" tests=\""
-      << report.findings.size() << "\" failures=\"" << count(Outcome::failed) << "\" errors=\""
-      << count(Outcome::notObservable) << "\" skipped=\"" << count(Outcome::waived) << "\">\n";
-  for (const auto& each : report.findings) {
-    writeCase(out, each);
-  }
-  out << "</testsuite>\n";
 }
 
 }  // namespace vfpass::report

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t tableLimit = std::size_t{8} << 20U;
 
+// Not libmount: Debian has it only as a shared library, and the static hook links this stage.
 // Word `number` of a line, counted from 0; empty when there are fewer words.
 std::string_view word(std::string_view line, std::size_t number) {
   for (; number > 0; --number) {

@@ -15,6 +15,7 @@
 #include "vfpass/report/proposal_report.hpp"
 #include "vfpass/report/snapshot_report.hpp"
 #include "vfpass/topology/distance.hpp"
+#include "xml_text.hpp"
 
 namespace vfpass::report {
 namespace {
@@ -79,9 +80,20 @@ TEST(TopologyReport, EscapesUntrustedTextInOtherFormats) {
   EXPECT_THAT(nccl, HasSubstr("vendor=\"/textscript2J\""));
 }
 
-TEST(SvgText, EscapesXmlSpecialCharacters) {
-  EXPECT_EQ(svgText("<a href='x'>&\"</a>"), "&lt;a href=&#39;x&#39;&gt;&amp;&quot;&lt;/a&gt;");
-  EXPECT_EQ(svgText("\xef\xbf\xbe"), "?");
+TEST(XmlText, HasOnlyCharactersOfXml) {
+  EXPECT_EQ(xmlText("\x1b[2J\xff<&>"), "\\x1b[2J\\xff<&>");
+  EXPECT_EQ(xmlText("\xef\xbf\xbe \xef\xbf\xbf\xef\xbf\xbf"), "? ??");
+  EXPECT_EQ(xmlText("\xef\xbf\xbd"), "\xef\xbf\xbd") << "U+FFFD is a character";
+}
+
+TEST(SvgWriter, EscapesXmlSpecialCharacters) {
+  pugi::xml_document document;
+  SvgWriter(document).text({1, 2}, "name", "<a href='x'>&\"</a>");
+  EXPECT_EQ(written([&](auto& out) { writeSvg(out, document); }),
+            "<text class=\"name\" x=\"1\" y=\"2\">&lt;a href='x'&gt;&amp;\"&lt;/a&gt;</text>\n");
+}
+
+TEST(Fitted, CutsAtCharacters) {
   EXPECT_EQ(fitted("abcdef", 4), "abc…");
   EXPECT_EQ(fitted("äöüß", 4), "äöüß");
   EXPECT_EQ(fitted("äöüßx", 4), "äöü…");
@@ -148,6 +160,7 @@ TEST(NcclTopology, FollowsTheSyntaxOfNcclsParser) {
     const std::string tag = line.substr(line.find('<'));
     EXPECT_EQ(tag.find("  "), std::string::npos) << line;
     EXPECT_TRUE(tag.ends_with('>')) << line;
+    EXPECT_FALSE(tag.ends_with(" />")) << line;
   }
 }
 

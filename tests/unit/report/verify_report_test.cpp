@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <pugixml.hpp>
 #include <sstream>
 
 #include "golden.hpp"
@@ -56,6 +57,22 @@ TEST(VerifyReportTest, Junit) {
   std::ostringstream out;
   writeVerifyJunit(out, sample());
   expectGolden("verify.junit.xml", out.str());
+}
+
+TEST(VerifyReportTest, UntrustedTextInJunitIsWellFormed) {
+  VerifyReport report = sample();
+  report.domainName = "\x1b\xff\xef\xbf\xbe<\"";
+  report.findings = {{"mac", "a\nb", Outcome::failed, "<", "\x01", "]]>\x7f\xef\xbf\xbf"}};
+  std::ostringstream out;
+  writeVerifyJunit(out, report);
+  pugi::xml_document document;
+  ASSERT_TRUE(document.load_string(out.str().c_str()));
+  const auto suite = document.child("testsuite");
+  EXPECT_STREQ(suite.attribute("name").value(), "vfpass verify \\x1b\\xff?<\"");
+  const auto testCase = suite.child("testcase");
+  EXPECT_STREQ(testCase.attribute("name").value(), "a\\x0ab.mac");
+  EXPECT_STREQ(testCase.child("failure").attribute("message").value(), "expected <, found \\x01");
+  EXPECT_STREQ(testCase.child_value("failure"), "]]>\\x7f?");
 }
 
 TEST(VerifyReportTest, InvalidSavedReportIsIgnored) {
