@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "vfpass/base/unique_keys.hpp"
+#include "vfpass/base/bounded_json.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::agent {
@@ -12,8 +12,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t largestReply = std::size_t{4} << 20U;
-constexpr int deepestReply = 32;
+// Printing a tree that is much deeper overflows the stack.
+constexpr JsonLimits replyLimits{std::size_t{4} << 20U, 32};
 
 Error badReply(const std::string& reason) {
   return Error("invalid reply from the guest agent: " + reason,
@@ -23,27 +23,10 @@ Error badReply(const std::string& reason) {
 }  // namespace
 
 Json parseReply(std::string_view text) {
-  if (text.size() > largestReply) {
-    throw badReply("larger than 4 MiB");
-  }
-  UniqueKeys keys;
-  const auto limits = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (depth > deepestReply) {
-      throw badReply("nested more than 32 levels deep");
-    }
-    if (event == Json::parse_event_t::object_start) {
-      keys.enterObject();
-    } else if (event == Json::parse_event_t::object_end) {
-      keys.leaveObject();
-    } else if (event == Json::parse_event_t::key && !keys.add(parsed.get<std::string>())) {
-      throw badReply("an object has a duplicate member");
-    }
-    return true;
-  };
   try {
-    return Json::parse(text, limits);
-  } catch (const Json::exception&) {
-    throw badReply("not valid JSON");
+    return parseBoundedJson(text, replyLimits);
+  } catch (const JsonRefused& reason) {
+    throw badReply(reason.what());
   }
 }
 

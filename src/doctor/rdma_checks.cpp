@@ -3,6 +3,7 @@
 #include <set>
 
 #include "check.hpp"
+#include "vfpass/arp_policy.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 
@@ -168,10 +169,21 @@ std::string unlessMultiHomed(const View& view) {
   return roceNetdevs(view).size() > 1 ? "" : "fewer than two RoCE ports are up";
 }
 
+std::string arpText(const std::string& ignore, std::uint64_t announce) {
+  return "arp_ignore " + ignore + ", arp_announce " + std::to_string(announce);
+}
+
+std::string arpRemedy(const std::string& netdev) {
+  const std::string setting = "net.ipv4.conf." + netdev + ".";
+  return "sysctl -w " + setting + "arp_ignore=" + std::to_string(arp::ignore) + " " + setting +
+         "arp_announce=" + std::to_string(arp::announce);
+}
+
 // The kernel takes the larger of the two (IN_DEV_MAXCONF).
 void checkArp(const View& view, Results& results) {
   const std::string folder = "proc/sys/net/ipv4/conf/";
-  const std::string expected = "arp_ignore 1 or more, arp_announce 2";
+  const std::string expected = arpText(
+      std::to_string(arp::ignore) + " or " + std::to_string(arp::ignoreStrict), arp::announce);
   for (const std::string& netdev : roceNetdevs(view)) {
     const auto valueOf = [&](const std::string& name) {
       const auto own = view.root().readNumber(folder + netdev + "/" + name);
@@ -184,14 +196,11 @@ void checkArp(const View& view, Results& results) {
       results.notObservable(netdev, expected, "cannot read them in /proc/sys", "");
       continue;
     }
-    const std::string seen =
-        "arp_ignore " + std::to_string(*ignore) + ", arp_announce " + std::to_string(*announce);
-    if (*ignore >= 1 && *announce >= 2) {
+    const std::string seen = arpText(std::to_string(*ignore), *announce);
+    if (arp::isSound(*announce, *ignore)) {
       results.passed(netdev, expected, seen);
     } else {
-      const std::string setting = "net.ipv4.conf." + netdev + ".";
-      results.failed(netdev, expected, seen,
-                     "sysctl -w " + setting + "arp_ignore=1 " + setting + "arp_announce=2");
+      results.failed(netdev, expected, seen, arpRemedy(netdev));
     }
   }
 }

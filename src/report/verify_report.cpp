@@ -7,6 +7,7 @@
 
 #include "json.hpp"
 #include "outcome_text.hpp"
+#include "vfpass/base/bounded_json.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/report/table.hpp"
 
@@ -176,6 +177,16 @@ void writeJson(std::ostream& out, const VerifyReport& report) {
   writeDocument(out, document);
 }
 
+// Null for a damaged report. Those that are kept have at most 1 MiB (report_history.cpp).
+nlohmann::json readReport(const std::string& text) {
+  constexpr JsonLimits limits{std::size_t{1} << 20U, 32};
+  try {
+    return parseBoundedJson(text, limits);
+  } catch (const JsonRefused&) {
+    return nullptr;
+  }
+}
+
 }  // namespace
 
 void writeVerify(std::ostream& out, const VerifyReport& report, const Style& style) {
@@ -187,7 +198,7 @@ void writeVerify(std::ostream& out, const VerifyReport& report, const Style& sty
 }
 
 std::optional<std::string> lastVerification(const std::optional<std::string>& json) {
-  const Json document = Json::parse(json.value_or(""), nullptr, false);
+  const nlohmann::json document = readReport(json.value_or(""));
   const auto text = [&](const char* name) {
     const auto found = document.is_object() ? document.find(name) : document.end();
     return document.is_object() && found != document.end() && found->is_string()

@@ -6,18 +6,12 @@
 #include "network_files.hpp"
 #include "nvlink_file.hpp"
 #include "setup_paths.hpp"
+#include "vfpass/arp_policy.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::setup {
 namespace {
-
-// A machine with several interfaces in one network answers ARP for an address on any of them, and
-// RoCE then goes to a port that does not have the address. arp_announce 1: avoid source addresses
-// of other networks; arp_ignore 2: answer only for the interface's own addresses, and only to
-// senders in its network.
-constexpr unsigned arpAnnounce = 1;
-constexpr unsigned arpIgnore = 2;
 
 std::string folderOf(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
@@ -115,12 +109,12 @@ class Planner {
     }
     std::string text =
         "# Written by `vfpass guest-setup` on the host; --undo removes it.\n"
-        "# Each RoCE port answers only for its own addresses.\n";
+        "# Each RoCE port announces, and answers for, only its own addresses.\n";
     for (const std::string& name : multiHomed_) {
       // With slashes as separators, the interface's name may contain a dot.
       const std::string key = "net/ipv4/conf/" + name + "/";
-      text += key + "arp_announce = " + std::to_string(arpAnnounce) + "\n" + key +
-              "arp_ignore = " + std::to_string(arpIgnore) + "\n";
+      text += key + "arp_announce = " + std::to_string(arp::announce) + "\n" + key +
+              "arp_ignore = " + std::to_string(arp::ignore) + "\n";
     }
     want({sysctlFile, text, 0644, "several RoCE ports in one guest"});
     if (!view_.running.contains("systemd")) {
@@ -263,8 +257,8 @@ class Planner {
     after.up = wantsNetwork(port.wanted) || (recorded.up ? original.up : now.up);
     after.addresses = addressesAfter(wanted, recorded, now);
     if (multiHomed && now.arpAnnounce && now.arpIgnore) {
-      after.arpAnnounce = arpAnnounce;
-      after.arpIgnore = arpIgnore;
+      after.arpAnnounce = arp::announce;
+      after.arpIgnore = arp::ignore;
     } else if (recorded.arp) {
       after.arpAnnounce = original.arpAnnounce;
       after.arpIgnore = original.arpIgnore;

@@ -1,6 +1,7 @@
 #include "record.hpp"
 
 #include "failure.hpp"
+#include "vfpass/base/bounded_json.hpp"
 #include "vfpass/base/driver_name.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
@@ -10,8 +11,7 @@ namespace vfpass::state {
 namespace {
 
 // A plan for a domain with a hundred VFs stays well below a megabyte and seven levels.
-constexpr std::size_t maximumRecordSize = std::size_t{8} << 20U;
-constexpr int maximumDepth = 32;
+constexpr JsonLimits recordLimits{std::size_t{8} << 20U, 32};
 
 [[noreturn]] void throwDamagedRecord(const std::string& what) {
   throw CorruptDatabase("state database: damaged record: " + what, corruptDatabaseRemedy());
@@ -79,20 +79,10 @@ bool decodeBool(const Json& json) {
 }
 
 Json parseRecord(std::string_view text) {
-  if (text.size() > maximumRecordSize) {
-    throwDamagedRecord(std::to_string(text.size()) + " bytes long");
-  }
-  // nlohmann-json 3.11 parses any depth and then crashes in recursive walks: bound it here.
-  const auto boundDepth = [](int depth, Json::parse_event_t, Json&) {
-    if (depth > maximumDepth) {
-      throwDamagedRecord("nested too deeply");
-    }
-    return true;
-  };
   try {
-    return Json::parse(text, boundDepth);
-  } catch (const Json::parse_error& error) {
-    throwDamagedRecord(printable(error.what()));
+    return parseBoundedJson(text, recordLimits);
+  } catch (const JsonRefused& reason) {
+    throwDamagedRecord(reason.what());
   }
 }
 

@@ -62,7 +62,7 @@ expect_said "the diff has new lines" "+NCCL_IB_QPS_PER_CONNECTION=16"
 expect_said "the diff keeps the guest's own lines" " NCCL_DEBUG=INFO"
 expect_said "overridden lines are reported" "\`NCCL_IB_TC=106\` no longer takes effect"
 expect_said "addresses are shown" "address +192.168.100.10/24"
-expect_said "ARP settings are shown" "arp_announce 0 -> 1, arp_ignore 0 -> 2"
+expect_said "ARP settings are shown" "arp_announce 0 -> 2, arp_ignore 0 -> 1"
 expect_said "the output says that they are lost at the next boot" "are lost at its next boot"
 expect_said "the output says why there is no topology file" "the VM has no GPU"
 expect_exit 3 "--dry-run --json" set_up --dry-run --json
@@ -81,11 +81,11 @@ seen=$(guest_shell train0 'for netdev in /sys/class/net/*; do
     echo "$(ip -o address show dev $name | sed -n "s/.*inet \([^ ]*\).*/\1/p") $(cat $netdev/mtu) $(
         cat $conf/arp_announce) $(cat $conf/arp_ignore) $(cat $netdev/address)"; done | sort')
 expect_equal "addresses, MTU and ARP settings are on the right ports" \
-    "192.168.100.10/24 9000 1 2 $(vport_value 0 0 mac)
-192.168.200.10/24 9000 1 2 $(vport_value 0 1 mac)" "$seen"
+    "192.168.100.10/24 9000 2 1 $(vport_value 0 0 mac)
+192.168.200.10/24 9000 2 1 $(vport_value 0 1 mac)" "$seen"
 expect_contains "NCCL's settings are written" "NCCL_IB_TIMEOUT=22" guest_shell train0 'cat /etc/nccl.conf'
 expect_equal "the file's mode is kept" 640 "$(guest_shell train0 'stat -c %a /etc/nccl.conf')"
-expect_contains "the sysctl file is written" "arp_ignore = 2" guest_shell train0 'cat /etc/sysctl.d/90-vfpass.conf'
+expect_contains "the sysctl file is written" "arp_ignore = 1" guest_shell train0 'cat /etc/sysctl.d/90-vfpass.conf'
 expect_contains "a second run changes nothing" "nothing to do" set_up
 expect_equal "no temporary file is left" "" \
     "$(guest_shell train0 'find / -xdev -name "*.vfpass-new"')"

@@ -6,9 +6,9 @@
 #include <array>
 #include <cerrno>
 
-#include "helper/deadline.hpp"
 #include "helper/guarded_child.hpp"
 #include "sysfs/pci_function.hpp"
+#include "vfpass/base/deadline.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::host {

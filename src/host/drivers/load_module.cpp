@@ -12,7 +12,7 @@
 #include <array>
 #include <cerrno>
 
-#include "helper/deadline.hpp"
+#include "helper/poll_until.hpp"
 #include "sysfs/kernel_write.hpp"
 #include "vfpass/base/file_descriptor.hpp"
 #include "vfpass/base/text.hpp"
@@ -62,7 +62,7 @@ pid_t spawnModprobe(const std::string& module) {
 bool waitForEnd(pid_t process, const Deadline& deadline, int& status) {
   const FileDescriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
   pollfd wait{handle.get(), POLLIN, 0};
-  while (handle && ::poll(&wait, 1, deadline.remaining()) <= 0) {
+  while (handle && ::poll(&wait, 1, deadline.pollTimeout()) <= 0) {
     if (deadline.over()) {
       return false;
     }

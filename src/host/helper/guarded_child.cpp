@@ -11,8 +11,8 @@
 #include <array>
 #include <cerrno>
 
-#include "helper/deadline.hpp"
 #include "helper/task_name.hpp"
+#include "vfpass/base/deadline.hpp"
 #include "vfpass/base/file_descriptor.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
@@ -119,7 +119,7 @@ GuardedReply runGuarded(std::chrono::milliseconds timeout, int kept,
   GuardedReply reply;
   pollfd wait{reading.get(), POLLIN, 0};
   while (true) {
-    const int ready = ::poll(&wait, 1, deadline.remaining());
+    const int ready = ::poll(&wait, 1, deadline.pollTimeout());
     if (ready > 0 && !readSome(reading.get(), reply.bytes, limit)) {
       reply.finished = true;
       return reply;

@@ -10,9 +10,9 @@
 #include <cerrno>
 #include <cstring>
 
-#include "helper/deadline.hpp"
 #include "helper/guarded_child.hpp"
 #include "helper/task_name.hpp"
+#include "vfpass/base/deadline.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 
@@ -141,7 +141,7 @@ HelperReply GuardedHelper::receive() {
 HelperReply GuardedHelper::await(std::chrono::milliseconds timeout) {
   const Deadline deadline(timeout);
   pollfd wait{socket_.get(), POLLIN, 0};
-  while (::poll(&wait, 1, deadline.remaining()) <= 0) {
+  while (::poll(&wait, 1, deadline.pollTimeout()) <= 0) {
     if (deadline.over()) {
       socket_.reset();  // the helper exits by itself once its call returns
       return {};

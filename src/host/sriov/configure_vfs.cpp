@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "helper/deadline.hpp"
+#include "helper/poll_until.hpp"
 #include "sysfs/kernel_write.hpp"
 #include "vfpass/base/text.hpp"
 

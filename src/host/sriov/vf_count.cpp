@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "helper/deadline.hpp"
+#include "helper/poll_until.hpp"
 #include "sysfs/pci_function.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/host/vfio_users.hpp"

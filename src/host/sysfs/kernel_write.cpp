@@ -5,8 +5,8 @@
 
 #include <cerrno>
 
-#include "helper/deadline.hpp"
 #include "helper/task_name.hpp"
+#include "vfpass/base/deadline.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::host {
@@ -109,7 +109,7 @@ std::vector<std::exception_ptr> GuardedWriter::writeTogether(const std::vector<D
   }
   for (std::size_t i = 0; i < writes.size(); ++i) {
     if (!failures[i]) {
-      const std::chrono::milliseconds left(deadline.remaining());
+      const std::chrono::milliseconds left = deadline.left();
       failures[i] =
           caught([&] { requireWritten(helpers[i].finishWrite(left), writes[i], timeout); });
     }

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "channel/transport.hpp"
-#include "transfer/run_deadline.hpp"
+#include "vfpass/base/deadline.hpp"
 
 namespace vfpass::probe {
 

@@ -11,6 +11,7 @@
 #include "channel/json_reader.hpp"
 #include "channel/transport.hpp"
 #include "system/sysfs_reader.hpp"
+#include "transfer/run_deadline.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 
@@ -62,7 +63,7 @@ class FolderTransport final : public Transport {
     // Not every file system reports new files, so poll, at first often, then less often.
     constexpr int longestPause = 100;
     for (int pause = 1; !reader.exists(name); pause = std::min(pause * 2, longestPause)) {
-      deadline.check("waiting for " + (folder_ / name).string());
+      requireTimeLeft(deadline, "waiting for " + (folder_ / name).string());
       ::poll(nullptr, 0, pause);
     }
     ++received_;

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "vfpass/base/unique_keys.hpp"
+#include "vfpass/base/bounded_json.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::probe {
@@ -29,27 +29,10 @@ const Json& member(const Json& object, const char* name, bool (Json::*hasType)()
 }  // namespace
 
 Json parseMessage(std::string_view text) {
-  if (text.size() > largestMessage) {
-    throw badMessage("longer than 64 KiB");
-  }
-  UniqueKeys keys;
-  const auto limits = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (depth > deepestMessage) {
-      throw badMessage("nested too deeply");
-    }
-    if (event == Json::parse_event_t::object_start) {
-      keys.enterObject();
-    } else if (event == Json::parse_event_t::object_end) {
-      keys.leaveObject();
-    } else if (event == Json::parse_event_t::key && !keys.add(parsed.get<std::string>())) {
-      throw badMessage("duplicate member in an object");
-    }
-    return true;
-  };
   try {
-    return Json::parse(text, limits);
-  } catch (const Json::exception&) {
-    throw badMessage("not JSON");
+    return parseBoundedJson(text, {largestMessage, deepestMessage});
+  } catch (const JsonRefused& reason) {
+    throw badMessage(reason.what());
   }
 }
 

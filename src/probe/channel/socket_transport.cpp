@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <climits>
 #include <string_view>
 #include <utility>
 
 #include "channel/json_reader.hpp"
 #include "channel/transport.hpp"
+#include "transfer/run_deadline.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 
@@ -69,10 +69,9 @@ class SocketTransport final : public Transport {
 
   void waitFor(short events, const char* doing, const Deadline& deadline) const {
     for (;;) {
-      deadline.check(doing);
-      const auto left = std::min<std::chrono::milliseconds::rep>(deadline.left().count(), INT_MAX);
+      requireTimeLeft(deadline, doing);
       pollfd entry{socket_.get(), events, 0};
-      const int ready = ::poll(&entry, 1, static_cast<int>(left));
+      const int ready = ::poll(&entry, 1, deadline.pollTimeout());
       if (ready > 0) {
         return;
       }

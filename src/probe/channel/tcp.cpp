@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <memory>
 
+#include "transfer/run_deadline.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 
@@ -69,10 +70,10 @@ FileDescriptor acceptOne(const std::string& address, const std::string& port,
                 "use another --port");
   }
   for (;;) {
-    deadline.check("waiting for the other side to connect");
-    constexpr std::chrono::milliseconds::rep oneSecond = 1000;
+    requireTimeLeft(deadline, "waiting for the other side to connect");
+    constexpr int oneSecond = 1000;
     pollfd entry{listener.get(), POLLIN, 0};
-    if (::poll(&entry, 1, static_cast<int>(std::min(deadline.left().count(), oneSecond))) > 0) {
+    if (::poll(&entry, 1, std::min(deadline.pollTimeout(), oneSecond)) > 0) {
       FileDescriptor connection(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
       if (connection) {
         sendAtOnce(connection);
@@ -93,7 +94,7 @@ FileDescriptor connectTo(const std::string& host, const std::string& port,
       return connection;
     }
     const std::string reason = errnoText(errno);
-    if (deadline.left().count() == 0) {
+    if (deadline.over()) {
       throw Error(
           "cannot connect to " + printable(host) + " port " + printable(port) + ": " + reason,
           "start vfpass-probe listen there, and check the firewall");

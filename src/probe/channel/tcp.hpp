@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "transfer/run_deadline.hpp"
+#include "vfpass/base/deadline.hpp"
 #include "vfpass/base/file_descriptor.hpp"
 
 namespace vfpass::probe {

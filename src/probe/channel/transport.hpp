@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "transfer/run_deadline.hpp"
+#include "vfpass/base/deadline.hpp"
 #include "vfpass/base/file_descriptor.hpp"
 
 namespace vfpass::probe {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "rdma/endpoint.hpp"
+#include "transfer/run_deadline.hpp"
 #include "transfer/transfers.hpp"
 
 namespace vfpass::probe {
@@ -31,7 +32,7 @@ std::size_t pollUntilArrival(Poll poll, std::span<ibv_wc> completions, const Dea
       return arrived;
     }
     if (polls % pollsPerCheck == 0) {
-      deadline.check("waiting for a transfer's completion");
+      requireTimeLeft(deadline, "waiting for a transfer's completion");
     }
   }
 }

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "channel/channel.hpp"
-#include "transfer/run_deadline.hpp"
 #include "transfer/side.hpp"
 #include "transfer/transfer_settings.hpp"
+#include "vfpass/base/deadline.hpp"
 
 namespace vfpass::probe {
 

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "transfer/run_deadline.hpp"
 #include "transfer/side.hpp"
+#include "vfpass/base/deadline.hpp"
 
 namespace vfpass::probe {
 

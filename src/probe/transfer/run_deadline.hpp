@@ -1,24 +1,12 @@
 #pragma once
 
-#include <chrono>
 #include <string>
+
+#include "vfpass/base/deadline.hpp"
 
 namespace vfpass::probe {
 
-/// The point in time by which the whole run must end.
-class Deadline {
- public:
-  explicit Deadline(std::chrono::milliseconds timeout)
-      : end_(std::chrono::steady_clock::now() + timeout) {}
-
-  /// Remaining time, at least zero.
-  [[nodiscard]] std::chrono::milliseconds left() const;
-
-  /// Throws Error if the deadline has passed; `doing` names the current operation.
-  void check(const std::string& doing) const;
-
- private:
-  std::chrono::steady_clock::time_point end_;
-};
+/// Throws Error if the deadline of the whole run has passed; `doing` names the current operation.
+void requireTimeLeft(const Deadline& deadline, const std::string& doing);
 
 }  // namespace vfpass::probe

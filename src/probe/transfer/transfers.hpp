@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "transfer/run_deadline.hpp"
 #include "transfer/side.hpp"
+#include "vfpass/base/deadline.hpp"
 
 namespace vfpass::probe {
 

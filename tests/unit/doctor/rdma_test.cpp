@@ -115,5 +115,16 @@ TEST_F(Rdma, RequiresArpSettingsOnMultiHomedHost) {
   EXPECT_EQ(outcome("arp"), Outcome::passed);
 }
 
+TEST_F(Rdma, RefusesArpSettingsThatLeavePortsMixed) {
+  builder.pf("0000:05:00.0", "mlx5_1", 0, rootPort);
+  arp("net-mlx5_0", 1, 2);
+  arp("net-mlx5_1", 2, 2);
+  EXPECT_EQ(outcome("arp"), Outcome::passed);
+  arp("net-mlx5_1", 1, 1);
+  EXPECT_EQ(finding("arp").seen, "arp_ignore 1, arp_announce 1");
+  arp("net-mlx5_1", 3, 2);
+  EXPECT_EQ(finding("arp").seen, "arp_ignore 3, arp_announce 2");
+}
+
 }  // namespace
 }  // namespace vfpass::doctor

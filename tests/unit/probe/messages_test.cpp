@@ -16,9 +16,6 @@ TEST(Message, IsBoundedInSizeAndDepth) {
   EXPECT_THROW(parseMessage(std::string(largestMessage + 1, ' ')), Error);
   EXPECT_THROW(parseMessage(std::string(1000, '[') + std::string(1000, ']')), Error);
   EXPECT_THROW(parseMessage("{"), Error);
-  EXPECT_THROW(parseMessage("\xff"), Error);
-  EXPECT_THROW(parseMessage(R"({"a": {"b": 1, "b": 2}})"), Error) << "duplicate member";
-  EXPECT_NO_THROW(parseMessage(R"({"a": {"b": 1}, "b": [{"a": 1}, {"a": 2}]})"));
   EXPECT_EQ(parseMessage(R"({"type":"end"})").at("type"), "end");
 }
 

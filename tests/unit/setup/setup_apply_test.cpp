@@ -63,8 +63,8 @@ TEST_F(SetupApplyTest, AppliesSetupAndThenHasNothingToDo) {
             "inet 10.1.1.1/24\ninet 192.168.100.10/24\n");
   EXPECT_EQ(guest.read("sys/class/net/ens8/addresses"), "inet6 fd00::1/64\n");
   EXPECT_EQ(guest.read("sys/class/net/ens8/flags"), "0x1003\n");
-  EXPECT_EQ(guest.read("proc/sys/net/ipv4/conf/ens8/arp_announce"), "1\n");
-  EXPECT_EQ(guest.read("proc/sys/net/ipv4/conf/ens8/arp_ignore"), "2\n");
+  EXPECT_EQ(guest.read("proc/sys/net/ipv4/conf/ens8/arp_announce"), "2\n");
+  EXPECT_EQ(guest.read("proc/sys/net/ipv4/conf/ens8/arp_ignore"), "1\n");
   EXPECT_THAT(guest.read("etc/nccl.conf"), HasSubstr("\nNCCL_IB_TC=41\n"));
   EXPECT_TRUE(guest.has("etc/sysctl.d/90-vfpass.conf"));
   EXPECT_TRUE(plan().empty());

@@ -298,14 +298,14 @@ TEST_F(SetupPlanTest, SetsArpOnlyForSeveralEthernetPorts) {
   view.netdevs.push_back(netdev("ens8.1", "52:54:00:00:00:02"));
   const SetupPlan made = plan();
   EXPECT_THAT(fileOf(made, "/etc/sysctl.d/90-vfpass.conf"),
-              HasSubstr("net/ipv4/conf/ens7/arp_announce = 1\n"
-                        "net/ipv4/conf/ens7/arp_ignore = 2\n"
-                        "net/ipv4/conf/ens8.1/arp_announce = 1\n"
-                        "net/ipv4/conf/ens8.1/arp_ignore = 2\n"));
+              HasSubstr("net/ipv4/conf/ens7/arp_announce = 2\n"
+                        "net/ipv4/conf/ens7/arp_ignore = 1\n"
+                        "net/ipv4/conf/ens8.1/arp_announce = 2\n"
+                        "net/ipv4/conf/ens8.1/arp_ignore = 1\n"));
   ASSERT_EQ(made.ports.size(), 2U);
   EXPECT_THAT(describeChanges(made.ports[1]),
               ElementsAre("mtu 1500 -> 9000", "address +192.168.200.10/24", "up",
-                          "arp_announce 0 -> 1", "arp_ignore 0 -> 2"));
+                          "arp_announce 0 -> 2", "arp_ignore 0 -> 1"));
 }
 
 TEST_F(SetupPlanTest, HasNothingToDoAfterApplying) {

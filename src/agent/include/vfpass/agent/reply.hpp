@@ -6,8 +6,8 @@
 
 namespace vfpass::agent {
 
-/// Parses an agent's reply within limits: 4 MiB, 32 levels (printing a deeper tree overflows the
-/// stack), no duplicate members. The Error it throws names the problem and never quotes the reply.
+/// Parses an agent's reply of at most 4 MiB and 32 levels, without duplicate members. The Error it
+/// throws names the problem and never quotes the reply.
 nlohmann::json parseReply(std::string_view text);
 
 /// Decodes base64 as the agent writes it; throws Error for anything else.

@@ -1,0 +1,77 @@
+#include "vfpass/base/bounded_json.hpp"
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace vfpass {
+namespace {
+
+using Json = nlohmann::json;
+using Event = Json::parse_event_t;
+
+std::string sizeText(std::size_t bytes) {
+  constexpr std::size_t kibibyte = 1024;
+  constexpr std::size_t mebibyte = kibibyte * kibibyte;
+  return bytes % mebibyte == 0 ? std::to_string(bytes / mebibyte) + " MiB"
+                               : std::to_string(bytes / kibibyte) + " KiB";
+}
+
+/// Refuses during parsing: nlohmann-json 3.11 itself parses any depth and then overflows the stack
+/// in its recursive functions, and it silently keeps one of two duplicate members.
+class Guard {
+ public:
+  explicit Guard(int levels) : levels_(levels) {}
+
+  void see(int depth, Event event, const Json& parsed) {
+    if (event == Event::object_start || event == Event::array_start) {
+      requireLevel(depth);
+    }
+    if (event == Event::object_start) {
+      open_.emplace_back();
+    } else if (event == Event::object_end) {
+      open_.pop_back();
+    } else if (event == Event::key) {
+      requireNew(parsed.get_ref<const std::string&>());
+    }
+  }
+
+ private:
+  void requireLevel(int depth) const {
+    if (depth >= levels_) {
+      throw JsonRefused("nested more than " + std::to_string(levels_) + " levels deep");
+    }
+  }
+
+  void requireNew(const std::string& key) {
+    if (!open_.back().insert(key).second) {
+      throw JsonRefused("an object has a duplicate member");
+    }
+  }
+
+  int levels_;
+  std::vector<std::set<std::string>> open_;  // the keys of each object that has not ended
+};
+
+}  // namespace
+
+Json parseBoundedJson(std::string_view text, const JsonLimits& limits) {
+  if (text.size() > limits.bytes) {
+    throw JsonRefused("larger than " + sizeText(limits.bytes));
+  }
+  Guard guard(limits.levels);
+  const auto seeEvent = [&](int depth, Event event, const Json& parsed) {
+    guard.see(depth, event, parsed);
+    return true;
+  };
+  try {
+    return Json::parse(text, seeEvent);
+  } catch (const Json::parse_error& error) {
+    throw JsonRefused("not valid JSON at byte " + std::to_string(error.byte));
+  } catch (const Json::exception&) {  // such as a number that is too large
+    throw JsonRefused("not valid JSON");
+  }
+}
+
+}  // namespace vfpass

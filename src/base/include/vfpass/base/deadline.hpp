@@ -1,0 +1,33 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+namespace vfpass {
+
+/// A point in time at which waiting ends.
+class Deadline {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit Deadline(std::chrono::milliseconds timeout) : end_(Clock::now() + timeout) {}
+
+  /// Time left, never negative; rounded up, so that zero means "over".
+  [[nodiscard]] std::chrono::milliseconds left() const {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end_ - Clock::now());
+    return std::max(left, std::chrono::milliseconds{0});
+  }
+  [[nodiscard]] bool over() const { return left().count() == 0; }
+
+  /// The same for poll(2), whose timeout is an int.
+  [[nodiscard]] int pollTimeout() const {
+    using Count = std::chrono::milliseconds::rep;
+    return static_cast<int>(std::min<Count>(left().count(), std::numeric_limits<int>::max()));
+  }
+
+ private:
+  Clock::time_point end_;
+};
+
+}  // namespace vfpass
