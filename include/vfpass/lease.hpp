@@ -71,7 +71,7 @@ struct Lease {
   LeaseKind kind = LeaseKind::virtualFunction;
   Uuid domain;
   std::string domainName;  ///< for messages only; names are reused, UUIDs are not
-  std::string vfName;      ///< name in the mapping; together with `domain` the lease's key
+  std::string entry;       ///< its entry in the mapping; together with `domain` the lease's key
   PciAddress pf;           ///< for a PCI function its own address, which then names its lock
   std::string pfPath;      ///< sysfs path at attach; a different one means that the card moved
   std::string pfSerial;    ///< empty where the PF has no VPD serial

@@ -81,7 +81,7 @@ struct RecordLease {
 /// Delete a lease if it still has this generation.
 struct DropLease {
   Uuid domain;
-  std::string vfName;
+  std::string entry;
   std::uint64_t generation = 0;
 
   auto operator<=>(const DropLease&) const = default;

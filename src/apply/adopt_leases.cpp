@@ -11,7 +11,7 @@ namespace {
 
 bool isKnown(const std::vector<Lease>& known, const Lease& lease) {
   return std::any_of(known.begin(), known.end(), [&](const Lease& each) {
-    return each.domain == lease.domain && each.vfName == lease.vfName;
+    return each.domain == lease.domain && each.entry == lease.entry;
   });
 }
 
@@ -21,7 +21,7 @@ RefusedMetadata refusal(const domain::ParsedDomain& parsed, const std::string& r
 
 RefusedMetadata refusal(const domain::ParsedDomain& parsed, const Lease& lease,
                         const std::string& reason) {
-  return refusal(parsed, "cannot rebuild lease " + lease.vfName + ": " + reason);
+  return refusal(parsed, "cannot rebuild lease " + lease.entry + ": " + reason);
 }
 
 // Reads only the devices that the leases of one domain name: the hook has no time for more.
@@ -91,7 +91,7 @@ Adoption adoptLeases(state::Database& database, Kernel& kernel, const SealKey& k
     lease.bootId = kernel.bootId();
     std::string fault = database.adoptLease(lease);
     if (fault.empty()) {
-      adoption.adopted.push_back("lease " + lease.vfName + " of domain " + printable(parsed.name) +
+      adoption.adopted.push_back("lease " + lease.entry + " of domain " + printable(parsed.name) +
                                  ": rebuilt from the domain's XML");
     }
     return fault;

@@ -12,16 +12,16 @@ bool holds(const std::vector<Lease>& leases, const Lease& recorded) {
   return std::any_of(leases.begin(), leases.end(), [&](const Lease& lease) {
     const bool released =
         recorded.state == LeaseState::running && lease.state == LeaseState::reserved;
-    return lease.vfName == recorded.vfName && lease.generation == recorded.generation &&
+    return lease.entry == recorded.entry && lease.generation == recorded.generation &&
            (lease.state == recorded.state || released);
   });
 }
 
 // A lease that a domain start has taken over belongs to that start.
-bool isStarting(const std::vector<Lease>& leases, const std::string& vfName,
+bool isStarting(const std::vector<Lease>& leases, const std::string& entry,
                 std::uint64_t generation, const Tools& tools) {
   return std::any_of(leases.begin(), leases.end(), [&](const Lease& lease) {
-    return lease.vfName == vfName && lease.generation == generation &&
+    return lease.entry == entry && lease.generation == generation &&
            lease.bootId == tools.kernel.bootId() && lease.state == LeaseState::starting;
   });
 }
@@ -34,10 +34,10 @@ bool leasesAreOurs(const Plan& plan, std::size_t done, const Tools& tools) {
     if (const auto* record = std::get_if<RecordLease>(&action)) {
       const Lease& lease = record->lease;
       return performed ? holds(leases, lease)
-                       : !isStarting(leases, lease.vfName, lease.generation, tools);
+                       : !isStarting(leases, lease.entry, lease.generation, tools);
     }
     const auto* drop = std::get_if<DropLease>(&action);
-    return drop == nullptr || !isStarting(leases, drop->vfName, drop->generation, tools);
+    return drop == nullptr || !isStarting(leases, drop->entry, drop->generation, tools);
   };
   for (std::size_t at = 0; at < plan.steps.size(); ++at) {
     if (!isOurs(plan.steps[at].action, at < done)) {

@@ -93,7 +93,7 @@ void editLive(const EditLiveMetadata& action, Tools& tools) {
 }
 
 bool hasDevice(const DomainDescription& running, const Lease& lease) {
-  return domain::devicesOfOurs(running.liveXml).contains(lease.vfName);
+  return domain::devicesOfOurs(running.liveXml).contains(lease.entry);
 }
 
 void plug(const PlugDevice& action, Tools& tools) {
@@ -105,7 +105,7 @@ void plug(const PlugDevice& action, Tools& tools) {
                                  domain::deviceXml(action.lease, tools.templates));
   const auto after = findRunning(action.lease.domain, tools);
   if (after && !hasDevice(*after, action.lease)) {
-    throw Error("domain " + printable(after->name) + ": " + action.lease.vfName +
+    throw Error("domain " + printable(after->name) + ": " + action.lease.entry +
                     " is missing although libvirt reported that it was plugged",
                 "check the daemon's log: `journalctl -u libvirtd -u virtqemud`");
   }
@@ -223,7 +223,7 @@ void perform(const Action& action, Tools& tools, std::vector<std::string>& warni
     void operator()(const ResetFunction& reset) const { tools.kernel.resetFunction(reset); }
     void operator()(const RecordLease& record) const { tools.database.recordLease(record.lease); }
     void operator()(const DropLease& drop) const {
-      tools.database.dropLease(drop.domain, drop.vfName, drop.generation);
+      tools.database.dropLease(drop.domain, drop.entry, drop.generation);
     }
     void operator()(const EditDomain& edit) const { editDomain(edit, tools); }
     void operator()(const EditLiveMetadata& edit) const { editLive(edit, tools); }

@@ -86,7 +86,7 @@ void reportResult(Session& session, const std::string& vm, const plan::AttachDec
   for (const auto& lease : decision.leases) {
     const bool vf = lease.kind == LeaseKind::virtualFunction;
     const auto address = session::addressInGuest(machine, lease).value_or(lease.guest.address);
-    session.note(lease.vfName + ": " + describeDevice(lease) +
+    session.note(lease.entry + ": " + describeDevice(lease) +
                  (vf ? " (" + toString(lease.vf) + ")" : "") + ", in the guest at " +
                  toString(address));
   }

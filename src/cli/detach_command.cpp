@@ -108,7 +108,7 @@ std::vector<Lease> endedBy(const Plan& plan, const std::vector<Lease>& before) {
   for (const auto& step : plan.steps) {
     const auto* drop = std::get_if<DropLease>(&step.action);
     for (const auto& lease : before) {
-      if (drop != nullptr && lease.domain == drop->domain && lease.vfName == drop->vfName) {
+      if (drop != nullptr && lease.domain == drop->domain && lease.entry == drop->entry) {
         ended.push_back(lease);
       }
     }

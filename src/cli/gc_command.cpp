@@ -25,7 +25,7 @@ std::set<std::string> entriesIn(const std::string& xml) {
   }
   auto names = domain::devicesOfOurs(xml);
   for (const auto& lease : domain::parseDomain(xml).leases) {
-    names.insert(lease.vfName);
+    names.insert(lease.entry);
   }
   return names;
 }
@@ -96,7 +96,7 @@ void reportReleased(Session& session, const std::vector<Lease>& garbage) {
     session.warn(line);
   }
   for (const auto& lease : garbage) {
-    session.note("released lease " + lease.vfName + " of domain " + printable(lease.domainName) +
+    session.note("released lease " + lease.entry + " of domain " + printable(lease.domainName) +
                  " (" + toString(lease.vf) + "), which no domain uses");
   }
 }

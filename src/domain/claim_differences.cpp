@@ -11,7 +11,7 @@ std::string place(const Claim& claim) {
 
 std::string nameOf(const Lease& lease) {
   const bool vf = lease.kind == LeaseKind::virtualFunction;
-  return (vf ? "VF '" : "PCI function '") + lease.vfName + "'";
+  return (vf ? "VF '" : "PCI function '") + lease.entry + "'";
 }
 
 std::string yesOrNo(bool value) { return value ? "yes" : "no"; }

@@ -130,7 +130,7 @@ VfOriginal readOriginal(pugi::xml_node node) {
 }
 
 void writeLease(pugi::xml_node node, const Lease& lease) {
-  writeText(node, "name", lease.vfName);
+  writeText(node, "name", lease.entry);
   writeText(node, "kind", std::string(toString(lease.kind)));
   writeText(node, "generation", std::to_string(lease.generation));
   writeText(node, "pf", toString(lease.pf));
@@ -170,7 +170,7 @@ pugi::xml_node part(pugi::xml_node lease, const char* localName) {
 
 Lease readLease(pugi::xml_node node) {
   Lease lease;
-  lease.vfName = readValue(node, "name", parseVfName);
+  lease.entry = readValue(node, "name", parseVfName);
   lease.kind = readValue(node, "kind", parseLeaseKind);
   lease.generation = readNumber<std::uint64_t>(node, "generation");
   lease.pf = readValue(node, "pf", parsePciAddress);
@@ -227,8 +227,8 @@ std::vector<Lease> readMetadata(pugi::xml_node metadata, const std::string& doma
     leases.push_back(readLease(node));
     leases.back().domain = readMetadataOwner(metadata);
     leases.back().domainName = domainName;
-    if (!names.insert(leases.back().vfName).second) {
-      throw badMetadata("two leases are named '" + leases.back().vfName + "'");
+    if (!names.insert(leases.back().entry).second) {
+      throw badMetadata("two leases are named '" + leases.back().entry + "'");
     }
   }
   return leases;

@@ -36,7 +36,7 @@ void addElement(hmac_sha256_ctx& context, pugi::xml_node node) {
 
 std::vector<Lease> inOrder(std::vector<Lease> leases) {
   std::sort(leases.begin(), leases.end(),
-            [](const Lease& one, const Lease& other) { return one.vfName < other.vfName; });
+            [](const Lease& one, const Lease& other) { return one.entry < other.entry; });
   return leases;
 }
 

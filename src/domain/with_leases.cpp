@@ -14,7 +14,7 @@ namespace {
 
 Error conflict(const Lease& lease, const std::string& reason) {
   return Error(
-      "domain " + printable(lease.domainName) + ": cannot add '" + lease.vfName + "': " + reason,
+      "domain " + printable(lease.domainName) + ": cannot add '" + lease.entry + "': " + reason,
       "detach the domain's devices, then attach them again");
 }
 

@@ -181,8 +181,8 @@ void markRunning(const domain::ParsedDomain& parsed, const Places& places) {
   const std::string bootId = place.kernel.bootId();
   for (const auto& lease : leasesOf(place.database, parsed.uuid)) {
     if (lease.state == LeaseState::starting) {
-      place.database.setLeaseState(lease.domain, lease.vfName, lease.generation,
-                                   LeaseState::running, bootId);
+      place.database.setLeaseState(lease.domain, lease.entry, lease.generation, LeaseState::running,
+                                   bootId);
     }
   }
   // Verification, if the mapping enables it, is left to a systemd unit: libvirt waits for the hook.
@@ -211,7 +211,7 @@ void reconnect(const domain::ParsedDomain& parsed, const Places& places) {
   // Only the devices of the running guest: an attach for its next start may have added leases.
   for (const auto& lease : parsed.leases) {
     if (lease.domain == parsed.uuid) {
-      place.database.setLeaseState(parsed.uuid, lease.vfName, lease.generation, LeaseState::running,
+      place.database.setLeaseState(parsed.uuid, lease.entry, lease.generation, LeaseState::running,
                                    place.kernel.bootId());
     }
   }

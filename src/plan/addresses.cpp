@@ -10,9 +10,9 @@ namespace {
 
 std::string ownerInLeases(const std::vector<Lease>& leases, const Lease& self, const auto& has) {
   for (const auto& lease : leases) {
-    const bool same = lease.domain == self.domain && lease.vfName == self.vfName;
+    const bool same = lease.domain == self.domain && lease.entry == self.entry;
     if (!same && has(lease.settings)) {
-      return lease.vfName + " of domain " + printable(lease.domainName);
+      return lease.entry + " of domain " + printable(lease.domainName);
     }
   }
   return {};

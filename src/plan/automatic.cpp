@@ -8,10 +8,10 @@
 namespace vfpass::plan {
 namespace {
 
-std::uint64_t hashOf(const Uuid& domain, const std::string& vfName, const std::string& role,
+std::uint64_t hashOf(const Uuid& domain, const std::string& entry, const std::string& role,
                      unsigned attempt) {
   const std::string key =
-      "vfpass/1/" + role + "/" + toString(domain) + "/" + vfName + "/" + std::to_string(attempt);
+      "vfpass/1/" + role + "/" + toString(domain) + "/" + entry + "/" + std::to_string(attempt);
   return XXH3_64bits(key.data(), key.size());
 }
 
@@ -43,17 +43,17 @@ Value firstFree(Make make, const std::function<bool(const Value&)>& taken) {
 
 }  // namespace
 
-MacAddress automaticMac(const Uuid& domain, const std::string& vfName,
+MacAddress automaticMac(const Uuid& domain, const std::string& entry,
                         const std::function<bool(const MacAddress&)>& taken) {
   return firstFree<MacAddress>(
-      [&](unsigned attempt) { return macFrom(hashOf(domain, vfName, "mac", attempt)); }, taken);
+      [&](unsigned attempt) { return macFrom(hashOf(domain, entry, "mac", attempt)); }, taken);
 }
 
-Guid automaticGuid(const Uuid& domain, const std::string& vfName, GuidRole role,
+Guid automaticGuid(const Uuid& domain, const std::string& entry, GuidRole role,
                    const std::function<bool(const Guid&)>& taken) {
   const std::string roleName = role == GuidRole::node ? "node-guid" : "port-guid";
   return firstFree<Guid>(
-      [&](unsigned attempt) { return guidFrom(hashOf(domain, vfName, roleName, attempt)); }, taken);
+      [&](unsigned attempt) { return guidFrom(hashOf(domain, entry, roleName, attempt)); }, taken);
 }
 
 }  // namespace vfpass::plan

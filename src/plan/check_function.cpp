@@ -79,18 +79,18 @@ std::vector<Objection> checkLeasedFunctions(const Inventory& inventory,
     const PciFunction* function = findFunction(inventory, lease.vf);
     if (function == nullptr) {
       objections.push_back(
-          {"PCI function " + toString(lease.vf) + " (" + lease.vfName + ") does not exist",
+          {"PCI function " + toString(lease.vf) + " (" + lease.entry + ") does not exist",
            "check the card with `lspci`, or detach it", ExitCode::failed});
       continue;
     }
     if (const std::string other = otherDevice(lease, *function); !other.empty()) {
       objections.push_back(
-          {lease.vfName + ": " + other,
+          {lease.entry + ": " + other,
            "check which card is in which slot, correct the address in the mapping, then "
            "run `vfpass attach` again"});
       continue;
     }
-    const FunctionTerms terms{lease.vfName, {named.begin(), named.end()}, lease.allow, false};
+    const FunctionTerms terms{lease.entry, {named.begin(), named.end()}, lease.allow, false};
     append(checkFunctionKind(*function, terms), objections);
     append(checkFunctionUse(*function, terms, inventory.holders), objections);
   }

@@ -34,14 +34,14 @@ void checkChanged(const AttachInput& input, const Lease& earlier, const Lease& l
                   std::vector<Objection>& objections) {
   if (!onlySwitchSettingsDiffer(earlier, lease)) {
     objections.push_back(
-        {lease.vfName + " is in use by the running guest: cannot replace its device",
+        {lease.entry + " is in use by the running guest: cannot replace its device",
          "`vfpass detach " + shellArgument(input.domainName) + "`, then attach again"});
   } else if (!input.scope.live && earlier.settings != lease.settings) {
-    objections.push_back({lease.vfName + " is in use by the running guest with different values",
+    objections.push_back({lease.entry + " is in use by the running guest with different values",
                           "omit --config to change the values while the guest is running"});
   } else if (!input.scope.config && earlier.persistent && !sameTerms(earlier, lease)) {
     objections.push_back(
-        {"the mapping of " + lease.vfName +
+        {"the mapping of " + lease.entry +
              " has changed, but the device is also in the persistent configuration",
          "omit --live to set the new values in both configurations", ExitCode::badInput});
   }
@@ -50,7 +50,7 @@ void checkChanged(const AttachInput& input, const Lease& earlier, const Lease& l
 void checkPlace(const AttachInput& input, const Lease& earlier, const Lease& lease,
                 std::vector<Objection>& objections) {
   if (!input.scope.config && earlier.persistent && !sameTerms(earlier, lease)) {
-    objections.push_back({lease.vfName +
+    objections.push_back({lease.entry +
                               " cannot be plugged in with its persistent configuration (" +
                               toString(earlier.guest.address) + " in the guest)",
                           "omit --live to change the persistent configuration, too"});
@@ -78,22 +78,22 @@ void checkRunning(const AttachInput& input, const LeaseChanges& changes,
     return;
   }
   for (const auto& lease : changes.put) {
-    const Lease* earlier = earlierLease(input, lease.vfName);
-    if (earlier != nullptr && input.plugged.contains(lease.vfName)) {
+    const Lease* earlier = earlierLease(input, lease.entry);
+    if (earlier != nullptr && input.plugged.contains(lease.entry)) {
       checkChanged(input, *earlier, lease, objections);
     } else if (earlier != nullptr) {
       checkPlace(input, *earlier, lease, objections);
     }
   }
   for (const auto& lease : changes.plugged) {
-    if (earlierLease(input, lease.vfName) != nullptr) {  // new leases have been checked already
+    if (earlierLease(input, lease.entry) != nullptr) {  // new leases have been checked already
       checkDevice(input, lease, objections);
     }
   }
   for (const auto& lease : changes.dropped) {
-    if (input.plugged.contains(lease.vfName)) {
+    if (input.plugged.contains(lease.entry)) {
       objections.push_back(
-          {lease.vfName + " is no longer in the mapping, but the running guest still has it",
+          {lease.entry + " is no longer in the mapping, but the running guest still has it",
            "`vfpass detach " + shellArgument(input.domainName) + "`, then attach again"});
     }
   }

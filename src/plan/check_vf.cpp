@@ -54,14 +54,14 @@ std::vector<Objection> checkLeasedVfs(const PhysicalFunction& pf, const std::vec
   std::vector<Objection> objections;
   for (const auto& lease : leases) {
     if (const std::string other = otherDevice(lease, pf); !other.empty()) {
-      objections.push_back({lease.vfName + ": " + other,
+      objections.push_back({lease.entry + ": " + other,
                             "check which card is in which slot, then run `vfpass attach` again"});
       continue;
     }
     if (lease.vfIndex >= pf.vfs.size()) {
       objections.push_back(
           {"PF " + toString(pf.address) + " has " + std::to_string(pf.vfs.size()) + " VFs, but " +
-               lease.vfName + " needs VF " + std::to_string(lease.vfIndex),
+               lease.entry + " needs VF " + std::to_string(lease.vfIndex),
            "raise its virtual-function-count in host.yaml and run `vfpass host apply`",
            ExitCode::failed});
       continue;

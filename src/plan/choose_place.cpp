@@ -11,7 +11,7 @@ namespace vfpass::plan {
 bool Places::isTaken(const Lease& lease, const PciAddress& place) const {
   return assigned_.contains(place) ||
          std::any_of(input_.leases.begin(), input_.leases.end(), [&](const Lease& other) {
-           return other.domain == input_.domain && other.vfName != lease.vfName &&
+           return other.domain == input_.domain && other.entry != lease.entry &&
                   other.guest.address == place;
          });
 }
@@ -32,12 +32,12 @@ void Places::plug(Lease& lease, std::vector<Objection>& objections) {
       most = matching;
     }
   }
-  if (!best && input_.plugged.contains(lease.vfName)) {
+  if (!best && input_.plugged.contains(lease.entry)) {
     return;
   }
   if (!best) {
     objections.push_back({"running domain " + printable(input_.domainName) +
-                              " has no free hotplug port for " + lease.vfName,
+                              " has no free hotplug port for " + lease.entry,
                           "attach with --config and restart the VM; " + portRemedy(),
                           ExitCode::failed});
     return;
@@ -54,10 +54,10 @@ std::string Places::portRemedy() const {
 }
 
 void Places::assign(const Lease* earlier, Lease& lease, std::vector<Objection>& objections) {
-  const bool plugs = input_.scope.live && !input_.plugged.contains(lease.vfName);
+  const bool plugs = input_.scope.live && !input_.plugged.contains(lease.entry);
   const bool flattens = input_.mapping.topology == "flat" && !input_.scope.live &&
                         earlier != nullptr && earlier->guest.isMirrored();
-  if (earlier != nullptr && !flattens && (!plugs || input_.pluggable.contains(lease.vfName))) {
+  if (earlier != nullptr && !flattens && (!plugs || input_.pluggable.contains(lease.entry))) {
     lease.guest = earlier->guest;
   } else if (input_.scope.live) {
     plug(lease, objections);

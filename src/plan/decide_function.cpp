@@ -113,7 +113,7 @@ Lease leaseOf(const AttachInput& input, const MappedFunction& entry, const PciFu
   lease.kind = LeaseKind::pciFunction;
   lease.domain = input.domain;
   lease.domainName = input.domainName;
-  lease.vfName = entry.name;
+  lease.entry = entry.name;
   lease.pf = lease.vf = entry.pci;
   lease.pfPath = function.path;
   lease.pfSerial = function.serial;

@@ -151,7 +151,7 @@ void decideOne(const AttachInput& input, const MappedVf& entry, Progress& progre
   Lease lease;
   lease.domain = input.domain;
   lease.domainName = input.domainName;
-  lease.vfName = entry.name;
+  lease.entry = entry.name;
   identify(input, *pf, *index, lease, objections);
   fitSettings(*pf, entry, lease);
   settleAddresses(input, entry, earlier, progress.decided, lease, objections);
@@ -175,10 +175,10 @@ void decideOne(const AttachInput& input, const MappedVf& entry, Progress& progre
 
 }  // namespace
 
-const Lease* earlierLease(const AttachInput& input, const std::string& vfName) {
+const Lease* earlierLease(const AttachInput& input, const std::string& entry) {
   const auto found = std::find_if(
       input.leases.begin(), input.leases.end(),
-      [&](const Lease& lease) { return lease.domain == input.domain && lease.vfName == vfName; });
+      [&](const Lease& lease) { return lease.domain == input.domain && lease.entry == entry; });
   return found == input.leases.end() ? nullptr : &*found;
 }
 

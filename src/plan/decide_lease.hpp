@@ -9,7 +9,7 @@
 namespace vfpass::plan {
 
 /// The earlier lease of this entry; nullptr if there is none.
-const Lease* earlierLease(const AttachInput& input, const std::string& vfName);
+const Lease* earlierLease(const AttachInput& input, const std::string& entry);
 
 /// The leases for the entries of `vfs:`, in their order. An entry keeps VF, address, originals and
 /// automatic values of its earlier lease where the mapping still allows them.

@@ -37,7 +37,7 @@ void restoreFunction(const Lease& lease, const Inventory& inventory, std::vector
   }
   const BindDriver bind{lease.vf, lease.original.driver, lease.original.driverOverride};
   if (bind.driver != function->driver || bind.driverOverride != function->driverOverride) {
-    steps.push_back({bind, {}, "this was its driver before " + lease.vfName + " was attached"});
+    steps.push_back({bind, {}, "this was its driver before " + lease.entry + " was attached"});
   }
 }
 

@@ -55,7 +55,7 @@ std::string functionFault(const Inventory& inventory, const std::vector<Lease>& 
   }
   const auto named = namedFunctions(companions);
   const auto objections =
-      checkFunctionKind(*function, {lease.vfName, {named.begin(), named.end()}, lease.allow});
+      checkFunctionKind(*function, {lease.entry, {named.begin(), named.end()}, lease.allow});
   return objections.empty() ? "" : objections.front().message;
 }
 

@@ -38,9 +38,9 @@ std::vector<std::string> mappingDifferences(const AttachInput& input,
                                             const std::vector<Lease>& wanted) {
   std::vector<std::string> lines;
   for (Lease lease : wanted) {
-    const Lease* earlier = earlierLease(input, lease.vfName);
+    const Lease* earlier = earlierLease(input, lease.entry);
     if (earlier == nullptr) {
-      lines.push_back(lease.vfName + " is new; attach would add it");
+      lines.push_back(lease.entry + " is new; attach would add it");
       continue;
     }
     // The guest address and the configuration (persistent, live) depend on the command, not on the
@@ -49,19 +49,19 @@ std::vector<std::string> mappingDifferences(const AttachInput& input,
     lease.guest = earlier->guest;
     lease.edits = earlier->edits;
     if (!sameTerms(*earlier, lease)) {
-      lines.push_back(lease.vfName + ": attach would set " + difference(*earlier, lease));
+      lines.push_back(lease.entry + ": attach would set " + difference(*earlier, lease));
     }
   }
   if (const auto names = changedSettings(input, wanted); !names.empty()) {
     lines.push_back("domain settings: attach would change " + join(names, ", "));
   }
   for (const auto& lease : input.leases) {
-    const auto isNamed = [&](const auto& entry) { return entry.name == lease.vfName; };
+    const auto isNamed = [&](const auto& entry) { return entry.name == lease.entry; };
     const auto& [vfs, gpus] = std::tie(input.mapping.vfs, input.mapping.functions);
     const bool named = std::any_of(vfs.begin(), vfs.end(), isNamed) ||
                        std::any_of(gpus.begin(), gpus.end(), isNamed);
     if (lease.domain == input.domain && !named) {
-      lines.push_back(lease.vfName + " is no longer in the mapping; attach would remove it");
+      lines.push_back(lease.entry + " is no longer in the mapping; attach would remove it");
     }
   }
   return lines;

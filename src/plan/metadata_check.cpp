@@ -11,7 +11,7 @@ namespace {
 
 const Lease* findEntry(const std::vector<Lease>& leases, const Lease& wanted) {
   const auto found = std::find_if(leases.begin(), leases.end(), [&](const Lease& lease) {
-    return lease.domain == wanted.domain && lease.vfName == wanted.vfName;
+    return lease.domain == wanted.domain && lease.entry == wanted.entry;
   });
   return found == leases.end() ? nullptr : &*found;
 }
@@ -31,14 +31,14 @@ class Objections {
 
 void compare(const Lease& metadata, const Lease& own, Objections& objections) {
   if (metadata.generation < own.generation) {
-    objections.add("the XML has an older version of " + metadata.vfName +
+    objections.add("the XML has an older version of " + metadata.entry +
                    " than the last attach (generation " + std::to_string(metadata.generation) +
                    " instead of " + std::to_string(own.generation) + ")");
     return;
   }
   const auto terms = differingTerms(metadata, own);
   if (!terms.empty()) {
-    objections.add("the XML's vfpass metadata for " + metadata.vfName +
+    objections.add("the XML's vfpass metadata for " + metadata.entry +
                    " differs from the attached lease: " + join(terms, ", "));
   }
 }
@@ -97,12 +97,12 @@ std::vector<Objection> checkMetadata(const Uuid& domain, const std::string& doma
     if (const Lease* own = findEntry(known, lease)) {
       compare(lease, *own, objections);
     } else {
-      objections.add("the state database has no lease " + lease.vfName + " for this domain");
+      objections.add("the state database has no lease " + lease.entry + " for this domain");
     }
   }
   for (const auto& own : known) {
     if (own.domain == domain && own.persistent && findEntry(metadata, own) == nullptr) {
-      objections.add("the XML's vfpass metadata has no entry " + own.vfName +
+      objections.add("the XML's vfpass metadata has no entry " + own.entry +
                      ", but it is attached to this domain");
     }
   }

@@ -37,10 +37,10 @@ std::vector<GuestController> earlierControllers(const AttachInput& input) {
 
 topology::MirrorDevice mirrorDevice(const AttachInput& input, const Lease& lease,
                                     const TopologyFunction& function) {
-  const Lease* earlier = earlierLease(input, lease.vfName);
+  const Lease* earlier = earlierLease(input, lease.entry);
   const bool kept = earlier != nullptr && earlier->persistent && earlier->guest.isMirrored() &&
                     sameDevice(*earlier, lease);
-  return {lease.vfName, numberOf(input, function),
+  return {lease.entry, numberOf(input, function),
           kept ? std::optional(earlier->guest.address) : std::nullopt};
 }
 
@@ -62,9 +62,9 @@ void noteSharedSwitches(const AttachInput& input, AttachDecision& decision) {
       if (other.domain != input.domain && gpus &&
           topology::distance(input.topology, numberOf(input, *function),
                              numberOf(input, *beside)) == topology::Distance::pix &&
-          noted.insert(own.vfName).second) {
+          noted.insert(own.entry).second) {
         decision.plan.notes.push_back(
-            own.vfName + " shares a host switch with " + printable(other.vfName) + " of domain " +
+            own.entry + " shares a host switch with " + printable(other.entry) + " of domain " +
             printable(other.domainName) + ": both VMs use that switch's uplink");
       }
     }
@@ -74,7 +74,7 @@ void noteSharedSwitches(const AttachInput& input, AttachDecision& decision) {
 // True when attach plugs a new device into the running domain.
 bool plugsDevices(const AttachInput& input, const std::vector<Lease>& leases) {
   return input.scope.live && std::any_of(leases.begin(), leases.end(), [&](const Lease& lease) {
-           return !input.plugged.contains(lease.vfName);
+           return !input.plugged.contains(lease.entry);
          });
 }
 
@@ -104,7 +104,7 @@ std::vector<topology::PlacedDevice> placedDevices(const AttachInput& input,
   std::vector<topology::PlacedDevice> placed;
   for (const Lease& lease : leases) {
     if (const TopologyFunction* function = hostFunction(input, lease)) {
-      placed.push_back({lease.vfName, function->address, lease.guest});
+      placed.push_back({lease.entry, function->address, lease.guest});
     }
   }
   return placed;
@@ -125,12 +125,12 @@ void noteFartherPlaces(const AttachInput& input, AttachDecision& decision) {
   for (const Lease& lease : decision.leases) {
     std::vector<Lease> others;
     std::copy_if(decision.leases.begin(), decision.leases.end(), std::back_inserter(others),
-                 [&lease](const Lease& other) { return other.vfName != lease.vfName; });
-    const bool plugs = input.scope.live && !input.plugged.contains(lease.vfName);
+                 [&lease](const Lease& other) { return other.entry != lease.entry; });
+    const bool plugs = input.scope.live && !input.plugged.contains(lease.entry);
     const std::size_t matching = plugs ? matchingDistances(input, others, lease) : others.size();
     if (matching < others.size()) {
       decision.plan.notes.push_back(
-          lease.vfName + " has another distance to " + std::to_string(others.size() - matching) +
+          lease.entry + " has another distance to " + std::to_string(others.size() - matching) +
           " of its domain's devices than on the host: no better port is free; to lay the tree out "
           "again, run `vfpass detach` and `vfpass attach` while the VM is shut off");
     }
@@ -171,7 +171,7 @@ void mirrorPlaces(const AttachInput& input, AttachDecision& decision) {
     const TopologyFunction* function = hostFunction(input, lease);
     if (function == nullptr) {
       decision.objections.push_back(
-          {lease.vfName + ": " + describeDevice(lease) + " is not in the host's PCI tree",
+          {lease.entry + ": " + describeDevice(lease) + " is not in the host's PCI tree",
            "check the tree with `vfpass topo`, or set `topology: flat` in the mapping",
            ExitCode::refused});
       return;
@@ -198,11 +198,11 @@ std::size_t matchingDistances(const AttachInput& input, const std::vector<Lease>
   const Topology guest = topology::guestTopology(
       topology::withPlacements(*input.machine, placedDevices(input, all)), input.topology);
   const auto entries = entriesOf(guest);
-  const auto own = entries.find(candidate.vfName);
+  const auto own = entries.find(candidate.entry);
   std::size_t matching = 0;
   for (const Lease& lease : placed) {
     const TopologyFunction* other = hostFunction(input, lease);
-    const auto entry = entries.find(lease.vfName);
+    const auto entry = entries.find(lease.entry);
     if (own == entries.end() || entry == entries.end() || other == nullptr) {
       continue;
     }

@@ -36,7 +36,7 @@ struct Changes {
 
 bool isKept(const Lease& lease, const std::vector<Lease>& wanted) {
   return std::any_of(wanted.begin(), wanted.end(), [&](const Lease& each) {
-    return each.vfName == lease.vfName && each.kind == lease.kind && sameDevice(each, lease);
+    return each.entry == lease.entry && each.kind == lease.kind && sameDevice(each, lease);
   });
 }
 
@@ -44,7 +44,7 @@ bool isKept(const Lease& lease, const std::vector<Lease>& wanted) {
 // Values that the driver does not report are not compared.
 bool hasDrifted(const AttachInput& input, const Lease& lease) {
   const VirtualFunction* vf = findVf(input.inventory, lease);
-  if (!input.scope.live || !input.plugged.contains(lease.vfName) || vf == nullptr) {
+  if (!input.scope.live || !input.plugged.contains(lease.entry) || vf == nullptr) {
     return false;
   }
   const auto differing = differingAttributes(settingsToApply(lease), vf->settings);
@@ -56,9 +56,9 @@ bool hasDrifted(const AttachInput& input, const Lease& lease) {
 Changes compare(const AttachInput& input, std::vector<Lease>& wanted) {
   Changes changes;
   for (auto& lease : wanted) {
-    const Lease* earlier = earlierLease(input, lease.vfName);
+    const Lease* earlier = earlierLease(input, lease.entry);
     const bool same = earlier != nullptr && sameTerms(*earlier, lease);
-    const bool plugs = input.scope.live && !input.plugged.contains(lease.vfName);
+    const bool plugs = input.scope.live && !input.plugged.contains(lease.entry);
     if (same) {
       lease = *earlier;
     }
@@ -85,8 +85,8 @@ Changes compare(const AttachInput& input, std::vector<Lease>& wanted) {
 
 void addRecords(const AttachInput& input, const Changes& changes, std::vector<Step>& steps) {
   for (const auto& lease : changes.put) {
-    const Lease* earlier = earlierLease(input, lease.vfName);
-    Action undo = DropLease{lease.domain, lease.vfName, lease.generation};
+    const Lease* earlier = earlierLease(input, lease.entry);
+    Action undo = DropLease{lease.domain, lease.entry, lease.generation};
     if (earlier != nullptr) {
       undo = RecordLease{*earlier};
     }
@@ -133,7 +133,7 @@ void addConfigurations(const AttachInput& input, const Changes& changes, std::ve
       steps.insert(steps.end(), reprobe.before.begin(), reprobe.before.end());
       afterwards.insert(afterwards.end(), reprobe.after.begin(), reprobe.after.end());
     }
-    const Lease* earlier = earlierLease(input, lease.vfName);
+    const Lease* earlier = earlierLease(input, lease.entry);
     const Lease target = earlier == nullptr ? lease : withoutEarlierSettings(*earlier, lease);
     if (const VfSettings wanted = settingsToApply(target);
         !differingAttributes(wanted, seen).empty()) {

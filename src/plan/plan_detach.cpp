@@ -15,7 +15,7 @@ namespace {
 
 bool contains(const std::vector<Lease>& leases, const Lease& lease) {
   return std::any_of(leases.begin(), leases.end(), [&](const Lease& each) {
-    return each.domain == lease.domain && each.vfName == lease.vfName;
+    return each.domain == lease.domain && each.entry == lease.entry;
   });
 }
 
@@ -51,7 +51,7 @@ void restoreBinding(const Lease& lease, const VirtualFunction& vf, bool removed,
     bind = {vf.address, "", ""};
   }
   if (bind.driver != vf.driver || bind.driverOverride != vf.driverOverride) {
-    steps.push_back({bind, {}, "this was its driver before " + lease.vfName + " was attached"});
+    steps.push_back({bind, {}, "this was its driver before " + lease.entry + " was attached"});
   }
 }
 
@@ -97,7 +97,7 @@ void restorePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
 namespace {
 
 std::string notRestored(const Lease& lease, const std::string& reason) {
-  return lease.vfName + ": " + describeDevice(lease) + " was not restored: " + reason;
+  return lease.entry + ": " + describeDevice(lease) + " was not restored: " + reason;
 }
 
 // Adds a note if the card differs.
@@ -140,7 +140,7 @@ Restoration planRestore(const std::vector<Lease>& leases, const std::vector<Leas
   }
   for (const auto& lease : leases) {
     restoration.steps.push_back(
-        {DropLease{lease.domain, lease.vfName, lease.generation}, {}, "its device is detached"});
+        {DropLease{lease.domain, lease.entry, lease.generation}, {}, "its device is detached"});
   }
   return restoration;
 }
@@ -148,7 +148,7 @@ Restoration planRestore(const std::vector<Lease>& leases, const std::vector<Leas
 namespace {
 
 bool isPlugged(const DetachInput& input, const Lease& lease) {
-  return input.plugged.contains(lease.vfName);
+  return input.plugged.contains(lease.entry);
 }
 
 // What detach does with the domain's leases.

@@ -16,7 +16,7 @@ namespace {
 
 const Lease* findKnown(const std::vector<Lease>& known, const Lease& wanted) {
   const auto found = std::find_if(known.begin(), known.end(), [&](const Lease& lease) {
-    return lease.domain == wanted.domain && lease.vfName == wanted.vfName;
+    return lease.domain == wanted.domain && lease.entry == wanted.entry;
   });
   return found == known.end() ? nullptr : &*found;
 }

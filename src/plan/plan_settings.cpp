@@ -28,7 +28,7 @@ bool contains(const std::vector<DomainEdit>& edits, const DomainEdit& edit) {
 
 void keepEdits(const AttachInput& input, std::vector<Lease>& leases) {
   for (Lease& lease : leases) {
-    const Lease* earlier = earlierLease(input, lease.vfName);
+    const Lease* earlier = earlierLease(input, lease.entry);
     lease.edits = earlier == nullptr ? std::vector<DomainEdit>() : earlier->edits;
   }
 }
@@ -39,7 +39,7 @@ void assignEdits(const AttachInput& input, std::vector<DomainEdit> edits,
   Lease* carrier = nullptr;
   for (Lease& lease : leases) {
     lease.edits.clear();
-    const Lease* earlier = earlierLease(input, lease.vfName);
+    const Lease* earlier = earlierLease(input, lease.entry);
     const bool had = earlier != nullptr && !earlier->edits.empty();
     if (lease.persistent && (carrier == nullptr || had)) {
       carrier = &lease;

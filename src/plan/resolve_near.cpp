@@ -61,7 +61,7 @@ topology::NearCandidates candidatesOf(const NearInput& input) {
 
 std::optional<std::size_t> keptBy(const NearInput& input, const MappedVf& entry) {
   for (const auto& lease : input.leases) {
-    if (lease.domain == input.domain && lease.vfName == entry.name) {
+    if (lease.domain == input.domain && lease.entry == entry.name) {
       return numberOf(input.topology, lease.pf);
     }
   }

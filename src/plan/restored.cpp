@@ -91,7 +91,7 @@ std::vector<std::string> findUnrestored(const std::vector<Lease>& ended,
                                  ? differencesOfFunction(lease, inventory)
                                  : differencesOfVf(lease, inventory);
     if (!differences.empty()) {
-      lines.push_back(lease.vfName + " (" + toString(lease.vf) +
+      lines.push_back(lease.entry + " (" + toString(lease.vf) +
                       ") is not restored: " + join(differences, "; "));
     }
   }

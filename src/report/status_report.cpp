@@ -34,7 +34,7 @@ std::vector<Cell> statusRow(const StatusEntry& entry) {
   const Lease& lease = entry.lease;
   const bool vf = lease.kind == LeaseKind::virtualFunction;
   return {domainCell(entry),
-          {lease.vfName},
+          {lease.entry},
           {toString(lease.vf)},
           {vf ? toString(lease.pf) : nothing},
           {vf ? std::to_string(lease.vfIndex) : nothing},
@@ -61,13 +61,13 @@ void writeDrift(std::ostream& out, const std::vector<StatusEntry>& entries, cons
   for (const auto& entry : entries) {
     for (const auto& line : entry.drift) {
       out << tinted("drift: ", Tint::bad, style) << printable(entry.lease.domainName) << ' '
-          << printable(entry.lease.vfName) << ": " << printable(line) << '\n';
+          << printable(entry.lease.entry) << ": " << printable(line) << '\n';
     }
   }
   for (const auto& entry : entries) {
     if (!entry.notObservable.empty()) {
       out << "not observable: " << printable(entry.lease.domainName) << ' '
-          << printable(entry.lease.vfName) << ": the kernel does not report "
+          << printable(entry.lease.entry) << ": the kernel does not report "
           << join(entry.notObservable, ", ") << '\n';
     }
   }
@@ -109,7 +109,7 @@ Json entryJson(const StatusEntry& entry) {
   return {{"domain", domainJson(lease.domainName, lease.domain)},
           {"domain_exists", entry.domainExists},
           {"domain_active", entry.domainActive},
-          {"entry", lease.vfName},
+          {"entry", lease.entry},
           {"kind", toString(lease.kind)},
           {"pf", vf ? Json(toString(lease.pf)) : Json()},
           {"index", vf ? Json(lease.vfIndex) : Json()},

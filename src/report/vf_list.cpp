@@ -94,7 +94,7 @@ Json leaseJson(const Lease* lease) {
     return {};
   }
   return {{"domain", domainJson(lease->domainName, lease->domain)},
-          {"entry", lease->vfName},
+          {"entry", lease->entry},
           {"state", toString(lease->state)}};
 }
 

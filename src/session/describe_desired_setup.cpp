@@ -16,7 +16,7 @@ constexpr std::string_view noGpu = "no topology file for NCCL: the VM has no GPU
 
 const Lease* findLease(const std::vector<Lease>& leases, const std::string& name) {
   const auto found = std::find_if(leases.begin(), leases.end(),
-                                  [&](const Lease& each) { return each.vfName == name; });
+                                  [&](const Lease& each) { return each.entry == name; });
   return found == leases.end() ? nullptr : &*found;
 }
 
@@ -34,7 +34,7 @@ std::optional<PciAddress> placeInGuest(const GuestMachine& machine, const Lease&
                                        const setup::SetupView& view) {
   const auto device =
       std::find_if(machine.passed.begin(), machine.passed.end(),
-                   [&lease](const PassedDevice& each) { return each.name == lease.vfName; });
+                   [&lease](const PassedDevice& each) { return each.name == lease.entry; });
   return device == machine.passed.end()
              ? std::nullopt
              : functionAt(view, topology::guestPath(machine, device->place));
@@ -71,7 +71,7 @@ std::string ncclTopology(Session& session, const GuestMachine& machine,
     for (std::size_t i = 0; i < devices.size(); ++i) {
       const auto address = placeInGuest(machine, leased[i].lease, view);
       if (!address) {
-        throw Error("the guest has no device at the address of " + leased[i].lease.vfName);
+        throw Error("the guest has no device at the address of " + leased[i].lease.entry);
       }
       devices[i].address = *address;
     }

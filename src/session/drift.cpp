@@ -144,11 +144,11 @@ std::vector<std::string> liveDrift(const DomainDescription& domain,
       domain.active ? domain::devicesOfOurs(domain.liveXml) : std::set<std::string>();
   std::vector<std::string> drift;
   for (const auto& lease : leases) {
-    if (domain.active && lease.state == LeaseState::running && !plugged.contains(lease.vfName)) {
-      drift.push_back("domain: the running guest does not have " + lease.vfName +
+    if (domain.active && lease.state == LeaseState::running && !plugged.contains(lease.entry)) {
+      drift.push_back("domain: the running guest does not have " + lease.entry +
                       "; run `vfpass attach " + shellArgument(domain.name) + "` to plug it again");
     } else if (!domain.active && !lease.persistent) {
-      drift.push_back("domain: only the running guest had " + lease.vfName +
+      drift.push_back("domain: only the running guest had " + lease.entry +
                       ", and it has stopped; run `vfpass gc` to return the device to the host");
     }
   }

@@ -32,7 +32,7 @@ std::vector<LeasedDevice> guestDevicesOf(const std::string& vm,
       function = findFunction(report.topology, lease.pf);
     }
     if (function == nullptr) {
-      throw Error(lease.vfName + " of " + printable(vm) + ": PF " + toString(lease.pf) +
+      throw Error(lease.entry + " of " + printable(vm) + ": PF " + toString(lease.pf) +
                       " is not on this host",
                   "run `vfpass status` for the lease");
     }
@@ -53,7 +53,7 @@ std::vector<report::GuestDevice> placedIn(const GuestMachine& machine,
   for (const LeasedDevice& device : devices) {
     const auto address = addressInGuest(machine, device.lease);
     if (!address) {
-      throw Error("domain " + printable(device.lease.domainName) + ": " + device.lease.vfName +
+      throw Error("domain " + printable(device.lease.domainName) + ": " + device.lease.entry +
                       " is missing from the domain XML",
                   "run `vfpass attach " + shellArgument(device.lease.domainName) + "`");
     }

@@ -27,7 +27,7 @@ GuestMachine guestMachineOf(Session& session, const std::string& vm,
 std::optional<PciAddress> addressInGuest(const GuestMachine& machine, const Lease& lease) {
   const auto device =
       std::find_if(machine.passed.begin(), machine.passed.end(),
-                   [&lease](const PassedDevice& each) { return each.name == lease.vfName; });
+                   [&lease](const PassedDevice& each) { return each.name == lease.entry; });
   return device == machine.passed.end() ? std::nullopt
                                         : topology::guestAddress(machine, device->place);
 }

@@ -77,7 +77,7 @@ HostObserver::HostObserver(Session& session, const DomainDescription& domain,
 verify::HostSide HostObserver::of(const Lease& lease) const {
   verify::HostSide side;
   side.hold = holdOf(lease);
-  if (const auto wanted = mtus_.find(lease.vfName); wanted != mtus_.end()) {
+  if (const auto wanted = mtus_.find(lease.entry); wanted != mtus_.end()) {
     side.guestMtu = wanted->second;
   }
   if (const TopologyFunction* vf = findFunction(topology_, lease.vf); vf != nullptr) {
@@ -106,7 +106,7 @@ std::optional<verify::GpuPath> HostObserver::gpuPath(const Lease& vf, std::size_
     if (!nearest ||
         topology::distance(topology_, nic, index) < topology::distance(topology_, nic, *nearest)) {
       nearest = index;
-      entry = lease.vfName;
+      entry = lease.entry;
     }
   }
   if (!nearest) {
@@ -114,7 +114,7 @@ std::optional<verify::GpuPath> HostObserver::gpuPath(const Lease& vf, std::size_
   }
   const auto distance = topology::distance(topology_, nic, *nearest);
   return verify::GpuPath{narrowest(topology_, *nearest, true), distance >= topology::Distance::phb,
-                         std::string(toString(distance)), distanceInXml(vf.vfName, entry)};
+                         std::string(toString(distance)), distanceInXml(vf.entry, entry)};
 }
 
 std::string HostObserver::distanceInXml(const std::string& one, const std::string& other) const {

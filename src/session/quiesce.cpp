@@ -36,10 +36,10 @@ void requireUnused(Session& session, const Plan& plan, bool force) {
   for (const auto& lease : leases) {
     const auto use = agent::findUsers(agent, lease);
     for (const auto& user : use.users) {
-      users.push_back(lease.vfName + ": " + user);
+      users.push_back(lease.entry + ": " + user);
     }
     for (const auto& reason : use.notObservable) {
-      unknown.push_back(lease.vfName + ": " + reason);
+      unknown.push_back(lease.entry + ": " + reason);
     }
   }
   if (!users.empty()) {

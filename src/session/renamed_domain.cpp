@@ -19,7 +19,7 @@ bool describes(const Mapping& mapping, const std::vector<Lease>& leases) {
     entries.insert(gpu.name);
   }
   return !leases.empty() && std::all_of(leases.begin(), leases.end(), [&](const Lease& lease) {
-    return entries.contains(lease.vfName);
+    return entries.contains(lease.entry);
   });
 }
 

@@ -109,7 +109,7 @@ void addLiveState(Session& session, const DomainDescription& domain, const std::
   input.liveCurrent = domain::sealFault(domain::parseDomain(liveXml), session.sealKey()).empty();
   for (const auto& lease : own) {
     if (domain::fitsRunning(liveXml, lease.guest)) {
-      input.pluggable.insert(lease.vfName);
+      input.pluggable.insert(lease.entry);
     }
   }
 }
@@ -128,7 +128,7 @@ void addDomainState(Session& session, const Subject& subject, plan::AttachInput&
     const bool flat = input.mapping.topology == "flat";
     const auto isFresh = [&](const auto& entry) {
       return std::none_of(own.begin(), own.end(), [&](const Lease& lease) {
-        return lease.vfName == entry.name && !(flat && lease.guest.isMirrored());
+        return lease.entry == entry.name && !(flat && lease.guest.isMirrored());
       });
     };
     const auto& [vfs, gpus] = std::tie(subject.mapping.vfs, subject.mapping.functions);
@@ -267,7 +267,7 @@ std::vector<Lease> liveLeases(Session& session, const DomainDescription& domain,
   }
   const auto plugged = domain::devicesOfOurs(domain.liveXml);
   std::vector<Lease> found = leasesOf(leases, domain.uuid);
-  std::erase_if(found, [&](const Lease& lease) { return !plugged.contains(lease.vfName); });
+  std::erase_if(found, [&](const Lease& lease) { return !plugged.contains(lease.entry); });
   return found;
 }
 

@@ -52,7 +52,7 @@ void fields(Archive& archive, RecordLease& action) {
 template <typename Archive>
 void fields(Archive& archive, DropLease& action) {
   archive("domain", action.domain);
-  archive("vf-name", action.vfName);
+  archive("vf-name", action.entry);
   archive("generation", action.generation);
 }
 

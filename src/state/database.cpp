@@ -95,17 +95,15 @@ std::string Database::adoptionFault(const Lease& lease) const {
       [&](SQLite::Database& database) { return state::adoptionFault(database, lease); });
 }
 
-bool Database::dropLease(const Uuid& domain, const std::string& vfName, std::uint64_t generation) {
-  return implementation_->write<bool>([&](SQLite::Database& database) {
-    return deleteLease(database, domain, vfName, generation);
-  });
+bool Database::dropLease(const Uuid& domain, const std::string& entry, std::uint64_t generation) {
+  return implementation_->write<bool>(
+      [&](SQLite::Database& database) { return deleteLease(database, domain, entry, generation); });
 }
 
-bool Database::setLeaseState(const Uuid& domain, const std::string& vfName,
-                             std::uint64_t generation, LeaseState state,
-                             const std::string& bootId) {
+bool Database::setLeaseState(const Uuid& domain, const std::string& entry, std::uint64_t generation,
+                             LeaseState state, const std::string& bootId) {
   return implementation_->write<bool>([&](SQLite::Database& database) {
-    std::optional<Lease> lease = readLease(database, domain, vfName, generation);
+    std::optional<Lease> lease = readLease(database, domain, entry, generation);
     if (lease) {
       lease->state = state;
       lease->bootId = bootId;

@@ -70,7 +70,7 @@ void fields(Archive& archive, Lease& lease) {
   archive("kind", lease.kind);
   archive("domain", lease.domain);
   archive("domain-name", lease.domainName);
-  archive("vf-name", lease.vfName);
+  archive("vf-name", lease.entry);
   archive("pf", lease.pf);
   archive("pf-path", lease.pfPath);
   archive("pf-serial", lease.pfSerial);

@@ -38,7 +38,7 @@ void refuseTakenVf(SQLite::Database& database, const Lease& lease) {
   query.bind(1, toString(lease.pf));
   query.bind(2, lease.vfIndex);
   query.bind(3, toString(lease.domain));
-  query.bind(4, lease.vfName);
+  query.bind(4, lease.entry);
   if (!query.executeStep()) {
     return;
   }
@@ -47,7 +47,7 @@ void refuseTakenVf(SQLite::Database& database, const Lease& lease) {
   throw Error(
       "VF " + std::to_string(lease.vfIndex) + " of PF " + toString(lease.pf) +
           " is leased to domain " + name + " (" + toString(holder.domain) + ") as '" +
-          printable(holder.vfName) + "'",
+          printable(holder.entry) + "'",
       "choose another index, or run `vfpass detach " + shellArgument(holder.domainName) + "` first",
       ExitCode::refused);
 }
@@ -77,11 +77,11 @@ std::vector<Lease> readLeasesOf(SQLite::Database& database, const Uuid& domain) 
 }
 
 std::optional<Lease> readLease(SQLite::Database& database, const Uuid& domain,
-                               const std::string& vfName, std::uint64_t generation) {
+                               const std::string& entry, std::uint64_t generation) {
   SQLite::Statement query(
       database, "SELECT lease FROM leases WHERE domain = ? AND vf_name = ? AND generation = ?");
   query.bind(1, toString(domain));
-  query.bind(2, vfName);
+  query.bind(2, entry);
   query.bind(3, storedGeneration(generation));
   const std::vector<Lease> found = collect(query);
   return found.empty() ? std::nullopt : std::optional(found.front());
@@ -97,7 +97,7 @@ void writeLease(SQLite::Database& database, const Lease& lease) {
       "pf = excluded.pf, vf_index = excluded.vf_index, generation = excluded.generation, "
       "state = excluded.state, boot_id = excluded.boot_id, lease = excluded.lease");
   upsert.bind(1, toString(lease.domain));
-  upsert.bind(2, lease.vfName);
+  upsert.bind(2, lease.entry);
   upsert.bind(3, toString(lease.pf));
   upsert.bind(4, lease.vfIndex);
   upsert.bind(5, generation);
@@ -112,20 +112,20 @@ void raiseGeneration(SQLite::Database& database, std::uint64_t generation) {
   raiseGenerationTo(database, storedGeneration(generation));
 }
 
-bool deleteLease(SQLite::Database& database, const Uuid& domain, const std::string& vfName,
+bool deleteLease(SQLite::Database& database, const Uuid& domain, const std::string& entry,
                  std::uint64_t generation) {
-  writeTombstone(database, domain, vfName, storedGeneration(generation));
+  writeTombstone(database, domain, entry, storedGeneration(generation));
   SQLite::Statement erase(database,
                           "DELETE FROM leases WHERE domain = ? AND vf_name = ? AND generation = ?");
   erase.bind(1, toString(domain));
-  erase.bind(2, vfName);
+  erase.bind(2, entry);
   erase.bind(3, storedGeneration(generation));
   return erase.exec() > 0;
 }
 
 std::string adoptionFault(SQLite::Database& database, const Lease& lease) {
   storedGeneration(lease.generation);
-  const auto ended = readTombstone(database, lease.domain, lease.vfName);
+  const auto ended = readTombstone(database, lease.domain, lease.entry);
   if (ended && lease.generation <= *ended) {
     return "it has ended (generation " + std::to_string(lease.generation) + ")";
   }

@@ -17,11 +17,11 @@ std::vector<Lease> readLeases(SQLite::Database& database);
 std::vector<Lease> readLeasesOf(SQLite::Database& database, const Uuid& domain);
 /// Also nullopt if the lease has another generation.
 std::optional<Lease> readLease(SQLite::Database& database, const Uuid& domain,
-                               const std::string& vfName, std::uint64_t generation);
+                               const std::string& entry, std::uint64_t generation);
 /// Throws ExitCode::refused if another lease holds the VF.
 void writeLease(SQLite::Database& database, const Lease& lease);
 /// Also records that this generation of the entry has ended.
-bool deleteLease(SQLite::Database& database, const Uuid& domain, const std::string& vfName,
+bool deleteLease(SQLite::Database& database, const Uuid& domain, const std::string& entry,
                  std::uint64_t generation);
 /// Why a lease from metadata must not be recorded: it has ended, or another lease holds its device.
 /// Empty if it may be.

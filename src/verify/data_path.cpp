@@ -10,7 +10,7 @@ namespace vfpass::verify {
 
 bool DataPath::tryMemory(const Lease& lease, const RdmaPort& port,
                          const std::optional<NearestGpu>& gpu) {
-  Transfer transfer{lease.vfName,     "write", gpu ? "gpu" : "host", plan_.messageBytes,
+  Transfer transfer{lease.entry,      "write", gpu ? "gpu" : "host", plan_.messageBytes,
                     plan_.iterations, false,   gpu.has_value()};
   const int index = gpu ? gpu->index : 0;
   // Both write and read, because peer-to-peer writes work and reads fail on some platforms.
@@ -55,8 +55,8 @@ void DataPath::tryLatency(const RdmaPort& port, const Transfer& latency, int gpu
 std::vector<OtherVf> DataPath::otherVfs(const Lease& lease) const {
   std::vector<OtherVf> others;
   for (const auto& each : plan_.leases) {
-    if (each.vfName != lease.vfName) {
-      others.push_back({each.vfName, watch_.traffic(each), std::nullopt});
+    if (each.entry != lease.entry) {
+      others.push_back({each.entry, watch_.traffic(each), std::nullopt});
     }
   }
   return others;
@@ -70,10 +70,10 @@ void DataPath::judgeTrafficOf(const Lease& lease, std::uint64_t claimedBytes,
     return;
   }
   for (auto& other : others) {
-    const auto of = std::ranges::find(plan_.leases, other.name, &Lease::vfName);
+    const auto of = std::ranges::find(plan_.leases, other.name, &Lease::entry);
     other.after = watch_.traffic(*of);
   }
-  report_.findings.push_back(judgeOthers(lease.vfName, claimedBytes, others));
+  report_.findings.push_back(judgeOthers(lease.entry, claimedBytes, others));
 }
 
 std::vector<std::string> DataPath::argumentsFor(const RdmaPort& port, int gpu,

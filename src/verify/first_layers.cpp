@@ -51,7 +51,7 @@ DeviceVerdict judgeEntry(const Lease& lease, const GuestView& view, const HostSi
   };
   append(device.findings);
   if (verdict.port) {
-    append(judgeNetworkSettings(lease.vfName, *verdict.port, view,
+    append(judgeNetworkSettings(lease.entry, *verdict.port, view,
                                 host == nullptr ? std::nullopt : host->guestMtu));
   }
   return verdict;

@@ -59,11 +59,11 @@ class DeviceJudge {
 
  private:
   void pass(const char* key, const std::string& expected, const std::string& seen) {
-    verdict_.findings.push_back({key, lease_.vfName, Outcome::passed, expected, seen, {}});
+    verdict_.findings.push_back({key, lease_.entry, Outcome::passed, expected, seen, {}});
   }
   bool fail(const char* key, const std::string& expected, const std::string& seen,
             const std::string& remedy) {
-    verdict_.findings.push_back({key, lease_.vfName, Outcome::failed, expected, seen, remedy});
+    verdict_.findings.push_back({key, lease_.entry, Outcome::failed, expected, seen, remedy});
     return false;
   }
 

@@ -12,7 +12,7 @@ Finding judgeHold(const Lease& lease, const DeviceHold& hold) {
   const std::string expected =
       vf + " in this domain's XML, bound to vfio-pci, open in this domain's QEMU";
   const auto found = [&](Outcome outcome, const std::string& seen, const std::string& remedy) {
-    return Finding{"device-host", lease.vfName, outcome, expected, seen, remedy};
+    return Finding{"device-host", lease.entry, outcome, expected, seen, remedy};
   };
   if (!hold.inLiveXml) {
     return found(Outcome::failed, "the running domain has no hostdev " + vf,

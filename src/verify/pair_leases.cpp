@@ -29,7 +29,7 @@ std::vector<LeasePair> pairLeases(const std::vector<Lease>& initiators,
   std::vector<Lease> far = targets;
   std::vector<LeasePair> pairs;
   takePairs(near, far, pairs,
-            [](const Lease& one, const Lease& other) { return one.vfName == other.vfName; });
+            [](const Lease& one, const Lease& other) { return one.entry == other.entry; });
   takePairs(near, far, pairs, [](const Lease& one, const Lease& other) {
     return one.infiniband == other.infiniband;
   });

@@ -15,10 +15,10 @@ constexpr std::chrono::milliseconds countersSettle{3000};
 Finding settledTraffic(const Lease& lease, std::uint64_t claimedBytes,
                        const std::optional<VfTraffic>& before, const VerifyWatch& watch) {
   const auto end = std::chrono::steady_clock::now() + countersSettle;
-  Finding found = judgeTraffic(lease.vfName, claimedBytes, before, watch.traffic(lease));
+  Finding found = judgeTraffic(lease.entry, claimedBytes, before, watch.traffic(lease));
   while (found.outcome == Outcome::failed && std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    found = judgeTraffic(lease.vfName, claimedBytes, before, watch.traffic(lease));
+    found = judgeTraffic(lease.entry, claimedBytes, before, watch.traffic(lease));
   }
   return found;
 }

@@ -74,20 +74,20 @@ class Verification {
     }
     runTools(lease, *device.port, std::nullopt);
     compare(lease, *device.port, host, "host");
-    addOptional(judgeOrdering(lease.vfName, report_.figures));
+    addOptional(judgeOrdering(lease.entry, report_.figures));
   }
 
   void verifyGpu(const Lease& lease, const RdmaPort& port, const GuestView& view,
                  const HostSide& host, DataPath& path) {
     const auto gpu = nearestGpu(view, port.pci);
     if (!gpu) {
-      add(noGpuForCuda(lease.vfName));
+      add(noGpuForCuda(lease.entry));
       return;
     }
-    addAll(judgeGpuPlace(lease.vfName, view, port.pci, *gpu, host.gpu));
+    addAll(judgeGpuPlace(lease.entry, view, port.pci, *gpu, host.gpu));
     layer_.enter("data-gpu", "the probe moves data");
     if (path.tryMemory(lease, port, gpu)) {
-      addOptional(judgeBesideHost(lease.vfName, report_.figures, host.gpu, gpu->distance));
+      addOptional(judgeBesideHost(lease.entry, report_.figures, host.gpu, gpu->distance));
       runTools(lease, port, gpu);
       compare(lease, port, host, "gpu");
     }
@@ -97,7 +97,7 @@ class Verification {
     if (plan_.tools) {
       layer_.enter("perftest", "the guest's own perftest runs");
       add(runPerftest(agent_, tools_, port,
-                      {lease.vfName, plan_.messageBytes, plan_.iterations, gpu}, report_.figures));
+                      {lease.entry, plan_.messageBytes, plan_.iterations, gpu}, report_.figures));
     }
   }
 
@@ -105,13 +105,13 @@ class Verification {
   void compare(const Lease& lease, const RdmaPort& port, const HostSide& host, const char* memory) {
     const auto limit = limitFor(lease, port, host, memory, Ends::loopback);
     for (auto& figure : report_.figures) {
-      if (limit && figure.subject == lease.vfName && figure.memory == memory &&
+      if (limit && figure.subject == lease.entry && figure.memory == memory &&
           figure.gigabitsPerSecond > 0) {
         figure.limit = limit->gigabits;
       }
     }
     if (plan_.minimumShare) {
-      add(judgeBandwidth(lease.vfName, memory, port, limit, *plan_.minimumShare, report_.figures));
+      add(judgeBandwidth(lease.entry, memory, port, limit, *plan_.minimumShare, report_.figures));
     }
   }
 

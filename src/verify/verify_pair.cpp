@@ -38,12 +38,12 @@ class Party {
     if (!verdict.port) {
       return std::nullopt;
     }
-    PairEnd end{guest_.agent, reached_.probe,        lease, *verdict.port, host,
-                {},           prefix_ + lease.vfName};
+    PairEnd end{guest_.agent, reached_.probe,       lease, *verdict.port, host,
+                {},           prefix_ + lease.entry};
     if (gpuWanted && gpuUsable_) {
       end.gpu = nearestGpu(reached_.view, end.port.pci);
-      addAll(end.gpu ? judgeGpuPlace(lease.vfName, reached_.view, end.port.pci, *end.gpu, host.gpu)
-                     : std::vector{noGpuForCuda(lease.vfName)});
+      addAll(end.gpu ? judgeGpuPlace(lease.entry, reached_.view, end.port.pci, *end.gpu, host.gpu)
+                     : std::vector{noGpuForCuda(lease.entry)});
     }
     return end;
   }
@@ -101,7 +101,7 @@ class PairVerification {
 
  private:
   [[nodiscard]] std::string subjectOf(const LeasePair& pair) const {
-    return pair.initiator.vfName + " - " + targetName_ + ":" + pair.target.vfName;
+    return pair.initiator.entry + " - " + targetName_ + ":" + pair.target.entry;
   }
 
   // An entry without a counterpart is waived. Without any pair the verification fails, since
@@ -109,9 +109,9 @@ class PairVerification {
   void reportUnpaired() {
     for (const auto& lease : initiators_) {
       const bool paired = std::ranges::any_of(
-          pairs_, [&](const LeasePair& each) { return each.initiator.vfName == lease.vfName; });
+          pairs_, [&](const LeasePair& each) { return each.initiator.entry == lease.entry; });
       if (!paired) {
-        initiator_.add({"peer-network", lease.vfName,
+        initiator_.add({"peer-network", lease.entry,
                         pairs_.empty() ? Outcome::failed : Outcome::waived,
                         "a VF of the same link layer in " + targetName_, "none left",
                         pairs_.empty() ? "name another peer" : ""});

@@ -56,10 +56,10 @@ std::vector<DomainEdit> editsOf(const std::vector<Lease>& leases) {
   return edits;
 }
 
-std::string deviceAlias(const Lease& lease) { return std::string(aliasPrefix) + lease.vfName; }
+std::string deviceAlias(const Lease& lease) { return std::string(aliasPrefix) + lease.entry; }
 
 std::string portAlias(const Lease& lease) {
-  return std::string(aliasPrefix) + "port-" + lease.vfName;
+  return std::string(aliasPrefix) + "port-" + lease.entry;
 }
 
 std::string controllerAlias(const GuestController& controller) {

@@ -41,7 +41,7 @@ std::string describeBind(const BindDriver& action) {
 std::string namesOf(const std::vector<Lease>& leases) {
   std::vector<std::string> names;
   for (const auto& lease : leases) {
-    names.push_back(lease.vfName);
+    names.push_back(lease.entry);
   }
   return join(names, ", ");
 }
@@ -82,18 +82,18 @@ std::string describe(const Action& action) {
           [](const BindDriver& bind) { return describeBind(bind); },
           [](const ResetFunction& reset) { return "reset " + toString(reset.function); },
           [](const RecordLease& record) {
-            return "lease " + describeDevice(record.lease) + " as " + record.lease.vfName + " (" +
+            return "lease " + describeDevice(record.lease) + " as " + record.lease.entry + " (" +
                    std::string(toString(record.lease.state)) + ")";
           },
-          [](const DropLease& drop) { return "delete lease " + drop.vfName; },
+          [](const DropLease& drop) { return "delete lease " + drop.entry; },
           [](const EditDomain& edit) { return describeEdit(edit); },
           [](const EditLiveMetadata& edit) { return describeEdit(edit); },
           [](const PlugDevice& plug) {
-            return "plug " + plug.lease.vfName + " (" + describeDevice(plug.lease) + ")" +
+            return "plug " + plug.lease.entry + " (" + describeDevice(plug.lease) + ")" +
                    " into the running domain";
           },
           [](const UnplugDevice& unplug) {
-            return "unplug " + unplug.lease.vfName + " (" + describeDevice(unplug.lease) + ")" +
+            return "unplug " + unplug.lease.entry + " (" + describeDevice(unplug.lease) + ")" +
                    " from the running domain";
           },
           [](const SetEswitchMode& set) {

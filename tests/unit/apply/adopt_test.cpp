@@ -147,7 +147,7 @@ TEST(Adopt, RefusesForgedFunctionLease) {
   host.kernel.addFunction("0000:41:00.0", "mlx5_core");
   Lease forged;
   forged.domain = host.otherUuid;
-  forged.vfName = "nic";
+  forged.entry = "nic";
   forged.kind = LeaseKind::pciFunction;
   forged.pf = forged.vf = *parsePciAddress("0000:41:00.0");
   forged.pfPath = host.kernel.functions.begin()->second.path;

@@ -102,7 +102,7 @@ plan::AttachInput Host::attachInput(std::uint64_t generation) {
         domain::sealFault(domain::parseDomain(domain.liveXml), fake::sealKey()).empty();
     for (const auto& lease : input.leases) {
       if (domain::fitsRunning(domain.liveXml, lease.guest)) {
-        input.pluggable.insert(lease.vfName);
+        input.pluggable.insert(lease.entry);
       }
     }
   }
@@ -221,7 +221,7 @@ std::string Host::fingerprint() const {
   }
   const state::Database database(folder / "state", state::Database::Open::readOnly, timeout);
   for (const auto& lease : database.leases()) {
-    text << lease.vfName << ' ' << toString(lease.vf) << ' ' << toString(lease.state) << '\n';
+    text << lease.entry << ' ' << toString(lease.vf) << ' ' << toString(lease.state) << '\n';
   }
   describeXml(xml(), text);
   describeXml(hypervisor.domains[0].liveXml, text);

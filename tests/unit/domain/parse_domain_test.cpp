@@ -199,7 +199,7 @@ TEST(ClaimDifferences, ReportsEachDifference) {
   leases[0].vf.function = 5;
   leases[0].guest.address.bus = 9;
   leases[0].managed = true;
-  leases[1].vfName = "rail9";
+  leases[1].entry = "rail9";
   EXPECT_THAT(claimDifferences(parsed, leases),
               testing::ElementsAre(
                   "VF 'rail0': the XML claims host device 0000:3b:00.2, the lease records "
@@ -213,7 +213,7 @@ TEST(ClaimDifferences, ReportsEachDifference) {
 TEST(ClaimDifferences, NamesTheKindOfDevice) {
   auto leases = sampleLeases(readCase("q35.xml"));
   leases[1].kind = LeaseKind::pciFunction;
-  leases[1].vfName = "gpu0";
+  leases[1].entry = "gpu0";
   EXPECT_THAT(
       claimDifferences(parseDomain(attached()), leases),
       testing::ElementsAre("PCI function 'gpu0': the XML has no device with alias ua-vfpass-gpu0"));

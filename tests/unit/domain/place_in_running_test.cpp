@@ -99,7 +99,7 @@ TEST(FitsRunning, RequiresTheSameFreePort) {
 
 TEST(MetadataXml, OmitsTheNamespace) {
   Lease lease;
-  lease.vfName = "rail0";
+  lease.entry = "rail0";
   const auto text = metadataXml({lease}, fake::sealKey());
   EXPECT_THAT(text, testing::StartsWith("<domain version=\"1\""));
   EXPECT_EQ(text.find("vfpass:"), std::string::npos);

@@ -218,7 +218,7 @@ TEST(WithLeases, RefusesLeaseOfAnotherDomain) {
 TEST(WithLeases, RefusesLeasesWithTheSameAlias) {
   const auto xml = readCase("q35.xml");
   auto leases = sampleLeases(xml);
-  leases[1].vfName = "port-rail0";
+  leases[1].entry = "port-rail0";
   EXPECT_THROW(withLeases(xml, leases, templates(), fake::sealKey()), Error);
 }
 

@@ -71,7 +71,7 @@ Lease randomLease(Chance& chance, std::size_t number) {
   Lease lease;
   lease.domain = caseUuid();
   lease.kind = chance.coin() ? LeaseKind::pciFunction : LeaseKind::virtualFunction;
-  lease.vfName = "vf_" + std::to_string(number) + "-X";
+  lease.entry = "vf_" + std::to_string(number) + "-X";
   lease.pf = chance.address();
   lease.pfPath = chance.text();
   lease.pfSerial = chance.text();
@@ -106,7 +106,7 @@ Lease randomLease(Chance& chance, std::size_t number) {
 Lease sampleLease(const std::string& name, unsigned index) {
   Lease lease;
   lease.domain = caseUuid();
-  lease.vfName = name;
+  lease.entry = name;
   lease.pf = {0, 0x3b, 0, 0};
   lease.pfPath = "devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0";
   lease.pfSerial = "MT2042X00001 <\"&'%>";

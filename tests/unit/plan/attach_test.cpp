@@ -56,7 +56,7 @@ class AttachTest : public testing::Test {
     Lease lease;
     lease.domain = *parseUuid("ffffffff-1111-4222-8333-944455566677");
     lease.domainName = "other";
-    lease.vfName = "rail0";
+    lease.entry = "rail0";
     lease.pf = *parsePciAddress("0000:01:00.0");
     lease.vfIndex = index;
     return lease;

@@ -374,7 +374,7 @@ TEST_F(FunctionTest, RemovedGpuEntryIsRestoredAndVfEntryKept) {
   EXPECT_EQ(std::get<EditDomain>(steps[0].action).leases.size(), 1U);
   EXPECT_EQ(std::get<BindDriver>(steps[1].action),
             (BindDriver{*parsePciAddress("0000:3a:00.0"), "nvidia", ""}));
-  EXPECT_EQ(std::get<DropLease>(steps[2].action).vfName, "gpu0");
+  EXPECT_EQ(std::get<DropLease>(steps[2].action).entry, "gpu0");
 }
 
 TEST_F(FunctionTest, EntryChangedFromVfToFunctionReplacesLease) {
@@ -386,7 +386,7 @@ TEST_F(FunctionTest, EntryChangedFromVfToFunctionReplacesLease) {
   ASSERT_THAT(decision.objections, IsEmpty());
   EXPECT_EQ(decision.leases.at(0).guest, input.leases[0].guest);
   const auto& drop = std::get<DropLease>(decision.plan.steps.back().action);
-  EXPECT_EQ(drop.vfName, "rail0");
+  EXPECT_EQ(drop.entry, "rail0");
 }
 
 TEST_F(FunctionTest, PrepareRebindsAfterReboot) {

@@ -7,7 +7,7 @@ namespace {
 
 Lease lease(const std::string& name, bool persistent) {
   Lease lease;
-  lease.vfName = name;
+  lease.entry = name;
   lease.persistent = persistent;
   return lease;
 }

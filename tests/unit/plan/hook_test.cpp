@@ -17,7 +17,7 @@ class HookTest : public testing::Test {
     kernel.addPf("0000:01:00.0", "ens1f0np0", 8, 4);
     lease.domain = uuid;
     lease.domainName = "a";
-    lease.vfName = "rail0";
+    lease.entry = "rail0";
     lease.pf = *parsePciAddress("0000:01:00.0");
     lease.pfPath = pf().path;
     lease.vfIndex = 2;
@@ -137,7 +137,7 @@ TEST_F(HookTest, DetachRemovesVfsOnlyWithLastLease) {
   };
   EXPECT_TRUE(removes({lease}));
   Lease other = lease;
-  other.vfName = "rail1";
+  other.entry = "rail1";
   other.vfIndex = 1;
   EXPECT_FALSE(removes({lease, other})) << "another lease needs the PF's VFs";
   pf().vfs[0].driver = "vfio-pci";

@@ -15,7 +15,7 @@ class MetadataCheckTest : public testing::Test {
  protected:
   MetadataCheckTest() {
     lease.domain = uuid;
-    lease.vfName = "rail0";
+    lease.entry = "rail0";
     lease.settings.vlan = Vlan{100, 0, VlanProtocol::dot1q};
     lease.settings.trust = false;
     lease.generation = 3;
@@ -79,7 +79,7 @@ TEST_F(MetadataCheckTest, DetectsChangeOfEveryTerm) {
   EXPECT_EQ(termOf([](Lease& each) { each.original.driverOverride = "x"; }), "original driver");
   EXPECT_EQ(termOf([](Lease& each) { each.original.settings.trust = true; }), "original settings");
   EXPECT_EQ(termOf([](Lease& each) { each.generation = 9; }), "generation");
-  EXPECT_EQ(termOf([](Lease& each) { each.vfName = "x"; }), "other terms");
+  EXPECT_EQ(termOf([](Lease& each) { each.entry = "x"; }), "other terms");
 }
 
 TEST_F(MetadataCheckTest, RefusesLeaseMissingOnEitherSide) {

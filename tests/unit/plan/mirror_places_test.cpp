@@ -60,7 +60,7 @@ class MirrorPlacesTest : public testing::Test {
     input.xmlCurrent = true;
     for (const Lease& lease : decision.leases) {
       if (live) {
-        input.plugged.insert(lease.vfName);
+        input.plugged.insert(lease.entry);
       }
     }
   }

@@ -43,7 +43,7 @@ class ResolveNearTest : public testing::Test {
   void lease(const std::string& entry, const std::string& pf, const Uuid& owner, unsigned index) {
     Lease lease;
     lease.domain = owner;
-    lease.vfName = entry;
+    lease.entry = entry;
     lease.pf = *parsePciAddress(pf);
     lease.vfIndex = index;
     leases.push_back(lease);

@@ -16,7 +16,7 @@ class RestoredTest : public testing::Test {
  protected:
   RestoredTest() {
     auto& pf = kernel.addPf("0000:01:00.0", "ens1f0np0", 8, 4);
-    lease.vfName = "rail0";
+    lease.entry = "rail0";
     lease.pf = pf.address;
     lease.pfPath = pf.path;
     lease.vfIndex = 1;

@@ -99,7 +99,7 @@ Lease lease() {
   Lease lease;
   lease.domain = uuid();
   lease.domainName = "train0";
-  lease.vfName = "rail0";
+  lease.entry = "rail0";
   lease.pf = {0, 0x3b, 0, 0};
   lease.vfIndex = 0;
   lease.vf = {0, 0x3b, 0, 2};
@@ -115,7 +115,7 @@ Lease functionLease() {
   lease.kind = LeaseKind::pciFunction;
   lease.domain = uuid();
   lease.domainName = "train0";
-  lease.vfName = "gpu0";
+  lease.entry = "gpu0";
   lease.pf = lease.vf = {0, 0x3a, 0, 0};
   lease.guest.address = {0, 6, 0, 0};
   lease.generation = 7;

@@ -22,7 +22,7 @@ std::string written(const std::vector<StatusEntry>& entries, const Style& style,
 std::vector<StatusEntry> entries() {
   StatusEntry fine{samples::lease(), true, true, {}};
   StatusEntry drifted{samples::lease(), true, false, {"trust is on, attach set off"}};
-  drifted.lease.vfName = "rail1";
+  drifted.lease.entry = "rail1";
   drifted.lease.state = LeaseState::reserved;
   StatusEntry gone{samples::lease(), false, false, {"the domain is gone"}};
   gone.lease.domainName = "old\x1b]0;x";
@@ -30,7 +30,7 @@ std::vector<StatusEntry> entries() {
   gone.lease.settings.portGuid = Guid{0x1122334455667788};
   StatusEntry gpu{samples::functionLease(), true, true, {}, {}};
   StatusEntry blind{samples::lease(), true, true, {}, {"node-guid", "port-guid"}};
-  blind.lease.vfName = "rail2";
+  blind.lease.entry = "rail2";
   blind.guestAddress = parsePciAddress("0000:07:00.0");
   return {fine, gpu, drifted, gone, blind};
 }

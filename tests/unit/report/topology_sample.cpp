@@ -29,7 +29,7 @@ Lease leaseOf(const TopologyFunction& function, const std::string& domain,
   Lease lease;
   lease.domainName = domain;
   lease.domain = parseUuid("11111111-2222-4333-8444-555555555555").value();
-  lease.vfName = "rail0";
+  lease.entry = "rail0";
   lease.pf = lease.vf = function.address;
   lease.guest.address = parsePciAddress(guest).value();
   return lease;

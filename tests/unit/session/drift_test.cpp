@@ -15,7 +15,7 @@ class FunctionDriftTest : public testing::Test {
  protected:
   FunctionDriftTest() {
     lease.kind = LeaseKind::pciFunction;
-    lease.vfName = "gpu0";
+    lease.entry = "gpu0";
     lease.pf = lease.vf = *parsePciAddress("0000:3a:00.0");
     lease.pfPath = "pci0000:39/0000:3a:00.0";
     lease.state = LeaseState::running;
@@ -70,7 +70,7 @@ TEST_F(FunctionDriftTest, IgnoresPfAtTheSameAddress) {
 
 TEST(DomainDrift, NamesTheCommandThatFixesIt) {
   Lease lease;
-  lease.vfName = "rail0";
+  lease.entry = "rail0";
   lease.persistent = false;
   EXPECT_THAT(domainDrift(nullptr, {lease}, {}), ElementsAre(HasSubstr("`vfpass gc`")));
   lease.persistent = true;

@@ -33,7 +33,7 @@ class ThroughLibvirt : public testing::TestWithParam<std::pair<std::string, std:
     lease.kind = LeaseKind::pciFunction;
     lease.domain = *parseUuid("11111111-2222-3333-4444-555555555555");
     lease.domainName = "train0";
-    lease.vfName = "gpu0";
+    lease.entry = "gpu0";
     lease.vf = lease.pf = *parsePciAddress("0000:10:00.0");
     lease.guest = domain::placeDevices(xml, 1).front();
     lease.edits = editsOf(proposalFor(host, xml, railDevices({0, 7})));

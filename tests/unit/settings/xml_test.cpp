@@ -55,7 +55,7 @@ class ProposedXml : public testing::TestWithParam<Case> {
     lease.kind = LeaseKind::pciFunction;
     lease.domain = *parseUuid("11111111-2222-3333-4444-555555555555");
     lease.domainName = "train0";
-    lease.vfName = "gpu0";
+    lease.entry = "gpu0";
     lease.vf = lease.pf = *parsePciAddress("0000:10:00.0");
     lease.guest = domain::placeDevices(bare(), 1).front();
     lease.edits = editsOf(proposalFor(host, xml, devices()));
@@ -133,7 +133,7 @@ TEST(SettingsXml, RecognizesElementsFormattedByLibvirt) {
   lease.kind = LeaseKind::pciFunction;
   lease.domain = *parseUuid("11111111-2222-3333-4444-555555555555");
   lease.domainName = "train0";
-  lease.vfName = "gpu0";
+  lease.entry = "gpu0";
   lease.vf = lease.pf = *parsePciAddress("0000:10:00.0");
   lease.guest = domain::placeDevices(domainXml(2, 16 * gib), 1).front();
   lease.edits = {{"hugepages",
@@ -152,7 +152,7 @@ TEST(SettingsXml, HandlesMetadataThatNameElementTwice) {
   lease.kind = LeaseKind::pciFunction;
   lease.domain = *parseUuid("11111111-2222-3333-4444-555555555555");
   lease.domainName = "train0";
-  lease.vfName = "gpu0";
+  lease.entry = "gpu0";
   lease.vf = lease.pf = *parsePciAddress("0000:10:00.0");
   lease.guest = domain::placeDevices(domainXml(2, 16 * gib), 1).front();
   const DomainEdit edit{
@@ -172,7 +172,7 @@ TEST(SettingsXml, RefusesMetadataWithInvalidElement) {
   lease.kind = LeaseKind::pciFunction;
   lease.domain = *parseUuid("11111111-2222-3333-4444-555555555555");
   lease.domainName = "train0";
-  lease.vfName = "gpu0";
+  lease.entry = "gpu0";
   lease.vf = lease.pf = *parsePciAddress("0000:10:00.0");
   lease.guest = domain::placeDevices(domainXml(2, 16 * gib), 1).front();
   lease.edits = {{"hard-limit", EditPlace::memtune, {"<hard_limit unit='KiB'>1</hard_limit>"}}};

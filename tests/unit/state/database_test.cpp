@@ -182,7 +182,7 @@ TEST_F(DatabaseTest, RefusesToAdoptEndedLease) {
   const Database reader(folder(), Database::Open::readOnly, milliseconds(100));
   EXPECT_THAT(reader.adoptionFault(lease), HasSubstr("it has ended"));
   Lease sibling = lease;
-  sibling.vfName = "rail1";
+  sibling.entry = "rail1";
   EXPECT_EQ(database.adoptionFault(sibling), "") << "another entry";
   sibling = lease;
   sibling.domain = uuidOf(2);

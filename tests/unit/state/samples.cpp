@@ -33,7 +33,7 @@ Lease sampleLease(std::uint8_t domain, const std::string& name, unsigned vfIndex
   Lease lease;
   lease.domain = uuidOf(domain);
   lease.domainName = "train" + std::to_string(domain);
-  lease.vfName = name;
+  lease.entry = name;
   lease.pf = PciAddress{0, 0x3b, 0, 0};
   lease.pfPath = "pci0000:3a/0000:3a:00.0/0000:3b:00.0";
   lease.pfSerial = "MT2024X00000";
@@ -159,7 +159,7 @@ Lease Generator::lease() {
   Lease lease;
   lease.domain = uuid();
   lease.domainName = text();
-  lease.vfName = text();
+  lease.entry = text();
   lease.pf = pci();
   lease.pfPath = text();
   lease.pfSerial = text();

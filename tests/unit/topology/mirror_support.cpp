@@ -246,7 +246,7 @@ Mirror MirroredDomain::attach(const std::vector<std::pair<std::string, std::size
   for (const auto& [name, function] : devices) {
     const auto earlier =
         std::find_if(leases_.begin(), leases_.end(),
-                     [&, entry = name](auto& each) { return each.vfName == entry; });
+                     [&, entry = name](auto& each) { return each.entry == entry; });
     input.devices.push_back(
         {name, function,
          earlier == leases_.end() ? std::nullopt : std::optional(earlier->guest.address)});
@@ -262,7 +262,7 @@ Mirror MirroredDomain::attach(const std::vector<std::pair<std::string, std::size
     lease.kind = LeaseKind::pciFunction;
     lease.domain = parseUuid(uuid).value();
     lease.domainName = "train0";
-    lease.vfName = devices[i].first;
+    lease.entry = devices[i].first;
     lease.vf = lease.pf = host_.functions[devices[i].second].address;
     lease.guest = mirror.placements[i];
     leases_.push_back(lease);
@@ -281,7 +281,7 @@ Topology MirroredDomain::guest() const {
 
 const Lease& MirroredDomain::lease(const std::string& name) const {
   return *std::find_if(leases_.begin(), leases_.end(),
-                       [&name](const Lease& each) { return each.vfName == name; });
+                       [&name](const Lease& each) { return each.entry == name; });
 }
 
 std::vector<std::string> MirroredDomain::differences() const {
@@ -296,9 +296,9 @@ std::vector<std::string> MirroredDomain::differences() const {
       const auto wanted =
           std::max(Distance::pix, distance(host_, functions_[one], functions_[other]));
       const auto seen =
-          distance(tree, places.at(leases_[one].vfName), places.at(leases_[other].vfName));
+          distance(tree, places.at(leases_[one].entry), places.at(leases_[other].entry));
       if (seen != wanted) {
-        lines.push_back(leases_[one].vfName + " " + leases_[other].vfName + ": " +
+        lines.push_back(leases_[one].entry + " " + leases_[other].entry + ": " +
                         std::string(toString(seen)) + " for " + std::string(toString(wanted)));
       }
     }

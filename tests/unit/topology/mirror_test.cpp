@@ -246,8 +246,8 @@ TEST(Mirror, KeepsAddressesWhenEntriesChange) {
   domain.attach(devices);
   for (const Lease& lease : domain.leases()) {
     const auto same = std::find_if(before.begin(), before.end(),
-                                   [&](const Lease& each) { return each.vfName == lease.vfName; });
-    EXPECT_EQ(lease.guest.address, same->guest.address) << lease.vfName;
+                                   [&](const Lease& each) { return each.entry == lease.entry; });
+    EXPECT_EQ(lease.guest.address, same->guest.address) << lease.entry;
   }
   devices.push_back(removed);
   domain.attach(devices);

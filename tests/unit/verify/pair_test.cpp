@@ -15,7 +15,7 @@ using Json = nlohmann::json;
 
 Lease lease(const std::string& name, bool infiniband = false) {
   Lease result;
-  result.vfName = name;
+  result.entry = name;
   result.infiniband = infiniband;
   return result;
 }
@@ -23,7 +23,7 @@ Lease lease(const std::string& name, bool infiniband = false) {
 std::vector<std::string> namesOf(const std::vector<LeasePair>& pairs) {
   std::vector<std::string> names;
   for (const auto& pair : pairs) {
-    names.push_back(pair.initiator.vfName + "-" + pair.target.vfName);
+    names.push_back(pair.initiator.entry + "-" + pair.target.entry);
   }
   return names;
 }

@@ -103,7 +103,7 @@ class VerifyPairTest : public testing::Test {
 
   static Lease lease() {
     Lease lease;
-    lease.vfName = "rail0";
+    lease.entry = "rail0";
     lease.settings.mac = parseMacAddress("52:54:00:aa:bb:cc");
     return lease;
   }

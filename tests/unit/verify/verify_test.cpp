@@ -27,7 +27,7 @@ class VerifyTest : public testing::Test {
  protected:
   VerifyTest() {
     Lease lease;
-    lease.vfName = "rail0";
+    lease.entry = "rail0";
     lease.settings.mac = parseMacAddress("52:54:00:aa:bb:cc");
     plan.leases = {lease};
     plan.messageBytes = 1000;
@@ -267,12 +267,12 @@ TEST_F(VerifyTest, DoesNotVerifyDeviceThatDomainDoesNotHold) {
 
 TEST_F(VerifyTest, IsNotObservableWhenAnotherVfMovesAsMuch) {
   Lease other = plan.leases.front();
-  other.vfName = "rail1";
+  other.entry = "rail1";
   other.settings.mac = parseMacAddress("52:54:00:aa:bb:dd");
   plan.leases.push_back(other);
   const auto counts = traffic;
   traffic = [&](const Lease& lease) {
-    return lease.vfName == "rail1" ? VfTraffic{9, 9, 0, 0} : counts(lease);
+    return lease.entry == "rail1" ? VfTraffic{9, 9, 0, 0} : counts(lease);
   };
   EXPECT_EQ(find(verify(), "other-vfs").outcome, Outcome::passed);
   traffic = counts;

@@ -64,12 +64,12 @@ class Database {
   [[nodiscard]] std::vector<Lease> leases() const;  ///< by domain, then name
   [[nodiscard]] std::vector<Lease> leasesOf(const Uuid& domain) const;
 
-  /// Inserts or replaces (key: domain, vfName). Throws ExitCode::refused if another domain, or
+  /// Inserts or replaces (key: domain, entry). Throws ExitCode::refused if another domain, or
   /// another entry of the same domain, holds a lease on the same (pf, vfIndex).
   void recordLease(const Lease& lease);
   /// Returns false and deletes nothing if the lease is missing or has another generation. Either
   /// way, this and all older generations of the entry have ended: adoptLease() refuses them.
-  bool dropLease(const Uuid& domain, const std::string& vfName, std::uint64_t generation);
+  bool dropLease(const Uuid& domain, const std::string& entry, std::uint64_t generation);
   /// Records a lease that this database does not know (because the database was lost) and raises
   /// the generation to that of the lease. Returns an empty string, or the reason why nothing was
   /// recorded: see adoptionFault().
@@ -78,7 +78,7 @@ class Database {
   /// holds the device. Empty if it would accept it.
   [[nodiscard]] std::string adoptionFault(const Lease& lease) const;
   /// Sets state and boot of a lease if it still has this generation; returns false otherwise.
-  bool setLeaseState(const Uuid& domain, const std::string& vfName, std::uint64_t generation,
+  bool setLeaseState(const Uuid& domain, const std::string& entry, std::uint64_t generation,
                      LeaseState state, const std::string& bootId);
   /// Returns a new, unique number, higher than all before.
   std::uint64_t nextGeneration();
