@@ -27,6 +27,7 @@ explain() {
     "$not_finished") echo "lab/run: the host under test crashed before the script ended" ;;
     *) echo "lab/run: $(basename "$script"): exit code $1" ;;
     esac
+    echo "$repeat"
 }
 
 # Control characters from a boot loader or a guest must not reach the terminal.

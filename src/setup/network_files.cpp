@@ -5,6 +5,7 @@
 #include <array>
 #include <sstream>
 
+#include "netplan_file.hpp"
 #include "setup_paths.hpp"
 
 namespace vfpass::setup {
@@ -16,55 +17,9 @@ constexpr const char* reason = "addresses and MTU that persist across reboots";
 
 bool isVersion6(const std::string& address) { return address.find(':') != std::string::npos; }
 
-// Without a renderer here netplan uses the global one of its files, networkd by default.
-std::string rendererLine(const SetupView& view) {
-  const bool networkd = view.running.contains("systemd-networkd");
-  const bool networkManager = view.running.contains("NetworkManager");
-  const auto line = [](const char* name) { return std::string("      renderer: ") + name + "\n"; };
-  if (networkd != networkManager) {
-    return line(networkd ? "networkd" : "NetworkManager");
-  }
-  // `netplan status` starts networkd, so keep the renderer that an earlier run chose.
-  const auto current = view.files.find(netplanFile);
-  for (const char* name : {"networkd", "NetworkManager"}) {
-    if (current != view.files.end() &&
-        current->second.content.find(line(name)) != std::string::npos) {
-      return line(name);
-    }
-  }
-  return "";
-}
-
-// An IPoIB interface is matched by name, because the first bytes of its address change whenever the
-// driver is loaded. An Ethernet interface gets its current name with set-name: the .link file that
-// netplan writes for the MTU hides the one that names the interface, which would otherwise be eth0
-// at the next boot.
-std::string netplanEntry(const PlacedPort& port, const SetupView& view) {
-  std::ostringstream text;
-  if (port.wanted.infiniband) {
-    text << "    " << port.netdev.name << ":\n      infiniband-mode: datagram\n";
-  } else {
-    text << "    vfpass-" << port.wanted.entry << ":\n      match: {macaddress: \""
-         << port.wanted.address << "\"}\n      set-name: " << port.netdev.name << '\n';
-  }
-  text << rendererLine(view) << "      optional: true\n      dhcp4: false\n      dhcp6: false\n";
-  const GuestNetwork& network = port.wanted.network;
-  if (network.address) {
-    text << "      addresses: [\"" << *network.address << "\"]\n";
-  }
-  if (network.mtu) {
-    text << "      mtu: " << *network.mtu << '\n';
-  }
-  return text.str();
-}
-
 WantedFile netplan(const std::vector<PlacedPort>& ports, const SetupView& view) {
-  std::string text = std::string(header) + "network:\n  version: 2\n  ethernets:\n";
-  for (const PlacedPort& port : ports) {
-    text += netplanEntry(port, view);
-  }
   // netplan warns about files that others can read.
-  return {netplanFile, text, 0600, reason};
+  return {netplanFile, header + netplanText(ports, view), 0600, reason};
 }
 
 // Deterministic for a domain and entry, so that a second run changes nothing (RFC 9562, version 8).

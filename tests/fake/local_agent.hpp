@@ -18,10 +18,10 @@
 #include <string>
 #include <vector>
 
-#include "reply.hpp"
+#include "vfpass/agent/reply.hpp"
 #include "vfpass/base/text.hpp"
 
-namespace vfpass::guest {
+namespace vfpass::fake {
 
 /// A guest agent whose guest is this machine: it really runs programs, in parallel, and really
 /// writes files.
@@ -200,4 +200,4 @@ class LocalAgent {
   std::map<int, std::string> open_;
 };
 
-}  // namespace vfpass::guest
+}  // namespace vfpass::fake

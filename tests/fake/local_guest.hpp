@@ -11,7 +11,7 @@
 #include "fake/local_agent.hpp"
 #include "fake/temporary_folder.hpp"
 
-namespace vfpass::guest {
+namespace vfpass::fake {
 
 /// Shell version of the probe's side of an exchange (src/probe/channel/folder_transport.cpp).
 inline constexpr const char* exchangeParts = R"(
@@ -59,11 +59,11 @@ class LocalGuest {
   fake::FakeHypervisor hypervisor;
 
  private:
-  fake::TemporaryFolder temporary_;
+  TemporaryFolder temporary_;
 
  public:
   std::filesystem::path folder = temporary_.path();
   LocalAgent agent;  ///< declared last: kills its processes before the directory is removed
 };
 
-}  // namespace vfpass::guest
+}  // namespace vfpass::fake

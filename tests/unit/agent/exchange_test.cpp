@@ -17,13 +17,14 @@ class ExchangeTest : public testing::Test {
       : near_(nearGuest.hypervisor, Uuid{}, "train0", std::chrono::seconds(20)),
         far_(farGuest.hypervisor, Uuid{}, "train1", std::chrono::seconds(20)) {}
 
-  static std::string folderIn(const LocalGuest& guest) { return guest.folder / "exchange-1"; }
+  static std::string folderIn(const fake::LocalGuest& guest) { return guest.folder / "exchange-1"; }
 
   /// Runs both probes; returns what they printed.
   std::pair<std::string, std::string> relay(const std::string& initiator,
                                             const std::string& target) {
-    const PlacedProbe nearProbe{nearGuest.addProgram("probe", exchangeParts + initiator), false};
-    const PlacedProbe farProbe{farGuest.addProgram("probe", exchangeParts + target), false};
+    const PlacedProbe nearProbe{nearGuest.addProgram("probe", fake::exchangeParts + initiator),
+                                false};
+    const PlacedProbe farProbe{farGuest.addProgram("probe", fake::exchangeParts + target), false};
     ExchangeEnd listen(far_, farProbe, folderIn(farGuest), {"listen"});
     ExchangeEnd connect(near_, nearProbe, folderIn(nearGuest), {"connect"});
     relayLines(connect, listen);
@@ -31,11 +32,11 @@ class ExchangeTest : public testing::Test {
   }
 
   static bool vanishes(const std::string& path) {
-    return eventually([&] { return !std::filesystem::exists(path); });
+    return fake::eventually([&] { return !std::filesystem::exists(path); });
   }
 
-  LocalGuest nearGuest;
-  LocalGuest farGuest;
+  fake::LocalGuest nearGuest;
+  fake::LocalGuest farGuest;
   Agent near_;
   Agent far_;
 };
@@ -79,21 +80,21 @@ TEST_F(ExchangeTest, RefusesLineThatIsTooLong) {
 
 TEST_F(ExchangeTest, StopsOtherProbeWhenAgentDisappears) {
   const PlacedProbe farProbe{
-      farGuest.addProgram("probe", exchangeParts + std::string("echo $$ >../pid; sleep 60")),
+      farGuest.addProgram("probe", fake::exchangeParts + std::string("echo $$ >../pid; sleep 60")),
       false};
   const PlacedProbe nearProbe{
-      nearGuest.addProgram("probe", exchangeParts + std::string("sleep 60")), false};
+      nearGuest.addProgram("probe", fake::exchangeParts + std::string("sleep 60")), false};
   {
     ExchangeEnd listen(far_, farProbe, folderIn(farGuest), {"listen"});
     ExchangeEnd connect(near_, nearProbe, folderIn(nearGuest), {"connect"});
     nearGuest.agent.silent = true;
     EXPECT_THROW(relayLines(connect, listen), AgentUnavailable);
-    EXPECT_TRUE(eventually([&] { return std::filesystem::exists(farGuest.folder / "pid"); }));
+    EXPECT_TRUE(fake::eventually([&] { return std::filesystem::exists(farGuest.folder / "pid"); }));
   }
   EXPECT_TRUE(vanishes(folderIn(farGuest)));
   std::string pid;
   std::ifstream(farGuest.folder / "pid") >> pid;
-  EXPECT_TRUE(isKilled(pid));
+  EXPECT_TRUE(fake::isKilled(pid));
 }
 
 }  // namespace

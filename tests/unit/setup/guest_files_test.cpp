@@ -73,7 +73,7 @@ class ProbeUploadTest : public testing::Test {
     return "placed";
   }
 
-  LocalGuest guest;
+  fake::LocalGuest guest;
   agent::Agent agent{guest.hypervisor, Uuid{}, "train0", std::chrono::seconds(60)};
   std::string folder = guest.folder / "probe";
   agent::ProbeFile file{probeText, "vfpass-probe-1"};

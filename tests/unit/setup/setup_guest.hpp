@@ -42,7 +42,7 @@ class SetupGuest {
 
  public:
   std::filesystem::path root = temporary_.path();
-  LocalAgent agent;
+  fake::LocalAgent agent;
 
   /// Adds a shell script as a program of the guest.
   void tool(const std::string& name, const std::string& text) {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 
@@ -106,6 +107,19 @@ TEST_F(SetupPlanTest, NetplanMatchesByMac) {
 )");
   EXPECT_EQ(modeOf(made, "/etc/netplan/90-vfpass.yaml"), 0600U);
   EXPECT_TRUE(made.ports[0].byTool);
+}
+
+TEST_F(SetupPlanTest, NetplanFileStaysYamlWhateverTheInterfaceName) {
+  view.tools.insert("netplan");
+  view.running.insert("systemd-networkd");
+  view.netplanFolder = true;
+  for (const char* name : {"a: b", "null", "x #y", "&z", "\"q"}) {
+    view.netdevs[0].name = name;
+    const YAML::Node file = YAML::Load(fileOf(plan(), "/etc/netplan/90-vfpass.yaml"));
+    const YAML::Node entry = file["network"]["ethernets"]["vfpass-rail0"];
+    EXPECT_EQ(entry["set-name"].as<std::string>(), name);
+    EXPECT_EQ(entry["renderer"].as<std::string>(), "networkd");
+  }
 }
 
 // `netplan status` starts systemd-networkd, also in a guest that uses NetworkManager.

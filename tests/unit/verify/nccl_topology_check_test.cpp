@@ -20,7 +20,7 @@ class NcclTopologyCheckTest : public testing::Test {
     std::ofstream(file) << text;
   }
 
-  LocalGuest guest;
+  fake::LocalGuest guest;
   agent::Agent agent{guest.hypervisor, Uuid{}, "train0", std::chrono::seconds(60)};
   std::string conf = guest.folder / "nccl.conf";
   std::string daemonFile = guest.folder / "virtualTopology.xml";

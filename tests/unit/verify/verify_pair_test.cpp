@@ -30,7 +30,7 @@ hello) echo '{"protocol": 1}'; exit;;
 inventory) cat "$here/inventory"; exit;;
 esac
 echo "$all" >>"$here/$role-arguments"
-)") + exchangeParts + R"(
+)") + fake::exchangeParts + R"(
 if [ "$role" = listen ]; then
   asked=$(hear 1); say 1 answer; hear 2 >/dev/null; say 2 ''
   case $asked in *--beside-host*) cat "$here/listen-twice";; *) cat "$here/listen";; esac
@@ -156,7 +156,7 @@ class VerifyPairTest : public testing::Test {
                                  });
   }
 
-  LocalGuest guests;
+  fake::LocalGuest guests;
   std::function<void()> checkpoint = [] {};
   VerifyPlan plan;
   std::uint64_t moved = 0;
@@ -234,9 +234,9 @@ TEST_F(VerifyPairTest, CancellationLeavesNothingInGuests) {
   for (const char* role : {"connect", "listen"}) {
     std::string pid;
     std::ifstream(guests.folder / (std::string(role) + "-pid")) >> pid;
-    EXPECT_TRUE(isKilled(pid)) << role;
+    EXPECT_TRUE(fake::isKilled(pid)) << role;
   }
-  EXPECT_TRUE(eventually([this] { return exchanges() == 0; }));
+  EXPECT_TRUE(fake::eventually([this] { return exchanges() == 0; }));
 }
 
 TEST_F(VerifyPairTest, InjectsFaultsIntoTransfersOnly) {
