@@ -10,6 +10,7 @@
 #include "vfpass/agent/reply.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/deadlines.hpp"
 
 namespace vfpass::agent {
 namespace {
@@ -19,9 +20,6 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr std::size_t largestOutput = std::size_t{1} << 20U;
-// libvirt may wait up to 10 s longer than requested, for the agent's reply to its own guest-sync.
-// This limit keeps one call from using up the whole timeout.
-constexpr seconds longestCall{20};
 // libvirt accepts commands of up to 4 MiB, but a slow guest has to process each within the timeout
 // of one call: after a timeout libvirt no longer talks to the agent.
 constexpr std::size_t fileChunk = std::size_t{64} << 10U;
@@ -74,7 +72,7 @@ seconds Agent::timeLeft() const {
     throw AgentUnavailable("the guest agent of domain " + printable(name_) + " timed out",
                            "check the load in the guest, then try again");
   }
-  return std::min(left, longestCall);
+  return std::min(left, deadlines::agentCall);
 }
 
 Json Agent::call(const std::string& command, const Json& arguments) {
@@ -134,7 +132,7 @@ void Agent::startAndForget(const std::string& path,
   try {
     const Json request{{"execute", "guest-exec"},
                        {"arguments", {{"path", path}, {"arg", arguments}}}};
-    hypervisor_.askAgent(domain_, request.dump(), seconds{5});
+    hypervisor_.askAgent(domain_, request.dump(), deadlines::agentCleanup);
   } catch (const std::exception&) {
   }
 }

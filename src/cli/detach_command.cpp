@@ -4,6 +4,7 @@
 #include "commands.hpp"
 #include "vfpass/apply/run.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/deadlines.hpp"
 #include "vfpass/plan/active_claims.hpp"
 #include "vfpass/plan/check_function.hpp"
 #include "vfpass/plan/plan_detach.hpp"
@@ -21,7 +22,7 @@ struct DetachOptions {
   std::string vm;
   session::ScopeOptions scope;
   bool force = false;
-  unsigned timeout = 60;
+  unsigned timeout = deadlines::guestRelease.count();
   bool dryRun = false;
 };
 

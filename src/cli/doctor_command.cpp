@@ -7,6 +7,7 @@
 #include "vfpass/agent/agent.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/deadlines.hpp"
 #include "vfpass/domain/read_guest_memory.hpp"
 #include "vfpass/inventory/read_topology.hpp"
 #include "vfpass/report/doctor_report.hpp"
@@ -20,8 +21,6 @@
 
 namespace vfpass::cli {
 namespace {
-
-constexpr std::chrono::seconds agentTimeout{10};
 
 // This host's mappings do not apply to a captured tree; only an explicit --config-dir does.
 bool hasConfiguration(const Session& session) {
@@ -84,7 +83,7 @@ std::optional<Finding> ncclTopologyOf(Session& session, const DomainDescription&
     return std::nullopt;
   }
   try {
-    agent::Agent agent(session.hypervisor(), domain.uuid, domain.name, agentTimeout,
+    agent::Agent agent(session.hypervisor(), domain.uuid, domain.name, deadlines::doctorAgent,
                        session::StopSignals::throwIfAsked);
     return verify::checkNcclTopology(agent);
   } catch (const agent::AgentUnavailable& silent) {

@@ -6,6 +6,7 @@
 
 #include "commands.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/deadlines.hpp"
 #include "vfpass/report/guest_setup_report.hpp"
 #include "vfpass/session/describe_desired_setup.hpp"
 #include "vfpass/session/running_guest.hpp"
@@ -22,7 +23,7 @@ struct GuestSetupOptions {
   bool yes = false;
   bool dryRun = false;
   bool undo = false;
-  unsigned timeoutSeconds = 300;
+  unsigned timeoutSeconds = deadlines::guestSetup.count();
 };
 
 setup::SetupPlan planFor(Session& session, const DomainDescription& domain,

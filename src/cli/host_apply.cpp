@@ -6,6 +6,7 @@
 
 #include "vfpass/apply/recover.hpp"
 #include "vfpass/apply/run.hpp"
+#include "vfpass/deadlines.hpp"
 #include "vfpass/session/host_policy_input.hpp"
 #include "vfpass/state/locks.hpp"
 
@@ -56,9 +57,9 @@ struct Outcome {
 // Applies the policy, or with dryRun only plans it. Objections become failures in `entry`.
 Outcome runPolicy(Session& session, const PfPolicy& policy, const PciAddress& address,
                   const HostApplyOptions& options) {
-  auto locks = options.dryRun ? std::vector<state::FileLock>()
-                              : state::lockPfs(session.options().runDirectory, {address},
-                                               Session::lockTimeout);
+  auto locks = options.dryRun
+                   ? std::vector<state::FileLock>()
+                   : state::lockPfs(session.options().runDirectory, {address}, deadlines::lock);
   auto input = hostInput(session, session.kernel().readPf(address), policy);
   input.allowDisruption = options.allowDisruption;
   const auto decision = plan::planHost(input);
@@ -160,7 +161,7 @@ std::vector<report::SoftRoceEntry> applyLinks(Session& session, const HostApplyO
   std::vector<state::FileLock> locks;
   if (!options.dryRun) {
     locks.push_back(state::FileLock::acquire(
-        state::softRoceLockFile(session.options().runDirectory), Session::lockTimeout));
+        state::softRoceLockFile(session.options().runDirectory), deadlines::lock));
   }
   const auto links = session.kernel().readRdmaLinks();
   if (session.configuration().softRoce.empty() &&

@@ -129,7 +129,7 @@ int main(int argc, char** argv) {
     return static_cast<int>(error.code());
   } catch (const vfpass::Cancelled& cancelled) {
     std::cerr << "vfpass: " << vfpass::printableLines(cancelled.what()) << std::endl;
-    vfpass::cli::endBySignal(cancelled.signal());
+    vfpass::session::endBySignal(cancelled.signal());
   } catch (const std::exception& error) {
     std::cerr << "vfpass: internal error: " << vfpass::printable(error.what()) << '\n';
     return static_cast<int>(vfpass::ExitCode::failed);

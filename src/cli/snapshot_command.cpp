@@ -3,6 +3,7 @@
 #include "commands.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/capture/captured_tree.hpp"
+#include "vfpass/deadlines.hpp"
 #include "vfpass/doctor/doctor.hpp"
 #include "vfpass/host/soft_roce_links.hpp"
 #include "vfpass/inventory/read_capacity.hpp"
@@ -13,8 +14,6 @@
 
 namespace vfpass::cli {
 namespace {
-
-constexpr std::chrono::milliseconds rdmaTimeout{10000};
 
 // Runs everything that can read a captured tree and records what it reads. Add every new reader of
 // --sysroot to this function.
@@ -38,7 +37,7 @@ capture::CapturedTree capture(Session& session) {
   }
   static_cast<void>(inventory::readInventory(recordingRoot(), gpus));
   static_cast<void>(inventory::readCapacity(recordingRoot(), topology, passable));
-  static_cast<void>(host::readRdmaLinks(recordingRoot(), rdmaTimeout));
+  static_cast<void>(host::readRdmaLinks(recordingRoot(), deadlines::snapshotRdma));
   doctor::Inquiries inquiries = inquiriesOf(session);
   std::map<std::string, std::string> answers;
   inquiries.answers = &answers;
@@ -68,9 +67,9 @@ report::SnapshotReport describeTree(const capture::CapturedTree& tree, const std
 ExitCode snapshot(Session& session, const std::filesystem::path& target) {
   const capture::CapturedTree tree = capture(session);
   if (target.extension() == ".tar") {
-    writeTar(tree, target);
+    capture::writeTar(tree, target);
   } else {
-    writeFolder(tree, target);
+    capture::writeFolder(tree, target);
   }
   for (const auto& [path, entry] : tree) {
     session.verbose(printable(path));

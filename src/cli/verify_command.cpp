@@ -10,6 +10,7 @@
 
 #include "commands.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/deadlines.hpp"
 #include "vfpass/report/verify_report.hpp"
 #include "vfpass/session/host_observer.hpp"
 #include "vfpass/session/running_guest.hpp"
@@ -47,7 +48,7 @@ struct VerifyOptions {
   bool gpu = false;
   bool junit = false;
   bool pending = false;
-  unsigned timeoutSeconds = 600;
+  unsigned timeoutSeconds = deadlines::verify.count();
   unsigned waitSeconds = 0;
   std::uint64_t messageBytes = std::uint64_t{64} << 10U;
   std::uint64_t iterations = 1000;
@@ -69,7 +70,7 @@ void waitForAgent(Session& session, const DomainDescription& domain, unsigned wa
     session::StopSignals::throwIfAsked();
     try {
       session.hypervisor().askAgent(domain.uuid, R"({"execute": "guest-ping"})",
-                                    std::chrono::seconds(5));
+                                    deadlines::agentPing);
       return;
     } catch (const Error& error) {
       session.verbose(error.what());
@@ -140,8 +141,7 @@ verify::VerifyPlan planFor(Session& session, const DomainDescription& domain,
   plan.messageBytes = options.messageBytes;
   plan.iterations = options.iterations;
   plan.folder = options.folder;
-  // Two fifths of the time limit: enough remains to report a probe that hangs, and to kill it.
-  plan.probeTimeout = std::chrono::seconds(std::max(options.timeoutSeconds * 2 / 5, 10U));
+  plan.probeTimeout = deadlines::probeWithin(std::chrono::seconds(options.timeoutSeconds));
   plan.relaxedOrdering = orderingOf(options.relaxedOrdering);
   plan.tools = !options.noTools;
   if (!options.inject.empty()) {

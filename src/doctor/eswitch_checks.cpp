@@ -3,13 +3,12 @@
 
 #include "check.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/deadlines.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/host/link_settings.hpp"
 
 namespace vfpass::doctor {
 namespace {
-
-constexpr std::chrono::milliseconds timeout{2000};
 
 // devlink has no eswitch for InfiniBand ports.
 bool hasEswitch(const TopologyFunction& pf) {
@@ -26,15 +25,15 @@ std::string withoutEswitch(const View& view) {
 }
 
 std::optional<std::string> modeOf(const View& view, const TopologyFunction& pf) {
-  return view.answer("devlink/" + toString(pf.address) + "/eswitch-mode",
-                     [&]() -> std::optional<std::string> {
-                       try {
-                         const auto mode = host::readEswitchMode(pf.address, timeout);
-                         return mode ? std::optional(std::string(toString(*mode))) : std::nullopt;
-                       } catch (const Error&) {  // timeout, or invalid reply
-                         return std::nullopt;
-                       }
-                     });
+  return view.answer(
+      "devlink/" + toString(pf.address) + "/eswitch-mode", [&]() -> std::optional<std::string> {
+        try {
+          const auto mode = host::readEswitchMode(pf.address, deadlines::doctorNetlink);
+          return mode ? std::optional(std::string(toString(*mode))) : std::nullopt;
+        } catch (const Error&) {  // timeout, or invalid reply
+          return std::nullopt;
+        }
+      });
 }
 
 const Requirement* requirementFor(const View& view, const TopologyFunction& pf) {

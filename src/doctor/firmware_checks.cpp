@@ -6,6 +6,7 @@
 #include "check.hpp"
 #include "firmware_settings.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/deadlines.hpp"
 #include "vfpass/host/program_output.hpp"
 
 namespace vfpass::doctor {
@@ -16,8 +17,6 @@ using Clock = std::chrono::steady_clock;
 
 // The programs of mstflint and MFT, where their packages install them. Both print the same table.
 constexpr std::array programs{"/usr/bin/mstconfig", "/usr/bin/mlxconfig"};
-constexpr milliseconds perCard{6000};
-constexpr milliseconds forAll{20000};
 constexpr unsigned usualVfs = 16;
 constexpr std::uint64_t infinibandType = 1;
 constexpr std::uint64_t ethernetType = 2;
@@ -156,14 +155,15 @@ void report(const TopologyFunction& pf, const std::vector<Need>& needs,
 }
 
 void checkSettings(const View& view, Results& results) {
-  const auto end = Clock::now() + forAll;
+  const auto end = Clock::now() + deadlines::firmwareTotal;
   for (const std::size_t number : cards(view)) {
     const TopologyFunction& pf = view.function(number);
     const auto left = std::chrono::duration_cast<milliseconds>(end - Clock::now());
     const auto answer =
         view.answer("firmware/" + toString(pf.address), [&]() -> std::optional<std::string> {
-          return left.count() > 0 ? querySettings(pf.address, std::min(left, perCard))
-                                  : std::nullopt;
+          return left.count() > 0
+                     ? querySettings(pf.address, std::min(left, deadlines::firmwareCard))
+                     : std::nullopt;
         });
     const auto settings = firmwareSettingsFrom(answer.value_or(""));
     const auto needs = needsOf(view, pf.address);

@@ -5,12 +5,12 @@
 
 #include "check.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/deadlines.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::doctor {
 namespace {
 
-constexpr std::chrono::milliseconds timeout{2000};
 constexpr unsigned priorities = 8;
 
 using host::FlowControl;
@@ -40,7 +40,7 @@ std::optional<FlowControl> flowControlIn(const std::string& text) {
 std::optional<FlowControl> flowControlOf(const View& view, const std::string& netdev) {
   const auto answer = view.answer("dcb/" + netdev, [&]() -> std::optional<std::string> {
     try {
-      const auto found = host::readFlowControl(netdev, timeout);
+      const auto found = host::readFlowControl(netdev, deadlines::doctorNetlink);
       return found ? std::optional(std::to_string(found->pausedPriorities) +
                                    (found->trustsDscp ? " 1" : " 0"))
                    : std::nullopt;

@@ -11,6 +11,7 @@
 #include "privileges.hpp"
 #include "request.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/deadlines.hpp"
 #include "vfpass/error.hpp"
 #include "watchdog.hpp"
 
@@ -25,15 +26,15 @@ struct Operation {
   const char* name;
   const char* suboperation;
   Handler handler;
-  unsigned deadlineSeconds;
+  std::chrono::seconds timeout;
   bool mayRefuse;
 };
 
 constexpr Operation operations[] = {
-    {"prepare", "begin", prepare, 60, true},
-    {"started", "begin", markRunning, 10, false},
-    {"release", "end", release, 45, false},
-    {"reconnect", "begin", reconnect, 10, false},
+    {"prepare", "begin", prepare, deadlines::hookPrepare, true},
+    {"started", "begin", markRunning, deadlines::hookStarted, false},
+    {"release", "end", release, deadlines::hookRelease, false},
+    {"reconnect", "begin", reconnect, deadlines::hookReconnect, false},
 };
 
 const Operation* findOperation(const Request& request) {
@@ -64,7 +65,7 @@ void serve(const Operation& operation, const Request& request) {
     Places places;
     // Operations with a deadline of their own end one second before the watchdog, the last resort.
     places.deadline =
-        std::chrono::steady_clock::now() + std::chrono::seconds(operation.deadlineSeconds - 1);
+        std::chrono::steady_clock::now() + operation.timeout - std::chrono::seconds(1);
     operation.handler(parsed, places);
   }
 }
@@ -81,7 +82,7 @@ int run(int argc, char** argv) {
   if (operation == nullptr) {
     return 0;
   }
-  startWatchdog(operation->deadlineSeconds, operation->mayRefuse ? 1 : 0);
+  startWatchdog(operation->timeout, operation->mayRefuse ? 1 : 0);
   try {
     request.xml = readXml(STDIN_FILENO);
     if (domain::mayBeManaged(request.xml)) {

@@ -11,6 +11,7 @@
 #include "vfpass/apply/start_locks.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/deadlines.hpp"
 #include "vfpass/host/system_kernel.hpp"
 #include "vfpass/plan/metadata_check.hpp"
 #include "vfpass/plan/plan_hook.hpp"
@@ -22,21 +23,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// The part of a call's time that is reserved for its own work after it has the locks. Another call
-// that holds them needs no longer than that, so the rest is enough to wait for it.
-constexpr milliseconds workAllowance{20000};
-constexpr milliseconds databaseTimeout{3000};
-// For another command that changes the XML of the starting domain. That command may itself be
-// waiting for this start, because libvirt holds the domain's lock while the hook runs.
-constexpr milliseconds operationTimeout{10000};
-
 host::Deadlines kernelDeadlines(const Places& places) {
-  host::Deadlines deadlines;
-  deadlines.bind = milliseconds{8000};
-  deadlines.createVfs = milliseconds{12000};
-  deadlines.netlink = milliseconds{3000};
-  deadlines.end = places.deadline;
-  return deadlines;
+  host::Deadlines limits;
+  limits.bind = deadlines::hookBind;
+  limits.createVfs = deadlines::hookCreateVfs;
+  limits.netlink = deadlines::hookNetlink;
+  limits.end = places.deadline;
+  return limits;
 }
 
 milliseconds untilDeadline(const Places& places) {
@@ -55,9 +48,10 @@ struct Resources {
   explicit Resources(const Places& places)
       : kernel("/", kernelDeadlines(places)),
         database(places.stateDirectory, state::Database::Open::createIfMissing,
-                 std::min(databaseTimeout, untilDeadline(places))),
+                 std::min(deadlines::hookDatabase, untilDeadline(places))),
         tools{kernel, database, nullptr, domain::builtInTemplates(), noKey, places.runDirectory} {
-    tools.lockTimeout = std::max(untilDeadline(places) - workAllowance, milliseconds{1000});
+    tools.lockTimeout =
+        std::max(untilDeadline(places) - deadlines::hookWork, deadlines::hookLeastLock);
     tools.deadline = places.deadline;
     database.setCurrentBoot(kernel.bootId());
   }
@@ -168,7 +162,7 @@ void prepare(const domain::ParsedDomain& parsed, const Places& places) {
   requireOwnMetadata(parsed, places, place);
   const auto pfs = pfsOf(parsed.leases);
   // planPrepare compares again under the locks: another command may have changed the leases.
-  auto locks = apply::lockForStart(place.tools, parsed.uuid, pfs, operationTimeout);
+  auto locks = apply::lockForStart(place.tools, parsed.uuid, pfs, deadlines::hookOperation);
   const auto decision =
       plan::planPrepare(parsed.uuid, parsed.name, parsed.leases, place.database.leases(),
                         readDevices(place.kernel, parsed.leases), place.kernel.bootId());

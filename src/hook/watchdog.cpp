@@ -22,7 +22,7 @@ void onAlarm(int /*signal*/) {
 
 }  // namespace
 
-void startWatchdog(unsigned seconds, int exitCode) {
+void startWatchdog(std::chrono::seconds timeout, int exitCode) {
   exitCodeAtDeadline = exitCode;
   struct sigaction action {};
   action.sa_handler = onAlarm;
@@ -32,7 +32,7 @@ void startWatchdog(unsigned seconds, int exitCode) {
   sigemptyset(&unblocked);
   sigaddset(&unblocked, SIGALRM);
   sigprocmask(SIG_UNBLOCK, &unblocked, nullptr);
-  alarm(seconds);
+  alarm(static_cast<unsigned>(timeout.count()));
 }
 
 }  // namespace vfpass::hook

@@ -13,14 +13,13 @@
 
 #include "vfpass/base/file_descriptor.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/deadlines.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::install {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr int timeout = 5000;  // milliseconds; a hook without arguments takes about one
 
 [[noreturn]] void refuse(const fs::path& program, const std::string& reason) {
   throw Error("hook program " + printable(program.native()) + ": " + reason +
@@ -52,7 +51,7 @@ pid_t start(const fs::path& program) {
 bool waitForEnd(pid_t pid, int& status) {
   const FileDescriptor process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   pollfd event{process.get(), POLLIN, 0};
-  const bool ended = ::poll(&event, 1, timeout) == 1;
+  const bool ended = ::poll(&event, 1, static_cast<int>(deadlines::hookTrial.count())) == 1;
   if (!ended) {
     ::kill(pid, SIGKILL);
   }
@@ -66,7 +65,8 @@ bool waitForEnd(pid_t pid, int& status) {
 void requireRuns(const fs::path& program) {
   int status = 0;
   if (!waitForEnd(start(program), status)) {
-    refuse(program, "does not exit within " + std::to_string(timeout / 1000) + " seconds");
+    refuse(program, "does not exit within " + std::to_string(deadlines::hookTrial.count() / 1000) +
+                        " seconds");
   }
   if (WIFSIGNALED(status)) {
     refuse(program, "killed by signal " + std::to_string(WTERMSIG(status)));

@@ -39,6 +39,15 @@ Json domainJson(const std::string& name, const Uuid& uuid) {
   return {{"name", name}, {"uuid", toString(uuid)}};
 }
 
+Json leaseJson(const Lease* lease) {
+  if (lease == nullptr) {
+    return {};
+  }
+  return {{"domain", domainJson(lease->domainName, lease->domain)},
+          {"entry", lease->entry},
+          {"state", toString(lease->state)}};
+}
+
 Json settingsJson(const VfSettings& settings) {
   Json json = Json::object();
   forEachAttribute([&](const auto& row) {

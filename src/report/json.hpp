@@ -32,6 +32,9 @@ Json valueOrNull(const std::optional<Value>& value) {
 /// `{name, uuid}`: the form of a domain in every document.
 Json domainJson(const std::string& name, const Uuid& uuid);
 
+/// `{domain, entry, state}` of a lease; null: not leased.
+Json leaseJson(const Lease* lease);
+
 /// All attributes; unobservable ones are null.
 Json settingsJson(const VfSettings& settings);
 

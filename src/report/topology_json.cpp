@@ -32,15 +32,6 @@ Json rdmaJson(const RdmaDevice& device) {
           {"ports", ports}};
 }
 
-Json leaseJson(const Lease* lease) {
-  if (lease == nullptr) {
-    return {};
-  }
-  return {{"domain", domainJson(lease->domainName, lease->domain)},
-          {"entry", lease->entry},
-          {"state", toString(lease->state)}};
-}
-
 Json addressOf(const TopologyWords& words, const std::optional<std::size_t>& function) {
   return function ? Json(toString(words.function(*function).address)) : Json();
 }

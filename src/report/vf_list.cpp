@@ -89,15 +89,6 @@ Json peersJson(const VirtualFunction& vf) {
   return peers;
 }
 
-Json leaseJson(const Lease* lease) {
-  if (lease == nullptr) {
-    return {};
-  }
-  return {{"domain", domainJson(lease->domainName, lease->domain)},
-          {"entry", lease->entry},
-          {"state", toString(lease->state)}};
-}
-
 Json vfJson(const PhysicalFunction& pf, const VirtualFunction& vf, const Lease* lease) {
   return {{"pf", toString(pf.address)},
           {"index", vf.index},

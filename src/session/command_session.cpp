@@ -8,15 +8,13 @@
 #include <ostream>
 
 #include "vfpass/base/text.hpp"
+#include "vfpass/deadlines.hpp"
 #include "vfpass/hypervisor/libvirt.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/state/seal_key_file.hpp"
 
 namespace vfpass::session {
 namespace {
-
-// Long enough for another command that waits for a slow driver.
-constexpr std::chrono::milliseconds databaseTimeout{15000};
 
 bool wantsColor(const GlobalOptions& options) {
   if (options.color != "auto") {
@@ -67,7 +65,7 @@ Hypervisor& Session::hypervisor() {
 state::Database& Session::database() {
   const auto open = [this] {
     auto database = std::make_unique<state::Database>(
-        options_.stateDirectory, state::Database::Open::createIfMissing, databaseTimeout);
+        options_.stateDirectory, state::Database::Open::createIfMissing, deadlines::database);
     database->setCurrentBoot(kernel().bootId());
     return database;
   };
@@ -93,7 +91,7 @@ std::vector<Lease> Session::readLeases() {
 }
 
 state::Database Session::readDatabase() {
-  return {options_.stateDirectory, state::Database::Open::readOnly, databaseTimeout};
+  return {options_.stateDirectory, state::Database::Open::readOnly, deadlines::database};
 }
 
 std::vector<Plan> Session::openWork() {
@@ -161,7 +159,6 @@ apply::Tools Session::hostTools() {
   }
   apply::Tools tools{kernel(),  database(),           nullptr, domain::builtInTemplates(),
                      *sealKey_, options_.runDirectory};
-  tools.lockTimeout = lockTimeout;
   tools.onAction = [this](const Action& action) { verbose(describe(action)); };
   return tools;
 }

@@ -2,11 +2,10 @@
 
 #include "vfpass/agent/device_use.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/deadlines.hpp"
 
 namespace vfpass::session {
 namespace {
-
-constexpr std::chrono::seconds agentTimeout{60};
 
 std::vector<Lease> unpluggedBy(const Plan& plan) {
   std::vector<Lease> leases;
@@ -30,7 +29,7 @@ void requireUnused(Session& session, const Plan& plan, bool force) {
     session.warn(domain + ": not checking whether the guest uses the devices (--force)");
     return;
   }
-  agent::Agent agent(session.hypervisor(), plan.domain, plan.domainName, agentTimeout);
+  agent::Agent agent(session.hypervisor(), plan.domain, plan.domainName, deadlines::deviceUse);
   std::vector<std::string> users;
   std::vector<std::string> unknown;
   for (const auto& lease : leases) {

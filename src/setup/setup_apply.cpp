@@ -12,16 +12,12 @@
 #include "vfpass/agent/trust_scripts.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/cancelled.hpp"
+#include "vfpass/deadlines.hpp"
 
 namespace vfpass::setup {
 namespace {
 
 using std::chrono::seconds;
-
-// A network manager sets addresses with a delay, and never if it waits for a carrier.
-constexpr seconds networkSettles{30};
-// Enough for a slow guest, even if the caller's timeout is used up.
-constexpr seconds rollbackTimeout{120};
 
 // The last lines of a program's output usually name the cause.
 std::string lastLines(const agent::ExecResult& result) {
@@ -194,7 +190,7 @@ class Writer {
   }
 
   void waitForPorts() const {
-    const auto end = std::chrono::steady_clock::now() + networkSettles;
+    const auto end = std::chrono::steady_clock::now() + deadlines::networkSettles;
     for (;;) {
       runCheckpoint();
       const std::string pending = pendingChanges(plan_, readSetupView(tools_.agent, tools_.root));
@@ -374,7 +370,7 @@ void keepChangedFiles(const SetupTools& tools, SetupPlan& back) {
 
 void rollBack(SetupTools tools, const SetupPlan& plan) {
   tools.checkpoint = {};  // a stop request must not interrupt the rollback
-  tools.agent.allowAtLeast(rollbackTimeout);
+  tools.agent.allowAtLeast(deadlines::setupRollback);
   Writer(tools, plan).removeUnfinished();
   SetupPlan back = reversed(plan);
   keepChangedFiles(tools, back);

@@ -10,12 +10,11 @@
 #include "sqlite_connection.hpp"
 #include "state_folder.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/deadlines.hpp"
 #include "vfpass/state/database.hpp"
 
 namespace vfpass::state {
 namespace {
-
-constexpr std::chrono::milliseconds timeout{5000};
 
 /// Ignores a missing file. Never replaces an existing one: files set aside earlier stay.
 void moveAside(const std::filesystem::path& from, const std::filesystem::path& to) {
@@ -45,7 +44,7 @@ Location freeName(const Location& location) {
 /// damaged.
 bool isDamaged(const Location& location) {
   try {
-    withReadOnlyDatabase(location, timeout, [](SQLite::Database& database) {
+    withReadOnlyDatabase(location, deadlines::rebuildDatabase, [](SQLite::Database& database) {
       if (database.execAndGet("PRAGMA quick_check(1)").getString() != "ok") {
         throw CorruptDatabase("quick_check failed");
       }
@@ -65,7 +64,7 @@ std::filesystem::path setAsideCorruptDatabase(const std::filesystem::path& state
   if (!isTaken(location.file)) {
     throw Error("cannot set aside " + printable(location.file.string()) + ": no such file");
   }
-  const FileDescriptor lock = lockFolder(location, timeout);
+  const FileDescriptor lock = lockFolder(location, deadlines::rebuildDatabase);
   if (!isDamaged(location)) {
     throw Error("cannot set aside " + printable(location.file.string()) + ": not damaged", {},
                 ExitCode::refused);

@@ -6,6 +6,7 @@
 
 #include "read_tools.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/deadlines.hpp"
 
 namespace vfpass::verify {
 namespace {
@@ -21,12 +22,12 @@ constexpr const char* findScript =
     R"(for tool; do command -v "$tool" >/dev/null 2>&1 && echo "$tool"; done; exit 0)";
 
 // perftest needs two processes, and the client must start second: retry it until the server listens
-// or has exited. `timeout` ends both if a device hangs.
+// or has exited. Expects the timeout for each in $limit.
 constexpr const char* pairScript = R"(
-timeout 60 "$@" >/dev/null 2>&1 &
+timeout "$limit" "$@" >/dev/null 2>&1 &
 listener=$!
 for try in 1 2 3 4 5 6 7 8 9 10; do
-  said=$(timeout 60 "$@" 127.0.0.1 2>&1) && { printf '%s\n' "$said"; wait; exit 0; }
+  said=$(timeout "$limit" "$@" 127.0.0.1 2>&1) && { printf '%s\n' "$said"; wait; exit 0; }
   kill -0 "$listener" 2>/dev/null || break
   sleep 1
 done
@@ -35,7 +36,7 @@ printf '%s\n' "$said"
 exit 1
 )";
 
-agent::ExecResult shell(agent::Agent& agent, const char* script,
+agent::ExecResult shell(agent::Agent& agent, const std::string& script,
                         const std::vector<std::string>& arguments) {
   std::vector<std::string> all{"-c", script, "vfpass"};
   all.insert(all.end(), arguments.begin(), arguments.end());
@@ -76,7 +77,8 @@ class Perftest {
       note(tool + " was built without CUDA");
       return;
     }
-    const agent::ExecResult result = shell(agent_, pairScript, arguments);
+    const std::string limit = "limit=" + std::to_string(deadlines::guestTool.count());
+    const agent::ExecResult result = shell(agent_, limit + pairScript, arguments);
     const bool measured =
         result.exitCode == 0 && (latency ? addLatency(tool, operation, result.out)
                                          : addBandwidth(tool, operation, result.out));

@@ -4,17 +4,13 @@
 #include <thread>
 
 #include "judge_transfer.hpp"
+#include "vfpass/deadlines.hpp"
 
 namespace vfpass::verify {
-namespace {
-
-constexpr std::chrono::milliseconds countersSettle{3000};
-
-}  // namespace
 
 Finding settledTraffic(const Lease& lease, std::uint64_t claimedBytes,
                        const std::optional<VfTraffic>& before, const VerifyWatch& watch) {
-  const auto end = std::chrono::steady_clock::now() + countersSettle;
+  const auto end = std::chrono::steady_clock::now() + deadlines::countersSettle;
   Finding found = judgeTraffic(lease.entry, claimedBytes, before, watch.traffic(lease));
   while (found.outcome == Outcome::failed && std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));

@@ -13,14 +13,13 @@
 #include "sysfs/device_identity.hpp"
 #include "sysfs/kernel_write.hpp"
 #include "sysfs/pci_function.hpp"
+#include "vfpass/deadlines.hpp"
 #include "vfpass/host/vfio_users.hpp"
 #include "vfpass/host/vital_product_data.hpp"
 
 namespace vfpass::host {
 namespace {
 
-// A probe by real mlx5 takes up to a second and holds the device's lock.
-constexpr std::chrono::milliseconds overrideDeadline{1000};
 constexpr std::uint64_t networkClass = 0x02;
 
 VirtualFunction readVf(const Root& root, const VfLink& link) {
@@ -46,7 +45,7 @@ std::vector<VirtualFunction> readVfs(const Root& root, const PciAddress& pf) {
       addresses.push_back(link.address);
     }
   }
-  const auto overrides = readDriverOverrides(root, addresses, overrideDeadline);
+  const auto overrides = readDriverOverrides(root, addresses, deadlines::driverOverride);
   for (std::size_t i = 0; i < vfs.size(); ++i) {
     vfs[i].driverOverride = overrides[i].value_or("");
   }

@@ -6,15 +6,11 @@
 #include "helper/poll_until.hpp"
 #include "sysfs/pci_function.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/deadlines.hpp"
 #include "vfpass/host/vfio_users.hpp"
 
 namespace vfpass::host {
 namespace {
-
-// The kernel only stores the value and takes no lock (sriov_drivers_autoprobe_store).
-constexpr std::chrono::milliseconds autoprobeDeadline{5000};
-// The links exist when the write returns, except with drivers that continue in the background.
-constexpr std::chrono::milliseconds appearance{2000};
 
 std::string plural(std::size_t count) {
   return std::to_string(count) + (count == 1 ? " VF" : " VFs");
@@ -132,7 +128,7 @@ void createVfs(const Root& root, KernelWriter& writer, const CreateVfs& action,
   checkCount(root, action, name);
   const std::string restoreError = writeCountProbing(root, writer, action, deadline);
   std::size_t present = 0;
-  const bool complete = pollUntil(Deadline(std::min(deadline, appearance)), [&] {
+  const bool complete = pollUntil(Deadline(std::min(deadline, deadlines::vfLinks)), [&] {
     present = readVfLinks(root, action.pf).size();
     return present == action.count;
   });
@@ -154,7 +150,7 @@ void createVfs(const Root& root, KernelWriter& writer, const CreateVfs& action,
 }
 
 void setAutoprobe(KernelWriter& writer, const PciAddress& pf, bool on) {
-  writer.write(autoprobePath(pf), on ? "1" : "0", pf, autoprobeDeadline);
+  writer.write(autoprobePath(pf), on ? "1" : "0", pf, deadlines::autoprobe);
 }
 
 void removeVfs(const Root& root, KernelWriter& writer, const PhysicalFunction& pf,

@@ -6,6 +6,7 @@
 #include "holders/block_uses.hpp"
 #include "sysfs/device_identity.hpp"
 #include "sysfs/pci_function.hpp"
+#include "vfpass/deadlines.hpp"
 #include "vfpass/host/reset_methods.hpp"
 #include "vfpass/host/vfio_driver_match.hpp"
 #include "vfpass/host/vfio_users.hpp"
@@ -13,9 +14,6 @@
 
 namespace vfpass::host {
 namespace {
-
-// A driver's probe holds the device's lock until it finishes.
-constexpr std::chrono::milliseconds overrideDeadline{1000};
 
 std::uint32_t readClass(const Root& root, const PciAddress& address) {
   return static_cast<std::uint32_t>(root.readNumber(functionPath(address) + "/class").value_or(0) &
@@ -70,7 +68,7 @@ void readReset(const Root& root, PciFunction& function) {
 void readUse(const Root& root, PciFunction& function) {
   function.driver = readDriver(root, function.address);
   function.driverOverride =
-      readDriverOverrides(root, {function.address}, overrideDeadline).front().value_or("");
+      readDriverOverrides(root, {function.address}, deadlines::driverOverride).front().value_or("");
   function.netdevs = readNetdevs(root, function.address);
   // Much of the host may be below a bridge, and a bridge is refused in any case.
   if (!isBridge(function) && !function.path.empty()) {

@@ -8,6 +8,7 @@
 
 #include "transfer/side.hpp"
 #include "transfer/transfer_settings.hpp"
+#include "vfpass/deadlines.hpp"
 
 namespace vfpass::probe {
 
@@ -16,7 +17,7 @@ struct RunOptions {
   PortChoice port;
   int gpu = 0;
   int gidIndex = -1;
-  int deadlineSeconds = 60;
+  int deadlineSeconds = deadlines::probeRun.count();
   std::string token;
   std::string operation = "write";
   std::string preset;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "vfpass/deadlines.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/hypervisor.hpp"
 #include "vfpass/kernel.hpp"
@@ -22,13 +23,11 @@ struct Tools {
   const domain::Templates& templates;
   const SealKey& sealKey;  ///< for metadata; empty in the hook, which writes none
   std::filesystem::path runDirectory;
-  std::chrono::milliseconds lockTimeout{60000};
+  std::chrono::milliseconds lockTimeout = deadlines::lock;
   /// When waiting and working must both be over: the deadline of the hook.
   std::optional<std::chrono::steady_clock::time_point> deadline = std::nullopt;
-  std::chrono::milliseconds guestTimeout{60000};  ///< for a guest to release a device
-  /// For a holder that is about to release a device: QEMU that has just unplugged it, or an earlier
-  /// write that is about to return from the kernel.
-  std::chrono::milliseconds holderTimeout{5000};
+  std::chrono::milliseconds guestTimeout = deadlines::guestRelease;
+  std::chrono::milliseconds holderTimeout = deadlines::holder;
   std::function<void(const Action&)> onAction = [](const Action&) {};
 
   /// The time left to wait for a lock, never beyond the deadline.

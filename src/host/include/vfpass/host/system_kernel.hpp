@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "vfpass/deadlines.hpp"
 #include "vfpass/host/root.hpp"
 #include "vfpass/inventory.hpp"
 #include "vfpass/kernel.hpp"
@@ -13,11 +14,11 @@ namespace vfpass::host {
 
 /// Timeouts for kernel calls, after which an Error names the device that hangs.
 struct Deadlines {
-  std::chrono::milliseconds bind{20000};
-  std::chrono::milliseconds createVfs{120000};
-  std::chrono::milliseconds netlink{5000};
-  std::chrono::milliseconds eswitch{120000};  ///< recreating netdevs takes seconds per port
-  std::chrono::milliseconds rdma{30000};      ///< may load modules
+  std::chrono::milliseconds bind = deadlines::bind;
+  std::chrono::milliseconds createVfs = deadlines::createVfs;
+  std::chrono::milliseconds netlink = deadlines::netlink;
+  std::chrono::milliseconds eswitch = deadlines::eswitch;
+  std::chrono::milliseconds rdma = deadlines::rdma;
   /// Deadline for all calls together: no single call waits beyond it.
   std::optional<std::chrono::steady_clock::time_point> end = std::nullopt;
 };

@@ -58,9 +58,6 @@ class Session {
   /// For plans without steps on domains; does not connect to libvirt.
   apply::Tools hostTools();
 
-  /// Timeout for a PF lock that another command holds; long enough for a slow driver.
-  static constexpr std::chrono::milliseconds lockTimeout{150000};
-
   /// Prints the line on stderr: note() unless --quiet, verbose() only with --verbose.
   void note(const std::string& line);
   void warn(const std::string& line);

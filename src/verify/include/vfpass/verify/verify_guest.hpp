@@ -6,6 +6,7 @@
 
 #include "vfpass/agent/agent.hpp"
 #include "vfpass/agent/probe_program.hpp"
+#include "vfpass/deadlines.hpp"
 #include "vfpass/finding.hpp"
 #include "vfpass/inventory.hpp"
 #include "vfpass/lease.hpp"
@@ -28,7 +29,7 @@ struct VerifyPlan {
   std::uint64_t iterations = 1000;
   std::string folder = agent::probeFolder;  ///< the probe's directory in the guest
   /// After this time a probe that moves data exits by itself, before the agent's timeout.
-  std::chrono::seconds probeTimeout{240};
+  std::chrono::seconds probeTimeout = deadlines::probeWithin(deadlines::verify);
   /// Additional probe options such as `--inject`, to show that faults are found.
   std::vector<std::string> probeArguments;
   RelaxedOrdering relaxedOrdering = RelaxedOrdering::automatic;

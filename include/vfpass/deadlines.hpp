@@ -1,0 +1,121 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+
+/// Every default timeout. A pause between two polls is not one: it stays where it is used.
+namespace vfpass::deadlines {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// Calls into the kernel, after which an Error names the device that hangs (host::Deadlines).
+
+/// Binding or unbinding a driver, or a reset. A probe by real mlx5 takes up to a second.
+inline constexpr milliseconds bind{20000};
+/// Writing sriov_numvfs, during which the kernel binds drivers to all VFs, one after the other.
+inline constexpr milliseconds createVfs{120000};
+/// One netlink exchange. The kernel replies at once, unless another process holds its lock.
+inline constexpr milliseconds netlink{5000};
+/// Changing the eswitch mode: recreating netdevs takes seconds per port.
+inline constexpr milliseconds eswitch{120000};
+/// Creating, listing or removing RDMA links: may load modules.
+inline constexpr milliseconds rdma{30000};
+/// Reading a driver_override: a driver's probe holds the device's lock until it finishes, with real
+/// mlx5 up to a second.
+inline constexpr milliseconds driverOverride{1000};
+/// Writing sriov_drivers_autoprobe: the kernel only stores the value and takes no lock
+/// (sriov_drivers_autoprobe_store).
+inline constexpr milliseconds autoprobe{5000};
+/// New VFs' links in sysfs: they exist when the write returns, except with drivers that continue in
+/// the background.
+inline constexpr milliseconds vfLinks{2000};
+
+// The qemu hook. libvirt has no timeout for hooks and holds the domain's lock while one runs, so
+// the hook ends each call itself.
+
+/// `prepare begin`: waits for locks and configures the domain's devices.
+inline constexpr seconds hookPrepare{60};
+/// `started begin`: only writes the database.
+inline constexpr seconds hookStarted{10};
+/// `release end`: waits for locks and returns the devices to the host.
+inline constexpr seconds hookRelease{45};
+/// `reconnect begin`: only writes the database, for each running domain while libvirtd starts.
+inline constexpr seconds hookReconnect{10};
+/// The part of a call's time that is reserved for its own work after it has the locks. Another call
+/// that holds them needs no longer than that, so the rest is enough to wait for it.
+inline constexpr milliseconds hookWork{20000};
+/// Waiting for locks, even if the call's time is nearly over.
+inline constexpr milliseconds hookLeastLock{1000};
+/// Waiting for another command that changes the XML of the starting domain. That command may itself
+/// be waiting for this start, because libvirt holds the domain's lock while the hook runs.
+inline constexpr milliseconds hookOperation{10000};
+/// Another writer's transaction: shorter than in commands, and leaves time for the work.
+inline constexpr milliseconds hookDatabase{3000};
+/// As `bind`, `createVfs` and `netlink`, but one of them has to fit into `hookWork`.
+inline constexpr milliseconds hookBind{8000};
+inline constexpr milliseconds hookCreateVfs{12000};
+inline constexpr milliseconds hookNetlink{3000};
+/// The trial run before `hook install`: a hook without arguments takes about a millisecond.
+inline constexpr milliseconds hookTrial{5000};
+
+// Commands on the host.
+
+/// A lock that another command holds: long enough for a slow driver (`createVfs`).
+inline constexpr milliseconds lock{150000};
+/// Another writer's transaction: long enough for another command that waits for a slow driver.
+inline constexpr milliseconds database{15000};
+/// The same while a damaged database is examined and moved aside.
+inline constexpr milliseconds rebuildDatabase{5000};
+/// A running guest to release a device that is unplugged (`detach --timeout`): the guest's driver
+/// has to stop first.
+inline constexpr seconds guestRelease{60};
+/// A holder that is about to release a device: QEMU that has just unplugged it, or an earlier write
+/// that is about to return from the kernel.
+inline constexpr milliseconds holder{5000};
+/// Listing RDMA links for `snapshot`, which only reads.
+inline constexpr milliseconds snapshotRdma{10000};
+/// One netlink query of `doctor`, which then reports "not observable": nothing depends on it.
+inline constexpr milliseconds doctorNetlink{2000};
+/// mstconfig or mlxconfig, for each card and in total, so that many slow cards do not add up.
+inline constexpr milliseconds firmwareCard{6000};
+inline constexpr milliseconds firmwareTotal{20000};
+
+// The guest agent.
+
+/// One command. libvirt may wait up to 10 s longer than requested, for the agent's reply to its own
+/// guest-sync. This limit keeps one call from using up the timeout of the whole run.
+inline constexpr seconds agentCall{20};
+/// Starting a cleanup program whose result nobody awaits.
+inline constexpr seconds agentCleanup{5};
+/// One guest-ping of `verify --wait`, which repeats it until the agent has started.
+inline constexpr seconds agentPing{5};
+/// Asking whether the guest uses a device, before it is unplugged.
+inline constexpr seconds deviceUse{60};
+/// The one query of `doctor --vm`.
+inline constexpr seconds doctorAgent{10};
+
+// vfpass guest-setup.
+
+/// The whole command (`--timeout`): a slow guest may still be booting.
+inline constexpr seconds guestSetup{300};
+/// A network manager sets addresses with a delay, and never if it waits for a carrier.
+inline constexpr seconds networkSettles{30};
+/// A rollback: enough for a slow guest, even if the command's timeout is used up.
+inline constexpr seconds setupRollback{120};
+
+// vfpass verify.
+
+/// The whole command (`--timeout`), including copying the probe through the agent.
+inline constexpr seconds verify{600};
+/// A probe that moves data, of a command with the timeout `whole`. Two fifths: enough remains to
+/// report a probe that hangs, and to kill it.
+constexpr seconds probeWithin(seconds whole) { return std::max(whole * 2 / 5, seconds{10}); }
+/// perftest in the guest, so that it ends if a device hangs.
+inline constexpr seconds guestTool{60};
+/// The PF's counters, which a driver may update some time after the traffic.
+inline constexpr milliseconds countersSettle{3000};
+/// A run of vfpass-probe without `--deadline`.
+inline constexpr seconds probeRun{60};
+
+}  // namespace vfpass::deadlines
