@@ -1,11 +1,10 @@
 #include <ostream>
 
 #include "commands.hpp"
+#include "plan_command.hpp"
 #include "vfpass/apply/run.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/domain/guest_machine.hpp"
-#include "vfpass/plan/active_claims.hpp"
-#include "vfpass/report/plan_report.hpp"
+#include "vfpass/plan/plan_attach.hpp"
 #include "vfpass/session/add_settings.hpp"
 #include "vfpass/session/drift.hpp"
 #include "vfpass/session/guest_machine_of.hpp"
@@ -14,7 +13,6 @@
 #include "vfpass/session/settle_near.hpp"
 #include "vfpass/session/subject.hpp"
 #include "vfpass/state/locks.hpp"
-#include "vfpass/topology/device_matrix.hpp"
 
 namespace vfpass::cli {
 namespace {
@@ -24,59 +22,6 @@ struct AttachOptions {
   session::ScopeOptions scope;
   bool dryRun = false;
 };
-
-plan::AttachDecision decide(const plan::AttachInput& input) {
-  auto decision = plan::planAttach(input);
-  for (auto& objection :
-       plan::objectToActiveClaims(decision.plan, input.inventory, input.domains)) {
-    decision.objections.push_back(std::move(objection));
-  }
-  plan::throwObjections("cannot attach to domain " + printable(input.domainName),
-                        decision.objections);
-  return decision;
-}
-
-// The persistent XML after the plan; nullopt if the plan does not change it.
-std::optional<std::string> plannedXml(const std::string& xml, const Plan& plan,
-                                      const SealKey& key) {
-  for (const auto& step : plan.steps) {
-    if (const auto* edit = std::get_if<EditDomain>(&step.action)) {
-      return domain::withLeases(xml, edit->leases, domain::builtInTemplates(), key);
-    }
-  }
-  return std::nullopt;
-}
-
-report::PlanDistances distancesOf(const std::string& before, const std::string& after,
-                                  const std::vector<Lease>& leases, const Topology& host) {
-  const auto machine = [&leases](const std::string& xml) {
-    return topology::withPfs(domain::readGuestMachine(xml), leases);
-  };
-  return {topology::hostMatrix(machine(after), host), topology::guestMatrix(machine(before), host),
-          topology::guestMatrix(machine(after), host)};
-}
-
-ExitCode showPlan(Session& session, const AttachOptions& options) {
-  session::Subject subject = findSubject(session, options.vm);
-  const Scope scope = scopeFor(subject.domain, options.scope);
-  const session::DomainSurvey survey = surveyDomains(session);
-  const auto leases = session.readLeases();
-  settleNear(session, subject, leases);
-  const auto input =
-      attachInput(session, subject, survey, leases, scope, readHostFor(session, subject, leases));
-  const auto decision = decide(input);
-  for (const auto& reason : subject.nearReasons) {
-    session.note(reason);
-  }
-  const std::string& before = subject.domain.persistentXml;
-  const auto after = plannedXml(before, decision.plan, session.sealKey());
-  report::writePlan(
-      session.out(), decision.plan, after ? domain::xmlDiff(before, *after) : "", session.style(),
-      after && input.machine ? distancesOf(before, *after, decision.leases, input.topology)
-                             : report::PlanDistances{},
-      session::settingsToShow(input, decision, after.value_or(before)));
-  return decision.plan.steps.empty() ? ExitCode::done : ExitCode::pending;
-}
 
 void reportResult(Session& session, const std::string& vm, const plan::AttachDecision& decision) {
   if (decision.leases.empty()) {
@@ -115,7 +60,7 @@ ExitCode attach(Session& session, const AttachOptions& options) {
   const auto leases = session.database().leases();
   auto input =
       attachInput(session, subject, survey, leases, scope, readHostFor(session, subject, leases));
-  auto decision = decide(input);
+  auto decision = plan::decideAttach(input);
   if (decision.plan.steps.empty()) {
     session.note("nothing to do: domain " + printable(subject.domain.name) +
                  " matches its mapping");
@@ -124,7 +69,7 @@ ExitCode attach(Session& session, const AttachOptions& options) {
     return ExitCode::done;
   }
   input.generation = session.database().nextGeneration();
-  decision = decide(input);
+  decision = plan::decideAttach(input);
   apply::Tools tools = session.tools();
   for (const auto& warning : apply::run(decision.plan, tools, std::move(locks))) {
     session.warn(warning);
@@ -155,19 +100,9 @@ void addAttach(CLI::App& app, Runner& runner) {
   command->add_flag("--dry-run", options->dryRun, "Only show the changes, like `plan`");
   command->callback([&runner, options] {
     runner = [options](Session& session) {
-      return options->dryRun ? showPlan(session, *options) : attach(session, *options);
+      return options->dryRun ? showPlan(session, options->vm, options->scope)
+                             : attach(session, *options);
     };
-  });
-}
-
-void addPlan(CLI::App& app, Runner& runner) {
-  auto* command =
-      app.add_subcommand("plan", "Show what attach would change: host steps and an XML diff");
-  const auto options = std::make_shared<AttachOptions>();
-  command->add_option("vm", options->vm, "Domain name or UUID")->required();
-  addScope(*command, options->scope);
-  command->callback([&runner, options] {
-    runner = [options](Session& session) { return showPlan(session, *options); };
   });
 }
 

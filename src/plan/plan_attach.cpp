@@ -1,4 +1,4 @@
-#include "vfpass/plan/plan_attach.hpp"
+#include "vfpass/plan/active_claims.hpp"
 
 #include <algorithm>
 #include <map>
@@ -13,6 +13,7 @@
 #include "plan_settings.hpp"
 #include "restore_settings.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/plan/active_claims.hpp"
 #include "vfpass/plan/disruption.hpp"
 #include "vfpass/plan/plan_detach.hpp"
 #include "vfpass/plan/select_pf.hpp"
@@ -250,6 +251,15 @@ AttachDecision planAttach(const AttachInput& input) {
     decision.plan.notes.insert(decision.plan.notes.end(), restore.notes.begin(),
                                restore.notes.end());
   }
+  return decision;
+}
+
+AttachDecision decideAttach(const AttachInput& input) {
+  AttachDecision decision = planAttach(input);
+  for (auto& objection : objectToActiveClaims(decision.plan, input.inventory, input.domains)) {
+    decision.objections.push_back(std::move(objection));
+  }
+  throwObjections("cannot attach to domain " + printable(input.domainName), decision.objections);
   return decision;
 }
 

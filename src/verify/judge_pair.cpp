@@ -22,8 +22,8 @@ std::string describeNetwork(const Lease& lease) {
                                : "Ethernet, no VLAN";
 }
 
-// Each side also reports the other's failure, with this prefix (src/probe/channel/channel.cpp). The error
-// without it is the cause.
+// Each side also reports the other's failure, with this prefix (src/probe/channel/channel.cpp). The
+// error without it is the cause.
 std::string errorOf(const PairReports& reports) {
   const std::string near = agent::textMember(reports.initiator, "error");
   const std::string far = agent::textMember(reports.target, "error");

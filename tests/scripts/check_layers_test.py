@@ -48,6 +48,13 @@ class Layers(unittest.TestCase):
         self.write("src/base/include/vfpass/base/text.hpp", '#include "vfpass/plan/plan.hpp"\n')
         self.assertIn("src/base/include/vfpass/base/text.hpp: includes vfpass/plan", self.check()[1])
 
+    def test_reports_two_headers_with_one_name(self):
+        self.write("include/vfpass/plan.hpp", "")
+        self.write("src/plan/attach.hpp", "")
+        self.assertEqual(0, self.check()[0])
+        self.write("src/cli/plan.hpp", "")
+        self.assertIn("src/cli/plan.hpp: has the same name as include/vfpass/plan.hpp", self.check()[1])
+
 
 if __name__ == "__main__":
     unittest.main(argv=["check_layers_test"])

@@ -4,7 +4,7 @@
 // tree and loaded through libcuda: PTX ISA 6.3 for sm_60, which every driver since R418 translates for its
 // GPU. It therefore uses no standard header, and builtins for the special registers.
 
-#include "../pattern_formula.hpp"
+#include "../transfer/pattern_formula.hpp"
 
 using namespace vfpass::probe;
 

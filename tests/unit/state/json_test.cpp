@@ -158,10 +158,12 @@ TEST(ActionJson, InvalidJsonIsDamage) {
 }
 
 TEST(ActionJson, LimitsDepthAndSize) {
-  EXPECT_THAT(actionFailure(std::string(100000, '[')), HasSubstr("nested too deeply"));
+  EXPECT_THAT(actionFailure(std::string(100000, '[')),
+              HasSubstr("nested more than 32 levels deep"));
   const std::string deep = std::string(100000, '[') + std::string(100000, ']');
-  EXPECT_THAT(actionFailure("{\"do\":" + deep + "}"), HasSubstr("nested too deeply"));
-  EXPECT_THAT(actionFailure(std::string(std::size_t{9} << 20U, ' ')), HasSubstr("bytes long"));
+  EXPECT_THAT(actionFailure("{\"do\":" + deep + "}"), HasSubstr("nested more than 32 levels deep"));
+  EXPECT_THAT(actionFailure(std::string(std::size_t{9} << 20U, ' ')),
+              HasSubstr("larger than 8 MiB"));
 }
 
 TEST(ActionJson, RefusesTruncatedRecords) {

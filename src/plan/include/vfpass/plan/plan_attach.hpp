@@ -78,4 +78,8 @@ std::vector<std::string> mappingDifferences(const AttachInput& input,
 /// they still fit), and the steps that bring host and XML to that state.
 AttachDecision planAttach(const AttachInput& input);
 
+/// The decision of planAttach(), also against the claims of active domains. Throws all objections
+/// at once.
+AttachDecision decideAttach(const AttachInput& input);
+
 }  // namespace vfpass::plan

@@ -2,7 +2,7 @@
 
 #include "vfpass/setup/setup_view.hpp"
 
-namespace vfpass::verify {
+namespace vfpass::setup {
 namespace {
 
 PciAddress at(const char* text) { return *parsePciAddress(text); }
@@ -41,4 +41,4 @@ TEST(FunctionAtTest, FindsNoFunctionThatGuestLacks) {
 }
 
 }  // namespace
-}  // namespace vfpass::verify
+}  // namespace vfpass::setup

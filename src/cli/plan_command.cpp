@@ -1,0 +1,76 @@
+#include "plan_command.hpp"
+
+#include "commands.hpp"
+#include "vfpass/domain/domain_xml.hpp"
+#include "vfpass/domain/guest_machine.hpp"
+#include "vfpass/plan/plan_attach.hpp"
+#include "vfpass/report/plan_report.hpp"
+#include "vfpass/session/add_settings.hpp"
+#include "vfpass/session/host_reading.hpp"
+#include "vfpass/session/settle_near.hpp"
+#include "vfpass/topology/device_matrix.hpp"
+
+namespace vfpass::cli {
+namespace {
+
+struct PlanOptions {
+  std::string vm;
+  session::ScopeOptions scope;
+};
+
+// The persistent XML after the plan; nullopt if the plan does not change it.
+std::optional<std::string> plannedXml(const std::string& xml, const Plan& plan,
+                                      const SealKey& key) {
+  for (const auto& step : plan.steps) {
+    if (const auto* edit = std::get_if<EditDomain>(&step.action)) {
+      return domain::withLeases(xml, edit->leases, domain::builtInTemplates(), key);
+    }
+  }
+  return std::nullopt;
+}
+
+report::PlanDistances distancesOf(const std::string& before, const std::string& after,
+                                  const std::vector<Lease>& leases, const Topology& host) {
+  const auto machine = [&leases](const std::string& xml) {
+    return topology::withPfs(domain::readGuestMachine(xml), leases);
+  };
+  return {topology::hostMatrix(machine(after), host), topology::guestMatrix(machine(before), host),
+          topology::guestMatrix(machine(after), host)};
+}
+
+}  // namespace
+
+ExitCode showPlan(Session& session, const std::string& vm, const session::ScopeOptions& options) {
+  session::Subject subject = findSubject(session, vm);
+  const Scope scope = scopeFor(subject.domain, options);
+  const session::DomainSurvey survey = surveyDomains(session);
+  const auto leases = session.readLeases();
+  settleNear(session, subject, leases);
+  const auto input =
+      attachInput(session, subject, survey, leases, scope, readHostFor(session, subject, leases));
+  const auto decision = plan::decideAttach(input);
+  for (const auto& reason : subject.nearReasons) {
+    session.note(reason);
+  }
+  const std::string& before = subject.domain.persistentXml;
+  const auto after = plannedXml(before, decision.plan, session.sealKey());
+  report::writePlan(
+      session.out(), decision.plan, after ? domain::xmlDiff(before, *after) : "", session.style(),
+      after && input.machine ? distancesOf(before, *after, decision.leases, input.topology)
+                             : report::PlanDistances{},
+      session::settingsToShow(input, decision, after.value_or(before)));
+  return decision.plan.steps.empty() ? ExitCode::done : ExitCode::pending;
+}
+
+void addPlan(CLI::App& app, Runner& runner) {
+  auto* command =
+      app.add_subcommand("plan", "Show what attach would change: host steps and an XML diff");
+  const auto options = std::make_shared<PlanOptions>();
+  command->add_option("vm", options->vm, "Domain name or UUID")->required();
+  addScope(*command, options->scope);
+  command->callback([&runner, options] {
+    runner = [options](Session& session) { return showPlan(session, options->vm, options->scope); };
+  });
+}
+
+}  // namespace vfpass::cli
