@@ -96,7 +96,7 @@ mapping a rail0 "$pf" 'index: 1' "$auto"
 standin_parameter refuse_attribute node_guid,port_guid
 snapshot_host /tmp/host.before "$pf"
 expect_exit 1 "attach" vfpass attach a
-expect_said "the error names attribute and driver" "mlx5_core refuses node-guid"
+expect_said "the error names attribute and driver" "driver mlx5_core cannot set node-guid of VF "
 snapshot_host /tmp/host.after "$pf"
 expect_same_file "the host is unchanged" /tmp/host.before /tmp/host.after
 expect "no lease is left" no_lease
