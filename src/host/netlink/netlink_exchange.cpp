@@ -17,7 +17,7 @@ namespace {
 
 // A link with its VF list far exceeds a page, and the 64 KiB at which that list wraps. Longer
 // replies than this are refused.
-constexpr std::size_t replyLimit = 512U * 1024U;
+constexpr std::size_t replyLimit = std::size_t{512} * 1024;
 
 // Everything down to `converse` runs in the guarded child: no allocations, no exceptions.
 ssize_t receiveDump(int socket, std::string& buffer) {
