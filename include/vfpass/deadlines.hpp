@@ -111,6 +111,8 @@ inline constexpr seconds verify{600};
 /// A probe that moves data, of a command with the timeout `whole`. Two fifths: enough remains to
 /// report a probe that hangs, and to kill it.
 constexpr seconds probeWithin(seconds whole) { return std::max(whole * 2 / 5, seconds{10}); }
+/// A reply of the vfpass on a peer's host: for the first one ssh has to log in.
+inline constexpr milliseconds remoteReply{30000};
 /// perftest in the guest, so that it ends if a device hangs.
 inline constexpr seconds guestTool{60};
 /// The PF's counters, which a driver may update some time after the traffic.

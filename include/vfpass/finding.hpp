@@ -14,6 +14,10 @@ namespace vfpass {
 /// the check does not apply here; `warning`: it works but deserves attention.
 enum class Outcome { passed, failed, notObservable, waived, warning };
 
+/// Whose observation a finding is. The guest cannot influence what the host observes. All else
+/// rests on what the guest reports, which can be false.
+enum class Observer { guest, host };
+
 /// One result of a check.
 struct Finding {
   std::string key;      ///< stable, for scripts: `agent`, `rdma-device`, `data-host`
@@ -22,6 +26,7 @@ struct Finding {
   std::string expected;
   std::string seen;    ///< may contain guest-controlled text: escape it on output
   std::string remedy;  ///< a command to run, where there is one; empty when passed
+  Observer observer = Observer::guest;
 };
 
 /// One measurement in the guest. All values come from the guest and are untrusted.
@@ -40,6 +45,24 @@ struct Figure {
   /// The same measurement with host memory in the same session: the baseline of a GPU's figure.
   std::optional<double> besideHost = {};
   std::optional<double> limit = {};  ///< Gb/s of data that port and PCI Express can carry
+  std::string gpu = {};              ///< which GPU's memory: its entry, or its address in the guest
+};
+
+/// The rate of one pair of VFs that moved data alone, and together with all other pairs.
+struct PairRate {
+  std::string subject;
+  double alone = 0;     ///< Gb/s, writes
+  double together = 0;  ///< Gb/s, writes
+};
+
+/// `verify --all-pairs`: all pairs at the same time. From the guests, hence untrusted.
+struct AllPairs {
+  std::string memory;  ///< `host`, `gpu`
+  std::vector<PairRate> pairs;
+  double overlapSeconds = 0;   ///< during which every pair moved data
+  double shortestSeconds = 0;  ///< the shortest run of a pair
+
+  [[nodiscard]] double aggregate() const;  ///< Gb/s, the sum of `together`
 };
 
 /// The results of `vfpass verify` for one VM.
@@ -50,11 +73,18 @@ struct VerifyReport {
   std::string peerName;  ///< the other VM; empty: this VM sent data to itself
   std::vector<Finding> findings;
   std::vector<Figure> figures;
+  std::vector<AllPairs> allPairs = {};  ///< one for each memory
 };
 
 /// The overall result: failed when any check failed; not observable when a check that counts could
 /// not be made; passed otherwise. Without any findings: not observable.
 Outcome verdict(const VerifyReport& report);
+
+/// `host`, `guest`.
+std::string_view toString(Observer observer);
+
+/// The finding as an observation of the host.
+Finding seenByHost(Finding finding);
 
 /// `passed`, `failed`, `not observable`, `waived`, `warning`.
 std::string_view toString(Outcome outcome);

@@ -20,6 +20,7 @@ struct DomainDescription {
   bool persistent = false;
   std::string persistentXml;  ///< inactive, without secrets; empty for a transient domain
   std::string liveXml;        ///< without secrets; empty when it does not run
+  bool managedSave = false;   ///< the next start restores a managed save image instead of booting
 };
 
 /// A persistent definition with its secrets. A type of its own, because defining a domain from
@@ -63,7 +64,8 @@ class Hypervisor {
   /// not respond.
   virtual std::optional<DomainDescription> findDomain(const std::string& nameOrUuid) = 0;
 
-  /// All domains, sorted by name.
+  /// All domains, sorted by name. Reads their states with one call for each state, then the XML of
+  /// each domain: one call, or two for a persistent domain that is running.
   virtual std::vector<DomainDescription> listDomains() = 0;
 
   /// The persistent definition including secrets, for modifying and redefining it only. nullopt
@@ -91,10 +93,6 @@ class Hypervisor {
   /// the guest: libvirt limits it to 4 MiB, and it is otherwise untrusted. Throws on timeout.
   virtual std::string askAgent(const Uuid& domain, const std::string& command,
                                std::chrono::seconds timeout) = 0;
-
-  /// Whether the domain's next start restores a managed save image instead of booting. False when
-  /// there is no such domain.
-  virtual bool hasManagedSave(const Uuid& domain) = 0;
 };
 
 }  // namespace vfpass

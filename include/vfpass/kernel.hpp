@@ -1,5 +1,6 @@
 #pragma once
 
+#include <exception>
 #include <map>
 #include <optional>
 #include <string>
@@ -65,6 +66,10 @@ class Kernel {
   /// Does nothing when driver and override already match. A driver that hangs in unbind results in
   /// an Error that names the device, after the deadline.
   virtual void bindDriver(const BindDriver& action) = 0;
+
+  /// Binds different functions; VFs in parallel. The result has, in the same order, null or the
+  /// exception that bindDriver() would have thrown.
+  virtual std::vector<std::exception_ptr> bindDrivers(const std::vector<BindDriver>& actions) = 0;
 
   /// Does nothing for a function without a reset method.
   virtual void resetFunction(const ResetFunction& action) = 0;

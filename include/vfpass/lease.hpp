@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "vfpass/domain_edit.hpp"
@@ -54,7 +55,7 @@ struct GuestPlacement {
   auto operator<=>(const GuestPlacement&) const = default;
 };
 
-/// State of a VF before its first lease; detach restores it.
+/// State of the device before its first lease; detach restores it. A PCI function has no settings.
 struct VfOriginal {
   std::string driver;
   std::string driverOverride;
@@ -65,27 +66,39 @@ struct VfOriginal {
   auto operator<=>(const VfOriginal&) const = default;
 };
 
+/// What the lease of a VF records beyond that of any device.
+struct LeasedVf {
+  unsigned index = 0;
+  unsigned count = 0;  ///< VFs of the PF at attach; prepare creates as many after a reboot
+  bool infiniband = false;
+  VfSettings settings;
+  std::set<Attribute> required;
+  bool interfaceForm = false;
+  std::optional<std::string> teamingWith;
+
+  auto operator<=>(const LeasedVf&) const = default;
+};
+
+/// What the lease of a whole PCI function records beyond that of any device.
+struct LeasedFunction {
+  std::optional<std::string> vfioDriver;  ///< empty: vfio-pci
+
+  auto operator<=>(const LeasedFunction&) const = default;
+};
+
 /// The record that a domain owns a VF or function under a generation, with all decisions of attach.
 /// The domain's metadata mirrors it, so that a start needs neither the mapping nor the database.
 struct Lease {
-  LeaseKind kind = LeaseKind::virtualFunction;
+  std::variant<LeasedVf, LeasedFunction> device;
   Uuid domain;
   std::string domainName;  ///< for messages only; names are reused, UUIDs are not
   std::string entry;       ///< its entry in the mapping; together with `domain` the lease's key
   PciAddress pf;           ///< for a PCI function its own address, which then names its lock
   std::string pfPath;      ///< sysfs path at attach; a different one means that the card moved
   std::string pfSerial;    ///< empty where the PF has no VPD serial
-  unsigned vfIndex = 0;
-  PciAddress vf;
-  unsigned vfCount = 0;  ///< VFs of the PF at attach; prepare creates as many after a reboot
-  bool infiniband = false;
-  VfSettings settings;
-  std::set<Attribute> required;
+  PciAddress vf;           ///< of the leased device itself, VF or function
   std::set<Allowance> allow;
   bool managed = false;
-  bool interfaceForm = false;
-  std::optional<std::string> teamingWith;
-  std::optional<std::string> vfioDriver;  ///< of a PCI function; empty: vfio-pci
   /// The device is in the persistent configuration. False: only in the running domain (`--live`,
   /// and every lease of a transient domain), so gc releases it once the domain has stopped.
   bool persistent = true;
@@ -100,6 +113,23 @@ struct Lease {
 
   auto operator<=>(const Lease&) const = default;
 };
+
+LeaseKind kindOf(const Lease& lease);
+bool isVf(const Lease& lease);
+
+/// The VF's part of its lease. Precondition: isVf(lease); otherwise std::bad_variant_access.
+const LeasedVf& vfOf(const Lease& lease);
+LeasedVf& vfOf(Lease& lease);
+
+/// The settings of a leased VF; none for a PCI function.
+VfSettings settingsOf(const Lease& lease);
+
+/// True when the device is an `<interface>` in the domain XML; a PCI function is a `<hostdev>`.
+bool isInterface(const Lease& lease);
+
+/// By what the guest recognizes a VF: its MAC, on InfiniBand its port GUID. Empty for a PCI
+/// function and for a VF without a stated address.
+std::string guestIdentityOf(const Lease& lease);
 
 /// Namespace of our `<metadata>` element in domain XML. Only its presence makes a domain managed.
 inline constexpr std::string_view metadataNamespace = "https://vfpass.org/xmlns/domain/1";
@@ -129,6 +159,8 @@ std::string deviceAlias(const Lease& lease);
 std::string portAlias(const Lease& lease);
 /// Alias of a controller of the mirrored tree: `ua-vfpass-bus-` + index.
 std::string controllerAlias(const GuestController& controller);
+/// Alias of the virtio interface that a VF is teamed with (`teaming: {with: net0}`): `ua-net0`.
+std::string standbyAlias(const std::string& partner);
 /// True for any alias that vfpass assigned.
 bool isOurAlias(std::string_view alias);
 

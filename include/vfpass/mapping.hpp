@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -39,6 +40,7 @@ enum class Derivation { given, automatic };
 struct GuestNetwork {
   std::optional<std::string> address;  ///< `192.168.100.10/24`
   std::optional<unsigned> mtu;
+  std::optional<std::string> name = {};  ///< of the interface, such as `rail0`; empty: any
 };
 
 /// One entry of `vfs:`.
@@ -78,18 +80,22 @@ std::optional<Allowance> parseAllowance(std::string_view name);
 
 /// `verify:` of a mapping.
 struct VerifyPolicy {
-  bool gpu = false;                    ///< also test GPU memory
+  /// `paths:` lists GPU memory, or only host memory; nullopt: unstated, so it is tested if the VM
+  /// has a leased GPU.
+  std::optional<bool> gpu;
   std::optional<double> minimumShare;  ///< fraction of the limit, 0 to 1
   bool onStart = false;                ///< verify after each start and report
 };
 
-/// `nccl:` of a mapping: NCCL's RoCE settings in the guest; empty: NCCL's default.
+/// `nccl:` of a mapping: NCCL's settings in the guest; empty: NCCL's default.
 struct NcclSettings {
   std::optional<unsigned> gidIndex;
   std::optional<unsigned> trafficClass;
   std::optional<unsigned> serviceLevel;
   std::optional<unsigned> queuePairs;  ///< per connection
   std::optional<unsigned> timeout;     ///< exponent: 4.096 us times 2 to this
+  /// Further variables by name (`NCCL_...`), none of which the members above or guest-setup set.
+  std::map<std::string, std::string> environment = {};
 
   auto operator<=>(const NcclSettings&) const = default;
 };

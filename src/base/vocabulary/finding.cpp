@@ -1,8 +1,15 @@
 #include "vfpass/finding.hpp"
 
+#include <numeric>
+
 #include <algorithm>
 
 namespace vfpass {
+
+double AllPairs::aggregate() const {
+  return std::accumulate(pairs.begin(), pairs.end(), 0.0,
+                         [](double sum, const PairRate& pair) { return sum + pair.together; });
+}
 
 Outcome verdict(const VerifyReport& report) {
   const auto any = [&](Outcome outcome) {
@@ -14,6 +21,15 @@ Outcome verdict(const VerifyReport& report) {
   }
   return any(Outcome::notObservable) || !any(Outcome::passed) ? Outcome::notObservable
                                                               : Outcome::passed;
+}
+
+std::string_view toString(Observer observer) {
+  return observer == Observer::host ? "host" : "guest";
+}
+
+Finding seenByHost(Finding finding) {
+  finding.observer = Observer::host;
+  return finding;
 }
 
 std::string_view toString(Outcome outcome) {

@@ -25,6 +25,30 @@ std::optional<LeaseState> parseLeaseState(std::string_view name) {
   return valueOf(leaseStateNames, name);
 }
 
+LeaseKind kindOf(const Lease& lease) {
+  return isVf(lease) ? LeaseKind::virtualFunction : LeaseKind::pciFunction;
+}
+
+bool isVf(const Lease& lease) { return std::holds_alternative<LeasedVf>(lease.device); }
+
+const LeasedVf& vfOf(const Lease& lease) { return std::get<LeasedVf>(lease.device); }
+
+LeasedVf& vfOf(Lease& lease) { return std::get<LeasedVf>(lease.device); }
+
+VfSettings settingsOf(const Lease& lease) {
+  return isVf(lease) ? vfOf(lease).settings : VfSettings{};
+}
+
+bool isInterface(const Lease& lease) { return isVf(lease) && vfOf(lease).interfaceForm; }
+
+std::string guestIdentityOf(const Lease& lease) {
+  const VfSettings settings = settingsOf(lease);
+  if (isVf(lease) && vfOf(lease).infiniband) {
+    return settings.portGuid ? toString(*settings.portGuid) : "";
+  }
+  return settings.mac ? toString(*settings.mac) : "";
+}
+
 Lease termsOf(Lease lease) {
   lease.domainName.clear();
   lease.state = LeaseState::reserved;
@@ -35,17 +59,20 @@ Lease termsOf(Lease lease) {
 }
 
 std::string describeDevice(const Lease& lease) {
-  if (lease.kind == LeaseKind::pciFunction) {
+  if (!isVf(lease)) {
     return "PCI function " + toString(lease.pf);
   }
-  return "VF " + std::to_string(lease.vfIndex) + " of PF " + toString(lease.pf);
+  return "VF " + std::to_string(vfOf(lease).index) + " of PF " + toString(lease.pf);
 }
 
-std::string vfioDriverOf(const Lease& lease) { return lease.vfioDriver.value_or("vfio-pci"); }
+std::string vfioDriverOf(const Lease& lease) {
+  const auto* function = std::get_if<LeasedFunction>(&lease.device);
+  return function == nullptr ? "vfio-pci" : function->vfioDriver.value_or("vfio-pci");
+}
 
 bool sameDevice(const Lease& one, const Lease& other) {
-  const bool whole = one.kind == LeaseKind::pciFunction || other.kind == LeaseKind::pciFunction;
-  return one.pf == other.pf && (whole || one.vfIndex == other.vfIndex);
+  const bool whole = !isVf(one) || !isVf(other);
+  return one.pf == other.pf && (whole || vfOf(one).index == vfOf(other).index);
 }
 
 std::vector<DomainEdit> editsOf(const std::vector<Lease>& leases) {
@@ -64,6 +91,10 @@ std::string portAlias(const Lease& lease) {
 
 std::string controllerAlias(const GuestController& controller) {
   return std::string(aliasPrefix) + "bus-" + std::to_string(controller.index);
+}
+
+std::string standbyAlias(const std::string& partner) {
+  return partner.starts_with("ua-") ? partner : "ua-" + partner;
 }
 
 bool isOurAlias(std::string_view alias) { return alias.starts_with(aliasPrefix); }
