@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 
+#include "guest_name.hpp"
+
 namespace vfpass::config {
 namespace {
 
@@ -79,7 +81,10 @@ std::vector<Problem> collisions(const std::vector<const Mapping*>& mappings, boo
 }  // namespace
 
 std::vector<Problem> collisionsWithin(const Mapping& mapping) {
-  return collisions({&mapping}, true);
+  std::vector<Problem> problems = collisions({&mapping}, true);
+  const std::vector<Problem> names = repeatedGuestNames(mapping);
+  problems.insert(problems.end(), names.begin(), names.end());
+  return problems;
 }
 
 std::vector<Problem> crossCheck(const std::vector<Mapping>& mappings) {

@@ -6,8 +6,8 @@
 
 namespace vfpass::config {
 
-/// Conflicts between entries of one mapping: two with the same MAC, GUID, VF or GPU. `crossCheck`
-/// finds the same between mappings.
+/// Conflicts between entries of one mapping: two with the same MAC, GUID, VF, GPU or interface
+/// name in the guest. `crossCheck` finds the same between mappings, except for the names.
 std::vector<Problem> collisionsWithin(const Mapping& mapping);
 
 }  // namespace vfpass::config

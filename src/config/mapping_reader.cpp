@@ -5,6 +5,7 @@
 
 #include "collisions.hpp"
 #include "file_readers.hpp"
+#include "nccl_reader.hpp"
 #include "pf_selector.hpp"
 #include "schema_validation.hpp"
 #include "vf_reader.hpp"
@@ -79,27 +80,13 @@ VerifyPolicy readVerify(Node& root) {
     return policy;
   }
   for (auto& entry : entries(*block, "paths")) {
-    policy.gpu = policy.gpu || textOf(&entry) == "gpu";
+    policy.gpu = policy.gpu.value_or(false) || textOf(&entry) == "gpu";
   }
   if (const auto share = textOf(find(*block, "minimum-bandwidth")); share && !share->empty()) {
     policy.minimumShare = std::strtod(share->c_str(), nullptr) / 100;  // stops at the `%`
   }
   policy.onStart = textOf(find(*block, "on-start")) == "report";
   return policy;
-}
-
-NcclSettings readNccl(Node& root) {
-  NcclSettings settings;
-  Node* const block = find(root, "nccl");
-  if (block == nullptr || block->refused || block->kind != NodeKind::block) {
-    return settings;
-  }
-  settings.gidIndex = unsignedOf(find(*block, "gid-index"));
-  settings.trafficClass = unsignedOf(find(*block, "traffic-class"));
-  settings.serviceLevel = unsignedOf(find(*block, "service-level"));
-  settings.queuePairs = unsignedOf(find(*block, "qps"));
-  settings.timeout = unsignedOf(find(*block, "timeout"));
-  return settings;
 }
 
 MappingContext readContext(Node& root) {
@@ -148,7 +135,7 @@ Mapping readMapping(const std::string& text, ProblemList& problems) {
   mapping.nvlink = parseNvlinkMode(textOf(find(*root, "nvlink")).value_or(""));
   readSparePorts(*root, mapping, problems);
   mapping.applyDomainSettings = textOf(find(*root, "domain-settings")) == "apply";
-  mapping.nccl = readNccl(*root);
+  mapping.nccl = readNccl(*root, problems);
   mapping.verify = readVerify(*root);
   const MappingContext context = readContext(*root);
   mapping.allow = context.allow;

@@ -12,6 +12,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t mostKeysCompared = 50;
+constexpr std::size_t mostKeysListed = 40;
 
 // Follows `$ref`s, which point into the same file.
 SchemaView resolve(SchemaView view) {
@@ -37,12 +38,9 @@ bool accepts(const json& schema, const std::string& type) {
   if (schema.value("type", "") == type) {
     return true;
   }
-  for (const auto& alternative : schema.value("anyOf", json::array())) {
-    if (accepts(alternative, type)) {
-      return true;
-    }
-  }
-  return false;
+  const auto alternatives = schema.value("anyOf", json::array());
+  return std::ranges::any_of(alternatives,
+                             [&](const json& alternative) { return accepts(alternative, type); });
 }
 
 std::string hintFor(const Node& node, const json& schema) {
@@ -74,13 +72,10 @@ std::vector<std::string> knownKeys(const SchemaView& schema) {
 bool isMisspelt(const Node& node, const SchemaView& schema, const std::string& key) {
   const std::vector<std::string> known = knownKeys(schema);
   const std::size_t looked = std::min(node.keys.size(), mostKeysCompared);
-  for (const auto& written : std::span(node.keys).first(looked)) {
-    if (schema.property(written.text).part == nullptr &&
-        suggestion(written.text, known) == suggestion(key, known)) {
-      return true;
-    }
-  }
-  return false;
+  return std::ranges::any_of(std::span(node.keys).first(looked), [&](const auto& written) {
+    return schema.property(written.text).part == nullptr &&
+           suggestion(written.text, known) == suggestion(key, known);
+  });
 }
 
 // The keys of which a block needs at least one; empty if its `anyOf` is not about required keys.
@@ -141,7 +136,8 @@ void reportUnknownKeys(Node& node, const SchemaView& schema, ProblemList& proble
     }
     std::string hint = problems.full() ? std::string{} : suggestion(key.text, known);
     if (hint.empty()) {
-      hint = "known here: " + join(known, ", ");
+      hint = known.size() > mostKeysListed ? "expected " + schema.title()
+                                           : "known here: " + join(known, ", ");
     }
     problems.add(key.position, "unknown key " + quoteForMessage(key.text), hint);
   }

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "guest_address.hpp"
+#include "guest_name.hpp"
 #include "pf_selector.hpp"
 #include "vf_attributes.hpp"
 
@@ -48,6 +49,29 @@ void readInterface(Node& node, MappedVf& vf, ProblemList& problems) {
   }
 }
 
+// A name is matched by MAC address (systemd.link, netplan).
+void readGuestName(Node& node, Node& block, MappedVf& vf, ProblemList& problems) {
+  Node* const name = find(block, "name");
+  vf.guest.name = textOf(name);
+  if (!vf.guest.name) {
+    return;
+  }
+  if (find(node, "infiniband") != nullptr) {
+    // IPoIB's hardware address begins with a queue pair number.
+    problems.refuse(
+        *name,
+        "an InfiniBand VF cannot be named: the beginning of its hardware address changes "
+        "whenever its driver is loaded",
+        "remove `name:`");
+  } else if (vf.teamingWith) {
+    problems.refuse(*name, "a teamed VF cannot be named: the interfaces of its team have its MAC",
+                    "remove `name:`");
+  } else if (const auto fault = guestNameFault(*vf.guest.name)) {
+    problems.refuse(*name, describe(*name) + " cannot be an interface's fixed name: " + *fault,
+                    "choose another one, such as rail0");
+  }
+}
+
 void readGuest(Node& node, MappedVf& vf, ProblemList& problems) {
   Node* const block = find(node, "guest");
   if (block == nullptr || block->refused) {
@@ -56,6 +80,7 @@ void readGuest(Node& node, MappedVf& vf, ProblemList& problems) {
   Node* const address = find(*block, "address");
   vf.guest.address = textOf(address);
   vf.guest.mtu = unsignedOf(find(*block, "mtu"));
+  readGuestName(node, *block, vf, problems);
   if (!vf.guest.address) {
     return;
   }

@@ -261,6 +261,19 @@ TEST(MappingReader, AcceptsFunctionsAlone) {
   EXPECT_THAT(read.problems, IsEmpty());
 }
 
+TEST(MappingReader, DistinguishesUnstatedFromExcludedGpuPath) {
+  const auto gpu = [](const std::string& verify) -> std::optional<bool> {
+    const ReadMapping read = readMappingText(withVf("", verify + "\n"));
+    EXPECT_THAT(read.problems, IsEmpty()) << verify;
+    return read.mapping.verify.gpu;
+  };
+  EXPECT_EQ(gpu(""), std::nullopt);
+  EXPECT_EQ(gpu("verify: {on-start: report}"), std::nullopt);
+  EXPECT_EQ(gpu("verify: {paths: [host]}"), false);
+  EXPECT_EQ(gpu("verify: {paths: [gpu]}"), true);
+  EXPECT_EQ(gpu("verify: {paths: [gpu, host]}"), true);
+}
+
 TEST(MappingReader, RefusesSameFunctionUnderBothKeys) {
   const auto read = readMappingText(
       "version: 1\nvm: a\ngpus:\n  - {name: g, pci: \"0000:3a:00.0\"}\n"

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "vfpass/config/configuration.hpp"
+
+namespace vfpass::config {
+
+/// Why this name, which has the schema's form, is not possible as the fixed name of an interface in
+/// the guest; nullopt if it is.
+std::optional<std::string> guestNameFault(const std::string& name);
+
+/// One problem for each VF whose interface has the name of an earlier one's. Mappings of other
+/// guests may have the same names.
+std::vector<Problem> repeatedGuestNames(const Mapping& mapping);
+
+}  // namespace vfpass::config
