@@ -39,8 +39,8 @@ CapturedTree keptOf(const host::Recording& recording) {
     }
     // A file without any setting that doctor looks for is left out, so that not even its name is
     // recorded. For some files their mere existence matters.
-    if (!kept.content.empty() || entry.content.empty() || path.starts_with("etc/opensm/") ||
-        path.ends_with("/openibd.service")) {
+    if (!kept.content.empty() || entry.content.empty() ||
+        path.find("opensm") != std::string::npos || path.ends_with("/openibd.service")) {
       tree.emplace(path, kept);
     }
   }

@@ -1,8 +1,10 @@
 #include "vfpass/host/system_kernel.hpp"
 
 #include <algorithm>
+#include <deque>
 
 #include "drivers/bind_driver.hpp"
+#include "drivers/bind_drivers.hpp"
 #include "drivers/load_module.hpp"
 #include "drivers/ofed_files.hpp"
 #include "drivers/reset_function.hpp"
@@ -24,7 +26,11 @@ namespace vfpass::host {
 
 struct SystemKernel::Implementation {
   Implementation(Root readFrom, const Deadlines& limits)
-      : root(std::move(readFrom)), writer(root), deadlines(limits) {}
+      : root(std::move(readFrom)), writer(root), deadlines(limits) {
+    for (std::size_t worker = 1; worker < bindingWorkers; ++worker) {
+      otherWriters.emplace_back(root);
+    }
+  }
 
   void requireLive(const PciAddress& function) const { requireLive(toString(function)); }
 
@@ -50,8 +56,22 @@ struct SystemKernel::Implementation {
   [[nodiscard]] std::chrono::milliseconds eswitch() const { return within(deadlines.eswitch); }
   [[nodiscard]] std::chrono::milliseconds rdma() const { return within(deadlines.rdma); }
 
+  // `with` is of one thread.
+  void bind(const BindDriver& action, KernelWriter& with) const {
+    const auto deadline = bind();
+    host::bindDriver(
+        root, with, [deadline](const std::string& module) { loadModule(module, deadline); }, action,
+        deadline);
+  }
+
+  // A writer's helper process serves all bindings of its worker.
+  GuardedWriter& writerOf(std::size_t worker) {
+    return worker == 0 ? writer : otherWriters[worker - 1];
+  }
+
   Root root;
   GuardedWriter writer;
+  std::deque<GuardedWriter> otherWriters;
   Deadlines deadlines;
 };
 
@@ -192,10 +212,17 @@ std::optional<VfTraffic> SystemKernel::vfTraffic(const PciAddress& pf, unsigned 
 
 void SystemKernel::bindDriver(const BindDriver& action) {
   implementation_->requireLive(action.function);
-  const auto deadline = implementation_->bind();
-  host::bindDriver(
-      implementation_->root, implementation_->writer,
-      [deadline](const std::string& module) { loadModule(module, deadline); }, action, deadline);
+  implementation_->bind(action, implementation_->writer);
+}
+
+std::vector<std::exception_ptr> SystemKernel::bindDrivers(const std::vector<BindDriver>& actions) {
+  for (const BindDriver& action : actions) {
+    implementation_->requireLive(action.function);
+  }
+  return host::bindDrivers(implementation_->root, actions,
+                           [&](const BindDriver& action, std::size_t worker) {
+                             implementation_->bind(action, implementation_->writerOf(worker));
+                           });
 }
 
 void SystemKernel::resetFunction(const ResetFunction& action) { resetFunctions({action}); }

@@ -10,6 +10,7 @@ constexpr std::uint16_t amdGraphics = 0x1002;
 constexpr std::uint16_t amdProcessor = 0x1022;
 constexpr unsigned displayBase = 0x03;
 constexpr std::uint8_t intelGraphicsSlot = 2;
+constexpr std::uint8_t earlyAmdSlot = 1;
 
 bool sharesSlot(const TopologyFunction& one, const TopologyFunction& other) {
   PciAddress slot = other.address;
@@ -23,6 +24,9 @@ bool isPartOfProcessor(const Topology& topology, const TopologyFunction& functio
   }
   if (function.vendor == intel) {
     return !function.parent && function.address.slot == intelGraphicsSlot;
+  }
+  if (function.vendor == amdGraphics && !function.parent && function.address.slot == earlyAmdSlot) {
+    return true;
   }
   return function.vendor == amdGraphics &&
          std::ranges::any_of(topology.functions, [&](const TopologyFunction& other) {

@@ -70,7 +70,7 @@ DeviceMatrix guestMatrix(const GuestMachine& machine, const Topology& host) {
 GuestMachine withPfs(GuestMachine machine, const std::vector<Lease>& leases) {
   for (PassedDevice& device : machine.passed) {
     const auto lease = std::find_if(leases.begin(), leases.end(), [&device](const Lease& each) {
-      return each.kind == LeaseKind::virtualFunction && each.entry == device.name;
+      return isVf(each) && each.entry == device.name;
     });
     if (lease != leases.end()) {
       device.host = lease->pf;

@@ -70,11 +70,6 @@ class FakeHypervisor final : public Hypervisor {
     return std::nullopt;
   }
 
-  std::vector<Uuid> managedSaves;
-  bool hasManagedSave(const Uuid& uuid) override {
-    return std::find(managedSaves.begin(), managedSaves.end(), uuid) != managedSaves.end();
-  }
-
   void defineDomain(const Definition& definition) override {
     const std::string& xml = definition.xml;
     if (killBeforeDefine) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "vfpass/base/caught.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/select_pf.hpp"
 
@@ -254,6 +255,15 @@ void FakeKernel::bindDriver(const BindDriver& action) {
   } else {
     throw Error("no PCI function " + toString(action.function) + ": No such device (ENODEV)");
   }
+}
+
+// Sequential; like the real implementation, continues after a failure.
+std::vector<std::exception_ptr> FakeKernel::bindDrivers(const std::vector<BindDriver>& actions) {
+  std::vector<std::exception_ptr> failures;
+  for (const BindDriver& action : actions) {
+    failures.push_back(caught([&] { bindDriver(action); }));
+  }
+  return failures;
 }
 
 void FakeKernel::resetFunction(const ResetFunction& action) {

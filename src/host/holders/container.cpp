@@ -85,14 +85,36 @@ std::optional<Container> inPath(std::string_view path) {
 std::optional<Container> containerIn(std::string_view cgroups) {
   for (const std::string& line : splitLines(std::string(cgroups))) {
     const auto start = line.find(":/");
-    const auto found = start == std::string::npos
-                           ? std::nullopt
-                           : inPath(std::string_view(line).substr(start + 2));
+    auto found = start == std::string::npos ? std::nullopt
+                                            : inPath(std::string_view(line).substr(start + 2));
     if (found) {
       return found;
     }
   }
   return std::nullopt;
+}
+
+// `0::/system.slice/ollama.service/worker` or `/system.slice/system-x.slice/x@1.service`. The names
+// are those of units, so nothing of systemd's escapes has to be decoded.
+std::string systemServiceIn(std::string_view cgroups) {
+  constexpr std::string_view slice = ":/system.slice/";
+  constexpr std::string_view suffix = ".service";
+  for (const std::string& line : splitLines(std::string(cgroups))) {
+    const auto start = line.find(slice);
+    if (start == std::string::npos) {
+      continue;
+    }
+    std::string_view path = std::string_view(line).substr(start + slice.size());
+    while (!path.empty()) {
+      const auto end = std::min(path.find('/'), path.size());
+      const auto unit = path.substr(0, end);
+      if (unit.size() > suffix.size() && unit.ends_with(suffix)) {
+        return printable(std::string(unit));
+      }
+      path.remove_prefix(std::min(end + 1, path.size()));
+    }
+  }
+  return {};
 }
 
 }  // namespace vfpass::host

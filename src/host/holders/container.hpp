@@ -18,4 +18,8 @@ struct Container {
 /// not in a known type of container.
 std::optional<Container> containerIn(std::string_view cgroups);
 
+/// The system service that a process belongs to, such as `ollama.service`; printable. Empty for
+/// processes of a user's session and for scopes, which `systemctl stop` cannot address as services.
+std::string systemServiceIn(std::string_view cgroups);
+
 }  // namespace vfpass::host

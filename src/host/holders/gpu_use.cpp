@@ -4,6 +4,8 @@
 #include <array>
 
 #include "holders/container.hpp"
+#include "holders/qemu_process.hpp"
+#include "vfpass/base/shell.hpp"
 
 namespace vfpass::host {
 namespace {
@@ -38,31 +40,52 @@ constexpr std::array<KnownUser, 15> known{
      {"plymouthd", "the boot splash", "plymouth quit"}}};
 
 const KnownUser* knownUser(const std::string& name) {
-  const auto found = std::ranges::find(known, name, &KnownUser::process);
+  const auto* const found = std::ranges::find(known, name, &KnownUser::process);
   return found == known.end() ? nullptr : &*found;
 }
 
-std::optional<Container> containerOf(const Root& root, const Process& process) {
-  constexpr std::size_t longest = std::size_t{64} << 10U;
-  return containerIn(root.readText("proc/" + process.id + "/cgroup", longest).value_or(""));
+constexpr std::size_t longest = std::size_t{64} << 10U;
+
+std::string cgroupsOf(const Root& root, const Process& process) {
+  return root.readText("proc/" + process.id + "/cgroup", longest).value_or("");
+}
+
+// A QEMU that renders for a guest's display on the host's GPU.
+std::string guestOf(const Root& root, const Process& process) {
+  return process.name.starts_with("qemu")
+             ? parseQemuGuest(
+                   root.readText("proc/" + process.id + "/cmdline", longest).value_or(""))
+                   .name
+             : "";
 }
 
 }  // namespace
 
-GpuUse gpuUseOf(const Root& given, const Process& process) {
+GpuUse gpuUseOf(const Root& root, const Process& process) {
   // Keep processes out of snapshots.
   const Root unrecorded;
-  const Root& root = given.isLive() ? unrecorded : given;
+  const Root& readFrom = root.isLive() ? unrecorded : root;
   const KnownUser* user = knownUser(process.name);
   const std::string name =
       (user == nullptr ? "" : std::string(user->what) + " ") + describe(process);
-  if (const auto container = containerOf(root, process)) {
+  const std::string groups = cgroupsOf(readFrom, process);
+  if (const auto container = containerIn(groups)) {
     const std::string which = container->runtime + " container " + container->id;
     return {name + " in " + which,
             (user == nullptr ? "wait until its work ends, then stop the " : "stop the ") + which +
                 " with its runtime"};
   }
-  return {name, user == nullptr ? "wait until it ends, then try again" : std::string(user->remedy)};
+  if (user != nullptr) {
+    return {name, std::string(user->remedy)};
+  }
+  if (const std::string guest = guestOf(readFrom, process); !guest.empty()) {
+    return {name + " of VM " + guest, "virsh shutdown " + shellArgument(guest)};
+  }
+  if (const std::string service = systemServiceIn(groups); !service.empty()) {
+    return {name + " of " + service,
+            "systemctl stop " + shellArgument(service) + ", once nothing on this host needs it"};
+  }
+  return {name, "wait until it ends, then try again"};
 }
 
 }  // namespace vfpass::host

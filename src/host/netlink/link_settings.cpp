@@ -1,9 +1,11 @@
 #include "vfpass/host/link_settings.hpp"
 
 #include <linux/netlink.h>
+#include <unistd.h>
 
 #include <cerrno>
 
+#include "netlink/acknowledgement.hpp"
 #include "netlink/devlink_message.hpp"
 #include "netlink/netlink_exchange.hpp"
 #include "netlink/pf_link_message.hpp"
@@ -70,6 +72,17 @@ std::optional<EswitchMode> readEswitchMode(const PciAddress& pf, milliseconds de
   }
   return parseEswitchReply(
       exchangeNetlink(NETLINK_GENERIC, eswitchQuery(*family, pf), purpose, deadline), *family, pf);
+}
+
+int eswitchRefusal(const PciAddress& pf, milliseconds deadline) {
+  const ExchangePurpose purpose{"PF " + toString(pf), "reading the eswitch mode"};
+  const auto family = ::geteuid() == 0 ? devlinkFamily(purpose, deadline) : std::nullopt;
+  if (!family) {
+    return 0;
+  }
+  const auto reply = parseAcknowledgement(
+      exchangeNetlink(NETLINK_GENERIC, eswitchQuery(*family, pf), purpose, deadline));
+  return reply ? reply->error : 0;
 }
 
 void setEswitchMode(const PciAddress& pf, EswitchMode mode, milliseconds deadline) {

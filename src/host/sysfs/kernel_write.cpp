@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "helper/task_name.hpp"
+#include "vfpass/base/caught.hpp"
 #include "vfpass/base/deadline.hpp"
 #include "vfpass/base/text.hpp"
 
@@ -49,17 +50,6 @@ FileDescriptor openForWriting(const Root& root, const DeviceWrite& write) {
     throwRefused(write.path, write.text, write.device, errno);
   }
   return file;
-}
-
-// Runs `call` and returns the Error that it throws, or null.
-template <typename Call>
-std::exception_ptr caught(Call call) {
-  try {
-    call();
-    return nullptr;
-  } catch (const Error&) {
-    return std::current_exception();
-  }
 }
 
 }  // namespace

@@ -69,6 +69,26 @@ TEST_F(GpuUsersTest, SuggestsWaitingForJobs) {
   EXPECT_THAT(users().remedies, ElementsAre("wait until it ends, then try again"));
 }
 
+TEST_F(GpuUsersTest, NamesServiceAndVmToStop) {
+  numbered(first, 0);
+  opens("90", "ollama", "/dev/nvidia0");
+  tree_.file("proc/90/cgroup", "0::/system.slice/ollama.service/runner\n");
+  EXPECT_THAT(users().names, ElementsAre("ollama (pid 90) of ollama.service"));
+  EXPECT_THAT(users().remedies,
+              ElementsAre("systemctl stop ollama.service, once nothing on this host needs it"));
+  tree_.file("proc/90/comm", "qemu-system-x86\n");
+  tree_.file("proc/90/cgroup", "0::/machine.slice/machine-qemu-1-desk.scope\n");
+  tree_.commandLine("90", {"qemu-system-x86_64", "-name", "guest=desk 1,debug-threads=on"});
+  EXPECT_THAT(users().remedies, ElementsAre("virsh shutdown 'desk 1'"));
+}
+
+TEST_F(GpuUsersTest, StopsNoServiceOfUserSession) {
+  numbered(first, 0);
+  opens("90", "python3", "/dev/nvidia0");
+  tree_.file("proc/90/cgroup", "0::/user.slice/user-0.slice/user@0.service/app.slice/x.service\n");
+  EXPECT_THAT(users().remedies, ElementsAre("wait until it ends, then try again"));
+}
+
 TEST_F(GpuUsersTest, NamesContainerAndRuntime) {
   numbered(first, 0);
   opens("90", "python3", "/dev/nvidia0");

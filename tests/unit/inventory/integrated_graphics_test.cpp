@@ -51,6 +51,13 @@ TEST(IntegratedGraphics, AmdGraphicsOfProcessorAreNoGpu) {
   EXPECT_EQ(machine.roleAfterwards(display), FunctionRole::other);
 }
 
+// As on a Kaveri: no function of the processor shares the slot.
+TEST(IntegratedGraphics, AmdGraphicsOnRootBusAreNoGpu) {
+  Machine machine;
+  EXPECT_EQ(machine.roleAfterwards(machine.display("0000:00:01.0", 0x1002, {})),
+            FunctionRole::other);
+}
+
 TEST(IntegratedGraphics, AmdCardWithAudioAndUsbIsGpu) {
   Machine machine;
   const auto port = machine.function(FunctionRole::rootPort, "0000:00:08.1", machine.bridge);

@@ -259,7 +259,7 @@ Mirror MirroredDomain::attach(const std::vector<std::pair<std::string, std::size
   functions_.clear();
   for (std::size_t i = 0; i < devices.size(); ++i) {
     Lease lease;
-    lease.kind = LeaseKind::pciFunction;
+    lease.device = LeasedFunction{};
     lease.domain = parseUuid(uuid).value();
     lease.domainName = "train0";
     lease.entry = devices[i].first;

@@ -26,6 +26,11 @@ void setUp(const NetdevHandle& netdev, bool up, std::chrono::milliseconds deadli
 /// device, the driver has no embedded switch, or permission is denied.
 std::optional<EswitchMode> readEswitchMode(const PciAddress& pf,
                                            std::chrono::milliseconds deadline);
+/// The errno with which the driver refuses root to read the eswitch mode; 0: it does not, or the
+/// caller is not root, to whom devlink itself returns EPERM. mlx5 refuses it for a PF that does not
+/// manage the switch (mlx5_eswitch_check), as on a BlueField in DPU mode: with EPERM in older
+/// kernels, later with EOPNOTSUPP, which InfiniBand ports and PFs without VFs also gave.
+int eswitchRefusal(const PciAddress& pf, std::chrono::milliseconds deadline);
 /// Drivers recreate their netdevs in the process: read the PF again afterwards.
 void setEswitchMode(const PciAddress& pf, EswitchMode mode, std::chrono::milliseconds deadline);
 

@@ -41,6 +41,7 @@ class SystemKernel final : public Kernel {
   void setVfProbing(const PciAddress& pf, bool on) override;
   std::vector<RefusedAttribute> configureVfs(const ConfigureVfs& action) override;
   void bindDriver(const BindDriver& action) override;
+  std::vector<std::exception_ptr> bindDrivers(const std::vector<BindDriver>& actions) override;
   void resetFunction(const ResetFunction& action) override;
   void resetFunctions(const std::vector<ResetFunction>& actions) override;
   PfSettings readPfSettings(const PciAddress& pf) override;
