@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -154,7 +155,7 @@ void checkAcs(const View& view, Results& results) {
     }
     const std::string subject = railName(view, rail);
     if (!bad.empty()) {
-      results.failed(subject, expected, join(bad, ", "), remedy);
+      results.failedIfUsed(view.uses(rail), subject, expected, join(bad, ", "), remedy);
       remedy = "add the argument shown for the first rail; it covers all rails";
     } else if (!unreadable.empty()) {
       results.notObservable(subject, expected, join(unreadable, ", "), "sudo vfpass doctor");
@@ -164,35 +165,72 @@ void checkAcs(const View& view, Results& results) {
   }
 }
 
-void checkAts(const View& view, Results& results) {
-  const std::string expected = "the ATS capability";
-  std::set<std::size_t> seen;
+// The PFs of rails, and used PFs that are not the nearest of any GPU.
+std::set<std::size_t> pairedPfs(const View& view) {
+  std::set<std::size_t> found;
   for (const auto& rail : view.rails()) {
-    const TopologyFunction& pf = view.function(*rail.pf);
-    if (!seen.insert(*rail.pf).second) {
-      continue;
-    }
+    found.insert(*rail.pf);
+  }
+  std::ranges::copy_if(view.pfs(), std::inserter(found, found.end()),
+                       [&](std::size_t pf) { return view.namesDevices() && view.uses(pf); });
+  return found;
+}
+
+bool sharesWithUsedGpu(const View& view, std::size_t pf) {
+  return view.uses(pf) && std::ranges::any_of(view.gpus(), [&](std::size_t gpu) {
+           return view.uses(gpu) && sharesSwitch(view, gpu, pf);
+         });
+}
+
+// Between devices without a common switch all requests pass the root complex, where the IOMMU
+// translates them. There is nothing that ATS could spare.
+void checkAts(const View& view, Results& results) {
+  const std::string expected = "the ATS capability, if a GPU shares a switch with the NIC";
+  for (const std::size_t number : pairedPfs(view)) {
+    const TopologyFunction& pf = view.function(number);
     const std::string config = configOf(view, pf);
-    if (!hasExtendedSpace(config)) {
+    if (!sharesSwitchWithGpu(view, number)) {
+      results.passed(nameOf(pf), expected, "not needed: no GPU shares a switch with it");
+    } else if (!hasExtendedSpace(config)) {
       results.notObservable(nameOf(pf), expected, "cannot read its configuration space",
                             "sudo vfpass doctor");
     } else if (hasAts(config)) {
       results.passed(nameOf(pf), expected, "present");
     } else {
-      results.failed(nameOf(pf), expected, "disabled in the firmware",
-                     "mstconfig -d " + toString(pf.address) + " set ATS_ENABLED=1, then reboot");
+      results.failedIfUsed(
+          sharesWithUsedGpu(view, number), nameOf(pf), expected, "disabled in the firmware",
+          "mstconfig -d " + toString(pf.address) + " set ATS_ENABLED=1, then reboot");
     }
   }
 }
 
 constexpr std::array checks{
-    Check{"ats", "only requests translated by ATS can go from the NIC to the GPU without the IOMMU",
-          withoutRail, checkAts},
+    Check{
+        "ats",
+        "below one switch, only requests translated by ATS can go from the NIC straight to the GPU",
+        withoutRail, checkAts},
     Check{"acs",
           "the ports between GPU and NIC decide whether their traffic is isolated and direct",
           withoutRail, checkAcs}};
 
 }  // namespace
+
+// A root port has one link, so only a multi-function card could have two devices directly below it.
+bool sharesSwitch(const View& view, std::size_t gpu, std::size_t pf) {
+  const auto gpuPorts = portsAbove(view, gpu);
+  const auto nicPorts = portsAbove(view, pf);
+  const auto shared = std::ranges::find_first_of(nicPorts, gpuPorts);
+  return shared != nicPorts.end() && view.function(*shared).role != FunctionRole::rootPort;
+}
+
+bool sharesSwitchWithGpu(const View& view, std::size_t pf) {
+  return std::ranges::any_of(view.gpus(),
+                             [&](std::size_t gpu) { return sharesSwitch(view, gpu, pf); });
+}
+
+bool needsAts(const View& view, std::size_t pf) {
+  return pairedPfs(view).contains(pf) && sharesSwitchWithGpu(view, pf);
+}
 
 std::span<const Check> acsChecks() { return checks; }
 

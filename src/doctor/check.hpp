@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "firmware_settings.hpp"
 #include "vfpass/diagnosis.hpp"
 #include "view.hpp"
 
@@ -19,6 +20,11 @@ class Results {
   void passed(std::string subject, std::string expected, std::string seen);
   /// `remedy` is a command where one exists.
   void failed(std::string subject, std::string expected, std::string seen, std::string remedy);
+  /// About one device: failed, but only a warning if the device is not used (View::uses).
+  void failedIfUsed(bool used, std::string subject, std::string expected, std::string seen,
+                    std::string remedy);
+  /// Works, but deserves attention.
+  void warned(std::string subject, std::string expected, std::string seen, std::string remedy);
   void notObservable(std::string subject, std::string expected, std::string seen,
                      std::string remedy);
   void waived(std::string reason);
@@ -41,6 +47,7 @@ struct Check {
 std::span<const Check> cpuIommuChecks();
 std::span<const Check> sriovChecks();
 std::span<const Check> firmwareChecks();
+std::span<const Check> dpuChecks();
 std::span<const Check> eswitchChecks();
 std::span<const Check> acsChecks();
 std::span<const Check> gpuChecks();
@@ -67,8 +74,26 @@ inline constexpr std::uint16_t mellanox = 0x15b3;
 /// Link layer of the function's first RDMA port that reports one.
 LinkLayer layerOf(const TopologyFunction& function);
 
-/// PFs whose VFs go to guests, as far as known. Ports of other PFs may be down.
+/// PFs whose first RDMA port has this link layer.
+std::vector<std::size_t> pfsWith(const View& view, LinkLayer layer);
+
+/// The PF's eswitch mode by devlink: `legacy`, `switchdev`, or `denied` (EPERM) and
+/// `unsupported` (EOPNOTSUPP) if the driver refuses it; nullopt if unknown.
+std::optional<std::string> eswitchModeOf(const View& view, const TopologyFunction& pf);
+
+/// What checkSettings found for the PF's card; empty if unknown.
+FirmwareSettings firmwareSettingsOf(const View& view, const TopologyFunction& pf);
+
+/// PFs whose VFs go to guests, as far as known: the used ones; if nothing names a device, those of
+/// the rails, or all. Ports of other PFs may be down.
 std::vector<std::size_t> usedPfs(const View& view);
+
+/// Whether GPU and NIC are below one switch.
+bool sharesSwitch(const View& view, std::size_t gpu, std::size_t pf);
+bool sharesSwitchWithGpu(const View& view, std::size_t pf);
+
+/// Whether the PF serves a GPU below the same switch, so that ATS lets their traffic stay there.
+bool needsAts(const View& view, std::size_t pf);
 
 /// Number of VFs that mappings and host.yaml require of a PF, as far as known.
 unsigned wantedVfs(const View& view, const PciAddress& pf);

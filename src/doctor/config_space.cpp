@@ -1,14 +1,19 @@
 #include "config_space.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 
 namespace vfpass::doctor {
 namespace {
 
-// PCI Express Base Specification 5.0: 7.6.3 (extended capability header), 7.7.8 (ACS), 10.5 (ATS).
+// PCI Express Base Specification 5.0: 7.6.3 (extended capability header), 7.7.8 (ACS), 7.8.6
+// (Resizable BAR), 10.5 (ATS).
 constexpr std::size_t extendedSpace = 0x100;
 constexpr unsigned acs = 0x0d;
 constexpr unsigned ats = 0x0f;
+constexpr unsigned resizableBar = 0x15;
+constexpr unsigned barLimit = 6;
 constexpr unsigned acsMask = 0x7f;
 constexpr int acsBits = 7;
 constexpr int capabilityLimit = (4096 - 256) / 8;
@@ -52,6 +57,26 @@ std::optional<Acs> acsOf(std::string_view config) {
 }
 
 bool hasAts(std::string_view config) { return findExtended(config, ats).has_value(); }
+
+// A capability and a control register for each BAR. Bit n of the former, from 4 on, offers
+// 2^(n + 16) bytes; bits 5 to 7 of the first control register are the number of BARs.
+std::optional<std::uint64_t> largestResizableBar(std::string_view config) {
+  const auto at = findExtended(config, resizableBar);
+  const auto control = at ? wordAt(config, *at + 8) : std::nullopt;
+  if (!control) {
+    return std::nullopt;
+  }
+  std::optional<std::uint64_t> largest;
+  for (unsigned bar = 0; bar < std::min(*control >> 5U & 7U, barLimit); ++bar) {
+    const auto low = wordAt(config, *at + 4 + std::size_t{8} * bar);
+    const auto high = wordAt(config, *at + 6 + std::size_t{8} * bar);
+    const std::uint32_t sizes = low && high ? (*high << 16U | *low) >> 4U : 0;
+    if (sizes != 0) {
+      largest = std::max(largest.value_or(0), std::uint64_t{1} << (std::bit_width(sizes) + 19U));
+    }
+  }
+  return largest;
+}
 
 std::string acsText(unsigned bits) {
   std::string text;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +23,10 @@ bool hasExtendedSpace(std::string_view config);
 std::optional<Acs> acsOf(std::string_view config);
 
 bool hasAts(std::string_view config);
+
+/// The size in bytes of the largest BAR that the function's Resizable BAR capability offers;
+/// nullopt if it has none, so that its BARs have a fixed size.
+std::optional<std::uint64_t> largestResizableBar(std::string_view config);
 
 /// `0011101`, bit 6 first: the notation of `pci=config_acs=`.
 std::string acsText(unsigned bits);

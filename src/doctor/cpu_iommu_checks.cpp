@@ -85,7 +85,9 @@ void checkPassthrough(const View& view, Results& results) {
     const auto type = pf.iommuGroup ? view.root().readText(std::string(groupsFolder) + "/" +
                                                            std::to_string(*pf.iommuGroup) + "/type")
                                     : std::nullopt;
-    if (!type || type->empty()) {
+    if (!sharesSwitchWithGpu(view, number)) {
+      results.passed(nameOf(pf), expected, "not needed: no GPU shares a switch with it");
+    } else if (!type || type->empty()) {
       results.notObservable(nameOf(pf), expected, "cannot read the type of its IOMMU group", "");
     } else if (*type != "identity" || (version && *version >= std::pair(6U, 12U))) {
       results.passed(nameOf(pf), expected, *type);
@@ -195,12 +197,13 @@ void checkGroups(const View& view, Results& results) {
   const auto check = [&](std::size_t number, const std::string& subject) {
     const TopologyFunction& function = view.function(number);
     if (!function.iommuGroup) {
-      results.failed(subject, expected, "no IOMMU group", "dmesg | grep -i -e DMAR -e AMD-Vi");
+      results.failedIfUsed(view.uses(number), subject, expected, "no IOMMU group",
+                           "dmesg | grep -i -e DMAR -e AMD-Vi");
     } else if (const auto* foreign = foreignFunction(view, groups, number); foreign != nullptr) {
-      results.failed(subject, expected,
-                     "shares group " + std::to_string(*function.iommuGroup) + " with " +
-                         toString(foreign->address),
-                     "enable ACS on the ports above it (see acs), then reboot");
+      results.failedIfUsed(view.uses(number), subject, expected,
+                           "shares group " + std::to_string(*function.iommuGroup) + " with " +
+                               toString(foreign->address),
+                           "enable ACS on the ports above it (see acs), then reboot");
     } else {
       return true;
     }

@@ -77,6 +77,9 @@ Requirements requirementsOf(const Topology& topology, const std::vector<Mapping>
   }
   for (const PfPolicy& entry : policy.pfs) {
     const TopologyFunction* pf = select(topology, entry.pf);
+    if (pf != nullptr) {
+      requirements.policyPfs.push_back(pf->address);
+    }
     if (pf != nullptr && entry.vfCount) {
       requirements.vfCounts[pf->address] = *entry.vfCount;
     }
@@ -101,10 +104,11 @@ std::vector<Diagnosis> examine(const host::Root& root, const Topology& topology,
                                const Requirements& requirements, const Inquiries& inquiries) {
   const View view(root, topology, requirements, inquiries);
   std::vector<Diagnosis> found;
-  for (const auto& area : {cpuIommuChecks(), sriovChecks(), firmwareChecks(), eswitchChecks(),
-                           acsChecks(), gpuChecks(), driverOrderChecks(), moduleChecks(),
-                           rdmaChecks(), flowControlChecks(), libvirtChecks(), daemonChecks(),
-                           memoryLockChecks(), guestChecks(), driverStopChecks(), rivalChecks()}) {
+  for (const auto& area :
+       {cpuIommuChecks(), sriovChecks(), firmwareChecks(), dpuChecks(), eswitchChecks(),
+        acsChecks(), gpuChecks(), driverOrderChecks(), moduleChecks(), rdmaChecks(),
+        flowControlChecks(), libvirtChecks(), daemonChecks(), memoryLockChecks(), guestChecks(),
+        driverStopChecks(), rivalChecks()}) {
     for (const Check& check : area) {
       Results results(check.key, check.why, found);
       if (const std::string reason = check.inapplicable(view); !reason.empty()) {
@@ -126,6 +130,22 @@ void Results::passed(std::string subject, std::string expected, std::string seen
 void Results::failed(std::string subject, std::string expected, std::string seen,
                      std::string remedy) {
   into_.push_back({{std::string(key_), std::move(subject), Outcome::failed, std::move(expected),
+                    std::move(seen), std::move(remedy)},
+                   std::string(why_)});
+}
+
+void Results::failedIfUsed(bool used, std::string subject, std::string expected, std::string seen,
+                           std::string remedy) {
+  if (used) {
+    return failed(std::move(subject), std::move(expected), std::move(seen), std::move(remedy));
+  }
+  warned(std::move(subject), std::move(expected), std::move(seen) + "; nothing uses this device",
+         std::move(remedy));
+}
+
+void Results::warned(std::string subject, std::string expected, std::string seen,
+                     std::string remedy) {
+  into_.push_back({{std::string(key_), std::move(subject), Outcome::warning, std::move(expected),
                     std::move(seen), std::move(remedy)},
                    std::string(why_)});
 }

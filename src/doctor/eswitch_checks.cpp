@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cerrno>
 
 #include "check.hpp"
 #include "vfpass/base/text.hpp"
@@ -22,18 +23,6 @@ std::string withoutEswitch(const View& view) {
                              [&](std::size_t pf) { return hasEswitch(view.function(pf)); })
              ? ""
              : "no Ethernet PF with SR-IOV";
-}
-
-std::optional<std::string> modeOf(const View& view, const TopologyFunction& pf) {
-  return view.answer(
-      "devlink/" + toString(pf.address) + "/eswitch-mode", [&]() -> std::optional<std::string> {
-        try {
-          const auto mode = host::readEswitchMode(pf.address, deadlines::doctorNetlink);
-          return mode ? std::optional(std::string(toString(*mode))) : std::nullopt;
-        } catch (const Error&) {  // timeout, or invalid reply
-          return std::nullopt;
-        }
-      });
 }
 
 const Requirement* requirementFor(const View& view, const TopologyFunction& pf) {
@@ -75,9 +64,12 @@ void checkMode(const View& view, Results& results) {
       continue;
     }
     const auto [wanted, expected] = expectedMode(view, pf);
-    const auto mode = modeOf(view, pf);
+    const auto mode = eswitchModeOf(view, pf);
     const std::string device = "pci/" + toString(pf.address);
-    if (!mode || (*mode != "legacy" && *mode != "switchdev")) {
+    if (mode == "denied") {
+      results.notObservable(doctor::nameOf(pf), expected, "the driver denies the host access to it",
+                            "vfpass doctor  # dpu-mode says why on a BlueField");
+    } else if (!mode || (*mode != "legacy" && *mode != "switchdev")) {
       results.notObservable(doctor::nameOf(pf), expected, "devlink shows no eswitch mode",
                             "sudo devlink dev eswitch show " + device);
     } else if (wanted.empty() || *mode == wanted) {
@@ -96,6 +88,23 @@ constexpr std::array checks{
           withoutEswitch, checkMode}};
 
 }  // namespace
+
+std::optional<std::string> eswitchModeOf(const View& view, const TopologyFunction& pf) {
+  return view.answer(
+      "devlink/" + toString(pf.address) + "/eswitch-mode", [&]() -> std::optional<std::string> {
+        try {
+          if (const auto mode = host::readEswitchMode(pf.address, deadlines::doctorNetlink)) {
+            return std::string(toString(*mode));
+          }
+          const int refusal = host::eswitchRefusal(pf.address, deadlines::doctorNetlink);
+          return refusal == EPERM        ? std::optional<std::string>("denied")
+                 : refusal == EOPNOTSUPP ? std::optional<std::string>("unsupported")
+                                         : std::nullopt;
+        } catch (const Error&) {  // timeout, or invalid reply
+          return std::nullopt;
+        }
+      });
+}
 
 std::span<const Check> eswitchChecks() { return checks; }
 

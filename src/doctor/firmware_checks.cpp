@@ -54,9 +54,15 @@ bool sameCard(PciAddress one, PciAddress other) {
   return one == other;
 }
 
-bool servesRail(const View& view, const PciAddress& card) {
-  return std::ranges::any_of(view.rails(), [&](const topology::Rail& rail) {
-    return sameCard(view.function(*rail.pf).address, card);
+bool cardNeedsAts(const View& view, const PciAddress& card) {
+  return std::ranges::any_of(view.pfs(), [&](std::size_t number) {
+    return sameCard(view.function(number).address, card) && needsAts(view, number);
+  });
+}
+
+bool usesCard(const View& view, const PciAddress& card) {
+  return std::ranges::any_of(view.pfs(), [&](std::size_t number) {
+    return sameCard(view.function(number).address, card) && view.uses(number);
   });
 }
 
@@ -77,7 +83,7 @@ std::vector<Need> needsOf(const View& view, const PciAddress& card) {
     }
   }
   std::vector<Need> needs{{"SRIOV_EN", 1}, {"NUM_OF_VFS", vfs, true}};
-  if (servesRail(view, card)) {
+  if (cardNeedsAts(view, card)) {
     needs.push_back({"ATS_ENABLED", 1});
   }
   needs.insert(needs.end(), types.begin(), types.end());
@@ -133,7 +139,7 @@ Judgement judge(const std::vector<Need>& needs, const FirmwareSettings& settings
   return judgement;
 }
 
-void report(const TopologyFunction& pf, const std::vector<Need>& needs,
+void report(const TopologyFunction& pf, bool used, const std::vector<Need>& needs,
             const FirmwareSettings& settings, Results& results) {
   std::vector<std::string> wanted;
   std::ranges::transform(needs, std::back_inserter(wanted), &Need::text);
@@ -142,11 +148,11 @@ void report(const TopologyFunction& pf, const std::vector<Need>& needs,
   const std::string seen = join(judgement.seen, ", ");
   const std::string powerCycle = "power-cycle the machine";
   if (!judgement.toSet.empty()) {
-    results.failed(nameOf(pf), expected, seen,
-                   "mstconfig -d " + toString(pf.address) + " set " + join(judgement.toSet, " ") +
-                       ", then " + powerCycle);
+    results.failedIfUsed(used, nameOf(pf), expected, seen,
+                         "mstconfig -d " + toString(pf.address) + " set " +
+                             join(judgement.toSet, " ") + ", then " + powerCycle);
   } else if (judgement.pending) {
-    results.failed(nameOf(pf), expected, seen, powerCycle);
+    results.failedIfUsed(used, nameOf(pf), expected, seen, powerCycle);
   } else if (judgement.unknown) {
     results.notObservable(nameOf(pf), expected, seen, "install a newer mstflint");
   } else {
@@ -173,7 +179,7 @@ void checkSettings(const View& view, Results& results) {
           "neither mstconfig nor mlxconfig shows them",
           "apt install mstflint; sudo mstconfig -e -d " + toString(pf.address) + " query");
     } else {
-      report(pf, needs, settings, results);
+      report(pf, usesCard(view, pf.address), needs, settings, results);
     }
   }
 }
@@ -185,6 +191,19 @@ constexpr std::array checks{Check{"firmware-settings",
                                   withoutCard, checkSettings}};
 
 }  // namespace
+
+// The query was made for the card's first PF, before anything else asks.
+FirmwareSettings firmwareSettingsOf(const View& view, const TopologyFunction& pf) {
+  for (const std::size_t number : cards(view)) {
+    const PciAddress& first = view.function(number).address;
+    if (sameCard(first, pf.address)) {
+      const auto known = view.answer("firmware/" + toString(first),
+                                     []() -> std::optional<std::string> { return std::nullopt; });
+      return firmwareSettingsFrom(known.value_or(""));
+    }
+  }
+  return {};
+}
 
 std::span<const Check> firmwareChecks() { return checks; }
 

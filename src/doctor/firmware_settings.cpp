@@ -10,7 +10,9 @@
 namespace vfpass::doctor {
 namespace {
 
-constexpr std::array names{"ATS_ENABLED", "LINK_TYPE_P1", "LINK_TYPE_P2", "NUM_OF_VFS", "SRIOV_EN"};
+constexpr std::array names{"ATS_ENABLED",  "INTERNAL_CPU_OFFLOAD_ENGINE",
+                           "LINK_TYPE_P1", "LINK_TYPE_P2",
+                           "NUM_OF_VFS",   "SRIOV_EN"};
 constexpr std::size_t valueLimit = 40;
 constexpr std::string_view unknown = "-";
 

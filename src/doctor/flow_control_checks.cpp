@@ -53,7 +53,7 @@ std::optional<FlowControl> flowControlOf(const View& view, const std::string& ne
 
 // Priorities at which the port both marks (roce_np) and reacts (roce_rp). Only OFED shows them.
 std::optional<unsigned> congestionControl(const View& view, const TopologyFunction& pf) {
-  const std::string folder = view.pathOf(pf, "net/" + pf.netdevs.front().name + "/ecn/");
+  const std::string folder = View::pathOf(pf, "net/" + pf.netdevs.front().name + "/ecn/");
   if (!view.root().exists(folder + "roce_np/enable") ||
       !view.root().exists(folder + "roce_rp/enable")) {
     return std::nullopt;

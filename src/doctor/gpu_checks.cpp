@@ -1,16 +1,20 @@
 #include <algorithm>
 #include <array>
 
+#include "config_space.hpp"
 #include "gpu_checks.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/host/sysfs_folder.hpp"
 
 namespace vfpass::doctor {
 namespace {
 
 constexpr std::uint64_t mebibyte = 1024ULL * 1024;
 constexpr std::uint64_t gibibyte = 1024 * mebibyte;
-constexpr std::uint64_t smallestBar = 256 * mebibyte;
+// The usual size before Resizable BAR, and of some data centre GPUs for good (Tesla T4).
+constexpr std::uint64_t smallBar = 256 * mebibyte;
 constexpr std::size_t barCount = 6;
+constexpr std::size_t configBytes = 4096;
 
 // include/linux/ioport.h
 constexpr std::uint64_t memoryResource = 0x200;
@@ -62,29 +66,53 @@ std::optional<Bar> memoryBar(const std::string& resources) {
   return largest;
 }
 
+constexpr const char* wideBar = "a 64-bit memory BAR";
+constexpr const char* barRemedy =
+    "enable Above 4G Decoding and Resizable BAR in the firmware: "
+    "systemctl reboot --firmware-setup";
+
+// GPUDirect RDMA works with a small BAR, but the memory that is registered at one time has to fit
+// into it. It is a fault only where the GPU offers more.
+void judgeSmallBar(const View& view, const TopologyFunction& gpu, std::uint64_t size,
+                   Results& results) {
+  const std::string subject = toString(gpu.address);
+  const std::string seen = sizeText(size) + ", 64-bit";
+  const host::Folder folder(view.root(), "sys/devices/" + gpu.path);
+  const std::string config = folder ? folder.readBytes("config", 0, configBytes) : "";
+  const auto largest = largestResizableBar(config);
+  if (!hasExtendedSpace(config)) {
+    results.notObservable(subject, wideBar, seen + "; cannot tell whether the GPU offers more",
+                          "sudo vfpass doctor");
+  } else if (largest.value_or(0) > size) {
+    results.warned(subject, wideBar, seen + "; the GPU offers " + sizeText(*largest), barRemedy);
+  } else {
+    results.passed(subject, wideBar,
+                   seen +
+                       ", all that the GPU offers: RDMA can register no more of its memory at "
+                       "one time");
+  }
+}
+
 void checkBars(const View& view, Results& results) {
-  const std::string expected = "a 64-bit memory BAR of more than 256 MiB";
-  const std::string remedy =
-      "enable Above 4G Decoding and Resizable BAR in the firmware: "
-      "systemctl reboot --firmware-setup";
   for (const std::size_t number : view.gpus()) {
     const TopologyFunction& gpu = view.function(number);
     const std::string subject = toString(gpu.address);
-    const auto text = view.root().readText(view.pathOf(gpu, "resource"));
+    const auto text = view.root().readText(View::pathOf(gpu, "resource"));
     if (!text) {
-      results.notObservable(subject, expected, "no resource file in sysfs",
-                            "lspci -vvs " + subject);
+      results.notObservable(subject, wideBar, "no resource file in sysfs", "lspci -vvs " + subject);
       continue;
     }
     const auto bar = memoryBar(*text);
     if (!bar || bar->start == 0 || bar->size == 0) {
-      results.failed(subject, expected, "no prefetchable BAR has an address", remedy);
-    } else if (bar->size <= smallestBar || (bar->flags & sixtyFourBit) == 0) {
-      const bool wide = (bar->flags & sixtyFourBit) != 0;
-      results.failed(subject, expected, sizeText(bar->size) + (wide ? ", 64-bit" : ", 32-bit"),
-                     remedy);
+      results.failedIfUsed(view.uses(number), subject, wideBar,
+                           "no prefetchable BAR has an address", barRemedy);
+    } else if ((bar->flags & sixtyFourBit) == 0) {
+      results.failedIfUsed(view.uses(number), subject, wideBar, sizeText(bar->size) + ", 32-bit",
+                           barRemedy);
+    } else if (bar->size <= smallBar) {
+      judgeSmallBar(view, gpu, bar->size, results);
     } else {
-      results.passed(subject, expected, sizeText(bar->size) + ", 64-bit");
+      results.passed(subject, wideBar, sizeText(bar->size) + ", 64-bit");
     }
   }
 }
@@ -93,9 +121,10 @@ void checkConsole(const View& view, Results& results) {
   for (const std::size_t number : view.gpus()) {
     const TopologyFunction& gpu = view.function(number);
     const std::string subject = toString(gpu.address);
-    if (view.root().readNumber(view.pathOf(gpu, "boot_vga")).value_or(0) == 1) {
-      results.failed(
-          subject, "not the host's console", "the firmware uses it as the primary display",
+    if (view.root().readNumber(View::pathOf(gpu, "boot_vga")).value_or(0) == 1) {
+      results.failedIfUsed(
+          view.uses(number), subject, "not the host's console",
+          "the firmware uses it as the primary display",
           "make the onboard graphics primary in the firmware: systemctl reboot --firmware-setup");
     } else {
       results.passed(subject, "not the host's console", "not the console");

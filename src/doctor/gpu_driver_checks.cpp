@@ -9,12 +9,12 @@ namespace {
 
 constexpr const char* anyDriver = "a VFIO driver, nvidia or none";
 
-void checkUsers(const PciAddress& gpu, const host::GpuSurvey& survey, Results& results) {
+void checkUsers(const PciAddress& gpu, bool used, const host::GpuSurvey& survey, Results& results) {
   const std::string subject = toString(gpu);
   const std::string expected = "not in use, so that it can be unbound";
   if (const auto found = survey.users.find(gpu); found != survey.users.end()) {
-    results.failed(subject, expected, join(found->second.names, ", "),
-                   join(found->second.remedies, "; "));
+    results.failedIfUsed(used, subject, expected, join(found->second.names, ", "),
+                         join(found->second.remedies, "; "));
   } else if (!survey.blindSpot.empty()) {
     results.notObservable(subject, expected, "nvidia; " + survey.blindSpot,
                           "sudo fuser -v /dev/nvidia*");
@@ -24,17 +24,19 @@ void checkUsers(const PciAddress& gpu, const host::GpuSurvey& survey, Results& r
 }
 
 // A Grace GPU on plain vfio-pci loses its coherent memory.
-void checkVfioDriver(const View& view, const TopologyFunction& gpu, Results& results) {
+void checkVfioDriver(const View& view, std::size_t number, Results& results) {
+  const TopologyFunction& gpu = view.function(number);
   const std::string best = host::bestVfioDriver(view.root(), "sys/devices/" + gpu.path);
   if (best == gpu.driver || best == "vfio-pci") {
     results.passed(toString(gpu.address), anyDriver, gpu.driver);
   } else {
-    results.failed(toString(gpu.address), best + ", the most specific VFIO driver for this GPU",
-                   gpu.driver,
-                   "remove `driver: " + gpu.driver +
-                       "` from its entry in the mapping, and the tool or boot argument that binds "
-                       "it to " +
-                       gpu.driver + "; then run vfpass attach");
+    results.failedIfUsed(
+        view.uses(number), toString(gpu.address),
+        best + ", the most specific VFIO driver for this GPU", gpu.driver,
+        "remove `driver: " + gpu.driver +
+            "` from its entry in the mapping, and the tool or boot argument that binds "
+            "it to " +
+            gpu.driver + "; then run vfpass attach");
   }
 }
 
@@ -54,14 +56,14 @@ void checkGpuDrivers(const View& view, Results& results) {
   for (const std::size_t number : view.gpus()) {
     const TopologyFunction& gpu = view.function(number);
     if (gpu.driver == "nvidia") {
-      checkUsers(gpu.address, survey, results);
+      checkUsers(gpu.address, view.uses(number), survey, results);
     } else if (isVfioDriver(gpu.driver)) {
-      checkVfioDriver(view, gpu, results);
+      checkVfioDriver(view, number, results);
     } else if (gpu.driver.empty()) {
       results.passed(toString(gpu.address), anyDriver, "none");
     } else {
-      results.failed(
-          toString(gpu.address), anyDriver, gpu.driver,
+      results.failedIfUsed(
+          view.uses(number), toString(gpu.address), anyDriver, gpu.driver,
           "echo blacklist " + gpu.driver +
               " > /etc/modprobe.d/vfpass-gpu.conf, then run update-initramfs -u and reboot");
     }

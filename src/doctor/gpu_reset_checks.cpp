@@ -29,17 +29,18 @@ std::vector<std::string> unmapped(const View& view, const std::vector<PciAddress
 }
 
 // A function that is alone on a bus that can be reset has the method `bus`.
-void checkBusReset(const View& view, const TopologyFunction& gpu, const std::string& expected,
+void checkBusReset(const View& view, std::size_t number, const std::string& expected,
                    Results& results) {
+  const TopologyFunction& gpu = view.function(number);
   const std::string subject = toString(gpu.address);
   const auto others = neighbours(view, gpu);
   const auto foreign = unmapped(view, others);
   if (others.empty()) {
-    results.failed(subject, expected, "no reset method",
-                   "reboot the host between two guests, or use another GPU");
+    results.failedIfUsed(view.uses(number), subject, expected, "no reset method",
+                         "reboot the host between two guests, or use another GPU");
   } else if (!foreign.empty()) {
-    results.failed(
-        subject, expected,
+    results.failedIfUsed(
+        view.uses(number), subject, expected,
         "no reset method; its bus could be reset, but is shared with " + join(foreign, ", "),
         "add these functions to `functions:` of the same mapping");
   } else {
@@ -47,7 +48,8 @@ void checkBusReset(const View& view, const TopologyFunction& gpu, const std::str
   }
 }
 
-void checkReset(const View& view, const TopologyFunction& gpu, Results& results) {
+void checkReset(const View& view, std::size_t number, Results& results) {
+  const TopologyFunction& gpu = view.function(number);
   const std::string subject = toString(gpu.address);
   const std::string expected = "a reset method, so that no data remains for the next guest";
   const auto methods = host::readResetMethods(view.root(), "sys/devices/" + gpu.path);
@@ -59,14 +61,14 @@ void checkReset(const View& view, const TopologyFunction& gpu, Results& results)
   if (!methods->empty()) {
     return results.passed(subject, expected, join(*methods, ", "));
   }
-  checkBusReset(view, gpu, expected, results);
+  checkBusReset(view, number, expected, results);
 }
 
 }  // namespace
 
 void checkGpuResets(const View& view, Results& results) {
   for (const std::size_t number : view.gpus()) {
-    checkReset(view, view.function(number), results);
+    checkReset(view, number, results);
   }
 }
 

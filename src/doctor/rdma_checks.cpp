@@ -1,16 +1,16 @@
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <set>
 
 #include "check.hpp"
+#include "opensm_check.hpp"
 #include "vfpass/arp_policy.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::doctor {
 namespace {
-
-constexpr const char* openSmFile = "etc/opensm/opensm.conf";
 
 std::string versionOf(const View& view, const std::string& module) {
   return view.root().readText("sys/module/" + module + "/version").value_or("");
@@ -36,13 +36,6 @@ void checkOfed(const View& view, Results& results) {
   } else {
     results.passed("", expected, release);
   }
-}
-
-std::vector<std::size_t> pfsWith(const View& view, LinkLayer layer) {
-  std::vector<std::size_t> found;
-  std::ranges::copy_if(view.pfs(), std::back_inserter(found),
-                       [&](std::size_t pf) { return layerOf(view.function(pf)) == layer; });
-  return found;
 }
 
 void checkLinkType(const View& view, Results& results) {
@@ -75,6 +68,11 @@ std::string withoutTyped(const View& view) {
                              })
              ? ""
              : "no mapping sets GUIDs or a VLAN";
+}
+
+std::string withoutUsedPf(const View& view) {
+  const std::string reason = withoutPf(view);
+  return reason.empty() && usedPfs(view).empty() ? "no NIC in use" : reason;
 }
 
 void checkLink(const View& view, Results& results) {
@@ -115,7 +113,7 @@ void checkMtu(const View& view, Results& results) {
     const std::string netdev = pf->netdevs.empty() ? "" : pf->netdevs.front().name;
     const auto mtu = netdev.empty()
                          ? std::nullopt
-                         : view.root().readNumber(view.pathOf(*pf, "net/" + netdev + "/mtu"));
+                         : view.root().readNumber(View::pathOf(*pf, "net/" + netdev + "/mtu"));
     if (!mtu) {
       results.notObservable(subject, expected, "cannot read the MTU of " + nameOf(*pf), "");
     } else if (*mtu < *requirement.mtu) {
@@ -128,45 +126,25 @@ void checkMtu(const View& view, Results& results) {
   }
 }
 
-std::string withoutInfiniband(const View& view) {
-  return pfsWith(view, LinkLayer::infiniband).empty() ? "no InfiniBand port" : "";
-}
+struct RocePort {
+  std::size_t pf = 0;
+  std::string netdev;
+};
 
-// 0 leaves the fabric's setting, 1 disables virtual ports, 2 enables them.
-void checkOpenSm(const View& view, Results& results) {
-  if (!view.root().exists(openSmFile)) {
-    return results.notObservable(
-        "", "virt_enabled 2", "no OpenSM configuration on this host",
-        "on the subnet manager's host: grep virt_enabled /etc/opensm/opensm.conf");
-  }
-  for (const std::string& line : view.settings(openSmFile)) {
-    if (line == "virt_enabled 2") {
-      return results.passed("", "virt_enabled 2", line);
-    }
-    if (line.starts_with("virt_enabled")) {
-      return results.failed("", "virt_enabled 2", line,
-                            "sed -i 's/^virt_enabled.*/virt_enabled 2/' /etc/opensm/opensm.conf && "
-                            "systemctl restart opensm");
-    }
-  }
-  results.failed("", "virt_enabled 2", "not set",
-                 "echo virt_enabled 2 >> /etc/opensm/opensm.conf && systemctl restart opensm");
-}
-
-std::vector<std::string> roceNetdevs(const View& view) {
-  std::vector<std::string> names;
+std::vector<RocePort> rocePortsUp(const View& view) {
+  std::vector<RocePort> ports;
   for (const std::size_t pf : pfsWith(view, LinkLayer::ethernet)) {
     for (const Netdev& netdev : view.function(pf).netdevs) {
       if (netdev.up && !netdev.enslaved) {
-        names.push_back(netdev.name);
+        ports.push_back({pf, netdev.name});
       }
     }
   }
-  return names;
+  return ports;
 }
 
 std::string unlessMultiHomed(const View& view) {
-  return roceNetdevs(view).size() > 1 ? "" : "fewer than two RoCE ports are up";
+  return rocePortsUp(view).size() > 1 ? "" : "fewer than two RoCE ports are up";
 }
 
 std::string arpText(const std::string& ignore, std::uint64_t announce) {
@@ -184,9 +162,9 @@ void checkArp(const View& view, Results& results) {
   const std::string folder = "proc/sys/net/ipv4/conf/";
   const std::string expected = arpText(
       std::to_string(arp::ignore) + " or " + std::to_string(arp::ignoreStrict), arp::announce);
-  for (const std::string& netdev : roceNetdevs(view)) {
-    const auto valueOf = [&](const std::string& name) {
-      const auto own = view.root().readNumber(folder + netdev + "/" + name);
+  for (const auto& [pf, netdev] : rocePortsUp(view)) {
+    const auto valueOf = [&, &interface = netdev](const std::string& name) {
+      const auto own = view.root().readNumber(folder + interface + "/" + name);
       const auto all = view.root().readNumber(folder + "all/" + name);
       return own ? std::optional(std::max(*own, all.value_or(0))) : std::nullopt;
     };
@@ -200,7 +178,7 @@ void checkArp(const View& view, Results& results) {
     if (arp::isSound(*announce, *ignore)) {
       results.passed(netdev, expected, seen);
     } else {
-      results.failed(netdev, expected, seen, arpRemedy(netdev));
+      results.failedIfUsed(view.uses(pf), netdev, expected, seen, arpRemedy(netdev));
     }
   }
 }
@@ -208,7 +186,7 @@ void checkArp(const View& view, Results& results) {
 constexpr std::array checks{
     Check{"ofed", "modules of different releases do not load together", withoutMlx5, checkOfed},
     Check{"link-type", "GUIDs need InfiniBand, VLANs need Ethernet", withoutTyped, checkLinkType},
-    Check{"pf-link", "a VF's link follows its PF's port", withoutPf, checkLink},
+    Check{"pf-link", "a VF's link follows its PF's port", withoutUsedPf, checkLink},
     Check{"pf-mtu", "a guest's MTU cannot exceed its PF's", withoutMtu, checkMtu},
     Check{"opensm", "VFs stay down if the subnet manager does not enable virtual ports",
           withoutInfiniband, checkOpenSm},
@@ -216,6 +194,13 @@ constexpr std::array checks{
           unlessMultiHomed, checkArp}};
 
 }  // namespace
+
+std::vector<std::size_t> pfsWith(const View& view, LinkLayer layer) {
+  std::vector<std::size_t> found;
+  std::ranges::copy_if(view.pfs(), std::back_inserter(found),
+                       [&](std::size_t pf) { return layerOf(view.function(pf)) == layer; });
+  return found;
+}
 
 LinkLayer layerOf(const TopologyFunction& function) {
   for (const RdmaDevice& device : function.rdma) {
@@ -229,18 +214,17 @@ LinkLayer layerOf(const TopologyFunction& function) {
 }
 
 std::vector<std::size_t> usedPfs(const View& view) {
-  std::set<std::size_t> used;
+  std::vector<std::size_t> used;
+  if (view.namesDevices() || view.rails().empty()) {
+    std::ranges::copy_if(view.pfs(), std::back_inserter(used),
+                         [&](std::size_t pf) { return view.uses(pf); });
+    return used;
+  }
+  std::set<std::size_t> ofRails;
   for (const auto& rail : view.rails()) {
-    used.insert(*rail.pf);
+    ofRails.insert(*rail.pf);
   }
-  for (const std::size_t pf : view.pfs()) {
-    const auto& requirements = view.requirements().vfs;
-    if (view.rails().empty() || std::ranges::find(requirements, view.function(pf).address,
-                                                  &Requirement::pf) != requirements.end()) {
-      used.insert(pf);
-    }
-  }
-  return {used.begin(), used.end()};
+  return {ofRails.begin(), ofRails.end()};
 }
 
 std::span<const Check> rdmaChecks() { return checks; }

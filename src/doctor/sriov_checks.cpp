@@ -33,7 +33,8 @@ void checkMappedDevices(const View& view, Results& results) {
 // A card whose firmware has SR-IOV off does not show the capability.
 void checkFirmware(const View& view, Results& results) {
   const std::string expected = "SR-IOV on in the firmware";
-  for (const TopologyFunction& function : view.topology().functions) {
+  for (std::size_t number = 0; number < view.topology().functions.size(); ++number) {
+    const TopologyFunction& function = view.function(number);
     const std::string address = toString(function.address);
     const bool required = !view.requirements().oneVm ||
                           std::ranges::find(view.requirements().vfs, function.address,
@@ -46,9 +47,9 @@ void checkFirmware(const View& view, Results& results) {
                      std::to_string(function.vfCount) + " of " + std::to_string(function.totalVfs) +
                          " VFs created");
     } else if (function.vendor == mellanox && function.classCode >> 16U == networkController) {
-      results.failed(nameOf(function), expected, "no VFs possible",
-                     "mstconfig -d " + address + " set SRIOV_EN=1 NUM_OF_VFS=" +
-                         std::to_string(usualVfs) + ", then power-cycle the machine");
+      results.failedIfUsed(view.uses(number), nameOf(function), expected, "no VFs possible",
+                           "mstconfig -d " + address + " set SRIOV_EN=1 NUM_OF_VFS=" +
+                               std::to_string(usualVfs) + ", then power-cycle the machine");
     }
   }
 }
@@ -108,7 +109,7 @@ void checkProbing(const View& view, Results& results) {
       continue;
     }
     const std::string subject = requirement.vm + ", " + requirement.entry;
-    const std::string file = view.pathOf(*pf, "sriov_drivers_autoprobe");
+    const std::string file = View::pathOf(*pf, "sriov_drivers_autoprobe");
     const auto probing = view.root().readNumber(file);
     if (!probing) {
       results.notObservable(subject, "sriov_drivers_autoprobe 1", "cannot read it", "");
@@ -166,8 +167,8 @@ void checkEscapes(const View& view, Results& results) {
     } else if (*fixed) {
       results.passed(nameOf(pf), expected, firmware);
     } else {
-      results.failed(nameOf(pf), expected, firmware,
-                     query + "; then burn the newest firmware for that PSID");
+      results.failedIfUsed(view.uses(number), nameOf(pf), expected, firmware,
+                           query + "; then burn the newest firmware for that PSID");
     }
   }
 }

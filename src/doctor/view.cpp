@@ -1,6 +1,7 @@
 #include "view.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "vfpass/base/text.hpp"
 
@@ -21,6 +22,44 @@ void keepRequired(const Topology& topology, const Requirements& requirements,
   });
 }
 
+// Addresses of devices that no longer exist do not count: a mapping of a removed card must not make
+// every other card unused.
+std::set<PciAddress> usedDevices(const Topology& topology, const Requirements& requirements) {
+  std::set<PciAddress> used;
+  const auto add = [&](const PciAddress& address) {
+    if (findFunction(topology, address) != nullptr) {
+      used.insert(address);
+    }
+  };
+  if (!requirements.selected.empty()) {
+    std::ranges::for_each(requirements.selected, add);
+    return used;
+  }
+  for (const Requirement& requirement : requirements.vfs) {
+    add(requirement.pf);
+  }
+  std::ranges::for_each(requirements.gpus, add);
+  std::ranges::for_each(requirements.policyPfs, add);
+  std::ranges::for_each(requirements.leased, add);
+  return used;
+}
+
+// The paths that guests use are those between used devices; a nearer PF that nobody uses does not
+// matter to them.
+std::vector<topology::Rail> railsOf(const View& view) {
+  const auto part = [&](const std::vector<std::size_t>& numbers, bool used) {
+    std::vector<std::size_t> found;
+    std::ranges::copy_if(numbers, std::back_inserter(found),
+                         [&](std::size_t number) { return view.uses(number) == used; });
+    return found;
+  };
+  auto rails = topology::rails(view.topology(), part(view.gpus(), true), part(view.pfs(), true));
+  const auto others = topology::rails(view.topology(), part(view.gpus(), false), view.pfs());
+  rails.insert(rails.end(), others.begin(), others.end());
+  std::erase_if(rails, [](const topology::Rail& rail) { return !rail.pf; });
+  return rails;
+}
+
 }  // namespace
 
 View::View(const host::Root& root, const Topology& topology, const Requirements& requirements,
@@ -34,8 +73,18 @@ View::View(const host::Root& root, const Topology& topology, const Requirements&
   if (requirements.oneVm) {
     keepRequired(topology, requirements, gpus_, pfs_);
   }
-  rails_ = topology::rails(topology, gpus_, pfs_);
-  std::erase_if(rails_, [](const topology::Rail& rail) { return !rail.pf; });
+  used_ = usedDevices(topology, requirements);
+  rails_ = railsOf(*this);
+}
+
+bool View::uses(std::size_t number) const {
+  const TopologyFunction& device = function(number);
+  return used_.empty() || used_.contains(device.address) ||
+         (device.physicalFunction && used_.contains(function(*device.physicalFunction).address));
+}
+
+bool View::uses(const topology::Rail& rail) const {
+  return uses(rail.gpu) && rail.pf && uses(*rail.pf);
 }
 
 std::optional<std::string> View::answer(
@@ -43,7 +92,11 @@ std::optional<std::string> View::answer(
   if (!root_.isLive()) {
     return root_.readText("vfpass/" + name);
   }
-  auto text = query();
+  const auto [known, isNew] = asked_.try_emplace(name);
+  if (!isNew) {
+    return known->second;
+  }
+  const auto& text = known->second = query();
   if (text && inquiries_.answers != nullptr) {
     inquiries_.answers->insert_or_assign(name, *text);
   }
@@ -82,7 +135,7 @@ std::optional<bool> View::moduleFlag(const std::string& module,
   return *text == "Y" || *text == "1";
 }
 
-std::string View::pathOf(const TopologyFunction& function, const std::string& file) const {
+std::string View::pathOf(const TopologyFunction& function, const std::string& file) {
   return "sys/devices/" + function.path + "/" + file;
 }
 

@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,12 +31,20 @@ class View {
   [[nodiscard]] const std::vector<std::size_t>& gpus() const { return gpus_; }
   /// NICs whose VFs a VM can use.
   [[nodiscard]] const std::vector<std::size_t>& pfs() const { return pfs_; }
-  /// Only rails with a PF.
+  /// Only rails with a PF: first those of the used GPUs among the used PFs, then the others.
   [[nodiscard]] const std::vector<topology::Rail>& rails() const { return rails_; }
+  /// Whether a mapping, host.yaml, a lease or the user's selection names this device; a VF counts
+  /// as its PF. A fault of any other device is no reason against the host. As long as nothing names
+  /// a device of this host, every device counts as used, because any of them may become so.
+  [[nodiscard]] bool uses(std::size_t number) const;
+  /// Whether anything names a device of this host.
+  [[nodiscard]] bool namesDevices() const { return !used_.empty(); }
+  /// Both ends are used.
+  [[nodiscard]] bool uses(const topology::Rail& rail) const;
 
   /// Facts that no file holds: from netlink, libvirt or a program. On the running system, calls
   /// `query` and records its answer (Inquiries::answers); in a captured tree, reads `vfpass/NAME`.
-  /// nullopt if unknown.
+  /// nullopt if unknown. Each question is asked once.
   [[nodiscard]] std::optional<std::string> answer(
       const std::string& name, const std::function<std::optional<std::string>()>& query) const;
   /// The lines that `knownSettings` keeps of a configuration file.
@@ -48,7 +58,8 @@ class View {
   [[nodiscard]] std::optional<bool> moduleFlag(const std::string& module,
                                                const std::string& parameter) const;
   /// Path of a function's file in sysfs.
-  [[nodiscard]] std::string pathOf(const TopologyFunction& function, const std::string& file) const;
+  [[nodiscard]] static std::string pathOf(const TopologyFunction& function,
+                                          const std::string& file);
 
  private:
   const host::Root& root_;
@@ -58,6 +69,8 @@ class View {
   std::vector<std::size_t> gpus_;
   std::vector<std::size_t> pfs_;
   std::vector<topology::Rail> rails_;
+  mutable std::map<std::string, std::optional<std::string>> asked_;
+  std::set<PciAddress> used_;  ///< empty: every device
 };
 
 /// The usual name of a PF: its RDMA device, otherwise its netdev, otherwise its address.

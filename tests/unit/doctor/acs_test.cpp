@@ -176,6 +176,21 @@ TEST_F(AcsTest, RemedyForOneVmKeepsPortsOfOthers) {
   EXPECT_THAT(finding("acs").remedy, testing::HasSubstr("xx111x1@0000:02:01.0"));
 }
 
+// All requests pass the root complex there, where the IOMMU translates them.
+TEST_F(AcsTest, RequiresNoAtsWithoutSharedSwitch) {
+  const auto other = builder.function(FunctionRole::rootPort, "0000:00:02.0", 0);
+  function(other).path = "0000:00:02.0";
+  function(pf).parent = other;
+  file(pf, "config", configWith(0x10));
+  EXPECT_EQ(outcome("ats"), Outcome::passed);
+  EXPECT_EQ(finding("ats").seen, "not needed: no GPU shares a switch with it");
+  file("vfpass/firmware/0000:03:00.0", "ATS_ENABLED False(0) False(0)\n");
+  EXPECT_THAT(finding("firmware-settings").expected, testing::Not(testing::HasSubstr("ATS")));
+  function(pf).parent = nicPort;
+  EXPECT_EQ(outcome("ats"), Outcome::failed);
+  EXPECT_THAT(finding("firmware-settings").expected, testing::HasSubstr("ATS_ENABLED=1"));
+}
+
 TEST_F(AcsTest, IsWaivedWithoutGpu) {
   function(gpu).role = FunctionRole::other;
   EXPECT_EQ(outcome("acs"), Outcome::waived);

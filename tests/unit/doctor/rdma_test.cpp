@@ -102,6 +102,44 @@ TEST_F(Rdma, RequiresVirtualPortsInSubnetManager) {
   EXPECT_EQ(outcome("opensm"), Outcome::passed);
 }
 
+TEST_F(Rdma, ReadsOpenSmConfigurationOfEveryDistribution) {
+  function(pf).rdma[0].ports[0].linkLayer = LinkLayer::infiniband;
+  for (const std::string path : {"etc/opensm/opensm.conf", "etc/rdma/opensm.conf",
+                                 "etc/opensm.conf", "var/cache/opensm/opensm.opts"}) {
+    file(path, "lmc 0\nvirt_enabled\t0\nvirt_enabled  2\n");  // the last line counts
+    EXPECT_EQ(outcome("opensm"), Outcome::passed) << path;
+    EXPECT_EQ(finding("opensm").subject, "/" + path);
+    file(path, "virt_enabled 0\n");
+    EXPECT_THAT(finding("opensm").remedy, testing::HasSubstr(" /" + path + " && systemctl"));
+    tree.remove(path);
+  }
+}
+
+TEST_F(Rdma, ReadsConfigurationOfEveryOpenSmInstance) {
+  function(pf).rdma[0].ports[0].linkLayer = LinkLayer::infiniband;
+  file("etc/rdma/opensm.conf.1", "virt_enabled 2\n");
+  file("etc/rdma/opensm.conf.2", "virt_enabled 1\n");
+  file("etc/rdma/opensm.conf.rpmsave", "virt_enabled 0\n");
+  ASSERT_EQ(findings("opensm").size(), 2U);
+  EXPECT_EQ(finding("opensm").subject, "/etc/rdma/opensm.conf.2");
+  file("etc/init.d/opensmd", "");
+  EXPECT_THAT(finding("opensm").remedy, testing::EndsWith("systemctl restart opensmd"));
+}
+
+TEST_F(Rdma, ReadsOnlyFilesOfRunningOpenSmInstances) {
+  function(pf).rdma[0].ports[0].linkLayer = LinkLayer::infiniband;
+  file("etc/opensm/opensm.conf", "virt_enabled 0\n");
+  file("opt/ufm/opensm.conf", "virt_enabled 2\n");
+  file("vfpass/opensm", "/opt/ufm/opensm.conf\n");
+  EXPECT_EQ(outcome("opensm"), Outcome::passed);
+  file("vfpass/opensm", "default\n/opt/ufm/opensm.conf\n");
+  EXPECT_EQ(finding("opensm").subject, "/etc/opensm/opensm.conf");
+  EXPECT_EQ(outcome("opensm"), Outcome::failed);
+  file("vfpass/opensm", "none\n");
+  EXPECT_EQ(finding("opensm").seen, "OpenSM does not run on this host");
+  EXPECT_EQ(outcome("opensm"), Outcome::notObservable);
+}
+
 TEST_F(Rdma, RequiresArpSettingsOnMultiHomedHost) {
   EXPECT_EQ(outcome("arp"), Outcome::waived);
   builder.pf("0000:05:00.0", "mlx5_1", 0, rootPort);

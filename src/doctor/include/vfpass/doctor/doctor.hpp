@@ -56,6 +56,10 @@ struct Requirements {
   std::optional<Finding> ncclTopology;
   std::vector<MissingDevice> missing;
   std::vector<NvlinkRequirement> nvlink = {};  ///< of VMs with GPUs of a board with NVSwitches
+  std::vector<PciAddress> policyPfs = {};      ///< PFs with an entry in host.yaml
+  std::vector<PciAddress> leased = {};         ///< PFs and whole functions with a lease
+  /// The user's selection. If there is one, only these devices count as used.
+  std::vector<PciAddress> selected = {};
 };
 
 /// Finds the devices that the mappings name. With `oneVm` the mappings are those of one VM. An
