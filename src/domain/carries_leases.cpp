@@ -28,28 +28,29 @@ bool sameBinding(pugi::xml_node device, const Lease& lease) {
 
 bool sameTeaming(pugi::xml_node device, const Lease& lease) {
   const auto teaming = device.child("teaming");
-  if (!lease.teamingWith) {
+  if (!isVf(lease) || !vfOf(lease).teamingWith) {
     return !teaming;
   }
   return attributeText(teaming, "type") == "transient" &&
-         attributeText(teaming, "persistent") == teamingAlias(*lease.teamingWith);
+         attributeText(teaming, "persistent") == standbyAlias(*vfOf(lease).teamingWith);
 }
 
 // libvirt generates a MAC address if the lease sets none.
 bool sameEthernet(pugi::xml_node device, const Lease& lease) {
   const auto mac = parseMacAddress(attributeText(device.child("mac"), "address"));
   const auto tag = parseNumber(attributeText(device.child("vlan").child("tag"), "id"));
-  return (!lease.settings.mac || mac == lease.settings.mac) &&
-         tag.value_or(0) == lease.settings.vlan.value_or(Vlan{}).id;
+  const VfSettings& settings = vfOf(lease).settings;
+  return (!settings.mac || mac == settings.mac) &&
+         tag.value_or(0) == settings.vlan.value_or(Vlan{}).id;
 }
 
 bool isDeviceOf(pugi::xml_node device, const Lease& lease) {
   const auto host = hostAddressElement(device);
-  const std::string_view element = lease.interfaceForm ? "interface" : "hostdev";
+  const std::string_view element = isInterface(lease) ? "interface" : "hostdev";
   return device.name() == element && aliasOf(device) == deviceAlias(lease) && host &&
          readPciAddress(*host) == lease.vf && guestAddressOf(device) == lease.guest.address &&
          sameBinding(device, lease) && sameTeaming(device, lease) &&
-         (!lease.interfaceForm || sameEthernet(device, lease));
+         (!isInterface(lease) || sameEthernet(device, lease));
 }
 
 }  // namespace

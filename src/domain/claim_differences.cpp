@@ -10,7 +10,7 @@ std::string place(const Claim& claim) {
 }
 
 std::string nameOf(const Lease& lease) {
-  const bool vf = lease.kind == LeaseKind::virtualFunction;
+  const bool vf = isVf(lease);
   return (vf ? "VF '" : "PCI function '") + lease.entry + "'";
 }
 

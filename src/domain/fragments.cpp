@@ -41,7 +41,7 @@ class Skeleton {
     return node;
   }
 
-  void set(const char* path, const char* attribute, const std::string& value) {
+  void set(const char* path, const char* attribute, const std::string& value) const {
     setAttribute(need(path), attribute, value.c_str());
   }
 
@@ -78,7 +78,9 @@ void writeContainer(pugi::xml_node node, Container container) {
 }
 
 std::optional<std::string> partnerOf(const Lease& lease) {
-  return lease.teamingWith ? std::optional(teamingAlias(*lease.teamingWith)) : std::nullopt;
+  return isVf(lease) && vfOf(lease).teamingWith
+             ? std::optional(standbyAlias(*vfOf(lease).teamingWith))
+             : std::nullopt;
 }
 
 void fillDevice(Skeleton& skeleton, const Lease& lease) {
@@ -146,11 +148,11 @@ void fillTarget(pugi::xml_node target, const GuestController& controller) {
 
 std::string deviceFragment(const Lease& lease, const Templates& templates,
                            std::string_view indentation) {
-  Skeleton skeleton(lease.interfaceForm ? templates.interface : templates.hostdev,
-                    lease.interfaceForm ? "interface" : "hostdev");
+  Skeleton skeleton(isInterface(lease) ? templates.interface : templates.hostdev,
+                    isInterface(lease) ? "interface" : "hostdev");
   fillDevice(skeleton, lease);
-  if (lease.interfaceForm) {
-    const auto& [mac, vlan] = std::pair(lease.settings.mac, lease.settings.vlan);
+  if (isInterface(lease)) {
+    const auto& [mac, vlan] = std::pair(vfOf(lease).settings.mac, vfOf(lease).settings.vlan);
     skeleton.setOrDrop("mac", "mac", "address", mac ? std::optional(toString(*mac)) : std::nullopt);
     skeleton.setOrDrop(
         "vlan", "vlan/tag", "id",

@@ -129,29 +129,32 @@ VfOriginal readOriginal(pugi::xml_node node) {
           readFlag(node, "created")};
 }
 
+// The format has the attributes of both kinds; those of the other kind have their defaults.
 void writeLease(pugi::xml_node node, const Lease& lease) {
+  const LeasedVf vf = isVf(lease) ? vfOf(lease) : LeasedVf{};
+  const auto* function = std::get_if<LeasedFunction>(&lease.device);
   writeText(node, "name", lease.entry);
-  writeText(node, "kind", std::string(toString(lease.kind)));
+  writeText(node, "kind", std::string(toString(kindOf(lease))));
   writeText(node, "generation", std::to_string(lease.generation));
   writeText(node, "pf", toString(lease.pf));
   writeEscaped(node, "pf-path", lease.pfPath);
   writeEscaped(node, "pf-serial", lease.pfSerial);
-  writeText(node, "vf-index", std::to_string(lease.vfIndex));
+  writeText(node, "vf-index", std::to_string(vf.index));
   writeText(node, "vf", toString(lease.vf));
-  writeText(node, "vf-count", std::to_string(lease.vfCount));
-  writeFlag(node, "infiniband", lease.infiniband);
+  writeText(node, "vf-count", std::to_string(vf.count));
+  writeFlag(node, "infiniband", vf.infiniband);
   writeFlag(node, "managed", lease.managed);
-  writeFlag(node, "interface", lease.interfaceForm);
+  writeFlag(node, "interface", vf.interfaceForm);
   writeFlag(node, "persistent", lease.persistent);
-  if (lease.teamingWith) {
-    writeEscaped(node, "teaming-with", *lease.teamingWith);
+  if (vf.teamingWith) {
+    writeEscaped(node, "teaming-with", *vf.teamingWith);
   }
-  if (lease.vfioDriver) {
-    writeText(node, "vfio-driver", *lease.vfioDriver);
+  if (function != nullptr && function->vfioDriver) {
+    writeText(node, "vfio-driver", *function->vfioDriver);
   }
-  writeText(node, "required", joinNames(lease.required));
+  writeText(node, "required", joinNames(vf.required));
   writeText(node, "allow", joinNames(lease.allow));
-  writeSettings(node.append_child("vfpass:settings"), lease.settings);
+  writeSettings(node.append_child("vfpass:settings"), vf.settings);
   writeGuest(node.append_child("vfpass:guest"), lease.guest);
   writeOriginal(node.append_child("vfpass:original"), lease.original);
   for (const DomainEdit& edit : lease.edits) {
@@ -168,30 +171,44 @@ pugi::xml_node part(pugi::xml_node lease, const char* localName) {
   throw badMetadata(std::string("a lease has no <") + localName + ">");
 }
 
+LeasedVf readVf(pugi::xml_node node) {
+  LeasedVf vf;
+  vf.index = readNumber<unsigned>(node, "vf-index");
+  vf.count = readNumber<unsigned>(node, "vf-count");
+  vf.infiniband = readFlag(node, "infiniband");
+  vf.interfaceForm = readFlag(node, "interface");
+  if (node.attribute("teaming-with")) {
+    vf.teamingWith = readEscaped(node, "teaming-with");
+  }
+  vf.required = readNames<Attribute>(node, "required", parseAttribute);
+  vf.settings = readSettings(part(node, "settings"));
+  return vf;
+}
+
+LeasedFunction readFunction(pugi::xml_node node) {
+  LeasedFunction function;
+  if (node.attribute("vfio-driver")) {
+    function.vfioDriver = readValue(node, "vfio-driver", parseVfioDriver);
+  }
+  return function;
+}
+
 Lease readLease(pugi::xml_node node) {
   Lease lease;
   lease.entry = readValue(node, "name", parseVfName);
-  lease.kind = readValue(node, "kind", parseLeaseKind);
+  if (readValue(node, "kind", parseLeaseKind) == LeaseKind::virtualFunction) {
+    lease.device = readVf(node);
+  } else {
+    lease.device = readFunction(node);
+  }
   lease.generation = readNumber<std::uint64_t>(node, "generation");
   lease.pf = readValue(node, "pf", parsePciAddress);
   lease.pfPath = readEscaped(node, "pf-path");
   lease.pfSerial = readEscaped(node, "pf-serial");
-  lease.vfIndex = readNumber<unsigned>(node, "vf-index");
   lease.vf = readValue(node, "vf", parsePciAddress);
-  lease.vfCount = readNumber<unsigned>(node, "vf-count");
-  lease.infiniband = readFlag(node, "infiniband");
   lease.managed = readFlag(node, "managed");
-  lease.interfaceForm = readFlag(node, "interface");
   lease.persistent = readFlag(node, "persistent");
-  if (node.attribute("teaming-with")) {
-    lease.teamingWith = readEscaped(node, "teaming-with");
-  }
-  if (node.attribute("vfio-driver")) {
-    lease.vfioDriver = readValue(node, "vfio-driver", parseVfioDriver);
-  }
-  lease.required = readNames<Attribute>(node, "required", parseAttribute);
   lease.allow = readNames<Allowance>(node, "allow", parseAllowance);
-  lease.settings = readSettings(part(node, "settings"));
   lease.guest = readGuest(part(node, "guest"));
   lease.original = readOriginal(part(node, "original"));
   lease.edits = readEdits(node);

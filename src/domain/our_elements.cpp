@@ -69,8 +69,4 @@ std::optional<pugi::xml_node> hostAddressElement(pugi::xml_node device) {
   return claims ? std::optional(address) : std::nullopt;
 }
 
-std::string teamingAlias(const std::string& partner) {
-  return partner.starts_with("ua-") ? partner : "ua-" + partner;
-}
-
 }  // namespace vfpass::domain

@@ -30,7 +30,4 @@ std::optional<unsigned> controllerIndex(pugi::xml_node controller);
 /// type='hostdev'>`, NVMe disks): a null node if it is missing, nullopt for other devices.
 std::optional<pugi::xml_node> hostAddressElement(pugi::xml_node device);
 
-/// The alias of the virtio interface that a lease's device is teamed with.
-std::string teamingAlias(const std::string& partner);
-
 }  // namespace vfpass::domain

@@ -42,7 +42,11 @@ void readDevice(pugi::xml_node device, ParsedDomain& parsed) {
     }
   }
   if (std::string_view(device.name()) == "interface") {
-    addMac(parsed, parseMacAddress(attributeText(device.child("mac"), "address")));
+    const auto mac = parseMacAddress(attributeText(device.child("mac"), "address"));
+    addMac(parsed, mac);
+    parsed.interfaces.push_back({std::string(aliasOf(device)), mac,
+                                 std::string(attributeText(device.child("model"), "type")),
+                                 std::string(attributeText(device.child("teaming"), "type"))});
   }
   parsed.pciExpress |= isPciController(device) && attributeText(device, "model") == "pcie-root";
 }

@@ -91,7 +91,7 @@ void insertControllers(const Document& document, const std::vector<Lease>& lease
 
 void insertDevice(const Document& document, const Lease& lease, const Templates& templates,
                   std::vector<Splice>& splices) {
-  const auto [at, indentation] = placeFor(document, lease.interfaceForm ? "interface" : "hostdev");
+  const auto [at, indentation] = placeFor(document, isInterface(lease) ? "interface" : "hostdev");
   splices.push_back({at, at, "\n" + indentation + deviceFragment(lease, templates, indentation)});
 }
 

@@ -29,10 +29,10 @@ TEST(CarriesLeases, DetectsEveryChangeOfALease) {
     return !carriesLeases(fixture.with, leases, fake::sealKey());
   };
   EXPECT_TRUE(differs([](Lease& lease) { lease.generation++; }));
-  EXPECT_TRUE(differs([](Lease& lease) { lease.settings.trust = true; }));
+  EXPECT_TRUE(differs([](Lease& lease) { vfOf(lease).settings.trust = true; }));
   EXPECT_TRUE(differs([](Lease& lease) { lease.original.driver = "other"; }));
-  EXPECT_TRUE(differs([](Lease& lease) { lease.required.clear(); }));
-  EXPECT_TRUE(differs([](Lease& lease) { lease.teamingWith.reset(); }));
+  EXPECT_TRUE(differs([](Lease& lease) { vfOf(lease).required.clear(); }));
+  EXPECT_TRUE(differs([](Lease& lease) { vfOf(lease).teamingWith.reset(); }));
   EXPECT_TRUE(differs([](Lease& lease) { lease.domain.bytes[3] = 1; }));
   EXPECT_FALSE(carriesLeases(fixture.with, {fixture.leases[0]}, fake::sealKey()));
   EXPECT_FALSE(carriesLeases(fixture.xml, fixture.leases, fake::sealKey()));

@@ -38,6 +38,9 @@ TEST(ParseDomain, ReadsAnUnmanagedDomain) {
   EXPECT_THAT(parsed.macAddresses,
               testing::ElementsAre(MacAddress{{0x52, 0x54, 0, 0xaa, 0xbb, 0xcc}}));
   EXPECT_THAT(parsed.claims, testing::ElementsAre(Claim{{0, 0x5e, 0, 0}, "", {0, 0, 3, 0}, true}));
+  EXPECT_THAT(parsed.interfaces, testing::Contains(DomainInterface{
+                                     "ua-net0", MacAddress{{0x52, 0x54, 0, 0xaa, 0xbb, 0xcc}},
+                                     "virtio", "persistent"}));
   EXPECT_FALSE(parseDomain(readCase("i440fx.xml")).pciExpress);
 }
 
@@ -212,7 +215,7 @@ TEST(ClaimDifferences, ReportsEachDifference) {
 
 TEST(ClaimDifferences, NamesTheKindOfDevice) {
   auto leases = sampleLeases(readCase("q35.xml"));
-  leases[1].kind = LeaseKind::pciFunction;
+  leases[1].device = LeasedFunction{};
   leases[1].entry = "gpu0";
   EXPECT_THAT(
       claimDifferences(parseDomain(attached()), leases),

@@ -197,9 +197,9 @@ TEST(WithLeases, InsertsElementsAfterTheirKind) {
 TEST(WithLeases, OmitsUnsetMembers) {
   const auto xml = readCase("q35.xml");
   auto leases = sampleLeases(xml);
-  leases[1].settings.mac.reset();
-  leases[1].settings.vlan->id = 0;
-  leases[1].teamingWith.reset();
+  vfOf(leases[1]).settings.mac.reset();
+  vfOf(leases[1]).settings.vlan->id = 0;
+  vfOf(leases[1]).teamingWith.reset();
   leases[1].managed = true;
   const auto with = withLeases(xml, leases, templates(), fake::sealKey());
   EXPECT_NE(with.find("<interface type='hostdev' managed='yes'>\n      <source>"),

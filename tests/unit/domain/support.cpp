@@ -67,24 +67,34 @@ class Chance {
   std::mt19937& random_;
 };
 
+std::variant<LeasedVf, LeasedFunction> randomDevice(Chance& chance) {
+  if (chance.coin()) {
+    return LeasedFunction{chance.maybe([] { return std::string("nvgrace_gpu_vfio_pci"); })};
+  }
+  LeasedVf vf;
+  vf.index = chance.upTo(0xffffffffU);
+  vf.count = chance.upTo(0xffffffffU);
+  vf.infiniband = chance.coin();
+  vf.settings = chance.settings();
+  for (const auto attribute : allAttributes) {
+    if (chance.coin()) {
+      vf.required.insert(attribute);
+    }
+  }
+  vf.interfaceForm = chance.coin();
+  vf.teamingWith = chance.maybe([] { return std::string("net0"); });
+  return vf;
+}
+
 Lease randomLease(Chance& chance, std::size_t number) {
   Lease lease;
   lease.domain = caseUuid();
-  lease.kind = chance.coin() ? LeaseKind::pciFunction : LeaseKind::virtualFunction;
+  lease.device = randomDevice(chance);
   lease.entry = "vf_" + std::to_string(number) + "-X";
   lease.pf = chance.address();
   lease.pfPath = chance.text();
   lease.pfSerial = chance.text();
-  lease.vfIndex = chance.upTo(0xffffffffU);
-  lease.vfCount = chance.upTo(0xffffffffU);
   lease.vf = chance.address();
-  lease.infiniband = chance.coin();
-  lease.settings = chance.settings();
-  for (const auto attribute : allAttributes) {
-    if (chance.coin()) {
-      lease.required.insert(attribute);
-    }
-  }
   for (const auto allowance : {Allowance::sharedIommuGroup, Allowance::trust,
                                Allowance::unsafeInterrupts, Allowance::netdevInUse}) {
     if (chance.coin()) {
@@ -92,9 +102,6 @@ Lease randomLease(Chance& chance, std::size_t number) {
     }
   }
   lease.managed = chance.coin();
-  lease.interfaceForm = chance.coin();
-  lease.teamingWith = chance.maybe([] { return std::string("net0"); });
-  lease.vfioDriver = chance.maybe([] { return std::string("nvgrace_gpu_vfio_pci"); });
   const auto bus = static_cast<std::uint8_t>(32 + number);
   const auto slot = static_cast<std::uint8_t>(4 + number);
   lease.guest = {{0, bus, 0, 0}, RootPort{bus, {0, 0, slot, 0}, chance.coin()}, {}};
@@ -110,14 +117,14 @@ Lease sampleLease(const std::string& name, unsigned index) {
   lease.pf = {0, 0x3b, 0, 0};
   lease.pfPath = "devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0";
   lease.pfSerial = "MT2042X00001 <\"&'%>";
-  lease.vfIndex = index;
-  lease.vfCount = 8;
+  vfOf(lease).index = index;
+  vfOf(lease).count = 8;
   lease.vf = {0, 0x3b, 0, static_cast<std::uint8_t>(2 + index)};
-  lease.settings.mac = MacAddress{{0x02, 0, 0, 0, 0, static_cast<std::uint8_t>(index)}};
-  lease.settings.vlan = Vlan{100, 0, VlanProtocol::dot1q};
-  lease.settings.trust = false;
-  lease.required = {Attribute::mac, Attribute::vlan};
-  lease.teamingWith = "net0";
+  vfOf(lease).settings.mac = MacAddress{{0x02, 0, 0, 0, 0, static_cast<std::uint8_t>(index)}};
+  vfOf(lease).settings.vlan = Vlan{100, 0, VlanProtocol::dot1q};
+  vfOf(lease).settings.trust = false;
+  vfOf(lease).required = {Attribute::mac, Attribute::vlan};
+  vfOf(lease).teamingWith = "net0";
   lease.original.driver = "mlx5_core";
   lease.original.settings.linkState = LinkState::automatic;
   lease.generation = 7;
@@ -139,7 +146,7 @@ Uuid caseUuid() { return parseUuid("11111111-2222-3333-4444-555555555555").value
 
 std::vector<Lease> sampleLeases(const std::string& xml) {
   std::vector<Lease> leases{sampleLease("rail0", 0), sampleLease("rail1", 1)};
-  leases[1].interfaceForm = true;
+  vfOf(leases[1]).interfaceForm = true;
   const auto placements = placeDevices(xml, leases.size());
   for (std::size_t at = 0; at < leases.size(); ++at) {
     leases[at].guest = placements[at];

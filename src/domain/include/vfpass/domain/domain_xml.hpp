@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "vfpass/claim.hpp"
+#include "vfpass/domain_interface.hpp"
 #include "vfpass/lease.hpp"
 #include "vfpass/seal_key.hpp"
 
@@ -28,7 +29,8 @@ struct ParsedDomain {
   std::vector<Claim> claims;
   std::set<std::string> managedAliases;  ///< aliases of claims with managed='yes'
   std::vector<MacAddress> macAddresses;  ///< of interfaces, without duplicates
-  bool pciExpress = false;               ///< has a pcie-root controller (q35)
+  std::vector<DomainInterface> interfaces;
+  bool pciExpress = false;  ///< has a pcie-root controller (q35)
 };
 
 /// Quick check without parsing: false means certainly not managed. The hook must return within a
