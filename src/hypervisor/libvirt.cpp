@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -52,27 +53,43 @@ std::string xmlOf(virDomainPtr domain, unsigned flags, const std::string& name) 
   return xml.get();
 }
 
-DomainDescription describe(virDomainPtr domain) {
+// No call: the handle carries both.
+DomainDescription identify(virDomainPtr domain) {
   DomainDescription description;
   description.name = nameOf(domain);
   if (virDomainGetUUID(domain, description.uuid.bytes.data()) < 0) {
     throwFailure("cannot read the UUID of " + domainNamed(description.name));
   }
+  return description;
+}
+
+void askState(virDomainPtr domain, DomainDescription& description) {
   description.active = ask(virDomainIsActive, domain, description.name);
   description.persistent = ask(virDomainIsPersistent, domain, description.name);
+  const auto isSaved = [](virDomainPtr each) { return virDomainHasManagedSaveImage(each, 0); };
+  description.managedSave = !description.active && ask(isSaved, domain, description.name);
+}
+
+void readXml(virDomainPtr domain, DomainDescription& description) {
   if (description.persistent) {
     description.persistentXml = xmlOf(domain, VIR_DOMAIN_XML_INACTIVE, description.name);
   }
   if (description.active) {
     description.liveXml = xmlOf(domain, 0, description.name);
   }
+}
+
+DomainDescription describe(virDomainPtr domain) {
+  DomainDescription description = identify(domain);
+  askState(domain, description);
+  readXml(domain, description);
   return description;
 }
 
 /// The array of virConnectListAllDomains, each element owned.
-std::vector<DomainHandle> allDomains(virConnectPtr connection) {
+std::vector<DomainHandle> allDomains(virConnectPtr connection, unsigned flags) {
   virDomainPtr* raw = nullptr;
-  const int count = virConnectListAllDomains(connection, &raw, 0);
+  const int count = virConnectListAllDomains(connection, &raw, flags);
   if (count < 0) {
     throw callError("cannot list libvirt's domains", lastFailure());
   }
@@ -83,6 +100,37 @@ std::vector<DomainHandle> allDomains(virConnectPtr connection) {
   }
   return domains;
 }
+
+/// The states of all domains, asked in one call each instead of one call per domain and state.
+class DomainStates {
+ public:
+  explicit DomainStates(virConnectPtr connection)
+      : active_(idsOf(connection, VIR_CONNECT_LIST_DOMAINS_ACTIVE)),
+        persistent_(idsOf(connection, VIR_CONNECT_LIST_DOMAINS_PERSISTENT)),
+        saved_(idsOf(connection, VIR_CONNECT_LIST_DOMAINS_MANAGEDSAVE)) {}
+
+  void addTo(virDomainPtr domain, DomainDescription& description) const {
+    description.active = active_.contains(description.uuid);
+    description.persistent = persistent_.contains(description.uuid);
+    description.managedSave = !description.active && saved_.contains(description.uuid);
+    if (!description.active && !description.persistent) {
+      askState(domain, description);  // it changed between the calls
+    }
+  }
+
+ private:
+  static std::set<Uuid> idsOf(virConnectPtr connection, unsigned flag) {
+    std::set<Uuid> ids;
+    for (const DomainHandle& domain : allDomains(connection, flag)) {
+      ids.insert(identify(domain.get()).uuid);
+    }
+    return ids;
+  }
+
+  std::set<Uuid> active_;
+  std::set<Uuid> persistent_;
+  std::set<Uuid> saved_;
+};
 
 /// The array of virConnectListAllNetworks, each element owned.
 std::vector<NetworkHandle> allNetworks(virConnectPtr connection) {
@@ -173,9 +221,14 @@ class LibvirtHypervisor : public Hypervisor {
 
   std::vector<DomainDescription> listDomains() override {
     std::vector<DomainDescription> descriptions;
-    for (const DomainHandle& domain : allDomains(connection_.get())) {
+    const auto domains = allDomains(connection_.get(), 0);
+    const DomainStates states(connection_.get());
+    for (const DomainHandle& domain : domains) {
       try {
-        descriptions.push_back(describe(domain.get()));
+        DomainDescription description = identify(domain.get());
+        states.addTo(domain.get(), description);
+        readXml(domain.get(), description);
+        descriptions.push_back(std::move(description));
       } catch (const DomainVanished&) {
         continue;
       }
@@ -199,17 +252,6 @@ class LibvirtHypervisor : public Hypervisor {
       return Definition(xmlOf(domain.get(), VIR_DOMAIN_XML_INACTIVE | VIR_DOMAIN_XML_SECURE, name));
     } catch (const DomainVanished&) {
       return std::nullopt;
-    }
-  }
-
-  bool hasManagedSave(const Uuid& uuid) override {
-    const DomainHandle domain = lookUp(toString(uuid));
-    try {
-      return domain != nullptr &&
-             ask([](virDomainPtr each) { return virDomainHasManagedSaveImage(each, 0); },
-                 domain.get(), nameOf(domain.get()));
-    } catch (const DomainVanished&) {
-      return false;
     }
   }
 
