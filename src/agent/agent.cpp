@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "vfpass/agent/confinement.hpp"
 #include "vfpass/agent/reply.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
@@ -42,6 +43,12 @@ std::string remedyForNoReply(const std::string& domain, std::string_view message
   const auto contains = [&](const char* part) {
     return message.find(part) != std::string_view::npos;
   };
+  // qemu-ga passes on glib's message, with the reason of execve.
+  if (contains("Failed to execute child process") && contains("Permission denied")) {
+    return "check the program's mode in the guest; where SELinux confines the agent (RHEL "
+           "family), " +
+           confinementRemedy();
+  }
   if (contains("unable to execute QEMU agent")) {
     return "see the agent's error message";  // the agent replied with an error
   }
@@ -252,6 +259,18 @@ void Agent::writeChunks(const Json& handle, const std::string& path, std::string
     if (progress) {
       progress(done, content.size());
     }
+  }
+}
+
+Agent Agent::withCheckpoint(Checkpoint checkpoint) const {
+  Agent other = *this;
+  other.checkpoint_ = std::move(checkpoint);
+  return other;
+}
+
+void Agent::checkpoint() const {
+  if (checkpoint_) {
+    checkpoint_();
   }
 }
 

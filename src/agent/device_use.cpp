@@ -36,14 +36,6 @@ done
 exit 0
 )";
 
-// Empty for a PCI function, which has no address by which to find it in the guest.
-std::string addressOf(const Lease& lease) {
-  if (lease.infiniband) {
-    return lease.settings.portGuid ? toString(*lease.settings.portGuid) : "";
-  }
-  return lease.settings.mac ? toString(*lease.settings.mac) : "";
-}
-
 std::string lowerCase(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char character) {
     return static_cast<char>(character >= 'A' && character <= 'Z' ? character + 32 : character);
@@ -102,7 +94,7 @@ void runScript(Agent& agent, const std::string& address, DeviceUse& use) {
 
 DeviceUse findUsers(Agent& agent, const Lease& lease) {
   DeviceUse use;
-  const std::string address = addressOf(lease);
+  const std::string address = guestIdentityOf(lease);
   if (address.empty()) {
     use.notObservable.push_back("the guest agent cannot tell whether a PCI function is in use");
     return use;

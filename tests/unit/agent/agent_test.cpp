@@ -46,7 +46,7 @@ class AgentTest : public testing::Test {
 
   static Lease lease() {
     Lease lease;
-    lease.settings.mac = parseMacAddress("52:54:00:aa:bb:cc");
+    vfOf(lease).settings.mac = parseMacAddress("52:54:00:aa:bb:cc");
     return lease;
   }
 
@@ -106,6 +106,27 @@ TEST_F(AgentTest, SuggestsResumingSuspendedDomain) {
     FAIL();
   } catch (const AgentUnavailable& error) {
     EXPECT_EQ(error.remedy(), "virsh resume train0");
+  }
+}
+
+// glib's message, which qemu-ga passes on; libvirt prefixes it.
+TEST_F(AgentTest, DeniedProgramHasSelinuxRemedy) {
+  const auto scripted = hypervisor.agent;
+  hypervisor.agent = [&](const std::string& command) -> std::string {
+    if (command.find("\"guest-exec\"") != std::string::npos) {
+      throw Error(
+          "internal error: unable to execute QEMU agent command 'guest-exec': Failed to execute "
+          "child process \"/bin/true\" (Permission denied)",
+          "");
+    }
+    return scripted(command);
+  };
+  try {
+    agent().run("/bin/true", {});
+    FAIL();
+  } catch (const AgentUnavailable& error) {
+    EXPECT_EQ(error.code(), ExitCode::unverified);
+    EXPECT_THAT(error.remedy(), HasSubstr("virt_qemu_ga_unconfined_exec_t"));
   }
 }
 

@@ -83,6 +83,12 @@ class Agent {
   /// Runs an agent command without arguments; returns its `return` member. Throws AgentUnavailable.
   nlohmann::json call(const std::string& command);
 
+  /// The same guest with another checkpoint, for another thread.
+  [[nodiscard]] Agent withCheckpoint(Checkpoint checkpoint) const;
+
+  /// Calls the checkpoint.
+  void checkpoint() const;
+
  private:
   using Clock = std::chrono::steady_clock;
 
