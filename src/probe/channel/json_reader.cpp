@@ -57,4 +57,19 @@ const Json& objectMember(const Json& object, const char* name) {
   return member(object, name, &Json::is_object, "object");
 }
 
+const Json& listMember(const Json& object, const char* name, std::size_t most) {
+  const Json& list = member(object, name, &Json::is_array, "list");
+  if (list.size() > most) {
+    throw badMessage(std::string(name) + " is too long");
+  }
+  return list;
+}
+
+std::uint64_t numberIn(const Json& value, const char* list, std::uint64_t largest) {
+  if (!value.is_number_unsigned() || value.get<std::uint64_t>() > largest) {
+    throw badMessage(std::string(list) + " has an invalid number");
+  }
+  return value.get<std::uint64_t>();
+}
+
 }  // namespace vfpass::probe

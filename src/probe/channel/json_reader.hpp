@@ -21,5 +21,9 @@ std::uint64_t numberMember(const nlohmann::json& object, const char* name,
 bool flagMember(const nlohmann::json& object, const char* name);
 std::string textMember(const nlohmann::json& object, const char* name);
 const nlohmann::json& objectMember(const nlohmann::json& object, const char* name);
+/// A list of at most `most` values of any type.
+const nlohmann::json& listMember(const nlohmann::json& object, const char* name, std::size_t most);
+/// A value of the list with this name. Throws Error unless it is a number up to `largest`.
+std::uint64_t numberIn(const nlohmann::json& value, const char* list, std::uint64_t largest);
 
 }  // namespace vfpass::probe

@@ -7,9 +7,12 @@ constexpr CudaStatus success = 0;
 
 }  // namespace
 
-CudaDriver::CudaDriver()
-    : library_({"libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1"},
-               "install NVIDIA's GPU driver in the guest") {
+std::vector<std::string> CudaDriver::usualLibraries() {
+  return {"libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1"};
+}
+
+CudaDriver::CudaDriver(const std::vector<std::string>& libraries)
+    : library_(libraries, "install NVIDIA's GPU driver in the guest") {
   library_.require(initialize_, "cuInit");
   library_.require(errorName_, "cuGetErrorName");
   library_.require(errorString_, "cuGetErrorString");

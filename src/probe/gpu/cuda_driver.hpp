@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "system/library.hpp"
 #include "vfpass/error.hpp"
@@ -46,8 +47,9 @@ class CudaError : public Error {
 class CudaDriver {
  public:
   /// Loads and initializes it. Throws Error if it is missing, CudaError if it finds no usable
-  /// driver.
-  CudaDriver();
+  /// driver. The first of `libraries` that can be loaded is used.
+  explicit CudaDriver(const std::vector<std::string>& libraries = usualLibraries());
+  static std::vector<std::string> usualLibraries();
 
   /// Throws CudaError with the driver's message unless `status` is success. `what` names the failed
   /// operation: `cannot open GPU 0`.

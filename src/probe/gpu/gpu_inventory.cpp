@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gpu/cuda_driver.hpp"
+#include "gpu/gpu_choice.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/pci_address.hpp"
@@ -35,18 +36,15 @@ Json describeGpu(const CudaDriver& driver, int index) {
   CudaDevice device = 0;
   driver.check(driver.deviceGet(&device, index), "cannot open GPU " + std::to_string(index));
   std::array<char, 256> name{};
-  std::array<char, 32> address{};
   std::size_t memory = 0;
   driver.check(driver.deviceName(name.data(), name.size() - 1, device),
                "cannot read the GPU's name");
-  driver.check(driver.devicePciBusId(address.data(), address.size() - 1, device),
-               "cannot read the GPU's PCI address");
   driver.check(driver.deviceTotalMemory(&memory, device), "cannot read the GPU's memory size");
   const auto attribute = [&](CudaAttribute wanted) { return attributeOf(driver, device, wanted); };
   return {
       {"index", index},
       {"name", name.data()},
-      {"pci", toLower(address.data())},
+      {"pci", pciAddressOf(driver, device)},
       {"memory_bytes", memory},
       {"compute_capability", Json::array({attribute(CudaAttribute::computeCapabilityMajor),
                                           attribute(CudaAttribute::computeCapabilityMinor)})},
@@ -55,10 +53,19 @@ Json describeGpu(const CudaDriver& driver, int index) {
       {"gpudirect_rdma_writes_ordering", attribute(CudaAttribute::gpuDirectRdmaWritesOrdering)}};
 }
 
-Json readCuda() {
+void addProblem(Json& libcuda, const Error& error, std::optional<int> status,
+                const GpuSurroundings& surroundings) {
+  const CudaProblem problem = diagnoseCuda(status, surroundings);
+  libcuda["detail"] = error.what();
+  libcuda["code"] = toString(problem);
+  libcuda["problem"] = describe(problem);
+  libcuda["remedy"] = remedyFor(problem);
+}
+
+Json readCuda(const GpuSurroundings& surroundings, const std::vector<std::string>& libraries) {
   Json result{{"libcuda", {{"found", false}, {"detail", ""}}}, {"devices", Json::array()}};
   try {
-    const CudaDriver driver;
+    const CudaDriver driver(libraries);
     result["libcuda"]["found"] = true;
     int version = 0;
     int count = 0;
@@ -71,11 +78,9 @@ Json readCuda() {
   } catch (const CudaError& error) {
     result["libcuda"]["found"] = true;
     result["libcuda"]["status"] = error.status();
-    result["libcuda"]["detail"] = error.what();
-    result["libcuda"]["remedy"] = error.remedy();
+    addProblem(result["libcuda"], error, error.status(), surroundings);
   } catch (const Error& error) {
-    result["libcuda"]["detail"] = error.what();
-    result["libcuda"]["remedy"] = error.remedy();
+    addProblem(result["libcuda"], error, std::nullopt, surroundings);
   }
   return result;
 }
@@ -100,8 +105,9 @@ bool isLoadable(const SysfsReader& sysfs) {
 
 }  // namespace
 
-Json gpuInventory(const std::vector<PciFunction>& functions) {
-  Json result = readCuda();
+Json gpuInventory(const std::vector<PciFunction>& functions, const GpuSurroundings& surroundings,
+                  const std::vector<std::string>& libraries) {
+  Json result = readCuda(surroundings, libraries);
   for (const PciFunction& function : functions) {
     if (!function.isGpu()) {
       continue;
@@ -118,6 +124,11 @@ Json gpuInventory(const std::vector<PciFunction>& functions) {
     }
     (*known)["driver"] = function.driver;
     (*known)["bar1_bytes"] = memoryWindow(function);
+    for (const MigState& state : surroundings.mig) {
+      if (sameFunction(function.address, state.pci)) {
+        (*known)["mig"] = {{"enabled", state.enabled}, {"instances", state.instances}};
+      }
+    }
   }
   return result;
 }

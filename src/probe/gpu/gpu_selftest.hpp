@@ -3,11 +3,13 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 
+#include "gpu/gpu_choice.hpp"
+
 namespace vfpass::probe {
 
 /// Parameters of the self-test.
 struct GpuSelfTest {
-  int gpu = 0;
+  GpuChoice gpu = 0;
   std::uint64_t bytes = std::uint64_t{8} << 30U;  ///< of the large buffer
   int rounds = 10;                                ///< timed rounds
 };

@@ -20,11 +20,10 @@ constexpr std::uint64_t allocationUnit = std::uint64_t{2} << 20U;
 
 }  // namespace
 
-Gpu::Gpu(std::shared_ptr<const CudaDriver> driver, int index) : driver_(std::move(driver)) {
-  const std::string label = "GPU " + std::to_string(index);
-  driver_->check(driver_->deviceGet(&device_, index), "cannot open " + label);
+Gpu::Gpu(std::shared_ptr<const CudaDriver> driver, const GpuChoice& choice)
+    : driver_(std::move(driver)), device_(findGpu(*driver_, choice)) {
   driver_->check(driver_->primaryContextRetain(&context_, device_),
-                 "cannot create a context on " + label);
+                 "cannot create a context on " + describe(choice));
   try {
     makeCurrent();
     loadKernels();
@@ -46,6 +45,7 @@ void Gpu::loadKernels() {
   std::array<char, 4096> log{};
   std::array<int, 2> options{jitErrorLog, jitErrorLogBytes};
   // The driver expects the size in place of a pointer.
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
   std::array<void*, 2> values{log.data(), reinterpret_cast<void*>(log.size() - 1)};
   const CudaStatus status =
       driver_->moduleLoad(&module_, kernelsPtx, options.size(), options.data(), values.data());
@@ -67,12 +67,7 @@ std::string Gpu::name() const {
   return text.data();
 }
 
-std::string Gpu::pciAddress() const {
-  std::array<char, 32> text{};
-  driver_->check(driver_->devicePciBusId(text.data(), text.size() - 1, device_),
-                 "cannot read the GPU's PCI address");
-  return toLower(text.data());
-}
+std::string Gpu::pciAddress() const { return pciAddressOf(*driver_, device_); }
 
 int Gpu::attribute(CudaAttribute attribute) const {
   int value = 0;

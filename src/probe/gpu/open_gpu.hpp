@@ -5,6 +5,7 @@
 #include <string>
 
 #include "gpu/cuda_driver.hpp"
+#include "gpu/gpu_choice.hpp"
 #include "vfpass/base/file_descriptor.hpp"
 
 namespace vfpass::probe {
@@ -21,9 +22,8 @@ struct GpuMessages {
 /// One GPU with its primary context and the kernels loaded into it.
 class Gpu {
  public:
-  /// `index` is the CUDA device index. Throws Error if there is no such GPU or the kernels do not
-  /// load.
-  Gpu(std::shared_ptr<const CudaDriver> driver, int index);
+  /// Throws Error if there is no such GPU or the kernels do not load.
+  Gpu(std::shared_ptr<const CudaDriver> driver, const GpuChoice& choice);
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
   ~Gpu();

@@ -3,6 +3,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "program/gpu_option.hpp"
 #include "program/output.hpp"
 #include "program/probe_commands.hpp"
 #include "vfpass/error.hpp"
@@ -13,7 +14,7 @@ void addGpuSelfTest(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand(
       "gpu-selftest", "Test fill, check, DMA-BUF export and bandwidth of one GPU, without RDMA");
   auto wanted = std::make_shared<GpuSelfTest>();
-  command->add_option("--gpu", wanted->gpu, "CUDA device index")->capture_default_str();
+  addGpuOption(*command, wanted->gpu);
   command->add_option("--bytes", wanted->bytes, "Size of the large buffer")
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();

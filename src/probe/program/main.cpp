@@ -1,6 +1,8 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 
+#include "gpu/cuda_driver.hpp"
+#include "gpu/diagnose_cuda.hpp"
 #include "output.hpp"
 #include "program/probe_commands.hpp"
 #include "vfpass/error.hpp"
@@ -14,13 +16,21 @@ int failWith(const std::string& message, const std::string& remedy, ExitCode cod
   return static_cast<int>(code);
 }
 
+/// The guest's kernel shows the cause of most failures of CUDA.
+std::string remedyOf(const CudaError& error) {
+  const SysfsReader sysfs;
+  const CudaProblem problem =
+      diagnoseCuda(error.status(), readGpuSurroundings(sysfs, readPciFunctions(sysfs)));
+  return problem == CudaProblem::other ? error.remedy() : remedyFor(problem);
+}
+
 int run(int count, char** arguments) {
   CLI::App program("The guest's part of vfpass verify; writes JSON.", "vfpass-probe");
   program.set_version_flag("--version", VFPASS_VERSION);
   program.require_subcommand(1);
   Action chosen;
   for (const auto add :
-       {addHello, addInventory, addGpuSelfTest, addLoopback, addConnect, addListen}) {
+       {addHello, addInventory, addGpuSelfTest, addLoopback, addConnect, addListen, addPing}) {
     add(program, chosen);
   }
   try {
@@ -30,6 +40,8 @@ int run(int count, char** arguments) {
   }
   try {
     return chosen();
+  } catch (const CudaError& error) {
+    return failWith(error.what(), remedyOf(error), error.code());
   } catch (const Error& error) {
     return failWith(error.what(), error.remedy(), error.code());
   } catch (const std::exception& error) {

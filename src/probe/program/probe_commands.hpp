@@ -15,5 +15,6 @@ void addGpuSelfTest(CLI::App& program, Action& chosen);
 void addLoopback(CLI::App& program, Action& chosen);
 void addConnect(CLI::App& program, Action& chosen);
 void addListen(CLI::App& program, Action& chosen);
+void addPing(CLI::App& program, Action& chosen);
 
 }  // namespace vfpass::probe

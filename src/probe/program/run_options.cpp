@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "program/gpu_option.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::probe {
@@ -28,8 +29,7 @@ void addPortOptions(CLI::App& command, RunOptions& options) {
       .add_option("--gid-index", options.gidIndex,
                   "GID index, instead of the one that inventory recommends")
       ->check(CLI::Range(0, 255));
-  command.add_option("--gpu", options.gpu, "CUDA device index of the GPU whose memory is used")
-      ->capture_default_str();
+  addGpuOption(command, options.gpu);
   command
       .add_option("--deadline", options.deadlineSeconds, "Timeout for the whole run, in seconds")
       ->check(CLI::Range(1, 86400))
@@ -52,8 +52,20 @@ void addSettingsOptions(CLI::App& command, RunOptions& options) {
   command
       .add_option_function<std::uint64_t>(
           "--iterations", [&](std::uint64_t count) { options.iterations = count; },
-          "Number of timed messages, instead of a preset's own")
+          "Number of timed messages, instead of a preset's own; for a bandwidth at least, see\n"
+          "--minimum-time")
       ->default_str(std::to_string(settings.iterations));
+  command
+      .add_option("--minimum-time", settings.minimumMilliseconds,
+                  "Minimum time of a bandwidth's transfers, in milliseconds (0: exactly "
+                  "--iterations messages)")
+      ->check(CLI::Range(0, 60000))
+      ->capture_default_str();
+  command
+      .add_option("--sustain", settings.sustainMilliseconds,
+                  "Then transfer for this time without checks in between, in milliseconds")
+      ->check(CLI::Range(0, 600000))
+      ->capture_default_str();
   command.add_option("--depth", settings.depth, "Depth of the send queue")->capture_default_str();
   command.add_option("--moderation", settings.moderation,
                      "Messages for each completion (0: 100 up to 8 KiB, else 1)");
@@ -127,6 +139,10 @@ std::vector<Settings> settingsOf(const RunOptions& options) {
     run.seed = options.settings.seed;
     run.injection = {parseFault(options.fault).value_or(Fault::none),
                      options.settings.injection.message};
+    // A run that shows a fault measures nothing.
+    const bool faultless = run.injection.fault == Fault::none;
+    run.minimumMilliseconds = faultless ? options.settings.minimumMilliseconds : 0;
+    run.sustainMilliseconds = faultless ? options.settings.sustainMilliseconds : 0;
     validate(run);
   }
   return options.besideHost ? withHostRuns(runs) : runs;

@@ -15,7 +15,7 @@ namespace vfpass::probe {
 /// Options that the commands that move data have in common.
 struct RunOptions {
   PortChoice port;
-  int gpu = 0;
+  GpuChoice gpu = 0;
   int gidIndex = -1;
   int deadlineSeconds = deadlines::probeRun.count();
   std::string token;

@@ -1,11 +1,13 @@
 #include "rdma/endpoint.hpp"
 
+#include <endian.h>
 #include <sys/random.h>
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
+#include "rdma/port_check.hpp"
 #include "rdma/rdma_devices.hpp"
 #include "vfpass/error.hpp"
 
@@ -43,29 +45,44 @@ Endpoint::Endpoint(std::shared_ptr<const VerbsLibrary> library, PortChoice port,
                          "cannot create a completion queue on " + port_.device)),
       queuePair_(nullptr, library_->destroyQp),
       packetSequence_(randomSequence()) {
-  const std::string label = port_.device + " port " + std::to_string(port_.port);
-  auto* compatible = reinterpret_cast<_compat_ibv_port_attr*>(&attributes_);
-  if (const int error = library_->queryPort(context_.get(), port_.port, compatible)) {
-    throwVerbsError("cannot read " + label, error);
-  }
-  if (attributes_.state != IBV_PORT_ACTIVE) {
-    throw Error(label + " is not active",
-                "bring the link up with ip link set NETDEV up; check the cable, the switch and the "
-                "subnet manager");
-  }
-  gidIndex_ =
-      port_.gidIndex.value_or(readGidChoice(SysfsReader(), port_.device, port_.port).value_or(0));
-  if (library_->queryGid(context_.get(), port_.port, gidIndex_, &gid_) != 0) {
-    throw Error(label + " has no GID " + std::to_string(gidIndex_),
-                "choose an index that vfpass-probe inventory lists");
-  }
+  readPort();
+  readPartitions();
   ibv_device_attr device{};
   if (library_->queryDevice(context_.get(), &device) == 0) {
     readDepth_ = static_cast<std::uint32_t>(
         std::clamp(std::min(device.max_qp_rd_atom, device.max_qp_init_rd_atom), 1, maxReads));
   }
   createQueuePair(sizes);
-  toInitialized();
+}
+
+void Endpoint::readPort() {
+  const std::string label = port_.device + " port " + std::to_string(port_.port);
+  auto* compatible = reinterpret_cast<_compat_ibv_port_attr*>(&path_.attributes);
+  if (const int error = library_->queryPort(context_.get(), port_.port, compatible)) {
+    throwVerbsError("cannot read " + label, error);
+  }
+  requireUsablePort(path_.attributes, label);
+  path_.port = port_.port;
+  path_.gidIndex =
+      port_.gidIndex.value_or(readGidChoice(SysfsReader(), port_.device, port_.port).value_or(0));
+  if (library_->queryGid(context_.get(), port_.port, path_.gidIndex, &gid_) != 0) {
+    throw Error(label + " has no GID " + std::to_string(path_.gidIndex),
+                "choose an index that vfpass-probe inventory lists");
+  }
+}
+
+// RoCE has only the default partition, at index 0.
+void Endpoint::readPartitions() {
+  if (path_.attributes.link_layer == IBV_LINK_LAYER_ETHERNET) {
+    return;
+  }
+  const auto length = std::min<std::size_t>(path_.attributes.pkey_tbl_len, maxPartitions);
+  for (std::size_t index = 0; index < length; ++index) {
+    __be16 key = 0;
+    const int error =
+        library_->queryPartitionKey(context_.get(), port_.port, static_cast<int>(index), &key);
+    partitions_.push_back(error == 0 ? be16toh(key) : 0);
+  }
 }
 
 void Endpoint::createQueuePair(const QueueSizes& sizes) {
@@ -98,10 +115,12 @@ ConnectionInfo Endpoint::describe(std::uint64_t address) const {
   ConnectionInfo info;
   info.queuePair = queuePair_->qp_num;
   info.packetSequence = packetSequence_;
-  info.localId = attributes_.lid;
+  info.localId = path_.attributes.lid;
   std::memcpy(info.gid.data(), gid_.raw, info.gid.size());
-  info.ethernet = attributes_.link_layer == IBV_LINK_LAYER_ETHERNET;
-  info.mtu = attributes_.active_mtu;
+  info.ethernet = path_.attributes.link_layer == IBV_LINK_LAYER_ETHERNET;
+  info.globalHeader = requiresGlobalHeader(path_.attributes);
+  info.partitions = partitions_;
+  info.mtu = path_.attributes.active_mtu;
   info.address = address;
   info.key = registration_->region->rkey;
   return info;
@@ -110,7 +129,7 @@ ConnectionInfo Endpoint::describe(std::uint64_t address) const {
 void Endpoint::modify(ibv_qp_attr& attributes, int mask, const char* state) {
   if (const int error = library_->modifyQp(queuePair_.get(), &attributes, mask)) {
     throwVerbsError(std::string("cannot set the queue pair to ") + state + " on " + port_.device +
-                        " with GID index " + std::to_string(gidIndex_),
+                        " with GID index " + std::to_string(path_.gidIndex),
                     error);
   }
 }
@@ -119,29 +138,22 @@ void Endpoint::toInitialized() {
   ibv_qp_attr wanted{};
   wanted.qp_state = IBV_QPS_INIT;
   wanted.port_num = port_.port;
+  wanted.pkey_index = partition_ ? partition_->index : std::uint16_t{0};
   wanted.qp_access_flags =
       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
   modify(wanted, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, "INIT");
 }
 
-void Endpoint::toReadyToReceive(const ConnectionInfo& peer) {
+void Endpoint::toReadyToReceive(const ConnectionInfo& peer, const ibv_ah_attr& path) {
   constexpr std::uint8_t quarterOfAMillisecond = 9;  // minimum RNR timer, code of 0.24 ms
   ibv_qp_attr wanted{};
   wanted.qp_state = IBV_QPS_RTR;
-  wanted.path_mtu = std::min(attributes_.active_mtu, static_cast<ibv_mtu>(peer.mtu));
+  wanted.path_mtu = std::min(path_.attributes.active_mtu, static_cast<ibv_mtu>(peer.mtu));
   wanted.dest_qp_num = peer.queuePair;
   wanted.rq_psn = peer.packetSequence;
   wanted.max_dest_rd_atomic = static_cast<std::uint8_t>(readDepth_);
   wanted.min_rnr_timer = quarterOfAMillisecond;
-  wanted.ah_attr.port_num = port_.port;
-  wanted.ah_attr.dlid = peer.localId;
-  // RoCE has no LIDs and uses the GID as the address. InfiniBand needs no GID within a subnet.
-  if (peer.ethernet) {
-    wanted.ah_attr.is_global = 1;
-    wanted.ah_attr.grh.hop_limit = 64;
-    wanted.ah_attr.grh.sgid_index = static_cast<std::uint8_t>(gidIndex_);
-    std::memcpy(wanted.ah_attr.grh.dgid.raw, peer.gid.data(), peer.gid.size());
-  }
+  wanted.ah_attr = path;
   modify(wanted,
          IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
              IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
@@ -167,11 +179,12 @@ void Endpoint::toReadyToSend() {
 }
 
 void Endpoint::connect(const ConnectionInfo& peer) {
-  if (peer.ethernet != (attributes_.link_layer == IBV_LINK_LAYER_ETHERNET)) {
-    throw Error("one side is on Ethernet, the other on InfiniBand",
-                "choose ports of the same network on both sides");
+  const ibv_ah_attr path = addressVector(path_, peer);
+  if (!peer.ethernet) {
+    partition_ = choosePartition(partitions_, peer.partitions);
   }
-  toReadyToReceive(peer);
+  toInitialized();
+  toReadyToReceive(peer, path);
   toReadyToSend();
 }
 
@@ -199,7 +212,7 @@ std::size_t Endpoint::poll(ibv_cq& queue, std::span<ibv_wc> completions) const {
     if (completion.status != IBV_WC_SUCCESS) {
       throw Error("a transfer on " + port_.device +
                       " failed: " + library_->completionText(completion.status),
-                  "check GID index, MTU, VLAN and the path between the two ports");
+                  pathRemedy(path_.attributes, partition_ ? partitionText(partition_->key) : ""));
     }
   }
   return arrived.size();

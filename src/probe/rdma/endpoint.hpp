@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "rdma/address_vector.hpp"
 #include "rdma/queue_pair_connection.hpp"
 #include "rdma/registration.hpp"
 #include "rdma/verbs_objects.hpp"
@@ -44,7 +45,9 @@ class Endpoint {
   /// Number of reads that may be outstanding.
   [[nodiscard]] std::uint32_t readDepth() const { return readDepth_; }
   [[nodiscard]] std::uint32_t localKey() const { return registration_->region->lkey; }
-  [[nodiscard]] int gidIndex() const { return gidIndex_; }
+  [[nodiscard]] int gidIndex() const { return path_.gidIndex; }
+  /// The partition in use, once connected; nullopt on Ethernet, which has the default one only.
+  [[nodiscard]] const std::optional<PartitionEntry>& partition() const { return partition_; }
 
   void postSend(ibv_send_wr& request) const;
   void postReceive(ibv_recv_wr& request) const;
@@ -53,9 +56,11 @@ class Endpoint {
   [[nodiscard]] std::size_t pollReceives(std::span<ibv_wc> completions) const;
 
  private:
+  void readPort();
+  void readPartitions();
   void createQueuePair(const QueueSizes& sizes);
   void toInitialized();
-  void toReadyToReceive(const ConnectionInfo& peer);
+  void toReadyToReceive(const ConnectionInfo& peer, const ibv_ah_attr& path);
   void toReadyToSend();
   void modify(ibv_qp_attr& attributes, int mask, const char* state);
   [[nodiscard]] std::size_t poll(ibv_cq& queue, std::span<ibv_wc> completions) const;
@@ -68,9 +73,10 @@ class Endpoint {
   VerbsPointer<ibv_cq> receives_;
   VerbsPointer<ibv_qp> queuePair_;
   std::optional<Registration> registration_;
-  ibv_port_attr attributes_{};
+  PathSource path_;
   ibv_gid gid_{};
-  int gidIndex_ = 0;
+  PartitionTable partitions_;
+  std::optional<PartitionEntry> partition_;
   std::uint32_t inlineBytes_ = 0;
   std::uint32_t readDepth_ = 1;
   std::uint32_t packetSequence_ = 0;

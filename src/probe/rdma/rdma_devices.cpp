@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "rdma/partition_choice.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::probe {
@@ -26,6 +27,20 @@ std::vector<GidEntry> readGids(const SysfsReader& sysfs, const std::string& port
   return gids;
 }
 
+std::vector<std::string> readPartitionKeys(const SysfsReader& sysfs, const std::string& port) {
+  std::vector<std::string> keys;
+  for (std::size_t index = 0; index < maxPartitions; ++index) {
+    const auto key = sysfs.text(port + "/pkeys/" + std::to_string(index));
+    if (!key) {
+      break;
+    }
+    if (*key != "0x0000") {
+      keys.push_back(*key);
+    }
+  }
+  return keys;
+}
+
 RdmaPort readPort(const SysfsReader& sysfs, const std::string& folder, int number) {
   RdmaPort port;
   port.number = number;
@@ -34,6 +49,8 @@ RdmaPort readPort(const SysfsReader& sysfs, const std::string& folder, int numbe
   port.rate = sysfs.textOrEmpty(folder + "/rate");
   port.linkLayer = sysfs.textOrEmpty(folder + "/link_layer");
   port.localId = sysfs.textOrEmpty(folder + "/lid");
+  port.managerId = sysfs.textOrEmpty(folder + "/sm_lid");
+  port.partitionKeys = readPartitionKeys(sysfs, folder);
   port.gids = readGids(sysfs, folder);
   port.gidIndex = recommendedGid(port.gids, port.ethernet());
   return port;

@@ -12,13 +12,15 @@ namespace vfpass::probe {
 /// One port of an RDMA device, with the kernel's texts.
 struct RdmaPort {
   int number = 1;
-  std::string state;          ///< `4: ACTIVE`
-  std::string physicalState;  ///< `5: LinkUp`
-  std::string rate;           ///< `400 Gb/sec (4X NDR)`; rxe reports a meaningless 2.5
-  std::string linkLayer;      ///< `Ethernet` or `InfiniBand`
-  std::string localId;
-  std::vector<GidEntry> gids;   ///< the used ones, at most 256
-  std::optional<int> gidIndex;  ///< the one to use
+  std::string state;                       ///< `4: ACTIVE`
+  std::string physicalState;               ///< `5: LinkUp`
+  std::string rate;                        ///< `400 Gb/sec (4X NDR)`; rxe reports a meaningless 2.5
+  std::string linkLayer;                   ///< `Ethernet` or `InfiniBand`
+  std::string localId;                     ///< `0x7`
+  std::string managerId;                   ///< the subnet manager's LID
+  std::vector<std::string> partitionKeys;  ///< the used ones, `0xffff`; at most 256
+  std::vector<GidEntry> gids;              ///< the used ones, at most 256
+  std::optional<int> gidIndex;             ///< the one to use
 
   [[nodiscard]] bool ethernet() const { return linkLayer == "Ethernet"; }
 };

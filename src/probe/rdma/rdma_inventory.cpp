@@ -1,8 +1,10 @@
 #include "rdma/rdma_inventory.hpp"
 
+#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "rdma/port_check.hpp"
 #include "rdma/rdma_devices.hpp"
 #include "rdma/registration.hpp"
 #include "rdma/verbs_objects.hpp"
@@ -13,7 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char* mtuNames[] = {"", "256", "512", "1024", "2048", "4096"};
+constexpr std::array<const char*, 6> mtuNames = {"", "256", "512", "1024", "2048", "4096"};
 
 Json toJson(const RdmaPort& port) {
   Json gids = Json::array();
@@ -29,6 +31,8 @@ Json toJson(const RdmaPort& port) {
           {"rate", port.rate},
           {"link_layer", port.linkLayer},
           {"lid", port.localId},
+          {"sm_lid", port.managerId},
+          {"p_keys", port.partitionKeys},
           {"gids", gids},
           {"gid_index", port.gidIndex ? Json(*port.gidIndex) : Json(nullptr)}};
 }
@@ -40,9 +44,12 @@ void queryDevice(const VerbsLibrary& library, Json& device) {
     ibv_port_attr attributes{};
     auto* compatible = reinterpret_cast<_compat_ibv_port_attr*>(&attributes);
     const auto number = static_cast<std::uint8_t>(port.at("number").get<int>());
-    if (library.queryPort(context.get(), number, compatible) == 0 &&
-        attributes.active_mtu <= IBV_MTU_4096) {
-      port["active_mtu"] = mtuNames[attributes.active_mtu];
+    if (library.queryPort(context.get(), number, compatible) != 0) {
+      continue;
+    }
+    port["grh_required"] = requiresGlobalHeader(attributes);
+    if (attributes.active_mtu <= IBV_MTU_4096) {
+      port["active_mtu"] = mtuNames.at(attributes.active_mtu);
     }
   }
   const auto domain = takeOver(library.allocatePd(context.get()), library.freePd,

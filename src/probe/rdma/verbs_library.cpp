@@ -12,6 +12,7 @@ VerbsLibrary::VerbsLibrary()
   library_.require(queryDevice, "ibv_query_device");
   library_.require(queryPort, "ibv_query_port");
   library_.require(queryGid, "ibv_query_gid");
+  library_.require(queryPartitionKey, "ibv_query_pkey");
   library_.require(allocatePd, "ibv_alloc_pd");
   library_.require(freePd, "ibv_dealloc_pd");
   library_.require(createCq, "ibv_create_cq");

@@ -26,8 +26,11 @@ class VerbsLibrary {
   decltype(&::ibv_open_device) openDevice = nullptr;
   decltype(&::ibv_close_device) closeDevice = nullptr;
   decltype(&::ibv_query_device) queryDevice = nullptr;
+  /// Fills an ibv_port_attr up to `flags`: the structure that the exported function knows ends
+  /// there (libibverbs/verbs.c, _compat_ibv_port_attr).
   decltype(&::ibv_query_port) queryPort = nullptr;
   decltype(&::ibv_query_gid) queryGid = nullptr;
+  decltype(&::ibv_query_pkey) queryPartitionKey = nullptr;
   decltype(&::ibv_alloc_pd) allocatePd = nullptr;
   decltype(&::ibv_dealloc_pd) freePd = nullptr;
   decltype(&::ibv_create_cq) createCq = nullptr;

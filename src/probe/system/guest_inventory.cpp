@@ -1,9 +1,11 @@
 #include "system/guest_inventory.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <vector>
 
+#include "gpu/cuda_driver.hpp"
 #include "gpu/gpu_inventory.hpp"
 #include "rdma/rdma_inventory.hpp"
 #include "system/pci_functions.hpp"
@@ -83,6 +85,15 @@ Json distances(const std::vector<PciFunction>& functions) {
   return result;
 }
 
+/// The probe's own SELinux context, which may keep it from opening devices. Its type may not be
+/// allowed to read the mode.
+Json selinux(const SysfsReader& sysfs) {
+  std::string context = sysfs.textOrEmpty("/proc/self/attr/current");
+  context.resize(std::min(context.find('\0'), context.size()));
+  const auto enforce = sysfs.text("/sys/fs/selinux/enforce");
+  return {{"context", context}, {"enforcing", enforce ? Json(*enforce == "1") : Json(nullptr)}};
+}
+
 }  // namespace
 
 Json readInventory(const SysfsReader& sysfs) {
@@ -95,9 +106,13 @@ Json readInventory(const SysfsReader& sysfs) {
   }
   result["netdevs"] = networkDevices(sysfs);
   result["rdma"] = rdmaInventory(sysfs);
-  result["gpus"] = gpuInventory(functions);
+  result["gpus"] =
+      gpuInventory(functions, readGpuSurroundings(sysfs, functions), CudaDriver::usualLibraries());
   result["gpus"].update(gpuKernelInventory(sysfs));
   result["distances"] = distances(functions);
+  if (sysfs.exists("/sys/fs/selinux")) {
+    result["selinux"] = selinux(sysfs);
+  }
   return result;
 }
 

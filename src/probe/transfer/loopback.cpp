@@ -23,8 +23,9 @@ using Json = nlohmann::json;
 Json measureAll(Channel& channel, const std::vector<Settings>& runs, const Resources& resources,
                 const std::string& token) {
   Json report{{"runs", Json::array()}, {"passed", true}};
+  std::size_t left = runs.size();
   for (const Settings& settings : runs) {
-    report["runs"].push_back(measure(channel, settings, resources, token));
+    report["runs"].push_back(measure(channel, settings, resources, token, left--));
     report["passed"] = report["passed"].get<bool>() && report["runs"].back()["passed"].get<bool>();
   }
   endSession(channel);

@@ -21,7 +21,7 @@ enum class Role { initiator, target };
 struct Resources {
   std::shared_ptr<const VerbsLibrary> verbs;
   PortChoice port;
-  int gpu = 0;  ///< CUDA device index, for runs with GPU memory
+  GpuChoice gpu = 0;  ///< for runs with GPU memory
 };
 
 /// One end of one measurement: queue pair, memory, and the rings in it.

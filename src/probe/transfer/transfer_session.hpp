@@ -11,9 +11,10 @@ namespace vfpass::probe {
 
 /// The initiator's part of one measurement with the target that `channel` is connected to. The
 /// report's `passed` says whether every byte on both sides was correct. Throws Error if the
-/// measurement fails, and notifies the target.
+/// measurement fails, and notifies the target. `runsLeft`: measurements, this one included, that
+/// share the time until the channel's deadline.
 nlohmann::json measure(Channel& channel, const Settings& settings, const Resources& resources,
-                       const std::string& token);
+                       const std::string& token, std::size_t runsLeft);
 
 /// Notifies the target that there are no more measurements.
 void endSession(Channel& channel);

@@ -15,6 +15,8 @@ constexpr std::array<std::string_view, 3> operationNames{"write", "read", "send"
 constexpr std::uint64_t minBytes = 2;
 constexpr std::uint64_t maxBytes = std::uint64_t{16} << 20U;
 constexpr std::uint64_t maxIterations = 100'000'000;
+constexpr std::uint32_t maxMilliseconds = 60'000;
+constexpr std::uint32_t maxSustain = 600'000;
 constexpr std::uint32_t maxDepth = 16384;
 constexpr std::uint64_t maxMemory = std::uint64_t{64} << 30U;
 constexpr std::uint64_t cacheLine = 64;
@@ -85,6 +87,8 @@ nlohmann::json toJson(const Settings& settings) {
           {"latency", settings.latency},
           {"bytes", settings.bytes},
           {"iterations", settings.iterations},
+          {"minimum_milliseconds", settings.minimumMilliseconds},
+          {"sustain_milliseconds", settings.sustainMilliseconds},
           {"depth", settings.depth},
           {"moderation", settings.moderation},
           {"seed", settings.seed},
@@ -107,6 +111,10 @@ Settings settingsFromJson(const nlohmann::json& json) {
   settings.latency = flagMember(json, "latency");
   settings.bytes = numberMember(json, "bytes", maxBytes);
   settings.iterations = numberMember(json, "iterations", maxIterations);
+  settings.minimumMilliseconds =
+      static_cast<std::uint32_t>(numberMember(json, "minimum_milliseconds", maxMilliseconds));
+  settings.sustainMilliseconds =
+      static_cast<std::uint32_t>(numberMember(json, "sustain_milliseconds", maxSustain));
   settings.depth = static_cast<std::uint32_t>(numberMember(json, "depth", maxDepth));
   settings.moderation = static_cast<std::uint32_t>(numberMember(json, "moderation", maxDepth));
   settings.seed = numberMember(json, "seed");
@@ -126,6 +134,13 @@ void validate(const Settings& settings) {
           "the message size must be 2 bytes to 16 MiB");
   require(settings.iterations >= 1 && settings.iterations <= maxIterations,
           "the number of messages must be 1 to 100,000,000");
+  require(settings.minimumMilliseconds <= maxMilliseconds,
+          "the minimum time must be at most 60 seconds");
+  require(settings.sustainMilliseconds <= maxSustain,
+          "the time of sustained transfers must be at most 600 seconds");
+  require(settings.sustainMilliseconds == 0 ||
+              (settings.operation != Operation::send && !settings.latency),
+          "only writes and reads can be sustained");
   require(settings.depth >= 1 && settings.depth <= maxDepth, "the queue depth must be 1 to 16,384");
   require(settings.memoryLimit <= maxMemory, "the memory limit must be at most 64 GiB");
   require(settings.alignment < cacheLine, "the alignment must be 0 to 63 bytes");

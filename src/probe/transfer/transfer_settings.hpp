@@ -17,8 +17,12 @@ struct Settings {
   Operation operation = Operation::write;
   bool latency = false;  ///< one outstanding message at a time; always so for `send`
   std::uint64_t bytes = std::uint64_t{64} << 10U;  ///< of one message, 2 bytes to 16 MiB
-  std::uint64_t iterations = 5000;                 ///< timed messages
-  std::uint32_t depth = 128;                       ///< of the send queue
+  std::uint64_t iterations = 5000;                 ///< timed messages, of a bandwidth at least
+  std::uint32_t minimumMilliseconds = 500;  ///< of a bandwidth's timed transfers; 0: `iterations`
+  /// After the timed passes of a bandwidth, transfer the ring again and again for this time without
+  /// checks in between; 0: do not.
+  std::uint32_t sustainMilliseconds = 0;
+  std::uint32_t depth = 128;     ///< of the send queue
   std::uint32_t moderation = 0;  ///< messages for each completion; 0: 100 up to 8 KiB, else 1
   std::uint64_t seed = 1;
   std::uint64_t memoryLimit = std::uint64_t{64} << 20U;  ///< for each ring

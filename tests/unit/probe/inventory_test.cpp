@@ -49,6 +49,10 @@ class InventoryTest : public testing::Test {
     tree.file("sys/class/infiniband/mlx5_0/node_guid", "5254:0000:0012:3456\n");
     tree.link("sys/class/infiniband/mlx5_0/device", folder("0000:03:00.0"));
     tree.file(port + "/state", "4: ACTIVE\n");
+    tree.file(port + "/sm_lid", "0x1\n");
+    tree.file(port + "/pkeys/0", "0x7fff\n");
+    tree.file(port + "/pkeys/1", "0x0000\n");
+    tree.file(port + "/pkeys/2", "0x8001\n");
     tree.file(port + "/rate", "400 Gb/sec (4X NDR)\n");
     tree.file(port + "/link_layer", "Ethernet\n");
     tree.file(port + "/gids/0", mapped + "\n");
@@ -70,6 +74,8 @@ TEST_F(InventoryTest, FindsRdmaDeviceAndItsGid) {
   ASSERT_EQ(devices[0].ports.size(), 1U);
   EXPECT_EQ(devices[0].ports[0].gids.size(), 2U);
   EXPECT_EQ(devices[0].ports[0].gidIndex, 1);
+  EXPECT_EQ(devices[0].ports[0].managerId, "0x1");
+  EXPECT_THAT(devices[0].ports[0].partitionKeys, testing::ElementsAre("0x7fff", "0x8001"));
   EXPECT_EQ(readGidChoice(SysfsReader(tree.path()), "mlx5_0", 1), 1);
   EXPECT_EQ(readGidChoice(SysfsReader(tree.path()), "mlx5_1", 1), std::nullopt);
 }

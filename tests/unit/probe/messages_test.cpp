@@ -37,6 +37,8 @@ ConnectionInfo sampleConnection() {
   info.localId = 7;
   info.gid = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8};
   info.ethernet = true;
+  info.globalHeader = true;
+  info.partitions = {0xffff, 0, 0x8001};
   info.mtu = 5;
   info.address = UINT64_MAX;
   info.key = UINT32_MAX;
@@ -49,6 +51,8 @@ TEST(Connection, RoundTripsThroughJson) {
   EXPECT_EQ(read.queuePair, info.queuePair);
   EXPECT_EQ(read.gid, info.gid);
   EXPECT_EQ(read.mtu, info.mtu);
+  EXPECT_EQ(read.globalHeader, info.globalHeader);
+  EXPECT_EQ(read.partitions, info.partitions);
   EXPECT_EQ(read.address, info.address);
   EXPECT_EQ(read.key, info.key);
   EXPECT_EQ(read.ethernet, info.ethernet);
@@ -65,6 +69,12 @@ TEST(Connection, RefusesInvalidMembers) {
                                                  {"key", UINT64_MAX},
                                                  {"lid", 65536},
                                                  {"ethernet", "yes"},
+                                                 {"grh_required", 1},
+                                                 {"p_keys", 5},
+                                                 {"p_keys", {65536}},
+                                                 {"p_keys", {-1}},
+                                                 {"p_keys", {"0xffff"}},
+                                                 {"p_keys", std::vector<int>(257, 1)},
                                                  {"address", -1}}) {
     Json bad = good;
     bad[name] = value;

@@ -1,0 +1,107 @@
+#include "transfer/pace.hpp"
+
+#include <gmock/gmock.h>
+
+namespace vfpass::probe {
+namespace {
+
+constexpr std::uint64_t slots = 1024;
+
+PaceLimits limits() { return {slots, 128, 5000, 0.5, 20}; }
+
+/// Runs the timed passes; one over the whole ring takes `timed` seconds, each `whole` seconds with
+/// preparation and check. Returns their number.
+std::size_t runPasses(Pace& pace, double timed, double whole) {
+  std::size_t count = 0;
+  const auto ring = static_cast<double>(pace.nextPass());
+  for (std::uint64_t messages = pace.nextPass(); messages > 0; messages = pace.nextPass()) {
+    pace.passed(messages, timed * static_cast<double>(messages) / ring, whole);
+    ++count;
+  }
+  return count;
+}
+
+TEST(Pace, WarmsUpWholeRing) {
+  Pace pace(limits());
+  EXPECT_EQ(pace.nextWarmUp(), 128U);
+  pace.warmedUp(128, 0.002);
+  EXPECT_EQ(pace.nextWarmUp(), slots);
+  pace.warmedUp(slots, 0.016);
+  EXPECT_EQ(pace.nextWarmUp(), 0U);
+  EXPECT_EQ(pace.warmSlots(), slots);
+}
+
+TEST(Pace, WarmsUpSmallRingOnce) {
+  Pace pace({16, 128, 16, 0.5, 20});
+  EXPECT_EQ(pace.nextWarmUp(), 16U);
+  pace.warmedUp(16, 0.1);
+  EXPECT_EQ(pace.nextWarmUp(), 0U);
+}
+
+TEST(Pace, SlowDeviceDoesNotWarmUpWholeRing) {
+  Pace pace(limits());
+  pace.warmedUp(128, 4);
+  EXPECT_EQ(pace.nextWarmUp(), 0U) << "the whole ring would take 32 of 20 seconds";
+  EXPECT_EQ(pace.warmSlots(), 128U);
+}
+
+TEST(Pace, MeasuresForMinimumTime) {
+  Pace pace(limits());
+  // 64 MiB at 400 Gb/s: 1.34 ms.
+  EXPECT_EQ(runPasses(pace, 0.00134, 0.02), 375U);
+  EXPECT_TRUE(pace.reachedMinimum());
+  EXPECT_GE(static_cast<double>(pace.passes().size()) * 0.00134, 0.5);
+}
+
+TEST(Pace, MakesThreePassesEvenIfOneIsLongEnough) {
+  Pace pace({slots, 128, slots, 0.5, 20});
+  EXPECT_EQ(runPasses(pace, 2, 3), 3U);
+  EXPECT_EQ(pace.passes().size(), 3U);
+}
+
+TEST(Pace, TransfersAllIterationsOnSlowDevice) {
+  Pace pace(limits());
+  pace.warmedUp(128, 4);
+  EXPECT_EQ(runPasses(pace, 30, 32), 5U);
+  EXPECT_EQ(pace.messages(), 5000U);
+}
+
+TEST(Pace, OnePassOfSlowDeviceDoesNotReachMinimum) {
+  Pace pace({slots, 128, slots, 0.5, 20});
+  EXPECT_EQ(runPasses(pace, 30, 32), 1U);
+  EXPECT_FALSE(pace.reachedMinimum()) << "a lost packet would decide";
+}
+
+TEST(Pace, StopsBeforeLimit) {
+  Pace pace({16, 128, 16, 0.5, 20});
+  pace.warmedUp(16, 1.5);
+  // Each pass is relayed for 1.5 s, and transfers for 30 ms: 12 fit into the limit.
+  EXPECT_EQ(runPasses(pace, 0.03, 1.5), 12U);
+  EXPECT_FALSE(pace.reachedMinimum());
+}
+
+TEST(Pace, WithoutMinimumTransfersExactlyIterations) {
+  Pace pace({slots, 128, 5000, 0, 20});
+  EXPECT_EQ(runPasses(pace, 0.001, 0.01), 5U);
+  EXPECT_EQ(pace.messages(), 5000U);
+  EXPECT_TRUE(pace.reachedMinimum());
+}
+
+TEST(Pace, RetransmissionIsNoMeasuredTime) {
+  Pace pace({slots, 128, slots, 0.5, 20});
+  pace.passed(slots, 1.07, 1.1);  // a lost packet: the transport's timeout
+  pace.passed(slots, 0.001, 0.02);
+  pace.passed(slots, 0.001, 0.02);
+  EXPECT_FALSE(pace.reachedMinimum());
+  EXPECT_EQ(pace.nextPass(), slots);
+}
+
+TEST(PaceLimit, SharesHalfOfTimeLeft) {
+  EXPECT_DOUBLE_EQ(paceLimit(240, 1), 20);
+  EXPECT_DOUBLE_EQ(paceLimit(60, 4), 7.5);
+  EXPECT_DOUBLE_EQ(paceLimit(60, 48), 0.625);
+  EXPECT_DOUBLE_EQ(paceLimit(0, 0), 0);
+}
+
+}  // namespace
+}  // namespace vfpass::probe
