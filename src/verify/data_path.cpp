@@ -9,45 +9,70 @@
 namespace vfpass::verify {
 
 bool DataPath::tryMemory(const Lease& lease, const RdmaPort& port,
-                         const std::optional<NearestGpu>& gpu) {
+                         const std::optional<TestedGpu>& gpu) {
   Transfer transfer{lease.entry,      "write", gpu ? "gpu" : "host", plan_.messageBytes,
                     plan_.iterations, false,   gpu.has_value()};
-  const int index = gpu ? gpu->index : 0;
+  transfer.gpu = gpu ? nameOf(*gpu) : "";
+  transfer.gpuAddress = gpu ? toString(gpu->address) : "";
+  transfer.software = port.software;
   // Both write and read, because peer-to-peer writes work and reads fail on some platforms.
   for (const bool relaxed : relaxedOrderings(plan_.relaxedOrdering, port.software)) {
     for (const char* operation : {"write", "read"}) {
       transfer.relaxedOrdering = relaxed;
       transfer.operation = operation;
-      if (!tryTransfer(lease, port, transfer, index)) {
+      if (!tryTransfer(lease, port, transfer)) {
         return false;
       }
     }
   }
   if (latencyWanted(plan_)) {
-    tryLatency(port, latencyOf(transfer, plan_), index);
+    tryLatency(port, latencyOf(transfer, plan_));
   }
   return true;
 }
 
-bool DataPath::tryTransfer(const Lease& lease, const RdmaPort& port, const Transfer& transfer,
-                           int gpu) {
-  auto arguments = argumentsFor(port, gpu, transferOptions(transfer));
+void DataPath::tryMixedMemory(const Lease& lease, const RdmaPort& port, const TestedGpu& gpu) {
+  for (Transfer each : mixedTransfers(lease.entry, plan_, port.software)) {
+    each.gpu = nameOf(gpu);
+    each.gpuAddress = toString(gpu.address);
+    tryTransfer(lease, port, each);
+  }
+}
+
+void DataPath::trySizes(const Lease& lease, const RdmaPort& port,
+                        const std::optional<TestedGpu>& gpu) {
+  Transfer transfer{lease.entry, "write", gpu ? "gpu" : "host"};
+  transfer.gpu = gpu ? nameOf(*gpu) : "";
+  transfer.gpuAddress = gpu ? toString(gpu->address) : "";
+  transfer.software = port.software;
+  const auto arguments = argumentsFor(port, transfer, sizesOptions(transfer, plan_));
+  const auto before = watch_.traffic(lease);
+  auto others = otherVfs(lease);
+  const auto document = runProbe(agent_, probe_, arguments);
+  const Finding sizes = judgeSizes(transfer, document, report_.figures);
+  report_.findings.push_back(sizes);
+  if (sizes.outcome == Outcome::passed) {
+    judgeTrafficOf(lease, claimedBytes(transfer, document), before, std::move(others));
+  }
+}
+
+bool DataPath::tryTransfer(const Lease& lease, const RdmaPort& port, const Transfer& transfer) {
+  auto arguments = argumentsFor(port, transfer, transferOptions(transfer));
   arguments.insert(arguments.end(), plan_.probeArguments.begin(), plan_.probeArguments.end());
   const auto before = watch_.traffic(lease);
   auto others = otherVfs(lease);
-  const Finding data =
-      judgeTransfer(transfer, runProbe(agent_, probe_, arguments), report_.figures);
+  const auto document = runProbe(agent_, probe_, arguments);
+  const Finding data = judgeTransfer(transfer, document, report_.figures);
   report_.findings.push_back(data);
   if (data.outcome != Outcome::passed) {
     return false;
   }
-  judgeTrafficOf(lease, transfer.bytes() * (transfer.besideHost ? 2 : 1), before,
-                 std::move(others));
+  judgeTrafficOf(lease, claimedBytes(transfer, document), before, std::move(others));
   return true;
 }
 
-void DataPath::tryLatency(const RdmaPort& port, const Transfer& latency, int gpu) {
-  const auto arguments = argumentsFor(port, gpu, latencyOptions(latency));
+void DataPath::tryLatency(const RdmaPort& port, const Transfer& latency) {
+  const auto arguments = argumentsFor(port, latency, latencyOptions(latency));
   report_.findings.push_back(
       judgeLatency(latency, runProbe(agent_, probe_, arguments), report_.figures));
 }
@@ -64,7 +89,7 @@ std::vector<OtherVf> DataPath::otherVfs(const Lease& lease) const {
 
 void DataPath::judgeTrafficOf(const Lease& lease, std::uint64_t claimedBytes,
                               const std::optional<VfTraffic>& before, std::vector<OtherVf> others) {
-  const Finding found = settledTraffic(lease, claimedBytes, before, watch_);
+  const Finding found = settledTraffic(lease, claimedBytes, before, watch_.traffic);
   report_.findings.push_back(found);
   if (others.empty() || found.outcome != Outcome::passed) {
     return;
@@ -76,17 +101,18 @@ void DataPath::judgeTrafficOf(const Lease& lease, std::uint64_t claimedBytes,
   report_.findings.push_back(judgeOthers(lease.entry, claimedBytes, others));
 }
 
-std::vector<std::string> DataPath::argumentsFor(const RdmaPort& port, int gpu,
+std::vector<std::string> DataPath::argumentsFor(const RdmaPort& port, const Transfer& transfer,
                                                 const std::vector<std::string>& options) const {
   std::vector<std::string> arguments{"loopback",
                                      "--device",
                                      port.device,
                                      "--ib-port",
                                      std::to_string(port.number),
-                                     "--gpu",
-                                     std::to_string(gpu),
                                      "--deadline",
                                      std::to_string(plan_.probeTimeout.count())};
+  if (!transfer.gpuAddress.empty()) {
+    arguments.insert(arguments.end(), {"--gpu", transfer.gpuAddress});
+  }
   arguments.insert(arguments.end(), options.begin(), options.end());
   return arguments;
 }

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "choose_gpus.hpp"
 #include "judge_device.hpp"
-#include "judge_gpu_place.hpp"
 #include "judge_host.hpp"
 #include "judge_transfer.hpp"
 #include "vfpass/verify/verify_guest.hpp"
@@ -24,16 +24,24 @@ class DataPath {
 
   /// Tests host memory, or with `gpu` that GPU's memory next to host memory. Stops and returns
   /// false at the first failed check. Throws AgentUnavailable.
-  bool tryMemory(const Lease& lease, const RdmaPort& port, const std::optional<NearestGpu>& gpu);
+  bool tryMemory(const Lease& lease, const RdmaPort& port, const std::optional<TestedGpu>& gpu);
+
+  /// Writes and reads between this GPU's memory and host memory, in both directions. One that fails
+  /// does not stop the others. Throws AgentUnavailable.
+  void tryMixedMemory(const Lease& lease, const RdmaPort& port, const TestedGpu& gpu);
+
+  /// All message sizes in host memory, or in that GPU's. Throws AgentUnavailable.
+  void trySizes(const Lease& lease, const RdmaPort& port, const std::optional<TestedGpu>& gpu);
 
  private:
-  bool tryTransfer(const Lease& lease, const RdmaPort& port, const Transfer& transfer, int gpu);
-  void tryLatency(const RdmaPort& port, const Transfer& latency, int gpu);
+  bool tryTransfer(const Lease& lease, const RdmaPort& port, const Transfer& transfer);
+  void tryLatency(const RdmaPort& port, const Transfer& latency);
   [[nodiscard]] std::vector<OtherVf> otherVfs(const Lease& lease) const;
   void judgeTrafficOf(const Lease& lease, std::uint64_t claimedBytes,
                       const std::optional<VfTraffic>& before, std::vector<OtherVf> others);
   [[nodiscard]] std::vector<std::string> argumentsFor(
-      const RdmaPort& port, int gpu, const std::vector<std::string>& options) const;
+      const RdmaPort& port, const Transfer& transfer,
+      const std::vector<std::string>& options) const;
 
   agent::Agent& agent_;
   const agent::PlacedProbe& probe_;

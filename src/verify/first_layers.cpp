@@ -4,6 +4,7 @@
 
 #include "judge_host.hpp"
 #include "judge_network.hpp"
+#include "vfpass/agent/confinement.hpp"
 
 namespace vfpass::verify {
 
@@ -28,7 +29,16 @@ ReachedGuest reachGuest(agent::Agent& agent, const agent::ProbeFile& probe,
   agent.run("/bin/true", {});
   layer.reportPassed("ran /bin/true");
   layer.enter("probe", "vfpass-probe starts in the guest");
-  guest.probe = placeProbe(agent, probe, folder, pushed);
+  try {
+    guest.probe = placeProbe(agent, probe, folder, pushed);
+  } catch (const agent::AgentUnavailable& error) {
+    if (const auto context = agent::findConfinement(agent)) {
+      throw agent::AgentUnavailable(
+          error.what() + ("; SELinux confines the agent's programs (" + *context + ")"),
+          agent::confinementRemedy());
+    }
+    throw;
+  }
   layer.reportPassed(guest.probe.path + (guest.probe.pushed ? ", just copied" : ", already there"));
   layer.enter("inventory", "the probe lists the guest's devices");
   guest.view = readGuestView(runProbe(agent, guest.probe, {"inventory"}));

@@ -169,6 +169,7 @@ class Perftest {
     figure.source = tool;
     figure.operation = operation;
     figure.memory = run_.gpu ? "gpu" : "host";
+    figure.gpu = run_.gpu ? nameOf(*run_.gpu) : "";
     figure.messageBytes = bytes;
     return figure;
   }

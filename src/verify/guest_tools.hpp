@@ -18,7 +18,7 @@ struct ToolRun {
   std::string subject;
   std::uint64_t bytes = 0;
   std::uint64_t iterations = 0;
-  std::optional<NearestGpu> gpu;  ///< use its memory, if perftest supports CUDA
+  std::optional<TestedGpu> gpu;  ///< use its memory, if perftest supports CUDA
 };
 
 /// Runs perftest over this port in loopback: bandwidth and latency of write and read. Its figures

@@ -1,8 +1,11 @@
 #include "guest_view.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
+#include <sstream>
 
+#include "vfpass/agent/confinement.hpp"
 #include "vfpass/agent/reply.hpp"
 #include "vfpass/base/text.hpp"
 
@@ -26,6 +29,29 @@ std::optional<int> smallNumber(const Json& object, const char* name) {
   return value.get<int>();
 }
 
+// `0x7`, as sysfs writes LIDs and P_Keys.
+std::optional<std::uint16_t> hexNumber(const std::string& text) {
+  std::uint16_t number = 0;
+  const char* const end = text.data() + text.size();
+  const bool prefixed = text.starts_with("0x");
+  const auto read = std::from_chars(text.data() + (prefixed ? 2 : 0), end, number, 16);
+  return prefixed && read.ec == std::errc{} && read.ptr == end ? std::optional(number)
+                                                               : std::nullopt;
+}
+
+void readSubnet(const Json& json, GuestPort& port) {
+  constexpr std::size_t most = 256;
+  port.localId = hexNumber(agent::textMember(json, "lid"));
+  port.managerId = hexNumber(agent::textMember(json, "sm_lid"));
+  port.partitionsReported = member(json, "p_keys").is_array();
+  for (const Json& each : agent::listMember(json, "p_keys")) {
+    const auto key = each.is_string() ? hexNumber(each.get<std::string>()) : std::nullopt;
+    if (key && port.partitions.size() < most) {
+      port.partitions.push_back(*key);
+    }
+  }
+}
+
 GuestPort readPort(const Json& json) {
   GuestPort port{smallNumber(json, "number").value_or(1),
                  agent::textMember(json, "state"),
@@ -33,7 +59,11 @@ GuestPort readPort(const Json& json) {
                  agent::textMember(json, "link_layer"),
                  {},
                  smallNumber(json, "gid_index"),
+                 {},
+                 {},
+                 {},
                  {}};
+  readSubnet(json, port);
   // A string, as the probe passes on the library's name for the MTU.
   const auto mtu = parseNumber(agent::textMember(json, "active_mtu"));
   if (mtu && *mtu <= std::numeric_limits<std::uint16_t>::max()) {
@@ -82,6 +112,18 @@ GuestFunction readFunction(const Json& json) {
           idOf(json, "class") >> 16U == networkClass};
 }
 
+// `/sys/devices/pci0000:00/0000:00:02.0/0000:01:00.0`
+GuestPath readPath(const std::string& text) {
+  GuestPath path;
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, '/');) {
+    if (const auto address = parsePciAddress(part)) {
+      path.push_back(*address);
+    }
+  }
+  return path;
+}
+
 // The CUDA driver reports 1 for true.
 bool isOne(const Json& value) {
   return value.is_number_integer() && value.get<std::int64_t>() == 1;
@@ -92,11 +134,16 @@ void readGpus(const Json& document, GuestView& view) {
   view.libcuda = agent::flagMember(member(gpus, "libcuda"), "found");
   view.libcudaDetail = agent::textMember(member(gpus, "libcuda"), "detail");
   view.cudaStatus = smallNumber(member(gpus, "libcuda"), "status");
+  view.cudaProblem = parseCudaProblem(agent::textMember(member(gpus, "libcuda"), "code"));
   view.peerMemory = agent::flagMember(member(gpus, "nvidia_peermem"), "loaded");
   view.peerMemoryLoadable = agent::flagMember(member(gpus, "nvidia_peermem"), "loadable");
   for (const Json& each : agent::listMember(gpus, "devices")) {
+    const Json& direct = member(each, "gpudirect_rdma_supported");
+    const Json& mig = member(each, "mig");
     view.gpus.push_back({agent::textMember(each, "name"), agent::textMember(each, "pci"),
-                         isOne(member(each, "dma_buf_supported")), smallNumber(each, "index")});
+                         isOne(member(each, "dma_buf_supported")), smallNumber(each, "index"),
+                         direct.is_number_integer() ? std::optional(isOne(direct)) : std::nullopt,
+                         agent::flagMember(mig, "enabled"), smallNumber(mig, "instances")});
   }
   for (const Json& each : agent::listMember(document, "distances")) {
     view.distances.push_back({agent::textMember(each, "nic"), agent::textMember(each, "gpu"),
@@ -124,6 +171,9 @@ GuestView readGuestView(const Json& document) {
     if (agent::textMember(each, "driver").empty()) {
       view.withoutDriver.push_back(readFunction(each));
     }
+    if (GuestPath path = readPath(agent::textMember(each, "path")); !path.empty()) {
+      view.functions.push_back(std::move(path));
+    }
     const Json& ats = member(each, "ats");
     view.services[agent::textMember(each, "address")] = {present(member(each, "acs")), present(ats),
                                                          agent::flagMember(ats, "enabled")};
@@ -135,7 +185,24 @@ GuestView readGuestView(const Json& document) {
     view.rdmaDevices.push_back(readRdmaDevice(each));
   }
   readGpus(document, view);
+  const Json& selinux = member(document, "selinux");
+  const std::string context = agent::textMember(selinux, "context");
+  if (agent::isConfined(context) && member(selinux, "enforcing") != Json(false)) {
+    view.confinedAs = context;
+  }
   return view;
+}
+
+std::optional<PciAddress> functionAtPath(const GuestView& view,
+                                         const std::vector<PciAddress>& place) {
+  const auto samePlace = [](const PciAddress& one, const PciAddress& other) {
+    return one.slot == other.slot && one.function == other.function;
+  };
+  const auto found = std::ranges::find_if(view.functions, [&](const GuestPath& each) {
+    return !place.empty() && each.front().domain == place.front().domain &&
+           each.front().bus == place.front().bus && std::ranges::equal(each, place, samePlace);
+  });
+  return found == view.functions.end() ? std::nullopt : std::optional(found->back());
 }
 
 }  // namespace vfpass::verify

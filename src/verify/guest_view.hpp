@@ -7,6 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "vfpass/cuda_problem.hpp"
+#include "vfpass/pci_address.hpp"
+
 namespace vfpass::verify {
 
 struct GuestNetdev {
@@ -32,6 +35,10 @@ struct GuestPort {
   std::optional<unsigned> activeMtu;  ///< of RDMA, bytes
   std::optional<int> gidIndex;
   std::vector<GuestGid> gids;
+  std::optional<unsigned> localId;        ///< LID; nullopt: not reported
+  std::optional<unsigned> managerId;      ///< the subnet manager's LID
+  std::vector<std::uint16_t> partitions;  ///< P_Keys, at most 256; empty also if not reported
+  bool partitionsReported = false;
 };
 
 /// The GID that the probe selected; null when there is none.
@@ -51,7 +58,10 @@ struct GuestGpu {
   std::string name;  ///< empty: no driver reports it, only PCI
   std::string pci;
   bool dmaBuf = false;
-  std::optional<int> index;  ///< CUDA device index
+  std::optional<int> index;         ///< CUDA device index
+  std::optional<bool> gpuDirect;    ///< GPUDirect RDMA; nullopt: the driver does not say
+  bool mig = false;                 ///< MIG is enabled
+  std::optional<int> migInstances;  ///< nullopt: the GPU has no MIG, or NVML does not tell
 };
 
 /// The distance between a network function and a GPU in the guest.
@@ -76,6 +86,10 @@ struct GuestFunction {
   bool network = false;  ///< class 02
 };
 
+/// The place of a PCI function in the guest's tree: the bridges from the root bus down to it, then
+/// the function itself, in the guest's own bus numbers.
+using GuestPath = std::vector<PciAddress>;
+
 /// The guest's devices as its probe reports them. Every text is untrusted.
 struct GuestView {
   std::vector<GuestNetdev> netdevs;
@@ -85,16 +99,25 @@ struct GuestView {
   std::vector<GuestRdmaDevice> rdmaDevices;
   bool libcuda = false;
   std::string libcudaDetail;
-  std::optional<int> cudaStatus;    ///< CUDA's error; nullopt: it works, or was not initialized
-  bool peerMemory = false;          ///< nvidia_peermem is loaded
-  bool peerMemoryLoadable = false;  ///< nvidia_peermem can be loaded
+  std::optional<int> cudaStatus;  ///< CUDA's error; nullopt: it works, or was not initialized
+  std::optional<CudaProblem> cudaProblem;  ///< nullopt: it works, or an older probe
+  bool peerMemory = false;                 ///< nvidia_peermem is loaded
+  bool peerMemoryLoadable = false;         ///< nvidia_peermem can be loaded
   std::vector<GuestGpu> gpus;
   std::vector<GuestDistance> distances;
   std::map<std::string, GuestPciServices> services;  ///< by PCI address
+  std::string confinedAs;  ///< the probe's SELinux context, if that confines it; otherwise empty
+  std::vector<GuestPath> functions;  ///< all PCI functions
 };
 
 /// Reads the report of `vfpass-probe inventory`. Members that are missing or of another type read
 /// as empty, and the checks then fail.
 GuestView readGuestView(const nlohmann::json& document);
+
+/// The address of the function at a place that the domain's XML describes (topology::guestPath):
+/// only the first bus number of `place` is the guest's. nullopt when the guest has no function
+/// there.
+std::optional<PciAddress> functionAtPath(const GuestView& view,
+                                         const std::vector<PciAddress>& place);
 
 }  // namespace vfpass::verify

@@ -72,7 +72,7 @@ std::optional<Limit> limitFor(const Lease& lease, const RdmaPort& port, const Ho
   input.portGigabits = host.portRate != 0 ? host.portRate / 1000.0 * port.lineCode
                                           : port.gigabitsPerSecond.value_or(0);
   input.wire = port.wire;
-  input.vlan = lease.settings.vlan && lease.settings.vlan->id != 0;
+  input.vlan = vfOf(lease).settings.vlan && vfOf(lease).settings.vlan->id != 0;
   input.mtu = port.mtu;
   input.nic = host.link;
   if (memory == "gpu") {
@@ -155,9 +155,9 @@ std::optional<Finding> judgeOrdering(const std::string& subject,
     for (const auto& relaxed : figures) {
       if (isOurs(strict, subject) && isOurs(relaxed, subject) && !strict.relaxedOrdering &&
           relaxed.relaxedOrdering && strict.operation == relaxed.operation &&
-          strict.memory == relaxed.memory) {
-        seen += (seen.empty() ? "" : "; ") + strict.memory + " " + strict.operation + " " +
-                rounded(strict.gigabitsPerSecond) + ", relaxed " +
+          strict.memory == relaxed.memory && strict.gpu == relaxed.gpu) {
+        seen += (seen.empty() ? "" : "; ") + (strict.gpu.empty() ? strict.memory : strict.gpu) +
+                " " + strict.operation + " " + rounded(strict.gigabitsPerSecond) + ", relaxed " +
                 rounded(relaxed.gigabitsPerSecond) + " Gb/s";
       }
     }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "judge_cuda.hpp"
+#include "judge_subnet.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 
@@ -50,7 +51,7 @@ class DeviceJudge {
       : lease_(lease), view_(view), host_(host) {}
 
   DeviceVerdict judge() {
-    const bool found = lease_.infiniband ? findInfiniband() : findEthernet();
+    const bool found = vfOf(lease_).infiniband ? findInfiniband() : findEthernet();
     if (found && isUsable()) {
       verdict_.port = portOf(*device_, device_->ports.front());
     }
@@ -68,11 +69,10 @@ class DeviceJudge {
   }
 
   bool findEthernet() {
-    const std::string mac = lease_.settings.mac ? toString(*lease_.settings.mac) : std::string();
-    const auto netdev = std::ranges::find_if(view_.netdevs, [&](const GuestNetdev& each) {
-      return !each.pci.empty() && each.mac == mac;
-    });
-    if (netdev == view_.netdevs.end()) {
+    const std::string mac =
+        vfOf(lease_).settings.mac ? toString(*vfOf(lease_).settings.mac) : std::string();
+    const GuestNetdev* netdev = findNetdev(mac);
+    if (netdev == nullptr) {
       return missing("mac", "a network device with MAC " + mac, seenNetdevs());
     }
     pass("mac", "MAC " + mac, netdev->name + " (" + netdev->driver + ", " + netdev->pci + ")");
@@ -91,18 +91,43 @@ class DeviceJudge {
     return take(device, "an RDMA device on " + netdev->name);
   }
 
+  // With `teaming`, the virtio standby and the guest's net_failover device have the VF's MAC as
+  // well; both belong to the virtio function.
+  [[nodiscard]] const GuestNetdev* findNetdev(const std::string& mac) const {
+    std::vector<const GuestNetdev*> same;
+    for (const GuestNetdev& each : view_.netdevs) {
+      if (!each.pci.empty() && each.mac == mac) {
+        same.push_back(&each);
+      }
+    }
+    const auto pick = [&](const auto& isVf) {
+      const auto found = std::ranges::find_if(same, isVf);
+      return found == same.end() ? nullptr : *found;
+    };
+    if (same.size() < 2) {
+      return pick([](const GuestNetdev*) { return true; });
+    }
+    if (const auto place = functionAtPath(view_, host_.guestPath)) {
+      return pick([&](const GuestNetdev* each) { return parsePciAddress(each->pci) == place; });
+    }
+    return pick([](const GuestNetdev* each) { return each->driver != "virtio_net"; });
+  }
+
   // IPoIB has no MAC; the port GUID is the lower half of the port's first GID.
   bool findInfiniband() {
-    const std::string guid =
-        lease_.settings.portGuid ? hexDigits(toString(*lease_.settings.portGuid)) : std::string();
+    const std::string guid = vfOf(lease_).settings.portGuid
+                                 ? hexDigits(toString(*vfOf(lease_).settings.portGuid))
+                                 : std::string();
     const auto device = std::ranges::find_if(view_.rdmaDevices, [&](const GuestRdmaDevice& each) {
       return std::ranges::any_of(each.ports, [&](const GuestPort& port) {
         return std::ranges::any_of(
             port.gids, [&](const GuestGid& entry) { return hexDigits(entry.gid).ends_with(guid); });
       });
     });
-    return take(device, "an RDMA device with port GUID " +
-                            (lease_.settings.portGuid ? toString(*lease_.settings.portGuid) : "?"));
+    return take(
+        device,
+        "an RDMA device with port GUID " +
+            (vfOf(lease_).settings.portGuid ? toString(*vfOf(lease_).settings.portGuid) : "?"));
   }
 
   // No device has the address: either the driver is missing, or the address is wrong.
@@ -158,15 +183,30 @@ class DeviceJudge {
       return fail("port", "a port on " + device_->name, "none", "in the guest: rdma link show");
     }
     const GuestPort& port = device_->ports.front();
+    const bool infiniband = vfOf(lease_).infiniband;
+    if (const auto problem =
+            infiniband ? judgeSubnet(lease_.entry, device_->name, port) : std::nullopt) {
+      verdict_.findings.push_back(*problem);
+      return false;
+    }
     if (port.state.find("ACTIVE") == std::string::npos) {
       return fail("port", "port of " + device_->name + " is active", port.state,
-                  "check on the host that the PF's link is up; for InfiniBand, that the subnet "
-                  "manager runs with virt_enabled 2");
+                  "check on the host that the PF's link is up");
     }
-    pass("port", "port of " + device_->name + " is active", port.state);
+    pass("port", "port of " + device_->name + " is active",
+         port.state + (infiniband ? ", " + lidsOf(port) : ""));
+    if (const auto found = infiniband ? judgePartitions(lease_.entry, port) : std::nullopt) {
+      verdict_.findings.push_back(*found);
+      if (found->outcome == Outcome::failed) {
+        return false;
+      }
+    }
     if (!port.gidIndex) {
       return fail("gid", "a usable GID", "none",
-                  "in the guest: assign an IP address to the network device");
+                  infiniband
+                      ? "on the host: set infiniband: {port-guid: auto} in the mapping, then "
+                        "run vfpass attach"
+                      : "in the guest: assign an IP address to the network device");
     }
     const GuestGid* gid = chosenGid(port);
     pass("gid", "a usable GID",
@@ -186,16 +226,18 @@ class DeviceJudge {
   }
 
   [[nodiscard]] RdmaPort portOf(const GuestRdmaDevice& device, const GuestPort& port) const {
+    const GuestGid* gid = chosenGid(port);
     return {device.name,
             port.number,
             !device.parent.empty(),
-            packetRate(port.rate, lease_.infiniband),
-            wireOf(port, lease_.infiniband),
+            packetRate(port.rate, vfOf(lease_).infiniband),
+            wireOf(port, vfOf(lease_).infiniband),
             port.activeMtu.value_or(0),
             netdev_,
             device.pci.empty() ? pci_ : device.pci,
             port.gidIndex,
-            lineCode(port.rate, lease_.infiniband)};
+            lineCode(port.rate, vfOf(lease_).infiniband),
+            gid == nullptr ? std::string() : gid->gid};
   }
 
   const Lease& lease_;
@@ -232,25 +274,29 @@ std::vector<Finding> judgeGpus(const GuestView& view, bool wanted,
     return {{"gpu", "", Outcome::failed, "a GPU in the guest", "none",
              "list it under gpus: in the mapping, then run vfpass attach"}};
   }
-  if (!view.libcuda) {
-    return {{"gpu-driver", "", Outcome::failed, "libcuda", view.libcudaDetail,
-             "in the guest: install NVIDIA's driver"}};
+  if (const auto failed = judgeCuda(view, nvlink)) {
+    return {*failed};
   }
-  if (view.cudaStatus) {
-    return {judgeCudaStatus(*view.cudaStatus, view.libcudaDetail, nvlink)};
+  std::vector<Finding> findings{{"gpu-driver", "", Outcome::passed, "libcuda", "found", ""}};
+  const std::vector<Finding> limits = judgeGpuLimits(view);
+  findings.insert(findings.end(), limits.begin(), limits.end());
+  if (findings.back().outcome == Outcome::failed) {
+    return findings;
   }
   const bool dmaBuf = std::ranges::any_of(view.gpus, &GuestGpu::dmaBuf);
   if (!dmaBuf && !view.peerMemory) {
-    return {{"gpu-path", "", Outcome::failed, "DMA-BUF or nvidia_peermem",
-             "not supported: the driver does not export DMA-BUF, and nvidia_peermem is not loaded",
-             view.peerMemoryLoadable
-                 ? "in the guest: modprobe nvidia_peermem (`vfpass guest-setup` makes it permanent)"
-                 : "in the guest: install NVIDIA's open kernel modules, which support DMA-BUF; or "
-                   "reinstall the driver after OFED, so that it builds nvidia_peermem"}};
+    findings.push_back(
+        {"gpu-path", "", Outcome::failed, "DMA-BUF or nvidia_peermem",
+         "not supported: the driver does not export DMA-BUF, and nvidia_peermem is not loaded",
+         view.peerMemoryLoadable
+             ? "in the guest: modprobe nvidia_peermem (`vfpass guest-setup` makes it permanent)"
+             : "in the guest: install NVIDIA's open kernel modules, which support DMA-BUF; or "
+               "reinstall the driver after OFED, so that it builds nvidia_peermem"});
+    return findings;
   }
-  return {{"gpu-driver", "", Outcome::passed, "libcuda", "found", ""},
-          {"gpu-path", "", Outcome::passed, "DMA-BUF or nvidia_peermem",
-           dmaBuf ? "DMA-BUF" : "nvidia_peermem", ""}};
+  findings.push_back({"gpu-path", "", Outcome::passed, "DMA-BUF or nvidia_peermem",
+                      dmaBuf ? "DMA-BUF" : "nvidia_peermem", ""});
+  return findings;
 }
 
 }  // namespace vfpass::verify

@@ -24,7 +24,8 @@ struct RdmaPort {
   std::string netdev;  ///< empty for InfiniBand
   std::string pci;     ///< address in the guest; for a software device that of its netdev
   std::optional<int> gidIndex;
-  double lineCode = 1;  ///< share of the link rate that carries packets
+  double lineCode = 1;   ///< share of the link rate that carries packets
+  std::string gid = {};  ///< the one that the probe selected; empty: unknown
 };
 
 struct DeviceVerdict {

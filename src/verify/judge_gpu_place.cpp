@@ -1,32 +1,7 @@
 #include "judge_gpu_place.hpp"
 
-#include <algorithm>
-#include <array>
-
-#include "vfpass/pci_address.hpp"
-
 namespace vfpass::verify {
 namespace {
-
-// CUDA writes the PCI domain with eight digits, sysfs with four.
-bool sameFunction(const std::string& one, const std::string& other) {
-  const auto address = parsePciAddress(one);
-  return address && address == parsePciAddress(other);
-}
-
-constexpr std::array<std::string_view, 4> nearestFirst{"PIX", "PXB", "PHB", "SYS"};
-
-// An unknown distance ranks last.
-std::size_t rank(const std::string& distance) {
-  return static_cast<std::size_t>(std::ranges::find(nearestFirst, distance) - nearestFirst.begin());
-}
-
-std::string distanceOf(const GuestView& view, const std::string& nic, const std::string& gpu) {
-  const auto found = std::ranges::find_if(view.distances, [&](const GuestDistance& each) {
-    return sameFunction(each.nic, nic) && sameFunction(each.gpu, gpu);
-  });
-  return found == view.distances.end() ? "" : found->distance;
-}
 
 std::string describe(std::optional<bool> present, const char* whenPresent) {
   return !present ? "not readable" : *present ? whenPresent : "none";
@@ -51,7 +26,8 @@ std::string inNcclTerms(const std::string& distance) {
   return distance == "NODE" ? "PHB" : distance;
 }
 
-std::string placeRemedy(const NearestGpu& gpu, const std::optional<GpuPath>& path) {
+std::string placeRemedy(const TestedGpu& gpu) {
+  const auto& path = gpu.path;
   const std::string level = std::string("or set NCCL_NET_GDR_LEVEL=") +
                             (gpu.distance == "PHB" ? "PHB" : "SYS") + " in the guest";
   if (path && !path->inXml.empty() && inNcclTerms(path->inXml) != gpu.distance) {
@@ -65,13 +41,13 @@ std::string placeRemedy(const NearestGpu& gpu, const std::optional<GpuPath>& pat
          level;
 }
 
-Finding distanceFinding(const std::string& subject, const NearestGpu& gpu,
-                        const std::optional<GpuPath>& path) {
+Finding distanceFinding(const std::string& subject, const TestedGpu& gpu) {
+  const auto& path = gpu.path;
   std::string expected = "NIC and GPU below one switch in the guest: PIX or PXB";
   if (path && !path->inXml.empty()) {
     expected += " (domain XML: " + path->inXml + ", host: " + path->distance + ")";
   }
-  const std::string seen = gpu.distance + " to GPU " + std::to_string(gpu.index);
+  const std::string seen = gpu.distance + " to GPU " + nameOf(gpu);
   if (gpu.distance.empty()) {
     return {
         "gpu-distance", subject, Outcome::waived, expected, "the guest reports no distance", ""};
@@ -84,35 +60,14 @@ Finding distanceFinding(const std::string& subject, const NearestGpu& gpu,
           Outcome::warning,
           expected,
           seen + ": NCCL does not use GPUDirect over this distance",
-          placeRemedy(gpu, path)};
+          placeRemedy(gpu)};
 }
 
 }  // namespace
 
-std::optional<NearestGpu> nearestGpu(const GuestView& view, const std::string& nic) {
-  std::optional<NearestGpu> best;
-  for (const auto& gpu : view.gpus) {
-    if (!gpu.index) {
-      continue;
-    }
-    const NearestGpu found{*gpu.index, gpu.name, distanceOf(view, nic, gpu.pci), gpu.dmaBuf};
-    if (!best || rank(found.distance) < rank(best->distance)) {
-      best = found;
-    }
-  }
-  return best;
-}
-
-Finding noGpuForCuda(const std::string& subject) {
-  return {"gpu-driver",    subject,
-          Outcome::failed, "a GPU that CUDA can use",
-          "none",          "in the guest: run nvidia-smi"};
-}
-
 std::vector<Finding> judgeGpuPlace(const std::string& subject, const GuestView& view,
-                                   const std::string& nic, const NearestGpu& gpu,
-                                   const std::optional<GpuPath>& path) {
-  std::vector<Finding> findings{distanceFinding(subject, gpu, path)};
+                                   const std::string& nic, const TestedGpu& gpu) {
+  std::vector<Finding> findings{distanceFinding(subject, gpu)};
   const auto own = view.services.find(nic);
   if (own != view.services.end()) {
     findings.push_back(services(subject, own->second));

@@ -12,7 +12,7 @@ Finding judgeHold(const Lease& lease, const DeviceHold& hold) {
   const std::string expected =
       vf + " in this domain's XML, bound to vfio-pci, open in this domain's QEMU";
   const auto found = [&](Outcome outcome, const std::string& seen, const std::string& remedy) {
-    return Finding{"device-host", lease.entry, outcome, expected, seen, remedy};
+    return seenByHost({"device-host", lease.entry, outcome, expected, seen, remedy});
   };
   if (!hold.inLiveXml) {
     return found(Outcome::failed, "the running domain has no hostdev " + vf,
@@ -51,14 +51,11 @@ Finding judgeOthers(const std::string& subject, std::uint64_t claimedBytes,
   const std::string expected = "no other VF of the domain moves " + std::to_string(claimedBytes) +
                                " bytes during the transfer";
   if (busy.empty()) {
-    return {"other-vfs", subject, Outcome::passed, expected, join(idle, ", "), ""};
+    return seenByHost({"other-vfs", subject, Outcome::passed, expected, join(idle, ", "), ""});
   }
-  return {"other-vfs",
-          subject,
-          Outcome::notObservable,
-          expected,
-          join(busy, ", ") + ": cannot tell which VF carried the probe's data",
-          "stop other traffic of this VM, then run vfpass verify again"};
+  return seenByHost({"other-vfs", subject, Outcome::notObservable, expected,
+                     join(busy, ", ") + ": cannot tell which VF carried the probe's data",
+                     "stop other traffic of this VM, then run vfpass verify again"});
 }
 
 }  // namespace vfpass::verify

@@ -13,10 +13,10 @@ namespace {
 using Json = nlohmann::json;
 
 std::string describeNetwork(const Lease& lease) {
-  if (lease.infiniband) {
+  if (vfOf(lease).infiniband) {
     return "InfiniBand";
   }
-  const auto& vlan = lease.settings.vlan;
+  const auto& vlan = vfOf(lease).settings.vlan;
   return vlan && vlan->id != 0 ? "Ethernet, VLAN " + std::to_string(vlan->id) + " (" +
                                      std::string(toString(vlan->protocol)) + ")"
                                : "Ethernet, no VLAN";
@@ -78,13 +78,11 @@ Finding judgeNetwork(const std::string& subject, const Lease& initiator, const L
   const std::string near = describeNetwork(initiator);
   const std::string far = describeNetwork(target);
   const bool same = near == far;
-  return {
-      "peer-network",
-      subject,
-      same ? Outcome::passed : Outcome::failed,
-      "both VFs in one network",
-      same ? near : near + ", and " + far,
-      same ? "" : "set the same vlan: for both entries in their mappings, or choose another peer"};
+  return seenByHost(
+      {"peer-network", subject, same ? Outcome::passed : Outcome::failed, "both VFs in one network",
+       same ? near : near + ", and " + far,
+       same ? ""
+            : "set the same vlan: for both entries in their mappings, or choose another peer"});
 }
 
 Finding judgeReach(const std::string& subject, const PairReports& reports) {
@@ -128,6 +126,15 @@ Finding judgePairLatency(const Transfer& latency, const PairReports& reports,
                          std::vector<Figure>& figures) {
   std::vector<Figure> measured;
   Finding finding = judgeLatency(latency, reports.initiator, measured);
+  return confirmed(std::move(finding), reports,
+                   agent::flagMember(reports.target, "passed") ? "" : "did not report a pass",
+                   measured, figures);
+}
+
+Finding judgePairSizes(const Transfer& transfer, const PairReports& reports,
+                       std::vector<Figure>& figures) {
+  std::vector<Figure> measured;
+  Finding finding = judgeSizes(transfer, reports.initiator, measured);
   return confirmed(std::move(finding), reports,
                    agent::flagMember(reports.target, "passed") ? "" : "did not report a pass",
                    measured, figures);

@@ -31,4 +31,8 @@ Finding judgePairTransfer(const Transfer& transfer, const PairReports& reports,
 Finding judgePairLatency(const Transfer& latency, const PairReports& reports,
                          std::vector<Figure>& figures);
 
+/// As judgeSizes(); in addition, the target must report that its part passed.
+Finding judgePairSizes(const Transfer& transfer, const PairReports& reports,
+                       std::vector<Figure>& figures);
+
 }  // namespace vfpass::verify

@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
+#include <utility>
 
 #include "vfpass/agent/reply.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/size_figures.hpp"
 
 namespace vfpass::verify {
 namespace {
@@ -62,10 +66,11 @@ double gigabits(const Json& run) { return positive(at(run, "bandwidth"), "gigabi
 
 Finding finding(const Transfer& transfer, Outcome outcome, const std::string& seen,
                 const std::string& remedy) {
-  return {"data-" + transfer.memory,
+  return {"data-" + transfer.path(),
           transfer.subject,
           outcome,
           transfer.operation + " of " + std::to_string(transfer.bytes()) + " bytes, all correct" +
+              (transfer.gpu.empty() ? "" : ", in GPU " + transfer.gpu) +
               (transfer.relaxedOrdering ? ", relaxed ordering" : ""),
           seen,
           remedy};
@@ -75,17 +80,30 @@ Finding finding(const Transfer& transfer, Outcome outcome, const std::string& se
 bool usesMemoryOf(const Transfer& transfer, const Json& run) {
   const Json& memory = at(run, "memory");
   return agent::textMember(at(memory, "initiator"), "kind") == transfer.memory &&
-         agent::textMember(at(memory, "target"), "kind") == transfer.memory;
+         agent::textMember(at(memory, "target"), "kind") == transfer.memoryOfTarget();
 }
 
 // ` via DMA-BUF`, and the mechanisms that failed before.
-std::string mechanismOf(const Json& run) {
-  const Json& memory = at(at(run, "memory"), "target");
+std::string mechanismOf(const Transfer& transfer, const Json& run) {
+  const Json& memory =
+      at(at(run, "memory"), transfer.memoryOfTarget() == "gpu" ? "target" : "initiator");
   std::string text = " via " + agent::textMember(memory, "road");
   for (const Json& each : agent::listMember(memory, "not_taken")) {
     text += each.is_string() ? ", not via " + each.get<std::string>() : "";
   }
   return text;
+}
+
+// `, median of 375 passes, 0.52 s`; empty for a run of exactly the requested messages.
+std::string durationOf(const Json& run) {
+  const Json& bandwidth = at(run, "bandwidth");
+  const std::uint64_t passes = count(bandwidth, "passes");
+  if (count(at(run, "settings"), "minimum_milliseconds") == 0 || passes == 0) {
+    return "";
+  }
+  return ", median of " + std::to_string(passes) + " passes, " +
+         rounded(positive(bandwidth, "seconds")) + " s" +
+         (agent::flagMember(bandwidth, "minimum_reached") ? "" : " (time limit reached)");
 }
 
 /// The first problem of a report apart from its figures; nullopt: none.
@@ -114,6 +132,23 @@ std::optional<Finding> findProblem(const Transfer& transfer, const Json& report,
 
 }  // namespace
 
+std::string Transfer::path() const {
+  if (memory == memoryOfTarget()) {
+    return memory;
+  }
+  return operation == "read" ? memoryOfTarget() + "-to-" + memory
+                             : memory + "-to-" + memoryOfTarget();
+}
+
+std::uint64_t claimedBytes(const Transfer& transfer, const Json& report) {
+  std::uint64_t claimed = 0;
+  for (const Json& run : agent::listMember(report, "runs")) {
+    const std::uint64_t checked = checkedBytes(run);
+    claimed = checked > UINT64_MAX - claimed ? UINT64_MAX : claimed + checked;
+  }
+  return std::max(claimed, transfer.bytes() * (transfer.besideHost ? 2 : 1));
+}
+
 Finding judgeTransfer(const Transfer& transfer, const Json& report, std::vector<Figure>& figures) {
   if (auto problem = findProblem(transfer, report, transfer.besideHost ? 2 : 1)) {
     return *std::move(problem);
@@ -125,14 +160,16 @@ Finding judgeTransfer(const Transfer& transfer, const Json& report, std::vector<
     return finding(transfer, Outcome::failed,
                    "only " + std::to_string(checked) + " bytes were checked", otherBuild);
   }
-  const bool onGpu = transfer.memory == "gpu";
+  const bool onGpu = transfer.memory == "gpu" || transfer.memoryOfTarget() == "gpu";
   if (onGpu && !usesMemoryOf(transfer, run)) {
-    return finding(transfer, Outcome::failed, "the probe did not use GPU memory", otherBuild);
+    return finding(transfer, Outcome::failed, "the probe did not use GPU memory as requested",
+                   otherBuild);
   }
   Figure figure;
   figure.subject = transfer.subject;
   figure.operation = transfer.operation;
-  figure.memory = transfer.memory;
+  figure.memory = transfer.path();
+  figure.gpu = transfer.gpu;
   figure.messageBytes = transfer.messageBytes;
   figure.checkedBytes = checked;
   figure.gigabitsPerSecond = gigabits(run);
@@ -142,12 +179,15 @@ Finding judgeTransfer(const Transfer& transfer, const Json& report, std::vector<
   }
   figures.push_back(figure);
   return finding(transfer, Outcome::passed,
-                 rounded(figure.gigabitsPerSecond) + " Gb/s" + (onGpu ? mechanismOf(run) : ""), "");
+                 rounded(figure.gigabitsPerSecond) + " Gb/s" + durationOf(run) +
+                     (onGpu ? mechanismOf(transfer, run) : ""),
+                 "");
 }
 
 Finding judgeLatency(const Transfer& transfer, const Json& report, std::vector<Figure>& figures) {
-  const std::string expected =
-      "read and send of " + std::to_string(transfer.messageBytes) + " bytes, all correct";
+  const std::string expected = "read and send of " + std::to_string(transfer.messageBytes) +
+                               " bytes, all correct" +
+                               (transfer.gpu.empty() ? "" : ", in GPU " + transfer.gpu);
   const auto found = [&](Outcome outcome, const std::string& seen, const std::string& remedy) {
     return Finding{"latency-" + transfer.memory, transfer.subject, outcome, expected, seen, remedy};
   };
@@ -161,6 +201,7 @@ Finding judgeLatency(const Transfer& transfer, const Json& report, std::vector<F
     figure.subject = transfer.subject;
     figure.operation = agent::textMember(at(run, "settings"), "operation");
     figure.memory = agent::textMember(at(at(run, "memory"), "target"), "kind");
+    figure.gpu = figure.memory == "gpu" ? transfer.gpu : "";
     figure.messageBytes = transfer.messageBytes;
     figure.checkedBytes = checkedBytes(run);
     figure.medianMicroseconds = positive(at(run, "latency"), "median");
@@ -179,6 +220,48 @@ Finding judgeLatency(const Transfer& transfer, const Json& report, std::vector<F
     }
   }
   return found(Outcome::passed, seen, "");
+}
+
+Finding judgeSizes(const Transfer& transfer, const Json& report, std::vector<Figure>& figures) {
+  constexpr unsigned largestPower = 24;  // 16 MiB
+  std::set<std::pair<std::string, std::uint64_t>> missing;
+  for (unsigned power = 1; power <= largestPower; ++power) {
+    missing.insert({"write", std::uint64_t{1} << power});
+    missing.insert({"read", std::uint64_t{1} << power});
+  }
+  const auto found = [&](Outcome outcome, const std::string& seen, const std::string& remedy) {
+    return Finding{"sizes-" + transfer.memory,
+                   transfer.subject,
+                   outcome,
+                   "writes and reads of 2 bytes to 16 MiB, all correct",
+                   seen,
+                   remedy};
+  };
+  if (const auto problem = findProblem(transfer, report, missing.size())) {
+    return found(Outcome::failed, problem->seen, problem->remedy);
+  }
+  std::vector<Figure> measured;
+  double best = 0;
+  for (const Json& run : agent::listMember(report, "runs")) {
+    Figure figure;
+    figure.subject = transfer.subject;
+    figure.source = sizeFigures;
+    figure.operation = agent::textMember(at(run, "settings"), "operation");
+    figure.memory = transfer.memory;
+    figure.messageBytes = count(at(run, "settings"), "bytes");
+    figure.checkedBytes = checkedBytes(run);
+    figure.gigabitsPerSecond = gigabits(run);
+    const bool known = missing.erase({figure.operation, figure.messageBytes}) == 1;
+    if (!known || figure.gigabitsPerSecond == 0 || figure.checkedBytes < figure.messageBytes ||
+        !usesMemoryOf(transfer, run)) {
+      return found(Outcome::failed, "sizes, figures or checked bytes are missing", otherBuild);
+    }
+    best = std::max(best, figure.gigabitsPerSecond);
+    measured.push_back(figure);
+  }
+  figures.insert(figures.end(), measured.begin(), measured.end());
+  return found(Outcome::passed,
+               std::to_string(measured.size()) + " runs, up to " + rounded(best) + " Gb/s", "");
 }
 
 std::optional<std::uint64_t> movedBytes(const std::optional<VfTraffic>& before,
@@ -201,20 +284,15 @@ Finding judgeTraffic(const std::string& subject, std::uint64_t claimedBytes,
       "the VF's counters on the PF increase by at least " + std::to_string(claimedBytes) + " bytes";
   const auto seen = movedBytes(before, after);
   if (!seen) {
-    return {"counters",
-            subject,
-            Outcome::notObservable,
-            expected,
-            "the PF's driver has no counters for VFs",
-            "check the counters with ip -s link show dev PF; try a newer driver"};
+    return seenByHost({"counters", subject, Outcome::notObservable, expected,
+                       "the PF's driver has no counters for VFs",
+                       "check the counters with ip -s link show dev PF; try a newer driver"});
   }
   const bool enough = *seen >= claimedBytes;
-  return {"counters",
-          subject,
-          enough ? Outcome::passed : Outcome::failed,
-          expected,
-          std::to_string(*seen) + " bytes",
-          enough ? "" : "do not trust the guest's result: the data did not go through this VF"};
+  return seenByHost(
+      {"counters", subject, enough ? Outcome::passed : Outcome::failed, expected,
+       std::to_string(*seen) + " bytes",
+       enough ? "" : "do not trust the guest's result: the data did not go through this VF"});
 }
 
 }  // namespace vfpass::verify

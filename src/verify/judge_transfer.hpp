@@ -13,15 +13,29 @@ namespace vfpass::verify {
 struct Transfer {
   std::string subject;
   std::string operation;  ///< `write`, `read`
-  std::string memory;     ///< `host`, `gpu`
+  std::string memory;     ///< `host`, `gpu`: both ends', or only the initiator's
   std::uint64_t messageBytes = 0;
   std::uint64_t iterations = 0;
   bool relaxedOrdering = false;
-  bool besideHost = false;  ///< first measure host memory in the same session
+  bool besideHost = false;        ///< first measure host memory in the same session
+  std::string gpu = {};           ///< name of the GPU, for the report; empty for host memory
+  std::string gpuAddress = {};    ///< in the guest
+  std::string targetMemory = {};  ///< if it differs from the initiator's
+  bool software = false;  ///< SoftRoCE: its rate means nothing, so transfers are not prolonged
 
-  /// Bytes of one run.
+  /// Bytes of one run, at least.
   [[nodiscard]] std::uint64_t bytes() const { return messageBytes * iterations; }
+
+  [[nodiscard]] const std::string& memoryOfTarget() const {
+    return targetMemory.empty() ? memory : targetMemory;
+  }
+  /// `host`, `gpu`, or the direction of the data: `gpu-to-host`, `host-to-gpu`.
+  [[nodiscard]] std::string path() const;
 };
+
+/// Bytes that the guest claims to have moved: those that it checked in all runs of the report, at
+/// least those requested.
+std::uint64_t claimedBytes(const Transfer& transfer, const nlohmann::json& report);
 
 /// Judges the probe's report on a transfer: whether it checked all requested bytes and found them
 /// correct. Adds the figure, if any.
@@ -36,6 +50,12 @@ Finding judgeTraffic(const std::string& subject, std::uint64_t claimedBytes,
 /// Increase of the sent or received bytes, whichever is larger; nullopt without counters.
 std::optional<std::uint64_t> movedBytes(const std::optional<VfTraffic>& before,
                                         const std::optional<VfTraffic>& after);
+
+/// Judges the probe's report on the preset `sizes`: writes and reads of every power of two from 2
+/// bytes to 16 MiB in this memory, each with checked bytes and a figure. Adds the figures, whose
+/// source is `sizeFigures`.
+Finding judgeSizes(const Transfer& transfer, const nlohmann::json& report,
+                   std::vector<Figure>& figures);
 
 /// Judges the probe's report on its latency runs, each with `transfer`'s size: all bytes correct
 /// and figures valid. Adds the figures.

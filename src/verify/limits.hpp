@@ -25,8 +25,8 @@ std::optional<double> pcieGigabits(const PcieLink& link, unsigned payload);
 
 /// Location of the two ends of a transfer.
 enum class Ends {
-  loopback,  ///< one port: the NIC reads all data from memory and writes it back over one link
-  apart      ///< two machines
+  loopback,  ///< one PF: the NIC reads all data from memory and writes it back over one link
+  apart      ///< two PFs, with the wire between them
 };
 
 /// What determines the limits of a transfer.

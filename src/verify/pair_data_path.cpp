@@ -4,6 +4,7 @@
 #include <random>
 #include <sstream>
 
+#include "judge_ping.hpp"
 #include "settled_traffic.hpp"
 #include "transfer_options.hpp"
 #include "vfpass/agent/exchange.hpp"
@@ -24,7 +25,57 @@ std::string newToken() {
   return text.str();
 }
 
+std::vector<std::string> argumentsFor(const char* command, const PairEnd& end,
+                                      const VerifyPlan& plan, const std::string& token) {
+  std::vector<std::string> arguments{command,
+                                     "--device",
+                                     end.port.device,
+                                     "--ib-port",
+                                     std::to_string(end.port.number),
+                                     "--token",
+                                     token,
+                                     "--deadline",
+                                     std::to_string(plan.probeTimeout.count())};
+  if (end.gpu) {
+    arguments.insert(arguments.end(), {"--gpu", toString(end.gpu->address)});
+  }
+  return arguments;
+}
+
 }  // namespace
+
+PairReports runSession(const SessionEnd& initiator, const SessionEnd& target,
+                       const VerifyPlan& plan, const std::vector<std::string>& operation) {
+  const std::string token = newToken();
+  const std::string folder = plan.folder + "/exchange-" + token;
+  auto connect = argumentsFor("connect", initiator.end, plan, token);
+  connect.insert(connect.end(), operation.begin(), operation.end());
+  agent::ExchangeEnd far(target.agent, target.end.probe, folder + "-listen",
+                         argumentsFor("listen", target.end, plan, token));
+  agent::ExchangeEnd near(initiator.agent, initiator.end.probe, folder + "-connect", connect);
+  relayLines(near, far);
+  return {probeDocument(initiator.end.probe, near.result()),
+          probeDocument(target.end.probe, far.result())};
+}
+
+void PairDataPath::ping() {
+  const std::string& interface = initiator_.port.netdev;
+  const auto address = addressOfGid(target_.port.gid);
+  if (interface.empty() || !address) {
+    report_.findings.push_back(noAddressToPing(subject_, interface.empty()
+                                                             ? "IP over InfiniBand is not tested"
+                                                             : "the GID is no address"));
+    return;
+  }
+  nlohmann::json document;
+  try {
+    document = runProbe(initiator_.agent, initiator_.probe,
+                        {"ping", "--interface", interface, "--address", *address});
+  } catch (const agent::AgentUnavailable& error) {
+    document = {{"error", error.what()}};  // an installed probe without this command, for example
+  }
+  report_.findings.push_back(judgePing(subject_, interface, *address, document));
+}
 
 bool PairDataPath::reach() {
   return conclude("peer-reach",
@@ -37,7 +88,11 @@ bool PairDataPath::reach() {
 bool PairDataPath::tryMemory(const std::string& memory) {
   Transfer transfer{subject_, "", memory, plan_.messageBytes, plan_.iterations};
   transfer.besideHost = memory == "gpu";
+  if (transfer.besideHost) {
+    transfer.gpu = nameOf(*initiator_.gpu) + " and " + nameOf(*target_.gpu);
+  }
   const bool software = initiator_.port.software || target_.port.software;
+  transfer.software = software;
   for (const bool relaxed : relaxedOrderings(plan_.relaxedOrdering, software)) {
     for (const char* operation : {"write", "read"}) {
       transfer.relaxedOrdering = relaxed;
@@ -57,22 +112,44 @@ bool PairDataPath::tryMemory(const std::string& memory) {
                   });
 }
 
+void PairDataPath::tryMixedMemory(const std::string& initiatorMemory) {
+  const bool software = initiator_.port.software || target_.port.software;
+  const PairEnd& end = initiatorMemory == "gpu" ? initiator_ : target_;
+  for (Transfer each : mixedTransfers(subject_, plan_, software, {initiatorMemory})) {
+    each.gpu = end.gpu ? nameOf(*end.gpu) : "";
+    tryTransfer(each);
+  }
+}
+
+void PairDataPath::trySizes(const std::string& memory) {
+  Transfer transfer{subject_, "write", memory};
+  transfer.software = initiator_.port.software || target_.port.software;
+  concludeWithCounters("peer-sizes-" + memory, sizesOptions(transfer, plan_), transfer,
+                       judgePairSizes);
+}
+
 bool PairDataPath::tryTransfer(const Transfer& transfer) {
   auto options = transferOptions(transfer);
   options.insert(options.end(), plan_.probeArguments.begin(), plan_.probeArguments.end());
-  const auto sent = watch_.traffic(initiator_.lease);
-  const auto received = watch_.traffic(target_.lease);
-  const bool passed =
-      conclude("peer-data-" + transfer.memory, options, [&](const PairReports& reports) {
-        return judgePairTransfer(transfer, reports, report_.figures);
-      });
-  if (!passed) {
-    return false;
+  return concludeWithCounters("peer-data-" + transfer.path(), options, transfer, judgePairTransfer);
+}
+
+template <typename Judge>
+bool PairDataPath::concludeWithCounters(const std::string& key,
+                                        const std::vector<std::string>& options,
+                                        const Transfer& transfer, const Judge& judge) {
+  const auto sent = initiator_.traffic(initiator_.lease);
+  const auto received = target_.traffic(target_.lease);
+  std::uint64_t claimed = 0;
+  const bool passed = conclude(key, options, [&](const PairReports& reports) {
+    claimed = claimedBytes(transfer, reports.initiator);
+    return judge(transfer, reports, report_.figures);
+  });
+  if (passed) {
+    judgeCounters(initiator_, claimed, sent);
+    judgeCounters(target_, claimed, received);
   }
-  const std::uint64_t claimed = transfer.bytes() * (transfer.besideHost ? 2 : 1);
-  judgeCounters(initiator_, claimed, sent);
-  judgeCounters(target_, claimed, received);
-  return true;
+  return passed;
 }
 
 template <typename Judge>
@@ -80,7 +157,8 @@ bool PairDataPath::conclude(const std::string& key, const std::vector<std::strin
                             const Judge& judge) {
   Finding finding{key, subject_, Outcome::notObservable, "the probes exchange data", {}, {}};
   try {
-    finding = judge(runSession(operation));
+    finding = judge(
+        runSession({initiator_.agent, initiator_}, {target_.agent, target_}, plan_, operation));
   } catch (const Error& error) {
     finding.seen = error.what();
     finding.remedy = error.remedy();
@@ -91,39 +169,9 @@ bool PairDataPath::conclude(const std::string& key, const std::vector<std::strin
 
 void PairDataPath::judgeCounters(const PairEnd& end, std::uint64_t claimedBytes,
                                  const std::optional<VfTraffic>& before) {
-  Finding finding = settledTraffic(end.lease, claimedBytes, before, watch_);
+  Finding finding = settledTraffic(end.lease, claimedBytes, before, end.traffic);
   finding.subject = end.subject;
   report_.findings.push_back(std::move(finding));
-}
-
-PairReports PairDataPath::runSession(const std::vector<std::string>& operation) const {
-  const std::string token = newToken();
-  const std::string folder = plan_.folder + "/exchange-" + token;
-  auto connect = argumentsFor("connect", initiator_, token);
-  connect.insert(connect.end(), operation.begin(), operation.end());
-  agent::ExchangeEnd target(target_.agent, target_.probe, folder + "-listen",
-                            argumentsFor("listen", target_, token));
-  agent::ExchangeEnd initiator(initiator_.agent, initiator_.probe, folder + "-connect", connect);
-  relayLines(initiator, target);
-  return {probeDocument(initiator_.probe, initiator.result()),
-          probeDocument(target_.probe, target.result())};
-}
-
-std::vector<std::string> PairDataPath::argumentsFor(const char* command, const PairEnd& end,
-                                                    const std::string& token) const {
-  std::vector<std::string> arguments{command,
-                                     "--device",
-                                     end.port.device,
-                                     "--ib-port",
-                                     std::to_string(end.port.number),
-                                     "--token",
-                                     token,
-                                     "--deadline",
-                                     std::to_string(plan_.probeTimeout.count())};
-  if (end.gpu) {
-    arguments.insert(arguments.end(), {"--gpu", std::to_string(end.gpu->index)});
-  }
-  return arguments;
 }
 
 }  // namespace vfpass::verify

@@ -31,7 +31,7 @@ std::vector<LeasePair> pairLeases(const std::vector<Lease>& initiators,
   takePairs(near, far, pairs,
             [](const Lease& one, const Lease& other) { return one.entry == other.entry; });
   takePairs(near, far, pairs, [](const Lease& one, const Lease& other) {
-    return one.infiniband == other.infiniband;
+    return vfOf(one).infiniband == vfOf(other).infiniband;
   });
   return pairs;
 }

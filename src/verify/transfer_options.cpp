@@ -10,7 +10,7 @@ constexpr std::uint64_t mostLatencyIterations = 1000;
 
 std::vector<std::string> memoryOptions(const Transfer& transfer) {
   std::vector<std::string> options{"--initiator-memory", transfer.memory, "--target-memory",
-                                   transfer.memory};
+                                   transfer.memoryOfTarget()};
   if (transfer.besideHost) {
     options.emplace_back("--beside-host");
   }
@@ -18,6 +18,14 @@ std::vector<std::string> memoryOptions(const Transfer& transfer) {
     options.emplace_back("--relaxed-ordering");
   }
   return options;
+}
+
+// A probe without this option measures exactly the iterations, so only SoftRoCE needs the current
+// one.
+void addMinimumTime(const Transfer& transfer, std::vector<std::string>& options) {
+  if (transfer.software) {
+    options.insert(options.end(), {"--minimum-time", "0"});
+  }
 }
 
 }  // namespace
@@ -41,7 +49,33 @@ std::vector<std::string> transferOptions(const Transfer& transfer) {
   options.insert(options.end(), {"--operation", transfer.operation, "--bytes",
                                  std::to_string(transfer.messageBytes), "--iterations",
                                  std::to_string(transfer.iterations)});
+  addMinimumTime(transfer, options);
   return options;
+}
+
+std::vector<Transfer> mixedTransfers(const std::string& subject, const VerifyPlan& plan,
+                                     bool software, const std::vector<std::string>& initiators) {
+  std::vector<Transfer> transfers;
+  for (const std::string& initiator : initiators) {
+    for (const char* operation : {"write", "read"}) {
+      Transfer transfer{subject, operation, initiator, plan.messageBytes, plan.iterations};
+      transfer.targetMemory = initiator == "gpu" ? "host" : "gpu";
+      transfer.software = software;
+      transfers.push_back(transfer);
+    }
+  }
+  return transfers;
+}
+
+std::vector<Finding> mixedNotTried(const std::string& prefix, const std::string& subject) {
+  std::vector<Finding> findings;
+  for (const char* path : {"gpu-to-host", "host-to-gpu"}) {
+    findings.push_back({prefix + path, subject, Outcome::notObservable,
+                        "write and read between GPU memory and host memory",
+                        "not tried, because GPU memory alone failed",
+                        "resolve the failed check of GPU memory, then verify again"});
+  }
+  return findings;
 }
 
 Transfer latencyOf(Transfer transfer, const VerifyPlan& plan) {
@@ -57,6 +91,18 @@ std::vector<std::string> latencyOptions(const Transfer& latency) {
                  {"--preset", "latency", "--iterations", std::to_string(latency.iterations)});
   return options;
 }
+
+std::vector<std::string> sizesOptions(const Transfer& transfer, const VerifyPlan& plan) {
+  auto options = memoryOptions(transfer);
+  options.insert(options.end(), {"--preset", "sizes"});
+  if (plan.sizeIterations) {
+    options.insert(options.end(), {"--iterations", std::to_string(*plan.sizeIterations)});
+  }
+  addMinimumTime(transfer, options);
+  return options;
+}
+
+bool sizesWanted(const VerifyPlan& plan) { return plan.sizes && plan.probeArguments.empty(); }
 
 bool latencyWanted(const VerifyPlan& plan) { return plan.latency && plan.probeArguments.empty(); }
 

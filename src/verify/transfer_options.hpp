@@ -15,9 +15,23 @@ std::vector<bool> relaxedOrderings(RelaxedOrdering wanted, bool software);
 /// The probe's options for a transfer, without those for the port and the roles.
 std::vector<std::string> transferOptions(const Transfer& transfer);
 
+/// Writes and reads between GPU memory and host memory. `initiators`: memories that the initiator
+/// may have in them; the target has the other one.
+std::vector<Transfer> mixedTransfers(const std::string& subject, const VerifyPlan& plan,
+                                     bool software,
+                                     const std::vector<std::string>& initiators = {"gpu", "host"});
+
+/// The findings for mixedTransfers() that are not tried because GPU memory alone failed.
+std::vector<Finding> mixedNotTried(const std::string& prefix, const std::string& subject);
+
 /// The same path with small messages, one at a time, at most as many as the plan has.
 Transfer latencyOf(Transfer transfer, const VerifyPlan& plan);
 std::vector<std::string> latencyOptions(const Transfer& latency);
+
+/// All message sizes over the same path.
+std::vector<std::string> sizesOptions(const Transfer& transfer, const VerifyPlan& plan);
+/// Whether to measure them: only if requested, and without additional probe options.
+bool sizesWanted(const VerifyPlan& plan);
 
 /// False with additional probe options: injected faults are for transfers only.
 bool latencyWanted(const VerifyPlan& plan);

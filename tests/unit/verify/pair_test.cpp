@@ -16,7 +16,7 @@ using Json = nlohmann::json;
 Lease lease(const std::string& name, bool infiniband = false) {
   Lease result;
   result.entry = name;
-  result.infiniband = infiniband;
+  vfOf(result).infiniband = infiniband;
   return result;
 }
 
@@ -43,10 +43,10 @@ TEST(JudgeNetworkTest, FailsForDifferentVlans) {
   Lease near = lease("a");
   Lease far = lease("a");
   EXPECT_EQ(judgeNetwork("a", near, far).outcome, Outcome::passed);
-  near.settings.vlan = Vlan{.id = 100};
-  far.settings.vlan = Vlan{.id = 100};
+  vfOf(near).settings.vlan = Vlan{.id = 100};
+  vfOf(far).settings.vlan = Vlan{.id = 100};
   EXPECT_EQ(judgeNetwork("a", near, far).outcome, Outcome::passed);
-  far.settings.vlan = Vlan{.id = 200};
+  vfOf(far).settings.vlan = Vlan{.id = 200};
   const Finding finding = judgeNetwork("a", near, far);
   EXPECT_EQ(finding.outcome, Outcome::failed);
   EXPECT_EQ(finding.seen, "Ethernet, VLAN 100 (802.1Q), and Ethernet, VLAN 200 (802.1Q)");

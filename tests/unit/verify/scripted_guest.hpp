@@ -36,6 +36,8 @@ class ScriptedGuest {
   std::set<std::string> forbidden;    ///< blocked agent commands
   std::vector<std::string> commands;  ///< programs and probe commands that ran
   std::vector<std::string> transferArguments;
+  /// SELinux context of the shell; the guest's shell cannot write below /var/lib then.
+  std::string context;
   std::string tools;                              ///< installed perftest programs, one per line
   std::map<std::string, std::string> toolOutput;  ///< by program
 
@@ -43,6 +45,7 @@ class ScriptedGuest {
   struct Exited {
     int code = 0;
     std::string out;
+    std::string err = {};
   };
 
   static std::string reply(const Json& value) { return Json{{"return", value}}.dump(); }
@@ -61,7 +64,8 @@ class ScriptedGuest {
       const Exited& exited = exited_[arguments["pid"]];
       return reply({{"exited", true},
                     {"exitcode", exited.code},
-                    {"out-data", agent::encodeBase64(exited.out)}});
+                    {"out-data", agent::encodeBase64(exited.out)},
+                    {"err-data", agent::encodeBase64(exited.err)}});
     }
     return file(name, arguments);
   }
@@ -97,6 +101,12 @@ class ScriptedGuest {
     const std::string script = arguments[1];
     const std::string name = arguments[2];
     const auto contains = [&](const char* part) { return script.find(part) != std::string::npos; };
+    if (contains("/proc/self/attr/current")) {
+      return context.empty() ? Exited{1, ""} : Exited{0, context + "\n"};
+    }
+    if (!context.empty() && contains("new_file \"$1\" 0700")) {
+      return {1, "", "mkdir: cannot create directory: Permission denied"};
+    }
     if (contains("exec \"$0\" \"$2\"")) {
       return files.contains(name) ? probe("hello", arguments) : Exited{127, ""};
     }

@@ -28,6 +28,7 @@ all=" $* "
 case $role in
 hello) echo '{"protocol": 1}'; exit;;
 inventory) cat "$here/inventory"; exit;;
+ping) echo "$all" >>"$here/ping-arguments"; cat "$here/ping"; exit;;
 esac
 echo "$all" >>"$here/$role-arguments"
 )") + fake::exchangeParts + R"(
@@ -38,9 +39,12 @@ if [ "$role" = listen ]; then
 fi
 say 1 "$all"; hear 1 >/dev/null; say 2 ''
 case $all in
+*--sustain*) cat "$here/sustained";;
 *' latency '*) cat "$here/latency";;
 *' send '*) cat "$here/reach";;
 *--beside-host*) cat "$here/transfer-twice";;
+*'--initiator-memory gpu'*) cat "$here/transfer-gpu-host";;
+*'--target-memory gpu'*) cat "$here/transfer-host-gpu";;
 *) cat "$here/transfer";;
 esac
 )";
@@ -52,6 +56,12 @@ Json transferRun(const std::string& memory, double gigabits) {
       {"bandwidth", {{"gigabits_per_second", gigabits}}},
       {"memory",
        {{"initiator", {{"kind", memory}}}, {"target", {{"kind", memory}, {"road", "DMA-BUF"}}}}}};
+}
+
+Json mixedRun(const std::string& initiator, const std::string& target) {
+  Json run = transferRun(initiator, 80);
+  run["memory"]["target"]["kind"] = target;
+  return run;
 }
 
 Json latencyRun(const std::string& operation, const std::string& memory) {
@@ -75,9 +85,17 @@ class VerifyPairTest : public testing::Test {
     write("inventory", Json::parse(soundInventory));
     write("listen", passed(Json::array({owner})));
     write("listen-twice", passed({owner, owner}));
+    write("ping",
+          Json{{"sent", 5}, {"received", 4}, {"median_microseconds", 210.4}, {"passed", true}});
     write("reach", passed(Json::array({latencyRun("send", "host")})));
     write("transfer", passed(Json::array({transferRun("host", 97)})));
+    Json sustained = transferRun("host", 97);
+    sustained["sustained"] = {
+        {"begin_seconds", 5}, {"end_seconds", 15}, {"messages", 20}, {"gigabits_per_second", 60}};
+    write("sustained", passed(Json::array({sustained})));
     write("transfer-twice", passed({transferRun("host", 97), transferRun("gpu", 90)}));
+    write("transfer-gpu-host", passed(Json::array({mixedRun("gpu", "host")})));
+    write("transfer-host-gpu", passed(Json::array({mixedRun("host", "gpu")})));
     write("latency", passed({latencyRun("read", "host"), latencyRun("send", "host")}));
   }
 
@@ -90,6 +108,8 @@ class VerifyPairTest : public testing::Test {
     inventory["gpus"] = Json::parse(R"({"libcuda": {"found": true}, "devices": [{)" + index +
                                     R"(, "name": "NVIDIA H200", "pci": "00000000:05:00.0",
                                         "dma_buf_supported": 1}]})");
+    inventory["pci"] = Json::parse(
+        R"([{"address": "0000:05:00.0", "path": "/sys/devices/pci0000:05/0000:05:00.0"}])");
     inventory["distances"] =
         Json::parse(R"([{"nic": "0000:01:00.0", "gpu": "0000:05:00.0", "distance": "PIX"}])");
     write("inventory", inventory);
@@ -104,7 +124,13 @@ class VerifyPairTest : public testing::Test {
   static Lease lease() {
     Lease lease;
     lease.entry = "rail0";
-    lease.settings.mac = parseMacAddress("52:54:00:aa:bb:cc");
+    vfOf(lease).settings.mac = parseMacAddress("52:54:00:aa:bb:cc");
+    return lease;
+  }
+
+  [[nodiscard]] Lease farLease() const {
+    Lease lease = VerifyPairTest::lease();
+    lease.pf = farPf;
     return lease;
   }
 
@@ -117,8 +143,13 @@ class VerifyPairTest : public testing::Test {
       moved += 20000;
       return VfTraffic{0, moved, 0, 0};
     };
-    return verifyPair({near, "train0", {lease()}}, {far, "train1", {lease()}},
-                      {contentOfProbe(), "vfpass-probe-1"}, plan, {traffic, {}, {}});
+    PairGuest initiator{near, "train0", {lease()}, {}, traffic, {}, nearGpus};
+    PairGuest target{far, "train1", {farLease()}, farHost, traffic, {}, {}, farMachine};
+    if (!unobserved.empty()) {
+      target.unobserved = unobserved;
+      target.traffic = {};
+    }
+    return verifyPair(initiator, target, {contentOfProbe(), "vfpass-probe-1"}, plan, {{}, {}, {}});
   }
 
   static std::vector<std::string> keys(const VerifyReport& report, const std::string& prefix) {
@@ -159,15 +190,21 @@ class VerifyPairTest : public testing::Test {
   fake::LocalGuest guests;
   std::function<void()> checkpoint = [] {};
   VerifyPlan plan;
+  std::vector<LeasedGpu> nearGpus;
+  std::string farMachine;
+  std::string unobserved;
+  std::function<HostSide(const Lease&)> farHost;
+  PciAddress farPf = *parsePciAddress("0000:3b:00.0");
   std::uint64_t moved = 0;
 };
 
 TEST_F(VerifyPairTest, ChecksReachThenDataThenLatency) {
   const auto report = verify();
   EXPECT_EQ(verdict(report), Outcome::passed);
-  EXPECT_THAT(keys(report, "peer-"),
-              ElementsAre("peer-network passed", "peer-reach passed", "peer-data-host passed",
-                          "peer-data-host passed", "peer-latency-host passed"));
+  EXPECT_THAT(
+      keys(report, "peer-"),
+      ElementsAre("peer-network passed", "peer-ip passed", "peer-reach passed",
+                  "peer-data-host passed", "peer-data-host passed", "peer-latency-host passed"));
   EXPECT_EQ(keys(report, "counters").size(), 4U) << "for both VFs, after each transfer";
   EXPECT_THAT(operations(report), ElementsAre("host write", "host read", "host read", "host send"));
   EXPECT_THAT(argumentsOf("listen"), Contains(HasSubstr(" --device mlx5_0 ")));
@@ -185,36 +222,165 @@ TEST_F(VerifyPairTest, TestsRelaxedOrderingAsRequested) {
 
 TEST_F(VerifyPairTest, ComparesGpuWithHostFiguresOfSameSession) {
   addGpu();
-  plan.gpuWanted = true;
+  plan.gpuTest = GpuTest::wanted;
   plan.latency = false;
   const auto report = verify();
   EXPECT_EQ(verdict(report), Outcome::passed);
-  EXPECT_THAT(operations(report), ElementsAre("host write", "host read", "gpu write", "gpu read"));
-  EXPECT_EQ(report.figures.back().besideHost, 97);
+  EXPECT_THAT(operations(report),
+              ElementsAre("host write", "host read", "gpu write", "gpu read", "gpu-to-host write",
+                          "host-to-gpu read", "host-to-gpu write", "gpu-to-host read"));
+  EXPECT_EQ(report.figures[3].besideHost, 97);
+  EXPECT_EQ(keys(report, "peer-data-gpu-to-host"),
+            std::vector<std::string>(2, "peer-data-gpu-to-host passed"));
+  EXPECT_EQ(keys(report, "peer-data-host-to-gpu"),
+            std::vector<std::string>(2, "peer-data-host-to-gpu passed"));
   EXPECT_THAT(keys(report, "gpu-beside-host"), ElementsAre("gpu-beside-host passed"));
   EXPECT_THAT(argumentsOf("connect"), Contains(HasSubstr("--beside-host")));
-  EXPECT_THAT(argumentsOf("listen"), Contains(HasSubstr("--gpu 3")));
+  EXPECT_THAT(argumentsOf("listen"), Contains(HasSubstr("--gpu 0000:05:00.0")));
 }
 
 TEST_F(VerifyPairTest, FailsWithoutWantedGpu) {
-  plan.gpuWanted = true;
+  plan.gpuTest = GpuTest::wanted;
   EXPECT_THAT(keys(verify(), "gpu"), ElementsAre("gpu failed", "gpu failed"));
 }
 
 TEST_F(VerifyPairTest, FailsForGpuUnknownToCuda) {
   addGpu(R"("index": null)");
-  plan.gpuWanted = true;
+  plan.gpuTest = GpuTest::wanted;
   const auto report = verify();
   EXPECT_EQ(verdict(report), Outcome::failed);
   EXPECT_EQ(std::ranges::count(keys(report, "gpu-driver"), "gpu-driver failed"), 2);
+}
+
+TEST_F(VerifyPairTest, GpuPathThatOneVmCannotUseIsNotObservable) {
+  addGpu();
+  nearGpus = {{"gpu0", {*parsePciAddress("0000:05:00.0")}, {}}};
+  const auto report = verify();
+  EXPECT_EQ(verdict(report), Outcome::notObservable);
+  EXPECT_THAT(keys(report, "peer-data-gpu"),
+              ElementsAre("peer-data-gpu not observable", "peer-data-gpu-to-host passed"));
+  EXPECT_THAT(keys(report, "peer-data-host-to-gpu"), ElementsAre("peer-data-host-to-gpu passed"));
+  EXPECT_THAT(keys(report, "gpu-tested"), ElementsAre("gpu-tested not observable"));
+  plan.gpuTest = GpuTest::excluded;
+  EXPECT_EQ(verdict(verify()), Outcome::passed);
+}
+
+TEST_F(VerifyPairTest, SilentIpAddressIsAWarning) {
+  write(
+      "ping",
+      Json{{"sent", 5}, {"received", 0}, {"problem", "Network is unreachable"}, {"passed", false}});
+  const auto report = verify();
+  EXPECT_EQ(verdict(report), Outcome::passed) << "RDMA works";
+  EXPECT_THAT(keys(report, "peer-ip"), ElementsAre("peer-ip warning"));
+  const auto found = std::ranges::find(report.findings, "peer-ip", &Finding::key);
+  EXPECT_THAT(found->seen, HasSubstr("no reply: Network is unreachable"));
+  EXPECT_THAT(found->remedy, HasSubstr("firewall"));
+}
+
+TEST_F(VerifyPairTest, PingsTheAddressOfTheOtherGidThroughTheInterface) {
+  const auto report = verify();
+  const auto found = std::ranges::find(report.findings, "peer-ip", &Finding::key);
+  EXPECT_THAT(found->seen, HasSubstr("4 of 5 echo requests, 210 us"));
+  EXPECT_THAT(argumentsOf("ping"), ElementsAre(HasSubstr("--interface eth1 --address ")));
+}
+
+TEST_F(VerifyPairTest, EqualPfAddressesOnTwoHostsAreTwoPfs) {
+  farPf = lease().pf;
+  farMachine = "host2";
+  const auto report = verify();
+  EXPECT_EQ(verdict(report), Outcome::passed);
+  EXPECT_THAT(keys(report, "peer-wire"), testing::IsEmpty());
+}
+
+TEST_F(VerifyPairTest, HostThatCannotBeAskedIsNotObservable) {
+  farMachine = "host2";
+  unobserved = "ssh: Permission denied (publickey).";
+  const auto report = verify();
+  EXPECT_EQ(verdict(report), Outcome::notObservable);
+  EXPECT_THAT(keys(report, "peer-host"), ElementsAre("peer-host not observable"));
+  EXPECT_THAT(keys(report, "peer-data-host"),
+              ElementsAre("peer-data-host passed", "peer-data-host passed"));
+  std::vector<std::string> counters;
+  for (const auto& finding : report.findings) {
+    if (finding.key == "counters") {
+      counters.push_back(finding.subject + " " + std::string(toString(finding.outcome)));
+    }
+  }
+  EXPECT_THAT(counters, ElementsAre("rail0 passed", "train1:rail0 not observable", "rail0 passed",
+                                    "train1:rail0 not observable"));
+}
+
+TEST_F(VerifyPairTest, HostThatStopsAnsweringIsNotObservable) {
+  farMachine = "host2";
+  farHost = [](const Lease&) -> HostSide { throw Error("ssh: no reply within 30 s"); };
+  const auto report = verify();
+  EXPECT_EQ(verdict(report), Outcome::notObservable);
+  const auto found = std::ranges::find_if(report.findings, [](const Finding& each) {
+    return each.key == "device-host" && each.subject == "train1:rail0";
+  });
+  ASSERT_NE(found, report.findings.end());
+  EXPECT_EQ(found->outcome, Outcome::notObservable);
+  EXPECT_THAT(found->seen, HasSubstr("no reply within 30 s"));
+}
+
+TEST_F(VerifyPairTest, VfsOfOnePfAreJudgedByLoopbackLimit) {
+  plan.minimumShare = 0.9;
+  const auto expected = [this] {
+    const auto report = verify();
+    const auto found = std::ranges::find(report.findings, "bandwidth", &Finding::key);
+    return found == report.findings.end() ? "" : found->expected;
+  };
+  EXPECT_THAT(expected(), HasSubstr("of 98 Gb/s (the port after headers;"));
+  farPf = lease().pf;
+  EXPECT_THAT(expected(), HasSubstr("(the port after headers, in loopback;"));
+  const auto report = verify();
+  const auto wire = std::ranges::find(report.findings, "peer-wire", &Finding::key);
+  ASSERT_NE(wire, report.findings.end());
+  EXPECT_EQ(wire->outcome, Outcome::waived);
+  EXPECT_EQ(wire->observer, Observer::host);
+  EXPECT_THAT(wire->seen, HasSubstr("never reaches the wire"));
 }
 
 TEST_F(VerifyPairTest, SkipsChecksAfterFailure) {
   write("reach", {{"passed", false}, {"error", "transport retry counter exceeded"}});
   const auto report = verify();
   EXPECT_EQ(verdict(report), Outcome::failed);
-  EXPECT_THAT(keys(report, "peer-"), ElementsAre("peer-network passed", "peer-reach failed"));
+  EXPECT_THAT(keys(report, "peer-"),
+              ElementsAre("peer-network passed", "peer-ip passed", "peer-reach failed"));
   EXPECT_EQ(argumentsOf("connect").size(), 1U);
+}
+
+TEST_F(VerifyPairTest, AllPairsMoveDataAgainTogether) {
+  plan.allPairs = true;
+  const auto report = verify();
+  EXPECT_EQ(verdict(report), Outcome::passed);
+  EXPECT_THAT(keys(report, "peer-together"), ElementsAre("peer-together-host passed"));
+  EXPECT_THAT(keys(report, "all-pairs"), ElementsAre("all-pairs passed"));
+  ASSERT_EQ(report.allPairs.size(), 1U);
+  ASSERT_EQ(report.allPairs[0].pairs.size(), 1U);
+  EXPECT_DOUBLE_EQ(report.allPairs[0].pairs[0].alone, 97);
+  EXPECT_DOUBLE_EQ(report.allPairs[0].pairs[0].together, 60);
+  EXPECT_EQ(keys(report, "counters").size(), 6U) << "also for the transfers at the same time";
+  EXPECT_THAT(argumentsOf("connect").back(), HasSubstr("--sustain 10000"));
+}
+
+TEST_F(VerifyPairTest, CancellationOfAllPairsLeavesNothingInGuests) {
+  plan.allPairs = true;
+  guests.addProgram("vfpass-probe-1",
+                    std::string("case $*' ' in *--sustain*) echo $$ >\"${0%/*}/connect-pid\"; exec "
+                                "sleep 60;; esac\n") +
+                        probeText);
+  checkpoint = [this] {
+    if (std::filesystem::exists(guests.folder / "connect-pid")) {
+      checkpoint = [] {};
+      throw Cancelled(SIGINT, "stopped by SIGINT");
+    }
+  };
+  EXPECT_THROW(verify(), Cancelled);
+  std::string pid;
+  std::ifstream(guests.folder / "connect-pid") >> pid;
+  EXPECT_TRUE(fake::isKilled(pid));
+  EXPECT_TRUE(fake::eventually([this] { return exchanges() == 0; }));
 }
 
 TEST_F(VerifyPairTest, CancellationLeavesNothingInGuests) {

@@ -8,6 +8,7 @@
 #include "scripted_guest.hpp"
 #include "sound_inventory.hpp"
 #include "vfpass/cancelled.hpp"
+#include "vfpass/size_figures.hpp"
 
 namespace vfpass::verify {
 namespace {
@@ -28,7 +29,7 @@ class VerifyTest : public testing::Test {
   VerifyTest() {
     Lease lease;
     lease.entry = "rail0";
-    lease.settings.mac = parseMacAddress("52:54:00:aa:bb:cc");
+    vfOf(lease).settings.mac = parseMacAddress("52:54:00:aa:bb:cc");
     plan.leases = {lease};
     plan.messageBytes = 1000;
     plan.iterations = 10;
@@ -50,7 +51,17 @@ class VerifyTest : public testing::Test {
     return verifyGuest(agent, {"the probe", "vfpass-probe-1"}, plan, {traffic, {}, host});
   }
 
-  static const Finding& find(const VerifyReport& report, const std::string& key) {
+  // A measurement between the two kinds of memory; with one(), a report that has only this one.
+  static std::string run(const std::string& initiator, const std::string& target) {
+    return R"({"owners": {"target": {"bytes_checked": 10000}}, "bandwidth":
+      {"gigabits_per_second": 97}, "memory": {"initiator": {"kind": ")" +
+           initiator + R"(", "road": "dma-buf"}, "target": {"kind": ")" + target + R"("}}})";
+  }
+
+  static std::string one(const std::string& initiator, const std::string& target) {
+    return R"({"passed": true, "runs": [)" + run(initiator, target) + "]}";
+  }
+  static const Finding& find(const VerifyReport& report, std::string_view key) {
     static const Finding none{};
     const auto found = std::ranges::find(report.findings, key, &Finding::key);
     return found == report.findings.end() ? none : *found;
@@ -159,6 +170,68 @@ TEST_F(VerifyTest, ReportsEachFailureAsItsOwnFinding) {
   }
 }
 
+constexpr const char* confined = "system_u:system_r:virt_qemu_ga_t:s0";
+
+// The RHEL family: the agent's programs cannot create the probe's directory.
+TEST_F(VerifyTest, ConfinedAgentIsNotObservableWithBooleanAndFileType) {
+  guest.context = std::string(confined) + " 1";
+  const auto report = verify();
+  EXPECT_EQ(verdict(report), Outcome::notObservable);
+  EXPECT_THAT(find(report, "probe").seen, HasSubstr("Permission denied"));
+  EXPECT_THAT(find(report, "probe").seen, HasSubstr(confined));
+  EXPECT_THAT(find(report, "probe").remedy,
+              HasSubstr("setsebool -P virt_qemu_ga_run_unconfined on"));
+  EXPECT_THAT(find(report, "probe").remedy, HasSubstr("-t virt_qemu_ga_unconfined_exec_t"));
+}
+
+TEST_F(VerifyTest, BlamesSelinuxOnlyWhereItConfines) {
+  for (const char* context :
+       {"system_u:system_r:virt_qemu_ga_t:s0 0", "system_u:system_r:virt_qemu_ga_unconfined_t:s0 1",
+        "unconfined", "\x1b[31m:x:virt_qemu_ga_t 1"}) {
+    guest.context = context;
+    const auto report = verify();
+    EXPECT_EQ(verdict(report), Outcome::notObservable) << context;
+    EXPECT_THAT(find(report, "probe").remedy, Not(HasSubstr("setsebool"))) << context;
+  }
+}
+
+// An installed probe runs, but cannot open devices.
+TEST_F(VerifyTest, FailuresOfConfinedProbeAreNotObservable) {
+  guest.context = std::string(confined) + " 1";
+  guest.files.insert("/usr/libexec/vfpass/vfpass-probe");
+  const std::string sound = guest.inventory;
+  const auto selinux = [](const std::string& context, const std::string& enforcing) {
+    return R"("selinux": {"context": ")" + context + R"(", "enforcing": )" + enforcing +
+           R"(}, "netdevs")";
+  };
+  const struct {
+    std::string selinux;
+    Outcome outcome;
+  } cases[] = {{selinux(confined, "true"), Outcome::notObservable},
+               {selinux(confined, "null"), Outcome::notObservable},
+               {selinux(confined, "false"), Outcome::failed},
+               {selinux("system_u:system_r:virt_qemu_ga_unconfined_t:s0", "true"), Outcome::failed},
+               {"\"netdevs\"", Outcome::failed}};
+  for (const auto& each : cases) {
+    guest.inventory = sound;
+    replace("\"netdevs\"", each.selinux);
+    replace("\"done\": true", "\"done\": false");
+    const auto report = verify();
+    EXPECT_EQ(verdict(report), each.outcome) << each.selinux;
+    EXPECT_EQ(find(report, "rdma-opens").outcome, each.outcome) << each.selinux;
+  }
+}
+
+TEST_F(VerifyTest, ConfinementExcusesNeitherHostsFindingsNorWrongBytes) {
+  guest.files.insert("/usr/libexec/vfpass/vfpass-probe");
+  replace("\"netdevs\"", R"("selinux": {"context": "system_u:system_r:virt_qemu_ga_t:s0",
+                          "enforcing": true}, "netdevs")");
+  guest.transfers = {R"({"passed": false, "runs": []})"};
+  EXPECT_EQ(find(verify(), "data-host").outcome, Outcome::failed);
+  hostSide.hold.inLiveXml = false;
+  EXPECT_EQ(verdict(verify()), Outcome::failed);
+}
+
 TEST_F(VerifyTest, NamesFunctionWithoutDriver) {
   guest.inventory = R"({"pci": [{"address": "0000:01:00.0", "class": 131072, "driver": ""}]})";
   const auto report = verify();
@@ -185,12 +258,48 @@ TEST_F(VerifyTest, RefusesProbeWithOtherProtocol) {
 }
 
 TEST_F(VerifyTest, FindsInfinibandPortByGuid) {
-  plan.leases.front().infiniband = true;
-  plan.leases.front().settings = {};
-  plan.leases.front().settings.portGuid = parseGuid("50:54:00:ff:fe:aa:bb:cc");
+  vfOf(plan.leases.front()).infiniband = true;
+  vfOf(plan.leases.front()).settings = {};
+  vfOf(plan.leases.front()).settings.portGuid = parseGuid("50:54:00:ff:fe:aa:bb:cc");
   EXPECT_EQ(verdict(verify()), Outcome::passed);
-  plan.leases.front().settings.portGuid = parseGuid("50:54:00:ff:fe:aa:bb:cd");
+  vfOf(plan.leases.front()).settings.portGuid = parseGuid("50:54:00:ff:fe:aa:bb:cd");
   EXPECT_EQ(find(verify(), "rdma-device").outcome, Outcome::failed);
+}
+
+TEST_F(VerifyTest, NamesSubnetManagerAndPartitionOfInfinibandPort) {
+  vfOf(plan.leases.front()).infiniband = true;
+  vfOf(plan.leases.front()).settings = {};
+  vfOf(plan.leases.front()).settings.portGuid = parseGuid("50:54:00:ff:fe:aa:bb:cc");
+  const std::string sound = guest.inventory;
+  const auto withPort = [&](const std::string& members) {
+    guest.inventory = sound;
+    guest.transfers = {transferOf(10000), transferOf(10000)};
+    replace(R"("state": "4: ACTIVE")", members);
+    return verify();
+  };
+  auto report = withPort(R"("state": "2: INIT", "lid": "0x0", "sm_lid": "0x0")");
+  EXPECT_EQ(find(report, "port").outcome, Outcome::failed);
+  EXPECT_EQ(find(report, "port").seen,
+            "2: INIT, LID 0, subnet manager's LID 0: no subnet manager has activated it");
+  EXPECT_THAT(find(report, "port").remedy, HasSubstr("virt_enabled 2"));
+  report = withPort(R"("state": "4: ACTIVE", "lid": "0x0", "sm_lid": "0x1")");
+  EXPECT_THAT(find(report, "port").seen, HasSubstr("the subnet manager has assigned no LID"));
+  EXPECT_EQ(verdict(report), Outcome::failed);
+  report = withPort(R"("state": "1: DOWN", "lid": "0x0", "sm_lid": "0x0")");
+  EXPECT_THAT(find(report, "port").remedy, HasSubstr("link-state"));
+  report = withPort(
+      R"("state": "4: ACTIVE", "lid": "0x7", "sm_lid": "0x1", "p_keys": ["0x7fff", "0x8001"])");
+  EXPECT_EQ(verdict(report), Outcome::passed);
+  EXPECT_EQ(find(report, "port").seen, "4: ACTIVE, LID 7, subnet manager's LID 1");
+  EXPECT_EQ(find(report, "p-key").seen, "0x7fff, 0x8001");
+  report = withPort(R"("state": "4: ACTIVE", "lid": "0x7", "p_keys": ["0x7fff"])");
+  EXPECT_EQ(find(report, "p-key").outcome, Outcome::warning);
+  EXPECT_THAT(find(report, "p-key").seen, HasSubstr("limited member"));
+  report = withPort(R"("state": "4: ACTIVE", "lid": "0x7", "p_keys": ["0x8000", "lie", 5])");
+  EXPECT_EQ(find(report, "p-key").outcome, Outcome::failed);
+  report = withPort(R"("state": "4: ACTIVE", "lid": "7", "p_keys": 5)");
+  EXPECT_EQ(find(report, "p-key").key, "") << "a probe that reports none";
+  EXPECT_EQ(find(report, "port").seen, "4: ACTIVE, LID unknown, subnet manager's LID unknown");
 }
 
 TEST_F(VerifyTest, FailsWhenCountersDoNotMove) {
@@ -198,6 +307,148 @@ TEST_F(VerifyTest, FailsWhenCountersDoNotMove) {
   const auto report = verify();
   EXPECT_EQ(verdict(report), Outcome::failed);
   EXPECT_EQ(find(report, "counters").outcome, Outcome::failed);
+}
+
+// The guest reports all that it moved, which may be more than was requested.
+TEST_F(VerifyTest, FailsWhenCountersMoveLessThanGuestClaims) {
+  guest.transfers = {transferOf(20000), transferOf(10000)};
+  EXPECT_EQ(find(verify(), "counters").outcome, Outcome::failed);
+  guest.transfers = {transferOf(UINT64_MAX), transferOf(10000)};
+  EXPECT_EQ(find(verify(), "counters").outcome, Outcome::failed);
+}
+
+TEST_F(VerifyTest, ReportsDurationOfMeasurement) {
+  const auto measured = [](const char* reached) {
+    return R"({"passed": true, "runs": [{"settings": {"minimum_milliseconds": 500},
+      "owners": {"target": {"bytes_checked": 10000}}, "bandwidth": {"gigabits_per_second": 97,
+      "passes": 375, "seconds": 0.52, "minimum_reached": )" +
+           std::string(reached) + "}}]}";
+  };
+  guest.transfers = {measured("true"), transferOf(10000)};
+  EXPECT_EQ(find(verify(), "data-host").seen, "97 Gb/s, median of 375 passes, 0.52 s");
+  guest.transfers = {measured("false"), transferOf(10000)};
+  EXPECT_THAT(find(verify(), "data-host").seen, HasSubstr("(time limit reached)"));
+}
+
+TEST_F(VerifyTest, DoesNotProlongTransfersOfSoftRoce) {
+  verify();
+  EXPECT_THAT(guest.transferArguments.at(0), Not(HasSubstr("--minimum-time")));
+  replace(R"("parent": "")", R"("parent": "eth1")");
+  guest.transfers = {transferOf(10000), transferOf(10000)};
+  verify();
+  EXPECT_THAT(guest.transferArguments.at(2), HasSubstr(R"("--minimum-time","0")"));
+}
+
+/// A VM with a GPU that supports DMA-BUF.
+class VerifyGpuTest : public VerifyTest {
+ protected:
+  VerifyGpuTest() {
+    plan.gpuTest = GpuTest::wanted;
+    plan.latency = false;
+    replace(
+        R"("gpus": {"libcuda": {"found": false, "detail": "libcuda.so.1 is missing"}, "devices": []})",
+        R"("distances": [{"nic": "0000:01:00.0", "gpu": "0000:05:00.0", "distance": "PIX"}],
+               "gpus": {"libcuda": {"found": true}, "devices": [{"index": 0, "name": "NVIDIA H200",
+               "pci": "00000000:05:00.0", "dma_buf_supported": 1}]})");
+    traffic = [this](const Lease&) { return VfTraffic{0, moved += 30000, 0, 0}; };
+    const std::string both =
+        R"({"passed": true, "runs": [)" + run("host", "host") + "," + run("gpu", "gpu") + "]}";
+    guest.transfers.insert(guest.transfers.end(), {both, both});
+  }
+
+  static std::vector<std::string> outcomesOf(const VerifyReport& report, const std::string& key) {
+    std::vector<std::string> found;
+    for (const Finding& each : report.findings) {
+      if (each.key == key) {
+        found.emplace_back(toString(each.outcome));
+      }
+    }
+    return found;
+  }
+
+  std::uint64_t moved = 0;
+};
+
+TEST_F(VerifyGpuTest, MovesDataBetweenGpuAndHostMemoryInBothDirections) {
+  for (const char* initiator : {"gpu", "gpu", "host", "host"}) {
+    guest.transfers.push_back(one(initiator, initiator == std::string("gpu") ? "host" : "gpu"));
+  }
+  const auto report = verify();
+  EXPECT_EQ(verdict(report), Outcome::passed);
+  EXPECT_THAT(outcomesOf(report, "data-gpu-to-host"), testing::ElementsAre("passed", "passed"));
+  EXPECT_THAT(outcomesOf(report, "data-host-to-gpu"), testing::ElementsAre("passed", "passed"));
+  EXPECT_THAT(find(report, "data-gpu-to-host").seen, HasSubstr("dma-buf"));
+  ASSERT_EQ(guest.transferArguments.size(), 8U);
+  EXPECT_THAT(guest.transferArguments[4],
+              HasSubstr(R"("--initiator-memory","gpu","--target-memory","host")"));
+  EXPECT_THAT(guest.transferArguments[7],
+              HasSubstr(R"("--initiator-memory","host","--target-memory","gpu")"));
+}
+
+TEST_F(VerifyGpuTest, ProbeThatUsesOtherMemoryFails) {
+  for (int transfer = 0; transfer < 4; ++transfer) {
+    guest.transfers.push_back(one("host", "host"));
+  }
+  const auto report = verify();
+  EXPECT_EQ(verdict(report), Outcome::failed);
+  EXPECT_THAT(outcomesOf(report, "data-gpu-to-host"), testing::ElementsAre("failed", "failed"));
+  EXPECT_THAT(outcomesOf(report, "data-host-to-gpu"), testing::ElementsAre("failed", "failed"));
+}
+
+TEST_F(VerifyGpuTest, MixedMemoryThatIsNotTriedHasNotPassed) {
+  guest.transfers.resize(2);
+  guest.transfers.emplace_back(R"({"error": "cannot register GPU memory"})");
+  const auto report = verify();
+  EXPECT_EQ(verdict(report), Outcome::failed);
+  EXPECT_THAT(outcomesOf(report, "data-gpu-to-host"), testing::ElementsAre("not observable"));
+  EXPECT_THAT(outcomesOf(report, "data-host-to-gpu"), testing::ElementsAre("not observable"));
+}
+
+/// A report of the preset `sizes` with this number of runs.
+nlohmann::json sizesReport(unsigned largestPower = 24) {
+  nlohmann::json runs = nlohmann::json::array();
+  for (const char* operation : {"write", "read"}) {
+    for (unsigned power = 1; power <= largestPower; ++power) {
+      const std::uint64_t bytes = std::uint64_t{1} << power;
+      runs.push_back(
+          {{"passed", true},
+           {"settings", {{"operation", operation}, {"bytes", bytes}}},
+           {"owners", {{"target", {{"bytes_checked", bytes}}}}},
+           {"memory", {{"initiator", {{"kind", "host"}}}, {"target", {{"kind", "host"}}}}},
+           {"bandwidth", {{"gigabits_per_second", power}}}});
+    }
+  }
+  return {{"passed", true}, {"runs", runs}};
+}
+
+TEST_F(VerifyTest, MeasuresAllSizesIfRequested) {
+  plan.sizes = true;
+  guest.transfers.push_back(sizesReport().dump());
+  traffic = [this](const Lease&) {
+    return VfTraffic{0, guest.transferArguments.size() << 27U, 0, 0};
+  };
+  const auto report = verify();
+  EXPECT_EQ(verdict(report), Outcome::passed);
+  EXPECT_EQ(find(report, "sizes-host").seen, "48 runs, up to 24 Gb/s");
+  EXPECT_EQ(std::ranges::count(report.figures, sizeFigures, &Figure::source), 48);
+  EXPECT_THAT(guest.transferArguments.at(2), HasSubstr(R"("--preset","sizes")"));
+  EXPECT_THAT(guest.transferArguments.at(2), Not(HasSubstr("--iterations")));
+}
+
+TEST_F(VerifyTest, FailsForMissingSizeOrBytes) {
+  plan.sizes = true;
+  auto repeated = sizesReport();
+  repeated["runs"][3] = repeated["runs"][4];
+  auto unchecked = sizesReport();
+  unchecked["runs"][3]["owners"]["target"]["bytes_checked"] = 1;
+  auto onGpu = sizesReport();
+  onGpu["runs"][3]["memory"]["target"]["kind"] = "gpu";
+  for (const auto& lie : {repeated, unchecked, onGpu, sizesReport(23)}) {
+    guest.transfers = {transferOf(10000), transferOf(10000), lie.dump()};
+    const auto report = verify();
+    EXPECT_EQ(find(report, "sizes-host").outcome, Outcome::failed);
+    EXPECT_EQ(std::ranges::count(report.figures, sizeFigures, &Figure::source), 0);
+  }
 }
 
 TEST_F(VerifyTest, IsNotObservableWithoutCounters) {
@@ -268,7 +519,7 @@ TEST_F(VerifyTest, DoesNotVerifyDeviceThatDomainDoesNotHold) {
 TEST_F(VerifyTest, IsNotObservableWhenAnotherVfMovesAsMuch) {
   Lease other = plan.leases.front();
   other.entry = "rail1";
-  other.settings.mac = parseMacAddress("52:54:00:aa:bb:dd");
+  vfOf(other).settings.mac = parseMacAddress("52:54:00:aa:bb:dd");
   plan.leases.push_back(other);
   const auto counts = traffic;
   traffic = [&](const Lease& lease) {
@@ -358,9 +609,154 @@ TEST_F(VerifyTest, FailsForMissingOrUncheckedLatency) {
 
 TEST_F(VerifyTest, FailsWithoutWantedGpu) {
   EXPECT_EQ(find(verify(), "gpu").outcome, Outcome::waived);
-  plan.gpuWanted = true;
+  plan.gpuTest = GpuTest::wanted;
   guest.transfers = {transferOf(10000), transferOf(10000)};
   EXPECT_EQ(find(verify(), "gpu").outcome, Outcome::failed);
+}
+
+std::string besideHostOf(double host, double gpu) {
+  const auto run = [](const std::string& kind, double gigabits) {
+    return R"({"owners": {"initiator": {"bytes_checked": 0}, "target": {"bytes_checked": 10000}},
+      "memory": {"initiator": {"kind": ")" +
+           kind + R"("}, "target": {"kind": ")" + kind +
+           R"(", "road": "DMA-BUF"}}, "bandwidth": {"gigabits_per_second": )" +
+           std::to_string(gigabits) + "}}";
+  };
+  return R"({"passed": true, "runs": [)" + run("host", host) + "," + run("gpu", gpu) + "]}";
+}
+
+/// A guest with one VF and two equally distant leased GPUs.
+class VerifyLeasedGpusTest : public VerifyTest {
+ protected:
+  VerifyLeasedGpusTest() {
+    replace(
+        R"("gpus": {"libcuda": {"found": false, "detail": "libcuda.so.1 is missing"}, "devices": []})",
+        R"("pci": [
+      {"address": "0000:05:00.0", "path": "/sys/devices/pci0000:00/0000:00:02.0/0000:05:00.0"},
+      {"address": "0000:06:00.0", "path": "/sys/devices/pci0000:00/0000:00:03.0/0000:06:00.0"}],
+    "gpus": {"libcuda": {"found": true}, "devices": [
+      {"index": 0, "name": "NVIDIA H200", "pci": "00000000:05:00.0", "dma_buf_supported": 1},
+      {"index": 1, "name": "NVIDIA H200", "pci": "00000000:06:00.0", "dma_buf_supported": 1}]})");
+    for (const char* slot : {"0000:00:02.0", "0000:00:03.0"}) {
+      LeasedGpu gpu{"gpu" + std::to_string(plan.gpus.size()),
+                    {*parsePciAddress(slot), *parsePciAddress("0000:09:00.0")},
+                    {}};
+      gpu.paths["rail0"].distance = "PHB";
+      plan.gpus.push_back(gpu);
+    }
+    plan.latency = false;
+    traffic = [this](const Lease&) {
+      const auto sent = std::ranges::count(guest.commands, "loopback") * 22000;
+      return VfTraffic{0, static_cast<std::uint64_t>(sent), 0, 0};
+    };
+    guest.transfers = {transferOf(10000), transferOf(10000)};
+    for (const int gigabits : {96, 50}) {
+      guest.transfers.insert(
+          guest.transfers.end(),
+          {besideHostOf(97, gigabits), besideHostOf(97, gigabits), one("gpu", "host"),
+           one("gpu", "host"), one("host", "gpu"), one("host", "gpu")});
+    }
+  }
+
+  static constexpr std::size_t firstOfSecondGpu = 8;
+};
+
+TEST_F(VerifyLeasedGpusTest, TestsEveryLeasedGpuWithoutBeingAsked) {
+  const auto report = verify();
+  EXPECT_EQ(verdict(report), Outcome::passed);
+  ASSERT_EQ(guest.transferArguments.size(), 14U);
+  EXPECT_THAT(guest.transferArguments[0], Not(HasSubstr("--gpu")));
+  EXPECT_THAT(guest.transferArguments[firstOfSecondGpu - 1],
+              HasSubstr(R"("--gpu","0000:05:00.0")"));
+  EXPECT_THAT(guest.transferArguments[firstOfSecondGpu], HasSubstr(R"("--gpu","0000:06:00.0")"));
+  EXPECT_EQ(std::ranges::count(report.findings, "gpu-tested", &Finding::key), 2);
+  EXPECT_EQ(report.figures.back().gpu, "gpu1");
+  const auto second = std::ranges::find_if(report.figures, [](const Figure& figure) {
+    return figure.gpu == "gpu1" && figure.memory == "gpu";
+  });
+  ASSERT_NE(second, report.figures.end());
+  EXPECT_EQ(second->gigabitsPerSecond, 50);
+}
+
+TEST_F(VerifyLeasedGpusTest, FailsForDeadSecondGpu) {
+  guest.transfers[firstOfSecondGpu] =
+      R"({"passed": false, "error": "cannot create a context on GPU 0000:06:00.0",
+                           "runs": []})";
+  const auto report = verify();
+  EXPECT_EQ(verdict(report), Outcome::failed);
+  EXPECT_THAT(find(report, "gpu-tested").seen, HasSubstr("tested with rail0"));
+  const auto second = std::ranges::find(report.findings, "gpu1", &Finding::subject);
+  ASSERT_NE(second, report.findings.end());
+  EXPECT_EQ(second->outcome, Outcome::failed);
+}
+
+TEST_F(VerifyLeasedGpusTest, JudgesBandwidthOfEachGpuAlone) {
+  plan.minimumShare = 0.8;
+  const auto report = verify();
+  std::vector<Outcome> outcomes;
+  for (const Finding& finding : report.findings) {
+    if (finding.key == "bandwidth-gpu") {
+      outcomes.push_back(finding.outcome);
+    }
+  }
+  EXPECT_THAT(outcomes, testing::ElementsAre(Outcome::passed, Outcome::failed));
+}
+
+TEST_F(VerifyLeasedGpusTest, ExclusionIsStatedAndTestsNoGpu) {
+  plan.gpuTest = GpuTest::excluded;
+  const auto report = verify();
+  EXPECT_EQ(verdict(report), Outcome::passed);
+  EXPECT_EQ(guest.transferArguments.size(), 2U);
+  EXPECT_EQ(find(report, "gpu-path").outcome, Outcome::waived);
+  EXPECT_THAT(find(report, "gpu-path").seen, HasSubstr("excluded by verify: {paths: [host]}"));
+  EXPECT_EQ(find(report, "gpu-tested").key, "");
+}
+
+TEST_F(VerifyLeasedGpusTest, UntriedGpuPathIsNeverPassed) {
+  for (LeasedGpu& gpu : plan.gpus) {
+    gpu.guestPath.clear();
+  }
+  const auto report = verify();
+  EXPECT_EQ(verdict(report), Outcome::notObservable);
+  EXPECT_THAT(find(report, "gpu-tested").seen, HasSubstr("not tested"));
+}
+
+TEST_F(VerifyLeasedGpusTest, GpuOfOthersIsNotTestedAndNotPassed) {
+  plan.gpus.clear();
+  const auto report = verify();
+  EXPECT_EQ(verdict(report), Outcome::passed);
+  EXPECT_EQ(find(report, "gpu-path").outcome, Outcome::waived);
+  EXPECT_THAT(find(report, "gpu-path").seen, HasSubstr("not tested"));
+}
+
+// `teaming`: a virtio standby, and the failover device that its driver makes.
+TEST_F(VerifyTest, SelectsVfOfTeamWithOneMac) {
+  replace(R"("netdevs": [)", R"("pci": [
+    {"address": "0000:01:00.0", "driver": "mlx5_core",
+     "path": "/sys/devices/pci0000:00/0000:00:02.0/0000:01:00.0"}],
+  "netdevs": [
+    {"name": "eth0", "mac": "52:54:00:aa:bb:cc", "state": "down", "pci": "0000:00:05.0",
+     "driver": "virtio_net", "mtu": 1500},
+    {"name": "eth0nsby", "mac": "52:54:00:aa:bb:cc", "state": "down", "pci": "0000:00:05.0",
+     "driver": "virtio_net", "mtu": 1500},)");
+  EXPECT_EQ(verdict(verify()), Outcome::passed) << "by its driver";
+  hostSide.guestPath = {*parsePciAddress("0000:00:02.0"), *parsePciAddress("0000:07:00.0")};
+  guest.transfers = {transferOf(10000), transferOf(10000)};
+  const auto report = verify();
+  EXPECT_EQ(verdict(report), Outcome::passed);
+  EXPECT_THAT(find(report, "mac").seen, HasSubstr("mlx5_core, 0000:01:00.0"));
+  hostSide.guestPath.front() = *parsePciAddress("0000:00:09.0");
+  EXPECT_EQ(find(verify(), "link").outcome, Outcome::passed) << "the tree is not as in the XML";
+}
+
+TEST_F(VerifyTest, StatesWhoObservedEachFinding) {
+  const auto report = verify();
+  const std::set<std::string> byHost{"device-host", "counters", "other-vfs"};
+  for (const Finding& finding : report.findings) {
+    EXPECT_EQ(finding.observer, byHost.contains(finding.key) ? Observer::host : Observer::guest)
+        << finding.key;
+  }
+  EXPECT_EQ(find(report, "counters").observer, Observer::host);
 }
 
 // Whatever the agent replies, verifyGuest() returns in time with a report that has not passed.

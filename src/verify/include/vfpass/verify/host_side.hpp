@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "vfpass/inventory.hpp"
 #include "vfpass/lease.hpp"
@@ -10,7 +11,7 @@
 
 namespace vfpass::verify {
 
-/// The PCI path between a VM's NIC and its nearest GPU, on the host.
+/// The PCI path between a VM's NIC and one of its GPUs, on the host.
 struct GpuPath {
   PcieLink link;                    ///< narrowest link above the GPU
   bool throughRootComplex = false;  ///< NIC and GPU share no switch on the host
@@ -33,9 +34,12 @@ struct HostSide {
   std::uint16_t device = 0;
   PcieLink link;          ///< narrowest link above the PF, shared by its VFs; 0: not observable
   unsigned portRate = 0;  ///< rate of the PF's port, Mbit/s; 0: not observable
-  std::optional<GpuPath> gpu;        ///< nullopt: vfpass gave the VM no GPU
+  std::optional<GpuPath> gpu;        ///< to the GPU under test; nullopt: unknown, or none
   std::optional<unsigned> guestMtu;  ///< MTU in the guest, from the mapping
   DeviceHold hold;
+  /// The VF's place in the guest's PCI tree, from the running domain's XML (topology::guestPath).
+  /// Empty: unknown.
+  std::vector<PciAddress> guestPath = {};
 };
 
 }  // namespace vfpass::verify

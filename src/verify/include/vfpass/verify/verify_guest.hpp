@@ -12,6 +12,7 @@
 #include "vfpass/lease.hpp"
 #include "vfpass/nvlink_mode.hpp"
 #include "vfpass/verify/host_side.hpp"
+#include "vfpass/verify/leased_gpu.hpp"
 
 namespace vfpass::verify {
 
@@ -21,8 +22,9 @@ enum class RelaxedOrdering { automatic, off, on, both };
 
 /// What to test, and how much of it.
 struct VerifyPlan {
-  std::vector<Lease> leases;  ///< running leases of this domain, VFs only
-  bool gpuWanted = false;
+  std::vector<Lease> leases;    ///< running leases of this domain, VFs only
+  std::vector<LeasedGpu> gpus;  ///< leased GPUs of the running domain
+  GpuTest gpuTest = GpuTest::automatic;
   std::optional<NvlinkMode> nvlink = {};  ///< from the mapping
   std::optional<double> minimumShare;     ///< share of the lowest limit (port, PCI Express), 0 to 1
   std::uint64_t messageBytes = std::uint64_t{64} << 10U;
@@ -34,21 +36,36 @@ struct VerifyPlan {
   std::vector<std::string> probeArguments;
   RelaxedOrdering relaxedOrdering = RelaxedOrdering::automatic;
   bool latency = true;
+  bool allPairs = false;             ///< of verifyPair(): then all pairs at the same time
+  std::chrono::seconds sustain{10};  ///< time for which they do
+  bool sizes = false;                ///< also every power of two from 2 bytes to 16 MiB
+  std::optional<std::uint64_t> sizeIterations =
+      {};             ///< messages of each size; nullopt: the preset's
   bool tools = true;  ///< also run perftest and nccl-tests, if the guest has them
 };
 
+/// Reads the traffic counters of a lease's VF; nullopt when the PF's driver has none.
+using ReadTraffic = std::function<std::optional<VfTraffic>(const Lease&)>;
+
 /// The host's own observations during a verification.
 struct VerifyWatch {
-  /// Traffic counters of the lease's VF; nullopt when the PF's driver has none.
-  std::function<std::optional<VfTraffic>(const Lease&)> traffic;
+  ReadTraffic traffic;
   agent::Agent::Progress pushed;  ///< upload of the probe
   /// The host's view of the lease's device. Empty: checks that need it are skipped.
   std::function<HostSide(const Lease&)> host = {};
+  /// Called when the next part begins, such as `rail0, 1 of 8: GPU memory`. May be empty.
+  std::function<void(const std::string& part)> progress = {};
+
+  void show(const std::string& part) const {
+    if (progress) {
+      progress(part);
+    }
+  }
 };
 
 /// Checks agent, probe, device, RDMA and data path in this order; for each entry, stops at the
-/// first failed check. A guest's failure is a finding, not an exception. The timeout of `agent`
-/// bounds the whole run.
+/// first failed check. A leased GPU that was not tested is a finding that is not observable. A
+/// guest's failure is a finding, not an exception. The timeout of `agent` bounds the whole run.
 VerifyReport verifyGuest(agent::Agent& agent, const agent::ProbeFile& probe, const VerifyPlan& plan,
                          const VerifyWatch& watch);
 

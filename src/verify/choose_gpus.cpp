@@ -1,0 +1,202 @@
+#include "choose_gpus.hpp"
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::verify {
+namespace {
+
+// CUDA writes the PCI domain with eight digits, sysfs with four.
+bool sameFunction(const std::string& one, const std::string& other) {
+  const auto address = parsePciAddress(one);
+  return address && address == parsePciAddress(other);
+}
+
+constexpr std::array<std::string_view, 5> nearestFirst{"PIX", "PXB", "PHB", "NODE", "SYS"};
+
+// An unknown distance ranks last.
+std::size_t rank(const std::string& distance) {
+  return static_cast<std::size_t>(std::ranges::find(nearestFirst, distance) - nearestFirst.begin());
+}
+
+std::size_t rankOnHost(const LeasedGpu& gpu, const Lease& vf) {
+  const auto path = gpu.paths.find(vf.entry);
+  return path == gpu.paths.end() ? nearestFirst.size() : rank(path->second.distance);
+}
+
+std::string distanceOf(const GuestView& view, const std::string& nic, const std::string& gpu) {
+  const auto found = std::ranges::find_if(view.distances, [&](const GuestDistance& each) {
+    return sameFunction(each.nic, nic) && sameFunction(each.gpu, gpu);
+  });
+  return found == view.distances.end() ? "" : found->distance;
+}
+
+constexpr const char* expectedTest = "RDMA write and read in its memory, every byte checked";
+constexpr const char* askNvidiaSmi = "in the guest: run nvidia-smi, and look at its kernel log";
+
+FoundGpu missing(const LeasedGpu& gpu, Outcome outcome, const std::string& seen,
+                 const std::string& remedy) {
+  return {{}, {"gpu-tested", gpu.entry, outcome, expectedTest, seen, remedy}};
+}
+
+}  // namespace
+
+std::string nameOf(const TestedGpu& gpu) {
+  return gpu.entry.empty() ? toString(gpu.address) : gpu.entry;
+}
+
+std::map<std::string, std::vector<std::size_t>> assignGpus(const std::vector<Lease>& vfs,
+                                                           const std::vector<LeasedGpu>& gpus) {
+  std::map<std::string, std::vector<std::size_t>> assigned;
+  std::vector<std::size_t> users(gpus.size());
+  const auto give = [&](const Lease& vf, std::size_t gpu) {
+    assigned[vf.entry].push_back(gpu);
+    ++users[gpu];
+  };
+  for (const Lease& vf : vfs) {
+    std::optional<std::size_t> best;
+    for (std::size_t gpu = 0; gpu < gpus.size(); ++gpu) {
+      const auto order = [&](std::size_t which) {
+        return std::tuple(rankOnHost(gpus[which], vf), users[which]);
+      };
+      if (!best || order(gpu) < order(*best)) {
+        best = gpu;
+      }
+    }
+    if (best) {
+      give(vf, *best);
+    }
+  }
+  for (std::size_t gpu = 0; gpu < gpus.size(); ++gpu) {
+    const auto nearest = std::ranges::min_element(vfs, {}, [&](const Lease& vf) {
+      return std::tuple(rankOnHost(gpus[gpu], vf), assigned[vf.entry].size());
+    });
+    if (users[gpu] == 0 && nearest != vfs.end()) {
+      give(*nearest, gpu);
+    }
+  }
+  return assigned;
+}
+
+FoundGpu findLeasedGpu(const GuestView& view, const LeasedGpu& gpu, const std::string& vf,
+                       const std::string& nic) {
+  if (gpu.guestPath.empty()) {
+    return missing(gpu, Outcome::notObservable, "not tested: its place in the guest is unknown",
+                   "compare `virsh dumpxml` with `vfpass topo --vm`");
+  }
+  const auto address = functionAtPath(view, gpu.guestPath);
+  if (!address) {
+    return missing(gpu, Outcome::failed, "the guest has no device at its place", askNvidiaSmi);
+  }
+  const auto found = std::ranges::find_if(view.gpus, [&](const GuestGpu& each) {
+    return each.index && parsePciAddress(each.pci) == address;
+  });
+  if (found == view.gpus.end()) {
+    return missing(gpu, Outcome::failed, "CUDA does not have GPU " + toString(*address),
+                   askNvidiaSmi);
+  }
+  const auto path = gpu.paths.find(vf);
+  return {TestedGpu{*found->index, *address, gpu.entry, distanceOf(view, nic, found->pci),
+                    found->dmaBuf,
+                    path == gpu.paths.end() ? std::nullopt : std::optional(path->second)},
+          {}};
+}
+
+std::optional<TestedGpu> nearestGpu(const GuestView& view, const std::string& nic) {
+  std::optional<TestedGpu> best;
+  for (const auto& gpu : view.gpus) {
+    const auto address = parsePciAddress(gpu.pci);
+    if (!gpu.index || !address) {
+      continue;
+    }
+    const TestedGpu found{*gpu.index, *address, "", distanceOf(view, nic, gpu.pci), gpu.dmaBuf};
+    if (!best || rank(found.distance) < rank(best->distance)) {
+      best = found;
+    }
+  }
+  return best;
+}
+
+Finding noGpuForCuda(const std::string& subject) {
+  return {"gpu-driver",    subject,
+          Outcome::failed, "a GPU that CUDA can use",
+          "none",          "in the guest: run nvidia-smi"};
+}
+
+void GpuCoverage::passed(const std::string& gpu, const std::string& vf) {
+  results_[gpu].passedWith.push_back(vf);
+}
+
+void GpuCoverage::failed(const std::string& gpu, const std::string& vf) {
+  results_[gpu].failedWith.push_back(vf);
+}
+
+void GpuCoverage::explained(const std::string& gpu, const Finding& problem) {
+  results_[gpu].problem = problem;
+}
+
+void GpuCoverage::skipped(const std::string& gpu, const std::string& reason) {
+  results_[gpu].reasons.push_back(reason);
+}
+
+std::vector<Finding> GpuCoverage::findings() const {
+  std::vector<Finding> findings;
+  for (const LeasedGpu& gpu : gpus_) {
+    const auto result = results_.find(gpu.entry);
+    findings.push_back(findingOf(gpu.entry, result == results_.end() ? Result{} : result->second));
+  }
+  return findings;
+}
+
+Finding GpuCoverage::findingOf(const std::string& gpu, const Result& result) {
+  if (!result.failedWith.empty()) {
+    return {"gpu-tested",
+            gpu,
+            Outcome::failed,
+            expectedTest,
+            "failed with " + join(result.failedWith, ", "),
+            "see data-gpu of " + join(result.failedWith, ", ")};
+  }
+  if (!result.passedWith.empty()) {
+    return {"gpu-tested",
+            gpu,
+            Outcome::passed,
+            expectedTest,
+            "tested with " + join(result.passedWith, ", "),
+            ""};
+  }
+  if (result.problem) {
+    return *result.problem;
+  }
+  const std::string reason =
+      result.reasons.empty() ? "no VF could be used" : join(result.reasons, "; ");
+  return {"gpu-tested",
+          gpu,
+          Outcome::notObservable,
+          expectedTest,
+          "not tested: " + reason,
+          "resolve the other problems, then run vfpass verify again; or exclude GPU memory with "
+          "verify: {paths: [host]} in the mapping"};
+}
+
+bool testsGpus(GpuTest test, const std::vector<LeasedGpu>& gpus) {
+  return test == GpuTest::wanted || (test == GpuTest::automatic && !gpus.empty());
+}
+
+Finding gpusNotTested(GpuTest test, const GuestView& view) {
+  Finding finding{"gpu-path", "", Outcome::waived, "", "the guest has no GPU", ""};
+  if (test == GpuTest::excluded) {
+    finding.seen = "not tested: excluded by verify: {paths: [host]} in the mapping";
+    finding.observer = Observer::host;
+  } else if (!view.gpus.empty()) {
+    finding.seen = "not tested: vfpass leased no GPU to the VM; --gpu tests the guest's GPU";
+  } else {
+    finding.key = "gpu";
+  }
+  return finding;
+}
+
+}  // namespace vfpass::verify

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "guest_view.hpp"
+#include "vfpass/finding.hpp"
+#include "vfpass/lease.hpp"
+#include "vfpass/verify/leased_gpu.hpp"
+
+namespace vfpass::verify {
+
+/// A GPU whose memory is used with a NIC.
+struct TestedGpu {
+  int index = 0;         ///< CUDA device index
+  PciAddress address;    ///< in the guest
+  std::string entry;     ///< of its lease; empty: vfpass did not lease it
+  std::string distance;  ///< to the NIC in the guest: PIX, PXB, PHB, SYS; empty: unknown
+  bool dmaBuf = false;   ///< CUDA exports its memory as DMA-BUF
+  std::optional<GpuPath> path = {};  ///< from the NIC's PF on the host; nullopt: unknown
+};
+
+/// `gpu0`, or its address in the guest if it has no lease.
+std::string nameOf(const TestedGpu& gpu);
+
+/// The leased GPUs that are tested with each VF, by the VF's entry, as indices of `gpus`. Each VF
+/// gets the nearest GPU on the host; of equally near ones the one that the fewest VFs have. Then
+/// each GPU without a VF is added to its nearest VF, so that every GPU is tested at least once.
+/// Pure.
+std::map<std::string, std::vector<std::size_t>> assignGpus(const std::vector<Lease>& vfs,
+                                                           const std::vector<LeasedGpu>& gpus);
+
+/// A leased GPU in the guest, or the finding that explains why there is none.
+struct FoundGpu {
+  std::optional<TestedGpu> gpu;
+  Finding problem;  ///< valid if `gpu` is nullopt
+};
+
+/// Finds the GPU by its place in the guest's PCI tree: the guest numbers its buses by itself. `vf`
+/// is the entry of the VF that it is tested with, and `nic` that VF's address in the guest. Pure.
+FoundGpu findLeasedGpu(const GuestView& view, const LeasedGpu& gpu, const std::string& vf,
+                       const std::string& nic);
+
+/// For a guest without leased GPUs: the nearest one in the guest that CUDA can use, of equally near
+/// ones the first in CUDA's order. nullopt when CUDA can use none.
+std::optional<TestedGpu> nearestGpu(const GuestView& view, const std::string& nic);
+
+/// The finding when nearestGpu() returns none.
+Finding noGpuForCuda(const std::string& subject);
+
+/// Records which leased GPUs were tested.
+class GpuCoverage {
+ public:
+  explicit GpuCoverage(std::vector<LeasedGpu> gpus) : gpus_(std::move(gpus)) {}
+
+  void passed(const std::string& gpu, const std::string& vf);
+  void failed(const std::string& gpu, const std::string& vf);
+  /// A finding about this GPU explains by itself why it was not tested.
+  void explained(const std::string& gpu, const Finding& problem);
+  void skipped(const std::string& gpu, const std::string& reason);
+
+  /// One finding per leased GPU. A GPU that was not tested is not observable.
+  [[nodiscard]] std::vector<Finding> findings() const;
+
+ private:
+  struct Result {
+    std::vector<std::string> passedWith;
+    std::vector<std::string> failedWith;
+    std::vector<std::string> reasons;
+    std::optional<Finding> problem;
+  };
+  static Finding findingOf(const std::string& gpu, const Result& result);
+
+  std::vector<LeasedGpu> gpus_;
+  std::map<std::string, Result> results_;
+};
+
+/// Whether GPU memory is tested: as requested, or because GPUs are leased.
+bool testsGpus(GpuTest test, const std::vector<LeasedGpu>& gpus);
+
+/// The finding about GPU memory when testsGpus() is false: waived, with the reason.
+Finding gpusNotTested(GpuTest test, const GuestView& view);
+
+}  // namespace vfpass::verify

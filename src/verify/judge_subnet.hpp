@@ -1,0 +1,24 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "guest_view.hpp"
+#include "vfpass/finding.hpp"
+
+namespace vfpass::verify {
+
+/// Why an InfiniBand port cannot carry data, as the failed check `port`: link down, no subnet
+/// manager, LID 0. nullopt: it can. Pure.
+std::optional<Finding> judgeSubnet(const std::string& subject, const std::string& device,
+                                   const GuestPort& port);
+
+/// `p-key`: whether the port is in a partition. A warning if it is only a limited member, which
+/// reaches full members only; the probe chooses the partition (docs/probe.md). nullopt for a probe
+/// that does not report P_Keys. Pure.
+std::optional<Finding> judgePartitions(const std::string& subject, const GuestPort& port);
+
+/// `LID 7, subnet manager's LID 1`.
+std::string lidsOf(const GuestPort& port);
+
+}  // namespace vfpass::verify
