@@ -1,0 +1,52 @@
+#pragma once
+
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "vfpass/identifiers.hpp"
+#include "vfpass/inventory.hpp"
+#include "vfpass/nvlink_mode.hpp"
+#include "vfpass/verify/host_side.hpp"
+#include "vfpass/verify/leased_gpu.hpp"
+
+namespace vfpass::remote {
+
+/// What a host knows of one of its running VMs when a verification begins.
+struct Observation {
+  std::string bootId;  ///< equal boot IDs mean the same host
+  std::optional<NvlinkMode> nvlink;
+  std::vector<verify::LeasedGpu> gpus;
+};
+
+// The protocol between two vfpass: one JSON object per line, first request then reply. It is
+// internal; both sides must have the same protocolVersion.
+//
+//   {"version": 1, "domain": UUID}  the Observation; first, and only once
+//   {"host": ENTRY}                 the HostSide of the entry
+//   {"traffic": ENTRY}              the VfTraffic of the entry, or null
+//
+// Instead of any reply, {"error": MESSAGE, "remedy": TEXT}.
+inline constexpr int protocolVersion = 1;
+
+// The readers throw std::exception for a value that has another form.
+nlohmann::json toJson(const Observation& observation);
+Observation readObservation(const nlohmann::json& value);
+nlohmann::json toJson(const verify::HostSide& side);
+verify::HostSide readHostSide(const nlohmann::json& value);
+nlohmann::json toJson(const std::optional<VfTraffic>& traffic);
+std::optional<VfTraffic> readTraffic(const nlohmann::json& value);
+
+/// What replies are made from.
+struct ServedHost {
+  std::function<Observation(const Uuid& domain)> describe;
+  std::function<verify::HostSide(const std::string& entry)> host;
+  std::function<std::optional<VfTraffic>(const std::string& entry)> traffic;
+};
+
+/// The reply to one request line. Never throws an Error: it becomes the reply.
+std::string replyTo(const std::string& request, const ServedHost& served);
+
+}  // namespace vfpass::remote

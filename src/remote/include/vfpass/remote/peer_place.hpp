@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace vfpass::remote {
+
+/// The second VM of `vfpass verify --peer`, and the host that it runs on.
+struct PeerPlace {
+  std::string vm;    ///< name or UUID
+  std::string uri;   ///< of that host's libvirt; empty: the VM runs on this host
+  std::string host;  ///< name or address, without brackets
+  std::string user;  ///< empty: ssh's default
+  std::string port;  ///< of ssh; empty: ssh's default
+  std::string text;  ///< for messages: `VM2`, `host2:VM2`
+
+  [[nodiscard]] bool isRemote() const { return !uri.empty(); }
+};
+
+/// Reads the words of `--peer`: `VM2`, `host2:VM2`, `root@host2:VM2`, `[2001:db8::1]:VM2`, or a
+/// libvirt URI with a host and the VM, such as `qemu+ssh://host2/system VM2`. A VM of this host
+/// whose name contains a colon has to be named by its UUID. Throws Error (badInput). Pure.
+PeerPlace parsePeer(const std::vector<std::string>& words);
+
+}  // namespace vfpass::remote

@@ -1,0 +1,148 @@
+#include "vfpass/remote/peer_place.hpp"
+
+#include <algorithm>
+
+#include "vfpass/base/text.hpp"
+#include "vfpass/error.hpp"
+
+namespace vfpass::remote {
+namespace {
+
+constexpr const char* usage =
+    "specify a VM of this host, `host2:VM2`, or `qemu+ssh://host2/system VM2`";
+
+[[noreturn]] void refuse(const std::string& text, const std::string& reason) {
+  throw Error("--peer " + printable(text) + ": " + reason, usage, ExitCode::badInput);
+}
+
+// ssh takes a destination that begins with '-' for an option.
+bool isName(const std::string& text) {
+  return !text.empty() && text.front() != '-' && text.size() <= 255 &&
+         std::ranges::all_of(text, [](unsigned char each) {
+           return std::isalnum(each) != 0 || each == '.' || each == '-' || each == '_';
+         });
+}
+
+bool isIpv6(const std::string& text) {
+  return text.size() <= 64 && text.find(':') != std::string::npos &&
+         std::ranges::all_of(text, [](unsigned char each) {
+           return std::isxdigit(each) != 0 || each == ':' || each == '.' || each == '%' ||
+                  std::islower(each) != 0;
+         });
+}
+
+bool isPort(const std::string& text) {
+  return !text.empty() && text.size() <= 5 &&
+         std::ranges::all_of(text, [](unsigned char each) { return std::isdigit(each) != 0; });
+}
+
+// Reads `user@`, if any, from the beginning of `rest`.
+std::string takeUser(std::string& rest, const std::string& text) {
+  const auto at = rest.find('@');
+  if (at == std::string::npos) {
+    return {};
+  }
+  std::string user = rest.substr(0, at);
+  if (!isName(user)) {
+    refuse(text, "invalid user name");
+  }
+  rest.erase(0, at + 1);
+  return user;
+}
+
+// Reads `host` or `[address]` from the beginning of `rest`.
+std::string takeHost(std::string& rest, const std::string& text) {
+  const bool bracketed = rest.starts_with('[');
+  const auto end = bracketed ? rest.find(']') : rest.find(':');
+  if (bracketed && end == std::string::npos) {
+    refuse(text, "no ] after the address");
+  }
+  const std::string host = bracketed ? rest.substr(1, end - 1) : rest.substr(0, end);
+  if (bracketed ? !isIpv6(host) : !isName(host)) {
+    refuse(text, "invalid host name");
+  }
+  rest.erase(0, bracketed ? end + 1 : end);
+  return host;
+}
+
+std::string withBrackets(const std::string& host) {
+  return host.find(':') == std::string::npos ? host : "[" + host + "]";
+}
+
+PeerPlace fromHostAndVm(const std::string& text) {
+  PeerPlace place;
+  std::string rest = text;
+  place.user = takeUser(rest, text);
+  place.host = takeHost(rest, text);
+  if (!rest.starts_with(':') || rest.size() == 1) {
+    refuse(text, "no VM after the host");
+  }
+  place.vm = rest.substr(1);
+  // Without no_tty ssh could ask for a password, which a hook or a timer cannot answer.
+  place.uri = "qemu+ssh://" + (place.user.empty() ? "" : place.user + "@") +
+              withBrackets(place.host) + "/system?no_tty=1";
+  return place;
+}
+
+bool isSchemeOverNetwork(const std::string& scheme) {
+  const auto& known = {"qemu", "qemu+tls", "qemu+tcp", "qemu+ssh", "qemu+libssh2", "qemu+libssh"};
+  return std::ranges::find(known, scheme) != known.end();
+}
+
+PeerPlace fromUri(const std::string& uri, const std::string& vm) {
+  const auto schemeEnd = uri.find("://");
+  const std::string scheme = uri.substr(0, schemeEnd);
+  if (!isSchemeOverNetwork(scheme)) {
+    refuse(uri, "not a URI of a QEMU host");
+  }
+  PeerPlace place;
+  place.vm = vm;
+  std::string rest = uri.substr(schemeEnd + 3);
+  const std::string path = rest.substr(std::min(rest.find('/'), rest.size()));
+  rest.resize(rest.size() - path.size());
+  if (path.substr(0, path.find('?')) != "/system") {
+    refuse(uri, "not the system libvirt of a host, whose path is /system");
+  }
+  if (rest.empty()) {
+    return place;
+  }
+  place.uri = uri;
+  place.user = takeUser(rest, uri);
+  place.host = takeHost(rest, uri);
+  if (!rest.empty()) {
+    if (!isPort(rest.substr(1))) {
+      refuse(uri, "invalid port");
+    }
+    // With another transport the port is not ssh's.
+    place.port = scheme.find("ssh") == std::string::npos ? "" : rest.substr(1);
+  }
+  return place;
+}
+
+}  // namespace
+
+PeerPlace parsePeer(const std::vector<std::string>& words) {
+  const std::string first = words.empty() ? "" : words.front();
+  const bool uri = first.find("://") != std::string::npos;
+  if (uri && words.size() != 2) {
+    refuse(first, "no VM after the URI");
+  }
+  if (!uri && words.size() != 1) {
+    refuse(join(words, " "), "more than one VM");
+  }
+  if (words.back().empty()) {
+    refuse(join(words, " "), "no VM");
+  }
+  PeerPlace place;
+  if (uri) {
+    place = fromUri(first, words[1]);
+  } else if (first.find(':') != std::string::npos) {
+    place = fromHostAndVm(first);
+  } else {
+    place.vm = first;
+  }
+  place.text = place.isRemote() ? place.host + ":" + place.vm : place.vm;
+  return place;
+}
+
+}  // namespace vfpass::remote

@@ -1,0 +1,64 @@
+#include "line_process.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "vfpass/error.hpp"
+
+namespace vfpass::remote {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::chrono::milliseconds soon{10000};
+
+class LineProcessTest : public testing::Test {
+ protected:
+  std::string ask(const std::string& script, std::chrono::milliseconds timeout = soon,
+                  std::size_t limit = 1000) {
+    LineProcess process({"sh", "-c", script}, [] {});
+    try {
+      return process.ask("question", timeout, limit);
+    } catch (const Error& error) {
+      return std::string("error: ") + error.what();
+    }
+  }
+};
+
+TEST_F(LineProcessTest, RepliesToEachLine) {
+  LineProcess process({"sh", "-c", "while read line; do echo \"reply to $line\"; done"}, [] {});
+  EXPECT_EQ(process.ask("one", soon, 1000), "reply to one");
+  EXPECT_EQ(process.ask("two", soon, 1000), "reply to two");
+}
+
+TEST_F(LineProcessTest, EndOfProcessIsReportedWithItsLastMessage) {
+  EXPECT_EQ(ask("read line; echo banner >&2; echo 'Permission denied (publickey).' >&2; exit 255"),
+            "error: sh: Permission denied (publickey).");
+  EXPECT_EQ(ask("read line; exit 1"), "error: sh: it ended");
+}
+
+TEST_F(LineProcessTest, SilenceEndsWithTheTimeout) {
+  EXPECT_EQ(ask("exec sleep 1000", std::chrono::milliseconds(1000)),
+            "error: sh: no reply within 1 s");
+}
+
+TEST_F(LineProcessTest, LongReplyIsRefused) {
+  EXPECT_EQ(ask("read line; yes | tr -d '\\n' | head -c 100000; sleep 1000"),
+            "error: sh: its reply is longer than 1000 bytes");
+}
+
+TEST_F(LineProcessTest, FloodOfMessagesDoesNotHideTheReply) {
+  EXPECT_EQ(ask("read line; yes 2>/dev/null | head -c 1000000 >&2; echo reply"), "reply");
+}
+
+TEST_F(LineProcessTest, CheckpointInterruptsTheWait) {
+  LineProcess process({"sleep", "1000"}, [] { throw std::runtime_error("stopped"); });
+  EXPECT_THROW(process.ask("question", soon, 1000), std::runtime_error);
+}
+
+TEST_F(LineProcessTest, MissingProgramIsAnError) {
+  EXPECT_THROW(LineProcess({"vfpass-no-such-program"}, [] {}), Error);
+}
+
+}  // namespace
+}  // namespace vfpass::remote

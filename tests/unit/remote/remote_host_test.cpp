@@ -1,0 +1,148 @@
+#include "vfpass/remote/remote_host.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "vfpass/error.hpp"
+
+namespace vfpass::remote {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const Uuid domain = *parseUuid("0f5e9a3c-1111-4222-8333-944455566677");
+
+verify::HostSide hostSide() {
+  verify::HostSide side;
+  side.vendor = 0x15b3;
+  side.device = 0x101e;
+  side.link = {16000, 16};
+  side.portRate = 200000;
+  side.guestMtu = 9000;
+  side.hold = {true, "vfio-pci", true, "process 42 (qemu-system-x86_64)"};
+  side.guestPath = {*parsePciAddress("0000:00:01.0"), *parsePciAddress("0000:01:00.0")};
+  return side;
+}
+
+Observation observation() {
+  verify::LeasedGpu gpu;
+  gpu.entry = "gpu0";
+  gpu.guestPath = {*parsePciAddress("0000:00:02.0")};
+  gpu.paths["rail0"] = {{32000, 16}, true, "PHB", "PIX"};
+  return {"boot", NvlinkMode::partition, {gpu}};
+}
+
+// Both sides of the protocol, without ssh between them.
+class RemoteHostTest : public testing::Test {
+ protected:
+  RemoteHost connect() {
+    return {"host2", [this](const std::string& line) { return replyTo(line, served); }, domain};
+  }
+  std::string errorWithReply(const std::string& reply) {
+    try {
+      const RemoteHost host(
+          "host2", [&](const std::string&) { return reply; }, domain);
+      return "no error";
+    } catch (const Error& error) {
+      return std::string(error.what()) + "|" + error.remedy();
+    }
+  }
+
+  Uuid asked;
+  ServedHost served{[this](const Uuid& uuid) {
+                      asked = uuid;
+                      return observation();
+                    },
+                    [](const std::string&) { return hostSide(); },
+                    [](const std::string& entry) -> std::optional<VfTraffic> {
+                      if (entry == "rail0") {
+                        return VfTraffic{1, 2, 3, 1ULL << 60U};
+                      }
+                      return std::nullopt;
+                    }};
+};
+
+TEST_F(RemoteHostTest, ObservationsArriveUnchanged) {
+  const RemoteHost host = connect();
+  EXPECT_EQ(asked, domain);
+  EXPECT_EQ(host.observation().bootId, "boot");
+  EXPECT_EQ(host.observation().nvlink, NvlinkMode::partition);
+  ASSERT_EQ(host.observation().gpus.size(), 1U);
+  const auto& gpu = host.observation().gpus[0];
+  EXPECT_EQ(gpu.entry, "gpu0");
+  EXPECT_THAT(gpu.guestPath, ElementsAre(*parsePciAddress("0000:00:02.0")));
+  const auto& path = gpu.paths.at("rail0");
+  EXPECT_EQ(path.link, (PcieLink{32000, 16}));
+  EXPECT_TRUE(path.throughRootComplex);
+  EXPECT_EQ(path.distance + " " + path.inXml, "PHB PIX");
+
+  const auto side = host.host("rail0");
+  EXPECT_EQ(toJson(side), toJson(hostSide()));
+  EXPECT_EQ(side.hold.holder, "process 42 (qemu-system-x86_64)");
+  EXPECT_EQ(side.guestMtu, 9000U);
+  EXPECT_EQ(host.traffic("rail0"), (VfTraffic{1, 2, 3, 1ULL << 60U}));
+  EXPECT_EQ(host.traffic("rail1"), std::nullopt);
+}
+
+TEST_F(RemoteHostTest, ErrorOfTheOtherHostKeepsMessageAndRemedy) {
+  served.describe = [](const Uuid&) -> Observation {
+    throw Error("domain train1 is not running", "run `virsh start train1`");
+  };
+  try {
+    connect();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "host2: domain train1 is not running");
+    EXPECT_EQ(error.remedy(), "run `virsh start train1`");
+  }
+}
+
+TEST_F(RemoteHostTest, MalformedReplyIsAnError) {
+  for (
+      const char* reply :
+      {"", "Welcome to host2!", "[]", "{}", R"({"version": 1, "boot_id": 7})", "null",
+       R"({"version":1,"boot_id":"b","nvlink":"warp","gpus":[]})",
+       R"({"version":1,"boot_id":"b","nvlink":null,"gpus":[{"entry":"g","guest_path":["x"],"paths":{}}]})",
+       R"({"error": 7})"}) {
+    EXPECT_THAT(errorWithReply(reply), HasSubstr("host2: invalid reply")) << reply;
+  }
+}
+
+TEST_F(RemoteHostTest, LongOrDeepReplyIsAnError) {
+  EXPECT_THAT(errorWithReply("\"" + std::string(2U << 20U, 'x') + "\""),
+              HasSubstr("invalid reply"));
+  EXPECT_THAT(errorWithReply(std::string(1000, '[') + std::string(1000, ']')),
+              HasSubstr("invalid reply"));
+}
+
+TEST_F(RemoteHostTest, ControlCharactersOfTheOtherHostAreEscaped) {
+  EXPECT_THAT(errorWithReply(R"({"error": "\u001b[2J", "remedy": "\u0007"})"),
+              testing::Not(testing::AnyOf(HasSubstr("\x1b"), HasSubstr("\x07"))));
+}
+
+TEST_F(RemoteHostTest, RefusesRequestsThatItDoesNotUnderstand) {
+  EXPECT_THAT(
+      replyTo(R"({"version": 99, "domain": "0f5e9a3c-1111-4222-8333-944455566677"})", served),
+      HasSubstr("same version"));
+  for (const char* request :
+       {"", "{}", "[1]", R"({"host": 7})", R"({"version": 1, "domain": "x"})"}) {
+    EXPECT_THAT(replyTo(request, served), HasSubstr("invalid request")) << request;
+  }
+  EXPECT_THAT(replyTo(R"({"host": ")" + std::string(10000, 'x') + "\"}", served),
+              HasSubstr("invalid request"));
+}
+
+TEST(SshCommand, NeverContainsTheVm) {
+  EXPECT_THAT(sshCommand(parsePeer({"root@host2:$(reboot)"})),
+              ElementsAre("ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "-l",
+                          "root", "--", "host2", "vfpass observe"));
+  EXPECT_THAT(sshCommand(parsePeer({"qemu+ssh://host2:2222/system", "train1"})),
+              ElementsAre("ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "-p",
+                          "2222", "--", "host2", "vfpass observe"));
+}
+
+}  // namespace
+}  // namespace vfpass::remote
