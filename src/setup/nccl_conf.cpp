@@ -38,6 +38,9 @@ std::vector<std::string> ncclLines(const NcclSettings& settings, const std::stri
   add("NCCL_IB_SL", settings.serviceLevel);
   add("NCCL_IB_QPS_PER_CONNECTION", settings.queuePairs);
   add("NCCL_IB_TIMEOUT", settings.timeout);
+  for (const auto& [name, value] : settings.environment) {
+    lines.push_back(name + "=" + value);
+  }
   if (!topologyFile.empty()) {
     lines.push_back("NCCL_TOPO_FILE=" + topologyFile);
   }

@@ -27,9 +27,9 @@ std::optional<std::string> rendererOf(const SetupView& view) {
 }
 
 // An IPoIB interface is matched by name, because the first bytes of its address change whenever the
-// driver is loaded. An Ethernet interface gets its current name with set-name: the .link file that
-// netplan writes for the MTU hides the one that names the interface, which would otherwise be eth0
-// at the next boot.
+// driver is loaded. An Ethernet interface gets the mapping's name with set-name, or else keeps its
+// current one: the .link file that netplan writes for the MTU hides the one that names the
+// interface, which would otherwise be eth0 at the next boot.
 void writeMatch(YAML::Emitter& out, const PlacedPort& port) {
   if (port.wanted.infiniband) {
     out << YAML::Key << port.netdev.name << YAML::BeginMap;
@@ -40,7 +40,7 @@ void writeMatch(YAML::Emitter& out, const PlacedPort& port) {
   out << YAML::Key << "match" << YAML::Flow << YAML::BeginMap;
   // Unquoted, YAML 1.1 could read an address of digits only as a number to the base of 60.
   out << YAML::Key << "macaddress" << YAML::DoubleQuoted << port.wanted.address << YAML::EndMap;
-  out << YAML::Key << "set-name" << YAML::Value << port.netdev.name;
+  out << YAML::Key << "set-name" << YAML::Value << port.name;
 }
 
 void writePort(YAML::Emitter& out, const PlacedPort& port,

@@ -2,6 +2,7 @@
 
 #include <nettle/sha2.h>
 
+#include <algorithm>
 #include <array>
 #include <sstream>
 
@@ -90,16 +91,15 @@ WantedFile networkdFile(const PlacedPort& port) {
           0644, reason};
 }
 
-// Uses the current interface name. A pattern such as mac/ADDRESS matches nothing until the driver
+// Uses the interface's name. A pattern such as mac/ADDRESS matches nothing until the driver
 // is loaded, so ifupdown-pre.service would not wait for the device at boot, and ifupdown's udev
 // rule handles names only. allow-hotplug brings the interface up whenever it appears.
 std::string interfacesStanza(const PlacedPort& port) {
   const GuestNetwork& network = port.wanted.network;
   const bool version6 = network.address && isVersion6(*network.address);
   std::ostringstream text;
-  text << "\n# " << port.wanted.entry << "\nallow-hotplug " << port.netdev.name << "\niface "
-       << port.netdev.name << (version6 ? " inet6 " : " inet ")
-       << (network.address ? "static" : "manual") << '\n';
+  text << "\n# " << port.wanted.entry << "\nallow-hotplug " << port.name << "\niface " << port.name
+       << (version6 ? " inet6 " : " inet ") << (network.address ? "static" : "manual") << '\n';
   if (network.address) {
     text << "    address " << *network.address << '\n';
   }
@@ -132,17 +132,17 @@ named() {
     case $hardware in *"$1") echo "${netdev##*/}"; return ;; esac
   done
 }
-# The driver may still be loading.
+# The driver may still be loading, and udev cannot rename an interface that is up already.
 found() {
   left=30
-  until name=$(named "$1") && [ -n "$name" ]; do
+  until name=$(named "$1") && [ -n "$name" ] && [ "$name" = "${2:-$name}" ]; do
     left=$((left - 1))
-    [ "$left" -gt 0 ] && sleep 1 || return
+    [ "$left" -gt 0 ] && sleep 1 || { [ -n "$name" ]; return; }
   done
 }
-while read -r address mtu network; do
+while read -r address mtu network wanted; do
   case $address in '' | '#'*) continue ;; esac
-  found "$address" || { echo "no interface has address $address" >&2; failed=1; continue; }
+  found "$address" "$wanted" || { echo "no interface has address $address" >&2; failed=1; continue; }
   [ "$mtu" = - ] || ip link set dev "$name" mtu "$mtu" || failed=1
   [ "$network" = - ] || ip address replace "$network" dev "$name" || failed=1
   ip link set dev "$name" up || failed=1
@@ -166,11 +166,16 @@ WantedBy=multi-user.target
 )sh";
 
 std::vector<WantedFile> plain(const std::vector<PlacedPort>& ports) {
-  std::string settings = std::string(header) + "# hardware address, MTU, address; - for none\n";
+  std::string settings = std::string(header) + "# hardware address, MTU, address; - for none";
+  const bool anyName = std::any_of(ports.begin(), ports.end(), [](const PlacedPort& port) {
+    return port.wanted.network.name.has_value();
+  });
+  settings += anyName ? "; name\n" : "\n";
   for (const PlacedPort& port : ports) {
     const GuestNetwork& network = port.wanted.network;
     settings += port.wanted.address + " " + (network.mtu ? std::to_string(*network.mtu) : "-") +
-                " " + network.address.value_or("-") + "\n";
+                " " + network.address.value_or("-") + (network.name ? " " + *network.name : "") +
+                "\n";
   }
   return {{plainSettings, settings, 0644, reason},
           {plainScript, std::string("#!/bin/sh\n") + header + bootScript, 0755,
@@ -211,6 +216,18 @@ std::string toString(NetworkTool tool) {
       break;
   }
   return "ip";
+}
+
+// udev applies the first matching .link file only, so this one hides 99-default.link, whose
+// alternative names it repeats. VLANs and bonds above the interface have its address too, but no
+// path; `Type=ether` would not do, because udev up to systemd 241 compares it with DEVTYPE, which
+// Ethernet lacks. Without NamePolicy=, Name= also replaces a name that the initramfs gave.
+WantedFile linkFile(const PlacedPort& port) {
+  return {std::string(networkdFolder) + "/10-vfpass-" + port.wanted.entry + ".link",
+          std::string(header) + "[Match]\nMACAddress=" + port.wanted.address +
+              "\nPath=*pci-*\n\n[Link]\nName=" + port.name +
+              "\nAlternativeNamesPolicy=database onboard slot path\n",
+          0644, "the interface's name, from the guest's next start"};
 }
 
 std::vector<WantedFile> networkFiles(NetworkTool tool, const std::vector<PlacedPort>& ports,

@@ -22,6 +22,7 @@ std::string toString(NetworkTool tool);
 struct PlacedPort {
   WantedPort wanted;
   SetupNetdev netdev;
+  std::string name;  ///< the interface's name from the guest's next start, for files
 };
 
 /// A file that guest-setup wants to write.
@@ -36,5 +37,8 @@ struct WantedFile {
 /// systemd.
 std::vector<WantedFile> networkFiles(NetworkTool tool, const std::vector<PlacedPort>& ports,
                                      const SetupView& view, const Uuid& domain);
+
+/// The file that makes udev name this port's interface `port.name` whenever it appears.
+WantedFile linkFile(const PlacedPort& port);
 
 }  // namespace vfpass::setup

@@ -10,8 +10,15 @@ std::string numberText(const std::optional<unsigned>& value) {
   return value ? std::to_string(*value) : "?";
 }
 
-// Ignores addresses outside the plan: a network manager may add or remove some.
-NetdevState expected(const SetupPort& port, const NetdevState& now) {
+const SetupNetdev* findNetdev(const SetupView& view, const std::string& name) {
+  const auto found = std::find_if(view.netdevs.begin(), view.netdevs.end(),
+                                  [&](const SetupNetdev& each) { return each.name == name; });
+  return found == view.netdevs.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+NetdevState expectedState(const SetupPort& port, const NetdevState& now) {
   NetdevState wanted = port.after;
   wanted.addresses = now.addresses;
   for (const std::string& address : port.before.addresses) {
@@ -27,24 +34,17 @@ NetdevState expected(const SetupPort& port, const NetdevState& now) {
   return wanted;
 }
 
-const SetupNetdev* findNetdev(const SetupView& view, const std::string& name) {
-  const auto found = std::find_if(view.netdevs.begin(), view.netdevs.end(),
-                                  [&](const SetupNetdev& each) { return each.name == name; });
-  return found == view.netdevs.end() ? nullptr : &*found;
-}
-
-}  // namespace
-
 std::string pendingChanges(const SetupPlan& plan, const SetupView& view) {
   for (const SetupPort& port : plan.ports) {
-    const SetupNetdev* netdev = findNetdev(view, port.netdev);
+    const std::string& name = port.rename.empty() ? port.netdev : port.rename;
+    const SetupNetdev* netdev = findNetdev(view, name);
     if (netdev == nullptr) {
-      return port.entry + ": " + port.netdev + " disappeared";
+      return port.entry + ": " + name + " does not exist";
     }
     const auto pending = describeChanges(
-        {port.entry, port.netdev, false, netdev->state, expected(port, netdev->state)});
+        {port.entry, name, false, netdev->state, expectedState(port, netdev->state)});
     if (!pending.empty()) {
-      return port.entry + ": " + port.netdev + ": " + join(pending, ", ");
+      return port.entry + ": " + name + ": " + join(pending, ", ");
     }
   }
   return "";
@@ -54,6 +54,9 @@ std::vector<std::string> describeChanges(const SetupPort& port) {
   const NetdevState& before = port.before;
   const NetdevState& after = port.after;
   std::vector<std::string> changes;
+  if (!port.rename.empty()) {
+    changes.push_back("name " + port.netdev + " -> " + port.rename);
+  }
   if (before.mtu != after.mtu) {
     changes.push_back("mtu " + std::to_string(before.mtu) + " -> " + std::to_string(after.mtu));
   }

@@ -132,6 +132,21 @@ class Writer {
     }
   }
 
+  // Before network managers read files that contain the new names. They, or changePorts(), bring
+  // the interfaces up again. Returns the plan with the new names.
+  [[nodiscard]] SetupPlan renamePorts() const {
+    SetupPlan renamed = plan_;
+    for (SetupPort& port : renamed.ports) {
+      if (!port.rename.empty()) {
+        run("rename " + port.netdev + " to " + port.rename, renameScript,
+            {port.netdev, port.rename});
+        port.netdev = port.rename;
+        port.rename.clear();
+      }
+    }
+    return renamed;
+  }
+
   // Makes network managers and systemd read the changed files.
   void reload() const {
     const bool byTool = std::any_of(plan_.ports.begin(), plan_.ports.end(),
@@ -149,7 +164,7 @@ class Writer {
     if (!left.empty() && (changes("/etc/netplan/") || changes(connectionFolder))) {
       run("deactivate NetworkManager connections", endConnectionsScript, left);
     }
-    if (needsReload(NetworkTool::networkd, networkdFolder)) {
+    if ((byTool && plan_.tool == toString(NetworkTool::networkd)) || changesNetworkd()) {
       run("reload systemd-networkd", networkdScript, netdevs());
     }
     if (needsReload(NetworkTool::ifupdown, interfacesFile)) {
@@ -177,12 +192,17 @@ class Writer {
     }
   }
 
-  void changeModule() const {
-    if (plan_.loadPeerMemory) {
-      run("load nvidia_peermem", loadScript, {}, true,
-          "install OFED first and the GPU driver second, so that the module is built for that "
-          "OFED");
-    }
+  // Without OFED the module's initialization fails with EINVAL: the kernel's own RDMA stack has no
+  // ib_register_peer_memory_client.
+  [[nodiscard]] bool loadModule() const {
+    return !plan_.loadPeerMemory ||
+           run("load nvidia_peermem", loadScript, {}, true,
+               "install OFED first and the GPU driver second, so that the module is built for that "
+               "OFED; without OFED use the open GPU kernel modules, whose DMA-BUF needs no "
+               "nvidia_peermem. The guest does not load it at boot");
+  }
+
+  void unloadModule() const {
     if (plan_.unloadPeerMemory) {
       run("unload nvidia_peermem", unloadScript, {}, true,
           "stop the programs that use it, then run `modprobe -r nvidia-peermem` in the guest");
@@ -215,6 +235,11 @@ class Writer {
     for (SetupPort& port : plan.ports) {
       for (const SetupNetdev& netdev : view.netdevs) {
         if (netdev.name == port.netdev) {
+          if (port.byTool && plan.tool == toString(NetworkTool::ifupdown)) {
+            // ifup has finished, and left an interface alone that it considers up.
+            port.after = expectedState(port, netdev.state);
+            port.byTool = false;
+          }
           port.before = netdev.state;
         }
       }
@@ -231,20 +256,21 @@ class Writer {
   }
 
  private:
-  // Throws Error with the script's own message; if `tolerated`, warns instead.
-  void run(const std::string& what, const char* script, std::vector<std::string> arguments,
+  // Throws Error with the script's own message; if `tolerated`, warns instead and returns false.
+  bool run(const std::string& what, const char* script, std::vector<std::string> arguments,
            bool tolerated = false, const std::string& remedy = "") const {
     step(what);
     arguments.insert(arguments.begin(), tools_.root);
     const agent::ExecResult result = runShell(tools_.agent, script, arguments);
     if (result.exitCode == 0) {
-      return;
+      return true;
     }
     const std::string message = "cannot " + what + " in the guest: " + lastLines(result);
     if (!tolerated) {
       throw Error(message, remedy.empty() ? "fix the cause in the guest, then try again" : remedy);
     }
     tools_.warn(message + (remedy.empty() ? "" : "; " + remedy));
+    return false;
   }
 
   void runTrusted(const std::string& what, const char* script,
@@ -284,6 +310,13 @@ class Writer {
   [[nodiscard]] bool changes(std::string_view start) const {
     return std::any_of(plan_.files.begin(), plan_.files.end(),
                        [&](const SetupFile& file) { return file.path.starts_with(start); });
+  }
+
+  // udev reads .link files by itself.
+  [[nodiscard]] bool changesNetworkd() const {
+    return std::any_of(plan_.files.begin(), plan_.files.end(), [](const SetupFile& file) {
+      return file.path.starts_with(networkdFolder) && file.path.ends_with(".network");
+    });
   }
 
   [[nodiscard]] bool removes(std::string_view path) const {
@@ -343,12 +376,14 @@ void makeChanges(const SetupTools& tools, const SetupPlan& plan) {
     writer.keepRecord();
   }
   writer.changeFiles();
-  writer.reload();
+  const SetupPlan renamed = writer.renamePorts();
+  const Writer named(tools, renamed);
+  named.reload();
   // The network manager may already have made some of the changes, which would now fail.
-  const SetupPlan rest = writer.withCurrentState();
+  const SetupPlan rest = named.withCurrentState();
   Writer(tools, rest).changePorts();
-  writer.changeModule();
-  writer.waitForPorts();
+  writer.unloadModule();
+  named.waitForPorts();
   if (plan.undo) {
     writer.removeEmptyDirectories();
     writer.removeRecord();
@@ -377,14 +412,17 @@ void rollBack(SetupTools tools, const SetupPlan& plan) {
   const Writer writer(tools, back);
   writer.createFiles(false);
   writer.changeFiles();
+  const SetupPlan renamed = writer.renamePorts();
+  const Writer named(tools, renamed);
   try {
-    writer.reload();
+    named.reload();
   } catch (const Error& error) {  // may be the original failure; the ports are restored without it
     tools.warn(error.what());
   }
-  const SetupPlan rest = writer.withCurrentState();
+  const SetupPlan rest = named.withCurrentState();
   Writer(tools, rest).changePorts();
-  Writer(tools, rest).changeModule();
+  static_cast<void>(Writer(tools, rest).loadModule());
+  Writer(tools, rest).unloadModule();
   writer.removeEmptyDirectories();
   writer.restoreRecord();
 }
@@ -451,9 +489,13 @@ ObservedGuest observeGuest(const SetupTools& tools, const DesiredSetup& desired)
   return guest;
 }
 
-void applySetup(const SetupTools& tools, const SetupPlan& plan) {
+void applySetup(const SetupTools& tools, const SetupPlan& wanted) {
   tools.agent.requireFileWriting();
+  SetupPlan plan = wanted;
   try {
+    if (!Writer(tools, wanted).loadModule()) {
+      plan = withoutPeerMemory(wanted);
+    }
     makeChanges(tools, plan);
   } catch (const Cancelled& cancelled) {
     const RollbackResult rollback = tryRollBack(tools, plan);

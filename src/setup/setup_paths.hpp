@@ -5,7 +5,7 @@ namespace vfpass::setup {
 // Files that vfpass writes in the guest. All except NCCL's own have `vfpass` in their path.
 inline constexpr const char* netplanFile = "/etc/netplan/90-vfpass.yaml";
 inline constexpr const char* connectionFolder = "/etc/NetworkManager/system-connections";
-inline constexpr const char* networkdFolder = "/etc/systemd/network";
+inline constexpr const char* networkdFolder = "/etc/systemd/network";  // also udev's .link files
 inline constexpr const char* interfacesFolder = "/etc/network/interfaces.d";
 // No dot in the name: `source-directory` reads only names of letters, digits, `_` and `-`.
 inline constexpr const char* interfacesFile = "/etc/network/interfaces.d/vfpass";

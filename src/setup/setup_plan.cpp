@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "interface_names.hpp"
 #include "nccl_conf.hpp"
 #include "network_files.hpp"
 #include "nvlink_file.hpp"
@@ -15,14 +16,10 @@ namespace {
 
 std::string folderOf(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
-bool wantsNetwork(const WantedPort& port) {
-  return port.network.address.has_value() || port.network.mtu.has_value();
-}
-
 class Planner {
  public:
   Planner(const DesiredSetup& desired, const SetupView& view, const SetupRecord& record)
-      : desired_(desired), view_(view), tool_(networkToolOf(view)) {
+      : desired_(desired), view_(view), tool_(networkToolOf(view)), names_(tool_, view, record) {
     plan_.record = record;
     plan_.tool = toString(tool_);
     plan_.notes = desired.notes;
@@ -32,6 +29,9 @@ class Planner {
 
   SetupPlan run() {
     findInterfaces();
+    for (const std::string& text : names_.check(placed_)) {
+      note(text);
+    }
     planNetwork();
     planArp();
     planNccl();
@@ -60,7 +60,7 @@ class Planner {
       if (port.teamed) {
         note(port.entry + ": teamed, not configured; set the address on the interface above it");
       } else if (found.size() == 1) {
-        placed_.push_back({port, *found.front()});
+        placed_.push_back(names_.placed(port, *found.front()));
       } else if (found.empty()) {
         note(port.entry + ": the guest has no interface with " + port.address +
              "; check that its driver is loaded");
@@ -71,12 +71,24 @@ class Planner {
     }
   }
 
+  void noteName(const PlacedPort& port) {
+    if (names_.isRenamedLater(port)) {
+      note(port.wanted.entry + ": the interface " + port.netdev.name + " is named " + port.name +
+           " from the guest's next start");
+    }
+  }
+
   void want(WantedFile file) { wanted_.push_back(std::move(file)); }
 
   void planNetwork() {
     for (const PlacedPort& port : placed_) {
       if (wantsNetwork(port.wanted)) {
         network_.push_back(port);
+      }
+    }
+    for (const PlacedPort& port : placed_) {
+      if (names_.needsLinkFile(port)) {
+        want(linkFile(port));
       }
     }
     for (WantedFile& file : networkFiles(tool_, network_, view_, desired_.domain)) {
@@ -98,9 +110,11 @@ class Planner {
 
   // For RoCE only: IPoIB resolves addresses with path records.
   void planArp() {
+    std::vector<std::string> names;
     for (const PlacedPort& port : placed_) {
       if (!port.wanted.infiniband) {
         multiHomed_.push_back(port.netdev.name);
+        names.push_back(port.name);
       }
     }
     if (multiHomed_.size() < 2) {
@@ -110,7 +124,7 @@ class Planner {
     std::string text =
         "# Written by `vfpass guest-setup` on the host; --undo removes it.\n"
         "# Each RoCE port announces, and answers for, only its own addresses.\n";
-    for (const std::string& name : multiHomed_) {
+    for (const std::string& name : names) {
       // With slashes as separators, the interface's name may contain a dot.
       const std::string key = "net/ipv4/conf/" + name + "/";
       text += key + "arp_announce = " + std::to_string(arp::announce) + "\n" + key +
@@ -163,11 +177,14 @@ class Planner {
       note(
           "the guest's kernel has no nvidia_peermem: GPUDirect RDMA then needs DMA-BUF (open GPU "
           "kernel modules); `vfpass verify --gpu` checks for it");
-    } else if (view_.peerMemoryLoadable) {
+    } else if (view_.peerMemoryLoadable && !view_.peerMemoryOlder) {
       want({modulesFile,
             "# Written by `vfpass guest-setup` on the host; --undo removes it.\nnvidia-peermem\n",
             0644, "GPUDirect RDMA without DMA-BUF"});
       plan_.loadPeerMemory = !view_.peerMemoryLoaded;
+      if (plan_.loadPeerMemory) {
+        plan_.modulesBefore = current(modulesFile);
+      }
       plan_.record.peerMemory = plan_.record.peerMemory || plan_.loadPeerMemory;
     }
   }
@@ -233,7 +250,7 @@ class Planner {
           WantedPort nothing;
           nothing.entry = address;
           nothing.address = address;
-          planPort({nothing, netdev});
+          planPort(names_.placed(nothing, netdev));
         }
       }
     }
@@ -243,11 +260,10 @@ class Planner {
   // desired return to the recorded ones, and all others stay.
   void planPort(const PlacedPort& port) {
     const NetdevState& now = port.netdev.state;
-    RecordedPort recorded{now, {}, false, false, false};
-    const auto known = plan_.record.ports.find(port.wanted.address);
-    if (known != plan_.record.ports.end()) {
-      recorded = known->second;
-    }
+    const bool known = plan_.record.ports.contains(port.wanted.address);
+    RecordedPort recorded = recordOf(plan_.record, port.wanted, now);
+    const std::string rename = names_.isRenamedNow(port) ? port.name : "";
+    noteName(port);
     const NetdevState& original = recorded.original;
     const GuestNetwork& wanted = port.wanted.network;
     const bool multiHomed =
@@ -270,13 +286,20 @@ class Planner {
     if (wanted.address) {
       recorded.addresses.insert(*canonicalAddress(*wanted.address));
     }
-    if (known != plan_.record.ports.end() || recorded.up || recorded.arp) {
+    names_.keep(port, recorded);
+    if (known || recorded.up || recorded.arp || !recorded.givenName.empty()) {
       plan_.record.ports[port.wanted.address] = recorded;
     }
-    if (after != now) {
-      const bool byTool = tool_ != NetworkTool::plain && wantsNetwork(port.wanted);
-      plan_.ports.push_back({port.wanted.entry, port.netdev.name, byTool, now, after});
+    if (after != now || !rename.empty()) {
+      plan_.ports.push_back(
+          {port.wanted.entry, port.netdev.name, isSetByTool(port), now, after, rename});
     }
+  }
+
+  // ifupdown knows interfaces by name only, so that it cannot configure one before its rename.
+  [[nodiscard]] bool isSetByTool(const PlacedPort& port) const {
+    return tool_ != NetworkTool::plain && wantsNetwork(port.wanted) &&
+           !(tool_ == NetworkTool::ifupdown && names_.isRenamedLater(port));
   }
 
   static std::set<std::string> addressesAfter(const GuestNetwork& wanted,
@@ -303,6 +326,7 @@ class Planner {
   const DesiredSetup& desired_;
   const SetupView& view_;
   NetworkTool tool_;
+  InterfaceNames names_;
   SetupPlan plan_;
   std::vector<PlacedPort> placed_;
   std::vector<PlacedPort> network_;
@@ -318,7 +342,8 @@ std::vector<std::string> setupPaths(const DesiredSetup& desired, const SetupReco
                                  ncclTopologyFile, nvlinkFile};
   for (const WantedPort& port : desired.ports) {
     paths.push_back(std::string(connectionFolder) + "/vfpass-" + port.entry + ".nmconnection");
-    paths.push_back(std::string(networkdFolder) + "/10-vfpass-" + port.entry + ".network");
+    const std::string networkd = std::string(networkdFolder) + "/10-vfpass-" + port.entry;
+    paths.insert(paths.end(), {networkd + ".network", networkd + ".link"});
   }
   for (const auto& [path, file] : record.files) {
     if (std::find(paths.begin(), paths.end(), path) == paths.end()) {
@@ -338,6 +363,20 @@ SetupPlan planUndo(const SetupView& view, const SetupRecord& record) {
   return plan;
 }
 
+SetupPlan withoutPeerMemory(const SetupPlan& plan) {
+  SetupPlan rest = plan;
+  rest.loadPeerMemory = false;
+  rest.record.peerMemory = false;
+  std::erase_if(rest.files, [](const SetupFile& file) { return file.path == modulesFile; });
+  // Without a record, the file is not ours.
+  const auto original = rest.record.files.find(modulesFile);
+  if (original != rest.record.files.end() && original->second != rest.modulesBefore) {
+    rest.files.push_back(
+        {modulesFile, "nvidia_peermem does not load", rest.modulesBefore, original->second});
+  }
+  return rest;
+}
+
 SetupPlan reversed(const SetupPlan& plan) {
   SetupPlan back = plan;
   std::reverse(back.files.begin(), back.files.end());
@@ -347,6 +386,9 @@ SetupPlan reversed(const SetupPlan& plan) {
   for (SetupPort& port : back.ports) {
     std::swap(port.before, port.after);
     port.byTool = false;
+    if (!port.rename.empty()) {
+      std::swap(port.netdev, port.rename);
+    }
   }
   std::swap(back.loadPeerMemory, back.unloadPeerMemory);
   return back;

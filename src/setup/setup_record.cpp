@@ -53,15 +53,21 @@ Json numberOrNull(const std::optional<unsigned>& value) { return value ? Json(*v
 
 Json portJson(const std::string& address, const RecordedPort& port) {
   const NetdevState& was = port.original;
-  return {{"address", address},
-          {"original",
-           {{"mtu", was.mtu},
-            {"up", was.up},
-            {"addresses", was.addresses},
-            {"arp_announce", numberOrNull(was.arpAnnounce)},
-            {"arp_ignore", numberOrNull(was.arpIgnore)}}},
-          {"ours",
-           {{"addresses", port.addresses}, {"mtu", port.mtu}, {"up", port.up}, {"arp", port.arp}}}};
+  Json json{
+      {"address", address},
+      {"original",
+       {{"mtu", was.mtu},
+        {"up", was.up},
+        {"addresses", was.addresses},
+        {"arp_announce", numberOrNull(was.arpAnnounce)},
+        {"arp_ignore", numberOrNull(was.arpIgnore)}}},
+      {"ours",
+       {{"addresses", port.addresses}, {"mtu", port.mtu}, {"up", port.up}, {"arp", port.arp}}}};
+  if (!port.givenName.empty()) {
+    json["original"]["name"] = port.originalName;
+    json["ours"]["name"] = port.givenName;
+  }
+  return json;
 }
 
 const Json& member(const Json& object, const char* name) {
@@ -107,18 +113,35 @@ FileState readFile(const Json& json) {
   return file;
 }
 
+// Empty if the record has none, as those of earlier versions.
+std::string nameOf(const Json& object) {
+  if (member(object, "name").is_null()) {
+    return "";
+  }
+  const std::string name = agent::textMember(object, "name");
+  if (!isUsableName(name)) {
+    throw invalid("invalid interface name");
+  }
+  return name;
+}
+
 RecordedPort readPort(const Json& json) {
   const Json& original = member(json, "original");
   const Json& ours = member(json, "ours");
   if (!numberMember(original, "mtu")) {
     throw invalid("a port has no MTU");
   }
+  if (nameOf(original).empty() != nameOf(ours).empty()) {
+    throw invalid("a port has only one of two interface names");
+  }
   return {{*numberMember(original, "mtu"), agent::flagMember(original, "up"), addressesOf(original),
            numberMember(original, "arp_announce"), numberMember(original, "arp_ignore")},
           addressesOf(ours),
           agent::flagMember(ours, "mtu"),
           agent::flagMember(ours, "up"),
-          agent::flagMember(ours, "arp")};
+          agent::flagMember(ours, "arp"),
+          nameOf(original),
+          nameOf(ours)};
 }
 
 }  // namespace
@@ -129,7 +152,8 @@ bool isSetupPath(const std::string& path) {
                                 ncclTopologyFile, nvlinkFile};
   return std::find(std::begin(plain), std::end(plain), path) != std::end(plain) ||
          isNamed(path, std::string(connectionFolder) + "/vfpass-", ".nmconnection") ||
-         isNamed(path, std::string(networkdFolder) + "/10-vfpass-", ".network");
+         isNamed(path, std::string(networkdFolder) + "/10-vfpass-", ".network") ||
+         isNamed(path, std::string(networkdFolder) + "/10-vfpass-", ".link");
 }
 
 std::string encodeRecord(const SetupRecord& record) {

@@ -97,6 +97,14 @@ done
 inline constexpr const char* enableScript =
     R"sh(systemctl daemon-reload && systemctl -q enable "$1")sh";
 inline constexpr const char* disableScript = R"sh(systemctl -q disable "$1")sh";
+// $1 interface, $2 its new name. Kernels before 6.2 rename only an interface that is down, and
+// none to its own alternative name. During a rollback, the interface may still have the name that
+// it is to get.
+inline constexpr const char* renameScript = R"sh(
+[ -e "$0/sys/class/net/$1" ] || [ ! -e "$0/sys/class/net/$2" ] || exit 0
+ip link property del dev "$1" altname "$2" 2>/dev/null
+ip link set dev "$1" down && ip link set dev "$1" name "$2"
+)sh";
 // $1 interface, $2 MTU, $3 up or down, $4 arp_announce, $5 arp_ignore (empty: unchanged), then
 // +ADDRESS and -ADDRESS.
 inline constexpr const char* portScript = R"sh(

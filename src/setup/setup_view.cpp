@@ -32,8 +32,8 @@ grep -q -s -E '^[[:space:]]*source(-directory)?[[:space:]]+(/etc/network/)?inter
   "$0/etc/network/interfaces" && echo interfaces-folder
 show() { [ -r "$2" ] && read -r value <"$2" && echo "$1 $value"; }
 for netdev in "$0"/sys/class/net/*; do
-  [ -e "$netdev/device" ] || continue
   name=${netdev##*/}
+  [ -e "$netdev/device" ] || { echo "virtual $name"; continue; }
   echo "netdev $name"
   for key in address mtu flags; do show $key "$netdev/$key"; done
   function=$(readlink "$netdev/device") && echo "function ${function##*/}"
@@ -53,6 +53,7 @@ for device in "$0"/sys/bus/pci/devices/*; do
 done
 [ -d "$0/sys/module/nvidia" ] && echo driver
 [ -d "$0/sys/module/nvidia_peermem" ] || [ -d "$0/sys/module/nv_peer_mem" ] && echo peer-loaded
+[ -d "$0/sys/module/nv_peer_mem" ] && [ ! -d "$0/sys/module/nvidia_peermem" ] && echo peer-older
 grep -q -s '^NvLinkDisable: 1' "$0/proc/driver/nvidia/params" && echo nvlink-disabled
 grep -q -s 'nvidia[-_]peermem[.]ko' "$0/lib/modules/$(uname -r)/modules.dep" && echo peer-loadable
 ip -o address show 2>/dev/null
@@ -87,16 +88,6 @@ Error invalidOutput(const std::string& what) {
                "try again; the guest may have changed in the meantime");
 }
 
-// The kernel accepts nearly every byte in names; these characters are safe in the files of all
-// network managers.
-bool isUsableName(const std::string& name) {
-  constexpr const char* letters =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:-";
-  return !name.empty() && name.size() <= 15 &&
-         name.find_first_not_of(letters) == std::string::npos && name.front() != '-' &&
-         name.front() != '.';
-}
-
 bool isHardwareAddress(const std::string& text) {
   std::array<std::uint8_t, 6> ethernet{};
   std::array<std::uint8_t, 20> infiniband{};
@@ -107,6 +98,11 @@ std::optional<unsigned> smallNumber(const std::string& text, int base = 10) {
   const auto value = parseNumber(text, base);
   return value && *value <= 0xffffffffU ? std::optional(static_cast<unsigned>(*value))
                                         : std::nullopt;
+}
+
+// The rest of a line, which may contain spaces; empty if there is none.
+std::string afterWord(const std::string& line, std::string_view word) {
+  return line.size() > word.size() ? line.substr(word.size() + 1) : "";
 }
 
 /// Parses the output of viewScript line by line.
@@ -121,6 +117,8 @@ class ViewReader {
       addressLine(value, stream);
     } else if (word == "netdev") {
       startNetdev(text);
+    } else if (word == "virtual") {
+      addVirtual(text);
     } else if (word == "behind" || word == "pci") {
       functionLine(word, value, stream);
     } else if (!netdevLine(word, value)) {
@@ -155,11 +153,19 @@ class ViewReader {
   }
 
   void startNetdev(const std::string& text) {
-    const std::string name = text.substr(std::string_view("netdev ").size());
+    const std::string name = afterWord(text, "netdev");
     current_ = nullptr;
     if (isUsableName(name) && view_.netdevs.size() < mostNetdevs) {
       view_.netdevs.push_back({name, "", "", {}});
       current_ = &view_.netdevs.back();
+    }
+  }
+
+  void addVirtual(const std::string& text) {
+    const std::string name = afterWord(text, "virtual");
+    current_ = nullptr;
+    if (isUsableName(name) && view_.otherNames.size() < mostNetdevs) {
+      view_.otherNames.insert(name);
     }
   }
 
@@ -214,6 +220,7 @@ class ViewReader {
     view_.gpuDriver = view_.gpuDriver || word == "driver";
     view_.nvlinkDisabled = view_.nvlinkDisabled || word == "nvlink-disabled";
     view_.peerMemoryLoaded = view_.peerMemoryLoaded || word == "peer-loaded";
+    view_.peerMemoryOlder = view_.peerMemoryOlder || word == "peer-older";
     view_.peerMemoryLoadable = view_.peerMemoryLoadable || word == "peer-loadable";
     ended_ = ended_ || word == "end";
   }
@@ -285,6 +292,14 @@ class FilesReader {
 };
 
 }  // namespace
+
+bool isUsableName(const std::string& name) {
+  constexpr const char* letters =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:-";
+  return !name.empty() && name.size() <= 15 &&
+         name.find_first_not_of(letters) == std::string::npos && name.front() != '-' &&
+         name.front() != '.';
+}
 
 std::optional<std::string> canonicalAddress(const std::string& text) {
   const auto slash = text.find('/');

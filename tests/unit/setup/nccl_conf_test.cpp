@@ -20,6 +20,15 @@ TEST(NcclConf, WritesSettingsFromMapping) {
   EXPECT_THAT(ncclLines({{}, {}, 0, {}, {}}, ""), ElementsAre("NCCL_IB_SL=0"));
 }
 
+TEST(NcclConf, WritesFurtherVariables) {
+  NcclSettings further = settings;
+  further.environment = {{"NCCL_SOCKET_IFNAME", "=eth0"}, {"NCCL_DEBUG", "WARN"}};
+  EXPECT_THAT(ncclLines(further, "/t.xml"),
+              ElementsAre("NCCL_IB_GID_INDEX=3", "NCCL_IB_TC=41", "NCCL_IB_SL=0",
+                          "NCCL_IB_QPS_PER_CONNECTION=16", "NCCL_IB_TIMEOUT=22", "NCCL_DEBUG=WARN",
+                          "NCCL_SOCKET_IFNAME==eth0", "NCCL_TOPO_FILE=/t.xml"));
+}
+
 TEST(NcclConf, LeavesOtherBytesUnchanged) {
   for (const char* text :
        {"", "NCCL_DEBUG=INFO\n", "# mine\r\nNCCL_DEBUG=INFO", "\n\n# vfpass guest-setup: end\n"}) {
@@ -48,6 +57,13 @@ TEST(NcclConf, NamesOverriddenLines) {
   EXPECT_THAT(overriddenLines(foreign, {"NCCL_IB_SL=0"}), ElementsAre("NCCL_IB_SL=5"));
   EXPECT_THAT(overriddenLines(withNcclBlock(foreign, {"NCCL_IB_SL=0"}), {"NCCL_IB_SL=0"}),
               ElementsAre("NCCL_IB_SL=5"));
+}
+
+// A value can contain `=`.
+TEST(NcclConf, NamesLinesThatFurtherVariablesOverride) {
+  EXPECT_THAT(overriddenLines("NCCL_SOCKET_IFNAME==eth1\nNCCL_DEBUG=WARN\n",
+                              {"NCCL_DEBUG=WARN", "NCCL_SOCKET_IFNAME==eth0"}),
+              ElementsAre("NCCL_SOCKET_IFNAME==eth1"));
 }
 
 }  // namespace

@@ -48,6 +48,29 @@ class SetupApplyTest : public testing::Test {
     return "no failure";
   }
 
+  // Cancels set-ups, each at the next step, until one completes. Returns the number of set-ups.
+  int cancelAtEachStep() {
+    const auto original = guest.everything();
+    for (int steps = 0; steps < 100; ++steps) {
+      int left = steps;
+      tools.checkpoint = [&left] {
+        if (left-- == 0) {
+          throw Cancelled(SIGINT, "stopped by SIGINT");
+        }
+      };
+      try {
+        setUp();
+        return steps + 1;
+      } catch (const Cancelled& cancelled) {
+        EXPECT_EQ(cancelled.signal(), SIGINT);
+        EXPECT_STREQ(cancelled.what(), "stopped by SIGINT; changes in the guest rolled back");
+        EXPECT_EQ(guest.everything(), original) << "step " << steps;
+      }
+    }
+    ADD_FAILURE() << "no set-up completes";
+    return 0;
+  }
+
   SetupGuest guest;
   agent::Agent agent{guest.hypervisor, {}, "train0", std::chrono::seconds(60)};
   std::vector<std::string> warnings;
@@ -79,9 +102,11 @@ TEST_F(SetupApplyTest, UndoRestoresEveryByte) {
   desired.ports[0].network = {"192.168.100.11/24", {}};
   desired.ports.pop_back();
   desired.nccl.timeout = 20;
+  desired.nccl.environment = {{"NCCL_SOCKET_IFNAME", "=eth0"}};
   desired.ncclTopology = "<system version=\"1\">\n</system>\n";
   setUp();
   EXPECT_EQ(guest.read("etc/vfpass/nccl-topology.xml"), desired.ncclTopology);
+  EXPECT_THAT(guest.read("etc/nccl.conf"), HasSubstr("\nNCCL_SOCKET_IFNAME==eth0\n"));
   EXPECT_FALSE(guest.has("etc/sysctl.d/90-vfpass.conf"));
   EXPECT_EQ(guest.read("sys/class/net/ens8/addresses"), "");
   undo();
@@ -114,29 +139,10 @@ TEST_F(SetupApplyTest, RollsBackAfterShortWrite) {
   }
 }
 
-// Cancels at each step in turn, until a run completes.
 TEST_F(SetupApplyTest, RollsBackWhenCancelledAtAnyStep) {
   guest.write("etc/nccl.conf", "A=1\n");
   const auto original = guest.everything();
-  int steps = 0;
-  for (bool done = false; !done; ++steps) {
-    int left = steps;
-    tools.checkpoint = [&left] {
-      if (left-- == 0) {
-        throw Cancelled(SIGINT, "stopped by SIGINT");
-      }
-    };
-    try {
-      setUp();
-      done = true;
-    } catch (const Cancelled& cancelled) {
-      EXPECT_EQ(cancelled.signal(), SIGINT);
-      EXPECT_STREQ(cancelled.what(), "stopped by SIGINT; changes in the guest rolled back");
-      EXPECT_EQ(guest.everything(), original) << "step " << steps;
-    }
-    ASSERT_LT(steps, 100);
-  }
-  EXPECT_GT(steps, 8);
+  EXPECT_GT(cancelAtEachStep(), 8);
   EXPECT_NE(guest.everything(), original);
 }
 
@@ -182,17 +188,70 @@ TEST_F(SetupApplyTest, ReportsAgentThatBlocksFileCommands) {
   EXPECT_EQ(guest.everything(), original);
 }
 
-TEST_F(SetupApplyTest, WarnsWhenModuleDoesNotLoad) {
+/// A GPU with driver and nvidia_peermem, which loads only if `loads` exists: without OFED its
+/// initialization fails.
+void addPeerMemory(SetupGuest& guest, DesiredSetup& desired) {
   guest.write("sys/bus/pci/devices/0000:03:00.0/vendor", "0x10de\n");
   guest.write("sys/bus/pci/devices/0000:03:00.0/class", "0x030200\n");
   guest.write("sys/module/nvidia/version", "580.1\n");
   guest.tool("uname", "echo 6.1");
-  guest.tool("modprobe", "echo 'modprobe: ERROR: could not insert: Invalid argument' >&2; exit 1");
+  guest.tool("modprobe", R"sh(
+case "$*" in
+nvidia-peermem)
+  [ -e $root/loads ] || { echo 'modprobe: ERROR: could not insert: Invalid argument' >&2; exit 1; }
+  mkdir -p $root/sys/module/nvidia_peermem ;;
+"-r nvidia-peermem") rmdir $root/sys/module/nvidia_peermem ;;
+esac)sh");
   guest.write("lib/modules/6.1/modules.dep", "updates/nvidia-peermem.ko: updates/nvidia.ko\n");
   desired.peerMemory = true;
+}
+
+constexpr const char* modulesPath = "etc/modules-load.d/vfpass.conf";
+
+TEST_F(SetupApplyTest, DoesNotLoadModuleAtBootThatDoesNotLoadNow) {
+  addPeerMemory(guest, desired);
   setUp();
   EXPECT_THAT(warnings, ElementsAre(HasSubstr("Invalid argument; install OFED first")));
-  EXPECT_TRUE(guest.has("etc/modules-load.d/vfpass.conf"));
+  EXPECT_FALSE(guest.has(modulesPath));
+  EXPECT_EQ(guest.read("sys/class/net/ens7/mtu"), "9000\n") << "the rest is set up";
+  undo();
+  EXPECT_FALSE(guest.has(modulesPath));
+  EXPECT_FALSE(guest.has("var/lib/vfpass-setup/originals.json"));
+}
+
+TEST_F(SetupApplyTest, LoadsModuleAtBootThatLoadsNow) {
+  addPeerMemory(guest, desired);
+  guest.write("loads", "");
+  setUp();
+  EXPECT_TRUE(warnings.empty());
+  EXPECT_THAT(guest.read(modulesPath), HasSubstr("\nnvidia-peermem\n"));
+  EXPECT_TRUE(plan().empty());
+  undo();
+  EXPECT_FALSE(guest.has(modulesPath));
+  EXPECT_FALSE(guest.has("sys/module/nvidia_peermem"));
+}
+
+// The guest booted without OFED, or an earlier vfpass wrote the line regardless.
+TEST_F(SetupApplyTest, RemovesEarlierLineOfModuleThatNoLongerLoads) {
+  addPeerMemory(guest, desired);
+  guest.write("loads", "");
+  setUp();
+  ASSERT_TRUE(guest.has(modulesPath));
+  std::filesystem::remove(guest.root / "loads");
+  std::filesystem::remove(guest.root / "sys/module/nvidia_peermem");
+  setUp();
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("does not load it at boot")));
+  EXPECT_FALSE(guest.has(modulesPath));
+  undo();
+  EXPECT_FALSE(guest.has(modulesPath));
+}
+
+TEST_F(SetupApplyTest, LeavesOlderModuleAlone) {
+  addPeerMemory(guest, desired);
+  std::filesystem::create_directories(guest.root / "sys/module/nv_peer_mem");
+  setUp();
+  EXPECT_TRUE(warnings.empty());
+  EXPECT_FALSE(guest.has(modulesPath));
 }
 
 TEST_F(SetupApplyTest, ActivatesConnectionInNetworkManager) {
@@ -252,6 +311,91 @@ TEST_F(SetupApplyTest, FailedSecondSetupKeepsConnectionOfFirst) {
   desired.ports[0].network.mtu = 8000;
   EXPECT_THAT(failure(), HasSubstr("changes in the guest rolled back"));
   EXPECT_EQ(guest.read("active"), "vfpass-rail0\n");
+}
+
+// netplan's files match the new name.
+constexpr const char* netplanThatMatchesNames = R"sh(
+echo "$*" >>$root/log.netplan
+[ "$1" = apply ] || exit 0
+[ ! -e $root/broken ] || { echo 'netplan: no' >&2; exit 1; }
+name=$(sed -n 's/.*set-name: //p' $root/etc/netplan/90-vfpass.yaml 2>/dev/null) || exit 0
+[ -n "$name" ] || exit 0
+net=$root/sys/class/net/$name
+echo 9000 >$net/mtu; echo 0x1003 >$net/flags; echo "inet 192.168.100.10/24" >$net/addresses)sh";
+
+class NetplanRenameTest : public SetupApplyTest {
+ protected:
+  NetplanRenameTest() {
+    guest.tool("netplan", netplanThatMatchesNames);
+    guest.tool("networkctl", "");
+    guest.tool("systemctl", R"([ "$*" = "-q is-active systemd-networkd.service" ])");
+    guest.tool("sed", R"(exec /usr/bin/sed "$@")");
+    guest.write("run/systemd/system/.keep", "");
+    std::filesystem::create_directories(guest.root / "etc/netplan");
+    desired.ports.pop_back();
+    desired.ports[0].network.name = "fast0";
+  }
+};
+
+TEST_F(NetplanRenameTest, RenamesBeforeNetplanApplyAndUndoesIt) {
+  const auto original = guest.everything();
+  setUp();
+  EXPECT_FALSE(guest.has("sys/class/net/ens7"));
+  EXPECT_EQ(guest.read("sys/class/net/fast0/addresses"), "inet 192.168.100.10/24\n");
+  EXPECT_TRUE(plan().empty());
+  undo();
+  EXPECT_EQ(guest.everything(), original);
+}
+
+TEST_F(NetplanRenameTest, RollsBackTheName) {
+  const auto original = guest.everything();
+  guest.write("broken", "");
+  EXPECT_THAT(failure(), HasSubstr("netplan: no; changes in the guest rolled back"));
+  std::filesystem::remove(guest.root / "broken");
+  EXPECT_EQ(guest.everything(), original);
+}
+
+TEST_F(NetplanRenameTest, RollsBackWhenCancelledAtAnyStep) {
+  EXPECT_GT(cancelAtEachStep(), 8);
+  EXPECT_TRUE(guest.has("sys/class/net/fast0"));
+}
+
+// No network manager reads a .link file.
+TEST_F(SetupApplyTest, LinkFileReloadsNothing) {
+  guest.tool("networkctl", "exit 1");
+  guest.tool("systemctl", "[ $1 != -q ] || [ $2 = enable ] || [ $2 = disable ]");
+  guest.write("run/systemd/system/.keep", "");
+  std::filesystem::create_directories(guest.root / "etc/systemd/system");
+  std::filesystem::create_directories(guest.root / "etc/sysctl.d");
+  desired.ports[0].network.name = "fast0";
+  const auto original = guest.everything();
+  setUp();
+  EXPECT_THAT(guest.read("etc/systemd/network/10-vfpass-rail0.link"), HasSubstr("\nName=fast0\n"));
+  EXPECT_TRUE(guest.has("sys/class/net/ens7"));
+  EXPECT_TRUE(plan().empty());
+  undo();
+  EXPECT_EQ(guest.everything(), original);
+}
+
+// A stanza of an earlier set-up is up under the current name, and the new one is for another.
+TEST_F(SetupApplyTest, SetsAddressThatIfupdownDoesNotChange) {
+  guest.tool("systemctl", R"sh(
+case "$*" in "-q is-active networking.service") ;; is-system-running) echo running ;; *) exit 1 ;; esac)sh");
+  guest.write("run/systemd/system/.keep", "");
+  guest.tool("sed", R"(exec /usr/bin/sed "$@")");
+  guest.tool("ifquery", R"([ "$1" != --state ] || [ $2 != ens7 ] || echo ens7=ens7)");
+  guest.tool("ifup", "exit 1");
+  guest.tool("ifdown", "exit 0");
+  guest.write("etc/network/interfaces", "source /etc/network/interfaces.d/*\n");
+  desired.ports.pop_back();
+  setUp();
+  EXPECT_EQ(guest.read("sys/class/net/ens7/mtu"), "9000\n") << "although ifquery shows it as up";
+  desired.ports[0].network.name = "fast0";
+  desired.ports[0].network.address = "192.168.100.11/24";
+  setUp();
+  EXPECT_EQ(guest.read("sys/class/net/ens7/addresses"),
+            "inet 10.1.1.1/24\ninet 192.168.100.11/24\n");
+  EXPECT_THAT(guest.read("etc/network/interfaces.d/vfpass"), HasSubstr("iface fast0 inet"));
 }
 
 // After boot the agent starts before the network manager.
@@ -365,11 +509,13 @@ TEST(SetupView, RejectsOrIgnoresInvalidScriptOutput) {
   EXPECT_THROW(readSetupView(agent, ""), Error) << "truncated";
   output =
       "netdev $(reboot)\naddress 52:54:00:00:00:01\nnetdev -x\nnetdev ..\nnetdev a b\n"
+      "netdev\nvirtual\nvirtual $(reboot)\nvirtual a b\nvirtual bond0\n"
       "netdev ens7\naddress \x1b[2J\nmtu 99999999999\nflags 0xzz\n"
       "2: ens7    inet 10.0.0.1/99 scope global\n2: ens7    inet 10.0.0.2/8 scope global dynamic\n"
       "2: ens7    inet6 FE80::1/64 scope link\n2: ens7@if3    inet6 FD00::0:1/64 scope "
       "global\nend\n";
   view = readSetupView(agent, "");
+  EXPECT_THAT(view.otherNames, ElementsAre("bond0"));
   ASSERT_EQ(view.netdevs.size(), 1U);
   EXPECT_EQ(view.netdevs[0].address, "");
   EXPECT_EQ(view.netdevs[0].state, (NetdevState{0, false, {"fd00::1/64"}, {}, {}}));

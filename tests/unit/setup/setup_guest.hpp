@@ -115,6 +115,8 @@ case "$1 $2" in
        echo "$6" >$net/$4/mtu ;;
   up) echo 0x1003 >$net/$4/flags ;;
   down) echo 0x1002 >$net/$4/flags ;;
+  name) [ ! -e $net/$6 ] || { echo "RTNETLINK answers: File exists" >&2; exit 2; }
+        mv $net/$4 $net/$6; mv $root/proc/sys/net/ipv4/conf/$4 $root/proc/sys/net/ipv4/conf/$6 ;;
   *) exit 1 ;;
   esac ;;
 "address add")

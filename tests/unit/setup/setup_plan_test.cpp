@@ -61,6 +61,7 @@ class SetupPlanTest : public testing::Test {
       for (SetupNetdev& each : view.netdevs) {
         if (each.name == changed.netdev) {
           each.state = changed.after;
+          each.name = changed.rename.empty() ? each.name : changed.rename;
         }
       }
     }
@@ -388,6 +389,21 @@ TEST_F(SetupPlanTest, UndoKeepsLinesThatOthersAddedToNcclConf) {
   apply(plan());
   view.files["/etc/nccl.conf"].content += "B=2\n";
   EXPECT_EQ(fileOf(planUndo(view, record), "/etc/nccl.conf"), "A=1\nB=2\n");
+}
+
+TEST_F(SetupPlanTest, NcclVariablesComeAndGoWithTheMapping) {
+  view.files["/etc/nccl.conf"] = {true, "A=1\n", 0640, 0, 5};
+  const FileState found = view.files["/etc/nccl.conf"];
+  desired.nccl.environment = {{"NCCL_DEBUG", "WARN"}, {"NCCL_CROSS_NIC", "0"}};
+  apply(plan());
+  EXPECT_THAT(view.files["/etc/nccl.conf"].content,
+              HasSubstr("\nNCCL_CROSS_NIC=0\nNCCL_DEBUG=WARN\n"));
+  EXPECT_TRUE(plan().empty());
+  desired.nccl.environment.erase("NCCL_DEBUG");
+  apply(plan());
+  EXPECT_THAT(view.files["/etc/nccl.conf"].content, Not(HasSubstr("NCCL_DEBUG")));
+  apply(planUndo(view, record));
+  EXPECT_EQ(view.files["/etc/nccl.conf"], found);
 }
 
 TEST_F(SetupPlanTest, IgnoresAddressesThatManagerChanged) {

@@ -24,6 +24,7 @@ struct SetupPort {
   bool byTool = false;  ///< the network tool sets addresses and MTU from its file
   NetdevState before;
   NetdevState after;
+  std::string rename = {};  ///< the name that it gets now; empty: it keeps its name
 };
 
 /// All changes of a set-up or an undo, with the state before and after.
@@ -34,6 +35,7 @@ struct SetupPlan {
   std::vector<SetupPort> ports;
   bool loadPeerMemory = false;
   bool unloadPeerMemory = false;
+  FileState modulesBefore;         ///< the file in modules-load.d, if the module is to be loaded
   SetupRecord record;              ///< to write before the first change
   FileState recordBefore;          ///< the record's current file
   std::vector<std::string> notes;  ///< contain text from the guest: escape before printing
@@ -56,13 +58,22 @@ SetupPlan planSetup(const DesiredSetup& desired, const SetupView& view, const Se
 /// others added stay.
 SetupPlan planUndo(const SetupView& view, const SetupRecord& record);
 
+/// The plan when nvidia_peermem does not load: it is not loaded at boot either, because the guest
+/// would then have a failed unit (systemd-modules-load); an earlier line of ours is removed.
+SetupPlan withoutPeerMemory(const SetupPlan& plan);
+
 /// The plan that rolls this one back.
 SetupPlan reversed(const SetupPlan& plan);
+
+/// The state of a port after the plan's changes. Addresses outside the plan stay as they are now: a
+/// network manager may have added or removed some.
+NetdevState expectedState(const SetupPort& port, const NetdevState& now);
 
 /// The first port that differs from the plan, and its missing changes; empty: none differs.
 std::string pendingChanges(const SetupPlan& plan, const SetupView& view);
 
-/// Text for each change of a port: `mtu 1500 -> 9000`, `address +192.168.100.10/24`.
+/// Text for each change of a port: `name ens7 -> rail0`, `mtu 1500 -> 9000`, `address
+/// +192.168.100.10/24`.
 std::vector<std::string> describeChanges(const SetupPort& port);
 
 }  // namespace vfpass::setup

@@ -21,6 +21,10 @@ struct RecordedPort {
   bool mtu = false;
   bool up = false;
   bool arp = false;
+  /// The interface's name before vfpass first gave it one, and the name that vfpass gave it; both
+  /// are empty if it gave none.
+  std::string originalName = {};
+  std::string givenName = {};
 };
 
 /// The state that undo restores. Each file and port is recorded before its first change and kept

@@ -52,17 +52,23 @@ struct SetupView {
   bool netplanFolder = false;     ///< /etc/netplan exists
   bool interfacesFolder = false;  ///< /etc/network/interfaces includes /etc/network/interfaces.d
   std::vector<SetupNetdev> netdevs;
+  std::set<std::string> otherNames;  ///< names of interfaces without hardware: bonds, bridges, ...
   std::map<PciAddress, std::set<PciAddress>> behind;  ///< bridge to the functions on its bus
   std::set<PciAddress> functions;
   bool gpu = false;  ///< has an NVIDIA GPU
   bool gpuDriver = false;
-  bool nvlinkDisabled = false;                  ///< in the loaded driver
-  bool peerMemoryLoaded = false;                ///< nvidia_peermem, or the older nv_peer_mem
-  bool peerMemoryLoadable = false;              ///< the kernel's modules include nvidia_peermem
+  bool nvlinkDisabled = false;      ///< in the loaded driver
+  bool peerMemoryLoaded = false;    ///< nvidia_peermem, or the older nv_peer_mem
+  bool peerMemoryOlder = false;     ///< the loaded one is nv_peer_mem, which loads itself at boot
+  bool peerMemoryLoadable = false;  ///< the kernel's modules include nvidia_peermem
   std::map<std::string, FileState> files;       ///< the requested files, by path
   std::map<std::string, std::string> unusable;  ///< files that cannot be changed, with the reason
   std::set<std::string> missingFolders;         ///< missing directories of the requested files
 };
+
+/// Whether an interface's name is safe in the files of all network managers; the kernel accepts
+/// nearly every byte.
+bool isUsableName(const std::string& name);
 
 /// Reads everything but files. `root` is a prefix of every path in the guest (for tests; otherwise
 /// empty). Throws AgentUnavailable.
