@@ -65,26 +65,31 @@ void fields(Archive& archive, VfOriginal& original) {
   archive("created", original.created);
 }
 
+// The stored format has the members of both kinds; those of the other kind have their defaults and
+// are ignored.
 template <typename Archive>
 void fields(Archive& archive, Lease& lease) {
-  archive("kind", lease.kind);
+  LeaseKind kind = kindOf(lease);
+  LeasedVf vf = isVf(lease) ? vfOf(lease) : LeasedVf{};
+  LeasedFunction function = isVf(lease) ? LeasedFunction{} : std::get<LeasedFunction>(lease.device);
+  archive("kind", kind);
   archive("domain", lease.domain);
   archive("domain-name", lease.domainName);
   archive("vf-name", lease.entry);
   archive("pf", lease.pf);
   archive("pf-path", lease.pfPath);
   archive("pf-serial", lease.pfSerial);
-  archive("vf-index", lease.vfIndex);
+  archive("vf-index", vf.index);
   archive("vf", lease.vf);
-  archive("vf-count", lease.vfCount);
-  archive("infiniband", lease.infiniband);
-  archive("settings", lease.settings);
-  archive("required", lease.required);
+  archive("vf-count", vf.count);
+  archive("infiniband", vf.infiniband);
+  archive("settings", vf.settings);
+  archive("required", vf.required);
   archive("allow", lease.allow);
   archive("managed", lease.managed);
-  archive("interface-form", lease.interfaceForm);
-  archive("teaming-with", lease.teamingWith);
-  archive("vfio-driver", lease.vfioDriver);
+  archive("interface-form", vf.interfaceForm);
+  archive("teaming-with", vf.teamingWith);
+  archive("vfio-driver", function.vfioDriver);
   archive("persistent", lease.persistent);
   archive("guest", lease.guest);
   archive.orEmpty("edits", lease.edits);
@@ -92,6 +97,11 @@ void fields(Archive& archive, Lease& lease) {
   archive("generation", lease.generation);
   archive("state", lease.state);
   archive("boot-id", lease.bootId);
+  if (kind == LeaseKind::virtualFunction) {
+    lease.device = std::move(vf);
+  } else {
+    lease.device = std::move(function);
+  }
 }
 
 }  // namespace vfpass::state

@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "lease_json.hpp"
-#include "tombstone_table.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
@@ -31,12 +30,15 @@ std::vector<Lease> collect(SQLite::Statement& query) {
   return leases;
 }
 
+// A PCI function is the only device under its own address, so any index is unique there.
+unsigned indexOf(const Lease& lease) { return isVf(lease) ? vfOf(lease).index : 0; }
+
 void refuseTakenVf(SQLite::Database& database, const Lease& lease) {
   SQLite::Statement query(database,
                           "SELECT lease FROM leases WHERE pf = ? AND vf_index = ? AND NOT (domain "
                           "= ? AND vf_name = ?)");
   query.bind(1, toString(lease.pf));
-  query.bind(2, lease.vfIndex);
+  query.bind(2, indexOf(lease));
   query.bind(3, toString(lease.domain));
   query.bind(4, lease.entry);
   if (!query.executeStep()) {
@@ -45,9 +47,8 @@ void refuseTakenVf(SQLite::Database& database, const Lease& lease) {
   const Lease holder = leaseFromJson(query.getColumn(0).getString());
   const std::string name = printable(holder.domainName);
   throw Error(
-      "VF " + std::to_string(lease.vfIndex) + " of PF " + toString(lease.pf) +
-          " is leased to domain " + name + " (" + toString(holder.domain) + ") as '" +
-          printable(holder.entry) + "'",
+      describeDevice(lease) + " is leased to domain " + name + " (" + toString(holder.domain) +
+          ") as '" + printable(holder.entry) + "'",
       "choose another index, or run `vfpass detach " + shellArgument(holder.domainName) + "` first",
       ExitCode::refused);
 }
@@ -61,6 +62,35 @@ void raiseGenerationTo(SQLite::Database& database, std::int64_t seen) {
   SQLite::Statement update(database, "UPDATE generation SET last = max(last, ?)");
   update.bind(1, seen);
   update.exec();
+}
+
+// Records that this and all older generations of the entry have ended.
+void writeTombstone(SQLite::Database& database, const Uuid& domain, const std::string& entry,
+                    std::int64_t generation) {
+  SQLite::Statement upsert(
+      database,
+      "INSERT INTO ended_leases (domain, vf_name, generation) VALUES (?, ?, ?) ON CONFLICT "
+      "(domain, "
+      "vf_name) DO UPDATE SET generation = max(generation, excluded.generation)");
+  upsert.bind(1, toString(domain));
+  upsert.bind(2, entry);
+  upsert.bind(3, generation);
+  upsert.exec();
+}
+
+// The highest ended generation of this entry; nullopt if none has ended.
+std::optional<std::uint64_t> readTombstone(SQLite::Database& database, const Uuid& domain,
+                                           const std::string& entry) {
+  if (!database.tableExists("ended_leases")) {  // opened read-only, in an earlier format
+    return std::nullopt;
+  }
+  SQLite::Statement query(database,
+                          "SELECT generation FROM ended_leases WHERE domain = ? AND vf_name = ?");
+  query.bind(1, toString(domain));
+  query.bind(2, entry);
+  return query.executeStep()
+             ? std::optional(static_cast<std::uint64_t>(query.getColumn(0).getInt64()))
+             : std::nullopt;
 }
 
 }  // namespace
@@ -99,7 +129,7 @@ void writeLease(SQLite::Database& database, const Lease& lease) {
   upsert.bind(1, toString(lease.domain));
   upsert.bind(2, lease.entry);
   upsert.bind(3, toString(lease.pf));
-  upsert.bind(4, lease.vfIndex);
+  upsert.bind(4, indexOf(lease));
   upsert.bind(5, generation);
   upsert.bind(6, std::string(toString(lease.state)));
   upsert.bind(7, lease.bootId);

@@ -13,8 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uintmax_t maxReportSize = std::uintmax_t{1} << 20U;
-
 fs::path folderOf(const fs::path& stateDirectory, const Uuid& domain) {
   return stateDirectory / "reports" / toString(domain);
 }
@@ -30,6 +28,31 @@ std::vector<fs::path> reportsIn(const fs::path& folder) {
   }
   std::ranges::sort(reports);
   return reports;
+}
+
+KeptReport read(const fs::path& file) {
+  KeptReport report{file, "", ""};
+  std::error_code failure;
+  const std::uintmax_t size = fs::file_size(report.file, failure);
+  if (failure) {
+    report.problem = failure.message();
+    return report;
+  }
+  if (size > largestReport) {
+    report.problem = "larger than " + std::to_string(largestReport) + " bytes";
+    return report;
+  }
+  std::ifstream stream(report.file, std::ios::binary);
+  std::ostringstream text;
+  if (size != 0) {  // reading nothing would count as a failure
+    text << stream.rdbuf();
+  }
+  if (stream && text) {
+    report.text = text.str();
+  } else {
+    report.problem = "cannot be read";
+  }
+  return report;
 }
 
 }  // namespace
@@ -60,16 +83,18 @@ void keepReport(const fs::path& stateDirectory, const Uuid& domain, const std::s
   }
 }
 
-std::optional<std::string> latestReport(const fs::path& stateDirectory, const Uuid& domain) {
-  const auto reports = reportsIn(folderOf(stateDirectory, domain));
-  std::error_code failure;
-  if (reports.empty() || fs::file_size(reports.back(), failure) > maxReportSize || failure) {
-    return std::nullopt;
+std::vector<KeptReport> keptReports(const fs::path& stateDirectory, const Uuid& domain) {
+  std::vector<KeptReport> reports;
+  for (const fs::path& file : reportsIn(folderOf(stateDirectory, domain))) {
+    reports.push_back(read(file));
   }
-  std::ifstream stream(reports.back(), std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return stream ? std::optional(text.str()) : std::nullopt;
+  std::ranges::reverse(reports);
+  return reports;
+}
+
+std::optional<KeptReport> latestReport(const fs::path& stateDirectory, const Uuid& domain) {
+  const auto reports = reportsIn(folderOf(stateDirectory, domain));
+  return reports.empty() ? std::nullopt : std::optional(read(reports.back()));
 }
 
 }  // namespace vfpass::state

@@ -1,32 +1,102 @@
 #include "vfpass/state/started_marks.hpp"
 
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+
 #include "state_folder.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/error.hpp"
 
 namespace vfpass::state {
 namespace {
 
-std::filesystem::path marksIn(const std::filesystem::path& runDirectory) {
-  return runDirectory / "started";
+namespace fs = std::filesystem;
+
+fs::path marksIn(const fs::path& runDirectory) { return runDirectory / "started"; }
+
+// `UUID`, and after N attempts `UUID.N`.
+fs::path fileOf(const fs::path& runDirectory, const StartedMark& mark) {
+  const std::string number = mark.attempts == 0 ? "" : "." + std::to_string(mark.attempts);
+  return marksIn(runDirectory) / (toString(mark.domain) + number);
+}
+
+std::optional<StartedMark> parseMark(const std::string& name) {
+  const auto dot = name.find('.');
+  const auto domain = parseUuid(name.substr(0, dot));
+  const auto attempts = dot == std::string::npos ? std::optional<std::uint64_t>(0)
+                                                 : parseNumber(name.substr(dot + 1));
+  constexpr std::uint64_t most = 1000;
+  if (!domain || !attempts || *attempts > most ||
+      name != toString(*domain) + (*attempts == 0 ? "" : "." + std::to_string(*attempts))) {
+    return std::nullopt;
+  }
+  return StartedMark{*domain, static_cast<unsigned>(*attempts)};
 }
 
 }  // namespace
 
-void markStarted(const std::filesystem::path& runDirectory, const Uuid& domain) {
+void markStarted(const fs::path& runDirectory, const Uuid& domain) {
   makePrivateFolder(runDirectory);
   makePrivateFile(makePrivateFolder(marksIn(runDirectory)) / toString(domain));
 }
 
-std::vector<Uuid> takeStarted(const std::filesystem::path& runDirectory) {
-  std::vector<Uuid> domains;
+std::vector<StartedMark> startedMarks(const fs::path& runDirectory) {
+  std::map<Uuid, std::pair<StartedMark, fs::file_time_type>> newest;
   std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(marksIn(runDirectory), ignored)) {
-    const auto uuid = parseUuid(entry.path().filename().string());
-    std::filesystem::remove(entry.path(), ignored);
-    if (uuid) {
-      domains.push_back(*uuid);
+  for (const auto& entry : fs::directory_iterator(marksIn(runDirectory), ignored)) {
+    const auto mark = parseMark(entry.path().filename().string());
+    if (!mark) {
+      continue;
+    }
+    const auto since = fs::last_write_time(entry.path(), ignored);
+    const auto [known, added] = newest.try_emplace(mark->domain, *mark, since);
+    if (!added && mark->attempts < known->second.first.attempts) {
+      known->second = {*mark, since};
     }
   }
-  return domains;
+  std::vector<std::pair<StartedMark, fs::file_time_type>> found;
+  for (const auto& [domain, entry] : newest) {
+    found.push_back(entry);
+  }
+  std::ranges::sort(found, {}, [](const auto& entry) {
+    return std::tuple(entry.first.attempts, entry.second, entry.first.domain);
+  });
+  std::vector<StartedMark> marks;
+  for (const auto& entry : found) {
+    marks.push_back(entry.first);
+  }
+  return marks;
+}
+
+StartedMark beginAttempt(const fs::path& runDirectory, const StartedMark& mark) {
+  const StartedMark begun{mark.domain, mark.attempts + 1};
+  std::error_code failure;
+  fs::rename(fileOf(runDirectory, mark), fileOf(runDirectory, begun), failure);
+  if (failure) {
+    throw Error("cannot rename the mark " + printable(fileOf(runDirectory, mark).string()) + ": " +
+                    failure.message(),
+                "check the directory, then run `vfpass verify --pending`");
+  }
+  return begun;
+}
+
+void removeMark(const fs::path& runDirectory, const StartedMark& mark) {
+  std::error_code ignored;
+  fs::remove(fileOf(runDirectory, mark), ignored);
+}
+
+void removeStrayMarks(const fs::path& runDirectory) {
+  const auto marks = startedMarks(runDirectory);
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(marksIn(runDirectory), ignored)) {
+    const auto mark = parseMark(entry.path().filename().string());
+    if (!mark || std::ranges::find(marks, *mark) == marks.end()) {
+      fs::remove(entry.path(), ignored);
+    }
+  }
 }
 
 }  // namespace vfpass::state

@@ -88,9 +88,9 @@ TEST_F(DatabaseTest, RecordingAgainReplacesTheLease) {
   Database database = open();
   Lease lease = sampleLease(1, "rail0", 1);
   database.recordLease(lease);
-  lease.vfIndex = 5;
+  vfOf(lease).index = 5;
   lease.generation = 9;
-  lease.settings.vlan.reset();
+  vfOf(lease).settings.vlan.reset();
   database.recordLease(lease);
   EXPECT_EQ(database.leases(), std::vector<Lease>{lease});
 }
@@ -128,7 +128,7 @@ TEST_F(DatabaseTest, RefusesMovingALeaseToALeasedVf) {
   database.recordLease(both[0]);
   database.recordLease(both[1]);
   Lease moved = both[1];
-  moved.vfIndex = 1;
+  vfOf(moved).index = 1;
   EXPECT_EQ(errorOf([&] { database.recordLease(moved); }).code(), ExitCode::refused);
   EXPECT_EQ(database.leases(), both);
 }
@@ -198,8 +198,7 @@ TEST_F(DatabaseTest, RefusesToAdoptLeaseOfALeasedDevice) {
   Lease thief = owner;
   thief.domain = uuidOf(2);
   EXPECT_THAT(database.adoptLease(thief), HasSubstr("is leased to domain"));
-  thief.kind = LeaseKind::pciFunction;  // the whole PF
-  thief.vfIndex = 0;
+  thief.device = LeasedFunction{};  // the whole PF
   thief.vf = thief.pf;
   EXPECT_THAT(database.adoptLease(thief), HasSubstr("is leased to domain"));
   EXPECT_EQ(database.leases(), std::vector{owner});

@@ -16,16 +16,30 @@ std::string timeOf(int number) {
 
 TEST(ReportHistory, ReturnsTheNewestAndDeletesOldReports) {
   const fake::TemporaryFolder folder;
-  EXPECT_EQ(latestReport(folder.path(), uuidOf(1)), std::nullopt);
+  EXPECT_FALSE(latestReport(folder.path(), uuidOf(1)));
   for (int number = 0; number < 13; ++number) {
     keepReport(folder.path() / "state", uuidOf(1), timeOf(number), std::to_string(number));
   }
   keepReport(folder.path() / "state", uuidOf(2), timeOf(0), "another VM's");
-  EXPECT_EQ(latestReport(folder.path() / "state", uuidOf(1)), "12");
+  EXPECT_EQ(latestReport(folder.path() / "state", uuidOf(1))->text, "12");
   const auto reports = folder.path() / "state" / "reports" / toString(uuidOf(1));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(reports), {}),
             static_cast<std::ptrdiff_t>(reportsKept));
   EXPECT_FALSE(std::filesystem::exists(reports / (timeOf(2) + ".json")));
+}
+
+TEST(ReportHistory, NamesReportThatCannotBeRead) {
+  const fake::TemporaryFolder folder;
+  const auto reports = folder.path() / "state" / "reports" / toString(uuidOf(1));
+  keepReport(folder.path() / "state", uuidOf(1), timeOf(0), "small");
+  keepReport(folder.path() / "state", uuidOf(1), timeOf(1), "");
+  std::filesystem::resize_file(reports / (timeOf(1) + ".json"), largestReport + 1);
+  const auto large = latestReport(folder.path() / "state", uuidOf(1));
+  ASSERT_TRUE(large);
+  EXPECT_EQ(large->file, reports / (timeOf(1) + ".json"));
+  EXPECT_EQ(large->problem, "larger than 8388608 bytes");
+  std::filesystem::create_directory(reports / (timeOf(2) + ".json"));
+  EXPECT_NE(latestReport(folder.path() / "state", uuidOf(1))->problem, "");
 }
 
 }  // namespace

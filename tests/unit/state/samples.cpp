@@ -37,15 +37,15 @@ Lease sampleLease(std::uint8_t domain, const std::string& name, unsigned vfIndex
   lease.pf = PciAddress{0, 0x3b, 0, 0};
   lease.pfPath = "pci0000:3a/0000:3a:00.0/0000:3b:00.0";
   lease.pfSerial = "MT2024X00000";
-  lease.vfIndex = vfIndex;
+  vfOf(lease).index = vfIndex;
   lease.vf = PciAddress{0x10000, 0x3b, 1, 2};
-  lease.infiniband = true;
-  lease.settings = sampleSettings();
-  lease.required = {Attribute::mac, Attribute::vlan};
+  vfOf(lease).infiniband = true;
+  vfOf(lease).settings = sampleSettings();
+  vfOf(lease).required = {Attribute::mac, Attribute::vlan};
   lease.allow = {Allowance::sharedIommuGroup, Allowance::netdevInUse};
   lease.managed = true;
-  lease.interfaceForm = true;
-  lease.teamingWith = "net0";
+  vfOf(lease).interfaceForm = true;
+  vfOf(lease).teamingWith = "net0";
   lease.persistent = domain % 2 == 0;
   lease.guest = {PciAddress{0, 5, 0, 0}, RootPort{5, PciAddress{0, 0, 2, 1}, true}, {}};
   lease.edits = {{"hard-limit", EditPlace::memtune, {"<hard_limit unit='KiB'>1</hard_limit>"}}};
@@ -60,7 +60,7 @@ Plan samplePlan(std::uint8_t domain) {
   const PciAddress pf{0, 0x3b, 0, 0};
   const PciAddress vf{0, 0x3b, 0, 1};
   const Lease lease = sampleLease(domain, "rail0", domain);
-  const ConfigureVfs configure{pf, {{0, lease.settings, lease.required}, {1, {}, {}}}};
+  const ConfigureVfs configure{pf, {{0, vfOf(lease).settings, vfOf(lease).required}, {1, {}, {}}}};
   const BindDriver bind{vf, "vfio-pci", "vfio-pci"};
   Plan plan;
   plan.kind = PlanKind::attach;
@@ -155,6 +155,19 @@ std::vector<GuestController> Generator::controllers() {
   return all;
 }
 
+std::variant<LeasedVf, LeasedFunction> Generator::device() {
+  if (flag()) {
+    return LeasedFunction{perhaps(std::string("nvgrace_gpu_vfio_pci"))};
+  }
+  return LeasedVf{static_cast<unsigned>(number(any32)),
+                  static_cast<unsigned>(number(any32)),
+                  flag(),
+                  settings(),
+                  attributes(),
+                  flag(),
+                  perhaps(text())};
+}
+
 Lease Generator::lease() {
   Lease lease;
   lease.domain = uuid();
@@ -163,18 +176,10 @@ Lease Generator::lease() {
   lease.pf = pci();
   lease.pfPath = text();
   lease.pfSerial = text();
-  lease.vfIndex = static_cast<unsigned>(number(any32));
-  lease.vfCount = static_cast<unsigned>(number(any32));
+  lease.device = device();
   lease.vf = pci();
-  lease.infiniband = flag();
-  lease.settings = settings();
-  lease.required = attributes();
   lease.allow = flag() ? std::set{static_cast<Allowance>(number(3))} : std::set<Allowance>{};
   lease.managed = flag();
-  lease.interfaceForm = flag();
-  lease.teamingWith = perhaps(text());
-  lease.vfioDriver = perhaps(std::string("nvgrace_gpu_vfio_pci"));
-  lease.kind = static_cast<LeaseKind>(number(1));
   lease.persistent = flag();
   lease.guest = {pci(), perhaps(RootPort{static_cast<unsigned>(number(any32)), pci(), flag()}),
                  controllers()};

@@ -27,6 +27,7 @@ class Generator {
   PciAddress pci();
   VfSettings settings();
   std::vector<GuestController> controllers();
+  std::variant<LeasedVf, LeasedFunction> device();
   Lease lease();
   Action action();
 

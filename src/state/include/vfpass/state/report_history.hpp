@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "vfpass/identifiers.hpp"
 
@@ -16,8 +18,22 @@ inline constexpr std::size_t reportsKept = 10;
 void keepReport(const std::filesystem::path& stateDirectory, const Uuid& domain,
                 const std::string& time, const std::string& text);
 
-/// Text of the newest report; nullopt if there is none or it is unreadable.
-std::optional<std::string> latestReport(const std::filesystem::path& stateDirectory,
-                                        const Uuid& domain);
+/// Larger reports are not read. A report of verify is far smaller (report::boundTexts).
+inline constexpr std::uintmax_t largestReport = std::uintmax_t{8} << 20U;
+
+/// A kept report, or the reason why it cannot be read.
+struct KeptReport {
+  std::filesystem::path file;
+  std::string text;
+  std::string problem;  ///< empty: `text` is complete
+};
+
+/// All kept reports, newest first.
+std::vector<KeptReport> keptReports(const std::filesystem::path& stateDirectory,
+                                    const Uuid& domain);
+
+/// The newest report; nullopt if there is none.
+std::optional<KeptReport> latestReport(const std::filesystem::path& stateDirectory,
+                                       const Uuid& domain);
 
 }  // namespace vfpass::state

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <filesystem>
 #include <vector>
 
@@ -7,12 +8,31 @@
 
 namespace vfpass::state {
 
+/// A domain that has started and waits for its verification.
+struct StartedMark {
+  Uuid domain;
+  unsigned attempts = 0;  ///< verifications that began; those that are over did not end
+
+  auto operator<=>(const StartedMark&) const = default;
+};
+
 /// Marks this domain as just started: creates an empty file below `started/` in the run directory,
 /// which a systemd path unit watches. The hook does nothing else, because libvirt waits for it.
 /// Throws Error.
 void markStarted(const std::filesystem::path& runDirectory, const Uuid& domain);
 
-/// Returns the marked domains and removes the marks.
-std::vector<Uuid> takeStarted(const std::filesystem::path& runDirectory);
+/// The marked domains: those with fewer attempts first, among equals the oldest mark. A domain that
+/// started again during its verification has a new mark, which is the one returned.
+std::vector<StartedMark> startedMarks(const std::filesystem::path& runDirectory);
+
+/// Counts the attempt in the mark's file name, atomically, before the verification begins: a crash
+/// leaves a mark that the next run finds. Returns the mark with the new number. Throws Error.
+StartedMark beginAttempt(const std::filesystem::path& runDirectory, const StartedMark& mark);
+
+/// Removes the mark. One that the hook has made meanwhile stays.
+void removeMark(const std::filesystem::path& runDirectory, const StartedMark& mark);
+
+/// Removes everything else from `started/`: the path unit starts its service until it is empty.
+void removeStrayMarks(const std::filesystem::path& runDirectory);
 
 }  // namespace vfpass::state
