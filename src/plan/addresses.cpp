@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "teamed_mac.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/automatic.hpp"
 
@@ -11,7 +12,7 @@ namespace {
 std::string ownerInLeases(const std::vector<Lease>& leases, const Lease& self, const auto& has) {
   for (const auto& lease : leases) {
     const bool same = lease.domain == self.domain && lease.entry == self.entry;
-    if (!same && has(lease.settings)) {
+    if (!same && has(settingsOf(lease))) {
       return lease.entry + " of domain " + printable(lease.domainName);
     }
   }
@@ -71,15 +72,30 @@ void settleMac(const AttachInput& input, const MappedVf& entry, const Lease* ear
     const std::string owner = ownerOf(input, entry, decided, lease, has);
     return owner.empty() ? ownerInDomains(input, mac) : owner;
   };
-  if (!entry.macAutomatic && lease.settings.mac) {
-    object(entry, "MAC " + toString(*lease.settings.mac), ownerOfMac(*lease.settings.mac),
-           objections);
-  } else if (earlier != nullptr && earlier->settings.mac) {
-    lease.settings.mac = earlier->settings.mac;  // decided at the first attach, kept from then on
+  auto& mac = vfOf(lease).settings.mac;
+  if (!entry.macAutomatic && mac) {
+    object(entry, "MAC " + toString(*mac), ownerOfMac(*mac), objections);
+  } else if (earlier != nullptr && settingsOf(*earlier).mac) {
+    mac = settingsOf(*earlier).mac;  // decided at the first attach, kept from then on
   } else {
-    lease.settings.mac = automaticMac(
-        input.domain, entry.name, [&](const MacAddress& mac) { return !ownerOfMac(mac).empty(); });
+    mac = automaticMac(input.domain, entry.name,
+                       [&](const MacAddress& each) { return !ownerOfMac(each).empty(); });
   }
+}
+
+// Only the two interfaces of a team have the same MAC.
+void settleTeamedMac(const AttachInput& input, const MappedVf& entry,
+                     const std::vector<Lease>& decided, Lease& lease,
+                     std::vector<Objection>& objections) {
+  const auto mac = teamedMac(input, entry, objections);
+  if (!mac) {
+    return;
+  }
+  vfOf(lease).settings.mac = mac;
+  const auto has = [&mac](const VfSettings& settings) { return settings.mac == mac; };
+  const std::string owner = ownerOf(input, entry, decided, lease, has);
+  object(entry, "MAC " + toString(*mac), owner.empty() ? ownerInDomains(input, *mac) : owner,
+         objections);
 }
 
 void settleGuid(const AttachInput& input, const MappedVf& entry, const Lease* earlier,
@@ -90,11 +106,11 @@ void settleGuid(const AttachInput& input, const MappedVf& entry, const Lease* ea
     const auto has = [&](const VfSettings& settings) { return settings.*member == guid; };
     return ownerOf(input, entry, decided, lease, has);
   };
-  auto& guid = lease.settings.*member;
+  auto& guid = vfOf(lease).settings.*member;
   if (guid) {
     object(entry, "GUID " + toString(*guid), ownerOfGuid(*guid), objections);
-  } else if (earlier != nullptr && earlier->settings.*member) {
-    guid = earlier->settings.*member;
+  } else if (earlier != nullptr && settingsOf(*earlier).*member) {
+    guid = settingsOf(*earlier).*member;
   } else {
     guid = automaticGuid(input.domain, entry.name, role,
                          [&](const Guid& each) { return !ownerOfGuid(each).empty(); });
@@ -106,7 +122,11 @@ void settleGuid(const AttachInput& input, const MappedVf& entry, const Lease* ea
 void settleAddresses(const AttachInput& input, const MappedVf& entry, const Lease* earlier,
                      const std::vector<Lease>& decided, Lease& lease,
                      std::vector<Objection>& objections) {
-  if (!lease.infiniband) {
+  if (entry.teamingWith && !vfOf(lease).infiniband) {
+    settleTeamedMac(input, entry, decided, lease, objections);
+    return;
+  }
+  if (!vfOf(lease).infiniband) {
     settleMac(input, entry, earlier, decided, lease, objections);
     return;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "check_isolation.hpp"
+#include "companion_lines.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/judge_holders.hpp"
 #include "vfpass/plan/lease_device.hpp"
@@ -25,7 +26,7 @@ std::vector<PciAddress> namedFunctions(const std::vector<Lease>& leases,
                                        const std::vector<MappedFunction>& gpus) {
   std::set<PciAddress> named;
   for (const auto& lease : leases) {
-    if (lease.kind == LeaseKind::pciFunction) {
+    if (!isVf(lease)) {
       named.insert(lease.vf);
     }
   }
@@ -63,6 +64,27 @@ std::vector<Objection> checkFunctionKind(const PciFunction& function, const Func
   return objections;
 }
 
+// VFIO falls back to a bus reset, but only when one owner has all devices on the bus
+// (vfio_pci_dev_set_try_reset, drivers/vfio/pci/vfio_pci_core.c).
+std::vector<Objection> checkReset(const PciFunction& function, const FunctionTerms& terms) {
+  std::vector<GroupPeer> unlistedPeers;
+  std::vector<std::string> addresses;
+  for (const auto& peer : function.busPeers) {
+    if (!terms.companions.contains(peer.address)) {
+      unlistedPeers.push_back(peer);
+      addresses.push_back(toString(peer.address));
+    }
+  }
+  if (unlistedPeers.empty()) {
+    return {};
+  }
+  return {{"PCI function " + toString(function.address) + " (" + terms.name +
+               ") can be reset only with its bus, which it shares with " + join(addresses, ", ") +
+               ": the next guest could read data left by this one",
+           companionRemedy(unlistedPeers, terms) +
+               "choose another device (reset_method in sysfs lists the resets of a device)"}};
+}
+
 std::vector<Objection> checkFunctionUse(const PciFunction& function, const FunctionTerms& terms,
                                         const std::vector<Holder>& holders) {
   return objectToHolders(function.address, holders, terms.allow);
@@ -73,7 +95,7 @@ std::vector<Objection> checkLeasedFunctions(const Inventory& inventory,
   std::vector<Objection> objections;
   const auto named = namedFunctions(leases);
   for (const auto& lease : leases) {
-    if (lease.kind != LeaseKind::pciFunction) {
+    if (isVf(lease)) {
       continue;
     }
     const PciFunction* function = findFunction(inventory, lease.vf);

@@ -54,11 +54,10 @@ void checkOpenWork(const HostInput& input, std::vector<Objection>& objections) {
 void checkLeasedIndexes(const HostInput& input, unsigned count,
                         std::vector<Objection>& objections) {
   for (const auto& lease : input.leases) {
-    if (lease.pf == input.pf.address && lease.kind == LeaseKind::virtualFunction &&
-        lease.vfIndex >= count) {
+    if (lease.pf == input.pf.address && isVf(lease) && vfOf(lease).index >= count) {
       objections.push_back(
           {nameOf(input.pf) + ": cannot change to " + std::to_string(count) + " VFs: VF " +
-               std::to_string(lease.vfIndex) + " is leased to domain " +
+               std::to_string(vfOf(lease).index) + " is leased to domain " +
                printable(lease.domainName),
            "raise virtual-function-count, or run `vfpass detach` on that VM first"});
     }

@@ -14,18 +14,23 @@ namespace {
 // True when the guest would only see its frames treated differently. The driver in the guest has
 // read MAC and GUIDs when it probed; libvirt sets VLAN and MAC of an <interface>.
 bool onlySwitchSettingsDiffer(const Lease& earlier, const Lease& wanted) {
+  if (isVf(earlier) != isVf(wanted)) {
+    return false;
+  }
   Lease adjusted = wanted;
-  adjusted.settings = earlier.settings;
-  adjusted.required = earlier.required;
+  if (isVf(wanted)) {
+    vfOf(adjusted).settings = vfOf(earlier).settings;
+    vfOf(adjusted).required = vfOf(earlier).required;
+  }
   adjusted.allow = earlier.allow;
   adjusted.persistent = earlier.persistent;
   adjusted.guest = earlier.guest;  // applies to the next start
   adjusted.edits = earlier.edits;  // also applies to the next start
-  const auto differing = differingAttributes(wanted.settings, earlier.settings);
+  const auto differing = differingAttributes(settingsOf(wanted), settingsOf(earlier));
   const bool fixed = std::any_of(differing.begin(), differing.end(), [&](Attribute attribute) {
     return attribute == Attribute::mac || attribute == Attribute::nodeGuid ||
            attribute == Attribute::portGuid ||
-           (wanted.interfaceForm && attribute == Attribute::vlan);
+           (isInterface(wanted) && attribute == Attribute::vlan);
   });
   return !fixed && sameTerms(earlier, adjusted);
 }
@@ -36,7 +41,7 @@ void checkChanged(const AttachInput& input, const Lease& earlier, const Lease& l
     objections.push_back(
         {lease.entry + " is in use by the running guest: cannot replace its device",
          "`vfpass detach " + shellArgument(input.domainName) + "`, then attach again"});
-  } else if (!input.scope.live && earlier.settings != lease.settings) {
+  } else if (!input.scope.live && settingsOf(earlier) != settingsOf(lease)) {
     objections.push_back({lease.entry + " is in use by the running guest with different values",
                           "omit --config to change the values while the guest is running"});
   } else if (!input.scope.config && earlier.persistent && !sameTerms(earlier, lease)) {
@@ -58,7 +63,7 @@ void checkPlace(const AttachInput& input, const Lease& earlier, const Lease& lea
 }
 
 void checkDevice(const AttachInput& input, const Lease& lease, std::vector<Objection>& objections) {
-  if (lease.kind == LeaseKind::pciFunction) {
+  if (!isVf(lease)) {
     const auto found = checkLeasedFunctions(input.inventory, {lease});
     objections.insert(objections.end(), found.begin(), found.end());
     return;

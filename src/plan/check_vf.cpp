@@ -58,15 +58,15 @@ std::vector<Objection> checkLeasedVfs(const PhysicalFunction& pf, const std::vec
                             "check which card is in which slot, then run `vfpass attach` again"});
       continue;
     }
-    if (lease.vfIndex >= pf.vfs.size()) {
+    if (vfOf(lease).index >= pf.vfs.size()) {
       objections.push_back(
           {"PF " + toString(pf.address) + " has " + std::to_string(pf.vfs.size()) + " VFs, but " +
-               lease.entry + " needs VF " + std::to_string(lease.vfIndex),
+               lease.entry + " needs VF " + std::to_string(vfOf(lease).index),
            "raise its virtual-function-count in host.yaml and run `vfpass host apply`",
            ExitCode::failed});
       continue;
     }
-    const VirtualFunction& vf = pf.vfs[lease.vfIndex];
+    const VirtualFunction& vf = pf.vfs[vfOf(lease).index];
     const auto found = checkVf(vf, lease.allow, false, holders);
     objections.insert(objections.end(), found.begin(), found.end());
   }

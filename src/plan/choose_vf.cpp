@@ -20,7 +20,7 @@ void objectToLease(const AttachInput& input, const PhysicalFunction& pf, unsigne
   for (const auto& lease : input.leases) {
     Lease wanted;
     wanted.pf = pf.address;
-    wanted.vfIndex = index;
+    vfOf(wanted).index = index;
     if (lease.domain != input.domain && sameDevice(lease, wanted)) {
       objections.push_back(
           {describeDevice(lease) + " is leased to domain " + printable(lease.domainName),

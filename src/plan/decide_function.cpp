@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "check_nvlink.hpp"
-#include "check_reset.hpp"
 #include "decide_lease.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
@@ -80,8 +79,7 @@ void objectToOwnVfs(const AttachInput& input, const MappedFunction& entry,
 // The earlier lease if it is for the same function; its use was checked when it was made.
 const Lease* keptLease(const AttachInput& input, const MappedFunction& entry) {
   const Lease* earlier = earlierLease(input, entry.name);
-  const bool same =
-      earlier != nullptr && earlier->kind == LeaseKind::pciFunction && earlier->vf == entry.pci;
+  const bool same = earlier != nullptr && !isVf(*earlier) && earlier->vf == entry.pci;
   return same ? earlier : nullptr;
 }
 
@@ -110,7 +108,6 @@ void judge(const AttachInput& input, const MappedFunction& entry, const PciFunct
 
 Lease leaseOf(const AttachInput& input, const MappedFunction& entry, const PciFunction& function) {
   Lease lease;
-  lease.kind = LeaseKind::pciFunction;
   lease.domain = input.domain;
   lease.domainName = input.domainName;
   lease.entry = entry.name;
@@ -118,9 +115,11 @@ Lease leaseOf(const AttachInput& input, const MappedFunction& entry, const PciFu
   lease.pfPath = function.path;
   lease.pfSerial = function.serial;
   lease.allow = input.mapping.allow;
+  LeasedFunction device;
   if (const std::string driver = entry.driver.value_or(function.vfioDriver); driver != "vfio-pci") {
-    lease.vfioDriver = driver;
+    device.vfioDriver = driver;
   }
+  lease.device = device;
   lease.original.driver = function.driver;
   lease.original.driverOverride = function.driverOverride;
   const Lease* kept = keptLease(input, entry);

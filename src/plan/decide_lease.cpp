@@ -33,6 +33,13 @@ void checkLinkLayer(const MappedVf& entry, const PhysicalFunction& pf,
              toString(pf.address) + " is InfiniBand, which has neither",
          "remove `mac:` and `vlan:`; the subnet manager sets partition keys", ExitCode::badInput});
   }
+  if (infiniband && entry.teamingWith) {
+    objections.push_back({toString(entry.place) + ": " + entry.name + " is teamed, but PF " +
+                              toString(pf.address) +
+                              " is InfiniBand: a virtio interface can only "
+                              "stand by for an Ethernet VF",
+                          "remove `teaming:`", ExitCode::badInput});
+  }
   if (infiniband && entry.interfaceForm) {
     objections.push_back({toString(entry.place) + ": " + entry.name +
                               " requests <interface>, but libvirt cannot set up an InfiniBand VF "
@@ -42,22 +49,22 @@ void checkLinkLayer(const MappedVf& entry, const PhysicalFunction& pf,
 }
 
 bool earlierFits(const Lease* earlier, const MappedVf& entry, const PhysicalFunction& pf) {
-  return earlier != nullptr && earlier->kind == LeaseKind::virtualFunction &&
-         earlier->pf == pf.address && (!entry.index || *entry.index == earlier->vfIndex);
+  return earlier != nullptr && isVf(*earlier) && earlier->pf == pf.address &&
+         (!entry.index || *entry.index == vfOf(*earlier).index);
 }
 
 // On InfiniBand only link state and GUIDs exist; on Ethernet everything except GUIDs.
-void fitSettings(const PhysicalFunction& pf, const MappedVf& entry, Lease& lease) {
-  lease.infiniband = pf.linkLayer == LinkLayer::infiniband;
-  lease.settings = entry.settings;
-  lease.required = entry.required;
-  if (!lease.infiniband) {
-    lease.required.insert(Attribute::mac);
+void fitSettings(const PhysicalFunction& pf, const MappedVf& entry, LeasedVf& vf) {
+  vf.infiniband = pf.linkLayer == LinkLayer::infiniband;
+  vf.settings = entry.settings;
+  vf.required = entry.required;
+  if (!vf.infiniband) {
+    vf.required.insert(Attribute::mac);
     return;
   }
-  lease.settings = only(entry.settings, differingAttributes(neutralSettings(true), {}));
-  std::erase_if(lease.required, [](Attribute attribute) { return !existsOn(attribute, true); });
-  lease.required.insert({Attribute::nodeGuid, Attribute::portGuid});
+  vf.settings = only(entry.settings, differingAttributes(neutralSettings(true), {}));
+  std::erase_if(vf.required, [](Attribute attribute) { return !existsOn(attribute, true); });
+  vf.required.insert({Attribute::nodeGuid, Attribute::portGuid});
 }
 
 void recordOriginal(const AttachInput& input, const PhysicalFunction& pf, Lease& lease) {
@@ -66,8 +73,8 @@ void recordOriginal(const AttachInput& input, const PhysicalFunction& pf, Lease&
       std::any_of(input.leases.begin(), input.leases.end(), [&](const Lease& other) {
         return other.pf == pf.address && other.original.created;
       });
-  if (lease.vfIndex < pf.vfs.size()) {
-    const VirtualFunction& vf = pf.vfs[lease.vfIndex];
+  if (vfOf(lease).index < pf.vfs.size()) {
+    const VirtualFunction& vf = pf.vfs[vfOf(lease).index];
     lease.original.driver = vf.driver;
     lease.original.driverOverride = vf.driverOverride;
     lease.original.settings = vf.settings;
@@ -79,8 +86,8 @@ void identify(const AttachInput& input, const PhysicalFunction& pf, unsigned ind
   lease.pf = pf.address;
   lease.pfPath = pf.path;
   lease.pfSerial = pf.serial;
-  lease.vfIndex = index;
-  lease.vfCount =
+  vfOf(lease).index = index;
+  vfOf(lease).count =
       pf.vfs.empty() ? wantedVfCount(pf, input.policy) : static_cast<unsigned>(pf.vfs.size());
   const auto address = vfAddress(pf, index);
   if (!address) {
@@ -106,7 +113,7 @@ void reserveLeased(const AttachInput& input, Progress& progress) {
         selectPf(entry.pf, input.mapping, input.inventory, entry.place, reportedLater);
     const Lease* earlier = earlierLease(input, entry.name);
     if (pf != nullptr && earlierFits(earlier, entry, *pf)) {
-      progress.taken[pf->address].insert(earlier->vfIndex);
+      progress.taken[pf->address].insert(vfOf(*earlier).index);
     }
   }
 }
@@ -115,7 +122,7 @@ std::optional<unsigned> indexFor(const AttachInput& input, const MappedVf& entry
                                  const PhysicalFunction& pf, const Lease* earlier,
                                  Progress& progress, std::vector<Objection>& objections) {
   if (earlier != nullptr) {
-    return earlier->vfIndex;
+    return vfOf(*earlier).index;
   }
   std::set<unsigned> taken = progress.taken[pf.address];
   if (!entry.index) {
@@ -153,17 +160,17 @@ void decideOne(const AttachInput& input, const MappedVf& entry, Progress& progre
   lease.domainName = input.domainName;
   lease.entry = entry.name;
   identify(input, *pf, *index, lease, objections);
-  fitSettings(*pf, entry, lease);
+  fitSettings(*pf, entry, vfOf(lease));
   settleAddresses(input, entry, earlier, progress.decided, lease, objections);
   lease.allow = input.mapping.allow;
   lease.managed = entry.managed;
-  lease.interfaceForm = entry.interfaceForm;
-  lease.teamingWith = entry.teamingWith;
+  vfOf(lease).interfaceForm = entry.interfaceForm;
+  vfOf(lease).teamingWith = entry.teamingWith;
   lease.persistent = input.scope.config || (earlier != nullptr && earlier->persistent);
   progress.places.assign(earlier, lease, objections);
   if (kept != nullptr) {
     lease.original = kept->original;
-    lease.vfCount = kept->vfCount;
+    vfOf(lease).count = vfOf(*kept).count;
   } else {
     recordOriginal(input, *pf, lease);
   }
@@ -199,7 +206,9 @@ bool sameTerms(const Lease& earlier, const Lease& wanted) {
   adjusted.original = earlier.original;
   adjusted.state = earlier.state;
   adjusted.bootId = earlier.bootId;
-  adjusted.vfCount = earlier.vfCount;
+  if (isVf(adjusted) && isVf(earlier)) {
+    vfOf(adjusted).count = vfOf(earlier).count;
+  }
   return adjusted == earlier;
 }
 

@@ -28,7 +28,7 @@ void checkForm(const MappedVf& entry, const PhysicalFunction& pf,
 Reprobe reprobeAround(const Lease& lease, const VirtualFunction& vf, const VfSettings& wanted) {
   const VfSettings guids = only(wanted, {Attribute::nodeGuid, Attribute::portGuid});
   const bool onHostDriver = !vf.driver.empty() && vf.driver != "vfio-pci";
-  if (!lease.managed || !lease.infiniband || !onHostDriver ||
+  if (!lease.managed || !vfOf(lease).infiniband || !onHostDriver ||
       differingAttributes(guids, vf.settings).empty()) {
     return {};
   }

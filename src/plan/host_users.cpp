@@ -50,10 +50,9 @@ std::vector<std::string> vfUsers(const HostInput& input) {
   std::vector<std::string> users;
   for (const auto& lease : input.leases) {
     if (lease.pf == input.pf.address) {
-      users.push_back((lease.kind == LeaseKind::virtualFunction
-                           ? "VF " + std::to_string(lease.vfIndex)
-                           : describeDevice(lease)) +
-                      " is leased to domain " + printable(lease.domainName));
+      users.push_back(
+          (isVf(lease) ? "VF " + std::to_string(vfOf(lease).index) : describeDevice(lease)) +
+          " is leased to domain " + printable(lease.domainName));
     }
   }
   for (const auto& vf : input.pf.vfs) {

@@ -21,14 +21,14 @@ std::string otherCard(const Lease& lease, const PciAddress& address, const std::
 }  // namespace
 
 std::string otherDevice(const Lease& lease, const PhysicalFunction& pf) {
-  const std::string card = otherCard(lease, pf.address, pf.path, pf.serial);
-  if (!card.empty() || lease.vfIndex >= pf.vfs.size()) {
+  std::string card = otherCard(lease, pf.address, pf.path, pf.serial);
+  if (!card.empty() || vfOf(lease).index >= pf.vfs.size()) {
     return card;
   }
-  const PciAddress& vf = pf.vfs[lease.vfIndex].address;
+  const PciAddress& vf = pf.vfs[vfOf(lease).index].address;
   return vf == lease.vf
              ? ""
-             : "VF " + std::to_string(lease.vfIndex) + " of PF " + toString(pf.address) +
+             : "VF " + std::to_string(vfOf(lease).index) + " of PF " + toString(pf.address) +
                    " is at " + toString(vf) + ", the leased VF was at " + toString(lease.vf);
 }
 

@@ -30,11 +30,11 @@ std::string vfFault(const Inventory& inventory, const Lease& lease) {
     return fault;
   }
   const auto limit = pf->vfs.empty() ? pf->totalVfs : static_cast<unsigned>(pf->vfs.size());
-  if (lease.vfIndex >= limit) {
-    return name + " has no VF " + std::to_string(lease.vfIndex);
+  if (vfOf(lease).index >= limit) {
+    return name + " has no VF " + std::to_string(vfOf(lease).index);
   }
   const auto address =
-      pf->vfs.empty() ? vfAddress(*pf, lease.vfIndex) : pf->vfs[lease.vfIndex].address;
+      pf->vfs.empty() ? vfAddress(*pf, vfOf(lease).index) : pf->vfs[vfOf(lease).index].address;
   if (address && *address != lease.vf) {
     return describeDevice(lease) + " is at " + toString(*address) + ", the lease is for " +
            toString(lease.vf);
@@ -63,8 +63,7 @@ std::string functionFault(const Inventory& inventory, const std::vector<Lease>& 
 
 std::string placeFault(const Inventory& inventory, const std::vector<Lease>& companions,
                        const Lease& lease) {
-  return lease.kind == LeaseKind::pciFunction ? functionFault(inventory, companions, lease)
-                                              : vfFault(inventory, lease);
+  return !isVf(lease) ? functionFault(inventory, companions, lease) : vfFault(inventory, lease);
 }
 
 }  // namespace vfpass::plan

@@ -11,18 +11,17 @@ namespace {
 
 std::string valueDifference(const Lease& earlier, const Lease& wanted) {
   std::string text;
-  for (const Attribute attribute : differingAttributes(wanted.settings, earlier.settings)) {
+  const auto& [before, after] = std::pair(settingsOf(earlier), settingsOf(wanted));
+  for (const Attribute attribute : differingAttributes(after, before)) {
     text += (text.empty() ? "" : ", ") + std::string(toString(attribute)) + " " +
-            describe(wanted.settings, attribute) + " instead of " +
-            describe(earlier.settings, attribute);
+            describe(after, attribute) + " instead of " + describe(before, attribute);
   }
   return text;
 }
 
 std::string difference(const Lease& earlier, const Lease& wanted) {
-  if (earlier.pf != wanted.pf || earlier.vfIndex != wanted.vfIndex) {
-    return "VF " + std::to_string(wanted.vfIndex) + " of PF " + toString(wanted.pf) +
-           " instead of VF " + std::to_string(earlier.vfIndex) + " of PF " + toString(earlier.pf);
+  if (!sameDevice(earlier, wanted) || isVf(earlier) != isVf(wanted)) {
+    return describeDevice(wanted) + " instead of " + describeDevice(earlier);
   }
   if (vfioDriverOf(earlier) != vfioDriverOf(wanted)) {
     return "driver " + vfioDriverOf(wanted) + " instead of " + vfioDriverOf(earlier);

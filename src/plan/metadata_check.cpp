@@ -43,45 +43,74 @@ void compare(const Lease& metadata, const Lease& own, Objections& objections) {
   }
 }
 
+// Collects the names of the terms in which two leases differ.
+class TermComparison {
+ public:
+  TermComparison(Lease left, Lease right) : left_(std::move(left)), right_(std::move(right)) {}
+
+  void of(const std::string& name, const auto& term) {
+    if (term(left_) != term(right_)) {
+      names_.push_back(name);
+    }
+  }
+
+  // The same for a term that only a VF has. Leases of different kinds differ in their kind.
+  void ofVf(const std::string& name, const auto& term) {
+    if (isVf(left_) && isVf(right_)) {
+      of(name, [&term](const Lease& lease) { return term(vfOf(lease)); });
+    }
+  }
+
+  [[nodiscard]] std::vector<std::string> names() const {
+    return names_.empty() && left_ != right_ ? std::vector<std::string>{"other terms"}
+                                             // a member that is missing here
+                                             : names_;
+  }
+
+ private:
+  Lease left_;
+  Lease right_;
+  std::vector<std::string> names_;
+};
+
+void compareDevices(TermComparison& comparison) {
+  comparison.of("kind", kindOf);
+  comparison.of("device", [](const Lease& lease) { return std::tuple(lease.pf, lease.vf); });
+  comparison.ofVf("index", [](const LeasedVf& vf) { return vf.index; });
+  comparison.of("card",
+                [](const Lease& lease) { return std::tuple(lease.pfPath, lease.pfSerial); });
+  comparison.of("VFIO driver", vfioDriverOf);
+  for (const Attribute attribute : allAttributes) {
+    comparison.ofVf(std::string(toString(attribute)),
+                    [attribute](const LeasedVf& vf) { return only(vf.settings, {attribute}); });
+  }
+  comparison.ofVf("link layer", [](const LeasedVf& vf) { return vf.infiniband; });
+  comparison.ofVf("vf-count", [](const LeasedVf& vf) { return vf.count; });
+  comparison.ofVf("required", [](const LeasedVf& vf) { return vf.required; });
+  comparison.ofVf("form", [](const LeasedVf& vf) { return vf.interfaceForm; });
+  comparison.ofVf("teaming", [](const LeasedVf& vf) { return vf.teamingWith; });
+}
+
+void compareOrigins(TermComparison& comparison) {
+  comparison.of("original driver", [](const Lease& lease) {
+    return std::tuple(lease.original.driver, lease.original.driverOverride);
+  });
+  comparison.of("original settings", [](const Lease& lease) { return lease.original.settings; });
+}
+
 }  // namespace
 
 std::vector<std::string> differingTerms(const Lease& one, const Lease& other) {
-  const Lease left = termsOf(one);
-  const Lease right = termsOf(other);
-  std::vector<std::string> names;
-  const auto compareTerm = [&](const char* name, const auto& term) {
-    if (term(left) != term(right)) {
-      names.emplace_back(name);
-    }
-  };
-  for (const Attribute attribute : allAttributes) {
-    const std::string name(toString(attribute));
-    compareTerm(name.c_str(),
-                [&](const Lease& lease) { return only(lease.settings, {attribute}); });
-  }
-  compareTerm("kind", [](const Lease& lease) { return lease.kind; });
-  compareTerm("device", [](const Lease& lease) {
-    return std::tuple(lease.pf, lease.vf, lease.vfIndex, lease.infiniband);
-  });
-  compareTerm("card", [](const Lease& lease) { return std::tuple(lease.pfPath, lease.pfSerial); });
-  compareTerm("vf-count", [](const Lease& lease) { return lease.vfCount; });
-  compareTerm("required", [](const Lease& lease) { return lease.required; });
-  compareTerm("allow", [](const Lease& lease) { return lease.allow; });
-  compareTerm("managed", [](const Lease& lease) { return lease.managed; });
-  compareTerm("form", [](const Lease& lease) { return lease.interfaceForm; });
-  compareTerm("teaming", [](const Lease& lease) { return lease.teamingWith; });
-  compareTerm("persistent", [](const Lease& lease) { return lease.persistent; });
-  compareTerm("guest address", [](const Lease& lease) { return lease.guest; });
-  compareTerm("domain settings", [](const Lease& lease) { return lease.edits; });
-  compareTerm("original driver", [](const Lease& lease) {
-    return std::tuple(lease.original.driver, lease.original.driverOverride);
-  });
-  compareTerm("original settings", [](const Lease& lease) { return lease.original.settings; });
-  compareTerm("generation", [](const Lease& lease) { return lease.generation; });
-  if (names.empty() && left != right) {
-    names.emplace_back("other terms");  // a member that was added to Lease, but not here
-  }
-  return names;
+  TermComparison comparison(termsOf(one), termsOf(other));
+  compareDevices(comparison);
+  compareOrigins(comparison);
+  comparison.of("allow", [](const Lease& lease) { return lease.allow; });
+  comparison.of("managed", [](const Lease& lease) { return lease.managed; });
+  comparison.of("persistent", [](const Lease& lease) { return lease.persistent; });
+  comparison.of("guest address", [](const Lease& lease) { return lease.guest; });
+  comparison.of("domain settings", [](const Lease& lease) { return lease.edits; });
+  comparison.of("generation", [](const Lease& lease) { return lease.generation; });
+  return comparison.names();
 }
 
 std::vector<Objection> checkMetadata(const Uuid& domain, const std::string& domainName,

@@ -1,4 +1,4 @@
-#include "vfpass/plan/active_claims.hpp"
+#include "vfpass/plan/plan_attach.hpp"
 
 #include <algorithm>
 #include <map>
@@ -22,8 +22,9 @@ namespace vfpass::plan {
 namespace {
 
 const VirtualFunction* findVf(const Inventory& inventory, const Lease& lease) {
-  const PhysicalFunction* pf = findPf(inventory, lease.pf);
-  return pf != nullptr && lease.vfIndex < pf->vfs.size() ? &pf->vfs[lease.vfIndex] : nullptr;
+  const PhysicalFunction* pf = isVf(lease) ? findPf(inventory, lease.pf) : nullptr;
+  return pf != nullptr && vfOf(lease).index < pf->vfs.size() ? &pf->vfs[vfOf(lease).index]
+                                                             : nullptr;
 }
 
 // Changes to the domain's leases.
@@ -37,7 +38,7 @@ struct Changes {
 
 bool isKept(const Lease& lease, const std::vector<Lease>& wanted) {
   return std::any_of(wanted.begin(), wanted.end(), [&](const Lease& each) {
-    return each.entry == lease.entry && each.kind == lease.kind && sameDevice(each, lease);
+    return each.entry == lease.entry && isVf(each) == isVf(lease) && sameDevice(each, lease);
   });
 }
 
@@ -99,7 +100,7 @@ void addCreations(const AttachInput& input, const Changes& changes, std::vector<
   std::map<PciAddress, unsigned> counts;
   for (const auto& lease : changes.put) {
     const PhysicalFunction* pf = findPf(input.inventory, lease.pf);
-    if (lease.kind == LeaseKind::virtualFunction && pf != nullptr && pf->vfs.empty()) {
+    if (isVf(lease) && pf != nullptr && pf->vfs.empty()) {
       counts[lease.pf] = wantedVfCount(*pf, input.policy);
     }
   }
@@ -124,13 +125,14 @@ void addConfigurations(const AttachInput& input, const Changes& changes, std::ve
   std::vector<Step> afterwards;
   std::vector<Lease> configured = changes.put;
   configured.insert(configured.end(), changes.drifted.begin(), changes.drifted.end());
+  std::erase_if(configured, [](const Lease& lease) { return !isVf(lease); });
   for (const auto& lease : configured) {
     auto& [configure, undo] = byPf[lease.pf];
     const VirtualFunction* vf = findVf(input.inventory, lease);
     const VfSettings seen = vf == nullptr ? VfSettings{} : vf->settings;
     configure.pf = undo.pf = lease.pf;
     if (vf != nullptr) {
-      const Reprobe reprobe = reprobeAround(lease, *vf, lease.settings);
+      const Reprobe reprobe = reprobeAround(lease, *vf, vfOf(lease).settings);
       steps.insert(steps.end(), reprobe.before.begin(), reprobe.before.end());
       afterwards.insert(afterwards.end(), reprobe.after.begin(), reprobe.after.end());
     }
@@ -138,8 +140,8 @@ void addConfigurations(const AttachInput& input, const Changes& changes, std::ve
     const Lease target = earlier == nullptr ? lease : withoutEarlierSettings(*earlier, lease);
     if (const VfSettings wanted = settingsToApply(target);
         !differingAttributes(wanted, seen).empty()) {
-      configure.vfs.push_back({lease.vfIndex, wanted, lease.required});
-      undo.vfs.push_back({lease.vfIndex, settingsToUndo(target, seen), {}});
+      configure.vfs.push_back({vfOf(lease).index, wanted, vfOf(lease).required});
+      undo.vfs.push_back({vfOf(lease).index, settingsToUndo(target, seen), {}});
     }
   }
   for (const auto& [pf, actions] : byPf) {
@@ -152,7 +154,7 @@ void addConfigurations(const AttachInput& input, const Changes& changes, std::ve
 
 void addBindings(const AttachInput& input, const Changes& changes, std::vector<Step>& steps) {
   for (const auto& lease : changes.put) {
-    if (lease.kind == LeaseKind::pciFunction) {
+    if (!isVf(lease)) {
       bindFunction(lease, input.inventory, steps);
       continue;
     }
@@ -211,7 +213,7 @@ void noteDownPfs(const AttachInput& input, AttachDecision& decision) {
   for (const auto& lease : decision.leases) {
     const PhysicalFunction* pf = findPf(input.inventory, lease.pf);
     const bool down = pf != nullptr && !pf->netdev.empty() && !pf->netdevUp;
-    if (lease.kind == LeaseKind::virtualFunction && down && noted.insert(lease.pf).second) {
+    if (isVf(lease) && down && noted.insert(lease.pf).second) {
       decision.plan.notes.push_back(
           "PF " + toString(pf->address) + " (" + printable(pf->netdev) +
           ") is down: the guest gets no carrier; set `up: true` for it in host.yaml and run "

@@ -34,7 +34,7 @@ bool mayRemoveVfs(const PhysicalFunction& pf, const std::vector<Lease>& leases,
   });
   const bool used = std::any_of(pf.vfs.begin(), pf.vfs.end(), [&](const VirtualFunction& vf) {
     const bool leasedHere = std::any_of(leases.begin(), leases.end(), [&](const Lease& lease) {
-      return lease.vfIndex == vf.index;
+      return vfOf(lease).index == vf.index;
     });
     return !leasedHere && isInUse(vf, holders);
   });
@@ -62,14 +62,14 @@ void restorePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
   ConfigureVfs configure{pf.address, {}};
   std::vector<Step> afterwards;
   for (const auto& lease : leases) {
-    if (lease.vfIndex >= pf.vfs.size()) {
+    if (vfOf(lease).index >= pf.vfs.size()) {
       continue;
     }
-    const VirtualFunction& vf = pf.vfs[lease.vfIndex];
+    const VirtualFunction& vf = pf.vfs[vfOf(lease).index];
     if (lease.state != LeaseState::reserved && vf.driver == "vfio-pci") {
       steps.push_back({ResetFunction{vf.address}, {}, "it was not reset after its last use"});
     }
-    configure.vfs.push_back({lease.vfIndex, settingsToRestore(lease), {}});
+    configure.vfs.push_back({vfOf(lease).index, settingsToRestore(lease), {}});
     if (!removed) {
       const Reprobe reprobe = reprobeAround(lease, vf, settingsToRestore(lease));
       steps.insert(steps.end(), reprobe.before.begin(), reprobe.before.end());
@@ -82,8 +82,8 @@ void restorePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
   steps.insert(steps.end(), afterwards.begin(), afterwards.end());
   // Bind the driver last: it reads the MAC when it probes.
   for (const auto& lease : leases) {
-    if (lease.vfIndex < pf.vfs.size()) {
-      restoreBinding(lease, pf.vfs[lease.vfIndex], removed, steps);
+    if (vfOf(lease).index < pf.vfs.size()) {
+      restoreBinding(lease, pf.vfs[vfOf(lease).index], removed, steps);
     }
   }
   if (removed && !pf.vfs.empty()) {
@@ -129,7 +129,7 @@ Restoration planRestore(const std::vector<Lease>& leases, const std::vector<Leas
   std::map<PciAddress, std::vector<Lease>> byPf;
   Restoration restoration;
   for (const auto& lease : leases) {
-    if (lease.kind == LeaseKind::pciFunction) {
+    if (!isVf(lease)) {
       restoreWholeFunction(lease, inventory, restoration);
     } else if (isSameCard(lease, inventory, restoration.notes)) {
       byPf[lease.pf].push_back(lease);

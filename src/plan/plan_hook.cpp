@@ -70,11 +70,11 @@ void addConfigure(const PhysicalFunction& pf, const std::vector<Lease>& leases,
   ConfigureVfs undo{pf.address, {}};
   for (const auto& lease : leases) {
     const VfSettings seen =
-        lease.vfIndex < pf.vfs.size() ? pf.vfs[lease.vfIndex].settings : VfSettings{};
+        vfOf(lease).index < pf.vfs.size() ? pf.vfs[vfOf(lease).index].settings : VfSettings{};
     if (const VfSettings wanted = settingsToApply(lease);
         !differingAttributes(wanted, seen).empty()) {
-      configure.vfs.push_back({lease.vfIndex, wanted, lease.required});
-      undo.vfs.push_back({lease.vfIndex, settingsToUndo(lease, seen), {}});
+      configure.vfs.push_back({vfOf(lease).index, wanted, vfOf(lease).required});
+      undo.vfs.push_back({vfOf(lease).index, settingsToUndo(lease, seen), {}});
     }
   }
   if (!configure.vfs.empty()) {
@@ -83,12 +83,12 @@ void addConfigure(const PhysicalFunction& pf, const std::vector<Lease>& leases,
 }
 
 void addBind(const PhysicalFunction& pf, const Lease& lease, std::vector<Step>& steps) {
-  const bool exists = lease.vfIndex < pf.vfs.size();
-  if (lease.managed || (exists && pf.vfs[lease.vfIndex].driver == "vfio-pci")) {
+  const bool exists = vfOf(lease).index < pf.vfs.size();
+  if (lease.managed || (exists && pf.vfs[vfOf(lease).index].driver == "vfio-pci")) {
     return;
   }
   // A VF that this plan creates must be unbound from vfio-pci before it can be removed.
-  const std::vector<Action> undo = exists ? undoBinding(lease, pf.vfs[lease.vfIndex])
+  const std::vector<Action> undo = exists ? undoBinding(lease, pf.vfs[vfOf(lease).index])
                                           : std::vector<Action>{BindDriver{lease.vf, "", ""}};
   steps.push_back({BindDriver{lease.vf, "vfio-pci", "vfio-pci"}, undo,
                    "`managed: no` requires vfio-pci", true});
@@ -114,7 +114,7 @@ void preparePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
   if (pf.vfs.empty()) {
     unsigned count = 0;
     for (const auto& lease : leases) {
-      count = std::max({count, lease.vfCount, lease.vfIndex + 1});
+      count = std::max({count, vfOf(lease).count, vfOf(lease).index + 1});
     }
     steps.push_back({CreateVfs{pf.address, count, false},
                      {RemoveVfs{pf.address, pf.probesVfs}},
@@ -140,7 +140,7 @@ PrepareDecision planPrepare(const Uuid& domain, const std::string& domainName,
   std::vector<Lease> functions;
   for (const auto& lease : ownLeases(metadata, known)) {
     checkOthers(lease, known, decision.objections);
-    auto& kind = lease.kind == LeaseKind::pciFunction ? functions : byPf[lease.pf];
+    auto& kind = !isVf(lease) ? functions : byPf[lease.pf];
     kind.push_back(lease);
   }
   for (auto& [address, leases] : byPf) {

@@ -10,7 +10,7 @@ VfSettings neutralFor(const VfSettings& touched, bool infiniband) {
 // libvirt sets MAC and VLAN of an <interface> when the domain starts and restores them when it
 // stops.
 VfSettings withoutLibvirtSettings(const Lease& lease, VfSettings settings) {
-  if (lease.interfaceForm) {
+  if (isInterface(lease)) {
     settings.mac.reset();
     settings.vlan.reset();
   }
@@ -20,30 +20,33 @@ VfSettings withoutLibvirtSettings(const Lease& lease, VfSettings settings) {
 }  // namespace
 
 VfSettings settingsToApply(const Lease& lease) {
-  return withoutLibvirtSettings(lease, lease.settings);
+  return withoutLibvirtSettings(lease, vfOf(lease).settings);
 }
 
 Lease withoutEarlierSettings(const Lease& earlier, Lease lease) {
-  if (sameDevice(earlier, lease)) {
-    lease.settings = firstOf(lease.settings, neutralFor(earlier.settings, lease.infiniband));
+  if (isVf(lease) && isVf(earlier) && sameDevice(earlier, lease)) {
+    LeasedVf& vf = vfOf(lease);
+    vf.settings = firstOf(vf.settings, neutralFor(vfOf(earlier).settings, vf.infiniband));
   }
   return lease;
 }
 
 VfSettings settingsToRestore(const Lease& lease) {
+  const LeasedVf& vf = vfOf(lease);
   return withoutLibvirtSettings(
-      lease, firstOf(lease.original.settings, neutralFor(lease.settings, lease.infiniband)));
+      lease, firstOf(lease.original.settings, neutralFor(vf.settings, vf.infiniband)));
 }
 
 VfSettings settingsToUndo(const Lease& lease, const VfSettings& seen) {
   const VfSettings wanted = settingsToApply(lease);
-  return firstOf(only(seen, differingAttributes(wanted, {})), neutralFor(wanted, lease.infiniband));
+  return firstOf(only(seen, differingAttributes(wanted, {})),
+                 neutralFor(wanted, vfOf(lease).infiniband));
 }
 
 std::vector<Action> undoBinding(const Lease& lease, const VirtualFunction& vf) {
   std::vector<Action> actions;
   if (!vf.driver.empty() && !differingAttributes(settingsToApply(lease), vf.settings).empty()) {
-    const VfChange earlier{lease.vfIndex, settingsToUndo(lease, vf.settings), {}};
+    const VfChange earlier{vfOf(lease).index, settingsToUndo(lease, vf.settings), {}};
     actions.emplace_back(ConfigureVfs{lease.pf, {earlier}});
   }
   actions.emplace_back(BindDriver{vf.address, vf.driver, vf.driverOverride});
@@ -51,7 +54,8 @@ std::vector<Action> undoBinding(const Lease& lease, const VirtualFunction& vf) {
 }
 
 VfSettings settingsToScrub(const Lease& lease, const VfSettings& seen) {
-  return withoutLibvirtSettings(lease, neutralFor(firstOf(lease.settings, seen), lease.infiniband));
+  const LeasedVf& vf = vfOf(lease);
+  return withoutLibvirtSettings(lease, neutralFor(firstOf(vf.settings, seen), vf.infiniband));
 }
 
 }  // namespace vfpass::plan

@@ -55,12 +55,12 @@ std::vector<std::string> differencesOfVf(const Lease& lease, const Inventory& in
   if (const std::string other = otherDevice(lease, *pf); !other.empty()) {
     return {other};
   }
-  if (lease.vfIndex >= pf->vfs.size()) {
+  if (vfOf(lease).index >= pf->vfs.size()) {
     return lease.original.created ? std::vector<std::string>{}
                                   : std::vector<std::string>{"the VF no longer exists"};
   }
   std::vector<std::string> differences;
-  const VirtualFunction& vf = pf->vfs[lease.vfIndex];
+  const VirtualFunction& vf = pf->vfs[vfOf(lease).index];
   if (!lease.managed) {
     compareDriver(lease, vf.driver, vf.driverOverride, differences);
   }
@@ -87,9 +87,8 @@ std::vector<std::string> findUnrestored(const std::vector<Lease>& ended,
                                         const Inventory& inventory) {
   std::vector<std::string> lines;
   for (const auto& lease : ended) {
-    const auto differences = lease.kind == LeaseKind::pciFunction
-                                 ? differencesOfFunction(lease, inventory)
-                                 : differencesOfVf(lease, inventory);
+    const auto differences =
+        !isVf(lease) ? differencesOfFunction(lease, inventory) : differencesOfVf(lease, inventory);
     if (!differences.empty()) {
       lines.push_back(lease.entry + " (" + toString(lease.vf) +
                       ") is not restored: " + join(differences, "; "));

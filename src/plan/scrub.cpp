@@ -13,8 +13,8 @@ namespace {
 const VirtualFunction* findVf(const Inventory& inventory, const Lease& lease) {
   const PhysicalFunction* pf = findPf(inventory, lease.pf);
   const bool there =
-      pf != nullptr && lease.vfIndex < pf->vfs.size() && otherDevice(lease, *pf).empty();
-  return there ? &pf->vfs[lease.vfIndex] : nullptr;
+      pf != nullptr && vfOf(lease).index < pf->vfs.size() && otherDevice(lease, *pf).empty();
+  return there ? &pf->vfs[vfOf(lease).index] : nullptr;
 }
 
 }  // namespace
@@ -29,7 +29,7 @@ std::vector<Step> planScrub(const std::vector<Lease>& leases, const Inventory& i
     reserved.state = LeaseState::reserved;
     reserved.bootId = bootId;
     records.push_back({RecordLease{reserved}, {}, reason});
-    if (lease.kind == LeaseKind::pciFunction) {
+    if (!isVf(lease)) {
       scrubFunction(lease, inventory, steps);
       continue;
     }
@@ -43,7 +43,7 @@ std::vector<Step> planScrub(const std::vector<Lease>& leases, const Inventory& i
           {ResetFunction{vf->address}, {}, "its next owner must not find data left by this one"});
     }
     byPf.try_emplace(lease.pf, ConfigureVfs{lease.pf, {}})
-        .first->second.vfs.push_back({lease.vfIndex, settingsToScrub(lease, vf->settings), {}});
+        .first->second.vfs.push_back({vfOf(lease).index, settingsToScrub(lease, vf->settings), {}});
   }
   for (const auto& [address, configure] : byPf) {
     steps.push_back({configure, {}, "a VF has neutral values between two owners"});

@@ -58,7 +58,7 @@ class AttachTest : public testing::Test {
     lease.domainName = "other";
     lease.entry = "rail0";
     lease.pf = *parsePciAddress("0000:01:00.0");
-    lease.vfIndex = index;
+    vfOf(lease).index = index;
     return lease;
   }
 
@@ -133,7 +133,7 @@ TEST_F(AttachTest, AutoIndexSkipsLeasedClaimedNamedAndUsedVfs) {
   input.otherMappings = {other};
   const auto decision = decide();
   ASSERT_TRUE(decision.objections.empty());
-  EXPECT_EQ(decision.leases[0].vfIndex, 3U);
+  EXPECT_EQ(vfOf(decision.leases[0]).index, 3U);
 
   DomainSummary domain;
   domain.uuid = foreignLease(0).domain;
@@ -147,7 +147,7 @@ TEST_F(AttachTest, AutoIndexSkipsLeasedClaimedNamedAndUsedVfs) {
 
 TEST_F(AttachTest, RefusesVfsOfLibvirtNetworkPool) {
   input.pools = {{"pool", {vf(0).address, vf(1).address}, {}}};
-  EXPECT_EQ(decide().leases.at(0).vfIndex, 2U);
+  EXPECT_EQ(vfOf(decide().leases.at(0)).index, 2U);
   // An inactive network names only the PF.
   input.pools = {{"pool", {}, {"ens1f0np0"}}};
   const auto none = objection();
@@ -160,8 +160,8 @@ TEST_F(AttachTest, AutoIndexAvoidsVfNamedByLaterEntry) {
   input.mapping.vfs[1].index = 0;
   const auto decision = decide();
   ASSERT_TRUE(decision.objections.empty());
-  EXPECT_EQ(decision.leases[0].vfIndex, 1U);
-  EXPECT_EQ(decision.leases[1].vfIndex, 0U);
+  EXPECT_EQ(vfOf(decision.leases[0]).index, 1U);
+  EXPECT_EQ(vfOf(decision.leases[1]).index, 0U);
 }
 
 TEST_F(AttachTest, SuggestsPfForUnknownNetdev) {
@@ -231,14 +231,14 @@ TEST_F(AttachTest, RefusesUnsafeInterrupts) {
 }
 
 TEST_F(AttachTest, AutomaticMacIsStableAndLocal) {
-  const auto mac = decide().leases[0].settings.mac;
+  const auto mac = vfOf(decide().leases[0]).settings.mac;
   ASSERT_TRUE(mac.has_value());
   EXPECT_EQ(mac->bytes[0] & 0x03U, 0x02U);
-  EXPECT_EQ(decide().leases[0].settings.mac, mac);
+  EXPECT_EQ(vfOf(decide().leases[0]).settings.mac, mac);
   // A literal value, because a new version must not change the addresses of guests.
   EXPECT_EQ(toString(*mac), "42:f6:03:81:8b:09");
   input.mapping.vfs[0].name = "rail1";
-  EXPECT_NE(decide().leases[0].settings.mac, mac);
+  EXPECT_NE(vfOf(decide().leases[0]).settings.mac, mac);
 }
 
 TEST_F(AttachTest, AutomaticGuidIsStableAndLocal) {
@@ -248,14 +248,14 @@ TEST_F(AttachTest, AutomaticGuidIsStableAndLocal) {
 }
 
 TEST_F(AttachTest, AutomaticMacAvoidsTakenAddress) {
-  const auto mac = decide().leases[0].settings.mac;
+  const auto mac = vfOf(decide().leases[0]).settings.mac;
   Mapping other;
   other.vm = "other";
   other.vfs = {entry("x", "ens1f0np0")};
   other.vfs[0].macAutomatic = false;
   other.vfs[0].settings.mac = mac;
   input.otherMappings = {other};
-  EXPECT_NE(decide().leases[0].settings.mac, mac);
+  EXPECT_NE(vfOf(decide().leases[0]).settings.mac, mac);
 }
 
 TEST_F(AttachTest, RejectsMacUsedByAnotherDomain) {
@@ -263,7 +263,7 @@ TEST_F(AttachTest, RejectsMacUsedByAnotherDomain) {
   input.mapping.vfs[0].macAutomatic = false;
   input.mapping.vfs[0].settings.mac = mac;
   auto lease = foreignLease(3);
-  lease.settings.mac = mac;
+  vfOf(lease).settings.mac = mac;
   input.leases = {lease};
   EXPECT_THAT(objection().message, HasSubstr("is already used by rail0 of domain other"));
   input.leases.clear();
@@ -275,11 +275,64 @@ TEST_F(AttachTest, RejectsMacUsedByAnotherDomain) {
   EXPECT_THAT(objection().message, HasSubstr("is already used by domain bridged"));
 }
 
+class TeamedVfTest : public AttachTest {
+ protected:
+  TeamedVfTest() {
+    input.mapping.vfs[0].teamingWith = "net0";
+    input.interfaces = {{"ua-other", parseMacAddress("52:54:00:00:00:01"), "virtio", "persistent"},
+                        {"ua-net0", standbyMac, "virtio", "persistent"}};
+  }
+
+  std::optional<MacAddress> standbyMac = parseMacAddress("52:54:00:00:00:02");
+};
+
+TEST_F(TeamedVfTest, GetsMacOfItsStandby) {
+  EXPECT_EQ(vfOf(decide().leases.at(0)).settings.mac, standbyMac);
+  input.leases = decide().leases;
+  vfOf(input.leases[0]).settings.mac = parseMacAddress("02:00:00:00:00:09");
+  EXPECT_EQ(vfOf(decide().leases.at(0)).settings.mac, standbyMac) << "the standby's has changed";
+  input.mapping.vfs[0].teamingWith = "ua-net0";
+  EXPECT_EQ(vfOf(decide().leases.at(0)).settings.mac, standbyMac);
+}
+
+TEST_F(TeamedVfTest, AcceptsOnlyMacOfItsStandby) {
+  input.mapping.vfs[0].macAutomatic = false;
+  input.mapping.vfs[0].settings.mac = standbyMac;
+  EXPECT_TRUE(decide().objections.empty());
+  input.mapping.vfs[0].settings.mac = parseMacAddress("02:00:00:00:00:01");
+  EXPECT_THAT(objection().message,
+              HasSubstr("MAC 02:00:00:00:00:01 of rail0 differs from MAC 52:54:00:00:00:02 of "
+                        "ua-net0"));
+  EXPECT_EQ(objection().code, ExitCode::badInput);
+}
+
+TEST_F(TeamedVfTest, RefusesInterfaceThatCannotStandBy) {
+  input.interfaces[1].model = "e1000e";
+  EXPECT_THAT(objection().message, HasSubstr("its model is e1000e instead of virtio"));
+  input.interfaces[1].model = "virtio";
+  input.interfaces[1].teaming.clear();
+  EXPECT_THAT(objection().message, HasSubstr("it has no <teaming type='persistent'/>"));
+  input.interfaces.pop_back();
+  EXPECT_THAT(objection().message, HasSubstr("the domain has no interface with that alias"));
+}
+
+TEST_F(TeamedVfTest, RefusesMacThatAnotherVfHas) {
+  auto lease = foreignLease(3);
+  vfOf(lease).settings.mac = standbyMac;
+  input.leases = {lease};
+  EXPECT_THAT(objection().message, HasSubstr("is already used by rail0 of domain other"));
+}
+
+TEST_F(TeamedVfTest, RefusesInfinibandVf) {
+  kernel.pfs.at(*parsePciAddress("0000:01:00.0")).linkLayer = LinkLayer::infiniband;
+  EXPECT_THAT(objection().message, HasSubstr("is teamed, but PF 0000:01:00.0 is InfiniBand"));
+}
+
 TEST_F(AttachTest, InfinibandVfGetsGuidsInsteadOfMac) {
   kernel.pfs.at(*parsePciAddress("0000:01:00.0")).linkLayer = LinkLayer::infiniband;
   const auto decision = decide();
   ASSERT_TRUE(decision.objections.empty());
-  const auto& settings = decision.leases[0].settings;
+  const auto& settings = vfOf(decision.leases[0]).settings;
   EXPECT_FALSE(settings.mac);
   ASSERT_TRUE(settings.nodeGuid && settings.portGuid);
   EXPECT_TRUE(settings.nodeGuid->isUsable());
@@ -309,7 +362,7 @@ TEST_F(AttachTest, KeepsVfMacAndGuestAddressWhenVlanChanges) {
   const auto second = decide();
   ASSERT_FALSE(second.plan.steps.empty());
   EXPECT_EQ(second.leases[0].vf, first[0].vf);
-  EXPECT_EQ(second.leases[0].settings.mac, first[0].settings.mac);
+  EXPECT_EQ(vfOf(second.leases[0]).settings.mac, vfOf(first[0]).settings.mac);
   EXPECT_EQ(second.leases[0].guest, first[0].guest);
   EXPECT_EQ(second.leases[0].original, first[0].original);
 }
@@ -320,7 +373,7 @@ TEST_F(AttachTest, ClearsAttributeRemovedFromMapping) {
   input.xmlCurrent = true;
   for (auto& pf : input.inventory.pfs) {
     if (pf.address == input.leases[0].pf) {
-      pf.vfs[input.leases[0].vfIndex].settings = input.leases[0].settings;
+      pf.vfs[vfOf(input.leases[0]).index].settings = vfOf(input.leases[0]).settings;
     }
   }
   input.mapping.vfs[0].settings.rate.reset();
@@ -331,7 +384,7 @@ TEST_F(AttachTest, ClearsAttributeRemovedFromMapping) {
   ASSERT_NE(step, second.plan.steps.end());
   EXPECT_EQ(std::get<ConfigureVfs>(step->action).vfs[0].settings.rate, Rate{});
   EXPECT_EQ(std::get<ConfigureVfs>(step->undo[0]).vfs[0].settings.rate, (Rate{0, 100}));
-  EXPECT_FALSE(second.leases[0].settings.rate);
+  EXPECT_FALSE(vfOf(second.leases[0]).settings.rate);
 }
 
 TEST_F(AttachTest, RefusesToChangeLeaseOfRunningGuest) {

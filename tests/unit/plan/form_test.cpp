@@ -134,7 +134,7 @@ TEST_F(FormTest, LeavesMacAndVlanOfInterfaceToLibvirt) {
   };
   expectUntouched(decision.plan.steps);
   auto leases = decision.leases;
-  EXPECT_TRUE(leases[0].settings.mac) << "the XML carries it";
+  EXPECT_TRUE(vfOf(leases[0]).settings.mac) << "the XML carries it";
   expectUntouched(
       planPrepare(input.domain, "train0", leases, leases, input.inventory, "boot").plan.steps);
   leases[0].state = LeaseState::running;
@@ -158,7 +158,7 @@ TEST_F(FormTest, RebindsHostDriverAroundNewGuids) {
   EXPECT_EQ(steps[3].action, Action(held));
   EXPECT_EQ(steps[3].undo, std::vector<Action>{released});
 
-  pf().vfs[1].settings = decision.leases[0].settings;
+  pf().vfs[1].settings = vfOf(decision.leases[0]).settings;
   const auto restore = planRestore(decision.leases, decision.leases, kernel.inventory()).steps;
   EXPECT_EQ(actions<BindDriver>(restore), (std::vector<BindDriver>{released, held}));
 }

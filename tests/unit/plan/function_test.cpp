@@ -96,7 +96,7 @@ TEST_F(FunctionTest, FunctionIsLeasedAndBoundButNotConfigured) {
 TEST_F(FunctionTest, LeaseRecordsOriginalDriverAndIdentity) {
   function().driverOverride = "nvidia";
   const Lease lease = decide().leases.at(1);
-  EXPECT_EQ(lease.kind, LeaseKind::pciFunction);
+  EXPECT_FALSE(isVf(lease));
   EXPECT_EQ(lease.pf, function().address);
   EXPECT_EQ(lease.vf, function().address);
   EXPECT_EQ(lease.pfPath, function().path);
@@ -104,7 +104,6 @@ TEST_F(FunctionTest, LeaseRecordsOriginalDriverAndIdentity) {
   EXPECT_EQ(lease.original.driver, "nvidia");
   EXPECT_EQ(lease.original.driverOverride, "nvidia");
   EXPECT_FALSE(lease.original.created);
-  EXPECT_EQ(lease.settings, VfSettings{});
   EXPECT_EQ(lease.guest, input.placements[1]) << "VFs have the first places";
 }
 
@@ -254,18 +253,22 @@ TEST_F(FunctionTest, RefusesBusResetSharedWithOtherFunctions) {
   EXPECT_THAT(decide().objections, IsEmpty());
 }
 
+std::optional<std::string> recordedDriver(const AttachDecision& decision) {
+  return std::get<LeasedFunction>(decision.leases.at(1).device).vfioDriver;
+}
+
 TEST_F(FunctionTest, LeaseRecordsBestMatchingVfioDriver) {
-  EXPECT_EQ(decide().leases.at(1).vfioDriver, std::nullopt);
+  EXPECT_EQ(recordedDriver(decide()), std::nullopt);
   function().vfioDriver = "nvgrace_gpu_vfio_pci";
   const auto decision = decide();
-  EXPECT_EQ(decision.leases.at(1).vfioDriver, "nvgrace_gpu_vfio_pci");
+  EXPECT_EQ(recordedDriver(decision), "nvgrace_gpu_vfio_pci");
   EXPECT_EQ(std::get<BindDriver>(decision.plan.steps[4].action),
             (BindDriver{function().address, "nvgrace_gpu_vfio_pci", "nvgrace_gpu_vfio_pci"}));
   input.mapping.functions[0].driver = "vfio-pci";
-  EXPECT_EQ(decide().leases.at(1).vfioDriver, std::nullopt);
+  EXPECT_EQ(recordedDriver(decide()), std::nullopt);
   input.mapping.functions[0].driver = "nvgrace_gpu_vfio_pci";
   function().vfioDriver = "vfio-pci";
-  EXPECT_EQ(decide().leases.at(1).vfioDriver, "nvgrace_gpu_vfio_pci");
+  EXPECT_EQ(recordedDriver(decide()), "nvgrace_gpu_vfio_pci");
 }
 
 TEST_F(FunctionTest, ReleaseResetsWithAnyVfioDriver) {
@@ -334,7 +337,7 @@ TEST_F(FunctionTest, RefusesRemovalOfCompanionFromMapping) {
 
 TEST_F(FunctionTest, RefusesFunctionOfAnotherDomain) {
   Lease lease;
-  lease.kind = LeaseKind::pciFunction;
+  lease.device = LeasedFunction{};
   lease.domain = otherDomain;
   lease.domainName = "other";
   lease.pf = lease.vf = function().address;
@@ -354,7 +357,7 @@ TEST_F(FunctionTest, RefusesFunctionOfAnotherDomain) {
 
 TEST_F(FunctionTest, RefusesVfOfPfLeasedAsWholeFunction) {
   Lease lease;
-  lease.kind = LeaseKind::pciFunction;
+  lease.device = LeasedFunction{};
   lease.domain = otherDomain;
   lease.domainName = "other";
   lease.pf = lease.vf = *parsePciAddress("0000:01:00.0");

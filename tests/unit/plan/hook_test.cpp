@@ -20,10 +20,10 @@ class HookTest : public testing::Test {
     lease.entry = "rail0";
     lease.pf = *parsePciAddress("0000:01:00.0");
     lease.pfPath = pf().path;
-    lease.vfIndex = 2;
+    vfOf(lease).index = 2;
     lease.vf = pf().vfs[2].address;
-    lease.vfCount = 4;
-    lease.settings.mac = parseMacAddress("02:00:00:00:00:01");
+    vfOf(lease).count = 4;
+    vfOf(lease).settings.mac = parseMacAddress("02:00:00:00:00:01");
     lease.generation = 3;
   }
 
@@ -58,8 +58,8 @@ TEST_F(HookTest, RefusesMetadataWithoutLeaseInDatabase) {
 
 TEST_F(HookTest, RefusesEditedMetadata) {
   Lease attached = lease;
-  lease.settings.vlan = Vlan{200, 0, VlanProtocol::dot1q};
-  lease.settings.trust = true;
+  vfOf(lease).settings.vlan = Vlan{200, 0, VlanProtocol::dot1q};
+  vfOf(lease).settings.trust = true;
   EXPECT_THAT(objection({attached}).message,
               HasSubstr("differs from the attached lease: vlan, trust"));
 }
@@ -138,7 +138,7 @@ TEST_F(HookTest, DetachRemovesVfsOnlyWithLastLease) {
   EXPECT_TRUE(removes({lease}));
   Lease other = lease;
   other.entry = "rail1";
-  other.vfIndex = 1;
+  vfOf(other).index = 1;
   EXPECT_FALSE(removes({lease, other})) << "another lease needs the PF's VFs";
   pf().vfs[0].driver = "vfio-pci";
   EXPECT_FALSE(removes({lease})) << "another VF is on vfio-pci";

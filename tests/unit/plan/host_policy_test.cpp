@@ -31,7 +31,7 @@ Lease leaseOf(unsigned index, const std::string& domain = "train0") {
   Lease lease;
   lease.domainName = domain;
   lease.pf = address;
-  lease.vfIndex = index;
+  vfOf(lease).index = index;
   return lease;
 }
 

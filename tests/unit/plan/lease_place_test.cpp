@@ -18,11 +18,11 @@ class LeasePlaceTest : public testing::Test {
     lease.pf = added.address;
     lease.pfPath = added.path;
     lease.pfSerial = "MT1";
-    lease.vfIndex = 2;
+    vfOf(lease).index = 2;
     lease.vf = added.vfs[2].address;
     PciFunction& gpu = kernel.addFunction("0000:3a:00.0", "nvidia");
     gpu.serial = "G1";
-    function.kind = LeaseKind::pciFunction;
+    function.device = LeasedFunction{};
     function.pf = function.vf = gpu.address;
     function.pfPath = gpu.path;
     function.pfSerial = "G1";
@@ -61,7 +61,7 @@ TEST_F(LeasePlaceTest, RejectsVfAtAnotherAddressOrBeyondLimit) {
   EXPECT_THAT(fault(lease), HasSubstr("VF 2 of PF 0000:01:00.0 is at 0000:01:00.3"));
   pf().vfs.clear();
   EXPECT_THAT(fault(lease), HasSubstr("is at 0000:01:00.3"));
-  lease.vfIndex = 8;
+  vfOf(lease).index = 8;
   EXPECT_THAT(fault(lease), HasSubstr("has no VF 8"));
 }
 

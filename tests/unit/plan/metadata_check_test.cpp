@@ -16,8 +16,8 @@ class MetadataCheckTest : public testing::Test {
   MetadataCheckTest() {
     lease.domain = uuid;
     lease.entry = "rail0";
-    lease.settings.vlan = Vlan{100, 0, VlanProtocol::dot1q};
-    lease.settings.trust = false;
+    vfOf(lease).settings.vlan = Vlan{100, 0, VlanProtocol::dot1q};
+    vfOf(lease).settings.trust = false;
     lease.generation = 3;
   }
 
@@ -43,8 +43,8 @@ TEST_F(MetadataCheckTest, AcceptsAttachedLeaseInAnyState) {
 
 TEST_F(MetadataCheckTest, NamesEntryTermsAndRemedy) {
   Lease edited = lease;
-  edited.settings.vlan->id = 200;
-  edited.settings.trust = true;
+  vfOf(edited).settings.vlan->id = 200;
+  vfOf(edited).settings.trust = true;
   EXPECT_EQ(onlyObjection({edited}, {lease}),
             "the XML's vfpass metadata for rail0 differs from the attached lease: vlan, trust; "
             "run `vfpass attach 'it'\\''s a'`");
@@ -58,21 +58,21 @@ TEST_F(MetadataCheckTest, DetectsChangeOfEveryTerm) {
     EXPECT_THAT(terms, SizeIs(1));
     return terms.empty() ? "" : terms[0];
   };
-  EXPECT_EQ(termOf([](Lease& each) { each.kind = LeaseKind::pciFunction; }), "kind");
+  EXPECT_EQ(termOf([](Lease& each) { each.device = LeasedFunction{}; }), "kind");
   EXPECT_EQ(termOf([](Lease& each) { each.pf.bus = 9; }), "device");
   EXPECT_EQ(termOf([](Lease& each) { each.vf.bus = 9; }), "device");
-  EXPECT_EQ(termOf([](Lease& each) { each.vfIndex = 9; }), "device");
-  EXPECT_EQ(termOf([](Lease& each) { each.infiniband = true; }), "device");
+  EXPECT_EQ(termOf([](Lease& each) { vfOf(each).index = 9; }), "index");
+  EXPECT_EQ(termOf([](Lease& each) { vfOf(each).infiniband = true; }), "link layer");
   EXPECT_EQ(termOf([](Lease& each) { each.pfPath = "x"; }), "card");
   EXPECT_EQ(termOf([](Lease& each) { each.pfSerial = "x"; }), "card");
-  EXPECT_EQ(termOf([](Lease& each) { each.vfCount = 9; }), "vf-count");
-  EXPECT_EQ(termOf([](Lease& each) { each.settings.mac = MacAddress{}; }), "mac");
-  EXPECT_EQ(termOf([](Lease& each) { each.settings.nodeGuid = Guid{1}; }), "node-guid");
-  EXPECT_EQ(termOf([](Lease& each) { each.required = {Attribute::mac}; }), "required");
+  EXPECT_EQ(termOf([](Lease& each) { vfOf(each).count = 9; }), "vf-count");
+  EXPECT_EQ(termOf([](Lease& each) { vfOf(each).settings.mac = MacAddress{}; }), "mac");
+  EXPECT_EQ(termOf([](Lease& each) { vfOf(each).settings.nodeGuid = Guid{1}; }), "node-guid");
+  EXPECT_EQ(termOf([](Lease& each) { vfOf(each).required = {Attribute::mac}; }), "required");
   EXPECT_EQ(termOf([](Lease& each) { each.allow = {Allowance::trust}; }), "allow");
   EXPECT_EQ(termOf([](Lease& each) { each.managed = true; }), "managed");
-  EXPECT_EQ(termOf([](Lease& each) { each.interfaceForm = true; }), "form");
-  EXPECT_EQ(termOf([](Lease& each) { each.teamingWith = "x"; }), "teaming");
+  EXPECT_EQ(termOf([](Lease& each) { vfOf(each).interfaceForm = true; }), "form");
+  EXPECT_EQ(termOf([](Lease& each) { vfOf(each).teamingWith = "x"; }), "teaming");
   EXPECT_EQ(termOf([](Lease& each) { each.persistent = false; }), "persistent");
   EXPECT_EQ(termOf([](Lease& each) { each.guest.address.bus = 9; }), "guest address");
   EXPECT_EQ(termOf([](Lease& each) { each.original.driver = "x"; }), "original driver");

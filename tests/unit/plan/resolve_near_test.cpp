@@ -45,7 +45,7 @@ class ResolveNearTest : public testing::Test {
     lease.domain = owner;
     lease.entry = entry;
     lease.pf = *parsePciAddress(pf);
-    lease.vfIndex = index;
+    vfOf(lease).index = index;
     leases.push_back(lease);
   }
 

@@ -19,9 +19,9 @@ class RestoredTest : public testing::Test {
     lease.entry = "rail0";
     lease.pf = pf.address;
     lease.pfPath = pf.path;
-    lease.vfIndex = 1;
+    vfOf(lease).index = 1;
     lease.vf = pf.vfs[1].address;
-    lease.settings.vlan = Vlan{100, 0, VlanProtocol::dot1q};
+    vfOf(lease).settings.vlan = Vlan{100, 0, VlanProtocol::dot1q};
     lease.original.driver = "mlx5_core";
     lease.original.settings = pf.vfs[1].settings;
   }
@@ -84,7 +84,7 @@ TEST_F(RestoredTest, AcceptsRemovedVfsOnlyIfVfpassCreatedThem) {
 
 TEST_F(RestoredTest, ComparesDriverOfFunction) {
   kernel.addFunction("0000:03:00.0", "vfio-pci");
-  lease.kind = LeaseKind::pciFunction;
+  lease.device = LeasedFunction{};
   lease.pf = lease.vf = *parsePciAddress("0000:03:00.0");
   lease.pfPath.clear();
   lease.original.driver = "nvidia";

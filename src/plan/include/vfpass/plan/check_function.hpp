@@ -29,6 +29,11 @@ struct FunctionTerms {
 /// a bridge, a VF, a PF with VFs, the host's display, or not isolated. Allowances waive problems.
 std::vector<Objection> checkFunctionKind(const PciFunction& function, const FunctionTerms& terms);
 
+/// Problem when this function can be reset only with its bus, and other functions there do not go
+/// to the same guest: its next owner could read data left by this one. For attach; a device that is
+/// already attached stays.
+std::vector<Objection> checkReset(const PciFunction& function, const FunctionTerms& terms);
+
 /// Problems with its current holders. `holders` may also name other devices.
 std::vector<Objection> checkFunctionUse(const PciFunction& function, const FunctionTerms& terms,
                                         const std::vector<Holder>& holders);

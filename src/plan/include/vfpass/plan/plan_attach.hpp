@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "vfpass/claim.hpp"
+#include "vfpass/domain_interface.hpp"
 #include "vfpass/domain_setting.hpp"
 #include "vfpass/guest_tree.hpp"
 #include "vfpass/hypervisor_versions.hpp"
@@ -33,11 +34,12 @@ struct AttachInput {
   std::set<std::string> plugged;  ///< entries whose device the running domain has
   std::set<std::string>
       pluggable;  ///< leased entries whose guest address is free in the running domain
-  std::vector<Lease> liveLeases;       ///< in the running domain's metadata, sealed ones only
-  std::vector<Lease> leases;           ///< of all domains
-  std::vector<DomainSummary> domains;  ///< all domains of the host
-  std::vector<NetworkPool> pools;      ///< of all libvirt networks, also of inactive ones
-  std::vector<Mapping> otherMappings;  ///< their addresses are reserved
+  std::vector<Lease> liveLeases;            ///< in the running domain's metadata, sealed ones only
+  std::vector<Lease> leases;                ///< of all domains
+  std::vector<DomainSummary> domains;       ///< all domains of the host
+  std::vector<DomainInterface> interfaces;  ///< of this domain; partners of teamed VFs
+  std::vector<NetworkPool> pools;           ///< of all libvirt networks, also of inactive ones
+  std::vector<Mapping> otherMappings;       ///< their addresses are reserved
   /// Free guest addresses, best first; of a running domain all that exist. Too few are a problem
   /// only in a running domain.
   std::vector<GuestPlacement> placements;
