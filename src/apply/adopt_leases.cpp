@@ -29,7 +29,7 @@ Inventory readDevices(Kernel& kernel, const std::vector<Lease>& leases) {
   Inventory inventory;
   for (const auto& lease : leases) {
     try {
-      if (lease.kind == LeaseKind::virtualFunction) {
+      if (isVf(lease)) {
         if (findPf(inventory, lease.pf) == nullptr) {
           inventory.pfs.push_back(kernel.readPf(lease.pf));
         }

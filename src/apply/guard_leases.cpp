@@ -51,7 +51,7 @@ void checkCreatedVfs(const CreateVfs& created, const Plan& plan, Tools& tools) {
   std::vector<Lease> leases;
   for (const auto& step : plan.steps) {
     const auto* record = std::get_if<RecordLease>(&step.action);
-    if (record != nullptr && record->lease.pf == created.pf) {
+    if (record != nullptr && isVf(record->lease) && record->lease.pf == created.pf) {
       leases.push_back(record->lease);
     }
   }

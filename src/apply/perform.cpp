@@ -211,6 +211,14 @@ void performResets(const std::vector<ResetFunction>& resets, Tools& tools) {
   tools.kernel.resetFunctions(resets);
 }
 
+std::vector<std::exception_ptr> performBindings(const std::vector<BindDriver>& bindings,
+                                                Tools& tools) {
+  for (const auto& binding : bindings) {
+    tools.onAction(binding);
+  }
+  return tools.kernel.bindDrivers(bindings);
+}
+
 void perform(const Action& action, Tools& tools, std::vector<std::string>& warnings) {
   tools.onAction(action);
   struct Visitor {

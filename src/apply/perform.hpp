@@ -1,5 +1,6 @@
 #pragma once
 
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,11 @@ void perform(const Action& action, Tools& tools, std::vector<std::string>& warni
 
 /// Resets several functions in parallel.
 void performResets(const std::vector<ResetFunction>& resets, Tools& tools);
+
+/// Binds several functions. The result has, in the same order, null or the exception that perform()
+/// would have thrown.
+std::vector<std::exception_ptr> performBindings(const std::vector<BindDriver>& bindings,
+                                                Tools& tools);
 
 /// True for actions on the running domain.
 bool isLiveAction(const Action& action);

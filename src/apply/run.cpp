@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <filesystem>
+#include <set>
 
 #include "guard_leases.hpp"
 #include "holder_gate.hpp"
@@ -25,6 +27,26 @@ std::size_t batchEnd(const std::vector<Step>& steps, std::size_t first) {
     ++end;
   }
   return end;
+}
+
+// How many bindings are begun together, so that a check for holders is recent for each of them.
+constexpr std::size_t maxBindingsTogether = 16;
+
+// The exception to report: a timeout takes precedence, because the operation must then stay open.
+std::exception_ptr worstOf(const std::vector<std::exception_ptr>& failures) {
+  std::exception_ptr worst;
+  for (const auto& failure : failures) {
+    try {
+      if (failure) {
+        std::rethrow_exception(failure);
+      }
+    } catch (const TimeoutError&) {
+      return failure;
+    } catch (const Error&) {
+      worst = worst ? worst : failure;
+    }
+  }
+  return worst;
 }
 
 // How long a check for holders remains valid within a batch.
@@ -82,6 +104,10 @@ class Run {
         done_ = at + resets.size();
         continue;
       }
+      if (const auto bindings = bindingsFrom(at, end); bindings.size() > 1) {
+        bindTogether(at, bindings);
+        continue;
+      }
       perform(plan_.steps[at].action, tools_, warnings_);
       done_ = at + 1;
       if (const auto* created = std::get_if<CreateVfs>(&plan_.steps[at].action)) {
@@ -99,6 +125,29 @@ class Run {
       resets.push_back(std::get<ResetFunction>(plan_.steps[at].action));
     }
     return resets;
+  }
+
+  [[nodiscard]] std::vector<BindDriver> bindingsFrom(std::size_t at, std::size_t end) const {
+    std::vector<BindDriver> bindings;
+    for (; at < end && bindings.size() < maxBindingsTogether &&
+           std::holds_alternative<BindDriver>(plan_.steps[at].action);
+         ++at) {
+      bindings.push_back(std::get<BindDriver>(plan_.steps[at].action));
+    }
+    return bindings;
+  }
+
+  void bindTogether(std::size_t at, const std::vector<BindDriver>& bindings) {
+    const auto failures = performBindings(bindings, tools_);
+    for (std::size_t i = 0; i < failures.size(); ++i) {
+      if (failures[i]) {
+        failed_.insert(at + i);
+      }
+    }
+    done_ = at + bindings.size();
+    if (const auto worst = worstOf(failures)) {
+      std::rethrow_exception(worst);
+    }
   }
 
   void requireUnheld(std::size_t first, std::size_t end) {
@@ -137,7 +186,7 @@ class Run {
       return;  // all steps of a host plan concern one PF, which is still busy in the kernel
     }
     for (std::size_t at = done_; at-- > 0;) {
-      if (isKernelAction(plan_.steps[at].action)) {
+      if (isKernelAction(plan_.steps[at].action) && !failed_.contains(at)) {
         rollBackStepIfPossible(at);
       }
     }
@@ -177,7 +226,8 @@ class Run {
   [[noreturn]] void fail(const Error& error) {
     if (!isReversible()) {
       throw Error(
-          std::string(error.what()) + " (" + std::to_string(plan_.steps.size() - done_) + " of " +
+          std::string(error.what()) + " (" +
+              std::to_string(plan_.steps.size() - done_ + failed_.size()) + " of " +
               std::to_string(plan_.steps.size()) + " steps are left)",
           (error.remedy().empty() ? "" : error.remedy() + ", then ") + "run `vfpass recover`",
           error.code());
@@ -199,10 +249,12 @@ class Run {
         plan_.kind == PlanKind::host) {
       return true;
     }
-    const auto end = plan_.steps.begin() + static_cast<std::ptrdiff_t>(done_);
-    return plan_.kind == PlanKind::detach &&
-           std::all_of(plan_.steps.begin(), end,
-                       [](const Step& step) { return isDomainAction(step.action); });
+    for (std::size_t at = 0; at < done_; ++at) {
+      if (!failed_.contains(at) && !isDomainAction(plan_.steps[at].action)) {
+        return false;
+      }
+    }
+    return plan_.kind == PlanKind::detach;
   }
 
   void finish() {
@@ -213,6 +265,9 @@ class Run {
 
   void rollBack() {
     for (std::size_t at = done_; at-- > 0;) {
+      if (failed_.contains(at)) {
+        continue;
+      }
       for (const auto& action : plan_.steps[at].undo) {
         if (isDomainAction(action)) {
           locks_.clear();
@@ -231,6 +286,9 @@ class Run {
   std::vector<state::FileLock> writer_;
   std::int64_t operation_ = 0;
   std::size_t done_ = 0;
+  // Steps before done_ that failed: bindings that ran together with successful ones. A failed
+  // binding restores the earlier driver itself.
+  std::set<std::size_t> failed_;
   std::chrono::steady_clock::time_point checked_;
   std::vector<std::string> warnings_;
 };

@@ -148,7 +148,7 @@ TEST(Adopt, RefusesForgedFunctionLease) {
   Lease forged;
   forged.domain = host.otherUuid;
   forged.entry = "nic";
-  forged.kind = LeaseKind::pciFunction;
+  forged.device = LeasedFunction{};
   forged.pf = forged.vf = *parsePciAddress("0000:41:00.0");
   forged.pfPath = host.kernel.functions.begin()->second.path;
   forged.persistent = false;

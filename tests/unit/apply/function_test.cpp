@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "fake/seal_key.hpp"
 #include "test_host.hpp"
 #include "vfpass/apply/adopt_leases.hpp"
@@ -133,6 +135,33 @@ TEST(Function, BindTimeoutRollsBackOtherDevicesAtOnceAndItselfLater) {
   EXPECT_EQ(host.kernel.functions[*parsePciAddress("0000:3a:00.0")].driver, "nvidia");
   EXPECT_EQ(host.kernel.pfs.begin()->second.vfs[0].driver, "mlx5_core");
   host.kernel.finishPendingWrites();
+  EXPECT_EQ(host.recoverAll().size(), 1U);
+  EXPECT_EQ(host.fingerprint(), before);
+}
+
+// The detach has restored the other functions, so it must not roll the XML back.
+TEST(Function, DetachGoesForwardIfOnlyTheFirstOfSeveralBindingsFails) {
+  FunctionHost host;
+  const std::string before = host.fingerprint();
+  host.execute(host.attachPlan());
+  const Plan plan = host.detachPlan();
+  const auto isBinding = [](const Step& step) {
+    return std::holds_alternative<BindDriver>(step.action);
+  };
+  const auto first = std::ranges::find_if(plan.steps, isBinding);
+  ASSERT_GE(std::ranges::count_if(plan.steps, isBinding), 2);
+  host.kernel.effects = 0;
+  host.kernel.failAtEffect =
+      static_cast<int>(std::count_if(plan.steps.begin(), first, [](const Step& step) {
+        return std::holds_alternative<ConfigureVfs>(step.action);
+      }));
+  try {
+    host.execute(plan);
+    ADD_FAILURE() << "the binding did not fail";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.remedy(), testing::HasSubstr("vfpass recover"));
+  }
+  host.kernel.failAtEffect = -1;
   EXPECT_EQ(host.recoverAll().size(), 1U);
   EXPECT_EQ(host.fingerprint(), before);
 }

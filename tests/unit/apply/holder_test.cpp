@@ -368,6 +368,8 @@ TEST(HolderGate, StepWithUnknownOutcomeStaysJournaledUntilItsWriteReturns) {
   nameIndexes(host);
   host.kernel.hangingUnbinds = {firstVf(host)};
   EXPECT_THROW(host.attach(), TimeoutError);
+  EXPECT_EQ(host.kernel.pfs.begin()->second.vfs[1].driver, driver)
+      << "bound together with the first";
   try {
     host.recoverAll();
     ADD_FAILURE() << "the write has not returned yet";

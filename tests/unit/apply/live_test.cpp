@@ -129,8 +129,8 @@ TEST_F(LiveTest, ChangesSwitchSettingsOfARunningGuest) {
   host.attach();
   EXPECT_EQ(host.kernel.inventory().pfs[0].vfs[0].settings.vlan->id, 200);
   EXPECT_EQ(host.leases()[0].state, LeaseState::running);
-  EXPECT_EQ(domain::parseDomain(liveXml()).leases[0].settings.vlan->id, 200);
-  EXPECT_EQ(domain::parseDomain(host.xml()).leases[0].settings.vlan->id, 200);
+  EXPECT_EQ(vfOf(domain::parseDomain(liveXml()).leases[0]).settings.vlan->id, 200);
+  EXPECT_EQ(vfOf(domain::parseDomain(host.xml()).leases[0]).settings.vlan->id, 200);
 }
 
 TEST_F(LiveTest, CorrectsChangedValuesButNotUnobservableOnes) {

@@ -54,7 +54,7 @@ TEST(RoundTrip, PrepareReleaseAndRebootKeepTheOriginalState) {
 TEST(RoundTrip, PrepareCreatesTheVfsAfterARebootAndDetachRemovesThem) {
   Host host(4);
   host.attach();
-  const auto wanted = leasesOf(host)[1].settings;
+  const auto wanted = vfOf(leasesOf(host)[1]).settings;
   host.kernel.reboot();
   host.execute(host.preparePlan());
   const PhysicalFunction pf = host.kernel.inventory().pfs[0];
@@ -62,7 +62,7 @@ TEST(RoundTrip, PrepareCreatesTheVfsAfterARebootAndDetachRemovesThem) {
   EXPECT_TRUE(leasesOf(host)[0].original.created);
   EXPECT_TRUE(domain::carriesLeases(host.xml(), leasesOf(host), fake::sealKey()))
       << "that is not drift";
-  EXPECT_TRUE(differingAttributes(wanted, pf.vfs[leasesOf(host)[1].vfIndex].settings).empty());
+  EXPECT_TRUE(differingAttributes(wanted, pf.vfs[vfOf(leasesOf(host)[1]).index].settings).empty());
   host.execute(plan::planRelease(host.uuid, "train0", leasesOf(host), host.kernel.inventory(),
                                  host.kernel.bootId()));
   host.execute(host.detachPlan());
