@@ -53,7 +53,11 @@ void writeSummary(std::ostream& out, const std::vector<Group>& groups, const Sty
   out << tinted(broken ? "not ready" : "ready", broken ? Tint::bad : Tint::good, style) << ": "
       << counts[Outcome::failed] << " checks failed, " << counts[Outcome::passed] << " passed, "
       << counts[Outcome::notObservable] << " not observable, " << counts[Outcome::waived]
-      << " waived\n";
+      << " waived";
+  if (counts[Outcome::warning] > 0) {
+    out << ", " << counts[Outcome::warning] << " with warnings";
+  }
+  out << '\n';
 }
 
 // Some remedies contain lines to paste.
@@ -65,11 +69,11 @@ void writeRemedy(std::ostream& out, const std::string& remedy) {
   }
 }
 
-void writeBroken(std::ostream& out, const Group& group, bool first, const Style& style) {
+void writeBroken(std::ostream& out, const Group& group, const char* heading, const Style& style) {
   const Finding& finding = group.first->finding;
   out << '\n'
-      << tinted(first ? "first problem: " : "further problem: ", Tint::heading, style)
-      << tinted(finding.key, Tint::bad, style)
+      << tinted(heading, Tint::heading, style)
+      << tinted(finding.key, tintOf(finding.outcome), style)
       << (group.subjects.empty() ? "" : ", " + printable(namesOf(group))) << '\n'
       << "  why:      " << printable(group.first->why) << '\n'
       << "  expected: " << printable(finding.expected) << '\n'
@@ -83,8 +87,13 @@ void writeText(std::ostream& out, const std::vector<Diagnosis>& diagnoses, const
   bool first = true;
   for (const Group& group : groups) {
     if (group.first->finding.outcome == Outcome::failed) {
-      writeBroken(out, group, first, style);
+      writeBroken(out, group, first ? "first problem: " : "further problem: ", style);
       first = false;
+    }
+  }
+  for (const Group& group : groups) {
+    if (group.first->finding.outcome == Outcome::warning) {
+      writeBroken(out, group, "warning: ", style);
     }
   }
   Table table({"CHECK", "RESULT", "SUBJECT", "FOUND"});

@@ -32,15 +32,15 @@ PciAddress guestAddressOf(const StatusEntry& entry) {
 
 std::vector<Cell> statusRow(const StatusEntry& entry) {
   const Lease& lease = entry.lease;
-  const bool vf = lease.kind == LeaseKind::virtualFunction;
+  const bool vf = isVf(lease);
   return {domainCell(entry),
           {lease.entry},
           {toString(lease.vf)},
           {vf ? toString(lease.pf) : nothing},
-          {vf ? std::to_string(lease.vfIndex) : nothing},
+          {vf ? std::to_string(vfOf(lease).index) : nothing},
           {toString(guestAddressOf(entry))},
           {std::string(toString(lease.state))},
-          {vf ? hardwareAddress(lease.settings, lease.infiniband) : nothing},
+          {vf ? hardwareAddress(vfOf(lease).settings, vfOf(lease).infiniband) : nothing},
           driftCell(entry)};
 }
 
@@ -105,19 +105,19 @@ void writeText(std::ostream& out, const StatusReport& status, const Style& style
 
 Json entryJson(const StatusEntry& entry) {
   const Lease& lease = entry.lease;
-  const bool vf = lease.kind == LeaseKind::virtualFunction;
+  const bool vf = isVf(lease);
   return {{"domain", domainJson(lease.domainName, lease.domain)},
           {"domain_exists", entry.domainExists},
           {"domain_active", entry.domainActive},
           {"entry", lease.entry},
-          {"kind", toString(lease.kind)},
+          {"kind", toString(kindOf(lease))},
           {"pf", vf ? Json(toString(lease.pf)) : Json()},
-          {"index", vf ? Json(lease.vfIndex) : Json()},
+          {"index", vf ? Json(vfOf(lease).index) : Json()},
           {"vf", toString(lease.vf)},
           {"guest_address", toString(guestAddressOf(entry))},
           {"state", toString(lease.state)},
           {"generation", lease.generation},
-          {"settings", settingsJson(lease.settings)},
+          {"settings", settingsJson(settingsOf(lease))},
           {"drift", entry.drift},
           {"not_observable", entry.notObservable}};
 }

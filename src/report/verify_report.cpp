@@ -1,36 +1,30 @@
 #include "vfpass/report/verify_report.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <iomanip>
+#include <map>
 #include <ostream>
 #include <sstream>
+#include <tuple>
 
+#include "first_broken.hpp"
 #include "json.hpp"
 #include "outcome_text.hpp"
 #include "vfpass/base/bounded_json.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/report/table.hpp"
+#include "vfpass/size_figures.hpp"
 
 namespace vfpass::report {
 namespace {
-
-bool isBroken(const Finding& finding) {
-  return finding.outcome == Outcome::failed || finding.outcome == Outcome::notObservable;
-}
-
-// A failure takes precedence over an unobservable check.
-const Finding* firstBroken(const VerifyReport& report) {
-  const auto failed = std::ranges::find(report.findings, Outcome::failed, &Finding::outcome);
-  const auto found =
-      failed != report.findings.end() ? failed : std::ranges::find_if(report.findings, isBroken);
-  return found == report.findings.end() ? nullptr : &*found;
-}
 
 void writeBroken(std::ostream& out, const Finding& finding) {
   const std::string subject = finding.subject.empty() ? "" : finding.subject + ": ";
   out << "  first problem: " << printable(subject) << finding.key << '\n'
       << "  expected: " << printable(finding.expected) << '\n'
-      << "  found:    " << printable(finding.seen) << '\n';
+      << "  found:    " << printable(finding.seen) << '\n'
+      << "  observer: " << toString(finding.observer) << '\n';
   if (!finding.remedy.empty()) {
     out << "  remedy:   " << printable(finding.remedy) << '\n';
   }
@@ -48,11 +42,15 @@ std::string percent(double share) {
   return text.str();
 }
 
+std::string memoryOf(const Figure& figure) {
+  return figure.gpu.empty() ? figure.memory : figure.memory + " " + figure.gpu;
+}
+
 void writeBandwidths(std::ostream& out, const std::vector<Figure>& figures, const Style& style) {
   Table table({"ENTRY", "OPERATION", "MEMORY", "MESSAGE", "BY", "GBIT/S", "OF LIMIT", "OF HOST"});
   bool any = false;
   for (const auto& each : figures) {
-    if (each.medianMicroseconds) {
+    if (each.medianMicroseconds || each.source == sizeFigures) {
       continue;
     }
     any = true;
@@ -60,7 +58,7 @@ void writeBandwidths(std::ostream& out, const std::vector<Figure>& figures, cons
     table.add(
         {{each.subject.empty() ? "-" : each.subject},
          {each.operation + (each.relaxedOrdering ? ", relaxed" : "")},
-         {each.memory},
+         {memoryOf(each)},
          {std::to_string(each.messageBytes)},
          {each.source},
          {fixed(figure)},
@@ -73,6 +71,35 @@ void writeBandwidths(std::ostream& out, const std::vector<Figure>& figures, cons
   }
 }
 
+// One line for each message size.
+void writeSizes(std::ostream& out, const std::vector<Figure>& figures, const Style& style) {
+  using Line = std::tuple<std::string, std::string, std::uint64_t>;  // entry, memory, size
+  std::map<Line, std::map<std::string, double>> lines;               // Gb/s by operation
+  for (const auto& each : figures) {
+    if (each.source == sizeFigures) {
+      lines[{each.subject, each.memory, each.messageBytes}][each.operation] =
+          each.gigabitsPerSecond;
+    }
+  }
+  if (lines.empty()) {
+    return;
+  }
+  Table table({"ENTRY", "MEMORY", "MESSAGE", "WRITE GBIT/S", "READ GBIT/S"});
+  for (const auto& [line, speeds] : lines) {
+    const auto speed = [&speeds](const char* operation) {
+      const auto found = speeds.find(operation);
+      return found == speeds.end() ? std::string("-") : fixed(found->second);
+    };
+    table.add({{std::get<0>(line).empty() ? "-" : std::get<0>(line)},
+               {std::get<1>(line)},
+               {std::to_string(std::get<2>(line))},
+               {speed("write")},
+               {speed("read")}});
+  }
+  out << '\n';
+  table.write(out, style);
+}
+
 void writeLatencies(std::ostream& out, const std::vector<Figure>& figures, const Style& style) {
   Table table({"ENTRY", "LATENCY", "MEMORY", "MESSAGE", "BY", "MEDIAN US", "99 % US"});
   bool any = false;
@@ -83,7 +110,7 @@ void writeLatencies(std::ostream& out, const std::vector<Figure>& figures, const
     any = true;
     table.add({{each.subject.empty() ? "-" : each.subject},
                {each.operation},
-               {each.memory},
+               {memoryOf(each)},
                {std::to_string(each.messageBytes)},
                {each.source},
                {fixed(*each.medianMicroseconds)},
@@ -108,6 +135,21 @@ void writeWarnings(std::ostream& out, const std::vector<Finding>& findings) {
   }
 }
 
+// One line for each pair, and their sum.
+void writeAllPairs(std::ostream& out, const AllPairs& all, const Style& style) {
+  Table table({"PAIR", "MEMORY", "ALONE GBIT/S", "TOGETHER GBIT/S", "OF ALONE"});
+  for (const auto& pair : all.pairs) {
+    table.add({{pair.subject},
+               {all.memory},
+               {pair.alone > 0 ? fixed(pair.alone) : "-"},
+               {fixed(pair.together)},
+               {pair.alone > 0 ? percent(pair.together / pair.alone) : "-"}});
+  }
+  table.add({{"all"}, {all.memory}, {"-"}, {fixed(all.aggregate())}, {"-"}});
+  out << '\n';
+  table.write(out, style);
+}
+
 void writeText(std::ostream& out, const VerifyReport& report, const Style& style) {
   const Outcome whole = verdict(report);
   const std::string peer =
@@ -118,22 +160,42 @@ void writeText(std::ostream& out, const VerifyReport& report, const Style& style
     writeBroken(out, *broken);
   }
   writeWarnings(out, report.findings);
-  Table table({"CHECK", "ENTRY", "RESULT", "FOUND"});
+  Table table({"CHECK", "ENTRY", "OBSERVED BY", "RESULT", "FOUND"});
   for (const auto& each : report.findings) {
     table.add({{each.key},
                {each.subject.empty() ? "-" : each.subject},
+               {std::string(toString(each.observer))},
                {std::string(toString(each.outcome)), tintOf(each.outcome)},
                {each.seen}});
   }
   out << '\n';
   table.write(out, style);
   writeBandwidths(out, report.figures, style);
+  writeSizes(out, report.figures, style);
   writeLatencies(out, report.figures, style);
+  for (const auto& each : report.allPairs) {
+    writeAllPairs(out, each, style);
+  }
+}
+
+Json allPairsJson(const AllPairs& all) {
+  Json pairs = Json::array();
+  for (const auto& pair : all.pairs) {
+    pairs.push_back({{"entry", pair.subject},
+                     {"alone_gigabits_per_second", pair.alone > 0 ? Json(pair.alone) : Json()},
+                     {"together_gigabits_per_second", pair.together}});
+  }
+  return {{"memory", all.memory},
+          {"pairs", pairs},
+          {"aggregate_gigabits_per_second", all.aggregate()},
+          {"overlap_seconds", all.overlapSeconds},
+          {"shortest_seconds", all.shortestSeconds}};
 }
 
 Json findingJson(const Finding& finding) {
   return {{"key", finding.key},
           {"entry", textOrNull(finding.subject)},
+          {"observer", toString(finding.observer)},
           {"result", wordOf(finding.outcome)},
           {"expected", textOrNull(finding.expected)},
           {"seen", finding.seen},
@@ -150,6 +212,7 @@ Json figureJson(const Figure& figure) {
           {"source", figure.source},
           {"operation", figure.operation},
           {"memory", figure.memory},
+          {"gpu", textOrNull(figure.gpu)},
           {"message_bytes", figure.messageBytes},
           {"checked_bytes", figure.checkedBytes},
           {"relaxed_ordering", figure.relaxedOrdering},
@@ -174,12 +237,16 @@ void writeJson(std::ostream& out, const VerifyReport& report) {
   for (const auto& each : report.figures) {
     document["figures"].push_back(figureJson(each));
   }
+  document["all_pairs"] = Json::array();
+  for (const auto& each : report.allPairs) {
+    document["all_pairs"].push_back(allPairsJson(each));
+  }
   writeDocument(out, document);
 }
 
-// Null for a damaged report. Those that are kept have at most 1 MiB (report_history.cpp).
+// Null for a damaged report. Those that are read have at most 8 MiB (report_history.hpp).
 nlohmann::json readReport(const std::string& text) {
-  constexpr JsonLimits limits{std::size_t{1} << 20U, 32};
+  constexpr JsonLimits limits{std::size_t{8} << 20U, 32};
   try {
     return parseBoundedJson(text, limits);
   } catch (const JsonRefused&) {

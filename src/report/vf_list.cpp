@@ -14,8 +14,7 @@ const Lease* leaseOf(const PhysicalFunction& pf, const VirtualFunction& vf,
                      const std::vector<Lease>& leases) {
   // By PF and index, not by the VF's address: addresses change when a card is added.
   const auto found = std::find_if(leases.begin(), leases.end(), [&](const Lease& lease) {
-    return lease.kind == LeaseKind::virtualFunction && lease.pf == pf.address &&
-           lease.vfIndex == vf.index;
+    return isVf(lease) && lease.pf == pf.address && vfOf(lease).index == vf.index;
   });
   return found == leases.end() ? nullptr : &*found;
 }

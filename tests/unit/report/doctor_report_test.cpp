@@ -37,6 +37,21 @@ TEST(DoctorReport, Json) {
   expectValid("doctor", text);
 }
 
+TEST(DoctorReport, WarningIsNoFailure) {
+  const std::vector<Diagnosis> warning{
+      {{"gpu-bar", "0000:08:00.0", Outcome::warning, "a 64-bit memory BAR", "32-bit", "firmware"},
+       "RDMA"}};
+  const std::string text = written(warning, {});
+  EXPECT_TRUE(
+      text.starts_with("ready: 0 checks failed, 0 passed, 0 not observable, 0 waived, 1 "
+                       "with warnings\n\nwarning: gpu-bar, 0000:08:00.0\n"))
+      << text;
+  const std::string json = written(warning, {.json = true});
+  EXPECT_NE(json.find("\"result\": \"passed\""), std::string::npos);
+  EXPECT_NE(json.find("\"result\": \"warning\""), std::string::npos);
+  expectValid("doctor", json);
+}
+
 TEST(DoctorReport, NoProblem) {
   const std::string text = written({diagnoses().front()}, {});
   EXPECT_TRUE(text.starts_with("ready: 0 checks failed, 1 passed,")) << text;

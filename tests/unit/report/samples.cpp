@@ -101,9 +101,9 @@ Lease lease() {
   lease.domainName = "train0";
   lease.entry = "rail0";
   lease.pf = {0, 0x3b, 0, 0};
-  lease.vfIndex = 0;
+  vfOf(lease).index = 0;
   lease.vf = {0, 0x3b, 0, 2};
-  lease.settings = settings();
+  vfOf(lease).settings = settings();
   lease.guest.address = {0, 5, 0, 0};
   lease.generation = 7;
   lease.state = LeaseState::running;
@@ -112,7 +112,7 @@ Lease lease() {
 
 Lease functionLease() {
   Lease lease;
-  lease.kind = LeaseKind::pciFunction;
+  lease.device = LeasedFunction{};
   lease.domain = uuid();
   lease.domainName = "train0";
   lease.entry = "gpu0";

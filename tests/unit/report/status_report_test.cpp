@@ -26,8 +26,8 @@ std::vector<StatusEntry> entries() {
   drifted.lease.state = LeaseState::reserved;
   StatusEntry gone{samples::lease(), false, false, {"the domain is gone"}};
   gone.lease.domainName = "old\x1b]0;x";
-  gone.lease.infiniband = true;
-  gone.lease.settings.portGuid = Guid{0x1122334455667788};
+  vfOf(gone.lease).infiniband = true;
+  vfOf(gone.lease).settings.portGuid = Guid{0x1122334455667788};
   StatusEntry gpu{samples::functionLease(), true, true, {}, {}};
   StatusEntry blind{samples::lease(), true, true, {}, {"node-guid", "port-guid"}};
   blind.lease.entry = "rail2";

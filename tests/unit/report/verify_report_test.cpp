@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "golden.hpp"
+#include "vfpass/size_figures.hpp"
 
 namespace vfpass::report {
 namespace {
@@ -16,8 +17,8 @@ VerifyReport sample() {
   report.time = "2026-11-21T09:40:00Z";
   report.findings = {
       {"agent", "", Outcome::passed, "the guest's agent runs programs", "it does", ""},
-      {"counters", "rail0", Outcome::notObservable, "the counters move", "no counters",
-       "a newer driver"},
+      seenByHost({"counters", "rail0", Outcome::notObservable, "the counters move", "no counters",
+                  "a newer driver"}),
       {"mac", "rail1", Outcome::failed, "MAC 52:54:00:aa:bb:cc", "eth1 \x1b[2J <&\">", "lspci -k"},
       {"gpu-distance", "rail0", Outcome::warning, "PIX or PXB", "PHB to GPU 0",
        "topology: <mirror>"},
@@ -26,6 +27,7 @@ VerifyReport sample() {
   host.limit = 98;
   Figure gpu = host;
   gpu.memory = "gpu";
+  gpu.gpu = "gpu0";
   gpu.gigabitsPerSecond = 82;
   gpu.besideHost = 97.5;
   gpu.relaxedOrdering = true;
@@ -46,10 +48,42 @@ TEST(VerifyReportTest, TextBeginsWithTheFirstFailure) {
   expectGolden("verify.txt", text(sample(), {}));
 }
 
+TEST(VerifyReportTest, SizesHaveTheirOwnTable) {
+  VerifyReport report = sample();
+  report.figures = {};
+  for (const char* operation : {"write", "read"}) {
+    Figure figure{"rail0", operation, "host", 2, 32, operation == std::string("read") ? 0.25 : 0.5};
+    figure.source = sizeFigures;
+    report.figures.push_back(figure);
+    figure.messageBytes = 4096;
+    report.figures.push_back(figure);
+  }
+  const std::string written = text(report, {});
+  EXPECT_EQ(written.find("OF LIMIT"), std::string::npos);
+  const auto table = written.find("WRITE GBIT/S  READ GBIT/S");
+  ASSERT_NE(table, std::string::npos) << written;
+  EXPECT_NE(written.find("0.500         0.250", table), std::string::npos) << written;
+  EXPECT_LT(written.find(" 2 ", table), written.find("4096", table));
+  expectValid("verify", text(report, {.json = true}));
+}
+
 TEST(VerifyReportTest, Json) {
   const std::string json = text(sample(), {.json = true});
   expectGolden("verify.json", json);
   expectValid("verify", json);
+  EXPECT_EQ(lastVerification(json), "failed, 2026-11-21T09:40:00Z");
+}
+
+TEST(VerifyReportTest, BoundsTextsOfGuest) {
+  VerifyReport report = sample();
+  const Finding flood{"mac", "rail1", Outcome::failed, "MAC", std::string(3U << 20U, '\x01'), "x"};
+  report.findings.insert(report.findings.end(), 200, flood);
+  report.findings[0].seen = std::string(1023, 'a') + "\xc3\xa4 and more";
+  boundTexts(report);
+  EXPECT_EQ(report.findings[0].seen, std::string(1023, 'a') + " (11 more bytes)");
+  EXPECT_EQ(report.findings[1].seen, "no counters");
+  const std::string json = text(report, {.json = true});
+  EXPECT_LT(json.size(), 1U << 20U);
   EXPECT_EQ(lastVerification(json), "failed, 2026-11-21T09:40:00Z");
 }
 

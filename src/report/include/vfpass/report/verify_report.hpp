@@ -17,6 +17,11 @@ void writeVerify(std::ostream& out, const VerifyReport& report, const Style& sty
 /// skipped.
 void writeVerifyJunit(std::ostream& out, const VerifyReport& report);
 
+/// Shortens the findings' texts, which may come from the guest: each one, and all of them together.
+/// A shortened text says so. A report then stays small enough to be read again, whatever a guest
+/// replies.
+void boundTexts(VerifyReport& report);
+
 /// Summary of a saved report (JSON of writeVerify): `passed, 2026-11-21T09:40:00Z`. nullopt if it
 /// is missing or invalid.
 std::optional<std::string> lastVerification(const std::optional<std::string>& json);

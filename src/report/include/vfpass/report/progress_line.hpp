@@ -1,0 +1,47 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <iosfwd>
+#include <string>
+
+namespace vfpass::report {
+
+/// One line on a terminal that says what a long command does, and for how long it has been running;
+/// each update replaces the previous one. Writes nothing if it is not enabled.
+class ProgressLine {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// `columns`: width of the terminal.
+  ProgressLine(std::ostream& out, bool enabled, std::size_t columns = 80,
+               std::function<Clock::time_point()> now = Clock::now);
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+  ~ProgressLine();
+
+  /// Shows this text; names in it may come from guests. The time counts from the first text.
+  void show(const std::string& what);
+  /// Updates the time, at most once per second.
+  void tick();
+  /// Removes the line, before something else is written. The next show() or tick() writes it again.
+  void clear();
+
+ private:
+  void draw();
+
+  std::ostream& out_;
+  bool enabled_;
+  std::size_t columns_;
+  std::function<Clock::time_point()> now_;
+  std::string what_;
+  Clock::time_point begin_;
+  Clock::time_point drawn_;
+  bool visible_ = false;
+};
+
+/// Whether standard error is a terminal on which a line can be replaced, and its width.
+bool isTerminalForProgress();
+std::size_t terminalColumns();
+
+}  // namespace vfpass::report

@@ -1,0 +1,75 @@
+#include "vfpass/report/progress_line.hpp"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <ostream>
+#include <string_view>
+
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::report {
+namespace {
+
+constexpr const char* eraseLine = "\r\x1b[K";
+
+}  // namespace
+
+ProgressLine::ProgressLine(std::ostream& out, bool enabled, std::size_t columns,
+                           std::function<Clock::time_point()> now)
+    : out_(out), enabled_(enabled), columns_(columns), now_(std::move(now)) {}
+
+ProgressLine::~ProgressLine() { clear(); }
+
+void ProgressLine::show(const std::string& what) {
+  if (!enabled_) {
+    return;
+  }
+  if (what_.empty()) {
+    begin_ = now_();
+  }
+  what_ = printable(what);
+  draw();
+}
+
+void ProgressLine::tick() {
+  if (enabled_ && !what_.empty() && (!visible_ || now_() - drawn_ >= std::chrono::seconds(1))) {
+    draw();
+  }
+}
+
+void ProgressLine::clear() {
+  if (visible_) {
+    out_ << eraseLine << std::flush;
+    visible_ = false;
+  }
+}
+
+void ProgressLine::draw() {
+  drawn_ = now_();
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(drawn_ - begin_).count();
+  const std::string time = ", " + std::to_string(seconds) + " s";
+  // A line that wraps could not be replaced. printable() leaves UTF-8, so bytes are an upper bound.
+  const std::size_t room = columns_ > time.size() + 1 ? columns_ - time.size() - 1 : 0;
+  std::string text = what_.substr(0, room);
+  while (!text.empty() && text.size() < what_.size() &&
+         (static_cast<unsigned char>(what_[text.size()]) & 0xc0U) == 0x80U) {
+    text.pop_back();  // only whole characters
+  }
+  out_ << eraseLine << text << time << std::flush;
+  visible_ = true;
+}
+
+bool isTerminalForProgress() {
+  const char* kind = std::getenv("TERM");
+  return ::isatty(STDERR_FILENO) == 1 && kind != nullptr && std::string_view(kind) != "dumb";
+}
+
+std::size_t terminalColumns() {
+  winsize size{};
+  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+}  // namespace vfpass::report
