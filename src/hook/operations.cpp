@@ -66,7 +66,7 @@ std::vector<PciAddress> pfsOf(const std::vector<Lease>& leases) {
 }
 
 void readDevice(host::SystemKernel& kernel, const Lease& lease, Inventory& inventory) {
-  if (lease.kind == LeaseKind::pciFunction) {
+  if (!isVf(lease)) {
     if (auto function = kernel.readFunction(lease.vf)) {
       inventory.functions.push_back(std::move(*function));
     }

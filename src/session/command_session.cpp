@@ -30,7 +30,9 @@ Session::Session(GlobalOptions options, std::ostream& out, std::ostream& err)
     : options_(std::move(options)),
       out_(out),
       log_("vfpass", std::make_shared<spdlog::sinks::ostream_sink_mt>(err, true)),
-      style_{options_.json, wantsColor(options_)} {
+      style_{options_.json, wantsColor(options_)},
+      progress_(err, report::isTerminalForProgress() && !options_.quiet && options_.verbosity == 0,
+                report::terminalColumns()) {
   log_.set_pattern(options_.verbosity > 1 ? "vfpass %H:%M:%S.%e %l: %v" : "vfpass: %v");
   log_.set_level(options_.quiet            ? spdlog::level::warn
                  : options_.verbosity == 0 ? spdlog::level::info
@@ -140,6 +142,15 @@ const config::Configuration& Session::configuration() {
   return *configuration_;
 }
 
+const std::vector<config::Problem>& Session::configurationProblems() {
+  if (!configurationProblems_) {
+    const auto& problems = configuration().problems;
+    configurationProblems_ = config::crossCheck(configuration().mappings);
+    configurationProblems_->insert(configurationProblems_->end(), problems.begin(), problems.end());
+  }
+  return *configurationProblems_;
+}
+
 const SealKey& Session::sealKey() {
   if (!sealKey_) {
     sealKey_ = state::readSealKey({options_.configDirectory});
@@ -164,9 +175,17 @@ apply::Tools Session::hostTools() {
 }
 
 // These lines contain names from XML, sysfs and the guest.
-void Session::note(const std::string& line) { log_.info("{}", printableLines(line)); }
+void Session::note(const std::string& line) {
+  progress_.clear();
+  log_.info("{}", printableLines(line));
+}
 
-void Session::warn(const std::string& line) { log_.warn("warning: {}", printableLines(line)); }
+void Session::warn(const std::string& line) {
+  if (warned_.insert(line).second) {
+    progress_.clear();
+    log_.warn("warning: {}", printableLines(line));
+  }
+}
 
 void Session::verbose(const std::string& line) { log_.debug("{}", printableLines(line)); }
 

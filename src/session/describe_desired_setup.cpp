@@ -20,13 +20,6 @@ const Lease* findLease(const std::vector<Lease>& leases, const std::string& name
   return found == leases.end() ? nullptr : &*found;
 }
 
-std::string addressOf(const Lease& lease) {
-  if (lease.infiniband) {
-    return lease.settings.portGuid ? toString(*lease.settings.portGuid) : "";
-  }
-  return lease.settings.mac ? toString(*lease.settings.mac) : "";
-}
-
 // Firmware numbers the buses behind bridges in its own order, and a hot-plugged bridge gets one of
 // the remaining numbers, so the address is read from the guest: the function at the end of the
 // path.
@@ -51,9 +44,8 @@ bool holdsGpu(const std::vector<Lease>& leases, const Topology& topology) {
 std::string ncclTopology(Session& session, const GuestMachine& machine,
                          const std::vector<Lease>& leases, const setup::SetupView& view,
                          std::vector<std::string>& notes) {
-  const bool functions = std::any_of(leases.begin(), leases.end(), [](const Lease& lease) {
-    return lease.kind == LeaseKind::pciFunction;
-  });
+  const bool functions =
+      std::any_of(leases.begin(), leases.end(), [](const Lease& lease) { return !isVf(lease); });
   if (!functions) {
     notes.emplace_back(noGpu);
     return "";
@@ -102,13 +94,13 @@ setup::DesiredSetup desiredSetup(const Mapping& mapping, const DomainDescription
           "restart the VM");
       continue;
     }
-    const std::string address = addressOf(*lease);
+    const std::string address = guestIdentityOf(*lease);
     if (address.empty()) {
       setup.notes.push_back(vf.name + ": its lease records no MAC or GUID");
       continue;
     }
-    setup.ports.push_back(
-        {vf.name, lease->infiniband, address, "", lease->teamingWith.has_value(), vf.guest});
+    setup.ports.push_back({vf.name, vfOf(*lease).infiniband, address, "",
+                           vfOf(*lease).teamingWith.has_value(), vf.guest});
   }
   return setup;
 }

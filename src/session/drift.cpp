@@ -16,12 +16,12 @@ bool isObservable(const VfSettings& seen, Attribute attribute) {
 
 std::vector<std::string> attributeDrift(const Lease& lease, const VirtualFunction& vf) {
   std::vector<std::string> drift;
-  for (const Attribute attribute : differingAttributes(lease.settings, vf.settings)) {
+  for (const Attribute attribute : differingAttributes(vfOf(lease).settings, vf.settings)) {
     // An unobservable attribute is not drift: GUIDs that were not set over netlink read as empty.
     if (isObservable(vf.settings, attribute)) {
       drift.push_back("kernel: " + std::string(toString(attribute)) + " is " +
                       describe(vf.settings, attribute) + ", attach set " +
-                      describe(lease.settings, attribute) + "; run `vfpass attach " +
+                      describe(vfOf(lease).settings, attribute) + "; run `vfpass attach " +
                       shellArgument(lease.domainName) + "` to set it again");
     }
   }
@@ -54,7 +54,7 @@ std::vector<std::string> functionDrift(const Lease& lease, const PciFunction* fu
 
 std::vector<std::string> kernelDrift(const Lease& lease, const Inventory& inventory,
                                      const std::string& bootId, bool domainActive) {
-  if (lease.kind == LeaseKind::pciFunction) {
+  if (!isVf(lease)) {
     const bool runs = lease.state != LeaseState::reserved && lease.bootId == bootId;
     return functionDrift(lease, findFunction(inventory, lease.vf), runs, domainActive);
   }
@@ -73,12 +73,12 @@ std::vector<std::string> kernelDrift(const Lease& lease, const Inventory& invent
   if (!domainActive) {
     drift.push_back(
         "kernel: the guest stopped without a release; run `vfpass recover` to scrub the VF");
-  } else if (lease.vfIndex >= pf->vfs.size()) {
-    drift.push_back("kernel: VF " + std::to_string(lease.vfIndex) + " does not exist");
+  } else if (vfOf(lease).index >= pf->vfs.size()) {
+    drift.push_back("kernel: VF " + std::to_string(vfOf(lease).index) + " does not exist");
   } else {
-    const auto attributes = attributeDrift(lease, pf->vfs[lease.vfIndex]);
+    const auto attributes = attributeDrift(lease, pf->vfs[vfOf(lease).index]);
     drift.insert(drift.end(), attributes.begin(), attributes.end());
-    if (pf->vfs[lease.vfIndex].driver != "vfio-pci") {
+    if (pf->vfs[vfOf(lease).index].driver != "vfio-pci") {
       drift.push_back("kernel: " + toString(lease.vf) + " is not bound to vfio-pci");
     }
   }
@@ -89,12 +89,12 @@ std::vector<std::string> unobservedAttributes(const Lease& lease, const Inventor
                                               const std::string& bootId) {
   const PhysicalFunction* pf = findPf(inventory, lease.pf);
   const bool runs = lease.state != LeaseState::reserved && lease.bootId == bootId;
-  if (!runs || pf == nullptr || lease.vfIndex >= pf->vfs.size()) {
+  if (!isVf(lease) || !runs || pf == nullptr || vfOf(lease).index >= pf->vfs.size()) {
     return {};
   }
-  const VfSettings& seen = pf->vfs[lease.vfIndex].settings;
+  const VfSettings& seen = pf->vfs[vfOf(lease).index].settings;
   std::vector<std::string> names;
-  for (const Attribute attribute : differingAttributes(lease.settings, seen)) {
+  for (const Attribute attribute : differingAttributes(vfOf(lease).settings, seen)) {
     if (!isObservable(seen, attribute)) {
       names.push_back(std::string(toString(attribute)));
     }
@@ -180,8 +180,7 @@ std::vector<std::string> domainDrift(const DomainDescription* domain,
 
 std::string poolDrift(const Lease& lease, const Inventory& inventory,
                       const std::vector<NetworkPool>& pools) {
-  const PhysicalFunction* pf =
-      lease.kind == LeaseKind::virtualFunction ? findPf(inventory, lease.pf) : nullptr;
+  const PhysicalFunction* pf = isVf(lease) ? findPf(inventory, lease.pf) : nullptr;
   const NetworkPool* pool = plan::findPool(pools, lease.vf, pf == nullptr ? "" : pf->netdev);
   return pool == nullptr
              ? ""
@@ -190,6 +189,16 @@ std::string poolDrift(const Lease& lease, const Inventory& inventory,
                    ", which can give it to other guests; remove it from the network, or run "
                    "`vfpass detach " +
                    shellArgument(lease.domainName) + "`";
+}
+
+std::string managedSaveDrift(const DomainDescription& domain) {
+  if (!domain.managedSave) {
+    return {};
+  }
+  return "domain: the next start of " + printable(domain.name) +
+         " restores its managed save image, which has no vfpass devices; run "
+         "`virsh managedsave-remove " +
+         shellArgument(domain.name) + "` to discard the image";
 }
 
 }  // namespace vfpass::session

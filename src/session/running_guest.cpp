@@ -50,8 +50,7 @@ std::vector<Lease> runningLeases(Session& session, const DomainDescription& doma
 
 std::vector<Lease> runningVfs(Session& session, const DomainDescription& domain) {
   std::vector<Lease> leases = leasesInUse(session, domain);
-  std::erase_if(leases,
-                [](const Lease& lease) { return lease.kind != LeaseKind::virtualFunction; });
+  std::erase_if(leases, [](const Lease& lease) { return !isVf(lease); });
   return requireAny(std::move(leases), domain, "VF");
 }
 

@@ -39,8 +39,8 @@ void addClaims(const domain::ParsedDomain& parsed, const SealKey& key, DomainSum
     return;
   }
   for (const auto& lease : parsed.leases) {
-    if (lease.settings.mac) {
-      summary.macAddresses.push_back(*lease.settings.mac);
+    if (const auto mac = settingsOf(lease).mac) {
+      summary.macAddresses.push_back(*mac);
     }
   }
 }
@@ -68,6 +68,7 @@ void surveyOne(Session& session, const DomainDescription& domain, DomainSurvey& 
     survey.strays.push_back(summary);
   }
   survey.summaries.push_back(std::move(summary));
+  survey.domains.emplace(domain.uuid, domain);
 }
 
 [[noreturn]] void throwProblems(const std::string& subject,
@@ -82,11 +83,8 @@ void surveyOne(Session& session, const DomainDescription& domain, DomainSurvey& 
 
 // Throws for problems of this VM's configuration; warns about those of other VMs.
 void throwOwnProblems(Session& session, const Mapping& mapping) {
-  const auto& configuration = session.configuration();
   std::vector<config::Problem> ours;
-  auto problems = config::crossCheck(configuration.mappings);
-  problems.insert(problems.end(), configuration.problems.begin(), configuration.problems.end());
-  for (const auto& problem : problems) {
+  for (const auto& problem : session.configurationProblems()) {
     const bool concerns = problem.place.file == mapping.file ||
                           problem.message.find(mapping.file) != std::string::npos ||
                           problem.place.file.ends_with("/host.yaml");
@@ -99,6 +97,38 @@ void throwOwnProblems(Session& session, const Mapping& mapping) {
   if (!ours.empty()) {
     throwProblems("invalid configuration of VM " + printable(mapping.vm), ours);
   }
+}
+
+[[noreturn]] void throwNoMapping(Session& session, const std::string& vm) {
+  const auto& configuration = session.configuration();
+  const std::string message = "no mapping for VM " + printable(vm) + " in " +
+                              (session.options().configDirectory / "vms").string() + "/*.yaml";
+  if (!configuration.problems.empty()) {
+    throwProblems(message + "; ignored files with mistakes", configuration.problems);
+  }
+  throw Error(message, "write one with `vm: " + printable(vm) + "` (see examples/)",
+              ExitCode::badInput);
+}
+
+Subject withOthers(Session& session, const Mapping& mapping, const DomainDescription& domain) {
+  Subject subject{mapping, domain, {}, {}, {}};
+  const auto& all = session.configuration().mappings;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(subject.otherMappings),
+               [&](const Mapping& each) { return each.file != mapping.file; });
+  return subject;
+}
+
+// `mapping` is the one that names the domain as the user did, or null.
+Subject subjectOf(Session& session, const DomainDescription& domain, const Mapping* mapping) {
+  if (mapping == nullptr) {
+    mapping = config::findMapping(session.configuration(), domain.name, toString(domain.uuid));
+  }
+  if (mapping == nullptr) {
+    throwIfRenamed(session, domain);
+    throwNoMapping(session, domain.name);
+  }
+  throwOwnProblems(session, *mapping);
+  return withOthers(session, *mapping, domain);
 }
 
 void addLiveState(Session& session, const DomainDescription& domain, const std::vector<Lease>& own,
@@ -122,6 +152,7 @@ void addDomainState(Session& session, const Subject& subject, plan::AttachInput&
   if (input.active) {
     addLiveState(session, subject.domain, own, input);
   }
+  input.interfaces = domain::parseDomain(input.scope.live ? liveXml : persistentXml).interfaces;
   if (input.scope.live) {
     input.placements = domain::placeInRunning(liveXml, input.scope.config ? persistentXml : "");
   } else {
@@ -152,6 +183,21 @@ void addDomainState(Session& session, const Subject& subject, plan::AttachInput&
 
 }  // namespace
 
+const DomainDescription* DomainSurvey::find(const std::string& nameOrUuid) const {
+  for (const auto& [uuid, domain] : domains) {
+    if (domain.name == nameOrUuid) {
+      return &domain;
+    }
+  }
+  const auto uuid = parseUuid(nameOrUuid);
+  return uuid ? find(*uuid) : nullptr;
+}
+
+const DomainDescription* DomainSurvey::find(const Uuid& uuid) const {
+  const auto found = domains.find(uuid);
+  return found == domains.end() ? nullptr : &found->second;
+}
+
 DomainSurvey surveyDomains(Session& session) {
   DomainSurvey survey;
   for (const auto& domain : session.hypervisor().listDomains()) {
@@ -164,38 +210,26 @@ DomainSurvey surveyDomains(Session& session) {
 }
 
 Subject findSubject(Session& session, const std::string& vm) {
-  const auto& configuration = session.configuration();
-  const Mapping* mapping = config::findMapping(configuration, vm, vm);
+  const Mapping* mapping = config::findMapping(session.configuration(), vm, vm);
   const auto found = session.hypervisor().findDomain(vm);
-  if (mapping == nullptr && found) {
-    mapping = config::findMapping(configuration, found->name, toString(found->uuid));
+  if (found) {
+    return subjectOf(session, *found, mapping);
   }
   if (mapping == nullptr) {
-    if (found) {
-      throwIfRenamed(session, *found);
-    }
-    const std::string message = "no mapping for VM " + printable(found ? found->name : vm) +
-                                " in " + (session.options().configDirectory / "vms").string() +
-                                "/*.yaml";
-    if (!configuration.problems.empty()) {
-      throwProblems(message + "; ignored files with mistakes", configuration.problems);
-    }
-    throw Error(message,
-                "write one with `vm: " + printable(found ? found->name : vm) + "` (see examples/)",
-                ExitCode::badInput);
+    throwNoMapping(session, vm);
   }
   throwOwnProblems(session, *mapping);
-  const auto domain = found ? found : session.hypervisor().findDomain(mapping->vm);
+  const auto domain = session.hypervisor().findDomain(mapping->vm);
   if (!domain) {
     throwIfRenamed(session, *mapping);
     throw Error(toString(mapping->vmPlace) + ": libvirt has no domain " + printable(mapping->vm),
                 "run `virsh list --all` to list the domains", ExitCode::badInput);
   }
-  Subject subject{*mapping, *domain, {}, {}, {}};
-  std::copy_if(configuration.mappings.begin(), configuration.mappings.end(),
-               std::back_inserter(subject.otherMappings),
-               [&](const Mapping& each) { return each.file != mapping->file; });
-  return subject;
+  return withOthers(session, *mapping, *domain);
+}
+
+Subject findSubject(Session& session, const DomainDescription& domain) {
+  return subjectOf(session, domain, nullptr);
 }
 
 std::vector<Lease> leasesOf(const std::vector<Lease>& leases, const Uuid& domain) {

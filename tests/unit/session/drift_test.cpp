@@ -14,7 +14,7 @@ using testing::IsEmpty;
 class FunctionDriftTest : public testing::Test {
  protected:
   FunctionDriftTest() {
-    lease.kind = LeaseKind::pciFunction;
+    lease.device = LeasedFunction{};
     lease.entry = "gpu0";
     lease.pf = lease.vf = *parsePciAddress("0000:3a:00.0");
     lease.pfPath = "pci0000:39/0000:3a:00.0";

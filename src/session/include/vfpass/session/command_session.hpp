@@ -3,9 +3,11 @@
 #include <spdlog/logger.h>
 
 #include <chrono>
+#include <filesystem>
 #include <iosfwd>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,12 +16,25 @@
 #include "vfpass/host/system_kernel.hpp"
 #include "vfpass/hypervisor.hpp"
 #include "vfpass/inventory.hpp"
+#include "vfpass/report/progress_line.hpp"
 #include "vfpass/report/style.hpp"
 #include "vfpass/seal_key.hpp"
-#include "vfpass/session/global_options.hpp"
 #include "vfpass/state/database.hpp"
 
 namespace vfpass::session {
+
+/// Options of every command.
+struct GlobalOptions {
+  std::filesystem::path configDirectory = "/etc/vfpass";
+  std::filesystem::path stateDirectory = "/var/lib/vfpass";
+  std::filesystem::path runDirectory = "/run/vfpass";
+  std::string connect;  ///< libvirt URI; empty: LIBVIRT_DEFAULT_URI, otherwise qemu:///system
+  std::filesystem::path sysroot = "/";
+  bool json = false;
+  bool quiet = false;
+  int verbosity = 0;
+  std::string color = "auto";  ///< auto, always, never
+};
 
 /// The resources of one command. Each is opened at its first use, so that a command fails only over
 /// resources that it needs.
@@ -51,6 +66,8 @@ class Session {
   /// Adds the current holders of these PFs' VFs and of the inventory's functions.
   void addHolders(Inventory& inventory, const std::vector<PciAddress>& pfs);
   const config::Configuration& configuration();
+  /// Conflicts between mappings, then the problems of single files.
+  const std::vector<config::Problem>& configurationProblems();
   /// For commands that change something; creates the seal key if the host has none.
   apply::Tools tools();
   /// The key that seals metadata on this host; its secret is empty until the key exists.
@@ -60,8 +77,10 @@ class Session {
 
   /// Prints the line on stderr: note() unless --quiet, verbose() only with --verbose.
   void note(const std::string& line);
-  void warn(const std::string& line);
+  void warn(const std::string& line);  ///< each line once
   void verbose(const std::string& line);
+  /// On a terminal, unless --quiet or --verbose. The functions above write over it.
+  report::ProgressLine& progress() { return progress_; }
 
   /// Throws unless the effective user is root and there is no --sysroot. `what` is the command.
   void requireChangesPossible(const std::string& what) const;
@@ -83,6 +102,9 @@ class Session {
   std::unique_ptr<state::Database> database_;
   std::optional<SealKey> sealKey_;
   std::optional<config::Configuration> configuration_;
+  std::optional<std::vector<config::Problem>> configurationProblems_;
+  report::ProgressLine progress_;
+  std::set<std::string> warned_;
 };
 
 }  // namespace vfpass::session

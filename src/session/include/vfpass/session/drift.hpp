@@ -28,6 +28,6 @@ std::string poolDrift(const Lease& lease, const Inventory& inventory,
 
 /// A managed save image, one line; empty if there is none. The domain's next start restores from it
 /// a guest without our devices, because libvirt does not save a guest that has one.
-std::string managedSaveDrift(Session& session, const DomainDescription& domain);
+std::string managedSaveDrift(const DomainDescription& domain);
 
 }  // namespace vfpass::session

@@ -2,10 +2,12 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
+#include "vfpass/guest_tree.hpp"
 #include "vfpass/session/command_session.hpp"
-#include "vfpass/topology/device_matrix.hpp"
 #include "vfpass/verify/host_side.hpp"
+#include "vfpass/verify/leased_gpu.hpp"
 
 namespace vfpass::session {
 
@@ -17,21 +19,20 @@ class HostObserver {
   HostObserver(Session& session, const DomainDescription& domain,
                std::map<std::string, unsigned> mtus);
 
-  verify::HostSide of(const Lease& lease) const;
+  [[nodiscard]] verify::HostSide of(const Lease& lease) const;
+
+  [[nodiscard]] const std::vector<verify::LeasedGpu>& gpus() const { return gpus_; }
 
  private:
   [[nodiscard]] verify::DeviceHold holdOf(const Lease& lease) const;
-  [[nodiscard]] std::optional<verify::GpuPath> gpuPath(const Lease& vf, std::size_t nic) const;
-  /// Distance between two entries in the running domain's own tree; empty if unknown.
-  [[nodiscard]] std::string distanceInXml(const std::string& one, const std::string& other) const;
 
   Session& session_;
   Uuid domain_;
   std::vector<PciAddress> claims_;  ///< of the running domain
-  std::vector<Lease> functions_;    ///< leases of whole PCI functions
+  std::vector<verify::LeasedGpu> gpus_;
   std::map<std::string, unsigned> mtus_;
+  GuestMachine machine_;  ///< of the running domain
   Topology topology_;
-  topology::DeviceMatrix inXml_;
 };
 
 }  // namespace vfpass::session

@@ -16,6 +16,7 @@ namespace vfpass::session {
 
 /// All domains and network pools of the host.
 struct DomainSurvey {
+  std::map<Uuid, DomainDescription> domains;
   std::vector<DomainSummary> summaries;
   /// Domains with vfpass metadata: the persistent XML, then the live one. Only isSealed()
   /// (seal.hpp) tells whether this host wrote the metadata.
@@ -24,6 +25,11 @@ struct DomainSurvey {
   /// Domains with our devices but without metadata; the hook does not let them start.
   std::vector<DomainSummary> strays;
   std::vector<NetworkPool> pools;  ///< device pools of libvirt networks
+
+  /// By name or UUID; a name takes precedence. Null when it was not there at the time of the
+  /// survey.
+  [[nodiscard]] const DomainDescription* find(const std::string& nameOrUuid) const;
+  [[nodiscard]] const DomainDescription* find(const Uuid& uuid) const;
 };
 
 /// Reads every domain from libvirt. The caller must hold none of our locks: libvirt takes the lock
@@ -42,6 +48,9 @@ struct Subject {
 /// The domain `vm` (name or UUID) and its mapping. Throws with exit code 2 if either is missing, or
 /// the mapping has mistakes or conflicts with another one.
 Subject findSubject(Session& session, const std::string& vm);
+
+/// The same for a domain that has been read already.
+Subject findSubject(Session& session, const DomainDescription& domain);
 
 /// `--live` and `--config`.
 struct ScopeOptions {
