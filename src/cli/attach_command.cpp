@@ -29,7 +29,7 @@ void reportResult(Session& session, const std::string& vm, const plan::AttachDec
   }
   const GuestMachine machine = guestMachineOf(session, vm, decision.leases);
   for (const auto& lease : decision.leases) {
-    const bool vf = lease.kind == LeaseKind::virtualFunction;
+    const bool vf = isVf(lease);
     const auto address = session::addressInGuest(machine, lease).value_or(lease.guest.address);
     session.note(lease.entry + ": " + describeDevice(lease) +
                  (vf ? " (" + toString(lease.vf) + ")" : "") + ", in the guest at " +
@@ -38,7 +38,7 @@ void reportResult(Session& session, const std::string& vm, const plan::AttachDec
 }
 
 void warnOfManagedSave(Session& session, const DomainDescription& domain) {
-  if (const std::string line = managedSaveDrift(session, domain); !line.empty()) {
+  if (const std::string line = session::managedSaveDrift(domain); !line.empty()) {
     session.warn(line);
   }
 }

@@ -46,7 +46,9 @@ struct HostState {
 void checkAgainstHost(Session& session, const Mapping& mapping, const HostState& state,
                       report::CheckEntry& entry, std::vector<ExitCode>& codes) {
   try {
-    session::Subject subject = findSubject(session, mapping.vm);
+    const DomainDescription* domain = state.survey.find(mapping.vm);
+    session::Subject subject =
+        domain != nullptr ? findSubject(session, *domain) : findSubject(session, mapping.vm);
     settleNear(session, subject, state.leases);
     const auto input = attachInput(session, subject, state.survey, state.leases,
                                    session::scopeFor(subject.domain, {}), state.host);

@@ -27,6 +27,7 @@ void addPf(CLI::App& app, Runner& runner);
 void addVf(CLI::App& app, Runner& runner);
 void addHook(CLI::App& app, Runner& runner);
 void addVerify(CLI::App& app, Runner& runner);
+void addObserve(CLI::App& app, Runner& runner);
 void addGuestSetup(CLI::App& app, Runner& runner);
 void addGc(CLI::App& app, Runner& runner);
 void addTopo(CLI::App& app, Runner& runner);

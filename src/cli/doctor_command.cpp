@@ -106,6 +106,43 @@ void addGuest(Session& session, const Topology& topology, const std::string& vm,
   requirements.ncclTopology = ncclTopologyOf(session, *domain, topology, leases);
 }
 
+// Without the records doctor still checks everything; then leases do not make a device used.
+void addLeases(Session& session, doctor::Requirements& requirements) {
+  try {
+    for (const Lease& lease : leasesOfTree(session)) {
+      requirements.leased.push_back(lease.pf);
+    }
+  } catch (const Error& error) {
+    session.warn(error.what());
+  }
+}
+
+// By PCI address, netdev or RDMA device. A name that the host lacks is an error: nothing selected
+// would mean that everything counts.
+std::vector<PciAddress> selectedDevices(const Topology& topology,
+                                        const std::vector<std::string>& names) {
+  std::vector<PciAddress> selected;
+  std::vector<std::string> unknown;
+  for (const std::string& name : names) {
+    const auto named = [&](const auto& device) { return device.name == name; };
+    const auto found = std::ranges::find_if(topology.functions, [&](const TopologyFunction& each) {
+      return parsePciAddress(name) == each.address || std::ranges::any_of(each.netdevs, named) ||
+             std::ranges::any_of(each.rdma, named);
+    });
+    if (found == topology.functions.end()) {
+      unknown.push_back(printable(name));
+    } else {
+      selected.push_back(found->address);
+    }
+  }
+  if (!unknown.empty()) {
+    throw Error("--device: not on this host: " + join(unknown, ", "),
+                "specify a PCI address, a netdev or an RDMA device; `vfpass topo` lists them",
+                ExitCode::badInput);
+  }
+  return selected;
+}
+
 doctor::Requirements requirementsFor(Session& session, const Topology& topology,
                                      const std::string& vm) {
   if (!hasConfiguration(session)) {
@@ -136,12 +173,15 @@ doctor::Requirements requirementsFor(Session& session, const Topology& topology,
   return requirements;
 }
 
-ExitCode doctorCommand(Session& session, const std::string& vm) {
+ExitCode doctorCommand(Session& session, const std::string& vm,
+                       const std::vector<std::string>& devices) {
   const host::Root root = session.root();
   const Topology topology = inventory::readTopology(root);
   warnOfProblems(session, topology);
-  const auto diagnoses =
-      doctor::examine(root, topology, requirementsFor(session, topology, vm), inquiriesOf(session));
+  doctor::Requirements requirements = requirementsFor(session, topology, vm);
+  requirements.selected = selectedDevices(topology, devices);
+  addLeases(session, requirements);
+  const auto diagnoses = doctor::examine(root, topology, requirements, inquiriesOf(session));
   report::writeDoctor(session.out(), diagnoses, session.style());
   const bool broken = std::ranges::any_of(
       diagnoses, [](const Diagnosis& each) { return each.finding.outcome == Outcome::failed; });
@@ -158,8 +198,17 @@ void addDoctor(CLI::App& app, Runner& runner) {
   const auto vm = std::make_shared<std::string>();
   command->add_option("--vm", *vm, "Check only the devices and requirements of this VM's mapping")
       ->type_name("VM");
-  command->callback(
-      [&runner, vm] { runner = [vm](Session& session) { return doctorCommand(session, *vm); }; });
+  const auto devices = std::make_shared<std::vector<std::string>>();
+  command
+      ->add_option(
+          "--device", *devices,
+          "Count only this device as used (repeatable): PCI address, netdev or RDMA device")
+      ->type_name("DEVICE")
+      ->allow_extra_args(false)
+      ->excludes("--vm");
+  command->callback([&runner, vm, devices] {
+    runner = [vm, devices](Session& session) { return doctorCommand(session, *vm, *devices); };
+  });
 }
 
 }  // namespace vfpass::cli

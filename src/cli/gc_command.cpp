@@ -35,9 +35,10 @@ bool isMapped(Session& session, const Lease& lease) {
          nullptr;
 }
 
-plan::DomainUse useOf(Session& session, const Uuid& domain, const std::vector<Lease>& leases) {
-  const auto found = session.hypervisor().findDomain(toString(domain));
-  if (!found) {
+// `found`: null if libvirt has no such domain.
+plan::DomainUse useOf(Session& session, const DomainDescription* found,
+                      const std::vector<Lease>& leases) {
+  if (found == nullptr) {
     return {false, !leases.empty() && isMapped(session, leases.front()), false, {}, {}};
   }
   const auto plugged =
@@ -77,9 +78,13 @@ std::map<Uuid, std::vector<Lease>> byDomain(const std::vector<Lease>& leases) {
 
 ExitCode showPlans(Session& session) {
   const auto leases = session.readLeases();
+  if (leases.empty()) {
+    return ExitCode::done;
+  }
+  const session::DomainSurvey survey = surveyDomains(session);
   ExitCode code = ExitCode::done;
   for (const auto& [domain, own] : byDomain(leases)) {
-    const auto garbage = plan::findGarbage(own, useOf(session, domain, own));
+    const auto garbage = plan::findGarbage(own, useOf(session, survey.find(domain), own));
     if (!garbage.empty()) {
       report::writePlan(session.out(),
                         planFor(domain, garbage, leases, inventoryFor(session, garbage)), "",
@@ -111,10 +116,18 @@ void reportKept(Session& session, const std::vector<Lease>& leases, const plan::
   }
 }
 
+// Whether, at the time of the survey, the domain used all of its leases.
+bool usedAll(Session& session, const session::DomainSurvey& survey, const Uuid& domain,
+             const std::vector<Lease>& leases) {
+  const DomainDescription* found = survey.find(domain);
+  return found != nullptr && plan::findGarbage(leases, useOf(session, found, leases)).empty();
+}
+
 void collect(Session& session, const session::DomainSurvey& survey, const Uuid& domain) {
   const auto domainLock = lockDomain(session, domain);
   auto& database = session.database();
-  const auto use = useOf(session, domain, database.leasesOf(domain));
+  const auto found = session.hypervisor().findDomain(toString(domain));
+  const auto use = useOf(session, found ? &*found : nullptr, database.leasesOf(domain));
   reportKept(session, database.leasesOf(domain), use);
   const auto pfs = pfsOf(plan::findGarbage(database.leasesOf(domain), use));
   if (pfs.empty()) {
@@ -142,6 +155,9 @@ ExitCode gc(Session& session) {
   recoverInterruptedWork(session, survey, std::nullopt);
   ExitCode code = ExitCode::done;
   for (const auto& [domain, leases] : byDomain(session.database().leases())) {
+    if (usedAll(session, survey, domain, leases)) {
+      continue;
+    }
     try {
       collect(session, survey, domain);
     } catch (const Error& error) {  // a device in use does not stop the other domains' release

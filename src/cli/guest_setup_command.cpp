@@ -101,8 +101,8 @@ ExitCode setUp(Session& session, const GuestSetupOptions& options) {
 void addGuestSetup(CLI::App& app, Runner& runner) {
   auto* command = app.add_subcommand(
       "guest-setup",
-      "Configure the guest: addresses, MTU, ARP settings, nvidia_peermem, NVLink and NCCL's\n"
-      "files");
+      "Configure the guest: addresses, MTU, interface names, ARP settings, nvidia_peermem,\n"
+      "NVLink and NCCL's files");
   const auto options = std::make_shared<GuestSetupOptions>();
   command->add_option("vm", options->vm, "Domain name or UUID");
   auto* yes = command->add_flag("--yes", options->yes, "Apply the changes without asking");

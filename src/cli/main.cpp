@@ -54,9 +54,10 @@ void printError(const Error& error) {
 }
 
 // In the order of the help text.
-constexpr auto commands = {addInit,   addCheck,      addPlan,    addAttach,   addDetach, addStatus,
-                           addVerify, addGuestSetup, addRecover, addGc,       addHost,   addPf,
-                           addVf,     addTopo,       addDoctor,  addSnapshot, addHook};
+constexpr auto commands = {addInit,     addCheck,  addPlan,       addAttach,  addDetach,
+                           addStatus,   addVerify, addGuestSetup, addRecover, addGc,
+                           addHost,     addPf,     addVf,         addTopo,    addDoctor,
+                           addSnapshot, addHook,   addObserve};
 
 // For a misspelled command CLI11 only reports that a command is required.
 void requireKnownCommand(const CLI::App& app, const CLI::ParseError& error) {

@@ -18,6 +18,7 @@
 #include "vfpass/session/settle_near.hpp"
 #include "vfpass/session/subject.hpp"
 #include "vfpass/state/report_history.hpp"
+#include "vfpass/state/started_marks.hpp"
 
 namespace vfpass::cli {
 namespace {
@@ -37,7 +38,7 @@ std::vector<std::string> mappingDrift(Session& session, const DomainDescription&
                                       const std::vector<Lease>& leases,
                                       const session::HostReading& host) {
   try {
-    session::Subject subject = findSubject(session, toString(domain.uuid));
+    session::Subject subject = findSubject(session, domain);
     settleNear(session, subject, leases);
     const Scope scope{domain.persistent, !domain.persistent && domain.active};
     const auto input = attachInput(session, subject, survey, leases, scope, host);
@@ -123,8 +124,15 @@ class StatusReader {
     return *host_;
   }
 
+  // A domain that was defined after the survey is asked for separately.
+  std::optional<DomainDescription> find(const Uuid& uuid) {
+    const DomainDescription* found = survey_.find(uuid);
+    return found != nullptr ? std::optional(*found)
+                            : session_.hypervisor().findDomain(toString(uuid));
+  }
+
   std::string remedyFor(const apply::RefusedMetadata& refused) {
-    const auto found = session_.hypervisor().findDomain(toString(refused.domain));
+    const auto found = find(refused.domain);
     // By UUID if the name looks like an option.
     const std::string name = printable(shellQuoted(
         refused.domainName.starts_with('-') ? toString(refused.domain) : refused.domainName));
@@ -140,7 +148,7 @@ class StatusReader {
     auto& domain = domains_.try_emplace(lease.domain, std::nullopt).first->second;
     const bool first = !domain;
     if (first) {
-      domain = session_.hypervisor().findDomain(toString(lease.domain));
+      domain = find(lease.domain);
     }
     report::StatusEntry entry{lease, domain.has_value(), domain && domain->active, {}};
     if (domain) {
@@ -160,7 +168,7 @@ class StatusReader {
              entry.drift);
       if (domain) {
         append(mappingDrift(session_, *domain, survey_, leases_, host()), entry.drift);
-        if (const auto line = managedSaveDrift(session_, *domain); !line.empty()) {
+        if (const auto line = session::managedSaveDrift(*domain); !line.empty()) {
           entry.drift.push_back(line);
         }
       }
@@ -196,19 +204,44 @@ std::vector<std::string> notAttached(Session& session, const std::string& vm,
   return notes;
 }
 
-// The result of the last verification of each VM. The report is ours, but contains text from the
-// guest.
-std::vector<std::string> lastVerifications(Session& session,
-                                           const std::vector<report::StatusEntry>& entries) {
+// The result of the last verification. The report is ours, but contains text from the guest. A
+// report that cannot be read may be a failed one.
+std::optional<std::string> lastVerification(Session& session, const Uuid& domain) {
+  const auto kept = state::latestReport(session.options().stateDirectory, domain);
+  if (!kept) {
+    return std::nullopt;
+  }
+  const auto last = report::lastVerification(kept->text);
+  const std::string problem = kept->problem.empty() ? "not a report" : kept->problem;
+  return last ? *last
+              : "unreadable: " + printable(kept->file.string()) + ": " + problem +
+                    "; run `vfpass verify` again";
+}
+
+bool isVerifiedOnStart(Session& session, const Lease& lease) {
+  const Mapping* mapping =
+      config::findMapping(session.configuration(), lease.domainName, toString(lease.domain));
+  return mapping != nullptr && mapping->verify.onStart;
+}
+
+std::vector<std::string> verifications(Session& session,
+                                       const std::vector<report::StatusEntry>& entries) {
+  std::set<Uuid> pending;
+  for (const auto& mark : state::startedMarks(session.options().runDirectory)) {
+    pending.insert(mark.domain);
+  }
   std::vector<std::string> notes;
   std::set<Uuid> seen;
   for (const auto& entry : entries) {
-    const auto last = seen.insert(entry.lease.domain).second
-                          ? report::lastVerification(state::latestReport(
-                                session.options().stateDirectory, entry.lease.domain))
-                          : std::nullopt;
-    if (last) {
-      notes.push_back("VM " + printable(entry.lease.domainName) + ": last verification " + *last);
+    if (!seen.insert(entry.lease.domain).second) {
+      continue;
+    }
+    const std::string vm = "VM " + printable(entry.lease.domainName) + ": ";
+    if (const auto last = lastVerification(session, entry.lease.domain)) {
+      notes.push_back(vm + "last verification " + *last);
+    }
+    if (pending.contains(entry.lease.domain) && isVerifiedOnStart(session, entry.lease)) {
+      notes.push_back(vm + "started, and its verification has not ended");
     }
   }
   return notes;
@@ -227,7 +260,7 @@ ExitCode status(Session& session, const std::string& vm) {
                 "run `vfpass status` to list them", ExitCode::badInput);
   }
   report.notes = pending;
-  const auto verified = lastVerifications(session, report.entries);
+  const auto verified = verifications(session, report.entries);
   report.notes.insert(report.notes.end(), verified.begin(), verified.end());
   report::writeStatus(session.out(), report, session.style());
   const bool drift = std::any_of(report.entries.begin(), report.entries.end(),

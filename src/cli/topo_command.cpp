@@ -1,13 +1,16 @@
 #include <ostream>
+#include <sstream>
 
 #include "commands.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/report/device_matrix_report.hpp"
+#include "vfpass/report/html_report.hpp"
 #include "vfpass/report/nccl_topology.hpp"
 #include "vfpass/report/topology_report.hpp"
 #include "vfpass/session/guest_devices.hpp"
 #include "vfpass/session/guest_machine_of.hpp"
 #include "vfpass/session/host_topology.hpp"
+#include "vfpass/session/output_file.hpp"
 #include "vfpass/topology/device_matrix.hpp"
 #include "vfpass/topology/guest_topology.hpp"
 
@@ -17,6 +20,7 @@ namespace {
 struct TopoOptions {
   std::string format = "matrix";
   std::string vm;
+  std::string html;  ///< file; empty: none
 };
 
 /// The subject of `topo`: the host, with --vm also the guest.
@@ -48,11 +52,11 @@ void showNccl(Session& session, const Shown& shown) {
   }
 }
 
-void showSvg(Session& session, const Shown& shown) {
+void writeSvg(std::ostream& out, const Shown& shown) {
   if (shown.hasGuest()) {
-    report::writeTopologySvg(session.out(), shown.host, shown.guest, shown.inGuest());
+    report::writeTopologySvg(out, shown.host, shown.guest, shown.inGuest());
   } else {
-    report::writeTopologySvg(session.out(), shown.host);
+    report::writeTopologySvg(out, shown.host);
   }
 }
 
@@ -67,17 +71,27 @@ void showTree(Session& session, const Shown& shown) {
   }
 }
 
-void showMatrix(Session& session, const Shown& shown) {
+void writeMatrix(std::ostream& out, const Shown& shown, const report::Style& style) {
   if (!shown.hasGuest()) {
-    return report::writeTopologyMatrix(session.out(), shown.host, session.style());
+    return report::writeTopologyMatrix(out, shown.host, style);
   }
-  report::writeDeviceMatrix(session.out(), "on the host",
-                            topology::hostMatrix(shown.machine, shown.host.topology),
-                            session.style());
-  session.out() << '\n';
-  report::writeDeviceMatrix(session.out(), shown.inGuest(),
-                            topology::guestMatrix(shown.machine, shown.host.topology),
-                            session.style());
+  report::writeDeviceMatrix(out, "on the host",
+                            topology::hostMatrix(shown.machine, shown.host.topology), style);
+  out << '\n';
+  report::writeDeviceMatrix(out, shown.inGuest(),
+                            topology::guestMatrix(shown.machine, shown.host.topology), style);
+}
+
+void writeHtml(const Shown& shown, const std::string& file) {
+  std::ostringstream svg;
+  std::ostringstream words;
+  std::ostringstream page;
+  writeSvg(svg, shown);
+  writeMatrix(words, shown, {});
+  report::writeTopologyHtml(
+      page, shown.hasGuest() ? "vfpass topo: host and guest " + shown.vm : "vfpass topo: host",
+      svg.str(), words.str());
+  session::writeOutputFile(file, page.str());
 }
 
 ExitCode show(Session& session, const TopoOptions& options) {
@@ -88,6 +102,10 @@ ExitCode show(Session& session, const TopoOptions& options) {
   if (!options.vm.empty()) {
     addGuest(session, options.vm, shown);
   }
+  if (!options.html.empty()) {
+    writeHtml(shown, options.html);
+    return ExitCode::done;
+  }
   if (format == "nccl") {
     showNccl(session, shown);
   } else if (format == "json") {
@@ -95,11 +113,11 @@ ExitCode show(Session& session, const TopoOptions& options) {
   } else if (format == "dot") {
     report::writeTopologyDot(session.out(), shown.subject());
   } else if (format == "svg") {
-    showSvg(session, shown);
+    writeSvg(session.out(), shown);
   } else if (format == "tree") {
     showTree(session, shown);
   } else {
-    showMatrix(session, shown);
+    writeMatrix(session.out(), shown, session.style());
   }
   return ExitCode::done;
 }
@@ -122,6 +140,9 @@ void addTopo(CLI::App& app, Runner& runner) {
                    "Show this VM's guest: matrix, tree and svg show host and guest, dot, json and\n"
                    "nccl only the guest")
       ->type_name("VM");
+  command
+      ->add_option("--html", options->html, "Write one HTML page with picture and matrix instead")
+      ->type_name("FILE");
   command->callback([&runner, options] {
     runner = [options](Session& session) { return show(session, *options); };
   });

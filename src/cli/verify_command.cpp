@@ -1,23 +1,23 @@
-#include <algorithm>
-#include <chrono>
-#include <ctime>
 #include <filesystem>
-#include <iomanip>
-#include <map>
+#include <optional>
 #include <ostream>
 #include <sstream>
-#include <thread>
+#include <utility>
 
 #include "commands.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
+#include "vfpass/report/html_report.hpp"
+#include "vfpass/report/topology_report.hpp"
 #include "vfpass/report/verify_report.hpp"
-#include "vfpass/session/host_observer.hpp"
+#include "vfpass/session/guest_machine_of.hpp"
+#include "vfpass/session/host_topology.hpp"
+#include "vfpass/session/output_file.hpp"
 #include "vfpass/session/running_guest.hpp"
 #include "vfpass/session/stop_signals.hpp"
+#include "vfpass/session/verification.hpp"
 #include "vfpass/state/report_history.hpp"
-#include "vfpass/state/started_marks.hpp"
-#include "vfpass/verify/verify_pair.hpp"
+#include "vfpass/topology/guest_topology.hpp"
 
 namespace vfpass::cli {
 namespace {
@@ -38,7 +38,7 @@ std::string probeOfThisBuild() {
 
 struct VerifyOptions {
   std::string vm;
-  std::string peer;
+  std::vector<std::string> peer;  ///< VM, or URI and VM
   std::string probe = probeOfThisBuild();
   std::string folder = agent::probeFolder;
   std::string minimumBandwidth;
@@ -47,65 +47,17 @@ struct VerifyOptions {
   bool noTools = false;
   bool gpu = false;
   bool junit = false;
+  std::string html;  ///< file; empty: none
   bool pending = false;
   unsigned timeoutSeconds = deadlines::verify.count();
   unsigned waitSeconds = 0;
   std::uint64_t messageBytes = std::uint64_t{64} << 10U;
   std::uint64_t iterations = 1000;
+  bool allPairs = false;
+  unsigned sustainSeconds = 0;  ///< 0: not specified
+  bool sizes = false;
+  std::optional<std::uint64_t> sizeIterations;
 };
-
-std::string timeNow() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm parts{};
-  ::gmtime_r(&now, &parts);
-  std::ostringstream text;
-  text << std::put_time(&parts, "%Y-%m-%dT%H:%M:%SZ");
-  return text.str();
-}
-
-// The agent of a guest starts some time after boot.
-void waitForAgent(Session& session, const DomainDescription& domain, unsigned waitSeconds) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(waitSeconds);
-  while (std::chrono::steady_clock::now() < end) {
-    session::StopSignals::throwIfAsked();
-    try {
-      session.hypervisor().askAgent(domain.uuid, R"({"execute": "guest-ping"})",
-                                    deadlines::agentPing);
-      return;
-    } catch (const Error& error) {
-      session.verbose(error.what());
-    }
-    std::this_thread::sleep_for(std::chrono::seconds(1));
-  }
-}
-
-// Null if the VM has none.
-const Mapping* mappingOf(Session& session, const DomainDescription& domain) {
-  return config::findMapping(session.configuration(), domain.name, toString(domain.uuid));
-}
-
-// The mapping's `verify:` block; defaults without a mapping.
-VerifyPolicy policyFor(Session& session, const DomainDescription& domain) {
-  const Mapping* mapping = mappingOf(session, domain);
-  return mapping == nullptr ? VerifyPolicy{} : mapping->verify;
-}
-
-std::optional<NvlinkMode> nvlinkOf(Session& session, const DomainDescription& domain) {
-  const Mapping* mapping = mappingOf(session, domain);
-  return mapping == nullptr ? std::nullopt : mapping->nvlink;
-}
-
-std::map<std::string, unsigned> wantedMtus(Session& session, const DomainDescription& domain) {
-  std::map<std::string, unsigned> wanted;
-  if (const Mapping* mapping = mappingOf(session, domain); mapping != nullptr) {
-    for (const auto& vf : mapping->vfs) {
-      if (vf.guest.mtu) {
-        wanted[vf.name] = *vf.guest.mtu;
-      }
-    }
-  }
-  return wanted;
-}
 
 std::optional<double> shareOf(const std::string& text) {
   if (text.empty()) {
@@ -129,35 +81,57 @@ verify::RelaxedOrdering orderingOf(const std::string& word) {
                           : RelaxedOrdering::automatic;
 }
 
-verify::VerifyPlan planFor(Session& session, const DomainDescription& domain,
-                           const VerifyOptions& options) {
-  const VerifyPolicy policy = policyFor(session, domain);
-  verify::VerifyPlan plan;
-  plan.leases = runningVfs(session, domain);
-  plan.gpuWanted = options.gpu || policy.gpu;
-  plan.nvlink = nvlinkOf(session, domain);
-  const auto share = shareOf(options.minimumBandwidth);
-  plan.minimumShare = share ? share : policy.minimumShare;
-  plan.messageBytes = options.messageBytes;
-  plan.iterations = options.iterations;
-  plan.folder = options.folder;
-  plan.probeTimeout = deadlines::probeWithin(std::chrono::seconds(options.timeoutSeconds));
-  plan.relaxedOrdering = orderingOf(options.relaxedOrdering);
-  plan.tools = !options.noTools;
-  if (!options.inject.empty()) {
-    plan.probeArguments = {"--inject", options.inject};
+// `verify --peer VM2 VM`: the option takes up to two words, and only a URI is followed by a second.
+void giveBackVm(VerifyOptions& options) {
+  if (options.vm.empty() && options.peer.size() == 2 &&
+      options.peer.front().find("://") == std::string::npos) {
+    options.vm = options.peer.back();
+    options.peer.pop_back();
   }
-  return plan;
 }
 
-// Missing counters and errors are treated alike: the host has no measurement.
-std::optional<VfTraffic> trafficOf(Session& session, const Lease& lease) {
-  try {
-    return session.kernel().vfTraffic(lease.pf, lease.vfIndex);
-  } catch (const Error& error) {
-    session.warn(error.what());
-    return std::nullopt;
+// The probe's time has to contain the sustained transfers, and as much again for all the rest.
+void checkAllPairs(const VerifyOptions& options) {
+  if (options.allPairs && options.peer.empty()) {
+    throw Error("--all-pairs: no other VM to pair with", "specify one with --peer",
+                ExitCode::badInput);
   }
+  if (options.sustainSeconds != 0 && !options.allPairs) {
+    throw Error("--sustain: only possible with --all-pairs", "add --all-pairs, or omit --sustain",
+                ExitCode::badInput);
+  }
+  const auto probe = deadlines::probeWithin(std::chrono::seconds(options.timeoutSeconds));
+  if (std::chrono::seconds(options.sustainSeconds) * 2 > probe) {
+    throw Error("--sustain " + std::to_string(options.sustainSeconds) +
+                    ": too long for a --timeout of " + std::to_string(options.timeoutSeconds) +
+                    " seconds",
+                "set --timeout to at least five times as many seconds", ExitCode::badInput);
+  }
+}
+
+session::VerifyRequest requestOf(const VerifyOptions& options) {
+  session::VerifyRequest request;
+  if (!options.peer.empty()) {
+    request.peer = remote::parsePeer(options.peer);
+  }
+  request.probe = options.probe;
+  request.folder = options.folder;
+  request.minimumShare = shareOf(options.minimumBandwidth);
+  request.gpu = options.gpu;
+  request.relaxedOrdering = orderingOf(options.relaxedOrdering);
+  request.tools = !options.noTools;
+  request.inject = options.inject;
+  request.timeout = std::chrono::seconds(options.timeoutSeconds);
+  request.wait = std::chrono::seconds(options.waitSeconds);
+  request.messageBytes = options.messageBytes;
+  request.iterations = options.iterations;
+  request.allPairs = options.allPairs;
+  if (options.sustainSeconds != 0) {
+    request.sustain = std::chrono::seconds(options.sustainSeconds);
+  }
+  request.sizes = options.sizes;
+  request.sizeIterations = options.sizeIterations;
+  return request;
 }
 
 ExitCode exitCodeOf(const VerifyReport& report) {
@@ -171,106 +145,56 @@ ExitCode exitCodeOf(const VerifyReport& report) {
   }
 }
 
-void keepReport(Session& session, const VerifyReport& report) {
-  std::ostringstream text;
-  report::writeVerify(text, report, {.json = true});
-  state::keepReport(session.options().stateDirectory, report.domain, report.time, text.str());
-}
-
-verify::VerifyWatch watchOf(Session& session) {
-  return {[&session](const Lease& lease) { return trafficOf(session, lease); },
-          [&session](std::size_t done, std::size_t all) {
-            session.verbose("copying the probe: " + std::to_string(done * 100 / all) + " %");
-          }};
-}
-
-// The report belongs to the first VM; the peer is only its counterpart.
-VerifyReport verifyWithPeer(Session& session, const DomainDescription& domain,
-                            const VerifyOptions& options) {
-  const DomainDescription peer = runningGuest(session, options.peer, "verify");
-  if (peer.uuid == domain.uuid) {
-    throw Error("--peer: same VM as the verified one", "specify another VM, or omit --peer",
-                ExitCode::badInput);
+// Without the guest if its devices cannot be found.
+std::string pictureOf(Session& session, const VerifyReport& report) {
+  const auto host = topologyReport(session, true);
+  std::ostringstream svg;
+  try {
+    const auto machine = guestMachineOf(session, toString(report.domain), host.leases);
+    report::writeTopologySvg(svg, host, {topology::guestTopology(machine, host.topology), {}},
+                             "in guest " + report.domainName);
+  } catch (const Error& error) {
+    session.verbose(error.what());
+    report::writeTopologySvg(svg, host);
   }
-  const auto plan = planFor(session, domain, options);
-  const auto probe = agent::readProbeFile(options.probe);
-  waitForAgent(session, domain, options.waitSeconds);
-  waitForAgent(session, peer, options.waitSeconds);
-  const std::chrono::seconds timeout(options.timeoutSeconds);
-  agent::Agent near(session.hypervisor(), domain.uuid, domain.name, timeout,
-                    session::StopSignals::throwIfAsked);
-  agent::Agent far(session.hypervisor(), peer.uuid, peer.name, timeout,
-                   session::StopSignals::throwIfAsked);
-  const session::HostObserver nearHost(session, domain, wantedMtus(session, domain));
-  const session::HostObserver farHost(session, peer, wantedMtus(session, peer));
-  VerifyReport report =
-      verifyPair({near, domain.name, plan.leases,
-                  [&](const Lease& lease) { return nearHost.of(lease); }, plan.nvlink},
-                 {far, peer.name, runningVfs(session, peer),
-                  [&](const Lease& lease) { return farHost.of(lease); }, nvlinkOf(session, peer)},
-                 probe, plan, watchOf(session));
-  report.peerName = peer.name;
-  return report;
+  return svg.str();
 }
 
-VerifyReport verifyAlone(Session& session, const DomainDescription& domain,
-                         const VerifyOptions& options) {
-  const auto plan = planFor(session, domain, options);
-  const auto probe = agent::readProbeFile(options.probe);
-  waitForAgent(session, domain, options.waitSeconds);
-  agent::Agent agent(session.hypervisor(), domain.uuid, domain.name,
-                     std::chrono::seconds(options.timeoutSeconds),
-                     session::StopSignals::throwIfAsked);
-  const session::HostObserver host(session, domain, wantedMtus(session, domain));
-  verify::VerifyWatch watch = watchOf(session);
-  watch.host = [&](const Lease& lease) { return host.of(lease); };
-  return verifyGuest(agent, probe, plan, watch);
-}
-
-VerifyReport verifyDomain(Session& session, const DomainDescription& domain,
-                          const VerifyOptions& options) {
-  session.requireLocalLibvirt("verify");
-  VerifyReport report = options.peer.empty() ? verifyAlone(session, domain, options)
-                                             : verifyWithPeer(session, domain, options);
-  report.domain = domain.uuid;
-  report.domainName = domain.name;
-  report.time = timeNow();
-  keepReport(session, report);
-  return report;
-}
-
-// Run by systemd after starts, for VMs whose mapping has `on-start: report`. A VM that cannot be
-// verified gives a warning and does not stop the others; the exit status is not used.
-ExitCode verifyStarted(Session& session, const VerifyOptions& options) {
-  for (const auto& uuid : state::takeStarted(session.options().runDirectory)) {
-    try {
-      const DomainDescription domain = runningGuest(session, toString(uuid), "verify");
-      if (policyFor(session, domain).onStart) {
-        const auto report = verifyDomain(session, domain, options);
-        session.note("VM " + printable(domain.name) + ": " +
-                     std::string(toString(verdict(report))));
-      }
-    } catch (const Error& error) {
-      session.warn(error.what());
+void writeHtml(Session& session, const VerifyReport& report, const std::string& file) {
+  std::vector<report::PastVerification> history;
+  for (const auto& kept : state::keptReports(session.options().stateDirectory, report.domain)) {
+    auto past = report::readPastVerification(kept.text);
+    past.problem = kept.problem.empty() ? past.problem : kept.problem;
+    if (past.time != report.time) {
+      history.push_back(past);
     }
   }
-  return ExitCode::done;
+  std::ostringstream page;
+  report::writeVerifyHtml(page, report, pictureOf(session, report), history);
+  session::writeOutputFile(file, page.str());
 }
 
-ExitCode verify(Session& session, const VerifyOptions& options) {
+ExitCode verify(Session& session, VerifyOptions options) {
+  giveBackVm(options);
+  checkAllPairs(options);
+  const session::VerifyRequest request = requestOf(options);
   session.requireChangesPossible("verify");
   const session::StopSignals stop;  // gives time to stop the probe in the guest
   if (options.pending && !options.peer.empty()) {
     throw Error("--pending: not possible with --peer", "omit --peer", ExitCode::badInput);
   }
   if (options.pending) {
-    return verifyStarted(session, options);
+    verifyStarted(session, request);
+    return ExitCode::done;
   }
   if (options.vm.empty()) {
     throw Error("no VM specified", "run `vfpass verify VM`", ExitCode::badInput);
   }
   const VerifyReport report =
-      verifyDomain(session, runningGuest(session, options.vm, "verify"), options);
+      verifyVm(session, runningGuest(session, options.vm, "verify"), request);
+  if (!options.html.empty()) {
+    writeHtml(session, report, options.html);
+  }
   if (options.junit) {
     report::writeVerifyJunit(session.out(), report);
   } else {
@@ -288,12 +212,25 @@ void addVerify(CLI::App& app, Runner& runner) {
   const auto options = std::make_shared<VerifyOptions>();
   command->add_option("vm", options->vm, "Domain name or UUID");
   command
-      ->add_option("--peer", options->peer,
-                   "Transfer data between this VM and another VM of this host")
-      ->type_name("VM");
+      ->add_option(
+          "--peer", options->peer,
+          "Transfer data between this VM and another one: VM2 of this host, host2:VM2, or\n"
+          "qemu+ssh://host2/system VM2")
+      ->expected(1, 2)
+      ->type_name("[HOST:]VM");
+  command->add_flag("--all-pairs", options->allPairs,
+                    "With --peer: then move data between all pairs of VFs at the same time");
+  command
+      ->add_option("--sustain", options->sustainSeconds,
+                   "Time for which --all-pairs does so (default: 10)")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1, 600));
   command->add_flag("--junit", options->junit, "Print the report as JUnit XML");
+  command->add_option("--html", options->html, "Also write the report as one HTML page")
+      ->type_name("FILE");
   command->add_flag("--gpu", options->gpu,
-                    "Verify GPU memory as well (or `verify: {paths: [gpu]}`)");
+                    "Verify GPU memory (the default if the VM has a leased GPU), even if the\n"
+                    "mapping excludes it");
   command
       ->add_option("--minimum-bandwidth", options->minimumBandwidth,
                    "Minimum share of the lowest limit (port without headers, PCI Express), such\n"
@@ -301,9 +238,14 @@ void addVerify(CLI::App& app, Runner& runner) {
       ->type_name("PERCENT");
   command->add_option("--bytes", options->messageBytes, "Message size, such as 64K")
       ->transform(CLI::AsSizeValue(false));
-  command->add_option("--iterations", options->iterations, "Messages per run")
-      ->type_name("NUMBER")
-      ->check(CLI::Range(1, 1000000));
+  auto* iterations =
+      command
+          ->add_option("--iterations", options->iterations,
+                       "Messages per run, at least (a bandwidth is measured for 0.5 s)")
+          ->type_name("NUMBER")
+          ->check(CLI::Range(1, 1000000));
+  command->add_flag("--sizes", options->sizes,
+                    "Also measure every message size from 2 bytes to 16 MiB");
   command->add_option("--timeout", options->timeoutSeconds, "Time limit for the whole command")
       ->type_name("SECONDS")
       ->check(CLI::Range(10, 86400))
@@ -328,7 +270,10 @@ void addVerify(CLI::App& app, Runner& runner) {
       ->add_option("--inject", options->inject,
                    "Make the probe inject a fault, which verify must detect")
       ->type_name("FAULT");
-  command->callback([&runner, options] {
+  command->callback([&runner, options, iterations] {
+    if (iterations->count() > 0) {
+      options->sizeIterations = options->iterations;
+    }
     runner = [options](Session& session) { return verify(session, *options); };
   });
 }

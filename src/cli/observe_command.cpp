@@ -1,0 +1,71 @@
+#include <iostream>
+#include <optional>
+#include <string>
+
+#include "commands.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/remote/observation.hpp"
+#include "vfpass/session/host_observer.hpp"
+#include "vfpass/session/running_guest.hpp"
+#include "vfpass/session/verification.hpp"
+
+namespace vfpass::cli {
+namespace {
+
+/// This host's view of one VM, for a vfpass on another host. Changes nothing.
+class ServedVm {
+ public:
+  explicit ServedVm(Session& session) : session_(session) {}
+
+  remote::Observation describe(const Uuid& uuid) {
+    const auto domain = runningGuest(session_, toString(uuid), "verify");
+    leases_ = runningVfs(session_, domain);
+    observer_.emplace(session_, domain, wantedMtus(session_, domain));
+    return {session_.kernel().bootId(), nvlinkOf(session_, domain), observer_->gpus()};
+  }
+  [[nodiscard]] verify::HostSide host(const std::string& entry) const {
+    const Lease& lease = leaseOf(entry);  // throws before the first describe()
+    return observer_->of(lease);
+  }
+  [[nodiscard]] std::optional<VfTraffic> traffic(const std::string& entry) const {
+    return trafficOf(session_, leaseOf(entry));
+  }
+
+ private:
+  [[nodiscard]] const Lease& leaseOf(const std::string& entry) const {
+    const auto found = std::ranges::find(leases_, entry, &Lease::entry);
+    if (found == leases_.end()) {
+      throw Error("no lease " + printable(entry) + " in use by this VM",
+                  "run `vfpass status` on that host", ExitCode::unverified);
+    }
+    return *found;
+  }
+
+  Session& session_;
+  std::vector<Lease> leases_;
+  std::optional<session::HostObserver> observer_;
+};
+
+ExitCode observe(Session& session, std::istream& requests) {
+  session.requireLocalLibvirt("observe");
+  ServedVm vm(session);
+  const remote::ServedHost served{[&](const Uuid& domain) { return vm.describe(domain); },
+                                  [&](const std::string& entry) { return vm.host(entry); },
+                                  [&](const std::string& entry) { return vm.traffic(entry); }};
+  for (std::string line; std::getline(requests, line);) {
+    session.out() << remote::replyTo(line, served) << std::endl;
+  }
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void addObserve(CLI::App& app, Runner& runner) {
+  auto* command = app.add_subcommand(
+      "observe",
+      "Answer the `vfpass verify --peer` of another host over standard input; changes nothing");
+  command->callback(
+      [&runner] { runner = [](Session& session) { return observe(session, std::cin); }; });
+}
+
+}  // namespace vfpass::cli
