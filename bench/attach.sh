@@ -22,7 +22,7 @@ write_configuration() {
     printf 'version: 1\npfs:\n  - pf: {pci: "%s"}\n    virtual-function-count: %s\n' "$pf" "$1" \
         >/etc/vfpass/host.yaml
     {
-        printf 'version: 1\nvm: train0\nallow: [trust]\nvfs:\n'
+        printf 'version: 1\nvm: train0\ntopology: flat\nallow: [trust]\nvfs:\n'
         for ((index = 0; index < $1; index++)); do
             printf '  - {name: rail%s, pf: {pci: "%s"}, index: %s, ' "$index" "$pf" "$index"
             printf 'mac: "02:11:22:33:44:%02x", vlan: {id: 100}, spoof-check: true, ' "$index"

@@ -21,5 +21,7 @@ source "$lab_directory/lib/agent.sh"
 source "$lab_directory/lib/traffic.sh"
 # shellcheck source=SCRIPTDIR/lib/wire.sh
 source "$lab_directory/lib/wire.sh"
+# shellcheck source=SCRIPTDIR/lib/link.sh
+source "$lab_directory/lib/link.sh"
 # shellcheck source=SCRIPTDIR/lib/real_guests.sh
 source "$lab_directory/lib/real_guests.sh"

@@ -6,6 +6,15 @@ export LIBVIRT_DEFAULT_URI=qemu:///system
 # The daemon that runs QEMU: libvirtd, or with `lab/run --daemons modular` virtqemud, as on RHEL.
 libvirt_daemon=$(cat /lab/control/daemon 2>/dev/null || echo libvirtd)
 
+# run_qemu_as USER: before start_libvirt; QEMU then runs as this user, as with every distribution's package, and not as
+# root. The kernel then refuses /proc/PID/fd of QEMU to a root without CAP_SYS_PTRACE.
+qemu_user=''
+run_qemu_as() {
+    qemu_user=$1
+    grep -q "^$1:" /etc/group || echo "$1:x:64055:" >>/etc/group
+    grep -q "^$1:" /etc/passwd || echo "$1:x:64055:64055::/var/lib/libvirt:/bin/false" >>/etc/passwd
+}
+
 # start_libvirt [--no-mailbox]: with --no-mailbox there is no hook at all, as on a host before
 # the first hook is installed; call fill_mailbox by hand then.
 start_libvirt() {
@@ -23,6 +32,9 @@ install_mailbox_hook() {
 install_libvirt_configuration() {
     mkdir -p /etc/libvirt/hooks/qemu.d /var/log/libvirt/qemu
     cp "$lab_directory"/config/{qemu,libvirtd,virtlogd}.conf /etc/libvirt/
+    # libvirt then gives the user the disks, sockets and /dev/vfio/GROUP itself.
+    [ -z "$qemu_user" ] || sed -i "s/^user = .*/user = \"$qemu_user\"/; s/^group = .*/group = \"$(id -gn "$qemu_user")\"/
+        s/^dynamic_ownership = .*/dynamic_ownership = 1/" /etc/libvirt/qemu.conf
     [ "$libvirt_daemon" = libvirtd ] || install_modular_daemons
     # The default network needs dnsmasq and a bridge; no test uses it.
     rm -f /etc/libvirt/qemu/networks/autostart/*
@@ -40,7 +52,12 @@ install_modular_daemons() {
 
 # load_kvm: the emulated processor has SVM, so guests can run under KVM instead of being emulated twice. The agent is up
 # in a quarter of the time.
-load_kvm() { modprobe kvm-amd && hold_kvm; }
+load_kvm() {
+    modprobe kvm-amd || return
+    # Without udev only root may open it.
+    [ -z "$qemu_user" ] || chmod 666 /dev/kvm
+    hold_kvm
+}
 
 # hold_kvm: keeps a virtual machine open that never runs. The kernel patches its scheduler's code when the first virtual
 # machine is created and when the last one is destroyed (preempt_notifier_inc). During the patching there is a breakpoint

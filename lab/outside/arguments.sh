@@ -25,6 +25,7 @@ read_option() {
     --timeout) timeout=$2 ;;
     --state) mkdir -p "$2"; state=$(realpath "$2") ;;
     --share) shares+=("$2") ;;
+    --hosts) hosts=$2; link=${VFPASS_LAB_LINK:-} ;;
     --build) build=$2 ;;
     --keep) mkdir -p "$2"; keep=$(realpath "$2") ;;
     *) fail "unknown option $1" ;;
@@ -34,6 +35,7 @@ read_option() {
 check_arguments() {
     [ -f "$lab/machines/$machine" ] || fail "unknown machine $machine, use one of: $(ls "$lab/machines")"
     [[ $memory =~ ^[0-9]+$ && $timeout =~ ^[0-9]+$ ]] || fail "--memory and --timeout need a number"
+    [[ $hosts =~ ^[12]$ ]] || fail "--hosts needs 1 or 2"
     [ -n "$build" ] || build=$checkout/$(build_of "${release:-$(own_release)}")/lab
     [[ -e $build/guest.cpio && -e $build/tsc_khz ]] ||
         fail "$build: no lab: run lab/prepare${release:+ --release $release} first"

@@ -63,6 +63,7 @@ machine_arguments() {
         -kernel "$build/kernel/vmlinux" -initrd "$build/host.cpio"
         -append "$kernel_options")
     all_shares
+    link_arguments
     while read -r -a device; do
         [[ ${device[0]:-} == -* ]] && arguments+=("${device[@]}")
     done <"$lab/machines/$machine" || :

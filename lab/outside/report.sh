@@ -10,6 +10,7 @@ report() {
     else
         code=$not_finished
     fi
+    [ -z "${second:-}" ] || ! second_host_failed "$code" || [ "$code" != 0 ] || code=$not_finished
     [ "$code" = 0 ] || explain "$code" >&2
     exit "$code"
 }
@@ -38,6 +39,7 @@ show_end() {
 }
 
 clean_up() {
+    [ -z "${second:-}" ] || kill -TERM "$second" 2>/dev/null || :
     [ -z "$qemu" ] || kill -KILL "$qemu" 2>/dev/null || :
     # Unblocks a reader that still waits for QEMU to open the pipe.
     [ ! -p "$work/output" ] || : <>"$work/output"

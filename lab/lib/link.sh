@@ -1,0 +1,27 @@
+# shellcheck shell=bash disable=SC2154
+# Sourced by lib.sh: two hosts under test (lab/run --hosts 2). Their link carries ssh between the hosts, and the frames of
+# the guests' wires.
+
+# join_link NUMBER: connects this host's wire to the other host's; this host's address is 10.98.0.NUMBER.
+join_link() {
+    local netdev
+    modprobe virtio_net || return
+    netdev=$(ls /sys/bus/virtio/drivers/virtio_net/virtio*/net) || return
+    ip link set "$netdev" mtu "$wire_mtu" master "$wire_bridge" up && ip address add "10.98.0.$1/24" dev "$wire_bridge"
+}
+
+# start_ssh_server: lets the key in /lab/link log in as root.
+start_ssh_server() {
+    mkdir -p /run/sshd /root/.ssh
+    ssh-keygen -q -A && cp /lab/link/key.pub /root/.ssh/authorized_keys && chmod -R go= /root/.ssh &&
+        /usr/sbin/sshd -o PermitRootLogin=prohibit-password -o UsePAM=no
+}
+
+# make_ssh_key: on the host that logs in. The other host's key is accepted at the first login.
+make_ssh_key() {
+    mkdir -p /root/.ssh
+    chmod 700 /root/.ssh
+    ssh-keygen -q -t ed25519 -N '' -f /root/.ssh/id_ed25519 || return
+    echo 'StrictHostKeyChecking accept-new' >/root/.ssh/config
+    cp /root/.ssh/id_ed25519.pub /lab/link/key.new && mv /lab/link/key.new /lab/link/key.pub
+}
