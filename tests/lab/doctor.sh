@@ -96,6 +96,12 @@ expect_equal "the mode is not observable" "not_observable devlink shows no eswit
 
 section "the PF's link and its MTU"
 mapping train0 rail0 "$good" 'guest: {mtu: 4000}'
+examine
+expect_equal "acs only warns about a card that no mapping names" warning \
+    "$(jq -r '[.findings[] | select(.key == "acs")][0].result' /tmp/doctor.json)"
+vfpass doctor --json --device "$gpu" --device "$switched" >/tmp/doctor.json
+expect_equal "acs fails for selected devices" failed "$(of acs result)"
+expect_exit 2 "doctor --device of an unknown device" vfpass doctor --device nothing0
 ip link set dev "$netdev" down
 examine
 expect_contains "pf-link reports a port that is down" "$netdev down" jq -r \

@@ -33,12 +33,13 @@ cat >>"$vms/train0.yaml" <<YAML
 YAML
 expect "hook install" vfpass hook install
 expect "attach" vfpass attach train0
-expect "virsh start" virsh start train0
-expect "the guest's agent answers" wait_for_agent train0 $agent_timeout
+require "virsh start" virsh start train0
+require "the guest's agent answers" wait_for_agent train0 $agent_timeout
 took "the guest's start"
 expect "both VFs are bound to the guest's driver" wait_until 400 guest_drives train0 2
 for index in 0 1; do
     address=$(address_of $index)
+    require "the guest has rail$index's MAC" test -n "$address"
     expect "rail$index's address differs from the XML's ($address)" test "${address#0000:0$((index + 1)):}" = "$address"
     expect_contains "topo --vm shows the guest's address" "rail$index  $address" vfpass topo --vm train0 --format tree
 done

@@ -18,8 +18,8 @@ write_mapping() {
   - name: rail1
     pf: {pci: "$pf"}
     index: 1
-    guest: {address: 192.168.200.10/24, mtu: 9000}
-nccl: {gid-index: 3, traffic-class: 41, service-level: 0, qps: 16, timeout: $2}
+    guest: {address: 192.168.200.10/24, mtu: 9000, name: fast1}
+nccl: {gid-index: 3, traffic-class: 41, service-level: 0, qps: 16, timeout: $2, environment: {NCCL_CROSS_NIC: 0}}
 YAML
 }
 
@@ -64,6 +64,7 @@ expect_said "overridden lines are reported" "\`NCCL_IB_TC=106\` no longer takes 
 expect_said "addresses are shown" "address +192.168.100.10/24"
 expect_said "ARP settings are shown" "arp_announce 0 -> 2, arp_ignore 0 -> 1"
 expect_said "the output says that they are lost at the next boot" "are lost at its next boot"
+expect_said "the output says that a guest without systemd keeps its names" "so the interface keeps the name"
 expect_said "the output says why there is no topology file" "the VM has no GPU"
 expect_exit 3 "--dry-run --json" set_up --dry-run --json
 # shellcheck disable=SC2154  # last_output is what lib.sh's checks leave
@@ -84,6 +85,7 @@ expect_equal "addresses, MTU and ARP settings are on the right ports" \
     "192.168.100.10/24 9000 2 1 $(vport_value 0 0 mac)
 192.168.200.10/24 9000 2 1 $(vport_value 0 1 mac)" "$seen"
 expect_contains "NCCL's settings are written" "NCCL_IB_TIMEOUT=22" guest_shell train0 'cat /etc/nccl.conf'
+expect_contains "variables of NCCL without a key are written" "NCCL_CROSS_NIC=0" guest_shell train0 'cat /etc/nccl.conf'
 expect_equal "the file's mode is kept" 640 "$(guest_shell train0 'stat -c %a /etc/nccl.conf')"
 expect_contains "the sysctl file is written" "arp_ignore = 1" guest_shell train0 'cat /etc/sysctl.d/90-vfpass.conf'
 expect_contains "a second run changes nothing" "nothing to do" set_up

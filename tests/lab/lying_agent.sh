@@ -103,6 +103,33 @@ caught 4 escapes "terminal codes in the inventory" '\x1b[2J\x07eth1'
 caught 4 false-pass "a pass that the PF's counters contradict" "first problem: rail0: counters"
 took "the whole section"
 
+section "a guest that floods its VF with ordinary packets and claims RDMA"
+# The stand-in's counters are simulated, so the host makes them what such a guest's packets would make them on a card.
+flood() {
+    local bytes=0 pause
+    exec {pause}<> <(:)
+    while bytes=$((bytes + 2000000000)); do
+        # shellcheck disable=SC2154  # lib.sh sets it
+        echo "1 $bytes $bytes $bytes $bytes" >"$pci_devices/$pf/vport_traffic"
+        read -r -t 0.2 -u "$pause" || :
+    done
+}
+flood &
+flood_process=$!
+expect "the guest lies" lie false-pass
+# The counters cannot tell its packets from RDMA (docs/verify.md, "Observers"), so the report has to say what rests on the
+# guest. This liar fakes no latencies, which is why the whole verification fails later.
+expect_exit 4 "verify" verify --json
+flooded=$(sed -n '/^{/,$p' <<<"$last_output")
+contradicted() { jq -r '[.findings[] | select(.key == "data-host" or .key == "counters") |
+    "\(.key) \(.result) \(.observer)"] | unique | join(", ")'; }
+expect_equal "the counters do not contradict it, and only they count as seen by the host" \
+    "counters passed host, data-host passed guest" "$(contradicted <<<"$flooded")"
+kill "$flood_process"
+expect_exit 4 "verify without the flood" verify
+expect_contains "the counters contradict it again" "first problem: rail0: counters" cat <<<"$last_output"
+took "the section"
+
 section "an agent that blocks guest-exec"
 expect "the lying agent ends" lie honest
 expect "the guest's own agent answers again" wait_until 120 guest_shell train0 true

@@ -122,7 +122,7 @@ section "a pool of a PF with one VF leased to b"
 expect "the network is defined" define_pool pool_of_pf
 expect "the network is started" virsh net-start pool
 expect_exit 3 "status reports drift" vfpass status b
-expect_said "the remedy is printed" "take"
+expect_said "the remedy is printed" "remove it from the network"
 expect "a guest of the pool starts" start_paused p0
 expect "another guest of the pool starts" start_paused p1
 expect "b starts" start_paused b

@@ -56,6 +56,15 @@ expect "relaxed ordering" loopback --relaxed-ordering --iterations 50
 said 0 "several cycles over a small ring" loopback --bytes 8K --memory-limit 64K --iterations 100
 expect_equal "the ring has 8 slots" 8 "$(member '.runs[0].slots')"
 valid
+said 0 "a measurement with the default minimum time" loopback --iterations 8
+expect_equal "the warm-up used the whole ring" 8 "$(member '.runs[0].warm_slots')"
+expect_equal "it has at least three passes" true "$(member '.runs[0].bandwidth.passes >= 3')"
+expect_equal "it has the messages of all passes" true "$(member '.runs[0].bandwidth | .messages == .passes * 8')"
+expect_equal "every message of them is checked" true \
+    "$(member '.runs[0] | ([.owners[].messages_checked] | add) == .bandwidth.messages + .warm_slots')"
+valid
+said 0 "exactly the given iterations" loopback --iterations 20 --memory-limit 512K --minimum-time 0
+expect_equal "no message is added" 20 "$(member '.runs[0].bandwidth.messages')"
 said 0 "read latency" loopback --operation read --latency --bytes 8 --iterations 500
 expect_equal "the latency has a median" true "$(member '.runs[0].latency.median > 0')"
 valid

@@ -10,10 +10,10 @@ guest_files() {
         find /etc /var/lib/vfpass* -type f 2>/dev/null | sort | xargs -d "\n" md5sum'
 }
 
-# guest_interface NAME: the interface's settings, without values that a manager may update at any time.
+# guest_interface NAME: the interface's settings, without its name and values that a manager may update at any time.
 guest_interface() {
-    guest_shell train0 "ip -o address show dev $1 scope global | sed 's/ valid_lft.*//'
-        cd /sys/class/net/$1 && cat mtu address && cat /proc/sys/net/ipv4/conf/$1/arp_{announce,ignore}"
+    guest_shell train0 "ip -o address show dev $1 scope global | sed 's/^[0-9]*: $1 *//; s/ $1.* valid_lft.*//; s/ valid_lft.*//'
+        cd /sys/class/net/$1 && cat mtu address && cd /proc/sys/net/ipv4/conf/$1 && cat arp_announce arp_ignore"
 }
 
 # kernel_has NAME ADDRESS MTU

@@ -67,11 +67,12 @@ expect "plan has no changes" vfpass plan train0
 expect "status reports no drift" vfpass status train0
 
 section "start through the hook"
-expect "virsh start" virsh start train0
+expect "virsh start" virsh start --paused train0
 expect_equal "four leases are running" 4 "$(leases | grep -c running)"
 expect_contains "the VF still has its VLAN" "vlan 100" vf_attributes "$netdev" 2
 expect "attach to the running domain changes nothing" vfpass attach train0
-expect_exit 6 "detach is refused while the guest does not answer yet" vfpass detach train0
+expect_exit 6 "detach is refused while the guest does not run yet and cannot answer" vfpass detach train0
+expect "virsh resume" virsh resume train0
 expect "the guest's agent answers" wait_for_agent train0 400
 expect_contains "the guest's driver is bound to the function with the leased MAC" "vport" in_guest train0 "$mac"
 expect_contains "the function is in VLAN 100" "vlan=100" \

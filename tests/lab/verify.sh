@@ -21,6 +21,7 @@ load_standin
 pf=$(pf_address 0)
 make_vfs "$pf" 2
 ip link set dev "$(pf_netdev 0)" up
+run_qemu_as libvirt-qemu
 start_libvirt
 define_guest train0 --rdma
 mapping train0 rail0 "$pf" 'index: 1' 'guest: {mtu: 9000}'
@@ -47,8 +48,23 @@ rdma_up() {
 expect_contains "a SoftRoCE link is added" uverbs0 rdma_up
 
 section "verification after the start, as the mapping requests"
+qemu_runs_as() { ps -o user= -p "$(cat /run/libvirt/qemu/train0.pid)"; }
+expect_contains "QEMU runs as libvirt's user" libvirt-q qemu_runs_as
+# The host under test has no systemd, so setpriv sets what the kernel enforces of the unit: the bounding set, read from the
+# unit file, and no new privileges. The unit's other settings (system calls, address families, mounts) are not applied here.
+capabilities=$(sed -n 's/^CapabilityBoundingSet=//p' /vfpass/packaging/vfpass-verify.service)
+bounding=-all$(for each in $capabilities; do printf ',+%s' "$(tr '[:upper:]' '[:lower:]' <<<"${each#CAP_}")"; done)
+as_unit() { setpriv --bounding-set "$bounding" --no-new-privs "$@"; }
+without_ptrace() { setpriv --bounding-set "${bounding/,+sys_ptrace/}" --no-new-privs "$@"; }
+qemu_files() { readlink "/proc/$(cat /run/libvirt/qemu/train0.pid)"/fd/*; }
+export -f qemu_files
+expect_contains "with the unit's capabilities QEMU's descriptors are readable" /dev/vfio/ as_unit bash -c qemu_files
+refuse "without CAP_SYS_PTRACE they are not" without_ptrace bash -c qemu_files
+expect "the mark is kept until the verification has ended" test -e "/run/vfpass/started/$(virsh domuuid train0 | head -n 1)"
+expect_contains "status shows the pending verification" "its verification has not ended" vfpass status train0
 expect_contains "verify --pending" "VM train0: passed" \
-    vfpass verify --pending --wait 60 "${small[@]}"
+    as_unit vfpass verify --pending --wait 60 "${small[@]}"
+expect_equal "no mark is left" "" "$(ls /run/vfpass/started)"
 document=$(cat "$(latest_report)")
 expect_equal "the report is saved" passed "$(member .result)"
 expect_contains "the probe was copied into the guest" "just copied" finding probe seen
@@ -57,6 +73,8 @@ expect_equal "the figures have write, read and latency" "write read read send" \
 expect_equal "every byte is checked" true "$(member '[.figures[:2][].checked_bytes] | min >= 65536')"
 expect_equal "the latency is measured" true "$(member '[.figures[2:][].median_microseconds] | min > 0')"
 seen device-host passed "on vfio-pci, open in process"
+expect_equal "the host observed it" host "$(finding device-host observer)"
+expect_equal "the guest reports the data" guest "$(finding data-host observer)"
 seen mtu passed "$netdev 9000, RDMA 4096"
 seen gid-type passed "RoCE v2 0000:0000:0000:0000:0000:ffff:0a63:0001"
 expect_contains "status shows the last verification" "last verification passed" vfpass status train0
@@ -67,6 +85,17 @@ took "the section"
 section "verify"
 sent=$(vport_value 0 1 tx_bytes)
 verified 0 "verify passes again"
+expect_equal "no progress in a pipe or a file" 0 "$(grep -c $'\e' /tmp/verify.log)"
+on_terminal() { script --quiet --return --command "TERM=xterm vfpass verify train0 ${small[*]}" /dev/null; }
+expect_contains "the progress is shown on a terminal" "rail0, 1 of 1: host memory" on_terminal
+every_size() {
+    vfpass verify train0 --json --sizes --bytes 4K --iterations 1 --no-tools --timeout 1500 2>/tmp/verify.log
+}
+expect "verify passes with every message size" every_size
+document=$last_output
+expect_equal "each size has a figure for write and read" 48 \
+    "$(member '[.figures[] | select(.source == "vfpass-probe --preset sizes")] | length')"
+verified 0 "verify passes once more"
 expect_contains "the probe is not copied again" "already there" finding probe seen
 expect_equal "both counters checks pass" "passed passed" \
     "$(member '[.findings[] | select(.key == "counters").result] | join(" ")')"

@@ -30,7 +30,7 @@ class ThroughLibvirt : public testing::TestWithParam<std::pair<std::string, std:
     TestHost host;
     host.capacity.nodes[0].pages[gib] = host.capacity.nodes[1].pages[gib] = {512, 512};
     Lease lease;
-    lease.kind = LeaseKind::pciFunction;
+    lease.device = LeasedFunction{};
     lease.domain = *parseUuid("11111111-2222-3333-4444-555555555555");
     lease.domainName = "train0";
     lease.entry = "gpu0";

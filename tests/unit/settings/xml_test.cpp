@@ -52,7 +52,7 @@ class ProposedXml : public testing::TestWithParam<Case> {
 
   [[nodiscard]] Lease lease(const std::string& xml) const {
     Lease lease;
-    lease.kind = LeaseKind::pciFunction;
+    lease.device = LeasedFunction{};
     lease.domain = *parseUuid("11111111-2222-3333-4444-555555555555");
     lease.domainName = "train0";
     lease.entry = "gpu0";
@@ -130,7 +130,7 @@ INSTANTIATE_TEST_SUITE_P(
 // libvirt writes its own order, quotes and line breaks.
 TEST(SettingsXml, RecognizesElementsFormattedByLibvirt) {
   Lease lease;
-  lease.kind = LeaseKind::pciFunction;
+  lease.device = LeasedFunction{};
   lease.domain = *parseUuid("11111111-2222-3333-4444-555555555555");
   lease.domainName = "train0";
   lease.entry = "gpu0";
@@ -149,7 +149,7 @@ TEST(SettingsXml, RecognizesElementsFormattedByLibvirt) {
 // Anybody who can edit the domain can write metadata of vfpass.
 TEST(SettingsXml, HandlesMetadataThatNameElementTwice) {
   Lease lease;
-  lease.kind = LeaseKind::pciFunction;
+  lease.device = LeasedFunction{};
   lease.domain = *parseUuid("11111111-2222-3333-4444-555555555555");
   lease.domainName = "train0";
   lease.entry = "gpu0";
@@ -169,7 +169,7 @@ TEST(SettingsXml, HandlesMetadataThatNameElementTwice) {
 TEST(SettingsXml, RefusesMetadataWithInvalidElement) {
   const std::string sound = "&lt;hard_limit unit='KiB'>1&lt;/hard_limit>";
   Lease lease;
-  lease.kind = LeaseKind::pciFunction;
+  lease.device = LeasedFunction{};
   lease.domain = *parseUuid("11111111-2222-3333-4444-555555555555");
   lease.domainName = "train0";
   lease.entry = "gpu0";

@@ -1,0 +1,113 @@
+# vfpass verify --peer with a VM of another host: two hosts under test, each with a guest of the same name that has SoftRoCE
+# over its VF. A link between the hosts carries the guests' frames and ssh.
+# covers: src/remote src/session/verify_with_peer.cpp src/session/verification* src/verify/*pair* src/cli/observe_command.cpp
+# covers: tests/lab/verify_common.sh lab/lib/link.sh lab/outside/second_host.sh
+# shellcheck shell=bash
+set -uo pipefail
+# shellcheck source=SCRIPTDIR/common.sh
+source /vfpass/tests/lab/common.sh
+# shellcheck source=SCRIPTDIR/verify_common.sh
+source /vfpass/tests/lab/verify_common.sh
+
+role=$1
+declare -A numbers=([first]=1 [second]=2)
+number=${numbers[$role]}
+second=root@10.98.0.2
+# Under double emulation SoftRoCE is slow, so messages are small and few.
+small=(--bytes 4K --iterations 8)
+verify_json() {
+    vfpass verify train0 --json --timeout 1500 "${small[@]}" "$@" 2>/tmp/verify.log
+}
+there() { ssh -o BatchMode=yes "$second" "$@"; }
+
+rdma_up() {
+    # shellcheck disable=SC2016  # the guest's shell expands it
+    guest_shell train0 'netdev=$(ls /sys/bus/pci/drivers/mlx5_core/0*/net)
+        ip link set lo up; ip link set "$netdev" mtu 9000 up
+        ip address add '"10.99.0.$number"'/24 dev "$netdev"
+        rdma link add rxe0 type rxe netdev "$netdev" && ls /dev/infiniband'
+}
+
+section "$role host: a guest with a VF"
+install_vfpass
+load_standin
+pf=$(pf_address 0)
+make_vfs "$pf" 2
+ip link set dev "$(pf_netdev 0)" up
+start_libvirt
+expect "a wire is created" start_wire
+expect "the wire continues to the other host" join_link "$number"
+[ "$role" = second ] || expect "an ssh key is created" make_ssh_key
+expect "hook install" vfpass hook install
+define_guest train0 --rdma --wire
+mapping train0 rail0 "$pf" "index: 0"
+expect "attach" vfpass attach train0
+expect "virsh start" virsh start train0
+expect "the guest's agent answers" wait_for_agent train0 900
+expect "the VF is connected to the wire" wire_vf train0
+expect_contains "a SoftRoCE link is added" uverbs0 rdma_up
+mirror_wire train0 "$pf" 0 &
+mirror=$!
+
+if [ "$role" = second ]; then
+    expect "the first host's key exists" wait_until 900 test -e /lab/link/key.pub
+    expect "ssh is served" start_ssh_server
+    echo "$mirror" >/lab/link/mirror
+    touch /lab/link/ready
+    expect "the first host has finished" wait_until 2400 test -e /lab/link/done
+    finish
+    exit
+fi
+
+expect "the second host is ready" wait_until 900 test -e /lab/link/ready
+expect "ssh reaches the second host" there true
+expect "the guests reach each other" guest_shell train0 'ping -c 1 -W 60 10.99.0.2'
+took "both hosts"
+
+section "between two hosts"
+verified 0 "verify passes" --peer "$second:train0"
+expect_equal "the report names the peer" 10.98.0.2:train0 "$(member .peer)"
+expect_equal "both data checks pass" "passed passed" \
+    "$(member '[.findings[] | select(.key == "peer-data-host").result] | join(" ")')"
+expect_equal "the counters of both VFs pass, seen by their hosts" \
+    "rail0 passed host, rail0 passed host, 10.98.0.2:train0:rail0 passed host, 10.98.0.2:train0:rail0 passed host" \
+    "$(member '[.findings[] | select(.key == "counters") | "\(.entry) \(.result) \(.observer)"] | sort | reverse | join(", ")')"
+expect_equal "each host confirms that its VM holds the VF" "passed passed" \
+    "$(member '[.findings[] | select(.key == "device-host").result] | join(" ")')"
+expect_equal "equal PF addresses of two hosts are two PFs" "" "$(member '.findings[] | select(.key == "peer-wire").key')"
+verified 0 "verify passes with a libvirt URI" --peer "qemu+ssh://$second/system?no_tty=1" train0
+expect_equal "the second host's leases are unchanged" running "$(there vfpass status --json | jq -r '.leases[0].state')"
+verified 0 "verify passes with all pairs at the same time" --peer "$second:train0" --all-pairs --sustain 20
+expect_equal "the pair has a rate alone and a rate together" true "$(member '.all_pairs[0].pairs |
+    length == 1 and .[0].alone_gigabits_per_second > 0 and .[0].together_gigabits_per_second > 0')"
+expect_equal "the pair moved data for 20 s" true "$(member '.all_pairs[0].overlap_seconds >= 20')"
+expect_equal "the counters of both VFs pass three times" 6 \
+    "$(member '[.findings[] | select(.key == "counters" and .result == "passed")] | length')"
+took "the section"
+
+section "what the second host reports is checked"
+there "kill $(cat /lab/link/mirror)"
+verified 4 "the second host's counters do not move" --peer "$second:train0"
+broken counters "" "10.98.0.2:train0:rail0"
+verified 4 "a byte is corrupted" --peer "$second:train0" --inject flip
+broken peer-data-host "flipped in message" "rail0 - 10.98.0.2:train0:rail0"
+
+section "a host that cannot be asked"
+there "mv /usr/sbin/vfpass /usr/sbin/vfpass.away"
+verified 6 "without vfpass there its observations are not observable" --peer "$second:train0"
+seen peer-host not_observable "vfpass"
+expect_equal "the data checks pass nevertheless" "passed passed" \
+    "$(member '[.findings[] | select(.key == "peer-data-host").result] | join(" ")')"
+there "mv /usr/sbin/vfpass.away /usr/sbin/vfpass"
+expect_exit 2 "an unknown VM there is refused" vfpass verify train0 --peer "$second:nobody"
+expect_exit 2 "a host name that ssh would take for an option is refused" \
+    vfpass verify train0 --peer="-oProxyCommand=touch /tmp/owned:train0"
+expect_exit 1 "the command was not run" test -e /tmp/owned
+mv /root/.ssh/id_ed25519 /root/.ssh/away
+expect_exit 1 "without a key the command fails" vfpass verify train0 --peer "$second:train0"
+reason=$last_output
+expect_contains "the reason is ssh's" "Permission denied" echo "$reason"
+took "the section"
+
+touch /lab/link/done
+finish
