@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "vfpass/base/shell.hpp"
+#include "other_owners.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/check_vf.hpp"
 #include "vfpass/plan/network_pools.hpp"
@@ -13,37 +13,6 @@ namespace {
 
 unsigned vfCountOf(const AttachInput& input, const PhysicalFunction& pf) {
   return pf.vfs.empty() ? wantedVfCount(pf, input.policy) : static_cast<unsigned>(pf.vfs.size());
-}
-
-void objectToLease(const AttachInput& input, const PhysicalFunction& pf, unsigned index,
-                   std::vector<Objection>& objections) {
-  for (const auto& lease : input.leases) {
-    Lease wanted;
-    wanted.pf = pf.address;
-    vfOf(wanted).index = index;
-    if (lease.domain != input.domain && sameDevice(lease, wanted)) {
-      objections.push_back(
-          {describeDevice(lease) + " is leased to domain " + printable(lease.domainName),
-           "choose another index, or `vfpass detach " + shellArgument(lease.domainName) + "`"});
-    }
-  }
-}
-
-void objectToClaim(const AttachInput& input, const PciAddress& address,
-                   std::vector<Objection>& objections) {
-  for (const auto& domain : input.domains) {
-    for (const auto& claim : domain.claims) {
-      if (claim.device != address || (domain.uuid == input.domain && isOurAlias(claim.alias))) {
-        continue;
-      }
-      const bool own = domain.uuid == input.domain;
-      objections.push_back({toString(address) + " is claimed by " +
-                                (own ? "a hostdev of this domain that vfpass did not create"
-                                     : "domain " + printable(domain.name)),
-                            own ? "remove that hostdev, or name another VF"
-                                : "choose another VF, or remove the device from that domain"});
-    }
-  }
 }
 
 // libvirt allocates these itself, without checking whether one is in use.
@@ -77,10 +46,14 @@ void objectToMapping(const AttachInput& input, const MappedVf& entry, const Phys
 std::vector<Objection> objectionsTo(const AttachInput& input, const MappedVf& entry,
                                     const PhysicalFunction& pf, unsigned index) {
   std::vector<Objection> objections;
-  objectToLease(input, pf, index, objections);
+  Lease wanted;
+  wanted.domain = input.domain;
+  wanted.pf = pf.address;
+  vfOf(wanted).index = index;
+  objectToLeases(input.leases, wanted, "choose another index", objections);
   objectToMapping(input, entry, pf, index, objections);
   if (const auto address = vfAddress(pf, index)) {
-    objectToClaim(input, *address, objections);
+    objectToClaims(input, *address, "VF", objections);
     objectToPool(input, pf, *address, objections);
   }
   if (index < pf.vfs.size()) {

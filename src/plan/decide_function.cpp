@@ -4,7 +4,7 @@
 
 #include "check_nvlink.hpp"
 #include "decide_lease.hpp"
-#include "vfpass/base/shell.hpp"
+#include "other_owners.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/check_function.hpp"
 #include "vfpass/plan/network_pools.hpp"
@@ -12,35 +12,6 @@
 
 namespace vfpass::plan {
 namespace {
-
-void objectToLease(const AttachInput& input, const Lease& wanted,
-                   std::vector<Objection>& objections) {
-  for (const auto& lease : input.leases) {
-    if (lease.domain != input.domain && sameDevice(lease, wanted)) {
-      objections.push_back(
-          {"PCI function " + toString(wanted.vf) + " is leased to domain " +
-               printable(lease.domainName) + " (" + describeDevice(lease) + ")",
-           "run `vfpass detach " + shellArgument(lease.domainName) + "` to release it"});
-    }
-  }
-}
-
-void objectToClaim(const AttachInput& input, const PciAddress& address,
-                   std::vector<Objection>& objections) {
-  for (const auto& domain : input.domains) {
-    const bool own = domain.uuid == input.domain;
-    for (const auto& claim : domain.claims) {
-      if (claim.device == address && !(own && isOurAlias(claim.alias))) {
-        objections.push_back({toString(address) + " is claimed by " +
-                                  (own ? "a hostdev of this domain that vfpass did not create"
-                                       : "domain " + printable(domain.name)),
-                              own ? "remove that hostdev, or the entry of the mapping"
-                                  : "remove it from that domain, or choose another function"});
-        break;  // the persistent and the live XML may both name it
-      }
-    }
-  }
-}
 
 void objectToPool(const AttachInput& input, const PciAddress& address,
                   std::vector<Objection>& objections) {
@@ -101,8 +72,8 @@ void judge(const AttachInput& input, const MappedFunction& entry, const PciFunct
     objectToPool(input, entry.pci, found);
   }
   objectToOwnVfs(input, entry, found);
-  objectToLease(input, lease, found);
-  objectToClaim(input, entry.pci, found);
+  objectToLeases(input.leases, lease, "choose another function", found);
+  objectToClaims(input, entry.pci, "function", found);
   objections.insert(objections.end(), found.begin(), found.end());
 }
 

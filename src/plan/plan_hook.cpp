@@ -4,6 +4,7 @@
 #include <map>
 
 #include "function_steps.hpp"
+#include "other_owners.hpp"
 #include "restore_settings.hpp"
 #include "scrub.hpp"
 #include "vfpass/base/text.hpp"
@@ -19,20 +20,6 @@ const Lease* findKnown(const std::vector<Lease>& known, const Lease& wanted) {
     return lease.domain == wanted.domain && lease.entry == wanted.entry;
   });
   return found == known.end() ? nullptr : &*found;
-}
-
-// The database prevents two leases of one VF, but treats a whole PF and one of its VFs as two
-// devices.
-void checkOthers(const Lease& wanted, const std::vector<Lease>& known,
-                 std::vector<Objection>& objections) {
-  for (const auto& lease : known) {
-    if (lease.domain != wanted.domain && sameDevice(lease, wanted)) {
-      objections.push_back(
-          {describeDevice(lease) + " is leased to domain " + printable(lease.domainName),
-           "detach it from that domain, or run `vfpass attach` for this one to choose another "
-           "device"});
-    }
-  }
 }
 
 // The database's leases for the entries in the metadata: only what attach decided is applied.
@@ -139,7 +126,10 @@ PrepareDecision planPrepare(const Uuid& domain, const std::string& domainName,
   std::map<PciAddress, std::vector<Lease>> byPf;
   std::vector<Lease> functions;
   for (const auto& lease : ownLeases(metadata, known)) {
-    checkOthers(lease, known, decision.objections);
+    // The database prevents two leases of one VF, but treats a whole PF and one of its VFs as two
+    // devices.
+    objectToLeases(known, lease, "run `vfpass attach` for this VM to choose another device",
+                   decision.objections);
     auto& kind = !isVf(lease) ? functions : byPf[lease.pf];
     kind.push_back(lease);
   }

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "vfpass/plan/objection.hpp"
+#include "vfpass/plan/plan_attach.hpp"
+
+namespace vfpass::plan {
+
+/// Adds an objection for each lease of another domain that includes the wanted device: a whole PF
+/// includes its VFs. `wanted.domain` is the VM; `alternative` begins the remedy, such as `choose
+/// another index`.
+void objectToLeases(const std::vector<Lease>& leases, const Lease& wanted,
+                    const std::string& alternative, std::vector<Objection>& objections);
+
+/// Adds an objection for each domain whose XML names the device, the VM's own included if vfpass
+/// did not add that hostdev. `kind` is the device's, for the remedy: `VF`, `function`.
+void objectToClaims(const AttachInput& input, const PciAddress& address, const std::string& kind,
+                    std::vector<Objection>& objections);
+
+}  // namespace vfpass::plan
