@@ -27,6 +27,7 @@ void ProgressLine::show(const std::string& what) {
   if (!enabled_) {
     return;
   }
+  const std::lock_guard lock(mutex_);
   if (what_.empty()) {
     begin_ = now_();
   }
@@ -35,12 +36,18 @@ void ProgressLine::show(const std::string& what) {
 }
 
 void ProgressLine::tick() {
+  const std::lock_guard lock(mutex_);
   if (enabled_ && !what_.empty() && (!visible_ || now_() - drawn_ >= std::chrono::seconds(1))) {
     draw();
   }
 }
 
 void ProgressLine::clear() {
+  const std::lock_guard lock(mutex_);
+  erase();
+}
+
+void ProgressLine::erase() {
   if (visible_) {
     out_ << eraseLine << std::flush;
     visible_ = false;

@@ -3,12 +3,13 @@
 #include <chrono>
 #include <functional>
 #include <iosfwd>
+#include <mutex>
 #include <string>
 
 namespace vfpass::report {
 
 /// One line on a terminal that says what a long command does, and for how long it has been running;
-/// each update replaces the previous one. Writes nothing if it is not enabled.
+/// each update replaces the previous one. Writes nothing if it is not enabled. Thread-safe.
 class ProgressLine {
  public:
   using Clock = std::chrono::steady_clock;
@@ -29,6 +30,7 @@ class ProgressLine {
 
  private:
   void draw();
+  void erase();
 
   std::ostream& out_;
   bool enabled_;
@@ -38,6 +40,7 @@ class ProgressLine {
   Clock::time_point begin_;
   Clock::time_point drawn_;
   bool visible_ = false;
+  std::mutex mutex_;  ///< of all members that change
 };
 
 /// Whether standard error is a terminal on which a line can be replaced, and its width.
