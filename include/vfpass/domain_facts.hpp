@@ -33,7 +33,8 @@ struct DomainFacts {
   bool viommu = false;
   std::size_t foreignDevices = 0;  ///< host PCI devices that vfpass did not attach
 
-  unsigned vcpus = 0;  ///< maximum
+  unsigned vcpus = 0;        ///< maximum
+  unsigned onlineVcpus = 0;  ///< those present when the domain starts
   bool cpuElement = false;
   std::vector<CellFacts> cells;
   bool pinsVcpus = false;         ///< `<vcpupin>`, or `<vcpu cpuset=>`

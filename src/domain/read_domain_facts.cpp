@@ -78,6 +78,9 @@ void readVcpus(const Document& document, DomainFacts& facts) {
   const auto vcpu = document.domain().child("vcpu");
   const auto count = parseNumber(trim(vcpu.child_value()));
   facts.vcpus = count && *count <= maxVcpus ? static_cast<unsigned>(*count) : 0;
+  const auto online = parseNumber(attributeText(vcpu, "current"));
+  facts.onlineVcpus =
+      online && *online <= facts.vcpus ? static_cast<unsigned>(*online) : facts.vcpus;
   facts.automatic = attributeText(vcpu, "placement") == "auto";
   facts.pinsVcpus = !attributeText(vcpu, "cpuset").empty();
   addSet(attributeText(vcpu, "cpuset"), facts.pinnedCpus);

@@ -1,0 +1,21 @@
+#include <gtest/gtest.h>
+
+#include "vfpass/domain/read_domain_facts.hpp"
+
+namespace vfpass::domain {
+namespace {
+
+DomainFacts withVcpu(const std::string& element) {
+  return readDomainFacts("<domain type='kvm'><name>train0</name>" + element + "</domain>");
+}
+
+TEST(DomainFacts, CountsVcpusThatArePresentAtStart) {
+  EXPECT_EQ(withVcpu("<vcpu current='2'>16</vcpu>").vcpus, 16U);
+  EXPECT_EQ(withVcpu("<vcpu current='2'>16</vcpu>").onlineVcpus, 2U);
+  EXPECT_EQ(withVcpu("<vcpu placement='static'>16</vcpu>").onlineVcpus, 16U);
+  EXPECT_EQ(withVcpu("<vcpu current='99'>16</vcpu>").onlineVcpus, 16U) << "libvirt refuses this";
+  EXPECT_EQ(withVcpu("").onlineVcpus, 0U);
+}
+
+}  // namespace
+}  // namespace vfpass::domain
