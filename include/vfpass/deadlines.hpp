@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 
 /// Every default timeout. A pause between two polls is not one: it stays where it is used.
 namespace vfpass::deadlines {
@@ -106,8 +107,16 @@ inline constexpr seconds setupRollback{120};
 
 // vfpass verify.
 
-/// The whole command (`--timeout`), including copying the probe through the agent.
+/// The whole command (`--timeout`) for one VF, including copying the probe through the agent.
 inline constexpr seconds verify{600};
+/// What each further VF adds: with GPU memory and the guest's own tools about 20 programs run,
+/// which start CUDA and measure for 0.5 s or more. With every message size: up to two minutes more.
+inline constexpr seconds verifyFurtherVf{60};
+inline constexpr seconds verifySizesOfVf{120};
+constexpr seconds verifyVfs(std::size_t vfs, bool sizes) {
+  const auto count = static_cast<seconds::rep>(vfs > 0 ? vfs - 1 : 0);
+  return verify + (sizes ? verifyFurtherVf + verifySizesOfVf : verifyFurtherVf) * count;
+}
 /// A probe that moves data, of a command with the timeout `whole`. Two fifths: enough remains to
 /// report a probe that hangs, and to kill it.
 constexpr seconds probeWithin(seconds whole) { return std::max(whole * 2 / 5, seconds{10}); }

@@ -74,6 +74,8 @@ struct VerifyReport {
   std::vector<Finding> findings;
   std::vector<Figure> figures;
   std::vector<AllPairs> allPairs = {};  ///< one for each memory
+  /// How many VFs moved data at the same time, at most, while `figures` were measured.
+  std::size_t concurrentVfs = 1;
 };
 
 /// The overall result: failed when any check failed; not observable when a check that counts could

@@ -7,6 +7,7 @@
 
 #include "verification_steps.hpp"
 #include "vfpass/base/scope_guard.hpp"
+#include "vfpass/domain/read_domain_facts.hpp"
 #include "vfpass/report/verify_report.hpp"
 #include "vfpass/session/host_observer.hpp"
 #include "vfpass/session/running_guest.hpp"
@@ -34,7 +35,7 @@ VerifyReport verifyAlone(Session& session, const DomainDescription& domain,
   auto plan = verifyPlanFor(session, domain, request);
   const auto probe = agent::readProbeFile(request.probe);
   waitForAgent(session, session.hypervisor(), domain, request.wait);
-  agent::Agent agent(session.hypervisor(), domain.uuid, domain.name, request.timeout,
+  agent::Agent agent(session.hypervisor(), domain.uuid, domain.name, timeoutOf(request, plan),
                      checkpointOf(session));
   const HostObserver host(session, domain, wantedMtus(session, domain));
   plan.gpus = host.gpus();
@@ -92,13 +93,19 @@ verify::VerifyPlan verifyPlanFor(Session& session, const DomainDescription& doma
   plan.sizes = request.sizes;
   plan.sizeIterations = request.sizeIterations;
   plan.folder = request.folder;
-  plan.probeTimeout = deadlines::probeWithin(request.timeout);
+  plan.probeTimeout = deadlines::probeWithin(request.timeout.value_or(deadlines::verify));
   plan.relaxedOrdering = request.relaxedOrdering;
   plan.tools = request.tools;
+  plan.concurrent = request.concurrent;
+  plan.vcpus = domain::readDomainFacts(domain.liveXml).onlineVcpus;
   if (!request.inject.empty()) {
     plan.probeArguments = {"--inject", request.inject};
   }
   return plan;
+}
+
+std::chrono::seconds timeoutOf(const VerifyRequest& request, const verify::VerifyPlan& plan) {
+  return request.timeout.value_or(deadlines::verifyVfs(plan.leases.size(), plan.sizes));
 }
 
 // The agent of a guest starts some time after boot.

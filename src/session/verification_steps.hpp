@@ -8,6 +8,9 @@ namespace vfpass::session {
 verify::VerifyPlan verifyPlanFor(Session& session, const DomainDescription& domain,
                                  const VerifyRequest& request);
 
+/// The time for the whole verification.
+std::chrono::seconds timeoutOf(const VerifyRequest& request, const verify::VerifyPlan& plan);
+
 /// Returns when the guest agent answers, or `wait` has passed.
 void waitForAgent(Session& session, Hypervisor& hypervisor, const DomainDescription& domain,
                   std::chrono::seconds wait);

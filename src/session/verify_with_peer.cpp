@@ -137,8 +137,8 @@ class RemotePeer {
 };
 
 agent::Agent agentOf(Session& session, Hypervisor& hypervisor, const DomainDescription& domain,
-                     const VerifyRequest& request) {
-  return {hypervisor, domain.uuid, domain.name, request.timeout, checkpointOf(session)};
+                     std::chrono::seconds timeout) {
+  return {hypervisor, domain.uuid, domain.name, timeout, checkpointOf(session)};
 }
 
 VerifyReport verifyWithLocal(Session& session, const DomainDescription& domain,
@@ -149,8 +149,9 @@ VerifyReport verifyWithLocal(Session& session, const DomainDescription& domain,
   const auto probe = agent::readProbeFile(request.probe);
   waitForAgent(session, session.hypervisor(), domain, request.wait);
   waitForAgent(session, session.hypervisor(), peer, request.wait);
-  agent::Agent near = agentOf(session, session.hypervisor(), domain, request);
-  agent::Agent far = agentOf(session, session.hypervisor(), peer, request);
+  const auto timeout = timeoutOf(request, plan);
+  agent::Agent near = agentOf(session, session.hypervisor(), domain, timeout);
+  agent::Agent far = agentOf(session, session.hypervisor(), peer, timeout);
   const LocalPeer nearSide(session, domain);
   const LocalPeer farSide(session, peer);
   VerifyReport report =
@@ -168,8 +169,9 @@ VerifyReport verifyWithRemote(Session& session, const DomainDescription& domain,
   requireAnotherVm(peer.domain(), domain);
   waitForAgent(session, session.hypervisor(), domain, request.wait);
   waitForAgent(session, peer.hypervisor(), peer.domain(), request.wait);
-  agent::Agent near = agentOf(session, session.hypervisor(), domain, request);
-  agent::Agent far = agentOf(session, peer.hypervisor(), peer.domain(), request);
+  const auto timeout = timeoutOf(request, plan);
+  agent::Agent near = agentOf(session, session.hypervisor(), domain, timeout);
+  agent::Agent far = agentOf(session, peer.hypervisor(), peer.domain(), timeout);
   const LocalPeer nearSide(session, domain);
   VerifyReport report =
       verifyPair(nearSide.guest(near, plan.leases), peer.guest(far), probe, plan, watchOf(session));

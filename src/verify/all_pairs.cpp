@@ -1,10 +1,10 @@
 #include "all_pairs.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <future>
 #include <memory>
 
+#include "concurrent_tasks.hpp"
 #include "judge_together.hpp"
 #include "settled_traffic.hpp"
 #include "transfer_options.hpp"
@@ -17,15 +17,6 @@ struct CountersBefore {
   std::optional<VfTraffic> sent;
   std::optional<VfTraffic> received;
 };
-
-// Throws once for each thread: the cleanup that follows uses the same agents.
-agent::Agent::Checkpoint stopWhen(const std::atomic<bool>& stop) {
-  return [&stop, told = std::make_shared<std::atomic<bool>>(false)] {
-    if (stop && !told->exchange(true)) {
-      throw Error("stopped");
-    }
-  };
-}
 
 Transfer transferOf(const WorkingPair& pair, const std::string& memory, const VerifyPlan& plan) {
   Transfer transfer{pair.subject, "write", memory, plan.messageBytes, plan.iterations};
@@ -42,31 +33,10 @@ std::vector<std::string> optionsOf(const Transfer& transfer, const VerifyPlan& p
 
 // In a thread of its own.
 PairReports runPair(const WorkingPair& pair, const Transfer& transfer, const VerifyPlan& plan,
-                    const std::atomic<bool>& stop) {
-  const auto checkpoint = stopWhen(stop);
+                    const agent::Agent::Checkpoint& checkpoint) {
   agent::Agent near = pair.initiator.agent.withCheckpoint(checkpoint);
   agent::Agent far = pair.target.agent.withCheckpoint(checkpoint);
   return runSession({near, pair.initiator}, {far, pair.target}, plan, optionsOf(transfer, plan));
-}
-
-// Waits for every thread, whatever happens.
-void waitForAll(std::vector<std::future<PairReports>>& runs, const agent::Agent& agent,
-                std::atomic<bool>& stop) {
-  constexpr std::chrono::milliseconds interval{100};
-  std::exception_ptr stopped;
-  for (auto& run : runs) {
-    while (run.wait_for(interval) != std::future_status::ready) {
-      try {
-        agent.checkpoint();
-      } catch (...) {
-        stopped = std::current_exception();
-        stop = true;
-      }
-    }
-  }
-  if (stopped) {
-    std::rethrow_exception(stopped);
-  }
 }
 
 void judgeCounters(const PairEnd& end, std::uint64_t claimed,
@@ -96,13 +66,21 @@ void moveTogether(const std::vector<WorkingPair>& pairs, const std::string& memo
         {pair.initiator.traffic(pair.initiator.lease), pair.target.traffic(pair.target.lease)});
     transfers.push_back(transferOf(pair, memory, plan));
   }
-  std::atomic<bool> stop = false;
   std::vector<std::future<PairReports>> runs;
+  std::vector<Task> tasks;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
-    runs.push_back(std::async(std::launch::async,
-                              [&, i] { return runPair(pairs[i], transfers[i], plan, stop); }));
+    const auto promise = std::make_shared<std::promise<PairReports>>();
+    runs.push_back(promise->get_future());
+    tasks.emplace_back([&, i, promise](const agent::Agent::Checkpoint& checkpoint) {
+      try {
+        promise->set_value(runPair(pairs[i], transfers[i], plan, checkpoint));
+      } catch (...) {
+        promise->set_exception(std::current_exception());
+      }
+    });
   }
-  waitForAll(runs, pairs.front().initiator.agent, stop);
+  const agent::Agent& agent = pairs.front().initiator.agent;
+  runConcurrently(tasks, tasks.size(), [&agent] { agent.checkpoint(); });
 
   AllPairs together{memory, {}, 0, 0};
   std::vector<SustainedRun> sustained;

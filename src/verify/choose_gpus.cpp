@@ -142,6 +142,19 @@ void GpuCoverage::skipped(const std::string& gpu, const std::string& reason) {
   results_[gpu].reasons.push_back(reason);
 }
 
+void GpuCoverage::add(const GpuCoverage& other) {
+  const auto append = [](std::vector<std::string>& to, const std::vector<std::string>& from) {
+    to.insert(to.end(), from.begin(), from.end());
+  };
+  for (const auto& [gpu, result] : other.results_) {
+    Result& mine = results_[gpu];
+    append(mine.passedWith, result.passedWith);
+    append(mine.failedWith, result.failedWith);
+    append(mine.reasons, result.reasons);
+    mine.problem = mine.problem ? mine.problem : result.problem;
+  }
+}
+
 std::vector<Finding> GpuCoverage::findings() const {
   std::vector<Finding> findings;
   for (const LeasedGpu& gpu : gpus_) {

@@ -61,6 +61,9 @@ class GpuCoverage {
   void explained(const std::string& gpu, const Finding& problem);
   void skipped(const std::string& gpu, const std::string& reason);
 
+  /// Adds what another part of the verification recorded.
+  void add(const GpuCoverage& other);
+
   /// One finding per leased GPU. A GPU that was not tested is not observable.
   [[nodiscard]] std::vector<Finding> findings() const;
 

@@ -79,7 +79,7 @@ void DataPath::tryLatency(const RdmaPort& port, const Transfer& latency) {
 
 std::vector<OtherVf> DataPath::otherVfs(const Lease& lease) const {
   std::vector<OtherVf> others;
-  for (const auto& each : plan_.leases) {
+  for (const auto& each : idle_) {
     if (each.entry != lease.entry) {
       others.push_back({each.entry, watch_.traffic(each), std::nullopt});
     }
@@ -95,7 +95,7 @@ void DataPath::judgeTrafficOf(const Lease& lease, std::uint64_t claimedBytes,
     return;
   }
   for (auto& other : others) {
-    const auto of = std::ranges::find(plan_.leases, other.name, &Lease::entry);
+    const auto of = std::ranges::find(idle_, other.name, &Lease::entry);
     other.after = watch_.traffic(*of);
   }
   report_.findings.push_back(judgeOthers(lease.entry, claimedBytes, others));

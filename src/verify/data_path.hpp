@@ -17,10 +17,11 @@ namespace vfpass::verify {
 /// report.
 class DataPath {
  public:
-  /// References must outlive the object.
+  /// `idle`: VFs of the guest whose counters have to stand still meanwhile. References must outlive
+  /// the object.
   DataPath(agent::Agent& agent, const agent::PlacedProbe& probe, const VerifyPlan& plan,
-           const VerifyWatch& watch, VerifyReport& report)
-      : agent_(agent), probe_(probe), plan_(plan), watch_(watch), report_(report) {}
+           const VerifyWatch& watch, const std::vector<Lease>& idle, VerifyReport& report)
+      : agent_(agent), probe_(probe), plan_(plan), watch_(watch), idle_(idle), report_(report) {}
 
   /// Tests host memory, or with `gpu` that GPU's memory next to host memory. Stops and returns
   /// false at the first failed check. Throws AgentUnavailable.
@@ -47,6 +48,7 @@ class DataPath {
   const agent::PlacedProbe& probe_;
   const VerifyPlan& plan_;
   const VerifyWatch& watch_;
+  const std::vector<Lease>& idle_;
   VerifyReport& report_;
 };
 

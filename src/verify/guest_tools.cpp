@@ -14,8 +14,6 @@ namespace {
 constexpr const char* perftests[] = {"ib_write_bw", "ib_read_bw", "ib_write_lat", "ib_read_lat"};
 constexpr const char* allReduceTest = "all_reduce_perf";
 constexpr std::uint64_t latencyBytes = 8;
-// Not perftest's default port, where another perftest server may be listening.
-constexpr const char* tcpPort = "18517";
 
 // The names are passed as arguments.
 constexpr const char* findScript =
@@ -114,7 +112,7 @@ class Perftest {
         std::to_string(std::clamp(run_.iterations, leastIterations, mostIterations)),
         "-F",
         "-p",
-        tcpPort};
+        std::to_string(run_.tcpPort)};
     if (port_.gidIndex) {
       arguments.insert(arguments.end(), {"-x", std::to_string(*port_.gidIndex)});
     }

@@ -19,8 +19,10 @@ struct VerifyRequest {
   bool gpu = false;                         ///< GPU memory, even if the mapping excludes it
   verify::RelaxedOrdering relaxedOrdering = verify::RelaxedOrdering::automatic;
   bool tools = true;
-  std::string inject;  ///< a fault for the probe; empty: none
-  std::chrono::seconds timeout = deadlines::verify;
+  bool concurrent = true;  ///< VFs at the same time where they share neither a PF nor a GPU
+  std::string inject;      ///< a fault for the probe; empty: none
+  /// For the whole verification; nullopt: by the number of VFs (deadlines::verifyVfs).
+  std::optional<std::chrono::seconds> timeout;
   std::chrono::seconds wait{0};  ///< for the guest agent
   std::uint64_t messageBytes = std::uint64_t{64} << 10U;
   std::uint64_t iterations = 1000;

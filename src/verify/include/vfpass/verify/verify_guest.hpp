@@ -40,8 +40,12 @@ struct VerifyPlan {
   std::chrono::seconds sustain{10};  ///< time for which they do
   bool sizes = false;                ///< also every power of two from 2 bytes to 16 MiB
   std::optional<std::uint64_t> sizeIterations =
-      {};             ///< messages of each size; nullopt: the preset's
-  bool tools = true;  ///< also run perftest and nccl-tests, if the guest has them
+      {};  ///< messages of each size; nullopt: the preset's
+  /// VFs that share neither a PF nor a GPU are verified at the same time, as far as the guest has
+  /// processors for it.
+  bool concurrent = true;
+  unsigned vcpus = 0;  ///< of the domain; 0: unknown
+  bool tools = true;   ///< also run perftest and nccl-tests, if the guest has them
 };
 
 /// Reads the traffic counters of a lease's VF; nullopt when the PF's driver has none.
