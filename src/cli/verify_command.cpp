@@ -45,11 +45,12 @@ struct VerifyOptions {
   std::string inject;
   std::string relaxedOrdering;
   bool noTools = false;
+  bool sequential = false;
   bool gpu = false;
   bool junit = false;
   std::string html;  ///< file; empty: none
   bool pending = false;
-  unsigned timeoutSeconds = deadlines::verify.count();
+  std::optional<unsigned> timeoutSeconds;
   unsigned waitSeconds = 0;
   std::uint64_t messageBytes = std::uint64_t{64} << 10U;
   std::uint64_t iterations = 1000;
@@ -100,11 +101,12 @@ void checkAllPairs(const VerifyOptions& options) {
     throw Error("--sustain: only possible with --all-pairs", "add --all-pairs, or omit --sustain",
                 ExitCode::badInput);
   }
-  const auto probe = deadlines::probeWithin(std::chrono::seconds(options.timeoutSeconds));
+  const std::chrono::seconds timeout(
+      options.timeoutSeconds.value_or(static_cast<unsigned>(deadlines::verify.count())));
+  const auto probe = deadlines::probeWithin(timeout);
   if (std::chrono::seconds(options.sustainSeconds) * 2 > probe) {
     throw Error("--sustain " + std::to_string(options.sustainSeconds) +
-                    ": too long for a --timeout of " + std::to_string(options.timeoutSeconds) +
-                    " seconds",
+                    ": too long for a --timeout of " + std::to_string(timeout.count()) + " seconds",
                 "set --timeout to at least five times as many seconds", ExitCode::badInput);
   }
 }
@@ -120,8 +122,11 @@ session::VerifyRequest requestOf(const VerifyOptions& options) {
   request.gpu = options.gpu;
   request.relaxedOrdering = orderingOf(options.relaxedOrdering);
   request.tools = !options.noTools;
+  request.concurrent = !options.sequential;
   request.inject = options.inject;
-  request.timeout = std::chrono::seconds(options.timeoutSeconds);
+  if (options.timeoutSeconds) {
+    request.timeout = std::chrono::seconds(*options.timeoutSeconds);
+  }
   request.wait = std::chrono::seconds(options.waitSeconds);
   request.messageBytes = options.messageBytes;
   request.iterations = options.iterations;
@@ -246,10 +251,11 @@ void addVerify(CLI::App& app, Runner& runner) {
           ->check(CLI::Range(1, 1000000));
   command->add_flag("--sizes", options->sizes,
                     "Also measure every message size from 2 bytes to 16 MiB");
-  command->add_option("--timeout", options->timeoutSeconds, "Time limit for the whole command")
+  command
+      ->add_option("--timeout", options->timeoutSeconds,
+                   "Time limit for the whole command (default: 600, and more for several VFs)")
       ->type_name("SECONDS")
-      ->check(CLI::Range(10, 86400))
-      ->capture_default_str();
+      ->check(CLI::Range(10, 86400));
   command->add_option("--wait", options->waitSeconds, "Time to wait for the guest agent")
       ->type_name("SECONDS");
   command->add_flag("--pending", options->pending,
@@ -266,6 +272,9 @@ void addVerify(CLI::App& app, Runner& runner) {
       ->check(CLI::IsMember({"off", "on", "both"}));
   command->add_flag("--no-tools", options->noTools,
                     "Do not run perftest and nccl-tests even if the guest has them");
+  command->add_flag("--sequential", options->sequential,
+                    "Verify one VF after another, so that no other VF affects a figure (default:\n"
+                    "VFs of different PFs at the same time)");
   command
       ->add_option("--inject", options->inject,
                    "Make the probe inject a fault, which verify must detect")

@@ -82,15 +82,22 @@ std::string operationOf(const Figure& figure) {
   return figure.operation + (figure.relaxedOrdering ? ", relaxed ordering" : "");
 }
 
-void addBandwidths(HtmlPage& page, const std::vector<Figure>& figures) {
+void addBandwidths(HtmlPage& page, const VerifyReport& report) {
+  const std::vector<Figure>& figures = report.figures;
   const auto isShown = [](const Figure& each) {
     return !each.medianMicroseconds && each.source != sizeFigures;
   };
   if (std::ranges::none_of(figures, isShown)) {
     return;
   }
-  HtmlTable table(page.addSection("Bandwidth"), {"Entry", "Operation", "Memory", ">Message", "By",
-                                                 ">Gbit/s", ">Limit", "Of limit"});
+  auto section = page.addSection("Bandwidth");
+  if (report.concurrentVfs > 1) {
+    appendElement(
+        section, "p",
+        "Measured with up to " + std::to_string(report.concurrentVfs) + " VFs at the same time.");
+  }
+  HtmlTable table(
+      section, {"Entry", "Operation", "Memory", ">Message", "By", ">Gbit/s", ">Limit", "Of limit"});
   for (const Figure& each : figures) {
     if (!isShown(each)) {
       continue;
@@ -237,7 +244,7 @@ void writeVerifyHtml(std::ostream& out, const VerifyReport& report, const std::s
   HtmlPage page("vfpass verify " + report.domainName);
   addVerdict(page, report);
   addFindings(page, report);
-  addBandwidths(page, report.figures);
+  addBandwidths(page, report);
   for (const AllPairs& each : report.allPairs) {
     addAllPairs(page, each);
   }

@@ -170,6 +170,10 @@ void writeText(std::ostream& out, const VerifyReport& report, const Style& style
   }
   out << '\n';
   table.write(out, style);
+  if (report.concurrentVfs > 1 && !report.figures.empty()) {
+    out << "\nmeasured with up to " << report.concurrentVfs
+        << " VFs at the same time; --sequential measures each alone\n";
+  }
   writeBandwidths(out, report.figures, style);
   writeSizes(out, report.figures, style);
   writeLatencies(out, report.figures, style);
@@ -229,6 +233,7 @@ void writeJson(std::ostream& out, const VerifyReport& report) {
   document["peer"] = textOrNull(report.peerName);
   document["time"] = report.time;
   document["result"] = wordOf(verdict(report));
+  document["concurrent_vfs"] = report.concurrentVfs;
   document["findings"] = Json::array();
   for (const auto& each : report.findings) {
     document["findings"].push_back(findingJson(each));

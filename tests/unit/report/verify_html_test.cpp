@@ -108,6 +108,16 @@ TEST(VerifyHtml, GuestTextIsOnlyText) {
   EXPECT_EQ(body.select_nodes("//table").size(), 4U) << "checks, bandwidth, all pairs, history";
 }
 
+TEST(VerifyHtml, StatesHowManyVfsSharedTheGuest) {
+  VerifyReport report = soundReport();
+  EXPECT_THAT(pageOf(report), Not(HasSubstr("at the same time")));
+  report.concurrentVfs = 8;
+  EXPECT_THAT(pageOf(report), HasSubstr("Measured with up to 8 VFs at the same time."));
+  std::ostringstream text;
+  writeVerify(text, report, {});
+  EXPECT_THAT(text.str(), HasSubstr("measured with up to 8 VFs at the same time; --sequential"));
+}
+
 TEST(VerifyHtml, LoadsNothingAndRunsNothing) {
   const std::string page = pageOf(soundReport());
   EXPECT_THAT(page, HasSubstr("default-src 'none'; style-src 'unsafe-inline'"));
