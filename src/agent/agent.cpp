@@ -171,7 +171,7 @@ std::optional<ExecResult> Agent::poll(Process process) {
 }
 
 ExecResult Agent::waitForEnd(Process process) {
-  constexpr milliseconds longestPause{1000};
+  constexpr milliseconds longestPause{250};  // a transfer takes about a second
   milliseconds pause{20};
   for (;;) {
     if (auto result = poll(process)) {
