@@ -208,6 +208,84 @@ ExitCode verify(Session& session, VerifyOptions options) {
   return exitCodeOf(report);
 }
 
+void addPeerOptions(CLI::App& command, VerifyOptions& options) {
+  command
+      .add_option("--peer", options.peer,
+                  "Transfer data between this VM and another one: VM2 of this host, host2:VM2, or\n"
+                  "qemu+ssh://host2/system VM2")
+      ->expected(1, 2)
+      ->type_name("[HOST:]VM");
+  command.add_flag("--all-pairs", options.allPairs,
+                   "With --peer: then move data between all pairs of VFs at the same time");
+  command
+      .add_option("--sustain", options.sustainSeconds,
+                  "Time for which --all-pairs does so (default: 10)")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1, 600));
+}
+
+void addReportOptions(CLI::App& command, VerifyOptions& options) {
+  command.add_flag("--junit", options.junit, "Print the report as JUnit XML");
+  command.add_option("--html", options.html, "Also write the report as one HTML page")
+      ->type_name("FILE");
+}
+
+void addMeasurementOptions(CLI::App& command, VerifyOptions& options) {
+  command.add_flag("--gpu", options.gpu,
+                   "Verify GPU memory (the default if the VM has a leased GPU), even if the\n"
+                   "mapping excludes it");
+  command
+      .add_option("--minimum-bandwidth", options.minimumBandwidth,
+                  "Minimum share of the lowest limit (port without headers, PCI Express), such\n"
+                  "as 90%")
+      ->type_name("PERCENT");
+  command.add_option("--bytes", options.messageBytes, "Message size, such as 64K")
+      ->transform(CLI::AsSizeValue(false));
+  command
+      .add_option_function<std::uint64_t>(
+          "--iterations",
+          [&options](std::uint64_t count) {
+            options.iterations = count;
+            options.sizeIterations = count;
+          },
+          "Messages per run, at least (a bandwidth is measured for 0.5 s)")
+      ->type_name("NUMBER")
+      ->check(CLI::Range(1, 1000000));
+  command.add_flag("--sizes", options.sizes,
+                   "Also measure every message size from 2 bytes to 16 MiB");
+}
+
+void addRunOptions(CLI::App& command, VerifyOptions& options) {
+  command
+      .add_option("--timeout", options.timeoutSeconds,
+                  "Time limit for the whole command (default: 600, and more for several VFs)")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(10, 86400));
+  command.add_option("--wait", options.waitSeconds, "Time to wait for the guest agent")
+      ->type_name("SECONDS");
+  command.add_flag("--pending", options.pending,
+                   "Verify the VMs that have started and have `verify: {on-start: report}`; run "
+                   "by systemd");
+  command.add_option("--probe", options.probe, "Probe program on this host")->type_name("FILE");
+  command.add_option("--guest-folder", options.folder, "Directory for the probe in the guest")
+      ->type_name("DIRECTORY")
+      ->capture_default_str();
+  command
+      .add_option("--relaxed-ordering", options.relaxedOrdering,
+                  "Relaxed ordering of PCI Express writes (default: both, except for SoftRoCE)")
+      ->type_name("MODE")
+      ->check(CLI::IsMember({"off", "on", "both"}));
+  command.add_flag("--no-tools", options.noTools,
+                   "Do not run perftest and nccl-tests even if the guest has them");
+  command.add_flag("--sequential", options.sequential,
+                   "Verify one VF after another, so that no other VF affects a figure (default:\n"
+                   "VFs of different PFs at the same time)");
+  command
+      .add_option("--inject", options.inject,
+                  "Make the probe inject a fault, which verify must detect")
+      ->type_name("FAULT");
+}
+
 }  // namespace
 
 void addVerify(CLI::App& app, Runner& runner) {
@@ -216,73 +294,11 @@ void addVerify(CLI::App& app, Runner& runner) {
       "Verify in the guest that RDMA works, and compare the result with the host's counters");
   const auto options = std::make_shared<VerifyOptions>();
   command->add_option("vm", options->vm, "Domain name or UUID");
-  command
-      ->add_option(
-          "--peer", options->peer,
-          "Transfer data between this VM and another one: VM2 of this host, host2:VM2, or\n"
-          "qemu+ssh://host2/system VM2")
-      ->expected(1, 2)
-      ->type_name("[HOST:]VM");
-  command->add_flag("--all-pairs", options->allPairs,
-                    "With --peer: then move data between all pairs of VFs at the same time");
-  command
-      ->add_option("--sustain", options->sustainSeconds,
-                   "Time for which --all-pairs does so (default: 10)")
-      ->type_name("SECONDS")
-      ->check(CLI::Range(1, 600));
-  command->add_flag("--junit", options->junit, "Print the report as JUnit XML");
-  command->add_option("--html", options->html, "Also write the report as one HTML page")
-      ->type_name("FILE");
-  command->add_flag("--gpu", options->gpu,
-                    "Verify GPU memory (the default if the VM has a leased GPU), even if the\n"
-                    "mapping excludes it");
-  command
-      ->add_option("--minimum-bandwidth", options->minimumBandwidth,
-                   "Minimum share of the lowest limit (port without headers, PCI Express), such\n"
-                   "as 90%")
-      ->type_name("PERCENT");
-  command->add_option("--bytes", options->messageBytes, "Message size, such as 64K")
-      ->transform(CLI::AsSizeValue(false));
-  auto* iterations =
-      command
-          ->add_option("--iterations", options->iterations,
-                       "Messages per run, at least (a bandwidth is measured for 0.5 s)")
-          ->type_name("NUMBER")
-          ->check(CLI::Range(1, 1000000));
-  command->add_flag("--sizes", options->sizes,
-                    "Also measure every message size from 2 bytes to 16 MiB");
-  command
-      ->add_option("--timeout", options->timeoutSeconds,
-                   "Time limit for the whole command (default: 600, and more for several VFs)")
-      ->type_name("SECONDS")
-      ->check(CLI::Range(10, 86400));
-  command->add_option("--wait", options->waitSeconds, "Time to wait for the guest agent")
-      ->type_name("SECONDS");
-  command->add_flag("--pending", options->pending,
-                    "Verify the VMs that have started and have `verify: {on-start: report}`; run "
-                    "by systemd");
-  command->add_option("--probe", options->probe, "Probe program on this host")->type_name("FILE");
-  command->add_option("--guest-folder", options->folder, "Directory for the probe in the guest")
-      ->type_name("DIRECTORY")
-      ->capture_default_str();
-  command
-      ->add_option("--relaxed-ordering", options->relaxedOrdering,
-                   "Relaxed ordering of PCI Express writes (default: both, except for SoftRoCE)")
-      ->type_name("MODE")
-      ->check(CLI::IsMember({"off", "on", "both"}));
-  command->add_flag("--no-tools", options->noTools,
-                    "Do not run perftest and nccl-tests even if the guest has them");
-  command->add_flag("--sequential", options->sequential,
-                    "Verify one VF after another, so that no other VF affects a figure (default:\n"
-                    "VFs of different PFs at the same time)");
-  command
-      ->add_option("--inject", options->inject,
-                   "Make the probe inject a fault, which verify must detect")
-      ->type_name("FAULT");
-  command->callback([&runner, options, iterations] {
-    if (iterations->count() > 0) {
-      options->sizeIterations = options->iterations;
-    }
+  addPeerOptions(*command, *options);
+  addReportOptions(*command, *options);
+  addMeasurementOptions(*command, *options);
+  addRunOptions(*command, *options);
+  command->callback([&runner, options] {
     runner = [options](Session& session) { return verify(session, *options); };
   });
 }
