@@ -1,22 +1,23 @@
 # shellcheck shell=bash disable=SC2154
 # Sourced by lib.sh: guests, defined as users do without vfpass.
 
-# guest_xml NAME [--rdma] [--igb] [--ovmf] [--wire] [--memory MIB] [--device FILE] [--uuid UUID] [--no-agent]: prints the
-# domain. Every device has a fixed address on the root bus, so that there is no spare root
+# guest_xml NAME [--rdma] [--igb] [--ovmf] [--wire]... [--vcpus N] [--memory MIB] [--device FILE] [--uuid UUID] [--no-agent]:
+# prints the domain. Every device has a fixed address on the root bus, so that there is no spare root
 # port; the XML in FILE is added to the devices. With --rdma the guest has SoftRoCE and libibverbs,
-# and counts what a card would have counted (traffic.sh). --wire adds a virtio netdev on the
-# bridge of start_wire (wire.sh), which carries the VF's frames. With --igb the guest has the driver of
+# and counts what a card would have counted (traffic.sh). Each --wire adds a virtio netdev on the
+# bridge of start_wire (wire.sh), which carries the frames of one VF. With --igb the guest has the driver of
 # machine igb's VFs. --ovmf boots it with UEFI firmware.
 guest_xml() {
-    local name=$1 memory=224 igb='' rdma='' devices='' uuid='' agent edits=()
+    local name=$1 memory=224 igb='' rdma='' devices='' uuid='' agent edits=() wires=0
     agent=$(cat "$lab_directory/config/agent.xml")
     shift
     while [ $# -gt 0 ]; do
         case $1 in
         --rdma) memory=320 rdma=-rdma ;;
         --igb) igb=-igb ;;
-        --ovmf) memory=512; mapfile -t edits < <(ovmf_edits "$name") ;;
-        --wire) devices+=$(wire_xml "$name")$'\n' ;;
+        --ovmf) memory=512; mapfile -t -O "${#edits[@]}" edits < <(ovmf_edits "$name") ;;
+        --wire) devices+=$(wire_xml "$name" $((wires++)))$'\n' ;;
+        --vcpus) edits+=(-e "s|>[0-9]*</vcpu>|>$2</vcpu>|"); shift ;;
         --memory) memory=$2; shift ;;
         --device) devices+=$(cat "$2")$'\n'; shift ;;
         --uuid) uuid="<uuid>$2</uuid>"; shift ;;

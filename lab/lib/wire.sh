@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
 # Sourced by lib.sh: a wire between guests. The stand-in's VFs have no port, so in the guest a virtio
-# netdev serves as the port (module/wire.c). On the host a bridge connects them, with one tap per guest.
+# netdev serves as the port (module/wire.c). On the host a bridge connects them, with one tap for each port.
 # The VF's counters are those of the tap, which the guest cannot forge.
 
 wire_bridge=wire0
@@ -12,32 +12,40 @@ start_wire() {
     ip link add "$wire_bridge" type bridge && ip link set "$wire_bridge" mtu "$wire_mtu" up
 }
 
-# wire_xml NAME: the guest's end of the wire.
+# wire_tap NAME NUMBER: the tap of the guest's port with this number, counted from 0.
+wire_tap() { echo "wire-$1${2/#0/}"; }
+
+# wire_xml NAME NUMBER: the guest's end of that wire.
 wire_xml() {
     cat <<XML
 <interface type='bridge'>
   <source bridge='$wire_bridge'/>
-  <target dev='wire-$1'/>
+  <target dev='$(wire_tap "$1" "$2")'/>
   <model type='virtio'/>
   <mtu size='$wire_mtu'/>
-  <address type='pci' domain='0x0000' bus='0x00' slot='0x06' function='0x0'/>
+  <address type='pci' domain='0x0000' bus='0x00' slot='0x0$((6 + $2))' function='0x0'/>
 </interface>
 XML
 }
 
-# wire_vf NAME: connects the guest's only VF to the wire.
+# wire_vf NAME: connects the guest's VFs to its wires, both in the order of their PCI addresses.
 wire_vf() {
     # shellcheck disable=SC2016  # the guest's shell expands it
-    guest_shell "$1" 'wire=$(ls /sys/bus/virtio/drivers/virtio_net/virtio*/net)
-        ip link set "$wire" mtu 9000
-        for vf in /sys/bus/pci/drivers/mlx5_core/0*; do echo "$wire" >"$vf/wire"; done'
+    guest_shell "$1" 'set -- /sys/bus/virtio/drivers/virtio_net/virtio*/net/*
+        for vf in /sys/bus/pci/drivers/mlx5_core/0*; do
+            wire=${1##*/}
+            ip link set "$wire" mtu 9000
+            echo "$wire" >"$vf/wire" || exit
+            shift
+        done'
 }
 
-# mirror_wire NAME PF INDEX: run this in the background. Until the guest ends, it copies the tap's counters
+# mirror_wire NAME PF INDEX [NUMBER]: run this in the background. Until the guest ends, it copies the tap's counters
 # to the VF's on the PF; the tap receives what the guest sends. It starts no processes, which would take
 # processor time from the guests.
 mirror_wire() {
-    local tap=/sys/class/net/wire-$1/statistics pause counter value values
+    local tap pause counter value values
+    tap=/sys/class/net/$(wire_tap "$1" "${4:-0}")/statistics
     exec {pause}<> <(:)
     while [ -e "$tap" ]; do
         values=$3
