@@ -1,5 +1,6 @@
 #!/bin/bash
-# vfpass-probe over SoftRoCE: data in both directions, every fault found on both sides, unsupported features.
+# vfpass-probe over SoftRoCE: data in both directions, every fault found on both sides, unsupported features, and
+# connections by rdma_cm with what prevents them.
 # covers: src/probe tests/lab/probe_common.sh tests/lab/validate_json.cpp
 set -euo pipefail
 # shellcheck source=SCRIPTDIR/probe_common.sh
@@ -138,6 +139,43 @@ code=0
 wait "$listener" || code=$?
 expect_equal "the wrong token is refused on both sides" 1 "$code"
 expect_exit 1 "connect without a listener" "$probe" connect 127.0.0.1 --device rxe0 --deadline 2
+
+section "connecting by rdma_cm"
+few=(--rdma-cm --bytes 4K --iterations 20 --minimum-time 0)
+for operation in write read send; do
+    said 0 "$operation over a connection of rdma_cm" loopback "${few[@]}" --operation $operation
+    expect_equal "it has both IP addresses" "10.99.0.1 10.99.0.1" \
+        "$(member '.runs[0].rdma_cm | .source + " " + .destination')"
+    expect_equal "every byte is correct" 0 "$(member '[.runs[0].owners[].wrong_bytes] | add')"
+    valid
+done
+pair 0 "two processes" "${few[@]}"
+pair 4 "a fault is found" "${few[@]}" --inject flip --inject-message 9
+ip link add probe1 type dummy && ip link set probe1 up && ip address add 10.98.0.1/24 dev probe1
+expect_exit 1 "the address of an interface without RDMA" loopback "${few[@]}" --ip-address 10.98.0.1
+expect_said "the error has the address and the device" "rdma_cm cannot bind to 10.98.0.1 of rxe0"
+rdma link add rxe1 type rxe netdev probe1
+wait_until 20 grep -q ffff:0a62:0001 /sys/class/infiniband/rxe1/ports/1/gids/1
+expect_exit 1 "the address of another device" loopback "${few[@]}" --ip-address 10.98.0.1
+expect_said "the error names both devices" "rdma_cm uses rxe1 for address 10.98.0.1, not rxe0"
+rdma link delete rxe1 && ip link delete probe1
+# The kernel loads the module when librdmacm asks for it.
+echo 'install rdma_ucm /bin/false' >/etc/modprobe.d/rdma_ucm.conf
+rm /dev/infiniband/rdma_cm
+modprobe -r rdma_ucm
+expect_exit 1 "the kernel has no rdma_ucm" loopback "${few[@]}"
+expect_said "the remedy names the module" "modprobe rdma_ucm"
+rm /etc/modprobe.d/rdma_ucm.conf
+library=$(readlink -f /usr/lib/x86_64-linux-gnu/librdmacm.so.1)
+mount --bind /dev/null "$library"
+expect_exit 1 "librdmacm cannot be loaded" loopback "${few[@]}"
+expect_said "the remedy names the package" "apt-get install librdmacm1"
+said 0 "inventory without librdmacm" "$probe" inventory
+expect_equal "it says so" false "$(member .rdma.librdmacm.found)"
+umount "$library"
+ip address delete 10.99.0.1/24 dev probe0
+expect_exit 1 "no IP address" loopback "${few[@]}"
+expect_said "the error has the reason" "no interface of rxe0 port 1 has one"
 
 section "a link that goes down"
 ip link set probe0 down

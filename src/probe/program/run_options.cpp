@@ -29,6 +29,8 @@ void addPortOptions(CLI::App& command, RunOptions& options) {
       .add_option("--gid-index", options.gidIndex,
                   "GID index, instead of the one that inventory recommends")
       ->check(CLI::Range(0, 255));
+  command.add_option("--ip-address", options.ipAddress,
+                     "Own IP address for --rdma-cm, instead of those of the port's interface");
   addGpuOption(command, options.gpu);
   command
       .add_option("--deadline", options.deadlineSeconds, "Timeout for the whole run, in seconds")
@@ -81,6 +83,8 @@ void addSettingsOptions(CLI::App& command, RunOptions& options) {
   command.add_flag("--beside-host", options.besideHost,
                    "Before each run with GPU memory, do the same with host memory");
   command.add_flag("--relaxed-ordering", settings.relaxedOrdering);
+  command.add_flag("--rdma-cm", settings.rdmaCm,
+                   "Connect the queue pairs by rdma_cm, with the ports' IP addresses");
   command.add_flag("--unchecked", options.unchecked,
                    "Skip the checks to show what they cost; proves nothing");
   command.add_option("--inject", options.fault, "Fault to inject")
@@ -135,6 +139,7 @@ std::vector<Settings> settingsOf(const RunOptions& options) {
     run.initiatorOnGpu = options.initiatorMemory == "gpu";
     run.targetOnGpu = options.targetMemory == "gpu";
     run.relaxedOrdering = options.settings.relaxedOrdering;
+    run.rdmaCm = options.settings.rdmaCm;
     run.check = !options.unchecked;
     run.seed = options.settings.seed;
     run.injection = {parseFault(options.fault).value_or(Fault::none),
@@ -149,7 +154,8 @@ std::vector<Settings> settingsOf(const RunOptions& options) {
 }
 
 Resources resourcesOf(const RunOptions& options) {
-  Resources resources{std::make_shared<const VerbsLibrary>(), options.port, options.gpu};
+  Resources resources{std::make_shared<const VerbsLibrary>(), options.port, options.gpu,
+                      options.ipAddress};
   if (options.gidIndex >= 0) {
     resources.port.gidIndex = options.gidIndex;
   }

@@ -19,6 +19,7 @@ struct RunOptions {
   int gidIndex = -1;
   int deadlineSeconds = deadlines::probeRun.count();
   std::string token;
+  std::string ipAddress;
   std::string operation = "write";
   std::string preset;
   std::string initiatorMemory = "host";

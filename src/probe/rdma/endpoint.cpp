@@ -4,6 +4,7 @@
 #include <sys/random.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -16,6 +17,8 @@ namespace {
 
 constexpr std::uint32_t wantedInline = 236;  // as perftest for send latency
 constexpr int maxReads = 128;                // the limit of rxe; mlx5 has 16
+constexpr unsigned accessFlags =
+    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 
 /// 24 random bits, so that packets of an earlier connection do not match.
 std::uint32_t randomSequence() {
@@ -139,8 +142,7 @@ void Endpoint::toInitialized() {
   wanted.qp_state = IBV_QPS_INIT;
   wanted.port_num = port_.port;
   wanted.pkey_index = partition_ ? partition_->index : std::uint16_t{0};
-  wanted.qp_access_flags =
-      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+  wanted.qp_access_flags = accessFlags;
   modify(wanted, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, "INIT");
 }
 
@@ -186,6 +188,35 @@ void Endpoint::connect(const ConnectionInfo& peer) {
   toInitialized();
   toReadyToReceive(peer, path);
   toReadyToSend();
+}
+
+void Endpoint::connect(const AttributeSource& source) {
+  constexpr std::array<std::pair<ibv_qp_state, const char*>, 3> states{
+      {{IBV_QPS_INIT, "INIT"}, {IBV_QPS_RTR, "RTR"}, {IBV_QPS_RTS, "RTS"}}};
+  for (const auto& [state, name] : states) {
+    ibv_qp_attr wanted{};
+    int mask = 0;
+    wanted.qp_state = state;
+    source(wanted, mask);
+    // The peer may offer more reads than this device has, and rdma_cm does not know which accesses
+    // the queue pair needs.
+    const auto most = static_cast<std::uint8_t>(readDepth_);
+    wanted.max_dest_rd_atomic = std::min(wanted.max_dest_rd_atomic, most);
+    wanted.max_rd_atomic = std::min(wanted.max_rd_atomic, most);
+    wanted.qp_access_flags = accessFlags;
+    modify(wanted, mask, name);
+    notePath(wanted, mask);
+  }
+}
+
+// rdma_cm has chosen GID index and partition.
+void Endpoint::notePath(const ibv_qp_attr& attributes, int mask) {
+  if ((mask & IBV_QP_AV) != 0 && attributes.ah_attr.is_global != 0) {
+    path_.gidIndex = attributes.ah_attr.grh.sgid_index;
+  }
+  if ((mask & IBV_QP_PKEY_INDEX) != 0 && attributes.pkey_index < partitions_.size()) {
+    partition_ = PartitionEntry{attributes.pkey_index, partitions_[attributes.pkey_index]};
+  }
 }
 
 void Endpoint::postSend(ibv_send_wr& request) const {

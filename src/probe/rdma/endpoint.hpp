@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -26,6 +27,9 @@ struct QueueSizes {
   std::uint32_t receive = 1;
 };
 
+/// Fills in the attributes, and their mask, for the state that `attributes` has.
+using AttributeSource = std::function<void(ibv_qp_attr& attributes, int& mask)>;
+
 /// One reliable connected queue pair with its completion queues, on one port.
 class Endpoint {
  public:
@@ -39,6 +43,10 @@ class Endpoint {
 
   /// Brings the queue pair to ready-to-send towards the peer.
   void connect(const ConnectionInfo& peer);
+  /// The same with attributes from elsewhere, that is from rdma_cm.
+  void connect(const AttributeSource& source);
+
+  [[nodiscard]] std::uint32_t queuePairNumber() const { return queuePair_->qp_num; }
 
   /// Largest message that may be sent inline, in bytes.
   [[nodiscard]] std::uint32_t inlineBytes() const { return inlineBytes_; }
@@ -62,6 +70,7 @@ class Endpoint {
   void toInitialized();
   void toReadyToReceive(const ConnectionInfo& peer, const ibv_ah_attr& path);
   void toReadyToSend();
+  void notePath(const ibv_qp_attr& attributes, int mask);
   void modify(ibv_qp_attr& attributes, int mask, const char* state);
   [[nodiscard]] std::size_t poll(ibv_cq& queue, std::span<ibv_wc> completions) const;
 

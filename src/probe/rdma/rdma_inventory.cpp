@@ -4,7 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "rdma/port_addresses.hpp"
 #include "rdma/port_check.hpp"
+#include "rdma/rdma_cm_library.hpp"
 #include "rdma/rdma_devices.hpp"
 #include "rdma/registration.hpp"
 #include "rdma/verbs_objects.hpp"
@@ -58,17 +60,22 @@ void queryDevice(const VerbsLibrary& library, Json& device) {
   device["dma_buf"] = {{"supported", reason.empty()}, {"detail", reason}};
 }
 
-Json describe(const RdmaDevice& device) {
+Json describe(const SysfsReader& sysfs, const RdmaDevice& device) {
   Json ports = Json::array();
   for (const RdmaPort& port : device.ports) {
     ports.push_back(toJson(port));
+    Json& addresses = ports.back()["ip_addresses"] = Json::array();
+    for (const IpAddress& each : addressesOf(netdevsOf(sysfs, device, port))) {
+      addresses.push_back(networkText(each));
+    }
   }
   return {{"name", device.name}, {"node_guid", device.nodeGuid}, {"firmware", device.firmware},
           {"pci", device.pci},   {"parent", device.parent},      {"ports", ports}};
 }
 
-/// Returns false, with the reason in `report`, if rdma-core is missing.
-bool openLibrary(std::optional<VerbsLibrary>& library, Json& report) {
+/// Returns false, with the reason in `report`, if the library is missing.
+template <typename Library>
+bool openLibrary(std::optional<Library>& library, Json& report) {
   try {
     library.emplace();
     report = {{"found", true}, {"detail", ""}};
@@ -84,8 +91,10 @@ Json rdmaInventory(const SysfsReader& sysfs) {
   Json result{{"devices", Json::array()}};
   std::optional<VerbsLibrary> library;
   const bool usable = openLibrary(library, result["libibverbs"]);
+  std::optional<RdmaCmLibrary> connectionManager;
+  openLibrary(connectionManager, result["librdmacm"]);
   for (const RdmaDevice& found : readRdmaDevices(sysfs)) {
-    Json device = describe(found);
+    Json device = describe(sysfs, found);
     try {
       if (usable) {
         queryDevice(*library, device);

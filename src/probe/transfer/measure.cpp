@@ -7,6 +7,7 @@
 #include "system/build_id.hpp"
 #include "transfer/pace.hpp"
 #include "transfer/ping_pong.hpp"
+#include "transfer/rdma_cm_session.hpp"
 #include "transfer/session_parts.hpp"
 #include "transfer/statistics.hpp"
 #include "transfer/transfer_session.hpp"
@@ -169,17 +170,37 @@ Json toJson(const Sustained& sustained, const Settings& settings) {
           {"gigabits_per_second", bytes * 8 / 1e9 / std::max(sustained.seconds, 1e-9)}};
 }
 
+/// Connects the side's queue pair: with the data that both sides exchange, or by rdma_cm. Returns
+/// the connection of rdma_cm, which has to exist until the last transfer.
+std::unique_ptr<RdmaCmInitiator> connectSide(Channel& channel, Side& side,
+                                             const Resources& resources,
+                                             const std::vector<IpAddress>& addresses,
+                                             const Json& ready) {
+  const ConnectionInfo peer = connectionFromJson(objectMember(ready, "connection"));
+  std::unique_ptr<RdmaCmInitiator> connection;
+  if (side.settings().rdmaCm) {
+    connection = std::make_unique<RdmaCmInitiator>(
+        side, resources, addresses, objectMember(ready, "rdma_cm"), channel.deadline());
+    side.usePeer(peer);
+  } else {
+    side.connect(peer);
+  }
+  channel.send({{"type", "connect"}, {"connection", toJson(side.describe())}});
+  channel.receive("connected");
+  return connection;
+}
+
 Json runMeasurement(Channel& channel, const Settings& settings, const Resources& resources,
                     const std::string& token, double limitSeconds) {
+  const auto addresses = settings.rdmaCm ? ownAddresses(resources) : std::vector<IpAddress>();
   channel.send({{"type", "begin"},
                 {"protocol", protocolVersion},
                 {"token", token},
-                {"settings", toJson(settings)}});
+                {"settings", toJson(settings)},
+                {"addresses", toJson(addresses)}});
   Side side(Role::initiator, settings, resources);
   const Json ready = channel.receive("ready");
-  side.connect(connectionFromJson(objectMember(ready, "connection")));
-  channel.send({{"type", "connect"}, {"connection", toJson(side.describe())}});
-  channel.receive("connected");
+  const auto rdmaCm = connectSide(channel, side, resources, addresses, ready);
   Measurement measurement(channel, side, limitSeconds);
   measurement.run();
 
@@ -199,6 +220,9 @@ Json runMeasurement(Channel& channel, const Settings& settings, const Resources&
                       {"target", objectMember(finished, "owner")}};
   if (const auto& partition = side.endpoint().partition()) {
     report["partition"] = {{"index", partition->index}, {"p_key", partitionText(partition->key)}};
+  }
+  if (rdmaCm) {
+    report["rdma_cm"] = rdmaCm->report();
   }
   report["passed"] = right && flagMember(finished, "passed");
   return report;

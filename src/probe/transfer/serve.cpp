@@ -4,6 +4,7 @@
 #include "channel/json_reader.hpp"
 #include "system/build_id.hpp"
 #include "transfer/ping_pong.hpp"
+#include "transfer/rdma_cm_session.hpp"
 #include "transfer/session_parts.hpp"
 #include "transfer/transfer_session.hpp"
 #include "vfpass/base/text.hpp"
@@ -17,13 +18,20 @@ using Json = nlohmann::json;
 /// The target of one measurement: follows the initiator's messages, in any sensible order.
 class Target {
  public:
-  Target(Channel& channel, const Settings& settings, const Resources& resources)
+  /// `addresses`: the initiator's, for rdma_cm.
+  Target(Channel& channel, const Settings& settings, const Resources& resources,
+         const std::vector<IpAddress>& addresses)
       : channel_(channel), side_(Role::target, settings, resources) {
-    channel_.send({{"type", "ready"},
-                   {"connection", toJson(side_.describe())},
-                   {"memory", side_.memoryReport()}});
-    const Json connect = channel_.receive("connect");
-    side_.connect(connectionFromJson(objectMember(connect, "connection")));
+    Json ready{{"type", "ready"},
+               {"connection", toJson(side_.describe())},
+               {"memory", side_.memoryReport()}};
+    if (settings.rdmaCm) {
+      rdmaCm_.emplace(side_, resources, addresses, channel.deadline());
+      ready["rdma_cm"] = rdmaCm_->describe();
+      rdmaCm_->start();
+    }
+    channel_.send(ready);
+    connect();
     channel_.send({{"type", "connected"}});
   }
 
@@ -55,6 +63,24 @@ class Target {
     return cycleRange(ring, numberMember(message, "cycle", maxCycles), count);
   }
 
+  void connect() {
+    if (!rdmaCm_) {
+      side_.connect(peerIn(channel_.receive("connect")));
+      return;
+    }
+    try {
+      side_.usePeer(peerIn(channel_.receive("connect")));
+    } catch (const Error&) {
+      rdmaCm_->stop();  // its own error is the cause of the initiator's
+      throw;
+    }
+    rdmaCm_->finish();
+  }
+
+  static ConnectionInfo peerIn(const Json& message) {
+    return connectionFromJson(objectMember(message, "connection"));
+  }
+
   void prepare(const MessageRange& range) {
     addSeconds(work_.prepareSeconds, [&] { side_.prepare(range); });
     const bool answers = side_.settings().operation == Operation::send;
@@ -84,6 +110,7 @@ class Target {
 
   Channel& channel_;
   Side side_;
+  std::optional<RdmaCmAcceptor> rdmaCm_;
   OwnerWork work_;
 };
 
@@ -115,7 +142,8 @@ Json serve(Channel& channel, const Resources& resources, const std::string& toke
       if (textMember(message, "type") != "begin") {
         break;
       }
-      Target target(channel, settingsIn(message, token, maxMemory), resources);
+      const Settings settings = settingsIn(message, token, maxMemory);
+      Target target(channel, settings, resources, addressesFromJson(message));
       report["runs"].push_back(target.run());
       report["passed"] =
           report["passed"].get<bool>() && report["runs"].back()["passed"].get<bool>();

@@ -21,7 +21,8 @@ enum class Role { initiator, target };
 struct Resources {
   std::shared_ptr<const VerbsLibrary> verbs;
   PortChoice port;
-  GpuChoice gpu = 0;  ///< for runs with GPU memory
+  GpuChoice gpu = 0;      ///< for runs with GPU memory
+  std::string ipAddress;  ///< own one for rdma_cm, instead of those of the port's interfaces
 };
 
 /// One end of one measurement: queue pair, memory, and the rings in it.
@@ -31,6 +32,7 @@ class Side {
 
   [[nodiscard]] const Settings& settings() const { return settings_; }
   [[nodiscard]] const Endpoint& endpoint() const { return endpoint_; }
+  [[nodiscard]] Endpoint& endpoint() { return endpoint_; }
   [[nodiscard]] const Ring& source() const { return source_; }
   [[nodiscard]] const Ring& destination() const { return destination_; }
   [[nodiscard]] const ConnectionInfo& peer() const { return peer_; }
@@ -41,6 +43,8 @@ class Side {
 
   [[nodiscard]] ConnectionInfo describe() const;
   void connect(const ConnectionInfo& peer);
+  /// Uses the peer's memory. Something else has connected the queue pair, that is rdma_cm.
+  void usePeer(const ConnectionInfo& peer) { peer_ = peer; }
 
   /// Fills what this side sends and poisons what it receives. Does nothing if checks are off.
   void prepare(const MessageRange& range);

@@ -96,6 +96,7 @@ nlohmann::json toJson(const Settings& settings) {
           {"alignment", settings.alignment},
           {"check", settings.check},
           {"relaxed_ordering", settings.relaxedOrdering},
+          {"rdma_cm", settings.rdmaCm},
           {"initiator_on_gpu", settings.initiatorOnGpu},
           {"target_on_gpu", settings.targetOnGpu},
           {"inject", faultName(settings.injection.fault)},
@@ -122,6 +123,7 @@ Settings settingsFromJson(const nlohmann::json& json) {
   settings.alignment = numberMember(json, "alignment", cacheLine - 1);
   settings.check = flagMember(json, "check");
   settings.relaxedOrdering = flagMember(json, "relaxed_ordering");
+  settings.rdmaCm = flagMember(json, "rdma_cm");
   settings.initiatorOnGpu = flagMember(json, "initiator_on_gpu");
   settings.targetOnGpu = flagMember(json, "target_on_gpu");
   settings.injection = {*fault, numberMember(json, "inject_message", maxIterations)};

@@ -29,6 +29,7 @@ struct Settings {
   std::uint64_t alignment = 0;                           ///< of messages: bytes past a cache line
   bool check = true;  ///< without it, a run shows the cost of checks and proves nothing
   bool relaxedOrdering = false;
+  bool rdmaCm = false;  ///< connect by rdma_cm, with the IP addresses of both ports
   bool initiatorOnGpu = false;
   bool targetOnGpu = false;
   Injection injection;  ///< its message number counts timed messages, from 0

@@ -33,6 +33,7 @@ class FakeVerbs {
   ibv_port_attr port{};
   std::vector<std::uint16_t> partitions{0xffff};
   std::vector<ibv_qp_attr> modified;  ///< in the order of the calls
+  std::vector<int> masks;             ///< of the same calls
 
  private:
   void replaceQueries() {
@@ -70,8 +71,9 @@ class FakeVerbs {
     library->destroyCq = [](ibv_cq*) { return 0; };
     library->createQp = [](ibv_pd*, ibv_qp_init_attr*) { return &current_->queuePair_; };
     library->destroyQp = [](ibv_qp*) { return 0; };
-    library->modifyQp = [](ibv_qp*, ibv_qp_attr* attributes, int) {
+    library->modifyQp = [](ibv_qp*, ibv_qp_attr* attributes, int mask) {
       current_->modified.push_back(*attributes);
+      current_->masks.push_back(mask);
       return 0;
     };
   }
