@@ -62,8 +62,14 @@ GuestPort readPort(const Json& json) {
                  {},
                  {},
                  {},
+                 {},
                  {}};
   readSubnet(json, port);
+  for (const Json& each : agent::listMember(json, "ip_addresses")) {
+    if (each.is_string()) {
+      port.ipAddresses.push_back(each.get<std::string>());
+    }
+  }
   // A string, as the probe passes on the library's name for the MTU.
   const auto mtu = parseNumber(agent::textMember(json, "active_mtu"));
   if (mtu && *mtu <= std::numeric_limits<std::uint16_t>::max()) {
@@ -181,6 +187,7 @@ GuestView readGuestView(const Json& document) {
   const Json& rdma = member(document, "rdma");
   view.libibverbs = agent::flagMember(member(rdma, "libibverbs"), "found");
   view.libibverbsDetail = agent::textMember(member(rdma, "libibverbs"), "detail");
+  view.librdmacm = agent::flagMember(member(rdma, "librdmacm"), "found");
   for (const Json& each : agent::listMember(rdma, "devices")) {
     view.rdmaDevices.push_back(readRdmaDevice(each));
   }

@@ -39,6 +39,7 @@ struct GuestPort {
   std::optional<unsigned> managerId;      ///< the subnet manager's LID
   std::vector<std::uint16_t> partitions;  ///< P_Keys, at most 256; empty also if not reported
   bool partitionsReported = false;
+  std::vector<std::string> ipAddresses;  ///< of the port's interfaces, `10.99.0.1/24`; for rdma_cm
 };
 
 /// The GID that the probe selected; null when there is none.
@@ -96,6 +97,7 @@ struct GuestView {
   std::vector<GuestFunction> withoutDriver;  ///< PCI functions without a driver
   bool libibverbs = false;
   std::string libibverbsDetail;
+  bool librdmacm = false;
   std::vector<GuestRdmaDevice> rdmaDevices;
   bool libcuda = false;
   std::string libcudaDetail;

@@ -24,13 +24,13 @@ std::string describeNetwork(const Lease& lease) {
 
 // Each side also reports the other's failure, with this prefix (src/probe/channel/channel.cpp). The
 // error without it is the cause.
-std::string errorOf(const PairReports& reports) {
+const Json& failedReport(const PairReports& reports) {
   const std::string near = agent::textMember(reports.initiator, "error");
   const std::string far = agent::textMember(reports.target, "error");
-  if (near.empty() || near.find("the other side") == 0) {
-    return far.empty() || far.find("the other side") == 0 ? (near.empty() ? far : near) : far;
-  }
-  return near;
+  const auto isCause = [](const std::string& error) {
+    return !error.empty() && error.find("the other side") != 0;
+  };
+  return isCause(near) || (!isCause(far) && !near.empty()) ? reports.initiator : reports.target;
 }
 
 // The last run is the one of interest: with `besideHost`, the host memory run comes first.
@@ -73,6 +73,14 @@ Finding confirmed(Finding finding, const PairReports& reports, const std::string
 }
 
 }  // namespace
+
+std::string errorOf(const PairReports& reports) {
+  return agent::textMember(failedReport(reports), "error");
+}
+
+std::string remedyOf(const PairReports& reports) {
+  return agent::textMember(failedReport(reports), "remedy");
+}
 
 Finding judgeNetwork(const std::string& subject, const Lease& initiator, const Lease& target) {
   const std::string near = describeNetwork(initiator);

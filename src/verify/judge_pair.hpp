@@ -16,6 +16,11 @@ struct PairReports {
   nlohmann::json target;
 };
 
+/// The error that caused the session to fail; empty: none. Untrusted.
+std::string errorOf(const PairReports& reports);
+/// The remedy that the same probe reports with it.
+std::string remedyOf(const PairReports& reports);
+
 /// Whether the two VFs are in the same network, from link layer and VLAN of both leases.
 Finding judgeNetwork(const std::string& subject, const Lease& initiator, const Lease& target);
 

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "judge_ping.hpp"
+#include "judge_rdma_cm.hpp"
 #include "settled_traffic.hpp"
 #include "transfer_options.hpp"
 #include "vfpass/agent/exchange.hpp"
@@ -15,6 +16,8 @@ namespace {
 // Enough to show that replies arrive; latency has its own run.
 constexpr const char* reachIterations = "20";
 constexpr const char* reachBytes = "8";
+// As many messages of a page: rdma_cm only connects, and other checks cover what follows.
+constexpr std::uint64_t rdmaCmBytes = 4096;
 
 std::string newToken() {
   std::random_device random;
@@ -81,6 +84,21 @@ bool PairDataPath::reach() {
   return conclude("peer-reach",
                   {"--operation", "send", "--bytes", reachBytes, "--iterations", reachIterations},
                   [&](const PairReports& reports) { return judgeReach(subject_, reports); });
+}
+
+void PairDataPath::connectByRdmaCm() {
+  for (const PairEnd* end : {&initiator_, &target_}) {
+    if (!end->noRdmaCm.empty()) {
+      report_.findings.push_back(rdmaCmNotTried(subject_, end->subject + ": " + end->noRdmaCm));
+      return;
+    }
+  }
+  conclude("peer-rdma-cm",
+           {"--rdma-cm", "--bytes", std::to_string(rdmaCmBytes), "--iterations", reachIterations,
+            "--minimum-time", "0"},
+           [&](const PairReports& reports) {
+             return judgeRdmaCm(subject_, rdmaCmBytes * std::stoul(reachIterations), reports);
+           });
 }
 
 // Both write and read, because peer-to-peer writes work and reads fail on some platforms. Together

@@ -24,6 +24,7 @@ struct PairEnd {
   std::string machine;           ///< as in PairGuest
   std::optional<TestedGpu> gpu;  ///< whose memory the next tryMemory("gpu") uses
   std::string subject;           ///< subject of findings about this end only
+  std::string noRdmaCm = {};     ///< why rdma_cm cannot be tried here; empty: it can
 };
 
 /// An end with the agent to use for it.
@@ -54,6 +55,8 @@ class PairDataPath {
   /// Whether the target's IP address answers the initiator, through the VF's interface. Never
   /// fails: RDMA does not need it.
   void ping();
+  /// Whether rdma_cm connects both IP addresses and moves data. Waived if one end cannot try.
+  void connectByRdmaCm();
   /// Both return false at the first failed check.
   bool reach();
   /// `host`, or `gpu`: GPU memory of both ends, next to host memory.

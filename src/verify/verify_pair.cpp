@@ -12,6 +12,7 @@
 #include "judge_bandwidth.hpp"
 #include "judge_confinement.hpp"
 #include "judge_gpu_place.hpp"
+#include "judge_rdma_cm.hpp"
 #include "pair_data_path.hpp"
 #include "transfer_options.hpp"
 
@@ -58,7 +59,8 @@ class Party {
                    guest_.traffic ? guest_.traffic : notRead,
                    guest_.machine,
                    {},
-                   prefix_ + lease.entry};
+                   prefix_ + lease.entry,
+                   whyNoRdmaCm(reached_.view, *verdict.port)};
   }
 
   void reportUnobserved() {
@@ -278,7 +280,11 @@ class PairVerification {
     if (network.outcome == Outcome::passed) {
       path.ping();
     }
-    if (network.outcome != Outcome::passed || !path.reach() || !path.tryMemory("host")) {
+    if (network.outcome != Outcome::passed || !path.reach()) {
+      return false;
+    }
+    path.connectByRdmaCm();
+    if (!path.tryMemory("host")) {
       return false;
     }
     if (sizesWanted(plan_)) {

@@ -57,6 +57,8 @@ verified 0 "verify passes"
 expect_equal "the report names the peer" train1 "$(member .peer)"
 expect_contains "the reach check has a latency" " us in one direction" \
     member '.findings[] | select(.key == "peer-reach").seen'
+expect_equal "rdma_cm connects both addresses" "passed 10.99.0.1 to 10.99.0.2" \
+    "$(member '.findings[] | select(.key == "peer-rdma-cm") | .result + " " + (.seen | split(",")[0])')"
 expect_equal "both data checks pass" "passed passed" \
     "$(member '[.findings[] | select(.key == "peer-data-host").result] | join(" ")')"
 expect_equal "the counters checks of both VFs pass" \
@@ -68,11 +70,22 @@ left_behind() {
 }
 expect_equal "no file or process is left in train0" "" "$(left_behind train0)"
 expect_equal "no file or process is left in train1" "" "$(left_behind train1)"
+# Nothing is broken without librdmacm: only applications that use it need it.
+library=$(guest_shell train1 'ls /lib/x86_64-linux-gnu/librdmacm.so.1')
+guest_shell train1 "mv $library /tmp/"
+verified 0 "verify passes without librdmacm"
+seen peer-rdma-cm waived "train1:rail0: librdmacm is not installed"
+guest_shell train1 "mv /tmp/librdmacm.so.1 $library"
 took "the section"
 
 section "broken links"
 verified 4 "a byte is corrupted" --inject flip
 broken peer-data-host "flipped in message" "rail0 - train1:rail0"
+guest_shell train1 'rmmod rdma_ucm'
+verified 4 "the peer's kernel has no rdma_ucm"
+broken peer-rdma-cm "cannot open /dev/infiniband/rdma_cm" "rail0 - train1:rail0"
+expect_contains "the remedy names the module" "modprobe rdma_ucm" finding peer-rdma-cm remedy
+guest_shell train1 'insmod /modules/rdma_ucm.ko'
 ip link set wire-train1 down
 verified 4 "the wire is cut"
 broken peer-reach "" "rail0 - train1:rail0"

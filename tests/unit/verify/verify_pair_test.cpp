@@ -34,11 +34,16 @@ echo "$all" >>"$here/$role-arguments"
 )") + fake::exchangeParts + R"(
 if [ "$role" = listen ]; then
   asked=$(hear 1); say 1 answer; hear 2 >/dev/null; say 2 ''
-  case $asked in *--beside-host*) cat "$here/listen-twice";; *) cat "$here/listen";; esac
+  case $asked in
+  *--beside-host*) cat "$here/listen-twice";;
+  *--rdma-cm*) cat "$here/listen-rdma-cm";;
+  *) cat "$here/listen";;
+  esac
   exit
 fi
 say 1 "$all"; hear 1 >/dev/null; say 2 ''
 case $all in
+*--rdma-cm*) cat "$here/rdma-cm";;
 *--sustain*) cat "$here/sustained";;
 *' latency '*) cat "$here/latency";;
 *' send '*) cat "$here/reach";;
@@ -50,7 +55,7 @@ esac
 )";
 
 Json transferRun(const std::string& memory, double gigabits) {
-  const Json owner{{"bytes_checked", 10000}};
+  const Json owner{{"bytes_checked", 100000}};
   return {
       {"owners", {{"initiator", owner}, {"target", owner}}},
       {"bandwidth", {{"gigabits_per_second", gigabits}}},
@@ -81,10 +86,11 @@ class VerifyPairTest : public testing::Test {
     plan.iterations = 10;
     plan.relaxedOrdering = RelaxedOrdering::off;
     guests.addProgram("vfpass-probe-1", probeText);
-    const Json owner{{"owner", {{"bytes_checked", 10000}}}};
+    const Json owner{{"owner", {{"bytes_checked", 100000}}}};
     write("inventory", Json::parse(soundInventory));
     write("listen", passed(Json::array({owner})));
     write("listen-twice", passed({owner, owner}));
+    write("listen-rdma-cm", passed(Json::array({owner})));
     write("ping",
           Json{{"sent", 5}, {"received", 4}, {"median_microseconds", 210.4}, {"passed", true}});
     write("reach", passed(Json::array({latencyRun("send", "host")})));
@@ -96,6 +102,9 @@ class VerifyPairTest : public testing::Test {
     write("transfer-twice", passed({transferRun("host", 97), transferRun("gpu", 90)}));
     write("transfer-gpu-host", passed(Json::array({mixedRun("gpu", "host")})));
     write("transfer-host-gpu", passed(Json::array({mixedRun("host", "gpu")})));
+    Json connected = transferRun("host", 1);
+    connected["rdma_cm"] = {{"source", "10.99.0.1"}, {"destination", "10.99.0.2"}, {"port", 4711}};
+    write("rdma-cm", passed(Json::array({connected})));
     write("latency", passed({latencyRun("read", "host"), latencyRun("send", "host")}));
   }
 
@@ -201,10 +210,10 @@ class VerifyPairTest : public testing::Test {
 TEST_F(VerifyPairTest, ChecksReachThenDataThenLatency) {
   const auto report = verify();
   EXPECT_EQ(verdict(report), Outcome::passed);
-  EXPECT_THAT(
-      keys(report, "peer-"),
-      ElementsAre("peer-network passed", "peer-ip passed", "peer-reach passed",
-                  "peer-data-host passed", "peer-data-host passed", "peer-latency-host passed"));
+  EXPECT_THAT(keys(report, "peer-"),
+              ElementsAre("peer-network passed", "peer-ip passed", "peer-reach passed",
+                          "peer-rdma-cm passed", "peer-data-host passed", "peer-data-host passed",
+                          "peer-latency-host passed"));
   EXPECT_EQ(keys(report, "counters").size(), 4U) << "for both VFs, after each transfer";
   EXPECT_THAT(operations(report), ElementsAre("host write", "host read", "host read", "host send"));
   EXPECT_THAT(argumentsOf("listen"), Contains(HasSubstr(" --device mlx5_0 ")));
@@ -282,6 +291,53 @@ TEST_F(VerifyPairTest, PingsTheAddressOfTheOtherGidThroughTheInterface) {
   const auto found = std::ranges::find(report.findings, "peer-ip", &Finding::key);
   EXPECT_THAT(found->seen, HasSubstr("4 of 5 echo requests, 210 us"));
   EXPECT_THAT(argumentsOf("ping"), ElementsAre(HasSubstr("--interface eth1 --address ")));
+}
+
+TEST_F(VerifyPairTest, ConnectsByRdmaCm) {
+  const auto report = verify();
+  const auto found = std::ranges::find(report.findings, "peer-rdma-cm", &Finding::key);
+  ASSERT_NE(found, report.findings.end());
+  EXPECT_THAT(found->seen, HasSubstr("10.99.0.1 to 10.99.0.2, "));
+  EXPECT_THAT(argumentsOf("connect"), Contains(HasSubstr(" --rdma-cm --bytes 4096 ")));
+}
+
+TEST_F(VerifyPairTest, RdmaCmThatFailsDoesNotStopOtherChecks) {
+  write("rdma-cm", {{"passed", false},
+                    {"error", "rdma_cm cannot connect: RDMA_CM_EVENT_UNREACHABLE"},
+                    {"remedy", "let firewalls pass UDP port 4791"}});
+  write("listen-rdma-cm",
+        {{"passed", false}, {"error", "the other side failed: x"}, {"remedy", "look there"}});
+  const auto report = verify();
+  EXPECT_EQ(verdict(report), Outcome::failed);
+  const auto found = std::ranges::find(report.findings, "peer-rdma-cm", &Finding::key);
+  ASSERT_NE(found, report.findings.end());
+  EXPECT_EQ(found->outcome, Outcome::failed);
+  EXPECT_THAT(found->seen, HasSubstr("RDMA_CM_EVENT_UNREACHABLE"));
+  EXPECT_EQ(found->remedy, "let firewalls pass UDP port 4791");
+  EXPECT_THAT(keys(report, "peer-data-host"),
+              ElementsAre("peer-data-host passed", "peer-data-host passed"));
+}
+
+TEST_F(VerifyPairTest, RdmaCmNeedsAllBytesOfTarget) {
+  write("listen-rdma-cm", passed(Json::array({Json{{"owner", {{"bytes_checked", 81919}}}}})));
+  EXPECT_THAT(keys(verify(), "peer-rdma-cm"), ElementsAre("peer-rdma-cm failed"));
+}
+
+TEST_F(VerifyPairTest, GuestWithoutRdmaCmIsWaived) {
+  Json inventory = Json::parse(soundInventory);
+  inventory["rdma"]["devices"][0]["ports"][0]["ip_addresses"] = Json::array();
+  write("inventory", inventory);
+  auto report = verify();
+  EXPECT_EQ(verdict(report), Outcome::passed);
+  EXPECT_THAT(keys(report, "peer-rdma-cm"), ElementsAre("peer-rdma-cm waived"));
+  auto found = std::ranges::find(report.findings, "peer-rdma-cm", &Finding::key);
+  EXPECT_EQ(found->seen, "rail0: no IP address on the interface of mlx5_0");
+  inventory["rdma"]["librdmacm"] = {{"found", false}, {"detail", "no such file"}};
+  write("inventory", inventory);
+  report = verify();
+  EXPECT_EQ(verdict(report), Outcome::passed);
+  found = std::ranges::find(report.findings, "peer-rdma-cm", &Finding::key);
+  EXPECT_THAT(found->seen, HasSubstr("librdmacm is not installed"));
 }
 
 TEST_F(VerifyPairTest, EqualPfAddressesOnTwoHostsAreTwoPfs) {
@@ -410,9 +466,10 @@ TEST_F(VerifyPairTest, InjectsFaultsIntoTransfersOnly) {
   const auto report = verify();
   EXPECT_THAT(keys(report, "peer-latency"), Not(Contains(HasSubstr("passed"))));
   const auto sessions = argumentsOf("connect");
-  ASSERT_EQ(sessions.size(), 3U);
+  ASSERT_EQ(sessions.size(), 4U);
   EXPECT_THAT(sessions[0], Not(HasSubstr("--inject")));
-  EXPECT_THAT(sessions[1], HasSubstr("--inject flip"));
+  EXPECT_THAT(sessions[1], Not(HasSubstr("--inject")));
+  EXPECT_THAT(sessions[2], HasSubstr("--inject flip"));
 }
 
 }  // namespace
