@@ -88,6 +88,7 @@ TEST(Settings, RoundTripThroughJson) {
   settings.bytes = 4097;
   settings.injection = {Fault::stale, 9};
   settings.targetOnGpu = true;
+  settings.rdmaCm = true;
   const Settings read = settingsFromJson(Json::parse(toJson(settings).dump()));
   EXPECT_EQ(toJson(read), toJson(settings));
 }
