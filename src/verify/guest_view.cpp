@@ -53,17 +53,12 @@ void readSubnet(const Json& json, GuestPort& port) {
 }
 
 GuestPort readPort(const Json& json) {
-  GuestPort port{smallNumber(json, "number").value_or(1),
-                 agent::textMember(json, "state"),
-                 agent::textMember(json, "rate"),
-                 agent::textMember(json, "link_layer"),
-                 {},
-                 smallNumber(json, "gid_index"),
-                 {},
-                 {},
-                 {},
-                 {},
-                 {}};
+  GuestPort port;
+  port.number = smallNumber(json, "number").value_or(1);
+  port.state = agent::textMember(json, "state");
+  port.rate = agent::textMember(json, "rate");
+  port.linkLayer = agent::textMember(json, "link_layer");
+  port.gidIndex = smallNumber(json, "gid_index");
   readSubnet(json, port);
   for (const Json& each : agent::listMember(json, "ip_addresses")) {
     if (each.is_string()) {
