@@ -23,6 +23,7 @@ struct HookOptions {
   std::string binary = defaultBinary;
   bool noReload = false;
   bool force = false;
+  bool dryRun = false;
 
   [[nodiscard]] install::HookPlaces places() const {
     return {fs::absolute(hooksDirectory), fs::absolute(binary)};
@@ -121,7 +122,8 @@ ExitCode remove(Session& session, const HookOptions& options) {
   if (!options.force) {
     requireNoLeases(session);
   }
-  auto actions = unlinkHook(options.places());
+  auto actions = options.dryRun ? std::vector<std::string>{"no lease prevents the removal"}
+                                : unlinkHook(options.places());
   if (actions.empty()) {
     actions.emplace_back("not installed");
   }
@@ -154,6 +156,7 @@ void addHook(CLI::App& app, Runner& runner) {
   auto* remover = hook->add_subcommand("remove", "Remove the link; refused while leases exist");
   addPlaces(*remover, *options);
   remover->add_flag("--force", options->force, "Remove the link even if leases exist");
+  remover->add_flag("--dry-run", options->dryRun, "Only check whether leases prevent the removal");
   remover->callback([&runner, options] {
     runner = [options](Session& session) { return remove(session, *options); };
   });

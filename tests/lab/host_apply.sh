@@ -180,6 +180,7 @@ policy "$pf" 'up: false'
 refused "taking the link down under a lease" "VF 1 is leased to domain train0"
 expect_exit 5 "hook remove while there are leases" vfpass hook remove
 expect_said "the error names the VM" "train0"
+expect_exit 5 "hook remove --dry-run while there are leases" vfpass hook remove --dry-run
 expect "the hook is still installed" test -L /etc/libvirt/hooks/qemu.d/vfpass
 expect "detach" vfpass detach train0
 expect "hook remove" vfpass hook remove
