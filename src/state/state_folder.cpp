@@ -93,10 +93,11 @@ std::filesystem::path makePrivateFolder(const std::filesystem::path& folder) {
 }
 
 void makePrivateFile(const std::filesystem::path& file) {
+  // 0640: in the state directory of a package, which is setgid, the group vfpass may read.
   // O_EXCL: never opens an existing file, because closing any descriptor of a file drops all POSIX
   // locks that this process holds on it, including those of SQLite.
   const FileDescriptor created(
-      ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+      ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0640));
   if (created) {
     syncFolder(file.parent_path());
   } else if (errno != EEXIST) {

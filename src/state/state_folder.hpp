@@ -22,7 +22,7 @@ void requireTrustedFolder(const std::filesystem::path& folder);
 /// of a database drops the locks of SQLite on it.
 void requireTrustedFile(const std::filesystem::path& file);
 
-/// Durably creates an empty file with mode 0600 unless the name is taken.
+/// Durably creates an empty file with mode 0640 unless the name is taken.
 void makePrivateFile(const std::filesystem::path& file);
 
 /// fsyncs the directory itself, so that created or changed names survive a power loss.

@@ -46,7 +46,7 @@ struct Operation {
 class Database {
  public:
   enum class Open {
-    createIfMissing,  ///< creates directory (0700) and file (0600)
+    createIfMissing,  ///< creates directory (0700) and file (0640)
     readOnly,         ///< treats a missing file as empty; never writes
   };
 
