@@ -1,4 +1,4 @@
-"""packaging/vfpass-verify.service permits what `vfpass verify --pending` does. What systemd enforces by itself (its sandbox
+"""packaging/systemd/vfpass-verify.service.in permits what `vfpass verify --pending` does. What systemd enforces by itself (its sandbox
 of the file system, its system call filter) is only compared with this list; the capabilities are also tried."""
 
 import os
@@ -9,7 +9,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-UNIT = Path(__file__).resolve().parents[2] / "packaging" / "vfpass-verify.service"
+UNIT = Path(__file__).resolve().parents[2] / "packaging" / "systemd" / "vfpass-verify.service.in"
 
 # What the code needs, and why.
 CAPABILITIES = {
@@ -23,7 +23,7 @@ CAPABILITIES = {
 }
 ADDRESS_FAMILIES = {"AF_NETLINK", "AF_UNIX"}  # the kernel, libvirt's socket
 # With these settings the unit would not see other processes or the state directory.
-FORBIDDEN = ("PrivateUsers", "PrivatePIDs", "ProtectProc", "ProcSubset", "DynamicUser", "User")
+FORBIDDEN = ("PrivateUsers", "PrivatePIDs", "ProcSubset", "DynamicUser", "User")
 
 
 def settings():
@@ -36,9 +36,11 @@ def settings():
 
 
 def setpriv(capabilities, command):
-    """Runs the command as root with this bounding set, as systemd does."""
+    """Runs the command as root with this bounding set and such a /proc, as systemd does."""
     names = ",".join("+" + name.removeprefix("CAP_").lower() for name in sorted(capabilities))
-    return subprocess.run(["setpriv", "--bounding-set", "-all," + names, "--no-new-privs", *command],
+    # ProtectProc=invisible: a /proc of its own, mounted with hidepid=2.
+    return subprocess.run(["unshare", "--mount", "sh", "-c", 'mount -t proc -o hidepid=2 proc /proc && exec "$@"', "sh",
+                           "setpriv", "--bounding-set", "-all," + names, "--no-new-privs", *command],
                           capture_output=True, text=True, check=False)
 
 
@@ -49,7 +51,8 @@ class VerifyUnitTest(unittest.TestCase):
     def test_unit_permits_sockets_and_system_calls(self):
         unit = settings()
         self.assertEqual(set(unit["RestrictAddressFamilies"]), ADDRESS_FAMILIES)
-        self.assertEqual(unit["SystemCallFilter"], ["@system-service"])
+        self.assertEqual(unit["SystemCallFilter"], ["@system-service", "~@privileged", "@resources"])
+        self.assertEqual(unit["ProtectProc"], ["invisible"])
         for name in FORBIDDEN:
             self.assertNotIn(name, unit)
 

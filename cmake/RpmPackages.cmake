@@ -1,0 +1,42 @@
+# What only the rpm packages have. rpm finds the libraries that a program needs by itself.
+set(CPACK_RPM_COMPONENT_INSTALL ON)
+set(CPACK_RPM_FILE_NAME RPM-DEFAULT)
+set(CPACK_RPM_PACKAGE_RELEASE 1)
+set(CPACK_RPM_PACKAGE_LICENSE MIT)
+set(CPACK_RPM_PACKAGE_GROUP "Applications/System")
+set(CPACK_RPM_PACKAGE_RELOCATABLE OFF)
+# Otherwise CPack strips the first component's programs and makes packages of debug symbols.
+set(CPACK_RPM_DEBUGINFO_PACKAGE OFF)
+# The main package is the component `vfpass`: without this, CPack would append the component's name.
+set(CPACK_RPM_MAIN_COMPONENT vfpass)
+set(CPACK_RPM_SPEC_MORE_DEFINE "%define _build_id_links none
+%define _buildhost vfpass
+%define use_source_date_epoch_as_buildtime 1
+%define clamp_mtime_to_source_date_epoch 1")
+# Directories of other packages.
+set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION /usr/sbin /usr/libexec /usr/lib/systemd /usr/lib/systemd/system
+  /usr/lib/sysusers.d /usr/lib/tmpfiles.d /usr/share/doc /etc/libvirt /etc/libvirt/hooks)
+
+# What only Debian uses.
+foreach(component VFPASS GUEST DOC)
+  string(TOLOWER vfpass-${component} package)
+  string(REPLACE vfpass-vfpass vfpass package ${package})
+  set(CPACK_RPM_${component}_USER_FILELIST "%exclude /usr/share/lintian" "%exclude /usr/share/lintian/overrides"
+    "%exclude /usr/share/lintian/overrides/${package}" "%exclude /usr/share/doc/${package}/changelog.Debian.gz")
+endforeach()
+
+set(CPACK_RPM_VFPASS_PACKAGE_SUMMARY ${vfpass_summary})
+set(CPACK_RPM_VFPASS_PACKAGE_DESCRIPTION ${CPACK_COMPONENT_VFPASS_DESCRIPTION})
+set(CPACK_RPM_VFPASS_PACKAGE_REQUIRES "vfpass-guest = ${VFPASS_PACKAGE_VERSION}-${CPACK_RPM_PACKAGE_RELEASE}, kmod, systemd")
+set(CPACK_RPM_VFPASS_POST_INSTALL_SCRIPT_FILE ${package_files}/rpm-post)
+set(CPACK_RPM_VFPASS_PRE_UNINSTALL_SCRIPT_FILE ${package_files}/rpm-preun)
+set(CPACK_RPM_VFPASS_POST_UNINSTALL_SCRIPT_FILE ${package_files}/rpm-postun)
+
+set(CPACK_RPM_GUEST_PACKAGE_NAME vfpass-guest)
+set(CPACK_RPM_GUEST_PACKAGE_SUMMARY ${guest_summary})
+set(CPACK_RPM_GUEST_PACKAGE_DESCRIPTION ${CPACK_COMPONENT_GUEST_DESCRIPTION})
+
+set(CPACK_RPM_DOC_PACKAGE_NAME vfpass-doc)
+set(CPACK_RPM_DOC_PACKAGE_SUMMARY ${doc_summary})
+set(CPACK_RPM_DOC_PACKAGE_ARCHITECTURE noarch)
+set(CPACK_RPM_DOC_PACKAGE_DESCRIPTION ${CPACK_COMPONENT_DOC_DESCRIPTION})
