@@ -1,0 +1,102 @@
+#!/bin/bash
+# packages_test.sh [DIRECTORY]: the packages of DIRECTORY, or of HEAD, built twice and compared. lintian, the content of the
+# rpms, and installation, removal and purge in a new Debian of this machine's release. Needs root and Debian's mirror.
+set -euo pipefail
+
+checkout=$(cd "$(dirname "$0")/../.." && pwd)
+# shellcheck source=SCRIPTDIR/../../lab/image/debian.sh
+source "$checkout/lab/image/debian.sh"
+[ "$(id -u)" = 0 ] || { echo "needs root"; exit 77; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+
+fail() {
+    echo "FAILED: $*" >&2
+    failures=$((failures + 1))
+}
+
+# expect TEXT COMMAND...: the command succeeds.
+expect() {
+    local text=$1
+    shift
+    "$@" >"$work/said" 2>&1 || { fail "$text"; cat "$work/said" >&2; }
+}
+
+# refuse TEXT COMMAND...: the command fails.
+refuse() {
+    local text=$1
+    shift
+    if "$@" >"$work/said" 2>&1; then fail "$text"; cat "$work/said" >&2; fi
+}
+
+said() { grep -qF "$1" "$work/said" || { fail "no \"$1\" in:"; cat "$work/said" >&2; }; }
+
+if [ $# -gt 0 ]; then
+    results=$(realpath "$1")
+else
+    results=$work/results
+    "$checkout/scripts/release" --compare --output "$results"
+fi
+debs=("$results"/*.deb)
+
+# --allow-root: lintian only reads.
+expect "lintian has no finding" lintian --allow-root --info --fail-on error,warning,info "${debs[@]}"
+
+content_of_rpm() { rpm -qlp "$results"/"$1"-[0-9]*.rpm 2>/dev/null; }
+content_of_rpm vfpass >"$work/vfpass.rpm-content"
+for file in /usr/sbin/vfpass /usr/sbin/vfpass-qemu-hook /usr/lib/systemd/system/vfpass-host.service \
+    /usr/share/vfpass/removed-hook; do
+    expect "the rpm contains $file" grep -qx "$file" "$work/vfpass.rpm-content"
+done
+for directory in /usr/sbin /usr/lib/systemd/system /etc/libvirt; do
+    refuse "the rpm does not own $directory" grep -qx "$directory" "$work/vfpass.rpm-content"
+done
+content_of_rpm vfpass-guest >"$work/content"
+expect "the guest rpm contains the probe" grep -qx /usr/libexec/vfpass/vfpass-probe "$work/content"
+content_of_rpm vfpass-doc >"$work/content"
+expect "the documentation's rpm contains it" grep -qx /usr/share/doc/vfpass/docs/packages.md "$work/content"
+
+echo "installing in a new $(own_release)"
+mkdir "$work/debs" && cp "${debs[@]}" "$work/debs/"
+# shellcheck disable=SC2016  # mmdebstrap runs the hook in a shell of its own
+debian_tar "$(own_release)" systemd --customize-hook="copy-in $work/debs /tmp" \
+    --customize-hook='chroot "$1" sh -c "apt-get install -qq --no-install-recommends /tmp/debs/*.deb" >"'"$work"'/apt.log" 2>&1' \
+    >"$work/root.tar" || { cat "$work/apt.log" >&2; exit 1; }
+unpack_root "$work/root" <"$work/root.tar"
+root=$work/root
+link=$root/etc/libvirt/hooks/qemu.d/vfpass
+metadata="<domain><metadata><vfpass xmlns='https://vfpass.org/xmlns/domain/1'/></metadata></domain>"
+# shellcheck disable=SC2016  # sh expands it
+in_root() { unshare --mount --pid --fork sh -c 'mount -t proc proc "$1/proc" && root=$1 && shift && chroot "$root" "$@"' sh "$root" "$@"; }
+# shellcheck disable=SC2317  # called by refuse
+start() { in_root sh -c "echo \"$metadata\" | /etc/libvirt/hooks/qemu.d/vfpass train0 prepare begin -"; }
+# shellcheck disable=SC2317  # called by expect
+reinstall() { in_root sh -c 'dpkg --install /tmp/debs/vfpass_*.deb'; }
+
+expect "the hook is installed" test "$(readlink "$link")" = /usr/sbin/vfpass-qemu-hook
+expect "the group exists" grep -q '^vfpass:' "$root/etc/group"
+expect "the state belongs to it" test "$(in_root stat -c '%U:%G %a' /var/lib/vfpass)" = "root:vfpass 2750"
+expect "no unit is enabled" test -z "$(find "$root/etc/systemd/system" -name 'vfpass*')"
+expect "vfpass runs" in_root vfpass --version
+expect "an upgrade" reinstall
+expect "the hook is still a link" test -h "$link"
+
+mkdir -p "$root/etc/libvirt/qemu"
+echo "$metadata" >"$root/etc/libvirt/qemu/train0.xml"
+expect "removal" in_root dpkg --remove vfpass
+said "        train0"
+refuse "a managed VM does not start" start
+said "install it again"
+refuse "purge while a domain has our devices" in_root dpkg --purge vfpass
+said "cannot purge"
+refuse "it still does not start" start
+expect "installing again" reinstall
+expect "the hook is a link again" test -h "$link"
+expect "removal again" in_root dpkg --remove vfpass
+rm "$root/etc/libvirt/qemu/train0.xml"
+expect "purge" in_root dpkg --purge vfpass vfpass-guest vfpass-doc
+expect "nothing remains" test -z "$(find "$root/etc" "$root/usr" "$root/var/lib/vfpass" -name '*vfpass*' 2>/dev/null)"
+
+[ "$failures" = 0 ] && echo passed
+exit "$((failures > 0))"
