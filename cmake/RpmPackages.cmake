@@ -9,7 +9,9 @@ set(CPACK_RPM_PACKAGE_RELOCATABLE OFF)
 set(CPACK_RPM_DEBUGINFO_PACKAGE OFF)
 # The main package is the component `vfpass`: without this, CPack would append the component's name.
 set(CPACK_RPM_MAIN_COMPONENT vfpass)
+# No __os_install_post: rpm would strip the programs once more, differently from the Debian packages.
 set(CPACK_RPM_SPEC_MORE_DEFINE "%define _build_id_links none
+%define __os_install_post %{nil}
 %define _buildhost vfpass
 %define use_source_date_epoch_as_buildtime 1
 %define clamp_mtime_to_source_date_epoch 1")
