@@ -16,7 +16,7 @@ guest_xml() {
         --rdma) memory=320 rdma=-rdma ;;
         --igb) igb=-igb ;;
         --ovmf) memory=512; mapfile -t -O "${#edits[@]}" edits < <(ovmf_edits "$name") ;;
-        --wire) devices+=$(wire_xml "$name" $((wires++)))$'\n' ;;
+        --wire) devices+=$(wire_xml "$name" "$wires")$'\n' wires=$((wires + 1)) ;;
         --vcpus) edits+=(-e "s|>[0-9]*</vcpu>|>$2</vcpu>|"); shift ;;
         --memory) memory=$2; shift ;;
         --device) devices+=$(cat "$2")$'\n'; shift ;;
