@@ -18,17 +18,25 @@
 namespace vfpass::verify {
 namespace {
 
+template <typename Result, typename Argument>
+std::function<Result(Argument)> locked(const std::function<Result(Argument)>& call,
+                                       std::mutex& mutex) {
+  if (!call) {
+    return nullptr;
+  }
+  return [&mutex, call](Argument argument) {
+    const std::lock_guard lock(mutex);
+    return call(argument);
+  };
+}
+
 // The host's observations from several threads: kernel, libvirt and terminal are not thread-safe
 // here.
-VerifyWatch withLock(const VerifyWatch& watch, std::mutex& mutex) {
-  const auto locked = [&mutex](const auto& call) {
-    using Call = std::decay_t<decltype(call)>;
-    return !call ? Call{} : Call([&mutex, call](const auto& argument) {
-      const std::lock_guard lock(mutex);
-      return call(argument);
-    });
-  };
-  return {locked(watch.traffic), watch.pushed, locked(watch.host), locked(watch.progress)};
+VerifyWatch withLock(VerifyWatch watch, std::mutex& mutex) {
+  watch.traffic = locked(watch.traffic, mutex);
+  watch.host = locked(watch.host, mutex);
+  watch.progress = locked(watch.progress, mutex);
+  return watch;
 }
 
 VfGroup allOf(const std::vector<Lease>& leases) {

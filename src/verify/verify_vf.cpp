@@ -17,9 +17,9 @@ namespace {
 
 class VfVerification {
  public:
-  VfVerification(const agent::Agent& agent, const GuestUnderTest& guest, const VerifyWatch& watch,
+  VfVerification(agent::Agent agent, const GuestUnderTest& guest, const VerifyWatch& watch,
                  const VfPart& part)
-      : agent_(agent),
+      : agent_(std::move(agent)),
         guest_(guest),
         watch_(watch),
         part_(part),
