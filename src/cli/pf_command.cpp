@@ -1,11 +1,14 @@
 #include "commands.hpp"
 #include "vfpass/report/inventory_report.hpp"
+#include "vfpass/session/name_models.hpp"
 
 namespace vfpass::cli {
 namespace {
 
 ExitCode listPfs(Session& session) {
-  report::writePfs(session.out(), session.inventory(), session.style());
+  Inventory inventory = session.inventory();
+  session::nameModels(session, inventory);
+  report::writePfs(session.out(), inventory, session.style());
   return ExitCode::done;
 }
 

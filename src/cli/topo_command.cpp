@@ -94,10 +94,15 @@ void writeHtml(const Shown& shown, const std::string& file) {
   session::writeOutputFile(file, page.str());
 }
 
+// libpci, which knows the names, costs time.
+bool containsModels(const std::string& format, const TopoOptions& options) {
+  return format == "tree" || format == "svg" || format == "json" || !options.html.empty();
+}
+
 ExitCode show(Session& session, const TopoOptions& options) {
   const std::string format = session.style().json ? "json" : options.format;
   Shown shown;
-  shown.host = topologyReport(session, format != "nccl");
+  shown.host = topologyReport(session, containsModels(format, options));
   warnOfProblems(session, shown.host.topology);
   if (!options.vm.empty()) {
     addGuest(session, options.vm, shown);

@@ -1,12 +1,10 @@
 #include "model_names.hpp"
 
-extern "C" {
-#include <pci/pci.h>
-}
-
 #include <array>
 #include <csetjmp>
 #include <cstring>
+
+#include "pci_library.hpp"
 
 namespace vfpass::inventory {
 namespace {
@@ -18,8 +16,8 @@ thread_local std::jmp_buf escape;
 __attribute__((noreturn)) void onError(char* /*format*/, ...) { std::longjmp(escape, 1); }
 void ignore(char* /*format*/, ...) {}
 
-pci_access* allocate() {
-  pci_access* access = pci_alloc();
+pci_access* allocate(const PciLibrary& library) {
+  pci_access* access = library.allocate();
   access->error = onError;
   access->warning = ignore;
   access->debug = ignore;
@@ -28,21 +26,23 @@ pci_access* allocate() {
 
 // Null if the database lacks the name; sets `damaged` if libpci failed. Has no objects with
 // destructors, because longjmp does not run them.
-const char* look(pci_access* access, char* buffer, int size, int what, int vendor, int device,
-                 bool& damaged) {
+const char* look(const PciLibrary& library, pci_access* access, char* buffer, int size, int what,
+                 int vendor, int device, bool& damaged) {
   constexpr int flags = PCI_LOOKUP_NO_NUMBERS | PCI_LOOKUP_NO_HWDB;
   if (setjmp(escape) != 0) {
     damaged = true;
     return nullptr;
   }
-  return pci_lookup_name(access, buffer, size, flags | what, vendor, device);
+  return library.lookUpName(access, buffer, size, flags | what, vendor, device);
 }
 
 }  // namespace
 
-ModelNames::ModelNames(const std::string& database) : access_(allocate(), pci_cleanup) {
+ModelNames::ModelNames(const std::string& database, const std::string& library)
+    : library_(std::make_unique<PciLibrary>(library)),
+      access_(allocate(*library_), library_->cleanUp) {
   if (!database.empty()) {
-    pci_set_name_list_path(access_.get(), ::strdup(database.c_str()), 1);  // 1: libpci frees it
+    library_->setNameListPath(access_.get(), ::strdup(database.c_str()), 1);  // 1: libpci frees it
   }
 }
 
@@ -52,7 +52,7 @@ std::string ModelNames::find(std::uint16_t vendor, std::uint16_t device) {
   std::array<char, 256> buffer{};
   const char* name = nullptr;
   if (!damaged_) {
-    name = look(access_.get(), buffer.data(), static_cast<int>(buffer.size()),
+    name = look(*library_, access_.get(), buffer.data(), static_cast<int>(buffer.size()),
                 PCI_LOOKUP_VENDOR | PCI_LOOKUP_DEVICE, vendor, device, damaged_);
   }
   return name == nullptr ? std::string{} : std::string(name);

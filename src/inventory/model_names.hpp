@@ -8,11 +8,13 @@ struct pci_access;
 
 namespace vfpass::inventory {
 
+class PciLibrary;
+
 /// libpci's database of names (pci.ids). Accesses neither the hardware nor the network.
 class ModelNames {
  public:
-  /// `database` replaces libpci's database in tests.
-  explicit ModelNames(const std::string& database = {});
+  /// Throws Error if libpci cannot be loaded. Tests replace its database and its file.
+  explicit ModelNames(const std::string& database = {}, const std::string& library = soname);
   ~ModelNames();
   ModelNames(const ModelNames&) = delete;
   ModelNames& operator=(const ModelNames&) = delete;
@@ -22,6 +24,9 @@ class ModelNames {
   [[nodiscard]] std::string find(std::uint16_t vendor, std::uint16_t device);
 
  private:
+  static constexpr const char* soname = "libpci.so.3";
+
+  std::unique_ptr<PciLibrary> library_;
   std::unique_ptr<pci_access, void (*)(pci_access*)> access_;
   bool damaged_ = false;
 };

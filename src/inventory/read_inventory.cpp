@@ -16,17 +16,22 @@ Inventory readInventory(host::Root root, const std::vector<PciAddress>& function
   inventory.pfs = kernel.readPfs();
   inventory.unsafeInterrupts = kernel.unsafeInterrupts();
   inventory.iommuPresent = kernel.iommuPresent();
-  ModelNames names;
-  for (PhysicalFunction& pf : inventory.pfs) {
-    pf.model = names.find(pf.vendor, pf.device);
-  }
   for (const PciAddress& address : functions) {
     if (auto function = kernel.readFunction(address)) {
-      function->model = names.find(function->vendor, function->device);
       inventory.functions.push_back(std::move(*function));
     }
   }
   return inventory;
+}
+
+void nameModels(Inventory& inventory) {
+  ModelNames names;
+  for (PhysicalFunction& pf : inventory.pfs) {
+    pf.model = names.find(pf.vendor, pf.device);
+  }
+  for (PciFunction& function : inventory.functions) {
+    function.model = names.find(function.vendor, function.device);
+  }
 }
 
 }  // namespace vfpass::inventory

@@ -4,6 +4,7 @@
 
 #include "vfpass/base/text.hpp"
 #include "vfpass/inventory/read_topology.hpp"
+#include "vfpass/session/name_models.hpp"
 
 namespace vfpass::session {
 
@@ -11,7 +12,7 @@ report::TopologyReport topologyReport(Session& session, bool withModels) {
   report::TopologyReport report;
   report.topology = inventory::readTopology(session.root());
   if (withModels) {
-    inventory::nameModels(report.topology);
+    nameModels(session, report.topology);
   }
   report.leases = leasesOfTree(session);
   return report;

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "system/library.hpp"
+#include "vfpass/base/shared_library.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::probe {
@@ -96,7 +96,7 @@ class CudaDriver {
   void findMemoryFunctions();
   void findKernelFunctions();
 
-  Library library_;
+  SharedLibrary library_;
   CudaStatus (*initialize_)(unsigned) = nullptr;
   CudaStatus (*errorName_)(CudaStatus, const char**) = nullptr;
   CudaStatus (*errorString_)(CudaStatus, const char**) = nullptr;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "system/library.hpp"
+#include "vfpass/base/shared_library.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 
@@ -76,7 +76,7 @@ class Nvml {
     return found;
   }
 
-  Library library_;
+  SharedLibrary library_;
   int (*initialize_)() = nullptr;
   int (*shutdown_)() = nullptr;
   int (*count_)(unsigned*) = nullptr;

@@ -2,7 +2,7 @@
 
 #include <rdma/rdma_cma.h>
 
-#include "system/library.hpp"
+#include "vfpass/base/shared_library.hpp"
 
 namespace vfpass::probe {
 
@@ -34,7 +34,7 @@ class RdmaCmLibrary {
   decltype(&::rdma_event_str) eventText = nullptr;
 
  private:
-  Library library_;
+  SharedLibrary library_;
 };
 
 }  // namespace vfpass::probe

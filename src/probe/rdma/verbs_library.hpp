@@ -2,7 +2,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "system/library.hpp"
+#include "vfpass/base/shared_library.hpp"
 
 // verbs.h hides these functions, which the library exports, behind macros of the same names.
 #undef ibv_reg_mr
@@ -47,7 +47,7 @@ class VerbsLibrary {
   decltype(&::ibv_reg_dmabuf_mr) registerDmaBuf = nullptr;
 
  private:
-  Library library_;
+  SharedLibrary library_;
 };
 
 }  // namespace vfpass::probe

@@ -1,9 +1,11 @@
 #include "vfpass/inventory/read_inventory.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "hosts/sysfs_tree.hpp"
 #include "model_names.hpp"
+#include "vfpass/error.hpp"
 
 namespace vfpass::inventory {
 namespace {
@@ -32,6 +34,16 @@ TEST(ModelNames, AreEmptyForDamagedDatabase) {
   ModelNames names((tree.path() / "pci.ids").string());
   EXPECT_EQ(names.find(0x15b3, 0x101d), "");
   EXPECT_EQ(names.find(0x15b3, 0x101d), "");
+}
+
+TEST(ModelNames, MissingLibraryIsReported) {
+  try {
+    const ModelNames names({}, "libvfpass-missing.so.1");
+    FAIL() << "loaded";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("cannot load libvfpass-missing.so.1: "));
+    EXPECT_THAT(error.remedy(), testing::HasSubstr("libpci3"));
+  }
 }
 
 TEST(ReadInventory, ReadsCapturedHost) {

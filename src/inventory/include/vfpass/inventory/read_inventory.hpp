@@ -8,10 +8,12 @@
 
 namespace vfpass::inventory {
 
-/// All SR-IOV capable NICs of the host below `root`, and those of the given functions that exist,
-/// with model names from libpci's ID database.
+/// All SR-IOV capable NICs of the host below `root`, and those of the given functions that exist.
 Inventory readInventory(const std::filesystem::path& root = "/",
                         const std::vector<PciAddress>& functions = {});
 Inventory readInventory(host::Root root, const std::vector<PciAddress>& functions = {});
+
+/// Sets the model names, from libpci. Throws Error if libpci cannot be loaded.
+void nameModels(Inventory& inventory);
 
 }  // namespace vfpass::inventory

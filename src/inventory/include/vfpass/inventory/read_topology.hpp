@@ -10,7 +10,8 @@ namespace vfpass::inventory {
 /// functions that disappear meanwhile and invalid data in `problems`. Never fails.
 Topology readTopology(const host::Root& root);
 
-/// Sets the model names of GPUs, NICs other than VFs, and NVSwitches.
+/// Sets the model names of GPUs, NICs other than VFs, and NVSwitches, from libpci. Throws Error if
+/// libpci cannot be loaded.
 void nameModels(Topology& topology);
 
 }  // namespace vfpass::inventory

@@ -1,13 +1,13 @@
-#include "system/library.hpp"
+#include "vfpass/base/shared_library.hpp"
 
 #include <dlfcn.h>
 
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 
-namespace vfpass::probe {
+namespace vfpass {
 
-Library::Library(const std::vector<std::string>& names, const std::string& remedy) {
+SharedLibrary::SharedLibrary(const std::vector<std::string>& names, const std::string& remedy) {
   std::vector<std::string> reasons;
   for (const std::string& name : names) {
     handle_ = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -16,14 +16,14 @@ Library::Library(const std::vector<std::string>& names, const std::string& remed
       return;
     }
     const char* reason = ::dlerror();
-    reasons.emplace_back(reason != nullptr ? reason : name);
+    reasons.emplace_back(reason == nullptr ? name : printable(reason));
   }
   throw Error("cannot load " + join(names, " or ") + ": " + join(reasons, "; "), remedy);
 }
 
-Library::~Library() { ::dlclose(handle_); }
+SharedLibrary::~SharedLibrary() { ::dlclose(handle_); }
 
-void* Library::address(const char* name, bool required) const {
+void* SharedLibrary::address(const char* name, bool required) const {
   void* found = ::dlsym(handle_, name);
   if (found == nullptr && required) {
     throw Error(name_ + " has no function " + name, "install a newer version");
@@ -31,4 +31,4 @@ void* Library::address(const char* name, bool required) const {
   return found;
 }
 
-}  // namespace vfpass::probe
+}  // namespace vfpass

@@ -3,18 +3,18 @@
 #include <string>
 #include <vector>
 
-namespace vfpass::probe {
+namespace vfpass {
 
-/// A shared library that is loaded at run time, so that the program also starts in a guest without
-/// it and reports a finding.
-class Library {
+/// A shared library that is loaded at run time, so that the program also starts without it, and
+/// faster. Until the object is destroyed, its functions can be called.
+class SharedLibrary {
  public:
   /// Loads the first of these libraries that can be loaded. Throws Error with the loader's
   /// messages.
-  Library(const std::vector<std::string>& names, const std::string& remedy);
-  Library(const Library&) = delete;
-  Library& operator=(const Library&) = delete;
-  ~Library();
+  SharedLibrary(const std::vector<std::string>& names, const std::string& remedy);
+  SharedLibrary(const SharedLibrary&) = delete;
+  SharedLibrary& operator=(const SharedLibrary&) = delete;
+  ~SharedLibrary();
 
   /// Sets `function` to the symbol `name`. Throws Error if the library lacks it.
   template <typename Function>
@@ -34,4 +34,4 @@ class Library {
   std::string name_;
 };
 
-}  // namespace vfpass::probe
+}  // namespace vfpass
