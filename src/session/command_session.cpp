@@ -1,5 +1,6 @@
 #include "vfpass/session/command_session.hpp"
 
+#include <spdlog/logger.h>
 #include <spdlog/sinks/ostream_sink.h>
 #include <unistd.h>
 
@@ -24,20 +25,28 @@ bool wantsColor(const GlobalOptions& options) {
   return isatty(STDOUT_FILENO) == 1 && (refused == nullptr || *refused == '\0');
 }
 
+// Any thread may write; each line is flushed.
+std::unique_ptr<spdlog::logger> makeLog(const GlobalOptions& options, std::ostream& err) {
+  auto log = std::make_unique<spdlog::logger>(
+      "vfpass", std::make_shared<spdlog::sinks::ostream_sink_mt>(err, true));
+  log->set_pattern(options.verbosity > 1 ? "vfpass %H:%M:%S.%e %l: %v" : "vfpass: %v");
+  log->set_level(options.quiet            ? spdlog::level::warn
+                 : options.verbosity == 0 ? spdlog::level::info
+                                          : spdlog::level::debug);
+  return log;
+}
+
 }  // namespace
 
 Session::Session(GlobalOptions options, std::ostream& out, std::ostream& err)
     : options_(std::move(options)),
       out_(out),
-      log_("vfpass", std::make_shared<spdlog::sinks::ostream_sink_mt>(err, true)),
+      log_(makeLog(options_, err)),
       style_{options_.json, wantsColor(options_)},
       progress_(err, report::isTerminalForProgress() && !options_.quiet && options_.verbosity == 0,
-                report::terminalColumns()) {
-  log_.set_pattern(options_.verbosity > 1 ? "vfpass %H:%M:%S.%e %l: %v" : "vfpass: %v");
-  log_.set_level(options_.quiet            ? spdlog::level::warn
-                 : options_.verbosity == 0 ? spdlog::level::info
-                                           : spdlog::level::debug);
-}
+                report::terminalColumns()) {}
+
+Session::~Session() = default;
 
 host::Root Session::root() const {
   host::Root root(options_.sysroot);
@@ -177,17 +186,17 @@ apply::Tools Session::hostTools() {
 // These lines contain names from XML, sysfs and the guest.
 void Session::note(const std::string& line) {
   progress_.clear();
-  log_.info("{}", printableLines(line));
+  log_->info("{}", printableLines(line));
 }
 
 void Session::warn(const std::string& line) {
   if (warned_.insert(line).second) {
     progress_.clear();
-    log_.warn("warning: {}", printableLines(line));
+    log_->warn("warning: {}", printableLines(line));
   }
 }
 
-void Session::verbose(const std::string& line) { log_.debug("{}", printableLines(line)); }
+void Session::verbose(const std::string& line) { log_->debug("{}", printableLines(line)); }
 
 void Session::requireChangesPossible(const std::string& what) const {
   if (options_.sysroot != "/") {

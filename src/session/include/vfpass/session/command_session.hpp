@@ -1,7 +1,5 @@
 #pragma once
 
-#include <spdlog/logger.h>
-
 #include <chrono>
 #include <filesystem>
 #include <iosfwd>
@@ -20,6 +18,10 @@
 #include "vfpass/report/style.hpp"
 #include "vfpass/seal_key.hpp"
 #include "vfpass/state/database.hpp"
+
+namespace spdlog {
+class logger;
+}
 
 namespace vfpass::session {
 
@@ -41,6 +43,7 @@ struct GlobalOptions {
 class Session {
  public:
   Session(GlobalOptions options, std::ostream& out, std::ostream& err);
+  ~Session();
 
   [[nodiscard]] const GlobalOptions& options() const { return options_; }
   [[nodiscard]] const report::Style& style() const { return style_; }
@@ -95,7 +98,7 @@ class Session {
  private:
   GlobalOptions options_;
   std::ostream& out_;
-  spdlog::logger log_;
+  std::unique_ptr<spdlog::logger> log_;
   report::Style style_;
   std::unique_ptr<host::SystemKernel> kernel_;
   std::unique_ptr<Hypervisor> hypervisor_;
