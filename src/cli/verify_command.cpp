@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "commands.hpp"
+#include "vfpass/base/program_file.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
 #include "vfpass/report/html_report.hpp"
@@ -22,24 +23,10 @@
 namespace vfpass::cli {
 namespace {
 
-// The probe that belongs to this vfpass: below the same prefix, wherever that is, or in the same
-// build directory; otherwise at the path that the build was configured with.
-std::string probeOfThisBuild() {
-  namespace fs = std::filesystem;
-  std::error_code ignored;
-  const fs::path prefix = fs::read_symlink("/proc/self/exe", ignored).parent_path().parent_path();
-  for (const char* place : {"libexec/vfpass/vfpass-probe", "libexec/vfpass-probe"}) {
-    if (fs::exists(prefix / place, ignored)) {
-      return prefix / place;
-    }
-  }
-  return VFPASS_PROBE;
-}
-
 struct VerifyOptions {
   std::string vm;
   std::vector<std::string> peer;  ///< VM, or URI and VM
-  std::string probe = probeOfThisBuild();
+  std::string probe;              ///< empty: the one that belongs to this vfpass
   std::string folder = agent::probeFolder;
   std::string minimumBandwidth;
   std::string inject;
@@ -116,7 +103,7 @@ session::VerifyRequest requestOf(const VerifyOptions& options) {
   if (!options.peer.empty()) {
     request.peer = remote::parsePeer(options.peer);
   }
-  request.probe = options.probe;
+  request.probe = options.probe.empty() ? programFile("vfpass-probe").string() : options.probe;
   request.folder = options.folder;
   request.minimumShare = shareOf(options.minimumBandwidth);
   request.gpu = options.gpu;

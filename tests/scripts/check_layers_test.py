@@ -33,6 +33,15 @@ class Layers(unittest.TestCase):
                 contextlib.redirect_stdout(output):
             return layers.main(), output.getvalue()
 
+    def test_only_the_module_includes_headers_of_libvirt(self):
+        self.write("src/libvirt/CMakeLists.txt", "vfpass_stage(libvirt LINKS vfpass_base)\n")
+        self.write("src/libvirt/connection.hpp", "#include <libvirt/libvirt.h>\n")
+        self.assertEqual(0, self.check()[0])
+        self.write("src/plan/plan.cpp", "#include <libvirt/virterror.h>\n")
+        code, output = self.check()
+        self.assertEqual(1, code)
+        self.assertIn("src/plan/plan.cpp: includes a header of libvirt; only src/libvirt may", output)
+
     def test_accepts_own_linked_and_vocabulary_headers(self):
         self.write("src/plan/plan.cpp", '#include "vfpass/plan/plan.hpp"\n#include "vfpass/base/text.hpp"\n')
         self.write("src/cli/attach.cpp", '#include "vfpass/error.hpp"\n#include <vfpass/plan/plan.hpp>\n')

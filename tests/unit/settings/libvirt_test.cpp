@@ -6,7 +6,7 @@
 
 #include "support.hpp"
 #include "vfpass/domain/domain_xml.hpp"
-#include "vfpass/hypervisor/libvirt.hpp"
+#include "vfpass/libvirt/libvirt_hypervisor.hpp"
 
 namespace vfpass::settings {
 namespace {
@@ -40,7 +40,7 @@ class ThroughLibvirt : public testing::TestWithParam<std::pair<std::string, std:
     return lease;
   }
 
-  std::unique_ptr<Hypervisor> libvirt = hypervisor::connectLibvirt("test:///default");
+  std::unique_ptr<Hypervisor> libvirt = libvirt::connect("test:///default");
 };
 
 TEST_P(ThroughLibvirt, SettingIsAddedAndRemovedByteForByte) {

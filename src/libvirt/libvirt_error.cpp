@@ -7,7 +7,7 @@
 
 #include "vfpass/base/text.hpp"
 
-namespace vfpass::hypervisor {
+namespace vfpass::libvirt {
 namespace {
 
 bool meansNoPermission(const Failure& failure) {
@@ -98,4 +98,4 @@ Error callError(const std::string& what, const Failure& failure) {
                "check the daemon's log: `journalctl -u libvirtd -u virtqemud`");
 }
 
-}  // namespace vfpass::hypervisor
+}  // namespace vfpass::libvirt

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <memory>
 
-namespace vfpass::hypervisor {
+namespace vfpass::libvirt {
 
 struct CloseConnection {
   void operator()(virConnectPtr connection) const { virConnectClose(connection); }
@@ -27,4 +27,4 @@ using NetworkHandle = std::unique_ptr<virNetwork, FreeNetwork>;
 template <typename Content>
 using Memory = std::unique_ptr<Content, FreeMemory>;
 
-}  // namespace vfpass::hypervisor
+}  // namespace vfpass::libvirt

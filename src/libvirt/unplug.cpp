@@ -5,7 +5,7 @@
 #include "libvirt_error.hpp"
 #include "vfpass/base/text.hpp"
 
-namespace vfpass::hypervisor {
+namespace vfpass::libvirt {
 namespace {
 
 enum class Outcome { waiting, removed, refused, stopped };
@@ -128,4 +128,4 @@ void unplug(virConnectPtr connection, virDomainPtr domain, const std::string& al
   }
 }
 
-}  // namespace vfpass::hypervisor
+}  // namespace vfpass::libvirt

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "vfpass/hypervisor/libvirt.hpp"
+#include "vfpass/libvirt/libvirt_hypervisor.hpp"
 
 // The calls that reach the daemon. These definitions take precedence over libvirt's, count, and
 // call them.
@@ -36,7 +36,7 @@ VFPASS_COUNT(int, virConnectListAllDomains,
              (virConnectPtr connection, virDomainPtr** domains, unsigned flags),
              (connection, domains, flags))
 
-namespace vfpass::hypervisor {
+namespace vfpass::libvirt {
 namespace {
 
 Definition numbered(int number) {
@@ -46,7 +46,7 @@ Definition numbered(int number) {
 
 // The test driver has one running persistent domain from the beginning.
 TEST(LibvirtCalls, ListingReadsTheXmlOfEachDomainAndTheStatesOfAllTogether) {
-  const auto hypervisor = connectLibvirt("test:///default");
+  const auto hypervisor = connect("test:///default");
   constexpr int defined = 20;
   for (int number = 0; number < defined; ++number) {
     hypervisor->defineDomain(numbered(number));
@@ -59,7 +59,7 @@ TEST(LibvirtCalls, ListingReadsTheXmlOfEachDomainAndTheStatesOfAllTogether) {
 }
 
 TEST(LibvirtCalls, ListingTellsRunningFromDefinedDomains) {
-  const auto hypervisor = connectLibvirt("test:///default");
+  const auto hypervisor = connect("test:///default");
   hypervisor->defineDomain(numbered(0));
   const auto domains = hypervisor->listDomains();
   ASSERT_EQ(domains.size(), 2U);
@@ -75,4 +75,4 @@ TEST(LibvirtCalls, ListingTellsRunningFromDefinedDomains) {
 }
 
 }  // namespace
-}  // namespace vfpass::hypervisor
+}  // namespace vfpass::libvirt

@@ -7,7 +7,7 @@
 
 #include "libvirt_error.hpp"
 
-namespace vfpass::hypervisor {
+namespace vfpass::libvirt {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -53,4 +53,4 @@ bool runEventsUntil(const std::function<bool()>& done, std::chrono::milliseconds
   return true;
 }
 
-}  // namespace vfpass::hypervisor
+}  // namespace vfpass::libvirt

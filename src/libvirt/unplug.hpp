@@ -5,11 +5,11 @@
 #include <chrono>
 #include <string>
 
-namespace vfpass::hypervisor {
+namespace vfpass::libvirt {
 
 /// Implements Hypervisor::detachDevice(): asks the guest to release the device and waits for its
 /// answer.
 void unplug(virConnectPtr connection, virDomainPtr domain, const std::string& alias,
             std::chrono::milliseconds timeout);
 
-}  // namespace vfpass::hypervisor
+}  // namespace vfpass::libvirt

@@ -6,7 +6,7 @@
 
 #include "vfpass/error.hpp"
 
-namespace vfpass::hypervisor {
+namespace vfpass::libvirt {
 
 /// A copy of this thread's last libvirt error, which the next libvirt call overwrites.
 struct Failure {
@@ -35,4 +35,4 @@ Error connectError(const std::string& uri, const Failure& failure);
 /// object.
 Error callError(const std::string& what, const Failure& failure);
 
-}  // namespace vfpass::hypervisor
+}  // namespace vfpass::libvirt

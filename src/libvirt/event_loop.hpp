@@ -3,7 +3,7 @@
 #include <chrono>
 #include <functional>
 
-namespace vfpass::hypervisor {
+namespace vfpass::libvirt {
 
 /// libvirt delivers events only to connections that were opened after an event loop was registered.
 void registerEventLoop();
@@ -12,4 +12,4 @@ void registerEventLoop();
 /// checked after every event.
 bool runEventsUntil(const std::function<bool()>& done, std::chrono::milliseconds timeout);
 
-}  // namespace vfpass::hypervisor
+}  // namespace vfpass::libvirt
