@@ -46,7 +46,7 @@ expect "lintian reports no error or warning" lintian --allow-root --fail-on erro
 content_of_rpm() { rpm -qlp "$results"/"$1"-[0-9]*.rpm 2>/dev/null; }
 content_of_rpm vfpass >"$work/vfpass.rpm-content"
 for file in /usr/sbin/vfpass /usr/sbin/vfpass-qemu-hook /usr/lib/systemd/system/vfpass-host.service \
-    /usr/share/vfpass/removed-hook; do
+    /usr/libexec/vfpass/vfpass-libvirt.so /usr/share/vfpass/removed-hook; do
     expect "the rpm contains $file" grep -qx "$file" "$work/vfpass.rpm-content"
 done
 for directory in /usr/sbin /usr/lib/systemd/system /etc/libvirt; do
@@ -79,6 +79,12 @@ expect "the group exists" grep -q '^vfpass:' "$root/etc/group"
 expect "the state belongs to it" test "$(in_root stat -c '%U:%G %a' /var/lib/vfpass)" = "root:vfpass 2750"
 expect "no unit is enabled" test -z "$(find "$root/etc/systemd/system" -name 'vfpass*')"
 expect "vfpass runs" in_root vfpass --version
+# The libraries that vfpass opens at run time: a package that lacks one in its dependencies installs all the same.
+expect "it opens its libvirt module" in_root vfpass --connect test:///default status
+"$checkout/tests/hosts/make_host.py" functions-64 "$root/opt/tree" >/dev/null
+expect "it opens libpci" in_root vfpass --sysroot /opt/tree pf list
+expect "it found libpci" test -z "$(grep 'no model names' "$work/said")"
+expect "it opens libarchive" in_root vfpass --sysroot /opt/tree snapshot /opt/snapshot.tar
 expect "an upgrade" reinstall
 expect "the hook is still a link" test -h "$link"
 
