@@ -1,4 +1,7 @@
-#include "json.hpp"
+#include <ranges>
+#include <utility>
+
+#include "document_writer.hpp"
 #include "topology_words.hpp"
 
 namespace vfpass::report {
@@ -46,30 +49,34 @@ Json functionJson(const TopologyWords& words, std::size_t number) {
   for (const auto& device : function.rdma) {
     rdma.push_back(rdmaJson(device));
   }
-  return {{"address", toString(function.address)},
-          {"role", toString(function.role)},
-          {"class", hexText(function.classCode, 6)},
-          {"vendor", hexText(function.vendor, 4)},
-          {"device", hexText(function.device, 4)},
-          {"subsystem_vendor", hexText(function.subsystemVendor, 4)},
-          {"subsystem_device", hexText(function.subsystemDevice, 4)},
-          {"model", textOrNull(function.model)},
-          {"serial", textOrNull(function.serial)},
-          {"driver", textOrNull(function.driver)},
-          {"iommu_group", valueOrNull(function.iommuGroup)},
-          {"numa_node", nodeJson(function.numaNode)},
-          {"host_bridge", words.topology().hostBridges[function.hostBridge].name},
-          {"parent", addressOf(words, function.parent)},
-          {"link", linkJson(function.link)},
-          {"best_link", linkJson(function.best)},
-          {"pf", addressOf(words, function.physicalFunction)},
-          {"index", valueOrNull(function.vfIndex)},
-          {"vfs", function.vfCount},
-          {"total_vfs", function.totalVfs},
-          {"netdevs", netdevs},
-          {"rdma", rdma},
-          {"vfio_user", textOrNull(function.vfioUser)},
-          {"lease", leaseJson(words.leaseOf(number))}};
+  Json json = {{"address", toString(function.address)},
+               {"role", toString(function.role)},
+               {"class", hexText(function.classCode, 6)},
+               {"vendor", hexText(function.vendor, 4)},
+               {"device", hexText(function.device, 4)},
+               {"subsystem_vendor", hexText(function.subsystemVendor, 4)},
+               {"subsystem_device", hexText(function.subsystemDevice, 4)},
+               {"model", textOrNull(function.model)},
+               {"serial", textOrNull(function.serial)},
+               {"driver", textOrNull(function.driver)},
+               {"iommu_group", valueOrNull(function.iommuGroup)},
+               {"numa_node", nodeJson(function.numaNode)},
+               {"host_bridge", words.topology().hostBridges[function.hostBridge].name},
+               {"parent", addressOf(words, function.parent)},
+               {"link", linkJson(function.link)},
+               {"best_link", linkJson(function.best)},
+               {"pf", addressOf(words, function.physicalFunction)},
+               {"index", valueOrNull(function.vfIndex)},
+               {"vfs", function.vfCount},
+               {"total_vfs", function.totalVfs},
+               {"netdevs", netdevs},
+               {"rdma", rdma},
+               {"vfio_user", textOrNull(function.vfioUser)},
+               {"lease", leaseJson(words.leaseOf(number))}};
+  if (!function.entry.empty()) {
+    json["entry"] = function.entry;
+  }
+  return json;
 }
 
 Json processorsJson(const Processors& processors) {
@@ -84,58 +91,51 @@ Json processorsJson(const Processors& processors) {
           {"numa_nodes", nodes}};
 }
 
-Json distancesJson(const TopologyWords& words) {
-  Json distances = Json::array();
-  for (const std::size_t gpu : words.gpus()) {
-    for (const std::size_t pf : words.pfs()) {
-      distances.push_back({{"gpu", addressOf(words, gpu)},
-                           {"pf", addressOf(words, pf)},
-                           {"distance", toString(topology::distance(words.topology(), gpu, pf))}});
-    }
-  }
-  return distances;
+Json distanceJson(const TopologyWords& words, std::size_t gpu, std::size_t pf) {
+  return {{"gpu", addressOf(words, gpu)},
+          {"pf", addressOf(words, pf)},
+          {"distance", toString(topology::distance(words.topology(), gpu, pf))}};
 }
 
-Json railsJson(const TopologyWords& words) {
-  Json rails = Json::array();
-  for (const auto& rail : words.rails()) {
-    Json alike = Json::array();
-    for (const std::size_t pf : rail.alike) {
-      alike.push_back(addressOf(words, pf));
+std::vector<std::pair<std::size_t, std::size_t>> pairsOf(const TopologyWords& words) {
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;
+  for (const std::size_t gpu : words.gpus()) {
+    for (const std::size_t pf : words.pfs()) {
+      pairs.emplace_back(gpu, pf);
     }
-    rails.push_back({{"gpu", addressOf(words, rail.gpu)},
-                     {"pf", addressOf(words, rail.pf)},
-                     {"distance", rail.pf ? Json(toString(rail.distance)) : Json()},
-                     {"as_near", alike}});
   }
-  return rails;
+  return pairs;
+}
+
+Json railJson(const TopologyWords& words, const topology::Rail& rail) {
+  Json alike = Json::array();
+  for (const std::size_t pf : rail.alike) {
+    alike.push_back(addressOf(words, pf));
+  }
+  return {{"gpu", addressOf(words, rail.gpu)},
+          {"pf", addressOf(words, rail.pf)},
+          {"distance", rail.pf ? Json(toString(rail.distance)) : Json()},
+          {"as_near", alike}};
 }
 
 }  // namespace
 
 void writeTopologyJson(std::ostream& out, const TopologyReport& report) {
   const TopologyWords words(report);
-  Json document = newDocument();
-  document["processors"] = processorsJson(report.topology.processors);
-  document["host_bridges"] = Json::array();
-  for (const auto& bridge : report.topology.hostBridges) {
-    document["host_bridges"].push_back(
-        {{"name", bridge.name}, {"numa_node", nodeJson(bridge.numaNode)}});
-  }
-  document["functions"] = Json::array();
-  for (std::size_t i = 0; i < report.topology.functions.size(); ++i) {
-    document["functions"].push_back(functionJson(words, i));
-    if (const std::string& entry = report.topology.functions[i].entry; !entry.empty()) {
-      document["functions"].back()["entry"] = entry;
-    }
-  }
-  document["distances"] = distancesJson(words);
-  document["rails"] = railsJson(words);
-  document["problems"] = Json::array();
-  for (const auto& problem : report.topology.problems) {
-    document["problems"].push_back({{"object", problem.object}, {"what", problem.what}});
-  }
-  writeDocument(out, document);
+  const Topology& topology = report.topology;
+  DocumentWriter document(out);
+  document.member("processors", processorsJson(topology.processors));
+  document.list("host_bridges", topology.hostBridges, [](const auto& bridge) -> Json {
+    return {{"name", bridge.name}, {"numa_node", nodeJson(bridge.numaNode)}};
+  });
+  document.list("functions", std::views::iota(std::size_t{0}, topology.functions.size()),
+                [&](std::size_t number) { return functionJson(words, number); });
+  document.list("distances", pairsOf(words),
+                [&](const auto& pair) { return distanceJson(words, pair.first, pair.second); });
+  document.list("rails", words.rails(), [&](const auto& rail) { return railJson(words, rail); });
+  document.list("problems", topology.problems, [](const auto& problem) -> Json {
+    return {{"object", problem.object}, {"what", problem.what}};
+  });
 }
 
 }  // namespace vfpass::report
