@@ -1,9 +1,14 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <csignal>
 #include <iostream>
+#include <iterator>
 #include <sstream>
+#include <string_view>
+#include <vector>
 
 #include "commands.hpp"
 #include "help_format.hpp"
@@ -53,11 +58,31 @@ void printError(const Error& error) {
   }
 }
 
+struct Command {
+  std::string_view name;
+  void (*add)(CLI::App& app, Runner& runner);
+};
+
 // In the order of the help text.
-constexpr auto commands = {addInit,     addCheck,  addPlan,       addAttach,  addDetach,
-                           addStatus,   addVerify, addGuestSetup, addRecover, addGc,
-                           addHost,     addPf,     addVf,         addTopo,    addDoctor,
-                           addSnapshot, addHook,   addObserve};
+constexpr std::array commands{Command{"init", addInit},       Command{"check", addCheck},
+                              Command{"plan", addPlan},       Command{"attach", addAttach},
+                              Command{"detach", addDetach},   Command{"status", addStatus},
+                              Command{"verify", addVerify},   Command{"guest-setup", addGuestSetup},
+                              Command{"recover", addRecover}, Command{"gc", addGc},
+                              Command{"host", addHost},       Command{"pf", addPf},
+                              Command{"vf", addVf},           Command{"topo", addTopo},
+                              Command{"doctor", addDoctor},   Command{"snapshot", addSnapshot},
+                              Command{"hook", addHook},       Command{"observe", addObserve}};
+
+// The commands whose names are among the words, or all. Describing all options of all commands
+// takes a third of the instructions of `vfpass topo` on a small host (docs/performance.md).
+std::vector<Command> commandsAmong(const std::vector<std::string_view>& words) {
+  std::vector<Command> among;
+  std::ranges::copy_if(commands, std::back_inserter(among), [&](const Command& command) {
+    return std::ranges::find(words, command.name) != words.end();
+  });
+  return among.empty() ? std::vector(commands.begin(), commands.end()) : among;
+}
 
 // For a misspelled command CLI11 only reports that a command is required.
 void requireKnownCommand(const CLI::App& app, const CLI::ParseError& error) {
@@ -76,7 +101,7 @@ void requireKnownCommand(const CLI::App& app, const CLI::ParseError& error) {
               ExitCode::badInput);
 }
 
-int run(int argc, char** argv) {
+int run(int argc, char** argv, const std::vector<Command>& known) {
   CLI::App app{"Give libvirt virtual machines their own ConnectX virtual functions.", "vfpass"};
   app.formatter(std::make_shared<HelpFormat>());
   app.footer(exitCodes);
@@ -85,12 +110,15 @@ int run(int argc, char** argv) {
   session::GlobalOptions options;
   Runner runner;
   addGlobalOptions(app, options);
-  for (const auto add : commands) {
-    add(app, runner);
+  for (const Command& command : known) {
+    command.add(app, runner);
   }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    if (known.size() < commands.size()) {  // the help or the error may name other commands
+      return run(argc, argv, {commands.begin(), commands.end()});
+    }
     requireKnownCommand(app, error);
     std::ostringstream message;
     const int code = app.exit(error, std::cout, message);
@@ -122,8 +150,9 @@ int main(int argc, char** argv) {
   // A pipe closed by `| head`, a daemon or a helper must not kill this process during a change.
   std::signal(SIGPIPE, SIG_IGN);
   try {
-    const int code = vfpass::cli::run(argc, argv);
-    vfpass::cli::requireOutputWritten();
+    using namespace vfpass::cli;
+    const int code = run(argc, argv, commandsAmong({argv + std::min(argc, 1), argv + argc}));
+    requireOutputWritten();
     return code;
   } catch (const vfpass::Error& error) {
     vfpass::cli::printError(error);
