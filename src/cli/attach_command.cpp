@@ -95,7 +95,7 @@ void addAttach(CLI::App& app, Runner& runner) {
       "drivers, lease them to the VM and add them to its XML. Running it again changes\n"
       "nothing.");
   const auto options = std::make_shared<AttachOptions>();
-  command->add_option("vm", options->vm, "Domain name or UUID")->required();
+  command->add_option("vm", options->vm, "Domain name or UUID")->type_name("VM")->required();
   addScope(*command, options->scope);
   command->add_flag("--dry-run", options->dryRun, "Only show the changes, like `plan`");
   command->callback([&runner, options] {

@@ -155,9 +155,11 @@ void addCheck(CLI::App& app, Runner& runner) {
   auto* command = app.add_subcommand(
       "check", "Validate mappings against the schema and this host, and report all problems");
   const auto options = std::make_shared<CheckOptions>();
-  command->add_option("target", options->target,
-                      "VM (name or UUID), or mapping file to validate without looking at the host\n"
-                      "(default: all VMs)");
+  command
+      ->add_option("target", options->target,
+                   "VM (name or UUID), or mapping file to validate without looking at the host\n"
+                   "(default: all VMs)")
+      ->type_name("VM|FILE");
   command->add_flag("--schema", options->schema, "Print the JSON schema of mappings");
   command->callback([&runner, options] {
     runner = [options](Session& session) { return check(session, *options); };

@@ -34,6 +34,7 @@ void addTopo(CLI::App& app, Runner& runner);
 void addDoctor(CLI::App& app, Runner& runner);
 void addInit(CLI::App& app, Runner& runner);
 void addSnapshot(CLI::App& app, Runner& runner);
+void addComplete(CLI::App& app, Runner& runner);  ///< hidden; for the scripts in completion/
 
 /// Adds `--live` and `--config`, for commands that change a domain.
 void addScope(CLI::App& command, session::ScopeOptions& scope);

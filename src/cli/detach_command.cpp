@@ -184,7 +184,7 @@ void addDetach(CLI::App& app, Runner& runner) {
       "Remove the VM's devices from its XML and return them to the host. If the VM is\n"
       "running, check that the devices are idle and wait for the guest to release them.");
   const auto options = std::make_shared<DetachOptions>();
-  command->add_option("vm", options->vm, "Domain name or UUID")->required();
+  command->add_option("vm", options->vm, "Domain name or UUID")->type_name("VM")->required();
   addScope(*command, options->scope);
   command->add_flag("--force", options->force,
                     "Unplug from a running guest without checking that the devices are idle");

@@ -104,7 +104,7 @@ void addGuestSetup(CLI::App& app, Runner& runner) {
       "Configure the guest: addresses, MTU, interface names, ARP settings, nvidia_peermem,\n"
       "NVLink and NCCL's files");
   const auto options = std::make_shared<GuestSetupOptions>();
-  command->add_option("vm", options->vm, "Domain name or UUID");
+  command->add_option("vm", options->vm, "Domain name or UUID")->type_name("VM");
   auto* yes = command->add_flag("--yes", options->yes, "Apply the changes without asking");
   command
       ->add_flag("--dry-run", options->dryRun,

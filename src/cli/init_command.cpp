@@ -33,7 +33,7 @@ void addInit(CLI::App& app, Runner& runner) {
   auto* command = app.add_subcommand(
       "init", "Propose a mapping: the nearest pairs of free GPUs and PFs, with reasons");
   const auto options = std::make_shared<InitOptions>();
-  command->add_option("vm", options->vm, "Domain name or UUID")->required();
+  command->add_option("vm", options->vm, "Domain name or UUID")->type_name("VM")->required();
   command->add_option("--gpus", options->gpus, "Number of GPUs")
       ->type_name("NUMBER")
       ->check(CLI::Range(0U, mostDevices))

@@ -64,24 +64,36 @@ struct Command {
 };
 
 // In the order of the help text.
-constexpr std::array commands{Command{"init", addInit},       Command{"check", addCheck},
-                              Command{"plan", addPlan},       Command{"attach", addAttach},
-                              Command{"detach", addDetach},   Command{"status", addStatus},
-                              Command{"verify", addVerify},   Command{"guest-setup", addGuestSetup},
-                              Command{"recover", addRecover}, Command{"gc", addGc},
-                              Command{"host", addHost},       Command{"pf", addPf},
-                              Command{"vf", addVf},           Command{"topo", addTopo},
-                              Command{"doctor", addDoctor},   Command{"snapshot", addSnapshot},
-                              Command{"hook", addHook},       Command{"observe", addObserve}};
+constexpr std::array commands{Command{"init", addInit},
+                              Command{"check", addCheck},
+                              Command{"plan", addPlan},
+                              Command{"attach", addAttach},
+                              Command{"detach", addDetach},
+                              Command{"status", addStatus},
+                              Command{"verify", addVerify},
+                              Command{"guest-setup", addGuestSetup},
+                              Command{"recover", addRecover},
+                              Command{"gc", addGc},
+                              Command{"host", addHost},
+                              Command{"pf", addPf},
+                              Command{"vf", addVf},
+                              Command{"topo", addTopo},
+                              Command{"doctor", addDoctor},
+                              Command{"snapshot", addSnapshot},
+                              Command{"hook", addHook},
+                              Command{"observe", addObserve},
+                              Command{"complete", addComplete}};
 
-// The commands whose names are among the words, or all. Describing all options of all commands
-// takes a third of the instructions of `vfpass topo` on a small host (docs/performance.md).
+// The commands whose names are among the words, or all; `complete` looks at all. Describing all
+// options of all commands takes a third of the instructions of `vfpass topo` on a small host
+// (docs/performance.md).
 std::vector<Command> commandsAmong(const std::vector<std::string_view>& words) {
   std::vector<Command> among;
   std::ranges::copy_if(commands, std::back_inserter(among), [&](const Command& command) {
     return std::ranges::find(words, command.name) != words.end();
   });
-  return among.empty() ? std::vector(commands.begin(), commands.end()) : among;
+  const bool completes = !words.empty() && words.front() == "complete";
+  return completes || among.empty() ? std::vector(commands.begin(), commands.end()) : among;
 }
 
 // For a misspelled command CLI11 only reports that a command is required.

@@ -66,7 +66,7 @@ void addPlan(CLI::App& app, Runner& runner) {
   auto* command =
       app.add_subcommand("plan", "Show what attach would change: host steps and an XML diff");
   const auto options = std::make_shared<PlanOptions>();
-  command->add_option("vm", options->vm, "Domain name or UUID")->required();
+  command->add_option("vm", options->vm, "Domain name or UUID")->type_name("VM")->required();
   addScope(*command, options->scope);
   command->callback([&runner, options] {
     runner = [options](Session& session) { return showPlan(session, options->vm, options->scope); };

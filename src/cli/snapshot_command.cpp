@@ -87,6 +87,7 @@ void addSnapshot(CLI::App& app, Runner& runner) {
   command
       ->add_option("target", *target,
                    "New directory, or new file with the suffix .tar; -v lists the captured files")
+      ->type_name("FILE")
       ->required();
   command->callback([&runner, target] {
     runner = [target](Session& session) { return snapshot(session, *target); };

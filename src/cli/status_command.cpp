@@ -274,7 +274,7 @@ void addStatus(CLI::App& app, Runner& runner) {
   auto* command = app.add_subcommand(
       "status", "Show leases, and drift between mapping, kernel and domain (exit status 3)");
   const auto vm = std::make_shared<std::string>();
-  command->add_option("vm", *vm, "Domain name or UUID (default: all)");
+  command->add_option("vm", *vm, "Domain name or UUID (default: all)")->type_name("VM");
   command->callback(
       [&runner, vm] { runner = [vm](Session& session) { return status(session, *vm); }; });
 }

@@ -280,7 +280,7 @@ void addVerify(CLI::App& app, Runner& runner) {
       "verify",
       "Verify in the guest that RDMA works, and compare the result with the host's counters");
   const auto options = std::make_shared<VerifyOptions>();
-  command->add_option("vm", options->vm, "Domain name or UUID");
+  command->add_option("vm", options->vm, "Domain name or UUID")->type_name("VM");
   addPeerOptions(*command, *options);
   addReportOptions(*command, *options);
   addMeasurementOptions(*command, *options);

@@ -1,4 +1,4 @@
-#include <ranges>
+#include <numeric>
 #include <utility>
 
 #include "document_writer.hpp"
@@ -107,6 +107,12 @@ std::vector<std::pair<std::size_t, std::size_t>> pairsOf(const TopologyWords& wo
   return pairs;
 }
 
+std::vector<std::size_t> numbersOf(const std::vector<TopologyFunction>& functions) {
+  std::vector<std::size_t> numbers(functions.size());
+  std::iota(numbers.begin(), numbers.end(), 0U);
+  return numbers;
+}
+
 Json railJson(const TopologyWords& words, const topology::Rail& rail) {
   Json alike = Json::array();
   for (const std::size_t pf : rail.alike) {
@@ -128,7 +134,7 @@ void writeTopologyJson(std::ostream& out, const TopologyReport& report) {
   document.list("host_bridges", topology.hostBridges, [](const auto& bridge) -> Json {
     return {{"name", bridge.name}, {"numa_node", nodeJson(bridge.numaNode)}};
   });
-  document.list("functions", std::views::iota(std::size_t{0}, topology.functions.size()),
+  document.list("functions", numbersOf(topology.functions),
                 [&](std::size_t number) { return functionJson(words, number); });
   document.list("distances", pairsOf(words),
                 [&](const auto& pair) { return distanceJson(words, pair.first, pair.second); });
