@@ -1,5 +1,7 @@
 #include "help_format.hpp"
 
+#include "examples.hpp"
+
 namespace vfpass::cli {
 namespace {
 
@@ -33,6 +35,11 @@ std::string HelpFormat::make_option_opts(const CLI::Option* option) const {
   }
   return (isFlag(*option) ? "" : valueText(*option)) + namesOf("Needs", option->get_needs()) +
          namesOf("Excludes", option->get_excludes());
+}
+
+std::string HelpFormat::make_footer(const CLI::App* app) const {
+  const std::string examples = examplesOf(*app);
+  return (examples.empty() ? "" : "Examples:\n" + examples + "\n") + CLI::Formatter::make_footer(app);
 }
 
 }  // namespace vfpass::cli

@@ -9,6 +9,8 @@ namespace vfpass::cli {
 class HelpFormat : public CLI::Formatter {
  public:
   std::string make_option_opts(const CLI::Option* option) const override;
+  /// Examples, then the exit codes.
+  std::string make_footer(const CLI::App* app) const override;
 };
 
 }  // namespace vfpass::cli
