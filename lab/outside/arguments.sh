@@ -23,6 +23,7 @@ read_option() {
     --machine) machine=$2 ;;
     --memory) memory=$2 ;;
     --timeout) timeout=$2 ;;
+    --cores) cores=$2 ;;
     --state) mkdir -p "$2"; state=$(realpath "$2") ;;
     --share) shares+=("$2") ;;
     --hosts) hosts=$2; link=${VFPASS_LAB_LINK:-} ;;
@@ -35,6 +36,7 @@ read_option() {
 check_arguments() {
     [ -f "$lab/machines/$machine" ] || fail "unknown machine $machine, use one of: $(ls "$lab/machines")"
     [[ $memory =~ ^[0-9]+$ && $timeout =~ ^[0-9]+$ ]] || fail "--memory and --timeout need a number"
+    [[ $cores = one || $cores = all ]] || fail "--cores needs one or all"
     [[ $hosts =~ ^[12]$ ]] || fail "--hosts needs 1 or 2"
     [ -n "$build" ] || build=$checkout/$(build_of "${release:-$(own_release)}")/lab
     [[ -e $build/guest.cpio && -e $build/tsc_khz ]] ||

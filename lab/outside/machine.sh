@@ -78,14 +78,18 @@ allowed_cores() {
     done
 }
 
-# choose_core: sets core to one that no other lab uses, or else to any. On two cores, about one in forty starts of guests
-# under KVM hung or crashed the host under test: the guest's save area contained registers of the host. The probable
+# choose_core: sets core to one that no other lab uses, or else to any; with `--cores all`, to the list of all. On two
+# cores, about one in forty starts of guests under KVM hung or crashed the host under test: the guest's save area contained registers of the host. The probable
 # cause: QEMU changes a processor's interrupt_request in helper_vmrun and do_vmexit without the lock under which other
 # threads set bits in it, so an update may get lost. On one core the two do not run at the same time.
 choose_core() {
-    local lock cores
-    mapfile -t cores < <(allowed_cores | shuf)
-    for core in "${cores[@]}"; do
+    local lock allowed
+    mapfile -t allowed < <(allowed_cores | shuf)
+    if [ "${cores:-one}" = all ]; then
+        core=$(IFS=, && echo "${allowed[*]}")
+        return
+    fi
+    for core in "${allowed[@]}"; do
         exec {lock}>>"${TMPDIR:-/tmp}/vfpass-lab-core-$UID-$core"
         ! flock --nonblock "$lock" || return 0
         exec {lock}>&-

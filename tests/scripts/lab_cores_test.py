@@ -35,6 +35,10 @@ class Cores(unittest.TestCase):
                               "[ $first != $core ] && echo different")
         self.assertEqual(["different"], lines)
 
+    def test_all_cores_on_request(self):
+        lines = self.run_bash(f"{TWO_CORES}\ncores=all\nchoose_core\necho $core")
+        self.assertIn(lines, (["3,5"], ["5,3"]))
+
 
 if __name__ == "__main__":
     unittest.main(argv=["lab_cores_test"])
