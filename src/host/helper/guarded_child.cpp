@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <mutex>
+#include <vector>
 
 #include "helper/task_name.hpp"
 #include "vfpass/base/deadline.hpp"
@@ -43,13 +45,34 @@ void closeAllBut(int one, int other) {
   closeBetween(high + 1, ~0U);
 }
 
-// The first child exits at once, so that it can be waited for and the second one is an orphan.
-[[noreturn]] void runChild(int pipe, int kept, const std::function<void(int)>& operation) {
-  ::setsid();
-  const pid_t second = ::_Fork();
-  if (second != 0) {
-    ::_exit(second < 0 ? 1 : 0);
+// Guarded children for which nobody has waited yet. One that hangs becomes a child of init when
+// this process ends.
+class Children {
+ public:
+  void add(pid_t child) {
+    const std::lock_guard lock(mutex_);
+    running_.push_back(child);
   }
+
+  // One waitpid(2) for each: other code waits for the other children of this process. An error
+  // (ECHILD) means that this process ignores SIGCHLD.
+  void reap() {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(running_, [](pid_t child) { return ::waitpid(child, nullptr, WNOHANG) != 0; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<pid_t> running_;
+};
+
+Children& children() {
+  static Children all;
+  return all;
+}
+
+[[noreturn]] void runChild(int pipe, int kept, const std::function<void(int)>& operation) {
+  ::setsid();  // signals from the terminal or to the process group do not reach it
   closeAllBut(pipe, kept < 0 ? pipe : kept);
   // Keeping the working directory would prevent unmounting its file system.
   if (::chdir("/") != 0) {
@@ -73,20 +96,19 @@ bool readSome(int pipe, std::string& bytes, std::size_t limit) {
 
 }  // namespace
 
+void reapGuarded() { children().reap(); }
+
 void startGuarded(int pipe, int kept, const std::function<void(int)>& operation) {
+  reapGuarded();
   // _Fork instead of fork: library handlers must not run, since other threads may hold their locks.
-  const pid_t first = ::_Fork();
-  if (first == 0) {
+  const pid_t child = ::_Fork();
+  if (child == 0) {
     runChild(pipe, kept, operation);
   }
-  int status = 0;
-  pid_t waited = first;
-  while (first > 0 && (waited = ::waitpid(first, &status, 0)) < 0 && errno == EINTR) {
+  if (child < 0) {
+    throw Error("cannot start a helper process: " + errnoText(errno));
   }
-  // ECHILD: this process ignores SIGCHLD; the pipe reports whether the child works.
-  if (first < 0 || (waited == first && status != 0)) {
-    throw Error("cannot start a helper process: " + errnoText(first < 0 ? errno : EAGAIN));
-  }
+  children().add(child);
 }
 
 void writeAll(int descriptor, const void* bytes, std::size_t length) {

@@ -41,7 +41,15 @@ TEST(Guarded, ReturnsOutputOfChild) {
   EXPECT_EQ(reply.bytes, words);
 }
 
-TEST(Guarded, ReturnsAtDeadlineAndLeavesNoZombie) {
+// True once this process has no child, not even a zombie.
+bool hasNoChild() {
+  return pollUntil(Deadline(milliseconds(5000)), [] {
+    reapGuarded();
+    return ::waitpid(-1, nullptr, WNOHANG) == -1 && errno == ECHILD;
+  });
+}
+
+TEST(Guarded, ReturnsAtDeadlineAndReapsTheChildLater) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
   FileDescriptor reading(ends[0]);
@@ -56,8 +64,28 @@ TEST(Guarded, ReturnsAtDeadlineAndLeavesNoZombie) {
   EXPECT_FALSE(reply.finished);
   EXPECT_EQ(reply.bytes, "a");
   EXPECT_LT(std::chrono::steady_clock::now() - begin, milliseconds(3000));
-  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
-  EXPECT_EQ(errno, ECHILD);
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), 0) << "the child is still running";
+  writing.reset();
+  EXPECT_TRUE(hasNoChild());
+}
+
+TEST(Guarded, ReapsEarlierChildren) {
+  for (int count = 0; count < 20; ++count) {
+    EXPECT_TRUE(runGuarded(milliseconds(5000), -1, [](int /*pipe*/) {}).finished);
+  }
+  EXPECT_TRUE(hasNoChild());
+}
+
+TEST(Guarded, LeavesOtherChildrenAlone) {
+  const pid_t other = ::fork();
+  if (other == 0) {
+    ::_exit(7);
+  }
+  EXPECT_TRUE(runGuarded(milliseconds(5000), -1, [](int /*pipe*/) {}).finished);
+  reapGuarded();
+  int status = 0;
+  EXPECT_EQ(::waitpid(other, &status, 0), other);
+  EXPECT_EQ(WEXITSTATUS(status), 7);
 }
 
 TEST(Guarded, ChildHasNoOtherDescriptors) {
@@ -283,7 +311,7 @@ TEST(GuardedHelper, ReusesOneProcessThatEndsWithOwner) {
     EXPECT_EQ(helper.write(file.get(), "x", "vf0000:01:00.1", milliseconds(5000)).error, 0);
   }
   EXPECT_TRUE(pollUntil(Deadline(milliseconds(5000)), [&] { return fresh().empty(); }));
-  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "there are no children to wait for";
+  EXPECT_TRUE(hasNoChild());
 }
 
 TEST(GuardedHelper, HasNoOtherDescriptors) {

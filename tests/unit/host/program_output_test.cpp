@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "helper/guarded_child.hpp"
 #include "hosts/sysfs_tree.hpp"
 
 namespace vfpass::host {
@@ -69,6 +70,7 @@ TEST(ProgramOutput, ReturnsAtDeadlineAndTerminatesProgram) {
   const auto end = std::chrono::steady_clock::now() + 20s;
   const auto running = [&] {
     std::ifstream(file) >> pid;
+    reapGuarded();  // kill(2) finds zombies as well
     return pid == 0 || ::kill(pid, 0) == 0;
   };
   while (running() && std::chrono::steady_clock::now() < end) {
