@@ -1,5 +1,7 @@
 #include "vfpass/hypervisor/libvirt.hpp"
 
+#include <filesystem>
+
 #include "open_module.hpp"
 #include "vfpass/base/program_file.hpp"
 
@@ -7,7 +9,8 @@ namespace vfpass::hypervisor {
 namespace {
 
 const LibvirtModule& module() {
-  static const LibvirtModule& opened = openModule(programFile("vfpass-libvirt.so"));
+  static const std::filesystem::path file = programFile("vfpass-libvirt.so");
+  static const LibvirtModule& opened = openModule(file);
   return opened;
 }
 

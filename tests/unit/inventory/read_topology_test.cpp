@@ -24,10 +24,10 @@ void add(const SysfsTree& tree, const std::string& path, const std::string& ueve
   tree.link("sys/bus/pci/devices/" + name, "sys/devices/" + path);
 }
 
-const TopologyFunction& at(const Topology& topology, const std::string& address) {
+const TopologyFunction& at(const Topology& topology, const char* address) {
   const auto* found = findFunction(topology, parsePciAddress(address).value());
   if (found == nullptr) {
-    throw std::runtime_error("there is no " + address);
+    throw std::runtime_error(std::string("there is no ") + address);
   }
   return *found;
 }
