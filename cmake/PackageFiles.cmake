@@ -8,6 +8,8 @@ install(DIRECTORY ${package_files}/systemd/ DESTINATION lib/systemd/system)
 install(FILES ${packaging}/sysusers.conf DESTINATION lib/sysusers.d RENAME vfpass.conf)
 install(FILES ${packaging}/tmpfiles.conf DESTINATION lib/tmpfiles.d RENAME vfpass.conf)
 install(PROGRAMS ${packaging}/removed-hook DESTINATION ${CMAKE_INSTALL_DATADIR}/vfpass)
+# Editors read them (the first line of each example).
+install(FILES docs/schema/mapping.schema.json docs/schema/host.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/vfpass)
 install(FILES completion/vfpass.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME vfpass)
 install(FILES completion/vfpass.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 # The first for zsh as Debian builds it, the second for all others.

@@ -39,7 +39,8 @@ std::string HelpFormat::make_option_opts(const CLI::Option* option) const {
 
 std::string HelpFormat::make_footer(const CLI::App* app) const {
   const std::string examples = examplesOf(*app);
-  return (examples.empty() ? "" : "Examples:\n" + examples + "\n") + CLI::Formatter::make_footer(app);
+  return (examples.empty() ? "" : "Examples:\n" + examples + "\n") +
+         CLI::Formatter::make_footer(app);
 }
 
 }  // namespace vfpass::cli

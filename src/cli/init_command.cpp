@@ -20,6 +20,7 @@ ExitCode init(Session& session, const InitOptions& options) {
   report.vm = options.vm;
   report.command = "vfpass init " + shellArgument(options.vm) + " --gpus " +
                    std::to_string(options.gpus) + " --vfs " + std::to_string(vfs);
+  report.schemaFile = VFPASS_DATA_DIRECTORY "/mapping.schema.json";
   report.proposal = topology::propose(host.topology, host.leases, options.gpus, vfs);
   report.topology = std::move(host.topology);
   report::writeProposal(session.out(), report, session.style());

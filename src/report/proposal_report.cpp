@@ -27,7 +27,8 @@ class ProposalWriter {
       : out_(out), report_(report), view_{report.topology, {}}, words_(view_) {}
 
   void write() {
-    out_ << "# Proposed by `" << printable(report_.command)
+    out_ << "# yaml-language-server: $schema=" << report_.schemaFile << '\n'
+         << "# Proposed by `" << printable(report_.command)
          << "`, from this host's PCI Express topology.\n"
          << "# Save it in /etc/vfpass/vms, then run `vfpass check` to check it against this host.\n"
          << "version: 1\nvm: " << yamlString(report_.vm) << '\n';

@@ -44,6 +44,46 @@ TEST(Schema, HasTitlesAndAllowsNoAdditionalProperties) {
   expectTitles(json::parse(hostSchema()), "host");
 }
 
+// Editors show it. The title only completes "expected ..." in a message.
+void expectDescriptions(const json& root, const json& schema, const std::string& where) {
+  const json properties = schema.value("properties", json::object());
+  for (const auto& [key, value] : properties.items()) {
+    const std::string reference = value.value("$ref", "");
+    const json& described =
+        reference.empty() ? value : root.at(json::json_pointer(reference.substr(1)));
+    EXPECT_TRUE(value.contains("description") || described.contains("description"))
+        << where << "/" << key;
+    expectDescriptions(root, value, where + "/" + key);
+  }
+  if (schema.contains("items")) {
+    expectDescriptions(root, schema.at("items"), where + "/[]");
+  }
+  const json definitions = schema.value("definitions", json::object());
+  for (const auto& [key, value] : definitions.items()) {
+    expectDescriptions(root, value, where + "#" + key);
+  }
+}
+
+TEST(Schema, DescribesEveryProperty) {
+  for (const std::string& text : {mappingSchema(), hostSchema()}) {
+    const json schema = json::parse(text);
+    expectDescriptions(schema, schema, schema.at("$id"));
+  }
+}
+
+TEST(Schema, EachExampleNamesItsOwn) {
+  const auto examples = std::filesystem::path(VFPASS_SOURCE_DIR) / "examples";
+  for (const auto& file : std::filesystem::directory_iterator(examples)) {
+    const std::string name = file.path().filename().string();
+    const std::string kind = name.starts_with("host") ? "host" : "mapping";
+    EXPECT_TRUE(readWhole(file.path())
+                    .starts_with("# yaml-language-server: $schema=/usr/share/vfpass/" + kind +
+                                 ".schema.json\n"))
+        << name;
+    EXPECT_TRUE(std::filesystem::exists(schemaFolder / (kind + ".schema.json")));
+  }
+}
+
 TEST(Schema, ListsTheSameWordsAsTheParsers) {
   const json schema = json::parse(mappingSchema());
   const json& attributes = schema["definitions"]["vf"]["properties"]["required"]["items"]["enum"];

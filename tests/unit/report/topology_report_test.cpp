@@ -180,6 +180,7 @@ TEST(ProposalReport, MappingAndJson) {
   const TopologyReport sample = samples::topology();
   report.vm = "it's \"me\"";
   report.command = "vfpass init ...";
+  report.schemaFile = "/usr/share/vfpass/mapping.schema.json";
   report.topology = sample.topology;
   report.proposal = topology::propose(sample.topology, sample.leases, 2, 3);
   expectGolden("init.yaml", written([&](auto& out) { writeProposal(out, report, {}); }));

@@ -13,6 +13,7 @@ namespace vfpass::report {
 struct ProposalReport {
   std::string vm;
   std::string command;
+  std::string schemaFile;  ///< of mappings; editors that read it complete and check the file
   Topology topology;
   topology::Proposal proposal;
 };
