@@ -1,7 +1,7 @@
 #!/bin/bash
 # attach.sh [COUNT:ROUNDS...]: compares `vfpass attach` with the shell recipe, in the host under test:
 #
-#     lab/run --machine many --timeout 3000 bench/attach.sh 1:3 8:3 64:3
+#     lab/run --cores all --machine many --timeout 3000 bench/attach.sh 1:3 8:3 64:3
 #
 # In each round the recipe and vfpass take turns, and the host is reset in between. Both do the same work on a
 # defined domain that is not running: VFs, five attributes each, vfio-pci, the domain's XML. The result is

@@ -1,7 +1,7 @@
 #!/bin/bash
 # create.sh [ROUNDS [COUNT...]]: compares creating VFs with `vfpass host apply` and with plain writes to sysfs:
 #
-#     lab/run --machine many bench/create.sh 5 8 64
+#     lab/run --cores all --machine many bench/create.sh 5 8 64
 #
 # "whole" is the entire command. "step" is only the creation, from the timestamps of the two lines that -v -v
 # prints before and after it.

@@ -40,6 +40,9 @@ echo "domain XML of $(stat -c %s "$work/domain.xml") bytes, $runs runs each, int
     "$hook" "${arguments[@]}" -- "$helper" "${arguments[@]}" -- \
     "$builtin_helper" "${arguments[@]}"
 
+echo "10,000 calls of the hook:"
+"$build/bench/interleave" 10000 "$work/domain.xml" "$hook" "${arguments[@]}"
+
 # callgrind NAME COMMAND...
 callgrind() {
     local name=$1
