@@ -4,8 +4,8 @@
 #
 #     bench/host.sh 50
 #
-# "copy" copies the files of the captured tree that vfpass reads, with cp. `doctor` fails there, because the tree is
-# of a host without libvirt.
+# "copy" copies the files of the captured tree that vfpass reads, with cp. `doctor` fails there, because
+# the machine's firmware version and ACS settings do not pass.
 set -euo pipefail
 
 bench=$(cd "$(dirname "$0")" && pwd)
