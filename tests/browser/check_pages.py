@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """check_pages.py VFPASS RENDER MAKE_HOST [SCREENSHOT]: opens the pages of `topo --html` and `verify --html` in a headless
-Chromium, for a host that MAKE_HOST creates. Exit status 77 (skipped) without Chromium. With SCREENSHOT, the picture of the verify
-page is kept there.
+Chromium (Debian package chromium), for a host that MAKE_HOST creates. With SCREENSHOT, the picture of the verify page is kept there.
 """
 
 import shutil
@@ -13,7 +12,7 @@ import zlib
 from pathlib import Path
 
 # The network options keep Chromium's own services from looking for its maker's hosts.
-OPTIONS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+OPTIONS = ["--headless", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--disable-quic", "--no-first-run",
            "--disable-background-networking", "--disable-component-update", "--disable-sync",
            "--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr", "--hide-scrollbars"]
 
@@ -72,8 +71,7 @@ def main():
     vfpass, render, make_host = (Path(each).resolve() for each in sys.argv[1:4])
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
-        print("check_pages: skipped: no chromium (Debian package chromium)")
-        sys.exit(77)
+        sys.exit("check_pages: there is no chromium: install the Debian package chromium (scripts/install-packages does)")
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         host = folder / "host"
