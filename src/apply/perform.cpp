@@ -189,11 +189,12 @@ bool isDomainAction(const Action& action) {
   return std::holds_alternative<EditDomain>(action) || isLiveAction(action);
 }
 
-bool isKernelAction(const Action& action) {
-  return !isDomainAction(action) && !std::holds_alternative<RecordLease>(action) &&
-         !std::holds_alternative<DropLease>(action) &&
-         !std::holds_alternative<RecordSoftRoce>(action) &&
-         !std::holds_alternative<ForgetSoftRoce>(action);
+bool isKernelAction(const Action& action) { return !isDomainAction(action) && !isRecord(action); }
+
+bool isRecord(const Action& action) {
+  return std::holds_alternative<RecordLease>(action) || std::holds_alternative<DropLease>(action) ||
+         std::holds_alternative<RecordSoftRoce>(action) ||
+         std::holds_alternative<ForgetSoftRoce>(action);
 }
 
 bool isInEffect(const EditDomain& action, Tools& tools) {

@@ -28,6 +28,9 @@ bool isDomainAction(const Action& action);
 /// True for actions whose effect a reboot reverts.
 bool isKernelAction(const Action& action);
 
+/// True for actions that only change the state database.
+bool isRecord(const Action& action);
+
 /// True if the domain's persistent XML is as the action requires.
 bool isInEffect(const EditDomain& action, Tools& tools);
 

@@ -65,30 +65,31 @@ std::vector<PciAddress> pfsOf(const std::vector<Lease>& leases) {
   return {pfs.begin(), pfs.end()};
 }
 
-void readDevice(host::SystemKernel& kernel, const Lease& lease, Inventory& inventory) {
+void readDevice(host::SystemKernel& kernel, const Lease& lease,
+                const std::vector<PciAddress>& devices, Inventory& inventory) {
   if (!isVf(lease)) {
     if (auto function = kernel.readFunction(lease.vf)) {
       inventory.functions.push_back(std::move(*function));
     }
   } else if (findPf(inventory, lease.pf) == nullptr) {
-    inventory.pfs.push_back(kernel.readPf(lease.pf));
+    inventory.pfs.push_back(kernel.readPf(lease.pf, devices));
   }
 }
 
-// Reads only the PFs and functions of these leases: a host can have many.
+// Reads only the PFs, VFs and functions of these leases: a host can have many.
 Inventory readDevices(host::SystemKernel& kernel, const std::vector<Lease>& leases) {
   Inventory inventory;
+  std::vector<PciAddress> devices;
+  std::transform(leases.begin(), leases.end(), std::back_inserter(devices),
+                 [](const Lease& lease) { return lease.vf; });
   for (const auto& lease : leases) {
     try {
-      readDevice(kernel, lease, inventory);
+      readDevice(kernel, lease, devices, inventory);
     } catch (const Error& error) {
       syslog(LOG_WARNING, "%s",
              printableLine(error.what()).c_str());  // the plan reports the missing device
     }
   }
-  std::vector<PciAddress> devices;
-  std::transform(leases.begin(), leases.end(), std::back_inserter(devices),
-                 [](const Lease& lease) { return lease.vf; });
   inventory.holders = kernel.findHolders(devices);
   inventory.unsafeInterrupts = kernel.unsafeInterrupts();
   inventory.iommuPresent = kernel.iommuPresent();

@@ -64,6 +64,16 @@ struct SystemKernel::Implementation {
         deadline);
   }
 
+  [[nodiscard]] PhysicalFunction readPf(const PciAddress& pf,
+                                        const std::vector<PciAddress>* wanted) const {
+    auto found = readPhysicalFunctions(root, {pf}, netlink(), wanted);
+    if (found.empty()) {
+      throw Error(toString(pf) + ": no such PCI device",
+                  "list the PFs of this host with `vfpass pf list`");
+    }
+    return std::move(found.front());
+  }
+
   // A writer's helper process serves all bindings of its worker.
   GuardedWriter& writerOf(std::size_t worker) {
     return worker == 0 ? writer : otherWriters[worker - 1];
@@ -129,19 +139,22 @@ SystemKernel::SystemKernel(Root root, Deadlines deadlines)
 SystemKernel::~SystemKernel() = default;
 
 PhysicalFunction SystemKernel::readPf(const PciAddress& pf) {
-  auto found = readPhysicalFunction(implementation_->root, pf, implementation_->netlink());
-  if (!found) {
-    throw Error(toString(pf) + ": no such PCI device",
-                "list the PFs of this host with `vfpass pf list`");
-  }
-  return *found;
+  return implementation_->readPf(pf, nullptr);
+}
+
+PhysicalFunction SystemKernel::readPf(const PciAddress& pf, const std::vector<PciAddress>& vfs) {
+  return implementation_->readPf(pf, &vfs);
 }
 
 std::vector<PhysicalFunction> SystemKernel::readPfs() {
+  return readPhysicalFunctions(implementation_->root, findPhysicalFunctions(implementation_->root),
+                               implementation_->netlink());
+}
+
+std::vector<PhysicalFunction> SystemKernel::readPfIdentities() {
   std::vector<PhysicalFunction> pfs;
   for (const PciAddress& address : findPhysicalFunctions(implementation_->root)) {
-    if (auto pf =
-            readPhysicalFunction(implementation_->root, address, implementation_->netlink())) {
+    if (auto pf = readPfIdentity(implementation_->root, address)) {
       pfs.push_back(std::move(*pf));
     }
   }

@@ -24,6 +24,12 @@ Inventory readInventory(host::Root root, const std::vector<PciAddress>& function
   return inventory;
 }
 
+Inventory readPfIdentities(host::Root root) {
+  Inventory inventory;
+  inventory.pfs = host::SystemKernel(std::move(root)).readPfIdentities();
+  return inventory;
+}
+
 void nameModels(Inventory& inventory) {
   ModelNames names;
   for (PhysicalFunction& pf : inventory.pfs) {

@@ -12,6 +12,7 @@ struct Database::Implementation {
   Location location;
   std::chrono::milliseconds busyTimeout;
   std::unique_ptr<SQLite::Database> connection;  ///< null: read-only, reopened by every call
+  bool inOneTransaction = false;                 ///< during together()
   std::string bootId;                            ///< empty: leases are returned as recorded
 
   [[nodiscard]] std::vector<Lease> asOfThisBoot(std::vector<Lease> leases) const {
@@ -28,7 +29,9 @@ struct Database::Implementation {
   [[nodiscard]] Result read(Query query) const {
     Result result{};
     const Work work = [&](SQLite::Database& database) { result = query(database); };
-    if (connection) {
+    if (inOneTransaction) {
+      work(*connection);
+    } else if (connection) {
       inTransaction(*connection, location, busyTimeout, false, work);
     } else {
       withReadOnlyDatabase(location, busyTimeout, work);
@@ -40,6 +43,9 @@ struct Database::Implementation {
   Result write(Change change) {
     if (!connection) {
       throw Error("state database: opened read-only", {});
+    }
+    if (inOneTransaction) {
+      return change(*connection);
     }
     Result result{};
     inTransaction(*connection, location, busyTimeout, true,
@@ -124,6 +130,16 @@ std::uint64_t Database::lastGeneration() const {
 void Database::raiseGeneration(std::uint64_t seen) {
   implementation_->write<bool>([&](SQLite::Database& database) {
     state::raiseGeneration(database, seen);
+    return true;
+  });
+}
+
+void Database::together(const std::function<void()>& changes) {
+  implementation_->write<bool>([&](SQLite::Database&) {
+    implementation_->inOneTransaction = true;
+    const auto ended = std::unique_ptr<bool, void (*)(bool*)>(&implementation_->inOneTransaction,
+                                                              [](bool* flag) { *flag = false; });
+    changes();
     return true;
   });
 }

@@ -74,8 +74,8 @@ std::optional<std::string> namespaceTarget(int directory, const std::string& des
 }
 
 // The links in a captured tree lead out of the tree, so they are not followed there.
-std::vector<OpenFile> readOpenFiles(FileDescriptor directory, bool live, bool& complete) {
-  const auto fileSystem = live ? namespaceFileSystem() : std::nullopt;
+std::vector<OpenFile> readOpenFiles(FileDescriptor directory, bool live,
+                                    std::optional<dev_t> fileSystem, bool& complete) {
   std::vector<OpenFile> files;
   const FileDescriptor again(::fcntl(directory.get(), F_DUPFD_CLOEXEC, 0));
   const auto names = listNames(std::move(directory), {}, nullptr);
@@ -110,7 +110,7 @@ bool runsAsRoot(const Root& root, const std::string& directory) {
 }
 
 // Returns the reason why an existing process could not be read completely; empty on success.
-std::string readProcess(const Root& root, Process& process) {
+std::string readProcess(const Root& root, std::optional<dev_t> fileSystem, Process& process) {
   const std::string directory = "proc/" + process.id;
   process.name = printable(root.readText(directory + "/comm", longestName).value_or("a process"));
   FileDescriptor files = root.open(directory + "/fd", O_RDONLY | O_DIRECTORY);
@@ -118,7 +118,7 @@ std::string readProcess(const Root& root, Process& process) {
     return errno == EACCES || errno == EPERM ? errnoText(errno) : std::string{};
   }
   bool complete = true;
-  process.files = readOpenFiles(std::move(files), root.isLive(), complete);
+  process.files = readOpenFiles(std::move(files), root.isLive(), fileSystem, complete);
   process.networkNamespace =
       namespaceInode(root.linkTarget(directory + "/ns/net").value_or(""), "net");
   process.mountNamespace =
@@ -173,6 +173,7 @@ ProcessList readProcesses(const Root& given) {
   const Root& root = given.isLive() ? unrecorded : given;
   ProcessList list;
   Unseen unseen;
+  const auto fileSystem = root.isLive() ? namespaceFileSystem() : std::nullopt;
   const auto ids = root.list("proc");
   for (const std::string& id : ids) {
     if (!parseNumber(id)) {
@@ -180,7 +181,7 @@ ProcessList readProcesses(const Root& given) {
     }
     Process process;
     process.id = id;
-    if (const std::string reason = readProcess(root, process); !reason.empty()) {
+    if (const std::string reason = readProcess(root, fileSystem, process); !reason.empty()) {
       unseen.add(process, reason);
     }
     list.processes.push_back(std::move(process));

@@ -36,32 +36,61 @@ VirtualFunction readVf(const Root& root, const VfLink& link) {
   return vf;
 }
 
-std::vector<VirtualFunction> readVfs(const Root& root, const PciAddress& pf) {
+bool isWanted(const PciAddress& vf, const std::vector<PciAddress>* wanted) {
+  return wanted == nullptr || std::ranges::find(*wanted, vf) != wanted->end();
+}
+
+std::vector<VirtualFunction> readVfs(const Root& root, const PciAddress& pf,
+                                     const std::vector<PciAddress>* wanted) {
   std::vector<VirtualFunction> vfs;
-  std::vector<PciAddress> addresses;
   for (const VfLink& link : readVfLinks(root, pf)) {
-    if (root.exists(functionPath(link.address))) {  // may have been removed in the meantime
+    if (!isWanted(link.address, wanted)) {
+      vfs.push_back({});
+      vfs.back().index = link.index;
+      vfs.back().address = link.address;
+    } else if (root.exists(functionPath(link.address))) {  // may have been removed meanwhile
       vfs.push_back(readVf(root, link));
-      addresses.push_back(link.address);
     }
-  }
-  const auto overrides = readDriverOverrides(root, addresses, deadlines::driverOverride);
-  for (std::size_t i = 0; i < vfs.size(); ++i) {
-    vfs[i].driverOverride = overrides[i].value_or("");
   }
   return vfs;
 }
 
-void markUsedVfs(const Root& root, std::vector<VirtualFunction>& vfs) {
-  const auto onVfio = [](const VirtualFunction& vf) { return isVfioDriver(vf.driver); };
-  if (std::none_of(vfs.begin(), vfs.end(), onVfio)) {
-    return;  // no need to read /proc
+std::vector<VirtualFunction*> wantedVfs(std::vector<PhysicalFunction>& pfs,
+                                        const std::vector<PciAddress>* wanted) {
+  std::vector<VirtualFunction*> vfs;
+  for (PhysicalFunction& pf : pfs) {
+    for (VirtualFunction& vf : pf.vfs) {
+      if (isWanted(vf.address, wanted)) {
+        vfs.push_back(&vf);
+      }
+    }
   }
-  const VfioUsers users = readVfioUsers(root);
-  for (VirtualFunction& vf : vfs) {
-    const auto user = onVfio(vf) ? vfioUserOf(root, vf.address, users) : std::nullopt;
-    vf.vfioInUse = user.has_value();
-    vf.vfioUser = user.value_or("");
+  return vfs;
+}
+
+// One guarded process reads them for all PFs.
+void readOverrides(const Root& root, const std::vector<VirtualFunction*>& vfs) {
+  std::vector<PciAddress> addresses;
+  std::ranges::transform(vfs, std::back_inserter(addresses), &VirtualFunction::address);
+  const auto overrides = readDriverOverrides(root, addresses, deadlines::driverOverride);
+  for (std::size_t i = 0; i < vfs.size(); ++i) {
+    vfs[i]->driverOverride = overrides[i].value_or("");
+  }
+}
+
+// Reads /proc once for all PFs, and not at all if no VF is on VFIO.
+void markUsedVfs(const Root& root, const std::vector<VirtualFunction*>& vfs) {
+  std::optional<VfioUsers> users;
+  for (VirtualFunction* vf : vfs) {
+    if (!isVfioDriver(vf->driver)) {
+      continue;
+    }
+    if (!users) {
+      users = readVfioUsers(root);
+    }
+    const auto user = vfioUserOf(root, vf->address, *users);
+    vf->vfioInUse = user.has_value();
+    vf->vfioUser = user.value_or("");
   }
 }
 
@@ -119,16 +148,23 @@ std::vector<std::string> readUppers(const Root& root, const PhysicalFunction& pf
   return uppers;
 }
 
-std::vector<std::string> readAddresses(const PhysicalFunction& pf,
-                                       std::chrono::milliseconds deadline) {
-  const ExchangePurpose purpose{pf.netdev, "reading its addresses"};
+// Addresses of the PFs' netdevs, from one dump.
+void readAddresses(std::vector<PhysicalFunction>& pfs, std::chrono::milliseconds deadline) {
+  const auto first = std::ranges::find_if(pfs, [](const auto& pf) { return pf.netdevIndex > 0; });
+  if (first == pfs.end()) {
+    return;
+  }
+  const ExchangePurpose purpose{first->netdev, "reading its addresses"};
   try {
-    return parseAddresses(dumpNetlink(NETLINK_ROUTE, addressesQuery(), purpose, deadline),
-                          pf.netdevIndex);
+    const auto dump = dumpNetlink(NETLINK_ROUTE, addressesQuery(), purpose, deadline);
+    for (PhysicalFunction& pf : pfs) {
+      if (pf.netdevIndex > 0) {
+        pf.addresses = parseAddresses(dump, pf.netdevIndex);
+      }
+    }
   } catch (const TimeoutError&) {
     throw;
-  } catch (const Error&) {
-    return {};  // netlink is not permitted, as in readSettings
+  } catch (const Error&) {  // netlink is not permitted, as in readSettings
   }
 }
 
@@ -153,8 +189,7 @@ void readSriovCapability(const Root& root, const std::string& path, PhysicalFunc
 
 }  // namespace
 
-std::optional<PhysicalFunction> readPhysicalFunction(const Root& root, const PciAddress& address,
-                                                     std::chrono::milliseconds netlinkDeadline) {
+std::optional<PhysicalFunction> readPfIdentity(const Root& root, const PciAddress& address) {
   const std::string path = functionPath(address);
   if (!root.exists(path)) {
     return std::nullopt;
@@ -164,18 +199,35 @@ std::optional<PhysicalFunction> readPhysicalFunction(const Root& root, const Pci
   readIdentity(root, path, pf);
   readPort(root, pf);
   readSriovCapability(root, path, pf);
-  pf.vfs = readVfs(root, address);
-  markUsedVfs(root, pf.vfs);
-  if (!pf.netdev.empty()) {
-    pf.uppers = readUppers(root, pf);
-  }
-  if (root.isLive() && pf.netdevIndex > 0) {
-    pf.addresses = readAddresses(pf, netlinkDeadline);
-    if (!pf.vfs.empty()) {
-      readSettings(root, pf, netlinkDeadline);
+  return pf;
+}
+
+std::vector<PhysicalFunction> readPhysicalFunctions(const Root& root,
+                                                    const std::vector<PciAddress>& addresses,
+                                                    std::chrono::milliseconds netlinkDeadline,
+                                                    const std::vector<PciAddress>* wanted) {
+  std::vector<PhysicalFunction> pfs;
+  for (const PciAddress& address : addresses) {
+    if (auto pf = readPfIdentity(root, address)) {
+      pf->vfs = readVfs(root, address, wanted);
+      if (!pf->netdev.empty()) {
+        pf->uppers = readUppers(root, *pf);
+      }
+      pfs.push_back(std::move(*pf));
     }
   }
-  return pf;
+  const auto vfs = wantedVfs(pfs, wanted);
+  readOverrides(root, vfs);
+  markUsedVfs(root, vfs);
+  if (root.isLive()) {
+    readAddresses(pfs, netlinkDeadline);
+    for (PhysicalFunction& pf : pfs) {
+      if (pf.netdevIndex > 0 && !pf.vfs.empty()) {
+        readSettings(root, pf, netlinkDeadline);
+      }
+    }
+  }
+  return pfs;
 }
 
 std::vector<PciAddress> findPhysicalFunctions(const Root& root) {

@@ -9,10 +9,16 @@
 
 namespace vfpass::host {
 
-/// The PF with its VFs and, on the running system, their attributes. Nullopt when there is no
-/// function at that address. Throws TimeoutError when rtnetlink hangs.
-std::optional<PhysicalFunction> readPhysicalFunction(const Root& root, const PciAddress& address,
-                                                     std::chrono::milliseconds netlinkDeadline);
+/// The PF without its VFs, attributes and addresses: enough to select it. Nullopt when there is no
+/// function at that address.
+std::optional<PhysicalFunction> readPfIdentity(const Root& root, const PciAddress& address);
+
+/// The PFs that exist with their VFs and, on the running system, their attributes. Of VFs that are
+/// not in `wanted` (null: all are wanted), only index, address and attributes are read. Throws
+/// TimeoutError when rtnetlink hangs.
+std::vector<PhysicalFunction> readPhysicalFunctions(
+    const Root& root, const std::vector<PciAddress>& addresses,
+    std::chrono::milliseconds netlinkDeadline, const std::vector<PciAddress>* wanted = nullptr);
 
 /// Addresses of all SR-IOV capable functions that are NICs: by class, by a netdev, or by the driver
 /// mlx5_core.

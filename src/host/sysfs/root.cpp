@@ -49,6 +49,9 @@ std::vector<std::string> Root::list(const std::string& path, std::string_view pr
 }
 
 std::optional<std::string> Root::linkTarget(const std::string& path) const {
+  if (live_ && recording_ == nullptr) {
+    return readLinkAt(directory_.get(), path);
+  }
   return readLink(open(path, O_PATH | O_NOFOLLOW), recording_);
 }
 

@@ -70,8 +70,8 @@ TEST(VitalProductData, ToleratesRandomDamage) {
 class ReadPfTest : public testing::Test {
  protected:
   PhysicalFunction read() {
-    return readPhysicalFunction(Root(tree_.path()), pfAddress, std::chrono::milliseconds(1000))
-        .value();
+    return readPhysicalFunctions(Root(tree_.path()), {pfAddress}, std::chrono::milliseconds(1000))
+        .at(0);
   }
   hosts::SysfsTree tree_;
 };

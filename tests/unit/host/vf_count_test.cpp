@@ -33,7 +33,7 @@ class VfCountTest : public testing::Test {
     return "no error";
   }
   void remove(RemoveScope scope = RemoveScope::present) {
-    removeVfs(root_, kernel_, *readPhysicalFunction(root_, pf_, deadline), holders_, scope,
+    removeVfs(root_, kernel_, readPhysicalFunctions(root_, {pf_}, deadline).at(0), holders_, scope,
               deadline);
   }
   std::size_t count() { return readVfLinks(root_, pf_).size(); }

@@ -142,6 +142,28 @@ TEST_F(DatabaseTest, EscapesHolderNamesForTerminals) {
   EXPECT_EQ(std::string(error.what()).find_first_of("\x1b\n"), std::string::npos);
 }
 
+TEST_F(DatabaseTest, ChangesTogetherAreCommittedTogether) {
+  Database database = open();
+  database.together([&] {
+    database.recordLease(sampleLease(1, "rail0", 1));
+    EXPECT_EQ(database.leases().size(), 1U);
+    EXPECT_TRUE(readOnly().leases().empty());
+  });
+  EXPECT_EQ(readOnly().leases().size(), 1U);
+}
+
+TEST_F(DatabaseTest, ChangesTogetherAreRolledBackTogether) {
+  Database database = open();
+  EXPECT_THROW(database.together([&] {
+    database.recordLease(sampleLease(1, "rail0", 1));
+    throw Error("no");
+  }),
+               Error);
+  EXPECT_TRUE(database.leases().empty());
+  database.recordLease(sampleLease(1, "rail0", 1));  // a transaction of its own again
+  EXPECT_EQ(readOnly().leases().size(), 1U);
+}
+
 TEST_F(DatabaseTest, DropRequiresTheSameGeneration) {
   Database database = open();
   Lease lease = sampleLease(1, "rail0", 1);

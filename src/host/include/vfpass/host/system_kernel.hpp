@@ -32,7 +32,11 @@ class SystemKernel final : public Kernel {
   ~SystemKernel() override;
 
   PhysicalFunction readPf(const PciAddress& pf) override;
+  /// The same, but of VFs that are not among `vfs` only index, address and attributes.
+  PhysicalFunction readPf(const PciAddress& pf, const std::vector<PciAddress>& vfs);
   std::vector<PhysicalFunction> readPfs() override;
+  /// All PFs without VFs, attributes and addresses: enough to select them.
+  std::vector<PhysicalFunction> readPfIdentities();
   std::optional<PciFunction> readFunction(const PciAddress& function) override;
   std::map<unsigned, PciAddress> vfAddresses(const PciAddress& pf) override;
   std::vector<Holder> findHolders(const std::vector<PciAddress>& functions) override;

@@ -13,6 +13,9 @@ Inventory readInventory(const std::filesystem::path& root = "/",
                         const std::vector<PciAddress>& functions = {});
 Inventory readInventory(host::Root root, const std::vector<PciAddress>& functions = {});
 
+/// The same PFs without their VFs, attributes and addresses: enough to select PFs.
+Inventory readPfIdentities(host::Root root);
+
 /// Sets the model names, from libpci. Throws Error if libpci cannot be loaded.
 void nameModels(Inventory& inventory);
 

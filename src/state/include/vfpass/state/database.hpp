@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -87,6 +88,10 @@ class Database {
   [[nodiscard]] std::uint64_t lastGeneration() const;
   /// Raises it to a generation found in authentic metadata, for the same purpose.
   void raiseGeneration(std::uint64_t seen);
+
+  /// Runs `changes`, whose changes of this database are committed together, or not at all if it
+  /// throws.
+  void together(const std::function<void()>& changes);
 
   /// Journals the whole plan before its first step runs.
   std::int64_t beginOperation(const Plan& plan, const std::string& bootId);
