@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace vfpass {
 
@@ -17,6 +18,15 @@ enum class ExitCode {
   unverified = 6,  ///< could not be verified in the guest
 };
 
+/// One mistake in a file, with the place for editors and programs.
+struct Mistake {
+  std::string file;
+  int line = 0;    ///< from 1; 0: the file as a whole
+  int column = 0;  ///< from 1; 0: the line as a whole
+  std::string message;
+  std::string remedy;  ///< may be empty
+};
+
 /// A failure: the object, what failed and the system's reason (`what()`), and an instruction that
 /// resolves it (`remedy()`, may be empty). Thrown by every stage; printed by main and by the hook.
 class Error : public std::runtime_error {
@@ -25,12 +35,21 @@ class Error : public std::runtime_error {
                  ExitCode code = ExitCode::failed)
       : std::runtime_error(message), remedy_(std::move(remedy)), code_(code) {}
 
+  /// Bad input in files: `message` names each of these mistakes, too.
+  Error(const std::string& message, std::vector<Mistake> mistakes, std::string remedy)
+      : std::runtime_error(message),
+        remedy_(std::move(remedy)),
+        code_(ExitCode::badInput),
+        mistakes_(std::move(mistakes)) {}
+
   [[nodiscard]] const std::string& remedy() const { return remedy_; }
   [[nodiscard]] ExitCode code() const { return code_; }
+  [[nodiscard]] const std::vector<Mistake>& mistakes() const { return mistakes_; }
 
  private:
   std::string remedy_;
   ExitCode code_;
+  std::vector<Mistake> mistakes_;
 };
 
 /// A kernel call did not return before its deadline. It may still take effect, now or later. The

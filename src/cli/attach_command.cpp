@@ -4,12 +4,14 @@
 #include "plan_command.hpp"
 #include "vfpass/apply/run.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/plan/plan_attach.hpp"
 #include "vfpass/session/add_settings.hpp"
 #include "vfpass/session/drift.hpp"
 #include "vfpass/session/guest_machine_of.hpp"
 #include "vfpass/session/host_reading.hpp"
 #include "vfpass/session/interrupted.hpp"
+#include "vfpass/session/saved_plan.hpp"
 #include "vfpass/session/settle_near.hpp"
 #include "vfpass/session/subject.hpp"
 #include "vfpass/state/locks.hpp"
@@ -21,6 +23,8 @@ struct AttachOptions {
   std::string vm;
   session::ScopeOptions scope;
   bool dryRun = false;
+  std::string out;   ///< file for the plan; may be empty
+  std::string plan;  ///< file of a saved plan; may be empty
 };
 
 void reportResult(Session& session, const std::string& vm, const plan::AttachDecision& decision) {
@@ -45,6 +49,7 @@ void warnOfManagedSave(Session& session, const DomainDescription& domain) {
 
 ExitCode attach(Session& session, const AttachOptions& options) {
   session.requireDomainChangesPossible("attach");
+  const auto saved = session::readSavedPlan(options.plan, "attach");
   const session::Subject first = findSubject(session, options.vm);
   const auto domainLock = lockDomain(session, first.domain.uuid);
   // Read again under the lock: another attach may have changed the domain in the meantime.
@@ -55,7 +60,8 @@ ExitCode attach(Session& session, const AttachOptions& options) {
 
   // Before taking the PF locks: this decides which PFs they are.
   settleNear(session, subject, session.database().leases());
-  const auto pfs = pfsOf(subject, session.inventory(), session.database().leases());
+  const auto pfs =
+      pfsOf(subject, inventory::readPfIdentities(session.root()), session.database().leases());
   auto locks = state::lockPfs(session.options().runDirectory, pfs, session.tools().lockTimeout);
   const auto leases = session.database().leases();
   auto input =
@@ -68,12 +74,13 @@ ExitCode attach(Session& session, const AttachOptions& options) {
     warnOfManagedSave(session, subject.domain);
     return ExitCode::done;
   }
+  session::requireSame(
+      saved, session::planToSave("attach", decision.plan, scope, subject.domain.persistentXml),
+      options.plan);
   input.generation = session.database().nextGeneration();
   decision = plan::decideAttach(input);
   apply::Tools tools = session.tools();
-  for (const auto& warning : apply::run(decision.plan, tools, std::move(locks))) {
-    session.warn(warning);
-  }
+  session.run(decision.plan, tools, std::move(locks));
   for (const auto& note : decision.plan.notes) {
     session.warn(note);
   }
@@ -97,11 +104,11 @@ void addAttach(CLI::App& app, Runner& runner) {
   const auto options = std::make_shared<AttachOptions>();
   command->add_option("vm", options->vm, "Domain name or UUID")->type_name("VM")->required();
   addScope(*command, options->scope);
-  command->add_flag("--dry-run", options->dryRun, "Only show the changes, like `plan`");
+  addSavedPlanOptions(*command, options->dryRun, options->out, options->plan);
   command->callback([&runner, options] {
     runner = [options](Session& session) {
-      return options->dryRun ? showPlan(session, options->vm, options->scope)
-                             : attach(session, *options);
+      return options->dryRun ? showPlan(session, options->vm, options->scope, options->out)
+                             : session.finish("attach", attach(session, *options));
     };
   });
 }

@@ -92,13 +92,15 @@ bool isFile(const std::string& target) {
 // `check FILE` needs neither libvirt nor the installed configuration, so that it works in an
 // editor.
 ExitCode checkFile(Session& session, const std::string& file) {
-  std::vector<config::Problem> problems;
-  const auto mappings = config::loadMappingFile(file, problems);
+  auto [isHostPolicy, mappings, problems] = config::loadFile(file);
   const auto crossed = config::crossCheck(mappings);
   problems.insert(problems.end(), crossed.begin(), crossed.end());
   std::vector<report::CheckEntry> entries;
   for (const auto& mapping : mappings) {
     entries.push_back({mapping.vm, mapping.file, {}, {}, {}, {}});
+  }
+  if (isHostPolicy) {
+    entries.push_back({"", file, {}, {}, {}, {}, true});
   }
   for (const auto& problem : problems) {
     addProblem(problem, entries);
@@ -157,8 +159,8 @@ void addCheck(CLI::App& app, Runner& runner) {
   const auto options = std::make_shared<CheckOptions>();
   command
       ->add_option("target", options->target,
-                   "VM (name or UUID), or mapping file to validate without looking at the host\n"
-                   "(default: all VMs)")
+                   "VM (name or UUID), or file to validate without looking at the host: a mapping\n"
+                   "or a host.yaml (default: all VMs)")
       ->type_name("VM|FILE");
   command->add_flag("--schema", options->schema, "Print the JSON schema of mappings");
   command->callback([&runner, options] {

@@ -2,6 +2,7 @@
 #include <ostream>
 
 #include "commands.hpp"
+#include "plan_command.hpp"
 #include "vfpass/apply/run.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
@@ -12,6 +13,7 @@
 #include "vfpass/report/plan_report.hpp"
 #include "vfpass/session/interrupted.hpp"
 #include "vfpass/session/quiesce.hpp"
+#include "vfpass/session/saved_plan.hpp"
 #include "vfpass/session/subject.hpp"
 #include "vfpass/state/locks.hpp"
 
@@ -24,6 +26,8 @@ struct DetachOptions {
   bool force = false;
   unsigned timeout = deadlines::guestRelease.count();
   bool dryRun = false;
+  std::string out;   ///< file for the plan; may be empty
+  std::string plan;  ///< file of a saved plan; may be empty
 };
 
 /// A domain, or the leases of one that no longer exists.
@@ -92,11 +96,19 @@ plan::DetachInput inputFor(Session& session, const Target& target, const std::ve
   return input;
 }
 
+session::SavedPlan toSave(const Target& target, const Plan& plan, const Scope& scope) {
+  return session::planToSave("detach", plan, scope,
+                             target.domain ? target.domain->persistentXml : "");
+}
+
 ExitCode showPlan(Session& session, const DetachOptions& options) {
   const auto leases = session.readLeases();
   const Target target = findTarget(session, options.vm, leases);
   const Scope scope = scopeOf(target, options.scope);
   const Plan plan = plan::planDetach(inputFor(session, target, leases, scope));
+  if (!options.out.empty()) {
+    session::writeSavedPlan(options.out, toSave(target, plan, scope));
+  }
   const std::string before = target.domain && scope.config ? target.domain->persistentXml : "";
   const std::string after =
       before.empty() ? "" : domain::withLeases(before, {}, domain::builtInTemplates(), {});
@@ -147,6 +159,7 @@ void reportResult(Session& session, const Target& target, const Scope& scope,
 
 ExitCode detach(Session& session, const DetachOptions& options) {
   session.requireDomainChangesPossible("detach");
+  const auto saved = session::readSavedPlan(options.plan, "detach");
   auto& database = session.database();
   const Uuid uuid = findTarget(session, options.vm, database.leases()).uuid;
   recoverInterruptedWork(session, surveyDomains(session), uuid);
@@ -167,11 +180,10 @@ ExitCode detach(Session& session, const DetachOptions& options) {
     session.note("nothing to do: domain " + printable(target.name) + " has no attached devices");
     return ExitCode::done;
   }
+  session::requireSame(saved, toSave(target, plan, scope), options.plan);
   apply::Tools tools = session.tools();
   tools.guestTimeout = std::chrono::seconds(options.timeout);
-  for (const auto& warning : apply::run(plan, tools, std::move(locks))) {
-    session.warn(warning);
-  }
+  session.run(plan, tools, std::move(locks));
   reportResult(session, target, scope, endedBy(plan, input.leases));
   return ExitCode::done;
 }
@@ -193,10 +205,11 @@ void addDetach(CLI::App& app, Runner& runner) {
       ->type_name("SECONDS")
       ->check(CLI::Range(1U, 3600U))
       ->capture_default_str();
-  command->add_flag("--dry-run", options->dryRun, "Only show the changes");
+  addSavedPlanOptions(*command, options->dryRun, options->out, options->plan);
   command->callback([&runner, options] {
     runner = [options](Session& session) {
-      return options->dryRun ? showPlan(session, *options) : detach(session, *options);
+      return options->dryRun ? showPlan(session, *options)
+                             : session.finish("detach", detach(session, *options));
     };
   });
 }

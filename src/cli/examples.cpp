@@ -22,10 +22,13 @@ constexpr std::array examples{
         "check                                         # all mappings\n"
         "check train0                                  # only this VM's\n"
         "check ./train0.yaml                           # a file, without looking at the host\n"},
-    Examples{"plan", "plan train0\n"},
+    Examples{"plan",
+             "plan train0\n"
+             "plan train0 --out train0.plan                 # for a later attach\n"},
     Examples{"attach",
              "attach train0\n"
-             "attach train0 --config                        # for the next start only\n"},
+             "attach train0 --config                        # for the next start only\n"
+             "attach train0 --plan train0.plan              # if the plan is still the same\n"},
     Examples{"detach",
              "detach train0\n"
              "detach train0 --timeout 60                    # a guest that is slow to release\n"},
@@ -53,6 +56,8 @@ constexpr std::array examples{
     Examples{"host apply",
              "host apply --dry-run                          # show the changes\n"
              "host apply\n"
+             "host apply --dry-run --out host.plan          # save the plan\n"
+             "host apply --plan host.plan                   # execute it, if it is still the same\n"
              "host apply --only soft-roce\n"},
     Examples{"pf", "pf list\n"},
     Examples{"pf list", "pf list --json\n"},

@@ -78,21 +78,16 @@ std::map<Uuid, std::vector<Lease>> byDomain(const std::vector<Lease>& leases) {
 
 ExitCode showPlans(Session& session) {
   const auto leases = session.readLeases();
-  if (leases.empty()) {
-    return ExitCode::done;
-  }
-  const session::DomainSurvey survey = surveyDomains(session);
-  ExitCode code = ExitCode::done;
+  std::vector<Plan> plans;
+  const auto survey = leases.empty() ? session::DomainSurvey{} : surveyDomains(session);
   for (const auto& [domain, own] : byDomain(leases)) {
     const auto garbage = plan::findGarbage(own, useOf(session, survey.find(domain), own));
     if (!garbage.empty()) {
-      report::writePlan(session.out(),
-                        planFor(domain, garbage, leases, inventoryFor(session, garbage)), "",
-                        session.style());
-      code = ExitCode::pending;
+      plans.push_back(planFor(domain, garbage, leases, inventoryFor(session, garbage)));
     }
   }
-  return code;
+  report::writePlans(session.out(), plans, session.style());
+  return plans.empty() ? ExitCode::done : ExitCode::pending;
 }
 
 void reportReleased(Session& session, const std::vector<Lease>& garbage) {
@@ -143,9 +138,7 @@ void collect(Session& session, const session::DomainSurvey& survey, const Uuid& 
   plan::throwObjections("cannot release the leases of domain " + printable(plan.domainName),
                         plan::objectToActiveClaims(plan, inventory, survey.summaries));
   apply::Tools tools = session.tools();
-  for (const auto& warning : apply::run(plan, tools, std::move(locks))) {
-    session.warn(warning);
-  }
+  session.run(plan, tools, std::move(locks));
   reportReleased(session, garbage);
 }
 
@@ -161,9 +154,7 @@ ExitCode gc(Session& session) {
     try {
       collect(session, survey, domain);
     } catch (const Error& error) {  // a device in use does not stop the other domains' release
-      session.warn(std::string(error.what()) +
-                   (error.remedy().empty() ? "" : "; " + error.remedy()));
-      code = error.code();
+      code = session.fail(error);
     }
   }
   return code;
@@ -177,7 +168,9 @@ void addGc(CLI::App& app, Runner& runner) {
   const auto dryRun = std::make_shared<bool>(false);
   command->add_flag("--dry-run", *dryRun, "Only show the changes");
   command->callback([&runner, dryRun] {
-    runner = [dryRun](Session& session) { return *dryRun ? showPlans(session) : gc(session); };
+    runner = [dryRun](Session& session) {
+      return *dryRun ? showPlans(session) : session.finish("gc", gc(session));
+    };
   });
 }
 

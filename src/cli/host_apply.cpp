@@ -8,6 +8,7 @@
 #include "vfpass/apply/run.hpp"
 #include "vfpass/deadlines.hpp"
 #include "vfpass/session/host_policy_input.hpp"
+#include "vfpass/session/saved_plan.hpp"
 #include "vfpass/state/locks.hpp"
 
 namespace vfpass::cli {
@@ -44,9 +45,7 @@ void runPlan(Session& session, const Plan& plan, std::vector<state::FileLock> lo
     return;
   }
   apply::Tools tools = session.hostTools();
-  for (const auto& warning : apply::run(plan, tools, std::move(locks))) {
-    session.warn(warning);
-  }
+  session.run(plan, tools, std::move(locks));
 }
 
 struct Outcome {
@@ -187,7 +186,8 @@ std::vector<report::SoftRoceEntry> applyLinks(Session& session, const HostApplyO
 
 void applySoftRoce(Session& session, const HostApplyOptions& options, report::HostReport& report,
                    std::vector<ExitCode>& codes) {
-  if (!session.configuration().softRoce.empty()) {
+  const bool seenBefore = !options.plan.empty();  // when the plan was saved
+  if (!session.configuration().softRoce.empty() && !seenBefore) {
     session.note(
         "SoftRoCE is for testing: Red Hat ships it as a technology preview and deprecates it in "
         "RHEL 10, and its performance does not represent hardware RDMA");
@@ -197,6 +197,41 @@ void applySoftRoce(Session& session, const HostApplyOptions& options, report::Ho
   } catch (const Error& error) {  // the report still shows the results for the PFs
     session.warn("SoftRoCE links: " + session::failureText(error));
     codes.push_back(error.code());
+  }
+}
+
+void applyParts(Session& session, const HostPolicy& policy, const HostApplyOptions& options,
+                report::HostReport& report, std::vector<ExitCode>& codes) {
+  if (options.only != "soft-roce") {
+    applyPfs(session, policy, options, report, codes);
+  }
+  if (options.only != "pfs") {
+    applySoftRoce(session, options, report, codes);
+  }
+}
+
+session::SavedPlan toSave(const report::HostReport& report) {
+  session::SavedPlan plan{"host apply", "", "", "", {}};
+  for (const auto& entry : report.pfs) {
+    session::addSteps(plan, entry.name, entry.steps);
+  }
+  for (const auto& entry : report.softRoce) {
+    session::addSteps(plan, "soft-roce", entry.steps);
+  }
+  return plan;
+}
+
+// Before any change: the plan of all parts must be the saved one. Each part is planned once more
+// under its lock.
+void requireSavedPlan(Session& session, const HostPolicy& policy, HostApplyOptions options) {
+  const auto saved = session::readSavedPlan(options.plan, "host apply");
+  options.dryRun = true;
+  report::HostReport now;
+  std::vector<ExitCode> codes;
+  applyParts(session, policy, options, now, codes);
+  const session::SavedPlan plan = toSave(now);
+  if (!plan.steps.empty()) {
+    session::requireSame(saved, plan, options.plan);
   }
 }
 
@@ -210,13 +245,14 @@ ExitCode applyHost(Session& session, const HostApplyOptions& options) {
   if (!options.dryRun) {
     recoverHostPlans(session);
   }
+  if (!options.plan.empty()) {
+    requireSavedPlan(session, policy, options);
+  }
   report::HostReport report;
   std::vector<ExitCode> codes;
-  if (options.only != "soft-roce") {
-    applyPfs(session, policy, options, report, codes);
-  }
-  if (options.only != "pfs") {
-    applySoftRoce(session, options, report, codes);
+  applyParts(session, policy, options, report, codes);
+  if (!options.out.empty()) {
+    session::writeSavedPlan(options.out, toSave(report));
   }
   const bool empty = report.pfs.empty() && report.softRoce.empty();
   if (empty) {

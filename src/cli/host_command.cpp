@@ -2,6 +2,7 @@
 
 #include "commands.hpp"
 #include "host_apply.hpp"
+#include "plan_command.hpp"
 #include "vfpass/plan/select_pf.hpp"
 #include "vfpass/session/host_policy_input.hpp"
 
@@ -92,7 +93,7 @@ void addHost(CLI::App& app, Runner& runner) {
       "Create the SoftRoCE links in `soft-roce:` (software RDMA for testing on hosts without\n"
       "an HCA; deprecated in RHEL 10), and remove those that vfpass created and host.yaml no\n"
       "longer lists.");
-  command->add_flag("--dry-run", options->dryRun, "Only show the changes");
+  addSavedPlanOptions(*command, options->dryRun, options->out, options->plan);
   command->add_flag(
       "--allow-disruption", options->allowDisruption,
       "Also change a PF that is part of a bond or has addresses, and take links down");

@@ -14,6 +14,7 @@
 #include "help_format.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/cancelled.hpp"
+#include "vfpass/report/result_report.hpp"
 #include "vfpass/session/stop_signals.hpp"
 
 namespace vfpass::cli {
@@ -56,6 +57,16 @@ void printError(const Error& error) {
   if (!error.remedy().empty()) {
     std::cerr << "        " << printableLines(error.remedy()) << '\n';
   }
+}
+
+// With --json, standard output always has one document.
+int endWith(const Error& error, bool json) {
+  if (json) {
+    report::writeError(std::cout, error);
+    std::cout.flush();
+  }
+  printError(error);
+  return static_cast<int>(error.code());
 }
 
 struct Command {
@@ -113,7 +124,8 @@ void requireKnownCommand(const CLI::App& app, const CLI::ParseError& error) {
               ExitCode::badInput);
 }
 
-int run(int argc, char** argv, const std::vector<Command>& known) {
+// `json`: whether the command line asks for it, also when it cannot be parsed.
+int run(int argc, char** argv, const std::vector<Command>& known, bool json) {
   CLI::App app{"Give libvirt virtual machines their own ConnectX virtual functions.", "vfpass"};
   app.formatter(std::make_shared<HelpFormat>());
   app.footer(exitCodes);
@@ -129,16 +141,23 @@ int run(int argc, char** argv, const std::vector<Command>& known) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (known.size() < commands.size()) {  // the help or the error may name other commands
-      return run(argc, argv, {commands.begin(), commands.end()});
+      return run(argc, argv, {commands.begin(), commands.end()}, json);
     }
     requireKnownCommand(app, error);
     std::ostringstream message;
     const int code = app.exit(error, std::cout, message);
     std::cerr << printableLines(message.str());
+    if (code != 0 && json) {
+      report::writeError(std::cout, Error(error.what(), "run it with --help", ExitCode::badInput));
+    }
     return code == 0 ? 0 : static_cast<int>(ExitCode::badInput);
   }
   Session session(options, std::cout, std::cerr);
-  return static_cast<int>(runner(session));
+  try {
+    return static_cast<int>(runner(session));
+  } catch (const Error& error) {
+    return endWith(error, json && !session.outputBegun());
+  }
 }
 
 bool readerIsGone() {
@@ -161,14 +180,15 @@ void requireOutputWritten() {
 int main(int argc, char** argv) {
   // A pipe closed by `| head`, a daemon or a helper must not kill this process during a change.
   std::signal(SIGPIPE, SIG_IGN);
+  using namespace vfpass::cli;
+  const std::vector<std::string_view> words{argv + std::min(argc, 1), argv + argc};
+  const bool json = std::ranges::find(words, "--json") != words.end();
   try {
-    using namespace vfpass::cli;
-    const int code = run(argc, argv, commandsAmong({argv + std::min(argc, 1), argv + argc}));
+    const int code = run(argc, argv, commandsAmong(words), json);
     requireOutputWritten();
     return code;
   } catch (const vfpass::Error& error) {
-    vfpass::cli::printError(error);
-    return static_cast<int>(error.code());
+    return endWith(error, json);
   } catch (const vfpass::Cancelled& cancelled) {
     std::cerr << "vfpass: " << vfpass::printableLines(cancelled.what()) << std::endl;
     vfpass::session::endBySignal(cancelled.signal());

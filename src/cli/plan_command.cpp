@@ -7,6 +7,7 @@
 #include "vfpass/report/plan_report.hpp"
 #include "vfpass/session/add_settings.hpp"
 #include "vfpass/session/host_reading.hpp"
+#include "vfpass/session/saved_plan.hpp"
 #include "vfpass/session/settle_near.hpp"
 #include "vfpass/topology/device_matrix.hpp"
 
@@ -16,7 +17,13 @@ namespace {
 struct PlanOptions {
   std::string vm;
   session::ScopeOptions scope;
+  std::string out;
 };
+
+void addOut(CLI::App& command, std::string& out) {
+  command.add_option("--out", out, "Also save the plan in this file, for --plan")
+      ->type_name("FILE");
+}
 
 // The persistent XML after the plan; nullopt if the plan does not change it.
 std::optional<std::string> plannedXml(const std::string& xml, const Plan& plan,
@@ -40,7 +47,8 @@ report::PlanDistances distancesOf(const std::string& before, const std::string& 
 
 }  // namespace
 
-ExitCode showPlan(Session& session, const std::string& vm, const session::ScopeOptions& options) {
+ExitCode showPlan(Session& session, const std::string& vm, const session::ScopeOptions& options,
+                  const std::string& out) {
   session::Subject subject = findSubject(session, vm);
   const Scope scope = scopeFor(subject.domain, options);
   const session::DomainSurvey survey = surveyDomains(session);
@@ -53,6 +61,9 @@ ExitCode showPlan(Session& session, const std::string& vm, const session::ScopeO
     session.note(reason);
   }
   const std::string& before = subject.domain.persistentXml;
+  if (!out.empty()) {
+    session::writeSavedPlan(out, session::planToSave("attach", decision.plan, scope, before));
+  }
   const auto after = plannedXml(before, decision.plan, session.sealKey());
   report::writePlan(
       session.out(), decision.plan, after ? domain::xmlDiff(before, *after) : "", session.style(),
@@ -62,14 +73,28 @@ ExitCode showPlan(Session& session, const std::string& vm, const session::ScopeO
   return decision.plan.steps.empty() ? ExitCode::done : ExitCode::pending;
 }
 
+void addSavedPlanOptions(CLI::App& command, bool& dryRun, std::string& out, std::string& plan) {
+  auto* dry = command.add_flag("--dry-run", dryRun, "Only show the changes");
+  addOut(command, out);
+  command.get_option("--out")->needs(dry);
+  command
+      .add_option("--plan", plan,
+                  "Execute this saved plan; refuse if the state has changed since (exit status 5)")
+      ->type_name("FILE")
+      ->excludes(dry);
+}
+
 void addPlan(CLI::App& app, Runner& runner) {
   auto* command =
       app.add_subcommand("plan", "Show what attach would change: host steps and an XML diff");
   const auto options = std::make_shared<PlanOptions>();
   command->add_option("vm", options->vm, "Domain name or UUID")->type_name("VM")->required();
   addScope(*command, options->scope);
+  addOut(*command, options->out);
   command->callback([&runner, options] {
-    runner = [options](Session& session) { return showPlan(session, options->vm, options->scope); };
+    runner = [options](Session& session) {
+      return showPlan(session, options->vm, options->scope, options->out);
+    };
   });
 }
 

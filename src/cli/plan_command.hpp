@@ -1,5 +1,6 @@
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <string>
 
 #include "vfpass/session/command_session.hpp"
@@ -7,8 +8,12 @@
 
 namespace vfpass::cli {
 
-/// `plan` and `attach --dry-run`: shows what attach would change, and changes nothing.
+/// `plan` and `attach --dry-run`: shows what attach would change, and changes nothing. `out`: file
+/// for the plan; may be empty.
 ExitCode showPlan(session::Session& session, const std::string& vm,
-                  const session::ScopeOptions& options);
+                  const session::ScopeOptions& options, const std::string& out);
+
+/// Adds `--dry-run`, `--out FILE` and `--plan FILE`.
+void addSavedPlanOptions(CLI::App& command, bool& dryRun, std::string& out, std::string& plan);
 
 }  // namespace vfpass::cli

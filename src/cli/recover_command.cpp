@@ -58,9 +58,7 @@ std::optional<std::string> scrub(Session& session, const session::DomainSurvey& 
   plan::throwObjections("cannot scrub the devices of domain " + printable(name),
                         plan::objectToActiveClaims(plan, inventory, survey.summaries));
   apply::Tools tools = session.tools();
-  for (const auto& warning : apply::run(plan, tools, std::move(locks))) {
-    session.verbose(warning);
-  }
+  session.run(plan, tools, std::move(locks));
   return name;
 }
 
@@ -84,7 +82,9 @@ void addRecover(CLI::App& app, Runner& runner) {
       "recover",
       "Complete or roll back operations that a killed process or a power failure interrupted.\n"
       "Running it again changes nothing.");
-  command->callback([&runner] { runner = recover; });
+  command->callback([&runner] {
+    runner = [](Session& session) { return session.finish("recover", recover(session)); };
+  });
 }
 
 }  // namespace vfpass::cli

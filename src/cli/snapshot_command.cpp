@@ -74,7 +74,8 @@ ExitCode snapshot(Session& session, const std::filesystem::path& target) {
   for (const auto& [path, entry] : tree) {
     session.verbose(printable(path));
   }
-  report::writeSnapshot(session.out(), describeTree(tree, target.string()), session.style());
+  const auto description = describeTree(tree, target.string());
+  report::writeSnapshot(session.out(), description, session.style());
   return ExitCode::done;
 }
 

@@ -36,8 +36,8 @@ ExitCode listVfs(Session& session, const std::string& pf) {
   }
   // This host's leases do not apply to a captured tree.
   const bool live = session.options().sysroot == "/";
-  report::writeVfs(session.out(), inventory, live ? session.readLeases() : std::vector<Lease>(),
-                   session.style());
+  const auto leases = live ? session.readLeases() : std::vector<Lease>();
+  report::writeVfs(session.out(), inventory, leases, session.style());
   return ExitCode::done;
 }
 

@@ -99,6 +99,8 @@ bool isFor(const Mapping& mapping, const std::string& name, const std::optional<
 
 }  // namespace
 
+namespace {
+
 std::vector<Mapping> loadMappingFile(const fs::path& file, std::vector<Problem>& problems) {
   ProblemList list(file.string());
   std::vector<Mapping> mappings;
@@ -109,6 +111,25 @@ std::vector<Mapping> loadMappingFile(const fs::path& file, std::vector<Problem>&
     mappings.clear();
   }
   return mappings;
+}
+
+}  // namespace
+
+CheckedFile loadFile(const fs::path& file) {
+  CheckedFile checked;
+  ProblemList list(file.string());
+  if (const auto text = readTrustedFile(file, list)) {
+    checked.isHostPolicy = isHostFile(*text) || file.filename() == "host.yaml";
+    if (checked.isHostPolicy) {
+      readHostFile(*text, list);
+    } else {
+      checked.mappings.push_back(readMapping(*text, list));
+    }
+  }
+  if (!takeProblems(list, checked.problems)) {
+    checked.mappings.clear();
+  }
+  return checked;
 }
 
 Configuration loadConfiguration(const fs::path& directory) {
@@ -140,7 +161,9 @@ const Mapping* findMapping(const Configuration& configuration, const std::string
       throw Error("two mappings for VM " + printable(name) + ": " +
                       printable(toString(found->vmPlace)) + " and " +
                       printable(toString(mapping.vmPlace)),
-                  "remove one of them", ExitCode::badInput);
+                  mistakesOf({{found->vmPlace, "two mappings for VM " + name, ""},
+                              {mapping.vmPlace, "two mappings for VM " + name, ""}}),
+                  "remove one of them");
     }
     found = &mapping;
   }

@@ -18,6 +18,9 @@ struct HostFile {
   std::vector<SoftRocePolicy> softRoce;
 };
 
+/// Whether the text has keys of a host.yaml and not those of a mapping.
+bool isHostFile(const std::string& text);
+
 /// Reads the text of host.yaml. The result is valid only if no problem was added.
 HostFile readHostFile(const std::string& text, ProblemList& problems);
 

@@ -76,6 +76,13 @@ void eachEntry(Node& root, const std::string& key, Read read) {
 
 }  // namespace
 
+bool isHostFile(const std::string& text) {
+  ProblemList reportedLater{""};
+  const auto root = readYaml(text, reportedLater);
+  return root && find(*root, "vm") == nullptr &&
+         (find(*root, "pfs") != nullptr || find(*root, "soft-roce") != nullptr);
+}
+
 HostFile readHostFile(const std::string& text, ProblemList& problems) {
   static const SchemaValidator schema(hostSchema());
   HostFile host;

@@ -16,6 +16,14 @@ std::string toString(const Problem& problem) {
   return printable(text);  // file names can contain terminal escape sequences
 }
 
+std::vector<Mistake> mistakesOf(const std::vector<Problem>& problems) {
+  std::vector<Mistake> mistakes;
+  for (const auto& [place, message, hint] : problems) {
+    mistakes.push_back({place.file, place.line, place.column, message, hint});
+  }
+  return mistakes;
+}
+
 void ProblemList::add(const Position& position, const std::string& message,
                       const std::string& hint) {
   if (full()) {

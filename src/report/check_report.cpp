@@ -27,6 +27,9 @@ Cell verdict(const CheckEntry& entry) {
   if (!entry.objections.empty()) {
     return {"cannot be attached, " + counted(entry.objections.size(), "problem"), Tint::bad};
   }
+  if (entry.isHostPolicy) {
+    return {"valid file; `vfpass host show` compares it with this host", Tint::good};
+  }
   if (!entry.pendingSteps) {
     return {"valid file; `vfpass check VM` checks it against this host", Tint::good};
   }
@@ -66,7 +69,8 @@ void writeJson(std::ostream& out, const std::vector<CheckEntry>& entries) {
   Json document = newDocument();
   document["mappings"] = Json::array();
   for (const auto& entry : entries) {
-    document["mappings"].push_back({{"vm", textOrNull(entry.vm)},
+    document["mappings"].push_back({{"kind", entry.isHostPolicy ? "host policy" : "mapping"},
+                                    {"vm", textOrNull(entry.vm)},
                                     {"file", textOrNull(entry.file)},
                                     {"problems", entry.problems},
                                     {"objections", entry.objections},

@@ -80,13 +80,17 @@ void writeText(std::ostream& out, const Plan& plan, const std::string& xmlDiff, 
   writeDiff(out, "further change with `domain-settings: apply`", settings.xmlDiff, style);
 }
 
-void writeJson(std::ostream& out, const Plan& plan, const std::string& xmlDiff,
-               const PlanDistances& distances, const PlanSettings& settings) {
-  Json document = newDocument();
+void addPlan(const Plan& plan, Json& document) {
   document["kind"] = toString(plan.kind);
   document["domain"] = domainJson(plan.domainName, plan.domain);
   document["steps"] = stepsJson(plan.steps);
   document["notes"] = plan.notes;
+}
+
+void writeJson(std::ostream& out, const Plan& plan, const std::string& xmlDiff,
+               const PlanDistances& distances, const PlanSettings& settings) {
+  Json document = newDocument();
+  addPlan(plan, document);
   document["xml_diff"] = xmlDiff;
   addSettings(settings, document);
   if (!distances.after.names.empty()) {
@@ -126,6 +130,21 @@ void writePlan(std::ostream& out, const Plan& plan, const std::string& xmlDiff, 
   } else {
     writeText(out, plan, xmlDiff, style, distances, settings);
   }
+}
+
+void writePlans(std::ostream& out, const std::vector<Plan>& plans, const Style& style) {
+  if (!style.json) {
+    for (const auto& plan : plans) {
+      writeText(out, plan, "", style, {}, {});
+    }
+    return;
+  }
+  Json document = newDocument();
+  document["plans"] = Json::array();
+  for (const auto& plan : plans) {
+    addPlan(plan, document["plans"].emplace_back(Json::object()));
+  }
+  writeDocument(out, document);
 }
 
 }  // namespace vfpass::report

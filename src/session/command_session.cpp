@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <ostream>
 
+#include "vfpass/apply/run.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
 #include "vfpass/hypervisor/libvirt.hpp"
@@ -47,6 +48,11 @@ Session::Session(GlobalOptions options, std::ostream& out, std::ostream& err)
                 report::terminalColumns()) {}
 
 Session::~Session() = default;
+
+std::ostream& Session::out() {
+  outputBegun_ = true;
+  return out_;
+}
 
 host::Root Session::root() const {
   host::Root root(options_.sysroot);
@@ -179,18 +185,47 @@ apply::Tools Session::hostTools() {
   }
   apply::Tools tools{kernel(),  database(),           nullptr, domain::builtInTemplates(),
                      *sealKey_, options_.runDirectory};
-  tools.onAction = [this](const Action& action) { verbose(describe(action)); };
+  tools.onAction = [this](const Action& action) {
+    verbose(describe(action));
+    progress_.show(describe(action));
+  };
   return tools;
+}
+
+void Session::run(const Plan& plan, apply::Tools& tools, std::vector<state::FileLock> locks) {
+  for (const auto& warning : apply::run(plan, tools, std::move(locks))) {
+    warn(warning);
+  }
+  result_.executed.push_back(plan);
+}
+
+ExitCode Session::fail(const Error& error) {
+  progress_.clear();
+  log_->warn("warning: {}",
+             printableLines(error.what() + (error.remedy().empty() ? "" : "; " + error.remedy())));
+  result_.failures.push_back(error);
+  return error.code();
+}
+
+ExitCode Session::finish(const std::string& command, ExitCode code) {
+  progress_.clear();
+  if (options_.json) {
+    result_.command = command;
+    report::writeResult(out(), result_);
+  }
+  return code;
 }
 
 // These lines contain names from XML, sysfs and the guest.
 void Session::note(const std::string& line) {
+  result_.notes.push_back(line);
   progress_.clear();
   log_->info("{}", printableLines(line));
 }
 
 void Session::warn(const std::string& line) {
   if (warned_.insert(line).second) {
+    result_.warnings.push_back(line);
     progress_.clear();
     log_->warn("warning: {}", printableLines(line));
   }

@@ -156,14 +156,16 @@ std::vector<report::SoftRoceEntry> describeLinks(
 
 const HostPolicy& soundPolicy(Session& session) {
   const auto& configuration = session.configuration();
-  std::vector<std::string> mistakes;
+  std::vector<config::Problem> ours;
+  std::vector<std::string> lines;
   for (const auto& problem : configuration.problems) {
     if (std::filesystem::path(problem.place.file).filename() == "host.yaml") {
-      mistakes.push_back(toString(problem));
+      ours.push_back(problem);
+      lines.push_back(toString(problem));
     }
   }
-  if (!mistakes.empty()) {
-    throw Error(join(mistakes, "\n        "), "correct host.yaml", ExitCode::badInput);
+  if (!ours.empty()) {
+    throw Error(join(lines, "\n        "), mistakesOf(ours), "correct host.yaml");
   }
   return configuration.host;
 }

@@ -77,8 +77,8 @@ void surveyOne(Session& session, const DomainDescription& domain, DomainSurvey& 
   for (const auto& problem : problems) {
     lines.push_back(toString(problem));
   }
-  throw Error(subject + ":\n  " + join(lines, "\n  "),
-              "run `vfpass check` to list the problems of all files", ExitCode::badInput);
+  throw Error(subject + ":\n  " + join(lines, "\n  "), mistakesOf(problems),
+              "run `vfpass check` to list the problems of all files");
 }
 
 // Throws for problems of this VM's configuration; warns about those of other VMs.

@@ -1,4 +1,4 @@
-#include "action_json.hpp"
+#include "vfpass/state/action_json.hpp"
 
 #include "action_fields.hpp"
 

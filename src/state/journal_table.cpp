@@ -7,8 +7,8 @@
 #include <string_view>
 #include <utility>
 
-#include "action_json.hpp"
 #include "record.hpp"
+#include "vfpass/state/action_json.hpp"
 
 namespace vfpass::state {
 namespace {

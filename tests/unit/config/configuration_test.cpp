@@ -31,10 +31,10 @@ std::vector<std::string> lines(const std::vector<Problem>& problems) {
 }
 
 std::vector<std::string> loadOne(const fs::path& file) {
-  std::vector<Problem> problems;
-  const auto mappings = loadMappingFile(file, problems);
-  EXPECT_EQ(mappings.empty(), !problems.empty());
-  return lines(problems);
+  const CheckedFile checked = loadFile(file);
+  EXPECT_FALSE(checked.isHostPolicy);
+  EXPECT_EQ(checked.mappings.empty(), !checked.problems.empty());
+  return lines(checked.problems);
 }
 
 TEST(LoadConfiguration, MissingDirectoriesCountAsEmpty) {

@@ -1,11 +1,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "action_json.hpp"
 #include "lease_json.hpp"
 #include "record.hpp"
 #include "samples.hpp"
 #include "vfpass/error.hpp"
+#include "vfpass/state/action_json.hpp"
 #include "vfpass/state/database.hpp"
 
 namespace vfpass::state {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "vfpass/error.hpp"
 #include "vfpass/mapping.hpp"
 #include "vfpass/soft_roce.hpp"
 
@@ -18,6 +19,9 @@ struct Problem {
 
 std::string toString(const Problem& problem);  ///< `file:line:column: message; hint`
 
+/// The same problems for an Error.
+std::vector<Mistake> mistakesOf(const std::vector<Problem>& problems);
+
 /// The contents of the configuration directory, without mappings that have problems.
 struct Configuration {
   std::vector<Mapping> mappings;         ///< by file name
@@ -31,9 +35,15 @@ struct Configuration {
 /// symbolic links, not regular files or larger than 1 MiB are reported as problems.
 Configuration loadConfiguration(const std::filesystem::path& directory);
 
-/// Reads one mapping file, for `vfpass check FILE`. Appends its problems.
-std::vector<Mapping> loadMappingFile(const std::filesystem::path& file,
-                                     std::vector<Problem>& problems);
+/// One file outside of the configuration directory.
+struct CheckedFile {
+  bool isHostPolicy = false;      ///< a host.yaml, by its keys or by its name
+  std::vector<Mapping> mappings;  ///< empty if the file has problems, or is a host.yaml
+  std::vector<Problem> problems;
+};
+
+/// Reads one file, a mapping or a host.yaml, for `vfpass check FILE`.
+CheckedFile loadFile(const std::filesystem::path& file);
 
 /// Conflicts between mappings: two with the same VM, MAC, GUID, VF (same PF selector and index) or
 /// GPU. Each problem names both places.

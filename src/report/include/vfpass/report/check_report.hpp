@@ -18,6 +18,7 @@ struct CheckEntry {
   std::vector<std::string> objections;      ///< why it cannot be attached on this host
   std::optional<std::size_t> pendingSteps;  ///< steps that attach would run; nullopt: not checked
   std::vector<std::string> facts = {};      ///< about its devices, attachable or not
+  bool isHostPolicy = false;                ///< the file is a host.yaml
 };
 
 /// `vfpass check`: a verdict per mapping, followed by every error in the file and every problem

@@ -37,4 +37,7 @@ struct PlanSettings {
 void writePlan(std::ostream& out, const Plan& plan, const std::string& xmlDiff, const Style& style,
                const PlanDistances& distances = {}, const PlanSettings& settings = {});
 
+/// The plans of `vfpass gc --dry-run`, one for each domain. JSON: docs/json/plans.schema.json.
+void writePlans(std::ostream& out, const std::vector<Plan>& plans, const Style& style);
+
 }  // namespace vfpass::report

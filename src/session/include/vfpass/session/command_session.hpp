@@ -15,9 +15,11 @@
 #include "vfpass/hypervisor.hpp"
 #include "vfpass/inventory.hpp"
 #include "vfpass/report/progress_line.hpp"
+#include "vfpass/report/result_report.hpp"
 #include "vfpass/report/style.hpp"
 #include "vfpass/seal_key.hpp"
 #include "vfpass/state/database.hpp"
+#include "vfpass/state/locks.hpp"
 
 namespace spdlog {
 class logger;
@@ -47,7 +49,10 @@ class Session {
 
   [[nodiscard]] const GlobalOptions& options() const { return options_; }
   [[nodiscard]] const report::Style& style() const { return style_; }
-  std::ostream& out() { return out_; }
+  /// For the command's document or report.
+  std::ostream& out();
+  /// Whether the command has begun to write there.
+  [[nodiscard]] bool outputBegun() const { return outputBegun_; }
 
   /// The running system, or the captured tree given with --sysroot. Throws if that directory is not
   /// a captured tree, before anything is read from it.
@@ -77,6 +82,14 @@ class Session {
   const SealKey& sealKey();
   /// For plans without steps on domains; does not connect to libvirt.
   apply::Tools hostTools();
+
+  /// apply::run(), whose warnings are printed. The plan becomes part of the result.
+  void run(const Plan& plan, apply::Tools& tools, std::vector<state::FileLock> locks);
+  /// Prints the failure of a part like a warning; the command continues with the others. Returns
+  /// its exit code.
+  ExitCode fail(const Error& error);
+  /// The end of a command that changes something: writes its result with --json. Returns `code`.
+  ExitCode finish(const std::string& command, ExitCode code);
 
   /// Prints the line on stderr: note() unless --quiet, verbose() only with --verbose.
   void note(const std::string& line);
@@ -108,6 +121,8 @@ class Session {
   std::optional<std::vector<config::Problem>> configurationProblems_;
   report::ProgressLine progress_;
   std::set<std::string> warned_;
+  report::Result result_;
+  bool outputBegun_ = false;
 };
 
 }  // namespace vfpass::session
