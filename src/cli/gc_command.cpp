@@ -124,6 +124,7 @@ bool usedAll(Session& session, const session::DomainSurvey& survey, const Uuid& 
 }
 
 void collect(Session& session, const session::DomainSurvey& survey, const Uuid& domain) {
+  session.operations().begin(events::Operation::gc);
   const auto domainLock = lockDomain(session, domain);
   auto& database = session.database();
   const auto found = session.hypervisor().findDomain(toString(domain));
@@ -138,6 +139,8 @@ void collect(Session& session, const session::DomainSurvey& survey, const Uuid& 
   if (garbage.empty()) {
     return;
   }
+  session.operations().setDomain(domain, garbage.front().domainName);
+  session.operations().addDevices(garbage);
   const Inventory inventory = inventoryFor(session, garbage);
   const Plan plan = planFor(domain, garbage, database.leases(), inventory);
   plan::throwObjections("cannot release the leases of domain " + printable(plan.domainName),
@@ -146,6 +149,9 @@ void collect(Session& session, const session::DomainSurvey& survey, const Uuid& 
   for (const auto& warning : apply::run(plan, tools, std::move(locks))) {
     session.warn(warning);
   }
+  session.operations().done("released " + std::to_string(garbage.size()) +
+                            (garbage.size() == 1 ? " lease" : " leases") + " of domain " +
+                            printable(plan.domainName) + " that no domain uses");
   reportReleased(session, garbage);
 }
 
@@ -161,6 +167,7 @@ ExitCode gc(Session& session) {
     try {
       collect(session, survey, domain);
     } catch (const Error& error) {  // a device in use does not stop the other domains' release
+      session.operations().failed(error);
       session.warn(std::string(error.what()) +
                    (error.remedy().empty() ? "" : "; " + error.remedy()));
       code = error.code();

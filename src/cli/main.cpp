@@ -70,6 +70,7 @@ constexpr std::array commands{Command{"init", addInit},
                               Command{"attach", addAttach},
                               Command{"detach", addDetach},
                               Command{"status", addStatus},
+                              Command{"history", addHistory},
                               Command{"verify", addVerify},
                               Command{"guest-setup", addGuestSetup},
                               Command{"recover", addRecover},
@@ -113,6 +114,21 @@ void requireKnownCommand(const CLI::App& app, const CLI::ParseError& error) {
               ExitCode::badInput);
 }
 
+// An Error ends the operation that the command has begun, and has its entry in the journal.
+ExitCode runAndRecord(Session& session, const Runner& runner) {
+  try {
+    return runner(session);
+  } catch (const Error& error) {
+    if (session.operations().failed(error)) {
+      return error.code();
+    }
+    throw;
+  } catch (const std::exception& error) {
+    session.operations().end({events::Result::failed, error.what()});
+    throw;
+  }
+}
+
 int run(int argc, char** argv, const std::vector<Command>& known) {
   CLI::App app{"Give libvirt virtual machines their own ConnectX virtual functions.", "vfpass"};
   app.formatter(std::make_shared<HelpFormat>());
@@ -138,7 +154,7 @@ int run(int argc, char** argv, const std::vector<Command>& known) {
     return code == 0 ? 0 : static_cast<int>(ExitCode::badInput);
   }
   Session session(options, std::cout, std::cerr);
-  return static_cast<int>(runner(session));
+  return static_cast<int>(runAndRecord(session, runner));
 }
 
 bool readerIsGone() {

@@ -17,6 +17,7 @@
 #include "vfpass/report/progress_line.hpp"
 #include "vfpass/report/style.hpp"
 #include "vfpass/seal_key.hpp"
+#include "vfpass/session/operation_log.hpp"
 #include "vfpass/state/database.hpp"
 
 namespace spdlog {
@@ -78,7 +79,11 @@ class Session {
   /// For plans without steps on domains; does not connect to libvirt.
   apply::Tools hostTools();
 
-  /// Prints the line on stderr: note() unless --quiet, verbose() only with --verbose.
+  /// What the journal records of this command's operation.
+  OperationLog& operations() { return operations_; }
+
+  /// Prints the line on stderr, or writes it to the journal if stderr ends there: note() unless
+  /// --quiet, verbose() only with --verbose.
   void note(const std::string& line);
   void warn(const std::string& line);  ///< each line once
   void verbose(const std::string& line);
@@ -96,8 +101,11 @@ class Session {
   void requireDomainChangesPossible(const std::string& what);
 
  private:
+  void write(events::Priority priority, const std::string& line);
+
   GlobalOptions options_;
   std::ostream& out_;
+  OperationLog operations_;
   std::unique_ptr<spdlog::logger> log_;
   report::Style style_;
   std::unique_ptr<host::SystemKernel> kernel_;
