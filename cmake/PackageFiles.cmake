@@ -7,6 +7,8 @@ vfpass_configure_units(${packaging}/systemd ${package_files}/systemd)
 install(DIRECTORY ${package_files}/systemd/ DESTINATION lib/systemd/system)
 install(FILES ${packaging}/sysusers.conf DESTINATION lib/sysusers.d RENAME vfpass.conf)
 install(FILES ${packaging}/tmpfiles.conf DESTINATION lib/tmpfiles.d RENAME vfpass.conf)
+# systemd reads it into its database: with a trigger of its package on Debian, a file trigger with rpm.
+install(FILES ${packaging}/vfpass.catalog DESTINATION lib/systemd/catalog)
 install(PROGRAMS ${packaging}/removed-hook DESTINATION ${CMAKE_INSTALL_DATADIR}/vfpass)
 # Editors read them (the first line of each example).
 install(FILES docs/schema/mapping.schema.json docs/schema/host.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/vfpass)

@@ -82,6 +82,9 @@ inline constexpr milliseconds doctorNetlink{2000};
 inline constexpr milliseconds firmwareCard{6000};
 inline constexpr milliseconds firmwareTotal{20000};
 
+/// journalctl for `history`: it reads the index of every journal file.
+inline constexpr seconds journal{60};
+
 // The guest agent.
 
 /// One command. libvirt may wait up to 10 s longer than requested, for the agent's reply to its own

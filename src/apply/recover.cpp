@@ -323,9 +323,10 @@ Recovered recover(Tools& tools, const std::optional<Uuid>& domain) {
       continue;
     }
     try {
-      recovered.done.push_back(Recovery(*open, tools).end());
+      recovered.done.push_back(
+          {operation.domain, operation.domainName, Recovery(*open, tools).end()});
     } catch (const Error& error) {
-      recovered.unrecovered.push_back({operation.domain,
+      recovered.unrecovered.push_back({operation.domain, operation.domainName,
                                        describeWork(planOf(operation)) + ": " + error.what(),
                                        error.remedy(), error.code()});
     }

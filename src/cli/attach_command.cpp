@@ -41,6 +41,10 @@ void reportResult(Session& session, const std::string& vm, const plan::AttachDec
   }
 }
 
+std::string countOf(std::size_t devices) {
+  return std::to_string(devices) + (devices == 1 ? " device" : " devices");
+}
+
 void warnOfManagedSave(Session& session, const DomainDescription& domain) {
   if (const std::string line = session::managedSaveDrift(domain); !line.empty()) {
     session.warn(line);
@@ -50,7 +54,9 @@ void warnOfManagedSave(Session& session, const DomainDescription& domain) {
 ExitCode attach(Session& session, const AttachOptions& options) {
   session.requireDomainChangesPossible("attach");
   const auto saved = session::readSavedPlan(options.plan, "attach");
+  session.operations().begin(events::Operation::attach, options.vm);
   const session::Subject first = findSubject(session, options.vm);
+  session.operations().setDomain(first.domain.uuid, first.domain.name);
   const auto domainLock = lockDomain(session, first.domain.uuid);
   // Read again under the lock: another attach may have changed the domain in the meantime.
   session::Subject subject = findSubject(session, options.vm);
@@ -80,7 +86,10 @@ ExitCode attach(Session& session, const AttachOptions& options) {
   input.generation = session.database().nextGeneration();
   decision = plan::decideAttach(input);
   apply::Tools tools = session.tools();
+  session.operations().addDevices(decision.leases);
   session.run(decision.plan, tools, std::move(locks));
+  session.operations().done("attached " + countOf(decision.leases.size()) + " to domain " +
+                            printable(subject.domain.name));
   for (const auto& note : decision.plan.notes) {
     session.warn(note);
   }

@@ -29,6 +29,7 @@ void addHook(CLI::App& app, Runner& runner);
 void addVerify(CLI::App& app, Runner& runner);
 void addObserve(CLI::App& app, Runner& runner);
 void addGuestSetup(CLI::App& app, Runner& runner);
+void addHistory(CLI::App& app, Runner& runner);
 void addGc(CLI::App& app, Runner& runner);
 void addTopo(CLI::App& app, Runner& runner);
 void addDoctor(CLI::App& app, Runner& runner);

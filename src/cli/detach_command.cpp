@@ -130,38 +130,40 @@ std::vector<Lease> endedBy(const Plan& plan, const std::vector<Lease>& before) {
 }
 
 // Reports as restored only what reads back as restored.
-void reportRestored(Session& session, const std::string& domain, const std::vector<Lease>& ended) {
+std::string reportRestored(Session& session, const std::string& domain,
+                           const std::vector<Lease>& ended) {
   const auto unrestored =
       plan::findUnrestored(ended, session.inventory(plan::namedFunctions(ended)));
   for (const auto& line : unrestored) {
     session.warn(line);
   }
-  session.note("detached from " + domain +
-               (unrestored.empty() ? ": domain XML and host state restored"
-                                   : ": domain XML restored, host state only partly"));
+  return "detached from " + domain +
+         (unrestored.empty() ? ": domain XML and host state restored"
+                             : ": domain XML restored, host state only partly");
 }
 
-void reportResult(Session& session, const Target& target, const Scope& scope,
-                  const std::vector<Lease>& ended) {
+std::string describeResult(Session& session, const Target& target, const Scope& scope,
+                           const std::vector<Lease>& ended) {
   const std::string domain = "domain " + printable(target.name);
   const bool persistent = target.domain && target.domain->persistent;
   const bool active = target.domain && target.domain->active;
   if (persistent && !scope.config) {
-    session.note("unplugged from the running " + domain +
-                 "; its next start uses the devices again");
-  } else if (active && !scope.live) {
-    session.note("detached from the configuration of " + domain +
-                 "; it keeps the devices until it stops");
-  } else {
-    reportRestored(session, domain, ended);
+    return "unplugged from the running " + domain + "; its next start uses the devices again";
   }
+  if (active && !scope.live) {
+    return "detached from the configuration of " + domain + "; it keeps the devices until it stops";
+  }
+  return reportRestored(session, domain, ended);
 }
 
 ExitCode detach(Session& session, const DetachOptions& options) {
   session.requireDomainChangesPossible("detach");
   const auto saved = session::readSavedPlan(options.plan, "detach");
+  session.operations().begin(events::Operation::detach, options.vm);
   auto& database = session.database();
-  const Uuid uuid = findTarget(session, options.vm, database.leases()).uuid;
+  const Target first = findTarget(session, options.vm, database.leases());
+  const Uuid uuid = first.uuid;
+  session.operations().setDomain(uuid, first.name);
   recoverInterruptedWork(session, surveyDomains(session), uuid);
   const auto domainLock = lockDomain(session, uuid);
   const session::DomainSurvey survey = surveyDomains(session);
@@ -183,8 +185,11 @@ ExitCode detach(Session& session, const DetachOptions& options) {
   session::requireSame(saved, toSave(target, plan, scope), options.plan);
   apply::Tools tools = session.tools();
   tools.guestTimeout = std::chrono::seconds(options.timeout);
+  session.operations().addDevices(session::leasesOf(input.leases, uuid));
   session.run(plan, tools, std::move(locks));
-  reportResult(session, target, scope, endedBy(plan, input.leases));
+  const std::string result = describeResult(session, target, scope, endedBy(plan, input.leases));
+  session.operations().done(result);
+  session.note(result);
   return ExitCode::done;
 }
 

@@ -35,6 +35,10 @@ constexpr std::array examples{
     Examples{"status",
              "status\n"
              "status train0 --json\n"},
+    Examples{"history",
+             "history train0\n"
+             "history train0 --since yesterday --json\n"
+             "history --limit 20                            # of all VMs and the host\n"},
     Examples{"verify",
              "verify train0\n"
              "verify train0 --minimum-bandwidth 90%         # fail below 90 % of the limit\n"

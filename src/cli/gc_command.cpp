@@ -119,6 +119,7 @@ bool usedAll(Session& session, const session::DomainSurvey& survey, const Uuid& 
 }
 
 void collect(Session& session, const session::DomainSurvey& survey, const Uuid& domain) {
+  session.operations().begin(events::Operation::gc);
   const auto domainLock = lockDomain(session, domain);
   auto& database = session.database();
   const auto found = session.hypervisor().findDomain(toString(domain));
@@ -133,12 +134,17 @@ void collect(Session& session, const session::DomainSurvey& survey, const Uuid& 
   if (garbage.empty()) {
     return;
   }
+  session.operations().setDomain(domain, garbage.front().domainName);
+  session.operations().addDevices(garbage);
   const Inventory inventory = inventoryFor(session, garbage);
   const Plan plan = planFor(domain, garbage, database.leases(), inventory);
   plan::throwObjections("cannot release the leases of domain " + printable(plan.domainName),
                         plan::objectToActiveClaims(plan, inventory, survey.summaries));
   apply::Tools tools = session.tools();
   session.run(plan, tools, std::move(locks));
+  session.operations().done("released " + std::to_string(garbage.size()) +
+                            (garbage.size() == 1 ? " lease" : " leases") + " of domain " +
+                            printable(plan.domainName) + " that no domain uses");
   reportReleased(session, garbage);
 }
 

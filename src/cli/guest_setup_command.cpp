@@ -86,9 +86,14 @@ ExitCode setUp(Session& session, const GuestSetupOptions& options) {
     const session::StopSignals stop;
     // The answer on the terminal took time as well.
     agent.allowAtLeast(std::chrono::seconds(options.timeoutSeconds));
+    session.operations().begin(events::Operation::guestSetup);
+    session.operations().setDomain(domain.uuid, domain.name);
     applySetup(tools, plan);
-    session.note("VM " + printable(domain.name) +
-                 (options.undo ? ": guest configuration restored" : ": guest configured"));
+    const std::string result =
+        "VM " + printable(domain.name) +
+        (options.undo ? ": guest configuration restored" : ": guest configured");
+    session.operations().done(result);
+    session.note(result);
   }
   if (session.style().json) {
     write(session, report);

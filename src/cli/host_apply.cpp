@@ -6,8 +6,10 @@
 
 #include "vfpass/apply/recover.hpp"
 #include "vfpass/apply/run.hpp"
+#include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
 #include "vfpass/session/host_policy_input.hpp"
+#include "vfpass/session/interrupted.hpp"
 #include "vfpass/session/saved_plan.hpp"
 #include "vfpass/state/locks.hpp"
 
@@ -32,8 +34,9 @@ void recoverHostPlans(Session& session) {
   }
   apply::Tools tools = session.hostTools();
   const auto recovered = apply::recover(tools, Uuid{});
-  for (const auto& line : recovered.done) {
-    session.note(line);
+  session::recordRecovery(session.operations(), recovered);
+  for (const auto& work : recovered.done) {
+    session.note(work.line);
   }
   for (const auto& work : recovered.unrecovered) {
     session.warn("could not complete an interrupted operation: " + work.line);
@@ -52,6 +55,21 @@ struct Outcome {
   report::HostEntry entry;
   ExitCode code = ExitCode::done;
 };
+
+std::string changesText(std::size_t count) {
+  return std::to_string(count) + (count == 1 ? " change" : " changes");
+}
+
+// A PF that was not changed has no entry, unless it was to be.
+void recordOutcome(Session& session, const PciAddress& address, const Outcome& outcome) {
+  const auto& [entry, code] = outcome;
+  if (!entry.failures.empty()) {
+    session.operations().failed(Error(join(entry.failures, "; "), {}, code));
+  } else if (!entry.steps.empty()) {
+    session.operations().done("PF " + toString(address) + ": " + changesText(entry.steps.size()) +
+                              " by host.yaml");
+  }
+}
 
 // Applies the policy, or with dryRun only plans it. Objections become failures in `entry`.
 Outcome runPolicy(Session& session, const PfPolicy& policy, const PciAddress& address,
@@ -73,6 +91,7 @@ Outcome runPolicy(Session& session, const PfPolicy& policy, const PciAddress& ad
   outcome.entry.steps = decision.plan.steps;
   if (!options.dryRun) {
     runPlan(session, decision.plan, std::move(locks));
+    recordOutcome(session, address, outcome);
   } else if (!decision.plan.steps.empty()) {
     outcome.code = ExitCode::pending;
   }
@@ -82,9 +101,11 @@ Outcome runPolicy(Session& session, const PfPolicy& policy, const PciAddress& ad
 Outcome applyPf(Session& session, const PfPolicy& policy, const PciAddress& address,
                 const HostApplyOptions& options) {
   Outcome outcome;
+  session.operations().addPf(address);
   try {
     outcome = runPolicy(session, policy, address, options);
   } catch (const Error& error) {
+    session.operations().failed(error);
     outcome.entry.failures.push_back(session::failureText(error));
     outcome.code = error.code();
   }
@@ -98,9 +119,13 @@ Outcome applyPf(Session& session, const PfPolicy& policy, const PciAddress& addr
 
 Outcome applyPolicy(Session& session, const PfPolicy& policy, const HostPolicy& all,
                     const Inventory& inventory, const HostApplyOptions& options) {
+  if (!options.dryRun) {  // which has no entries
+    session.operations().begin(events::Operation::hostApply);
+  }
   try {
     return applyPf(session, policy, session::pfOf(policy, all, inventory).address, options);
   } catch (const Error& error) {
+    session.operations().failed(error);
     return {session::failedEntry(policy, error), error.code()};
   }
 }
@@ -142,9 +167,15 @@ void addSteps(const Plan& plan, std::vector<report::SoftRoceEntry>& entries) {
 // A plan that fails is rolled back as a whole, so none of its links has changed.
 void runLinks(Session& session, const Plan& plan, std::vector<state::FileLock> locks,
               std::vector<report::SoftRoceEntry>& entries, std::vector<ExitCode>& codes) {
+  session.operations().begin(events::Operation::hostApply);
   try {
     runPlan(session, plan, std::move(locks));
+    if (!plan.steps.empty()) {
+      session.operations().done("SoftRoCE links: " + changesText(plan.steps.size()) +
+                                " by host.yaml");
+    }
   } catch (const Error& error) {
+    session.operations().failed(error);
     for (auto& entry : entries) {
       if (!entry.steps.empty()) {
         entry.failures.push_back(session::failureText(error));

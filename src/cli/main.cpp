@@ -81,6 +81,7 @@ constexpr std::array commands{Command{"init", addInit},
                               Command{"attach", addAttach},
                               Command{"detach", addDetach},
                               Command{"status", addStatus},
+                              Command{"history", addHistory},
                               Command{"verify", addVerify},
                               Command{"guest-setup", addGuestSetup},
                               Command{"recover", addRecover},
@@ -124,6 +125,25 @@ void requireKnownCommand(const CLI::App& app, const CLI::ParseError& error) {
               ExitCode::badInput);
 }
 
+// An Error ends the operation that the command has begun, and has its entry in the journal.
+int runAndRecord(Session& session, const Runner& runner, bool json) {
+  try {
+    return static_cast<int>(runner(session));
+  } catch (const Error& error) {
+    const bool printed = session.operations().failed(error);
+    if (!printed) {
+      printError(error);
+    }
+    if (json && !session.outputBegun()) {
+      report::writeError(std::cout, error);
+    }
+    return static_cast<int>(error.code());
+  } catch (const std::exception& error) {
+    session.operations().end({events::Result::failed, error.what()});
+    throw;
+  }
+}
+
 // `json`: whether the command line asks for it, also when it cannot be parsed.
 int run(int argc, char** argv, const std::vector<Command>& known, bool json) {
   CLI::App app{"Give libvirt virtual machines their own ConnectX virtual functions.", "vfpass"};
@@ -153,11 +173,7 @@ int run(int argc, char** argv, const std::vector<Command>& known, bool json) {
     return code == 0 ? 0 : static_cast<int>(ExitCode::badInput);
   }
   Session session(options, std::cout, std::cerr);
-  try {
-    return static_cast<int>(runner(session));
-  } catch (const Error& error) {
-    return endWith(error, json && !session.outputBegun());
-  }
+  return runAndRecord(session, runner, json);
 }
 
 bool readerIsGone() {

@@ -45,6 +45,9 @@ std::optional<std::string> scrub(Session& session, const session::DomainSurvey& 
   for (const auto& lease : before) {
     pfs.push_back(lease.pf);
   }
+  session.operations().begin(events::Operation::release);
+  session.operations().setDomain(domain, before.empty() ? "" : before.front().domainName);
+  session.operations().addDevices(before);
   auto locks = state::lockPfs(session.options().runDirectory, pfs, session.tools().lockTimeout);
   // A start between the query to libvirt and the lock has changed the leases.
   const auto leases = session.database().leases();
@@ -68,8 +71,10 @@ ExitCode recover(Session& session) {
   recoverInterruptedWork(session, survey, std::nullopt);
   for (const auto& domain : domainsWithoutRelease(session, survey)) {
     if (const auto name = scrub(session, survey, domain)) {
-      session.note("scrubbed the devices of domain " + printable(*name) +
-                   ", which stopped without a release");
+      const std::string result = "scrubbed the devices of domain " + printable(*name) +
+                                 ", which stopped without a release";
+      session.operations().done(result);
+      session.note(result);
     }
   }
   return ExitCode::done;

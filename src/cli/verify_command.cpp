@@ -182,6 +182,7 @@ ExitCode verify(Session& session, VerifyOptions options) {
   if (options.vm.empty()) {
     throw Error("no VM specified", "run `vfpass verify VM`", ExitCode::badInput);
   }
+  session.operations().begin(events::Operation::verify, options.vm);
   const VerifyReport report =
       verifyVm(session, runningGuest(session, options.vm, "verify"), request);
   if (!options.html.empty()) {

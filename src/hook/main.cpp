@@ -1,11 +1,13 @@
 #include <syslog.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "operations.hpp"
 #include "privileges.hpp"
@@ -13,12 +15,14 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
 #include "vfpass/error.hpp"
+#include "vfpass/events/journal_entry.hpp"
+#include "vfpass/events/journal_socket.hpp"
 #include "watchdog.hpp"
 
 namespace vfpass::hook {
 namespace {
 
-using Handler = void (*)(const domain::ParsedDomain&, const Places&);
+using Handler = std::vector<Lease> (*)(const domain::ParsedDomain&, const Places&);
 
 /// A hook call of libvirt, its handler, and whether a failure may stop the domain. A failure in
 /// `reconnect` would kill the running guest; libvirt ignores the exit status of `release`.
@@ -26,16 +30,22 @@ struct Operation {
   const char* name;
   const char* suboperation;
   Handler handler;
+  const char* ended;  ///< in the journal, before the number of devices
   std::chrono::seconds timeout;
+  events::Operation event;
   bool mayRefuse;
 };
 
-constexpr Operation operations[] = {
-    {"prepare", "begin", prepare, deadlines::hookPrepare, true},
-    {"started", "begin", markRunning, deadlines::hookStarted, false},
-    {"release", "end", release, deadlines::hookRelease, false},
-    {"reconnect", "begin", reconnect, deadlines::hookReconnect, false},
-};
+using Event = events::Operation;
+
+constexpr std::array operations{
+    Operation{"prepare", "begin", prepare, "prepared", deadlines::hookPrepare, Event::prepare,
+              true},
+    Operation{"started", "begin", markRunning, "runs with", deadlines::hookStarted, Event::started,
+              false},
+    Operation{"release", "end", release, "released", deadlines::hookRelease, Event::release, false},
+    Operation{"reconnect", "begin", reconnect, "", deadlines::hookReconnect, Event::reconnect,
+              false}};
 
 const Operation* findOperation(const Request& request) {
   for (const auto& operation : operations) {
@@ -46,7 +56,8 @@ const Operation* findOperation(const Request& request) {
   return nullptr;
 }
 
-void report(const Request& request, const Error& error) {
+// Without the journal, syslog has the same line.
+void report(const Request& request, const events::Subject& subject, const Error& error) {
   // One line, because libvirt puts stderr into its own error message.
   std::string line = error.what();
   if (!error.remedy().empty()) {
@@ -54,19 +65,38 @@ void report(const Request& request, const Error& error) {
   }
   line = printableLine(line);
   std::fprintf(stderr, "vfpass: %s\n", line.c_str());
+  const bool refused = error.code() == ExitCode::refused;
+  const events::Ending ending{refused ? events::Result::refused : events::Result::failed,
+                              printableLine(error.what()), error.remedy()};
+  if (events::sendEntry(events::eventEntry(subject, ending, program))) {
+    return;
+  }
   syslog(LOG_ERR, "%s %s: %s", printable(request.name).c_str(), request.operation.c_str(),
          line.c_str());
 }
 
-void serve(const Operation& operation, const Request& request) {
+void record(const Operation& operation, events::Subject subject, const std::vector<Lease>& leases) {
+  subject.addDevices(leases);
+  const std::string message = "domain " + printable(subject.vm) + ": " + operation.ended + " " +
+                              std::to_string(leases.size()) +
+                              (leases.size() == 1 ? " device" : " devices");
+  events::sendEntry(events::eventEntry(subject, {events::Result::done, message}, program));
+}
+
+// Sets the subject's domain as soon as it is known.
+void serve(const Operation& operation, const Request& request, events::Subject& subject) {
   const domain::ParsedDomain parsed = domain::parseDomain(request.xml);
+  subject.domain = parsed.uuid;
   // Our device without our metadata would start with whatever values its VF has now.
   if (parsed.managed || domain::hasOurDevices(parsed)) {
     Places places;
     // Operations with a deadline of their own end one second before the watchdog, the last resort.
     places.deadline =
         std::chrono::steady_clock::now() + operation.timeout - std::chrono::seconds(1);
-    operation.handler(parsed, places);
+    const auto leases = operation.handler(parsed, places);
+    if (!leases.empty()) {
+      record(operation, subject, leases);
+    }
   }
 }
 
@@ -82,20 +112,25 @@ int run(int argc, char** argv) {
   if (operation == nullptr) {
     return 0;
   }
-  startWatchdog(operation->timeout, operation->mayRefuse ? 1 : 0);
+  events::Subject subject;
+  subject.operation = operation->event;
+  subject.vm = request.name;
+  startWatchdog(
+      operation->timeout, operation->mayRefuse ? 1 : 0,
+      events::eventEntry(subject, {events::Result::failed, "deadline exceeded"}, program));
   try {
     request.xml = readXml(STDIN_FILENO);
     if (domain::mayBeManaged(request.xml)) {
       if (const int error = reducePrivileges(); error != 0) {
         syslog(LOG_WARNING, "cannot drop privileges: %s", errnoText(error).c_str());
       }
-      serve(*operation, request);
+      serve(*operation, request, subject);
     }
     return 0;
   } catch (const Error& error) {
-    report(request, error);
+    report(request, subject, error);
   } catch (const std::exception& error) {
-    report(request, Error(std::string("internal error: ") + error.what()));
+    report(request, subject, Error(std::string("internal error: ") + error.what()));
   }
   return operation->mayRefuse ? 1 : 0;
 }
@@ -109,6 +144,6 @@ int main(int argc, char** argv) {
   // libvirtd reads our stderr and may exit at any time; that must not kill this process during an
   // operation.
   std::signal(SIGPIPE, SIG_IGN);
-  openlog("vfpass-qemu-hook", LOG_PID, LOG_DAEMON);
+  openlog(vfpass::hook::program, LOG_PID, LOG_DAEMON);
   return vfpass::hook::run(argc, argv);
 }

@@ -12,6 +12,8 @@
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
+#include "vfpass/events/journal_entry.hpp"
+#include "vfpass/events/journal_socket.hpp"
 #include "vfpass/host/system_kernel.hpp"
 #include "vfpass/plan/metadata_check.hpp"
 #include "vfpass/plan/plan_hook.hpp"
@@ -144,9 +146,22 @@ void logWarnings(const std::vector<std::string>& warnings) {
   }
 }
 
+void logRecovered(const apply::Recovered& recovered) {
+  for (const auto& work : recovered.done) {
+    events::Subject subject;
+    subject.operation = events::Operation::recover;
+    subject.vm = work.domainName;
+    subject.domain = work.domain;
+    const std::string line = printableLine(work.line);
+    if (!events::sendEntry(events::eventEntry(subject, {events::Result::done, line}, program))) {
+      syslog(LOG_WARNING, "%s", line.c_str());
+    }
+  }
+}
+
 }  // namespace
 
-void prepare(const domain::ParsedDomain& parsed, const Places& places) {
+std::vector<Lease> prepare(const domain::ParsedDomain& parsed, const Places& places) {
   if (!parsed.managed) {
     throw Error("the domain has a device attached by vfpass, but no vfpass metadata",
                 "run `vfpass attach " + printable(shellQuoted(parsed.name)) + "`");
@@ -158,7 +173,7 @@ void prepare(const domain::ParsedDomain& parsed, const Places& places) {
   checkClaims(parsed);
   Resources place(places);
   const auto recovered = apply::recover(place.tools, parsed.uuid);
-  logWarnings(recovered.done);
+  logRecovered(recovered);
   apply::throwUnrecovered(recovered.unrecovered);
   requireOwnMetadata(parsed, places, place);
   const auto pfs = pfsOf(parsed.leases);
@@ -169,29 +184,33 @@ void prepare(const domain::ParsedDomain& parsed, const Places& places) {
                         readDevices(place.kernel, parsed.leases), place.kernel.bootId());
   plan::throwObjections("domain " + printable(parsed.name) + " cannot start", decision.objections);
   logWarnings(apply::run(decision.plan, place.tools, std::move(locks)));
+  return parsed.leases;
 }
 
-void markRunning(const domain::ParsedDomain& parsed, const Places& places) {
+std::vector<Lease> markRunning(const domain::ParsedDomain& parsed, const Places& places) {
   Resources place(places);
   const std::string bootId = place.kernel.bootId();
+  std::vector<Lease> marked;
   for (const auto& lease : leasesOf(place.database, parsed.uuid)) {
     if (lease.state == LeaseState::starting) {
       place.database.setLeaseState(lease.domain, lease.entry, lease.generation, LeaseState::running,
                                    bootId);
+      marked.push_back(lease);
     }
   }
   // Verification, if the mapping enables it, is left to a systemd unit: libvirt waits for the hook.
   state::markStarted(places.runDirectory, parsed.uuid);
+  return marked;
 }
 
-void release(const domain::ParsedDomain& parsed, const Places& places) {
+std::vector<Lease> release(const domain::ParsedDomain& parsed, const Places& places) {
   Resources place(places);
-  const auto leases = leasesOf(place.database, parsed.uuid);
+  auto leases = leasesOf(place.database, parsed.uuid);
   const bool idle = std::all_of(leases.begin(), leases.end(), [](const Lease& lease) {
     return lease.state == LeaseState::reserved;
   });
   if (idle) {
-    return;
+    return {};
   }
   const auto pfs = pfsOf(leases);
   auto locks = state::lockPfs(places.runDirectory, pfs, place.tools.remainingTimeout());
@@ -199,9 +218,10 @@ void release(const domain::ParsedDomain& parsed, const Places& places) {
   const auto plan = plan::planRelease(parsed.uuid, parsed.name, place.database.leases(),
                                       readDevices(place.kernel, leases), place.kernel.bootId());
   logWarnings(apply::run(plan, place.tools, std::move(locks)));
+  return leases;
 }
 
-void reconnect(const domain::ParsedDomain& parsed, const Places& places) {
+std::vector<Lease> reconnect(const domain::ParsedDomain& parsed, const Places& places) {
   Resources place(places);
   // Only the devices of the running guest: an attach for its next start may have added leases.
   for (const auto& lease : parsed.leases) {
@@ -211,6 +231,7 @@ void reconnect(const domain::ParsedDomain& parsed, const Places& places) {
     }
   }
   rebuildLostLeases(parsed, places, place, {parsed.uuid});
+  return {};
 }
 
 }  // namespace vfpass::hook

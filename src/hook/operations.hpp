@@ -2,12 +2,16 @@
 
 #include <chrono>
 #include <filesystem>
+#include <vector>
 
 #include "request.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/state/seal_key_file.hpp"
 
 namespace vfpass::hook {
+
+/// Of the entries in the systemd journal and in syslog.
+inline constexpr const char* program = "vfpass-qemu-hook";
 
 /// Paths of state and locks, and the deadline of the call. The paths are fixed, because the hook
 /// uses nothing from its environment.
@@ -20,20 +24,22 @@ struct Places {
   state::SealKeyPlaces sealKey = {};
 };
 
+// Each returns the leases with whose devices it has done something.
+
 /// Called before libvirt looks at the devices. Creates, configures and binds the domain's VFs;
 /// throws if the domain must not start.
-void prepare(const domain::ParsedDomain& parsed, const Places& places);
+std::vector<Lease> prepare(const domain::ParsedDomain& parsed, const Places& places);
 
 /// Called when the guest runs. Marks its leases as running.
-void markRunning(const domain::ParsedDomain& parsed, const Places& places);
+std::vector<Lease> markRunning(const domain::ParsedDomain& parsed, const Places& places);
 
 /// Called after the guest stopped or its start was refused. Scrubs the devices of this domain's
 /// starting or running leases and no others. After a refused start the XML may name a device leased
 /// to another domain, so the leases decide, never the XML.
-void release(const domain::ParsedDomain& parsed, const Places& places);
+std::vector<Lease> release(const domain::ParsedDomain& parsed, const Places& places);
 
 /// Called when the daemon restarts while the guest runs. Rebuilds the guest's leases if they are
 /// lost.
-void reconnect(const domain::ParsedDomain& parsed, const Places& places);
+std::vector<Lease> reconnect(const domain::ParsedDomain& parsed, const Places& places);
 
 }  // namespace vfpass::hook

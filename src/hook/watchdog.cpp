@@ -5,15 +5,19 @@
 #include <csignal>
 #include <string_view>
 
+#include "vfpass/events/journal_socket.hpp"
+
 namespace vfpass::hook {
 namespace {
 
 volatile std::sig_atomic_t exitCodeAtDeadline = 1;
+std::string entryAtDeadline;  // written before the alarm is set
 
 // Only async-signal-safe calls: the alarm can interrupt anything.
 void onAlarm(int /*signal*/) {
   constexpr std::string_view message =
       "vfpass: deadline exceeded; run `vfpass recover` to complete or roll back the operation\n";
+  events::sendEntry(entryAtDeadline);
   if (write(STDERR_FILENO, message.data(), message.size()) < 0) {
     _exit(exitCodeAtDeadline);
   }
@@ -22,8 +26,9 @@ void onAlarm(int /*signal*/) {
 
 }  // namespace
 
-void startWatchdog(std::chrono::seconds timeout, int exitCode) {
+void startWatchdog(std::chrono::seconds timeout, int exitCode, const std::string& entry) {
   exitCodeAtDeadline = exitCode;
+  entryAtDeadline = entry;
   struct sigaction action {};
   action.sa_handler = onAlarm;
   sigaction(SIGALRM, &action, nullptr);

@@ -37,11 +37,31 @@ std::unique_ptr<spdlog::logger> makeLog(const GlobalOptions& options, std::ostre
   return log;
 }
 
+// Only what root does on the running system can change this host.
+bool recordsOperations(const GlobalOptions& options) {
+  return geteuid() == 0 && options.sysroot == "/";
+}
+
+spdlog::level::level_enum levelOf(events::Priority priority) {
+  switch (priority) {
+    case events::Priority::error:
+      return spdlog::level::err;
+    case events::Priority::warning:
+      return spdlog::level::warn;
+    case events::Priority::debug:
+      return spdlog::level::debug;
+    default:
+      return spdlog::level::info;
+  }
+}
+
 }  // namespace
 
 Session::Session(GlobalOptions options, std::ostream& out, std::ostream& err)
     : options_(std::move(options)),
       out_(out),
+      operations_(recordsOperations(options_),
+                  events::isJournalStream(STDERR_FILENO, std::getenv("JOURNAL_STREAM"))),
       log_(makeLog(options_, err)),
       style_{options_.json, wantsColor(options_)},
       progress_(err, report::isTerminalForProgress() && !options_.quiet && options_.verbosity == 0,
@@ -200,9 +220,10 @@ void Session::run(const Plan& plan, apply::Tools& tools, std::vector<state::File
 }
 
 ExitCode Session::fail(const Error& error) {
+  operations_.failed(error);
   progress_.clear();
-  log_->warn("warning: {}",
-             printableLines(error.what() + (error.remedy().empty() ? "" : "; " + error.remedy())));
+  write(events::Priority::warning, "warning: " + std::string(error.what()) +
+                                       (error.remedy().empty() ? "" : "; " + error.remedy()));
   result_.failures.push_back(error);
   return error.code();
 }
@@ -217,21 +238,29 @@ ExitCode Session::finish(const std::string& command, ExitCode code) {
 }
 
 // These lines contain names from XML, sysfs and the guest.
+void Session::write(events::Priority priority, const std::string& line) {
+  const auto level = levelOf(priority);
+  const std::string text = printableLines(line);
+  if (log_->should_log(level) && !operations_.writeLine(priority, text)) {
+    log_->log(level, "{}", text);
+  }
+}
+
 void Session::note(const std::string& line) {
   result_.notes.push_back(line);
   progress_.clear();
-  log_->info("{}", printableLines(line));
+  write(events::Priority::info, line);
 }
 
 void Session::warn(const std::string& line) {
   if (warned_.insert(line).second) {
     result_.warnings.push_back(line);
     progress_.clear();
-    log_->warn("warning: {}", printableLines(line));
+    write(events::Priority::warning, "warning: " + line);
   }
 }
 
-void Session::verbose(const std::string& line) { log_->debug("{}", printableLines(line)); }
+void Session::verbose(const std::string& line) { write(events::Priority::debug, line); }
 
 void Session::requireChangesPossible(const std::string& what) const {
   if (options_.sysroot != "/") {

@@ -7,12 +7,26 @@
 
 namespace vfpass::session {
 
+void recordRecovery(OperationLog& log, const apply::Recovered& recovered) {
+  for (const auto& work : recovered.done) {
+    log.record(events::Operation::recover, work.domain, work.domainName,
+               {events::Result::done, work.line});
+  }
+  for (const auto& work : recovered.unrecovered) {
+    const bool refused = work.code == ExitCode::refused;
+    log.record(
+        events::Operation::recover, work.domain, work.domainName,
+        {refused ? events::Result::refused : events::Result::failed, work.line, work.remedy});
+  }
+}
+
 void recoverInterruptedWork(Session& session, const DomainSurvey& survey,
                             const std::optional<Uuid>& domain) {
   apply::Tools tools = session.tools();
   const auto recovered = apply::recover(tools);
-  for (const auto& line : recovered.done) {
-    session.note(line);
+  recordRecovery(session.operations(), recovered);
+  for (const auto& work : recovered.done) {
+    session.note(work.line);
   }
   const auto adoption = apply::adoptLeases(tools.database, tools.kernel, tools.sealKey,
                                            survey.managed, survey.active);

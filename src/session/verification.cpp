@@ -1,5 +1,6 @@
 #include "vfpass/session/verification.hpp"
 
+#include <algorithm>
 #include <ctime>
 #include <iomanip>
 #include <sstream>
@@ -7,6 +8,7 @@
 
 #include "verification_steps.hpp"
 #include "vfpass/base/scope_guard.hpp"
+#include "vfpass/base/text.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
 #include "vfpass/report/verify_report.hpp"
 #include "vfpass/session/host_observer.hpp"
@@ -28,6 +30,25 @@ verify::GpuTest gpuTestOf(bool option, std::optional<bool> mapped) {
     return GpuTest::wanted;
   }
   return mapped ? GpuTest::excluded : GpuTest::automatic;
+}
+
+events::Result resultOf(Outcome outcome) {
+  return outcome == Outcome::passed   ? events::Result::done
+         : outcome == Outcome::failed ? events::Result::failed
+                                      : events::Result::unverified;
+}
+
+// The verdict, with the first finding that led to it.
+events::Ending endingOf(const VerifyReport& report) {
+  const Outcome outcome = verdict(report);
+  events::Ending ending{resultOf(outcome), "VM " + printable(report.domainName) + ": " +
+                                               std::string(toString(outcome))};
+  const auto cause = std::ranges::find(report.findings, outcome, &Finding::outcome);
+  if (outcome != Outcome::passed && cause != report.findings.end()) {
+    ending.message += ": " + cause->key + ": " + printable(cause->seen);
+    ending.remedy = cause->remedy;
+  }
+  return ending;
 }
 
 VerifyReport verifyAlone(Session& session, const DomainDescription& domain,
@@ -83,6 +104,7 @@ verify::VerifyPlan verifyPlanFor(Session& session, const DomainDescription& doma
   const VerifyPolicy policy = verifyPolicyOf(session, domain);
   verify::VerifyPlan plan;
   plan.leases = runningVfs(session, domain);
+  session.operations().addDevices(plan.leases);
   plan.gpuTest = gpuTestOf(request.gpu, policy.gpu);
   plan.nvlink = nvlinkOf(session, domain);
   plan.minimumShare = request.minimumShare ? request.minimumShare : policy.minimumShare;
@@ -164,6 +186,7 @@ void keepReport(Session& session, const VerifyReport& report) {
 VerifyReport verifyVm(Session& session, const DomainDescription& domain,
                       const VerifyRequest& request) {
   session.requireLocalLibvirt("verify");
+  session.operations().setDomain(domain.uuid, domain.name);
   const ScopeGuard clearLine([&session] { session.progress().clear(); });
   VerifyReport report = request.peer ? verifyWithPeer(session, domain, request)
                                      : verifyAlone(session, domain, request);
@@ -172,6 +195,7 @@ VerifyReport verifyVm(Session& session, const DomainDescription& domain,
   report.time = reportTime();
   report::boundTexts(report);
   keepReport(session, report);
+  session.operations().end(endingOf(report));
   return report;
 }
 

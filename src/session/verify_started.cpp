@@ -58,10 +58,13 @@ void verifyStartedVm(Session& session, const Uuid& uuid, const VerifyRequest& re
     if (!domain || !isVerifiedOnStart(session, *domain)) {
       return;
     }
+    session.operations().begin(events::Operation::verify);
+    session.operations().setDomain(uuid, domain->name);
     const auto report = verifyVm(session, runningGuest(session, toString(uuid), "verify"), request);
     session.note("VM " + printable(domain->name) + ": " + std::string(toString(verdict(report))));
   } catch (const Error& error) {
     if (domain) {
+      session.operations().end({events::Result::unverified, error.what(), error.remedy()});
       reportUnverified(session, *domain, error.what(), error.remedy());
     } else {
       session.warn(error.what());

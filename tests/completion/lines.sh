@@ -28,6 +28,7 @@ check_lines() {
     expect 'vfpass topo --form' --format
     expect 'vfpass topo --format ' dot json matrix nccl svg tree
     expect "vfpass --config-dir $work attach train" train-00
+    expect "vfpass --config-dir $work history train" train-00
     expect "vfpass check $work/fi" "$folder"file.yaml
     expect 'vfpass attach --no-such' ''
     expect "vfpass --sysroot $tree vf list --pf enp" enp1s0np0

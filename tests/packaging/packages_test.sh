@@ -45,7 +45,7 @@ expect "lintian reports no error or warning" lintian --allow-root --fail-on erro
 
 content_of_rpm() { rpm -qlp "$results"/"$1"-[0-9]*.rpm 2>/dev/null; }
 content_of_rpm vfpass >"$work/vfpass.rpm-content"
-for file in /usr/sbin/vfpass /usr/sbin/vfpass-qemu-hook /usr/lib/systemd/system/vfpass-host.service \
+for file in /usr/sbin/vfpass /usr/sbin/vfpass-qemu-hook /usr/lib/systemd/system/vfpass-host.service /usr/lib/systemd/catalog/vfpass.catalog \
     /usr/libexec/vfpass/vfpass-libvirt.so /usr/share/bash-completion/completions/vfpass \
     /usr/share/fish/vendor_completions.d/vfpass.fish /usr/share/zsh/site-functions/_vfpass /usr/share/vfpass/removed-hook; do
     expect "the rpm contains $file" grep -qx "$file" "$work/vfpass.rpm-content"

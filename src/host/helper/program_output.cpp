@@ -28,7 +28,7 @@ bool connectStreams(int pipe) {
 }  // namespace
 
 std::optional<std::string> programOutput(const std::vector<std::string>& command,
-                                         std::chrono::milliseconds deadline) {
+                                         std::chrono::milliseconds deadline, std::size_t limit) {
   if (command.empty() || ::access(command.front().c_str(), X_OK) != 0) {
     return std::nullopt;
   }
@@ -42,7 +42,7 @@ std::optional<std::string> programOutput(const std::vector<std::string>& command
   const std::array environment{path.data(), locale.data(), static_cast<char*>(nullptr)};
   const auto seconds =
       static_cast<unsigned>(std::chrono::duration_cast<std::chrono::seconds>(deadline).count() + 1);
-  const auto reply = runGuarded(deadline, -1, [&](int pipe) {
+  const auto execute = [&](int pipe) {
     // execve(2) keeps ignored signals ignored, and a pending alarm(2).
     ::signal(SIGPIPE, SIG_DFL);
     ::signal(SIGALRM, SIG_DFL);
@@ -50,7 +50,8 @@ std::optional<std::string> programOutput(const std::vector<std::string>& command
     if (connectStreams(pipe)) {
       ::execve(arguments.front(), arguments.data(), environment.data());
     }
-  });
+  };
+  const auto reply = runGuarded(deadline, -1, execute, limit);
   return reply.finished ? std::optional(reply.bytes) : std::nullopt;
 }
 

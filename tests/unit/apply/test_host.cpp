@@ -201,7 +201,11 @@ std::vector<std::string> Host::recoverAll() {
   Tools recoverTools = tools(database);
   const auto recovered = recover(recoverTools);
   throwUnrecovered(recovered.unrecovered);
-  return recovered.done;
+  std::vector<std::string> lines;
+  for (const auto& operation : recovered.done) {
+    lines.push_back(operation.line);
+  }
+  return lines;
 }
 
 std::string Host::fingerprint() const {

@@ -8,17 +8,25 @@
 
 namespace vfpass::apply {
 
+/// An operation that was completed or rolled back, and which of them.
+struct RecoveredOperation {
+  Uuid domain;
+  std::string domainName;
+  std::string line;
+};
+
 /// An operation that could not be recovered, and why.
 struct UnrecoveredOperation {
   Uuid domain;
+  std::string domainName;
   std::string line;
   std::string remedy;
   ExitCode code = ExitCode::failed;
 };
 
-/// One line per recovered operation, and the operations that are still open.
+/// The recovered operations, and those that are still open.
 struct Recovered {
-  std::vector<std::string> done;
+  std::vector<RecoveredOperation> done;
   std::vector<UnrecoveredOperation> unrecovered;
 };
 

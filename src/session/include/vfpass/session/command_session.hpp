@@ -18,6 +18,7 @@
 #include "vfpass/report/result_report.hpp"
 #include "vfpass/report/style.hpp"
 #include "vfpass/seal_key.hpp"
+#include "vfpass/session/operation_log.hpp"
 #include "vfpass/state/database.hpp"
 #include "vfpass/state/locks.hpp"
 
@@ -83,6 +84,9 @@ class Session {
   /// For plans without steps on domains; does not connect to libvirt.
   apply::Tools hostTools();
 
+  /// What the journal records of this command's operation.
+  OperationLog& operations() { return operations_; }
+
   /// apply::run(), whose warnings are printed. The plan becomes part of the result.
   void run(const Plan& plan, apply::Tools& tools, std::vector<state::FileLock> locks);
   /// Prints the failure of a part like a warning; the command continues with the others. Returns
@@ -91,7 +95,8 @@ class Session {
   /// The end of a command that changes something: writes its result with --json. Returns `code`.
   ExitCode finish(const std::string& command, ExitCode code);
 
-  /// Prints the line on stderr: note() unless --quiet, verbose() only with --verbose.
+  /// Prints the line on stderr, or writes it to the journal if stderr ends there: note() unless
+  /// --quiet, verbose() only with --verbose.
   void note(const std::string& line);
   void warn(const std::string& line);  ///< each line once
   void verbose(const std::string& line);
@@ -109,8 +114,11 @@ class Session {
   void requireDomainChangesPossible(const std::string& what);
 
  private:
+  void write(events::Priority priority, const std::string& line);
+
   GlobalOptions options_;
   std::ostream& out_;
+  OperationLog operations_;
   std::unique_ptr<spdlog::logger> log_;
   report::Style style_;
   std::unique_ptr<host::SystemKernel> kernel_;

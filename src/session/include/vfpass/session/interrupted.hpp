@@ -1,5 +1,7 @@
 #pragma once
 
+#include "vfpass/apply/recover.hpp"
+#include "vfpass/session/operation_log.hpp"
 #include "vfpass/session/subject.hpp"
 #include "vfpass/state/locks.hpp"
 
@@ -10,6 +12,9 @@ namespace vfpass::session {
 /// `domain` (nullopt: on any) cannot be recovered; warns about those on other domains.
 void recoverInterruptedWork(Session& session, const DomainSurvey& survey,
                             const std::optional<Uuid>& domain);
+
+/// One entry for each operation that was interrupted, also if it is still open.
+void recordRecovery(OperationLog& log, const apply::Recovered& recovered);
 
 /// Serialises attach and detach of one domain. The hook never takes this lock, so it may be held
 /// across libvirt calls.

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vfpass/events/event.hpp"
+#include "vfpass/lease.hpp"
+
+namespace vfpass::events {
+
+/// The person who ran vfpass, however they became root.
+struct Invoker {
+  std::string name;
+  unsigned id = 0;
+};
+
+/// The subject of an operation.
+struct Subject {
+  Operation operation = Operation::attach;
+  std::string vm;              ///< as the domain spells it; empty: the operation has none
+  std::optional<Uuid> domain;  ///< nullopt: not known (yet)
+  std::vector<PciAddress> pfs;
+  std::vector<PciAddress> vfs;
+  std::vector<PciAddress> functions;  ///< PCI functions that are no VFs
+  std::optional<Invoker> invoker;     ///< nullopt: a service, or unknown
+
+  /// Adds the devices of these leases, each one once.
+  void addDevices(const std::vector<Lease>& leases);
+};
+
+/// How an operation ended, in words.
+struct Ending {
+  Result result = Result::done;
+  std::string message;
+  std::string remedy = {};
+};
+
+/// The datagram of an event, for the journal's socket (systemd's JOURNAL_NATIVE_PROTOCOL).
+/// `program` is its SYSLOG_IDENTIFIER. Every value is preceded by its length, so that no domain
+/// name can add a field; values above a few kilobytes are cut. Empty if there is no such event.
+std::string eventEntry(const Subject& subject, const Ending& ending, std::string_view program);
+
+/// The datagram of a line of the log. `subject`: of the operation that wrote it, or null.
+std::string lineEntry(Priority priority, std::string_view line, const Subject* subject,
+                      std::string_view program);
+
+}  // namespace vfpass::events
