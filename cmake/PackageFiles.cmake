@@ -17,7 +17,7 @@ install(FILES completion/vfpass.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/v
 # The first for zsh as Debian builds it, the second for all others.
 install(FILES completion/_vfpass DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
 install(FILES completion/_vfpass DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
-install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY examples contrib DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES README.md CHANGELOG.md CONTRIBUTING.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc)
 

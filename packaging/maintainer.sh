@@ -60,4 +60,9 @@ show_vms() {
     [ ! -s "$leases" ] || cat "$leases"
 }
 
+# Nothing updates the file of vfpass-metrics.timer any more, and node_exporter would show it for ever.
+remove_metrics() {
+    rm -f "${DPKG_ROOT:-}/var/lib/prometheus/node-exporter/vfpass.prom"
+}
+
 have_vms() { [ -n "$(managed_vms)" ] || [ -s "$leases" ]; }

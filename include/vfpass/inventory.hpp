@@ -1,8 +1,12 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "vfpass/holder.hpp"
@@ -33,6 +37,15 @@ struct VfTraffic {
 
   auto operator<=>(const VfTraffic&) const = default;
 };
+
+/// Counters of a VF by the name of the statistic (`rx_bytes`), from vfStatisticNames.
+using VfStatistics = std::map<std::string, std::uint64_t, std::less<>>;
+
+/// The statistics that rtnetlink (IFLA_VF_STATS) or a driver's files in sysfs have: those that
+/// sriov-network-metrics-exporter reports. No source has all of them.
+inline constexpr std::array<std::string_view, 9> vfStatisticNames{
+    "rx_broadcast", "rx_bytes",   "rx_dropped", "rx_multicast", "rx_packets",
+    "tx_bytes",     "tx_dropped", "tx_errors",  "tx_packets"};
 
 /// The current state of one VF. Its identity is (PF, index); the PCI address follows from both.
 struct VirtualFunction {

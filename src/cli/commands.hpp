@@ -33,6 +33,7 @@ void addHistory(CLI::App& app, Runner& runner);
 void addGc(CLI::App& app, Runner& runner);
 void addTopo(CLI::App& app, Runner& runner);
 void addDoctor(CLI::App& app, Runner& runner);
+void addMetrics(CLI::App& app, Runner& runner);
 void addInit(CLI::App& app, Runner& runner);
 void addSnapshot(CLI::App& app, Runner& runner);
 void addComplete(CLI::App& app, Runner& runner);  ///< hidden; for the scripts in completion/

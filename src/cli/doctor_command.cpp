@@ -11,6 +11,7 @@
 #include "vfpass/domain/read_guest_memory.hpp"
 #include "vfpass/inventory/read_topology.hpp"
 #include "vfpass/report/doctor_report.hpp"
+#include "vfpass/session/host_requirements.hpp"
 #include "vfpass/session/host_topology.hpp"
 #include "vfpass/session/inquiries.hpp"
 #include "vfpass/session/observe_peer_mapping.hpp"
@@ -21,12 +22,6 @@
 
 namespace vfpass::cli {
 namespace {
-
-// This host's mappings do not apply to a captured tree; only an explicit --config-dir does.
-bool hasConfiguration(const Session& session) {
-  return session.options().sysroot == "/" ||
-         session.options().configDirectory != session::GlobalOptions{}.configDirectory;
-}
 
 void warnOfProblemsInConfiguration(Session& session) {
   if (!session.configuration().problems.empty()) {
@@ -106,17 +101,6 @@ void addGuest(Session& session, const Topology& topology, const std::string& vm,
   requirements.ncclTopology = ncclTopologyOf(session, *domain, topology, leases);
 }
 
-// Without the records doctor still checks everything; then leases do not make a device used.
-void addLeases(Session& session, doctor::Requirements& requirements) {
-  try {
-    for (const Lease& lease : leasesOfTree(session)) {
-      requirements.leased.push_back(lease.pf);
-    }
-  } catch (const Error& error) {
-    session.warn(error.what());
-  }
-}
-
 // By PCI address, netdev or RDMA device. A name that the host lacks is an error: nothing selected
 // would mean that everything counts.
 std::vector<PciAddress> selectedDevices(const Topology& topology,
@@ -145,7 +129,7 @@ std::vector<PciAddress> selectedDevices(const Topology& topology,
 
 doctor::Requirements requirementsFor(Session& session, const Topology& topology,
                                      const std::string& vm) {
-  if (!hasConfiguration(session)) {
+  if (!session::hasConfiguration(session)) {
     if (!vm.empty()) {
       throw Error("--vm: no mappings for the captured tree",
                   "specify their directory with --config-dir", ExitCode::badInput);
@@ -154,12 +138,8 @@ doctor::Requirements requirementsFor(Session& session, const Topology& topology,
   }
   warnOfProblemsInConfiguration(session);
   const auto& configuration = session.configuration();
-  const auto settled = [&](std::vector<Mapping> mappings) {
-    return nearSettled(session, topology, std::move(mappings));
-  };
   if (vm.empty()) {
-    return doctor::requirementsOf(topology, settled(configuration.mappings), configuration.host,
-                                  false);
+    return session::requirementsOfHost(session, topology);
   }
   const Mapping* mapping = mappingOf(session, vm);
   if (mapping == nullptr) {
@@ -167,8 +147,8 @@ doctor::Requirements requirementsFor(Session& session, const Topology& topology,
                 "run `vfpass check` to list the mappings, or `vfpass init` to propose one",
                 ExitCode::badInput);
   }
-  auto requirements =
-      doctor::requirementsOf(topology, settled({*mapping}), configuration.host, true);
+  auto requirements = doctor::requirementsOf(topology, nearSettled(session, topology, {*mapping}),
+                                             configuration.host, true);
   addGuest(session, topology, mapping->vm, requirements);
   return requirements;
 }
@@ -180,7 +160,7 @@ ExitCode doctorCommand(Session& session, const std::string& vm,
   warnOfProblems(session, topology);
   doctor::Requirements requirements = requirementsFor(session, topology, vm);
   requirements.selected = selectedDevices(topology, devices);
-  addLeases(session, requirements);
+  session::addLeases(session, requirements);
   const auto diagnoses = doctor::examine(root, topology, requirements, inquiriesOf(session));
   report::writeDoctor(session.out(), diagnoses, session.style());
   const bool broken = std::ranges::any_of(

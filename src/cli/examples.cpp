@@ -75,6 +75,9 @@ constexpr std::array examples{
     Examples{"doctor",
              "doctor\n"
              "doctor --vm train0                            # only what this VM needs\n"},
+    Examples{"metrics",
+             "metrics\n"
+             "metrics --output /var/lib/prometheus/node-exporter/vfpass.prom\n"},
     Examples{"snapshot",
              "snapshot host.tar\n"
              "topo --sysroot ./host                         # on any machine, from a snapshot\n"},

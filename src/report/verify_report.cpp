@@ -11,7 +11,6 @@
 #include "first_broken.hpp"
 #include "json.hpp"
 #include "outcome_text.hpp"
-#include "vfpass/base/bounded_json.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/report/table.hpp"
 #include "vfpass/size_figures.hpp"
@@ -249,16 +248,6 @@ void writeJson(std::ostream& out, const VerifyReport& report) {
   writeDocument(out, document);
 }
 
-// Null for a damaged report. Those that are read have at most 8 MiB (report_history.hpp).
-nlohmann::json readReport(const std::string& text) {
-  constexpr JsonLimits limits{std::size_t{8} << 20U, 32};
-  try {
-    return parseBoundedJson(text, limits);
-  } catch (const JsonRefused&) {
-    return nullptr;
-  }
-}
-
 }  // namespace
 
 void writeVerify(std::ostream& out, const VerifyReport& report, const Style& style) {
@@ -267,21 +256,6 @@ void writeVerify(std::ostream& out, const VerifyReport& report, const Style& sty
   } else {
     writeText(out, report, style);
   }
-}
-
-std::optional<std::string> lastVerification(const std::optional<std::string>& json) {
-  const nlohmann::json document = readReport(json.value_or(""));
-  const auto text = [&](const char* name) {
-    const auto found = document.is_object() ? document.find(name) : document.end();
-    return document.is_object() && found != document.end() && found->is_string()
-               ? printable(found->get<std::string>())
-               : std::string();
-  };
-  const std::string result = text("result");
-  if (result.empty() || text("time").empty()) {
-    return std::nullopt;
-  }
-  return (result == "not_observable" ? "not observable" : result) + ", " + text("time");
 }
 
 }  // namespace vfpass::report

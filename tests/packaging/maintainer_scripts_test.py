@@ -167,6 +167,14 @@ class MaintainerScriptsTest(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("train0", done.stderr)
 
+    def test_removal_leaves_no_old_metrics(self):
+        self.install()
+        metrics = self.root / "var/lib/prometheus/node-exporter/vfpass.prom"
+        metrics.parent.mkdir(parents=True)
+        metrics.write_text("# EOF\n", encoding="utf-8")
+        self.remove()
+        self.assertFalse(metrics.exists())
+
     def test_purge_removes_what_the_package_made(self):
         self.install()
         (self.root / "etc/vfpass/seal.key").write_text("key", encoding="utf-8")

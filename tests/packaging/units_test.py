@@ -64,10 +64,18 @@ class UnitsTest(unittest.TestCase):
             lines = [line for line in report.stderr.splitlines() if unit.name in line and "is not executable" not in line]
             self.assertEqual(lines, [])
 
+    def test_metrics_unit_writes_where_it_may(self):
+        service = next(unit for unit in self.services if unit.stem == "vfpass-metrics")
+        output = Path(values(service, "ExecStart")[0].split("--output ")[1])
+        self.assertEqual(values(service, "ReadWritePaths"), [f"-{output.parent}"])
+        # doctor reads /usr/lib/modules, which this setting would hide.
+        self.assertEqual(values(service, "ProtectKernelModules"), [])
+
     def test_what_writes_to_sysfs_can(self):
         """ProtectKernelTunables makes /sys read-only, and these are the only exceptions."""
         for service in self.services:
-            expected = ["/sys/bus /sys/devices"] if service.stem in ("vfpass-host", "vfpass-gc") else []
+            expected = {"vfpass-host": ["/sys/bus /sys/devices"], "vfpass-gc": ["/sys/bus /sys/devices"],
+                        "vfpass-metrics": ["-/var/lib/prometheus/node-exporter"]}.get(service.stem, [])
             self.assertEqual(values(service, "ReadWritePaths"), expected, service.name)
             self.assertEqual(values(service, "ProtectKernelTunables"), ["yes"], service.name)
 

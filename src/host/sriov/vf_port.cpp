@@ -42,6 +42,11 @@ VfTrafficTable NetlinkPort::readTraffic() {
   return parseTrafficReply(reply, interfaceIndex_).value_or(VfTrafficTable{});
 }
 
+VfStatisticsTable NetlinkPort::readStatistics() {
+  const std::string reply = query(trafficQuery(interfaceIndex_, ++sequence_));
+  return parseStatisticsReply(reply, interfaceIndex_).value_or(VfStatisticsTable{});
+}
+
 Acknowledgement NetlinkPort::set(const std::vector<VfRequest>& requests) {
   const auto messages = linkChanges(interfaceIndex_, sequence_ + 1, requests);
   sequence_ += static_cast<std::uint32_t>(messages.size());

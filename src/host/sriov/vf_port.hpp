@@ -39,6 +39,8 @@ class NetlinkPort final : public VfPort {
   Acknowledgement set(const std::vector<VfRequest>& requests) override;
   /// Traffic of each VF; empty where the driver does not count it. Throws Error, TimeoutError.
   VfTrafficTable readTraffic();
+  /// All counters of each VF; empty where the driver does not report them. Throws like readTraffic.
+  VfStatisticsTable readStatistics();
 
  private:
   std::string query(const std::string& request);

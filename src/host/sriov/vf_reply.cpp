@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "netlink/netlink_message.hpp"
 #include "vfpass/base/text.hpp"
@@ -135,11 +136,15 @@ void readVf(nlattr* info, bool infiniband, VfTable& table) {
   table.emplace(index, settings);
 }
 
-std::uint64_t counter(nlattr* attribute) { return payloadOf<std::uint64_t>(attribute).value_or(0); }
+constexpr const char* countingDriver = "mlx5_core";
 
-void readTraffic(nlattr* info, VfTrafficTable& table) {
+using Counters = std::array<nlattr*, IFLA_VF_STATS_MAX + 1>;
+
+// Calls `read` with the VF's index and counters, unless the entry has none.
+template <typename Read>
+void readCounters(nlattr* info, Read read) {
   VfAttributes attributes{};
-  std::array<nlattr*, IFLA_VF_STATS_MAX + 1> counters{};
+  Counters counters{};
   if (nla_type(info) != IFLA_VF_INFO ||
       nla_parse_nested(attributes.data(), IFLA_VF_MAX, info, nullptr) != 0) {
     return;
@@ -150,10 +155,31 @@ void readTraffic(nlattr* info, VfTrafficTable& table) {
       nla_parse_nested(counters.data(), IFLA_VF_STATS_MAX, list, nullptr) != 0) {
     return;
   }
-  table.emplace(mac->vf, VfTraffic{counter(counters[IFLA_VF_STATS_RX_BYTES]),
-                                   counter(counters[IFLA_VF_STATS_TX_BYTES]),
-                                   counter(counters[IFLA_VF_STATS_RX_PACKETS]),
-                                   counter(counters[IFLA_VF_STATS_TX_PACKETS])});
+  read(mac->vf, counters);
+}
+
+std::uint64_t counter(nlattr* attribute) { return payloadOf<std::uint64_t>(attribute).value_or(0); }
+
+VfTraffic trafficIn(const Counters& counters) {
+  return {counter(counters[IFLA_VF_STATS_RX_BYTES]), counter(counters[IFLA_VF_STATS_TX_BYTES]),
+          counter(counters[IFLA_VF_STATS_RX_PACKETS]), counter(counters[IFLA_VF_STATS_TX_PACKETS])};
+}
+
+// The kernel counts received broadcasts and multicasts only (if_link.h).
+constexpr std::array<std::pair<const char*, int>, 8> statistics{
+    std::pair{"rx_broadcast", IFLA_VF_STATS_BROADCAST}, {"rx_bytes", IFLA_VF_STATS_RX_BYTES},
+    {"rx_dropped", IFLA_VF_STATS_RX_DROPPED},           {"rx_multicast", IFLA_VF_STATS_MULTICAST},
+    {"rx_packets", IFLA_VF_STATS_RX_PACKETS},           {"tx_bytes", IFLA_VF_STATS_TX_BYTES},
+    {"tx_dropped", IFLA_VF_STATS_TX_DROPPED},           {"tx_packets", IFLA_VF_STATS_TX_PACKETS}};
+
+VfStatistics statisticsIn(const Counters& counters) {
+  VfStatistics found;
+  for (const auto& [name, type] : statistics) {
+    if (const auto value = payloadOf<std::uint64_t>(counters[static_cast<std::size_t>(type)])) {
+      found.emplace(name, *value);
+    }
+  }
+  return found;
 }
 
 // When the length of the list has wrapped, its tail looks like further attributes of the link. So
@@ -198,14 +224,35 @@ std::optional<VfTable> parseLinkReply(std::string_view bytes, int interfaceIndex
 
 std::optional<VfTrafficTable> parseTrafficReply(std::string_view bytes, int interfaceIndex) {
   VfTrafficTable table;
-  const bool about =
-      forEachVf(bytes, interfaceIndex, [&](nlattr* info) { readTraffic(info, table); });
+  const bool about = forEachVf(bytes, interfaceIndex, [&](nlattr* info) {
+    readCounters(info, [&](unsigned index, const Counters& counters) {
+      table.emplace(index, trafficIn(counters));
+    });
+  });
   return about ? std::optional(table) : std::nullopt;
+}
+
+std::optional<VfStatisticsTable> parseStatisticsReply(std::string_view bytes, int interfaceIndex) {
+  VfStatisticsTable table;
+  const bool about = forEachVf(bytes, interfaceIndex, [&](nlattr* info) {
+    readCounters(info, [&](unsigned index, const Counters& counters) {
+      table.emplace(index, statisticsIn(counters));
+    });
+  });
+  return about ? std::optional(table) : std::nullopt;
+}
+
+VfStatisticsTable countedStatistics(VfStatisticsTable table, std::string_view driver) {
+  const bool counts =
+      driver == countingDriver || std::ranges::any_of(table, [](const auto& vf) {
+        return std::ranges::any_of(vf.second, [](const auto& each) { return each.second != 0; });
+      });
+  return counts ? std::move(table) : VfStatisticsTable{};
 }
 
 std::optional<VfTraffic> trafficOf(const VfTrafficTable& table, unsigned index,
                                    std::string_view driver) {
-  const bool counts = driver == "mlx5_core" || std::ranges::any_of(table, [](const auto& entry) {
+  const bool counts = driver == countingDriver || std::ranges::any_of(table, [](const auto& entry) {
                         return entry.second != VfTraffic{};
                       });
   const auto found = table.find(index);

@@ -32,4 +32,13 @@ std::optional<VfTrafficTable> parseTrafficReply(std::string_view bytes, int inte
 std::optional<VfTraffic> trafficOf(const VfTrafficTable& table, unsigned index,
                                    std::string_view driver);
 
+/// All counters of the VFs, by index; VFs without statistics are missing.
+using VfStatisticsTable = std::map<unsigned, VfStatistics>;
+
+/// Parses the same message as parseTrafficReply; counters that it lacks are missing.
+std::optional<VfStatisticsTable> parseStatisticsReply(std::string_view bytes, int interfaceIndex);
+
+/// The table, or an empty one if its zeros mean that the driver does not count (trafficOf).
+VfStatisticsTable countedStatistics(VfStatisticsTable table, std::string_view driver);
+
 }  // namespace vfpass::host

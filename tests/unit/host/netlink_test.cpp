@@ -165,6 +165,37 @@ TEST(TrafficReply, ReadsCountersAndSkipsVfsWithoutThem) {
   }
 }
 
+TEST(StatisticsReply, ReadsEveryCounterThatTheKernelSends) {
+  const std::string counters =
+      attribute(IFLA_VF_STATS, attribute(IFLA_VF_STATS_RX_BYTES, raw(std::uint64_t{1} << 40U)) +
+                                   attribute(IFLA_VF_STATS_BROADCAST, raw(std::uint64_t{2})) +
+                                   attribute(IFLA_VF_STATS_MULTICAST, raw(std::uint64_t{3})) +
+                                   attribute(IFLA_VF_STATS_TX_DROPPED, raw(std::uint64_t{4})) +
+                                   attribute(IFLA_VF_STATS_RX_DROPPED, std::string("short")));
+  const std::string bytes = linkMessage(
+      attribute(IFLA_VFINFO_LIST, fullVf(0) + attribute(IFLA_VF_INFO, macOf(1) + counters)));
+  const auto table = parseStatisticsReply(bytes, interfaceIndex);
+  ASSERT_TRUE(table);
+  EXPECT_EQ(*table, (VfStatisticsTable{{1,
+                                        {{"rx_broadcast", 2},
+                                         {"rx_bytes", std::uint64_t{1} << 40U},
+                                         {"rx_multicast", 3},
+                                         {"tx_dropped", 4}}}}));
+  EXPECT_EQ(parseStatisticsReply(bytes, interfaceIndex + 1), std::nullopt);
+  for (std::size_t length = 0; length < bytes.size(); ++length) {
+    static_cast<void>(
+        parseStatisticsReply(std::string_view(bytes).substr(0, length), interfaceIndex));
+  }
+}
+
+TEST(Statistics, TrustsZerosOnlyFromDriverThatCounts) {
+  const VfStatisticsTable zeros{{0, {{"rx_bytes", 0}}}, {1, {{"rx_bytes", 0}}}};
+  const VfStatisticsTable counted{{0, {{"rx_bytes", 0}}}, {1, {{"rx_bytes", 9}}}};
+  EXPECT_EQ(countedStatistics(zeros, "igb"), VfStatisticsTable{});
+  EXPECT_EQ(countedStatistics(zeros, "mlx5_core"), zeros);
+  EXPECT_EQ(countedStatistics(counted, "ice"), counted);
+}
+
 TEST(Traffic, TrustsZerosOnlyFromDriverThatCounts) {
   const VfTrafficTable zeros{{0, {}}, {1, {}}};
   EXPECT_EQ(trafficOf(zeros, 1, "igb"), std::nullopt);

@@ -75,6 +75,9 @@ Requirements requireEverything(const Topology& topology);
 struct Inquiries {
   /// `9.0.0 7.2.22`, libvirt's version and QEMU's; nullopt if libvirt does not respond.
   std::function<std::optional<std::string>()> hypervisorVersions;
+  /// Whether mstconfig may ask the cards for their firmware's settings, which takes up to seconds
+  /// each. In a captured tree the recorded answers are used.
+  bool queriesFirmware = true;
   std::string runDirectory = "run/vfpass";  ///< of this host, relative to its root
   /// Receives every answer of the running system that no file holds, by its name below `vfpass/` in
   /// a captured tree.

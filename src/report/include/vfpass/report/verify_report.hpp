@@ -26,4 +26,14 @@ void boundTexts(VerifyReport& report);
 /// is missing or invalid.
 std::optional<std::string> lastVerification(const std::optional<std::string>& json);
 
+/// A saved report (JSON of writeVerify) as far as it is valid: findings have key, subject, observer
+/// and outcome; figures and findings that cannot be read are missing.
+struct SavedVerification {
+  std::string result;  ///< `passed`, `failed`, `not_observable`
+  VerifyReport report;
+};
+
+/// nullopt if it is invalid as a whole.
+std::optional<SavedVerification> readVerification(const std::string& json);
+
 }  // namespace vfpass::report
