@@ -131,6 +131,7 @@ int runAndRecord(Session& session, const Runner& runner, bool json) {
   try {
     return static_cast<int>(runner(session));
   } catch (const Error& error) {
+    session.progress().clear();
     const bool printed = session.operations().failed(error);
     if (!printed) {
       printError(error);
