@@ -59,6 +59,18 @@ class HostModule(Modules):
             self.assertEqual((False, [], []), (again["changed"], again["files"], again["diff"]))
             self.assertEqual([], self.host.changing_calls())
 
+    def test_plans_with_the_hosts_seal_key(self):
+        # Without the key vfpass takes none of its own metadata for genuine, and would attach again at every run.
+        key = self.host.config / "seal.key"
+        key.write_text("17" * 32)
+        key.chmod(0o600)
+        for arguments in ({}, {}, {"policy": {**POLICY, "pfs": []}}):
+            self.deploy(**arguments)
+            keys = self.host.folder / "recorder/keys"
+            self.assertEqual(["600 " + "17" * 32], keys.read_text().splitlines())
+            keys.unlink()
+            self.assertEqual([key], [path for path in self.host.folder.rglob("seal.key")])
+
     def test_mistake_in_one_file_changes_nothing(self):
         bad = item(vf(vlan={"id": 4095}, spoof=1), vm="train1")["mapping"]
         result = self.deploy(mappings=[MAPPING, bad], policy={"version": 1, "pfs": [{"pf": {"pci": "x"}}]})

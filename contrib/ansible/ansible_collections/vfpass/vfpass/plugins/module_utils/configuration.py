@@ -4,8 +4,10 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
+import contextlib
 import os
 import re
+import shutil
 import tempfile
 
 from urllib.parse import quote
@@ -13,6 +15,7 @@ from urllib.parse import quote
 from . import yaml_text
 
 HEADER = "# Managed by Ansible (vfpass.vfpass.host); changes are overwritten.\n"
+KEY = "seal.key"
 
 
 def file_name(vm):
@@ -47,7 +50,7 @@ def present_files(directory):
     return found
 
 
-def write(directory, path, text):
+def write(directory, path, text, mode=0o644):
     """In one step: the hook may read the directory at any time. vfpass refuses files that others can write."""
     target = os.path.join(directory, path)
     parent = os.path.dirname(target)
@@ -58,18 +61,27 @@ def write(directory, path, text):
         file.write(text)
         file.flush()
         os.fsync(handle)
-    os.chmod(temporary, 0o644)
+    os.chmod(temporary, mode)
     os.rename(temporary, target)
 
 
-def staged(module, files):
-    """A directory with these files, removed when the module ends."""
-    directory = tempfile.mkdtemp(dir=module.tmpdir)
-    os.chmod(directory, 0o755)
-    os.mkdir(os.path.join(directory, "vms"), 0o755)
-    for path, text in files.items():
-        write(directory, path, text)
-    return directory
+@contextlib.contextmanager
+def staged(module, directory, present, files):
+    """A directory with these files, to plan with: the real one if it has them already, otherwise a copy that nobody else can
+    read. Its key is the host's, since vfpass takes only metadata sealed with the key for its own; it refuses a link to it."""
+    if present == files:
+        yield directory
+        return
+    copy = tempfile.mkdtemp(dir=module.tmpdir)
+    try:
+        os.mkdir(os.path.join(copy, "vms"), 0o700)
+        for path, text in files.items():
+            write(copy, path, text)
+        if os.path.exists(os.path.join(directory, KEY)):
+            write(copy, KEY, _read(os.path.join(directory, KEY)), 0o600)
+        yield copy
+    finally:
+        shutil.rmtree(copy)
 
 
 def differences(present, wanted):

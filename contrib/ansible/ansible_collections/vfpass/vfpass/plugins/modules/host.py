@@ -85,6 +85,11 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.vfpass.vfpass.plugins.module_utils import configuration, program
 
 
+def is_pending(planned):
+    """Whether a VM's plan has something to do."""
+    return bool(planned["steps"] or planned["xml_diff"] or "unknown" in planned)
+
+
 class Host:
     def __init__(self, module):
         self.module, self.parameters = module, module.params
@@ -104,13 +109,13 @@ class Host:
         surplus = self.surplus()
         for path in surplus.values():
             del self.wanted[path]
-        self.stage = configuration.staged(self.module, self.wanted)
         self.result["diff"] = configuration.differences(self.present, self.wanted)
         self.result["files"] = [each["after_header"] for each in self.result["diff"]]
-        planned = program.Program(self.module, True, self.stage)
-        self.validate(planned)
-        self.plan(planned, surplus)
-        changes = self.result["files"] or self.result["host_steps"] or any(each["steps"] for each in self.result["vms"].values())
+        with configuration.staged(self.module, self.directory, self.present, self.wanted) as self.stage:
+            planned = program.Program(self.module, True, self.stage)
+            self.validate(planned)
+            self.plan(planned, surplus)
+        changes = self.result["files"] or self.result["host_steps"] or any(map(is_pending, self.result["vms"].values()))
         if changes and not self.module.check_mode:
             self.execute(surplus)
         self.result["changed"] = bool(changes)
@@ -217,8 +222,7 @@ class Host:
             self.attach(real, mapping["vm"])
 
     def attach(self, real, vm):
-        planned = self.result["vms"][vm]
-        if planned["steps"] or planned["xml_diff"] or "unknown" in planned:
+        if is_pending(self.result["vms"][vm]):
             self.change(real, "attach", *(self.scope() + ("--", vm)))
 
     def change(self, real, *command):
