@@ -20,6 +20,9 @@ install(FILES completion/_vfpass DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-f
 install(DIRECTORY examples contrib DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES README.md CHANGELOG.md CONTRIBUTING.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc)
+# Where Ansible looks for collections by default (docs/fleet.md). The controller needs no vfpass, so it is not in its package.
+install(DIRECTORY contrib/ansible/ansible_collections DESTINATION ${CMAKE_INSTALL_DATADIR}/ansible/collections COMPONENT doc
+  PATTERN __pycache__ EXCLUDE)
 
 # vfpass reads /etc/vfpass whatever the prefix is, but only a package may create directories in /etc.
 if(CMAKE_INSTALL_PREFIX STREQUAL "/usr")

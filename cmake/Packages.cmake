@@ -22,7 +22,7 @@ set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/SetFileTimes.cmake)
 
 set(vfpass_summary "SR-IOV virtual functions of ConnectX cards for libvirt guests")
 set(guest_summary "program with which vfpass verifies RDMA inside a guest")
-set(doc_summary "documentation of vfpass")
+set(doc_summary "documentation and Ansible collection of vfpass")
 set(CPACK_COMPONENT_VFPASS_DESCRIPTION
   "vfpass creates, configures and leases SR-IOV virtual functions of ConnectX
 cards for libvirt/KVM guests, so that RDMA and GPUDirect RDMA work inside
@@ -33,7 +33,8 @@ with every byte checked. vfpass copies it into guests; this package is needed
 there only where programs of the guest agent are confined.")
 set(CPACK_COMPONENT_DOC_DESCRIPTION
   "Documentation of each subject, JSON schemas of mappings, host policy and
-output, and the changelog of vfpass.")
+output, the changelog, and the collection vfpass.vfpass, with which Ansible
+deploys and checks fleets of hosts.")
 
 include(DebianPackages)
 include(RpmPackages)

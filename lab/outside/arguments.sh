@@ -37,7 +37,7 @@ check_arguments() {
     [ -f "$lab/machines/$machine" ] || fail "unknown machine $machine, use one of: $(ls "$lab/machines")"
     [[ $memory =~ ^[0-9]+$ && $timeout =~ ^[0-9]+$ ]] || fail "--memory and --timeout need a number"
     [[ $cores = one || $cores = all ]] || fail "--cores needs one or all"
-    [[ $hosts =~ ^[12]$ ]] || fail "--hosts needs 1 or 2"
+    [[ $hosts =~ ^[123]$ ]] || fail "--hosts needs 1, 2 or 3"
     [ -n "$build" ] || build=$checkout/$(build_of "${release:-$(own_release)}")/lab
     [[ -e $build/guest.cpio && -e $build/tsc_khz ]] ||
         fail "$build: no lab: run lab/prepare${release:+ --release $release} first"

@@ -10,7 +10,7 @@ report() {
     else
         code=$not_finished
     fi
-    [ -z "${second:-}" ] || ! second_host_failed "$code" || [ "$code" != 0 ] || code=$not_finished
+    [ ${#others[@]} = 0 ] || ! another_host_failed "$code" || [ "$code" != 0 ] || code=$not_finished
     [ "$code" = 0 ] || explain "$code" >&2
     exit "$code"
 }
@@ -39,7 +39,7 @@ show_end() {
 }
 
 clean_up() {
-    [ -z "${second:-}" ] || kill -TERM "$second" 2>/dev/null || :
+    stop_other_hosts
     [ -z "$qemu" ] || kill -KILL "$qemu" 2>/dev/null || :
     # Unblocks a reader that still waits for QEMU to open the pipe.
     [ ! -p "$work/output" ] || : <>"$work/output"

@@ -1,7 +1,7 @@
 # vfpass verify --peer with a VM of another host: two hosts under test, each with a guest of the same name that has SoftRoCE
 # over its VF. A link between the hosts carries the guests' frames and ssh.
 # covers: src/remote src/session/verify_with_peer.cpp src/session/verification* src/verify/*pair* src/cli/observe_command.cpp
-# covers: tests/lab/verify_common.sh lab/lib/link.sh lab/outside/second_host.sh
+# covers: tests/lab/verify_common.sh lab/lib/link.sh lab/outside/other_hosts.sh
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -57,6 +57,8 @@ content_of_rpm vfpass-guest >"$work/content"
 expect "the guest rpm contains the probe" grep -qx /usr/libexec/vfpass/vfpass-probe "$work/content"
 content_of_rpm vfpass-doc >"$work/content"
 expect "the documentation's rpm contains it" grep -qx /usr/share/doc/vfpass/docs/packages.md "$work/content"
+collection=/usr/share/ansible/collections/ansible_collections/vfpass/vfpass
+expect "the documentation's rpm contains the Ansible collection" grep -qx "$collection/galaxy.yml" "$work/content"
 
 echo "installing in a new $(own_release)"
 mkdir "$work/debs" && cp "${debs[@]}" "$work/debs/"
