@@ -21,6 +21,7 @@ check_lines() {
     "$(dirname "$0")/../hosts/make_host.py" nic-alone "$tree" >/dev/null
     mkdir -p "$work/vms"
     printf 'version: 1\nvm: %s\nvfs: [{name: rail0, pf: {pci: "0000:3b:00.0"}}]\n' train-00 >"$work/vms/a.yaml"
+    printf 'version: 1\nvm: %s\nvfs: [{name: rail0, pf: {pci: "0000:3b:00.0"}}]\n' 'rack 1' >"$work/vms/b.yaml"
     touch "$work/file.yaml"
     expect 'vfpass at' attach
     expect 'vfpass sn' snapshot
@@ -33,6 +34,7 @@ check_lines() {
     expect 'vfpass attach --no-such' ''
     expect "vfpass --sysroot $tree vf list --pf enp" enp1s0np0
     expect "vfpass --sysroot $tree vf list --pf 0000:01:" "$address"
+    ! declare -F own_lines >/dev/null || own_lines
     [ "$failed" = 0 ] && echo "$1: passed"
     exit "$failed"
 }
