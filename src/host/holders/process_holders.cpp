@@ -17,9 +17,12 @@ Holder vfioHolder(const Root& root, const PciAddress& function, const Process& p
           guest.uuid};
 }
 
-// Any process can give itself such a name, so only processes of root count.
+// Any process can give itself such a name, so only processes of root count. The helper of a call
+// that has returned keeps its name until this process has waited for it, and makes no call any
+// more.
 bool isHelperFor(const Process& process, const FunctionFacts& function) {
-  const auto device = process.isRoot ? deviceInTaskName(process.name) : std::nullopt;
+  const auto device =
+      process.isRoot && !process.isZombie ? deviceInTaskName(process.name) : std::nullopt;
   return device && (*device == function.address || device == function.pf);
 }
 

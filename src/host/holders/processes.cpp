@@ -96,17 +96,17 @@ std::vector<OpenFile> readOpenFiles(FileDescriptor directory, bool live,
   return files;
 }
 
-// The second number after "Uid:" is the effective user ID (proc(5)).
-bool runsAsRoot(const Root& root, const std::string& directory) {
-  const std::string status = root.readText(directory + "/status", longestStatus).value_or("");
-  constexpr std::string_view key = "Uid:\t";
+// The text after `key` in /proc/PID/status (proc(5)); empty if it is missing.
+std::string_view valueAfter(std::string_view status, std::string_view key) {
   const auto start = status.find(key);
-  if (start == std::string::npos) {
-    return false;
-  }
-  const std::string_view rest = std::string_view(status).substr(start + key.size());
-  const auto second = rest.find('\t');
-  return second != std::string_view::npos && rest.substr(second + 1).starts_with("0\t");
+  return start == std::string_view::npos ? std::string_view() : status.substr(start + key.size());
+}
+
+// The second number after "Uid:" is the effective user ID.
+bool runsAsRoot(std::string_view status) {
+  const std::string_view users = valueAfter(status, "\nUid:\t");
+  const auto second = users.find('\t');
+  return second != std::string_view::npos && users.substr(second + 1).starts_with("0\t");
 }
 
 // Returns the reason why an existing process could not be read completely; empty on success.
@@ -123,8 +123,12 @@ std::string readProcess(const Root& root, std::optional<dev_t> fileSystem, Proce
       namespaceInode(root.linkTarget(directory + "/ns/net").value_or(""), "net");
   process.mountNamespace =
       namespaceInode(root.linkTarget(directory + "/ns/mnt").value_or(""), "mnt");
-  // The user only matters for guarded helpers, whose names begin with `vf` (task_name.hpp).
-  process.isRoot = process.name.starts_with("vf") && runsAsRoot(root, directory);
+  // User and state only matter for guarded helpers, whose names begin with `vf` (task_name.hpp).
+  if (process.name.starts_with("vf")) {
+    const std::string status = root.readText(directory + "/status", longestStatus).value_or("");
+    process.isRoot = runsAsRoot(status);
+    process.isZombie = valueAfter(status, "\nState:\t").starts_with('Z');
+  }
   return complete ? std::string{} : "too many files";
 }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -240,6 +241,23 @@ TEST(GuardedWriter, HangingWriteShowsDeviceInTaskName) {
   EXPECT_FALSE(pending()) << "the name is removed after a completed write";
   EXPECT_THROW(writer.write("unbind", "x", device, milliseconds(50)), TimeoutError);
   EXPECT_TRUE(pollUntil(Deadline(milliseconds(5000)), pending));
+}
+
+// Nothing waits for the helper of the last call until another one starts.
+TEST(RunGuarded, HelperThatHasEndedIsNotPending) {
+  const auto number = static_cast<std::uint32_t>(::getpid());
+  const PciAddress device{0x10000 + (number >> 8U), static_cast<std::uint8_t>(number), 0, 6};
+  const std::string name = taskName(device);
+  const auto helperRuns = [&] {
+    const auto list = readProcesses(Root());
+    return std::ranges::any_of(list.processes, [&](const Process& process) {
+      return process.name == name && !process.isZombie;
+    });
+  };
+  const auto reply =
+      runGuarded(milliseconds(5000), -1, [&](int) { ::prctl(PR_SET_NAME, name.c_str()); });
+  EXPECT_TRUE(reply.finished);
+  EXPECT_TRUE(pollUntil(Deadline(milliseconds(5000)), [&] { return !helperRuns(); }));
 }
 
 TEST(GuardedWriter, ReadsFile) {

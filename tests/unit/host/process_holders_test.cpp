@@ -116,6 +116,13 @@ TEST_F(ProcessHoldersTest, ReportsPendingWriteToPf) {
   EXPECT_THAT(find({0, 1, 0, 0}), SizeIs(1));
 }
 
+// The call of a helper that has ended has returned, even if nobody has waited for the process.
+TEST_F(ProcessHoldersTest, IgnoresHelperThatHasEnded) {
+  tree_.process("60", taskName(vf_));
+  tree_.file("proc/60/status", "Name:\tvf0000:01:00.1\nState:\tZ (zombie)\nUid:\t0\t0\t0\t0\n");
+  EXPECT_THAT(find(vf_), IsEmpty());
+}
+
 TEST_F(ProcessHoldersTest, IgnoresHelperNameOfOtherUsers) {
   tree_.process("60", taskName(vf_));
   tree_.file("proc/60/status", "Name:\tvf0000:01:00.1\nUid:\t0\t1000\t0\t0\n");
