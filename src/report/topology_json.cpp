@@ -35,48 +35,79 @@ Json rdmaJson(const RdmaDevice& device) {
           {"ports", ports}};
 }
 
-Json addressOf(const TopologyWords& words, const std::optional<std::size_t>& function) {
-  return function ? Json(toString(words.function(*function).address)) : Json();
+struct Output {
+  DocumentWriter& document;
+  const TopologyWords& words;
+  std::vector<std::string> addresses;  // of all functions: each occurs in many distances
+};
+
+std::vector<std::string> addressesOf(const std::vector<TopologyFunction>& functions) {
+  std::vector<std::string> addresses;
+  for (const auto& function : functions) {
+    addresses.push_back(toString(function.address));
+  }
+  return addresses;
 }
 
-Json functionJson(const TopologyWords& words, std::size_t number) {
-  const TopologyFunction& function = words.function(number);
+std::string_view addressOf(const Output& out, const std::optional<std::size_t>& function) {
+  return function ? std::string_view(out.addresses[*function]) : std::string_view();
+}
+
+Json netdevsJson(const TopologyFunction& function) {
   Json netdevs = Json::array();
   for (const auto& netdev : function.netdevs) {
     netdevs.push_back(netdev.name);
   }
+  return netdevs;
+}
+
+Json rdmaJson(const TopologyFunction& function) {
   Json rdma = Json::array();
   for (const auto& device : function.rdma) {
     rdma.push_back(rdmaJson(device));
   }
-  Json json = {{"address", toString(function.address)},
-               {"role", toString(function.role)},
-               {"class", hexText(function.classCode, 6)},
-               {"vendor", hexText(function.vendor, 4)},
-               {"device", hexText(function.device, 4)},
-               {"subsystem_vendor", hexText(function.subsystemVendor, 4)},
-               {"subsystem_device", hexText(function.subsystemDevice, 4)},
-               {"model", textOrNull(function.model)},
-               {"serial", textOrNull(function.serial)},
-               {"driver", textOrNull(function.driver)},
-               {"iommu_group", valueOrNull(function.iommuGroup)},
-               {"numa_node", nodeJson(function.numaNode)},
-               {"host_bridge", words.topology().hostBridges[function.hostBridge].name},
-               {"parent", addressOf(words, function.parent)},
-               {"link", linkJson(function.link)},
-               {"best_link", linkJson(function.best)},
-               {"pf", addressOf(words, function.physicalFunction)},
-               {"index", valueOrNull(function.vfIndex)},
-               {"vfs", function.vfCount},
-               {"total_vfs", function.totalVfs},
-               {"netdevs", netdevs},
-               {"rdma", rdma},
-               {"vfio_user", textOrNull(function.vfioUser)},
-               {"lease", leaseJson(words.leaseOf(number))}};
+  return rdma;
+}
+
+void writeIdentity(DocumentWriter& document, const TopologyFunction& function) {
+  document.text("role", toString(function.role));
+  document.text("class", hexText(function.classCode, 6));
+  document.text("vendor", hexText(function.vendor, 4));
+  document.text("device", hexText(function.device, 4));
+  document.text("subsystem_vendor", hexText(function.subsystemVendor, 4));
+  document.text("subsystem_device", hexText(function.subsystemDevice, 4));
+  document.textOrNull("model", function.model);
+  document.textOrNull("serial", function.serial);
+  document.textOrNull("driver", function.driver);
+}
+
+void writeLocation(const Output& out, const TopologyFunction& function) {
+  DocumentWriter& document = out.document;
+  document.value("iommu_group", valueOrNull(function.iommuGroup));
+  document.value("numa_node", nodeJson(function.numaNode));
+  document.text("host_bridge", out.words.topology().hostBridges[function.hostBridge].name);
+  document.textOrNull("parent", addressOf(out, function.parent));
+  document.value("link", linkJson(function.link));
+  document.value("best_link", linkJson(function.best));
+  document.textOrNull("pf", addressOf(out, function.physicalFunction));
+  document.value("index", valueOrNull(function.vfIndex));
+}
+
+void writeFunction(const Output& out, std::size_t number) {
+  const TopologyFunction& function = out.words.function(number);
+  DocumentWriter& document = out.document;
+  document.text("address", out.addresses[number]);
+  writeIdentity(document, function);
+  writeLocation(out, function);
+  document.number("vfs", function.vfCount);
+  document.number("total_vfs", function.totalVfs);
+  document.value("netdevs", netdevsJson(function));
+  document.value("rdma", rdmaJson(function));
+  document.textOrNull("vfio_user", function.vfioUser);
+  document.value("lease", leaseJson(out.words.leaseOf(number)));
   if (!function.entry.empty()) {
-    json["entry"] = function.entry;
+    document.text("entry", function.entry);
   }
-  return json;
 }
 
 Json processorsJson(const Processors& processors) {
@@ -91,10 +122,10 @@ Json processorsJson(const Processors& processors) {
           {"numa_nodes", nodes}};
 }
 
-Json distanceJson(const TopologyWords& words, std::size_t gpu, std::size_t pf) {
-  return {{"gpu", addressOf(words, gpu)},
-          {"pf", addressOf(words, pf)},
-          {"distance", toString(topology::distance(words.topology(), gpu, pf))}};
+void writeDistance(const Output& out, std::size_t gpu, std::size_t pf) {
+  out.document.text("gpu", out.addresses[gpu]);
+  out.document.text("pf", out.addresses[pf]);
+  out.document.text("distance", toString(topology::distance(out.words.topology(), gpu, pf)));
 }
 
 std::vector<std::pair<std::size_t, std::size_t>> pairsOf(const TopologyWords& words) {
@@ -113,34 +144,37 @@ std::vector<std::size_t> numbersOf(const std::vector<TopologyFunction>& function
   return numbers;
 }
 
-Json railJson(const TopologyWords& words, const topology::Rail& rail) {
+void writeRail(const Output& out, const topology::Rail& rail) {
   Json alike = Json::array();
   for (const std::size_t pf : rail.alike) {
-    alike.push_back(addressOf(words, pf));
+    alike.push_back(out.addresses[pf]);
   }
-  return {{"gpu", addressOf(words, rail.gpu)},
-          {"pf", addressOf(words, rail.pf)},
-          {"distance", rail.pf ? Json(toString(rail.distance)) : Json()},
-          {"as_near", alike}};
+  out.document.text("gpu", out.addresses[rail.gpu]);
+  out.document.textOrNull("pf", addressOf(out, rail.pf));
+  out.document.value("distance", rail.pf ? Json(toString(rail.distance)) : Json());
+  out.document.value("as_near", alike);
 }
 
 }  // namespace
 
-void writeTopologyJson(std::ostream& out, const TopologyReport& report) {
+void writeTopologyJson(std::ostream& stream, const TopologyReport& report) {
   const TopologyWords words(report);
   const Topology& topology = report.topology;
-  DocumentWriter document(out);
-  document.member("processors", processorsJson(topology.processors));
-  document.list("host_bridges", topology.hostBridges, [](const auto& bridge) -> Json {
-    return {{"name", bridge.name}, {"numa_node", nodeJson(bridge.numaNode)}};
+  DocumentWriter document(stream);
+  const Output out{document, words, addressesOf(topology.functions)};
+  document.value("processors", processorsJson(topology.processors));
+  document.list("host_bridges", topology.hostBridges, [&](const auto& bridge) {
+    document.text("name", bridge.name);
+    document.value("numa_node", nodeJson(bridge.numaNode));
   });
   document.list("functions", numbersOf(topology.functions),
-                [&](std::size_t number) { return functionJson(words, number); });
+                [&](std::size_t number) { writeFunction(out, number); });
   document.list("distances", pairsOf(words),
-                [&](const auto& pair) { return distanceJson(words, pair.first, pair.second); });
-  document.list("rails", words.rails(), [&](const auto& rail) { return railJson(words, rail); });
-  document.list("problems", topology.problems, [](const auto& problem) -> Json {
-    return {{"object", problem.object}, {"what", problem.what}};
+                [&](const auto& pair) { writeDistance(out, pair.first, pair.second); });
+  document.list("rails", words.rails(), [&](const auto& rail) { writeRail(out, rail); });
+  document.list("problems", topology.problems, [&](const auto& problem) {
+    document.text("object", problem.object);
+    document.text("what", problem.what);
   });
 }
 
