@@ -23,7 +23,7 @@ rapidjson::SizeType sizeOf(std::string_view text) {
 
 }  // namespace
 
-/// RapidJSON writes values one after another, which nlohmann's library cannot do.
+/// RapidJSON writes values one after another, which nlohmann-json cannot do.
 class DocumentWriter::Text {
  public:
   Text() { writer_.SetIndent(' ', indentation); }

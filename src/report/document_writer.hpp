@@ -10,7 +10,7 @@
 namespace vfpass::report {
 
 /// Writes a document with long lists, value by value: the same text as writeDocument(), without the
-/// whole document in memory and without an nlohmann object for each element, which take most of the
+/// whole document in memory and without an object for each element, which take most of the
 /// time of `topo --json` with 4,096 functions (docs/performance.md).
 class DocumentWriter {
  public:

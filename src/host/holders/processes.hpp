@@ -22,13 +22,13 @@ struct OpenFile {
 
 /// The /proc data of one process.
 struct Process {
-  std::string id;         ///< its PID
-  std::string name;       ///< /proc/PID/comm, printable
-  bool isRoot = false;    ///< its effective user is root
-  bool isZombie = false;  ///< it has ended, but its parent has not waited for it yet
+  std::string id;                                 ///< its PID
+  std::string name;                               ///< /proc/PID/comm, printable
+  bool isRoot = false;                            ///< its effective user is root
   std::optional<std::uint64_t> networkNamespace;  ///< inode; nullopt: the process has ended
   std::optional<std::uint64_t> mountNamespace;
   std::vector<OpenFile> files;
+  bool isZombie = false;  ///< it has ended, but its parent has not waited for it yet
 };
 
 /// All processes, from one scan of /proc.
