@@ -1,0 +1,96 @@
+"""documentation_test.py VFPASS: every vfpass command in the documentation exists, with its options."""
+
+import functools
+import re
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+VFPASS = sys.argv.pop(1) if len(sys.argv) > 1 else "vfpass"
+CHECKOUT = Path(__file__).resolve().parent.parent.parent
+PAGES = [CHECKOUT / "README.md", CHECKOUT / "CONTRIBUTING.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
+CODE = re.compile(r"^(?: {4,}|\t)[^\n]*$|^```.*?^```|`(?:[^`\n]|\n(?!\n))*`", re.DOTALL | re.MULTILINE)
+CALL = re.compile(r"(?:^ *|[$`(|;&] *|\bsudo +)vfpass((?: +[^\s|&;`#]+)+)", re.MULTILINE)
+# A word, not a placeholder such as VM, nor the name of something, such as the metadata of vfpass.
+NAME = re.compile(r"[a-z][a-z-]+")
+WITH_VALUE = {"--config-dir", "--state-dir", "--run-dir", "--connect", "--sysroot", "--color"}
+SHORT = {"-v", "-q", "-h"}
+# Not offered to shells, and an incomplete word in docs/performance.md, which measures the completion.
+HIDDEN = {"complete", "attac"}
+
+
+@functools.lru_cache(maxsize=None)
+def offered(*words):
+    """What can follow these words: commands, or the options if the last word begins with a dash."""
+    result = subprocess.run([VFPASS, "complete", "--", *words], stdout=subprocess.PIPE, text=True, check=True)
+    return {line.partition("\t")[0].rstrip("=") for line in result.stdout.splitlines()}
+
+
+def commands():
+    return offered("") | HIDDEN
+
+
+def problem_of(words):
+    """Why this is no call of vfpass, or None."""
+    command, skip = [], False
+    for word in words:
+        if skip:
+            skip = False
+        elif word.startswith("--"):
+            option = word.partition("=")[0].rstrip("],.")
+            if option != "--" and option not in offered(*command, "--"):
+                return f"{' '.join(command) or 'vfpass'} has no option {option}"
+            skip = not command and word in WITH_VALUE
+        elif word.startswith("-") and word.rstrip(",") in SHORT:
+            continue
+        elif not command:
+            if not NAME.fullmatch(word):
+                return None
+            if word not in commands():
+                return f"no command {word}"
+            command.append(word)
+        elif command[0] in ("host", "pf", "vf", "hook") and len(command) == 1:
+            if word not in offered(command[0], ""):
+                return f"no command {command[0]} {word}"
+            command.append(word)
+    return None
+
+
+def calls(text):
+    for code in CODE.finditer(text):
+        # Comments of shell commands are prose.
+        without_comments = re.sub(r"(?:^|\s)#.*$", "", code[0], flags=re.MULTILINE)
+        for call in CALL.finditer(without_comments):
+            yield call[1].split()
+
+
+class DocumentedCommands(unittest.TestCase):
+    def test_every_documented_command_exists(self):
+        found = 0
+        for file in PAGES:
+            with self.subTest(str(file.relative_to(CHECKOUT))):
+                words = list(calls(file.read_text(encoding="utf-8")))
+                found += len(words)
+                problems = [(problem_of(each), " ".join(each)) for each in words]
+                self.assertEqual([], [each for each in problems if each[0]])
+        self.assertGreater(found, 200)
+
+    def test_every_command_is_documented(self):
+        text = (CHECKOUT / "docs/commands.md").read_text(encoding="utf-8")
+        missing = [each for each in offered("") if not re.search(rf"`(?:vfpass )?{each}\b", text)]
+        self.assertEqual([], missing)
+
+    def test_a_wrong_command_is_found(self):
+        for text in ("    $ vfpass attatch train0", "`vfpass attach --no-such VM`", "    vfpass host list", "`vfpass --bad status`"):
+            with self.subTest(text):
+                self.assertEqual(1, len([each for each in calls(text) if problem_of(each)]))
+
+    def test_placeholders_and_comments_are_no_commands(self):
+        for text in ("`vfpass COMMAND --json`", "    virsh start a   # vfpass checks", "    vfpass --sysroot DIR topo"):
+            with self.subTest(text):
+                self.assertEqual([], [each for each in calls(text) if problem_of(each)])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=["documentation_test"])
