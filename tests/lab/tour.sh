@@ -12,7 +12,10 @@ source /vfpass/scripts/tour
 
 installed_from=${1:-deb} regenerate=${2:-}
 new=/dev/null
-if [ -n "$regenerate" ]; then new=/lab/state/README.md; fi
+if [ "$regenerate" = regenerate ]; then
+    new=/lab/state/README.md
+    require "lab/run has --state DIRECTORY" test -d /lab/state
+fi
 
 install_from() {
     case $1 in
