@@ -101,27 +101,32 @@ void addGuest(Session& session, const Topology& topology, const std::string& vm,
   requirements.ncclTopology = ncclTopologyOf(session, *domain, topology, leases);
 }
 
-// By PCI address, netdev or RDMA device. A name that the host lacks is an error: nothing selected
+bool isNamed(const TopologyFunction& function, const std::string& name) {
+  const auto named = [&](const auto& device) { return device.name == name; };
+  return parsePciAddress(name) == function.address || std::ranges::any_of(function.netdevs, named) ||
+         std::ranges::any_of(function.rdma, named) || function.serial == name;
+}
+
+// By PCI address, netdev or RDMA device; by serial number all functions of a card. A name that the host lacks is an error: nothing selected
 // would mean that everything counts.
 std::vector<PciAddress> selectedDevices(const Topology& topology,
                                         const std::vector<std::string>& names) {
   std::vector<PciAddress> selected;
   std::vector<std::string> unknown;
   for (const std::string& name : names) {
-    const auto named = [&](const auto& device) { return device.name == name; };
-    const auto found = std::ranges::find_if(topology.functions, [&](const TopologyFunction& each) {
-      return parsePciAddress(name) == each.address || std::ranges::any_of(each.netdevs, named) ||
-             std::ranges::any_of(each.rdma, named);
-    });
-    if (found == topology.functions.end()) {
+    const std::size_t before = selected.size();
+    for (const TopologyFunction& function : topology.functions) {
+      if (isNamed(function, name)) {
+        selected.push_back(function.address);
+      }
+    }
+    if (selected.size() == before) {
       unknown.push_back(printable(name));
-    } else {
-      selected.push_back(found->address);
     }
   }
   if (!unknown.empty()) {
     throw Error("--device: not on this host: " + join(unknown, ", "),
-                "specify a PCI address, a netdev or an RDMA device; `vfpass topo` lists them",
+                "specify a PCI address, a netdev, an RDMA device or a serial number; `vfpass topo` lists them",
                 ExitCode::badInput);
   }
   return selected;
@@ -182,7 +187,7 @@ void addDoctor(CLI::App& app, Runner& runner) {
   command
       ->add_option(
           "--device", *devices,
-          "Count only this device as used (repeatable): PCI address, netdev or RDMA device")
+          "Count only this device as used (repeatable): PCI address, netdev, RDMA device or serial\nnumber")
       ->type_name("DEVICE")
       ->allow_extra_args(false)
       ->excludes("--vm");

@@ -9,14 +9,16 @@ namespace {
 
 bool hasName(const PhysicalFunction& pf, const std::string& name) {
   const auto address = parsePciAddress(name);
-  return (address && pf.address == *address) || pf.netdev == name || pf.rdmaDevice == name;
+  return (address && pf.address == *address) || pf.netdev == name || pf.rdmaDevice == name ||
+         pf.serial == name;
 }
 
-// A PF can be given by its PCI address, netdev or RDMA device.
+// A PF can be given by its PCI address, netdev or RDMA device, and all PFs of a card by its serial
+// number.
 void keepOnly(Inventory& inventory, const std::string& name) {
   std::vector<std::string> names;
   for (const auto& pf : inventory.pfs) {
-    names.insert(names.end(), {toString(pf.address), pf.netdev, pf.rdmaDevice});
+    names.insert(names.end(), {toString(pf.address), pf.netdev, pf.rdmaDevice, pf.serial});
   }
   std::erase(names, "");
   std::erase_if(inventory.pfs, [&](const PhysicalFunction& pf) { return !hasName(pf, name); });
@@ -48,7 +50,7 @@ void addVf(CLI::App& app, Runner& runner) {
   vf->require_subcommand(1);
   const auto pf = std::make_shared<std::string>();
   auto* list = vf->add_subcommand("list", "List the VFs with driver, attributes and lease");
-  list->add_option("--pf", *pf, "Only the VFs of this PF: netdev, PCI address or RDMA device")
+  list->add_option("--pf", *pf, "Only the VFs of this PF: netdev, PCI address, RDMA device, or serial number of the card")
       ->type_name("PF");
   list->callback(
       [&runner, pf] { runner = [pf](Session& session) { return listVfs(session, *pf); }; });

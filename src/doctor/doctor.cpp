@@ -23,9 +23,35 @@ const TopologyFunction* byName(const Topology& topology, const PfSelector& selec
   return nullptr;
 }
 
+bool isOfCard(const TopologyFunction& function, const PfSelector& selector) {
+  return isPf(function) && function.serial == *selector.serial &&
+         (!selector.function || function.address.function == *selector.function);
+}
+
+// Null also if several PFs of the card match, of which none is the one meant.
+const TopologyFunction* bySerial(const Topology& topology, const PfSelector& selector) {
+  const auto matches = [&](const TopologyFunction& each) { return isOfCard(each, selector); };
+  const auto found = std::ranges::find_if(topology.functions, matches);
+  const bool one = std::ranges::count_if(topology.functions, matches) == 1;
+  return one ? &*found : nullptr;
+}
+
 // `near` has been resolved by now, or no PF matches it.
 const TopologyFunction* select(const Topology& topology, const PfSelector& selector) {
+  if (selector.serial) {
+    return bySerial(topology, selector);
+  }
   return selector.pci ? findFunction(topology, *selector.pci) : byName(topology, selector);
+}
+
+std::string whyMissing(const Topology& topology, const PfSelector& selector) {
+  if (selector.near) {
+    return "no PF near it on this host";
+  }
+  const bool several = selector.serial && std::ranges::any_of(topology.functions, [&](auto& each) {
+    return isOfCard(each, selector);
+  });
+  return several ? "the card has several PFs: specify `function:`" : notHere;
 }
 
 // mlx5 returns EOPNOTSUPP for these in switchdev mode (esw/legacy.c).
@@ -44,7 +70,7 @@ void addRequirements(const Topology& topology, const Mapping& mapping, Requireme
     const TopologyFunction* pf = select(topology, vf.pf);
     if (pf == nullptr) {
       requirements.missing.push_back({mapping.vm + ", " + vf.name + ": " + toString(vf.pf),
-                                      vf.pf.near ? "no PF near it on this host" : notHere});
+                                      whyMissing(topology, vf.pf)});
       continue;
     }
     const bool guids = vf.guidsAutomatic || vf.settings.nodeGuid || vf.settings.portGuid;

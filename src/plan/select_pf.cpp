@@ -14,13 +14,21 @@ bool matches(const PfSelector& selector, const PhysicalFunction& pf) {
   if (selector.pci) {
     return pf.address == *selector.pci;
   }
+  if (selector.serial) {
+    return pf.serial == *selector.serial &&
+           (!selector.function || pf.address.function == *selector.function);
+  }
   return selector.rdma && pf.rdmaDevice == *selector.rdma;
+}
+
+std::string describe(const PhysicalFunction& pf) {
+  return toString(pf.address) + (pf.netdev.empty() ? "" : " (" + pf.netdev + ")");
 }
 
 std::string listPfs(const Inventory& inventory) {
   std::vector<std::string> names;
   for (const auto& pf : inventory.pfs) {
-    names.push_back(toString(pf.address) + (pf.netdev.empty() ? "" : " (" + pf.netdev + ")"));
+    names.push_back(describe(pf));
   }
   return names.empty() ? "this host has no SR-IOV capable NIC with a driver"
                        : "this host has " + join(names, ", ");
@@ -29,13 +37,41 @@ std::string listPfs(const Inventory& inventory) {
 std::optional<std::string> suggestion(const PfSelector& selector, const Inventory& inventory) {
   std::vector<std::string> names;
   for (const auto& pf : inventory.pfs) {
-    names.push_back(selector.netdev ? pf.netdev : selector.rdma ? pf.rdmaDevice : "");
+    names.push_back(selector.netdev ? pf.netdev
+                    : selector.rdma ? pf.rdmaDevice
+                    : selector.serial ? pf.serial : "");
   }
   std::erase(names, "");
-  return closestSpelling(selector.netdev.value_or(selector.rdma.value_or("")), names);
+  const auto& written = selector.netdev ? selector.netdev
+                        : selector.rdma ? selector.rdma
+                                        : selector.serial;
+  return closestSpelling(written.value_or(""), names);
 }
 
 }  // namespace
+
+std::vector<const PhysicalFunction*> matchingPfs(const PfSelector& selector,
+                                                 const Inventory& inventory) {
+  std::vector<const PhysicalFunction*> matching;
+  for (const auto& pf : inventory.pfs) {
+    if (matches(selector, pf)) {
+      matching.push_back(&pf);
+    }
+  }
+  return matching;
+}
+
+Objection severalPfs(const PfSelector& selector,
+                     const std::vector<const PhysicalFunction*>& matching,
+                     const std::string& place) {
+  std::vector<std::string> names;
+  std::ranges::transform(matching, std::back_inserter(names),
+                         [](const PhysicalFunction* pf) { return describe(*pf); });
+  return {place + ": " + printable(toString(selector)) + " matches several PFs: " +
+              join(names, ", "),
+          selector.function ? "name the PF by `pci:`" : "specify `function:` as well",
+          ExitCode::badInput};
+}
 
 const PhysicalFunction* selectPf(const PfSelector& selector, const Mapping& mapping,
                                  const Inventory& inventory, const SourcePlace& place,
@@ -43,13 +79,16 @@ const PhysicalFunction* selectPf(const PfSelector& selector, const Mapping& mapp
   if (selector.near) {  // resolveNear() has replaced all that it could resolve
     objections.push_back({toString(place) + ": cannot determine the PF near " +
                               printable(*selector.near) + " of VM " + printable(mapping.vm),
-                          "name the PF by netdev, pci or rdma", ExitCode::badInput});
+                          "name the PF by netdev, pci, rdma or serial", ExitCode::badInput});
     return nullptr;
   }
-  for (const auto& pf : inventory.pfs) {
-    if (matches(selector, pf)) {
-      return &pf;
-    }
+  const auto matching = matchingPfs(selector, inventory);
+  if (matching.size() == 1) {
+    return matching.front();
+  }
+  if (matching.size() > 1) {
+    objections.push_back(severalPfs(selector, matching, toString(place)));
+    return nullptr;
   }
   const auto near = suggestion(selector, inventory);
   objections.push_back({toString(place) + ": no PF " + printable(toString(selector)) + " for VM " +

@@ -30,14 +30,6 @@ std::vector<PciAddress> vfsOf(const PhysicalFunction& pf) {
   return addresses;
 }
 
-const PhysicalFunction* findPf(const PfPolicy& policy, const Inventory& inventory) {
-  const HostPolicy alone{{}, {policy}};
-  const auto found = std::find_if(inventory.pfs.begin(), inventory.pfs.end(), [&](const auto& pf) {
-    return plan::policyOf(pf, alone) != nullptr;
-  });
-  return found == inventory.pfs.end() ? nullptr : &*found;
-}
-
 }  // namespace
 
 std::string failureText(const Error& error) { return failureText(error.what(), error.remedy()); }
@@ -110,17 +102,22 @@ report::HostEntry describePf(const PhysicalFunction& pf, const PfSettings& setti
 const PhysicalFunction& pfOf(const PfPolicy& policy, const HostPolicy& all,
                              const Inventory& inventory) {
   const std::string subject = toString(policy.place) + ": PF " + printable(toString(policy.pf));
-  const PhysicalFunction* pf = findPf(policy, inventory);
-  if (pf == nullptr) {
+  const auto matching = plan::matchingPfs(policy.pf, inventory);
+  if (matching.size() > 1) {
+    const auto several = plan::severalPfs(policy.pf, matching, toString(policy.place));
+    throw Error(several.message, several.remedy, several.code);
+  }
+  if (matching.empty()) {
     throw Error(subject + " is not on this host", "run `vfpass pf list` to list the PFs",
                 ExitCode::badInput);
   }
-  const PfPolicy* first = plan::policyOf(*pf, all);
+  const PhysicalFunction& pf = *matching.front();
+  const PfPolicy* first = plan::policyOf(pf, all);
   if (first != &policy) {
     throw Error(subject + " already has an entry at " + toString(first->place),
                 "merge the two entries", ExitCode::badInput);
   }
-  return *pf;
+  return pf;
 }
 
 report::HostEntry failedEntry(const PfPolicy& policy, const Error& error) {

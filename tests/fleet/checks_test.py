@@ -113,6 +113,14 @@ class Checks(unittest.TestCase):
         mistake = self.one({"a": [item(vf()), item(vf(), vm="b")]}, policies={"a": policy})
         self.assertEqual("vfpass_host_policy.pfs[0].virtual-function-count", mistake.key)
 
+    def test_compares_pfs_named_by_serial_number_and_function(self):
+        first = {"serial": "MT2231X00001", "function": 0}
+        self.assertIn("VF 3", self.one({"a": [item(vf(pf=first, index=3)), item(vf(pf=first, index=3), vm="b")]}).message)
+        self.assertEqual([], self.found({"a": [item(vf(pf=first, index=3)), item(vf(pf=dict(first, function=1), index=3), vm="b")]}))
+        policy = {"version": 1, "pfs": [{"pf": first, "virtual-function-count": 1}]}
+        mistake = self.one({"a": [item(vf(pf=first)), item(vf(pf=first), vm="b")]}, policies={"a": policy})
+        self.assertIn("MT2231X00001 function 0", mistake.message)
+
     def test_reports_all_mistakes_at_once(self):
         hosts = {"a": [item(vf(mac=MAC)), {"mapping": 3}, item(vf(), vm="", uuid=UUID)],
                  "b": [item(vf(mac=MAC), tenants="typo"), item(vf(), vm="c", uuid="none")], "c": {"not": "a list"}}

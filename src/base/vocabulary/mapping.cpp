@@ -33,6 +33,10 @@ std::string toString(const PfSelector& selector) {
   if (selector.rdma) {
     return "rdma " + *selector.rdma;
   }
+  if (selector.serial) {
+    return "serial " + *selector.serial +
+           (selector.function ? " function " + std::to_string(*selector.function) : "");
+  }
   return "near " + selector.near.value_or("?");
 }
 

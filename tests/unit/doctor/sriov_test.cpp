@@ -31,6 +31,26 @@ TEST_F(Sriov, RequiresMappedDevices) {
   EXPECT_EQ(finding("mapped-devices").seen, "no PF near it on this host");
 }
 
+TEST_F(Sriov, FindsMappedDeviceBySerialNumber) {
+  function(pf).serial = "MT2231X00001";
+  Mapping mapping;
+  mapping.vm = "train0";
+  MappedVf vf;
+  vf.name = "rail0";
+  vf.pf.serial = "MT2231X00001";
+  mapping.vfs.push_back(vf);
+  requirements = requirementsOf(builder.topology, {mapping}, {}, true);
+  ASSERT_EQ(requirements.vfs.size(), 1U);
+  EXPECT_EQ(requirements.vfs[0].pf, function(pf).address);
+  const auto second = builder.topology.functions[pf];
+  builder.topology.functions.push_back(second);  // the card's other PF
+  requirements = requirementsOf(builder.topology, {mapping}, {}, true);
+  EXPECT_EQ(finding("mapped-devices").seen, "the card has several PFs: specify `function:`");
+  mapping.vfs[0].pf.serial = "MT2231X00002";
+  requirements = requirementsOf(builder.topology, {mapping}, {}, true);
+  EXPECT_EQ(finding("mapped-devices").seen, "not on this host");
+}
+
 TEST_F(Sriov, ReportsMellanoxFirmwareWithoutSriov) {
   EXPECT_EQ(finding("sriov-firmware").seen, "2 of 16 VFs created");
   function(pf).totalVfs = 0;

@@ -172,6 +172,35 @@ TEST_F(AttachTest, SuggestsPfForUnknownNetdev) {
   EXPECT_THAT(problem.remedy, HasSubstr("ens1f0np0"));
 }
 
+TEST_F(AttachTest, SelectsPfBySerialAndFunction) {
+  kernel.addPf("0000:01:00.1", "ens1f1np1", 8, 4);
+  for (const char* address : {"0000:01:00.0", "0000:01:00.1"}) {
+    kernel.pfs.at(*parsePciAddress(address)).serial = "MT2231X00001";
+  }
+  PfSelector& selector = input.mapping.vfs[0].pf;
+  selector = {};
+  selector.serial = "MT2231X00001";
+  const auto several = objection();
+  EXPECT_EQ(several.code, ExitCode::badInput);
+  EXPECT_EQ(several.message,
+            "train0.yaml:4:5: serial MT2231X00001 matches several PFs: 0000:01:00.0 (ens1f0np0), "
+            "0000:01:00.1 (ens1f1np1)");
+  EXPECT_EQ(several.remedy, "specify `function:` as well");
+  selector.function = 1;
+  const auto decision = decide();
+  ASSERT_TRUE(decision.objections.empty());
+  EXPECT_EQ(toString(decision.leases[0].pf), "0000:01:00.1");
+  selector.function = 2;
+  EXPECT_THAT(objection().message, HasSubstr("no PF serial MT2231X00001 function 2"));
+}
+
+TEST_F(AttachTest, SuggestsSerialNumber) {
+  kernel.pfs.at(*parsePciAddress("0000:01:00.0")).serial = "MT2231X00001";
+  input.mapping.vfs[0].pf = {};
+  input.mapping.vfs[0].pf.serial = "MT2231X0001";
+  EXPECT_EQ(objection().remedy, "did you mean `MT2231X00001`?");
+}
+
 TEST_F(AttachTest, RejectsVfIndexBeyondVfCount) {
   input.mapping.vfs[0].index = 4;
   EXPECT_THAT(objection().message, HasSubstr("has 4 VFs (at most 8)"));

@@ -8,8 +8,18 @@
 
 namespace vfpass::plan {
 
-/// The PF that a selector of this mapping names; nullptr after adding a problem that lists the
-/// host's PFs.
+/// The PFs that a selector matches: several if it is a card's serial number without function, or if
+/// the card has several PCI Express connections (Socket Direct). None for `near`.
+std::vector<const PhysicalFunction*> matchingPfs(const PfSelector& selector,
+                                                 const Inventory& inventory);
+
+/// The objection to a selector that matches several PFs.
+Objection severalPfs(const PfSelector& selector,
+                     const std::vector<const PhysicalFunction*>& matching,
+                     const std::string& place);
+
+/// The PF that a selector of this mapping names; nullptr after adding an objection that lists the
+/// host's PFs, or those that match.
 const PhysicalFunction* selectPf(const PfSelector& selector, const Mapping& mapping,
                                  const Inventory& inventory, const SourcePlace& place,
                                  std::vector<Objection>& objections);

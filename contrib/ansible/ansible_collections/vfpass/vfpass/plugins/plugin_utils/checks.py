@@ -7,7 +7,7 @@ __metaclass__ = type
 import collections
 import ipaddress
 
-from .model import Mistake
+from .model import Mistake, pf_name
 
 
 def _place(vf):
@@ -71,17 +71,17 @@ def _pfs(fleet):
     """On one host a rail is one PF, and a PF is one rail. Compares PFs that are named in the same way."""
     rail_of, pf_of = {}, {}
     for vf in fleet.vfs():
-        if vf.name not in fleet.rails or len(vf.pf) != 1 or "near" in vf.pf:
+        if vf.name not in fleet.rails or vf.pf_name is None:
             continue
-        kind, value = next(iter(vf.pf.items()))
-        pf = (vf.vm.host, kind, str(value))
+        kind, value = vf.pf_name
+        pf = (vf.vm.host, kind, value)
         other = rail_of.setdefault(pf, vf)
         if other.name != vf.name:
             yield vf.vm.mistake(vf.where("pf"), "PF %s is already rail %s (VM %s)" % (value, other.name, other.vm.name),
                                 "give each rail a PF of its own")
         other = pf_of.setdefault((vf.vm.host, vf.name, kind), vf)
-        if other.pf != vf.pf:
-            yield vf.vm.mistake(vf.where("pf"), "rail %s of this host is PF %s in VM %s" % (vf.name, other.pf[kind], other.vm.name),
+        if other.pf_name != vf.pf_name:
+            yield vf.vm.mistake(vf.where("pf"), "rail %s of this host is PF %s in VM %s" % (vf.name, other.pf_name[1], other.vm.name),
                                 "use the same PF for this rail in every VM of the host")
 
 
@@ -175,9 +175,9 @@ def capacity(fleet):
     """VF numbers, and the numbers of VFs in host.yaml. Compares PFs that are named in the same way."""
     taken, count = {}, collections.Counter()
     for vf in fleet.vfs():
-        if len(vf.pf) != 1 or "near" in vf.pf:
+        if vf.pf_name is None:
             continue
-        pf = (vf.vm.host,) + tuple(map(str, next(iter(vf.pf.items()))))
+        pf = (vf.vm.host,) + vf.pf_name
         count[pf] += 1
         index = vf.entry.get("index", "auto")
         if isinstance(index, int):
@@ -193,12 +193,11 @@ def capacity(fleet):
 
 
 def _too_many(host, index, entry, count):
-    selector = entry.get("pf") if isinstance(entry, dict) else None
+    pf = pf_name(entry.get("pf")) if isinstance(entry, dict) else None
     vfs = entry.get("virtual-function-count") if isinstance(entry, dict) else None
-    if not isinstance(selector, dict) or len(selector) != 1 or not isinstance(vfs, int):
+    if pf is None or not isinstance(vfs, int):
         return
-    kind, value = next(iter(selector.items()))
-    used = count[(host, str(kind), str(value))]
+    value, used = pf[1], count[(host,) + pf]
     if used > vfs:
         yield Mistake(host, "-", "vfpass_host_policy.pfs[%d].virtual-function-count" % index,
                       "the VMs of this host use %d VFs of PF %s, but it gets %d" % (used, value, vfs),

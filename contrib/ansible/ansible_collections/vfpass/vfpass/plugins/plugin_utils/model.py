@@ -13,6 +13,18 @@ VM_KEYS = ("mapping", "tenant", "uuid")
 FLEET_KEYS = {"rails": ("network", "mtu"), "tenants": ("vlans", "partition", "membership")}
 
 
+def pf_name(selector):
+    """How `pf:` names the PF: the key, and the values as text. None for `near`, which each host resolves, and for mistakes."""
+    if not isinstance(selector, dict):
+        return None
+    if set(selector) == {"serial", "function"}:
+        return "serial", "%s function %s" % (selector["serial"], selector["function"])
+    if len(selector) != 1 or "near" in selector or "function" in selector:
+        return None
+    kind, value = next(iter(selector.items()))
+    return str(kind), str(value)
+
+
 class Vf:
     """One entry of `vfs:`. Addresses are None if they are automatic and the VM's UUID is unknown, or if they are invalid."""
 
@@ -20,6 +32,7 @@ class Vf:
         self.vm, self.place, self.entry = vm, place, entry
         self.name = entry.get("name")
         self.pf = entry.get("pf") if isinstance(entry.get("pf"), dict) else {}
+        self.pf_name = pf_name(self.pf)
         self.guest = entry.get("guest") if isinstance(entry.get("guest"), dict) else {}
         self.is_infiniband = isinstance(entry.get("infiniband"), dict)
         self.mac = self.node_guid = self.port_guid = None
