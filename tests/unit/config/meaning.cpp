@@ -16,9 +16,9 @@ class Lines {
     put(name, value.value_or(""));
   }
   void put(const std::string& name, const std::optional<unsigned>& value) {
-    put(name, value ? std::to_string(*value) : "");
+    put(name, value ? std::to_string(*value) : std::string());
   }
-  void put(const std::string& name, bool value) { put(name, value ? "yes" : ""); }
+  void put(const std::string& name, bool value) { put(name, std::string(value ? "yes" : "")); }
   void begin(const std::string& name, const std::string& value) {
     indent_ = "";
     put(name, value);
