@@ -3,7 +3,7 @@
 #
 #     lab/run --cores all --machine wide --timeout 1500 bench/lists.sh 10
 #
-# The runs are interleaved. `check` compares a mapping, with 64 of these VFs attached, with the host.
+# The runs are interleaved. `--version` shows what a start of the program takes without any work. `check` compares a mapping, with 64 of these VFs attached, with the host.
 set -euo pipefail
 # shellcheck source=SCRIPTDIR/../tests/lab/common.sh
 source /vfpass/tests/lab/common.sh
@@ -36,5 +36,6 @@ ip -d link show >/tmp/links
 [ "$(vfpass --json vf list | grep -c '"index"')" -ge 256 ] || { echo "bench: vfpass does not list 256 VFs" >&2; exit 1; }
 
 /vfpass/build/bench/interleave "$runs" /dev/null "$(command -v ip)" -d link -- \
-    /bin/true -- /usr/sbin/vfpass pf list -- /usr/sbin/vfpass vf list -- /usr/sbin/vfpass check -- \
+    /bin/true -- /vfpass/build/bench/empty -- /usr/sbin/vfpass --version -- /usr/sbin/vfpass pf list -- /usr/sbin/vfpass vf list -- \
+    /usr/sbin/vfpass check -- \
     /usr/sbin/vfpass check "$vms/wide.yaml" -- "$(command -v virsh)" list --all

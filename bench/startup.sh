@@ -1,6 +1,6 @@
 #!/bin/bash
 # startup.sh [RUNS]: compares small commands with /bin/true and, where it is installed, with virsh, in interleaved rounds on
-# this machine, as any user, and counts the shared libraries that each loads:
+# this machine, as any user, and counts the shared libraries that each loads. `empty` is a C++ program that does nothing:
 #
 #     bench/startup.sh 200
 #
@@ -32,6 +32,7 @@ add() {
     counted+=("$(printf '%-28.28s %s' "$name" "$(libraries "$@")")")
 }
 
+add "$build/bench/empty"
 add "$vfpass" --version
 add "$vfpass" --help
 add "$vfpass" attach --help

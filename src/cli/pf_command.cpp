@@ -1,4 +1,5 @@
 #include "commands.hpp"
+#include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/report/inventory_report.hpp"
 #include "vfpass/session/name_models.hpp"
 
@@ -6,7 +7,7 @@ namespace vfpass::cli {
 namespace {
 
 ExitCode listPfs(Session& session) {
-  Inventory inventory = session.inventory();
+  Inventory inventory = inventory::readPfList(session.root());
   session::nameModels(session, inventory);
   report::writePfs(session.out(), inventory, session.style());
   return ExitCode::done;

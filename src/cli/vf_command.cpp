@@ -2,6 +2,7 @@
 
 #include "commands.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/report/inventory_report.hpp"
 
 namespace vfpass::cli {
@@ -32,7 +33,9 @@ void keepOnly(Inventory& inventory, const std::string& name) {
 }
 
 ExitCode listVfs(Session& session, const std::string& pf) {
-  Inventory inventory = session.inventory();
+  // The table shows neither users nor driver overrides of the VFs.
+  Inventory inventory =
+      session.style().json ? session.inventory() : inventory::readVfList(session.root());
   if (!pf.empty()) {
     keepOnly(inventory, pf);
   }
@@ -50,7 +53,9 @@ void addVf(CLI::App& app, Runner& runner) {
   vf->require_subcommand(1);
   const auto pf = std::make_shared<std::string>();
   auto* list = vf->add_subcommand("list", "List the VFs with driver, attributes and lease");
-  list->add_option("--pf", *pf, "Only the VFs of this PF: netdev, PCI address, RDMA device, or serial number of the card")
+  list->add_option(
+          "--pf", *pf,
+          "Only the VFs of this PF: netdev, PCI address, RDMA device, or serial number of the card")
       ->type_name("PF");
   list->callback(
       [&runner, pf] { runner = [pf](Session& session) { return listVfs(session, *pf); }; });

@@ -161,6 +161,11 @@ std::vector<PhysicalFunction> SystemKernel::readPfIdentities() {
   return pfs;
 }
 
+std::vector<PhysicalFunction> SystemKernel::readVfTable() {
+  return readPhysicalFunctions(implementation_->root, findPhysicalFunctions(implementation_->root),
+                               implementation_->netlink(), nullptr, PfDetails::table);
+}
+
 std::optional<PciFunction> SystemKernel::readFunction(const PciAddress& function) {
   return readPciFunction(implementation_->root, function);
 }

@@ -30,6 +30,28 @@ Inventory readPfIdentities(host::Root root) {
   return inventory;
 }
 
+Inventory readPfList(host::Root root) {
+  host::SystemKernel kernel(std::move(root));
+  Inventory inventory;
+  inventory.unsafeInterrupts = kernel.unsafeInterrupts();
+  inventory.iommuPresent = kernel.iommuPresent();
+  inventory.pfs = kernel.readPfIdentities();
+  for (PhysicalFunction& pf : inventory.pfs) {
+    for (const auto& [index, address] : kernel.vfAddresses(pf.address)) {
+      pf.vfs.push_back({});
+      pf.vfs.back().index = index;
+      pf.vfs.back().address = address;
+    }
+  }
+  return inventory;
+}
+
+Inventory readVfList(host::Root root) {
+  Inventory inventory;
+  inventory.pfs = host::SystemKernel(std::move(root)).readVfTable();
+  return inventory;
+}
+
 void nameModels(Inventory& inventory) {
   ModelNames names;
   for (PhysicalFunction& pf : inventory.pfs) {

@@ -1,5 +1,6 @@
 # PFs configured by host.yaml: VF count, MTU, link; VFs in use are kept; and installing the hook.
 # covers: src/cli/host_apply.* src/cli/host*.cpp src/plan/host_* src/plan/disruption.cpp src/plan/recreate_vfs.* src/host/sriov/vf_count.*
+# covers: src/host/sriov/read_pf.* src/cli/?f_command.cpp
 # covers: src/host/netlink/link_settings.cpp src/config/host_reader.cpp src/install/include/vfpass/install/hook_files.*
 # shellcheck shell=bash
 set -uo pipefail
@@ -52,6 +53,19 @@ expect_contains "the link is up" ",UP" ip -o link show dev "$netdev"
 expect_equal "the PF that host.yaml does not name has no VFs" 0 "$(vf_count "$other")"
 expect "host show reports no change" vfpass host show
 refuse "host show marks no difference" grep -q differs <(vfpass host show)
+
+section "one netlink message reads all VFs of a PF"
+# messages COMMAND...: how many messages it sends, of its own and in guarded processes. It has no other sockets than netlink.
+messages() {
+    strace -f -qq -o /tmp/strace -e trace=sendmsg,sendto vfpass "$@" >/dev/null
+    grep -cE ' send(msg|to)\(' /tmp/strace
+}
+expect_equal "vf list with 4 VFs of one PF" 1 "$(messages vf list)"
+expect_equal "pf list" 0 "$(messages pf list)"
+expect "the other PF gets VFs" make_vfs "$other" 8
+expect_equal "vf list with 12 VFs of two PFs" 2 "$(messages vf list)"
+expect_equal "with the addresses of the PFs, for JSON" 3 "$(messages --json vf list)"
+echo 0 >"/sys/bus/pci/devices/$other/sriov_numvfs"
 
 section "a second host apply changes nothing"
 snapshot /tmp/host.before

@@ -116,6 +116,15 @@ void readSettings(const Root& root, PhysicalFunction& pf, std::chrono::milliseco
   }
 }
 
+void readAllSettings(const Root& root, std::vector<PhysicalFunction>& pfs,
+                     std::chrono::milliseconds deadline) {
+  for (PhysicalFunction& pf : pfs) {
+    if (pf.netdevIndex > 0 && !pf.vfs.empty()) {
+      readSettings(root, pf, deadline);
+    }
+  }
+}
+
 void readIdentity(const Root& root, const std::string& path, PhysicalFunction& pf) {
   pf.path = devicePath(root, pf.address);
   pf.vendor = readIdentifier(root, path + "/vendor");
@@ -205,27 +214,29 @@ std::optional<PhysicalFunction> readPfIdentity(const Root& root, const PciAddres
 std::vector<PhysicalFunction> readPhysicalFunctions(const Root& root,
                                                     const std::vector<PciAddress>& addresses,
                                                     std::chrono::milliseconds netlinkDeadline,
-                                                    const std::vector<PciAddress>* wanted) {
+                                                    const std::vector<PciAddress>* wanted,
+                                                    PfDetails details) {
+  const bool all = details == PfDetails::all;
   std::vector<PhysicalFunction> pfs;
   for (const PciAddress& address : addresses) {
     if (auto pf = readPfIdentity(root, address)) {
       pf->vfs = readVfs(root, address, wanted);
-      if (!pf->netdev.empty()) {
+      if (all && !pf->netdev.empty()) {
         pf->uppers = readUppers(root, *pf);
       }
       pfs.push_back(std::move(*pf));
     }
   }
-  const auto vfs = wantedVfs(pfs, wanted);
-  readOverrides(root, vfs);
-  markUsedVfs(root, vfs);
+  if (all) {
+    const auto vfs = wantedVfs(pfs, wanted);
+    readOverrides(root, vfs);
+    markUsedVfs(root, vfs);
+  }
   if (root.isLive()) {
-    readAddresses(pfs, netlinkDeadline);
-    for (PhysicalFunction& pf : pfs) {
-      if (pf.netdevIndex > 0 && !pf.vfs.empty()) {
-        readSettings(root, pf, netlinkDeadline);
-      }
+    if (all) {
+      readAddresses(pfs, netlinkDeadline);
     }
+    readAllSettings(root, pfs, netlinkDeadline);
   }
   return pfs;
 }

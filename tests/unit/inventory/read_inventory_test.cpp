@@ -70,6 +70,35 @@ TEST(ReadInventory, HasOnlyNamedFunctionsThatExist) {
   EXPECT_EQ(findFunction(inventory, {0, 9, 0, 0}), nullptr);
 }
 
+TEST(ReadInventory, ListOfPfsHasIdentityAndNumberOfVfs) {
+  const hosts::SysfsTree tree;
+  tree.pf(8);
+  tree.vf(0);
+  tree.vf(1);
+  const Inventory whole = readInventory(tree.path());
+  const Inventory list = readPfList(host::Root(tree.path()));
+  ASSERT_EQ(list.pfs.size(), 1U);
+  EXPECT_EQ(list.pfs[0].address, whole.pfs[0].address);
+  EXPECT_EQ(list.pfs[0].totalVfs, 8U);
+  ASSERT_EQ(list.pfs[0].vfs.size(), 2U);
+  EXPECT_EQ(list.pfs[0].vfs[1].index, 1U);
+  EXPECT_EQ(list.pfs[0].vfs[1].address, whole.pfs[0].vfs[1].address);
+  EXPECT_EQ(list.iommuPresent, whole.iommuPresent);
+}
+
+TEST(ReadInventory, ListOfVfsHasDriverAndGroup) {
+  const hosts::SysfsTree tree;
+  tree.pf(8);
+  tree.vf(0);
+  tree.group("0000:01:00.1", 4);
+  const Inventory whole = readInventory(tree.path());
+  const Inventory list = readVfList(host::Root(tree.path()));
+  ASSERT_EQ(list.pfs.size(), 1U);
+  ASSERT_EQ(list.pfs[0].vfs.size(), 1U);
+  EXPECT_EQ(list.pfs[0].vfs[0].driver, whole.pfs[0].vfs[0].driver);
+  EXPECT_EQ(list.pfs[0].vfs[0].iommuGroup, 4U);
+}
+
 TEST(ReadInventory, IsEmptyForEmptyTree) {
   const hosts::SysfsTree tree;
   EXPECT_TRUE(readInventory(tree.path()).pfs.empty());

@@ -37,6 +37,9 @@ class SystemKernel final : public Kernel {
   std::vector<PhysicalFunction> readPfs() override;
   /// All PFs without VFs, attributes and addresses: enough to select them.
   std::vector<PhysicalFunction> readPfIdentities();
+  /// All PFs with what a table of VFs shows: no driver overrides and users of VFs, no upper devices
+  /// and addresses of PFs.
+  std::vector<PhysicalFunction> readVfTable();
   std::optional<PciFunction> readFunction(const PciAddress& function) override;
   std::map<unsigned, PciAddress> vfAddresses(const PciAddress& pf) override;
   std::vector<Holder> findHolders(const std::vector<PciAddress>& functions) override;

@@ -16,6 +16,13 @@ Inventory readInventory(host::Root root, const std::vector<PciAddress>& function
 /// The same PFs without their VFs, attributes and addresses: enough to select PFs.
 Inventory readPfIdentities(host::Root root);
 
+/// All PFs for a list of PFs: of their VFs only index and address.
+Inventory readPfList(host::Root root);
+
+/// All PFs for a list of VFs: without driver overrides and users of VFs, and without upper devices
+/// and addresses of PFs.
+Inventory readVfList(host::Root root);
+
 /// Sets the model names, from libpci. Throws Error if libpci cannot be loaded.
 void nameModels(Inventory& inventory);
 
