@@ -26,7 +26,7 @@ struct PfSelector {
   std::optional<std::string> netdev;
   std::optional<PciAddress> pci;
   std::optional<std::string> rdma;
-  std::optional<std::string> near;  ///< name of a GPU of the same mapping
+  std::optional<std::string> near;         ///< name of a GPU of the same mapping
   std::optional<std::string> serial = {};  ///< of the card, from its VPD
   std::optional<unsigned> function = {};   ///< with `serial`: the PF's PCI function number, 0 to 7
 

@@ -103,12 +103,13 @@ void addGuest(Session& session, const Topology& topology, const std::string& vm,
 
 bool isNamed(const TopologyFunction& function, const std::string& name) {
   const auto named = [&](const auto& device) { return device.name == name; };
-  return parsePciAddress(name) == function.address || std::ranges::any_of(function.netdevs, named) ||
+  return parsePciAddress(name) == function.address ||
+         std::ranges::any_of(function.netdevs, named) ||
          std::ranges::any_of(function.rdma, named) || function.serial == name;
 }
 
-// By PCI address, netdev or RDMA device; by serial number all functions of a card. A name that the host lacks is an error: nothing selected
-// would mean that everything counts.
+// By PCI address, netdev or RDMA device; by serial number all functions of a card. A name that the
+// host lacks is an error: nothing selected would mean that everything counts.
 std::vector<PciAddress> selectedDevices(const Topology& topology,
                                         const std::vector<std::string>& names) {
   std::vector<PciAddress> selected;
@@ -126,7 +127,8 @@ std::vector<PciAddress> selectedDevices(const Topology& topology,
   }
   if (!unknown.empty()) {
     throw Error("--device: not on this host: " + join(unknown, ", "),
-                "specify a PCI address, a netdev, an RDMA device or a serial number; `vfpass topo` lists them",
+                "specify a PCI address, a netdev, an RDMA device or a serial number; `vfpass topo` "
+                "lists them",
                 ExitCode::badInput);
   }
   return selected;
@@ -185,9 +187,9 @@ void addDoctor(CLI::App& app, Runner& runner) {
       ->type_name("VM");
   const auto devices = std::make_shared<std::vector<std::string>>();
   command
-      ->add_option(
-          "--device", *devices,
-          "Count only this device as used (repeatable): PCI address, netdev, RDMA device or serial\nnumber")
+      ->add_option("--device", *devices,
+                   "Count only this device as used (repeatable): PCI address, netdev, RDMA device, "
+                   "or\nserial number of the card")
       ->type_name("DEVICE")
       ->allow_extra_args(false)
       ->excludes("--vm");

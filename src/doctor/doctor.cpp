@@ -49,8 +49,8 @@ std::string whyMissing(const Topology& topology, const PfSelector& selector) {
     return "no PF near it on this host";
   }
   const bool several = selector.serial && std::ranges::any_of(topology.functions, [&](auto& each) {
-    return isOfCard(each, selector);
-  });
+                         return isOfCard(each, selector);
+                       });
   return several ? "the card has several PFs: specify `function:`" : notHere;
 }
 
@@ -69,8 +69,8 @@ void addRequirements(const Topology& topology, const Mapping& mapping, Requireme
   for (const MappedVf& vf : mapping.vfs) {
     const TopologyFunction* pf = select(topology, vf.pf);
     if (pf == nullptr) {
-      requirements.missing.push_back({mapping.vm + ", " + vf.name + ": " + toString(vf.pf),
-                                      whyMissing(topology, vf.pf)});
+      requirements.missing.push_back(
+          {mapping.vm + ", " + vf.name + ": " + toString(vf.pf), whyMissing(topology, vf.pf)});
       continue;
     }
     const bool guids = vf.guidsAutomatic || vf.settings.nodeGuid || vf.settings.portGuid;

@@ -37,9 +37,10 @@ std::string listPfs(const Inventory& inventory) {
 std::optional<std::string> suggestion(const PfSelector& selector, const Inventory& inventory) {
   std::vector<std::string> names;
   for (const auto& pf : inventory.pfs) {
-    names.push_back(selector.netdev ? pf.netdev
-                    : selector.rdma ? pf.rdmaDevice
-                    : selector.serial ? pf.serial : "");
+    names.push_back(selector.netdev   ? pf.netdev
+                    : selector.rdma   ? pf.rdmaDevice
+                    : selector.serial ? pf.serial
+                                      : "");
   }
   std::erase(names, "");
   const auto& written = selector.netdev ? selector.netdev
@@ -67,10 +68,10 @@ Objection severalPfs(const PfSelector& selector,
   std::vector<std::string> names;
   std::ranges::transform(matching, std::back_inserter(names),
                          [](const PhysicalFunction* pf) { return describe(*pf); });
-  return {place + ": " + printable(toString(selector)) + " matches several PFs: " +
-              join(names, ", "),
-          selector.function ? "name the PF by `pci:`" : "specify `function:` as well",
-          ExitCode::badInput};
+  return {
+      place + ": " + printable(toString(selector)) + " matches several PFs: " + join(names, ", "),
+      selector.function ? "name the PF by `pci:`" : "specify `function:` as well",
+      ExitCode::badInput};
 }
 
 const PhysicalFunction* selectPf(const PfSelector& selector, const Mapping& mapping,
