@@ -21,7 +21,8 @@ VERSIONS = sorted(each.parent for each in HERE.glob("*/schemas"))
 INPUTS = ("mapping.schema.json", "host.schema.json")
 # The keywords that compatible.py compares, and those that do not restrict values.
 KEYWORDS = {"type", "properties", "required", "additionalProperties", "enum", "const", "items", "anyOf", "oneOf", "pattern",
-            "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "$ref"}
+            "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "minItems", "maxItems",
+            "minProperties", "maxProperties", "$ref"}
 HARMLESS = {"$schema", "$id", "title", "description", "definitions", "default", "uniqueItems", "dependencies"}
 
 

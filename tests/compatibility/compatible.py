@@ -2,8 +2,11 @@
 
 import json
 
-LOWER_BOUNDS = ("minimum", "minLength", "minItems", "minProperties")
-UPPER_BOUNDS = ("maximum", "maxLength", "maxItems", "maxProperties")
+LOWER_BOUNDS = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
+# Text for people, which may change (docs/compatibility.md).
+TEXT = {"action", "actions", "changes", "drift", "expected", "facts", "failures", "message", "notes", "objections", "problems",
+        "reason", "remedy", "seen", "warnings", "what", "why"}
+UPPER_BOUNDS = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
 
 
 def resolve(whole, schema):
@@ -112,11 +115,17 @@ def no_longer_promised(earlier, now):
     return walk(Pair(earlier, now), _no_longer_promised)
 
 
+def is_text(value):
+    return isinstance(value, str) or isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
 def missing_values(earlier, now, place=""):
     """Values of the earlier document that the current one lacks or changes. More keys are no change."""
     if isinstance(earlier, dict) and isinstance(now, dict):
         found = [f"{place}/{key} is missing" for key in earlier if key not in now]
         for key in earlier.keys() & now.keys():
+            if key in TEXT and is_text(earlier[key]) and is_text(now[key]):
+                continue
             found += missing_values(earlier[key], now[key], f"{place}/{key}")
         return sorted(found)
     if isinstance(earlier, list) and isinstance(now, list) and len(earlier) == len(now):

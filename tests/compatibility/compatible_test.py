@@ -107,6 +107,11 @@ class Documents(unittest.TestCase):
         now = json.loads('{"vfs": [{"mtu": "9000"}], "vm": "a"}')
         self.assertEqual(['/vfs[0]/mtu is "9000", was 9000', "/vfs[0]/vlan is missing"], sorted(missing_values(earlier, now)))
 
+    def test_accepts_other_text_and_no_other_type(self):
+        earlier = {"message": "no PF", "problems": ["a"], "drift": None}
+        self.assertEqual([], missing_values(earlier, {"message": "no such PF", "problems": [], "drift": None}))
+        self.assertEqual(['/message is 1, was "no PF"'], missing_values({"message": "no PF"}, {"message": 1}))
+
     def test_finds_another_number_of_entries(self):
         self.assertEqual(1, len(missing_values({"vfs": [1]}, {"vfs": [1, 2]})))
 

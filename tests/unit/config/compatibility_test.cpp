@@ -41,7 +41,8 @@ Configuration load(const fs::path& directory) {
 }
 
 void compare(const fs::path& expected, const std::string& actual) {
-  if (std::getenv("VFPASS_REGENERATE") != nullptr && expected.string().find("/current/") != std::string::npos) {
+  if (std::getenv("VFPASS_REGENERATE") != nullptr &&
+      expected.string().find("/current/") != std::string::npos) {
     std::ofstream(expected, std::ios::binary) << actual;
   }
   EXPECT_EQ(actual, readWhole(expected)) << expected;
@@ -66,7 +67,8 @@ std::string versionOf(const testing::TestParamInfo<fs::path>& instance) {
   std::string name = instance.param.filename() == "current"
                          ? "current"
                          : instance.param.parent_path().filename().string();
-  std::replace_if(name.begin(), name.end(), [](char each) { return !std::isalnum(each); }, '_');
+  std::replace_if(
+      name.begin(), name.end(), [](char each) { return !std::isalnum(each); }, '_');
   return name;
 }
 

@@ -1,5 +1,6 @@
 #include "meaning.hpp"
 
+#include <concepts>
 #include <sstream>
 
 namespace vfpass::config {
@@ -18,7 +19,10 @@ class Lines {
   void put(const std::string& name, const std::optional<unsigned>& value) {
     put(name, value ? std::to_string(*value) : std::string());
   }
-  void put(const std::string& name, bool value) { put(name, std::string(value ? "yes" : "")); }
+  // Only for bool, to which numbers and literals would convert.
+  void put(const std::string& name, std::same_as<bool> auto value) {
+    put(name, std::string(value ? "yes" : ""));
+  }
   void begin(const std::string& name, const std::string& value) {
     indent_ = "";
     put(name, value);
@@ -90,8 +94,8 @@ void putVerify(Lines& lines, const VerifyPolicy& verify) {
     lines.put("verify", std::string(*verify.gpu ? "host and GPU memory" : "host memory"));
   }
   if (verify.minimumShare) {
-    lines.put("verify minimum per mille",
-              static_cast<unsigned>(*verify.minimumShare * 1000 + 0.5));
+    const auto share = static_cast<unsigned>(*verify.minimumShare * 1000 + 0.5);
+    lines.put("verify minimum per mille", std::to_string(share));
   }
   lines.put("verify on start", verify.onStart);
 }
