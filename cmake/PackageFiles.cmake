@@ -5,6 +5,9 @@ set(packaging ${PROJECT_SOURCE_DIR}/packaging)
 include(ConfigureUnits)
 vfpass_configure_units(${packaging}/systemd ${package_files}/systemd)
 install(DIRECTORY ${package_files}/systemd/ DESTINATION lib/systemd/system)
+# The rule is not active before the administrator links it; without it, the file of systemd-networkd matches nothing.
+install(FILES ${packaging}/network/95-vfpass-vf.rules DESTINATION ${CMAKE_INSTALL_DATADIR}/vfpass/network)
+install(FILES ${packaging}/network/05-vfpass-vf.network DESTINATION lib/systemd/network)
 install(FILES ${packaging}/sysusers.conf DESTINATION lib/sysusers.d RENAME vfpass.conf)
 install(FILES ${packaging}/tmpfiles.conf DESTINATION lib/tmpfiles.d RENAME vfpass.conf)
 # systemd reads it into its database: with a trigger of its package on Debian, a file trigger with rpm.

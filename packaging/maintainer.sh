@@ -65,4 +65,10 @@ remove_metrics() {
     rm -f "${DPKG_ROOT:-}/var/lib/prometheus/node-exporter/vfpass.prom"
 }
 
+# The administrator's link to the rule of docs/network-managers.md, whose target the package has removed.
+remove_rule_link() {
+    rule=${DPKG_ROOT:-}/etc/udev/rules.d/95-vfpass-vf.rules
+    case $(readlink "$rule") in */vfpass/network/95-vfpass-vf.rules) rm -f "$rule" ;; esac
+}
+
 have_vms() { [ -n "$(managed_vms)" ] || [ -s "$leases" ]; }

@@ -22,6 +22,8 @@ constexpr std::array settingNames{"virtual-function-count",
                                   "max_vfs",
                                   "unmanaged-devices",
                                   "no-auto-default",
+                                  "nm_unmanaged",
+                                  "physfn",
                                   "allow_unsafe_interrupts",
                                   "enable_unsafe_noiommu_mode",
                                   "virt_enabled",
@@ -43,9 +45,10 @@ std::string keptArguments(std::string_view line) {
   return kept;
 }
 
-// The setting and the word after it; the rest of the line may be private.
-std::string keptSetting(const std::string& line) {
+// Each setting and the word after it; the rest of the line may be private.
+std::string keptSettings(const std::string& line) {
   const std::string lower = toLower(line);
+  std::string kept;
   for (const std::string_view name : settingNames) {
     const auto at = lower.find(name);
     if (at == std::string::npos) {
@@ -54,9 +57,9 @@ std::string keptSetting(const std::string& line) {
     const auto value =
         std::min(lower.find_first_not_of(" \t=:+\"'}]", at + name.size()), lower.size());
     const auto end = std::min(lower.find_first_of(" \t\"',}#", value), lower.size());
-    return lower.substr(at, end - at) + "\n";
+    kept += lower.substr(at, end - at) + "\n";
   }
-  return {};
+  return kept;
 }
 
 }  // namespace
@@ -69,7 +72,7 @@ std::string knownSettings(std::string_view path, std::string_view content) {
   for (const std::string& line : splitLines(content)) {
     const auto text = trim(line);
     if (!text.empty() && text.front() != '#' && text.front() != ';') {
-      kept += keptSetting(std::string(text));
+      kept += keptSettings(std::string(text));
     }
   }
   return kept;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "check.hpp"
 #include "vfpass/base/shell.hpp"
@@ -52,21 +53,53 @@ void checkNetworkManager(const View& view, Results& results) {
          "no connection with sriov.total-vfs", "/total-vfs/d", results);
 }
 
+// Of the vendor that the rule in packaging/network matches.
 bool hostHasVfNetdevs(const View& view) {
   return std::ranges::any_of(view.topology().functions, [](const TopologyFunction& function) {
-    return function.physicalFunction && !function.netdevs.empty();
+    return function.physicalFunction && function.vendor == mellanox && !function.netdevs.empty();
   });
+}
+
+bool hasSetting(const std::vector<std::string>& settings, std::string_view name,
+                std::string_view value = "") {
+  return std::ranges::any_of(settings, [&](const std::string& line) {
+    return line.starts_with(name) && line.ends_with(value);
+  });
+}
+
+// The udev rules that keep NetworkManager away from VFs: they recognize a VF by its link `physfn`.
+// A file hides those of the same name in later directories (udev(7)).
+std::string rulesForVfs(const View& view) {
+  std::set<std::string> names;
+  for (const std::string folder : {"etc/udev/rules.d", "run/udev/rules.d",
+                                   "usr/local/lib/udev/rules.d", "usr/lib/udev/rules.d"}) {
+    for (const std::string& file : view.root().list(folder)) {
+      if (!file.ends_with(".rules") || !names.insert(file).second) {
+        continue;
+      }
+      const auto settings = view.settings(folder + "/" + file);
+      if (hasSetting(settings, "physfn") && hasSetting(settings, "nm_unmanaged", "1")) {
+        return "/" + folder + "/" + file;
+      }
+    }
+  }
+  return {};
 }
 
 std::string withoutManagedVfs(const View& view) {
   if (!view.root().exists("etc/NetworkManager")) {
     return "no NetworkManager";
   }
-  return hostHasVfNetdevs(view) ? "" : "no VF has a netdev on the host";
+  return hostHasVfNetdevs(view) ? "" : "no VF of a ConnectX NIC has a netdev on the host";
 }
 
 void checkDhcp(const View& view, Results& results) {
-  const std::string expected = "unmanaged-devices, or no-auto-default";
+  const std::string expected =
+      "a udev rule with NM_UNMANAGED, unmanaged-devices or no-auto-default";
+  if (const std::string rules = rulesForVfs(view); !rules.empty()) {
+    results.passed("", expected, "NM_UNMANAGED in " + rules);
+    return;
+  }
   const auto matches = find(view,
                             {"etc/NetworkManager", "etc/NetworkManager/conf.d",
                              "run/NetworkManager/conf.d", "usr/lib/NetworkManager/conf.d"},
@@ -74,9 +107,10 @@ void checkDhcp(const View& view, Results& results) {
   if (!matches.empty()) {
     results.passed("", expected, matches[0].settings + " in " + matches[0].file);
   } else {
-    results.failed("", expected, "neither",
-                   "printf '[main]\\nno-auto-default=*\\n' > "
-                   "/etc/NetworkManager/conf.d/vfpass.conf && nmcli general reload");
+    // Without `udevadm trigger`: the host itself may use VFs that exist (docs/network-managers.md).
+    results.failed("", expected, "none of them",
+                   "ln -s " + shellQuoted(VFPASS_NETWORK_DIRECTORY "/95-vfpass-vf.rules") +
+                       " /etc/udev/rules.d/ && udevadm control --reload");
   }
 }
 

@@ -182,12 +182,26 @@ class MaintainerScriptsTest(unittest.TestCase):
         wants = self.root / "etc/systemd/system/timers.target.wants"
         wants.mkdir(parents=True)
         (wants / "vfpass-gc.timer").symlink_to("/usr/lib/systemd/system/vfpass-gc.timer")
+        rule = self.root / "etc/udev/rules.d/95-vfpass-vf.rules"
+        rule.parent.mkdir(parents=True)
+        rule.symlink_to("/usr/share/vfpass/network/95-vfpass-vf.rules")
         self.remove()
+        self.assertTrue(rule.is_symlink(), "an installation after a removal has it active again")
         self.run_script("postrm", "purge")
         for name in ("var/lib/vfpass", "run/vfpass", "etc/vfpass/seal.key"):
             self.assertFalse((self.root / name).exists(), name)
         self.assertFalse((wants / "vfpass-gc.timer").is_symlink())
+        self.assertFalse(rule.is_symlink())
         self.assertTrue((self.root / "etc/vfpass/vms/train0.yaml").exists(), "the administrator's own file")
+
+    def test_purge_keeps_rules_of_the_administrator(self):
+        self.install()
+        rule = self.root / "etc/udev/rules.d/95-vfpass-vf.rules"
+        rule.parent.mkdir(parents=True)
+        rule.write_text("# own\n", encoding="utf-8")
+        self.remove()
+        self.run_script("postrm", "purge")
+        self.assertEqual(rule.read_text(encoding="utf-8"), "# own\n")
 
     @unittest.skipUnless(shutil.which("shellcheck"), "needs shellcheck")
     def test_scripts_are_clean_with_what_cmake_inserts(self):

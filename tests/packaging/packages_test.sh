@@ -47,10 +47,12 @@ content_of_rpm() { rpm -qlp "$results"/"$1"-[0-9]*.rpm 2>/dev/null; }
 content_of_rpm vfpass >"$work/vfpass.rpm-content"
 for file in /usr/sbin/vfpass /usr/sbin/vfpass-qemu-hook /usr/lib/systemd/system/vfpass-host.service /usr/lib/systemd/catalog/vfpass.catalog \
     /usr/libexec/vfpass/vfpass-libvirt.so /usr/share/bash-completion/completions/vfpass \
-    /usr/share/fish/vendor_completions.d/vfpass.fish /usr/share/zsh/site-functions/_vfpass /usr/share/vfpass/removed-hook; do
+    /usr/share/fish/vendor_completions.d/vfpass.fish /usr/share/zsh/site-functions/_vfpass /usr/share/vfpass/removed-hook \
+    /usr/lib/systemd/system/vfpass-verify@.service /usr/lib/systemd/network/05-vfpass-vf.network \
+    /usr/share/vfpass/network/95-vfpass-vf.rules; do
     expect "the rpm contains $file" grep -qx "$file" "$work/vfpass.rpm-content"
 done
-for directory in /usr/sbin /usr/lib/systemd/system /etc/libvirt; do
+for directory in /usr/sbin /usr/lib/systemd/system /usr/lib/systemd/network /etc/libvirt; do
     refuse "the rpm does not own $directory" grep -qx "$directory" "$work/vfpass.rpm-content"
 done
 content_of_rpm vfpass-guest >"$work/content"
@@ -80,6 +82,13 @@ reinstall() { in_root sh -c 'dpkg --install /opt/debs/vfpass_*.deb'; }
 expect "the hook is installed" test "$(readlink "$link")" = /usr/sbin/vfpass-qemu-hook
 expect "the group exists" grep -q '^vfpass:' "$root/etc/group"
 expect "the state belongs to it" test "$(in_root stat -c '%U:%G %a' /var/lib/vfpass)" = "root:vfpass 2750"
+expect "systemd has the unit of one VM" test -e "$root/usr/lib/systemd/system/vfpass-verify@.service"
+expect "the file of systemd-networkd is in place" test -e "$root/usr/lib/systemd/network/05-vfpass-vf.network"
+expect "no udev rule is active" test -z "$(find "$root"/{etc,usr/lib}/udev/rules.d -name '*vfpass*' 2>/dev/null)"
+# The activation of docs/network-managers.md.
+mkdir -p "$root/etc/udev/rules.d"
+expect "the rule can be linked" in_root ln -s /usr/share/vfpass/network/95-vfpass-vf.rules /etc/udev/rules.d/
+expect "the link leads to the rule" in_root grep -q VFPASS_VF /etc/udev/rules.d/95-vfpass-vf.rules
 expect "no unit is enabled" test -z "$(find "$root/etc/systemd/system" -name 'vfpass*')"
 expect "vfpass runs" in_root vfpass --version
 # The libraries that vfpass opens at run time: a package that lacks one in its dependencies installs all the same.

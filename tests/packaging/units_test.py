@@ -1,5 +1,6 @@
 """The systemd units: the directory of the programs, and the sandbox."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parents[2]
 TEMPLATES = CHECKOUT / "packaging" / "systemd"
 LIMIT = 2.0  # of systemd-analyze security
+SYSTEMD = "/lib/systemd/systemd"
 
 
 def configure(program_directory, target):
@@ -46,6 +48,33 @@ class UnitsTest(unittest.TestCase):
         for unit in self.units:
             self.assertIn(unit.stem, names)
 
+    def test_units_that_verify_have_the_same_sandbox(self):
+        pending, named = (next(unit for unit in self.services if unit.stem == stem)
+                          for stem in ("vfpass-verify", "vfpass-verify@"))
+        sandbox = (TEMPLATES / "verify-sandbox").read_text(encoding="utf-8")
+        for unit in (pending, named):
+            self.assertTrue(unit.read_text(encoding="utf-8").endswith(sandbox), unit.name)
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv") and os.access(SYSTEMD, os.X_OK),
+                         "needs root, setpriv and systemd")
+    def test_systemd_passes_the_instance_as_the_name_of_the_vm(self):
+        """systemd's own test mode, which starts nothing and refuses to run as root."""
+        directory = self.units[0].parent
+        directory.chmod(0o755)
+        for name in ("train0", "my-vm", "-x", "4dea22b3-1d52-d8f3-2516-782e98ab3fa0"):
+            with self.subTest(name):
+                report = subprocess.run(
+                    ["setpriv", "--reuid=65534", "--clear-groups", SYSTEMD, "--test", "--system",
+                     f"--unit=vfpass-verify@{name}.service"],
+                    env={"SYSTEMD_UNIT_PATH": f"{directory}:", "PATH": os.environ["PATH"]}, cwd="/", capture_output=True,
+                    text=True, check=False)
+                self.assertIn(f"Command Line: /opt/vfpass/sbin/vfpass verify --wait 600 -- {name}\n", report.stdout,
+                              report.stderr)
+
+    def test_only_exit_status_0_counts_as_verified(self):
+        for service in self.services:
+            self.assertEqual(values(service, "SuccessExitStatus"), [], service.name)
+
     @unittest.skipUnless(shutil.which("systemd-analyze"), "needs systemd-analyze")
     def test_exposure_is_below_the_limit(self):
         for service in self.services:
@@ -60,8 +89,10 @@ class UnitsTest(unittest.TestCase):
         for unit in self.units:
             report = subprocess.run(["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", unit],
                                     capture_output=True, text=True, check=False)
-            # The programs are not installed.
-            lines = [line for line in report.stderr.splitlines() if unit.name in line and "is not executable" not in line]
+            # Of a template, systemd-analyze checks an instance. The programs are not installed.
+            names = (unit.name, unit.name.replace("@.", "@i."))
+            lines = [line for line in report.stderr.splitlines()
+                     if any(name in line for name in names) and "is not executable" not in line]
             self.assertEqual(lines, [])
 
     def test_metrics_unit_writes_where_it_may(self):

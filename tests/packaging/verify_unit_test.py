@@ -1,5 +1,6 @@
-"""packaging/systemd/vfpass-verify.service.in permits what `vfpass verify --pending` does. What systemd enforces by itself (its sandbox
-of the file system, its system call filter) is only compared with this list; the capabilities are also tried."""
+"""packaging/systemd/verify-sandbox, which vfpass-verify.service and vfpass-verify@.service contain, permits what `vfpass
+verify` does. What systemd enforces by itself (its sandbox of the file system, its system call filter) is only compared with
+this list; the capabilities are also tried."""
 
 import os
 import re
@@ -9,7 +10,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-UNIT = Path(__file__).resolve().parents[2] / "packaging" / "systemd" / "vfpass-verify.service.in"
+UNITS = Path(__file__).resolve().parents[2] / "packaging" / "systemd"
 
 # What the code needs, and why.
 CAPABILITIES = {
@@ -26,9 +27,9 @@ ADDRESS_FAMILIES = {"AF_NETLINK", "AF_UNIX"}  # the kernel, libvirt's socket
 FORBIDDEN = ("PrivateUsers", "PrivatePIDs", "ProcSubset", "DynamicUser", "User")
 
 
-def settings():
+def settings(file="verify-sandbox"):
     found = {}
-    for line in UNIT.read_text(encoding="utf-8").splitlines():
+    for line in (UNITS / file).read_text(encoding="utf-8").splitlines():
         match = re.match(r"([A-Za-z]+)=(.*)", line)
         if match:
             found.setdefault(match[1], []).extend(match[2].split())
@@ -57,7 +58,8 @@ class VerifyUnitTest(unittest.TestCase):
             self.assertNotIn(name, unit)
 
     def test_unit_does_not_end_the_run_before_the_last_vm(self):
-        self.assertEqual(settings()["TimeoutStartSec"], ["infinity"])
+        for unit in ("vfpass-verify.service.in", "vfpass-verify@.service.in"):
+            self.assertEqual(settings(unit)["TimeoutStartSec"], ["infinity"])
 
     @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root and setpriv")
     def test_descriptors_of_another_users_process_are_readable(self):

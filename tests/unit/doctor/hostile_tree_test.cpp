@@ -17,6 +17,8 @@ class HostileTree : public testing::Test, public DoctoredHost {
   HostileTree() {
     function(pf).vendor = 0x15b3;
     function(pf).totalVfs = 8;
+    function(pf + 1).vendor = 0x15b3;
+    function(pf + 1).netdevs.push_back({"ens1v0", 0, false, false});
     function(gpu).driver = "nvidia";
     requirements = requireEverything(builder.topology);
     requirements.guest = GuestMemory{};
@@ -50,6 +52,7 @@ class HostileTree : public testing::Test, public DoctoredHost {
              {"etc/NetworkManager/NetworkManager.conf", "no-auto-default=*\n"},
              {"etc/NetworkManager/system-connections/a", "total-vfs=4\n"},
              {"etc/udev/rules.d/a.rules", "sriov_numvfs\n"},
+             {"usr/lib/udev/rules.d/b.rules", "physfn NM_UNMANAGED\n"},
              {"usr/sbin/libvirtd", ""},
              {"vfpass/dcb/net-mlx5_0", "8 1\n"},
              {"vfpass/devlink/0000:03:00.0/eswitch-mode", "legacy\n"},

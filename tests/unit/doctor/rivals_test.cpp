@@ -1,4 +1,9 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "doctored_host.hpp"
 
@@ -21,10 +26,59 @@ TEST_F(Rivals, ReportsNetworkManagerDhcpOnVfs) {
   file("etc/NetworkManager/NetworkManager.conf", "[main]\nplugins=keyfile\n");
   EXPECT_EQ(outcome("networkmanager-dhcp"), Outcome::waived);
   function(pf + 1).netdevs.push_back({"ens1v0", 0, false, false});
+  EXPECT_EQ(outcome("networkmanager-dhcp"), Outcome::waived);  // another vendor's VF
+  function(pf + 1).vendor = 0x15b3;
   EXPECT_EQ(outcome("networkmanager-dhcp"), Outcome::failed);
   file("etc/NetworkManager/conf.d/vfs.conf",
        "[keyfile]\nunmanaged-devices=interface-name:ens*v*\n");
   EXPECT_EQ(outcome("networkmanager-dhcp"), Outcome::passed);
+}
+
+/// A host with NetworkManager and a VF that has a netdev.
+class NetworkManagerAndVf : public Rivals {
+ protected:
+  NetworkManagerAndVf() {
+    file("etc/NetworkManager/NetworkManager.conf", "[main]\nplugins=keyfile\n");
+    function(pf + 1).netdevs.push_back({"ens1v0", 0, false, false});
+    function(pf + 1).vendor = 0x15b3;
+  }
+};
+
+TEST_F(NetworkManagerAndVf, AreAcceptedWithTheRuleOfThePackage) {
+  const std::filesystem::path source = VFPASS_SOURCE_DIR;
+  std::ifstream stream(source / "packaging/network/95-vfpass-vf.rules");
+  const std::string rules{std::istreambuf_iterator<char>(stream), {}};
+  file("usr/share/vfpass/network/95-vfpass-vf.rules", rules);
+  const Finding before = finding("networkmanager-dhcp");
+  EXPECT_EQ(before.outcome, Outcome::failed);
+  EXPECT_THAT(before.remedy,
+              testing::MatchesRegex("ln -s /.*/vfpass/network/95-vfpass-vf.rules "
+                                    "/etc/udev/rules.d/ && udevadm control --reload"));
+  tree.link("etc/udev/rules.d/95-vfpass-vf.rules",
+            "../../../usr/share/vfpass/network/95-vfpass-vf.rules");
+  const Finding after = finding("networkmanager-dhcp");
+  EXPECT_EQ(after.outcome, Outcome::passed);
+  EXPECT_EQ(after.seen, "NM_UNMANAGED in /etc/udev/rules.d/95-vfpass-vf.rules");
+}
+
+TEST_F(NetworkManagerAndVf, AreAcceptedWithAnAdministratorsRule) {
+  file("usr/lib/udev/rules.d/50-own.rules",
+       "SUBSYSTEM==\"net\", TEST==\"device/physfn\", ENV{NM_UNMANAGED}=\"1\"\n");
+  EXPECT_EQ(outcome("networkmanager-dhcp"), Outcome::passed);
+  file("etc/udev/rules.d/50-own.rules", "# nothing\n");  // hides the other
+  EXPECT_EQ(outcome("networkmanager-dhcp"), Outcome::failed);
+}
+
+TEST_F(NetworkManagerAndVf, AreReportedWithRulesForOtherDevices) {
+  file("usr/lib/udev/rules.d/85-nm-unmanaged.rules",
+       "ENV{INTERFACE}==\"lxdbr*\", ENV{NM_UNMANAGED}=\"1\"\n");
+  file("run/udev/rules.d/90-managed.rules",
+       "SUBSYSTEM==\"net\", TEST==\"device/physfn\", ENV{NM_UNMANAGED}=\"0\"\n");
+  file("etc/udev/rules.d/README",
+       "SUBSYSTEM==\"net\", TEST==\"device/physfn\", ENV{NM_UNMANAGED}=\"1\"\n");
+  file("etc/udev/rules.d/91-off.rules",
+       "# SUBSYSTEM==\"net\", TEST==\"device/physfn\", ENV{NM_UNMANAGED}=\"1\"\n");
+  EXPECT_EQ(outcome("networkmanager-dhcp"), Outcome::failed);
 }
 
 TEST_F(Rivals, RemedyQuotesFileName) {
@@ -76,6 +130,10 @@ TEST(KnownSettings, KeepSettingsButNoSecrets) {
       knownSettings("proc/cmdline", "root=/dev/sda rd.iscsi.password=x iommu=pt pci=realloc\n"),
       "iommu=pt\npci=realloc\n");
   EXPECT_EQ(knownSettings("etc/NetworkManager/system-connections/w", "psk=secret\n"), "");
+  const std::string rule = "TEST==\"device/physfn\", ENV{ID}=\"secret\", ENV{NM_UNMANAGED}=\"1\"\n";
+  const std::string kept = knownSettings("etc/udev/rules.d/x.rules", rule);
+  EXPECT_EQ(kept, "nm_unmanaged}=\"1\nphysfn\"\n");  // both settings of the line
+  EXPECT_EQ(knownSettings("etc/udev/rules.d/x.rules", kept), kept);
   const std::string once = knownSettings("etc/x", "  SR-IOVVirtualFunctions = 4 # mine\n");
   EXPECT_EQ(knownSettings("etc/x", once), once);  // a snapshot of a snapshot
 }
