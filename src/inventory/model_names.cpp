@@ -26,34 +26,47 @@ pci_access* allocate(const PciLibrary& library) {
 
 // Null if the database lacks the name; sets `damaged` if libpci failed. Has no objects with
 // destructors, because longjmp does not run them.
-const char* look(const PciLibrary& library, pci_access* access, char* buffer, int size, int what,
+const char* look(const PciLibrary& library, pci_access* access, char* buffer, int size, int flags,
                  int vendor, int device, bool& damaged) {
-  constexpr int flags = PCI_LOOKUP_NO_NUMBERS | PCI_LOOKUP_NO_HWDB;
   if (setjmp(escape) != 0) {
     damaged = true;
     return nullptr;
   }
-  return library.lookUpName(access, buffer, size, flags | what, vendor, device);
+  return library.lookUpName(access, buffer, size, flags, vendor, device);
 }
 
 }  // namespace
 
 ModelNames::ModelNames(const std::string& database, const std::string& library)
     : library_(std::make_unique<PciLibrary>(library)),
+      udev_(database.empty() ? allocate(*library_) : nullptr, library_->cleanUp),
       access_(allocate(*library_), library_->cleanUp) {
-  if (!database.empty()) {
-    library_->setNameListPath(access_.get(), ::strdup(database.c_str()), 1);  // 1: libpci frees it
+  // libpci frees the paths (1).
+  if (udev_ != nullptr) {
+    library_->setNameListPath(udev_.get(), ::strdup("/dev/null"), 1);
+  } else {
+    library_->setNameListPath(access_.get(), ::strdup(database.c_str()), 1);
   }
 }
 
 ModelNames::~ModelNames() = default;
 
 std::string ModelNames::find(std::uint16_t vendor, std::uint16_t device) {
+  std::string name;
+  if (udev_ != nullptr) {
+    name = findIn(udev_.get(), 0, vendor, device);
+  }
+  return name.empty() ? findIn(access_.get(), PCI_LOOKUP_NO_HWDB, vendor, device) : name;
+}
+
+std::string ModelNames::findIn(pci_access* access, int flags, std::uint16_t vendor,
+                               std::uint16_t device) {
   std::array<char, 256> buffer{};
   const char* name = nullptr;
   if (!damaged_) {
-    name = look(*library_, access_.get(), buffer.data(), static_cast<int>(buffer.size()),
-                PCI_LOOKUP_VENDOR | PCI_LOOKUP_DEVICE, vendor, device, damaged_);
+    flags |= PCI_LOOKUP_NO_NUMBERS | PCI_LOOKUP_VENDOR | PCI_LOOKUP_DEVICE;
+    name = look(*library_, access, buffer.data(), static_cast<int>(buffer.size()), flags, vendor,
+                device, damaged_);
   }
   return name == nullptr ? std::string{} : std::string(name);
 }

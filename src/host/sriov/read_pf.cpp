@@ -3,6 +3,7 @@
 #include <linux/netlink.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "drivers/driver_override.hpp"
@@ -22,15 +23,42 @@ namespace {
 
 constexpr std::uint64_t networkClass = 0x02;
 
+void readGroup(const Root& root, VirtualFunction& vf) {
+  vf.iommuGroup = readIommuGroup(root, vf.address);
+  if (vf.iommuGroup) {
+    vf.groupPeers = readGroupPeers(root, vf.address, *vf.iommuGroup);
+  }
+}
+
+// The same for all VFs, from the link of each function: one system call for each, where a group's
+// directory takes seven.
+void readGroups(const Root& root, std::vector<PhysicalFunction>& pfs) {
+  std::map<PciAddress, unsigned> groups;
+  std::map<unsigned, std::vector<PciAddress>> members;
+  for (const std::string& name : root.list("sys/bus/pci/devices")) {
+    const auto address = parsePciAddress(name);
+    if (const auto group = address ? readIommuGroup(root, *address) : std::nullopt) {
+      groups.emplace(*address, *group);
+      members[*group].push_back(*address);
+    }
+  }
+  for (PhysicalFunction& pf : pfs) {
+    for (VirtualFunction& vf : pf.vfs) {
+      if (const auto group = groups.find(vf.address); group != groups.end()) {
+        vf.iommuGroup = group->second;
+        vf.groupPeers = members[group->second];
+        std::erase(vf.groupPeers, vf.address);
+        std::ranges::sort(vf.groupPeers);
+      }
+    }
+  }
+}
+
 VirtualFunction readVf(const Root& root, const VfLink& link) {
   VirtualFunction vf;
   vf.index = link.index;
   vf.address = link.address;
   vf.driver = readDriver(root, link.address);
-  vf.iommuGroup = readIommuGroup(root, link.address);
-  if (vf.iommuGroup) {
-    vf.groupPeers = readGroupPeers(root, link.address, *vf.iommuGroup);
-  }
   vf.netdevs = readNetdevs(root, link.address);
   vf.rdmaDevice = readRdmaDevice(root, link.address);
   return vf;
@@ -41,7 +69,7 @@ bool isWanted(const PciAddress& vf, const std::vector<PciAddress>* wanted) {
 }
 
 std::vector<VirtualFunction> readVfs(const Root& root, const PciAddress& pf,
-                                     const std::vector<PciAddress>* wanted) {
+                                     const std::vector<PciAddress>* wanted, PfDetails details) {
   std::vector<VirtualFunction> vfs;
   for (const VfLink& link : readVfLinks(root, pf)) {
     if (!isWanted(link.address, wanted)) {
@@ -50,6 +78,9 @@ std::vector<VirtualFunction> readVfs(const Root& root, const PciAddress& pf,
       vfs.back().address = link.address;
     } else if (root.exists(functionPath(link.address))) {  // may have been removed meanwhile
       vfs.push_back(readVf(root, link));
+      if (details == PfDetails::all) {
+        readGroup(root, vfs.back());
+      }
     }
   }
   return vfs;
@@ -220,7 +251,7 @@ std::vector<PhysicalFunction> readPhysicalFunctions(const Root& root,
   std::vector<PhysicalFunction> pfs;
   for (const PciAddress& address : addresses) {
     if (auto pf = readPfIdentity(root, address)) {
-      pf->vfs = readVfs(root, address, wanted);
+      pf->vfs = readVfs(root, address, wanted, details);
       if (all && !pf->netdev.empty()) {
         pf->uppers = readUppers(root, *pf);
       }
@@ -231,6 +262,8 @@ std::vector<PhysicalFunction> readPhysicalFunctions(const Root& root,
     const auto vfs = wantedVfs(pfs, wanted);
     readOverrides(root, vfs);
     markUsedVfs(root, vfs);
+  } else {
+    readGroups(root, pfs);
   }
   if (root.isLive()) {
     if (all) {

@@ -16,8 +16,8 @@ std::optional<PhysicalFunction> readPfIdentity(const Root& root, const PciAddres
 /// How much is read of each PF.
 enum class PfDetails {
   all,
-  /// Without driver overrides and users of VFs, and without upper devices and addresses of the PF:
-  /// with 256 VFs, these take a third of the system calls.
+  /// Without driver overrides and users of VFs, and without upper devices and addresses of the PF,
+  /// which take most of the system calls. A group that changes meanwhile may be shown wrongly.
   table
 };
 

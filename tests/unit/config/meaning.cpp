@@ -19,7 +19,7 @@ class Lines {
   void put(const std::string& name, const std::optional<unsigned>& value) {
     put(name, value ? std::to_string(*value) : std::string());
   }
-  // Only for bool, to which numbers and literals would convert.
+  // Only for truth values, to which numbers and literals would convert.
   void put(const std::string& name, std::same_as<bool> auto value) {
     put(name, std::string(value ? "yes" : ""));
   }

@@ -36,6 +36,13 @@ TEST(ModelNames, AreEmptyForDamagedDatabase) {
   EXPECT_EQ(names.find(0x15b3, 0x101d), "");
 }
 
+// Which of this machine's databases has the name depends on what is installed.
+TEST(ModelNames, FindsNamesInTheDatabasesOfThisMachine) {
+  ModelNames names;
+  EXPECT_THAT(names.find(0x8086, 0x1572), testing::HasSubstr("X710"));
+  EXPECT_EQ(names.find(0xfffe, 0xfffe), "");
+}
+
 TEST(ModelNames, MissingLibraryIsReported) {
   try {
     const ModelNames names({}, "libvfpass-missing.so.1");
@@ -97,6 +104,27 @@ TEST(ReadInventory, ListOfVfsHasDriverAndGroup) {
   ASSERT_EQ(list.pfs[0].vfs.size(), 1U);
   EXPECT_EQ(list.pfs[0].vfs[0].driver, whole.pfs[0].vfs[0].driver);
   EXPECT_EQ(list.pfs[0].vfs[0].iommuGroup, 4U);
+  EXPECT_TRUE(list.pfs[0].vfs[0].groupPeers.empty());
+}
+
+TEST(ReadInventory, ListOfVfsHasPeersInTheGroup) {
+  const hosts::SysfsTree tree;
+  tree.pf(8);
+  tree.vf(0);
+  tree.vf(1);
+  tree.vf(2);
+  tree.function("0000:02:00.0", "0x030200");
+  tree.group("0000:01:00.1", 4);
+  tree.group("0000:02:00.0", 4);
+  tree.group("0000:01:00.2", 5);
+  const auto list = readVfList(host::Root(tree.path())).pfs.at(0).vfs;
+  const auto whole = readInventory(tree.path()).pfs.at(0).vfs;
+  ASSERT_EQ(list.size(), 3U);
+  EXPECT_THAT(list[0].groupPeers, testing::ElementsAre(PciAddress{0, 2, 0, 0}));
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    EXPECT_EQ(list[i].iommuGroup, whole[i].iommuGroup);
+    EXPECT_EQ(list[i].groupPeers, whole[i].groupPeers);
+  }
 }
 
 TEST(ReadInventory, IsEmptyForEmptyTree) {
