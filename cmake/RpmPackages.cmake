@@ -18,7 +18,8 @@ set(CPACK_RPM_SPEC_MORE_DEFINE "%define _build_id_links none
 # Directories of other packages.
 set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION /usr/sbin /usr/libexec /usr/lib/systemd /usr/lib/systemd/system /usr/lib/systemd/catalog
   /usr/lib/systemd/network
-  /usr/lib/sysusers.d /usr/lib/tmpfiles.d /usr/share/doc /usr/share/ansible /usr/share/ansible/collections
+  /usr/lib/sysusers.d /usr/lib/tmpfiles.d /usr/share/doc /usr/share/man /usr/share/man/man1
+  /usr/share/man/man5 /usr/share/man/man7 /usr/share/man/man8 /usr/share/ansible /usr/share/ansible/collections
   /usr/share/ansible/collections/ansible_collections /usr/share/bash-completion /usr/share/bash-completion/completions /usr/share/fish
   /usr/share/fish/vendor_completions.d /usr/share/zsh /usr/share/zsh/site-functions /usr/share/zsh/vendor-completions /etc/libvirt /etc/libvirt/hooks)
 

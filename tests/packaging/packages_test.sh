@@ -52,7 +52,17 @@ for file in /usr/sbin/vfpass /usr/sbin/vfpass-qemu-hook /usr/lib/systemd/system/
     /usr/share/vfpass/network/95-vfpass-vf.rules; do
     expect "the rpm contains $file" grep -qx "$file" "$work/vfpass.rpm-content"
 done
-for directory in /usr/sbin /usr/lib/systemd/system /usr/lib/systemd/network /etc/libvirt; do
+pages=(man8/vfpass-qemu-hook.8)
+for source in "$checkout"/docs/manual/*.md; do
+    page=$(basename "$source" .md)
+    pages+=("man${page##*.}/$page")
+done
+dpkg-deb --contents "$results"/vfpass_*.deb >"$work/vfpass.deb-content"
+for page in "${pages[@]}"; do
+    expect "the deb contains $page" grep -qF " ./usr/share/man/$page.gz" "$work/vfpass.deb-content"
+    expect "the rpm contains $page" grep -qx "/usr/share/man/$page.gz" "$work/vfpass.rpm-content"
+done
+for directory in /usr/sbin /usr/lib/systemd/system /usr/lib/systemd/network /usr/share/man /usr/share/man/man1 /usr/share/man/man8 /etc/libvirt; do
     refuse "the rpm does not own $directory" grep -qx "$directory" "$work/vfpass.rpm-content"
 done
 content_of_rpm vfpass-guest >"$work/content"
@@ -91,6 +101,7 @@ expect "the rule can be linked" in_root ln -s /usr/share/vfpass/network/95-vfpas
 expect "the link leads to the rule" in_root grep -q VFPASS_VF /etc/udev/rules.d/95-vfpass-vf.rules
 expect "no unit is enabled" test -z "$(find "$root/etc/systemd/system" -name 'vfpass*')"
 expect "vfpass runs" in_root vfpass --version
+expect "its manual page is installed" test -s "$root/usr/share/man/man1/vfpass.1.gz"
 # The libraries that vfpass opens at run time: a package that lacks one in its dependencies installs all the same.
 expect "it opens its libvirt module" in_root vfpass --connect test:///default status
 "$checkout/tests/hosts/make_host.py" functions-64 "$root/opt/tree" >/dev/null

@@ -43,6 +43,13 @@ class UnitsTest(unittest.TestCase):
             self.assertNotIn("@", unit.read_text(encoding="utf-8").replace("@system-service", "").replace(
                 "@privileged", "").replace("@resources", ""), unit.name)
 
+    def test_documentation_exists(self):
+        for service in self.services:
+            pages = re.findall(r"man:(\S+)\((\d)\)", " ".join(values(service, "Documentation")))
+            self.assertTrue(pages, service.name)
+            for name, section in pages:
+                self.assertTrue((CHECKOUT / f"docs/manual/{name}.{section}.md").exists(), f"{service.name}: {name}({section})")
+
     def test_every_timer_and_path_has_its_service(self):
         names = {service.stem for service in self.services}
         for unit in self.units:
