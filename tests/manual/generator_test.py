@@ -91,16 +91,17 @@ class ConverterTest(unittest.TestCase):
         self.lines("Text.")
         converter = generator.Converter(generator.Page(self.directory / "page.7.md", None), "/doc")
         self.assertIn('.TH "PAGE" "7" "2023-11-14" "vfpass 1.2.3" "Miscellaneous Information"\n'
-                      '.nh\n.ad l\n.SH "NAME"\npage \\- a page\n', converter.converted("2023-11-14", "vfpass 1.2.3"))
+                      '.ds AD l\n.nr HY 0\n.ad l\n.nh\n.SH "NAME"\npage \\- a page\n',
+                      converter.converted("2023-11-14", "vfpass 1.2.3"))
 
     def test_typed_characters_stay_as_they_are(self):
         self.assertEqual(self.lines("Use `--dry-run 'a\\b' ~^`, **-v** or *FILE*."),
-                         [".PP", r"Use \%\fB\-\-dry\-run \%\(aqa\(rsb\(aq \%\(ti\(ha\fR, \%\fB\-v\fR or \%\fIFILE\fR."])
+                         [r"Use \%\fB\-\-dry\-run \%\(aqa\(rsb\(aq \%\(ti\(ha\fR, \%\fB\-v\fR or \%\fIFILE\fR."])
         self.assertEqual(self.lines("    a --b 'c'\n    .d \\e"),
-                         [".PP", ".RS 4", ".EX", r"a \-\-b \(aqc\(aq", r"\&.d \(rse", ".EE", ".RE"])
+                         [".RS 4", ".EX", r"a \-\-b \(aqc\(aq", r"\&.d \(rse", ".EE", ".RE"])
 
     def test_text_is_no_request_and_keeps_its_hyphens(self):
-        self.assertEqual(self.lines(".profile is user-owned – `.x`"), [".PP", r"\&.profile is user-owned \[u2013] \%\fB.x\fR"])
+        self.assertEqual(self.lines(".profile is user-owned – `.x`"), [r"\&.profile is user-owned \[u2013] \%\fB.x\fR"])
 
     def test_lists_and_definitions(self):
         self.assertEqual(self.lines("- one\n  more\n- two\n\n1. first\n"),
@@ -111,7 +112,7 @@ class ConverterTest(unittest.TestCase):
 
     def test_links(self):
         self.assertEqual(self.lines("[other(7)](other.7.md), [doctor.md](../doctor.md#checks), [rules](../attach.md)"),
-                         [".PP", r"\%\fBother\fR(7), \%\fI/usr/share/doc/vfpass/docs/doctor.md\fR, "
+                         [r"\%\fBother\fR(7), \%\fI/usr/share/doc/vfpass/docs/doctor.md\fR, "
                                  r"rules \%(\fI/usr/share/doc/vfpass/docs/attach.md\fR)"])
 
     def test_what_it_cannot_convert_is_an_error(self):

@@ -155,6 +155,7 @@ def problems_of_yaml(text, name):
 def complaints_of_groff(file):
     """Of man, which calls groff; nothing may be written to standard error."""
     result = subprocess.run(["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", file], cwd=file.parent.parent,
+                            env={**os.environ, "MANWIDTH": "80", "LC_ALL": "C.UTF-8"},
                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
     return result.stderr if result.returncode == 0 else f"exit status {result.returncode}: {result.stderr}"
 
