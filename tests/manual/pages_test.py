@@ -19,7 +19,7 @@ SECTIONS = {"1": ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS", "
             "5": ["NAME", "SYNOPSIS", "DESCRIPTION", "KEYS", "EXAMPLES", "SEE ALSO"],
             "7": ["NAME", "DESCRIPTION", "SEE ALSO"]}
 OPTION = r"(?<![\w-])--[a-z][a-z-]*"
-CHARACTERS = {"-": "-", "(rs": "\\", "(aq": "'", "(ga": "`", "(ha": "^", "(ti": "~", "(dq": '"'}
+CHARACTERS = {"-": "-", "[rs]": "\\", "[aq]": "'", "[ga]": "`", "[ha]": "^", "[ti]": "~", "[dq]": '"'}
 HELPS = {}
 generator = load("manual-pages")
 
@@ -73,8 +73,8 @@ def keys_of(schema, node=None, path=""):
 
 def plain(page):
     """The text of a man page without its escapes."""
-    text = re.sub(r"\\f[BIR]|\\[%&]", "", page)
-    return re.sub(r"\\(-|\((?:rs|aq|ga|ha|ti|dq))", lambda escape: CHARACTERS[escape[1]], text)
+    text = re.sub(r"\\f\[[A-Z]+\]|\\&", "", page)
+    return re.sub(r"\\(-|\[(?:rs|aq|ga|ha|ti|dq)\])", lambda escape: CHARACTERS[escape[1]], text)
 
 
 def terms_of(page):
@@ -100,7 +100,7 @@ def wrong_keys(page, schema):
     variables = {f"nccl.environment.{name}" for name in re.findall(r"\bNCCL_\w+(?=[,\n])", plain(page))}
     keys = keys_of(schema)
     terms = {term for term in terms_of(page) if re.fullmatch(r"[a-z-]+(\.[a-z-]+)*", term)}
-    section = plain(page).partition('.SH "KEYS"\n')[2].partition(".SH ")[0]
+    section = plain(page).partition(".SH KEYS\n")[2].partition(".SH ")[0]
     stale = {term for term in terms if f".TP\n{term}\n" in section} - keys
     return sorted([f"missing: {each}" for each in keys - terms - variables] + [f"no key: {each}" for each in stale])
 
@@ -112,7 +112,7 @@ def unknown_keys(source, schema):
 
 
 def missing_sections(page, section):
-    return [title for title in SECTIONS[section] if f'\n.SH "{title}"\n' not in page]
+    return [title for title in SECTIONS[section] if f"\n.SH {title}\n" not in page]
 
 
 def missing_pages(page, names):
@@ -222,7 +222,7 @@ class Pages(unittest.TestCase):
         self.assertEqual(wrong_options(page.replace(".TP\n--dry-run\n", ".PP\n"), expected), ["missing: --dry-run"])
         self.assertEqual(wrong_options(page.replace(".TP\n--live\n", ".TP\n--alive\n"), expected),
                          ["missing: --live", "no option: --alive"])
-        self.assertEqual(unknown_options("see \\fB\\%\\-\\-dryrun\\fR", expected), ["--dryrun"])
+        self.assertEqual(unknown_options("see \\f[B]\\-\\-dryrun\\f[R]", expected), ["--dryrun"])
 
     # Keys
 
@@ -273,7 +273,7 @@ class Pages(unittest.TestCase):
     def test_pages_have_their_sections_and_refer_to_existing_pages(self):
         self.assert_none({name: missing_sections(page, name[-1]) for name, page in self.pages.items()})
         self.assert_none({name: missing_pages(page, self.files) for name, page in self.pages.items()})
-        self.assertEqual(missing_sections(self.pages["vfpass.1"].replace('"OPTIONS"', '"FLAGS"'), "1"), ["OPTIONS"])
+        self.assertEqual(missing_sections(self.pages["vfpass.1"].replace(".SH OPTIONS", ".SH FLAGS"), "1"), ["OPTIONS"])
         self.assertEqual(missing_pages("vfpass\\-attach(1), vfpass\\-atach(1), man(1)", self.files), ["vfpass-atach.1"])
 
     def test_groff_has_no_complaint(self):
