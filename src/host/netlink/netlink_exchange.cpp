@@ -58,18 +58,15 @@ std::string exchange(int protocol, const std::string& request, Answer answer,
     writeAll(pipe, &error, sizeof error);
     writeAll(pipe, buffer.data(), length < 0 ? 0 : static_cast<std::size_t>(length));
   });
-  const std::string what = purpose.object + ": " + purpose.verb;
   if (!reply.finished) {
-    throw TimeoutError(what + ": no reply from the kernel within " + durationText(deadline) +
-                           "; the request may still take effect",
-                       "check the kernel log (dmesg) for a driver or firmware that hangs");
+    throwNoReply(purpose, deadline);
   }
   int error = ECHILD;  // the child was killed before it replied
   if (reply.bytes.size() >= sizeof error) {
     std::memcpy(&error, reply.bytes.data(), sizeof error);
   }
   if (error != 0) {
-    throw Error(what + " over netlink failed: " + errnoText(error));
+    throw Error(purpose.object + ": " + purpose.verb + " over netlink failed: " + errnoText(error));
   }
   return reply.bytes.substr(sizeof error);
 }
@@ -97,6 +94,12 @@ void requireChange(int protocol, const std::string& request, const ExchangePurpo
     throw Error(purpose.object + ": " + purpose.verb + " failed: " + reasonOf(answer),
                 remedyFor(answer.error));
   }
+}
+
+void throwNoReply(const ExchangePurpose& purpose, std::chrono::milliseconds deadline) {
+  throw TimeoutError(purpose.object + ": " + purpose.verb + ": no reply from the kernel within " +
+                         durationText(deadline) + "; the request may still take effect",
+                     "check the kernel log (dmesg) for a driver or firmware that hangs");
 }
 
 void throwNoData(const ExchangePurpose& purpose, std::string_view reply) {

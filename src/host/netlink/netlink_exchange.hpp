@@ -35,6 +35,9 @@ Acknowledgement sendChange(int protocol, const std::string& request, const Excha
 void requireChange(int protocol, const std::string& request, const ExchangePurpose& purpose,
                    std::chrono::milliseconds deadline, std::string (*remedyFor)(int error));
 
+/// Throws the TimeoutError for an exchange without a reply within this time.
+[[noreturn]] void throwNoReply(const ExchangePurpose& purpose, std::chrono::milliseconds deadline);
+
 /// Throws the Error for a reply that is not the requested data: the kernel's refusal, or a message
 /// that is invalid.
 [[noreturn]] void throwNoData(const ExchangePurpose& purpose, std::string_view reply);

@@ -125,19 +125,7 @@ void markUsedVfs(const Root& root, const std::vector<VirtualFunction*>& vfs) {
   }
 }
 
-void readSettings(const Root& root, PhysicalFunction& pf, std::chrono::milliseconds deadline) {
-  const bool infiniband = pf.linkLayer == LinkLayer::infiniband;
-  VfTable table;
-  try {
-    table = NetlinkPort(pf.netdevIndex, infiniband, pf.netdev, deadline).read();
-  } catch (const TimeoutError&) {
-    throw;
-  } catch (const Error&) {
-    return;  // the netdev no longer exists, or netlink is not permitted: nothing is observable
-  }
-  if (infiniband) {
-    readOfedFiles(root, pf.address, table);
-  }
+void setSettings(const VfTable& table, PhysicalFunction& pf) {
   for (VirtualFunction& vf : pf.vfs) {
     const auto found = table.find(vf.index);
     vf.settingsReadable = found != table.end();
@@ -147,11 +135,24 @@ void readSettings(const Root& root, PhysicalFunction& pf, std::chrono::milliseco
   }
 }
 
-void readAllSettings(const Root& root, std::vector<PhysicalFunction>& pfs,
-                     std::chrono::milliseconds deadline) {
+// One guarded process reads those of all PFs.
+void readSettings(const Root& root, std::vector<PhysicalFunction>& pfs,
+                  std::chrono::milliseconds deadline) {
+  std::vector<PhysicalFunction*> readable;
+  std::vector<VfNetdev> netdevs;
   for (PhysicalFunction& pf : pfs) {
     if (pf.netdevIndex > 0 && !pf.vfs.empty()) {
-      readSettings(root, pf, deadline);
+      readable.push_back(&pf);
+      netdevs.push_back({pf.netdevIndex, pf.linkLayer == LinkLayer::infiniband, pf.netdev});
+    }
+  }
+  auto tables = readVfTables(netdevs, deadline);
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    if (tables[i] && netdevs[i].infiniband) {
+      readOfedFiles(root, readable[i]->address, *tables[i]);
+    }
+    if (tables[i]) {
+      setSettings(*tables[i], *readable[i]);
     }
   }
 }
@@ -269,7 +270,7 @@ std::vector<PhysicalFunction> readPhysicalFunctions(const Root& root,
     if (all) {
       readAddresses(pfs, netlinkDeadline);
     }
-    readAllSettings(root, pfs, netlinkDeadline);
+    readSettings(root, pfs, netlinkDeadline);
   }
   return pfs;
 }

@@ -2,14 +2,32 @@
 
 #include <linux/netlink.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
+#include "netlink/netlink_batch.hpp"
 #include "netlink/netlink_exchange.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::host {
+
+namespace {
+
+constexpr const char* readingAttributes = "reading VF attributes";
+
+// Some kernels fail instead of letting the VF list wrap: nothing is observable then. Nullopt: the
+// reply is another error, or invalid.
+std::optional<VfTable> tableOf(const std::string& reply, int interfaceIndex, bool infiniband) {
+  if (auto table = parseLinkReply(reply, interfaceIndex, infiniband)) {
+    return table;
+  }
+  const auto refusal = parseAcknowledgement(reply);
+  return refusal && refusal->error == EMSGSIZE ? std::optional(VfTable{}) : std::nullopt;
+}
+
+}  // namespace
 
 NetlinkPort::NetlinkPort(int interfaceIndex, bool infiniband, std::string name,
                          std::chrono::milliseconds deadline, std::optional<PciAddress> pf)
@@ -23,16 +41,12 @@ std::string NetlinkPort::query(const std::string& request) {
   return exchangeNetlink(NETLINK_ROUTE, request, reading(), deadline_);
 }
 
-ExchangePurpose NetlinkPort::reading() const { return {name_, "reading VF attributes"}; }
+ExchangePurpose NetlinkPort::reading() const { return {name_, readingAttributes}; }
 
 VfTable NetlinkPort::read() {
   const std::string reply = query(linkQuery(interfaceIndex_, ++sequence_));
-  if (auto table = parseLinkReply(reply, interfaceIndex_, infiniband_)) {
+  if (auto table = tableOf(reply, interfaceIndex_, infiniband_)) {
     return *table;
-  }
-  const auto refusal = parseAcknowledgement(reply);
-  if (refusal && refusal->error == EMSGSIZE) {
-    return {};  // some kernels fail instead of letting the VF list wrap: nothing is observable
   }
   throwNoData(reading(), reply);
 }
@@ -58,6 +72,26 @@ Acknowledgement NetlinkPort::set(const std::vector<VfRequest>& requests) {
     }
   }
   return {};
+}
+
+std::vector<std::optional<VfTable>> readVfTables(const std::vector<VfNetdev>& netdevs,
+                                                 std::chrono::milliseconds deadline) {
+  std::vector<NetlinkQuery> queries;
+  for (const VfNetdev& netdev : netdevs) {
+    queries.push_back({0, NETLINK_ROUTE, linkQuery(netdev.index, 1), false});
+  }
+  const auto limit = deadline * static_cast<int>(std::max<std::size_t>(netdevs.size(), 1));
+  const auto answers = runNetlinkBatch({NetlinkPlace{}}, queries, -1, limit);
+  std::vector<std::optional<VfTable>> tables;
+  for (std::size_t i = 0; i < netdevs.size(); ++i) {
+    if (answers[i].error == ETIMEDOUT) {
+      throwNoReply({netdevs[i].name, readingAttributes}, limit);
+    }
+    tables.push_back(answers[i].error == 0
+                         ? tableOf(answers[i].bytes, netdevs[i].index, netdevs[i].infiniband)
+                         : std::nullopt);
+  }
+  return tables;
 }
 
 }  // namespace vfpass::host

@@ -54,4 +54,17 @@ class NetlinkPort final : public VfPort {
   std::uint32_t sequence_ = 0;
 };
 
+/// A netdev whose VFs are read.
+struct VfNetdev {
+  int index = 0;
+  bool infiniband = false;
+  std::string name;  ///< for messages
+};
+
+/// The VFs of each netdev, as NetlinkPort::read(), but in one guarded child; nullopt if nothing is
+/// observable: the netdev no longer exists, or netlink is not permitted. Waits up to `deadline` for
+/// each netdev; throws TimeoutError, which names the first one without a reply.
+std::vector<std::optional<VfTable>> readVfTables(const std::vector<VfNetdev>& netdevs,
+                                                 std::chrono::milliseconds deadline);
+
 }  // namespace vfpass::host

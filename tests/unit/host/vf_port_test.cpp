@@ -35,5 +35,15 @@ TEST(NetlinkPort, ThrowsForMissingInterface) {
   }
 }
 
+TEST(ReadVfTables, AnswersForEachNetdev) {
+  const auto tables =
+      readVfTables({{loopback, false, "lo"}, {0x7ffffff0, false, "ens9"}}, deadline);
+  ASSERT_EQ(tables.size(), 2U);
+  ASSERT_TRUE(tables[0]);
+  EXPECT_TRUE(tables[0]->empty());
+  EXPECT_FALSE(tables[1]) << "the netdev does not exist";
+  EXPECT_TRUE(readVfTables({}, deadline).empty());
+}
+
 }  // namespace
 }  // namespace vfpass::host
