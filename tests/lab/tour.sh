@@ -35,6 +35,8 @@ section "the host of the tour"
 require "the stand-in loads" load_standin
 pf=$(pf_address 0) netdev=$(pf_netdev 0)
 expect_equal "the PF is README's" "0000:01:00.0 eth0" "$pf $netdev"
+# attach warns about a PF without carrier.
+expect "the PF is up" ip link set dev "$netdev" up
 make_vfs "$pf" 2
 expect "a MAC and a VLAN set by hand" ip link set dev "$netdev" vf 0 mac 02:aa:00:00:00:02 vlan 77
 # Not within a check, which would wait for the end of the daemons, which keep its pipe open.
