@@ -101,7 +101,6 @@ expect "the rule can be linked" in_root ln -s /usr/share/vfpass/network/95-vfpas
 expect "the link leads to the rule" in_root grep -q VFPASS_VF /etc/udev/rules.d/95-vfpass-vf.rules
 expect "no unit is enabled" test -z "$(find "$root/etc/systemd/system" -name 'vfpass*')"
 expect "vfpass runs" in_root vfpass --version
-expect "its manual page is installed" test -s "$root/usr/share/man/man1/vfpass.1.gz"
 # The libraries that vfpass opens at run time: a package that lacks one in its dependencies installs all the same.
 expect "it opens its libvirt module" in_root vfpass --connect test:///default status
 "$checkout/tests/hosts/make_host.py" functions-64 "$root/opt/tree" >/dev/null
