@@ -3,7 +3,8 @@
 #
 #     lab/run --cores all --machine wide --timeout 1500 bench/lists.sh 10
 #
-# The runs are interleaved. `--version` shows what a start of the program takes without any work. `check` compares a mapping, with 64 of these VFs attached, with the host.
+# The runs are interleaved. `--version` shows what a start of the program takes without any work. `check` compares a mapping, with
+# 64 of these VFs attached, with the host.
 set -euo pipefail
 # shellcheck source=SCRIPTDIR/../tests/lab/common.sh
 source /vfpass/tests/lab/common.sh

@@ -37,6 +37,13 @@ class Freeze(unittest.TestCase):
                      "configuration/vms/every-key.yaml", "configuration/vms/every-key.meaning", "configuration/host.yaml"):
             self.assertTrue((self.recorded() / name).is_file(), name)
 
+    def test_leaves_out_formats_without_a_promise(self):
+        self.set_version()
+        self.freeze()
+        for name in ("probe.schema.json", "saved-plan.schema.json"):
+            self.assertTrue((self.checkout / "docs/json" / name).is_file(), name)
+            self.assertFalse((self.recorded() / "schemas" / name).exists(), name)
+
     def test_refuses_to_change_a_recorded_version(self):
         self.set_version()
         self.freeze()
