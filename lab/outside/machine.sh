@@ -16,12 +16,16 @@ prepare_control() {
     mkfifo "$work/output"
 }
 
+# share_arguments TAG PATH [OPTIONS]: the shares are functions of one slot, which are one IOMMU group, so that the numbers of the
+# groups of VFs do not depend on the number of shares.
 share_arguments() {
-    local tag=$1 path=$2 model=none
+    local tag=$1 path=$2 model=none address
     shift 2
+    address=$(printf '%x.%x' $((0x1e - share_count / 8)) $((share_count % 8)))
+    share_count=$((share_count + 1))
     # QEMU escapes a comma by doubling it.
     arguments+=(-fsdev "local,id=$tag,path=${path//,/,,},security_model=$model,multidevs=remap$*"
-        -device "virtio-9p-pci,fsdev=$tag,mount_tag=$tag")
+        -device "virtio-9p-pci,fsdev=$tag,mount_tag=$tag,addr=$address,multifunction=on")
 }
 
 all_shares() {
@@ -51,7 +55,7 @@ all_shares() {
 # the guest's QEMU exits.
 # shellcheck disable=SC2054  # the commas are QEMU's
 machine_arguments() {
-    local device kernel_options
+    local device kernel_options share_count=0
     kernel_options="console=ttyS0 loglevel=4 panic=-1 mitigations=off cryptomgr.notests intel_iommu=on iommu=pt"
     kernel_options+=" no_timer_check tsc=reliable tsc_early_khz=$("$build/tsc_khz")"
     arguments=(-nodefaults -no-user-config -no-reboot -display none -M q35 -smp 2
