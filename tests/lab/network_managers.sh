@@ -53,6 +53,7 @@ stop_networkd() { kill "$networkd" && wait "$networkd"; }
 # networkd_state NETDEV
 networkd_state() { sed -n 's/^ADMIN_STATE=//p' "/run/systemd/netif/links/$(cat "/sys/class/net/$1/ifindex")"; }
 manager_state() { nmcli -t -f DEVICE,STATE device | sed -n "s/^$1://p"; }
+manages() { [[ $(manager_state "$1") == connected* ]]; }
 has_state() { test "$("$1" "$2")" = "$3"; }
 
 # left_alone STATE_FUNCTION NETDEV
@@ -138,7 +139,8 @@ rm "$exceptions"
 stop_networkd
 
 section "NetworkManager, with a profile for every netdev"
-expect "deactivation" bash -euc "$(sed -n 's/^`\(rm .*reload\)` deactivates.*/\1/p' /vfpass/docs/network-managers.md)"
+expect "deactivation" bash -euc "$(sed -n 's/^.\(rm .*reload\). deactivates.*/\1/p' /vfpass/docs/network-managers.md)"
+refuse "the rule is gone" test -e "$rule"
 require "new VFs" new_vfs
 expect_equal "without the rule udev marks nothing" "" "$(marks "$(vf_netdev 0)")"
 mkdir -p /run/dbus /run/NetworkManager/system-connections
@@ -164,7 +166,7 @@ left_alone manager_state "$(vf_netdev 0)"
 require "new VFs" new_vfs
 for index in 0 1; do left_alone manager_state "$(vf_netdev $index)"; done
 # The PF has had its address since systemd-networkd configured it.
-expect "NetworkManager has the PF" wait_until 40 eval '[[ $(manager_state "$netdev") == connected* ]]'
+expect "NetworkManager has the PF" wait_until 40 manages "$netdev"
 expect "NetworkManager may manage a VF by hand" nmcli device set "$(vf_netdev 0)" managed yes
 refuse "the VF is no longer unmanaged" wait_until 3 has_state manager_state "$(vf_netdev 0)" unmanaged
 finish
