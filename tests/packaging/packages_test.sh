@@ -1,11 +1,19 @@
 #!/bin/bash
-# packages_test.sh [DIRECTORY]: the packages of DIRECTORY, or of HEAD, built twice and compared. lintian, the content of the
-# rpms, and installation, removal and purge in a new Debian of this machine's release. Needs root and Debian's mirror.
+# packages_test.sh [--release NAME] [DIRECTORY]: the packages of DIRECTORY, or of HEAD, built twice and compared. lintian, the
+# content of the rpms, and installation, removal and purge in a new Debian of this machine's release. With --release, the debs of
+# DIRECTORY are for that release, and there need be no rpms (`lab/prepare --release NAME --packages deb` builds them). Needs root
+# and Debian's mirror.
 set -euo pipefail
 
 checkout=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck source=SCRIPTDIR/../../lab/image/debian.sh
 source "$checkout/lab/image/debian.sh"
+release=$(own_release)
+if [ "${1:-}" = --release ]; then
+    [ $# = 3 ] || { echo "--release needs a name and a directory" >&2; exit 2; }
+    release=$2
+    shift 2
+fi
 [ "$(id -u)" = 0 ] || { echo "needs root"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -44,38 +52,45 @@ debs=("$results"/*.deb)
 expect "lintian reports no error or warning" lintian --allow-root --fail-on error,warning "${debs[@]}"
 
 content_of_rpm() { rpm -qlp "$results"/"$1"-[0-9]*.rpm 2>/dev/null; }
-content_of_rpm vfpass >"$work/vfpass.rpm-content"
-for file in /usr/sbin/vfpass /usr/sbin/vfpass-qemu-hook /usr/lib/systemd/system/vfpass-host.service /usr/lib/systemd/catalog/vfpass.catalog \
-    /usr/libexec/vfpass/vfpass-libvirt.so /usr/share/bash-completion/completions/vfpass \
-    /usr/share/fish/vendor_completions.d/vfpass.fish /usr/share/zsh/site-functions/_vfpass /usr/share/vfpass/removed-hook \
-    /usr/lib/systemd/system/vfpass-verify@.service /usr/lib/systemd/network/05-vfpass-vf.network \
-    /usr/share/vfpass/network/95-vfpass-vf.rules; do
-    expect "the rpm contains $file" grep -qx "$file" "$work/vfpass.rpm-content"
-done
+dpkg-deb --contents "$results"/vfpass_*.deb >"$work/vfpass.deb-content"
 pages=(man8/vfpass-qemu-hook.8)
 for source in "$checkout"/docs/manual/*.md; do
     page=$(basename "$source" .md)
     pages+=("man${page##*.}/$page")
 done
-dpkg-deb --contents "$results"/vfpass_*.deb >"$work/vfpass.deb-content"
 for page in "${pages[@]}"; do
     expect "the deb contains $page" grep -qF " ./usr/share/man/$page.gz" "$work/vfpass.deb-content"
-    expect "the rpm contains $page" grep -qx "/usr/share/man/$page.gz" "$work/vfpass.rpm-content"
 done
-for directory in /usr/sbin /usr/lib/systemd/system /usr/lib/systemd/network /usr/share/man /usr/share/man/man1 /usr/share/man/man8 /etc/libvirt; do
-    refuse "the rpm does not own $directory" grep -qx "$directory" "$work/vfpass.rpm-content"
-done
-content_of_rpm vfpass-guest >"$work/content"
-expect "the guest rpm contains the probe" grep -qx /usr/libexec/vfpass/vfpass-probe "$work/content"
-content_of_rpm vfpass-doc >"$work/content"
-expect "the documentation's rpm contains it" grep -qx /usr/share/doc/vfpass/docs/packages.md "$work/content"
-collection=/usr/share/ansible/collections/ansible_collections/vfpass/vfpass
-expect "the documentation's rpm contains the Ansible collection" grep -qx "$collection/galaxy.yml" "$work/content"
 
-echo "installing in a new $(own_release)"
+check_rpms() {
+    local file page directory
+    content_of_rpm vfpass >"$work/vfpass.rpm-content"
+    for file in /usr/sbin/vfpass /usr/sbin/vfpass-qemu-hook /usr/lib/systemd/system/vfpass-host.service /usr/lib/systemd/catalog/vfpass.catalog \
+        /usr/libexec/vfpass/vfpass-libvirt.so /usr/share/bash-completion/completions/vfpass \
+        /usr/share/fish/vendor_completions.d/vfpass.fish /usr/share/zsh/site-functions/_vfpass /usr/share/vfpass/removed-hook \
+        /usr/lib/systemd/system/vfpass-verify@.service /usr/lib/systemd/network/05-vfpass-vf.network \
+        /usr/share/vfpass/network/95-vfpass-vf.rules; do
+        expect "the rpm contains $file" grep -qx "$file" "$work/vfpass.rpm-content"
+    done
+    for page in "${pages[@]}"; do
+        expect "the rpm contains $page" grep -qx "/usr/share/man/$page.gz" "$work/vfpass.rpm-content"
+    done
+    for directory in /usr/sbin /usr/lib/systemd/system /usr/lib/systemd/network /usr/share/man /usr/share/man/man1 /usr/share/man/man8 /etc/libvirt; do
+        refuse "the rpm does not own $directory" grep -qx "$directory" "$work/vfpass.rpm-content"
+    done
+    content_of_rpm vfpass-guest >"$work/content"
+    expect "the guest rpm contains the probe" grep -qx /usr/libexec/vfpass/vfpass-probe "$work/content"
+    content_of_rpm vfpass-doc >"$work/content"
+    expect "the documentation's rpm contains it" grep -qx /usr/share/doc/vfpass/docs/packages.md "$work/content"
+    collection=/usr/share/ansible/collections/ansible_collections/vfpass/vfpass
+    expect "the documentation's rpm contains the Ansible collection" grep -qx "$collection/galaxy.yml" "$work/content"
+}
+[ "$release" != "$(own_release)" ] || check_rpms
+
+echo "installing in a new $release"
 mkdir "$work/debs" && cp "${debs[@]}" "$work/debs/"
 # shellcheck disable=SC2016  # mmdebstrap runs the hook in a shell of its own
-debian_tar "$(own_release)" systemd --customize-hook="copy-in $work/debs /opt" \
+debian_tar "$release" systemd --customize-hook="copy-in $work/debs /opt" \
     --customize-hook='chroot "$1" sh -c "apt-get install -qq --no-install-recommends /opt/debs/*.deb" >"'"$work"'/apt.log" 2>&1' \
     >"$work/root.tar" || { cat "$work/apt.log" >&2; exit 1; }
 unpack_root "$work/root" <"$work/root.tar"
