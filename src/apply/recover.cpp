@@ -6,6 +6,7 @@
 #include "guard_leases.hpp"
 #include "holder_gate.hpp"
 #include "perform.hpp"
+#include "require_seal_key.hpp"
 #include "run_inverse.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/state/locks.hpp"
@@ -323,6 +324,7 @@ Recovered recover(Tools& tools, const std::optional<Uuid>& domain) {
       continue;
     }
     try {
+      requireSealKey(planOf(*open), tools);
       recovered.done.push_back(
           {operation.domain, operation.domainName, Recovery(*open, tools).end()});
     } catch (const Error& error) {

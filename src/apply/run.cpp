@@ -9,6 +9,7 @@
 #include "guard_leases.hpp"
 #include "holder_gate.hpp"
 #include "perform.hpp"
+#include "require_seal_key.hpp"
 #include "run_inverse.hpp"
 #include "vfpass/base/text.hpp"
 
@@ -309,6 +310,7 @@ std::vector<std::string> run(const Plan& plan, Tools& tools, std::vector<state::
   if (plan.steps.empty()) {
     return {};
   }
+  requireSealKey(plan, tools);
   return Run(plan, tools, std::move(locks)).execute();
 }
 

@@ -200,11 +200,9 @@ apply::Tools Session::tools() {
 }
 
 apply::Tools Session::hostTools() {
-  if (sealKey().secret.empty()) {
-    sealKey_ = state::makeSealKey({options_.configDirectory});
-  }
   apply::Tools tools{kernel(),  database(),           nullptr, domain::builtInTemplates(),
-                     *sealKey_, options_.runDirectory};
+                     sealKey(), options_.runDirectory};
+  tools.makeSealKey = [this] { sealKey_ = state::makeSealKey({options_.configDirectory}); };
   tools.onAction = [this](const Action& action) {
     verbose(describe(action));
     progress_.show(describe(action));

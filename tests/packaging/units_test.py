@@ -102,6 +102,16 @@ class UnitsTest(unittest.TestCase):
                      if any(name in line for name in names) and "is not executable" not in line]
             self.assertEqual(lines, [])
 
+    def test_systemd_leaves_the_directories_to_the_group(self):
+        """For StateDirectory= and RuntimeDirectory=, systemd sets the owner to the user and group of the unit."""
+        configured = dict(re.findall(r"^d (\S+) (\d+ \S+ \S+) -$",
+                                     (CHECKOUT / "packaging/tmpfiles.conf").read_text(encoding="utf-8"), re.MULTILINE))
+        for service in self.services:
+            for place, key in (("/var/lib/", "StateDirectory"), ("/run/", "RuntimeDirectory")):
+                for name in values(service, key):
+                    mode, group = values(service, key + "Mode")[0], values(service, "Group")
+                    self.assertEqual([f"{mode} root {each}" for each in group], [configured[place + name]], service.name)
+
     def test_metrics_unit_writes_where_it_may(self):
         service = next(unit for unit in self.services if unit.stem == "vfpass-metrics")
         output = Path(values(service, "ExecStart")[0].split("--output ")[1])

@@ -77,8 +77,8 @@ Host::Host(unsigned vfCount) : uuid(*parseUuid("0f5e9a3c-1111-4222-8333-94445556
 Host::~Host() { std::filesystem::remove_all(folder); }
 
 Tools Host::tools(state::Database& database) {
-  Tools tools{kernel,          database,      &hypervisor, domain::builtInTemplates(),
-              fake::sealKey(), folder / "run"};
+  Tools tools{kernel, database, &hypervisor, domain::builtInTemplates(), key, folder / "run"};
+  tools.makeSealKey = makeSealKey;
   tools.lockTimeout = timeout;
   tools.holderTimeout = std::chrono::milliseconds(300);
   return tools;

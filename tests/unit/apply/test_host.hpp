@@ -4,6 +4,7 @@
 
 #include "fake/fake_hypervisor.hpp"
 #include "fake/fake_kernel.hpp"
+#include "fake/seal_key.hpp"
 #include "vfpass/apply/run.hpp"
 #include "vfpass/plan/plan_attach.hpp"
 #include "vfpass/plan/plan_detach.hpp"
@@ -44,6 +45,8 @@ class Host {
   Mapping mapping;
   Scope scope;
   Uuid uuid;
+  SealKey key = fake::sealKey();
+  std::function<void()> makeSealKey = [] {};
 };
 
 }  // namespace vfpass::apply

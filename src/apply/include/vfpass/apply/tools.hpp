@@ -29,6 +29,8 @@ struct Tools {
   std::chrono::milliseconds guestTimeout = deadlines::guestRelease;
   std::chrono::milliseconds holderTimeout = deadlines::holder;
   std::function<void(const Action&)> onAction = [](const Action&) {};
+  /// Creates the key that `sealKey` refers to. Called if it is empty and leases are to be sealed.
+  std::function<void()> makeSealKey = [] {};
 
   /// The time left to wait for a lock, never beyond the deadline.
   [[nodiscard]] std::chrono::milliseconds remainingTimeout() const;

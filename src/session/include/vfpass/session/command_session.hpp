@@ -77,7 +77,7 @@ class Session {
   const config::Configuration& configuration();
   /// Conflicts between mappings, then the problems of single files.
   const std::vector<config::Problem>& configurationProblems();
-  /// For commands that change something; creates the seal key if the host has none.
+  /// For commands that change something. They create the seal key when they first need it.
   apply::Tools tools();
   /// The key that seals metadata on this host; its secret is empty until the key exists.
   const SealKey& sealKey();
