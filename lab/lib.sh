@@ -25,3 +25,5 @@ source "$lab_directory/lib/wire.sh"
 source "$lab_directory/lib/link.sh"
 # shellcheck source=SCRIPTDIR/lib/real_guests.sh
 source "$lab_directory/lib/real_guests.sh"
+# shellcheck source=SCRIPTDIR/lib/systemd.sh
+source "$lab_directory/lib/systemd.sh"

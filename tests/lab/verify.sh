@@ -50,8 +50,8 @@ expect_contains "a SoftRoCE link is added" uverbs0 rdma_up
 section "verification after the start, as the mapping requests"
 qemu_runs_as() { ps -o user= -p "$(cat /run/libvirt/qemu/train0.pid)"; }
 expect_contains "QEMU runs as libvirt's user" libvirt-q qemu_runs_as
-# The host under test has no systemd, so setpriv sets what the kernel enforces of the unit: the bounding set, read from the
-# unit file, and no new privileges. The unit's other settings (system calls, address families, mounts) are not applied here.
+# Without systemd (tests/lab/units.sh), setpriv sets what the kernel enforces of the unit: the bounding set, read from the unit
+# file, and no new privileges.
 capabilities=$(sed -n 's/^CapabilityBoundingSet=//p' /vfpass/packaging/systemd/vfpass-verify.service.in)
 bounding=-all$(for each in $capabilities; do printf ',+%s' "$(tr '[:upper:]' '[:lower:]' <<<"${each#CAP_}")"; done)
 as_unit() { setpriv --bounding-set "$bounding" --no-new-privs "$@"; }

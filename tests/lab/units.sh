@@ -1,0 +1,150 @@
+# The units in a booted systemd, which enforces their sandboxes: mounts, system calls, capabilities, groups. libvirtd is systemd's
+# too, and QEMU is not root.
+# covers: packaging/systemd packaging/tmpfiles.conf packaging/sysusers.conf src/apply/require_seal_key.cpp
+# shellcheck shell=bash disable=SC2154
+set -uo pipefail
+# shellcheck source=SCRIPTDIR/common.sh
+source /vfpass/tests/lab/common.sh
+# shellcheck source=SCRIPTDIR/verify_common.sh
+source /vfpass/tests/lab/verify_common.sh
+
+metrics=/var/lib/prometheus/node-exporter/vfpass.prom
+
+# What a package installs, and nothing that vfpass creates when it runs.
+install_units() {
+    local unit
+    install_vfpass
+    for unit in /vfpass/build/packaging/systemd/vfpass*; do
+        sed 's|/usr/local/sbin/|/usr/sbin/|' "$unit" >"/usr/lib/systemd/system/$(basename "$unit")"
+    done
+    install -m 644 /vfpass/packaging/sysusers.conf /usr/lib/sysusers.d/vfpass.conf
+    install -m 644 /vfpass/packaging/tmpfiles.conf /usr/lib/tmpfiles.d/vfpass.conf
+    systemd-sysusers vfpass.conf && systemd-tmpfiles --create vfpass.conf
+    vfpass hook install
+    mkdir -p "$(dirname "$metrics")"
+    # Two more arguments than the packages' units: SoftRoCE under double emulation transfers about 2 MB/s.
+    small verify '--pending --wait 60' && small verify@ '--wait 60 --json' ' -- %i'
+}
+
+# small UNIT OPTIONS [REST]: a drop-in, as docs/verify.md describes it, with small transfers.
+small() {
+    local directory=/etc/systemd/system/vfpass-$1.service.d
+    mkdir -p "$directory"
+    printf '[Service]\nExecStart=\nExecStart=/usr/sbin/vfpass verify %s --bytes 4K --iterations 16 --no-tools%s\n' "$2" "${3:-}" \
+        >"$directory/small.conf"
+}
+
+if [ "${1:-}" != booted ]; then
+    section "before the boot"
+    require "the stand-in loads" load_standin
+    require "the units are installed" install_units
+    run_qemu_as libvirt-qemu
+    install_libvirt_configuration
+    install_mailbox_hook
+    # The process that keeps KVM loaded would inherit the output port, which only one process can open.
+    load_kvm >/dev/null 2>&1
+    require "KVM is loaded" test -s /run/lab/kvm.pid
+    printf 'version: 1\npfs:\n  - pf: {pci: "%s"}\n    virtual-function-count: 3\n' "$(pf_address 0)" >/etc/vfpass/host.yaml
+    require "the units are enabled" systemctl --quiet enable vfpass-host.service vfpass-verify.path vfpass-metrics.timer
+    require "there is no seal key" test ! -e /etc/vfpass/seal.key
+    boot_systemd
+    flunk "systemd cannot be booted"
+    finish
+fi
+
+section "boot"
+# systemd sets it to 2: the lab's hook, as root, could then not write to the mailbox in /dev/shm that QEMU's user owns.
+sysctl -q fs.protected_regular=0
+expect_contains "systemd is PID 1" systemd cat /proc/1/comm
+pf=$(pf_address 0)
+result() { systemctl show --property "$2" --value "$1"; }
+# journal UNIT
+journal() { journalctl --quiet --no-pager --output cat --unit "$1"; }
+# starts NAME UNIT: the service ends with exit status 0.
+starts() {
+    expect "$1" systemctl start "$2"
+    [ "$last_code" = 0 ] || journal "$2"
+}
+systemctl_fails() { ! systemctl "$@"; }
+no_mark() { test -z "$(ls /run/vfpass/started)" && ! systemctl --quiet is-active vfpass-verify.service; }
+group_reads() {
+    expect_equal "$1: the group may read the state" "root:vfpass 2750" "$(stat -c '%U:%G %a' /var/lib/vfpass)"
+    expect_equal "$1: and enter the runtime directory" "root:vfpass 750" "$(stat -c '%U:%G %a' /run/vfpass)"
+    expect "$1: a member reads the database" setpriv --reuid nobody --regid vfpass --clear-groups head -c 1 /var/lib/vfpass/*.db
+}
+
+section "vfpass-host.service at boot"
+expect_equal "it has applied host.yaml" success "$(result vfpass-host.service Result)"
+[ "$(result vfpass-host.service Result)" = success ] || journal vfpass-host.service
+expect_equal "the PF has its VFs" 3 "$(find "/sys/bus/pci/devices/$pf/" -maxdepth 1 -name 'virtfn*' | wc -l)"
+expect "before libvirt started" test "$(result vfpass-host.service ActiveEnterTimestampMonotonic)" -lt \
+    "$(result libvirtd.service ActiveEnterTimestampMonotonic)"
+expect "it needed no seal key" test ! -e /etc/vfpass/seal.key
+group_reads "after the boot"
+starts "vfpass-gc.service on a host without leases" vfpass-gc.service
+
+section "SoftRoCE links"
+ip link add lab0 type dummy && ip link set lab0 up
+printf 'soft-roce:\n  - {name: rxe0, netdev: lab0}\n' >>/etc/vfpass/host.yaml
+starts "vfpass-soft-roce.service" vfpass-soft-roce.service
+expect "the link exists" test -e /sys/class/infiniband/rxe0
+
+section "a VM whose QEMU runs as libvirt's user"
+vf=$(vf_of "$pf" 1)
+# The path unit comes later, when the guest has an RDMA device.
+systemctl stop vfpass-verify.path
+expect "a guest is defined" define_guest train0 --rdma
+mapping train0 rail0 "$pf" 'index: 1' 'guest: {mtu: 9000}' 'vlan: {id: 100}'
+printf 'verify: {on-start: report}\n' >>"$vms/train0.yaml"
+expect "attach" vfpass attach train0
+expect "virsh start" virsh start train0
+expect_contains "QEMU runs as libvirt's user" libvirt-q ps -o user= -p "$(cat /run/libvirt/qemu/train0.pid)"
+group_reads "after the start"
+starts "vfpass-gc.service" vfpass-gc.service
+expect "the lease is kept" has_lease running
+starts "vfpass-metrics.service" vfpass-metrics.service
+expect_contains "the metrics have the VM" 'vm="train0"' grep vfpass_vf_info "$metrics"
+expect_contains "without drift" "} 0" grep '^vfpass_lease_drift{' "$metrics"
+
+section "a policy that a running VM contradicts"
+sed -i 's/virtual-function-count: 3/virtual-function-count: 2/' /etc/vfpass/host.yaml
+expect "vfpass-host.service is restarted and fails" systemctl_fails restart vfpass-host.service
+expect_equal "with the exit code of a refusal" 5 "$(result vfpass-host.service ExecMainStatus)"
+expect_contains "the journal has the reason" "train0" journal vfpass-host.service
+expect_equal "the VF keeps its driver" vfio-pci "$(driver_of "$vf")"
+sed -i 's/virtual-function-count: 2/virtual-function-count: 3/' /etc/vfpass/host.yaml
+starts "with the former policy it succeeds" vfpass-host.service
+
+section "verification"
+expect "the guest's agent answers" wait_for_agent train0 400
+mirror_traffic train0 &
+mirror=$!
+netdev=$(guest_shell train0 'ls /sys/bus/pci/drivers/mlx5_core/0*/net')
+expect_contains "the guest has an RDMA device" uverbs0 guest_shell train0 "ip link set lo up; ip link set $netdev mtu 9000 up
+    ip address add 10.99.0.1/24 dev $netdev; rdma link add rxe0 type rxe netdev $netdev && ls /dev/infiniband"
+expect "vfpass-verify.path sees the mark of the start" systemctl start vfpass-verify.path
+expect "it verifies the VM" wait_until 200 no_mark
+expect_equal "vfpass-verify.service succeeds" success "$(result vfpass-verify.service Result)"
+expect_contains "the VM has passed" "VM train0: passed" journal vfpass-verify.service
+starts "vfpass-verify@train0.service" vfpass-verify@train0.service
+document=$(journal vfpass-verify@train0.service | sed -n '/^{/,/^}/p')
+expect_equal "it passes" passed "$(member .result)"
+seen device-host passed "on vfio-pci, open in process"
+seen counters passed ""
+expect "another VM's unit fails" systemctl_fails start vfpass-verify@other.service
+kill "$mirror"
+
+section "a domain that was undefined without detach"
+virsh --quiet destroy train0
+expect "its lease is reserved" wait_until 30 has_lease reserved
+virsh --quiet undefine train0
+# gc keeps the leases of a domain that a mapping names.
+rm "$vms/train0.yaml"
+starts "vfpass-gc.service" vfpass-gc.service
+expect "the lease is released" no_lease
+[ "$last_code" = 0 ] || journal vfpass-gc.service
+expect_equal "the VF is without a driver again, as host.yaml creates it" "" "$(driver_of "$vf")"
+expect_equal "it has no override" "(null)" "$(cat "/sys/bus/pci/devices/$vf/driver_override")"
+refuse "it has no VLAN" grep "vlan" <(vf_attributes "$(netdev_of "$pf")" 1)
+group_reads "at the end"
+finish
