@@ -51,8 +51,9 @@ section "verification after the start, as the mapping requests"
 qemu_runs_as() { ps -o user= -p "$(cat /run/libvirt/qemu/train0.pid)"; }
 expect_contains "QEMU runs as libvirt's user" libvirt-q qemu_runs_as
 # Without systemd (tests/lab/units.sh), setpriv sets what the kernel enforces of the unit: the bounding set, read from the unit
-# file, and no new privileges.
-capabilities=$(sed -n 's/^CapabilityBoundingSet=//p' /vfpass/packaging/systemd/vfpass-verify.service.in)
+# file that the build has made, and no new privileges.
+capabilities=$(sed -n 's/^CapabilityBoundingSet=//p' /vfpass/build/packaging/systemd/vfpass-verify.service)
+require "the unit names its capabilities" test -n "$capabilities"
 bounding=-all$(for each in $capabilities; do printf ',+%s' "$(tr '[:upper:]' '[:lower:]' <<<"${each#CAP_}")"; done)
 as_unit() { setpriv --bounding-set "$bounding" --no-new-privs "$@"; }
 without_ptrace() { setpriv --bounding-set "${bounding/,+sys_ptrace/}" --no-new-privs "$@"; }
