@@ -1,4 +1,5 @@
-// The host's seal key is created when leases are first written into a domain, and not by plans that need none.
+// The host's seal key is created when leases are first written into a domain, and not by plans that
+// need none.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
