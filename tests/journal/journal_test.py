@@ -198,7 +198,7 @@ class WithJournald(Programs):
         # As systemd starts a service; systemd-cat sets the variable only in later versions.
         service = 'JOURNAL_STREAM=$(stat --dereference --format=%d:%i /proc/self/fd/2) exec "$@"'
         subprocess.run(["systemd-cat", "sh", "-c", service, "sh", VFPASS, *places, "host", "apply"], check=False)
-        # Not by _COMM: journald reads that from /proc, and a short process may have ended by then.
+        # Not by _COMM: the journal takes that from /proc, and a short process may have ended by then.
         lines = self.journal("SYSLOG_IDENTIFIER=vfpass")
         found = [line for line in lines if "nothing to do" in line["MESSAGE"]]
         self.assertEqual(len(found), 1)

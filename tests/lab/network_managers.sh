@@ -95,7 +95,7 @@ expect "the documented event for VFs that exist" bash -euc "$(documented 'udevad
 expect_equal "they are marked" "$marked" "$(marks "$(vf_netdev 0)")"
 # As documented: the one of Debian 13 reacts to the event, the one of Debian 12 has to be restarted and removes no address.
 if [ "$(udevadm --version | grep -o '^[0-9]*')" -ge 257 ]; then
-    expect "systemd-networkd lets go of them" wait_until 40 has_state networkd_state "$(vf_netdev 0)" unmanaged
+    expect "systemd-networkd stops managing them" wait_until 40 has_state networkd_state "$(vf_netdev 0)" unmanaged
     expect_equal "it has removed the address" 0 "$(addresses "$(vf_netdev 0)")"
 else
     expect_equal "systemd-networkd keeps them" configured "$(networkd_state "$(vf_netdev 0)")"

@@ -22,11 +22,11 @@ install_units() {
     systemd-sysusers vfpass.conf && systemd-tmpfiles --create vfpass.conf
     vfpass hook install
     mkdir -p "$(dirname "$metrics")"
-    # Two more arguments than the packages' units: SoftRoCE under double emulation transfers about 2 MB/s.
+    # SoftRoCE under double emulation transfers about 2 MB/s.
     small verify '--pending --wait 60' && small verify@ '--wait 60' ' -- %i'
 }
 
-# small UNIT OPTIONS [REST]: a drop-in, as docs/verify.md describes it, with small transfers.
+# small UNIT OPTIONS [REST]: a drop-in by which the unit makes small transfers.
 small() {
     local directory=/etc/systemd/system/vfpass-$1.service.d
     mkdir -p "$directory"
@@ -131,7 +131,7 @@ starts "vfpass-verify@train0.service" vfpass-verify@train0.service
 document=$(cat "$(find /var/lib/vfpass/reports -type f | sort | tail -n 1)")
 expect_equal "its report says so" passed "$(member .result)"
 seen device-host passed "on vfio-pci, open in process"
-seen counters passed ""
+expect_equal "the VF's counters on the PF have changed" passed "$(finding counters result)"
 expect "another VM's unit fails" systemctl_fails start vfpass-verify@other.service
 kill "$mirror"
 

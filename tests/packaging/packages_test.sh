@@ -63,7 +63,7 @@ for page in "${pages[@]}"; do
 done
 
 check_rpms() {
-    local file page directory
+    local file page directory collection
     content_of_rpm vfpass >"$work/vfpass.rpm-content"
     for file in /usr/sbin/vfpass /usr/sbin/vfpass-qemu-hook /usr/lib/systemd/system/vfpass-host.service /usr/lib/systemd/catalog/vfpass.catalog \
         /usr/libexec/vfpass/vfpass-libvirt.so /usr/share/bash-completion/completions/vfpass \
