@@ -149,12 +149,26 @@ class OtherModules(Modules):
         self.assertTrue(self.run_module("verify", check=True, vm="train0")["skipped"])
         self.assertEqual([], self.host.calls())
 
-    def test_failed_verification_names_the_finding_and_keeps_the_report(self):
+    def test_verify_returns_exit_code_and_report(self):
         result = self.run_module("verify", vm="train0", minimum_bandwidth="90%")
-        self.assertEqual((True, 4), (result["failed"], result["exit_code"]))
-        self.assertIn("mac rail0: failed: none; remedy: look", result["msg"])
-        self.assertEqual("failed", result["report"]["result"])
+        self.assertEqual((4, "failed"), (result["exit_code"], result["report"]["result"]))
         self.assertEqual(["verify --json --minimum-bandwidth 90% -- train0"], self.host.calls())
+
+    def test_program_that_dies_or_writes_no_document_is_a_failure(self):
+        for script in ("exit 137", "exit 0", "echo text", "echo '[]'", "kill -9 $$", "echo '{\"result\": \"pas'"):
+            (self.host.folder / "recorder/verify").write_text(script)
+            result = self.run_module("verify", vm="train0")
+            self.assertTrue(result.get("failed"), (script, result))
+            self.assertIn("no report", result["msg"])
+
+    def test_document_of_a_program_that_was_killed_does_not_count(self):
+        for script in ("echo '{}'; kill -9 $$", "echo '{}'; exit 137"):
+            (self.host.folder / "recorder/status").write_text(script)
+            self.assertTrue(self.run_module("host_info", gather=["status"]).get("failed"), script)
+            (self.host.folder / "recorder/check").write_text(script)
+            result = self.deploy()
+            self.assertTrue(result.get("failed"), (script, result))
+            self.assertEqual([[], []], [self.host.files(), self.host.changing_calls()])
 
 
 if __name__ == "__main__":

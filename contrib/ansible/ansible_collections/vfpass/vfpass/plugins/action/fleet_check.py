@@ -20,7 +20,7 @@ class ActionModule(ActionBase):
 
     def run(self, tmp=None, task_vars=None):
         result = super(ActionModule, self).run(tmp, task_vars)
-        fleet = read_fleet(task_vars, self._templar, self._task.args.get("group", "all"))
+        fleet = read_fleet(self, task_vars)
         found = mistakes(fleet)
         result.update(changed=False, hosts=len(set(vm.host for vm in fleet.vms) | set(fleet.policies)), vms=len(fleet.vms),
                       vfs=sum(1 for vf in fleet.vfs()), mistakes=[dict(mistake._asdict()) for mistake in found])

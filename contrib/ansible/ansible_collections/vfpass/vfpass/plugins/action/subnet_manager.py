@@ -5,7 +5,6 @@ from __future__ import absolute_import, division, print_function
 __metaclass__ = type
 
 import os
-import tempfile
 
 from ansible.errors import AnsibleActionFail
 from ansible.module_utils.parsing.convert_bool import boolean
@@ -13,6 +12,7 @@ from ansible.plugins.action import ActionBase
 
 from ansible_collections.vfpass.vfpass.plugins.plugin_utils import subnet_files
 from ansible_collections.vfpass.vfpass.plugins.plugin_utils.checks import mistakes
+from ansible_collections.vfpass.vfpass.plugins.plugin_utils.controller_files import write
 from ansible_collections.vfpass.vfpass.plugins.plugin_utils.inventory import read_fleet
 
 
@@ -21,15 +21,6 @@ def _read(path):
         return None
     with open(path, encoding="utf-8") as file:
         return file.read()
-
-
-def _write(path, text):
-    """In one step, so that nobody reads half a file."""
-    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".vfpass-")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.chmod(temporary, 0o644)
-    os.replace(temporary, path)
 
 
 class ActionModule(ActionBase):
@@ -41,7 +32,7 @@ class ActionModule(ActionBase):
         directory = self._task.args.get("directory")
         if not directory:
             raise AnsibleActionFail("directory is missing")
-        fleet = read_fleet(task_vars, self._templar, self._task.args.get("group", "all"))
+        fleet = read_fleet(self, task_vars)
         self._refuse(fleet)
         ipoib = boolean(self._task.args.get("ipoib", True))
         files = {"partitions.conf": subnet_files.partitions_conf(fleet, ipoib), "port-guids.txt": subnet_files.guid_list(fleet),
@@ -66,5 +57,4 @@ class ActionModule(ActionBase):
         result["changed"] = True
         result["diff"].append({"before_header": path, "after_header": path, "before": before or "", "after": text})
         if not self._play_context.check_mode:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            _write(path, text)
+            write(path, text)

@@ -23,6 +23,11 @@ class Result:
         self.code, self.output, self.errors = code, output, errors.strip()
 
     @property
+    def ended(self):
+        """Whether vfpass itself chose the exit code; a program that was killed has another one."""
+        return self.code in range(DONE, UNVERIFIED + 1)
+
+    @property
     def document(self):
         """The JSON document that the command is for, or None. An error has a document of its own."""
         try:

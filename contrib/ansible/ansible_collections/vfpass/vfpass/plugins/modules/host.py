@@ -147,17 +147,19 @@ class Host:
         problems = []
         for path in self.result["files"]:
             if path.startswith("vms") and path in self.wanted:
-                checked = planned.run("check", os.path.join(self.stage, path), "--json")
-                mappings = (checked.document or {}).get("mappings", [])
-                problems += [text for each in mappings for text in each["problems"]]
-                if checked.code != program.DONE and not mappings:
-                    problems.append(checked.reason())
+                problems += self.problems_in(planned.run("check", os.path.join(self.stage, path), "--json"))
         if "host.yaml" in self.result["files"]:
             shown = planned.run("host", "show", "--json")
-            if shown.document is None:
+            if shown.document is None or shown.code not in (program.DONE, program.PENDING):
                 problems.append(shown.reason())
         if problems:
             self.fail("the configuration has mistakes, nothing was changed:\n" + "\n".join(problems))
+
+    def problems_in(self, checked):
+        """Without a document for the mapping, or with an exit code that it does not explain, nothing was checked."""
+        mappings = (checked.document or {}).get("mappings", [])
+        found = [text for each in mappings for text in each["problems"]]
+        return found or ([] if mappings and checked.code in (program.DONE, program.PENDING) else [checked.reason()])
 
     def plan(self, planned, surplus):
         if self.parameters["apply"] and "host.yaml" in self.wanted:
@@ -183,8 +185,8 @@ class Host:
             self.fail(found.reason())
         parts = document["pfs"] + document["soft_roce"]
         failures = [text for part in parts for text in part["failures"]]
-        if failures:
-            self.fail("vfpass host apply would fail, nothing was changed:\n" + "\n".join(failures))
+        if failures or found.code == program.REFUSED:
+            self.fail("vfpass host apply would fail, nothing was changed:\n" + ("\n".join(failures) or found.reason()))
         self.result["host_steps"] = [step for part in parts for step in part["steps"]]
         if self.result["host_steps"]:
             self.result["diff"].append(dict(prepared="vfpass host apply\n" + configuration.plan_text(dict(steps=self.result["host_steps"]))))

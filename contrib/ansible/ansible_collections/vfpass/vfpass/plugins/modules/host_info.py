@@ -15,6 +15,9 @@ options:
     elements: str
     choices: [host, status, doctor, topo]
     default: [host, status]
+  reports_directory:
+    description: Directory on the controller. The documents are kept there as C(HOST/NAME.json), except in check mode.
+    type: path
 author: vfpass (@vfpass)
 """
 
@@ -43,14 +46,15 @@ COMMANDS = dict(host=("host", "show"), status=("status",), doctor=("doctor",), t
 
 
 def main():
-    arguments = dict(gather=dict(type="list", elements="str", choices=["host", "status", "doctor", "topo"], default=["host", "status"]))
+    arguments = dict(gather=dict(type="list", elements="str", choices=["host", "status", "doctor", "topo"], default=["host", "status"]),
+                     reports_directory=dict(type="path"))  # for the action plugin
     arguments.update(program.ARGUMENTS)
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
     reader = program.Program(module, True)
     result = dict(changed=False, documents={}, exit_codes={})
     for name in module.params["gather"]:
         found = reader.run(*(COMMANDS[name] + ("--json",)))
-        if found.document is None:
+        if found.document is None or not found.ended:
             module.fail_json(msg=found.reason(), **result)
         result["documents"][name], result["exit_codes"][name] = found.document, found.code
     module.exit_json(**result)

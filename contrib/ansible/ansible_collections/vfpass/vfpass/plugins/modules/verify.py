@@ -7,6 +7,8 @@ module: verify
 short_description: Verify in a running VM that RDMA works
 description:
   - Runs C(vfpass verify) and returns its report. Changes nothing on the host.
+  - Fails unless exit code and report both state that this VM is verified. A program that was killed, or a reply without a report, is a
+    failure.
   - Skipped in check mode, because vfpass copies its probe into the guest.
 extends_documentation_fragment: vfpass.vfpass.program
 options:
@@ -27,6 +29,9 @@ options:
     description: Succeed if vfpass could not observe everything (exit code 6). Such a VM is not verified.
     type: bool
     default: false
+  reports_directory:
+    description: Directory on the controller. The report is kept there as C(HOST/verify-VM.json), also if the verification failed.
+    type: path
 author: vfpass (@vfpass)
 """
 
@@ -40,11 +45,11 @@ EXAMPLES = r"""
 RETURN = r"""
 report:
   description: The report, as described in docs/json/verify.schema.json.
-  returned: if vfpass wrote one
+  returned: unless skipped, or vfpass wrote none
   type: dict
 exit_code:
   description: 0 passed, 4 failed, 6 unverified.
-  returned: unless skipped
+  returned: unless skipped, or vfpass wrote no report
   type: int
 """
 
@@ -61,34 +66,22 @@ def command(parameters):
     return words + ["--", parameters["vm"]]
 
 
-def findings(report):
-    """Those that need attention, one in each line."""
-    bad = [each for each in report.get("findings", []) if each["result"] in ("failed", "not_observable")]
-    return "\n".join("%s%s: %s: %s%s" % (each["key"], " " + each["entry"] if each["entry"] else "", each["result"], each["seen"],
-                                         "; remedy: " + each["remedy"] if each["remedy"] else "") for each in bad)
-
-
 def main():
     arguments = dict(
         vm=dict(type="str", required=True),
         peer=dict(type="str"),
         minimum_bandwidth=dict(type="str"),
         timeout=dict(type="int"),
+        # For the action plugin, which judges the report.
         accept_unverified=dict(type="bool", default=False),
+        reports_directory=dict(type="path"),
     )
     arguments.update(program.ARGUMENTS)
-    module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
-    if module.check_mode:
-        module.exit_json(changed=False, skipped=True, msg="not possible in check mode")
+    module = AnsibleModule(argument_spec=arguments, supports_check_mode=False)
     found = program.Program(module, False).run(*command(module.params))
-    result = dict(changed=False, exit_code=found.code)
-    if found.document is not None:
-        result["report"] = found.document
-    accepted = (program.DONE, program.UNVERIFIED) if module.params["accept_unverified"] else (program.DONE,)
-    if found.code not in accepted:
-        text = findings(found.document) if found.document is not None else found.reason()
-        module.fail_json(msg="%s: exit code %d\n%s" % (module.params["vm"], found.code, text), **result)
-    module.exit_json(**result)
+    if found.document is None:
+        module.fail_json(msg="%s: exit code %d and no report\n%s" % (module.params["vm"], found.code, found.reason()))
+    module.exit_json(changed=False, exit_code=found.code, report=found.document)
 
 
 if __name__ == "__main__":
