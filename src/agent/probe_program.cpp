@@ -1,14 +1,14 @@
 #include "vfpass/agent/probe_program.hpp"
 
 #include <array>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
+#include <utility>
 
 #include "vfpass/agent/reply.hpp"
 #include "vfpass/agent/run_shell.hpp"
 #include "vfpass/agent/sha256.hpp"
 #include "vfpass/agent/trust_scripts.hpp"
+#include "vfpass/base/bounded_read.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::agent {
@@ -108,14 +108,18 @@ std::string push(Agent& agent, const ProbeFile& file, const std::string& folder,
 }  // namespace
 
 ProbeFile readProbeFile(const std::string& path) {
-  std::ifstream stream(path, std::ios::binary);
-  std::ostringstream content;
-  content << stream.rdbuf();
-  if (!stream || content.str().empty() || content.str().size() > largestProbe) {
-    throw Error("cannot read the probe from " + path,
-                "install vfpass completely, or name the probe with --probe FILE");
+  std::string reason = "the file is empty";
+  try {
+    std::string content = readBoundedFile(path, largestProbe);
+    if (!content.empty()) {
+      std::string name = "vfpass-probe-" + sha256(content).substr(0, 16);
+      return {std::move(content), std::move(name)};
+    }
+  } catch (const ReadRefused& refused) {
+    reason = refused.what();
   }
-  return {content.str(), "vfpass-probe-" + sha256(content.str()).substr(0, 16)};
+  throw Error("cannot read the probe from " + printable(path) + ": " + reason,
+              "install vfpass completely, or name the probe with --probe FILE");
 }
 
 PlacedProbe placeProbe(Agent& agent, const ProbeFile& file, const std::string& folder,

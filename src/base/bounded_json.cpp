@@ -5,18 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "vfpass/base/bounded_read.hpp"
+
 namespace vfpass {
 namespace {
 
 using Json = nlohmann::json;
 using Event = Json::parse_event_t;
-
-std::string sizeText(std::size_t bytes) {
-  constexpr std::size_t kibibyte = 1024;
-  constexpr std::size_t mebibyte = kibibyte * kibibyte;
-  return bytes % mebibyte == 0 ? std::to_string(bytes / mebibyte) + " MiB"
-                               : std::to_string(bytes / kibibyte) + " KiB";
-}
 
 /// Refuses during parsing: nlohmann-json 3.11 itself parses any depth and then overflows the stack
 /// in its recursive functions, and it silently keeps one of two duplicate members.

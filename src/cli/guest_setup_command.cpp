@@ -1,10 +1,10 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <iostream>
 #include <ostream>
 
 #include "commands.hpp"
+#include "vfpass/base/bounded_read.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
 #include "vfpass/report/guest_setup_report.hpp"
@@ -49,9 +49,13 @@ bool isConfirmed(Session& session, const GuestSetupOptions& options) {
     return false;
   }
   session.out() << "\napply these changes in the guest? [y/N] " << std::flush;
-  std::string answer;
-  std::getline(std::cin, answer);
-  return answer == "y" || answer == "Y" || answer == "yes";
+  constexpr std::size_t longestAnswer = 256;
+  try {
+    const auto answer = BoundedLines(STDIN_FILENO, longestAnswer).next();
+    return answer == "y" || answer == "Y" || answer == "yes";
+  } catch (const ReadRefused&) {
+    return false;
+  }
 }
 
 void write(Session& session, const GuestSetupReport& report) {

@@ -1,8 +1,11 @@
-#include <iostream>
+#include <unistd.h>
+
 #include <optional>
+#include <ostream>
 #include <string>
 
 #include "commands.hpp"
+#include "vfpass/base/bounded_read.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/remote/observation.hpp"
 #include "vfpass/session/host_observer.hpp"
@@ -46,14 +49,27 @@ class ServedVm {
   std::optional<session::HostObserver> observer_;
 };
 
-ExitCode observe(Session& session, std::istream& requests) {
+std::optional<std::string> nextRequest(BoundedLines& requests) {
+  try {
+    return requests.next();
+  } catch (const ReadRefused& refused) {
+    throw Error(std::string("standard input: cannot read a request: ") + refused.what(),
+                "let `vfpass verify --peer` of another host start this command",
+                ExitCode::badInput);
+  }
+}
+
+ExitCode observe(Session& session) {
+  // Whoever has the restricted key can write anything (docs/security.md).
+  BoundedLines requests(STDIN_FILENO, remote::longestRequest);
+  auto request = nextRequest(requests);
   session.requireLocalLibvirt("observe");
   ServedVm vm(session);
   const remote::ServedHost served{[&](const Uuid& domain) { return vm.describe(domain); },
                                   [&](const std::string& entry) { return vm.host(entry); },
                                   [&](const std::string& entry) { return vm.traffic(entry); }};
-  for (std::string line; std::getline(requests, line);) {
-    session.out() << remote::replyTo(line, served) << std::endl;
+  for (; request; request = nextRequest(requests)) {
+    session.out() << remote::replyTo(*request, served) << std::endl;
   }
   return ExitCode::done;
 }
@@ -64,8 +80,7 @@ void addObserve(CLI::App& app, Runner& runner) {
   auto* command = app.add_subcommand(
       "observe",
       "Answer the `vfpass verify --peer` of another host over standard input; changes nothing");
-  command->callback(
-      [&runner] { runner = [](Session& session) { return observe(session, std::cin); }; });
+  command->callback([&runner] { runner = observe; });
 }
 
 }  // namespace vfpass::cli

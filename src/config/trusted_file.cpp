@@ -2,11 +2,10 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <array>
 #include <cerrno>
 
+#include "vfpass/base/bounded_read.hpp"
 #include "vfpass/base/file_descriptor.hpp"
 #include "vfpass/base/ownership.hpp"
 #include "vfpass/base/text.hpp"
@@ -39,26 +38,16 @@ void reportOpenError(int error, ProblemList& problems) {
 }
 
 std::optional<std::string> readAll(int descriptor, ProblemList& problems) {
-  std::string text;
-  std::array<char, 65536> buffer{};
-  while (true) {
-    const ssize_t count = ::read(descriptor, buffer.data(), buffer.size());
-    if (count < 0 && errno == EINTR) {
-      continue;
-    }
-    if (count < 0) {
-      report(problems, "cannot read the file: " + errnoText(errno), {});
-      return std::nullopt;
-    }
-    if (count == 0) {
-      return text;
-    }
-    text.append(buffer.data(), static_cast<std::size_t>(count));
-    if (text.size() > largestFile) {
+  try {
+    return readBounded(descriptor, largestFile);
+  } catch (const ReadRefused& refused) {
+    if (refused.error() == EFBIG) {
       report(problems, "expected at most 1 MiB, found more",
              "write one file for each virtual machine");
-      return std::nullopt;
+    } else {
+      report(problems, std::string("cannot read the file: ") + refused.what(), {});
     }
+    return std::nullopt;
   }
 }
 

@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <fstream>
 #include <limits>
 #include <optional>
 
+#include "vfpass/base/bounded_read.hpp"
 #include "vfpass/base/file_descriptor.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
@@ -19,10 +19,13 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string firstLine(const fs::path& file) {
-  std::ifstream stream(file);
-  std::string line;
-  std::getline(stream, line);
-  return std::string(trim(line));
+  constexpr std::size_t longest = 64;  // a pid or a task's name
+  try {
+    const std::string text = readBoundedFile(file, longest);
+    return std::string(trim(text.substr(0, text.find('\n'))));
+  } catch (const ReadRefused&) {
+    return {};
+  }
 }
 
 std::optional<pid_t> pidIn(const fs::path& file) {

@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr JsonLimits requestLimits{4096, 4};
+constexpr JsonLimits requestLimits{longestRequest, 4};
 
 Json toJson(const PcieLink& link) { return {{"speed", link.speed}, {"width", link.width}}; }
 

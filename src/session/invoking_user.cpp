@@ -4,9 +4,9 @@
 
 #include <array>
 #include <cstdlib>
-#include <fstream>
 #include <limits>
 
+#include "vfpass/base/bounded_read.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::session {
@@ -30,6 +30,15 @@ std::string nameOfUser(unsigned id) {
   return found == nullptr ? std::to_string(id) : found->pw_name;
 }
 
+std::string readLoginUid() {
+  constexpr std::size_t longest = 16;
+  try {
+    return readBoundedFile("/proc/self/loginuid", longest);
+  } catch (const ReadRefused&) {  // a kernel without audit
+    return {};
+  }
+}
+
 }  // namespace
 
 std::optional<unsigned> invokingUserId(const std::string& loginUid, const char* sudoUid) {
@@ -38,9 +47,7 @@ std::optional<unsigned> invokingUserId(const std::string& loginUid, const char* 
 }
 
 std::optional<events::Invoker> invokingUser() {
-  std::string loginUid;
-  std::getline(std::ifstream("/proc/self/loginuid"), loginUid);
-  const auto id = invokingUserId(loginUid, std::getenv("SUDO_UID"));
+  const auto id = invokingUserId(readLoginUid(), std::getenv("SUDO_UID"));
   return id ? std::optional(events::Invoker{nameOfUser(*id), *id}) : std::nullopt;
 }
 

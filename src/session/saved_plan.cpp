@@ -1,13 +1,15 @@
 #include "vfpass/session/saved_plan.hpp"
 
+#include <fcntl.h>
+
 #include <algorithm>
-#include <fstream>
-#include <iterator>
+#include <cerrno>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "vfpass/agent/sha256.hpp"
 #include "vfpass/base/bounded_json.hpp"
+#include "vfpass/base/bounded_read.hpp"
+#include "vfpass/base/file_descriptor.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/report/style.hpp"
@@ -26,15 +28,20 @@ std::string describeScope(const Scope& scope) {
 }
 
 std::string readFile(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::string text(limits.bytes + 1, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(in.gcount(), 0)));
-  if (text.empty()) {
-    throw Error(printable(file.string()) + ": cannot be read, or is empty",
-                "name a file that `vfpass plan --out FILE` wrote", ExitCode::badInput);
+  const auto refuse = [&](const std::string& reason) {
+    return Error(printable(file.string()) + ": cannot read the saved plan: " + reason,
+                 "name a file that `vfpass plan --out FILE` wrote", ExitCode::badInput);
+  };
+  // Also a pipe, such as /dev/stdin.
+  const FileDescriptor opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (!opened) {
+    throw refuse(errnoText(errno));
   }
-  return text;
+  try {
+    return readBounded(opened.get(), limits.bytes);
+  } catch (const ReadRefused& refused) {
+    throw refuse(refused.what());
+  }
 }
 
 SavedPlan decode(const nlohmann::json& document) {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <fstream>
-#include <sstream>
 #include <vector>
 
 #include "state_folder.hpp"
+#include "vfpass/base/bounded_read.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::state {
@@ -31,28 +31,11 @@ std::vector<fs::path> reportsIn(const fs::path& folder) {
 }
 
 KeptReport read(const fs::path& file) {
-  KeptReport report{file, "", ""};
-  std::error_code failure;
-  const std::uintmax_t size = fs::file_size(report.file, failure);
-  if (failure) {
-    report.problem = failure.message();
-    return report;
+  try {
+    return {file, readBoundedFile(file, largestReport), ""};
+  } catch (const ReadRefused& refused) {
+    return {file, "", refused.what()};
   }
-  if (size > largestReport) {
-    report.problem = "larger than " + std::to_string(largestReport) + " bytes";
-    return report;
-  }
-  std::ifstream stream(report.file, std::ios::binary);
-  std::ostringstream text;
-  if (size != 0) {  // reading nothing would count as a failure
-    text << stream.rdbuf();
-  }
-  if (stream && text) {
-    report.text = text.str();
-  } else {
-    report.problem = "cannot be read";
-  }
-  return report;
 }
 
 }  // namespace

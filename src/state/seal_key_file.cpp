@@ -10,6 +10,7 @@
 
 #include "failure.hpp"
 #include "state_folder.hpp"
+#include "vfpass/base/bounded_read.hpp"
 #include "vfpass/base/file_descriptor.hpp"
 #include "vfpass/base/scope_guard.hpp"
 #include "vfpass/base/shell.hpp"
@@ -32,25 +33,16 @@ Error badKey(const fs::path& file, const std::string& reason, const std::string&
   return Error("seal key " + shown(file) + ": " + reason, remedy, ExitCode::badInput);
 }
 
-// At most `limit` bytes.
+// Empty if there is more, which is neither a key nor a machine ID.
 std::string readText(int descriptor, const fs::path& file, std::size_t limit) {
-  std::string text(limit, '\0');
-  std::size_t size = 0;
-  while (size < limit) {
-    const ssize_t count = ::read(descriptor, text.data() + size, limit - size);
-    if (count < 0 && errno == EINTR) {
-      continue;
+  try {
+    return readBounded(descriptor, limit);
+  } catch (const ReadRefused& refused) {
+    if (refused.error() != EFBIG) {
+      throw Error("cannot read " + shown(file) + ": " + refused.what());
     }
-    if (count < 0) {
-      throw Error("cannot read " + shown(file) + ": " + errnoText(errno));
-    }
-    if (count == 0) {
-      break;
-    }
-    size += static_cast<std::size_t>(count);
+    return {};
   }
-  text.resize(size);
-  return text;
 }
 
 void checkOwner(const struct stat& status, const fs::path& path) {

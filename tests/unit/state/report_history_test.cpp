@@ -37,7 +37,7 @@ TEST(ReportHistory, NamesReportThatCannotBeRead) {
   const auto large = latestReport(folder.path() / "state", uuidOf(1));
   ASSERT_TRUE(large);
   EXPECT_EQ(large->file, reports / (timeOf(1) + ".json"));
-  EXPECT_EQ(large->problem, "larger than 8388608 bytes");
+  EXPECT_EQ(large->problem, "larger than 8 MiB");
   std::filesystem::create_directory(reports / (timeOf(2) + ".json"));
   EXPECT_NE(latestReport(folder.path() / "state", uuidOf(1))->problem, "");
 }

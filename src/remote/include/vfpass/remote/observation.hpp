@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -30,6 +31,8 @@ struct Observation {
 //
 // Instead of any reply, {"error": MESSAGE, "remedy": TEXT}.
 inline constexpr int protocolVersion = 1;
+/// Bytes of a request without the end of its line.
+inline constexpr std::size_t longestRequest = 4096;
 
 // The readers throw std::exception for a value that has another form.
 nlohmann::json toJson(const Observation& observation);

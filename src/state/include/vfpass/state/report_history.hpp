@@ -19,7 +19,7 @@ void keepReport(const std::filesystem::path& stateDirectory, const Uuid& domain,
                 const std::string& time, const std::string& text);
 
 /// Larger reports are not read. A report of verify is far smaller (report::boundTexts).
-inline constexpr std::uintmax_t largestReport = std::uintmax_t{8} << 20U;
+inline constexpr std::size_t largestReport = std::size_t{8} << 20U;
 
 /// A kept report, or the reason why it cannot be read.
 struct KeptReport {

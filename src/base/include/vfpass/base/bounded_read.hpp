@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+namespace vfpass {
+
+// Whoever wrote a file or holds the other end of a pipe decides how long it is. These functions
+// never hold more than the limit and one buffer, because they check it while they read.
+
+/// A limit such as "4 MiB", "256 KiB" or "100 bytes".
+std::string sizeText(std::size_t bytes);
+
+/// Why a file or stream was not read, as a phrase for the caller's own error.
+class ReadRefused : public std::runtime_error {
+ public:
+  ReadRefused(int error, const std::string& reason) : std::runtime_error(reason), error_(error) {}
+  /// An errno; EFBIG if the content exceeds the limit.
+  [[nodiscard]] int error() const { return error_; }
+
+ private:
+  int error_;
+};
+
+/// The remaining content of a descriptor. Throws ReadRefused, also for more than `limit` bytes.
+std::string readBounded(int descriptor, std::size_t limit);
+
+/// The content of a regular file; never blocks at a FIFO or a device. Throws ReadRefused.
+std::string readBoundedFile(const std::filesystem::path& file, std::size_t limit);
+
+/// Reads a descriptor line by line.
+class BoundedLines {
+ public:
+  BoundedLines(int descriptor, std::size_t longest) : descriptor_(descriptor), longest_(longest) {}
+
+  /// The next line without its end, or nullopt after the last one. The last line needs no end.
+  /// Throws ReadRefused, also for a line of more than `longest` bytes.
+  std::optional<std::string> next();
+
+ private:
+  int descriptor_;
+  std::size_t longest_;
+  std::string received_;
+};
+
+}  // namespace vfpass
