@@ -170,6 +170,12 @@ class OtherModules(Modules):
             self.assertTrue(result.get("failed"), (script, result))
             self.assertEqual([[], []], [self.host.files(), self.host.changing_calls()])
 
+    def test_plan_that_was_killed_is_not_taken_for_one_that_is_still_unknown(self):
+        (self.host.folder / "recorder/plan").write_text("kill -9 $$")
+        result = self.deploy()
+        self.assertTrue(result.get("failed"), result)
+        self.assertEqual([[], []], [self.host.files(), self.host.changing_calls()])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -16,9 +16,12 @@ TEMPLATE = "{{ lookup('ansible.builtin.pipe', 'touch pwned') }}"
 HOST_REPLY = {"changed": False, "files": [], "host_steps": [], "vms": {}, "diff": []}
 
 
+def finding(result):
+    return {"key": "data", "entry": "rail0", "observer": "host", "result": result, "expected": None, "seen": "x", "remedy": None}
+
+
 def report(result="passed", vm="train0", **keys):
-    finding = {"key": "data", "entry": "rail0", "observer": "host", "result": result, "expected": None, "seen": "x", "remedy": None}
-    return {"domain": {"name": vm, "uuid": "0f5e9a3c-1111-4222-8333-944455566601"}, "result": result, "findings": [finding], **keys}
+    return {"domain": {"name": vm, "uuid": "0f5e9a3c-1111-4222-8333-944455566601"}, "result": result, "findings": [finding(result)], **keys}
 
 
 PASSED = {"exit_code": 0, "report": report()}
@@ -36,6 +39,9 @@ NO_EVIDENCE = {
     "other-vm": {"exit_code": 0, "report": report(vm="train1")},
     "contradiction": {"exit_code": 0, "report": report("failed")},
     "hidden-failure": {"exit_code": 0, "report": {**report("failed"), "result": "passed"}},
+    "unknown-result": {"exit_code": 0, "report": report(findings=[finding("passed"), finding("excellent")])},
+    "result-missing": {"exit_code": 0, "report": report(findings=[finding("passed"), {"key": "data"}])},
+    "nothing-passed": {"exit_code": 0, "report": report(findings=[finding("waived"), finding("warning")])},
     "unverified": {"exit_code": 6, "report": report("not_observable")},
     "unreachable": {"unreachable": True, **PASSED},
 }
@@ -147,9 +153,8 @@ exec {PYTHON} "$@"
         for name, reply in replies.items():
             (self.folder / name).mkdir()
             self.variables[name] = {"vfpass_vms": self.variables["host1"]["vfpass_vms"], "vfpass_verify": True}
-            self.falsify(name, host=HOST_REPLY, verify=reply)
+            self.falsify(name, host=HOST_REPLY, verify=reply, host_info={"documents": {}, "exit_codes": {}})
         self.common["vfpass_reports"] = []
-        self.falsify("sound", host=HOST_REPLY, verify=PASSED, host_info={"documents": {}, "exit_codes": {}})
         self.assertNotEqual(0, self.play(playbook=self.playbook(
             {**self.role(vfpass_fleet_checked=True), "hosts": ":".join(replies)})))
         self.assertEqual({name: int(name != "sound") for name in replies}, self.results(), self.output)
@@ -172,7 +177,11 @@ exec {PYTHON} "$@"
         return {"vfpass_vms": stolen, "vfpass_fleet": {"tenants": {"red": {"partition": 0x1002}}}, "vfpass_group": "ungrouped",
                 "vfpass_subnet_manager_directory": wrong, "vfpass_reports_directory": wrong, "vfpass_fleet_checked": True,
                 "vfpass_verify": False, "vfpass_verify_accept_unverified": True,
-                "vfpass_settings": {"variables": {"vfpass_subnet_manager_directory": wrong}}, "vfpass_setting_names": []}
+                "vfpass_settings": {"variables": {"vfpass_subnet_manager_directory": wrong}}, "vfpass_setting_names": [],
+                # Names of Ansible's own variables.
+                "ansible_facts": {}, "facts": {}, "hostvars": {}, "groups": {"all": ["host1"]}, "group_names": ["red"], "vars": {},
+                "omit": "red", "item": "train1", "ansible_play_batch": ["host1"], "ansible_play_hosts_all": ["host1"],
+                "ansible_check_mode": True, "inventory_hostname_short": "host2"}
 
     def test_facts_do_not_decide_partitions(self):
         self.common["vfpass_subnet_manager_directory"] = str(self.folder / "sm")
@@ -217,7 +226,7 @@ exec {PYTHON} "$@"
 
     def test_host_cannot_take_another_name(self):
         for name in ("host2", "../../x"):
-            self.facts(inventory_hostname=name)
+            self.facts(inventory_hostname=name, ansible_facts={}, facts={})
             self.assertNotEqual(0, self.play(playbook=self.playbook({**self.role(), "gather_facts": True})))
             self.assertIn("the host returned a fact named inventory_hostname", self.output)
             self.assertEqual([], list((self.folder / "reports").rglob("*")))

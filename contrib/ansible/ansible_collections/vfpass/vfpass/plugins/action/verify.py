@@ -11,8 +11,10 @@ from ansible_collections.vfpass.vfpass.plugins.plugin_utils.controller_files imp
 from ansible_collections.vfpass.vfpass.plugins.plugin_utils.host_reply import HostAction, is_dict, is_exit_code, printable
 from ansible_collections.vfpass.vfpass.plugins.plugin_utils.variables import host_name
 
-# Exit codes of `vfpass verify` and the result in its report.
+# Exit codes of `vfpass verify` and the result in its report, which at least one of the findings has.
 RESULTS = {0: "passed", 4: "failed", 6: "not_observable"}
+# Results of findings that an accepted report can have as well.
+HARMLESS = ("passed", "waived", "warning")
 
 
 def _findings(report):
@@ -42,8 +44,9 @@ def problem(vm, exit_code, report, accept_unverified):
     accepted = (0, 6) if accept_unverified else (0,)
     if exit_code not in accepted:
         return "exit code %d\n%s" % (exit_code, _findings(report))
-    bad = ("failed",) if exit_code == 6 else ("failed", "not_observable")
-    if report.get("result") != RESULTS[exit_code] or any(each.get("result") in bad for each in report["findings"]):
+    found = [each.get("result") for each in report["findings"]]
+    result = RESULTS[exit_code]
+    if report.get("result") != result or result not in found or any(each != result and each not in HARMLESS for each in found):
         return "exit code %d, but the report does not say so\n%s" % (exit_code, _findings(report))
     return None
 

@@ -195,7 +195,7 @@ class Host:
         found = planned.run(*(command + ("--json", "--", vm)))
         document = found.document
         if document is None or found.code not in (program.DONE, program.PENDING):
-            if self.result["host_steps"] and found.code != program.BAD_INPUT:
+            if self.result["host_steps"] and found.ended and found.code != program.BAD_INPUT:
                 # VFs that host.yaml will create, for example, are missing until then.
                 self.module.warn("%s: the plan is unknown until host.yaml is applied: %s" % (vm, found.reason()))
                 self.result["vms"][vm] = dict(steps=[], xml_diff="", unknown=found.reason())
