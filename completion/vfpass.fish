@@ -3,14 +3,18 @@
 function __vfpass_complete
     set -l words (commandline --tokenize --cut-at-cursor --current-process)
     set -l current (commandline --current-token --cut-at-cursor)
-    for line in ($words[1] complete -- $words[2..] "$current" 2>/dev/null)
+    # Without the quotes of the line; one that is still open is closed for that.
+    set -l value (for close in '' "'" '"'
+        string unescape -- "$current$close" 2>/dev/null; and break
+    end)
+    for line in ($words[1] complete -- $words[2..] "$value" 2>/dev/null)
         switch $line
             case ':files'
-                __fish_complete_path (string replace --regex '^--[^=]*=' '' -- "$current")
+                __fish_complete_path (string replace --regex '^--[^=]*=' '' -- "$value")
             case ':directories'
-                __fish_complete_directories (string replace --regex '^--[^=]*=' '' -- "$current")
+                __fish_complete_directories (string replace --regex '^--[^=]*=' '' -- "$value")
             case '*'
-                echo $line
+                printf '%s\n' $line
         end
     end
 end

@@ -27,9 +27,10 @@ class Names {
  public:
   Names(std::ostream& out, const IncompleteLine& line) : out_(out), line_(line) {}
 
-  // A name that a shell or a terminal could misread cannot be completed.
+  // A name that a shell, a terminal or our own parser could misread cannot be completed.
   void print(const std::string& name, const std::string& description) {
-    if (!name.empty() && name.starts_with(line_.value()) && printable(name) == name &&
+    const bool isOption = name.starts_with('-') && !line_.takesDash();
+    if (!name.empty() && name.starts_with(line_.value()) && printable(name) == name && !isOption &&
         printed_.insert(name).second) {
       out_ << line_.before() << name << '\t' << description << '\n' << std::flush;
     }

@@ -29,6 +29,8 @@ class IncompleteLine {
   [[nodiscard]] const std::string& value() const { return value_; }
   /// What stands before the value in the same word: `--pf=`.
   [[nodiscard]] const std::string& before() const { return before_; }
+  /// Whether a value that begins with `-` would be read as a value here: after `--` or `--pf=`.
+  [[nodiscard]] bool takesDash() const { return onlyPositionals_ || !before_.empty(); }
   /// The value that the complete words give to an option such as `--sysroot`; `fallback` if none.
   [[nodiscard]] std::string given(const std::string& option, const std::string& fallback) const;
 
