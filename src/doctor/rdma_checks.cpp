@@ -61,7 +61,10 @@ std::string remedyWithoutRdmaPort(const View& view, const TopologyFunction& pf) 
   if (pf.driver.empty()) {
     return "bind the NIC to its own driver";
   }
-  if (pf.driver == "mlx5_core" && !view.moduleLoaded("mlx5_ib")) {
+  // mlx5_core itself creates the netdev of an Ethernet port, unless it has given the device up.
+  constexpr std::uint32_t ethernetController = 0x0200;
+  const bool hasFailed = pf.netdevs.empty() && pf.classCode >> 8U == ethernetController;
+  if (pf.driver == "mlx5_core" && !hasFailed && !view.moduleLoaded("mlx5_ib")) {
     return "modprobe mlx5_ib";
   }
   if (pf.driver == "mlx5_core" && pf.netdevs.empty()) {
