@@ -50,8 +50,8 @@ class Configuration {
   void sendByVf();
   void sendOneByOne(const Items& items);
   void waitForEffect();
-  void refuse(Item& item, const std::string& reason, int error = 0);
-  [[noreturn]] void fail(const Item& item, int error);
+  void refuse(Item& item, const std::string& reason, const std::string& remedy);
+  [[noreturn]] void fail(const Item& item, const std::string& remedy);
   std::string rollBack();
   std::vector<Remainder> restore(Items items);
   std::string restore(const Item& item);
@@ -86,10 +86,12 @@ bool isGuid(Attribute attribute) {
 
 bool isPermission(int error) { return error == EPERM || error == EACCES; }
 
-std::string remedyFor(Attribute attribute, int error) {
-  if (isPermission(error)) {
-    return eswitchRemedy;
-  }
+// rtnetlink's list of the VFs of a PF has a 16-bit length, so some 330 VFs fit.
+constexpr const char* unreportedRemedy =
+    "see whether `ip link show` lists the VF; if the PF has more than 300 VFs, use a VF with a "
+    "lower index or create fewer";
+
+std::string remedyFor(Attribute attribute) {
   const std::string name(toString(attribute));
   switch (attribute) {
     case Attribute::nodeGuid:
@@ -171,8 +173,11 @@ void Configuration::sendByVf() {
 void Configuration::sendOneByOne(const Items& items) {
   for (Item* item : items) {
     const Acknowledgement answer = port_.set(requestsOf({item}));
-    if (answer.error != 0) {
-      refuse(*item, reasonOf(answer), answer.error);
+    if (isPermission(answer.error)) {
+      item->required = true;  // the PF does not manage its VFs, so that nothing takes effect
+      refuse(*item, reasonOf(answer), eswitchRemedy);
+    } else if (answer.error != 0) {
+      refuse(*item, reasonOf(answer), remedyFor(item->attribute));
     }
   }
 }
@@ -194,31 +199,35 @@ void Configuration::waitForEffect() {
     return std::none_of(items_.begin(), items_.end(), pending);
   });
   for (Item& item : items_) {
-    if (pending(item)) {
-      refuse(item, isObservable(item) ? "accepted, but reads back as " +
-                                            describe(settingsOf(now, item.index), item.attribute)
-                                      : "accepted, but the driver does not report it");
+    if (!pending(item)) {
+      continue;
+    }
+    if (isObservable(item)) {
+      refuse(item,
+             "accepted, but reads back as " + describe(settingsOf(now, item.index), item.attribute),
+             remedyFor(item.attribute));
+    } else {
+      refuse(item, "accepted, but the driver does not report it", unreportedRemedy);
     }
   }
 }
 
-// `error`: the errno of the answer; 0 if the driver accepted the value and does not show it.
-void Configuration::refuse(Item& item, const std::string& reason, int error) {
+void Configuration::refuse(Item& item, const std::string& reason, const std::string& remedy) {
   item.refusal = reason;
-  if (item.required || isPermission(error)) {
-    fail(item, error);
+  if (item.required) {
+    fail(item, remedy);
   }
   for (const Remainder& each : restore({&item})) {
     item.refusal += "; " + each.text();
   }
 }
 
-void Configuration::fail(const Item& item, int error) {
+void Configuration::fail(const Item& item, const std::string& remedy) {
   const std::string outcome = rollBack();
   throw Error(names_.netdev + ": driver " + names_.driver + " cannot set " +
                   std::string(toString(item.attribute)) + " of VF " + std::to_string(item.index) +
                   " to " + describe(item.wanted, item.attribute) + ": " + item.refusal + outcome,
-              remedyFor(item.attribute, error));
+              remedy);
 }
 
 // Returns the result as the end of an error message.

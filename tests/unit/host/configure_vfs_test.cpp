@@ -342,6 +342,7 @@ TEST_F(ConfigureVfsTest, TreatsVfMissingFromReplyAsNotConfigured) {
   EXPECT_THAT(failure({Attribute::mac}),
               AllOf(HasSubstr("cannot set mac of VF 1"),
                     HasSubstr("accepted, but the driver does not report it")));
+  EXPECT_THAT(remedy_, HasSubstr("ip link show"));
 }
 
 // rtnetlink omits a VF while the driver resets the device.
