@@ -19,7 +19,9 @@ class Results {
       : key_(key), why_(why), into_(into) {}
 
   void passed(std::string subject, std::string expected, std::string seen);
-  /// `remedy` is a command where one exists.
+  /// `remedy` is a command where one exists. Nothing in it edits a file of another program, except
+  /// by that program's own command: other edits are described in words
+  /// (tests/cli/remedies_test.py).
   void failed(std::string subject, std::string expected, std::string seen, std::string remedy);
   /// About one device: failed, but only a warning if the device is not used (View::uses).
   void failedIfUsed(bool used, std::string subject, std::string expected, std::string seen,

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <array>
 
+#include "ini_settings.hpp"
+#include "netplan_settings.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/doctor/doctor.hpp"
 
@@ -13,13 +15,7 @@ constexpr std::array kernelArguments{
     "hugepages", "hugepagesz",  "module.sig_enforce", "iommu.passthrough"};
 
 // The settings that doctor checks. `knownSettings` keeps them with their values.
-constexpr std::array settingNames{"virtual-function-count",
-                                  "total-vfs",
-                                  "sr-iovvirtualfunctions",
-                                  "[sr-iov]",
-                                  "sriov_numvfs",
-                                  "num_vfs",
-                                  "max_vfs",
+constexpr std::array settingNames{"sriov-num-vfs",
                                   "unmanaged-devices",
                                   "no-auto-default",
                                   "nm_unmanaged",
@@ -38,7 +34,8 @@ std::string keptArguments(std::string_view line) {
     const auto end = std::min(line.find_first_of(" \t\n", at), line.size());
     const auto word = line.substr(at, end - at);
     const auto name = word.substr(0, word.find('='));
-    if (std::ranges::find(kernelArguments, name) != kernelArguments.end()) {
+    const bool setsVfs = name.ends_with(".num_vfs") || name.ends_with(".max_vfs");
+    if (setsVfs || std::ranges::find(kernelArguments, name) != kernelArguments.end()) {
       kept += std::string(word) + "\n";
     }
     at = end + 1;
@@ -73,6 +70,21 @@ std::string keptSettings(const std::string& line) {
 std::string knownSettings(std::string_view path, std::string_view content) {
   if (path == "proc/cmdline") {
     return keptArguments(content);
+  }
+  const auto isIn = [&](std::string_view folder) {
+    return path.find(folder) != std::string_view::npos;
+  };
+  if (isIn("netplan/") && path.ends_with(".yaml")) {
+    return reducedNetplan(std::string(content));
+  }
+  if (isIn("NetworkManager/system-connections/")) {
+    return reducedProfile(content);
+  }
+  if (isIn("etc/sysconfig/network-scripts/ifcfg-")) {
+    return reducedIfcfg(content);
+  }
+  if (isIn("systemd/network/")) {
+    return reducedNetworkFile(content);
   }
   const bool isRelease = path == "etc/os-release" || path == "usr/lib/os-release";
   std::string kept;

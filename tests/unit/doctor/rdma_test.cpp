@@ -214,7 +214,8 @@ TEST_F(Rdma, ReadsOpenSmConfigurationOfEveryDistribution) {
     EXPECT_EQ(outcome("opensm"), Outcome::passed) << path;
     EXPECT_EQ(finding("opensm").subject, "/" + path);
     file(path, "virt_enabled 0\n");
-    EXPECT_THAT(finding("opensm").remedy, testing::HasSubstr(" /" + path + " && systemctl"));
+    EXPECT_EQ(finding("opensm").remedy,
+              "in /" + path + ", set virt_enabled 2; then `systemctl restart opensm`");
     tree.remove(path);
   }
 }
@@ -227,7 +228,7 @@ TEST_F(Rdma, ReadsConfigurationOfEveryOpenSmInstance) {
   ASSERT_EQ(findings("opensm").size(), 2U);
   EXPECT_EQ(finding("opensm").subject, "/etc/rdma/opensm.conf.2");
   file("etc/init.d/opensmd", "");
-  EXPECT_THAT(finding("opensm").remedy, testing::EndsWith("systemctl restart opensmd"));
+  EXPECT_THAT(finding("opensm").remedy, testing::EndsWith("`systemctl restart opensmd`"));
 }
 
 TEST_F(Rdma, ReadsOnlyFilesOfRunningOpenSmInstances) {
