@@ -87,11 +87,16 @@ inline constexpr seconds journal{60};
 
 // The guest agent.
 
-/// One command. libvirt may wait up to 10 s longer than requested, for the agent's reply to its own
-/// guest-sync. This limit keeps one call from using up the timeout of the whole run.
+/// One command. This limit keeps one call from using up the timeout of the whole run.
 inline constexpr seconds agentCall{20};
+/// The time that libvirt may take longer than requested, for the agent's reply to its own
+/// guest-sync (up to 10 s), and for the connection to another host.
+inline constexpr seconds agentSync{15};
 /// Starting a cleanup program whose result nobody awaits.
 inline constexpr seconds agentCleanup{5};
+/// The same while libvirt still waits for an earlier reply of that agent: enough to send the
+/// request to libvirt, which passes it on afterwards.
+inline constexpr milliseconds agentCleanupSent{500};
 /// One guest-ping of `verify --wait`, which repeats it until the agent has started.
 inline constexpr seconds agentPing{5};
 /// Asking whether the guest uses a device, before it is unplugged.
