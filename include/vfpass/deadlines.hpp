@@ -128,7 +128,12 @@ constexpr seconds verifyVfs(std::size_t vfs, bool sizes) {
 /// A probe that moves data, of a command with the timeout `whole`. Two fifths: enough remains to
 /// report a probe that hangs, and to kill it.
 constexpr seconds probeWithin(seconds whole) { return std::max(whole * 2 / 5, seconds{10}); }
-/// A reply of the vfpass on a peer's host: for the first one ssh has to log in.
+/// After starts: waiting for the verification of another VM with VFs of the same PF. With one VF
+/// and one GPU it takes about a minute.
+inline constexpr seconds startedTurn{180};
+/// After starts, without `--timeout`: a verification that hangs outside the guest, in libvirt.
+inline constexpr seconds startedLongest{7200};
+/// A reply of the vfpass on a peer's host, and of its libvirt: for the first one ssh has to log in.
 inline constexpr milliseconds remoteReply{30000};
 /// perftest in the guest, so that it ends if a device hangs.
 inline constexpr seconds guestTool{60};
