@@ -21,9 +21,9 @@ struct PeerPlace {
 
 /// Reads the words of `--peer`: `VM2`, `host2:VM2`, `root@host2:VM2`, `[2001:db8::1]:VM2`, or a
 /// libvirt URI with a host and the VM, such as `qemu+ssh://host2/system VM2`. Of the parameters of
-/// such a URI with ssh, no_tty, keyfile and no_verify are possible; ssh's own configuration has the
-/// others. A VM of this host whose name contains a colon has to be named by its UUID. Throws Error
-/// (badInput). Pure.
+/// such a URI with ssh, `no_tty`, `keyfile` and `no_verify` are possible; ssh's own configuration
+/// has the others. A VM of this host whose name contains a colon has to be named by its UUID.
+/// Throws Error (badInput). Pure.
 PeerPlace parsePeer(const std::vector<std::string>& words);
 
 }  // namespace vfpass::remote
