@@ -9,6 +9,7 @@
 #include <ostream>
 
 #include "vfpass/apply/run.hpp"
+#include "vfpass/base/call_within.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
 #include "vfpass/hypervisor/libvirt.hpp"
@@ -67,7 +68,12 @@ Session::Session(GlobalOptions options, std::ostream& out, std::ostream& err)
       progress_(err, report::isTerminalForProgress() && !options_.quiet && options_.verbosity == 0,
                 report::terminalColumns()) {}
 
-Session::~Session() = default;
+// An abandoned call still uses the connection, and ends with this process.
+Session::~Session() {
+  if (callsInProgress != 0) {
+    static_cast<void>(hypervisor_.release());
+  }
+}
 
 std::ostream& Session::out() {
   outputBegun_ = true;

@@ -98,7 +98,7 @@ bool readSome(int pipe, std::string& bytes, std::size_t limit) {
 
 void reapGuarded() { children().reap(); }
 
-void startGuarded(int pipe, int kept, const std::function<void(int)>& operation) {
+pid_t startGuarded(int pipe, int kept, const std::function<void(int)>& operation) {
   reapGuarded();
   // _Fork instead of fork: library handlers must not run, since other threads may hold their locks.
   const pid_t child = ::_Fork();
@@ -109,6 +109,7 @@ void startGuarded(int pipe, int kept, const std::function<void(int)>& operation)
     throw Error("cannot start a helper process: " + errnoText(errno));
   }
   children().add(child);
+  return child;
 }
 
 void writeAll(int descriptor, const void* bytes, std::size_t length) {
@@ -134,11 +135,11 @@ GuardedReply runGuarded(std::chrono::milliseconds timeout, int kept,
   }
   const FileDescriptor reading(ends[0]);
   FileDescriptor writing(ends[1]);
-  startGuarded(writing.get(), kept, operation);
+  GuardedReply reply;
+  reply.child = startGuarded(writing.get(), kept, operation);
   writing.reset();
 
   const Deadline deadline(timeout);
-  GuardedReply reply;
   pollfd wait{reading.get(), POLLIN, 0};
   while (true) {
     const int ready = ::poll(&wait, 1, deadline.pollTimeout());

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -11,6 +13,7 @@ namespace vfpass::host {
 struct GuardedReply {
   bool finished = false;  ///< false: the deadline passed and the child is still running
   std::string bytes;      ///< written before the child exited or the deadline passed
+  pid_t child = -1;       ///< the leader of its session and process group
 };
 
 /// Default limit on the length of a child's reply.
@@ -28,7 +31,7 @@ GuardedReply runGuarded(std::chrono::milliseconds deadline, int kept,
                         std::size_t limit = guardedReplyLimit);
 
 /// Starts `operation(end)` in such a process and returns at once; its `end` is a copy.
-void startGuarded(int end, int kept, const std::function<void(int end)>& operation);
+pid_t startGuarded(int end, int kept, const std::function<void(int end)>& operation);
 
 /// Waits for the children that have ended, without blocking. startGuarded() does it too, so at most
 /// the children since its last call are zombies. Thread-safe.
