@@ -33,6 +33,11 @@ class ProcessTree : public hosts::SysfsTree {
   void open(const std::string& id, const std::string& descriptor, const std::string& target) const {
     raw("proc/" + id + "/fd/" + descriptor, target);
   }
+  /// The process has a call on this device pending (call_mark.hpp).
+  void pendingCall(const std::string& id, const std::string& name) const {
+    process(id, name);
+    open(id, "2", "/memfd:" + name + " (deleted)");
+  }
   void commandLine(const std::string& id, std::initializer_list<std::string> arguments) const {
     std::string text;
     for (const std::string& argument : arguments) {
