@@ -52,8 +52,10 @@ std::string reasonFor(const FunctionFacts& function, const LinkSurvey& survey,
   }
   return hasNetdev(function, survey) || !function.rdmaDevices.empty()
              ? std::string{}
-             : boundTo(function) +
-                   " but has no netdev in any network namespace; cannot tell who uses it";
+             : boundTo(function) + " but has no netdev in any network namespace" +
+                   (survey.unread.empty() ? "" : " that can be read") +
+                   "; cannot tell who uses it" +
+                   (survey.unread.empty() ? "" : ": " + survey.unread);
 }
 
 }  // namespace
