@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <string_view>
 
 namespace vfpass::host {
 
@@ -30,6 +31,12 @@ GuardedReply runGuarded(std::chrono::milliseconds deadline, int kept,
                         const std::function<void(int replyPipe)>& operation,
                         std::size_t limit = guardedReplyLimit);
 
+/// The same with `consume` instead of a limit: it receives the reply piece by piece, instead of
+/// GuardedReply::bytes, and returns false to end the reading.
+GuardedReply runGuarded(std::chrono::milliseconds deadline, int kept,
+                        const std::function<void(int replyPipe)>& operation,
+                        const std::function<bool(std::string_view bytes)>& consume);
+
 /// Starts `operation(end)` in such a process and returns at once; its `end` is a copy.
 pid_t startGuarded(int end, int kept, const std::function<void(int end)>& operation);
 
@@ -37,7 +44,7 @@ pid_t startGuarded(int end, int kept, const std::function<void(int end)>& operat
 /// the children since its last call are zombies. Thread-safe.
 void reapGuarded();
 
-/// Writes all bytes with write(2); stops at the first error. Async-signal-safe.
-void writeAll(int descriptor, const void* bytes, std::size_t length);
+/// Writes all bytes with write(2); false: stopped at an error. Async-signal-safe.
+bool writeAll(int descriptor, const void* bytes, std::size_t length);
 
 }  // namespace vfpass::host

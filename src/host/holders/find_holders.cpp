@@ -41,7 +41,7 @@ LinkSurvey survey(const Root& root, const std::vector<Process>& processes, const
                   milliseconds deadline) {
   const auto ours = namespaceInode(root.linkTarget("proc/self/ns/net").value_or(""), "net");
   if (!ours) {
-    return {{}, "cannot identify our own network namespace: cannot read /proc/self/ns/net"};
+    return {{}, "cannot identify our own network namespace: cannot read /proc/self/ns/net", {}};
   }
   return surveyLinks(root, findNetworkNamespaces(processes, mounts, *ours), deadline);
 }

@@ -13,23 +13,9 @@ namespace vfpass::host {
 namespace {
 
 constexpr std::size_t longestName = 64;
-constexpr std::size_t longestStatus = 4096;
 constexpr std::size_t firstLimit = 256;  // descriptors of a table in the first round
 // The kernel's PROC_PID_INIT_INO. In any other PID namespace only some processes are visible.
 constexpr std::string_view firstPidNamespace = "pid:[4026531836]";
-
-// The text after `key` in /proc/PID/status (proc(5)); empty if it is missing.
-std::string_view valueAfter(std::string_view status, std::string_view key) {
-  const auto start = status.find(key);
-  return start == std::string_view::npos ? std::string_view() : status.substr(start + key.size());
-}
-
-// The second number after "Uid:" is the effective user ID.
-bool runsAsRoot(std::string_view status) {
-  const std::string_view users = valueAfter(status, "\nUid:\t");
-  const auto second = users.find('\t');
-  return second != std::string_view::npos && users.substr(second + 1).starts_with("0\t");
-}
 
 void readIdentity(const Root& root, Process& process) {
   const std::string directory = "proc/" + process.id;
@@ -37,12 +23,6 @@ void readIdentity(const Root& root, Process& process) {
   const Namespaces main = readNamespaces(root, process.id);
   process.networkNamespace = main.network;
   process.mountNamespace = main.mount;
-  // User and state only matter for guarded helpers, whose names begin with `vf` (task_name.hpp).
-  if (process.name.starts_with("vf")) {
-    const std::string status = root.readText(directory + "/status", longestStatus).value_or("");
-    process.isRoot = runsAsRoot(status);
-    process.isZombie = valueAfter(status, "\nState:\t").starts_with('Z');
-  }
 }
 
 // Empty when all processes are visible.

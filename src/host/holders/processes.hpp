@@ -16,11 +16,9 @@ namespace vfpass::host {
 struct Process {
   std::string id;                                 ///< its PID
   std::string name;                               ///< /proc/PID/comm, printable
-  bool isRoot = false;                            ///< its effective user is root
   std::optional<std::uint64_t> networkNamespace;  ///< inode; nullopt: the main thread has ended
   std::optional<std::uint64_t> mountNamespace;
   std::vector<OpenFile> files;           ///< of all threads
-  bool isZombie = false;                 ///< it has ended, but its parent has not waited for it yet
   std::vector<OwnNamespaces> threads{};  ///< threads in other namespaces than the main thread
 };
 

@@ -56,8 +56,10 @@ std::string reasonFor(const FunctionFacts& function, const LinkSurvey& survey,
       function.rdmaDevices.empty() || function.linkLayer == LinkLayer::ethernet;
   return hasNetdev(function, survey) || !needsNetdev
              ? std::string{}
-             : boundTo(function) +
-                   " but has no netdev in any network namespace; cannot tell who uses it";
+             : boundTo(function) + " but has no netdev in any network namespace" +
+                   (survey.unread.empty() ? "" : " that can be read") +
+                   "; cannot tell who uses it" +
+                   (survey.unread.empty() ? "" : ": " + survey.unread);
 }
 
 }  // namespace
