@@ -46,9 +46,9 @@ std::vector<Holder> processHolders(const Root& root, const FunctionFacts& functi
     holders.push_back({HolderKind::unknown, function.address, list.blindSpot,
                        "run as root on the host itself", std::nullopt});
   }
-  // Without a driver nothing can use the function, and the users of VFIO are also known to the
-  // kernel (vfio_kernel_use.hpp).
-  if (!list.unread.empty() && isDriven(function)) {
+  // Without a driver nothing can use the function, the users of VFIO are also known to the kernel
+  // (vfio_kernel_use.hpp), and those of a NIC by netlink (netdev_holders.hpp, rdma_holders.hpp).
+  if (!list.unread.empty() && isDriven(function) && !function.isNetwork) {
     holders.push_back({HolderKind::unknown, function.address, list.unread,
                        "stop that program, or accept it with `allow: [unknown-holder]` in the "
                        "mapping",

@@ -133,14 +133,19 @@ TEST_F(ProcessHoldersTest, ReportsHiddenProcesses) {
                              Field(&Holder::description, HasSubstr("processes of other users")))));
 }
 
-// The kernel knows the users of VFIO, and nothing uses a function without a driver.
-TEST_F(ProcessHoldersTest, ReportsUnreadProcessesOnlyForHostDriver) {
+// Any user can run such a process. The kernel knows the users of VFIO and of a NIC, and nothing
+// uses a function without a driver.
+TEST_F(ProcessHoldersTest, ReportsUnreadProcessesOnlyWhereTheKernelNamesNoUsers) {
   ProcessList list;
   list.unread = "cannot see what a (pid 7) has open: too many descriptors to read them all in time";
   EXPECT_THAT(processHolders(root_, *readFunctionFacts(root_, vf_), list), IsEmpty());
   EXPECT_THAT(processHolders(root_, *readFunctionFacts(root_, other_), list), IsEmpty());
   tree_.bind("0000:01:00.2", "mlx5_core");
-  EXPECT_THAT(processHolders(root_, *readFunctionFacts(root_, other_), list),
+  EXPECT_THAT(processHolders(root_, *readFunctionFacts(root_, other_), list), IsEmpty());
+  tree_.function("0000:01:00.7", "0x030200");
+  EXPECT_THAT(processHolders(root_, *readFunctionFacts(root_, {0, 1, 0, 7}), list), IsEmpty());
+  tree_.bind("0000:01:00.7", "nvidia");
+  EXPECT_THAT(processHolders(root_, *readFunctionFacts(root_, {0, 1, 0, 7}), list),
               ElementsAre(AllOf(Field(&Holder::kind, HolderKind::unknown),
                                 Field(&Holder::description, list.unread))));
 }
