@@ -28,7 +28,8 @@ std::string setFirmware(const PciAddress& pf, const std::vector<std::string>& as
 /// How a PF without IPoIB netdev gets one. The kernel sets GUIDs of VFs only through that netdev
 /// (ipoib_main.c: ipoib_netdev_ops_pf), and udev does not load ib_ipoib: it has no modalias.
 inline constexpr const char* ipoibRemedy =
-    "modprobe ib_ipoib; install rdma-core, whose rdma-load-modules@infiniband.service loads it at "
+    "run `modprobe ib_ipoib`, and install rdma-core, whose rdma-load-modules@infiniband.service "
+    "loads it at "
     "boot";
 
 }  // namespace vfpass

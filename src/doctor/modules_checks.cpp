@@ -52,7 +52,7 @@ void reportUnloaded(const View& view, const std::string& module, const std::stri
       break;
   }
   results.notObservable(module, expected, "built by DKMS but not loaded",
-                        "modprobe " + module + "; if the kernel refuses its key, " + remedy);
+                        "run `modprobe " + module + "`; if the kernel refuses its key, " + remedy);
 }
 
 // In `taint`, E is a module without a valid signature.

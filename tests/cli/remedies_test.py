@@ -34,7 +34,7 @@ ALLOWED = {
     "fuser": r"-v .*",
     "grep": r".*",
     "grubby": r"--update-kernel=ALL --(remove-)?args=.*",
-    "ip": r"(-details link.*|link set dev \S+ (up|mtu \d+))",
+    "ip": r"((-details )?link show.*|-details link.*|link set dev \S+ (up|mtu \d+))",
     "journalctl": r"-u .*",
     "kill": r"[\d ]+",
     "lsmod": r".*",
@@ -61,7 +61,7 @@ ALLOWED = {
     "semanage": r"fcontext .* /usr/libexec/vfpass/.*",
     "setsebool": r"-P .*",
     "ssh": r".*",
-    "sysctl": r"-w (net\.ipv4\.[\w.-]+=\d+ ?)+",
+    "sysctl": r"-w (net[./]ipv4[./][\w./-]+=\d+ ?)+",
     "systemctl": r"(daemon-reload|edit \S+|list-jobs|(reboot --firmware-setup)|(re)?(start|load) .*|restart .*|stop .*)",
     "systemd-machine-id-setup": r"",
     "udevadm": r"control --reload",
@@ -76,13 +76,13 @@ ALLOWED = {
 # These write a file, whose place harm_in judges. `echo` may only add a line: it would lose the others.
 WRITERS = {"echo": r"[\w -]+ (> ?/(sys|proc/sys)/|>> ?/).*", "printf": r"'.*' >>? ?/.*", "ln": r"-s \S+/95-vfpass-vf\.rules /etc/udev/rules\.d/"}
 EDITORS = re.compile(r"(?:^|[`;|&]\s*|\b(?:run|sudo|then|and)\s+)(?:sed|perl|awk|ed|ex|tee|rm|mv|cp|dd|truncate|patch|install|python3?)\s+[-/'\"]")
-# How remedies in words begin.
-WORDS = set("""a accept add all ask boot burn check choose close compare copy correct detach disable enable end exclude
+# How remedies in words begin, except those that say what is the case already.
+WORDS = set("""a accept add all append ask bind boot build burn check choose close compare copy correct detach disable enable end exclude
     in inspect install let list load look make move no omit on other plug power-cycle put raise reboot reinstall release
-    remove repair replace request reserve restart run set shut specify start stop the try turn upgrade use wait with
+    remove repair replace request reserve restart run set shut specify start stop the try turn update upgrade use wait with
     write needs needed""".split())
 # Backticks also mark what people write into a file.
-QUOTED = re.compile(r"[\w.-]+:.*|auto|legacy|switchdev|[-:?/]|[a-z0-9-]+|options \S.*|softdep \S.*|.*NUM_OF_VFS.*|\W.*", re.DOTALL)
+QUOTED = re.compile(r"[\w.-]+:.*|auto|legacy|switchdev|[-:?/]|[a-z0-9-]+|options \S.*|softdep \S.*|.*NUM_OF_VFS.*|GRUB_CMDLINE_LINUX\w*=[\x22].*|\W.*", re.DOTALL)
 
 
 def harm_in(text):
@@ -114,7 +114,7 @@ def commands_in(remedy):
     if first in ALLOWED or first in WRITERS:
         # `, then reboot` and `  # remark` are words.
         found.append(re.split(r",? then |,? or |, | \(|  #", outside)[0])
-    elif first and first.lower() not in WORDS and not quoted and first.islower():
+    elif first and first.lower() not in WORDS and not quoted and first.islower() and not re.match(r"\S+ is .* already", outside):
         return None
     found += re.findall(r"\brun ((?:update-|grub|dracut|systemctl|vfpass|modprobe)[^,;()]*?)(?: and | again|,|;|\(|$)", outside)
     return [part for each in found for part in re.split(r" (?:&&|\|\|) |; ", each)]

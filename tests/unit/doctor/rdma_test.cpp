@@ -159,7 +159,7 @@ TEST_F(WrongLinkType, IsNotTheFaultOfPortWithoutIpoib) {
   EXPECT_EQ(outcome("link-type"), Outcome::passed);
   function(pf).netdevs.clear();
   EXPECT_EQ(outcome("link-type"), Outcome::failed);
-  EXPECT_THAT(remedy(), testing::StartsWith("modprobe ib_ipoib; install rdma-core"));
+  EXPECT_THAT(remedy(), testing::StartsWith("run `modprobe ib_ipoib`, and install rdma-core"));
 }
 
 TEST_F(Rdma, RequiresActivePortInRail) {
