@@ -60,20 +60,62 @@ Splice insertAt(const Document& document, EditPlace place,
   return {at, at, lines};
 }
 
+// Recorded elements, each parsed once.
+class Record {
+ public:
+  explicit Record(const std::vector<std::string>& elements) : trees_(elements.size()) {
+    for (std::size_t at = 0; at < elements.size(); ++at) {
+      trees_[at].load_buffer(elements[at].data(), elements[at].size());
+    }
+  }
+
+  [[nodiscard]] std::size_t size() const { return trees_.size(); }
+  [[nodiscard]] pugi::xml_node operator[](std::size_t at) const {
+    return trees_[at].document_element();
+  }
+
+ private:
+  std::vector<pugi::xml_document> trees_;
+};
+
+// For each position the length of the longest part before it that the record also begins with.
+std::vector<std::size_t> repetitionsIn(const Record& record) {
+  std::vector<std::size_t> repetitions(record.size() + 1, 0);
+  for (std::size_t at = 1; at < record.size(); ++at) {
+    std::size_t matched = repetitions[at];
+    while (matched > 0 && !sameElement(record[at], record[matched])) {
+      matched = repetitions[matched];
+    }
+    repetitions[at + 1] = matched + (sameElement(record[at], record[matched]) ? 1 : 0);
+  }
+  return repetitions;
+}
+
 // The run of adjacent elements in `container` that equals the record; empty if somebody has changed
-// them.
+// them. Compares each element of the container twice at most (Knuth, Morris, Pratt): whoever edits
+// the domain writes both lists.
 std::vector<pugi::xml_node> findElements(pugi::xml_node container,
                                          const std::vector<std::string>& recorded) {
   std::vector<pugi::xml_node> children;
   std::copy_if(container.begin(), container.end(), std::back_inserter(children),
                [](pugi::xml_node child) { return child.type() == pugi::node_element; });
-  const auto found = std::search(
-      children.begin(), children.end(), recorded.begin(), recorded.end(),
-      [](pugi::xml_node child, const std::string& element) { return isElement(child, element); });
-  if (found == children.end() || recorded.empty()) {
+  if (recorded.empty() || recorded.size() > children.size()) {
     return {};
   }
-  return {found, found + static_cast<std::ptrdiff_t>(recorded.size())};
+  const Record record(recorded);
+  const auto repetitions = repetitionsIn(record);
+  std::size_t matched = 0;
+  for (std::size_t at = 0; at < children.size(); ++at) {
+    while (matched > 0 && !sameElement(children[at], record[matched])) {
+      matched = repetitions[matched];
+    }
+    matched += sameElement(children[at], record[matched]) ? 1 : 0;
+    if (matched == record.size()) {
+      const auto end = children.begin() + static_cast<std::ptrdiff_t>(at + 1);
+      return {end - static_cast<std::ptrdiff_t>(matched), end};
+    }
+  }
+  return {};
 }
 
 // The record of one place in our metadata.
@@ -82,20 +124,26 @@ struct Recorded {
   std::vector<std::vector<std::string>> edits;
 };
 
+// Adds a <setting> of a lease; an unreadable one names no elements.
+void addSetting(pugi::xml_node node, std::map<EditPlace, Recorded>& recorded) {
+  try {
+    DomainEdit edit = readEdit(node);
+    recorded[edit.place].edits.push_back(std::move(edit.elements));
+    recorded[edit.place].container = containerOf(attributeText(node, containerAttribute));
+  } catch (const Error&) {
+    return;
+  }
+}
+
+// No more settings than a readable lease can have: each is searched for in the whole domain.
 std::map<EditPlace, Recorded> readRecorded(const Document& document) {
   std::map<EditPlace, Recorded> recorded;
+  std::size_t count = 0;
   for (const auto metadata : ourMetadata(document)) {
     for (const auto lease : metadata) {
       for (const auto node : lease) {
-        if (!isOurElement(node, "setting")) {
-          continue;
-        }
-        try {
-          DomainEdit edit = readEdit(node);
-          recorded[edit.place].edits.push_back(std::move(edit.elements));
-          recorded[edit.place].container = containerOf(attributeText(node, containerAttribute));
-        } catch (const Error&) {
-          continue;  // unreadable: the recorded elements are unknown
+        if (isOurChild(lease, "lease") && isOurChild(node, "setting") && count++ < maxEdits) {
+          addSetting(node, recorded);
         }
       }
     }

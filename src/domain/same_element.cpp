@@ -29,6 +29,8 @@ bool sameAttributes(pugi::xml_node one, pugi::xml_node other) {
                      });
 }
 
+}  // namespace
+
 // Nesting is bounded: both texts went through scanElements().
 bool sameElement(pugi::xml_node one, pugi::xml_node other) {
   const auto ones = elementsOf(one);
@@ -36,13 +38,6 @@ bool sameElement(pugi::xml_node one, pugi::xml_node other) {
   return std::string_view(one.name()) == other.name() && sameAttributes(one, other) &&
          trim(one.child_value()) == trim(other.child_value()) &&
          std::equal(ones.begin(), ones.end(), others.begin(), others.end(), sameElement);
-}
-
-}  // namespace
-
-bool isElement(pugi::xml_node node, const std::string& text) {
-  pugi::xml_document tree;
-  return tree.load_buffer(text.data(), text.size()) && sameElement(node, tree.document_element());
 }
 
 }  // namespace vfpass::domain
