@@ -12,6 +12,7 @@
 #include "handles.hpp"
 #include "libvirt_error.hpp"
 #include "unplug.hpp"
+#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/lease.hpp"
 
@@ -22,12 +23,17 @@ namespace {
 struct DomainVanished {};
 
 /// For any call on a domain that existed before.
-[[noreturn]] void throwFailure(const std::string& what) {
-  const Failure failure = lastFailure();
+[[noreturn]] void throwFailure(const std::string& what, const Failure& failure) {
   if (isMissingDomain(failure)) {
     throw DomainVanished{};
   }
   throw callError(what, failure);
+}
+
+[[noreturn]] void throwFailure(const std::string& what) { throwFailure(what, lastFailure()); }
+
+bool isConnected(virDomainPtr domain) {
+  return virConnectIsAlive(virDomainGetConnect(domain)) == 1;
 }
 
 std::string nameOf(virDomainPtr domain) {
@@ -45,12 +51,31 @@ bool ask(int (*question)(virDomainPtr), virDomainPtr domain, const std::string& 
   return answer == 1;
 }
 
+// libvirt indents the elements of other programs in <metadata>, so that 500 KB become 4 MiB.
+// Neither `virsh edit` nor `virsh dumpxml` works then, but the daemon's own files have the
+// elements, and removing one needs no XML.
+std::string remedyForSize(unsigned flags, const std::string& name) {
+  const bool live = (flags & VIR_DOMAIN_XML_INACTIVE) == 0;
+  return "look for large elements in the <metadata> of its file in " +
+         std::string(live ? "/run" : "/etc") +
+         "/libvirt/qemu, then remove each with `virsh metadata " + name + " --uri URI --remove " +
+         (live ? "--live" : "--config") + "`, where URI is the namespace of the element";
+}
+
 std::string xmlOf(virDomainPtr domain, unsigned flags, const std::string& name) {
   const Memory<char> xml(virDomainGetXMLDesc(domain, flags));
-  if (!xml) {
-    throwFailure("cannot read the XML of " + domainNamed(name));
+  if (xml) {
+    return xml.get();
   }
-  return xml.get();
+  const Failure failure = lastFailure();
+  const std::string what = "cannot read the XML of " + domainNamed(name);
+  // "Unable to encode message payload" ends the call but not the connection
+  // (virNetServerProgramDispatchCall). The text depends on the daemon's language.
+  if (failure.code == VIR_ERR_RPC && isConnected(domain)) {
+    throw Error(what + ": too large for libvirt to send: " + failure.message,
+                remedyForSize(flags, shellArgument(name)));
+  }
+  throwFailure(what, failure);
 }
 
 // No call: the handle carries both.
@@ -70,18 +95,42 @@ void askState(virDomainPtr domain, DomainDescription& description) {
   description.managedSave = !description.active && ask(isSaved, domain, description.name);
 }
 
+// An error for one domain must not end a listing. Without a connection, no domain can be read.
+DomainXml tryXml(virDomainPtr domain, unsigned flags, const std::string& name) {
+  try {
+    return DomainXml(xmlOf(domain, flags, name));
+  } catch (const Error& error) {
+    if (!isConnected(domain)) {
+      throw;
+    }
+    return DomainXml(error);
+  }
+}
+
 void readXml(virDomainPtr domain, DomainDescription& description) {
   if (description.persistent) {
-    description.persistentXml = xmlOf(domain, VIR_DOMAIN_XML_INACTIVE, description.name);
+    description.persistentXml = tryXml(domain, VIR_DOMAIN_XML_INACTIVE, description.name);
   }
   if (description.active) {
-    description.liveXml = xmlOf(domain, 0, description.name);
+    description.liveXml = tryXml(domain, 0, description.name);
+  }
+}
+
+// A domain whose state is unknown may be running and may be defined.
+void tryState(virDomainPtr domain, DomainDescription& description) {
+  try {
+    askState(domain, description);
+  } catch (const Error&) {
+    if (!isConnected(domain)) {
+      throw;
+    }
+    description.active = description.persistent = true;
   }
 }
 
 DomainDescription describe(virDomainPtr domain) {
   DomainDescription description = identify(domain);
-  askState(domain, description);
+  tryState(domain, description);
   readXml(domain, description);
   return description;
 }
@@ -114,7 +163,7 @@ class DomainStates {
     description.persistent = persistent_.contains(description.uuid);
     description.managedSave = !description.active && saved_.contains(description.uuid);
     if (!description.active && !description.persistent) {
-      askState(domain, description);  // it changed between the calls
+      tryState(domain, description);  // it changed between the calls
     }
   }
 
@@ -182,9 +231,13 @@ class LibvirtHypervisor : public Hypervisor {
     std::vector<NetworkDescription> descriptions;
     for (const NetworkHandle& network : allNetworks(connection_.get())) {
       const Memory<char> xml(virNetworkGetXMLDesc(network.get(), 0));
-      const char* name = virNetworkGetName(network.get());
-      if (xml && name != nullptr) {  // it may have been undefined meanwhile
+      const std::string name = virNetworkGetName(network.get());
+      if (xml) {
         descriptions.push_back({name, xml.get()});
+      } else if (const Failure failure = lastFailure(); failure.code != VIR_ERR_NO_NETWORK) {
+        const Error error =
+            callError("cannot read the XML of network '" + printable(name) + "'", failure);
+        descriptions.push_back({name, DomainXml(error)});
       }
     }
     return descriptions;

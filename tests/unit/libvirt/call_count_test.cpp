@@ -1,6 +1,8 @@
 #include <dlfcn.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <libvirt/libvirt.h>
+#include <libvirt/virterror.h>
 
 #include <map>
 
@@ -11,6 +13,10 @@
 namespace {
 
 std::map<std::string, int> calls;
+
+// The domain whose XML the daemon cannot send.
+std::string tooLarge;
+bool failed = false;
 
 template <typename Function>
 Function* counted(const char* name) {
@@ -23,7 +29,22 @@ Function* counted(const char* name) {
 #define VFPASS_COUNT(result, name, parameters, arguments) \
   extern "C" result name parameters { return counted<result parameters>(#name) arguments; }
 
-VFPASS_COUNT(char*, virDomainGetXMLDesc, (virDomainPtr domain, unsigned flags), (domain, flags))
+extern "C" char* virDomainGetXMLDesc(virDomainPtr domain, unsigned flags) {
+  failed = ::virDomainGetName(domain) == tooLarge;
+  auto* const original = counted<char*(virDomainPtr, unsigned)>("virDomainGetXMLDesc");
+  return failed ? nullptr : original(domain, flags);
+}
+
+// As the daemon answers: remoteDispatchDomainGetXMLDesc cannot encode more than 4 MiB.
+extern "C" virErrorPtr virGetLastError() {
+  static char message[] = "Unable to encode message payload";
+  static virError error{};
+  error.code = VIR_ERR_RPC;
+  error.message = message;
+  using Original = virErrorPtr();
+  return failed ? &error : reinterpret_cast<Original*>(::dlsym(RTLD_NEXT, "virGetLastError"))();
+}
+
 VFPASS_COUNT(int, virDomainIsActive, (virDomainPtr domain), (domain))
 VFPASS_COUNT(int, virDomainIsPersistent, (virDomainPtr domain), (domain))
 VFPASS_COUNT(int, virDomainHasManagedSaveImage, (virDomainPtr domain, unsigned flags),
@@ -72,6 +93,33 @@ TEST(LibvirtCalls, ListingTellsRunningFromDefinedDomains) {
   EXPECT_TRUE(domains[1].active);
   EXPECT_TRUE(domains[1].persistent);
   EXPECT_NE(domains[1].liveXml, "");
+}
+
+TEST(LibvirtCalls, DomainThatCannotBeReadDoesNotEndTheListing) {
+  const auto hypervisor = connect("test:///default");
+  hypervisor->defineDomain(numbered(0));
+  hypervisor->defineDomain(numbered(1));
+  tooLarge = "d0";
+  const auto domains = hypervisor->listDomains();
+  const auto found = hypervisor->findDomain("d0");
+  tooLarge.clear();
+  failed = false;
+  ASSERT_EQ(domains.size(), 3U);
+  ASSERT_TRUE(found.has_value());
+  for (const DomainDescription& domain : {domains[0], *found}) {
+    EXPECT_EQ(domain.name, "d0");
+    EXPECT_TRUE(domain.persistent);
+    EXPECT_FALSE(domain.persistentXml.empty()) << "it is not transient";
+    ASSERT_NE(domain.persistentXml.fault(), nullptr);
+    EXPECT_THROW(static_cast<void>(domain.persistentXml.text()), Error);
+    const Error& fault = *domain.persistentXml.fault();
+    EXPECT_THAT(fault.what(), testing::HasSubstr("XML of domain 'd0': too large for libvirt"));
+    EXPECT_THAT(fault.what(), testing::Not(testing::HasSubstr("lost the connection")));
+    EXPECT_THAT(fault.remedy(),
+                testing::HasSubstr("`virsh metadata d0 --uri URI --remove --config`"));
+  }
+  EXPECT_EQ(domains[1].persistentXml.fault(), nullptr);
+  EXPECT_NE(domains[1].persistentXml, "");
 }
 
 }  // namespace
