@@ -28,6 +28,7 @@ constexpr std::array settingNames{"virtual-function-count",
                                   "enable_unsafe_noiommu_mode",
                                   "virt_enabled",
                                   "nv_peer_mem",
+                                  "blacklist",
                                   "refusemanualstop"};
 
 std::string keptArguments(std::string_view line) {
@@ -43,6 +44,11 @@ std::string keptArguments(std::string_view line) {
     at = end + 1;
   }
   return kept;
+}
+
+// The distribution and its relatives (os-release(5)).
+std::string keptIdentity(const std::string& line) {
+  return line.starts_with("ID=") || line.starts_with("ID_LIKE=") ? line + "\n" : "";
 }
 
 // Each setting and the word after it; the rest of the line may be private.
@@ -68,11 +74,12 @@ std::string knownSettings(std::string_view path, std::string_view content) {
   if (path == "proc/cmdline") {
     return keptArguments(content);
   }
+  const bool isRelease = path == "etc/os-release" || path == "usr/lib/os-release";
   std::string kept;
   for (const std::string& line : splitLines(content)) {
     const auto text = trim(line);
     if (!text.empty() && text.front() != '#' && text.front() != ';') {
-      kept += keptSettings(std::string(text));
+      kept += isRelease ? keptIdentity(std::string(text)) : keptSettings(std::string(text));
     }
   }
   return kept;

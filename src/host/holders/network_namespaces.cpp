@@ -60,11 +60,18 @@ void addProcess(const Process& process, TraceMap& found) {
     keepFirst(traces.resident, describe(process));
     addFile(traces.residents, "/proc/" + process.id + "/ns/net");
   }
+  for (const OwnNamespaces& thread : process.threads) {
+    if (thread.namespaces.network) {
+      Traces& traces = found[*thread.namespaces.network];
+      keepFirst(traces.resident, describe(process));
+      addFile(traces.residents, "/proc/" + thread.directory + "/ns/net");
+    }
+  }
   for (const OpenFile& file : process.files) {
     if (const auto inode = namespaceInode(file.target, "net")) {
       Traces& traces = found[*inode];
       keepFirst(traces.opener, describe(process));
-      addFile(traces.openers, "/proc/" + process.id + "/fd/" + file.descriptor);
+      addFile(traces.openers, "/proc/" + process.id + "/" + file.descriptor);
     }
   }
 }

@@ -55,6 +55,14 @@ std::vector<Holder> processHolders(const Root& root, const FunctionFacts& functi
     holders.push_back({HolderKind::unknown, function.address, list.blindSpot,
                        "run as root on the host itself", std::nullopt});
   }
+  // Without a driver nothing can use the function, and the users of VFIO are also known to the
+  // kernel (vfio_kernel_use.hpp).
+  if (!list.unread.empty() && isDriven(function)) {
+    holders.push_back({HolderKind::unknown, function.address, list.unread,
+                       "stop that program, or accept it with `allow: [unknown-holder]` in the "
+                       "mapping",
+                       std::nullopt});
+  }
   return holders;
 }
 

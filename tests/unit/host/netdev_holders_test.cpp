@@ -168,6 +168,17 @@ TEST_F(NetdevHoldersTest, ReportsUnknownHolderWithoutNetdev) {
 
 TEST_F(NetdevHoldersTest, AcceptsRdmaDeviceInsteadOfNetdev) {
   function_.rdmaDevices = {"mlx5_3"};
+  function_.linkLayer = LinkLayer::infiniband;
+  EXPECT_EQ(unknown(), "");
+}
+
+// The netdev of an Ethernet RDMA device can be in a namespace that only a descriptor in the queue
+// of a socket keeps alive.
+TEST_F(NetdevHoldersTest, RequiresNetdevOfEthernetRdmaDevice) {
+  function_.rdmaDevices = {"mlx5_3"};
+  function_.linkLayer = LinkLayer::ethernet;
+  EXPECT_THAT(unknown(), HasSubstr("has no netdev in any network namespace"));
+  theirs().links = {{vfLink(), vf}};
   EXPECT_EQ(unknown(), "");
 }
 

@@ -137,6 +137,27 @@ TEST_F(ProcessHoldersTest, ReportsHiddenProcesses) {
                              Field(&Holder::description, HasSubstr("processes of other users")))));
 }
 
+// The kernel knows the users of VFIO, and nothing uses a function without a driver.
+TEST_F(ProcessHoldersTest, ReportsUnreadProcessesOnlyForHostDriver) {
+  ProcessList list;
+  list.unread = "cannot see what a (pid 7) has open: too many descriptors to read them all in time";
+  EXPECT_THAT(processHolders(root_, *readFunctionFacts(root_, vf_), list), IsEmpty());
+  EXPECT_THAT(processHolders(root_, *readFunctionFacts(root_, other_), list), IsEmpty());
+  tree_.bind("0000:01:00.2", "mlx5_core");
+  EXPECT_THAT(processHolders(root_, *readFunctionFacts(root_, other_), list),
+              ElementsAre(AllOf(Field(&Holder::kind, HolderKind::unknown),
+                                Field(&Holder::description, list.unread))));
+}
+
+TEST(DeviceFile, IsComparedByNumberOnLiveSystem) {
+  const DeviceFile group{"/dev/vfio/9", makedev(240, 0)};
+  EXPECT_TRUE(isSame({"fd/3", "/tmp/x", makedev(240, 0), false}, group));
+  EXPECT_FALSE(isSame({"fd/3", "/dev/vfio/9", makedev(1, 3), false}, group));
+  EXPECT_FALSE(isSame({"fd/3", "/dev/vfio/9", makedev(240, 0), true}, group));
+  EXPECT_FALSE(isSame({"fd/3", "/dev/vfio/9", makedev(1, 3), false}, {"/dev/vfio/9", {}}));
+  EXPECT_TRUE(isSame({"fd/3", "/dev/vfio/9", std::nullopt, false}, group));
+}
+
 TEST_F(ProcessHoldersTest, ReportsMountedOpenAndBackingDisks) {
   tree_.function("0000:01:00.7", "0x010802");
   tree_.bind("0000:01:00.7", "nvme");
