@@ -4,11 +4,11 @@
 #include <array>
 
 #include "bad_xml.hpp"
+#include "canonical_element.hpp"
 #include "edit_codec.hpp"
 #include "edit_place.hpp"
 #include "element_layout.hpp"
 #include "our_elements.hpp"
-#include "same_element.hpp"
 
 namespace vfpass::domain {
 namespace {
@@ -60,63 +60,72 @@ Splice insertAt(const Document& document, EditPlace place,
   return {at, at, lines};
 }
 
-// Recorded elements, each parsed once.
-class Record {
- public:
-  explicit Record(const std::vector<std::string>& elements) : trees_(elements.size()) {
-    for (std::size_t at = 0; at < elements.size(); ++at) {
-      trees_[at].load_buffer(elements[at].data(), elements[at].size());
-    }
-  }
-
-  [[nodiscard]] std::size_t size() const { return trees_.size(); }
-  [[nodiscard]] pugi::xml_node operator[](std::size_t at) const {
-    return trees_[at].document_element();
-  }
-
- private:
-  std::vector<pugi::xml_document> trees_;
-};
+using Numbers = std::vector<std::size_t>;
 
 // For each position the length of the longest part before it that the record also begins with.
-std::vector<std::size_t> repetitionsIn(const Record& record) {
-  std::vector<std::size_t> repetitions(record.size() + 1, 0);
+Numbers repetitionsIn(const Numbers& record) {
+  Numbers repetitions(record.size() + 1, 0);
   for (std::size_t at = 1; at < record.size(); ++at) {
     std::size_t matched = repetitions[at];
-    while (matched > 0 && !sameElement(record[at], record[matched])) {
+    while (matched > 0 && record[at] != record[matched]) {
       matched = repetitions[matched];
     }
-    repetitions[at + 1] = matched + (sameElement(record[at], record[matched]) ? 1 : 0);
+    repetitions[at + 1] = matched + (record[at] == record[matched] ? 1 : 0);
   }
   return repetitions;
 }
 
-// The run of adjacent elements in `container` that equals the record; empty if somebody has changed
-// them. Compares each element of the container twice at most (Knuth, Morris, Pratt): whoever edits
-// the domain writes both lists.
-std::vector<pugi::xml_node> findElements(pugi::xml_node container,
-                                         const std::vector<std::string>& recorded) {
-  std::vector<pugi::xml_node> children;
-  std::copy_if(container.begin(), container.end(), std::back_inserter(children),
-               [](pugi::xml_node child) { return child.type() == pugi::node_element; });
-  if (recorded.empty() || recorded.size() > children.size()) {
+// The elements of a container. Whoever edits the domain writes both these and the record that is
+// searched for, so each element is read once, and the search is linear (Knuth, Morris, Pratt).
+class Elements {
+ public:
+  explicit Elements(pugi::xml_node container) {
+    for (const auto child : container) {
+      if (child.type() == pugi::node_element) {
+        elements_.push_back(child);
+        numbers_.push_back(numberOf(child));
+      }
+    }
+  }
+
+  // The run of adjacent elements that equals the record; empty if somebody has changed them.
+  std::vector<pugi::xml_node> find(const std::vector<std::string>& recorded) {
+    const Numbers record = numbersOf(recorded);
+    const Numbers repetitions = repetitionsIn(record);
+    std::size_t matched = 0;
+    for (std::size_t at = 0; at < numbers_.size() && matched < record.size(); ++at) {
+      while (matched > 0 && numbers_[at] != record[matched]) {
+        matched = repetitions[matched];
+      }
+      matched += numbers_[at] == record[matched] ? 1 : 0;
+      if (matched == record.size()) {
+        const auto end = elements_.begin() + static_cast<std::ptrdiff_t>(at + 1);
+        return {end - static_cast<std::ptrdiff_t>(matched), end};
+      }
+    }
     return {};
   }
-  const Record record(recorded);
-  const auto repetitions = repetitionsIn(record);
-  std::size_t matched = 0;
-  for (std::size_t at = 0; at < children.size(); ++at) {
-    while (matched > 0 && !sameElement(children[at], record[matched])) {
-      matched = repetitions[matched];
-    }
-    matched += sameElement(children[at], record[matched]) ? 1 : 0;
-    if (matched == record.size()) {
-      const auto end = children.begin() + static_cast<std::ptrdiff_t>(at + 1);
-      return {end - static_cast<std::ptrdiff_t>(matched), end};
-    }
+
+ private:
+  // The same for equal elements.
+  std::size_t numberOf(pugi::xml_node element) {
+    return known_.try_emplace(canonicalElement(element), known_.size()).first->second;
   }
-  return {};
-}
+
+  Numbers numbersOf(const std::vector<std::string>& recorded) {
+    Numbers numbers;
+    for (const std::string& element : recorded) {
+      pugi::xml_document tree;
+      tree.load_buffer(element.data(), element.size());
+      numbers.push_back(numberOf(tree.document_element()));
+    }
+    return numbers;
+  }
+
+  std::vector<pugi::xml_node> elements_;
+  Numbers numbers_;
+  std::map<std::string, std::size_t> known_;
+};
 
 // The record of one place in our metadata.
 struct Recorded {
@@ -205,9 +214,10 @@ std::vector<Splice> removeEdits(const Document& document) {
   std::vector<Splice> splices;
   for (const auto& [place, recorded] : readRecorded(document)) {
     const auto node = containerAt(document, place);
+    Elements present(node);
     Removals removals;
     for (const auto& elements : recorded.edits) {
-      for (const auto element : findElements(node, elements)) {
+      for (const auto element : present.find(elements)) {
         const Splice splice = removal(document.text(), document.span(element));
         removals.insert({splice.begin, splice});
       }
@@ -222,7 +232,7 @@ std::vector<Splice> removeEdits(const Document& document) {
 
 bool carriesEdits(const Document& document, const std::vector<DomainEdit>& edits) {
   return std::all_of(edits.begin(), edits.end(), [&document](const DomainEdit& edit) {
-    return !findElements(containerAt(document, edit.place), edit.elements).empty();
+    return !Elements(containerAt(document, edit.place)).find(edit.elements).empty();
   });
 }
 

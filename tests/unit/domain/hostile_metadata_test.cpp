@@ -157,15 +157,38 @@ TEST_F(HostileMetadata, ParsingIsLinear) {
 
 // Both the recorded elements and those that are searched are the attacker's.
 TEST_F(HostileMetadata, RemovingRecordedSettingsIsLinear) {
-  const auto settings = [this](std::size_t count) {
-    const std::string record = "<vfpass:setting name='x' place='cputune'>" +
-                               repeated("<vfpass:element text='&lt;a/>'/>", count) +
-                               "<vfpass:element text='&lt;b/>'/></vfpass:setting></vfpass:lease>";
-    return replaced(replaced(attached_, "</vfpass:lease>", record), "<devices>",
-                    "<cputune>" + repeated("<a/>", 2 * count) + "</cputune><devices>");
+  using Text = std::function<std::string(std::size_t)>;
+  const auto expectLinearRemoval = [this](const Text& recorded, const Text& present) {
+    const auto input = [&](std::size_t count) {
+      const std::string record = "<vfpass:setting name='x' place='cputune'>" + recorded(count) +
+                                 "</vfpass:setting></vfpass:lease>";
+      return replaced(replaced(attached_, "</vfpass:lease>", record), "<devices>",
+                      "<cputune>" + present(count) + "</cputune><devices>");
+    };
+    expectLinear(
+        input, [](const std::string& xml) { withLeases(xml, {}, builtInTemplates(), {}); }, 1000);
   };
-  expectLinear(
-      settings, [](const std::string& xml) { withLeases(xml, {}, builtInTemplates(), {}); }, 500);
+  const auto element = [](const std::string& text) {
+    return "<vfpass:element text='" + replaced(text, "<", "&lt;") + "'/>";
+  };
+  const Text many = [](std::size_t count) { return repeated("<a/>", 2 * count); };
+  // The record is found nearly everywhere.
+  expectLinearRemoval(
+      [&](std::size_t count) { return repeated(element("<a/>"), count) + element("<b/>"); }, many);
+  // Its elements have many attributes.
+  const Text attributes = [](std::size_t count) {
+    std::string text = "<a";
+    for (std::size_t number = 0; number < count; ++number) {
+      text += " a" + std::to_string(number) + "=\"\"";
+    }
+    return text + "/>";
+  };
+  expectLinearRemoval([&](std::size_t count) { return repeated(element(attributes(count)), 2); },
+                      many);
+  // Its first element is large.
+  expectLinearRemoval(
+      [&](std::size_t count) { return element("<a>" + repeated("&lt;b/>", count) + "&lt;/a>"); },
+      many);
 }
 
 }  // namespace
