@@ -11,71 +11,25 @@
 #include "event_loop.hpp"
 #include "handles.hpp"
 #include "libvirt_error.hpp"
+#include "read_xml.hpp"
 #include "unplug.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/lease.hpp"
 
 namespace vfpass::libvirt {
 namespace {
 
-/// A domain can vanish between two calls; listings then leave it out.
-struct DomainVanished {};
-
-/// For any call on a domain that existed before.
-[[noreturn]] void throwFailure(const std::string& what, const Failure& failure) {
-  if (isMissingDomain(failure)) {
-    throw DomainVanished{};
-  }
-  throw callError(what, failure);
-}
-
-[[noreturn]] void throwFailure(const std::string& what) { throwFailure(what, lastFailure()); }
-
-bool isConnected(virDomainPtr domain) {
-  return virConnectIsAlive(virDomainGetConnect(domain)) == 1;
-}
-
 std::string nameOf(virDomainPtr domain) {
   const char* name = virDomainGetName(domain);
   return name == nullptr ? std::string() : name;
 }
 
-std::string domainNamed(const std::string& name) { return "domain '" + printable(name) + "'"; }
-
 bool ask(int (*question)(virDomainPtr), virDomainPtr domain, const std::string& name) {
   const int answer = question(domain);
   if (answer < 0) {
-    throwFailure("cannot read the state of " + domainNamed(name));
+    throwFailure("cannot read the state of " + domainNamed(name), lastFailure());
   }
   return answer == 1;
-}
-
-// libvirt indents the elements of other programs in <metadata>, so that 500 KB become 4 MiB.
-// Neither `virsh edit` nor `virsh dumpxml` works then, but the daemon's own files have the
-// elements, and removing one needs no XML.
-std::string remedyForSize(unsigned flags, const std::string& name) {
-  const bool live = (flags & VIR_DOMAIN_XML_INACTIVE) == 0;
-  return "look for large elements in the <metadata> of its file in " +
-         std::string(live ? "/run" : "/etc") +
-         "/libvirt/qemu, then remove each with `virsh metadata " + name + " --uri URI --remove " +
-         (live ? "--live" : "--config") + "`, where URI is the namespace of the element";
-}
-
-std::string xmlOf(virDomainPtr domain, unsigned flags, const std::string& name) {
-  const Memory<char> xml(virDomainGetXMLDesc(domain, flags));
-  if (xml) {
-    return xml.get();
-  }
-  const Failure failure = lastFailure();
-  const std::string what = "cannot read the XML of " + domainNamed(name);
-  // "Unable to encode message payload" ends the call but not the connection
-  // (virNetServerProgramDispatchCall). The text depends on the daemon's language.
-  if (failure.code == VIR_ERR_RPC && isConnected(domain)) {
-    throw Error(what + ": too large for libvirt to send: " + failure.message,
-                remedyForSize(flags, shellArgument(name)));
-  }
-  throwFailure(what, failure);
 }
 
 // No call: the handle carries both.
@@ -83,7 +37,7 @@ DomainDescription identify(virDomainPtr domain) {
   DomainDescription description;
   description.name = nameOf(domain);
   if (virDomainGetUUID(domain, description.uuid.bytes.data()) < 0) {
-    throwFailure("cannot read the UUID of " + domainNamed(description.name));
+    throwFailure("cannot read the UUID of " + domainNamed(description.name), lastFailure());
   }
   return description;
 }
@@ -95,24 +49,31 @@ void askState(virDomainPtr domain, DomainDescription& description) {
   description.managedSave = !description.active && ask(isSaved, domain, description.name);
 }
 
-// An error for one domain must not end a listing. Without a connection, no domain can be read.
-DomainXml tryXml(virDomainPtr domain, unsigned flags, const std::string& name) {
+bool isConnected(virConnectPtr connection) { return virConnectIsAlive(connection) == 1; }
+
+// An error for one object must not end a listing. Without a connection, none can be read.
+template <typename Read>
+DomainXml tryXml(virConnectPtr connection, Read read) {
   try {
-    return DomainXml(xmlOf(domain, flags, name));
+    return DomainXml(read());
   } catch (const Error& error) {
-    if (!isConnected(domain)) {
+    if (!isConnected(connection)) {
       throw;
     }
     return DomainXml(error);
   }
 }
 
-void readXml(virDomainPtr domain, DomainDescription& description) {
+void addXml(virDomainPtr domain, DomainDescription& description) {
+  const auto read = [&](unsigned flags) {
+    return tryXml(virDomainGetConnect(domain),
+                  [&] { return readXml(domain, flags, description.name); });
+  };
   if (description.persistent) {
-    description.persistentXml = tryXml(domain, VIR_DOMAIN_XML_INACTIVE, description.name);
+    description.persistentXml = read(VIR_DOMAIN_XML_INACTIVE);
   }
   if (description.active) {
-    description.liveXml = tryXml(domain, 0, description.name);
+    description.liveXml = read(0);
   }
 }
 
@@ -121,7 +82,7 @@ void tryState(virDomainPtr domain, DomainDescription& description) {
   try {
     askState(domain, description);
   } catch (const Error&) {
-    if (!isConnected(domain)) {
+    if (!isConnected(virDomainGetConnect(domain))) {
       throw;
     }
     description.active = description.persistent = true;
@@ -131,7 +92,7 @@ void tryState(virDomainPtr domain, DomainDescription& description) {
 DomainDescription describe(virDomainPtr domain) {
   DomainDescription description = identify(domain);
   tryState(domain, description);
-  readXml(domain, description);
+  addXml(domain, description);
   return description;
 }
 
@@ -230,14 +191,12 @@ class LibvirtHypervisor : public Hypervisor {
   std::vector<NetworkDescription> listNetworks() override {
     std::vector<NetworkDescription> descriptions;
     for (const NetworkHandle& network : allNetworks(connection_.get())) {
-      const Memory<char> xml(virNetworkGetXMLDesc(network.get(), 0));
-      const std::string name = virNetworkGetName(network.get());
-      if (xml) {
-        descriptions.push_back({name, xml.get()});
-      } else if (const Failure failure = lastFailure(); failure.code != VIR_ERR_NO_NETWORK) {
-        const Error error =
-            callError("cannot read the XML of network '" + printable(name) + "'", failure);
-        descriptions.push_back({name, DomainXml(error)});
+      try {
+        const std::string name = virNetworkGetName(network.get());
+        descriptions.push_back(
+            {name, tryXml(connection_.get(), [&] { return readXml(network.get(), name); })});
+      } catch (const Vanished&) {
+        continue;
       }
     }
     return descriptions;
@@ -267,7 +226,7 @@ class LibvirtHypervisor : public Hypervisor {
     }
     try {
       return describe(domain.get());
-    } catch (const DomainVanished&) {
+    } catch (const Vanished&) {
       return std::nullopt;
     }
   }
@@ -280,9 +239,9 @@ class LibvirtHypervisor : public Hypervisor {
       try {
         DomainDescription description = identify(domain.get());
         states.addTo(domain.get(), description);
-        readXml(domain.get(), description);
+        addXml(domain.get(), description);
         descriptions.push_back(std::move(description));
-      } catch (const DomainVanished&) {
+      } catch (const Vanished&) {
         continue;
       }
     }
@@ -302,8 +261,9 @@ class LibvirtHypervisor : public Hypervisor {
       if (!ask(virDomainIsPersistent, domain.get(), name)) {
         return std::nullopt;
       }
-      return Definition(xmlOf(domain.get(), VIR_DOMAIN_XML_INACTIVE | VIR_DOMAIN_XML_SECURE, name));
-    } catch (const DomainVanished&) {
+      return Definition(
+          readXml(domain.get(), VIR_DOMAIN_XML_INACTIVE | VIR_DOMAIN_XML_SECURE, name));
+    } catch (const Vanished&) {
       return std::nullopt;
     }
   }

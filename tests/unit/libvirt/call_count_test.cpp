@@ -4,6 +4,7 @@
 #include <libvirt/libvirt.h>
 #include <libvirt/virterror.h>
 
+#include <chrono>
 #include <map>
 
 #include "vfpass/libvirt/libvirt_hypervisor.hpp"
@@ -14,7 +15,7 @@ namespace {
 
 std::map<std::string, int> calls;
 
-// The domain whose XML the daemon cannot send.
+// The domain or network whose XML the daemon cannot send.
 std::string tooLarge;
 bool failed = false;
 
@@ -33,6 +34,18 @@ extern "C" char* virDomainGetXMLDesc(virDomainPtr domain, unsigned flags) {
   failed = ::virDomainGetName(domain) == tooLarge;
   auto* const original = counted<char*(virDomainPtr, unsigned)>("virDomainGetXMLDesc");
   return failed ? nullptr : original(domain, flags);
+}
+
+extern "C" char* virNetworkGetXMLDesc(virNetworkPtr network, unsigned flags) {
+  failed = ::virNetworkGetName(network) == tooLarge;
+  auto* const original = counted<char*(virNetworkPtr, unsigned)>("virNetworkGetXMLDesc");
+  return failed ? nullptr : original(network, flags);
+}
+
+// A request that the guest never answers.
+extern "C" int virDomainDetachDeviceAlias(virDomainPtr /*domain*/, const char* /*alias*/,
+                                          unsigned /*flags*/) {
+  return 0;
 }
 
 // As the daemon answers: remoteDispatchDomainGetXMLDesc cannot encode more than 4 MiB.
@@ -120,6 +133,36 @@ TEST(LibvirtCalls, DomainThatCannotBeReadDoesNotEndTheListing) {
   }
   EXPECT_EQ(domains[1].persistentXml.fault(), nullptr);
   EXPECT_NE(domains[1].persistentXml, "");
+}
+
+TEST(LibvirtCalls, NetworkThatCannotBeReadDoesNotEndTheListing) {
+  const auto hypervisor = connect("test:///default");
+  tooLarge = "default";
+  const auto networks = hypervisor->listNetworks();
+  tooLarge.clear();
+  failed = false;
+  ASSERT_EQ(networks.size(), 1U);
+  ASSERT_NE(networks[0].xml.fault(), nullptr);
+  EXPECT_THAT(networks[0].xml.fault()->what(),
+              testing::HasSubstr("XML of network 'default': too large for libvirt to send"));
+  EXPECT_THAT(networks[0].xml.fault()->remedy(),
+              testing::HasSubstr("`virsh net-metadata default --uri URI --remove --current`"));
+  EXPECT_EQ(hypervisor->listNetworks()[0].xml.fault(), nullptr);
+}
+
+// The XML is the only evidence that a device is gone if its event is lost.
+TEST(LibvirtCalls, XmlThatCannotBeReadDoesNotShowThatADeviceIsGone) {
+  const auto hypervisor = connect("test:///default");
+  const auto running = hypervisor->findDomain("test");
+  ASSERT_TRUE(running && running->active);
+  const auto detach = [&] {
+    hypervisor->detachDevice(running->uuid, "ua-vfpass-rail0", std::chrono::milliseconds(1));
+  };
+  EXPECT_NO_THROW(detach()) << "the domain has no such device";
+  tooLarge = "test";
+  EXPECT_THROW(detach(), Error);
+  tooLarge.clear();
+  failed = false;
 }
 
 }  // namespace
