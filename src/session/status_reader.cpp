@@ -16,10 +16,6 @@
 namespace vfpass::session {
 namespace {
 
-std::string withRemedy(const Error& error) {
-  return std::string(error.what()) + (error.remedy().empty() ? "" : "; " + error.remedy());
-}
-
 // Drift between the mapping and the leases, which keep the mapping's values at the last attach.
 std::vector<std::string> mappingDrift(Session& session, const DomainDescription& domain,
                                       const DomainSurvey& survey, const std::vector<Lease>& leases,

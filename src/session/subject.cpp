@@ -22,8 +22,8 @@ namespace {
 void addUnreadable(Session& session, const DomainDescription& domain, const Error& error,
                    DomainSurvey& survey) {
   survey.unreadable.push_back({domain.uuid, domain.name, error.what(), error.remedy()});
-  session.warn("domain " + printable(domain.name) + ": its devices are unknown: " + error.what() +
-               (error.remedy().empty() ? "" : "; " + error.remedy()));
+  session.warn("domain " + printable(domain.name) +
+               ": its devices are unknown: " + withRemedy(error));
 }
 
 std::optional<domain::ParsedDomain> parseQuietly(Session& session, const DomainDescription& domain,
@@ -87,8 +87,8 @@ void addPool(Session& session, const NetworkDescription& network, DomainSurvey& 
   try {
     survey.pools.push_back(domain::readNetworkPool(network.xml));
   } catch (const Error& error) {
-    session.warn("network " + printable(network.name) + ": its devices are unknown: " +
-                 error.what() + (error.remedy().empty() ? "" : "; " + error.remedy()));
+    session.warn("network " + printable(network.name) +
+                 ": its devices are unknown: " + withRemedy(error));
   }
 }
 
