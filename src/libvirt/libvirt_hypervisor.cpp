@@ -24,12 +24,21 @@ std::string nameOf(virDomainPtr domain) {
   return name == nullptr ? std::string() : name;
 }
 
-bool ask(int (*question)(virDomainPtr), virDomainPtr domain, const std::string& name) {
+// nullopt if libvirt cannot tell, which must not end a listing.
+std::optional<bool> ask(int (*question)(virDomainPtr), virDomainPtr domain,
+                        const std::string& name) {
   const int answer = question(domain);
-  if (answer < 0) {
-    throwFailure("cannot read the state of " + domainNamed(name), lastFailure());
+  if (answer >= 0) {
+    return answer == 1;
   }
-  return answer == 1;
+  const Failure failure = lastFailure();
+  if (isMissingDomain(failure)) {
+    throw Vanished{};
+  }
+  if (virConnectIsAlive(virDomainGetConnect(domain)) != 1) {
+    throw callError("cannot read the state of " + domainNamed(name), failure);
+  }
+  return std::nullopt;
 }
 
 // No call: the handle carries both.
@@ -37,61 +46,32 @@ DomainDescription identify(virDomainPtr domain) {
   DomainDescription description;
   description.name = nameOf(domain);
   if (virDomainGetUUID(domain, description.uuid.bytes.data()) < 0) {
-    throwFailure("cannot read the UUID of " + domainNamed(description.name), lastFailure());
+    throw callError("cannot read the UUID of " + domainNamed(description.name), lastFailure());
   }
   return description;
 }
 
+// A domain whose state is unknown may be running and may be defined.
 void askState(virDomainPtr domain, DomainDescription& description) {
-  description.active = ask(virDomainIsActive, domain, description.name);
-  description.persistent = ask(virDomainIsPersistent, domain, description.name);
   const auto isSaved = [](virDomainPtr each) { return virDomainHasManagedSaveImage(each, 0); };
-  description.managedSave = !description.active && ask(isSaved, domain, description.name);
-}
-
-bool isConnected(virConnectPtr connection) { return virConnectIsAlive(connection) == 1; }
-
-// An error for one object must not end a listing. Without a connection, none can be read.
-template <typename Read>
-DomainXml tryXml(virConnectPtr connection, Read read) {
-  try {
-    return DomainXml(read());
-  } catch (const Error& error) {
-    if (!isConnected(connection)) {
-      throw;
-    }
-    return DomainXml(error);
-  }
+  description.active = ask(virDomainIsActive, domain, description.name).value_or(true);
+  description.persistent = ask(virDomainIsPersistent, domain, description.name).value_or(true);
+  description.managedSave =
+      !description.active && ask(isSaved, domain, description.name).value_or(false);
 }
 
 void addXml(virDomainPtr domain, DomainDescription& description) {
-  const auto read = [&](unsigned flags) {
-    return tryXml(virDomainGetConnect(domain),
-                  [&] { return readXml(domain, flags, description.name); });
-  };
   if (description.persistent) {
-    description.persistentXml = read(VIR_DOMAIN_XML_INACTIVE);
+    description.persistentXml = readXml(domain, VIR_DOMAIN_XML_INACTIVE, description.name);
   }
   if (description.active) {
-    description.liveXml = read(0);
-  }
-}
-
-// A domain whose state is unknown may be running and may be defined.
-void tryState(virDomainPtr domain, DomainDescription& description) {
-  try {
-    askState(domain, description);
-  } catch (const Error&) {
-    if (!isConnected(virDomainGetConnect(domain))) {
-      throw;
-    }
-    description.active = description.persistent = true;
+    description.liveXml = readXml(domain, 0, description.name);
   }
 }
 
 DomainDescription describe(virDomainPtr domain) {
   DomainDescription description = identify(domain);
-  tryState(domain, description);
+  askState(domain, description);
   addXml(domain, description);
   return description;
 }
@@ -124,7 +104,7 @@ class DomainStates {
     description.persistent = persistent_.contains(description.uuid);
     description.managedSave = !description.active && saved_.contains(description.uuid);
     if (!description.active && !description.persistent) {
-      tryState(domain, description);  // it changed between the calls
+      askState(domain, description);  // it changed between the calls
     }
   }
 
@@ -193,8 +173,7 @@ class LibvirtHypervisor : public Hypervisor {
     for (const NetworkHandle& network : allNetworks(connection_.get())) {
       try {
         const std::string name = virNetworkGetName(network.get());
-        descriptions.push_back(
-            {name, tryXml(connection_.get(), [&] { return readXml(network.get(), name); })});
+        descriptions.push_back({name, readXml(network.get(), name)});
       } catch (const Vanished&) {
         continue;
       }
@@ -258,7 +237,7 @@ class LibvirtHypervisor : public Hypervisor {
     }
     try {
       const std::string name = nameOf(domain.get());
-      if (!ask(virDomainIsPersistent, domain.get(), name)) {
+      if (!ask(virDomainIsPersistent, domain.get(), name).value_or(true)) {
         return std::nullopt;
       }
       return Definition(

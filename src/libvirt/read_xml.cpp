@@ -1,6 +1,7 @@
 #include "read_xml.hpp"
 
 #include "handles.hpp"
+#include "libvirt_error.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 
@@ -8,15 +9,8 @@ namespace vfpass::libvirt {
 namespace {
 
 // libvirt sends at most 4 MiB (REMOTE_STRING_MAX), but stores more: it indents the elements of
-// other programs in <metadata>, so that 500 KB become 4 MiB. "Unable to encode message payload"
-// ends the call but not the connection (virNetServerProgramDispatchCall). The text depends on the
-// daemon's language.
-bool isTooLargeToSend(const Failure& failure, virConnectPtr connection) {
-  return failure.code == VIR_ERR_RPC && virConnectIsAlive(connection) == 1;
-}
-
-// Neither `virsh edit` nor `virsh dumpxml` works then, but the daemon's own files have the
-// elements, and removing one needs no XML.
+// other programs in <metadata>, so that 500 KB become 4 MiB. Neither `virsh edit` nor `virsh
+// dumpxml` works then, but the daemon's own files have the elements, and removing one needs no XML.
 Error tooLargeToSend(const std::string& what, const Failure& failure, const std::string& directory,
                      const std::string& command) {
   return Error(what + ": too large for libvirt to send: " + failure.message,
@@ -25,48 +19,48 @@ Error tooLargeToSend(const std::string& what, const Failure& failure, const std:
                    "`, where URI is the namespace of the element");
 }
 
+// "Unable to encode message payload" ends the call but not the connection
+// (virNetServerProgramDispatchCall). The text depends on the daemon's language.
+DomainXml unreadable(virConnectPtr connection, const std::string& what, const Failure& failure,
+                     const std::string& directory, const std::string& command) {
+  if (virConnectIsAlive(connection) != 1) {
+    throw callError(what, failure);
+  }
+  return DomainXml(failure.code == VIR_ERR_RPC ? tooLargeToSend(what, failure, directory, command)
+                                               : callError(what, failure));
+}
+
 }  // namespace
 
 std::string domainNamed(const std::string& name) { return "domain '" + printable(name) + "'"; }
 
-void throwFailure(const std::string& what, const Failure& failure) {
+DomainXml readXml(virDomainPtr domain, unsigned flags, const std::string& name) {
+  if (const Memory<char> xml(virDomainGetXMLDesc(domain, flags)); xml) {
+    return DomainXml(xml.get());
+  }
+  const Failure failure = lastFailure();
   if (isMissingDomain(failure)) {
     throw Vanished{};
   }
-  throw callError(what, failure);
+  const bool live = (flags & VIR_DOMAIN_XML_INACTIVE) == 0;
+  const std::string scope = live ? "--live" : "--config";
+  return unreadable(virDomainGetConnect(domain), "cannot read the XML of " + domainNamed(name),
+                    failure, live ? "/run/libvirt/qemu" : "/etc/libvirt/qemu",
+                    "metadata " + shellArgument(name) + " --uri URI --remove " + scope);
 }
 
-std::string readXml(virDomainPtr domain, unsigned flags, const std::string& name) {
-  const Memory<char> xml(virDomainGetXMLDesc(domain, flags));
-  if (xml) {
-    return xml.get();
+DomainXml readXml(virNetworkPtr network, const std::string& name) {
+  if (const Memory<char> xml(virNetworkGetXMLDesc(network, 0)); xml) {
+    return DomainXml(xml.get());
   }
   const Failure failure = lastFailure();
-  const std::string what = "cannot read the XML of " + domainNamed(name);
-  if (isTooLargeToSend(failure, virDomainGetConnect(domain))) {
-    const bool live = (flags & VIR_DOMAIN_XML_INACTIVE) == 0;
-    const std::string scope = live ? "--live" : "--config";
-    throw tooLargeToSend(what, failure, live ? "/run/libvirt/qemu" : "/etc/libvirt/qemu",
-                         "metadata " + shellArgument(name) + " --uri URI --remove " + scope);
-  }
-  throwFailure(what, failure);
-}
-
-std::string readXml(virNetworkPtr network, const std::string& name) {
-  const Memory<char> xml(virNetworkGetXMLDesc(network, 0));
-  if (xml) {
-    return xml.get();
-  }
-  const Failure failure = lastFailure();
-  const std::string what = "cannot read the XML of network '" + printable(name) + "'";
   if (failure.code == VIR_ERR_NO_NETWORK) {
     throw Vanished{};
   }
-  if (isTooLargeToSend(failure, virNetworkGetConnect(network))) {
-    throw tooLargeToSend(what, failure, "/etc/libvirt/qemu/networks",
-                         "net-metadata " + shellArgument(name) + " --uri URI --remove --current");
-  }
-  throw callError(what, failure);
+  return unreadable(virNetworkGetConnect(network),
+                    "cannot read the XML of network '" + printable(name) + "'", failure,
+                    "/etc/libvirt/qemu/networks",
+                    "net-metadata " + shellArgument(name) + " --uri URI --remove --current");
 }
 
 }  // namespace vfpass::libvirt

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "libvirt_error.hpp"
+#include "vfpass/hypervisor.hpp"
 
 namespace vfpass::libvirt {
 
@@ -13,11 +13,9 @@ struct Vanished {};
 
 std::string domainNamed(const std::string& name);
 
-/// For any call on a domain that existed before.
-[[noreturn]] void throwFailure(const std::string& what, const Failure& failure);
-
-/// Both throw Vanished, or Error if libvirt cannot send the XML of this domain or network.
-std::string readXml(virDomainPtr domain, unsigned flags, const std::string& name);
-std::string readXml(virNetworkPtr network, const std::string& name);
+/// Both return why libvirt cannot send the XML of this domain or network; that must not end a
+/// listing. They throw Vanished, or Error without a connection: then none can be read.
+DomainXml readXml(virDomainPtr domain, unsigned flags, const std::string& name);
+DomainXml readXml(virNetworkPtr network, const std::string& name);
 
 }  // namespace vfpass::libvirt

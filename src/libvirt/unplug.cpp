@@ -77,7 +77,7 @@ bool isRunning(virDomainPtr domain) {
 bool isGone(virDomainPtr domain, const std::string& alias) {
   try {
     return !isRunning(domain) ||
-           readXml(domain, 0, nameOf(domain)).find("'" + alias + "'") == std::string::npos;
+           readXml(domain, 0, nameOf(domain)).text().find("'" + alias + "'") == std::string::npos;
   } catch (const Vanished&) {
     return true;
   }

@@ -142,7 +142,9 @@ expect_contains "the VF keeps its VLAN" "vlan 12" vf_attributes "$netdev" 3
 expect_exit 3 "status" vfpass status
 expect_said "status has the remedy" 'virsh metadata x --uri URI --remove --live'
 mapping b rail0 "$pf" 'index: 3' 'mac: 02:00:00:00:0b:01'
+mv "$vms/x.yaml" /tmp/x.yaml
 expect_exit 5 "b does not get the VF of x" vfpass attach b
+mv /tmp/x.yaml "$vms/x.yaml"
 mapping b rail0 "$pf" 'index: 2' 'mac: 02:00:00:00:0b:01'
 expect "attach b" vfpass attach b
 expect "destroy x" virsh destroy x
