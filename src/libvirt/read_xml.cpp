@@ -9,8 +9,8 @@ namespace vfpass::libvirt {
 namespace {
 
 // libvirt sends at most 4 MiB (REMOTE_STRING_MAX), but stores more: it indents the elements of
-// other programs in <metadata>, so that 500 KB become 4 MiB. Neither `virsh edit` nor `virsh
-// dumpxml` works then, but the daemon's own files have the elements, and removing one needs no XML.
+// other programs in <metadata>, so that 500 KB become 4 MiB. virsh cannot print or edit the XML
+// then, but the daemon's own files have the elements, and removing one needs no XML.
 Error tooLargeToSend(const std::string& what, const Failure& failure, const std::string& directory,
                      const std::string& command) {
   return Error(what + ": too large for libvirt to send: " + failure.message,
