@@ -58,6 +58,10 @@ spdlog::level::level_enum levelOf(events::Priority priority) {
 
 }  // namespace
 
+std::string withRemedy(const Error& error) {
+  return std::string(error.what()) + (error.remedy().empty() ? "" : "; " + error.remedy());
+}
+
 Session::Session(GlobalOptions options, std::ostream& out, std::ostream& err)
     : options_(std::move(options)),
       out_(out),
@@ -226,8 +230,7 @@ void Session::run(const Plan& plan, apply::Tools& tools, std::vector<state::File
 ExitCode Session::fail(const Error& error) {
   operations_.failed(error);
   progress_.clear();
-  write(events::Priority::warning, "warning: " + std::string(error.what()) +
-                                       (error.remedy().empty() ? "" : "; " + error.remedy()));
+  write(events::Priority::warning, "warning: " + withRemedy(error));
   result_.failures.push_back(error);
   return error.code();
 }
