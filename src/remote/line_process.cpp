@@ -45,7 +45,8 @@ std::string LineProcess::ask(const std::string& line, std::chrono::milliseconds 
       fail("its reply is longer than " + std::to_string(limit) + " bytes");
     }
     if (deadline.over()) {
-      fail("no reply within " + std::to_string(timeout.count() / 1000) + " s");
+      fail("no reply within " +
+           std::to_string(std::chrono::ceil<std::chrono::seconds>(timeout).count()) + " s");
     }
     checkpoint_();
     pollfd wait{stream_.get(), POLLIN, 0};

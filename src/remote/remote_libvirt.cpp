@@ -16,7 +16,7 @@ std::chrono::milliseconds timeLeft(const Deadline& deadline) {
 
 Error noReply(const PeerPlace& place, std::chrono::milliseconds timeout) {
   return Error("libvirt of " + printable(place.host) + ": no reply within " +
-                   std::to_string(timeout.count() / 1000) + " s",
+                   std::to_string(std::chrono::ceil<std::chrono::seconds>(timeout).count()) + " s",
                "check that `virsh --connect " + shellArgument(place.uri) + " list` works");
 }
 

@@ -219,6 +219,8 @@ held "a VF in that namespace" "(netdev its netdev $netdev is in the network name
 expect_equal "the other VF has no holder" "" "$(holders "$other" 2>&1)"
 end_attack
 wait_until 60 test -d "$pci_devices/$vf/net"
+# Until the kernel has removed the attacker's links, every query waits for its lock (RTNL).
+wait_until 60 timeout 1 ip link show "$(netdev_of "$vf")"
 idle "after the attacks"
 
 section "cost"
