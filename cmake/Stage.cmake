@@ -18,9 +18,13 @@ function(vfpass_stage name)
   target_link_libraries(vfpass_${name} PUBLIC vfpass_options ${STAGE_LINKS})
 endfunction()
 
+# Everything that the unit tests run, and nothing else: the sanitized build needs no more.
+add_custom_target(unit-tests)
+
 # Tests are discovered while the rest is still being built: on a busy machine, above all with sanitizers, the program
 # may take longer than CMake's default timeout of 5 seconds, which would fail the build.
 function(vfpass_discover_tests program prefix)
+  add_dependencies(unit-tests ${program})
   gtest_discover_tests(${program} TEST_PREFIX "${prefix}." DISCOVERY_TIMEOUT 300
     PROPERTIES LABELS unit)
 endfunction()

@@ -42,13 +42,14 @@ class Group(namedtuple("Group", "name tests")):
 
 
 class Costs:
-    """The durations of tests: as recorded, or else their timeout."""
+    """The durations of tests: as recorded, times `slowness` (of this machine, compared with the one that recorded
+    them), or else their timeout."""
 
-    def __init__(self, durations, needs):
-        self.durations, self.needs = durations, needs
+    def __init__(self, durations, needs, slowness=1):
+        self.durations, self.needs, self.slowness = durations, needs, slowness
 
     def seconds(self, name, limit):
-        return self.durations[name].seconds if name in self.durations else limit
+        return round(self.durations[name].seconds * self.slowness) if name in self.durations else limit
 
     def of(self, groups):
         """The duration of groups that run together; a part that several of them need is made once."""

@@ -87,11 +87,16 @@ inline constexpr seconds journal{60};
 
 // The guest agent.
 
-/// One command. libvirt may wait up to 10 s longer than requested, for the agent's reply to its own
-/// guest-sync. This limit keeps one call from using up the timeout of the whole run.
+/// One command. This limit keeps one call from using up the timeout of the whole run.
 inline constexpr seconds agentCall{20};
+/// The time that libvirt may take longer than requested, for the agent's reply to its own
+/// guest-sync (up to 10 s), and for the connection to another host.
+inline constexpr seconds agentSync{15};
 /// Starting a cleanup program whose result nobody awaits.
 inline constexpr seconds agentCleanup{5};
+/// The same while libvirt still waits for an earlier reply of that agent: enough to send the
+/// request to libvirt, which passes it on afterwards.
+inline constexpr milliseconds agentCleanupSent{500};
 /// One guest-ping of `verify --wait`, which repeats it until the agent has started.
 inline constexpr seconds agentPing{5};
 /// Asking whether the guest uses a device, before it is unplugged.
@@ -123,7 +128,12 @@ constexpr seconds verifyVfs(std::size_t vfs, bool sizes) {
 /// A probe that moves data, of a command with the timeout `whole`. Two fifths: enough remains to
 /// report a probe that hangs, and to kill it.
 constexpr seconds probeWithin(seconds whole) { return std::max(whole * 2 / 5, seconds{10}); }
-/// A reply of the vfpass on a peer's host: for the first one ssh has to log in.
+/// After starts: waiting for the verification of another VM with VFs of the same PF. With one VF
+/// and one GPU it takes about a minute.
+inline constexpr seconds startedTurn{180};
+/// After starts, without `--timeout`: a verification that hangs outside the guest, in libvirt.
+inline constexpr seconds startedLongest{7200};
+/// A reply of the vfpass on a peer's host, and of its libvirt: for the first one ssh has to log in.
 inline constexpr milliseconds remoteReply{30000};
 /// perftest in the guest, so that it ends if a device hangs.
 inline constexpr seconds guestTool{60};

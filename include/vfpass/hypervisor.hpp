@@ -7,10 +7,48 @@
 #include <utility>
 #include <vector>
 
+#include "vfpass/error.hpp"
 #include "vfpass/hypervisor_versions.hpp"
 #include "vfpass/identifiers.hpp"
 
 namespace vfpass {
+
+/// The XML of a domain as libvirt prints it; empty if there is none. libvirt can fail to print one
+/// domain: then every use of its text throws that Error, which therefore concerns this domain
+/// alone.
+class DomainXml {
+ public:
+  DomainXml() = default;
+  DomainXml(std::string text) : text_(std::move(text)) {}
+  DomainXml(const char* text) : text_(text) {}
+  explicit DomainXml(Error fault) : fault_(std::move(fault)) {}
+
+  [[nodiscard]] const std::string& text() const {
+    if (fault_) {
+      throw Error(*fault_);
+    }
+    return text_;
+  }
+  [[nodiscard]] std::string& text() {
+    static_cast<void>(std::as_const(*this).text());
+    return text_;
+  }
+  operator const std::string&() const { return text(); }
+  operator std::string_view() const { return text(); }
+
+  /// Why it cannot be read; null if it can, or if there is none.
+  [[nodiscard]] const Error* fault() const { return fault_ ? &*fault_ : nullptr; }
+  /// Whether the domain has no such XML. An unreadable one is not empty.
+  [[nodiscard]] bool empty() const { return !fault_ && text_.empty(); }
+
+  friend bool operator==(const DomainXml& one, const DomainXml& other) {
+    return one.text() == other.text();
+  }
+
+ private:
+  std::string text_;
+  std::optional<Error> fault_;
+};
 
 /// One domain as libvirt describes it.
 struct DomainDescription {
@@ -18,9 +56,9 @@ struct DomainDescription {
   std::string name;
   bool active = false;
   bool persistent = false;
-  std::string persistentXml;  ///< inactive, without secrets; empty for a transient domain
-  std::string liveXml;        ///< without secrets; empty when it does not run
-  bool managedSave = false;   ///< the next start restores a managed save image instead of booting
+  DomainXml persistentXml;   ///< inactive, without secrets; empty for a transient domain
+  DomainXml liveXml;         ///< without secrets; empty when it does not run
+  bool managedSave = false;  ///< the next start restores a managed save image instead of booting
 };
 
 /// A persistent definition with its secrets. A type of its own, because defining a domain from
@@ -35,7 +73,7 @@ struct Definition {
 /// at any time and then assigns devices without asking.
 struct NetworkDescription {
   std::string name;
-  std::string xml;
+  DomainXml xml;
 };
 
 /// Whether a connection is to the QEMU driver of this host's system daemon, the only one whose
@@ -61,11 +99,12 @@ class Hypervisor {
   virtual std::vector<NetworkDescription> listNetworks() = 0;
 
   /// By name or UUID; a name takes precedence. nullopt when there is none. Throws when libvirt does
-  /// not respond.
+  /// not respond, but not for an XML that cannot be read.
   virtual std::optional<DomainDescription> findDomain(const std::string& nameOrUuid) = 0;
 
-  /// All domains, sorted by name. Reads their states with one call for each state, then the XML of
-  /// each domain: one call, or two for a persistent domain that is running.
+  /// All domains, sorted by name, also those whose state or XML libvirt cannot return. Reads their
+  /// states with one call for each state, then the XML of each domain: one call, or two for a
+  /// persistent domain that is running.
   virtual std::vector<DomainDescription> listDomains() = 0;
 
   /// The persistent definition including secrets, for modifying and redefining it only. nullopt

@@ -90,6 +90,11 @@ module_param_string(refuse_attribute, refuse_attribute, sizeof(refuse_attribute)
 MODULE_PARM_DESC(refuse_attribute,
 		 "VF attributes that fail with EOPNOTSUPP, comma separated: mac,vlan,rate,spoofchk,trust,link_state,node_guid,port_guid");
 
+bool param_store_refused;
+module_param_named(store_refused, param_store_refused, bool, 0644);
+MODULE_PARM_DESC(store_refused,
+		 "values of refused attributes are stored and read back, as mlx5 does when it cannot make a VF's ACLs; VLAN 0 is accepted");
+
 static bool unbind_hang;
 module_param(unbind_hang, bool, 0644);
 MODULE_PARM_DESC(unbind_hang, "unbinding a VF blocks, even under SIGKILL, until this is N again");

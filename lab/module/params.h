@@ -15,6 +15,7 @@ extern unsigned int param_configure_delay_ms;
 extern unsigned int param_mac_late_ms;
 extern bool param_numvfs_busy;
 extern unsigned int param_numvfs_limit;
+extern bool param_store_refused;
 
 bool param_is_infiniband(struct pci_dev *pdev);
 bool param_refuses(const char *attribute);

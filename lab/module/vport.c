@@ -5,6 +5,7 @@
  */
 #include <linux/etherdevice.h>
 #include <linux/if_vlan.h>
+#include <linux/string.h>
 
 #include "eswitch.h"
 #include "params.h"
@@ -27,15 +28,35 @@ static void vport_unlock(struct vport *vport)
 static struct vport *vport_begin_write(struct eswitch *esw, int vf,
 				       const char *attribute)
 {
-	if (param_refuses(attribute))
+	if (param_refuses(attribute) && !READ_ONCE(param_store_refused))
 		return ERR_PTR(-EOPNOTSUPP);
 	return vport_lock(esw, vf);
 }
 
-static void vport_end_write(struct vport *vport)
+/*
+ * mlx5 stores a MAC, VLAN or spoof check and then makes the vport's ACLs anew from all
+ * three. A stored VLAN whose ACLs fail therefore fails the others, too; VLAN 0 needs none.
+ */
+static int vport_rules_error(struct vport *vport, const char *attribute)
 {
-	vport->writes++;
+	bool shared = !strcmp(attribute, "mac") || !strcmp(attribute, "vlan") ||
+		      !strcmp(attribute, "spoofchk");
+
+	if (!READ_ONCE(param_store_refused))
+		return 0;
+	if (shared && vport->vlan && param_refuses("vlan"))
+		return -EOPNOTSUPP;
+	return strcmp(attribute, "vlan") && param_refuses(attribute) ? -EOPNOTSUPP : 0;
+}
+
+static int vport_end_write(struct vport *vport, const char *attribute)
+{
+	int err = vport_rules_error(vport, attribute);
+
+	if (!err)
+		vport->writes++;
 	vport_unlock(vport);
+	return err;
 }
 
 /* As node_guid_gen_from_mac() of mlx5: the EUI-64 without the flipped bit. */
@@ -69,8 +90,7 @@ int vport_set_mac(struct eswitch *esw, int vf, const u8 *mac)
 	}
 	/* Setting the MAC programs a node GUID as well, so that RDMA CM works. */
 	vport->node_guid = guid_from_mac(mac);
-	vport_end_write(vport);
-	return 0;
+	return vport_end_write(vport, "mac");
 }
 
 int vport_set_vlan(struct eswitch *esw, int vf, u16 vlan, u8 qos, __be16 proto)
@@ -88,8 +108,7 @@ int vport_set_vlan(struct eswitch *esw, int vf, u16 vlan, u8 qos, __be16 proto)
 	vport->vlan = vlan;
 	vport->qos = qos;
 	vport->vlan_proto = proto;
-	vport_end_write(vport);
-	return 0;
+	return vport_end_write(vport, "vlan");
 }
 
 int vport_set_rate(struct eswitch *esw, int vf, u32 min_rate, u32 max_rate)
@@ -100,8 +119,7 @@ int vport_set_rate(struct eswitch *esw, int vf, u32 min_rate, u32 max_rate)
 		return PTR_ERR(vport);
 	vport->min_rate = min_rate;
 	vport->max_rate = max_rate;
-	vport_end_write(vport);
-	return 0;
+	return vport_end_write(vport, "rate");
 }
 
 int vport_set_spoofchk(struct eswitch *esw, int vf, bool on)
@@ -111,8 +129,7 @@ int vport_set_spoofchk(struct eswitch *esw, int vf, bool on)
 	if (IS_ERR(vport))
 		return PTR_ERR(vport);
 	vport->spoofchk = on;
-	vport_end_write(vport);
-	return 0;
+	return vport_end_write(vport, "spoofchk");
 }
 
 int vport_set_trust(struct eswitch *esw, int vf, bool on)
@@ -122,8 +139,7 @@ int vport_set_trust(struct eswitch *esw, int vf, bool on)
 	if (IS_ERR(vport))
 		return PTR_ERR(vport);
 	vport->trusted = on;
-	vport_end_write(vport);
-	return 0;
+	return vport_end_write(vport, "trust");
 }
 
 int vport_set_link_state(struct eswitch *esw, int vf, int state)
@@ -137,8 +153,7 @@ int vport_set_link_state(struct eswitch *esw, int vf, int state)
 		return PTR_ERR(vport);
 	vport->link_state = state;
 	vport_update_carrier(vport);
-	vport_end_write(vport);
-	return 0;
+	return vport_end_write(vport, "link_state");
 }
 
 int vport_set_node_guid(struct eswitch *esw, int vf, u64 guid)
@@ -148,8 +163,7 @@ int vport_set_node_guid(struct eswitch *esw, int vf, u64 guid)
 	if (IS_ERR(vport))
 		return PTR_ERR(vport);
 	vport->node_guid = guid;
-	vport_end_write(vport);
-	return 0;
+	return vport_end_write(vport, "node_guid");
 }
 
 int vport_set_port_guid(struct eswitch *esw, int vf, u64 guid)
@@ -159,8 +173,7 @@ int vport_set_port_guid(struct eswitch *esw, int vf, u64 guid)
 	if (IS_ERR(vport))
 		return PTR_ERR(vport);
 	vport->port_guid = guid;
-	vport_end_write(vport);
-	return 0;
+	return vport_end_write(vport, "port_guid");
 }
 
 /*

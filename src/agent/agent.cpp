@@ -9,6 +9,7 @@
 
 #include "vfpass/agent/confinement.hpp"
 #include "vfpass/agent/reply.hpp"
+#include "vfpass/base/call_within.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
@@ -59,6 +60,26 @@ std::string remedyForNoReply(const std::string& domain, std::string_view message
          "org.qemu.guest_agent.0 to the domain";
 }
 
+// nullopt: none, or no number from 0 to `largest`. The guest chooses the number.
+std::optional<int> smallNumber(const Json& object, const char* name, std::int64_t largest) {
+  const auto found = object.find(name);
+  const auto number = found != object.end() && found->is_number_integer()
+                          ? std::optional(found->get<std::int64_t>())  // negative if too large
+                          : std::nullopt;
+  return number && *number >= 0 && *number <= largest ? std::optional(static_cast<int>(*number))
+                                                      : std::nullopt;
+}
+
+// As a shell reports it: 128 plus the number of the signal that ended the program. A program of
+// which the agent reports neither has failed.
+int exitCodeOf(const Json& status) {
+  constexpr std::int64_t largestExitCode = 255;
+  constexpr std::int64_t largestSignal = 64;
+  const auto exitCode = smallNumber(status, "exitcode", largestExitCode);
+  const auto signal = smallNumber(status, "signal", largestSignal);
+  return exitCode ? *exitCode : signal ? 128 + *signal : unknownExitCode;
+}
+
 }  // namespace
 
 Agent::Agent(Hypervisor& hypervisor, const Uuid& domain, std::string domainName, seconds timeout,
@@ -82,6 +103,33 @@ seconds Agent::timeLeft() const {
   return std::min(left, deadlines::agentCall);
 }
 
+// libvirt's call neither returns at a signal nor while another host's libvirt does not answer.
+std::string Agent::ask(const std::string& request) {
+  const seconds timeout = timeLeft();
+  std::optional<std::string> answer;
+  try {
+    answer = callWithin(timeout + deadlines::agentSync, checkpoint_,
+                        [&hypervisor = hypervisor_, domain = domain_, request, timeout] {
+                          return hypervisor.askAgent(domain, request, timeout);
+                        });
+  } catch (const AgentUnavailable&) {
+    throw;
+  } catch (const Error& error) {
+    throw AgentUnavailable(error.what(), remedyForNoReply(name_, error.what()));
+  } catch (...) {  // the checkpoint's: libvirt still waits for this reply
+    *interrupted_ = true;
+    throw;
+  }
+  if (!answer) {
+    *interrupted_ = true;
+    throw AgentUnavailable("libvirt returned no reply of the guest agent of domain " +
+                               printable(name_) + " within " +
+                               std::to_string((timeout + deadlines::agentSync).count()) + " s",
+                           "check libvirt on the VM's host, then try again");
+  }
+  return *answer;
+}
+
 Json Agent::call(const std::string& command, const Json& arguments) {
   Json request{{"execute", command}};
   if (!arguments.is_null()) {
@@ -90,15 +138,7 @@ Json Agent::call(const std::string& command, const Json& arguments) {
   if (checkpoint_) {
     checkpoint_();
   }
-  std::string answer;
-  try {
-    answer = hypervisor_.askAgent(domain_, request.dump(), timeLeft());
-  } catch (const AgentUnavailable&) {
-    throw;
-  } catch (const Error& error) {
-    throw AgentUnavailable(error.what(), remedyForNoReply(name_, error.what()));
-  }
-  const Json reply = parseReply(answer);
+  const Json reply = parseReply(ask(request.dump()));
   if (!reply.is_object() || !reply.contains("return")) {
     throw AgentUnavailable("the guest agent of domain " + printable(name_) + " refused " + command,
                            remedyFor(command));
@@ -139,7 +179,10 @@ void Agent::startAndForget(const std::string& path,
   try {
     const Json request{{"execute", "guest-exec"},
                        {"arguments", {{"path", path}, {"arg", arguments}}}};
-    hypervisor_.askAgent(domain_, request.dump(), deadlines::agentCleanup);
+    callWithin(*interrupted_ ? deadlines::agentCleanupSent : deadlines::agentCleanup, {},
+               [&hypervisor = hypervisor_, domain = domain_, request = request.dump()] {
+                 return hypervisor.askAgent(domain, request, deadlines::agentCleanup);
+               });
   } catch (const std::exception&) {
   }
 }
@@ -154,12 +197,8 @@ std::optional<ExecResult> Agent::poll(Process process) {
   if (!flagMember(status, "exited")) {
     return std::nullopt;
   }
-  const auto number = [&](const char* name) {
-    const auto found = status.find(name);
-    return found != status.end() && found->is_number_integer() ? found->get<int>() : -1;
-  };
   ExecResult result;
-  result.exitCode = number("exitcode") >= 0 ? number("exitcode") : 128 + number("signal");
+  result.exitCode = exitCodeOf(status);
   result.out = decodeBase64(textMember(status, "out-data"));
   result.err = decodeBase64(textMember(status, "err-data"));
   if (result.out.size() > largestOutput || result.err.size() > largestOutput) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <iterator>
 #include <numeric>
 
 namespace vfpass {
@@ -56,13 +57,39 @@ std::size_t utf8Length(std::string_view text) {
   return overlong || outside ? 0 : length;
 }
 
-bool isControl(std::string_view sequence) {
-  const auto first = static_cast<unsigned char>(sequence[0]);
-  if (sequence.size() == 1) {
-    return first < 0x20 || first == 0x7f;
+// The code point of a valid UTF-8 sequence.
+char32_t codePoint(std::string_view sequence) {
+  constexpr std::uint8_t leadBits[] = {0x7f, 0x1f, 0x0f, 0x07};
+  char32_t value = static_cast<unsigned char>(sequence[0]) & leadBits[sequence.size() - 1];
+  for (const char each : sequence.substr(1)) {
+    value = value << 6U | (static_cast<unsigned char>(each) & 0x3fU);
   }
-  // U+0080 to U+009F: terminals interpret these as the eight-bit forms of ESC sequences.
-  return sequence.size() == 2 && first == 0xc2 && static_cast<unsigned char>(sequence[1]) < 0xa0;
+  return value;
+}
+
+struct CodePoints {
+  char32_t first;
+  char32_t last;
+};
+
+// Code points that change how other text appears, or do not appear themselves: the general
+// categories Cc, Cf, Zl and Zp, and the property Default_Ignorable_Code_Point, of Unicode 15.
+// Directional controls reorder the rest of a line, and a name with a zero-width character looks
+// like another name. U+0080 to U+009F are the eight-bit forms of ESC sequences.
+constexpr CodePoints invisible[] = {
+    {0x0000, 0x001f},   {0x007f, 0x009f},   {0x00ad, 0x00ad},   {0x034f, 0x034f},
+    {0x0600, 0x0605},   {0x061c, 0x061c},   {0x06dd, 0x06dd},   {0x070f, 0x070f},
+    {0x0890, 0x0891},   {0x08e2, 0x08e2},   {0x115f, 0x1160},   {0x17b4, 0x17b5},
+    {0x180b, 0x180f},   {0x200b, 0x200f},   {0x2028, 0x202e},   {0x2060, 0x206f},
+    {0x3164, 0x3164},   {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},   {0xffa0, 0xffa0},
+    {0xfff0, 0xfffb},   {0x110bd, 0x110bd}, {0x110cd, 0x110cd}, {0x13430, 0x1343f},
+    {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff}};
+
+bool isInvisible(std::string_view sequence) {
+  const char32_t value = codePoint(sequence);
+  return std::any_of(std::begin(invisible), std::end(invisible), [value](const CodePoints& each) {
+    return each.first <= value && value <= each.last;
+  });
 }
 
 }  // namespace
@@ -162,7 +189,7 @@ std::string printable(std::string_view text) {
   while (!text.empty()) {
     const std::size_t length = utf8Length(text);
     const std::string_view sequence = text.substr(0, std::max<std::size_t>(length, 1));
-    if (length == 0 || isControl(sequence)) {
+    if (length == 0 || isInvisible(sequence)) {
       for (const char c : sequence) {
         const auto byte = static_cast<std::uint8_t>(c);
         safe += "\\x" + hexBytes({&byte, 1}, "");

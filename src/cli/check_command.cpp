@@ -61,8 +61,7 @@ void checkAgainstHost(Session& session, const Mapping& mapping, const HostState&
     }
     entry.pendingSteps = decision.plan.steps.size();
   } catch (const Error& error) {
-    entry.objections.push_back(std::string(error.what()) +
-                               (error.remedy().empty() ? "" : "; " + error.remedy()));
+    entry.objections.push_back(session::withRemedy(error));
     codes.push_back(error.code());
   }
 }

@@ -88,16 +88,26 @@ std::optional<Finding> ncclTopologyOf(Session& session, const DomainDescription&
   }
 }
 
+// Without its XML, which libvirt cannot always send, the devices of the mapping are checked.
+void addXml(Session& session, const DomainDescription& domain, const std::vector<Lease>& leases,
+            doctor::Requirements& requirements) {
+  try {
+    requirements.guest =
+        domain::guestMemory(domain.persistentXml.empty() ? domain.liveXml : domain.persistentXml);
+    requirements.peers = peerMappingOf(session, domain, leases);
+  } catch (const Error& error) {
+    session.warn(session::withRemedy(error));
+  }
+}
+
 void addGuest(Session& session, const Topology& topology, const std::string& vm,
               doctor::Requirements& requirements) {
   const auto domain = domainOf(session, vm);
   if (!domain) {
     return;
   }
-  const std::string& xml = domain->persistentXml.empty() ? domain->liveXml : domain->persistentXml;
-  requirements.guest = domain::guestMemory(xml);
   const auto leases = session::leasesOf(session.readLeases(), domain->uuid);
-  requirements.peers = peerMappingOf(session, *domain, leases);
+  addXml(session, *domain, leases, requirements);
   requirements.ncclTopology = ncclTopologyOf(session, *domain, topology, leases);
 }
 

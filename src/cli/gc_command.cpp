@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "commands.hpp"
+#include "vfpass/apply/recover.hpp"
 #include "vfpass/apply/run.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
@@ -19,13 +21,26 @@
 namespace vfpass::cli {
 namespace {
 
-std::set<std::string> entriesIn(const std::string& xml) {
-  if (xml.empty()) {
-    return {};
+// nullopt: the XML, which may have any of them, cannot be read.
+std::optional<std::set<std::string>> devicesIn(const DomainXml& xml) {
+  try {
+    return xml.empty() ? std::set<std::string>() : domain::devicesOfOurs(xml);
+  } catch (const Error&) {  // the survey has warned
+    return std::nullopt;
   }
-  auto names = domain::devicesOfOurs(xml);
-  for (const auto& lease : domain::parseDomain(xml).leases) {
-    names.insert(lease.entry);
+}
+
+std::optional<std::set<std::string>> entriesIn(const DomainXml& xml) {
+  auto names = devicesIn(xml);
+  if (!names || xml.empty()) {
+    return names;
+  }
+  const auto parsed = domain::parseDomain(xml);
+  if (!parsed.metadataProblem.empty()) {
+    return std::nullopt;
+  }
+  for (const auto& lease : parsed.leases) {
+    names->insert(lease.entry);
   }
   return names;
 }
@@ -41,9 +56,15 @@ plan::DomainUse useOf(Session& session, const DomainDescription* found,
   if (found == nullptr) {
     return {false, !leases.empty() && isMapped(session, leases.front()), false, {}, {}};
   }
-  const auto plugged =
-      found->active ? domain::devicesOfOurs(found->liveXml) : std::set<std::string>();
-  return {true, false, found->active, entriesIn(found->persistentXml), plugged};
+  const auto configured = entriesIn(found->persistentXml);
+  const auto plugged = devicesIn(found->liveXml);
+  return {true,
+          false,
+          found->active,
+          configured.value_or(std::set<std::string>()),
+          plugged.value_or(std::set<std::string>()),
+          !configured,
+          !plugged};
 }
 
 std::vector<PciAddress> pfsOf(const std::vector<Lease>& leases) {
@@ -151,10 +172,13 @@ void collect(Session& session, const session::DomainSurvey& survey, const Uuid& 
 ExitCode gc(Session& session) {
   session.requireDomainChangesPossible("gc");
   const session::DomainSurvey survey = surveyDomains(session);
-  recoverInterruptedWork(session, survey, std::nullopt);
+  const auto unrecovered = recoverInterruptedWork(session, survey);
   ExitCode code = ExitCode::done;
   for (const auto& [domain, leases] : byDomain(session.database().leases())) {
-    if (usedAll(session, survey, domain, leases)) {
+    const bool interrupted =
+        std::ranges::find(unrecovered, domain, &apply::UnrecoveredOperation::domain) !=
+        unrecovered.end();
+    if (interrupted || usedAll(session, survey, domain, leases)) {
       continue;
     }
     try {
@@ -163,6 +187,7 @@ ExitCode gc(Session& session) {
       code = session.fail(error);
     }
   }
+  apply::throwUnrecovered(unrecovered);
   return code;
 }
 

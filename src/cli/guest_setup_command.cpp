@@ -71,7 +71,8 @@ ExitCode setUp(Session& session, const GuestSetupOptions& options) {
   session.requireLocalLibvirt("guest-setup");
   const DomainDescription domain = runningGuest(session, options.vm, "guest-setup");
   agent::Agent agent(session.hypervisor(), domain.uuid, domain.name,
-                     std::chrono::seconds(options.timeoutSeconds));
+                     std::chrono::seconds(options.timeoutSeconds),
+                     session::StopSignals::throwIfAsked);
   const setup::SetupTools tools{agent, "", [&](const std::string& text) { session.verbose(text); },
                                 [&](const std::string& text) { session.warn(text); },
                                 session::StopSignals::throwIfAsked};

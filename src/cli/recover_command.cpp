@@ -65,19 +65,34 @@ std::optional<std::string> scrub(Session& session, const session::DomainSurvey& 
   return name;
 }
 
+void scrubAndReport(Session& session, const session::DomainSurvey& survey, const Uuid& domain) {
+  if (const auto name = scrub(session, survey, domain)) {
+    const std::string result =
+        "scrubbed the devices of domain " + printable(*name) + ", which stopped without a release";
+    session.operations().done(result);
+    session.note(result);
+  }
+}
+
 ExitCode recover(Session& session) {
   session.requireDomainChangesPossible("recover");
   const session::DomainSurvey survey = surveyDomains(session);
-  recoverInterruptedWork(session, survey, std::nullopt);
+  const auto unrecovered = recoverInterruptedWork(session, survey);
+  ExitCode code = ExitCode::done;
   for (const auto& domain : domainsWithoutRelease(session, survey)) {
-    if (const auto name = scrub(session, survey, domain)) {
-      const std::string result = "scrubbed the devices of domain " + printable(*name) +
-                                 ", which stopped without a release";
-      session.operations().done(result);
-      session.note(result);
+    const bool interrupted =
+        std::ranges::find(unrecovered, domain, &apply::UnrecoveredOperation::domain) !=
+        unrecovered.end();
+    try {
+      if (!interrupted) {
+        scrubAndReport(session, survey, domain);
+      }
+    } catch (const Error& error) {  // does not stop the release of the other domains
+      code = session.fail(error);
     }
   }
-  return ExitCode::done;
+  apply::throwUnrecovered(unrecovered);
+  return code;
 }
 
 }  // namespace

@@ -166,25 +166,35 @@ void writeHtml(Session& session, const VerifyReport& report, const std::string& 
   session::writeOutputFile(file, page.str());
 }
 
+ExitCode verifyPending(Session& session, const VerifyOptions& options,
+                       const session::VerifyRequest& request) {
+  if (!options.peer.empty()) {
+    throw Error("--pending: not possible with --peer", "omit --peer", ExitCode::badInput);
+  }
+  const session::StopSignals stop;
+  if (options.vm.empty()) {
+    verifyStarted(session, request);
+  } else {
+    verifyStartedVm(session, options.vm, request);
+  }
+  return ExitCode::done;
+}
+
 ExitCode verify(Session& session, VerifyOptions options) {
   giveBackVm(options);
   checkAllPairs(options);
   const session::VerifyRequest request = requestOf(options);
   session.requireChangesPossible("verify");
-  const session::StopSignals stop;  // gives time to stop the probe in the guest
-  if (options.pending && !options.peer.empty()) {
-    throw Error("--pending: not possible with --peer", "omit --peer", ExitCode::badInput);
-  }
   if (options.pending) {
-    verifyStarted(session, request);
-    return ExitCode::done;
+    return verifyPending(session, options, request);
   }
   if (options.vm.empty()) {
     throw Error("no VM specified", "run `vfpass verify VM`", ExitCode::badInput);
   }
   session.operations().begin(events::Operation::verify, options.vm);
-  const VerifyReport report =
-      verifyVm(session, runningGuest(session, options.vm, "verify"), request);
+  const DomainDescription domain = runningGuest(session, options.vm, "verify");
+  const session::StopSignals stop;  // gives time to stop the probe in the guest
+  const VerifyReport report = verifyVm(session, domain, request);
   if (!options.html.empty()) {
     writeHtml(session, report, options.html);
   }

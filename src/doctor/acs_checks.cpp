@@ -6,6 +6,8 @@
 
 #include "check.hpp"
 #include "config_space.hpp"
+#include "distribution.hpp"
+#include "firmware_remedies.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/host/sysfs_folder.hpp"
 
@@ -22,6 +24,7 @@ constexpr std::string_view bareMetal = "xx000x0";
 // argument for several ports sets wrong bits.
 constexpr std::pair configAcsSince{6U, 11U};
 constexpr std::pair severalPortsSince{6U, 15U};
+constexpr std::string_view argumentName = "pci=config_acs=";
 
 std::string configOf(const View& view, const TopologyFunction& function) {
   const host::Folder folder(view.root(), "sys/devices/" + function.path);
@@ -41,7 +44,20 @@ bool controlsAccess(const TopologyFunction& function) {
   return function.role == FunctionRole::downstreamPort || function.role == FunctionRole::rootPort;
 }
 
-using Patterns = std::map<std::size_t, std::string_view>;
+using Patterns = std::map<std::size_t, std::string>;
+
+// Like the kernel (pci_acs_flags_enabled), assumes that a port without the control bit behaves as
+// if it were set. Direct translated is the exception: a port without it redirects such requests.
+std::string possiblePattern(const View& view, std::size_t port, std::string pattern) {
+  const auto acs = acsOf(configOf(view, view.function(port)));
+  const std::string capable = acs ? acsText(acs->capable) : "";
+  for (std::size_t bit = 1; bit < capable.size(); ++bit) {
+    if (capable[bit] == '0' && pattern[bit] == '1') {
+      pattern[bit] = 'x';
+    }
+  }
+  return pattern;
+}
 
 // The NIC's ports below the first bridge common to both forward translated requests directly.
 Patterns patternsOf(const View& view, const topology::Rail& rail) {
@@ -57,7 +73,26 @@ Patterns patternsOf(const View& view, const topology::Rail& rail) {
   }
   std::erase_if(patterns,
                 [&](const auto& each) { return !controlsAccess(view.function(each.first)); });
+  for (auto& [port, pattern] : patterns) {
+    pattern = possiblePattern(view, port, pattern);
+  }
   return patterns;
+}
+
+// The DMA function of NVIDIA's Direct NIC shares an IOMMU group with its GPU, on purpose; the rules
+// for the ports above it are those of rdma-core's rdma_topo.
+bool isBelowDirectNicPorts(const View& view, const topology::Rail& rail) {
+  const auto patterns = patternsOf(view, rail);
+  for (std::size_t number = 0; number < view.topology().functions.size(); ++number) {
+    if (!isDirectNicDma(view.function(number))) {
+      continue;
+    }
+    const auto ports = portsAbove(view, number);
+    if (std::ranges::any_of(ports, [&](std::size_t port) { return patterns.contains(port); })) {
+      return true;
+    }
+  }
+  return false;
 }
 
 // Covers all rails of the host even if only one VM is examined, so that the remedy keeps the
@@ -69,41 +104,62 @@ Patterns allPatterns(const View& view) {
       rails.push_back(rail);
     }
   }
+  std::erase_if(rails, [&](const auto& rail) { return isBelowDirectNicPorts(view, rail); });
   Patterns all;
   for (const auto& rail : rails) {
     for (const auto& [port, pattern] : patternsOf(view, rail)) {
       const auto [known, isNew] = all.emplace(port, pattern);
-      if (!isNew && pattern == nicPort) {
-        known->second = nicPort;
+      if (!isNew && pattern.front() == nicPort.front()) {
+        known->second = pattern;
       }
     }
   }
   return all;
 }
 
-// One argument for the whole host, because a second pci=config_acs= replaces the first.
-std::string remedyFor(const View& view) {
+// One argument for the whole host, because a second pci=config_acs= replaces the first. Ports
+// without ACS have nothing to set.
+std::vector<std::string> argumentParts(const View& view) {
   std::vector<std::string> parts;
   for (const auto& [port, pattern] : allPatterns(view)) {
-    parts.push_back(std::string(pattern) + "@" + toString(view.function(port).address));
+    const std::string config = configOf(view, view.function(port));
+    if (!hasExtendedSpace(config) || acsOf(config)) {
+      parts.push_back(pattern + "@" + toString(view.function(port).address));
+    }
   }
-  std::string old;
-  if (const auto version = view.kernelVersion(); version && *version < severalPortsSince) {
-    const bool unknown = *version < configAcsSince;
-    old = unknown || parts.size() > 1
-              ? std::string(" (needs Linux ") +
-                    (unknown ? "6.11" : "6.15, or commit 9cf8a952d57b, for several ports") +
-                    ", this is " + std::to_string(version->first) + "." +
-                    std::to_string(version->second) + ")"
-              : "";
-  }
-  return "add to the kernel command line, then reboot: \"pci=config_acs=" + join(parts, ";") +
-         "\"" + old;
+  return parts;
 }
 
-enum class Verdict { good, bad, unreadable };
+// What must hold before the argument is added: older kernels ignore it or set wrong bits.
+std::string kernelNeededFor(const View& view, bool severalPorts) {
+  const auto version = view.kernelVersion();
+  const std::string running = version ? ", this is " + std::to_string(version->first) + "." +
+                                            std::to_string(version->second)
+                                      : "";
+  if (!version || *version >= (severalPorts ? severalPortsSince : configAcsSince)) {
+    return "";
+  }
+  return *version < configAcsSince
+             ? std::string("needs Linux 6.11") + (severalPorts ? ", 6.15 for several ports" : "") +
+                   running + ": boot a newer kernel, then "
+             : "needs Linux 6.15, or commit 9cf8a952d57b, for several ports" + running +
+                   ": check or change the kernel first, because without it the argument sets wrong "
+                   "bits, then ";
+}
 
-Verdict judge(const View& view, std::size_t port, std::string_view pattern, std::string& seen) {
+std::string remedyFor(const View& view) {
+  const auto parts = argumentParts(view);
+  const std::string argument = std::string(argumentName) + join(parts, ";");
+  const auto present = view.settings("proc/cmdline");
+  if (std::ranges::find(present, argument) != present.end()) {
+    return "the kernel command line has the right argument already: see `dmesg | grep -i acs`";
+  }
+  return kernelNeededFor(view, parts.size() > 1) + addKernelArgument(view, argument);
+}
+
+enum class Verdict { good, bad, impossible, unreadable };
+
+Verdict judge(const View& view, std::size_t port, const std::string& wanted, std::string& seen) {
   const TopologyFunction& function = view.function(port);
   const std::string config = configOf(view, function);
   seen = toString(function.address) + " ";
@@ -114,23 +170,19 @@ Verdict judge(const View& view, std::size_t port, std::string_view pattern, std:
   const auto acs = acsOf(config);
   if (!acs) {
     seen += "has no ACS";
-    return Verdict::bad;
+    return Verdict::impossible;
   }
-  const std::string wanted(pattern);
   seen += acsText(acs->enabled);
-  if (matchesAcs(acs->enabled, pattern)) {
+  if (matchesAcs(acs->enabled, wanted)) {
     return Verdict::good;
   }
   seen += " for " + wanted;
   if (matchesAcs(acs->enabled, bareMetal)) {
     seen += " (the setting for bare metal)";
   }
-  const auto firstMissing = wanted.find('1');
-  for (auto bit = firstMissing; bit != std::string::npos; bit = wanted.find('1', bit + 1)) {
-    if (acsText(acs->capable)[bit] == '0') {
-      seen += " (the port supports only " + acsText(acs->capable) + ")";
-      break;
-    }
+  if (wanted.front() == '1' && acsText(acs->capable).front() == '0') {
+    seen += " (the port supports only " + acsText(acs->capable) + ")";
+    return Verdict::impossible;
   }
   return Verdict::bad;
 }
@@ -139,27 +191,44 @@ std::string railName(const View& view, const topology::Rail& rail) {
   return toString(view.function(rail.gpu).address) + " with " + nameOf(view.function(*rail.pf));
 }
 
+/// The ports of one rail by verdict, as findings describe them.
+using Verdicts = std::map<Verdict, std::vector<std::string>>;
+
+Verdicts judge(const View& view, const topology::Rail& rail) {
+  Verdicts verdicts;
+  for (const auto& [port, pattern] : patternsOf(view, rail)) {
+    std::string seen;
+    const Verdict verdict = judge(view, port, pattern, seen);
+    verdicts[verdict].push_back(seen);
+  }
+  return verdicts;
+}
+
 void checkAcs(const View& view, Results& results) {
   const std::string expected =
       "1x111x1 at the NIC's port of a shared switch, xx111x1 at the GPU's port and the root ports";
   std::string remedy = remedyFor(view);
   for (const auto& rail : view.rails()) {
-    std::vector<std::string> good;
-    std::vector<std::string> bad;
-    std::vector<std::string> unreadable;
-    for (const auto& [port, pattern] : patternsOf(view, rail)) {
-      std::string seen;
-      const Verdict verdict = judge(view, port, pattern, seen);
-      auto& list = verdict == Verdict::good ? good : verdict == Verdict::bad ? bad : unreadable;
-      list.push_back(seen);
-    }
     const std::string subject = railName(view, rail);
-    if (!bad.empty()) {
-      results.failedIfUsed(view.uses(rail), subject, expected, join(bad, ", "), remedy);
+    if (isBelowDirectNicPorts(view, rail)) {
+      results.notObservable(subject, expected, "other rules apply to the ports of a Direct NIC",
+                            "rdma_topo check");
+      continue;
+    }
+    Verdicts found = judge(view, rail);
+    const bool settable = !found[Verdict::bad].empty();
+    std::vector<std::string> faults = found[Verdict::bad];
+    std::ranges::copy(found[Verdict::impossible], std::back_inserter(faults));
+    if (settable) {
+      results.failedIfUsed(view.uses(rail), subject, expected, join(faults, ", "), remedy);
       remedy = "add the argument shown for the first rail; it covers all rails";
-    } else if (!unreadable.empty()) {
+    } else if (!faults.empty()) {
+      results.failedIfUsed(view.uses(rail), subject, expected, join(faults, ", "),
+                           "no setting changes these ports: use slots whose ports support it");
+    } else if (const auto& unreadable = found[Verdict::unreadable]; !unreadable.empty()) {
       results.notObservable(subject, expected, join(unreadable, ", "), "sudo vfpass doctor");
     } else {
+      const auto& good = found[Verdict::good];
       results.passed(subject, expected, good.empty() ? "no ports between them" : join(good, ", "));
     }
   }
@@ -197,9 +266,9 @@ void checkAts(const View& view, Results& results) {
     } else if (hasAts(config)) {
       results.passed(nameOf(pf), expected, "present");
     } else {
-      results.failedIfUsed(
-          sharesWithUsedGpu(view, number), nameOf(pf), expected, "disabled in the firmware",
-          "mstconfig -d " + toString(pf.address) + " set ATS_ENABLED=1, then reboot");
+      results.failedIfUsed(sharesWithUsedGpu(view, number), nameOf(pf), expected,
+                           pf.vendor == mellanox ? "disabled in the firmware" : "absent",
+                           atsRemedy(view, pf));
     }
   }
 }
@@ -214,6 +283,11 @@ constexpr std::array checks{
           withoutRail, checkAcs}};
 
 }  // namespace
+
+bool isDirectNicDma(const TopologyFunction& function) {
+  constexpr std::uint16_t directNicDma = 0x2100;
+  return function.vendor == mellanox && function.device == directNicDma;
+}
 
 // A root port has one link, so only a multi-function card could have two devices directly below it.
 bool sharesSwitch(const View& view, std::size_t gpu, std::size_t pf) {

@@ -7,6 +7,7 @@
 
 #include "firmware_settings.hpp"
 #include "vfpass/diagnosis.hpp"
+#include "vfpass/mlx5_firmware.hpp"
 #include "view.hpp"
 
 namespace vfpass::doctor {
@@ -18,7 +19,9 @@ class Results {
       : key_(key), why_(why), into_(into) {}
 
   void passed(std::string subject, std::string expected, std::string seen);
-  /// `remedy` is a command where one exists.
+  /// `remedy` is a command where one exists. Nothing in it edits a file of another program, except
+  /// by that program's own command: other edits are described in words
+  /// (tests/cli/remedies_test.py).
   void failed(std::string subject, std::string expected, std::string seen, std::string remedy);
   /// About one device: failed, but only a warning if the device is not used (View::uses).
   void failedIfUsed(bool used, std::string subject, std::string expected, std::string seen,
@@ -68,9 +71,6 @@ std::string withoutGpu(const View& view);
 std::string withoutPf(const View& view);
 std::string withoutRail(const View& view);
 
-/// PCI vendor of ConnectX cards.
-inline constexpr std::uint16_t mellanox = 0x15b3;
-
 /// Link layer of the function's first RDMA port that reports one.
 LinkLayer layerOf(const TopologyFunction& function);
 
@@ -81,12 +81,17 @@ std::vector<std::size_t> pfsWith(const View& view, LinkLayer layer);
 /// `unsupported` (EOPNOTSUPP) if the driver refuses it; nullopt if unknown.
 std::optional<std::string> eswitchModeOf(const View& view, const TopologyFunction& pf);
 
-/// What checkSettings found for the PF's card; empty if unknown.
-FirmwareSettings firmwareSettingsOf(const View& view, const TopologyFunction& pf);
+/// Queries the firmware settings of all cards, once, before any check uses them.
+void queryFirmware(const View& view);
+/// The settings of the function's card; empty if unknown.
+FirmwareSettings firmwareSettingsOf(const View& view, const TopologyFunction& function);
 
 /// PFs whose VFs go to guests, as far as known: the used ones; if nothing names a device, those of
 /// the rails, or all. Ports of other PFs may be down.
 std::vector<std::size_t> usedPfs(const View& view);
+
+/// The DMA function of NVIDIA's Direct NIC, which belongs to a GPU.
+bool isDirectNicDma(const TopologyFunction& function);
 
 /// Whether GPU and NIC are below one switch.
 bool sharesSwitch(const View& view, std::size_t gpu, std::size_t pf);

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "check.hpp"
+#include "distribution.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::doctor {
@@ -53,25 +54,44 @@ void checkKvm(const View& view, Results& results) {
   }
 }
 
+constexpr const char* enableInFirmware = ": systemctl reboot --firmware-setup";
+
+// Intel's IOMMU needs the argument unless the kernel was built to enable it by default.
+std::string remedyWithoutGroups(const View& view) {
+  if (!isIntel(view)) {
+    return std::string("enable the IOMMU (AMD-Vi, SMMU) in the firmware") + enableInFirmware;
+  }
+  const bool isOn = view.kernelArgument("intel_iommu").value_or("").starts_with("on");
+  return isOn ? std::string("intel_iommu=on is set already: enable VT-d in the firmware") +
+                    enableInFirmware
+              : "enable VT-d in the firmware, then " + addKernelArgument(view, "intel_iommu=on");
+}
+
 void checkIommu(const View& view, Results& results) {
   const std::string expected = "IOMMU groups";
   if (const auto groups = view.root().list(groupsFolder).size(); groups > 0) {
     return results.passed("", expected, std::to_string(groups) + " groups");
   }
   for (const char* argument : {"iommu", "intel_iommu", "amd_iommu"}) {
-    if (view.kernelArgument(argument).value_or("").starts_with("off")) {
+    const auto value = view.kernelArgument(argument).value_or("");
+    if (value.starts_with("off")) {
       return results.failed("", expected, std::string(argument) + "=off on the kernel command line",
-                            "remove " + std::string(argument) +
-                                "=off from GRUB_CMDLINE_LINUX in /etc/default/grub, then "
-                                "run update-grub and reboot");
+                            removeKernelArgument(view, std::string(argument) + "=" + value));
     }
   }
-  results.failed("", expected, "none",
-                 isIntel(view)
-                     ? "enable VT-d in the firmware and add intel_iommu=on to GRUB_CMDLINE_LINUX "
-                       "in /etc/default/grub, then run update-grub and reboot"
-                     : "enable the IOMMU (AMD-Vi, SMMU) in the firmware: "
-                       "systemctl reboot --firmware-setup");
+  results.failed("", expected, "none", remedyWithoutGroups(view));
+}
+
+// An identity domain comes from the command line or from the kernel's default
+// (CONFIG_IOMMU_DEFAULT_PASSTHROUGH).
+std::string remedyForPassthrough(const View& view) {
+  if (view.kernelArgument("iommu") == "pt") {
+    return removeKernelArgument(view, "iommu=pt");
+  }
+  const auto passthrough = view.kernelArgument("iommu.passthrough");
+  return passthrough && *passthrough != "0"
+             ? removeKernelArgument(view, "iommu.passthrough=" + *passthrough)
+             : addKernelArgument(view, "iommu.passthrough=0");
 }
 
 // Before Linux 6.12 (6c17c7d5936e) the kernel does not program the smallest translation unit of a
@@ -95,8 +115,7 @@ void checkPassthrough(const View& view, Results& results) {
       results.notObservable(
           nameOf(pf), expected,
           "identity on an older kernel: VFs have no ATS unless it has commit 6c17c7d5936e",
-          "remove iommu=pt from GRUB_CMDLINE_LINUX in /etc/default/grub, then run update-grub and "
-          "reboot");
+          remedyForPassthrough(view));
     }
   }
 }
@@ -104,11 +123,9 @@ void checkPassthrough(const View& view, Results& results) {
 // The kernel names remapped interrupt controllers `IR-PCI-MSI`, `IR-IO-APIC`.
 void checkRemapping(const View& view, Results& results) {
   const std::string expected = "interrupts are remapped";
-  const std::string remedy =
-      "enable interrupt remapping (x2APIC, VT-d) in the firmware and remove intremap=off from "
-      "GRUB_CMDLINE_LINUX in /etc/default/grub, then run update-grub and reboot";
-  if (view.kernelArgument("intremap").value_or("").starts_with("off")) {
-    return results.failed("", expected, "intremap=off on the kernel command line", remedy);
+  if (const auto value = view.kernelArgument("intremap").value_or(""); value.starts_with("off")) {
+    return results.failed("", expected, "intremap=off on the kernel command line",
+                          removeKernelArgument(view, "intremap=" + value));
   }
   std::size_t seen = 0;
   for (const std::string& number : view.root().list("sys/kernel/irq")) {
@@ -122,7 +139,9 @@ void checkRemapping(const View& view, Results& results) {
     }
   }
   if (seen > 0) {
-    results.failed("", expected, "PCI-MSI, not IR-PCI-MSI", remedy);
+    results.failed("", expected, "PCI-MSI, not IR-PCI-MSI",
+                   std::string("enable interrupt remapping (x2APIC, VT-d) in the firmware") +
+                       enableInFirmware);
   } else {
     results.notObservable("", expected, "no PCI device interrupt in /sys/kernel/irq",
                           "dmesg | grep -i remapping");
@@ -141,8 +160,10 @@ void checkFlag(const View& view, const std::string& module, const std::string& p
   for (const std::string& name : view.root().list("etc/modprobe.d")) {
     for (const std::string& line : view.settings("etc/modprobe.d/" + name)) {
       if (line.starts_with(parameter + "=") && isOn(line.substr(parameter.size() + 1))) {
+        // Not a command: the line may set other options, too, or continue on the next one.
         return results.failed("/etc/modprobe.d/" + name, expected, line,
-                              "sed -i '/" + parameter + "/d' /etc/modprobe.d/" + name);
+                              "remove " + line + " from the options of " + module +
+                                  " in /etc/modprobe.d/" + printable(name));
       }
     }
   }
@@ -191,6 +212,11 @@ const TopologyFunction* foreignFunction(const View& view, const Groups& groups,
   return nullptr;
 }
 
+// The Direct NIC's DMA function shares the group with its GPU whatever the ports above them do.
+bool isDirectNicOf(const TopologyFunction& gpu, const TopologyFunction& foreign) {
+  return gpu.role == FunctionRole::gpu && isDirectNicDma(foreign);
+}
+
 void checkGroups(const View& view, Results& results) {
   const std::string expected = "alone in its IOMMU group";
   const Groups groups = groupsOf(view.topology());
@@ -199,7 +225,14 @@ void checkGroups(const View& view, Results& results) {
     if (!function.iommuGroup) {
       results.failedIfUsed(view.uses(number), subject, expected, "no IOMMU group",
                            "dmesg | grep -i -e DMAR -e AMD-Vi");
-    } else if (const auto* foreign = foreignFunction(view, groups, number); foreign != nullptr) {
+    } else if (const auto* foreign = foreignFunction(view, groups, number);
+               foreign != nullptr && isDirectNicOf(function, *foreign)) {
+      results.warned(subject, expected,
+                     "shares group " + std::to_string(*function.iommuGroup) +
+                         " with the DMA function of its Direct NIC, " + toString(foreign->address),
+                     "list " + toString(foreign->address) +
+                         " under `functions:` of the same mapping: the group goes to one guest");
+    } else if (foreign != nullptr) {
       results.failedIfUsed(view.uses(number), subject, expected,
                            "shares group " + std::to_string(*function.iommuGroup) + " with " +
                                toString(foreign->address),

@@ -129,6 +129,7 @@ Requirements requireEverything(const Topology& topology) {
 std::vector<Diagnosis> examine(const host::Root& root, const Topology& topology,
                                const Requirements& requirements, const Inquiries& inquiries) {
   const View view(root, topology, requirements, inquiries);
+  queryFirmware(view);
   std::vector<Diagnosis> found;
   for (const auto& area :
        {cpuIommuChecks(), sriovChecks(), firmwareChecks(), dpuChecks(), eswitchChecks(),

@@ -42,7 +42,7 @@ void checkDriverOrder(const View& view, Results& results) {
   const std::string expected =
       "nvidia_peermem registered with OFED and of the same version as nvidia";
   const std::string remedy =
-      "reinstall the GPU driver after OFED: dkms autoinstall --force, or its own installer";
+      "reinstall the GPU driver with its own installer or package, now that OFED is installed";
   if (!view.moduleLoaded("nvidia_peermem")) {
     return checkBuildOrder(built(view).value_or(Built{}), remedy, results);
   }

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::array units{"etc/systemd/system", "run/systemd/system", "usr/lib/systemd/system",
                            "lib/systemd/system"};
+constexpr const char* dropIn = "etc/systemd/system/openibd.service.d/vfpass.conf";
 constexpr std::size_t namedUsers = 8;
 
 bool hasOpenibd(const View& view) {
@@ -100,9 +101,12 @@ void checkStop(const View& view, Results& results) {
     return results.passed("", expected, "RefuseManualStop=yes");
   }
   results.failed("", expected, "it can be stopped or restarted; " + usersText(view),
-                 "mkdir -p /etc/systemd/system/openibd.service.d && printf "
-                 "'[Unit]\\nRefuseManualStop=yes\\n' > "
-                 "/etc/systemd/system/openibd.service.d/vfpass.conf && systemctl daemon-reload");
+                 view.root().exists(dropIn)
+                     ? "set RefuseManualStop=yes in section [Unit] of /" + std::string(dropIn) +
+                           ", then run systemctl daemon-reload"
+                     : "mkdir -p /etc/systemd/system/openibd.service.d && printf "
+                       "'[Unit]\\nRefuseManualStop=yes\\n' > /" +
+                           std::string(dropIn) + " && systemctl daemon-reload");
 }
 
 constexpr std::array checks{

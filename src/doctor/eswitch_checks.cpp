@@ -57,6 +57,15 @@ std::pair<std::string, std::string> expectedMode(const View& view, const Topolog
   return {"", "legacy or switchdev"};
 }
 
+// Not devlink: it changes the mode under VMs that use the PF's VFs, while host apply refuses to.
+std::string modeRemedy(const View& view, const TopologyFunction& pf, const std::string& wanted) {
+  const auto policy = view.requirements().eswitchModes.find(pf.address);
+  const bool isSet = policy != view.requirements().eswitchModes.end() && policy->second == wanted;
+  return isSet ? "vfpass host apply"
+               : "set embedded-switch-mode: " + wanted + " for PF " + toString(pf.address) +
+                     " in host.yaml, then run vfpass host apply";
+}
+
 void checkMode(const View& view, Results& results) {
   for (const std::size_t number : view.pfs()) {
     const TopologyFunction& pf = view.function(number);
@@ -75,9 +84,7 @@ void checkMode(const View& view, Results& results) {
     } else if (wanted.empty() || *mode == wanted) {
       results.passed(doctor::nameOf(pf), expected, *mode);
     } else {
-      results.failed(doctor::nameOf(pf), expected, *mode,
-                     "devlink dev eswitch set " + device + " mode " + wanted +
-                         "  # permanently: embedded-switch-mode in host.yaml");
+      results.failed(doctor::nameOf(pf), expected, *mode, modeRemedy(view, pf, wanted));
     }
   }
 }

@@ -4,7 +4,8 @@
 #include <set>
 
 #include "check.hpp"
-#include "firmware_settings.hpp"
+#include "distribution.hpp"
+#include "firmware_remedies.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
 #include "vfpass/host/program_output.hpp"
@@ -16,37 +17,33 @@ using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
 // The programs of mstflint and MFT, where their packages install them. Both print the same table.
-constexpr std::array programs{"/usr/bin/mstconfig", "/usr/bin/mlxconfig"};
-constexpr unsigned usualVfs = 16;
-constexpr std::uint64_t infinibandType = 1;
-constexpr std::uint64_t ethernetType = 2;
+constexpr std::array programs{"usr/bin/mstconfig", "usr/bin/mlxconfig"};
 
-/// The value that one setting must have.
-struct Need {
-  std::string name;
-  std::uint64_t value = 0;
-  bool orMore = false;
-
-  [[nodiscard]] bool meets(const std::string& text) const {
-    const auto number = numberOf(text);
-    return number && (orMore ? *number >= value : *number == value);
-  }
-  [[nodiscard]] std::string text() const {
-    return name + (orMore ? ">=" : "=") + std::to_string(value);
-  }
-};
-
-std::vector<std::size_t> cards(const View& view) {
+// The first of the functions that belongs to each card: the ports of a card share its settings.
+std::vector<std::size_t> cards(const View& view, const std::vector<std::size_t>& functions) {
   std::vector<std::size_t> found;
   std::set<PciAddress> seen;
-  for (const std::size_t number : view.pfs()) {
+  for (const std::size_t number : functions) {
     PciAddress card = view.function(number).address;
-    card.function = 0;  // the ports of a card share its settings
+    card.function = 0;
     if (view.function(number).vendor == mellanox && seen.insert(card).second) {
       found.push_back(number);
     }
   }
   return found;
+}
+
+std::vector<std::size_t> cards(const View& view) { return cards(view, view.pfs()); }
+
+// Also those that have neither VFs nor an RDMA device, because their firmware has SR-IOV off.
+std::vector<std::size_t> queriedCards(const View& view) {
+  std::vector<std::size_t> functions = view.pfs();
+  for (std::size_t number = 0; number < view.topology().functions.size(); ++number) {
+    if (lacksSriov(view, number)) {
+      functions.push_back(number);
+    }
+  }
+  return cards(view, functions);
 }
 
 bool sameCard(PciAddress one, PciAddress other) {
@@ -66,9 +63,10 @@ bool usesCard(const View& view, const PciAddress& card) {
   });
 }
 
-std::vector<Need> needsOf(const View& view, const PciAddress& card) {
+std::vector<FirmwareNeed> needsOf(const View& view, const PciAddress& card,
+                                  const FirmwareSettings& settings) {
   unsigned vfs = 1;
-  std::vector<Need> types;
+  std::vector<FirmwareNeed> types;
   for (const std::size_t number : view.pfs()) {
     const PciAddress& pf = view.function(number).address;
     if (sameCard(pf, card)) {
@@ -76,13 +74,15 @@ std::vector<Need> needsOf(const View& view, const PciAddress& card) {
     }
   }
   for (const Requirement& requirement : view.requirements().vfs) {
-    const std::string name = "LINK_TYPE_P" + std::to_string(requirement.pf.function + 1);
+    const std::string name = linkTypeSetting(requirement.pf);
     if (sameCard(requirement.pf, card) && requirement.infiniband != requirement.vlan &&
-        std::ranges::find(types, name, &Need::name) == types.end()) {
-      types.push_back({name, requirement.infiniband ? infinibandType : ethernetType});
+        !bothLinkTypesRequired(view, requirement.pf) &&
+        std::ranges::find(types, name, &FirmwareNeed::name) == types.end()) {
+      types.push_back({name, linkTypeValue(requirement.infiniband ? LinkLayer::infiniband
+                                                                  : LinkLayer::ethernet)});
     }
   }
-  std::vector<Need> needs{{"SRIOV_EN", 1}, {"NUM_OF_VFS", vfs, true}};
+  std::vector<FirmwareNeed> needs{{"SRIOV_EN", 1}, {vfLimitSetting(settings), vfs, true}};
   if (cardNeedsAts(view, card)) {
     needs.push_back({"ATS_ENABLED", 1});
   }
@@ -92,8 +92,8 @@ std::vector<Need> needsOf(const View& view, const PciAddress& card) {
 
 std::optional<std::string> querySettings(const PciAddress& card, milliseconds deadline) {
   for (const char* program : programs) {
-    const auto output =
-        host::programOutput({program, "-e", "-d", toString(card), "query"}, deadline);
+    const auto output = host::programOutput(
+        {std::string("/") + program, "-e", "-d", toString(card), "query"}, deadline);
     const auto settings = firmwareSettingsIn(output.value_or(""));
     if (!settings.empty()) {
       return toText(settings);
@@ -102,57 +102,18 @@ std::optional<std::string> querySettings(const PciAddress& card, milliseconds de
   return std::nullopt;
 }
 
-std::string textOf(const std::string& name, const FirmwareSetting& setting) {
-  return name + " " + (setting.current.empty() ? "unknown" : setting.current) +
-         (setting.current == setting.nextBoot ? ""
-                                              : " now, " + setting.nextBoot + " at the next boot");
-}
-
-/// A card's settings compared with the needed values.
-struct Judgement {
-  std::vector<std::string> seen;
-  std::vector<std::string> toSet;  ///< `SRIOV_EN=1`
-  bool pending = false;            ///< correct only after the next boot
-  bool unknown = false;            ///< the program shows no current value
-};
-
-Judgement judge(const std::vector<Need>& needs, const FirmwareSettings& settings) {
-  Judgement judgement;
-  for (const Need& need : needs) {
-    const auto found = settings.find(need.name);
-    if (found == settings.end()) {
-      judgement.seen.push_back("no " + need.name);
-      continue;
-    }
-    const FirmwareSetting& setting = found->second;
-    judgement.seen.push_back(textOf(need.name, setting));
-    if (!need.meets(setting.nextBoot)) {
-      judgement.toSet.push_back(
-          need.name + "=" +
-          std::to_string(need.orMore ? std::max<std::uint64_t>(need.value, usualVfs) : need.value));
-    } else if (setting.current.empty()) {
-      judgement.unknown = true;
-    } else if (!need.meets(setting.current)) {
-      judgement.pending = true;
-    }
-  }
-  return judgement;
-}
-
-void report(const TopologyFunction& pf, bool used, const std::vector<Need>& needs,
+void report(const TopologyFunction& pf, bool used, const std::vector<FirmwareNeed>& needs,
             const FirmwareSettings& settings, Results& results) {
   std::vector<std::string> wanted;
-  std::ranges::transform(needs, std::back_inserter(wanted), &Need::text);
+  std::ranges::transform(needs, std::back_inserter(wanted), &FirmwareNeed::text);
   const std::string expected = join(wanted, ", ") + ", now and at the next boot";
-  const Judgement judgement = judge(needs, settings);
+  const FirmwareJudgement judgement = judge(needs, settings);
   const std::string seen = join(judgement.seen, ", ");
-  const std::string powerCycle = "power-cycle the machine";
   if (!judgement.toSet.empty()) {
     results.failedIfUsed(used, nameOf(pf), expected, seen,
-                         "mstconfig -d " + toString(pf.address) + " set " +
-                             join(judgement.toSet, " ") + ", then " + powerCycle);
+                         setFirmware(pf.address, judgement.toSet));
   } else if (judgement.pending) {
-    results.failedIfUsed(used, nameOf(pf), expected, seen, powerCycle);
+    results.failedIfUsed(used, nameOf(pf), expected, seen, "power-cycle the machine");
   } else if (judgement.unknown) {
     results.notObservable(nameOf(pf), expected, seen, "install a newer mstflint");
   } else {
@@ -161,25 +122,22 @@ void report(const TopologyFunction& pf, bool used, const std::vector<Need>& need
 }
 
 void checkSettings(const View& view, Results& results) {
-  const auto end = Clock::now() + deadlines::firmwareTotal;
   for (const std::size_t number : cards(view)) {
     const TopologyFunction& pf = view.function(number);
-    const auto left = std::chrono::duration_cast<milliseconds>(end - Clock::now());
-    const auto answer =
-        view.answer("firmware/" + toString(pf.address), [&]() -> std::optional<std::string> {
-          return left.count() > 0
-                     ? querySettings(pf.address, std::min(left, deadlines::firmwareCard))
-                     : std::nullopt;
-        });
-    const auto settings = firmwareSettingsFrom(answer.value_or(""));
-    const auto needs = needsOf(view, pf.address);
+    const auto settings = firmwareSettingsOf(view, pf);
     if (settings.empty()) {
+      const std::string query = "sudo mstconfig -e -d " + toString(pf.address) + " query";
+      const bool installed = std::ranges::any_of(
+          programs, [&](const std::string& program) { return view.root().exists(program); });
       results.notObservable(
           nameOf(pf), "firmware settings, now and at the next boot",
           "neither mstconfig nor mlxconfig shows them",
-          "apt install mstflint; sudo mstconfig -e -d " + toString(pf.address) + " query");
+          installed ? query
+                    : installPackage(view, {"mstflint", "mstflint", "mstflint"}, "mstflint") +
+                          ", then run " + query);
     } else {
-      report(pf, usesCard(view, pf.address), needs, settings, results);
+      report(pf, usesCard(view, pf.address), needsOf(view, pf.address, settings), settings,
+             results);
     }
   }
 }
@@ -197,11 +155,26 @@ constexpr std::array checks{Check{"firmware-settings",
 
 }  // namespace
 
-// The query was made for the card's first PF, before anything else asks.
-FirmwareSettings firmwareSettingsOf(const View& view, const TopologyFunction& pf) {
-  for (const std::size_t number : cards(view)) {
+void queryFirmware(const View& view) {
+  if (view.root().isLive() && !view.inquiries().queriesFirmware) {
+    return;
+  }
+  const auto end = Clock::now() + deadlines::firmwareTotal;
+  for (const std::size_t number : queriedCards(view)) {
+    const PciAddress& card = view.function(number).address;
+    const auto query = [&]() -> std::optional<std::string> {
+      const auto left = std::chrono::duration_cast<milliseconds>(end - Clock::now());
+      return left.count() > 0 ? querySettings(card, std::min(left, deadlines::firmwareCard))
+                              : std::nullopt;
+    };
+    static_cast<void>(view.answer("firmware/" + toString(card), query));
+  }
+}
+
+FirmwareSettings firmwareSettingsOf(const View& view, const TopologyFunction& function) {
+  for (const std::size_t number : queriedCards(view)) {
     const PciAddress& first = view.function(number).address;
-    if (sameCard(first, pf.address)) {
+    if (sameCard(first, function.address)) {
       const auto known = view.answer("firmware/" + toString(first),
                                      []() -> std::optional<std::string> { return std::nullopt; });
       return firmwareSettingsFrom(known.value_or(""));

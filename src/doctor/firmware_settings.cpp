@@ -12,8 +12,10 @@ namespace {
 
 constexpr std::array names{"ATS_ENABLED",  "INTERNAL_CPU_OFFLOAD_ENGINE",
                            "LINK_TYPE_P1", "LINK_TYPE_P2",
-                           "NUM_OF_VFS",   "SRIOV_EN"};
+                           "NUM_OF_VFS",   "PF_NUM_OF_VF",
+                           "SRIOV_EN",     "PF_NUM_OF_VF_VALID"};
 constexpr std::size_t valueLimit = 40;
+constexpr std::uint64_t usualVfs = 16;
 constexpr std::string_view unknown = "-";
 
 std::vector<std::string> wordsOf(std::string_view line) {
@@ -47,6 +49,12 @@ void addSetting(const std::vector<std::string>& words, bool hasCurrent,
     }
     return;
   }
+}
+
+std::string textOf(const std::string& name, const FirmwareSetting& setting) {
+  return name + " " + (setting.current.empty() ? "unknown" : setting.current) +
+         (setting.current == setting.nextBoot ? ""
+                                              : " now, " + setting.nextBoot + " at the next boot");
 }
 
 }  // namespace
@@ -95,6 +103,40 @@ std::optional<std::uint64_t> numberOf(const std::string& value) {
   return value.ends_with(')')
              ? parseNumber(std::string_view(value).substr(open + 1, value.size() - open - 2))
              : std::nullopt;
+}
+
+bool FirmwareNeed::meets(const std::string& text) const {
+  const auto number = numberOf(text);
+  return number && (orMore ? *number >= value : *number == value);
+}
+
+std::string FirmwareNeed::text() const {
+  return name + (orMore ? ">=" : "=") + std::to_string(value);
+}
+
+std::string FirmwareNeed::assignment() const {
+  return name + "=" + std::to_string(orMore ? std::max(value, usualVfs) : value);
+}
+
+FirmwareJudgement judge(const std::vector<FirmwareNeed>& needs, const FirmwareSettings& settings) {
+  FirmwareJudgement judgement;
+  for (const FirmwareNeed& need : needs) {
+    const auto found = settings.find(need.name);
+    if (found == settings.end()) {
+      judgement.seen.push_back("no " + need.name);
+      continue;
+    }
+    const FirmwareSetting& setting = found->second;
+    judgement.seen.push_back(textOf(need.name, setting));
+    if (!need.meets(setting.nextBoot)) {
+      judgement.toSet.push_back(need.assignment());
+    } else if (setting.current.empty()) {
+      judgement.unknown = true;
+    } else if (!need.meets(setting.current)) {
+      judgement.pending = true;
+    }
+  }
+  return judgement;
 }
 
 }  // namespace vfpass::doctor

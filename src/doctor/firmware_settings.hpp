@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace vfpass::doctor {
 
@@ -27,5 +28,28 @@ FirmwareSettings firmwareSettingsFrom(std::string_view text);
 
 /// `True(1)` is 1, `16` is 16.
 std::optional<std::uint64_t> numberOf(const std::string& value);
+
+/// The value that one setting must have.
+struct FirmwareNeed {
+  std::string name;
+  std::uint64_t value = 0;
+  bool orMore = false;
+
+  [[nodiscard]] bool meets(const std::string& text) const;
+  /// `NUM_OF_VFS>=4`
+  [[nodiscard]] std::string text() const;
+  /// `NUM_OF_VFS=16`
+  [[nodiscard]] std::string assignment() const;
+};
+
+/// A card's settings compared with the needed values.
+struct FirmwareJudgement {
+  std::vector<std::string> seen;
+  std::vector<std::string> toSet;  ///< `SRIOV_EN=1`
+  bool pending = false;            ///< correct only after the next boot
+  bool unknown = false;            ///< the program shows no current value
+};
+
+FirmwareJudgement judge(const std::vector<FirmwareNeed>& needs, const FirmwareSettings& settings);
 
 }  // namespace vfpass::doctor

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "check.hpp"
+#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
 #include "vfpass/error.hpp"
@@ -88,6 +89,11 @@ std::string seenText(const std::optional<FlowControl>& flow, const std::optional
   return join(parts, ", ");
 }
 
+// mlnx_qos is a program of OFED, dcb one of iproute2.
+std::string queryFor(const TopologyFunction& pf, const std::string& netdev) {
+  return (pf.vendor == mellanox ? "mlnx_qos -i " : "dcb pfc show dev ") + shellArgument(netdev);
+}
+
 // The configuration of the switches cannot be checked from the host.
 void checkFlowControl(const View& view, Results& results) {
   std::optional<unsigned> paused;
@@ -104,18 +110,18 @@ void checkFlowControl(const View& view, Results& results) {
       paused = flow->pausedPriorities;
     }
     if (differs) {
-      results.failed(
-          netdev, expected, seen + "; the first port has PFC " + listText(*paused),
-          "compare with dcb pfc show dev " + netdev + ", then configure all ports alike");
+      results.failed(netdev, expected, seen + "; the first port has PFC " + listText(*paused),
+                     "compare with dcb pfc show dev " + shellArgument(netdev) +
+                         ", then configure all ports alike");
     } else if (on) {
       results.passed(netdev, expected, seen);
     } else if (flow && ecn) {
       results.failed(
           netdev, expected, seen,
-          "mlnx_qos -i " + netdev +
+          "mlnx_qos -i " + shellArgument(netdev) +
               " --trust dscp --pfc 0,0,0,1,0,0,0,0; then enable the same priority on the switch");
     } else {
-      results.notObservable(netdev, expected, seen, "mlnx_qos -i " + netdev);
+      results.notObservable(netdev, expected, seen, queryFor(pf, netdev));
     }
   }
 }

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "config_space.hpp"
+#include "distribution.hpp"
 #include "gpu_checks.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/host/sysfs_folder.hpp"
@@ -71,6 +72,30 @@ constexpr const char* barRemedy =
     "enable Above 4G Decoding and Resizable BAR in the firmware: "
     "systemctl reboot --firmware-setup";
 
+// The types of the BARs, which are hard-wired: in `resource`, a BAR that the kernel could not place
+// looks like one that does not exist.
+bool hasMemoryBar(const std::string& config) {
+  constexpr std::size_t firstBar = 0x10;
+  constexpr std::size_t barBytes = 4;
+  constexpr unsigned ioSpace = 0x1;
+  constexpr unsigned prefetchableBit = 0x8;
+  for (std::size_t bar = 0; bar < barCount; ++bar) {
+    const unsigned low = static_cast<unsigned char>(config[firstBar + bar * barBytes]);
+    if ((low & ioSpace) == 0 && (low & prefetchableBit) != 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// An integrated GPU (GB10) uses the host's memory and has no BAR for any of its own.
+bool lacksMemoryBar(const View& view, const TopologyFunction& gpu) {
+  constexpr std::size_t header = 64;
+  const host::Folder folder(view.root(), "sys/devices/" + gpu.path);
+  const std::string config = folder ? folder.readBytes("config", 0, header) : "";
+  return config.size() == header && !hasMemoryBar(config);
+}
+
 // GPUDirect RDMA works with a small BAR, but the memory that is registered at one time has to fit
 // into it. It is a fault only where the GPU offers more.
 void judgeSmallBar(const View& view, const TopologyFunction& gpu, std::uint64_t size,
@@ -103,7 +128,10 @@ void checkBars(const View& view, Results& results) {
       continue;
     }
     const auto bar = memoryBar(*text);
-    if (!bar || bar->start == 0 || bar->size == 0) {
+    if (!bar && lacksMemoryBar(view, gpu)) {
+      results.failedIfUsed(view.uses(number), subject, wideBar, "the GPU has no prefetchable BAR",
+                           "use another GPU: NICs cannot reach the memory of this one by PCI");
+    } else if (!bar || bar->start == 0 || bar->size == 0) {
       results.failedIfUsed(view.uses(number), subject, wideBar,
                            "no prefetchable BAR has an address", barRemedy);
     } else if ((bar->flags & sixtyFourBit) == 0) {
@@ -134,20 +162,22 @@ void checkConsole(const View& view, Results& results) {
 
 void checkLegacyPeerMemory(const View& view, Results& results) {
   const std::string expected = "no nv_peer_mem";
-  const std::string remedy = "modprobe -r nv_peer_mem; apt purge nvidia-peer-memory-dkms";
   if (view.moduleLoaded("nv_peer_mem")) {
-    return results.failed("", expected, "the module is loaded", remedy);
+    return results.failed("", expected, "the module is loaded", "modprobe -r nv_peer_mem");
   }
   const std::string folder = "etc/modules-load.d";
   for (const std::string& name : view.root().list(folder)) {
     const auto settings = view.settings(folder + "/" + name);
     if (std::ranges::find(settings, "nv_peer_mem") != settings.end()) {
-      return results.failed("/" + folder + "/" + name, expected, "loaded at boot", remedy);
+      return results.failed("/" + folder + "/" + name, expected, "loaded at boot",
+                            "remove the line nv_peer_mem from /" + folder + "/" + printable(name));
     }
   }
   if (view.root().exists("etc/init.d/nv_peer_mem")) {
-    return results.failed("/etc/init.d/nv_peer_mem", expected, "its init script is still installed",
-                          remedy);
+    return results.failed(
+        "/etc/init.d/nv_peer_mem", expected, "its init script is still installed",
+        removePackage(view, {"nvidia-peer-memory-dkms", "nvidia_peer_memory", "nvidia_peer_memory"},
+                      "the package nvidia-peer-memory"));
   }
   results.passed("", expected, "none");
 }

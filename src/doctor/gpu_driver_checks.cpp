@@ -1,5 +1,10 @@
+#include <algorithm>
+#include <array>
+
+#include "distribution.hpp"
 #include "gpu_checks.hpp"
 #include "vfpass/base/driver_name.hpp"
+#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/host/gpu_users.hpp"
 #include "vfpass/host/vfio_driver_match.hpp"
@@ -8,6 +13,10 @@ namespace vfpass::doctor {
 namespace {
 
 constexpr const char* anyDriver = "a VFIO driver, nvidia or none";
+// As modprobe.d(5) orders them.
+constexpr std::array moduleFolders{"etc/modprobe.d", "run/modprobe.d", "usr/local/lib/modprobe.d",
+                                   "usr/lib/modprobe.d", "lib/modprobe.d"};
+constexpr const char* ownFile = "/etc/modprobe.d/vfpass-gpu.conf";
 
 void checkUsers(const PciAddress& gpu, bool used, const host::GpuSurvey& survey, Results& results) {
   const std::string subject = toString(gpu);
@@ -40,6 +49,76 @@ void checkVfioDriver(const View& view, std::size_t number, Results& results) {
   }
 }
 
+// The file that keeps the module from being loaded for its devices; empty: none.
+std::string blacklistOf(const View& view, const std::string& module) {
+  for (const std::string folder : moduleFolders) {
+    for (const std::string& name : view.root().list(folder)) {
+      const auto settings = view.settings(folder + "/" + name);
+      if (name.ends_with(".conf") &&
+          std::ranges::find(settings, "blacklist " + module) != settings.end()) {
+        return "/" + folder + "/" + name;
+      }
+    }
+  }
+  return {};
+}
+
+// Whether every device of the driver is a GPU for guests, and none is the host's display.
+bool servesGuestsOnly(const View& view, const std::string& driver) {
+  const auto& functions = view.topology().functions;
+  for (std::size_t number = 0; number < functions.size(); ++number) {
+    const TopologyFunction& function = functions[number];
+    const bool isDisplay =
+        view.root().readNumber(View::pathOf(function, "boot_vga")).value_or(0) == 1;
+    const bool isGuestGpu = function.role == FunctionRole::gpu && view.uses(number) && !isDisplay;
+    if (function.driver == driver && !isGuestGpu) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::string idText(const TopologyFunction& gpu) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  for (const unsigned id : {gpu.vendor, gpu.device}) {
+    text += text.empty() ? "" : ":";
+    for (const unsigned shift : {12U, 8U, 4U, 0U}) {
+      text += digits[id >> shift & 0xfU];
+    }
+  }
+  return text;
+}
+
+// Without the driver, the host's other devices would go dark: VFIO takes only this one, before.
+std::string remedyForOneGpu(const View& view, const TopologyFunction& gpu) {
+  const auto& functions = view.topology().functions;
+  const auto same = std::ranges::count_if(functions, [&](const TopologyFunction& other) {
+    return other.vendor == gpu.vendor && other.device == gpu.device;
+  });
+  const std::string begin = "other devices of this host use " + gpu.driver + ", too: ";
+  if (same > 1) {
+    return begin + "set driver_override of " + toString(gpu.address) +
+           " to vfio-pci at boot before " + gpu.driver +
+           " is loaded, in a script of the initramfs: its ID does not distinguish it from them";
+  }
+  return begin + "let vfio-pci bind this one first, with `softdep " + gpu.driver +
+         " pre: vfio-pci` and the ID " + idText(gpu) +
+         " in `options vfio-pci ids=` in a file of /etc/modprobe.d, then " +
+         rebuildInitramfs(view) + " and reboot";
+}
+
+// A module that is loaded stays; a blacklist takes effect at the next boot.
+std::string remedyForDriver(const View& view, const TopologyFunction& gpu) {
+  const std::string effective = rebuildInitramfs(view) + " and reboot";
+  if (const std::string file = blacklistOf(view, gpu.driver); !file.empty()) {
+    return gpu.driver + " is blacklisted already in " + printable(file) + ": " + effective;
+  }
+  return servesGuestsOnly(view, gpu.driver) ? "echo blacklist " + shellArgument(gpu.driver) +
+                                                  " >> " + ownFile + ", then " + effective
+                                            : remedyForOneGpu(view, gpu);
+}
+
 }  // namespace
 
 void checkGpuDrivers(const View& view, Results& results) {
@@ -62,10 +141,8 @@ void checkGpuDrivers(const View& view, Results& results) {
     } else if (gpu.driver.empty()) {
       results.passed(toString(gpu.address), anyDriver, "none");
     } else {
-      results.failedIfUsed(
-          view.uses(number), toString(gpu.address), anyDriver, gpu.driver,
-          "echo blacklist " + gpu.driver +
-              " > /etc/modprobe.d/vfpass-gpu.conf, then run update-initramfs -u and reboot");
+      results.failedIfUsed(view.uses(number), toString(gpu.address), anyDriver, gpu.driver,
+                           remedyForDriver(view, gpu));
     }
   }
 }

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <array>
 
+#include "ini_settings.hpp"
+#include "netplan_settings.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/doctor/doctor.hpp"
 
@@ -13,13 +15,7 @@ constexpr std::array kernelArguments{
     "hugepages", "hugepagesz",  "module.sig_enforce", "iommu.passthrough"};
 
 // The settings that doctor checks. `knownSettings` keeps them with their values.
-constexpr std::array settingNames{"virtual-function-count",
-                                  "total-vfs",
-                                  "sr-iovvirtualfunctions",
-                                  "[sr-iov]",
-                                  "sriov_numvfs",
-                                  "num_vfs",
-                                  "max_vfs",
+constexpr std::array settingNames{"sriov-num-vfs",
                                   "unmanaged-devices",
                                   "no-auto-default",
                                   "nm_unmanaged",
@@ -28,6 +24,7 @@ constexpr std::array settingNames{"virtual-function-count",
                                   "enable_unsafe_noiommu_mode",
                                   "virt_enabled",
                                   "nv_peer_mem",
+                                  "blacklist",
                                   "refusemanualstop"};
 
 std::string keptArguments(std::string_view line) {
@@ -37,12 +34,18 @@ std::string keptArguments(std::string_view line) {
     const auto end = std::min(line.find_first_of(" \t\n", at), line.size());
     const auto word = line.substr(at, end - at);
     const auto name = word.substr(0, word.find('='));
-    if (std::ranges::find(kernelArguments, name) != kernelArguments.end()) {
+    const bool setsVfs = name.ends_with(".num_vfs") || name.ends_with(".max_vfs");
+    if (setsVfs || std::ranges::find(kernelArguments, name) != kernelArguments.end()) {
       kept += std::string(word) + "\n";
     }
     at = end + 1;
   }
   return kept;
+}
+
+// The distribution and its relatives (os-release(5)).
+std::string keptIdentity(const std::string& line) {
+  return line.starts_with("ID=") || line.starts_with("ID_LIKE=") ? line + "\n" : "";
 }
 
 // Each setting and the word after it; the rest of the line may be private.
@@ -68,11 +71,27 @@ std::string knownSettings(std::string_view path, std::string_view content) {
   if (path == "proc/cmdline") {
     return keptArguments(content);
   }
+  const auto isIn = [&](std::string_view folder) {
+    return path.find(folder) != std::string_view::npos;
+  };
+  if (isIn("netplan/") && path.ends_with(".yaml")) {
+    return reducedNetplan(std::string(content));
+  }
+  if (isIn("NetworkManager/system-connections/")) {
+    return reducedProfile(content);
+  }
+  if (isIn("etc/sysconfig/network-scripts/ifcfg-")) {
+    return reducedIfcfg(content);
+  }
+  if (isIn("systemd/network/")) {
+    return reducedNetworkFile(content);
+  }
+  const bool isRelease = path == "etc/os-release" || path == "usr/lib/os-release";
   std::string kept;
   for (const std::string& line : splitLines(content)) {
     const auto text = trim(line);
     if (!text.empty() && text.front() != '#' && text.front() != ';') {
-      kept += keptSettings(std::string(text));
+      kept += isRelease ? keptIdentity(std::string(text)) : keptSettings(std::string(text));
     }
   }
   return kept;

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "check.hpp"
+#include "distribution.hpp"
 #include "vfpass/base/shell.hpp"
 
 namespace vfpass::doctor {
@@ -21,6 +22,11 @@ bool isExecutable(const host::Root& root, const std::string& path) {
                             (status.st_mode & 0111U) != 0);
 }
 
+std::string debianPackages(const View& view) {
+  const bool isArm = view.topology().processors.architecture == "arm64";
+  return std::string("libvirt-daemon-system qemu-system-") + (isArm ? "arm" : "x86");
+}
+
 void checkDaemon(const View& view, Results& results) {
   for (const std::string daemon : {"virtqemud", "libvirtd"}) {
     if (view.root().exists("usr/sbin/" + daemon)) {
@@ -31,8 +37,9 @@ void checkDaemon(const View& view, Results& results) {
     return results.notObservable("", "libvirt's daemon for QEMU", "no programs in this tree",
                                  "virsh version");
   }
-  results.failed("", "libvirt's daemon for QEMU", "not installed",
-                 "apt install libvirt-daemon-system qemu-system-x86");
+  results.failed(
+      "", "libvirt's daemon for QEMU", "not installed",
+      installPackage(view, {debianPackages(view), "libvirt qemu-kvm", ""}, "libvirt and QEMU"));
 }
 
 void checkHook(const View& view, Results& results) {

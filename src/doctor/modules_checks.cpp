@@ -2,6 +2,7 @@
 #include <array>
 
 #include "check.hpp"
+#include "distribution.hpp"
 #include "module_file.hpp"
 #include "vfpass/host/sysfs_folder.hpp"
 
@@ -46,19 +47,19 @@ void reportUnloaded(const View& view, const std::string& module, const std::stri
     case Signature::present:
       return results.notObservable(module, expected,
                                    "signed but not loaded: the key may not be enrolled",
-                                   "mokutil --test-key /var/lib/dkms/mok.pub");
+                                   "mokutil --test-key " + dkmsCertificate(view));
     case Signature::unknown:
       break;
   }
   results.notObservable(module, expected, "built by DKMS but not loaded",
-                        "modprobe " + module + " || " + remedy);
+                        "run `modprobe " + module + "`; if the kernel refuses its key, " + remedy);
 }
 
 // In `taint`, E is a module without a valid signature.
 void checkSignatures(const View& view, Results& results) {
   const std::string expected = "DKMS modules signed with an enrolled key";
   const std::string remedy =
-      "mokutil --import /var/lib/dkms/mok.pub, then reboot and enrol the key";
+      "mokutil --import " + dkmsCertificate(view) + ", then reboot and enrol the key";
   bool good = true;
   for (const std::string& package : view.root().list("var/lib/dkms")) {
     for (const Package& known : packages) {

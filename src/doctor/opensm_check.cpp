@@ -5,7 +5,6 @@
 #include <iterator>
 #include <set>
 
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::doctor {
@@ -117,24 +116,24 @@ std::string settingIn(const View& view, const std::string& file) {
   return found;
 }
 
-std::string restart(const View& view) {
+// OpenSM has no command that changes its file.
+std::string remedyFor(const View& view, const std::string& subject) {
   const bool nvidia = view.root().exists("etc/init.d/opensmd");
-  return std::string(" && systemctl restart ") + (nvidia ? "opensmd" : "opensm");
+  return "in " + printable(subject) + ", set virt_enabled 2; then `systemctl restart " +
+         (nvidia ? "opensmd" : "opensm") + "`";
 }
 
 void judgeFile(const View& view, const std::string& file, bool used, Results& results) {
   const std::string subject = "/" + file;
-  const std::string path = shellArgument(subject);
   const std::string found = settingIn(view, file);
   if (found == expected) {
     results.passed(subject, std::string(expected), found);
   } else if (!found.empty()) {
-    results.failedIfUsed(used, subject, std::string(expected), found,
-                         "sed -i 's/^ *virt_enabled.*/virt_enabled 2/' " + path + restart(view));
+    results.failedIfUsed(used, subject, std::string(expected), found, remedyFor(view, subject));
   } else {
     results.failedIfUsed(used, subject, std::string(expected), "not set",
-                         "echo virt_enabled 2 >> " + path + restart(view) +
-                             "  # NVIDIA's OpenSM; the distributions' has no such setting");
+                         remedyFor(view, subject) +
+                             " (only NVIDIA's OpenSM has this setting, not the distributions')");
   }
 }
 

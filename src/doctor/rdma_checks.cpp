@@ -4,6 +4,8 @@
 #include <set>
 
 #include "check.hpp"
+#include "distribution.hpp"
+#include "firmware_remedies.hpp"
 #include "opensm_check.hpp"
 #include "vfpass/arp_policy.hpp"
 #include "vfpass/base/shell.hpp"
@@ -12,30 +14,65 @@
 namespace vfpass::doctor {
 namespace {
 
-std::string versionOf(const View& view, const std::string& module) {
-  return view.root().readText("sys/module/" + module + "/version").value_or("");
+// Whether a loaded module was built outside the kernel's tree: `O` in its taint flags, which others
+// can accompany (kernel/module: module_flags_taint). Not its version: OFED's mlx5_core has one, its
+// mlx5_ib has none. nullopt for a module that is built in.
+std::optional<bool> isOutOfTree(const View& view, const std::string& module) {
+  const auto taint = view.root().readText("sys/module/" + module + "/taint");
+  return taint ? std::optional(taint->find('O') != std::string::npos) : std::nullopt;
+}
+
+std::string originOf(const View& view, const std::string& module) {
+  const auto outside = isOutOfTree(view, module);
+  const std::string version =
+      view.root().readText("sys/module/" + module + "/version").value_or("");
+  return !outside    ? "unknown"
+         : !*outside ? "the kernel's own"
+                     : "out of tree" + (version.empty() ? "" : " (OFED " + version + ")");
 }
 
 std::string withoutMlx5(const View& view) {
   return view.moduleLoaded("mlx5_core") ? "" : "mlx5_core is not loaded";
 }
 
-// The modules of OFED have a version, those of the kernel have none (since Linux 5.12).
 void checkOfed(const View& view, Results& results) {
-  const std::string expected = "mlx5_core and mlx5_ib of the same release";
-  const std::string core = versionOf(view, "mlx5_core");
-  const std::string release = core.empty() ? "the kernel's own" : "OFED " + core;
+  const std::string expected = "mlx5_core and mlx5_ib both from OFED, or both the kernel's own";
+  const std::string core = originOf(view, "mlx5_core");
+  const auto coreOutside = isOutOfTree(view, "mlx5_core");
+  const auto ibOutside = isOutOfTree(view, "mlx5_ib");
+  const std::string both = "mlx5_core: " + core + "; mlx5_ib: " + originOf(view, "mlx5_ib");
   if (!view.moduleLoaded("mlx5_ib")) {
-    results.failed("", expected, "mlx5_core: " + release + "; mlx5_ib not loaded",
-                   "modprobe mlx5_ib");
-  } else if (const std::string ib = versionOf(view, "mlx5_ib"); ib != core) {
-    results.failed(
-        "", expected,
-        "mlx5_core: " + release + "; mlx5_ib: " + (ib.empty() ? "the kernel's own" : "OFED " + ib),
-        "run update-initramfs -u and reboot, or reinstall OFED");
+    results.failed("", expected, "mlx5_core: " + core + "; mlx5_ib not loaded", "modprobe mlx5_ib");
+  } else if (!coreOutside || !ibOutside) {
+    results.notObservable("", expected, both,
+                          "cat /sys/module/mlx5_core/taint /sys/module/mlx5_ib/taint");
+  } else if (*coreOutside != *ibOutside) {
+    results.failed("", expected, both,
+                   rebuildInitramfs(view) +
+                       ", which may hold a module of the other release, then reboot; if that does "
+                       "not help, reinstall OFED for this kernel");
   } else {
-    results.passed("", expected, release);
+    results.passed("", expected, core);
   }
+}
+
+// What is missing where the kernel shows no RDMA port of a NIC.
+std::string remedyWithoutRdmaPort(const View& view, const TopologyFunction& pf) {
+  if (pf.driver.empty()) {
+    return "bind the NIC to its own driver";
+  }
+  // mlx5_core itself creates the netdev of an Ethernet port, unless it has given the device up.
+  constexpr std::uint32_t ethernetController = 0x0200;
+  const bool hasFailed = pf.netdevs.empty() && pf.classCode >> 8U == ethernetController;
+  if (pf.driver == "mlx5_core" && !hasFailed && !view.moduleLoaded("mlx5_ib")) {
+    return "modprobe mlx5_ib";
+  }
+  if (pf.driver == "mlx5_core" && pf.netdevs.empty()) {
+    return "dmesg | grep " + toString(pf.address) +
+           "  # the driver's reason, such as a health error";
+  }
+  return "load the RDMA driver for " + printable(pf.driver) +
+         " (rdma-core does at boot); rdma link lists the ports";
 }
 
 void checkLinkType(const View& view, Results& results) {
@@ -47,16 +84,20 @@ void checkLinkType(const View& view, Results& results) {
     const std::string subject = requirement.vm + ", " + requirement.entry;
     const std::string expected =
         requirement.infiniband ? "infiniband: it has GUIDs" : "ethernet: it has a VLAN";
+    const LinkLayer wanted = requirement.infiniband ? LinkLayer::infiniband : LinkLayer::ethernet;
     const LinkLayer layer = layerOf(*pf);
     if (layer == LinkLayer::unknown) {
-      results.notObservable(subject, expected, nameOf(*pf) + " has no RDMA port", "rdma link");
-    } else if (layer == (requirement.infiniband ? LinkLayer::infiniband : LinkLayer::ethernet)) {
-      results.passed(subject, expected, std::string(toString(layer)));
-    } else {
+      results.notObservable(subject, expected, nameOf(*pf) + " has no RDMA port",
+                            remedyWithoutRdmaPort(view, *pf));
+    } else if (layer != wanted) {
       results.failed(subject, expected, nameOf(*pf) + " is " + std::string(toString(layer)),
-                     "mstconfig -d " + toString(pf->address) +
-                         " set LINK_TYPE_P1=" + (requirement.infiniband ? "1" : "2") +
-                         ", then reboot; or correct the mapping");
+                     linkTypeRemedy(view, *pf, wanted));
+    } else if (requirement.infiniband && pf->netdevs.empty()) {
+      results.failed(subject, expected,
+                     nameOf(*pf) + " has no IPoIB netdev, through which the kernel sets GUIDs",
+                     ipoibRemedy);
+    } else {
+      results.passed(subject, expected, std::string(toString(layer)));
     }
   }
 }
@@ -75,21 +116,35 @@ std::string withoutUsedPf(const View& view) {
   return reason.empty() && usedPfs(view).empty() ? "no NIC in use" : reason;
 }
 
+std::string linkState(const TopologyFunction& pf) {
+  if (!pf.rdma.empty() && !pf.rdma.front().ports.empty()) {
+    return "port " + toLower(pf.rdma.front().ports.front().state);
+  }
+  return pf.netdevs.empty() ? "no netdev" : pf.netdevs.front().name + " down";
+}
+
+// An InfiniBand port needs no netdev to become active; one that is INIT waits for a subnet manager.
+std::string linkRemedy(const View& view, const TopologyFunction& pf) {
+  if (layerOf(pf) == LinkLayer::infiniband) {
+    return linkState(pf) == "port init" ? "start a subnet manager for this fabric"
+                                        : "check cable and switch";
+  }
+  if (pf.netdevs.empty()) {
+    return remedyWithoutRdmaPort(view, pf);
+  }
+  const Netdev& netdev = pf.netdevs.front();
+  return netdev.up ? "check cable, transceiver and switch: ethtool " + shellArgument(netdev.name)
+                   : "ip link set dev " + shellArgument(netdev.name) +
+                         " up  # then check cable and switch";
+}
+
 void checkLink(const View& view, Results& results) {
   for (const std::size_t number : usedPfs(view)) {
     const TopologyFunction& pf = view.function(number);
-    std::string seen = pf.netdevs.empty() ? "no netdev" : pf.netdevs.front().name + " down";
-    if (!pf.rdma.empty() && !pf.rdma.front().ports.empty()) {
-      seen = "port " + toLower(pf.rdma.front().ports.front().state);
-    }
     if (topology::isUsable(pf)) {
       results.passed(nameOf(pf), "an active port", pf.rdma.empty() ? "up" : "active");
     } else {
-      results.failed(nameOf(pf), "an active port", seen,
-                     pf.netdevs.empty()
-                         ? "rdma link"
-                         : "ip link set dev " + shellArgument(pf.netdevs.front().name) +
-                               " up  # then check cable and switch");
+      results.failed(nameOf(pf), "an active port", linkState(pf), linkRemedy(view, pf));
     }
   }
 }
@@ -151,10 +206,16 @@ std::string arpText(const std::string& ignore, std::uint64_t announce) {
   return "arp_ignore " + ignore + ", arp_announce " + std::to_string(announce);
 }
 
+// With slashes, a name may contain dots (sysctl(8)).
 std::string arpRemedy(const std::string& netdev) {
-  const std::string setting = "net.ipv4.conf." + netdev + ".";
-  return "sysctl -w " + setting + "arp_ignore=" + std::to_string(arp::ignore) + " " + setting +
-         "arp_announce=" + std::to_string(arp::announce);
+  const std::string separator = netdev.find('.') == std::string::npos ? "." : "/";
+  std::string command = "sysctl -w";
+  for (const auto& [name, value] :
+       {std::pair("arp_ignore", arp::ignore), std::pair("arp_announce", arp::announce)}) {
+    command += " " + join({"net", "ipv4", "conf", shellArgument(netdev), name}, separator) + "=" +
+               std::to_string(value);
+  }
+  return command;
 }
 
 // The kernel takes the larger of the two (IN_DEV_MAXCONF).

@@ -2,13 +2,11 @@
 #include <array>
 
 #include "check.hpp"
+#include "firmware_remedies.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::doctor {
 namespace {
-
-constexpr std::uint32_t networkController = 0x02;
-constexpr unsigned usualVfs = 16;
 
 std::string withoutMapping(const View& view) {
   const Requirements& requirements = view.requirements();
@@ -35,7 +33,6 @@ void checkFirmware(const View& view, Results& results) {
   const std::string expected = "SR-IOV on in the firmware";
   for (std::size_t number = 0; number < view.topology().functions.size(); ++number) {
     const TopologyFunction& function = view.function(number);
-    const std::string address = toString(function.address);
     const bool required = !view.requirements().oneVm ||
                           std::ranges::find(view.requirements().vfs, function.address,
                                             &Requirement::pf) != view.requirements().vfs.end();
@@ -46,10 +43,9 @@ void checkFirmware(const View& view, Results& results) {
       results.passed(nameOf(function), expected,
                      std::to_string(function.vfCount) + " of " + std::to_string(function.totalVfs) +
                          " VFs created");
-    } else if (function.vendor == mellanox && function.classCode >> 16U == networkController) {
+    } else if (lacksSriov(view, number)) {
       results.failedIfUsed(view.uses(number), nameOf(function), expected, "no VFs possible",
-                           "mstconfig -d " + address + " set SRIOV_EN=1 NUM_OF_VFS=" +
-                               std::to_string(usualVfs) + ", then power-cycle the machine");
+                           vfLimitRemedy(view, function, 1));
     }
   }
 }
@@ -76,9 +72,7 @@ void checkCount(const View& view, Results& results) {
     const std::string seen =
         std::to_string(pf.vfCount) + " created of " + std::to_string(pf.totalVfs) + " possible";
     if (pf.totalVfs < wanted) {
-      results.failed(nameOf(pf), expected, seen,
-                     "mstconfig -d " + toString(pf.address) + " set NUM_OF_VFS=" +
-                         std::to_string(wanted) + ", then power-cycle the machine");
+      results.failed(nameOf(pf), expected, seen, vfLimitRemedy(view, pf, wanted));
     } else if (pf.vfCount > 0 && pf.vfCount < wanted) {
       results.failed(nameOf(pf), expected, seen,
                      "detach all VMs of this PF, then run vfpass host apply");
@@ -140,15 +134,16 @@ std::optional<bool> isFixed(const std::string& firmware) {
   return *branch > 46 || (*branch == 46 && *build >= 3008) || (longTerm && *build >= 8002);
 }
 
+// The versions are those of mlx5's firmware: mlx4's has another numbering.
 bool isConnectX(const TopologyFunction& function) {
-  return function.vendor == mellanox && function.totalVfs > 0;
+  return hasMlx5Firmware(function.vendor, function.driver) && function.totalVfs > 0;
 }
 
 std::string withoutConnectX(const View& view) {
   return std::ranges::any_of(view.pfs(),
                              [&](std::size_t pf) { return isConnectX(view.function(pf)); })
              ? ""
-             : "no ConnectX with SR-IOV";
+             : "no ConnectX-4 or later with SR-IOV";
 }
 
 void checkEscapes(const View& view, Results& results) {

@@ -103,8 +103,26 @@ std::optional<std::string> View::answer(
   return text;
 }
 
+std::string View::derived(const std::string& name,
+                          const std::function<std::string()>& query) const {
+  if (!root_.isLive()) {
+    if (auto recorded = root_.readText("vfpass/" + name, fileLimit)) {
+      return *recorded;
+    }
+  }
+  std::string text = query();
+  if (inquiries_.answers != nullptr) {
+    inquiries_.answers->insert_or_assign(name, text);
+  }
+  return text;
+}
+
+std::string View::settingsText(const std::string& path) const {
+  return knownSettings(path, root_.readText(path, fileLimit).value_or(""));
+}
+
 std::vector<std::string> View::settings(const std::string& path) const {
-  return splitLines(knownSettings(path, root_.readText(path, fileLimit).value_or("")));
+  return splitLines(settingsText(path));
 }
 
 std::optional<std::string> View::kernelArgument(const std::string& name) const {

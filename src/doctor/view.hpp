@@ -47,7 +47,12 @@ class View {
   /// nullopt if unknown. Each question is asked once.
   [[nodiscard]] std::optional<std::string> answer(
       const std::string& name, const std::function<std::optional<std::string>()>& query) const;
-  /// The lines that `knownSettings` keeps of a configuration file.
+  /// Like answer(), for what `query` finds in files that a snapshot must not contain: in a captured
+  /// tree without a recorded answer, `query` is called, too.
+  [[nodiscard]] std::string derived(const std::string& name,
+                                    const std::function<std::string()>& query) const;
+  /// What `knownSettings` keeps of a configuration file, as text and in lines.
+  [[nodiscard]] std::string settingsText(const std::string& path) const;
   [[nodiscard]] std::vector<std::string> settings(const std::string& path) const;
   /// Value of a kernel argument; the last one if it is repeated, empty if it has none.
   [[nodiscard]] std::optional<std::string> kernelArgument(const std::string& name) const;

@@ -19,10 +19,11 @@ std::string_view checkedSize(std::string_view xml) {
 
 }  // namespace
 
-Document::Document(std::string_view xml) : text_(checkedSize(xml)), spans_(scanElements(xml)) {
+Document::Document(std::string_view xml)
+    : text_(checkedSize(xml)), read_(withoutForeignMetadata(xml)), spans_(scanElements(read_.xml)) {
   // The encoding is fixed because offsets count bytes of the input text.
-  const auto result =
-      tree_.load_buffer(xml.data(), xml.size(), pugi::parse_default, pugi::encoding_utf8);
+  const auto result = tree_.load_buffer(read_.xml.data(), read_.xml.size(), pugi::parse_default,
+                                        pugi::encoding_utf8);
   if (!result) {
     throw badXml(std::string(result.description()) + " at byte " + std::to_string(result.offset));
   }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "element_spans.hpp"
+#include "own_metadata.hpp"
 #include "vfpass/identifiers.hpp"
 
 namespace vfpass::domain {
@@ -12,7 +13,8 @@ namespace vfpass::domain {
 inline constexpr std::size_t maxXmlSize = std::size_t{16} << 20U;
 
 /// A parsed domain XML that keeps the position of each element in the text, so that edits splice
-/// the text instead of printing the tree: untouched parts cannot change.
+/// the text instead of printing the tree: untouched parts cannot change. Foreign metadata is
+/// neither read nor changed: its elements have no content in the tree.
 class Document {
  public:
   /// `xml` must outlive the document. Throws Error (ExitCode::badInput) if it is too large, not
@@ -23,9 +25,12 @@ class Document {
   [[nodiscard]] pugi::xml_node domain() const { return tree_.document_element(); }
   [[nodiscard]] pugi::xml_node devices() const { return domain().child("devices"); }
   [[nodiscard]] const ElementSpan& span(pugi::xml_node element) const;
+  /// Why our metadata element has no content in the tree either; empty if it has.
+  [[nodiscard]] const std::string& metadataFault() const { return read_.fault; }
 
  private:
   std::string_view text_;
+  OwnMetadata read_;
   std::vector<ElementSpan> spans_;
   pugi::xml_document tree_;
 };

@@ -4,11 +4,11 @@
 #include <array>
 
 #include "bad_xml.hpp"
+#include "canonical_element.hpp"
 #include "edit_codec.hpp"
 #include "edit_place.hpp"
 #include "element_layout.hpp"
 #include "our_elements.hpp"
-#include "same_element.hpp"
 
 namespace vfpass::domain {
 namespace {
@@ -60,21 +60,72 @@ Splice insertAt(const Document& document, EditPlace place,
   return {at, at, lines};
 }
 
-// The run of adjacent elements in `container` that equals the record; empty if somebody has changed
-// them.
-std::vector<pugi::xml_node> findElements(pugi::xml_node container,
-                                         const std::vector<std::string>& recorded) {
-  std::vector<pugi::xml_node> children;
-  std::copy_if(container.begin(), container.end(), std::back_inserter(children),
-               [](pugi::xml_node child) { return child.type() == pugi::node_element; });
-  const auto found = std::search(
-      children.begin(), children.end(), recorded.begin(), recorded.end(),
-      [](pugi::xml_node child, const std::string& element) { return isElement(child, element); });
-  if (found == children.end() || recorded.empty()) {
+using Numbers = std::vector<std::size_t>;
+
+// For each position the length of the longest part before it that the record also begins with.
+Numbers repetitionsIn(const Numbers& record) {
+  Numbers repetitions(record.size() + 1, 0);
+  for (std::size_t at = 1; at < record.size(); ++at) {
+    std::size_t matched = repetitions[at];
+    while (matched > 0 && record[at] != record[matched]) {
+      matched = repetitions[matched];
+    }
+    repetitions[at + 1] = matched + (record[at] == record[matched] ? 1 : 0);
+  }
+  return repetitions;
+}
+
+// The elements of a container. Whoever edits the domain writes both these and the record that is
+// searched for, so each element is read once, and the search is linear (Knuth, Morris, Pratt).
+class Elements {
+ public:
+  explicit Elements(pugi::xml_node container) {
+    for (const auto child : container) {
+      if (child.type() == pugi::node_element) {
+        elements_.push_back(child);
+        numbers_.push_back(numberOf(child));
+      }
+    }
+  }
+
+  // The run of adjacent elements that equals the record; empty if somebody has changed them.
+  std::vector<pugi::xml_node> find(const std::vector<std::string>& recorded) {
+    const Numbers record = numbersOf(recorded);
+    const Numbers repetitions = repetitionsIn(record);
+    std::size_t matched = 0;
+    for (std::size_t at = 0; at < numbers_.size() && matched < record.size(); ++at) {
+      while (matched > 0 && numbers_[at] != record[matched]) {
+        matched = repetitions[matched];
+      }
+      matched += numbers_[at] == record[matched] ? 1 : 0;
+      if (matched == record.size()) {
+        const auto end = elements_.begin() + static_cast<std::ptrdiff_t>(at + 1);
+        return {end - static_cast<std::ptrdiff_t>(matched), end};
+      }
+    }
     return {};
   }
-  return {found, found + static_cast<std::ptrdiff_t>(recorded.size())};
-}
+
+ private:
+  // The same for equal elements.
+  std::size_t numberOf(pugi::xml_node element) {
+    return known_.try_emplace(canonicalElement(element), known_.size()).first->second;
+  }
+
+  Numbers numbersOf(const std::vector<std::string>& recorded) {
+    Numbers numbers;
+    for (const std::string& element : recorded) {
+      pugi::xml_document tree;
+      tree.load_buffer(element.data(), element.size());
+      numbers.push_back(numberOf(tree.document_element()));
+    }
+    return numbers;
+  }
+
+  std::vector<pugi::xml_node> elements_;
+  Numbers numbers_;
+  std::map<std::string, std::size_t> known_;
+};
 
 // The record of one place in our metadata.
 struct Recorded {
@@ -82,20 +133,26 @@ struct Recorded {
   std::vector<std::vector<std::string>> edits;
 };
 
+// Adds a <setting> of a lease; an unreadable one names no elements.
+void addSetting(pugi::xml_node node, std::map<EditPlace, Recorded>& recorded) {
+  try {
+    DomainEdit edit = readEdit(node);
+    recorded[edit.place].edits.push_back(std::move(edit.elements));
+    recorded[edit.place].container = containerOf(attributeText(node, containerAttribute));
+  } catch (const Error&) {
+    return;
+  }
+}
+
+// No more settings than a readable lease can have: each is searched for in the whole domain.
 std::map<EditPlace, Recorded> readRecorded(const Document& document) {
   std::map<EditPlace, Recorded> recorded;
+  std::size_t count = 0;
   for (const auto metadata : ourMetadata(document)) {
     for (const auto lease : metadata) {
       for (const auto node : lease) {
-        if (!isOurElement(node, "setting")) {
-          continue;
-        }
-        try {
-          DomainEdit edit = readEdit(node);
-          recorded[edit.place].edits.push_back(std::move(edit.elements));
-          recorded[edit.place].container = containerOf(attributeText(node, containerAttribute));
-        } catch (const Error&) {
-          continue;  // unreadable: the recorded elements are unknown
+        if (isOurChild(lease, "lease") && isOurChild(node, "setting") && count++ < maxEdits) {
+          addSetting(node, recorded);
         }
       }
     }
@@ -157,9 +214,10 @@ std::vector<Splice> removeEdits(const Document& document) {
   std::vector<Splice> splices;
   for (const auto& [place, recorded] : readRecorded(document)) {
     const auto node = containerAt(document, place);
+    Elements present(node);
     Removals removals;
     for (const auto& elements : recorded.edits) {
-      for (const auto element : findElements(node, elements)) {
+      for (const auto element : present.find(elements)) {
         const Splice splice = removal(document.text(), document.span(element));
         removals.insert({splice.begin, splice});
       }
@@ -174,7 +232,7 @@ std::vector<Splice> removeEdits(const Document& document) {
 
 bool carriesEdits(const Document& document, const std::vector<DomainEdit>& edits) {
   return std::all_of(edits.begin(), edits.end(), [&document](const DomainEdit& edit) {
-    return !findElements(containerAt(document, edit.place), edit.elements).empty();
+    return !Elements(containerAt(document, edit.place)).find(edit.elements).empty();
   });
 }
 

@@ -9,7 +9,6 @@ namespace {
 
 constexpr std::size_t maxNameLength = 32;
 constexpr std::size_t maxElementSize = 1U << 20U;
-constexpr std::size_t maxEdits = 64;
 
 std::optional<std::string> parseName(std::string_view text) {
   const bool valid =
@@ -21,11 +20,14 @@ std::optional<std::string> parseName(std::string_view text) {
 // Exactly one element. scanElements() bounds its nesting before it reaches the parser, which is
 // recursive in places.
 bool isElement(const std::string& text) {
+  if (text.size() > maxElementSize) {
+    return false;
+  }
   try {
     const auto spans = scanElements(text);
     pugi::xml_document tree;
-    return text.size() <= maxElementSize && spans.front().begin == 0 &&
-           spans.front().end == text.size() && tree.load_buffer(text.data(), text.size());
+    return spans.front().begin == 0 && spans.front().end == text.size() &&
+           tree.load_buffer(text.data(), text.size());
   } catch (const Error&) {
     return false;
   }
@@ -46,7 +48,7 @@ DomainEdit readEdit(pugi::xml_node setting) {
   edit.setting = readValue(setting, "name", parseName);
   edit.place = readValue(setting, "place", parseEditPlace);
   for (const auto node : setting) {
-    if (isOurElement(node, "element")) {
+    if (isOurChild(node, "element")) {
       edit.elements.push_back(readEscaped(node, "text"));
       if (!isElement(edit.elements.back())) {
         throwBadAttribute(node, "text");
@@ -59,11 +61,11 @@ DomainEdit readEdit(pugi::xml_node setting) {
 std::vector<DomainEdit> readEdits(pugi::xml_node lease) {
   std::vector<DomainEdit> edits;
   for (const auto node : lease) {
-    if (isOurElement(node, "setting")) {
+    if (isOurChild(node, "setting")) {
       edits.push_back(readEdit(node));
     }
     if (edits.size() > maxEdits) {
-      throw badMetadata("a lease has more than 64 domain settings");
+      throw badMetadata("a lease has more than " + std::to_string(maxEdits) + " domain settings");
     }
   }
   return edits;

@@ -7,6 +7,9 @@
 
 namespace vfpass::domain {
 
+/// Of one lease; the domain settings are on one lease of the domain.
+inline constexpr std::size_t maxEdits = 64;
+
 /// Fills a `<vfpass:setting>` element.
 void writeEdit(pugi::xml_node node, const DomainEdit& edit);
 

@@ -16,12 +16,12 @@ struct ElementSpan {
   [[nodiscard]] bool selfClosing() const { return contentBegin == end; }
 };
 
+/// libvirt's own elements are nested 10 levels at most; see own_metadata.hpp for `<metadata>`.
 inline constexpr std::size_t maxNesting = 128;
-inline constexpr std::size_t maxElements = 200'000;
 
 /// All elements in document order, so sorted by `begin`. Not recursive. Throws Error
-/// (ExitCode::badInput) for text that exceeds the limits above, has a DOCTYPE or has unbalanced
-/// tags. Does not check names and attributes; the XML parser does.
+/// (ExitCode::badInput) for text that is nested more deeply, has a DOCTYPE or has unbalanced tags.
+/// Does not check names and attributes; the XML parser does.
 std::vector<ElementSpan> scanElements(std::string_view xml);
 
 }  // namespace vfpass::domain

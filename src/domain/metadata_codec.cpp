@@ -12,6 +12,9 @@
 namespace vfpass::domain {
 namespace {
 
+// More than a guest has room for (256 buses). Each lease is compared with all devices.
+constexpr std::size_t maxLeases = 1024;
+
 template <typename Value>
 std::string joinNames(const std::set<Value>& values) {
   std::vector<std::string> names;
@@ -101,7 +104,7 @@ GuestPlacement readGuest(pugi::xml_node node) {
                           readFlag(node, "port-multifunction")};
   }
   for (const auto child : node) {
-    if (isOurElement(child, "controller")) {
+    if (isOurChild(child, "controller")) {
       guest.controllers.push_back(readController(child));
     }
   }
@@ -164,7 +167,7 @@ void writeLease(pugi::xml_node node, const Lease& lease) {
 
 pugi::xml_node part(pugi::xml_node lease, const char* localName) {
   for (const auto node : lease) {
-    if (isOurElement(node, localName)) {
+    if (isOurChild(node, localName)) {
       return node;
     }
   }
@@ -238,8 +241,11 @@ std::vector<Lease> readMetadata(pugi::xml_node metadata, const std::string& doma
   std::vector<Lease> leases;
   std::set<std::string> names;
   for (const auto node : metadata) {
-    if (!isOurElement(node, "lease")) {
+    if (!isOurChild(node, "lease")) {
       continue;
+    }
+    if (leases.size() == maxLeases) {
+      throw badMetadata("more than " + std::to_string(maxLeases) + " leases");
     }
     leases.push_back(readLease(node));
     leases.back().domain = readMetadataOwner(metadata);

@@ -1,37 +1,68 @@
 #include "our_elements.hpp"
 
+#include <set>
+
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 
 namespace vfpass::domain {
 namespace {
 
-// The namespace of the element's prefix, declared on the element or an ancestor.
-std::string_view namespaceOf(pugi::xml_node node) {
+std::string_view prefixOf(pugi::xml_node node) {
   const std::string_view name = node.name();
   const auto colon = name.find(':');
-  const auto declaration = colon == std::string_view::npos
-                               ? std::string("xmlns")
-                               : "xmlns:" + std::string(name.substr(0, colon));
-  for (; node; node = node.parent()) {
-    if (const auto attribute = node.attribute(declaration.c_str())) {
-      return attribute.value();
+  return colon == std::string_view::npos ? std::string_view() : name.substr(0, colon);
+}
+
+std::string_view localNameOf(pugi::xml_node node) {
+  const std::string_view name = node.name();
+  return name.substr(name.find(':') + 1);
+}
+
+pugi::xml_attribute declarationOf(pugi::xml_node node, std::string_view prefix) {
+  const std::string name = prefix.empty() ? "xmlns" : "xmlns:" + std::string(prefix);
+  return node.attribute(name.c_str());
+}
+
+// The prefixes of our namespace inside <metadata>, unless an element there declares them again.
+std::set<std::string, std::less<>> prefixesInMetadata(const Document& document) {
+  std::set<std::string, std::less<>> prefixes;
+  for (const auto node : {document.domain(), document.domain().child("metadata")}) {
+    for (const auto attribute : node.attributes()) {
+      const std::string_view name = attribute.name();
+      if (name != "xmlns" && !name.starts_with("xmlns:")) {
+        continue;
+      }
+      const std::string prefix(name == "xmlns" ? "" : name.substr(6));
+      if (attribute.value() == metadataNamespace) {
+        prefixes.insert(prefix);
+      } else {
+        prefixes.erase(prefix);
+      }
     }
   }
-  return {};
+  return prefixes;
 }
 
 }  // namespace
 
-bool isOurElement(pugi::xml_node node, std::string_view localName) {
-  const std::string_view name = node.name();
-  return name.substr(name.find(':') + 1) == localName && namespaceOf(node) == metadataNamespace;
+bool isOurChild(pugi::xml_node node, std::string_view localName) {
+  if (localNameOf(node) != localName) {
+    return false;
+  }
+  const auto declared = declarationOf(node, prefixOf(node));
+  return declared ? declared.value() == metadataNamespace
+                  : prefixOf(node) == prefixOf(node.parent());
 }
 
 std::vector<pugi::xml_node> ourMetadata(const Document& document) {
+  const auto inherited = prefixesInMetadata(document);
   std::vector<pugi::xml_node> found;
   for (const auto node : document.domain().child("metadata")) {
-    if (isOurElement(node, "domain")) {
+    const auto declared = declarationOf(node, prefixOf(node));
+    const bool ours =
+        declared ? declared.value() == metadataNamespace : inherited.contains(prefixOf(node));
+    if (ours && localNameOf(node) == "domain") {
       found.push_back(node);
     }
   }

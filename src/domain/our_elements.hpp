@@ -11,8 +11,10 @@
 
 namespace vfpass::domain {
 
-/// True for an element of our namespace with this local name and any prefix.
-bool isOurElement(pugi::xml_node node, std::string_view localName);
+/// True for a child of one of our elements that is also of our namespace and has this local name.
+/// Looks at the parent, but no further: the time for all children must not grow with the number of
+/// attributes above them.
+bool isOurChild(pugi::xml_node node, std::string_view localName);
 
 /// Our elements in `<metadata>`; a valid domain has at most one.
 std::vector<pugi::xml_node> ourMetadata(const Document& document);

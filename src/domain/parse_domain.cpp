@@ -4,6 +4,7 @@
 #include "metadata_codec.hpp"
 #include "our_elements.hpp"
 #include "pci_attributes.hpp"
+#include "tag_reader.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 
 namespace vfpass::domain {
@@ -18,32 +19,29 @@ std::string readName(const Document& document) {
 }
 
 // An unreadable claim must not count as no claim: another domain would get the device.
-Claim readClaim(pugi::xml_node device, pugi::xml_node hostAddress) {
+void readClaim(pugi::xml_node device, pugi::xml_node hostAddress, ParsedDomain& parsed) {
   const auto host = readPciAddress(hostAddress);
   if (!host) {
-    throw badXml(std::string("<") + device.name() + "> without a valid host PCI address");
+    parsed.claimProblem = std::string("<") + device.name() + "> without a valid host PCI address";
+    return;
   }
   const auto guest = guestAddressOf(device);
-  return {*host, std::string(aliasOf(device)), guest.value_or(PciAddress{}), guest.has_value()};
-}
-
-void addMac(ParsedDomain& parsed, const std::optional<MacAddress>& mac) {
-  auto& known = parsed.macAddresses;
-  if (mac && std::find(known.begin(), known.end(), *mac) == known.end()) {
-    known.push_back(*mac);
+  parsed.claims.push_back(
+      {*host, std::string(aliasOf(device)), guest.value_or(PciAddress{}), guest.has_value()});
+  if (attributeText(device, "managed") == "yes") {
+    parsed.managedAliases.insert(parsed.claims.back().alias);
   }
 }
 
 void readDevice(pugi::xml_node device, ParsedDomain& parsed) {
   if (const auto hostAddress = hostAddressElement(device)) {
-    parsed.claims.push_back(readClaim(device, *hostAddress));
-    if (attributeText(device, "managed") == "yes") {
-      parsed.managedAliases.insert(parsed.claims.back().alias);
-    }
+    readClaim(device, *hostAddress, parsed);
   }
   if (std::string_view(device.name()) == "interface") {
     const auto mac = parseMacAddress(attributeText(device.child("mac"), "address"));
-    addMac(parsed, mac);
+    if (mac) {
+      parsed.macAddresses.push_back(*mac);
+    }
     parsed.interfaces.push_back({std::string(aliasOf(device)), mac,
                                  std::string(attributeText(device.child("model"), "type")),
                                  std::string(attributeText(device.child("teaming"), "type"))});
@@ -59,8 +57,9 @@ void readOurMetadata(const Document& document, ParsedDomain& parsed) {
     return;
   }
   parsed.managed = true;
-  if (found.size() > 1) {
-    parsed.metadataProblem = "more than one vfpass element";
+  parsed.metadataProblem =
+      found.size() > 1 ? "more than one vfpass element" : document.metadataFault();
+  if (!parsed.metadataProblem.empty()) {
     return;
   }
   try {
@@ -88,6 +87,31 @@ bool hasOurDevices(const ParsedDomain& parsed) {
                      [](const Claim& claim) { return isOurAlias(claim.alias); });
 }
 
+void requireKnownClaims(const ParsedDomain& parsed) {
+  if (!parsed.claimProblem.empty()) {
+    throw badXml(parsed.claimProblem);
+  }
+}
+
+std::optional<Uuid> leadingUuid(std::string_view xml) {
+  TagReader reader(xml);
+  for (std::size_t level = 0; const auto tag = reader.next();) {
+    const auto name = reader.nameOf(*tag);
+    if (tag->kind == Tag::Kind::end) {
+      level -= level > 0 ? 1 : 0;
+      continue;
+    }
+    if (level == 1 && name == "metadata") {
+      return std::nullopt;
+    }
+    if (level == 1 && name == "uuid") {
+      return parseUuid(xml.substr(tag->end, xml.find('<', tag->end) - tag->end));
+    }
+    level += tag->kind == Tag::Kind::start ? 1 : 0;
+  }
+  return std::nullopt;
+}
+
 ParsedDomain parseDomain(std::string_view xml) {
   const Document document(xml);
   ParsedDomain parsed;
@@ -96,6 +120,9 @@ ParsedDomain parseDomain(std::string_view xml) {
   for (const auto device : document.devices()) {
     readDevice(device, parsed);
   }
+  auto& macs = parsed.macAddresses;
+  std::sort(macs.begin(), macs.end());
+  macs.erase(std::unique(macs.begin(), macs.end()), macs.end());
   // libvirt prints a namespace literally; text with character references does not come from
   // libvirt.
   if (mayHaveMetadata(xml)) {

@@ -1,6 +1,7 @@
 #include "without_ours.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "domain_edits.hpp"
 #include "fragments.hpp"
@@ -44,9 +45,10 @@ std::string withoutOurs(std::string_view xml, const std::vector<Lease>& wanted) 
   for (const auto metadata : ourMetadata(document)) {
     splices.push_back(metadataRemoval(document, metadata));
   }
-  const auto kept = portsInForeignUse(document);
+  const auto ports = portsInForeignUse(document);
+  const std::set<pugi::xml_node> kept(ports.begin(), ports.end());
   for (const auto device : ourDevices(document)) {
-    if (std::find(kept.begin(), kept.end(), device) == kept.end()) {
+    if (!kept.contains(device)) {
       splices.push_back(removal(xml, document.span(device)));
     } else if (!isPortOfAny(device, wanted)) {
       splices.push_back(removal(xml, document.span(device.child("alias"))));

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "operations.hpp"
@@ -22,7 +23,10 @@
 namespace vfpass::hook {
 namespace {
 
-using Handler = std::vector<Lease> (*)(const domain::ParsedDomain&, const Places&);
+using XmlHandler = std::vector<Lease> (*)(const domain::ParsedDomain&, const Places&);
+/// Needs only the domain's UUID: nothing that somebody writes into the XML can prevent it.
+using LeaseHandler = std::vector<Lease> (*)(const Uuid&, const Places&);
+using Handler = std::variant<XmlHandler, LeaseHandler>;
 
 /// A hook call of libvirt, its handler, and whether a failure may stop the domain. A failure in
 /// `reconnect` would kill the running guest; libvirt ignores the exit status of `release`.
@@ -38,14 +42,14 @@ struct Operation {
 
 using Event = events::Operation;
 
-constexpr std::array operations{
-    Operation{"prepare", "begin", prepare, "prepared", deadlines::hookPrepare, Event::prepare,
-              true},
-    Operation{"started", "begin", markRunning, "runs with", deadlines::hookStarted, Event::started,
-              false},
-    Operation{"release", "end", release, "released", deadlines::hookRelease, Event::release, false},
-    Operation{"reconnect", "begin", reconnect, "", deadlines::hookReconnect, Event::reconnect,
-              false}};
+constexpr std::array operations{Operation{"prepare", "begin", &prepare, "prepared",
+                                          deadlines::hookPrepare, Event::prepare, true},
+                                Operation{"started", "begin", &markRunning, "runs with",
+                                          deadlines::hookStarted, Event::started, false},
+                                Operation{"release", "end", &release, "released",
+                                          deadlines::hookRelease, Event::release, false},
+                                Operation{"reconnect", "begin", &reconnect, "",
+                                          deadlines::hookReconnect, Event::reconnect, false}};
 
 const Operation* findOperation(const Request& request) {
   for (const auto& operation : operations) {
@@ -83,20 +87,63 @@ void record(const Operation& operation, events::Subject subject, const std::vect
   events::sendEntry(events::eventEntry(subject, {events::Result::done, message}, program));
 }
 
-// Sets the subject's domain as soon as it is known.
-void serve(const Operation& operation, const Request& request, events::Subject& subject) {
-  const domain::ParsedDomain parsed = domain::parseDomain(request.xml);
+Places placesFor(const Operation& operation) {
+  Places places;
+  // Operations with a deadline of their own end one second before the watchdog, the last resort.
+  places.deadline = std::chrono::steady_clock::now() + operation.timeout - std::chrono::seconds(1);
+  return places;
+}
+
+void dropPrivileges() {
+  if (const int error = reducePrivileges(); error != 0) {
+    syslog(LOG_WARNING, "cannot drop privileges: %s", errnoText(error).c_str());
+  }
+}
+
+// libvirt passes an empty text if it cannot print the domain, for example because of its size
+// (virHookCall). Then nothing is known, and a domain with leases must not start.
+void requireComplete(const DomainInput& input) {
+  if (!input.complete || input.xml.empty()) {
+    throw Error(
+        input.xml.empty() ? "libvirt passed no domain XML" : "the domain XML is larger than 16 MiB",
+        "remove large elements of other programs from its metadata: `virsh metadata DOMAIN "
+        "--uri URI --remove --config`");
+  }
+}
+
+std::vector<Lease> handle(XmlHandler handler, const Operation& operation, const DomainInput& input,
+                          events::Subject& subject) {
+  if (!input.mayBeManaged && !input.xml.empty()) {
+    return {};
+  }
+  requireComplete(input);
+  dropPrivileges();
+  const domain::ParsedDomain parsed = domain::parseDomain(input.xml);
   subject.domain = parsed.uuid;
   // Our device without our metadata would start with whatever values its VF has now.
-  if (parsed.managed || domain::hasOurDevices(parsed)) {
-    Places places;
-    // Operations with a deadline of their own end one second before the watchdog, the last resort.
-    places.deadline =
-        std::chrono::steady_clock::now() + operation.timeout - std::chrono::seconds(1);
-    const auto leases = operation.handler(parsed, places);
-    if (!leases.empty()) {
-      record(operation, subject, leases);
-    }
+  return parsed.managed || domain::hasOurDevices(parsed) ? handler(parsed, placesFor(operation))
+                                                         : std::vector<Lease>();
+}
+
+// The metadata, and with them every sign that vfpass manages the domain, can have been removed
+// while it ran.
+std::vector<Lease> handle(LeaseHandler handler, const Operation& operation,
+                          const DomainInput& input, events::Subject& subject) {
+  dropPrivileges();
+  subject.domain = domain::leadingUuid(input.xml);
+  if (!subject.domain) {
+    throw Error("libvirt passed no domain XML with a UUID", "run `vfpass recover`");
+  }
+  return handler(*subject.domain, placesFor(operation));
+}
+
+// Sets the subject's domain as soon as it is known.
+void serve(const Operation& operation, const Request& request, events::Subject& subject) {
+  const auto leases =
+      std::visit([&](auto handler) { return handle(handler, operation, request.input, subject); },
+                 operation.handler);
+  if (!leases.empty()) {
+    record(operation, subject, leases);
   }
 }
 
@@ -119,13 +166,8 @@ int run(int argc, char** argv) {
       operation->timeout, operation->mayRefuse ? 1 : 0,
       events::eventEntry(subject, {events::Result::failed, "deadline exceeded"}, program));
   try {
-    request.xml = readXml(STDIN_FILENO);
-    if (domain::mayBeManaged(request.xml)) {
-      if (const int error = reducePrivileges(); error != 0) {
-        syslog(LOG_WARNING, "cannot drop privileges: %s", errnoText(error).c_str());
-      }
-      serve(*operation, request, subject);
-    }
+    request.input = readInput(STDIN_FILENO);
+    serve(*operation, request, subject);
     return 0;
   } catch (const Error& error) {
     report(request, subject, error);

@@ -136,8 +136,16 @@ void requireOwnMetadata(const domain::ParsedDomain& parsed, const Places& places
                                             place.database.leasesOf(parsed.uuid)));
 }
 
-std::vector<Lease> leasesOf(const state::Database& database, const Uuid& domain) {
-  return database.leasesOf(domain);
+// Quick, and creates nothing: every domain that starts or stops asks, managed or not.
+bool hasLeases(const Uuid& domain, const Places& places) {
+  const state::Database database(places.stateDirectory, state::Database::Open::readOnly,
+                                 std::min(deadlines::hookDatabase, untilDeadline(places)));
+  return !database.leasesOf(domain).empty();
+}
+
+bool isIdle(const std::vector<Lease>& leases) {
+  return std::all_of(leases.begin(), leases.end(),
+                     [](const Lease& lease) { return lease.state == LeaseState::reserved; });
 }
 
 void logWarnings(const std::vector<std::string>& warnings) {
@@ -170,6 +178,7 @@ std::vector<Lease> prepare(const domain::ParsedDomain& parsed, const Places& pla
     throw Error("cannot read the vfpass metadata in the domain XML: " + parsed.metadataProblem,
                 "run `vfpass attach " + printable(shellQuoted(parsed.name)) + "`");
   }
+  domain::requireKnownClaims(parsed);
   checkClaims(parsed);
   Resources place(places);
   const auto recovered = apply::recover(place.tools, parsed.uuid);
@@ -187,11 +196,14 @@ std::vector<Lease> prepare(const domain::ParsedDomain& parsed, const Places& pla
   return parsed.leases;
 }
 
-std::vector<Lease> markRunning(const domain::ParsedDomain& parsed, const Places& places) {
+std::vector<Lease> markRunning(const Uuid& domain, const Places& places) {
+  if (!hasLeases(domain, places)) {
+    return {};
+  }
   Resources place(places);
   const std::string bootId = place.kernel.bootId();
   std::vector<Lease> marked;
-  for (const auto& lease : leasesOf(place.database, parsed.uuid)) {
+  for (const auto& lease : place.database.leasesOf(domain)) {
     if (lease.state == LeaseState::starting) {
       place.database.setLeaseState(lease.domain, lease.entry, lease.generation, LeaseState::running,
                                    bootId);
@@ -199,23 +211,22 @@ std::vector<Lease> markRunning(const domain::ParsedDomain& parsed, const Places&
     }
   }
   // Verification, if the mapping enables it, is left to a systemd unit: libvirt waits for the hook.
-  state::markStarted(places.runDirectory, parsed.uuid);
+  state::markStarted(places.runDirectory, domain);
   return marked;
 }
 
-std::vector<Lease> release(const domain::ParsedDomain& parsed, const Places& places) {
-  Resources place(places);
-  auto leases = leasesOf(place.database, parsed.uuid);
-  const bool idle = std::all_of(leases.begin(), leases.end(), [](const Lease& lease) {
-    return lease.state == LeaseState::reserved;
-  });
-  if (idle) {
+std::vector<Lease> release(const Uuid& domain, const Places& places) {
+  if (!hasLeases(domain, places)) {
     return {};
   }
-  const auto pfs = pfsOf(leases);
-  auto locks = state::lockPfs(places.runDirectory, pfs, place.tools.remainingTimeout());
+  Resources place(places);
+  const auto leases = place.database.leasesOf(domain);
+  if (isIdle(leases)) {
+    return {};
+  }
+  auto locks = state::lockPfs(places.runDirectory, pfsOf(leases), place.tools.remainingTimeout());
   // Read again under the lock: this domain may have started again in the meantime.
-  const auto plan = plan::planRelease(parsed.uuid, parsed.name, place.database.leases(),
+  const auto plan = plan::planRelease(domain, leases.front().domainName, place.database.leases(),
                                       readDevices(place.kernel, leases), place.kernel.bootId());
   logWarnings(apply::run(plan, place.tools, std::move(locks)));
   return leases;

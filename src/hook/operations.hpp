@@ -31,12 +31,12 @@ struct Places {
 std::vector<Lease> prepare(const domain::ParsedDomain& parsed, const Places& places);
 
 /// Called when the guest runs. Marks its leases as running.
-std::vector<Lease> markRunning(const domain::ParsedDomain& parsed, const Places& places);
+std::vector<Lease> markRunning(const Uuid& domain, const Places& places);
 
 /// Called after the guest stopped or its start was refused. Scrubs the devices of this domain's
 /// starting or running leases and no others. After a refused start the XML may name a device leased
 /// to another domain, so the leases decide, never the XML.
-std::vector<Lease> release(const domain::ParsedDomain& parsed, const Places& places);
+std::vector<Lease> release(const Uuid& domain, const Places& places);
 
 /// Called when the daemon restarts while the guest runs. Rebuilds the guest's leases if they are
 /// lost.

@@ -92,8 +92,8 @@ Netdev requireNetdev(const Root& root, const PciAddress& pf) {
   const auto netdevs = readNetdevs(root, pf);
   if (netdevs.empty()) {
     throw Error(toString(pf) + ": cannot access VF attributes: the PF has no netdev",
-                "bind the PF to its driver (mlx5_core), and keep its netdev in the host's network "
-                "namespace");
+                "bind the PF to its own driver, and keep its netdev in the host's network "
+                "namespace; an InfiniBand PF needs an IPoIB netdev: modprobe ib_ipoib");
   }
   return netdevs.front();
 }

@@ -11,6 +11,7 @@
 #include "event_loop.hpp"
 #include "handles.hpp"
 #include "libvirt_error.hpp"
+#include "read_xml.hpp"
 #include "unplug.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/lease.hpp"
@@ -18,39 +19,26 @@
 namespace vfpass::libvirt {
 namespace {
 
-/// A domain can vanish between two calls; listings then leave it out.
-struct DomainVanished {};
-
-/// For any call on a domain that existed before.
-[[noreturn]] void throwFailure(const std::string& what) {
-  const Failure failure = lastFailure();
-  if (isMissingDomain(failure)) {
-    throw DomainVanished{};
-  }
-  throw callError(what, failure);
-}
-
 std::string nameOf(virDomainPtr domain) {
   const char* name = virDomainGetName(domain);
   return name == nullptr ? std::string() : name;
 }
 
-std::string domainNamed(const std::string& name) { return "domain '" + printable(name) + "'"; }
-
-bool ask(int (*question)(virDomainPtr), virDomainPtr domain, const std::string& name) {
+// nullopt if libvirt cannot tell, which must not end a listing.
+std::optional<bool> ask(int (*question)(virDomainPtr), virDomainPtr domain,
+                        const std::string& name) {
   const int answer = question(domain);
-  if (answer < 0) {
-    throwFailure("cannot read the state of " + domainNamed(name));
+  if (answer >= 0) {
+    return answer == 1;
   }
-  return answer == 1;
-}
-
-std::string xmlOf(virDomainPtr domain, unsigned flags, const std::string& name) {
-  const Memory<char> xml(virDomainGetXMLDesc(domain, flags));
-  if (!xml) {
-    throwFailure("cannot read the XML of " + domainNamed(name));
+  const Failure failure = lastFailure();
+  if (isMissingDomain(failure)) {
+    throw Vanished{};
   }
-  return xml.get();
+  if (virConnectIsAlive(virDomainGetConnect(domain)) != 1) {
+    throw callError("cannot read the state of " + domainNamed(name), failure);
+  }
+  return std::nullopt;
 }
 
 // No call: the handle carries both.
@@ -58,31 +46,33 @@ DomainDescription identify(virDomainPtr domain) {
   DomainDescription description;
   description.name = nameOf(domain);
   if (virDomainGetUUID(domain, description.uuid.bytes.data()) < 0) {
-    throwFailure("cannot read the UUID of " + domainNamed(description.name));
+    throw callError("cannot read the UUID of " + domainNamed(description.name), lastFailure());
   }
   return description;
 }
 
+// A domain whose state is unknown may be running and may be defined.
 void askState(virDomainPtr domain, DomainDescription& description) {
-  description.active = ask(virDomainIsActive, domain, description.name);
-  description.persistent = ask(virDomainIsPersistent, domain, description.name);
   const auto isSaved = [](virDomainPtr each) { return virDomainHasManagedSaveImage(each, 0); };
-  description.managedSave = !description.active && ask(isSaved, domain, description.name);
+  description.active = ask(virDomainIsActive, domain, description.name).value_or(true);
+  description.persistent = ask(virDomainIsPersistent, domain, description.name).value_or(true);
+  description.managedSave =
+      !description.active && ask(isSaved, domain, description.name).value_or(false);
 }
 
-void readXml(virDomainPtr domain, DomainDescription& description) {
+void addXml(virDomainPtr domain, DomainDescription& description) {
   if (description.persistent) {
-    description.persistentXml = xmlOf(domain, VIR_DOMAIN_XML_INACTIVE, description.name);
+    description.persistentXml = readXml(domain, VIR_DOMAIN_XML_INACTIVE, description.name);
   }
   if (description.active) {
-    description.liveXml = xmlOf(domain, 0, description.name);
+    description.liveXml = readXml(domain, 0, description.name);
   }
 }
 
 DomainDescription describe(virDomainPtr domain) {
   DomainDescription description = identify(domain);
   askState(domain, description);
-  readXml(domain, description);
+  addXml(domain, description);
   return description;
 }
 
@@ -181,10 +171,11 @@ class LibvirtHypervisor : public Hypervisor {
   std::vector<NetworkDescription> listNetworks() override {
     std::vector<NetworkDescription> descriptions;
     for (const NetworkHandle& network : allNetworks(connection_.get())) {
-      const Memory<char> xml(virNetworkGetXMLDesc(network.get(), 0));
-      const char* name = virNetworkGetName(network.get());
-      if (xml && name != nullptr) {  // it may have been undefined meanwhile
-        descriptions.push_back({name, xml.get()});
+      try {
+        const std::string name = virNetworkGetName(network.get());
+        descriptions.push_back({name, readXml(network.get(), name)});
+      } catch (const Vanished&) {
+        continue;
       }
     }
     return descriptions;
@@ -214,7 +205,7 @@ class LibvirtHypervisor : public Hypervisor {
     }
     try {
       return describe(domain.get());
-    } catch (const DomainVanished&) {
+    } catch (const Vanished&) {
       return std::nullopt;
     }
   }
@@ -227,9 +218,9 @@ class LibvirtHypervisor : public Hypervisor {
       try {
         DomainDescription description = identify(domain.get());
         states.addTo(domain.get(), description);
-        readXml(domain.get(), description);
+        addXml(domain.get(), description);
         descriptions.push_back(std::move(description));
-      } catch (const DomainVanished&) {
+      } catch (const Vanished&) {
         continue;
       }
     }
@@ -246,11 +237,12 @@ class LibvirtHypervisor : public Hypervisor {
     }
     try {
       const std::string name = nameOf(domain.get());
-      if (!ask(virDomainIsPersistent, domain.get(), name)) {
+      if (!ask(virDomainIsPersistent, domain.get(), name).value_or(true)) {
         return std::nullopt;
       }
-      return Definition(xmlOf(domain.get(), VIR_DOMAIN_XML_INACTIVE | VIR_DOMAIN_XML_SECURE, name));
-    } catch (const DomainVanished&) {
+      return Definition(
+          readXml(domain.get(), VIR_DOMAIN_XML_INACTIVE | VIR_DOMAIN_XML_SECURE, name));
+    } catch (const Vanished&) {
       return std::nullopt;
     }
   }

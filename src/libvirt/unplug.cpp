@@ -3,6 +3,7 @@
 #include "event_loop.hpp"
 #include "handles.hpp"
 #include "libvirt_error.hpp"
+#include "read_xml.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::libvirt {
@@ -61,10 +62,25 @@ class Subscription {
   int id_;
 };
 
-// Events can be lost (when a daemon restarts) or late: the XML is authoritative.
+std::string nameOf(virDomainPtr domain) {
+  const char* name = virDomainGetName(domain);
+  return name == nullptr ? "" : name;
+}
+
+bool isRunning(virDomainPtr domain) {
+  const int active = virDomainIsActive(domain);
+  return active == 1 || (active < 0 && !isMissingDomain(lastFailure()));
+}
+
+// Events can be lost (when a daemon restarts) or late: the XML is authoritative. While the domain
+// runs, XML that libvirt cannot send does not show that the device is gone, so that error counts.
 bool isGone(virDomainPtr domain, const std::string& alias) {
-  const Memory<char> xml(virDomainGetXMLDesc(domain, 0));
-  return !xml || std::string(xml.get()).find("'" + alias + "'") == std::string::npos;
+  try {
+    return !isRunning(domain) ||
+           readXml(domain, 0, nameOf(domain)).text().find("'" + alias + "'") == std::string::npos;
+  } catch (const Vanished&) {
+    return true;
+  }
 }
 
 // False if there was nothing to request. libvirt reports DEVICE_MISSING for an unknown alias.
@@ -75,19 +91,18 @@ bool request(virDomainPtr domain, const std::string& alias) {
     return true;
   }
   const Failure failure = lastFailure();
-  if (failure.code == VIR_ERR_DEVICE_MISSING || isGone(domain, alias)) {
-    return false;
-  }
   if (failure.message.find("in the process of unplug") != std::string::npos) {
     return true;
+  }
+  if (failure.code == VIR_ERR_DEVICE_MISSING || isGone(domain, alias)) {
+    return false;
   }
   throw callError("libvirt refused to unplug " + alias, failure);
 }
 
 [[noreturn]] void throwStillPlugged(virDomainPtr domain, const std::string& alias, Outcome outcome,
                                     std::chrono::milliseconds timeout) {
-  const char* name = virDomainGetName(domain);
-  const std::string subject = "domain " + printable(name == nullptr ? "" : name);
+  const std::string subject = "domain " + printable(nameOf(domain));
   if (outcome == Outcome::refused) {
     throw Error(subject + ": the guest refused to release " + alias,
                 "stop the programs that use the device in the guest, then detach again");

@@ -1,6 +1,7 @@
 #include "addresses.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "teamed_mac.hpp"
 #include "vfpass/base/text.hpp"
@@ -45,6 +46,18 @@ std::string ownerInDomains(const AttachInput& input, const MacAddress& mac) {
   return {};
 }
 
+// Built once: whoever edits a domain can guess automatic addresses and use thousands of them, each
+// of which costs another attempt.
+std::set<MacAddress> macsOfOtherDomains(const AttachInput& input) {
+  std::set<MacAddress> macs;
+  for (const auto& domain : input.domains) {
+    if (domain.uuid != input.domain) {
+      macs.insert(domain.macAddresses.begin(), domain.macAddresses.end());
+    }
+  }
+  return macs;
+}
+
 // The current owner of a value; empty if there is none.
 std::string ownerOf(const AttachInput& input, const MappedVf& entry,
                     const std::vector<Lease>& decided, const Lease& self, const auto& has) {
@@ -69,17 +82,20 @@ void settleMac(const AttachInput& input, const MappedVf& entry, const Lease* ear
                std::vector<Objection>& objections) {
   const auto ownerOfMac = [&](const MacAddress& mac) {
     const auto has = [&](const VfSettings& settings) { return settings.mac == mac; };
-    const std::string owner = ownerOf(input, entry, decided, lease, has);
-    return owner.empty() ? ownerInDomains(input, mac) : owner;
+    return ownerOf(input, entry, decided, lease, has);
   };
   auto& mac = vfOf(lease).settings.mac;
   if (!entry.macAutomatic && mac) {
-    object(entry, "MAC " + toString(*mac), ownerOfMac(*mac), objections);
+    const std::string owner = ownerOfMac(*mac);
+    object(entry, "MAC " + toString(*mac), owner.empty() ? ownerInDomains(input, *mac) : owner,
+           objections);
   } else if (earlier != nullptr && settingsOf(*earlier).mac) {
     mac = settingsOf(*earlier).mac;  // decided at the first attach, kept from then on
   } else {
-    mac = automaticMac(input.domain, entry.name,
-                       [&](const MacAddress& each) { return !ownerOfMac(each).empty(); });
+    const auto macs = macsOfOtherDomains(input);
+    mac = automaticMac(input.domain, entry.name, [&](const MacAddress& each) {
+      return macs.contains(each) || !ownerOfMac(each).empty();
+    });
   }
 }
 

@@ -99,8 +99,8 @@ std::vector<Objection> checkPolicy(const HostInput& input) {
   if (policy.vfCount && *policy.vfCount > pf.totalVfs) {
     objections.push_back({place + std::to_string(*policy.vfCount) + " VFs requested, but " +
                               nameOf(pf) + " supports at most " + std::to_string(pf.totalVfs),
-                          "lower virtual-function-count, or raise NUM_OF_VFS in the card's "
-                          "firmware (mlxconfig) and power-cycle",
+                          "lower virtual-function-count, or raise the limit in the NIC's "
+                          "firmware and power-cycle; `vfpass doctor` names the setting (vf-count)",
                           ExitCode::badInput});
   }
   if ((policy.mtu || policy.up) && pf.netdev.empty()) {

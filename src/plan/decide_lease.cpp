@@ -8,6 +8,7 @@
 #include "choose_vf.hpp"
 #include "form.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/mlx5_firmware.hpp"
 #include "vfpass/plan/select_pf.hpp"
 
 namespace vfpass::plan {
@@ -18,14 +19,35 @@ bool requestsGuids(const MappedVf& entry) {
          entry.settings.nodeGuid || entry.settings.portGuid;
 }
 
+// The kernel sets GUIDs through the PF's IPoIB netdev, and shows the link type of a port by that
+// netdev or by its RDMA device. Without either the type is unknown, which is no reason to change
+// it.
+void checkGuids(const MappedVf& entry, const PhysicalFunction& pf,
+                std::vector<Objection>& objections) {
+  const std::string subject =
+      toString(entry.place) + ": " + entry.name + " needs GUIDs, but PF " + toString(pf.address);
+  if (pf.linkLayer == LinkLayer::ethernet) {
+    const std::string change =
+        hasMlx5Firmware(pf.vendor, pf.driver)
+            ? ", or change the type of the port: " +
+                  setFirmware(pf.address, {linkTypeSetting(pf.address) + "=" +
+                                           std::to_string(linkTypeValue(LinkLayer::infiniband))})
+            : ", or choose a PF whose port is InfiniBand";
+    objections.push_back({toString(entry.place) + ": " + entry.name +
+                              " sets GUIDs, but the link of PF " + toString(pf.address) + " is " +
+                              std::string(toString(pf.linkLayer)),
+                          "remove `infiniband:`" + change, ExitCode::badInput});
+  } else if (pf.netdev.empty()) {
+    objections.push_back({subject + " has no IPoIB netdev, through which the kernel sets them",
+                          ipoibRemedy, ExitCode::failed});
+  }
+}
+
 void checkLinkLayer(const MappedVf& entry, const PhysicalFunction& pf,
                     std::vector<Objection>& objections) {
   const bool infiniband = pf.linkLayer == LinkLayer::infiniband;
-  if (requestsGuids(entry) && !infiniband) {
-    objections.push_back(
-        {toString(entry.place) + ": " + entry.name + " sets GUIDs, but the link of PF " +
-             toString(pf.address) + " is " + std::string(toString(pf.linkLayer)),
-         "remove `infiniband:`, or set LINK_TYPE_P1 in the card's firmware", ExitCode::badInput});
+  if (requestsGuids(entry) || infiniband) {
+    checkGuids(entry, pf, objections);
   }
   if (infiniband && (!entry.macAutomatic || entry.settings.vlan)) {
     objections.push_back(

@@ -1,6 +1,7 @@
 #include "vfpass/remote/peer_place.hpp"
 
 #include <algorithm>
+#include <sstream>
 
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
@@ -78,7 +79,8 @@ PeerPlace fromHostAndVm(const std::string& text) {
     refuse(text, "no VM after the host");
   }
   place.vm = rest.substr(1);
-  // Without no_tty ssh could ask for a password, which a hook or a timer cannot answer.
+  place.ssh = true;
+  // As in the command that messages suggest: without no_tty, virsh's ssh could ask for a password.
   place.uri = "qemu+ssh://" + (place.user.empty() ? "" : place.user + "@") +
               withBrackets(place.host) + "/system?no_tty=1";
   return place;
@@ -87,6 +89,27 @@ PeerPlace fromHostAndVm(const std::string& text) {
 bool isSchemeOverNetwork(const std::string& scheme) {
   const auto& known = {"qemu", "qemu+tls", "qemu+tcp", "qemu+ssh", "qemu+libssh2", "qemu+libssh"};
   return std::ranges::find(known, scheme) != known.end();
+}
+
+// libvirt's parameters for ssh (virNetSocketNewConnectSSH); ssh never asks for a password anyway.
+std::vector<std::string> sshOptionsFrom(const std::string& path, const std::string& uri) {
+  std::vector<std::string> options;
+  std::istringstream parameters(path.substr(std::min(path.find('?'), path.size() - 1) + 1));
+  for (std::string each; std::getline(parameters, each, '&');) {
+    const std::string name = each.substr(0, each.find('='));
+    const std::string value = each.substr(std::min(each.find('=') + 1, each.size()));
+    if (name == "keyfile" && value.starts_with('/') && value.find('%') == std::string::npos) {
+      options.insert(options.end(), {"-i", value});
+    } else if (name == "no_verify" && value == "1") {
+      options.insert(options.end(), {"-o", "StrictHostKeyChecking=no"});
+    } else if (name != "no_tty" && each != "no_verify=0") {
+      throw Error("--peer " + printable(uri) + ": cannot use the parameter " + printable(each),
+                  "set it in ssh's configuration (ssh_config(5)) and omit it here; keyfile=/PATH, "
+                  "no_verify and no_tty are possible",
+                  ExitCode::badInput);
+    }
+  }
+  return options;
 }
 
 PeerPlace fromUri(const std::string& uri, const std::string& vm) {
@@ -115,6 +138,10 @@ PeerPlace fromUri(const std::string& uri, const std::string& vm) {
     }
     // With another transport the port is not ssh's.
     place.port = scheme.find("ssh") == std::string::npos ? "" : rest.substr(1);
+  }
+  place.ssh = scheme == "qemu+ssh";
+  if (place.ssh) {
+    place.sshOptions = sshOptionsFrom(path, uri);
   }
   return place;
 }

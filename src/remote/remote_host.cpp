@@ -1,9 +1,11 @@
 #include "vfpass/remote/remote_host.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "line_process.hpp"
+#include "ssh_command.hpp"
 #include "vfpass/base/bounded_json.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
@@ -56,25 +58,15 @@ Json RemoteHost::request(const Json& question) const {
   return reply;
 }
 
-std::vector<std::string> sshCommand(const PeerPlace& place) {
-  std::vector<std::string> command{"ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15"};
-  if (!place.port.empty()) {
-    command.insert(command.end(), {"-p", place.port});
-  }
-  if (!place.user.empty()) {
-    command.insert(command.end(), {"-l", place.user});
-  }
-  // The VM's name is not part of the command, which a shell interprets there.
-  command.insert(command.end(), {"--", place.host, "vfpass observe"});
-  return command;
-}
-
-RemoteHost observe(const PeerPlace& place, const Uuid& domain,
+RemoteHost observe(const PeerPlace& place, const Uuid& domain, const Deadline& deadline,
                    const std::function<void()>& checkpoint) {
-  const auto process = std::make_shared<LineProcess>(sshCommand(place), checkpoint);
+  // The VM's name is not part of the command, which a shell interprets there.
+  const auto process =
+      std::make_shared<LineProcess>(sshCommand(place, "vfpass observe"), checkpoint);
   return {place.host,
-          [process](const std::string& line) {
-            return process->ask(line, deadlines::remoteReply, replyLimits.bytes);
+          [process, deadline](const std::string& line) {
+            return process->ask(line, std::min(deadlines::remoteReply, deadline.left()),
+                                replyLimits.bytes);
           },
           domain};
 }

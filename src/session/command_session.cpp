@@ -9,6 +9,7 @@
 #include <ostream>
 
 #include "vfpass/apply/run.hpp"
+#include "vfpass/base/call_within.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
 #include "vfpass/hypervisor/libvirt.hpp"
@@ -57,6 +58,10 @@ spdlog::level::level_enum levelOf(events::Priority priority) {
 
 }  // namespace
 
+std::string withRemedy(const Error& error) {
+  return std::string(error.what()) + (error.remedy().empty() ? "" : "; " + error.remedy());
+}
+
 Session::Session(GlobalOptions options, std::ostream& out, std::ostream& err)
     : options_(std::move(options)),
       out_(out),
@@ -67,7 +72,12 @@ Session::Session(GlobalOptions options, std::ostream& out, std::ostream& err)
       progress_(err, report::isTerminalForProgress() && !options_.quiet && options_.verbosity == 0,
                 report::terminalColumns()) {}
 
-Session::~Session() = default;
+// An abandoned call still uses the connection, and ends with this process.
+Session::~Session() {
+  if (callsInProgress != 0) {
+    static_cast<void>(hypervisor_.release());
+  }
+}
 
 std::ostream& Session::out() {
   outputBegun_ = true;
@@ -220,8 +230,7 @@ void Session::run(const Plan& plan, apply::Tools& tools, std::vector<state::File
 ExitCode Session::fail(const Error& error) {
   operations_.failed(error);
   progress_.clear();
-  write(events::Priority::warning, "warning: " + std::string(error.what()) +
-                                       (error.remedy().empty() ? "" : "; " + error.remedy()));
+  write(events::Priority::warning, "warning: " + withRemedy(error));
   result_.failures.push_back(error);
   return error.code();
 }

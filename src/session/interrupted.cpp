@@ -20,8 +20,8 @@ void recordRecovery(OperationLog& log, const apply::Recovered& recovered) {
   }
 }
 
-void recoverInterruptedWork(Session& session, const DomainSurvey& survey,
-                            const std::optional<Uuid>& domain) {
+std::vector<apply::UnrecoveredOperation> recoverInterruptedWork(Session& session,
+                                                                const DomainSurvey& survey) {
   apply::Tools tools = session.tools();
   const auto recovered = apply::recover(tools);
   recordRecovery(session.operations(), recovered);
@@ -36,9 +36,13 @@ void recoverInterruptedWork(Session& session, const DomainSurvey& survey,
   for (const auto& refused : adoption.refused) {  // `vfpass status` shows these
     session.verbose("domain " + printable(refused.domainName) + ": " + refused.reason);
   }
+  return recovered.unrecovered;
+}
+
+void recoverInterruptedWork(Session& session, const DomainSurvey& survey, const Uuid& domain) {
   std::vector<apply::UnrecoveredOperation> own;
-  for (const auto& work : recovered.unrecovered) {
-    if (!domain || work.domain == *domain) {
+  for (const auto& work : recoverInterruptedWork(session, survey)) {
+    if (work.domain == domain) {
       own.push_back(work);
     } else {
       session.warn("could not complete an interrupted operation: " + work.line);

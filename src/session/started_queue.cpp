@@ -7,66 +7,61 @@
 namespace vfpass::session {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 class StartedQueue {
  public:
-  StartedQueue(const std::filesystem::path& runDirectory, std::chrono::seconds wait,
-               const StartedWork& work)
-      : runDirectory_(runDirectory), wait_(wait), work_(work) {}
+  StartedQueue(const std::filesystem::path& runDirectory, const StartedWork& work)
+      : runDirectory_(runDirectory), work_(work) {}
 
-  /// False when no VM was ready.
-  bool verifyReady(const std::vector<state::StartedMark>& marks) {
-    bool any = false;
-    for (const state::StartedMark& mark : marks) {
-      any = treat(mark) || any;
+  /// False when nothing is left.
+  bool step() {
+    state::removeStrayMarks(runDirectory_);
+    for (const state::StartedMark& mark : state::startedMarks(runDirectory_)) {
+      treat(mark);
     }
-    return any;
-  }
-
- private:
-  bool treat(const state::StartedMark& mark) {
-    if (mark.attempts >= mostAttempts) {
-      work_.giveUp(mark.domain,
-                   "its verification was interrupted " + std::to_string(mark.attempts) + " times");
-      end(mark);
-      return true;
+    if (running_.empty()) {
+      return !state::startedMarks(runDirectory_).empty();
     }
-    const auto since = since_.try_emplace(mark.domain, work_.now()).first->second;
-    if (work_.now() < since + wait_ && !work_.isReady(mark.domain)) {
-      return false;
+    if (const auto ended = work_.wait()) {
+      finish(*ended);
     }
-    const auto begun = state::beginAttempt(runDirectory_, mark);
-    work_.verify(mark.domain);
-    end(begun);
     return true;
   }
 
-  void end(const state::StartedMark& mark) {
-    state::removeMark(runDirectory_, mark);
-    since_.erase(mark.domain);
+ private:
+  // A VM that starts again during its verification is verified again afterwards.
+  void treat(const state::StartedMark& mark) {
+    if (running_.contains(mark.domain)) {
+      return;
+    }
+    if (mark.attempts >= mostAttempts) {
+      work_.giveUp(mark.domain,
+                   "its verification was interrupted " + std::to_string(mark.attempts) + " times");
+      state::removeMark(runDirectory_, mark);
+    } else if (running_.size() < mostStarted) {
+      const auto begun = state::beginAttempt(runDirectory_, mark);
+      work_.start(mark.domain);
+      running_.emplace(mark.domain, begun);
+    }
+  }
+
+  void finish(const EndedVerification& ended) {
+    const auto found = running_.find(ended.domain);
+    if (found != running_.end() && ended.completed) {
+      state::removeMark(runDirectory_, found->second);
+    }
+    running_.erase(ended.domain);
   }
 
   const std::filesystem::path& runDirectory_;
-  std::chrono::seconds wait_;
   const StartedWork& work_;
-  std::map<Uuid, Clock::time_point> since_;
+  std::map<Uuid, state::StartedMark> running_;
 };
 
 }  // namespace
 
-void verifyStartedVms(const std::filesystem::path& runDirectory, std::chrono::seconds wait,
-                      const StartedWork& work) {
-  StartedQueue queue(runDirectory, wait, work);
-  for (;;) {
-    state::removeStrayMarks(runDirectory);
-    const auto marks = state::startedMarks(runDirectory);
-    if (marks.empty()) {
-      return;
-    }
-    if (!queue.verifyReady(marks)) {
-      work.pause();
-    }
+void verifyStartedVms(const std::filesystem::path& runDirectory, const StartedWork& work) {
+  StartedQueue queue(runDirectory, work);
+  while (queue.step()) {
   }
 }
 

@@ -16,10 +16,6 @@
 namespace vfpass::session {
 namespace {
 
-std::string withRemedy(const Error& error) {
-  return std::string(error.what()) + (error.remedy().empty() ? "" : "; " + error.remedy());
-}
-
 // Drift between the mapping and the leases, which keep the mapping's values at the last attach.
 std::vector<std::string> mappingDrift(Session& session, const DomainDescription& domain,
                                       const DomainSurvey& survey, const std::vector<Lease>& leases,
@@ -42,6 +38,15 @@ std::vector<std::string> mappingDrift(Session& session, const DomainDescription&
     return drift;
   } catch (const Error& error) {
     return {"mapping: " + withRemedy(error)};
+  }
+}
+
+std::optional<PciAddress> guestAddressOf(const DomainDescription& domain, const Lease& lease) {
+  try {
+    return addressInGuest(
+        domain::readGuestMachine(domain.active ? domain.liveXml : domain.persistentXml), lease);
+  } catch (const Error&) {  // an unreadable domain is drift
+    return std::nullopt;
   }
 }
 
@@ -82,20 +87,23 @@ std::vector<report::RefusedMetadata> StatusReader::readRefused(const std::string
   std::vector<report::RefusedMetadata> found;
   std::set<Uuid> seen;
   const state::Database database = session_.readDatabase();
-  for (const auto& refused :
-       apply::refusedMetadata(database, session_.kernel(), session_.sealKey(), survey_.managed)) {
+  const auto add = [&](const apply::RefusedMetadata& refused, const std::string& remedy) {
     const bool asked = vm.empty() || vm == refused.domainName || vm == toString(refused.domain);
     if (asked && leasesOf(leases_, refused.domain).empty() && seen.insert(refused.domain).second) {
-      found.push_back({refused.domainName, refused.domain, refused.reason, remedyFor(refused)});
+      found.push_back({refused.domainName, refused.domain, refused.reason, remedy});
     }
+  };
+  for (const auto& refused :
+       apply::refusedMetadata(database, session_.kernel(), session_.sealKey(), survey_.managed)) {
+    add(refused, remedyFor(refused));
+  }
+  for (const auto& [uuid, name, reason, remedy] : survey_.unreadable) {
+    add({uuid, name, reason}, remedy);
   }
   for (const auto& stray : survey_.strays) {
-    const bool asked = vm.empty() || vm == stray.name || vm == toString(stray.uuid);
-    if (asked && leasesOf(leases_, stray.uuid).empty() && seen.insert(stray.uuid).second) {
-      const apply::RefusedMetadata refused{
-          stray.uuid, stray.name, "it has devices attached by vfpass, but no vfpass metadata"};
-      found.push_back({refused.domainName, refused.domain, refused.reason, remedyFor(refused)});
-    }
+    const apply::RefusedMetadata refused{
+        stray.uuid, stray.name, "it has devices attached by vfpass, but no vfpass metadata"};
+    add(refused, remedyFor(refused));
   }
   return found;
 }
@@ -103,9 +111,13 @@ std::vector<report::RefusedMetadata> StatusReader::readRefused(const std::string
 std::vector<PeerMapping> StatusReader::readPeers() {
   std::vector<PeerMapping> peers;
   for (const auto& [uuid, domain] : domains_) {
-    if (const auto peer =
-            domain ? peerMappingOf(session_, *domain, leasesOf(leases_, uuid)) : std::nullopt) {
-      peers.push_back(*peer);
+    try {
+      if (const auto peer =
+              domain ? peerMappingOf(session_, *domain, leasesOf(leases_, uuid)) : std::nullopt) {
+        peers.push_back(*peer);
+      }
+    } catch (const Error&) {  // an unreadable domain is drift of its leases
+      continue;
     }
   }
   return peers;
@@ -139,6 +151,25 @@ std::string StatusReader::remedyFor(const apply::RefusedMetadata& refused) {
          " --remove " + (found->persistent ? "--config " : "") + "--live`";
 }
 
+// Of the domain as a whole, so reported once, with its first entry. A domain that cannot be read
+// must not prevent the report about the others.
+std::vector<std::string> StatusReader::driftOf(const std::optional<DomainDescription>& domain,
+                                               const Uuid& uuid) {
+  try {
+    auto drift =
+        domainDrift(domain ? &*domain : nullptr, leasesOf(leases_, uuid), session_.sealKey());
+    if (domain) {
+      append(mappingDrift(session_, *domain, survey_, leases_, host()), drift);
+      if (const auto line = managedSaveDrift(*domain); !line.empty()) {
+        drift.push_back(line);
+      }
+    }
+    return drift;
+  } catch (const Error& error) {
+    return {"domain: " + withRemedy(error)};
+  }
+}
+
 report::StatusEntry StatusReader::entryFor(const Lease& lease) {
   auto& domain = domains_.try_emplace(lease.domain, std::nullopt).first->second;
   const bool first = !domain;
@@ -147,23 +178,15 @@ report::StatusEntry StatusReader::entryFor(const Lease& lease) {
   }
   report::StatusEntry entry{lease, domain.has_value(), domain && domain->active, {}};
   if (domain) {
-    entry.guestAddress = addressInGuest(
-        domain::readGuestMachine(domain->active ? domain->liveXml : domain->persistentXml), lease);
+    entry.guestAddress = guestAddressOf(*domain, lease);
   }
   entry.notObservable = unobservedAttributes(lease, host().inventory, bootId_);
   entry.drift = kernelDrift(lease, host().inventory, bootId_, entry.domainActive);
   if (const auto line = poolDrift(lease, host().inventory, survey_.pools); !line.empty()) {
     entry.drift.push_back(line);
   }
-  if (first) {  // drift of the domain as a whole is reported once, with its first entry
-    const auto own = leasesOf(leases_, lease.domain);
-    append(domainDrift(domain ? &*domain : nullptr, own, session_.sealKey()), entry.drift);
-    if (domain) {
-      append(mappingDrift(session_, *domain, survey_, leases_, host()), entry.drift);
-      if (const auto line = managedSaveDrift(*domain); !line.empty()) {
-        entry.drift.push_back(line);
-      }
-    }
+  if (first) {
+    append(driftOf(domain, lease.domain), entry.drift);
   }
   return entry;
 }

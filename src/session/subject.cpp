@@ -18,14 +18,26 @@
 namespace vfpass::session {
 namespace {
 
+// Whoever may edit one domain must not be able to stop commands for the others.
+void addUnreadable(Session& session, const DomainDescription& domain, const Error& error,
+                   DomainSurvey& survey) {
+  survey.unreadable.push_back({domain.uuid, domain.name, error.what(), error.remedy()});
+  session.warn("domain " + printable(domain.name) +
+               ": its devices are unknown: " + withRemedy(error));
+}
+
 std::optional<domain::ParsedDomain> parseQuietly(Session& session, const DomainDescription& domain,
-                                                 const std::string& xml) {
+                                                 const DomainXml& xml, DomainSurvey& survey) {
   try {
-    return domain::parseDomain(xml);
+    auto parsed = domain::parseDomain(xml);
+    try {
+      domain::requireKnownClaims(parsed);
+    } catch (const Error& error) {  // the other claims count
+      addUnreadable(session, domain, error, survey);
+    }
+    return parsed;
   } catch (const Error& error) {
-    // An unreadable domain must not block the others. Its devices are still protected: the kernel
-    // shows that they are in use.
-    session.warn("ignoring domain " + printable(domain.name) + ": " + error.what());
+    addUnreadable(session, domain, error, survey);
     return std::nullopt;
   }
 }
@@ -48,8 +60,8 @@ void addClaims(const domain::ParsedDomain& parsed, const SealKey& key, DomainSum
 void surveyOne(Session& session, const DomainDescription& domain, DomainSurvey& survey) {
   DomainSummary summary{domain.uuid, domain.name, domain.active, domain.persistent, {}, {}, {}};
   bool stray = false;
-  const auto parse = [&](const std::string& xml) {
-    const auto parsed = xml.empty() ? std::nullopt : parseQuietly(session, domain, xml);
+  const auto parse = [&](const DomainXml& xml) {
+    const auto parsed = xml.empty() ? std::nullopt : parseQuietly(session, domain, xml, survey);
     if (parsed) {
       addClaims(*parsed, session.sealKey(), summary);
     }
@@ -69,6 +81,15 @@ void surveyOne(Session& session, const DomainDescription& domain, DomainSurvey& 
   }
   survey.summaries.push_back(std::move(summary));
   survey.domains.emplace(domain.uuid, domain);
+}
+
+void addPool(Session& session, const NetworkDescription& network, DomainSurvey& survey) {
+  try {
+    survey.pools.push_back(domain::readNetworkPool(network.xml));
+  } catch (const Error& error) {
+    session.warn("network " + printable(network.name) +
+                 ": its devices are unknown: " + withRemedy(error));
+  }
 }
 
 [[noreturn]] void throwProblems(const std::string& subject,
@@ -133,7 +154,7 @@ Subject subjectOf(Session& session, const DomainDescription& domain, const Mappi
 
 void addLiveState(Session& session, const DomainDescription& domain, const std::vector<Lease>& own,
                   plan::AttachInput& input) {
-  const std::string& liveXml = domain.liveXml;
+  const std::string& liveXml = domain.liveXml.text();
   input.plugged = domain::devicesOfOurs(liveXml);
   input.liveLeases = liveLeases(session, domain, own);
   input.liveCurrent = domain::sealFault(domain::parseDomain(liveXml), session.sealKey()).empty();
@@ -152,7 +173,9 @@ void addDomainState(Session& session, const Subject& subject, plan::AttachInput&
   if (input.active) {
     addLiveState(session, subject.domain, own, input);
   }
-  input.interfaces = domain::parseDomain(input.scope.live ? liveXml : persistentXml).interfaces;
+  const auto parsed = domain::parseDomain(input.scope.live ? liveXml : persistentXml);
+  domain::requireKnownClaims(parsed);
+  input.interfaces = parsed.interfaces;
   if (input.scope.live) {
     input.placements = domain::placeInRunning(liveXml, input.scope.config ? persistentXml : "");
   } else {
@@ -204,7 +227,7 @@ DomainSurvey surveyDomains(Session& session) {
     surveyOne(session, domain, survey);
   }
   for (const auto& network : session.hypervisor().listNetworks()) {
-    survey.pools.push_back(domain::readNetworkPool(network.xml));
+    addPool(session, network, survey);
   }
   return survey;
 }

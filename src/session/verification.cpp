@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <ctime>
 #include <iomanip>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
 
@@ -138,9 +139,10 @@ void waitForAgent(Session& session, Hypervisor& hypervisor, const DomainDescript
     session.progress().show("waiting for the guest agent of " + domain.name);
   }
   while (std::chrono::steady_clock::now() < end) {
-    checkpointOf(session)();
     try {
-      hypervisor.askAgent(domain.uuid, R"({"execute": "guest-ping"})", deadlines::agentPing);
+      agent::Agent(hypervisor, domain.uuid, domain.name, deadlines::agentPing,
+                   checkpointOf(session))
+          .call("guest-ping");
       return;
     } catch (const Error& error) {
       session.verbose(error.what());

@@ -1,6 +1,9 @@
+#include <set>
 #include <thread>
 
+#include "own_processes.hpp"
 #include "verification_steps.hpp"
+#include "vfpass/base/deadline.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/report/verify_report.hpp"
@@ -35,41 +38,62 @@ void reportUnverified(Session& session, const DomainDescription& domain, const s
   session.warn("VM " + printable(domain.name) + ": not verified: " + reason);
 }
 
-// Nothing is worth waiting for unless the VM runs and its mapping asks for the verification. While
-// libvirt does not answer, every VM waits.
-bool isReady(Session& session, const Uuid& uuid) {
-  StopSignals::throwIfAsked();
-  try {
-    const auto domain = session.hypervisor().findDomain(toString(uuid));
-    if (domain && domain->active && isVerifiedOnStart(session, *domain)) {
-      session.hypervisor().askAgent(uuid, R"({"execute": "guest-ping"})", deadlines::agentPing);
+// Until libvirt answers: after the host has booted, it may start at the same time.
+std::optional<DomainDescription> findStarted(Session& session, const Uuid& uuid,
+                                             const Deadline& deadline) {
+  for (;;) {
+    StopSignals::throwIfAsked();
+    try {
+      return session.hypervisor().findDomain(toString(uuid));
+    } catch (const Error& error) {
+      if (deadline.over()) {
+        throw;
+      }
+      session.verbose(error.what());
     }
-    return true;
-  } catch (const Error& error) {
-    session.verbose(error.what());
-    return false;
+    std::this_thread::sleep_for(std::chrono::seconds(1));
   }
 }
 
-void verifyStartedVm(Session& session, const Uuid& uuid, const VerifyRequest& request) {
-  std::optional<DomainDescription> domain;
-  try {
-    domain = session.hypervisor().findDomain(toString(uuid));
-    if (!domain || !isVerifiedOnStart(session, *domain)) {
-      return;
+// VMs with VFs of the same PF are verified one after the other, so that none lowers the figures of
+// another. A guest that takes longer than deadlines::startedTurn does not delay the others further.
+std::vector<state::FileLock> takeTurn(Session& session, const DomainDescription& domain) {
+  std::set<std::string> pfs;
+  for (const Lease& lease : runningVfs(session, domain)) {
+    pfs.insert(toString(lease.pf));
+  }
+  const Deadline deadline(deadlines::startedTurn);
+  std::vector<state::FileLock> turn;
+  for (const std::string& pf : pfs) {  // in order, so that two never wait for each other
+    const auto file = session.options().runDirectory / ("verify-" + pf + ".lock");
+    auto lock = state::FileLock::tryAcquire(file);
+    while (!lock && !deadline.over()) {
+      StopSignals::throwIfAsked();
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      lock = state::FileLock::tryAcquire(file);
     }
-    session.operations().begin(events::Operation::verify);
-    session.operations().setDomain(uuid, domain->name);
-    const auto report = verifyVm(session, runningGuest(session, toString(uuid), "verify"), request);
-    session.note("VM " + printable(domain->name) + ": " + std::string(toString(verdict(report))));
-  } catch (const Error& error) {
-    if (domain) {
-      session.operations().end({events::Result::unverified, error.what(), error.remedy()});
-      reportUnverified(session, *domain, error.what(), error.remedy());
-    } else {
-      session.warn(error.what());
+    if (lock) {
+      turn.push_back(*std::move(lock));
     }
   }
+  if (turn.size() < pfs.size()) {
+    session.note("VM " + printable(domain.name) +
+                 ": verified although another VM with VFs of the same PF is being verified; its "
+                 "figures may be lower");
+  }
+  return turn;
+}
+
+void verifyFound(Session& session, const DomainDescription& domain, VerifyRequest request) {
+  session.operations().begin(events::Operation::verify);
+  session.operations().setDomain(domain.uuid, domain.name);
+  const auto running = runningGuest(session, toString(domain.uuid), "verify");
+  waitForAgent(session, session.hypervisor(), running, request.wait);
+  request.wait = std::chrono::seconds(0);
+  const auto turn = takeTurn(session, running);
+  const auto report =
+      verifyVm(session, runningGuest(session, toString(domain.uuid), "verify"), request);
+  session.note("VM " + printable(domain.name) + ": " + std::string(toString(verdict(report))));
 }
 
 void giveUp(Session& session, const Uuid& uuid, const std::string& reason) {
@@ -86,8 +110,32 @@ void giveUp(Session& session, const Uuid& uuid, const std::string& reason) {
 
 }  // namespace
 
+// In a process of its own, so that a guest that hangs concerns no other.
+void verifyStartedVm(Session& session, const std::string& vm, const VerifyRequest& request) {
+  const auto uuid = parseUuid(vm);
+  if (!uuid) {
+    throw Error("--pending: not the UUID of a VM: " + printable(vm),
+                "run `vfpass verify --pending`, or `vfpass verify " + shellArgument(vm) + "`",
+                ExitCode::badInput);
+  }
+  std::optional<DomainDescription> domain;
+  try {
+    domain = findStarted(session, *uuid, Deadline(request.wait));
+    if (domain && isVerifiedOnStart(session, *domain)) {
+      verifyFound(session, *domain, request);
+    }
+  } catch (const Error& error) {
+    if (domain) {
+      session.operations().end({events::Result::unverified, error.what(), error.remedy()});
+      reportUnverified(session, *domain, error.what(), error.remedy());
+    } else {
+      session.warn(error.what());
+    }
+  }
+}
+
 // Run by systemd after starts, for VMs whose mapping has `on-start: report`. A VM that cannot be
-// verified gets a report and does not stop the others; the exit status is not used.
+// verified gets a report; the exit status is not used.
 void verifyStarted(Session& session, const VerifyRequest& request) {
   const std::filesystem::path run = session.options().runDirectory;
   const auto lock = state::FileLock::tryAcquire(run / "verify-started.lock");
@@ -95,15 +143,20 @@ void verifyStarted(Session& session, const VerifyRequest& request) {
     session.note("another vfpass is verifying the VMs that have started");
     return;
   }
-  VerifyRequest now = request;  // without waiting again
-  now.wait = std::chrono::seconds(0);
+  OwnProcesses processes(request.wait + deadlines::startedTurn +
+                         request.timeout.value_or(deadlines::startedLongest));
   const StartedWork work{
-      [&](const Uuid& uuid) { return isReady(session, uuid); },
-      [&](const Uuid& uuid) { verifyStartedVm(session, uuid, now); },
-      [&](const Uuid& uuid, const std::string& reason) { giveUp(session, uuid, reason); },
-      [] { return std::chrono::steady_clock::now(); },
-      [] { std::this_thread::sleep_for(std::chrono::seconds(1)); }};
-  verifyStartedVms(run, request.wait, work);
+      [&](const Uuid& uuid) { processes.start(uuid); },
+      [&] {
+        StopSignals::throwIfAsked();
+        const auto ended = processes.takeEnded();
+        if (!ended) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        }
+        return ended;
+      },
+      [&](const Uuid& uuid, const std::string& reason) { giveUp(session, uuid, reason); }};
+  verifyStartedVms(run, work);
 }
 
 }  // namespace vfpass::session

@@ -6,6 +6,7 @@
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/hypervisor/libvirt.hpp"
 #include "vfpass/remote/remote_host.hpp"
+#include "vfpass/remote/remote_libvirt.hpp"
 #include "vfpass/session/host_observer.hpp"
 #include "vfpass/session/running_guest.hpp"
 #include "vfpass/verify/verify_pair.hpp"
@@ -47,13 +48,16 @@ class LocalPeer {
 /// The VM of another host, which is running. libvirt there is asked directly, its vfpass over ssh.
 class RemotePeer {
  public:
-  RemotePeer(Session& session, const PeerPlace& place)
+  /// `connected`: when the domain has to be known; `observed`: when the last question has to be
+  /// answered.
+  RemotePeer(Session& session, const PeerPlace& place, const Deadline& connected,
+             const Deadline& observed)
       : session_(session),
         place_(place),
-        hypervisor_(hypervisor::connectLibvirt(place.uri)),
-        domain_(findRunning()) {
+        libvirt_(place, hypervisor::connectLibvirt, connected, checkpointOf(session)),
+        domain_(findRunning(connected)) {
     try {
-      host_.emplace(remote::observe(place, domain_.uuid, checkpointOf(session)));
+      host_.emplace(remote::observe(place, domain_.uuid, observed, checkpointOf(session)));
     } catch (const Error& error) {
       reason_ = error.what();
       remedy_ = error.remedy().empty()
@@ -63,7 +67,7 @@ class RemotePeer {
     }
   }
 
-  [[nodiscard]] Hypervisor& hypervisor() const { return *hypervisor_; }
+  [[nodiscard]] Hypervisor& hypervisor() const { return libvirt_.hypervisor(); }
   [[nodiscard]] const DomainDescription& domain() const { return domain_; }
 
   // From the metadata in its XML: they only tell which devices to look for in the guest.
@@ -113,8 +117,8 @@ class RemotePeer {
     }
   }
 
-  [[nodiscard]] DomainDescription findRunning() const {
-    const auto found = hypervisor_->findDomain(place_.vm);
+  [[nodiscard]] DomainDescription findRunning(const Deadline& deadline) const {
+    const auto found = libvirt_.findDomain(place_.vm, deadline);
     if (!found) {
       throw Error("libvirt of " + printable(place_.host) + " has no domain " + printable(place_.vm),
                   "run `virsh --connect " + shellArgument(place_.uri) + " list --all`",
@@ -129,7 +133,7 @@ class RemotePeer {
 
   Session& session_;
   const PeerPlace& place_;
-  std::unique_ptr<Hypervisor> hypervisor_;
+  remote::RemoteLibvirt libvirt_;
   DomainDescription domain_;
   std::optional<remote::RemoteHost> host_;
   std::string reason_;
@@ -165,11 +169,13 @@ VerifyReport verifyWithRemote(Session& session, const DomainDescription& domain,
                               const VerifyRequest& request) {
   const auto plan = verifyPlanFor(session, domain, request);
   const auto probe = agent::readProbeFile(request.probe);
-  const RemotePeer peer(session, *request.peer);
+  const Deadline whole(timeoutOf(request, plan));  // waiting for the agents does not count
+  const RemotePeer peer(session, *request.peer, whole,
+                        Deadline(timeoutOf(request, plan) + 2 * request.wait));
+  const auto timeout = std::chrono::floor<std::chrono::seconds>(whole.left());
   requireAnotherVm(peer.domain(), domain);
   waitForAgent(session, session.hypervisor(), domain, request.wait);
   waitForAgent(session, peer.hypervisor(), peer.domain(), request.wait);
-  const auto timeout = timeoutOf(request, plan);
   agent::Agent near = agentOf(session, session.hypervisor(), domain, timeout);
   agent::Agent far = agentOf(session, peer.hypervisor(), peer.domain(), timeout);
   const LocalPeer nearSide(session, domain);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <random>
 #include <sstream>
 
+#include "perftest_script.hpp"
 #include "read_tools.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
@@ -18,21 +20,6 @@ constexpr std::uint64_t latencyBytes = 8;
 // The names are passed as arguments.
 constexpr const char* findScript =
     R"(for tool; do command -v "$tool" >/dev/null 2>&1 && echo "$tool"; done; exit 0)";
-
-// perftest needs two processes, and the client must start second: retry it until the server listens
-// or has exited. Expects the timeout for each in $limit.
-constexpr const char* pairScript = R"(
-timeout "$limit" "$@" >/dev/null 2>&1 &
-listener=$!
-for try in 1 2 3 4 5 6 7 8 9 10; do
-  said=$(timeout "$limit" "$@" 127.0.0.1 2>&1) && { printf '%s\n' "$said"; wait; exit 0; }
-  kill -0 "$listener" 2>/dev/null || break
-  sleep 1
-done
-kill "$listener" 2>/dev/null
-printf '%s\n' "$said"
-exit 1
-)";
 
 agent::ExecResult shell(agent::Agent& agent, const std::string& script,
                         const std::vector<std::string>& arguments) {
@@ -75,8 +62,9 @@ class Perftest {
       note(tool + " was built without CUDA");
       return;
     }
-    const std::string limit = "limit=" + std::to_string(deadlines::guestTool.count());
-    const agent::ExecResult result = shell(agent_, limit + pairScript, arguments);
+    const std::string settings = "limit=" + std::to_string(deadlines::guestTool.count()) +
+                                 " ports='" + join(randomPorts(), " ") + "'";
+    const agent::ExecResult result = shell(agent_, settings + perftestScript, arguments);
     const bool measured =
         result.exitCode == 0 && (latency ? addLatency(tool, operation, result.out)
                                          : addBandwidth(tool, operation, result.out));
@@ -110,9 +98,7 @@ class Perftest {
         std::to_string(latency ? latencyBytes : run_.bytes),
         "-n",
         std::to_string(std::clamp(run_.iterations, leastIterations, mostIterations)),
-        "-F",
-        "-p",
-        std::to_string(run_.tcpPort)};
+        "-F"};
     if (port_.gidIndex) {
       arguments.insert(arguments.end(), {"-x", std::to_string(*port_.gidIndex)});
     }
@@ -183,6 +169,21 @@ class Perftest {
 };
 
 }  // namespace
+
+std::vector<std::string> randomPorts() {
+  constexpr unsigned first = 512;  // those below have the best-known services
+  constexpr unsigned last = 1023;
+  constexpr std::size_t tried = 4;
+  std::random_device random;
+  std::uniform_int_distribution<unsigned> port(first, last);
+  std::set<std::string> ports;
+  while (ports.size() < tried) {
+    ports.insert(std::to_string(port(random)));
+  }
+  std::vector<std::string> order(ports.begin(), ports.end());
+  std::ranges::shuffle(order, random);
+  return order;
+}
 
 std::set<std::string> findTools(agent::Agent& agent) {
   std::vector<std::string> names(std::begin(perftests), std::end(perftests));

@@ -13,16 +13,12 @@ namespace vfpass::verify {
 /// Programs of perftest and nccl-tests in the guest's PATH. Throws AgentUnavailable.
 std::set<std::string> findTools(agent::Agent& agent);
 
-/// Not perftest's default port, where another perftest server may be listening.
-inline constexpr unsigned firstPerftestPort = 18517;
-
 /// Parameters of a run of the guest's own tools.
 struct ToolRun {
   std::string subject;
   std::uint64_t bytes = 0;
   std::uint64_t iterations = 0;
-  std::optional<TestedGpu> gpu;          ///< use its memory, if perftest supports CUDA
-  unsigned tcpPort = firstPerftestPort;  ///< of perftest's control connection
+  std::optional<TestedGpu> gpu;  ///< use its memory, if perftest supports CUDA
 };
 
 /// Runs perftest over this port in loopback: bandwidth and latency of write and read. Its figures

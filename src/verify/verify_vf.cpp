@@ -1,7 +1,6 @@
 #include "verify_vf.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "data_path.hpp"
@@ -114,10 +113,9 @@ class VfVerification {
   void runTools(const RdmaPort& port, const std::optional<TestedGpu>& gpu) {
     if (guest_.plan.tools) {
       layer_.enter("perftest", "the guest's own perftest runs");
-      add(runPerftest(
-          agent_, guest_.tools, port,
-          {lease_.entry, guest_.plan.messageBytes, guest_.plan.iterations, gpu, perftestPort()},
-          result_.report.figures));
+      add(runPerftest(agent_, guest_.tools, port,
+                      {lease_.entry, guest_.plan.messageBytes, guest_.plan.iterations, gpu},
+                      result_.report.figures));
     }
   }
 
@@ -136,13 +134,6 @@ class VfVerification {
       add(judgeBandwidth(lease_.entry, memory, port, limit, *guest_.plan.minimumShare,
                          figuresFrom(first)));
     }
-  }
-
-  // Two VFs may be verified at the same time, and perftest's control connection needs a port.
-  [[nodiscard]] unsigned perftestPort() const {
-    const auto position = std::ranges::find(guest_.plan.leases, lease_.entry, &Lease::entry);
-    return firstPerftestPort +
-           static_cast<unsigned>(std::distance(guest_.plan.leases.begin(), position));
   }
 
   [[nodiscard]] std::vector<std::size_t> ownGpus() const {

@@ -141,15 +141,18 @@ class FakeHypervisor final : public Hypervisor {
  private:
   static DomainDescription withoutSecrets(DomainDescription domain) {
     static const std::regex password(R"( passwd='[^']*')");
-    domain.persistentXml = std::regex_replace(domain.persistentXml, password, "");
-    domain.liveXml = std::regex_replace(domain.liveXml, password, "");
+    for (DomainXml* xml : {&domain.persistentXml, &domain.liveXml}) {
+      if (xml->fault() == nullptr) {
+        *xml = std::regex_replace(xml->text(), password, "");
+      }
+    }
     return domain;
   }
 
   template <typename Edit>
   static void editLive(DomainDescription& domain, Edit edit) {
     pugi::xml_document tree;
-    tree.load_string(domain.liveXml.c_str());
+    tree.load_string(domain.liveXml.text().c_str());
     edit(tree.document_element());
     std::ostringstream text;
     tree.save(text, "  ", pugi::format_default | pugi::format_no_declaration);

@@ -105,3 +105,32 @@ restore_state() {
     install -m 0600 /lab/state/seal.key /etc/vfpass/
     cp -a /lab/state/qemu/. /etc/libvirt/qemu/
 }
+
+# attack links|mounts|name DEVICE: a user of the host tries to disturb all others (local_user.py), or runs a program of
+# root by the name of vfpass's helper for the device. Sets attacker, the process to kill.
+attack() {
+    install -m 0644 /vfpass/tests/lab/local_user.py /usr/local/lib/
+    install -m 4755 /bin/sleep /usr/local/bin/setuid-sleep
+    ln -sf /usr/local/bin/setuid-sleep "/run/vf$2"
+    : >/run/attack.ready
+    chmod 0666 /run/attack.ready
+    local unprivileged=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+    if [ "$1" = name ]; then
+        "${unprivileged[@]}" "/run/vf$2" 3600 &
+    else
+        "${unprivileged[@]}" unshare --user --map-root-user --net --mount \
+            python3 /usr/local/lib/local_user.py "$1" /run/attack.ready &
+    fi
+    attacker=$!
+    if [ "$1" = name ]; then
+        expect "a program of root has the helper's name" wait_until 20 grep -q "^vf$2" "/proc/$attacker/comm"
+        expect "it runs as root" grep -qE '^Uid:.65534.0' "/proc/$attacker/status"
+    else
+        expect "a user has inflated their $1" wait_until 240 grep -q ready /run/attack.ready
+    fi
+}
+
+end_attack() {
+    kill "$attacker"
+    wait "$attacker" 2>/dev/null
+}

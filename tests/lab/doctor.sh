@@ -63,12 +63,7 @@ root=$(basename "$(dirname "$(dirname "$(dirname "$(readlink -f "/sys/bus/pci/de
 expect_equal "acs fails" failed "$(of acs result)"
 expect_contains "acs names the port" "$above has no ACS" of acs seen
 expect_contains "lspci shows no ACS either" no bash -c "lspci -vvs $above | grep -q 'Access Control Services' || echo no"
-expect_contains "the remedy's kernel argument covers all ports" "xx111x1@$root" of acs remedy
-# Debian 12's kernel lacks the argument; Debian 13's supports it, but not for several ports.
-case $(uname -r) in
-6.1.*) expect_contains "the remedy says that this kernel is too old" "needs Linux 6.11, this is 6.1" of acs remedy ;;
-6.12.*) expect_contains "the remedy says that this kernel accepts only one port" "for several ports, this is 6.12" of acs remedy ;;
-esac
+expect_contains "the remedy offers no setting, because a port without ACS has none" "no setting changes these ports" of acs remedy
 # The root port's ACS control bits in lspci's format.
 control=$(lspci -vvs "$root" | sed -n 's/.*ACSCtl:\t*//p')
 expect_contains "lspci shows the root port's ACS" "SrcValid+" echo "$control"
@@ -83,11 +78,17 @@ expect_equal "the first failed check is unsafe-interrupts" unsafe-interrupts "$(
 cure unsafe-interrupts
 echo 'options vfio_iommu_type1 allow_unsafe_interrupts=1' >/etc/modprobe.d/lab.conf
 finds unsafe-interrupts "allow_unsafe_interrupts=1"
-cure unsafe-interrupts
+expect_equal "the remedy names option and file" \
+    "remove allow_unsafe_interrupts=1 from the options of vfio_iommu_type1 in /etc/modprobe.d/lab.conf" "$(of unsafe-interrupts remedy)"
 # Debian's kernel is built without this option, so there is no parameter to set at run time.
 echo 'options vfio enable_unsafe_noiommu_mode=1' >/etc/modprobe.d/lab.conf
 finds no-iommu-mode "enable_unsafe_noiommu_mode=1"
-cure no-iommu-mode
+expect_equal "the remedy names option and file" \
+    "remove enable_unsafe_noiommu_mode=1 from the options of vfio in /etc/modprobe.d/lab.conf" "$(of no-iommu-mode remedy)"
+rm /etc/modprobe.d/lab.conf
+examine
+expect_equal "no-iommu-mode passes without the file" passed "$(of no-iommu-mode result)"
+expect_equal "unsafe-interrupts passes without the file" passed "$(of unsafe-interrupts result)"
 
 section "the eswitch mode, from devlink"
 # The stand-in has no devlink, which must not count as passed.
@@ -160,22 +161,41 @@ expect_equal "guest-memory-lock passes after the remedy" passed "$(of guest-memo
 expect_exit 2 "a VM without a mapping" vfpass doctor --vm nobody
 
 section "other programs that configure VFs"
+# tests/cli/remedies_test.py runs the commands; here are the changes that remedies in words describe.
+# passes KEY: the check passes after such a change.
+passes() {
+    examine
+    expect_equal "$1 passes" passed "$(of "$1" result)"
+}
 mkdir -p /etc/NetworkManager/system-connections /etc/netplan /etc/systemd/network /etc/udev/rules.d
-printf '[sriov]\ntotal-vfs=4\n' >/etc/NetworkManager/system-connections/lab.nmconnection
-finds networkmanager-sriov total-vfs
-cure networkmanager-sriov
+profile=/etc/NetworkManager/system-connections/lab.nmconnection
+printf '[connection]\nid=lab\nuuid=0f5e9a3c-1111-4222-8333-944455566688\ntype=ethernet\n\n[sriov]\ntotal-vfs=4\n' >"$profile"
+finds networkmanager-sriov total-vfs=4
+expect_equal "the remedy is NetworkManager's command" \
+    "nmcli connection modify uuid 0f5e9a3c-1111-4222-8333-944455566688 remove sriov" "$(of networkmanager-sriov remedy)"
+sed -i '/total-vfs/d' "$profile"
+finds networkmanager-sriov "which means 0"
+rm "$profile"
+passes networkmanager-sriov
 printf 'network:\n  ethernets:\n    %s:\n      virtual-function-count: 4\n' "$netdev" >"/etc/netplan/lab's.yaml"
 finds netplan virtual-function-count
-cure netplan
+expect_equal "the remedy is netplan's command" "netplan set 'ethernets.$netdev.virtual-function-count=null'" "$(of netplan remedy)"
+rm "/etc/netplan/lab's.yaml"
+passes netplan
 printf '[Match]\nOriginalName=x\n\n[SR-IOV]\nVirtualFunction=0\nVLANId=5\n[Link]\nMTUBytes=9000\nSR-IOVVirtualFunctions=4\n' \
     >/etc/systemd/network/lab.link
-finds systemd-link sr-iovvirtualfunctions
-cure systemd-link
-expect_equal "the remedy removes nothing else" '[Match] OriginalName=x  [Link] MTUBytes=9000' \
-    "$(tr '\n' ' ' </etc/systemd/network/lab.link | sed 's/ $//')"
+finds systemd-link SR-IOVVirtualFunctions=4
+expect_contains "the remedy names the section" "[SR-IOV] section" of systemd-link remedy
+printf '[Match]\nOriginalName=x\n\n[Link]\nMTUBytes=9000\n' >/etc/systemd/network/lab.link
+passes systemd-link
 echo 'ACTION=="add", ATTR{device/sriov_numvfs}="4"' >/etc/udev/rules.d/lab.rules
-finds boot-scripts sriov_numvfs
-cure boot-scripts
+finds boot-scripts "sriov_numvfs in line 1"
+echo 'ACTION=="add", ATTR{device/sriov_numvfs}=="4", NAME="x"' >/etc/udev/rules.d/lab.rules
+passes boot-scripts
+rm /etc/udev/rules.d/lab.rules
+# The snapshot below has to keep this finding, but not the script.
+printf '#!/bin/sh\n# secret\necho 4 >/sys/class/net/x/device/sriov_numvfs\n' >/etc/rc.local
+finds boot-scripts "sriov_numvfs in line 3"
 
 section "a snapshot of the host"
 rm -f "$vms/train0.yaml" "$vms/idle.yaml" # a snapshot does not include mappings
@@ -183,6 +203,9 @@ examine
 expect "snapshot" vfpass snapshot /tmp/snapshot
 vfpass --sysroot /tmp/snapshot doctor --json >/tmp/replayed.json
 expect_same_file "doctor reports the same findings for the snapshot" /tmp/doctor.json /tmp/replayed.json
+
+expect_exit 1 "the snapshot does not contain the script" grep -rq secret /tmp/snapshot
+rm /etc/rc.local
 
 section "a host without SR-IOV devices"
 echo 1 >"/sys/bus/pci/devices/$gpu/remove"

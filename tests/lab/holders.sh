@@ -1,5 +1,5 @@
 # The holders of a VF, for every way in which a host can use it: host::findHolders on a real kernel.
-# covers: src/host/holders src/plan/judge_holders.cpp src/apply/holder_gate.cpp tests/lab/print_holders.cpp
+# covers: src/host/holders src/plan/judge_holders.cpp src/apply/holder_gate.cpp tests/lab/print_holders.cpp tests/lab/hold_file.cpp tests/lab/local_user.py
 # shellcheck shell=bash disable=SC2154,SC2217  # of lab/lib; sleep holds what it has open
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
@@ -16,6 +16,21 @@ held() {
     else
         flunk "$1 (expected \"$vf $2\")"
     fi
+}
+
+# hidden TITLE TEXT WAY FILE [ADDRESS]: as held, while hold-file keeps FILE open in that way; user is its PID.
+hidden() {
+    local title=$1 text=$2
+    shift 2
+    /vfpass/build/tests/lab/hold-file "$@" >/run/hold-file 2>&1 &
+    user=$!
+    if ! wait_until 60 grep -q ready /run/hold-file; then
+        flunk "$title ($(cat /run/hold-file))"
+        return
+    fi
+    held "$title" "${text//PID/$user}"
+    end "$user"
+    idle "$title: ended"
 }
 
 has_no_holder() { test "$(holders "$vf")" = ""; }
@@ -163,19 +178,50 @@ wait_until 20 grep -q sleep "/proc/$user/comm"
 held "a program with the VFIO group open" "vfio sleep \(pid $user\) has it open through VFIO"
 end "$user"
 idle "after the group was closed"
+group=/dev/vfio/$(iommu_group_of "$vf")
+number=$(cat "/sys/class/vfio/$(iommu_group_of "$vf")/dev")
+mknod /run/harmless c "${number%:*}" "${number#*:}"
+sleep 600 <>/run/harmless &
+user=$!
+wait_until 20 grep -q sleep "/proc/$user/comm"
+held "the group by a node outside /dev" "vfio sleep \(pid $user\) has it open through VFIO"
+end "$user"
+# shellcheck disable=SC2016  # the inner shell expands it
+unshare --mount sh -c 'mount --make-rprivate / && mount -t tmpfs none /dev && mkdir /dev/vfio && : >"$0" &&
+    echo done >/run/named && exec sleep 600 <"$0"' "$group" &
+user=$!
+wait_until 20 grep -q sleep "/proc/$user/comm"
+idle "a file that only has the name of the group"
+end "$user"
+named="vfio hold-file \(pid PID\) has it open through VFIO"
+hidden "the group in the table of a thread" "$named" thread "$group"
+hidden "the group in a process whose main thread has ended" "$named" orphan "$group"
+kernel="vfio the kernel reports it as open through VFIO, .*"
+# Under emulation two seconds may not suffice to read them all; then the kernel decides.
+hidden "the group behind 66,000 descriptors" "($named|$kernel hold-file \\(pid PID\\) .*)" many "$group"
+hidden "the device in the queue of a socket" "$kernel" queue "$group" "$vf"
+hidden "a BAR that is mapped after everything was closed" "$kernel" map "$group" "$vf"
 echo >"$pci_devices/$vf/driver_override"
 
-section "an earlier write that is still blocked"
+section "what other users of the host do"
 bind_to "$vf" mlx5_core
 wait_until 20 test -d "$pci_devices/$vf/net"
+netdev=$(netdev_of "$vf")
 idle "a netdev that is down"
-rm -f /run/never && mkfifo /run/never
-# shellcheck disable=SC2016
-sh -c 'printf "vf%s" "$0" >/proc/$$/comm; read -r line </run/never' "$vf" &
-waiter=$!
-wait_until 20 grep -q "^vf$vf" "/proc/$waiter/comm"
-held "a process with the write helper's name" "pending-write an earlier vfpass write to it is still pending in the kernel \(pid $waiter\)"
-end "$waiter"
+attack name "$vf"
+idle "a program of root that a user started by the helper's name"
+end_attack
+attack links "$vf"
+idle "1,360 links with alternative names"
+expect "the VF is moved into that namespace" ip link set "$netdev" netns "$attacker"
+# Either is a refusal: in an emulated machine the time may not suffice to find the netdev there.
+held "a VF in that namespace" "(netdev its netdev $netdev is in the network namespace of python3 \(pid $attacker\)|unknown bound to mlx5_core but has no netdev in any network namespace that can be read; .*)"
+expect_equal "the other VF has no holder" "" "$(holders "$other" 2>&1)"
+end_attack
+wait_until 60 test -d "$pci_devices/$vf/net"
+# Until the kernel has removed the attacker's links, every query waits for its lock (RTNL).
+wait_until 60 timeout 1 ip link show "$(netdev_of "$vf")"
+idle "after the attacks"
 
 section "cost"
 # One process each, so that the ratio is meaningful.

@@ -108,6 +108,19 @@ expect "detach b" vfpass detach b
 ip netns del box
 expect "the netdev is in our namespace again" wait_until 20 test -n "$(netdev_of "$(vf_of "$pf" 0)")"
 
+section "other users of the host cannot prevent a start"
+mapping b rail0 "$pf" 'index: 0'
+attacked=$(vf_of "$pf" 0)
+for kind in name links; do
+    attack "$kind" "$attacked"
+    expect "$kind: attach b" vfpass attach b
+    expect "$kind: start b" virsh start b
+    expect "$kind: b's QEMU holds the VF" wait_until 60 holds_vfio b
+    virsh --quiet destroy b
+    expect "$kind: detach b" vfpass detach b
+    end_attack
+done
+
 section "a libvirt network with a pool of VFs"
 ip link set dev "$other_netdev" up
 cat >/tmp/pool.xml <<XML

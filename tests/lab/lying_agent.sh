@@ -1,6 +1,6 @@
 # A guest that lies to vfpass verify over the real channel: whatever it sends, verify ends in time, with the right
-# exit code and bounded memory, and prints no terminal codes.
-# covers: src/agent/agent.cpp src/agent/include/vfpass/agent/reply.* src/verify/limits.* src/agent/include/vfpass/agent/exchange.* src/agent/include/vfpass/agent/run_shell.* tests/lab/lying_agent_in_guest
+# exit code and bounded memory, and prints no terminal codes. Also another host that never answers.
+# covers: src/remote src/base/include/vfpass/base/call_within.hpp src/agent/agent.cpp src/agent/include/vfpass/agent/reply.* src/verify/limits.* src/agent/include/vfpass/agent/exchange.* src/agent/include/vfpass/agent/run_shell.* tests/lab/lying_agent_in_guest
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
@@ -57,6 +57,50 @@ expect "the guest's agent answers" wait_for_agent train0 400
 mac=$(vf_attributes "$(pf_netdev 0)" 1 | sed -n 's/.*link\/ether \([0-9a-f:]*\).*/\1/p')
 expect "the VF has a MAC" test -n "$mac"
 
+# stopped NAME COMMAND...: started in the background, COMMAND waits; the first SIGTERM ends it promptly.
+stopped() {
+    local name=$1 began process
+    shift
+    "$@" >/tmp/stopped 2>&1 &
+    process=$!
+    expect "$name: it waits" wait_until 60 waits "$process"
+    began=$SECONDS
+    kill -TERM "$process"
+    wait "$process"
+    expect_equal "$name: the first SIGTERM ends it" 143 $?
+    expect "$name: it ends at once ($((SECONDS - began)) s)" test $((SECONDS - began)) -lt 10
+}
+# While a call into libvirt waits, it has a thread of its own.
+waits() { test "$(find "/proc/$1/task" -mindepth 1 -maxdepth 1 | wc -l)" -gt 1; }
+
+section "another host that never answers"
+mkdir -p /tmp/mute
+cat >/tmp/mute/ssh <<'SCRIPT'
+#!/bin/sh
+trap '' TERM INT HUP
+echo $$ >>/tmp/mute/pids
+echo "$*" >>/tmp/mute/words
+while :; do sleep 1; done
+SCRIPT
+chmod +x /tmp/mute/ssh
+with_mute_ssh() { PATH=/tmp/mute:$PATH exec vfpass verify train0 --peer host2:train1 --timeout 30; }
+ssh_remains() {
+    local pid
+    while read -r pid; do
+        kill -0 "$pid" 2>/dev/null && return 0
+    done </tmp/mute/pids
+    return 1
+}
+began=$SECONDS
+expect_exit 1 "verify ends" with_mute_ssh
+expect_contains "the reason is the missing reply" "no reply within" cat <<<"$last_output"
+expect "it ends in time ($((SECONDS - began)) s)" test $((SECONDS - began)) -lt 60
+refuse "no ssh remains" ssh_remains
+stopped "verify --peer" with_mute_ssh
+refuse "no ssh remains after the signal" ssh_remains
+refuse "no temporary file remains" compgen -G '/tmp/vfpass-peer-*'
+expect_contains "ssh forwards no agent" "ForwardAgent=no" cat /tmp/mute/words
+
 section "replacing the guest's agent"
 into_guest /tmp/lying_agent <"/vfpass/tests/lab/lying_agent_in_guest"
 good_port='"ports": [{"number": 1, "state": "4: ACTIVE", "rate": "100 Gb/sec", "link_layer": "Ethernet",
@@ -98,6 +142,8 @@ caught 6 terminal "terminal codes in an error"
 caught 6 pid "process ID -1" "invalid process ID"
 caught 6 bad-base64 "invalid base64" "not base64"
 caught 6 never-ends "a program that never ends" "timed out"
+expect "the guest is silent" lie silent
+stopped "verify of a silent guest" vfpass verify train0 --timeout 240
 verify_timeout=60
 caught 4 escapes "terminal codes in the inventory" '\x1b[2J\x07eth1'
 caught 4 false-pass "a pass that the PF's counters contradict" "first problem: rail0: counters"

@@ -23,6 +23,12 @@ forge() {
     virsh metadata x --uri "$uri" --key vfpass --set "$(cat /tmp/forged.metadata)" --config >/dev/null
 }
 
+# repeat TEXT COUNT
+repeat() { printf "%$2s" '' | sed "s| |$1|g"; }
+
+# set_foreign VM CONTENT OPTION [KEY]: writes the metadata of another program.
+set_foreign() { virsh metadata "$1" --uri "urn:${4:-f}" --key "${4:-f}" --set "<x>$2</x>" "$3" >/dev/null; }
+
 # nic_unaffected TITLE: the host's own NIC, PF 1, is unaffected.
 nic_unaffected() {
     expect_equal "$1: the host keeps its NIC" "$nic_driver" "$(driver_of "$nic")"
@@ -73,6 +79,80 @@ expect_exit 1 "the start is refused" virsh start a
 expect_said "the reason is printed" "no vfpass metadata"
 expect "attach repairs the metadata" vfpass attach a
 expect_contains "the metadata are restored" 'seal="' virsh dumpxml --inactive a
+
+section "a stop cleans the VF, whatever the running domain's metadata is"
+# As deep as libxml2 parses it, with the element of libvirt's key.
+deep=$(repeat '<d>' 250)$(repeat '</d>' 250)
+for state in deep removed; do
+    expect "a starts" virsh start a
+    expect_contains "the VF has its VLAN ($state)" "vlan 11" vf_attributes "$netdev" 1
+    if [[ $state == deep ]]; then
+        expect "deep metadata" set_foreign a "$deep" --live
+    fi
+    expect "vfpass's metadata are removed ($state)" virsh metadata a --uri "$uri" --remove --live
+    expect "destroy a" virsh destroy a
+    refuse "the VF has no VLAN ($state)" grep -q "vlan 11" <(vf_attributes "$netdev" 1)
+done
+expect "deep metadata in the configuration" set_foreign a "$deep" --config
+expect "status" vfpass status a
+expect "a starts" virsh start a
+expect "destroy a" virsh destroy a
+expect "the deep metadata are removed" virsh metadata a --uri urn:f --remove --config
+
+section "a domain that libvirt cannot send affects only itself"
+mapping x rail0 "$pf" 'index: 3' 'mac: 02:00:00:00:0c:01'
+expect "attach x" vfpass attach x
+# libvirt indents each <e/> by 60 spaces: 350 KB, more than an argument may have, become 5 MB.
+printf '%s' "<f:x xmlns:f='urn:f'>" "$(repeat '<d>' 40)" "$(repeat '<e/>' 80000)" "$(repeat '</d>' 40)" '</f:x>' >/tmp/large.metadata
+expect "large metadata" edit_xml x '/<\/metadata>/e cat /tmp/large.metadata'
+expect_exit 1 "libvirt cannot send the XML of x" virsh dumpxml --inactive x
+mapping b rail0 "$pf" 'index: 2' 'mac: 02:00:00:00:0b:01'
+expect_exit 3 "plan b" vfpass plan b
+expect "attach b" vfpass attach b
+expect_said "x is named" "domain x: its devices are unknown: "
+expect "gc" vfpass gc
+expect "x keeps its lease" has_lease x
+expect "recover" vfpass recover
+expect_exit 3 "status" vfpass status
+expect_said "status has the reason" "too large for libvirt to send"
+expect_said "status has the remedy" 'virsh metadata x --uri URI --remove --config'
+expect_exit 1 "attach x" vfpass attach x
+expect_said "attach has the reason" "cannot read the XML of domain 'x': too large for libvirt to send"
+capture vfpass doctor --vm x
+expect_said "doctor has the reason" "too large for libvirt to send"
+expect_said "doctor checks the devices of the mapping" " passed, "
+expect "the remedy works" virsh metadata x --uri urn:f --remove --config
+expect "status" vfpass status
+expect "detach x" vfpass detach x
+expect "detach b" vfpass detach b
+
+section "a running domain that libvirt cannot send"
+mapping x rail0 "$pf" 'index: 3' 'mac: 02:00:00:00:0c:01' 'vlan: {id: 12}'
+expect "attach x" vfpass attach x
+expect "x starts" virsh start x
+for key in f g h; do
+    expect "large metadata ($key)" \
+        set_foreign x "$(repeat '<d>' 40)$(repeat '<e/>' 28000)$(repeat '</d>' 40)" --live "$key"
+done
+expect_exit 1 "libvirt cannot send the XML of the running x" virsh dumpxml x
+expect "gc" vfpass gc
+expect "recover" vfpass recover
+expect "x keeps its lease" has_lease x
+expect_contains "the VF keeps its VLAN" "vlan 12" vf_attributes "$netdev" 3
+expect_exit 3 "status" vfpass status
+expect_said "status has the remedy" 'virsh metadata x --uri URI --remove --live'
+mapping b rail0 "$pf" 'index: 3' 'mac: 02:00:00:00:0b:01'
+mv "$vms/x.yaml" /tmp/x.yaml
+expect_exit 5 "b does not get the VF of x" vfpass attach b
+mv /tmp/x.yaml "$vms/x.yaml"
+mapping b rail0 "$pf" 'index: 2' 'mac: 02:00:00:00:0b:01'
+expect "attach b" vfpass attach b
+expect "destroy x" virsh destroy x
+refuse "the VF has no VLAN" grep -q "vlan 12" <(vf_attributes "$netdev" 3)
+expect "status" vfpass status
+expect "detach x" vfpass detach x
+expect "detach b" vfpass detach b
+rm -f "$vms/x.yaml" "$vms/b.yaml"
 
 section "i: a copy with a higher generation does not affect other domains"
 virsh dumpxml --inactive --security-info a | sed -e 's|<name>a</name>|<name>copy</name>|' \

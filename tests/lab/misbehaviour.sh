@@ -135,6 +135,29 @@ expect "detach" vfpass detach train0
 standin_parameter refuse_attribute ""
 unchanged "refuse_attribute"
 
+section "store_refused: a refused VLAN reads back"
+ip link set dev "$netdev" vf 0 mac 02:00:00:00:00:77 vlan 0
+keep
+standin_parameter refuse_attribute vlan
+standin_parameter store_refused Y
+refuse "the driver refuses the VLAN" ip link set dev "$netdev" vf 0 vlan 9
+expect_contains "the refused VLAN reads back" "vlan 9" vf_attributes "$netdev" 0
+expect "the driver accepts VLAN 0" ip link set dev "$netdev" vf 0 vlan 0
+mapping train0 rail0 "$pf" 'index: 0' 'mac: 02:aa:00:00:00:11' 'vlan: {id: 9}' 'required: [vlan]'
+expect_exit 1 "a required VLAN is refused" vfpass attach train0
+expect_said "the error names the attribute" "driver mlx5_core cannot set vlan of VF 0 to "
+expect_said "everything is rolled back" "the previous attributes were restored"
+unchanged "required VLAN that is stored"
+mapping train0 rail0 "$pf" 'index: 0' 'mac: 02:aa:00:00:00:11' 'vlan: {id: 9}' 'required: [mac]'
+expect "attach with an optional VLAN" vfpass attach train0
+expect_said "attach warns" "VF 0 of PF $pf: the driver refused the optional attribute vlan"
+refuse "the VF has no VLAN" grep -q "vlan 9" <(vf_attributes "$netdev" 0)
+expect_contains "the MAC is set" 02:aa:00:00:00:11 vf_attributes "$netdev" 0
+expect "detach" vfpass detach train0
+standin_parameter store_refused N
+standin_parameter refuse_attribute ""
+unchanged "optional VLAN that is stored"
+
 section "vlan_8021ad: the kernel's own driver has no 802.1ad"
 standin_parameter vlan_8021ad N
 mapping train0 rail0 "$pf" 'index: 0' 'vlan: {id: 9, protocol: 802.1ad}'

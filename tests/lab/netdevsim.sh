@@ -52,6 +52,7 @@ expect_equal "every VF is reported" 400 "$((readable + unreadable))"
 expect_equal "no VF is reported with a wrong MAC" "" \
     "$(grep -v unreadable /tmp/found | grep -vxFf /tmp/wanted)"
 last=$(grep unreadable /tmp/found | tail -n 1 | cut -d ' ' -f 1)
-expect "a VF that cannot be read can be set" set_vf "$netdev" "$last" 02:00:00:00:00:44 44 0 0 0
+expect_exit 1 "a VF that cannot be read does not count as set" set_vf "$netdev" "$last" 02:00:00:00:00:44 44 0 0 0
+expect_said "the error says why" "accepted, but the driver does not report it"
 echo 0 >"$simulated/sriov_numvfs"
 finish

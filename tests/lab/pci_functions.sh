@@ -1,6 +1,6 @@
 # PCI functions by address (`gpus:`) together with a VF: into a guest and back, and refusals.
 # covers: src/plan/*function* src/plan/check_isolation.* src/host/*/*reset* src/host/sysfs/pci_function.*
-# covers: src/host/drivers/vfio_driver_match.cpp src/plan/companion_lines.*
+# covers: src/host/drivers/vfio_driver_match.cpp src/plan/companion_lines.* src/host/holders/mount_table.*
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
@@ -98,9 +98,11 @@ refused 5 "$single is claimed by domain foreign" "gpu0=$single"
 virsh --quiet undefine foreign
 untouched "after the refusals"
 
-section "an unused disk can be attached"
+section "an unused disk can be attached, whatever users mount"
 mapping_with "disk0=$disk"
+attack mounts "$disk"
 expect "attach" vfpass attach train0
+end_attack
 expect "the function is on vfio-pci" is_on "$disk" vfio-pci
 expect "detach" vfpass detach train0
 untouched "after the disk"

@@ -2,6 +2,7 @@
 
 import unittest
 import xml.etree.ElementTree as xml
+from unittest import mock
 
 from loaded import load
 
@@ -29,6 +30,13 @@ class RecordDurations(unittest.TestCase):
     def test_records_passed_lab_tests_and_parts_that_passed_completely(self):
         found = {name: round(each, 1) for name, each in record.seconds_of(self.root, SIZES).items()}
         self.assertEqual({"near": 83.4, "unit": 2.3, "style": 3.0}, found)
+
+    def test_a_build_on_all_cores_counts_once_for_each(self):
+        root = xml.fromstring("""<testsuite timestamp="2026-11-22T13:29:49">
+            <testcase name="sanitized.build" time="100" status="run"/>
+            <testcase name="sanitized.host" time="7" status="run"/></testsuite>""")
+        with mock.patch.object(record.os, "cpu_count", lambda: 4):
+            self.assertEqual({"sanitized": 407}, record.seconds_of(root, {"sanitized": 2}))
 
     def test_omits_a_part_that_ran_only_partly(self):
         self.assertNotIn("unit", record.seconds_of(self.root, SIZES | {"unit": 3}))

@@ -27,7 +27,7 @@ class Scripts(unittest.TestCase):
                      "scripts/check-format"):
             (self.checkout / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(CHECKOUT / name, self.checkout / name)
-        for name in ("scripts/install-packages", "scripts/build", "lab/prepare", "bin/ctest"):
+        for name in ("scripts/install-packages", "scripts/build", "lab/prepare", "lab/run", "bin/ctest"):
             self.write(name, PRINTS_ITS_CALL).chmod(0o755)
         self.write("bin/nproc", "#!/bin/bash\necho 2\n").chmod(0o755)
         self.write("build/tests/lab/declared", DECLARED)
@@ -69,10 +69,18 @@ class Scripts(unittest.TestCase):
     def test_parallel_tests_have_more_time(self):
         self.write("scripts/select-lab-tests", PRINTS_ITS_CALL).chmod(0o755)
         self.write("build/not-selected", "^$")
+        self.write("lab/run", "#!/bin/bash\nexit 1\n").chmod(0o755)
         for cores, wanted in ((1, 60), (2, 90), (4, 180)):
             self.write("bin/nproc", f"#!/bin/bash\necho {cores}\n")
             call = next(line for line in self.call("scripts/test", "--within", "60")[1] if "not-selected" in line)
             self.assertAlmostEqual(wanted * 60, int(call.split()[-1]), delta=60)
+
+    def test_the_selection_knows_how_long_a_test_took(self):
+        self.write("scripts/select-lab-tests", PRINTS_ITS_CALL).chmod(0o755)
+        self.write("build/not-selected", "^$")
+        self.write("lab/run", "#!/bin/bash\n[ \"$(basename \"$1\")\" != netdevsim.sh ] || sleep 2\n").chmod(0o755)
+        call = next(line for line in self.call("scripts/test", "--within", "60")[1] if "not-selected" in line)
+        self.assertRegex(call, r"--measured netdevsim=[2-9] ")
 
     def test_without_time_left_the_long_part_is_omitted(self):
         _, lines = self.call("scripts/test", "--within", "0")

@@ -195,11 +195,11 @@ class Repository:
         self.git("commit", "-m", name)
 
 
-def output_of(folder, seconds=200):
+def output_of(folder, seconds=200, *options):
     """The program's output for a checkout, and the expression for CTest."""
     exclusion = Path(folder) / "build/not-selected"
     printed = io.StringIO()
-    command = ["select-lab-tests", str(seconds), "--checkout", str(folder), "--exclude-to", str(exclusion)]
+    command = ["select-lab-tests", str(seconds), "--checkout", str(folder), "--exclude-to", str(exclusion), *options]
     with mock.patch.object(sys, "argv", command), contextlib.redirect_stdout(printed):
         assert select.main() == 0
     return printed.getvalue(), exclusion.read_text(encoding="utf-8").strip()
@@ -242,6 +242,14 @@ class Checkouts(unittest.TestCase):
         self.assertIn("pair pair_after (200 s, not measured: timeout): related: src/pair/b.cpp", text)
         self.assertIn("near (80 s): rotation", text)
         self.assertEqual(r"^(lab\.prepare_disks)$", exclusion)
+
+    def test_on_a_slow_machine_recorded_durations_count_more(self):
+        self.repository.write("tests/lab/durations", "near 80 2026-01-01\nquick 20 2026-01-01\n")
+        for measured, wanted in (("quick=20", "near (80 s)"), ("quick=60", "near (240 s)"), ("quick=1", "near (80 s)"),
+                                 ("unknown=900", "near (80 s)")):
+            text, _ = output_of(self.repository.folder, 900, "--measured", measured)
+            self.assertIn(wanted, text, measured)
+            self.assertEqual(measured == "quick=60", "tests take 3.0 times as long as recorded" in text)
 
     def test_pairs_are_selected_together(self):
         self.landed("README", "src/near/a.cpp")

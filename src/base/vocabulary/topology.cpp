@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "names.hpp"
+#include "vfpass/mlx5_firmware.hpp"
 
 namespace vfpass {
 namespace {
@@ -38,7 +39,6 @@ bool isPf(const TopologyFunction& function) {
 }
 
 bool isRdmaCapable(const TopologyFunction& pf) {
-  constexpr std::uint16_t mellanox = 0x15b3;
   return isPf(pf) && (!pf.rdma.empty() || pf.vendor == mellanox || pf.driver == "mlx5_core" ||
                       pf.driver == "mlx4_core");
 }

@@ -83,22 +83,24 @@ Children& children() {
   ::_exit(0);
 }
 
-// False at the end of the pipe, and when more than `limit` bytes were read.
-bool readSome(int pipe, std::string& bytes, std::size_t limit) {
+// What the child has already written is read even after the deadline, but not without end.
+constexpr std::chrono::milliseconds grace{500};
+
+// False at the end of the pipe, and when `consume` returns false.
+bool readSome(int pipe, const std::function<bool(std::string_view)>& consume) {
   std::array<char, 65536> buffer;  // NOLINT: a pipe's capacity; only the initialized part is used
   const ssize_t count = ::read(pipe, buffer.data(), buffer.size());
   if (count < 0) {
     return errno == EINTR;
   }
-  bytes.append(buffer.data(), static_cast<std::size_t>(count));
-  return count > 0 && bytes.size() <= limit;
+  return count > 0 && consume({buffer.data(), static_cast<std::size_t>(count)});
 }
 
 }  // namespace
 
 void reapGuarded() { children().reap(); }
 
-void startGuarded(int pipe, int kept, const std::function<void(int)>& operation) {
+pid_t startGuarded(int pipe, int kept, const std::function<void(int)>& operation) {
   reapGuarded();
   // _Fork instead of fork: library handlers must not run, since other threads may hold their locks.
   const pid_t child = ::_Fork();
@@ -109,9 +111,10 @@ void startGuarded(int pipe, int kept, const std::function<void(int)>& operation)
     throw Error("cannot start a helper process: " + errnoText(errno));
   }
   children().add(child);
+  return child;
 }
 
-void writeAll(int descriptor, const void* bytes, std::size_t length) {
+bool writeAll(int descriptor, const void* bytes, std::size_t length) {
   const char* position = static_cast<const char*>(bytes);
   while (length > 0) {
     const ssize_t count = ::write(descriptor, position, length);
@@ -119,37 +122,51 @@ void writeAll(int descriptor, const void* bytes, std::size_t length) {
       continue;
     }
     if (count <= 0) {
-      return;
+      return false;
     }
     position += count;
     length -= static_cast<std::size_t>(count);
   }
+  return true;
 }
 
 GuardedReply runGuarded(std::chrono::milliseconds timeout, int kept,
-                        const std::function<void(int replyPipe)>& operation, std::size_t limit) {
+                        const std::function<void(int replyPipe)>& operation,
+                        const std::function<bool(std::string_view bytes)>& consume) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
     throw Error("cannot create a pipe: " + errnoText(errno));
   }
   const FileDescriptor reading(ends[0]);
   FileDescriptor writing(ends[1]);
-  startGuarded(writing.get(), kept, operation);
+  GuardedReply reply;
+  reply.child = startGuarded(writing.get(), kept, operation);
   writing.reset();
 
   const Deadline deadline(timeout);
-  GuardedReply reply;
+  const Deadline last(timeout + grace);
   pollfd wait{reading.get(), POLLIN, 0};
   while (true) {
     const int ready = ::poll(&wait, 1, deadline.pollTimeout());
-    if (ready > 0 && !readSome(reading.get(), reply.bytes, limit)) {
+    if (ready > 0 && !readSome(reading.get(), consume)) {
       reply.finished = true;
       return reply;
     }
-    if (ready <= 0 && deadline.over()) {
+    if (deadline.over() && (ready <= 0 || last.over())) {
       return reply;
     }
   }
+}
+
+GuardedReply runGuarded(std::chrono::milliseconds timeout, int kept,
+                        const std::function<void(int replyPipe)>& operation, std::size_t limit) {
+  std::string bytes;
+  GuardedReply reply = runGuarded(timeout, kept, operation, [&](std::string_view piece) {
+    bytes += piece;
+    return bytes.size() <= limit;
+  });
+  reply.bytes = std::move(bytes);
+  return reply;
 }
 
 }  // namespace vfpass::host

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <string_view>
 
 namespace vfpass::host {
 
@@ -11,6 +14,7 @@ namespace vfpass::host {
 struct GuardedReply {
   bool finished = false;  ///< false: the deadline passed and the child is still running
   std::string bytes;      ///< written before the child exited or the deadline passed
+  pid_t child = -1;       ///< the leader of its session and process group
 };
 
 /// Default limit on the length of a child's reply.
@@ -27,14 +31,20 @@ GuardedReply runGuarded(std::chrono::milliseconds deadline, int kept,
                         const std::function<void(int replyPipe)>& operation,
                         std::size_t limit = guardedReplyLimit);
 
+/// The same with `consume` instead of a limit: it receives the reply piece by piece, instead of
+/// GuardedReply::bytes, and returns false to end the reading.
+GuardedReply runGuarded(std::chrono::milliseconds deadline, int kept,
+                        const std::function<void(int replyPipe)>& operation,
+                        const std::function<bool(std::string_view bytes)>& consume);
+
 /// Starts `operation(end)` in such a process and returns at once; its `end` is a copy.
-void startGuarded(int end, int kept, const std::function<void(int end)>& operation);
+pid_t startGuarded(int end, int kept, const std::function<void(int end)>& operation);
 
 /// Waits for the children that have ended, without blocking. startGuarded() does it too, so at most
 /// the children since its last call are zombies. Thread-safe.
 void reapGuarded();
 
-/// Writes all bytes with write(2); stops at the first error. Async-signal-safe.
-void writeAll(int descriptor, const void* bytes, std::size_t length);
+/// Writes all bytes with write(2); false: stopped at an error. Async-signal-safe.
+bool writeAll(int descriptor, const void* bytes, std::size_t length);
 
 }  // namespace vfpass::host

@@ -1,7 +1,6 @@
 #include "helper/guarded_helper.hpp"
 
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -10,8 +9,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "helper/call_mark.hpp"
 #include "helper/guarded_child.hpp"
-#include "helper/task_name.hpp"
 #include "vfpass/base/deadline.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
@@ -76,6 +75,27 @@ Request receiveRequest(int socket, char* bytes, std::size_t capacity) {
   return request;
 }
 
+// One read(2) or write(2); count and errno.
+struct CallResult {
+  ssize_t count = -1;
+  int error = 0;
+};
+
+// sysfs passes each write(2) to the attribute as a whole, so there are no partial writes.
+CallResult call(int file, std::string_view request, char* bytes) {
+  const CallMark mark(request.data() + 1);
+  if (mark.error() != 0) {
+    ::close(file);
+    return {-1, mark.error()};
+  }
+  const std::string_view text = request.substr(headLength);
+  const ssize_t count = request[0] == readRequest ? ::read(file, bytes, GuardedHelper::limit)
+                                                  : ::write(file, text.data(), text.size());
+  const int error = count < 0 ? errno : 0;
+  ::close(file);  // within the marked call: a file's release can block, too
+  return {count, error};
+}
+
 // The reply is errno, followed by the bytes read.
 void serve(int socket) {
   std::array<char, GuardedHelper::limit + headLength> request{};
@@ -85,17 +105,10 @@ void serve(int socket) {
     if (length < static_cast<ssize_t>(headLength)) {
       return;
     }
-    ::prctl(PR_SET_NAME, request.data() + 1);
-    const bool reads = request[0] == readRequest;
-    // sysfs passes each write(2) to the attribute as a whole, so there are no partial writes.
-    const ssize_t count = reads ? ::read(file, reply.data() + sizeof(int), GuardedHelper::limit)
-                                : ::write(file, request.data() + headLength,
-                                          static_cast<std::size_t>(length) - headLength);
-    const int error = count < 0 ? errno : 0;
-    ::close(file);
-    ::prctl(PR_SET_NAME, idleTaskName);
+    const auto [count, error] =
+        call(file, {request.data(), static_cast<std::size_t>(length)}, reply.data() + sizeof(int));
     std::memcpy(reply.data(), &error, sizeof error);
-    const auto extra = reads && count > 0 ? static_cast<std::size_t>(count) : 0;
+    const auto extra = request[0] == readRequest && count > 0 ? static_cast<std::size_t>(count) : 0;
     if (::send(socket, reply.data(), sizeof error + extra, MSG_NOSIGNAL) < 0) {
       return;
     }

@@ -18,7 +18,7 @@ struct HelperReply {
 /// A guarded child (guarded_child.hpp) that serves a series of calls on open files passed to it:
 /// many short writes need one process instead of two each. It ends with this object. A helper that
 /// hangs is abandoned, and the next call starts another one. Not thread-safe.
-/// During a call the helper's task name is `name` (task_name.hpp), at most 15 characters.
+/// During a call the helper has the mark `name` (call_mark.hpp), at most 15 characters.
 class GuardedHelper {
  public:
   /// Maximum length of a write or read: one page, the limit of sysfs.

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <array>
@@ -40,18 +41,17 @@ std::optional<std::string> programOutput(const std::vector<std::string>& command
   std::string path = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
   std::string locale = "LC_ALL=C";
   const std::array environment{path.data(), locale.data(), static_cast<char*>(nullptr)};
-  const auto seconds =
-      static_cast<unsigned>(std::chrono::duration_cast<std::chrono::seconds>(deadline).count() + 1);
   const auto execute = [&](int pipe) {
-    // execve(2) keeps ignored signals ignored, and a pending alarm(2).
-    ::signal(SIGPIPE, SIG_DFL);
-    ::signal(SIGALRM, SIG_DFL);
-    ::alarm(seconds);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // if a signal ends this process while it waits
+    ::signal(SIGPIPE, SIG_DFL);          // execve(2) keeps ignored signals ignored
     if (connectStreams(pipe)) {
       ::execve(arguments.front(), arguments.data(), environment.data());
     }
   };
   const auto reply = runGuarded(deadline, -1, execute, limit);
+  if (!reply.finished || reply.bytes.size() > limit) {
+    ::kill(-reply.child, SIGKILL);  // with whatever it has started
+  }
   return reply.finished ? std::optional(reply.bytes) : std::nullopt;
 }
 

@@ -1,5 +1,8 @@
 #include "holders/block_uses.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -78,6 +81,17 @@ std::vector<std::string> loopDevicesOn(const Root& root, const std::string& file
   return loops;
 }
 
+// Whether a file system, md, dm, swap or anything else claims the device exclusively, which needs
+// no mount table. The claim of this call is over at once.
+bool isClaimed(const Root& root, const BlockDevice& device) {
+  const FileDescriptor file =
+      root.open("dev/" + device.name, O_RDONLY | O_EXCL | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+  struct stat status {};
+  const auto number = parseDeviceNumber(root.readText(device.directory + "/dev", 64).value_or(""));
+  return !file || ::fstat(file.get(), &status) != 0 || !S_ISBLK(status.st_mode) ||
+         number != status.st_rdev;
+}
+
 // Uses of the block devices of one function.
 class BlockUses {
  public:
@@ -144,8 +158,13 @@ std::vector<std::string> readBlockUses(const Root& root, const std::string& path
     found.add(device);
   }
   std::vector<std::string> uses = found.take();
-  if (!devices.empty() && !mounts.isComplete()) {
-    uses.emplace_back("may be in use: the mount table is too long to read");
+  // Any user can have so many mounts that they cannot be read in time.
+  const auto claimed = [&](const BlockDevice& device) {
+    return !root.isLive() || isClaimed(root, device);
+  };
+  if (uses.empty() && !mounts.isComplete() && std::ranges::any_of(devices, claimed)) {
+    uses.emplace_back(
+        "may be mounted: cannot read all mount tables, and it is claimed exclusively");
   }
   return uses;
 }

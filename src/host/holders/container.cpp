@@ -79,15 +79,18 @@ std::optional<Container> inPath(std::string_view path) {
   return found;
 }
 
+// The path in `0::/system.slice/docker-ID.scope` (cgroups(7): hierarchy, controllers, path),
+// without its first slash.
+std::string_view pathIn(std::string_view line) {
+  const auto start = line.find(":/");
+  return start == std::string_view::npos ? std::string_view{} : line.substr(start + 2);
+}
+
 }  // namespace
 
-// `0::/system.slice/docker-ID.scope` (cgroups(7)): hierarchy, controllers, path.
 std::optional<Container> containerIn(std::string_view cgroups) {
   for (const std::string& line : splitLines(std::string(cgroups))) {
-    const auto start = line.find(":/");
-    auto found = start == std::string::npos ? std::nullopt
-                                            : inPath(std::string_view(line).substr(start + 2));
-    if (found) {
+    if (auto found = inPath(pathIn(line))) {
       return found;
     }
   }
@@ -95,16 +98,17 @@ std::optional<Container> containerIn(std::string_view cgroups) {
 }
 
 // `0::/system.slice/ollama.service/worker` or `/system.slice/system-x.slice/x@1.service`. The names
-// are those of units, so nothing of systemd's escapes has to be decoded.
+// are those of units, so nothing of systemd's escapes has to be decoded. Only systemd creates
+// groups below system.slice; in groups of their own, users can choose every later part of the path.
 std::string systemServiceIn(std::string_view cgroups) {
-  constexpr std::string_view slice = ":/system.slice/";
+  constexpr std::string_view slice = "system.slice/";
   constexpr std::string_view suffix = ".service";
   for (const std::string& line : splitLines(std::string(cgroups))) {
-    const auto start = line.find(slice);
-    if (start == std::string::npos) {
+    std::string_view path = pathIn(line);
+    if (!path.starts_with(slice)) {
       continue;
     }
-    std::string_view path = std::string_view(line).substr(start + slice.size());
+    path.remove_prefix(slice.size());
     while (!path.empty()) {
       const auto end = std::min(path.find('/'), path.size());
       const auto unit = path.substr(0, end);

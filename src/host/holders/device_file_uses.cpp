@@ -17,7 +17,9 @@ constexpr std::size_t useLimit = 8;     // per function
 constexpr unsigned nvidiaMajor = 195;   // NV_MAJOR_DEVICE_NUMBER of NVIDIA's driver
 constexpr unsigned firstControl = 254;  // minors of /dev/nvidia-modeset and /dev/nvidiactl
 constexpr std::string_view gpuFile = "/dev/nvidia";
+constexpr std::string_view switchName = "nvidia-nvswitch";  // in /proc/devices
 constexpr std::string_view switchFile = "/dev/nvidia-nvswitch";
+constexpr unsigned switchControl = 255;  // minor of /dev/nvidia-nvswitchctl: NVSWITCH_CTL_MINOR
 
 // True for RDMA and VFIO files: rdma_holders.hpp and process_holders.hpp report their users.
 bool isReportedElsewhere(const std::string& path) {
@@ -43,10 +45,24 @@ std::optional<dev_t> numberFromNvidia(const Root& root, const PciAddress& gpu) {
   return std::nullopt;
 }
 
-// The number of `/dev/nvidia3`, for files whose device number was not read.
+// The number of `/dev/nvidia3`, for files of a captured tree, which have no device number.
 std::optional<dev_t> numberByName(const std::string& file) {
   return file.starts_with(gpuFile) ? gpuNumber(parseNumber(file.substr(gpuFile.size())))
                                    : std::nullopt;
+}
+
+// NVIDIA's driver asks the kernel for a free major number; `241 nvidia-nvswitch`.
+std::optional<unsigned> switchMajor(const Root& root) {
+  for (const std::string& line : splitLines(root.readText("proc/devices").value_or(""))) {
+    const std::string_view text = trim(line);
+    const auto space = text.find(' ');
+    if (space != std::string_view::npos && text.substr(space + 1) == switchName) {
+      const auto number = parseNumber(text.substr(0, space));
+      return number && *number <= UINT32_MAX ? std::optional(static_cast<unsigned>(*number))
+                                             : std::nullopt;
+    }
+  }
+  return std::nullopt;
 }
 
 /// Maps device files to functions.
@@ -64,6 +80,7 @@ class DeviceFiles {
         switches_.push_back(address);
       }
     }
+    switchMajor_ = switches_.empty() ? std::nullopt : switchMajor(root);
   }
 
   [[nodiscard]] std::vector<PciAddress> functionsOf(const OpenFile& file) const {
@@ -77,12 +94,18 @@ class DeviceFiles {
       return unnumbered_;
     }
     // The fabric manager opens all NVSwitches, and nothing maps their numbers to functions.
-    const bool ofSwitch =
-        file.target.starts_with(switchFile) && parseNumber(file.target.substr(switchFile.size()));
-    return ofSwitch ? switches_ : std::vector<PciAddress>{};
+    return isSwitch(file) ? switches_ : std::vector<PciAddress>{};
   }
 
  private:
+  [[nodiscard]] bool isSwitch(const OpenFile& file) const {
+    if (file.device) {
+      return !file.isBlock && switchMajor_ && major(*file.device) == *switchMajor_ &&
+             minor(*file.device) != switchControl;
+    }
+    return file.target.starts_with(switchFile) &&
+           parseNumber(file.target.substr(switchFile.size()));
+  }
   // /sys/dev/char/226:1 links to the device.
   void addFromSysfs(const Root& root, const std::vector<DrivenFunction>& functions) {
     const std::string directory = "sys/dev/char";
@@ -97,6 +120,7 @@ class DeviceFiles {
     }
   }
 
+  std::optional<unsigned> switchMajor_;
   std::map<dev_t, PciAddress> numbers_;
   std::vector<PciAddress> unnumbered_;
   std::vector<PciAddress> switches_;

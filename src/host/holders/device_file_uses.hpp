@@ -25,7 +25,7 @@ struct DeviceFileUse {
 /// Processes that have character devices of these functions open: a GPU's (`/dev/nvidia0`,
 /// `/dev/dri/card1`), an NVSwitch's, a clock's (`/dev/ptp3`). Each process is listed once per
 /// function. RDMA and VFIO files are excluded; others report their users. Files are identified by
-/// device number where it was read, because a container may have them under any name.
+/// device number, because a container may have them under any name.
 std::vector<DeviceFileUse> deviceFileUses(const Root& root,
                                           const std::vector<DrivenFunction>& functions,
                                           const std::vector<Process>& processes);

@@ -14,6 +14,7 @@
 #include "holders/processes.hpp"
 #include "holders/rdma_holders.hpp"
 #include "holders/unknown_holders.hpp"
+#include "holders/vfio_kernel_use.hpp"
 #include "vfpass/host/find_holders.hpp"
 
 namespace vfpass::host {
@@ -40,7 +41,7 @@ LinkSurvey survey(const Root& root, const std::vector<Process>& processes, const
                   milliseconds deadline) {
   const auto ours = namespaceInode(root.linkTarget("proc/self/ns/net").value_or(""), "net");
   if (!ours) {
-    return {{}, "cannot identify our own network namespace: cannot read /proc/self/ns/net"};
+    return {{}, "cannot identify our own network namespace: cannot read /proc/self/ns/net", {}};
   }
   return surveyLinks(root, findNetworkNamespaces(processes, mounts, *ours), deadline);
 }
@@ -88,9 +89,18 @@ std::vector<Holder> findHolders(const Root& root, const std::vector<PciAddress>&
     return holders;
   }
   const auto facts = readFacts(root, functions);
-  const ProcessList list = readProcesses(root);
+  ProcessList list = readProcesses(root);
+  auto hidden = openWithoutProcess(root, facts, list);
+  if (!hidden.empty()) {
+    waitUntilClosed(root, hidden);
+    list = readProcesses(root);
+    hidden = openWithoutProcess(root, facts, list);
+  }
   for (const FunctionFacts& function : facts) {
     append(holders, processHolders(root, function, list));
+    if (const auto found = hidden.find(function.address); found != hidden.end()) {
+      holders.push_back(hiddenHolder(function.address, found->second, list.unread));
+    }
   }
   if (anyDriven(facts)) {
     append(holders, hostHolders(root, facts, list, deadline));

@@ -66,6 +66,7 @@ std::optional<FunctionFacts> readFunctionFacts(const Root& root, const PciAddres
     function.netdevs = readNetdevs(root, address);
     function.isNetwork = isNetwork(root, function);
     function.rdmaDevices = readRdmaDevices(root, address);
+    function.linkLayer = readLinkLayer(root, address);
     addMembers(root, address, "vdpa", "vDPA device", function.virtualDevices);
     addMembers(root, address, "mdev", "mediated device", function.virtualDevices);
   }

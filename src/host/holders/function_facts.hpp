@@ -22,7 +22,8 @@ struct FunctionFacts {
   std::optional<PciAddress> pf;          ///< its PF, if it is a VF
   std::vector<Netdev> netdevs;           ///< in our network namespace
   std::vector<std::string> rdmaDevices;  ///< visible in our namespace, without SoftRoCE
-  std::vector<std::string> virtualDevices;  ///< created on it: `vDPA device vdpa0`, printable
+  LinkLayer linkLayer = LinkLayer::unknown;  ///< of its RDMA device or netdev
+  std::vector<std::string> virtualDevices;   ///< created on it: `vDPA device vdpa0`, printable
 };
 
 /// Nullopt when there is no such function.

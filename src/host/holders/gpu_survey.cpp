@@ -13,7 +13,7 @@ GpuSurvey surveyGpus(const Root& root, const std::vector<PciAddress>& gpus) {
   }
   const ProcessList list = readProcesses(root);
   GpuSurvey survey;
-  survey.blindSpot = list.blindSpot;
+  survey.blindSpot = list.blindSpot.empty() ? list.unread : list.blindSpot;
   for (const DeviceFileUse& use : deviceFileUses(root, driven, list.processes)) {
     const GpuUse user = gpuUseOf(root, *use.process);
     GpuUsers& users = survey.users[use.function];

@@ -69,34 +69,31 @@ std::string namespaceIdQuery(int descriptor) {
   return bytesOf(message);
 }
 
-LinkDump parseLinkDump(std::string_view dump) {
-  LinkDump found;
-  found.error = dumpError(dump);
-  found.interrupted = wasInterrupted(dump);
-  eachMessage(dump, [&](const nlmsghdr& header, std::string_view bytes) {
+void addLinks(std::string_view datagram, LinkScope scope, LinkDump& dump) {
+  dump.error = dumpError(datagram);
+  dump.interrupted = dump.interrupted || wasInterrupted(datagram);
+  eachMessage(datagram, [&](const nlmsghdr& header, std::string_view bytes) {
     auto link = header.nlmsg_type == RTM_NEWLINK ? parseLink(bytes) : std::nullopt;
-    if (link && link->index > 0) {
-      found.links.push_back(std::move(*link));
+    if (link && link->index > 0 &&
+        (scope == LinkScope::all || !link->parentName.empty() || link->lowerNamespace)) {
+      dump.links.push_back(std::move(*link));
     }
   });
-  return found;
 }
 
-AddressDump parseAddressDump(std::string_view dump) {
-  AddressDump found;
-  found.error = dumpError(dump);
-  found.interrupted = wasInterrupted(dump);
-  eachMessage(dump, [&](const nlmsghdr& header, std::string_view bytes) {
+void addAddresses(std::string_view datagram, AddressDump& dump) {
+  dump.error = dumpError(datagram);
+  dump.interrupted = dump.interrupted || wasInterrupted(datagram);
+  eachMessage(datagram, [&](const nlmsghdr& header, std::string_view bytes) {
     if (header.nlmsg_type != RTM_NEWADDR || bytes.size() < sizeof header + sizeof(ifaddrmsg)) {
       return;
     }
     ifaddrmsg address{};
     std::memcpy(&address, bytes.data() + sizeof header, sizeof address);
     if (address.ifa_family != AF_INET6 || address.ifa_scope != RT_SCOPE_LINK) {
-      found.interfaces.insert(static_cast<int>(address.ifa_index));
+      dump.interfaces.insert(static_cast<int>(address.ifa_index));
     }
   });
-  return found;
 }
 
 std::optional<int> parseNamespaceId(std::string_view reply) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cerrno>
 #include <optional>
 #include <set>
 #include <string>
@@ -25,15 +26,20 @@ struct Link {
 /// The content of a dump. Malformed parts are skipped.
 struct LinkDump {
   std::vector<Link> links;
-  int error = 0;             ///< errno; 0: the dump is complete
+  int error = EBADMSG;       ///< errno; 0: the dump is complete; EBADMSG: its end is missing
   bool interrupted = false;  ///< links may be missing: retry
 };
 
 struct AddressDump {
   std::set<int> interfaces;  ///< interfaces with a configured address
-  int error = 0;
+  int error = EBADMSG;
   bool interrupted = false;
 };
+
+/// Which links to keep: all, or those with a parent device or above a device of another namespace.
+/// In another namespace only these can use a device of the host, and users can create any number
+/// of the others.
+enum class LinkScope { all, ofDevices };
 
 /// RTM_GETLINK and RTM_GETADDR as dumps.
 std::string linkDumpQuery();
@@ -41,9 +47,10 @@ std::string addressDumpQuery();
 /// RTM_GETNSID: the ID that this namespace has assigned to the namespace open as `descriptor`.
 std::string namespaceIdQuery(int descriptor);
 
-LinkDump parseLinkDump(std::string_view dump);
+/// Adds the messages of the next datagram of a dump.
+void addLinks(std::string_view datagram, LinkScope scope, LinkDump& dump);
 /// Ignores IPv6 link-local addresses, which the kernel assigns when an interface is set up.
-AddressDump parseAddressDump(std::string_view dump);
+void addAddresses(std::string_view datagram, AddressDump& dump);
 /// Nullopt when no ID is assigned.
 std::optional<int> parseNamespaceId(std::string_view reply);
 

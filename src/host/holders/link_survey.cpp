@@ -3,13 +3,18 @@
 #include <fcntl.h>
 #include <linux/netlink.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "holders/function_facts.hpp"
+#include "vfpass/base/deadline.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::host {
 namespace {
+
+using std::chrono::milliseconds;
 
 constexpr int attempts = 4;
 
@@ -27,10 +32,10 @@ std::vector<OwnedLink> withFunctions(const Root& root, std::vector<Link> links) 
 class BlindSpots {
  public:
   void add(const std::string& description, int error) {
-    if (count_ == 0) {
-      first_ = "cannot read the links of " + description + ": " + errnoText(error);
+    if (count_++ == 0) {
+      first_ = "cannot read the links of " + description + ": " +
+               (error == 0 ? "they change faster than they can be read" : errnoText(error));
     }
-    ++count_;
   }
   [[nodiscard]] std::string text() const {
     return count_ < 2 ? first_ : first_ + " (and " + std::to_string(count_ - 1) + " more)";
@@ -41,9 +46,93 @@ class BlindSpots {
   std::size_t count_ = 0;
 };
 
-// The error of the exchange, or else the kernel's.
-int errorOf(const NetlinkAnswer& answer, int dump) {
-  return answer.error != 0 ? answer.error : dump;
+std::vector<NetlinkPlace> placesOf(const std::vector<NetworkNamespace>& namespaces) {
+  std::vector<NetlinkPlace> places;
+  for (const NetworkNamespace& each : namespaces) {
+    places.push_back(each.ours ? NetlinkPlace{each.inode, {}, {}}
+                               : NetlinkPlace{each.inode, each.files, each.mounts});
+  }
+  return places;
+}
+
+std::vector<NamespaceReply> query(const std::vector<NetworkNamespace>& namespaces,
+                                  int ourDescriptor, milliseconds timeout) {
+  std::vector<NamespaceReply> replies(namespaces.size());
+  const auto errors = streamNetlinkBatch(
+      placesOf(namespaces), surveyQueries(namespaces, ourDescriptor), ourDescriptor, timeout,
+      [&](std::size_t number, std::string_view datagram) {
+        addReply(datagram, number % 2 == 0, namespaces[number / 2].ours, replies[number / 2]);
+      });
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    replies[i].linksError = errors[2 * i];
+    replies[i].otherError = errors[2 * i + 1];
+  }
+  return replies;
+}
+
+/// Reads a group of namespaces, those with an interrupted reply again.
+class Survey {
+ public:
+  Survey(const Root& root, LinkSurvey& survey)
+      : root_(root), survey_(survey), ours_(root.open("proc/self/ns/net", O_RDONLY)) {}
+
+  // Returns what could not be read. `perAttempt`: each attempt has this time, not all together.
+  std::string read(std::vector<NetworkNamespace> namespaces, milliseconds timeout,
+                   bool perAttempt) {
+    const Deadline total(timeout);
+    std::vector<NamespaceReply> earlier(namespaces.size());
+    for (int attempt = 1; !namespaces.empty(); ++attempt) {
+      auto replies = query(namespaces, ours_.get(), perAttempt ? timeout : total.left());
+      const bool last = attempt == attempts || (!perAttempt && total.over());
+      std::vector<NetworkNamespace> interrupted;
+      std::vector<NamespaceReply> incomplete;
+      for (std::size_t i = 0; i < namespaces.size(); ++i) {
+        if (wasInterrupted(replies[i]) || errorOf(replies[i], namespaces[i].ours) != 0) {
+          addMissing(earlier[i].links, replies[i].links);
+        }
+        if (wasInterrupted(replies[i]) && !last) {
+          interrupted.push_back(std::move(namespaces[i]));
+          incomplete.push_back(std::move(replies[i]));
+        } else {
+          add(namespaces[i], std::move(replies[i]));
+        }
+      }
+      namespaces = std::move(interrupted);
+      earlier = std::move(incomplete);
+    }
+    return std::exchange(blind_, {}).text();
+  }
+
+ private:
+  void add(const NetworkNamespace& from, NamespaceReply reply) {
+    const int error = errorOf(reply, from.ours);
+    if (error == ENOENT && !from.ours) {
+      return;
+    }
+    if (error != 0 || wasInterrupted(reply)) {
+      blind_.add(from.description, error);
+    }
+    survey_.namespaces.push_back({from.description, from.ours,
+                                  withFunctions(root_, std::move(reply.links.links)),
+                                  std::move(reply.addresses.interfaces), reply.ourId});
+  }
+
+  const Root& root_;
+  LinkSurvey& survey_;
+  FileDescriptor ours_;
+  BlindSpots blind_;
+};
+
+// The owner of a namespace that no file of a process leads to is that of the mount namespaces in
+// which it is mounted. A file that cannot be opened counts as the host's.
+bool belongsToHost(const NetworkNamespace& each) {
+  for (const std::string& file : each.files) {
+    const FileDescriptor opened(openNamespace(file.c_str(), each.inode));
+    if (opened || (errno != ENOENT && errno != ESRCH)) {
+      return !opened || isOwnedByHost(opened.get());
+    }
+  }
+  return each.mounts.empty() || std::ranges::any_of(each.mounts, &NamespaceMount::trusted);
 }
 
 }  // namespace
@@ -62,56 +151,50 @@ std::vector<NetlinkQuery> surveyQueries(const std::vector<NetworkNamespace>& nam
   return queries;
 }
 
-LinkSurvey readSurvey(const Root& root, const std::vector<NetworkNamespace>& namespaces,
-                      const std::vector<NetlinkAnswer>& answers, bool& interrupted) {
-  LinkSurvey survey;
-  BlindSpots blind;
-  interrupted = false;
-  for (std::size_t i = 0; i < namespaces.size(); ++i) {
-    const NetlinkAnswer& first = answers[2 * i];
-    const NetlinkAnswer& second = answers[2 * i + 1];
-    LinkDump dump = parseLinkDump(first.bytes);
-    AddressDump addresses;
-    if (namespaces[i].ours) {
-      addresses = parseAddressDump(second.bytes);
-    }
-    interrupted = interrupted || dump.interrupted || addresses.interrupted;
-    int error = errorOf(first, dump.error);
-    if (error == 0) {
-      error = errorOf(second, addresses.error);
-    }
-    if (error == ENOENT && !namespaces[i].ours) {
-      continue;  // the namespace is gone, and its devices are gone or back in the initial one
-    }
-    if (error != 0) {
-      blind.add(namespaces[i].description, error);
-    }
-    survey.namespaces.push_back(
-        {namespaces[i].description, namespaces[i].ours, withFunctions(root, std::move(dump.links)),
-         std::move(addresses.interfaces),
-         namespaces[i].ours ? std::nullopt : parseNamespaceId(second.bytes)});
+void addReply(std::string_view datagram, bool isLinks, bool ours, NamespaceReply& reply) {
+  if (isLinks) {
+    addLinks(datagram, ours ? LinkScope::all : LinkScope::ofDevices, reply.links);
+  } else if (ours) {
+    addAddresses(datagram, reply.addresses);
+  } else {
+    reply.ourId = parseNamespaceId(datagram);
   }
-  survey.blindSpot = blind.text();
-  return survey;
+}
+
+int errorOf(const NamespaceReply& reply, bool ours) {
+  if (reply.linksError != 0 || reply.links.error != 0) {
+    return reply.linksError != 0 ? reply.linksError : reply.links.error;
+  }
+  return reply.otherError != 0 || !ours ? reply.otherError : reply.addresses.error;
+}
+
+bool wasInterrupted(const NamespaceReply& reply) {
+  return reply.links.interrupted || reply.addresses.interrupted;
+}
+
+void addMissing(const LinkDump& earlier, LinkDump& later) {
+  std::set<int> known;
+  for (const Link& link : later.links) {
+    known.insert(link.index);
+  }
+  for (const Link& link : earlier.links) {
+    if (known.insert(link.index).second) {
+      later.links.push_back(link);
+    }
+  }
 }
 
 LinkSurvey surveyLinks(const Root& root, const std::vector<NetworkNamespace>& namespaces,
-                       std::chrono::milliseconds deadline) {
-  const FileDescriptor ours = root.open("proc/self/ns/net", O_RDONLY);
-  std::vector<NetlinkPlace> places;
+                       milliseconds deadline) {
+  std::vector<NetworkNamespace> ofHost;
+  std::vector<NetworkNamespace> ofUsers;
   for (const NetworkNamespace& each : namespaces) {
-    places.push_back({each.inode, each.ours ? std::vector<std::string>{} : each.files});
+    (each.ours || belongsToHost(each) ? ofHost : ofUsers).push_back(each);
   }
-  const auto queries = surveyQueries(namespaces, ours.get());
-  bool interrupted = true;
   LinkSurvey survey;
-  for (int attempt = 0; attempt < attempts && interrupted; ++attempt) {
-    survey = readSurvey(root, namespaces, runNetlinkBatch(places, queries, ours.get(), deadline),
-                        interrupted);
-  }
-  if (interrupted && survey.blindSpot.empty()) {
-    survey.blindSpot = "the host's network devices change faster than they can be read";
-  }
+  Survey reader(root, survey);
+  survey.blindSpot = reader.read(std::move(ofHost), deadline, true);
+  survey.unread = reader.read(std::move(ofUsers), deadline / 2, false);
   return survey;
 }
 

@@ -1,15 +1,19 @@
 #include "holders/mount_table.hpp"
 
-#include <algorithm>
-#include <map>
-#include <optional>
+#include <fcntl.h>
 
+#include <algorithm>
+
+#include "sysfs/line_reading.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::host {
 namespace {
 
-constexpr std::size_t tableLimit = std::size_t{8} << 20U;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t mountLimit = 16;       // per device
+constexpr unsigned namespaceMountLimit = 4;  // per network namespace
 
 // Not libmount: Debian has it only as a shared library, and the static hook links this stage.
 // Word `number` of a line, counted from 0; empty when there are fewer words.
@@ -24,16 +28,12 @@ std::string_view word(std::string_view line, std::size_t number) {
   return line.substr(0, line.find_first_of(" \t"));
 }
 
-// proc(5): mount id, parent id, major:minor, root, mount point, options, optional fields, `-`,
-// type, source. Btrfs shows an anonymous device number, and the block device only as the source.
-bool isFrom(std::string_view line, const MountSource& source) {
-  constexpr std::string_view separator = " - ";
-  if (!source.number.empty() && word(line, 2) == source.number) {
-    return true;
-  }
-  const auto end = line.find(separator);
-  return end != std::string_view::npos &&
-         word(line.substr(end + separator.size()), 1) == source.file;
+// Whether the source of a mount of this type is a fact. In the host's namespaces root mounts, and
+// users through fusermount, with any source; elsewhere users do. These file systems need root
+// everywhere and fill in the source themselves (super_operations.show_devname).
+bool hasReliableSource(std::string_view type, bool trusted) {
+  const bool ofKernel = type == "btrfs" || type == "bcachefs";
+  return ofKernel || (trusted && type != "fuse" && !type.starts_with("fuse."));
 }
 
 // The kernel writes space, tab, newline and backslash as a backslash and three octal digits.
@@ -52,79 +52,147 @@ std::string unescaped(std::string_view path) {
   return text;
 }
 
-std::vector<std::string> linesOf(const std::string& text, bool& complete) {
-  complete = complete && text.size() <= tableLimit;
-  return splitLines(text);
+bool isIn(const Root& root, const std::string& directory, std::uint64_t mountNamespace) {
+  return namespaceInode(root.linkTarget("proc/" + directory + "/ns/mnt").value_or(""), "mnt") ==
+         mountNamespace;
 }
 
-// Reads one extra byte, because the last newline is trimmed.
-std::optional<std::string> readTable(const Root& root, const std::string& path) {
-  return root.readText(path, tableLimit + 2);
+enum class Owner { host, user, unknown };
+
+// In a captured tree nobody can choose what is in a mount namespace. Unknown: the process has
+// ended.
+Owner ownerOf(const Root& root, const std::string& directory, std::uint64_t mountNamespace) {
+  if (!root.isLive()) {
+    return Owner::host;
+  }
+  const FileDescriptor file = root.open("proc/" + directory + "/ns/mnt", O_RDONLY);
+  if (!file) {
+    return isIn(root, directory, mountNamespace) ? Owner::user : Owner::unknown;
+  }
+  return isOwnedByHost(file.get()) ? Owner::host : Owner::user;
 }
 
 }  // namespace
 
 MountTable::MountTable(const Root& root) {
-  readNamespace(root, "self", {});
-  swaps_ = linesOf(readTable(root, "proc/swaps").value_or(""), complete_);
+  readNamespace(root, {"self", {}, true}, Clock::time_point::max());
+  eachLine(root, "proc/swaps", [&](std::string_view line) {
+    swaps_.emplace_back(word(line, 0));
+    return true;
+  });
 }
 
-MountTable::MountTable(const Root& root, const std::vector<Process>& processes) : MountTable(root) {
+MountTable::MountTable(const Root& root, const std::vector<Process>& processes,
+                       std::chrono::milliseconds timeout)
+    : MountTable(root) {
   const auto ours = namespaceInode(root.linkTarget("proc/self/ns/mnt").value_or(""), "mnt");
-  std::map<std::uint64_t, bool> read;
-  for (const Process& process : processes) {
-    const auto inode = process.mountNamespace;
-    if (!inode || inode == ours || read[*inode]) {
-      continue;
+  std::map<std::uint64_t, Viewers> ofHost;
+  std::map<std::uint64_t, Viewers> ofUsers;
+  const auto add = [&](const std::string& directory, const Process& process,
+                       std::optional<std::uint64_t> inode) {
+    if (!inode || inode == ours) {
+      return;
     }
-    read[*inode] = readNamespace(root, process.id, describe(process));
-    // A process that has ended cannot be read; its namespace may have other processes.
-    complete_ = complete_ && (read[*inode] || !root.exists("proc/" + process.id + "/ns"));
+    Owner owner = ofHost.contains(*inode) ? Owner::host : Owner::user;
+    if (owner == Owner::user && !ofUsers.contains(*inode)) {
+      owner = ownerOf(root, directory, *inode);
+    }
+    if (owner != Owner::unknown) {
+      (owner == Owner::host ? ofHost : ofUsers)[*inode].push_back({directory, &process});
+    }
+  };
+  for (const Process& process : processes) {
+    add(process.id, process, process.mountNamespace);
+    for (const OwnNamespaces& thread : process.threads) {
+      add(thread.directory, process, thread.namespaces.mount);
+    }
+  }
+  readNamespaces(root, ofHost, true, Clock::time_point::max());
+  readNamespaces(root, ofUsers, false, Clock::now() + timeout);
+}
+
+void MountTable::readNamespaces(const Root& root, const std::map<std::uint64_t, Viewers>& viewers,
+                                bool trusted, Clock::time_point deadline) {
+  for (const auto& [inode, threads] : viewers) {
+    const bool read = std::ranges::any_of(threads, [&](const Thread& thread) {
+      return readNamespace(root, {thread.directory, describe(*thread.process), trusted}, deadline);
+    });
+    // A namespace that all its threads have left cannot be read.
+    complete_ = complete_ && (read || std::ranges::none_of(threads, [&](const Thread& thread) {
+                                return isIn(root, thread.directory, inode);
+                              }));
   }
 }
 
-bool MountTable::readNamespace(const Root& root, const std::string& process,
-                               const std::string& owner) {
-  const auto table = readTable(root, "proc/" + process + "/mountinfo");
-  if (table) {
-    namespaces_.push_back({process, owner, linesOf(*table, complete_)});
+bool MountTable::readNamespace(const Root& root, const Viewer& viewer, Clock::time_point deadline) {
+  const LinesRead read =
+      eachLine(root, "proc/" + viewer.directory + "/mountinfo", [&](std::string_view line) {
+        addLine(viewer, line);
+        return Clock::now() < deadline;
+      });
+  complete_ = complete_ && read != LinesRead::some;
+  return read != LinesRead::none;
+}
+
+// proc(5): mount id, parent id, major:minor, root, mount point, options, optional fields, `-`,
+// type, source. The root of a mounted namespace is `net:[INODE]`; every other one begins with `/`.
+void MountTable::addLine(const Viewer& viewer, std::string_view line) {
+  constexpr std::string_view separator = " - ";
+  const std::string_view path = word(line, 4);
+  if (const auto inode = namespaceInode(word(line, 3), "net")) {
+    if (mountCounts_[*inode]++ < namespaceMountLimit) {
+      networkNamespaces_.push_back(
+          {*inode,
+           {"/proc/" + viewer.directory + "/root", unescaped(path), viewer.trusted},
+           viewer.owner.empty()});
+    }
+    return;
   }
-  return table.has_value();
+  const std::string_view number = word(line, 2);
+  if (!number.empty() && !number.starts_with("0:")) {
+    addMount(number, viewer, path);
+  }
+  const auto end = line.find(separator);
+  if (end == std::string_view::npos || !number.starts_with("0:")) {
+    return;
+  }
+  const std::string_view rest = line.substr(end + separator.size());
+  if (hasReliableSource(word(rest, 0), viewer.trusted)) {
+    addSources(viewer, word(rest, 1), path);
+  }
+}
+
+// The source of bcachefs contains all its devices, separated by colons.
+void MountTable::addSources(const Viewer& viewer, std::string_view source, std::string_view path) {
+  constexpr std::string_view directory = "/dev/";
+  while (source.starts_with(directory)) {
+    const auto end = std::min(source.find(":/dev/"), source.size());
+    addMount(source.substr(0, end), viewer, path);
+    source.remove_prefix(std::min(end + 1, source.size()));
+  }
+}
+
+void MountTable::addMount(std::string_view device, const Viewer& viewer, std::string_view path) {
+  auto& mounts = mounts_[std::string(device)];
+  const bool ours = viewer.owner.empty();
+  if (mounts.size() < mountLimit &&
+      (ours || std::ranges::find(mounts, path, &MountPoint::path) == mounts.end())) {
+    mounts.push_back({std::string(path), viewer.owner});
+  }
 }
 
 std::vector<MountPoint> MountTable::mountsOf(const MountSource& source) const {
   std::vector<MountPoint> mounts;
-  for (const Namespace& each : namespaces_) {
-    for (const std::string& line : each.lines) {
-      if (!isFrom(line, source)) {
-        continue;
-      }
-      const std::string path(word(line, 4));
-      const bool ours = each.owner.empty();
-      if (ours || std::ranges::find(mounts, path, &MountPoint::path) == mounts.end()) {
-        mounts.push_back({path, each.owner});
-      }
+  for (const std::string& device : {source.number, source.file}) {
+    if (const auto found = mounts_.find(device); found != mounts_.end()) {
+      mounts.insert(mounts.end(), found->second.begin(), found->second.end());
     }
   }
   return mounts;
 }
 
-// A mounted namespace is an nsfs file whose root is `net:[INODE]`.
-std::vector<MountedNamespace> MountTable::networkNamespaces() const {
-  std::vector<MountedNamespace> found;
-  for (const Namespace& each : namespaces_) {
-    for (const std::string& line : each.lines) {
-      if (const auto inode = namespaceInode(word(line, 3), "net")) {
-        found.push_back({*inode, unescaped(word(line, 4)), each.process});
-      }
-    }
-  }
-  return found;
-}
-
 bool MountTable::isSwap(std::string_view file) const {
-  return std::any_of(swaps_.begin(), swaps_.end(),
-                     [file](const std::string& line) { return word(line, 0) == file; });
+  return std::ranges::find(swaps_, file) != swaps_.end();
 }
 
 }  // namespace vfpass::host

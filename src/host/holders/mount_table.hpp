@@ -1,11 +1,14 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "holders/processes.hpp"
+#include "netlink/namespace_file.hpp"
 #include "vfpass/host/root.hpp"
 
 namespace vfpass::host {
@@ -25,37 +28,64 @@ struct MountPoint {
 /// A mounted network namespace, as created by `ip netns add`.
 struct MountedNamespace {
   std::uint64_t inode = 0;
-  std::string path;     ///< mount point, unescaped
-  std::string process;  ///< PID, or `self`: /proc/PID/root leads to that mount namespace
+  NamespaceMount mount;  ///< its path is unescaped
+  bool ours = false;     ///< mounted in our own mount namespace
 };
 
-/// Mounts and swap areas, read once. At most 8 MiB of each table.
+/// Time for the mount tables of namespaces that users own, all together.
+inline constexpr std::chrono::milliseconds userMountsTimeout{2000};
+
+/// Mounts of disks and network namespaces, and swap areas, read once. Tables may have any length:
+/// only what can be asked for is kept, a few mount points for each device and namespace.
+///
+/// A mount's device number is the kernel's and cannot be chosen. Its source can: every user can
+/// mount a tmpfs "from" /dev/sda1 in a namespace of their own, and with fusermount also in ours. It
+/// only counts where the device number is anonymous, and root of the host or the kernel chose it.
 class MountTable {
  public:
   /// Reads our own mount namespace.
   explicit MountTable(const Root& root);
-  /// Also reads every other mount namespace that has a process.
-  MountTable(const Root& root, const std::vector<Process>& processes);
+  /// Also reads every other mount namespace that has a thread: first those that belong to the
+  /// host, then those of users, until the timeout.
+  MountTable(const Root& root, const std::vector<Process>& processes,
+             std::chrono::milliseconds timeout = userMountsTimeout);
 
-  /// Our mount namespace comes first; a path listed there is not repeated for other namespaces.
+  /// At most 16 for each name. Our mount namespace comes first; a path listed there is not repeated
+  /// for other namespaces.
   [[nodiscard]] std::vector<MountPoint> mountsOf(const MountSource& source) const;
-  [[nodiscard]] std::vector<MountedNamespace> networkNamespaces() const;
+  [[nodiscard]] const std::vector<MountedNamespace>& networkNamespaces() const {
+    return networkNamespaces_;
+  }
   [[nodiscard]] bool isSwap(std::string_view file) const;
-  /// False when a table was truncated or could not be read: a device may be in use although no
-  /// mount is found.
+  /// False when a table could not be read, or not in time: a device may be in use although no mount
+  /// is found.
   [[nodiscard]] bool isComplete() const { return complete_; }
 
  private:
-  struct Namespace {
-    std::string process;
-    std::string owner;
-    std::vector<std::string> lines;
+  // A thread in a mount namespace, by its directory below /proc.
+  struct Thread {
+    std::string directory;
+    const Process* process;
   };
+  struct Viewer {
+    std::string directory;
+    std::string owner;  // empty: our namespace
+    bool trusted = true;
+  };
+  using Viewers = std::vector<Thread>;
+  using Deadline = std::chrono::steady_clock::time_point;
 
-  bool readNamespace(const Root& root, const std::string& process, const std::string& owner);
+  void readNamespaces(const Root& root, const std::map<std::uint64_t, Viewers>& viewers,
+                      bool trusted, Deadline deadline);
+  bool readNamespace(const Root& root, const Viewer& viewer, Deadline deadline);
+  void addLine(const Viewer& viewer, std::string_view line);
+  void addSources(const Viewer& viewer, std::string_view source, std::string_view path);
+  void addMount(std::string_view device, const Viewer& viewer, std::string_view path);
 
   bool complete_ = true;
-  std::vector<Namespace> namespaces_;
+  std::map<std::string, std::vector<MountPoint>, std::less<>> mounts_;  // by number or file
+  std::vector<MountedNamespace> networkNamespaces_;
+  std::map<std::uint64_t, unsigned> mountCounts_;  // by inode of the network namespace
   std::vector<std::string> swaps_;
 };
 

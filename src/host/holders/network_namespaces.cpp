@@ -8,7 +8,7 @@
 namespace vfpass::host {
 namespace {
 
-constexpr std::size_t fileLimit = 4;  // per kind
+constexpr std::size_t fileLimit = 4;  // of residents, and of openers
 constexpr std::size_t longestName = 64;
 
 // The data collected about one namespace; each text is the first one found.
@@ -19,7 +19,7 @@ struct Traces {
   std::string opener;                  // a process that has it open
   std::vector<std::string> residents;  // files, in order of how safely they can be opened
   std::vector<std::string> openers;
-  std::vector<std::string> mounts;
+  std::vector<NamespaceMount> mounts;
 };
 
 using TraceMap = std::map<std::uint64_t, Traces>;
@@ -48,9 +48,10 @@ std::string netnsName(std::string_view path) {
 void addMounts(const MountTable& mounts, TraceMap& found) {
   for (const MountedNamespace& mounted : mounts.networkNamespaces()) {
     Traces& traces = found[mounted.inode];
-    keepFirst(traces.name, netnsName(mounted.path));
-    keepFirst(traces.mount, printable(mounted.path.substr(0, 4 * longestName)));
-    addFile(traces.mounts, "/proc/" + mounted.process + "/root" + mounted.path);
+    // In a mount namespace of their own, users can use the name of any other namespace.
+    keepFirst(traces.name, mounted.ours ? netnsName(mounted.mount.path) : std::string{});
+    keepFirst(traces.mount, printable(mounted.mount.path.substr(0, 4 * longestName)));
+    traces.mounts.push_back(mounted.mount);
   }
 }
 
@@ -60,11 +61,18 @@ void addProcess(const Process& process, TraceMap& found) {
     keepFirst(traces.resident, describe(process));
     addFile(traces.residents, "/proc/" + process.id + "/ns/net");
   }
+  for (const OwnNamespaces& thread : process.threads) {
+    if (thread.namespaces.network) {
+      Traces& traces = found[*thread.namespaces.network];
+      keepFirst(traces.resident, describe(process));
+      addFile(traces.residents, "/proc/" + thread.directory + "/ns/net");
+    }
+  }
   for (const OpenFile& file : process.files) {
     if (const auto inode = namespaceInode(file.target, "net")) {
       Traces& traces = found[*inode];
       keepFirst(traces.opener, describe(process));
-      addFile(traces.openers, "/proc/" + process.id + "/fd/" + file.descriptor);
+      addFile(traces.openers, "/proc/" + process.id + "/" + file.descriptor);
     }
   }
 }
@@ -82,12 +90,10 @@ std::string describe(const Traces& traces) {
   return "a network namespace that " + traces.opener + " has open";
 }
 
-// The files in /proc/PID lead directly to the namespace. A mount is found by its path, which in
-// another mount namespace may cross a file system that hangs.
+// The files in /proc/PID lead directly to the namespace.
 std::vector<std::string> filesOf(const Traces& traces) {
   std::vector<std::string> files = traces.residents;
   files.insert(files.end(), traces.openers.begin(), traces.openers.end());
-  files.insert(files.end(), traces.mounts.begin(), traces.mounts.end());
   return files;
 }
 
@@ -105,7 +111,7 @@ std::vector<NetworkNamespace> findNetworkNamespaces(const std::vector<Process>& 
   std::vector<NetworkNamespace> namespaces;
   namespaces.push_back({ourInode, true, "our own network namespace", {"/proc/self/ns/net"}});
   for (const auto& [inode, traces] : found) {
-    namespaces.push_back({inode, false, describe(traces), filesOf(traces)});
+    namespaces.push_back({inode, false, describe(traces), filesOf(traces), traces.mounts});
   }
   return namespaces;
 }

@@ -16,9 +16,10 @@ struct NetworkNamespace {
   /// For messages, printable: `network namespace blue` (a name of `ip netns`), `the network
   /// namespace of nginx (pid 812)`, `a network namespace that containerd (pid 99) has open`.
   std::string description;
-  /// A few files for entering it, best first. Each may be gone or replaced by the time it is
-  /// opened.
+  /// A few files of processes for entering it, best first. Each may be gone or replaced by the time
+  /// it is opened.
   std::vector<std::string> files;
+  std::vector<NamespaceMount> mounts{};  ///< where it is mounted, tried after the files
 };
 
 /// Every network namespace that has a process, is mounted, or is open in a process. Ours,

@@ -1,6 +1,6 @@
 #include "holders/process_holders.hpp"
 
-#include "helper/task_name.hpp"
+#include "helper/call_mark.hpp"
 #include "holders/block_uses.hpp"
 #include "holders/qemu_process.hpp"
 #include "holders/vfio_files.hpp"
@@ -17,17 +17,7 @@ Holder vfioHolder(const Root& root, const PciAddress& function, const Process& p
           guest.uuid};
 }
 
-// Any process can give itself such a name, so only processes of root count. The helper of a call
-// that has returned keeps its name until this process has waited for it, and makes no call any
-// more.
-bool isHelperFor(const Process& process, const FunctionFacts& function) {
-  const auto device =
-      process.isRoot && !process.isZombie ? deviceInTaskName(process.name) : std::nullopt;
-  return device && (*device == function.address || device == function.pf);
-}
-
-Holder pendingWrite(const FunctionFacts& function, const Process& process) {
-  const bool own = deviceInTaskName(process.name) == function.address;
+Holder pendingWrite(const FunctionFacts& function, const Process& process, bool own) {
   return {
       HolderKind::pendingWrite, function.address,
       "an earlier vfpass write to " + std::string(own ? "it" : "its PF") +
@@ -47,13 +37,22 @@ std::vector<Holder> processHolders(const Root& root, const FunctionFacts& functi
     if (hasOpen(process, files)) {
       holders.push_back(vfioHolder(root, function.address, process));
     }
-    if (isHelperFor(process, function)) {
-      holders.push_back(pendingWrite(function, process));
+    const auto marked = markedDevice(root, process.id, process.name);
+    if (marked && (*marked == function.address || marked == function.pf)) {
+      holders.push_back(pendingWrite(function, process, *marked == function.address));
     }
   }
   if (!list.blindSpot.empty()) {
     holders.push_back({HolderKind::unknown, function.address, list.blindSpot,
                        "run as root on the host itself", std::nullopt});
+  }
+  // Without a driver nothing can use the function, the users of VFIO are also known to the kernel
+  // (vfio_kernel_use.hpp), and those of a NIC by netlink (netdev_holders.hpp, rdma_holders.hpp).
+  if (!list.unread.empty() && isDriven(function) && !function.isNetwork) {
+    holders.push_back({HolderKind::unknown, function.address, list.unread,
+                       "stop that program, or accept it with `allow: [unknown-holder]` in the "
+                       "mapping",
+                       std::nullopt});
   }
   return holders;
 }

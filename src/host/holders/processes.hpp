@@ -1,57 +1,48 @@
 #pragma once
 
-#include <sys/types.h>
-
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "holders/open_files.hpp"
+#include "holders/threads.hpp"
 #include "vfpass/host/root.hpp"
 
 namespace vfpass::host {
-
-/// A device file or a network namespace that a process has open.
-struct OpenFile {
-  std::string descriptor;       ///< its name in /proc/PID/fd
-  std::string target;           ///< `/dev/vfio/12`, `net:[4026531840]`; "(deleted)" is cut off
-  std::optional<dev_t> device;  ///< number of a device file
-  bool isBlock = false;         ///< the device file is a block device
-};
 
 /// The /proc data of one process.
 struct Process {
   std::string id;                                 ///< its PID
   std::string name;                               ///< /proc/PID/comm, printable
-  bool isRoot = false;                            ///< its effective user is root
-  std::optional<std::uint64_t> networkNamespace;  ///< inode; nullopt: the process has ended
+  std::optional<std::uint64_t> networkNamespace;  ///< inode; nullopt: the main thread has ended
   std::optional<std::uint64_t> mountNamespace;
-  std::vector<OpenFile> files;
-  bool isZombie = false;  ///< it has ended, but its parent has not waited for it yet
+  std::vector<OpenFile> files;           ///< of all threads
+  std::vector<OwnNamespaces> threads{};  ///< threads in other namespaces than the main thread
 };
 
 /// All processes, from one scan of /proc.
 struct ProcessList {
   std::vector<Process> processes;
-  /// What could not be read, for messages; empty: everything was read.
+  /// What this process may not see, for messages; empty: everything is visible.
   std::string blindSpot;
+  /// The processes that have more descriptors than can be read in a reasonable time, for messages;
+  /// empty: all were read. Any user can run such a process.
+  std::string unread;
 };
 
-/// Every process with its open files below /dev (except terminals and the like) and its open
-/// network namespaces.
-ProcessList readProcesses(const Root& root);
+/// Time for reading tables of more than a few hundred descriptors, of all processes together.
+inline constexpr std::chrono::milliseconds largeTablesTimeout{2000};
+
+/// Every process with the device files (except terminals and the like) and network namespaces that
+/// its threads have open, and with the namespaces of its threads.
+ProcessList readProcesses(const Root& root, std::chrono::milliseconds timeout = largeTablesTimeout);
 
 /// `nginx (pid 812)`; printable.
 std::string describe(const Process& process);
 
 /// Whether the process has one of these files open.
-bool hasOpen(const Process& process, const std::vector<std::string>& files);
-
-/// Parses a device number as written by sysfs, such as `8:1`; nullopt for anything else.
-std::optional<dev_t> parseDeviceNumber(const std::string& text);
-
-/// The inode in `net:[4026531840]`; nullopt for anything else. `kind` is `net` or `mnt`.
-std::optional<std::uint64_t> namespaceInode(std::string_view link, std::string_view kind);
+bool hasOpen(const Process& process, const std::vector<DeviceFile>& files);
 
 }  // namespace vfpass::host

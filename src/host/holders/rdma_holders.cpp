@@ -118,11 +118,12 @@ void addUse(const Root& root, const Candidate& candidate, const PciAddress& func
 
 std::vector<Process> processesWithDeviceFiles(const Root& root, const std::string& device,
                                               const std::vector<Process>& processes) {
-  std::vector<std::string> files;
+  std::vector<DeviceFile> files;
   for (const char* directory : {"sys/class/infiniband_verbs/", "sys/class/infiniband_mad/"}) {
     for (const std::string& name : root.list(directory)) {
       if (root.readText(directory + name + "/ibdev", 64) == device) {
-        files.push_back("/dev/infiniband/" + name);
+        files.push_back({"/dev/infiniband/" + name,
+                         parseDeviceNumber(root.readText(directory + name + "/dev").value_or(""))});
       }
     }
   }

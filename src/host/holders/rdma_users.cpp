@@ -17,8 +17,8 @@
 namespace vfpass::host {
 namespace {
 
-// Memory regions come last: there can be very many, and their owner nearly always also has a
-// protection domain.
+// Contexts come first: every program that uses the device has one. Memory regions come last: there
+// can be very many, and their owner nearly always also has a protection domain.
 constexpr std::array<RdmaResource, 4> resources{RdmaResource::context, RdmaResource::queuePair,
                                                 RdmaResource::protectionDomain,
                                                 RdmaResource::memoryRegion};
@@ -45,27 +45,57 @@ std::string describe(const Root& root, const RdmaOwner& owner) {
   return "process " + process + (name ? " (" + printable(*name) + ")" : "");
 }
 
-int errorOf(const NetlinkAnswer& answer, RdmaResource resource) {
-  const int error = answer.error != 0 ? answer.error : dumpError(answer.bytes);
+// The owners in the replies to all queries of one device.
+struct RdmaReply {
+  std::set<RdmaOwner> owners;
+  std::string error;  // the first one
+};
+
+int errorOf(int exchangeError, int dumpError, RdmaResource resource) {
+  const int error = exchangeError != 0 ? exchangeError : dumpError;
   // Linux before 5.14 does not list contexts; a context in use has a protection domain.
   const bool unlisted = error == EINVAL || error == EOPNOTSUPP;
   return resource == RdmaResource::context && unlisted ? 0 : error;
 }
 
-RdmaUse useOf(const Root& root, std::span<const NetlinkAnswer> answers) {
-  RdmaUse use;
-  std::set<RdmaOwner> owners;
-  for (std::size_t i = 0; i < resources.size(); ++i) {
-    for (auto& owner : parseRdmaOwners(answers[i].bytes, resources[i])) {
-      if (!isIdle(owner, resources[i])) {
-        owners.insert(std::move(owner));
-      }
-    }
-    if (const int error = errorOf(answers[i], resources[i]); error != 0 && use.error.empty()) {
-      use.error = errnoText(error);
+// Asks for these resources of some devices: of those whose owners are not known yet.
+void addOwners(const std::vector<std::uint32_t>& numbers, std::span<const RdmaResource> wanted,
+               std::chrono::milliseconds deadline, std::vector<RdmaReply>& replies) {
+  struct Subject {
+    std::size_t device;
+    RdmaResource resource;
+    int dumpError = EBADMSG;  // until the end of the dump
+  };
+  std::vector<Subject> subjects;
+  std::vector<NetlinkQuery> queries;
+  for (std::size_t device = 0; device < numbers.size(); ++device) {
+    for (std::size_t i = 0; replies[device].owners.empty() && i < wanted.size(); ++i) {
+      subjects.push_back({device, wanted[i]});
+      queries.push_back({0, NETLINK_RDMA, rdmaResourceQuery(wanted[i], numbers[device]), true});
     }
   }
-  for (const auto& owner : owners) {
+  const auto errors = streamNetlinkBatch(
+      {NetlinkPlace{}}, queries, -1, deadline, [&](std::size_t query, std::string_view datagram) {
+        Subject& subject = subjects[query];
+        for (auto& owner : parseRdmaOwners(datagram, subject.resource)) {
+          if (!isIdle(owner, subject.resource)) {
+            replies[subject.device].owners.insert(std::move(owner));
+          }
+        }
+        subject.dumpError = dumpError(datagram);
+      });
+  for (std::size_t i = 0; i < subjects.size(); ++i) {
+    RdmaReply& reply = replies[subjects[i].device];
+    const int error = errorOf(errors[i], subjects[i].dumpError, subjects[i].resource);
+    if (error != 0 && reply.error.empty()) {
+      reply.error = errnoText(error);
+    }
+  }
+}
+
+RdmaUse useOf(const Root& root, const RdmaReply& reply) {
+  RdmaUse use{{}, reply.error};
+  for (const auto& owner : reply.owners) {
     use.users.push_back({owner.process, describe(root, owner)});
   }
   return use;
@@ -73,18 +103,16 @@ RdmaUse useOf(const Root& root, std::span<const NetlinkAnswer> answers) {
 
 }  // namespace
 
+// A program with a context can have millions of the other resources, which need not be read then.
 std::vector<RdmaUse> readRdmaUse(const Root& root, const std::vector<std::uint32_t>& numbers,
                                  std::chrono::milliseconds deadline) {
-  std::vector<NetlinkQuery> queries;
-  for (const std::uint32_t number : numbers) {
-    for (const RdmaResource resource : resources) {
-      queries.push_back({0, NETLINK_RDMA, rdmaResourceQuery(resource, number), true});
-    }
-  }
-  const auto answers = runNetlinkBatch({NetlinkPlace{}}, queries, -1, deadline);
+  std::vector<RdmaReply> replies(numbers.size());
+  const std::span all(resources);
+  addOwners(numbers, all.first(1), deadline, replies);
+  addOwners(numbers, all.subspan(1), deadline, replies);
   std::vector<RdmaUse> uses;
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    uses.push_back(useOf(root, std::span(answers).subspan(i * resources.size(), resources.size())));
+  for (const RdmaReply& reply : replies) {
+    uses.push_back(useOf(root, reply));
   }
   return uses;
 }

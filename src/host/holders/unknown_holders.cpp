@@ -50,10 +50,16 @@ std::string reasonFor(const FunctionFacts& function, const LinkSurvey& survey,
            " without a visible RDMA device, and RDMA devices of other network namespaces are "
            "hidden (`rdma system` reports netns exclusive)";
   }
-  return hasNetdev(function, survey) || !function.rdmaDevices.empty()
+  // An RDMA device on Ethernet is created for a netdev; where that netdev is not found, it is in a
+  // namespace that is not found either.
+  const bool needsNetdev =
+      function.rdmaDevices.empty() || function.linkLayer == LinkLayer::ethernet;
+  return hasNetdev(function, survey) || !needsNetdev
              ? std::string{}
-             : boundTo(function) +
-                   " but has no netdev in any network namespace; cannot tell who uses it";
+             : boundTo(function) + " but has no netdev in any network namespace" +
+                   (survey.unread.empty() ? "" : " that can be read") +
+                   "; cannot tell who uses it" +
+                   (survey.unread.empty() ? "" : ": " + survey.unread);
 }
 
 }  // namespace

@@ -6,18 +6,40 @@ namespace vfpass::host {
 namespace {
 
 constexpr std::size_t longestCommandLine = std::size_t{64} << 10U;
+constexpr std::size_t longestNumber = 64;
+
+// `directory` is the kernel's object of the file in sysfs.
+DeviceFile fileOf(const Root& root, const std::string& path, const std::string& directory) {
+  return {path, parseDeviceNumber(root.readText(directory + "/dev", longestNumber).value_or(""))};
+}
+
+DeviceFile groupFile(const Root& root, const std::string& name) {
+  return fileOf(root, "/dev/vfio/" + name, "sys/class/vfio/" + name);
+}
 
 }  // namespace
 
-std::vector<std::string> vfioFilesOf(const Root& root, const PciAddress& function) {
-  const std::string directory = "/dev/vfio/";
-  std::vector<std::string> files;
+std::vector<DeviceFile> vfioFilesOf(const Root& root, const PciAddress& function) {
+  std::vector<DeviceFile> files;
   // Without an IOMMU, the kernel creates a group for a device in no-IOMMU mode.
   if (const auto group = readIommuGroup(root, function)) {
-    files = {directory + std::to_string(*group), directory + "noiommu-" + std::to_string(*group)};
+    files = {groupFile(root, std::to_string(*group)),
+             groupFile(root, "noiommu-" + std::to_string(*group))};
   }
-  for (const std::string& device : root.list(functionPath(function) + "/vfio-dev")) {
-    files.push_back(directory + "devices/" + device);
+  const std::string directory = functionPath(function) + "/vfio-dev/";
+  for (const std::string& device : root.list(directory)) {
+    files.push_back(fileOf(root, "/dev/vfio/devices/" + device, directory + device));
+  }
+  return files;
+}
+
+std::vector<DeviceFile> allVfioFiles(const Root& root) {
+  std::vector<DeviceFile> files;
+  for (const std::string& name : root.list("sys/class/vfio")) {
+    files.push_back(groupFile(root, name));
+  }
+  for (const std::string& name : root.list("sys/class/vfio-dev")) {
+    files.push_back(fileOf(root, "/dev/vfio/devices/" + name, "sys/class/vfio-dev/" + name));
   }
   return files;
 }

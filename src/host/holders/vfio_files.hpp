@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "holders/processes.hpp"
@@ -9,11 +10,16 @@
 
 namespace vfpass::host {
 
-/// Absolute paths of the files that give access to a function through VFIO: those of its IOMMU
-/// group
+/// Device files of single functions, as opposed to groups.
+inline constexpr std::string_view deviceFolder = "/dev/vfio/devices/";
+
+/// The device files that give access to a function through VFIO: those of its IOMMU group
 /// (`/dev/vfio/12`, `/dev/vfio/noiommu-12`), which cover every device of the group, and its own
 /// (`/dev/vfio/devices/vfio3`, which iommufd uses since Linux 6.6).
-std::vector<std::string> vfioFilesOf(const Root& root, const PciAddress& function);
+std::vector<DeviceFile> vfioFilesOf(const Root& root, const PciAddress& function);
+
+/// Those of all functions.
+std::vector<DeviceFile> allVfioFiles(const Root& root);
 
 /// The process's command line, at most 64 KiB: each argument ends with a zero byte.
 std::string readCommandLine(const Root& root, const Process& process);

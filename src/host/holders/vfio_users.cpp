@@ -7,9 +7,6 @@
 namespace vfpass::host {
 namespace {
 
-constexpr std::string_view vfioFolder = "/dev/vfio/";
-constexpr std::string_view deviceFolder = "/dev/vfio/devices/";
-
 // For messages only: the process controls both texts.
 std::string describeUser(const Root& root, const Process& process) {
   const std::string guest = parseQemuGuest(readCommandLine(root, process)).name;
@@ -20,10 +17,11 @@ std::string describeUser(const Root& root, const Process& process) {
 
 VfioUsers readVfioUsers(const Root& root) {
   VfioUsers users;
+  const auto files = allVfioFiles(root);
   for (const Process& process : readProcesses(root).processes) {
-    for (const OpenFile& file : process.files) {
-      if (file.target.starts_with(vfioFolder) && !users.contains(file.target)) {
-        users.emplace(file.target, describeUser(root, process));
+    for (const DeviceFile& file : files) {
+      if (hasOpen(process, {file}) && !users.contains(file.path)) {
+        users.emplace(file.path, describeUser(root, process));
       }
     }
   }
@@ -32,8 +30,8 @@ VfioUsers readVfioUsers(const Root& root) {
 
 std::optional<std::string> vfioUserOf(const Root& root, const PciAddress& function,
                                       const VfioUsers& users) {
-  for (const std::string& file : vfioFilesOf(root, function)) {
-    if (const auto found = users.find(file); found != users.end()) {
+  for (const DeviceFile& file : vfioFilesOf(root, function)) {
+    if (const auto found = users.find(file.path); found != users.end()) {
       return found->second;
     }
   }
@@ -42,9 +40,9 @@ std::optional<std::string> vfioUserOf(const Root& root, const PciAddress& functi
 
 std::optional<VfioBackend> openBackendOf(const Root& root, const PciAddress& function,
                                          const VfioUsers& users) {
-  for (const std::string& file : vfioFilesOf(root, function)) {
-    if (users.contains(file)) {
-      return file.starts_with(deviceFolder) ? VfioBackend::iommufd : VfioBackend::container;
+  for (const DeviceFile& file : vfioFilesOf(root, function)) {
+    if (users.contains(file.path)) {
+      return file.path.starts_with(deviceFolder) ? VfioBackend::iommufd : VfioBackend::container;
     }
   }
   return std::nullopt;

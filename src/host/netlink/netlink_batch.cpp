@@ -1,13 +1,9 @@
 #include "netlink/netlink_batch.hpp"
 
-#include <fcntl.h>
-#include <linux/magic.h>
 #include <sched.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cstring>
 
 #include "helper/guarded_child.hpp"
@@ -16,7 +12,6 @@
 namespace vfpass::host {
 namespace {
 
-constexpr std::size_t replyLimit = std::size_t{64} << 20U;
 constexpr std::size_t datagramLimit = std::size_t{512} << 10U;
 
 // Header of the child's reply: one frame precedes each datagram, and an empty frame ends each
@@ -30,68 +25,41 @@ struct Frame {
 
 // Everything down to `answer` runs in the guarded child: no allocations, no exceptions.
 
-// `/proc/self/fd/7`, formatted without printf, which may allocate.
-class DescriptorPath {
- public:
-  explicit DescriptorPath(int descriptor) {
-    char* end = text_.data() + std::strlen(text_.data());
-    std::array<char, 12> digits{};
-    std::size_t count = 0;
-    do {
-      digits[count++] = static_cast<char>('0' + descriptor % 10);
-      descriptor /= 10;
-    } while (descriptor > 0);
-    while (count > 0) {
-      *end++ = digits[--count];
-    }
-  }
-  [[nodiscard]] const char* get() const { return text_.data(); }
-
- private:
-  std::array<char, 32> text_{"/proc/self/fd/"};
-};
-
-bool isNamespace(int descriptor, std::uint64_t inode) {
-  struct stat status {};
-  struct statfs system {};
-  return ::fstat(descriptor, &status) == 0 && ::fstatfs(descriptor, &system) == 0 &&
-         system.f_type == NSFS_MAGIC && status.st_ino == inode;
-}
-
-// Opens the file for reading only after checking that it is the namespace: opening a device can
-// have side effects.
-int enterBy(const char* file, std::uint64_t inode) {
-  const int found = ::open(file, O_PATH | O_CLOEXEC);
-  if (found < 0) {
+// Returns errno; 0 on success.
+int enterOpened(int opened) {
+  if (opened < 0) {
     return errno;
   }
-  int error = ENOENT;
-  if (isNamespace(found, inode)) {
-    const int opened = ::open(DescriptorPath(found).get(), O_RDONLY | O_CLOEXEC);
-    error = opened >= 0 && ::setns(opened, CLONE_NEWNET) == 0 ? 0 : errno;
-    error = error == EINVAL ? ENOENT : error;  // a namespace of another kind
-    ::close(opened);
+  const int error = ::setns(opened, CLONE_NEWNET) == 0 ? 0 : errno;
+  ::close(opened);
+  return error == EINVAL ? ENOENT : error;  // a namespace of another kind
+}
+
+// The first success, or else the error of a file that exists. ENOENT or ESRCH: the process has
+// ended in the meantime.
+int worse(int one, int other) { return other == ENOENT || other == ESRCH ? one : other; }
+
+int enter(const NetlinkPlace& place) {
+  int error = place.files.empty() && place.mounts.empty() ? 0 : ENOENT;
+  for (const std::string& file : place.files) {
+    const int tried = enterOpened(openNamespace(file.c_str(), place.inode));
+    if (tried == 0) {
+      return 0;
+    }
+    error = worse(error, tried);
   }
-  ::close(found);
+  for (const NamespaceMount& mount : place.mounts) {
+    const int tried = enterOpened(openNamespace(mount, place.inode));
+    if (tried == 0) {
+      return 0;
+    }
+    error = worse(error, tried);
+  }
   return error;
 }
 
-int enter(const NetlinkPlace& place) {
-  int worst = place.files.empty() ? 0 : ENOENT;
-  for (const std::string& file : place.files) {
-    const int error = enterBy(file.c_str(), place.inode);
-    if (error == 0) {
-      return 0;
-    }
-    // ENOENT or ESRCH: the process has ended in the meantime.
-    worst = error == ENOENT || error == ESRCH ? worst : error;
-  }
-  return worst;
-}
-
-void writeFrame(int pipe, const Frame& frame, const char* bytes) {
-  writeAll(pipe, &frame, sizeof frame);
-  writeAll(pipe, bytes, frame.length);
+bool writeFrame(int pipe, const Frame& frame, const char* bytes) {
+  return writeAll(pipe, &frame, sizeof frame) && writeAll(pipe, bytes, frame.length);
 }
 
 // Returns errno; 0 on success.
@@ -108,7 +76,9 @@ int converse(int pipe, std::uint32_t number, const NetlinkQuery& query, std::str
       break;
     }
     const auto received = static_cast<std::size_t>(length);
-    writeFrame(pipe, {number, static_cast<std::uint32_t>(received), 0, 0}, buffer.data());
+    if (!writeFrame(pipe, {number, static_cast<std::uint32_t>(received), 0, 0}, buffer.data())) {
+      break;
+    }
     more = query.dump && !endsDump(buffer.data(), received);
   }
   ::close(socket);
@@ -126,46 +96,83 @@ void answer(int pipe, const std::vector<NetlinkPlace>& places,
       entryError = enter(places[entered]);
     }
     const int error = entryError == 0 ? converse(pipe, number, query, buffer) : entryError;
-    writeFrame(pipe, {number, 0, error, 1}, nullptr);
+    if (!writeFrame(pipe, {number, 0, error, 1}, nullptr)) {
+      return;  // the parent's deadline has passed
+    }
   }
 }
 
-// Runs in the parent again.
-void takeFrames(const std::string& bytes, std::vector<NetlinkAnswer>& answers) {
-  for (std::size_t at = 0; bytes.size() - at >= sizeof(Frame);) {
-    Frame frame;
-    std::memcpy(&frame, bytes.data() + at, sizeof frame);
-    at += sizeof frame;
-    if (frame.query >= answers.size() || frame.length > bytes.size() - at) {
+// Runs in the parent again: passes on the datagrams as they arrive, so that their total does not
+// matter.
+class FrameReader {
+ public:
+  FrameReader(std::vector<int>& errors, const DatagramVisitor& visit)
+      : errors_(errors), visit_(visit) {}
+
+  void take(std::string_view bytes) {
+    bytes_.append(bytes);
+    std::size_t at = 0;
+    for (Frame frame; bytes_.size() - at >= sizeof frame; at += sizeof frame + frame.length) {
+      std::memcpy(&frame, bytes_.data() + at, sizeof frame);
+      if (frame.length > bytes_.size() - at - sizeof frame) {
+        break;
+      }
+      deliver(frame, std::string_view(bytes_).substr(at + sizeof frame, frame.length));
+    }
+    bytes_.erase(0, at);
+  }
+
+ private:
+  void deliver(const Frame& frame, std::string_view datagram) {
+    if (frame.query >= errors_.size()) {
       return;
     }
-    answers[frame.query].bytes.append(bytes, at, frame.length);
-    at += frame.length;
     if (frame.last != 0) {
-      answers[frame.query].error = frame.error;
+      errors_[frame.query] = frame.error;
+    } else {
+      visit_(frame.query, datagram);
     }
   }
-}
+
+  std::vector<int>& errors_;
+  const DatagramVisitor& visit_;
+  std::string bytes_;
+};
 
 }  // namespace
+
+std::vector<int> streamNetlinkBatch(const std::vector<NetlinkPlace>& places,
+                                    const std::vector<NetlinkQuery>& queries, int kept,
+                                    std::chrono::milliseconds deadline,
+                                    const DatagramVisitor& visit) {
+  std::vector<int> errors(queries.size(), ETIMEDOUT);
+  if (queries.empty()) {
+    return errors;
+  }
+  std::string buffer(datagramLimit, '\0');
+  FrameReader reader(errors, visit);
+  const GuardedReply reply = runGuarded(
+      deadline, kept, [&](int pipe) { answer(pipe, places, queries, buffer); },
+      [&](std::string_view bytes) {
+        reader.take(bytes);
+        return true;
+      });
+  if (reply.finished) {
+    std::ranges::replace(errors, ETIMEDOUT, ECHILD);  // the child was killed
+  }
+  return errors;
+}
 
 std::vector<NetlinkAnswer> runNetlinkBatch(const std::vector<NetlinkPlace>& places,
                                            const std::vector<NetlinkQuery>& queries, int kept,
                                            std::chrono::milliseconds deadline) {
-  if (queries.empty()) {
-    return {};
+  std::vector<NetlinkAnswer> answers(queries.size());
+  const auto errors = streamNetlinkBatch(
+      places, queries, kept, deadline,
+      [&](std::size_t query, std::string_view datagram) { answers[query].bytes += datagram; });
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    answers[i].error = errors[i];
   }
-  std::string buffer(datagramLimit, '\0');
-  const GuardedReply reply = runGuarded(
-      deadline, kept, [&](int pipe) { answer(pipe, places, queries, buffer); }, replyLimit);
-  NetlinkAnswer unanswered;
-  if (reply.bytes.size() > replyLimit) {
-    unanswered.error = EMSGSIZE;
-  } else if (reply.finished) {
-    unanswered.error = ECHILD;  // the child was killed
-  }
-  std::vector<NetlinkAnswer> answers(queries.size(), unanswered);
-  takeFrames(reply.bytes, answers);
   return answers;
 }
 

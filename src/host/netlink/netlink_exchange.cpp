@@ -1,10 +1,10 @@
 #include "netlink/netlink_exchange.hpp"
 
-#include <sys/prctl.h>
-
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
+#include "helper/call_mark.hpp"
 #include "helper/guarded_child.hpp"
 #include "helper/task_name.hpp"
 #include "netlink/netlink_socket.hpp"
@@ -50,11 +50,16 @@ ssize_t converse(int protocol, const std::string& request, Answer answer, std::s
 std::string exchange(int protocol, const std::string& request, Answer answer,
                      const ExchangePurpose& purpose, std::chrono::milliseconds deadline) {
   std::string buffer(replyLimit, '\0');
-  const std::string name = purpose.device ? taskName(*purpose.device) : idleTaskName;
+  const std::string name = purpose.device ? taskName(*purpose.device) : "";
   const auto reply = runGuarded(deadline, -1, [&](int pipe) {
-    ::prctl(PR_SET_NAME, name.c_str());
-    const ssize_t length = converse(protocol, request, answer, buffer);
-    const int error = length < 0 ? errno : 0;
+    std::optional<CallMark> mark;
+    if (purpose.device) {
+      mark.emplace(name.c_str());
+    }
+    int error = mark ? mark->error() : 0;
+    const ssize_t length = error == 0 ? converse(protocol, request, answer, buffer) : -1;
+    error = error == 0 && length < 0 ? errno : error;
+    mark.reset();  // the call has returned
     writeAll(pipe, &error, sizeof error);
     writeAll(pipe, buffer.data(), length < 0 ? 0 : static_cast<std::size_t>(length));
   });

@@ -14,8 +14,8 @@ namespace vfpass::host {
 struct ExchangePurpose {
   std::string object;
   std::string verb;
-  /// The device that it changes. The child's task name contains it while the call is pending in the
-  /// kernel (task_name.hpp).
+  /// The device that it changes. The child is marked with it while the call is pending in the
+  /// kernel (call_mark.hpp).
   std::optional<PciAddress> device = std::nullopt;
 };
 

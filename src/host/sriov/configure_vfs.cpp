@@ -13,6 +13,20 @@
 namespace vfpass::host {
 namespace {
 
+// An attribute whose previous value the driver refuses to set again.
+struct Remainder {
+  unsigned index = 0;
+  Attribute attribute = Attribute::mac;
+  std::string reason;
+  bool changed = false;  // it does not read back as before, or nothing is observable
+
+  [[nodiscard]] std::string text() const {
+    const std::string name = std::string(toString(attribute)) + " of VF " + std::to_string(index);
+    return changed ? "cannot restore " + name + ": " + reason
+                   : name + " reads back as before, but the driver refuses that value as well";
+  }
+};
+
 // The request and state of one call. Items are identified by (VF, attribute).
 class Configuration {
  public:
@@ -29,17 +43,22 @@ class Configuration {
     bool required = false;
     std::string refusal;  // empty: not refused
   };
+  using Items = std::vector<Item*>;
 
   void collect(const std::vector<VfChange>& changes);
   void send();
-  void sendOneByOne();
+  void sendByVf();
+  void sendOneByOne(const Items& items);
   void waitForEffect();
-  void refuse(Item& item, const std::string& reason);
-  [[noreturn]] void failRequired(const Item& item);
+  void refuse(Item& item, const std::string& reason, const std::string& remedy);
+  [[noreturn]] void fail(const Item& item, const std::string& remedy);
   std::string rollBack();
-  std::string rollBack(const Item& item, const VfTable& now);
+  std::vector<Remainder> restore(Items items);
+  std::string restore(const Item& item);
+  VfSettings before(const Item& item) const;
   bool holds(const Item& item, const VfTable& table) const;
-  std::vector<VfRequest> requestsOf(const std::vector<const Item*>& items) const;
+  Items allItems();
+  static std::vector<VfRequest> requestsOf(const Items& items);
 
   VfPort& port_;
   const PortNames& names_;
@@ -60,6 +79,17 @@ VfSettings settingsOf(const VfTable& table, unsigned index) {
   const auto found = table.find(index);
   return found == table.end() ? VfSettings{} : found->second;
 }
+
+bool isGuid(Attribute attribute) {
+  return attribute == Attribute::nodeGuid || attribute == Attribute::portGuid;
+}
+
+bool isPermission(int error) { return error == EPERM || error == EACCES; }
+
+// rtnetlink's list of the VFs of a PF has a 16-bit length, so some 330 VFs fit.
+constexpr const char* unreportedRemedy =
+    "see whether `ip link show` lists the VF; if the PF has more than 300 VFs, use a VF with a "
+    "lower index or create fewer";
 
 std::string remedyFor(Attribute attribute) {
   const std::string name(toString(attribute));
@@ -111,31 +141,43 @@ void Configuration::collect(const std::vector<VfChange>& changes) {
 }
 
 void Configuration::send() {
-  std::vector<const Item*> all;
-  for (const Item& item : items_) {
-    all.push_back(&item);
-  }
-  const Acknowledgement answer = port_.set(requestsOf(all));
-  if (answer.error == EPERM || answer.error == EACCES) {
+  const Acknowledgement answer = port_.set(requestsOf(allItems()));
+  if (isPermission(answer.error) && !names_.privileged) {
     throw Error(names_.netdev + ": setting VF attributes failed: " + reasonOf(answer),
-                names_.privileged ? eswitchRemedy : "run as root (requires CAP_NET_ADMIN)");
+                "run as root (requires CAP_NET_ADMIN)");
   }
   if (answer.error != 0) {
-    sendOneByOne();
+    sendByVf();
   }
 }
 
-// The kernel stopped at the first refused attribute (do_setvfinfo). Each attribute that is not yet
-// applied is sent again alone, in the same order, so that the reply identifies the refused one.
-void Configuration::sendOneByOne() {
-  const VfTable now = port_.read();
+// The kernel stopped at the first refused attribute (do_setvfinfo) without saying which one that
+// was. Only the answer to a message of its own shows whether an attribute took effect: mlx5 stores
+// a MAC or VLAN before it makes the rules that enforce it, and reads it back even if that failed
+// (__mlx5_eswitch_set_vport_vlan in mlx5/core/eswitch.c).
+void Configuration::sendByVf() {
+  std::map<unsigned, Items> byVf;
   for (Item& item : items_) {
-    if (holds(item, now)) {
-      continue;
+    byVf[item.index].push_back(&item);
+  }
+  for (const auto& [index, items] : byVf) {
+    const bool answered = byVf.size() == 1;  // by the message that was just refused
+    if (answered || port_.set(requestsOf(items)).error != 0) {
+      // While a stored value fails, mlx5 refuses every later MAC and spoof check of the VF, too.
+      restore(items);
+      sendOneByOne(items);
     }
-    const Acknowledgement answer = port_.set(requestsOf({&item}));
-    if (answer.error != 0) {
-      refuse(item, reasonOf(answer));
+  }
+}
+
+void Configuration::sendOneByOne(const Items& items) {
+  for (Item* item : items) {
+    const Acknowledgement answer = port_.set(requestsOf({item}));
+    if (isPermission(answer.error)) {
+      item->required = true;  // the PF does not manage its VFs, so that nothing takes effect
+      refuse(*item, reasonOf(answer), eswitchRemedy);
+    } else if (answer.error != 0) {
+      refuse(*item, reasonOf(answer), remedyFor(item->attribute));
     }
   }
 }
@@ -143,76 +185,124 @@ void Configuration::sendOneByOne() {
 // A driver may acknowledge a value and apply it late (a MAC set by a firmware command), or never.
 void Configuration::waitForEffect() {
   VfTable now;
+  const auto isObservable = [&](const Item& item) {
+    return only(settingsOf(now, item.index), {item.attribute}) != VfSettings{};
+  };
   const auto pending = [&](const Item& item) {
-    // A value that is not observable counts as applied: mlx5 does not read back every GUID.
-    const bool observable = only(settingsOf(now, item.index), {item.attribute}) != VfSettings{};
-    return item.refusal.empty() && observable && !holds(item, now);
+    // mlx5 does not report every GUID. Everything else is reported, unless the VF's whole entry is
+    // missing: rtnetlink omits it while the driver resets the device (mlx5e_get_vf_config).
+    const bool assumed = isGuid(item.attribute) && !isObservable(item);
+    return item.refusal.empty() && !assumed && !holds(item, now);
   };
   pollUntil(Deadline(deadline_), [&] {
     now = port_.read();
     return std::none_of(items_.begin(), items_.end(), pending);
   });
   for (Item& item : items_) {
-    if (pending(item)) {
-      refuse(item, "accepted, but reads back as " +
-                       describe(settingsOf(now, item.index), item.attribute));
+    if (!pending(item)) {
+      continue;
+    }
+    if (isObservable(item)) {
+      refuse(item,
+             "accepted, but reads back as " + describe(settingsOf(now, item.index), item.attribute),
+             remedyFor(item.attribute));
+    } else {
+      refuse(item, "accepted, but the driver does not report it", unreportedRemedy);
     }
   }
 }
 
-void Configuration::refuse(Item& item, const std::string& reason) {
+void Configuration::refuse(Item& item, const std::string& reason, const std::string& remedy) {
   item.refusal = reason;
   if (item.required) {
-    failRequired(item);
+    fail(item, remedy);
+  }
+  for (const Remainder& each : restore({&item})) {
+    item.refusal += "; " + each.text();
   }
 }
 
-void Configuration::failRequired(const Item& item) {
+void Configuration::fail(const Item& item, const std::string& remedy) {
   const std::string outcome = rollBack();
   throw Error(names_.netdev + ": driver " + names_.driver + " cannot set " +
                   std::string(toString(item.attribute)) + " of VF " + std::to_string(item.index) +
                   " to " + describe(item.wanted, item.attribute) + ": " + item.refusal + outcome,
-              remedyFor(item.attribute));
+              remedy);
 }
 
-// Restores the previous values of all attributes that may have changed. Returns the result as the
-// end of an error message.
+// Returns the result as the end of an error message.
 std::string Configuration::rollBack() {
-  std::vector<std::string> failures;
   try {
-    const VfTable now = port_.read();
-    for (const Item& item : items_) {
-      if (const std::string reason = rollBack(item, now); !reason.empty()) {
-        failures.push_back(std::string(toString(item.attribute)) + " of VF " +
-                           std::to_string(item.index) + " (" + reason + ")");
-      }
+    const auto remainders = restore(allItems());
+    std::vector<std::string> texts;
+    for (const Remainder& each : remainders) {
+      texts.push_back(each.text());
     }
+    const bool changed = std::ranges::any_of(remainders, &Remainder::changed);
+    const std::string result = changed ? "" : "; the previous attributes were restored";
+    return texts.empty() ? result : result + "; " + join(texts, "; ");
   } catch (const Error& error) {
-    failures.emplace_back(error.what());
+    return std::string("; cannot restore the previous attributes: ") + error.what();
   }
-  return failures.empty() ? std::string("; the previous attributes were restored")
-                          : "; cannot restore: " + join(failures, ", ");
 }
 
-// Empty, or the reason why this attribute may not have been restored.
-std::string Configuration::rollBack(const Item& item, const VfTable& now) {
-  const VfSettings before = only(settingsOf(before_, item.index), {item.attribute});
-  if (before == VfSettings{}) {
-    // The previous value is unknown. If the driver refused the change, the value is still the same.
-    return item.refusal.empty() ? "its previous value is not observable" : "";
+// Sets the previous values again, whatever reads back: a refused change may have removed the rules
+// that enforce a value which still reads back (esw_acl_ingress_lgcy_setup). In reverse order, and
+// again as long as that helps, because a value can be refused on account of another one.
+std::vector<Remainder> Configuration::restore(Items items) {
+  std::ranges::reverse(items);
+  std::map<const Item*, std::string> reasons;
+  for (std::size_t before = items.size() + 1; items.size() < before;) {
+    before = items.size();
+    std::erase_if(items, [&](const Item* item) {
+      reasons[item] = restore(*item);
+      return reasons[item].empty();
+    });
   }
-  if (differingAttributes(before, settingsOf(now, item.index)).empty()) {
+  if (items.empty()) {
     return {};
   }
-  const Acknowledgement answer = port_.set({{item.index, before}});
+  const VfTable now = port_.read();
+  std::vector<Remainder> remainders;
+  for (const Item* item : items) {
+    const VfSettings known = before(*item);
+    const bool same =
+        known != VfSettings{} && differingAttributes(known, settingsOf(now, item->index)).empty();
+    remainders.push_back({item->index, item->attribute, reasons[item], !same});
+  }
+  return remainders;
+}
+
+// Empty, or the reason why this attribute may not have its previous value.
+std::string Configuration::restore(const Item& item) {
+  const VfSettings known = before(item);
+  if (known == VfSettings{}) {
+    // A GUID that the firmware refused is not stored (set_vf_node_guid in mlx5/ib_virt.c).
+    return isGuid(item.attribute) && !item.refusal.empty() ? ""
+                                                           : "its previous value is not observable";
+  }
+  const Acknowledgement answer = port_.set({{item.index, known}});
   return answer.error == 0 ? std::string{} : reasonOf(answer);
+}
+
+// Empty: not observable.
+VfSettings Configuration::before(const Item& item) const {
+  return only(settingsOf(before_, item.index), {item.attribute});
 }
 
 bool Configuration::holds(const Item& item, const VfTable& table) const {
   return differingAttributes(item.wanted, settingsOf(table, item.index)).empty();
 }
 
-std::vector<VfRequest> Configuration::requestsOf(const std::vector<const Item*>& items) const {
+Configuration::Items Configuration::allItems() {
+  Items all;
+  for (Item& item : items_) {
+    all.push_back(&item);
+  }
+  return all;
+}
+
+std::vector<VfRequest> Configuration::requestsOf(const Items& items) {
   std::map<unsigned, VfSettings> byVf;
   for (const Item* item : items) {
     VfSettings& together = byVf[item->index];

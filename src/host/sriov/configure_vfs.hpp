@@ -17,10 +17,12 @@ struct PortNames {
   bool privileged = false;
 };
 
-/// Sets the attributes of the VFs. All attributes that differ go into one message; only when the
-/// driver refuses it, they are sent one by one to identify the refused ones. `deadline` is the time
-/// within which an accepted value must read back. When a required attribute is refused, the changes
-/// are rolled back and Error is thrown. Other refused attributes are returned.
+/// Sets the attributes of the VFs. All attributes that differ go into one message. If the driver
+/// refuses it, each attribute is sent alone; only the answer to that shows whether it took effect,
+/// because mlx5 stores and reports some refused values. A refused attribute gets its previous value
+/// again. `deadline` is the time within which an accepted value must read back; only a GUID may
+/// stay unreported. When a required attribute is refused, all changes are rolled back and Error is
+/// thrown. Other refused attributes are returned.
 std::vector<RefusedAttribute> configureVfs(VfPort& port, const std::vector<VfChange>& changes,
                                            const PortNames& names,
                                            std::chrono::milliseconds deadline);

@@ -20,13 +20,14 @@ void checkCount(const Root& root, const CreateVfs& action, const std::string& na
   const auto total = root.readNumber(functionPath(action.pf) + "/sriov_totalvfs");
   if (!total || *total == 0) {
     throw Error(name + ": cannot create VFs: SR-IOV is disabled or not supported",
-                "enable SR-IOV in the firmware (mlxconfig: SRIOV_EN, NUM_OF_VFS) and in the BIOS, "
-                "then power-cycle the host");
+                "enable SR-IOV in the NIC's firmware and in the BIOS, then power-cycle the host; "
+                "`vfpass doctor` names the setting (sriov-firmware)");
   }
   if (action.count == 0 || action.count > *total) {
     throw Error(name + ": cannot create " + plural(action.count) + ": the PF supports 1 to " +
                     std::to_string(*total) + ": " + errnoText(ERANGE),
-                "request fewer VFs, or raise NUM_OF_VFS in the firmware and power-cycle the host");
+                "request fewer VFs, or raise the limit in the NIC's firmware and power-cycle the "
+                "host; `vfpass doctor` names the setting (vf-count)");
   }
   if (const auto present = readVfLinks(root, action.pf).size(); present != 0 && !action.autoprobe) {
     throw Error(name + ": cannot create VFs: the PF already has " + plural(present) +
@@ -49,7 +50,7 @@ void writeCount(KernelWriter& writer, const PciAddress& pf, std::size_t count,
     if (error.number() == ENOENT) {
       throw Error(name + ": cannot change the VF count: no driver with SR-IOV support is bound: " +
                       errnoText(ENOENT),
-                  "bind the PF to its own driver (mlx5_core)");
+                  "bind the PF to its own driver, such as mlx5_core for a ConnectX");
     }
     throw;
   }

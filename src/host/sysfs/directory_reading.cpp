@@ -82,26 +82,38 @@ std::optional<std::string> readWhole(const FileDescriptor& file, std::size_t lim
   return bytes;
 }
 
-std::vector<std::string> listNames(FileDescriptor directory, std::string_view prefix,
-                                   Recording* recording) {
+void visitNames(FileDescriptor directory, const std::function<bool(const char* name)>& visit) {
   if (!directory) {
-    return {};
+    return;
   }
   const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(directory.get()), ::closedir);
   if (!stream) {
-    return {};
+    return;
   }
   static_cast<void>(directory.release());  // the stream owns it now
-  std::vector<std::string> names;
   while (const dirent* entry = ::readdir(stream.get())) {
     const std::string_view name = entry->d_name;
-    if (name != "." && name != ".." && name.starts_with(prefix) && names.size() < entryLimit) {
-      names.emplace_back(name);
+    if (name != "." && name != ".." && !visit(entry->d_name)) {
+      return;
     }
   }
+}
+
+std::vector<std::string> listNames(FileDescriptor directory, std::string_view prefix,
+                                   Recording* recording) {
+  // Used after the stream has closed the original.
+  const FileDescriptor recorded(recording != nullptr ? ::fcntl(directory.get(), F_DUPFD_CLOEXEC, 0)
+                                                     : -1);
+  std::vector<std::string> names;
+  visitNames(std::move(directory), [&](const char* name) {
+    if (std::string_view(name).starts_with(prefix)) {
+      names.emplace_back(name);
+    }
+    return names.size() < entryLimit;
+  });
   std::sort(names.begin(), names.end());
-  if (recording != nullptr) {
-    recording->noteNames(::dirfd(stream.get()), names);
+  if (recorded) {
+    recording->noteNames(recorded.get(), names);
   }
   return names;
 }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +27,10 @@ int openBelow(int directory, const std::string& path, int flags, Containment con
 inline constexpr int textFlags = O_RDONLY | O_NONBLOCK | O_NOCTTY;
 
 bool isRegular(int descriptor);
+
+/// Calls `visit` for each name in the directory, without `.` and `..`, until it returns false. In
+/// the kernel's order, and however many there are.
+void visitNames(FileDescriptor directory, const std::function<bool(const char* name)>& visit);
 
 // Shared by Root and Folder. The descriptor may be closed, and `recording` may be null.
 std::optional<std::string> readWhole(const FileDescriptor& file, std::size_t limit,

@@ -32,8 +32,8 @@ struct DeviceWrite {
 };
 
 /// Writes files of sysfs, and reads those whose read takes the device's lock; tests substitute a
-/// simulated kernel. `device` is the device that the call concerns: messages name it, and so does
-/// the helper's task name while the call is pending in the kernel.
+/// simulated kernel. `device` is the device that the call concerns: messages name it, and the
+/// helper is marked with it while the call is pending in the kernel (call_mark.hpp).
 class KernelWriter {
  public:
   KernelWriter() = default;

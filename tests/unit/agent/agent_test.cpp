@@ -3,10 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <future>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <thread>
+#include <utility>
 
 #include "fake/fake_hypervisor.hpp"
 #include "vfpass/agent/device_use.hpp"
+#include "vfpass/base/call_within.hpp"
+#include "vfpass/deadlines.hpp"
 
 namespace vfpass::agent {
 namespace {
@@ -145,6 +152,69 @@ TEST_F(AgentTest, RejectsMalformedReplies) {
         std::string(R"({"return": {"exited": "yes"}})")}) {
     answers["guest-exec-status"] = answer;
     EXPECT_THROW(agent(1).run("/bin/true", {}), Error) << answer.substr(0, 40);
+  }
+}
+
+TEST_F(AgentTest, ReportsSignalAsShellsDo) {
+  answers["guest-exec-status"] = R"({"return": {"exited": true, "signal": 9}})";
+  EXPECT_EQ(agent().run("/bin/true", {}).exitCode, 137);
+}
+
+// 4294967296 becomes 0 in an int, and 128 + 2147483647 overflows.
+TEST_F(AgentTest, ImpossibleExitStatusAndSignalAreFailures) {
+  for (const char* status :
+       {R"("exitcode": 4294967296)", R"("exitcode": 256)", R"("exitcode": -1)",
+        R"("exitcode": 18446744073709551615)", R"("exitcode": 0.0)", R"("exitcode": "0")",
+        R"("signal": 2147483647)", R"("signal": 9223372036854775807)", R"("signal": -128)",
+        R"("signal": 18446744073709551488)", R"("exitcode": -5, "signal": 2147483647)",
+        R"("signal": 65)", R"("signal": null)"}) {
+    answers["guest-exec-status"] = std::string(R"({"return": {"exited": true, )") + status + "}}";
+    EXPECT_EQ(agent().run("/bin/true", {}).exitCode, unknownExitCode) << status;
+  }
+}
+
+TEST_F(AgentTest, ImpossibleProcessIdIsRefused) {
+  for (const char* pid : {"0", "-1", "18446744073709551615", "9223372036854775808"}) {
+    answers["guest-exec"] = std::string(R"({"return": {"pid": )") + pid + "}}";
+    EXPECT_THROW(agent().run("/bin/true", {}), AgentUnavailable) << pid;
+  }
+}
+
+/// An agent that leaves every command unanswered until the test ends.
+class MuteAgentTest : public AgentTest {
+ protected:
+  MuteAgentTest() {
+    hypervisor.agent = [this, released = release.get_future().share()](const std::string&) {
+      ++asked;
+      released.wait();
+      return std::string(R"({"return": {}})");
+    };
+  }
+  ~MuteAgentTest() override {
+    release.set_value();
+    while (callsInProgress != 0) {
+      std::this_thread::yield();
+    }
+  }
+
+  std::promise<void> release;
+  std::atomic<int> asked = 0;
+};
+
+TEST_F(MuteAgentTest, StopRequestEndsTheWaitForReply) {
+  bool stop = false;
+  Agent agent(hypervisor, Uuid{}, "train0", std::chrono::seconds(600), [&] {
+    if (asked == 1 && !std::exchange(stop, true)) {
+      throw std::runtime_error("stopped");
+    }
+  });
+  EXPECT_THROW(agent.call("guest-ping"), std::runtime_error);
+  const auto began = std::chrono::steady_clock::now();
+  agent.startAndForget("/bin/kill", {"-KILL", "1"});
+  agent.startAndForget("/bin/rm", {"-rf", "/x"});
+  EXPECT_LT(std::chrono::steady_clock::now() - began, deadlines::agentCleanup);
+  while (asked < 3) {  // libvirt gets the cleanup, and has it started when the agent answers
+    std::this_thread::yield();
   }
 }
 

@@ -21,8 +21,8 @@ class TwoDomains : public Host {
     auto other = hypervisor.domains[0];
     other.uuid = otherUuid;
     other.name = "train1";
-    replace(other.persistentXml, toString(uuid), toString(otherUuid));
-    replace(other.persistentXml, "train0", "train1");
+    replace(other.persistentXml.text(), toString(uuid), toString(otherUuid));
+    replace(other.persistentXml.text(), "train0", "train1");
     hypervisor.domains.push_back(other);
     mapping.vfs.pop_back();
     kernel.pfs.begin()->second.serial = "MT1";
@@ -121,7 +121,7 @@ TEST(Adopt, StaleXmlDoesNotRebuildADroppedLease) {
 TEST(Adopt, RefusesCopyWithAnotherUuidAndHigherGeneration) {
   TwoDomains host;
   host.attach();
-  auto& copy = host.hypervisor.domains[1].persistentXml;
+  auto& copy = host.hypervisor.domains[1].persistentXml.text();
   copy = host.xml();
   TwoDomains::replace(copy, "<uuid>" + toString(host.uuid), "<uuid>" + toString(host.otherUuid));
   TwoDomains::replace(copy, "<name>train0", "<name>train1");
@@ -153,7 +153,7 @@ TEST(Adopt, RefusesForgedFunctionLease) {
   forged.pfPath = host.kernel.functions.begin()->second.path;
   forged.persistent = false;
   forged.generation = 1'000'000;
-  auto& xml = host.hypervisor.domains[1].persistentXml;
+  auto& xml = host.hypervisor.domains[1].persistentXml.text();
   const SealKey guessed{std::vector<std::uint8_t>(32), fake::sealKey().hostId};
   for (const SealKey& key : {SealKey{}, guessed}) {
     xml = domain::withLeases(domain::withLeases(xml, {}, domain::builtInTemplates(), {}), {forged},
@@ -192,7 +192,7 @@ TEST(Adopt, InvalidMetadataOfOneDomainDoesNotAffectTheOther) {
   TwoDomains host;
   host.attach();
   host.loseDatabase();
-  auto& xml = host.hypervisor.domains[1].persistentXml;
+  auto& xml = host.hypervisor.domains[1].persistentXml.text();
   TwoDomains::replace(xml, "  <devices>",
                       "  <metadata><d:domain xmlns:d='" + std::string(metadataNamespace) +
                           "' version='x'/></metadata>\n  <devices>");
@@ -203,7 +203,7 @@ TEST(Adopt, InvalidMetadataOfOneDomainDoesNotAffectTheOther) {
 TEST(Adopt, NextAttachSealsUnsealedMetadata) {
   TwoDomains host;
   host.attach();
-  auto& xml = host.hypervisor.domains[0].persistentXml;
+  auto& xml = host.hypervisor.domains[0].persistentXml.text();
   const auto at = xml.find(" seal=\"");
   ASSERT_NE(at, std::string::npos);
   xml.erase(at, 64 + std::string(" seal=\"\"").size());

@@ -232,5 +232,23 @@ TEST(Recover, DoesNotRollBackAnAttachWithAStartedVf) {
   EXPECT_EQ(host.fingerprint(), now);
 }
 
+// Whether libvirt has the new XML is unknown, so neither direction is right.
+TEST(Recover, UnreadableDomainIsNeitherCompletedNorRolledBack) {
+  Host host;
+  arm(host, Moment::afterDefine, 0);
+  ASSERT_TRUE(isKilled(host, host.attachPlan()));
+  disarm(host);
+  DomainXml& xml = host.hypervisor.domains[0].persistentXml;
+  const DomainXml defined = xml;
+  const auto leases = host.leases();
+  xml = DomainXml(Error("too large for libvirt to send"));
+  EXPECT_THROW(host.recoverAll(), Error);
+  EXPECT_EQ(host.leases(), leases);
+  xml = defined;
+  const auto lines = host.recoverAll();
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_NE(lines[0].find("completed"), std::string::npos) << lines[0];
+}
+
 }  // namespace
 }  // namespace vfpass::apply

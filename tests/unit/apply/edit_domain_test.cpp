@@ -14,8 +14,8 @@ class EditDomainTest : public testing::Test {
  protected:
   void describe(DomainDescription& domain, const std::string& text) {
     const std::string start = "<devices>";
-    domain.persistentXml.insert(domain.persistentXml.find(start),
-                                "<description>" + text + "</description>");
+    domain.persistentXml.text().insert(domain.persistentXml.text().find(start),
+                                       "<description>" + text + "</description>");
     ++edits;
   }
 

@@ -58,7 +58,7 @@ TEST_F(LiveTest, AttachSealsMetadataOfARunningDomainAgain) {
   host.attach();
   const auto parsed = domain::parseDomain(liveXml());
   EXPECT_TRUE(domain::isSealed(parsed, fake::sealKey()));
-  auto& live = host.hypervisor.domains[0].liveXml;
+  auto& live = host.hypervisor.domains[0].liveXml.text();
   live.replace(live.find(parsed.seal), parsed.seal.size(), "");
   ASSERT_FALSE(domain::isSealed(domain::parseDomain(liveXml()), fake::sealKey()));
   host.attach();

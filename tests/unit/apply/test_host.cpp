@@ -155,22 +155,22 @@ void Host::start(bool persistent) {
   </devices>)";
   auto& domain = hypervisor.domains[0];
   const std::string end = "\n  </devices>";
-  if (domain.persistentXml.find("index='5'") == std::string::npos) {
-    domain.persistentXml.replace(domain.persistentXml.find(end), end.size(), ports);
+  if (domain.persistentXml.text().find("index='5'") == std::string::npos) {
+    domain.persistentXml.text().replace(domain.persistentXml.text().find(end), end.size(), ports);
   }
   domain.liveXml = domain.persistentXml;
   hypervisor.normalizeLive(domain);
   domain.active = true;
   domain.persistent = persistent;
   if (!persistent) {
-    domain.persistentXml.clear();
+    domain.persistentXml = {};
   }
 }
 
 void Host::stop() {
   auto& domain = hypervisor.domains[0];
   domain.active = false;
-  domain.liveXml.clear();
+  domain.liveXml = {};
   execute(plan::planRelease(uuid, "train0", leases(), kernel.inventory(), kernel.bootId()));
 }
 
@@ -228,7 +228,7 @@ std::string Host::fingerprint() const {
     text << lease.entry << ' ' << toString(lease.vf) << ' ' << toString(lease.state) << '\n';
   }
   describeXml(xml(), text);
-  describeXml(hypervisor.domains[0].liveXml, text);
+  describeXml(hypervisor.domains[0].liveXml.text(), text);
   return text.str();
 }
 

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <string>
 
 namespace vfpass {
 namespace {
@@ -29,6 +31,33 @@ TEST(Printable, EscapesControlCharactersAndInvalidUtf8) {
   EXPECT_EQ(printable("\xff\xc0\x80"), "\\xff\\xc0\\x80");
   EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80") << "surrogate";
   EXPECT_EQ(printable("\xe2\x82"), "\\xe2\\x82") << "truncated";
+}
+
+// A name with one of these looks like another name, or changes the order of the text around it.
+TEST(Printable, EscapesCharactersThatReorderTextOrCannotBeSeen) {
+  EXPECT_EQ(printable("vm\u202egnp.1"), "vm\\xe2\\x80\\xaegnp.1");
+  for (const char* each :
+       {"\u00ad",     "\u061c",     "\u0605",     "\u115f",     "\u180e",     "\u200b",
+        "\u200c",     "\u200d",     "\u200e",     "\u200f",     "\u2028",     "\u2029",
+        "\u202a",     "\u202b",     "\u202c",     "\u202d",     "\u202e",     "\u2060",
+        "\u2063",     "\u2066",     "\u2067",     "\u2068",     "\u2069",     "\u206f",
+        "\u3164",     "\ufe00",     "\ufe0f",     "\ufeff",     "\uffa0",     "\ufff9",
+        "\U000110bd", "\U0001d173", "\U000e0000", "\U000e0001", "\U000e0041", "\U000e007f",
+        "\U000e0100", "\U000e01ef", "\u034f"}) {
+    const std::string safe = printable(std::string("a") + each + "b");
+    EXPECT_TRUE(std::all_of(safe.begin(), safe.end(), [](unsigned char c) { return c < 0x80; }))
+        << safe;
+    EXPECT_TRUE(safe.starts_with("a\\x") && safe.ends_with("b")) << safe;
+    EXPECT_EQ(printableLines(each), printable(each)) << safe;
+    EXPECT_EQ(printableLine(each), printable(each)) << safe;
+  }
+}
+
+TEST(Printable, KeepsVisibleTextOfEveryScript) {
+  for (const char* each : {"\u00a0", "\u00e9", "\u0416", "\u05d0\u0627", "\u4e2d", "\u2010",
+                           "\u2030", "\uff21", "\ufffd", "\U0001f600", "\U000f0000"}) {
+    EXPECT_EQ(printable(each), each);
+  }
 }
 
 TEST(Printable, KeepsNewlinesInMessagesOnly) {

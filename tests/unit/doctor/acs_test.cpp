@@ -75,8 +75,13 @@ TEST_F(AcsTest, RequiresDirectTranslatedOnlyAtNicPort) {
   EXPECT_EQ(found.subject, "0000:04:00.0 with mlx5_0");
   EXPECT_EQ(found.seen, "0000:02:00.0 0011101 for 1x111x1");
   EXPECT_EQ(found.remedy,
-            "add to the kernel command line, then reboot: \"pci=config_acs="
-            "xx111x1@0000:00:01.0;1x111x1@0000:02:00.0;xx111x1@0000:02:01.0\"");
+            "add \"pci=config_acs="
+            "xx111x1@0000:00:01.0;1x111x1@0000:02:00.0;xx111x1@0000:02:01.0\" to the kernel "
+            "command line, with the quotes also in the boot loader's configuration (GRUB takes an "
+            "unquoted `;` for the end of the command), then reboot");
+  file("proc/cmdline",
+       "quiet pci=config_acs=xx111x1@0000:00:01.0;1x111x1@0000:02:00.0;xx111x1@0000:02:01.0\n");
+  EXPECT_THAT(finding("acs").remedy, testing::HasSubstr("has the right argument already"));
 }
 
 // Compares every value of the seven bits at every port with the rules. Every port needs source
@@ -126,8 +131,38 @@ TEST_F(AcsTest, ReportsPortThatLacksAcsBits) {
   file(nicPort, "config", acs(0x1d, 0x1f));
   EXPECT_EQ(finding("acs").seen,
             "0000:02:00.0 0011101 for 1x111x1 (the port supports only 0011111)");
+  EXPECT_THAT(finding("acs").remedy, testing::StartsWith("no setting changes these ports"));
   file(nicPort, "config", configWith(0x0f));
   EXPECT_EQ(finding("acs").seen, "0000:02:00.0 has no ACS");
+  EXPECT_THAT(finding("acs").remedy, testing::StartsWith("no setting changes these ports"));
+  file(gpuPort, "config", acs(0));
+  EXPECT_THAT(finding("acs").remedy,
+              testing::HasSubstr("config_acs=xx111x1@0000:00:01.0;xx111x1@0000:02:01.0\""));
+}
+
+// Vera's root ports do not control completion redirect. The kernel takes that for hard-wired.
+TEST_F(AcsTest, RequiresNoBitThatThePortLacks) {
+  constexpr unsigned vera = 0x57;  // 1010111
+  fitForGuests();
+  file(rootPort, "config", acs(0x15, vera));
+  EXPECT_EQ(outcome("acs"), Outcome::passed);
+  file(rootPort, "config", acs(0x11, vera));
+  EXPECT_EQ(finding("acs").seen, "0000:00:01.0 0010001 for xx1x1x1");
+  EXPECT_THAT(finding("acs").remedy, testing::HasSubstr("xx1x1x1@0000:00:01.0;"));
+}
+
+// Its ports have settings of their own, which the argument would undo.
+TEST_F(AcsTest, LeavesPortsOfDirectNicAlone) {
+  fitForGuests();
+  file(gpuPort, "config", acs(0x15));
+  EXPECT_EQ(outcome("acs"), Outcome::failed);
+  const auto dma = builder.function(FunctionRole::other, "0000:04:00.1", 0, gpuPort);
+  function(dma).path = "dma";
+  function(dma).vendor = 0x15b3;
+  function(dma).device = 0x2100;
+  function(dma).iommuGroup = function(gpu).iommuGroup;
+  EXPECT_EQ(outcome("acs"), Outcome::notObservable);
+  EXPECT_EQ(finding("acs").remedy, "rdma_topo check");
 }
 
 TEST_F(AcsTest, RequiresIsolationAtAllPortsWithoutSharedSwitch) {
@@ -155,13 +190,14 @@ TEST_F(AcsTest, RemedyNamesKernelVersionOfArgument) {
   fitForGuests();
   file(nicPort, "config", acs(0x1d));
   file("proc/sys/kernel/osrelease", "6.1.0-30-amd64\n");
-  EXPECT_THAT(finding("acs").remedy, testing::EndsWith("(needs Linux 6.11, this is 6.1)"));
+  EXPECT_THAT(finding("acs").remedy,
+              testing::StartsWith("needs Linux 6.11, 6.15 for several ports, this is 6.1: boot"));
   file("proc/sys/kernel/osrelease", "6.12.10-amd64\n");
   EXPECT_THAT(finding("acs").remedy,
-              testing::EndsWith(
-                  "(needs Linux 6.15, or commit 9cf8a952d57b, for several ports, this is 6.12)"));
+              testing::StartsWith(
+                  "needs Linux 6.15, or commit 9cf8a952d57b, for several ports, this is 6.12: "));
   file("proc/sys/kernel/osrelease", "6.15.0\n");
-  EXPECT_THAT(finding("acs").remedy, testing::EndsWith("02:01.0\""));
+  EXPECT_THAT(finding("acs").remedy, testing::StartsWith("add \"pci=config_acs="));
 }
 
 TEST_F(AcsTest, RemedyForOneVmKeepsPortsOfOthers) {
@@ -202,7 +238,29 @@ TEST_F(AcsTest, RemedyEnablesAtsInFirmware) {
   file(pf, "config", configWith(0x0f));
   EXPECT_EQ(outcome("ats"), Outcome::passed);
   file(pf, "config", configWith(0x10));
-  EXPECT_THAT(finding("ats").remedy, testing::HasSubstr("ATS_ENABLED=1"));
+  EXPECT_EQ(finding("ats").remedy,
+            "mstconfig -d 0000:03:00.0 set ATS_ENABLED=1, then power-cycle the machine");
+  const std::string answer = "vfpass/firmware/0000:03:00.0";
+  file(answer, "ATS_ENABLED False(0) True(1)\n");
+  EXPECT_EQ(finding("ats").remedy, "power-cycle the machine");
+  file(answer, "ATS_ENABLED True(1) True(1)\n");
+  EXPECT_THAT(finding("ats").remedy, testing::StartsWith("ATS_ENABLED is set already"));
+  file(answer, "SRIOV_EN True(1) True(1)\n");
+  EXPECT_THAT(finding("ats").remedy, testing::StartsWith("update the card's firmware"));
+}
+
+TEST_F(AcsTest, NamesNoToolOfAnotherVendorForAts) {
+  file(pf, "config", configWith(0x10));
+  for (const auto& [vendor, driver] : std::initializer_list<std::pair<std::uint16_t, const char*>>{
+           {0x14e4, "bnxt_en"}, {0x8086, "ice"}, {0x15b3, "mlx4_core"}}) {
+    function(pf).vendor = vendor;
+    function(pf).driver = driver;
+    EXPECT_EQ(outcome("ats"), Outcome::failed) << driver;
+    EXPECT_THAT(finding("ats").remedy,
+                testing::AllOf(testing::HasSubstr("vendor's tool"),
+                               testing::Not(testing::HasSubstr("mstconfig"))))
+        << driver;
+  }
 }
 
 }  // namespace

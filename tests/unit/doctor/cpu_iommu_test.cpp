@@ -35,8 +35,12 @@ TEST_F(CpuIommu, RequiresKvmModuleOfProcessorVendor) {
 
 TEST_F(CpuIommu, DetectsIommuByItsGroups) {
   EXPECT_THAT(finding("iommu").remedy, testing::HasSubstr("intel_iommu=on"));
+  file("proc/cmdline", "root=/dev/sda1 intel_iommu=on,sm_on quiet\n");
+  EXPECT_THAT(finding("iommu").remedy, testing::StartsWith("intel_iommu=on is set already"));
   file("proc/cmdline", "root=/dev/sda1 intel_iommu=on intel_iommu=off quiet\n");
   EXPECT_THAT(finding("iommu").seen, testing::HasSubstr("intel_iommu=off"));
+  EXPECT_EQ(finding("iommu").remedy,
+            "remove intel_iommu=off from the kernel command line, then reboot");
   groupType(7, "DMA");
   EXPECT_EQ(outcome("iommu"), Outcome::passed);
 }
@@ -45,6 +49,8 @@ TEST_F(CpuIommu, DetectsInterruptRemappingByChipName) {
   EXPECT_EQ(outcome("interrupt-remapping"), Outcome::notObservable);
   file("sys/kernel/irq/30/chip_name", "PCI-MSI\n");
   EXPECT_EQ(outcome("interrupt-remapping"), Outcome::failed);
+  EXPECT_THAT(finding("interrupt-remapping").remedy,
+              testing::Not(testing::HasSubstr("intremap")));  // it is not on the command line
   file("sys/kernel/irq/31/chip_name", "IR-PCI-MSI\n");
   EXPECT_EQ(outcome("interrupt-remapping"), Outcome::passed);
   file("proc/cmdline", "intremap=off\n");
@@ -55,6 +61,9 @@ TEST_F(CpuIommu, ReportsUnsafeInterruptsNowOrAtNextLoad) {
   EXPECT_EQ(outcome("unsafe-interrupts"), Outcome::passed);
   file("etc/modprobe.d/old.conf", "options vfio_iommu_type1 allow_unsafe_interrupts=1\n");
   EXPECT_EQ(finding("unsafe-interrupts").subject, "/etc/modprobe.d/old.conf");
+  EXPECT_EQ(finding("unsafe-interrupts").remedy,
+            "remove allow_unsafe_interrupts=1 from the options of vfio_iommu_type1 in "
+            "/etc/modprobe.d/old.conf");
   file("etc/modprobe.d/old.conf", "# options vfio_iommu_type1 allow_unsafe_interrupts=1\n");
   EXPECT_EQ(outcome("unsafe-interrupts"), Outcome::passed);
   file("sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts", "Y\n");
@@ -75,6 +84,12 @@ TEST_F(CpuIommu, IsUnsureOfPassthroughOnOldKernel) {
   groupType(*function(pf).iommuGroup, "identity");
   file("proc/sys/kernel/osrelease", "6.1.0-30-amd64\n");
   EXPECT_EQ(outcome("iommu-passthrough"), Outcome::notObservable);
+  EXPECT_THAT(finding("iommu-passthrough").remedy, testing::StartsWith("add iommu.passthrough=0 "));
+  file("proc/cmdline", "iommu=pt\n");
+  EXPECT_THAT(finding("iommu-passthrough").remedy, testing::StartsWith("remove iommu=pt from "));
+  file("proc/cmdline", "iommu.passthrough=1\n");
+  EXPECT_THAT(finding("iommu-passthrough").remedy,
+              testing::StartsWith("remove iommu.passthrough=1 from "));
   file("proc/sys/kernel/osrelease", "6.12.9\n");
   EXPECT_EQ(outcome("iommu-passthrough"), Outcome::passed);
 }
@@ -91,6 +106,16 @@ TEST_F(CpuIommu, ReportsSharedIommuGroup) {
   EXPECT_EQ(finding("iommu-group").seen, "shares group 14 with 0000:03:00.0");
   function(gpu).iommuGroup.reset();
   EXPECT_EQ(finding("iommu-group").seen, "no IOMMU group");
+}
+
+TEST_F(CpuIommu, OnlyWarnsOfDirectNicInGroupOfGpu) {
+  groupType(7, "DMA");
+  const auto dma = builder.function(FunctionRole::other, "0001:04:00.0", 0, gpuPort);
+  function(dma).vendor = 0x15b3;
+  function(dma).device = 0x2100;
+  function(dma).iommuGroup = function(gpu).iommuGroup;
+  EXPECT_EQ(finding("iommu-group").outcome, Outcome::warning);
+  EXPECT_THAT(finding("iommu-group").remedy, testing::StartsWith("list 0001:04:00.0 under"));
 }
 
 TEST_F(CpuIommu, AllowsGpusAudioFunctionInItsGroup) {

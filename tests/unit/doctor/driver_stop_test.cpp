@@ -15,8 +15,11 @@ class DriverStop : public testing::Test, public DoctoredHost {
 TEST_F(DriverStop, RequiresOpenibdToRefuseStops) {
   EXPECT_EQ(outcome("driver-stop"), Outcome::waived);
   file("usr/lib/systemd/system/openibd.service", "[Unit]\nRefuseManualStop=false\n");
-  EXPECT_EQ(outcome("driver-stop"), Outcome::failed);
+  EXPECT_THAT(finding("driver-stop").remedy, testing::StartsWith("mkdir -p "));
   dropIn("[Unit]\n# RefuseManualStop=yes\n");
+  EXPECT_EQ(finding("driver-stop").remedy,  // does not overwrite the file
+            "set RefuseManualStop=yes in section [Unit] of "
+            "/etc/systemd/system/openibd.service.d/vfpass.conf, then run systemctl daemon-reload");
   EXPECT_EQ(outcome("driver-stop"), Outcome::failed);
   dropIn("[Unit]\nRefuseManualStop = yes\n");
   EXPECT_EQ(outcome("driver-stop"), Outcome::passed);

@@ -24,12 +24,15 @@ TEST_F(Eswitch, RequiresLegacyUnlessPolicySetsSwitchdev) {
   require({});
   const Finding found = finding("eswitch");
   EXPECT_EQ(found.outcome, Outcome::failed);
-  EXPECT_THAT(found.remedy,
-              testing::StartsWith("devlink dev eswitch set pci/0000:03:00.0 mode legacy  #"));
+  EXPECT_EQ(
+      found.remedy,
+      "set embedded-switch-mode: legacy for PF 0000:03:00.0 in host.yaml, then run vfpass host "
+      "apply");
   requirements.eswitchModes[function(pf).address] = "switchdev";
   EXPECT_EQ(outcome("eswitch"), Outcome::passed);
   mode("legacy");
   EXPECT_EQ(finding("eswitch").expected, "switchdev: set in host.yaml");
+  EXPECT_EQ(finding("eswitch").remedy, "vfpass host apply");
   EXPECT_EQ(outcome("eswitch"), Outcome::failed);
 }
 

@@ -65,7 +65,61 @@ TEST_F(Gpu, ReportsUnsupportedDriver) {
   function(gpu).driver = "vfio-pci";
   EXPECT_EQ(outcome("gpu-driver"), Outcome::passed);
   function(gpu).driver = "nouveau";
-  EXPECT_THAT(finding("gpu-driver").remedy, testing::HasSubstr("blacklist nouveau"));
+  file("etc/os-release", "ID=fedora\n");
+  EXPECT_EQ(finding("gpu-driver").remedy,
+            "echo blacklist nouveau >> /etc/modprobe.d/vfpass-gpu.conf, then run dracut -f "
+            "--regenerate-all and reboot");
+  file("usr/lib/modprobe.d/nvidia.conf", "# blacklist nouveau\nblacklist nouveau-gl\n");
+  EXPECT_THAT(finding("gpu-driver").remedy, testing::StartsWith("echo blacklist nouveau >> "));
+  file("usr/lib/modprobe.d/nvidia.conf", "blacklist nouveau\n");
+  EXPECT_EQ(finding("gpu-driver").remedy,
+            "nouveau is blacklisted already in /usr/lib/modprobe.d/nvidia.conf: run dracut -f "
+            "--regenerate-all and reboot");
+}
+
+TEST_F(Gpu, LeavesDriverOfHostsDisplayAlone) {
+  function(gpu).driver = "amdgpu";
+  function(gpu).vendor = 0x1002;
+  function(gpu).device = 0x74a1;
+  EXPECT_THAT(finding("gpu-driver").remedy, testing::HasSubstr("blacklist amdgpu"));
+  const auto display = builder.function(FunctionRole::other, "0000:05:00.0", 0);  // integrated
+  function(display).path = "0000:05:00.0";
+  function(display).driver = "amdgpu";
+  const std::string remedy = finding("gpu-driver").remedy;
+  EXPECT_THAT(remedy, testing::Not(testing::HasSubstr("blacklist")));
+  EXPECT_THAT(remedy, testing::HasSubstr("`softdep amdgpu pre: vfio-pci` and the ID 1002:74a1 in "
+                                         "`options vfio-pci ids=`"));
+  function(display).vendor = 0x1002;
+  function(display).device = 0x74a1;
+  EXPECT_THAT(finding("gpu-driver").remedy,
+              testing::HasSubstr("set driver_override of 0000:04:00.0 to vfio-pci at boot"));
+}
+
+TEST_F(Gpu, LeavesDriverOfConsoleAndOfUnusedGpuAlone) {
+  function(gpu).driver = "amdgpu";
+  file(gpu, "boot_vga", "1\n");
+  EXPECT_THAT(finding("gpu-driver").remedy, testing::Not(testing::HasSubstr("blacklist")));
+  file(gpu, "boot_vga", "0\n");
+  const auto other = builder.gpu("0000:05:00.0", 0);
+  function(other).path = "0000:05:00.0";
+  function(other).driver = "amdgpu";
+  EXPECT_THAT(finding("gpu-driver").remedy, testing::HasSubstr("blacklist amdgpu"));
+  requirements.gpus = {function(gpu).address};
+  EXPECT_THAT(finding("gpu-driver").remedy, testing::Not(testing::HasSubstr("blacklist")));
+}
+
+// An integrated GPU, such as GB10: no firmware setting gives it a BAR.
+TEST_F(Gpu, AdvisesNoFirmwareSettingForGpuWithoutBar) {
+  file(gpu, "resource", "0x0000000050000000 0x0000000053ffffff 0x0000000000040200\n");
+  EXPECT_THAT(finding("gpu-bar").remedy, testing::HasSubstr("Above 4G Decoding"));  // unreadable
+  std::string header(64, '\0');
+  file(gpu, "config", header);
+  EXPECT_EQ(finding("gpu-bar").seen, "the GPU has no prefetchable BAR");
+  EXPECT_EQ(outcome("gpu-bar"), Outcome::failed);
+  EXPECT_THAT(finding("gpu-bar").remedy, testing::Not(testing::HasSubstr("Above 4G Decoding")));
+  header[0x14] = '\x0c';  // 64-bit, prefetchable, not placed
+  file(gpu, "config", header);
+  EXPECT_EQ(finding("gpu-bar").seen, "no prefetchable BAR has an address");
 }
 
 TEST_F(Gpu, RequiresGraceVfioDriverForGraceGpu) {
@@ -142,10 +196,15 @@ TEST_F(Gpu, ReportsLeftoversOfNvPeerMem) {
   EXPECT_EQ(outcome("nv-peer-mem"), Outcome::passed);
   file("etc/modules-load.d/old.conf", "nv_peer_mem\n");
   EXPECT_EQ(finding("nv-peer-mem").subject, "/etc/modules-load.d/old.conf");
+  EXPECT_EQ(finding("nv-peer-mem").remedy,
+            "remove the line nv_peer_mem from /etc/modules-load.d/old.conf");
   tree.remove("etc/modules-load.d/old.conf");
   file("etc/modprobe.d/gpu.conf", "blacklist nv_peer_mem\n");
   EXPECT_EQ(outcome("nv-peer-mem"), Outcome::passed);
   file("etc/init.d/nv_peer_mem", "");
+  EXPECT_EQ(finding("nv-peer-mem").remedy, "remove the package nvidia-peer-memory");
+  file("etc/os-release", "ID=ubuntu\nID_LIKE=debian\n");
+  EXPECT_EQ(finding("nv-peer-mem").remedy, "apt purge nvidia-peer-memory-dkms");
   EXPECT_EQ(outcome("nv-peer-mem"), Outcome::failed);
   file("sys/module/nv_peer_mem/refcnt", "0\n");
   EXPECT_EQ(finding("nv-peer-mem").seen, "the module is loaded");

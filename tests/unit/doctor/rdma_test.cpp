@@ -42,15 +42,39 @@ TEST_F(Rdma, ChecksSignaturesEnforcedWithoutSecureBoot) {
   EXPECT_EQ(outcome("module-signatures"), Outcome::passed);
 }
 
-TEST_F(Rdma, RequiresModulesOfSameRelease) {
+// OFED's mlx5_core has a version, its mlx5_ib has none. Both are out-of-tree modules.
+TEST_F(Rdma, AcceptsModulesOfOneRelease) {
   EXPECT_EQ(outcome("ofed"), Outcome::waived);
-  file("sys/module/mlx5_core/version", "24.10-1.1.4\n");
+  file("sys/module/mlx5_core/version", "25.10-1.7.1\n");
+  file("sys/module/mlx5_core/taint", "OE\n");
   EXPECT_EQ(finding("ofed").remedy, "modprobe mlx5_ib");
-  file("sys/module/mlx5_ib/refcnt", "0\n");
-  EXPECT_EQ(finding("ofed").seen, "mlx5_core: OFED 24.10-1.1.4; mlx5_ib: the kernel's own");
-  file("sys/module/mlx5_ib/version", "24.10-1.1.4\n");
-  EXPECT_EQ(finding("ofed").seen, "OFED 24.10-1.1.4");
+  file("sys/module/mlx5_ib/taint", "OE\n");
+  EXPECT_EQ(finding("ofed").seen, "out of tree (OFED 25.10-1.7.1)");
   EXPECT_EQ(outcome("ofed"), Outcome::passed);
+  tree.remove("sys/module/mlx5_core/version");
+  file("sys/module/mlx5_core/taint", "\n");
+  file("sys/module/mlx5_ib/taint", "\n");
+  EXPECT_EQ(finding("ofed").seen, "the kernel's own");
+  EXPECT_EQ(outcome("ofed"), Outcome::passed);
+}
+
+TEST_F(Rdma, ReportsModulesOfDifferentReleases) {
+  file("sys/module/mlx5_core/version", "25.10-1.7.1\n");
+  file("sys/module/mlx5_core/taint", "O\n");
+  file("sys/module/mlx5_ib/taint", "\n");
+  EXPECT_EQ(finding("ofed").seen,
+            "mlx5_core: out of tree (OFED 25.10-1.7.1); mlx5_ib: the kernel's own");
+  EXPECT_EQ(outcome("ofed"), Outcome::failed);
+  file("etc/os-release", "ID=debian\n");
+  EXPECT_THAT(finding("ofed").remedy, testing::StartsWith("run update-initramfs -u -k all,"));
+  file("etc/os-release", "ID=\"rocky\"\nID_LIKE=\"rhel centos fedora\"\n");
+  EXPECT_THAT(finding("ofed").remedy, testing::StartsWith("run dracut -f --regenerate-all,"));
+  file("sys/module/mlx5_core/taint", "\n");
+  file("sys/module/mlx5_ib/taint", "OE\n");
+  EXPECT_EQ(outcome("ofed"), Outcome::failed);
+  tree.remove("sys/module/mlx5_ib/taint");  // built in
+  file("sys/module/mlx5_ib/parameters/dc_cnak_qp_depth", "1\n");
+  EXPECT_EQ(outcome("ofed"), Outcome::notObservable);
 }
 
 TEST_F(Rdma, RequiresInfinibandForGuids) {
@@ -58,16 +82,96 @@ TEST_F(Rdma, RequiresInfinibandForGuids) {
   EXPECT_EQ(outcome("link-type"), Outcome::waived);
   requirements.vfs[0].vlan = true;
   EXPECT_EQ(outcome("link-type"), Outcome::passed);
+  requirements.vfs[0].vlan = false;
   requirements.vfs[0].infiniband = true;
-  EXPECT_THAT(finding("link-type").remedy, testing::HasSubstr("LINK_TYPE_P1=1"));
+  EXPECT_EQ(
+      finding("link-type").remedy,
+      "mstconfig -d 0000:03:00.0 set LINK_TYPE_P1=1, then power-cycle the machine; or correct "
+      "the mapping");
   function(pf).rdma[0].ports[0].linkLayer = LinkLayer::infiniband;
   EXPECT_EQ(outcome("link-type"), Outcome::passed);
+}
+
+/// A PF on Ethernet, of which a mapping requires InfiniBand.
+class WrongLinkType : public Rdma {
+ protected:
+  WrongLinkType() {
+    require({});
+    requirements.vfs[0].infiniband = true;
+  }
+  std::string remedy() const { return finding("link-type").remedy; }
+  void settings(const std::string& text) const { file("vfpass/firmware/0000:03:00.0", text); }
+};
+
+TEST_F(WrongLinkType, IsChangedForTheFunctionsOwnPort) {
+  function(pf).address.function = 1;
+  requirements.vfs[0].pf = function(pf).address;
+  EXPECT_THAT(remedy(), testing::StartsWith("mstconfig -d 0000:03:00.1 set LINK_TYPE_P2=1,"));
+}
+
+TEST_F(WrongLinkType, IsNotSetTwice) {
+  settings("LINK_TYPE_P1 ETH(2) IB(1)\n");
+  EXPECT_EQ(remedy(), "power-cycle the machine; or correct the mapping");
+  settings("LINK_TYPE_P1 IB(1) IB(1)\n");
+  EXPECT_THAT(remedy(), testing::StartsWith("power-cycle the machine, also if"));
+  settings("LINK_TYPE_P1 ETH(2) ETH(2)\n");
+  EXPECT_THAT(remedy(), testing::HasSubstr("set LINK_TYPE_P1=1,"));
+}
+
+TEST_F(WrongLinkType, IsNotChangedWhereItCannotBe) {
+  settings("SRIOV_EN True(1) True(1)\n");  // a card with Ethernet only
+  EXPECT_EQ(remedy(),
+            "correct the mapping: the card's firmware has no LINK_TYPE_P1, so the type of its port "
+            "is fixed");
+  function(pf).driver = "mlx4_core";
+  EXPECT_EQ(remedy(), "correct the mapping: choose a PF whose port is infiniband");
+  function(pf).driver = "bnxt_en";
+  function(pf).vendor = 0x14e4;
+  EXPECT_EQ(remedy(), "correct the mapping: choose a PF whose port is infiniband");
+}
+
+TEST_F(WrongLinkType, IsNotChangedForMappingsThatDisagree) {
+  require({});
+  requirements.vfs[1].vlan = true;
+  EXPECT_THAT(remedy(), testing::StartsWith("correct the mappings: they require both"));
+  settings("SRIOV_EN True(1) True(1)\nNUM_OF_VFS 8 8\nLINK_TYPE_P1 ETH(2) ETH(2)\n");
+  EXPECT_THAT(finding("firmware-settings").remedy,
+              testing::Not(testing::HasSubstr("LINK_TYPE_P1")));
+}
+
+TEST_F(WrongLinkType, IsNotConcludedFromMissingDrivers) {
+  function(pf).rdma.clear();
+  EXPECT_EQ(outcome("link-type"), Outcome::notObservable);
+  EXPECT_EQ(remedy(), "modprobe mlx5_ib");
+  function(pf).netdevs.clear();
+  function(pf).classCode = 0x020700;  // an InfiniBand port has no netdev without its RDMA device
+  EXPECT_EQ(remedy(), "modprobe mlx5_ib");
+  function(pf).classCode = 0x020000;  // the driver has given up after a firmware error
+  EXPECT_THAT(remedy(), testing::StartsWith("dmesg | grep 0000:03:00.0"));
+  EXPECT_THAT(finding("pf-link").remedy, testing::StartsWith("dmesg | grep 0000:03:00.0"));
+  function(pf).driver.clear();
+  EXPECT_EQ(remedy(), "bind the NIC to its own driver");
+}
+
+// The kernel sets GUIDs through the netdev of ib_ipoib, which udev does not load.
+TEST_F(WrongLinkType, IsNotTheFaultOfPortWithoutIpoib) {
+  function(pf).rdma[0].ports[0].linkLayer = LinkLayer::infiniband;
+  EXPECT_EQ(outcome("link-type"), Outcome::passed);
+  function(pf).netdevs.clear();
+  EXPECT_EQ(outcome("link-type"), Outcome::failed);
+  EXPECT_THAT(remedy(), testing::StartsWith("run `modprobe ib_ipoib`, and install rdma-core"));
 }
 
 TEST_F(Rdma, RequiresActivePortInRail) {
   EXPECT_EQ(outcome("pf-link"), Outcome::passed);
   function(pf).rdma[0].ports[0].state = "DOWN";
   EXPECT_EQ(finding("pf-link").seen, "port down");
+  EXPECT_EQ(finding("pf-link").remedy,  // its netdev is up already
+            "check cable, transceiver and switch: ethtool net-mlx5_0");
+  function(pf).netdevs[0].up = false;
+  EXPECT_THAT(finding("pf-link").remedy, testing::StartsWith("ip link set dev net-mlx5_0 up"));
+  function(pf).rdma[0].ports[0] = {1, "INIT", LinkLayer::infiniband, 0};
+  EXPECT_EQ(finding("pf-link").remedy, "start a subnet manager for this fabric");
 }
 
 TEST_F(Rdma, AllowsInactiveSparePort) {
@@ -110,7 +214,8 @@ TEST_F(Rdma, ReadsOpenSmConfigurationOfEveryDistribution) {
     EXPECT_EQ(outcome("opensm"), Outcome::passed) << path;
     EXPECT_EQ(finding("opensm").subject, "/" + path);
     file(path, "virt_enabled 0\n");
-    EXPECT_THAT(finding("opensm").remedy, testing::HasSubstr(" /" + path + " && systemctl"));
+    EXPECT_EQ(finding("opensm").remedy,
+              "in /" + path + ", set virt_enabled 2; then `systemctl restart opensm`");
     tree.remove(path);
   }
 }
@@ -123,7 +228,7 @@ TEST_F(Rdma, ReadsConfigurationOfEveryOpenSmInstance) {
   ASSERT_EQ(findings("opensm").size(), 2U);
   EXPECT_EQ(finding("opensm").subject, "/etc/rdma/opensm.conf.2");
   file("etc/init.d/opensmd", "");
-  EXPECT_THAT(finding("opensm").remedy, testing::EndsWith("systemctl restart opensmd"));
+  EXPECT_THAT(finding("opensm").remedy, testing::EndsWith("`systemctl restart opensmd`"));
 }
 
 TEST_F(Rdma, ReadsOnlyFilesOfRunningOpenSmInstances) {
@@ -151,6 +256,11 @@ TEST_F(Rdma, RequiresArpSettingsOnMultiHomedHost) {
       "sysctl -w net.ipv4.conf.net-mlx5_1.arp_ignore=1 net.ipv4.conf.net-mlx5_1.arp_announce=2");
   arp("all", 1, 0);
   EXPECT_EQ(outcome("arp"), Outcome::passed);
+  arp("all", 0, 0);
+  function(pf).netdevs[0].name = "eth0.5";
+  arp("eth0.5", 0, 0);
+  EXPECT_EQ(findings("arp")[0].remedy,
+            "sysctl -w net/ipv4/conf/eth0.5/arp_ignore=1 net/ipv4/conf/eth0.5/arp_announce=2");
 }
 
 TEST_F(Rdma, RefusesArpSettingsThatLeavePortsMixed) {

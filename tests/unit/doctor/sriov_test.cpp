@@ -54,10 +54,56 @@ TEST_F(Sriov, FindsMappedDeviceBySerialNumber) {
 TEST_F(Sriov, ReportsMellanoxFirmwareWithoutSriov) {
   EXPECT_EQ(finding("sriov-firmware").seen, "2 of 16 VFs created");
   function(pf).totalVfs = 0;
-  EXPECT_THAT(finding("sriov-firmware").remedy,
-              testing::StartsWith("mstconfig -d 0000:03:00.0 set SRIOV_EN=1"));
+  EXPECT_EQ(finding("sriov-firmware").remedy,
+            "mstconfig -d 0000:03:00.0 set SRIOV_EN=1 NUM_OF_VFS=16, then power-cycle the machine");
   function(pf).vendor = 0x8086;  // without a known setting to enable it
   EXPECT_TRUE(findings("sriov-firmware").empty());
+}
+
+/// A ConnectX without VFs, and without RDMA device, because mlx5_ib is not loaded.
+class SriovOff : public Sriov {
+ protected:
+  SriovOff() {
+    function(pf).totalVfs = 0;
+    function(pf).rdma.clear();
+  }
+  std::string remedyWith(const std::string& settings) const {
+    file("vfpass/firmware/0000:03:00.0", settings);
+    return finding("sriov-firmware").remedy;
+  }
+};
+
+TEST_F(SriovOff, IsSetOnlyAsFarAsMissing) {
+  EXPECT_EQ(remedyWith("NUM_OF_VFS 64 64\nSRIOV_EN False(0) False(0)\n"),
+            "mstconfig -d 0000:03:00.0 set SRIOV_EN=1, then power-cycle the machine");
+  EXPECT_EQ(remedyWith("NUM_OF_VFS 0 0\nSRIOV_EN True(1) True(1)\n"),
+            "mstconfig -d 0000:03:00.0 set NUM_OF_VFS=16, then power-cycle the machine");
+  EXPECT_EQ(remedyWith("NUM_OF_VFS 0 16\nSRIOV_EN False(0) True(1)\n"), "power-cycle the machine");
+}
+
+TEST_F(SriovOff, IsNotSetAgain) {
+  const std::string set = "NUM_OF_VFS 16 16\nSRIOV_EN True(1) True(1)\n";
+  EXPECT_THAT(remedyWith(set),
+              testing::AllOf(testing::StartsWith("SRIOV_EN and NUM_OF_VFS are set already: enable "
+                                                 "SR-IOV in the system's firmware (BIOS), then "
+                                                 "power-cycle the machine"),
+                             testing::HasSubstr("with PF_NUM_OF_VF_VALID=1 the card ignores "
+                                                "NUM_OF_VFS"),
+                             testing::Not(testing::HasSubstr("set SRIOV_EN"))));
+  EXPECT_THAT(remedyWith(set + "PF_NUM_OF_VF_VALID False(0) False(0)\n"),
+              testing::Not(testing::HasSubstr("PF_NUM_OF_VF_VALID")));
+}
+
+TEST_F(SriovOff, IsLimitedByThePfsOwnNumber) {
+  const std::string set =
+      "NUM_OF_VFS 16 16\nSRIOV_EN True(1) True(1)\nPF_NUM_OF_VF_VALID True(1) True(1)\n";
+  const std::string remedy =
+      "mstconfig -d 0000:03:00.0 set PF_NUM_OF_VF=16, then power-cycle the machine  # with "
+      "PF_NUM_OF_VF_VALID=1 the card ignores NUM_OF_VFS";
+  EXPECT_EQ(remedyWith(set), remedy);
+  EXPECT_EQ(remedyWith(set + "PF_NUM_OF_VF 0 0\n"), remedy);
+  EXPECT_THAT(remedyWith(set + "PF_NUM_OF_VF 16 16\n"),
+              testing::StartsWith("SRIOV_EN and PF_NUM_OF_VF are set already"));
 }
 
 TEST_F(Sriov, ReportsVfCountThatCannotGrow) {
@@ -74,7 +120,15 @@ TEST_F(Sriov, ReportsVfCountThatCannotGrow) {
   policy.pfs[0].pf.rdma = "mlx5_0";
   policy.pfs[0].vfCount = 17;
   requirements = requirementsOf(builder.topology, {}, policy, false);
-  EXPECT_THAT(finding("vf-count").remedy, testing::HasSubstr("NUM_OF_VFS=17"));
+  EXPECT_EQ(finding("vf-count").remedy,
+            "mstconfig -d 0000:03:00.0 set SRIOV_EN=1 NUM_OF_VFS=17, then power-cycle the machine");
+  file("vfpass/firmware/0000:03:00.0", "SRIOV_EN True(1) True(1)\nNUM_OF_VFS 16 32\n");
+  EXPECT_EQ(finding("vf-count").remedy, "power-cycle the machine");
+  function(pf).vendor = 0x14e4;
+  function(pf).driver = "bnxt_en";
+  EXPECT_THAT(finding("vf-count").remedy,
+              testing::AllOf(testing::HasSubstr("vendor's tool"),
+                             testing::Not(testing::HasSubstr("mstconfig"))));
 }
 
 TEST_F(Sriov, RequiresProbingForManagedVfs) {
@@ -104,6 +158,9 @@ TEST_F(Sriov, ReportsFirmwareWithVfEscape) {
   for (const std::string unknown : {"", "28", "28.46", "28.x.3008", "28.46.3008-beta"}) {
     EXPECT_EQ(of(unknown), Outcome::notObservable) << unknown;
   }
+  function(pf).driver = "mlx4_core";  // its firmware has other version numbers
+  EXPECT_EQ(of("2.42.5000"), Outcome::waived);
+  function(pf).driver = "mlx5_core";
   function(pf).vendor = 0x8086;
   EXPECT_EQ(of("28.39.2048"), Outcome::waived);
 }

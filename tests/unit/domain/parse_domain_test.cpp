@@ -13,6 +13,14 @@ std::string domainWith(const std::string& devices) {
          devices + "</devices></domain>";
 }
 
+std::string repeated(const std::string& text, std::size_t count) {
+  std::string result;
+  for (std::size_t at = 0; at < count; ++at) {
+    result += text;
+  }
+  return result;
+}
+
 std::string attached() {
   const auto xml = readCase("q35.xml");
   return withLeases(xml, sampleLeases(xml), builtInTemplates(), fake::sealKey());
@@ -70,13 +78,17 @@ TEST(ParseDomain, ReadsNumbersAsLibvirtDoes) {
   EXPECT_THAT(parsed.managedAliases, testing::ElementsAre("a"));
 }
 
-TEST(ParseDomain, RejectsUnreadableClaim) {
+TEST(ParseDomain, ReportsUnreadableClaimAndKeepsTheOthers) {
   for (const char* address :
        {"", "<address bus='0x100'/>", "<address slot='32'/>", "<address function='8'/>",
         "<address bus='-1'/>", "<address bus=''/>", "<address bus='0x'/>", "<address bus='1 '/>",
         "<address domain='0x100000000'/>", "<address bus='08'/>"}) {
-    expectBadInput(
-        domainWith(std::string("<hostdev type='pci'><source>") + address + "</source></hostdev>"));
+    const auto parsed = parseDomain(domainWith(
+        std::string("<hostdev type='pci'><source>") + address +
+        "</source></hostdev><hostdev type='pci'><source><address bus='2'/></source></hostdev>"));
+    EXPECT_THAT(parsed.claims, testing::ElementsAre(Claim{{0, 2, 0, 0}, "", {}, false}));
+    EXPECT_EQ(parsed.claimProblem, "<hostdev> without a valid host PCI address") << address;
+    EXPECT_THROW(requireKnownClaims(parsed), Error);
   }
 }
 
@@ -117,11 +129,34 @@ TEST(ParseDomain, EnforcesItsLimits) {
   }
   expectBadInput(domainWith(deep + tail));
   expectBadInput(domainWith(deep));
-  std::string wide;
-  for (std::size_t element = 0; element <= maxElements; ++element) {
-    wide += "<a/>";
-  }
-  expectBadInput(domainWith(wide));
+}
+
+TEST(ParseDomain, HasNoLimitForNumberOfDevices) {
+  constexpr std::size_t count = 45'000;
+  const auto parsed = parseDomain(domainWith(repeated(
+      "<interface><source/><model/><target/><alias/><mac address='52:54:00:00:00:01'/></interface>",
+      count)));
+  EXPECT_EQ(parsed.interfaces.size(), count);
+  EXPECT_THAT(parsed.macAddresses, testing::SizeIs(1));
+}
+
+TEST(LeadingUuid, IsFoundBeforeAnythingThatAUserCanAdd) {
+  EXPECT_EQ(leadingUuid(readCase("q35.xml")), caseUuid());
+  const std::string start =
+      "<domain type='kvm' id='7' xmlns:q='a>b'>\n  <name>&lt;uuid&gt;</name>\n"
+      "  <uuid>11111111-2222-3333-4444-555555555555</uuid>\n";
+  EXPECT_EQ(leadingUuid(start + "<metadata><cut off"), caseUuid());
+  EXPECT_EQ(leadingUuid(start), caseUuid());
+}
+
+TEST(LeadingUuid, IsOnlyThatOfTheDomain) {
+  const std::string uuid = "<uuid>11111111-2222-3333-4444-555555555555</uuid>";
+  EXPECT_EQ(leadingUuid("<domain><name>" + uuid + "</name></domain>"), std::nullopt);
+  EXPECT_EQ(leadingUuid("<domain><metadata>" + uuid + "</metadata>" + uuid + "</domain>"),
+            std::nullopt);
+  EXPECT_EQ(leadingUuid("<domain><!-- " + uuid + " --></domain>"), std::nullopt);
+  EXPECT_EQ(leadingUuid("<domain><uuid>x</uuid></domain>"), std::nullopt);
+  EXPECT_EQ(leadingUuid(""), std::nullopt);
 }
 
 TEST(MayBeManaged, IsFalseForForeignDomains) {

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 #include <stdio.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -22,10 +24,12 @@ struct Result {
 
 // `name` is passed through the shell in single quotes. The environment contains an LD_PRELOAD that
 // would break a dynamically linked program.
-Result start(const std::string& name, const std::string& xml) {
+Result call(const std::string& name, const std::string& operation, const std::string& xml) {
   const std::string preload = VFPASS_HOOK_IS_STATIC == 0 ? "" : "LD_PRELOAD=/nonexistent.so ";
-  const std::string command = "printf '%s' '" + xml + "' | env -i " + preload + VFPASS_HOOK + " '" +
-                              name + "' prepare begin - 2>&1";
+  const std::string input = testing::TempDir() + "hook-input-" + std::to_string(::getpid());
+  std::ofstream(input) << xml;
+  const std::string command =
+      "env -i " + preload + VFPASS_HOOK + " '" + name + "' " + operation + " - <" + input + " 2>&1";
   FILE* pipe = ::popen(command.c_str(), "r");
   EXPECT_NE(pipe, nullptr);
   Result result;
@@ -35,8 +39,17 @@ Result start(const std::string& name, const std::string& xml) {
   }
   const int state = ::pclose(pipe);
   result.code = WIFEXITED(state) ? WEXITSTATUS(state) : -1;
+  std::filesystem::remove(input);
   return result;
 }
+
+Result start(const std::string& name, const std::string& xml) {
+  return call(name, "prepare begin", xml);
+}
+
+const std::string head =
+    "<domain type='kvm'><name>train0</name><uuid>6ba7b810-9dad-11d1-80b4-00c04fd430c8</uuid>";
+const std::string beyondLimit(std::size_t{16} << 20U, ' ');
 
 TEST(HookProgram, IsPositionIndependentAndStatic) {
   if (VFPASS_HOOK_IS_STATIC == 0) {
@@ -58,6 +71,38 @@ TEST(HookProgram, LetsUnmanagedDomainsStart) {
   const Result result = start("train0", "<domain><name>train0</name></domain>");
   EXPECT_EQ(result.code, 0);
   EXPECT_EQ(result.err, "");
+}
+
+TEST(HookProgram, LetsUnmanagedDomainsOfAnySizeStart) {
+  const Result result = start("train0", head + beyondLimit + "</domain>");
+  EXPECT_EQ(result.code, 0);
+  EXPECT_EQ(result.err, "");
+}
+
+TEST(HookProgram, RefusesToStartManagedDomainThatItCannotRead) {
+  const Result result = start(
+      "train0", head + beyondLimit + "<x xmlns='https://vfpass.org/xmlns/domain/1'/></domain>");
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.err, HasSubstr("larger than 16 MiB; remove large elements"));
+}
+
+// virHookCall passes nothing if libvirt cannot print the domain.
+TEST(HookProgram, RefusesStartWithoutXml) {
+  const Result result = start("train0", "");
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.err, HasSubstr("libvirt passed no domain XML"));
+}
+
+TEST(HookProgram, ReleaseNeedsOnlyTheUuid) {
+  for (const std::string& rest :
+       {std::string("<metadata><cut off"), beyondLimit + "</domain>", std::string("</other>")}) {
+    const Result result = call("train0", "release end", head + rest);
+    EXPECT_EQ(result.code, 0);
+    EXPECT_EQ(result.err, "");
+  }
+  const Result unknown = call("train0", "release end", "<domain><name>train0</name>");
+  EXPECT_EQ(unknown.code, 0) << "libvirt ignores it";
+  EXPECT_THAT(unknown.err, HasSubstr("no domain XML with a UUID; run `vfpass recover`"));
 }
 
 TEST(HookProgram, WritesOneLineWithoutControlCharacters) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <map>
 #include <set>
@@ -25,9 +26,12 @@ class SimulatedDriver final : public VfPort {
  public:
   VfTable table;
   std::map<std::pair<unsigned, Attribute>, int> refusals;
+  std::set<Attribute> stored;   ///< if refused, they read back all the same, as mlx5's MAC and VLAN
+  int refusedWrites = 1000;     ///< how many refused values are stored
   std::set<Attribute> ignored;  ///< accepted, never applied
   std::set<unsigned> hidden;    ///< VFs that are missing from the reply
   bool blind = false;           ///< GUIDs never read back
+  int hiddenReads = 0;          ///< number of reads until the hidden VFs appear
   int lateReads = 0;            ///< number of reads until a new MAC is visible
   int reads = 0;
   std::vector<std::vector<VfRequest>> sent;
@@ -47,6 +51,9 @@ class SimulatedDriver final : public VfPort {
     for (const unsigned index : hidden) {
       shown.erase(index);
     }
+    if (hiddenReads > 0 && --hiddenReads == 0) {
+      hidden.clear();
+    }
     return shown;
   }
 
@@ -54,17 +61,39 @@ class SimulatedDriver final : public VfPort {
     sent.push_back(requests);
     for (const VfRequest& request : requests) {
       for (const Attribute attribute : differingAttributes(request.settings, {})) {
-        const auto refusal = refusals.find({request.index, attribute});
-        if (refusal != refusals.end()) {
-          return {refusal->second, "refused by firmware"};
+        const int error = errorOf(request, attribute);
+        if (error == 0 || (stored.contains(attribute) && --refusedWrites >= 0)) {
+          apply(request, attribute);
         }
-        apply(request, attribute);
+        if (error != 0) {
+          return {error, "refused by firmware"};
+        }
       }
     }
     return {};
   }
 
+  /// Messages that set this attribute of VF 1 alone to this value.
+  [[nodiscard]] std::ptrdiff_t timesSentAlone(const VfSettings& settings) const {
+    return std::ranges::count(sent, std::vector<VfRequest>{{1, settings}});
+  }
+
  private:
+  // mlx5 makes the rules of a VF anew for each MAC, VLAN and spoof check: while a stored VLAN
+  // fails, the others fail, too. No VLAN needs no rules.
+  [[nodiscard]] int errorOf(const VfRequest& request, Attribute attribute) const {
+    const auto refusal = refusals.find({request.index, attribute});
+    const bool removesVlan = attribute == Attribute::vlan && request.settings.vlan == Vlan{};
+    if (refusal != refusals.end() && !removesVlan) {
+      return refusal->second;
+    }
+    const bool sharesRules = attribute == Attribute::mac || attribute == Attribute::spoofCheck;
+    const auto vlan = refusals.find({request.index, Attribute::vlan});
+    const bool fails = sharesRules && vlan != refusals.end() &&
+                       table.at(request.index).vlan.value_or(Vlan{}) != Vlan{};
+    return fails ? vlan->second : 0;
+  }
+
   void apply(const VfRequest& request, Attribute attribute) {
     VfSettings& settings = table[request.index];
     if (ignored.contains(attribute)) {
@@ -189,6 +218,80 @@ TEST_F(ConfigureVfsTest, RollsBackAfterRefusedRequiredAttribute) {
   EXPECT_EQ(driver_.table, before_);
 }
 
+// mlx5 keeps a VLAN whose rules it could not make, and reads it back.
+TEST_F(ConfigureVfsTest, BelievesRefusalOfStoredAttribute) {
+  driver_.refusals[{1, Attribute::vlan}] = ENOSPC;
+  driver_.stored = {Attribute::vlan};
+  const auto refused = run({Attribute::mac});
+  ASSERT_EQ(refused.size(), 1U);
+  EXPECT_EQ(refused[0].attribute, Attribute::vlan);
+  EXPECT_THAT(refused[0].reason, HasSubstr("ENOSPC"));
+  EXPECT_EQ(driver_.table[1].vlan, Vlan{});
+  EXPECT_EQ(driver_.table[1].mac, mac(1));
+  EXPECT_EQ(driver_.table[1].trust, true);
+}
+
+TEST_F(ConfigureVfsTest, FailsForRequiredAttributeThatIsStoredAndRefused) {
+  driver_.refusals[{1, Attribute::vlan}] = ENOSPC;
+  driver_.stored = {Attribute::vlan};
+  EXPECT_THAT(failure({Attribute::vlan}),
+              AllOf(HasSubstr("cannot set vlan of VF 1 to 100 qos 3 802.1Q: "),
+                    HasSubstr("the previous attributes were restored")));
+  EXPECT_EQ(driver_.table, before_);
+}
+
+TEST_F(ConfigureVfsTest, RestoresStoredMac) {
+  driver_.refusals[{1, Attribute::mac}] = EIO;
+  driver_.stored = {Attribute::mac};
+  const auto refused = run({Attribute::vlan});
+  ASSERT_EQ(refused.size(), 1U);
+  EXPECT_EQ(refused[0].attribute, Attribute::mac);
+  EXPECT_THAT(refused[0].reason, HasSubstr("mac of VF 1 reads back as before, but"));
+  EXPECT_EQ(driver_.table[1].mac, before_[1].mac);
+  EXPECT_EQ(driver_.table[1].vlan, wanted_.vlan);
+}
+
+// A refused spoof check reads back as before, but mlx5 has deleted the rules of the VF.
+TEST_F(ConfigureVfsTest, SetsPreviousValueOfRefusedAttributeAgain) {
+  wanted_ = {};
+  wanted_.spoofCheck = false;
+  driver_.refusals[{1, Attribute::spoofCheck}] = EIO;
+  EXPECT_THAT(run()[0].reason,
+              HasSubstr("spoof-check of VF 1 reads back as before, but the driver refuses that "
+                        "value as well"));
+  VfSettings previous;
+  previous.spoofCheck = true;
+  EXPECT_GE(driver_.timesSentAlone(previous), 1);
+}
+
+TEST_F(ConfigureVfsTest, ReportsThatPreviousValueIsRefusedToo) {
+  driver_.refusals[{1, Attribute::trust}] = EIO;
+  driver_.stored = {Attribute::trust};
+  driver_.refusedWrites = 1;
+  EXPECT_THAT(failure({Attribute::trust}),
+              AllOf(HasSubstr("cannot restore trust of VF 1: "), HasSubstr("EIO")));
+}
+
+TEST_F(ConfigureVfsTest, SendsAttributesOfOtherVfsTogether) {
+  driver_.refusals[{0, Attribute::vlan}] = ENOSPC;
+  driver_.stored = {Attribute::vlan};
+  const auto refused =
+      configureVfs(driver_, {{0, wanted_, {}}, {2, wanted_, {}}}, names_, deadline_);
+  ASSERT_EQ(refused.size(), 1U);
+  EXPECT_EQ(refused[0].vfIndex, 0U);
+  VfSettings together = wanted_;
+  together.spoofCheck.reset();
+  EXPECT_EQ(driver_.sent.back(), (std::vector<VfRequest>{{2, together}}));
+  EXPECT_EQ(driver_.table[2].vlan, wanted_.vlan);
+}
+
+TEST_F(ConfigureVfsTest, RestoresMacThatWouldBeAppliedLate) {
+  driver_.lateReads = 1000;
+  driver_.refusals[{1, Attribute::trust}] = EIO;
+  failure({Attribute::trust});
+  EXPECT_EQ(driver_.table[1].mac, before_[1].mac);
+}
+
 TEST_F(ConfigureVfsTest, RollsBackOtherVfsOfBatch) {
   driver_.refusals[{2, Attribute::mac}] = EINVAL;
   EXPECT_THROW(
@@ -203,7 +306,8 @@ TEST_F(ConfigureVfsTest, NamesAttributesThatCannotBeRestored) {
   before_ = driver_.table;
   driver_.table[1].mac = mac(9);
   driver_.hidden = {1};
-  EXPECT_THAT(failure({Attribute::trust}), HasSubstr("cannot restore: mac of VF 1 (its previous"));
+  EXPECT_THAT(failure({Attribute::trust}),
+              HasSubstr("cannot restore mac of VF 1: its previous value is not observable"));
 }
 
 TEST_F(ConfigureVfsTest, WaitsForLateMac) {
@@ -233,10 +337,21 @@ TEST_F(ConfigureVfsTest, AssumesUnobservableAttributesAreApplied) {
   EXPECT_EQ(driver_.reads, 2);
 }
 
-TEST_F(ConfigureVfsTest, ConfiguresVfMissingFromReply) {
+TEST_F(ConfigureVfsTest, TreatsVfMissingFromReplyAsNotConfigured) {
   driver_.hidden = {1};
+  EXPECT_THAT(failure({Attribute::mac}),
+              AllOf(HasSubstr("cannot set mac of VF 1"),
+                    HasSubstr("accepted, but the driver does not report it")));
+  EXPECT_THAT(remedy_, HasSubstr("ip link show"));
+}
+
+// rtnetlink omits a VF while the driver resets the device.
+TEST_F(ConfigureVfsTest, WaitsForVfThatIsMissingDuringReset) {
+  driver_.hidden = {1};
+  driver_.hiddenReads = 4;
+  deadline_ = std::chrono::seconds(10);
   EXPECT_THAT(run({Attribute::mac}), IsEmpty());
-  EXPECT_EQ(driver_.table[1].mac, mac(1));
+  EXPECT_EQ(driver_.reads, 5);
 }
 
 TEST_F(ConfigureVfsTest, FailsAtOnceWithoutPermission) {
@@ -257,6 +372,13 @@ TEST_F(ConfigureVfsTest, BlamesDriverForEpermWhenPrivileged) {
   EXPECT_THAT(failure({}), HasSubstr("EPERM"));
   EXPECT_THAT(remedy_, AllOf(HasSubstr("does not manage its embedded switch"),
                              HasSubstr("DPU mode"), testing::Not(HasSubstr("root"))));
+}
+
+TEST_F(ConfigureVfsTest, RollsBackAfterEpermOfOneAttribute) {
+  driver_.refusals[{1, Attribute::trust}] = EPERM;
+  names_.privileged = true;
+  EXPECT_THAT(failure({}), AllOf(HasSubstr("cannot set trust of VF 1"), HasSubstr("restored")));
+  EXPECT_EQ(driver_.table, before_);
 }
 
 }  // namespace

@@ -173,6 +173,12 @@ TEST(ContainerTest, IdentifiesRuntimesByControlGroup) {
   }
 }
 
+// Users choose the names of groups below their own, and the remedy stops the service.
+TEST(ContainerTest, TakesServicesOnlyFromGroupsOfSystemd) {
+  EXPECT_EQ(systemServiceIn("0::/system.slice/a.slice/x@1.service/worker\n"), "x@1.service");
+  EXPECT_EQ(systemServiceIn("0::/user.slice/user@1000.service/x:/system.slice/ssh.service\n"), "");
+}
+
 TEST(ContainerTest, IgnoresOtherControlGroups) {
   for (const std::string text : {"", "0::/", "0::/user.slice/user-0.slice/session-1.scope",
                                  "rubbish", "0::/docker/short", "0::/system.slice/docker.service",

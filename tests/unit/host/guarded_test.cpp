@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -18,6 +19,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "helper/call_mark.hpp"
 #include "helper/guarded_child.hpp"
 #include "helper/guarded_helper.hpp"
 #include "helper/poll_until.hpp"
@@ -222,7 +224,7 @@ TEST(GuardedWriter, WritesInParallelWithOneDeadline) {
   EXPECT_EQ(tree.content("d/reset"), "1");
 }
 
-TEST(GuardedWriter, HangingWriteShowsDeviceInTaskName) {
+TEST(GuardedWriter, HangingWriteIsMarkedWithDevice) {
   const hosts::SysfsTree tree;
   tree.file("value", "");
   const FullPipe hanging(tree.path() / "unbind");
@@ -233,31 +235,60 @@ TEST(GuardedWriter, HangingWriteShowsDeviceInTaskName) {
   const auto pending = [&] {
     const auto list = readProcesses(Root());
     return std::ranges::any_of(list.processes, [&](const Process& process) {
-      return process.isRoot == (::geteuid() == 0) && deviceInTaskName(process.name) == device;
+      return markedDevice(Root(), process.id, process.name) == device;
     });
   };
   GuardedWriter writer(root);
   writer.write("value", "1", device, milliseconds(5000));
-  EXPECT_FALSE(pending()) << "the name is removed after a completed write";
+  EXPECT_FALSE(pending()) << "the mark is removed after a completed write";
   EXPECT_THROW(writer.write("unbind", "x", device, milliseconds(50)), TimeoutError);
   EXPECT_TRUE(pollUntil(Deadline(milliseconds(5000)), pending));
 }
 
-// Nothing waits for the helper of the last call until another one starts.
-TEST(RunGuarded, HelperThatHasEndedIsNotPending) {
-  const auto number = static_cast<std::uint32_t>(::getpid());
-  const PciAddress device{0x10000 + (number >> 8U), static_cast<std::uint8_t>(number), 0, 6};
-  const std::string name = taskName(device);
-  const auto helperRuns = [&] {
-    const auto list = readProcesses(Root());
-    return std::ranges::any_of(list.processes, [&](const Process& process) {
-      return process.name == name && !process.isZombie;
-    });
+// As in CallMark, by a user who starts a program of root.
+void markAsOtherUser(const char* name) {
+  ::prctl(PR_SET_NAME, name);
+  if (::seteuid(65534) == 0) {
+    static_cast<void>(::memfd_create(name, 0));
+    static_cast<void>(::seteuid(0));
+  }
+}
+
+void markAsRoot(const char* name) {
+  ::prctl(PR_SET_NAME, name);
+  static_cast<void>(::memfd_create(name, 0));
+}
+
+TEST(CallMark, IsRecognizedByOwnerOfFileAndNotByName) {
+  if (::geteuid() != 0) {
+    GTEST_SKIP() << "only root can act as other users";
+  }
+  const std::string name = taskName(vf);
+  const auto isMarked = [&](void (*mark)(const char*)) {
+    std::array<int, 2> started{};
+    std::array<int, 2> ended{};
+    EXPECT_EQ(::pipe2(started.data(), O_CLOEXEC), 0);
+    EXPECT_EQ(::pipe2(ended.data(), O_CLOEXEC), 0);
+    const pid_t child = ::fork();
+    char byte = 'x';
+    if (child == 0) {
+      ::close_range(0, 2, 0);
+      ::close(ended[1]);
+      mark(name.c_str());
+      static_cast<void>(::write(started[1], &byte, 1) + ::read(ended[0], &byte, 1));
+      ::_exit(0);
+    }
+    EXPECT_EQ(::read(started[0], &byte, 1), 1);
+    const bool found = markedDevice(Root(), std::to_string(child), name).has_value();
+    for (const int end : {started[0], started[1], ended[0], ended[1]}) {
+      ::close(end);
+    }
+    ::waitpid(child, nullptr, 0);
+    return found;
   };
-  const auto reply =
-      runGuarded(milliseconds(5000), -1, [&](int) { ::prctl(PR_SET_NAME, name.c_str()); });
-  EXPECT_TRUE(reply.finished);
-  EXPECT_TRUE(pollUntil(Deadline(milliseconds(5000)), [&] { return !helperRuns(); }));
+  EXPECT_FALSE(isMarked([](const char* chosen) { ::prctl(PR_SET_NAME, chosen); }));
+  EXPECT_FALSE(isMarked(markAsOtherUser));
+  EXPECT_TRUE(isMarked(markAsRoot));
 }
 
 TEST(GuardedWriter, ReadsFile) {

@@ -17,7 +17,7 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 TEST(LinkDump, ReadsLinkAttributes) {
-  const LinkDump dump = parseLinkDump(
+  const LinkDump dump = messages::readLinks(
       messages::link(7, IFF_UP,
                      {messages::text(IFLA_IFNAME, "ens1f0v3"), messages::number(IFLA_MASTER, 9),
                       messages::text(IFLA_PARENT_DEV_NAME, "0000:3b:00.2"),
@@ -43,12 +43,12 @@ TEST(LinkDump, ReadsLinkAttributes) {
 }
 
 TEST(LinkDump, ReportsErrorAndInterruption) {
-  EXPECT_EQ(parseLinkDump("").error, EBADMSG);
-  EXPECT_EQ(parseLinkDump(messages::link(1, 0, {})).error, EBADMSG);
-  EXPECT_EQ(parseLinkDump(messages::done(-EPERM)).error, EPERM);
-  EXPECT_EQ(parseAddressDump(messages::done(-ENOMEM)).error, ENOMEM);
-  EXPECT_TRUE(
-      parseLinkDump(messages::link(1, 0, {}, NLM_F_DUMP_INTR) + messages::done()).interrupted);
+  EXPECT_EQ(messages::readLinks("").error, EBADMSG);
+  EXPECT_EQ(messages::readLinks(messages::link(1, 0, {})).error, EBADMSG);
+  EXPECT_EQ(messages::readLinks(messages::done(-EPERM)).error, EPERM);
+  EXPECT_EQ(messages::readAddresses(messages::done(-ENOMEM)).error, ENOMEM);
+  EXPECT_TRUE(messages::readLinks(messages::link(1, 0, {}, NLM_F_DUMP_INTR) + messages::done())
+                  .interrupted);
 }
 
 TEST(LinkDump, ToleratesMalformedMessages) {
@@ -59,9 +59,9 @@ TEST(LinkDump, ToleratesMalformedMessages) {
            messages::kind("bond"), messages::text(IFLA_PARENT_DEV_NAME, "0000:3b:00.2")}) +
       messages::done();
   for (std::size_t length = 0; length < whole.size(); ++length) {
-    const LinkDump dump = parseLinkDump(whole.substr(0, length));
+    const LinkDump dump = messages::readLinks(whole.substr(0, length));
     EXPECT_EQ(dump.error, EBADMSG) << length;
-    EXPECT_THAT(parseAddressDump(whole.substr(0, length)).interfaces, IsEmpty());
+    EXPECT_THAT(messages::readAddresses(whole.substr(0, length)).interfaces, IsEmpty());
     EXPECT_EQ(parseNamespaceId(whole.substr(0, length)), std::nullopt);
   }
   // Corrupt every single byte, once with all bits set and once with none.
@@ -69,7 +69,7 @@ TEST(LinkDump, ToleratesMalformedMessages) {
     for (const char byte : {'\xff', '\0'}) {
       std::string damaged = whole;
       damaged[at] = byte;
-      for (const Link& link : parseLinkDump(damaged).links) {
+      for (const Link& link : messages::readLinks(damaged).links) {
         EXPECT_GT(link.index, 0);
         EXPECT_LE(link.name.size(), whole.size());
       }
@@ -77,8 +77,26 @@ TEST(LinkDump, ToleratesMalformedMessages) {
   }
 }
 
+// In a namespace of their own, users can create any number of links.
+TEST(LinkDump, KeepsOnlyLinksOfDevicesWhereAsked) {
+  LinkDump dump;
+  for (int i = 0; i < 1000; ++i) {
+    addLinks(messages::link(100 + i, 0, {messages::text(IFLA_IFNAME, "dummy")}),
+             LinkScope::ofDevices, dump);
+  }
+  addLinks(messages::link(7, 0, {messages::text(IFLA_PARENT_DEV_NAME, "0000:3b:00.2")}) +
+               messages::link(8, 0, {messages::number(IFLA_LINK, 3)}),
+           LinkScope::ofDevices, dump);
+  EXPECT_EQ(dump.error, EBADMSG);
+  addLinks(messages::link(9, 0, {messages::number(IFLA_LINK_NETNSID, 0)}) + messages::done(),
+           LinkScope::ofDevices, dump);
+  EXPECT_EQ(dump.error, 0);
+  EXPECT_THAT(dump.links,
+              ElementsAre(testing::Field(&Link::index, 7), testing::Field(&Link::index, 9)));
+}
+
 TEST(LinkDump, SkipsShortNumbers) {
-  const LinkDump dump = parseLinkDump(
+  const LinkDump dump = messages::readLinks(
       messages::link(7, 0,
                      {messages::attribute(IFLA_MASTER, "ab"), messages::attribute(IFLA_LINK, "")}) +
       messages::done());
@@ -89,9 +107,9 @@ TEST(LinkDump, SkipsShortNumbers) {
 
 TEST(AddressDump, IgnoresLinkLocalIpv6Addresses) {
   const AddressDump dump =
-      parseAddressDump(messages::address(AF_INET6, RT_SCOPE_LINK, 3) +
-                       messages::address(AF_INET6, RT_SCOPE_UNIVERSE, 4) +
-                       messages::address(AF_INET, RT_SCOPE_LINK, 5) + messages::done());
+      messages::readAddresses(messages::address(AF_INET6, RT_SCOPE_LINK, 3) +
+                              messages::address(AF_INET6, RT_SCOPE_UNIVERSE, 4) +
+                              messages::address(AF_INET, RT_SCOPE_LINK, 5) + messages::done());
   EXPECT_EQ(dump.error, 0);
   EXPECT_THAT(dump.interfaces, ElementsAre(4, 5));
 }

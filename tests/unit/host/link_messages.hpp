@@ -11,6 +11,9 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string>
+#include <string_view>
+
+#include "holders/link_dump.hpp"
 
 /// Builds rtnetlink messages as sent by the kernel.
 namespace vfpass::host::messages {
@@ -66,6 +69,17 @@ inline std::string namespaceId(int id) {
   std::string payload = bytes(rtgenmsg{});
   payload.resize(NLMSG_ALIGN(payload.size()));
   return message(RTM_NEWNSID, payload + number(NETNSA_NSID, id), 0);
+}
+
+inline LinkDump readLinks(std::string_view dump, LinkScope scope = LinkScope::all) {
+  LinkDump found;
+  addLinks(dump, scope, found);
+  return found;
+}
+inline AddressDump readAddresses(std::string_view dump) {
+  AddressDump found;
+  addAddresses(dump, found);
+  return found;
 }
 
 inline std::string done(int error = 0) { return message(NLMSG_DONE, bytes(error)); }

@@ -168,6 +168,17 @@ TEST_F(NetdevHoldersTest, ReportsUnknownHolderWithoutNetdev) {
 
 TEST_F(NetdevHoldersTest, AcceptsRdmaDeviceInsteadOfNetdev) {
   function_.rdmaDevices = {"mlx5_3"};
+  function_.linkLayer = LinkLayer::infiniband;
+  EXPECT_EQ(unknown(), "");
+}
+
+// The netdev of an Ethernet RDMA device can be in a namespace that only a descriptor in the queue
+// of a socket keeps alive.
+TEST_F(NetdevHoldersTest, RequiresNetdevOfEthernetRdmaDevice) {
+  function_.rdmaDevices = {"mlx5_3"};
+  function_.linkLayer = LinkLayer::ethernet;
+  EXPECT_THAT(unknown(), HasSubstr("has no netdev in any network namespace"));
+  theirs().links = {{vfLink(), vf}};
   EXPECT_EQ(unknown(), "");
 }
 
@@ -205,45 +216,36 @@ TEST_F(NetdevHoldersTest, ReportsUnknownHolderForVirtualDevice) {
   EXPECT_THAT(unknown(), HasSubstr("vDPA device vdpa0 was created on it"));
 }
 
-TEST(LinkSurveyReading, NamesUnreadableNamespaces) {
-  const ProcessTree tree;
-  const std::vector<NetworkNamespace> namespaces{{1, true, "our own network namespace", {}},
-                                                 {2, false, "network namespace blue", {"/x"}},
-                                                 {3, false, "network namespace red", {"/x"}},
-                                                 {4, false, "network namespace gone", {"/x"}}};
-  const std::string links = messages::link(1, 0, {}) + messages::done();
-  bool interrupted = true;
-  const LinkSurvey survey = readSurvey(Root(tree.path()), namespaces,
-                                       {{0, links},
-                                        {0, messages::done()},
-                                        {EPERM, ""},
-                                        {EPERM, ""},
-                                        {ETIMEDOUT, links},
-                                        {ETIMEDOUT, ""},
-                                        {ENOENT, ""},
-                                        {ENOENT, ""}},
-                                       interrupted);
-  EXPECT_FALSE(interrupted);
-  EXPECT_EQ(survey.blindSpot,
-            "cannot read the links of network namespace blue: Operation not permitted (EPERM) (and "
-            "1 more)");
-  EXPECT_EQ(survey.namespaces.size(), 3U);
+TEST_F(NetdevHoldersTest, AcceptsUnreadableNamespaceOfUserWhenNetdevIsKnown) {
+  survey_.unread = "cannot read the links of the network namespace of x (pid 9): timeout";
+  EXPECT_EQ(unknown(),
+            "bound to mlx5_core but has no netdev in any network namespace that can be read; "
+            "cannot tell who uses it: " +
+                survey_.unread);
+  ours().links = {{vfLink(), vf}};
+  EXPECT_EQ(unknown(), "");
 }
 
 TEST(LinkSurveyReading, DetectsTruncatedAndInterruptedDumps) {
-  const ProcessTree tree;
-  const std::vector<NetworkNamespace> ours{{1, true, "our own network namespace", {}}};
-  bool interrupted = false;
-  EXPECT_THAT(readSurvey(Root(tree.path()), ours,
-                         {{0, messages::link(1, 0, {})}, {0, messages::done()}}, interrupted)
-                  .blindSpot,
-              HasSubstr("EBADMSG"));
-  EXPECT_FALSE(interrupted);
-  readSurvey(
-      Root(tree.path()), ours,
-      {{0, messages::link(1, 0, {}, NLM_F_DUMP_INTR) + messages::done()}, {0, messages::done()}},
-      interrupted);
-  EXPECT_TRUE(interrupted);
+  NamespaceReply reply;
+  addReply(messages::link(1, 0, {}), true, true, reply);
+  addReply(messages::done(), false, true, reply);
+  EXPECT_EQ(errorOf(reply, true), EBADMSG);
+  EXPECT_FALSE(wasInterrupted(reply));
+  addReply(messages::link(2, 0, {}, NLM_F_DUMP_INTR) + messages::done(), true, true, reply);
+  EXPECT_EQ(errorOf(reply, true), 0);
+  EXPECT_TRUE(wasInterrupted(reply));
+  reply.otherError = EPERM;
+  EXPECT_EQ(errorOf(reply, true), EPERM);
+}
+
+TEST(LinkSurveyReading, KeepsLinksOfInterruptedDumps) {
+  const LinkDump earlier{{vfLink("eth1", 7), vfLink("eth2", 8)}, 0, true};
+  LinkDump later{{vfLink("eth2", 8), vfLink("eth3", 9)}, 0, true};
+  addMissing(earlier, later);
+  EXPECT_THAT(later.links, testing::UnorderedElementsAre(testing::Field(&Link::name, "eth1"),
+                                                         testing::Field(&Link::name, "eth2"),
+                                                         testing::Field(&Link::name, "eth3")));
 }
 
 TEST(FunctionOfDevice, FindsPciFunctionOfDeviceOnOtherBus) {

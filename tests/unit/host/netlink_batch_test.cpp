@@ -6,6 +6,7 @@
 #include <linux/netlink.h>
 
 #include "holders/link_dump.hpp"
+#include "link_messages.hpp"
 #include "netlink/netlink_dump.hpp"
 #include "vfpass/base/file_descriptor.hpp"
 
@@ -28,11 +29,11 @@ TEST(NetlinkBatch, AnswersEachQuery) {
   ASSERT_THAT(answers, SizeIs(3));
   for (const std::size_t links : {0U, 2U}) {
     EXPECT_EQ(answers[links].error, 0);
-    const LinkDump dump = parseLinkDump(answers[links].bytes);
+    const LinkDump dump = messages::readLinks(answers[links].bytes);
     EXPECT_EQ(dump.error, 0);
     EXPECT_THAT(dump.links, Contains(Field(&Link::name, "lo")));
   }
-  EXPECT_EQ(parseAddressDump(answers[1].bytes).error, 0);
+  EXPECT_EQ(messages::readAddresses(answers[1].bytes).error, 0);
 }
 
 TEST(NetlinkBatch, ReportsKernelErrorsAndContinues) {
@@ -48,7 +49,7 @@ TEST(NetlinkBatch, ReportsKernelErrorsAndContinues) {
   EXPECT_EQ(answers[1].error, 0) << "the exchange succeeds and the reply is an error";
   EXPECT_NE(dumpError(answers[1].bytes), 0);
   EXPECT_EQ(parseNamespaceId(answers[1].bytes), std::nullopt);
-  EXPECT_EQ(parseLinkDump(answers[2].bytes).error, 0) << "the next query is still sent";
+  EXPECT_EQ(messages::readLinks(answers[2].bytes).error, 0) << "the next query is still sent";
 }
 
 TEST(NetlinkBatch, ReportsMissingNamespace) {

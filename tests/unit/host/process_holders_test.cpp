@@ -100,7 +100,7 @@ TEST_F(ProcessHoldersTest, NamesEveryProcessInBoundedPrintableText) {
 }
 
 TEST_F(ProcessHoldersTest, ReportsPendingWriteToFunction) {
-  tree_.process("60", taskName(vf_));
+  tree_.pendingCall("60", taskName(vf_));
   EXPECT_THAT(find(vf_),
               ElementsAre(AllOf(Field(&Holder::kind, HolderKind::pendingWrite),
                                 Field(&Holder::description,
@@ -111,23 +111,19 @@ TEST_F(ProcessHoldersTest, ReportsPendingWriteToFunction) {
 
 // A removal that hangs affects every VF of the PF.
 TEST_F(ProcessHoldersTest, ReportsPendingWriteToPf) {
-  tree_.process("60", taskName({0, 1, 0, 0}));
+  tree_.pendingCall("60", taskName({0, 1, 0, 0}));
   EXPECT_THAT(find(vf_), ElementsAre(Field(&Holder::description, HasSubstr("write to its PF"))));
   EXPECT_THAT(find({0, 1, 0, 0}), SizeIs(1));
 }
 
-// The call of a helper that has ended has returned, even if nobody has waited for the process.
-TEST_F(ProcessHoldersTest, IgnoresHelperThatHasEnded) {
+// Any user can start a program of root, such as su, by any name.
+TEST_F(ProcessHoldersTest, IgnoresProgramWithNameOfHelper) {
   tree_.process("60", taskName(vf_));
-  tree_.file("proc/60/status", "Name:\tvf0000:01:00.1\nState:\tZ (zombie)\nUid:\t0\t0\t0\t0\n");
-  EXPECT_THAT(find(vf_), IsEmpty());
-}
-
-TEST_F(ProcessHoldersTest, IgnoresHelperNameOfOtherUsers) {
-  tree_.process("60", taskName(vf_));
-  tree_.file("proc/60/status", "Name:\tvf0000:01:00.1\nUid:\t0\t1000\t0\t0\n");
+  tree_.open("60", "3", "/memfd:" + taskName(other_) + " (deleted)");
+  tree_.open("60", "4", "/tmp/memfd:" + taskName(vf_) + " (deleted)");
   tree_.process("61", "vfpass-guarded");
   EXPECT_THAT(find(vf_), IsEmpty());
+  EXPECT_THAT(find(other_), IsEmpty());
 }
 
 TEST_F(ProcessHoldersTest, ReportsHiddenProcesses) {
@@ -135,6 +131,32 @@ TEST_F(ProcessHoldersTest, ReportsHiddenProcesses) {
   EXPECT_THAT(find(vf_), ElementsAre(AllOf(
                              Field(&Holder::kind, HolderKind::unknown),
                              Field(&Holder::description, HasSubstr("processes of other users")))));
+}
+
+// Any user can run such a process. The kernel knows the users of VFIO and of a NIC, and nothing
+// uses a function without a driver.
+TEST_F(ProcessHoldersTest, ReportsUnreadProcessesOnlyWhereTheKernelNamesNoUsers) {
+  ProcessList list;
+  list.unread = "cannot see what a (pid 7) has open: too many descriptors to read them all in time";
+  EXPECT_THAT(processHolders(root_, *readFunctionFacts(root_, vf_), list), IsEmpty());
+  EXPECT_THAT(processHolders(root_, *readFunctionFacts(root_, other_), list), IsEmpty());
+  tree_.bind("0000:01:00.2", "mlx5_core");
+  EXPECT_THAT(processHolders(root_, *readFunctionFacts(root_, other_), list), IsEmpty());
+  tree_.function("0000:01:00.7", "0x030200");
+  EXPECT_THAT(processHolders(root_, *readFunctionFacts(root_, {0, 1, 0, 7}), list), IsEmpty());
+  tree_.bind("0000:01:00.7", "nvidia");
+  EXPECT_THAT(processHolders(root_, *readFunctionFacts(root_, {0, 1, 0, 7}), list),
+              ElementsAre(AllOf(Field(&Holder::kind, HolderKind::unknown),
+                                Field(&Holder::description, list.unread))));
+}
+
+TEST(DeviceFile, IsComparedByNumberOnLiveSystem) {
+  const DeviceFile group{"/dev/vfio/9", makedev(240, 0)};
+  EXPECT_TRUE(isSame({"fd/3", "/tmp/x", makedev(240, 0), false}, group));
+  EXPECT_FALSE(isSame({"fd/3", "/dev/vfio/9", makedev(1, 3), false}, group));
+  EXPECT_FALSE(isSame({"fd/3", "/dev/vfio/9", makedev(240, 0), true}, group));
+  EXPECT_FALSE(isSame({"fd/3", "/dev/vfio/9", makedev(1, 3), false}, {"/dev/vfio/9", {}}));
+  EXPECT_TRUE(isSame({"fd/3", "/dev/vfio/9", std::nullopt, false}, group));
 }
 
 TEST_F(ProcessHoldersTest, ReportsMountedOpenAndBackingDisks) {
@@ -153,7 +175,6 @@ TEST_F(ProcessHoldersTest, ReportsMountedOpenAndBackingDisks) {
   // A container may have the disk under any name.
   processes.push_back({"82",
                        "fio",
-                       true,
                        ourNetwork,
                        ourMounts,
                        {{"4", "/dev/xvdf", makedev(259, 0), true},
@@ -171,6 +192,18 @@ TEST_F(ProcessHoldersTest, ReportsMountedOpenAndBackingDisks) {
           "its disk nvme0n1p1 is mounted at /data in the mount namespace of postgres (pid "
           "80)",
           "its disk nvme0n1p1 backs loop3"));
+}
+
+TEST_F(ProcessHoldersTest, ReportsMountsInTheNamespaceOfAThread) {
+  tree_.process("80", "backup");
+  tree_.file("proc/80/task/81/mountinfo", "30 1 259:0 / /data rw - xfs /dev/nvme0n1 rw\n");
+  tree_.raw("proc/80/task/81/ns/mnt", "mnt:[778]");
+  Process process{"80", "backup", ourNetwork, ourMounts, {}};
+  process.threads.push_back({"80/task/81", {ourNetwork, 778}});
+  const MountTable mounts(root_, {process});
+  EXPECT_THAT(mounts.mountsOf({"259:0", "/dev/nvme0n1"}),
+              ElementsAre(testing::AllOf(Field(&MountPoint::path, "/data"),
+                                         Field(&MountPoint::owner, "backup (pid 80)"))));
 }
 
 TEST_F(ProcessHoldersTest, FindsProcessesWithOpenRdmaFiles) {
@@ -196,18 +229,16 @@ TEST_F(ProcessHoldersTest, FindsProcessesWithOpenGpuFiles) {
   const std::vector<Process> processes{
       {"5",
        "nvidia-persiste",
-       true,
        ourNetwork,
        ourMounts,
        {{"3", "/dev/nvidia3", makedev(195, 3), false}}},
       {"6",
        "Xorg",
-       true,
        ourNetwork,
        ourMounts,
        {{"3", "/dev/dri/card1", makedev(226, 1), false},
         {"4", "/dev/nvidiactl", makedev(195, 255), false}}},
-      {"7", "dd", true, ourNetwork, ourMounts, {{"3", "/dev/sdq", makedev(195, 3), true}}}};
+      {"7", "dd", ourNetwork, ourMounts, {{"3", "/dev/sdq", makedev(195, 3), true}}}};
   tree_.bind("0000:01:00.6", "nvidia");
   const auto gpu = *readFunctionFacts(root_, {0, 1, 0, 6});
   const auto holders = deviceFileHolders(root_, {*readFunctionFacts(root_, vf_), gpu}, processes);

@@ -25,13 +25,17 @@ class ProcessTree : public hosts::SysfsTree {
                std::uint64_t mounts = ourMounts) const {
     const std::string directory = "proc/" + id;
     file(directory + "/comm", name + "\n");
-    file(directory + "/status", "Name:\t" + name + "\nUid:\t0\t0\t0\t0\n");
     std::filesystem::create_directories(path() / (directory + "/fd"));
     raw(directory + "/ns/net", "net:[" + std::to_string(network) + "]");
     raw(directory + "/ns/mnt", "mnt:[" + std::to_string(mounts) + "]");
   }
   void open(const std::string& id, const std::string& descriptor, const std::string& target) const {
     raw("proc/" + id + "/fd/" + descriptor, target);
+  }
+  /// The process has a call on this device pending (call_mark.hpp).
+  void pendingCall(const std::string& id, const std::string& name) const {
+    process(id, name);
+    open(id, "2", "/memfd:" + name + " (deleted)");
   }
   void commandLine(const std::string& id, std::initializer_list<std::string> arguments) const {
     std::string text;

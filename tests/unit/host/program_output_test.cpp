@@ -62,22 +62,37 @@ TEST(ProgramOutput, ReturnsNothingForMissingProgram) {
   }
 }
 
-TEST(ProgramOutput, ReturnsAtDeadlineAndTerminatesProgram) {
-  const FakeProgram program("echo $$ >\"$1.tmp\"; mv \"$1.tmp\" \"$1\"; exec sleep 1000");
-  const auto file = program.file("pid");
-  EXPECT_EQ(program.run({file.string()}, 300ms), std::nullopt);
-  pid_t pid = 0;
+// The PID that a program wrote to the file. kill(2) finds zombies as well, so they are reaped.
+bool endsSoon(const std::filesystem::path& file) {
   const auto end = std::chrono::steady_clock::now() + 20s;
-  const auto running = [&] {
+  while (std::chrono::steady_clock::now() < end) {
+    pid_t pid = 0;
     std::ifstream(file) >> pid;
-    reapGuarded();  // kill(2) finds zombies as well
-    return pid == 0 || ::kill(pid, 0) == 0;
-  };
-  while (running() && std::chrono::steady_clock::now() < end) {
+    reapGuarded();
+    if (pid != 0 && ::kill(pid, 0) != 0) {
+      return true;
+    }
     ::usleep(20000);
   }
-  EXPECT_NE(pid, 0);
-  EXPECT_FALSE(running());
+  return false;
+}
+
+TEST(ProgramOutput, ReturnsAtDeadlineAndKillsProgram) {
+  const FakeProgram program(
+      "trap '' ALRM TERM INT HUP PIPE; echo $$ >\"$1.tmp\"; mv \"$1.tmp\" \"$1\"; "
+      "while :; do sleep 1; done");
+  const auto file = program.file("pid");
+  EXPECT_EQ(program.run({file.string()}, 300ms), std::nullopt);
+  EXPECT_TRUE(endsSoon(file));
+}
+
+TEST(ProgramOutput, KillsProgramThatWritesTooMuch) {
+  const FakeProgram program(
+      "trap '' ALRM TERM INT HUP PIPE; echo $$ >\"$1.tmp\"; mv \"$1.tmp\" \"$1\"; yes 2>&-; "
+      "while :; do sleep 1; done");
+  const auto file = program.file("pid");
+  EXPECT_TRUE(program.run({file.string()}));
+  EXPECT_TRUE(endsSoon(file));
 }
 
 TEST(ProgramOutput, LimitsOutput) {

@@ -141,15 +141,35 @@ TEST_F(ReadFunctionTest, BoundsUsesAndMakesThemPrintable) {
               })));
 }
 
-TEST_F(ReadFunctionTest, ReportsPossibleUseWhenMountTableIsTooLong) {
+TEST_F(ReadFunctionTest, ReadsMountTablesOfAnyLength) {
   disk();
   const std::string line = "20 1 8:16 / /" + std::string(1000, 'x') + " rw - ext4 /dev/sdb rw\n";
   std::string lines;
-  for (int i = 0; i < 9000; ++i) {
+  for (int i = 0; i < 20000; ++i) {
     lines += line;
   }
   mountinfo(lines);
-  EXPECT_THAT(read().uses, ElementsAre(HasSubstr("too long")));
+  EXPECT_THAT(read().uses, IsEmpty());
+  mountinfo(lines + "21 1 8:1 / /data rw - ext4 /dev/sda1 rw\n");
+  EXPECT_THAT(read().uses, ElementsAre("sda1 is mounted at /data"));
+}
+
+// fusermount mounts in the host's namespace for any user, with any source.
+TEST_F(ReadFunctionTest, IgnoresSourcesThatUsersChoose) {
+  disk();
+  mountinfo(
+      "20 1 0:50 / /home/mallory/x rw - fuse /dev/sda rw,user_id=1000\n"
+      "21 1 0:51 / /home/mallory/y rw - fuse.btrfs /dev/sda1 rw,user_id=1000\n"
+      "22 1 8:16 / / rw - ext4 /dev/sda rw\n");
+  EXPECT_THAT(read().uses, IsEmpty());
+  mountinfo("20 1 0:52 / /pool rw - bcachefs /dev/sdb:/dev/sda1 rw\n");
+  EXPECT_THAT(read().uses, ElementsAre("sda1 is mounted at /pool"));
+}
+
+TEST_F(ReadFunctionTest, ReportsClaimedDiskWhenMountTableIsUnreadable) {
+  disk();
+  mountinfo(std::string(3U << 20U, 'x') + "\n");
+  EXPECT_THAT(read().uses, ElementsAre(HasSubstr("cannot read all mount tables")));
 }
 
 TEST_F(ReadFunctionTest, IgnoresDisksBelowBridge) {

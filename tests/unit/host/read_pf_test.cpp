@@ -142,6 +142,7 @@ TEST_F(ReadPfTest, NamesVfioHolderOfVf) {
   tree_.pf(16);
   tree_.bind(tree_.vf(2), "vfio-pci");
   tree_.group("0000:01:00.3", 12);
+  tree_.file("sys/class/vfio/12/dev", "240:0\n");
   tree_.file("proc/4711/comm", "qemu-system-x86\n");
   tree_.file("proc/4711/cmdline", std::string("qemu\0-name\0guest=train,,0,debug=on\0-S\0", 39));
   std::filesystem::create_directories(tree_.path() / "proc/4711/fd");

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "fake/fake_kernel.hpp"
+#include "vfpass/mlx5_firmware.hpp"
 #include "vfpass/plan/automatic.hpp"
 
 namespace vfpass::plan {
@@ -371,8 +372,36 @@ TEST_F(AttachTest, InfinibandVfGetsGuidsInsteadOfMac) {
 }
 
 TEST_F(AttachTest, RejectsGuidsOnEthernetPf) {
+  auto& pf = kernel.pfs.at(*parsePciAddress("0000:01:00.0"));
   input.mapping.vfs[0].guidsAutomatic = true;
+  pf.vendor = 0x15b3;
   EXPECT_EQ(objection().code, ExitCode::badInput);
+  EXPECT_EQ(objection().remedy,
+            "remove `infiniband:`, or change the type of the port: mstconfig -d 0000:01:00.0 set "
+            "LINK_TYPE_P1=1, then power-cycle the machine");
+  pf.vendor = 0x14e4;
+  EXPECT_EQ(objection().remedy, "remove `infiniband:`, or choose a PF whose port is InfiniBand");
+}
+
+// The second port of a card is function 1 of the same firmware.
+TEST(LinkType, IsThatOfTheFunctionsPort) {
+  EXPECT_EQ(linkTypeSetting(*parsePciAddress("0000:01:00.0")), "LINK_TYPE_P1");
+  EXPECT_EQ(linkTypeSetting(*parsePciAddress("0000:01:00.1")), "LINK_TYPE_P2");
+}
+
+// Without IPoIB netdev and RDMA device the link type is unknown, which is no reason to change it.
+TEST_F(AttachTest, RequiresIpoibNetdevForGuids) {
+  auto& pf = kernel.pfs.at(*parsePciAddress("0000:01:00.0"));
+  input.mapping.vfs[0].pf = {};
+  input.mapping.vfs[0].pf.pci = pf.address;
+  pf.netdev.clear();
+  for (const LinkLayer layer : {LinkLayer::unknown, LinkLayer::infiniband}) {
+    pf.linkLayer = layer;
+    input.mapping.vfs[0].guidsAutomatic = layer == LinkLayer::unknown;
+    EXPECT_THAT(objection().message, HasSubstr("PF 0000:01:00.0 has no IPoIB netdev"));
+    EXPECT_THAT(objection().remedy, testing::StartsWith("run `modprobe ib_ipoib`, and install rdma-core"));
+    EXPECT_EQ(objection().code, ExitCode::failed);
+  }
 }
 
 TEST_F(AttachTest, ReportsAllProblemsAtOnce) {

@@ -46,5 +46,16 @@ TEST(Garbage, IncludesLiveLeaseAfterGuestStopped) {
   EXPECT_EQ(garbageOf(lease("rail0", false), {true, false, false, {"rail0"}, {"rail0"}}), 1U);
 }
 
+TEST(Garbage, UnreadableXmlCountsAsUsingEveryLease) {
+  DomainUse use{true, false, true, {}, {}};
+  use.configuredUnknown = true;
+  EXPECT_EQ(garbageOf(lease("rail0", true), use), 0U);
+  EXPECT_EQ(garbageOf(lease("rail0", false), use), 1U) << "the live XML is known";
+  use.configuredUnknown = false;
+  use.pluggedUnknown = true;
+  EXPECT_EQ(garbageOf(lease("rail0", true), use), 0U);
+  EXPECT_EQ(garbageOf(lease("rail0", false), use), 0U);
+}
+
 }  // namespace
 }  // namespace vfpass::plan

@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "vfpass/base/deadline.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::remote {
@@ -11,6 +16,22 @@ namespace {
 using testing::HasSubstr;
 
 constexpr std::chrono::milliseconds soon{10000};
+
+// A killed process whose parent has ended is a zombie until init waits for it.
+bool isGone(pid_t pid) {
+  const Deadline deadline(soon);
+  while (!deadline.over()) {
+    std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+    std::string number;
+    std::string name;
+    std::string state;
+    if (!(stat >> number >> name >> state) || state == "Z") {
+      return true;
+    }
+    std::this_thread::yield();
+  }
+  return false;
+}
 
 class LineProcessTest : public testing::Test {
  protected:
@@ -49,6 +70,35 @@ TEST_F(LineProcessTest, LongReplyIsRefused) {
 
 TEST_F(LineProcessTest, FloodOfMessagesDoesNotHideTheReply) {
   EXPECT_EQ(ask("read line; yes 2>/dev/null | head -c 1000000 >&2; echo reply"), "reply");
+}
+
+TEST_F(LineProcessTest, EndlessMessagesEndTheProcess) {
+  EXPECT_EQ(ask("read line; exec yes >&2"), "error: sh: it wrote more than 1 MiB of messages");
+}
+
+TEST_F(LineProcessTest, TimeoutIsReportedBesideTheLastMessage) {
+  EXPECT_EQ(ask("echo warning >&2; exec sleep 1000", std::chrono::milliseconds(1000)),
+            "error: sh: no reply within 1 s; its last message: warning");
+}
+
+TEST_F(LineProcessTest, ProcessThatDoesNotReadDoesNotBlock) {
+  LineProcess process({"sleep", "1000"}, [] {});
+  EXPECT_THROW(process.ask(std::string(std::size_t{64} << 20U, 'x'), soon, 1000), Error);
+}
+
+TEST_F(LineProcessTest, NothingOfTheProcessRemains) {
+  std::string pids;
+  {
+    LineProcess process({"sh", "-c",
+                         "trap '' TERM INT HUP; sh -c \"trap '' TERM INT HUP; while :; do sleep 1; "
+                         "done\" & read line; echo $$ $!; while :; do sleep 1; done"},
+                        [] {});
+    pids = process.ask("question", soon, 1000);
+  }
+  std::istringstream numbers(pids);
+  for (pid_t pid = 0; numbers >> pid;) {
+    EXPECT_TRUE(isGone(pid)) << pid;
+  }
 }
 
 TEST_F(LineProcessTest, CheckpointInterruptsTheWait) {

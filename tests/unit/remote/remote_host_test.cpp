@@ -135,14 +135,5 @@ TEST_F(RemoteHostTest, RefusesRequestsThatItDoesNotUnderstand) {
               HasSubstr("invalid request"));
 }
 
-TEST(SshCommand, NeverContainsTheVm) {
-  EXPECT_THAT(sshCommand(parsePeer({"root@host2:$(reboot)"})),
-              ElementsAre("ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "-l",
-                          "root", "--", "host2", "vfpass observe"));
-  EXPECT_THAT(sshCommand(parsePeer({"qemu+ssh://host2:2222/system", "train1"})),
-              ElementsAre("ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "-p",
-                          "2222", "--", "host2", "vfpass observe"));
-}
-
 }  // namespace
 }  // namespace vfpass::remote

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <set>
@@ -23,9 +25,12 @@ class AgentUnavailable : public Error {
       : Error(message, remedy, ExitCode::unverified) {}
 };
 
+/// ExecResult::exitCode if the guest reports neither an exit status nor a signal that exists.
+inline constexpr int unknownExitCode = -1;
+
 /// Result of a program that ran in the guest. All of it is reported by the guest and untrusted.
 struct ExecResult {
-  int exitCode = 0;  ///< 128 plus the signal number when a signal ended the program
+  int exitCode = 0;  ///< 0 to 255, 128 plus the number of the signal that ended it, or unknown
   std::string out;   ///< at most 1 MiB
   std::string err;   ///< at most 1 MiB
 };
@@ -34,7 +39,7 @@ struct ExecResult {
 /// and time, and never printed unescaped.
 class Agent {
  public:
-  /// Called before each agent command; may throw Cancelled.
+  /// Called before each agent command, and every 100 ms while it waits; may throw Cancelled.
   using Checkpoint = std::function<void()>;
 
   /// `timeout` limits all calls together. References must outlive the agent.
@@ -58,7 +63,8 @@ class Agent {
   std::optional<ExecResult> poll(Process process);
   /// Sends SIGKILL and does not wait for the process to exit.
   void stop(Process process) noexcept;
-  /// Starts a cleanup program, even past the deadline. Ignores errors.
+  /// Starts a cleanup program, even past the deadline. Ignores errors. Returns at once if a call
+  /// was interrupted: libvirt starts the program when the agent answers again.
   void startAndForget(const std::string& path, const std::vector<std::string>& arguments) noexcept;
 
   /// Upload progress: bytes written so far, total bytes.
@@ -93,6 +99,7 @@ class Agent {
   using Clock = std::chrono::steady_clock;
 
   nlohmann::json call(const std::string& command, const nlohmann::json& arguments);
+  std::string ask(const std::string& request);
   ExecResult waitForEnd(Process process);
   void writeChunks(const nlohmann::json& handle, const std::string& path, std::string_view content,
                    const Progress& progress);
@@ -107,6 +114,8 @@ class Agent {
   Checkpoint checkpoint_;
   bool queried_ = false;
   std::set<std::string> allowed_;
+  // Whether libvirt still waits for a reply that nobody awaits any more. Shared by the copies.
+  std::shared_ptr<std::atomic<bool>> interrupted_ = std::make_shared<std::atomic<bool>>(false);
 };
 
 }  // namespace vfpass::agent

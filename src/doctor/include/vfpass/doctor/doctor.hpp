@@ -108,7 +108,8 @@ inline constexpr const char* daemonMarkFile = "hook-reloaded";
 
 /// Reduces a text file outside sysfs to the settings that doctor knows, with their values. Checks
 /// see nothing else and snapshots keep nothing else, because such files can hold passwords (WLAN
-/// keys in the files of netplan and NetworkManager, iSCSI secrets on the kernel command line).
+/// keys in the files of netplan and NetworkManager, iSCSI secrets on the kernel command line). The
+/// check of boot scripts reads whole files and keeps only its finding (View::derived).
 std::string knownSettings(std::string_view path, std::string_view content);
 
 }  // namespace vfpass::doctor

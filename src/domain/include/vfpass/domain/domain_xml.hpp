@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -27,6 +28,8 @@ struct ParsedDomain {
   std::string seal;  ///< attribute of the metadata element; may be empty
   std::vector<Lease> leases;
   std::vector<Claim> claims;
+  /// Why `claims` is not complete; empty if it is.
+  std::string claimProblem;
   std::set<std::string> managedAliases;  ///< aliases of claims with managed='yes'
   std::vector<MacAddress> macAddresses;  ///< of interfaces, without duplicates
   std::vector<DomainInterface> interfaces;
@@ -40,10 +43,19 @@ bool mayBeManaged(std::string_view xml);
 /// True if a device has one of our aliases, with or without our metadata.
 bool hasOurDevices(const ParsedDomain& parsed);
 
-/// Reads a domain XML of at most 16 MiB. Throws Error (ExitCode::badInput) if the text is not a
-/// domain. An incomplete metadata element or one of an unknown version becomes a `metadataProblem`,
-/// so that the domain's claims still count.
+/// Reads a domain XML of at most 16 MiB, which is more than libvirt sends (4 MiB,
+/// REMOTE_STRING_MAX). Throws Error (ExitCode::badInput) if the text is not a domain. An incomplete
+/// metadata element or one of an unknown version becomes a `metadataProblem`, so that the domain's
+/// claims still count.
 ParsedDomain parseDomain(std::string_view xml);
+
+/// Throws Error (ExitCode::badInput) for a `claimProblem`.
+void requireKnownClaims(const ParsedDomain& parsed);
+
+/// The UUID of the domain, from as much of its XML as libvirt writes before anything that a user
+/// can add: name and UUID come first (virDomainDefFormatInternalSetRootName). Does not read
+/// further, so it does not depend on the rest. nullopt if there is none.
+std::optional<Uuid> leadingUuid(std::string_view xml);
 
 /// XML skeletons for the elements that vfpass adds; built in from templates/, replaceable by files.
 struct Templates {

@@ -21,7 +21,8 @@ struct RdmaUse {
   std::string error;  ///< the reason why the list may be incomplete; empty: it is complete
 };
 
-/// Users of each of these devices (the kernel's numbers), from one guarded netlink batch.
+/// Users of each of these devices (the kernel's numbers). Where programs have contexts, only they
+/// are listed.
 std::vector<RdmaUse> readRdmaUse(const Root& root, const std::vector<std::uint32_t>& numbers,
                                  std::chrono::milliseconds deadline);
 

@@ -14,9 +14,9 @@ namespace vfpass::host {
 
 using vfpass::isVfioDriver;
 
-/// Open files below /dev/vfio (`/dev/vfio/12` for a group, `/dev/vfio/devices/vfio3` for a device)
-/// and a process that has them open, as it describes itself; printable:
-/// `qemu-system-x86 (pid 4711), guest train0`.
+/// Open VFIO files, by the name that udev gives them (`/dev/vfio/12` for a group,
+/// `/dev/vfio/devices/vfio3` for a device) whatever name they were opened by, and a process that
+/// has them open, as it describes itself; printable: `qemu-system-x86 (pid 4711), guest train0`.
 using VfioUsers = std::map<std::string, std::string>;
 
 /// Searches /proc. Opening a group to test for EBUSY instead could make a VM that is starting at

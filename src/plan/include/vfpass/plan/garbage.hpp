@@ -15,12 +15,14 @@ struct DomainUse {
   bool active = false;
   std::set<std::string> configured;  ///< entries in the persistent XML: metadata or device
   std::set<std::string> plugged;     ///< entries whose device the running domain has
+  bool configuredUnknown = false;    ///< the persistent XML cannot be read
+  bool pluggedUnknown = false;       ///< the live XML cannot be read
 };
 
 /// Leases of one domain that it no longer uses: it does not exist and no mapping names it (a domain
 /// may be undefined only briefly, to be defined again), only the running domain had them and it has
 /// stopped, or they were removed from its XML. A running domain that has a device keeps its lease
-/// regardless of its configuration.
+/// regardless of its configuration. What cannot be read counts as using every lease.
 std::vector<Lease> findGarbage(const std::vector<Lease>& leases, const DomainUse& use);
 
 }  // namespace vfpass::plan

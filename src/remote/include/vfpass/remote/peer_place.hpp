@@ -12,14 +12,18 @@ struct PeerPlace {
   std::string host;  ///< name or address, without brackets
   std::string user;  ///< empty: ssh's default
   std::string port;  ///< of ssh; empty: ssh's default
-  std::string text;  ///< for messages: `VM2`, `host2:VM2`
+  bool ssh = false;  ///< libvirt there is reached by ssh, not by a transport of libvirt's own
+  std::vector<std::string> sshOptions;  ///< from the URI's parameters
+  std::string text;                     ///< for messages: `VM2`, `host2:VM2`
 
   [[nodiscard]] bool isRemote() const { return !uri.empty(); }
 };
 
 /// Reads the words of `--peer`: `VM2`, `host2:VM2`, `root@host2:VM2`, `[2001:db8::1]:VM2`, or a
-/// libvirt URI with a host and the VM, such as `qemu+ssh://host2/system VM2`. A VM of this host
-/// whose name contains a colon has to be named by its UUID. Throws Error (badInput). Pure.
+/// libvirt URI with a host and the VM, such as `qemu+ssh://host2/system VM2`. Of the parameters of
+/// such a URI with ssh, `no_tty`, `keyfile` and `no_verify` are possible; ssh's own configuration
+/// has the others. A VM of this host whose name contains a colon has to be named by its UUID.
+/// Throws Error (badInput). Pure.
 PeerPlace parsePeer(const std::vector<std::string>& words);
 
 }  // namespace vfpass::remote

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "vfpass/base/deadline.hpp"
 #include "vfpass/remote/observation.hpp"
 #include "vfpass/remote/peer_place.hpp"
 
@@ -34,13 +35,11 @@ class RemoteHost {
   Observation observation_;
 };
 
-/// The command that runs the observing vfpass on the peer's host.
-std::vector<std::string> sshCommand(const PeerPlace& place);
-
-/// Starts ssh, which never asks for a password, and keeps it until the object is destroyed.
-/// `checkpoint` is called while waiting and may throw Cancelled. Throws Error: ssh cannot log in,
-/// no vfpass there, no such VM.
-RemoteHost observe(const PeerPlace& place, const Uuid& domain,
+/// Starts `vfpass observe` there by ssh, which never asks for a password, and keeps it until the
+/// object is destroyed. No reply takes longer than deadlines::remoteReply, and none arrives after
+/// the deadline. `checkpoint` is called every 100 ms while waiting and may throw Cancelled. Throws
+/// Error: ssh cannot log in, no vfpass there, no such VM.
+RemoteHost observe(const PeerPlace& place, const Uuid& domain, const Deadline& deadline,
                    const std::function<void()>& checkpoint);
 
 }  // namespace vfpass::remote

@@ -28,6 +28,9 @@ class logger;
 
 namespace vfpass::session {
 
+/// What failed and how to resolve it, in one line.
+std::string withRemedy(const Error& error);
+
 /// Options of every command.
 struct GlobalOptions {
   std::filesystem::path configDirectory = "/etc/vfpass";

@@ -37,6 +37,8 @@ class StatusReader {
   const HostReading& host();
   std::optional<DomainDescription> find(const Uuid& uuid);
   std::string remedyFor(const apply::RefusedMetadata& refused);
+  std::vector<std::string> driftOf(const std::optional<DomainDescription>& domain,
+                                   const Uuid& uuid);
   report::StatusEntry entryFor(const Lease& lease);
 
   Session& session_;

@@ -14,6 +14,13 @@
 
 namespace vfpass::session {
 
+struct UnreadableDomain {
+  Uuid uuid;
+  std::string name;
+  std::string reason;
+  std::string remedy;
+};
+
 /// All domains and network pools of the host.
 struct DomainSurvey {
   std::map<Uuid, DomainDescription> domains;
@@ -24,6 +31,9 @@ struct DomainSurvey {
   std::vector<Uuid> active;
   /// Domains with our devices but without metadata; the hook does not let them start.
   std::vector<DomainSummary> strays;
+  /// Domains that libvirt cannot describe, or whose XML cannot be parsed: what they claim is
+  /// unknown. Their leases and the kernel's holders still protect their devices.
+  std::vector<UnreadableDomain> unreadable;
   std::vector<NetworkPool> pools;  ///< device pools of libvirt networks
 
   /// By name or UUID; a name takes precedence. Null when it was not there at the time of the
@@ -32,8 +42,9 @@ struct DomainSurvey {
   [[nodiscard]] const DomainDescription* find(const Uuid& uuid) const;
 };
 
-/// Reads every domain from libvirt. The caller must hold none of our locks: libvirt takes the lock
-/// of each domain, and a starting domain holds its own while our hook waits for one of our locks.
+/// Reads every domain from libvirt; warns about those that cannot be read. The caller must hold
+/// none of our locks: libvirt takes the lock of each domain, and a starting domain holds its own
+/// while our hook waits for one of our locks.
 DomainSurvey surveyDomains(Session& session);
 
 /// One VM with its mapping.

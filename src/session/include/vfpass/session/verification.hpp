@@ -38,8 +38,12 @@ VerifyReport verifyVm(Session& session, const DomainDescription& domain,
                       const VerifyRequest& request);
 
 /// Verifies the VMs that have started and whose mapping has `on-start: report`, and keeps a report
-/// of each, also of those that cannot be verified.
+/// of each, also of those that cannot be verified. Runs this program again for each of them, with
+/// the VM as an additional argument.
 void verifyStarted(Session& session, const VerifyRequest& request);
+
+/// Verifies one of them, a UUID. Throws no Error about the VM.
+void verifyStartedVm(Session& session, const std::string& vm, const VerifyRequest& request);
 
 /// The MTUs that the VM's mapping sets in the guest, by entry.
 std::map<std::string, unsigned> wantedMtus(Session& session, const DomainDescription& domain);

@@ -1,0 +1,271 @@
+#include "vf_count_writers.hpp"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "udev_tokens.hpp"
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::doctor {
+namespace {
+
+// mlx5_num_vfs is the file of older MLNX_OFED releases.
+constexpr std::array countFiles{"sriov_numvfs", "mlx5_num_vfs"};
+constexpr std::array countParameters{"num_vfs=", "max_vfs="};  // mlx4_core; igb, ixgbe
+constexpr std::string_view blanks = " \t\v\"'";
+constexpr std::string_view separators = ";|&(){}`\v";
+// Commands that do not write to the files that they are called with.
+constexpr std::array readers{"cat",  "test", "[",      "[[",     "grep", "head", "ls",      "stat",
+                             "read", "echo", "printf", "logger", "awk",  "wc",   "readlink"};
+constexpr std::array leadingWords{"if",   "elif",    "while", "until",    "then",
+                                  "else", "do",      "!",     "sudo",     "pre-up",
+                                  "up",   "post-up", "down",  "pre-down", "post-down"};
+
+/// A line with the lines that continue it. A vertical tab marks each place where they were joined.
+struct LogicalLine {
+  std::size_t first = 0;
+  std::string text;
+
+  [[nodiscard]] std::size_t lineOf(std::size_t at) const {
+    return first + static_cast<std::size_t>(std::count(
+                       text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\v'));
+  }
+};
+
+std::vector<LogicalLine> logicalLines(std::string_view text) {
+  std::vector<LogicalLine> lines;
+  bool goesOn = false;
+  std::size_t number = 0;
+  for (const std::string& line : splitLines(text)) {
+    ++number;
+    if (!goesOn) {
+      lines.push_back({number, {}});
+    }
+    goesOn = line.ends_with('\\');
+    lines.back().text += goesOn ? line.substr(0, line.size() - 1) + '\v' : line;
+  }
+  std::erase_if(lines, [](const LogicalLine& line) {
+    const auto begin = line.text.find_first_not_of(" \t\v");
+    return begin == std::string::npos || line.text[begin] == '#' || line.text[begin] == ';';
+  });
+  return lines;
+}
+
+bool isWordLetter(char letter) {
+  return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
+}
+
+// Places of a name that is not part of a longer one.
+std::vector<std::size_t> placesOf(std::string_view text, std::string_view name) {
+  std::vector<std::size_t> places;
+  for (auto at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
+    const auto end = at + name.size();
+    const bool begins = at == 0 || !isWordLetter(text[at - 1]);
+    const bool ends = name.ends_with('=') || end == text.size() || !isWordLetter(text[end]);
+    if (begins && ends) {
+      places.push_back(at);
+    }
+  }
+  return places;
+}
+
+// The program of the command that ends here: its first word after the last separator.
+std::string programBefore(std::string_view text) {
+  const auto separator = text.find_last_of(separators);
+  text.remove_prefix(separator == std::string_view::npos ? 0 : separator + 1);
+  while (true) {
+    text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
+    const auto word = text.substr(0, text.find_first_of(blanks));
+    if (word.empty() || std::ranges::find(leadingWords, word) == leadingWords.end()) {
+      return std::string(
+          word.substr(word.rfind('/') == std::string_view::npos ? 0 : word.rfind('/') + 1));
+    }
+    text.remove_prefix(word.size());
+  }
+}
+
+// Whether the shell only reads the file whose name begins here.
+bool onlyReads(std::string_view text, std::size_t at) {
+  const auto word = text.find_last_of(std::string(blanks) + "<>=;|&(", at);
+  auto before = text.substr(0, word == std::string_view::npos ? 0 : word + 1);
+  const auto last = before.find_last_not_of(blanks);
+  before = before.substr(0, last == std::string_view::npos ? 0 : last + 1);
+  if (before.ends_with('>') || before.ends_with("of=")) {
+    return false;
+  }
+  return before.ends_with('<') || before.ends_with("if=") ||
+         std::ranges::find(readers, programBefore(before)) != readers.end();
+}
+
+void addShellWriters(const LogicalLine& line, std::string_view text, std::size_t offset,
+                     std::vector<VfCountWriter>& found) {
+  for (const std::string_view name : countFiles) {
+    for (const std::size_t at : placesOf(text, name)) {
+      if (!onlyReads(text, at)) {
+        found.push_back({line.lineOf(offset + at), std::string(name)});
+      }
+    }
+  }
+  for (const std::string_view name : countParameters) {
+    for (const std::size_t at : placesOf(text, name)) {
+      const std::string program = programBefore(text.substr(0, at));
+      if (program == "modprobe" || program == "insmod") {
+        const auto end =
+            std::min(text.find_first_of(std::string(blanks) + ";|&)", at), text.size());
+        found.push_back({line.lineOf(offset + at), std::string(text.substr(at, end - at))});
+      }
+    }
+  }
+}
+
+std::string_view withoutComment(std::string_view text) {
+  const auto at = text.find(" #");
+  const bool quoted =
+      at != std::string_view::npos && (std::ranges::count(text.substr(0, at), '"') % 2 == 1 ||
+                                       std::ranges::count(text.substr(0, at), '\'') % 2 == 1);
+  return quoted ? text : text.substr(0, at);
+}
+
+// The part of a line that a shell, or systemd in its place, runs.
+using Commands = std::function<void(const LogicalLine&, std::string_view, std::size_t)>;
+
+void eachUdevCommand(const LogicalLine& line, const Commands& use) {
+  for (const UdevToken& token : udevTokens(line.text)) {
+    if (token.key.starts_with("RUN") || token.key == "PROGRAM" || token.key == "IMPORT{program}") {
+      use(line, token.value, token.valueAt);
+    }
+  }
+}
+
+// Environment= may hold the path that a command of the unit writes to.
+void eachUnitCommand(const LogicalLine& line, const Commands& use) {
+  const auto begin = line.text.find_first_not_of(" \t");
+  const auto equals = line.text.find('=');
+  const std::string_view text = line.text;
+  if (equals != std::string::npos &&
+      (text.substr(begin).starts_with("Exec") || text.substr(begin).starts_with("Environment="))) {
+    use(line, text.substr(equals + 1), equals + 1);
+  }
+}
+
+void eachCommand(BootLanguage language, std::string_view text, const Commands& use) {
+  for (const LogicalLine& line : logicalLines(text)) {
+    switch (language) {
+      case BootLanguage::udev:
+        eachUdevCommand(line, use);
+        break;
+      case BootLanguage::unit:
+        eachUnitCommand(line, use);
+        break;
+      case BootLanguage::modprobe:
+        if (trim(line.text).starts_with("install ")) {
+          use(line, line.text, 0);
+        }
+        break;
+      case BootLanguage::shell:
+        use(line, withoutComment(line.text), 0);
+        break;
+      case BootLanguage::tmpfiles:
+      case BootLanguage::sysfs:
+        break;
+    }
+  }
+}
+
+bool namesCountFile(std::string_view text) {
+  return std::ranges::any_of(countFiles,
+                             [&](const char* name) { return !placesOf(text, name).empty(); });
+}
+
+// ATTRS{} and a comparison of ATTR{} only match (udev(7)).
+void addAssignments(const LogicalLine& line, std::vector<VfCountWriter>& found) {
+  for (const UdevToken& token : udevTokens(line.text)) {
+    if (token.assigns && !token.key.starts_with("ATTRS") && namesCountFile(token.key)) {
+      found.push_back({line.lineOf(token.keyAt), "sriov_numvfs"});
+    }
+  }
+}
+
+// Only these types write a value (tmpfiles.d(5)); others set an owner or mode.
+bool writesByTmpfiles(std::string_view line) {
+  return !line.empty() && std::string_view("wfFC").find(line.front()) != std::string_view::npos;
+}
+
+// `owner PATH = NAME` and `mode PATH = MODE` write no value (sysfs.conf(5)).
+bool writesBySysfs(std::string_view line) {
+  return !line.starts_with("owner ") && !line.starts_with("mode ");
+}
+
+void addParameters(const LogicalLine& line, std::vector<VfCountWriter>& found) {
+  if (trim(line.text).starts_with("install ")) {
+    return;
+  }
+  for (const std::string_view name : countParameters) {
+    for (const std::size_t at : placesOf(line.text, name)) {
+      const auto end = std::min(line.text.find_first_of(blanks, at), line.text.size());
+      found.push_back({line.lineOf(at), line.text.substr(at, end - at)});
+    }
+  }
+}
+
+void addNamed(const LogicalLine& line, std::vector<VfCountWriter>& found) {
+  for (const std::string_view name : countFiles) {
+    for (const std::size_t at : placesOf(line.text, name)) {
+      found.push_back({line.lineOf(at), std::string(name)});
+    }
+  }
+}
+
+void addSettings(BootLanguage language, const LogicalLine& line,
+                 std::vector<VfCountWriter>& found) {
+  const std::string_view text = trim(line.text);
+  if (language == BootLanguage::udev) {
+    addAssignments(line, found);
+  } else if (language == BootLanguage::modprobe) {
+    addParameters(line, found);
+  } else if ((language == BootLanguage::tmpfiles && writesByTmpfiles(text)) ||
+             (language == BootLanguage::sysfs && writesBySysfs(text))) {
+    addNamed(line, found);
+  }
+}
+
+}  // namespace
+
+std::vector<VfCountWriter> vfCountWriters(BootLanguage language, std::string_view text) {
+  std::vector<VfCountWriter> found;
+  eachCommand(language, text,
+              [&](const LogicalLine& line, std::string_view command, std::size_t at) {
+                addShellWriters(line, command, at, found);
+              });
+  for (const LogicalLine& line : logicalLines(text)) {
+    addSettings(language, line, found);
+  }
+  std::ranges::sort(found, {}, [](const VfCountWriter& writer) {
+    return std::pair(writer.line, writer.setting);
+  });
+  const auto repeated = std::ranges::unique(found, {}, [](const VfCountWriter& writer) {
+    return std::pair(writer.line, writer.setting);
+  });
+  found.erase(repeated.begin(), repeated.end());
+  return found;
+}
+
+std::vector<std::string> startedPrograms(BootLanguage language, std::string_view text) {
+  constexpr std::string_view ends = " \t\v\"'=;|&()<>{}`@!:+-";
+  std::vector<std::string> found;
+  eachCommand(language, text, [&](const LogicalLine&, std::string_view command, std::size_t) {
+    for (auto at = command.find('/'); at != std::string_view::npos; at = command.find('/', at)) {
+      const auto end = std::min(command.find_first_of(" \t\v\"'=;|&()<>{}`", at), command.size());
+      if (at == 0 || ends.find(command[at - 1]) != std::string_view::npos) {
+        found.emplace_back(command.substr(at, end - at));
+      }
+      at = end;
+    }
+  });
+  return found;
+}
+
+}  // namespace vfpass::doctor

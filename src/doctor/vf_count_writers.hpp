@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vfpass::doctor {
+
+/// The languages in which boot files write to sysfs.
+enum class BootLanguage { shell, udev, unit, tmpfiles, sysfs, modprobe };
+
+/// A line that sets the VF count of some PF.
+struct VfCountWriter {
+  std::size_t line = 0;  ///< from 1
+  std::string setting;   ///< `sriov_numvfs`, `mlx5_num_vfs`, `num_vfs=8`, `max_vfs=8`
+};
+
+/// The lines that write a VF count. Lines that only read or match it do not count. Where that is
+/// not clear, such as for a path in a variable, the line counts.
+std::vector<VfCountWriter> vfCountWriters(BootLanguage language, std::string_view text);
+
+/// The programs that these lines start, without their arguments: absolute paths.
+std::vector<std::string> startedPrograms(BootLanguage language, std::string_view text);
+
+}  // namespace vfpass::doctor
