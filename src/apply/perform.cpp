@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/plan_soft_roce.hpp"
 
@@ -96,10 +97,25 @@ bool hasDevice(const DomainDescription& running, const Lease& lease) {
   return domain::devicesOfOurs(running.liveXml).contains(lease.entry);
 }
 
+// Anybody who can edit the domain can plug a device with our alias.
+void requireSameDevice(const DomainDescription& running, const Lease& lease) {
+  const auto differences = domain::runningDifferences(running.liveXml, {lease});
+  if (!differences.empty()) {
+    throw Error("domain " + printable(running.name) + ": the running guest already has another " +
+                    "device with the alias of " + lease.entry + ": " + join(differences, "; "),
+                "unplug it (`virsh detach-device-alias " + shellArgument(running.name) + " " +
+                    deviceAlias(lease) + " --live`), then try again",
+                ExitCode::refused);
+  }
+}
+
 void plug(const PlugDevice& action, Tools& tools) {
   const auto running = findRunning(action.lease.domain, tools);
-  if (!running || hasDevice(*running, action.lease)) {
+  if (!running) {
     return;
+  }
+  if (hasDevice(*running, action.lease)) {
+    return requireSameDevice(*running, action.lease);
   }
   tools.hypervisor->attachDevice(action.lease.domain,
                                  domain::deviceXml(action.lease, tools.templates));

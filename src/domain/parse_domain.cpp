@@ -28,9 +28,6 @@ void readClaim(pugi::xml_node device, pugi::xml_node hostAddress, ParsedDomain& 
   const auto guest = guestAddressOf(device);
   parsed.claims.push_back(
       {*host, std::string(aliasOf(device)), guest.value_or(PciAddress{}), guest.has_value()});
-  if (attributeText(device, "managed") == "yes") {
-    parsed.managedAliases.insert(parsed.claims.back().alias);
-  }
 }
 
 void readDevice(pugi::xml_node device, ParsedDomain& parsed) {

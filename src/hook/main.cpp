@@ -23,7 +23,7 @@
 namespace vfpass::hook {
 namespace {
 
-using XmlHandler = std::vector<Lease> (*)(const domain::ParsedDomain&, const Places&);
+using XmlHandler = std::vector<Lease> (*)(const CalledDomain&, const Places&);
 /// Needs only the domain's UUID: nothing that somebody writes into the XML can prevent it.
 using LeaseHandler = std::vector<Lease> (*)(const Uuid&, const Places&);
 using Handler = std::variant<XmlHandler, LeaseHandler>;
@@ -118,7 +118,7 @@ std::vector<Lease> handle(XmlHandler handler, const Operation& operation, const 
   }
   requireComplete(input);
   dropPrivileges();
-  const domain::ParsedDomain parsed = domain::parseDomain(input.xml);
+  const CalledDomain parsed{domain::parseDomain(input.xml), input.xml};
   subject.domain = parsed.uuid;
   // Our device without our metadata would start with whatever values its VF has now.
   return parsed.managed || domain::hasOurDevices(parsed) ? handler(parsed, placesFor(operation))

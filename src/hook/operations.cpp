@@ -98,8 +98,9 @@ Inventory readDevices(host::SystemKernel& kernel, const std::vector<Lease>& leas
   return inventory;
 }
 
-void checkClaims(const domain::ParsedDomain& parsed) {
-  const auto differences = domain::claimDifferences(parsed, parsed.leases);
+// libvirt applies the elements, whatever the metadata record.
+void checkElements(const CalledDomain& parsed) {
+  const auto differences = domain::elementDifferences(parsed.xml, parsed.leases);
   if (!differences.empty()) {
     throw Error("the devices in the domain XML are not those that vfpass attached: " +
                     join(differences, "; "),
@@ -169,7 +170,7 @@ void logRecovered(const apply::Recovered& recovered) {
 
 }  // namespace
 
-std::vector<Lease> prepare(const domain::ParsedDomain& parsed, const Places& places) {
+std::vector<Lease> prepare(const CalledDomain& parsed, const Places& places) {
   if (!parsed.managed) {
     throw Error("the domain has a device attached by vfpass, but no vfpass metadata",
                 "run `vfpass attach " + printable(shellQuoted(parsed.name)) + "`");
@@ -179,7 +180,7 @@ std::vector<Lease> prepare(const domain::ParsedDomain& parsed, const Places& pla
                 "run `vfpass attach " + printable(shellQuoted(parsed.name)) + "`");
   }
   domain::requireKnownClaims(parsed);
-  checkClaims(parsed);
+  checkElements(parsed);
   Resources place(places);
   const auto recovered = apply::recover(place.tools, parsed.uuid);
   logRecovered(recovered);
@@ -232,7 +233,7 @@ std::vector<Lease> release(const Uuid& domain, const Places& places) {
   return leases;
 }
 
-std::vector<Lease> reconnect(const domain::ParsedDomain& parsed, const Places& places) {
+std::vector<Lease> reconnect(const CalledDomain& parsed, const Places& places) {
   Resources place(places);
   // Only the devices of the running guest: an attach for its next start may have added leases.
   for (const auto& lease : parsed.leases) {

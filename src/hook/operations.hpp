@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <string_view>
 #include <vector>
 
 #include "request.hpp"
@@ -24,11 +25,16 @@ struct Places {
   state::SealKeyPlaces sealKey = {};
 };
 
+/// The domain of a call, and the XML that libvirt passed.
+struct CalledDomain : domain::ParsedDomain {
+  std::string_view xml;
+};
+
 // Each returns the leases with whose devices it has done something.
 
 /// Called before libvirt looks at the devices. Creates, configures and binds the domain's VFs;
 /// throws if the domain must not start.
-std::vector<Lease> prepare(const domain::ParsedDomain& parsed, const Places& places);
+std::vector<Lease> prepare(const CalledDomain& parsed, const Places& places);
 
 /// Called when the guest runs. Marks its leases as running.
 std::vector<Lease> markRunning(const Uuid& domain, const Places& places);
@@ -40,6 +46,6 @@ std::vector<Lease> release(const Uuid& domain, const Places& places);
 
 /// Called when the daemon restarts while the guest runs. Rebuilds the guest's leases if they are
 /// lost.
-std::vector<Lease> reconnect(const domain::ParsedDomain& parsed, const Places& places);
+std::vector<Lease> reconnect(const CalledDomain& parsed, const Places& places);
 
 }  // namespace vfpass::hook

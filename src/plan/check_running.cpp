@@ -62,6 +62,14 @@ void checkPlace(const AttachInput& input, const Lease& earlier, const Lease& lea
   }
 }
 
+// Anybody who can edit the domain can plug a device with our alias.
+Objection foreignDevice(const AttachInput& input, const Lease& lease) {
+  return {"the running guest has a device with the alias of " + lease.entry +
+              ", which vfpass has not attached",
+          "unplug it (`virsh detach-device-alias " + shellArgument(input.domainName) + " " +
+              deviceAlias(lease) + " --live`), then attach again"};
+}
+
 void checkDevice(const AttachInput& input, const Lease& lease, std::vector<Objection>& objections) {
   if (!isVf(lease)) {
     const auto found = checkLeasedFunctions(input.inventory, {lease});
@@ -88,6 +96,8 @@ void checkRunning(const AttachInput& input, const LeaseChanges& changes,
       checkChanged(input, *earlier, lease, objections);
     } else if (earlier != nullptr) {
       checkPlace(input, *earlier, lease, objections);
+    } else if (input.scope.live && input.plugged.contains(lease.entry)) {
+      objections.push_back(foreignDevice(input, lease));
     }
   }
   for (const auto& lease : changes.plugged) {

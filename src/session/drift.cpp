@@ -114,7 +114,7 @@ std::vector<std::string> xmlDrift(const DomainDescription& domain,
                              "` to correct it, or `vfpass detach " + name + "` to remove it";
   std::vector<std::string> drift;
   const auto parsed = domain::parseDomain(domain.persistentXml);
-  for (const auto& line : domain::claimDifferences(parsed, persistent)) {
+  for (const auto& line : domain::elementDifferences(domain.persistentXml, persistent)) {
     drift.push_back("XML: " + line + remedy);
   }
   if (const std::string fault = domain::sealFault(parsed, key); !fault.empty()) {
@@ -147,6 +147,11 @@ std::vector<std::string> liveDrift(const DomainDescription& domain,
     if (domain.active && lease.state == LeaseState::running && !plugged.contains(lease.entry)) {
       drift.push_back("domain: the running guest does not have " + lease.entry +
                       "; run `vfpass attach " + shellArgument(domain.name) + "` to plug it again");
+    } else if (domain.active && lease.state == LeaseState::running) {
+      for (const auto& line : domain::runningDifferences(domain.liveXml, {lease})) {
+        drift.push_back("running domain: " + line + "; shut " + shellArgument(domain.name) +
+                        " down, then start it again");
+      }
     } else if (!domain.active && !lease.persistent) {
       drift.push_back("domain: only the running guest had " + lease.entry +
                       ", and it has stopped; run `vfpass gc` to return the device to the host");

@@ -89,4 +89,35 @@ expect_contains "libvirt restores MAC and VLAN" "02:aa:00:00:00:01 brd ff:ff:ff:
 expect_contains "vfpass scrubs the other attributes" "trust off" vf_attributes "$netdev" 1
 expect "detach" vfpass detach train0
 unchanged "interface"
+
+section "interface: true, edited: libvirt would apply the edit, so the hook refuses the start"
+keep
+mapping train0 rail0 "$pf" 'index: 1' 'interface: true' 'mac: 02:aa:00:00:00:21' 'vlan: {id: 100}'
+expect "attach" vfpass attach train0
+virsh dumpxml --inactive --security-info train0 >/tmp/attached.xml
+# edited TITLE SED_SCRIPT TEXT: edits the <interface> of the VF as `virsh edit` does.
+edited() {
+    sed "/<interface type='hostdev'/,/<\/interface>/{$2;}" /tmp/attached.xml >/tmp/edited.xml
+    require "$1: libvirt accepts the edit" virsh --quiet define /tmp/edited.xml
+    refuse "$1: it keeps the edit" cmp -s /tmp/attached.xml <(virsh dumpxml --inactive --security-info train0)
+    expect_exit 1 "$1: the start is refused" virsh start train0
+    expect_said "$1: the difference is named" "$3"
+    expect_said "$1: the remedy is printed" "vfpass attach train0"
+    expect_contains "$1: the VF is unchanged" "02:aa:00:00:00:01 brd ff:ff:ff:ff:ff:ff, vlan 77" vf_attributes "$netdev" 1
+}
+edited "VLAN" "s/<tag id='100'/<tag id='200'/" "the XML has id='200' in <tag>, the lease records id='100'"
+edited "no VLAN" "/<vlan>/,/<\/vlan>/d" "the XML has no <vlan>"
+edited "MAC" "s/02:aa:00:00:00:21/02:aa:00:00:00:22/" "the XML has address='02:aa:00:00:00:22' in <mac>"
+edited "libvirt's binding" "s/<interface type='hostdev'/<interface type='hostdev' managed='yes'/" "managed='yes'"
+edited "a file as the VF's ROM" "s|<vlan>|<rom file='/etc/hostname'/><vlan>|" "the XML has <rom>, the lease records none"
+expect_exit 3 "status" vfpass status train0
+expect_said "status names the difference" "XML: VF 'rail0': the XML has <rom>"
+expect "attach repairs the XML" vfpass attach train0
+expect "start" virsh start train0
+expect_contains "the VF has its own MAC and VLAN" "02:aa:00:00:00:21 brd ff:ff:ff:ff:ff:ff, vlan 100" \
+    vf_attributes "$netdev" 1
+expect "status reports no drift" vfpass status train0
+stopped
+expect "detach" vfpass detach train0
+unchanged "edited interface"
 finish

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "fake/seal_key.hpp"
@@ -152,6 +153,44 @@ TEST_F(LiveTest, RefusesAnotherMacForARunningGuest) {
   host.mapping.vfs[0].macAutomatic = false;
   host.mapping.vfs[0].settings.mac = parseMacAddress("02:00:00:00:00:99");
   EXPECT_THROW(host.attachPlan(), Error);
+}
+
+std::string hostdevWithAlias(const std::string& alias) {
+  return "<hostdev mode='subsystem' type='pci' managed='no'><source><address bus='0x99'/></source>"
+         "<alias name='" +
+         alias + "'/><address type='pci' bus='6'/></hostdev>";
+}
+
+TEST_F(LiveTest, RefusesADeviceWithOurAliasThatVfpassHasNotAttached) {
+  both();
+  host.hypervisor.attachDevice(host.uuid, hostdevWithAlias("ua-vfpass-rail0"));
+  const std::string planted = host.fingerprint();
+  try {
+    host.attachPlan();
+    FAIL() << "the guest has another device";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::refused);
+    EXPECT_THAT(error.what(), testing::HasSubstr("a device with the alias of rail0, which vfpass "
+                                                 "has not attached"));
+    EXPECT_THAT(error.what() + error.remedy(),
+                testing::HasSubstr("virsh detach-device-alias train0 ua-vfpass-rail0 --live"));
+  }
+  EXPECT_EQ(host.fingerprint(), planted);
+}
+
+TEST_F(LiveTest, RefusesADeviceThatIsPluggedWithOurAliasMeanwhile) {
+  both();
+  const Plan plan = host.attachPlan();
+  host.hypervisor.attachDevice(host.uuid, hostdevWithAlias("ua-vfpass-rail0"));
+  try {
+    host.execute(plan);
+    FAIL() << "the guest has another device";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::refused);
+    EXPECT_THAT(error.what(), testing::HasSubstr("another device with the alias of rail0"));
+    EXPECT_THAT(error.what(), testing::HasSubstr("the XML claims host device 0000:99:00.0"));
+  }
+  EXPECT_TRUE(host.leases().empty());
 }
 
 TEST_F(LiveTest, ChangesNothingWithoutAFreePort) {

@@ -75,7 +75,6 @@ TEST(ParseDomain, ReadsNumbersAsLibvirtDoes) {
   EXPECT_THAT(parsed.claims, testing::ElementsAre(Claim{{0x10000, 0xf, 0x1f, 7}, "", {}, false},
                                                   Claim{{0, 1, 0, 0}, "", {}, false},
                                                   Claim{{0, 2, 0, 0}, "a", {}, false}));
-  EXPECT_THAT(parsed.managedAliases, testing::ElementsAre("a"));
 }
 
 TEST(ParseDomain, ReportsUnreadableClaimAndKeepsTheOthers) {
@@ -228,34 +227,6 @@ INSTANTIATE_TEST_SUITE_P(
         Damage{"</vfpass:domain>",
                "</vfpass:domain><a:domain "
                "xmlns:a=\"https://vfpass.org/xmlns/domain/1\"/>"}));
-
-TEST(ClaimDifferences, ReportsEachDifference) {
-  const auto xml = readCase("q35.xml");
-  auto leases = sampleLeases(xml);
-  const auto parsed = parseDomain(attached());
-  EXPECT_THAT(claimDifferences(parsed, leases), testing::IsEmpty());
-  leases[0].vf.function = 5;
-  leases[0].guest.address.bus = 9;
-  leases[0].managed = true;
-  leases[1].entry = "rail9";
-  EXPECT_THAT(claimDifferences(parsed, leases),
-              testing::ElementsAre(
-                  "VF 'rail0': the XML claims host device 0000:3b:00.2, the lease records "
-                  "0000:3b:00.5",
-                  "VF 'rail0': its guest address in the XML is 0000:03:00.0, the lease records "
-                  "0000:09:00.0",
-                  "VF 'rail0': the XML has managed='no', the lease records managed='yes'",
-                  "VF 'rail9': the XML has no device with alias ua-vfpass-rail9"));
-}
-
-TEST(ClaimDifferences, NamesTheKindOfDevice) {
-  auto leases = sampleLeases(readCase("q35.xml"));
-  leases[1].device = LeasedFunction{};
-  leases[1].entry = "gpu0";
-  EXPECT_THAT(
-      claimDifferences(parseDomain(attached()), leases),
-      testing::ElementsAre("PCI function 'gpu0': the XML has no device with alias ua-vfpass-gpu0"));
-}
 
 TEST(ScanElements, FindsTheEndOfEachElement) {
   const std::string xml = "<?x <a> ?><a b='>'><!-- </a> --><c/><![CDATA[</a>]]><d></d ></a>\n";

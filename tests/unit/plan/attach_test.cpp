@@ -399,7 +399,8 @@ TEST_F(AttachTest, RequiresIpoibNetdevForGuids) {
     pf.linkLayer = layer;
     input.mapping.vfs[0].guidsAutomatic = layer == LinkLayer::unknown;
     EXPECT_THAT(objection().message, HasSubstr("PF 0000:01:00.0 has no IPoIB netdev"));
-    EXPECT_THAT(objection().remedy, testing::StartsWith("run `modprobe ib_ipoib`, and install rdma-core"));
+    EXPECT_THAT(objection().remedy,
+                testing::StartsWith("run `modprobe ib_ipoib`, and install rdma-core"));
     EXPECT_EQ(objection().code, ExitCode::failed);
   }
 }

@@ -93,6 +93,25 @@ TEST(DomainDrift, NamesTheCommandThatFixesIt) {
               ElementsAre(HasSubstr("`vfpass attach 'my vm'` to plug it again")));
 }
 
+TEST(DomainDrift, ReportsAnotherDeviceWithTheAliasOfALease) {
+  Lease lease;
+  lease.entry = "rail0";
+  lease.persistent = false;
+  lease.state = LeaseState::running;
+  lease.vf = *parsePciAddress("0000:3b:00.2");
+  DomainDescription domain;
+  domain.name = "train0";
+  domain.active = true;
+  domain.liveXml =
+      "<domain><name>a</name><uuid>0f5e9a3c-1111-4222-8333-944455566677</uuid><devices>"
+      "<hostdev mode='subsystem' type='pci' managed='no'><source><address bus='0x99'/></source>"
+      "<alias name='ua-vfpass-rail0'/><address type='pci' bus='6'/></hostdev></devices></domain>";
+  EXPECT_THAT(domainDrift(&domain, {lease}, {}),
+              ElementsAre(AllOf(HasSubstr("running domain: VF 'rail0': the XML claims host device "
+                                          "0000:99:00.0, the lease records 0000:3b:00.2"),
+                                HasSubstr("shut train0 down, then start it again"))));
+}
+
 TEST(DomainDrift, ReportsMetadataWithoutSeal) {
   DomainDescription domain;
   domain.name = "train0";

@@ -30,7 +30,6 @@ struct ParsedDomain {
   std::vector<Claim> claims;
   /// Why `claims` is not complete; empty if it is.
   std::string claimProblem;
-  std::set<std::string> managedAliases;  ///< aliases of claims with managed='yes'
   std::vector<MacAddress> macAddresses;  ///< of interfaces, without duplicates
   std::vector<DomainInterface> interfaces;
   bool pciExpress = false;  ///< has a pcie-root controller (q35)
@@ -104,10 +103,16 @@ std::string withLeases(std::string_view xml, const std::vector<Lease>& leases,
 /// whatever way libvirt has formatted them: then there is nothing to define.
 bool carriesLeases(std::string_view xml, const std::vector<Lease>& leases, const SealKey& key);
 
-/// Differences between each lease and its device in the XML (missing device, other host address,
-/// other guest address, other managed value), one line each. Empty if the claims match.
-std::vector<std::string> claimDifferences(const ParsedDomain& parsed,
-                                          const std::vector<Lease>& leases);
+/// Differences between our elements in the XML and those that attach writes for these leases, one
+/// line each: devices with everything that libvirt applies, controllers, further elements with our
+/// aliases, and a leased function that the XML claims twice. Every comparison of a domain's
+/// elements with leases uses it.
+std::vector<std::string> elementDifferences(std::string_view xml, const std::vector<Lease>& leases);
+
+/// The same for the devices of a running domain. Their places in the guest cannot change while it
+/// runs; those that an attach records meanwhile, and their controllers, are for the next start.
+std::vector<std::string> runningDifferences(std::string_view liveXml,
+                                            const std::vector<Lease>& leases);
 
 /// Unified diff of two XML texts, for `plan`; secrets (passwd attributes) are shown as `***`.
 std::string xmlDiff(std::string_view before, std::string_view after);
