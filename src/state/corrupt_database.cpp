@@ -64,7 +64,7 @@ std::filesystem::path setAsideCorruptDatabase(const std::filesystem::path& state
   if (!isTaken(location.file)) {
     throw Error("cannot set aside " + printable(location.file.string()) + ": no such file");
   }
-  const FileDescriptor lock = lockFolder(location, deadlines::rebuildDatabase);
+  const FileLock lock = lockDatabase(location, deadlines::rebuildDatabase);
   if (!isDamaged(location)) {
     throw Error("cannot set aside " + printable(location.file.string()) + ": not damaged", {},
                 ExitCode::refused);

@@ -2,6 +2,7 @@
 
 #include "journal_table.hpp"
 #include "lease_table.hpp"
+#include "readers_copy.hpp"
 #include "soft_roce_table.hpp"
 #include "sqlite_connection.hpp"
 #include "state_folder.hpp"
@@ -50,6 +51,7 @@ struct Database::Implementation {
     Result result{};
     inTransaction(*connection, location, busyTimeout, true,
                   [&](SQLite::Database& database) { result = change(database); });
+    replaceReadersCopy(*connection, location, busyTimeout);
     return result;
   }
 };
@@ -64,6 +66,8 @@ Database::Database(const std::filesystem::path& stateDirectory, Open open,
   }
   implementation_->location = databaseIn(makePrivateFolder(stateDirectory));
   implementation_->connection = openForWriting(implementation_->location, busyTimeout);
+  // A process that was killed after its commit has not replaced it.
+  replaceReadersCopy(*implementation_->connection, implementation_->location, busyTimeout);
 }
 
 Database::~Database() = default;

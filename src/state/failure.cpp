@@ -67,7 +67,8 @@ std::string subject(const Location& location) {
   throw Error(subject(location) + " is locked by another process; waited " +
                   std::to_string(waited.count()) + " ms",
               "wait for the other vfpass command to finish, then try again; `fuser -v " +
-                  shellArgument(location.file.string()) + "` shows the holder");
+                  shellArgument(location.file.string()) + " " +
+                  shellArgument(shmOf(location).string()) + "` shows the holder");
 }
 
 [[noreturn]] void throwInaccessible(const SqliteFailure& failure, const Location& location) {

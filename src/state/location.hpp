@@ -22,4 +22,9 @@ inline std::filesystem::path shmOf(const Location& location) {
   return location.file.string() + "-shm";
 }
 
+/// What the group of the directory may read; see readers_copy.hpp.
+inline std::filesystem::path readersCopyOf(const Location& location) {
+  return location.folder / "vfpass-readable.db";
+}
+
 }  // namespace vfpass::state

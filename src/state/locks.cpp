@@ -36,7 +36,8 @@ FileDescriptor openLockFile(const std::filesystem::path& file) {
   if (::fstat(opened.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
     throw Error(named(file) + ": not a regular file", "remove it, then try again");
   }
-  requireTrusted(file, status);  // another user could hold it forever
+  requireTrusted(file, status);
+  makeExistingFilePrivate(file);  // whoever can open it could hold it for ever
   return opened;
 }
 

@@ -2,6 +2,7 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
@@ -117,6 +118,34 @@ void query(const Signature& signature, const Location& location,
   }
 }
 
+bool mustReadCopy(const Location& location) {
+  return ::eaccess(location.file.c_str(), R_OK) != 0 && errno == EACCES;
+}
+
+/// Nobody writes the file itself, and a new one replaces it in one step.
+void queryReadersCopy(const Location& location, std::chrono::milliseconds busyTimeout,
+                      const Work& work) {
+  const Location copy{location.folder, readersCopyOf(location)};
+  std::error_code ignored;
+  if (!std::filesystem::exists(std::filesystem::symlink_status(copy.file, ignored))) {
+    throw Error(
+        "cannot read state database " + printable(location.file.string()) +
+            ": Permission denied; and there is no copy for its group, " +
+            printable(copy.file.string()),
+        "run as root; a command of root that changes the state also writes the copy, if the file "
+        "system has room");
+  }
+  requireTrustedFile(copy.file);
+  if (std::filesystem::file_size(copy.file, ignored) == 0) {  // after a power loss
+    throwSqliteFailure({SQLITE_CORRUPT, 0, "the file is empty"}, copy, busyTimeout);
+  }
+  try {
+    queryUri(asUri(copy.file, "immutable=1"), copy, busyTimeout, work);
+  } catch (const SQLite::Exception& error) {
+    throwSqliteFailure({error.getExtendedErrorCode(), 0, error.what()}, copy, busyTimeout);
+  }
+}
+
 /// One attempt to read a database that others may write meanwhile.
 class Attempt {
  public:
@@ -199,6 +228,9 @@ void withReadOnlyDatabase(const Location& location, std::chrono::milliseconds bu
     requireTrustedFolder(location.folder.has_filename() ? location.folder
                                                         : location.folder.parent_path());
     requireTrustedDatabase(location);
+  }
+  if (mustReadCopy(location)) {
+    return queryReadersCopy(location, busyTimeout, work);
   }
   const auto deadline = std::chrono::steady_clock::now() + busyTimeout;
   for (bool isLast = false; !isLast;) {

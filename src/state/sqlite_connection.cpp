@@ -1,26 +1,27 @@
 #include "sqlite_connection.hpp"
 
 #include <SQLiteCpp/Transaction.h>
-#include <fcntl.h>
 #include <sqlite3.h>
 
-#include <cerrno>
-#include <system_error>
+#include <array>
 
 #include "failure.hpp"
 #include "schema.hpp"
 #include "state_folder.hpp"
-#include "timed_flock.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::state {
 namespace {
 
+std::array<std::filesystem::path, 3> filesOf(const Location& location) {
+  return {location.file, walOf(location), shmOf(location)};
+}
+
 void initialize(SQLite::Database& database, const Location& location,
                 std::chrono::milliseconds timeout) {
   // If two processes switch the same new file to WAL, one gets SQLITE_BUSY at once, without the
   // busy timeout (waiting could deadlock). So only one of them may try.
-  const FileDescriptor lock = lockFolder(location, timeout);
+  const FileLock lock = lockDatabase(location, timeout);
   const std::string mode = database.execAndGet("PRAGMA journal_mode = WAL").getString();
   if (mode != "wal") {
     throw Error("cannot keep the state database in " + printable(location.folder.string()) +
@@ -45,32 +46,22 @@ void prepare(SQLite::Database& database, const Location& location,
 }  // namespace
 
 void requireTrustedDatabase(const Location& location) {
-  for (const auto& file : {location.file, walOf(location), shmOf(location)}) {
+  for (const auto& file : filesOf(location)) {
     requireTrustedFile(file);
   }
 }
 
-FileDescriptor lockFolder(const Location& location, std::chrono::milliseconds timeout) {
-  FileDescriptor folder(::open(location.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder) {
-    throw systemFailure("cannot open directory " + printable(location.folder.string()), errno,
-                        location.folder);
-  }
-  try {
-    if (flockUntil(folder.get(), std::chrono::steady_clock::now() + timeout)) {
-      return folder;
-    }
-  } catch (const std::system_error& error) {
-    throw systemFailure("cannot lock directory " + printable(location.folder.string()),
-                        error.code().value(), location.folder);
-  }
-  throwSqliteFailure({SQLITE_BUSY, 0, {}}, location, timeout);
+FileLock lockDatabase(const Location& location, std::chrono::milliseconds timeout) {
+  return FileLock::acquire(location.folder / "vfpass.lock", timeout);
 }
 
 std::unique_ptr<SQLite::Database> openForWriting(const Location& location,
                                                  std::chrono::milliseconds busyTimeout) {
   requireTrustedDatabase(location);
   makePrivateFile(location.file);
+  for (const auto& file : filesOf(location)) {
+    makeExistingFilePrivate(file);  // earlier versions let the group read them
+  }
   std::unique_ptr<SQLite::Database> database;
   try {
     database = std::make_unique<SQLite::Database>(location.file.string(),

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "location.hpp"
-#include "vfpass/base/file_descriptor.hpp"
+#include "vfpass/state/locks.hpp"
 
 namespace vfpass::state {
 
@@ -16,11 +16,12 @@ using Work = std::function<void(SQLite::Database&)>;
 /// Throws Error (badInput) if another user could have written the database, its WAL or its index.
 void requireTrustedDatabase(const Location& location);
 
-/// Prevents other processes from creating or setting aside the database while the descriptor is
-/// open.
-FileDescriptor lockFolder(const Location& location, std::chrono::milliseconds timeout);
+/// Keeps other processes from creating, setting aside or copying the database for readers. A file
+/// of its own: whoever may list the directory can lock that.
+FileLock lockDatabase(const Location& location, std::chrono::milliseconds timeout);
 
-/// Opens for writing; creates a missing directory and file, and migrates the schema. Throws Error.
+/// Opens for writing; creates a missing file, takes the permissions of others from an existing one,
+/// and migrates the schema. Throws Error.
 std::unique_ptr<SQLite::Database> openForWriting(const Location& location,
                                                  std::chrono::milliseconds busyTimeout);
 
@@ -29,8 +30,9 @@ std::unique_ptr<SQLite::Database> openForWriting(const Location& location,
 void inTransaction(SQLite::Database& database, const Location& location,
                    std::chrono::milliseconds busyTimeout, bool forWriting, const Work& work);
 
-/// Runs `work` on the current database without creating or changing anything in its directory. Does
-/// not call it if there is no database or an empty one. May call it again if the file changed
+/// Runs `work` on the current database, or on its copy for readers if this process must not read
+/// the database itself, without creating or changing anything in its directory. Does not call it if
+/// there is no database or an empty one. May call it again if the file changed
 /// meanwhile.
 void withReadOnlyDatabase(const Location& location, std::chrono::milliseconds busyTimeout,
                           const Work& work);

@@ -93,15 +93,26 @@ std::filesystem::path makePrivateFolder(const std::filesystem::path& folder) {
 }
 
 void makePrivateFile(const std::filesystem::path& file) {
-  // 0640: in the state directory of a package, which is setgid, the group vfpass may read.
   // O_EXCL: never opens an existing file, because closing any descriptor of a file drops all POSIX
   // locks that this process holds on it, including those of SQLite.
   const FileDescriptor created(
-      ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0640));
+      ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (created) {
     syncFolder(file.parent_path());
   } else if (errno != EEXIST) {
     throw systemFailure(named("cannot create", file), errno, file.parent_path());
+  }
+}
+
+void makeExistingFilePrivate(const std::filesystem::path& file) {
+  struct stat status = {};
+  if (::lstat(file.c_str(), &status) != 0 || (status.st_mode & (S_IRWXG | S_IRWXO)) == 0) {
+    return;
+  }
+  // Not fchmod(2): closing a descriptor of a database drops the locks of SQLite. Nobody else can
+  // replace the file by a link, because the directory is trusted.
+  if (::chmod(file.c_str(), S_IRUSR | S_IWUSR) != 0) {
+    throw systemFailure(named("cannot change the mode of", file), errno, file.parent_path());
   }
 }
 

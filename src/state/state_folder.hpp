@@ -22,8 +22,12 @@ void requireTrustedFolder(const std::filesystem::path& folder);
 /// of a database drops the locks of SQLite on it.
 void requireTrustedFile(const std::filesystem::path& file);
 
-/// Durably creates an empty file with mode 0640 unless the name is taken.
+/// Durably creates an empty file with mode 0600 unless the name is taken.
 void makePrivateFile(const std::filesystem::path& file);
+
+/// Takes the permissions of group and others from an existing file that requireTrustedFile()
+/// accepts: whoever can open a file, also only for reading, can lock it (flock(2), fcntl(2)).
+void makeExistingFilePrivate(const std::filesystem::path& file);
 
 /// fsyncs the directory itself, so that created or changed names survive a power loss.
 void syncFolder(const std::filesystem::path& folder);

@@ -67,10 +67,12 @@ starts() {
 }
 systemctl_fails() { ! systemctl "$@"; }
 no_mark() { test -z "$(ls /run/vfpass/started)" && ! systemctl --quiet is-active vfpass-verify.service; }
+as_member() { setpriv --reuid nobody --regid vfpass --clear-groups "$@"; }
 group_reads() {
     expect_equal "$1: the group may read the state" "root:vfpass 2750" "$(stat -c '%U:%G %a' /var/lib/vfpass)"
     expect_equal "$1: and enter the runtime directory" "root:vfpass 750" "$(stat -c '%U:%G %a' /run/vfpass)"
-    expect "$1: a member reads the database" setpriv --reuid nobody --regid vfpass --clear-groups head -c 1 /var/lib/vfpass/*.db
+    expect "$1: a member reads the copy of the database" as_member head -c 1 /var/lib/vfpass/vfpass-readable.db
+    expect_exit 1 "$1: a member cannot open the database" as_member head -c 1 /var/lib/vfpass/vfpass.db
 }
 
 section "vfpass-host.service at boot"

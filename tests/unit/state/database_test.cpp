@@ -58,8 +58,9 @@ Error errorOf(Call call) {
 TEST_F(DatabaseTest, CreatesPrivateDirectoryAndFile) {
   const Database database = open();
   EXPECT_EQ(modeOf(folder()), 0700U);
-  EXPECT_EQ(modeOf(file()), 0640U);
-  EXPECT_EQ(modeOf(file().string() + "-wal"), 0640U);
+  EXPECT_EQ(modeOf(file()), 0600U);
+  EXPECT_EQ(modeOf(file().string() + "-wal"), 0600U);
+  EXPECT_EQ(modeOf(file().string() + "-shm"), 0600U);
   EXPECT_TRUE(database.leases().empty());
   EXPECT_TRUE(database.openOperations().empty());
 }

@@ -41,13 +41,14 @@ struct Operation {
 };
 
 /// Leases and journal in SQLite (WAL, synchronous FULL), file `vfpass.db` in the state directory.
+/// If the group of the directory may enter it, every change also replaces a copy that it may read.
 /// Every call is one transaction and returns with none open, so that no transaction spans a libvirt
 /// call. All calls throw Error; a full disk, a read-only directory, a locked and a corrupt database
 /// each have their own message and remedy.
 class Database {
  public:
   enum class Open {
-    createIfMissing,  ///< creates directory (0700) and file (0640)
+    createIfMissing,  ///< creates directory (0700) and file (0600)
     readOnly,         ///< treats a missing file as empty; never writes
   };
 
