@@ -93,9 +93,17 @@ TEST_P(MirrorTest, GivesDevicesNumaNodeOfTheirCell) {
   }
 }
 
+// A device has only one lease, also where two rails share a NIC.
+std::vector<std::size_t> withoutRepetition(const std::vector<std::size_t>& functions) {
+  std::vector<std::size_t> once;
+  std::copy_if(functions.begin(), functions.end(), std::back_inserter(once),
+               [&](auto each) { return std::find(once.begin(), once.end(), each) == once.end(); });
+  return once;
+}
+
 TEST_P(MirrorTest, IsIdempotentAndRemovedWithoutTrace) {
   const Topology host = testHost(GetParam().host);
-  const auto functions = railsOf(host, GetParam().rails);
+  const auto functions = withoutRepetition(railsOf(host, GetParam().rails));
   const std::string bare = testDomain(cellsFor(host, functions));
   MirroredDomain domain(host, bare);
   domain.attach(named(functions));
@@ -105,6 +113,7 @@ TEST_P(MirrorTest, IsIdempotentAndRemovedWithoutTrace) {
   EXPECT_EQ(domain.leases(), leases);
   EXPECT_EQ(domain.xml(), first);
   EXPECT_EQ(domain::withLeases(first, leases, domain::builtInTemplates(), testKey()), first);
+  EXPECT_THAT(domain::elementDifferences(first, leases), testing::IsEmpty());
   EXPECT_TRUE(domain::carriesLeases(first, leases, testKey()));
   EXPECT_EQ(domain::withLeases(first, {}, domain::builtInTemplates(), {}), bare);
 }
