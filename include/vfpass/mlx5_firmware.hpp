@@ -29,7 +29,6 @@ std::string setFirmware(const PciAddress& pf, const std::vector<std::string>& as
 /// (ipoib_main.c: ipoib_netdev_ops_pf), and udev does not load ib_ipoib: it has no modalias.
 inline constexpr const char* ipoibRemedy =
     "run `modprobe ib_ipoib`, and install rdma-core, whose rdma-load-modules@infiniband.service "
-    "loads it at "
-    "boot";
+    "loads it at boot";
 
 }  // namespace vfpass

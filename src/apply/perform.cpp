@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/plan/lease_device.hpp"
 #include "vfpass/plan/plan_soft_roce.hpp"
 
 namespace vfpass::apply {
@@ -97,15 +97,12 @@ bool hasDevice(const DomainDescription& running, const Lease& lease) {
   return domain::devicesOfOurs(running.liveXml).contains(lease.entry);
 }
 
-// Anybody who can edit the domain can plug a device with our alias.
 void requireSameDevice(const DomainDescription& running, const Lease& lease) {
   const auto differences = domain::runningDifferences(running.liveXml, {lease});
   if (!differences.empty()) {
     throw Error("domain " + printable(running.name) + ": the running guest already has another " +
                     "device with the alias of " + lease.entry + ": " + join(differences, "; "),
-                "unplug it (`virsh detach-device-alias " + shellArgument(running.name) + " " +
-                    deviceAlias(lease) + " --live`), then try again",
-                ExitCode::refused);
+                plan::unplugForeign(running.name, lease), ExitCode::refused);
   }
 }
 

@@ -125,8 +125,8 @@ std::vector<Lease> handle(XmlHandler handler, const Operation& operation, const 
                                                          : std::vector<Lease>();
 }
 
-// The metadata, and with them every sign that vfpass manages the domain, can have been removed
-// while it ran.
+// The metadata, and with it every sign that vfpass manages the domain, can have been removed while
+// the domain ran.
 std::vector<Lease> handle(LeaseHandler handler, const Operation& operation,
                           const DomainInput& input, events::Subject& subject) {
   dropPrivileges();

@@ -98,7 +98,7 @@ Inventory readDevices(host::SystemKernel& kernel, const std::vector<Lease>& leas
   return inventory;
 }
 
-// libvirt applies the elements, whatever the metadata record.
+// libvirt applies the elements, whatever the metadata says.
 void checkElements(const CalledDomain& parsed) {
   const auto differences = domain::elementDifferences(parsed.xml, parsed.leases);
   if (!differences.empty()) {

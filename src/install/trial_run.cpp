@@ -1,17 +1,15 @@
 #include "trial_run.hpp"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 
-#include "vfpass/base/file_descriptor.hpp"
+#include "vfpass/base/process_exit.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
 #include "vfpass/error.hpp"
@@ -49,9 +47,7 @@ pid_t start(const fs::path& program) {
 
 // False if the process had to be killed.
 bool waitForEnd(pid_t pid, int& status) {
-  const FileDescriptor process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  pollfd event{process.get(), POLLIN, 0};
-  const bool ended = ::poll(&event, 1, static_cast<int>(deadlines::hookTrial.count())) == 1;
+  const bool ended = waitForExit({pid}, Deadline(deadlines::hookTrial));
   if (!ended) {
     ::kill(pid, SIGKILL);
   }

@@ -7,6 +7,7 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/check_function.hpp"
 #include "vfpass/plan/check_vf.hpp"
+#include "vfpass/plan/lease_device.hpp"
 
 namespace vfpass::plan {
 namespace {
@@ -62,12 +63,10 @@ void checkPlace(const AttachInput& input, const Lease& earlier, const Lease& lea
   }
 }
 
-// Anybody who can edit the domain can plug a device with our alias.
 Objection foreignDevice(const AttachInput& input, const Lease& lease) {
   return {"the running guest has a device with the alias of " + lease.entry +
               ", which vfpass has not attached",
-          "unplug it (`virsh detach-device-alias " + shellArgument(input.domainName) + " " +
-              deviceAlias(lease) + " --live`), then attach again"};
+          unplugForeign(input.domainName, lease)};
 }
 
 void checkDevice(const AttachInput& input, const Lease& lease, std::vector<Objection>& objections) {

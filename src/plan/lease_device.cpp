@@ -1,5 +1,6 @@
 #include "vfpass/plan/lease_device.hpp"
 
+#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::plan {
@@ -34,6 +35,11 @@ std::string otherDevice(const Lease& lease, const PhysicalFunction& pf) {
 
 std::string otherDevice(const Lease& lease, const PciFunction& function) {
   return otherCard(lease, function.address, function.path, function.serial);
+}
+
+std::string unplugForeign(const std::string& domainName, const Lease& lease) {
+  return "unplug it (`virsh detach-device-alias " + shellArgument(domainName) + " " +
+         deviceAlias(lease) + " --live`), then attach again";
 }
 
 }  // namespace vfpass::plan

@@ -12,7 +12,7 @@
 #include <cerrno>
 #include <chrono>
 
-#include "vfpass/base/deadline.hpp"
+#include "vfpass/base/process_exit.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 
@@ -95,19 +95,6 @@ struct Program {
   ::_exit(127);
 }
 
-bool hasEnded(pid_t process) {
-  siginfo_t info{};
-  return ::waitid(P_PID, static_cast<id_t>(process), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
-         info.si_pid == process;
-}
-
-void waitForEnd(pid_t process, milliseconds timeout) {
-  const Deadline deadline(timeout);
-  while (!hasEnded(process) && !deadline.over()) {
-    std::this_thread::sleep_for(pollInterval);
-  }
-}
-
 // ssh prints banners and warnings before the reason.
 std::string lastLine(const std::string& text) {
   std::string last;
@@ -152,9 +139,9 @@ ChildProcess::ChildProcess(std::vector<std::string> command, int stream)
 // The group's ID stays reserved until the process is waited for, so the last kill reaches no other.
 ChildProcess::~ChildProcess() {
   ::kill(-process_, SIGTERM);
-  waitForEnd(process_, endsWithin);
+  waitForExit({process_}, Deadline(endsWithin));
   ::kill(-process_, SIGKILL);
-  waitForEnd(process_, killedWithin);
+  waitForExit({process_}, Deadline(killedWithin));
   stop_ = true;
   reader_.join();
   ::waitpid(process_, nullptr,

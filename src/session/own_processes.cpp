@@ -7,9 +7,9 @@
 
 #include <cerrno>
 #include <fstream>
-#include <thread>
 #include <vector>
 
+#include "vfpass/base/process_exit.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 
@@ -18,7 +18,6 @@ namespace {
 
 // Enough to kill a probe in the guest and remove its directory.
 constexpr std::chrono::seconds endsWithin{10};
-constexpr std::chrono::milliseconds pollInterval{50};
 constexpr const char* program = "/proc/self/exe";
 
 std::vector<std::string> ownArguments() {
@@ -38,10 +37,7 @@ OwnProcesses::~OwnProcesses() {
   }
   const Deadline deadline(endsWithin);
   while (!running_.empty()) {
-    if (!takeEnded()) {
-      std::this_thread::sleep_for(pollInterval);
-    }
-    if (deadline.over()) {
+    if (!takeEnded(deadline.left()) && deadline.over()) {
       for (const auto& [process, about] : running_) {
         ::kill(process, SIGKILL);
         ::waitpid(process, nullptr, 0);
@@ -74,7 +70,17 @@ void OwnProcesses::start(const Uuid& domain) {
   running_.emplace(process, Process{domain, Deadline(longest_)});
 }
 
-std::optional<EndedVerification> OwnProcesses::takeEnded() {
+std::optional<EndedVerification> OwnProcesses::takeEnded(std::chrono::milliseconds timeout) {
+  std::vector<pid_t> processes;
+  for (const auto& [process, about] : running_) {
+    processes.push_back(process);
+  }
+  waitForExit(processes, Deadline(timeout));
+  return reap();
+}
+
+// Also kills those that have run for too long.
+std::optional<EndedVerification> OwnProcesses::reap() {
   for (const auto& [process, about] : running_) {
     int status = 0;
     const pid_t found = ::waitpid(process, &status, WNOHANG);

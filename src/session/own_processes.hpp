@@ -24,14 +24,16 @@ class OwnProcesses {
 
   /// Throws Error.
   void start(const Uuid& domain);
-  /// One that has ended; `completed` if its exit status was 0. Does not wait.
-  std::optional<EndedVerification> takeEnded();
+  /// One that has ended; `completed` if its exit status was 0. Waits for one up to `timeout`.
+  std::optional<EndedVerification> takeEnded(std::chrono::milliseconds timeout);
 
  private:
   struct Process {
     Uuid domain;
     Deadline deadline;
   };
+
+  std::optional<EndedVerification> reap();
 
   std::chrono::seconds longest_;
   std::map<pid_t, Process> running_;

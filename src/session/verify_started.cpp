@@ -149,11 +149,7 @@ void verifyStarted(Session& session, const VerifyRequest& request) {
       [&](const Uuid& uuid) { processes.start(uuid); },
       [&] {
         StopSignals::throwIfAsked();
-        const auto ended = processes.takeEnded();
-        if (!ended) {
-          std::this_thread::sleep_for(std::chrono::milliseconds(100));
-        }
-        return ended;
+        return processes.takeEnded(std::chrono::milliseconds(100));
       },
       [&](const Uuid& uuid, const std::string& reason) { giveUp(session, uuid, reason); }};
   verifyStartedVms(run, work);

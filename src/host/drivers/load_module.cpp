@@ -1,12 +1,9 @@
 #include "drivers/load_module.hpp"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -14,7 +11,7 @@
 
 #include "helper/poll_until.hpp"
 #include "sysfs/kernel_write.hpp"
-#include "vfpass/base/file_descriptor.hpp"
+#include "vfpass/base/process_exit.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/host/vfio_users.hpp"
@@ -58,16 +55,10 @@ pid_t spawnModprobe(const std::string& module) {
   return process;
 }
 
-// False at the deadline. A pidfd becomes readable when its process exits (Linux 5.3).
+// False at the deadline.
 bool waitForEnd(pid_t process, const Deadline& deadline, int& status) {
-  const FileDescriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
-  pollfd wait{handle.get(), POLLIN, 0};
-  while (handle && ::poll(&wait, 1, deadline.pollTimeout()) <= 0) {
-    if (deadline.over()) {
-      return false;
-    }
-  }
-  return pollUntil(deadline, [&] { return ::waitpid(process, &status, WNOHANG) != 0; });
+  return waitForExit({process}, deadline) &&
+         pollUntil(deadline, [&] { return ::waitpid(process, &status, WNOHANG) != 0; });
 }
 
 }  // namespace

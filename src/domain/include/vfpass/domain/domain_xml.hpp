@@ -56,7 +56,7 @@ void requireKnownClaims(const ParsedDomain& parsed);
 /// further, so it does not depend on the rest. nullopt if there is none.
 std::optional<Uuid> leadingUuid(std::string_view xml);
 
-/// XML skeletons for the elements that vfpass adds; built in from templates/, replaceable by files.
+/// XML skeletons for the elements that vfpass adds; built in from templates/.
 struct Templates {
   std::string hostdev;
   std::string interface;   ///< for leases with `interfaceForm`

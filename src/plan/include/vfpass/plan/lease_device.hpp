@@ -13,4 +13,8 @@ namespace vfpass::plan {
 std::string otherDevice(const Lease& lease, const PhysicalFunction& pf);
 std::string otherDevice(const Lease& lease, const PciFunction& function);
 
+/// Remedy for a device of the running guest that has the lease's alias but is not its device.
+/// Anybody who can edit the domain can plug one.
+std::string unplugForeign(const std::string& domainName, const Lease& lease);
+
 }  // namespace vfpass::plan
