@@ -26,11 +26,11 @@ def how_it_failed(result):
 
 
 def cell(test, release, results):
-    """The result of a test on a release, as recorded or declared."""
+    """The result of a test on a release, as recorded or declared. A run on another machine than the declared one does not count."""
     if release in test.not_on:
         return f"not supported: {test.not_on[release]}"
     result = results.get((release, test.name))
-    if result is None:
+    if result is None or result["machine"] != test.machine:
         return NOT_RUN
     when = f"{result['seconds']} s, {result['date']}"
     if result["result"] == "passed":

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * frames send NETDEV SOURCE DESTINATION COUNT
- *     sends COUNT frames with SOURCE as their MAC, which may differ from the netdev's.
+ * frames send NETDEV SOURCE DESTINATION COUNT [VLAN]
+ *     sends COUNT frames with SOURCE as their MAC, which may differ from the netdev's,
+ *     and with the tag of this VLAN.
  * frames receive NETDEV LAST SECONDS
  *     prints "listening", then the source MAC of each frame of `frames send` that
  *     arrives. Ends after the first frame from LAST; exit status 1 if none arrives
@@ -58,6 +59,13 @@ static int send_frames(int file, char **argument)
 	struct frame frame = { .header.h_proto = htons(TYPE) };
 	int count = atoi(argument[2]);
 
+	if (argument[3]) {
+		frame.header.h_proto = htons(ETH_P_8021Q);
+		frame.payload[0] = (char)(atoi(argument[3]) >> 8);
+		frame.payload[1] = (char)atoi(argument[3]);
+		frame.payload[2] = (char)(TYPE >> 8);
+		frame.payload[3] = (char)(TYPE & 0xff);
+	}
 	if (!parse_mac(argument[0], frame.header.h_source) ||
 	    !parse_mac(argument[1], frame.header.h_dest))
 		return 2;
@@ -97,11 +105,11 @@ static int receive_frames(int file, char **argument)
 
 int main(int argc, char **argv)
 {
-	int sends = argc == 6 && strcmp(argv[1], "send") == 0;
+	int sends = (argc == 6 || argc == 7) && strcmp(argv[1], "send") == 0;
 	int file;
 
 	if (!sends && !(argc == 5 && strcmp(argv[1], "receive") == 0)) {
-		fprintf(stderr, "usage: frames send NETDEV SOURCE DESTINATION COUNT\n"
+		fprintf(stderr, "usage: frames send NETDEV SOURCE DESTINATION COUNT [VLAN]\n"
 				"       frames receive NETDEV LAST SECONDS\n");
 		return 2;
 	}

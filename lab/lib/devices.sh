@@ -33,6 +33,10 @@ driver_of() {
 
 iommu_group_of() { basename "$(readlink "$pci_devices/$1/iommu_group")"; }
 
+# machine_needs DEVICE: whether the machine's file has this line. With `connectx` it has a model of the card, and the kernel's own
+# mlx5 drivers.
+machine_needs() { grep -qx "$1" /lab/control/needs; }
+
 # vport_value N INDEX COLUMN: a value of the stand-in's table, such as "vport_value 0 2 mac".
 vport_value() {
     awk -v index_="$2" -v column="$3" '
@@ -41,12 +45,16 @@ vport_value() {
 }
 
 # load_standin [parameter=value...]: returns when all PFs are bound and have their netdevs.
-load_standin() {
+load_standin() { modprobe mlx5_core "$@" && every_pf_has_a_netdev; }
+
+# load_mlx5 [rdma]: the same with the kernel's own drivers. The netdev of an InfiniBand PF is ib_ipoib's, so such a PF needs rdma.
+load_mlx5() { modprobe -a mlx5_core ${1:+mlx5_ib ib_ipoib} && every_pf_has_a_netdev; }
+
+every_pf_has_a_netdev() {
     local address
-    modprobe mlx5_core "$@" || return
     for address in $(physical_functions); do
-        wait_until 20 test -d "$pci_devices/$address/net" || {
-            echo "load_standin: no netdev for $address" >&2
+        wait_until 60 test -d "$pci_devices/$address/net" || {
+            echo "no netdev for $address" >&2
             return 1
         }
     done

@@ -6,9 +6,10 @@
 # port; the XML in FILE is added to the devices. With --rdma the guest has SoftRoCE and libibverbs,
 # and counts what a card would have counted (traffic.sh). Each --wire adds a virtio netdev on the
 # bridge of start_wire (wire.sh), which carries the frames of one VF. With --igb the guest has the driver of
-# machine igb's VFs. --ovmf boots it with UEFI firmware.
+# machine igb's VFs. --ovmf boots it with UEFI firmware. On a machine with a ConnectX, the guest has the kernel's own
+# drivers and no mailbox, and with --rdma also mlx5_ib.
 guest_xml() {
-    local name=$1 memory=224 igb='' rdma='' devices='' uuid='' agent edits=() wires=0
+    local name=$1 memory=224 igb='' rdma='' devices='' uuid='' agent edits=() wires=0 card=''
     agent=$(cat "$lab_directory/config/agent.xml")
     shift
     while [ $# -gt 0 ]; do
@@ -26,13 +27,14 @@ guest_xml() {
         esac
         shift
     done
+    ! machine_needs connectx || { card=-connectx; edits+=(-e '/<shmem/,/<.shmem>/d'); }
     local template
     template=$(cat "$lab_directory/config/guest.xml")
     template=${template//@NAME@/"$name"} template=${template//@MEMORY@/"$memory"}
     template=${template//@UUID@/"$uuid"} template=${template//@AGENT@/"$agent"}
     # The guest's TSC frequency is the host's.
     template=${template//@CLOCK@/"$(grep -o 'tsc_early_khz=[0-9]*' /proc/cmdline)"}
-    template=${template//@INITRAMFS@/"guest$igb$rdma.cpio"}
+    template=${template//@INITRAMFS@/"guest$card$igb$rdma.cpio"}
     printf '%s\n' "${template//@DEVICES@/"$devices"}" | sed -e '' "${edits[@]}"
 }
 

@@ -16,11 +16,11 @@ run_qemu_as() {
 }
 
 # start_libvirt [--no-mailbox]: with --no-mailbox there is no hook at all, as on a host before
-# the first hook is installed; call fill_mailbox by hand then.
+# the first hook is installed; call fill_mailbox by hand then. A ConnectX needs neither hook nor mailbox.
 start_libvirt() {
     install_libvirt_configuration
     rm -f /etc/libvirt/hooks/qemu.d/90-lab-mailbox
-    [ "${1:-}" = --no-mailbox ] || install_mailbox_hook
+    [ "${1:-}" = --no-mailbox ] || machine_needs connectx || install_mailbox_hook
     start_daemons
 }
 

@@ -42,6 +42,8 @@ check_arguments() {
     [[ -e $build/guest.cpio && -e $build/tsc_khz ]] ||
         fail "$build: no lab: run lab/prepare${release:+ --release $release} first"
     build=$(realpath "$build")
+    [ "$(needed_device "$machine")" != connectx ] || [ -e "$build/connectx/connectx.so" ] ||
+        fail "$build: no model of a ConnectX: run lab/prepare${release:+ --release $release} first"
     case $daemons in
     monolithic) ;;
     modular) [ -e "$build/modular/virtqemud" ] || fail "run lab/prepare --daemons modular first" ;;

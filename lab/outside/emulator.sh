@@ -1,7 +1,8 @@
 # shellcheck shell=bash disable=SC2154,SC2034
 # Sourced by lab/run and lab/prepare: chooses the QEMU for a machine. A line "# needs: DEVICE" in the machine's file
 # names a device that this machine's own QEMU may lack; in that case the newer QEMU is used that `lab/prepare
-# --machine NAME` unpacks into the build directory.
+# --machine NAME` unpacks into the build directory. No QEMU has the device "connectx": it is a library (lab/connectx) that
+# is loaded into this machine's own QEMU.
 
 # needed_device MACHINE: prints the needed device, or nothing if every QEMU can run the machine.
 needed_device() { sed -n 's/^# needs: //p' "$lab/machines/$1"; }
@@ -13,7 +14,7 @@ lacks_device() { [[ $(qemu-system-x86_64 -device "$1,help" 2>&1) != "$1 options:
 needs_emulator() {
     local device
     device=$(needed_device "$1")
-    [ -n "$device" ] && lacks_device "$device"
+    [ -n "$device" ] && [ "$device" != connectx ] && lacks_device "$device"
 }
 
 # unpacked_emulator DIRECTORY: sets the array emulator. Programs of a newer release need their own loader and
@@ -27,6 +28,7 @@ unpacked_emulator() {
 
 choose_emulator() {
     emulator=(qemu-system-x86_64)
+    [ "$(needed_device "$machine")" != connectx ] || emulator=(env "LD_PRELOAD=$build/connectx/connectx.so" "${emulator[@]}")
     needs_emulator "$machine" || return 0
     [ -e "$build/emulator/usr/bin/qemu-system-x86_64" ] ||
         fail "machine $machine needs a newer QEMU: run lab/prepare --machine $machine"

@@ -12,6 +12,7 @@ prepare_control() {
     printf '%s\0' "$path" "${script_arguments[@]}" >"$work/control/command"
     # Earlier than our own deadline, to leave time to save the logs.
     echo $((timeout > 40 ? timeout - 20 : timeout)) >"$work/control/deadline"
+    needed_device "$machine" >"$work/control/needs"
     [ "$daemons" = monolithic ] || echo virtqemud >"$work/control/daemon"
     mkfifo "$work/output"
 }
@@ -69,7 +70,7 @@ machine_arguments() {
     all_shares
     link_arguments
     while read -r -a device; do
-        [[ ${device[0]:-} == -* ]] && arguments+=("${device[@]}")
+        [[ ${device[0]:-} == -* ]] && arguments+=("${device[@]//@CONTROL@/"$work/control"}")
     done <"$lab/machines/$machine" || :
 }
 

@@ -20,10 +20,10 @@ make_vfs() { echo "$2" >"/sys/bus/pci/devices/$1/sriov_numvfs"; }
 # vf_of PF INDEX: the VF's address.
 vf_of() { basename "$(readlink "/sys/bus/pci/devices/$1/virtfn$2")"; }
 
-# define_with VM VF: defines a guest with a hostdev that vfpass did not add.
+# define_with VM VF [options of guest_xml]: defines a guest with a hostdev that vfpass did not add.
 define_with() {
     hostdev_xml "$2" 1 yes >/tmp/hostdev.xml
-    define_guest "$1" --device /tmp/hostdev.xml
+    define_guest "$1" --device /tmp/hostdev.xml "${@:3}"
 }
 
 # settle VM: brings the XML into libvirt's own order, which it has after every restart of the daemon. If
@@ -77,15 +77,20 @@ leases() {
         jq -c '.leases[] | [.domain.name, .entry, .vf, .state]'
 }
 
-# in_guest VM MAC: the "vport" file of the guest's PCI function with that MAC. The MAC identifies it, because the
-# guest's firmware numbers buses in the order of the ports, libvirt by the controllers' index.
-in_guest() { guest_shell "$1" "grep -l 'mac=$2' /sys/bus/pci/devices/*/vport"; }
+# in_guest VM MAC: the file that shows the MAC of the guest's PCI function: its netdev's, or the stand-in's "vport". The MAC
+# identifies it, because the guest's firmware numbers buses in the order of the ports, libvirt by the controllers' index.
+in_guest() {
+    local place="mac=$2' /sys/bus/pci/devices/*/vport"
+    ! machine_needs connectx || place="$2' /sys/bus/pci/devices/*/net/*/address"
+    guest_shell "$1" "grep -l '$place"
+}
 
 # reprobe_in_guest VM COUNT: waits until the guest's driver is bound to COUNT devices, fills the mailbox and
 # makes the driver probe again. The stand-in reads the mailbox when it probes; real firmware would have had
-# the values before the device was plugged.
+# the values before the device was plugged, and so has the model of a ConnectX.
 reprobe_in_guest() {
     wait_until 120 guest_drives "$1" "$2" || return
+    ! machine_needs connectx || return 0
     fill_mailbox "$1"
     # shellcheck disable=SC2016  # the guest's shell expands it
     guest_shell "$1" 'cd /sys/bus/pci/drivers/mlx5_core && for device in 0*; do

@@ -65,7 +65,7 @@ rm "$vms/b.yaml"
 snapshot
 standin_parameter configure_delay_ms 4000
 start_attach
-killed_at 'create 8 VFs'
+killed_at 'create 1 VF '
 expect "recover" vfpass recover
 standin_parameter configure_delay_ms 0
 unchanged "killed during VF creation"

@@ -57,10 +57,11 @@ expect "a second detach changes nothing" vfpass detach train0
 section "a PF without VFs: VFs are created for the first lease and removed with the last"
 echo 0 >"/sys/bus/pci/devices/$pf/sriov_numvfs"
 snapshot_host /tmp/host.before "$pf"
-mapping train0 rail0 "$pf" 'vlan: {id: 100, qos: 1}'
+mapping train0 rail0 "$pf" 'index: 5' 'vlan: {id: 100, qos: 1}'
 expect "attach" vfpass attach train0
-expect "all VFs were created" test -e "/sys/bus/pci/devices/$pf/virtfn7"
-expect "no VF was probed by mlx5_core" test -z "$(driver_of "$(vf_of "$pf" 5)")"
+expect "the VFs up to the mapping's index were created" test -e "/sys/bus/pci/devices/$pf/virtfn5"
+refuse "no further VF was created" test -e "/sys/bus/pci/devices/$pf/virtfn6"
+expect "no VF was probed by mlx5_core" test -z "$(driver_of "$(vf_of "$pf" 2)")"
 expect "detach" vfpass detach train0
 snapshot_host /tmp/host.after "$pf"
 expect_same_file "the host is restored" /tmp/host.before /tmp/host.after

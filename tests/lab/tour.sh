@@ -32,7 +32,7 @@ write_mapping() { sed 's/ *#.*//; /^$/d' /vfpass/examples/train0-pci.yaml >"$vms
 wait_for_release() { wait_until 90 guest_off "$1" && wait_until 30 has_lease reserved; }
 
 section "the host of the tour"
-require "the stand-in loads" load_standin
+require "mlx5_core loads" load_mlx5
 pf=$(pf_address 0) netdev=$(pf_netdev 0)
 expect_equal "the PF is README's" "0000:01:00.0 eth0" "$pf $netdev"
 # attach warns about a PF without carrier.

@@ -198,6 +198,12 @@ class Results(WithCheckout):
         self.checkout.run("--release", OWN)
         self.assertEqual("not run", row_of(self.checkout.page(), "near")[OTHER])
 
+    def test_a_run_on_another_machine_does_not_count(self):
+        self.checkout.run("--release", OWN, "--only", "near")
+        declared = self.checkout.folder / "build/tests/lab/declared"
+        declared.write_text(declared.read_text(encoding="utf-8").replace("\tfunctions\t", "\tmany\t"), encoding="utf-8")
+        self.assertEqual("not run", row_of(self.table(), "near")[OWN])
+
     def test_the_newest_run_counts(self):
         self.checkout.run("--release", OWN, "--only", "near")
         self.checkout.behave("near", "exit 1")
@@ -221,6 +227,11 @@ class Results(WithCheckout):
         loader.chmod(0o755)
         self.checkout.run("--release", OWN, "--only", "near")
         self.assertEqual("QEMU 99.1 (other)", self.checkout.results()[OWN, "near"]["versions"]["emulator"])
+
+
+    def test_the_lab_s_own_device_needs_no_newer_emulator(self):
+        machine = self.checkout.write("lab/machines/functions", "# A machine.\n# needs: connectx\n")
+        self.assertFalse(matrix_versions.needs_newer_emulator(machine))
 
 
 class Page(WithCheckout):

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The parts of the model: a port (PF) with its embedded switch, functions, vports and the firmware's objects. */
+#ifndef CONNECTX_H
+#define CONNECTX_H
+
+#include "qemu_version.h"
+
+#include "bits.h"
+#include "fields.h"
+
+#define TYPE_CONNECTX "connectx"
+#define TYPE_CONNECTX_VF "connectx-vf"
+
+#define PAGE 4096
+#define MAX_VFS 127
+#define MAX_ADDRESSES 128
+#define GIDS 64
+#define MAX_FRAME 10240
+#define PF_BAR (4 * MiB)
+#define VF_BAR (1 * MiB)
+/* Pages before it: initialization segment (0x2010 bytes, of which the driver maps all), MSI-X table, pending bits. */
+#define FIRST_UAR 4
+#define VPORT_UPLINK 0xffff
+
+/* Status of a command (mlx5_cmd_stat in include/linux/mlx5/device.h). */
+enum {
+    STATUS_OK = 0x0,
+    STATUS_INTERNAL = 0x1,
+    STATUS_BAD_OPCODE = 0x2,
+    STATUS_BAD_PARAMETER = 0x3,
+    STATUS_BAD_RESOURCE = 0x5,
+    STATUS_LIMIT = 0x8,
+    STATUS_NO_RESOURCES = 0xf,
+    STATUS_BAD_INPUT_LENGTH = 0x50,
+};
+
+/* Events (enum mlx5_event in include/linux/mlx5/device.h). */
+enum { EVENT_COMPLETION = 0x0, EVENT_PORT = 0x9, EVENT_COMMAND = 0xa, EVENT_PAGES = 0xb, EVENT_VPORT = 0xd };
+
+typedef struct Port Port;
+typedef struct Function Function;
+
+/* What a card is and can do: cards.c. */
+typedef struct CardModel {
+    const char *name, *description, *part_number, *psid, *firmware;
+    uint16_t pf_device, vf_device, subsystem, max_vfs;
+    uint16_t pf_vectors, vf_vectors;
+    uint16_t acl_tables;
+    bool infiniband, ethernet, qos, vst, acl, roce;
+    uint32_t ethernet_speeds, best_speed; /* bits of PTYS: enum mlx5e_link_mode in include/linux/mlx5/port.h */
+} CardModel;
+
+/* A virtual port of the embedded switch: 0 is the PF, N is VF N-1. */
+typedef struct Vport {
+    uint8_t mac[6];
+    uint64_t node_guid, port_guid;
+    uint16_t mtu;
+    bool promiscuous_unicast, promiscuous_multicast, promiscuous_all;
+    uint8_t min_inline, disabled_loopback;
+    bool roce;
+    uint8_t address[2][MAX_ADDRESSES][6]; /* allowed unicast and multicast addresses */
+    unsigned addresses[2];
+    bool change_event_armed;
+    uint8_t change_events, unreported;
+    uint8_t admin_state; /* enum mlx5_vport_state's: 0 down, 1 up, 2 as the uplink */
+    uint8_t policy;      /* the same for InfiniBand: enum port_state_policy */
+    bool enabled;        /* between ENABLE_HCA and DISABLE_HCA */
+    uint8_t switch_context[LEN_query_esw_vport_context_out__esw_vport_context / 8];
+    uint64_t received[6], sent[6]; /* frames and octets of unicast, multicast, broadcast */
+} Vport;
+
+/* The driver's command while it runs. */
+typedef struct Command {
+    uint16_t opcode, modifier;
+    uint8_t *in, *out;
+    uint32_t in_length, out_length;
+    uint32_t syndrome;
+} Command;
+
+typedef uint8_t CommandHandler(Function *function, Command *command);
+typedef struct CommandEntry {
+    uint16_t opcode;
+    CommandHandler *run;
+} CommandEntry;
+
+/* Anything that a command creates. The kind is the opcode that created it, in the command with its context. */
+typedef struct Resource {
+    uint32_t kind, id;
+    uint8_t *in;
+    uint32_t in_length;
+    void (*destroy)(struct Resource *resource);
+} Resource;
+
+/* Memory of the driver that holds a queue: entries of one size on pages of one size. */
+typedef struct Ring {
+    uint64_t *pages;
+    uint32_t page_count, page_shift, start;
+    uint32_t log_size, stride;
+} Ring;
+
+typedef struct EventQueue {
+    Resource resource;
+    Ring ring;
+    uint32_t producer, consumer, vector;
+    uint64_t events;
+    bool armed;
+} EventQueue;
+
+typedef struct CompletionQueue {
+    Resource resource;
+    Ring ring;
+    uint32_t producer, event_queue;
+    bool armed;
+} CompletionQueue;
+
+/* A send or receive queue of Ethernet frames. */
+typedef struct WorkQueue {
+    Resource resource;
+    Ring ring;
+    uint16_t consumer;
+    uint32_t completion_queue;
+    uint64_t doorbell_record;
+    uint8_t state; /* 0 reset, 1 ready, 3 error */
+} WorkQueue;
+
+/* States of a queue pair (enum mlx5_qp_state in include/linux/mlx5/qp.h). */
+enum { QP_RESET = 0, QP_INIT = 1, QP_RTR = 2, QP_RTS = 3, QP_ERROR = 6 };
+
+typedef struct QueuePair {
+    Resource resource;
+    Ring ring; /* the receive queue, then the send queue */
+    uint32_t receive_log, receive_stride, send_offset;
+    bool receives, sends;
+    uint16_t send_consumer, receive_consumer;
+    uint32_t send_cq, receive_cq, user_index;
+    uint64_t doorbell_record;
+    uint8_t state, service;
+    uint32_t remote, remote_lid;
+    uint8_t remote_gid[16];
+} QueuePair;
+
+typedef struct FlowTable {
+    Resource resource;
+    GHashTable *groups; /* ID to match criteria */
+    GTree *entries;     /* index to flow context */
+} FlowTable;
+
+typedef struct Frame {
+    uint8_t bytes[MAX_FRAME + 8];
+    uint32_t length;
+    uint16_t source;    /* vport */
+    uint8_t match[512]; /* a fte_match_param of this frame */
+} Frame;
+
+/* What a walk through the flow tables has decided about a frame. */
+typedef struct Verdict {
+    bool dropped, matched, push, pop;
+    uint16_t tag;
+    uint16_t vports[MAX_VFS + 3];
+    unsigned vport_count;
+    uint32_t tirs[64];
+    unsigned tir_count;
+} Verdict;
+
+/* One rule of misbehaviour: faults.c. */
+typedef struct Fault {
+    int opcode;   /* -1: every command */
+    int function; /* -1: every function */
+    int status;   /* -1: as the command itself answers */
+    uint32_t syndrome;
+    uint32_t late_ms;
+    bool never;
+    int64_t count; /* answers left, -1 without end */
+} Fault;
+
+typedef struct Pending {
+    Function *function;
+    unsigned slot;
+    Fault fault;
+    QEMUTimer *timer;
+} Pending;
+
+struct Function {
+    PCIDevice device;
+    MemoryRegion bar, segment, doorbells;
+    Port *port;
+    uint16_t vport;
+    uint64_t command_queue;
+    uint32_t interface_state; /* enum in mlx5_core.h: 0 full, 1 disabled, 7 software reset */
+    bool initialized;         /* between INIT_HCA and TEARDOWN_HCA */
+    GHashTable *resources;
+    GHashTable *roots; /* (type, vport) to the first flow table */
+    uint32_t next_id;
+    bool uar_used[PF_BAR / PAGE];
+    uint8_t gid[GIDS][32]; /* RoCE addresses */
+    QEMUTimer *retry;      /* queue pairs that wait for a receive buffer, or are flushed */
+    Pending *pending[32];  /* commands that are answered late */
+};
+
+struct Port {
+    Function function; /* the PF */
+    const CardModel *card;
+    NICConf conf;
+    NICState *nic;
+    char *card_name, *link_name, *serial, *firmware, *log_path, *control_path;
+    uint16_t vfs, first_vf, acl_tables, acls_used;
+    uint8_t number; /* 1 or 2 */
+    bool infiniband, qos, vst, acl, manager;
+    unsigned firmware_major, firmware_minor, firmware_patch;
+    uint64_t card_guid;
+    Vport vport[MAX_VFS + 1];
+    uint8_t admin_state; /* 1 up, 2 down */
+    bool cable;          /* false: the link is down whatever the driver asks for */
+    GArray *pages[MAX_VFS + 1]; /* pages that the driver gave to each function's firmware */
+    uint32_t reclaim_ms;
+    GPtrArray *reclaims;
+    bool dead;
+    uint8_t death_syndrome;
+    uint32_t frozen_health;
+    GArray *faults;
+    uint32_t commands[0x1000]; /* how often each was answered or left unanswered */
+    FILE *log;
+    QEMUTimer *control_timer;
+    long control_offset;
+    uint8_t vpd[256];
+    unsigned vpd_length;
+};
+
+#define FUNCTION(device) ((Function *)(device))
+DECLARE_INSTANCE_CHECKER(Port, PORT, TYPE_CONNECTX)
+
+/* pci.c */
+Function *function_of_vport(Port *port, uint16_t vport);
+void function_clear(Function *function);
+bool memory_read(Function *function, uint64_t address, void *buffer, uint32_t length);
+bool memory_write(Function *function, uint64_t address, const void *buffer, uint32_t length);
+
+/* cards.c */
+const CardModel *card_find(const char *name);
+char *card_names(void);
+
+/* vpd.c */
+void vpd_init(Port *port);
+void vpd_config_write(Port *port, uint32_t address, int length);
+
+/* resources.c */
+void *resource_new(Function *function, Command *command, uint32_t id, size_t size, void (*destroy)(Resource *));
+void *resource_find(Function *function, uint32_t kind, uint32_t id);
+void resource_delete(Function *function, uint32_t kind, uint32_t id);
+void resource_free(void *resource);
+uint32_t command_id(const Command *command);
+extern const CommandEntry resource_commands[];
+
+/* ring.c */
+void ring_init(Ring *ring, const Resource *resource, const uint8_t *addresses, uint32_t bytes, uint32_t page_shift,
+               uint32_t page_offset);
+void ring_free(Ring *ring);
+bool ring_read(Function *function, const Ring *ring, uint32_t offset, void *buffer, uint32_t length);
+bool ring_write(Function *function, const Ring *ring, uint32_t offset, const void *buffer, uint32_t length);
+bool ring_read_wrapped(Function *function, const Ring *ring, uint32_t base, uint32_t size, uint32_t at, uint8_t *buffer,
+                       uint32_t length);
+
+/* command_queue.c, commands.c, log.c, faults.c, control.c, health.c */
+void command_queue_ring(Function *function, uint32_t slots);
+void command_queue_reset(Function *function);
+CommandHandler command_accept;
+uint8_t command_run(Function *function, Command *command);
+const char *opcode_name(uint16_t opcode);
+int opcode_number(const char *name);
+void log_open(Port *port);
+void log_command(Function *function, const Command *command, int status, const char *remark);
+void log_line(Port *port, const char *text);
+bool fault_take(Function *function, uint16_t opcode, Fault *taken);
+bool fault_add(Port *port, char **words, GString *reply);
+char *control_run(Port *port, const char *line);
+void control_init(Port *port);
+void control_config_write(Port *port, uint32_t address, int length);
+uint32_t health_read(Port *port, hwaddr offset);
+uint32_t health_counter(Port *port);
+void health_die(Port *port, uint8_t syndrome);
+void health_recover(Port *port);
+
+/* registers.c */
+extern const MemoryRegionOps segment_ops, doorbell_ops;
+
+/* boot.c, capabilities.c, pages.c, access_registers.c */
+extern const CommandEntry boot_commands[], capability_commands[], page_commands[], access_register_commands[];
+void pages_request(Function *function, uint16_t vport, int32_t count);
+void pages_reclaim_later(Port *port, uint16_t vport);
+
+/* event_queue.c, completion_queue.c */
+extern const CommandEntry event_queue_commands[], completion_queue_commands[];
+EventQueue *event_queue_for(Function *function, uint8_t type);
+void event_push(Function *function, EventQueue *queue, uint8_t type, uint8_t subtype, const uint8_t data[28]);
+void event_send(Function *function, uint8_t type, uint8_t subtype, const uint8_t data[28]);
+void event_queue_doorbell(Function *function, uint32_t value, bool arm);
+void completion_push(Function *function, CompletionQueue *queue, uint8_t entry[64]);
+void completion_queue_arm(Function *function, uint32_t number, uint32_t consumer);
+
+/* vport.c, vport_context.c, infiniband.c, port.c, scheduling.c */
+extern const CommandEntry vport_commands[], vport_context_commands[], infiniband_commands[];
+int vport_of(Function *function, const Command *command);
+bool vport_is_up(Port *port, uint16_t number);
+bool uplink_is_up(Port *port);
+void vport_link_event(Port *port, uint16_t number);
+void port_link_changed(Port *port);
+void vport_count(uint64_t counters[6], const uint8_t *destination, uint32_t length);
+
+/* frame.c, checksum.c, flow_table.c, flow_walk.c, eswitch.c */
+bool frame_is_tagged(const Frame *frame);
+void frame_tag(Frame *frame, uint16_t tag);
+void frame_untag(Frame *frame);
+void frame_dissect(Frame *frame);
+uint32_t checksum_add(const uint8_t *bytes, uint32_t length, uint32_t sum);
+uint16_t checksum_fold(uint32_t sum);
+void checksum_fill(Frame *frame);
+bool frame_headers(const Frame *frame, uint32_t *network, uint32_t *transport, uint8_t *protocol);
+extern const CommandEntry flow_table_commands[];
+enum { TABLE_NIC_RECEIVE = 0, TABLE_EGRESS = 2, TABLE_INGRESS = 3, TABLE_FDB = 4 };
+FlowTable *flow_root(Function *function, uint8_t type, uint16_t vport);
+void flow_walk(Function *function, FlowTable *table, const Frame *frame, Verdict *verdict);
+void eswitch_transmit(Function *function, Frame *frame);
+ssize_t eswitch_receive(NetClientState *client, const uint8_t *bytes, size_t length);
+
+/* work_queue.c, send_queue.c, segmentation.c, receive_queue.c */
+extern const CommandEntry work_queue_commands[];
+void send_queue_ring(Function *function, uint32_t number);
+void segmentation_send(Function *function, const uint8_t *packet, uint32_t length, uint32_t header, uint32_t size);
+void receive_queue_deliver(Port *port, uint16_t vport, Frame *frame);
+
+/* memory_key.c, queue_pair.c, rdma.c */
+bool memory_key_access(Function *function, uint32_t key, uint64_t address, uint8_t *buffer, uint32_t length, bool write,
+                       bool remote);
+extern const CommandEntry queue_pair_commands[];
+void queue_pair_ring(Function *function, QueuePair *pair);
+void queue_pair_retry(void *function);
+typedef enum {
+    RDMA_DONE,
+    RDMA_NOT_READY,
+    RDMA_UNREACHABLE,
+    RDMA_LOCAL_ERROR,
+    RDMA_REMOTE_ACCESS,    /* key or range of the remote address */
+    RDMA_REMOTE_TOO_SHORT, /* the receiver's buffer */
+    RDMA_REMOTE_FAILURE,   /* anything else at the receiver */
+} RdmaResult;
+RdmaResult rdma_execute(Function *function, QueuePair *pair, const uint8_t *wqe, uint32_t size, uint32_t *bytes);
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * How faults are ordered while the machine runs. From inside it: a window in the PF's configuration space, a vendor-specific
+ * extended capability. A line of text that is written there runs at its newline and is replaced by the reply; neither a driver nor
+ * a reset of the card is in the way, and `printf` and `dd` are enough (lab/connectx/control). From outside: lines that are
+ * appended to the file of the property control=.
+ */
+#include "connectx.h"
+
+#define CAPABILITY 0x400
+#define WINDOW (CAPABILITY + 8)
+#define WINDOW_LENGTH 0x1f8
+#define POLL_MS 100
+
+static bool link_set(Port *port, const char *state)
+{
+    if (!state || (strcmp(state, "up") && strcmp(state, "down"))) {
+        return false;
+    }
+    port->cable = !strcmp(state, "up");
+    port_link_changed(port);
+    return true;
+}
+
+static void count_report(Port *port, const char *name, GString *reply)
+{
+    int opcode = name ? opcode_number(name) : -1;
+
+    if (opcode < 0) {
+        g_string_append_printf(reply, "error: unknown command %s", name ? name : "");
+    } else {
+        g_string_append_printf(reply, "%u", port->commands[opcode]);
+    }
+}
+
+static void words_run(Port *port, char **words, GString *reply)
+{
+    const char *verb = words[0] ? words[0] : "", *value = words[0] ? words[1] : NULL;
+
+    if (!strcmp(verb, "fault")) {
+        fault_add(port, words + 1, reply);
+        return;
+    }
+    if (!strcmp(verb, "count")) {
+        count_report(port, value, reply);
+        return;
+    }
+    if (!strcmp(verb, "clear")) {
+        g_array_set_size(port->faults, 0);
+        port->reclaim_ms = 0;
+    } else if (!strcmp(verb, "reclaim") && value) {
+        port->reclaim_ms = g_ascii_strtoull(value, NULL, 0);
+    } else if (!strcmp(verb, "die")) {
+        health_die(port, value ? g_ascii_strtoull(value, NULL, 0) : 1);
+    } else if (!strcmp(verb, "recover")) {
+        health_recover(port);
+    } else if (strcmp(verb, "link") || !link_set(port, value)) {
+        g_string_append_printf(reply, "error: unknown order %s", verb);
+        return;
+    }
+    g_string_append(reply, "ok");
+}
+
+/* Runs a line; the caller frees the reply. */
+char *control_run(Port *port, const char *line)
+{
+    GString *reply = g_string_new(NULL);
+    g_autofree char *squeezed = g_strstrip(g_strdup(line));
+    g_auto(GStrv) words = g_strsplit_set(squeezed, " \t", -1);
+    unsigned kept = 0;
+
+    for (unsigned i = 0; words[i]; i++) { /* without the empty words between two spaces */
+        if (*words[i]) {
+            char *word = words[i];
+
+            words[i] = words[kept];
+            words[kept++] = word;
+        }
+    }
+    for (unsigned i = kept; words[i]; i++) {
+        g_free(words[i]);
+        words[i] = NULL;
+    }
+    words_run(port, words, reply);
+    log_line(port, squeezed);
+    return g_string_free(reply, false);
+}
+
+void control_config_write(Port *port, uint32_t address, int length)
+{
+    uint8_t *window = port->function.device.config + WINDOW, *end;
+
+    if (address + length <= WINDOW || address >= WINDOW + WINDOW_LENGTH) {
+        return;
+    }
+    end = memchr(window, '\n', WINDOW_LENGTH);
+    if (!end || (uint32_t)(end - window) + WINDOW < address || (uint32_t)(end - window) + WINDOW >= address + length) {
+        return;
+    }
+    g_autofree char *line = g_strndup((char *)window, end - window);
+    g_autofree char *reply = control_run(port, line);
+
+    memset(window, 0, WINDOW_LENGTH);
+    snprintf((char *)window, WINDOW_LENGTH, "%s\n", reply);
+}
+
+/* Runs the whole lines that were appended since the last look. A file that became shorter is read from its beginning. */
+static void control_poll(void *opaque)
+{
+    Port *port = opaque;
+    g_autofree char *text = NULL;
+    gsize length = 0;
+
+    if (g_file_get_contents(port->control_path, &text, &length, NULL)) {
+        char *line = text, *end;
+
+        if ((gsize)port->control_offset > length) {
+            port->control_offset = 0;
+        }
+        for (line += port->control_offset; (end = strchr(line, '\n')); line = end + 1) {
+            *end = 0;
+            g_free(control_run(port, line));
+        }
+        port->control_offset = line - text;
+    }
+    timer_mod(port->control_timer, qemu_clock_get_ms(QEMU_CLOCK_REALTIME) + POLL_MS);
+}
+
+void control_init(Port *port)
+{
+    PCIDevice *device = &port->function.device;
+
+    pcie_add_capability(device, PCI_EXT_CAP_ID_VNDR, 1, CAPABILITY, WINDOW_LENGTH + 8);
+    pci_set_long(device->config + CAPABILITY + 4, (WINDOW_LENGTH + 8u) << 20);
+    memset(device->wmask + WINDOW, 0xff, WINDOW_LENGTH);
+    if (port->control_path) {
+        port->control_timer = timer_new_ms(QEMU_CLOCK_REALTIME, control_poll, port);
+        timer_mod(port->control_timer, qemu_clock_get_ms(QEMU_CLOCK_REALTIME) + POLL_MS);
+    }
+}
