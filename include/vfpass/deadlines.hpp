@@ -16,15 +16,22 @@ using std::chrono::seconds;
 inline constexpr milliseconds bind{20000};
 /// Writing sriov_numvfs, during which the kernel binds drivers to all VFs, one after the other.
 inline constexpr milliseconds createVfs{120000};
+/// Writing 0 to it. mlx5 first waits up to 120 s for the pages that the card's firmware returns
+/// (mlx5_wait_for_pages, MLX5_TO_RECLAIM_VFS_PAGES_MS), and succeeds even if they do not come: a
+/// deadline of 120 s would report the failure of a removal that then succeeds.
+inline constexpr milliseconds removeVfs{150000};
 /// One netlink exchange. The kernel replies at once, unless another process holds its lock.
 inline constexpr milliseconds netlink{5000};
-/// Changing the eswitch mode: recreating netdevs takes seconds per port.
+/// Changing the eswitch mode: rebuilding its tables and the RDMA device takes seconds per port.
 inline constexpr milliseconds eswitch{120000};
 /// Creating, listing or removing RDMA links: may load modules.
 inline constexpr milliseconds rdma{30000};
 /// Reading a driver_override: a driver's probe holds the device's lock until it finishes, with real
 /// mlx5 up to a second.
 inline constexpr milliseconds driverOverride{1000};
+/// Reading a card's serial number: normally 40 to 200 ms on a ConnectX, by estimate; each four
+/// bytes time out after 125 ms (pci_vpd_wait).
+inline constexpr milliseconds serial{1000};
 /// Writing sriov_drivers_autoprobe: the kernel only stores the value and takes no lock
 /// (sriov_drivers_autoprobe_store).
 inline constexpr milliseconds autoprobe{5000};
@@ -53,17 +60,21 @@ inline constexpr milliseconds hookLeastLock{1000};
 inline constexpr milliseconds hookOperation{10000};
 /// Another writer's transaction: shorter than in commands, and leaves time for the work.
 inline constexpr milliseconds hookDatabase{3000};
-/// As `bind`, `createVfs` and `netlink`, but one of them has to fit into `hookWork`.
+/// As `bind`, `createVfs` and `netlink`, but one of them has to fit into `hookWork`. A creation
+/// takes time for each VF: docs/attach.md says how many fit.
 inline constexpr milliseconds hookBind{8000};
 inline constexpr milliseconds hookCreateVfs{12000};
+/// The inverse of a creation that the hook rolls back. A removal that takes longer stays in the
+/// journal, and the next command completes it.
+inline constexpr milliseconds hookRemoveVfs{12000};
 inline constexpr milliseconds hookNetlink{3000};
 /// The trial run before `hook install`: a hook without arguments takes about a millisecond.
 inline constexpr milliseconds hookTrial{5000};
 
 // Commands on the host.
 
-/// A lock that another command holds: long enough for a slow driver (`createVfs`).
-inline constexpr milliseconds lock{150000};
+/// A lock that another command holds: long enough for a slow driver (`removeVfs`).
+inline constexpr milliseconds lock{180000};
 /// Another writer's transaction: long enough for another command that waits for a slow driver.
 inline constexpr milliseconds database{15000};
 /// The same while a damaged database is examined and moved aside.
@@ -141,5 +152,8 @@ inline constexpr seconds guestTool{60};
 inline constexpr milliseconds countersSettle{3000};
 /// A run of vfpass-probe without `--deadline`.
 inline constexpr seconds probeRun{60};
+
+static_assert(lock > removeVfs && removeVfs > createVfs);
+static_assert(hookCreateVfs < hookWork && hookRemoveVfs < hookWork);
 
 }  // namespace vfpass::deadlines

@@ -11,6 +11,7 @@
 
 #include "vfpass/holder.hpp"
 #include "vfpass/pci_address.hpp"
+#include "vfpass/pf_settings.hpp"
 #include "vfpass/vf_settings.hpp"
 
 namespace vfpass {
@@ -65,6 +66,19 @@ struct VirtualFunction {
   /// False when the kernel's reply omits this VF although it exists: the nested VF list has a
   /// 16-bit length, which wraps above about 220 VFs.
   bool settingsReadable = false;
+  /// The netdev on the host that represents the VF in switchdev mode; empty: none.
+  std::string representor = {};
+};
+
+/// A RoCE LAG: mlx5 combines the ports of a card whose netdevs are below one bond into one RDMA
+/// device, whatever its name (mlx5_bond_0, after rdma-core's renaming rocep59s0).
+struct RoceLag {
+  std::string bond;        ///< netdev
+  std::string rdmaDevice;  ///< empty: none
+  /// The PF that this device belongs to, this PF or the other one; nullopt: none.
+  std::optional<PciAddress> rdmaPf;
+
+  auto operator<=>(const RoceLag&) const = default;
 };
 
 /// One PF. Netdev, RDMA device and PCI address all name the same function.
@@ -96,6 +110,17 @@ struct PhysicalFunction {
   /// IP addresses of its netdev, `192.0.2.1/24`, without IPv6 link-local ones, which every netdev
   /// has while it is up. Empty on a captured tree.
   std::vector<std::string> addresses;
+  std::uint32_t classCode = 0;  ///< 24 bits: base class, subclass, programming interface
+  /// The driver has files for VFs below the PF (`sriov/N/`): MLNX_OFED and DOCA-OFED.
+  bool hasVfFiles = false;
+  /// Only of a PF without netdev: the PF of the same port of a Socket Direct card that has it.
+  std::optional<PciAddress> mainPf = {};
+  std::optional<RoceLag> lag = {};
+  /// The driver reports none of its VFs and lets the host set none of their attributes: mlx5 if the
+  /// PF does not manage its embedded switch. False while there are no VFs, and where unknown.
+  bool reportsNoVfs = false;
+  /// Read where a mapping or lease needs it, of mlx5's PFs. Empty: not read, or not observable.
+  std::optional<EswitchMode> eswitchMode = {};
 };
 
 /// Another function in the IOMMU group of a function that is to be assigned to a guest.

@@ -73,6 +73,9 @@ struct LeasedVf {
   bool infiniband = false;
   VfSettings settings;
   std::set<Attribute> required;
+  /// Optional attributes that the PF's driver refused, or cannot set in its eswitch mode. Not a
+  /// term: each start asks the driver again, and the hook cannot change the metadata.
+  std::set<Attribute> refused = {};
   bool interfaceForm = false;
   std::optional<std::string> teamingWith;
 
@@ -124,6 +127,11 @@ LeasedVf& vfOf(Lease& lease);
 /// The settings of a leased VF; none for a PCI function.
 VfSettings settingsOf(const Lease& lease);
 
+/// True for an Ethernet VF whose MAC vfpass neither sets nor reads (`mac: keep`).
+bool keepsMac(const Lease& lease);
+/// The same without those that the driver refused: the values that the VF should have.
+VfSettings acceptedSettings(const Lease& lease);
+
 /// True when the device is an `<interface>` in the domain XML; a PCI function is a `<hostdev>`.
 bool isInterface(const Lease& lease);
 
@@ -135,7 +143,8 @@ std::string guestIdentityOf(const Lease& lease);
 inline constexpr std::string_view metadataNamespace = "https://vfpass.org/xmlns/domain/1";
 
 /// The lease without the fields that change after attach or serve only messages (state, boot,
-/// domain name, whether vfpass created the VFs), for comparison with the domain's metadata.
+/// domain name, whether vfpass created the VFs, what the driver refused), for comparison with the
+/// domain's metadata.
 Lease termsOf(Lease lease);
 
 /// The elements other than devices that these leases of one domain add to its XML.

@@ -51,6 +51,7 @@ struct MappedVf {
   PfSelector pf;
   std::optional<unsigned> index;  ///< empty: auto
   bool macAutomatic = true;       ///< mac: auto (the default); settings.mac is then empty
+  bool macKept = false;           ///< mac: keep; settings.mac is then empty
   bool guidsAutomatic = false;    ///< an `infiniband:` block requests derived GUIDs
   bool nodeGuidAutomatic = false;
   bool portGuidAutomatic = false;
@@ -75,7 +76,14 @@ struct MappedFunction {
 };
 
 /// Risks that a mapping can accept by name.
-enum class Allowance { sharedIommuGroup, trust, unsafeInterrupts, netdevInUse, unknownHolder };
+enum class Allowance {
+  sharedIommuGroup,
+  trust,
+  unsafeInterrupts,
+  netdevInUse,
+  unknownHolder,
+  disruption
+};
 
 std::string_view toString(Allowance allowance);  ///< shared-iommu-group, trust, ...
 std::optional<Allowance> parseAllowance(std::string_view name);

@@ -11,6 +11,15 @@ namespace vfpass {
 /// PCI vendor of ConnectX and BlueField NICs.
 inline constexpr std::uint16_t mellanox = 0x15b3;
 
+/// Whether this is the network function of a BlueField, whose own processor manages its VFs in DPU
+/// mode.
+bool isBlueField(std::uint16_t vendor, std::uint16_t device);
+
+/// What to do where the driver denies root an attribute of a VF (EPERM): mlx5 does if the PF does
+/// not manage its embedded switch (mlx5_esw_allowed), OFED's also for the VLAN of a VF that has a
+/// VGT+ trunk.
+std::string deniedRemedy(std::uint16_t vendor, std::uint16_t device);
+
 /// Whether mstconfig changes this function's firmware settings as remedies describe: NICs of
 /// mlx5_core, also while no driver is bound. mlx4_core's NICs have one function for both ports.
 bool hasMlx5Firmware(std::uint16_t vendor, const std::string& driver);
@@ -24,11 +33,5 @@ unsigned linkTypeValue(LinkLayer layer);
 
 /// The command for these assignments (`SRIOV_EN=1`), and the power cycle that makes them effective.
 std::string setFirmware(const PciAddress& pf, const std::vector<std::string>& assignments);
-
-/// How a PF without IPoIB netdev gets one. The kernel sets GUIDs of VFs only through that netdev
-/// (ipoib_main.c: ipoib_netdev_ops_pf), and udev does not load ib_ipoib: it has no modalias.
-inline constexpr const char* ipoibRemedy =
-    "run `modprobe ib_ipoib`, and install rdma-core, whose rdma-load-modules@infiniband.service "
-    "loads it at boot";
 
 }  // namespace vfpass

@@ -24,6 +24,9 @@ struct CreateVfs {
   /// still have these VFs (the removal never began, or is still running in the kernel). Empty: the
   /// PF has no VFs, and the current value is restored.
   std::optional<bool> autoprobe = std::nullopt;
+  /// The PF with the RDMA device of the RoCE LAG that the creation disables; that device disappears
+  /// under its users. Empty: there is no LAG.
+  std::optional<PciAddress> lagDevicePf = std::nullopt;
 
   auto operator<=>(const CreateVfs&) const = default;
 };
@@ -51,6 +54,10 @@ struct VfChange {
 struct ConfigureVfs {
   PciAddress pf;
   std::vector<VfChange> vfs;
+  /// For new VFs: the value that every VF of the PF gets where `vfs` states none and the driver
+  /// reports another one. Never required. mlx5 accepts MAC, VLAN, spoof check and trust for VFs
+  /// that do not exist, and keeps them until the VF is created (mlx5_eswitch_get_vport).
+  std::optional<VfSettings> otherwise = std::nullopt;
 
   auto operator<=>(const ConfigureVfs&) const = default;
 };
@@ -120,7 +127,7 @@ struct UnplugDevice {
   auto operator<=>(const UnplugDevice&) const = default;
 };
 
-/// Set the PF's eswitch mode. Drivers refuse while there are VFs, and recreate the netdev.
+/// Set the PF's eswitch mode. Its netdev stays, but loses its link meanwhile.
 struct SetEswitchMode {
   PciAddress pf;
   EswitchMode mode = EswitchMode::legacy;

@@ -108,6 +108,11 @@ constexpr void forEachAttribute(Visit visit) {
 inline constexpr auto allAttributes =
     std::apply([](const auto&... row) { return std::array{row.attribute...}; }, attributeTable);
 
+/// The attributes that mlx5 sets only in legacy mode. In switchdev mode it answers EOPNOTSUPP
+/// (mlx5/core/esw/legacy.c, mlx5e_set_vf_link_state), except to VLAN 0, which has no effect.
+inline constexpr std::array legacyOnlyAttributes{Attribute::vlan, Attribute::spoofCheck,
+                                                 Attribute::linkState, Attribute::trust};
+
 /// Whether VFs of this link layer have the attribute.
 bool existsOn(Attribute attribute, bool infiniband);
 
@@ -120,6 +125,9 @@ std::string describe(const VfSettings& settings, Attribute attribute);
 
 /// Copy of `settings` reduced to the listed attributes.
 VfSettings only(const VfSettings& settings, const std::vector<Attribute>& attributes);
+
+/// Copy of `settings` without the listed attributes.
+VfSettings without(VfSettings settings, const std::set<Attribute>& attributes);
 
 /// Each attribute from `first`, or from `second` where `first` has none.
 VfSettings firstOf(VfSettings first, const VfSettings& second);

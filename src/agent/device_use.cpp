@@ -96,7 +96,10 @@ DeviceUse findUsers(Agent& agent, const Lease& lease) {
   DeviceUse use;
   const std::string address = guestIdentityOf(lease);
   if (address.empty()) {
-    use.notObservable.push_back("the guest agent cannot tell whether a PCI function is in use");
+    use.notObservable.push_back(
+        "the guest agent cannot tell whether " +
+        std::string(isVf(lease) ? "a VF whose lease records no MAC" : "a PCI function") +
+        " is in use");
     return use;
   }
   const auto observe = [&](const auto& ask) {

@@ -1,6 +1,7 @@
 #include "perform.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/lease_device.hpp"
@@ -17,12 +18,73 @@ Hypervisor& hypervisorOf(Tools& tools) {
   return *tools.hypervisor;
 }
 
-void configure(const ConfigureVfs& action, Tools& tools, std::vector<std::string>& warnings) {
-  for (const auto& refused : tools.kernel.configureVfs(action)) {
-    warnings.push_back("VF " + std::to_string(refused.vfIndex) + " of PF " + toString(action.pf) +
-                       ": the driver refused the optional attribute " +
-                       std::string(toString(refused.attribute)) + ": " + refused.reason);
+// One line for all VFs with the same attribute and reason: a PF has many new VFs.
+void warnOfRefusals(const ConfigureVfs& action, const std::vector<RefusedAttribute>& refusals,
+                    std::vector<std::string>& warnings) {
+  std::map<std::string, std::vector<std::string>> vfs;
+  std::vector<std::string> order;
+  for (const auto& refused : refusals) {
+    const std::string what = ": the driver refused the optional attribute " +
+                             std::string(toString(refused.attribute)) + ": " + refused.reason;
+    if (vfs[what].empty()) {
+      order.push_back(what);
+    }
+    vfs[what].push_back(std::to_string(refused.vfIndex));
   }
+  for (const auto& what : order) {
+    const auto& indices = vfs[what];
+    warnings.push_back((indices.size() == 1 ? "VF " : "VFs ") + join(indices, ", ") + " of PF " +
+                       toString(action.pf) + what);
+  }
+}
+
+bool statesSame(const ConfigureVfs& action, const Lease& lease, Attribute attribute) {
+  const VfSettings wanted = only(vfOf(lease).settings, {attribute});
+  return wanted != VfSettings{} && std::ranges::any_of(action.vfs, [&](const VfChange& change) {
+           return change.index == vfOf(lease).index && only(change.settings, {attribute}) == wanted;
+         });
+}
+
+// A refusal of another value, such as a neutral one, says nothing about the lease's.
+void recordRefusals(const ConfigureVfs& action, const std::vector<RefusedAttribute>& refusals,
+                    Tools& tools) {
+  for (Lease lease : refusals.empty() ? std::vector<Lease>{} : tools.database.leases()) {
+    if (!isVf(lease) || lease.pf != action.pf) {
+      continue;
+    }
+    std::set<Attribute> found = vfOf(lease).refused;
+    for (const auto& refused : refusals) {
+      if (refused.vfIndex == vfOf(lease).index && statesSame(action, lease, refused.attribute)) {
+        found.insert(refused.attribute);
+      }
+    }
+    if (found != vfOf(lease).refused) {
+      vfOf(lease).refused = found;
+      tools.database.recordLease(lease);
+    }
+  }
+}
+
+void configure(const ConfigureVfs& action, Tools& tools, std::vector<std::string>& warnings) {
+  const auto refusals = tools.kernel.configureVfs(action);
+  warnOfRefusals(action, refusals, warnings);
+  recordRefusals(action, refusals, tools);
+}
+
+// A plan is made before the driver has refused anything.
+std::vector<Lease> withRefusals(std::vector<Lease> leases, const Tools& tools) {
+  const auto recorded =
+      leases.empty() ? std::vector<Lease>{} : tools.database.leasesOf(leases.front().domain);
+  for (Lease& lease : leases) {
+    const auto known = std::ranges::find_if(recorded, [&](const Lease& each) {
+      return each.entry == lease.entry && each.generation == lease.generation && isVf(each) &&
+             isVf(lease);
+    });
+    if (known != recorded.end()) {
+      vfOf(lease).refused = vfOf(*known).refused;
+    }
+  }
+  return leases;
 }
 
 // Treats unreadable metadata as a mismatch; withLeases() replaces it.
@@ -62,8 +124,8 @@ void editDomain(const EditDomain& action, Tools& tools) {
     if (carries(definition->xml, action.leases, tools.sealKey)) {
       return;
     }
-    const Definition edited(
-        domain::withLeases(definition->xml, action.leases, tools.templates, tools.sealKey));
+    const Definition edited(domain::withLeases(definition->xml, withRefusals(action.leases, tools),
+                                               tools.templates, tools.sealKey));
     if (hypervisor.readDefinition(action.domain) != definition) {
       continue;
     }
@@ -88,8 +150,8 @@ std::optional<DomainDescription> findRunning(const Uuid& domain, Tools& tools) {
 
 void editLive(const EditLiveMetadata& action, Tools& tools) {
   if (findRunning(action.domain, tools)) {
-    tools.hypervisor->setLiveMetadata(action.domain,
-                                      domain::metadataXml(action.leases, tools.sealKey));
+    tools.hypervisor->setLiveMetadata(
+        action.domain, domain::metadataXml(withRefusals(action.leases, tools), tools.sealKey));
   }
 }
 

@@ -67,7 +67,8 @@ ExitCode attach(Session& session, const AttachOptions& options) {
   // Before taking the PF locks: this decides which PFs they are.
   settleNear(session, subject, session.database().leases());
   const auto pfs =
-      pfsOf(subject, inventory::readPfIdentities(session.root()), session.database().leases());
+      pfsOf(subject, inventory::readPfIdentities(session.root(), session.serialsToSelect()),
+            session.database().leases());
   auto locks = state::lockPfs(session.options().runDirectory, pfs, session.tools().lockTimeout);
   const auto leases = session.database().leases();
   auto input =

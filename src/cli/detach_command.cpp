@@ -70,14 +70,6 @@ Scope scopeOf(const Target& target, const session::ScopeOptions& options) {
   return target.domain ? scopeFor(*target.domain, options) : Scope{};
 }
 
-std::vector<PciAddress> pfsOf(const std::vector<Lease>& leases, const Uuid& domain) {
-  std::vector<PciAddress> pfs;
-  for (const auto& lease : session::leasesOf(leases, domain)) {
-    pfs.push_back(lease.pf);
-  }
-  return pfs;
-}
-
 plan::DetachInput inputFor(Session& session, const Target& target, const std::vector<Lease>& leases,
                            const Scope& scope) {
   plan::DetachInput input;
@@ -85,8 +77,9 @@ plan::DetachInput inputFor(Session& session, const Target& target, const std::ve
   input.domainName = target.name;
   input.scope = scope;
   input.leases = leases;
-  input.inventory = session.inventory(plan::namedFunctions(session::leasesOf(leases, target.uuid)));
-  session.addHolders(input.inventory, pfsOf(leases, target.uuid));
+  const auto own = session::leasesOf(leases, target.uuid);
+  input.inventory = session.inventory(plan::namedFunctions(own), session::pfsOf(own));
+  session.addHolders(input.inventory, session::pfsOf(own));
   if (target.domain && target.domain->active) {
     input.plugged = domain::devicesOfOurs(target.domain->liveXml);
     input.liveLeases = liveLeases(session, *target.domain, leases);
@@ -132,8 +125,8 @@ std::vector<Lease> endedBy(const Plan& plan, const std::vector<Lease>& before) {
 // Reports as restored only what reads back as restored.
 std::string reportRestored(Session& session, const std::string& domain,
                            const std::vector<Lease>& ended) {
-  const auto unrestored =
-      plan::findUnrestored(ended, session.inventory(plan::namedFunctions(ended)));
+  const auto unrestored = plan::findUnrestored(
+      ended, session.inventory(plan::namedFunctions(ended), session::pfsOf(ended)));
   for (const auto& line : unrestored) {
     session.warn(line);
   }
@@ -172,8 +165,8 @@ ExitCode detach(Session& session, const DetachOptions& options) {
   requireUnused(session, plan::planDetach(inputFor(session, target, database.leases(), scope)),
                 options.force);
 
-  auto locks = state::lockPfs(session.options().runDirectory, pfsOf(database.leases(), uuid),
-                              session.tools().lockTimeout);
+  auto locks = state::lockPfs(session.options().runDirectory,
+                              session::pfsOf(database.leasesOf(uuid)), session.tools().lockTimeout);
   const auto input = inputFor(session, target, database.leases(), scope);
   const Plan plan = plan::planDetach(input);
   plan::throwObjections("cannot detach from domain " + printable(target.name),

@@ -67,16 +67,10 @@ plan::DomainUse useOf(Session& session, const DomainDescription* found,
           !plugged};
 }
 
-std::vector<PciAddress> pfsOf(const std::vector<Lease>& leases) {
-  std::vector<PciAddress> pfs;
-  std::transform(leases.begin(), leases.end(), std::back_inserter(pfs),
-                 [](const Lease& lease) { return lease.pf; });
-  return pfs;
-}
-
 Inventory inventoryFor(Session& session, const std::vector<Lease>& garbage) {
-  Inventory inventory = session.inventory(plan::namedFunctions(garbage));
-  session.addHolders(inventory, pfsOf(garbage));
+  const auto pfs = session::pfsOf(garbage);
+  Inventory inventory = session.inventory(plan::namedFunctions(garbage), pfs);
+  session.addHolders(inventory, pfs);
   return inventory;
 }
 
@@ -112,8 +106,8 @@ ExitCode showPlans(Session& session) {
 }
 
 void reportReleased(Session& session, const std::vector<Lease>& garbage) {
-  for (const auto& line :
-       plan::findUnrestored(garbage, session.inventory(plan::namedFunctions(garbage)))) {
+  const auto inventory = session.inventory(plan::namedFunctions(garbage), session::pfsOf(garbage));
+  for (const auto& line : plan::findUnrestored(garbage, inventory)) {
     session.warn(line);
   }
   for (const auto& lease : garbage) {
@@ -146,7 +140,7 @@ void collect(Session& session, const session::DomainSurvey& survey, const Uuid& 
   const auto found = session.hypervisor().findDomain(toString(domain));
   const auto use = useOf(session, found ? &*found : nullptr, database.leasesOf(domain));
   reportKept(session, database.leasesOf(domain), use);
-  const auto pfs = pfsOf(plan::findGarbage(database.leasesOf(domain), use));
+  const auto pfs = session::pfsOf(plan::findGarbage(database.leasesOf(domain), use));
   if (pfs.empty()) {
     return;
   }

@@ -55,7 +55,7 @@ std::optional<std::string> scrub(Session& session, const session::DomainSurvey& 
     return std::nullopt;
   }
   const std::string name = before.front().domainName;
-  Inventory inventory = session.inventory(plan::namedFunctions(before));
+  Inventory inventory = session.inventory(plan::namedFunctions(before), pfs);
   session.addHolders(inventory, pfs);
   const auto plan = plan::planRelease(domain, name, leases, inventory, session.kernel().bootId());
   plan::throwObjections("cannot scrub the devices of domain " + printable(name),

@@ -34,8 +34,10 @@ void keepOnly(Inventory& inventory, const std::string& name) {
 
 ExitCode listVfs(Session& session, const std::string& pf) {
   // The table shows neither users nor driver overrides of the VFs.
-  Inventory inventory =
-      session.style().json ? session.inventory() : inventory::readVfList(session.root());
+  // Neither do they have serial numbers, which only --pf can name.
+  const auto serials = pf.empty() ? host::Serials::skip : host::Serials::read;
+  Inventory inventory = session.style().json ? inventory::readInventory(session.root(), {}, serials)
+                                             : inventory::readVfList(session.root(), serials);
   if (!pf.empty()) {
     keepOnly(inventory, pf);
   }

@@ -20,6 +20,11 @@ void readMac(Node& node, MappedVf& vf, ProblemList& problems) {
   if (!text || *text == "auto") {
     return;
   }
+  if (*text == "keep") {
+    vf.macAutomatic = false;
+    vf.macKept = true;
+    return;
+  }
   const auto mac = parseMacAddress(*text);
   if (!mac) {
     problems.refuse(*value, "expected a MAC address, found " + describe(*value));
@@ -136,19 +141,22 @@ void forEachWord(bool infiniband, Visit visit) {
   });
 }
 
-// Attributes that the file sets, and always the address: vfpass identifies a VF by it.
-std::set<Attribute> stated(const Node& node, bool infiniband) {
+// Attributes that the file sets, and always the address, by which vfpass identifies a VF, unless
+// the VF keeps its own.
+std::set<Attribute> stated(const Node& node, const MappedVf& vf, bool infiniband) {
   std::set<Attribute> attributes;
-  if (infiniband) {
-    attributes = {Attribute::nodeGuid, Attribute::portGuid};
-  } else {
-    attributes = {Attribute::mac};
-  }
   for (const Attribute attribute : allAttributes) {
-    if (find(node, toString(attribute)) != nullptr &&
-        !(infiniband && attribute == Attribute::mac)) {
+    if (find(node, toString(attribute)) != nullptr) {
       attributes.insert(attribute);
     }
+  }
+  if (infiniband) {
+    attributes.insert({Attribute::nodeGuid, Attribute::portGuid});
+  }
+  if (infiniband || vf.macKept) {
+    attributes.erase(Attribute::mac);
+  } else {
+    attributes.insert(Attribute::mac);
   }
   return attributes;
 }
@@ -159,7 +167,7 @@ std::set<Attribute> withDefaults(std::set<Attribute> attributes, bool infiniband
 }
 
 void readRequired(Node& node, MappedVf& vf, bool infiniband, ProblemList& problems) {
-  const std::set<Attribute> statedHere = stated(node, infiniband);
+  const std::set<Attribute> statedHere = stated(node, vf, infiniband);
   Node* const list = find(node, "required");
   if (list == nullptr || list->refused) {
     vf.required = statedHere;

@@ -46,6 +46,21 @@ void readInterface(Node& node, MappedVf& vf, ProblemList& problems) {
     // libvirt's <interface type='hostdev'> sets one 802.1Q tag with priority 0.
     problems.refuse(*value, "an <interface> supports neither VLAN priority nor 802.1ad",
                     "remove `interface:`, or `qos` and `protocol` from `vlan:`");
+  } else if (vf.macKept) {
+    problems.refuse(*value, "an <interface> cannot keep the VF's MAC: libvirt sets one",
+                    "remove `interface:`, or `mac: keep`");
+  }
+}
+
+void readTeaming(Node& node, MappedVf& vf, ProblemList& problems) {
+  Node* const teaming = find(node, "teaming");
+  if (teaming == nullptr || teaming->refused) {
+    return;
+  }
+  vf.teamingWith = textOf(find(*teaming, "with"));
+  if (vf.macKept) {
+    problems.refuse(*teaming, "a teamed VF cannot keep its MAC: it needs that of its standby",
+                    "remove `teaming:`, or `mac: keep`");
   }
 }
 
@@ -63,6 +78,9 @@ void readGuestName(Node& node, Node& block, MappedVf& vf, ProblemList& problems)
         "an InfiniBand VF cannot be named: the beginning of its hardware address changes "
         "whenever its driver is loaded",
         "remove `name:`");
+  } else if (vf.macKept) {
+    problems.refuse(*name, "a VF with `mac: keep` cannot be named: vfpass does not know its MAC",
+                    "remove `name:`, or `mac: keep`");
   } else if (vf.teamingWith) {
     problems.refuse(*name, "a teamed VF cannot be named: the interfaces of its team have its MAC",
                     "remove `name:`");
@@ -101,9 +119,7 @@ MappedVf readVf(Node& node, const MappingContext& context, ProblemList& problems
   checkTrust(node, context, vf, problems);
   vf.managed = booleanOf(find(node, "managed")).value_or(false);
   readInterface(node, vf, problems);
-  if (const Node* const teaming = findSound(node, "teaming")) {
-    vf.teamingWith = textOf(find(*teaming, "with"));
-  }
+  readTeaming(node, vf, problems);
   readGuest(node, vf, problems);
   return vf;
 }

@@ -266,9 +266,10 @@ void checkAts(const View& view, Results& results) {
     } else if (hasAts(config)) {
       results.passed(nameOf(pf), expected, "present");
     } else {
-      results.failedIfUsed(sharesWithUsedGpu(view, number), nameOf(pf), expected,
-                           pf.vendor == mellanox ? "disabled in the firmware" : "absent",
-                           atsRemedy(view, pf));
+      results.failedIfUsed(
+          sharesWithUsedGpu(view, number), nameOf(pf), expected,
+          hasMlx5Firmware(pf.vendor, pf.driver) ? "disabled in the firmware" : "absent",
+          atsRemedy(view, pf));
     }
   }
 }

@@ -54,10 +54,9 @@ std::string whyMissing(const Topology& topology, const PfSelector& selector) {
   return several ? "the card has several PFs: specify `function:`" : notHere;
 }
 
-// mlx5 returns EOPNOTSUPP for these in switchdev mode (esw/legacy.c).
 std::vector<std::string> legacyOnly(const MappedVf& vf) {
   std::vector<std::string> names;
-  for (const Attribute attribute : {Attribute::vlan, Attribute::spoofCheck}) {
+  for (const Attribute attribute : legacyOnlyAttributes) {
     if (vf.required.contains(attribute)) {
       names.emplace_back(toString(attribute));
     }
@@ -76,7 +75,7 @@ void addRequirements(const Topology& topology, const Mapping& mapping, Requireme
     const bool guids = vf.guidsAutomatic || vf.settings.nodeGuid || vf.settings.portGuid;
     requirements.vfs.push_back({mapping.vm, vf.name, pf->address, vf.managed, guids,
                                 vf.settings.vlan.has_value(), vf.guest.mtu, legacyOnly(vf),
-                                vf.teamingWith.has_value()});
+                                vf.teamingWith.has_value(), vf.index});
   }
   for (const MappedFunction& gpu : mapping.functions) {
     if (findFunction(topology, gpu.pci) == nullptr) {

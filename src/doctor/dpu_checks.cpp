@@ -6,15 +6,12 @@
 namespace vfpass::doctor {
 namespace {
 
-// The network function of each generation, from mlx5's table of devices (mlx5_core_pci_table).
 constexpr std::uint16_t blueField1 = 0xa2d2;
 constexpr std::uint16_t blueField2 = 0xa2d6;
-constexpr std::array<std::uint16_t, 4> blueFields{blueField1, blueField2, 0xa2dc, 0xa2df};
 constexpr const char* engine = "INTERNAL_CPU_OFFLOAD_ENGINE";
 
 bool isBlueField(const TopologyFunction& function) {
-  return function.vendor == mellanox &&
-         std::ranges::find(blueFields, function.device) != blueFields.end();
+  return vfpass::isBlueField(function.vendor, function.device);
 }
 
 std::string withoutBlueField(const View& view) {

@@ -5,6 +5,7 @@
 
 #include "check.hpp"
 #include "distribution.hpp"
+#include "firmware_query.hpp"
 #include "firmware_remedies.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
@@ -53,7 +54,9 @@ bool sameCard(PciAddress one, PciAddress other) {
 
 bool cardNeedsAts(const View& view, const PciAddress& card) {
   return std::ranges::any_of(view.pfs(), [&](std::size_t number) {
-    return sameCard(view.function(number).address, card) && needsAts(view, number);
+    const TopologyFunction& pf = view.function(number);
+    return sameCard(pf.address, card) && hasMlx5Firmware(pf.vendor, pf.driver) &&
+           needsAts(view, number);
   });
 }
 
@@ -75,7 +78,9 @@ std::vector<FirmwareNeed> needsOf(const View& view, const PciAddress& card,
   }
   for (const Requirement& requirement : view.requirements().vfs) {
     const std::string name = linkTypeSetting(requirement.pf);
-    if (sameCard(requirement.pf, card) && requirement.infiniband != requirement.vlan &&
+    const TopologyFunction* pf = findFunction(view.topology(), requirement.pf);
+    if (pf != nullptr && hasMlx5Firmware(pf->vendor, pf->driver) &&
+        sameCard(requirement.pf, card) && requirement.infiniband != requirement.vlan &&
         !bothLinkTypesRequired(view, requirement.pf) &&
         std::ranges::find(types, name, &FirmwareNeed::name) == types.end()) {
       types.push_back({name, linkTypeValue(requirement.infiniband ? LinkLayer::infiniband
@@ -92,9 +97,9 @@ std::vector<FirmwareNeed> needsOf(const View& view, const PciAddress& card,
 
 std::optional<std::string> querySettings(const PciAddress& card, milliseconds deadline) {
   for (const char* program : programs) {
-    const auto output = host::programOutput(
-        {std::string("/") + program, "-e", "-d", toString(card), "query"}, deadline);
-    const auto settings = firmwareSettingsIn(output.value_or(""));
+    const auto settings = queryCard(
+        std::string("/") + program, card, deadline,
+        [](const auto& command, milliseconds left) { return host::programOutput(command, left); });
     if (!settings.empty()) {
       return toText(settings);
     }

@@ -59,6 +59,8 @@ std::string textOf(const std::string& name, const FirmwareSetting& setting) {
 
 }  // namespace
 
+std::vector<std::string> firmwareSettingNames() { return {names.begin(), names.end()}; }
+
 FirmwareSettings firmwareSettingsIn(std::string_view output) {
   FirmwareSettings settings;
   bool inside = false;

@@ -18,7 +18,10 @@ struct FirmwareSetting {
 
 using FirmwareSettings = std::map<std::string, FirmwareSetting>;
 
-/// The few settings that doctor checks. Ignores other output and anything that does not look like a
+/// Names of the few settings that doctor checks.
+std::vector<std::string> firmwareSettingNames();
+
+/// Those settings. Ignores other output and anything that does not look like a
 /// value.
 FirmwareSettings firmwareSettingsIn(std::string_view output);
 

@@ -2,6 +2,7 @@
 #include <array>
 #include <iterator>
 #include <set>
+#include <tuple>
 
 #include "check.hpp"
 #include "distribution.hpp"
@@ -10,6 +11,7 @@
 #include "vfpass/arp_policy.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/port_fault.hpp"
 
 namespace vfpass::doctor {
 namespace {
@@ -56,20 +58,59 @@ void checkOfed(const View& view, Results& results) {
   }
 }
 
+// The PF of the same port of a Socket Direct card, as in PhysicalFunction::mainPf.
+std::optional<PciAddress> mainPfOf(const View& view, const TopologyFunction& pf) {
+  for (const std::size_t number : view.pfs()) {
+    const TopologyFunction& other = view.function(number);
+    if (pf.driver == "mlx5_core" && other.driver == "mlx5_core" && !pf.serial.empty() &&
+        other.serial == pf.serial && other.address.function == pf.address.function &&
+        std::tie(other.address.domain, other.address.bus) !=
+            std::tie(pf.address.domain, pf.address.bus) &&
+        !other.netdevs.empty()) {
+      return other.address;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<PortFault> faultOf(const View& view, const TopologyFunction& pf) {
+  return faultOfPort({pf.address, pf.driver, pf.classCode, !pf.netdevs.empty(), !pf.rdma.empty(),
+                      layerOf(pf), view.root().exists(View::pathOf(pf, "sriov")),
+                      pf.netdevs.empty() ? mainPfOf(view, pf) : std::nullopt});
+}
+
+void checkNetdev(const View& view, Results& results) {
+  const std::string expected = "a netdev on the host, or OFED's files for InfiniBand VFs";
+  for (const std::size_t number : view.pfs()) {
+    const TopologyFunction& pf = view.function(number);
+    const auto fault = faultOf(view, pf);
+    if (pf.totalVfs == 0) {
+      continue;
+    }
+    if (fault) {
+      results.failedIfUsed(view.uses(number), nameOf(pf), expected, "it " + fault->what,
+                           fault->remedy);
+    } else {
+      results.passed(nameOf(pf), expected,
+                     pf.netdevs.empty() ? "OFED's files" : pf.netdevs.front().name);
+    }
+  }
+}
+
+std::string withoutVfs(const View& view) {
+  return std::ranges::any_of(view.pfs(),
+                             [&](std::size_t pf) { return view.function(pf).totalVfs > 0; })
+             ? ""
+             : "no PF with SR-IOV";
+}
+
 // What is missing where the kernel shows no RDMA port of a NIC.
 std::string remedyWithoutRdmaPort(const View& view, const TopologyFunction& pf) {
-  if (pf.driver.empty()) {
-    return "bind the NIC to its own driver";
+  if (const auto fault = faultOf(view, pf)) {
+    return fault->remedy;
   }
-  // mlx5_core itself creates the netdev of an Ethernet port, unless it has given the device up.
-  constexpr std::uint32_t ethernetController = 0x0200;
-  const bool hasFailed = pf.netdevs.empty() && pf.classCode >> 8U == ethernetController;
-  if (pf.driver == "mlx5_core" && !hasFailed && !view.moduleLoaded("mlx5_ib")) {
+  if (pf.driver == "mlx5_core" && !view.moduleLoaded("mlx5_ib")) {
     return "modprobe mlx5_ib";
-  }
-  if (pf.driver == "mlx5_core" && pf.netdevs.empty()) {
-    return "dmesg | grep " + toString(pf.address) +
-           "  # the driver's reason, such as a health error";
   }
   return "load the RDMA driver for " + printable(pf.driver) +
          " (rdma-core does at boot); rdma link lists the ports";
@@ -92,10 +133,6 @@ void checkLinkType(const View& view, Results& results) {
     } else if (layer != wanted) {
       results.failed(subject, expected, nameOf(*pf) + " is " + std::string(toString(layer)),
                      linkTypeRemedy(view, *pf, wanted));
-    } else if (requirement.infiniband && pf->netdevs.empty()) {
-      results.failed(subject, expected,
-                     nameOf(*pf) + " has no IPoIB netdev, through which the kernel sets GUIDs",
-                     ipoibRemedy);
     } else {
       results.passed(subject, expected, std::string(toString(layer)));
     }
@@ -246,6 +283,8 @@ void checkArp(const View& view, Results& results) {
 
 constexpr std::array checks{
     Check{"ofed", "modules of different releases do not load together", withoutMlx5, checkOfed},
+    Check{"pf-netdev", "the kernel sets a VF's attributes only through its PF's netdev", withoutVfs,
+          checkNetdev},
     Check{"link-type", "GUIDs need InfiniBand, VLANs need Ethernet", withoutTyped, checkLinkType},
     Check{"pf-link", "a VF's link follows its PF's port", withoutUsedPf, checkLink},
     Check{"pf-mtu", "a guest's MTU cannot exceed its PF's", withoutMtu, checkMtu},

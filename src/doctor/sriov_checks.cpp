@@ -74,8 +74,14 @@ void checkCount(const View& view, Results& results) {
     if (pf.totalVfs < wanted) {
       results.failed(nameOf(pf), expected, seen, vfLimitRemedy(view, pf, wanted));
     } else if (pf.vfCount > 0 && pf.vfCount < wanted) {
+      const auto policy = view.requirements().vfCounts.find(pf.address);
+      const bool requested =
+          policy != view.requirements().vfCounts.end() && policy->second >= wanted;
       results.failed(nameOf(pf), expected, seen,
-                     "detach all VMs of this PF, then run vfpass host apply");
+                     (requested ? ""
+                                : "set virtual-function-count: " + std::to_string(wanted) +
+                                      " for this PF in host.yaml, ") +
+                         std::string("detach all VMs of this PF, then run vfpass host apply"));
     } else {
       results.passed(nameOf(pf), expected, seen);
     }
@@ -117,21 +123,56 @@ void checkProbing(const View& view, Results& results) {
   }
 }
 
-// `28.39.2048`: product, branch, build. CVE-2025-23350 and CVE-2025-23351 are fixed in 46.3008 and
-// in builds 8002 of the long-term branches 35, 39 and 43.
-std::optional<bool> isFixed(const std::string& firmware) {
-  const auto dot = firmware.find('.');
-  const auto second = dot == std::string::npos ? dot : firmware.find('.', dot + 1);
-  if (second == std::string::npos) {
+// `28.39.2048`: product, branch, build.
+struct FirmwareVersion {
+  std::uint64_t product = 0;
+  std::uint64_t branch = 0;
+  std::uint64_t build = 0;
+};
+
+std::optional<FirmwareVersion> parseFirmware(std::string_view text) {
+  const auto dot = text.find('.');
+  const auto second = dot == std::string_view::npos ? dot : text.find('.', dot + 1);
+  if (second == std::string_view::npos) {
     return std::nullopt;
   }
-  const auto branch = parseNumber(std::string_view(firmware).substr(dot + 1, second - dot - 1));
-  const auto build = parseNumber(std::string_view(firmware).substr(second + 1));
-  if (!branch || !build) {
+  const auto product = parseNumber(text.substr(0, dot));
+  const auto branch = parseNumber(text.substr(dot + 1, second - dot - 1));
+  const auto build = parseNumber(text.substr(second + 1));
+  if (!product || !branch || !build) {
     return std::nullopt;
   }
-  const bool longTerm = *branch == 35 || *branch == 39 || *branch == 43;
-  return *branch > 46 || (*branch == 46 && *build >= 3008) || (longTerm && *build >= 8002);
+  return FirmwareVersion{*product, *branch, *build};
+}
+
+// CVE-2025-23350 and CVE-2025-23351 are fixed in 46.3008 and in builds 8002 of the long-term
+// branches 35, 39 and 43.
+bool isFixed(const FirmwareVersion& version) {
+  const bool longTerm = version.branch == 35 || version.branch == 39 || version.branch == 43;
+  return version.branch > 46 || (version.branch == 46 && version.build >= 3008) ||
+         (longTerm && version.build >= 8002);
+}
+
+// Cards whose firmware ends before the branches with a fix, or with the oldest of them. ConnectX-6
+// (20) and later have all branches.
+std::string whyNeverFixed(const FirmwareVersion& version) {
+  struct OldCard {
+    std::uint64_t product;
+    std::string_view name;
+    unsigned lastBranch;
+  };
+  constexpr std::array cards{OldCard{10, "Connect-IB", 16}, OldCard{12, "ConnectX-4", 28},
+                             OldCard{14, "ConnectX-4 Lx", 32}, OldCard{16, "ConnectX-5", 35},
+                             OldCard{18, "BlueField", 35}};
+  const auto card = std::ranges::find(cards, version.product, &OldCard::product);
+  if (card == cards.end()) {
+    return {};
+  }
+  const std::string last = std::to_string(card->lastBranch);
+  return card->lastBranch < 35 ? "no fixed firmware exists for " + std::string(card->name) +
+                                     ", whose last branch is " + last
+                               : "no fixed firmware is known for " + std::string(card->name) +
+                                     ", whose last branch is " + last;
 }
 
 // The versions are those of mlx5's firmware: mlx4's has another numbering.
@@ -154,13 +195,16 @@ void checkEscapes(const View& view, Results& results) {
       continue;
     }
     const std::string firmware = pf.rdma.empty() ? "" : pf.rdma.front().firmware;
-    const auto fixed = isFixed(firmware);
+    const auto version = parseFirmware(firmware);
     const std::string query = "mstflint -d " + toString(pf.address) + " query";
-    if (!fixed) {
+    if (!version) {
       results.notObservable(nameOf(pf), expected,
                             firmware.empty() ? "cannot read the version" : firmware, query);
-    } else if (*fixed) {
+    } else if (isFixed(*version)) {
       results.passed(nameOf(pf), expected, firmware);
+    } else if (const std::string never = whyNeverFixed(*version); !never.empty()) {
+      results.warned(nameOf(pf), expected, firmware + "; " + never,
+                     "use VFs of this card only for guests that you trust, or use a newer card");
     } else {
       results.failedIfUsed(view.uses(number), nameOf(pf), expected, firmware,
                            query + "; then burn the newest firmware for that PSID");
@@ -182,8 +226,13 @@ constexpr std::array checks{
 }  // namespace
 
 unsigned wantedVfs(const View& view, const PciAddress& pf) {
-  const auto mapped =
+  auto mapped =
       static_cast<unsigned>(std::ranges::count(view.requirements().vfs, pf, &Requirement::pf));
+  for (const Requirement& requirement : view.requirements().vfs) {
+    if (requirement.pf == pf && requirement.index) {
+      mapped = std::max(mapped, *requirement.index + 1);
+    }
+  }
   const auto policy = view.requirements().vfCounts.find(pf);
   return std::max(mapped, policy == view.requirements().vfCounts.end() ? 0U : policy->second);
 }

@@ -156,6 +156,9 @@ void writeLease(pugi::xml_node node, const Lease& lease) {
     writeText(node, "vfio-driver", *function->vfioDriver);
   }
   writeText(node, "required", joinNames(vf.required));
+  if (!vf.refused.empty()) {
+    writeText(node, "refused", joinNames(vf.refused));
+  }
   writeText(node, "allow", joinNames(lease.allow));
   writeSettings(node.append_child("vfpass:settings"), vf.settings);
   writeGuest(node.append_child("vfpass:guest"), lease.guest);
@@ -184,6 +187,9 @@ LeasedVf readVf(pugi::xml_node node) {
     vf.teamingWith = readEscaped(node, "teaming-with");
   }
   vf.required = readNames<Attribute>(node, "required", parseAttribute);
+  if (node.attribute("refused")) {
+    vf.refused = readNames<Attribute>(node, "refused", parseAttribute);
+  }
   vf.settings = readSettings(part(node, "settings"));
   return vf;
 }

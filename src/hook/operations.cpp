@@ -29,6 +29,7 @@ host::Deadlines kernelDeadlines(const Places& places) {
   host::Deadlines limits;
   limits.bind = deadlines::hookBind;
   limits.createVfs = deadlines::hookCreateVfs;
+  limits.removeVfs = deadlines::hookRemoveVfs;
   limits.netlink = deadlines::hookNetlink;
   limits.end = places.deadline;
   return limits;
@@ -75,6 +76,10 @@ void readDevice(host::SystemKernel& kernel, const Lease& lease,
     }
   } else if (findPf(inventory, lease.pf) == nullptr) {
     inventory.pfs.push_back(kernel.readPf(lease.pf, devices));
+    PhysicalFunction& pf = inventory.pfs.back();
+    if (pf.vfs.empty()) {  // the start creates them, with the attributes that the mode has
+      pf.eswitchMode = kernel.readPfSettings(lease.pf).eswitchMode;
+    }
   }
 }
 

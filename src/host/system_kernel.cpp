@@ -13,6 +13,7 @@
 #include "sriov/read_pf.hpp"
 #include "sriov/vf_count.hpp"
 #include "sriov/vf_port.hpp"
+#include "sysfs/device_identity.hpp"
 #include "sysfs/kernel_write.hpp"
 #include "sysfs/pci_function.hpp"
 #include "sysfs/read_function.hpp"
@@ -21,6 +22,8 @@
 #include "vfpass/host/rdma_users.hpp"
 #include "vfpass/host/root.hpp"
 #include "vfpass/host/soft_roce_links.hpp"
+#include "vfpass/mlx5_firmware.hpp"
+#include "vfpass/port_fault.hpp"
 
 namespace vfpass::host {
 
@@ -52,6 +55,7 @@ struct SystemKernel::Implementation {
   }
   [[nodiscard]] std::chrono::milliseconds bind() const { return within(deadlines.bind); }
   [[nodiscard]] std::chrono::milliseconds createVfs() const { return within(deadlines.createVfs); }
+  [[nodiscard]] std::chrono::milliseconds removeVfs() const { return within(deadlines.removeVfs); }
   [[nodiscard]] std::chrono::milliseconds netlink() const { return within(deadlines.netlink); }
   [[nodiscard]] std::chrono::milliseconds eswitch() const { return within(deadlines.eswitch); }
   [[nodiscard]] std::chrono::milliseconds rdma() const { return within(deadlines.rdma); }
@@ -64,9 +68,9 @@ struct SystemKernel::Implementation {
         deadline);
   }
 
-  [[nodiscard]] PhysicalFunction readPf(const PciAddress& pf,
-                                        const std::vector<PciAddress>* wanted) const {
-    auto found = readPhysicalFunctions(root, {pf}, netlink(), wanted);
+  [[nodiscard]] PhysicalFunction readPf(const PciAddress& pf, const std::vector<PciAddress>* wanted,
+                                        Serials serials = Serials::read) const {
+    auto found = readPhysicalFunctions(root, {pf}, netlink(), wanted, PfDetails::all, serials);
     if (found.empty()) {
       throw Error(toString(pf) + ": no such PCI device",
                   "list the PFs of this host with `vfpass pf list`");
@@ -87,15 +91,29 @@ struct SystemKernel::Implementation {
 
 namespace {
 
-// The PF's netdev, through which its VFs are configured.
-Netdev requireNetdev(const Root& root, const PciAddress& pf) {
-  const auto netdevs = readNetdevs(root, pf);
-  if (netdevs.empty()) {
-    throw Error(toString(pf) + ": cannot access VF attributes: the PF has no netdev",
-                "bind the PF to its own driver, and keep its netdev in the host's network "
-                "namespace; an InfiniBand PF needs an IPoIB netdev: modprobe ib_ipoib");
+void throwPortFault(const Root& root, const PciAddress& pf, const std::string& failed) {
+  const auto found = readPfIdentity(root, pf);
+  const auto fault = found ? faultOfPort(portFactsOf(*found)) : std::nullopt;
+  if (fault) {
+    throw Error("PF " + toString(pf) + ": " + failed + ": it " + fault->what, fault->remedy);
   }
-  return netdevs.front();
+}
+
+// The PF's netdev, through which its VFs are configured; nullopt on an InfiniBand PF that has files
+// for them instead.
+std::optional<Netdev> netdevOrFiles(const Root& root, const PciAddress& pf) {
+  const auto netdevs = readNetdevs(root, pf);
+  if (!netdevs.empty()) {
+    return netdevs.front();
+  }
+  throwPortFault(root, pf, "cannot access VF attributes");
+  return std::nullopt;
+}
+
+std::string deniedRemedyFor(const Root& root, const PciAddress& pf) {
+  const std::string path = functionPath(pf);
+  return deniedRemedy(readIdentifier(root, path + "/vendor"),
+                      readIdentifier(root, path + "/device"));
 }
 
 std::vector<PciAddress> addressesOf(const PhysicalFunction& pf) {
@@ -106,12 +124,12 @@ std::vector<PciAddress> addressesOf(const PhysicalFunction& pf) {
   return vfs;
 }
 
-// Looked up for each change, because changing the eswitch mode recreates the netdev.
+// Looked up for each change: the name can change.
 NetdevHandle linkOf(const Root& root, const PciAddress& pf) {
   const auto netdevs = readNetdevs(root, pf);
   if (netdevs.empty()) {
-    throw Error("PF " + toString(pf) + ": no netdev",
-                "load the PF's driver, or remove `mtu` and `up` from host.yaml");
+    throwPortFault(root, pf, "cannot change its link");
+    throw Error("PF " + toString(pf) + ": no netdev", "remove `mtu` and `up` from host.yaml");
   }
   return {netdevs.front().index, netdevs.front().name};
 }
@@ -146,24 +164,24 @@ PhysicalFunction SystemKernel::readPf(const PciAddress& pf, const std::vector<Pc
   return implementation_->readPf(pf, &vfs);
 }
 
-std::vector<PhysicalFunction> SystemKernel::readPfs() {
+std::vector<PhysicalFunction> SystemKernel::readPfs(Serials serials) {
   return readPhysicalFunctions(implementation_->root, findPhysicalFunctions(implementation_->root),
-                               implementation_->netlink());
+                               implementation_->netlink(), nullptr, PfDetails::all, serials);
 }
 
-std::vector<PhysicalFunction> SystemKernel::readPfIdentities() {
+std::vector<PhysicalFunction> SystemKernel::readPfIdentities(Serials serials) {
   std::vector<PhysicalFunction> pfs;
   for (const PciAddress& address : findPhysicalFunctions(implementation_->root)) {
-    if (auto pf = readPfIdentity(implementation_->root, address)) {
+    if (auto pf = readPfIdentity(implementation_->root, address, serials)) {
       pfs.push_back(std::move(*pf));
     }
   }
   return pfs;
 }
 
-std::vector<PhysicalFunction> SystemKernel::readVfTable() {
+std::vector<PhysicalFunction> SystemKernel::readVfTable(Serials serials) {
   return readPhysicalFunctions(implementation_->root, findPhysicalFunctions(implementation_->root),
-                               implementation_->netlink(), nullptr, PfDetails::table);
+                               implementation_->netlink(), nullptr, PfDetails::table, serials);
 }
 
 std::optional<PciFunction> SystemKernel::readFunction(const PciAddress& function) {
@@ -185,16 +203,16 @@ std::vector<Holder> SystemKernel::findHolders(const std::vector<PciAddress>& fun
 void SystemKernel::createVfs(const CreateVfs& action) {
   implementation_->requireLive(action.pf);
   host::createVfs(implementation_->root, implementation_->writer, action,
-                  implementation_->createVfs());
+                  implementation_->createVfs(), implementation_->removeVfs());
 }
 
 void SystemKernel::removeVfs(const RemoveVfs& action) {
   implementation_->requireLive(action.pf);
   // Only the inverse of a creation can find a creation still in progress.
   const RemoveScope scope = action.autoprobe ? RemoveScope::inFlight : RemoveScope::present;
-  const PhysicalFunction pf = readPf(action.pf);
+  const PhysicalFunction pf = implementation_->readPf(action.pf, nullptr, Serials::skip);
   host::removeVfs(implementation_->root, implementation_->writer, pf, findHolders(addressesOf(pf)),
-                  scope, implementation_->createVfs());
+                  scope, implementation_->removeVfs());
   if (action.autoprobe) {
     host::setAutoprobe(implementation_->writer, action.pf, *action.autoprobe);
   }
@@ -208,22 +226,31 @@ void SystemKernel::setVfProbing(const PciAddress& pf, bool on) {
 std::vector<RefusedAttribute> SystemKernel::configureVfs(const ConfigureVfs& action) {
   implementation_->requireLive(action.pf);
   const Root& root = implementation_->root;
-  const Netdev netdev = requireNetdev(root, action.pf);
-  const std::string name = netdev.name + " (" + toString(action.pf) + ")";
+  if (action.vfs.empty() && readNetdevs(root, action.pf).empty() && !hasVfFiles(root, action.pf)) {
+    return {};  // nothing is reported, so that nothing differs
+  }
+  const auto netdev = netdevOrFiles(root, action.pf);
+  const std::string name =
+      netdev ? netdev->name + " (" + toString(action.pf) + ")" : "PF " + toString(action.pf);
   requireVfs(root, action, name);
   const auto deadline = implementation_->netlink();
   const bool infiniband = readLinkLayer(root, action.pf) == LinkLayer::infiniband;
-  NetlinkPort netlink(netdev.index, infiniband, name, deadline, action.pf);
-  OfedPort ofed(netlink, root, implementation_->writer, action.pf, deadline);
+  NetlinkPort netlink(netdev ? netdev->index : 0, infiniband, name, deadline, action.pf);
+  OfedPort ofed(netdev ? &netlink : nullptr, root, implementation_->writer, action.pf, deadline);
   VfPort& port = infiniband ? static_cast<VfPort&>(ofed) : netlink;
-  return host::configureVfs(port, action.vfs,
-                            {name, readDriver(root, action.pf), mayConfigureLinks()}, deadline);
+  return host::configureVfs(
+      port, action.vfs,
+      {name, readDriver(root, action.pf), mayConfigureLinks(), deniedRemedyFor(root, action.pf)},
+      deadline, action.otherwise.value_or(VfSettings{}));
 }
 
 std::optional<VfTraffic> SystemKernel::vfTraffic(const PciAddress& pf, unsigned index) {
   implementation_->requireLive(pf);
-  const Netdev netdev = requireNetdev(implementation_->root, pf);
-  NetlinkPort port(netdev.index, false, netdev.name + " (" + toString(pf) + ")",
+  const auto netdev = netdevOrFiles(implementation_->root, pf);
+  if (!netdev) {
+    return std::nullopt;  // OFED has no counters of an InfiniBand VF in bytes
+  }
+  NetlinkPort port(netdev->index, false, netdev->name + " (" + toString(pf) + ")",
                    implementation_->netlink());
   return trafficOf(port.readTraffic(), index, readDriver(implementation_->root, pf));
 }

@@ -1,5 +1,7 @@
 #include "vfpass/inventory/read_inventory.hpp"
 
+#include <algorithm>
+
 #include "model_names.hpp"
 #include "vfpass/host/system_kernel.hpp"
 
@@ -10,10 +12,11 @@ Inventory readInventory(const std::filesystem::path& root,
   return readInventory(host::Root(root), functions);
 }
 
-Inventory readInventory(host::Root root, const std::vector<PciAddress>& functions) {
+Inventory readInventory(host::Root root, const std::vector<PciAddress>& functions,
+                        host::Serials serials) {
   host::SystemKernel kernel(std::move(root));
   Inventory inventory;
-  inventory.pfs = kernel.readPfs();
+  inventory.pfs = kernel.readPfs(serials);
   inventory.unsafeInterrupts = kernel.unsafeInterrupts();
   inventory.iommuPresent = kernel.iommuPresent();
   for (const PciAddress& address : functions) {
@@ -24,9 +27,17 @@ Inventory readInventory(host::Root root, const std::vector<PciAddress>& function
   return inventory;
 }
 
-Inventory readPfIdentities(host::Root root) {
+void addSerials(const host::Root& root, const std::vector<PciAddress>& pfs, Inventory& inventory) {
+  for (PhysicalFunction& pf : inventory.pfs) {
+    if (pf.serial.empty() && std::ranges::find(pfs, pf.address) != pfs.end()) {
+      pf.serial = host::readSerial(root, pf.address);
+    }
+  }
+}
+
+Inventory readPfIdentities(host::Root root, host::Serials serials) {
   Inventory inventory;
-  inventory.pfs = host::SystemKernel(std::move(root)).readPfIdentities();
+  inventory.pfs = host::SystemKernel(std::move(root)).readPfIdentities(serials);
   return inventory;
 }
 
@@ -46,9 +57,9 @@ Inventory readPfList(host::Root root) {
   return inventory;
 }
 
-Inventory readVfList(host::Root root) {
+Inventory readVfList(host::Root root, host::Serials serials) {
   Inventory inventory;
-  inventory.pfs = host::SystemKernel(std::move(root)).readVfTable();
+  inventory.pfs = host::SystemKernel(std::move(root)).readVfTable(serials);
   return inventory;
 }
 

@@ -175,7 +175,7 @@ std::vector<Part> readParts(const host::Root& root, Topology& topology) {
 
 }  // namespace
 
-Topology readTopology(const host::Root& root) {
+Topology readTopology(const host::Root& root, host::Serials serials) {
   Topology topology = readPlaces(root);
   std::map<std::size_t, VfPlace> places;
   for (Part& part : readParts(root, topology)) {
@@ -186,7 +186,9 @@ Topology readTopology(const host::Root& root) {
   guessPorts(topology);
   dropIntegratedGraphics(topology);
   takeNodes(topology);
-  readSerials(root, topology);
+  if (serials == host::Serials::read) {
+    readSerials(root, topology);
+  }
   readHolders(root, topology);
   topology.processors = readProcessors(root);
   return topology;

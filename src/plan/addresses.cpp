@@ -142,6 +142,9 @@ void settleAddresses(const AttachInput& input, const MappedVf& entry, const Leas
     settleTeamedMac(input, entry, decided, lease, objections);
     return;
   }
+  if (!vfOf(lease).infiniband && entry.macKept) {
+    return;
+  }
   if (!vfOf(lease).infiniband) {
     settleMac(input, entry, earlier, decided, lease, objections);
     return;

@@ -1,8 +1,10 @@
 #include "choose_vf.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "other_owners.hpp"
+#include "vf_demand.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/check_vf.hpp"
 #include "vfpass/plan/network_pools.hpp"
@@ -11,8 +13,42 @@
 namespace vfpass::plan {
 namespace {
 
-unsigned vfCountOf(const AttachInput& input, const PhysicalFunction& pf) {
-  return pf.vfs.empty() ? wantedVfCount(pf, input.policy) : static_cast<unsigned>(pf.vfs.size());
+// The kernel changes a count only by way of 0, for which no VF may be in use.
+std::string raiseCount(const AttachInput& input, const PhysicalFunction& pf, unsigned wanted) {
+  if (wanted > pf.totalVfs) {
+    return "raise the limit in the NIC's firmware, which `vfpass doctor` explains (vf-count)";
+  }
+  const PfPolicy* policy = policyOf(pf, input.policy);
+  const bool requested = policy != nullptr && policy->vfCount && *policy->vfCount >= wanted;
+  const std::string set = requested ? ""
+                                    : "set virtual-function-count for this PF in host.yaml (" +
+                                          std::to_string(wanted) + " to " +
+                                          std::to_string(pf.totalVfs) + "), ";
+  return pf.vfs.empty() ? set + "then attach again"
+                        : set +
+                              "shut down and `vfpass detach` the VMs that use its VFs, run "
+                              "`vfpass host apply`, then attach all of them again";
+}
+
+// Who has the PF's VFs: domains with leases or with elements of their own.
+std::string usersOf(const AttachInput& input, const PhysicalFunction& pf) {
+  std::set<std::string> names;
+  for (const auto& lease : input.leases) {
+    if (isVf(lease) && lease.pf == pf.address) {
+      names.insert(printable(lease.domainName));
+    }
+  }
+  for (const auto& domain : input.domains) {
+    const auto isOfPf = [&](const Claim& claim) {
+      return std::ranges::find(pf.vfs, claim.device, &VirtualFunction::address) != pf.vfs.end();
+    };
+    if (std::ranges::any_of(domain.claims, isOfPf)) {
+      names.insert(printable(domain.name));
+    }
+  }
+  return names.empty()
+             ? ""
+             : "; used by " + join(std::vector<std::string>(names.begin(), names.end()), ", ");
 }
 
 // libvirt allocates these itself, without checking whether one is in use.
@@ -68,15 +104,14 @@ std::optional<unsigned> chooseNamed(const AttachInput& input, const MappedVf& en
                                     const PhysicalFunction& pf, const std::set<unsigned>& taken,
                                     std::vector<Objection>& objections) {
   const unsigned index = *entry.index;
-  const unsigned count = vfCountOf(input, pf);
+  const unsigned count = vfCountFor(input, pf);
   if (index >= count) {
     objections.push_back(
         {toString(entry.place) + ": " + entry.name + " requests VF " + std::to_string(index) +
              ", but PF " + toString(pf.address) + " has " + std::to_string(count) +
              " VFs (at most " + std::to_string(pf.totalVfs) + "), numbered from 0",
-         index < pf.totalVfs
-             ? "raise virtual-function-count in host.yaml and run `vfpass host apply`"
-             : "choose an index below " + std::to_string(pf.totalVfs),
+         index < pf.totalVfs ? raiseCount(input, pf, index + 1)
+                             : "choose an index below " + std::to_string(pf.totalVfs),
          ExitCode::badInput});
     return std::nullopt;
   }
@@ -98,7 +133,7 @@ std::optional<unsigned> chooseVf(const AttachInput& input, const MappedVf& entry
   if (entry.index) {
     return chooseNamed(input, entry, pf, taken, objections);
   }
-  const unsigned count = vfCountOf(input, pf);
+  const unsigned count = vfCountFor(input, pf);
   std::vector<Objection> last;
   for (unsigned index = 0; index < count; ++index) {
     if (taken.contains(index)) {
@@ -111,9 +146,10 @@ std::optional<unsigned> chooseVf(const AttachInput& input, const MappedVf& entry
     last = std::move(found);
   }
   objections.push_back({toString(entry.place) + ": no free VF on PF " + toString(pf.address) +
-                            " for " + entry.name + " (" + std::to_string(count) + " VFs)" +
+                            " for " + entry.name + " (" + std::to_string(count) + " of " +
+                            std::to_string(pf.totalVfs) + " possible VFs)" + usersOf(input, pf) +
                             (last.empty() ? "" : "; the last one: " + last.front().message),
-                        "detach another VM, or raise virtual-function-count in host.yaml"});
+                        "detach another VM, or " + raiseCount(input, pf, count + 1)});
   return std::nullopt;
 }
 

@@ -7,9 +7,12 @@
 #include "addresses.hpp"
 #include "choose_vf.hpp"
 #include "form.hpp"
+#include "switchdev.hpp"
+#include "vf_demand.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/mlx5_firmware.hpp"
 #include "vfpass/plan/select_pf.hpp"
+#include "vfpass/port_fault.hpp"
 
 namespace vfpass::plan {
 namespace {
@@ -19,14 +22,10 @@ bool requestsGuids(const MappedVf& entry) {
          entry.settings.nodeGuid || entry.settings.portGuid;
 }
 
-// The kernel sets GUIDs through the PF's IPoIB netdev, and shows the link type of a port by that
-// netdev or by its RDMA device. Without either the type is unknown, which is no reason to change
-// it.
+// A link type that is unknown is no reason to change it; faultOfPort() names the cause.
 void checkGuids(const MappedVf& entry, const PhysicalFunction& pf,
                 std::vector<Objection>& objections) {
-  const std::string subject =
-      toString(entry.place) + ": " + entry.name + " needs GUIDs, but PF " + toString(pf.address);
-  if (pf.linkLayer == LinkLayer::ethernet) {
+  if (requestsGuids(entry) && pf.linkLayer == LinkLayer::ethernet) {
     const std::string change =
         hasMlx5Firmware(pf.vendor, pf.driver)
             ? ", or change the type of the port: " +
@@ -37,18 +36,13 @@ void checkGuids(const MappedVf& entry, const PhysicalFunction& pf,
                               " sets GUIDs, but the link of PF " + toString(pf.address) + " is " +
                               std::string(toString(pf.linkLayer)),
                           "remove `infiniband:`" + change, ExitCode::badInput});
-  } else if (pf.netdev.empty()) {
-    objections.push_back({subject + " has no IPoIB netdev, through which the kernel sets them",
-                          ipoibRemedy, ExitCode::failed});
   }
 }
 
 void checkLinkLayer(const MappedVf& entry, const PhysicalFunction& pf,
                     std::vector<Objection>& objections) {
   const bool infiniband = pf.linkLayer == LinkLayer::infiniband;
-  if (requestsGuids(entry) || infiniband) {
-    checkGuids(entry, pf, objections);
-  }
+  checkGuids(entry, pf, objections);
   if (infiniband && (!entry.macAutomatic || entry.settings.vlan)) {
     objections.push_back(
         {toString(entry.place) + ": " + entry.name + " sets a MAC or VLAN, but PF " +
@@ -70,6 +64,35 @@ void checkLinkLayer(const MappedVf& entry, const PhysicalFunction& pf,
   }
 }
 
+// What the entry needs to be set, as opposed to values that are safe defaults.
+std::set<Attribute> neededAttributes(const MappedVf& entry) {
+  std::set<Attribute> needed = entry.required;
+  for (const Attribute attribute : differingAttributes(entry.settings, neutralSettings(false))) {
+    needed.insert(attribute);
+  }
+  if (!entry.macKept) {
+    needed.insert(Attribute::mac);
+  }
+  return needed;
+}
+
+void checkManaged(const MappedVf& entry, const PhysicalFunction& pf,
+                  std::vector<Objection>& objections) {
+  std::vector<std::string> names;
+  if (pf.reportsNoVfs && pf.linkLayer != LinkLayer::infiniband) {
+    for (const Attribute attribute : neededAttributes(entry)) {
+      names.emplace_back(toString(attribute));
+    }
+  }
+  if (!names.empty()) {
+    objections.push_back({toString(entry.place) + ": " + entry.name + " sets " + join(names, ", ") +
+                              ", but the driver of PF " + toString(pf.address) +
+                              " lets this host set no attribute of its VFs, and reports none of "
+                              "them",
+                          deniedRemedy(pf.vendor, pf.device), ExitCode::failed});
+  }
+}
+
 bool earlierFits(const Lease* earlier, const MappedVf& entry, const PhysicalFunction& pf) {
   return earlier != nullptr && isVf(*earlier) && earlier->pf == pf.address &&
          (!entry.index || *entry.index == vfOf(*earlier).index);
@@ -81,12 +104,26 @@ void fitSettings(const PhysicalFunction& pf, const MappedVf& entry, LeasedVf& vf
   vf.settings = entry.settings;
   vf.required = entry.required;
   if (!vf.infiniband) {
-    vf.required.insert(Attribute::mac);
+    if (!entry.macKept) {
+      vf.required.insert(Attribute::mac);
+    }
+    if (pf.reportsNoVfs) {
+      vf.settings = {};
+    }
     return;
   }
   vf.settings = only(entry.settings, differingAttributes(neutralSettings(true), {}));
   std::erase_if(vf.required, [](Attribute attribute) { return !existsOn(attribute, true); });
   vf.required.insert({Attribute::nodeGuid, Attribute::portGuid});
+}
+
+// What the VF's driver could not set is recorded as refused, so that nothing asks for it or expects
+// it.
+void fitMode(const MappedVf& entry, const PhysicalFunction& pf, LeasedVf& vf,
+             std::vector<Objection>& objections) {
+  checkSwitchdev(entry, pf, vf.index, objections);
+  vf.refused = lackingAttributes(pf);
+  vf.settings = without(vf.settings, vf.refused);
 }
 
 void recordOriginal(const AttachInput& input, const PhysicalFunction& pf, Lease& lease) {
@@ -100,6 +137,9 @@ void recordOriginal(const AttachInput& input, const PhysicalFunction& pf, Lease&
     lease.original.driver = vf.driver;
     lease.original.driverOverride = vf.driverOverride;
     lease.original.settings = vf.settings;
+    if (keepsMac(lease)) {
+      lease.original.settings.mac.reset();
+    }
   }
 }
 
@@ -109,8 +149,7 @@ void identify(const AttachInput& input, const PhysicalFunction& pf, unsigned ind
   lease.pfPath = pf.path;
   lease.pfSerial = pf.serial;
   vfOf(lease).index = index;
-  vfOf(lease).count =
-      pf.vfs.empty() ? wantedVfCount(pf, input.policy) : static_cast<unsigned>(pf.vfs.size());
+  vfOf(lease).count = vfCountFor(input, pf);
   const auto address = vfAddress(pf, index);
   if (!address) {
     objections.push_back(
@@ -168,7 +207,13 @@ void decideOne(const AttachInput& input, const MappedVf& entry, Progress& progre
   if (pf == nullptr) {
     return;
   }
+  if (const auto fault = faultOfPort(portFactsOf(*pf))) {
+    objections.push_back({toString(entry.place) + ": " + entry.name + " cannot use PF " +
+                              toString(pf->address) + ": it " + fault->what,
+                          fault->remedy, ExitCode::failed});
+  }
   checkLinkLayer(entry, *pf, objections);
+  checkManaged(entry, *pf, objections);
   checkForm(entry, *pf, objections);
   const Lease* earlier = earlierLease(input, entry.name);
   const Lease* kept = earlierFits(earlier, entry, *pf) ? earlier : nullptr;
@@ -183,6 +228,7 @@ void decideOne(const AttachInput& input, const MappedVf& entry, Progress& progre
   lease.entry = entry.name;
   identify(input, *pf, *index, lease, objections);
   fitSettings(*pf, entry, vfOf(lease));
+  fitMode(entry, *pf, vfOf(lease), objections);
   settleAddresses(input, entry, earlier, progress.decided, lease, objections);
   lease.allow = input.mapping.allow;
   lease.managed = entry.managed;
@@ -230,6 +276,7 @@ bool sameTerms(const Lease& earlier, const Lease& wanted) {
   adjusted.bootId = earlier.bootId;
   if (isVf(adjusted) && isVf(earlier)) {
     vfOf(adjusted).count = vfOf(earlier).count;
+    vfOf(adjusted).refused = vfOf(earlier).refused;
   }
   return adjusted == earlier;
 }

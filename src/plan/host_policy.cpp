@@ -71,12 +71,14 @@ class Steps {
 
   void removeVfs() {
     if (!input_.pf.vfs.empty()) {
-      add(RemoveVfs{pf()}, undoRemoval(input_.pf),
-          countReason("the eswitch mode can change only without VFs"), vfDisruptions());
+      add(RemoveVfs{pf()}, undoRemoval(pfIn(input_.settings.eswitchMode)),
+          countReason("VFs that exist while the eswitch mode changes lose their rates and link "
+                      "state"),
+          vfDisruptions());
     }
   }
 
-  // The driver recreates the netdev with default settings.
+  // The PF's netdev stays, with its addresses, MTU and state (mlx5e_netdev_change_profile).
   void setMode() {
     if (!changes_.setsMode) {
       return;
@@ -86,13 +88,10 @@ class Steps {
     if (found.eswitchMode) {
       undo.emplace_back(SetEswitchMode{pf(), *found.eswitchMode});
     }
-    if (found.link) {
-      undo.emplace_back(SetMtu{pf(), found.link->mtu});
-      undo.emplace_back(SetLinkUp{pf(), found.link->up});
-    }
     auto who = vfDisruptions();
     if (input_.pf.netdevUp) {
-      who.push_back("netdev " + printable(input_.pf.netdev) + " is up and is recreated");
+      who.push_back("netdev " + printable(input_.pf.netdev) +
+                    " is up and loses its link for a moment");
     }
     add(SetEswitchMode{pf(), modeAfter(input_)}, undo,
         "host.yaml sets " + std::string(toString(modeAfter(input_))), who);
@@ -105,46 +104,45 @@ class Steps {
     const auto bindingOf = [&](unsigned /*index*/) {
       return VfBinding{input_.policy.probeVfs ? input_.pf.driver : "", ""};
     };
-    const auto actions = recreateVfs(input_.pf, changes_.count, bindingOf);
+    auto actions = recreateVfs(pfIn(modeAfter(input_)), changes_.count, bindingOf);
+    std::get<CreateVfs>(actions.front()).lagDevicePf = lagDevicePf(pfIn(modeAfter(input_)));
     add(actions.front(), {RemoveVfs{pf(), input_.pf.probesVfs}},
         countReason("the PF keeps its VF count"), vfDisruptions());
     for (std::size_t at = 1; at < actions.size(); ++at) {
-      const bool configures = std::holds_alternative<ConfigureVfs>(actions[at]);
+      const auto* configure = std::get_if<ConfigureVfs>(&actions[at]);
       add(actions[at], {},  // reverted when the VFs are removed
-          configures ? "the previous VFs had these values"
-                     : "host.yaml sets probe-virtual-functions, and the driver reads the address "
-                       "when it probes");
+          configure == nullptr     ? "host.yaml sets probe-virtual-functions, and the driver reads "
+                                     "the address when it probes"
+          : configure->vfs.empty() ? leftOverReason
+                                   : "the previous VFs had these values");
     }
   }
 
   void setLink() {
     const auto& link = input_.settings.link;
-    const auto keep = [&](const auto& wanted, auto member) {
-      auto value = wanted;
-      if (!value && changes_.setsMode && link) {
-        value = (*link).*member;
-      }
-      return value;
-    };
-    const auto mtu = keep(input_.policy.mtu, &LinkSettings::mtu);
-    const auto up = keep(input_.policy.up, &LinkSettings::up);
-    if (mtu && (changes_.setsMode || !link || link->mtu != *mtu)) {
+    const auto& [mtu, up] = std::tie(input_.policy.mtu, input_.policy.up);
+    if (mtu && (!link || link->mtu != *mtu)) {
       add(SetMtu{pf(), *mtu}, link ? std::vector<Action>{SetMtu{pf(), link->mtu}} : noAction(),
-          input_.policy.mtu ? "host.yaml sets it" : "the netdev is recreated");
+          "host.yaml sets it");
     }
-    if (up && (changes_.setsMode || !link || link->up != *up)) {
+    if (up && (!link || link->up != *up)) {
       const std::vector<std::string> who =
           changes_.takesDown
               ? std::vector<std::string>{"netdev " + printable(input_.pf.netdev) + " is up"}
               : std::vector<std::string>{};
       add(SetLinkUp{pf(), *up}, link ? std::vector<Action>{SetLinkUp{pf(), link->up}} : noAction(),
-          input_.policy.up ? "host.yaml sets it" : "the netdev is recreated", who);
+          "host.yaml sets it", who);
     }
   }
 
+  [[nodiscard]] PhysicalFunction pfIn(std::optional<EswitchMode> mode) const {
+    PhysicalFunction pf = input_.pf;
+    pf.eswitchMode = mode;
+    return pf;
+  }
   [[nodiscard]] const PciAddress& pf() const { return input_.pf.address; }
   [[nodiscard]] std::vector<std::string> vfDisruptions() const {
-    return disruptionsOf(input_.pf, modeAfter(input_));
+    return disruptionsOf(pfIn(modeAfter(input_)));
   }
   static std::vector<Action> noAction() { return {}; }
 

@@ -46,8 +46,12 @@ void addAllowances(const Action& action, std::set<Allowance>& allow) {
              action);
 }
 
+// Without its LAG a PF keeps its netdev and loses its RDMA device.
 bool isPermitted(const Holder& holder, const Plan& plan, const Action& action,
                  const HolderTerms& terms) {
+  if (std::holds_alternative<CreateVfs>(action)) {
+    return holder.kind != HolderKind::rdma;
+  }
   return holder.kind == HolderKind::vfio && holder.domain == terms.domain &&
          (mayRunUnderOwnGuest(plan.kind, action) || terms.unplugged.contains(holder.device));
 }
@@ -82,6 +86,10 @@ std::vector<PciAddress> touchedFunctions(const Action& action, const VfAddresses
       Overloaded{
           [&](const ConfigureVfs& configure) { return changedVfs(configure, addresses); },
           [&](const RemoveVfs& remove) { return allVfs(remove.pf, addresses); },
+          [](const CreateVfs& create) {
+            return create.lagDevicePf ? std::vector{*create.lagDevicePf}
+                                      : std::vector<PciAddress>{};
+          },
           // A mode change makes the driver rebuild its VFs; a link that goes down takes the carrier
           // from the guests.
           [&](const SetEswitchMode& mode) { return allVfs(mode.pf, addresses); },

@@ -11,7 +11,10 @@
 #include "function_steps.hpp"
 #include "mirror_places.hpp"
 #include "plan_settings.hpp"
+#include "recreate_vfs.hpp"
 #include "restore_settings.hpp"
+#include "switchdev.hpp"
+#include "vf_demand.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/active_claims.hpp"
 #include "vfpass/plan/disruption.hpp"
@@ -96,24 +99,40 @@ void addRecords(const AttachInput& input, const Changes& changes, std::vector<St
   }
 }
 
-void addCreations(const AttachInput& input, const Changes& changes, std::vector<Step>& steps) {
+// Numbers of VFs to create, by PF.
+std::map<PciAddress, unsigned> creationsFor(const AttachInput& input, const Changes& changes) {
   std::map<PciAddress, unsigned> counts;
   for (const auto& lease : changes.put) {
     const PhysicalFunction* pf = findPf(input.inventory, lease.pf);
     if (isVf(lease) && pf != nullptr && pf->vfs.empty()) {
-      counts[lease.pf] = wantedVfCount(*pf, input.policy);
+      counts[lease.pf] = vfCountFor(input, *pf);
     }
   }
-  for (const auto& [pf, count] : counts) {
+  return counts;
+}
+
+void checkCreations(const AttachInput& input, const Changes& changes,
+                    std::vector<Objection>& objections) {
+  for (const auto& [pf, count] : creationsFor(input, changes)) {
+    if (auto objection = objectToCreation(*findPf(input.inventory, pf), input.mapping.allow)) {
+      objections.push_back(std::move(*objection));
+    }
+  }
+}
+
+void addCreations(const AttachInput& input, const Changes& changes, std::vector<Step>& steps) {
+  for (const auto& [pf, count] : creationsFor(input, changes)) {
     const PfPolicy* policy = policyOf(*findPf(input.inventory, pf), input.policy);
     const auto disrupted = disruptionsOf(*findPf(input.inventory, pf));
-    steps.push_back(
-        {CreateVfs{pf, count, policy != nullptr && policy->probeVfs},
-         {RemoveVfs{pf, findPf(input.inventory, pf)->probesVfs}},
-         policy != nullptr && policy->vfCount
-             ? "the PF has no VFs, and host.yaml requests " + std::to_string(count)
-             : "the PF has no VFs; the count cannot be raised later while VFs are in use",
-         !disrupted.empty()});
+    steps.push_back({CreateVfs{pf, count, policy != nullptr && policy->probeVfs, std::nullopt,
+                               lagDevicePf(*findPf(input.inventory, pf))},
+                     {RemoveVfs{pf, findPf(input.inventory, pf)->probesVfs}},
+                     policy != nullptr && policy->vfCount
+                         ? "the PF has no VFs, and host.yaml requests " + std::to_string(count)
+                         : "the PF has no VFs, and the mappings of this host need " +
+                               std::to_string(count) +
+                               "; virtual-function-count in host.yaml can request more",
+                     !disrupted.empty()});
     for (const auto& who : disrupted) {
       steps.back().reason += "; " + who;
     }
@@ -137,14 +156,23 @@ void addConfigurations(const AttachInput& input, const Changes& changes, std::ve
       afterwards.insert(afterwards.end(), reprobe.after.begin(), reprobe.after.end());
     }
     const Lease* earlier = earlierLease(input, lease.entry);
-    const Lease target = earlier == nullptr ? lease : withoutEarlierSettings(*earlier, lease);
+    const bool continues = earlier != nullptr && isVf(*earlier) && sameDevice(*earlier, lease);
+    const bool plugged = input.scope.live && input.plugged.contains(lease.entry);
+    const Lease kept = continues ? withoutEarlierSettings(*earlier, lease) : lease;
+    const Lease target = plugged ? kept : withoutLeftOvers(kept, seen);
     if (const VfSettings wanted = settingsToApply(target);
         !differingAttributes(wanted, seen).empty()) {
       configure.vfs.push_back({vfOf(lease).index, wanted, vfOf(lease).required});
       undo.vfs.push_back({vfOf(lease).index, settingsToUndo(target, seen), {}});
     }
   }
-  for (const auto& [pf, actions] : byPf) {
+  for (auto& [pf, actions] : byPf) {
+    const PhysicalFunction* found = findPf(input.inventory, pf);
+    if (found != nullptr && found->vfs.empty()) {
+      const PfPolicy* policy = policyOf(*found, input.policy);
+      actions.first.otherwise =
+          newVfSettings(*found, policy != nullptr && policy->probeVfs, configured);
+    }
     if (!actions.first.vfs.empty()) {
       steps.push_back({actions.first, {actions.second}, "the mapping sets these values"});
     }
@@ -235,10 +263,14 @@ AttachDecision planAttach(const AttachInput& input) {
   settleSettings(input, decision);
   const Changes changes = compare(input, decision.leases);
   checkRunning(input, {changes.put, changes.plugged, changes.dropped}, decision.objections);
+  checkCreations(input, changes, decision.objections);
   if (!decision.objections.empty()) {
     return decision;
   }
   noteDownPfs(input, decision);
+  for (auto& note : switchdevNotes(input, decision.leases)) {
+    decision.plan.notes.push_back(std::move(note));
+  }
   auto& steps = decision.plan.steps;
   addRecords(input, changes, steps);
   addCreations(input, changes, steps);

@@ -69,7 +69,9 @@ void restorePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
     if (lease.state != LeaseState::reserved && vf.driver == "vfio-pci") {
       steps.push_back({ResetFunction{vf.address}, {}, "it was not reset after its last use"});
     }
-    configure.vfs.push_back({vfOf(lease).index, settingsToRestore(lease), {}});
+    if (const VfSettings restored = settingsToRestore(lease); restored != VfSettings{}) {
+      configure.vfs.push_back({vfOf(lease).index, restored, {}});
+    }
     if (!removed) {
       const Reprobe reprobe = reprobeAround(lease, vf, settingsToRestore(lease));
       steps.insert(steps.end(), reprobe.before.begin(), reprobe.before.end());

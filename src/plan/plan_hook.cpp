@@ -2,15 +2,19 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "function_steps.hpp"
 #include "other_owners.hpp"
+#include "recreate_vfs.hpp"
 #include "restore_settings.hpp"
 #include "scrub.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/check_function.hpp"
 #include "vfpass/plan/check_vf.hpp"
+#include "vfpass/plan/disruption.hpp"
 #include "vfpass/plan/metadata_check.hpp"
+#include "vfpass/port_fault.hpp"
 
 namespace vfpass::plan {
 namespace {
@@ -42,7 +46,7 @@ Lease startingLease(Lease lease, const std::string& domainName, const std::strin
   lease.domainName = domainName;
   lease.state = LeaseState::starting;
   lease.bootId = bootId;
-  return lease;
+  return isVf(lease) ? askingAgain(lease) : lease;
 }
 
 void addRecord(const Lease& starting, const std::vector<Lease>& known, std::vector<Step>& steps) {
@@ -55,9 +59,13 @@ void addConfigure(const PhysicalFunction& pf, const std::vector<Lease>& leases,
                   std::vector<Step>& steps) {
   ConfigureVfs configure{pf.address, {}};
   ConfigureVfs undo{pf.address, {}};
-  for (const auto& lease : leases) {
+  if (pf.vfs.empty()) {
+    configure.otherwise = newVfSettings(pf, false, leases);
+  }
+  for (const auto& each : leases) {
     const VfSettings seen =
-        vfOf(lease).index < pf.vfs.size() ? pf.vfs[vfOf(lease).index].settings : VfSettings{};
+        vfOf(each).index < pf.vfs.size() ? pf.vfs[vfOf(each).index].settings : VfSettings{};
+    const Lease lease = withoutLeftOvers(each, seen);
     if (const VfSettings wanted = settingsToApply(lease);
         !differingAttributes(wanted, seen).empty()) {
       configure.vfs.push_back({vfOf(lease).index, wanted, vfOf(lease).required});
@@ -93,19 +101,33 @@ void prepareFunctions(const std::vector<Lease>& leases, const std::vector<Lease>
   }
 }
 
+// Nobody is asked at a start: the mapping has to accept a disruption beforehand.
+std::vector<Objection> checkCreation(const PhysicalFunction& pf, const std::vector<Lease>& leases) {
+  std::set<Allowance> allow;
+  for (const auto& lease : leases) {
+    allow.insert(lease.allow.begin(), lease.allow.end());
+  }
+  const auto objection = objectToCreation(pf, allow);
+  return objection ? std::vector{*objection} : std::vector<Objection>{};
+}
+
 void preparePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
                const std::vector<Lease>& known, std::vector<Step>& steps) {
   for (const auto& lease : leases) {
     addRecord(lease, known, steps);
   }
   if (pf.vfs.empty()) {
+    // Of all leases: the count cannot grow for the domains that start later.
     unsigned count = 0;
-    for (const auto& lease : leases) {
-      count = std::max({count, vfOf(lease).count, vfOf(lease).index + 1});
+    for (const auto& lease : known) {
+      if (isVf(lease) && lease.pf == pf.address) {
+        count = std::max({count, vfOf(lease).count, vfOf(lease).index + 1});
+      }
     }
-    steps.push_back({CreateVfs{pf.address, count, false},
+    steps.push_back({CreateVfs{pf.address, count, false, std::nullopt, lagDevicePf(pf)},
                      {RemoveVfs{pf.address, pf.probesVfs}},
-                     "the PF has no VFs: they do not survive a reboot"});
+                     "the PF has no VFs: they do not survive a reboot",
+                     !disruptionsOf(pf).empty()});
   }
   addConfigure(pf, leases, steps);
   for (const auto& lease : leases) {
@@ -140,10 +162,13 @@ PrepareDecision planPrepare(const Uuid& domain, const std::string& domainName,
                                      "see `vfpass pf list`", ExitCode::failed});
       continue;
     }
-    if (!pf->vfs.empty()) {
-      const auto found = checkLeasedVfs(*pf, leases, inventory.holders);
-      decision.objections.insert(decision.objections.end(), found.begin(), found.end());
+    if (const auto fault = faultOfPort(portFactsOf(*pf))) {
+      decision.objections.push_back(
+          {"PF " + toString(address) + " " + fault->what, fault->remedy, ExitCode::failed});
     }
+    const auto found = pf->vfs.empty() ? checkCreation(*pf, leases)
+                                       : checkLeasedVfs(*pf, leases, inventory.holders);
+    decision.objections.insert(decision.objections.end(), found.begin(), found.end());
     const bool ours = pf->vfs.empty() || createdBefore(*pf, known);
     std::transform(leases.begin(), leases.end(), leases.begin(), [&](const Lease& lease) {
       Lease starting = startingLease(lease, domainName, bootId);

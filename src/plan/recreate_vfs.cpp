@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "switchdev.hpp"
 #include "vfpass/plan/select_pf.hpp"
 
 namespace vfpass::plan {
@@ -24,7 +25,7 @@ VfSettings settingsToCarry(const PhysicalFunction& pf, const VirtualFunction& vf
       std::find(attributes.begin(), attributes.end(), Attribute::spoofCheck) == attributes.end()) {
     attributes.push_back(Attribute::spoofCheck);
   }
-  return only(seen, attributes);
+  return without(only(seen, attributes), lackingAttributes(pf));
 }
 
 ConfigureVfs carriedSettings(const PhysicalFunction& before, unsigned count) {
@@ -44,6 +45,22 @@ bool isReadByDriver(const VfSettings& settings) {
 
 }  // namespace
 
+VfSettings newVfSettings(const PhysicalFunction& pf, bool driven,
+                         const std::vector<Lease>& leases) {
+  VfSettings neutral = neutralSettings(pf.linkLayer == LinkLayer::infiniband);
+  if (pf.linkLayer == LinkLayer::infiniband) {
+    neutral.linkState.reset();  // the driver sets its default when it creates a VF
+  }
+  if (driven) {
+    neutral.spoofCheck.reset();
+  }
+  if (std::ranges::any_of(
+          leases, [&](const Lease& lease) { return lease.pf == pf.address && keepsMac(lease); })) {
+    neutral.mac.reset();
+  }
+  return without(neutral, lackingAttributes(pf));
+}
+
 std::vector<Action> recreateVfs(const PhysicalFunction& before, unsigned count,
                                 const std::function<VfBinding(unsigned)>& bindingOf,
                                 std::optional<bool> autoprobe) {
@@ -51,16 +68,15 @@ std::vector<Action> recreateVfs(const PhysicalFunction& before, unsigned count,
   for (unsigned index = 0; index < count; ++index) {
     driven += bindingOf(index).driver.empty() ? 0 : 1;
   }
-  const ConfigureVfs configure = carriedSettings(before, count);
+  ConfigureVfs configure = carriedSettings(before, count);
+  configure.otherwise = newVfSettings(before, driven > 0, {});
   const bool late =
       std::any_of(configure.vfs.begin(), configure.vfs.end(), [&](const VfChange& change) {
         return isReadByDriver(change.settings) && !bindingOf(change.index).driver.empty();
       });
   const bool probe = count > 0 && driven == count && !late;
   std::vector<Action> actions{CreateVfs{before.address, count, probe, autoprobe}};
-  if (!configure.vfs.empty()) {
-    actions.emplace_back(configure);
-  }
+  actions.emplace_back(configure);
   for (unsigned index = 0; index < count; ++index) {
     const VfBinding binding = bindingOf(index);
     const auto address = vfAddress(before, index);

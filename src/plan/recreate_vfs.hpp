@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "vfpass/inventory.hpp"
+#include "vfpass/lease.hpp"
 #include "vfpass/plan.hpp"
 
 namespace vfpass::plan {
@@ -16,9 +17,19 @@ struct VfBinding {
   std::string driverOverride;
 };
 
+/// Why new VFs are configured.
+inline constexpr const char* leftOverReason =
+    "a driver can keep values that were set before the VF existed";
+
+/// The values of new VFs (ConfigureVfs::otherwise). `driven`: the host's driver is bound to some,
+/// so that the driver's default of the spoof check stays: with a zero MAC the check drops every
+/// frame of the VF. If one of the `leases` of the PF keeps its VF's MAC, the MACs stay: somebody
+/// may have set it before the VF existed.
+VfSettings newVfSettings(const PhysicalFunction& pf, bool driven, const std::vector<Lease>& leases);
+
 /// Creates `count` VFs on the PF and gives them the settings (MAC, VLAN, rate and so on) of the VFs
-/// with the same index in `before`, as far as they were readable. Drivers read addresses when they
-/// probe, so VFs with addresses are bound last.
+/// with the same index in `before`, as far as they were readable, and neutral values otherwise.
+/// Drivers read addresses when they probe, so VFs with addresses are bound last.
 std::vector<Action> recreateVfs(const PhysicalFunction& before, unsigned count,
                                 const std::function<VfBinding(unsigned)>& bindingOf,
                                 std::optional<bool> autoprobe = std::nullopt);

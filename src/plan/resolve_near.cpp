@@ -43,8 +43,7 @@ topology::NearCandidates candidatesOf(const NearInput& input) {
       continue;
     }
     candidates.pfs.push_back(*number);
-    const std::size_t count = pf.vfs.empty() ? wantedVfCount(pf, input.policy) : pf.vfs.size();
-    if (leasedTo(input, pf.address, true) >= count) {
+    if (leasedTo(input, pf.address, true) >= possibleVfCount(pf, input.policy)) {
       candidates.full.insert(*number);
     }
   }

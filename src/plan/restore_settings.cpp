@@ -20,21 +20,37 @@ VfSettings withoutLibvirtSettings(const Lease& lease, VfSettings settings) {
 }  // namespace
 
 VfSettings settingsToApply(const Lease& lease) {
-  return withoutLibvirtSettings(lease, vfOf(lease).settings);
+  return withoutLibvirtSettings(lease, acceptedSettings(lease));
+}
+
+// Never the address: every lease states one, unless somebody else sets it.
+Lease withoutLeftOvers(Lease lease, const VfSettings& seen) {
+  LeasedVf& vf = vfOf(lease);
+  const VfSettings neutral = without(neutralFor(seen, vf.infiniband),
+                                     {Attribute::mac, Attribute::nodeGuid, Attribute::portGuid});
+  vf.settings = firstOf(vf.settings, without(withoutLibvirtSettings(lease, neutral), vf.refused));
+  return lease;
+}
+
+Lease askingAgain(Lease lease) {
+  for (const Attribute attribute : differingAttributes(vfOf(lease).settings, {})) {
+    vfOf(lease).refused.erase(attribute);
+  }
+  return lease;
 }
 
 Lease withoutEarlierSettings(const Lease& earlier, Lease lease) {
   if (isVf(lease) && isVf(earlier) && sameDevice(earlier, lease)) {
     LeasedVf& vf = vfOf(lease);
-    vf.settings = firstOf(vf.settings, neutralFor(vfOf(earlier).settings, vf.infiniband));
+    vf.settings = firstOf(vf.settings, neutralFor(acceptedSettings(earlier), vf.infiniband));
   }
   return lease;
 }
 
 VfSettings settingsToRestore(const Lease& lease) {
   const LeasedVf& vf = vfOf(lease);
-  return withoutLibvirtSettings(
-      lease, firstOf(lease.original.settings, neutralFor(vf.settings, vf.infiniband)));
+  const VfSettings found = firstOf(lease.original.settings, neutralFor(vf.settings, vf.infiniband));
+  return withoutLibvirtSettings(lease, without(found, vf.refused));
 }
 
 VfSettings settingsToUndo(const Lease& lease, const VfSettings& seen) {
@@ -55,7 +71,11 @@ std::vector<Action> undoBinding(const Lease& lease, const VirtualFunction& vf) {
 
 VfSettings settingsToScrub(const Lease& lease, const VfSettings& seen) {
   const LeasedVf& vf = vfOf(lease);
-  return withoutLibvirtSettings(lease, neutralFor(firstOf(vf.settings, seen), vf.infiniband));
+  VfSettings touched = without(firstOf(vf.settings, seen), vf.refused);
+  if (keepsMac(lease)) {
+    touched.mac.reset();
+  }
+  return withoutLibvirtSettings(lease, neutralFor(touched, vf.infiniband));
 }
 
 }  // namespace vfpass::plan

@@ -42,8 +42,11 @@ std::vector<Step> planScrub(const std::vector<Lease>& leases, const Inventory& i
       steps.push_back(
           {ResetFunction{vf->address}, {}, "its next owner must not find data left by this one"});
     }
-    byPf.try_emplace(lease.pf, ConfigureVfs{lease.pf, {}})
-        .first->second.vfs.push_back({vfOf(lease).index, settingsToScrub(lease, vf->settings), {}});
+    if (const VfSettings scrubbed = settingsToScrub(lease, vf->settings);
+        scrubbed != VfSettings{}) {
+      byPf.try_emplace(lease.pf, ConfigureVfs{lease.pf, {}})
+          .first->second.vfs.push_back({vfOf(lease).index, scrubbed, {}});
+    }
   }
   for (const auto& [address, configure] : byPf) {
     steps.push_back({configure, {}, "a VF has neutral values between two owners"});

@@ -105,7 +105,10 @@ const PfPolicy* policyOf(const PhysicalFunction& pf, const HostPolicy& policy) {
   return found == policy.pfs.end() ? nullptr : &*found;
 }
 
-unsigned wantedVfCount(const PhysicalFunction& pf, const HostPolicy& policy) {
+unsigned possibleVfCount(const PhysicalFunction& pf, const HostPolicy& policy) {
+  if (!pf.vfs.empty()) {
+    return static_cast<unsigned>(pf.vfs.size());
+  }
   const PfPolicy* entry = policyOf(pf, policy);
   return entry != nullptr && entry->vfCount ? *entry->vfCount : pf.totalVfs;
 }

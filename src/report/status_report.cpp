@@ -73,6 +73,27 @@ void writeDrift(std::ostream& out, const std::vector<StatusEntry>& entries, cons
   }
 }
 
+std::vector<std::string> notSupported(const Lease& lease) {
+  std::vector<std::string> names;
+  for (const Attribute attribute : isVf(lease) ? vfOf(lease).refused : std::set<Attribute>{}) {
+    names.emplace_back(toString(attribute));
+  }
+  return names;
+}
+
+void writeSwitchFacts(std::ostream& out, const std::vector<StatusEntry>& entries) {
+  for (const auto& entry : entries) {
+    if (!entry.representor.empty()) {
+      out << "representor: " << printable(entry.lease.domainName) << ' '
+          << printable(entry.lease.entry) << ": " << printable(entry.representor) << '\n';
+    }
+    if (const auto names = notSupported(entry.lease); !names.empty()) {
+      out << "not supported by the driver: " << printable(entry.lease.domainName) << ' '
+          << printable(entry.lease.entry) << ": " << join(names, ", ") << '\n';
+    }
+  }
+}
+
 // `yes`, `no`, `unknown`.
 std::string_view possibleText(const PeerMapping& mapping) {
   if (!mapping.possible) {
@@ -93,6 +114,7 @@ void writePeers(std::ostream& out, const std::vector<PeerMapping>& peers, const 
 void writeText(std::ostream& out, const StatusReport& status, const Style& style) {
   writeTable(out, status.entries, style);
   writeDrift(out, status.entries, style);
+  writeSwitchFacts(out, status.entries);
   writePeers(out, status.peers, style);
   for (const auto& metadata : status.refused) {
     out << tinted("metadata refused: ", Tint::bad, style) << printable(metadata.domainName) << ": "
@@ -119,7 +141,9 @@ Json entryJson(const StatusEntry& entry) {
           {"generation", lease.generation},
           {"settings", settingsJson(settingsOf(lease))},
           {"drift", entry.drift},
-          {"not_observable", entry.notObservable}};
+          {"not_observable", entry.notObservable},
+          {"not_supported", notSupported(lease)},
+          {"representor", textOrNull(entry.representor)}};
 }
 
 Json peerJson(const PeerMapping& peer) {

@@ -34,6 +34,9 @@ Cell groupCell(const VirtualFunction& vf) {
 
 std::string netdevText(const VirtualFunction& vf) {
   std::vector<std::string> names;
+  if (!vf.representor.empty()) {
+    names.push_back(vf.representor + " (representor)");
+  }
   for (const auto& netdev : vf.netdevs) {
     names.push_back(netdev.name + (netdev.enslaved ? " (enslaved)" : netdev.up ? " (up)" : ""));
   }
@@ -97,6 +100,7 @@ Json vfJson(const PhysicalFunction& pf, const VirtualFunction& vf, const Lease* 
           {"iommu_group", valueOrNull(vf.iommuGroup)},
           {"group_peers", peersJson(vf)},
           {"netdevs", netdevsJson(vf)},
+          {"representor", textOrNull(vf.representor)},
           {"rdma", textOrNull(vf.rdmaDevice)},
           {"vfio_in_use", vf.vfioInUse},
           {"vfio_user", textOrNull(vf.vfioUser)},

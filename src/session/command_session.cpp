@@ -166,6 +166,27 @@ Inventory Session::inventory(const std::vector<PciAddress>& functions) {
   return inventory::readInventory(root(), functions);
 }
 
+Inventory Session::inventory(const std::vector<PciAddress>& functions,
+                             const std::vector<PciAddress>& serialsOf) {
+  Inventory inventory = inventory::readInventory(root(), functions, serialsToSelect());
+  addSerials(inventory, serialsOf);
+  return inventory;
+}
+
+void Session::addSerials(Inventory& inventory, const std::vector<PciAddress>& pfs) const {
+  inventory::addSerials(root(), pfs, inventory);
+}
+
+host::Serials Session::serialsToSelect() {
+  const auto bySerial = [](const auto& entry) { return entry.pf.serial.has_value(); };
+  const auto& all = configuration();
+  const bool any = std::ranges::any_of(all.host.pfs, bySerial) ||
+                   std::ranges::any_of(all.mappings, [&](const Mapping& mapping) {
+                     return std::ranges::any_of(mapping.vfs, bySerial);
+                   });
+  return any ? host::Serials::read : host::Serials::skip;
+}
+
 void Session::addHolders(Inventory& inventory, const std::vector<PciAddress>& pfs) {
   std::vector<PciAddress> devices;
   for (const auto& pf : inventory.pfs) {

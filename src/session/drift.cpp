@@ -16,7 +16,7 @@ bool isObservable(const VfSettings& seen, Attribute attribute) {
 
 std::vector<std::string> attributeDrift(const Lease& lease, const VirtualFunction& vf) {
   std::vector<std::string> drift;
-  for (const Attribute attribute : differingAttributes(vfOf(lease).settings, vf.settings)) {
+  for (const Attribute attribute : differingAttributes(acceptedSettings(lease), vf.settings)) {
     // An unobservable attribute is not drift: GUIDs that were not set over netlink read as empty.
     if (isObservable(vf.settings, attribute)) {
       drift.push_back("kernel: " + std::string(toString(attribute)) + " is " +
@@ -94,7 +94,7 @@ std::vector<std::string> unobservedAttributes(const Lease& lease, const Inventor
   }
   const VfSettings& seen = pf->vfs[vfOf(lease).index].settings;
   std::vector<std::string> names;
-  for (const Attribute attribute : differingAttributes(vfOf(lease).settings, seen)) {
+  for (const Attribute attribute : differingAttributes(acceptedSettings(lease), seen)) {
     if (!isObservable(seen, attribute)) {
       names.push_back(std::string(toString(attribute)));
     }

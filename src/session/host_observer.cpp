@@ -48,7 +48,7 @@ HostObserver::HostObserver(Session& session, const DomainDescription& domain,
       claims_(claimsOf(domain)),
       mtus_(std::move(mtus)),
       machine_(domain::readGuestMachine(domain.liveXml)),
-      topology_(inventory::readTopology(session.root())) {
+      topology_(inventory::readTopology(session.root(), host::Serials::skip)) {
   gpus_ = leasedGpus(leasesOf(session.readLeases(), domain.uuid), machine_, topology_);
 }
 

@@ -9,11 +9,6 @@
 namespace vfpass::session {
 namespace {
 
-bool claimsByNumber(const Mapping& mapping) {
-  return std::ranges::any_of(mapping.vfs,
-                             [](const MappedVf& vf) { return vf.pf.near && vf.index; });
-}
-
 Uuid ownerOf(const Mapping& mapping, const std::vector<Lease>& leases) {
   const auto found = std::ranges::find_if(leases, [&](const Lease& lease) {
     return lease.domainName == mapping.vm || toString(lease.domain) == mapping.vm;
@@ -25,11 +20,11 @@ Uuid ownerOf(const Mapping& mapping, const std::vector<Lease>& leases) {
 
 void settleNear(Session& session, Subject& subject, const std::vector<Lease>& leases) {
   if (!plan::hasNear(subject.mapping) &&
-      std::ranges::none_of(subject.otherMappings, claimsByNumber)) {
+      std::ranges::none_of(subject.otherMappings, plan::hasNear)) {
     return;
   }
-  const Topology topology = inventory::readTopology(session.root());
-  const Inventory inventory = session.inventory();
+  const Topology topology = inventory::readTopology(session.root(), host::Serials::skip);
+  const Inventory inventory = session.inventory({}, {});
   const HostPolicy& policy = session.configuration().host;
   const auto resolve = [&](const Mapping& mapping, const Uuid& domain) {
     return plan::resolveNear({mapping, policy, inventory, topology, leases, domain});
@@ -38,9 +33,9 @@ void settleNear(Session& session, Subject& subject, const std::vector<Lease>& le
   subject.mapping = std::move(resolution.mapping);
   subject.nearFaults = std::move(resolution.faults);
   subject.nearReasons = std::move(resolution.reasons);
-  for (auto& mapping : subject.otherMappings) {
-    if (claimsByNumber(mapping)) {  // VFs that it has already count through their leases
-      mapping = resolve(mapping, Uuid{}).mapping;
+  for (auto& mapping : subject.otherMappings) {  // they count where this attach creates VFs
+    if (plan::hasNear(mapping)) {
+      mapping = resolve(mapping, ownerOf(mapping, leases)).mapping;
     }
   }
 }
@@ -51,7 +46,7 @@ std::vector<Mapping> nearSettled(Session& session, const Topology& topology,
     return mappings;
   }
   const auto leases = leasesOfTree(session);
-  const Inventory inventory = session.inventory();
+  const Inventory inventory = session.inventory({}, {});
   const HostPolicy& policy = session.configuration().host;
   for (Mapping& mapping : mappings) {
     const Uuid owner = ownerOf(mapping, leases);

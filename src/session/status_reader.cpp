@@ -181,6 +181,10 @@ report::StatusEntry StatusReader::entryFor(const Lease& lease) {
     entry.guestAddress = guestAddressOf(*domain, lease);
   }
   entry.notObservable = unobservedAttributes(lease, host().inventory, bootId_);
+  const PhysicalFunction* pf = isVf(lease) ? findPf(host().inventory, lease.pf) : nullptr;
+  if (pf != nullptr && vfOf(lease).index < pf->vfs.size()) {
+    entry.representor = pf->vfs[vfOf(lease).index].representor;
+  }
   entry.drift = kernelDrift(lease, host().inventory, bootId_, entry.domainActive);
   if (const auto line = poolDrift(lease, host().inventory, survey_.pools); !line.empty()) {
     entry.drift.push_back(line);

@@ -328,6 +328,12 @@ std::vector<Lease> liveLeases(Session& session, const DomainDescription& domain,
   return found;
 }
 
+std::vector<PciAddress> pfsOf(const std::vector<Lease>& leases) {
+  std::vector<PciAddress> pfs;
+  std::ranges::transform(leases, std::back_inserter(pfs), &Lease::pf);
+  return pfs;
+}
+
 std::vector<PciAddress> pfsOf(const Subject& subject, const Inventory& inventory,
                               const std::vector<Lease>& leases) {
   std::set<PciAddress> pfs;

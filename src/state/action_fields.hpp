@@ -11,6 +11,7 @@ void fields(Archive& archive, CreateVfs& action) {
   archive("count", action.count);
   archive("probe", action.probe);
   archive("autoprobe", action.autoprobe);
+  archive("lag-device-pf", action.lagDevicePf);
 }
 
 template <typename Archive>
@@ -30,6 +31,7 @@ template <typename Archive>
 void fields(Archive& archive, ConfigureVfs& action) {
   archive("pf", action.pf);
   archive("vfs", action.vfs);
+  archive("otherwise", action.otherwise);
 }
 
 template <typename Archive>

@@ -85,6 +85,7 @@ void fields(Archive& archive, Lease& lease) {
   archive("infiniband", vf.infiniband);
   archive("settings", vf.settings);
   archive("required", vf.required);
+  archive.orEmpty("refused", vf.refused);
   archive("allow", lease.allow);
   archive("managed", lease.managed);
   archive("interface-form", vf.interfaceForm);

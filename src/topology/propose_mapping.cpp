@@ -13,10 +13,18 @@ namespace {
 
 using FreeVfs = std::map<std::size_t, std::size_t>;  // by PF; PFs without any are omitted
 
+// Its driver or firmware has failed, or an InfiniBand driver is not loaded (faultOfPort()).
+bool hasNoPort(const TopologyFunction& pf) {
+  return !pf.driver.empty() && pf.netdevs.empty() && pf.rdma.empty();
+}
+
 FreeVfs freeVfs(const Topology& topology, const std::vector<Lease>& leases) {
   FreeVfs free;
   for (const std::size_t pf : rdmaPfs(topology)) {
     const TopologyFunction& function = topology.functions[pf];
+    if (hasNoPort(function)) {
+      continue;
+    }
     const auto taken = static_cast<std::size_t>(
         std::count_if(leases.begin(), leases.end(),
                       [&](const Lease& lease) { return lease.pf == function.address; }));

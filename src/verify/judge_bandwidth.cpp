@@ -72,7 +72,8 @@ std::optional<Limit> limitFor(const Lease& lease, const RdmaPort& port, const Ho
   input.portGigabits = host.portRate != 0 ? host.portRate / 1000.0 * port.lineCode
                                           : port.gigabitsPerSecond.value_or(0);
   input.wire = port.wire;
-  input.vlan = vfOf(lease).settings.vlan && vfOf(lease).settings.vlan->id != 0;
+  const auto vlan = acceptedSettings(lease).vlan;
+  input.vlan = vlan && vlan->id != 0;
   input.mtu = port.mtu;
   input.nic = host.link;
   if (memory == "gpu") {

@@ -69,13 +69,17 @@ class DeviceJudge {
   }
 
   bool findEthernet() {
-    const std::string mac =
-        vfOf(lease_).settings.mac ? toString(*vfOf(lease_).settings.mac) : std::string();
-    const GuestNetdev* netdev = findNetdev(mac);
+    const std::string expected =
+        keepsMac(lease_) ? "a network device at the VF's place" : "MAC " + guestIdentityOf(lease_);
+    const GuestNetdev* netdev =
+        keepsMac(lease_) ? netdevAtPlace() : findNetdev(guestIdentityOf(lease_));
     if (netdev == nullptr) {
-      return missing("mac", "a network device with MAC " + mac, seenNetdevs());
+      return missing("mac", keepsMac(lease_) ? expected : "a network device with " + expected,
+                     seenNetdevs());
     }
-    pass("mac", "MAC " + mac, netdev->name + " (" + netdev->driver + ", " + netdev->pci + ")");
+    pass("mac", expected,
+         netdev->name + " (" + netdev->driver + ", " + netdev->pci +
+             (keepsMac(lease_) ? ", MAC " + netdev->mac : "") + ")");
     if (netdev->state != "up") {
       return fail("link", netdev->name + " is up", netdev->state,
                   "in the guest: ip link set dev " + shellArgument(netdev->name) +
@@ -89,6 +93,15 @@ class DeviceJudge {
       return each.parent == netdev->name || (!each.pci.empty() && each.pci == netdev->pci);
     });
     return take(device, "an RDMA device on " + netdev->name);
+  }
+
+  // Without a MAC (`mac: keep`) only its place identifies the VF.
+  [[nodiscard]] const GuestNetdev* netdevAtPlace() const {
+    const auto place = functionAtPath(view_, host_.guestPath);
+    const auto found = std::ranges::find_if(view_.netdevs, [&](const GuestNetdev& each) {
+      return place && parsePciAddress(each.pci) == place;
+    });
+    return found == view_.netdevs.end() ? nullptr : &*found;
   }
 
   // With `teaming`, the virtio standby and the guest's net_failover device have the VF's MAC as

@@ -16,7 +16,7 @@ std::string describeNetwork(const Lease& lease) {
   if (vfOf(lease).infiniband) {
     return "InfiniBand";
   }
-  const auto& vlan = vfOf(lease).settings.vlan;
+  const auto vlan = acceptedSettings(lease).vlan;
   return vlan && vlan->id != 0 ? "Ethernet, VLAN " + std::to_string(vlan->id) + " (" +
                                      std::string(toString(vlan->protocol)) + ")"
                                : "Ethernet, no VLAN";

@@ -179,6 +179,10 @@ void FakeKernel::createVfs(const CreateVfs& action) {
     change([&] {
       for (unsigned index = 0; index < action.count && !sameCount; ++index) {
         addVf(pf, index, action.probe);
+        auto& left = leftOvers[action.pf][index];
+        left.rate.reset();       // refused for a VF that does not exist
+        left.linkState.reset();  // reset when the VF is created
+        pf.vfs[index].settings = firstOf(left, pf.vfs[index].settings);
       }
     });
   } catch (const Error&) {
@@ -196,6 +200,9 @@ void FakeKernel::removeVfs(const RemoveVfs& action) {
     }
   }
   change([&] {
+    for (const auto& vf : pf.vfs) {
+      leftOvers[action.pf].erase(vf.index);
+    }
     pf.vfs.clear();
     pf.probesVfs = action.autoprobe.value_or(pf.probesVfs);
   });
@@ -205,11 +212,31 @@ void FakeKernel::setVfProbing(const PciAddress& pf, bool on) {
   change([&] { at(pf).probesVfs = on; });
 }
 
+namespace {
+
+// With the values that the other VFs get (ConfigureVfs::otherwise).
+std::vector<VfChange> allChanges(const ConfigureVfs& action, const PhysicalFunction& pf) {
+  std::vector<VfChange> changes = action.vfs;
+  for (const auto& vf : pf.vfs) {
+    const VfSettings rest =
+        only(action.otherwise.value_or(VfSettings{}), differingAttributes(vf.settings, {}));
+    const auto stated = std::ranges::find(changes, vf.index, &VfChange::index);
+    if (stated == changes.end()) {
+      changes.push_back({vf.index, rest, {}});
+    } else {
+      stated->settings = firstOf(stated->settings, rest);
+    }
+  }
+  return changes;
+}
+
+}  // namespace
+
 std::vector<RefusedAttribute> FakeKernel::configureVfs(const ConfigureVfs& action) {
   PhysicalFunction& pf = at(action.pf);
   std::vector<RefusedAttribute> refused;
   std::vector<std::pair<unsigned, VfSettings>> accepted;
-  for (const auto& wanted : action.vfs) {
+  for (const auto& wanted : allChanges(action, pf)) {
     if (wanted.index >= pf.vfs.size()) {
       throw Error("VF " + std::to_string(wanted.index) + ": Invalid argument (EINVAL)");
     }
@@ -363,6 +390,7 @@ void FakeKernel::reboot() {
   std::erase_if(rdmaLinks, [](const RdmaLink& link) { return link.softRoce; });
   for (auto& [address, pf] : pfs) {
     pf.vfs.clear();
+    leftOvers.clear();
     pfSettings[address] = {EswitchMode::legacy, LinkSettings{1500, false}};
   }
   for (auto& [address, function] : functions) {
@@ -376,6 +404,7 @@ Inventory FakeKernel::inventory() {
   inventory.iommuPresent = true;
   for (const auto& [address, pf] : pfs) {
     inventory.pfs.push_back(pf);
+    inventory.pfs.back().eswitchMode = pfSettings[address].eswitchMode;
   }
   for (const auto& [address, function] : functions) {
     inventory.functions.push_back(function);

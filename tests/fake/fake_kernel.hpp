@@ -20,6 +20,9 @@ class FakeKernel final : public Kernel {
   std::map<PciAddress, PhysicalFunction> pfs;
   std::map<PciAddress, PciFunction> functions;  ///< functions that are neither PF nor VF
   std::map<PciAddress, std::vector<Attribute>> refusedAttributes;  ///< by PF
+  /// What `ip link set PF vf N` set for VFs that do not exist. mlx5 accepts it for every index, and
+  /// the VF has it when it is created; only VFs that exist lose theirs when they are removed.
+  std::map<PciAddress, std::map<unsigned, VfSettings>> leftOvers;
   /// Unbinding these throws TimeoutError; the write takes effect in finishPendingWrites().
   std::vector<PciAddress> hangingUnbinds;
   std::map<PciAddress, PfSettings> pfSettings;  ///< after addPf(): legacy, MTU 1500, down

@@ -233,7 +233,46 @@ def functions(host, count):
         rack(host, number, pairs=2, vfs=27, node=0)
 
 
-MACHINES = {"h100-8": h100, "two-sockets": two_sockets, "nic-alone": nic_alone, "many-vfs": many_vfs}
+def no_netdev(host):
+    """PFs without netdev: InfiniBand without ib_ipoib, and without mlx5_ib, too; after a fatal firmware error; the second
+    PF of a Socket Direct card, whose first one is 06:00.0; the last one is InfiniBand with OFED's files."""
+    host.processors("GenuineIntel", 6, 143, ["0000ffff"])
+    for bus, what in ((1, "ipoib"), (2, "mlx5_ib"), (3, "error"), (6, "first"), (7, "second"), (8, "ofed")):
+        infiniband = what in ("ipoib", "mlx5_ib", "ofed")
+        port = host.root_port("pci0000:00", f"{bus:02x}.0", (bus, bus))
+        pf = host.function(port, f"0000:{bus:02x}:00.0", **(CX7_IB if infiniband else CX7))
+        host.serial(pf, "MT2301X00006" if what in ("first", "second") else f"MT2301X{bus:05d}")
+        if what == "first":
+            host.netdev(pf, "ens6np0")
+        if what not in ("mlx5_ib", "error"):
+            host.rdma(pf, f"mlx5_{bus}", layer="InfiniBand" if infiniband else "Ethernet")
+        host.sriov(pf, 8, offset=1)
+        if what == "ofed":
+            os.makedirs(f"{host.folder}/{host.paths[pf]}/sriov", exist_ok=True)
+
+
+def bonded(host):
+    """Two cards with two ports each, each pair below a bond. The first is a RoCE LAG, whose RDMA device rdma-core has
+    renamed; the ports of the second have an RDMA device each."""
+    host.processors("GenuineIntel", 6, 143, ["0000ffff"])
+    for bus in (1, 2):
+        port = host.root_port("pci0000:00", f"{bus:02x}.0", (bus, bus))
+        bond = f"sys/devices/virtual/net/bond{bus}"
+        host.write(f"{bond}/bonding/slaves", f"ens{bus}f0np0 ens{bus}f1np1")
+        for function in (0, 1):
+            pf = host.function(port, f"0000:{bus:02x}:00.{function}", **CX7)
+            name = f"ens{bus}f{function}np{function}"
+            host.serial(pf, f"MT2301X{bus:05d}")
+            host.netdev(pf, name)
+            host.link(f"{host.paths[pf]}/net/{name}/master", bond)
+            host.link(f"{host.paths[pf]}/net/{name}/upper_bond{bus}", bond)
+            if function == 0 or bus == 2:
+                host.rdma(pf, f"rocep{bus}s0f{function}")
+            host.sriov(pf, 8, offset=2 + 8 * function)
+
+
+MACHINES = {"h100-8": h100, "two-sockets": two_sockets, "nic-alone": nic_alone, "many-vfs": many_vfs,
+            "no-netdev": no_netdev, "bonded": bonded}
 
 
 def main():

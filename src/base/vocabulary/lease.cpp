@@ -39,7 +39,15 @@ VfSettings settingsOf(const Lease& lease) {
   return isVf(lease) ? vfOf(lease).settings : VfSettings{};
 }
 
+bool keepsMac(const Lease& lease) {
+  return isVf(lease) && !vfOf(lease).infiniband && !vfOf(lease).settings.mac;
+}
+
 bool isInterface(const Lease& lease) { return isVf(lease) && vfOf(lease).interfaceForm; }
+
+VfSettings acceptedSettings(const Lease& lease) {
+  return isVf(lease) ? without(vfOf(lease).settings, vfOf(lease).refused) : VfSettings{};
+}
 
 std::string guestIdentityOf(const Lease& lease) {
   const VfSettings settings = settingsOf(lease);
@@ -55,6 +63,10 @@ Lease termsOf(Lease lease) {
   lease.bootId.clear();
   // A start after a reboot recreates the VFs, and the hook cannot record that in the XML.
   lease.original.created = false;
+  // Nor what the driver refused at that start.
+  if (isVf(lease)) {
+    vfOf(lease).refused.clear();
+  }
   return lease;
 }
 

@@ -5,11 +5,12 @@
 namespace vfpass {
 namespace {
 
-constexpr Names<Allowance, 5> allowanceNames{{{Allowance::sharedIommuGroup, "shared-iommu-group"},
+constexpr Names<Allowance, 6> allowanceNames{{{Allowance::sharedIommuGroup, "shared-iommu-group"},
                                               {Allowance::trust, "trust"},
                                               {Allowance::unsafeInterrupts, "unsafe-interrupts"},
                                               {Allowance::netdevInUse, "netdev-in-use"},
-                                              {Allowance::unknownHolder, "unknown-holder"}}};
+                                              {Allowance::unknownHolder, "unknown-holder"},
+                                              {Allowance::disruption, "disruption"}}};
 
 }  // namespace
 

@@ -28,6 +28,10 @@ std::string describeConfigure(const ConfigureVfs& action) {
   for (const auto& change : action.vfs) {
     parts.push_back(describeSettings(change));
   }
+  if (action.otherwise) {
+    parts.emplace_back(action.vfs.empty() ? "neutral values for its new VFs"
+                                          : "neutral values for all else of its new VFs");
+  }
   return "configure PF " + toString(action.pf) + ", " + join(parts, "; ");
 }
 
@@ -74,7 +78,8 @@ std::string describe(const Action& action) {
   return std::visit(
       Overloaded{
           [](const CreateVfs& create) {
-            return "create " + std::to_string(create.count) + " VFs on PF " + toString(create.pf) +
+            return "create " + std::to_string(create.count) +
+                   (create.count == 1 ? " VF on PF " : " VFs on PF ") + toString(create.pf) +
                    (create.probe ? "" : ", not probed by the host driver");
           },
           [](const RemoveVfs& remove) { return "remove the VFs of PF " + toString(remove.pf); },

@@ -90,6 +90,15 @@ VfSettings only(const VfSettings& settings, const std::vector<Attribute>& attrib
   return reduced;
 }
 
+VfSettings without(VfSettings settings, const std::set<Attribute>& attributes) {
+  forEachAttribute([&](const auto& row) {
+    if (attributes.contains(row.attribute)) {
+      settings.*row.member = {};
+    }
+  });
+  return settings;
+}
+
 VfSettings firstOf(VfSettings first, const VfSettings& second) {
   forEachAttribute([&](const auto& row) {
     if (!(first.*row.member)) {

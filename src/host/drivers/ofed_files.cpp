@@ -88,7 +88,7 @@ void readOfedFiles(const Root& root, const PciAddress& pf, VfTable& table) {
 }
 
 VfTable OfedPort::read() {
-  VfTable table = netlink_.read();
+  VfTable table = netlink_ == nullptr ? VfTable{} : netlink_->read();
   readOfedFiles(root_, pf_, table);
   return table;
 }
@@ -96,7 +96,9 @@ VfTable OfedPort::read() {
 // Handles one attribute at a time: for several, netlink does not report which one was refused, and
 // the caller then sends each one alone.
 Acknowledgement OfedPort::set(const std::vector<VfRequest>& requests) {
-  Acknowledgement answer = netlink_.set(requests);
+  const Acknowledgement answer = netlink_ == nullptr
+                                     ? Acknowledgement{EOPNOTSUPP, "no IPoIB netdev"}
+                                     : netlink_->set(requests);
   if (answer.error != EOPNOTSUPP || requests.size() != 1) {
     return answer;
   }

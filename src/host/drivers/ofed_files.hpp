@@ -10,10 +10,12 @@ namespace vfpass::host {
 /// MLNX_OFED and DOCA-OFED create these files below the PF; the mainline mlx5 driver does not.
 void readOfedFiles(const Root& root, const PciAddress& pf, VfTable& table);
 
-/// An InfiniBand PF. Uses netlink, and the files where netlink returns EOPNOTSUPP.
+/// An InfiniBand PF. Uses netlink, and the files where netlink returns EOPNOTSUPP, or where the PF
+/// has no IPoIB netdev.
 class OfedPort final : public VfPort {
  public:
-  OfedPort(VfPort& netlink, const Root& root, KernelWriter& writer, const PciAddress& pf,
+  /// `netlink`: null where the PF has no netdev.
+  OfedPort(VfPort* netlink, const Root& root, KernelWriter& writer, const PciAddress& pf,
            std::chrono::milliseconds deadline)
       : netlink_(netlink), root_(root), writer_(writer), pf_(pf), deadline_(deadline) {}
 
@@ -21,7 +23,7 @@ class OfedPort final : public VfPort {
   Acknowledgement set(const std::vector<VfRequest>& requests) override;
 
  private:
-  VfPort& netlink_;
+  VfPort* netlink_;
   const Root& root_;
   KernelWriter& writer_;
   PciAddress pf_;

@@ -48,9 +48,20 @@ std::optional<Acknowledgement> parseAcknowledgement(std::string_view bytes) {
   return Acknowledgement{-error.error, extendedMessage(header, error)};
 }
 
+namespace {
+
+// mlx5 of Linux 6.1 sets this message after every failed change to switchdev mode, in place of the
+// one with the cause (esw_offloads_start).
+bool namesNoCause(const std::string& message) {
+  return message.ends_with("Inline mode is different between vports");
+}
+
+}  // namespace
+
 std::string reasonOf(const Acknowledgement& refusal) {
   const std::string reason = errnoText(refusal.error);
-  return refusal.message.empty() ? reason : reason + ": " + refusal.message;
+  return refusal.message.empty() || namesNoCause(refusal.message) ? reason
+                                                                  : reason + ": " + refusal.message;
 }
 
 }  // namespace vfpass::host

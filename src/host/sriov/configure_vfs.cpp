@@ -33,7 +33,8 @@ class Configuration {
   Configuration(VfPort& port, const PortNames& names, std::chrono::milliseconds deadline)
       : port_(port), names_(names), deadline_(deadline) {}
 
-  std::vector<RefusedAttribute> run(const std::vector<VfChange>& changes);
+  std::vector<RefusedAttribute> run(const std::vector<VfChange>& changes,
+                                    const VfSettings& otherwise);
 
  private:
   struct Item {
@@ -41,14 +42,19 @@ class Configuration {
     Attribute attribute = Attribute::mac;
     VfSettings wanted;  // this attribute only
     bool required = false;
-    std::string refusal;  // empty: not refused
+    std::string refusal;     // empty: not refused
+    bool denied = false;     // refused without a look at the value, so that it is unchanged
+    bool otherwise = false;  // no change states it: a new VF's neutral value
   };
   using Items = std::vector<Item*>;
 
-  void collect(const std::vector<VfChange>& changes);
+  void collect(const std::vector<VfChange>& changes, const VfSettings& otherwise);
+  void collect(const VfChange& change, bool otherwise);
   void send();
   void sendByVf();
   void sendOneByOne(const Items& items);
+  Acknowledgement sendAlone(Item& item);
+  Items withoutUnsupported(const Items& items);
   void waitForEffect();
   void refuse(Item& item, const std::string& reason, const std::string& remedy);
   [[noreturn]] void fail(const Item& item, const std::string& remedy);
@@ -58,13 +64,15 @@ class Configuration {
   VfSettings before(const Item& item) const;
   bool holds(const Item& item, const VfTable& table) const;
   Items allItems();
-  static std::vector<VfRequest> requestsOf(const Items& items);
+  [[nodiscard]] bool clearsMacUnderSpoofCheck(unsigned index, const VfSettings& wanted) const;
+  [[nodiscard]] std::vector<VfRequest> requestsOf(const Items& items) const;
 
   VfPort& port_;
   const PortNames& names_;
   std::chrono::milliseconds deadline_;
   VfTable before_;
   std::vector<Item> items_;
+  std::map<Attribute, std::string> unsupported_;  // refused as `otherwise`, with EOPNOTSUPP
 };
 
 // ID 0 and priority 0 mean no VLAN; the protocol is then irrelevant.
@@ -109,9 +117,10 @@ std::string remedyFor(Attribute attribute) {
   }
 }
 
-std::vector<RefusedAttribute> Configuration::run(const std::vector<VfChange>& changes) {
+std::vector<RefusedAttribute> Configuration::run(const std::vector<VfChange>& changes,
+                                                 const VfSettings& otherwise) {
   before_ = port_.read();
-  collect(changes);
+  collect(changes, otherwise);
   if (items_.empty()) {
     return {};
   }
@@ -126,17 +135,32 @@ std::vector<RefusedAttribute> Configuration::run(const std::vector<VfChange>& ch
   return refused;
 }
 
-void Configuration::collect(const std::vector<VfChange>& changes) {
+void Configuration::collect(const std::vector<VfChange>& changes, const VfSettings& otherwise) {
+  std::map<unsigned, VfSettings> stated;
   for (const VfChange& change : changes) {
-    const VfSettings wanted = normalized(change.settings);
-    for (const Attribute attribute :
-         differingAttributes(wanted, settingsOf(before_, change.index))) {
-      items_.push_back({change.index,
-                        attribute,
-                        only(wanted, {attribute}),
-                        change.required.contains(attribute),
-                        {}});
-    }
+    collect(change, false);
+    stated[change.index] = firstOf(change.settings, stated[change.index]);
+  }
+  for (const auto& [index, seen] : before_) {
+    const auto attributes = differingAttributes(stated[index], {});
+    const VfSettings rest = without(otherwise, {attributes.begin(), attributes.end()});
+    collect({index, only(rest, differingAttributes(seen, {})), {}}, true);  // what is reported
+  }
+  // In the order of the attributes, as in a message.
+  std::ranges::stable_sort(items_, {},
+                           [](const Item& item) { return std::pair(item.index, item.attribute); });
+}
+
+void Configuration::collect(const VfChange& change, bool otherwise) {
+  const VfSettings wanted = normalized(change.settings);
+  for (const Attribute attribute : differingAttributes(wanted, settingsOf(before_, change.index))) {
+    items_.push_back({change.index,
+                      attribute,
+                      only(wanted, {attribute}),
+                      change.required.contains(attribute),
+                      {},
+                      false,
+                      otherwise});
   }
 }
 
@@ -160,8 +184,12 @@ void Configuration::sendByVf() {
   for (Item& item : items_) {
     byVf[item.index].push_back(&item);
   }
-  for (const auto& [index, items] : byVf) {
+  for (const auto& [index, all] : byVf) {
+    const Items items = withoutUnsupported(all);
     const bool answered = byVf.size() == 1;  // by the message that was just refused
+    if (items.empty()) {
+      continue;
+    }
     if (answered || port_.set(requestsOf(items)).error != 0) {
       // While a stored value fails, mlx5 refuses every later MAC and spoof check of the VF, too.
       restore(items);
@@ -170,12 +198,40 @@ void Configuration::sendByVf() {
   }
 }
 
+// A PF has many new VFs, so that a driver without an attribute is asked once.
+Configuration::Items Configuration::withoutUnsupported(const Items& items) {
+  Items left;
+  for (Item* item : items) {
+    const auto known = unsupported_.find(item->attribute);
+    if (item->otherwise && known != unsupported_.end()) {
+      item->refusal = known->second;
+    } else {
+      left.push_back(item);
+    }
+  }
+  return left;
+}
+
+// A driver that has no spoof check (mlx5 in switchdev mode) refuses to turn it off and on.
+Acknowledgement Configuration::sendAlone(Item& item) {
+  const auto requests = requestsOf({&item});
+  Acknowledgement answer = port_.set(requests);
+  if (answer.error != 0 && requests.size() > 1) {
+    port_.set({{item.index, only(settingsOf(before_, item.index), {Attribute::spoofCheck})}});
+    answer = port_.set({{item.index, item.wanted}});
+  }
+  return answer;
+}
+
 void Configuration::sendOneByOne(const Items& items) {
   for (Item* item : items) {
-    const Acknowledgement answer = port_.set(requestsOf({item}));
+    const Acknowledgement answer = sendAlone(*item);
+    if (answer.error == EOPNOTSUPP && item->otherwise) {
+      unsupported_.emplace(item->attribute, reasonOf(answer));
+    }
     if (isPermission(answer.error)) {
-      item->required = true;  // the PF does not manage its VFs, so that nothing takes effect
-      refuse(*item, reasonOf(answer), eswitchRemedy);
+      item->denied = true;
+      refuse(*item, reasonOf(answer), names_.deniedRemedy);
     } else if (answer.error != 0) {
       refuse(*item, reasonOf(answer), remedyFor(item->attribute));
     }
@@ -278,8 +334,8 @@ std::string Configuration::restore(const Item& item) {
   const VfSettings known = before(item);
   if (known == VfSettings{}) {
     // A GUID that the firmware refused is not stored (set_vf_node_guid in mlx5/ib_virt.c).
-    return isGuid(item.attribute) && !item.refusal.empty() ? ""
-                                                           : "its previous value is not observable";
+    const bool unchanged = item.denied || (isGuid(item.attribute) && !item.refusal.empty());
+    return unchanged ? "" : "its previous value is not observable";
   }
   const Acknowledgement answer = port_.set({{item.index, known}});
   return answer.error == 0 ? std::string{} : reasonOf(answer);
@@ -302,14 +358,27 @@ Configuration::Items Configuration::allItems() {
   return all;
 }
 
-std::vector<VfRequest> Configuration::requestsOf(const Items& items) {
+bool Configuration::clearsMacUnderSpoofCheck(unsigned index, const VfSettings& wanted) const {
+  return wanted.mac && wanted.mac->isZero() && settingsOf(before_, index).spoofCheck == true;
+}
+
+// mlx5 logs "Set invalid MAC while spoofchk is on" (mlx5_eswitch_set_vport_mac), and "Spoofchk in
+// set while MAC is invalid" if the check was on before (mlx5_eswitch_set_vport_spoofchk): off, then
+// the zero MAC, then on logs nothing. A message can have several entries for one VF.
+std::vector<VfRequest> Configuration::requestsOf(const Items& items) const {
   std::map<unsigned, VfSettings> byVf;
   for (const Item* item : items) {
     VfSettings& together = byVf[item->index];
     together = firstOf(item->wanted, together);
   }
   std::vector<VfRequest> requests;
-  for (const auto& [index, settings] : byVf) {
+  for (auto& [index, settings] : byVf) {
+    if (clearsMacUnderSpoofCheck(index, settings)) {
+      VfSettings off;
+      off.spoofCheck = false;
+      requests.push_back({index, off});
+      settings.spoofCheck = settings.spoofCheck.value_or(true);
+    }
     requests.push_back({index, settings});
   }
   return requests;
@@ -319,8 +388,9 @@ std::vector<VfRequest> Configuration::requestsOf(const Items& items) {
 
 std::vector<RefusedAttribute> configureVfs(VfPort& port, const std::vector<VfChange>& changes,
                                            const PortNames& names,
-                                           std::chrono::milliseconds deadline) {
-  return Configuration(port, names, deadline).run(changes);
+                                           std::chrono::milliseconds deadline,
+                                           const VfSettings& otherwise) {
+  return Configuration(port, names, deadline).run(changes, otherwise);
 }
 
 }  // namespace vfpass::host

@@ -15,16 +15,20 @@ struct PortNames {
   std::string driver;
   /// This process may configure links (CAP_NET_ADMIN), so EPERM comes from the driver.
   bool privileged = false;
+  std::string deniedRemedy = {};  ///< for that EPERM
 };
 
 /// Sets the attributes of the VFs. All attributes that differ go into one message. If the driver
 /// refuses it, each attribute is sent alone; only the answer to that shows whether it took effect,
 /// because mlx5 stores and reports some refused values. A refused attribute gets its previous value
 /// again. `deadline` is the time within which an accepted value must read back; only a GUID may
-/// stay unreported. When a required attribute is refused, all changes are rolled back and Error is
-/// thrown. Other refused attributes are returned.
+/// stay unreported. EPERM is a refusal, too, if this process is privileged. When a required
+/// attribute is refused, all changes are rolled back and Error is thrown. Other refused attributes
+/// are returned. `otherwise` is
+/// ConfigureVfs::otherwise.
 std::vector<RefusedAttribute> configureVfs(VfPort& port, const std::vector<VfChange>& changes,
                                            const PortNames& names,
-                                           std::chrono::milliseconds deadline);
+                                           std::chrono::milliseconds deadline,
+                                           const VfSettings& otherwise = {});
 
 }  // namespace vfpass::host

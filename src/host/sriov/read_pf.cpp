@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "drivers/driver_override.hpp"
 #include "drivers/ofed_files.hpp"
@@ -14,9 +15,9 @@
 #include "sysfs/device_identity.hpp"
 #include "sysfs/kernel_write.hpp"
 #include "sysfs/pci_function.hpp"
+#include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
 #include "vfpass/host/vfio_users.hpp"
-#include "vfpass/host/vital_product_data.hpp"
 
 namespace vfpass::host {
 namespace {
@@ -135,6 +136,9 @@ void setSettings(const VfTable& table, PhysicalFunction& pf) {
   }
 }
 
+// Some kernels report no VF at all if their list does not fit into a message (above about 220).
+constexpr std::size_t mostCertainlyReported = 200;
+
 // One guarded process reads those of all PFs.
 void readSettings(const Root& root, std::vector<PhysicalFunction>& pfs,
                   std::chrono::milliseconds deadline) {
@@ -153,15 +157,32 @@ void readSettings(const Root& root, std::vector<PhysicalFunction>& pfs,
     }
     if (tables[i]) {
       setSettings(*tables[i], *readable[i]);
+      readable[i]->reportsNoVfs =
+          tables[i]->empty() && readable[i]->vfs.size() <= mostCertainlyReported;
     }
   }
 }
 
-void readIdentity(const Root& root, const std::string& path, PhysicalFunction& pf) {
+std::uint32_t readClass(const Root& root, const std::string& path) {
+  return static_cast<std::uint32_t>(root.readNumber(path + "/class").value_or(0) & 0xffffffU);
+}
+
+// An InfiniBand PF without IPoIB netdev has no other source.
+void readSettingsFromFiles(const Root& root, PhysicalFunction& pf) {
+  if (pf.netdev.empty() && pf.linkLayer == LinkLayer::infiniband) {
+    VfTable table;
+    readOfedFiles(root, pf.address, table);
+    setSettings(table, pf);
+  }
+}
+
+void readIdentity(const Root& root, const std::string& path, Serials serials,
+                  PhysicalFunction& pf) {
   pf.path = devicePath(root, pf.address);
   pf.vendor = readIdentifier(root, path + "/vendor");
   pf.device = readIdentifier(root, path + "/device");
-  pf.serial = readSerial(root, pf.address);
+  pf.serial = serials == Serials::read ? readSerial(root, pf.address) : "";
+  pf.classCode = readClass(root, path);
   pf.driver = readDriver(root, pf.address);
   pf.numaNode = readNumaNode(root, path);
 }
@@ -175,6 +196,85 @@ void readPort(const Root& root, PhysicalFunction& pf) {
   }
   pf.rdmaDevice = readRdmaDevice(root, pf.address);
   pf.linkLayer = readLinkLayer(root, pf.address);
+  pf.hasVfFiles = hasVfFiles(root, pf.address);
+}
+
+// Whether both are PFs of one port of a card, on different buses: that of a Socket Direct card has
+// one for each socket.
+bool isSocketDirectPeer(const Root& root, const PhysicalFunction& pf, const std::string& serial,
+                        const PciAddress& other) {
+  return other != pf.address && other.function == pf.address.function &&
+         std::tie(other.domain, other.bus) != std::tie(pf.address.domain, pf.address.bus) &&
+         readDriver(root, other) == "mlx5_core" && !root.exists(functionPath(other) + "/physfn") &&
+         !readNetdevs(root, other).empty() && readSerial(root, other) == serial;
+}
+
+void readMainPf(const Root& root, PhysicalFunction& pf) {
+  if (!pf.netdev.empty() || pf.driver != "mlx5_core") {
+    return;
+  }
+  // Read here even where serial numbers are skipped: few PFs have no netdev.
+  const std::string serial = pf.serial.empty() ? readSerial(root, pf.address) : pf.serial;
+  if (serial.empty()) {
+    return;
+  }
+  for (const std::string& name : root.list("sys/bus/pci/devices")) {
+    const auto address = parsePciAddress(name);
+    if (address && isSocketDirectPeer(root, pf, serial, *address)) {
+      pf.mainPf = address;
+      return;
+    }
+  }
+}
+
+// The PFs of a card that share its slot: one for each port.
+std::vector<PciAddress> readPorts(const Root& root, const PciAddress& pf) {
+  constexpr std::uint8_t functions = 8;
+  std::vector<PciAddress> ports;
+  for (std::uint8_t function = 0; function < functions; ++function) {
+    PciAddress address = pf;
+    address.function = function;
+    const std::string path = functionPath(address);
+    if (root.exists(path) && !root.exists(path + "/physfn")) {
+      ports.push_back(address);
+    }
+  }
+  return ports;
+}
+
+// The bond that a netdev of this function is below; empty: none.
+std::string bondOf(const Root& root, const PciAddress& function) {
+  for (const Netdev& netdev : readNetdevs(root, function)) {
+    const std::string master = functionPath(function) + "/net/" + netdev.name + "/master";
+    if (const auto name = root.linkName(master); name && root.exists(master + "/bonding")) {
+      return *name;
+    }
+  }
+  return {};
+}
+
+// Found by structure: both ports are below one bond, and not both have an RDMA device.
+void readLag(const Root& root, PhysicalFunction& pf) {
+  RoceLag lag{bondOf(root, pf.address), {}, {}};
+  if (pf.driver != "mlx5_core" || lag.bond.empty()) {
+    return;
+  }
+  unsigned ports = 0;
+  unsigned devices = 0;
+  for (const PciAddress& port : readPorts(root, pf.address)) {
+    if (bondOf(root, port) != lag.bond) {
+      continue;
+    }
+    ++ports;
+    if (const std::string device = readRdmaDevice(root, port); !device.empty()) {
+      ++devices;
+      lag.rdmaDevice = device;
+      lag.rdmaPf = port;
+    }
+  }
+  if (ports > 1 && devices <= 1) {
+    pf.lag = lag;
+  }
 }
 
 // Devices stacked on a netdev, including its bond or bridge (netdev_adjacent_sysfs_add).
@@ -187,6 +287,32 @@ std::vector<std::string> readUppers(const Root& root, const PhysicalFunction& pf
   }
   std::sort(uppers.begin(), uppers.end());
   return uppers;
+}
+
+// The index in `pf0vf3`, for a VF of this PF. `c1pf0vf3` is on a BlueField's other host.
+std::optional<std::uint64_t> representedVf(const std::string& port, const PciAddress& pf) {
+  const std::string prefix = "pf" + std::to_string(pf.function) + "vf";
+  return port.starts_with(prefix) ? parseNumber(std::string_view(port).substr(prefix.size()))
+                                  : std::nullopt;
+}
+
+// In switchdev mode the netdevs of a PF are its uplink and the representors of its VFs, which are
+// ports of the same switch. Nothing is read of a PF with one netdev.
+void readRepresentors(const Root& root, PhysicalFunction& pf) {
+  const std::string directory = functionPath(pf.address) + "/net/";
+  const auto names = root.list(functionPath(pf.address) + "/net");
+  const auto switchOf = [&](const std::string& name) {
+    return root.readText(directory + name + "/phys_switch_id").value_or("");
+  };
+  for (const std::string& name : names.size() > 1 ? names : std::vector<std::string>{}) {
+    const auto index =
+        representedVf(root.readText(directory + name + "/phys_port_name").value_or(""), pf.address);
+    const auto vf = std::ranges::find_if(
+        pf.vfs, [&](const VirtualFunction& each) { return index && each.index == *index; });
+    if (vf != pf.vfs.end() && switchOf(name) == switchOf(pf.netdev)) {
+      vf->representor = name;
+    }
+  }
 }
 
 // Addresses of the PFs' netdevs, from one dump.
@@ -230,15 +356,18 @@ void readSriovCapability(const Root& root, const std::string& path, PhysicalFunc
 
 }  // namespace
 
-std::optional<PhysicalFunction> readPfIdentity(const Root& root, const PciAddress& address) {
+std::optional<PhysicalFunction> readPfIdentity(const Root& root, const PciAddress& address,
+                                               Serials serials) {
   const std::string path = functionPath(address);
   if (!root.exists(path)) {
     return std::nullopt;
   }
   PhysicalFunction pf;
   pf.address = address;
-  readIdentity(root, path, pf);
+  readIdentity(root, path, serials, pf);
   readPort(root, pf);
+  readMainPf(root, pf);
+  readLag(root, pf);
   readSriovCapability(root, path, pf);
   return pf;
 }
@@ -247,15 +376,17 @@ std::vector<PhysicalFunction> readPhysicalFunctions(const Root& root,
                                                     const std::vector<PciAddress>& addresses,
                                                     std::chrono::milliseconds netlinkDeadline,
                                                     const std::vector<PciAddress>* wanted,
-                                                    PfDetails details) {
+                                                    PfDetails details, Serials serials) {
   const bool all = details == PfDetails::all;
   std::vector<PhysicalFunction> pfs;
   for (const PciAddress& address : addresses) {
-    if (auto pf = readPfIdentity(root, address)) {
+    if (auto pf = readPfIdentity(root, address, serials)) {
       pf->vfs = readVfs(root, address, wanted, details);
+      readRepresentors(root, *pf);
       if (all && !pf->netdev.empty()) {
         pf->uppers = readUppers(root, *pf);
       }
+      readSettingsFromFiles(root, *pf);
       pfs.push_back(std::move(*pf));
     }
   }

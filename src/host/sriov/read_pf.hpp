@@ -5,13 +5,15 @@
 #include <vector>
 
 #include "vfpass/host/root.hpp"
+#include "vfpass/host/vital_product_data.hpp"
 #include "vfpass/inventory.hpp"
 
 namespace vfpass::host {
 
 /// The PF without its VFs, attributes and addresses: enough to select it. Nullopt when there is no
 /// function at that address.
-std::optional<PhysicalFunction> readPfIdentity(const Root& root, const PciAddress& address);
+std::optional<PhysicalFunction> readPfIdentity(const Root& root, const PciAddress& address,
+                                               Serials serials = Serials::read);
 
 /// How much is read of each PF.
 enum class PfDetails {
@@ -28,7 +30,8 @@ std::vector<PhysicalFunction> readPhysicalFunctions(const Root& root,
                                                     const std::vector<PciAddress>& addresses,
                                                     std::chrono::milliseconds netlinkDeadline,
                                                     const std::vector<PciAddress>* wanted = nullptr,
-                                                    PfDetails details = PfDetails::all);
+                                                    PfDetails details = PfDetails::all,
+                                                    Serials serials = Serials::read);
 
 /// Addresses of all SR-IOV capable functions that are NICs: by class, by a netdev, or by the driver
 /// mlx5_core.

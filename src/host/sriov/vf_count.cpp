@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "helper/poll_until.hpp"
+#include "sriov/count_refusal.hpp"
 #include "sysfs/pci_function.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
@@ -36,23 +37,12 @@ void checkCount(const Root& root, const CreateVfs& action, const std::string& na
   }
 }
 
-void writeCount(KernelWriter& writer, const PciAddress& pf, std::size_t count,
+void writeCount(const Root& root, KernelWriter& writer, const PciAddress& pf, std::size_t count,
                 std::chrono::milliseconds deadline) {
-  const std::string name = toString(pf);
   try {
     writer.write(functionPath(pf) + "/sriov_numvfs", std::to_string(count), pf, deadline);
   } catch (const WriteError& error) {
-    if (error.number() == EBUSY) {
-      throw Error(name + ": cannot change the VF count: the driver is busy: " + errnoText(EBUSY),
-                  "wait until nothing else configures this PF (NetworkManager, netplan, "
-                  "systemd.link, an operator, a devlink mode change), then try again");
-    }
-    if (error.number() == ENOENT) {
-      throw Error(name + ": cannot change the VF count: no driver with SR-IOV support is bound: " +
-                      errnoText(ENOENT),
-                  "bind the PF to its own driver, such as mlx5_core for a ConnectX");
-    }
-    throw;
+    throw countRefused(root, pf, count, error);
   }
 }
 
@@ -79,12 +69,12 @@ std::string writeCountProbing(const Root& root, KernelWriter& writer, const Crea
   const bool before =
       action.autoprobe.value_or(root.readNumber(autoprobePath(action.pf)).value_or(1) != 0);
   if (before == action.probe && !action.autoprobe) {
-    writeCount(writer, action.pf, action.count, deadline);
+    writeCount(root, writer, action.pf, action.count, deadline);
     return {};
   }
   setAutoprobe(writer, action.pf, action.probe);
   try {
-    writeCount(writer, action.pf, action.count, deadline);
+    writeCount(root, writer, action.pf, action.count, deadline);
   } catch (const TimeoutError& error) {
     // The kernel reads the setting for each new VF (pci_device_can_probe). If it were restored now,
     // the host driver would bind to VFs that are created late.
@@ -124,7 +114,7 @@ std::string reasonInUse(const VirtualFunction& vf, const std::vector<Holder>& ho
 }  // namespace
 
 void createVfs(const Root& root, KernelWriter& writer, const CreateVfs& action,
-               std::chrono::milliseconds deadline) {
+               std::chrono::milliseconds deadline, std::chrono::milliseconds removal) {
   const std::string name = toString(action.pf);
   checkCount(root, action, name);
   const std::string restoreError = writeCountProbing(root, writer, action, deadline);
@@ -137,13 +127,12 @@ void createVfs(const Root& root, KernelWriter& writer, const CreateVfs& action,
     return;
   }
   if (present != 0) {
-    writeCount(writer, action.pf, 0, deadline);
+    writeCount(root, writer, action.pf, 0, removal);
   }
   if (!complete) {
     throw Error(name + ": requested " + plural(action.count) + ", but only " + plural(present) +
                     " appeared and were removed again",
-                "check the kernel log (dmesg) for the exhausted resource: bus numbers "
-                "(pci=realloc, pci=assign-busses), BAR space, or the firmware's NUM_OF_VFS");
+                creationRemedy(action.pf));
   }
   throw Error(name +
               ": cannot restore sriov_drivers_autoprobe, so the new VFs were removed again: " +
@@ -167,7 +156,7 @@ void removeVfs(const Root& root, KernelWriter& writer, const PhysicalFunction& p
   if (pf.vfs.empty() && scope == RemoveScope::present) {
     return;
   }
-  writeCount(writer, pf.address, 0, deadline);
+  writeCount(root, writer, pf.address, 0, deadline);
   if (const auto present = readVfLinks(root, pf.address).size(); present != 0) {
     throw Error(toString(pf.address) + ": cannot remove the VFs: " + plural(present) + " remain",
                 "check the kernel log (dmesg)");

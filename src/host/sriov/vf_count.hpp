@@ -15,9 +15,9 @@ namespace vfpass::host {
 /// previous value of sriov_drivers_autoprobe is restored, except after a TimeoutError: the kernel
 /// may then still create the VFs and must use the requested value; RemoveVfs::autoprobe restores
 /// it. With CreateVfs::autoprobe, that value is set afterwards instead, and a PF that already has
-/// this many VFs keeps them.
+/// this many VFs keeps them. `removal` is the deadline for removing VFs again if too few appear.
 void createVfs(const Root& root, KernelWriter& writer, const CreateVfs& action,
-               std::chrono::milliseconds deadline);
+               std::chrono::milliseconds deadline, std::chrono::milliseconds removal);
 
 /// Sets whether the kernel probes drivers for new VFs of this PF.
 void setAutoprobe(KernelWriter& writer, const PciAddress& pf, bool on);

@@ -25,11 +25,19 @@ bool isSriovFile(const std::string& path) {
                    writeRemedy(path, error, ::geteuid() == 0), error);
 }
 
+// Creating and removing VFs takes the driver's own time, also if nothing holds one.
 [[noreturn]] void throwLate(const std::string& call, const std::string& path,
                             const PciAddress& device, std::chrono::milliseconds deadline) {
+  const std::string late = toString(device) + ": " + call + " /" + path +
+                           " did not return within " + durationText(deadline);
+  if (path.ends_with("/sriov_numvfs")) {
+    throw TimeoutError(late,
+                       "find the cause in the kernel log (`dmesg | grep " + toString(device) +
+                           "`); if a VM or process uses a VF of this PF, stop it; run `vfpass "
+                           "recover` once the kernel has completed the write");
+  }
   throw TimeoutError(
-      toString(device) + ": " + call + " /" + path + " did not return within " +
-          durationText(deadline) + "; something still holds the device",
+      late + "; something still holds the device",
       "stop the holder (a running VM, a process that has its files open, a bond or bridge), then "
       "run `vfpass recover`; the kernel completes the write once the device is free");
 }

@@ -71,11 +71,10 @@ class GuardedWriter final : public KernelWriter {
   GuardedHelper helper_;
 };
 
-/// The remedy when root gets EPERM from the driver while configuring VFs: mlx5 returns it for a PF
-/// that does not manage its embedded switch (mlx5_esw_allowed).
+/// The remedy when root gets EPERM from the driver for a file below a PF.
 inline constexpr const char* eswitchRemedy =
-    "configure the VFs on the card's Arm side, or switch the card to NIC mode and power-cycle the "
-    "host: the PF does not manage its embedded switch (as on a BlueField in DPU mode)";
+    "configure the VFs where the embedded switch of this PF is managed, because the driver does "
+    "not let this host do it (`vfpass doctor`: dpu-mode, eswitch)";
 
 /// The remedy when a write to this file of sysfs fails with this errno.
 std::string writeRemedy(const std::string& path, int error, bool asRoot);

@@ -107,6 +107,10 @@ LinkLayer readLinkLayer(const Root& root, const PciAddress& function) {
   }
 }
 
+bool hasVfFiles(const Root& root, const PciAddress& pf) {
+  return root.exists(functionPath(pf) + "/sriov");
+}
+
 std::optional<unsigned> readIommuGroup(const Root& root, const PciAddress& function) {
   const auto name = root.linkName(functionPath(function) + "/iommu_group");
   const auto number = name ? parseNumber(*name) : std::nullopt;

@@ -31,6 +31,9 @@ std::string readRdmaDevice(const Root& root, const PciAddress& function);
 /// Link layer of the RDMA device's first port, or of the netdev where there is no RDMA device.
 LinkLayer readLinkLayer(const Root& root, const PciAddress& function);
 
+/// Whether the PF's driver has files for its VFs (`sriov/N/`).
+bool hasVfFiles(const Root& root, const PciAddress& pf);
+
 std::optional<unsigned> readIommuGroup(const Root& root, const PciAddress& function);
 
 /// All other functions in that IOMMU group, including bridges.

@@ -1,9 +1,15 @@
 #include "vfpass/host/vital_product_data.hpp"
 
 #include <fcntl.h>
+#include <unistd.h>
 
+#include <array>
+
+#include "helper/guarded_child.hpp"
 #include "sysfs/pci_function.hpp"
+#include "sysfs/vpd_copy.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/deadlines.hpp"
 
 namespace vfpass::host {
 namespace {
@@ -57,14 +63,54 @@ std::string findSerial(const ByteReader& read) {
   return {};
 }
 
+namespace {
+
+// As findSerial(), reads headers and the read-only resource into a copy of the file, in which
+// everything else is zero. Runs in the guarded child: must not allocate.
+void copyFields(int pipe, int file) {
+  std::array<unsigned char, vpdLimit> bytes{};
+  std::size_t end = 0;
+  const auto read = [&](std::size_t offset, std::size_t length) {
+    const ssize_t count = offset + length > bytes.size()
+                              ? -1
+                              : ::pread(file, &bytes[offset], length, static_cast<off_t>(offset));
+    end = count > 0 ? offset + static_cast<std::size_t>(count) : end;
+    return count == static_cast<ssize_t>(length);
+  };
+  for (std::size_t offset = 0; read(offset, headerLength);) {
+    const unsigned char tag = bytes[offset];
+    const std::size_t length = bytes[offset + 1] | static_cast<std::size_t>(bytes[offset + 2])
+                                                       << 8U;
+    offset += headerLength;
+    if (tag != identifierTag) {
+      static_cast<void>(tag == readOnlyTag && read(offset, length));
+      break;
+    }
+    offset += length;
+  }
+  writeAll(pipe, bytes.data(), end);
+}
+
+}  // namespace
+
+std::string readVpdGuarded(int file, std::chrono::milliseconds deadline) {
+  const auto reply = runGuarded(
+      deadline, file, [file](int pipe) { copyFields(pipe, file); }, vpdLimit);
+  return reply.finished ? reply.bytes : std::string{};
+}
+
 std::string readSerial(const Root& root, const PciAddress& function) {
   const FileDescriptor file =
       root.open(functionPath(function) + "/vpd", O_RDONLY | O_NONBLOCK | O_NOCTTY);
   if (!file) {
     return {};
   }
+  const std::string copy =
+      root.isLive() ? readVpdGuarded(file.get(), deadlines::serial) : std::string{};
   return findSerial([&](std::size_t offset, std::size_t length) {
-    std::string bytes = readBytes(file.get(), offset, length);
+    std::string bytes = !root.isLive()         ? readBytes(file.get(), offset, length)
+                        : offset < copy.size() ? copy.substr(offset, length)
+                                               : std::string{};
     if (root.recording() != nullptr) {
       root.recording()->noteBytes(file.get(), offset, bytes);
     }

@@ -348,6 +348,23 @@ TEST(HolderGate, AllowancesWaiveOnlyNetdevsAndUnknownHolders) {
   }
 }
 
+// mlx5 removes the RDMA device of a LAG when it creates VFs; the PF's netdev stays.
+TEST(HolderGate, CreatesVfsOnlyWithoutRdmaUsersOfLag) {
+  for (const HolderKind kind : {HolderKind::netdev, HolderKind::rdma}) {
+    Host host(0);
+    host.mapping.allow = {Allowance::disruption};
+    PhysicalFunction& pf = host.kernel.pfs.begin()->second;
+    pf.lag = {"bond0", "rocep1s0", pf.address};
+    host.kernel.holders = {foreign(kind, pf.address)};
+    if (kind == HolderKind::rdma) {
+      expectRefused([&] { host.attach(); });
+    } else {
+      host.attach();
+    }
+    EXPECT_EQ(pf.vfs.empty(), kind == HolderKind::rdma);
+  }
+}
+
 TEST(HolderGate, RollbackKeepsCreatedVfsThatAnotherVmUses) {
   Host host(0);
   const Plan plan = host.attachPlan();

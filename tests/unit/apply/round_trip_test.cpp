@@ -79,11 +79,172 @@ TEST(RoundTrip, AttachRestoresAVfRemovedFromTheMapping) {
   EXPECT_EQ(domain::parseDomain(host.xml()).claims.size(), 1U);
 }
 
-TEST(RoundTrip, RefusedOptionalAttributeIsAWarning) {
+const PciAddress pfAddress = *parsePciAddress("0000:01:00.0");
+
+VfSettings seen(const Host& host, unsigned index) {
+  return host.kernel.pfs.at(pfAddress).vfs.at(index).settings;
+}
+
+// What `ip link set PF vf N` can set for a VF that does not exist.
+VfSettings leftOver() {
+  VfSettings settings;
+  settings.mac = *parseMacAddress("02:00:00:00:00:09");
+  settings.vlan = Vlan{9, 0, VlanProtocol::dot1q};
+  settings.trust = true;
+  return settings;
+}
+
+TEST(NewVfs, HaveNeutralValuesAfterAttach) {
+  Host host(0);
+  host.mapping.vfs[0].settings.vlan.reset();
+  host.mapping.vfs[0].settings.trust.reset();
+  host.kernel.leftOvers[pfAddress] = {{0, leftOver()}, {5, leftOver()}};
+  host.attach();
+  EXPECT_EQ(seen(host, 0).vlan, Vlan{}) << "the lease states none";
+  EXPECT_EQ(seen(host, 0).trust, false);
+  EXPECT_EQ(seen(host, 0).mac, vfOf(leasesOf(host)[0]).settings.mac);
+  EXPECT_EQ(seen(host, 1).vlan->id, 100);
+  EXPECT_EQ(seen(host, 5), neutralSettings(false));
+  host.execute(host.detachPlan());
+  EXPECT_TRUE(host.kernel.pfs.at(pfAddress).vfs.empty());
+}
+
+TEST(NewVfs, HaveNeutralValuesAfterAStartThatCreatesThem) {
+  Host host(0);
+  host.attach();
+  host.kernel.reboot();
+  host.kernel.leftOvers[pfAddress] = {{0, leftOver()}, {5, leftOver()}};
+  host.execute(host.preparePlan());
+  EXPECT_EQ(seen(host, 0).mac, vfOf(leasesOf(host)[0]).settings.mac);
+  EXPECT_EQ(seen(host, 0).vlan->id, 100);
+  EXPECT_EQ(seen(host, 5), neutralSettings(false));
+}
+
+TEST(NewVfs, MayKeepWhatTheDriverRefuses) {
+  Host host(0);
+  host.kernel.leftOvers[pfAddress] = {{4, leftOver()}, {5, leftOver()}};
+  host.mapping.vfs.pop_back();
+  host.mapping.vfs[0].settings.trust.reset();
+  host.kernel.refusedAttributes[pfAddress] = {Attribute::trust};
+  const auto warnings = host.execute(host.attachPlan());
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_EQ(warnings[0].find("VFs 4, 5 of PF 0000:01:00.0: the driver refused the optional "
+                             "attribute trust"),
+            0U)
+      << warnings[0];
+  EXPECT_TRUE(seen(host, 5).mac->isZero());
+  EXPECT_TRUE(vfOf(leasesOf(host)[0]).refused.empty()) << "the lease does not state it";
+}
+
+TEST(RoundTrip, LeaseInheritsNothingThatItDoesNotState) {
   Host host;
-  host.kernel.refusedAttributes[*parsePciAddress("0000:01:00.0")] = {Attribute::spoofCheck};
-  EXPECT_EQ(host.execute(host.attachPlan()).size(), 2U);
-  EXPECT_EQ(leasesOf(host).size(), 2U);
+  auto& settings = host.kernel.pfs.at(pfAddress).vfs[0].settings;
+  settings.rate = Rate{0, 100};
+  settings.linkState = LinkState::disable;
+  host.attachPlan();
+  const std::string before = host.fingerprint();
+  host.attach();
+  EXPECT_EQ(seen(host, 0).rate, Rate{});
+  EXPECT_EQ(seen(host, 0).linkState, LinkState::automatic);
+  host.execute(host.detachPlan());
+  EXPECT_EQ(host.fingerprint(), before);
+}
+
+class RefusedAttributeTest : public testing::Test {
+ protected:
+  RefusedAttributeTest() {
+    host.kernel.refusedAttributes[pfAddress] = {Attribute::spoofCheck, Attribute::trust};
+  }
+  Lease lease() { return leasesOf(host)[0]; }
+
+  Host host;
+  const std::set<Attribute> spoofCheck{Attribute::spoofCheck};
+};
+
+TEST_F(RefusedAttributeTest, IsAWarningAndRecorded) {
+  const auto warnings = host.execute(host.attachPlan());
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_EQ(warnings[0].find("VFs 0, 1 of PF 0000:01:00.0: "), 0U) << warnings[0];
+  EXPECT_EQ(vfOf(lease()).refused, spoofCheck) << "trust was off before";
+  EXPECT_EQ(vfOf(domain::parseDomain(host.xml()).leases[0]).refused, spoofCheck);
+}
+
+TEST_F(RefusedAttributeTest, LeavesNothingToDo) {
+  host.attach();
+  EXPECT_TRUE(host.attachPlan().steps.empty());
+  host.execute(host.preparePlan());
+  host.start();
+  host.scope = {true, true};
+  EXPECT_TRUE(host.attachPlan().steps.empty()) << "no drift";
+}
+
+TEST_F(RefusedAttributeTest, IsNotSetWhenTheGuestStops) {
+  host.attach();
+  host.execute(host.preparePlan());
+  EXPECT_TRUE(host.execute(plan::planRelease(host.uuid, "train0", leasesOf(host),
+                                             host.kernel.inventory(), host.kernel.bootId()))
+                  .empty());
+  EXPECT_EQ(vfOf(lease()).refused, spoofCheck);
+}
+
+TEST_F(RefusedAttributeTest, IsTriedAgainAtEachStart) {
+  host.attach();
+  EXPECT_EQ(host.execute(host.preparePlan()).size(), 1U);
+  EXPECT_EQ(vfOf(lease()).refused, spoofCheck);
+  host.execute(plan::planRelease(host.uuid, "train0", leasesOf(host), host.kernel.inventory(),
+                                 host.kernel.bootId()));
+  host.kernel.refusedAttributes.clear();
+  EXPECT_TRUE(host.execute(host.preparePlan()).empty()) << "the metadata are no objection";
+  EXPECT_TRUE(vfOf(lease()).refused.empty());
+  EXPECT_EQ(seen(host, vfOf(lease()).index).spoofCheck, true);
+}
+
+TEST_F(RefusedAttributeTest, IsTriedAgainWhenTheMappingChanges) {
+  host.attach();
+  host.kernel.refusedAttributes.clear();
+  host.mapping.vfs[0].settings.rate = Rate{0, 50};
+  host.attach();
+  EXPECT_TRUE(vfOf(lease()).refused.empty());
+  EXPECT_EQ(seen(host, vfOf(lease()).index).spoofCheck, true);
+}
+
+TEST_F(RefusedAttributeTest, StillFailsIfRequired) {
+  host.mapping.vfs[0].required.insert(Attribute::spoofCheck);
+  host.attachPlan();
+  const std::string before = host.fingerprint();
+  EXPECT_THROW(host.attach(), Error);
+  EXPECT_EQ(host.fingerprint(), before);
+}
+
+TEST_F(RefusedAttributeTest, IsRestoredWithTheHost) {
+  host.attachPlan();
+  const std::string before = host.fingerprint();
+  host.attach();
+  EXPECT_TRUE(host.execute(host.detachPlan()).empty());
+  EXPECT_EQ(host.fingerprint(), before);
+}
+
+TEST_F(RefusedAttributeTest, IsRecordedByEveryRecoveryThatCompletesTheAttach) {
+  for (int kill = 0;; ++kill) {
+    Host other;
+    other.kernel.refusedAttributes[pfAddress] = {Attribute::spoofCheck};
+    const Plan plan = other.attachPlan();
+    other.kernel.killAfterEffect = kill;
+    bool killed = false;
+    try {
+      other.execute(plan);
+    } catch (const fake::Killed&) {
+      killed = true;
+    }
+    other.kernel.killAfterEffect = -1;
+    other.recoverAll();
+    for (const Lease& each : leasesOf(other)) {
+      EXPECT_EQ(vfOf(each).refused, spoofCheck);
+    }
+    if (!killed) {
+      break;
+    }
+  }
 }
 
 TEST(RoundTrip, RefusedRequiredAttributeRollsBackTheAttach) {

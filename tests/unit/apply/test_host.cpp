@@ -88,6 +88,9 @@ plan::AttachInput Host::attachInput(std::uint64_t generation) {
   state::Database database(folder / "state", state::Database::Open::createIfMissing, timeout);
   plan::AttachInput input;
   input.mapping = mapping;
+  input.policy.pfs.emplace_back();  // some VFs are spare
+  input.policy.pfs.back().pf.netdev = "ens1f0np0";
+  input.policy.pfs.back().vfCount = 8;
   input.inventory = kernel.inventory();
   input.domain = uuid;
   input.domainName = "train0";

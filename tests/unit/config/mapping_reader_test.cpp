@@ -138,6 +138,27 @@ TEST(MappingReader, RefusesEthernetAttributesOnInfiniband) {
   EXPECT_THAT(problems("infiniband: {}\ninterface: true"), SizeIs(1));
 }
 
+TEST(MappingReader, KeepsMacOnRequest) {
+  const MappedVf vf = soundVf("mac: keep\nvlan: {id: 7}");
+  EXPECT_TRUE(vf.macKept);
+  EXPECT_FALSE(vf.macAutomatic);
+  EXPECT_EQ(vf.settings.mac, std::nullopt);
+  EXPECT_THAT(vf.required, ElementsAre(Attribute::vlan));
+  EXPECT_THAT(soundVf("mac: keep").required, IsEmpty());
+}
+
+TEST(MappingReader, RefusesWhatNeedsTheMacThatVfKeeps) {
+  EXPECT_THAT(problems("mac: keep\nrequired: [mac]"),
+              ElementsAre(HasSubstr("`mac` is required, but this VF does not set it")));
+  EXPECT_THAT(problems("mac: keep\ninterface: true"),
+              ElementsAre(HasSubstr("an <interface> cannot keep the VF's MAC")));
+  EXPECT_THAT(problems("mac: keep\nteaming: {with: net0}"),
+              ElementsAre(HasSubstr("a teamed VF cannot keep its MAC")));
+  EXPECT_THAT(problems("mac: keep\nguest: {name: rail0}"),
+              ElementsAre(HasSubstr("a VF with `mac: keep` cannot be named")));
+  EXPECT_THAT(problems("mac: keep\ninfiniband: {}"), ElementsAre(HasSubstr("has no MAC address")));
+}
+
 TEST(MappingReader, RefusesZeroAndMulticastAddresses) {
   EXPECT_THAT(problems("mac: \"00:00:00:00:00:00\""), ElementsAre(HasSubstr("each boot")));
   EXPECT_THAT(problems("mac: \"01:00:5e:00:00:01\""), ElementsAre(HasSubstr("multicast")));

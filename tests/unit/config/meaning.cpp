@@ -58,6 +58,7 @@ void putVf(Lines& lines, const MappedVf& vf) {
   lines.put("index", vf.index);
   putSettings(lines, vf.settings);
   lines.put("mac is automatic", vf.macAutomatic);
+  lines.put("mac is kept", vf.macKept);
   lines.put("node-guid is automatic", vf.nodeGuidAutomatic);
   lines.put("port-guid is automatic", vf.portGuidAutomatic);
   lines.put("required", namesOf(vf.required));

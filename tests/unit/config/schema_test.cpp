@@ -92,7 +92,7 @@ TEST(Schema, ListsTheSameWordsAsTheParsers) {
     EXPECT_THAT(attributes, ::testing::Contains(json(std::string(toString(attribute)))));
   }
   const json& allowances = schema["properties"]["allow"]["items"]["enum"];
-  EXPECT_EQ(allowances.size(), 5U);
+  EXPECT_EQ(allowances.size(), 6U);
   for (const auto& name : allowances) {
     EXPECT_TRUE(parseAllowance(name.get<std::string>())) << name;
   }

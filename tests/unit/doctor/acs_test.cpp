@@ -256,6 +256,7 @@ TEST_F(AcsTest, NamesNoToolOfAnotherVendorForAts) {
     function(pf).vendor = vendor;
     function(pf).driver = driver;
     EXPECT_EQ(outcome("ats"), Outcome::failed) << driver;
+    EXPECT_EQ(finding("ats").seen, "absent") << driver;
     EXPECT_THAT(finding("ats").remedy,
                 testing::AllOf(testing::HasSubstr("vendor's tool"),
                                testing::Not(testing::HasSubstr("mstconfig"))))

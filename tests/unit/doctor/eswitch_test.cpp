@@ -59,7 +59,7 @@ TEST(Requirements, CollectsAttributesThatSwitchdevRefuses) {
   MappedVf vf;
   vf.name = "rail0";
   vf.pf.rdma = "mlx5_0";
-  vf.required = {Attribute::mac, Attribute::vlan};
+  vf.required = {Attribute::mac, Attribute::vlan, Attribute::linkState, Attribute::trust};
   mapping.vfs.push_back(vf);
   PfPolicy policy;
   policy.pf.rdma = "mlx5_0";
@@ -67,7 +67,8 @@ TEST(Requirements, CollectsAttributesThatSwitchdevRefuses) {
   const Requirements requirements =
       requirementsOf(host.builder.topology, {mapping}, {"", {policy}}, false);
   ASSERT_EQ(requirements.vfs.size(), 1U);
-  EXPECT_EQ(requirements.vfs[0].legacyOnly, std::vector<std::string>{"vlan"});
+  EXPECT_EQ(requirements.vfs[0].legacyOnly,
+            (std::vector<std::string>{"vlan", "link-state", "trust"}));
   EXPECT_EQ(requirements.eswitchModes.at(host.function(host.pf).address), "legacy");
 }
 

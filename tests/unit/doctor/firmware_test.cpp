@@ -1,7 +1,10 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "doctored_host.hpp"
-#include "firmware_settings.hpp"
+#include "firmware_query.hpp"
 
 namespace vfpass::doctor {
 namespace {
@@ -69,6 +72,66 @@ TEST(FirmwareSettings, IgnoresMalformedOutput) {
   EXPECT_EQ(numberOf("True"), std::nullopt);
 }
 
+/// A program that answers a query of named settings as mstconfig 4.21 does: it refuses names that
+/// the card does not have, one at a time.
+class NamedQuery : public testing::Test {
+ protected:
+  FirmwareSettings query(const std::set<std::string>& supported) {
+    return queryCard("/usr/bin/mstconfig", {0, 3, 0, 0}, std::chrono::seconds(6),
+                     [&](const auto& command, auto) -> std::optional<std::string> {
+                       queries.push_back(command);
+                       return answer(supported, command);
+                     });
+  }
+  std::string answer(const std::set<std::string>& supported,
+                     const std::vector<std::string>& command) const {
+    std::string output = "Configurations:      Default     Current     Next Boot\n";
+    const std::vector<std::string> names(command.begin() + 5, command.end());
+    for (const std::string& name : names) {
+      if (!supported.contains(name)) {
+        return output + refusal + name + " parameter\n";
+      }
+      output += "  " + name + "   1   1   1\n";
+    }
+    return names.empty() ? std::string(enhanced) : output;
+  }
+
+  std::string refusal = "-E- The Device doesn't support ";
+  std::vector<std::vector<std::string>> queries;
+};
+
+TEST_F(NamedQuery, NamesTheSettings) {
+  const auto names = firmwareSettingNames();
+  EXPECT_EQ(query({names.begin(), names.end()}).size(), names.size());
+  ASSERT_EQ(queries.size(), 1U);
+  EXPECT_THAT(queries[0], testing::IsSupersetOf({"/usr/bin/mstconfig", "-e", "-d", "0000:03:00.0",
+                                                 "query", "SRIOV_EN", "NUM_OF_VFS"}));
+}
+
+TEST_F(NamedQuery, LeavesOutWhatTheCardDoesNotHave) {
+  const auto settings = query({"SRIOV_EN", "NUM_OF_VFS", "LINK_TYPE_P1", "PF_NUM_OF_VF"});
+  EXPECT_EQ(settings.size(), 4U);
+  EXPECT_EQ(queries.size(), 1 + firmwareSettingNames().size() - 4);
+  EXPECT_EQ(queries.back().size(), 5U + 4U);
+}
+
+TEST_F(NamedQuery, QueriesEverythingIfTheRefusalNamesNone) {
+  refusal = "Usage: ";
+  EXPECT_EQ(query({}).size(), 4U);
+  ASSERT_EQ(queries.size(), 2U);
+  EXPECT_EQ(queries.back().size(), 5U);
+}
+
+TEST_F(NamedQuery, DoesNotAskAgainAfterATimeout) {
+  const auto settings = queryCard("/usr/bin/mstconfig", {0, 3, 0, 0}, std::chrono::seconds(6),
+                                  [&](const auto& command, auto) -> std::optional<std::string> {
+                                    queries.push_back(command);
+                                    return std::nullopt;
+                                  });
+  EXPECT_TRUE(settings.empty());
+  EXPECT_EQ(queries.size(), 1U);
+}
+
 class Firmware : public testing::Test, public DoctoredHost {
  protected:
   Firmware() {
@@ -98,6 +161,9 @@ TEST_F(Firmware, RequiresWhatMappingsNeed) {
   require({});
   requirements.vfs[0].infiniband = true;
   EXPECT_THAT(finding("firmware-settings").remedy, testing::HasSubstr("set LINK_TYPE_P1=1,"));
+  function(pf).driver = "mlx4_core";  // one function has both ports
+  EXPECT_EQ(outcome("firmware-settings"), Outcome::passed);
+  function(pf).driver = "mlx5_core";
   requirements.vfs[0].infiniband = false;
   requirements.vfs[0].vlan = true;
   EXPECT_EQ(outcome("firmware-settings"), Outcome::passed);
@@ -108,6 +174,9 @@ TEST_F(Firmware, RequiresWhatMappingsNeed) {
 TEST_F(Firmware, RequiresAtsOnlyInRails) {
   settings("SRIOV_EN True(1) True(1)\nNUM_OF_VFS 8 8\nATS_ENABLED False(0) False(0)\n");
   EXPECT_EQ(outcome("firmware-settings"), Outcome::failed);
+  function(pf).driver = "mlx4_core";  // its firmware has no such setting
+  EXPECT_EQ(outcome("firmware-settings"), Outcome::passed);
+  function(pf).driver = "mlx5_core";
   function(gpu).role = FunctionRole::other;
   EXPECT_EQ(outcome("firmware-settings"), Outcome::passed);
 }

@@ -145,21 +145,89 @@ TEST_F(WrongLinkType, IsNotConcludedFromMissingDrivers) {
   EXPECT_EQ(remedy(), "modprobe mlx5_ib");
   function(pf).netdevs.clear();
   function(pf).classCode = 0x020700;  // an InfiniBand port has no netdev without its RDMA device
-  EXPECT_EQ(remedy(), "modprobe mlx5_ib");
+  EXPECT_THAT(remedy(), testing::StartsWith("run `modprobe mlx5_ib` and `modprobe ib_ipoib`"));
   function(pf).classCode = 0x020000;  // the driver has given up after a firmware error
-  EXPECT_THAT(remedy(), testing::StartsWith("dmesg | grep 0000:03:00.0"));
-  EXPECT_THAT(finding("pf-link").remedy, testing::StartsWith("dmesg | grep 0000:03:00.0"));
+  EXPECT_THAT(remedy(), testing::HasSubstr("`journalctl -k --grep 'mlx5_core 0000:03:00.0'`"));
+  EXPECT_EQ(finding("pf-link").remedy, remedy());
   function(pf).driver.clear();
-  EXPECT_EQ(remedy(), "bind the NIC to its own driver");
+  EXPECT_THAT(remedy(), testing::StartsWith("bind it to its own driver"));
+}
+
+TEST_F(WrongLinkType, IsNotTheFaultOfPortWithoutIpoib) {
+  function(pf).rdma[0].ports[0].linkLayer = LinkLayer::infiniband;
+  function(pf).netdevs.clear();
+  EXPECT_EQ(outcome("link-type"), Outcome::passed);
+  EXPECT_EQ(outcome("pf-netdev"), Outcome::failed);
+}
+
+class MissingNetdev : public Rdma {
+ protected:
+  MissingNetdev() {
+    require({});
+    function(pf).netdevs.clear();
+    function(pf).driver = "mlx5_core";
+    function(pf).classCode = 0x020000;
+  }
+};
+
+TEST_F(Rdma, AcceptsPfWithNetdev) {
+  EXPECT_EQ(outcome("pf-netdev"), Outcome::passed);
+  EXPECT_EQ(finding("pf-netdev").seen, "net-mlx5_0");
 }
 
 // The kernel sets GUIDs through the netdev of ib_ipoib, which udev does not load.
-TEST_F(WrongLinkType, IsNotTheFaultOfPortWithoutIpoib) {
+TEST_F(MissingNetdev, OfInfinibandPortNeedsIpoib) {
   function(pf).rdma[0].ports[0].linkLayer = LinkLayer::infiniband;
-  EXPECT_EQ(outcome("link-type"), Outcome::passed);
-  function(pf).netdevs.clear();
-  EXPECT_EQ(outcome("link-type"), Outcome::failed);
-  EXPECT_THAT(remedy(), testing::StartsWith("run `modprobe ib_ipoib`, and install rdma-core"));
+  EXPECT_EQ(outcome("pf-netdev"), Outcome::failed);
+  EXPECT_THAT(finding("pf-netdev").remedy,
+              testing::StartsWith("run `modprobe ib_ipoib`, and install rdma-core"));
+  file(pf, "sriov/0/node", "00:00:00:00:00:00:00:00\n");
+  EXPECT_EQ(finding("pf-netdev").seen, "OFED's files");
+  EXPECT_EQ(outcome("pf-netdev"), Outcome::passed);
+  function(pf).rdma.clear();
+  function(pf).classCode = 0x020700;
+  EXPECT_EQ(outcome("pf-netdev"), Outcome::failed) << "files do not replace the RDMA device";
+}
+
+TEST_F(MissingNetdev, AndRdmaDeviceIsFailureOfDriverOrFirmware) {
+  function(pf).rdma.clear();
+  EXPECT_EQ(outcome("pf-netdev"), Outcome::failed);
+  EXPECT_THAT(finding("pf-netdev").seen, testing::HasSubstr("neither netdev nor RDMA device"));
+  EXPECT_EQ(finding("pf-netdev").remedy,
+            "see the driver's reason with `journalctl -k --grep 'mlx5_core 0000:03:00.0'` and the "
+            "firmware's state with `devlink health show pci/0000:03:00.0`");
+  function(pf).driver = "bnxt_en";
+  EXPECT_EQ(finding("pf-netdev").remedy,
+            "see the driver's reason with `journalctl -k --grep 'bnxt_en 0000:03:00.0'`");
+}
+
+TEST_F(MissingNetdev, IsThatOfOtherPfOfSocketDirectCard) {
+  const auto other = builder.pf("0000:05:00.0", "mlx5_1", 0, rootPort);
+  function(other).driver = "mlx5_core";
+  function(pf).serial = "MT2301X00001";
+  function(other).serial = "MT2301X00002";
+  EXPECT_THAT(finding("pf-netdev").seen, testing::HasSubstr("network namespace"));
+  function(other).serial = function(pf).serial;
+  EXPECT_EQ(outcome("pf-netdev"), Outcome::failed);
+  EXPECT_THAT(finding("pf-netdev").remedy, testing::StartsWith("choose PF 0000:05:00.0;"));
+  function(other).address.function = 1;  // another port of the card
+  EXPECT_THAT(finding("pf-netdev").seen, testing::HasSubstr("network namespace"));
+}
+
+TEST_F(MissingNetdev, OfPfInGuestNeedsHostDriver) {
+  function(pf).driver = "vfio-pci";
+  EXPECT_EQ(finding("pf-netdev").seen, "it is bound to vfio-pci, for use in a guest");
+  function(pf).driver.clear();
+  EXPECT_EQ(finding("pf-netdev").seen, "it is bound to no driver");
+}
+
+TEST_F(MissingNetdev, OfUnusedPfIsWarning) {
+  const auto spare = builder.pf("0000:05:00.0", "mlx5_1", 0, rootPort);
+  function(spare).netdevs.clear();
+  requirements.vfs[0].pf = function(pf).address;
+  const auto found = findings("pf-netdev");
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[1].outcome, Outcome::warning);
 }
 
 TEST_F(Rdma, RequiresActivePortInRail) {

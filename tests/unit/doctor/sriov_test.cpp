@@ -113,6 +113,13 @@ TEST_F(Sriov, ReportsVfCountThatCannotGrow) {
   EXPECT_EQ(outcome("vf-count"), Outcome::passed);
   require({});
   EXPECT_EQ(outcome("vf-count"), Outcome::failed);
+  EXPECT_EQ(finding("vf-count").remedy,
+            "set virtual-function-count: 3 for this PF in host.yaml, detach all VMs of this PF, "
+            "then run vfpass host apply");
+  requirements.vfCounts[function(pf).address] = 3;
+  EXPECT_EQ(finding("vf-count").remedy, "detach all VMs of this PF, then run vfpass host apply");
+  requirements.vfs.back().index = 7;
+  EXPECT_EQ(finding("vf-count").expected, "room for 8 VFs");
   function(pf).vfCount = 0;  // attach creates them
   EXPECT_EQ(outcome("vf-count"), Outcome::passed);
   HostPolicy policy;
@@ -158,11 +165,29 @@ TEST_F(Sriov, ReportsFirmwareWithVfEscape) {
   for (const std::string unknown : {"", "28", "28.46", "28.x.3008", "28.46.3008-beta"}) {
     EXPECT_EQ(of(unknown), Outcome::notObservable) << unknown;
   }
+  EXPECT_EQ(of("16.35.8002"), Outcome::passed);
   function(pf).driver = "mlx4_core";  // its firmware has other version numbers
   EXPECT_EQ(of("2.42.5000"), Outcome::waived);
   function(pf).driver = "mlx5_core";
   function(pf).vendor = 0x8086;
   EXPECT_EQ(of("28.39.2048"), Outcome::waived);
+}
+
+// A failure that no firmware can end would make doctor fail for ever.
+TEST_F(Sriov, WarnsOfVfEscapeThatNoFirmwareFixes) {
+  for (const auto& [firmware, card] :
+       {std::pair("12.28.2302", "exists for ConnectX-4, whose last branch is 28"),
+        std::pair("14.32.1912", "exists for ConnectX-4 Lx, whose last branch is 32"),
+        std::pair("10.16.1200", "exists for Connect-IB"),
+        std::pair("16.35.4506", "is known for ConnectX-5, whose last branch is 35"),
+        std::pair("18.33.1048", "is known for BlueField")}) {
+    function(pf).rdma[0].firmware = firmware;
+    const Finding found = finding("firmware-escape");
+    EXPECT_EQ(found.outcome, Outcome::warning) << firmware;
+    EXPECT_THAT(found.seen, testing::HasSubstr(std::string("; no fixed firmware ") + card));
+    EXPECT_THAT(found.remedy, testing::AllOf(testing::HasSubstr("only for guests that you trust"),
+                                             testing::Not(testing::HasSubstr("burn"))));
+  }
 }
 
 }  // namespace

@@ -35,6 +35,8 @@ TEST(CarriesLeases, DetectsEveryChangeOfALease) {
   EXPECT_TRUE(differs([](Lease& lease) { vfOf(lease).required.clear(); }));
   EXPECT_TRUE(differs([](Lease& lease) { vfOf(lease).teamingWith.reset(); }));
   EXPECT_TRUE(differs([](Lease& lease) { lease.domain.bytes[3] = 1; }));
+  EXPECT_FALSE(differs([](Lease& lease) { vfOf(lease).refused = {Attribute::rate}; }))
+      << "a start learns it, and the hook cannot change the XML";
   EXPECT_FALSE(carriesLeases(fixture.with, {fixture.leases[0]}, fake::sealKey()));
   EXPECT_FALSE(carriesLeases(fixture.xml, fixture.leases, fake::sealKey()));
 }

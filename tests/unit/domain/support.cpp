@@ -80,6 +80,9 @@ std::variant<LeasedVf, LeasedFunction> randomDevice(Chance& chance) {
     if (chance.coin()) {
       vf.required.insert(attribute);
     }
+    if (chance.coin()) {
+      vf.refused.insert(attribute);
+    }
   }
   vf.interfaceForm = chance.coin();
   vf.teamingWith = chance.maybe([] { return std::string("net0"); });
@@ -95,8 +98,9 @@ Lease randomLease(Chance& chance, std::size_t number) {
   lease.pfPath = chance.text();
   lease.pfSerial = chance.text();
   lease.vf = chance.address();
-  for (const auto allowance : {Allowance::sharedIommuGroup, Allowance::trust,
-                               Allowance::unsafeInterrupts, Allowance::netdevInUse}) {
+  for (const auto allowance :
+       {Allowance::sharedIommuGroup, Allowance::trust, Allowance::unsafeInterrupts,
+        Allowance::netdevInUse, Allowance::unknownHolder, Allowance::disruption}) {
     if (chance.coin()) {
       lease.allow.insert(allowance);
     }

@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <map>
 #include <set>
 
 #include "vfpass/error.hpp"
+#include "vfpass/mlx5_firmware.hpp"
 
 namespace vfpass::host {
 namespace {
@@ -35,6 +37,7 @@ class SimulatedDriver final : public VfPort {
   int lateReads = 0;            ///< number of reads until a new MAC is visible
   int reads = 0;
   std::vector<std::vector<VfRequest>> sent;
+  std::vector<std::string> kernelLog;  ///< as mlx5's MAC and spoof check write it
 
   VfTable read() override {
     ++reads;
@@ -101,6 +104,9 @@ class SimulatedDriver final : public VfPort {
     }
     switch (attribute) {
       case Attribute::mac:
+        if (settings.spoofCheck == true && request.settings.mac->isZero()) {
+          kernelLog.emplace_back("Set invalid MAC while spoofchk is on");
+        }
         late_[request.index] = *settings.mac;
         settings.mac = request.settings.mac;
         break;
@@ -111,6 +117,9 @@ class SimulatedDriver final : public VfPort {
         settings.rate = request.settings.rate;
         break;
       case Attribute::spoofCheck:
+        if (settings.spoofCheck == true && settings.mac.value_or(mac(1)).isZero()) {
+          kernelLog.emplace_back("Spoofchk in set while MAC is invalid");
+        }
         settings.spoofCheck = request.settings.spoofCheck;
         break;
       case Attribute::linkState:
@@ -369,16 +378,137 @@ TEST_F(ConfigureVfsTest, BlamesDriverForEpermWhenPrivileged) {
     driver_.refusals[{1, attribute}] = EPERM;
   }
   names_.privileged = true;
-  EXPECT_THAT(failure({}), HasSubstr("EPERM"));
-  EXPECT_THAT(remedy_, AllOf(HasSubstr("does not manage its embedded switch"),
-                             HasSubstr("DPU mode"), testing::Not(HasSubstr("root"))));
+  names_.deniedRemedy = deniedRemedy(0x15b3, 0xa2dc);
+  EXPECT_THAT(failure({Attribute::mac}), HasSubstr("EPERM"));
+  EXPECT_THAT(remedy_, AllOf(HasSubstr("DPU mode"), testing::Not(HasSubstr("root"))));
 }
 
-TEST_F(ConfigureVfsTest, RollsBackAfterEpermOfOneAttribute) {
+// A release requires nothing: there is nothing to clean that the host could have set.
+TEST_F(ConfigureVfsTest, ReturnsOptionalAttributesThatDriverDenies) {
+  for (const Attribute attribute : allAttributes) {
+    driver_.refusals[{1, attribute}] = EPERM;
+  }
+  driver_.hidden = {1};
+  names_.privileged = true;
+  const auto refused = run({});
+  ASSERT_FALSE(refused.empty());
+  for (const RefusedAttribute& each : refused) {
+    EXPECT_EQ(each.reason, "Operation not permitted (EPERM): refused by firmware");
+  }
+}
+
+// OFED refuses the VLAN of a VF with a VGT+ trunk in the same way.
+TEST(DeniedRemedy, NamesBlueFieldOnlyForBlueField) {
+  for (const std::uint16_t device : std::array<std::uint16_t, 4>{0xa2d2, 0xa2d6, 0xa2dc, 0xa2df}) {
+    EXPECT_THAT(deniedRemedy(0x15b3, device), HasSubstr("BlueField"));
+  }
+  for (const std::uint16_t vendor : std::array<std::uint16_t, 2>{0x15b3, 0x8086}) {
+    EXPECT_THAT(deniedRemedy(vendor, 0x101d),
+                AllOf(testing::Not(HasSubstr("BlueField")), HasSubstr("VGT+ trunk")));
+  }
+}
+
+TEST_F(ConfigureVfsTest, RollsBackAfterEpermOfRequiredAttribute) {
   driver_.refusals[{1, Attribute::trust}] = EPERM;
   names_.privileged = true;
-  EXPECT_THAT(failure({}), AllOf(HasSubstr("cannot set trust of VF 1"), HasSubstr("restored")));
+  EXPECT_THAT(failure({Attribute::trust}),
+              AllOf(HasSubstr("cannot set trust of VF 1"), HasSubstr("restored")));
   EXPECT_EQ(driver_.table, before_);
+}
+
+class ReleasedVfTest : public ConfigureVfsTest {
+ protected:
+  ReleasedVfTest() {
+    driver_.table[1].mac = mac(1);
+    driver_.table[1].vlan = Vlan{100, 0, VlanProtocol::dot1q};
+    wanted_ = neutralSettings(false);
+  }
+};
+
+TEST_F(ReleasedVfTest, LosesItsMacWithoutKernelWarning) {
+  EXPECT_THAT(run(), IsEmpty());
+  EXPECT_EQ(driver_.table[1], neutralSettings(false));
+  EXPECT_THAT(driver_.kernelLog, IsEmpty());
+  EXPECT_EQ(driver_.sent.size(), 1U);
+}
+
+TEST_F(ReleasedVfTest, LosesItsMacWithoutKernelWarningWhenTheSpoofCheckWasOff) {
+  driver_.table[1].spoofCheck = false;
+  EXPECT_THAT(run(), IsEmpty());
+  EXPECT_EQ(driver_.table[1], neutralSettings(false));
+  EXPECT_THAT(driver_.kernelLog, IsEmpty());
+}
+
+TEST_F(ReleasedVfTest, GetsNoSpoofCheckIfItHadNone) {
+  wanted_.spoofCheck = false;
+  EXPECT_THAT(run(), IsEmpty());
+  EXPECT_EQ(driver_.table[1].spoofCheck, false);
+  EXPECT_THAT(driver_.kernelLog, IsEmpty());
+}
+
+TEST_F(ReleasedVfTest, KeepsTheSpoofCheckWhenAnotherAttributeIsRefused) {
+  driver_.table[1].trust = true;
+  driver_.refusals[{1, Attribute::trust}] = EIO;
+  EXPECT_EQ(run().size(), 1U);
+  VfSettings neutral = neutralSettings(false);
+  neutral.trust = true;
+  EXPECT_EQ(driver_.table[1], neutral);
+}
+
+// mlx5 in switchdev mode refuses every spoof check, and reads back what legacy mode had.
+TEST_F(ReleasedVfTest, LosesItsMacWhereTheSpoofCheckIsRefused) {
+  driver_.refusals[{1, Attribute::spoofCheck}] = EOPNOTSUPP;
+  EXPECT_THAT(run(), IsEmpty());
+  EXPECT_EQ(driver_.table[1], neutralSettings(false));
+}
+
+class NewVfsTest : public ConfigureVfsTest {
+ protected:
+  std::vector<RefusedAttribute> create() {
+    return configureVfs(driver_, {{1, wanted_, {Attribute::mac}}}, names_, deadline_,
+                        neutralSettings(false));
+  }
+};
+
+TEST_F(NewVfsTest, LoseWhatWasSetBeforeTheyExisted) {
+  driver_.table[0].mac = mac(9);
+  driver_.table[0].trust = true;
+  driver_.table[1].rate = Rate{0, 100};  // not stated
+  driver_.table[2].vlan = Vlan{7, 0, VlanProtocol::dot1q};
+  EXPECT_THAT(create(), IsEmpty());
+  EXPECT_EQ(driver_.table[0], neutralSettings(false));
+  EXPECT_EQ(driver_.table[1], firstOf(wanted_, neutralSettings(false)));
+  EXPECT_EQ(driver_.table[2], neutralSettings(false));
+  EXPECT_EQ(driver_.sent.size(), 1U);
+}
+
+TEST_F(NewVfsTest, AreNotAskedForWhatTheDriverDoesNotReport) {
+  driver_.table[0].trust.reset();
+  EXPECT_THAT(create(), IsEmpty());
+  EXPECT_EQ(driver_.table[0].trust, std::nullopt);
+}
+
+TEST_F(NewVfsTest, AskTheDriverOnceForWhatItDoesNotSupport) {
+  for (unsigned vf = 0; vf < 40; ++vf) {
+    driver_.table[vf] = neutralSettings(false);
+    driver_.table[vf].spoofCheck = false;
+    driver_.refusals[{vf, Attribute::spoofCheck}] = EOPNOTSUPP;
+  }
+  wanted_.spoofCheck.reset();
+  const auto refused = create();
+  EXPECT_EQ(refused.size(), 40U);
+  EXPECT_EQ(driver_.table[1].mac, mac(1));
+  EXPECT_LT(driver_.sent.size(), 10U);
+}
+
+TEST_F(NewVfsTest, MayBeRefusedNeutralValuesWithoutFailure) {
+  driver_.table[2].trust = true;
+  driver_.refusals[{2, Attribute::trust}] = EPERM;
+  names_.privileged = true;
+  const auto refused = create();
+  ASSERT_EQ(refused.size(), 1U);
+  EXPECT_EQ(refused[0].vfIndex, 2U);
+  EXPECT_EQ(driver_.table[1].mac, mac(1));
 }
 
 }  // namespace

@@ -274,6 +274,14 @@ TEST(Acknowledgement, ReadsErrorAndDriverMessage) {
   EXPECT_EQ(parseAcknowledgement(acknowledgement(0, NLM_F_CAPPED, ""))->error, 0);
 }
 
+// mlx5 of Linux 6.1 sets this message in place of the cause (esw_offloads_start).
+TEST(Acknowledgement, OmitsMessageThatIsNoCause) {
+  EXPECT_EQ(reasonOf({EIO, "mlx5_core: Inline mode is different between vports"}),
+            "Input/output error (EIO)");
+  EXPECT_EQ(reasonOf({EOPNOTSUPP, "mlx5_core: Failed setting eswitch to offloads"}),
+            "Operation not supported (EOPNOTSUPP): mlx5_core: Failed setting eswitch to offloads");
+}
+
 TEST(Acknowledgement, RejectsInvalidMessages) {
   EXPECT_FALSE(parseAcknowledgement(acknowledgement(5, 0, "")));
   EXPECT_FALSE(parseAcknowledgement(acknowledgement(-100000, 0, "")));

@@ -60,7 +60,7 @@ class OfedFilesTest : public testing::Test {
   Root root_{tree_.path()};
   SimulatedKernel kernel_{tree_};
   SimulatedNetlink netlink_;
-  OfedPort port_{netlink_, root_, kernel_, *parsePciAddress("0000:01:00.0"), deadline};
+  OfedPort port_{&netlink_, root_, kernel_, *parsePciAddress("0000:01:00.0"), deadline};
 };
 
 TEST_F(OfedFilesTest, WritesAttributesThatNetlinkDoesNotSupport) {
@@ -74,6 +74,15 @@ TEST_F(OfedFilesTest, WritesAttributesThatNetlinkDoesNotSupport) {
       0);
   EXPECT_EQ(content("policy"), "Follow");
   EXPECT_EQ(port_.read().at(0).portGuid, guid);
+}
+
+// ib_ipoib may not be loaded.
+TEST_F(OfedFilesTest, NeedNoNetdev) {
+  OfedPort port(nullptr, root_, kernel_, *parsePciAddress("0000:01:00.0"), deadline);
+  EXPECT_EQ(port.set({nodeGuidOf(0), portGuidOf(0)}).error, EOPNOTSUPP);
+  EXPECT_EQ(port.set({nodeGuidOf(0)}).error, 0);
+  EXPECT_EQ(port.read().at(0).nodeGuid, guid);
+  EXPECT_EQ(port.read().at(0).linkState, LinkState::disable);
 }
 
 TEST_F(OfedFilesTest, DoesNotWriteFilesWhenNetlinkWorks) {

@@ -1,11 +1,13 @@
 #include "sriov/read_pf.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>
 
 #include "hosts/sysfs_tree.hpp"
+#include "sysfs/vpd_copy.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/host/system_kernel.hpp"
 #include "vfpass/host/vital_product_data.hpp"
@@ -67,6 +69,23 @@ TEST(VitalProductData, ToleratesRandomDamage) {
   }
 }
 
+// A process that can be abandoned reads the same parts of a live card's file.
+TEST(VitalProductData, IsReadByAGuardedProcess) {
+  const hosts::SysfsTree tree;
+  const auto copyOf = [&](const std::string& content) {
+    tree.file("vpd", content);
+    const FileDescriptor file = Root(tree.path()).open("vpd", O_RDONLY);
+    return readVpdGuarded(file.get(), std::chrono::seconds(5));
+  };
+  EXPECT_EQ(serialOf(copyOf(vpd(field("PN", "MCX6") + field("SN", "MT2042X01234")))),
+            "MT2042X01234");
+  for (const std::string& content :
+       {std::string(), vpd(field("SN", "x"), '\x91'), std::string(4096, '\xff'),
+        std::string(70000, '\x82'), vpd(field("SN", "MT1")).substr(0, 14)}) {
+    EXPECT_EQ(serialOf(copyOf(content)), "");
+  }
+}
+
 class ReadPfTest : public testing::Test {
  protected:
   PhysicalFunction read() {
@@ -99,6 +118,21 @@ TEST_F(ReadPfTest, ReadsPf) {
   EXPECT_EQ(pf.totalVfs, 8U);
   EXPECT_FALSE(pf.probesVfs);
   EXPECT_THAT(pf.vfs, IsEmpty());
+}
+
+// Each read is many requests to the card's firmware.
+TEST_F(ReadPfTest, ReadsSerialNumberOnlyIfWanted) {
+  const std::string folder = tree_.pf(8);
+  tree_.file(folder + "/vpd", vpd(field("SN", "MT1")));
+  for (const Serials serials : {Serials::read, Serials::skip}) {
+    Recording recording(tree_.path());
+    Root root(tree_.path());
+    root.recordInto(recording);
+    const auto pf = readPfIdentity(root, pfAddress, serials);
+    const bool read = serials == Serials::read;
+    EXPECT_EQ(pf->serial, read ? "MT1" : "");
+    EXPECT_EQ(recording.entries().contains(folder + "/vpd"), read);
+  }
 }
 
 TEST_F(ReadPfTest, DoesNotReadVfCount) {
@@ -182,6 +216,28 @@ TEST_F(ReadPfTest, SelectsUplinkBeforeRepresentors) {
   EXPECT_EQ(read().netdev, "ens1f0np0");
 }
 
+TEST_F(ReadPfTest, NamesRepresentorsOfItsVfs) {
+  const std::string folder = tree_.pf(8);
+  tree_.vf(0);
+  tree_.vf(1);
+  const auto port = [&](const std::string& netdev, const std::string& name,
+                        const std::string& switchId) {
+    tree_.netdev("0000:01:00.0", netdev, 10 + static_cast<int>(netdev.back()));
+    tree_.file(folder + "/net/" + netdev + "/phys_port_name", name + "\n");
+    tree_.file(folder + "/net/" + netdev + "/phys_switch_id", switchId + "\n");
+  };
+  port("ens1f0np0", "p0", "aa");
+  port("eth1", "pf0vf1", "aa");
+  port("eth2", "c1pf0vf0", "aa");
+  port("eth3", "pf1vf0", "aa");
+  port("eth4", "pf0vf0", "bb");
+  port("eth5", "pf0vf99999999999999999999", "aa");
+  const PhysicalFunction pf = read();
+  ASSERT_EQ(pf.vfs.size(), 2U);
+  EXPECT_EQ(pf.vfs[0].representor, "") << "ports of another host, PF or switch";
+  EXPECT_EQ(pf.vfs[1].representor, "eth1");
+}
+
 TEST_F(ReadPfTest, DetectsLinkLayerByNetdevTypeOrRdmaPort) {
   const std::string folder = tree_.pf(8);
   tree_.netdev("0000:01:00.0", "ens1f0np0", 7, "0x1003", 32);
@@ -190,6 +246,86 @@ TEST_F(ReadPfTest, DetectsLinkLayerByNetdevTypeOrRdmaPort) {
   EXPECT_EQ(read().linkLayer, LinkLayer::ethernet);
   tree_.file(folder + "/infiniband/mlx5_0/ports/1/link_layer", "InfiniBand\n");
   EXPECT_EQ(read().linkLayer, LinkLayer::infiniband);
+}
+
+// OFED's files show what only the netdev of ib_ipoib shows otherwise.
+TEST_F(ReadPfTest, ReadsFilesOfVfsWithoutIpoibNetdev) {
+  const std::string folder = tree_.pf(8);
+  tree_.vf(0);
+  EXPECT_FALSE(read().hasVfFiles);
+  tree_.file(folder + "/infiniband/mlx5_0/ports/1/link_layer", "InfiniBand\n");
+  tree_.file(folder + "/sriov/0/port", "02:11:22:33:44:55:66:77\n");
+  EXPECT_TRUE(read().hasVfFiles);
+  EXPECT_FALSE(read().vfs[0].settingsReadable) << "only netlink is complete";
+  tree_.remove(folder + "/net");
+  EXPECT_TRUE(read().vfs[0].settingsReadable);
+  EXPECT_EQ(read().vfs[0].settings.portGuid, Guid{0x0211223344556677});
+}
+
+class TwoPortCard : public ReadPfTest {
+ protected:
+  TwoPortCard() {
+    for (const std::string address : {"0000:01:00.0", "0000:01:00.1"}) {
+      tree_.function(address);
+      tree_.bind(address, "mlx5_core");
+      tree_.netdev(address, "port" + address.substr(11), 7);
+      enslave(address);
+    }
+    tree_.file("sys/devices/virtual/net/bond0/bonding/slaves", "port0 port1\n");
+    rdma("0000:01:00.0", "rocep1s0");
+  }
+  void enslave(const std::string& address, const std::string& master = "bond0") const {
+    tree_.link(tree_.folderOf(address) + "/net/port" + address.substr(11) + "/master",
+               "sys/devices/virtual/net/" + master);
+  }
+  void rdma(const std::string& address, const std::string& device) const {
+    tree_.file(tree_.folderOf(address) + "/infiniband/" + device + "/ports/1/link_layer",
+               "Ethernet\n");
+  }
+};
+
+// rdma-core renames mlx5_bond_0, so that the name shows nothing.
+TEST_F(TwoPortCard, IsLagIfBothPortsAreBelowOneBondWithOneRdmaDevice) {
+  EXPECT_EQ(read().lag, (RoceLag{"bond0", "rocep1s0", pfAddress}));
+  const auto second = readPfIdentity(Root(tree_.path()), {0, 1, 0, 1});
+  EXPECT_EQ(second.value().lag, (RoceLag{"bond0", "rocep1s0", pfAddress}));
+  tree_.remove(tree_.folderOf("0000:01:00.0") + "/infiniband");
+  EXPECT_EQ(read().lag, (RoceLag{"bond0", "", std::nullopt})) << "mlx5_ib is not loaded";
+}
+
+TEST_F(TwoPortCard, IsNoLagWithAnRdmaDeviceForEachPort) {
+  rdma("0000:01:00.1", "rocep1s0f1");
+  EXPECT_FALSE(read().lag);
+}
+
+TEST_F(TwoPortCard, IsNoLagBelowDifferentDevices) {
+  enslave("0000:01:00.1", "br0");
+  EXPECT_FALSE(read().lag);
+  enslave("0000:01:00.0", "br0");
+  EXPECT_FALSE(read().lag) << "a bridge";
+}
+
+class SocketDirectCard : public ReadPfTest {
+ protected:
+  SocketDirectCard() {
+    tree_.remove(tree_.pf(8) + "/net");
+    tree_.file(tree_.folderOf("0000:01:00.0") + "/vpd", vpd(field("SN", "MT1")));
+    tree_.function("0000:02:00.0");
+    tree_.bind("0000:02:00.0", "mlx5_core");
+    tree_.file(tree_.folderOf("0000:02:00.0") + "/vpd", vpd(field("SN", "MT1")));
+    tree_.netdev("0000:02:00.0", "ens2np0", 8);
+  }
+};
+
+TEST_F(SocketDirectCard, HasNetdevAtOnePf) {
+  EXPECT_EQ(read().mainPf, (PciAddress{0, 2, 0, 0}));
+  tree_.file(tree_.folderOf("0000:02:00.0") + "/vpd", vpd(field("SN", "MT2")));
+  EXPECT_FALSE(read().mainPf) << "another card";
+}
+
+TEST_F(SocketDirectCard, IsNotTheCauseWhereNoPfHasNetdev) {
+  tree_.remove(tree_.folderOf("0000:02:00.0") + "/net");
+  EXPECT_FALSE(read().mainPf);
 }
 
 TEST_F(ReadPfTest, ReadsVfOffsetAndStride) {

@@ -22,13 +22,15 @@ class SimulatedKernel final : public KernelWriter {
   std::string hangs;                      ///< a file name whose write never returns
   unsigned appearing = 1000;              ///< maximum number of VFs that the driver creates
   std::vector<std::string> log;           ///< `file=text` in order
+  std::map<std::string, std::chrono::milliseconds> deadlinesOf;  ///< by entry of the log
 
   void write(const std::string& path, std::string_view text, const PciAddress& device,
-             std::chrono::milliseconds) override {
+             std::chrono::milliseconds deadline) override {
     const std::string object = toString(device);
     const std::string name = path.substr(path.rfind('/') + 1);
     const std::string value(text);
     log.push_back(name + "=" + value);
+    deadlinesOf[log.back()] = deadline;
     if (name == hangs) {
       throw TimeoutError(object + ": hangs");
     }

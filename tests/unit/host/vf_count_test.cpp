@@ -6,6 +6,8 @@
 #include "simulated_kernel.hpp"
 #include "sriov/read_pf.hpp"
 #include "sysfs/pci_function.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/host/system_kernel.hpp"
 
 namespace vfpass::host {
 namespace {
@@ -21,13 +23,14 @@ class VfCountTest : public testing::Test {
   VfCountTest() : root_(tree_.path()), kernel_(tree_) { tree_.pf(6); }
 
   void create(unsigned count, bool probe = false) {
-    createVfs(root_, kernel_, {pf_, count, probe}, deadline);
+    createVfs(root_, kernel_, {pf_, count, probe}, deadline, deadline);
   }
   std::string failure(const std::function<void()>& change) {
     try {
       change();
     } catch (const Error& error) {
       code_ = error.code();
+      remedy_ = error.remedy();
       return error.what();
     }
     return "no error";
@@ -47,17 +50,18 @@ class VfCountTest : public testing::Test {
   PciAddress pf_{0, 1, 0, 0};
   std::vector<Holder> holders_;
   ExitCode code_ = ExitCode::done;
+  std::string remedy_;
 };
 
 TEST_F(VfCountTest, InverseOfRemovalKeepsExistingVfs) {
   create(4, true);
-  createVfs(root_, kernel_, {pf_, 4, false, true}, deadline);
+  createVfs(root_, kernel_, {pf_, 4, false, true}, deadline, deadline);
   EXPECT_EQ(count(), 4U);
   EXPECT_EQ(autoprobe(), "1");
 }
 
 TEST_F(VfCountTest, InverseOfRemovalRestoresAutoprobe) {
-  createVfs(root_, kernel_, {pf_, 4, true, false}, deadline);
+  createVfs(root_, kernel_, {pf_, 4, true, false}, deadline, deadline);
   EXPECT_EQ(count(), 4U);
   EXPECT_EQ(autoprobe(), "0");
 }
@@ -83,7 +87,7 @@ TEST_F(VfCountTest, KeepsAutoprobeWhenItMatches) {
 
 TEST_F(VfCountTest, RestoresAutoprobeWhenCreationFails) {
   kernel_.fileErrors["sriov_numvfs"] = EIO;
-  EXPECT_THROW(create(4), WriteError);
+  EXPECT_THROW(create(4), Error);
   EXPECT_EQ(autoprobe(), "1");
 }
 
@@ -155,8 +159,53 @@ TEST_F(VfCountTest, RemovesVfsWhenTooFewAppear) {
 TEST_F(VfCountTest, ReportsBusyDriverAndMissingDriver) {
   kernel_.fileErrors["sriov_numvfs"] = EBUSY;
   EXPECT_THAT(failure([&] { create(1); }), HasSubstr("driver is busy"));
+  tree_.remove(tree_.folderOf("0000:01:00.0") + "/driver");
   kernel_.fileErrors["sriov_numvfs"] = ENOENT;
   EXPECT_THAT(failure([&] { create(1); }), HasSubstr("no driver with SR-IOV support is bound"));
+}
+
+TEST_F(VfCountTest, NamesDriverThatTakesNoCountFromSysfs) {
+  tree_.remove(tree_.folderOf("0000:01:00.0") + "/driver");
+  tree_.bind("0000:01:00.0", "mlx4_core");
+  kernel_.fileErrors["sriov_numvfs"] = ENOENT;
+  EXPECT_THAT(failure([&] { create(1); }), HasSubstr("mlx4_core does not take the count"));
+  EXPECT_THAT(remedy_, HasSubstr("num_vfs"));
+}
+
+// One errno has several causes, which only the kernel log distinguishes (sriov_enable).
+TEST_F(VfCountTest, PointsToTheKernelLogInsteadOfGuessingACause) {
+  const std::string log = "`dmesg | grep 0000:01:00.0`";
+  const std::map<int, std::string> expected{{ENOMEM, "not enough MMIO resources for SR-IOV"},
+                                            {ENOSPC, "MSI-X"},
+                                            {EAGAIN, "fewer VFs"},
+                                            {EINVAL, "power-cycle"},
+                                            {EIO, "power-cycle"}};
+  for (const auto& [error, words] : expected) {
+    kernel_.fileErrors["sriov_numvfs"] = error;
+    EXPECT_EQ(failure([&] { create(4); }),
+              "0000:01:00.0: cannot create 4 VFs: " + errnoText(error));
+    EXPECT_THAT(remedy_, AllOf(HasSubstr(log), HasSubstr(words)));
+  }
+  kernel_.fileErrors["sriov_numvfs"] = ENOMEM;
+  EXPECT_THAT(failure([&] { create(1); }), HasSubstr("cannot create 1 VF: Cannot allocate"));
+  EXPECT_THAT(remedy_, AllOf(HasSubstr("Above 4G Decoding"), HasSubstr("pci=realloc lets"),
+                             HasSubstr("out of range"), HasSubstr("vfpass doctor")));
+}
+
+TEST_F(VfCountTest, RemovalThatFailsPointsToTheKernelLog) {
+  tree_.vf(0);
+  kernel_.fileErrors["sriov_numvfs"] = EIO;
+  EXPECT_THAT(failure([&] { remove(); }), HasSubstr("cannot remove the VFs: Input/output error"));
+  EXPECT_EQ(remedy_, "find the cause in the kernel log: `dmesg | grep 0000:01:00.0`");
+}
+
+// mlx5 itself waits 120 s for pages of the firmware when VFs are removed.
+TEST_F(VfCountTest, RemovalHasItsOwnDeadline) {
+  kernel_.appearing = 2;
+  EXPECT_THROW(createVfs(root_, kernel_, {pf_, 4, true}, deadline, 2 * deadline), Error);
+  EXPECT_EQ(kernel_.deadlinesOf["sriov_numvfs=4"], deadline);
+  EXPECT_EQ(kernel_.deadlinesOf["sriov_numvfs=0"], 2 * deadline);
+  EXPECT_GT(Deadlines().removeVfs, std::chrono::seconds(120));
 }
 
 TEST_F(VfCountTest, RemovesUnusedVfs) {

@@ -82,6 +82,88 @@ TEST_F(AttachTest, OrdersStepsLeaseConfigureBindXml) {
   EXPECT_TRUE(std::holds_alternative<EditDomain>(decision.plan.steps[3].action));
 }
 
+class SwitchdevTest : public AttachTest {
+ protected:
+  SwitchdevTest() {
+    kernel.pfSettings.at(*parsePciAddress("0000:01:00.0")).eswitchMode = EswitchMode::switchdev;
+    mapped().required = {Attribute::mac};
+    mapped().settings.spoofCheck = true;
+    mapped().settings.linkState = LinkState::automatic;
+    mapped().settings.trust = false;
+    mapped().settings.rate = Rate{0, 100};
+  }
+  MappedVf& mapped() { return input.mapping.vfs[0]; }
+};
+
+TEST_F(SwitchdevTest, LeavesOutDefaultsThatTheModeLacks) {
+  const auto decision = decide();
+  ASSERT_TRUE(decision.objections.empty());
+  const auto& change = std::get<ConfigureVfs>(decision.plan.steps.at(1).action).vfs.at(0);
+  EXPECT_EQ(differingAttributes(change.settings, {}),
+            (std::vector{Attribute::mac, Attribute::rate}));
+  EXPECT_EQ(vfOf(decision.leases[0]).refused,
+            std::set<Attribute>(legacyOnlyAttributes.begin(), legacyOnlyAttributes.end()));
+  EXPECT_EQ(decision.plan.notes.back(),
+            "rail0: the driver of PF 0000:01:00.0 cannot set spoof-check, link-state, trust in "
+            "switchdev mode; this is left out");
+}
+
+TEST_F(SwitchdevTest, AcceptsVlanZeroWhichNeedsNothing) {
+  mapped().settings.vlan = Vlan{};
+  mapped().required.insert(Attribute::vlan);
+  const auto decision = decide();
+  ASSERT_TRUE(decision.objections.empty());
+  EXPECT_EQ(vfOf(decision.leases[0]).settings.vlan, std::nullopt);
+}
+
+TEST_F(SwitchdevTest, RefusesVlanEvenIfOptional) {
+  mapped().settings.vlan = Vlan{100, 0, VlanProtocol::dot1q};
+  EXPECT_EQ(objection().message,
+            "train0.yaml:4:5: rail0 requires vlan, but the driver of PF 0000:01:00.0 cannot set "
+            "that in switchdev mode");
+  EXPECT_THAT(
+      objection().remedy,
+      testing::AllOf(HasSubstr("embedded-switch-mode: legacy"),
+                     HasSubstr("`devlink dev eswitch set pci/0000:01:00.0 mode legacy`"),
+                     HasSubstr("`bridge vlan add dev REPRESENTOR vid 100 pvid untagged` with the "
+                               "netdev that has phys_port_name pf0vf0")));
+  vf(0).representor = "ens1f0npf0vf0";
+  EXPECT_THAT(objection().remedy,
+              HasSubstr("`bridge vlan add dev ens1f0npf0vf0 vid 100 pvid untagged`"));
+}
+
+TEST_F(SwitchdevTest, RefusesRequiredAttributesOfLegacyMode) {
+  for (const Attribute attribute :
+       {Attribute::spoofCheck, Attribute::linkState, Attribute::trust}) {
+    mapped().required = {Attribute::mac, attribute};
+    EXPECT_THAT(objection().message,
+                HasSubstr("rail0 requires " + std::string(toString(attribute)) + ", but"));
+    EXPECT_THAT(objection().remedy,
+                HasSubstr("remove " + std::string(toString(attribute)) + " from the mapping"));
+  }
+}
+
+TEST_F(SwitchdevTest, IsNoRuleForOtherDriversOrModes) {
+  mapped().settings.vlan = Vlan{100, 0, VlanProtocol::dot1q};
+  auto& pf = kernel.pfs.at(*parsePciAddress("0000:01:00.0"));
+  pf.driver = "ice";
+  EXPECT_TRUE(decide().objections.empty());
+  pf.driver = "mlx5_core";
+  kernel.pfSettings.at(pf.address).eswitchMode.reset();
+  EXPECT_TRUE(decide().objections.empty());
+}
+
+TEST_F(SwitchdevTest, LegacyModeSetsWhatSwitchdevLacked) {
+  input.leases = {decide().leases[0]};
+  input.xmlCurrent = true;
+  EXPECT_TRUE(decide().plan.steps.empty());
+  kernel.pfSettings.at(input.leases[0].pf).eswitchMode = EswitchMode::legacy;
+  const auto decision = decide();
+  EXPECT_TRUE(vfOf(decision.leases[0]).refused.empty());
+  EXPECT_EQ(vfOf(decision.leases[0]).settings.spoofCheck, true);
+  EXPECT_FALSE(decision.plan.steps.empty());
+}
+
 TEST_F(AttachTest, EveryStepHasAnInverse) {
   input.mapping.vfs.push_back(entry("rail1", "ens2f0np0"));
   const auto decision = decide();
@@ -91,26 +173,136 @@ TEST_F(AttachTest, EveryStepHasAnInverse) {
   }
 }
 
-TEST_F(AttachTest, CreatesMaximumVfCountOnPfWithoutVfs) {
+// Every further VF costs creation time, pages of the card's memory, and interrupt vectors.
+class CreatedCount : public AttachTest {
+ protected:
+  CreatedCount() { input.mapping.vfs = {entry("rail0", "ens2f0np0")}; }
+
+  unsigned created() {
+    const auto decision = decide();
+    for (const auto& step : decision.plan.steps) {
+      if (const auto* create = std::get_if<CreateVfs>(&step.action)) {
+        for (const auto& lease : decision.leases) {
+          EXPECT_EQ(vfOf(lease).count, create->count);
+        }
+        return create->count;
+      }
+    }
+    return 0;
+  }
+
+  static Mapping mappingOf(const std::string& vm, std::size_t vfs) {
+    Mapping mapping;
+    mapping.vm = vm;
+    mapping.file = vm + ".yaml";
+    for (std::size_t i = 0; i < vfs; ++i) {
+      mapping.vfs.push_back(entry("rail" + std::to_string(i), "ens2f0np0"));
+    }
+    return mapping;
+  }
+
+  Lease leaseOf(const std::string& vm, const std::string& entryName, unsigned index) {
+    Lease lease = foreignLease(index);
+    lease.domainName = vm;
+    lease.entry = entryName;
+    lease.pf = *parsePciAddress("0000:02:00.0");
+    return lease;
+  }
+};
+
+TEST_F(CreatedCount, IsWhatTheMappingsOfThePfNeed) {
+  EXPECT_EQ(created(), 1U);
+  input.otherMappings = {mappingOf("train1", 2), mappingOf("train2", 1)};
+  EXPECT_EQ(created(), 4U);
+  input.otherMappings[1].vfs[0].pf.netdev = "ens1f0np0";  // of another PF
+  EXPECT_EQ(created(), 3U);
+  input.otherMappings = {mappingOf("train1", 20)};  // more than the card has
+  EXPECT_EQ(created(), 8U);
+}
+
+TEST_F(CreatedCount, IncludesLeasesOnce) {
+  input.otherMappings = {mappingOf("train1", 2)};
+  input.leases = {leaseOf("train1", "rail0", 0)};
+  EXPECT_EQ(created(), 3U);
+  input.leases.push_back(leaseOf("unmapped", "rail0", 4));
+  EXPECT_EQ(created(), 5U);  // VFs 1 to 3 are free for both entries without a lease
+}
+
+TEST_F(CreatedCount, ReachesTheNamedIndex) {
+  input.otherMappings = {mappingOf("train1", 1)};
+  input.otherMappings[0].vfs[0].index = 5;
+  EXPECT_EQ(created(), 6U);
+  input.mapping.vfs[0].index = 6;
+  EXPECT_EQ(created(), 7U);
+}
+
+TEST_F(CreatedCount, SkipsVfsThatOthersClaim) {
+  DomainSummary domain;
+  domain.name = "hand-made";
+  domain.claims = {{*parsePciAddress("0000:02:00.1"), "", {}, false}};
+  input.domains = {domain};
+  EXPECT_EQ(created(), 2U);
+  EXPECT_EQ(vfOf(decide().leases.at(0)).index, 1U);
+}
+
+TEST_F(AttachTest, NamesUsersAndCountIfNoVfIsFree) {
+  input.leases = {foreignLease(0), foreignLease(1), foreignLease(2), foreignLease(3)};
+  const auto none = objection();
+  EXPECT_THAT(none.message, HasSubstr("(4 of 8 possible VFs); used by other"));
+  EXPECT_THAT(none.remedy, HasSubstr("set virtual-function-count for this PF in host.yaml (5 to "
+                                     "8), shut down and `vfpass detach` the VMs"));
+  PfPolicy policy;
+  policy.pf.pci = parsePciAddress("0000:01:00.0");
+  policy.vfCount = 8;
+  input.policy.pfs = {policy};
+  EXPECT_THAT(objection().remedy, HasSubstr("another VM, or shut down and `vfpass detach`"));
+  kernel.pfs.at(*parsePciAddress("0000:01:00.0")).totalVfs = 4;
+  EXPECT_THAT(objection().remedy, HasSubstr("raise the limit in the NIC's firmware"));
+}
+
+TEST_F(AttachTest, CreatesVfsOnPfWithoutVfs) {
   input.mapping.vfs = {entry("rail0", "ens2f0np0")};
   const auto decision = decide();
   const auto* create = std::get_if<CreateVfs>(&decision.plan.steps.at(1).action);
   ASSERT_NE(create, nullptr);
-  EXPECT_EQ(create->count, 8U);
   EXPECT_FALSE(create->probe);
   EXPECT_EQ(toString(decision.leases[0].vf), "0000:02:00.1");
   EXPECT_TRUE(decision.leases[0].original.created);
 }
 
-TEST_F(AttachTest, MarksVfCreationThatDisruptsTheHost) {
+TEST_F(AttachTest, RequiresConsentForVfCreationThatEndsRoceLag) {
   input.mapping.vfs = {entry("rail0", "ens2f0np0")};
-  EXPECT_FALSE(decide().plan.steps.at(1).disrupts);
-  for (auto& [address, pf] : kernel.pfs) {
-    pf.uppers = {"bond0"};
-  }
-  const auto plan = decide().plan;
-  EXPECT_TRUE(plan.steps.at(1).disrupts);
-  EXPECT_THAT(plan.steps.at(1).reason, testing::HasSubstr("netdev ens2f0np0 is below bond0"));
+  PhysicalFunction& pf = kernel.pfs.at(*parsePciAddress("0000:02:00.0"));
+  pf.uppers = {"bond0"};
+  pf.addresses = {"192.0.2.1/24"};
+  EXPECT_TRUE(decide().objections.empty()) << "the netdev of the PF stays as it is";
+  pf.lag = {"bond0", "", {}};
+  EXPECT_EQ(objection().message,
+            "creating the VFs of PF 0000:02:00.0 would disrupt the host: the RoCE LAG of bond0 is "
+            "disabled");
+  EXPECT_THAT(objection().remedy, HasSubstr("`vfpass host apply`, or accept it with `allow: "
+                                            "[disruption]`"));
+  EXPECT_EQ(objection().code, ExitCode::refused);
+  kernel.pfSettings[pf.address].eswitchMode = EswitchMode::switchdev;
+  EXPECT_TRUE(decide().objections.empty()) << "mlx5 keeps the LAG in switchdev mode";
+  kernel.pfSettings[pf.address].eswitchMode.reset();
+  input.mapping.allow = {Allowance::disruption};
+  const auto decision = decide();
+  EXPECT_TRUE(decision.plan.steps.at(1).disrupts);
+  EXPECT_THAT(decision.plan.steps.at(1).reason, HasSubstr("the RoCE LAG of bond0 is disabled"));
+  EXPECT_TRUE(decision.leases.at(0).allow.contains(Allowance::disruption)) << "for later starts";
+}
+
+// With consent, too: RDMA users are never disrupted.
+TEST_F(AttachTest, ChecksRdmaUsersOfLagThatVfCreationDisables) {
+  input.mapping.vfs = {entry("rail0", "ens2f0np0")};
+  kernel.pfs.at(*parsePciAddress("0000:02:00.0")).lag = {"bond0", "rocep2s0",
+                                                         parsePciAddress("0000:02:00.1")};
+  EXPECT_THAT(objection().message, HasSubstr("the RoCE LAG of bond0 is disabled and its RDMA "
+                                             "device rocep2s0 removed"));
+  input.mapping.allow = {Allowance::disruption};
+  EXPECT_EQ(std::get<CreateVfs>(decide().plan.steps.at(1).action).lagDevicePf,
+            parsePciAddress("0000:02:00.1"));
 }
 
 TEST_F(AttachTest, TakesVfCountFromHostPolicy) {
@@ -389,20 +581,147 @@ TEST(LinkType, IsThatOfTheFunctionsPort) {
   EXPECT_EQ(linkTypeSetting(*parsePciAddress("0000:01:00.1")), "LINK_TYPE_P2");
 }
 
-// Without IPoIB netdev and RDMA device the link type is unknown, which is no reason to change it.
-TEST_F(AttachTest, RequiresIpoibNetdevForGuids) {
-  auto& pf = kernel.pfs.at(*parsePciAddress("0000:01:00.0"));
-  input.mapping.vfs[0].pf = {};
-  input.mapping.vfs[0].pf.pci = pf.address;
-  pf.netdev.clear();
-  for (const LinkLayer layer : {LinkLayer::unknown, LinkLayer::infiniband}) {
-    pf.linkLayer = layer;
-    input.mapping.vfs[0].guidsAutomatic = layer == LinkLayer::unknown;
-    EXPECT_THAT(objection().message, HasSubstr("PF 0000:01:00.0 has no IPoIB netdev"));
-    EXPECT_THAT(objection().remedy,
-                testing::StartsWith("run `modprobe ib_ipoib`, and install rdma-core"));
-    EXPECT_EQ(objection().code, ExitCode::failed);
+// A PF without VFs, whose driver shows no netdev.
+class AttachWithoutNetdev : public AttachTest {
+ protected:
+  AttachWithoutNetdev() {
+    pf.netdev.clear();
+    pf.linkLayer = LinkLayer::unknown;
+    pf.classCode = 0x020000;
+    input.mapping.vfs[0].pf = {};
+    input.mapping.vfs[0].pf.pci = pf.address;
   }
+
+  PhysicalFunction& pf = kernel.pfs.at(*parsePciAddress("0000:02:00.0"));
+};
+
+TEST_F(AttachWithoutNetdev, RequiresIpoibNetdevOnInfiniband) {
+  pf.rdmaDevice = "mlx5_0";
+  pf.linkLayer = LinkLayer::infiniband;
+  EXPECT_THAT(objection().message, HasSubstr("PF 0000:02:00.0: it has no IPoIB netdev"));
+  EXPECT_THAT(objection().remedy,
+              testing::StartsWith("run `modprobe ib_ipoib`, and install rdma-core"));
+  EXPECT_EQ(objection().code, ExitCode::failed);
+}
+
+TEST_F(AttachWithoutNetdev, AcceptsInfinibandPfWithFilesForVfs) {
+  pf.rdmaDevice = "mlx5_0";
+  pf.linkLayer = LinkLayer::infiniband;
+  pf.hasVfFiles = true;
+  EXPECT_TRUE(decide().objections.empty());
+}
+
+// Without IPoIB netdev and RDMA device the link type is unknown, which is no reason to change it.
+TEST_F(AttachWithoutNetdev, RecognizesInfinibandByClassWithoutRdmaDevice) {
+  pf.classCode = 0x020700;
+  input.mapping.vfs[0].guidsAutomatic = true;
+  EXPECT_THAT(objection().remedy,
+              testing::StartsWith("run `modprobe mlx5_ib` and `modprobe ib_ipoib`"));
+}
+
+TEST_F(AttachWithoutNetdev, RefusesPfAfterFirmwareError) {
+  EXPECT_THAT(objection().message, HasSubstr("neither netdev nor RDMA device"));
+  EXPECT_THAT(objection().remedy, HasSubstr("journalctl -k --grep 'mlx5_core 0000:02:00.0'"));
+  input.mapping.vfs[0].guidsAutomatic = true;
+  EXPECT_THAT(objection().remedy, HasSubstr("devlink health show pci/0000:02:00.0"));
+}
+
+TEST_F(AttachWithoutNetdev, NamesPfThatHasTheNetdevOfSocketDirectCard) {
+  pf.rdmaDevice = "mlx5_1";
+  pf.linkLayer = LinkLayer::ethernet;
+  pf.mainPf = parsePciAddress("0000:01:00.0");
+  EXPECT_THAT(objection().message, HasSubstr("because PF 0000:01:00.0 of the same Socket Direct"));
+  EXPECT_THAT(objection().remedy, testing::StartsWith("choose PF 0000:01:00.0;"));
+}
+
+TEST_F(AttachWithoutNetdev, RefusesPfWithoutHostDriver) {
+  pf.driver = "vfio-pci";
+  EXPECT_THAT(objection().message, HasSubstr("is bound to vfio-pci"));
+  pf.driver.clear();
+  EXPECT_THAT(objection().message, HasSubstr("is bound to no driver"));
+}
+
+// A PF that does not manage its embedded switch: the driver's list of its VFs is empty.
+class AttachToUnmanagedPf : public AttachTest {
+ protected:
+  AttachToUnmanagedPf() {
+    pf.reportsNoVfs = true;
+    pf.vendor = 0x15b3;
+    pf.device = 0xa2dc;
+    for (VirtualFunction& vf : pf.vfs) {
+      vf.settingsReadable = false;
+      vf.settings = {};
+    }
+    keepMac();
+  }
+  void keepMac() {
+    MappedVf& rail = input.mapping.vfs[0];
+    rail.macAutomatic = false;
+    rail.macKept = true;
+    rail.settings.spoofCheck = true;
+    rail.settings.trust = false;
+    rail.settings.linkState = LinkState::automatic;
+  }
+
+  PhysicalFunction& pf = kernel.pfs.at(*parsePciAddress("0000:01:00.0"));
+};
+
+TEST_F(AttachToUnmanagedPf, SetsNothingIfVfKeepsItsMac) {
+  const auto decision = decide();
+  ASSERT_TRUE(decision.objections.empty());
+  EXPECT_EQ(vfOf(decision.leases.at(0)).settings, VfSettings{});
+  EXPECT_TRUE(vfOf(decision.leases.at(0)).required.empty());
+  for (const Step& step : decision.plan.steps) {
+    EXPECT_FALSE(std::holds_alternative<ConfigureVfs>(step.action)) << describe(step.action);
+  }
+}
+
+TEST_F(AttachToUnmanagedPf, RefusesToSetMac) {
+  input.mapping.vfs[0].macKept = false;
+  input.mapping.vfs[0].macAutomatic = true;
+  EXPECT_THAT(objection().message, HasSubstr("rail0 sets mac, but the driver of PF 0000:01:00.0"));
+  EXPECT_THAT(objection().remedy, testing::AllOf(HasSubstr("BlueField"), HasSubstr("mac: keep")));
+  pf.device = 0x101d;
+  EXPECT_THAT(objection().remedy, testing::AllOf(testing::Not(HasSubstr("BlueField")),
+                                                 HasSubstr("VGT+"), HasSubstr("mac: keep")));
+}
+
+TEST_F(AttachToUnmanagedPf, RefusesEverythingButDefaults) {
+  MappedVf& rail = input.mapping.vfs[0];
+  rail.settings.vlan = Vlan{7, 0, VlanProtocol::dot1q};
+  rail.settings.trust = true;
+  rail.required = {Attribute::vlan, Attribute::linkState};
+  EXPECT_THAT(objection().message, HasSubstr("rail0 sets vlan, link-state, trust, but"));
+}
+
+TEST_F(AttachToUnmanagedPf, ManagedPfSetsEverythingButMac) {
+  pf.reportsNoVfs = false;
+  pf.vfs[0].settings.mac = parseMacAddress("02:00:00:00:00:01");
+  const auto decision = decide();
+  ASSERT_TRUE(decision.objections.empty());
+  const Lease& lease = decision.leases.at(0);
+  EXPECT_FALSE(settingsOf(lease).mac);
+  EXPECT_FALSE(lease.original.settings.mac) << "it is not vfpass's to restore";
+  EXPECT_EQ(settingsOf(lease).spoofCheck, true);
+}
+
+TEST_F(AttachToUnmanagedPf, KeepsMacsThatNewVfsHave) {
+  const auto newVfs = [&] {
+    VfSettings otherwise;
+    for (const Step& step : decide().plan.steps) {
+      if (const auto* configure = std::get_if<ConfigureVfs>(&step.action)) {
+        otherwise = configure->otherwise.value_or(VfSettings{});
+      }
+    }
+    return otherwise;
+  };
+  pf.reportsNoVfs = false;
+  pf.vfs.clear();
+  EXPECT_FALSE(newVfs().mac);
+  EXPECT_EQ(newVfs().trust, false);
+  input.mapping.vfs[0].macKept = false;
+  input.mapping.vfs[0].macAutomatic = true;
+  EXPECT_EQ(newVfs().mac, MacAddress{});
 }
 
 TEST_F(AttachTest, ReportsAllProblemsAtOnce) {

@@ -71,6 +71,66 @@ TEST_F(HookTest, CreatesVfsAfterReboot) {
   EXPECT_EQ(std::get<CreateVfs>(decision.plan.steps.at(1).action).count, 4U);
 }
 
+// The count cannot grow for the domains that start later.
+TEST_F(HookTest, CreatesVfsOfAllLeasesAfterReboot) {
+  pf().vfs.clear();
+  Lease other = lease;
+  other.domain = *parseUuid("ffffffff-1111-4222-8333-944455566677");
+  vfOf(other).index = 5;
+  vfOf(other).count = 6;
+  EXPECT_EQ(std::get<CreateVfs>(prepare({lease, other}).plan.steps.at(1).action).count, 6U);
+  other.pf = *parsePciAddress("0000:02:00.0");
+  EXPECT_EQ(std::get<CreateVfs>(prepare({lease, other}).plan.steps.at(1).action).count, 4U);
+}
+
+TEST_F(HookTest, CreatesVfsThatDisruptTheHostOnlyIfLeaseAllows) {
+  pf().uppers = {"bond0"};
+  EXPECT_TRUE(prepare({lease}).objections.empty()) << "its VFs exist";
+  pf().vfs.clear();
+  pf().lag = {"bond0", "rocep1s0", pf().address};
+  EXPECT_THAT(objection({lease}).message, HasSubstr("the RoCE LAG of bond0 is disabled"));
+  EXPECT_EQ(objection({lease}).code, ExitCode::refused);
+  lease.allow = {Allowance::disruption};
+  const auto decision = prepare({lease});
+  ASSERT_TRUE(decision.objections.empty());
+  EXPECT_TRUE(decision.plan.steps.at(1).disrupts);
+  EXPECT_EQ(std::get<CreateVfs>(decision.plan.steps.at(1).action).lagDevicePf, pf().address);
+}
+
+TEST_F(HookTest, ReleaseLeavesMacThatVfKeeps) {
+  lease.state = LeaseState::running;
+  vfOf(lease).settings = {};
+  vfOf(lease).settings.trust = false;
+  pf().vfs[2].settings.mac = parseMacAddress("02:00:00:00:00:01");
+  const auto scrubbed = [&] {
+    std::vector<VfSettings> found;
+    for (const Step& step : planRelease(uuid, "a", {lease}, kernel.inventory(), "boot").steps) {
+      if (const auto* configure = std::get_if<ConfigureVfs>(&step.action)) {
+        found.push_back(configure->vfs.at(0).settings);
+      }
+    }
+    return found;
+  };
+  ASSERT_EQ(scrubbed().size(), 1U);
+  EXPECT_FALSE(scrubbed()[0].mac);
+  EXPECT_EQ(scrubbed()[0].trust, false);
+  pf().vfs[2].settings = {};
+  vfOf(lease).settings = {};
+  EXPECT_TRUE(scrubbed().empty()) << "a PF that lets the host set nothing";
+}
+
+// Before any VF is created: ib_ipoib may be missing only since the reboot.
+TEST_F(HookTest, RefusesPfWithoutIpoibNetdev) {
+  pf().vfs.clear();
+  pf().netdev.clear();
+  pf().rdmaDevice = "mlx5_0";
+  pf().linkLayer = LinkLayer::infiniband;
+  EXPECT_THAT(objection({lease}).message, HasSubstr("PF 0000:01:00.0 has no IPoIB netdev"));
+  EXPECT_THAT(objection({lease}).remedy, HasSubstr("modprobe ib_ipoib"));
+  pf().hasVfFiles = true;
+  EXPECT_TRUE(prepare({lease}).objections.empty());
+}
+
 TEST_F(HookTest, RefusesVfLeasedToAnotherDomain) {
   Lease other = lease;
   other.domain = *parseUuid("ffffffff-1111-4222-8333-944455566677");

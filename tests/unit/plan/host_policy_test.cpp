@@ -72,13 +72,14 @@ TEST(HostPlan, CreatesVfsAndSetsTheLink) {
   const auto plan = planHost(input).plan;
   EXPECT_EQ(plan.kind, PlanKind::host);
   EXPECT_EQ(describeWork(plan), "host apply of PF 0000:3b:00.0");
-  ASSERT_EQ(plan.steps.size(), 3U);
+  ASSERT_EQ(plan.steps.size(), 4U);
   EXPECT_EQ(plan.steps[0].action, Action(CreateVfs{address, 4, false}));
   EXPECT_EQ(plan.steps[0].undo, std::vector<Action>{(RemoveVfs{address, true})});
-  EXPECT_EQ(plan.steps[1].action, Action(SetMtu{address, 9000}));
-  EXPECT_EQ(plan.steps[1].undo, std::vector<Action>{(SetMtu{address, 1500})});
-  EXPECT_EQ(plan.steps[2].action, Action(SetLinkUp{address, true}));
-  EXPECT_EQ(plan.steps[2].undo, std::vector<Action>{(SetLinkUp{address, false})});
+  EXPECT_EQ(plan.steps[1].action, Action(ConfigureVfs{address, {}, neutralSettings(false)}));
+  EXPECT_EQ(plan.steps[2].action, Action(SetMtu{address, 9000}));
+  EXPECT_EQ(plan.steps[2].undo, std::vector<Action>{(SetMtu{address, 1500})});
+  EXPECT_EQ(plan.steps[3].action, Action(SetLinkUp{address, true}));
+  EXPECT_EQ(plan.steps[3].undo, std::vector<Action>{(SetLinkUp{address, false})});
   for (const auto& step : plan.steps) {
     EXPECT_FALSE(step.disrupts);
     EXPECT_FALSE(step.reason.empty());
@@ -137,18 +138,54 @@ TEST(HostPlan, BindsDriversAfterSettingMac) {
                           HasSubstr("bind 0000:3b:00.2"), HasSubstr("bind 0000:3b:00.3")));
 }
 
-TEST(HostPlan, EswitchModeChangesWithoutVfsAndKeepsTheLink) {
+ConfigureVfs lastConfiguration(const HostInput& input) {
+  ConfigureVfs configure;
+  for (const auto& step : planHost(input).plan.steps) {
+    if (const auto* found = std::get_if<ConfigureVfs>(&step.action)) {
+      configure = *found;
+    }
+  }
+  return configure;
+}
+
+TEST(HostPlan, GivesNewVfsNeutralValues) {
+  HostInput input = inputWith(0);
+  input.policy.vfCount = 4;
+  VfSettings driven = neutralSettings(false);
+  driven.spoofCheck.reset();
+  input.policy.probeVfs = true;
+  EXPECT_EQ(lastConfiguration(input).otherwise, driven) << "the host sends with these VFs";
+}
+
+TEST(HostPlan, AsksForNothingThatSwitchdevModeLacks) {
+  HostInput input = inputWith(2);
+  input.pf.vfs[0].settings.trust = true;
+  input.policy.eswitchMode = "switchdev";
+  const auto configure = lastConfiguration(input);
+  for (const Attribute attribute : legacyOnlyAttributes) {
+    EXPECT_EQ(only(*configure.otherwise, {attribute}), VfSettings{});
+    for (const auto& change : configure.vfs) {
+      EXPECT_EQ(only(change.settings, {attribute}), VfSettings{});
+    }
+  }
+  const auto undo = std::get<ConfigureVfs>(planHost(input).plan.steps[0].undo.at(1));
+  EXPECT_EQ(undo.vfs.at(0).settings.trust, true) << "the earlier mode has it";
+}
+
+// mlx5 keeps the netdev with its settings, but VFs that exist meanwhile lose theirs.
+TEST(HostPlan, EswitchModeChangesWithoutVfsAndLeavesTheLinkAlone) {
   HostInput input = inputWith(2);
   input.settings.link = LinkSettings{9000, true};
   input.policy.eswitchMode = "switchdev";
   EXPECT_THAT(stepsOf(input), ElementsAre("remove the VFs of PF 0000:3b:00.0",
                                           "set the eswitch mode of PF 0000:3b:00.0 to switchdev",
-                                          HasSubstr("create 2 VFs"), HasSubstr("configure"),
-                                          "set the MTU of PF 0000:3b:00.0 to 9000",
-                                          "bring the link of PF 0000:3b:00.0 up"));
-  EXPECT_THAT(planHost(input).plan.steps[1].undo,
-              ElementsAre(Action(SetEswitchMode{address, EswitchMode::legacy}),
-                          Action(SetMtu{address, 9000}), Action(SetLinkUp{address, true})));
+                                          HasSubstr("create 2 VFs"), HasSubstr("configure")));
+  const auto steps = planHost(input).plan.steps;
+  EXPECT_EQ(steps[0].reason,
+            "VFs that exist while the eswitch mode changes lose their rates and link state");
+  EXPECT_THAT(steps[1].undo, ElementsAre(Action(SetEswitchMode{address, EswitchMode::legacy})));
+  input.policy.mtu = 1500;
+  EXPECT_EQ(stepsOf(input).back(), "set the MTU of PF 0000:3b:00.0 to 1500");
 }
 
 // Each fact that makes a change disruptive, with the change that it affects.
@@ -179,45 +216,56 @@ TEST_P(DisruptionTest, NeedsConsentAndIsMarked) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, DisruptionTest,
-                         testing::Values(Disruption{"bond",
-                                                    [](HostInput& input) {
-                                                      input.pf.uppers = {"bond0"};
-                                                      input.policy.vfCount = 4;
-                                                    },
-                                                    "netdev ens1f0np0 is below bond0"},
-                                         Disruption{"address",
-                                                    [](HostInput& input) {
-                                                      input.pf.addresses = {"192.0.2.1/24"};
-                                                      input.policy.vfCount = 4;
-                                                    },
-                                                    "netdev ens1f0np0 has address 192.0.2.1/24"},
-                                         Disruption{"lag",
-                                                    [](HostInput& input) {
-                                                      input.pf.rdmaDevice = "mlx5_bond_0";
-                                                      input.policy.vfCount = 4;
-                                                    },
-                                                    "RoCE LAG mlx5_bond_0"},
-                                         Disruption{"eswitch",
-                                                    [](HostInput& input) {
-                                                      input.pf.netdevUp = true;
-                                                      input.policy.eswitchMode = "switchdev";
-                                                    },
-                                                    "netdev ens1f0np0 is up and is recreated"},
-                                         Disruption{"down",
-                                                    [](HostInput& input) {
-                                                      input.settings.link->up = true;
-                                                      input.policy.up = false;
-                                                    },
-                                                    "netdev ens1f0np0 is up"}),
-                         [](const auto& given) { return std::string(given.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    Table, DisruptionTest,
+    testing::Values(Disruption{"bond",
+                               [](HostInput& input) {
+                                 input.pf.uppers = {"bond0"};
+                                 input.policy.vfCount = 4;
+                               },
+                               "netdev ens1f0np0 is below bond0"},
+                    Disruption{"address",
+                               [](HostInput& input) {
+                                 input.pf.addresses = {"192.0.2.1/24"};
+                                 input.policy.vfCount = 4;
+                               },
+                               "netdev ens1f0np0 has address 192.0.2.1/24"},
+                    Disruption{"lag",
+                               [](HostInput& input) {
+                                 input.pf.lag = {"bond0", "rocep1s0", {}};
+                                 input.policy.vfCount = 4;
+                               },
+                               "RDMA device rocep1s0 removed"},
+                    Disruption{"eswitch",
+                               [](HostInput& input) {
+                                 input.pf.netdevUp = true;
+                                 input.policy.eswitchMode = "switchdev";
+                               },
+                               "netdev ens1f0np0 is up and loses its link for a moment"},
+                    Disruption{"down",
+                               [](HostInput& input) {
+                                 input.settings.link->up = true;
+                                 input.policy.up = false;
+                               },
+                               "netdev ens1f0np0 is up"}),
+    [](const auto& given) { return std::string(given.param.name); });
 
 TEST(HostPlan, RoceLagSurvivesVfsInSwitchdevMode) {
   HostInput input = inputWith(0);
-  input.pf.rdmaDevice = "mlx5_bond_0";
+  input.pf.lag = {"bond0", "rocep1s0", input.pf.address};
   input.settings.eswitchMode = EswitchMode::switchdev;
   input.policy.vfCount = 4;
-  EXPECT_THAT(stepsOf(input), ElementsAre(HasSubstr("create 4 VFs")));
+  EXPECT_THAT(stepsOf(input), ElementsAre(HasSubstr("create 4 VFs"), HasSubstr("configure")));
+  EXPECT_FALSE(std::get<CreateVfs>(planHost(input).plan.steps[0].action).lagDevicePf);
+}
+
+TEST(HostPlan, ConsentDoesNotDisruptRdmaUsersOfLag) {
+  HostInput input = inputWith(0);
+  input.pf.lag = {"bond0", "rocep1s0", input.pf.address};
+  input.policy.vfCount = 4;
+  input.allowDisruption = true;
+  EXPECT_EQ(std::get<CreateVfs>(planHost(input).plan.steps.at(0).action).lagDevicePf,
+            input.pf.address);
 }
 
 TEST(HostPlan, HarmlessLinkChangesNeedNoConsent) {

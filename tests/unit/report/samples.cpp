@@ -70,6 +70,7 @@ PhysicalFunction infinibandPf() {
   VirtualFunction only = vf(0);
   only.address = {0x10000, 0xd8, 0, 2};
   only.settings = {};
+  only.representor = "eth\x1b[1m";
   only.settings.nodeGuid = Guid{0x0200000000000001};
   only.settings.portGuid = Guid{0x0200000000000002};
   only.settings.linkState = LinkState::enable;

@@ -31,6 +31,8 @@ std::vector<StatusEntry> entries() {
   StatusEntry gpu{samples::functionLease(), true, true, {}, {}};
   StatusEntry blind{samples::lease(), true, true, {}, {"node-guid", "port-guid"}};
   blind.lease.entry = "rail2";
+  vfOf(blind.lease).refused = {Attribute::spoofCheck, Attribute::trust};
+  blind.representor = "ens1f0npf0vf0";
   blind.guestAddress = parsePciAddress("0000:07:00.0");
   return {fine, gpu, drifted, gone, blind};
 }

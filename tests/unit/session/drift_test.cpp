@@ -68,6 +68,27 @@ TEST_F(FunctionDriftTest, IgnoresPfAtTheSameAddress) {
   EXPECT_THAT(drift(), IsEmpty()) << "a PF passed through as a whole has no VF 0";
 }
 
+TEST(AttributeDrift, LeavesOutWhatTheDriverRefused) {
+  Lease lease;
+  lease.domainName = "train0";
+  lease.state = LeaseState::running;
+  lease.bootId = "boot";
+  vfOf(lease).settings.spoofCheck = true;
+  vfOf(lease).settings.trust = false;
+  PhysicalFunction pf;
+  pf.vfs.resize(1);
+  pf.vfs[0].driver = "vfio-pci";
+  pf.vfs[0].settings.spoofCheck = false;
+  Inventory inventory;
+  inventory.pfs = {pf};
+  EXPECT_THAT(kernelDrift(lease, inventory, "boot", true),
+              ElementsAre(HasSubstr("spoof-check is off, attach set on")));
+  EXPECT_THAT(unobservedAttributes(lease, inventory, "boot"), ElementsAre("trust"));
+  vfOf(lease).refused = {Attribute::spoofCheck, Attribute::trust};
+  EXPECT_THAT(kernelDrift(lease, inventory, "boot", true), IsEmpty());
+  EXPECT_THAT(unobservedAttributes(lease, inventory, "boot"), IsEmpty());
+}
+
 TEST(DomainDrift, NamesTheCommandThatFixesIt) {
   Lease lease;
   lease.entry = "rail0";

@@ -78,6 +78,10 @@ TEST(ActionJson, StoredFormatIsStable) {
       R"("function":"0000:3b:00.1"})";
   EXPECT_EQ(actionToJson(bind), text);
   EXPECT_EQ(actionFromJson(text), Action(bind));
+  const ConfigureVfs configure{PciAddress{0, 0x3b, 0, 0}, {}};
+  const std::string earlier = R"({"do":"configure-vfs","pf":"0000:3b:00.0","vfs":[]})";
+  EXPECT_EQ(actionToJson(configure), earlier);
+  EXPECT_EQ(actionFromJson(earlier), Action(configure));
 }
 
 TEST(LeaseJson, RefusesMissingMembers) {
@@ -85,7 +89,7 @@ TEST(LeaseJson, RefusesMissingMembers) {
   for (const auto& [name, value] : whole.items()) {
     Json part = whole;
     part.erase(name);
-    if (name == "teaming-with" || name == "edits") {  // the optional ones
+    if (name == "teaming-with" || name == "edits" || name == "refused") {  // the optional ones
       EXPECT_EQ(leaseFailure(part.dump()), "no failure");
       continue;
     }

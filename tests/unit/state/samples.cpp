@@ -42,6 +42,7 @@ Lease sampleLease(std::uint8_t domain, const std::string& name, unsigned vfIndex
   vfOf(lease).infiniband = true;
   vfOf(lease).settings = sampleSettings();
   vfOf(lease).required = {Attribute::mac, Attribute::vlan};
+  vfOf(lease).refused = {Attribute::spoofCheck, Attribute::trust};
   lease.allow = {Allowance::sharedIommuGroup, Allowance::netdevInUse};
   lease.managed = true;
   vfOf(lease).interfaceForm = true;
@@ -60,14 +61,15 @@ Plan samplePlan(std::uint8_t domain) {
   const PciAddress pf{0, 0x3b, 0, 0};
   const PciAddress vf{0, 0x3b, 0, 1};
   const Lease lease = sampleLease(domain, "rail0", domain);
-  const ConfigureVfs configure{pf, {{0, vfOf(lease).settings, vfOf(lease).required}, {1, {}, {}}}};
+  const ConfigureVfs configure{
+      pf, {{0, vfOf(lease).settings, vfOf(lease).required}, {1, {}, {}}}, neutralSettings(false)};
   const BindDriver bind{vf, "vfio-pci", "vfio-pci"};
   Plan plan;
   plan.kind = PlanKind::attach;
   plan.domain = lease.domain;
   plan.domainName = lease.domainName;
   plan.steps = {
-      {CreateVfs{pf, 8, true},
+      {CreateVfs{pf, 8, true, std::nullopt, pf},
        {RemoveVfs{pf, false}, CreateVfs{pf, 0, true}},
        "the PF has none",
        true},
@@ -164,6 +166,7 @@ std::variant<LeasedVf, LeasedFunction> Generator::device() {
                   flag(),
                   settings(),
                   attributes(),
+                  attributes(),
                   flag(),
                   perhaps(text())};
 }
@@ -210,7 +213,8 @@ Action Generator::action() {
   static_assert(std::variant_size_v<Action> == 18, "a new kind of action needs a case here");
   switch (number(17)) {
     case 0:
-      return CreateVfs{pci(), static_cast<unsigned>(number(any32)), flag(), perhaps(flag())};
+      return CreateVfs{pci(), static_cast<unsigned>(number(any32)), flag(), perhaps(flag()),
+                       perhaps(pci())};
     case 1:
       return RemoveVfs{pci(), true};
     case 2:

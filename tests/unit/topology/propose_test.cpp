@@ -68,6 +68,14 @@ TEST(Propose, SkipsPfWithoutFreeVfs) {
               ElementsAre(machine.nic0, machine.nic1, machine.nic1, machine.nic1, machine.nic1));
 }
 
+TEST(Propose, SkipsPfAfterFirmwareError) {
+  Machine machine;
+  machine.topology.functions[machine.nic0].netdevs.clear();
+  EXPECT_THAT(pfsOf(propose(machine.topology, {}, 1, 1)), ElementsAre(machine.nic0));
+  machine.topology.functions[machine.nic0].rdma.clear();
+  EXPECT_THAT(pfsOf(propose(machine.topology, {}, 4, 1)), ElementsAre(machine.nic1));
+}
+
 TEST(Propose, TakesSecondVfFromEquallyNearPf) {
   Machine machine;
   const auto beside = machine.pf("0000:84:00.0", "mlx5_2", 1);

@@ -749,6 +749,23 @@ TEST_F(VerifyTest, SelectsVfOfTeamWithOneMac) {
   EXPECT_EQ(find(verify(), "link").outcome, Outcome::passed) << "the tree is not as in the XML";
 }
 
+// `mac: keep`
+TEST_F(VerifyTest, FindsVfWithUnknownMacByItsPlace) {
+  vfOf(plan.leases[0]).settings.mac.reset();
+  EXPECT_EQ(find(verify(), "mac").outcome, Outcome::failed) << "no place in the inventory";
+  replace(R"("netdevs": [)", R"("pci": [
+    {"address": "0000:01:00.0", "driver": "mlx5_core",
+     "path": "/sys/devices/pci0000:00/0000:00:02.0/0000:01:00.0"}],
+  "netdevs": [)");
+  hostSide.guestPath = {*parsePciAddress("0000:00:02.0"), *parsePciAddress("0000:07:00.0")};
+  guest.transfers = {transferOf(10000), transferOf(10000)};
+  const auto report = verify();
+  EXPECT_EQ(verdict(report), Outcome::passed);
+  EXPECT_THAT(find(report, "mac").seen, HasSubstr("MAC 52:54:00:aa:bb:cc"));
+  hostSide.guestPath.front() = *parsePciAddress("0000:00:09.0");
+  EXPECT_EQ(find(verify(), "mac").outcome, Outcome::failed);
+}
+
 TEST_F(VerifyTest, StatesWhoObservedEachFinding) {
   const auto report = verify();
   const std::set<std::string> byHost{"device-host", "counters", "other-vfs"};

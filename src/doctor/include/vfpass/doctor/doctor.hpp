@@ -28,6 +28,7 @@ struct Requirement {
   std::optional<unsigned> mtu;
   std::vector<std::string> legacyOnly;  ///< required attributes that switchdev mode refuses
   bool teaming = false;
+  std::optional<unsigned> index = {};  ///< of the VF, if the entry names it
 };
 
 /// A device that a mapping names and the host lacks.

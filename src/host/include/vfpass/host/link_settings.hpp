@@ -31,7 +31,7 @@ std::optional<EswitchMode> readEswitchMode(const PciAddress& pf,
 /// manage the switch (mlx5_eswitch_check), as on a BlueField in DPU mode: with EPERM in older
 /// kernels, later with EOPNOTSUPP, which InfiniBand ports and PFs without VFs also gave.
 int eswitchRefusal(const PciAddress& pf, std::chrono::milliseconds deadline);
-/// Drivers recreate their netdevs in the process: read the PF again afterwards.
+/// The PF's link goes down meanwhile, and its RDMA device is created anew: read the PF again.
 void setEswitchMode(const PciAddress& pf, EswitchMode mode, std::chrono::milliseconds deadline);
 
 }  // namespace vfpass::host

@@ -7,6 +7,7 @@
 
 #include "vfpass/deadlines.hpp"
 #include "vfpass/host/root.hpp"
+#include "vfpass/host/vital_product_data.hpp"
 #include "vfpass/inventory.hpp"
 #include "vfpass/kernel.hpp"
 
@@ -16,6 +17,7 @@ namespace vfpass::host {
 struct Deadlines {
   std::chrono::milliseconds bind = deadlines::bind;
   std::chrono::milliseconds createVfs = deadlines::createVfs;
+  std::chrono::milliseconds removeVfs = deadlines::removeVfs;
   std::chrono::milliseconds netlink = deadlines::netlink;
   std::chrono::milliseconds eswitch = deadlines::eswitch;
   std::chrono::milliseconds rdma = deadlines::rdma;
@@ -34,12 +36,13 @@ class SystemKernel final : public Kernel {
   PhysicalFunction readPf(const PciAddress& pf) override;
   /// The same, but of VFs that are not among `vfs` only index, address and attributes.
   PhysicalFunction readPf(const PciAddress& pf, const std::vector<PciAddress>& vfs);
-  std::vector<PhysicalFunction> readPfs() override;
+  std::vector<PhysicalFunction> readPfs() override { return readPfs(Serials::read); }
+  std::vector<PhysicalFunction> readPfs(Serials serials);
   /// All PFs without VFs, attributes and addresses: enough to select them.
-  std::vector<PhysicalFunction> readPfIdentities();
+  std::vector<PhysicalFunction> readPfIdentities(Serials serials = Serials::read);
   /// All PFs with what a table of VFs shows: no driver overrides and users of VFs, no upper devices
   /// and addresses of PFs.
-  std::vector<PhysicalFunction> readVfTable();
+  std::vector<PhysicalFunction> readVfTable(Serials serials = Serials::read);
   std::optional<PciFunction> readFunction(const PciAddress& function) override;
   std::map<unsigned, PciAddress> vfAddresses(const PciAddress& pf) override;
   std::vector<Holder> findHolders(const std::vector<PciAddress>& functions) override;

@@ -18,6 +18,12 @@ using ByteReader = std::function<std::string(std::size_t offset, std::size_t len
 std::string findSerial(const ByteReader& read);
 
 /// Reads the serial number from the function's `vpd` file.
+/// The kernel reads four bytes at a time, each a request to the card's firmware: on a card this
+/// takes up to tenths of a second, and longer if the card hangs. On the running system a guarded
+/// process reads, so that the caller waits no longer than deadlines::serial.
 std::string readSerial(const Root& root, const PciAddress& function);
+
+/// Whether serial numbers are read (readSerial).
+enum class Serials { read, skip };
 
 }  // namespace vfpass::host

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "vfpass/host/root.hpp"
+#include "vfpass/host/vital_product_data.hpp"
 #include "vfpass/inventory.hpp"
 
 namespace vfpass::inventory {
@@ -11,17 +12,21 @@ namespace vfpass::inventory {
 /// All SR-IOV capable NICs of the host below `root`, and those of the given functions that exist.
 Inventory readInventory(const std::filesystem::path& root = "/",
                         const std::vector<PciAddress>& functions = {});
-Inventory readInventory(host::Root root, const std::vector<PciAddress>& functions = {});
+Inventory readInventory(host::Root root, const std::vector<PciAddress>& functions = {},
+                        host::Serials serials = host::Serials::read);
+
+/// Reads the serial numbers of those of the inventory's PFs that are in `pfs` and have none yet.
+void addSerials(const host::Root& root, const std::vector<PciAddress>& pfs, Inventory& inventory);
 
 /// The same PFs without their VFs, attributes and addresses: enough to select PFs.
-Inventory readPfIdentities(host::Root root);
+Inventory readPfIdentities(host::Root root, host::Serials serials = host::Serials::read);
 
 /// All PFs for a list of PFs: of their VFs only index and address.
 Inventory readPfList(host::Root root);
 
 /// All PFs for a list of VFs: without driver overrides and users of VFs, and without upper devices
 /// and addresses of PFs.
-Inventory readVfList(host::Root root);
+Inventory readVfList(host::Root root, host::Serials serials = host::Serials::read);
 
 /// Sets the model names, from libpci. Throws Error if libpci cannot be loaded.
 void nameModels(Inventory& inventory);

@@ -19,7 +19,8 @@ using VfAddresses = std::map<PciAddress, std::map<unsigned, PciAddress>>;
 std::set<PciAddress> changedPfs(const Action& action);
 
 /// The functions that an action binds, configures, resets, unbinds or removes, and whose holders it
-/// would disrupt. VFs that are not in `addresses` do not exist and have no holder. Empty for an
+/// would disrupt; for a creation of VFs that disables a RoCE LAG the PF whose RDMA users lose their
+/// device. VFs that are not in `addresses` do not exist and have no holder. Empty for an
 /// action that changes no device.
 std::vector<PciAddress> touchedFunctions(const Action& action, const VfAddresses& addresses);
 

@@ -24,9 +24,9 @@ const PhysicalFunction* selectPf(const PfSelector& selector, const Mapping& mapp
                                  const Inventory& inventory, const SourcePlace& place,
                                  std::vector<Objection>& objections);
 
-/// The desired number of VFs: the policy's, otherwise the maximum (fewer could leave none for the
-/// next VM, because the count cannot be raised while VFs exist).
-unsigned wantedVfCount(const PhysicalFunction& pf, const HostPolicy& policy);
+/// The number of VFs that mappings can share: the present ones; of a PF without VFs as many as
+/// host.yaml requests, otherwise as many as the card can have.
+unsigned possibleVfCount(const PhysicalFunction& pf, const HostPolicy& policy);
 
 /// The policy entry of host.yaml for this PF; nullptr if there is none.
 const PfPolicy* policyOf(const PhysicalFunction& pf, const HostPolicy& policy);

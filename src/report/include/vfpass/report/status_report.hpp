@@ -21,6 +21,7 @@ struct StatusEntry {
   /// In the guest's own bus numbers; nullopt if the domain's XML does not determine it: then the
   /// address recorded in the lease is shown.
   std::optional<PciAddress> guestAddress = {};
+  std::string representor = {};  ///< of the VF, in switchdev mode; empty: none
 };
 
 /// A domain whose vfpass metadata is not acted on.

@@ -75,6 +75,14 @@ class Session {
   std::vector<SoftRoceRecord> softRoceRecords();
   /// All PFs, and of the other PCI functions those in `functions` that exist.
   Inventory inventory(const std::vector<PciAddress>& functions = {});
+  /// The same with serial numbers only of these PFs, whose leases are compared with them; and of
+  /// all, if the configuration selects a PF by its serial number.
+  Inventory inventory(const std::vector<PciAddress>& functions,
+                      const std::vector<PciAddress>& serialsOf);
+  /// Reads serial numbers that inventory() left out.
+  void addSerials(Inventory& inventory, const std::vector<PciAddress>& pfs) const;
+  /// Whether selecting PFs by the configuration needs all serial numbers.
+  host::Serials serialsToSelect();
   /// Adds the current holders of these PFs' VFs and of the inventory's functions.
   void addHolders(Inventory& inventory, const std::vector<PciAddress>& pfs);
   const config::Configuration& configuration();

@@ -94,6 +94,9 @@ std::vector<Lease> liveLeases(Session& session, const DomainDescription& domain,
 std::vector<PciAddress> pfsOf(const Subject& subject, const Inventory& inventory,
                               const std::vector<Lease>& leases);
 
+/// PFs and PCI functions of these leases.
+std::vector<PciAddress> pfsOf(const std::vector<Lease>& leases);
+
 /// Leases of one domain.
 std::vector<Lease> leasesOf(const std::vector<Lease>& leases, const Uuid& domain);
 
