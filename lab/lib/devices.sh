@@ -37,6 +37,19 @@ iommu_group_of() { basename "$(readlink "$pci_devices/$1/iommu_group")"; }
 # mlx5 drivers.
 machine_needs() { grep -qx "$1" /lab/control/needs; }
 
+# card N ORDER...: gives the card of PF N an order, such as "card 0 fault ENABLE_HCA late=3000 count=1" (connectx/README.md).
+card() {
+    local pf
+    pf=$(pf_address "$1")
+    shift
+    sh "$lab_directory/connectx/control" "$pf" "$@"
+}
+
+# vf_attribute N INDEX KEY: an attribute as the PF's driver reports it, by iproute2's name in JSON: "vf_attribute 0 2 address".
+vf_attribute() {
+    ip -d -j link show dev "$(pf_netdev "$1")" | jq -r ".[0].vfinfo_list[] | select(.vf == $2) | .$3"
+}
+
 # vport_value N INDEX COLUMN: a value of the stand-in's table, such as "vport_value 0 2 mac".
 vport_value() {
     awk -v index_="$2" -v column="$3" '
