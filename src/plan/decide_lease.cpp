@@ -107,9 +107,6 @@ void fitSettings(const PhysicalFunction& pf, const MappedVf& entry, LeasedVf& vf
     if (!entry.macKept) {
       vf.required.insert(Attribute::mac);
     }
-    if (pf.reportsNoVfs) {
-      vf.settings = {};
-    }
     return;
   }
   vf.settings = only(entry.settings, differingAttributes(neutralSettings(true), {}));
@@ -118,12 +115,17 @@ void fitSettings(const PhysicalFunction& pf, const MappedVf& entry, LeasedVf& vf
 }
 
 // What the VF's driver could not set is recorded as refused, so that nothing asks for it or expects
-// it.
+// it. Whether the host may manage the VFs at all is not visible before they exist, so the settings
+// are the lease's terms either way.
 void fitMode(const MappedVf& entry, const PhysicalFunction& pf, LeasedVf& vf,
              std::vector<Objection>& objections) {
   checkSwitchdev(entry, pf, vf.index, objections);
   vf.refused = lackingAttributes(pf);
   vf.settings = without(vf.settings, vf.refused);
+  if (pf.reportsNoVfs && !vf.infiniband) {
+    const auto all = differingAttributes(vf.settings, {});
+    vf.refused.insert(all.begin(), all.end());
+  }
 }
 
 void recordOriginal(const AttachInput& input, const PhysicalFunction& pf, Lease& lease) {

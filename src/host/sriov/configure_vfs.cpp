@@ -45,6 +45,7 @@ class Configuration {
     std::string refusal;     // empty: not refused
     bool denied = false;     // refused without a look at the value, so that it is unchanged
     bool otherwise = false;  // no change states it: a new VF's neutral value
+    bool accepted = false;   // the driver has answered with success
   };
   using Items = std::vector<Item*>;
 
@@ -53,6 +54,7 @@ class Configuration {
   void send();
   void sendByVf();
   void sendOneByOne(const Items& items);
+  static void accept(const Items& items);
   Acknowledgement sendAlone(Item& item);
   Items withoutUnsupported(const Items& items);
   void waitForEffect();
@@ -171,8 +173,9 @@ void Configuration::send() {
                 "run as root (requires CAP_NET_ADMIN)");
   }
   if (answer.error != 0) {
-    sendByVf();
+    return sendByVf();
   }
+  accept(allItems());
 }
 
 // The kernel stopped at the first refused attribute (do_setvfinfo) without saying which one that
@@ -190,7 +193,9 @@ void Configuration::sendByVf() {
     if (items.empty()) {
       continue;
     }
-    if (answered || port_.set(requestsOf(items)).error != 0) {
+    if (!answered && port_.set(requestsOf(items)).error == 0) {
+      accept(items);
+    } else {
       // While a stored value fails, mlx5 refuses every later MAC and spoof check of the VF, too.
       restore(items);
       sendOneByOne(items);
@@ -229,12 +234,20 @@ void Configuration::sendOneByOne(const Items& items) {
     if (answer.error == EOPNOTSUPP && item->otherwise) {
       unsupported_.emplace(item->attribute, reasonOf(answer));
     }
-    if (isPermission(answer.error)) {
+    if (answer.error == 0) {
+      item->accepted = true;
+    } else if (isPermission(answer.error)) {
       item->denied = true;
       refuse(*item, reasonOf(answer), names_.deniedRemedy);
-    } else if (answer.error != 0) {
+    } else {
       refuse(*item, reasonOf(answer), remedyFor(item->attribute));
     }
+  }
+}
+
+void Configuration::accept(const Items& items) {
+  for (Item* item : items) {
+    item->accepted = true;
   }
 }
 
@@ -333,8 +346,11 @@ std::vector<Remainder> Configuration::restore(Items items) {
 std::string Configuration::restore(const Item& item) {
   const VfSettings known = before(item);
   if (known == VfSettings{}) {
-    // A GUID that the firmware refused is not stored (set_vf_node_guid in mlx5/ib_virt.c).
-    const bool unchanged = item.denied || (isGuid(item.attribute) && !item.refusal.empty());
+    // The kernel stops at the first attribute that is refused (do_setvfinfo), so that those after
+    // it were never set. A GUID that the firmware refused is not stored (set_vf_node_guid in
+    // mlx5/ib_virt.c).
+    const bool unset = !item.accepted && (item.refusal.empty() || isGuid(item.attribute));
+    const bool unchanged = item.denied || unset;
     return unchanged ? "" : "its previous value is not observable";
   }
   const Acknowledgement answer = port_.set({{item.index, known}});

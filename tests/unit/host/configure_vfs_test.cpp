@@ -397,6 +397,17 @@ TEST_F(ConfigureVfsTest, ReturnsOptionalAttributesThatDriverDenies) {
   }
 }
 
+// The kernel stops at the MAC, so that nothing else was set.
+TEST_F(ConfigureVfsTest, LeavesUnobservableAttributesAfterTheRefusedOneOutOfTheError) {
+  for (const Attribute attribute : allAttributes) {
+    driver_.refusals[{1, attribute}] = EPERM;
+  }
+  driver_.hidden = {1};
+  names_.privileged = true;
+  EXPECT_THAT(failure({Attribute::mac}), AllOf(HasSubstr("the previous attributes were restored"),
+                                               testing::Not(HasSubstr("cannot restore"))));
+}
+
 // OFED refuses the VLAN of a VF with a VGT+ trunk in the same way.
 TEST(DeniedRemedy, NamesBlueFieldOnlyForBlueField) {
   for (const std::uint16_t device : std::array<std::uint16_t, 4>{0xa2d2, 0xa2d6, 0xa2dc, 0xa2df}) {

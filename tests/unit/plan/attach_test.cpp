@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "fake/fake_kernel.hpp"
 #include "vfpass/mlx5_firmware.hpp"
 #include "vfpass/plan/automatic.hpp"
@@ -669,11 +671,23 @@ class AttachToUnmanagedPf : public AttachTest {
 TEST_F(AttachToUnmanagedPf, SetsNothingIfVfKeepsItsMac) {
   const auto decision = decide();
   ASSERT_TRUE(decision.objections.empty());
-  EXPECT_EQ(vfOf(decision.leases.at(0)).settings, VfSettings{});
+  EXPECT_EQ(acceptedSettings(decision.leases.at(0)), VfSettings{});
   EXPECT_TRUE(vfOf(decision.leases.at(0)).required.empty());
   for (const Step& step : decision.plan.steps) {
     EXPECT_FALSE(std::holds_alternative<ConfigureVfs>(step.action)) << describe(step.action);
   }
+}
+
+// The driver reports nothing about VFs that do not exist: only their creation shows that the host
+// cannot manage them.
+TEST_F(AttachToUnmanagedPf, HasTheSameTermsBeforeItsVfsExist) {
+  const std::vector<VirtualFunction> vfs = std::exchange(pf.vfs, {});
+  pf.reportsNoVfs = false;
+  input.leases = decide().leases;
+  ASSERT_EQ(input.leases.size(), 1U);
+  pf.vfs = vfs;
+  pf.reportsNoVfs = true;
+  EXPECT_THAT(mappingDifferences(input, decide().leases), testing::IsEmpty());
 }
 
 TEST_F(AttachToUnmanagedPf, RefusesToSetMac) {
