@@ -17,6 +17,9 @@ struct RefusedAttribute {
   unsigned vfIndex = 0;
   Attribute attribute = Attribute::mac;
   std::string reason;  ///< the system's message
+  /// The device failed, now: the answer does not mean that the driver lacks the attribute or that
+  /// the value is invalid.
+  bool failed = false;
 };
 
 /// The interface to the running kernel. `host::SystemKernel` implements it; tests use a fake that
@@ -104,6 +107,11 @@ class Kernel {
 
   /// /proc/sys/kernel/random/boot_id: nothing that ran under another boot ID still runs.
   virtual std::string bootId() = 0;
+
+  /// As configureVfs(), but sends all attributes, after a change that failed: mlx5 reports a value
+  /// whose rules it could not make (esw_acl_ingress_lgcy_setup). A refused attribute that already
+  /// reads back as stated is not returned.
+  virtual std::vector<RefusedAttribute> restoreVfs(const ConfigureVfs& action) = 0;
 };
 
 }  // namespace vfpass

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "guard_host.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/lease_device.hpp"
 #include "vfpass/plan/plan_soft_roce.hpp"
@@ -54,7 +55,8 @@ void recordRefusals(const ConfigureVfs& action, const std::vector<RefusedAttribu
     }
     std::set<Attribute> found = vfOf(lease).refused;
     for (const auto& refused : refusals) {
-      if (refused.vfIndex == vfOf(lease).index && statesSame(action, lease, refused.attribute)) {
+      if (!refused.failed && refused.vfIndex == vfOf(lease).index &&
+          statesSame(action, lease, refused.attribute)) {
         found.insert(refused.attribute);
       }
     }
@@ -65,8 +67,43 @@ void recordRefusals(const ConfigureVfs& action, const std::vector<RefusedAttribu
   }
 }
 
-void configure(const ConfigureVfs& action, Tools& tools, std::vector<std::string>& warnings) {
-  const auto refusals = tools.kernel.configureVfs(action);
+bool states(const ConfigureVfs& action, const RefusedAttribute& refused) {
+  return std::ranges::any_of(action.vfs, [&](const VfChange& change) {
+    return change.index == refused.vfIndex &&
+           only(change.settings, {refused.attribute}) != VfSettings{};
+  });
+}
+
+// An attribute may be missing where a lease has it as an optional one, and a VF that nobody has may
+// keep what it has (ConfigureVfs::otherwise). Every other value is the one that the VF had before,
+// or a neutral one for its next owner: if the device fails to take it now, it is still to be set.
+void requireRestored(const ConfigureVfs& action, const std::vector<RefusedAttribute>& refusals,
+                     const std::vector<Lease>& leases) {
+  std::vector<std::string> texts;
+  for (const auto& refused : refusals) {
+    const bool optional = std::ranges::any_of(leases, [&](const Lease& lease) {
+      return isVf(lease) && lease.pf == action.pf && vfOf(lease).index == refused.vfIndex &&
+             statesSame(action, lease, refused.attribute);
+    });
+    if (refused.failed && states(action, refused) && !optional) {
+      texts.push_back("cannot set " + std::string(toString(refused.attribute)) + " of VF " +
+                      std::to_string(refused.vfIndex) + ": " + refused.reason);
+    }
+  }
+  if (!texts.empty()) {
+    throw Error("PF " + toString(action.pf) + ": " + join(texts, "; "),
+                "find the cause in the kernel log: `dmesg | grep " + toString(action.pf) + "`");
+  }
+}
+
+enum class Purpose { change, rollBack };
+
+void configure(const ConfigureVfs& action, Purpose purpose, Tools& tools,
+               std::vector<std::string>& warnings) {
+  const auto refusals = purpose == Purpose::change ? tools.kernel.configureVfs(action)
+                                                   : tools.kernel.restoreVfs(action);
+  const bool asked = purpose == Purpose::change && !refusals.empty();
+  requireRestored(action, refusals, asked ? tools.database.leases() : std::vector<Lease>{});
   warnOfRefusals(action, refusals, warnings);
   recordRefusals(action, refusals, tools);
 }
@@ -272,6 +309,33 @@ bool isRecord(const Action& action) {
          std::holds_alternative<ForgetSoftRoce>(action);
 }
 
+bool hasItsDevice(const Action& action, const Tools& tools) {
+  const auto hasFunction = [&](const PciAddress& function) {
+    return tools.kernel.readFunction(function).has_value();
+  };
+  if (const auto* remove = std::get_if<RemoveVfs>(&action)) {
+    return hasFunction(remove->pf);  // the VFs of a removed card are gone too
+  }
+  if (const auto pf = pfOfHostAction(action)) {
+    return hasFunction(*pf);
+  }
+  if (const auto* link = std::get_if<AddSoftRoceLink>(&action)) {
+    return tools.kernel.softRoceFault(link->netdev).empty();
+  }
+  if (const auto* bind = std::get_if<BindDriver>(&action)) {
+    return hasFunction(bind->function);
+  }
+  if (const auto* reset = std::get_if<ResetFunction>(&action)) {
+    return hasFunction(reset->function);
+  }
+  if (const auto* configure = std::get_if<ConfigureVfs>(&action)) {
+    const auto vfs = tools.kernel.vfAddresses(configure->pf);
+    return std::all_of(configure->vfs.begin(), configure->vfs.end(),
+                       [&](const VfChange& change) { return vfs.contains(change.index); });
+  }
+  return true;
+}
+
 bool isInEffect(const EditDomain& action, Tools& tools) {
   const auto found = hypervisorOf(tools).findDomain(toString(action.domain));
   if (!found) {
@@ -302,7 +366,9 @@ void perform(const Action& action, Tools& tools, std::vector<std::string>& warni
     std::vector<std::string>& warnings;
     void operator()(const CreateVfs& create) const { tools.kernel.createVfs(create); }
     void operator()(const RemoveVfs& remove) const { tools.kernel.removeVfs(remove); }
-    void operator()(const ConfigureVfs& change) const { configure(change, tools, warnings); }
+    void operator()(const ConfigureVfs& change) const {
+      configure(change, Purpose::change, tools, warnings);
+    }
     void operator()(const BindDriver& bind) const { tools.kernel.bindDriver(bind); }
     void operator()(const ResetFunction& reset) const { tools.kernel.resetFunction(reset); }
     void operator()(const RecordLease& record) const { tools.database.recordLease(record.lease); }
@@ -326,6 +392,15 @@ void perform(const Action& action, Tools& tools, std::vector<std::string>& warni
     }
   };
   std::visit(Visitor{tools, warnings}, action);
+}
+
+void performInverse(const Action& action, Tools& tools, std::vector<std::string>& warnings) {
+  const auto* change = std::get_if<ConfigureVfs>(&action);
+  if (change == nullptr) {
+    return perform(action, tools, warnings);
+  }
+  tools.onAction(action);
+  configure(*change, Purpose::rollBack, tools, warnings);
 }
 
 }  // namespace vfpass::apply

@@ -11,6 +11,10 @@ namespace vfpass::apply {
 /// Performs one action; idempotent. Appends messages for the user to `warnings`.
 void perform(const Action& action, Tools& tools, std::vector<std::string>& warnings);
 
+/// The same for the inverse of a step: each attribute that the device fails to take is an Error,
+/// also an optional one.
+void performInverse(const Action& action, Tools& tools, std::vector<std::string>& warnings);
+
 /// Resets several functions in parallel.
 void performResets(const std::vector<ResetFunction>& resets, Tools& tools);
 
@@ -30,6 +34,10 @@ bool isKernelAction(const Action& action);
 
 /// True for actions that only change the state database.
 bool isRecord(const Action& action);
+
+/// False if the action concerns a device that no longer exists: the operation itself, or somebody
+/// since then, may have removed the VFs; then there is nothing left to do.
+bool hasItsDevice(const Action& action, const Tools& tools);
 
 /// True if the domain's persistent XML is as the action requires.
 bool isInEffect(const EditDomain& action, Tools& tools);

@@ -74,35 +74,6 @@ bool goesForward(const Operation& operation, Tools& tools) {
   return operation.kind == PlanKind::detach && allReleased;
 }
 
-// The operation itself, or somebody since then, may have removed the VFs; then there is nothing
-// left to do.
-bool hasItsDevice(const Action& action, const Tools& tools) {
-  const auto hasFunction = [&](const PciAddress& function) {
-    return tools.kernel.readFunction(function).has_value();
-  };
-  if (const auto* remove = std::get_if<RemoveVfs>(&action)) {
-    return hasFunction(remove->pf);  // the VFs of a removed card are gone too
-  }
-  if (const auto pf = pfOfHostAction(action)) {
-    return hasFunction(*pf);
-  }
-  if (const auto* link = std::get_if<AddSoftRoceLink>(&action)) {
-    return tools.kernel.softRoceFault(link->netdev).empty();
-  }
-  if (const auto* bind = std::get_if<BindDriver>(&action)) {
-    return hasFunction(bind->function);
-  }
-  if (const auto* reset = std::get_if<ResetFunction>(&action)) {
-    return hasFunction(reset->function);
-  }
-  if (const auto* configure = std::get_if<ConfigureVfs>(&action)) {
-    const auto vfs = tools.kernel.vfAddresses(configure->pf);
-    return std::all_of(configure->vfs.begin(), configure->vfs.end(),
-                       [&](const VfChange& change) { return vfs.contains(change.index); });
-  }
-  return true;
-}
-
 void removeWriterLock(const Operation& operation, const Tools& tools) {
   std::error_code alreadyGone;
   std::filesystem::remove(state::writerLockFile(tools.runDirectory, operation.id), alreadyGone);

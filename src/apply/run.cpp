@@ -50,6 +50,10 @@ std::exception_ptr worstOf(const std::vector<std::exception_ptr>& failures) {
   return worst;
 }
 
+bool restoresItself(const Action& action) {
+  return std::holds_alternative<BindDriver>(action) || std::holds_alternative<ConfigureVfs>(action);
+}
+
 // How long a check for holders remains valid within a batch.
 constexpr std::chrono::milliseconds holderCheckLifetime{1000};
 
@@ -57,6 +61,12 @@ constexpr std::chrono::milliseconds holderCheckLifetime{1000};
 class TakenOver : public Error {
  public:
   using Error::Error;
+};
+
+// Not an Error: rollBack() alone handles it.
+struct FailedInverse {
+  Action action;
+  std::exception_ptr cause;
 };
 
 class Run {
@@ -119,7 +129,9 @@ class Run {
         bindTogether(at, bindings);
         continue;
       }
+      begun_ = restoresItself(plan_.steps[at].action);
       perform(plan_.steps[at].action, tools_, warnings_);
+      begun_ = false;
       done_ = at + 1;
       if (const auto* created = std::get_if<CreateVfs>(&plan_.steps[at].action)) {
         checkCreatedVfs(*created, plan_, tools_);
@@ -274,18 +286,55 @@ class Run {
     std::filesystem::remove(state::writerLockFile(tools_.runDirectory, operation_), alreadyGone);
   }
 
+  // A binding or configuration that failed restores the previous state itself, but that can fail,
+  // too: its inverse then has something to do. An inverse that fails does not keep the other
+  // devices from being rolled back. Leases come last, because a device that is not restored keeps
+  // its lease.
   void rollBack() {
-    for (std::size_t at = done_; at-- > 0;) {
-      if (failed_.contains(at)) {
+    const std::size_t end = done_ + (begun_ ? 1 : 0);
+    std::vector<FailedInverse> failures;
+    for (std::size_t at = end; at-- > 0;) {
+      try {
+        rollBackEffects(plan_.steps[at]);
+      } catch (const FailedInverse& failure) {
+        failures.push_back(failure);
+      }
+    }
+    for (const auto& failure : failures) {
+      if (hasItsDevice(failure.action, tools_)) {  // a VF that has been removed since has no state
+        std::rethrow_exception(failure.cause);
+      }
+    }
+    takeLocks();
+    for (std::size_t at = end; at-- > 0;) {
+      for (const auto& action : plan_.steps[at].undo) {
+        if (isRecord(action)) {
+          perform(action, tools_, warnings_);
+        }
+      }
+    }
+  }
+
+  void rollBackEffects(const Step& step) {
+    for (const auto& action : step.undo) {
+      if (isRecord(action)) {
         continue;
       }
-      for (const auto& action : plan_.steps[at].undo) {
-        if (isDomainAction(action)) {
-          locks_.clear();
-        } else {
-          takeLocks();
-        }
+      if (isDomainAction(action)) {
+        locks_.clear();
         rollBackAction(action, plan_, gate_, tools_, warnings_);
+        continue;
+      }
+      takeLocks();
+      if (!hasItsDevice(action, tools_)) {
+        continue;  // somebody else has removed it
+      }
+      try {
+        rollBackAction(action, plan_, gate_, tools_, warnings_);
+      } catch (const TimeoutError&) {
+        throw;
+      } catch (const Error&) {
+        throw FailedInverse{action, std::current_exception()};
       }
     }
   }
@@ -297,8 +346,8 @@ class Run {
   std::vector<state::FileLock> writer_;
   std::int64_t operation_ = 0;
   std::size_t done_ = 0;
-  // Steps before done_ that failed: bindings that ran together with successful ones. A failed
-  // binding restores the earlier driver itself.
+  bool begun_ = false;  // the step at done_, which restores the previous state if it fails
+  // Steps before done_ that failed: bindings that ran together with successful ones.
   std::set<std::size_t> failed_;
   std::chrono::steady_clock::time_point checked_;
   std::vector<std::string> warnings_;

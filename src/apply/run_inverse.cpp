@@ -53,7 +53,7 @@ void rollBackAction(const Action& inverse, const Plan& plan, HolderGate& gate, T
     return;
   }
   gate.require({inverse});
-  perform(inverse, tools, warnings);
+  performInverse(inverse, tools, warnings);
 }
 
 }  // namespace vfpass::apply

@@ -78,6 +78,8 @@ struct SystemKernel::Implementation {
     return std::move(found.front());
   }
 
+  std::vector<RefusedAttribute> configureVfs(const ConfigureVfs& action, Sent sent);
+
   // A writer's helper process serves all bindings of its worker.
   GuardedWriter& writerOf(std::size_t worker) {
     return worker == 0 ? writer : otherWriters[worker - 1];
@@ -223,9 +225,9 @@ void SystemKernel::setVfProbing(const PciAddress& pf, bool on) {
   host::setAutoprobe(implementation_->writer, pf, on);
 }
 
-std::vector<RefusedAttribute> SystemKernel::configureVfs(const ConfigureVfs& action) {
-  implementation_->requireLive(action.pf);
-  const Root& root = implementation_->root;
+std::vector<RefusedAttribute> SystemKernel::Implementation::configureVfs(const ConfigureVfs& action,
+                                                                         Sent sent) {
+  requireLive(action.pf);
   if (action.vfs.empty() && readNetdevs(root, action.pf).empty() && !hasVfFiles(root, action.pf)) {
     return {};  // nothing is reported, so that nothing differs
   }
@@ -233,15 +235,23 @@ std::vector<RefusedAttribute> SystemKernel::configureVfs(const ConfigureVfs& act
   const std::string name =
       netdev ? netdev->name + " (" + toString(action.pf) + ")" : "PF " + toString(action.pf);
   requireVfs(root, action, name);
-  const auto deadline = implementation_->netlink();
+  const auto deadline = this->netlink();
   const bool infiniband = readLinkLayer(root, action.pf) == LinkLayer::infiniband;
-  NetlinkPort netlink(netdev ? netdev->index : 0, infiniband, name, deadline, action.pf);
-  OfedPort ofed(netdev ? &netlink : nullptr, root, implementation_->writer, action.pf, deadline);
-  VfPort& port = infiniband ? static_cast<VfPort&>(ofed) : netlink;
+  NetlinkPort netlinkPort(netdev ? netdev->index : 0, infiniband, name, deadline, action.pf);
+  OfedPort ofed(netdev ? &netlinkPort : nullptr, root, writer, action.pf, deadline);
+  VfPort& port = infiniband ? static_cast<VfPort&>(ofed) : netlinkPort;
   return host::configureVfs(
       port, action.vfs,
       {name, readDriver(root, action.pf), mayConfigureLinks(), deniedRemedyFor(root, action.pf)},
-      deadline, action.otherwise.value_or(VfSettings{}));
+      deadline, action.otherwise.value_or(VfSettings{}), sent);
+}
+
+std::vector<RefusedAttribute> SystemKernel::configureVfs(const ConfigureVfs& action) {
+  return implementation_->configureVfs(action, Sent::differing);
+}
+
+std::vector<RefusedAttribute> SystemKernel::restoreVfs(const ConfigureVfs& action) {
+  return implementation_->configureVfs(action, Sent::all);
 }
 
 std::optional<VfTraffic> SystemKernel::vfTraffic(const PciAddress& pf, unsigned index) {

@@ -51,7 +51,9 @@ void restoreBinding(const Lease& lease, const VirtualFunction& vf, bool removed,
     bind = {vf.address, "", ""};
   }
   if (bind.driver != vf.driver || bind.driverOverride != vf.driverOverride) {
-    steps.push_back({bind, {}, "this was its driver before " + lease.entry + " was attached"});
+    steps.push_back({bind,
+                     {BindDriver{vf.address, vf.driver, vf.driverOverride}},
+                     "this was its driver before " + lease.entry + " was attached"});
   }
 }
 
@@ -60,6 +62,7 @@ void restorePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
                std::vector<Step>& steps) {
   const bool removed = mayRemoveVfs(pf, leases, allLeases, holders);
   ConfigureVfs configure{pf.address, {}};
+  ConfigureVfs undo{pf.address, {}};
   std::vector<Step> afterwards;
   for (const auto& lease : leases) {
     if (vfOf(lease).index >= pf.vfs.size()) {
@@ -71,6 +74,8 @@ void restorePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
     }
     if (const VfSettings restored = settingsToRestore(lease); restored != VfSettings{}) {
       configure.vfs.push_back({vfOf(lease).index, restored, {}});
+      undo.vfs.push_back(
+          {vfOf(lease).index, only(vf.settings, differingAttributes(restored, {})), {}});
     }
     if (!removed) {
       const Reprobe reprobe = reprobeAround(lease, vf, settingsToRestore(lease));
@@ -79,7 +84,7 @@ void restorePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
     }
   }
   if (!removed && !configure.vfs.empty()) {
-    steps.push_back({configure, {}, "these were the values before the attach"});
+    steps.push_back({configure, {undo}, "these were the values before the attach"});
   }
   steps.insert(steps.end(), afterwards.begin(), afterwards.end());
   // Bind the driver last: it reads the MAC when it probes.

@@ -204,6 +204,7 @@ void FakeKernel::removeVfs(const RemoveVfs& action) {
       leftOvers[action.pf].erase(vf.index);
     }
     pf.vfs.clear();
+    withoutRules.erase(action.pf);
     pf.probesVfs = action.autoprobe.value_or(pf.probesVfs);
   });
 }
@@ -233,17 +234,38 @@ std::vector<VfChange> allChanges(const ConfigureVfs& action, const PhysicalFunct
 }  // namespace
 
 std::vector<RefusedAttribute> FakeKernel::configureVfs(const ConfigureVfs& action) {
+  return configure(action, false);
+}
+
+std::vector<RefusedAttribute> FakeKernel::restoreVfs(const ConfigureVfs& action) {
+  return configure(action, true);
+}
+
+std::vector<RefusedAttribute> FakeKernel::configure(const ConfigureVfs& action, bool all) {
   PhysicalFunction& pf = at(action.pf);
   std::vector<RefusedAttribute> refused;
   std::vector<std::pair<unsigned, VfSettings>> accepted;
+  std::string failure;
+  const auto failing = failingAttributes[action.pf];
   for (const auto& wanted : allChanges(action, pf)) {
     if (wanted.index >= pf.vfs.size()) {
       throw Error("VF " + std::to_string(wanted.index) + ": Invalid argument (EINVAL)");
     }
     std::vector<Attribute> taken;
-    for (const Attribute attribute :
-         differingAttributes(wanted.settings, pf.vfs[wanted.index].settings)) {
-      if (!contains(refusedAttributes[action.pf], attribute)) {
+    const VfSettings known = all ? VfSettings{} : pf.vfs[wanted.index].settings;
+    for (const Attribute attribute : differingAttributes(wanted.settings, known)) {
+      if (contains(failing, attribute)) {
+        withoutRules[action.pf].insert(wanted.index);
+        const std::string reason = "Input/output error (EIO)";
+        refused.push_back({wanted.index, attribute, reason, true});
+        if (failureSpreads) {
+          failingAttributes[action.pf].assign(allAttributes.begin(), allAttributes.end());
+        }
+        if (wanted.required.contains(attribute)) {
+          failure =
+              "driver mlx5_core cannot set " + std::string(toString(attribute)) + ": " + reason;
+        }
+      } else if (!contains(refusedAttributes[action.pf], attribute)) {
         taken.push_back(attribute);
       } else if (wanted.required.contains(attribute)) {
         throw Error("driver mlx5_core refuses " + std::string(toString(attribute)));
@@ -256,8 +278,14 @@ std::vector<RefusedAttribute> FakeKernel::configureVfs(const ConfigureVfs& actio
   change([&] {
     for (const auto& [index, settings] : accepted) {
       pf.vfs[index].settings = firstOf(settings, pf.vfs[index].settings);
+      if (failing.empty() && settings != VfSettings{}) {
+        withoutRules[action.pf].erase(index);
+      }
     }
   });
+  if (!failure.empty()) {
+    throw Error(failure + "; cannot restore the previous attributes");
+  }
   return refused;
 }
 
@@ -268,10 +296,16 @@ void FakeKernel::bind(auto& device, const BindDriver& action) {
                        std::nullopt});
     throw TimeoutError("unbinding " + toString(action.function) + " did not return within 20 s");
   }
+  const bool fails = contains(failingProbes, action.function) && !action.driver.empty() &&
+                     action.driver != "vfio-pci" && device.driver != action.driver;
   change([&] {
-    device.driver = action.driver;
+    device.driver = fails ? "" : action.driver;
     device.driverOverride = action.driverOverride;
   });
+  if (fails) {
+    throw Error(toString(action.function) + ": cannot bind to " + action.driver +
+                "; cannot restore the previous driver");
+  }
 }
 
 void FakeKernel::bindDriver(const BindDriver& action) {

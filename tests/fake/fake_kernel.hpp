@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,15 @@ class FakeKernel final : public Kernel {
   std::map<PciAddress, PhysicalFunction> pfs;
   std::map<PciAddress, PciFunction> functions;  ///< functions that are neither PF nor VF
   std::map<PciAddress, std::vector<Attribute>> refusedAttributes;  ///< by PF
+  /// By PF: setting these fails as a command of the firmware does. Attributes that were set before
+  /// stay, as if restoring them had failed, too.
+  std::map<PciAddress, std::vector<Attribute>> failingAttributes;
+  bool failureSpreads = false;  ///< after the first failure all attributes fail
+  /// By PF: VFs that have no rules which enforce their attributes, since one of these failed.
+  std::map<PciAddress, std::set<unsigned>> withoutRules;
+  /// Binding these to a driver other than `vfio-pci` fails, and so does restoring the previous one:
+  /// they have no driver then.
+  std::vector<PciAddress> failingProbes;
   /// What `ip link set PF vf N` set for VFs that do not exist. mlx5 accepts it for every index, and
   /// the VF has it when it is created; only VFs that exist lose theirs when they are removed.
   std::map<PciAddress, std::map<unsigned, VfSettings>> leftOvers;
@@ -54,6 +64,7 @@ class FakeKernel final : public Kernel {
   void removeVfs(const RemoveVfs& action) override;
   void setVfProbing(const PciAddress& pf, bool on) override;
   std::vector<RefusedAttribute> configureVfs(const ConfigureVfs& action) override;
+  std::vector<RefusedAttribute> restoreVfs(const ConfigureVfs& action) override;
   void bindDriver(const BindDriver& action) override;
   std::vector<std::exception_ptr> bindDrivers(const std::vector<BindDriver>& actions) override;
   void resetFunction(const ResetFunction& action) override;
@@ -82,6 +93,7 @@ class FakeKernel final : public Kernel {
   PhysicalFunction& at(const PciAddress& pf);
   VirtualFunction* findVf(const PciAddress& function);
   void bind(auto& device, const BindDriver& action);
+  std::vector<RefusedAttribute> configure(const ConfigureVfs& action, bool all);
   void addVf(PhysicalFunction& pf, unsigned index, bool probe) const;
   template <typename Effect>
   void change(Effect effect);

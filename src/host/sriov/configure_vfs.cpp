@@ -30,8 +30,8 @@ struct Remainder {
 // The request and state of one call. Items are identified by (VF, attribute).
 class Configuration {
  public:
-  Configuration(VfPort& port, const PortNames& names, std::chrono::milliseconds deadline)
-      : port_(port), names_(names), deadline_(deadline) {}
+  Configuration(VfPort& port, const PortNames& names, std::chrono::milliseconds deadline, Sent sent)
+      : port_(port), names_(names), deadline_(deadline), sent_(sent) {}
 
   std::vector<RefusedAttribute> run(const std::vector<VfChange>& changes,
                                     const VfSettings& otherwise);
@@ -44,6 +44,7 @@ class Configuration {
     bool required = false;
     std::string refusal;     // empty: not refused
     bool denied = false;     // refused without a look at the value, so that it is unchanged
+    bool failed = false;     // RefusedAttribute::failed
     bool otherwise = false;  // no change states it: a new VF's neutral value
     bool accepted = false;   // the driver has answered with success
   };
@@ -72,6 +73,7 @@ class Configuration {
   VfPort& port_;
   const PortNames& names_;
   std::chrono::milliseconds deadline_;
+  Sent sent_;
   VfTable before_;
   std::vector<Item> items_;
   std::map<Attribute, std::string> unsupported_;  // refused as `otherwise`, with EOPNOTSUPP
@@ -96,10 +98,20 @@ bool isGuid(Attribute attribute) {
 
 bool isPermission(int error) { return error == EPERM || error == EACCES; }
 
+// The driver does not know the attribute or the value. Any other error, such as those of mlx5's
+// firmware commands (cmd_status_to_err: EIO, EBUSY, EAGAIN, ENOMEM; ETIMEDOUT), is a failure.
+bool isRefusal(int error) {
+  return isPermission(error) || error == EOPNOTSUPP || error == EPROTONOSUPPORT ||
+         error == EINVAL || error == ERANGE;
+}
+
 // rtnetlink's list of the VFs of a PF has a 16-bit length, so some 330 VFs fit.
 constexpr const char* unreportedRemedy =
     "see whether `ip link show` lists the VF; if the PF has more than 300 VFs, use a VF with a "
     "lower index or create fewer";
+
+constexpr const char* failedRemedy =
+    "find the cause in the kernel log (dmesg): the driver or the card's firmware failed";
 
 std::string remedyFor(Attribute attribute) {
   const std::string name(toString(attribute));
@@ -130,8 +142,8 @@ std::vector<RefusedAttribute> Configuration::run(const std::vector<VfChange>& ch
   waitForEffect();
   std::vector<RefusedAttribute> refused;
   for (const Item& item : items_) {
-    if (!item.refusal.empty()) {
-      refused.push_back({item.index, item.attribute, item.refusal});
+    if (!item.refusal.empty() && (item.failed || !holds(item, before_))) {
+      refused.push_back({item.index, item.attribute, item.refusal, item.failed});
     }
   }
   return refused;
@@ -155,12 +167,14 @@ void Configuration::collect(const std::vector<VfChange>& changes, const VfSettin
 
 void Configuration::collect(const VfChange& change, bool otherwise) {
   const VfSettings wanted = normalized(change.settings);
-  for (const Attribute attribute : differingAttributes(wanted, settingsOf(before_, change.index))) {
+  const VfSettings known = sent_ == Sent::all ? VfSettings{} : settingsOf(before_, change.index);
+  for (const Attribute attribute : differingAttributes(wanted, known)) {
     items_.push_back({change.index,
                       attribute,
                       only(wanted, {attribute}),
                       change.required.contains(attribute),
                       {},
+                      false,
                       false,
                       otherwise});
   }
@@ -231,6 +245,7 @@ Acknowledgement Configuration::sendAlone(Item& item) {
 void Configuration::sendOneByOne(const Items& items) {
   for (Item* item : items) {
     const Acknowledgement answer = sendAlone(*item);
+    item->failed = answer.error != 0 && !isRefusal(answer.error);
     if (answer.error == EOPNOTSUPP && item->otherwise) {
       unsupported_.emplace(item->attribute, reasonOf(answer));
     }
@@ -240,7 +255,7 @@ void Configuration::sendOneByOne(const Items& items) {
       item->denied = true;
       refuse(*item, reasonOf(answer), names_.deniedRemedy);
     } else {
-      refuse(*item, reasonOf(answer), remedyFor(item->attribute));
+      refuse(*item, reasonOf(answer), item->failed ? failedRemedy : remedyFor(item->attribute));
     }
   }
 }
@@ -405,8 +420,8 @@ std::vector<VfRequest> Configuration::requestsOf(const Items& items) const {
 std::vector<RefusedAttribute> configureVfs(VfPort& port, const std::vector<VfChange>& changes,
                                            const PortNames& names,
                                            std::chrono::milliseconds deadline,
-                                           const VfSettings& otherwise) {
-  return Configuration(port, names, deadline).run(changes, otherwise);
+                                           const VfSettings& otherwise, Sent sent) {
+  return Configuration(port, names, deadline, sent).run(changes, otherwise);
 }
 
 }  // namespace vfpass::host

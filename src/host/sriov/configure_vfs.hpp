@@ -18,6 +18,9 @@ struct PortNames {
   std::string deniedRemedy = {};  ///< for that EPERM
 };
 
+/// Which attributes are sent, see Kernel::restoreVfs().
+enum class Sent { differing, all };
+
 /// Sets the attributes of the VFs. All attributes that differ go into one message. If the driver
 /// refuses it, each attribute is sent alone; only the answer to that shows whether it took effect,
 /// because mlx5 stores and reports some refused values. A refused attribute gets its previous value
@@ -29,6 +32,7 @@ struct PortNames {
 std::vector<RefusedAttribute> configureVfs(VfPort& port, const std::vector<VfChange>& changes,
                                            const PortNames& names,
                                            std::chrono::milliseconds deadline,
-                                           const VfSettings& otherwise = {});
+                                           const VfSettings& otherwise = {},
+                                           Sent sent = Sent::differing);
 
 }  // namespace vfpass::host

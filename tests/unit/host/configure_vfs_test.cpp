@@ -281,6 +281,37 @@ TEST_F(ConfigureVfsTest, ReportsThatPreviousValueIsRefusedToo) {
               AllOf(HasSubstr("cannot restore trust of VF 1: "), HasSubstr("EIO")));
 }
 
+// After a failure, what reads back may have no rules.
+TEST_F(ConfigureVfsTest, SendsAgainWhatReadsBack) {
+  run();
+  driver_.sent.clear();
+  EXPECT_THAT(configureVfs(driver_, {{1, wanted_, {}}}, names_, deadline_, {}, Sent::all),
+              IsEmpty());
+  EXPECT_EQ(driver_.sent, (std::vector<std::vector<VfRequest>>{{{1, wanted_}}}));
+}
+
+TEST_F(ConfigureVfsTest, TellsAFailureFromARefusal) {
+  driver_.refusals[{1, Attribute::vlan}] = EIO;
+  driver_.refusals[{1, Attribute::trust}] = EOPNOTSUPP;
+  const auto refused = run();
+  ASSERT_EQ(refused.size(), 2U);
+  for (const RefusedAttribute& each : refused) {
+    EXPECT_EQ(each.failed, each.attribute == Attribute::vlan) << toString(each.attribute);
+  }
+}
+
+TEST_F(ConfigureVfsTest, IgnoresRefusalOfWhatReadsBack) {
+  wanted_ = {};
+  wanted_.rate = Rate{};
+  driver_.refusals[{1, Attribute::rate}] = EOPNOTSUPP;  // as a card without QoS does
+  const auto send = [&] {
+    return configureVfs(driver_, {{1, wanted_, {}}}, names_, deadline_, {}, Sent::all);
+  };
+  EXPECT_THAT(send(), IsEmpty());
+  driver_.refusals[{1, Attribute::rate}] = EIO;
+  EXPECT_EQ(send().size(), 1U);
+}
+
 TEST_F(ConfigureVfsTest, SendsAttributesOfOtherVfsTogether) {
   driver_.refusals[{0, Attribute::vlan}] = ENOSPC;
   driver_.stored = {Attribute::vlan};

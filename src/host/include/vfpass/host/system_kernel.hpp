@@ -50,6 +50,7 @@ class SystemKernel final : public Kernel {
   void removeVfs(const RemoveVfs& action) override;
   void setVfProbing(const PciAddress& pf, bool on) override;
   std::vector<RefusedAttribute> configureVfs(const ConfigureVfs& action) override;
+  std::vector<RefusedAttribute> restoreVfs(const ConfigureVfs& action) override;
   void bindDriver(const BindDriver& action) override;
   std::vector<std::exception_ptr> bindDrivers(const std::vector<BindDriver>& actions) override;
   void resetFunction(const ResetFunction& action) override;
