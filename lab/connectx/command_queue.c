@@ -139,22 +139,20 @@ static void postpone(Function *function, unsigned slot, const Fault *fault)
     pending->fault = *fault;
     pending->timer = timer_new_ms(QEMU_CLOCK_VIRTUAL, pending_due, pending);
     function->pending[slot] = pending;
-    timer_mod(pending->timer, qemu_clock_get_ms(QEMU_CLOCK_VIRTUAL) + fault->late_ms);
+    if (!fault->never) {
+        timer_mod(pending->timer, qemu_clock_get_ms(QEMU_CLOCK_VIRTUAL) + fault->late_ms);
+    }
 }
 
-/* Without an answer now: the command is lost, or runs when its time has come. */
+/* Without an answer now: the command runs when its time has come, or is released. */
 static bool withheld(Function *function, unsigned slot, Command *command, const Fault *fault)
 {
-    if (fault->never) {
-        log_command(function, command, -1, "never");
-        return true;
+    if (!fault->never && !fault->late_ms) {
+        return false;
     }
-    if (fault->late_ms) {
-        log_command(function, command, -1, "late");
-        postpone(function, slot, fault);
-        return true;
-    }
-    return false;
+    log_command(function, command, -1, fault->never ? "never" : "late");
+    postpone(function, slot, fault);
+    return true;
 }
 
 static void command_free(Command *command)
@@ -199,11 +197,27 @@ void command_queue_ring(Function *function, uint32_t slots)
     }
 }
 
-void command_queue_reset(Function *function)
+/* Withheld commands run now. */
+void command_queue_release(Function *function)
+{
+    for (unsigned slot = 0; slot < 32; slot++) {
+        if (function->pending[slot]) {
+            pending_due(function->pending[slot]);
+        }
+    }
+}
+
+/* A driver that starts knows nothing of the commands of its predecessor. */
+void command_queue_forget(Function *function)
 {
     for (unsigned slot = 0; slot < 32; slot++) {
         pending_free(function, slot);
     }
+}
+
+void command_queue_reset(Function *function)
+{
+    command_queue_forget(function);
     function->command_queue = 0;
     function->interface_state = 0;
 }

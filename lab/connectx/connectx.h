@@ -194,7 +194,7 @@ struct Function {
     bool uar_used[PF_BAR / PAGE];
     uint8_t gid[GIDS][32]; /* RoCE addresses */
     QEMUTimer *retry;      /* queue pairs that wait for a receive buffer, or are flushed */
-    Pending *pending[32];  /* commands that are answered late */
+    Pending *pending[32];  /* commands without an answer yet */
 };
 
 struct Port {
@@ -262,6 +262,8 @@ bool ring_read_wrapped(Function *function, const Ring *ring, uint32_t base, uint
 
 /* command_queue.c, commands.c, log.c, faults.c, control.c, health.c */
 void command_queue_ring(Function *function, uint32_t slots);
+void command_queue_release(Function *function);
+void command_queue_forget(Function *function);
 void command_queue_reset(Function *function);
 CommandHandler command_accept;
 uint8_t command_run(Function *function, Command *command);

@@ -33,6 +33,19 @@ static void count_report(Port *port, const char *name, GString *reply)
     }
 }
 
+static void clear(Port *port)
+{
+    g_array_set_size(port->faults, 0);
+    port->reclaim_ms = 0;
+    for (unsigned number = 0; number <= port->vfs; number++) {
+        Function *function = function_of_vport(port, number);
+
+        if (function) {
+            command_queue_release(function);
+        }
+    }
+}
+
 static void words_run(Port *port, char **words, GString *reply)
 {
     const char *verb = words[0] ? words[0] : "", *value = words[0] ? words[1] : NULL;
@@ -46,8 +59,7 @@ static void words_run(Port *port, char **words, GString *reply)
         return;
     }
     if (!strcmp(verb, "clear")) {
-        g_array_set_size(port->faults, 0);
-        port->reclaim_ms = 0;
+        clear(port);
     } else if (!strcmp(verb, "reclaim") && value) {
         port->reclaim_ms = g_ascii_strtoull(value, NULL, 0);
     } else if (!strcmp(verb, "die")) {

@@ -67,7 +67,8 @@ static void segment_write(void *opaque, hwaddr offset, uint64_t value, unsigned 
 
     (void)size;
     switch (offset) {
-    case 0x10:
+    case 0x10: /* only when the driver starts (mlx5_cmd_init) */
+        command_queue_forget(function);
         function->command_queue = (function->command_queue & 0xffffffffu) | value << 32;
         break;
     case 0x14:

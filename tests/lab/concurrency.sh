@@ -5,7 +5,7 @@ set -uo pipefail
 source /vfpass/tests/lab/common.sh
 
 install_vfpass
-load_standin
+load_mlx5
 pf=$(pf_address 0) netdev=$(pf_netdev 0)
 start_libvirt
 vfpass hook install
@@ -20,7 +20,7 @@ expect "attach a" vfpass attach a
 vf_of "$pf" 0 >/sys/bus/pci/drivers/vfio-pci/unbind
 # As after a reboot, the PF has no VFs, so prepare has to create them, slowly.
 echo 0 >"/sys/bus/pci/devices/$pf/sriov_numvfs"
-standin_parameter configure_delay_ms 5000
+card 0 fault ENABLE_HCA function=pf late=5000 count=1
 virsh start a >/tmp/start.log 2>&1 &
 start=$!
 expect "a is in prepare" wait_until 20 pgrep -f 'qemu.d/vfpass a prepare'
@@ -30,7 +30,7 @@ took=$((SECONDS - began))
 wait "$start"
 expect "a has started" grep -q started /tmp/start.log
 expect "no timeout was reached ($took s)" test "$took" -lt 15
-standin_parameter configure_delay_ms 0
+card 0 clear
 expect_contains "a has VF 0" "vlan 11" vf_attributes "$netdev" 0
 expect_contains "b has VF 1" "vlan 12" vf_attributes "$netdev" 1
 virsh destroy a >/dev/null
@@ -63,11 +63,11 @@ killed_at() {
 section "attach killed while the PF creates VFs"
 rm "$vms/b.yaml"
 snapshot
-standin_parameter configure_delay_ms 4000
+card 0 fault ENABLE_HCA function=pf late=4000
 start_attach
 killed_at 'create 1 VF '
 expect "recover" vfpass recover
-standin_parameter configure_delay_ms 0
+card 0 clear
 unchanged "killed during VF creation"
 expect "a second recover has nothing to do" vfpass recover
 unchanged "after the second recover"
@@ -75,10 +75,10 @@ unchanged "after the second recover"
 section "attach killed during an unbind"
 make_vfs "$pf" 4
 snapshot
-standin_parameter unbind_hang Y
+card 0 fault TEARDOWN_HCA function=vf0 never
 start_attach
 killed_at 'bind '
-standin_parameter unbind_hang N
+card 0 clear
 expect "recover" vfpass recover
 unchanged "killed during the unbind"
 
@@ -90,12 +90,12 @@ bind_to "$vf" mlx5_core
 echo >"/sys/bus/pci/devices/$vf/driver_override"
 snapshot
 libvirtd_pid=$(libvirt_pid)
-standin_parameter mac_late_ms 3000
+card 0 fault MODIFY_NIC_VPORT_CONTEXT function=pf late=1200
 start_attach
-expect "attach waits for the late MAC" wait_until 20 grep -q 'configure PF' /tmp/attach.log
+expect "attach waits until the firmware has set the MAC" wait_until 20 grep -q 'configure PF' /tmp/attach.log
 kill -STOP "$libvirtd_pid"
 killed_at 'domain XML'
-standin_parameter mac_late_ms 0
+card 0 clear
 kill -CONT "$libvirtd_pid"
 expect "recover" vfpass recover
 if virsh dumpxml --inactive a | grep -q ua-vfpass; then
@@ -103,6 +103,7 @@ if virsh dumpxml --inactive a | grep -q ua-vfpass; then
     expect "detach" vfpass detach a
 fi
 unchanged "killed during the definition"
+wait_until 60 test -d "/sys/bus/pci/devices/$vf/net"
 expect_contains "the host's netdev has its MAC again" 02:aa:00:00:00:0f \
     ip -o link show dev "$(netdev_of "$vf")"
 finish

@@ -1,4 +1,4 @@
-# PFs configured by host.yaml: VF count, MTU, link; VFs in use are kept; and installing the hook.
+# PFs configured by host.yaml: VF count, eswitch mode, MTU, link; VFs in use are kept; and installing the hook.
 # covers: src/cli/host_apply.* src/cli/host*.cpp src/plan/host_* src/plan/disruption.cpp src/plan/recreate_vfs.* src/host/sriov/vf_count.*
 # covers: src/host/sriov/read_pf.* src/cli/?f_command.cpp
 # covers: src/host/netlink/link_settings.cpp src/config/host_reader.cpp src/install/include/vfpass/install/hook_files.*
@@ -6,9 +6,11 @@
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
 source /vfpass/tests/lab/common.sh
+# shellcheck source=SCRIPTDIR/../../lab/lib/connectx.sh
+source /vfpass/lab/lib/connectx.sh
 
 install_vfpass
-load_standin
+load_mlx5
 pf=$(pf_address 0) netdev=$(pf_netdev 0) other=$(pf_address 1)
 
 # policy PF [LINE...]: writes host.yaml with one PF; LINEs are added to its entry.
@@ -137,41 +139,43 @@ expect_exit 2 "a PF that does not exist" vfpass host apply
 expect_said "the error has the line in host.yaml" "host.yaml:3:"
 policy "$pf" 'serial: MT2116X00000' 'virtual-function-count: 4'
 refused "the wrong card" "MT2116X00000"
-policy "$pf" 'embedded-switch-mode: switchdev'
-expect_exit 1 "an eswitch mode without devlink" vfpass host apply
-expect_said "the reason is printed" "its driver reports no eswitch mode over devlink"
 expect_equal "no VF was touched" 6 "$(vf_count "$pf")"
 policy "$pf" 'virtual-function-counts: 4'
 expect_exit 2 "an unknown key" vfpass host apply
 expect_said "the right key is suggested" "virtual-function-count"
 
-section "a driver that creates fewer VFs or is busy"
-standin_parameter numvfs_limit 2
+section "firmware that is busy or has no resources for the VFs"
+# The driver makes the eswitch's tables before it creates VFs, and returns the firmware's status as an errno.
+busy=0x6 no_resources=0xf
 policy "$pf" 'virtual-function-count: 4'
-expect_exit 1 "fewer VFs than requested" vfpass host apply
-expect_said "the error is printed" "requested 4 VFs, but only 2 VFs appeared and were removed again"
+snapshot /tmp/host.before
+card 0 fault CREATE_FLOW_TABLE function=pf status="$busy" count=1
+expect_exit 1 "EBUSY" vfpass host apply
+expect_said "the error is printed" "cannot change the VF count: the driver is busy: Device or resource busy (EBUSY)"
+snapshot /tmp/host.after
+expect_same_file "the VFs and their attributes are restored" /tmp/host.before /tmp/host.after
+card 0 fault CREATE_FLOW_TABLE function=pf status="$no_resources"
+expect_exit 1 "no resources" vfpass host apply
+expect_said "the error is printed" "cannot create 4 VFs: Resource temporarily unavailable (EAGAIN)"
 expect_said "the rollback fails too" "rolling back failed"
 expect_equal "no VFs are left" 0 "$(vf_count "$pf")"
-standin_parameter numvfs_limit 0
+card 0 clear
 policy "$pf" 'virtual-function-count: 6'
 expect "the next host apply restores the old VF count" vfpass host apply
 expect_equal "the PF has the old VF count" 6 "$(vf_count "$pf")"
 policy "$pf" 'virtual-function-count: 4'
-standin_parameter numvfs_busy Y
-expect_exit 1 "EBUSY" vfpass host apply
-expect_said "the error is printed" "cannot change the VF count: the driver is busy"
-standin_parameter numvfs_busy N
-expect "host apply after the driver is no longer busy" vfpass host apply
+expect "host apply with the firmware's resources" vfpass host apply
 expect_equal "the PF has the VFs" 4 "$(vf_count "$pf")"
 
 section "a VF's netdev is up"
 vf=$(vf_of "$pf" 2)
 bind_to "$vf" mlx5_core
-vf_netdev=$(netdev_of "$vf")
-ip link set dev "$vf_netdev" up
+wait_until 60 has_netdev "$vf"
+up_netdev=$(netdev_of "$vf")
+ip link set dev "$up_netdev" up
 policy "$pf" 'virtual-function-count: 8'
-refused "a netdev that is up" "VF 2 ($(vf_of "$pf" 2)): its netdev $vf_netdev is up"
-ip link set dev "$vf_netdev" down
+refused "a netdev that is up" "VF 2 ($(vf_of "$pf" 2)): its netdev $up_netdev is up"
+ip link set dev "$up_netdev" down
 
 section "a VF is on vfio-pci"
 bind_to "$vf" vfio-pci
@@ -208,20 +212,122 @@ expect_equal "the PF has the VF count" 8 "$(vf_count "$pf")"
 refuse "the link is down" grep -q ',UP' <(ip -o link show dev "$netdev")
 expect "host show reports no change" vfpass host show
 
-# killed_at TEXT: kills host apply after it has printed TEXT, in a step that is still in progress.
+section "switchdev mode needs consent if the PF is up"
+ip link set dev "$netdev" up
+devlink_mode() { devlink -j dev eswitch show "pci/$pf" | jq -r '.dev[].mode'; }
+flow_tables() { card 0 count CREATE_FLOW_TABLE; }
+
+# set_by_hand MODE: sets tables_MODE to the number of flow tables that the driver creates for it, without VFs.
+set_by_hand() {
+    local before
+    before=$(flow_tables)
+    expect "devlink sets $1 mode" devlink dev eswitch set "pci/$pf" mode "$1"
+    printf -v "tables_$1" %s $(($(flow_tables) - before))
+}
+
+# fault_at_vfs MODE: the firmware fails at the first flow table that the driver creates after those of MODE: the one for the VFs.
+# The first fault only counts.
+fault_at_vfs() {
+    local tables=tables_$1
+    card 0 clear
+    [ "${!tables}" = 0 ] || card 0 fault CREATE_FLOW_TABLE function=pf late=1 count="${!tables}"
+    card 0 fault CREATE_FLOW_TABLE function=pf count=1
+}
+
+make_vfs "$pf" 0
+set_by_hand switchdev
+set_by_hand legacy
+policy "$pf" 'virtual-function-count: 4'
+expect "4 VFs in legacy mode" vfpass host apply
+ip link set dev "$netdev" vf 1 mac 02:00:00:00:00:19 vlan 19
+ip link set dev "$netdev" vf 2 trust on
+policy "$pf" 'virtual-function-count: 4' 'embedded-switch-mode: switchdev'
+refused "a PF that is up" "netdev $netdev is up and loses its link for a moment"
+expect_exit 3 "a dry run with consent" vfpass host apply --dry-run --allow-disruption
+expect_said "the dry run has the step" "set the eswitch mode of PF $pf to switchdev"
+
+section "a change to switchdev mode that fails"
+# rolled_back TITLE TEXT: host apply fails with TEXT, and the host has the VFs of legacy mode as before.
+rolled_back() {
+    snapshot /tmp/host.before
+    expect_exit 1 "$1" vfpass host apply --allow-disruption
+    expect_said "$1: the error is printed" "$2"
+    card 0 clear
+    expect_equal "$1: legacy mode" legacy "$(devlink_mode)"
+    snapshot /tmp/host.after
+    expect_same_file "$1: the VFs and their attributes are restored" /tmp/host.before /tmp/host.after
+    expect_equal "$1: no representor is left" "" "$(representors)"
+}
+card 0 fault CREATE_FLOW_TABLE function=pf count=1
+rolled_back "the firmware fails while the mode changes" "PF $pf: setting the eswitch mode to switchdev failed"
+fault_at_vfs switchdev
+rolled_back "the firmware fails while the VFs are created again" "$pf: cannot create 4 VFs"
+took "the section"
+
+section "switchdev mode"
+ls -di "/sys/bus/pci/devices/$pf"/virtfn*/ >/tmp/inodes.before
+expect "host apply" vfpass host apply --allow-disruption
+expect_equal "devlink reports switchdev mode" switchdev "$(devlink_mode)"
+expect_equal "the PF has the VFs" 4 "$(vf_count "$pf")"
+ls -di "/sys/bus/pci/devices/$pf"/virtfn*/ >/tmp/inodes.after
+refuse "they are new ones" grep -qxFf /tmp/inodes.before /tmp/inodes.after
+expect "each VF has a representor" wait_until 30 representors_are "pf0vf0 pf0vf1 pf0vf2 pf0vf3"
+expect_contains "VF 1 keeps its MAC" 02:00:00:00:00:19 vf_attributes "$netdev" 1
+expect_contains "a second host apply has nothing to do" '"actions": []' vfpass --json host apply
+# representor INDEX: the netdev that vf list names.
+representor() { vfpass --json vf list | jq -r ".vfs[] | select(.pf == \"$pf\" and .index == $1).representor"; }
+for index in 0 1 2 3; do
+    name=$(representor "$index")
+    expect_equal "vf list names the representor of VF $index" "pf0vf$index" "$(cat "/sys/class/net/$name/phys_port_name")"
+    expect_contains "the table, too" "$name (representor)" vfpass vf list
+done
+expect "hook install" vfpass hook install
+mapping train0 rail0 "$pf" 'index: 1'
+expect "attach" vfpass attach train0
+expect_contains "status names the representor" "representor: train0 rail0: $(representor 1)" vfpass status
+expect_equal "the JSON of status, too" "$(representor 1)" "$(vfpass status --json | jq -r '.leases[].representor')"
+policy "$pf" 'embedded-switch-mode: legacy'
+expect_exit 5 "a leased VF" vfpass host apply --allow-disruption
+expect_said "the error names the domain" "VF 1 is leased to domain train0"
+expect_equal "switchdev mode is kept" switchdev "$(devlink_mode)"
+expect "detach" vfpass detach train0
+expect "hook remove" vfpass hook remove
+took "the section"
+
+section "back to legacy mode, also after a change that failed"
+vfpass --json vf list | jq 'del(.vfs[].representor, .vfs[].iommu_group)' >/tmp/vfs.before
+fault_at_vfs legacy
+expect_exit 1 "the firmware fails while the VFs are created again" vfpass host apply --allow-disruption
+card 0 clear
+expect_equal "switchdev mode is restored" switchdev "$(devlink_mode)"
+expect "each VF has a representor" wait_until 30 representors_are "pf0vf0 pf0vf1 pf0vf2 pf0vf3"
+vfpass --json vf list | jq 'del(.vfs[].representor, .vfs[].iommu_group)' >/tmp/vfs.after
+expect_same_file "the VFs and their attributes are restored" /tmp/vfs.before /tmp/vfs.after
+expect "host apply" vfpass host apply --allow-disruption
+expect_equal "devlink reports legacy mode" legacy "$(devlink_mode)"
+expect_equal "the PF keeps its VF count" 4 "$(vf_count "$pf")"
+expect_equal "no representor is left" "" "$(representors)"
+expect_equal "vf list names none" "" "$(vfpass vf list | grep representor)"
+expect_contains "VF 1 keeps its MAC" 02:00:00:00:00:19 vf_attributes "$netdev" 1
+expect_equal "the kernel has no warning" "" "$(dmesg | grep -E 'WARNING:|BUG:')"
+policy "$pf" 'virtual-function-count: 8' 'up: false'
+expect "host apply" vfpass host apply --allow-disruption
+took "the section"
+
+# killed_at COMMAND TEXT: kills host apply after it has printed TEXT, in the step in which the firmware takes long for COMMAND.
 killed_at() {
     snapshot /tmp/host.before
-    standin_parameter configure_delay_ms 4000
+    card 0 fault "$1" function=pf late=4000 count=1
     vfpass -v host apply 2>/tmp/apply.log &
     apply=$!
-    expect "host apply reaches: $1" wait_until 30 grep -q "$1" /tmp/apply.log
+    expect "host apply reaches: $2" wait_until 30 grep -q "$2" /tmp/apply.log
     expect "host apply is killed" kill -KILL "$apply"
     wait "$apply" 2>/dev/null
 }
 
 # recovered TITLE: the host has the state from before the killed host apply.
 recovered() {
-    standin_parameter configure_delay_ms 0
+    card 0 clear
     snapshot /tmp/host.after
     expect_same_file "$1" /tmp/host.before /tmp/host.after
 }
@@ -229,7 +335,7 @@ recovered() {
 section "host apply killed between removing and creating VFs"
 ip link set dev "$netdev" vf 2 mac 02:00:00:00:00:27 vlan 27 trust on
 policy "$pf" 'virtual-function-count: 5'
-killed_at 'create 5 VFs'
+killed_at ENABLE_HCA 'create 5 VFs'
 expect_contains "recover names the operation" "interrupted host apply of PF $pf" \
     sh -c 'vfpass recover 2>&1'
 recovered "VF count, MAC, VLAN and trust are restored"
@@ -237,7 +343,7 @@ expect "a second recover has nothing to do" vfpass recover
 recovered "after the second recover"
 
 section "host apply killed while it removes VFs; the next host apply recovers"
-killed_at 'remove the VFs'
+killed_at DISABLE_HCA 'remove the VFs'
 policy "$pf" 'virtual-function-count: 8'
 expect_contains "host apply names the recovered operation" "interrupted host apply of PF $pf" \
     sh -c 'vfpass host apply 2>&1'

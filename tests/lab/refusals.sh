@@ -5,7 +5,7 @@ set -uo pipefail
 source /vfpass/tests/lab/common.sh
 
 install_vfpass
-load_standin
+load_mlx5
 pf=$(pf_address 0) netdev=$(pf_netdev 0) other=$(pf_address 1)
 make_vfs "$pf" 4
 start_libvirt
@@ -65,6 +65,7 @@ untouched
 
 section "a VF in use on the host"
 vf=$(vf_of "$pf" 1)
+wait_until 60 test -d "/sys/bus/pci/devices/$vf/net"
 vf_netdev=$(ls "/sys/bus/pci/devices/$vf/net")
 ip link set dev "$vf_netdev" up
 fails 5 "the VF's netdev is up" "$vf_netdev is up" vfpass attach train0
@@ -74,27 +75,26 @@ fails 5 "another domain claims it" "claimed by domain foreign" vfpass attach tra
 virsh undefine foreign >/dev/null
 untouched
 
-section "a driver that refuses trust"
-standin_parameter refuse_attribute trust
-mapping train0 rail0 "$pf" 'index: 1' 'vlan: {id: 5}' 'trust: true'
-echo 'allow: [trust]' >>"$vms/train0.yaml"
-fails 1 "required: attribute and driver are named" "trust" vfpass attach train0
-expect_said "the error names the driver" "mlx5_core"
+section "firmware that refuses the link state"
+card 0 fault MODIFY_VPORT_STATE
+mapping train0 rail0 "$pf" 'index: 1' 'vlan: {id: 5}' 'link-state: enable'
+fails 1 "required: attribute and driver are named" "driver mlx5_core cannot set link-state of VF 1 to enable" \
+    vfpass attach train0
 untouched
-echo '    required: [mac, vlan]' >/tmp/required
-sed -i '/trust: true/r /tmp/required' "$vms/train0.yaml"
-expect "attach warns about an optional attribute" vfpass attach train0
+mapping train0 rail0 "$pf" 'index: 1' 'vlan: {id: 5}' 'link-state: enable' 'required: [mac, vlan]'
+expect "attach with an optional attribute" vfpass attach train0
+expect_said "attach warns" "the driver refused the optional attribute link-state"
 expect_contains "the VLAN is set" "vlan 5" vf_attributes "$netdev" 1
 expect "detach" vfpass detach train0
-standin_parameter refuse_attribute ""
+card 0 clear
 untouched
 
 section "a slow probe"
 mapping train0 rail0 "$pf" 'index: 1'
-standin_parameter probe_delay_ms 3000
+card 0 fault INIT_HCA function=vf1 late=3000
 expect "attach" vfpass attach train0
 expect "detach waits for the slow probe" vfpass detach train0
-standin_parameter probe_delay_ms 0
+card 0 clear
 untouched
 
 section "a full disk in the state directory"
@@ -106,11 +106,10 @@ umount /tmp/small
 untouched
 
 section "an unbind that hangs: timeout, and the error names the device"
-standin_parameter unbind_hang_device "$vf"
-standin_parameter unbind_hang Y
+card 0 fault TEARDOWN_HCA function=vf1 never
 fails 1 "unbind hangs" "$vf" vfpass attach train0
 fails 5 "recover does not touch it before the kernel has returned" "still pending" vfpass recover
-standin_parameter unbind_hang N
+card 0 clear
 expect "the late unbind takes effect" wait_until 30 eval "test -z \"\$(driver_of $vf)\""
 expect "recover" vfpass recover
 expect_equal "the VF's driver is restored" mlx5_core "$(driver_of "$vf")"
