@@ -49,8 +49,9 @@ mapping() {
     } >"$vms/$vm.yaml"
 }
 
-# vf_attributes NETDEV INDEX: the VF's attributes as iproute2 reads them from the PF's driver.
-vf_attributes() { ip -d link show dev "$1" | sed -n "/vf $2 /p"; }
+# vf_attributes NETDEV INDEX: the VF's attributes as iproute2 reads them from the PF's driver. IPoIB reports its own hardware
+# address as the VF's, which is not stable: it begins with the number of a queue pair.
+vf_attributes() { ip -d link show dev "$1" | sed -n "/vf $2 /{s|link/infiniband [0-9a-f:]* ||;p}"; }
 
 # snapshot_host FILE PF...: writes the state that a round trip has to restore.
 snapshot_host() {

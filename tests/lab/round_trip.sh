@@ -8,7 +8,7 @@ source /vfpass/tests/lab/common.sh
 
 section "a host in use: VFs on mlx5_core with MAC and VLAN, and a q35 domain with a password"
 install_vfpass
-load_standin "infiniband_pfs=$(pf_address 1)"
+require "the drivers load, and the InfiniBand PF has its IPoIB netdev" load_mlx5 rdma
 pf=$(pf_address 0) netdev=$(pf_netdev 0)
 other=$(pf_address 1) other_netdev=$(pf_netdev 1)
 make_vfs "$pf" 4
@@ -21,7 +21,7 @@ ip link set dev "$other_netdev" vf 1 node_guid 02:00:00:00:00:00:0b:01
 ip link set dev "$other_netdev" vf 1 port_guid 02:00:00:00:00:00:0b:02
 foreign=$(vf_of "$other" 0)
 start_libvirt
-define_with train0 "$foreign"
+define_with train0 "$foreign" --rdma
 settle train0
 virsh dumpxml --inactive --security-info train0 | tee /lab/state/xml.before >/tmp/xml.before
 snapshot_host /tmp/host.before "$pf" "$other"
@@ -51,13 +51,16 @@ expect "attach" vfpass attach train0
 vf=$(vf_of "$pf" 2)
 expect "the VF is on vfio-pci" test "$(driver_of "$vf")" = vfio-pci
 expect_contains "VLAN and priority are set" "vlan 100, qos 1" vf_attributes "$netdev" 2
-mac=$(vf_attributes "$netdev" 2 | sed -n 's/.*link\/ether \([0-9a-f:]*\).*/\1/p')
+mac_of() { vf_attribute 0 "$1" address; }
+mac=$(mac_of 2)
 expect "the MAC is locally administered" grep -qE '^.[26ae]:' <<<"$mac"
 expect_contains "index auto chooses the first free VF" "vlan 101" vf_attributes "$netdev" 0
-second_mac=$(vf_attributes "$netdev" 0 | sed -n 's/.*link\/ether \([0-9a-f:]*\).*/\1/p')
-guids=$(vf_attributes "$other_netdev" 1 |
-    sed -n 's/.*NODE_GUID \([0-9a-f:]*\), PORT_GUID \([0-9a-f:]*\).*/node_guid=\1 port_guid=\2/p')
-expect "the InfiniBand VF has GUIDs" grep -q 'node_guid=.[26ae]:.* port_guid=.[26ae]:' <<<"$guids"
+second_mac=$(mac_of 0)
+# Sets node_guid and port_guid.
+read -r node_guid port_guid < <(vf_attributes "$other_netdev" 1 |
+    sed -n 's/.*NODE_GUID \([0-9a-f:]*\), PORT_GUID \([0-9a-f:]*\).*/\1 \2/p')
+expect "the InfiniBand VF has GUIDs" grep -qE '^.[26ae]:.{20} .[26ae]:.{20}$' <<<"$node_guid $port_guid"
+expect_contains "the link of the InfiniBand VF follows the port" "link-state auto" vf_attributes "$other_netdev" 1
 expect "autoprobe is restored" test "$(cat "/sys/bus/pci/devices/$pf/sriov_drivers_autoprobe")" = 1
 virsh dumpxml --inactive --security-info train0 >/tmp/xml.first
 expect "a second attach succeeds" vfpass attach train0
@@ -74,19 +77,34 @@ expect "attach to the running domain changes nothing" vfpass attach train0
 expect_exit 6 "detach is refused while the guest does not run yet and cannot answer" vfpass detach train0
 expect "virsh resume" virsh resume train0
 expect "the guest's agent answers" wait_for_agent train0 400
-expect_contains "the guest's driver is bound to the function with the leased MAC" "vport" in_guest train0 "$mac"
-expect_contains "the function is in VLAN 100" "vlan=100" \
-    guest_exec train0 cat "$(in_guest train0 "$mac")"
-# guest_has_all VLAN: the guest has each VF with its attributes. The file has one line per function at slot 0
-# function 0; each of ours is alone behind its own port.
-guest_has_all() {
-    guest_shell train0 "for file in /sys/bus/pci/devices/*:00.0/vport; do tr '\n' ' ' <\$file; echo; done" \
-        >/tmp/vports
-    expect "the guest has the first VF, in VLAN $1" grep -q "mac=$mac .*vlan=$1 " /tmp/vports
-    expect "the guest has the second VF, in its VLAN" grep -q "mac=$second_mac .*vlan=101 " /tmp/vports
-    expect "the guest has the InfiniBand VF, with both GUIDs" grep -q "flavour=infiniband .*$guids " /tmp/vports
-    expect "the guest has the <interface>, in the VLAN that libvirt set" grep -q "vlan=103 " /tmp/vports
+# sysfs_form GUID: as the files of an RDMA device show it.
+sysfs_form() { tr -d : <<<"$1" | sed 's/..../&:/g; s/:$//'; }
+# list_functions: a line for each function that the guest's mlx5_core drives: link layer, the addresses of its netdevs, node
+# GUID and GID of its RDMA device.
+# shellcheck disable=SC2016  # the guest's shell expands it
+list_functions() {
+    guest_shell train0 'for device in /sys/bus/pci/drivers/mlx5_core/0*; do
+        port=$device/infiniband/*/ports/1
+        echo $(cat $port/link_layer $device/net/*/address $device/infiniband/*/node_guid $port/gids/0 2>/dev/null)
+    done'
 }
+all_are_ready() {
+    list_functions >/tmp/functions && test "$(grep -cE '^(Ethernet [0-9a-f:]{17} |InfiniBand .* fe80:)' /tmp/functions)" = 5
+}
+# guest_has_all VLAN: the guest has each VF with its addresses. It does not see the VLANs, whose tags the card adds and removes.
+guest_has_all() {
+    expect "the guest's drivers are bound to five functions" wait_until 240 all_are_ready
+    sed 's/^/   /' /tmp/functions
+    expect "the guest has the first VF" grep -q "^Ethernet $mac " /tmp/functions
+    expect "the guest has the second VF" grep -q "^Ethernet $second_mac " /tmp/functions
+    expect "the guest has the <interface>" grep -q "^Ethernet $third_mac " /tmp/functions
+    expect "the guest has the InfiniBand VF, with both GUIDs" \
+        grep -q "^InfiniBand .* $(sysfs_form "$node_guid") fe80:0000:0000:0000:$(sysfs_form "$port_guid")" /tmp/functions
+    expect_contains "the first VF is in VLAN $1" "vlan $1, qos 1" vf_attributes "$netdev" 2
+    expect_contains "the second VF is in its VLAN" "vlan 101" vf_attributes "$netdev" 0
+    expect_contains "the <interface> is in the VLAN that libvirt set" "vlan 103" vf_attributes "$netdev" 3
+}
+third_mac=$(mac_of 3)
 guest_has_all 100
 
 section "detach from the running guest restores everything while it runs"
@@ -117,7 +135,6 @@ without_generations /tmp/xml.first /tmp/xml.second
 expect_same_file "the inactive XML is the same as after the first attach" /tmp/xml.first /tmp/xml.second
 expect_equal "the devices have the same addresses in the running and the inactive XML" "$(places --inactive)" "$(places)"
 expect_equal "four leases are running" 4 "$(leases | grep -c running)"
-expect "the guest's driver is bound to the VFs and probes again" reprobe_in_guest train0 5
 guest_has_all 100
 expect "status reports no drift" vfpass status train0
 

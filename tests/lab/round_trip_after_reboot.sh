@@ -8,7 +8,7 @@ source /vfpass/tests/lab/common.sh
 section "the host has booted"
 install_vfpass
 restore_state
-load_standin "infiniband_pfs=$(pf_address 1)"
+require "the drivers load, and the InfiniBand PF has its IPoIB netdev" load_mlx5 rdma
 pf=$(pf_address 0) netdev=$(pf_netdev 0)
 other=$(pf_address 1) other_netdev=$(pf_netdev 1)
 make_vfs "$other" 2
@@ -16,7 +16,7 @@ ip link set dev "$netdev" up
 ip link set dev "$other_netdev" vf 1 node_guid 02:00:00:00:00:00:0b:01
 ip link set dev "$other_netdev" vf 1 port_guid 02:00:00:00:00:00:0b:02
 # There is no hook when the daemon starts; libvirt remembers that until it is reloaded.
-start_libvirt --no-mailbox
+start_libvirt
 expect "hook install" vfpass hook install
 expect_said "the first hook reloads the daemon" "reload"
 expect "the PF has no VFs" test ! -e "/sys/bus/pci/devices/$pf/virtfn0"
