@@ -38,7 +38,7 @@ nic_unaffected() {
 
 section "two domains, attached and sealed"
 install_vfpass
-load_standin
+load_mlx5
 pf=$(pf_address 0) netdev=$(pf_netdev 0)
 nic=$(pf_address 1) nic_netdev=$(pf_netdev 1) nic_driver=$(driver_of "$(pf_address 1)")
 ip link set dev "$nic_netdev" up
