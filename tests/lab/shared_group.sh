@@ -6,7 +6,7 @@ set -uo pipefail
 source /vfpass/tests/lab/common.sh
 
 install_vfpass
-load_standin
+load_mlx5
 good=$(pf_address 0) pf=$(pf_address 1) netdev=$(pf_netdev 1)
 make_vfs "$good" 2
 make_vfs "$pf" 3
