@@ -6,6 +6,7 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/seal.hpp"
 #include "vfpass/plan/network_pools.hpp"
+#include "vfpass/port_fault.hpp"
 
 namespace vfpass::session {
 namespace {
@@ -63,6 +64,9 @@ std::vector<std::string> kernelDrift(const Lease& lease, const Inventory& invent
     return {"kernel: PF " + toString(lease.pf) + " does not exist or has no driver"};
   }
   std::vector<std::string> drift;
+  if (const auto fault = faultOfPort(portFactsOf(*pf))) {
+    drift.push_back("kernel: PF " + toString(lease.pf) + " " + fault->what + "; " + fault->remedy);
+  }
   if (pf->path != lease.pfPath) {
     drift.push_back("kernel: PF " + toString(lease.pf) + " is now at " + pf->path);
   }

@@ -68,6 +68,22 @@ TEST_F(FunctionDriftTest, IgnoresPfAtTheSameAddress) {
   EXPECT_THAT(drift(), IsEmpty()) << "a PF passed through as a whole has no VF 0";
 }
 
+TEST(PfDrift, ReportsPfWithoutWhichNoStartWorks) {
+  Lease lease;
+  PhysicalFunction pf;
+  pf.address = lease.pf;
+  pf.driver = "mlx5_core";
+  pf.netdev = "eth0";
+  Inventory inventory;
+  inventory.pfs = {pf};
+  EXPECT_THAT(kernelDrift(lease, inventory, "boot", false), IsEmpty());
+  inventory.pfs[0].driver.clear();  // a NIC is listed without its driver, too
+  inventory.pfs[0].netdev.clear();
+  EXPECT_THAT(kernelDrift(lease, inventory, "boot", false),
+              ElementsAre(AllOf(HasSubstr("kernel: PF 0000:00:00.0 is bound to no driver; "),
+                                HasSubstr("bind it to its own driver"))));
+}
+
 TEST(AttributeDrift, LeavesOutWhatTheDriverRefused) {
   Lease lease;
   lease.domainName = "train0";
@@ -76,6 +92,8 @@ TEST(AttributeDrift, LeavesOutWhatTheDriverRefused) {
   vfOf(lease).settings.spoofCheck = true;
   vfOf(lease).settings.trust = false;
   PhysicalFunction pf;
+  pf.driver = "mlx5_core";
+  pf.netdev = "eth0";
   pf.vfs.resize(1);
   pf.vfs[0].driver = "vfio-pci";
   pf.vfs[0].settings.spoofCheck = false;
