@@ -204,20 +204,20 @@ recover_once() {
 
 # attempts_with_faults WORK: repeats the work until it has succeeded. Each command that fails uses its fault up, so there is an end.
 attempts_with_faults() {
-    local work=$1 before failed code said recovered result
-    for ((; attempts < 100; attempts++)); do
-        before=$(log_length)
+    local work=$1 first before failed code said recovered result=old
+    while [ "$result" = old ] && [ "$attempts" -lt 100 ]; do
+        attempts=$((attempts + 1))
+        first=$(log_length)
+        before=$first
         attempt "$work"
         # libvirt ignores what the hook says about a stop.
         if [ "$code" != 0 ] || [ "$work" = stop ]; then recover_once; fi
         while [ "$recovered" != 0 ] && [ -n "$(commands_since "$before" fault)" ]; do
-            commands_since "$before" fault >>/tmp/failed
             before=$(log_length)
             recover_once
         done
-        failed=$(commands_since "$before" fault | tee -a /tmp/failed | paste -sd,)
-        verdict "$work, attempt $((attempts + 1)): fails: ${failed:-nothing}"
-        [ "$result" = old ] || return 0
+        failed=$(commands_since "$first" fault | tee -a /tmp/failed | paste -sd,)
+        verdict "$work, attempt $attempts: fails: ${failed:-nothing}"
     done
 }
 
