@@ -6,6 +6,7 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/seal.hpp"
 #include "vfpass/plan/network_pools.hpp"
+#include "vfpass/port_fault.hpp"
 
 namespace vfpass::session {
 namespace {
@@ -65,6 +66,10 @@ std::vector<std::string> kernelDrift(const Lease& lease, const Inventory& invent
   std::vector<std::string> drift;
   if (pf->path != lease.pfPath) {
     drift.push_back("kernel: PF " + toString(lease.pf) + " is now at " + pf->path);
+  }
+  // The guest may run on, but its VF has the card's failure, and the next start is refused.
+  if (const auto fault = faultOfPort(portFactsOf(*pf))) {
+    drift.push_back("kernel: PF " + toString(lease.pf) + " " + fault->what + "; " + fault->remedy);
   }
   const bool runs = lease.state != LeaseState::reserved && lease.bootId == bootId;
   if (!runs) {
