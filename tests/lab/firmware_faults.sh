@@ -42,7 +42,7 @@ stored_leases() {
 database = sqlite3.connect("file:/var/lib/vfpass/vfpass.db?mode=ro", uri=True)
 for table, columns in ("leases", "vf_name, pf, vf_index, state"), ("operations", "kind, domain_name"):
     for row in database.execute(f"SELECT {columns} FROM {table} ORDER BY 1"):
-        print(table, *row)'
+        print(table, *row)' || echo "unreadable at $EPOCHREALTIME" # equal to no other state
 }
 
 # orders: gives the card the orders of the standard input, one per line, as lab/connectx/control does with one.
