@@ -64,11 +64,12 @@ std::vector<std::string> kernelDrift(const Lease& lease, const Inventory& invent
     return {"kernel: PF " + toString(lease.pf) + " does not exist or has no driver"};
   }
   std::vector<std::string> drift;
-  if (const auto fault = faultOfPort(portFactsOf(*pf))) {
-    drift.push_back("kernel: PF " + toString(lease.pf) + " " + fault->what + "; " + fault->remedy);
-  }
   if (pf->path != lease.pfPath) {
     drift.push_back("kernel: PF " + toString(lease.pf) + " is now at " + pf->path);
+  }
+  // The guest may run on, but its VF has the card's failure, and the next start is refused.
+  if (const auto fault = faultOfPort(portFactsOf(*pf))) {
+    drift.push_back("kernel: PF " + toString(lease.pf) + " " + fault->what + "; " + fault->remedy);
   }
   const bool runs = lease.state != LeaseState::reserved && lease.bootId == bootId;
   if (!runs) {

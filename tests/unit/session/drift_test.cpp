@@ -93,7 +93,7 @@ TEST(AttributeDrift, LeavesOutWhatTheDriverRefused) {
   vfOf(lease).settings.trust = false;
   PhysicalFunction pf;
   pf.driver = "mlx5_core";
-  pf.netdev = "eth0";
+  pf.netdev = "ens1f0np0";
   pf.vfs.resize(1);
   pf.vfs[0].driver = "vfio-pci";
   pf.vfs[0].settings.spoofCheck = false;
@@ -105,6 +105,32 @@ TEST(AttributeDrift, LeavesOutWhatTheDriverRefused) {
   vfOf(lease).refused = {Attribute::spoofCheck, Attribute::trust};
   EXPECT_THAT(kernelDrift(lease, inventory, "boot", true), IsEmpty());
   EXPECT_THAT(unobservedAttributes(lease, inventory, "boot"), IsEmpty());
+}
+
+// mlx5 removes the netdev of a card that has died, and its VFs stay. Nothing else is observable
+// then.
+TEST(PortDrift, ReportsAFailedCardInAnyState) {
+  Lease lease;
+  lease.pf = *parsePciAddress("0000:3b:00.0");
+  lease.bootId = "boot";
+  vfOf(lease).settings.spoofCheck = true;
+  PhysicalFunction pf;
+  pf.address = lease.pf;
+  pf.driver = "mlx5_core";
+  pf.linkLayer = LinkLayer::ethernet;
+  pf.vfs.resize(1);
+  pf.vfs[0].driver = "vfio-pci";
+  Inventory inventory;
+  inventory.pfs = {pf};
+  for (const LeaseState state : {LeaseState::running, LeaseState::reserved}) {
+    lease.state = state;
+    EXPECT_THAT(kernelDrift(lease, inventory, "boot", true),
+                ElementsAre(AllOf(HasSubstr("kernel: PF 0000:3b:00.0"),
+                                  HasSubstr("the driver or the firmware has failed"),
+                                  HasSubstr("devlink health show pci/0000:3b:00.0"))));
+  }
+  inventory.pfs[0].netdev = "ens1f0np0";
+  EXPECT_THAT(kernelDrift(lease, inventory, "boot", true), IsEmpty());
 }
 
 TEST(DomainDrift, NamesTheCommandThatFixesIt) {
