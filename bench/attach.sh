@@ -73,7 +73,7 @@ show() {
 }
 
 install_vfpass
-load_standin
+load_mlx5
 modprobe vfio-pci
 pf=$(pf_address 0) netdev=$(pf_netdev 0)
 start_libvirt

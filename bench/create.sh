@@ -31,7 +31,7 @@ show() {
 }
 
 install_vfpass
-load_standin
+load_mlx5
 pf=$(pf_address 0)
 device=/sys/bus/pci/devices/$pf
 

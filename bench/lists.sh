@@ -14,7 +14,7 @@ source /vfpass/tests/lab/tiny.sh
 runs=${1:-10}
 
 install_vfpass
-load_standin
+load_mlx5
 for number in 0 1 2 3; do
     pf=$(pf_address "$number")
     echo 0 >"/sys/bus/pci/devices/$pf/sriov_drivers_autoprobe"
