@@ -21,6 +21,10 @@
 /* Pages before it: initialization segment (0x2010 bytes, of which the driver maps all), MSI-X table, pending bits. */
 #define FIRST_UAR 4
 #define VPORT_UPLINK 0xffff
+/* Frames and octets of unicast, multicast, broadcast, and of RDMA. */
+#define COUNTERS 8
+#define LARGEST_MTU 4096 /* of RDMA */
+#define DEFAULT_PARTITION 0xffff
 
 /* Status of a command (mlx5_cmd_stat in include/linux/mlx5/device.h). */
 enum {
@@ -66,7 +70,8 @@ typedef struct Vport {
     uint8_t policy;      /* the same for InfiniBand: enum port_state_policy */
     bool enabled;        /* between ENABLE_HCA and DISABLE_HCA */
     uint8_t switch_context[LEN_query_esw_vport_context_out__esw_vport_context / 8];
-    uint64_t received[6], sent[6]; /* frames and octets of unicast, multicast, broadcast */
+    uint64_t received[COUNTERS], sent[COUNTERS];
+    bool frozen; /* the counters stand still */
 } Vport;
 
 /* The driver's command while it runs. */
@@ -126,17 +131,78 @@ typedef struct WorkQueue {
 /* States of a queue pair (enum mlx5_qp_state in include/linux/mlx5/qp.h). */
 enum { QP_RESET = 0, QP_INIT = 1, QP_RTR = 2, QP_RTS = 3, QP_ERROR = 6 };
 
+/* Types of queue pairs (MLX5_QP_ST_* in the same file). */
+enum { SERVICE_RELIABLE = 0x0, SERVICE_DATAGRAM = 0x2, SERVICE_GENERAL = 0x8 };
+
+typedef enum {
+    RDMA_DONE,
+    RDMA_WAITING, /* for the other end */
+    RDMA_UNREACHABLE,
+    RDMA_LOCAL_ERROR,
+    RDMA_REMOTE_ACCESS,    /* key or range of the remote address */
+    RDMA_REMOTE_TOO_SHORT, /* the receiver's buffer */
+    RDMA_REMOTE_FAILURE,   /* anything else at the receiver */
+} RdmaResult;
+
+/* The way of packets to another queue pair. */
+typedef struct Path {
+    uint8_t mac[6], gid[16], source; /* source: index of an own RoCE address */
+    uint8_t traffic_class, hops;
+    uint16_t udp_source, lid;
+} Path;
+
+/* The base transport header and its fields. */
+enum { PACKET_OPCODE = 0, PACKET_DESTINATION = 4, PACKET_NUMBER = 8, PACKET_HEADER = 12 };
+/* The network header that a datagram came with (MLX5_CQE_ROCE_L3_HEADER_TYPE_* in include/linux/mlx5/device.h). */
+enum { HEADER_GRH = 0, HEADER_IPV6 = 1, HEADER_IPV4 = 2 };
+
+typedef struct RdmaPacket {
+    uint32_t length;
+    /* Of a received packet: */
+    uint8_t source[16], header[40], header_kind;
+    uint16_t source_lid;
+    uint8_t bytes[LARGEST_MTU + 64]; /* from the base transport header on */
+} RdmaPacket;
+
+typedef struct Message {
+    uint8_t *bytes;
+    uint32_t length;
+} Message;
+
+/* What a queue pair is sending. */
+typedef struct Request {
+    bool active, receiver_busy;
+    uint8_t wqe[1024];
+    uint32_t size;
+    Message message;
+    uint32_t first, packets, sent, acknowledged; /* first: a packet's number; the others count packets */
+    unsigned attempts;
+    int64_t deadline; /* of the answer; 0: none */
+    RdmaResult result;
+} Request;
+
+/* What a reliable connection is receiving. */
+typedef struct Response {
+    uint32_t expected, messages;
+    GByteArray *message;
+    uint64_t address;
+    uint32_t key, offset, immediate_at;
+    bool complained;
+} Response;
+
 typedef struct QueuePair {
     Resource resource;
     Ring ring; /* the receive queue, then the send queue */
     uint32_t receive_log, receive_stride, send_offset;
-    bool receives, sends;
+    bool receives, sends, running;
     uint16_t send_consumer, receive_consumer;
     uint32_t send_cq, receive_cq, user_index;
     uint64_t doorbell_record;
-    uint8_t state, service;
-    uint32_t remote, remote_lid;
-    uint8_t remote_gid[16];
+    uint8_t state, service, retries, timeout;
+    uint32_t remote, key, mtu, next_psn;
+    Path path;
+    Request request;
+    Response response;
 } QueuePair;
 
 typedef struct FlowTable {
@@ -149,6 +215,7 @@ typedef struct Frame {
     uint8_t bytes[MAX_FRAME + 8];
     uint32_t length;
     uint16_t source;    /* vport */
+    bool rdma;          /* sent by a queue pair of this port */
     uint8_t match[512]; /* a fte_match_param of this frame */
 } Frame;
 
@@ -274,6 +341,7 @@ void log_command(Function *function, const Command *command, int status, const c
 void log_line(Port *port, const char *text);
 bool fault_take(Function *function, uint16_t opcode, Fault *taken);
 bool fault_add(Port *port, char **words, GString *reply);
+bool fault_function(const char *text, int *function);
 char *control_run(Port *port, const char *line);
 void control_init(Port *port);
 void control_config_write(Port *port, uint32_t address, int length);
@@ -306,7 +374,7 @@ bool vport_is_up(Port *port, uint16_t number);
 bool uplink_is_up(Port *port);
 void vport_link_event(Port *port, uint16_t number);
 void port_link_changed(Port *port);
-void vport_count(uint64_t counters[6], const uint8_t *destination, uint32_t length);
+void vport_count(Port *port, uint16_t number, bool sent, const uint8_t *destination, uint32_t length);
 
 /* frame.c, checksum.c, flow_table.c, flow_walk.c, eswitch.c */
 bool frame_is_tagged(const Frame *frame);
@@ -330,21 +398,33 @@ void send_queue_ring(Function *function, uint32_t number);
 void segmentation_send(Function *function, const uint8_t *packet, uint32_t length, uint32_t header, uint32_t size);
 void receive_queue_deliver(Port *port, uint16_t vport, Frame *frame);
 
-/* memory_key.c, queue_pair.c, rdma.c */
+/* memory_key.c, queue_pair.c */
 bool memory_key_access(Function *function, uint32_t key, uint64_t address, uint8_t *buffer, uint32_t length, bool write,
                        bool remote);
 extern const CommandEntry queue_pair_commands[];
 void queue_pair_ring(Function *function, QueuePair *pair);
+void queue_pair_look_again(Function *function, int64_t after_ms);
 void queue_pair_retry(void *function);
-typedef enum {
-    RDMA_DONE,
-    RDMA_NOT_READY,
-    RDMA_UNREACHABLE,
-    RDMA_LOCAL_ERROR,
-    RDMA_REMOTE_ACCESS,    /* key or range of the remote address */
-    RDMA_REMOTE_TOO_SHORT, /* the receiver's buffer */
-    RDMA_REMOTE_FAILURE,   /* anything else at the receiver */
-} RdmaResult;
-RdmaResult rdma_execute(Function *function, QueuePair *pair, const uint8_t *wqe, uint32_t size, uint32_t *bytes);
+
+/* rdma.c, reliable.c, datagram.c, network.c */
+bool message_prepare(Message *message, const uint8_t *segments, const uint8_t *end);
+bool message_gather(Function *function, const uint8_t *segments, const uint8_t *end, Message *message);
+int64_t message_scatter(Function *function, const uint8_t *segments, const uint8_t *end, const Message *message);
+bool receive_is_ready(Function *function, const QueuePair *pair);
+RdmaResult receive_fill(Function *function, const QueuePair *pair, const Message *message);
+void receive_complete(Function *function, QueuePair *pair, uint8_t opcode, uint32_t length, uint8_t entry[64]);
+void rdma_receive(Function *function, const RdmaPacket *packet);
+void packet_begin(RdmaPacket *packet, uint8_t opcode, uint32_t destination, uint32_t psn, bool acknowledge);
+void packet_append_data(RdmaPacket *packet, const uint8_t *bytes, uint32_t length);
+uint32_t packet_data_length(const RdmaPacket *packet, uint32_t at);
+void request_end(QueuePair *pair);
+void reliable_begin(Function *function, QueuePair *pair);
+RdmaResult reliable_advance(Function *function, QueuePair *pair);
+void reliable_receive(Function *function, QueuePair *pair, const RdmaPacket *packet);
+RdmaResult datagram_send(Function *function, QueuePair *pair, const uint8_t *wqe, uint32_t size);
+void datagram_receive(Function *function, QueuePair *pair, const RdmaPacket *packet);
+bool frame_is_rdma(const Port *port, uint16_t vport, const Frame *frame);
+void network_send(Function *function, const Path *path, const RdmaPacket *packet);
+void network_receive(Function *function, const Frame *frame);
 
 #endif

@@ -33,10 +33,25 @@ static void count_report(Port *port, const char *name, GString *reply)
     }
 }
 
+/* The counters of a function stand still, although it sends and receives. */
+static bool freeze(Port *port, const char *name)
+{
+    int number;
+
+    if (!name || !fault_function(name, &number)) {
+        return false;
+    }
+    port->vport[number].frozen = true;
+    return true;
+}
+
 static void clear(Port *port)
 {
     g_array_set_size(port->faults, 0);
     port->reclaim_ms = 0;
+    for (unsigned number = 0; number <= MAX_VFS; number++) {
+        port->vport[number].frozen = false;
+    }
     for (unsigned number = 0; number <= port->vfs; number++) {
         Function *function = function_of_vport(port, number);
 
@@ -66,7 +81,7 @@ static void words_run(Port *port, char **words, GString *reply)
         health_die(port, value ? g_ascii_strtoull(value, NULL, 0) : 1);
     } else if (!strcmp(verb, "recover")) {
         health_recover(port);
-    } else if (strcmp(verb, "link") || !link_set(port, value)) {
+    } else if (!(!strcmp(verb, "link") && link_set(port, value)) && !(!strcmp(verb, "freeze") && freeze(port, value))) {
         g_string_append_printf(reply, "error: unknown order %s", verb);
         return;
     }

@@ -42,14 +42,22 @@ static void to_vport(Port *port, uint16_t number, const Frame *original)
     receive_queue_deliver(port, number, frame);
 }
 
-/* Without an FDB, the uplink belongs to the PF. */
+/* Without an FDB, the uplink belongs to the PF, except for RDMA between two queue pairs of the PF. */
+static void forward_without_rules(Port *port, const Frame *frame)
+{
+    bool own = frame->rdma && !memcmp(frame->bytes, port->vport[0].mac, 6);
+
+    to_vport(port, frame->source == VPORT_UPLINK || own ? 0 : VPORT_UPLINK, frame);
+}
+
+/* Frames do not return to their sender, but RDMA between two queue pairs of one function does. */
 static void forward(Port *port, Frame *frame)
 {
     FlowTable *table = flow_root(&port->function, TABLE_FDB, 0);
     Verdict verdict = { 0 };
 
     if (!table) {
-        to_vport(port, frame->source == VPORT_UPLINK ? 0 : VPORT_UPLINK, frame);
+        forward_without_rules(port, frame);
         return;
     }
     frame_dissect(frame);
@@ -58,7 +66,7 @@ static void forward(Port *port, Frame *frame)
         verdict.vports[verdict.vport_count++] = VPORT_UPLINK;
     }
     for (unsigned i = 0; !verdict.dropped && i < verdict.vport_count; i++) {
-        if (verdict.vports[i] != frame->source) {
+        if (verdict.vports[i] != frame->source || frame->rdma) {
             to_vport(port, verdict.vports[i], frame);
         }
     }
@@ -82,7 +90,8 @@ void eswitch_transmit(Function *function, Frame *frame)
     Verdict verdict = { 0 };
 
     frame->source = function->vport;
-    vport_count(port->vport[function->vport].sent, frame->bytes, frame->length);
+    frame->rdma = frame_is_rdma(port, function->vport, frame);
+    vport_count(port, function->vport, true, frame->rdma ? NULL : frame->bytes, frame->length);
     if (frame->length < 14 || port->dead || !vport_is_up(port, function->vport)) {
         return;
     }

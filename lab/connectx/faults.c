@@ -38,7 +38,7 @@ static bool number_of(const char *text, int64_t *number)
 }
 
 /* pf, vfN, or the number of a vport. */
-static bool function_of(const char *text, int *function)
+bool fault_function(const char *text, int *function)
 {
     bool vf = g_str_has_prefix(text, "vf");
     int64_t number;
@@ -64,7 +64,7 @@ static bool option_read(Fault *fault, const char *option)
         return true;
     }
     if (value && g_str_has_prefix(option, "function=")) {
-        return function_of(value + 1, &fault->function);
+        return fault_function(value + 1, &fault->function);
     }
     if (!value || !number_of(value + 1, &number)) {
         return false;

@@ -8,7 +8,6 @@ enum { SELECT_PORT_GUID = 1, SELECT_NODE_GUID = 2, SELECT_POLICY = 4 };
 #define CAPABILITY_MASK 0x2651e848
 #define SUBNET_PREFIX 0xfe80000000000000ULL
 #define PARTITION_KEYS 128
-#define DEFAULT_PARTITION 0xffff
 
 static bool is_up(Port *port, unsigned number)
 {

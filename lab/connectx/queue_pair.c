@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Queue pairs (qp.c in drivers/infiniband/hw/mlx5). Reliable connections transfer data (rdma.c); requests of other types complete
- * and go nowhere. In the error state everything is flushed: drivers drain their queues when they unbind, and would wait for ever.
+ * Queue pairs (qp.c in drivers/infiniband/hw/mlx5). Reliable connections (reliable.c) and datagrams (datagram.c) transfer data;
+ * requests of other types complete and go nowhere. In the error state everything is flushed: drivers drain their queues when they
+ * unbind, and would wait for ever.
  */
 #include "connectx.h"
 
 #define BLOCK 64
-#define RELIABLE_CONNECTION 0
 #define FLUSH_MS 10
-#define RETRY_MS 1
+#define NOP 0
 #define COMPLETION_WANTED 0x8
 #define COMPLETION_MASK 0xc
 /* Opcodes and syndromes of completions (MLX5_CQE_*, MLX5_CQE_SYNDROME_* in include/linux/mlx5/device.h). */
@@ -18,7 +18,11 @@ enum { SYNDROME_LOCAL_PROTECTION = 0x4, SYNDROME_FLUSHED = 0x5, SYNDROME_REMOTE_
 
 static void queue_pair_destroy(Resource *resource)
 {
-    ring_free(&((QueuePair *)resource)->ring);
+    QueuePair *pair = (QueuePair *)resource;
+
+    ring_free(&pair->ring);
+    request_end(pair);
+    g_byte_array_unref(pair->response.message);
 }
 
 static void push(Function *function, const QueuePair *pair, uint32_t queue, uint16_t counter, uint32_t bytes, uint8_t wqe_opcode,
@@ -39,9 +43,10 @@ static void push(Function *function, const QueuePair *pair, uint32_t queue, uint
     completion_push(function, completions, entry);
 }
 
-static void look_again(Function *function, unsigned after_ms)
+/* One timer serves all queue pairs of a function: an earlier look stays. */
+void queue_pair_look_again(Function *function, int64_t after_ms)
 {
-    timer_mod(function->retry, qemu_clock_get_ms(QEMU_CLOCK_VIRTUAL) + after_ms);
+    timer_mod_anticipate(function->retry, qemu_clock_get_ms(QEMU_CLOCK_VIRTUAL) + after_ms);
 }
 
 static uint8_t syndrome_of(RdmaResult result)
@@ -91,42 +96,67 @@ static void finish(Function *function, QueuePair *pair, const uint8_t *wqe, uint
         pair->state = QP_ERROR;
         log_request_failure(function, pair, wqe[3], syndrome_of(result));
         push(function, pair, pair->send_cq, counter, 0, wqe[3], REQUEST_ERROR, syndrome_of(result));
-        look_again(function, FLUSH_MS);
+        queue_pair_look_again(function, FLUSH_MS);
     } else if ((wqe[11] & COMPLETION_MASK) == COMPLETION_WANTED) {
         push(function, pair, pair->send_cq, counter, bytes, wqe[3], COMPLETED, 0);
     }
 }
 
+/* A queue pair in the error state executes nothing; what its request had under way is forgotten. */
+static RdmaResult execute(Function *function, QueuePair *pair)
+{
+    Request *request = &pair->request;
+
+    if (pair->state != QP_RTS || request->wqe[3] == NOP) {
+        return RDMA_DONE;
+    }
+    if (pair->service == SERVICE_RELIABLE) {
+        if (!request->active) {
+            request->active = true;
+            reliable_begin(function, pair);
+        }
+        return reliable_advance(function, pair);
+    }
+    if (pair->service == SERVICE_DATAGRAM || pair->service == SERVICE_GENERAL) {
+        return datagram_send(function, pair, request->wqe, request->size);
+    }
+    return RDMA_DONE;
+}
+
 /* Returns false if the request stays at the head of the queue. */
 static bool run_next(Function *function, QueuePair *pair)
 {
-    uint8_t wqe[1024];
-    uint32_t size = read_request(function, pair, wqe), bytes = 0;
-    RdmaResult result = RDMA_DONE;
+    Request *request = &pair->request;
+    RdmaResult result;
 
-    if (!size) {
+    if (!request->active) {
+        request->size = read_request(function, pair, request->wqe);
+        if (!request->size) {
+            return false;
+        }
+    }
+    result = execute(function, pair);
+    if (result == RDMA_WAITING) {
         return false;
     }
-    if (pair->state == QP_RTS && pair->service == RELIABLE_CONNECTION) {
-        result = rdma_execute(function, pair, wqe, size, &bytes);
-    }
-    if (result == RDMA_NOT_READY) {
-        look_again(function, RETRY_MS);
-        return false;
-    }
-    finish(function, pair, wqe, size, result, bytes);
+    finish(function, pair, request->wqe, request->size, result, request->message.length);
+    request_end(pair);
     return true;
 }
 
-/* The doorbell record has the receive counter, then the send counter. */
+/*
+ * The doorbell record has the receive counter, then the send counter. On one card an answer arrives while its request is being
+ * sent, and finds the queue running.
+ */
 void queue_pair_ring(Function *function, QueuePair *pair)
 {
     uint8_t record[8];
     uint16_t sent, received;
 
-    if (!memory_read(function, pair->doorbell_record, record, sizeof(record))) {
+    if (pair->running || !memory_read(function, pair->doorbell_record, record, sizeof(record))) {
         return;
     }
+    pair->running = true;
     received = ldl_be_p(record);
     sent = ldl_be_p(record + 4);
     for (unsigned guard = 0; pair->sends && (pair->state == QP_RTS || pair->state == QP_ERROR) &&
@@ -138,6 +168,7 @@ void queue_pair_ring(Function *function, QueuePair *pair)
     while (pair->receives && pair->state == QP_ERROR && pair->receive_consumer != received) {
         push(function, pair, pair->receive_cq, pair->receive_consumer++, 0, 0, RESPONSE_ERROR, SYNDROME_FLUSHED);
     }
+    pair->running = false;
 }
 
 static GPtrArray *waiting_pairs(Function *function)
@@ -151,7 +182,7 @@ static GPtrArray *waiting_pairs(Function *function)
         QueuePair *pair = (QueuePair *)resource;
 
         if (resource->kind == OP_CREATE_QP &&
-            (pair->state == QP_ERROR || (pair->state == QP_RTS && pair->service == RELIABLE_CONNECTION))) {
+            (pair->state == QP_ERROR || (pair->state == QP_RTS && pair->service == SERVICE_RELIABLE))) {
             g_ptr_array_add(waiting, pair);
         }
     }
@@ -169,7 +200,7 @@ void queue_pair_retry(void *opaque)
 
         queue_pair_ring(function, pair);
         if (pair->state == QP_ERROR && !timer_pending(function->retry)) {
-            look_again(function, FLUSH_MS);
+            queue_pair_look_again(function, FLUSH_MS);
         }
     }
 }
@@ -201,6 +232,7 @@ static uint8_t create(Function *function, Command *command)
     QueuePair *pair = resource_new(function, command, 0, sizeof(*pair), queue_pair_destroy);
 
     setup(pair);
+    pair->response.message = g_byte_array_new();
     SET(command->out, create_qp_out__qpn, pair->resource.id);
     return STATUS_OK;
 }
@@ -223,13 +255,61 @@ static uint8_t query(Function *function, Command *command)
     return STATUS_OK;
 }
 
-static void connect_to(QueuePair *pair, const Command *command)
+/* The values of enum ib_mtu: 1 is 256 bytes, 5 is 4096. */
+static uint32_t mtu_of(uint32_t value)
+{
+    return 128u << MIN(MAX(value, 1), 5);
+}
+
+static void connect_to(QueuePair *pair, const uint8_t *context)
+{
+    Path *path = &pair->path;
+
+    pair->remote = GET(context, qpc__remote_qpn);
+    pair->mtu = mtu_of(GET(context, qpc__mtu));
+    pair->response.expected = GET(context, qpc__next_rcv_psn);
+    memcpy(path->mac, AT(context, qpc__primary_address_path__rmac_47_32), sizeof(path->mac));
+    memcpy(path->gid, AT(context, qpc__primary_address_path__rgid_rip), sizeof(path->gid));
+    path->source = GET(context, qpc__primary_address_path__src_addr_index);
+    path->traffic_class = GET(context, qpc__primary_address_path__tclass);
+    path->hops = GET(context, qpc__primary_address_path__hop_limit);
+    path->udp_source = GET(context, qpc__primary_address_path__udp_sport);
+    path->lid = GET(context, qpc__primary_address_path__rlid);
+}
+
+static void reset(QueuePair *pair)
+{
+    pair->send_consumer = pair->receive_consumer = 0;
+    request_end(pair);
+    pair->response.messages = 0;
+    pair->response.complained = false;
+}
+
+/* Each transition brings those attributes that the next state needs. */
+static void take_attributes(QueuePair *pair, const Command *command)
 {
     const uint8_t *context = AT(command->in, init2rtr_qp_in__qpc);
 
-    pair->remote = GET(context, qpc__remote_qpn);
-    pair->remote_lid = GET(context, qpc__primary_address_path__rlid);
-    memcpy(pair->remote_gid, AT(context, qpc__primary_address_path__rgid_rip), sizeof(pair->remote_gid));
+    switch (command->opcode) {
+    case OP_RST2INIT_QP:
+    case OP_INIT2INIT_QP:
+        pair->key = GET(context, qpc__q_key);
+        break;
+    case OP_INIT2RTR_QP:
+        connect_to(pair, context);
+        break;
+    case OP_RTR2RTS_QP:
+        pair->next_psn = GET(context, qpc__next_send_psn);
+        pair->retries = GET(context, qpc__retry_count);
+        pair->timeout = GET(context, qpc__primary_address_path__ack_timeout);
+        break;
+    case OP_2RST_QP:
+        reset(pair);
+        break;
+    case OP_2ERR_QP:
+        request_end(pair);
+        break;
+    }
 }
 
 static uint8_t next_state(uint16_t opcode)
@@ -257,14 +337,10 @@ static uint8_t modify(Function *function, Command *command)
         return STATUS_BAD_RESOURCE;
     }
     pair->state = next_state(command->opcode);
-    if (pair->state == QP_RESET) {
-        pair->send_consumer = pair->receive_consumer = 0;
-    } else if (pair->state == QP_RTR) {
-        connect_to(pair, command);
-    }
+    take_attributes(pair, command);
     queue_pair_ring(function, pair);
     if (pair->state == QP_ERROR) {
-        look_again(function, FLUSH_MS);
+        queue_pair_look_again(function, FLUSH_MS);
     }
     return STATUS_OK;
 }

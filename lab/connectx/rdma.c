@@ -1,62 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Data of reliable connections between functions of one port: write, read and send. A message is copied at once, from memory to
- * memory, when its request is found; there are no packets, so neither the flow tables nor the wire see it.
- */
+/* What all kinds of queue pairs need: messages from and into the driver's memory, receive buffers, and packets by queue pair. */
 #include "connectx.h"
 
 #define LARGEST_MESSAGE (1u << 30) /* log_max_msg of the capabilities */
 #define LARGEST_RECEIVE 512
 #define DATA_IS_INLINE 0x80000000u
 #define END_OF_LIST 0x100 /* the key of the last entry in a list of buffers (MLX5_TERMINATE_SCATTER_LIST_LKEY) */
-enum { NOP = 0x0, WRITE = 0x8, WRITE_IMMEDIATE = 0x9, SEND = 0xa, SEND_IMMEDIATE = 0xb, READ = 0x10 };
-enum { RESPONSE_WRITE_IMMEDIATE = 1, RESPONSE_SEND = 2, RESPONSE_SEND_IMMEDIATE = 3 };
-
-typedef struct Peer {
-    Function *function;
-    QueuePair *pair;
-} Peer;
-
-typedef struct Message {
-    uint8_t *bytes;
-    uint32_t length;
-} Message;
-
-static bool has_gid(const Function *function, const uint8_t gid[16])
-{
-    for (unsigned i = 0; i < GIDS; i++) {
-        if (!memcmp(function->gid[i], gid, 16)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The function that has the GID, or on InfiniBand the LID. */
-static Function *peer_function(Port *port, const QueuePair *pair)
-{
-    for (unsigned number = 0; number <= port->vfs; number++) {
-        Function *function = function_of_vport(port, number);
-        bool found = port->infiniband ? pair->remote_lid == 1 + number : function && has_gid(function, pair->remote_gid);
-
-        if (found && function && function->initialized) {
-            return function;
-        }
-    }
-    return NULL;
-}
-
-static bool find_peer(Function *function, const QueuePair *pair, Peer *peer)
-{
-    Port *port = function->port;
-
-    peer->function = peer_function(port, pair);
-    if (!peer->function || !vport_is_up(port, function->vport) || !vport_is_up(port, peer->function->vport)) {
-        return false;
-    }
-    peer->pair = resource_find(peer->function, OP_CREATE_QP, pair->remote);
-    return peer->pair && (peer->pair->state == QP_RTR || peer->pair->state == QP_RTS);
-}
+#define GENERAL_SERVICES 1 /* the queue pair of connection managers, by this number on each port */
 
 /* The sum of a request's data segments; UINT32_MAX if it is too long. */
 static uint32_t request_length(const uint8_t *at, const uint8_t *end)
@@ -74,8 +24,19 @@ static uint32_t request_length(const uint8_t *at, const uint8_t *end)
     return sum <= LARGEST_MESSAGE ? sum : UINT32_MAX;
 }
 
+/* An empty message as long as the request's data segments. */
+bool message_prepare(Message *message, const uint8_t *segments, const uint8_t *end)
+{
+    message->length = request_length(segments, end);
+    if (message->length == UINT32_MAX) {
+        return false;
+    }
+    message->bytes = g_malloc(MAX(message->length, 1));
+    return true;
+}
+
 /* From the request's data segments into the message. */
-static bool gather(Function *function, const uint8_t *at, const uint8_t *end, Message *message)
+bool message_gather(Function *function, const uint8_t *at, const uint8_t *end, Message *message)
 {
     uint32_t done = 0;
 
@@ -102,7 +63,7 @@ static bool gather(Function *function, const uint8_t *at, const uint8_t *end, Me
 }
 
 /* From the message into a list of buffers. Returns how many bytes had room, or -1 if a key forbids it. */
-static int64_t scatter(Function *function, const uint8_t *at, const uint8_t *end, const Message *message)
+int64_t message_scatter(Function *function, const uint8_t *at, const uint8_t *end, const Message *message)
 {
     uint32_t done = 0;
 
@@ -120,125 +81,99 @@ static int64_t scatter(Function *function, const uint8_t *at, const uint8_t *end
     return done;
 }
 
-static void complete_receive(const Peer *peer, CompletionQueue *completions, const uint8_t *wqe, uint32_t length,
-                             uint8_t opcode)
+bool receive_is_ready(Function *function, const QueuePair *pair)
 {
-    uint8_t entry[64] = { 0 };
+    uint8_t record[4];
 
-    stl_be_p(entry + 32, peer->pair->user_index);
-    memcpy(entry + 36, wqe + 12, 4); /* immediate data */
-    stl_be_p(entry + 44, length);
-    stl_be_p(entry + 56, peer->pair->resource.id);
-    stw_be_p(entry + 60, peer->pair->receive_consumer++);
-    entry[63] = opcode << 4;
-    completion_push(peer->function, completions, entry);
+    return pair->receives && memory_read(function, pair->doorbell_record, record, 4) &&
+           pair->receive_consumer != (uint16_t)ldl_be_p(record);
 }
 
-static RdmaResult fill_buffer(const Peer *peer, const Message *message)
+/* Puts a message into the next receive buffer, which is there. */
+RdmaResult receive_fill(Function *function, const QueuePair *pair, const Message *message)
 {
-    QueuePair *pair = peer->pair;
     uint32_t stride = MIN(pair->receive_stride, LARGEST_RECEIVE), mask = (1u << pair->receive_log) - 1;
     uint8_t buffers[LARGEST_RECEIVE];
     int64_t filled;
 
-    if (!ring_read(peer->function, &pair->ring, (pair->receive_consumer & mask) * pair->receive_stride, buffers, stride)) {
+    if (!ring_read(function, &pair->ring, (pair->receive_consumer & mask) * pair->receive_stride, buffers, stride)) {
         return RDMA_REMOTE_FAILURE;
     }
-    filled = scatter(peer->function, buffers, buffers + stride, message);
+    filled = message_scatter(function, buffers, buffers + stride, message);
     return filled < 0 ? RDMA_REMOTE_FAILURE : filled < message->length ? RDMA_REMOTE_TOO_SHORT : RDMA_DONE;
 }
 
-/* Takes the receiver's next buffer, if any: without one the sender tries again, for ever. */
-static RdmaResult receive(const Peer *peer, const uint8_t *wqe, const Message *message, bool into_buffer, uint8_t opcode)
+/* The entry has what only this kind of queue pair knows. */
+void receive_complete(Function *function, QueuePair *pair, uint8_t opcode, uint32_t length, uint8_t entry[64])
 {
-    QueuePair *pair = peer->pair;
-    CompletionQueue *completions = resource_find(peer->function, OP_CREATE_CQ, pair->receive_cq);
-    uint8_t record[4];
-    RdmaResult result;
+    CompletionQueue *completions = resource_find(function, OP_CREATE_CQ, pair->receive_cq);
 
-    if (!pair->receives || !completions || !memory_read(peer->function, pair->doorbell_record, record, 4)) {
-        return RDMA_REMOTE_FAILURE;
+    stl_be_p(entry + 32, pair->user_index);
+    stl_be_p(entry + 44, length);
+    stl_be_p(entry + 56, pair->resource.id);
+    stw_be_p(entry + 60, pair->receive_consumer++);
+    entry[63] = opcode << 4;
+    if (completions) {
+        completion_push(function, completions, entry);
     }
-    if (pair->receive_consumer == (uint16_t)ldl_be_p(record)) {
-        return RDMA_NOT_READY;
-    }
-    result = into_buffer ? fill_buffer(peer, message) : RDMA_DONE;
-    if (result == RDMA_DONE) {
-        complete_receive(peer, completions, wqe, message->length, opcode);
-    }
-    return result;
 }
 
-static void count(Function *from, Function *to, uint32_t length)
+static QueuePair *general_services(Function *function)
 {
-    static const uint8_t unicast[6] = { 0 };
+    GHashTableIter iterator;
+    Resource *resource;
 
-    vport_count(from->port->vport[from->vport].sent, unicast, length);
-    vport_count(to->port->vport[to->vport].received, unicast, length);
+    g_hash_table_iter_init(&iterator, function->resources);
+    while (g_hash_table_iter_next(&iterator, NULL, (void **)&resource)) {
+        if (resource->kind == OP_CREATE_QP && ((QueuePair *)resource)->service == SERVICE_GENERAL) {
+            return (QueuePair *)resource;
+        }
+    }
+    return NULL;
 }
 
-static RdmaResult read_remote(Function *function, const Peer *peer, const uint8_t *wqe, const uint8_t *end, Message *message)
+/* Each kind of queue pair checks the rest of the packet. */
+void rdma_receive(Function *function, const RdmaPacket *packet)
 {
-    if (!memory_key_access(peer->function, ldl_be_p(wqe + 24), ldq_be_p(wqe + 16), message->bytes, message->length, false,
-                           true)) {
-        return RDMA_REMOTE_ACCESS;
+    uint32_t number = ldl_be_p(packet->bytes + PACKET_DESTINATION) & 0xffffff;
+    QueuePair *pair = number == GENERAL_SERVICES ? general_services(function) : resource_find(function, OP_CREATE_QP, number);
+
+    if (packet->length < PACKET_HEADER || !pair || (pair->state != QP_RTR && pair->state != QP_RTS)) {
+        return;
     }
-    count(peer->function, function, message->length);
-    return scatter(function, wqe + 32, end, message) == message->length ? RDMA_DONE : RDMA_LOCAL_ERROR;
+    if (pair->service == SERVICE_RELIABLE) {
+        reliable_receive(function, pair, packet);
+    } else if (pair->service == SERVICE_DATAGRAM || pair->service == SERVICE_GENERAL) {
+        datagram_receive(function, pair, packet);
+    }
 }
 
-static RdmaResult write_remote(const Peer *peer, const uint8_t *wqe, const Message *message)
+/* The base transport header. */
+void packet_begin(RdmaPacket *packet, uint8_t opcode, uint32_t destination, uint32_t psn, bool acknowledge)
 {
-    if (message->length && !memory_key_access(peer->function, ldl_be_p(wqe + 24), ldq_be_p(wqe + 16), message->bytes,
-                                              message->length, true, true)) {
-        return RDMA_REMOTE_ACCESS;
-    }
-    return wqe[3] == WRITE ? RDMA_DONE : receive(peer, wqe, message, false, RESPONSE_WRITE_IMMEDIATE);
+    memset(packet, 0, offsetof(RdmaPacket, bytes) + PACKET_HEADER);
+    packet->bytes[PACKET_OPCODE] = opcode;
+    stw_be_p(packet->bytes + 2, DEFAULT_PARTITION);
+    stl_be_p(packet->bytes + PACKET_DESTINATION, destination);
+    stl_be_p(packet->bytes + PACKET_NUMBER, (uint32_t)acknowledge << 31 | (psn & 0xffffff));
+    packet->length = PACKET_HEADER;
 }
 
-static RdmaResult transfer(Function *function, const Peer *peer, const uint8_t *wqe, const uint8_t *end, Message *message)
+/* The data at the end is filled up to a multiple of four bytes. */
+void packet_append_data(RdmaPacket *packet, const uint8_t *bytes, uint32_t length)
 {
-    bool has_address = wqe[3] == WRITE || wqe[3] == WRITE_IMMEDIATE;
-    RdmaResult result;
+    uint32_t padding = -length & 3;
 
-    if (!gather(function, wqe + (has_address ? 32 : 16), end, message)) {
-        return RDMA_LOCAL_ERROR;
-    }
-    if (has_address) {
-        result = write_remote(peer, wqe, message);
-    } else {
-        result = receive(peer, wqe, message, true, wqe[3] == SEND ? RESPONSE_SEND : RESPONSE_SEND_IMMEDIATE);
-    }
-    if (result == RDMA_DONE) {
-        count(function, peer->function, message->length);
-    }
-    return result;
+    memcpy(packet->bytes + packet->length, bytes, length);
+    memset(packet->bytes + packet->length + length, 0, padding);
+    packet->bytes[1] = padding << 4;
+    packet->length += length + padding;
 }
 
-/* Executes one request: a control segment of 16 bytes, for write and read the remote address, then data segments. */
-RdmaResult rdma_execute(Function *function, QueuePair *pair, const uint8_t *wqe, uint32_t size, uint32_t *bytes)
+/* The length of the data that begins at this place of a received packet. */
+uint32_t packet_data_length(const RdmaPacket *packet, uint32_t at)
 {
-    g_autofree uint8_t *buffer = NULL;
-    const uint8_t *end = wqe + size;
-    uint8_t opcode = wqe[3];
-    bool sends = opcode == SEND || opcode == SEND_IMMEDIATE, addressed = opcode == WRITE || opcode == WRITE_IMMEDIATE || opcode == READ;
-    Message message;
-    Peer peer;
+    uint32_t padding = packet->bytes[1] >> 4 & 3;
 
-    if (opcode == NOP) {
-        return RDMA_DONE;
-    }
-    if (!sends && (!addressed || size < 32)) {
-        return RDMA_LOCAL_ERROR;
-    }
-    if (!find_peer(function, pair, &peer)) {
-        return RDMA_UNREACHABLE;
-    }
-    message.length = request_length(wqe + (addressed ? 32 : 16), end);
-    if (message.length == UINT32_MAX) {
-        return RDMA_LOCAL_ERROR;
-    }
-    message.bytes = buffer = g_malloc(MAX(message.length, 1));
-    *bytes = message.length;
-    return opcode == READ ? read_remote(function, &peer, wqe, end, &message) : transfer(function, &peer, wqe, end, &message);
+    return packet->length >= at + padding ? packet->length - at - padding : 0;
 }

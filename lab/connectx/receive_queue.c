@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The receive side of a function: its own flow tables, then a TIR, perhaps a table of queues, and a queue's next buffer (en_rx.c). */
+/*
+ * The receive side of a function: RDMA goes to queue pairs, other frames through the function's own flow tables, then a TIR, perhaps
+ * a table of queues, and a queue's next buffer (en_rx.c).
+ */
 #include "connectx.h"
 
 #define READY 1
@@ -87,12 +90,17 @@ void receive_queue_deliver(Port *port, uint16_t vport, Frame *frame)
 {
     Function *function = function_of_vport(port, vport);
     Verdict verdict = { 0 };
+    bool rdma = frame_is_rdma(port, vport, frame);
 
     if (!function || !function->initialized || !vport_is_up(port, vport)) {
         return;
     }
+    vport_count(port, vport, false, rdma ? NULL : frame->bytes, frame->length);
+    if (rdma) {
+        network_receive(function, frame);
+        return;
+    }
     frame_dissect(frame);
-    vport_count(port->vport[vport].received, frame->bytes, frame->length);
     flow_walk(function, flow_root(function, TABLE_NIC_RECEIVE, 0), frame, &verdict);
     for (unsigned i = 0; i < verdict.tir_count; i++) {
         WorkQueue *queue = queue_of(function, verdict.tirs[i]);

@@ -117,13 +117,18 @@ static uint8_t modify_switch_context(Function *function, Command *command)
     return STATUS_OK;
 }
 
-void vport_count(uint64_t counters[6], const uint8_t *destination, uint32_t length)
+/* RDMA has counters of its own, also on Ethernet: it has no destination here. */
+void vport_count(Port *port, uint16_t number, bool sent, const uint8_t *destination, uint32_t length)
 {
     static const uint8_t broadcast[6] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
-    int kind = !(destination[0] & 1) ? 0 : memcmp(destination, broadcast, 6) ? 1 : 2;
+    Vport *vport = &port->vport[number];
+    uint64_t *counters = sent ? vport->sent : vport->received;
+    int kind = !destination ? 3 : !(destination[0] & 1) ? 0 : memcmp(destination, broadcast, 6) ? 1 : 2;
 
-    counters[2 * kind]++;
-    counters[2 * kind + 1] += length;
+    if (!vport->frozen) {
+        counters[2 * kind]++;
+        counters[2 * kind + 1] += length;
+    }
 }
 
 /* Each counter is a pair of 64 bits: packets, octets. */
@@ -131,17 +136,19 @@ static uint8_t query_counter(Function *function, Command *command)
 {
     int number = vport_of(function, command);
     uint8_t *out = command->out;
-    uint8_t *received[3] = { AT(out, query_vport_counter_out__received_eth_unicast),
-                             AT(out, query_vport_counter_out__received_eth_multicast),
-                             AT(out, query_vport_counter_out__received_eth_broadcast) };
-    uint8_t *sent[3] = { AT(out, query_vport_counter_out__transmitted_eth_unicast),
-                         AT(out, query_vport_counter_out__transmitted_eth_multicast),
-                         AT(out, query_vport_counter_out__transmitted_eth_broadcast) };
+    uint8_t *received[COUNTERS / 2] = { AT(out, query_vport_counter_out__received_eth_unicast),
+                                        AT(out, query_vport_counter_out__received_eth_multicast),
+                                        AT(out, query_vport_counter_out__received_eth_broadcast),
+                                        AT(out, query_vport_counter_out__received_ib_unicast) };
+    uint8_t *sent[COUNTERS / 2] = { AT(out, query_vport_counter_out__transmitted_eth_unicast),
+                                    AT(out, query_vport_counter_out__transmitted_eth_multicast),
+                                    AT(out, query_vport_counter_out__transmitted_eth_broadcast),
+                                    AT(out, query_vport_counter_out__transmitted_ib_unicast) };
 
     if (number < 0) {
         return STATUS_BAD_PARAMETER;
     }
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < COUNTERS; i++) {
         stq_be_p(received[i / 2] + i % 2 * 8, function->port->vport[number].received[i]);
         stq_be_p(sent[i / 2] + i % 2 * 8, function->port->vport[number].sent[i]);
     }

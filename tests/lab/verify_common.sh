@@ -22,6 +22,22 @@ finding() {
         (map(select(.result != \"passed\")) + .)[0].$2" <<<"$document"
 }
 
+# rdma_up GUEST ADDRESS...: gives these addresses to the guest's VFs, in the order of their places, and waits for their links. It
+# prints the RDMA devices' files. MTU 9000 gives an RDMA MTU of 4096.
+rdma_up() {
+    # shellcheck disable=SC2016  # the guest's shell expands it
+    guest_shell "$1" "set -- ${*:2}"'; ip link set lo up
+        for vf in /sys/bus/pci/drivers/mlx5_core/0*; do
+            until [ -d "$vf/net" ] && [ -d "$vf/infiniband" ]; do usleep 200000; done
+            netdev=$(ls "$vf/net")
+            ip link set "$netdev" mtu 9000 up || exit
+            ip address show dev "$netdev" | grep -q "inet $1/" || ip address add "$1/24" dev "$netdev" || exit
+            until [ "$(cat "/sys/class/net/$netdev/operstate")" = up ]; do usleep 200000; done
+            shift
+        done
+        ls /dev/infiniband'
+}
+
 # seen KEY RESULT WORDS: the check has this result, and its finding contains WORDS.
 seen() {
     expect_equal "$1: $2" "$2" "$(finding "$1" result)"
