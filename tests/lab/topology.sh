@@ -1,4 +1,4 @@
-# vfpass topo against lspci, libvirt, ip and sysfs, and a snapshot against the host.
+# vfpass topo against lspci, libvirt, ip, rdma and sysfs, and a snapshot against the host.
 # covers: src/inventory src/topology src/cli/topo_command.cpp src/cli/snapshot_command.cpp src/capture src/report/topology_*
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail
@@ -7,7 +7,7 @@ source /vfpass/tests/lab/common.sh
 
 section "a host with two NUMA nodes and a PF on each"
 install_vfpass
-load_standin
+load_mlx5 rdma
 pf=$(pf_address 0) other=$(pf_address 1)
 make_vfs "$pf" 4
 start_libvirt
@@ -58,6 +58,28 @@ ip -d -json link show | jq -r '.[] | select(.parentbus == "pci") | .ifname as $n
 expect_same_file "netdevs match" /tmp/ip /tmp/topo
 expect_equal "VF count and maximum match" "4 8" \
     "$(of ".functions[] | select(.address == \"$pf\") | \"\(.vfs) \(.total_vfs)\"")"
+
+section "rdma"
+# rdma_of FUNCTION: its RDMA device.
+rdma_of() { ls "/sys/bus/pci/devices/$1/infiniband"; }
+for function in "$pf" "$other"; do
+    of ".functions[] | select(.address == \"$function\") | .rdma[] |
+        \"\(.name) guid \(.node_guid) firmware \(.firmware) port \(.ports[0].number) \(.ports[0].state)\""
+done >/tmp/topo
+rdma -d -j dev show >/tmp/rdma.dev
+rdma -j link show >/tmp/rdma.link
+for device in "$(rdma_of "$pf")" "$(rdma_of "$other")"; do
+    jq -r --arg name "$device" '.[] | select(.ifname == $name) | "\(.ifname) guid \(.node_guid) firmware \(.fw)"' /tmp/rdma.dev |
+        tr '\n' ' '
+    jq -r --arg name "$device" '.[] | select(.ifname == $name) | "port \(.port) \(.state)"' /tmp/rdma.link
+done >/tmp/rdma
+expect_equal "both PFs have a device" 2 "$(wc -l </tmp/rdma)"
+expect_same_file "RDMA devices, GUIDs, firmware and port states match" /tmp/rdma /tmp/topo
+expect_equal "a PF's link layer is Ethernet" ethernet \
+    "$(of ".functions[] | select(.address == \"$pf\") | .rdma[0].ports[0].link_layer")"
+# Of a VF's device only the name is read.
+vf=$(vf_of "$pf" 1)
+expect_equal "a VF's device matches" "$(rdma_of "$vf")" "$(of ".functions[] | select(.address == \"$vf\") | .rdma[].name")"
 
 section "the kernel's PCI tree"
 for function in $(of '.functions[] | select(.parent) | .address'); do
