@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154
 # Sourced by lib.sh: the SR-IOV functions, their drivers, and their state in sysfs.
 
 pci_devices=/sys/bus/pci/devices
