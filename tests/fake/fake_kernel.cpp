@@ -204,7 +204,6 @@ void FakeKernel::removeVfs(const RemoveVfs& action) {
       leftOvers[action.pf].erase(vf.index);
     }
     pf.vfs.clear();
-    withoutRules.erase(action.pf);
     pf.probesVfs = action.autoprobe.value_or(pf.probesVfs);
   });
 }
@@ -255,9 +254,11 @@ std::vector<RefusedAttribute> FakeKernel::configure(const ConfigureVfs& action, 
     const VfSettings known = all ? VfSettings{} : pf.vfs[wanted.index].settings;
     for (const Attribute attribute : differingAttributes(wanted.settings, known)) {
       if (contains(failing, attribute)) {
-        withoutRules[action.pf].insert(wanted.index);
         const std::string reason = "Input/output error (EIO)";
-        refused.push_back({wanted.index, attribute, reason, true});
+        if (!differingAttributes(only(wanted.settings, {attribute}), pf.vfs[wanted.index].settings)
+                 .empty()) {
+          refused.push_back({wanted.index, attribute, reason, true});
+        }
         if (failureSpreads) {
           failingAttributes[action.pf].assign(allAttributes.begin(), allAttributes.end());
         }
@@ -278,9 +279,6 @@ std::vector<RefusedAttribute> FakeKernel::configure(const ConfigureVfs& action, 
   change([&] {
     for (const auto& [index, settings] : accepted) {
       pf.vfs[index].settings = firstOf(settings, pf.vfs[index].settings);
-      if (failing.empty() && settings != VfSettings{}) {
-        withoutRules[action.pf].erase(index);
-      }
     }
   });
   if (!failure.empty()) {

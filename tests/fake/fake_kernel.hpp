@@ -25,8 +25,6 @@ class FakeKernel final : public Kernel {
   /// stay, as if restoring them had failed, too.
   std::map<PciAddress, std::vector<Attribute>> failingAttributes;
   bool failureSpreads = false;  ///< after the first failure all attributes fail
-  /// By PF: VFs that have no rules which enforce their attributes, since one of these failed.
-  std::map<PciAddress, std::set<unsigned>> withoutRules;
   /// Binding these to a driver other than `vfio-pci` fails, and so does restoring the previous one:
   /// they have no driver then.
   std::vector<PciAddress> failingProbes;

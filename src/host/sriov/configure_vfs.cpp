@@ -142,7 +142,7 @@ std::vector<RefusedAttribute> Configuration::run(const std::vector<VfChange>& ch
   waitForEffect();
   std::vector<RefusedAttribute> refused;
   for (const Item& item : items_) {
-    if (!item.refusal.empty() && (item.failed || !holds(item, before_))) {
+    if (!item.refusal.empty() && !holds(item, before_)) {
       refused.push_back({item.index, item.attribute, item.refusal, item.failed});
     }
   }

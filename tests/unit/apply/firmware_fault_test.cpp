@@ -12,6 +12,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 const PciAddress pfAddress = *parsePciAddress("0000:01:00.0");
 
@@ -95,10 +96,9 @@ TEST_F(FirmwareFault, DetachThatCannotRestoreAttributesIsRolledBack) {
   const std::string attached = host.fingerprint();
   failing({Attribute::vlan});
   EXPECT_THAT(failureOf(host.detachPlan()),
-              AllOf(HasSubstr("cannot set vlan of VF"), HasSubstr("rolling back failed")));
-  EXPECT_EQ(host.leases().size(), 2U);
-  EXPECT_EQ(recover().size(), 1U);
+              AllOf(HasSubstr("cannot set vlan of VF"), Not(HasSubstr("rolling back failed"))));
   EXPECT_EQ(host.fingerprint(), attached);
+  EXPECT_TRUE(recover().empty()) << "a firmware that goes on failing must not block every command";
   host.execute(host.detachPlan());
   EXPECT_EQ(host.fingerprint(), detached);
 }

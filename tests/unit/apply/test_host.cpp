@@ -223,11 +223,6 @@ std::string Host::fingerprint() const {
       text << '\n';
     }
   }
-  for (const auto& [address, vfs] : kernel.withoutRules) {
-    for (const unsigned vf : vfs) {
-      text << "VF " << vf << " of " << toString(address) << " has no rules\n";
-    }
-  }
   for (const auto& [address, function] : kernel.functions) {
     text << toString(address) << ' ' << function.driver << ' ' << function.driverOverride << '\n';
   }

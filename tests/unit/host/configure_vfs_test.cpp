@@ -308,8 +308,8 @@ TEST_F(ConfigureVfsTest, IgnoresRefusalOfWhatReadsBack) {
     return configureVfs(driver_, {{1, wanted_, {}}}, names_, deadline_, {}, Sent::all);
   };
   EXPECT_THAT(send(), IsEmpty());
-  driver_.refusals[{1, Attribute::rate}] = EIO;
-  EXPECT_EQ(send().size(), 1U);
+  driver_.refusals[{1, Attribute::rate}] = EIO;  // or the next command would find it pending, too
+  EXPECT_THAT(send(), IsEmpty());
 }
 
 TEST_F(ConfigureVfsTest, SendsAttributesOfOtherVfsTogether) {
