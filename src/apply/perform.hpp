@@ -11,8 +11,8 @@ namespace vfpass::apply {
 /// Performs one action; idempotent. Appends messages for the user to `warnings`.
 void perform(const Action& action, Tools& tools, std::vector<std::string>& warnings);
 
-/// The same for the inverse of a step: each attribute that the device fails to take is an Error,
-/// also an optional one.
+/// The same for the inverse of a step: an attribute that the device fails to take and that does not
+/// read back as stated is an Error, even if it is optional.
 void performInverse(const Action& action, Tools& tools, std::vector<std::string>& warnings);
 
 /// Resets several functions in parallel.
