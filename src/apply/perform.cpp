@@ -309,6 +309,9 @@ bool isRecord(const Action& action) {
          std::holds_alternative<ForgetSoftRoce>(action);
 }
 
+namespace {
+
+// Whether the device exists that the whole action concerns.
 bool hasItsDevice(const Action& action, const Tools& tools) {
   const auto hasFunction = [&](const PciAddress& function) {
     return tools.kernel.readFunction(function).has_value();
@@ -328,12 +331,23 @@ bool hasItsDevice(const Action& action, const Tools& tools) {
   if (const auto* reset = std::get_if<ResetFunction>(&action)) {
     return hasFunction(reset->function);
   }
-  if (const auto* configure = std::get_if<ConfigureVfs>(&action)) {
-    const auto vfs = tools.kernel.vfAddresses(configure->pf);
-    return std::all_of(configure->vfs.begin(), configure->vfs.end(),
-                       [&](const VfChange& change) { return vfs.contains(change.index); });
-  }
   return true;
+}
+
+std::optional<Action> onExistingVfs(ConfigureVfs action, const Tools& tools) {
+  const auto existing = tools.kernel.vfAddresses(action.pf);
+  std::erase_if(action.vfs,
+                [&](const VfChange& change) { return !existing.contains(change.index); });
+  return action.vfs.empty() ? std::nullopt : std::optional<Action>(std::move(action));
+}
+
+}  // namespace
+
+std::optional<Action> onExistingDevices(const Action& action, const Tools& tools) {
+  if (const auto* configure = std::get_if<ConfigureVfs>(&action)) {
+    return onExistingVfs(*configure, tools);
+  }
+  return hasItsDevice(action, tools) ? std::optional(action) : std::nullopt;
 }
 
 bool isInEffect(const EditDomain& action, Tools& tools) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <exception>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,9 +36,10 @@ bool isKernelAction(const Action& action);
 /// True for actions that only change the state database.
 bool isRecord(const Action& action);
 
-/// False if the action concerns a device that no longer exists: the operation itself, or somebody
-/// since then, may have removed the VFs; then there is nothing left to do.
-bool hasItsDevice(const Action& action, const Tools& tools);
+/// The part of an action whose devices still exist; nullopt if none of them does. The operation
+/// itself, or somebody since then, may have removed VFs: for those nothing is left to do, and the
+/// others of the same PF must not suffer for it.
+std::optional<Action> onExistingDevices(const Action& action, const Tools& tools);
 
 /// True if the domain's persistent XML is as the action requires.
 bool isInEffect(const EditDomain& action, Tools& tools);

@@ -173,12 +173,15 @@ class Recovery {
   // Check all actions before performing any, so that a refusal changes nothing.
   void requireUnheld(const std::vector<Action>& actions) {
     std::vector<Action> possible;
-    std::copy_if(
-        actions.begin(), actions.end(), std::back_inserter(possible), [&](const Action& action) {
-          const auto* removal = std::get_if<RemoveVfs>(&action);
-          const bool keepsVfs = removal != nullptr && removal->autoprobe;
-          return isKernelAction(action) && sameBoot_ && !keepsVfs && hasItsDevice(action, tools_);
-        });
+    for (const auto& action : sameBoot_ ? actions : std::vector<Action>{}) {
+      const auto* removal = std::get_if<RemoveVfs>(&action);
+      const bool keepsVfs = removal != nullptr && removal->autoprobe;
+      const auto left =
+          isKernelAction(action) && !keepsVfs ? onExistingDevices(action, tools_) : std::nullopt;
+      if (left) {
+        possible.push_back(*left);
+      }
+    }
     gate_.require(possible);
   }
 
@@ -214,29 +217,32 @@ class Recovery {
 
   void rollBackStep(std::size_t at) {
     for (const auto& action : operation_.steps[at].step.undo) {
-      if (isPossible(action)) {
-        rollBackAction(action, plan_, gate_, tools_, warnings_);
+      if (const auto possible = possiblePart(action)) {
+        rollBackAction(*possible, plan_, gate_, tools_, warnings_);
       }
     }
     tools_.database.markSteps(operation_.id, at, 1, StepStatus::undone);
   }
 
   void act(const Action& action) {
-    if (isPossible(action)) {
-      gate_.require({action});
-      perform(action, tools_, warnings_);
+    if (const auto possible = possiblePart(action)) {
+      gate_.require({*possible});
+      perform(*possible, tools_, warnings_);
     }
   }
 
   // Takes or releases the locks as the action requires. A reboot has reverted every effect on the
   // kernel, and devices may have other addresses now.
-  bool isPossible(const Action& action) {
+  std::optional<Action> possiblePart(const Action& action) {
     if (isDomainAction(action)) {
       locks_.clear();
-      return true;
+      return action;
     }
     takeLocks();
-    return !isKernelAction(action) || (sameBoot_ && hasItsDevice(action, tools_));
+    if (!isKernelAction(action)) {
+      return action;
+    }
+    return sameBoot_ ? onExistingDevices(action, tools_) : std::nullopt;
   }
 
   std::string finish(const std::string& how) {

@@ -301,7 +301,8 @@ class Run {
       }
     }
     for (const auto& failure : failures) {
-      if (hasItsDevice(failure.action, tools_)) {  // a VF that has been removed since has no state
+      if (onExistingDevices(failure.action,
+                            tools_)) {  // a VF that has been removed since has no state
         std::rethrow_exception(failure.cause);
       }
     }
@@ -326,15 +327,16 @@ class Run {
         continue;
       }
       takeLocks();
-      if (!hasItsDevice(action, tools_)) {
+      const auto possible = onExistingDevices(action, tools_);
+      if (!possible) {
         continue;  // somebody else has removed it
       }
       try {
-        rollBackAction(action, plan_, gate_, tools_, warnings_);
+        rollBackAction(*possible, plan_, gate_, tools_, warnings_);
       } catch (const TimeoutError&) {
         throw;
       } catch (const Error&) {
-        throw FailedInverse{action, std::current_exception()};
+        throw FailedInverse{*possible, std::current_exception()};
       }
     }
   }

@@ -155,5 +155,32 @@ TEST_F(FirmwareFault, VfsThatVanishDuringAnAttachAreNotRestored) {
   EXPECT_TRUE(host.recoverAll().empty());
 }
 
+TEST_F(FirmwareFault, VfsThatRemainAreRestoredWhenAnotherOneVanishes) {
+  auto& vfs = host.kernel.pfs.at(pfAddress).vfs;
+  const VfSettings before = vfs[0].settings;
+  const Plan plan = host.attachPlan();
+  host.hypervisor.refuseDefine = true;
+  host.hypervisor.afterRead = [&](auto& /*domain*/) {
+    EXPECT_NE(vfs[0].settings, before) << "the attach has configured VF 0";
+    vfs.resize(1);
+  };
+  EXPECT_EQ(failureOf(plan).find("rolling back failed"), std::string::npos);
+  EXPECT_EQ(vfs[0].settings, before);
+  EXPECT_TRUE(host.leases().empty());
+}
+
+TEST_F(FirmwareFault, RecoverRestoresTheVfsThatRemain) {
+  auto& vfs = host.kernel.pfs.at(pfAddress).vfs;
+  const VfSettings before = vfs[0].settings;
+  const Plan plan = host.attachPlan();
+  host.hypervisor.refuseDefine = true;
+  host.hypervisor.afterRead = [&](auto& /*domain*/) { failing({Attribute::vlan}); };
+  EXPECT_THAT(failureOf(plan), HasSubstr("rolling back failed"));
+  vfs.resize(1);
+  recover();
+  EXPECT_EQ(vfs[0].settings, before);
+  EXPECT_TRUE(host.leases().empty());
+}
+
 }  // namespace
 }  // namespace vfpass::apply
