@@ -61,7 +61,7 @@ peak() {
 state_size() { du --bytes --total /var/lib/vfpass | awk 'END { print $1 }'; }
 
 install_vfpass
-load_standin
+load_mlx5
 modprobe vfio-pci
 for number in 0 1; do
     echo 0 >"/sys/bus/pci/devices/$(pf_address "$number")/sriov_drivers_autoprobe"

@@ -154,7 +154,7 @@ head_row() {
 }
 
 install_vfpass
-load_standin
+load_mlx5
 modprobe vfio-pci
 for number in 0 1; do
     echo 0 >"/sys/bus/pci/devices/$(pf_address "$number")/sriov_drivers_autoprobe"

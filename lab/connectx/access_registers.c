@@ -61,6 +61,15 @@ static void virtual_lanes(uint8_t *out, uint32_t length)
     SET(out, pvlc_reg__vl_operational, 4);
 }
 
+/* Which priorities are paused. It reads back and pauses nothing. */
+static void flow_control(Port *port, const uint8_t *in, uint8_t *out, bool write)
+{
+    if (write) {
+        memcpy(port->flow_control, in, sizeof(port->flow_control));
+    }
+    memcpy(out, port->flow_control, sizeof(port->flow_control));
+}
+
 static uint8_t access_register(Function *function, Command *command)
 {
     uint8_t *in = AT(command->in, access_register_in__register_data);
@@ -84,7 +93,13 @@ static uint8_t access_register(Function *function, Command *command)
     case REGISTER_PVLC:
         virtual_lanes(out, length - header);
         return STATUS_OK;
-    case REGISTER_PCAP: case REGISTER_PMLP: case REGISTER_PFCC: case REGISTER_PPCNT: case REGISTER_PPTB: case REGISTER_PPLM:
+    case REGISTER_PFCC:
+        if (length - header < sizeof(function->port->flow_control)) {
+            return STATUS_BAD_INPUT_LENGTH;
+        }
+        flow_control(function->port, in, out, command->modifier == MODE_WRITE);
+        return STATUS_OK;
+    case REGISTER_PCAP: case REGISTER_PMLP: case REGISTER_PPCNT: case REGISTER_PPTB: case REGISTER_PPLM:
     case REGISTER_QETCR: case REGISTER_NODE_DESCRIPTION: case REGISTER_HOST_ENDIANNESS:
         return STATUS_OK;
     default:

@@ -278,6 +278,7 @@ struct Port {
     Vport vport[MAX_VFS + 1];
     uint8_t admin_state; /* 1 up, 2 down */
     bool cable;          /* false: the link is down whatever the driver asks for */
+    uint8_t flow_control[16]; /* PFCC, as the driver wrote it */
     GArray *pages[MAX_VFS + 1]; /* pages that the driver gave to each function's firmware */
     uint32_t reclaim_ms;
     GPtrArray *reclaims;

@@ -9,7 +9,7 @@ source /vfpass/tests/lab/common.sh
 source /vfpass/tests/lab/tiny.sh
 
 install_vfpass
-load_standin
+load_mlx5
 pf=$(pf_address 0) netdev=$(pf_netdev 0)
 make_vfs "$pf" 4
 start_libvirt

@@ -1,13 +1,13 @@
 # doctor on a real kernel: the first failed check of the chain comes first, and every tested remedy resolves its
 # finding when it is run exactly as printed.
 # covers: src/doctor src/cli/doctor_command.cpp src/report/doctor_report.cpp
-# shellcheck shell=bash disable=SC2016
+# shellcheck shell=bash disable=SC2016,SC2154
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
 source /vfpass/tests/lab/common.sh
 
 install_vfpass
-load_standin
+load_mlx5
 good=$(pf_address 0) netdev=$(pf_netdev 0) switched=$(pf_address 1)
 make_vfs "$good" 2
 make_vfs "$switched" 2
@@ -30,13 +30,23 @@ finds() {
     expect_equal "$1 fails" failed "$(of "$1" result)"
     expect_contains "$1 reports what it found" "$2" of "$1" seen
 }
-# cure KEY: runs its remedy.
-cure() {
+# passes KEY: the check passes now, or soon: a port needs a moment until its link is up.
+passes() { expect "$1 passes" wait_until 30 passes_now "$1"; }
+passes_now() { examine; test "$(of "$1" result)" = passed; }
+# run_remedy KEY: exactly as printed.
+run_remedy() {
     local remedy
     remedy=$(of "$1" remedy)
     expect "\$ $remedy" bash -c "$remedy"
-    examine
-    expect_equal "$1 passes" passed "$(of "$1" result)"
+}
+cure() {
+    run_remedy "$1"
+    passes "$1"
+}
+# of_pf KEY NETDEV: result and observation of the finding about this PF.
+of_pf() {
+    jq -r --arg key "$1" --arg netdev "$2" '.findings[] | select(.key == $key and .subject == $netdev) |
+        "\(.result) \(.seen)"' /tmp/doctor.json
 }
 
 section "this host, unchanged"
@@ -91,9 +101,19 @@ expect_equal "no-iommu-mode passes without the file" passed "$(of no-iommu-mode 
 expect_equal "unsafe-interrupts passes without the file" passed "$(of unsafe-interrupts result)"
 
 section "the eswitch mode, from devlink"
-# The stand-in has no devlink, which must not count as passed.
-expect_equal "the mode is not observable" "not_observable devlink shows no eswitch mode" \
-    "$(of eswitch result) $(of eswitch seen)"
+expect_equal "legacy passes" "passed legacy" "$(of_pf eswitch "$netdev")"
+mapping train0 rail0 "$good" 'vlan: {id: 5}'
+expect "switchdev" devlink dev eswitch set "pci/$good" mode switchdev
+finds eswitch switchdev
+expect_equal "the mapping that requires legacy is named" "legacy: train0, rail0 requires vlan" "$(of eswitch expected)"
+expect_equal "the remedy is a line of host.yaml" \
+    "set embedded-switch-mode: legacy for PF $good in host.yaml, then run vfpass host apply" "$(of eswitch remedy)"
+printf 'version: 1\npfs:\n  - pf: {pci: "%s"}\n    embedded-switch-mode: legacy\n    allow-disruption: true\n' \
+    "$good" >/etc/vfpass/host.yaml
+examine
+cure eswitch
+expect_contains "devlink shows legacy" "mode legacy" devlink dev eswitch show "pci/$good"
+rm /etc/vfpass/host.yaml
 
 section "the PF's link and its MTU"
 mapping train0 rail0 "$good" 'guest: {mtu: 4000}'
@@ -110,6 +130,46 @@ expect_contains "pf-link reports a port that is down" "$netdev down" jq -r \
 cure pf-link
 finds pf-mtu "$netdev has 1500"
 cure pf-mtu
+rm "$vms/train0.yaml"
+
+section "the kernel's RDMA driver, and what it shows"
+# The mappings name both PFs, so that both ports are judged.
+mapping train0 rail0 "$good" 'vlan: {id: 5}'
+mapping train1 rail0 "$switched"
+examine
+expect_equal "the link type is not observable without RDMA ports" "not_observable $netdev has no RDMA port" \
+    "$(of link-type result) $(of link-type seen)"
+expect_equal "neither is the firmware's version" "not_observable cannot read the version" "$(of_pf firmware-escape "$netdev")"
+expect_equal "flow control is waived without a RoCE port" waived "$(of flow-control result)"
+finds ofed "mlx5_ib not loaded"
+cure ofed
+expect_equal "both modules are the kernel's own" "the kernel's own" "$(of ofed seen)"
+# With an RDMA device, a PF has its name.
+rdma=$(ls "$pci_devices/$good/infiniband") second_rdma=$(ls "$pci_devices/$switched/infiniband")
+passes pf-link
+expect_equal "the port is active" "passed active" "$(of_pf pf-link "$rdma")"
+expect_equal "the link type passes" "passed ethernet" "$(of link-type result) $(of link-type seen)"
+expect_equal "firmware-escape reports the version that mlx5_ib shows" "failed $(<"/sys/class/infiniband/$rdma/fw_ver")" \
+    "$(of_pf firmware-escape "$rdma")"
+expect_equal "firmware with the fix passes" "passed 22.46.3008" "$(of_pf firmware-escape "$second_rdma")"
+expect_equal "the firmware's settings need a program" "neither mstconfig nor mlxconfig shows them" "$(of firmware-settings seen)"
+# One finding for each port.
+for _ in 1 2; do
+    finds arp "arp_ignore 0, arp_announce 0"
+    run_remedy arp
+done
+passes arp
+expect_equal "PFC is read; ECN is unknown, because only OFED shows it" \
+    "not_observable PFC off, ECN unknown, no DSCP mapped to a priority" "$(of_pf flow-control "$netdev")"
+pause() { dcb pfc set dev "$(pf_netdev "$1")" prio-pfc "3:$2"; }
+expect "the first port pauses priority 3" pause 0 on
+finds flow-control "PFC off, ECN unknown, no DSCP mapped to a priority; the first port has PFC on priority 3"
+expect "the second port does so, too" pause 1 on
+passes flow-control
+expect_contains "it reports the priority" "PFC on priority 3" of flow-control seen
+mapping train0 rail0 "$good" 'infiniband: {node-guid: "02:00:00:00:00:00:0b:01", port-guid: "02:00:00:00:00:00:0b:02"}'
+finds link-type "$rdma is ethernet"
+rm "$vms"/train[01].yaml
 
 section "libvirt"
 expect_contains "libvirt-version reports the version" "$(virsh version | sed -n 's/Using library: libvirt //p'): hooks in qemu.d" \
@@ -162,11 +222,6 @@ expect_exit 2 "a VM without a mapping" vfpass doctor --vm nobody
 
 section "other programs that configure VFs"
 # tests/cli/remedies_test.py runs the commands; here are the changes that remedies in words describe.
-# passes KEY: the check passes after such a change.
-passes() {
-    examine
-    expect_equal "$1 passes" passed "$(of "$1" result)"
-}
 mkdir -p /etc/NetworkManager/system-connections /etc/netplan /etc/systemd/network /etc/udev/rules.d
 profile=/etc/NetworkManager/system-connections/lab.nmconnection
 printf '[connection]\nid=lab\nuuid=0f5e9a3c-1111-4222-8333-944455566688\ntype=ethernet\n\n[sriov]\ntotal-vfs=4\n' >"$profile"
@@ -210,7 +265,8 @@ rm /etc/rc.local
 section "a host without SR-IOV devices"
 echo 1 >"/sys/bus/pci/devices/$gpu/remove"
 for pf in "$good" "$switched"; do echo 0 >"/sys/bus/pci/devices/$pf/sriov_numvfs"; done
-rmmod mlx5_core
+modprobe -r mlx5_ib mlx5_core
+for pf in "$good" "$switched"; do echo 1 >"/sys/bus/pci/devices/$pf/remove"; done
 expect_exit 0 "no check fails" vfpass doctor
 expect_said "the summary says so" "ready: 0 checks failed"
 finish

@@ -12,11 +12,11 @@ export AGENT_TIMEOUT=240
 agent_timeout=600
 
 # address_of INDEX: the VF's PCI address in the guest.
-address_of() { in_guest train0 "$(vport_value 0 "$1" mac)" | cut -d/ -f6; }
+address_of() { in_guest train0 "$(vf_attribute 0 "$1" address)" | cut -d/ -f6; }
 
 section "a guest with $firmware"
 install_vfpass
-load_standin
+load_mlx5
 pf=$(pf_address 0)
 make_vfs "$pf" 2
 ip link set dev "$(pf_netdev 0)" up

@@ -13,7 +13,7 @@ there() { ssh -o BatchMode=yes "root@10.98.0.$1" "${@:2}"; }
 
 section "$role host: libvirt and a VM"
 install_vfpass
-load_standin
+load_mlx5
 pf=$(pf_address 0) netdev=$(pf_netdev 0)
 start_libvirt
 expect "hook install" vfpass hook install

@@ -12,7 +12,7 @@ is_on() { test "$(driver_of "$1")" = "$2"; }
 install_vfpass
 restore_state
 modprobe xhci_pci
-load_standin
+load_mlx5
 start_libvirt
 vfpass hook install
 expect "the function is bound to the host's driver" wait_until 20 is_on "$single" xhci_hcd

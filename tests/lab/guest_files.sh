@@ -40,7 +40,7 @@ seen() { guest_shell train0 'cat /tmp/watch/seen /tmp/watch/said 2>/dev/null'; }
 
 section "a guest with a VF"
 install_vfpass
-load_standin
+load_mlx5
 pf=$(pf_address 0)
 make_vfs "$pf" 1
 ip link set dev "$(pf_netdev 0)" up

@@ -38,7 +38,7 @@ guest_state() {
 
 section "a guest with two VFs and its own /etc/nccl.conf"
 install_vfpass
-load_standin
+load_mlx5
 pf=$(pf_address 0)
 make_vfs "$pf" 2
 ip link set dev "$(pf_netdev 0)" up
@@ -82,8 +82,8 @@ seen=$(guest_shell train0 'for netdev in /sys/class/net/*; do
     echo "$(ip -o address show dev $name | sed -n "s/.*inet \([^ ]*\).*/\1/p") $(cat $netdev/mtu) $(
         cat $conf/arp_announce) $(cat $conf/arp_ignore) $(cat $netdev/address)"; done | sort')
 expect_equal "addresses, MTU and ARP settings are on the right ports" \
-    "192.168.100.10/24 9000 2 1 $(vport_value 0 0 mac)
-192.168.200.10/24 9000 2 1 $(vport_value 0 1 mac)" "$seen"
+    "192.168.100.10/24 9000 2 1 $(vf_attribute 0 0 address)
+192.168.200.10/24 9000 2 1 $(vf_attribute 0 1 address)" "$seen"
 expect_contains "NCCL's settings are written" "NCCL_IB_TIMEOUT=22" guest_shell train0 'cat /etc/nccl.conf'
 expect_contains "variables of NCCL without a key are written" "NCCL_CROSS_NIC=0" guest_shell train0 'cat /etc/nccl.conf'
 expect_equal "the file's mode is kept" 640 "$(guest_shell train0 'stat -c %a /etc/nccl.conf')"

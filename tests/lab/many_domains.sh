@@ -12,7 +12,7 @@ count=${DOMAINS:-50} with_vf=8
 
 section "$count domains, $with_vf with VFs"
 install_vfpass
-load_standin
+load_mlx5
 make_vfs "$(pf_address 0)" 6
 make_vfs "$(pf_address 1)" 6
 start_libvirt

@@ -8,7 +8,7 @@ source /vfpass/tests/lab/common.sh
 
 restore_state
 install_vfpass
-load_standin
+load_mlx5
 pf=$(pf_address 0)
 make_vfs "$pf" 4
 ip link set dev "$(pf_netdev 0)" vf 1 mac 02:bb:00:00:00:01 vlan 77
@@ -22,7 +22,7 @@ untouched() {
 
 expect_equal "another card has the address" 0000:01:00.0 "$pf"
 expect_exit 1 "the start is refused" virsh start a
-expect_said "the reason is printed" "PCI path"
+expect_said "the reason is printed" "serial number lab9, the leased card has lab0"
 untouched "the start"
 expect "recover" vfpass recover
 untouched "recover"

@@ -5,6 +5,8 @@
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
 source /vfpass/tests/lab/common.sh
+# shellcheck source=SCRIPTDIR/../../lab/lib/connectx.sh
+source /vfpass/lab/lib/connectx.sh
 
 gpu=0000:03:00.0 second_gpu=0000:04:00.0
 
@@ -29,10 +31,13 @@ has_no_lease() { test "$(pfs)" = ""; }
 
 section "a host with two PFs at the same distance"
 install_vfpass
-load_standin
+load_mlx5
 one=$(pf_address 0) other=$(pf_address 1)
-make_vfs "$one" 4
-make_vfs "$other" 4
+# No check concerns the host's driver for VFs, which takes seconds to probe each.
+for pf in "$one" "$other"; do
+    echo 0 >"$pci_devices/$pf/sriov_drivers_autoprobe"
+    make_vfs "$pf" 4
+done
 start_libvirt
 define_guest train0
 settle train0
@@ -56,6 +61,7 @@ expect_same_file "the leases are unchanged" /tmp/status.first /tmp/status.second
 
 section "attached entries keep their PF when the other PF becomes preferable"
 ip link set dev "$(pf_netdev 1)" up
+expect "the other PF has a link" wait_until 30 carrier_is 1 "$(pf_netdev 1)"
 expect "status reports no drift" vfpass status train0
 expect_contains "attach changes nothing" "nothing to do" vfpass attach train0
 expect_equal "the entries keep their PFs" "rail0@$one rail1@$other rail2@$one" "$(pfs)"

@@ -10,17 +10,16 @@ snippets=/usr/local/share/vfpass/network
 rule=/etc/udev/rules.d/95-vfpass-vf.rules
 exceptions=/etc/udev/rules.d/50-host-vfs.rules
 
-# The lab's functions have the vendor of QEMU's devices (lab/README.md); nothing else in the rule is changed.
 install_snippets() {
     mkdir -p "$snippets" /etc/udev/rules.d
-    sed 's/0x15b3/0x1b36/' /vfpass/packaging/network/95-vfpass-vf.rules >"$snippets/95-vfpass-vf.rules"
+    install -m 644 /vfpass/packaging/network/95-vfpass-vf.rules "$snippets/"
     install -m 644 /vfpass/packaging/network/05-vfpass-vf.network /usr/lib/systemd/network/
 }
 
-# documented TEXT: prints the line of docs/network-managers.md that contains TEXT, for this PF or VF, directory and vendor.
+# documented TEXT: prints the line of docs/network-managers.md that contains TEXT, for this PF or VF and directory.
 documented() {
     grep -F -m 1 "    $1" /vfpass/docs/network-managers.md |
-        sed "s/^ *//; s/ens1f0np0/$netdev/; s/0000:3b:00.2/$vf/; s|/usr/share/vfpass/network|$snippets|; s/0x15b3/0x1b36/"
+        sed "s/^ *//; s/ens1f0np0/$netdev/; s/0000:3b:00.2/$vf/; s|/usr/share/vfpass/network|$snippets|"
 }
 
 start_udev() {
@@ -29,7 +28,7 @@ start_udev() {
 
 # new_vfs: removes the VFs and creates two; returns when their netdevs have their final names.
 new_vfs() {
-    make_vfs "$pf" 0 && make_vfs "$pf" 2 && wait_until 20 have_netdevs && udevadm settle
+    make_vfs "$pf" 0 && make_vfs "$pf" 2 && wait_until 60 have_netdevs && udevadm settle
 }
 have_netdevs() { test -n "$(netdev_of "$(vf_of "$pf" 0)")" && test -n "$(netdev_of "$(vf_of "$pf" 1)")"; }
 
@@ -70,7 +69,7 @@ configured() {
 }
 
 section "a host with udev and systemd-networkd, which configures every netdev"
-require "the stand-in loads" load_standin
+require "mlx5_core loads" load_mlx5
 pf=$(pf_address 0)
 require "udev starts" start_udev
 netdev=$(netdev_of "$pf")
@@ -122,7 +121,7 @@ define_guest train0
 mapping train0 rail0 "$pf" 'index: 0'
 expect "attach takes the VF" vfpass attach train0
 expect "detach returns it" vfpass detach train0
-expect "its netdev appears" wait_until 20 have_netdevs
+expect "its netdev appears" wait_until 60 have_netdevs
 udevadm settle
 expect_equal "it is marked" "$marked" "$(marks "$(vf_netdev 0)")"
 left_alone networkd_state "$(vf_netdev 0)"

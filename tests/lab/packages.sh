@@ -43,7 +43,7 @@ chmod 755 /etc/libvirt/hooks/qemu
 cp /etc/libvirt/hooks/qemu /tmp/own.before
 
 section "a managed VM and another one"
-load_standin
+load_mlx5
 pf=$(pf_address 0) netdev=$(pf_netdev 0)
 make_vfs "$pf" 4
 for vm in a plain; do define_tiny "$vm"; done

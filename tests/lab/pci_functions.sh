@@ -53,7 +53,7 @@ refused() {
 section "a host with functions in use, and a q35 domain"
 install_vfpass
 modprobe -a xhci_pci virtio_blk ext4 dm_mod
-load_standin
+load_mlx5
 pf=$(pf_address 0) other=$(pf_address 1)
 make_vfs "$pf" 4
 make_vfs "$other" 2

@@ -12,7 +12,7 @@ RANDOM=$((seed % 32768))
 echo "seed $seed"
 
 install_vfpass
-load_standin
+load_mlx5
 pf=$(pf_address 0) netdev=$(pf_netdev 0)
 policy_pf=$(pf_address 1) policy_netdev=$(pf_netdev 1)
 make_vfs "$pf" 4
@@ -31,12 +31,23 @@ vf_count() { find "/sys/bus/pci/devices/$policy_pf/" -maxdepth 1 -name 'virtfn*'
 # Not in a pipe: grep -q exits at the first match, and SIGPIPE would kill virsh.
 is_attached() { grep -q ua-vfpass-rail0 <(virsh dumpxml --inactive a); }
 
-# end_after PID COMMAND...: runs COMMAND at a random moment, during or after the process, then waits for PID.
+# How long each command takes in milliseconds if it is not killed. The probe of each VF takes mlx5_core a large part of it.
+declare -A duration=()
+# measure NAME COMMAND...
+measure() {
+    local started=${EPOCHREALTIME//./}
+    expect "$1, undisturbed" "${@:2}"
+    duration[$1]=$(((${EPOCHREALTIME//./} - started) / 1000))
+    echo "$1 takes ${duration[$1]} ms"
+}
+
+# end_after NAME PID COMMAND...: runs COMMAND at a random moment, during or shortly after the process, then waits for PID.
 end_after() {
-    local milliseconds=$((RANDOM % 2500))
+    local most=$((duration[$1] * 5 / 4)) milliseconds
+    milliseconds=$(((RANDOM * 32768 + RANDOM) % most))
     sleep "$((milliseconds / 1000)).$(printf '%03d' $((milliseconds % 1000)))"
-    "${@:2}" 2>/dev/null
-    wait "$1" 2>/dev/null
+    "${@:3}" 2>/dev/null
+    wait "$2" 2>/dev/null
 }
 kill_command() { kill -KILL "$1"; }
 kill_hook() { pkill -KILL -f 'qemu.d/vfpass a '; }
@@ -63,6 +74,20 @@ change_policy() {
         "$policy_pf" $(($(vf_count) == 4 ? 6 : 4)) >/etc/vfpass/host.yaml
 }
 
+section "each command's duration"
+for count in 6 4; do
+    change_policy
+    measure apply vfpass host apply
+    expect_equal "the PF has $count VFs" "$count" "$(vf_count)"
+done
+rm -f /etc/vfpass/host.yaml
+measure attach vfpass attach a
+measure start virsh start a
+virsh --quiet destroy a
+expect "a is off" wait_until 30 guest_off a
+measure detach vfpass detach a
+expect "no lease" no_lease
+
 section "up to $kills kills in $seconds s"
 count_attach=0 count_detach=0 count_apply=0 count_hook=0
 end=$((SECONDS + seconds))
@@ -72,24 +97,24 @@ for ((round = 1; round <= kills && SECONDS < end; round++)); do
         change_policy
         vfpass host apply >/tmp/command.log 2>&1 &
         command="host apply" count_apply=$((count_apply + 1))
-        end_after $! kill_command $!
+        end_after apply $! kill_command $!
         rm -f /etc/vfpass/host.yaml
         ;;
     *)
         if is_attached && [ $((RANDOM % 2)) = 0 ]; then
             virsh start a >/tmp/command.log 2>&1 &
             command="start" count_hook=$((count_hook + 1))
-            end_after $! kill_hook
+            end_after start $! kill_hook
             virsh --quiet destroy a 2>/dev/null
             wait_until 30 guest_off a
         elif is_attached; then
             vfpass detach a >/tmp/command.log 2>&1 &
             command="detach" count_detach=$((count_detach + 1))
-            end_after $! kill_command $!
+            end_after detach $! kill_command $!
         else
             vfpass attach a >/tmp/command.log 2>&1 &
             command="attach" count_attach=$((count_attach + 1))
-            end_after $! kill_command $!
+            end_after attach $! kill_command $!
         fi
         ;;
     esac

@@ -24,7 +24,7 @@ write_mapping() {
 YAML
 }
 
-mac_of() { vport_value 0 "$1" mac; }
+mac_of() { vf_attribute 0 "$1" address; }
 
 # The interface's name changes; the MAC identifies the interface.
 netdev_in_guest() { guest_shell train0 "cd /sys/class/net && grep -l '^$(mac_of "$1")' */address | cut -d/ -f1"; }
@@ -43,7 +43,7 @@ agrees() {
 
 section "a guest with $release and $manager"
 install_vfpass
-load_standin
+load_mlx5
 pf=$(pf_address 0)
 make_vfs "$pf" 2
 ip link set dev "$(pf_netdev 0)" up

@@ -16,7 +16,7 @@ on_disk() { ! debugfs -R "stat $1" /var/lib/lab/train0.raw 2>&1 | grep -q 'File 
 
 section "a guest with $release and RHEL's agent configuration"
 install_vfpass
-load_standin
+load_mlx5
 pf=$(pf_address 0)
 make_vfs "$pf" 1
 ip link set dev "$(pf_netdev 0)" up

@@ -30,7 +30,7 @@ note_state() {
 }
 
 install_vfpass
-load_standin
+load_mlx5
 modprobe vfio-pci
 pf=$(pf_address 0)
 make_vfs "$pf" 4

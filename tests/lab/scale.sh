@@ -10,7 +10,7 @@ source /vfpass/tests/lab/tiny.sh
 
 section "128 VFs, 100 domains"
 install_vfpass
-load_standin
+load_mlx5
 modprobe vfio-pci
 pfs=("$(pf_address 0)" "$(pf_address 1)")
 for each in "${pfs[@]}"; do
