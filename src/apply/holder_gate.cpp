@@ -90,6 +90,10 @@ std::vector<plan::Objection> HolderGate::objectionsTo(const std::vector<Action>&
   return objections;
 }
 
+std::vector<plan::Objection> HolderGate::objectionsOfOthersTo(const std::vector<Action>& actions) {
+  return look(actions, Count::onlyWhoStays);
+}
+
 std::vector<plan::Objection> HolderGate::look(const std::vector<Action>& actions, Count count) {
   const auto addresses = addressesFor(actions, tools_.kernel);
   const auto functions = touchedBy(actions, addresses);

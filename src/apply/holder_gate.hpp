@@ -29,6 +29,10 @@ class HolderGate {
   /// pending.
   [[nodiscard]] std::vector<plan::Objection> objectionsTo(const std::vector<Action>& actions);
 
+  /// The same without waiting, and without those that release the device by themselves.
+  [[nodiscard]] std::vector<plan::Objection> objectionsOfOthersTo(
+      const std::vector<Action>& actions);
+
   /// True if the domain's own QEMU has a device open that the plan would change.
   [[nodiscard]] bool isHeldByOwnGuest() const;
 

@@ -8,6 +8,7 @@
 #include "perform.hpp"
 #include "require_seal_key.hpp"
 #include "run_inverse.hpp"
+#include "then_recover.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/state/locks.hpp"
 
@@ -326,7 +327,7 @@ void throwUnrecovered(const std::vector<UnrecoveredOperation>& unrecovered) {
                   [](const UnrecoveredOperation& work) { return work.code == ExitCode::refused; });
   const std::string& remedy = unrecovered.front().remedy;
   throw Error("could not complete an interrupted operation: " + join(lines, "; "),
-              (remedy.empty() ? "fix the cause" : remedy) + ", then run `vfpass recover`",
+              thenRecover(remedy.empty() ? "fix the cause" : remedy),
               refused ? ExitCode::refused : ExitCode::failed);
 }
 

@@ -11,6 +11,7 @@
 #include "perform.hpp"
 #include "require_seal_key.hpp"
 #include "run_inverse.hpp"
+#include "then_recover.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::apply {
@@ -248,12 +249,10 @@ class Run {
 
   [[noreturn]] void fail(const Error& error) {
     if (!isReversible()) {
-      throw Error(
-          std::string(error.what()) + " (" +
-              std::to_string(plan_.steps.size() - done_ + failed_.size()) + " of " +
-              std::to_string(plan_.steps.size()) + " steps are left)",
-          (error.remedy().empty() ? "" : error.remedy() + ", then ") + "run `vfpass recover`",
-          error.code());
+      throw Error(std::string(error.what()) + " (" +
+                      std::to_string(plan_.steps.size() - done_ + failed_.size()) + " of " +
+                      std::to_string(plan_.steps.size()) + " steps are left)",
+                  thenRecover(error.remedy()), error.code());
     }
     try {
       rollBack();

@@ -9,9 +9,10 @@
 namespace vfpass::apply {
 namespace {
 
-// Another user of the VFs of this PF; empty if there is none.
+// Another user of the VFs of this PF; empty if there is none. A write of vfpass that is still
+// pending in the kernel is none.
 std::string otherUser(const RemoveVfs& removal, const Plan& plan, HolderGate& gate, Tools& tools) {
-  const auto objections = gate.objectionsTo({removal});
+  const auto objections = gate.objectionsOfOthersTo({removal});
   if (!objections.empty()) {
     return objections.front().message;
   }
@@ -28,6 +29,7 @@ void rollBackCreation(const RemoveVfs& removal, const Plan& plan, HolderGate& ga
                       std::vector<std::string>& warnings) {
   std::string user = otherUser(removal, plan, gate, tools);
   if (user.empty()) {
+    gate.require({removal});  // refused while a write is pending, so that the next recovery retries
     try {
       perform(removal, tools, warnings);
       return;

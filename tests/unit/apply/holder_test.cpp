@@ -400,6 +400,37 @@ TEST(HolderGate, StepWithUnknownOutcomeStaysJournaledUntilItsWriteReturns) {
   EXPECT_TRUE(host.leases().empty());
 }
 
+TEST(HolderGate, CreatedVfsAreRemovedOnceThePendingWriteHasReturned) {
+  Host other(0);
+  other.attach();
+  Host host(0);
+  const Plan plan = host.attachPlan();
+  const std::string before = host.fingerprint();
+  host.kernel.hangingUnbinds = {firstVf(other)};  // the same address
+  EXPECT_THROW(host.execute(plan), TimeoutError);
+  EXPECT_FALSE(host.kernel.pfs.begin()->second.vfs.empty()) << "the write concerns one of them";
+  EXPECT_THROW(host.recoverAll(), Error) << "the write has not returned yet";
+  host.kernel.finishPendingWrites();
+  EXPECT_EQ(host.recoverAll().size(), 1U);
+  EXPECT_EQ(host.fingerprint(), before);
+  EXPECT_TRUE(host.recoverAll().empty());
+}
+
+TEST(HolderGate, RemedyNamesRecoverOnce) {
+  for (const char* remedy : {"stop it", "stop it, then run `vfpass recover`"}) {
+    Host host;
+    killedBeforeDefine(host);
+    host.kernel.holders = {foreign(HolderKind::vfio, firstVf(host))};
+    host.kernel.holders[0].remedy = remedy;
+    try {
+      host.recoverAll();
+      ADD_FAILURE() << "was not refused";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.remedy(), "stop it, then run `vfpass recover`");
+    }
+  }
+}
+
 TEST(HolderGate, DoesNotRestoreAMovedCard) {
   Host host;
   host.attach();
