@@ -279,6 +279,7 @@ struct Port {
     uint8_t admin_state; /* 1 up, 2 down */
     bool cable;          /* false: the link is down whatever the driver asks for */
     uint8_t flow_control[16]; /* PFCC, as the driver wrote it */
+    bool subnet_manager; /* InfiniBand: it has activated the ports that are up */
     GArray *pages[MAX_VFS + 1]; /* pages that the driver gave to each function's firmware */
     uint32_t reclaim_ms;
     GPtrArray *reclaims;
@@ -370,6 +371,8 @@ void completion_queue_arm(Function *function, uint32_t number, uint32_t consumer
 
 /* vport.c, vport_context.c, infiniband.c, port.c, scheduling.c */
 extern const CommandEntry vport_commands[], vport_context_commands[], infiniband_commands[];
+enum { PORT_DOWN = 1, PORT_INIT = 2, PORT_ACTIVE = 4 };
+unsigned infiniband_state(Port *port, uint16_t number);
 int vport_of(Function *function, const Command *command);
 bool vport_is_up(Port *port, uint16_t number);
 bool uplink_is_up(Port *port);

@@ -12,12 +12,13 @@
 #define WINDOW_LENGTH 0x1f8
 #define POLL_MS 100
 
-static bool link_set(Port *port, const char *state)
+/* Of the cable, or of the subnet manager. */
+static bool state_set(Port *port, bool *up, const char *state)
 {
     if (!state || (strcmp(state, "up") && strcmp(state, "down"))) {
         return false;
     }
-    port->cable = !strcmp(state, "up");
+    *up = !strcmp(state, "up");
     port_link_changed(port);
     return true;
 }
@@ -81,7 +82,9 @@ static void words_run(Port *port, char **words, GString *reply)
         health_die(port, value ? g_ascii_strtoull(value, NULL, 0) : 1);
     } else if (!strcmp(verb, "recover")) {
         health_recover(port);
-    } else if (!(!strcmp(verb, "link") && link_set(port, value)) && !(!strcmp(verb, "freeze") && freeze(port, value))) {
+    } else if (!(!strcmp(verb, "link") && state_set(port, &port->cable, value)) &&
+               !(!strcmp(verb, "subnet-manager") && state_set(port, &port->subnet_manager, value)) &&
+               !(!strcmp(verb, "freeze") && freeze(port, value))) {
         g_string_append_printf(reply, "error: unknown order %s", verb);
         return;
     }

@@ -2,12 +2,13 @@
 /* The HCA vport context of InfiniBand: GUIDs, policy and state, GIDs and partition keys (ib_virt.c in drivers/infiniband/hw/mlx5). */
 #include "connectx.h"
 
-enum { PORT_DOWN = 1, PORT_ACTIVE = 4, PHYSICAL_DISABLED = 3, PHYSICAL_UP = 5 };
+enum { PHYSICAL_DISABLED = 3, PHYSICAL_UP = 5 };
 enum { POLICY_UP = 1, POLICY_FOLLOW = 2 };
 enum { SELECT_PORT_GUID = 1, SELECT_NODE_GUID = 2, SELECT_POLICY = 4 };
 #define CAPABILITY_MASK 0x2651e848
 #define SUBNET_PREFIX 0xfe80000000000000ULL
 #define PARTITION_KEYS 128
+#define WHOLE_TABLE 0xffff
 
 static bool is_up(Port *port, unsigned number)
 {
@@ -16,7 +17,16 @@ static bool is_up(Port *port, unsigned number)
     return number == 0 ? uplink_is_up(port) : policy == POLICY_UP || (policy == POLICY_FOLLOW && uplink_is_up(port));
 }
 
-/* Nothing answers as subnet manager: its LID and those of the ports are the model's. */
+/* A subnet manager moves the card's port from INIT to ACTIVE, then the virtual ports (virt_enabled of opensm). */
+unsigned infiniband_state(Port *port, uint16_t number)
+{
+    if (!is_up(port, number) || (number && !port->subnet_manager)) {
+        return PORT_DOWN;
+    }
+    return port->subnet_manager ? PORT_ACTIVE : PORT_INIT;
+}
+
+/* No packets of a subnet manager are answered: its LID and those of the ports are the model's. */
 static uint8_t query(Function *function, Command *command)
 {
     Port *port = function->port;
@@ -31,14 +41,14 @@ static uint8_t query(Function *function, Command *command)
     SET(context, hca_vport_context__sm_virt_aware, 1);
     SET(context, hca_vport_context__port_physical_state, uplink_is_up(port) ? PHYSICAL_UP : PHYSICAL_DISABLED);
     SET(context, hca_vport_context__vport_state_policy, port->vport[number].policy);
-    SET(context, hca_vport_context__port_state, uplink_is_up(port) ? PORT_ACTIVE : PORT_DOWN);
-    SET(context, hca_vport_context__vport_state, is_up(port, number) ? PORT_ACTIVE : PORT_DOWN);
+    SET(context, hca_vport_context__port_state, infiniband_state(port, 0));
+    SET(context, hca_vport_context__vport_state, infiniband_state(port, number));
     SET(context, hca_vport_context__system_image_guid, port->card_guid);
     SET(context, hca_vport_context__port_guid, port->vport[number].port_guid);
     SET(context, hca_vport_context__node_guid, port->vport[number].node_guid);
     SET(context, hca_vport_context__cap_mask1, CAPABILITY_MASK);
-    SET(context, hca_vport_context__lid, 1 + number);
-    SET(context, hca_vport_context__sm_lid, 1);
+    SET(context, hca_vport_context__lid, port->subnet_manager ? 1 + number : 0);
+    SET(context, hca_vport_context__sm_lid, port->subnet_manager);
     SET(context, hca_vport_context__subnet_timeout, 18);
     return STATUS_OK;
 }
@@ -84,11 +94,14 @@ static uint8_t query_gid(Function *function, Command *command)
     return STATUS_OK;
 }
 
+/* One key, or all: the function is a full member of the default partition and of no other. */
 static uint8_t query_pkey(Function *function, Command *command)
 {
+    uint16_t index = GET(command->in, query_hca_vport_pkey_in__pkey_index), first = index == WHOLE_TABLE ? 0 : index;
+
     (void)function;
     for (uint32_t i = 0; i < PARTITION_KEYS && 16 + 4 * i + 4 <= command->out_length; i++) {
-        stl_be_p(command->out + 16 + 4 * i, i == 0 ? DEFAULT_PARTITION : 0);
+        stl_be_p(command->out + 16 + 4 * i, first + i == 0 ? DEFAULT_PARTITION : 0);
     }
     return STATUS_OK;
 }

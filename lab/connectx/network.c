@@ -126,7 +126,8 @@ static void send_infiniband(Function *function, const Path *path, const RdmaPack
 
     arrived->source_lid = 1 + function->vport;
     vport_count(port, function->vport, true, NULL, packet->length);
-    if (receiver && receiver->initialized && vport_is_up(port, function->vport) && vport_is_up(port, receiver->vport)) {
+    if (receiver && receiver->initialized && infiniband_state(port, function->vport) == PORT_ACTIVE &&
+        infiniband_state(port, receiver->vport) == PORT_ACTIVE) {
         vport_count(port, receiver->vport, false, NULL, packet->length);
         rdma_receive(receiver, arrived);
     }

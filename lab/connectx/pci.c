@@ -181,7 +181,7 @@ static void state_init(Port *port)
         port->vport[number].admin_state = 2;
     }
     port->admin_state = 1;
-    port->cable = true;
+    port->cable = port->subnet_manager = true;
     port->faults = g_array_new(false, false, sizeof(Fault));
     port->qos &= port->card->qos;
     port->vst &= port->card->vst;
@@ -248,8 +248,10 @@ static void pf_realize(PCIDevice *device, Error **errp)
     next_function(port);
     vpd_init(port);
     control_init(port);
-    port->nic = qemu_new_nic(&wire, &port->conf, TYPE_CONNECTX, DEVICE(device)->id, &DEVICE(device)->mem_reentrancy_guard,
-                             port);
+    if (port->conf.peers.ncs[0]) { /* QEMU warns of a NIC without a netdev */
+        port->nic = qemu_new_nic(&wire, &port->conf, TYPE_CONNECTX, DEVICE(device)->id,
+                                 &DEVICE(device)->mem_reentrancy_guard, port);
+    }
     sriov_init(port, errp);
 }
 

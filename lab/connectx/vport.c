@@ -3,7 +3,7 @@
 #include "connectx.h"
 
 enum { MODIFIER_VNIC = 0, MODIFIER_ESWITCH = 1, MODIFIER_UPLINK = 2 };
-enum { LINK_DOWN = 1, LINK_UP = 4 }; /* subtypes of a port event */
+enum { LINK_DOWN = 1, LINK_UP = 4, LINK_INITIALIZED = 5 }; /* subtypes of a port event */
 enum { ADMIN_UP = 1, ADMIN_AUTO = 2 };
 
 bool uplink_is_up(Port *port)
@@ -18,6 +18,21 @@ bool vport_is_up(Port *port, uint16_t number)
     return number == 0 || state == ADMIN_AUTO ? uplink_is_up(port) : state == ADMIN_UP;
 }
 
+static uint8_t link_event(Port *port, uint16_t number)
+{
+    if (!port->infiniband) {
+        return vport_is_up(port, number) ? LINK_UP : LINK_DOWN;
+    }
+    switch (infiniband_state(port, number)) {
+    case PORT_ACTIVE:
+        return LINK_UP;
+    case PORT_INIT:
+        return LINK_INITIALIZED;
+    default:
+        return LINK_DOWN;
+    }
+}
+
 void vport_link_event(Port *port, uint16_t number)
 {
     Function *function = function_of_vport(port, number);
@@ -25,7 +40,7 @@ void vport_link_event(Port *port, uint16_t number)
 
     data[8] = 1 << 4; /* port 1 */
     if (function) {
-        event_send(function, EVENT_PORT, vport_is_up(port, number) ? LINK_UP : LINK_DOWN, data);
+        event_send(function, EVENT_PORT, link_event(port, number), data);
     }
 }
 
