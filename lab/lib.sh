@@ -17,10 +17,6 @@ source "$lab_directory/lib/libvirt.sh"
 source "$lab_directory/lib/guests.sh"
 # shellcheck source=SCRIPTDIR/lib/agent.sh
 source "$lab_directory/lib/agent.sh"
-# shellcheck source=SCRIPTDIR/lib/traffic.sh
-source "$lab_directory/lib/traffic.sh"
-# shellcheck source=SCRIPTDIR/lib/wire.sh
-source "$lab_directory/lib/wire.sh"
 # shellcheck source=SCRIPTDIR/lib/link.sh
 source "$lab_directory/lib/link.sh"
 # shellcheck source=SCRIPTDIR/lib/real_guests.sh

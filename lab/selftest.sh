@@ -18,8 +18,8 @@ own_groups() {
 section "the host under test"
 expect_equal "two PFs" 2 "$(physical_functions | wc -l)"
 expect_equal "the first PF supports 8 VFs" 8 "$(cat "$pci_devices/$(pf_address 0)/sriov_totalvfs")"
-expect "the stand-in loads" load_standin
-expect_equal "the stand-in is bound to the PF" mlx5_core "$(driver_of "$(pf_address 0)")"
+expect "mlx5_core loads" load_mlx5
+expect_equal "mlx5_core is bound to the PF" mlx5_core "$(driver_of "$(pf_address 0)")"
 expect "4 VFs are created" create_vfs 0 4
 expect "each VF has its own IOMMU group" own_groups
 printf '%s\n' "$last_output"
@@ -46,7 +46,7 @@ took "the start"
 section "inside the guest"
 expect "the agent answers" wait_for_agent train0 400
 took "the agent"
-expect_contains "the stand-in is bound to the VF in the guest" /drivers/mlx5_core \
+expect_contains "mlx5_core is bound to the VF in the guest" /drivers/mlx5_core \
     guest_exec train0 readlink -f /sys/bus/pci/devices/0000:01:00.0/driver
 expect_contains "the VF has the MAC that was set on the PF" "$mac" \
     guest_shell train0 'cat /sys/bus/pci/devices/0000:01:00.0/net/*/address'

@@ -39,20 +39,9 @@ def compiler(program):
     return ", ".join(f"GCC {each}" for each in sorted(set(found)))
 
 
-def needs_newer_emulator(machine):
-    """Same as in lab/run: a line `# needs: DEVICE` in the machine's file names a device that this QEMU may lack. The device
-    connectx is the lab's own, for this machine's QEMU."""
-    needed = re.search(r"^# needs: (\S+)", machine.read_text(encoding="utf-8"), re.MULTILINE)
-    return bool(needed) and needed.group(1) != "connectx" and not output_of("qemu-system-x86_64", "-device", f"{needed.group(1)},help")
-
-
-def emulator(machine, lab):
-    """The QEMU that emulates the host under test: this machine's own, or the one that lab/prepare unpacked."""
-    program, root = ["qemu-system-x86_64"], lab / "emulator"
-    if needs_newer_emulator(machine):
-        libraries = root / "usr/lib/x86_64-linux-gnu"
-        program = [libraries / "ld-linux-x86-64.so.2", "--library-path", libraries, root / "usr/bin/qemu-system-x86_64"]
-    found = re.search(r"version (.*)", output_of(*program, "--version"))
+def emulator():
+    """The QEMU that emulates the host under test."""
+    found = re.search(r"version (.*)", output_of("qemu-system-x86_64", "--version"))
     return f"QEMU {found.group(1)}" if found else ""
 
 
@@ -74,7 +63,7 @@ def versions(test, release, checkout, output):
     found = {"kernel": (lab / "kernel/version").read_text(encoding="utf-8").strip(),
              "libvirt": package(lab / "root", "libvirt-daemon-driver-qemu"),
              "QEMU": package(lab / "root", "qemu-system-x86"),
-             "compiler": compiler(build_directory(release, checkout) / "sbin/vfpass"), "emulator": emulator(checkout / "lab/machines" / test.machine, lab)}
+             "compiler": compiler(build_directory(release, checkout) / "sbin/vfpass"), "emulator": emulator()}
     for guest in test.guests:
         if guest.startswith("busybox"):
             found |= busybox_guest(guest, lab)

@@ -18,13 +18,13 @@ new_tree() {
 }
 
 # add_modules BUILD_DIR TREE NAME...: adds the modules with their dependencies and a list in
-# loading order, so that the init only needs insmod. They come from the host's modules, or from those in $modules.
+# loading order, so that the init only needs insmod.
 add_modules() {
     local build=$1 tree=$2 name path release
     shift 2
     release=$(cat "$build/kernel/release")
     for name; do
-        modprobe -d "${modules:-$build/modules}" -S "$release" --show-depends "$name" |
+        modprobe -d "$build/modules" -S "$release" --show-depends "$name" |
             awk '$1 == "insmod" {print $2}'
     done | awk '!seen[$0]++' | while read -r path; do
         # Debian 13 compresses modules; decompression is slow under emulation.

@@ -6,7 +6,7 @@
 vf_netdev=() vf_mac=() vf_guest=()
 
 # For `frames`, which a guest has in its own path.
-PATH=$PATH:$lab_build/igb
+PATH=$PATH:$lab_build
 
 carrier_is() { test "$(cat "/sys/class/net/$2/carrier")" = "$1"; }
 

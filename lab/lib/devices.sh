@@ -33,10 +33,6 @@ driver_of() {
 
 iommu_group_of() { basename "$(readlink "$pci_devices/$1/iommu_group")"; }
 
-# machine_needs DEVICE: whether the machine's file has this line. With `connectx` it has a model of the card, and the kernel's own
-# mlx5 drivers.
-machine_needs() { grep -qx "$1" /lab/control/needs; }
-
 # card N ORDER...: gives the card of PF N an order, such as "card 0 fault ENABLE_HCA late=3000 count=1" (connectx/README.md).
 card() {
     local pf
@@ -50,17 +46,7 @@ vf_attribute() {
     ip -d -j link show dev "$(pf_netdev "$1")" | jq -r ".[0].vfinfo_list[] | select(.vf == $2) | .$3"
 }
 
-# vport_value N INDEX COLUMN: a value of the stand-in's table, such as "vport_value 0 2 mac".
-vport_value() {
-    awk -v index_="$2" -v column="$3" '
-        NR == 1 { for (i = 1; i <= NF; i++) if ($i == column) wanted = i }
-        NR > 1 && $1 == index_ { print $wanted }' "$pci_devices/$(pf_address "$1")/vports"
-}
-
-# load_standin [parameter=value...]: returns when all PFs are bound and have their netdevs.
-load_standin() { modprobe mlx5_core "$@" && every_pf_has_a_netdev; }
-
-# load_mlx5 [rdma]: the same with the kernel's own drivers. The netdev of an InfiniBand PF is ib_ipoib's, so such a PF needs rdma.
+# load_mlx5 [rdma]: returns when all PFs are bound and have their netdevs. The netdev of an InfiniBand PF is ib_ipoib's, so such a PF needs rdma.
 load_mlx5() { modprobe -a mlx5_core ${1:+mlx5_ib ib_ipoib} && every_pf_has_a_netdev; }
 
 every_pf_has_a_netdev() {
@@ -71,13 +57,6 @@ every_pf_has_a_netdev() {
             return 1
         }
     done
-}
-
-# standin_parameter NAME [VALUE]: reads or sets a parameter of the loaded module.
-standin_parameter() {
-    local file=/sys/module/mlx5_core/parameters/$1
-    # With a newline: without one, an empty value would not be written and the old one would remain.
-    if [ $# -gt 1 ]; then printf '%s\n' "$2" >"$file"; else cat "$file"; fi
 }
 
 create_vfs() { echo "$2" >"$pci_devices/$(pf_address "$1")/sriov_numvfs"; }

@@ -1,23 +1,17 @@
 # shellcheck shell=bash disable=SC2154
 # Sourced by lib.sh: guests, defined as users do without vfpass.
 
-# guest_xml NAME [--rdma] [--igb] [--ovmf] [--wire]... [--vcpus N] [--memory MIB] [--device FILE] [--uuid UUID] [--no-agent]:
-# prints the domain. Every device has a fixed address on the root bus, so that there is no spare root
-# port; the XML in FILE is added to the devices. With --rdma the guest has SoftRoCE and libibverbs,
-# and counts what a card would have counted (traffic.sh). Each --wire adds a virtio netdev on the
-# bridge of start_wire (wire.sh), which carries the frames of one VF. With --igb the guest has the driver of
-# machine igb's VFs. --ovmf boots it with UEFI firmware. On a machine with a ConnectX, the guest has the kernel's own
-# drivers and no mailbox, and with --rdma also mlx5_ib.
+# guest_xml NAME [--rdma] [--ovmf] [--vcpus N] [--memory MIB] [--device FILE] [--uuid UUID] [--no-agent]: prints the domain. Every
+# device has a fixed address on the root bus, so that there is no spare root port; the XML in FILE is added to the devices. The guest
+# has the kernel's own mlx5_core, with --rdma also mlx5_ib and libibverbs. --ovmf boots it with UEFI firmware.
 guest_xml() {
-    local name=$1 memory=224 igb='' rdma='' devices='' uuid='' agent edits=() wires=0 card=''
+    local name=$1 memory=224 rdma='' devices='' uuid='' agent edits=()
     agent=$(cat "$lab_directory/config/agent.xml")
     shift
     while [ $# -gt 0 ]; do
         case $1 in
         --rdma) memory=320 rdma=-rdma ;;
-        --igb) igb=-igb ;;
         --ovmf) memory=512; mapfile -t -O "${#edits[@]}" edits < <(ovmf_edits "$name") ;;
-        --wire) devices+=$(wire_xml "$name" "$wires")$'\n' wires=$((wires + 1)) ;;
         --vcpus) edits+=(-e "s|>[0-9]*</vcpu>|>$2</vcpu>|"); shift ;;
         --memory) memory=$2; shift ;;
         --device) devices+=$(cat "$2")$'\n'; shift ;;
@@ -27,14 +21,13 @@ guest_xml() {
         esac
         shift
     done
-    ! machine_needs connectx || { card=-connectx; edits+=(-e '/<shmem/,/<.shmem>/d'); }
     local template
     template=$(cat "$lab_directory/config/guest.xml")
     template=${template//@NAME@/"$name"} template=${template//@MEMORY@/"$memory"}
     template=${template//@UUID@/"$uuid"} template=${template//@AGENT@/"$agent"}
     # The guest's TSC frequency is the host's.
     template=${template//@CLOCK@/"$(grep -o 'tsc_early_khz=[0-9]*' /proc/cmdline)"}
-    template=${template//@INITRAMFS@/"guest$card$igb$rdma.cpio"}
+    template=${template//@INITRAMFS@/"guest$rdma.cpio"}
     printf '%s\n' "${template//@DEVICES@/"$devices"}" | sed -e '' "${edits[@]}"
 }
 
@@ -79,11 +72,6 @@ address_xml() {
     local domain=${1%%:*} rest=${1#*:}
     printf "<address domain='0x%s' bus='0x%s' slot='0x%s' function='0x%s'/>" \
         "$domain" "${rest%%:*}" "$(cut -d. -f1 <<<"${rest#*:}")" "${rest#*.}"
-}
-
-# fill_mailbox NAME: does by hand what the lab's hook does at "started".
-fill_mailbox() {
-    virsh dumpxml "$1" | bash "$lab_directory/hooks/90-lab-mailbox" "$1" started begin -
 }
 
 guest_running() { [ "$(virsh domstate "$1" 2>/dev/null)" = running ]; }

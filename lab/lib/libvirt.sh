@@ -15,18 +15,9 @@ run_qemu_as() {
     grep -q "^$1:" /etc/passwd || echo "$1:x:64055:64055::/var/lib/libvirt:/bin/false" >>/etc/passwd
 }
 
-# start_libvirt [--no-mailbox]: with --no-mailbox there is no hook at all, as on a host before
-# the first hook is installed; call fill_mailbox by hand then. A ConnectX needs neither hook nor mailbox.
 start_libvirt() {
     install_libvirt_configuration
-    rm -f /etc/libvirt/hooks/qemu.d/90-lab-mailbox
-    [ "${1:-}" = --no-mailbox ] || machine_needs connectx || install_mailbox_hook
     start_daemons
-}
-
-# 9p may not preserve the execute bit of an ordinary user's checkout.
-install_mailbox_hook() {
-    install -m 755 "$lab_directory/hooks/90-lab-mailbox" /etc/libvirt/hooks/qemu.d/90-lab-mailbox
 }
 
 install_libvirt_configuration() {
@@ -67,12 +58,12 @@ load_kvm() {
 # The requests are KVM_CREATE_VM, KVM_CREATE_IRQCHIP and KVM_CREATE_VCPU.
 hold_kvm() {
     [ ! -e /run/lab/kvm.pid ] || return 0
-    # No child of the test, whose `wait` would wait for it.
+    # No child of the test, whose `wait` would wait for it, and without its output, whose end `expect` waits for.
     (perl -MFcntl -e 'sysopen($kvm, "/dev/kvm", O_RDWR) && ($machine = ioctl($kvm, 0xAE01, 0))
         && open($vm, "+<&=", $machine) && ioctl($vm, 0xAE60, 0) && ($processor = ioctl($vm, 0xAE41, 0))
         && open($file, ">", "/run/lab/kvm.pid") && print($file "$$\n") && close($file) or die "KVM: $!\n"; sleep' \
-        >/dev/null &)
-    wait_until 30 test -s /run/lab/kvm.pid
+        >/dev/null 2>/run/lab/kvm.log &)
+    wait_until 30 test -s /run/lab/kvm.pid || { cat /run/lab/kvm.log >&2; return 1; }
 }
 
 # unload_kvm: makes the host look as if KVM had not been loaded.

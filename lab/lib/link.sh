@@ -1,16 +1,15 @@
 # shellcheck shell=bash disable=SC2154
-# Sourced by lib.sh: several hosts under test (lab/run --hosts 2). Their links carry ssh between the hosts, and the frames of
-# the guests' wires.
+# Sourced by lib.sh: several hosts under test (lab/run --hosts 2). Their links carry ssh between the hosts.
 
-# join_link NUMBER: connects this host's wire to the other host's; this host's address is 10.98.0.NUMBER.
+# join_link NUMBER: this host's address is 10.98.0.NUMBER.
 join_link() {
     local netdev
-    modprobe virtio_net || return
+    modprobe -a virtio_net bridge && ip link add link0 type bridge && ip link set link0 up || return
     # The first of three hosts has two links.
     for netdev in /sys/bus/virtio/drivers/virtio_net/virtio*/net/*; do
-        ip link set "${netdev##*/}" mtu "$wire_mtu" master "$wire_bridge" up || return
+        ip link set "${netdev##*/}" master link0 up || return
     done
-    ip address add "10.98.0.$1/24" dev "$wire_bridge"
+    ip address add "10.98.0.$1/24" dev link0
 }
 
 # start_ssh_server: lets the key in /lab/link log in as root.

@@ -20,8 +20,7 @@ make_guest_disk() {
     qemu-img create -q -f qcow2 -b "$base" -F raw "/var/lib/lab/$1.qcow2"
 }
 
-# The busybox guest's definition with a different initramfs and command line, and with a disk. It has the kernel's own mlx5_core,
-# so the machine has to have a ConnectX.
+# The busybox guest's definition with a different initramfs and command line, and with a disk. It has the kernel's own mlx5_core.
 real_guest_xml() {
     local name=$1 manager=$3 options=(--memory "$real_guest_memory") words
     shift 3
@@ -37,7 +36,7 @@ real_guest_xml() {
         shift
     done
     guest_xml "$name" "${options[@]}" |
-        sed -e "s|/guest-connectx\.cpio|/guest-disk.cpio|" -e "s|</cmdline>| $words&|"
+        sed -e "s|/guest\.cpio|/guest-disk.cpio|" -e "s|</cmdline>| $words&|"
 }
 
 disk_xml() {

@@ -38,12 +38,11 @@ check_arguments() {
     [[ $memory =~ ^[0-9]+$ && $timeout =~ ^[0-9]+$ ]] || fail "--memory and --timeout need a number"
     [[ $cores = one || $cores = all ]] || fail "--cores needs one or all"
     [[ $hosts =~ ^[123]$ ]] || fail "--hosts needs 1, 2 or 3"
+    [ "$hosts" = 2 ] || ! grep -q @LINK@ "$lab/machines/$machine" || fail "machine $machine needs --hosts 2"
     [ -n "$build" ] || build=$checkout/$(build_of "${release:-$(own_release)}")/lab
-    [[ -e $build/guest.cpio && -e $build/tsc_khz ]] ||
+    [[ -e $build/guest.cpio && -e $build/connectx/connectx.so && -e $build/tsc_khz ]] ||
         fail "$build: no lab: run lab/prepare${release:+ --release $release} first"
     build=$(realpath "$build")
-    [ "$(needed_device "$machine")" != connectx ] || [ -e "$build/connectx/connectx.so" ] ||
-        fail "$build: no model of a ConnectX: run lab/prepare${release:+ --release $release} first"
     case $daemons in
     monolithic) ;;
     modular) [ -e "$build/modular/virtqemud" ] || fail "run lab/prepare --daemons modular first" ;;

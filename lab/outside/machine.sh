@@ -12,7 +12,6 @@ prepare_control() {
     printf '%s\0' "$path" "${script_arguments[@]}" >"$work/control/command"
     # Earlier than our own deadline, to leave time to save the logs.
     echo $((timeout > 40 ? timeout - 20 : timeout)) >"$work/control/deadline"
-    needed_device "$machine" >"$work/control/needs"
     [ "$daemons" = monolithic ] || echo virtqemud >"$work/control/daemon"
     mkfifo "$work/output"
 }
@@ -56,7 +55,8 @@ all_shares() {
 # the guest's QEMU exits.
 # shellcheck disable=SC2054  # the commas are QEMU's
 machine_arguments() {
-    local device kernel_options share_count=0
+    local device kernel_options number share_count=0
+    number=$(host_number)
     kernel_options="console=ttyS0 loglevel=4 panic=-1 mitigations=off cryptomgr.notests intel_iommu=on iommu=pt"
     kernel_options+=" no_timer_check tsc=reliable tsc_early_khz=$("$build/tsc_khz")"
     arguments=(-nodefaults -no-user-config -no-reboot -display none -M q35 -smp 2
@@ -70,8 +70,12 @@ machine_arguments() {
     all_shares
     link_arguments
     while read -r -a device; do
-        [[ ${device[0]:-} == -* ]] && arguments+=("${device[@]//@CONTROL@/"$work/control"}")
-    done <"$lab/machines/$machine" || :
+        [[ ${device[0]:-} == -* ]] || continue
+        device=("${device[@]//@HOST@/"$number"}")
+        device=("${device[@]//@OTHER@/$((3 - number))}")
+        device=("${device[@]//@LINK@/"$link"}")
+        arguments+=("${device[@]//@CONTROL@/"$work/control"}")
+    done <"$lab/machines/$machine"
 }
 
 # allowed_cores: prints the numbers of the cores in our affinity mask.
@@ -83,28 +87,32 @@ allowed_cores() {
     done
 }
 
-# choose_core: sets core to one that no other lab uses, or else to any; with `--cores all`, to the list of all. On two
+# choose_core: sets core to one that the fewest other labs use; with `--cores all`, to the list of all. On two
 # cores, about one in forty starts of guests under KVM hung or crashed the host under test: the guest's save area contained registers of the host. The probable
 # cause: QEMU changes a processor's interrupt_request in helper_vmrun and do_vmexit without the lock under which other
 # threads set bits in it, so an update may get lost. On one core the two do not run at the same time.
 choose_core() {
-    local lock allowed
+    local lock allowed labs
     mapfile -t allowed < <(allowed_cores | shuf)
     if [ "${cores:-one}" = all ]; then
         core=$(IFS=, && echo "${allowed[*]}")
         return
     fi
-    for core in "${allowed[@]}"; do
-        exec {lock}>>"${TMPDIR:-/tmp}/vfpass-lab-core-$UID-$core"
-        ! flock --nonblock "$lock" || return 0
-        exec {lock}>&-
+    for labs in {1..8}; do
+        for core in "${allowed[@]}"; do
+            exec {lock}>>"${TMPDIR:-/tmp}/vfpass-lab-core-$UID-$core-$labs"
+            ! flock --nonblock "$lock" || return 0
+            exec {lock}>&-
+        done
     done
 }
 
 start_machine() {
     local arguments
     machine_arguments
-    taskset --cpu-list "$core" "${emulator[@]}" "${arguments[@]}" </dev/null >"$work/qemu" 2>&1 &
+    # The model of a card is no device of QEMU but a library that is loaded into it.
+    taskset --cpu-list "$core" env "LD_PRELOAD=$build/connectx/connectx.so" qemu-system-x86_64 "${arguments[@]}" \
+        </dev/null >"$work/qemu" 2>&1 &
     qemu=$!
     # Opening a named pipe blocks until both ends are open; cat ends when QEMU does.
     cat "$work/output" &

@@ -21,6 +21,14 @@ start_other_hosts() {
     done
 }
 
+# host_number: counted from 1.
+host_number() {
+    local number
+    for number in 1 2 3; do
+        [ "${own_role:-first}" != "${host_roles[number - 1]}" ] || echo "$number"
+    done
+}
+
 # link_arguments: the netdevs of the links, one for each other host on the first one. The guest kernel names them after
 # their driver, virtio_net.
 link_arguments() {

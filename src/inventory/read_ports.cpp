@@ -103,7 +103,7 @@ void readPorts(const host::Folder& folder, bool isVf, TopologyFunction& function
   for (const std::string& name : folder.list("infiniband")) {
     function.rdma.push_back(isVf ? RdmaDevice{name, {}, {}, {}} : readRdma(folder, reader, name));
   }
-  // NICs whose driver has another class: virtio, the lab's stand-in.
+  // NICs whose driver has another class: virtio.
   if (function.role == FunctionRole::other && !function.netdevs.empty()) {
     function.role = FunctionRole::nic;
   }

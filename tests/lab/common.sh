@@ -78,26 +78,11 @@ leases() {
         jq -c '.leases[] | [.domain.name, .entry, .vf, .state]'
 }
 
-# in_guest VM MAC: the file that shows the MAC of the guest's PCI function: its netdev's, or the stand-in's "vport". The MAC
-# identifies it, because the guest's firmware numbers buses in the order of the ports, libvirt by the controllers' index.
-in_guest() {
-    local place="mac=$2' /sys/bus/pci/devices/*/vport"
-    ! machine_needs connectx || place="$2' /sys/bus/pci/devices/*/net/*/address"
-    guest_shell "$1" "grep -l '$place"
-}
+# in_guest VM MAC: the file that shows the MAC of the guest's netdev. The MAC identifies the function, because the guest's firmware
+# numbers buses in the order of the ports, libvirt by the controllers' index.
+in_guest() { guest_shell "$1" "grep -l '$2' /sys/bus/pci/devices/*/net/*/address"; }
 
-# reprobe_in_guest VM COUNT: waits until the guest's driver is bound to COUNT devices, fills the mailbox and
-# makes the driver probe again. The stand-in reads the mailbox when it probes; real firmware would have had
-# the values before the device was plugged, and so has the model of a ConnectX.
-reprobe_in_guest() {
-    wait_until 120 guest_drives "$1" "$2" || return
-    ! machine_needs connectx || return 0
-    fill_mailbox "$1"
-    # shellcheck disable=SC2016  # the guest's shell expands it
-    guest_shell "$1" 'cd /sys/bus/pci/drivers/mlx5_core && for device in 0*; do
-        echo "$device" >unbind; echo "$device" >bind; done'
-}
-
+# guest_drives VM COUNT: whether the guest's driver is bound to so many devices.
 guest_drives() { guest_shell "$1" "test \$(ls -d /sys/bus/pci/drivers/mlx5_core/0* | wc -l) -ge $2"; }
 
 # Saves what survives a reboot of the host. The directories are copied, because SQLite's WAL does not work on

@@ -4,7 +4,7 @@
 #                 [SCRIPT name] [ARGUMENTS word...] [OPTIONS word...])
 # boots the host under test once and runs tests/lab/NAME.sh in it. If the lab cannot boot, the test fails.
 #   SECONDS    timeout of lab/run
-#   MACHINE    a file in lab/machines (default: two-pfs)
+#   MACHINE    a file in lab/machines (default: connectx)
 #   GUESTS     the guests that the test starts: busybox (the default), busybox-rdma, a real guest's name, or none
 #   NOT_ON     releases where the test cannot run; scripts/test-matrix shows the reason instead
 #   NEEDS      optional parts of lab/prepare, declared by vfpass_lab_need, which are made before the test
@@ -51,7 +51,7 @@ endfunction()
 function(vfpass_lab_test_across_reboot before after seconds)
   cmake_parse_arguments(PARSE_ARGV 3 pair "" "MACHINE;MACHINE_AFTER" "")
   foreach(boot MACHINE MACHINE_AFTER)
-    set(default ${pair_MACHINE} two-pfs)
+    set(default ${pair_MACHINE} connectx)
     if(NOT pair_${boot})
       list(GET default 0 pair_${boot})
     endif()
@@ -77,7 +77,7 @@ endfunction()
 
 # Fills in the defaults and refuses unknown arguments.
 macro(vfpass_lab_defaults)
-  foreach(default MACHINE=two-pfs GUESTS=busybox SCRIPT=${name} GROUP=${name})
+  foreach(default MACHINE=connectx GUESTS=busybox SCRIPT=${name} GROUP=${name})
     string(REGEX MATCH "([A-Z]+)=(.*)" ignored ${default})
     if(NOT test_${CMAKE_MATCH_1})
       set(test_${CMAKE_MATCH_1} ${CMAKE_MATCH_2})

@@ -219,21 +219,6 @@ class Results(WithCheckout):
         self.assertNotIn("libvirt", versions)
 
 
-    def test_records_the_newer_emulator_that_a_machine_needs(self):
-        self.checkout.write("lab/machines/functions", "# A machine.\n# needs: no-such-device\n")
-        lab = f"{matrix_versions.build_directory(OWN, self.checkout.folder)}/lab"
-        loader = self.checkout.write(f"{lab}/emulator/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",
-                                     "#!/bin/bash\necho QEMU emulator version 99.1 '(other)'\n")
-        loader.chmod(0o755)
-        self.checkout.run("--release", OWN, "--only", "near")
-        self.assertEqual("QEMU 99.1 (other)", self.checkout.results()[OWN, "near"]["versions"]["emulator"])
-
-
-    def test_the_lab_s_own_device_needs_no_newer_emulator(self):
-        machine = self.checkout.write("lab/machines/functions", "# A machine.\n# needs: connectx\n")
-        self.assertFalse(matrix_versions.needs_newer_emulator(machine))
-
-
 class Page(WithCheckout):
     def test_keeps_the_prose_and_updates_the_tables(self):
         self.assertEqual(1, self.checkout.run("--check")[0])
