@@ -16,7 +16,7 @@ policy() {
 
 section "autostart of three domains with VFs and one without"
 install_vfpass
-load_standin
+load_mlx5
 pf=$(pf_address 0) netdev=$(pf_netdev 0)
 policy 4
 expect "host apply creates the VFs" vfpass host apply
@@ -42,7 +42,7 @@ power_cut() {
     kill -STOP "$pid"
     pkill -KILL -f 'qemu-system.* guest='
     kill -KILL "$pid"
-    wait_until 20 process_gone "$pid"
+    wait_until 120 process_gone "$pid"
     rm -rf /run/libvirt/qemu /run/libvirtd.pid /run/vfpass
     echo 0 >"/sys/bus/pci/devices/$pf/sriov_numvfs"
 }
@@ -51,13 +51,13 @@ three_leases_run() { test "$(leases | grep -c running)" = 3; }
 each_has_its_own() {
     local index=0
     for vm in a b c; do
-        expect "$1: $vm runs" wait_until 60 is_active "$vm"
-        expect "$1: $vm holds a VF" wait_until 30 holds_vf "$vm"
+        expect "$1: $vm runs" wait_until 120 is_active "$vm"
+        expect "$1: $vm holds a VF" wait_until 120 holds_vf "$vm"
         expect_contains "$1: VF $index has $vm's VLAN" "vlan 1$index" vf_attributes "$netdev" "$index"
         index=$((index + 1))
     done
-    expect "$1: three leases run" wait_until 30 three_leases_run
-    expect "$1: the domain without a VF runs" wait_until 30 is_active plain
+    expect "$1: three leases run" wait_until 120 three_leases_run
+    expect "$1: the domain without a VF runs" wait_until 120 is_active plain
     expect "$1: host apply succeeds" vfpass host apply
     expect_equal "$1: the PF has the VFs of host.yaml" 4 "$(vf_count)"
     expect "$1: no drift" vfpass status
@@ -75,28 +75,28 @@ expect "host apply" vfpass host apply
 expect "libvirtd" boot_libvirt
 each_has_its_own "after our unit"
 
-section "libvirtd and our unit start together, with a slow driver"
+section "libvirtd and our unit start together, with a slow firmware"
 power_cut
-standin_parameter configure_delay_ms 3000
+card 0 fault ENABLE_HCA function=pf late=3000 count=1
 vfpass host apply >/tmp/apply.log 2>&1 &
 apply=$!
 expect "libvirtd" boot_libvirt
 wait "$apply"
 expect_equal "host apply succeeds: $(cat /tmp/apply.log)" 0 $?
-standin_parameter configure_delay_ms 0
+card 0 clear
 each_has_its_own "with our unit"
 
 section "host.yaml requests more VFs than the hook created"
 power_cut
 policy 6
 expect "libvirtd" boot_libvirt
-for vm in a b c; do expect "$vm runs" wait_until 60 is_active "$vm"; done
+for vm in a b c; do expect "$vm runs" wait_until 120 is_active "$vm"; done
 expect_equal "the hook creates as many VFs as before" 4 "$(vf_count)"
 expect_exit 5 "host apply does not remove VFs that guests use" vfpass host apply
 expect_said "the error names the domain" "domain"
 for vm in a b c; do expect "$vm holds its VF" holds_vf "$vm"; done
 for vm in a b c plain; do virsh --quiet destroy "$vm"; done
-expect "all guests stop" wait_until 60 all_off
+expect "all guests stop" wait_until 120 all_off
 # A lease, and the VF's number with it, persists when the VM stops.
 expect_exit 5 "host apply does not remove leased VFs" vfpass host apply
 expect_said "the remedy is vfpass detach" "vfpass detach"
@@ -112,11 +112,11 @@ section "the card's driver loads after libvirtd starts"
 power_cut
 echo "$pf" >/sys/bus/pci/drivers/mlx5_core/unbind
 expect "libvirtd" boot_libvirt
-expect "the domain without a VF runs" wait_until 60 is_active plain
-expect "a's start has failed" wait_until 60 grep -q "autostart VM 'a'" /var/log/libvirt/libvirtd.log
+expect "the domain without a VF runs" wait_until 120 is_active plain
+expect "a's start has failed" wait_until 120 grep -q "autostart VM 'a'" /var/log/libvirt/libvirtd.log
 for vm in a b c; do refuse "$vm does not run without its VF" is_active "$vm"; done
 echo "$pf" >/sys/bus/pci/drivers/mlx5_core/bind
-expect "the driver is bound to the card again" wait_until 20 test -d "/sys/bus/pci/devices/$pf/net"
+expect "the driver is bound to the card again" wait_until 120 test -d "/sys/bus/pci/devices/$pf/net"
 expect "host apply" vfpass host apply
 for vm in a b c; do expect "$vm starts" start_paused "$vm"; done
 expect_equal "three leases run" 3 "$(leases | grep -c running)"

@@ -1,6 +1,6 @@
 # The kernel's own mlx5 drivers on the model of a ConnectX (lab/connectx), without vfpass: so a newer kernel can be tried by
 # itself. The card switches frames between VFs in network namespaces as the driver's flow tables say.
-# covers: lab/connectx lab/lib/connectx.sh lab/outside/emulator.sh
+# covers: lab/connectx lab/lib/connectx.sh lab/outside/machine.sh
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
@@ -146,7 +146,15 @@ expect "it has an RDMA device" wait_until 30 test -d "/sys/bus/pci/devices/$vf/i
 device=$(ls "/sys/bus/pci/devices/$vf/infiniband")
 expect_equal "with that node GUID" 0200:0000:0000:0b01 "$(cat "/sys/class/infiniband/$device/node_guid")"
 expect_equal "with that port GUID" fe80:0000:0000:0000:0200:0000:0000:0b02 "$(cat "/sys/class/infiniband/$device/ports/1/gids/0")"
-expect_equal "no subnet manager has made the port active" "1: DOWN" "$(cat "/sys/class/infiniband/$device/ports/1/state")"
+# port_state PCI_ADDRESS
+port_state() { cat "/sys/bus/pci/devices/$1"/infiniband/*/ports/1/state; }
+expect_equal "a new VF's link is disabled" "1: DOWN" "$(port_state "$vf")"
+expect "its link follows the port" ip link set dev "$ib_netdev" vf 1 state auto
+expect_equal "a subnet manager has made the ports active" "4: ACTIVE 4: ACTIVE" "$(port_state "$ib") $(port_state "$vf")"
+card 1 subnet-manager down >/dev/null
+expect_equal "without one the PF's port is initialized, and the VF's is down" "2: INIT 1: DOWN" \
+    "$(port_state "$ib") $(port_state "$vf")"
+card 1 subnet-manager up >/dev/null
 expect "the VFs are removed" make_vfs "$ib" 0
 took "the section"
 

@@ -9,7 +9,7 @@ source /vfpass/tests/lab/common.sh
 source /vfpass/tests/lab/tiny.sh
 
 install_vfpass
-load_standin
+load_mlx5
 pf=$(pf_address 0) netdev=$(pf_netdev 0)
 vf=''
 start_libvirt
@@ -39,7 +39,7 @@ kill_libvirtd() {
     local pid
     pid=$(cat /run/libvirtd.pid)
     kill -KILL "$pid"
-    wait_until 20 process_gone "$pid"
+    wait_until 120 process_gone "$pid"
 }
 boot_libvirt() { rm -f /run/libvirtd.pid; libvirtd -d && wait_until "${LIBVIRT_DEADLINE:-60}" virsh list; }
 no_qemu() { ! qemu_of a >/dev/null; }
@@ -57,7 +57,7 @@ stop_hard a
 
 # converges TITLE: the guest is off, recover cleans up whatever is left, and the next start works.
 converges() {
-    expect "$1: a is off" wait_until 60 settled_off
+    expect "$1: a is off" wait_until 120 settled_off
     expect "$1: recover" vfpass recover
     expect_equal "$1: the lease is reserved" reserved "$(lease_state a)"
     refuse "$1: the VF's VLAN is scrubbed" grep -q "vlan 11" <(vf_attributes "$netdev" 1)
@@ -76,30 +76,30 @@ converges() {
 start_held() {
     hold "$1"
     virsh start --paused a >/tmp/start.log 2>&1 &
-    expect "the start reaches $1" wait_until 40 held "$1"
+    expect "the start reaches $1" wait_until 120 held "$1"
 }
 
 section "killed before our prepare"
 start_held 10-before-prepare
 kill_libvirtd
 release_hooks
-expect "the hooks end" wait_until 30 hooks_ended
+expect "the hooks end" wait_until 120 hooks_ended
 expect "libvirtd" boot_libvirt
 converges "before prepare"
 
 section "killed while our prepare creates the VFs"
 echo "$vf" >/sys/bus/pci/drivers/vfio-pci/unbind
 echo 0 >"/sys/bus/pci/devices/$pf/sriov_numvfs"
-standin_parameter configure_delay_ms 4000
+card 0 fault ENABLE_HCA function=pf late=4000 count=1
 virsh start --paused a >/tmp/start.log 2>&1 &
-expect "a is in prepare" wait_until 20 pgrep -f 'qemu.d/vfpass a prepare'
+expect "a is in prepare" wait_until 120 pgrep -f 'qemu.d/vfpass a prepare'
 kill_libvirtd
 expect "status fails without libvirt" test "$(vfpass status >/dev/null 2>&1; echo $?)" = 1
 expect "libvirtd" boot_libvirt
-standin_parameter configure_delay_ms 0
+card 0 clear
 # The hook of the dead daemon may still be at work: this start waits for it, or takes over.
 expect "an immediate start works" start_paused a
-expect "the killed daemon's hook has ended" wait_until 60 hooks_ended
+expect "the killed daemon's hook has ended" wait_until 120 hooks_ended
 expect "a holds its VF" holds_vf a
 expect_contains "the VF has its VLAN" "vlan 11" vf_attributes "$netdev" 1
 expect_equal "the lease is running" running "$(lease_state a)"
@@ -112,9 +112,9 @@ for point in zz-after-prepare 10-before-start zz-after-start; do
     start_held "$point"
     kill_libvirtd
     release_hooks
-    expect "the hooks end" wait_until 30 hooks_ended
+    expect "the hooks end" wait_until 120 hooks_ended
     expect "libvirtd" boot_libvirt
-    expect "a is off" wait_until 60 settled_off
+    expect "a is off" wait_until 120 settled_off
     expect_exit 3 "status" vfpass status a
     expect_said "the remedy is vfpass recover" "vfpass recover"
     converges "at $point"
@@ -126,9 +126,9 @@ for point in 10-before-started zz-after-started; do
     expect "QEMU runs" qemu_of a
     kill_libvirtd
     release_hooks
-    expect "the hooks end" wait_until 30 hooks_ended
+    expect "the hooks end" wait_until 120 hooks_ended
     expect "libvirtd" boot_libvirt
-    expect "libvirtd has reconnected to the guest or ended it" wait_until 60 vfpass status
+    expect "libvirtd has reconnected to the guest or ended it" wait_until 120 vfpass status
     if is_active a; then
         expect_equal "the guest keeps running and its lease is running" running "$(lease_state a)"
         expect "a holds its VF" holds_vf a
@@ -156,10 +156,10 @@ expect "a holds its VF" holds_vf a
 section "killed during a stop, before our release"
 hold 10-before-release
 virsh destroy a >/dev/null 2>&1 &
-expect "the stop reaches release" wait_until 40 held 10-before-release
+expect "the stop reaches release" wait_until 120 held 10-before-release
 kill_libvirtd
 release_hooks
-expect "the hooks end" wait_until 30 hooks_ended
+expect "the hooks end" wait_until 120 hooks_ended
 expect "libvirtd" boot_libvirt
 converges "before release"
 
@@ -167,10 +167,10 @@ section "killed during a stop, after our release"
 expect "a starts" start_paused a
 hold zz-after-release
 virsh destroy a >/dev/null 2>&1 &
-expect "the stop reaches the hook after ours" wait_until 40 held zz-after-release
+expect "the stop reaches the hook after ours" wait_until 120 held zz-after-release
 kill_libvirtd
 release_hooks
-expect "the hooks end" wait_until 30 hooks_ended
+expect "the hooks end" wait_until 120 hooks_ended
 expect "libvirtd" boot_libvirt
 converges "after release"
 

@@ -14,7 +14,7 @@ make_vfs "$switched" 2
 ip link set dev "$netdev" up
 ip link set dev "$(pf_netdev 1)" up
 # The daemon starts without any hook.
-start_libvirt --no-mailbox
+start_libvirt
 unload_kvm
 
 examine() { vfpass doctor --json >/tmp/doctor.json; }

@@ -17,7 +17,6 @@ load_mlx5
 pf=$(pf_address 0) netdev=$(pf_netdev 0)
 start_libvirt
 expect "hook install" vfpass hook install
-expect "a bridge is created" start_wire
 expect "it is connected to the other hosts" join_link "$number"
 define_guest train0
 echo "$pf $netdev" >"/lab/link/pf-$role"

@@ -35,6 +35,8 @@ hidden() {
 
 has_no_holder() { test "$(holders "$vf")" = ""; }
 
+without_netdev="unknown bound to mlx5_core but has no netdev in any network namespace; cannot tell who uses it"
+
 idle() { expect_equal "$1: no holder" "" "$(holders "$vf" 2>&1)"; }
 
 # end PID: kills a child process.
@@ -54,11 +56,11 @@ device_nodes() {
     done
 }
 
-load_standin
+load_mlx5
 pf=$(pf_address 0)
 make_vfs "$pf" 2
 vf=$(vf_of "$pf" 0) other=$(vf_of "$pf" 1)
-wait_until 20 test -d "$pci_devices/$vf/net"
+wait_until 60 test -d "$pci_devices/$vf/net"
 netdev=$(netdev_of "$vf")
 modprobe -a macvlan bonding bridge dummy 8021q
 
@@ -89,7 +91,7 @@ ip netns add green
 ip link set mv0 netns green
 held "a netdev whose macvlan is in another namespace" "netdev its netdev $netdev carries macvlan mv0 of network namespace green"
 ip netns del green
-wait_until 20 has_no_holder
+wait_until 60 has_no_holder
 ip link add link "$netdev" name "$netdev.5" type vlan id 5
 held "a netdev with a VLAN" "netdev its netdev $netdev carries vlan $netdev.5"
 ip link del "$netdev.5"
@@ -105,76 +107,113 @@ held "a netdev that is up" "netdev its netdev $netdev is in network namespace bl
 expect_equal "the other VF has no holder" "" "$(holders "$other")"
 sleep 600 </run/netns/blue &
 user=$!
-wait_until 20 grep -q sleep "/proc/$user/comm"
+wait_until 60 grep -q sleep "/proc/$user/comm"
 ip netns del blue
 held "a namespace held by a descriptor only" "netdev its netdev $netdev is in a network namespace that sleep \(pid $user\) has open"
 end "$user"
-wait_until 20 test -d "$pci_devices/$vf/net"
+wait_until 60 test -d "$pci_devices/$vf/net"
 ip link set "$netdev" down
 idle "the netdev is in our namespace again"
 unshare --net sleep 600 &
 resident=$!
 # shellcheck disable=SC2016  # the inner shell expands it
-wait_until 20 sh -c 'test "$(readlink /proc/$0/ns/net)" != "$(readlink /proc/self/ns/net)"' "$resident"
+wait_until 60 sh -c 'test "$(readlink /proc/$0/ns/net)" != "$(readlink /proc/self/ns/net)"' "$resident"
 ip link set "$netdev" netns "$resident"
 held "a namespace held by a process only" "netdev its netdev $netdev is in the network namespace of (sleep|unshare) \(pid $resident\)"
 end "$resident"
-wait_until 20 test -d "$pci_devices/$vf/net"
+wait_until 60 test -d "$pci_devices/$vf/net"
 # The mount is in another mount namespace, hidden from ours, and no process is in the network namespace.
 # shellcheck disable=SC2016
 unshare --mount sh -c 'mount --make-rprivate / && touch /run/hidden && unshare --net=/run/hidden true &&
     ip link set "$0" netns /run/hidden; echo done >/run/hidden.done; exec sleep 600' "$netdev" &
 hider=$!
-wait_until 20 test -e /run/hidden.done
+wait_until 60 test -e /run/hidden.done
 expect_equal "the netdev is not in our namespace" "" "$(netdev_of "$vf")"
 held "a namespace mounted only in another mount namespace" "netdev its netdev $netdev is in the network namespace mounted at /run/hidden"
 end "$hider"
-wait_until 20 test -d "$pci_devices/$vf/net"
+wait_until 60 test -d "$pci_devices/$vf/net"
 idle "the netdev is in our namespace once more"
 
 section "a bound driver without a netdev"
 echo "$vf" >/sys/bus/pci/drivers/mlx5_core/unbind
 idle "without a driver"
-standin_parameter netdev_delay_ms 10000
-echo "$vf" >/sys/bus/pci/drivers_probe
-held "a netdev that has not appeared yet" "unknown bound to mlx5_core but has no netdev in any network namespace; cannot tell who uses it"
-standin_parameter netdev_delay_ms 0
-wait_until 30 test -d "$pci_devices/$vf/net"
+card 0 fault INIT_HCA function=vf0 never
+echo "$vf" >/sys/bus/pci/drivers_probe &
+probe=$!
+expect "the driver waits for the firmware" wait_until 60 grep -q 'vf0 INIT_HCA - .*never' /lab/control/pf0.log
+held "a driver that is still probing" "$without_netdev"
+card 0 clear
+wait "$probe"
 idle "after the netdev has appeared"
+echo "$vf" >/sys/bus/pci/drivers/mlx5_core/unbind
+# mlx5_core's own part succeeds, and its netdev's does not (mlx5e_create_mdev_resources).
+card 0 fault ALLOC_TRANSPORT_DOMAIN function=vf0
+echo "$vf" >/sys/bus/pci/drivers_probe
+held "a netdev that has failed" "$without_netdev"
+card 0 clear
+echo "$vf" >/sys/bus/pci/drivers/mlx5_core/unbind
+echo "$vf" >/sys/bus/pci/drivers_probe
+expect "the VF has a netdev" test -d "$pci_devices/$vf/net"
+idle "after another probe"
+
+# rdma_holders DEVICE: a verbs program, and one that only has the device file open, use the RDMA device on the VF's netdev.
+rdma_holders() {
+    local device=$1 verbs server user
+    device_nodes
+    expect "$device: its port is active" wait_until 60 grep -q ACTIVE "/sys/class/infiniband/$device/ports/1/state"
+    expect "$device: it has the netdev's address" wait_until 60 grep -rq ffff:0a61:0001 "/sys/class/infiniband/$device/ports/1/gids"
+    ib_write_bw -d "$device" >/tmp/server 2>&1 &
+    server=$!
+    expect "$device: a verbs program uses it" wait_until 60 sh -c "rdma resource show ctx dev $device | grep -q ctxn"
+    ip addr flush dev "$netdev"
+    ip link set "$netdev" down
+    held "$device: a verbs program is the holder" \
+        "rdma (process $server \(ib_write_bw\)|ib_write_bw \(pid $server\)) uses its RDMA device $device"
+    end "$server"
+    idle "$device: unused"
+    for verbs in /sys/class/infiniband_verbs/uverbs*; do
+        [ "$(cat "$verbs/ibdev")" != "$device" ] || break
+    done
+    sleep 600 <"/dev/infiniband/${verbs##*/}" &
+    user=$!
+    wait_until 60 grep -q sleep "/proc/$user/comm"
+    held "$device: a program with an open device file" "rdma sleep \(pid $user\) uses its RDMA device $device"
+    end "$user"
+    idle "$device: closed"
+}
+
+# use_netdev: sets the VF's netdev up, which gives its RDMA device a GID. A VF has carrier only while its PF is up, and a verbs
+# program needs an active port.
+use_netdev() {
+    netdev=$(netdev_of "$vf")
+    ip link set "$(pf_netdev 0)" up
+    ip link set "$netdev" up
+    ip addr add 10.97.0.1/24 dev "$netdev"
+}
 
 section "verbs over SoftRoCE"
 modprobe -a crc32_generic rdma_rxe
-netdev=$(netdev_of "$vf")
-# A VF has carrier only while its PF is up, and a verbs program needs an active port.
-ip link set "$(pf_netdev 0)" up
-ip link set "$netdev" up
+use_netdev
 expect "a SoftRoCE link is added" rdma link add rxe0 type rxe netdev "$netdev"
-ip addr add 10.97.0.1/24 dev "$netdev"
-device_nodes
-wait_until 20 grep -q ffff:0a61:0001 /sys/class/infiniband/rxe0/ports/1/gids/1
-expect "the link's port is active" wait_until 20 grep -q ACTIVE /sys/class/infiniband/rxe0/ports/1/state
-ib_write_bw -d rxe0 >/tmp/server 2>&1 &
-server=$!
-expect "a verbs program uses the link" wait_until 30 sh -c 'rdma resource show ctx dev rxe0 | grep -q ctxn'
-ip addr flush dev "$netdev"
-ip link set "$netdev" down
-held "a verbs program is the holder" "rdma (process $server \(ib_write_bw\)|ib_write_bw \(pid $server\)) uses its RDMA device rxe0"
-end "$server"
-idle "an unused link"
-sleep 600 </dev/infiniband/uverbs0 &
-user=$!
-wait_until 20 grep -q sleep "/proc/$user/comm"
-held "a program with an open device file" "rdma sleep \(pid $user\) uses its RDMA device rxe0"
-end "$user"
+rdma_holders rxe0
 rdma link del rxe0
+
+section "verbs over the VF's own RDMA device"
+expect "mlx5_ib loads" modprobe mlx5_ib
+expect "the VF has an RDMA device" wait_until 60 test -d "$pci_devices/$vf/infiniband"
+idle "an RDMA device that only the kernel uses"
+use_netdev
+rdma_holders "$(ls "$pci_devices/$vf/infiniband")"
 ip link set "$(pf_netdev 0)" down
+# modprobe would unload mlx5_core, too.
+expect "mlx5_ib is unloaded" rmmod mlx5_ib
 
 section "VFIO"
-bind_to "$vf" vfio-pci
+require "the VF is bound to vfio-pci" bind_to "$vf" vfio-pci
 idle "on vfio-pci"
 sleep 600 <>"/dev/vfio/$(iommu_group_of "$vf")" &
 user=$!
-wait_until 20 grep -q sleep "/proc/$user/comm"
+wait_until 60 grep -q sleep "/proc/$user/comm"
 held "a program with the VFIO group open" "vfio sleep \(pid $user\) has it open through VFIO"
 end "$user"
 idle "after the group was closed"
@@ -183,14 +222,14 @@ number=$(cat "/sys/class/vfio/$(iommu_group_of "$vf")/dev")
 mknod /run/harmless c "${number%:*}" "${number#*:}"
 sleep 600 <>/run/harmless &
 user=$!
-wait_until 20 grep -q sleep "/proc/$user/comm"
+wait_until 60 grep -q sleep "/proc/$user/comm"
 held "the group by a node outside /dev" "vfio sleep \(pid $user\) has it open through VFIO"
 end "$user"
 # shellcheck disable=SC2016  # the inner shell expands it
 unshare --mount sh -c 'mount --make-rprivate / && mount -t tmpfs none /dev && mkdir /dev/vfio && : >"$0" &&
     echo done >/run/named && exec sleep 600 <"$0"' "$group" &
 user=$!
-wait_until 20 grep -q sleep "/proc/$user/comm"
+wait_until 60 grep -q sleep "/proc/$user/comm"
 idle "a file that only has the name of the group"
 end "$user"
 named="vfio hold-file \(pid PID\) has it open through VFIO"
@@ -204,8 +243,8 @@ hidden "a BAR that is mapped after everything was closed" "$kernel" map "$group"
 echo >"$pci_devices/$vf/driver_override"
 
 section "what other users of the host do"
-bind_to "$vf" mlx5_core
-wait_until 20 test -d "$pci_devices/$vf/net"
+require "the VF is bound to mlx5_core" bind_to "$vf" mlx5_core
+wait_until 60 test -d "$pci_devices/$vf/net"
 netdev=$(netdev_of "$vf")
 idle "a netdev that is down"
 attack name "$vf"

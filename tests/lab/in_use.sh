@@ -6,7 +6,7 @@ set -uo pipefail
 source /vfpass/tests/lab/common.sh
 
 install_vfpass
-load_standin
+load_mlx5
 pf=$(pf_address 0) netdev=$(pf_netdev 0)
 other=$(pf_address 1) other_netdev=$(pf_netdev 1)
 make_vfs "$pf" 4

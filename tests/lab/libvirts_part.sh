@@ -6,7 +6,7 @@ set -uo pipefail
 source /vfpass/tests/lab/common.sh
 
 install_vfpass
-load_standin
+load_mlx5
 pf=$(pf_address 0) netdev=$(pf_netdev 0)
 make_vfs "$pf" 4
 # libvirt needs /dev/vfio/vfio, a static node that systemd creates on a host; the lab has no systemd.

@@ -31,7 +31,7 @@ guests_run() {
 }
 
 section "installation on a host without any hook"
-start_libvirt --no-mailbox
+start_libvirt
 daemon_pid=$(libvirt_pid)
 expect "dpkg --install" dpkg --install "$packages"/vfpass_*.deb "$packages"/vfpass-guest_*.deb
 expect_said "libvirt was reloaded" "reloaded $libvirt_daemon"

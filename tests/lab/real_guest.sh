@@ -97,7 +97,7 @@ took "the whole section"
 section "plugging a second VF"
 write_mapping rail0 rail1
 expect "attach" vfpass attach train0
-expect "both VFs are bound to the guest's driver" reprobe_in_guest train0 2
+expect "both VFs are bound to the guest's driver" wait_until 120 guest_drives train0 2
 expect "guest-setup --yes" set_up --yes
 agrees 0 192.168.100.10/24 9000 "with two VFs"
 agrees 1 fd00:200::10/64 4000 "with two VFs"

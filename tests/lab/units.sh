@@ -43,7 +43,9 @@ if [ "${1:-}" != booted ]; then
     # The process that keeps KVM loaded would inherit the output port, which only one process can open.
     load_kvm >/dev/null 2>&1
     require "KVM is loaded" test -s /run/lab/kvm.pid
-    printf 'version: 1\npfs:\n  - pf: {pci: "%s"}\n    virtual-function-count: 3\n' "$(pf_address 0)" >/etc/vfpass/host.yaml
+    # The guest's link follows the PF's.
+    printf 'version: 1\npfs:\n  - pf: {pci: "%s"}\n    virtual-function-count: 3\n    up: true\n' "$(pf_address 0)" \
+        >/etc/vfpass/host.yaml
     require "the units are enabled" systemctl --quiet enable vfpass-host.service vfpass-verify.path vfpass-metrics.timer
     require "there is no seal key" test ! -e /etc/vfpass/seal.key
     boot_systemd
