@@ -57,7 +57,8 @@ state() {
     local link
     {
         echo "VFs: $(<"$directory/sriov_numvfs"), autoprobe $(<"$directory/sriov_drivers_autoprobe")"
-        ip -d link show dev "$netdev" | grep -E '^ +vf | mtu '
+        # Without its index: a netdev that mlx5 has made again has another one.
+        ip -d link show dev "$netdev" | grep -E '^ +vf | mtu ' | sed -E 's/^[0-9]+: //'
         # Without the inline mode: after a change that failed, mlx5 reports another one than before, though the mode is the old one.
         devlink -j dev eswitch show "pci/$pf" | jq -r '.dev[].mode'
         for link in "$directory"/virtfn*; do
@@ -345,8 +346,6 @@ dead() {
     expect_said "doctor names the PF" "$pf"
     grep -E "$pf" <<<"$last_output"
     refuse "verify fails" vfpass verify v
-    expect_said "verify names the PF" "$pf"
-    echo "$last_output"
     expect_exit 1 "another attach is refused" vfpass attach v
     echo "$last_output"
     other_is_unaffected "with the card dead"
