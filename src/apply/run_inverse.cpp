@@ -9,8 +9,8 @@
 namespace vfpass::apply {
 namespace {
 
-// Another user of the VFs of this PF; empty if there is none. A write of vfpass that is still
-// pending in the kernel is none.
+// Another user of the VFs of this PF; empty if there is none. A write of vfpass itself that is
+// still pending in the kernel does not count.
 std::string otherUser(const RemoveVfs& removal, const Plan& plan, HolderGate& gate, Tools& tools) {
   const auto objections = gate.objectionsOfOthersTo({removal});
   if (!objections.empty()) {
