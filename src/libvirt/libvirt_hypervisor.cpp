@@ -156,9 +156,28 @@ std::string versionOf(virConnectPtr connection, int (*question)(virConnectPtr, u
   return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(version % 1000);
 }
 
+std::string effectiveUri(const std::string& uri) {
+  if (!uri.empty()) {
+    return uri;
+  }
+  const char* fromEnvironment = std::getenv("LIBVIRT_DEFAULT_URI");
+  const bool given = fromEnvironment != nullptr && *fromEnvironment != '\0';
+  return given ? fromEnvironment : "qemu:///system";
+}
+
+ConnectionHandle openConnection(const std::string& uri) {
+  silenceLibvirt();
+  ConnectionHandle connection(virConnectOpen(uri.c_str()));
+  if (!connection) {
+    throw connectError(uri, lastFailure());
+  }
+  return connection;
+}
+
 class LibvirtHypervisor : public Hypervisor {
  public:
-  explicit LibvirtHypervisor(ConnectionHandle connection) : connection_(std::move(connection)) {}
+  explicit LibvirtHypervisor(const std::string& uri)
+      : uri_(uri), connection_(openConnection(uri)) {}
 
   std::string uri() override {
     const Memory<char> uri(virConnectGetURI(connection_.get()));
@@ -267,8 +286,10 @@ class LibvirtHypervisor : public Hypervisor {
 
   void detachDevice(const Uuid& uuid, const std::string& alias,
                     std::chrono::milliseconds timeout) override {
-    const DomainHandle domain = require(uuid);
-    unplug(connection_.get(), domain.get(), alias, timeout);
+    registerEventLoop();
+    const ConnectionHandle connection = openConnection(uri_);
+    const DomainHandle domain = require(connection.get(), uuid);
+    unplug(connection.get(), domain.get(), alias, timeout);
   }
 
   void setLiveMetadata(const Uuid& uuid, const std::string& element) override {
@@ -299,8 +320,10 @@ class LibvirtHypervisor : public Hypervisor {
   }
 
  private:
-  DomainHandle require(const Uuid& uuid) {
-    DomainHandle domain(virDomainLookupByUUID(connection_.get(), uuid.bytes.data()));
+  DomainHandle require(const Uuid& uuid) { return require(connection_.get(), uuid); }
+
+  static DomainHandle require(virConnectPtr connection, const Uuid& uuid) {
+    DomainHandle domain(virDomainLookupByUUID(connection, uuid.bytes.data()));
     if (!domain) {
       throw callError("cannot find domain " + toString(uuid), lastFailure());
     }
@@ -322,32 +345,14 @@ class LibvirtHypervisor : public Hypervisor {
     return domain;
   }
 
+  std::string uri_;
   ConnectionHandle connection_;
 };
-
-std::string effectiveUri(const std::string& uri) {
-  if (!uri.empty()) {
-    return uri;
-  }
-  const char* fromEnvironment = std::getenv("LIBVIRT_DEFAULT_URI");
-  const bool given = fromEnvironment != nullptr && *fromEnvironment != '\0';
-  return given ? fromEnvironment : "qemu:///system";
-}
-
-ConnectionHandle openConnection(const std::string& uri) {
-  silenceLibvirt();
-  registerEventLoop();
-  ConnectionHandle connection(virConnectOpen(uri.c_str()));
-  if (!connection) {
-    throw connectError(uri, lastFailure());
-  }
-  return connection;
-}
 
 }  // namespace
 
 std::unique_ptr<Hypervisor> connect(const std::string& uri) {
-  return std::make_unique<LibvirtHypervisor>(openConnection(effectiveUri(uri)));
+  return std::make_unique<LibvirtHypervisor>(effectiveUri(uri));
 }
 
 std::string daemonVersions(const std::string& uri) {

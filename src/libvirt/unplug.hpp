@@ -8,7 +8,7 @@
 namespace vfpass::libvirt {
 
 /// Implements Hypervisor::detachDevice(): asks the guest to release the device and waits for its
-/// answer.
+/// answer. The connection must have been opened after registerEventLoop().
 void unplug(virConnectPtr connection, virDomainPtr domain, const std::string& alias,
             std::chrono::milliseconds timeout);
 

@@ -46,6 +46,18 @@ class LibvirtTest : public testing::Test {
   std::unique_ptr<Hypervisor> hypervisor_ = connect(builtIn);
 };
 
+// With one, libvirtd closes the connection while a step on a device takes more than 30 s. In a
+// process of its own, because an unplug in another test registers an event loop.
+TEST(LibvirtConnectionTest, HasNoEventLoop) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto connectAndAddTimer = [] {
+    const auto hypervisor = connect(builtIn);
+    std::exit(virEventAddTimeout(
+        0, [](int, void*) {}, nullptr, nullptr));
+  };
+  EXPECT_EXIT(connectAndAddTimer(), testing::ExitedWithCode(255), "");  // -1: none is registered
+}
+
 TEST_F(LibvirtTest, FindsRunningDomainByNameAndUuid) {
   const auto found = hypervisor_->findDomain("test");
   ASSERT_TRUE(found.has_value());
