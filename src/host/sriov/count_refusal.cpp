@@ -1,12 +1,20 @@
 #include "sriov/count_refusal.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <iterator>
 
 #include "sysfs/pci_function.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::host {
 namespace {
+
+constexpr const char* countSetting = "virtual-function-count in host.yaml";
+
+std::string counted(std::size_t count) {
+  return std::to_string(count) + (count == 1 ? " VF" : " VFs");
+}
 
 std::string searchLog(const PciAddress& pf) {
   return "find the cause in the kernel log: `dmesg | grep " + toString(pf) + "`";
@@ -26,10 +34,17 @@ Error withoutDriver(const Root& root, const PciAddress& pf, const std::string& w
       "mlx4_core its module parameter num_vfs");
 }
 
+// The first lines: a driver reports the cause before its consequences.
+std::string quoted(std::vector<std::string> logged) {
+  constexpr std::size_t limit = 3;
+  logged.resize(std::min(logged.size(), limit));
+  return logged.empty() ? std::string{} : "; the kernel log: " + join(logged, "; ");
+}
+
 // What each errno can mean: drivers/pci/iov.c (sriov_enable, virtfn_add_bus) and mlx5's
 // cmd_status_to_err.
 std::string remedyFor(const PciAddress& pf, int error) {
-  const std::string fewer = "request fewer VFs (virtual-function-count in host.yaml)";
+  const std::string fewer = std::string("request fewer VFs (") + countSetting + ")";
   switch (error) {
     case ENOMEM:
       return creationRemedy(pf);
@@ -67,14 +82,14 @@ std::string creationRemedy(const PciAddress& pf) {
 }
 
 Error countRefused(const Root& root, const PciAddress& pf, std::size_t count,
-                   const WriteError& refusal) {
+                   const WriteError& refusal, const std::vector<std::string>& logged) {
   const std::string reason = errnoText(refusal.number());
-  const std::string what = toString(pf) + (count == 0 ? ": cannot remove the VFs"
-                                                      : ": cannot create " + std::to_string(count) +
-                                                            (count == 1 ? " VF" : " VFs"));
+  const std::string what =
+      toString(pf) + (count == 0 ? ": cannot remove the VFs" : ": cannot create " + counted(count));
   switch (refusal.number()) {
     case EBUSY:
-      return Error(toString(pf) + ": cannot change the VF count: the driver is busy: " + reason,
+      return Error(toString(pf) + ": cannot change the VF count: the driver is busy: " + reason +
+                       quoted(logged),
                    "wait until nothing else configures this PF (NetworkManager, netplan, "
                    "systemd.link, an operator, a devlink mode change), then try again");
     case ENOENT:
@@ -84,9 +99,26 @@ Error countRefused(const Root& root, const PciAddress& pf, std::size_t count,
     case EROFS:
       return refusal;
     default:
-      return Error(what + ": " + reason,
+      return Error(what + ": " + reason + quoted(logged),
                    count == 0 ? searchLog(pf) : remedyFor(pf, refusal.number()));
   }
+}
+
+std::optional<Error> enablingRefused(const PciAddress& pf, std::size_t count,
+                                     const std::vector<std::string>& logged) {
+  std::vector<std::string> failures;
+  std::ranges::copy_if(logged, std::back_inserter(failures), [](const std::string& message) {
+    return message.find("failed to enable VF ") != std::string::npos;
+  });
+  if (failures.empty()) {
+    return std::nullopt;
+  }
+  return Error(toString(pf) + ": requested " + counted(count) +
+                   ", but the card's firmware did not enable " +
+                   (failures.size() == 1 ? "one" : std::to_string(failures.size())) +
+                   " of them, and all were removed again" + quoted(failures),
+               searchLog(pf) + "; request fewer VFs (" + countSetting +
+                   "), and if the firmware refuses a single VF, too, power-cycle the machine");
 }
 
 }  // namespace vfpass::host

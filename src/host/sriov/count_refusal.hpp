@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "sysfs/kernel_write.hpp"
 #include "vfpass/error.hpp"
@@ -10,9 +13,16 @@
 namespace vfpass::host {
 
 /// The error for a refused write of `count` to sriov_numvfs. One errno has several causes, which
-/// only the kernel log distinguishes: the message names none of them, the remedy what to look for.
+/// only the kernel log distinguishes: the message quotes what was `logged` about the PF meanwhile,
+/// the remedy says what to look for.
 Error countRefused(const Root& root, const PciAddress& pf, std::size_t count,
-                   const WriteError& refusal);
+                   const WriteError& refusal, const std::vector<std::string>& logged);
+
+/// Empty if nothing `logged` about the PF during the creation says that the card's firmware has not
+/// enabled a VF (ENABLE_HCA). mlx5_core creates such a VF all the same, and the write to
+/// sriov_numvfs succeeds (mlx5_device_enable_sriov), but no driver can use it.
+std::optional<Error> enablingRefused(const PciAddress& pf, std::size_t count,
+                                     const std::vector<std::string>& logged);
 
 /// Where the kernel log names the cause, and what helps against each one.
 std::string creationRemedy(const PciAddress& pf);

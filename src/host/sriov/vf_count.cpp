@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 
 #include "helper/poll_until.hpp"
 #include "sriov/count_refusal.hpp"
+#include "sysfs/kernel_log.hpp"
 #include "sysfs/pci_function.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
@@ -37,13 +39,16 @@ void checkCount(const Root& root, const CreateVfs& action, const std::string& na
   }
 }
 
-void writeCount(const Root& root, KernelWriter& writer, const PciAddress& pf, std::size_t count,
-                std::chrono::milliseconds deadline) {
+// Returns what the kernel logged about the PF meanwhile.
+std::vector<std::string> writeCount(const Root& root, KernelWriter& writer, const PciAddress& pf,
+                                    std::size_t count, std::chrono::milliseconds deadline) {
+  KernelLog log(root);
   try {
     writer.write(functionPath(pf) + "/sriov_numvfs", std::to_string(count), pf, deadline);
   } catch (const WriteError& error) {
-    throw countRefused(root, pf, count, error);
+    throw countRefused(root, pf, count, error, log.messagesAbout(pf));
   }
+  return log.messagesAbout(pf);
 }
 
 std::string autoprobePath(const PciAddress& pf) {
@@ -60,21 +65,28 @@ std::string restoreAutoprobe(KernelWriter& writer, const PciAddress& pf, bool be
   }
 }
 
-// Writes the count with sriov_drivers_autoprobe set to `probe`. Returns the error of restoring the
-// setting afterwards; empty on success. The kernel accepts a count that the PF already has, and a
-// write waits for a pending one (sriov_numvfs_store), so the inverse of a removal need not check
-// the VFs first.
-std::string writeCountProbing(const Root& root, KernelWriter& writer, const CreateVfs& action,
-                              std::chrono::milliseconds deadline) {
+struct Creation {
+  std::string restoreError;      ///< of restoring sriov_drivers_autoprobe; empty on success
+  std::optional<Error> refusal;  ///< although the kernel created the VFs
+};
+
+// Writes the count with sriov_drivers_autoprobe set to `probe`, and restores the setting. The
+// kernel accepts a count that the PF already has, and a write waits for a pending one
+// (sriov_numvfs_store), so the inverse of a removal need not check the VFs first.
+Creation writeCountProbing(const Root& root, KernelWriter& writer, const CreateVfs& action,
+                           std::chrono::milliseconds deadline) {
+  const auto refusalIn = [&](const std::vector<std::string>& logged) {
+    return enablingRefused(action.pf, action.count, logged);
+  };
   const bool before =
       action.autoprobe.value_or(root.readNumber(autoprobePath(action.pf)).value_or(1) != 0);
   if (before == action.probe && !action.autoprobe) {
-    writeCount(root, writer, action.pf, action.count, deadline);
-    return {};
+    return {{}, refusalIn(writeCount(root, writer, action.pf, action.count, deadline))};
   }
+  Creation creation;
   setAutoprobe(writer, action.pf, action.probe);
   try {
-    writeCount(root, writer, action.pf, action.count, deadline);
+    creation.refusal = refusalIn(writeCount(root, writer, action.pf, action.count, deadline));
   } catch (const TimeoutError& error) {
     // The kernel reads the setting for each new VF (pci_device_can_probe). If it were restored now,
     // the host driver would bind to VFs that are created late.
@@ -85,7 +97,8 @@ std::string writeCountProbing(const Root& root, KernelWriter& writer, const Crea
     restoreAutoprobe(writer, action.pf, before);
     throw;
   }
-  return restoreAutoprobe(writer, action.pf, before);
+  creation.restoreError = restoreAutoprobe(writer, action.pf, before);
+  return creation;
 }
 
 bool forbidsRemoval(const Holder& holder, RemoveScope scope) {
@@ -117,13 +130,13 @@ void createVfs(const Root& root, KernelWriter& writer, const CreateVfs& action,
                std::chrono::milliseconds deadline, std::chrono::milliseconds removal) {
   const std::string name = toString(action.pf);
   checkCount(root, action, name);
-  const std::string restoreError = writeCountProbing(root, writer, action, deadline);
+  const Creation creation = writeCountProbing(root, writer, action, deadline);
   std::size_t present = 0;
   const bool complete = pollUntil(Deadline(std::min(deadline, deadlines::vfLinks)), [&] {
     present = readVfLinks(root, action.pf).size();
     return present == action.count;
   });
-  if (complete && restoreError.empty()) {
+  if (complete && creation.restoreError.empty() && !creation.refusal) {
     return;
   }
   if (present != 0) {
@@ -134,9 +147,12 @@ void createVfs(const Root& root, KernelWriter& writer, const CreateVfs& action,
                     " appeared and were removed again",
                 creationRemedy(action.pf));
   }
+  if (creation.refusal) {
+    throw Error(*creation.refusal);
+  }
   throw Error(name +
               ": cannot restore sriov_drivers_autoprobe, so the new VFs were removed again: " +
-              restoreError);
+              creation.restoreError);
 }
 
 void setAutoprobe(KernelWriter& writer, const PciAddress& pf, bool on) {

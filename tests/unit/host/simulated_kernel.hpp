@@ -21,6 +21,7 @@ class SimulatedKernel final : public KernelWriter {
   std::map<std::string, int> fileErrors;  ///< by file name: errno of the write
   std::string hangs;                      ///< a file name whose write never returns
   unsigned appearing = 1000;              ///< maximum number of VFs that the driver creates
+  std::string logged;                     ///< what /dev/kmsg has after a write to sriov_numvfs
   std::vector<std::string> log;           ///< `file=text` in order
   std::map<std::string, std::chrono::milliseconds> deadlinesOf;  ///< by entry of the log
 
@@ -31,6 +32,9 @@ class SimulatedKernel final : public KernelWriter {
     const std::string value(text);
     log.push_back(name + "=" + value);
     deadlinesOf[log.back()] = deadline;
+    if (name == "sriov_numvfs" && value != "0" && !logged.empty()) {
+      tree_.file("dev/kmsg", tree_.content("dev/kmsg") + logged);
+    }
     if (name == hangs) {
       throw TimeoutError(object + ": hangs");
     }

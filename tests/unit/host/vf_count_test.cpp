@@ -156,6 +156,43 @@ TEST_F(VfCountTest, RemovesVfsWhenTooFewAppear) {
   EXPECT_EQ(kernel_.log.back(), "sriov_numvfs=0");
 }
 
+// mlx5_device_enable_sriov() only warns, and the write to sriov_numvfs succeeds.
+TEST_F(VfCountTest, RemovesVfsThatTheFirmwareHasNotEnabled) {
+  const std::string record =
+      "4,812,5,-;mlx5_core 0000:01:00.0: mlx5_device_enable_sriov:86:(pid "
+      "77): failed to enable VF ";
+  tree_.file("dev/kmsg", record + "3 (-5)\n");
+  create(4);
+  remove();
+  kernel_.logged = record + "1 (-5)\n SUBSYSTEM=pci\n DEVICE=+pci:0000:01:00.0\n";
+  EXPECT_THAT(failure([&] { create(4); }),
+              AllOf(HasSubstr("4 VFs"), HasSubstr("did not enable one"),
+                    HasSubstr("the kernel log: mlx5_device_enable_sriov:86:(pid 77): failed to "
+                              "enable VF 1 (-5)")));
+  EXPECT_THAT(remedy_, HasSubstr("virtual-function-count"));
+  EXPECT_EQ(count(), 0U);
+  EXPECT_EQ(autoprobe(), "1");
+}
+
+TEST_F(VfCountTest, IgnoresWhatTheKernelLogsAboutOtherCards) {
+  tree_.file("dev/kmsg", "");
+  kernel_.logged = "4,812,5,-;mlx5_core 0000:02:00.0: failed to enable VF 1 (-5)\n";
+  create(4);
+  EXPECT_EQ(count(), 4U);
+}
+
+TEST_F(VfCountTest, QuotesWhatTheKernelLoggedAboutTheRefusal) {
+  tree_.file("dev/kmsg", "4,1,1,-;mlx5_core 0000:01:00.0: old\n");
+  kernel_.fileErrors["sriov_numvfs"] = ENOMEM;
+  kernel_.logged =
+      "3,2,2,-;mlx5_core 0000:01:00.0: not enough MMIO resources for SR-IOV\n"
+      "4,3,3,-;mlx5_core 0000:01:00.0: \x1b[31mpci_enable_sriov failed : -12\n";
+  EXPECT_EQ(failure([&] { create(1); }),
+            "0000:01:00.0: cannot create 1 VF: " + errnoText(ENOMEM) +
+                "; the kernel log: not enough MMIO resources for SR-IOV; " +
+                printable("\x1b[31mpci_enable_sriov failed : -12"));
+}
+
 TEST_F(VfCountTest, ReportsBusyDriverAndMissingDriver) {
   kernel_.fileErrors["sriov_numvfs"] = EBUSY;
   EXPECT_THAT(failure([&] { create(1); }), HasSubstr("driver is busy"));

@@ -1,0 +1,64 @@
+#include "sysfs/kernel_log.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::host {
+namespace {
+
+// read(2) returns one record and fails with EINVAL if the buffer is smaller (devkmsg_read);
+// the kernel's own limit is CONSOLE_EXT_LOG_MAX in include/linux/printk.h.
+constexpr std::size_t recordLimit = 8192;
+// A driver that logs without end must not keep the caller here.
+constexpr int maxRecords = 10000;
+
+// Empty at the end, or if the log cannot be read. EPIPE: records were overwritten before this read.
+std::string readRecord(int file) {
+  std::array<char, recordLimit> buffer{};
+  ssize_t length = 0;
+  do {
+    length = ::read(file, buffer.data(), buffer.size());
+  } while (length < 0 && (errno == EPIPE || errno == EINTR));
+  return {buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0))};
+}
+
+// `priority,sequence,time,flags;mlx5_core 0000:01:00.0: text`, as dev_printk() writes it.
+std::string textAbout(const std::string& name, const std::string& line) {
+  const std::string mark = " " + name + ": ";
+  const std::size_t start = line.find(mark);
+  return start == std::string::npos || line.starts_with(' ') ? std::string{}
+                                                             : line.substr(start + mark.size());
+}
+
+}  // namespace
+
+KernelLog::KernelLog(const Root& root)
+    : file_(root.open("dev/kmsg", O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW)) {
+  if (file_) {
+    ::lseek(file_.get(), 0, SEEK_END);
+  }
+}
+
+std::vector<std::string> KernelLog::messagesAbout(const PciAddress& function) {
+  std::vector<std::string> messages;
+  for (int count = 0; file_ && count < maxRecords; ++count) {
+    const std::string record = readRecord(file_.get());
+    if (record.empty()) {
+      break;
+    }
+    for (const std::string& line : splitLines(record)) {
+      if (const std::string text = textAbout(toString(function), line); !text.empty()) {
+        messages.push_back(printable(text));
+      }
+    }
+  }
+  return messages;
+}
+
+}  // namespace vfpass::host
