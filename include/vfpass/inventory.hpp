@@ -54,6 +54,9 @@ struct VirtualFunction {
   PciAddress address;
   std::string driver;          ///< empty: none bound
   std::string driverOverride;  ///< empty: none
+  /// driver_override could not be read: a probe or remove holds the device's lock, or hangs with
+  /// it.
+  bool locked = false;
   std::optional<unsigned> iommuGroup;
   std::vector<PciAddress> groupPeers;  ///< other functions in its IOMMU group
   std::vector<Netdev> netdevs;
@@ -144,6 +147,7 @@ struct PciFunction {
   std::string serial;           ///< VPD serial number; empty where the device has none
   std::string driver;           ///< empty: none bound
   std::string driverOverride;   ///< empty: none
+  bool locked = false;          ///< see VirtualFunction::locked
   std::optional<unsigned> iommuGroup;
   std::vector<GroupPeer> groupPeers;  ///< other functions in its IOMMU group
   std::vector<Netdev> netdevs;

@@ -87,7 +87,11 @@ std::vector<Objection> checkReset(const PciFunction& function, const FunctionTer
 
 std::vector<Objection> checkFunctionUse(const PciFunction& function, const FunctionTerms& terms,
                                         const std::vector<Holder>& holders) {
-  return objectToHolders(function.address, holders, terms.allow);
+  auto objections = objectToHolders(function.address, holders, terms.allow);
+  if (function.locked) {
+    objections.push_back(objectionToLock(nameOf(function)));
+  }
+  return objections;
 }
 
 std::vector<Objection> checkLeasedFunctions(const Inventory& inventory,

@@ -39,6 +39,9 @@ void checkGroup(const VirtualFunction& vf, const std::set<Allowance>& allow,
 std::vector<Objection> checkVf(const VirtualFunction& vf, const std::set<Allowance>& allow,
                                bool unsafeInterrupts, const std::vector<Holder>& holders) {
   std::vector<Objection> objections = objectToHolders(vf.address, holders, allow);
+  if (vf.locked) {
+    objections.push_back(objectionToLock(nameOf(vf)));
+  }
   checkGroup(vf, allow, objections);
   if (unsafeInterrupts && !allow.contains(Allowance::unsafeInterrupts)) {
     objections.push_back(

@@ -114,6 +114,13 @@ std::optional<Objection> objectionTo(const Holder& holder, const std::set<Allowa
                    ExitCode::refused};
 }
 
+Objection objectionToLock(const std::string& name) {
+  return {
+      name + " is locked in the kernel: a driver is being bound to it or taken from it, or hangs",
+      "try again in some seconds; if that does not help, find the cause in the kernel log (dmesg)",
+      ExitCode::failed};
+}
+
 std::vector<Objection> objectToHolders(const PciAddress& function,
                                        const std::vector<Holder>& holders,
                                        const std::set<Allowance>& allow) {

@@ -12,15 +12,17 @@ std::string driverText(const std::string& driver) {
   return driver.empty() ? "no driver" : "driver " + printable(driver);
 }
 
-void compareDriver(const Lease& lease, const std::string& driver, const std::string& override,
-                   std::vector<std::string>& differences) {
-  if (driver != lease.original.driver) {
-    differences.push_back("it has " + driverText(driver) + " instead of " +
+// `device` is a VirtualFunction or a PciFunction.
+void compareDriver(const Lease& lease, const auto& device, std::vector<std::string>& differences) {
+  if (device.driver != lease.original.driver) {
+    differences.push_back("it has " + driverText(device.driver) + " instead of " +
                           driverText(lease.original.driver));
   }
-  if (override != lease.original.driverOverride) {
-    differences.push_back("driver_override is '" + printable(override) + "' instead of '" +
-                          printable(lease.original.driverOverride) + "'");
+  if (device.locked) {
+    differences.push_back("driver_override cannot be read: the kernel holds the device's lock");
+  } else if (device.driverOverride != lease.original.driverOverride) {
+    differences.push_back("driver_override is '" + printable(device.driverOverride) +
+                          "' instead of '" + printable(lease.original.driverOverride) + "'");
   }
 }
 
@@ -62,7 +64,7 @@ std::vector<std::string> differencesOfVf(const Lease& lease, const Inventory& in
   std::vector<std::string> differences;
   const VirtualFunction& vf = pf->vfs[vfOf(lease).index];
   if (!lease.managed) {
-    compareDriver(lease, vf.driver, vf.driverOverride, differences);
+    compareDriver(lease, vf, differences);
   }
   compareSettings(lease, vf, differences);
   return differences;
@@ -77,7 +79,7 @@ std::vector<std::string> differencesOfFunction(const Lease& lease, const Invento
     return {other};
   }
   std::vector<std::string> differences;
-  compareDriver(lease, function->driver, function->driverOverride, differences);
+  compareDriver(lease, *function, differences);
   return differences;
 }
 

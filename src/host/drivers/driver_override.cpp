@@ -72,6 +72,10 @@ void noteOverrides(const Root& root, const std::vector<PciAddress>& functions,
 
 }  // namespace
 
+bool hasDriverOverride(const Root& root, const PciAddress& function) {
+  return root.isLive() && root.exists(functionPath(function) + "/driver_override");
+}
+
 // Without an override the kernel prints a null pointer: "(null)".
 std::string overrideIn(std::string_view text) {
   const auto value = trim(text);

@@ -18,6 +18,10 @@ namespace vfpass::host {
 std::vector<std::optional<std::string>> readDriverOverrides(
     const Root& root, const std::vector<PciAddress>& functions, std::chrono::milliseconds deadline);
 
+/// Whether the function has the file, which then could not be read because its lock is held. False
+/// in a captured tree, where a file may be missing or unreadable for any reason.
+bool hasDriverOverride(const Root& root, const PciAddress& function);
+
 /// The driver in the text of a `driver_override` file; empty where none is set.
 std::string overrideIn(std::string_view text);
 

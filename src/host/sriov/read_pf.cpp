@@ -107,6 +107,7 @@ void readOverrides(const Root& root, const std::vector<VirtualFunction*>& vfs) {
   const auto overrides = readDriverOverrides(root, addresses, deadlines::driverOverride);
   for (std::size_t i = 0; i < vfs.size(); ++i) {
     vfs[i]->driverOverride = overrides[i].value_or("");
+    vfs[i]->locked = !overrides[i] && hasDriverOverride(root, addresses[i]);
   }
 }
 

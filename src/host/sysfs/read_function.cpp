@@ -67,8 +67,10 @@ void readReset(const Root& root, PciFunction& function) {
 
 void readUse(const Root& root, PciFunction& function) {
   function.driver = readDriver(root, function.address);
-  function.driverOverride =
-      readDriverOverrides(root, {function.address}, deadlines::driverOverride).front().value_or("");
+  const auto override =
+      readDriverOverrides(root, {function.address}, deadlines::driverOverride).front();
+  function.driverOverride = override.value_or("");
+  function.locked = !override && hasDriverOverride(root, function.address);
   function.netdevs = readNetdevs(root, function.address);
   // Much of the host may be below a bridge, and a bridge is refused in any case.
   if (!isBridge(function) && !function.path.empty()) {

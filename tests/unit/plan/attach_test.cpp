@@ -432,6 +432,14 @@ TEST_F(AttachTest, RefusesNetdevInUseUnlessAllowed) {
   EXPECT_TRUE(decide().objections.empty());
 }
 
+// Its driver_override is not known, so detach could not restore it.
+TEST_F(AttachTest, RefusesVfWhoseLockTheKernelHolds) {
+  input.mapping.vfs[0].index = 1;
+  vf(1).locked = true;
+  EXPECT_THAT(objection().message, HasSubstr("is locked in the kernel"));
+  EXPECT_EQ(objection().code, ExitCode::failed);
+}
+
 TEST_F(AttachTest, RefusesSharedIommuGroupUnlessAllowed) {
   input.mapping.vfs[0].index = 1;
   vf(1).groupPeers = {*parsePciAddress("0000:01:00.0")};

@@ -196,6 +196,11 @@ TEST_F(FunctionTest, RefusesMissingIommuGroupAndUnsafeInterrupts) {
   EXPECT_THAT(planAttach(input).objections, IsEmpty());
 }
 
+TEST_F(FunctionTest, RefusesFunctionWhoseLockTheKernelHolds) {
+  function().locked = true;
+  EXPECT_THAT(objection().message, HasSubstr("is locked in the kernel"));
+}
+
 TEST_F(FunctionTest, AcceptsBridgesInGroupUnlessBoundToOtherDriver) {
   function().groupPeers = {{*parsePciAddress("0000:39:00.0"), 0x060400, "pcieport"},
                            {*parsePciAddress("0000:39:01.0"), 0x060400, ""}};

@@ -69,6 +69,11 @@ TEST_F(RestoredTest, ReportsUnreadableValue) {
   EXPECT_THAT(unrestored(), ElementsAre(HasSubstr("trust cannot be read back")));
 }
 
+TEST_F(RestoredTest, DoesNotTakeAnUnreadableOverrideForNone) {
+  pf().vfs[1].locked = true;
+  EXPECT_THAT(unrestored(), ElementsAre(HasSubstr("driver_override cannot be read")));
+}
+
 TEST_F(RestoredTest, ReportsReplacedCard) {
   lease.pfSerial = "A";
   pf().serial = "B";

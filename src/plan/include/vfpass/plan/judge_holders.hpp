@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "vfpass/holder.hpp"
@@ -33,6 +34,10 @@ std::optional<Objection> objectionTo(const Holder& holder, const std::set<Allowa
 std::vector<Objection> objectToHolders(const PciAddress& function,
                                        const std::vector<Holder>& holders,
                                        const std::set<Allowance>& allow);
+
+/// The problem with a device (`name`) whose lock the kernel holds: a driver is being bound to it or
+/// taken from it, or hangs, so its driver and driver_override are not known.
+Objection objectionToLock(const std::string& name);
 
 /// What one domain may do despite a holder.
 struct HolderTerms {
