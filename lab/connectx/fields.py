@@ -16,6 +16,7 @@ PRELUDE = """#include <stddef.h>
 #include <stdio.h>
 #define BIT(n) (1UL << (n))
 #define BIT_ULL(n) (1ULL << (n))
+#define DECLARE_FLEX_ARRAY(type, name) struct { struct {} no_##name; type name[]; }
 typedef unsigned char u8; typedef unsigned short u16; typedef unsigned int u32; typedef unsigned long long u64;
 typedef u16 __be16; typedef u32 __be32; typedef u64 __be64;
 """
@@ -41,7 +42,7 @@ def used_fields(text):
 
 def offset_program(ifc, names):
     declarations = without_includes(ifc)
-    flexible = set(re.findall(r"(\w+)\[\](?:\[|;)", declarations))  # without a length
+    flexible = set(re.findall(r"(\w+)(?:\[\](?:\[|;)|\);)", declarations))  # without a length
     lines = [PRELUDE, without_includes(os.path.join(os.path.dirname(ifc), "mlx5_ifc_fpga.h")), declarations,
              "int main(void) {"]
     for name in sorted(names):
