@@ -52,6 +52,36 @@ expect "detach" vfpass detach a
 expect_equal "the VFs are removed" 0 "$(vfs_of "$pf")"
 took "the section"
 
+section "the firmware does not enable a VF, and mlx5 creates it all the same"
+card 0 fault ENABLE_HCA function=pf status=5 count=1 >/dev/null
+expect_exit 1 "attach is refused" vfpass attach a
+expect_said "it says what the firmware did not do" "requested 3 VFs, but the card's firmware did not enable one of them"
+expect_said "it quotes the kernel log" "failed to enable VF 0"
+expect_equal "no VF is left" 0 "$(vfs_of "$pf")"
+expect "nothing is leased" no_lease
+expect "attach when the firmware works" vfpass attach a
+echo 0 >"$pci_devices/$pf/sriov_numvfs"
+card 0 fault ENABLE_HCA function=pf status=5 count=1 >/dev/null
+expect_exit 1 "the guest does not start with such a VF" virsh start --paused a
+expect_equal "the hook has removed it" 0 "$(vfs_of "$pf")"
+expect "detach" vfpass detach a
+took "the section"
+
+section "a driver's probe of the VF takes long, and nobody can read its driver_override meanwhile"
+make_vfs "$pf" 3
+vf=$(vf_of "$pf" 2)
+card 0 fault INIT_HCA function=vf2 late=20000 count=1 >/dev/null
+bind_to "$vf" mlx5_core &
+expect "the probe waits for the firmware" wait_until 30 grep -q ' vf2 INIT_HCA .*late' /lab/control/pf0.log
+expect_exit 1 "attach is refused" vfpass attach a
+expect_said "it names the VF and what the kernel does with it" "VF 2 ($vf) is locked in the kernel: a driver is being bound"
+wait $!
+expect "attach after the probe" vfpass attach a
+expect "detach" vfpass detach a
+expect_equal "the VF has its driver_override again" mlx5_core "$(<"$pci_devices/$vf/driver_override")"
+make_vfs "$pf" 0
+took "the section"
+
 section "switchdev mode"
 make_vfs "$pf" 2
 expect "the PF changes to switchdev mode" devlink dev eswitch set "pci/$pf" mode switchdev
