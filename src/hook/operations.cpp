@@ -17,6 +17,7 @@
 #include "vfpass/host/system_kernel.hpp"
 #include "vfpass/plan/metadata_check.hpp"
 #include "vfpass/plan/plan_hook.hpp"
+#include "vfpass/port_fault.hpp"
 #include "vfpass/state/locks.hpp"
 #include "vfpass/state/started_marks.hpp"
 
@@ -77,7 +78,9 @@ void readDevice(host::SystemKernel& kernel, const Lease& lease,
   } else if (findPf(inventory, lease.pf) == nullptr) {
     inventory.pfs.push_back(kernel.readPf(lease.pf, devices));
     PhysicalFunction& pf = inventory.pfs.back();
-    if (pf.vfs.empty()) {  // the start creates them, with the attributes that the mode has
+    // The start creates them, with the attributes that the mode has. A dead card cannot tell its
+    // mode.
+    if (pf.vfs.empty() && !faultOfPort(portFactsOf(pf))) {
       pf.eswitchMode = kernel.readPfSettings(lease.pf).eswitchMode;
     }
   }
