@@ -302,7 +302,7 @@ never_answered() {
 }
 
 never() {
-    never_answered create pf ENABLE_HCA 0
+    never_answered create pf ENABLE_HCA 1
     never_answered start_without_vfs pf ENABLE_HCA 1
     never_answered unbind vf0 TEARDOWN_HCA 1
     never_answered create pf MODIFY_VPORT_STATE 1
