@@ -12,10 +12,6 @@ namespace {
 
 constexpr const char* countSetting = "virtual-function-count in host.yaml";
 
-std::string counted(std::size_t count) {
-  return std::to_string(count) + (count == 1 ? " VF" : " VFs");
-}
-
 std::string searchLog(const PciAddress& pf) {
   return "find the cause in the kernel log: `dmesg | grep " + toString(pf) + "`";
 }
@@ -70,6 +66,10 @@ std::string remedyFor(const PciAddress& pf, int error) {
 
 }  // namespace
 
+std::string vfCountText(std::size_t count) {
+  return std::to_string(count) + (count == 1 ? " VF" : " VFs");
+}
+
 std::string creationRemedy(const PciAddress& pf) {
   return searchLog(pf) +
          ". \"not enough MMIO resources for SR-IOV\" or \"IOV BARS not allocated\": enable SR-IOV "
@@ -84,8 +84,8 @@ std::string creationRemedy(const PciAddress& pf) {
 Error countRefused(const Root& root, const PciAddress& pf, std::size_t count,
                    const WriteError& refusal, const std::vector<std::string>& logged) {
   const std::string reason = errnoText(refusal.number());
-  const std::string what =
-      toString(pf) + (count == 0 ? ": cannot remove the VFs" : ": cannot create " + counted(count));
+  const std::string what = toString(pf) + (count == 0 ? ": cannot remove the VFs"
+                                                      : ": cannot create " + vfCountText(count));
   switch (refusal.number()) {
     case EBUSY:
       return Error(toString(pf) + ": cannot change the VF count: the driver is busy: " + reason +
@@ -113,10 +113,13 @@ std::optional<Error> enablingRefused(const PciAddress& pf, std::size_t count,
   if (failures.empty()) {
     return std::nullopt;
   }
-  return Error(toString(pf) + ": requested " + counted(count) +
-                   ", but the card's firmware did not enable " +
-                   (failures.size() == 1 ? "one" : std::to_string(failures.size())) +
-                   " of them, and all were removed again" + quoted(failures),
+  const std::string which = count == 1
+                                ? "it, and it was"
+                                : (failures.size() == 1 ? "one" : std::to_string(failures.size())) +
+                                      std::string(" of them, and all were");
+  return Error(toString(pf) + ": requested " + vfCountText(count) +
+                   ", but the card's firmware did not enable " + which + " removed again" +
+                   quoted(failures),
                searchLog(pf) + "; request fewer VFs (" + countSetting +
                    "), and if the firmware refuses a single VF, too, power-cycle the machine");
 }

@@ -24,6 +24,9 @@ Error countRefused(const Root& root, const PciAddress& pf, std::size_t count,
 std::optional<Error> enablingRefused(const PciAddress& pf, std::size_t count,
                                      const std::vector<std::string>& logged);
 
+/// `1 VF`, `4 VFs`.
+std::string vfCountText(std::size_t count);
+
 /// Where the kernel log names the cause, and what helps against each one.
 std::string creationRemedy(const PciAddress& pf);
 

@@ -15,10 +15,6 @@
 namespace vfpass::host {
 namespace {
 
-std::string plural(std::size_t count) {
-  return std::to_string(count) + (count == 1 ? " VF" : " VFs");
-}
-
 void checkCount(const Root& root, const CreateVfs& action, const std::string& name) {
   const auto total = root.readNumber(functionPath(action.pf) + "/sriov_totalvfs");
   if (!total || *total == 0) {
@@ -27,13 +23,13 @@ void checkCount(const Root& root, const CreateVfs& action, const std::string& na
                 "`vfpass doctor` names the setting (sriov-firmware)");
   }
   if (action.count == 0 || action.count > *total) {
-    throw Error(name + ": cannot create " + plural(action.count) + ": the PF supports 1 to " +
+    throw Error(name + ": cannot create " + vfCountText(action.count) + ": the PF supports 1 to " +
                     std::to_string(*total) + ": " + errnoText(ERANGE),
                 "request fewer VFs, or raise the limit in the NIC's firmware and power-cycle the "
                 "host; `vfpass doctor` names the setting (vf-count)");
   }
   if (const auto present = readVfLinks(root, action.pf).size(); present != 0 && !action.autoprobe) {
-    throw Error(name + ": cannot create VFs: the PF already has " + plural(present) +
+    throw Error(name + ": cannot create VFs: the PF already has " + vfCountText(present) +
                     ", and the count can only be changed by removing all VFs",
                 "use the existing VFs, or remove them first if nothing uses them");
   }
@@ -143,8 +139,8 @@ void createVfs(const Root& root, KernelWriter& writer, const CreateVfs& action,
     writeCount(root, writer, action.pf, 0, removal);
   }
   if (!complete) {
-    throw Error(name + ": requested " + plural(action.count) + ", but only " + plural(present) +
-                    " appeared and were removed again",
+    throw Error(name + ": requested " + vfCountText(action.count) + ", but only " +
+                    vfCountText(present) + " appeared and were removed again",
                 creationRemedy(action.pf));
   }
   if (creation.refusal) {
@@ -174,8 +170,9 @@ void removeVfs(const Root& root, KernelWriter& writer, const PhysicalFunction& p
   }
   writeCount(root, writer, pf.address, 0, deadline);
   if (const auto present = readVfLinks(root, pf.address).size(); present != 0) {
-    throw Error(toString(pf.address) + ": cannot remove the VFs: " + plural(present) + " remain",
-                "check the kernel log (dmesg)");
+    throw Error(
+        toString(pf.address) + ": cannot remove the VFs: " + vfCountText(present) + " remain",
+        "check the kernel log (dmesg)");
   }
 }
 

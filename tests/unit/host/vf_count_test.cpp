@@ -172,6 +172,8 @@ TEST_F(VfCountTest, RemovesVfsThatTheFirmwareHasNotEnabled) {
   EXPECT_THAT(remedy_, HasSubstr("virtual-function-count"));
   EXPECT_EQ(count(), 0U);
   EXPECT_EQ(autoprobe(), "1");
+  EXPECT_THAT(failure([&] { create(1); }),
+              HasSubstr("did not enable it, and it was removed again"));
 }
 
 TEST_F(VfCountTest, IgnoresWhatTheKernelLogsAboutOtherCards) {
