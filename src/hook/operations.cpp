@@ -17,7 +17,6 @@
 #include "vfpass/host/system_kernel.hpp"
 #include "vfpass/plan/metadata_check.hpp"
 #include "vfpass/plan/plan_hook.hpp"
-#include "vfpass/port_fault.hpp"
 #include "vfpass/state/locks.hpp"
 #include "vfpass/state/started_marks.hpp"
 
@@ -78,9 +77,7 @@ void readDevice(host::SystemKernel& kernel, const Lease& lease,
   } else if (findPf(inventory, lease.pf) == nullptr) {
     inventory.pfs.push_back(kernel.readPf(lease.pf, devices));
     PhysicalFunction& pf = inventory.pfs.back();
-    // The start creates them, with the attributes that the mode has. A dead card cannot tell its
-    // mode.
-    if (pf.vfs.empty() && !faultOfPort(portFactsOf(pf))) {
+    if (pf.vfs.empty()) {  // the start creates them, with the attributes that the mode has
       pf.eswitchMode = kernel.readPfSettings(lease.pf).eswitchMode;
     }
   }

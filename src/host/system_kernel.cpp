@@ -93,10 +93,13 @@ struct SystemKernel::Implementation {
 
 namespace {
 
+std::optional<PortFault> portFault(const Root& root, const PciAddress& pf) {
+  const auto found = readPfIdentity(root, pf, Serials::skip);
+  return found ? faultOfPort(portFactsOf(*found)) : std::nullopt;
+}
+
 void throwPortFault(const Root& root, const PciAddress& pf, const std::string& failed) {
-  const auto found = readPfIdentity(root, pf);
-  const auto fault = found ? faultOfPort(portFactsOf(*found)) : std::nullopt;
-  if (fault) {
+  if (const auto fault = portFault(root, pf)) {
     throw Error("PF " + toString(pf) + ": " + failed + ": it " + fault->what, fault->remedy);
   }
 }
@@ -298,7 +301,10 @@ PfSettings SystemKernel::readPfSettings(const PciAddress& pf) {
   if (!root.isLive()) {
     return settings;
   }
-  settings.eswitchMode = readEswitchMode(pf, implementation_->netlink());
+  // While a driver tries to revive a dead card, it holds its devlink instance for minutes.
+  if (!portFault(root, pf)) {
+    settings.eswitchMode = readEswitchMode(pf, implementation_->netlink());
+  }
   if (!readNetdevs(root, pf).empty()) {
     settings.link = readLink(linkOf(root, pf), implementation_->netlink());
   }

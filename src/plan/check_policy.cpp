@@ -5,6 +5,7 @@
 
 #include "host_users.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/port_fault.hpp"
 
 namespace vfpass::plan {
 namespace {
@@ -22,6 +23,36 @@ void checkSerial(const HostInput& input, std::vector<Objection>& objections) {
   }
 }
 
+// The settings of a PF are its port's, except the VFs.
+std::vector<std::string> portKeys(const PfPolicy& policy) {
+  std::vector<std::string> keys;
+  if (policy.mtu) {
+    keys.emplace_back("`mtu`");
+  }
+  if (policy.up) {
+    keys.emplace_back("`up`");
+  }
+  if (policy.eswitchMode) {
+    keys.emplace_back("`embedded-switch-mode`");
+  }
+  return keys;
+}
+
+// A port with a fault has no netdev, and its mode is not read (SystemKernel::readPfSettings).
+void checkPort(const HostInput& input, std::vector<Objection>& objections) {
+  const auto& [pf, policy] = std::tie(input.pf, input.policy);
+  const std::string subject = toString(policy.place) + ": " + nameOf(pf);
+  const auto keys = portKeys(policy);
+  const auto fault = faultOfPort(portFactsOf(pf));
+  if (fault && !keys.empty()) {
+    objections.push_back({subject + ": cannot set " + join(keys, " and ") + ": it " + fault->what,
+                          fault->remedy, ExitCode::failed});
+  } else if (pf.netdev.empty() && (policy.mtu || policy.up)) {
+    objections.push_back({subject + " has no netdev for `mtu` or `up`",
+                          "load ib_ipoib, or remove both from host.yaml", ExitCode::failed});
+  }
+}
+
 void checkMode(const HostInput& input, std::vector<Objection>& objections) {
   const std::string place = toString(input.policy.place) + ": ";
   if (!input.policy.eswitchMode) {
@@ -31,7 +62,8 @@ void checkMode(const HostInput& input, std::vector<Objection>& objections) {
     objections.push_back({place + "embedded-switch-mode " + printable(*input.policy.eswitchMode) +
                               " is neither legacy nor switchdev",
                           "write `legacy` or `switchdev`", ExitCode::badInput});
-  } else if (input.observable && !input.settings.eswitchMode) {
+  } else if (input.observable && !input.settings.eswitchMode &&
+             !faultOfPort(portFactsOf(input.pf))) {
     objections.push_back(
         {place + nameOf(input.pf) +
              ": cannot set the eswitch mode: its driver reports no eswitch mode over devlink",
@@ -103,11 +135,7 @@ std::vector<Objection> checkPolicy(const HostInput& input) {
                           "firmware and power-cycle; `vfpass doctor` names the setting (vf-count)",
                           ExitCode::badInput});
   }
-  if ((policy.mtu || policy.up) && pf.netdev.empty()) {
-    objections.push_back({place + nameOf(pf) + " has no netdev for `mtu` or `up`",
-                          "load the driver that creates it, or remove both from host.yaml",
-                          ExitCode::failed});
-  }
+  checkPort(input, objections);
   checkMode(input, objections);
   return objections;
 }

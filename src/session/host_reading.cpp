@@ -5,21 +5,14 @@
 
 #include "vfpass/inventory/read_topology.hpp"
 #include "vfpass/plan/check_function.hpp"
-#include "vfpass/port_fault.hpp"
 
 namespace vfpass::session {
 namespace {
 
-// A driver that tries to revive a dead card holds its devlink instance for minutes. Such a PF has a
-// fault, which refuses the VMs that use it; commands on others must not wait for it.
-bool answersDevlink(const PhysicalFunction& pf) {
-  return pf.driver == "mlx5_core" && !faultOfPort(portFactsOf(pf));
-}
-
 HostReading readHost(Session& session, Inventory inventory, const std::vector<PciAddress>& pfs) {
   session.addHolders(inventory, pfs);
   for (PhysicalFunction& pf : inventory.pfs) {
-    if (answersDevlink(pf) && std::ranges::find(pfs, pf.address) != pfs.end()) {
+    if (pf.driver == "mlx5_core" && std::ranges::find(pfs, pf.address) != pfs.end()) {
       pf.eswitchMode = session.kernel().readPfSettings(pf.address).eswitchMode;
     }
   }

@@ -118,6 +118,10 @@ expect_said "it names the firmware's health" "devlink health show pci/$pf"
 expect_exit 1 "attach refuses it, too" vfpass attach a
 expect "nothing is leased" no_lease
 expect_equal "doctor fails" failed "$(finding pf-netdev "$pf")"
+printf 'version: 1\npfs:\n  - pf: {pci: "%s"}\n    embedded-switch-mode: switchdev\n' "$pf" >/etc/vfpass/host.yaml
+expect_exit 1 "host apply refuses it, too" vfpass host apply
+expect_said "it names the cause" "cannot set \`embedded-switch-mode\`: it is bound to mlx5_core, but has neither netdev nor RDMA device"
+rm /etc/vfpass/host.yaml
 card 0 recover >/dev/null
 expect "the driver recovers" wait_until 60 devlink health recover "pci/$pf" reporter fw_fatal
 expect "the netdev is back" wait_until 60 test -d "$pci_devices/$pf/net"

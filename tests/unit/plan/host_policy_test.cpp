@@ -311,7 +311,26 @@ INSTANTIATE_TEST_SUITE_P(
                               input.pf.netdev.clear();
                               input.policy.mtu = 9000;
                             },
-                            ExitCode::failed, "no netdev"},
+                            ExitCode::failed,
+                            "cannot set `mtu`: it is bound to mlx5_core, but has neither netdev"},
+                    Mistake{"ipoib",
+                            [](HostInput& input) {
+                              input.pf.netdev.clear();
+                              input.pf.linkLayer = LinkLayer::infiniband;
+                              input.pf.rdmaDevice = "mlx5_0";
+                              input.pf.hasVfFiles = true;
+                              input.policy.up = true;
+                            },
+                            ExitCode::failed, "has no netdev for `mtu` or `up`"},
+                    Mistake{"deadCard",
+                            [](HostInput& input) {
+                              input.pf.netdev.clear();
+                              input.settings.eswitchMode.reset();
+                              input.policy.eswitchMode = "switchdev";
+                            },
+                            ExitCode::failed,
+                            "cannot set `embedded-switch-mode`: it is bound to mlx5_core, but has "
+                            "neither netdev nor RDMA device"},
                     Mistake{"eswitch",
                             [](HostInput& input) {
                               input.settings.eswitchMode.reset();
