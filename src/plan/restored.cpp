@@ -26,6 +26,15 @@ void compareDriver(const Lease& lease, const auto& device, std::vector<std::stri
   }
 }
 
+// mlx5_core stays bound to a VF whose netdev it could not make, and only logs the reason.
+void compareNetdev(const Lease& lease, const VirtualFunction& vf,
+                   std::vector<std::string>& differences) {
+  if (!vfOf(lease).infiniband && vf.driver == "mlx5_core" && vf.netdevs.empty()) {
+    differences.push_back("driver mlx5_core has made no netdev for it (see `journalctl -k --grep " +
+                          toString(vf.address) + "`)");
+  }
+}
+
 // A VF's own driver gives a VF without an assigned MAC a random one when it binds, and a PF driver
 // such as igb reports it in its VF table.
 bool hasRandomMac(const VfSettings& wanted, const VirtualFunction& vf) {
@@ -65,6 +74,7 @@ std::vector<std::string> differencesOfVf(const Lease& lease, const Inventory& in
   const VirtualFunction& vf = pf->vfs[vfOf(lease).index];
   if (!lease.managed) {
     compareDriver(lease, vf, differences);
+    compareNetdev(lease, vf, differences);
   }
   compareSettings(lease, vf, differences);
   return differences;

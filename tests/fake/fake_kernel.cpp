@@ -5,12 +5,21 @@
 #include "vfpass/base/caught.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/select_pf.hpp"
+#include "vfpass/port_fault.hpp"
 
 namespace vfpass::fake {
 namespace {
 
 bool contains(const auto& values, const auto& value) {
   return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+// The netdev that the VF's driver makes.
+std::vector<Netdev> netdevsOf(const VirtualFunction& vf) {
+  if (vf.driver != "mlx5_core") {
+    return {};
+  }
+  return {{"vf" + std::to_string(vf.index), 1000 + static_cast<int>(vf.index), false, false}};
 }
 
 }  // namespace
@@ -54,6 +63,7 @@ void FakeKernel::addVf(PhysicalFunction& pf, unsigned index, bool probe) const {
   vf.index = index;
   vf.address = *plan::vfAddress(pf, index);
   vf.driver = probe ? "mlx5_core" : "";
+  vf.netdevs = netdevsOf(vf);
   vf.iommuGroup = 100 + index;
   vf.settingsReadable = true;
   vf.settings.mac = MacAddress{};
@@ -308,7 +318,11 @@ void FakeKernel::bind(auto& device, const BindDriver& action) {
 
 void FakeKernel::bindDriver(const BindDriver& action) {
   if (VirtualFunction* vf = findVf(action.function)) {
+    const std::string before = vf->driver;
     bind(*vf, action);
+    if (vf->driver != before) {
+      vf->netdevs = netdevsOf(*vf);
+    }
   } else if (const auto found = functions.find(action.function); found != functions.end()) {
     bind(found->second, action);
   } else {
@@ -361,7 +375,13 @@ void FakeKernel::resetFunctions(const std::vector<ResetFunction>& actions) {
   }
 }
 
-PfSettings FakeKernel::readPfSettings(const PciAddress& pf) { return pfSettings[at(pf).address]; }
+PfSettings FakeKernel::readPfSettings(const PciAddress& pf) {
+  PfSettings settings = pfSettings[at(pf).address];
+  if (faultOfPort(portFactsOf(at(pf)))) {
+    settings.eswitchMode.reset();
+  }
+  return settings;
+}
 
 void FakeKernel::setEswitchMode(const SetEswitchMode& action) {
   PfSettings& settings = pfSettings[at(action.pf).address];

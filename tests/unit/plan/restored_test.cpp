@@ -74,6 +74,13 @@ TEST_F(RestoredTest, DoesNotTakeAnUnreadableOverrideForNone) {
   EXPECT_THAT(unrestored(), ElementsAre(HasSubstr("driver_override cannot be read")));
 }
 
+TEST_F(RestoredTest, NamesMissingNetdevOfEthernetVf) {
+  pf().vfs[1].netdevs.clear();
+  EXPECT_THAT(unrestored(), ElementsAre(HasSubstr("has made no netdev for it")));
+  vfOf(lease).infiniband = true;  // its netdev is that of ib_ipoib, which need not be loaded
+  EXPECT_THAT(unrestored(), IsEmpty());
+}
+
 TEST_F(RestoredTest, ReportsReplacedCard) {
   lease.pfSerial = "A";
   pf().serial = "B";
