@@ -58,8 +58,13 @@ Signature signatureOf(const Location& location) {
           signatureOf(shmOf(location), location).has_value()};
 }
 
+/// A WAL that is only its header (32 bytes) holds nothing, but a reader without write access waits
+/// in vain for a salt that matches it: "locking protocol" (walBeginShmUnreliable in SQLite's
+/// wal.c). A writer that was killed in its first commit leaves such a file.
+constexpr off_t walHeaderSize = 32;
+
 bool hasPendingWal(const Signature& signature) {
-  return signature.wal.has_value() && signature.wal->size > 0;
+  return signature.wal.has_value() && signature.wal->size > walHeaderSize;
 }
 
 /// Only then do the locks of SQLite keep writers from changing what we read.

@@ -1,12 +1,16 @@
 #include "vfpass/state/report_history.hpp"
 
 #include <algorithm>
-#include <fstream>
+#include <cerrno>
+#include <cstdio>
+#include <utility>
 #include <vector>
 
+#include "failure.hpp"
 #include "state_folder.hpp"
 #include "vfpass/base/bounded_read.hpp"
-#include "vfpass/error.hpp"
+#include "vfpass/base/scope_guard.hpp"
+#include "vfpass/base/text.hpp"
 
 namespace vfpass::state {
 namespace {
@@ -17,7 +21,21 @@ fs::path folderOf(const fs::path& stateDirectory, const Uuid& domain) {
   return stateDirectory / "reports" / toString(domain);
 }
 
-// Oldest first: the file names are timestamps.
+constexpr std::size_t numberDigits = 8;
+
+// `00000012-2026-11-21T09:40:05Z.json`: 12. An earlier version wrote only the time: 0.
+unsigned long numberOf(const fs::path& report) {
+  const std::string name = report.filename();
+  const std::string digits = name.substr(0, name.find('-'));
+  return digits.size() == numberDigits ? parseNumber(digits).value_or(0) : 0;
+}
+
+std::string withDigits(unsigned long number) {
+  const std::string text = std::to_string(number);
+  return std::string(numberDigits - std::min(numberDigits, text.size()), '0') + text;
+}
+
+// Oldest first, by number: a clock can be set back.
 std::vector<fs::path> reportsIn(const fs::path& folder) {
   std::vector<fs::path> reports;
   std::error_code ignored;
@@ -26,7 +44,9 @@ std::vector<fs::path> reportsIn(const fs::path& folder) {
       reports.push_back(entry.path());
     }
   }
-  std::ranges::sort(reports);
+  std::ranges::sort(reports, {}, [](const fs::path& report) {
+    return std::pair(numberOf(report), report.filename().string());
+  });
   return reports;
 }
 
@@ -45,23 +65,20 @@ void keepReport(const fs::path& stateDirectory, const Uuid& domain, const std::s
   makePrivateFolder(stateDirectory);
   makePrivateFolder(stateDirectory / "reports");
   const fs::path folder = makePrivateFolder(folderOf(stateDirectory, domain));
-  const fs::path file = folder / (time + ".json");
-  const fs::path partial = folder / (time + ".new");
-  std::ofstream stream(partial, std::ios::binary | std::ios::trunc);
-  stream << text << std::flush;
-  std::error_code failure;
-  if (stream) {
-    fs::rename(partial, file, failure);
+  const auto earlier = reportsIn(folder);
+  const unsigned long number = earlier.empty() ? 1 : numberOf(earlier.back()) + 1;
+  const std::string name = withDigits(number) + "-" + time;
+  const fs::path partial = folder / (name + ".new");
+  std::error_code ignored;
+  fs::remove(partial, ignored);  // left by a process that was killed
+  const ScopeGuard removePartial([&] { fs::remove(partial, ignored); });
+  writePrivateFile(partial, text);
+  if (std::rename(partial.c_str(), (folder / (name + ".json")).c_str()) != 0) {
+    throw systemFailure("cannot save " + printable(partial.string()), errno, folder);
   }
-  if (!stream || failure) {
-    std::error_code ignored;
-    fs::remove(partial, ignored);
-    throw Error("cannot save the report in " + folder.string(),
-                "make sure that the file system has free space");
-  }
+  syncFolder(folder);
   const auto reports = reportsIn(folder);
   for (std::size_t i = 0; i + reportsKept < reports.size(); ++i) {
-    std::error_code ignored;
     fs::remove(reports[i], ignored);
   }
 }

@@ -141,25 +141,13 @@ std::string newSecret() {
   return hexBytes(bytes, "") + "\n";
 }
 
-void writeWhole(const fs::path& file, const std::string& text) {
-  const FileDescriptor created(::open(
-      file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
-  const bool written =
-      created &&
-      ::write(created.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-      ::fsync(created.get()) == 0;
-  if (!written) {
-    throw systemFailure("cannot write " + shown(file), errno, file.parent_path());
-  }
-}
-
 // The key file appears complete or not at all, and never replaces an existing one.
 void createKey(const fs::path& file) {
   const fs::path fresh = file.string() + ".new-" + std::to_string(::getpid());
   std::error_code ignored;
   fs::remove(fresh, ignored);  // left by a killed process with the same PID
   const ScopeGuard removeFresh([&] { fs::remove(fresh, ignored); });
-  writeWhole(fresh, newSecret());
+  writePrivateFile(fresh, newSecret());
   if (::renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, file.c_str(), RENAME_NOREPLACE) != 0 &&
       errno != EEXIST) {
     throw systemFailure("cannot create " + shown(file), errno, file.parent_path());

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "failure.hpp"
@@ -101,6 +102,19 @@ void makePrivateFile(const std::filesystem::path& file) {
     syncFolder(file.parent_path());
   } else if (errno != EEXIST) {
     throw systemFailure(named("cannot create", file), errno, file.parent_path());
+  }
+}
+
+void writePrivateFile(const std::filesystem::path& file, const std::string& text) {
+  const FileDescriptor created(::open(
+      file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
+  std::size_t written = 0;
+  for (ssize_t count = 0; created && written < text.size() && count >= 0;
+       written += static_cast<std::size_t>(std::max<ssize_t>(count, 0))) {
+    count = ::write(created.get(), text.data() + written, text.size() - written);
+  }
+  if (!created || written < text.size() || ::fsync(created.get()) != 0) {
+    throw systemFailure(named("cannot write", file), errno, file.parent_path());
   }
 }
 

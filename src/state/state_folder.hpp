@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <string>
 
 namespace vfpass::state {
 
@@ -24,6 +25,10 @@ void requireTrustedFile(const std::filesystem::path& file);
 
 /// Durably creates an empty file with mode 0600 unless the name is taken.
 void makePrivateFile(const std::filesystem::path& file);
+
+/// Durably writes a new file with mode 0600. Throws Error if the name is taken, or if not all of
+/// `text` could be written.
+void writePrivateFile(const std::filesystem::path& file, const std::string& text);
 
 /// Takes the permissions of group and others from an existing file that requireTrustedFile()
 /// accepts: whoever can open a file, also only for reading, can lock it (flock(2), fcntl(2)).

@@ -90,6 +90,23 @@ TEST_F(ReadOnlyTest, ReadsTheWalOfAKilledWriter) {
   expectLeftovers(reader());
 }
 
+// A writer that was killed in its first commit has written the header of the WAL and no frame.
+TEST_F(ReadOnlyTest, ReadsWalWithoutFrames) {
+  leaveWalBehind();
+  const auto wal = folder() / "vfpass.db-wal";
+  {
+    SQLite::Database database((folder() / "vfpass.db").string(), SQLite::OPEN_READWRITE);
+    database.exec("PRAGMA wal_checkpoint(FULL)");
+    std::filesystem::copy_file(wal, folder() / "kept");
+  }
+  std::filesystem::rename(folder() / "kept", wal);
+  std::filesystem::resize_file(wal, 32);
+  std::ofstream(folder() / "vfpass.db-shm") << std::string(32768, '\0');
+  const auto start = std::chrono::steady_clock::now();
+  expectLeftovers(reader());
+  EXPECT_LT(std::chrono::steady_clock::now() - start, milliseconds(2000));
+}
+
 TEST_F(ReadOnlyTest, ReadsWalWithoutIndex) {
   leaveWalBehind();
   std::filesystem::remove(folder() / "vfpass.db-shm");

@@ -13,8 +13,8 @@ namespace vfpass::state {
 /// Number of reports kept per VM.
 inline constexpr std::size_t reportsKept = 10;
 
-/// Saves a report (JSON text) as `reports/UUID/TIME.json` in the state directory, for root only,
-/// and deletes the oldest beyond reportsKept. Throws Error.
+/// Durably saves a report (JSON text) as `reports/UUID/NUMBER-TIME.json` in the state directory,
+/// for root only, and deletes the oldest, by number, beyond reportsKept. Throws Error.
 void keepReport(const std::filesystem::path& stateDirectory, const Uuid& domain,
                 const std::string& time, const std::string& text);
 
