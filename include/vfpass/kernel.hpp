@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "vfpass/error.hpp"
 #include "vfpass/holder.hpp"
 #include "vfpass/inventory.hpp"
 #include "vfpass/plan.hpp"
@@ -20,6 +21,13 @@ struct RefusedAttribute {
   /// The device failed, now: the answer does not mean that the driver lacks the attribute or that
   /// the value is invalid.
   bool failed = false;
+};
+
+/// A creation of VFs failed, and VFs or the changed probing of new VFs may be left. Any other Error
+/// of Kernel::createVfs() means that the kernel has answered that it created none.
+class CreationLeft : public Error {
+ public:
+  using Error::Error;
 };
 
 /// The interface to the running kernel. `host::SystemKernel` implements it; tests use a fake that
@@ -51,7 +59,7 @@ class Kernel {
   virtual std::vector<Holder> findHolders(const std::vector<PciAddress>& functions) = 0;
 
   /// Throws when the PF already has VFs, when the count exceeds the PF's limit, or when fewer VFs
-  /// appear than requested (they are removed again).
+  /// appear than requested (they are removed again). Throws CreationLeft when that fails, too.
   virtual void createVfs(const CreateVfs& action) = 0;
 
   /// Throws (ExitCode::refused) while a VF is bound to vfio-pci or has a holder (findHolders) of
@@ -82,7 +90,7 @@ class Kernel {
   virtual void resetFunctions(const std::vector<ResetFunction>& actions) = 0;
 
   /// The settings of a PF that host.yaml controls, other than its VFs. Not observable on a captured
-  /// tree.
+  /// tree. The mode of a PF whose port has a fault (faultOfPort()) is not read.
   virtual PfSettings readPfSettings(const PciAddress& pf) = 0;
 
   /// These three do nothing where the value already matches.

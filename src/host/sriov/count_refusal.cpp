@@ -12,10 +12,6 @@ namespace {
 
 constexpr const char* countSetting = "virtual-function-count in host.yaml";
 
-std::string searchLog(const PciAddress& pf) {
-  return "find the cause in the kernel log: `dmesg | grep " + toString(pf) + "`";
-}
-
 // sriov_numvfs_store: either no driver is bound, or the driver has no sriov_configure.
 Error withoutDriver(const Root& root, const PciAddress& pf, const std::string& what,
                     const std::string& reason) {
@@ -65,6 +61,10 @@ std::string remedyFor(const PciAddress& pf, int error) {
 }
 
 }  // namespace
+
+std::string searchLog(const PciAddress& pf) {
+  return "find the cause in the kernel log: `dmesg | grep " + toString(pf) + "`";
+}
 
 std::string vfCountText(std::size_t count) {
   return std::to_string(count) + (count == 1 ? " VF" : " VFs");

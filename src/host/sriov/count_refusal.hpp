@@ -30,4 +30,7 @@ std::string vfCountText(std::size_t count);
 /// Where the kernel log names the cause, and what helps against each one.
 std::string creationRemedy(const PciAddress& pf);
 
+/// How to find what the kernel logged about the PF.
+std::string searchLog(const PciAddress& pf);
+
 }  // namespace vfpass::host

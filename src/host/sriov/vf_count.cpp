@@ -11,6 +11,7 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
 #include "vfpass/host/vfio_users.hpp"
+#include "vfpass/kernel.hpp"
 
 namespace vfpass::host {
 namespace {
@@ -35,6 +36,9 @@ void checkCount(const Root& root, const CreateVfs& action, const std::string& na
   }
 }
 
+// The helper process that writes was killed, such as by the kernel when memory ran out.
+bool isUnanswered(const WriteError& error) { return error.number() == ECHILD; }
+
 // Returns what the kernel logged about the PF meanwhile.
 std::vector<std::string> writeCount(const Root& root, KernelWriter& writer, const PciAddress& pf,
                                     std::size_t count, std::chrono::milliseconds deadline) {
@@ -42,7 +46,10 @@ std::vector<std::string> writeCount(const Root& root, KernelWriter& writer, cons
   try {
     writer.write(functionPath(pf) + "/sriov_numvfs", std::to_string(count), pf, deadline);
   } catch (const WriteError& error) {
-    throw countRefused(root, pf, count, error, log.messagesAbout(pf));
+    // Without the helper's answer, only the VFs show whether the kernel has changed the count.
+    if (!isUnanswered(error)) {
+      throw countRefused(root, pf, count, error, log.messagesAbout(pf));
+    }
   }
   return log.messagesAbout(pf);
 }
@@ -58,6 +65,17 @@ std::string restoreAutoprobe(KernelWriter& writer, const PciAddress& pf, bool be
     return {};
   } catch (const Error& error) {
     return error.what();
+  }
+}
+
+void changeAutoprobe(KernelWriter& writer, const PciAddress& pf, bool on) {
+  try {
+    setAutoprobe(writer, pf, on);
+  } catch (const WriteError& error) {
+    if (isUnanswered(error)) {
+      throw CreationLeft(error.what(), error.remedy());
+    }
+    throw;
   }
 }
 
@@ -80,7 +98,7 @@ Creation writeCountProbing(const Root& root, KernelWriter& writer, const CreateV
     return {{}, refusalIn(writeCount(root, writer, action.pf, action.count, deadline))};
   }
   Creation creation;
-  setAutoprobe(writer, action.pf, action.probe);
+  changeAutoprobe(writer, action.pf, action.probe);
   try {
     creation.refusal = refusalIn(writeCount(root, writer, action.pf, action.count, deadline));
   } catch (const TimeoutError& error) {
@@ -89,8 +107,12 @@ Creation writeCountProbing(const Root& root, KernelWriter& writer, const CreateV
     throw TimeoutError(std::string(error.what()) + "; its sriov_drivers_autoprobe stays at " +
                            (action.probe ? "1" : "0") + " for VFs that may still appear",
                        error.remedy());
-  } catch (...) {
-    restoreAutoprobe(writer, action.pf, before);
+  } catch (const Error& error) {
+    if (const auto left = restoreAutoprobe(writer, action.pf, before); !left.empty()) {
+      throw CreationLeft(
+          std::string(error.what()) + "; cannot restore sriov_drivers_autoprobe: " + left,
+          error.remedy());
+    }
     throw;
   }
   creation.restoreError = restoreAutoprobe(writer, action.pf, before);
@@ -120,6 +142,25 @@ std::string reasonInUse(const VirtualFunction& vf, const std::vector<Holder>& ho
   return {};
 }
 
+void removeIncomplete(const Root& root, KernelWriter& writer, const PciAddress& pf,
+                      std::size_t present, std::chrono::milliseconds deadline) {
+  const auto left = [&](const std::string& reason) {
+    return CreationLeft(toString(pf) + ": the creation failed, and " + vfCountText(present) +
+                            " cannot be removed again" + reason,
+                        searchLog(pf));
+  };
+  try {
+    writeCount(root, writer, pf, 0, deadline);
+  } catch (const TimeoutError&) {
+    throw;
+  } catch (const Error& error) {
+    throw left(std::string(": ") + error.what());
+  }
+  if (!readVfLinks(root, pf).empty()) {
+    throw left("");
+  }
+}
+
 }  // namespace
 
 void createVfs(const Root& root, KernelWriter& writer, const CreateVfs& action,
@@ -136,7 +177,7 @@ void createVfs(const Root& root, KernelWriter& writer, const CreateVfs& action,
     return;
   }
   if (present != 0) {
-    writeCount(root, writer, action.pf, 0, removal);
+    removeIncomplete(root, writer, action.pf, present, removal);
   }
   if (!complete) {
     throw Error(name + ": requested " + vfCountText(action.count) + ", but only " +
@@ -146,9 +187,9 @@ void createVfs(const Root& root, KernelWriter& writer, const CreateVfs& action,
   if (creation.refusal) {
     throw Error(*creation.refusal);
   }
-  throw Error(name +
-              ": cannot restore sriov_drivers_autoprobe, so the new VFs were removed again: " +
-              creation.restoreError);
+  throw CreationLeft(
+      name + ": cannot restore sriov_drivers_autoprobe, so the new VFs were removed again: " +
+      creation.restoreError);
 }
 
 void setAutoprobe(KernelWriter& writer, const PciAddress& pf, bool on) {

@@ -15,7 +15,9 @@ namespace vfpass::host {
 /// previous value of sriov_drivers_autoprobe is restored, except after a TimeoutError: the kernel
 /// may then still create the VFs and must use the requested value; RemoveVfs::autoprobe restores
 /// it. With CreateVfs::autoprobe, that value is set afterwards instead, and a PF that already has
-/// this many VFs keeps them. `removal` is the deadline for removing VFs again if too few appear.
+/// this many VFs keeps them. Throws CreationLeft if something is left of a creation that failed,
+/// and judges by the VFs if the helper process was killed before it answered. `removal` is the
+/// deadline for removing VFs again if too few appear.
 void createVfs(const Root& root, KernelWriter& writer, const CreateVfs& action,
                std::chrono::milliseconds deadline, std::chrono::milliseconds removal);
 

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,10 +20,12 @@ class SimulatedKernel final : public KernelWriter {
 
   std::map<std::string, int> refusals;    ///< by driver: errno of its probe
   std::map<std::string, int> fileErrors;  ///< by file name: errno of the write
-  std::string hangs;                      ///< a file name whose write never returns
-  unsigned appearing = 1000;              ///< maximum number of VFs that the driver creates
-  std::string logged;                     ///< what /dev/kmsg has after a write to sriov_numvfs
-  std::vector<std::string> log;           ///< `file=text` in order
+  /// `file=text` of writes that take effect while their helper process is killed.
+  std::set<std::string> unanswered;
+  std::string hangs;             ///< a file name whose write never returns
+  unsigned appearing = 1000;     ///< maximum number of VFs that the driver creates
+  std::string logged;            ///< what /dev/kmsg has after a write to sriov_numvfs
+  std::vector<std::string> log;  ///< `file=text` in order
   std::map<std::string, std::chrono::milliseconds> deadlinesOf;  ///< by entry of the log
 
   void write(const std::string& path, std::string_view text, const PciAddress& device,
@@ -49,6 +52,9 @@ class SimulatedKernel final : public KernelWriter {
       setCount(static_cast<unsigned>(std::stoul(value)));
     } else {
       tree_.file(path, name == "driver_override" && value == "\n" ? "(null)\n" : value);
+    }
+    if (unanswered.contains(name + "=" + value)) {
+      throw WriteError(object + ": no answer", "", ECHILD);
     }
   }
 

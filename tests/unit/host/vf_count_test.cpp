@@ -8,6 +8,7 @@
 #include "sysfs/pci_function.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/host/system_kernel.hpp"
+#include "vfpass/kernel.hpp"
 
 namespace vfpass::host {
 namespace {
@@ -236,6 +237,34 @@ TEST_F(VfCountTest, RemovalThatFailsPointsToTheKernelLog) {
   kernel_.fileErrors["sriov_numvfs"] = EIO;
   EXPECT_THAT(failure([&] { remove(); }), HasSubstr("cannot remove the VFs: Input/output error"));
   EXPECT_EQ(remedy_, "find the cause in the kernel log: `dmesg | grep 0000:01:00.0`");
+}
+
+TEST_F(VfCountTest, JudgesByTheVfsIfTheHelperWasKilled) {
+  kernel_.unanswered = {"sriov_numvfs=4"};
+  create(4);
+  EXPECT_EQ(count(), 4U);
+  EXPECT_EQ(autoprobe(), "1");
+  kernel_.unanswered = {"sriov_numvfs=0"};
+  remove();
+  EXPECT_EQ(count(), 0U);
+}
+
+TEST_F(VfCountTest, SaysThatSomethingIsLeftOfACreation) {
+  kernel_.unanswered = {"sriov_drivers_autoprobe=0"};
+  EXPECT_THROW(create(4), CreationLeft);
+  EXPECT_EQ(autoprobe(), "0");
+  tree_.file(tree_.folderOf("0000:01:00.0") + "/sriov_drivers_autoprobe", "1");
+  kernel_.unanswered = {"sriov_drivers_autoprobe=1"};
+  EXPECT_THROW(create(4), CreationLeft);
+  kernel_.unanswered.clear();
+  kernel_.fileErrors["sriov_numvfs"] = ENOMEM;
+  try {
+    create(4);
+    ADD_FAILURE();
+  } catch (const CreationLeft& error) {
+    ADD_FAILURE() << "the kernel has answered: " << error.what();
+  } catch (const Error&) {
+  }
 }
 
 // mlx5 itself waits 120 s for pages of the firmware when VFs are removed.
