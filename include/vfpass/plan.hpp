@@ -90,6 +90,8 @@ struct DropLease {
   Uuid domain;
   std::string entry;
   std::uint64_t generation = 0;
+  /// The lease's, for its lock. nullopt in the journal of an earlier version.
+  std::optional<PciAddress> pf = {};
 
   auto operator<=>(const DropLease&) const = default;
 };

@@ -80,12 +80,17 @@ std::vector<plan::Objection> HolderGate::objectionsToPlan() {
 }
 
 std::vector<plan::Objection> HolderGate::objectionsTo(const std::vector<Action>& actions) {
-  auto objections = look(actions, Count::everyone);
+  return lookUntilFree(actions, Count::everyone);
+}
+
+std::vector<plan::Objection> HolderGate::lookUntilFree(const std::vector<Action>& actions,
+                                                       Count count) {
+  auto objections = look(actions, count);
   const auto deadline = std::chrono::steady_clock::now() + tools_.holderTimeout;
   while (!objections.empty() && std::chrono::steady_clock::now() < deadline &&
          look(actions, Count::onlyWhoStays).empty()) {
     std::this_thread::sleep_for(pollInterval);
-    objections = look(actions, Count::everyone);
+    objections = look(actions, count);
   }
   return objections;
 }
@@ -110,7 +115,8 @@ std::vector<plan::Objection> HolderGate::look(const std::vector<Action>& actions
   }
   const auto excused = count == Count::everyone ? std::set<PciAddress>() : unplugged_;
   const Plan disturbing = withoutEffective(actions, addresses, holders);
-  return plan::objectToHolders(disturbing, addresses, holders, {plan_.domain, allow_, excused});
+  return plan::objectToHolders(disturbing, addresses, holders,
+                               {plan_.domain, allow_, excused, takenBack_});
 }
 
 // An action that is already in effect disturbs nobody, unless a pending write is about to revert
@@ -144,6 +150,16 @@ bool HolderGate::isHeldByOwnGuest() const {
 
 void HolderGate::require(const std::vector<Action>& actions) {
   plan::throwObjections(describeWork(plan_) + " refused", objectionsTo(actions));
+}
+
+void HolderGate::requireToBegin(const std::vector<Action>& actions) {
+  plan::throwObjections(describeWork(plan_) + " refused",
+                        lookUntilFree(actions, Count::allButOwnGuest));
+}
+
+void HolderGate::turnBack() {
+  takenBack_ = plan::pluggedBy(plan_);
+  unplugged_ = takenBack_;
 }
 
 }  // namespace vfpass::apply

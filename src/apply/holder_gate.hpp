@@ -39,6 +39,14 @@ class HolderGate {
   /// Throws one Error (ExitCode::refused) that names every holder; does nothing if there is none.
   void require(const std::vector<Action>& actions);
 
+  /// The same before the first of several actions. The domain's own QEMU may still hold devices
+  /// that one of them unplugs.
+  void requireToBegin(const std::vector<Action>& actions);
+
+  /// From now on, the actions are inverses. They unplug what the plan has plugged into the running
+  /// guest, and do not configure it before: the guest would get the host's MAC and VLAN.
+  void turnBack();
+
  private:
   enum class Count {
     everyone,
@@ -46,6 +54,8 @@ class HolderGate {
     onlyWhoStays,    ///< also ignores pending writes
   };
   [[nodiscard]] std::vector<plan::Objection> look(const std::vector<Action>& actions, Count count);
+  [[nodiscard]] std::vector<plan::Objection> lookUntilFree(const std::vector<Action>& actions,
+                                                           Count count);
   [[nodiscard]] Plan withoutEffective(const std::vector<Action>& actions,
                                       const plan::VfAddresses& addresses,
                                       const std::vector<Holder>& holders);
@@ -54,6 +64,7 @@ class HolderGate {
   Tools& tools_;
   std::set<Allowance> allow_;
   std::set<PciAddress> unplugged_;
+  std::set<PciAddress> takenBack_;  // plugged by the plan, if its inverses run
 };
 
 }  // namespace vfpass::apply

@@ -408,7 +408,28 @@ void perform(const Action& action, Tools& tools, std::vector<std::string>& warni
   std::visit(Visitor{tools, warnings}, action);
 }
 
+namespace {
+
+bool isPlugged(const DomainDescription& running, const Lease& lease) {
+  const auto claims = domain::parseDomain(running.liveXml).claims;
+  return std::ranges::any_of(claims, [&](const Claim& claim) {
+    return claim.alias == deviceAlias(lease) && claim.device == lease.vf;
+  });
+}
+
+}  // namespace
+
 void performInverse(const Action& action, Tools& tools, std::vector<std::string>& warnings) {
+  if (const auto* unplugging = std::get_if<UnplugDevice>(&action)) {
+    const auto running = findRunning(unplugging->lease.domain, tools);
+    if (running && !isPlugged(*running, unplugging->lease)) {
+      return;  // nothing was plugged: the guest has no such device, or another one of that name
+    }
+  }
+  const auto* edit = std::get_if<EditDomain>(&action);
+  if (edit != nullptr && !hypervisorOf(tools).findDomain(toString(edit->domain))) {
+    return;  // undefined since: there is no XML to restore, and gc ends the leases
+  }
   const auto* change = std::get_if<ConfigureVfs>(&action);
   if (change == nullptr) {
     return perform(action, tools, warnings);

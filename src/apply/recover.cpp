@@ -36,6 +36,14 @@ std::size_t doneCount(const Operation& operation) {
 
 bool allDone(const Operation& operation) { return doneCount(operation) == operation.steps.size(); }
 
+bool isBegun(const JournaledStep& step) { return step.status != StepStatus::planned; }
+
+bool isRollingBack(const Operation& operation) {
+  return std::ranges::any_of(operation.steps, [](const JournaledStep& step) {
+    return step.status == StepStatus::undoing || step.status == StepStatus::undone;
+  });
+}
+
 template <typename Test>
 const JournaledStep* findStep(const Operation& operation, Test test) {
   const auto found =
@@ -49,11 +57,14 @@ bool runs(const Operation& operation, Tools& tools) {
   return domain && domain->active && operation.bootId == tools.kernel.bootId();
 }
 
-// The point of no return is the domain's persistent XML: once it has changed, the operation is
-// completed. If only the running domain is affected, an attach is completed if the domain still
-// runs, and a detach is rolled back unless the guest has already released everything. A release,
-// and a detach that changes no domain, are always completed.
+// A rollback that has begun goes on. The point of no return is the domain's persistent XML: once it
+// has changed, the operation is completed. If only the running domain is affected, an attach is
+// completed if the domain still runs, and a detach is rolled back unless the guest has already
+// released everything. A release, and a detach that changes no domain, are always completed.
 bool goesForward(const Operation& operation, Tools& tools) {
+  if (isRollingBack(operation)) {
+    return false;
+  }
   if (allDone(operation) || operation.kind == PlanKind::release) {
     return true;
   }
@@ -118,11 +129,12 @@ class Recovery {
     }
   }
 
+  // A rollback that was interrupted has dropped some of the leases itself; its done count is 0.
   [[nodiscard]] bool wasTakenOver() const {
     const bool recorded = std::any_of(
         operation_.steps.begin(), operation_.steps.end(), [](const JournaledStep& step) {
           return std::holds_alternative<RecordLease>(step.step.action) &&
-                 step.status == StepStatus::done;
+                 (step.status == StepStatus::done || step.status == StepStatus::undoing);
         });
     return recorded && operation_.kind == PlanKind::attach &&
            !leasesAreOurs(plan_, doneCount(operation_), tools_);
@@ -142,9 +154,10 @@ class Recovery {
   }
 
   void rollBackXml() {
+    turnBack({});  // the host is untouched
     for (std::size_t at = operation_.steps.size(); at-- > 0;) {
       const JournaledStep& step = operation_.steps[at];
-      if (isDomainAction(step.step.action) && step.status != StepStatus::planned) {
+      if (isDomainAction(step.step.action) && isBegun(step)) {
         rollBackStep(at);
       }
     }
@@ -152,7 +165,7 @@ class Recovery {
 
   // False if a device cannot be plugged into the running guest; the attach is then rolled back.
   bool goForward() {
-    requireUnheld(stepsLeft());
+    gate_.require(kernelActionsAmong(stepsLeft()));
     for (std::size_t at = 0; at < operation_.steps.size(); ++at) {
       const JournaledStep& step = operation_.steps[at];
       if (step.status == StepStatus::done || std::holds_alternative<EditDomain>(step.step.action)) {
@@ -171,19 +184,19 @@ class Recovery {
     return true;
   }
 
-  // Check all actions before performing any, so that a refusal changes nothing.
-  void requireUnheld(const std::vector<Action>& actions) {
+  // For a check of all actions before any is performed, so that a refusal changes nothing.
+  [[nodiscard]] std::vector<Action> kernelActionsAmong(const std::vector<Action>& actions) {
     std::vector<Action> possible;
     for (const auto& action : sameBoot_ ? actions : std::vector<Action>{}) {
       const auto* removal = std::get_if<RemoveVfs>(&action);
       const bool keepsVfs = removal != nullptr && removal->autoprobe;
       const auto left =
-          isKernelAction(action) && !keepsVfs ? onExistingDevices(action, tools_) : std::nullopt;
+          isKernelAction(action) && !keepsVfs ? onOwnDevices(action, plan_, tools_) : std::nullopt;
       if (left) {
         possible.push_back(*left);
       }
     }
-    gate_.require(possible);
+    return possible;
   }
 
   [[nodiscard]] std::vector<Action> stepsLeft() const {
@@ -199,18 +212,32 @@ class Recovery {
   [[nodiscard]] std::vector<Action> inversesLeft() const {
     std::vector<Action> actions;
     for (const auto& step : operation_.steps) {
-      if (step.status == StepStatus::started || step.status == StepStatus::done) {
+      if (isBegun(step) && step.status != StepStatus::undone) {
         actions.insert(actions.end(), step.step.undo.begin(), step.step.undo.end());
       }
     }
     return actions;
   }
 
+  // Recorded before the first inverse: without it, the next recovery could take the steps that are
+  // done, whose inverses have run, for an operation that is complete.
+  void turnBack(const std::vector<Action>& inverses) {
+    gate_.turnBack();
+    gate_.requireToBegin(kernelActionsAmong(inverses));
+    tools_.database.together([&] {
+      for (std::size_t at = 0; at < operation_.steps.size(); ++at) {
+        const StepStatus status = operation_.steps[at].status;
+        if (status == StepStatus::started || status == StepStatus::done) {
+          tools_.database.markSteps(operation_.id, at, 1, StepStatus::undoing);
+        }
+      }
+    });
+  }
+
   void rollBack() {
-    requireUnheld(inversesLeft());
+    turnBack(inversesLeft());
     for (std::size_t at = operation_.steps.size(); at-- > 0;) {
-      const StepStatus status = operation_.steps[at].status;
-      if (status == StepStatus::started || status == StepStatus::done) {
+      if (isBegun(operation_.steps[at]) && operation_.steps[at].status != StepStatus::undone) {
         rollBackStep(at);
       }
     }
@@ -243,7 +270,7 @@ class Recovery {
     if (!isKernelAction(action)) {
       return action;
     }
-    return sameBoot_ ? onExistingDevices(action, tools_) : std::nullopt;
+    return sameBoot_ ? onOwnDevices(action, plan_, tools_) : std::nullopt;
   }
 
   std::string finish(const std::string& how) {
@@ -270,6 +297,25 @@ std::optional<state::FileLock> takeOver(const Operation& operation, const Tools&
   return state::FileLock::tryAcquire(state::writerLockFile(tools.runDirectory, operation.id));
 }
 
+// An operation with steps on a domain excludes every other command on that domain: they release
+// their PF locks while libvirt works. nullopt while another command holds the lock; it recovers the
+// operation itself, or has found that it is not interrupted.
+std::optional<std::vector<state::FileLock>> lockDomain(const Operation& operation,
+                                                       const Tools& tools,
+                                                       const std::optional<Uuid>& locked) {
+  std::vector<state::FileLock> locks;
+  if (operation.domain == locked || findStep(operation, isDomainAction) == nullptr) {
+    return locks;
+  }
+  auto lock =
+      state::FileLock::tryAcquire(state::domainLockFile(tools.runDirectory, operation.domain));
+  if (!lock) {
+    return std::nullopt;
+  }
+  locks.push_back(std::move(*lock));
+  return locks;
+}
+
 // Reads the operation again: the writer may have finished it while this process waited for the
 // locks.
 std::optional<Operation> readAgain(const Operation& operation, const Tools& tools) {
@@ -283,7 +329,8 @@ std::optional<Operation> readAgain(const Operation& operation, const Tools& tool
 
 }  // namespace
 
-Recovered recover(Tools& tools, const std::optional<Uuid>& domain) {
+Recovered recover(Tools& tools, const std::optional<Uuid>& domain,
+                  const std::optional<Uuid>& locked) {
   Recovered recovered;
   for (const auto& operation : tools.database.openOperations()) {
     const bool concerns = !domain || operation.domain == *domain;
@@ -292,7 +339,8 @@ Recovered recover(Tools& tools, const std::optional<Uuid>& domain) {
     if (!concerns || !possible) {
       continue;
     }
-    const auto lock = takeOver(operation, tools);
+    const auto domainLock = lockDomain(operation, tools, locked);
+    const auto lock = domainLock ? takeOver(operation, tools) : std::nullopt;
     if (!lock) {
       continue;
     }

@@ -31,6 +31,18 @@ std::size_t batchEnd(const std::vector<Step>& steps, std::size_t first) {
   return end;
 }
 
+// The first of the steps that return devices to the host, or of all steps of a detach. An attach
+// that drops an entry does so after its last step on the domain.
+std::size_t restorationBegin(const Plan& plan) {
+  if (plan.kind != PlanKind::attach) {
+    return plan.kind == PlanKind::detach ? 0 : plan.steps.size();
+  }
+  const auto last = std::find_if(plan.steps.rbegin(), plan.steps.rend(),
+                                 [](const Step& step) { return isDomainAction(step.action); });
+  return last == plan.steps.rend() ? plan.steps.size()
+                                   : static_cast<std::size_t>(plan.steps.rend() - last);
+}
+
 // How many bindings are begun together, so that a check for holders is recent for each of them.
 constexpr std::size_t maxBindingsTogether = 16;
 
@@ -51,9 +63,11 @@ std::exception_ptr worstOf(const std::vector<std::exception_ptr>& failures) {
   return worst;
 }
 
-bool restoresItself(const Action& action) {
-  return std::holds_alternative<BindDriver>(action) || std::holds_alternative<ConfigureVfs>(action);
-}
+// A step that failed may have taken effect all the same: the connection to libvirt broke before
+// the reply, or the driver refused the second of two attributes. Its inverse reads first what there
+// is. That of a creation of VFs does not: others may have created VFs since, so it must not run
+// unless some are left (CreationLeft).
+bool mayHaveBegun(const Action& action) { return !std::holds_alternative<CreateVfs>(action); }
 
 // How long a check for holders remains valid within a batch.
 constexpr std::chrono::milliseconds holderCheckLifetime{1000};
@@ -103,8 +117,13 @@ class Run {
       throw;
     } catch (const TakenOver& error) {
       yield(error);
+    } catch (const CreationLeft& error) {
+      begun_ = true;
+      fail(error);
     } catch (const Error& error) {
       fail(error);
+    } catch (const std::exception& error) {  // no memory, or no thread
+      fail(Error(error.what(), "free memory or processes, then run the command again"));
     }
     finish();
     return warnings_;
@@ -130,7 +149,7 @@ class Run {
         bindTogether(at, bindings);
         continue;
       }
-      begun_ = restoresItself(plan_.steps[at].action);
+      begun_ = mayHaveBegun(plan_.steps[at].action);
       perform(plan_.steps[at].action, tools_, warnings_);
       begun_ = false;
       done_ = at + 1;
@@ -206,8 +225,14 @@ class Run {
   // The outcome of the step is unknown: it and its leases stay in the journal until recover()
   // resolves it. Roll back other devices now as far as possible.
   void leaveOpen() {
-    if (!isReversible() || plan_.kind == PlanKind::host) {
+    if (!isReversible() || changesDomain() || plan_.kind == PlanKind::host) {
       return;  // all steps of a host plan concern one PF, which is still busy in the kernel
+    }
+    try {
+      turnBack();
+    } catch (const Error& error) {
+      warnings_.emplace_back(error.what());
+      return;
     }
     for (std::size_t at = done_; at-- > 0;) {
       if (isKernelAction(plan_.steps[at].action) && !failed_.contains(at)) {
@@ -255,6 +280,7 @@ class Run {
                   thenRecover(error.remedy()), error.code());
     }
     try {
+      turnBack();
       rollBack();
       finish();
     } catch (const Error& second) {
@@ -264,19 +290,31 @@ class Run {
     throw Error(error.what(), error.remedy(), error.code());
   }
 
-  // A detach can be rolled back while it has changed only domain XML. Once it has restored a
-  // device, it only goes forward.
+  // The steps that have or may have taken effect.
+  [[nodiscard]] std::size_t begunEnd() const { return done_ + (begun_ ? 1 : 0); }
+
+  // Once an attach or a detach has restored a device that its domain loses, it only goes forward:
+  // some of these steps have no inverse.
   [[nodiscard]] bool isReversible() const {
-    if (plan_.kind == PlanKind::attach || plan_.kind == PlanKind::prepare ||
-        plan_.kind == PlanKind::host) {
-      return true;
-    }
-    for (std::size_t at = 0; at < done_; ++at) {
+    for (std::size_t at = restorationBegin(plan_); at < done_; ++at) {
       if (!failed_.contains(at) && !isDomainAction(plan_.steps[at].action)) {
         return false;
       }
     }
-    return plan_.kind == PlanKind::detach;
+    return plan_.kind != PlanKind::release;
+  }
+
+  [[nodiscard]] bool changesDomain() const {
+    return std::any_of(plan_.steps.begin(),
+                       plan_.steps.begin() + static_cast<std::ptrdiff_t>(begunEnd()),
+                       [](const Step& step) { return isDomainAction(step.action); });
+  }
+
+  // From here on, recover() rolls back as well, whatever the kernel and libvirt then show. Changes
+  // nothing if this cannot be recorded.
+  void turnBack() {
+    tools_.database.markSteps(operation_, 0, begunEnd(), state::StepStatus::undoing);
+    gate_.turnBack();
   }
 
   void finish() {
@@ -285,12 +323,10 @@ class Run {
     std::filesystem::remove(state::writerLockFile(tools_.runDirectory, operation_), alreadyGone);
   }
 
-  // A binding or configuration that failed restores the previous state itself, but that can fail,
-  // too: its inverse then has something to do. An inverse that fails does not keep the other
-  // devices from being rolled back. Leases come last, because a device that is not restored keeps
-  // its lease.
+  // An inverse that fails does not keep the other devices from being rolled back. Leases come last,
+  // because a device that is not restored keeps its lease.
   void rollBack() {
-    const std::size_t end = done_ + (begun_ ? 1 : 0);
+    const std::size_t end = begunEnd();
     std::vector<FailedInverse> failures;
     for (std::size_t at = end; at-- > 0;) {
       try {
@@ -300,8 +336,8 @@ class Run {
       }
     }
     for (const auto& failure : failures) {
-      if (onExistingDevices(failure.action,
-                            tools_)) {  // a VF that has been removed since has no state
+      if (onOwnDevices(failure.action, plan_,
+                       tools_)) {  // a VF that has been removed since has no state
         std::rethrow_exception(failure.cause);
       }
     }
@@ -326,7 +362,7 @@ class Run {
         continue;
       }
       takeLocks();
-      const auto possible = onExistingDevices(action, tools_);
+      const auto possible = onOwnDevices(action, plan_, tools_);
       if (!possible) {
         continue;  // somebody else has removed it
       }
@@ -347,7 +383,7 @@ class Run {
   std::vector<state::FileLock> writer_;
   std::int64_t operation_ = 0;
   std::size_t done_ = 0;
-  bool begun_ = false;  // the step at done_, which restores the previous state if it fails
+  bool begun_ = false;  // the step at done_
   // Steps before done_ that failed: bindings that ran together with successful ones.
   std::set<std::size_t> failed_;
   std::chrono::steady_clock::time_point checked_;

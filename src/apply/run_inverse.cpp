@@ -44,7 +44,46 @@ void rollBackCreation(const RemoveVfs& removal, const Plan& plan, HolderGate& ga
   warnings.push_back("kept the new VFs of PF " + toString(removal.pf) + ": " + user);
 }
 
+std::vector<Lease> leasesOfOthers(const Plan& plan, const Tools& tools) {
+  auto leases = tools.database.leases();
+  std::erase_if(leases, [&](const Lease& lease) { return lease.domain == plan.domain; });
+  return leases;
+}
+
+// An inverse that removes VFs asks for itself (rollBackCreation).
+bool touchesOneOf(const std::vector<Lease>& leases, const Action& action) {
+  const auto* bind = std::get_if<BindDriver>(&action);
+  const auto* reset = std::get_if<ResetFunction>(&action);
+  const auto* removal = std::get_if<RemoveVfs>(&action);
+  return std::ranges::any_of(leases, [&](const Lease& lease) {
+    return (bind != nullptr && lease.vf == bind->function) ||
+           (reset != nullptr && lease.vf == reset->function) ||
+           (removal != nullptr && !removal->autoprobe && lease.pf == removal->pf);
+  });
+}
+
+std::optional<Action> withoutLeased(ConfigureVfs action, const std::vector<Lease>& leases) {
+  std::erase_if(action.vfs, [&](const VfChange& change) {
+    return std::ranges::any_of(leases, [&](const Lease& lease) {
+      return isVf(lease) && lease.pf == action.pf && vfOf(lease).index == change.index;
+    });
+  });
+  return action.vfs.empty() ? std::nullopt : std::optional<Action>(std::move(action));
+}
+
 }  // namespace
+
+std::optional<Action> onOwnDevices(const Action& action, const Plan& plan, Tools& tools) {
+  auto existing = onExistingDevices(action, tools);
+  if (!existing || plan.kind == PlanKind::host) {
+    return existing;
+  }
+  const auto leases = leasesOfOthers(plan, tools);
+  if (const auto* configure = std::get_if<ConfigureVfs>(&*existing)) {
+    return withoutLeased(*configure, leases);
+  }
+  return touchesOneOf(leases, *existing) ? std::nullopt : existing;
+}
 
 void rollBackAction(const Action& inverse, const Plan& plan, HolderGate& gate, Tools& tools,
                     std::vector<std::string>& warnings) {

@@ -52,8 +52,10 @@ bool isPermitted(const Holder& holder, const Plan& plan, const Action& action,
   if (std::holds_alternative<CreateVfs>(action)) {
     return holder.kind != HolderKind::rdma;
   }
+  const bool mayStay =
+      mayRunUnderOwnGuest(plan.kind, action) && !terms.takenBack.contains(holder.device);
   return holder.kind == HolderKind::vfio && holder.domain == terms.domain &&
-         (mayRunUnderOwnGuest(plan.kind, action) || terms.unplugged.contains(holder.device));
+         (mayStay || terms.unplugged.contains(holder.device));
 }
 
 void addOnce(const Objection& objection, std::vector<Objection>& objections) {
@@ -168,14 +170,23 @@ std::set<Allowance> allowancesOf(const Plan& plan) {
   return allow;
 }
 
-std::set<PciAddress> unpluggedBy(const Plan& plan) {
+namespace {
+
+template <typename Kind>
+std::set<PciAddress> devicesOfSteps(const Plan& plan) {
   std::set<PciAddress> functions;
   for (const auto& step : plan.steps) {
-    if (const auto* unplug = std::get_if<UnplugDevice>(&step.action)) {
-      functions.insert(unplug->lease.vf);
+    if (const auto* action = std::get_if<Kind>(&step.action)) {
+      functions.insert(action->lease.vf);
     }
   }
   return functions;
 }
+
+}  // namespace
+
+std::set<PciAddress> unpluggedBy(const Plan& plan) { return devicesOfSteps<UnplugDevice>(plan); }
+
+std::set<PciAddress> pluggedBy(const Plan& plan) { return devicesOfSteps<PlugDevice>(plan); }
 
 }  // namespace vfpass::plan

@@ -91,7 +91,7 @@ Changes compare(const AttachInput& input, std::vector<Lease>& wanted) {
 void addRecords(const AttachInput& input, const Changes& changes, std::vector<Step>& steps) {
   for (const auto& lease : changes.put) {
     const Lease* earlier = earlierLease(input, lease.entry);
-    Action undo = DropLease{lease.domain, lease.entry, lease.generation};
+    Action undo = DropLease{lease.domain, lease.entry, lease.generation, lease.pf};
     if (earlier != nullptr) {
       undo = RecordLease{*earlier};
     }

@@ -146,8 +146,9 @@ Restoration planRestore(const std::vector<Lease>& leases, const std::vector<Leas
     restorePf(*findPf(inventory, pf), pfLeases, allLeases, inventory.holders, restoration.steps);
   }
   for (const auto& lease : leases) {
-    restoration.steps.push_back(
-        {DropLease{lease.domain, lease.entry, lease.generation}, {}, "its device is detached"});
+    restoration.steps.push_back({DropLease{lease.domain, lease.entry, lease.generation, lease.pf},
+                                 {},
+                                 "its device is detached"});
   }
   return restoration;
 }

@@ -56,6 +56,7 @@ void fields(Archive& archive, DropLease& action) {
   archive("domain", action.domain);
   archive("vf-name", action.entry);
   archive("generation", action.generation);
+  archive("pf", action.pf);
 }
 
 template <typename Archive>

@@ -13,10 +13,11 @@
 namespace vfpass::state {
 namespace {
 
-constexpr std::array<std::pair<StepStatus, std::string_view>, 4> statusNames{{
+constexpr std::array<std::pair<StepStatus, std::string_view>, 5> statusNames{{
     {StepStatus::planned, "planned"},
     {StepStatus::started, "started"},
     {StepStatus::done, "done"},
+    {StepStatus::undoing, "undoing"},
     {StepStatus::undone, "undone"},
 }};
 

@@ -162,6 +162,11 @@ std::vector<FileLock> lockPlan(const std::filesystem::path& runDirectory, const 
   return locks;
 }
 
+std::filesystem::path domainLockFile(const std::filesystem::path& runDirectory,
+                                     const Uuid& domain) {
+  return runDirectory / ("domain-" + toString(domain) + ".lock");
+}
+
 std::filesystem::path writerLockFile(const std::filesystem::path& runDirectory,
                                      std::int64_t operation) {
   return runDirectory / ("operation-" + std::to_string(operation) + ".lock");

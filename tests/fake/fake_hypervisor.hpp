@@ -6,6 +6,7 @@
 #include <regex>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fake/fake_kernel.hpp"
@@ -29,6 +30,14 @@ class FakeHypervisor final : public Hypervisor {
   int failAtLive = -1;
   int liveEffects = 0;
   bool guestRefusesUnplug = false;
+  /// The connection breaks after this change of a running domain, or after a definition, before the
+  /// reply: every later call fails while `disconnected` is set.
+  int loseReplyAtLive = -1;
+  bool loseReplyOfDefine = false;
+  bool disconnected = false;
+  bool reconnects = false;            ///< only the reply is lost
+  std::function<void()> beforePlug;   ///< QEMU opens the device
+  std::function<void()> afterUnplug;  ///< QEMU has closed the device
   /// Called with the domain after each read of a definition; simulates a concurrent edit.
   std::function<void(DomainDescription& domain)> afterRead;
   /// Returns the guest agent's reply to a command; empty: there is no agent.
@@ -41,6 +50,7 @@ class FakeHypervisor final : public Hypervisor {
   std::vector<NetworkDescription> listNetworks() override { return networks; }
 
   std::optional<DomainDescription> findDomain(const std::string& nameOrUuid) override {
+    requireConnection();
     for (const auto& domain : domains) {
       if (domain.name == nameOrUuid || toString(domain.uuid) == nameOrUuid) {
         return withoutSecrets(domain);
@@ -50,6 +60,7 @@ class FakeHypervisor final : public Hypervisor {
   }
 
   std::vector<DomainDescription> listDomains() override {
+    requireConnection();
     std::vector<DomainDescription> list;
     for (const auto& domain : domains) {
       list.push_back(withoutSecrets(domain));
@@ -58,6 +69,7 @@ class FakeHypervisor final : public Hypervisor {
   }
 
   std::optional<Definition> readDefinition(const Uuid& uuid) override {
+    requireConnection();
     for (auto& domain : domains) {
       if (domain.uuid == uuid && !domain.persistentXml.empty()) {
         Definition definition(domain.persistentXml);
@@ -87,12 +99,18 @@ class FakeHypervisor final : public Hypervisor {
     if (afterDefine) {
       afterDefine();
     }
+    if (std::exchange(loseReplyOfDefine, false)) {
+      loseConnection();
+    }
     if (killAfterDefine) {
       throw Killed{};
     }
   }
 
   void attachDevice(const Uuid& uuid, const std::string& xml) override {
+    if (beforePlug) {
+      beforePlug();
+    }
     changeLive(uuid, [&](pugi::xml_node domain) {
       domain.child("devices").append_buffer(xml.data(), xml.size());
     });
@@ -110,6 +128,9 @@ class FakeHypervisor final : public Hypervisor {
       });
       devices.remove_child(device);
     });
+    if (afterUnplug) {
+      afterUnplug();
+    }
   }
 
   /// Like libvirt, adds the namespace to the element, and removes the previous one first.
@@ -139,6 +160,17 @@ class FakeHypervisor final : public Hypervisor {
   }
 
  private:
+  void requireConnection() const {
+    if (disconnected) {
+      throw Error("lost the connection to libvirt");
+    }
+  }
+
+  [[noreturn]] void loseConnection() {
+    disconnected = !reconnects;
+    throw Error("lost the connection to libvirt");
+  }
+
   static DomainDescription withoutSecrets(DomainDescription domain) {
     static const std::regex password(R"( passwd='[^']*')");
     for (DomainXml* xml : {&domain.persistentXml, &domain.liveXml}) {
@@ -161,6 +193,7 @@ class FakeHypervisor final : public Hypervisor {
 
   template <typename Edit>
   void changeLive(const Uuid& uuid, Edit edit) {
+    requireConnection();
     if (liveEffects == killBeforeLive) {
       throw Killed{};
     }
@@ -174,8 +207,12 @@ class FakeHypervisor final : public Hypervisor {
       }
       editLive(domain, edit);
     }
-    if (liveEffects++ == killAfterLive) {
+    const int effect = liveEffects++;
+    if (effect == killAfterLive) {
       throw Killed{};
+    }
+    if (effect == loseReplyAtLive) {
+      loseConnection();
     }
   }
 };

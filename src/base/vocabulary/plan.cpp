@@ -157,6 +157,11 @@ std::vector<PciAddress> lockedPfs(const Plan& plan) {
                    [&](const RemoveVfs& remove) { pfs.insert(remove.pf); },
                    [&](const ConfigureVfs& configure) { pfs.insert(configure.pf); },
                    [&](const RecordLease& record) { pfs.insert(record.lease.pf); },
+                   [&](const DropLease& drop) {
+                     if (drop.pf) {
+                       pfs.insert(*drop.pf);
+                     }
+                   },
                    [&](const EditDomain& edit) { insertPfs(edit.leases, pfs); },
                    [&](const EditLiveMetadata& edit) { insertPfs(edit.leases, pfs); },
                    [&](const PlugDevice& plug) { pfs.insert(plug.lease.pf); },

@@ -31,9 +31,11 @@ struct Recovered {
 };
 
 /// Completes or rolls back operations that dead processes left in the journal, of one domain or of
-/// all. Leaves operations of living writers alone. Without a hypervisor, leaves operations with
-/// steps on domains to the command line. Idempotent.
-Recovered recover(Tools& tools, const std::optional<Uuid>& domain = std::nullopt);
+/// all. Leaves operations of living writers alone, and those with steps on a domain whose lock
+/// another command holds. `locked`: the domain whose lock the caller holds. Without a hypervisor,
+/// leaves operations with steps on domains to the command line. Idempotent.
+Recovered recover(Tools& tools, const std::optional<Uuid>& domain = std::nullopt,
+                  const std::optional<Uuid>& locked = std::nullopt);
 
 /// Throws one Error that names all of them; does nothing without any. ExitCode::refused if all of
 /// them wait for devices held by others.

@@ -46,6 +46,9 @@ struct HolderTerms {
   /// Devices that the plan unplugs from the running domain before it touches them; until then the
   /// domain's own QEMU holds them.
   std::set<PciAddress> unplugged;
+  /// Devices that the plan has plugged into the running domain and takes back: they are not
+  /// configured while the domain's own QEMU holds them.
+  std::set<PciAddress> takenBack = {};
 };
 
 /// True when the domain's own QEMU may hold the device during this action: only attach, which
@@ -60,7 +63,8 @@ std::vector<Objection> objectToHolders(const Plan& plan, const VfAddresses& addr
 /// The risks that a plan's leases accept: the leases in its steps and in their inverses.
 std::set<Allowance> allowancesOf(const Plan& plan);
 
-/// Devices that the plan unplugs from its running domain.
+/// Devices that the plan unplugs from its running domain, and those that it plugs into it.
 std::set<PciAddress> unpluggedBy(const Plan& plan);
+std::set<PciAddress> pluggedBy(const Plan& plan);
 
 }  // namespace vfpass::plan

@@ -22,8 +22,9 @@ class CorruptDatabase : public Error {
 };
 
 /// Progress of a journaled step. A step that is `started` after a crash may or may not have taken
-/// effect.
-enum class StepStatus { planned, started, done, undone };
+/// effect. An operation with a step that is `undoing` or `undone` is being rolled back, and only
+/// goes on in this direction.
+enum class StepStatus { planned, started, done, undoing, undone };
 
 struct JournaledStep {
   Step step;

@@ -47,6 +47,9 @@ std::filesystem::path softRoceLockFile(const std::filesystem::path& runDirectory
 std::vector<FileLock> lockPlan(const std::filesystem::path& runDirectory, const Plan& plan,
                                std::chrono::milliseconds timeout);
 
+/// The lock that attach, detach, gc and recovery of one domain hold from their first look at it.
+std::filesystem::path domainLockFile(const std::filesystem::path& runDirectory, const Uuid& domain);
+
 /// The lock that a writer holds during its operation. A process that can take it knows that the
 /// writer is dead, even if its PID is in use again.
 std::filesystem::path writerLockFile(const std::filesystem::path& runDirectory,

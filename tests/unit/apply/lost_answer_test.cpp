@@ -1,0 +1,263 @@
+#include <SQLiteCpp/Database.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "test_host.hpp"
+#include "vfpass/apply/recover.hpp"
+#include "vfpass/plan/plan_hook.hpp"
+
+namespace vfpass::apply {
+namespace {
+
+using testing::ElementsAre;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+/// A step fails although it has taken effect, or the rollback is interrupted.
+class LostAnswerTest : public testing::Test {
+ protected:
+  /// Like a failing disk: the journal takes no step of this status.
+  void refuseStatus(const std::string& status) const {
+    sql("CREATE TRIGGER refuse BEFORE UPDATE ON steps WHEN NEW.status = '" + status +
+        "' BEGIN SELECT RAISE(ABORT, 'disk I/O error'); END");
+  }
+  void acceptStatus() const { sql("DROP TRIGGER refuse"); }
+  void sql(const std::string& text) const {
+    SQLite::Database database((host.folder / "state" / "vfpass.db").string(),
+                              SQLite::OPEN_READWRITE);
+    database.exec(text);
+  }
+  /// Boots the domain; the next attach changes both of its configurations.
+  Plan livePlan() {
+    host.start();
+    host.scope = {true, true};
+    return host.attachPlan();
+  }
+  std::vector<VirtualFunction>& vfs() { return host.kernel.pfs.begin()->second.vfs; }
+
+  Host host;
+};
+
+TEST_F(LostAnswerTest, TakesBackAPluggedDeviceBeforeItChangesItsAttributes) {
+  const Plan plan = livePlan();
+  const std::string before = host.fingerprint();
+  host.hypervisor.loseReplyAtLive = 1;  // after the metadata
+  EXPECT_THROW(host.execute(plan), Error);
+  ASSERT_THAT(host.plugged(), ElementsAre("rail0"));
+  host.kernel.holders.push_back(
+      {HolderKind::vfio, vfs()[0].address, "QEMU of the domain", "stop it", host.uuid});
+  EXPECT_EQ(vfs()[0].settings.vlan, (Vlan{100, 0, VlanProtocol::dot1q})) << "the guest has it";
+
+  host.hypervisor.disconnected = false;
+  host.hypervisor.guestRefusesUnplug = true;
+  EXPECT_THROW(host.recoverAll(), Error);
+  EXPECT_EQ(vfs()[0].settings.vlan, (Vlan{100, 0, VlanProtocol::dot1q})) << "it still has it";
+  EXPECT_EQ(vfs()[0].driver, "vfio-pci");
+
+  host.hypervisor.guestRefusesUnplug = false;
+  host.hypervisor.afterUnplug = [this] { host.kernel.holders.clear(); };
+  EXPECT_THAT(host.recoverAll(), ElementsAre(EndsWith("rolled back")));
+  EXPECT_EQ(host.fingerprint(), before);
+  EXPECT_THAT(host.recoverAll(), IsEmpty());
+}
+
+TEST_F(LostAnswerTest, ConfiguresNoVfThatItsGuestStillHolds) {
+  const Plan plan = livePlan();
+  const std::string before = host.fingerprint();
+  host.hypervisor.loseReplyAtLive = 1;
+  host.hypervisor.reconnects = true;
+  host.hypervisor.beforePlug = [this] {
+    host.kernel.holders.push_back(
+        {HolderKind::vfio, vfs()[0].address, "QEMU of the domain", "stop it", host.uuid});
+  };
+  EXPECT_THROW(host.execute(plan), Error);
+  EXPECT_THAT(host.plugged(), IsEmpty());
+  EXPECT_EQ(vfs()[0].settings.vlan, (Vlan{100, 0, VlanProtocol::dot1q})) << "it has not closed it";
+  host.kernel.holders.clear();
+  EXPECT_THAT(host.recoverAll(), ElementsAre(EndsWith("rolled back")));
+  EXPECT_EQ(host.fingerprint(), before);
+}
+
+TEST_F(LostAnswerTest, TakesBackTheSecondPluggedDeviceToo) {
+  const Plan plan = livePlan();
+  const std::string before = host.fingerprint();
+  host.hypervisor.loseReplyAtLive = 2;
+  EXPECT_THROW(host.execute(plan), Error);
+  ASSERT_EQ(host.plugged().size(), 2U);
+  host.hypervisor.disconnected = false;
+  EXPECT_THAT(host.recoverAll(), ElementsAre(EndsWith("rolled back")));
+  EXPECT_EQ(host.fingerprint(), before);
+}
+
+TEST_F(LostAnswerTest, UnplugsNothingOfSomebodyElse) {
+  const Plan plan = livePlan();
+  auto& live = host.hypervisor.domains[0].liveXml;
+  live.text().insert(live.text().find("</devices>"),
+                     "<hostdev mode='subsystem' type='pci' managed='no'><source><address "
+                     "domain='0' bus='9' slot='0' function='1'/></source><alias "
+                     "name='ua-vfpass-rail0'/></hostdev>");
+  host.hypervisor.normalizeLive(host.hypervisor.domains[0]);
+  const std::string before = host.fingerprint();
+  EXPECT_THROW(host.execute(plan), Error);
+  EXPECT_EQ(host.fingerprint(), before);
+}
+
+TEST_F(LostAnswerTest, RestoresXmlThatWasDefinedWithoutAReply) {
+  for (const bool detach : {false, true}) {
+    Host each;
+    if (detach) {
+      each.attach();
+    }
+    const Plan plan = detach ? each.detachPlan() : each.attachPlan();
+    const std::string before = each.fingerprint();
+    each.hypervisor.loseReplyOfDefine = true;
+    EXPECT_THROW(each.execute(plan), Error);
+    each.hypervisor.disconnected = false;
+    EXPECT_THAT(each.recoverAll(), ElementsAre(EndsWith("rolled back")));
+    EXPECT_EQ(each.fingerprint(), before);
+  }
+}
+
+TEST_F(LostAnswerTest, RestoresXmlOfWhichLibvirtKeptNotAllElements) {
+  const Plan plan = host.attachPlan();
+  const std::string before = host.fingerprint();
+  host.hypervisor.afterDefine = [this] {
+    std::string& xml = host.hypervisor.domains[0].persistentXml.text();
+    const auto device = xml.find("<hostdev");
+    if (device != std::string::npos) {
+      const auto line = xml.rfind('\n', device);
+      xml.erase(line, xml.find("</hostdev>") + std::string("</hostdev>").size() - line);
+    }
+  };
+  EXPECT_THROW(host.execute(plan), Error);
+  EXPECT_EQ(host.fingerprint(), before);
+  EXPECT_THAT(host.recoverAll(), IsEmpty());
+}
+
+TEST_F(LostAnswerTest, RollsNothingBackUnlessItCanRecordThatItDoes) {
+  const Plan plan = host.attachPlan();
+  const std::string before = host.fingerprint();
+  refuseStatus("undoing");
+  host.hypervisor.refuseDefine = true;
+  EXPECT_THROW(host.execute(plan), Error);
+  EXPECT_EQ(vfs()[0].driver, "vfio-pci");
+  EXPECT_EQ(host.leases().size(), 2U);
+  acceptStatus();
+  EXPECT_THAT(host.recoverAll(), ElementsAre(EndsWith("rolled back")));
+  EXPECT_EQ(host.fingerprint(), before);
+}
+
+TEST_F(LostAnswerTest, GoesOnWithARollbackWhateverReadsBack) {
+  const Plan plan = host.attachPlan();
+  const std::string before = host.fingerprint();
+  host.hypervisor.afterDefine = [this] {
+    host.hypervisor.refuseDefine = true;
+    host.hypervisor.afterDefine = nullptr;
+  };
+  host.hypervisor.loseReplyOfDefine = true;
+  EXPECT_THROW(host.execute(plan), Error);
+  host.hypervisor.disconnected = false;
+  EXPECT_THROW(host.recoverAll(), Error) << "libvirt has the new XML, and refuses the old one";
+  EXPECT_EQ(host.leases().size(), 2U);
+  host.hypervisor.refuseDefine = false;
+  EXPECT_THAT(host.recoverAll(), ElementsAre(EndsWith("rolled back")));
+  EXPECT_EQ(host.fingerprint(), before);
+}
+
+TEST_F(LostAnswerTest, DropsTheOtherLeaseAfterARollbackThatWasInterrupted) {
+  const Plan plan = host.attachPlan();
+  const std::string before = host.fingerprint();
+  host.hypervisor.killBeforeDefine = true;
+  EXPECT_THROW(host.execute(plan), fake::Killed);
+  host.hypervisor.killBeforeDefine = false;
+  sql("CREATE TRIGGER refuse BEFORE UPDATE ON steps WHEN NEW.status = 'undone' AND NEW.position = "
+      "1 "
+      "BEGIN SELECT RAISE(ABORT, 'disk I/O error'); END");
+  EXPECT_THROW(host.recoverAll(), Error);
+  ASSERT_EQ(host.leases().size(), 1U);
+  acceptStatus();
+  EXPECT_THAT(host.recoverAll(), ElementsAre(EndsWith("rolled back")));
+  EXPECT_EQ(host.fingerprint(), before);
+}
+
+// Another VM has attached the VF before the lease of the killed attach was recorded.
+TEST_F(LostAnswerTest, LeavesADeviceAloneThatAnotherDomainHasLeased) {
+  const Plan plan = host.attachPlan();
+  host.kernel.effects = 0;
+  host.kernel.killAfterEffect = 1;
+  EXPECT_THROW(host.execute(plan), fake::Killed);
+  host.kernel.killAfterEffect = -1;
+  const Uuid other = *parseUuid("0f5e9a3c-2222-4222-8333-944455566677");
+  {
+    state::Database database(host.folder / "state", state::Database::Open::createIfMissing,
+                             std::chrono::milliseconds(2000));
+    Lease lease = database.leases().at(0);
+    database.dropLease(lease.domain, lease.entry, lease.generation);
+    lease.domain = other;
+    database.recordLease(lease);
+  }
+  vfs()[0].driver = "vfio-pci";
+  vfs()[0].settings.vlan = Vlan{300, 0, VlanProtocol::dot1q};
+  host.recoverAll();
+  EXPECT_EQ(vfs()[0].driver, "vfio-pci");
+  EXPECT_EQ(vfs()[0].settings.vlan, (Vlan{300, 0, VlanProtocol::dot1q}));
+  EXPECT_EQ(vfs()[1].settings.vlan, (Vlan{7, 3, VlanProtocol::dot1q})) << "its own VF";
+  EXPECT_EQ(host.leases().size(), 1U);
+}
+
+// The entry that the mapping has lost is restored after the XML, and has no way back.
+TEST_F(LostAnswerTest, CompletesAnAttachThatHasBegunToRestoreAnEntry) {
+  host.attach();
+  host.mapping.vfs.pop_back();
+  const Plan plan = host.attachPlan();
+  host.kernel.effects = 0;
+  host.kernel.failAtEffect = 1;
+  EXPECT_THROW(host.execute(plan), Error);
+  host.kernel.failAtEffect = -1;
+  EXPECT_THAT(host.recoverAll(), ElementsAre(EndsWith("completed")));
+  EXPECT_TRUE(host.attachPlan().steps.empty());
+  EXPECT_EQ(host.leases().size(), 1U);
+  EXPECT_EQ(vfs()[1].driver, "mlx5_core");
+}
+
+TEST_F(LostAnswerTest, LeavesADomainAloneWhileAnotherCommandHasItsLock) {
+  host.hypervisor.killBeforeDefine = true;
+  EXPECT_THROW(host.execute(host.attachPlan()), fake::Killed);
+  host.hypervisor.killBeforeDefine = false;
+  state::Database database(host.folder / "state", state::Database::Open::createIfMissing,
+                           std::chrono::milliseconds(2000));
+  Tools tools = host.tools(database);
+  const auto lock = state::FileLock::acquire(state::domainLockFile(host.folder / "run", host.uuid),
+                                             std::chrono::milliseconds(100));
+  EXPECT_THAT(recover(tools).done, IsEmpty());
+  EXPECT_EQ(recover(tools, std::nullopt, host.uuid).done.size(), 1U) << "the holder itself";
+}
+
+TEST_F(LostAnswerTest, RollsBackTheHostIfTheDomainWasUndefinedSince) {
+  host.attach();
+  const auto leases = host.leases();
+  host.mapping.vfs[0].settings.vlan = Vlan{300, 0, VlanProtocol::dot1q};
+  host.hypervisor.killBeforeDefine = true;
+  EXPECT_THROW(host.execute(host.attachPlan()), fake::Killed);
+  const auto undefined = std::exchange(host.hypervisor.domains, {});
+  EXPECT_THAT(host.recoverAll(), ElementsAre(EndsWith("rolled back")));
+  EXPECT_EQ(host.leases(), leases);
+  EXPECT_EQ(vfs()[0].settings.vlan, (Vlan{100, 0, VlanProtocol::dot1q}));
+  EXPECT_THAT(host.recoverAll(), IsEmpty());
+}
+
+// All of its steps concern the function alone.
+TEST_F(LostAnswerTest, LocksThePciFunctionThatItReturns) {
+  const Plan plan{
+      PlanKind::detach,
+      host.uuid,
+      "train0",
+      {{BindDriver{*parsePciAddress("0000:03:00.0"), "nvidia", ""}, {}, "", false},
+       {DropLease{host.uuid, "gpu0", 1, *parsePciAddress("0000:03:00.0")}, {}, "", false}},
+      {}};
+  EXPECT_THAT(lockedPfs(plan), ElementsAre(*parsePciAddress("0000:03:00.0")));
+}
+
+}  // namespace
+}  // namespace vfpass::apply
