@@ -1,6 +1,7 @@
 #include "vfpass/apply/adopt_leases.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/seal.hpp"
@@ -77,26 +78,43 @@ std::vector<RefusedMetadata> visitUnknown(const state::Database& database, Kerne
 Adoption adoptLeases(state::Database& database, Kernel& kernel, const SealKey& key,
                      const std::vector<domain::ParsedDomain>& domains,
                      const std::vector<Uuid>& active) {
+  std::vector<std::pair<const domain::ParsedDomain*, Lease>> found;
+  std::vector<std::uint64_t> generations;
   Adoption adoption;
-  const auto adopt = [&](const domain::ParsedDomain& parsed, Lease lease,
-                         const std::string& placeFault) {
-    // This host issued the generation, so a rebuilt database must not issue it again.
-    database.raiseGeneration(lease.generation);
-    if (!placeFault.empty()) {
-      return placeFault;
+  adoption.refused = visitUnknown(
+      database, kernel, key, domains,
+      [&](const domain::ParsedDomain& parsed, Lease lease, const std::string& placeFault) {
+        generations.push_back(lease.generation);
+        const bool twice = std::ranges::any_of(found, [&](const auto& each) {
+          return isKnown({each.second}, lease);  // in its persistent and in its live XML
+        });
+        if (placeFault.empty() && !twice) {
+          const bool runs = std::find(active.begin(), active.end(), parsed.uuid) != active.end();
+          lease.domainName = parsed.name;
+          lease.state = runs ? LeaseState::running : LeaseState::reserved;
+          lease.bootId = kernel.bootId();
+          found.emplace_back(&parsed, std::move(lease));
+        }
+        return placeFault;
+      });
+  if (generations.empty()) {
+    return adoption;
+  }
+  database.together([&] {  // with half of its leases, a VM does not start
+    for (const std::uint64_t generation : generations) {
+      // This host issued the generation, so a rebuilt database must not issue it again.
+      database.raiseGeneration(generation);
     }
-    const bool runs = std::find(active.begin(), active.end(), parsed.uuid) != active.end();
-    lease.domainName = parsed.name;
-    lease.state = runs ? LeaseState::running : LeaseState::reserved;
-    lease.bootId = kernel.bootId();
-    std::string fault = database.adoptLease(lease);
-    if (fault.empty()) {
-      adoption.adopted.push_back("lease " + lease.entry + " of domain " + printable(parsed.name) +
-                                 ": rebuilt from the domain's XML");
+    for (const auto& [parsed, lease] : found) {
+      const std::string fault = database.adoptLease(lease);
+      if (fault.empty()) {
+        adoption.adopted.push_back("lease " + lease.entry + " of domain " +
+                                   printable(parsed->name) + ": rebuilt from the domain's XML");
+      } else {
+        adoption.refused.push_back(refusal(*parsed, lease, fault));
+      }
     }
-    return fault;
-  };
-  adoption.refused = visitUnknown(database, kernel, key, domains, adopt);
+  });
   return adoption;
 }
 

@@ -1,5 +1,6 @@
 // Metadata in domain XML is untrusted input: only metadata that this host has sealed for this
 // domain is adopted.
+#include <SQLiteCpp/Database.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -82,6 +83,25 @@ TEST(Adopt, RebuildsLeasesOfALostDatabase) {
   EXPECT_THAT(adopt().adopted, IsEmpty());
   EXPECT_THAT(adopt().refused, IsEmpty());
   EXPECT_EQ(database.lastGeneration(), known[0].generation);
+}
+
+TEST(Adopt, RebuildsAllLeasesOrNone) {
+  Host host;
+  host.attach();
+  const auto parsed = domain::parseDomain(host.xml());
+  std::filesystem::remove_all(host.folder / "state");
+  state::Database database(host.folder / "state", state::Database::Open::createIfMissing,
+                           std::chrono::milliseconds(1000));
+  SQLite::Database sqlite((host.folder / "state" / "vfpass.db").string(), SQLite::OPEN_READWRITE);
+  sqlite.exec(
+      "CREATE TRIGGER full BEFORE INSERT ON leases WHEN NEW.vf_name = 'rail1' BEGIN SELECT "
+      "RAISE(ABORT, 'the disk is full'); END");
+  EXPECT_THROW(adoptLeases(database, host.kernel, fake::sealKey(), {parsed}, {}), Error);
+  EXPECT_THAT(database.leases(), IsEmpty());
+  sqlite.exec("DROP TRIGGER full");
+  EXPECT_THAT(adoptLeases(database, host.kernel, fake::sealKey(), {parsed, parsed}, {}).adopted,
+              SizeIs(2));
+  EXPECT_THAT(database.leases(), SizeIs(2));
 }
 
 TEST(Adopt, EarlierHookCallOfAnotherDomainDoesNotPreventIt) {
