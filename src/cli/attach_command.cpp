@@ -58,10 +58,9 @@ ExitCode attach(Session& session, const AttachOptions& options) {
   const session::Subject first = findSubject(session, options.vm);
   session.operations().setDomain(first.domain.uuid, first.domain.name);
   const auto domainLock = lockDomain(session, first.domain.uuid);
-  // Read again under the lock: another attach may have changed the domain in the meantime.
+  const session::DomainSurvey survey = recoverInterruptedWork(session, first.domain.uuid);
+  // Read again: another attach, or the recovery, may have changed the domain in the meantime.
   session::Subject subject = findSubject(session, options.vm);
-  const session::DomainSurvey survey = surveyDomains(session);
-  recoverInterruptedWork(session, survey, subject.domain.uuid);
   const Scope scope = scopeFor(subject.domain, options.scope);
 
   // Before taking the PF locks: this decides which PFs they are.

@@ -157,9 +157,8 @@ ExitCode detach(Session& session, const DetachOptions& options) {
   const Target first = findTarget(session, options.vm, database.leases());
   const Uuid uuid = first.uuid;
   session.operations().setDomain(uuid, first.name);
-  recoverInterruptedWork(session, surveyDomains(session), uuid);
   const auto domainLock = lockDomain(session, uuid);
-  const session::DomainSurvey survey = surveyDomains(session);
+  const session::DomainSurvey survey = recoverInterruptedWork(session, uuid);
   const Target target = findTarget(session, toString(uuid), database.leases());
   const Scope scope = scopeOf(target, options.scope);
   requireUnused(session, plan::planDetach(inputFor(session, target, database.leases(), scope)),

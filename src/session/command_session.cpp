@@ -114,6 +114,9 @@ state::Database& Session::database() {
     auto database = std::make_unique<state::Database>(
         options_.stateDirectory, state::Database::Open::createIfMissing, deadlines::database);
     database->setCurrentBoot(kernel().bootId());
+    // Damage can be anywhere; opening reads only the first page.
+    static_cast<void>(database->leases());
+    static_cast<void>(database->openOperations());
     return database;
   };
   if (!database_) {

@@ -21,9 +21,10 @@ void recordRecovery(OperationLog& log, const apply::Recovered& recovered) {
 }
 
 std::vector<apply::UnrecoveredOperation> recoverInterruptedWork(Session& session,
-                                                                const DomainSurvey& survey) {
+                                                                const DomainSurvey& survey,
+                                                                const std::optional<Uuid>& locked) {
   apply::Tools tools = session.tools();
-  const auto recovered = apply::recover(tools);
+  const auto recovered = apply::recover(tools, std::nullopt, locked);
   recordRecovery(session.operations(), recovered);
   for (const auto& work : recovered.done) {
     session.note(work.line);
@@ -39,9 +40,11 @@ std::vector<apply::UnrecoveredOperation> recoverInterruptedWork(Session& session
   return recovered.unrecovered;
 }
 
-void recoverInterruptedWork(Session& session, const DomainSurvey& survey, const Uuid& domain) {
+DomainSurvey recoverInterruptedWork(Session& session, const Uuid& domain) {
+  DomainSurvey survey = surveyDomains(session);
+  const bool interrupted = !session.database().openOperations().empty();
   std::vector<apply::UnrecoveredOperation> own;
-  for (const auto& work : recoverInterruptedWork(session, survey)) {
+  for (const auto& work : recoverInterruptedWork(session, survey, domain)) {
     if (work.domain == domain) {
       own.push_back(work);
     } else {
@@ -49,11 +52,12 @@ void recoverInterruptedWork(Session& session, const DomainSurvey& survey, const 
     }
   }
   apply::throwUnrecovered(own);
+  return interrupted ? surveyDomains(session) : survey;
 }
 
 state::FileLock lockDomain(Session& session, const Uuid& domain) {
-  const auto file = session.options().runDirectory / ("domain-" + toString(domain) + ".lock");
-  return state::FileLock::acquire(file, session.tools().lockTimeout);
+  return state::FileLock::acquire(state::domainLockFile(session.options().runDirectory, domain),
+                                  session.tools().lockTimeout);
 }
 
 }  // namespace vfpass::session

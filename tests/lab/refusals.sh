@@ -105,6 +105,34 @@ fails 1 "disk full" "/tmp/small" vfpass --state-dir /tmp/small attach train0
 umount /tmp/small
 untouched
 
+section "damage of the state database beyond its first page"
+state_file=/var/lib/vfpass/vfpass.db
+overwrite_pages() {
+    python3 -c 'import sys
+with open(sys.argv[1], "r+b") as file:
+    size = file.seek(0, 2)
+    file.seek(4096)
+    file.write(b"\xaa" * (size - 4096))' "$state_file"
+}
+damage_record() {
+    python3 -c 'import sqlite3, sys
+with sqlite3.connect(sys.argv[1]) as database:
+    database.execute("INSERT INTO operations (kind, domain, domain_name, boot_id) VALUES (?, ?, ?, ?)",
+                     ["attach", "0f5e9a3c-1111-4222-8333-944455566671", "other", "boot"])
+    database.execute("INSERT INTO steps SELECT id, 0, ?, ?, ?, ?, 0 FROM operations", ["planned", "{", "[]", ""])' "$state_file"
+}
+expect "attach" vfpass attach train0
+for damage in overwrite_pages damage_record; do
+    expect "$damage" "$damage"
+    # It does not read the journal.
+    test "$damage" = damage_record || fails 1 "$damage: status" "run \`vfpass recover\`" vfpass status
+    expect "$damage: recover" vfpass recover
+    expect_said "$damage: it says where the file is" "moved to $state_file.corrupt-"
+    expect "$damage: the lease is rebuilt" has_lease reserved
+done
+expect "detach" vfpass detach train0
+untouched
+
 section "an unbind that hangs: timeout, and the error names the device"
 card 0 fault TEARDOWN_HCA function=vf1 never
 fails 1 "unbind hangs" "$vf" vfpass attach train0

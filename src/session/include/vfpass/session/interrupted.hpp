@@ -8,20 +8,22 @@
 namespace vfpass::session {
 
 /// The first step of every command that changes something: recovers the operations of killed
-/// processes, rebuilds the leases of a lost database, and reports both. Throws if an operation on
-/// `domain` cannot be recovered; warns about those on other domains.
-void recoverInterruptedWork(Session& session, const DomainSurvey& survey, const Uuid& domain);
+/// processes, rebuilds the leases of a lost database, and reports both. Returns the operations that
+/// cannot be recovered: the command leaves their domains alone and fails at its end. `locked`: the
+/// domain whose lock the caller holds (lockDomain()); work on the domain of another command that
+/// holds its lock is left to that command.
+std::vector<apply::UnrecoveredOperation> recoverInterruptedWork(
+    Session& session, const DomainSurvey& survey, const std::optional<Uuid>& locked = std::nullopt);
 
-/// The same for commands on all domains. Returns the operations that cannot be recovered: the
-/// command leaves their domains alone and fails at its end.
-std::vector<apply::UnrecoveredOperation> recoverInterruptedWork(Session& session,
-                                                                const DomainSurvey& survey);
+/// The same for a command on one domain, whose lock it holds. Throws if an operation on that domain
+/// cannot be recovered; warns about those on other domains. Returns what libvirt has afterwards.
+DomainSurvey recoverInterruptedWork(Session& session, const Uuid& domain);
 
 /// One entry for each operation that was interrupted, also if it is still open.
 void recordRecovery(OperationLog& log, const apply::Recovered& recovered);
 
-/// Serialises attach and detach of one domain. The hook never takes this lock, so it may be held
-/// across libvirt calls.
+/// Serialises attach, detach, gc and recovery of one domain. The hook never takes this lock, so it
+/// may be held across libvirt calls.
 state::FileLock lockDomain(Session& session, const Uuid& domain);
 
 }  // namespace vfpass::session
