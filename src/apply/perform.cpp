@@ -237,21 +237,25 @@ std::optional<SoftRoceRecord> recordOf(const std::string& name, const Tools& too
   return found == records.end() ? std::nullopt : std::optional(*found);
 }
 
+std::optional<RdmaLink> findLink(const std::string& name, Tools& tools) {
+  const auto links = tools.kernel.readRdmaLinks();
+  const auto found = std::ranges::find(links, name, &RdmaLink::name);
+  return found == links.end() ? std::nullopt : std::optional(*found);
+}
+
 // The link of that name, if the record says that vfpass created it in this boot.
 std::optional<RdmaLink> findOurs(const std::string& name, Tools& tools) {
   const auto record = recordOf(name, tools);
-  for (auto& link : tools.kernel.readRdmaLinks()) {
-    if (link.name == name && record && plan::isTheOneMade(link, *record, tools.kernel.bootId())) {
-      return std::move(link);
-    }
-  }
-  return std::nullopt;
+  auto link = findLink(name, tools);
+  const bool ours = link && record && plan::isTheOneMade(*link, *record, tools.kernel.bootId());
+  return ours ? std::move(link) : std::nullopt;
 }
 
 // Records the link first: if the process is killed while creating it, the link is still known to be
 // ours.
 void addLink(const AddSoftRoceLink& action, Tools& tools) {
   const auto ours = findOurs(action.name, tools);
+  const bool taken = findLink(action.name, tools).has_value();
   SoftRoceRecord record{action.name, action.netdev, std::nullopt, tools.kernel.bootId()};
   if (ours && ours->netdev == action.netdev) {
     record.number = ours->number;
@@ -262,7 +266,14 @@ void addLink(const AddSoftRoceLink& action, Tools& tools) {
   try {
     record.number = tools.kernel.addSoftRoceLink(action.name, action.netdev);
   } catch (const Error&) {
-    tools.database.forgetSoftRoce(action.name);
+    // The answer may be lost: a link that is there now and was not before is ours.
+    const auto made = taken ? std::nullopt : findLink(action.name, tools);
+    if (made && made->softRoce && made->netdev == action.netdev) {
+      record.number = made->number;
+      tools.database.recordSoftRoce(record);
+    } else {
+      tools.database.forgetSoftRoce(action.name);
+    }
     throw;
   }
   tools.database.recordSoftRoce(record);

@@ -1,6 +1,7 @@
 #include "fake/fake_kernel.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "vfpass/base/caught.hpp"
 #include "vfpass/base/text.hpp"
@@ -425,6 +426,9 @@ std::uint32_t FakeKernel::addSoftRoceLink(const std::string& name, const std::st
     throw Error("SoftRoCE link " + name + ": Invalid argument (EINVAL)");
   }
   change([&] { rdmaLinks.push_back({name, true, netdev, ++lastRdmaNumber_}); });
+  if (std::exchange(losesReplyOfLink, false)) {
+    throw Error("SoftRoCE link " + name + ": no answer");
+  }
   return lastRdmaNumber_;
 }
 

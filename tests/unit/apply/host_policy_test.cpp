@@ -261,6 +261,18 @@ TEST(HostApply, RecoveryKeepsUnchangedLinks) {
   EXPECT_EQ(host.kernel.rdmaLinks, links);
 }
 
+TEST(HostApply, TakesBackALinkThatWasCreatedWithoutAnAnswer) {
+  Host host;
+  makeLinks(host);
+  const auto before = stateOf(host);
+  host.kernel.losesReplyOfLink = true;
+  EXPECT_THROW(host.execute(moveLinks(host)), Error);
+  EXPECT_EQ(stateOf(host), before);
+  EXPECT_TRUE(host.recoverAll().empty());
+  host.execute(moveLinks(host));
+  EXPECT_NE(stateOf(host), before);
+}
+
 TEST(HostApply, RecoveryKeepsLinksOfOthers) {
   Host host;
   auto input = linksOf(host);
