@@ -96,6 +96,8 @@ struct PhysicalFunction {
   std::string netdev;  ///< first netdev; empty: none
   int netdevIndex = 0;
   bool netdevUp = false;
+  /// Whether its driver has detached the netdev (detachedNetdev()).
+  bool netdevDetached = false;
   std::string rdmaDevice;
   LinkLayer linkLayer = LinkLayer::unknown;
   int numaNode = -1;

@@ -15,6 +15,7 @@ struct PortFacts {
   std::string driver;           ///< empty: none bound
   std::uint32_t classCode = 0;  ///< 24 bits; 0: unknown
   bool netdev = false;
+  bool detached = false;  ///< see PhysicalFunction
   bool rdmaDevice = false;
   LinkLayer linkLayer = LinkLayer::unknown;
   bool vfFiles = false;              ///< see PhysicalFunction
@@ -28,6 +29,12 @@ struct PortFault {
   std::string what;
   std::string remedy;
 };
+
+/// The fault of a PF whose driver has detached its netdev. Linux 6.1's mlx5 does so for good when a
+/// change of the eswitch mode fails on its way back, too (mlx5e_netdev_change_profile), and clears
+/// its data: then a request for VFs crashes the kernel, and so does unbinding the driver
+/// (CVE-2026-22996).
+PortFault detachedNetdev();
 
 /// The kernel sets the attributes of VFs only through their PF's netdev, so a PF without one has a
 /// fault, except an InfiniBand PF of OFED, which has files for its VFs. nullopt: no fault.

@@ -11,6 +11,9 @@
 #include "vfpass/arp_policy.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/deadlines.hpp"
+#include "vfpass/error.hpp"
+#include "vfpass/host/link_settings.hpp"
 #include "vfpass/port_fault.hpp"
 
 namespace vfpass::doctor {
@@ -73,9 +76,24 @@ std::optional<PciAddress> mainPfOf(const View& view, const TopologyFunction& pf)
   return std::nullopt;
 }
 
+bool hasDetachedNetdev(const View& view, const TopologyFunction& pf) {
+  return std::ranges::any_of(pf.netdevs, [&](const Netdev& netdev) {
+    const auto answer = view.answer("detached/" + netdev.name, [&]() -> std::optional<std::string> {
+      try {
+        return host::isNetdevDetached({netdev.index, netdev.name}, deadlines::doctorNetlink) ? "1"
+                                                                                             : "0";
+      } catch (const Error&) {
+        return std::nullopt;
+      }
+    });
+    return answer == "1";
+  });
+}
+
 std::optional<PortFault> faultOf(const View& view, const TopologyFunction& pf) {
-  return faultOfPort({pf.address, pf.driver, pf.classCode, !pf.netdevs.empty(), !pf.rdma.empty(),
-                      layerOf(pf), view.root().exists(View::pathOf(pf, "sriov")),
+  return faultOfPort({pf.address, pf.driver, pf.classCode, !pf.netdevs.empty(),
+                      hasDetachedNetdev(view, pf), !pf.rdma.empty(), layerOf(pf),
+                      view.root().exists(View::pathOf(pf, "sriov")),
                       pf.netdevs.empty() ? mainPfOf(view, pf) : std::nullopt});
 }
 

@@ -43,6 +43,16 @@ struct SystemKernel::Implementation {
     }
   }
 
+  // For what mlx5 does without a look at its netdev.
+  void requireAttached(const PciAddress& pf, const std::string& failed) const {
+    for (const Netdev& netdev : readNetdevs(root, pf)) {
+      if (isNetdevDetached({netdev.index, netdev.name}, netlink())) {
+        const PortFault fault = detachedNetdev();
+        throw Error("PF " + toString(pf) + ": " + failed + ": it " + fault.what, fault.remedy);
+      }
+    }
+  }
+
   // At least one millisecond, so that a call that need not wait still succeeds.
   [[nodiscard]] std::chrono::milliseconds within(std::chrono::milliseconds limit) const {
     using std::chrono::milliseconds;
@@ -207,12 +217,14 @@ std::vector<Holder> SystemKernel::findHolders(const std::vector<PciAddress>& fun
 
 void SystemKernel::createVfs(const CreateVfs& action) {
   implementation_->requireLive(action.pf);
+  implementation_->requireAttached(action.pf, "cannot create VFs");
   host::createVfs(implementation_->root, implementation_->writer, action,
                   implementation_->createVfs(), implementation_->removeVfs());
 }
 
 void SystemKernel::removeVfs(const RemoveVfs& action) {
   implementation_->requireLive(action.pf);
+  implementation_->requireAttached(action.pf, "cannot remove VFs");
   // Only the inverse of a creation can find a creation still in progress.
   const RemoveScope scope = action.autoprobe ? RemoveScope::inFlight : RemoveScope::present;
   const PhysicalFunction pf = implementation_->readPf(action.pf, nullptr, Serials::skip);
@@ -314,6 +326,7 @@ PfSettings SystemKernel::readPfSettings(const PciAddress& pf) {
 void SystemKernel::setEswitchMode(const SetEswitchMode& action) {
   implementation_->requireLive(action.pf);
   if (readEswitchMode(action.pf, implementation_->netlink()) != action.mode) {
+    implementation_->requireAttached(action.pf, "cannot change the eswitch mode");
     host::setEswitchMode(action.pf, action.mode, implementation_->eswitch());
   }
 }

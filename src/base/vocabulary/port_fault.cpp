@@ -73,14 +73,22 @@ PortFault withoutNetdev(const PortFacts& port) {
 
 }  // namespace
 
+PortFault detachedNetdev() {
+  return {"has a netdev that its driver has detached",
+          "wait while the card is being reset; after `failed to rollback to orig profile` in the "
+          "kernel log (dmesg), stop its VMs and reboot the host, without a command for this PF's "
+          "netdev, eswitch or driver before, which could crash the kernel"};
+}
+
 PortFacts portFactsOf(const PhysicalFunction& pf) {
-  return {pf.address,   pf.driver,     pf.classCode, !pf.netdev.empty(), !pf.rdmaDevice.empty(),
-          pf.linkLayer, pf.hasVfFiles, pf.mainPf};
+  return {pf.address,         pf.driver,         pf.classCode,
+          !pf.netdev.empty(), pf.netdevDetached, !pf.rdmaDevice.empty(),
+          pf.linkLayer,       pf.hasVfFiles,     pf.mainPf};
 }
 
 std::optional<PortFault> faultOfPort(const PortFacts& port) {
   if (port.netdev) {
-    return std::nullopt;
+    return port.detached ? std::optional(detachedNetdev()) : std::nullopt;
   }
   if (port.driver.empty() || isVfioDriver(port.driver)) {
     return withoutHostDriver(port);

@@ -5,9 +5,11 @@
 
 #include <cerrno>
 
+#include "helper/guarded_child.hpp"
 #include "netlink/acknowledgement.hpp"
 #include "netlink/devlink_message.hpp"
 #include "netlink/netlink_exchange.hpp"
+#include "netlink/netlink_socket.hpp"
 #include "netlink/pf_link_message.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
@@ -62,6 +64,17 @@ void setUp(const NetdevHandle& netdev, bool up, milliseconds deadline) {
   if (readLink(netdev, deadline).up != up) {
     throwNoEffect(purpose, up ? "down" : "up");
   }
+}
+
+bool isNetdevDetached(const NetdevHandle& netdev, milliseconds deadline) {
+  const auto reply = runGuarded(deadline, -1, [&](int pipe) {
+    const char detached = isDetached(netdev.index) ? '1' : '0';
+    writeAll(pipe, &detached, sizeof detached);
+  });
+  if (!reply.finished) {
+    throwNoReply({netdev.name, "asking whether its driver has detached it"}, deadline);
+  }
+  return reply.bytes == "1";
 }
 
 std::optional<EswitchMode> readEswitchMode(const PciAddress& pf, milliseconds deadline) {

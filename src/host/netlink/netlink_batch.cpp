@@ -64,6 +64,9 @@ bool writeFrame(int pipe, const Frame& frame, const char* bytes) {
 
 // Returns errno; 0 on success.
 int converse(int pipe, std::uint32_t number, const NetlinkQuery& query, std::string& buffer) {
+  if (query.netdev != 0 && isDetached(query.netdev)) {
+    return ENODEV;
+  }
   const int socket = openNetlink(query.protocol);
   if (socket < 0) {
     return errno;

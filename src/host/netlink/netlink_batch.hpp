@@ -26,6 +26,9 @@ struct NetlinkQuery {
   int protocol = 0;       ///< NETLINK_ROUTE, NETLINK_RDMA
   std::string request;
   bool dump = true;  ///< false: the reply is one datagram
+  /// Index of the netdev whose driver answers; 0: none. While it is detached, the request is not
+  /// sent, and the error is ENODEV.
+  int netdev = 0;
 };
 
 struct NetlinkAnswer {

@@ -11,6 +11,7 @@
 #include "sysfs/kernel_write.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
+#include "vfpass/port_fault.hpp"
 
 namespace vfpass::host {
 namespace {
@@ -37,13 +38,24 @@ ssize_t receiveDump(int socket, std::string& buffer) {
 
 enum class Answer { datagram, dump };
 
-ssize_t converse(int protocol, const std::string& request, Answer answer, std::string& buffer) {
-  const int socket = openNetlink(protocol);
-  if (socket < 0 || !sendNetlink(socket, request)) {
+struct Request {
+  int protocol;
+  const std::string& bytes;
+  Answer answer;
+  int netdev;  // see ExchangePurpose
+};
+
+ssize_t converse(const Request& request, std::string& buffer) {
+  if (request.netdev != 0 && isDetached(request.netdev)) {
+    errno = ENODEV;
     return -1;
   }
-  return answer == Answer::dump ? receiveDump(socket, buffer)
-                                : receiveNetlink(socket, {buffer.data(), buffer.size()});
+  const int socket = openNetlink(request.protocol);
+  if (socket < 0 || !sendNetlink(socket, request.bytes)) {
+    return -1;
+  }
+  return request.answer == Answer::dump ? receiveDump(socket, buffer)
+                                        : receiveNetlink(socket, {buffer.data(), buffer.size()});
 }
 
 // Runs in the parent again.
@@ -57,7 +69,8 @@ std::string exchange(int protocol, const std::string& request, Answer answer,
       mark.emplace(name.c_str());
     }
     int error = mark ? mark->error() : 0;
-    const ssize_t length = error == 0 ? converse(protocol, request, answer, buffer) : -1;
+    const ssize_t length =
+        error == 0 ? converse({protocol, request, answer, purpose.netdev}, buffer) : -1;
     error = error == 0 && length < 0 ? errno : error;
     mark.reset();  // the call has returned
     writeAll(pipe, &error, sizeof error);
@@ -69,6 +82,10 @@ std::string exchange(int protocol, const std::string& request, Answer answer,
   int error = ECHILD;  // the child was killed before it replied
   if (reply.bytes.size() >= sizeof error) {
     std::memcpy(&error, reply.bytes.data(), sizeof error);
+  }
+  if (error == ENODEV && purpose.netdev != 0) {
+    const PortFault fault = detachedNetdev();
+    throw Error(purpose.object + ": " + purpose.verb + " failed: it " + fault.what, fault.remedy);
   }
   if (error != 0) {
     throw Error(purpose.object + ": " + purpose.verb + " over netlink failed: " + errnoText(error));

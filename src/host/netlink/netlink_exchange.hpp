@@ -17,6 +17,9 @@ struct ExchangePurpose {
   /// The device that it changes. The child is marked with it while the call is pending in the
   /// kernel (call_mark.hpp).
   std::optional<PciAddress> device = std::nullopt;
+  /// Index of the netdev whose driver handles the request without the kernel's check that the
+  /// driver has not detached it; 0: none. While it is detached, the request is not sent.
+  int netdev = 0;
 };
 
 /// Sends one request to the kernel and returns the first datagram of the reply. Runs in a guarded

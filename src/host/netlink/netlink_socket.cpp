@@ -1,8 +1,13 @@
 #include "netlink/netlink_socket.hpp"
 
+#include <linux/ethtool.h>
 #include <linux/netlink.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
@@ -16,6 +21,11 @@ namespace {
 // child would wait forever for a message that is never answered, long after the caller's own
 // deadline.
 constexpr timeval answerTimeout{30, 0};
+
+bool getName(int socket, int netdevIndex, ifreq& request) {
+  request.ifr_ifindex = netdevIndex;
+  return ::ioctl(socket, SIOCGIFNAME, &request) == 0;
+}
 
 }  // namespace
 
@@ -56,6 +66,23 @@ ssize_t receiveNetlink(int socket, const NetlinkRoom& room) {
       return length;
     }
   }
+}
+
+bool isDetached(int netdevIndex) {
+  const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  ifreq asked{};
+  ifreq after{};
+  ethtool_value flags{ETHTOOL_GFLAGS, 0};
+  bool detached = false;
+  if (socket >= 0 && getName(socket, netdevIndex, asked)) {
+    asked.ifr_data = reinterpret_cast<char*>(&flags);
+    detached =
+        ::ioctl(socket, SIOCETHTOOL, &asked) != 0 && errno == ENODEV &&
+        getName(socket, netdevIndex, after) &&
+        std::strncmp(asked.ifr_name, after.ifr_name, IFNAMSIZ) == 0;  // not renamed meanwhile
+  }
+  ::close(socket);
+  return detached;
 }
 
 bool endsDump(const char* bytes, std::size_t length) {

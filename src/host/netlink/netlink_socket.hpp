@@ -24,6 +24,13 @@ struct NetlinkRoom {
 /// The next datagram's length, or -1 with errno. Datagrams not from the kernel are skipped.
 ssize_t receiveNetlink(int socket, const NetlinkRoom& room);
 
+/// Whether the driver has detached this netdev, as mlx5 does while it resets the card, and for good
+/// when a change of the eswitch mode has failed on its way back, too. Asks with an ethtool command
+/// that the kernel refuses for such a netdev (ENODEV, __dev_ethtool) and answers without the driver
+/// otherwise. It does not check this before it passes on requests for VFs (do_setvfinfo,
+/// rtnl_fill_vf) and data centre bridging (dcb_doit). A netdev that does not exist is not detached.
+bool isDetached(int netdevIndex);
+
 /// Whether this datagram ends a dump. It may contain other messages before the final one. A
 /// malformed message also ends the dump.
 bool endsDump(const char* bytes, std::size_t length);

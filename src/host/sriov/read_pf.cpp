@@ -146,20 +146,22 @@ void readSettings(const Root& root, std::vector<PhysicalFunction>& pfs,
   std::vector<PhysicalFunction*> readable;
   std::vector<VfNetdev> netdevs;
   for (PhysicalFunction& pf : pfs) {
-    if (pf.netdevIndex > 0 && !pf.vfs.empty()) {
+    if (pf.netdevIndex > 0) {
       readable.push_back(&pf);
       netdevs.push_back({pf.netdevIndex, pf.linkLayer == LinkLayer::infiniband, pf.netdev});
     }
   }
-  auto tables = readVfTables(netdevs, deadline);
-  for (std::size_t i = 0; i < tables.size(); ++i) {
-    if (tables[i] && netdevs[i].infiniband) {
-      readOfedFiles(root, readable[i]->address, *tables[i]);
-    }
-    if (tables[i]) {
-      setSettings(*tables[i], *readable[i]);
-      readable[i]->reportsNoVfs =
-          tables[i]->empty() && readable[i]->vfs.size() <= mostCertainlyReported;
+  auto answers = readVfTables(netdevs, deadline);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    auto& [table, detached] = answers[i];
+    PhysicalFunction& pf = *readable[i];
+    pf.netdevDetached = detached;
+    if (table && !pf.vfs.empty()) {
+      if (netdevs[i].infiniband) {
+        readOfedFiles(root, pf.address, *table);
+      }
+      setSettings(*table, pf);
+      pf.reportsNoVfs = table->empty() && pf.vfs.size() <= mostCertainlyReported;
     }
   }
 }

@@ -41,7 +41,9 @@ std::string NetlinkPort::query(const std::string& request) {
   return exchangeNetlink(NETLINK_ROUTE, request, reading(), deadline_);
 }
 
-ExchangePurpose NetlinkPort::reading() const { return {name_, readingAttributes}; }
+ExchangePurpose NetlinkPort::reading() const {
+  return {name_, readingAttributes, std::nullopt, interfaceIndex_};
+}
 
 VfTable NetlinkPort::read() {
   const std::string reply = query(linkQuery(interfaceIndex_, ++sequence_));
@@ -65,8 +67,8 @@ Acknowledgement NetlinkPort::set(const std::vector<VfRequest>& requests) {
   const auto messages = linkChanges(interfaceIndex_, sequence_ + 1, requests);
   sequence_ += static_cast<std::uint32_t>(messages.size());
   for (const std::string& message : messages) {
-    const Acknowledgement answer =
-        sendChange(NETLINK_ROUTE, message, {name_, "setting VF attributes", pf_}, deadline_);
+    const Acknowledgement answer = sendChange(
+        NETLINK_ROUTE, message, {name_, "setting VF attributes", pf_, interfaceIndex_}, deadline_);
     if (answer.error != 0) {
       return answer;
     }
@@ -74,24 +76,25 @@ Acknowledgement NetlinkPort::set(const std::vector<VfRequest>& requests) {
   return {};
 }
 
-std::vector<std::optional<VfTable>> readVfTables(const std::vector<VfNetdev>& netdevs,
-                                                 std::chrono::milliseconds deadline) {
+std::vector<VfAnswer> readVfTables(const std::vector<VfNetdev>& netdevs,
+                                   std::chrono::milliseconds deadline) {
   std::vector<NetlinkQuery> queries;
   for (const VfNetdev& netdev : netdevs) {
-    queries.push_back({0, NETLINK_ROUTE, linkQuery(netdev.index, 1), false});
+    queries.push_back({0, NETLINK_ROUTE, linkQuery(netdev.index, 1), false, netdev.index});
   }
   const auto limit = deadline * static_cast<int>(std::max<std::size_t>(netdevs.size(), 1));
   const auto answers = runNetlinkBatch({NetlinkPlace{}}, queries, -1, limit);
-  std::vector<std::optional<VfTable>> tables;
+  std::vector<VfAnswer> found;
   for (std::size_t i = 0; i < netdevs.size(); ++i) {
     if (answers[i].error == ETIMEDOUT) {
       throwNoReply({netdevs[i].name, readingAttributes}, limit);
     }
-    tables.push_back(answers[i].error == 0
+    found.push_back({answers[i].error == 0
                          ? tableOf(answers[i].bytes, netdevs[i].index, netdevs[i].infiniband)
-                         : std::nullopt);
+                         : std::nullopt,
+                     answers[i].error == ENODEV});
   }
-  return tables;
+  return found;
 }
 
 }  // namespace vfpass::host

@@ -61,10 +61,16 @@ struct VfNetdev {
   std::string name;  ///< for messages
 };
 
-/// The VFs of each netdev, as NetlinkPort::read(), but in one guarded child; nullopt if nothing is
-/// observable: the netdev no longer exists, or netlink is not permitted. Waits up to `deadline` for
+struct VfAnswer {
+  /// As from NetlinkPort::read(). Nullopt if nothing is observable: the netdev no longer exists or
+  /// is detached, or netlink is not permitted.
+  std::optional<VfTable> table;
+  bool detached = false;  ///< see PhysicalFunction::netdevDetached
+};
+
+/// The VFs of each netdev, read in one guarded child. Waits up to `deadline` for
 /// each netdev; throws TimeoutError, which names the first one without a reply.
-std::vector<std::optional<VfTable>> readVfTables(const std::vector<VfNetdev>& netdevs,
-                                                 std::chrono::milliseconds deadline);
+std::vector<VfAnswer> readVfTables(const std::vector<VfNetdev>& netdevs,
+                                   std::chrono::milliseconds deadline);
 
 }  // namespace vfpass::host

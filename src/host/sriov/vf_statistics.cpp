@@ -27,7 +27,8 @@ std::map<unsigned, VfStatistics> readVfStatistics(const Root& root, const Physic
       table.emplace(vf.index, std::move(found));
     }
   }
-  if (!table.empty() || !root.isLive() || pf.netdevIndex <= 0 || pf.vfs.empty()) {
+  if (!table.empty() || !root.isLive() || pf.netdevIndex <= 0 || pf.netdevDetached ||
+      pf.vfs.empty()) {
     return table;
   }
   NetlinkPort port(pf.netdevIndex, false, pf.netdev + " (" + toString(pf.address) + ")",

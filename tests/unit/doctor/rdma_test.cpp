@@ -175,6 +175,13 @@ TEST_F(Rdma, AcceptsPfWithNetdev) {
   EXPECT_EQ(finding("pf-netdev").seen, "net-mlx5_0");
 }
 
+TEST_F(Rdma, FailsPfWithDetachedNetdev) {
+  require({});
+  file("vfpass/detached/net-mlx5_0", "1\n");
+  EXPECT_EQ(outcome("pf-netdev"), Outcome::failed);
+  EXPECT_EQ(finding("pf-netdev").seen, "it has a netdev that its driver has detached");
+}
+
 // The kernel sets GUIDs through the netdev of ib_ipoib, which udev does not load.
 TEST_F(MissingNetdev, OfInfinibandPortNeedsIpoib) {
   function(pf).rdma[0].ports[0].linkLayer = LinkLayer::infiniband;

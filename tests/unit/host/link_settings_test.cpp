@@ -183,6 +183,11 @@ TEST(RunningKernel, ReportsNoEswitchForMissingDevice) {
   std::_Exit(0);
 }
 
+TEST(RunningKernel, HasNoDetachedNetdev) {
+  EXPECT_FALSE(isNetdevDetached({1, "lo"}, 5s));
+  EXPECT_FALSE(isNetdevDetached({0x7ffffff0, "gone"}, 5s)) << "the request itself finds that out";
+}
+
 TEST(RunningKernelDeathTest, SetsMtuAndUpFlag) {
   EXPECT_EXIT(inNewNamespace([] {
                 const NetdevHandle lo{1, "lo"};

@@ -39,9 +39,9 @@ TEST(ReadVfTables, AnswersForEachNetdev) {
   const auto tables =
       readVfTables({{loopback, false, "lo"}, {0x7ffffff0, false, "ens9"}}, deadline);
   ASSERT_EQ(tables.size(), 2U);
-  ASSERT_TRUE(tables[0]);
-  EXPECT_TRUE(tables[0]->empty());
-  EXPECT_FALSE(tables[1]) << "the netdev does not exist";
+  ASSERT_TRUE(tables[0].table);
+  EXPECT_TRUE(tables[0].table->empty());
+  EXPECT_FALSE(tables[1].table) << "the netdev does not exist";
   EXPECT_TRUE(readVfTables({}, deadline).empty());
 }
 

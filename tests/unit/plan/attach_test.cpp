@@ -636,6 +636,14 @@ TEST_F(AttachWithoutNetdev, RefusesPfAfterFirmwareError) {
   EXPECT_THAT(objection().remedy, HasSubstr("devlink health show pci/0000:02:00.0"));
 }
 
+// mlx5 has cleared the data of such a netdev, and requests for VFs crash the kernel.
+TEST_F(AttachWithoutNetdev, RefusesPfWithDetachedNetdev) {
+  pf.netdev = "ens1f0np0";
+  pf.netdevDetached = true;
+  EXPECT_THAT(objection().message, HasSubstr("has a netdev that its driver has detached"));
+  EXPECT_THAT(objection().remedy, HasSubstr("reboot the host"));
+}
+
 TEST_F(AttachWithoutNetdev, NamesPfThatHasTheNetdevOfSocketDirectCard) {
   pf.rdmaDevice = "mlx5_1";
   pf.linkLayer = LinkLayer::ethernet;

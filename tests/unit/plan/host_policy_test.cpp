@@ -331,6 +331,14 @@ INSTANTIATE_TEST_SUITE_P(
                             ExitCode::failed,
                             "cannot set `embedded-switch-mode`: it is bound to mlx5_core, but has "
                             "neither netdev nor RDMA device"},
+                    Mistake{"detached",
+                            [](HostInput& input) {
+                              input.pf.netdevDetached = true;
+                              input.policy.eswitchMode = "switchdev";
+                            },
+                            ExitCode::failed,
+                            "cannot set `embedded-switch-mode`: it has a netdev that its driver "
+                            "has detached"},
                     Mistake{"eswitch",
                             [](HostInput& input) {
                               input.settings.eswitchMode.reset();

@@ -22,6 +22,9 @@ LinkSettings readLink(const NetdevHandle& netdev, std::chrono::milliseconds dead
 void setMtu(const NetdevHandle& netdev, unsigned mtu, std::chrono::milliseconds deadline);
 void setUp(const NetdevHandle& netdev, bool up, std::chrono::milliseconds deadline);
 
+/// Whether its driver has detached the netdev (isDetached()). Throws TimeoutError.
+bool isNetdevDetached(const NetdevHandle& netdev, std::chrono::milliseconds deadline);
+
 /// Nullopt when the mode is not observable: the kernel has no devlink, devlink does not have the
 /// device, the driver has no embedded switch, or permission is denied.
 std::optional<EswitchMode> readEswitchMode(const PciAddress& pf,
