@@ -227,7 +227,7 @@ void unplug(const UnplugDevice& action, Tools& tools) {
   const auto running = findRunning(action.lease.domain, tools);
   if (running && hasDevice(*running, action.lease)) {
     tools.hypervisor->detachDevice(action.lease.domain, deviceAlias(action.lease),
-                                   tools.guestTimeout);
+                                   tools.guestTimeout, tools.checkStop);
   }
 }
 

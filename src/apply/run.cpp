@@ -13,6 +13,7 @@
 #include "run_inverse.hpp"
 #include "then_recover.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/cancelled.hpp"
 
 namespace vfpass::apply {
 namespace {
@@ -117,6 +118,8 @@ class Run {
       throw;
     } catch (const TakenOver& error) {
       yield(error);
+    } catch (const Cancelled& stop) {
+      this->stop(stop);
     } catch (const CreationLeft& error) {
       begun_ = true;
       fail(error);
@@ -139,6 +142,9 @@ class Run {
     }
     tools_.database.markSteps(operation_, first, end - first, state::StepStatus::started);
     for (std::size_t at = first; at < end; at = done_) {
+      if (isReversible()) {
+        tools_.checkStop();
+      }
       requireRecentCheck(at, end);
       if (const auto resets = resetsFrom(at, end); resets.size() > 1) {
         performResets(resets, tools_);
@@ -273,6 +279,18 @@ class Run {
   }
 
   [[noreturn]] void fail(const Error& error) {
+    undo(error);
+    throw Error(error.what(), error.remedy(), error.code());
+  }
+
+  [[noreturn]] void stop(const Cancelled& stop) {
+    undo(Error(stop.what(), ""));
+    throw Cancelled(stop.signal(),
+                    std::string(stop.what()) + ": " + describeWork(plan_) + " was rolled back");
+  }
+
+  // Throws if that is not possible, because of `error`.
+  void undo(const Error& error) {
     if (!isReversible()) {
       throw Error(std::string(error.what()) + " (" +
                       std::to_string(plan_.steps.size() - done_ + failed_.size()) + " of " +
@@ -285,9 +303,9 @@ class Run {
       finish();
     } catch (const Error& second) {
       throw Error(std::string(error.what()) + "; rolling back failed: " + second.what(),
-                  "fix the cause, then run `vfpass recover`", error.code());
+                  thenRecover(second.remedy().empty() ? "fix the cause" : second.remedy()),
+                  error.code());
     }
-    throw Error(error.what(), error.remedy(), error.code());
   }
 
   // The steps that have or may have taken effect.

@@ -33,11 +33,7 @@ void recoverHostPlans(Session& session) {
     return;
   }
   apply::Tools tools = session.hostTools();
-  const auto recovered = apply::recover(tools, Uuid{});
-  session::recordRecovery(session.operations(), recovered);
-  for (const auto& work : recovered.done) {
-    session.note(work.line);
-  }
+  const auto recovered = session::reportedRecovery(session, tools, Uuid{}, std::nullopt);
   for (const auto& work : recovered.unrecovered) {
     session.warn("could not complete an interrupted operation: " + work.line);
   }

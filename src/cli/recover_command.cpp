@@ -74,6 +74,23 @@ void scrubAndReport(Session& session, const session::DomainSurvey& survey, const
   }
 }
 
+ExitCode abandon(Session& session, std::int64_t operation) {
+  session.requireDomainChangesPossible("recover");
+  apply::Tools tools = session.tools();
+  const auto abandoned = apply::abandon(tools, operation);
+  const std::string result = "abandoned the " + abandoned.work + "; nothing else was changed";
+  session.operations().record(events::Operation::recover, abandoned.domain, abandoned.domainName,
+                              {events::Result::done, result});
+  session.note(result);
+  for (const std::string& line : abandoned.left) {
+    session.note("  " + line);
+  }
+  session.note(
+      "check its devices with `vfpass status` and `vfpass vf list`; attach or detach the VM again, "
+      "or release leases that no domain uses with `vfpass gc`");
+  return ExitCode::done;
+}
+
 ExitCode recover(Session& session) {
   session.requireDomainChangesPossible("recover");
   const session::DomainSurvey survey = surveyDomains(session);
@@ -102,8 +119,17 @@ void addRecover(CLI::App& app, Runner& runner) {
       "recover",
       "Complete or roll back operations that a killed process or a power failure interrupted.\n"
       "Running it again changes nothing.");
-  command->callback([&runner] {
-    runner = [](Session& session) { return session.finish("recover", recover(session)); };
+  const auto operation = std::make_shared<std::int64_t>(0);
+  command
+      ->add_option("--abandon", *operation,
+                   "Forget this operation, which recover cannot end and names by its number, and "
+                   "say what it leaves; change nothing else")
+      ->check(CLI::PositiveNumber);
+  command->callback([&runner, operation] {
+    runner = [operation](Session& session) {
+      return session.finish("recover",
+                            *operation == 0 ? recover(session) : abandon(session, *operation));
+    };
   });
 }
 

@@ -12,6 +12,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// libvirt's loop goes on after a signal, which `done` may look for.
+constexpr std::chrono::milliseconds pollInterval{250};
+
 // Only wakes the loop; the waiter checks the clock.
 void onTimer(int /*timer*/, void* /*opaque*/) {}
 
@@ -45,7 +48,7 @@ bool runEventsUntil(const std::function<bool()>& done, std::chrono::milliseconds
     if (left.count() <= 0) {
       return false;
     }
-    const WakeUp wakeUp(left);
+    const WakeUp wakeUp(std::min(left, pollInterval));
     if (virEventRunDefaultImpl() < 0) {
       throw callError("cannot wait for libvirt's events", lastFailure());
     }

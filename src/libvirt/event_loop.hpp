@@ -13,7 +13,7 @@ namespace vfpass::libvirt {
 void registerEventLoop();
 
 /// Runs libvirt's event loop until `done` returns true; returns false after `timeout`. `done` is
-/// checked after every event.
+/// checked after every event and at least four times a second; an exception of it ends the loop.
 bool runEventsUntil(const std::function<bool()>& done, std::chrono::milliseconds timeout);
 
 }  // namespace vfpass::libvirt

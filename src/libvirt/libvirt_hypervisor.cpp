@@ -285,11 +285,12 @@ class LibvirtHypervisor : public Hypervisor {
   }
 
   void detachDevice(const Uuid& uuid, const std::string& alias,
-                    std::chrono::milliseconds timeout) override {
+                    std::chrono::milliseconds timeout,
+                    const std::function<void()>& checkStop) override {
     registerEventLoop();
     const ConnectionHandle connection = openConnection(uri_);
     const DomainHandle domain = require(connection.get(), uuid);
-    unplug(connection.get(), domain.get(), alias, timeout);
+    unplug(connection.get(), domain.get(), alias, timeout, checkStop);
   }
 
   void setLiveMetadata(const Uuid& uuid, const std::string& element) override {

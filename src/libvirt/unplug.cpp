@@ -125,7 +125,7 @@ virConnectDomainEventGenericCallback generic(Callback* callback) {
 }  // namespace
 
 void unplug(virConnectPtr connection, virDomainPtr domain, const std::string& alias,
-            std::chrono::milliseconds timeout) {
+            std::chrono::milliseconds timeout, const std::function<void()>& checkStop) {
   Watch watch{alias};
   const Subscription removed(connection, domain, VIR_DOMAIN_EVENT_ID_DEVICE_REMOVED,
                              generic(onRemoved), watch);
@@ -136,7 +136,11 @@ void unplug(virConnectPtr connection, virDomainPtr domain, const std::string& al
   if (!request(domain, alias)) {
     return;
   }
-  runEventsUntil([&watch] { return watch.outcome != Outcome::waiting; }, timeout);
+  const auto isAnswered = [&] {
+    checkStop();
+    return watch.outcome != Outcome::waiting;
+  };
+  runEventsUntil(isAnswered, timeout);
   const bool answered = watch.outcome == Outcome::removed || watch.outcome == Outcome::stopped;
   if (!answered && !isGone(domain, alias)) {
     throwStillPlugged(domain, alias, watch.outcome, timeout);

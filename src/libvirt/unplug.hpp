@@ -3,6 +3,7 @@
 #include <libvirt/libvirt.h>
 
 #include <chrono>
+#include <functional>
 #include <string>
 
 namespace vfpass::libvirt {
@@ -10,6 +11,6 @@ namespace vfpass::libvirt {
 /// Implements Hypervisor::detachDevice(): asks the guest to release the device and waits for its
 /// answer. The connection must have been opened after registerEventLoop().
 void unplug(virConnectPtr connection, virDomainPtr domain, const std::string& alias,
-            std::chrono::milliseconds timeout);
+            std::chrono::milliseconds timeout, const std::function<void()>& checkStop);
 
 }  // namespace vfpass::libvirt

@@ -11,13 +11,25 @@
 #include "vfpass/apply/run.hpp"
 #include "vfpass/base/call_within.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/cancelled.hpp"
 #include "vfpass/deadlines.hpp"
 #include "vfpass/hypervisor/libvirt.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
+#include "vfpass/session/stop_signals.hpp"
 #include "vfpass/state/seal_key_file.hpp"
 
 namespace vfpass::session {
 namespace {
+
+// A plan that has passed its point of no return is completed first.
+void stopAfter(const Plan& plan) {
+  try {
+    StopSignals::throwIfAsked();
+  } catch (const Cancelled& stop) {
+    throw Cancelled(stop.signal(),
+                    std::string(stop.what()) + ": " + describeWork(plan) + " is complete");
+  }
+}
 
 bool wantsColor(const GlobalOptions& options) {
   if (options.color != "auto") {
@@ -237,6 +249,7 @@ apply::Tools Session::hostTools() {
   apply::Tools tools{kernel(),  database(),           nullptr, domain::builtInTemplates(),
                      sealKey(), options_.runDirectory};
   tools.makeSealKey = [this] { sealKey_ = state::makeSealKey({options_.configDirectory}); };
+  tools.checkStop = StopSignals::throwIfAsked;
   tools.onAction = [this](const Action& action) {
     verbose(describe(action));
     progress_.show(describe(action));
@@ -245,10 +258,12 @@ apply::Tools Session::hostTools() {
 }
 
 void Session::run(const Plan& plan, apply::Tools& tools, std::vector<state::FileLock> locks) {
+  const StopSignals stop;
   for (const auto& warning : apply::run(plan, tools, std::move(locks))) {
     warn(warning);
   }
   result_.executed.push_back(plan);
+  stopAfter(plan);
 }
 
 ExitCode Session::fail(const Error& error) {

@@ -3,10 +3,14 @@
 #include "vfpass/apply/adopt_leases.hpp"
 #include "vfpass/apply/recover.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/session/stop_signals.hpp"
 #include "vfpass/state/locks.hpp"
 
 namespace vfpass::session {
 
+namespace {
+
+// One entry for each operation that was interrupted, also if it is still open.
 void recordRecovery(OperationLog& log, const apply::Recovered& recovered) {
   for (const auto& work : recovered.done) {
     log.record(events::Operation::recover, work.domain, work.domainName,
@@ -20,15 +24,33 @@ void recordRecovery(OperationLog& log, const apply::Recovered& recovered) {
   }
 }
 
-std::vector<apply::UnrecoveredOperation> recoverInterruptedWork(Session& session,
-                                                                const DomainSurvey& survey,
-                                                                const std::optional<Uuid>& locked) {
-  apply::Tools tools = session.tools();
-  const auto recovered = apply::recover(tools, std::nullopt, locked);
+}  // namespace
+
+apply::Recovered reportedRecovery(Session& session, apply::Tools& tools,
+                                  const std::optional<Uuid>& domain,
+                                  const std::optional<Uuid>& locked) {
+  const StopSignals stop;
+  auto recovered = apply::recover(tools, domain, locked);
   recordRecovery(session.operations(), recovered);
   for (const auto& work : recovered.done) {
     session.note(work.line);
   }
+  for (const auto& work : recovered.left) {
+    const std::string line = "another vfpass command works on " + work;
+    locked ? session.verbose(line) : session.note(line);
+  }
+  if (recovered.stopped) {
+    throw Cancelled(*recovered.stopped);
+  }
+  StopSignals::throwIfAsked();
+  return recovered;
+}
+
+std::vector<apply::UnrecoveredOperation> recoverInterruptedWork(Session& session,
+                                                                const DomainSurvey& survey,
+                                                                const std::optional<Uuid>& locked) {
+  apply::Tools tools = session.tools();
+  const auto recovered = reportedRecovery(session, tools, std::nullopt, locked);
   const auto adoption = apply::adoptLeases(tools.database, tools.kernel, tools.sealKey,
                                            survey.managed, survey.active);
   for (const auto& line : adoption.adopted) {

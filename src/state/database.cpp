@@ -172,6 +172,11 @@ std::vector<Operation> Database::openOperations() const {
   return implementation_->read<std::vector<Operation>>(readOperations);
 }
 
+std::optional<Operation> Database::openOperation(std::int64_t id) const {
+  return implementation_->read<std::optional<Operation>>(
+      [id](SQLite::Database& database) { return readOperation(database, id); });
+}
+
 std::vector<SoftRoceRecord> Database::softRoceRecords() const {
   return implementation_->read<std::vector<SoftRoceRecord>>(readSoftRoceRecords);
 }

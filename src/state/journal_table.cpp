@@ -77,7 +77,7 @@ std::vector<JournaledStep> readSteps(SQLite::Database& database, std::int64_t op
   return steps;
 }
 
-Operation readOperation(SQLite::Statement& row) {
+Operation readRow(SQLite::Database& database, SQLite::Statement& row) {
   Operation operation;
   operation.id = row.getColumn(0).getInt64();
   const std::string kind = row.getColumn(1).getString();
@@ -86,6 +86,7 @@ Operation readOperation(SQLite::Statement& row) {
   operation.domain = known(parseUuid(domain), domain);
   operation.domainName = row.getColumn(3).getString();
   operation.bootId = row.getColumn(4).getString();
+  operation.steps = readSteps(database, operation.id);
   return operation;
 }
 
@@ -134,10 +135,16 @@ std::vector<Operation> readOperations(SQLite::Database& database) {
       database, "SELECT id, kind, domain, domain_name, boot_id FROM operations ORDER BY id");
   std::vector<Operation> operations;
   while (query.executeStep()) {
-    operations.push_back(readOperation(query));
-    operations.back().steps = readSteps(database, operations.back().id);
+    operations.push_back(readRow(database, query));
   }
   return operations;
+}
+
+std::optional<Operation> readOperation(SQLite::Database& database, std::int64_t id) {
+  SQLite::Statement query(
+      database, "SELECT id, kind, domain, domain_name, boot_id FROM operations WHERE id = ?");
+  query.bind(1, id);
+  return query.executeStep() ? std::optional(readRow(database, query)) : std::nullopt;
 }
 
 }  // namespace vfpass::state

@@ -3,6 +3,7 @@
 #include <SQLiteCpp/Database.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,5 +20,6 @@ void updateSteps(SQLite::Database& database, std::int64_t operation, std::size_t
                  std::size_t count, StepStatus status);
 void deleteOperation(SQLite::Database& database, std::int64_t operation);
 std::vector<Operation> readOperations(SQLite::Database& database);
+std::optional<Operation> readOperation(SQLite::Database& database, std::int64_t id);
 
 }  // namespace vfpass::state

@@ -117,7 +117,9 @@ class FakeHypervisor final : public Hypervisor {
   }
 
   void detachDevice(const Uuid& uuid, const std::string& alias,
-                    std::chrono::milliseconds /*timeout*/) override {
+                    std::chrono::milliseconds /*timeout*/,
+                    const std::function<void()>& checkStop) override {
+    checkStop();
     if (guestRefusesUnplug) {
       throw Error("the guest refused to release " + alias);
     }

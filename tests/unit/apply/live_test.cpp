@@ -238,7 +238,7 @@ TEST_F(LiveTest, DetachesDevicesThatTheGuestHasReleasedItself) {
   both();
   host.attach();
   for (const auto* name : {"rail0", "rail1"}) {
-    host.hypervisor.detachDevice(host.uuid, std::string("ua-vfpass-") + name, {});
+    host.hypervisor.detachDevice(host.uuid, std::string("ua-vfpass-") + name, {}, [] {});
   }
   host.execute(host.detachPlan());
   EXPECT_EQ(host.fingerprint(), before);

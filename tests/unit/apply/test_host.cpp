@@ -79,6 +79,7 @@ Host::~Host() { std::filesystem::remove_all(folder); }
 Tools Host::tools(state::Database& database) {
   Tools tools{kernel, database, &hypervisor, domain::builtInTemplates(), key, folder / "run"};
   tools.makeSealKey = makeSealKey;
+  tools.checkStop = checkStop;
   tools.lockTimeout = timeout;
   tools.holderTimeout = std::chrono::milliseconds(300);
   return tools;

@@ -47,6 +47,7 @@ class Host {
   Uuid uuid;
   SealKey key = fake::sealKey();
   std::function<void()> makeSealKey = [] {};
+  std::function<void()> checkStop = [] {};
 };
 
 }  // namespace vfpass::apply

@@ -156,7 +156,7 @@ TEST(LibvirtCalls, XmlThatCannotBeReadDoesNotShowThatADeviceIsGone) {
   const auto running = hypervisor->findDomain("test");
   ASSERT_TRUE(running && running->active);
   const auto detach = [&] {
-    hypervisor->detachDevice(running->uuid, "ua-vfpass-rail0", std::chrono::milliseconds(1));
+    hypervisor->detachDevice(running->uuid, "ua-vfpass-rail0", std::chrono::milliseconds(1), [] {});
   };
   EXPECT_NO_THROW(detach()) << "the domain has no such device";
   tooLarge = "test";

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "vfpass/apply/tools.hpp"
+#include "vfpass/cancelled.hpp"
 
 namespace vfpass::apply {
 
@@ -28,6 +30,16 @@ struct UnrecoveredOperation {
 struct Recovered {
   std::vector<RecoveredOperation> done;
   std::vector<UnrecoveredOperation> unrecovered;
+  std::vector<std::string> left;     ///< those on which a living command works, in one line each
+  std::optional<Cancelled> stopped;  ///< a signal asked for it; the operations not listed are open
+};
+
+/// An operation that was deleted from the journal, and what is left of its steps, in one line each.
+struct Abandoned {
+  Uuid domain;
+  std::string domainName;
+  std::string work;
+  std::vector<std::string> left;
 };
 
 /// Completes or rolls back operations that dead processes left in the journal, of one domain or of
@@ -36,6 +48,11 @@ struct Recovered {
 /// leaves operations with steps on domains to the command line. Idempotent.
 Recovered recover(Tools& tools, const std::optional<Uuid>& domain = std::nullopt,
                   const std::optional<Uuid>& locked = std::nullopt);
+
+/// Deletes an operation that cannot be completed or rolled back, and changes nothing else: devices,
+/// leases and XML stay as they are. Throws ExitCode::badInput if it is not open, and
+/// ExitCode::refused while a living command works on it.
+Abandoned abandon(Tools& tools, std::int64_t number);
 
 /// Throws one Error that names all of them; does nothing without any. ExitCode::refused if all of
 /// them wait for devices held by others.

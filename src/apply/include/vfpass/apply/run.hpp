@@ -14,7 +14,8 @@ namespace vfpass::apply {
 ///
 /// If a step of attach or prepare fails, all steps before it are rolled back and the Error of the
 /// step is thrown. Detach and release do not roll back: the remaining steps stay in the journal for
-/// recover(), and the Error says so. Returns warnings for the user.
+/// recover(), and the Error says so. If Tools::checkStop() throws, the steps are rolled back, too,
+/// and the Cancelled says so. Returns warnings for the user.
 std::vector<std::string> run(const Plan& plan, Tools& tools, std::vector<state::FileLock> locks);
 
 }  // namespace vfpass::apply

@@ -29,6 +29,8 @@ struct Tools {
   std::chrono::milliseconds guestTimeout = deadlines::guestRelease;
   std::chrono::milliseconds holderTimeout = deadlines::holder;
   std::function<void(const Action&)> onAction = [](const Action&) {};
+  /// Throws Cancelled if a signal has asked to stop. Called where the work can be rolled back.
+  std::function<void()> checkStop = [] {};
   /// Creates the key that `sealKey` refers to. Called if it is empty and leases are to be sealed.
   std::function<void()> makeSealKey = [] {};
 

@@ -19,8 +19,11 @@ std::vector<apply::UnrecoveredOperation> recoverInterruptedWork(
 /// cannot be recovered; warns about those on other domains. Returns what libvirt has afterwards.
 DomainSurvey recoverInterruptedWork(Session& session, const Uuid& domain);
 
-/// One entry for each operation that was interrupted, also if it is still open.
-void recordRecovery(OperationLog& log, const apply::Recovered& recovered);
+/// apply::recover(), whose result is reported and recorded in the journal. A signal ends it after
+/// the operation that it is working on: throws Cancelled.
+apply::Recovered reportedRecovery(Session& session, apply::Tools& tools,
+                                  const std::optional<Uuid>& domain,
+                                  const std::optional<Uuid>& locked);
 
 /// Serialises attach, detach, gc and recovery of one domain. The hook never takes this lock, so it
 /// may be held across libvirt calls.

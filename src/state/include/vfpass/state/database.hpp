@@ -103,6 +103,8 @@ class Database {
   void finishOperation(std::int64_t operation);
   /// Unfinished operations, oldest first.
   [[nodiscard]] std::vector<Operation> openOperations() const;
+  /// nullopt if it is not open (any more).
+  [[nodiscard]] std::optional<Operation> openOperation(std::int64_t id) const;
 
   /// The SoftRoCE links that vfpass created, by name, including those of earlier boots.
   [[nodiscard]] std::vector<SoftRoceRecord> softRoceRecords() const;
