@@ -6,6 +6,7 @@
 
 #include "check.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/host/command_line.hpp"
 
 namespace vfpass::doctor {
 namespace {
@@ -49,7 +50,7 @@ bool refusesStop(const View& view) {
 // libvirt starts QEMU with `-name guest=train0,debug-threads=on`.
 std::string guestOf(const host::Root& root, const std::string& process) {
   constexpr std::string_view prefix = "guest=";
-  const std::string command = root.readText("proc/" + process + "/cmdline", 65536).value_or("");
+  const std::string command = host::readCommandLine(root, process);
   const auto at = command.find(prefix);
   if (at == std::string::npos) {
     return "process " + process;

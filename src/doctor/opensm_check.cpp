@@ -6,6 +6,7 @@
 #include <set>
 
 #include "vfpass/base/text.hpp"
+#include "vfpass/host/command_line.hpp"
 
 namespace vfpass::doctor {
 namespace {
@@ -17,7 +18,6 @@ constexpr std::array defaultFiles{"etc/opensm/opensm.conf", "etc/rdma/opensm.con
                                   "var/cache/opensm/opensm.opts"};
 // Several instances have a file each, such as RHEL's `opensm.conf.1` (opensm-launch).
 constexpr std::array instanceFolders{"etc/opensm", "etc/rdma"};
-constexpr std::size_t commandLimit = 65536;
 constexpr std::string_view expected = "virt_enabled 2";
 constexpr std::string_view ofDefault = "default";
 constexpr std::string_view noInstance = "none";
@@ -79,7 +79,7 @@ std::optional<std::string> readInstances(const host::Root& root) {
   for (const std::string& process : root.list("proc")) {
     if (parseNumber(process) && root.readText("proc/" + process + "/comm") == "opensm") {
       const std::string file =
-          configurationIn(root.readText("proc/" + process + "/cmdline", commandLimit).value_or(""));
+          configurationIn(host::readCommandLine(root, process));
       if (file == ofDefault || file.starts_with('/')) {
         files.insert(printable(file));
       }

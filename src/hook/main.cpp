@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -13,12 +14,12 @@
 #include "operations.hpp"
 #include "privileges.hpp"
 #include "request.hpp"
+#include "supervisor.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/events/journal_entry.hpp"
 #include "vfpass/events/journal_socket.hpp"
-#include "watchdog.hpp"
 
 namespace vfpass::hook {
 namespace {
@@ -113,9 +114,6 @@ void requireComplete(const DomainInput& input) {
 
 std::vector<Lease> handle(XmlHandler handler, const Operation& operation, const DomainInput& input,
                           events::Subject& subject) {
-  if (!input.mayBeManaged && !input.xml.empty()) {
-    return {};
-  }
   requireComplete(input);
   dropPrivileges();
   const CalledDomain parsed{domain::parseDomain(input.xml), input.xml};
@@ -137,6 +135,12 @@ std::vector<Lease> handle(LeaseHandler handler, const Operation& operation,
   return handler(*subject.domain, placesFor(operation));
 }
 
+// Most domains of most hosts: nothing is done for them.
+bool isUnmanaged(const Operation& operation, const DomainInput& input) {
+  return std::holds_alternative<XmlHandler>(operation.handler) && !input.mayBeManaged &&
+         !input.xml.empty();
+}
+
 // Sets the subject's domain as soon as it is known.
 void serve(const Operation& operation, const Request& request, events::Subject& subject) {
   const auto leases =
@@ -145,6 +149,20 @@ void serve(const Operation& operation, const Request& request, events::Subject& 
   if (!leases.empty()) {
     record(operation, subject, leases);
   }
+}
+
+int failureOf(const Operation& operation) { return operation.mayRefuse ? 1 : 0; }
+
+int reporting(const Operation& operation, const Request& request, const events::Subject& subject,
+              const std::function<int()>& work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    report(request, subject, error);
+  } catch (const std::exception& error) {
+    report(request, subject, Error(std::string("internal error: ") + error.what()));
+  }
+  return failureOf(operation);
 }
 
 int run(int argc, char** argv) {
@@ -163,18 +181,20 @@ int run(int argc, char** argv) {
   subject.operation = operation->event;
   subject.vm = request.name;
   startWatchdog(
-      operation->timeout, operation->mayRefuse ? 1 : 0,
+      operation->timeout, failureOf(*operation),
       events::eventEntry(subject, {events::Result::failed, "deadline exceeded"}, program));
-  try {
+  return reporting(*operation, request, subject, [&] {
     request.input = readInput(STDIN_FILENO);
-    serve(*operation, request, subject);
-    return 0;
-  } catch (const Error& error) {
-    report(request, subject, error);
-  } catch (const std::exception& error) {
-    report(request, subject, Error(std::string("internal error: ") + error.what()));
-  }
-  return operation->mayRefuse ? 1 : 0;
+    if (isUnmanaged(*operation, request.input)) {
+      return 0;
+    }
+    return superviseWorker([&] {
+      return reporting(*operation, request, subject, [&] {
+        serve(*operation, request, subject);
+        return 0;
+      });
+    });
+  });
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "holders/container.hpp"
 #include "holders/qemu_process.hpp"
 #include "vfpass/base/shell.hpp"
+#include "vfpass/host/command_line.hpp"
 
 namespace vfpass::host {
 namespace {
@@ -53,9 +54,7 @@ std::string cgroupsOf(const Root& root, const Process& process) {
 // A QEMU that renders for a guest's display on the host's GPU.
 std::string guestOf(const Root& root, const Process& process) {
   return process.name.starts_with("qemu")
-             ? parseQemuGuest(
-                   root.readText("proc/" + process.id + "/cmdline", longest).value_or(""))
-                   .name
+             ? parseQemuGuest(readCommandLine(root, process.id)).name
              : "";
 }
 

@@ -4,12 +4,13 @@
 #include "holders/block_uses.hpp"
 #include "holders/qemu_process.hpp"
 #include "holders/vfio_files.hpp"
+#include "vfpass/host/command_line.hpp"
 
 namespace vfpass::host {
 namespace {
 
 Holder vfioHolder(const Root& root, const PciAddress& function, const Process& process) {
-  const QemuGuest guest = parseQemuGuest(readCommandLine(root, process));
+  const QemuGuest guest = parseQemuGuest(readCommandLine(root, process.id));
   const std::string domain = guest.name.empty() ? "" : " of domain " + guest.name;
   return {HolderKind::vfio, function, describe(process) + domain + " has it open through VFIO",
           guest.uuid ? "shut down the domain, or detach the device from it"

@@ -5,7 +5,6 @@
 namespace vfpass::host {
 namespace {
 
-constexpr std::size_t longestCommandLine = std::size_t{64} << 10U;
 constexpr std::size_t longestNumber = 64;
 
 // `directory` is the kernel's object of the file in sysfs.
@@ -42,10 +41,6 @@ std::vector<DeviceFile> allVfioFiles(const Root& root) {
     files.push_back(fileOf(root, "/dev/vfio/devices/" + name, "sys/class/vfio-dev/" + name));
   }
   return files;
-}
-
-std::string readCommandLine(const Root& root, const Process& process) {
-  return root.readText("proc/" + process.id + "/cmdline", longestCommandLine).value_or("");
 }
 
 }  // namespace vfpass::host

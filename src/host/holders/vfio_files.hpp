@@ -21,7 +21,4 @@ std::vector<DeviceFile> vfioFilesOf(const Root& root, const PciAddress& function
 /// Those of all functions.
 std::vector<DeviceFile> allVfioFiles(const Root& root);
 
-/// The process's command line, at most 64 KiB: each argument ends with a zero byte.
-std::string readCommandLine(const Root& root, const Process& process);
-
 }  // namespace vfpass::host

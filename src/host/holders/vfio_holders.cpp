@@ -4,6 +4,7 @@
 
 #include "holders/processes.hpp"
 #include "holders/vfio_files.hpp"
+#include "vfpass/host/command_line.hpp"
 
 namespace vfpass::host {
 namespace {
@@ -29,7 +30,7 @@ std::vector<VfioHolder> vfioHolders(const Root& root, const PciAddress& function
   const auto files = vfioFilesOf(root, function);
   for (const Process& process : readProcesses(root).processes) {
     if (hasOpen(process, files)) {
-      holders.push_back({process.id, argumentsOf(readCommandLine(root, process))});
+      holders.push_back({process.id, argumentsOf(readCommandLine(root, process.id))});
     }
   }
   return holders;

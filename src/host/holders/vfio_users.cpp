@@ -3,13 +3,14 @@
 #include "holders/processes.hpp"
 #include "holders/qemu_process.hpp"
 #include "holders/vfio_files.hpp"
+#include "vfpass/host/command_line.hpp"
 
 namespace vfpass::host {
 namespace {
 
 // For messages only: the process controls both texts.
 std::string describeUser(const Root& root, const Process& process) {
-  const std::string guest = parseQemuGuest(readCommandLine(root, process)).name;
+  const std::string guest = parseQemuGuest(readCommandLine(root, process.id)).name;
   return describe(process) + (guest.empty() ? "" : ", guest " + guest);
 }
 
