@@ -148,13 +148,15 @@ lock_is_held() { ! flock -n "/run/vfpass/pf-$pf.lock" true; }
 section "a start while a detach waits for the PF's lock"
 mapping a rail0 "$pf" 'index: 1' 'mac: 02:00:00:00:0a:01' 'vlan: {id: 11}'
 expect "attach a" vfpass attach a
-flock "/run/vfpass/pf-$pf.lock" sleep 6 &
+mkfifo /tmp/release
+flock "/run/vfpass/pf-$pf.lock" sh -c 'read -r _ </tmp/release' &
 expect "the lock is held" wait_until 5 lock_is_held
 vfpass detach a >/tmp/detach.log 2>&1 &
 detach=$!
 expect "detach waits for it" wait_until 30 grep -q -e '->' /proc/locks
 virsh start a >/tmp/start.log 2>&1 &
 start=$!
+echo >/tmp/release
 wait "$detach"
 detached=$?
 wait "$start"
