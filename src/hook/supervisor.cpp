@@ -48,10 +48,11 @@ void unblockAlarm() {
                             const std::function<int()>& work) {
   std::signal(SIGALRM, SIG_DFL);  // fork has cleared the alarm
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  const FileDescriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  if (::getppid() != supervisor || !nothing || ::dup2(nothing.get(), STDIN_FILENO) < 0 ||
-      ::dup2(messages.get(), STDOUT_FILENO) < 0 || ::dup2(messages.get(), STDERR_FILENO) < 0) {
-    _exit(1);
+  // As stdin, too, which is then not readable: the XML has been read.
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::getppid() != supervisor || ::dup2(messages.get(), descriptor) < 0) {
+      ::raise(SIGKILL);
+    }
   }
   const int code = work();
   std::fflush(nullptr);
