@@ -58,10 +58,12 @@ expect_said "the error has the number and the system's reason" "cannot create 8 
 card 0 clear
 unchanged "no memory"
 mapping train0 rail0 "$pf"
-# The driver warns and continues with the next VF.
+# The driver only logs it and continues with the next VF.
 card 0 fault ENABLE_HCA function=pf status="$failed"
-round_trip "a VF that the firmware does not enable"
+expect_exit 1 "a VF that the firmware does not enable" vfpass attach train0
+expect_said "the error quotes the kernel log" "the kernel log: mlx5_device_enable_sriov"
 card 0 clear
+unchanged "a VF that the firmware does not enable"
 make_vfs "$pf" 2
 refuse "the kernel does not change the count of VFs that are there" make_vfs "$pf" 3
 keep
