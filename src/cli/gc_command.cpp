@@ -17,6 +17,7 @@
 #include "vfpass/session/interrupted.hpp"
 #include "vfpass/session/subject.hpp"
 #include "vfpass/state/locks.hpp"
+#include "vfpass/state/retention.hpp"
 
 namespace vfpass::cli {
 namespace {
@@ -163,6 +164,22 @@ void collect(Session& session, const session::DomainSurvey& survey, const Uuid& 
   reportReleased(session, garbage);
 }
 
+void forgetOldRecords(Session& session, const session::DomainSurvey& survey) {
+  std::set<Uuid> domains;
+  for (const auto& [uuid, domain] : survey.domains) {
+    domains.insert(uuid);
+  }
+  for (const auto& unreadable : survey.unreadable) {
+    domains.insert(unreadable.uuid);
+  }
+  for (const auto& lease : session.database().leases()) {
+    domains.insert(lease.domain);
+  }
+  state::forgetOldRecords(
+      {session.options().stateDirectory, session.options().runDirectory, domains},
+      session.database());
+}
+
 ExitCode gc(Session& session) {
   session.requireDomainChangesPossible("gc");
   const session::DomainSurvey survey = surveyDomains(session);
@@ -181,6 +198,7 @@ ExitCode gc(Session& session) {
       code = session.fail(error);
     }
   }
+  forgetOldRecords(session, survey);
   apply::throwUnrecovered(unrecovered);
   return code;
 }

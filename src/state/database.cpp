@@ -105,6 +105,13 @@ std::string Database::adoptionFault(const Lease& lease) const {
       [&](SQLite::Database& database) { return state::adoptionFault(database, lease); });
 }
 
+void Database::forgetEnded(const std::set<Uuid>& domains, std::size_t kept) {
+  implementation_->write<bool>([&](SQLite::Database& database) {
+    deleteTombstones(database, domains, kept);
+    return true;
+  });
+}
+
 bool Database::dropLease(const Uuid& domain, const std::string& entry, std::uint64_t generation) {
   return implementation_->write<bool>(
       [&](SQLite::Database& database) { return deleteLease(database, domain, entry, generation); });

@@ -142,6 +142,25 @@ void raiseGeneration(SQLite::Database& database, std::uint64_t generation) {
   raiseGenerationTo(database, storedGeneration(generation));
 }
 
+void deleteTombstones(SQLite::Database& database, const std::set<Uuid>& domains, std::size_t kept) {
+  SQLite::Statement query(database,
+                          "SELECT domain, vf_name FROM ended_leases ORDER BY generation DESC");
+  std::vector<std::pair<std::string, std::string>> surplus;
+  for (std::size_t others = 0; query.executeStep();) {
+    const std::string domain = query.getColumn(0).getString();
+    const auto uuid = parseUuid(domain);
+    if ((!uuid || !domains.contains(*uuid)) && ++others > kept) {
+      surplus.emplace_back(domain, query.getColumn(1).getString());
+    }
+  }
+  for (const auto& [domain, entry] : surplus) {
+    SQLite::Statement erase(database, "DELETE FROM ended_leases WHERE domain = ? AND vf_name = ?");
+    erase.bind(1, domain);
+    erase.bind(2, entry);
+    erase.exec();
+  }
+}
+
 bool deleteLease(SQLite::Database& database, const Uuid& domain, const std::string& entry,
                  std::uint64_t generation) {
   writeTombstone(database, domain, entry, storedGeneration(generation));

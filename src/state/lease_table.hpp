@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ std::optional<Lease> readLease(SQLite::Database& database, const Uuid& domain,
 /// Throws ExitCode::refused if another lease holds the VF.
 void writeLease(SQLite::Database& database, const Lease& lease);
 /// Also records that this generation of the entry has ended.
+/// Deletes the tombstones of other domains than these, beyond the `kept` newest generations.
+void deleteTombstones(SQLite::Database& database, const std::set<Uuid>& domains, std::size_t kept);
 bool deleteLease(SQLite::Database& database, const Uuid& domain, const std::string& entry,
                  std::uint64_t generation);
 /// Why a lease from metadata must not be recorded: it has ended, or another lease holds its device.

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -80,6 +82,8 @@ class Database {
   /// Why adoptLease() would refuse an unknown lease: its generation has ended, or another lease
   /// holds the device. Empty if it would accept it.
   [[nodiscard]] std::string adoptionFault(const Lease& lease) const;
+  /// Forgets which leases have ended, except those of `domains` and the newest `kept` of others.
+  void forgetEnded(const std::set<Uuid>& domains, std::size_t kept);
   /// Sets state and boot of a lease if it still has this generation; returns false otherwise.
   bool setLeaseState(const Uuid& domain, const std::string& entry, std::uint64_t generation,
                      LeaseState state, const std::string& bootId);
