@@ -1,6 +1,7 @@
 #include "vfpass/apply/adopt_leases.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "vfpass/base/text.hpp"
@@ -17,7 +18,7 @@ bool isKnown(const std::vector<Lease>& known, const Lease& lease) {
 }
 
 RefusedMetadata refusal(const domain::ParsedDomain& parsed, const std::string& reason) {
-  return {parsed.uuid, parsed.name, reason};
+  return {parsed.uuid, parsed.name, reason, false};
 }
 
 RefusedMetadata refusal(const domain::ParsedDomain& parsed, const Lease& lease,
@@ -25,23 +26,33 @@ RefusedMetadata refusal(const domain::ParsedDomain& parsed, const Lease& lease,
   return refusal(parsed, "cannot rebuild lease " + lease.entry + ": " + reason);
 }
 
-// Reads only the devices that the leases of one domain name: the hook has no time for more.
-Inventory readDevices(Kernel& kernel, const std::vector<Lease>& leases) {
+// The devices that leases name, and why others of them could not be read.
+struct Devices {
   Inventory inventory;
+  std::map<PciAddress, std::string> unread;  ///< by PF, or by PCI function
+};
+
+void readDevice(Kernel& kernel, const Lease& lease, Inventory& inventory) {
+  if (!isVf(lease)) {
+    if (auto function = kernel.readFunction(lease.vf)) {
+      inventory.functions.push_back(std::move(*function));
+    }
+  } else if (findPf(inventory, lease.pf) == nullptr && kernel.readFunction(lease.pf)) {
+    inventory.pfs.push_back(kernel.readPf(lease.pf));
+  }
+}
+
+// Reads only the devices that the leases of one domain name: the hook has no time for more.
+Devices readDevices(Kernel& kernel, const std::vector<Lease>& leases) {
+  Devices devices;
   for (const auto& lease : leases) {
     try {
-      if (isVf(lease)) {
-        if (findPf(inventory, lease.pf) == nullptr) {
-          inventory.pfs.push_back(kernel.readPf(lease.pf));
-        }
-      } else if (auto function = kernel.readFunction(lease.vf)) {
-        inventory.functions.push_back(std::move(*function));
-      }
-    } catch (const Error&) {
-      continue;  // treat an unreadable device as missing
+      readDevice(kernel, lease, devices.inventory);
+    } catch (const Error& error) {
+      devices.unread.emplace(isVf(lease) ? lease.pf : lease.vf, error.what());
     }
   }
-  return inventory;
+  return devices;
 }
 
 // Calls `judge` for every sealed, unknown lease with the lease and the problem with its place
@@ -61,12 +72,16 @@ std::vector<RefusedMetadata> visitUnknown(const state::Database& database, Kerne
     std::vector<Lease> unknown;
     std::copy_if(parsed.leases.begin(), parsed.leases.end(), std::back_inserter(unknown),
                  [&](const Lease& lease) { return !isKnown(known, lease); });
-    const Inventory inventory = readDevices(kernel, unknown);
+    const Devices devices = readDevices(kernel, unknown);
     for (const auto& lease : unknown) {
-      const std::string reason =
-          judge(parsed, lease, plan::placeFault(inventory, parsed.leases, lease));
+      const auto unread = devices.unread.find(isVf(lease) ? lease.pf : lease.vf);
+      const bool isRead = unread == devices.unread.end();
+      const std::string reason = judge(
+          parsed, lease,
+          isRead ? plan::placeFault(devices.inventory, parsed.leases, lease) : unread->second);
       if (!reason.empty()) {
         refused.push_back(refusal(parsed, lease, reason));
+        refused.back().unread = !isRead;
       }
     }
   }

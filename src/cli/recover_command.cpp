@@ -74,6 +74,20 @@ void scrubAndReport(Session& session, const session::DomainSurvey& survey, const
   }
 }
 
+// The hook's `started` has 10 seconds to record that the guest runs, on a host of any load. libvirt
+// calls `release` if such a start fails after all.
+void recordStarts(Session& session, const session::DomainSurvey& survey) {
+  for (const auto& lease : session.database().leases()) {
+    const bool active = std::ranges::find(survey.active, lease.domain) != survey.active.end();
+    if (lease.state == LeaseState::starting && active &&
+        session.database().setLeaseState(lease.domain, lease.entry, lease.generation,
+                                         LeaseState::running, session.kernel().bootId())) {
+      session.note("lease " + lease.entry + " of domain " + printable(lease.domainName) +
+                   ": the domain runs, which the hook had no time to record");
+    }
+  }
+}
+
 ExitCode abandon(Session& session, std::int64_t operation) {
   session.requireDomainChangesPossible("recover");
   apply::Tools tools = session.tools();
@@ -95,6 +109,7 @@ ExitCode recover(Session& session) {
   session.requireDomainChangesPossible("recover");
   const session::DomainSurvey survey = surveyDomains(session);
   const auto unrecovered = recoverInterruptedWork(session, survey);
+  recordStarts(session, survey);
   ExitCode code = ExitCode::done;
   for (const auto& domain : domainsWithoutRelease(session, survey)) {
     const bool interrupted =

@@ -59,7 +59,15 @@ std::vector<apply::UnrecoveredOperation> recoverInterruptedWork(Session& session
   for (const auto& refused : adoption.refused) {  // `vfpass status` shows these
     session.verbose("domain " + printable(refused.domainName) + ": " + refused.reason);
   }
-  return recovered.unrecovered;
+  auto unrecovered = recovered.unrecovered;
+  for (const auto& refused : adoption.refused) {
+    if (refused.unread) {
+      unrecovered.push_back({refused.domain, refused.domainName,
+                             "domain " + printable(refused.domainName) + ": " + refused.reason,
+                             ""});
+    }
+  }
+  return unrecovered;
 }
 
 DomainSurvey recoverInterruptedWork(Session& session, const Uuid& domain) {

@@ -120,7 +120,12 @@ std::optional<PciFunction> FakeKernel::readFunction(const PciAddress& address) {
   return pfs.contains(address) ? std::optional(function) : std::nullopt;
 }
 
-PhysicalFunction FakeKernel::readPf(const PciAddress& pf) { return at(pf); }
+PhysicalFunction FakeKernel::readPf(const PciAddress& pf) {
+  if (unreadable) {
+    throw Error(toString(pf) + ": cannot start a process");
+  }
+  return at(pf);
+}
 
 std::vector<PhysicalFunction> FakeKernel::readPfs() { return inventory().pfs; }
 

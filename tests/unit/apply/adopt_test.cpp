@@ -67,6 +67,21 @@ std::string onlyReason(const std::vector<RefusedMetadata>& refused) {
   return refused.empty() ? "" : refused[0].domainName + ": " + refused[0].reason;
 }
 
+// A helper process could not be started, or the driver does not answer: the device is not missing.
+TEST(Adopt, SaysThatADeviceCouldNotBeRead) {
+  TwoDomains host;
+  host.attach();
+  host.loseDatabase();
+  host.kernel.unreadable = true;
+  const auto adoption = host.adopt({host.parsed(0)});
+  EXPECT_THAT(adoption.adopted, IsEmpty());
+  ASSERT_THAT(adoption.refused, SizeIs(1));
+  EXPECT_TRUE(adoption.refused[0].unread);
+  EXPECT_THAT(adoption.refused[0].reason, HasSubstr("cannot start a process"));
+  host.kernel.unreadable = false;
+  EXPECT_THAT(host.adopt({host.parsed(0)}).adopted, SizeIs(1));
+}
+
 TEST(Adopt, RebuildsLeasesOfALostDatabase) {
   Host host;
   host.attach();

@@ -15,6 +15,9 @@ struct RefusedMetadata {
   Uuid domain;
   std::string domainName;
   std::string reason;
+  /// The device could not be read, for a reason that may pass: a process could not be started, or a
+  /// driver does not answer.
+  bool unread = false;
 };
 
 struct Adoption {
