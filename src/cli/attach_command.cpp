@@ -93,6 +93,9 @@ ExitCode attach(Session& session, const AttachOptions& options) {
   for (const auto& note : decision.plan.notes) {
     session.warn(note);
   }
+  for (const auto& note : plan::unreadOriginals(input, decision.leases)) {
+    session.warn(note);
+  }
   for (const auto& reason : subject.nearReasons) {
     session.note(reason);
   }

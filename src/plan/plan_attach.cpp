@@ -252,6 +252,22 @@ void noteDownPfs(const AttachInput& input, AttachDecision& decision) {
 
 }  // namespace
 
+std::vector<std::string> unreadOriginals(const AttachInput& input,
+                                         const std::vector<Lease>& leases) {
+  std::vector<std::string> notes;
+  for (const auto& lease : leases) {
+    const PhysicalFunction* pf = findPf(input.inventory, lease.pf);
+    const bool exists = isVf(lease) && pf != nullptr && vfOf(lease).index < pf->vfs.size();
+    if (exists && !lease.original.created && !pf->reportsNoVfs &&
+        !pf->vfs[vfOf(lease).index].settingsReadable && lease.original.settings == VfSettings{}) {
+      notes.push_back(lease.entry + ": the attributes that VF " +
+                      std::to_string(vfOf(lease).index) + " of PF " + toString(lease.pf) +
+                      " had before cannot be read; detach will set neutral values instead");
+    }
+  }
+  return notes;
+}
+
 AttachDecision planAttach(const AttachInput& input) {
   AttachDecision decision;
   decision.plan = {PlanKind::attach, input.domain, input.domainName, {}, {}};

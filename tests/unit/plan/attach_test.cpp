@@ -84,6 +84,19 @@ TEST_F(AttachTest, OrdersStepsLeaseConfigureBindXml) {
   EXPECT_TRUE(std::holds_alternative<EditDomain>(decision.plan.steps[3].action));
 }
 
+// The kernel's list of VFs ends at 64 KiB.
+TEST_F(AttachTest, SaysWhatItCannotRestoreLater) {
+  EXPECT_TRUE(unreadOriginals(input, decide().leases).empty());
+  PhysicalFunction& pf = input.inventory.pfs.front();
+  pf.vfs[0].settings = {};
+  pf.vfs[0].settingsReadable = false;
+  input.mapping.vfs.resize(1);
+  input.mapping.vfs[0].index = 0;
+  const auto decision = planAttach(input);
+  EXPECT_THAT(unreadOriginals(input, decision.leases),
+              testing::ElementsAre(HasSubstr("rail0: the attributes that VF 0 of PF ")));
+}
+
 class SwitchdevTest : public AttachTest {
  protected:
   SwitchdevTest() {

@@ -67,6 +67,12 @@ struct AttachDecision {
   std::vector<DomainSetting> settings;
 };
 
+/// One line for each lease whose VF existed before, but whose attributes the kernel did not report
+/// then: its reply has room for some VFs only (vf_reply.hpp). Only on the running system, because a
+/// captured tree has no attributes.
+std::vector<std::string> unreadOriginals(const AttachInput& input,
+                                         const std::vector<Lease>& leases);
+
 /// True when attach applies this setting: all proposed ones with `domain-settings: apply`,
 /// otherwise only those that an entry of the mapping requests by name.
 bool isApplied(const Mapping& mapping, const DomainSetting& setting);
