@@ -124,6 +124,15 @@ virsh dumpxml --inactive --security-info train0 >/tmp/xml.after
 expect_same_file "the inactive XML is unchanged" /tmp/xml.before /tmp/xml.after
 expect_equal "the lease is running" running "$(state_of rail0)"
 
+section "a start that the hook had no time to record"
+python3 -c 'import sqlite3
+with sqlite3.connect("/var/lib/vfpass/vfpass.db") as database:
+    database.execute("UPDATE leases SET state = ?, lease = json_set(lease, ?, ?)", ["starting", "$.state", "starting"])'
+expect_equal "the lease is starting" starting "$(state_of rail0)"
+expect "recover" vfpass recover
+expect_said "recover says that the domain runs" "the domain runs"
+expect_equal "the lease is running" running "$(state_of rail0)"
+
 section "gc"
 expect "gc changes nothing while the guest runs" vfpass gc
 expect_equal "the lease is running" running "$(state_of rail0)"
