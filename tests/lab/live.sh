@@ -103,6 +103,17 @@ expect_exit 1 "detach --force fails while the guest keeps the device" \
 expect_said "the error says that the device is still plugged" "the device is still plugged"
 expect_equal "the running domain has the device" "bus='0x01'" "$(live_device rail0)"
 expect_equal "the lease is still running" running "$(state_of rail0)"
+# Not SIGINT, which the shell lets background jobs ignore.
+vfpass -v detach --force --timeout 60 train0 >/tmp/interrupted.log 2>&1 &
+detach=$!
+expect "a third detach waits for the guest" wait_until 30 grep -q 'unplug' /tmp/interrupted.log
+kill -TERM "$detach"
+wait "$detach"
+expect_equal "SIGTERM ends it" 143 $?
+expect_contains "it says that it has rolled back" "detach of domain train0 was rolled back" cat /tmp/interrupted.log
+expect_equal "the running domain has the device" "bus='0x01'" "$(live_device rail0)"
+expect_equal "the lease is still running" running "$(state_of rail0)"
+expect_equal "nothing is left to recover" "" "$(vfpass recover 2>&1)"
 virsh resume train0 >/dev/null
 # The guest may still process the earlier request; in either case detach ends with the device unplugged.
 expect "detach succeeds after the guest is resumed" vfpass detach --force train0
