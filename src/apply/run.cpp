@@ -102,16 +102,14 @@ class Run {
       return warnings_;
     }
     plan::throwObjections(describeWork(plan_) + " refused", gate_.objectionsToPlan());
-    operation_ = tools_.database.beginOperation(plan_, tools_.kernel.bootId());
+    begin();
     // Taken while the PF locks are held: whoever holds those and can take this one knows that the
     // writer has died.
     writer_.push_back(state::FileLock::acquire(
         state::writerLockFile(tools_.runDirectory, operation_), tools_.remainingTimeout()));
     try {
-      for (std::size_t first = 0; first < plan_.steps.size();) {
-        const std::size_t end = batchEnd(plan_.steps, first);
-        runBatch(first, end);
-        first = end;
+      while (done_ < plan_.steps.size()) {
+        runBatch(done_, batchEnd(plan_.steps, done_));
       }
     } catch (const TimeoutError&) {
       leaveOpen();
@@ -133,6 +131,23 @@ class Run {
   }
 
  private:
+  // The leases that come first are recorded in the same transaction, so that no device is without
+  // an owner while its operation is open. Another domain's lease of a device ends this with nothing
+  // begun.
+  void begin() {
+    tools_.database.together([this] {
+      operation_ = tools_.database.beginOperation(plan_, tools_.kernel.bootId());
+      for (; done_ < plan_.steps.size() &&
+             std::holds_alternative<RecordLease>(plan_.steps[done_].action);
+           ++done_) {
+        perform(plan_.steps[done_].action, tools_, warnings_);
+      }
+      if (done_ > 0) {
+        tools_.database.markSteps(operation_, 0, done_, state::StepStatus::done);
+      }
+    });
+  }
+
   void runBatch(std::size_t first, std::size_t end) {
     if (isDomainAction(plan_.steps[first].action)) {
       locks_.clear();

@@ -181,13 +181,53 @@ TEST_F(LostAnswerTest, DropsTheOtherLeaseAfterARollbackThatWasInterrupted) {
   EXPECT_EQ(host.fingerprint(), before);
 }
 
-// Another VM has attached the VF before the lease of the killed attach was recorded.
+// Every device has an owner from the commit with which its operation begins.
+TEST_F(LostAnswerTest, AnotherDomainCannotLeaseADeviceOfAnOpenOperation) {
+  const Plan plan = host.attachPlan();
+  host.kernel.effects = 0;
+  host.kernel.killBeforeEffect = 1;
+  EXPECT_THROW(host.execute(plan), fake::Killed);
+  host.kernel.killBeforeEffect = -1;
+  const auto leases = host.leases();
+  ASSERT_EQ(leases.size(), 2U);
+  state::Database database(host.folder / "state", state::Database::Open::createIfMissing,
+                           std::chrono::milliseconds(2000));
+  for (Lease lease : leases) {
+    lease.domain = *parseUuid("0f5e9a3c-2222-4222-8333-944455566677");
+    EXPECT_THROW(database.recordLease(lease), Error);
+  }
+}
+
+TEST_F(LostAnswerTest, BeginsNothingIfAnotherDomainHasLeasedADevice) {
+  const Plan plan = host.attachPlan();
+  const std::string before = host.fingerprint();
+  Lease taken = std::get<RecordLease>(plan.steps.at(1).action).lease;
+  taken.domain = *parseUuid("0f5e9a3c-2222-4222-8333-944455566677");
+  {
+    state::Database database(host.folder / "state", state::Database::Open::createIfMissing,
+                             std::chrono::milliseconds(2000));
+    database.recordLease(taken);
+  }
+  EXPECT_THROW(host.execute(plan), Error);
+  ASSERT_EQ(host.leases().size(), 1U);
+  EXPECT_EQ(host.leases()[0].domain, taken.domain);
+  EXPECT_THAT(host.recoverAll(), IsEmpty());
+  {
+    state::Database database(host.folder / "state", state::Database::Open::createIfMissing,
+                             std::chrono::milliseconds(2000));
+    database.dropLease(taken.domain, taken.entry, taken.generation);
+  }
+  EXPECT_EQ(host.fingerprint(), before);
+}
+
+// In the journal of an earlier version, another VM could lease the VF before the killed attach did.
 TEST_F(LostAnswerTest, LeavesADeviceAloneThatAnotherDomainHasLeased) {
   const Plan plan = host.attachPlan();
   host.kernel.effects = 0;
   host.kernel.killAfterEffect = 1;
   EXPECT_THROW(host.execute(plan), fake::Killed);
   host.kernel.killAfterEffect = -1;
+  sql("UPDATE steps SET status = 'started' WHERE status = 'done'");
   const Uuid other = *parseUuid("0f5e9a3c-2222-4222-8333-944455566677");
   {
     state::Database database(host.folder / "state", state::Database::Open::createIfMissing,
