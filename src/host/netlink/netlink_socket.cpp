@@ -69,7 +69,8 @@ ssize_t receiveNetlink(int socket, const NetlinkRoom& room) {
 }
 
 bool isDetached(int netdevIndex) {
-  const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  // These ioctls work on sockets of every family; our units allow only this one and AF_UNIX.
+  const int socket = openNetlink(NETLINK_ROUTE);
   ifreq asked{};
   ifreq after{};
   ethtool_value flags{ETHTOOL_GFLAGS, 0};
