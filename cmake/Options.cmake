@@ -10,6 +10,11 @@ target_compile_definitions(vfpass_options INTERFACE
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(vfpass_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
 endif()
+# The programs of tests/fuzz add libFuzzer's main(). -O1: without optimization, they run at half the speed.
+if(VFPASS_FUZZ)
+  set(VFPASS_SANITIZE ON)
+  target_compile_options(vfpass_options INTERFACE -fsanitize=fuzzer-no-link -O1 -gline-tables-only)
+endif()
 if(VFPASS_SANITIZE)
   target_compile_options(vfpass_options INTERFACE -fsanitize=address,undefined
     -fno-sanitize-recover=all -fno-omit-frame-pointer -U_FORTIFY_SOURCE)

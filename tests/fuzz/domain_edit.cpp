@@ -1,0 +1,52 @@
+// Attach and detach on any domain XML that vfpass does not manage yet.
+#include "fake/seal_key.hpp"
+#include "fuzz/target.hpp"
+#include "vfpass/domain/domain_xml.hpp"
+#include "vfpass/domain/seal.hpp"
+
+namespace vfpass::fuzz {
+namespace {
+
+Lease leaseFor(const domain::ParsedDomain& parsed, const GuestPlacement& place) {
+  Lease lease;
+  lease.domain = parsed.uuid;
+  lease.domainName = parsed.name;
+  lease.entry = "rail0";
+  lease.pf = {0, 0x3b, 0, 0};
+  lease.pfPath = "devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0";
+  lease.vf = {0, 0x3b, 0, 2};
+  lease.original.driver = "mlx5_core";
+  lease.guest = place;
+  lease.generation = 1;
+  return lease;
+}
+
+std::string edited(const std::string& xml, const std::vector<Lease>& leases) {
+  return domain::withLeases(xml, leases, domain::builtInTemplates(), fake::sealKey());
+}
+
+}  // namespace
+
+void runTarget(std::string_view input) {
+  const std::string xml(input);
+  const auto parsed = accepted([&] { return domain::parseDomain(xml); });
+  if (!parsed || accepted([&] { return edited(xml, {}); }) != xml) {
+    return;  // it has elements of ours
+  }
+  const auto places = accepted([&] { return domain::placeDevices(xml, 1); });
+  if (!places) {
+    return;
+  }
+  const std::vector<Lease> leases{leaseFor(*parsed, places->front())};
+  const auto attached = accepted([&] { return edited(xml, leases); });
+  if (!attached) {
+    return;
+  }
+  require(domain::mayBeManaged(*attached), "the quick check finds what attach has written");
+  require(domain::carriesLeases(*attached, leases, fake::sealKey()), "attach writes the lease");
+  require(domain::isSealed(domain::parseDomain(*attached), fake::sealKey()), "attach seals it");
+  require(domain::elementDifferences(*attached, leases).empty(), "attach writes its elements");
+  require(edited(*attached, {}) == xml, "detach restores every byte");
+}
+
+}  // namespace vfpass::fuzz

@@ -1,0 +1,44 @@
+// A domain XML as libvirt passes it to the hook: anybody who can edit the domain can write most of
+// it.
+#include "vfpass/domain/domain_xml.hpp"
+#include "fake/seal_key.hpp"
+#include "fuzz/target.hpp"
+#include "vfpass/domain/seal.hpp"
+
+namespace vfpass::fuzz {
+namespace {
+
+std::string withoutLeases(const std::string& xml) {
+  return domain::withLeases(xml, {}, domain::builtInTemplates(), fake::sealKey());
+}
+
+void checkRemoval(const std::string& xml) {
+  const auto bare = accepted([&] { return withoutLeases(xml); });
+  if (!bare) {
+    return;
+  }
+  require(withoutLeases(*bare) == *bare, "removing our elements twice is removing them once");
+  require(!domain::parseDomain(*bare).managed, "no metadata of ours is left");
+  require(domain::devicesOfOurs(*bare).empty(), "no device of ours is left");
+}
+
+}  // namespace
+
+void runTarget(std::string_view input) {
+  const std::string xml(input);
+  const auto leading = accepted([&] { return domain::leadingUuid(xml); });
+  const auto parsed = accepted([&] { return domain::parseDomain(xml); });
+  if (!parsed) {
+    return;
+  }
+  require(!parsed->managed || domain::mayBeManaged(xml), "the quick check finds our metadata");
+  require(!leading || !*leading || **leading == parsed->uuid, "both readers find the same UUID");
+  require(parsed->leases.empty() || parsed->metadataProblem.empty(),
+          "unreadable metadata has no leases");
+  require(!parsed->managed || !domain::isSealed(*parsed, {}), "no seal is valid without a secret");
+  accepted([&] { return domain::elementDifferences(xml, parsed->leases); });
+  accepted([&] { return domain::runningDifferences(xml, parsed->leases); });
+  checkRemoval(xml);
+}
+
+}  // namespace vfpass::fuzz
