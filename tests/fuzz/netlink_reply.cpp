@@ -1,0 +1,44 @@
+// Replies about one PF: link, addresses, flow control, eswitch mode and acknowledgements.
+#include <arpa/inet.h>
+
+#include <array>
+
+#include "fuzz/target.hpp"
+#include "netlink/acknowledgement.hpp"
+#include "netlink/address_message.hpp"
+#include "netlink/dcb_message.hpp"
+#include "netlink/devlink_message.hpp"
+#include "netlink/pf_link_message.hpp"
+
+namespace vfpass::fuzz {
+namespace {
+
+constexpr int interfaceIndex = 7;
+constexpr std::uint16_t devlinkFamily = 21;
+const PciAddress pf{0, 0x3b, 0, 0};
+
+bool isAddress(const std::string& text) {
+  const std::string address = text.substr(0, text.find('/'));
+  std::array<unsigned char, 16> bytes{};
+  return ::inet_pton(AF_INET, address.c_str(), bytes.data()) == 1 ||
+         ::inet_pton(AF_INET6, address.c_str(), bytes.data()) == 1;
+}
+
+}  // namespace
+
+void runTarget(std::string_view input) {
+  if (const auto acknowledgement = host::parseAcknowledgement(input)) {
+    require(acknowledgement->error >= 0 && acknowledgement->error <= 4095,
+            "an acknowledgement has an errno");
+    requirePrintable(host::reasonOf(*acknowledgement));
+  }
+  for (const auto& address : host::parseAddresses(input, interfaceIndex)) {
+    require(isAddress(address), "an address that was read is one");
+  }
+  host::parseLinkSettings(input, interfaceIndex);
+  host::parseDcbReply(input, "ens1");
+  host::parseFamily(input);
+  host::parseEswitchReply(input, devlinkFamily, pf);
+}
+
+}  // namespace vfpass::fuzz

@@ -1,0 +1,20 @@
+// The `resource` file of a PCI function, and the files of sysfs that list CPUs or nodes.
+#include "fuzz/target.hpp"
+#include "memory_bars.hpp"
+#include "vfpass/base/node_set.hpp"
+
+namespace vfpass::fuzz {
+
+void runTarget(std::string_view input) {
+  constexpr std::size_t most = 6;
+  for (const auto& bars :
+       {inventory::memoryBars(input, 0, most), inventory::vfMemoryBars(input, 127)}) {
+    require(bars.size() <= most, "a function has at most six BARs");
+    for (const auto& bar : bars) {
+      require(bar.bytes > 0, "a BAR has a size");
+    }
+  }
+  parseNodeSet(input);
+}
+
+}  // namespace vfpass::fuzz

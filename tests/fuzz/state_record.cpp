@@ -1,0 +1,23 @@
+// Records of the state database, of this or another version.
+#include "fuzz/target.hpp"
+#include "lease_json.hpp"
+#include "vfpass/state/action_json.hpp"
+
+namespace vfpass::fuzz {
+
+void runTarget(std::string_view input) {
+  if (const auto lease = accepted([&] { return state::leaseFromJson(input); })) {
+    require(state::leaseFromJson(state::leaseToJson(*lease)) == *lease,
+            "a lease that is written reads the same");
+  }
+  if (const auto action = accepted([&] { return state::actionFromJson(input); })) {
+    require(state::actionFromJson(state::actionToJson(*action)) == *action,
+            "an action that is written reads the same");
+  }
+  if (const auto actions = accepted([&] { return state::actionsFromJson(input); })) {
+    require(state::actionsFromJson(state::actionsToJson(*actions)) == *actions,
+            "an undo list that is written reads the same");
+  }
+}
+
+}  // namespace vfpass::fuzz

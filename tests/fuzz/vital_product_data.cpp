@@ -1,0 +1,22 @@
+// The `vpd` file of a PCI function: bytes from the card's flash.
+#include "vfpass/host/vital_product_data.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "fuzz/target.hpp"
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::fuzz {
+
+void runTarget(std::string_view input) {
+  constexpr std::size_t limit = 4096;
+  const std::string serial = host::findSerial([&](std::size_t offset, std::size_t length) {
+    require(offset + length <= limit, "nothing after the limit is read");
+    return std::string(input.substr(std::min(offset, input.size()), length));
+  });
+  requirePrintable(serial);
+  require(trim(serial) == serial, "a serial number has no space around it");
+}
+
+}  // namespace vfpass::fuzz
