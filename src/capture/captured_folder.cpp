@@ -96,7 +96,8 @@ CapturedFolder::CapturedFolder(const fs::path& folder)
 
 FileDescriptor CapturedFolder::below(const FileDescriptor& parent, const std::string& name,
                                      const fs::path& path) const {
-  if (name.empty() || name == "." || name == "..") {
+  // The first component of an absolute path is `/`, which openat() opens whatever the directory is.
+  if (name.empty() || name == "." || name == ".." || name.starts_with('/')) {
     fail(folder_ / path, "path is outside the snapshot");
   }
   if (::mkdirat(parent.get(), name.c_str(), 0755) != 0 && errno != EEXIST) {

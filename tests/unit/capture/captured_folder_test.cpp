@@ -89,6 +89,15 @@ TEST_F(CapturedFolderTest, FollowsNoSymlinkAtAnyLevel) {
   EXPECT_FALSE(fs::exists(target.parent_path() / "escaped"));
 }
 
+TEST_F(CapturedFolderTest, RefusesAbsolutePath) {
+  const CapturedFolder opened(target);
+  for (const RecordedEntry& entry : {file, link, directory}) {
+    EXPECT_THROW(opened.write((outside / "fresh").string(), entry), Error);
+    EXPECT_THROW(opened.write((outside / "deep/fresh").string(), entry), Error);
+  }
+  expectNothingOutside();
+}
+
 TEST_F(CapturedFolderTest, WritesOnlyToTheOpenedDirectory) {
   const CapturedFolder opened(target);
   fs::rename(target, temporary.path() / "moved");
