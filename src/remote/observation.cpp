@@ -1,5 +1,6 @@
 #include "vfpass/remote/observation.hpp"
 
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "vfpass/base/bounded_json.hpp"
@@ -14,8 +15,17 @@ constexpr JsonLimits requestLimits{longestRequest, 4};
 
 Json toJson(const PcieLink& link) { return {{"speed", link.speed}, {"width", link.width}}; }
 
+// get() converts everything: 70000 into 4464 of 16 bits, -1 into 4294967295, and true into 1. For a
+// fraction that is too large, the conversion is undefined.
+template <typename Number>
+Number readNumber(const Json& value) {
+  const bool fits = value.is_number_unsigned() &&
+                    value.get<std::uint64_t>() <= std::numeric_limits<Number>::max();
+  return (fits ? std::optional(value.get<Number>()) : std::nullopt).value();
+}
+
 PcieLink readLink(const Json& value) {
-  return {value.at("speed").get<unsigned>(), value.at("width").get<unsigned>()};
+  return {readNumber<unsigned>(value.at("speed")), readNumber<unsigned>(value.at("width"))};
 }
 
 Json toJson(const std::vector<PciAddress>& path) {
@@ -130,12 +140,12 @@ Json toJson(const verify::HostSide& side) {
 
 verify::HostSide readHostSide(const Json& value) {
   verify::HostSide side;
-  side.vendor = value.at("vendor").get<std::uint16_t>();
-  side.device = value.at("device").get<std::uint16_t>();
+  side.vendor = readNumber<std::uint16_t>(value.at("vendor"));
+  side.device = readNumber<std::uint16_t>(value.at("device"));
   side.link = readLink(value.at("link"));
-  side.portRate = value.at("port_rate").get<unsigned>();
+  side.portRate = readNumber<unsigned>(value.at("port_rate"));
   if (const Json& mtu = value.at("guest_mtu"); !mtu.is_null()) {
-    side.guestMtu = mtu.get<unsigned>();
+    side.guestMtu = readNumber<unsigned>(mtu);
   }
   side.hold = readHold(value.at("hold"));
   side.guestPath = readPath(value.at("guest_path"));
@@ -154,7 +164,7 @@ std::optional<VfTraffic> readTraffic(const Json& value) {
   if (value.is_null()) {
     return std::nullopt;
   }
-  const auto number = [&](const char* name) { return value.at(name).get<std::uint64_t>(); };
+  const auto number = [&](const char* name) { return readNumber<std::uint64_t>(value.at(name)); };
   return VfTraffic{number("received_bytes"), number("sent_bytes"), number("received_packets"),
                    number("sent_packets")};
 }

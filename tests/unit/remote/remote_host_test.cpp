@@ -111,6 +111,24 @@ TEST_F(RemoteHostTest, MalformedReplyIsAnError) {
   }
 }
 
+TEST_F(RemoteHostTest, NumberOutOfRangeIsAnError) {
+  const auto whole = toJson(hostSide());
+  EXPECT_EQ(readHostSide(whole).portRate, 200000U);
+  for (const char* name : {"vendor", "device", "port_rate", "guest_mtu"}) {
+    for (const char* number : {"-1", "4294967296", "1.5", "1e300", "true"}) {
+      auto changed = whole;
+      changed[name] = nlohmann::json::parse(number);
+      EXPECT_THROW(readHostSide(changed), std::exception) << name << " " << number;
+    }
+  }
+  auto wide = whole;
+  wide["vendor"] = 65536U;
+  EXPECT_THROW(readHostSide(wide), std::exception);
+  auto counters = toJson(std::optional(VfTraffic{1, 2, 3, 4}));
+  counters["sent_bytes"] = -1;
+  EXPECT_THROW(readTraffic(counters), std::exception);
+}
+
 TEST_F(RemoteHostTest, LongOrDeepReplyIsAnError) {
   EXPECT_THAT(errorWithReply("\"" + std::string(2U << 20U, 'x') + "\""),
               HasSubstr("invalid reply"));
