@@ -54,10 +54,14 @@ std::vector<MemoryBar> memoryBars(std::string_view resource, std::size_t first, 
 }
 
 std::vector<MemoryBar> vfMemoryBars(std::string_view resource, unsigned totalVfs) {
+  if (totalVfs == 0) {
+    return {};
+  }
   auto bars = memoryBars(resource, firstVfBar, barCount);
   for (MemoryBar& bar : bars) {
-    bar.bytes = totalVfs == 0 ? 0 : bar.bytes / totalVfs;
+    bar.bytes /= totalVfs;
   }
+  std::erase_if(bars, [](const MemoryBar& bar) { return bar.bytes == 0; });
   return bars;
 }
 

@@ -45,6 +45,16 @@ TEST(MemoryBars, OfVfAreItsShareOfPfResource) {
   EXPECT_THAT(memoryBars(text, 0, 6), IsEmpty());
 }
 
+TEST(MemoryBars, OmitVfShareWithoutBytes) {
+  std::string text;
+  for (int line = 0; line < 7; ++line) {
+    text += "0x0 0x0 0x0\n";
+  }
+  text += "0x0000000000000000 0x0000000000000020 0x000000000014220c\n";
+  EXPECT_THAT(vfMemoryBars(text, 127), IsEmpty());
+  EXPECT_THAT(vfMemoryBars(text, 0), IsEmpty());
+}
+
 TEST(MemoryBars, OmitInvalidLines) {
   for (const char* text : {"", "garbage\n", "0x12\n", "0x 0x 0x\n", "0x9 0x1 0x200\n",
                            "0x0 0xffffffffffffffff 0x100200\n", "1 2 3\n"}) {
