@@ -1,0 +1,122 @@
+// Kills or disturbs vfpass at every change. See docs/reliability.md.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <random>
+
+#include "sweep/bench.hpp"
+#include "sweep/subset.hpp"
+#include "world/scratch_directory.hpp"
+
+namespace vfpass::crash {
+namespace {
+
+struct Options {
+  std::string scenario;
+  std::vector<std::string> sweeps;
+  std::string experiment;
+  long at = 0;
+  long second = 0;
+  long seconds = 0;
+  std::uint32_t seed = 0;
+};
+
+bool isSelected(const Options& options, const Experiment& experiment) {
+  return options.experiment.empty() ? std::find(options.sweeps.begin(), options.sweeps.end(),
+                                                experiment.sweep) != options.sweeps.end()
+                                    : experiment.name == options.experiment;
+}
+
+void sweepScenario(const Options& options, const Scenario& scenario, Report& report,
+                   const std::filesystem::path& scratch) {
+  Bench bench(scenario, scratch, report);
+  std::cout << scenario.name << ':' << std::flush;
+  for (const auto& experiment : allExperiments()) {
+    if (!isSelected(options, experiment)) {
+      continue;
+    }
+    const long points = bench.points(experiment);
+    std::cout << ' ' << experiment.name << ' ' << points << std::flush;
+    for (long at = 1; at <= points; ++at) {
+      if (options.at == 0 || options.at == at) {
+        bench.run(experiment, at, options.second);
+      }
+    }
+  }
+  std::cout << std::endl;
+}
+
+void sweep(const Options& options, Report& report, const std::filesystem::path& scratch) {
+  for (const auto& scenario : allScenarios()) {
+    if (options.scenario.empty() || scenario.name == options.scenario) {
+      sweepScenario(options, scenario, report, scratch);
+    }
+  }
+}
+
+void listScenarios() {
+  for (const auto& scenario : allScenarios()) {
+    std::cout << scenario.name << '\n';
+  }
+}
+
+int run(const Options& options) {
+  const auto began = std::chrono::steady_clock::now();
+  const ScratchDirectory scratch;
+  Report report;
+  if (options.seconds > 0) {
+    std::cout << "seed " << options.seed << std::endl;
+    runSubset(options.seed, std::chrono::seconds(options.seconds), scratch.path(), report);
+  } else {
+    sweep(options, report, scratch.path());
+  }
+  report.print();
+  std::cout << std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() -
+                                                                began)
+                   .count()
+            << "  seconds\n";
+  return report.violations() == 0 ? 0 : 1;
+}
+
+int parseAndRun(int argc, char** argv) {
+  Options options;
+  options.seed = std::random_device()();
+  bool list = false;
+  CLI::App app("Kill or disturb vfpass at every change of a simulated host");
+  app.add_flag("--list", list, "Print the names of the scenarios");
+  app.add_option("SCENARIO", options.scenario, "Only this scenario");
+  for (const auto& name : allSweeps()) {
+    app.add_flag_callback("--" + name, [&options, name] { options.sweeps.push_back(name); });
+  }
+  app.add_option("--experiment", options.experiment, "Only this experiment");
+  app.add_option("--at", options.at, "Only this point");
+  app.add_option("--second", options.second, "Only this kill of recover");
+  app.add_option("--seconds", options.seconds, "Random points for this time");
+  app.add_option("--seed", options.seed, "Seed of the random points");
+  CLI11_PARSE(app, argc, argv);
+  if (list) {
+    listScenarios();
+    return 0;
+  }
+  if (options.sweeps.empty()) {
+    options.sweeps = {"recover", "again", "reboot", "start", "late", "errors"};
+  }
+  return run(options);
+}
+
+}  // namespace
+}  // namespace vfpass::crash
+
+int main(int argc, char** argv) {
+  if (::geteuid() != 0) {
+    std::cout << "skipped: needs root, because it runs vfpass in a chroot\n";
+    return 77;
+  }
+  try {
+    return vfpass::crash::parseAndRun(argc, argv);
+  } catch (const std::exception& error) {
+    std::cerr << "vfpass-crash: " << error.what() << '\n';
+    return 2;
+  }
+}

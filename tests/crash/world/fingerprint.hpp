@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "vfpass/lease.hpp"
+#include "world/world.hpp"
+
+namespace vfpass::crash {
+
+struct FingerprintScope {
+  bool kernel = true;
+  /// The attributes of a leased VF whose domain is shut off. The neutral values and those of the
+  /// lease are equally right there, because the hook sets them when the domain starts.
+  bool idleAttributes = true;
+};
+
+/// Everything that an operation has to change completely or not at all: PFs, VFs, drivers, leases
+/// with their originals, and the domains' devices. One line for each object.
+std::string fingerprint(const World& world, FingerprintScope scope = {});
+
+/// The leases and the number of interrupted operations that the next writer would read.
+std::vector<Lease> leasesIn(const World& world);
+std::size_t openOperationsIn(const World& world);
+
+/// The lines of `now` that `other` lacks, marked with +, and those of `other` that `now` lacks,
+/// marked with -.
+std::string difference(const std::string& now, const std::string& other);
+
+}  // namespace vfpass::crash

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "vfpass/pci_address.hpp"
+
+namespace vfpass::crash {
+
+/// The directory that is the root of the simulated host. Names are relative to it.
+class HostFiles {
+ public:
+  explicit HostFiles(std::filesystem::path root) : root_(std::move(root)) {}
+
+  [[nodiscard]] const std::filesystem::path& root() const { return root_; }
+
+  /// Creates or replaces a file and its directories.
+  void write(const std::string& name, const std::string& text) const;
+  /// Empty if there is no such file.
+  [[nodiscard]] std::string read(const std::string& name) const;
+  /// Also true for a link without a target.
+  [[nodiscard]] bool exists(const std::string& name) const;
+  void remove(const std::string& name) const;
+  /// Creates or replaces a relative symbolic link; both names are relative to the root.
+  void link(const std::string& name, const std::string& target) const;
+
+  /// The sysfs directory of a PCI function, which must exist.
+  [[nodiscard]] std::string directoryOf(const std::string& function) const;
+  /// Empty if the function is not bound.
+  [[nodiscard]] std::string driverOf(const std::string& function) const;
+  [[nodiscard]] bool hasFunction(const std::string& function) const;
+
+ private:
+  std::filesystem::path root_;
+};
+
+}  // namespace vfpass::crash
