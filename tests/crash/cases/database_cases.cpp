@@ -1,0 +1,117 @@
+// Damaged and lost records of vfpass.
+#include <sqlite3.h>
+
+#include <fstream>
+
+#include "cases/case.hpp"
+#include "scenarios/sample_host.hpp"
+#include "vfpass/state/report_history.hpp"
+#include "world/fingerprint.hpp"
+
+namespace vfpass::crash {
+namespace {
+
+constexpr const char* database = "var/lib/vfpass/vfpass.db";
+
+void execute(const World& world, const std::string& statement) {
+  sqlite3* opened = nullptr;
+  sqlite3_open((world.files.root() / database).c_str(), &opened);
+  const int error = sqlite3_exec(opened, statement.c_str(), nullptr, nullptr, nullptr);
+  sqlite3_close(opened);
+  if (error != SQLITE_OK) {
+    throw std::runtime_error(statement + ": " + sqlite3_errstr(error));
+  }
+}
+
+// All other VMs work after the recovery.
+void expectWorkingVm(Case& test, const std::string& vm) {
+  test.expectSuccess(test.start(vm));
+  test.expectSuccess(test.stop(vm));
+  test.expectSuccess(test.run({"attach", vm}));
+  test.expectSuccess(test.run({"detach", vm}));
+}
+
+// A row of vm0's operation; vm1 has nothing to do with it.
+void damagedRecord(Case& test) {
+  setUpVms(test.world, 2);
+  test.run({"attach", "vm1"});
+  test.run({"attach", "vm0"}, killBeforeDefine());
+  execute(test.world, "UPDATE steps SET action = substr(action, 2) WHERE position = 1");
+  test.run({"status"});
+  test.run({"recover"});
+  test.expectSuccess(test.run({"recover"}));
+  expectWorkingVm(test, "vm1");
+}
+
+// Every page except the first one.
+void damagedPages(Case& test) {
+  setUpVms(test.world, 2);
+  test.run({"attach", "vm1"});
+  const auto file = test.world.files.root() / database;
+  const auto size = std::filesystem::file_size(file);
+  constexpr std::size_t page = 4096;
+  std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+  stream.seekp(page);
+  stream << std::string(size - page, '\xaa');
+  stream.close();
+  test.run({"status"});
+  test.run({"recover"});
+  test.expectSuccess(test.run({"recover"}));
+  test.expectSuccess(test.run({"gc"}));
+  test.expectSuccess(test.run({"attach", "vm0"}));
+  test.expectConsistent();
+  expectWorkingVm(test, "vm1");
+}
+
+void damagedHeader(Case& test) {
+  setUpVms(test.world, 1);
+  test.run({"attach", "vm0"});
+  const std::string before = test.state();
+  test.world.files.write(database, std::string(8192, 'x'));
+  test.run({"recover"});
+  test.expectSuccess(test.run({"recover"}));
+  test.expectState({before});
+}
+
+// The database disappears while an attach is interrupted before its definition. Its original values
+// are only there. The next attach must not take ours for them.
+void deletedDuringAttach(Case& test) {
+  setUpVms(test.world, 1);
+  const std::string before = test.state();
+  test.run({"attach", "vm0"}, killBeforeDefine());
+  test.world.files.remove("var/lib/vfpass");
+  test.run({"recover"});
+  test.run({"gc"});
+  const Result again = test.run({"attach", "vm0"});
+  if (again.code != 0) {
+    return;
+  }
+  test.expectSuccess(test.run({"detach", "vm0"}));
+  test.expectState({before});
+}
+
+// Reports of verify are named after the time, which can go back.
+void clockSetBack(Case& test) {
+  const std::filesystem::path directory = test.world.files.root() / "tmp";
+  const Uuid domain = domainUuid(1);
+  for (int hour = 0; hour < 10; ++hour) {
+    state::keepReport(directory, domain, "2026-11-25T0" + std::to_string(hour) + ":00:00Z",
+                      "{\"old\": true}");
+  }
+  const std::string newest = "{\"newest\": true}";
+  state::keepReport(directory, domain, "2020-01-01T00:00:00Z", newest);
+  test.expect(state::latestReport(directory, domain)->text == newest,
+              "the report that was written last is the latest");
+}
+
+}  // namespace
+
+std::vector<NamedCase> databaseCases() {
+  return {{"damaged-record", damagedRecord},
+          {"damaged-pages", damagedPages},
+          {"damaged-header", damagedHeader},
+          {"deleted-during-attach", deletedDuringAttach},
+          {"clock-set-back", clockSetBack}};
+}
+
+}  // namespace vfpass::crash

@@ -1,0 +1,219 @@
+// Two or three processes at once, one of which stands still at a certain request.
+#include <utility>
+
+#include "cases/case.hpp"
+#include "cases/interleaving.hpp"
+#include "scenarios/sample_host.hpp"
+#include "world/fingerprint.hpp"
+
+namespace vfpass::crash {
+namespace {
+
+using Process = Interleaving::Process;
+
+// Starts `slow`, stops it at its first request of this kind, runs `other` until it ends or waits
+// for a lock, and then lets both end.
+std::pair<Result, Result> interleave(World& world, const std::vector<std::string>& slow,
+                                     const std::string& stopAt,
+                                     const std::vector<std::string>& other) {
+  Interleaving both(world);
+  Process& first = both.launch(slow);
+  bool hold = true;
+  both.gate = [&](const Process& process, const Message& request) {
+    return !hold || &process != &first || request.at(0) != stopAt;
+  };
+  both.runUntil([&] { return first.ended || first.waitsFor(stopAt); });
+  Process& second = both.launch(other);
+  both.runUntil([&] { return second.ended || second.blocked; });
+  hold = false;
+  both.runToEnd();
+  return {first.result, second.result};
+}
+
+// The end of an attach that something else preceded: vm0 is attached, and another VM gets another
+// VF.
+void expectAttached(Case& test, const Result& attach, const std::string& attached) {
+  test.expectSuccess(attach);
+  test.expectState({attached});
+  test.expectSuccess(test.run({"attach", "vm1"}));
+  test.expect(onlyLease(test.world, "vm0").vf != onlyLease(test.world, "vm1").vf,
+              "the VMs have different VFs");
+  test.expectConsistent();
+}
+
+// gc recovers a dead attach of vm0 and waits for libvirt without its locks, while somebody repeats
+// the attach.
+void recoveryAndAttach(Case& test) {
+  setUpVms(test.world, 2);
+  const std::string attached = test.stateAfter({{"attach", "vm0"}});
+  test.run({"attach", "vm0"}, killBeforeDefine());
+  const auto [gc, attach] = interleave(test.world, {"gc"}, "definition", {"attach", "vm0"});
+  test.expectSuccess(gc);
+  expectAttached(test, attach, attached);
+  test.expectSuccess(test.start("vm0"));
+}
+
+void recoveryAndLiveAttach(Case& test) {
+  setUpVms(test.world, 2);
+  test.world.startWithoutHook("vm0");
+  const std::string attached = test.stateAfter({{"attach", "vm0"}});
+  test.run({"attach", "vm0"}, killBeforeDefine());
+  const auto [gc, attach] = interleave(test.world, {"gc"}, "definition", {"attach", "vm0"});
+  test.expectSuccess(gc);
+  expectAttached(test, attach, attached);
+}
+
+void recoveryAndDetach(Case& test) {
+  setUpVms(test.world, 2);
+  const std::string detached = test.state();
+  test.run({"attach", "vm0"});
+  test.run({"detach", "vm0"}, killBeforeDefine());
+  const auto [gc, detach] = interleave(test.world, {"gc"}, "definition", {"detach", "vm0"});
+  test.expectSuccess(gc);
+  test.expectSuccess(test.run({"recover"}));
+  test.expectState({detached});
+  test.expect(detach.code == 0, "detach succeeds");
+}
+
+// A living detach stands still in libvirt: an attach of the same VM waits for it.
+void detachAndAttach(Case& test) {
+  setUpVms(test.world, 2);
+  test.run({"attach", "vm0"});
+  const std::string attached = test.state();
+  const auto [detach, attach] =
+      interleave(test.world, {"detach", "vm0"}, "define", {"attach", "vm0"});
+  test.expectSuccess(detach);
+  expectAttached(test, attach, attached);
+}
+
+// Makes `gc` die at the last change at which the lease is gone and the operation still open. False
+// if there is no such change: then the lease and the end of the operation are one transaction.
+bool killAfterLease(Case& test) {
+  long last = 0;
+  for (long at = 1;; ++at) {
+    World copy = test.copy();
+    if (!copy.vfpass({"gc"}, {FaultMode::kill, std::nullopt, 0, 0, at}).fired) {
+      break;
+    }
+    if (leasesIn(copy).empty() && openOperationsIn(copy) == 1) {
+      last = at;
+    }
+  }
+  if (last > 0) {
+    test.run({"gc"}, {FaultMode::kill, std::nullopt, 0, 0, last});
+  }
+  return last > 0;
+}
+
+// A dead gc has dropped the lease of a PCI function. While one process recovers it, another one
+// attaches the function to another VM.
+void recoveryOfFunction(Case& test) {
+  World& world = test.world;
+  world.kernel.addPf(firstPf, "0000:00:01.0", "eth0", 7);
+  world.kernel.addFunction(gpu, "0000:00:03.0", "nvidia", "0x030200");
+  world.define("vm0", domainUuid(1));
+  world.define("vm1", domainUuid(2));
+  writeMapping(world, "vm0", gpuMapping);
+  test.expectSuccess(test.run({"attach", "vm0"}));
+  std::erase_if(world.hypervisor.domains, [](const auto& each) { return each.name == "vm0"; });
+  world.files.remove("etc/vfpass/vms/vm0.yaml");
+  writeMapping(world, "vm1", gpuMapping);
+  if (!killAfterLease(test)) {
+    return;
+  }
+  const auto [recover, attach] = interleave(world, {"recover"}, "holders", {"attach", "vm1"});
+  test.expectSuccess(recover);
+  test.expectSuccess(attach);
+  test.expectConsistent();
+  test.expect(world.files.driverOf(gpu) == "vfio-pci", "the GPU is bound to vfio-pci");
+}
+
+// vm0's attach dies right after the commit with which its operation begins. vm1's attach, which
+// looked for interrupted operations before, waits for the PF's lock meanwhile.
+void attachDuringDeath(Case& test) {
+  setUpVms(test.world, 2);
+  Interleaving both(test.world);
+  bool hold = true;
+  enum { before, locked, committed, dead } stage = before;
+  both.gate = [&](const Process& process, const Message& request) {
+    if (process.name != "attach vm0") {
+      return true;
+    }
+    if (request.at(0) == "holders") {
+      return !hold;
+    }
+    if (request.at(0) != "file") {
+      return true;
+    }
+    if (stage == before && request.at(2).find("operation-") != std::string::npos) {
+      stage = locked;
+    }
+    if (stage == committed) {
+      stage = dead;
+      return false;
+    }
+    if (stage == locked && request.at(1) == "fdatasync") {
+      stage = committed;
+    }
+    return stage != dead;
+  };
+  Process& first = both.launch({"attach", "vm0"});
+  both.runUntil([&] { return first.ended || first.waitsFor("holders"); });
+  Process& second = both.launch({"attach", "vm1"});
+  both.runUntil([&] { return second.ended || second.blocked; });
+  hold = false;
+  both.runUntil([&] { return first.ended || stage == dead; });
+  both.kill(first);
+  both.runUntil([&] { return second.ended; });
+  test.expectSuccess(second.result);
+}
+
+void expectDeviceOfVm1(Case& test) {
+  test.expectSuccess(test.run({"recover"}));
+  test.expectConsistent();
+  const Lease lease = onlyLease(test.world, "vm1");
+  test.expect(test.world.files.driverOf(toString(lease.vf)) == "vfio-pci",
+              "the VF of vm1 is bound to vfio-pci");
+}
+
+void recoveryAndOtherLease(Case& test) {
+  attachDuringDeath(test);
+  expectDeviceOfVm1(test);
+}
+
+// libvirt runs the domain, but QEMU has not opened the devices yet: the host derives the holders
+// from the devices of the running domain.
+void startWithoutOpenDevices(DomainDescription& domain) {
+  std::string xml = domain.persistentXml;
+  const std::string end = "</hostdev>";
+  const auto begin = xml.find("<hostdev");
+  xml.erase(begin, xml.find(end) + end.size() - begin);
+  domain.liveXml = xml;
+  domain.active = true;
+}
+
+// The same, and vm1 is starting, but QEMU has not opened the VF yet.
+void recoveryDuringStart(Case& test) {
+  attachDuringDeath(test);
+  const std::string definition = test.world.domain("vm1").persistentXml;
+  test.expectSuccess(test.world.run({{"hook", "vm1", "prepare", "begin", "-"}, definition}));
+  startWithoutOpenDevices(test.world.domain("vm1"));
+  expectDeviceOfVm1(test);
+  const Lease lease = onlyLease(test.world, "vm1");
+  test.expect(test.world.kernel.settings(firstPf, vfOf(lease).index).vlan->id == 11,
+              "the VF of vm1 has its VLAN");
+}
+
+}  // namespace
+
+std::vector<NamedCase> interleavingCases() {
+  return {{"recovery-and-attach", recoveryAndAttach},
+          {"recovery-and-live-attach", recoveryAndLiveAttach},
+          {"recovery-and-detach", recoveryAndDetach},
+          {"detach-and-attach", detachAndAttach},
+          {"recovery-of-function", recoveryOfFunction},
+          {"recovery-and-other-lease", recoveryAndOtherLease},
+          {"recovery-during-start", recoveryDuringStart}};
+}
+
+}  // namespace vfpass::crash

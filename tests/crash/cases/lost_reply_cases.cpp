@@ -1,0 +1,107 @@
+// A change takes effect, but vfpass does not learn it: libvirtd or a helper dies before the reply.
+#include <cerrno>
+
+#include "cases/case.hpp"
+#include "scenarios/sample_host.hpp"
+#include "world/fingerprint.hpp"
+
+namespace vfpass::crash {
+namespace {
+
+void pfWithoutVfs(World& world) {
+  world.kernel.addPf(firstPf, "0000:00:01.0", "eth0", 7);
+  world.define("vm0", domainUuid(1));
+  writeMapping(world, "vm0", "vfs:\n" + vfEntry("rail0", ""));
+}
+
+// After a fault in an attach, `recover` leads to the state before it or after it.
+void attachThenRecover(Case& test, const Fault& fault) {
+  const std::string before = test.state();
+  const std::string after = test.stateAfter({{"attach", "vm0"}});
+  const Result attach = test.run({"attach", "vm0"}, fault);
+  test.expect(attach.code != 0 || test.state() == after,
+              "attach reports the fault or tolerates it");
+  test.expectSuccess(test.run({"recover"}));
+  test.expectState({before, after});
+}
+
+void lostDefine(Case& test) {
+  setUpVms(test.world, 1);
+  attachThenRecover(test, libvirtFault(FaultMode::errorAfter, 1));
+  test.expectSuccess(test.start("vm0"));
+}
+
+void lostDefineOfDetach(Case& test) {
+  setUpVms(test.world, 1);
+  const std::string detached = test.state();
+  test.run({"attach", "vm0"});
+  const std::string attached = test.state();
+  const Result detach = test.run({"detach", "vm0"}, libvirtFault(FaultMode::errorAfter, 1));
+  test.expect(detach.code != 0, "detach reports the fault");
+  test.expectSuccess(test.run({"recover"}));
+  test.expectState({attached, detached});
+}
+
+// The third change of libvirt plugs the device.
+void lostPlug(Case& test) {
+  setUpVms(test.world, 1);
+  test.world.startWithoutHook("vm0");
+  attachThenRecover(test, libvirtFault(FaultMode::errorAfter, 3));
+  test.expectSuccess(test.run({"attach", "vm0"}));
+  test.expectSuccess(test.run({"detach", "vm0", "--force"}));
+}
+
+void removeHostdev(DomainXml& xml) {
+  const std::string end = "</hostdev>";
+  const auto begin = xml.text().find("<hostdev");
+  if (begin != std::string::npos) {
+    const auto space = xml.text().rfind('>', begin) + 1;
+    xml.text().erase(space, xml.text().find(end) + end.size() - space);
+  }
+}
+
+// libvirt accepts the definition, but does not keep the device.
+void droppedElement(Case& test) {
+  setUpVms(test.world, 1);
+  const std::string before = test.state();
+  const DomainXml definition = test.world.domain("vm0").persistentXml;
+  test.world.hypervisor.afterDefine = [&test] {
+    removeHostdev(test.world.domain("vm0").persistentXml);
+  };
+  test.expect(test.run({"attach", "vm0"}).code != 0, "attach fails");
+  test.world.hypervisor.afterDefine = nullptr;
+  test.expectSuccess(test.run({"recover"}));
+  test.expectState({before});
+  test.expect(test.world.domain("vm0").persistentXml == definition, "the same definition");
+  test.expectSuccess(test.start("vm0"));
+}
+
+void lostAttributes(Case& test) {
+  setUpVms(test.world, 1);
+  attachThenRecover(test, kernelFault(FaultMode::errorAfter, 1, ECHILD));
+}
+
+// Each of the first changes, among them the VF count and sriov_drivers_autoprobe.
+void lostCreation(Case& test) {
+  for (long at = 1; at < 5; ++at) {
+    test.world.hypervisor.domains.clear();
+    test.world.kernel.pfs.clear();
+    test.world.files.remove("var/lib/vfpass");
+    pfWithoutVfs(test.world);
+    attachThenRecover(test, kernelFault(FaultMode::errorAfter, at, ECHILD));
+    test.world.kernel.setVfCount(firstPf, 0);
+  }
+}
+
+}  // namespace
+
+std::vector<NamedCase> lostReplyCases() {
+  return {{"lost-define", lostDefine},
+          {"lost-define-of-detach", lostDefineOfDetach},
+          {"lost-plug", lostPlug},
+          {"dropped-element", droppedElement},
+          {"lost-attributes", lostAttributes},
+          {"lost-creation", lostCreation}};
+}
+
+}  // namespace vfpass::crash

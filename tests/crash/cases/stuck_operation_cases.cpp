@@ -1,0 +1,128 @@
+// Operations that recovery cannot simply complete: what leads out, and whether other VMs work.
+#include "cases/case.hpp"
+#include "scenarios/sample_host.hpp"
+#include "world/fingerprint.hpp"
+
+namespace vfpass::crash {
+namespace {
+
+void undefinedDuringAttach(Case& test) {
+  setUpVms(test.world, 2);
+  test.run({"attach", "vm1"});
+  const std::string otherVm = test.state();
+  test.run({"attach", "vm0"});
+  writeMapping(test.world, "vm0", "vfs:\n" + vfEntry("rail0", "    vlan: {id: 99}\n"));
+  test.run({"attach", "vm0"}, killBeforeDefine());
+  std::erase_if(test.world.hypervisor.domains, [](const auto& each) { return each.name == "vm0"; });
+  test.world.files.remove("etc/vfpass/vms/vm0.yaml");
+  test.expectSuccess(test.run({"recover"}));
+  test.expectSuccess(test.run({"gc"}));
+  test.expect(openOperationsIn(test.world) == 0, "no open operation");
+  test.expect(leasesIn(test.world).size() == 1, "only the lease of vm1");
+  test.expect(otherVm.find(" VLAN 77") == std::string::npos ||
+                  test.state().find(" VLAN 77") != std::string::npos,
+              "the VLAN of VF 0 is restored");
+}
+
+// The VF of vm0 cannot be reset, so it must not be given to anybody. vm1 also ended without a
+// release; its VF can be reset.
+void failingReset(Case& test) {
+  setUpVms(test.world, 3);
+  for (const char* vm : {"vm0", "vm1"}) {
+    test.run({"attach", vm});
+    test.start(vm);
+  }
+  test.world.kernel.brokenResets.insert(toString(onlyLease(test.world, "vm0").vf));
+  test.stop("vm0");
+  test.world.endWithoutHook("vm1");
+  const Result recover = test.run({"recover"});
+  test.expectRefusal(recover, "(operation ");
+  test.expect(openOperationsIn(test.world) == 1, "only the operation of vm0 is open");
+  test.expect(test.start("vm0").code != 0, "vm0 does not start on a VF that was not reset");
+  test.expectSuccess(test.start("vm1"));
+  test.expectSuccess(test.run({"attach", "vm2"}));
+}
+
+// The number of the operation in the message of a refusal.
+std::string operationIn(const std::string& output) {
+  const std::string mark = "(operation ";
+  const auto at = output.find(mark);
+  if (at == std::string::npos) {
+    return "none";
+  }
+  const auto begin = at + mark.size();
+  return output.substr(begin, output.find_first_not_of("0123456789", begin) - begin);
+}
+
+void abandon(Case& test) {
+  setUpVms(test.world, 1);
+  test.run({"attach", "vm0"});
+  test.start("vm0");
+  test.world.kernel.brokenResets.insert(toString(onlyLease(test.world, "vm0").vf));
+  test.stop("vm0");
+  const Result refused = test.run({"recover"});
+  test.expectRefusal(refused, "(operation ");
+  test.expectSuccess(test.run({"recover", "--abandon", operationIn(refused.output)}));
+  test.expect(openOperationsIn(test.world) == 0, "no open operation");
+}
+
+DomainDescription domainWithFirstVf() {
+  DomainDescription domain;
+  domain.uuid = domainUuid(9);
+  domain.name = "other";
+  domain.active = true;
+  domain.liveXml = "<domain><name>other</name><uuid>" + toString(domain.uuid) +
+                   "</uuid><devices><hostdev mode='subsystem' type='pci'><source><address "
+                   "domain='0x0000' bus='0x01' slot='0x00' function='0x1'/></source></hostdev>"
+                   "</devices></domain>";
+  return domain;
+}
+
+// Another domain has opened the VF of an interrupted attach. That blocks only this operation.
+void deviceInUse(Case& test) {
+  setUpVms(test.world, 3);
+  test.run({"attach", "vm0"}, killBeforeDefine());
+  test.world.hypervisor.domains.push_back(domainWithFirstVf());
+  test.expectSuccess(test.run({"attach", "vm1"}));
+  test.expectSuccess(test.start("vm1"));
+  test.world.endWithoutHook("vm1");
+  test.expectRefusal(test.run({"recover"}), "stop it");
+  test.expectSuccess(test.start("vm1"));
+  test.expectSuccess(test.run({"attach", "vm2"}));
+  test.world.hypervisor.domains.pop_back();
+  test.expectSuccess(test.run({"recover"}));
+  test.expectConsistent();
+}
+
+// `recover` is killed after it has dropped the first of two leases.
+void killedBetweenLeases(Case& test) {
+  setUpVms(test.world, 1);
+  writeMapping(test.world, "vm0", "vfs:\n" + vfEntry("rail0", "") + vfEntry("rail1", ""));
+  const std::string before = test.state();
+  test.run({"attach", "vm0"}, killBeforeDefine());
+  const std::string interrupted = test.state();
+  for (long at = 1;; ++at) {
+    World copy = test.copy();
+    const Result killed = copy.vfpass({"recover"}, {FaultMode::kill, std::nullopt, 0, 0, at});
+    if (!killed.fired) {
+      break;
+    }
+    const Result recovered = copy.vfpass({"recover"});
+    test.expect(recovered.code == 0 && openOperationsIn(copy) == 0 && fingerprint(copy) == before,
+                "recover after a kill of recover at change " + std::to_string(at) +
+                    " rolls back:\n" + recovered.output + difference(fingerprint(copy), before));
+  }
+  test.expect(interrupted != before, "the attach was interrupted after its first change");
+}
+
+}  // namespace
+
+std::vector<NamedCase> stuckOperationCases() {
+  return {{"undefined-during-attach", undefinedDuringAttach},
+          {"failing-reset", failingReset},
+          {"abandon", abandon},
+          {"device-in-use", deviceInUse},
+          {"killed-between-leases", killedBetweenLeases}};
+}
+
+}  // namespace vfpass::crash
