@@ -9,8 +9,10 @@
 #include "form.hpp"
 #include "switchdev.hpp"
 #include "vf_demand.hpp"
+#include "vfpass/base/driver_name.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/mlx5_firmware.hpp"
+#include "vfpass/plan/automatic.hpp"
 #include "vfpass/plan/select_pf.hpp"
 #include "vfpass/port_fault.hpp"
 
@@ -136,6 +138,10 @@ void recordOriginal(const AttachInput& input, const PhysicalFunction& pf, Lease&
       });
   if (vfOf(lease).index < pf.vfs.size()) {
     const VirtualFunction& vf = pf.vfs[vfOf(lease).index];
+    if (isLeftover(vf, lease)) {
+      lease.original.driver = pf.driver;
+      return;
+    }
     lease.original.driver = vf.driver;
     lease.original.driverOverride = vf.driverOverride;
     lease.original.settings = vf.settings;
@@ -251,6 +257,11 @@ void decideOne(const AttachInput& input, const MappedVf& entry, Progress& progre
 }
 
 }  // namespace
+
+bool isLeftover(const VirtualFunction& vf, const Lease& lease) {
+  const auto own = automaticMac(lease.domain, lease.entry, [](const MacAddress&) { return false; });
+  return isVfioDriver(vf.driver) && vf.settings.mac == own;
+}
 
 const Lease* earlierLease(const AttachInput& input, const std::string& entry) {
   const auto found = std::find_if(

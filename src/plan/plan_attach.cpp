@@ -257,12 +257,22 @@ std::vector<std::string> unreadOriginals(const AttachInput& input,
   std::vector<std::string> notes;
   for (const auto& lease : leases) {
     const PhysicalFunction* pf = findPf(input.inventory, lease.pf);
-    const bool exists = isVf(lease) && pf != nullptr && vfOf(lease).index < pf->vfs.size();
-    if (exists && !lease.original.created && !pf->reportsNoVfs &&
-        !pf->vfs[vfOf(lease).index].settingsReadable && lease.original.settings == VfSettings{}) {
-      notes.push_back(lease.entry + ": the attributes that VF " +
-                      std::to_string(vfOf(lease).index) + " of PF " + toString(lease.pf) +
-                      " had before cannot be read; detach will set neutral values instead");
+    if (!isVf(lease) || pf == nullptr || vfOf(lease).index >= pf->vfs.size() ||
+        lease.original.settings != VfSettings{}) {
+      continue;
+    }
+    const VirtualFunction& vf = pf->vfs[vfOf(lease).index];
+    const std::string subject =
+        lease.entry + ": VF " + std::to_string(vf.index) + " of PF " + toString(lease.pf);
+    if (isLeftover(vf, lease)) {
+      notes.push_back(subject +
+                      " still has what an earlier attach had set, whose record was lost with the "
+                      "state database; detach will set neutral values and bind it to " +
+                      printable(lease.original.driver));
+    } else if (!lease.original.created && !pf->reportsNoVfs && !vf.settingsReadable) {
+      notes.push_back(subject +
+                      ": its attributes cannot be read; detach will set neutral values instead "
+                      "of restoring them");
     }
   }
   return notes;

@@ -94,7 +94,26 @@ TEST_F(AttachTest, SaysWhatItCannotRestoreLater) {
   input.mapping.vfs[0].index = 0;
   const auto decision = planAttach(input);
   EXPECT_THAT(unreadOriginals(input, decision.leases),
-              testing::ElementsAre(HasSubstr("rail0: the attributes that VF 0 of PF ")));
+              testing::ElementsAre(
+                  HasSubstr("rail0: VF 0 of PF 0000:01:00.0: its attributes cannot be read; ")));
+}
+
+// The state database was deleted during an attach: what the VF had before is lost.
+TEST_F(AttachTest, DoesNotTakeItsOwnLeftoverForTheOriginalState) {
+  input.mapping.vfs[0].index = 0;
+  const Lease first = decide().leases.at(0);
+  auto& vf = kernel.pfs.at(first.pf).vfs.at(0);
+  vf.driver = "vfio-pci";
+  vf.driverOverride = "vfio-pci";
+  vf.settings.mac = vfOf(first).settings.mac;
+  const Lease again = decide().leases.at(0);
+  EXPECT_EQ(again.original.driver, "mlx5_core");
+  EXPECT_EQ(again.original.driverOverride, "");
+  EXPECT_EQ(again.original.settings, VfSettings{});
+  EXPECT_THAT(unreadOriginals(input, {again}),
+              testing::ElementsAre(HasSubstr("whose record was lost with the state database")));
+  vf.settings.mac = parseMacAddress("02:00:00:00:00:01");
+  EXPECT_EQ(decide().leases.at(0).original.driver, "vfio-pci") << "an administrator has bound it";
 }
 
 class SwitchdevTest : public AttachTest {
