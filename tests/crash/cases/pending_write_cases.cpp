@@ -6,7 +6,7 @@
 namespace vfpass::crash {
 namespace {
 
-// The last writes of an attach that creates the VFs, which bind them.
+// Every write of an attach that creates the VFs.
 void bindAfterCreation(Case& test) {
   test.world.kernel.addPf(firstPf, "0000:00:01.0", "eth0", 7);
   test.world.define("vm0", domainUuid(1));
