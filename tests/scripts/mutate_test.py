@@ -1,0 +1,108 @@
+"""scripts/mutate: every entry of tests/mutations/list applies to the sources, and a file is always restored."""
+
+import tempfile
+import unittest
+from pathlib import Path
+
+from loaded import CHECKOUT, load
+
+mutate = load("mutate")
+ENTRY = """name: base.limit
+file: src/base/read.cpp
+target: unit-base
+test: Read.RefusesLongText
+guards: bound
+lost: a long text exhausts memory
+-if (size > limit) {
+-  throw tooLong(limit);
++if (false) {
++  throw tooLong(limit);
+"""
+SOURCE = "void read() {\nif (size > limit) {\n  throw tooLong(limit);\n}\n}\n"
+
+
+class List(unittest.TestCase):
+    def test_every_entry_applies(self):
+        mutations = mutate.parse((CHECKOUT / mutate.LIST).read_text(encoding="utf-8"))
+        self.assertEqual([], mutate.problems_of(mutations, CHECKOUT))
+
+
+class WithSources(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        self.write("src/base/read.cpp", SOURCE)
+        self.write("tests/unit/base/CMakeLists.txt", "")
+        self.write("tests/unit/base/read_test.cpp", "TEST(Read, RefusesLongText) {}\nTEST_P(Read, Reads) {}\n")
+        [self.entry] = mutate.parse(ENTRY)
+
+    def write(self, name, text):
+        file = self.root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+
+
+class Entries(WithSources):
+    def problem(self, **changes):
+        return mutate.problem_of(self.entry._replace(**changes), self.root)
+
+    def test_entry_that_applies_has_no_problem(self):
+        self.assertEqual("", self.problem())
+        self.assertEqual("", self.problem(test="Sizes/Read.Reads/0"))
+
+    def test_entry_that_is_out_of_date_has_one(self):
+        self.assertIn("does not exist", self.problem(file="src/base/moved.cpp"))
+        self.assertIn("0 times", self.problem(text="if (length > limit) {"))
+        self.assertIn("2 times", self.problem(text="limit)"))
+        self.assertIn("no test", self.problem(test="Read.RefusesText"))
+        self.assertIn("no test", self.problem(test="Read.*"))
+        self.assertIn("target", self.problem(target="unit-moved"))
+        self.assertIn("unknown kind", self.problem(guards="luck"))
+        self.assertIn("changes nothing", self.problem(instead=self.entry.text))
+
+    def test_name_is_used_once(self):
+        self.assertEqual(1, len(mutate.problems_of([self.entry, self.entry], self.root)))
+
+    def test_incomplete_entry_is_refused(self):
+        for removed in (1, 5):
+            lines = ENTRY.splitlines()
+            del lines[removed]
+            with self.assertRaises(mutate.BadList):
+                mutate.parse("\n".join(lines))
+
+    def test_file_is_restored_after_an_interruption(self):
+        file = self.root / self.entry.file
+        with self.assertRaises(SystemExit), mutate.applied(self.entry, self.root):
+            self.assertIn("if (false) {", file.read_text(encoding="utf-8"))
+            raise SystemExit(143)
+        self.assertEqual(SOURCE, file.read_text(encoding="utf-8"))
+
+
+class FakeRunner(mutate.Runner):
+    """Neither builds nor runs anything."""
+
+    def __init__(self, compiles, passing):
+        super().__init__(Path("/nonexistent"))
+        self.compiles, self.passing = compiles, passing
+
+    def builds(self, *targets):
+        self.output = "error"
+        return self.compiles
+
+    def passes(self, target, test):
+        return self.passing
+
+
+class Fates(WithSources):
+    def test_each_fate(self):
+        for compiles, passing, fate in ((True, False, "killed"), (True, True, "SURVIVED"), (False, False, "does not build")):
+            self.assertEqual(fate, FakeRunner(compiles, passing).fate(self.entry, self.root))
+
+    def test_test_that_always_fails_kills_nothing(self):
+        with self.assertRaises(SystemExit):
+            mutate.require_passing(FakeRunner(True, False), [self.entry])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=["mutate_test"])
