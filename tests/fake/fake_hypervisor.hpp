@@ -30,6 +30,7 @@ class FakeHypervisor final : public Hypervisor {
   int failAtLive = -1;
   int liveEffects = 0;
   bool guestRefusesUnplug = false;
+  bool plugsNothing = false;  ///< although it reports success
   /// The connection breaks after this change of a running domain, or after a definition, before the
   /// reply: every later call fails while `disconnected` is set.
   int loseReplyAtLive = -1;
@@ -112,7 +113,9 @@ class FakeHypervisor final : public Hypervisor {
       beforePlug();
     }
     changeLive(uuid, [&](pugi::xml_node domain) {
-      domain.child("devices").append_buffer(xml.data(), xml.size());
+      if (!plugsNothing) {
+        domain.child("devices").append_buffer(xml.data(), xml.size());
+      }
     });
   }
 

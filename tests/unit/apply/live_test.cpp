@@ -207,6 +207,20 @@ TEST_F(LiveTest, ChangesNothingWithoutAFreePort) {
   EXPECT_EQ(host.fingerprint(), before);
 }
 
+TEST_F(LiveTest, PlugThatLibvirtOnlyReportsRollsBackEverything) {
+  both();
+  const Plan plan = host.attachPlan();
+  host.hypervisor.plugsNothing = true;
+  try {
+    host.execute(plan);
+    FAIL() << "the guest has no device";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("rail0 is missing although"));
+  }
+  EXPECT_EQ(host.fingerprint(), before);
+  EXPECT_TRUE(host.recoverAll().empty());
+}
+
 TEST_F(LiveTest, RefusedPlugRollsBackEverything) {
   both();
   for (int at = 0; at < 3; ++at) {

@@ -9,6 +9,7 @@
 
 #include <csignal>
 #include <fstream>
+#include <optional>
 #include <thread>
 
 #include "child.hpp"
@@ -163,6 +164,31 @@ TEST_F(LocksTest, WaiterNoticesARemovedFile) {
   EXPECT_FALSE(FileLock::tryAcquire(file()).has_value());
 }
 
+// Whether a process has the file open.
+bool hasOpen(pid_t process, const std::filesystem::path& file) {
+  std::error_code ignored;
+  const auto descriptors = "/proc/" + std::to_string(process) + "/fd";
+  for (const auto& entry : std::filesystem::directory_iterator(descriptors, ignored)) {
+    if (std::filesystem::equivalent(entry.path(), file, ignored)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+TEST_F(LocksTest, WaiterNoticesAReplacedFile) {
+  std::unique_ptr<Child> child = holder();
+  Child waiter([&](const Child::Say& say) { say(failure(milliseconds(2000))); });
+  const auto end = Clock::now() + milliseconds(2000);
+  while (!hasOpen(waiter.pid(), file()) && Clock::now() < end) {
+    std::this_thread::yield();
+  }
+  const FileLock replacement = FileLock::acquire(folder() / "y.lock", milliseconds(0));
+  std::filesystem::rename(folder() / "y.lock", file());
+  child.reset();
+  EXPECT_THAT(waiter.hear(), HasSubstr("is held by"));
+}
+
 TEST_F(LocksTest, HangingForkedChildDoesNotKeepTheLock) {
   std::unique_ptr<Child> hanging;
   {
@@ -230,6 +256,27 @@ TEST_F(LocksTest, TakesPfLocksInAddressOrderAndReleasesThemOnFailure) {
   const PciAddress pfC{0, 0x10, 0, 0};
   EXPECT_THROW(lockPfs(folder(), {pfC, pfB}, milliseconds(20)), Error);
   EXPECT_TRUE(FileLock::tryAcquire(folder() / "pf-0000:10:00.0.lock").has_value());
+}
+
+TEST_F(LocksTest, OneTimeoutCountsForAllPfs) {
+  const auto fileOfB = folder() / "pf-0000:5e:00.0.lock";
+  std::optional<FileLock> lockOfA =
+      FileLock::acquire(folder() / "pf-0000:3b:00.0.lock", milliseconds(0));
+  const FileLock lockOfB = FileLock::acquire(fileOfB, milliseconds(0));
+  // Releases A after part of the timeout, which it spends waiting for B.
+  std::thread releasing([&] {
+    EXPECT_THROW(static_cast<void>(FileLock::acquire(fileOfB, milliseconds(200))), Error);
+    lockOfA.reset();
+  });
+  std::string message;
+  try {
+    static_cast<void>(lockPfs(folder(), {pfA, pfB}, milliseconds(1000)));
+  } catch (const Error& error) {
+    message = error.what();
+  }
+  releasing.join();
+  EXPECT_THAT(message, HasSubstr("pf-0000:5e:00.0.lock"));
+  EXPECT_THAT(message, testing::Not(HasSubstr("waited 1000 ms")));
 }
 
 TEST_F(LocksTest, EachOperationHasItsOwnWriterLock) {
