@@ -78,8 +78,7 @@ std::optional<std::string> readInstances(const host::Root& root) {
   std::set<std::string> files;
   for (const std::string& process : root.list("proc")) {
     if (parseNumber(process) && root.readText("proc/" + process + "/comm") == "opensm") {
-      const std::string file =
-          configurationIn(host::readCommandLine(root, process));
+      const std::string file = configurationIn(host::readCommandLine(root, process));
       if (file == ofDefault || file.starts_with('/')) {
         files.insert(printable(file));
       }

@@ -284,8 +284,7 @@ class LibvirtHypervisor : public Hypervisor {
     }
   }
 
-  void detachDevice(const Uuid& uuid, const std::string& alias,
-                    std::chrono::milliseconds timeout,
+  void detachDevice(const Uuid& uuid, const std::string& alias, std::chrono::milliseconds timeout,
                     const std::function<void()>& checkStop) override {
     registerEventLoop();
     const ConnectionHandle connection = openConnection(uri_);

@@ -36,7 +36,7 @@ class FakeKernel final : public Kernel {
   std::map<PciAddress, PfSettings> pfSettings;  ///< after addPf(): legacy, MTU 1500, down
   std::vector<RdmaLink> rdmaLinks;
   std::map<std::uint32_t, std::vector<std::string>> usersOfRdma;  ///< by number
-  bool unreadable = false;  ///< reading a PF fails, as if no process could be started
+  bool unreadable = false;        ///< reading a PF fails, as if no process could be started
   bool losesReplyOfLink = false;  ///< the next SoftRoCE link is created without an answer
   std::map<std::string, std::string> softRoceFaults;  ///< by netdev
   /// In addition to the holders derived from VFs and functions.

@@ -53,9 +53,8 @@ std::string cgroupsOf(const Root& root, const Process& process) {
 
 // A QEMU that renders for a guest's display on the host's GPU.
 std::string guestOf(const Root& root, const Process& process) {
-  return process.name.starts_with("qemu")
-             ? parseQemuGuest(readCommandLine(root, process.id)).name
-             : "";
+  return process.name.starts_with("qemu") ? parseQemuGuest(readCommandLine(root, process.id)).name
+                                          : "";
 }
 
 }  // namespace

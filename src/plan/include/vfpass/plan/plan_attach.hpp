@@ -67,10 +67,10 @@ struct AttachDecision {
   std::vector<DomainSetting> settings;
 };
 
-/// One line for each lease whose VF existed before and cannot be restored: the kernel did not report
-/// its attributes, because a reply has room for some VFs only (vf_reply.hpp), or they are those of
-/// an attach whose record was lost. Only on the running system, because a captured tree has no
-/// attributes.
+/// One line for each lease whose VF existed before and cannot be restored: the kernel did not
+/// report its attributes, because a reply has room for some VFs only (vf_reply.hpp), or they are
+/// those of an attach whose record was lost. Only on the running system, because a captured tree
+/// has no attributes.
 std::vector<std::string> unreadOriginals(const AttachInput& input,
                                          const std::vector<Lease>& leases);
 
