@@ -151,9 +151,10 @@ vanishing() {
 
 # detached_is_said TITLE: after a command.
 detached_is_said() {
-    expect_said "$1 names the PF" "$pf"
+    local said=$last_output
     expect_said "$1 says what happened" "its driver has detached"
     expect_equal "$1: exit code 1" 1 "$last_code"
+    expect "$1 names the card" has_clear_error "$said"
 }
 
 # Linux 6.1's mlx5 keeps a netdev without data then: whatever asks it for VFs, `ip link` too, crashes the kernel.
