@@ -74,10 +74,11 @@ PortFault withoutNetdev(const PortFacts& port) {
 }  // namespace
 
 PortFault detachedNetdev() {
-  return {"has a netdev that its driver has detached",
-          "wait while the card is being reset; after `failed to rollback to orig profile` in the "
-          "kernel log (dmesg), stop its VMs and reboot the host, without a command for this PF's "
-          "netdev, eswitch or driver before, which could crash the kernel"};
+  return {
+      "has a netdev that its driver has detached",
+      "wait while the card is being reset; if the kernel log (dmesg) has \"failed to rollback to "
+      "orig profile\", stop its VMs and reboot the host, without a command for this PF's "
+      "netdev, eswitch or driver before, which could crash the kernel"};
 }
 
 PortFacts portFactsOf(const PhysicalFunction& pf) {

@@ -145,8 +145,11 @@ std::string fingerprint(const World& world, FingerprintScope scope) {
     append(text, lease);
   }
   for (const auto& record : softRoce) {
-    text << "SoftRoCE record " << record.name << ' ' << record.netdev << ' '
-         << record.number.has_value() << '\n';
+    if (record.bootId ==
+        world.bootId()) {  // an earlier boot's link is gone, and its record is inert
+      text << "SoftRoCE record " << record.name << ' ' << record.netdev << ' '
+           << record.number.has_value() << '\n';
+    }
   }
   for (const auto& domain : world.hypervisor.domains) {
     text << "definition " << domain.name << ' ' << devicesText(domain.persistentXml)
