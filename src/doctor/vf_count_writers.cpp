@@ -243,13 +243,14 @@ std::vector<VfCountWriter> vfCountWriters(BootLanguage language, std::string_vie
   for (const LogicalLine& line : logicalLines(text)) {
     addSettings(language, line, found);
   }
-  std::ranges::sort(found, {}, [](const VfCountWriter& writer) {
+  const auto place = [](const VfCountWriter& writer) {
     return std::pair(writer.line, writer.setting);
-  });
-  const auto repeated = std::ranges::unique(found, {}, [](const VfCountWriter& writer) {
-    return std::pair(writer.line, writer.setting);
-  });
-  found.erase(repeated.begin(), repeated.end());
+  };
+  std::ranges::sort(found, {}, place);
+  const auto isSamePlace = [&](const VfCountWriter& one, const VfCountWriter& other) {
+    return place(one) == place(other);
+  };
+  found.erase(std::unique(found.begin(), found.end(), isSamePlace), found.end());
   return found;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <ranges>
 #include <set>
 #include <string>
 
@@ -52,9 +51,9 @@ std::vector<pugi::xml_node> portsInForeignUse(const Document& document) {
   const auto controllers = ourControllers(document);
   // A controller's index is higher than its parent's, so the reverse order visits children first.
   std::set<PciAddress> places;
-  for (const auto& [index, controller] : std::ranges::reverse_view(controllers)) {
-    const auto address = guestAddressOf(controller);
-    if (address && buses.contains(index)) {
+  for (auto at = controllers.rbegin(); at != controllers.rend(); ++at) {
+    const auto address = guestAddressOf(at->second);
+    if (address && buses.contains(at->first)) {
       places.insert(*address);
       buses.insert(address->bus);
     }

@@ -76,8 +76,7 @@ void sortLike(const std::vector<PciAddress>& functions, std::vector<Holder>& hol
     return std::pair(std::ranges::find(functions, holder.device) - functions.begin(), holder.kind);
   };
   std::ranges::stable_sort(holders, {}, place);
-  const auto repeated = std::ranges::unique(holders);
-  holders.erase(repeated.begin(), repeated.end());
+  holders.erase(std::unique(holders.begin(), holders.end()), holders.end());
 }
 
 }  // namespace

@@ -114,12 +114,13 @@ MountTable::MountTable(const Root& root, const std::vector<Process>& processes,
 void MountTable::readNamespaces(const Root& root, const std::map<std::uint64_t, Viewers>& viewers,
                                 bool trusted, Clock::time_point deadline) {
   for (const auto& [inode, threads] : viewers) {
+    const auto of = inode;  // clang 14 cannot capture a structured binding
     const bool read = std::ranges::any_of(threads, [&](const Thread& thread) {
       return readNamespace(root, {thread.directory, describe(*thread.process), trusted}, deadline);
     });
     // A namespace that all its threads have left cannot be read.
     complete_ = complete_ && (read || std::ranges::none_of(threads, [&](const Thread& thread) {
-                                return isIn(root, thread.directory, inode);
+                                return isIn(root, thread.directory, of);
                               }));
   }
 }
