@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "error_line.hpp"
 #include "operations.hpp"
 #include "privileges.hpp"
 #include "request.hpp"
@@ -63,12 +64,7 @@ const Operation* findOperation(const Request& request) {
 
 // Without the journal, syslog has the same line.
 void report(const Request& request, const events::Subject& subject, const Error& error) {
-  // One line, because libvirt puts stderr into its own error message.
-  std::string line = error.what();
-  if (!error.remedy().empty()) {
-    line += "; " + error.remedy();
-  }
-  line = printableLine(line);
+  const std::string line = errorLine(error);
   std::fprintf(stderr, "vfpass: %s\n", line.c_str());
   const bool refused = error.code() == ExitCode::refused;
   const events::Ending ending{refused ? events::Result::refused : events::Result::failed,

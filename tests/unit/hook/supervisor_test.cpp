@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -79,6 +80,36 @@ TEST(Supervisor, EndsAtTheDeadlineAlthoughSomethingHangs) {
   EXPECT_EQ(result.code, 7);
   EXPECT_THAT(result.err, HasSubstr("deadline exceeded; run `vfpass recover`"));
   EXPECT_LT(result.took, 20s);
+}
+
+// A child inherits the blocked signals of its parent, here of libvirt's daemon.
+TEST(Supervisor, EndsAtTheDeadlineAlthoughSignalsWereBlocked) {
+  const Result result = inHook([] {
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, nullptr);
+    startWatchdog(1s, 7, "");
+    return superviseWorker([] { return ::poll(nullptr, 0, 15000); });
+  });
+  EXPECT_EQ(result.code, 7);
+}
+
+// Nothing else stops a worker whose supervisor is gone.
+TEST(Supervisor, WorkerEndsWithASupervisorThatIsKilled) {
+  std::array<int, 2> life{};
+  ASSERT_EQ(::pipe(life.data()), 0);
+  inHook([&life] {
+    ::close(life[0]);
+    return superviseWorker([&life]() -> int {
+      ::kill(::getppid(), SIGKILL);
+      ::poll(nullptr, 0, 15000);
+      return ::write(life[1], "x", 1) < 0 ? 1 : 0;
+    });
+  });
+  ::close(life[1]);
+  char byte = 0;
+  EXPECT_EQ(::read(life[0], &byte, 1), 0) << "it went on";
+  ::close(life[0]);
 }
 
 TEST(Supervisor, KillsItsWorkerAtTheDeadline) {
