@@ -115,6 +115,9 @@ class Hypervisor {
   /// Replaces the persistent definition. Throws with libvirt's message.
   virtual void defineDomain(const Definition& definition) = 0;
 
+  /// Returns once all definitions so far would survive a power failure. Throws if that fails.
+  virtual void syncDefinitions() = 0;
+
   /// Plugs a device into the running domain only.
   virtual void attachDevice(const Uuid& domain, const std::string& xml) = 0;
 

@@ -400,7 +400,12 @@ void perform(const Action& action, Tools& tools, std::vector<std::string>& warni
     void operator()(const DropLease& drop) const {
       tools.database.dropLease(drop.domain, drop.entry, drop.generation);
     }
-    void operator()(const EditDomain& edit) const { editDomain(edit, tools); }
+    // The journal must not record it as done before it would survive a power failure: recovery
+    // would take an operation without its XML for complete.
+    void operator()(const EditDomain& edit) const {
+      editDomain(edit, tools);
+      hypervisorOf(tools).syncDefinitions();
+    }
     void operator()(const EditLiveMetadata& edit) const { editLive(edit, tools); }
     void operator()(const PlugDevice& device) const { plug(device, tools); }
     void operator()(const UnplugDevice& device) const { unplug(device, tools); }
@@ -429,6 +434,14 @@ bool isPlugged(const DomainDescription& running, const Lease& lease) {
 }
 
 }  // namespace
+
+void syncDefinition(const Plan& plan, Tools& tools) {
+  const bool edits = std::ranges::any_of(
+      plan.steps, [](const Step& step) { return std::holds_alternative<EditDomain>(step.action); });
+  if (edits) {
+    hypervisorOf(tools).syncDefinitions();
+  }
+}
 
 void performInverse(const Action& action, Tools& tools, std::vector<std::string>& warnings) {
   if (const auto* unplugging = std::get_if<UnplugDevice>(&action)) {

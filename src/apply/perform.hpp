@@ -44,4 +44,8 @@ std::optional<Action> onExistingDevices(const Action& action, const Tools& tools
 /// True if the domain's persistent XML is as the action requires.
 bool isInEffect(const EditDomain& action, Tools& tools);
 
+/// Waits until the definition that a plan has changed would survive a power failure. For one that
+/// another process has changed: perform() does it itself.
+void syncDefinition(const Plan& plan, Tools& tools);
+
 }  // namespace vfpass::apply

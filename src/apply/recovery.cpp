@@ -7,6 +7,7 @@
 #include "holder_gate.hpp"
 #include "perform.hpp"
 #include "run_inverse.hpp"
+#include "unused_vfs.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/state/locks.hpp"
 
@@ -46,14 +47,17 @@ bool runs(const Operation& operation, Tools& tools) {
 }
 
 // A rollback that has begun goes on. The point of no return is the domain's persistent XML: once it
-// has changed, the operation is completed. If only the running domain is affected, an attach is
-// completed if the domain still runs, and a detach is rolled back unless the guest has already
-// released everything. A release, and a detach that changes no domain, are always completed.
+// has changed, the operation is completed. For an attach it is read even if all steps are done,
+// because leases without their devices in the XML are of no use. If only the running domain is
+// affected, an attach is completed if the domain still runs, and a detach is rolled back unless the
+// guest has already released everything. A release, and a detach that changes no domain, are always
+// completed.
 bool goesForward(const Operation& operation, Tools& tools) {
   if (isRollingBack(operation)) {
     return false;
   }
-  if (allDone(operation) || operation.kind == PlanKind::release) {
+  const bool attaches = operation.kind == PlanKind::attach;
+  if (operation.kind == PlanKind::release || (allDone(operation) && !attaches)) {
     return true;
   }
   const auto isEdit = [](const Action& action) {
@@ -63,8 +67,11 @@ bool goesForward(const Operation& operation, Tools& tools) {
     return edit->status != StepStatus::planned &&
            isInEffect(std::get<EditDomain>(edit->step.action), tools);
   }
+  if (allDone(operation)) {
+    return true;
+  }
   const JournaledStep* live = findStep(operation, isLiveAction);
-  if (operation.kind == PlanKind::attach) {
+  if (attaches) {
     return live != nullptr && live->status != StepStatus::planned && runs(operation, tools);
   }
   const bool allReleased =
@@ -148,6 +155,7 @@ class Recovery {
 
   // False if a device cannot be plugged into the running guest; the attach is then rolled back.
   bool goForward() {
+    addRemovals();
     gate_.require(kernelActionsAmong(stepsLeft()));
     for (std::size_t at = 0; at < operation_.steps.size(); ++at) {
       const JournaledStep& step = operation_.steps[at];
@@ -165,6 +173,18 @@ class Recovery {
       tools_.database.markSteps(operation_.id, at, 1, StepStatus::done);
     }
     return true;
+  }
+
+  void addRemovals() {
+    const auto removals = sameBoot_ ? findUnusedVfs(plan_, tools_) : std::vector<Step>{};
+    if (removals.empty()) {
+      return;
+    }
+    tools_.database.appendSteps(operation_.id, removals);
+    for (const Step& removal : removals) {
+      operation_.steps.push_back({removal, StepStatus::planned});
+      plan_.steps.push_back(removal);
+    }
   }
 
   // For a check of all actions before any is performed, so that a refusal changes nothing.
@@ -257,11 +277,12 @@ class Recovery {
   }
 
   std::string finish(const std::string& how) {
+    syncDefinition(plan_, tools_);
     finishOperation(operation_, tools_);
     return "interrupted " + describeWork(plan_) + ": " + how;
   }
 
-  const Operation& operation_;
+  Operation operation_;
   Tools& tools_;
   Plan plan_;
   HolderGate gate_;

@@ -12,6 +12,7 @@
 #include "require_seal_key.hpp"
 #include "run_inverse.hpp"
 #include "then_recover.hpp"
+#include "unused_vfs.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/cancelled.hpp"
 
@@ -88,7 +89,7 @@ struct FailedInverse {
 class Run {
  public:
   Run(const Plan& plan, Tools& tools, std::vector<state::FileLock> locks)
-      : plan_(plan), tools_(tools), gate_(plan, tools), locks_(std::move(locks)) {}
+      : plan_(plan), tools_(tools), gate_(plan_, tools), locks_(std::move(locks)) {}
 
   std::vector<std::string> execute() {
     // A start that finds its devices as it needs them only changes leases: one transaction does not
@@ -152,7 +153,11 @@ class Run {
     if (isDomainAction(plan_.steps[first].action)) {
       locks_.clear();
     } else {
+      const bool wasUnlocked = locks_.empty();
       takeLocks();
+      if (wasUnlocked && done_ > 0) {
+        addRemovals();
+      }
       requireUnheld(first, end);
     }
     tools_.database.markSteps(operation_, first, end - first, state::StepStatus::started);
@@ -240,6 +245,14 @@ class Run {
       throw TakenOver("domain " + printable(plan_.domainName) +
                       " was started, or another command changed its leases, while libvirt was "
                       "changing its XML");
+    }
+  }
+
+  void addRemovals() {
+    const auto removals = findUnusedVfs(plan_, tools_);
+    if (!removals.empty()) {
+      tools_.database.appendSteps(operation_, removals);
+      plan_.steps.insert(plan_.steps.end(), removals.begin(), removals.end());
     }
   }
 
@@ -409,7 +422,7 @@ class Run {
     }
   }
 
-  const Plan& plan_;
+  Plan plan_;
   Tools& tools_;
   HolderGate gate_;
   std::vector<state::FileLock> locks_;

@@ -14,6 +14,7 @@
 #include "read_xml.hpp"
 #include "unplug.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/hypervisor/sync_definitions.hpp"
 #include "vfpass/lease.hpp"
 
 namespace vfpass::libvirt {
@@ -275,6 +276,8 @@ class LibvirtHypervisor : public Hypervisor {
       throw callError("libvirt refused the domain's definition", lastFailure());
     }
   }
+
+  void syncDefinitions() override { hypervisor::syncDefinitions(uri()); }
 
   void attachDevice(const Uuid& uuid, const std::string& xml) override {
     const DomainHandle domain = require(uuid);

@@ -41,6 +41,20 @@ bool mayRemoveVfs(const PhysicalFunction& pf, const std::vector<Lease>& leases,
   return ours && !leased && !used;
 }
 
+}  // namespace
+
+std::optional<Step> removalOfVfs(const PhysicalFunction& pf, const std::vector<Lease>& leases,
+                                 const std::vector<Lease>& allLeases,
+                                 const std::vector<Holder>& holders) {
+  if (pf.vfs.empty() || !mayRemoveVfs(pf, leases, allLeases, holders)) {
+    return std::nullopt;
+  }
+  return Step{
+      RemoveVfs{pf.address}, {}, "the PF had no VFs before, and no lease needs them any more"};
+}
+
+namespace {
+
 void restoreBinding(const Lease& lease, const VirtualFunction& vf, bool removed,
                     std::vector<Step>& steps) {
   if (lease.managed) {
@@ -60,7 +74,8 @@ void restoreBinding(const Lease& lease, const VirtualFunction& vf, bool removed,
 void restorePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
                const std::vector<Lease>& allLeases, const std::vector<Holder>& holders,
                std::vector<Step>& steps) {
-  const bool removed = mayRemoveVfs(pf, leases, allLeases, holders);
+  const auto removal = removalOfVfs(pf, leases, allLeases, holders);
+  const bool removed = removal.has_value();
   ConfigureVfs configure{pf.address, {}};
   ConfigureVfs undo{pf.address, {}};
   std::vector<Step> afterwards;
@@ -93,9 +108,8 @@ void restorePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
       restoreBinding(lease, pf.vfs[vfOf(lease).index], removed, steps);
     }
   }
-  if (removed && !pf.vfs.empty()) {
-    steps.push_back(
-        {RemoveVfs{pf.address}, {}, "the PF had no VFs before, and no lease needs them any more"});
+  if (removal) {
+    steps.push_back(*removal);
   }
 }
 

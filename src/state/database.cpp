@@ -160,6 +160,13 @@ std::int64_t Database::beginOperation(const Plan& plan, const std::string& bootI
       [&](SQLite::Database& database) { return insertOperation(database, plan, bootId); });
 }
 
+void Database::appendSteps(std::int64_t operation, const std::vector<Step>& steps) {
+  implementation_->write<bool>([&](SQLite::Database& database) {
+    insertSteps(database, operation, steps);
+    return true;
+  });
+}
+
 void Database::markSteps(std::int64_t operation, std::size_t first, std::size_t count,
                          StepStatus status) {
   implementation_->write<bool>([&](SQLite::Database& database) {

@@ -102,10 +102,19 @@ std::int64_t insertOperation(SQLite::Database& database, const Plan& plan,
   insert.bind(4, bootId);
   insert.exec();
   const std::int64_t operation = database.getLastInsertRowid();
-  for (std::size_t position = 0; position < plan.steps.size(); ++position) {
-    insertStep(database, operation, position, plan.steps[position]);
-  }
+  insertSteps(database, operation, plan.steps);
   return operation;
+}
+
+void insertSteps(SQLite::Database& database, std::int64_t operation,
+                 const std::vector<Step>& steps) {
+  SQLite::Statement count(database, "SELECT COUNT(*) FROM steps WHERE operation = ?");
+  count.bind(1, operation);
+  count.executeStep();
+  auto position = static_cast<std::size_t>(count.getColumn(0).getInt64());
+  for (const Step& step : steps) {
+    insertStep(database, operation, position++, step);
+  }
 }
 
 void updateSteps(SQLite::Database& database, std::int64_t operation, std::size_t first,

@@ -15,6 +15,9 @@ namespace vfpass::state {
 
 std::int64_t insertOperation(SQLite::Database& database, const Plan& plan,
                              const std::string& bootId);
+/// Appends steps to an operation.
+void insertSteps(SQLite::Database& database, std::int64_t operation,
+                 const std::vector<Step>& steps);
 /// Throws if the operation lacks any of these steps.
 void updateSteps(SQLite::Database& database, std::int64_t operation, std::size_t first,
                  std::size_t count, StepStatus status);

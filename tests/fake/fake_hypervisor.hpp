@@ -3,9 +3,9 @@
 #include <functional>
 #include <map>
 #include <pugixml.hpp>
-#include <regex>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,6 +22,8 @@ class FakeHypervisor final : public Hypervisor {
   std::vector<NetworkDescription> networks;
   std::string connectionUri = "qemu:///system";
   bool refuseDefine = false;
+  bool definitionsSynced = true;
+  bool refuseSync = false;
   bool killBeforeDefine = false;
   bool killAfterDefine = false;
   std::function<void()> afterDefine;  ///< simulates a concurrent change at that moment
@@ -95,6 +97,7 @@ class FakeHypervisor final : public Hypervisor {
     for (auto& domain : domains) {
       if (domain.uuid == uuid) {
         domain.persistentXml = xml;
+        definitionsSynced = false;
       }
     }
     if (afterDefine) {
@@ -106,6 +109,13 @@ class FakeHypervisor final : public Hypervisor {
     if (killAfterDefine) {
       throw Killed{};
     }
+  }
+
+  void syncDefinitions() override {
+    if (refuseSync) {
+      throw Error("cannot sync directory /etc/libvirt/qemu: Input/output error");
+    }
+    definitionsSynced = true;
   }
 
   void attachDevice(const Uuid& uuid, const std::string& xml) override {
@@ -177,11 +187,16 @@ class FakeHypervisor final : public Hypervisor {
   }
 
   static DomainDescription withoutSecrets(DomainDescription domain) {
-    static const std::regex password(R"( passwd='[^']*')");
+    constexpr std::string_view password = " passwd='";
     for (DomainXml* xml : {&domain.persistentXml, &domain.liveXml}) {
-      if (xml->fault() == nullptr) {
-        *xml = std::regex_replace(xml->text(), password, "");
+      if (xml->fault() != nullptr) {
+        continue;
       }
+      std::string text = xml->text();
+      for (std::size_t at = 0; (at = text.find(password, at)) != std::string::npos;) {
+        text.erase(at, text.find('\'', at + password.size()) + 1 - at);
+      }
+      *xml = text;
     }
     return domain;
   }

@@ -299,5 +299,46 @@ TEST_F(LostAnswerTest, LocksThePciFunctionThatItReturns) {
   EXPECT_THAT(lockedPfs(plan), ElementsAre(*parsePciAddress("0000:03:00.0")));
 }
 
+// libvirt does not sync the directory of its definitions.
+TEST_F(LostAnswerTest, RecordsNoDefinitionThatAPowerFailureCouldUndo) {
+  const Plan plan = host.attachPlan();
+  const std::string before = host.fingerprint();
+  host.hypervisor.refuseSync = true;
+  EXPECT_THROW(host.execute(plan), Error);
+  EXPECT_THROW(host.recoverAll(), Error) << "the disk fails again";
+
+  host.hypervisor.refuseSync = false;
+  EXPECT_THAT(host.recoverAll(), ElementsAre(EndsWith("rolled back")));
+  EXPECT_EQ(host.fingerprint(), before);
+  EXPECT_THAT(host.recoverAll(), IsEmpty());
+
+  host.attach();
+  EXPECT_TRUE(host.hypervisor.definitionsSynced);
+  host.execute(host.detachPlan());
+  EXPECT_TRUE(host.hypervisor.definitionsSynced);
+}
+
+// The process that made it may have died before it could sync the directory.
+TEST_F(LostAnswerTest, RecoverySyncsADefinitionThatIsInEffect) {
+  host.hypervisor.killAfterDefine = true;
+  EXPECT_THROW(host.execute(host.attachPlan()), fake::Killed);
+  host.hypervisor.killAfterDefine = false;
+  EXPECT_THAT(host.recoverAll(), ElementsAre(EndsWith("completed")));
+  EXPECT_TRUE(host.hypervisor.definitionsSynced);
+}
+
+TEST_F(LostAnswerTest, RollsBackIfAnEarlierDefinitionIsThereAfterTheLastStep) {
+  const Plan plan = host.attachPlan();
+  const std::string before = host.fingerprint();
+  const std::string earlier = host.xml();
+  sql("CREATE TRIGGER refuse BEFORE DELETE ON operations "
+      "BEGIN SELECT RAISE(ABORT, 'disk I/O error'); END");
+  EXPECT_THROW(host.execute(plan), Error) << "all steps are done";
+  acceptStatus();
+  host.hypervisor.domains[0].persistentXml = earlier;
+  EXPECT_THAT(host.recoverAll(), ElementsAre(EndsWith("rolled back")));
+  EXPECT_EQ(host.fingerprint(), before);
+}
+
 }  // namespace
 }  // namespace vfpass::apply

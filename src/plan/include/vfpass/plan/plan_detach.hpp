@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -23,6 +24,12 @@ struct Restoration {
 /// is left unchanged; its lease still ends.
 Restoration planRestore(const std::vector<Lease>& leases, const std::vector<Lease>& allLeases,
                         const Inventory& inventory);
+
+/// The removal of a PF's VFs when `leases`, all of this PF, end. nullopt if vfpass has not created
+/// the VFs, another lease of the PF remains, or another VF is in use.
+std::optional<Step> removalOfVfs(const PhysicalFunction& pf, const std::vector<Lease>& leases,
+                                 const std::vector<Lease>& allLeases,
+                                 const std::vector<Holder>& holders);
 
 /// The complete input of detach.
 struct DetachInput {

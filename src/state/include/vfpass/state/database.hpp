@@ -101,6 +101,8 @@ class Database {
 
   /// Journals the whole plan before its first step runs.
   std::int64_t beginOperation(const Plan& plan, const std::string& bootId);
+  /// Adds steps at the end of an open operation, before they run.
+  void appendSteps(std::int64_t operation, const std::vector<Step>& steps);
   /// Marks steps [first, first + count) in one transaction.
   void markSteps(std::int64_t operation, std::size_t first, std::size_t count, StepStatus status);
   /// Deletes the operation: it has been completed or fully rolled back.

@@ -1,0 +1,77 @@
+#include "unused_vfs.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "vfpass/plan/plan_detach.hpp"
+
+namespace vfpass::apply {
+namespace {
+
+bool ends(const Plan& plan, const Lease& lease) {
+  return std::ranges::any_of(plan.steps, [&](const Step& step) {
+    const auto* drop = std::get_if<DropLease>(&step.action);
+    return drop != nullptr && drop->domain == lease.domain && drop->entry == lease.entry &&
+           drop->generation == lease.generation;
+  });
+}
+
+bool removesVfs(const Plan& plan, const PciAddress& pf) {
+  return std::ranges::any_of(plan.steps, [&](const Step& step) {
+    const auto* removal = std::get_if<RemoveVfs>(&step.action);
+    return removal != nullptr && removal->pf == pf;
+  });
+}
+
+// The leases that the plan ends, by PF, where no other lease remains.
+std::map<PciAddress, std::vector<Lease>> lastLeases(const Plan& plan,
+                                                    const std::vector<Lease>& leases) {
+  std::map<PciAddress, std::vector<Lease>> last;
+  std::set<PciAddress> needed;
+  for (const Lease& lease : leases) {
+    if (isVf(lease) && lease.original.created && ends(plan, lease)) {
+      last[lease.pf].push_back(lease);
+    } else {
+      needed.insert(lease.pf);
+    }
+  }
+  std::erase_if(last, [&](const auto& each) {
+    return needed.contains(each.first) || removesVfs(plan, each.first);
+  });
+  return last;
+}
+
+// nullopt if it is gone or cannot be read: then its VFs are left alone.
+std::optional<PhysicalFunction> findPf(const PciAddress& address, Tools& tools) {
+  try {
+    return tools.kernel.readPf(address);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+std::vector<Step> findUnusedVfs(const Plan& plan, Tools& tools) {
+  std::vector<Step> steps;
+  const auto leases = tools.database.leases();
+  for (const auto& [address, ended] : lastLeases(plan, leases)) {
+    const auto pf = findPf(address, tools);
+    if (!pf) {
+      continue;
+    }
+    std::vector<PciAddress> vfs;
+    for (const auto& vf : pf->vfs) {
+      vfs.push_back(vf.address);
+    }
+    const auto holders = tools.kernel.findHolders(vfs);
+    if (const auto removal = plan::removalOfVfs(*pf, ended, leases, holders)) {
+      steps.push_back(*removal);
+    }
+  }
+  return steps;
+}
+
+}  // namespace vfpass::apply

@@ -1,0 +1,74 @@
+// Two domains with VFs that vfpass created for the first of them are detached at the same time.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "test_host.hpp"
+
+namespace vfpass::apply {
+namespace {
+
+using testing::ElementsAre;
+using testing::EndsWith;
+using testing::IsEmpty;
+
+/// The PF had no VFs. The plan of the domain's detach is made while another domain has a lease.
+class UnusedVfsTest : public testing::Test {
+ protected:
+  UnusedVfsTest() : host(0) {
+    host.attach();
+    state::Database database = openDatabase();
+    other = database.leases().front();
+    other.domain = *parseUuid("00000000-0000-0000-0000-000000000099");
+    other.domainName = "other";
+    vfOf(other).index = 3;
+    other.vf = vfs()[3].address;
+    other.generation = database.nextGeneration();
+    database.recordLease(other);
+    plan = host.detachPlan();
+  }
+  [[nodiscard]] state::Database openDatabase() const {
+    return state::Database(host.folder / "state", state::Database::Open::createIfMissing,
+                           std::chrono::seconds(2));
+  }
+  void endOtherLease() const {
+    openDatabase().dropLease(other.domain, other.entry, other.generation);
+  }
+  std::vector<VirtualFunction>& vfs() { return host.kernel.pfs.begin()->second.vfs; }
+
+  Host host;
+  Lease other;
+  Plan plan;
+};
+
+TEST_F(UnusedVfsTest, StayIfTheOtherLeaseRemains) {
+  host.execute(plan);
+  EXPECT_THAT(vfs(), testing::SizeIs(testing::Gt(3)));
+}
+
+TEST_F(UnusedVfsTest, AreRemovedIfTheOtherLeaseHasEndedMeanwhile) {
+  host.hypervisor.afterDefine = [this] { endOtherLease(); };
+  host.execute(plan);
+  EXPECT_THAT(vfs(), IsEmpty());
+  EXPECT_THAT(host.recoverAll(), IsEmpty());
+}
+
+TEST_F(UnusedVfsTest, StayIfSomebodyHasOneWithoutALease) {
+  host.hypervisor.afterDefine = [this] {
+    endOtherLease();
+    vfs()[3].driver = "vfio-pci";
+  };
+  host.execute(plan);
+  EXPECT_THAT(vfs(), testing::SizeIs(testing::Gt(3)));
+}
+
+TEST_F(UnusedVfsTest, AreRemovedByTheRecoveryOfTheDetach) {
+  host.hypervisor.killAfterDefine = true;
+  EXPECT_THROW(host.execute(plan), fake::Killed);
+  host.hypervisor.killAfterDefine = false;
+  endOtherLease();
+  EXPECT_THAT(host.recoverAll(), ElementsAre(EndsWith("completed")));
+  EXPECT_THAT(vfs(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace vfpass::apply
