@@ -61,5 +61,7 @@ std::vector<NamedCase> stuckOperationCases();
 std::vector<NamedCase> databaseCases();
 std::vector<NamedCase> pendingWriteCases();
 std::vector<NamedCase> interleavingCases();
+std::vector<NamedCase> powerCases();
+std::vector<NamedCase> readerCases();
 
 }  // namespace vfpass::crash

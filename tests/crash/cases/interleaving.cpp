@@ -1,87 +1,58 @@
 #include "cases/interleaving.hpp"
 
-#include <poll.h>
-
 #include <algorithm>
 #include <iostream>
 #include <stdexcept>
-#include <vector>
+
+#include "vfpass/base/text.hpp"
 
 namespace vfpass::crash {
 namespace {
 
-constexpr std::chrono::seconds longestWait{30};
+constexpr std::int64_t tick = 10'000;  // nanoseconds for each request
 
 }  // namespace
+
+Interleaving::Interleaving(World& world) : scheduler(world, tick) {}
 
 Interleaving::Process& Interleaving::launch(const std::vector<std::string>& words) {
   Program program{{"vfpass"}, ""};
   program.arguments.insert(program.arguments.end(), words.begin(), words.end());
-  auto process = std::make_unique<Process>(world_, program);
-  for (const auto& word : words) {
-    process->name += (process->name.empty() ? "" : " ") + word;
-  }
-  std::cout << process->name << " begins\n";
-  auto& place = processes_[process->name];
-  place = std::move(process);
-  return *place;
+  const std::string name = join(words, " ");
+  std::cout << name << " begins\n";
+  processes_.push_back(&scheduler.launch(program, name));
+  return *processes_.back();
 }
 
-void Interleaving::receive(Process& process) {
-  if (process.worker.wait(std::chrono::milliseconds(0)) == Worker::Event::ended) {
-    process.ended = true;
-    process.blocked = false;
-    process.result = process.exchange.result();
-    process.worker.complete(process.result);
-    std::cout << process.name << " ends with " << process.result.code << '\n'
-              << process.result.output;
-    return;
-  }
-  process.waiting = process.worker.request();
+Interleaving::Process* Interleaving::nextProcess() {
+  const auto next = std::find_if(processes_.begin(), processes_.end(), [this](Process* process) {
+    return scheduler.isReady(*process) && gate(*process);
+  });
+  return next == processes_.end() ? nullptr : *next;
 }
 
-bool Interleaving::serveOne(Process& process) {
-  if (process.ended || !process.waiting || (gate && !gate(process, *process.waiting))) {
-    return false;
-  }
-  const Message request = *std::exchange(process.waiting, std::nullopt);
-  process.blocked = request.at(0) == "lock";
-  if (process.blocked || classOf(request) == ChangeClass::libvirt ||
-      classOf(request) == ChangeClass::kernel) {
-    std::cout << "  " << process.name << ": " << describe(request) << '\n';
-  }
-  process.worker.answer(*process.exchange.serve(request));
-  return true;
-}
-
-void Interleaving::waitForRequests() {
-  std::vector<pollfd> sockets;
-  std::vector<Process*> polled;
-  for (auto& [name, process] : processes_) {
-    if (!process->ended && !process->waiting) {
-      sockets.push_back({process->worker.descriptor(), POLLIN, 0});
-      polled.push_back(process.get());
-    }
-  }
-  if (::poll(sockets.data(), sockets.size(),
-             static_cast<int>(std::chrono::milliseconds(longestWait).count())) <= 0) {
-    throw std::runtime_error("no process continues");
-  }
-  for (std::size_t at = 0; at < sockets.size(); ++at) {
-    if (sockets[at].revents != 0) {
-      receive(*polled[at]);
-    }
-  }
+void Interleaving::printEnd(const Process& process) {
+  std::cout << process.name() << " ends with " << process.result().code << '\n'
+            << process.result().output;
 }
 
 void Interleaving::runUntil(const std::function<bool()>& condition) {
   while (!condition()) {
-    bool served = false;
-    for (auto& [name, process] : processes_) {
-      served = serveOne(*process) || served;
+    Process* const process = nextProcess();
+    if (process == nullptr) {
+      if (!condition() && !scheduler.passTime()) {  // a gate may have fulfilled it
+        throw std::runtime_error("no process continues");
+      }
+      continue;
     }
-    if (!served && !condition()) {  // a gate may have fulfilled it
-      waitForRequests();
+    const ChangeClass changeClass = classOf(process->request());
+    if (Interleaving::waitsFor(*process, "lock") || changeClass == ChangeClass::libvirt ||
+        changeClass == ChangeClass::kernel) {
+      std::cout << "  " << process->name() << ": " << describe(process->request()) << '\n';
+    }
+    scheduler.step(*process);
+    if (process->ended()) {
+      printEnd(*process);
     }
   }
 }
@@ -89,15 +60,13 @@ void Interleaving::runUntil(const std::function<bool()>& condition) {
 void Interleaving::runToEnd() {
   runUntil([this] {
     return std::all_of(processes_.begin(), processes_.end(),
-                       [](const auto& each) { return each.second->ended; });
+                       [](const Process* process) { return process->ended(); });
   });
 }
 
 void Interleaving::kill(Process& process) {
-  process.worker.kill();
-  process.ended = true;
-  process.waiting.reset();
-  std::cout << process.name << " is killed\n";
+  scheduler.kill(process);
+  std::cout << process.name() << " is killed\n";
 }
 
 }  // namespace vfpass::crash

@@ -1,13 +1,10 @@
 #pragma once
 
 #include <functional>
-#include <map>
-#include <memory>
-#include <optional>
 #include <string>
+#include <vector>
 
-#include "worker/worker.hpp"
-#include "world/exchange.hpp"
+#include "world/scheduler.hpp"
 
 namespace vfpass::crash {
 
@@ -15,42 +12,36 @@ namespace vfpass::crash {
 /// process at a certain request.
 class Interleaving {
  public:
-  struct Process {
-    Process(World& world, const Program& program)
-        : worker(world.files.root(), program), exchange(world, {}) {}
-    std::string name;
-    Worker worker;
-    Exchange exchange;
-    std::optional<Message> waiting;  ///< the request that the gate does not let through
-    bool blocked = false;            ///< waits for the lock of another process
-    bool ended = false;
-    Result result;  ///< after the end
+  using Process = Scheduler::Process;
 
-    [[nodiscard]] bool waitsFor(const std::string& kind) const {
-      return waiting && waiting->at(0) == kind;
-    }
-  };
+  explicit Interleaving(World& world);
 
-  explicit Interleaving(World& world) : world_(world) {}
-
-  /// Whether a process may proceed with a request. At first every one may.
-  std::function<bool(const Process&, const Message&)> gate;
+  /// Whether a process may proceed with its request. At first every one may.
+  std::function<bool(const Process&)> gate = [](const Process&) { return true; };
 
   /// Starts `vfpass WORDS`; the name is the command.
   Process& launch(const std::vector<std::string>& words);
-  /// Serves requests until the condition holds. Throws if it does not hold after 30 seconds.
+  /// Lets the first process that can go on do so until the condition holds. Throws if none can.
   void runUntil(const std::function<bool()>& condition);
   void runToEnd();
   /// Sends SIGKILL to a process.
   void kill(Process& process);
 
- private:
-  bool serveOne(Process& process);
-  void receive(Process& process);
-  void waitForRequests();
+  [[nodiscard]] static bool waitsFor(const Process& process, const std::string& kind) {
+    return !process.ended() && process.request().at(0) == kind;
+  }
+  /// Waits for the lock of another process.
+  [[nodiscard]] bool isBlocked(const Process& process) const {
+    return waitsFor(process, "lock") && !scheduler.isReady(process);
+  }
 
-  World& world_;
-  std::map<std::string, std::unique_ptr<Process>> processes_;
+  Scheduler scheduler;
+
+ private:
+  Process* nextProcess();
+  static void printEnd(const Process& process);
+
+  std::vector<Process*> processes_;
 };
 
 }  // namespace vfpass::crash

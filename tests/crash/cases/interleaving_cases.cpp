@@ -19,15 +19,15 @@ std::pair<Result, Result> interleave(World& world, const std::vector<std::string
   Interleaving both(world);
   Process& first = both.launch(slow);
   bool hold = true;
-  both.gate = [&](const Process& process, const Message& request) {
-    return !hold || &process != &first || request.at(0) != stopAt;
+  both.gate = [&](const Process& process) {
+    return !hold || &process != &first || !Interleaving::waitsFor(process, stopAt);
   };
-  both.runUntil([&] { return first.ended || first.waitsFor(stopAt); });
+  both.runUntil([&] { return first.ended() || Interleaving::waitsFor(first, stopAt); });
   Process& second = both.launch(other);
-  both.runUntil([&] { return second.ended || second.blocked; });
+  both.runUntil([&] { return second.ended() || both.isBlocked(second); });
   hold = false;
   both.runToEnd();
-  return {first.result, second.result};
+  return {first.result(), second.result()};
 }
 
 // The end of an attach that something else preceded: vm0 is attached, and another VM gets another
@@ -86,6 +86,25 @@ void detachAndAttach(Case& test) {
   expectAttached(test, attach, attached);
 }
 
+// Both are detached at the same time, and vfpass has created the VFs: neither leaves them to the
+// other.
+void lastDetaches(Case& test) {
+  World& world = test.world;
+  world.kernel.addPf(firstPf, "0000:00:01.0", "eth0", 7);
+  for (unsigned vm = 0; vm < 2; ++vm) {
+    const std::string name = "vm" + std::to_string(vm);
+    world.define(name, domainUuid(vm + 1));
+    writeMapping(world, name, "vfs:\n" + vfEntry("rail0", ""));
+  }
+  const std::string before = test.state();
+  test.expectSuccess(test.run({"attach", "vm0"}));
+  test.expectSuccess(test.run({"attach", "vm1"}));
+  const auto [first, second] = interleave(world, {"detach", "vm0"}, "define", {"detach", "vm1"});
+  test.expectSuccess(first);
+  test.expectSuccess(second);
+  test.expectState({before});
+}
+
 // Makes `gc` die at the last change at which the lease is gone and the operation still open. False
 // if there is no such change: then the lease and the end of the operation are one transaction.
 bool killAfterLease(Case& test) {
@@ -135,8 +154,9 @@ void attachDuringDeath(Case& test) {
   Interleaving both(test.world);
   bool hold = true;
   enum { before, locked, committed, dead } stage = before;
-  both.gate = [&](const Process& process, const Message& request) {
-    if (process.name != "attach vm0") {
+  both.gate = [&](const Process& process) {
+    const Message& request = process.request();
+    if (process.name() != "attach vm0") {
       return true;
     }
     if (request.at(0) == "holders") {
@@ -158,14 +178,14 @@ void attachDuringDeath(Case& test) {
     return stage != dead;
   };
   Process& first = both.launch({"attach", "vm0"});
-  both.runUntil([&] { return first.ended || first.waitsFor("holders"); });
+  both.runUntil([&] { return first.ended() || Interleaving::waitsFor(first, "holders"); });
   Process& second = both.launch({"attach", "vm1"});
-  both.runUntil([&] { return second.ended || second.blocked; });
+  both.runUntil([&] { return second.ended() || both.isBlocked(second); });
   hold = false;
-  both.runUntil([&] { return first.ended || stage == dead; });
+  both.runUntil([&] { return first.ended() || stage == dead; });
   both.kill(first);
-  both.runUntil([&] { return second.ended; });
-  test.expectSuccess(second.result);
+  both.runUntil([&] { return second.ended(); });
+  test.expectSuccess(second.result());
 }
 
 void expectDeviceOfVm1(Case& test) {
@@ -211,6 +231,7 @@ std::vector<NamedCase> interleavingCases() {
           {"recovery-and-live-attach", recoveryAndLiveAttach},
           {"recovery-and-detach", recoveryAndDetach},
           {"detach-and-attach", detachAndAttach},
+          {"last-detaches", lastDetaches},
           {"recovery-of-function", recoveryOfFunction},
           {"recovery-and-other-lease", recoveryAndOtherLease},
           {"recovery-during-start", recoveryDuringStart}};

@@ -93,6 +93,32 @@ void lostCreation(Case& test) {
   }
 }
 
+// A power failure before each change of a command loses what is not on the disk. Then XML and
+// leases agree again.
+void failPowerBeforeEachChange(Case& test, const std::vector<std::string>& words) {
+  Result cut;
+  cut.fired = true;
+  for (long at = 1; cut.fired; ++at) {
+    World copy = test.copy();
+    cut = copy.vfpass(words, {FaultMode::kill, std::nullopt, 0, 0, at});
+    copy.failPower(SimulatedDisk::Survivors::synced, 0);
+    const Result recovered = copy.vfpass({"recover"});
+    const std::string state = fingerprint(copy);
+    test.expect(recovered.code == 0 && openOperationsIn(copy) == 0 &&
+                    state.find("INCONSISTENT") == std::string::npos,
+                "a right state after a power failure before: " + cut.faulted + "\n" +
+                    recovered.output + state);
+  }
+}
+
+// libvirt's new definition is in place, but not its name on the disk.
+void lostDefinition(Case& test) {
+  setUpVms(test.world, 1);
+  failPowerBeforeEachChange(test, {"attach", "vm0"});
+  test.expectSuccess(test.run({"attach", "vm0"}));
+  failPowerBeforeEachChange(test, {"detach", "vm0"});
+}
+
 }  // namespace
 
 std::vector<NamedCase> lostReplyCases() {
@@ -101,6 +127,7 @@ std::vector<NamedCase> lostReplyCases() {
           {"lost-plug", lostPlug},
           {"dropped-element", droppedElement},
           {"lost-attributes", lostAttributes},
+          {"lost-definition", lostDefinition},
           {"lost-creation", lostCreation}};
 }
 

@@ -60,11 +60,11 @@ void Bench::run(const Experiment& experiment, long point, long second) {
   const Result result = scenario_.act(world, fault);
   world.failingAllocation = -1;
   report_.count(experiment.name);
-  continueAfter(experiment, world, result, second);
+  continueAfter(experiment, world, result, point, second);
 }
 
 void Bench::continueAfter(const Experiment& experiment, World& world, const Result& result,
-                          long second) {
+                          long point, long second) {
   const std::string story = storyOf(result);
   switch (experiment.continuation) {
     case Continuation::recover:
@@ -75,6 +75,9 @@ void Bench::continueAfter(const Experiment& experiment, World& world, const Resu
       return;
     case Continuation::reboot:
       checkReboot(world, story);
+      return;
+    case Continuation::powerFailure:
+      checkPowerFailure(world, story, experiment.variant, point);
       return;
     case Continuation::start:
       checkStart(world, story);

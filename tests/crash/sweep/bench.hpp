@@ -35,9 +35,11 @@ class Bench {
   [[nodiscard]] Expectation afterReboot() const;
   [[nodiscard]] bool applies(const Experiment& experiment) const;
 
-  void continueAfter(const Experiment& experiment, World& world, const Result& result, long second);
+  void continueAfter(const Experiment& experiment, World& world, const Result& result, long point,
+                     long second);
   void checkSameCommand(World& world, std::string story);
   void checkReboot(World& world, const std::string& story);
+  void checkPowerFailure(World& world, const std::string& story, std::uint32_t variant, long point);
   void checkStart(World& world, std::string story);
   void checkNestedKills(const World& world, const std::string& story, long second);
   void recoverTooEarly(World& world, std::string story);

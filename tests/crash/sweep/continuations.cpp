@@ -78,6 +78,14 @@ void Bench::checkReboot(World& world, const std::string& story) {
   checkRecovery(world, story, afterReboot());
 }
 
+void Bench::checkPowerFailure(World& world, const std::string& story, std::uint32_t variant,
+                              long point) {
+  world.failPower(
+      variant == 0 ? SimulatedDisk::Survivors::synced : SimulatedDisk::Survivors::random,
+      variant * 100'000U + static_cast<std::uint32_t>(point));
+  checkRecovery(world, story, afterReboot());
+}
+
 // The domain starts, if the hook permits it, and stops before anybody recovers.
 void Bench::checkStart(World& world, std::string story) {
   if (!world.domain(scenario_.domain).active) {

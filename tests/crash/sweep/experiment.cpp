@@ -20,6 +20,17 @@ std::vector<Experiment> kills() {
           {"kill-nested", "nested", Continuation::nestedKills, kill}};
 }
 
+// The first one loses everything that was not synced. In the others each sector survives or not.
+std::vector<Experiment> powerFailures() {
+  std::vector<Experiment> all;
+  for (int number = 0; number < 4; ++number) {
+    all.push_back({"power-" + std::to_string(number), "power", Continuation::powerFailure,
+                   faultOf(FaultMode::kill)});
+    all.back().variant = static_cast<std::uint32_t>(number);
+  }
+  return all;
+}
+
 std::vector<Experiment> lateWrites() {
   std::vector<Experiment> all;
   for (const int delay : {1, 5, 20}) {
@@ -59,7 +70,7 @@ std::vector<Experiment> errors() {
 const std::vector<Experiment>& allExperiments() {
   static const std::vector<Experiment> experiments = [] {
     std::vector<Experiment> all;
-    for (const auto& group : {kills(), lateWrites(), errors()}) {
+    for (const auto& group : {kills(), powerFailures(), lateWrites(), errors()}) {
       all.insert(all.end(), group.begin(), group.end());
     }
     all.push_back({"memory", "memory", Continuation::judge, {}, true});
@@ -69,7 +80,7 @@ const std::vector<Experiment>& allExperiments() {
 }
 
 std::vector<std::string> allSweeps() {
-  return {"recover", "again", "reboot", "start", "nested", "late", "errors", "memory"};
+  return {"recover", "again", "reboot", "start", "power", "nested", "late", "errors", "memory"};
 }
 
 long allocationAt(long point) {

@@ -12,6 +12,7 @@ enum class Continuation {
   recover,         ///< `vfpass recover`, twice: the state is old or new
   again,           ///< the same command: the state is new
   reboot,          ///< a reboot, then as `recover`
+  powerFailure,    ///< as `reboot`, but what was not synced is lost, or lost in part
   start,           ///< the domain starts and stops, then as `recover`
   nestedKills,     ///< `vfpass recover` is killed at every change, then as `recover`
   judge,           ///< the command has ended by itself: its exit status has to be right
@@ -23,8 +24,9 @@ struct Experiment {
   std::string name;
   std::string sweep;  ///< the option that includes it
   Continuation continuation = Continuation::recover;
-  Fault fault;               ///< without `at`
-  bool failsMemory = false;  ///< the points are allocations of memory
+  Fault fault;                ///< without `at`
+  bool failsMemory = false;   ///< the points are allocations of memory
+  std::uint32_t variant = 0;  ///< of a power failure
 };
 
 const std::vector<Experiment>& allExperiments();

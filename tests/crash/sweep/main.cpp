@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <limits>
 #include <random>
 
 #include "sweep/bench.hpp"
@@ -18,6 +19,9 @@ struct Options {
   std::string experiment;
   long at = 0;
   long second = 0;
+  long part = 0;
+  long parts = 1;
+  long points = 0;
   long seconds = 0;
   std::uint32_t seed = 0;
 };
@@ -32,6 +36,7 @@ void sweepScenario(const Options& options, const Scenario& scenario, Report& rep
                    const std::filesystem::path& scratch) {
   Bench bench(scenario, scratch, report);
   std::cout << scenario.name << ':' << std::flush;
+  long number = 0;
   for (const auto& experiment : allExperiments()) {
     if (!isSelected(options, experiment)) {
       continue;
@@ -39,7 +44,8 @@ void sweepScenario(const Options& options, const Scenario& scenario, Report& rep
     const long points = bench.points(experiment);
     std::cout << ' ' << experiment.name << ' ' << points << std::flush;
     for (long at = 1; at <= points; ++at) {
-      if (options.at == 0 || options.at == at) {
+      const bool isInPart = number++ % options.parts == options.part;
+      if (isInPart && (options.at == 0 || options.at == at)) {
         bench.run(experiment, at, options.second);
       }
     }
@@ -65,9 +71,11 @@ int run(const Options& options) {
   const auto began = std::chrono::steady_clock::now();
   const ScratchDirectory scratch;
   Report report;
-  if (options.seconds > 0) {
+  if (options.points > 0 || options.seconds > 0) {
     std::cout << "seed " << options.seed << std::endl;
-    runSubset(options.seed, std::chrono::seconds(options.seconds), scratch.path(), report);
+    runSubset(options.seed, options.points > 0 ? options.points : std::numeric_limits<long>::max(),
+              options.seconds > 0 ? std::chrono::seconds(options.seconds) : std::chrono::hours(24),
+              scratch.path(), report);
   } else {
     sweep(options, report, scratch.path());
   }
@@ -92,6 +100,9 @@ int parseAndRun(int argc, char** argv) {
   app.add_option("--experiment", options.experiment, "Only this experiment");
   app.add_option("--at", options.at, "Only this point");
   app.add_option("--second", options.second, "Only this kill of recover");
+  app.add_option("--part", options.part, "Only this part of the points of each scenario, from 0");
+  app.add_option("--parts", options.parts, "The number of parts")->check(CLI::PositiveNumber);
+  app.add_option("--points", options.points, "So many random points");
   app.add_option("--seconds", options.seconds, "Random points for this time");
   app.add_option("--seed", options.seed, "Seed of the random points");
   CLI11_PARSE(app, argc, argv);

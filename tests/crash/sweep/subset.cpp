@@ -41,20 +41,21 @@ long secondPoint(std::mt19937& random, const Experiment& experiment) {
 
 }  // namespace
 
-void runSubset(std::uint32_t seed, std::chrono::seconds duration,
+void runSubset(std::uint32_t seed, long points, std::chrono::seconds duration,
                const std::filesystem::path& scratch, Report& report) {
   std::mt19937 random(seed);
   Benches benches(scratch, report);
   const auto scenarios = allScenarios();
   const auto end = std::chrono::steady_clock::now() + duration;
-  while (std::chrono::steady_clock::now() < end) {
+  for (long run = 0; run < points && std::chrono::steady_clock::now() < end;) {
     const Scenario& scenario = pick(random, scenarios);
     const Experiment& experiment = pick(random, allExperiments());
     const auto number = static_cast<long>(random() & 0x7fffffffU);
     const long second = secondPoint(random, experiment);
     Bench& bench = benches.of(scenario);
-    if (const long points = bench.points(experiment); points > 0) {
-      bench.run(experiment, number % points + 1, second);
+    if (const long all = bench.points(experiment); all > 0) {
+      bench.run(experiment, number % all + 1, second);
+      ++run;
     }
   }
 }

@@ -8,9 +8,9 @@
 
 namespace vfpass::crash {
 
-/// Runs random points of random experiments on random scenarios until the time is over. The same
-/// seed gives the same sequence.
-void runSubset(std::uint32_t seed, std::chrono::seconds duration,
+/// Runs so many random points of random experiments on random scenarios, or fewer if the time is
+/// over before. The same seed gives the same sequence.
+void runSubset(std::uint32_t seed, long points, std::chrono::seconds duration,
                const std::filesystem::path& scratch, Report& report);
 
 }  // namespace vfpass::crash

@@ -1,5 +1,6 @@
 // Replaces connectLibvirt (src/hypervisor/libvirt.cpp) with requests to the world.
 #include "vfpass/hypervisor/libvirt.hpp"
+#include "vfpass/hypervisor/sync_definitions.hpp"
 #include "worker/world_socket.hpp"
 
 namespace vfpass::hypervisor {
@@ -48,6 +49,7 @@ class WorldHypervisor final : public Hypervisor {
   }
 
   void defineDomain(const Definition& definition) override { call({"define", definition.xml}); }
+  void syncDefinitions() override { hypervisor::syncDefinitions(uri()); }
 
   void attachDevice(const Uuid& domain, const std::string& xml) override {
     call({"plug", toString(domain), xml});

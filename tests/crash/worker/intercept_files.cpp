@@ -38,8 +38,8 @@ bool exists(int base, const char* path) {
   return ::fstatat(base, path, &status, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-bool mustFail(const char* call, const std::string& path) {
-  const int error = announce(call, path);
+bool mustFail(const vfpass::crash::Message& change) {
+  const int error = announce(change);
   if (error != 0) {
     errno = error;
   }
@@ -47,17 +47,27 @@ bool mustFail(const char* call, const std::string& path) {
 }
 
 bool mustFail(const char* call, int descriptor) {
-  return isWatched(descriptor) && mustFail(call, nameOf(descriptor));
+  return isWatched(descriptor) && mustFail({call, nameOf(descriptor)});
+}
+
+bool mustFailToWrite(const char* call, int descriptor, off64_t offset, std::size_t length) {
+  return isWatched(descriptor) &&
+         mustFail({call, nameOf(descriptor), std::to_string(offset), std::to_string(length)});
+}
+
+std::string absolute(int base, const char* path) {
+  return base == AT_FDCWD || *path == '/' ? path : nameOf(base) + '/' + path;
 }
 
 int openFile(int base, const char* path, int flags, mode_t mode) {
+  const std::string name = worldSocket >= 0 ? absolute(base, path) : "";
   if (worldSocket >= 0 && (flags & O_CREAT) != 0 && !exists(base, path) &&
-      mustFail("create", path)) {
+      mustFail({"create", name})) {
     return -1;
   }
   const auto descriptor = static_cast<int>(::syscall(SYS_openat, base, path, flags, mode));
   if (worldSocket >= 0 && descriptor >= 0 && static_cast<std::size_t>(descriptor) < names.size()) {
-    names[static_cast<std::size_t>(descriptor)] = path;
+    names[static_cast<std::size_t>(descriptor)] = name;
   }
   return descriptor;
 }
@@ -104,12 +114,15 @@ int openat64(int base, const char* path, int flags, ...) {
 }
 
 ssize_t write(int descriptor, const void* data, size_t size) {
-  return mustFail("write", descriptor) ? -1 : ::syscall(SYS_write, descriptor, data, size);
+  return mustFailToWrite("write", descriptor, ::lseek(descriptor, 0, SEEK_CUR), size)
+             ? -1
+             : ::syscall(SYS_write, descriptor, data, size);
 }
 
 ssize_t pwrite64(int descriptor, const void* data, size_t size, off64_t offset) {
-  return mustFail("pwrite", descriptor) ? -1
-                                        : ::syscall(SYS_pwrite64, descriptor, data, size, offset);
+  return mustFailToWrite("pwrite", descriptor, offset, size)
+             ? -1
+             : ::syscall(SYS_pwrite64, descriptor, data, size, offset);
 }
 
 ssize_t pwrite(int descriptor, const void* data, size_t size, off_t offset) {
@@ -117,7 +130,7 @@ ssize_t pwrite(int descriptor, const void* data, size_t size, off_t offset) {
 }
 
 int ftruncate64(int descriptor, off64_t size) noexcept {
-  return mustFail("ftruncate", descriptor)
+  return mustFailToWrite("ftruncate", descriptor, size, 0)
              ? -1
              : static_cast<int>(::syscall(SYS_ftruncate, descriptor, size));
 }
@@ -134,16 +147,17 @@ int fdatasync(int descriptor) {
 }
 
 int unlink(const char* path) noexcept {
-  return mustFail("unlink", path) ? -1 : static_cast<int>(::syscall(SYS_unlink, path));
+  return mustFail({"unlink", path}) ? -1 : static_cast<int>(::syscall(SYS_unlink, path));
 }
 
 int unlinkat(int base, const char* path, int flags) noexcept {
-  return mustFail("unlink", path) ? -1
-                                  : static_cast<int>(::syscall(SYS_unlinkat, base, path, flags));
+  return mustFail({"unlink", absolute(base, path)})
+             ? -1
+             : static_cast<int>(::syscall(SYS_unlinkat, base, path, flags));
 }
 
 int remove(const char* path) noexcept {
-  if (exists(AT_FDCWD, path) && mustFail("unlink", path)) {
+  if (exists(AT_FDCWD, path) && mustFail({"unlink", path})) {
     return -1;
   }
   const auto result = static_cast<int>(::syscall(SYS_unlink, path));
@@ -151,28 +165,35 @@ int remove(const char* path) noexcept {
 }
 
 int rename(const char* from, const char* to) noexcept {
-  return mustFail("rename", std::string(from) + ">" + to)
-             ? -1
-             : static_cast<int>(::syscall(SYS_rename, from, to));
+  return mustFail({"rename", from, to}) ? -1 : static_cast<int>(::syscall(SYS_rename, from, to));
 }
 
 int renameat2(int fromBase, const char* from, int toBase, const char* to, unsigned flags) noexcept {
-  return mustFail("rename", std::string(from) + ">" + to)
+  return mustFail({"rename", absolute(fromBase, from), absolute(toBase, to)})
              ? -1
              : static_cast<int>(::syscall(SYS_renameat2, fromBase, from, toBase, to, flags));
 }
 
 int mkdir(const char* path, mode_t mode) noexcept {
-  return !exists(AT_FDCWD, path) && mustFail("mkdir", path)
+  return !exists(AT_FDCWD, path) && mustFail({"mkdir", path})
              ? -1
              : static_cast<int>(::syscall(SYS_mkdir, path, mode));
 }
 
-// Tells the world that this process begins to wait for a lock, which changes nothing.
+// Tells the world that this process begins to wait for a lock, which changes nothing. A scheduler
+// answers when the lock may be free or time has passed; a caller that waits until a deadline looks
+// at it after EINTR.
 int flock(int descriptor, int operation) noexcept {
-  if (worldSocket >= 0 && (operation & (LOCK_NB | LOCK_UN)) == 0) {
+  const bool mayWait = worldSocket >= 0 && (operation & (LOCK_NB | LOCK_UN)) == 0;
+  if (mayWait) {
     vfpass::crash::ask({"lock", nameOf(descriptor)});
   }
-  return static_cast<int>(::syscall(SYS_flock, descriptor, operation));
+  const bool scheduled = mayWait && vfpass::crash::isScheduled();
+  const auto result = static_cast<int>(
+      ::syscall(SYS_flock, descriptor, scheduled ? operation | LOCK_NB : operation));
+  if (scheduled && result != 0 && errno == EWOULDBLOCK) {
+    errno = EINTR;
+  }
+  return result;
 }
 }

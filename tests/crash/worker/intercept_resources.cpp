@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <new>
+#include <semaphore>
 
 #include "worker/world_socket.hpp"
 
@@ -16,8 +17,8 @@ bool allocationFails() {
   if (vfpass::crash::worldSocket < 0) {
     return false;
   }
-  auto& count = vfpass::crash::allocationCount();
-  return ++count.made == count.failing;
+  auto& state = vfpass::crash::sharedState();
+  return ++state.allocations == state.failingAllocation;
 }
 
 // The errno with which starting a process or a thread has to fail, or 0.
@@ -32,15 +33,44 @@ Function next(const char* name) {
   return reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name));
 }
 
+using CreateThread = decltype(&::pthread_create);
+
+struct Thread {
+  void* (*start)(void*);
+  void* argument;
+  std::binary_semaphore ended{0};
+};
+
+void* runThread(void* data) {
+  auto* const thread = static_cast<Thread*>(data);
+  void* const result = thread->start(thread->argument);
+  thread->ended.release();
+  return result;
+}
+
+// The order of requests is that of one thread, so that a schedule can be repeated.
+int runToItsEnd(CreateThread create, pthread_t* thread, const pthread_attr_t* attributes,
+                void* (*start)(void*), void* argument) {
+  Thread whole{start, argument};
+  const int error = create(thread, attributes, runThread, &whole);
+  if (error == 0) {
+    whole.ended.acquire();
+  }
+  return error;
+}
+
 }  // namespace
 
 extern "C" {
 
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),
                    void* argument) noexcept {
-  static const auto create = next<decltype(&::pthread_create)>("pthread_create");
-  const int error = startError("thread");
-  return error != 0 ? error : create(thread, attributes, start, argument);
+  static const auto create = next<CreateThread>("pthread_create");
+  if (const int error = startError("thread"); error != 0) {
+    return error;
+  }
+  return vfpass::crash::isScheduled() ? runToItsEnd(create, thread, attributes, start, argument)
+                                      : create(thread, attributes, start, argument);
 }
 
 pid_t _Fork(void) noexcept {

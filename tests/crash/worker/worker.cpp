@@ -91,8 +91,8 @@ Worker::Worker(const std::filesystem::path& root, const Program& program) {
   for (const int end : ends) {
     require(::setsockopt(end, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof size), "setsockopt");
   }
-  allocationCount().made = 0;
-  allocationCount().failing = program.failingAllocation;
+  sharedState().allocations = 0;
+  sharedState().failingAllocation = program.failingAllocation;
   const int input = memoryFile(program.input);
   output_ = memoryFile("");
   std::cout.flush();
@@ -155,7 +155,7 @@ void Worker::complete(Result& result) {
   result.code = WIFEXITED(status_) ? WEXITSTATUS(status_) : -1;
   result.signal = WIFSIGNALED(status_) ? WTERMSIG(status_) : 0;
   result.output = readAll(output_);
-  result.allocations = allocationCount().made;
+  result.allocations = sharedState().allocations;
 }
 
 }  // namespace vfpass::crash

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <mutex>
@@ -13,10 +14,19 @@ namespace vfpass::crash {
 
 int worldSocket = -1;
 
-AllocationCount& allocationCount() {
-  static auto* const count = new (::mmap(nullptr, sizeof(AllocationCount), PROT_READ | PROT_WRITE,
-                                         MAP_SHARED | MAP_ANONYMOUS, -1, 0)) AllocationCount;
-  return *count;
+SharedState& sharedState() {
+  static auto* const state = new (::mmap(nullptr, sizeof(SharedState), PROT_READ | PROT_WRITE,
+                                         MAP_SHARED | MAP_ANONYMOUS, -1, 0)) SharedState;
+  return *state;
+}
+
+timespec virtualTime(clockid_t clock) {
+  constexpr std::int64_t second = 1'000'000'000;
+  constexpr std::int64_t firstBoot = 1'800'000'000;  // seconds since 1970
+  constexpr std::int64_t uptime = 100;
+  const bool isDate = clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE;
+  const std::int64_t now = sharedState().clock + (isDate ? sharedState().setTo.load() : 0);
+  return {(isDate ? firstBoot : uptime) + now / second, now % second};
 }
 
 Message ask(const Message& request) {
@@ -26,7 +36,7 @@ Message ask(const Message& request) {
   if (::send(worldSocket, bytes.data(), bytes.size(), MSG_NOSIGNAL) < 0) {
     ::_exit(97);
   }
-  static std::string buffer(largestMessage, '\0');
+  static std::array<char, largestMessage> buffer;  // its pages exist only when they are used
   ssize_t length = -1;
   do {
     length = ::recv(worldSocket, buffer.data(), buffer.size(), 0);
@@ -37,12 +47,14 @@ Message ask(const Message& request) {
   return unpack(buffer.data(), static_cast<std::size_t>(length));
 }
 
-int announce(const char* call, const std::string& path) {
+int announce(const Message& change) {
   if (worldSocket < 0) {
     return 0;
   }
   const int before = errno;
-  const Message reply = ask({"file", call, path});
+  Message request{"file"};
+  request.insert(request.end(), change.begin(), change.end());
+  const Message reply = ask(request);
   errno = before;
   return std::atoi(reply.at(0).c_str());
 }

@@ -13,13 +13,13 @@ bool isOfLibvirt(ChangeClass changeClass) {
   return changeClass == ChangeClass::libvirt || changeClass == ChangeClass::query;
 }
 
-Message failureOf(ChangeClass changeClass, int error, const std::string& message) {
-  return {isOfLibvirt(changeClass) ? "injected: " + message : std::to_string(error)};
-}
-
 constexpr const char* connectionLost = "connection to the daemon lost";
 
 }  // namespace
+
+Message failureOf(ChangeClass changeClass, int error, const std::string& message) {
+  return {isOfLibvirt(changeClass) ? "injected: " + message : std::to_string(error)};
+}
 
 std::string describe(const Message& request) {
   std::string line = request.at(0);
@@ -125,9 +125,10 @@ std::optional<Message> Exchange::injectFault(const Message& request, ChangeClass
 }
 
 std::optional<Message> Exchange::serve(const Message& request) {
-  if (request.at(0) == "lock") {
+  if (request.at(0) == "lock" || request.at(0) == "sleep") {
     return Message{""};
   }
+  world_.disk.settle();
   world_.kernel.countTowardsPending(request);
   const ChangeClass changeClass = classOf(request);
   if (changeClass == ChangeClass::none) {
@@ -146,8 +147,13 @@ std::optional<Message> Exchange::serve(const Message& request) {
   if (changeClass == ChangeClass::query) {
     return world_.read(request);
   }
-  const bool effective = changeClass == ChangeClass::kernel || changeClass == ChangeClass::libvirt;
-  return effective ? world_.change(request) : Message{"0"};
+  if (changeClass == ChangeClass::kernel || changeClass == ChangeClass::libvirt) {
+    return world_.change(request);
+  }
+  if (changeClass == ChangeClass::file) {
+    world_.disk.begin(request);
+  }
+  return Message{"0"};
 }
 
 }  // namespace vfpass::crash

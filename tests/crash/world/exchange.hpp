@@ -34,6 +34,9 @@ class Exchange {
   std::set<std::string> unsynced_;  // files of the database with changes that are not on disk
 };
 
+/// The reply to a request that fails; libvirt's failures have a message.
+Message failureOf(ChangeClass changeClass, int error, const std::string& message);
+
 /// One line about a change, for messages.
 std::string describe(const Message& request);
 

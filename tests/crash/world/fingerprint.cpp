@@ -15,14 +15,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Records {
-  std::vector<Lease> leases;
-  std::vector<SoftRoceRecord> softRoce;
-  std::size_t openOperations = 0;
-};
+}  // namespace
 
 // Reads a copy of the database, because opening the original would already recover its WAL.
-Records readRecords(const World& world) {
+Records recordsIn(const World& world) {
   const fs::path copy = world.files.root().string() + "-database";
   const fs::path original = world.files.root() / "var/lib/vfpass";
   fs::remove_all(copy);
@@ -32,8 +28,11 @@ Records readRecords(const World& world) {
   state::Database database(copy, state::Database::Open::createIfMissing,
                            std::chrono::milliseconds(300));
   database.setCurrentBoot(world.bootId());
-  return {database.leases(), database.softRoceRecords(), database.openOperations().size()};
+  return {database.leases(), database.softRoceRecords(), database.openOperations().size(),
+          database.lastGeneration()};
 }
+
+namespace {
 
 std::string settingsText(const VfSettings& settings) {
   std::string text;
@@ -131,13 +130,13 @@ std::vector<std::string> linesOf(const std::string& text) {
 
 }  // namespace
 
-std::vector<Lease> leasesIn(const World& world) { return readRecords(world).leases; }
+std::vector<Lease> leasesIn(const World& world) { return recordsIn(world).leases; }
 
-std::size_t openOperationsIn(const World& world) { return readRecords(world).openOperations; }
+std::size_t openOperationsIn(const World& world) { return recordsIn(world).openOperations; }
 
 std::string fingerprint(const World& world, FingerprintScope scope) {
   std::ostringstream text;
-  const auto [leases, softRoce, openOperations] = readRecords(world);
+  const auto [leases, softRoce, openOperations, lastGeneration] = recordsIn(world);
   if (scope.kernel) {
     appendKernel(text, world, scope.idleAttributes ? std::set<std::string>() : idleDevices(leases));
   }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "vfpass/lease.hpp"
+#include "vfpass/soft_roce.hpp"
 #include "world/world.hpp"
 
 namespace vfpass::crash {
@@ -20,7 +21,14 @@ struct FingerprintScope {
 /// with their originals, and the domains' devices. One line for each object.
 std::string fingerprint(const World& world, FingerprintScope scope = {});
 
-/// The leases and the number of interrupted operations that the next writer would read.
+/// What the next writer would read from the database.
+struct Records {
+  std::vector<Lease> leases;
+  std::vector<SoftRoceRecord> softRoce;
+  std::size_t openOperations = 0;  ///< interrupted ones
+  std::uint64_t lastGeneration = 0;
+};
+Records recordsIn(const World& world);
 std::vector<Lease> leasesIn(const World& world);
 std::size_t openOperationsIn(const World& world);
 

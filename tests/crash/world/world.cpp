@@ -15,7 +15,8 @@ constexpr std::chrono::seconds longestCommand{60};
 
 HostFiles emptyHost(const fs::path& root) {
   fs::remove_all(root);
-  for (const char* directory : {"proc/self", "tmp", "etc/vfpass/vms", "var/lib", "run"}) {
+  for (const char* directory :
+       {"proc/self", "tmp", "etc/vfpass/vms", "etc/libvirt/qemu", "var/lib", "run"}) {
     fs::create_directories(root / directory);
   }
   HostFiles files(root);
@@ -40,10 +41,13 @@ Program hookCall(const std::string& domain, const std::string& operation,
 
 }  // namespace
 
-World::World(const fs::path& root) : files(emptyHost(root)), kernel(files) {}
+World::World(const fs::path& root) : files(emptyHost(root)), disk(files), kernel(files) {}
 
 World::World(const World& other, const fs::path& root)
-    : files(copiedHost(other.files.root(), root)), kernel(other.kernel, files), boot_(other.boot_) {
+    : files(copiedHost(other.files.root(), root)),
+      disk(files),
+      kernel(other.kernel, files),
+      boot_(other.boot_) {
   hypervisor.domains = other.hypervisor.domains;
 }
 
@@ -150,6 +154,21 @@ void World::reboot() {
   for (const auto& each : hypervisor.domains) {
     endWithoutHook(each.name);
   }
+}
+
+void World::failPower(SimulatedDisk::Survivors survivors, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  disk.failPower(survivors, random);
+  const bool synced = disk.takeSync(definitionsDirectory);
+  for (auto& each : hypervisor.domains) {
+    const auto earlier = syncedDefinitions_.find(each.uuid);
+    const bool isLost = survivors == SimulatedDisk::Survivors::synced || (random() & 1U) != 0;
+    if (earlier != syncedDefinitions_.end() && !synced && isLost) {
+      each.persistentXml = earlier->second;
+    }
+  }
+  syncedDefinitions_.clear();
+  reboot();
 }
 
 }  // namespace vfpass::crash

@@ -7,9 +7,13 @@
 
 #include "fake/fake_hypervisor.hpp"
 #include "world/fault.hpp"
+#include "world/simulated_disk.hpp"
 #include "world/simulated_kernel.hpp"
 
 namespace vfpass::crash {
+
+/// Where libvirt keeps the definitions of domains.
+inline constexpr const char* definitionsDirectory = "/etc/libvirt/qemu";
 
 /// A host: its kernel, its libvirt and its files. It survives the death of every worker. The state
 /// directory, the lock files, the seal key and the configuration are real files below the root.
@@ -24,6 +28,7 @@ class World {
   ~World() = default;
 
   HostFiles files;
+  SimulatedDisk disk;
   SimulatedKernel kernel;
   fake::FakeHypervisor hypervisor;
   long failingAllocation = -1;  ///< of every worker; -1: none
@@ -47,6 +52,8 @@ class World {
 
   /// All domains stop, and files below /run disappear.
   void reboot();
+  /// A reboot that loses what was not synced: of the files, and of libvirt's definitions.
+  void failPower(SimulatedDisk::Survivors survivors, std::uint32_t seed);
   [[nodiscard]] std::string bootId() const { return "boot-" + std::to_string(boot_); }
 
   /// Executes a request that changes the kernel or libvirt; see SimulatedKernel::change().
@@ -59,7 +66,11 @@ class World {
   Message readDomains(const Message& request);
   [[nodiscard]] Message holders(const Message& request) const;
 
+  void define(const std::string& xml);
+
   int boot_ = 1;
+  /// Earlier definitions that are on the disk, of domains that were defined since.
+  std::map<Uuid, DomainXml> syncedDefinitions_;
 };
 
 }  // namespace vfpass::crash

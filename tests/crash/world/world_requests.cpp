@@ -35,11 +35,25 @@ Message World::change(const Message& request, std::optional<PartialFailure> fail
                                                   : kernel.change(request, failure);
 }
 
+// libvirt syncs the new file before it renames it, but not the directory.
+void World::define(const std::string& xml) {
+  if (disk.takeSync(definitionsDirectory)) {
+    syncedDefinitions_.clear();
+  }
+  const Uuid uuid = domain::parseDomain(xml).uuid;
+  for (const auto& each : hypervisor.domains) {
+    if (each.uuid == uuid) {
+      syncedDefinitions_.try_emplace(uuid, each.persistentXml);
+    }
+  }
+  hypervisor.defineDomain(Definition(xml));
+}
+
 Message World::changeDomain(const Message& request) {
   const std::string& kind = request.at(0);
   try {
     if (kind == "define") {
-      hypervisor.defineDomain(Definition(request.at(1)));
+      define(request.at(1));
     } else if (kind == "plug") {
       hypervisor.attachDevice(*parseUuid(request.at(1)), request.at(2));
     } else if (kind == "unplug") {
