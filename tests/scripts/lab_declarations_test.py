@@ -34,7 +34,7 @@ class LabDeclarations(unittest.TestCase):
         self.assertEqual(set(), set(scripts) - sourced - {each.script for each in TESTS})
 
     def test_every_duration_belongs_to_a_test_or_part(self):
-        parts = {"unit", "cli", "style", "scripts", "sanitized"}
+        parts = {"unit", "cli", "crash", "style", "scripts", "sanitized"}
         durations = lab_tests.read_durations(LAB / "durations")
         known = {each.name for each in TESTS} | {f"prepare_{each}" for each in NEEDS} | parts
         self.assertEqual(set(), set(durations) - known)

@@ -15,6 +15,7 @@ from unittest import mock
 from loaded import CHECKOUT, load
 
 import lab_tests
+from rotation import GOLDEN
 
 select = load("select-lab-tests")
 DECLARED = sys.argv.pop(1)
@@ -45,7 +46,7 @@ COSTS = lab_tests.Costs(all_durations(), {"disks": lab_tests.Need(300, ["--guest
 
 
 def chosen_at(count, hits=None, budget=BUDGET):
-    groups = select.in_turn(GROUPS, count * select.GOLDEN % 1, budget, COSTS)
+    groups = select.in_turn(GROUPS, count * GOLDEN % 1, budget, COSTS)
     return select.choose(groups, budget, hits or {}, COSTS)
 
 
@@ -325,7 +326,7 @@ class DeclaredTests(unittest.TestCase):
         budget = max(costs.of([each]) for each in groups)
         seen = set()
         for count in range(200):
-            turn = select.in_turn(groups, count * select.GOLDEN % 1, budget, costs)
+            turn = select.in_turn(groups, count * GOLDEN % 1, budget, costs)
             seen.update(names(select.choose(turn, budget, {}, costs)))
         self.assertEqual({each.name for each in groups}, seen)
 
