@@ -1,25 +1,119 @@
-// Runs a target once with each file of its corpus, without libFuzzer: replay DIRECTORY
+// Runs a target without libFuzzer, once with each file of its corpus, then with mutations of them,
+// always the same ones: replay DIRECTORY [--mutate EXECUTIONS | --seconds SECONDS] The input of a
+// violation is left in `violation-input`.
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
+#include <string>
+#include <vector>
 
+#include "fuzz/mutator.hpp"
 #include "fuzz/target.hpp"
 
+// In the sanitizers' libraries only.
+extern "C" void __sanitizer_set_death_callback(void (*callback)()) __attribute__((weak));
+
+// GCC's UBSan does not call ASan's callback; it reads this.
+extern "C" const char* __ubsan_default_options();
+
+extern "C" const char* __ubsan_default_options() { return "abort_on_error=1"; }
+
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+struct Limits {
+  std::uint64_t executions = 0;
+  Clock::duration time{};
+};
+
+std::string current;
+
+// The process is about to die: what this allocates need not be sound.
+void keepInput() {
+  std::ofstream("violation-input", std::ios::binary) << current;
+  std::fprintf(stderr, "the input is in violation-input (%zu bytes)\n", current.size());
+}
+
+void keepInputOnAbort(int signal) {
+  std::signal(signal, SIG_DFL);
+  keepInput();
+  std::raise(signal);
+}
+
+void watchForViolations() {
+  std::signal(SIGABRT, keepInputOnAbort);
+  if (__sanitizer_set_death_callback != nullptr) {
+    __sanitizer_set_death_callback(keepInput);
+  }
+}
+
+std::optional<Limits> limitsFrom(int count, char** arguments) {
+  if (count == 2) {
+    return Limits{};
+  }
+  const std::string option = count == 4 ? arguments[2] : "";
+  const std::uint64_t number = count == 4 ? std::strtoull(arguments[3], nullptr, 10) : 0;
+  if (number == 0 || (option != "--mutate" && option != "--seconds")) {
+    return std::nullopt;
+  }
+  return option == "--mutate" ? Limits{number, Clock::duration::max()}
+                              : Limits{UINT64_MAX, std::chrono::seconds(number)};
+}
+
+std::vector<std::string> replay(const fs::path& directory) {
+  std::vector<fs::path> paths;
+  for (const auto& entry : fs::directory_iterator(directory)) {
+    paths.push_back(entry.path());
+  }
+  std::sort(paths.begin(), paths.end());  // mutations depend on the order
+  std::vector<std::string> inputs;
+  for (const auto& path : paths) {
+    std::ifstream file(path, std::ios::binary);
+    current.assign(std::istreambuf_iterator<char>(file), {});
+    std::printf("%s\n", path.c_str());  // the last name before a crash is the culprit
+    std::fflush(stdout);
+    vfpass::fuzz::runTarget(current);
+    inputs.push_back(current);
+  }
+  return inputs;
+}
+
+std::uint64_t mutate(const std::vector<std::string>& inputs, const Limits& limits) {
+  vfpass::fuzz::Mutator mutator(inputs);
+  const auto start = Clock::now();
+  std::uint64_t executions = 0;
+  while (executions < limits.executions && Clock::now() - start < limits.time) {
+    current = mutator.next();
+    vfpass::fuzz::runTarget(current);
+    ++executions;
+  }
+  return executions;
+}
+
+}  // namespace
+
 int main(int count, char** arguments) {
-  if (count != 2) {
-    std::fputs("usage: replay DIRECTORY\n", stderr);
+  const auto limits = limitsFrom(count, arguments);
+  if (!limits) {
+    std::fputs("usage: replay DIRECTORY [--mutate EXECUTIONS | --seconds SECONDS]\n", stderr);
     return 2;
   }
-  int files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(arguments[1])) {
-    std::ifstream file(entry.path(), std::ios::binary);
-    const std::string input{std::istreambuf_iterator<char>(file), {}};
-    std::printf("%s\n", entry.path().c_str());  // the last name before a crash is the culprit
-    std::fflush(stdout);
-    vfpass::fuzz::runTarget(input);
-    ++files;
+  watchForViolations();
+  const auto inputs = replay(arguments[1]);
+  std::printf("%zu files\n", inputs.size());
+  if (inputs.empty()) {
+    return 1;
   }
-  std::printf("%d files\n", files);
-  return files == 0 ? 1 : 0;
+  const auto executions = mutate(inputs, *limits);
+  std::printf("%llu mutations\n", static_cast<unsigned long long>(executions));
+  return limits->executions > 0 && executions == 0 ? 1 : 0;
 }
