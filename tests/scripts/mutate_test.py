@@ -1,8 +1,10 @@
 """scripts/mutate: every entry of tests/mutations/list applies to the sources, and a file is always restored."""
 
+import os
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 from loaded import CHECKOUT, load
 
@@ -102,6 +104,41 @@ class Fates(WithSources):
     def test_test_that_always_fails_kills_nothing(self):
         with self.assertRaises(SystemExit):
             mutate.require_passing(FakeRunner(True, False), [self.entry])
+
+
+class Programs(WithSources):
+    """With programs in place of the unit tests."""
+
+    def passes(self, script, seconds=None):
+        self.write("build/tests/unit/base/unit-base", "#!/bin/sh\n" + script)
+        (self.root / "build/tests/unit/base/unit-base").chmod(0o755)
+        runner = mutate.Runner(self.root / "build")
+        if seconds is not None:
+            runner.seconds["Read.RefusesLongText"] = seconds
+        return runner.passes("unit-base", "Read.RefusesLongText")
+
+    def test_one_test_has_to_run_and_to_pass(self):
+        self.assertTrue(self.passes("echo '[  PASSED  ] 1 test.'"))
+        self.assertTrue(self.passes("echo \"$*\" | grep -q =Read.RefusesLongText && echo '[  PASSED  ] 1 test.'"))
+        self.assertFalse(self.passes("echo '[  PASSED  ] 0 tests.'"))
+        self.assertFalse(self.passes("echo '[  PASSED  ] 1 test.'; exit 1"))
+
+    def test_test_that_hangs_does_not_pass_and_is_ended(self):
+        fifo = self.root / "fifo"
+        os.mkfifo(fifo)
+        reading = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, reading)
+        with mock.patch.object(mutate, "LEAST_SECONDS", 1):
+            self.assertFalse(self.passes(f"(exec sleep 1000 3>{fifo}) & echo '[  PASSED  ] 1 test.'; wait", seconds=0))
+        os.set_blocking(reading, True)
+        self.assertEqual(b"", os.read(reading, 1), "its child has ended, too")
+
+    def test_time_with_a_change_depends_on_the_time_without(self):
+        runner = mutate.Runner(self.root)
+        self.assertEqual(mutate.TEST_SECONDS, runner.limit_of("Read.New"))
+        runner.seconds = {"Read.Short": 0.1, "Read.Long": 20}
+        self.assertEqual(mutate.LEAST_SECONDS, runner.limit_of("Read.Short"))
+        self.assertEqual(200, runner.limit_of("Read.Long"))
 
 
 if __name__ == "__main__":

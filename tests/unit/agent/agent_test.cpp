@@ -12,6 +12,7 @@
 
 #include "fake/fake_hypervisor.hpp"
 #include "vfpass/agent/device_use.hpp"
+#include "vfpass/agent/run_shell.hpp"
 #include "vfpass/base/call_within.hpp"
 #include "vfpass/deadlines.hpp"
 
@@ -139,13 +140,57 @@ TEST_F(AgentTest, DeniedProgramHasSelinuxRemedy) {
 
 TEST_F(AgentTest, TimesOutWhenProgramNeverExits) {
   answers["guest-exec-status"] = R"({"return": {"exited": false}})";
+  try {
+    agent(1).run("/bin/sleep", {"9"});
+    FAIL();
+  } catch (const AgentUnavailable& error) {
+    EXPECT_STREQ(error.what(), "the guest agent of domain train0 timed out");
+  }
+}
+
+TEST_F(AgentTest, StopsProgramThatDoesNotEndInTime) {
+  answers["guest-exec-status"] = R"({"return": {"exited": false}})";
+  std::vector<std::string> started;
+  const auto scripted = hypervisor.agent;
+  hypervisor.agent = [&](const std::string& command) {
+    const Json request = Json::parse(command);
+    if (request["execute"] == "guest-exec") {
+      started.push_back(request["arguments"]["path"].get<std::string>() +
+                        request["arguments"]["arg"].dump());
+    }
+    return scripted(command);
+  };
   EXPECT_THROW(agent(1).run("/bin/sleep", {"9"}), AgentUnavailable);
+  EXPECT_THAT(started, testing::ElementsAre(R"(/bin/sleep["9"])", R"(/bin/kill["-KILL","77"])"));
+}
+
+TEST_F(AgentTest, RefusesOutputThatIsTooLong) {
+  // Four letters are three bytes.
+  const std::size_t most = (std::size_t{1} << 20U) / 3 * 4;
+  for (const char* stream : {"out-data", "err-data"}) {
+    const auto run = [&](std::size_t letters) {
+      answers["guest-exec-status"] =
+          std::string(R"({"return": {"exited": true, "exitcode": 0, ")") + stream + "\": \"" +
+          std::string(letters, 'A') + "\"}}";
+      return agent().run("/bin/cat", {"/dev/zero"});
+    };
+    EXPECT_EQ(run(most).exitCode, 0) << stream;
+    EXPECT_THROW(run(most + 4), AgentUnavailable) << stream;
+  }
+}
+
+TEST(FirstLine, IsBoundedAndPrintable) {
+  EXPECT_EQ(firstLine("one\ntwo\n"), "one");
+  EXPECT_EQ(firstLine("\x1b]0;owned\x07").find_first_of("\x1b\x07"), std::string::npos);
+  EXPECT_EQ(firstLine(std::string(100000, 'a')).size(), 200U);
 }
 
 TEST_F(AgentTest, RejectsMalformedReplies) {
   std::string deep(100000, '[');
+  const std::string nested = R"({"return": {"exited": true, "exitcode": 0, "x": )" +
+                             std::string(40, '[') + std::string(40, ']') + "}}";
   for (const std::string& answer :
-       {std::string("garbage"), deep, std::string("{\"return\": 7}"), std::string("[]"),
+       {std::string("garbage"), deep, nested, std::string("{\"return\": 7}"), std::string("[]"),
         std::string(R"({"return": {"exited": true, "out-data": "not base64!"}})"),
         std::string(R"({"return": {"exited": true, "exitcode": 1, "exitcode": 0}})"),
         std::string(R"({"return": {"exited": true}, "return": {"exited": true}})"),

@@ -109,6 +109,18 @@ TEST_F(BindDriverTest, ReportsFailureToRestorePreviousDriver) {
   EXPECT_THAT(failure("vfio-pci"), HasSubstr("cannot restore the previous driver"));
 }
 
+// As if a udev rule had bound it again at once.
+TEST_F(BindDriverTest, ReportsUnbindWithoutEffect) {
+  kernel_.ineffective = "unbind";
+  EXPECT_THAT(failure(""), HasSubstr("still bound to mlx5_core after the unbind"));
+}
+
+TEST_F(BindDriverTest, ReportsBindWithoutEffect) {
+  kernel_.ineffective = "bind";
+  EXPECT_THAT(failure("vfio-pci"),
+              HasSubstr("cannot bind to vfio-pci: the device has no driver afterwards"));
+}
+
 TEST_F(BindDriverTest, DoesNotRollBackAfterHangingUnbind) {
   kernel_.hangs = "unbind";
   EXPECT_THROW(run("vfio-pci"), TimeoutError);

@@ -367,6 +367,29 @@ TEST_F(ConfigureVfsTest, TreatsAttributeThatIsNeverAppliedAsRefused) {
   EXPECT_EQ(driver_.table[1].trust, false);
 }
 
+// A driver that accepts a value and does not set it is found out, whatever the attribute is.
+TEST_F(ConfigureVfsTest, ReadsBackEveryAttribute) {
+  const VfSettings everything{mac(1),
+                              Vlan{100, 3, VlanProtocol::dot1q},
+                              Rate{10, 20},
+                              false,
+                              LinkState::enable,
+                              true,
+                              Guid{5},
+                              Guid{6}};
+  ASSERT_EQ(differingAttributes(everything, {}).size(), std::size(allAttributes));
+  for (const Attribute attribute : allAttributes) {
+    driver_.table = before_;
+    driver_.table[1].nodeGuid = driver_.table[1].portGuid = Guid{1};
+    driver_.ignored = {attribute};
+    wanted_ = everything;
+    const auto refused = run();
+    ASSERT_EQ(refused.size(), 1U) << toString(attribute);
+    EXPECT_EQ(refused[0].attribute, attribute);
+    EXPECT_THAT(failure({attribute}), HasSubstr("reads back as")) << toString(attribute);
+  }
+}
+
 TEST_F(ConfigureVfsTest, AssumesUnobservableAttributesAreApplied) {
   driver_.blind = true;
   wanted_ = {};

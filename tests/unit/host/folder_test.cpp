@@ -58,6 +58,15 @@ TEST(Folder, ReturnsNothingForMissingDirectory) {
   EXPECT_EQ(folder.linkTarget("driver"), std::nullopt);
 }
 
+// A captured tree can have one, and reading it can have effects.
+TEST(Folder, ReadsNoDevice) {
+  const Folder folder(Root(), "dev");
+  ASSERT_TRUE(folder);
+  EXPECT_EQ(folder.readText("zero"), std::nullopt);
+  EXPECT_EQ(folder.readBytes("zero", 0, 8), "");
+  EXPECT_EQ(Root().readText("dev/zero"), std::nullopt);
+}
+
 TEST(Folder, DoesNotBlockOnFifo) {
   const SysfsTree tree;
   ASSERT_EQ(::mkfifo((tree.path() / "sys/fifo").c_str(), 0600), 0);

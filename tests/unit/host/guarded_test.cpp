@@ -68,7 +68,7 @@ TEST(Guarded, ReturnsAtDeadlineAndReapsTheChildLater) {
   EXPECT_FALSE(reply.finished);
   EXPECT_EQ(reply.bytes, "a");
   EXPECT_LT(std::chrono::steady_clock::now() - begin, milliseconds(4500));
-  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), 0) << "the child is still running";
+  EXPECT_EQ(::waitpid(reply.child, nullptr, WNOHANG), 0) << "the child is still running";
   writing.reset();
   EXPECT_TRUE(hasNoChild());
 }
@@ -85,6 +85,8 @@ TEST(Guarded, LeavesOtherChildrenAlone) {
   if (other == 0) {
     ::_exit(7);
   }
+  siginfo_t ended{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(other), &ended, WEXITED | WNOWAIT), 0);
   EXPECT_TRUE(runGuarded(milliseconds(5000), -1, [](int /*pipe*/) {}).finished);
   reapGuarded();
   int status = 0;

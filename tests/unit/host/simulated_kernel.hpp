@@ -23,6 +23,7 @@ class SimulatedKernel final : public KernelWriter {
   /// `file=text` of writes that take effect while their helper process is killed.
   std::set<std::string> unanswered;
   std::string hangs;             ///< a file name whose write never returns
+  std::string ineffective;       ///< a file name whose write succeeds and changes nothing
   unsigned appearing = 1000;     ///< maximum number of VFs that the driver creates
   std::string logged;            ///< what /dev/kmsg has after a write to sriov_numvfs
   std::vector<std::string> log;  ///< `file=text` in order
@@ -43,6 +44,9 @@ class SimulatedKernel final : public KernelWriter {
     }
     if (fileErrors.contains(name)) {
       throw WriteError(object + ": refused", "", fileErrors[name]);
+    }
+    if (name == ineffective) {
+      return;
     }
     if (name == "unbind") {
       tree_.remove(tree_.folderOf(value) + "/driver");

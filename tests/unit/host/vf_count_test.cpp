@@ -239,6 +239,12 @@ TEST_F(VfCountTest, RemovalThatFailsPointsToTheKernelLog) {
   EXPECT_EQ(remedy_, "find the cause in the kernel log: `dmesg | grep 0000:01:00.0`");
 }
 
+TEST_F(VfCountTest, ReportsRemovalWithoutEffect) {
+  create(4);
+  kernel_.ineffective = "sriov_numvfs";
+  EXPECT_THAT(failure([&] { remove(); }), HasSubstr("cannot remove the VFs: 4 VFs remain"));
+}
+
 TEST_F(VfCountTest, JudgesByTheVfsIfTheHelperWasKilled) {
   kernel_.unanswered = {"sriov_numvfs=4"};
   create(4);

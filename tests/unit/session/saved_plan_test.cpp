@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "fake/temporary_folder.hpp"
 #include "vfpass/error.hpp"
@@ -107,6 +108,32 @@ TEST_F(SavedPlanTest, OtherFilesAreBadInput) {
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ExitCode::badInput) << text;
     }
+  }
+}
+
+TEST_F(SavedPlanTest, RefusesPlanOfAnotherVersion) {
+  writeSavedPlan(file(), sample());
+  auto document = nlohmann::json::parse(std::ifstream(file()));
+  document["schema_version"] = document["schema_version"].get<int>() + 1;
+  std::ofstream(file(), std::ios::trunc) << document;
+  try {
+    readSavedPlan(file(), "attach");
+    ADD_FAILURE() << "accepted " << document;
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("of another version"), std::string::npos);
+  }
+}
+
+// It stops reading at the limit, and does not leave that to the parser.
+TEST_F(SavedPlanTest, RefusesToReadFileThatIsTooLong) {
+  writeSavedPlan(file(), sample());
+  std::filesystem::resize_file(file(), (std::uintmax_t{16} << 20U) + 1);
+  try {
+    readSavedPlan(file(), "attach");
+    ADD_FAILURE() << "read more than 16 MiB";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("cannot read the saved plan"), std::string::npos)
+        << error.what();
   }
 }
 

@@ -3,16 +3,36 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <fstream>
+#include <functional>
+#include <utility>
 
 #include "child.hpp"
 #include "fake/temporary_folder.hpp"
 
+namespace {
+
+// Runs once, before the next renameat2(2): the moment at which another process can be faster.
+std::function<void()> beforeRename;
+
+}  // namespace
+
+// In place of libc's.
+extern "C" int renameat2(int fromFolder, const char* from, int toFolder, const char* to,
+                         unsigned flags) noexcept {
+  if (const auto first = std::exchange(beforeRename, nullptr)) {
+    first();
+  }
+  return static_cast<int>(::syscall(SYS_renameat2, fromFolder, from, toFolder, to, flags));
+}
+
 namespace vfpass::state {
 namespace {
 
+using testing::Each;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -75,6 +95,20 @@ TEST_F(SealKeyTest, ConcurrentCreationYieldsTheSameKey) {
     EXPECT_EQ(child->wait(), 0);
   }
   EXPECT_THAT(keys, SizeIs(1));
+}
+
+// The other process may have sealed metadata with its key already.
+TEST_F(SealKeyTest, KeepsTheKeyThatAnotherProcessCreatesFirst) {
+  beforeRename = [&] {
+    write(file, std::string(64, 'a') + "\n");
+    fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write);
+  };
+  const SealKey key = makeSealKey(places);
+  ASSERT_FALSE(beforeRename) << "the key was not created with renameat2(2)";
+  EXPECT_THAT(key.secret, testing::AllOf(SizeIs(32), Each(0xaa)));
+  EXPECT_EQ(readSealKey(places).secret, key.secret);
+  EXPECT_EQ(std::distance(fs::directory_iterator(places.configDirectory), {}), 1)
+      << "no temporary file is left";
 }
 
 TEST_F(SealKeyTest, RefusesFileAccessibleToOthers) {

@@ -61,6 +61,8 @@ TEST(ReadToolsTest, ReadsAllReduceSummary) {
   EXPECT_EQ(read->busGigabytesPerSecond, 175.502);
   EXPECT_TRUE(read->right);
   EXPECT_FALSE(readAllReduce(with(text, "0 OK", "3 FAILED"))->right);
+  EXPECT_FALSE(readAllReduce(with(text, "0 OK", "3 OK"))->right);
+  EXPECT_FALSE(readAllReduce(with(text, "0 OK", "0 FAILED"))->right);
   EXPECT_FALSE(readAllReduce(with(text, "# Avg", "# avg")));
   EXPECT_FALSE(readAllReduce(with(text, "# Out", "")));
 }
