@@ -23,12 +23,16 @@ class Scripts(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.checkout = Path(folder.name)
-        for name in (".ci/run", "scripts/test", "scripts/select-lab-tests", "scripts/lab_tests.py",
+        for name in (".ci/run", "scripts/test", "scripts/select-lab-tests", "scripts/lab_tests.py", "scripts/rotation.py",
                      "scripts/check-format"):
             (self.checkout / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(CHECKOUT / name, self.checkout / name)
-        for name in ("scripts/install-packages", "scripts/build", "lab/prepare", "lab/run", "bin/ctest"):
+        for name in ("scripts/install-packages", "scripts/build", "scripts/check-layers", "scripts/check-language",
+                     "scripts/check-shell", "lab/prepare", "lab/run", "bin/ctest"):
             self.write(name, PRINTS_ITS_CALL).chmod(0o755)
+        self.write("bin/clang-format", "#!/bin/bash\necho 'Debian clang-format version 14.0.6'\n").chmod(0o755)
+        for folder in ("include", "src", "tests", "bench"):
+            (self.checkout / folder).mkdir(exist_ok=True)
         self.write("bin/nproc", "#!/bin/bash\necho 2\n").chmod(0o755)
         self.write("build/tests/lab/declared", DECLARED)
         self.write("build/tests/lab/declared-needs", "name\tseconds\toptions\n")
@@ -85,6 +89,15 @@ class Scripts(unittest.TestCase):
     def test_without_time_left_the_long_part_is_omitted(self):
         _, lines = self.call("scripts/test", "--within", "0")
         self.assertIn(r"--exclude-regex ^(lab\.near|lab\.endless)$", lines[-1])
+
+    def test_ci_checks_the_style_before_it_builds(self):
+        lines = self.call(".ci/run")[1]
+        for check in ("check-layers ", "check-language ", "check-shell "):
+            self.assertLess(lines.index(check), lines.index("build build -DVFPASS_ALL_TESTS=ON"))
+        self.write("scripts/check-layers", "#!/bin/bash\nexit 1\n")
+        status, lines = self.call(".ci/run")
+        self.assertEqual(1, status)
+        self.assertNotIn("build build -DVFPASS_ALL_TESTS=ON", lines)
 
     def test_a_failure_fails_ci(self):
         self.write("bin/ctest", "#!/bin/bash\nexit 8\n")
