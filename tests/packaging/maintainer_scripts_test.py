@@ -217,6 +217,12 @@ class MaintainerScriptsTest(unittest.TestCase):
                 if "systemctl" in line or "deb-systemd-invoke" in line or "service " in line:
                     self.assertNotRegex(line, r"libvirt|virtqemu|restart|\bstart\b", script)
 
+    def test_no_script_enables_a_unit(self):
+        for script in ("postinst", "prerm", "postrm", "rpm-post", "rpm-preun", "rpm-postun"):
+            self.assertNotRegex((SCRIPTS / script).read_text(encoding="utf-8"),
+                                r"systemctl[^\n]*\b(re)?enable\b|\bpreset|deb-systemd-helper|update-rc\.d|multi-user\.target\.wants/vfpass",
+                                script)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -122,6 +122,19 @@ TEST_F(NamedQuery, QueriesEverythingIfTheRefusalNamesNone) {
   EXPECT_EQ(queries.back().size(), 5U);
 }
 
+// The program could also change the settings.
+TEST_F(NamedQuery, ChangesNoSetting) {
+  query({"SRIOV_EN"});
+  refusal = "Usage: ";
+  query({});
+  ASSERT_GT(queries.size(), 2U);
+  for (const auto& command : queries) {
+    ASSERT_GE(command.size(), 5U);
+    EXPECT_EQ(command[4], "query");
+    EXPECT_THAT(command, testing::Each(testing::Not(testing::HasSubstr("="))));
+  }
+}
+
 TEST_F(NamedQuery, DoesNotAskAgainAfterATimeout) {
   const auto settings = queryCard("/usr/bin/mstconfig", {0, 3, 0, 0}, std::chrono::seconds(6),
                                   [&](const auto& command, auto) -> std::optional<std::string> {
