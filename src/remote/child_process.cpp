@@ -175,9 +175,10 @@ void ChildProcess::readSome() {
   changed_.notify_all();
 }
 
+// A banner that is there already is not the reason that follows it.
 std::string ChildProcess::lastMessage() {
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, messageFollows, [this] { return closed_ || !messages_.empty(); });
+  changed_.wait_for(lock, messageFollows, [this] { return closed_; });
   return written_ > mostMessages ? "it wrote more than 1 MiB of messages"
                                  : printable(lastLine(messages_));
 }

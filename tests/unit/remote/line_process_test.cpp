@@ -58,6 +58,11 @@ TEST_F(LineProcessTest, EndOfProcessIsReportedWithItsLastMessage) {
   EXPECT_EQ(ask("read line; exit 1"), "error: sh: it ended");
 }
 
+TEST_F(LineProcessTest, ReasonThatFollowsABannerAndTheEndOfTheOutputIsReported) {
+  EXPECT_EQ(ask("read line; echo banner >&2; exec <&- >&-; sleep 0.1; echo reason >&2; exit 255"),
+            "error: sh: reason");
+}
+
 TEST_F(LineProcessTest, SilenceEndsWithTheTimeout) {
   EXPECT_EQ(ask("exec sleep 1000", std::chrono::milliseconds(1000)),
             "error: sh: no reply within 1 s");
