@@ -247,6 +247,10 @@ class Recovery {
   }
 
   void rollBackStep(std::size_t at) {
+    if (sameBoot_ && endsLease(operation_.steps[at].step.undo)) {
+      takeLocks();
+      removeUnusedVfs(plan_, gate_, tools_, warnings_);
+    }
     for (const auto& action : operation_.steps[at].step.undo) {
       if (const auto possible = possiblePart(action)) {
         rollBackAction(*possible, plan_, gate_, tools_, warnings_);

@@ -388,6 +388,7 @@ class Run {
       }
     }
     takeLocks();
+    removeUnusedVfs(plan_, gate_, tools_, warnings_);
     for (std::size_t at = end; at-- > 0;) {
       for (const auto& action : plan_.steps[at].undo) {
         if (isRecord(action)) {

@@ -5,18 +5,25 @@
 #include <optional>
 #include <set>
 
+#include "perform.hpp"
 #include "vfpass/plan/plan_detach.hpp"
 
 namespace vfpass::apply {
 namespace {
 
-bool ends(const Plan& plan, const Lease& lease) {
-  return std::ranges::any_of(plan.steps, [&](const Step& step) {
-    const auto* drop = std::get_if<DropLease>(&step.action);
-    return drop != nullptr && drop->domain == lease.domain && drop->entry == lease.entry &&
-           drop->generation == lease.generation;
-  });
+bool drops(const Action& action, const Lease& lease) {
+  const auto* drop = std::get_if<DropLease>(&action);
+  return drop != nullptr && drop->domain == lease.domain && drop->entry == lease.entry &&
+         drop->generation == lease.generation;
 }
+
+bool endsForward(const Step& step, const Lease& lease) { return drops(step.action, lease); }
+
+bool endsInRollback(const Step& step, const Lease& lease) {
+  return std::ranges::any_of(step.undo, [&](const Action& action) { return drops(action, lease); });
+}
+
+using Ends = bool (*)(const Step&, const Lease&);
 
 bool removesVfs(const Plan& plan, const PciAddress& pf) {
   return std::ranges::any_of(plan.steps, [&](const Step& step) {
@@ -26,12 +33,14 @@ bool removesVfs(const Plan& plan, const PciAddress& pf) {
 }
 
 // The leases that the plan ends, by PF, where no other lease remains.
-std::map<PciAddress, std::vector<Lease>> lastLeases(const Plan& plan,
+std::map<PciAddress, std::vector<Lease>> lastLeases(const Plan& plan, Ends ends,
                                                     const std::vector<Lease>& leases) {
   std::map<PciAddress, std::vector<Lease>> last;
   std::set<PciAddress> needed;
   for (const Lease& lease : leases) {
-    if (isVf(lease) && lease.original.created && ends(plan, lease)) {
+    const bool isEnded =
+        std::ranges::any_of(plan.steps, [&](const Step& step) { return ends(step, lease); });
+    if (isVf(lease) && lease.original.created && isEnded) {
       last[lease.pf].push_back(lease);
     } else {
       needed.insert(lease.pf);
@@ -52,12 +61,10 @@ std::optional<PhysicalFunction> findPf(const PciAddress& address, Tools& tools) 
   }
 }
 
-}  // namespace
-
-std::vector<Step> findUnusedVfs(const Plan& plan, Tools& tools) {
+std::vector<Step> removals(const Plan& plan, Ends ends, Tools& tools) {
   std::vector<Step> steps;
   const auto leases = tools.database.leases();
-  for (const auto& [address, ended] : lastLeases(plan, leases)) {
+  for (const auto& [address, ended] : lastLeases(plan, ends, leases)) {
     const auto pf = findPf(address, tools);
     if (!pf) {
       continue;
@@ -72,6 +79,27 @@ std::vector<Step> findUnusedVfs(const Plan& plan, Tools& tools) {
     }
   }
   return steps;
+}
+
+}  // namespace
+
+std::vector<Step> findUnusedVfs(const Plan& plan, Tools& tools) {
+  return removals(plan, endsForward, tools);
+}
+
+void removeUnusedVfs(const Plan& plan, HolderGate& gate, Tools& tools,
+                     std::vector<std::string>& warnings) {
+  for (const Step& removal : removals(plan, endsInRollback, tools)) {
+    if (gate.objectionsOfOthersTo({removal.action}).empty()) {
+      gate.require({removal.action});
+      perform(removal.action, tools, warnings);
+    }
+  }
+}
+
+bool endsLease(const std::vector<Action>& inverse) {
+  return std::ranges::any_of(
+      inverse, [](const Action& action) { return std::holds_alternative<DropLease>(action); });
 }
 
 }  // namespace vfpass::apply

@@ -86,16 +86,39 @@ void detachAndAttach(Case& test) {
   expectAttached(test, attach, attached);
 }
 
-// Both are detached at the same time, and vfpass has created the VFs: neither leaves them to the
-// other.
-void lastDetaches(Case& test) {
-  World& world = test.world;
+// Two VMs, and a PF that has no VFs yet.
+void setUpWithoutVfs(World& world) {
   world.kernel.addPf(firstPf, "0000:00:01.0", "eth0", 7);
   for (unsigned vm = 0; vm < 2; ++vm) {
     const std::string name = "vm" + std::to_string(vm);
     world.define(name, domainUuid(vm + 1));
     writeMapping(world, name, "vfs:\n" + vfEntry("rail0", ""));
   }
+}
+
+// vm0's attach creates the VFs and dies, vm1's uses them and dies as well.
+void lastRollback(Case& test) {
+  setUpWithoutVfs(test.world);
+  const std::string before = test.state();
+  {
+    Interleaving both(test.world);
+    both.gate = [](const Process& process) {
+      return !Interleaving::waitsFor(process, "definition");
+    };
+    for (const char* vm : {"vm0", "vm1"}) {
+      Process& attach = both.launch({"attach", vm});
+      both.runUntil([&] { return Interleaving::waitsFor(attach, "definition"); });
+    }
+  }  // kills both
+  test.expectSuccess(test.run({"recover"}));
+  test.expectState({before});
+}
+
+// Both are detached at the same time, and vfpass has created the VFs: neither leaves them to the
+// other.
+void lastDetaches(Case& test) {
+  World& world = test.world;
+  setUpWithoutVfs(world);
   const std::string before = test.state();
   test.expectSuccess(test.run({"attach", "vm0"}));
   test.expectSuccess(test.run({"attach", "vm1"}));
@@ -232,6 +255,7 @@ std::vector<NamedCase> interleavingCases() {
           {"recovery-and-detach", recoveryAndDetach},
           {"detach-and-attach", detachAndAttach},
           {"last-detaches", lastDetaches},
+          {"last-rollback", lastRollback},
           {"recovery-of-function", recoveryOfFunction},
           {"recovery-and-other-lease", recoveryAndOtherLease},
           {"recovery-during-start", recoveryDuringStart}};

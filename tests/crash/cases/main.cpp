@@ -1,9 +1,8 @@
 // Runs one fixed sequence of commands, kills and faults. See docs/reliability.md.
-#include <unistd.h>
-
 #include <iostream>
 
 #include "cases/case.hpp"
+#include "world/run_as_root.hpp"
 #include "world/scratch_directory.hpp"
 
 namespace vfpass::crash {
@@ -43,14 +42,6 @@ int run(const std::string& name) {
 }  // namespace vfpass::crash
 
 int main(int argc, char** argv) {
-  if (::geteuid() != 0) {
-    std::cout << "skipped: needs root, because it runs vfpass in a chroot\n";
-    return 77;
-  }
-  try {
-    return vfpass::crash::run(argc == 2 ? argv[1] : "");
-  } catch (const std::exception& error) {
-    std::cerr << "vfpass-crash-cases: " << error.what() << '\n';
-    return 2;
-  }
+  using namespace vfpass::crash;
+  return runAsRoot("vfpass-crash-cases", [&] { return run(argc == 2 ? argv[1] : ""); });
 }

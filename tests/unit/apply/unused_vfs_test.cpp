@@ -70,5 +70,49 @@ TEST_F(UnusedVfsTest, AreRemovedByTheRecoveryOfTheDetach) {
   EXPECT_THAT(vfs(), IsEmpty());
 }
 
+/// The domain is attached again, to VFs that vfpass created for another domain.
+class UnusedVfsAfterRollbackTest : public UnusedVfsTest {
+ protected:
+  UnusedVfsAfterRollbackTest() {
+    host.execute(plan);
+    plan = host.attachPlan();
+  }
+  void refuseToAttach() {
+    host.hypervisor.refuseDefine = true;
+    EXPECT_THROW(host.execute(plan), Error);
+  }
+};
+
+TEST_F(UnusedVfsAfterRollbackTest, StayIfTheOtherLeaseRemains) {
+  refuseToAttach();
+  EXPECT_THAT(host.leases(), testing::SizeIs(1)) << "rolled back";
+  EXPECT_THAT(vfs(), testing::SizeIs(testing::Gt(3)));
+}
+
+TEST_F(UnusedVfsAfterRollbackTest, AreRemovedIfTheOtherLeaseHasEndedMeanwhile) {
+  endOtherLease();
+  refuseToAttach();
+  EXPECT_THAT(host.leases(), IsEmpty());
+  EXPECT_THAT(vfs(), IsEmpty());
+}
+
+TEST_F(UnusedVfsAfterRollbackTest, StayIfSomebodyHasOneWithoutALease) {
+  endOtherLease();
+  vfs()[3].driver = "vfio-pci";
+  refuseToAttach();
+  EXPECT_THAT(host.leases(), IsEmpty());
+  EXPECT_THAT(vfs(), testing::SizeIs(testing::Gt(3)));
+}
+
+TEST_F(UnusedVfsAfterRollbackTest, AreRemovedByRecovery) {
+  host.hypervisor.killBeforeDefine = true;
+  EXPECT_THROW(host.execute(plan), fake::Killed);
+  endOtherLease();
+  EXPECT_THAT(host.recoverAll(), ElementsAre(EndsWith("rolled back")));
+  EXPECT_THAT(host.leases(), IsEmpty());
+  EXPECT_THAT(vfs(), IsEmpty());
+  EXPECT_THAT(host.recoverAll(), IsEmpty());
+}
+
 }  // namespace
 }  // namespace vfpass::apply
