@@ -1,12 +1,11 @@
 // Several vfpass processes in every order that a seed can give. See docs/reliability.md.
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <limits>
 #include <random>
 
 #include "schedule/explorer.hpp"
+#include "world/run_as_root.hpp"
 #include "world/scratch_directory.hpp"
 
 namespace vfpass::crash {
@@ -65,14 +64,6 @@ int parseAndRun(int argc, char** argv) {
 }  // namespace vfpass::crash
 
 int main(int argc, char** argv) {
-  if (::geteuid() != 0) {
-    std::cout << "skipped: needs root, because it runs vfpass in a chroot\n";
-    return 77;
-  }
-  try {
-    return vfpass::crash::parseAndRun(argc, argv);
-  } catch (const std::exception& error) {
-    std::cerr << "vfpass-crash-schedule: " << error.what() << '\n';
-    return 2;
-  }
+  using namespace vfpass::crash;
+  return runAsRoot("vfpass-crash-schedule", [&] { return parseAndRun(argc, argv); });
 }

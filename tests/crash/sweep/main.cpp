@@ -1,6 +1,4 @@
 // Kills or disturbs vfpass at every change. See docs/reliability.md.
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <limits>
@@ -8,6 +6,7 @@
 
 #include "sweep/bench.hpp"
 #include "sweep/subset.hpp"
+#include "world/run_as_root.hpp"
 #include "world/scratch_directory.hpp"
 
 namespace vfpass::crash {
@@ -120,14 +119,6 @@ int parseAndRun(int argc, char** argv) {
 }  // namespace vfpass::crash
 
 int main(int argc, char** argv) {
-  if (::geteuid() != 0) {
-    std::cout << "skipped: needs root, because it runs vfpass in a chroot\n";
-    return 77;
-  }
-  try {
-    return vfpass::crash::parseAndRun(argc, argv);
-  } catch (const std::exception& error) {
-    std::cerr << "vfpass-crash: " << error.what() << '\n';
-    return 2;
-  }
+  using namespace vfpass::crash;
+  return runAsRoot("vfpass-crash", [&] { return parseAndRun(argc, argv); });
 }
