@@ -34,7 +34,7 @@ class History:
         return self.git("rev-parse", "--is-shallow-repository") == "false"
 
     def base(self):
-        """A ref of what is merged already: an ancestor of HEAD. Empty if there is none."""
+        """The branch that HEAD was made from, such as origin/main. Empty if there is none."""
         head = self.git("rev-parse", "HEAD")
         for ref in BASES:
             commit = self.git("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")
