@@ -9,8 +9,7 @@ find_package(spdlog REQUIRED)
 find_package(GTest REQUIRED)
 find_package(Threads REQUIRED)
 pkg_check_modules(LIBVIRT REQUIRED IMPORTED_TARGET libvirt libvirt-qemu)
-pkg_check_modules(LIBNL REQUIRED IMPORTED_TARGET libnl-3.0 libnl-route-3.0
-  libnl-genl-3.0)
+pkg_check_modules(LIBNL REQUIRED IMPORTED_TARGET libnl-3.0 libnl-genl-3.0)
 pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(NETTLE REQUIRED IMPORTED_TARGET nettle)
 # Opened on demand: nothing links these two.
