@@ -90,7 +90,8 @@ ExitCode complete(Session& caller, const CLI::App& root, const std::vector<std::
 }  // namespace
 
 void addComplete(CLI::App& app, Runner& runner) {
-  auto* command = app.add_subcommand("complete", "Print what can end a command line, for shells");
+  auto* command =
+      app.add_subcommand("complete", "Print completions of a partial command line, for shells");
   command->group("");
   const auto words = std::make_shared<std::vector<std::string>>();
   command->add_option("words", *words, "Words after `vfpass`, the incomplete one last");

@@ -190,8 +190,8 @@ ExitCode doctorCommand(Session& session, const std::string& vm,
 void addDoctor(CLI::App& app, Runner& runner) {
   auto* command = app.add_subcommand(
       "doctor",
-      "Check whether this host can run GPUDirect RDMA in VMs; report the first problem in\n"
-      "the chain first");
+      "Check whether this host can run GPUDirect RDMA in VMs, in the order of the chain: fix\n"
+      "the first problem first");
   const auto vm = std::make_shared<std::string>();
   command->add_option("--vm", *vm, "Check only the devices and requirements of this VM's mapping")
       ->type_name("VM");

@@ -25,7 +25,7 @@ class IncompleteLine {
   /// The type of the value that the last word is, such as `VM`, `PF` or `FILE`; empty if it is a
   /// command or an option.
   [[nodiscard]] std::string valueType() const;
-  /// What of the last word is the value: `0000:3b` of `--pf=0000:3b`.
+  /// The value part of the last word: `0000:3b` of `--pf=0000:3b`.
   [[nodiscard]] const std::string& value() const { return value_; }
   /// What stands before the value in the same word: `--pf=`.
   [[nodiscard]] const std::string& before() const { return before_; }

@@ -23,7 +23,7 @@ void addMetrics(CLI::App& app, Runner& runner) {
   auto* command = app.add_subcommand(
       "metrics",
       "Print metrics of VFs, leases, drift, doctor and verifications for Prometheus, in a\n"
-      "format that node_exporter's textfile collector reads (--json changes nothing)");
+      "format that node_exporter's textfile collector reads (--json is ignored)");
   const auto output = std::make_shared<std::filesystem::path>();
   command
       ->add_option("--output", *output,

@@ -214,10 +214,8 @@ void addPeerOptions(CLI::App& command, VerifyOptions& options) {
       ->expected(1, 2)
       ->type_name("[HOST:]VM");
   command.add_flag("--all-pairs", options.allPairs,
-                   "With --peer: then move data between all pairs of VFs at the same time");
-  command
-      .add_option("--sustain", options.sustainSeconds,
-                  "Time for which --all-pairs does so (default: 10)")
+                   "With --peer: also run all pairs of VFs at the same time");
+  command.add_option("--sustain", options.sustainSeconds, "Duration of --all-pairs (default: 10)")
       ->type_name("SECONDS")
       ->check(CLI::Range(1, 600));
 }
@@ -246,7 +244,7 @@ void addMeasurementOptions(CLI::App& command, VerifyOptions& options) {
             options.iterations = count;
             options.sizeIterations = count;
           },
-          "Messages per run, at least (a bandwidth is measured for 0.5 s)")
+          "Minimum number of messages per run (bandwidth runs last at least 0.5 s)")
       ->type_name("NUMBER")
       ->check(CLI::Range(1, 1000000));
   command.add_flag("--sizes", options.sizes,

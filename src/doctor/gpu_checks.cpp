@@ -185,7 +185,7 @@ void checkLegacyPeerMemory(const View& view, Results& results) {
 constexpr std::array checks{
     Check{"gpu-bar", "NICs reach GPU memory through this BAR, in the guest too", withoutGpu,
           checkBars},
-    Check{"gpu-driver", "unbinding a GPU that a process has open hangs", withoutGpu,
+    Check{"gpu-driver", "unbinding hangs while a process has the GPU open", withoutGpu,
           checkGpuDrivers},
     Check{"gpu-reset", "data that a guest leaves in a GPU must not reach the next guest",
           withoutGpu, checkGpuResets},

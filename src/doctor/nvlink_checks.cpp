@@ -8,7 +8,7 @@ namespace vfpass::doctor {
 std::string withoutNvlinkBoard(const View& view) {
   const auto board = topology::nvlinkBoard(view.topology());
   if (board.gpus.empty()) {
-    return "no board with NVSwitches";
+    return "no NVSwitch among the PCI functions";
   }
   return view.requirements().nvlink.empty()
              ? "a board with " + topology::describe(board) + "; no mapping uses any of them"

@@ -34,8 +34,8 @@ class View {
   /// Only rails with a PF: first those of the used GPUs among the used PFs, then the others.
   [[nodiscard]] const std::vector<topology::Rail>& rails() const { return rails_; }
   /// Whether a mapping, host.yaml, a lease or the user's selection names this device; a VF counts
-  /// as its PF. A fault of any other device is no reason against the host. As long as nothing names
-  /// a device of this host, every device counts as used, because any of them may become so.
+  /// as its PF. A fault of any other device is only a warning. As long as nothing names a device of
+  /// this host, every device counts as used, because any of them may become so.
   [[nodiscard]] bool uses(std::size_t number) const;
   /// Whether anything names a device of this host.
   [[nodiscard]] bool namesDevices() const { return !used_.empty(); }

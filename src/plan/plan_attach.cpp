@@ -224,7 +224,7 @@ void addPlugging(const AttachInput& input, const std::vector<Lease>& wanted, con
   }
   steps.push_back({EditLiveMetadata{input.domain, wanted},
                    {EditLiveMetadata{input.domain, input.liveLeases}},
-                   "shutdown must release the right leases"});
+                   "at shutdown the hook releases the leases listed there"});
   for (const auto& lease : changes.plugged) {
     steps.push_back({PlugDevice{lease}, {UnplugDevice{lease}}, "the guest is running"});
   }

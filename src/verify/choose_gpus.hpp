@@ -26,9 +26,9 @@ struct TestedGpu {
 std::string nameOf(const TestedGpu& gpu);
 
 /// The leased GPUs that are tested with each VF, by the VF's entry, as indices of `gpus`. Each VF
-/// gets the nearest GPU on the host; of equally near ones the one that the fewest VFs have. Then
-/// each GPU without a VF is added to its nearest VF, so that every GPU is tested at least once.
-/// Pure.
+/// gets the nearest GPU on the host; among equally near GPUs the one that serves the fewest VFs.
+/// Then each GPU without a VF is added to its nearest VF, so that every GPU is tested at least
+/// once. Pure.
 std::map<std::string, std::vector<std::size_t>> assignGpus(const std::vector<Lease>& vfs,
                                                            const std::vector<LeasedGpu>& gpus);
 

@@ -87,8 +87,8 @@ bool usesMemoryOf(const Transfer& transfer, const Json& run) {
 std::string mechanismOf(const Transfer& transfer, const Json& run) {
   const Json& memory =
       at(at(run, "memory"), transfer.memoryOfTarget() == "gpu" ? "target" : "initiator");
-  std::string text = " via " + agent::textMember(memory, "road");
-  for (const Json& each : agent::listMember(memory, "not_taken")) {
+  std::string text = " via " + agent::textMember(memory, "registration");
+  for (const Json& each : agent::listMember(memory, "rejected")) {
     text += each.is_string() ? ", not via " + each.get<std::string>() : "";
   }
   return text;

@@ -54,13 +54,13 @@ void addSettingsOptions(CLI::App& command, RunOptions& options) {
   command
       .add_option_function<std::uint64_t>(
           "--iterations", [&](std::uint64_t count) { options.iterations = count; },
-          "Number of timed messages, instead of a preset's own; for a bandwidth at least, see\n"
-          "--minimum-time")
+          "Number of timed messages, instead of a preset's own; minimum for bandwidth\n"
+          "runs, see --minimum-time")
       ->default_str(std::to_string(settings.iterations));
   command
       .add_option("--minimum-time", settings.minimumMilliseconds,
-                  "Minimum time of a bandwidth's transfers, in milliseconds (0: exactly "
-                  "--iterations messages)")
+                  "Minimum duration of a bandwidth run, in milliseconds (0: exactly --iterations "
+                  "messages)")
       ->check(CLI::Range(0, 60000))
       ->capture_default_str();
   command

@@ -51,7 +51,8 @@ void Pace::passed(std::uint64_t messages, double timedSeconds, double wholeSecon
   }
 }
 
-// Every pass counts as the fastest one, so that the time of a retransmission is not measured time.
+// Every pass counts with the time of the fastest one, so a retransmission does not use up the
+// minimum.
 bool Pace::reachedMinimum() const {
   if (messages_ < limits_.iterations) {
     return false;

@@ -103,8 +103,8 @@ CheckResult Side::check(const MessageRange& range) {
 nlohmann::json Side::memoryReport() const {
   return {{"kind", onGpu_ ? "gpu" : "host"},
           {"bytes", memory_->bytes()},
-          {"road", methodName(registration_->method)},
-          {"not_taken", registration_->rejected},
+          {"registration", methodName(registration_->method)},
+          {"rejected", registration_->rejected},
           {"gid_index", endpoint_.gidIndex()}};
 }
 

@@ -43,7 +43,7 @@ class Side {
 
   [[nodiscard]] ConnectionInfo describe() const;
   void connect(const ConnectionInfo& peer);
-  /// Uses the peer's memory. Something else has connected the queue pair, that is rdma_cm.
+  /// Uses the peer's memory. For a queue pair that rdma_cm has connected.
   void usePeer(const ConnectionInfo& peer) { peer_ = peer; }
 
   /// Fills what this side sends and poisons what it receives. Does nothing if checks are off.

@@ -151,7 +151,7 @@ TEST_F(Gpu, RequiresResetOfGpuOrItsBus) {
 }
 
 TEST_F(Gpu, JudgesNvlinkOfMappings) {
-  EXPECT_EQ(finding("gpu-nvlink").seen, "no board with NVSwitches");
+  EXPECT_EQ(finding("gpu-nvlink").seen, "no NVSwitch among the PCI functions");
   const auto nvswitch = builder.function(FunctionRole::nvswitch, "0000:05:00.0", 0);
   function(nvswitch).path = "0000:05:00.0";
   EXPECT_THAT(finding("gpu-nvlink").seen, testing::HasSubstr("1 GPU and 1 NVSwitch; no mapping"));

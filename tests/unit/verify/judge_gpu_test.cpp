@@ -227,8 +227,8 @@ Json run(const char* kind, double gigabits) {
            {{"initiator", {{"kind", kind}}},
             {"target",
              {{"kind", kind},
-              {"road", "peer-memory"},
-              {"not_taken", Json::array({"DMA-BUF: failed"})}}}}},
+              {"registration", "peer-memory"},
+              {"rejected", Json::array({"DMA-BUF: failed"})}}}}},
           {"owners", {{"target", {{"bytes_checked", 1000U}}}}},
           {"bandwidth", {{"gigabits_per_second", gigabits}}}};
 }

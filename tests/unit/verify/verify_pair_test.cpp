@@ -56,11 +56,11 @@ esac
 
 Json transferRun(const std::string& memory, double gigabits) {
   const Json owner{{"bytes_checked", 100000}};
-  return {
-      {"owners", {{"initiator", owner}, {"target", owner}}},
-      {"bandwidth", {{"gigabits_per_second", gigabits}}},
-      {"memory",
-       {{"initiator", {{"kind", memory}}}, {"target", {{"kind", memory}, {"road", "DMA-BUF"}}}}}};
+  return {{"owners", {{"initiator", owner}, {"target", owner}}},
+          {"bandwidth", {{"gigabits_per_second", gigabits}}},
+          {"memory",
+           {{"initiator", {{"kind", memory}}},
+            {"target", {{"kind", memory}, {"registration", "DMA-BUF"}}}}}};
 }
 
 Json mixedRun(const std::string& initiator, const std::string& target) {

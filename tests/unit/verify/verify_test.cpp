@@ -55,7 +55,8 @@ class VerifyTest : public testing::Test {
   static std::string run(const std::string& initiator, const std::string& target) {
     return R"({"owners": {"target": {"bytes_checked": 10000}}, "bandwidth":
       {"gigabits_per_second": 97}, "memory": {"initiator": {"kind": ")" +
-           initiator + R"(", "road": "dma-buf"}, "target": {"kind": ")" + target + R"("}}})";
+           initiator + R"(", "registration": "dma-buf"}, "target": {"kind": ")" + target +
+           R"("}}})";
   }
 
   static std::string one(const std::string& initiator, const std::string& target) {
@@ -619,7 +620,7 @@ std::string besideHostOf(double host, double gpu) {
     return R"({"owners": {"initiator": {"bytes_checked": 0}, "target": {"bytes_checked": 10000}},
       "memory": {"initiator": {"kind": ")" +
            kind + R"("}, "target": {"kind": ")" + kind +
-           R"(", "road": "DMA-BUF"}}, "bandwidth": {"gigabits_per_second": )" +
+           R"(", "registration": "DMA-BUF"}}, "bandwidth": {"gigabits_per_second": )" +
            std::to_string(gigabits) + "}}";
   };
   return R"({"passed": true, "runs": [)" + run("host", host) + "," + run("gpu", gpu) + "]}";

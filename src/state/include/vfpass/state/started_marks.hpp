@@ -11,7 +11,7 @@ namespace vfpass::state {
 /// A domain that has started and waits for its verification.
 struct StartedMark {
   Uuid domain;
-  unsigned attempts = 0;  ///< verifications that began; those that are over did not end
+  unsigned attempts = 0;  ///< verifications begun; all but the current one were interrupted
 
   auto operator<=>(const StartedMark&) const = default;
 };
