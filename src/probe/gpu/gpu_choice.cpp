@@ -1,6 +1,7 @@
 #include "gpu/gpu_choice.hpp"
 
 #include <array>
+#include <cstdlib>
 #include <vector>
 
 #include "vfpass/base/text.hpp"
@@ -29,6 +30,19 @@ bool matches(const CudaDriver& driver, CudaDevice device, std::size_t index,
   return parsePciAddress(pciAddressOf(driver, device)) == std::get<PciAddress>(choice);
 }
 
+// `GPU-` and hexadecimal digits; question marks instead of digits for a GPU that nobody has used.
+std::string uuidOf(const PciAddress& address, const SysfsReader& files) {
+  constexpr std::string_view key = "GPU UUID:";
+  const std::string path = "/proc/driver/nvidia/gpus/" + toString(address) + "/information";
+  for (const std::string& line : splitLines(files.textOrEmpty(path))) {
+    if (line.starts_with(key)) {
+      const std::string uuid(trim(std::string_view(line).substr(key.size())));
+      return uuid.starts_with("GPU-") && uuid.find('?') == std::string::npos ? uuid : "";
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 GpuChoice parseGpuChoice(std::string_view text) {
@@ -50,6 +64,18 @@ std::string describe(const GpuChoice& choice) {
     return "GPU " + std::to_string(*index);
   }
   return "GPU " + toString(std::get<PciAddress>(choice));
+}
+
+void hideOtherGpus(const GpuChoice& choice, const SysfsReader& files) {
+  const auto* address = std::get_if<PciAddress>(&choice);
+  if (address == nullptr) {
+    return;
+  }
+  constexpr int keepExisting = 0;
+  const std::string uuid = uuidOf(*address, files);
+  if (!uuid.empty()) {
+    ::setenv("CUDA_VISIBLE_DEVICES", uuid.c_str(), keepExisting);
+  }
 }
 
 std::string pciAddressOf(const CudaDriver& driver, CudaDevice device) {

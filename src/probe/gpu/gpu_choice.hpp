@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "gpu/cuda_driver.hpp"
+#include "system/sysfs_reader.hpp"
 #include "vfpass/pci_address.hpp"
 
 namespace vfpass::probe {
@@ -18,6 +19,12 @@ GpuChoice parseGpuChoice(std::string_view text);
 
 /// `GPU 0`, `GPU 0000:05:00.0`
 std::string describe(const GpuChoice& choice);
+
+/// Lets CUDA initialize no GPU but this one, with CUDA_VISIBLE_DEVICES: cuInit takes longer with
+/// each GPU of the guest (docs/performance.md). Does nothing for a device index, if the variable is
+/// set already, and if NVIDIA's driver does not tell the GPU's UUID, which it knows once the GPU
+/// has been used. Takes effect only before the first CudaDriver of the process.
+void hideOtherGpus(const GpuChoice& choice, const SysfsReader& files = SysfsReader());
 
 /// The GPU's PCI address as CUDA writes it, in lower case. Throws CudaError.
 std::string pciAddressOf(const CudaDriver& driver, CudaDevice device);

@@ -142,10 +142,9 @@ Json dmaBuf(const GpuMemory& memory) {
 }  // namespace
 
 Json gpuSelfTest(const GpuSelfTest& wanted) {
-  const auto driver = std::make_shared<const CudaDriver>();
-  const auto gpu = std::make_shared<const Gpu>(driver, wanted.gpu);
+  const auto gpu = openGpu(wanted.gpu);
   int version = 0;
-  driver->check(driver->driverVersion(&version), "cannot read the CUDA version");
+  gpu->driver().check(gpu->driver().driverVersion(&version), "cannot read the CUDA version");
   Json result{{"gpu", gpu->name()}, {"pci", gpu->pciAddress()}, {"cuda_version", version}};
   {
     GpuMemory memory(gpu, wanted.bytes, 1000);

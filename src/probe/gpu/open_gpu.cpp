@@ -123,6 +123,11 @@ void Gpu::flushForeignWrites() const {
                  "cannot flush other devices' writes to GPU memory");
 }
 
+std::shared_ptr<const Gpu> openGpu(const GpuChoice& choice) {
+  hideOtherGpus(choice);
+  return std::make_shared<const Gpu>(std::make_shared<const CudaDriver>(), choice);
+}
+
 GpuBuffer::GpuBuffer(std::shared_ptr<const Gpu> gpu, std::uint64_t bytes)
     : gpu_(std::move(gpu)), bytes_((bytes + allocationUnit - 1) / allocationUnit * allocationUnit) {
   gpu_->makeCurrent();

@@ -63,6 +63,10 @@ class Gpu {
   CudaFunction check_ = nullptr;
 };
 
+/// Loads CUDA and opens this GPU; no other GPU of the guest is initialized if the choice is an
+/// address. Throws Error.
+std::shared_ptr<const Gpu> openGpu(const GpuChoice& choice);
+
 /// GPU memory that is freed with its owner.
 class GpuBuffer {
  public:

@@ -59,9 +59,7 @@ std::unique_ptr<Memory> Side::allocate(const Resources& resources) const {
   if (!onGpu_) {
     return std::make_unique<HostMemory>(bytes);
   }
-  const auto driver = std::make_shared<const CudaDriver>();
-  return std::make_unique<GpuMemory>(std::make_shared<const Gpu>(driver, resources.gpu), bytes,
-                                     source_.slots);
+  return std::make_unique<GpuMemory>(openGpu(resources.gpu), bytes, source_.slots);
 }
 
 std::uint64_t Side::seedOf(Role sender) const {

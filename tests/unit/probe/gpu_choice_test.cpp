@@ -2,6 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+#include <fstream>
+
+#include "fake/temporary_folder.hpp"
 #include "fake_libcuda.hpp"
 #include "vfpass/error.hpp"
 
@@ -32,6 +36,56 @@ TEST(GpuChoice, RefusesAnythingElse) {
       EXPECT_THAT(error.remedy(), AllOf(HasSubstr("index"), HasSubstr("0000:05:00.0")));
     }
   }
+}
+
+/// NVIDIA's file about a GPU, below a directory that stands for `/`.
+class HideOtherGpus : public testing::Test {
+ protected:
+  HideOtherGpus() { ::unsetenv(variable); }
+  ~HideOtherGpus() override { ::unsetenv(variable); }
+  HideOtherGpus(const HideOtherGpus&) = delete;
+  HideOtherGpus& operator=(const HideOtherGpus&) = delete;
+
+  void describe(const std::string& address, const std::string& uuid) {
+    const auto folder = root_.path() / "proc/driver/nvidia/gpus" / address;
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder / "information")
+        << "Model: \t\t NVIDIA H200\nIRQ:   \t\t 47\nGPU UUID: \t " << uuid
+        << "\nBus Type: \t PCIe\n";
+  }
+
+  /// The variable after the call; empty if it is not set.
+  [[nodiscard]] std::string visibleFor(const std::string& choice) const {
+    hideOtherGpus(parseGpuChoice(choice), SysfsReader(root_.path()));
+    const char* value = ::getenv(variable);
+    return value == nullptr ? "" : value;
+  }
+
+  static constexpr const char* variable = "CUDA_VISIBLE_DEVICES";
+  static constexpr const char* used = "GPU-3f1c86ad-2b40-11a0-9c4e-2f1b7c9d0e55";
+
+ private:
+  fake::TemporaryFolder root_;
+};
+
+TEST_F(HideOtherGpus, SelectsGpuByItsUuid) {
+  describe("0000:05:00.0", used);
+  describe("0000:06:00.0", "GPU-11111111-2222-3333-4444-555555555555");
+  EXPECT_EQ(visibleFor("05:00.0"), used);
+}
+
+TEST_F(HideOtherGpus, ChangesNothingForIndexOrUnknownUuid) {
+  describe("0000:05:00.0", used);
+  describe("0000:06:00.0", "GPU-" + std::string(8, '?'));
+  EXPECT_EQ(visibleFor("0"), "");
+  EXPECT_EQ(visibleFor("0000:06:00.0"), "");
+  EXPECT_EQ(visibleFor("0000:07:00.0"), "");
+}
+
+TEST_F(HideOtherGpus, KeepsChoiceOfTheUser) {
+  describe("0000:05:00.0", used);
+  ::setenv(variable, "1", 1);
+  EXPECT_EQ(visibleFor("0000:05:00.0"), "1");
 }
 
 // CUDA's order differs from that of PCI (CUDA_DEVICE_ORDER=FASTEST_FIRST, its default).
