@@ -1,3 +1,4 @@
+#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -138,6 +139,23 @@ std::vector<std::pair<std::size_t, std::size_t>> pairsOf(const TopologyWords& wo
   return pairs;
 }
 
+void writeGpuDistance(const Output& out, std::size_t gpu, std::size_t other) {
+  out.document.text("gpu", out.addresses[gpu]);
+  out.document.text("other_gpu", out.addresses[other]);
+  out.document.text("distance", toString(topology::distance(out.words.topology(), gpu, other)));
+}
+
+// Each pair once.
+std::vector<std::pair<std::size_t, std::size_t>> gpuPairsOf(const TopologyWords& words) {
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;
+  for (auto gpu = words.gpus().begin(); gpu != words.gpus().end(); ++gpu) {
+    for (auto other = std::next(gpu); other != words.gpus().end(); ++other) {
+      pairs.emplace_back(*gpu, *other);
+    }
+  }
+  return pairs;
+}
+
 std::vector<std::size_t> numbersOf(const std::vector<TopologyFunction>& functions) {
   std::vector<std::size_t> numbers(functions.size());
   std::iota(numbers.begin(), numbers.end(), 0U);
@@ -171,6 +189,8 @@ void writeTopologyJson(std::ostream& stream, const TopologyReport& report) {
                 [&](std::size_t number) { writeFunction(out, number); });
   document.list("distances", pairsOf(words),
                 [&](const auto& pair) { writeDistance(out, pair.first, pair.second); });
+  document.list("gpu_distances", gpuPairsOf(words),
+                [&](const auto& pair) { writeGpuDistance(out, pair.first, pair.second); });
   document.list("rails", words.rails(), [&](const auto& rail) { writeRail(out, rail); });
   document.list("problems", topology.problems, [&](const auto& problem) {
     document.text("object", problem.object);
