@@ -41,17 +41,20 @@ std::optional<std::string> scrub(Session& session, const session::DomainSurvey& 
     return std::nullopt;
   }
   const auto before = session::leasesOf(session.database().leases(), domain);
+  if (before.empty()) {  // a detach has ended them in the meantime
+    return std::nullopt;
+  }
   std::vector<PciAddress> pfs;
   for (const auto& lease : before) {
     pfs.push_back(lease.pf);
   }
   session.operations().begin(events::Operation::release);
-  session.operations().setDomain(domain, before.empty() ? "" : before.front().domainName);
+  session.operations().setDomain(domain, before.front().domainName);
   session.operations().addDevices(before);
   auto locks = state::lockPfs(session.options().runDirectory, pfs, session.tools().lockTimeout);
   // A start between the query to libvirt and the lock has changed the leases.
   const auto leases = session.database().leases();
-  if (leases.empty() || session::leasesOf(leases, domain) != before) {
+  if (session::leasesOf(leases, domain) != before) {
     return std::nullopt;
   }
   const std::string name = before.front().domainName;

@@ -128,6 +128,22 @@ void lastDetaches(Case& test) {
   test.expectState({before});
 }
 
+// A VM stopped without a release, and while recover asks libvirt whether it still has, a detach
+// ends its last lease.
+void scrubAndDetach(Case& test) {
+  World& world = test.world;
+  setUpVms(world, 2);
+  test.expectSuccess(test.run({"attach", "vm1"}));
+  const std::string before = test.state();
+  test.expectSuccess(test.run({"attach", "vm0"}));
+  test.expectSuccess(test.start("vm0"));
+  world.endWithoutHook("vm0");
+  const auto [recover, detach] = interleave(world, {"recover"}, "find", {"detach", "vm0"});
+  test.expectSuccess(recover);
+  test.expectSuccess(detach);
+  test.expectState({before});
+}
+
 // Makes `gc` die at the last change at which the lease is gone and the operation still open. False
 // if there is no such change: then the lease and the end of the operation are one transaction.
 bool killAfterLease(Case& test) {
@@ -255,6 +271,7 @@ std::vector<NamedCase> interleavingCases() {
           {"recovery-and-detach", recoveryAndDetach},
           {"detach-and-attach", detachAndAttach},
           {"last-detaches", lastDetaches},
+          {"scrub-and-detach", scrubAndDetach},
           {"last-rollback", lastRollback},
           {"recovery-of-function", recoveryOfFunction},
           {"recovery-and-other-lease", recoveryAndOtherLease},
