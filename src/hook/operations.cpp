@@ -154,6 +154,32 @@ bool isIdle(const std::vector<Lease>& leases) {
                      [](const Lease& lease) { return lease.state == LeaseState::reserved; });
 }
 
+// Whether this step plugs the lease's device into the running domain, and has not: it never began,
+// or was taken back.
+bool leavesUnplugged(const state::JournaledStep& step, const Lease& lease) {
+  const auto* plug = std::get_if<PlugDevice>(&step.step.action);
+  return plug != nullptr && plug->lease.entry == lease.entry &&
+         plug->lease.generation == lease.generation &&
+         (step.status == state::StepStatus::planned || step.status == state::StepStatus::undone);
+}
+
+// Without the devices that an interrupted attach has not given to the running domain. They are the
+// host's, with attributes that only the attach's record has and that its recovery does not set
+// again where it has set them.
+std::vector<Lease> givenToGuest(const Uuid& domain, const state::Database& database) {
+  std::vector<Lease> leases = database.leasesOf(domain);
+  for (const auto& operation : database.openOperations()) {
+    if (operation.domain == domain) {
+      std::erase_if(leases, [&](const Lease& lease) {
+        return std::ranges::any_of(operation.steps, [&](const state::JournaledStep& step) {
+          return leavesUnplugged(step, lease);
+        });
+      });
+    }
+  }
+  return leases;
+}
+
 void logWarnings(const std::vector<std::string>& warnings) {
   for (const auto& warning : warnings) {
     syslog(LOG_WARNING, "%s", printableLine(warning).c_str());
@@ -232,8 +258,9 @@ std::vector<Lease> release(const Uuid& domain, const Places& places) {
   }
   auto locks = state::lockPfs(places.runDirectory, pfsOf(leases), place.tools.remainingTimeout());
   // Read again under the lock: this domain may have started again in the meantime.
-  const auto plan = plan::planRelease(domain, leases.front().domainName, place.database.leases(),
-                                      readDevices(place.kernel, leases), place.kernel.bootId());
+  const auto plan =
+      plan::planRelease(domain, leases.front().domainName, givenToGuest(domain, place.database),
+                        readDevices(place.kernel, leases), place.kernel.bootId());
   logWarnings(apply::run(plan, place.tools, std::move(locks)));
   return leases;
 }

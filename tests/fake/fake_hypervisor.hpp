@@ -148,14 +148,15 @@ class FakeHypervisor final : public Hypervisor {
     }
   }
 
-  /// Like libvirt, adds the namespace to the element, and removes the previous one first.
+  /// Like libvirt, adds the namespace to the element, removes the previous one first, and prints
+  /// metadata after the UUID (virDomainDefFormat).
   void setLiveMetadata(const Uuid& uuid, const std::string& element) override {
     changeLive(uuid, [&](pugi::xml_node domain) {
       domain.remove_child("metadata");
       if (element.empty()) {
         return;
       }
-      auto metadata = domain.prepend_child("metadata");
+      auto metadata = domain.insert_child_after("metadata", domain.child("uuid"));
       metadata.append_buffer(element.data(), element.size());
       metadata.first_child().append_attribute("xmlns") = std::string(metadataNamespace).c_str();
     });

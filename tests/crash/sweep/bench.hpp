@@ -41,6 +41,7 @@ class Bench {
   void checkReboot(World& world, const std::string& story);
   void checkPowerFailure(World& world, const std::string& story, std::uint32_t variant, long point);
   void checkStart(World& world, std::string story);
+  void checkStop(World& world, std::string story);
   void checkNestedKills(const World& world, const std::string& story, long second);
   void recoverTooEarly(World& world, std::string story);
 

@@ -86,16 +86,23 @@ void Bench::checkPowerFailure(World& world, const std::string& story, std::uint3
   checkRecovery(world, story, afterReboot());
 }
 
-// The domain starts, if the hook permits it, and stops before anybody recovers.
+// The domain starts, if it does not run and the hook permits it, and stops before anybody recovers.
 void Bench::checkStart(World& world, std::string story) {
   if (!world.domain(scenario_.domain).active) {
     const Result started = world.start(scenario_.domain);
     story += commandText("start", started.code, started.output);
     if (started.code == 0) {
       report_.count("  started after a kill");
-      const Result stopped = world.stop(scenario_.domain);
-      story += commandText("stop", stopped.code, stopped.output);
     }
+  }
+  checkStop(world, story);
+}
+
+void Bench::checkStop(World& world, std::string story) {
+  if (world.domain(scenario_.domain).active) {
+    report_.count("  stopped after a kill");
+    const Result stopped = world.stop(scenario_.domain);
+    story += commandText("stop", stopped.code, stopped.output);
   }
   checkRecovery(world, story, oldOrNew(reference_.started));
 }
@@ -112,8 +119,12 @@ void Bench::checkNestedKills(const World& world, const std::string& story, long 
     report_.count("  kills of recover");
     place_ = {place.description + ", recover killed at " + std::to_string(at),
               place.command + " --second " + std::to_string(at)};
-    checkRecovery(copy, story + "    recover killed before: " + killed.faulted + '\n',
-                  oldOrNew(reference_.recovered));
+    const std::string nested = story + "    recover killed before: " + killed.faulted + '\n';
+    if (!scenario_.domain.empty() && copy.domain(scenario_.domain).active) {
+      World stopping(copy, scratch_ / "stopping");
+      checkStop(stopping, nested);
+    }
+    checkRecovery(copy, nested, oldOrNew(reference_.recovered));
     if (second != 0) {
       break;
     }

@@ -13,8 +13,9 @@ enum class Continuation {
   again,           ///< the same command: the state is new
   reboot,          ///< a reboot, then as `recover`
   powerFailure,    ///< as `reboot`, but what was not synced is lost, or lost in part
-  start,           ///< the domain starts and stops, then as `recover`
-  nestedKills,     ///< `vfpass recover` is killed at every change, then as `recover`
+  start,           ///< the domain starts, if it does not run, and stops, then as `recover`
+  nestedKills,     ///< `vfpass recover` is killed at every change, a running domain stops or goes
+                   ///< on, then as `recover`
   judge,           ///< the command has ended by itself: its exit status has to be right
   recoverTooEarly  ///< `vfpass recover` while a write is pending, then as `recover`
 };
