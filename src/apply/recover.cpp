@@ -23,11 +23,16 @@ bool changesDomain(const Operation& operation) {
 
 // Takes the lock of a dead writer, so that only one process recovers its operation. nullopt while
 // the writer or another recovery of its operation lives: a writer holds its lock from before it
-// first releases the PF locks until it ends.
-std::optional<state::FileLock> takeOver(const Operation& operation, const Tools& tools) {
+// first releases the PF locks until it ends. Who has the locks of the domain and of the PFs knows
+// that the writer is dead, or dying: the kernel frees its locks one after another. So this waits
+// for the last one; otherwise a command would go on beside the unfinished operation of its domain.
+std::optional<state::FileLock> takeOver(const Operation& operation, const Tools& tools,
+                                        bool hasDomain) {
   const auto locks =
       state::lockPlan(tools.runDirectory, planOf(operation), tools.remainingTimeout());
-  return state::FileLock::tryAcquire(state::writerLockFile(tools.runDirectory, operation.id));
+  const auto file = state::writerLockFile(tools.runDirectory, operation.id);
+  return hasDomain ? state::FileLock::acquire(file, tools.remainingTimeout())
+                   : state::FileLock::tryAcquire(file);
 }
 
 // An operation with steps on a domain excludes every other command on that domain: they release
@@ -54,7 +59,7 @@ std::optional<std::vector<state::FileLock>> lockOperation(const Operation& opera
                                                           const Tools& tools,
                                                           const std::optional<Uuid>& locked) {
   auto locks = lockDomain(operation, tools, locked);
-  auto writer = locks ? takeOver(operation, tools) : std::nullopt;
+  auto writer = locks ? takeOver(operation, tools, operation.domain == locked) : std::nullopt;
   if (!writer) {
     return std::nullopt;
   }

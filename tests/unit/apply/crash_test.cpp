@@ -195,6 +195,29 @@ TEST_F(KilledAttachTest, NeedsNoRecoveryIfItsWriterEndsMeanwhile) {
   EXPECT_FALSE(std::filesystem::exists(state::writerLockFile(host.folder / "run", operation)));
 }
 
+// A process that ends frees its locks one after another: a command that already has the domain's
+// lock waits for the writer's, instead of going on beside the unfinished operation of its own
+// domain.
+TEST_F(KilledAttachTest, IsRecoveredByCommandOfItsDomainOnceItsWriterIsGone) {
+  const auto file = state::writerLockFile(host.folder / "run", database.openOperations().at(0).id);
+  auto dying = std::make_unique<state::FileLock>(
+      state::FileLock::acquire(file, std::chrono::milliseconds(1000)));
+  auto recovering = std::async(std::launch::async, [&] {
+    Tools tools = host.tools(database);
+    tools.lockTimeout = std::chrono::seconds(10);
+    return recover(tools, std::nullopt, host.uuid);
+  });
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (!isWaitedFor(file) && std::chrono::steady_clock::now() < end) {
+    std::this_thread::yield();
+  }
+  EXPECT_TRUE(isWaitedFor(file));
+  dying.reset();
+  const auto recovered = recovering.get();
+  EXPECT_EQ(recovered.done.size(), 1U);
+  EXPECT_TRUE(recovered.left.empty());
+}
+
 TEST(Recover, ChangesNoDeviceAfterAReboot) {
   Host host;
   const Plan plan = host.attachPlan();
