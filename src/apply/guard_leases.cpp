@@ -47,6 +47,23 @@ bool leasesAreOurs(const Plan& plan, std::size_t done, const Tools& tools) {
   return true;
 }
 
+std::vector<Lease> endedSince(const Plan& plan, const Tools& tools) {
+  std::vector<Lease> ended;
+  if (plan.kind != PlanKind::release) {
+    return ended;
+  }
+  const auto leases = tools.database.leasesOf(plan.domain);
+  for (const Step& step : plan.steps) {
+    const auto* record = std::get_if<RecordLease>(&step.action);
+    if (record != nullptr && std::ranges::none_of(leases, [&](const Lease& lease) {
+          return lease.entry == record->lease.entry && lease.generation == record->lease.generation;
+        })) {
+      ended.push_back(record->lease);
+    }
+  }
+  return ended;
+}
+
 void checkCreatedVfs(const CreateVfs& created, const Plan& plan, Tools& tools) {
   std::vector<Lease> leases;
   for (const auto& step : plan.steps) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "guard_leases.hpp"
 #include "perform.hpp"
 #include "vfpass/base/text.hpp"
 
@@ -44,9 +45,12 @@ void rollBackCreation(const RemoveVfs& removal, const Plan& plan, HolderGate& ga
   warnings.push_back("kept the new VFs of PF " + toString(removal.pf) + ": " + user);
 }
 
-std::vector<Lease> leasesOfOthers(const Plan& plan, const Tools& tools) {
+// The leases of other VMs, and those that have ended: neither's devices are the plan's.
+std::vector<Lease> foreignLeases(const Plan& plan, const Tools& tools) {
   auto leases = tools.database.leases();
   std::erase_if(leases, [&](const Lease& lease) { return lease.domain == plan.domain; });
+  const auto ended = endedSince(plan, tools);
+  leases.insert(leases.end(), ended.begin(), ended.end());
   return leases;
 }
 
@@ -78,7 +82,7 @@ std::optional<Action> onOwnDevices(const Action& action, const Plan& plan, Tools
   if (!existing || plan.kind == PlanKind::host) {
     return existing;
   }
-  const auto leases = leasesOfOthers(plan, tools);
+  const auto leases = foreignLeases(plan, tools);
   if (const auto* configure = std::get_if<ConfigureVfs>(&*existing)) {
     return withoutLeased(*configure, leases);
   }

@@ -144,6 +144,43 @@ void scrubAndDetach(Case& test) {
   test.expectState({before});
 }
 
+// A detach waits for libvirt while recover scrubs the devices of the same VM, which has stopped
+// without a release, and dies at some request. The detach ends the leases, and what is left of the
+// scrubbing must neither bring them back nor touch the devices, which are the host's.
+void killedScrubAndDetach(Case& test) {
+  World& world = test.world;
+  setUpVms(world, 2);
+  const std::string before = test.state();
+  test.expectSuccess(test.run({"attach", "vm0"}));
+  test.expectSuccess(test.start("vm0"));
+  bool ended = false;
+  for (long at = 1; !ended; ++at) {
+    World copy = test.copy();
+    Interleaving both(copy);
+    Process& detach = both.launch({"detach", "vm0", "--force"});
+    const auto waits = [&] { return Interleaving::waitsFor(detach, "definition"); };
+    bool hold = true;
+    both.gate = [&](const Process& process) { return !hold || &process != &detach || !waits(); };
+    both.runUntil(waits);
+    copy.endWithoutHook("vm0");
+    Process& recover = both.launch({"recover"});
+    long requests = 0;
+    both.runUntil([&] {
+      ended = recover.ended();
+      return ended || ++requests == at;
+    });
+    if (!recover.ended()) {
+      both.kill(recover);
+    }
+    hold = false;
+    both.runToEnd();
+    test.expectSuccess(detach.result());
+    test.expectSuccess(copy.vfpass({"recover"}));
+    test.expect(fingerprint(copy) == before, "after a kill of recover at " + std::to_string(at) +
+                                                 ":\n" + difference(fingerprint(copy), before));
+  }
+}
+
 // Makes `gc` die at the last change at which the lease is gone and the operation still open. False
 // if there is no such change: then the lease and the end of the operation are one transaction.
 bool killAfterLease(Case& test) {
@@ -272,6 +309,7 @@ std::vector<NamedCase> interleavingCases() {
           {"detach-and-attach", detachAndAttach},
           {"last-detaches", lastDetaches},
           {"scrub-and-detach", scrubAndDetach},
+          {"killed-scrub-and-detach", killedScrubAndDetach},
           {"last-rollback", lastRollback},
           {"recovery-of-function", recoveryOfFunction},
           {"recovery-and-other-lease", recoveryAndOtherLease},
