@@ -7,6 +7,7 @@
 #include "journal_table.hpp"
 #include "lease_table.hpp"
 #include "location.hpp"
+#include "soft_roce_table.hpp"
 #include "sqlite_connection.hpp"
 #include "state_folder.hpp"
 #include "vfpass/base/text.hpp"
@@ -50,6 +51,8 @@ bool isDamaged(const Location& location) {
       }
       readLeases(database);
       readOperations(database);
+      readSoftRoceRecords(database);
+      readGeneration(database);
     });
     return false;
   } catch (const CorruptDatabase&) {

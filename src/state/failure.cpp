@@ -76,8 +76,8 @@ std::string subject(const Location& location) {
   if (isSpecific(error)) {
     throw systemFailure("cannot use " + subject(location), error, location.folder);
   }
-  throw Error("cannot use " + subject(location) + ": " + failure.message + " (SQLite code " +
-                  std::to_string(failure.code) + ")",
+  throw Error("cannot use " + subject(location) + ": " + printable(failure.message) +
+                  " (SQLite code " + std::to_string(failure.code) + ")",
               remedyFor(failure.systemError, location.folder));
 }
 
@@ -100,7 +100,9 @@ void throwSqliteFailure(const SqliteFailure& failure, const Location& location,
       throwBusy(location, waited);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-      throw CorruptDatabase(subject(location) + " is damaged: " + failure.message,
+    case SQLITE_ERROR:  // the statements are fixed: the file lacks a table or a column
+      // SQLite's message can quote names from the damaged file.
+      throw CorruptDatabase(subject(location) + " is damaged: " + printable(failure.message),
                             corruptDatabaseRemedy());
     case SQLITE_FULL:
       throw systemFailure("cannot write " + subject(location), ENOSPC, location.folder);

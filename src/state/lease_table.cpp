@@ -4,10 +4,12 @@
 
 #include <limits>
 
+#include "failure.hpp"
 #include "lease_json.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
+#include "vfpass/state/database.hpp"
 
 namespace vfpass::state {
 namespace {
@@ -188,8 +190,12 @@ std::string adoptionFault(SQLite::Database& database, const Lease& lease) {
 
 std::uint64_t readGeneration(SQLite::Database& database) {
   SQLite::Statement read(database, "SELECT last FROM generation");
-  read.executeStep();
-  return static_cast<std::uint64_t>(read.getColumn(0).getInt64());
+  const std::int64_t last = read.executeStep() ? read.getColumn(0).getInt64() : -1;
+  if (last < 0) {
+    throw CorruptDatabase("state database: damaged record: no valid generation number",
+                          corruptDatabaseRemedy());
+  }
+  return static_cast<std::uint64_t>(last);
 }
 
 std::uint64_t takeGeneration(SQLite::Database& database) {

@@ -2,8 +2,10 @@
 
 #include <SQLiteCpp/Transaction.h>
 
+#include "failure.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
+#include "vfpass/state/database.hpp"
 
 namespace vfpass::state {
 namespace {
@@ -68,10 +70,28 @@ constexpr const char* versionThree = R"sql(
   PRAGMA user_version = 3;
 )sql";
 
+int storedVersion(SQLite::Database& database) {
+  return database.execAndGet("PRAGMA user_version").getInt();
+}
+
+bool hasOurTables(SQLite::Database& database) {
+  return database
+             .execAndGet(
+                 "SELECT COUNT(*) FROM sqlite_master WHERE name IN ('leases', 'generation', "
+                 "'operations', 'steps', 'soft_roce', 'ended_leases')")
+             .getInt() > 0;
+}
+
 }  // namespace
 
 int readSchemaVersion(SQLite::Database& database, const Location& location) {
-  const int version = database.execAndGet("PRAGMA user_version").getInt();
+  const int version = storedVersion(database);
+  // The last condition: another process can have created the tables since, with their version.
+  if (version < 1 && hasOurTables(database) && storedVersion(database) < 1) {
+    throw CorruptDatabase("state database " + printable(location.file.string()) +
+                              " is damaged: it has tables but no format number",
+                          corruptDatabaseRemedy());
+  }
   if (version > schemaVersion) {
     throw Error("state database " + printable(location.file.string()) + " has format " +
                     std::to_string(version) + "; this vfpass supports formats up to " +

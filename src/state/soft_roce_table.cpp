@@ -2,7 +2,24 @@
 
 #include <SQLiteCpp/Statement.h>
 
+#include <cstdint>
+#include <limits>
+
+#include "failure.hpp"
+#include "vfpass/state/database.hpp"
+
 namespace vfpass::state {
+namespace {
+
+std::uint32_t numberIn(std::int64_t value) {
+  if (value < 0 || value > std::numeric_limits<std::uint32_t>::max()) {
+    throw CorruptDatabase("state database: damaged record: no valid number of an RDMA device",
+                          corruptDatabaseRemedy());
+  }
+  return static_cast<std::uint32_t>(value);
+}
+
+}  // namespace
 
 std::vector<SoftRoceRecord> readSoftRoceRecords(SQLite::Database& database) {
   std::vector<SoftRoceRecord> records;
@@ -16,7 +33,7 @@ std::vector<SoftRoceRecord> readSoftRoceRecords(SQLite::Database& database) {
     record.name = query.getColumn(0).getString();
     record.netdev = query.getColumn(1).getString();
     if (!query.isColumnNull(2)) {
-      record.number = query.getColumn(2).getUInt();
+      record.number = numberIn(query.getColumn(2).getInt64());
     }
     record.bootId = query.getColumn(3).getString();
     records.push_back(std::move(record));

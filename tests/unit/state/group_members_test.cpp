@@ -163,7 +163,7 @@ TEST_F(GroupMembersTest, CannotKeepADamagedDatabaseInPlace) {
   ::chmod(file().c_str(), 0600);
   const auto locks = locker();
   EXPECT_EQ(locks->hear(), "state run ");
-  EXPECT_THROW(open(), CorruptDatabase);
+  EXPECT_THROW(static_cast<void>(open()), CorruptDatabase);
   setAsideCorruptDatabase(state());
   work(1);
 }

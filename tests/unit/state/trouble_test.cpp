@@ -15,6 +15,7 @@
 #include "fake/temporary_folder.hpp"
 #include "samples.hpp"
 #include "system_call_faults.hpp"
+#include "vfpass/base/text.hpp"
 #include "vfpass/state/database.hpp"
 
 namespace vfpass::state {
@@ -327,6 +328,45 @@ TEST_F(DamageTest, ReportsInvalidJsonAsCorrupt) {
   SQLite::Database(file().string(), SQLite::OPEN_READWRITE)
       .exec("UPDATE steps SET action = substr(action, 2)");
   expectCorrupt();
+}
+
+class DamagedContentTest : public DamageTest, public testing::WithParamInterface<const char*> {};
+
+TEST_P(DamagedContentTest, IsReportedAsCorruptAndSetAside) {
+  open().recordLease(sampleLease(1, "rail0", 1));
+  SQLite::Database(file().string(), SQLite::OPEN_READWRITE).exec(GetParam());
+  const auto readAll = [](Database database) {
+    static_cast<void>(database.leases());
+    static_cast<void>(database.openOperations());
+    static_cast<void>(database.softRoceRecords());
+    static_cast<void>(database.lastGeneration());
+  };
+  EXPECT_THROW(readAll(reader()), CorruptDatabase);
+  EXPECT_THROW(readAll(open()), CorruptDatabase);
+  EXPECT_TRUE(std::filesystem::exists(setAsideCorruptDatabase(folder())));
+  EXPECT_TRUE(open().leases().empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , DamagedContentTest,
+    testing::Values("DROP TABLE leases",
+                    "DROP TABLE steps; INSERT INTO operations VALUES (1, "
+                    "'attach', '11111111-2222-3333-4444-555555555555', 'a', 'b')",
+                    "DROP TABLE generation", "DELETE FROM generation",
+                    "UPDATE generation SET last = -1", "PRAGMA user_version = 0",
+                    "INSERT INTO soft_roce VALUES ('rxe0', 'eth0', -1, 'b')",
+                    "INSERT INTO soft_roce VALUES ('rxe0', 'eth0', 4294967296, 'b')"));
+
+// SQLite quotes the name of a table whose definition is damaged.
+TEST_F(DamageTest, EscapesNamesOfADamagedSchema) {
+  { Database database = open(); }
+  SQLite::Database(file().string(), SQLite::OPEN_READWRITE)
+      .exec(
+          "PRAGMA writable_schema = ON; UPDATE sqlite_master SET name = 'l' || char(27) || '[31m', "
+          "sql = 'CREATE' WHERE name = 'leases'");
+  const Error error = errorOf([&] { return reader().leases(); });
+  EXPECT_THAT(error.what(), HasSubstr("malformed database schema (l"));
+  EXPECT_EQ(std::string(error.what()), printable(error.what()));
 }
 
 TEST_F(DamageTest, SettingAsideKeepsOldFilesAndAllowsNewOnes) {
