@@ -104,6 +104,8 @@ void report(Mistake mistake, const Place& place, ProblemList& problems) {
 struct SchemaValidator::Implementation {
   json text;
   valijson::Schema schema;
+  /// Keeps the compiled patterns of the schema: compiling them takes as long as all else.
+  valijson::Validator validator{valijson::Validator::kStrongTypes};
 };
 
 SchemaValidator::SchemaValidator(const std::string& schemaText)
@@ -117,9 +119,8 @@ SchemaValidator::~SchemaValidator() = default;
 
 void SchemaValidator::validate(Node& root, ProblemList& problems) const {
   const json document = toJson(root);
-  valijson::Validator validator(valijson::Validator::kStrongTypes);
   valijson::ValidationResults results;
-  if (validator.validate(implementation_->schema, Adapter(document), &results)) {
+  if (implementation_->validator.validate(implementation_->schema, Adapter(document), &results)) {
     return;
   }
   const Place start{&root, {&implementation_->text, &implementation_->text}};

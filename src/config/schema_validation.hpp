@@ -8,7 +8,7 @@
 
 namespace vfpass::config {
 
-/// A parsed JSON schema.
+/// A parsed JSON schema. Only one thread may use it.
 class SchemaValidator {
  public:
   /// Throws std::exception if the text is not a schema (a build error).
