@@ -1,4 +1,5 @@
 // The tree of a snapshot, one entry per line: f, l or d, and the path. Links lead out of the tree.
+// covers: src/capture/captured_folder.cpp -writeFolder
 #include "vfpass/capture/captured_folder.hpp"
 
 #include <algorithm>

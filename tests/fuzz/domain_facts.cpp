@@ -1,4 +1,7 @@
 // The readers of libvirt's XML that plans and settings depend on.
+// covers: src/domain/guest_machine.cpp src/domain/network_xml.cpp
+// src/domain/read_domain_facts.cpp src/domain/read_guest_memory.cpp src/domain/vfio_backend.cpp
+// src/domain/amount.cpp src/domain/controller_element.cpp
 #include "fuzz/target.hpp"
 #include "vfpass/domain/guest_machine.hpp"
 #include "vfpass/domain/network_xml.hpp"

@@ -1,4 +1,6 @@
 // Dumps of links and addresses of a network namespace, which a user of the host can own.
+// covers: src/host/holders/link_dump.cpp src/host/netlink/netlink_dump.cpp -startMessage
+// -linkDumpQuery -addressDumpQuery -namespaceIdQuery
 #include "holders/link_dump.hpp"
 
 #include <linux/rtnetlink.h>

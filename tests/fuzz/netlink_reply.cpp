@@ -1,4 +1,9 @@
 // Replies about one PF: link, addresses, flow control, eswitch mode and acknowledgements.
+// covers: src/host/netlink/acknowledgement.cpp src/host/netlink/address_message.cpp
+// src/host/netlink/dcb_message.cpp src/host/netlink/devlink_message.cpp
+// src/host/netlink/pf_link_message.cpp -addressesQuery -dcbQuery -startGeneric -startDevlink
+// -devlinkFamilyQuery -eswitchQuery -eswitchChange -startLinkMessage -interfaceNumber
+// -linkSettingsQuery -mtuChange -upChange
 #include <arpa/inet.h>
 
 #include <array>

@@ -1,4 +1,5 @@
 // Configuration space of a PCI function, which a VF or an emulated device can define.
+// covers: src/inventory/pci_config.cpp
 #include "pci_config.hpp"
 
 #include <string>

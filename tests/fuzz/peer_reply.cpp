@@ -1,4 +1,6 @@
 // Replies of the vfpass on another host: the first byte selects the request, the rest is the reply.
+// covers: src/remote/remote_host.cpp src/remote/observation.cpp -observe -answer -errorReply
+// -replyTo
 #include <nlohmann/json.hpp>
 
 #include "fuzz/target.hpp"

@@ -1,4 +1,6 @@
 // Requests that the vfpass of another host sends to `vfpass observe`.
+// covers: src/remote/observation.cpp -toJson -readNumber -readLink -readPath -readGpuPath -readGpu
+// -readHold -readObservation -readHostSide -readTraffic
 #include <nlohmann/json.hpp>
 
 #include "fuzz/target.hpp"

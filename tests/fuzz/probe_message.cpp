@@ -1,4 +1,5 @@
 // A message of the other probe, on the control channel of a transfer.
+// covers: src/probe/channel/json_reader.cpp
 #include <nlohmann/json.hpp>
 
 #include "channel/json_reader.hpp"

@@ -1,4 +1,5 @@
 // Output of vfpass-probe in the guest, which can claim anything.
+// covers: src/verify/guest_view.cpp src/verify/judge_transfer.cpp
 #include <cmath>
 
 #include "fuzz/target.hpp"

@@ -1,4 +1,5 @@
 // A file for `--plan`, which anybody may have written.
+// covers: src/session/saved_plan.cpp -planToSave -describeScope -addSteps
 #include "vfpass/session/saved_plan.hpp"
 
 #include <fstream>

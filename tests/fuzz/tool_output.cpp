@@ -1,4 +1,5 @@
 // Output of perftest and nccl-tests in the guest.
+// covers: src/verify/read_tools.cpp
 #include <cmath>
 
 #include "fuzz/target.hpp"

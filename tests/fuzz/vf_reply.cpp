@@ -1,5 +1,6 @@
 // RTM_NEWLINK with the list of VFs. Its 16-bit length wraps, so the kernel itself sends malformed
 // lists.
+// covers: src/host/sriov/vf_reply.cpp -countedStatistics -trafficOf
 #include "sriov/vf_reply.hpp"
 
 #include "fuzz/target.hpp"

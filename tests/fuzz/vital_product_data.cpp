@@ -1,4 +1,5 @@
 // The `vpd` file of a PCI function: bytes from the card's flash.
+// covers: src/host/sysfs/vital_product_data.cpp -copyFields -readVpdGuarded -readSerial
 #include "vfpass/host/vital_product_data.hpp"
 
 #include <algorithm>
