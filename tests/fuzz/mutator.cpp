@@ -34,8 +34,8 @@ std::vector<std::string> wordsOf(const std::vector<std::string>& inputs) {
 
 }  // namespace
 
-Mutator::Mutator(std::vector<std::string> inputs)
-    : m_inputs(std::move(inputs)), m_words(wordsOf(m_inputs)) {}
+Mutator::Mutator(std::vector<std::string> inputs, std::uint64_t seed)
+    : m_random(seed), m_inputs(std::move(inputs)), m_words(wordsOf(m_inputs)) {}
 
 // Not std::uniform_int_distribution: its sequence depends on the standard library.
 std::size_t Mutator::below(std::size_t limit) { return m_random() % limit; }
@@ -74,7 +74,9 @@ void Mutator::change(std::string& text) {
 void Mutator::changeByte(std::string& text) {
   if (!text.empty()) {
     char& byte = text[below(text.size())];
-    byte = static_cast<char>(below(2) == 0 ? below(256) : byte ^ (1 << below(8)));
+    const auto bits =
+        below(2) == 0 ? below(256) : static_cast<unsigned char>(byte) ^ 1U << below(8);
+    byte = static_cast<char>(bits);
   }
 }
 

@@ -1,20 +1,22 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <random>
 #include <string>
 #include <vector>
 
 namespace vfpass::fuzz {
 
-/// Changes inputs at random, with the same sequence in every run: a simple replacement for
+/// Changes inputs at random, with the same sequence for the same seed: a simple replacement for
 /// libFuzzer in builds that lack it, without feedback from coverage.
 class Mutator {
  public:
   /// @param inputs at least one
-  explicit Mutator(std::vector<std::string> inputs);
+  Mutator(std::vector<std::string> inputs, std::uint64_t seed);
 
-  /// One of the inputs with one to eight changes.
+  /// One of the inputs with one to eight changes. A change inserts at most a word of an input, or
+  /// 4095 bytes.
   std::string next();
 
  private:
@@ -25,7 +27,7 @@ class Mutator {
   void remove(std::string& text);
   void splice(std::string& text);
 
-  std::mt19937_64 m_random{1};
+  std::mt19937_64 m_random;
   std::vector<std::string> m_inputs;
   std::vector<std::string> m_words;
 };

@@ -1,6 +1,6 @@
-// Runs a target without libFuzzer, once with each file of its corpus, then with mutations of them,
-// always the same ones: replay DIRECTORY [--mutate EXECUTIONS | --seconds SECONDS] The input of a
-// violation is left in `violation-input`.
+// Runs a target without libFuzzer, once with each file of its corpus, then with mutations of them:
+// replay DIRECTORY [--mutate EXECUTIONS | --seconds SECONDS] [--seed SEED]. A seed (default: 1)
+// always gives the same mutations. The input of a violation is left in `violation-input`.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -33,6 +33,7 @@ using Clock = std::chrono::steady_clock;
 struct Limits {
   std::uint64_t executions = 0;
   Clock::duration time{};
+  std::uint64_t seed = 1;
 };
 
 std::string current;
@@ -57,16 +58,26 @@ void watchForViolations() {
 }
 
 std::optional<Limits> limitsFrom(int count, char** arguments) {
-  if (count == 2) {
-    return Limits{};
+  Limits limits;
+  for (int at = 2; at < count; at += 2) {
+    const std::string option = arguments[at];
+    const std::uint64_t number = at + 1 < count ? std::strtoull(arguments[at + 1], nullptr, 10) : 0;
+    if (number == 0) {
+      return std::nullopt;
+    }
+    if (option == "--mutate") {
+      limits.executions = number;
+      limits.time = Clock::duration::max();
+    } else if (option == "--seconds") {
+      limits.executions = UINT64_MAX;
+      limits.time = std::chrono::seconds(number);
+    } else if (option == "--seed") {
+      limits.seed = number;
+    } else {
+      return std::nullopt;
+    }
   }
-  const std::string option = count == 4 ? arguments[2] : "";
-  const std::uint64_t number = count == 4 ? std::strtoull(arguments[3], nullptr, 10) : 0;
-  if (number == 0 || (option != "--mutate" && option != "--seconds")) {
-    return std::nullopt;
-  }
-  return option == "--mutate" ? Limits{number, Clock::duration::max()}
-                              : Limits{UINT64_MAX, std::chrono::seconds(number)};
+  return count < 2 ? std::nullopt : std::optional(limits);
 }
 
 std::vector<std::string> replay(const fs::path& directory) {
@@ -88,7 +99,7 @@ std::vector<std::string> replay(const fs::path& directory) {
 }
 
 std::uint64_t mutate(const std::vector<std::string>& inputs, const Limits& limits) {
-  vfpass::fuzz::Mutator mutator(inputs);
+  vfpass::fuzz::Mutator mutator(inputs, limits.seed);
   const auto start = Clock::now();
   std::uint64_t executions = 0;
   while (executions < limits.executions && Clock::now() - start < limits.time) {
@@ -104,7 +115,8 @@ std::uint64_t mutate(const std::vector<std::string>& inputs, const Limits& limit
 int main(int count, char** arguments) {
   const auto limits = limitsFrom(count, arguments);
   if (!limits) {
-    std::fputs("usage: replay DIRECTORY [--mutate EXECUTIONS | --seconds SECONDS]\n", stderr);
+    std::fputs("usage: replay DIRECTORY [--mutate EXECUTIONS | --seconds SECONDS] [--seed SEED]\n",
+               stderr);
     return 2;
   }
   watchForViolations();
