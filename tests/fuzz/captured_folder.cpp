@@ -1,6 +1,9 @@
 // The tree of a snapshot, one entry per line: f, l or d, and the path. Links lead out of the tree.
+// The first line can name what is already in its place.
 // covers: src/capture/captured_folder.cpp -writeFolder
 #include "vfpass/capture/captured_folder.hpp"
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -27,23 +30,60 @@ std::string pathIn(std::string_view line, const fs::path& outside) {
   return path.starts_with('/') ? outside.string() + path : path;
 }
 
-}  // namespace
+// What somebody else may have created where the tree is to be written; `p`, and a kind.
+void prepare(char kind, const fs::path& place) {
+  if (kind == 'f' || kind == 'b') {
+    writeFile(place, "content");
+  } else if (kind == 'l') {
+    fs::create_symlink("..", place);
+  } else {
+    fs::create_directory(place);
+    fs::permissions(place, kind == 'w' ? fs::perms::all : fs::perms::owner_all);
+  }
+  if (kind == 'd') {
+    writeFile(place / "file", "content");
+  }
+  if (kind == 'o') {
+    ::chown(place.c_str(), 65534, 65534);  // only root can, and only for root does it matter
+  }
+}
 
-void runTarget(std::string_view input) {
-  constexpr std::size_t most = 16;
-  const fake::TemporaryFolder outside;
-  const capture::CapturedFolder tree(outside.path() / "tree");
-  auto lines = splitLines(input);
-  lines.resize(std::min(lines.size(), most));
+fs::path placeIn(const fs::path& outside, char kind) {
+  return kind == 'n'   ? outside / std::string(300, 'n')  // too long
+         : kind == 'b' ? outside / "tree" / "below"       // below a file
+                       : outside / "tree";
+}
+
+void writeEntries(const std::vector<std::string>& lines, const fs::path& outside,
+                  const fs::path& place) {
+  const capture::CapturedFolder tree(place);
   for (const std::string& line : lines) {
-    if (line.size() > 1 && line.find('\0') == std::string::npos) {
+    if (line.size() > 1 && line.front() != 'p' && line.find('\0') == std::string::npos) {
       accepted([&] {
-        tree.write(pathIn(line, outside.path()), entryOf(line.front()));
+        tree.write(pathIn(line, outside), entryOf(line.front()));
         return true;
       });
     }
   }
-  require(std::distance(fs::directory_iterator(outside.path()), {}) == 1,
+}
+
+}  // namespace
+
+void runTarget(std::string_view input) {
+  constexpr std::size_t most = 16;
+  const fake::TemporaryFolder outside(fastFolder());
+  auto lines = splitLines(input);
+  lines.resize(std::min(lines.size(), most));
+  const bool isTaken = !lines.empty() && lines.front().size() == 2 && lines.front().front() == 'p';
+  const char kind = isTaken ? lines.front().back() : '-';
+  if (isTaken && kind != 'n') {
+    prepare(kind, outside.path() / "tree");
+  }
+  accepted([&] {
+    writeEntries(lines, outside.path(), placeIn(outside.path(), kind));
+    return true;
+  });
+  require(std::distance(fs::directory_iterator(outside.path()), {}) == (kind == 'n' ? 0 : 1),
           "nothing is written outside the tree");
 }
 

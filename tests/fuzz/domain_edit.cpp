@@ -23,6 +23,33 @@ Lease leaseFor(const domain::ParsedDomain& parsed, const GuestPlacement& place) 
   return lease;
 }
 
+// The second one as an <interface>, which libvirt configures.
+Lease interfaceFor(const domain::ParsedDomain& parsed, const GuestPlacement& place) {
+  Lease lease = leaseFor(parsed, place);
+  LeasedVf vf;
+  vf.index = 1;
+  vf.interfaceForm = true;
+  vf.settings.mac = MacAddress{{0x52, 0x54, 0, 0x12, 0x34, 0x56}};
+  vf.settings.vlan = Vlan{100, 0, VlanProtocol::dot1q};
+  lease.device = vf;
+  lease.entry = "rail1";
+  lease.vf.function = 3;
+  return lease;
+}
+
+// As in a mirrored tree: the port is a controller that all leases share.
+Lease mirrored(Lease lease) {
+  if (const auto port = lease.guest.port) {
+    GuestController controller;
+    controller.model = ControllerModel::rootPort;
+    controller.index = port->index;
+    controller.address = port->address;
+    lease.guest.controllers = {controller};
+    lease.guest.port.reset();
+  }
+  return lease;
+}
+
 std::string edited(const std::string& xml, const std::vector<Lease>& leases) {
   return domain::withLeases(xml, leases, domain::builtInTemplates(), fake::sealKey());
 }
@@ -35,11 +62,12 @@ void runTarget(std::string_view input) {
   if (!parsed || accepted([&] { return edited(xml, {}); }) != xml) {
     return;  // it has elements of ours
   }
-  const auto places = accepted([&] { return domain::placeDevices(xml, 1); });
+  const auto places = accepted([&] { return domain::placeDevices(xml, 2); });
   if (!places) {
     return;
   }
-  const std::vector<Lease> leases{leaseFor(*parsed, places->front())};
+  const std::vector<Lease> leases{leaseFor(*parsed, places->front()),
+                                  mirrored(interfaceFor(*parsed, places->back()))};
   const auto attached = accepted([&] { return edited(xml, leases); });
   if (!attached) {
     return;

@@ -2,6 +2,8 @@
 // covers: src/domain/guest_machine.cpp src/domain/network_xml.cpp
 // src/domain/read_domain_facts.cpp src/domain/read_guest_memory.cpp src/domain/vfio_backend.cpp
 // src/domain/amount.cpp src/domain/controller_element.cpp
+#include <algorithm>
+
 #include "fuzz/target.hpp"
 #include "vfpass/domain/guest_machine.hpp"
 #include "vfpass/domain/network_xml.hpp"
@@ -10,9 +12,30 @@
 #include "vfpass/domain/vfio_backend.hpp"
 
 namespace vfpass::fuzz {
+namespace {
+
+const std::vector<DomainEdit> edits{
+    {"memory-lock", EditPlace::memtune, {"<hard_limit unit='KiB'>1</hard_limit>"}},
+    {"hugepages", EditPlace::memoryBacking, {"<hugepages/>", "<locked/>"}},
+    {"vcpu-pins", EditPlace::cputune, {"<vcpupin vcpu='0' cpuset='1'/>"}},
+    {"memory-nodes", EditPlace::numatune, {"<memory mode='strict' nodeset='0'/>"}},
+    {"address-bits", EditPlace::cpu, {"<maxphysaddr mode='passthrough'/>"}},
+    {"pci-hole", EditPlace::pcieRoot, {"<pcihole64 unit='KiB'>1</pcihole64>"}},
+    {"mmio", EditPlace::qemuCommandline, {"<qemu:arg value='-fw_cfg'/>"}},
+    {"clique", EditPlace::qemuOverride, {"<qemu:device alias='a'><x/></qemu:device>"}}};
+
+}  // namespace
 
 void runTarget(std::string_view input) {
-  const bool isDomain = accepted([&] { return domain::readGuestMachine(input); }).has_value();
+  const auto machine = accepted([&] { return domain::readGuestMachine(input); });
+  const bool isDomain = machine.has_value();
+  if (machine) {
+    const auto bare = domain::withoutOurs(*machine);
+    require(
+        bare.passed.size() <= machine->passed.size() &&
+            std::ranges::all_of(bare.passed, [](const auto& each) { return each.name.empty(); }),
+        "a machine without our devices has none");
+  }
   require(accepted([&] { return domain::readDomainFacts(input); }).has_value() == isDomain &&
               accepted([&] { return domain::guestMemory(input); }).has_value() == isDomain &&
               accepted([&] { return domain::configuredBackend(input); }).has_value() == isDomain,
@@ -20,6 +43,10 @@ void runTarget(std::string_view input) {
   accepted([&] { return domain::readNetworkPool(input); });
   const auto same = accepted([&] { return domain::withEdits(input, {}); });
   require(!same || *same == input, "no edit changes nothing");
+  if (const auto edited = accepted([&] { return domain::withEdits(input, edits); })) {
+    require(accepted([&] { return domain::readDomainFacts(*edited); }).has_value(),
+            "a domain with edits is a domain");
+  }
 }
 
 }  // namespace vfpass::fuzz

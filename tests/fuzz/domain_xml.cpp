@@ -28,6 +28,18 @@ void checkRemoval(const std::string& xml) {
   require(domain::devicesOfOurs(*bare).empty(), "no device of ours is left");
 }
 
+void checkRewriting(const std::string& xml, const std::vector<Lease>& leases) {
+  const auto written = accepted(
+      [&] { return domain::withLeases(xml, leases, domain::builtInTemplates(), fake::sealKey()); });
+  if (!written) {
+    return;
+  }
+  const auto again = domain::parseDomain(*written);
+  require(again.leases == leases, "leases that are written read the same");
+  require(domain::isSealed(again, fake::sealKey()), "leases that are written are sealed");
+  accepted([&] { return domain::carriesLeases(*written, leases, fake::sealKey()); });
+}
+
 }  // namespace
 
 void runTarget(std::string_view input) {
@@ -45,6 +57,9 @@ void runTarget(std::string_view input) {
   accepted([&] { return domain::elementDifferences(xml, parsed->leases); });
   accepted([&] { return domain::runningDifferences(xml, parsed->leases); });
   checkRemoval(xml);
+  if (!parsed->leases.empty()) {
+    checkRewriting(xml, parsed->leases);
+  }
 }
 
 }  // namespace vfpass::fuzz

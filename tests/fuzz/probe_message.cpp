@@ -21,6 +21,10 @@ void runTarget(std::string_view input) {
   accepted([&] { return probe::objectMember(*message, "object").size(); });
   const auto list = accepted([&] { return probe::listMember(*message, "list", 4).size(); });
   require(!list || *list <= 4, "a list is not longer than its limit");
+  for (const auto& value : *message) {
+    const auto each = accepted([&] { return probe::numberIn(value, "list", 100); });
+    require(!each || *each <= 100, "a number of a list is not larger than its limit");
+  }
 }
 
 }  // namespace vfpass::fuzz

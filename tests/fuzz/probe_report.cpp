@@ -10,14 +10,35 @@
 namespace vfpass::fuzz {
 namespace {
 
-verify::Transfer transferTo(const std::string& memory) {
-  verify::Transfer transfer;
-  transfer.subject = "rail0";
-  transfer.operation = "write";
-  transfer.memory = memory;
-  transfer.messageBytes = 65536;
-  transfer.iterations = 10;
-  return transfer;
+std::vector<verify::Transfer> transfers() {
+  verify::Transfer host;
+  host.subject = "rail0";
+  host.operation = "write";
+  host.memory = "host";
+  host.messageBytes = 65536;
+  host.iterations = 10;
+  verify::Transfer gpu = host;
+  gpu.memory = "gpu";
+  gpu.gpu = "gpu0";
+  verify::Transfer besideHost = gpu;
+  besideHost.besideHost = true;
+  besideHost.relaxedOrdering = true;
+  verify::Transfer fromGpu = gpu;
+  fromGpu.targetMemory = "host";
+  verify::Transfer intoGpu = fromGpu;
+  intoGpu.operation = "read";
+  return {host, gpu, besideHost, fromGpu, intoGpu};
+}
+
+// Counters of the host, which the guest cannot influence, refute a claim.
+void checkTraffic(std::uint64_t claimed) {
+  const VfTraffic before{100, 200, 1, 1};
+  const VfTraffic after{300, 200, 2, 1};
+  const auto finding = verify::judgeTraffic("rail0", claimed, before, after);
+  require((finding.outcome == Outcome::passed) == (claimed <= 200),
+          "a guest cannot claim more than the host has counted");
+  require(verify::judgeTraffic("rail0", claimed, before, {}).outcome == Outcome::notObservable,
+          "without counters, no claim is confirmed");
 }
 
 void checkFigures(const std::vector<Figure>& figures) {
@@ -42,14 +63,14 @@ void runTarget(std::string_view input) {
   for (const auto& path : view.functions) {
     verify::functionAtPath(view, path);
   }
-  for (const char* memory : {"host", "gpu"}) {
-    const auto transfer = transferTo(memory);
+  for (const auto& transfer : transfers()) {
     std::vector<Figure> figures;
     const auto finding = verify::judgeTransfer(transfer, *report, figures);
     require(finding.outcome != Outcome::passed || figures.size() == 1,
             "a transfer that passed has a figure");
     require(verify::claimedBytes(transfer, *report) >= transfer.bytes(),
             "a guest cannot claim less than the transfer");
+    checkTraffic(verify::claimedBytes(transfer, *report));
     verify::judgeLatency(transfer, *report, figures);
     verify::judgeSizes(transfer, *report, figures);
     checkFigures(figures);

@@ -2,17 +2,44 @@
 // covers: src/session/saved_plan.cpp -planToSave -describeScope -addSteps
 #include "vfpass/session/saved_plan.hpp"
 
-#include <fstream>
+#include <algorithm>
 
 #include "fake/temporary_folder.hpp"
 #include "fuzz/target.hpp"
 
 namespace vfpass::fuzz {
+namespace {
+
+template <typename Change>
+void requireRefused(const session::SavedPlan& plan, Change change) {
+  session::SavedPlan now = plan;
+  change(now);
+  require(now == plan || !accepted([&] {
+            session::requireSame(plan, now, "plan.json");
+            return true;
+          }),
+          "a plan that differs from the saved one is refused");
+}
+
+// Each kind of difference.
+void checkDifferences(const session::SavedPlan& plan) {
+  requireRefused(plan, [](auto& now) { now.domain += 'x'; });
+  requireRefused(plan, [](auto& now) { now.scope += 'x'; });
+  requireRefused(plan, [](auto& now) { now.xml += 'x'; });
+  requireRefused(plan, [](auto& now) { now.steps.push_back({"", "wipe the disk", "{}"}); });
+  requireRefused(plan, [](auto& now) { std::reverse(now.steps.begin(), now.steps.end()); });
+  if (!plan.steps.empty()) {
+    requireRefused(plan, [](auto& now) { now.steps.pop_back(); });
+    requireRefused(plan, [](auto& now) { now.steps.front().change += ' '; });
+  }
+}
+
+}  // namespace
 
 void runTarget(std::string_view input) {
-  static const fake::TemporaryFolder folder;
+  static const fake::TemporaryFolder folder(fastFolder());
   const auto file = folder.path() / "plan.json";
-  std::ofstream(file, std::ios::binary) << input;
+  writeFile(file, input);
   const auto plan = accepted([&] { return session::readSavedPlan(file, "attach"); });
   if (!plan) {
     return;
@@ -21,6 +48,7 @@ void runTarget(std::string_view input) {
   const auto again = session::readSavedPlan(file, "attach");
   require(again == *plan, "a plan that is written reads the same");
   session::requireSame(*plan, again.value(), file);
+  checkDifferences(plan->value());
 }
 
 }  // namespace vfpass::fuzz

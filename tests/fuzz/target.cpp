@@ -1,8 +1,12 @@
 #include "fuzz/target.hpp"
 
+#include <unistd.h>
+
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 
 #include "vfpass/base/text.hpp"
 
@@ -23,6 +27,20 @@ void requireSound(const Error& error) {
   require(error.what()[0] != '\0', "an error has a message");
   requirePrintable(error.what());
   requirePrintable(error.remedy());
+}
+
+std::filesystem::path fastFolder() {
+  const std::filesystem::path memory = "/dev/shm";
+  return ::access(memory.c_str(), W_OK) == 0 ? memory : std::filesystem::temp_directory_path();
+}
+
+void writeFile(const std::filesystem::path& file, std::string_view content) {
+  std::ofstream(file, std::ios::binary) << content;
+}
+
+std::string contentOf(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
 }
 
 }  // namespace vfpass::fuzz

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <filesystem>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "vfpass/error.hpp"
@@ -19,6 +21,14 @@ void requirePrintable(std::string_view text);
 
 /// Requires an Error with a printable message.
 void requireSound(const Error& error);
+
+/// Where targets create their files: in memory if the system has such a directory, because a disk
+/// is a hundred times slower.
+std::filesystem::path fastFolder();
+
+void writeFile(const std::filesystem::path& file, std::string_view content);
+/// Empty for a file that does not exist.
+std::string contentOf(const std::filesystem::path& file);
 
 /// The result of a parser; nullopt if it throws Error. Any other exception leaves the call.
 template <typename Parse>
