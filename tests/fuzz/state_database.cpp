@@ -1,0 +1,177 @@
+// The file of the state database: damaged, of another version, or changed by hand.
+// covers: src/state/lease_table.cpp src/state/journal_table.cpp src/state/soft_roce_table.cpp
+// src/state/schema.cpp src/state/corrupt_database.cpp
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <set>
+
+#include "fake/temporary_folder.hpp"
+#include "fuzz/target.hpp"
+#include "lease_json.hpp"
+#include "vfpass/state/action_json.hpp"
+#include "vfpass/state/database.hpp"
+
+namespace vfpass::fuzz {
+namespace {
+
+namespace fs = std::filesystem;
+using state::Database;
+
+constexpr std::chrono::milliseconds noWait{0};
+
+/// What the database holds; nullopt for a part that was refused.
+struct Content {
+  std::optional<std::vector<Lease>> leases;
+  std::optional<std::vector<state::Operation>> operations;
+  std::optional<std::vector<SoftRoceRecord>> softRoce;
+  std::optional<std::uint64_t> generation;
+  bool isDamaged = false;
+  bool isForeign = false;  ///< another version wrote a part
+};
+
+// As accepted(), and notes why the part was refused.
+template <typename Read>
+auto readPart(Content& content, Read read) {
+  return accepted([&] {
+    try {
+      return read();
+    } catch (const state::CorruptDatabase&) {
+      content.isDamaged = true;
+      throw;
+    } catch (const Error&) {
+      content.isForeign = true;
+      throw;
+    }
+  });
+}
+
+Content contentOf(const Database& database) {
+  Content content;
+  content.leases = readPart(content, [&] { return database.leases(); });
+  content.operations = readPart(content, [&] { return database.openOperations(); });
+  content.softRoce = readPart(content, [&] { return database.softRoceRecords(); });
+  content.generation = readPart(content, [&] { return database.lastGeneration(); });
+  return content;
+}
+
+void checkOperations(const std::vector<state::Operation>& operations) {
+  for (const auto& operation : operations) {
+    for (const auto& [step, status] : operation.steps) {
+      require(state::actionFromJson(state::actionToJson(step.action)) == step.action,
+              "a step that was read can be written");
+      require(state::actionsFromJson(state::actionsToJson(step.undo)) == step.undo,
+              "an undo list that was read can be written");
+    }
+  }
+}
+
+void checkLeases(const Database& database, const std::vector<Lease>& leases) {
+  for (const Lease& lease : leases) {
+    require(state::leaseFromJson(state::leaseToJson(lease)) == lease,
+            "a lease that was read can be written");
+    const auto ofDomain = accepted([&] { return database.leasesOf(lease.domain); });
+    require(!ofDomain || ofDomain->size() <= leases.size(), "a domain has some of the leases");
+    accepted([&] { return database.adoptionFault(lease); });
+  }
+}
+
+template <typename Change>
+void attempt(Change change) {
+  accepted([&] {
+    change();
+    return true;
+  });
+}
+
+void changeLease(Database& database, const Lease& lease) {
+  Lease other = lease;
+  other.entry += "-other";
+  attempt([&] { database.recordLease(other); });
+  attempt([&] {
+    database.setLeaseState(lease.domain, lease.entry, lease.generation, LeaseState::running, "b");
+  });
+  attempt([&] { database.recordLease(lease); });
+  attempt([&] { database.dropLease(lease.domain, lease.entry, lease.generation); });
+  attempt([&] { database.adoptLease(lease); });
+}
+
+void changeOperation(Database& database, const state::Operation& operation) {
+  std::vector<Step> steps;
+  for (const auto& journaled : operation.steps) {
+    steps.push_back(journaled.step);
+  }
+  attempt([&] { database.markSteps(operation.id, 0, 1, state::StepStatus::undoing); });
+  attempt([&] { database.markSteps(operation.id, 1000, 5, state::StepStatus::done); });
+  attempt([&] { database.appendSteps(operation.id, steps); });
+  attempt([&] { database.finishOperation(operation.id); });
+  accepted([&] { return database.openOperation(operation.id); });
+  attempt([&] {
+    const auto id = database.beginOperation(
+        {operation.kind, operation.domain, operation.domainName, steps, {}}, "boot");
+    require(database.openOperation(id).has_value(), "an operation that was begun is open");
+  });
+}
+
+// Each change either succeeds or is refused.
+void change(Database& database, const Content& content) {
+  for (const Lease& lease : content.leases.value_or(std::vector<Lease>{})) {
+    changeLease(database, lease);
+  }
+  for (const auto& operation : content.operations.value_or(std::vector<state::Operation>{})) {
+    changeOperation(database, operation);
+  }
+  for (const auto& record : content.softRoce.value_or(std::vector<SoftRoceRecord>{})) {
+    attempt([&] { database.recordSoftRoce(record); });
+    attempt([&] { database.forgetSoftRoce(record.name); });
+  }
+  attempt([&] { database.nextGeneration(); });
+  attempt([&] { database.forgetEnded({}, 0); });
+}
+
+// Without this, a reader waits until the kernel's clock has moved on: the file could still change.
+void makeOld(const fs::path& file) {
+  const timespec times[2] = {{1, 0}, {1, 0}};
+  ::utimensat(AT_FDCWD, file.c_str(), times, 0);
+}
+
+void checkReplacement(const fs::path& folder) {
+  const fs::path aside = state::setAsideCorruptDatabase(folder);
+  require(fs::exists(aside), "a damaged database is kept");
+  const Database replacement(folder, Database::Open::createIfMissing, noWait);
+  require(replacement.leases().empty(), "the database that replaces a damaged one is empty");
+}
+
+}  // namespace
+
+void runTarget(std::string_view input) {
+  const fake::TemporaryFolder temporary(fastFolder());
+  const fs::path folder = temporary.path() / "state";
+  fs::create_directory(folder);
+  fs::permissions(folder, fs::perms::owner_all);
+  const fs::path file = folder / "vfpass.db";
+  writeFile(file, input);
+  fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write);
+  makeOld(file);
+
+  const Database reader(folder, Database::Open::readOnly, noWait);
+  const Content content = contentOf(reader);
+  checkLeases(reader, content.leases.value_or(std::vector<Lease>{}));
+  checkOperations(content.operations.value_or(std::vector<state::Operation>{}));
+  require(std::distance(fs::directory_iterator(folder), {}) == 1,
+          "reading creates no file next to the database");
+  if (content.isDamaged && !content.isForeign) {
+    return checkReplacement(folder);
+  }
+  attempt([&] {
+    Database writer(folder, Database::Open::createIfMissing, noWait);
+    change(writer, contentOf(writer));
+  });
+  makeOld(file);
+  accepted([&] { return state::setAsideCorruptDatabase(folder); });
+  require(!accepted([&] { return state::setAsideCorruptDatabase(temporary.path()); }),
+          "what does not exist is not set aside");
+}
+
+}  // namespace vfpass::fuzz
