@@ -23,16 +23,20 @@ bool changesDomain(const Operation& operation) {
 
 // Takes the lock of a dead writer, so that only one process recovers its operation. nullopt while
 // the writer or another recovery of its operation lives: a writer holds its lock from before it
-// first releases the PF locks until it ends. Who has the locks of the domain and of the PFs knows
-// that the writer is dead, or dying: the kernel frees its locks one after another. So this waits
-// for the last one; otherwise a command would go on beside the unfinished operation of its domain.
-std::optional<state::FileLock> takeOver(const Operation& operation, const Tools& tools,
-                                        bool hasDomain) {
+// first releases the PF locks until it ends.
+std::optional<state::FileLock> takeOver(const Operation& operation, const Tools& tools) {
   const auto locks =
       state::lockPlan(tools.runDirectory, planOf(operation), tools.remainingTimeout());
-  const auto file = state::writerLockFile(tools.runDirectory, operation.id);
-  return hasDomain ? state::FileLock::acquire(file, tools.remainingTimeout())
-                   : state::FileLock::tryAcquire(file);
+  return state::FileLock::tryAcquire(state::writerLockFile(tools.runDirectory, operation.id));
+}
+
+// The same for an operation whose domain's lock the caller holds. Nobody lives who would keep the
+// writer's lock: the kernel frees the locks of a process that ends one after another, and the hook
+// takes it for an instant. Without waiting for it, a command would go on beside the unfinished
+// operation of its own domain.
+state::FileLock takeOverOfDomain(const Operation& operation, const Tools& tools) {
+  return state::FileLock::acquire(state::writerLockFile(tools.runDirectory, operation.id),
+                                  tools.remainingTimeout());
 }
 
 // An operation with steps on a domain excludes every other command on that domain: they release
@@ -59,7 +63,11 @@ std::optional<std::vector<state::FileLock>> lockOperation(const Operation& opera
                                                           const Tools& tools,
                                                           const std::optional<Uuid>& locked) {
   auto locks = lockDomain(operation, tools, locked);
-  auto writer = locks ? takeOver(operation, tools, operation.domain == locked) : std::nullopt;
+  if (operation.domain == locked && changesDomain(operation)) {
+    locks->push_back(takeOverOfDomain(operation, tools));
+    return locks;
+  }
+  auto writer = locks ? takeOver(operation, tools) : std::nullopt;
   if (!writer) {
     return std::nullopt;
   }

@@ -64,7 +64,7 @@ class ExitStatus(unittest.TestCase):
     def test_success_prints_commands_to_repeat(self):
         code, output = self.run_with("exit 0")
         self.assertEqual(0, code)
-        self.assertRegex(output, r"repeat with: \S+vfpass-crash-schedule --pairs --part \d+ --parts 484 --first-step [0-3] --every 4")
+        self.assertRegex(output, r"repeat with: \S+vfpass-crash-schedule --pairs --part \d+ --parts 576 --first-step [0-3] --every 4")
         self.assertRegex(output, r"repeat with: \S+vfpass-crash-schedule --seed \d+ --runs \d+")
 
     def test_a_violation_fails(self):

@@ -128,6 +128,38 @@ void lastDetaches(Case& test) {
   test.expectState({before});
 }
 
+// The hook died while it released the devices of vm0. A recovery stands still at each lock in turn
+// while a detach of the same VM runs: neither may wait for a lock of the other that waits for its
+// own.
+void recoveryOfReleaseAndDetach(Case& test) {
+  setUpVms(test.world, 1);
+  const std::string before = test.state();
+  test.expectSuccess(test.run({"attach", "vm0"}));
+  test.expectSuccess(test.start("vm0"));
+  test.world.stop("vm0", {FaultMode::kill, ChangeClass::kernel, 0, 0, 1});
+  bool ended = false;
+  for (long at = 1; !ended; ++at) {
+    World copy = test.copy();
+    Interleaving both(copy);
+    Process& recover = both.launch({"recover"});
+    long locks = 0;
+    both.runUntil([&] {
+      ended = recover.ended();
+      locks += !ended && Interleaving::waitsFor(recover, "attempt") ? 1 : 0;
+      return ended || locks == at;
+    });
+    both.gate = [&](const Process& process) { return &process != &recover; };
+    Process& detach = both.launch({"detach", "vm0", "--force"});
+    both.runUntil([&] { return detach.ended() || both.isBlocked(detach); });
+    both.gate = [](const Process&) { return true; };
+    both.runToEnd();
+    test.expectSuccess(recover.result());
+    test.expectSuccess(detach.result());
+    test.expect(fingerprint(copy) == before, "with recover at lock " + std::to_string(at) + ":\n" +
+                                                 difference(fingerprint(copy), before));
+  }
+}
+
 // A VM stopped without a release, and while recover asks libvirt whether it still has, a detach
 // ends its last lease.
 void scrubAndDetach(Case& test) {
@@ -308,6 +340,7 @@ std::vector<NamedCase> interleavingCases() {
           {"recovery-and-detach", recoveryAndDetach},
           {"detach-and-attach", detachAndAttach},
           {"last-detaches", lastDetaches},
+          {"recovery-of-release-and-detach", recoveryOfReleaseAndDetach},
           {"scrub-and-detach", scrubAndDetach},
           {"killed-scrub-and-detach", killedScrubAndDetach},
           {"last-rollback", lastRollback},

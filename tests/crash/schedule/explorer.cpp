@@ -71,9 +71,9 @@ Chooser randomChooser(std::mt19937& random, const Rates& rates) {
 }
 
 Action randomAction(std::mt19937& random, const std::vector<std::string>& vms) {
-  static const std::vector<std::string> verbs{"attach",  "attach", "attach", "detach",
-                                              "detach",  "start",  "start",  "stop",
-                                              "recover", "gc",     "status"};
+  static const std::vector<std::string> verbs{"attach", "attach",  "attach", "detach",
+                                              "detach", "start",   "start",  "stop",
+                                              "crash",  "recover", "gc",     "status"};
   const std::string& verb = verbs.at(pick(random, static_cast<unsigned>(verbs.size())));
   const bool ofVm = verb != "recover" && verb != "gc" && verb != "status";
   return {verb, ofVm ? vms.at(pick(random, static_cast<unsigned>(vms.size()))) : ""};
@@ -198,6 +198,7 @@ void Explorer::explorePairs(unsigned part, unsigned parts, Steps steps) {
                                   {{"attach", "vm1"}, {"start", "vm1"}},
                                   {{"attach", "vm0"}, {"start", "vm0"}},
                                   {{"attach", "vm0"}, {"start", "vm0"}, {"stop", "vm0"}},
+                                  {{"attach", "vm0"}, {"start", "vm0"}, {"crash", "vm0"}},
                                   {{"start", "vm0"}, {"attach", "vm0"}, {"detach", "vm0"}},
                                   {{"recover", ""}},
                                   {{"gc", ""}},

@@ -22,6 +22,11 @@ Message withoutPid(Message request) {
   return request;
 }
 
+// A VM that crashes ends while libvirt is down, so that nobody calls the hook.
+bool isOfGuest(const Action& action) {
+  return action.verb == "start" || action.verb == "stop" || action.verb == "crash";
+}
+
 std::vector<std::string> wordsOf(const Action& action) {
   std::vector<std::string> words{"vfpass", action.verb};
   if (!action.vm.empty()) {
@@ -100,7 +105,7 @@ bool Run::isReady(const State& actor) const {
     return false;
   }
   const Action& action = (*actor.actions)[actor.next];
-  return (action.verb != "start" && action.verb != "stop") || !inHook_.contains(action.vm);
+  return !isOfGuest(action) || !inHook_.contains(action.vm);
 }
 
 std::vector<std::size_t> Run::ready() const {
@@ -220,7 +225,9 @@ void Run::begin(State& actor) {
     const std::string xml = world_.domain(vm).liveXml;
     world_.endWithoutHook(vm);
     launchHook(actor, "release", xml);
-  } else if (verb != "start" && verb != "stop") {
+  } else if (verb == "crash" && world_.domain(vm).active) {
+    world_.endWithoutHook(vm);
+  } else if (!isOfGuest(actor.current)) {
     launch(actor, {wordsOf(actor.current), ""}, toText(actor.current));
   }
 }

@@ -182,8 +182,11 @@ int mkdir(const char* path, mode_t mode) noexcept {
 
 // Tells the world that this process begins to wait for a lock, which changes nothing. A scheduler
 // answers when the lock may be free or time has passed; a caller that waits until a deadline looks
-// at it after EINTR.
+// at it after EINTR. A lock that may be free is an attempt, before which others may go on.
 int flock(int descriptor, int operation) noexcept {
+  if (worldSocket >= 0 && (operation & LOCK_NB) != 0 && vfpass::crash::isScheduled()) {
+    vfpass::crash::ask({"attempt", nameOf(descriptor)});
+  }
   const bool mayWait = worldSocket >= 0 && (operation & (LOCK_NB | LOCK_UN)) == 0;
   if (mayWait) {
     vfpass::crash::ask({"lock", nameOf(descriptor)});

@@ -125,7 +125,7 @@ std::optional<Message> Exchange::injectFault(const Message& request, ChangeClass
 }
 
 std::optional<Message> Exchange::serve(const Message& request) {
-  if (request.at(0) == "lock" || request.at(0) == "sleep") {
+  if (request.at(0) == "lock" || request.at(0) == "attempt" || request.at(0) == "sleep") {
     return Message{""};
   }
   world_.disk.settle();

@@ -21,6 +21,7 @@ constexpr std::chrono::seconds longestStep{60};
 constexpr std::int64_t lockInterval = 10'000'000;
 
 bool waitsForLock(const Message& request) { return request.at(0) == "lock"; }
+bool isAttempt(const Message& request) { return request.at(0) == "attempt"; }
 bool sleeps(const Message& request) { return request.at(0) == "sleep"; }
 
 // The kernel's own error says that nothing has changed. A reply is lost with the helper process
@@ -80,7 +81,7 @@ void Scheduler::step(Process& process, Effect effect) {
   if (effect != Effect::done) {
     reply = failureReply(request, effect);
   }
-  if (!waitsForLock(request)) {
+  if (!waitsForLock(request) && !isAttempt(request)) {  // neither frees a lock
     ++changes_;
   }
   process.worker_.answer(reply);
