@@ -243,6 +243,26 @@ TEST(Recover, CompletesWithoutARemovedCard) {
   EXPECT_TRUE(host.recoverAll().empty());
 }
 
+// A detach that waited for libvirt ends the leases that a dead hook was returning to reserved.
+TEST(Recover, BringsNoEndedLeaseOfReleaseBack) {
+  Host host;
+  host.attach();
+  Plan release{PlanKind::release, host.uuid, "train0", {}, {}};
+  for (const Lease& lease : host.leases()) {
+    release.steps.push_back({ResetFunction{lease.vf}, {}, "stopped"});
+    release.steps.push_back({RecordLease{lease}, {}, "stopped"});
+  }
+  state::Database database(host.folder / "state", state::Database::Open::createIfMissing,
+                           std::chrono::milliseconds(1000));
+  database.beginOperation(release, host.kernel.bootId());
+  host.execute(host.detachPlan());
+  const std::string now = host.fingerprint();
+  host.kernel.effects = 0;
+  EXPECT_EQ(host.recoverAll().size(), 1U);
+  EXPECT_EQ(host.fingerprint(), now);
+  EXPECT_EQ(host.kernel.effects, 0);
+}
+
 TEST(Recover, DoesNotRollBackAnAttachWithAStartedVf) {
   Host host;
   const Plan plan = host.attachPlan();
