@@ -117,6 +117,25 @@ void killedBetweenLeases(Case& test) {
   test.expect(interrupted != before, "the attach was interrupted after its first change");
 }
 
+// An attach to the running vm0 died before the guest got a device, or after recover had taken it
+// back and died, too. The VM stops, and its VF is the host's, with the attributes that it had.
+void stopAfterKilledLiveAttach(Case& test) {
+  setUpVms(test.world, 1);
+  const std::string stopped = test.state();
+  test.world.startWithoutHook("vm0");
+  test.run({"attach", "vm0"}, killBeforeDefine());
+  bool fired = true;
+  for (long at = 1; fired; ++at) {
+    World copy = test.copy();
+    const Result recover = copy.vfpass({"recover"}, {FaultMode::kill, std::nullopt, 0, 0, at});
+    fired = recover.fired;
+    copy.stop("vm0");
+    test.expectSuccess(copy.vfpass({"recover"}));
+    test.expect(fingerprint(copy) == stopped, "recover killed at " + std::to_string(at) + ":\n" +
+                                                  difference(fingerprint(copy), stopped));
+  }
+}
+
 }  // namespace
 
 std::vector<NamedCase> stuckOperationCases() {
@@ -124,7 +143,8 @@ std::vector<NamedCase> stuckOperationCases() {
           {"failing-reset", failingReset},
           {"abandon", abandon},
           {"device-in-use", deviceInUse},
-          {"killed-between-leases", killedBetweenLeases}};
+          {"killed-between-leases", killedBetweenLeases},
+          {"stop-after-killed-live-attach", stopAfterKilledLiveAttach}};
 }
 
 }  // namespace vfpass::crash
