@@ -26,8 +26,9 @@ namespace vfpass::hook {
 namespace {
 
 using XmlHandler = std::vector<Lease> (*)(const CalledDomain&, const Places&);
-/// Needs only the domain's UUID: nothing that somebody writes into the XML can prevent it.
-using LeaseHandler = std::vector<Lease> (*)(const Uuid&, const Places&);
+/// Needs only the domain's UUID: nothing that somebody writes into the XML can prevent it, and text
+/// that is no XML, or only its beginning, is accepted.
+using LeaseHandler = std::vector<Lease> (*)(const Uuid&, const std::string& xml, const Places&);
 using Handler = std::variant<XmlHandler, LeaseHandler>;
 
 /// A hook call of libvirt, its handler, and whether a failure may stop the domain. A failure in
@@ -128,7 +129,7 @@ std::vector<Lease> handle(LeaseHandler handler, const Operation& operation,
   if (!subject.domain) {
     throw Error("libvirt passed no domain XML with a UUID", "run `vfpass recover`");
   }
-  return handler(*subject.domain, placesFor(operation));
+  return handler(*subject.domain, input.xml, placesFor(operation));
 }
 
 // Most domains of most hosts: nothing is done for them.

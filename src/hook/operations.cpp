@@ -163,17 +163,31 @@ bool leavesUnplugged(const state::JournaledStep& step, const Lease& lease) {
          (step.status == state::StepStatus::planned || step.status == state::StepStatus::undone);
 }
 
+// Whether the domain had this device when it ended. True if its XML cannot be read: then its guest
+// may have left data in the device.
+bool hasDevice(const std::string& xml, const Lease& lease) {
+  try {
+    const auto parsed = domain::parseDomain(xml);
+    return !parsed.claimProblem.empty() ||
+           std::ranges::find(parsed.claims, lease.vf, &Claim::device) != parsed.claims.end();
+  } catch (const Error&) {
+    return true;
+  }
+}
+
 // Without the devices that an interrupted attach has not given to the running domain. They are the
 // host's, with attributes that only the attach's record has and that its recovery does not set
-// again where it has set them.
-std::vector<Lease> givenToGuest(const Uuid& domain, const state::Database& database) {
+// again where it has set them. The domain can have got them by a start since.
+std::vector<Lease> givenToGuest(const Uuid& domain, const std::string& xml,
+                                const state::Database& database) {
   std::vector<Lease> leases = database.leasesOf(domain);
   for (const auto& operation : database.openOperations()) {
     if (operation.domain == domain) {
       std::erase_if(leases, [&](const Lease& lease) {
-        return std::ranges::any_of(operation.steps, [&](const state::JournaledStep& step) {
-          return leavesUnplugged(step, lease);
-        });
+        const bool unplugged = std::ranges::any_of(
+            operation.steps,
+            [&](const state::JournaledStep& step) { return leavesUnplugged(step, lease); });
+        return unplugged && !hasDevice(xml, lease);
       });
     }
   }
@@ -228,7 +242,8 @@ std::vector<Lease> prepare(const CalledDomain& parsed, const Places& places) {
   return parsed.leases;
 }
 
-std::vector<Lease> markRunning(const Uuid& domain, const Places& places) {
+std::vector<Lease> markRunning(const Uuid& domain, const std::string& /*xml*/,
+                               const Places& places) {
   if (!hasLeases(domain, places)) {
     return {};
   }
@@ -247,7 +262,7 @@ std::vector<Lease> markRunning(const Uuid& domain, const Places& places) {
   return marked;
 }
 
-std::vector<Lease> release(const Uuid& domain, const Places& places) {
+std::vector<Lease> release(const Uuid& domain, const std::string& xml, const Places& places) {
   if (!hasLeases(domain, places)) {
     return {};
   }
@@ -258,9 +273,9 @@ std::vector<Lease> release(const Uuid& domain, const Places& places) {
   }
   auto locks = state::lockPfs(places.runDirectory, pfsOf(leases), place.tools.remainingTimeout());
   // Read again under the lock: this domain may have started again in the meantime.
-  const auto plan =
-      plan::planRelease(domain, leases.front().domainName, givenToGuest(domain, place.database),
-                        readDevices(place.kernel, leases), place.kernel.bootId());
+  const auto plan = plan::planRelease(domain, leases.front().domainName,
+                                      givenToGuest(domain, xml, place.database),
+                                      readDevices(place.kernel, leases), place.kernel.bootId());
   logWarnings(apply::run(plan, place.tools, std::move(locks)));
   return leases;
 }

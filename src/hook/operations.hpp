@@ -37,12 +37,13 @@ struct CalledDomain : domain::ParsedDomain {
 std::vector<Lease> prepare(const CalledDomain& parsed, const Places& places);
 
 /// Called when the guest runs. Marks its leases as running.
-std::vector<Lease> markRunning(const Uuid& domain, const Places& places);
+std::vector<Lease> markRunning(const Uuid& domain, const std::string& xml, const Places& places);
 
 /// Called after the guest stopped or its start was refused. Scrubs the devices of this domain's
 /// starting or running leases and no others. After a refused start the XML may name a device leased
-/// to another domain, so the leases decide, never the XML.
-std::vector<Lease> release(const Uuid& domain, const Places& places);
+/// to another domain, so the leases decide and not the XML; it only tells whether the guest has got
+/// what an interrupted attach had not yet plugged.
+std::vector<Lease> release(const Uuid& domain, const std::string& xml, const Places& places);
 
 /// Called when the daemon restarts while the guest runs. Rebuilds the guest's leases if they are
 /// lost.

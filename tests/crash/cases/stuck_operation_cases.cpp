@@ -136,6 +136,21 @@ void stopAfterKilledLiveAttach(Case& test) {
   }
 }
 
+// The same, but the attach had changed the persistent XML: vm0 starts with the device before
+// anybody recovers, and its data must not stay when it stops.
+void restartAfterKilledLiveAttach(Case& test) {
+  setUpVms(test.world, 1);
+  test.world.startWithoutHook("vm0");
+  test.run({"attach", "vm0"}, {FaultMode::kill, ChangeClass::libvirt, 0, 0, 2});
+  test.stop("vm0");
+  test.expectSuccess(test.start("vm0"));
+  test.stop("vm0");
+  test.expect(onlyLease(test.world, "vm0").state == LeaseState::reserved,
+              "the hook has scrubbed the VF");
+  test.expectSuccess(test.run({"recover"}));
+  test.expectConsistent();
+}
+
 }  // namespace
 
 std::vector<NamedCase> stuckOperationCases() {
@@ -144,7 +159,8 @@ std::vector<NamedCase> stuckOperationCases() {
           {"abandon", abandon},
           {"device-in-use", deviceInUse},
           {"killed-between-leases", killedBetweenLeases},
-          {"stop-after-killed-live-attach", stopAfterKilledLiveAttach}};
+          {"stop-after-killed-live-attach", stopAfterKilledLiveAttach},
+          {"restart-after-killed-live-attach", restartAfterKilledLiveAttach}};
 }
 
 }  // namespace vfpass::crash
