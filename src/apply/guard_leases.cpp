@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "vfpass/apply/host_devices.hpp"
 #include "vfpass/plan/check_vf.hpp"
 
 namespace vfpass::apply {
@@ -47,21 +48,25 @@ bool leasesAreOurs(const Plan& plan, std::size_t done, const Tools& tools) {
   return true;
 }
 
-std::vector<Lease> endedSince(const Plan& plan, const Tools& tools) {
-  std::vector<Lease> ended;
+std::vector<Lease> returnedSince(const Plan& plan, const Tools& tools) {
+  std::vector<Lease> returned;
   if (plan.kind != PlanKind::release) {
-    return ended;
+    return returned;
   }
   const auto leases = tools.database.leasesOf(plan.domain);
+  const auto open = tools.database.openOperations();
   for (const Step& step : plan.steps) {
     const auto* record = std::get_if<RecordLease>(&step.action);
-    if (record != nullptr && std::ranges::none_of(leases, [&](const Lease& lease) {
-          return lease.entry == record->lease.entry && lease.generation == record->lease.generation;
-        })) {
-      ended.push_back(record->lease);
+    const bool held = record != nullptr && std::ranges::any_of(leases, [&](const Lease& lease) {
+                        return lease.entry == record->lease.entry &&
+                               lease.generation == record->lease.generation &&
+                               !isHosts(lease, open);
+                      });
+    if (record != nullptr && !held) {
+      returned.push_back(record->lease);
     }
   }
-  return ended;
+  return returned;
 }
 
 void checkCreatedVfs(const CreateVfs& created, const Plan& plan, Tools& tools) {

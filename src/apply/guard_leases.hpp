@@ -9,9 +9,9 @@ namespace vfpass::apply {
 /// steps of this plan must neither continue nor be rolled back.
 bool leasesAreOurs(const Plan& plan, std::size_t done, const Tools& tools);
 
-/// The leases that an interrupted release would return to reserved and that have ended since: a
-/// detach that had begun before it has given their devices to the host. Empty for other plans.
-std::vector<Lease> endedSince(const Plan& plan, const Tools& tools);
+/// The leases that an interrupted release would return to reserved and whose devices are the host's
+/// by now: the lease has ended, or isHosts(). Empty for other plans.
+std::vector<Lease> returnedSince(const Plan& plan, const Tools& tools);
 
 /// Checks that newly created VFs are where the leases say and that they can be assigned; throws
 /// otherwise.

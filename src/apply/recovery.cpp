@@ -275,16 +275,16 @@ class Recovery {
     }
     takeLocks();
     if (!isKernelAction(action)) {
-      return recordsEndedLease(action) ? std::nullopt : std::optional(action);
+      return recordsReturnedLease(action) ? std::nullopt : std::optional(action);
     }
     return sameBoot_ ? onOwnDevices(action, plan_, tools_) : std::nullopt;
   }
 
-  [[nodiscard]] bool recordsEndedLease(const Action& action) const {
+  [[nodiscard]] bool recordsReturnedLease(const Action& action) const {
     const auto* record = std::get_if<RecordLease>(&action);
     return record != nullptr &&
-           std::ranges::any_of(endedSince(plan_, tools_), [&](const Lease& ended) {
-             return ended.entry == record->lease.entry;
+           std::ranges::any_of(returnedSince(plan_, tools_), [&](const Lease& returned) {
+             return returned.entry == record->lease.entry;
            });
   }
 

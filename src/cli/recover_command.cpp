@@ -4,6 +4,7 @@
 #include <set>
 
 #include "commands.hpp"
+#include "vfpass/apply/host_devices.hpp"
 #include "vfpass/apply/run.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/active_claims.hpp"
@@ -34,7 +35,18 @@ bool stillStopped(Session& session, const Uuid& domain) {
   return !found || !found->active;
 }
 
-// Returns the domain's name, or nullopt if the domain has started in the meantime.
+// The leases whose devices the guest may have left data in: another process may just be giving
+// others back to the host, or have died while it did.
+std::vector<Lease> givenToGuest(Session& session, std::vector<Lease> leases) {
+  const auto open = session.database().openOperations();
+  std::erase_if(leases, [&](const Lease& lease) {
+    return lease.state == LeaseState::reserved || apply::isHosts(lease, open);
+  });
+  return leases;
+}
+
+// Returns the domain's name, or nullopt if the domain has started in the meantime, or has no device
+// of which that is known.
 std::optional<std::string> scrub(Session& session, const session::DomainSurvey& survey,
                                  const Uuid& domain) {
   if (!stillStopped(session, domain)) {
@@ -58,9 +70,13 @@ std::optional<std::string> scrub(Session& session, const session::DomainSurvey& 
     return std::nullopt;
   }
   const std::string name = before.front().domainName;
+  const auto guests = givenToGuest(session, before);
+  if (guests.empty()) {
+    return std::nullopt;
+  }
   Inventory inventory = session.inventory(plan::namedFunctions(before), pfs);
   session.addHolders(inventory, pfs);
-  const auto plan = plan::planRelease(domain, name, leases, inventory, session.kernel().bootId());
+  const auto plan = plan::planRelease(domain, name, guests, inventory, session.kernel().bootId());
   plan::throwObjections("cannot scrub the devices of domain " + printable(name),
                         plan::objectToActiveClaims(plan, inventory, survey.summaries));
   apply::Tools tools = session.tools();

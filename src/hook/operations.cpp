@@ -6,6 +6,7 @@
 #include <set>
 
 #include "vfpass/apply/adopt_leases.hpp"
+#include "vfpass/apply/host_devices.hpp"
 #include "vfpass/apply/recover.hpp"
 #include "vfpass/apply/run.hpp"
 #include "vfpass/apply/start_locks.hpp"
@@ -154,15 +155,6 @@ bool isIdle(const std::vector<Lease>& leases) {
                      [](const Lease& lease) { return lease.state == LeaseState::reserved; });
 }
 
-// Whether this step plugs the lease's device into the running domain, and has not: it never began,
-// or was taken back.
-bool leavesUnplugged(const state::JournaledStep& step, const Lease& lease) {
-  const auto* plug = std::get_if<PlugDevice>(&step.step.action);
-  return plug != nullptr && plug->lease.entry == lease.entry &&
-         plug->lease.generation == lease.generation &&
-         (step.status == state::StepStatus::planned || step.status == state::StepStatus::undone);
-}
-
 // Whether the domain had this device when it ended. True if its XML cannot be read: then its guest
 // may have left data in the device.
 bool hasDevice(const std::string& xml, const Lease& lease) {
@@ -175,22 +167,15 @@ bool hasDevice(const std::string& xml, const Lease& lease) {
   }
 }
 
-// Without the devices that an interrupted attach has not given to the running domain. They are the
-// host's, with attributes that only the attach's record has and that its recovery does not set
-// again where it has set them. The domain can have got them by a start since.
+// Without the devices that an unfinished operation has left with the host, unless the domain has
+// got them by a start since.
 std::vector<Lease> givenToGuest(const Uuid& domain, const std::string& xml,
                                 const state::Database& database) {
   std::vector<Lease> leases = database.leasesOf(domain);
-  for (const auto& operation : database.openOperations()) {
-    if (operation.domain == domain) {
-      std::erase_if(leases, [&](const Lease& lease) {
-        const bool unplugged = std::ranges::any_of(
-            operation.steps,
-            [&](const state::JournaledStep& step) { return leavesUnplugged(step, lease); });
-        return unplugged && !hasDevice(xml, lease);
-      });
-    }
-  }
+  const auto open = database.openOperations();
+  std::erase_if(leases, [&](const Lease& lease) {
+    return apply::isHosts(lease, open) && !hasDevice(xml, lease);
+  });
   return leases;
 }
 

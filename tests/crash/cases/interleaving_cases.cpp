@@ -213,6 +213,39 @@ void killedScrubAndDetach(Case& test) {
   }
 }
 
+// A live attach of vm0 died, and vm0 has stopped without a release. While gc takes the attach back,
+// recover finds the VM whose devices nobody has scrubbed; then gc dies at some request.
+void scrubBesideRollback(Case& test) {
+  setUpVms(test.world, 2);
+  test.expectSuccess(test.run({"attach", "vm1"}));
+  const std::string stopped = test.state();
+  test.world.startWithoutHook("vm0");
+  test.run({"attach", "vm0"}, killBeforeDefine());
+  test.world.endWithoutHook("vm0");
+  bool ended = false;
+  for (long at = 1; !ended; ++at) {
+    World copy = test.copy();
+    {
+      Interleaving both(copy);
+      Process& gc = both.launch({"gc"});
+      long requests = 0;
+      both.runUntil([&] {
+        ended = gc.ended();
+        return ended || ++requests == at;
+      });
+      both.gate = [&](const Process& process) { return &process != &gc; };
+      Process& recover = both.launch({"recover"});
+      both.runUntil([&] { return recover.ended() || both.isBlocked(recover); });
+      both.kill(gc);
+      both.gate = [](const Process&) { return true; };
+      both.runToEnd();
+    }
+    test.expectSuccess(copy.vfpass({"recover"}));
+    test.expect(fingerprint(copy) == stopped, "with gc at request " + std::to_string(at) + ":\n" +
+                                                  difference(fingerprint(copy), stopped));
+  }
+}
+
 // Makes `gc` die at the last change at which the lease is gone and the operation still open. False
 // if there is no such change: then the lease and the end of the operation are one transaction.
 bool killAfterLease(Case& test) {
@@ -343,6 +376,7 @@ std::vector<NamedCase> interleavingCases() {
           {"recovery-of-release-and-detach", recoveryOfReleaseAndDetach},
           {"scrub-and-detach", scrubAndDetach},
           {"killed-scrub-and-detach", killedScrubAndDetach},
+          {"scrub-beside-rollback", scrubBesideRollback},
           {"last-rollback", lastRollback},
           {"recovery-of-function", recoveryOfFunction},
           {"recovery-and-other-lease", recoveryAndOtherLease},

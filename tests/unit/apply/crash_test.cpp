@@ -243,24 +243,60 @@ TEST(Recover, CompletesWithoutARemovedCard) {
   EXPECT_TRUE(host.recoverAll().empty());
 }
 
-// A detach that waited for libvirt ends the leases that a dead hook was returning to reserved.
-TEST(Recover, BringsNoEndedLeaseOfReleaseBack) {
-  Host host;
-  host.attach();
-  Plan release{PlanKind::release, host.uuid, "train0", {}, {}};
-  for (const Lease& lease : host.leases()) {
-    release.steps.push_back({ResetFunction{lease.vf}, {}, "stopped"});
-    release.steps.push_back({RecordLease{lease}, {}, "stopped"});
-  }
+/// A release that died before its first step, of devices that a detach gives back meanwhile.
+class InterruptedReleaseTest : public testing::Test {
+ protected:
+  struct Released {
+    Released() {
+      host.attach();
+      Plan release{PlanKind::release, host.uuid, "train0", {}, {}};
+      for (const Lease& lease : host.leases()) {
+        VfSettings neutral;
+        neutral.mac = MacAddress{};
+        release.steps.push_back({ResetFunction{lease.vf}, {}, "stopped"});
+        release.steps.push_back(
+            {ConfigureVfs{lease.pf, {{vfOf(lease).index, neutral, {}}}}, {}, "stopped"});
+        release.steps.push_back({RecordLease{lease}, {}, "stopped"});
+      }
+      state::Database(host.folder / "state", state::Database::Open::createIfMissing,
+                      std::chrono::milliseconds(1000))
+          .beginOperation(release, host.kernel.bootId());
+    }
+    Host host;
+  };
+};
+
+TEST_F(InterruptedReleaseTest, BringsNoEndedLeaseBack) {
+  Released released;
+  released.host.execute(released.host.detachPlan());
+  const std::string now = released.host.fingerprint();
+  released.host.kernel.effects = 0;
+  EXPECT_EQ(released.host.recoverAll().size(), 1U);
+  EXPECT_EQ(released.host.fingerprint(), now);
+  EXPECT_EQ(released.host.kernel.effects, 0);
+}
+
+// The detach died after it had restored the devices, and before it ended the leases.
+TEST_F(InterruptedReleaseTest, LeavesDeviceThatDetachGivesBack) {
+  Released released;
+  Host& host = released.host;
+  const Plan detach = host.detachPlan();
+  const auto leases = host.leases();
+  host.execute(detach);
+  const std::string detached = host.fingerprint();
   state::Database database(host.folder / "state", state::Database::Open::createIfMissing,
                            std::chrono::milliseconds(1000));
-  database.beginOperation(release, host.kernel.bootId());
-  host.execute(host.detachPlan());
-  const std::string now = host.fingerprint();
-  host.kernel.effects = 0;
-  EXPECT_EQ(host.recoverAll().size(), 1U);
-  EXPECT_EQ(host.fingerprint(), now);
-  EXPECT_EQ(host.kernel.effects, 0);
+  for (const Lease& lease : leases) {
+    database.recordLease(lease);
+  }
+  const auto operation = database.beginOperation(detach, host.kernel.bootId());
+  for (std::size_t at = 0; at < detach.steps.size(); ++at) {
+    if (!std::holds_alternative<DropLease>(detach.steps[at].action)) {
+      database.markSteps(operation, at, 1, state::StepStatus::done);
+    }
+  }
+  EXPECT_EQ(host.recoverAll().size(), 2U);
+  EXPECT_EQ(host.fingerprint(), detached);
 }
 
 TEST(Recover, DoesNotRollBackAnAttachWithAStartedVf) {
