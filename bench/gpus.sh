@@ -118,6 +118,9 @@ rdma() {
     compare "$probe" loopback --device "$device" --initiator-memory gpu --target-memory gpu
     command -v ib_write_bw >/dev/null || { echo 'perftest is not installed: no comparison.'; return; }
     ib_write_bw -d "$device" --use_cuda=0 --use_cuda_dmabuf >"$work/server" 2>&1 &
+    # The server listens on port 18515, 0x4853.
+    timeout 10 bash -c 'until grep -q ":4853 .* 0A " /proc/net/tcp /proc/net/tcp6; do :; done' ||
+        { cat "$work/server"; different=1; return; }
     compare ib_write_bw -d "$device" --use_cuda=0 --use_cuda_dmabuf localhost
     wait
 }
