@@ -50,7 +50,7 @@ bool leasesAreOurs(const Plan& plan, std::size_t done, const Tools& tools) {
 
 std::vector<Lease> returnedSince(const Plan& plan, const Tools& tools) {
   std::vector<Lease> returned;
-  if (plan.kind != PlanKind::release) {
+  if (plan.kind != PlanKind::prepare && plan.kind != PlanKind::release) {
     return returned;
   }
   const auto leases = tools.database.leasesOf(plan.domain);

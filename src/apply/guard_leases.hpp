@@ -9,8 +9,8 @@ namespace vfpass::apply {
 /// steps of this plan must neither continue nor be rolled back.
 bool leasesAreOurs(const Plan& plan, std::size_t done, const Tools& tools);
 
-/// The leases that an interrupted release would return to reserved and whose devices are the host's
-/// by now: the lease has ended, or isHosts(). Empty for other plans.
+/// The leases that an interrupted prepare or release would return to reserved and whose devices are
+/// the host's by now: the lease has ended, or isHosts(). Empty for other plans.
 std::vector<Lease> returnedSince(const Plan& plan, const Tools& tools);
 
 /// Checks that newly created VFs are where the leases say and that they can be assigned; throws

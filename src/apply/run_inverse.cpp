@@ -45,7 +45,8 @@ void rollBackCreation(const RemoveVfs& removal, const Plan& plan, HolderGate& ga
   warnings.push_back("kept the new VFs of PF " + toString(removal.pf) + ": " + user);
 }
 
-// The leases of other VMs, and those of which a release has lost the device: none is the plan's.
+// The leases of other VMs, and those of which a start or stop has lost the device: none is the
+// plan's.
 std::vector<Lease> foreignLeases(const Plan& plan, const Tools& tools) {
   auto leases = tools.database.leases();
   std::erase_if(leases, [&](const Lease& lease) { return lease.domain == plan.domain; });

@@ -18,7 +18,10 @@ Interleaving::Interleaving(World& world) : scheduler(world, tick) {}
 Interleaving::Process& Interleaving::launch(const std::vector<std::string>& words) {
   Program program{{"vfpass"}, ""};
   program.arguments.insert(program.arguments.end(), words.begin(), words.end());
-  const std::string name = join(words, " ");
+  return launch(program, join(words, " "));
+}
+
+Interleaving::Process& Interleaving::launch(const Program& program, const std::string& name) {
   std::cout << name << " begins\n";
   processes_.push_back(&scheduler.launch(program, name));
   return *processes_.back();

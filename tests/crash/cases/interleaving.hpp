@@ -21,6 +21,7 @@ class Interleaving {
 
   /// Starts `vfpass WORDS`; the name is the command.
   Process& launch(const std::vector<std::string>& words);
+  Process& launch(const Program& program, const std::string& name);
   /// Lets the first process that can go on do so until the condition holds. Throws if none can.
   void runUntil(const std::function<bool()>& condition);
   void runToEnd();

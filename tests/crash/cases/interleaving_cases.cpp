@@ -213,6 +213,68 @@ void killedScrubAndDetach(Case& test) {
   }
 }
 
+struct Stands {
+  long detach;   // at this request other than a write of a file
+  long prepare;  // at this request, where it dies
+};
+
+// False if one of them has ended before.
+bool killStartBesideDetach(Case& test, const std::string& before, const Stands& stands,
+                           int& detached) {
+  const std::string xml = test.world.domain("vm0").persistentXml;
+  World copy = test.copy();
+  Interleaving both(copy);
+  Process& detach = both.launch({"detach", "vm0", "--force"});
+  long attempts = 0;
+  both.runUntil([&] {
+    attempts += !detach.ended() && !Interleaving::waitsFor(detach, "file") ? 1 : 0;
+    return detach.ended() || attempts == stands.detach;
+  });
+  if (detach.ended()) {
+    return false;
+  }
+  both.gate = [&](const Process& process) { return &process != &detach; };
+  Process& prepare = both.launch({{"hook", "vm0", "prepare", "begin", "-"}, xml}, "prepare");
+  long requests = 0;
+  both.runUntil(
+      [&] { return prepare.ended() || both.isBlocked(prepare) || ++requests == stands.prepare; });
+  if (prepare.ended() || both.isBlocked(prepare)) {
+    return false;
+  }
+  both.kill(prepare);
+  Process& release = both.launch({{"hook", "vm0", "release", "end", "-"}, xml}, "release");
+  both.runUntil([&] { return release.ended() || both.isBlocked(release); });
+  both.gate = [](const Process&) { return true; };
+  both.runToEnd();
+  if (detach.result().code == 0) {
+    ++detached;
+    test.expectSuccess(copy.vfpass({"recover"}));
+    test.expect(fingerprint(copy) == before,
+                "with detach at lock " + std::to_string(stands.detach) +
+                    " and a kill of the start at " + std::to_string(stands.prepare) + ":\n" +
+                    difference(fingerprint(copy), before));
+  }
+  return true;
+}
+
+// A detach of vm0 stands still at each lock in turn. The hook prepares the devices of vm0
+// meanwhile, and dies at each request in turn. The start fails, and libvirt calls release. The
+// detach then ends the leases, and recovery of the start must not bring them back.
+void killedStartAndDetach(Case& test) {
+  setUpVms(test.world, 1);
+  const std::string before = test.state();
+  test.expectSuccess(test.run({"attach", "vm0"}));
+  test.expectSuccess(test.start("vm0"));
+  test.expectSuccess(test.world.stop("vm0"));  // so that a start has attributes to set
+  int detached = 0;
+  for (long lock = 1, request = 1; request > 1 || lock == 1; ++lock) {
+    for (request = 1; killStartBesideDetach(test, before, {lock, request}, detached);) {
+      ++request;
+    }
+  }
+  test.expect(detached > 0, "a detach succeeded after a kill of the start");
+}
+
 // A live attach of vm0 died, and vm0 has stopped without a release. While gc takes the attach back,
 // recover finds the VM whose devices nobody has scrubbed; then gc dies at some request.
 void scrubBesideRollback(Case& test) {
@@ -376,6 +438,7 @@ std::vector<NamedCase> interleavingCases() {
           {"recovery-of-release-and-detach", recoveryOfReleaseAndDetach},
           {"scrub-and-detach", scrubAndDetach},
           {"killed-scrub-and-detach", killedScrubAndDetach},
+          {"killed-start-and-detach", killedStartAndDetach},
           {"scrub-beside-rollback", scrubBesideRollback},
           {"last-rollback", lastRollback},
           {"recovery-of-function", recoveryOfFunction},

@@ -276,6 +276,32 @@ TEST_F(InterruptedReleaseTest, BringsNoEndedLeaseBack) {
   EXPECT_EQ(released.host.kernel.effects, 0);
 }
 
+// A start died once it had recorded that it begins, and a detach has ended the leases meanwhile.
+TEST(InterruptedPrepareTest, BringsNoEndedLeaseBack) {
+  Host host;
+  host.attach();
+  Plan prepare{PlanKind::prepare, host.uuid, "train0", {}, {}};
+  for (const Lease& lease : host.leases()) {
+    Lease starting = lease;
+    starting.state = LeaseState::starting;
+    prepare.steps.push_back({RecordLease{starting}, {RecordLease{lease}}, "starting"});
+    prepare.steps.push_back({ResetFunction{lease.vf}, {ResetFunction{lease.vf}}, "starting"});
+  }
+  {
+    state::Database database(host.folder / "state", state::Database::Open::createIfMissing,
+                             std::chrono::milliseconds(1000));
+    const auto operation = database.beginOperation(prepare, host.kernel.bootId());
+    database.markSteps(operation, 0, prepare.steps.size() - 1, state::StepStatus::done);
+    database.markSteps(operation, prepare.steps.size() - 1, 1, state::StepStatus::started);
+  }
+  host.execute(host.detachPlan());
+  const std::string now = host.fingerprint();
+  host.kernel.effects = 0;
+  EXPECT_EQ(host.recoverAll().size(), 1U);
+  EXPECT_EQ(host.fingerprint(), now);
+  EXPECT_EQ(host.kernel.effects, 0);
+}
+
 // The detach died after it had restored the devices, and before it ended the leases.
 TEST_F(InterruptedReleaseTest, LeavesDeviceThatDetachGivesBack) {
   Released released;
