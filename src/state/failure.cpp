@@ -63,12 +63,16 @@ std::string subject(const Location& location) {
   return "state database " + printable(location.file.string());
 }
 
+std::string waitForHolder(const Location& location) {
+  return "wait for the other vfpass command to finish, then try again; `fuser -v " +
+         shellArgument(location.file.string()) + " " + shellArgument(shmOf(location).string()) +
+         "` shows the holder";
+}
+
 [[noreturn]] void throwBusy(const Location& location, std::chrono::milliseconds waited) {
   throw Error(subject(location) + " is locked by another process; waited " +
                   std::to_string(waited.count()) + " ms",
-              "wait for the other vfpass command to finish, then try again; `fuser -v " +
-                  shellArgument(location.file.string()) + " " +
-                  shellArgument(shmOf(location).string()) + "` shows the holder");
+              waitForHolder(location));
 }
 
 [[noreturn]] void throwInaccessible(const SqliteFailure& failure, const Location& location) {
@@ -98,6 +102,11 @@ void throwSqliteFailure(const SqliteFailure& failure, const Location& location,
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       throwBusy(location, waited);
+    case SQLITE_PROTOCOL:  // walIndexRecover() elsewhere held its locks through all 100 retries
+      throw Error(subject(location) +
+                      " is locked by another process, which does not finish reading "
+                      "its log after a crash",
+                  waitForHolder(location));
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
     case SQLITE_ERROR:  // the statements are fixed: the file lacks a table or a column

@@ -273,6 +273,7 @@ TEST_F(TroubleTest, EachReasonHasItsOwnRemedy) {
   EXPECT_THAT(remedyOf(SQLITE_CANTOPEN, EROFS), HasSubstr("remount,rw"));
   EXPECT_THAT(remedyOf(SQLITE_CANTOPEN, EACCES), HasSubstr("run as root"));
   EXPECT_THAT(remedyOf(SQLITE_BUSY_RECOVERY, 0), HasSubstr("fuser"));
+  EXPECT_THAT(remedyOf(SQLITE_PROTOCOL, 0), HasSubstr("fuser"));
   EXPECT_THAT(remedyOf(SQLITE_IOERR_READ, EIO), HasSubstr("dmesg"));
   EXPECT_THAT(remedyOf(SQLITE_NOTADB, 0), HasSubstr("vfpass recover"));
 }
