@@ -1,16 +1,66 @@
+#include <archive.h>
+#include <archive_entry.h>
 #include <fcntl.h>
 
 #include <cerrno>
 #include <memory>
 
-#include "archive_library.hpp"
 #include "vfpass/base/file_descriptor.hpp"
+#include "vfpass/base/shared_library.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/capture/captured_tree.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::capture {
 namespace {
+
+/// libarchive, loaded to write a tar file. It brings a dozen libraries with it: XML, ICU,
+/// compression.
+class ArchiveLibrary {
+ public:
+  /// Throws Error with the loader's message if libarchive cannot be loaded.
+  ArchiveLibrary()
+      : library_({"libarchive.so.13"},
+                 "install libarchive (Debian: libarchive13, Fedora: libarchive), or specify a "
+                 "directory instead of a tar file") {
+    library_.require(newWriter, "archive_write_new");
+    library_.require(freeWriter, "archive_write_free");
+    library_.require(setFormatPaxRestricted, "archive_write_set_format_pax_restricted");
+    library_.require(openDescriptor, "archive_write_open_fd");
+    library_.require(writeHeader, "archive_write_header");
+    library_.require(writeData, "archive_write_data");
+    library_.require(close, "archive_write_close");
+    library_.require(errorString, "archive_error_string");
+    library_.require(newEntry, "archive_entry_new");
+    library_.require(freeEntry, "archive_entry_free");
+    library_.require(setPathname, "archive_entry_set_pathname");
+    library_.require(setTime, "archive_entry_set_mtime");
+    library_.require(setFileType, "archive_entry_set_filetype");
+    library_.require(setPermissions, "archive_entry_set_perm");
+    library_.require(setSize, "archive_entry_set_size");
+    library_.require(setLinkTarget, "archive_entry_set_symlink");
+  }
+
+  decltype(&::archive_write_new) newWriter = nullptr;
+  decltype(&::archive_write_free) freeWriter = nullptr;
+  decltype(&::archive_write_set_format_pax_restricted) setFormatPaxRestricted = nullptr;
+  decltype(&::archive_write_open_fd) openDescriptor = nullptr;
+  decltype(&::archive_write_header) writeHeader = nullptr;
+  decltype(&::archive_write_data) writeData = nullptr;
+  decltype(&::archive_write_close) close = nullptr;
+  decltype(&::archive_error_string) errorString = nullptr;
+  decltype(&::archive_entry_new) newEntry = nullptr;
+  decltype(&::archive_entry_free) freeEntry = nullptr;
+  decltype(&::archive_entry_set_pathname) setPathname = nullptr;
+  decltype(&::archive_entry_set_mtime) setTime = nullptr;
+  decltype(&::archive_entry_set_filetype) setFileType = nullptr;
+  decltype(&::archive_entry_set_perm) setPermissions = nullptr;
+  decltype(&::archive_entry_set_size) setSize = nullptr;
+  decltype(&::archive_entry_set_symlink) setLinkTarget = nullptr;
+
+ private:
+  SharedLibrary library_;
+};
 
 using Kind = host::RecordedEntry::Kind;
 

@@ -11,16 +11,14 @@
 #include <variant>
 #include <vector>
 
-#include "error_line.hpp"
+#include "libvirt_call.hpp"
 #include "operations.hpp"
 #include "privileges.hpp"
-#include "request.hpp"
 #include "supervisor.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/events/journal_entry.hpp"
-#include "vfpass/events/journal_socket.hpp"
 
 namespace vfpass::hook {
 namespace {

@@ -14,7 +14,6 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
 #include "vfpass/events/journal_entry.hpp"
-#include "vfpass/events/journal_socket.hpp"
 #include "vfpass/host/system_kernel.hpp"
 #include "vfpass/plan/metadata_check.hpp"
 #include "vfpass/plan/plan_hook.hpp"

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "request.hpp"
+#include "libvirt_call.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/state/seal_key_file.hpp"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "vfpass/metrics/families.hpp"
+#include "families.hpp"
 
 namespace vfpass::metrics {
 

@@ -1,4 +1,4 @@
-#include "vfpass/metrics/families.hpp"
+#include "families.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -1,7 +1,7 @@
 // The tree of a snapshot, one entry per line: f, l or d, and the path. Links lead out of the tree.
 // The first line can name what is already in its place.
 // covers: src/capture/captured_folder.cpp -writeFolder
-#include "vfpass/capture/captured_folder.hpp"
+#include "vfpass/capture/captured_tree.hpp"
 
 #include <unistd.h>
 

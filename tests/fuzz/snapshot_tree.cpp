@@ -8,7 +8,6 @@
 #include "fake/temporary_folder.hpp"
 #include "fuzz/target.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/capture/captured_folder.hpp"
 #include "vfpass/capture/captured_tree.hpp"
 #include "vfpass/doctor/doctor.hpp"
 #include "vfpass/inventory/read_inventory.hpp"

@@ -4,11 +4,17 @@
 
 #include "channel/json_reader.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/error.hpp"
 
 namespace vfpass::probe {
 
 using Json = nlohmann::json;
+
+void requireTimeLeft(const Deadline& deadline, const std::string& doing) {
+  if (deadline.over()) {
+    throw Error("deadline expired while " + doing,
+                "use a longer --deadline, or fewer or smaller messages");
+  }
+}
 
 void Channel::send(const Json& message) {
   transport_->send(message.dump(-1, ' ', true, Json::error_handler_t::replace), deadline_);
@@ -23,8 +29,7 @@ Json Channel::receive(const std::string& type) {
   Json message = receiveAny();
   const std::string got = textMember(message, "type");
   if (got == "failed") {
-    throw Error("the other side failed: " + printable(textMember(message, "error")),
-                printable(textMember(message, "remedy")));
+    throwFailure(message);
   }
   if (got != type) {
     throw Error(
@@ -33,6 +38,19 @@ Json Channel::receive(const std::string& type) {
         "check its output");
   }
   return message;
+}
+
+void Channel::sendFailure(const Error& error) {
+  try {
+    send({{"type", "failed"}, {"error", error.what()}, {"remedy", error.remedy()}});
+  } catch (const Error&) {
+    // The other side is gone; the original error counts.
+  }
+}
+
+void throwFailure(const Json& message) {
+  throw Error("the other side failed: " + printable(textMember(message, "error")),
+              printable(textMember(message, "remedy")));
 }
 
 }  // namespace vfpass::probe

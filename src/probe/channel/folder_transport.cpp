@@ -8,10 +8,9 @@
 #include <cstdint>
 #include <utility>
 
+#include "channel/channel.hpp"
 #include "channel/json_reader.hpp"
-#include "channel/transport.hpp"
 #include "system/sysfs_reader.hpp"
-#include "transfer/run_deadline.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 

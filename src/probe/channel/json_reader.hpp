@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -18,6 +19,12 @@ constexpr std::size_t largestMessage = std::size_t{64} << 10U;
 /// or is too large.
 std::uint64_t numberMember(const nlohmann::json& object, const char* name,
                            std::uint64_t largest = UINT64_MAX);
+/// The same in a smaller type, by default up to its largest number.
+template <typename Number>
+Number numberMemberAs(const nlohmann::json& object, const char* name,
+                      Number largest = std::numeric_limits<Number>::max()) {
+  return static_cast<Number>(numberMember(object, name, static_cast<std::uint64_t>(largest)));
+}
 bool flagMember(const nlohmann::json& object, const char* name);
 std::string textMember(const nlohmann::json& object, const char* name);
 const nlohmann::json& objectMember(const nlohmann::json& object, const char* name);

@@ -1,20 +1,62 @@
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <memory>
 #include <string_view>
 #include <utility>
 
+#include "channel/channel.hpp"
 #include "channel/json_reader.hpp"
-#include "channel/transport.hpp"
-#include "transfer/run_deadline.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::probe {
 namespace {
+
+using Addresses = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
+
+Addresses resolve(const std::string& host, const std::string& port, int flags) {
+  addrinfo wanted{};
+  wanted.ai_family = AF_UNSPEC;
+  wanted.ai_socktype = SOCK_STREAM;
+  wanted.ai_flags = flags | AI_NUMERICHOST | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const int error =
+      ::getaddrinfo(host.empty() ? nullptr : host.c_str(), port.c_str(), &wanted, &found);
+  if (error != 0) {
+    throw Error(printable(host) + " port " + printable(port) + ": " + ::gai_strerror(error),
+                "use a numeric address and port", ExitCode::badInput);
+  }
+  return {found, ::freeaddrinfo};
+}
+
+FileDescriptor newSocket(const addrinfo& address) {
+  FileDescriptor made(
+      ::socket(address.ai_family, address.ai_socktype | SOCK_CLOEXEC, address.ai_protocol));
+  if (!made) {
+    throw Error("cannot create a socket: " + errnoText(errno));
+  }
+  return made;
+}
+
+/// connect(2) has no deadline of its own, but obeys a socket's send timeout.
+void limitConnect(const FileDescriptor& socket, const Deadline& deadline) {
+  const auto left = deadline.left().count();
+  const timeval limit{left / 1000, (left % 1000) * 1000 + 1};
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+}
+
+/// Each message is answered before the next one, so waiting for more data would only cost time.
+void sendAtOnce(const FileDescriptor& socket) {
+  const int yes = 1;
+  ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+}
 
 Error peerError(const std::string& reason) {
   return Error("the other side: " + reason, "check its output");
@@ -86,6 +128,51 @@ class SocketTransport final : public Transport {
 };
 
 }  // namespace
+
+FileDescriptor acceptOne(const std::string& address, const std::string& port,
+                         const Deadline& deadline) {
+  const Addresses found = resolve(address, port, AI_PASSIVE);
+  const FileDescriptor listener = newSocket(*found);
+  const int yes = 1;
+  ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  if (::bind(listener.get(), found->ai_addr, found->ai_addrlen) != 0 ||
+      ::listen(listener.get(), 1) != 0) {
+    throw Error("cannot listen on port " + printable(port) + ": " + errnoText(errno),
+                "use another --port");
+  }
+  for (;;) {
+    requireTimeLeft(deadline, "waiting for the other side to connect");
+    constexpr int oneSecond = 1000;
+    pollfd entry{listener.get(), POLLIN, 0};
+    if (::poll(&entry, 1, std::min(deadline.pollTimeout(), oneSecond)) > 0) {
+      FileDescriptor connection(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      if (connection) {
+        sendAtOnce(connection);
+        return connection;
+      }
+    }
+  }
+}
+
+FileDescriptor connectTo(const std::string& host, const std::string& port,
+                         const Deadline& deadline) {
+  const Addresses found = resolve(host, port, 0);
+  for (;;) {
+    FileDescriptor connection = newSocket(*found);
+    limitConnect(connection, deadline);
+    if (::connect(connection.get(), found->ai_addr, found->ai_addrlen) == 0) {
+      sendAtOnce(connection);
+      return connection;
+    }
+    const std::string reason = errnoText(errno);
+    if (deadline.over()) {
+      throw Error(
+          "cannot connect to " + printable(host) + " port " + printable(port) + ": " + reason,
+          "start vfpass-probe listen there, and check the firewall");
+    }
+    ::poll(nullptr, 0, 50);  // the other side may be about to listen
+  }
+}
 
 std::unique_ptr<Transport> socketTransport(FileDescriptor socket) {
   return std::make_unique<SocketTransport>(std::move(socket));

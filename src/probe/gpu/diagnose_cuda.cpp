@@ -1,7 +1,6 @@
 #include "gpu/diagnose_cuda.hpp"
 
 #include <algorithm>
-#include <iterator>
 
 namespace vfpass::probe {
 namespace {
@@ -44,20 +43,6 @@ CudaProblem refine(CudaProblem problem, const GpuSurroundings& surroundings) {
 }
 
 }  // namespace
-
-GpuSurroundings readGpuSurroundings(const SysfsReader& sysfs,
-                                    const std::vector<PciFunction>& functions) {
-  GpuSurroundings surroundings;
-  std::ranges::copy_if(functions, std::back_inserter(surroundings.gpus), &PciFunction::isGpu);
-  // The proprietary module and older open ones have no version file.
-  if (sysfs.exists("/sys/module/nvidia")) {
-    const std::string version = sysfs.textOrEmpty("/sys/module/nvidia/version");
-    surroundings.moduleVersion = version.empty() ? "unknown" : version;
-  }
-  surroundings.uvm = sysfs.exists("/sys/module/nvidia_uvm") && sysfs.exists("/dev/nvidia-uvm");
-  surroundings.mig = readMigStates();
-  return surroundings;
-}
 
 CudaProblem diagnoseCuda(std::optional<int> status, const GpuSurroundings& surroundings) {
   if (!status) {

@@ -8,7 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "gpu/cuda_driver.hpp"
-#include "gpu/gpu_choice.hpp"
+#include "gpu/diagnose_cuda.hpp"
+#include "gpu/open_gpu.hpp"
+#include "vfpass/base/shared_library.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/pci_address.hpp"
@@ -17,6 +19,83 @@ namespace vfpass::probe {
 namespace {
 
 using Json = nlohmann::json;
+
+using NvmlDevice = struct NvmlDeviceTag*;
+
+// nvmlPciInfo_t of nvmlDeviceGetPciInfo_v3 (NVML API reference manual).
+struct NvmlPciInfo {
+  std::array<char, 16> legacyAddress;
+  unsigned domain;
+  unsigned bus;
+  unsigned device;
+  unsigned deviceId;
+  unsigned subsystemId;
+  std::array<char, 32> address;
+};
+
+class Nvml {
+ public:
+  explicit Nvml(const std::vector<std::string>& libraries) : library_(libraries, "") {
+    library_.require(initialize_, "nvmlInit_v2");
+    library_.require(shutdown_, "nvmlShutdown");
+    library_.require(count_, "nvmlDeviceGetCount_v2");
+    library_.require(byIndex_, "nvmlDeviceGetHandleByIndex_v2");
+    library_.require(pciInfo_, "nvmlDeviceGetPciInfo_v3");
+    library_.require(migMode_, "nvmlDeviceGetMigMode");
+    library_.require(maxMig_, "nvmlDeviceGetMaxMigDeviceCount");
+    library_.require(migDevice_, "nvmlDeviceGetMigDeviceHandleByIndex");
+    if (initialize_() != 0) {
+      throw Error("cannot initialize NVML", "");
+    }
+  }
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+  ~Nvml() { shutdown_(); }
+
+  [[nodiscard]] std::vector<MigState> read() const {
+    constexpr unsigned maxGpus = 64;
+    unsigned count = 0;
+    std::vector<MigState> states;
+    for (unsigned i = 0; count_(&count) == 0 && i < std::min(count, maxGpus); ++i) {
+      NvmlDevice device = nullptr;
+      NvmlPciInfo pci{};
+      unsigned current = 0;
+      unsigned pending = 0;
+      // GPUs without MIG return NVML_ERROR_NOT_SUPPORTED.
+      if (byIndex_(i, &device) == 0 && pciInfo_(device, &pci) == 0 &&
+          migMode_(device, &current, &pending) == 0) {
+        pci.address.back() = '\0';
+        states.push_back({toLower(pci.address.data()), current == 1, instancesOf(device)});
+      }
+    }
+    return states;
+  }
+
+ private:
+  [[nodiscard]] unsigned instancesOf(NvmlDevice device) const {
+    constexpr unsigned maxInstances = 64;
+    unsigned limit = 0;
+    unsigned found = 0;
+    if (maxMig_(device, &limit) != 0) {
+      return 0;
+    }
+    for (unsigned i = 0; i < std::min(limit, maxInstances); ++i) {
+      NvmlDevice instance = nullptr;
+      found += migDevice_(device, i, &instance) == 0 ? 1U : 0U;
+    }
+    return found;
+  }
+
+  SharedLibrary library_;
+  int (*initialize_)() = nullptr;
+  int (*shutdown_)() = nullptr;
+  int (*count_)(unsigned*) = nullptr;
+  int (*byIndex_)(unsigned, NvmlDevice*) = nullptr;
+  int (*pciInfo_)(NvmlDevice, NvmlPciInfo*) = nullptr;
+  int (*migMode_)(NvmlDevice, unsigned*, unsigned*) = nullptr;
+  int (*maxMig_)(NvmlDevice, unsigned*) = nullptr;
+  int (*migDevice_)(NvmlDevice, unsigned, NvmlDevice*) = nullptr;
+};
 
 /// Size of NVIDIA's BAR1, the window through which other devices access the GPU's memory. It is the
 /// GPU's second BAR; since Hopper the first one also takes two of the six registers.
@@ -35,15 +114,13 @@ Json attributeOf(const CudaDriver& driver, CudaDevice device, CudaAttribute attr
 Json describeGpu(const CudaDriver& driver, int index) {
   CudaDevice device = 0;
   driver.check(driver.deviceGet(&device, index), "cannot open GPU " + std::to_string(index));
-  std::array<char, 256> name{};
+  const std::string name = nameOf(driver, device);
   std::size_t memory = 0;
-  driver.check(driver.deviceName(name.data(), name.size() - 1, device),
-               "cannot read the GPU's name");
   driver.check(driver.deviceTotalMemory(&memory, device), "cannot read the GPU's memory size");
   const auto attribute = [&](CudaAttribute wanted) { return attributeOf(driver, device, wanted); };
   return {
       {"index", index},
-      {"name", name.data()},
+      {"name", name},
       {"pci", pciAddressOf(driver, device)},
       {"memory_bytes", memory},
       {"compute_capability", Json::array({attribute(CudaAttribute::computeCapabilityMajor),
@@ -104,6 +181,28 @@ bool isLoadable(const SysfsReader& sysfs) {
 }
 
 }  // namespace
+
+std::vector<MigState> readMigStates(const std::vector<std::string>& libraries) {
+  try {
+    return Nvml(libraries).read();
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+GpuSurroundings readGpuSurroundings(const SysfsReader& sysfs,
+                                    const std::vector<PciFunction>& functions) {
+  GpuSurroundings surroundings;
+  std::ranges::copy_if(functions, std::back_inserter(surroundings.gpus), &PciFunction::isGpu);
+  // The proprietary module and older open ones have no version file.
+  if (sysfs.exists("/sys/module/nvidia")) {
+    const std::string version = sysfs.textOrEmpty("/sys/module/nvidia/version");
+    surroundings.moduleVersion = version.empty() ? "unknown" : version;
+  }
+  surroundings.uvm = sysfs.exists("/sys/module/nvidia_uvm") && sysfs.exists("/dev/nvidia-uvm");
+  surroundings.mig = readMigStates();
+  return surroundings;
+}
 
 Json gpuInventory(const std::vector<PciFunction>& functions, const GpuSurroundings& surroundings,
                   const std::vector<std::string>& libraries) {

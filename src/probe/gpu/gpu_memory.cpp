@@ -1,6 +1,8 @@
 #include "gpu/gpu_memory.hpp"
 
-#include <array>
+#include <utility>
+
+#include "vfpass/error.hpp"
 
 namespace vfpass::probe {
 namespace {
@@ -15,7 +17,42 @@ struct SlotResult {
 /// return. NVIDIA requires it for memory that other devices access.
 constexpr int syncMemoryOperations = 6;
 
+constexpr std::uint64_t allocationUnit = std::uint64_t{2} << 20U;
+
 }  // namespace
+
+GpuBuffer::GpuBuffer(std::shared_ptr<const Gpu> gpu, std::uint64_t bytes)
+    : gpu_(std::move(gpu)), bytes_((bytes + allocationUnit - 1) / allocationUnit * allocationUnit) {
+  gpu_->makeCurrent();
+  gpu_->driver().check(gpu_->driver().memoryAllocate(&address_, bytes_),
+                       "cannot allocate " + std::to_string(bytes_) + " bytes of GPU memory");
+}
+
+GpuBuffer::~GpuBuffer() {
+  try {
+    gpu_->makeCurrent();
+    gpu_->driver().memoryFree(address_);
+  } catch (const Error&) {
+    // The context is gone, and its memory with it.
+  }
+}
+
+FileDescriptor GpuBuffer::exportDmaBuf() const {
+  constexpr int dmaBufHandle = 1;  // CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD
+  const CudaDriver& driver = gpu_->driver();
+  if (driver.memoryRangeHandle == nullptr) {
+    throw Error("the GPU driver is older than R515 and has no DMA-BUF export",
+                "install a newer driver, or load nvidia_peermem");
+  }
+  if (gpu_->attribute(CudaAttribute::dmaBufSupported) == 0) {
+    throw Error("the GPU driver does not support export as DMA-BUF",
+                "use the open kernel modules and Linux 5.12 or later, or load nvidia_peermem");
+  }
+  int descriptor = -1;
+  driver.check(driver.memoryRangeHandle(&descriptor, address_, bytes_, dmaBufHandle, 0),
+               "cannot export GPU memory as DMA-BUF");
+  return FileDescriptor(descriptor);
+}
 
 GpuMemory::GpuMemory(std::shared_ptr<const Gpu> gpu, std::uint64_t bytes, std::uint64_t slots)
     : gpu_(gpu), buffer_(gpu, bytes), results_(gpu, slots * sizeof(SlotResult)) {

@@ -1,11 +1,36 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "gpu/open_gpu.hpp"
-#include "transfer/memory.hpp"
+#include "transfer/message_memory.hpp"
+#include "vfpass/base/file_descriptor.hpp"
 
 namespace vfpass::probe {
+
+/// GPU memory that is freed with its owner.
+class GpuBuffer {
+ public:
+  /// At least `bytes`, in units of 2 MiB, so that its DMA-BUF contains nothing else.
+  GpuBuffer(std::shared_ptr<const Gpu> gpu, std::uint64_t bytes);
+  GpuBuffer(const GpuBuffer&) = delete;
+  GpuBuffer& operator=(const GpuBuffer&) = delete;
+  ~GpuBuffer();
+
+  [[nodiscard]] const Gpu& gpu() const { return *gpu_; }
+  [[nodiscard]] CudaAddress address() const { return address_; }
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+
+  /// Exports the whole buffer as a DMA-BUF. Throws Error with the reason if driver, kernel or GPU
+  /// do not support it.
+  [[nodiscard]] FileDescriptor exportDmaBuf() const;
+
+ private:
+  std::shared_ptr<const Gpu> gpu_;
+  std::uint64_t bytes_ = 0;
+  CudaAddress address_ = 0;
+};
 
 /// Memory of a GPU, filled and checked by the GPU itself.
 class GpuMemory final : public Memory {

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <utility>
+#include <vector>
 
-#include "gpu/kernels_ptx.hpp"
 #include "transfer/pattern_formula.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
@@ -12,13 +13,109 @@
 namespace vfpass::probe {
 namespace {
 
+std::vector<CudaDevice> allGpus(const CudaDriver& driver) {
+  int count = 0;
+  driver.check(driver.deviceCount(&count), "cannot count GPUs");
+  std::vector<CudaDevice> devices;
+  for (int index = 0; index < count; ++index) {
+    CudaDevice device = 0;
+    driver.check(driver.deviceGet(&device, index), "cannot open GPU " + std::to_string(index));
+    devices.push_back(device);
+  }
+  return devices;
+}
+
+bool matches(const CudaDriver& driver, CudaDevice device, std::size_t index,
+             const GpuChoice& choice) {
+  if (const int* wanted = std::get_if<int>(&choice)) {
+    return static_cast<std::size_t>(*wanted) == index;
+  }
+  return parsePciAddress(pciAddressOf(driver, device)) == std::get<PciAddress>(choice);
+}
+
+// `GPU-` and hexadecimal digits; question marks instead of digits for a GPU that nobody has used.
+std::string uuidOf(const PciAddress& address, const SysfsReader& files) {
+  constexpr std::string_view key = "GPU UUID:";
+  const std::string path = "/proc/driver/nvidia/gpus/" + toString(address) + "/information";
+  for (const std::string& line : splitLines(files.textOrEmpty(path))) {
+    if (line.starts_with(key)) {
+      const std::string uuid(trim(std::string_view(line).substr(key.size())));
+      return uuid.starts_with("GPU-") && uuid.find('?') == std::string::npos ? uuid : "";
+    }
+  }
+  return "";
+}
+
 // The same values as in gpu/kernels.cu.
 constexpr unsigned blockThreads = 256;
 constexpr unsigned long long tileBytes = 16ULL * blockThreads * 8;
 
-constexpr std::uint64_t allocationUnit = std::uint64_t{2} << 20U;
-
 }  // namespace
+
+GpuChoice parseGpuChoice(std::string_view text) {
+  constexpr unsigned maxIndex = 1023;
+  if (const auto index = parseNumber(text); index && *index <= maxIndex) {
+    return static_cast<int>(*index);
+  }
+  if (const auto address = parsePciAddress(text)) {
+    return *address;
+  }
+  throw Error("invalid GPU " + printable(text),
+              "use a CUDA device index such as 0, or a PCI address in the guest such as "
+              "0000:05:00.0",
+              ExitCode::badInput);
+}
+
+std::string describe(const GpuChoice& choice) {
+  if (const int* index = std::get_if<int>(&choice)) {
+    return "GPU " + std::to_string(*index);
+  }
+  return "GPU " + toString(std::get<PciAddress>(choice));
+}
+
+void hideOtherGpus(const GpuChoice& choice, const SysfsReader& files) {
+  const auto* address = std::get_if<PciAddress>(&choice);
+  if (address == nullptr) {
+    return;
+  }
+  constexpr int keepExisting = 0;
+  const std::string uuid = uuidOf(*address, files);
+  if (!uuid.empty()) {
+    ::setenv("CUDA_VISIBLE_DEVICES", uuid.c_str(), keepExisting);
+  }
+}
+
+std::string nameOf(const CudaDriver& driver, CudaDevice device) {
+  std::array<char, 256> text{};
+  driver.check(driver.deviceName(text.data(), text.size() - 1, device),
+               "cannot read the GPU's name");
+  return text.data();
+}
+
+std::string pciAddressOf(const CudaDriver& driver, CudaDevice device) {
+  std::array<char, 32> text{};
+  driver.check(driver.devicePciBusId(text.data(), text.size() - 1, device),
+               "cannot read the GPU's PCI address");
+  return toLower(text.data());
+}
+
+CudaDevice findGpu(const CudaDriver& driver, const GpuChoice& choice) {
+  // Compared here and not by cuDeviceGetByPCIBusId, which returns the same error for an address
+  // that it cannot read and for one without a GPU.
+  const std::vector<CudaDevice> devices = allGpus(driver);
+  std::vector<std::string> others;
+  for (std::size_t index = 0; index < devices.size(); ++index) {
+    if (matches(driver, devices[index], index, choice)) {
+      return devices[index];
+    }
+    others.push_back(std::to_string(index) + " (" + pciAddressOf(driver, devices[index]) + ")");
+  }
+  throw Error("cannot open " + describe(choice) + ": CUDA has " +
+                  (others.empty() ? "no GPU" : "only " + join(others, ", ")),
+              others.empty() ? "run `vfpass-probe inventory` and see gpus.libcuda"
+                             : "choose one of these; `vfpass-probe inventory` shows GPUs that CUDA "
+                               "does not have");
+}
 
 Gpu::Gpu(std::shared_ptr<const CudaDriver> driver, const GpuChoice& choice)
     : driver_(std::move(driver)), device_(findGpu(*driver_, choice)) {
@@ -59,15 +156,6 @@ void Gpu::loadKernels() {
   driver_->check(driver_->moduleFunction(&check_, module_, "vfpassCheck"),
                  "cannot find kernel vfpassCheck");
 }
-
-std::string Gpu::name() const {
-  std::array<char, 256> text{};
-  driver_->check(driver_->deviceName(text.data(), text.size() - 1, device_),
-                 "cannot read the GPU's name");
-  return text.data();
-}
-
-std::string Gpu::pciAddress() const { return pciAddressOf(*driver_, device_); }
 
 int Gpu::attribute(CudaAttribute attribute) const {
   int value = 0;
@@ -126,39 +214,6 @@ void Gpu::flushForeignWrites() const {
 std::shared_ptr<const Gpu> openGpu(const GpuChoice& choice) {
   hideOtherGpus(choice);
   return std::make_shared<const Gpu>(std::make_shared<const CudaDriver>(), choice);
-}
-
-GpuBuffer::GpuBuffer(std::shared_ptr<const Gpu> gpu, std::uint64_t bytes)
-    : gpu_(std::move(gpu)), bytes_((bytes + allocationUnit - 1) / allocationUnit * allocationUnit) {
-  gpu_->makeCurrent();
-  gpu_->driver().check(gpu_->driver().memoryAllocate(&address_, bytes_),
-                       "cannot allocate " + std::to_string(bytes_) + " bytes of GPU memory");
-}
-
-GpuBuffer::~GpuBuffer() {
-  try {
-    gpu_->makeCurrent();
-    gpu_->driver().memoryFree(address_);
-  } catch (const Error&) {
-    // The context is gone, and its memory with it.
-  }
-}
-
-FileDescriptor GpuBuffer::exportDmaBuf() const {
-  constexpr int dmaBufHandle = 1;  // CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD
-  const CudaDriver& driver = gpu_->driver();
-  if (driver.memoryRangeHandle == nullptr) {
-    throw Error("the GPU driver is older than R515 and has no DMA-BUF export",
-                "install a newer driver, or load nvidia_peermem");
-  }
-  if (gpu_->attribute(CudaAttribute::dmaBufSupported) == 0) {
-    throw Error("the GPU driver does not support export as DMA-BUF",
-                "use the open kernel modules and Linux 5.12 or later, or load nvidia_peermem");
-  }
-  int descriptor = -1;
-  driver.check(driver.memoryRangeHandle(&descriptor, address_, bytes_, dmaBufHandle, 0),
-               "cannot export GPU memory as DMA-BUF");
-  return FileDescriptor(descriptor);
 }
 
 }  // namespace vfpass::probe

@@ -3,12 +3,39 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <variant>
 
 #include "gpu/cuda_driver.hpp"
-#include "gpu/gpu_choice.hpp"
-#include "vfpass/base/file_descriptor.hpp"
+#include "system/sysfs_reader.hpp"
+#include "vfpass/pci_address.hpp"
 
 namespace vfpass::probe {
+
+/// Which GPU to use: a CUDA device index, or a PCI address in the guest, which unlike CUDA's order
+/// depends neither on CUDA_DEVICE_ORDER nor on CUDA_VISIBLE_DEVICES.
+using GpuChoice = std::variant<int, PciAddress>;
+
+/// Reads `0` or `0000:05:00.0` (also without domain). Throws Error for anything else.
+GpuChoice parseGpuChoice(std::string_view text);
+
+/// `GPU 0`, `GPU 0000:05:00.0`
+std::string describe(const GpuChoice& choice);
+
+/// Lets CUDA initialize no GPU but this one, with CUDA_VISIBLE_DEVICES: cuInit takes longer with
+/// each GPU of the guest (docs/performance.md). Does nothing for a device index, if the variable is
+/// set already, and if NVIDIA's driver does not tell the GPU's UUID, which it knows once the GPU
+/// has been used. Takes effect only before the first CudaDriver of the process.
+void hideOtherGpus(const GpuChoice& choice, const SysfsReader& files = SysfsReader());
+
+/// The GPU's product name. Throws CudaError.
+std::string nameOf(const CudaDriver& driver, CudaDevice device);
+
+/// The GPU's PCI address as CUDA writes it, in lower case. Throws CudaError.
+std::string pciAddressOf(const CudaDriver& driver, CudaDevice device);
+
+/// Throws Error if CUDA has no such GPU; the message then lists those that it has.
+CudaDevice findGpu(const CudaDriver& driver, const GpuChoice& choice);
 
 /// Layout of messages in GPU memory, for the kernels.
 struct GpuMessages {
@@ -18,6 +45,9 @@ struct GpuMessages {
   unsigned long long count = 1;
   unsigned long long firstMessage = 0;
 };
+
+/// gpu/kernels.ptx, null-terminated as cuModuleLoadDataEx requires.
+extern const char* const kernelsPtx;
 
 /// One GPU with its primary context and the kernels loaded into it.
 class Gpu {
@@ -29,9 +59,9 @@ class Gpu {
   ~Gpu();
 
   [[nodiscard]] const CudaDriver& driver() const { return *driver_; }
-  [[nodiscard]] std::string name() const;
+  [[nodiscard]] std::string name() const { return nameOf(*driver_, device_); }
   /// PCI address in the guest, `0000:05:00.0`, in lower case.
-  [[nodiscard]] std::string pciAddress() const;
+  [[nodiscard]] std::string pciAddress() const { return pciAddressOf(*driver_, device_); }
   [[nodiscard]] int attribute(CudaAttribute attribute) const;
 
   /// Makes this GPU's context current in the calling thread. Every thread must do so before it uses
@@ -66,28 +96,5 @@ class Gpu {
 /// Loads CUDA and opens this GPU; no other GPU of the guest is initialized if the choice is an
 /// address. Throws Error.
 std::shared_ptr<const Gpu> openGpu(const GpuChoice& choice);
-
-/// GPU memory that is freed with its owner.
-class GpuBuffer {
- public:
-  /// At least `bytes`, in units of 2 MiB, so that its DMA-BUF contains nothing else.
-  GpuBuffer(std::shared_ptr<const Gpu> gpu, std::uint64_t bytes);
-  GpuBuffer(const GpuBuffer&) = delete;
-  GpuBuffer& operator=(const GpuBuffer&) = delete;
-  ~GpuBuffer();
-
-  [[nodiscard]] const Gpu& gpu() const { return *gpu_; }
-  [[nodiscard]] CudaAddress address() const { return address_; }
-  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
-
-  /// Exports the whole buffer as a DMA-BUF. Throws Error with the reason if driver, kernel or GPU
-  /// do not support it.
-  [[nodiscard]] FileDescriptor exportDmaBuf() const;
-
- private:
-  std::shared_ptr<const Gpu> gpu_;
-  std::uint64_t bytes_ = 0;
-  CudaAddress address_ = 0;
-};
 
 }  // namespace vfpass::probe

@@ -2,6 +2,9 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
+
+#include "gpu/open_gpu.hpp"
 
 namespace vfpass::probe {
 
@@ -16,5 +19,15 @@ void addLoopback(CLI::App& program, Action& chosen);
 void addConnect(CLI::App& program, Action& chosen);
 void addListen(CLI::App& program, Action& chosen);
 void addPing(CLI::App& program, Action& chosen);
+
+/// Writes one document to stdout, with the protocol version, the program's version and its build
+/// id.
+void writeDocument(nlohmann::json document);
+
+/// Writes a document and returns the exit code for its `passed`.
+int writeVerdict(const nlohmann::json& document);
+
+/// `--gpu`, with a CUDA device index or a PCI address; anything else is a usage error.
+void addGpuOption(CLI::App& command, GpuChoice& choice);
 
 }  // namespace vfpass::probe

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-#include "rdma/port_check.hpp"
+#include "rdma/queue_pair_connection.hpp"
 #include "rdma/rdma_devices.hpp"
 #include "vfpass/error.hpp"
 

@@ -7,10 +7,9 @@
 #include <span>
 #include <string>
 
-#include "rdma/address_vector.hpp"
 #include "rdma/queue_pair_connection.hpp"
+#include "rdma/rdma_core.hpp"
 #include "rdma/registration.hpp"
-#include "rdma/verbs_objects.hpp"
 
 namespace vfpass::probe {
 

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "rdma/rdma_devices.hpp"
+
 namespace vfpass::probe {
 
 /// An IPv4 or IPv6 address of an interface, with the length of its network's prefix. Link-local
@@ -44,5 +46,13 @@ std::optional<AddressPair> chooseAddresses(const std::vector<IpAddress>& own,
 /// The addresses of these interfaces, in the order of the interfaces and, within each, of the
 /// kernel.
 std::vector<IpAddress> addressesOf(const std::vector<std::string>& netdevs);
+
+/// The interfaces over which rdma_cm reaches a port: on RoCE those of its GIDs, also VLANs; on
+/// InfiniBand the IPoIB interfaces of its PCI function.
+std::vector<std::string> netdevsOf(const SysfsReader& sysfs, const RdmaDevice& device,
+                                   const RdmaPort& port);
+
+/// The port's own IP addresses. Empty if it has none, or if there is no such port.
+std::vector<IpAddress> portAddresses(const SysfsReader& sysfs, const std::string& device, int port);
 
 }  // namespace vfpass::probe

@@ -1,5 +1,7 @@
 #include "rdma/queue_pair_connection.hpp"
 
+#include <algorithm>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "channel/json_reader.hpp"
@@ -9,8 +11,49 @@
 namespace vfpass::probe {
 namespace {
 
-constexpr std::uint64_t largest24Bits = 0xffffff;
-constexpr std::uint64_t largestMtu = 5;  // IBV_MTU_4096
+// virt_enabled lets opensm configure the ports of VFs.
+constexpr const char* startManager =
+    "start a subnet manager (opensm) on the fabric; for a VF, set virt_enabled 2 in its "
+    "opensm.conf";
+
+bool isEthernet(const ibv_port_attr& attributes) {
+  return attributes.link_layer == IBV_LINK_LAYER_ETHERNET;
+}
+
+std::string lids(const ibv_port_attr& attributes) {
+  return "LID " + std::to_string(attributes.lid) + ", subnet manager's LID " +
+         std::to_string(attributes.sm_lid);
+}
+
+std::string stateName(ibv_port_state state) {
+  switch (state) {
+    case IBV_PORT_DOWN:
+      return "DOWN";
+    case IBV_PORT_INIT:
+      return "INIT";
+    case IBV_PORT_ARMED:
+      return "ARMED";
+    case IBV_PORT_ACTIVE:
+      return "ACTIVE";
+    default:
+      return std::to_string(static_cast<int>(state));
+  }
+}
+
+// The subnet manager moves a port with a link from INIT through ARMED to ACTIVE.
+void requireActiveInfiniband(const ibv_port_attr& attributes, const std::string& label) {
+  const std::string where =
+      label + " is not active: state " + stateName(attributes.state) + ", " + lids(attributes);
+  if (attributes.state == IBV_PORT_INIT || attributes.state == IBV_PORT_ARMED) {
+    throw Error(where + ": no subnet manager has activated it", startManager);
+  }
+  throw Error(where, std::string("check the cable and the switch; for a VF, set its link state on "
+                                 "the host (ip link set PF vf N state auto) and ") +
+                         startManager);
+}
+
+constexpr std::uint32_t largest24Bits = 0xffffff;
+constexpr int largestMtu = 5;  // IBV_MTU_4096
 
 PartitionTable partitionsFromJson(const nlohmann::json& json) {
   const nlohmann::json& keys = listMember(json, "p_keys", maxPartitions);
@@ -23,6 +66,41 @@ PartitionTable partitionsFromJson(const nlohmann::json& json) {
 
 }  // namespace
 
+void requireUsablePort(const ibv_port_attr& attributes, const std::string& label) {
+  const bool active = attributes.state == IBV_PORT_ACTIVE;
+  if (isEthernet(attributes)) {
+    if (!active) {
+      throw Error(label + " is not active: state " + stateName(attributes.state),
+                  "bring the link up with ip link set NETDEV up; check the cable and the switch");
+    }
+    return;
+  }
+  if (!active) {
+    requireActiveInfiniband(attributes, label);
+  }
+  // Every InfiniBand packet has a destination LID, also one with a global route header, and 0 is
+  // reserved. SM LID 0 alone is no error: a port can be configured without a subnet manager.
+  if (attributes.lid == 0) {
+    throw Error(label + " has LID 0: " +
+                    (attributes.sm_lid == 0 ? "no subnet manager has configured it"
+                                            : "the subnet manager has assigned none"),
+                startManager);
+  }
+}
+
+bool requiresGlobalHeader(const ibv_port_attr& attributes) {
+  return isEthernet(attributes) || (attributes.flags & IBV_QPF_GRH_REQUIRED) != 0;
+}
+
+std::string pathRemedy(const ibv_port_attr& attributes, const std::string& partition) {
+  if (isEthernet(attributes)) {
+    return "check GID index, MTU, VLAN and the path between the two ports";
+  }
+  return "check that the subnet manager runs (" + lids(attributes) +
+         ") and that it has configured partition " + partition +
+         " on both ports and the switches between them";
+}
+
 nlohmann::json toJson(const ConnectionInfo& info) {
   return {{"queue_pair", info.queuePair}, {"packet_sequence", info.packetSequence},
           {"lid", info.localId},          {"gid", hexBytes(info.gid, "")},
@@ -33,21 +111,49 @@ nlohmann::json toJson(const ConnectionInfo& info) {
 
 ConnectionInfo connectionFromJson(const nlohmann::json& json) {
   ConnectionInfo info;
-  info.queuePair = static_cast<std::uint32_t>(numberMember(json, "queue_pair", largest24Bits));
-  info.packetSequence =
-      static_cast<std::uint32_t>(numberMember(json, "packet_sequence", largest24Bits));
-  info.localId = static_cast<std::uint16_t>(numberMember(json, "lid", UINT16_MAX));
+  info.queuePair = numberMemberAs<std::uint32_t>(json, "queue_pair", largest24Bits);
+  info.packetSequence = numberMemberAs<std::uint32_t>(json, "packet_sequence", largest24Bits);
+  info.localId = numberMemberAs<std::uint16_t>(json, "lid");
   info.ethernet = flagMember(json, "ethernet");
   info.globalHeader = flagMember(json, "grh_required");
   info.partitions = partitionsFromJson(json);
-  info.mtu = static_cast<int>(numberMember(json, "mtu", largestMtu));
+  info.mtu = numberMemberAs<int>(json, "mtu", largestMtu);
   info.address = numberMember(json, "address");
-  info.key = static_cast<std::uint32_t>(numberMember(json, "key", UINT32_MAX));
+  info.key = numberMemberAs<std::uint32_t>(json, "key");
   if (!parseHexBytes(textMember(json, "gid"), 0, info.gid) || info.mtu == 0) {
     throw Error("the other side sent an invalid GID or MTU",
                 "run the same build of vfpass-probe on both sides");
   }
   return info;
+}
+
+ibv_ah_attr addressVector(const PathSource& source, const ConnectionInfo& peer) {
+  // Routers and opensm's virt_default_hop_limit (2) need more than 1.
+  constexpr std::uint8_t hopLimit = 64;
+  if (peer.ethernet != (source.attributes.link_layer == IBV_LINK_LAYER_ETHERNET)) {
+    throw Error("one side is on Ethernet, the other on InfiniBand",
+                "choose ports of the same network on both sides");
+  }
+  if (!peer.ethernet && peer.localId == 0) {
+    throw Error("the other side's port has LID 0",
+                "check that the subnet manager configures that port");
+  }
+  ibv_ah_attr path{};
+  path.port_num = source.port;
+  path.dlid = peer.localId;
+  if (!requiresGlobalHeader(source.attributes) && !peer.globalHeader) {
+    return path;
+  }
+  if (std::ranges::all_of(peer.gid, [](std::uint8_t byte) { return byte == 0; })) {
+    throw Error("the other side's port has no GID, which the path requires",
+                "set the VF's GUIDs on the host, then choose a GID index that vfpass-probe "
+                "inventory lists");
+  }
+  path.is_global = 1;
+  path.grh.hop_limit = hopLimit;
+  path.grh.sgid_index = static_cast<std::uint8_t>(source.gidIndex);
+  std::memcpy(path.grh.dgid.raw, peer.gid.data(), peer.gid.size());
+  return path;
 }
 
 }  // namespace vfpass::probe

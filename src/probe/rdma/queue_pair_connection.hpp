@@ -3,10 +3,25 @@
 #include <array>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 
 #include "rdma/partition_choice.hpp"
+#include "rdma/rdma_core.hpp"
 
 namespace vfpass::probe {
+
+/// Throws Error with the cause and its remedy unless data can be sent through this port. On
+/// InfiniBand the cause is the port's state, a missing subnet manager or LID 0. `label` names the
+/// port.
+void requireUsablePort(const ibv_port_attr& attributes, const std::string& label);
+
+/// Whether packets must have a global route header besides the LIDs. So it is on every RoCE port,
+/// and on those InfiniBand ports, VFs among them, that share the LID of another port.
+bool requiresGlobalHeader(const ibv_port_attr& attributes);
+
+/// Remedy for a transfer that failed between two connected ports. `partition` is the P_Key in use,
+/// on InfiniBand.
+std::string pathRemedy(const ibv_port_attr& attributes, const std::string& partition);
 
 /// What one side of a queue pair needs to know about the other.
 struct ConnectionInfo {
@@ -26,5 +41,17 @@ nlohmann::json toJson(const ConnectionInfo& info);
 
 /// Throws Error for anything that toJson does not write, because the peer is not trusted.
 ConnectionInfo connectionFromJson(const nlohmann::json& json);
+
+/// This side's port, as far as a path begins there.
+struct PathSource {
+  ibv_port_attr attributes{};
+  std::uint8_t port = 1;
+  int gidIndex = 0;
+};
+
+/// The path to the peer's port: its LID on InfiniBand, and its GID where one of the ports requires
+/// a global route header. Throws Error if the link layers differ or the peer lacks such a GID or a
+/// LID.
+ibv_ah_attr addressVector(const PathSource& source, const ConnectionInfo& peer);
 
 }  // namespace vfpass::probe

@@ -4,16 +4,125 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <string_view>
 #include <utility>
 
-#include "transfer/run_deadline.hpp"
+#include "channel/channel.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/error.hpp"
 
 namespace vfpass::probe {
+
+/// An event of rdma_cm, copied so that it could be acknowledged.
+struct RdmaCmEvent {
+  rdma_cm_event_type type = RDMA_CM_EVENT_ADDR_ERROR;
+  int status = 0;            ///< negative errno, or the reason of a rejection
+  rdma_cm_id* id = nullptr;  ///< of a request: a new one, which the receiver has to destroy
+  std::string privateData;   ///< of requests, responses and rejections
+};
+
 namespace {
+
+/// enum ib_cm_rej_reason of the kernel (include/rdma/ib_cm.h).
+struct Rejection {
+  int reason;
+  std::string_view name;
+};
+constexpr int invalidServiceId = 8;
+constexpr int consumerDefined = 28;
+constexpr std::array<Rejection, 12> rejections{{{1, "no queue pair"},
+                                                {3, "no resources"},
+                                                {4, "timeout"},
+                                                {5, "unsupported request"},
+                                                {invalidServiceId, "invalid service ID"},
+                                                {10, "stale connection"},
+                                                {12, "invalid GID"},
+                                                {13, "invalid LID"},
+                                                {14, "invalid service level"},
+                                                {16, "invalid hop limit"},
+                                                {26, "invalid MTU"},
+                                                {consumerDefined, "consumer defined"}}};
+
+std::string ends(const RdmaCmPath& path) {
+  return toString(path.own) + " (" + path.device + ") and " + toString(path.peer);
+}
+
+std::string statusText(const RdmaCmEvent& event) {
+  if (event.type != RDMA_CM_EVENT_REJECTED) {
+    return event.status < 0 ? errnoText(-event.status) : "status " + std::to_string(event.status);
+  }
+  const auto* known = std::ranges::find(rejections, event.status, &Rejection::reason);
+  std::string text = event.status < 0            ? errnoText(-event.status)
+                     : known == rejections.end() ? "reason " + std::to_string(event.status)
+                                                 : "reason " + std::to_string(event.status) + ", " +
+                                                       std::string(known->name);
+  if (event.status == consumerDefined && !event.privateData.empty()) {
+    text += ": " + printable(event.privateData);
+  }
+  return text;
+}
+
+std::string addressRemedy(const RdmaCmEvent& event, const RdmaCmPath& path) {
+  const std::string peer = toString(path.peer);
+  const std::string own = toString(path.own);
+  if (event.status == -ETIMEDOUT || event.status == -EHOSTUNREACH) {
+    return "check that ip neighbour show lists " + peer + " on the interface of " + path.device +
+           "; if several interfaces are in one network, set arp_ignore 1 and arp_announce 2 on "
+           "both sides (vfpass guest-setup)";
+  }
+  return "check that ip route get " + peer + " from " + own + " names the interface of " +
+         path.device + "; give both interfaces addresses of one subnet (vfpass guest-setup)";
+}
+
+std::string rejectionRemedy(const RdmaCmEvent& event, const RdmaCmPath& path) {
+  if (event.status == invalidServiceId) {
+    return "check that only the other side's VF has the address " + toString(path.peer) +
+           " (ip neighbour show): the host that received the request does not listen";
+  }
+  return event.status == consumerDefined ? "resolve what the other side's program reports"
+                                         : "check dmesg and the probe's output on the other side";
+}
+
+std::string remedyFor(const RdmaCmEvent& event, const RdmaCmPath& path) {
+  switch (event.type) {
+    case RDMA_CM_EVENT_ADDR_ERROR:
+      return addressRemedy(event, path);
+    case RDMA_CM_EVENT_ROUTE_ERROR:
+      return "on InfiniBand, check that the subnet manager runs (sminfo) and that both IPoIB "
+             "interfaces have one P_Key; on Ethernet, check that the link of " +
+             path.device + " is up (rdma link show)";
+    case RDMA_CM_EVENT_UNREACHABLE:
+      return "no answer to the connection request: on Ethernet, let firewalls and switches pass "
+             "UDP port 4791, and check VLAN and MTU on both sides; on InfiniBand, check P_Key and "
+             "subnet manager";
+    case RDMA_CM_EVENT_REJECTED:
+      return rejectionRemedy(event, path);
+    case RDMA_CM_EVENT_DEVICE_REMOVAL:
+      return "the driver has removed " + path.device + ": check dmesg";
+    default:
+      return "check dmesg and the probe's output on both sides";
+  }
+}
+
+/// The Error for an event that ends the connection: its name, its status and a remedy for it.
+/// `name` is the library's text for the event.
+Error errorOf(const RdmaCmEvent& event, const std::string& name, const RdmaCmPath& path) {
+  return Error("rdma_cm cannot connect " + ends(path) + ": " + name + ": " + statusText(event),
+               remedyFor(event, path));
+}
+
+/// The Error for a call of librdmacm that failed with this errno value. `what` names the operation
+/// and its object.
+Error rdmaCmCallError(const std::string& what, int error, const std::string& remedy = {}) {
+  if (error == EACCES || error == EPERM) {
+    return Error(what + ": " + errnoText(error),
+                 "run as root, or allow access to /dev/infiniband/rdma_cm");
+  }
+  return Error(what + ": " + errnoText(error), remedy.empty() ? "check dmesg" : remedy);
+}
 
 constexpr const char* loadModule =
     "load the kernel's rdma_cm for programs in the guest: modprobe rdma_ucm; on Debian the package "
@@ -42,6 +151,51 @@ std::string nameOf(const RdmaCmLibrary& library, rdma_cm_event_type type) {
   const char* name = library.eventText(type);
   return name != nullptr ? name : "event " + std::to_string(static_cast<int>(type));
 }
+
+}  // namespace
+
+/// rdma_cm's event channel.
+class RdmaCmChannel {
+ public:
+  /// Throws Error if the kernel's rdma_ucm is missing.
+  explicit RdmaCmChannel(std::shared_ptr<const RdmaCmLibrary> library)
+      : library_(std::move(library)),
+        channel_(library_->createChannel(), library_->destroyChannel) {
+    if (!channel_) {
+      throw rdmaCmCallError("cannot open /dev/infiniband/rdma_cm", errno, loadModule);
+    }
+  }
+
+  [[nodiscard]] const RdmaCmLibrary& library() const { return *library_; }
+  [[nodiscard]] rdma_event_channel* get() const { return channel_.get(); }
+
+  /// Waits for the next event. Throws Error at the deadline or when `stop` is requested; `doing`
+  /// names the current operation.
+  RdmaCmEvent next(const Deadline& deadline, const std::string& doing,
+                   const std::stop_token& stop = {}) {
+    constexpr int slice = 100;  // milliseconds between two looks at `stop`
+    pollfd wait{channel_->fd, POLLIN, 0};
+    while (::poll(&wait, 1, std::min(slice, deadline.pollTimeout())) <= 0) {
+      requireTimeLeft(deadline, doing + " with rdma_cm");
+      if (stop.stop_requested()) {
+        throw Error("stopped while " + doing + " with rdma_cm");
+      }
+    }
+    rdma_cm_event* event = nullptr;
+    if (library_->getEvent(channel_.get(), &event) != 0) {
+      throw rdmaCmCallError("cannot read an event of rdma_cm", errno);
+    }
+    RdmaCmEvent copy{event->event, event->status, event->id, privateDataOf(*event)};
+    library_->acknowledgeEvent(event);
+    return copy;
+  }
+
+ private:
+  std::shared_ptr<const RdmaCmLibrary> library_;
+  std::unique_ptr<rdma_event_channel, void (*)(rdma_event_channel*)> channel_;
+};
+
+namespace {
 
 RdmaCmId createId(RdmaCmChannel& channel) {
   rdma_cm_id* id = nullptr;
@@ -163,32 +317,6 @@ class Connector {
 };
 
 }  // namespace
-
-RdmaCmChannel::RdmaCmChannel(std::shared_ptr<const RdmaCmLibrary> library)
-    : library_(std::move(library)), channel_(library_->createChannel(), library_->destroyChannel) {
-  if (!channel_) {
-    throw rdmaCmCallError("cannot open /dev/infiniband/rdma_cm", errno, loadModule);
-  }
-}
-
-RdmaCmEvent RdmaCmChannel::next(const Deadline& deadline, const std::string& doing,
-                                const std::stop_token& stop) {
-  constexpr int slice = 100;  // milliseconds between two looks at `stop`
-  pollfd wait{channel_->fd, POLLIN, 0};
-  while (::poll(&wait, 1, std::min(slice, deadline.pollTimeout())) <= 0) {
-    requireTimeLeft(deadline, doing + " with rdma_cm");
-    if (stop.stop_requested()) {
-      throw Error("stopped while " + doing + " with rdma_cm");
-    }
-  }
-  rdma_cm_event* event = nullptr;
-  if (library_->getEvent(channel_.get(), &event) != 0) {
-    throw rdmaCmCallError("cannot read an event of rdma_cm", errno);
-  }
-  RdmaCmEvent copy{event->event, event->status, event->id, privateDataOf(*event)};
-  library_->acknowledgeEvent(event);
-  return copy;
-}
 
 RdmaCmConnection::~RdmaCmConnection() {
   if (id_) {

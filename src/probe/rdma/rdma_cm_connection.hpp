@@ -4,30 +4,22 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <utility>
 
 #include "rdma/endpoint.hpp"
-#include "rdma/rdma_cm_event.hpp"
+#include "rdma/ip_address.hpp"
+#include "rdma/rdma_core.hpp"
 #include "vfpass/base/deadline.hpp"
 
 namespace vfpass::probe {
 
-/// rdma_cm's event channel.
-class RdmaCmChannel {
- public:
-  /// Throws Error if the kernel's rdma_ucm is missing.
-  explicit RdmaCmChannel(std::shared_ptr<const RdmaCmLibrary> library);
+class RdmaCmChannel;
 
-  [[nodiscard]] const RdmaCmLibrary& library() const { return *library_; }
-  [[nodiscard]] rdma_event_channel* get() const { return channel_.get(); }
-
-  /// Waits for the next event. Throws Error at the deadline or when `stop` is requested; `doing`
-  /// names the current operation.
-  RdmaCmEvent next(const Deadline& deadline, const std::string& doing,
-                   const std::stop_token& stop = {});
-
- private:
-  std::shared_ptr<const RdmaCmLibrary> library_;
-  std::unique_ptr<rdma_event_channel, void (*)(rdma_event_channel*)> channel_;
+/// The two ends that rdma_cm connects, for messages.
+struct RdmaCmPath {
+  std::string device;
+  IpAddress own;
+  IpAddress peer;
 };
 
 /// An identifier of rdma_cm, comparable to a socket. It must not outlive its channel.

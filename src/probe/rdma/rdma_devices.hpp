@@ -1,13 +1,29 @@
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "rdma/gid_choice.hpp"
 #include "system/sysfs_reader.hpp"
 
 namespace vfpass::probe {
+
+/// One entry of a port's GID table, as sysfs shows it.
+struct GidEntry {
+  int index = 0;
+  std::string gid;     ///< eight groups of four hexadecimal digits
+  std::string type;    ///< `IB/RoCE v1` or `RoCE v2`
+  std::string netdev;  ///< that has the address; empty on InfiniBand
+};
+
+/// The index to use. On RoCE: version 2 before version 1 (it is routable, and switches' congestion
+/// control supports it), within each an IPv4 address before a global IPv6 address before a
+/// link-local one, then the lowest index. On InfiniBand: the lowest. nullopt for an empty table.
+std::optional<int> recommendedGid(const std::vector<GidEntry>& entries, bool ethernet);
+
+/// All zeroes: an unused entry.
+bool isEmptyGid(const std::string& gid);
 
 /// One port of an RDMA device, with the kernel's texts.
 struct RdmaPort {
@@ -39,5 +55,9 @@ std::vector<RdmaDevice> readRdmaDevices(const SysfsReader& sysfs);
 
 /// The GID index to use on one port; nullopt when the table is empty or there is no such port.
 std::optional<int> readGidChoice(const SysfsReader& sysfs, const std::string& device, int port);
+
+/// `{libibverbs: {...}, devices: [...]}`: devices as the kernel shows them, and the result of
+/// opening each with the library.
+nlohmann::json rdmaInventory(const SysfsReader& sysfs);
 
 }  // namespace vfpass::probe

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "rdma/verbs_objects.hpp"
+#include "rdma/rdma_core.hpp"
 
 namespace vfpass::probe {
 

@@ -7,7 +7,7 @@
 
 #include "gpu/cuda_driver.hpp"
 #include "gpu/gpu_inventory.hpp"
-#include "rdma/rdma_inventory.hpp"
+#include "rdma/rdma_devices.hpp"
 #include "system/pci_functions.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/pci_address.hpp"

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "transfer/memory.hpp"
+#include "transfer/message_memory.hpp"
 
 namespace vfpass::probe {
 namespace {
@@ -23,13 +23,6 @@ constexpr std::array<std::pair<std::string_view, Fault>, 7> names{{
 /// next one: the following message repairs the damage there, but the first slot stays empty.
 std::uint64_t wrongSlot(const Ring& ring, std::uint64_t slot) {
   return slot > 0 ? slot - 1 : (slot + 1) % ring.slots;
-}
-
-void flipOneBit(Memory& memory, std::uint64_t offset) {
-  std::byte byte{};
-  memory.read(offset, std::span(&byte, 1));
-  byte ^= std::byte{0x10};
-  memory.write(offset, std::span(&byte, 1));
 }
 
 }  // namespace
@@ -68,6 +61,13 @@ std::vector<Transfer> transfersFor(const Ring& ring, std::uint64_t message,
   }
 }
 
+void flipBit(Memory& memory, std::uint64_t offset, unsigned bit) {
+  std::byte byte{};
+  memory.read(offset, std::span(&byte, 1));
+  byte ^= std::byte{1} << bit;
+  memory.write(offset, std::span(&byte, 1));
+}
+
 void corruptSource(Memory& memory, const Ring& ring, std::uint64_t seed, const MessageRange& range,
                    const Injection& injection) {
   const bool hit = injection.message >= range.firstMessage &&
@@ -77,7 +77,7 @@ void corruptSource(Memory& memory, const Ring& ring, std::uint64_t seed, const M
   }
   const std::uint64_t slot = range.firstSlot + (injection.message - range.firstMessage);
   if (injection.fault == Fault::flip) {
-    flipOneBit(memory, ring.startOf(slot) + ring.messageBytes / 2);
+    flipBit(memory, ring.startOf(slot) + ring.messageBytes / 2, 4);
   }
   if (injection.fault == Fault::stale) {
     memory.fill(ring, seed, {slot, injection.message - ring.slots, 1});

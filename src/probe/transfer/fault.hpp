@@ -6,11 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "rdma/ring.hpp"
+#include "transfer/message_memory.hpp"
 
 namespace vfpass::probe {
-
-class Memory;
 
 /// Faults that are injected on purpose, to show that the checks find them.
 enum class Fault { none, flip, lost, stale, misplaced, truncate, duplicate };
@@ -37,6 +35,9 @@ std::string faultName(Fault fault);
 /// one after it) and overwrites the message there; RC preserves the order of writes and of reads.
 std::vector<Transfer> transfersFor(const Ring& ring, std::uint64_t message,
                                    const Injection& injection);
+
+/// Inverts one bit of the byte at this offset.
+void flipBit(Memory& memory, std::uint64_t offset, unsigned bit);
 
 /// Injects the faults of the source's owner after it has filled `range`: flips one bit, or writes
 /// what the slot held one cycle before.

@@ -4,12 +4,11 @@
 #include <vector>
 
 #include "channel/json_reader.hpp"
-#include "system/build_id.hpp"
 #include "transfer/pace.hpp"
-#include "transfer/ping_pong.hpp"
 #include "transfer/rdma_cm_session.hpp"
-#include "transfer/session_parts.hpp"
+#include "transfer/side.hpp"
 #include "transfer/statistics.hpp"
+#include "transfer/tick_clock.hpp"
 #include "transfer/transfer_session.hpp"
 #include "transfer/transfers.hpp"
 #include "vfpass/error.hpp"
@@ -52,21 +51,15 @@ class Measurement {
 
   /// Warms up, then runs all cycles.
   void run() {
+    const auto transferOnce = [this](const MessageRange& range) { transfer(range); };
     while (const std::uint64_t count = pace_.nextWarmUp()) {
-      double whole = 0;
-      addSeconds(whole, [&] {
-        runCycle(0, count, [this](const MessageRange& range) { transfer(range); });
-      });
-      pace_.warmedUp(count, whole);
+      pace_.warmedUp(count, runCycle(0, count, transferOnce));
     }
     timings_ = {};
     std::uint64_t cycle = 0;
     while (const std::uint64_t count = pace_.nextPass()) {
       const double before = timings_.seconds;
-      double whole = 0;
-      addSeconds(whole, [&] {
-        runCycle(++cycle, count, [this](const MessageRange& range) { transfer(range); });
-      });
+      const double whole = runCycle(++cycle, count, transferOnce);
       pace_.passed(count, timings_.seconds - before, whole);
     }
     if (side_.settings().sustainMilliseconds != 0) {
@@ -75,41 +68,52 @@ class Measurement {
     }
   }
 
-  [[nodiscard]] const Pace& pace() const { return pace_; }
-
-  [[nodiscard]] const Timings& timings() const { return timings_; }
-  [[nodiscard]] const OwnerWork& ownerWork() const { return ownerWork_; }
-  [[nodiscard]] const Sustained& sustained() const { return sustained_; }
+  /// `latency` or `bandwidth`, and `sustained` if it was asked for.
+  [[nodiscard]] Json figures() const {
+    Json result{{"slots", side_.source().slots}, {"warm_slots", pace_.warmSlots()}};
+    if (timings_.latencies.empty()) {
+      result["bandwidth"] = bandwidth();
+    } else {
+      result["latency"] = toJson(summarize(timings_.latencies), 1e-6);
+      result["latency"]["unit"] = "microseconds";
+    }
+    if (side_.settings().sustainMilliseconds != 0) {
+      result["sustained"] = sustained();
+    }
+    return result;
+  }
 
  private:
+  /// Prepares both sides, moves the messages, and has both sides check them. Returns the seconds
+  /// that all of it takes.
   template <typename Move>
-  void runCycle(std::uint64_t cycle, std::uint64_t count, const Move& move) {
+  double runCycle(std::uint64_t cycle, std::uint64_t count, const Move& move) {
+    const auto begin = std::chrono::steady_clock::now();
     const MessageRange range = cycleRange(side_.source(), cycle, count);
     channel_.send({{"type", "prepare"}, {"cycle", cycle}, {"count", count}});
-    addSeconds(ownerWork_.prepareSeconds, [&] { side_.prepare(range); });
+    side_.prepare(range);
     if (side_.settings().operation == Operation::send) {
       postReceives(side_, range);
     }
     channel_.receive("prepared");
     move(range);
     channel_.send({{"type", "check"}, {"cycle", cycle}, {"count", count}});
-    addSeconds(ownerWork_.checkSeconds, [&] { ownerWork_.result.add(side_.check(range)); });
+    side_.check(range);
     channel_.receive("checked");
+    return secondsSince(begin);
   }
 
   void transfer(const MessageRange& range) {
-    Timings cycle;
+    std::vector<double> latencies;
     const Settings& settings = side_.settings();
     if (settings.operation == Operation::send) {
-      cycle.latencies = pingPong(side_, range, channel_.deadline());
+      latencies = pingPong(side_, range, channel_.deadline());
     } else if (settings.latency) {
-      cycle.latencies = readOneByOne(side_, workFor(side_, range), channel_.deadline());
+      latencies = readOneByOne(side_, workFor(side_, range), channel_.deadline());
     } else {
-      cycle.seconds = transferAll(side_, workFor(side_, range), channel_.deadline());
+      timings_.seconds += transferAll(side_, workFor(side_, range), channel_.deadline());
     }
-    timings_.seconds += cycle.seconds;
-    timings_.latencies.insert(timings_.latencies.end(), cycle.latencies.begin(),
-                              cycle.latencies.end());
+    timings_.latencies.insert(timings_.latencies.end(), latencies.begin(), latencies.end());
   }
 
   // Each round writes the same bytes to the same places, so the check at the end covers the last.
@@ -124,51 +128,40 @@ class Measurement {
     } while (sustained_.end - sustained_.begin < wanted);
   }
 
+  /// The bandwidth is that of the median pass: a lost packet holds up only its own pass.
+  [[nodiscard]] Json bandwidth() const {
+    constexpr double least = 1e-9;
+    const auto bytes = static_cast<double>(side_.settings().bytes);
+    const double median = std::max(summarize(pace_.passes()).median, least);
+    const double messages = static_cast<double>(side_.source().slots) / median;
+    const double average =
+        static_cast<double>(pace_.messages()) / std::max(timings_.seconds, least) * bytes * 8 / 1e9;
+    return {{"seconds", timings_.seconds},
+            {"messages", pace_.messages()},
+            {"passes", pace_.passes().size()},
+            {"minimum_reached", pace_.reachedMinimum()},
+            {"gigabits_per_second", messages * bytes * 8 / 1e9},
+            {"average_gigabits_per_second", average},
+            {"mebibytes_per_second", messages * bytes / (1U << 20U)},
+            {"messages_per_second", messages}};
+  }
+
+  [[nodiscard]] Json sustained() const {
+    const double bytes =
+        static_cast<double>(sustained_.messages) * static_cast<double>(side_.settings().bytes);
+    return {{"begin_seconds", sustained_.begin},
+            {"end_seconds", sustained_.end},
+            {"seconds", sustained_.seconds},
+            {"messages", sustained_.messages},
+            {"gigabits_per_second", bytes * 8 / 1e9 / std::max(sustained_.seconds, 1e-9)}};
+  }
+
   Channel& channel_;
   Side& side_;
   Pace pace_;
   Sustained sustained_;
   Timings timings_;
-  OwnerWork ownerWork_;
 };
-
-/// The bandwidth is that of the median pass: a lost packet holds up only its own pass.
-Json bandwidth(const Settings& settings, const Timings& timings, const Pace& pace,
-               std::uint64_t slots) {
-  constexpr double least = 1e-9;
-  const auto bytes = static_cast<double>(settings.bytes);
-  const double median = std::max(summarize(pace.passes()).median, least);
-  const double messages = static_cast<double>(slots) / median;
-  const double average =
-      static_cast<double>(pace.messages()) / std::max(timings.seconds, least) * bytes * 8 / 1e9;
-  return {{"seconds", timings.seconds},
-          {"messages", pace.messages()},
-          {"passes", pace.passes().size()},
-          {"minimum_reached", pace.reachedMinimum()},
-          {"gigabits_per_second", messages * bytes * 8 / 1e9},
-          {"average_gigabits_per_second", average},
-          {"mebibytes_per_second", messages * bytes / (1U << 20U)},
-          {"messages_per_second", messages}};
-}
-
-Json figures(const Settings& settings, const Timings& timings, const Pace& pace,
-             std::uint64_t slots) {
-  if (!timings.latencies.empty()) {
-    Json latency = toJson(summarize(timings.latencies), 1e-6);
-    latency["unit"] = "microseconds";
-    return {{"latency", latency}};
-  }
-  return {{"bandwidth", bandwidth(settings, timings, pace, slots)}};
-}
-
-Json toJson(const Sustained& sustained, const Settings& settings) {
-  const auto bytes = static_cast<double>(sustained.messages) * static_cast<double>(settings.bytes);
-  return {{"begin_seconds", sustained.begin},
-          {"end_seconds", sustained.end},
-          {"seconds", sustained.seconds},
-          {"messages", sustained.messages},
-          {"gigabits_per_second", bytes * 8 / 1e9 / std::max(sustained.seconds, 1e-9)}};
-}
 
 /// Connects the side's queue pair: with the data that both sides exchange, or by rdma_cm. Returns
 /// the connection of rdma_cm, which has to exist until the last transfer.
@@ -192,6 +185,7 @@ std::unique_ptr<RdmaCmInitiator> connectSide(Channel& channel, Side& side,
 
 Json runMeasurement(Channel& channel, const Settings& settings, const Resources& resources,
                     const std::string& token, double limitSeconds) {
+  // Agree on the run, and connect.
   const auto addresses = settings.rdmaCm ? ownAddresses(resources) : std::vector<IpAddress>();
   channel.send({{"type", "begin"},
                 {"protocol", protocolVersion},
@@ -204,19 +198,16 @@ Json runMeasurement(Channel& channel, const Settings& settings, const Resources&
   Measurement measurement(channel, side, limitSeconds);
   measurement.run();
 
-  const bool right = measurement.ownerWork().result.wrongMessages == 0;
+  // Each side tells the other whether its memory was right.
+  const bool right = side.work().result.wrongMessages == 0;
   channel.send({{"type", "finish"}, {"passed", right}});
   const Json finished = channel.receive("finished");
-  Json report = figures(settings, measurement.timings(), measurement.pace(), side.source().slots);
-  if (settings.sustainMilliseconds != 0) {
-    report["sustained"] = toJson(measurement.sustained(), settings);
-  }
+  // The report has the figures, and what both memories' owners found.
+  Json report = measurement.figures();
   report["settings"] = toJson(settings);
-  report["slots"] = side.source().slots;
-  report["warm_slots"] = measurement.pace().warmSlots();
   report["memory"] = {{"initiator", side.memoryReport()},
                       {"target", objectMember(ready, "memory")}};
-  report["owners"] = {{"initiator", toJson(measurement.ownerWork())},
+  report["owners"] = {{"initiator", toJson(side.work())},
                       {"target", objectMember(finished, "owner")}};
   if (const auto& partition = side.endpoint().partition()) {
     report["partition"] = {{"index", partition->index}, {"p_key", partitionText(partition->key)}};
@@ -230,21 +221,24 @@ Json runMeasurement(Channel& channel, const Settings& settings, const Resources&
 
 }  // namespace
 
-Json measure(Channel& channel, const Settings& settings, const Resources& resources,
-             const std::string& token, std::size_t runsLeft) {
+Json measureAll(Channel& channel, const std::vector<Settings>& runs, const Resources& resources,
+                const std::string& token) {
+  Json report{{"runs", Json::array()}, {"passed", true}};
+  std::size_t runsLeft = runs.size();  // they share the time until the channel's deadline
   try {
-    const double left = std::chrono::duration<double>(channel.deadline().left()).count();
-    return runMeasurement(channel, settings, resources, token, paceLimit(left, runsLeft));
-  } catch (const Error& error) {
-    try {
-      channel.send({{"type", "failed"}, {"error", error.what()}, {"remedy", error.remedy()}});
-    } catch (const Error&) {
-      // The other side is gone; report the original error.
+    for (const Settings& settings : runs) {
+      const double left = std::chrono::duration<double>(channel.deadline().left()).count();
+      report["runs"].push_back(
+          runMeasurement(channel, settings, resources, token, paceLimit(left, runsLeft--)));
+      report["passed"] =
+          report["passed"].get<bool>() && report["runs"].back()["passed"].get<bool>();
     }
+  } catch (const Error& error) {
+    channel.sendFailure(error);
     throw;
   }
+  channel.send({{"type", "end"}});
+  return report;
 }
-
-void endSession(Channel& channel) { channel.send({{"type", "end"}}); }
 
 }  // namespace vfpass::probe

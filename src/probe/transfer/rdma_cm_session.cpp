@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "channel/json_reader.hpp"
-#include "rdma/port_addresses.hpp"
+#include "rdma/ip_address.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 
@@ -50,8 +50,9 @@ RdmaCmPath pathFrom(const Resources& resources, const std::vector<IpAddress>& of
   return {resources.port.device, pair->own, pair->peer};
 }
 
-IpAddress addressMember(const Json& json, const char* name) {
-  const auto address = parseIpAddress(textMember(json, name));
+/// An address in a message of the other side.
+IpAddress addressFrom(const std::string& text) {
+  const auto address = parseIpAddress(text);
   if (!address) {
     throw Error("the other side sent an invalid IP address",
                 "run the same build of vfpass-probe on both sides");
@@ -62,19 +63,19 @@ IpAddress addressMember(const Json& json, const char* name) {
 /// `source` is this side's own address, which the other side has chosen from the offer.
 RdmaCmPath pathIn(const Json& description, const std::string& device,
                   const std::vector<IpAddress>& offered) {
-  const IpAddress own = addressMember(description, "source");
+  const IpAddress own = addressFrom(textMember(description, "source"));
   const bool known = std::ranges::any_of(
       offered, [&](const IpAddress& each) { return toString(each) == toString(own); });
   if (!known) {
     throw Error("the other side chose an address that this side does not have: " + toString(own),
                 "run the same build of vfpass-probe on both sides");
   }
-  return {device, own, addressMember(description, "address")};
+  return {device, own, addressFrom(textMember(description, "address"))};
 }
 
 RdmaCmTarget targetIn(const Json& description) {
   constexpr std::size_t mostPrivateData = 56;
-  RdmaCmTarget target{static_cast<std::uint16_t>(numberMember(description, "port", UINT16_MAX)),
+  RdmaCmTarget target{numberMemberAs<std::uint16_t>(description, "port"),
                       textMember(description, "token")};
   target.token.resize(std::min(target.token.size(), mostPrivateData));
   return target;
@@ -114,13 +115,7 @@ Json toJson(const std::vector<IpAddress>& addresses) {
 std::vector<IpAddress> addressesFromJson(const Json& message) {
   std::vector<IpAddress> addresses;
   for (const Json& each : listMember(message, "addresses", mostAddresses)) {
-    const auto address =
-        each.is_string() ? parseIpAddress(each.get<std::string>()) : std::optional<IpAddress>();
-    if (!address) {
-      throw Error("the other side sent an invalid IP address",
-                  "run the same build of vfpass-probe on both sides");
-    }
-    addresses.push_back(*address);
+    addresses.push_back(addressFrom(each.is_string() ? each.get<std::string>() : ""));
   }
   return addresses;
 }
@@ -165,18 +160,16 @@ void RdmaCmAcceptor::start() {
   });
 }
 
-void RdmaCmAcceptor::finish() { join(); }
-
-void RdmaCmAcceptor::stop() {
-  thread_.request_stop();
-  join();
-}
-
-void RdmaCmAcceptor::join() {
+void RdmaCmAcceptor::finish() {
   thread_.join();
   if (failure_) {
     std::rethrow_exception(failure_);
   }
+}
+
+void RdmaCmAcceptor::stop() {
+  thread_.request_stop();
+  finish();
 }
 
 }  // namespace vfpass::probe

@@ -54,8 +54,6 @@ class RdmaCmAcceptor {
   void stop();
 
  private:
-  void join();
-
   Side& side_;
   const Deadline& deadline_;
   RdmaCmPath path_;

@@ -2,12 +2,10 @@
 #include <optional>
 
 #include "channel/json_reader.hpp"
-#include "system/build_id.hpp"
-#include "transfer/ping_pong.hpp"
 #include "transfer/rdma_cm_session.hpp"
-#include "transfer/session_parts.hpp"
+#include "transfer/side.hpp"
 #include "transfer/transfer_session.hpp"
-#include "vfpass/base/text.hpp"
+#include "transfer/transfers.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::probe {
@@ -47,8 +45,7 @@ class Target {
       } else if (type == "finish") {
         return finish(flagMember(message, "passed"));
       } else if (type == "failed") {
-        throw Error("the other side failed: " + printable(textMember(message, "error")),
-                    printable(textMember(message, "remedy")));
+        throwFailure(message);
       } else {
         throw Error("the other side stopped during a measurement", "check its output");
       }
@@ -82,7 +79,7 @@ class Target {
   }
 
   void prepare(const MessageRange& range) {
-    addSeconds(work_.prepareSeconds, [&] { side_.prepare(range); });
+    side_.prepare(range);
     const bool answers = side_.settings().operation == Operation::send;
     if (answers) {
       postReceives(side_, range);
@@ -94,13 +91,13 @@ class Target {
   }
 
   void check(const MessageRange& range) {
-    addSeconds(work_.checkSeconds, [&] { work_.result.add(side_.check(range)); });
+    side_.check(range);
     channel_.send({{"type", "checked"}});
   }
 
   Json finish(bool initiatorPassed) {
-    const bool right = work_.result.wrongMessages == 0;
-    const Json owner = toJson(work_);
+    const bool right = side_.work().result.wrongMessages == 0;
+    const Json owner = toJson(side_.work());
     channel_.send({{"type", "finished"}, {"owner", owner}, {"passed", right}});
     return {{"settings", toJson(side_.settings())},
             {"memory", side_.memoryReport()},
@@ -111,7 +108,6 @@ class Target {
   Channel& channel_;
   Side side_;
   std::optional<RdmaCmAcceptor> rdmaCm_;
-  OwnerWork work_;
 };
 
 Settings settingsIn(const Json& begin, const std::string& token, std::uint64_t maxMemory) {
@@ -149,11 +145,7 @@ Json serve(Channel& channel, const Resources& resources, const std::string& toke
           report["passed"].get<bool>() && report["runs"].back()["passed"].get<bool>();
     }
   } catch (const Error& error) {
-    try {
-      channel.send({{"type", "failed"}, {"error", error.what()}, {"remedy", error.remedy()}});
-    } catch (const Error&) {
-      // The other side is gone; report the original error.
-    }
+    channel.sendFailure(error);
     throw;
   }
   if (report["runs"].empty()) {

@@ -1,13 +1,25 @@
 #include "transfer/side.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "gpu/gpu_memory.hpp"
-#include "transfer/host_memory.hpp"
+#include "transfer/tick_clock.hpp"
 
 namespace vfpass::probe {
 namespace {
+
+nlohmann::json toJson(const Corruption& corruption) {
+  return {{"damage", damageName(corruption.damage)},
+          {"message", corruption.message},
+          {"slot", corruption.slot},
+          {"offset", corruption.offset},
+          {"wrong_bytes", corruption.wrongBytes},
+          {"found_message", corruption.foundMessage},
+          {"expected", corruption.expected},
+          {"seen", corruption.seen}};
+}
 
 QueueSizes queuesFor(const Settings& settings, const Ring& ring) {
   QueueSizes sizes;
@@ -28,6 +40,20 @@ Ring ringFor(const Settings& settings, std::uint64_t offset) {
 }
 
 }  // namespace
+
+nlohmann::json toJson(const OwnerWork& work) {
+  nlohmann::json corruptions = nlohmann::json::array();
+  for (const Corruption& corruption : work.result.corruptions) {
+    corruptions.push_back(toJson(corruption));
+  }
+  return {{"messages_checked", work.result.messages},
+          {"bytes_checked", work.result.bytes},
+          {"wrong_messages", work.result.wrongMessages},
+          {"wrong_bytes", work.result.wrongBytes},
+          {"corruptions", corruptions},
+          {"prepare_seconds", work.prepareSeconds},
+          {"check_seconds", work.checkSeconds}};
+}
 
 Side::Side(Role role, const Settings& settings, const Resources& resources)
     : role_(role),
@@ -66,6 +92,10 @@ std::uint64_t Side::seedOf(Role sender) const {
   return settings_.seed * 2 + (sender == Role::target ? 1 : 0);
 }
 
+std::uint64_t Side::receivedSeed() const {
+  return seedOf(role_ == Role::initiator ? Role::target : Role::initiator);
+}
+
 ConnectionInfo Side::describe() const {
   return endpoint_.describe(addressOf(hasSource() ? source_ : destination_, 0));
 }
@@ -79,23 +109,25 @@ void Side::prepare(const MessageRange& range) {
   if (!settings_.check) {
     return;
   }
+  const auto begin = std::chrono::steady_clock::now();
   if (hasSource()) {
     const std::uint64_t seed = seedOf(role_);
     memory_->fill(source_, seed, range);
     corruptSource(*memory_, source_, seed, range, settings_.injection);
   }
   if (hasDestination()) {
-    memory_->poison(destination_, seedOf(role_ == Role::initiator ? Role::target : Role::initiator),
-                    range);
+    memory_->poison(destination_, receivedSeed(), range);
   }
+  work_.prepareSeconds += secondsSince(begin);
 }
 
-CheckResult Side::check(const MessageRange& range) {
+void Side::check(const MessageRange& range) {
   if (!settings_.check || !hasDestination()) {
-    return {};
+    return;
   }
-  return checkMessages(*memory_, destination_,
-                       seedOf(role_ == Role::initiator ? Role::target : Role::initiator), range);
+  const auto begin = std::chrono::steady_clock::now();
+  work_.result.add(checkMessages(*memory_, destination_, receivedSeed(), range));
+  work_.checkSeconds += secondsSince(begin);
 }
 
 nlohmann::json Side::memoryReport() const {

@@ -8,11 +8,21 @@
 
 #include "gpu/open_gpu.hpp"
 #include "rdma/endpoint.hpp"
-#include "transfer/memory.hpp"
+#include "transfer/message_check.hpp"
+#include "transfer/message_memory.hpp"
 #include "transfer/transfer_settings.hpp"
-#include "transfer/verdict.hpp"
 
 namespace vfpass::probe {
+
+/// What the memory's owner on one side has found, and how long its work took, over all cycles.
+struct OwnerWork {
+  CheckResult result;
+  double prepareSeconds = 0;
+  double checkSeconds = 0;
+};
+
+/// Counts, described corruptions, and durations.
+nlohmann::json toJson(const OwnerWork& work);
 
 /// The initiator posts; the target's processor takes no part in the transfer, except for sends.
 enum class Role { initiator, target };
@@ -48,8 +58,10 @@ class Side {
 
   /// Fills what this side sends and poisons what it receives. Does nothing if checks are off.
   void prepare(const MessageRange& range);
-  /// Checks what this side received. The result is empty if it receives nothing or checks are off.
-  CheckResult check(const MessageRange& range);
+  /// Checks what this side received. Does nothing if it receives nothing or checks are off.
+  void check(const MessageRange& range);
+  /// The results of all checks so far.
+  [[nodiscard]] const OwnerWork& work() const { return work_; }
 
   /// Kind of memory, registration method, and why preferred methods failed.
   [[nodiscard]] nlohmann::json memoryReport() const;
@@ -60,6 +72,8 @@ class Side {
   /// The two directions of a send test have different bytes, so that an echo is not taken for an
   /// answer.
   [[nodiscard]] std::uint64_t seedOf(Role sender) const;
+  /// The seed of what this side receives.
+  [[nodiscard]] std::uint64_t receivedSeed() const;
   [[nodiscard]] std::unique_ptr<Memory> allocate(const Resources& resources) const;
 
   Role role_;
@@ -71,6 +85,7 @@ class Side {
   Endpoint endpoint_;
   const Registration* registration_ = nullptr;
   ConnectionInfo peer_;
+  OwnerWork work_;
 };
 
 }  // namespace vfpass::probe

@@ -30,6 +30,10 @@ inline std::uint64_t kernelNanoseconds() {
                                         .count());
 }
 
+inline double secondsSince(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
 /// Length of a tick of `counter` in nanoseconds of `clock`, measured for about 10 ms; nullopt if it
 /// does not run evenly, as on machines without one counter for all processors.
 std::optional<double> nanosecondsPerTick(const std::function<std::uint64_t()>& counter,

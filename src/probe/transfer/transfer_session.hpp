@@ -2,6 +2,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "channel/channel.hpp"
 #include "transfer/side.hpp"
@@ -9,15 +10,11 @@
 
 namespace vfpass::probe {
 
-/// The initiator's part of one measurement with the target that `channel` is connected to. The
-/// report's `passed` says whether every byte on both sides was correct. Throws Error if the
-/// measurement fails, and notifies the target. `runsLeft`: measurements, this one included, that
-/// share the time until the channel's deadline.
-nlohmann::json measure(Channel& channel, const Settings& settings, const Resources& resources,
-                       const std::string& token, std::size_t runsLeft);
-
-/// Notifies the target that there are no more measurements.
-void endSession(Channel& channel);
+/// The initiator's part of all measurements with the target that `channel` is connected to. The
+/// report's `passed` says whether every byte on both sides was correct. Throws Error if a
+/// measurement fails, and notifies the target.
+nlohmann::json measureAll(Channel& channel, const std::vector<Settings>& runs,
+                          const Resources& resources, const std::string& token);
 
 /// The target's part: serves measurements until the initiator ends the session. `maxMemory` limits
 /// the memory of one measurement, in bytes. The report lists what this side found; `passed` as

@@ -113,11 +113,11 @@ Settings settingsFromJson(const nlohmann::json& json) {
   settings.bytes = numberMember(json, "bytes", maxBytes);
   settings.iterations = numberMember(json, "iterations", maxIterations);
   settings.minimumMilliseconds =
-      static_cast<std::uint32_t>(numberMember(json, "minimum_milliseconds", maxMilliseconds));
+      numberMemberAs<std::uint32_t>(json, "minimum_milliseconds", maxMilliseconds);
   settings.sustainMilliseconds =
-      static_cast<std::uint32_t>(numberMember(json, "sustain_milliseconds", maxSustain));
-  settings.depth = static_cast<std::uint32_t>(numberMember(json, "depth", maxDepth));
-  settings.moderation = static_cast<std::uint32_t>(numberMember(json, "moderation", maxDepth));
+      numberMemberAs<std::uint32_t>(json, "sustain_milliseconds", maxSustain);
+  settings.depth = numberMemberAs<std::uint32_t>(json, "depth", maxDepth);
+  settings.moderation = numberMemberAs<std::uint32_t>(json, "moderation", maxDepth);
   settings.seed = numberMember(json, "seed");
   settings.memoryLimit = numberMember(json, "memory_limit", maxMemory);
   settings.alignment = numberMember(json, "alignment", cacheLine - 1);

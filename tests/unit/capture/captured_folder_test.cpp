@@ -1,4 +1,4 @@
-#include "vfpass/capture/captured_folder.hpp"
+#include "vfpass/capture/captured_tree.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "channel/tcp.hpp"
 #include "hosts/sysfs_tree.hpp"
 #include "vfpass/error.hpp"
 

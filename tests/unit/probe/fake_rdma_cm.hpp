@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "fake_verbs.hpp"
-#include "rdma/rdma_cm_library.hpp"
+#include "rdma/rdma_core.hpp"
 
 namespace vfpass::probe {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "rdma/verbs_library.hpp"
+#include "rdma/rdma_core.hpp"
 
 namespace vfpass::probe {
 

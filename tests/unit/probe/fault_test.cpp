@@ -7,8 +7,8 @@
 #include <string>
 #include <tuple>
 
-#include "transfer/host_memory.hpp"
-#include "transfer/verdict.hpp"
+#include "transfer/message_check.hpp"
+#include "transfer/message_memory.hpp"
 
 namespace vfpass::probe {
 namespace {

@@ -3,10 +3,9 @@
 #include <functional>
 
 #include "fake_verbs.hpp"
-#include "rdma/address_vector.hpp"
 #include "rdma/endpoint.hpp"
 #include "rdma/partition_choice.hpp"
-#include "rdma/port_check.hpp"
+#include "rdma/queue_pair_connection.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::probe {

@@ -5,8 +5,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "rdma/port_addresses.hpp"
-
 namespace vfpass::probe {
 namespace {
 

@@ -46,4 +46,15 @@ std::string eventEntry(const Subject& subject, const Ending& ending, std::string
 std::string lineEntry(Priority priority, std::string_view line, const Subject* subject,
                       std::string_view program);
 
+/// Where systemd-journald listens (systemd's JOURNAL_NATIVE_PROTOCOL).
+inline constexpr const char* journalSocket = "/run/systemd/journal/socket";
+
+/// Sends an entry without waiting: no operation may depend on a journal that is
+/// missing, full or stopped. False if the entry was not accepted. Async-signal-safe.
+bool sendEntry(std::string_view datagram, const char* socket = journalSocket) noexcept;
+
+/// True if stderr is a stream of the journal, as for a systemd service: `variable` is the value of
+/// JOURNAL_STREAM, the device and inode of that stream (systemd.exec(5)), or null.
+bool isJournalStream(int descriptor, const char* variable) noexcept;
+
 }  // namespace vfpass::events

@@ -6,7 +6,6 @@
 
 #include "vfpass/error.hpp"
 #include "vfpass/events/journal_entry.hpp"
-#include "vfpass/events/journal_socket.hpp"
 
 namespace vfpass::session {
 
