@@ -6,7 +6,7 @@
 
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/seal.hpp"
-#include "vfpass/plan/lease_place.hpp"
+#include "vfpass/plan/lease_device.hpp"
 
 namespace vfpass::apply {
 namespace {

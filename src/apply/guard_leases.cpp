@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "vfpass/apply/host_devices.hpp"
-#include "vfpass/plan/check_vf.hpp"
+#include "vfpass/plan/check_device.hpp"
 
 namespace vfpass::apply {
 namespace {

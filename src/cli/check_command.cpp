@@ -4,7 +4,7 @@
 
 #include "commands.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/plan/describe_devices.hpp"
+#include "vfpass/plan/plan_attach.hpp"
 #include "vfpass/plan/select_pf.hpp"
 #include "vfpass/report/check_report.hpp"
 #include "vfpass/session/host_reading.hpp"

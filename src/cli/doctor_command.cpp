@@ -8,7 +8,7 @@
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
-#include "vfpass/domain/read_guest_memory.hpp"
+#include "vfpass/domain/read_domain_facts.hpp"
 #include "vfpass/inventory/read_topology.hpp"
 #include "vfpass/report/doctor_report.hpp"
 #include "vfpass/session/host_requirements.hpp"

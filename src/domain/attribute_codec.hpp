@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "bad_xml.hpp"
 #include "vfpass/base/text.hpp"
+#include "xml_source.hpp"
 
 namespace vfpass::domain {
 

@@ -3,14 +3,55 @@
 #include <algorithm>
 #include <array>
 
-#include "bad_xml.hpp"
-#include "canonical_element.hpp"
-#include "edit_codec.hpp"
-#include "edit_place.hpp"
-#include "element_layout.hpp"
+#include "element_text.hpp"
 #include "our_elements.hpp"
+#include "settings_codec.hpp"
+#include "xml_source.hpp"
 
 namespace vfpass::domain {
+namespace {
+
+constexpr const char* qemuNamespace = "http://libvirt.org/schemas/domain/qemu/1.0";
+
+bool isQemuElement(EditPlace place) {
+  return place == EditPlace::qemuCommandline || place == EditPlace::qemuOverride;
+}
+
+}  // namespace
+
+pugi::xml_node containerAt(const Document& document, EditPlace place) {
+  if (place != EditPlace::pcieRoot) {
+    return document.domain().child(std::string(toString(place)).c_str());
+  }
+  for (const auto device : document.devices()) {
+    if (isPciController(device) && attributeText(device, "model") == "pcie-root") {
+      return device;
+    }
+  }
+  return {};
+}
+
+pugi::xml_node neighbourOf(const Document& document, EditPlace place) {
+  if (place == EditPlace::cpu || place == EditPlace::pcieRoot) {
+    throw badXml("no <" + std::string(place == EditPlace::cpu ? "cpu" : "controller") +
+                 "> element for a domain setting");
+  }
+  if (isQemuElement(place)) {
+    return lastElement(document.domain());
+  }
+  auto before = document.devices().previous_sibling();
+  while (before && before.type() != pugi::node_element) {
+    before = before.previous_sibling();
+  }
+  return before ? before : document.domain().child("name");
+}
+
+std::string startTagOf(const Document& document, EditPlace place) {
+  const std::string name(toString(place));
+  const bool declares = isQemuElement(place) && !document.domain().attribute("xmlns:qemu");
+  return "<" + name + (declares ? std::string(" xmlns:qemu='") + qemuNamespace + "'" : "") + ">";
+}
+
 namespace {
 
 constexpr std::array allPlaces{
@@ -48,16 +89,8 @@ Splice insertAt(const Document& document, EditPlace place,
   if (!node) {
     return insertNew(document, place, elements);
   }
-  const auto& outer = document.span(node);
-  const auto outerIndentation = indentationOf(document.text(), outer, "  ");
-  const auto lines = linesOf(elements, outerIndentation + "  ");
-  if (outer.selfClosing()) {
-    return {outer.end - 2, outer.end,
-            ">" + lines + "\n" + outerIndentation + "</" + node.name() + ">"};
-  }
-  const auto last = lastElement(node);
-  const auto at = last ? document.span(last).end : outer.contentBegin;
-  return {at, at, lines};
+  const auto indentation = indentationOf(document.text(), document.span(node), "  ") + "  ";
+  return insertInto(document, node, linesOf(elements, indentation));
 }
 
 using Numbers = std::vector<std::size_t>;
@@ -160,14 +193,24 @@ std::map<EditPlace, Recorded> readRecorded(const Document& document) {
   return recorded;
 }
 
-// Keyed by offset, so that an element named by two records is removed once.
-using Removals = std::map<std::size_t, Splice>;
+}  // namespace
 
-// Also removes the container if only our elements needed it.
-std::vector<Splice> removeFrom(const Document& document, pugi::xml_node node, Container original,
-                               const Removals& removals) {
+Splice insertInto(const Document& document, pugi::xml_node container, const std::string& lines) {
+  const auto& outer = document.span(container);
+  if (outer.selfClosing()) {
+    return {outer.end - 2, outer.end,
+            ">" + lines + "\n" + indentationOf(document.text(), outer, "  ") + "</" +
+                container.name() + ">"};
+  }
+  const auto last = lastElement(container);
+  const auto at = last ? document.span(last).end : outer.contentBegin;
+  return {at, at, lines};
+}
+
+std::vector<Splice> removeFrom(const Document& document, pugi::xml_node container,
+                               Container original, const Removals& removals) {
   const auto text = document.text();
-  const auto& outer = document.span(node);
+  const auto& outer = document.span(container);
   std::vector<Splice> inner;
   auto at = outer.contentBegin;
   bool alone = true;
@@ -183,8 +226,6 @@ std::vector<Splice> removeFrom(const Document& document, pugi::xml_node node, Co
   return {original == Container::selfClosing ? Splice{outer.contentBegin - 1, outer.end, "/>"}
                                              : removal(text, outer)};
 }
-
-}  // namespace
 
 std::map<EditPlace, Container> containersOf(const Document& document) {
   std::map<EditPlace, Container> containers;
@@ -231,7 +272,7 @@ std::vector<Splice> removeEdits(const Document& document) {
 }
 
 bool carriesEdits(const Document& document, const std::vector<DomainEdit>& edits) {
-  return std::all_of(edits.begin(), edits.end(), [&document](const DomainEdit& edit) {
+  return std::ranges::all_of(edits, [&document](const DomainEdit& edit) {
     return !Elements(containerAt(document, edit.place)).find(edit.elements).empty();
   });
 }

@@ -1,17 +1,167 @@
 #include <algorithm>
 #include <map>
+#include <pugixml.hpp>
 #include <set>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "document.hpp"
-#include "element_comparison.hpp"
-#include "guest_ports.hpp"
+#include "fragments.hpp"
 #include "our_elements.hpp"
-#include "pci_attributes.hpp"
+#include "pci_elements.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
+#include "vfpass/identifiers.hpp"
+#include "vfpass/lease.hpp"
 
 namespace vfpass::domain {
 namespace {
+
+std::string attributeWith(const char* name, std::string_view value) {
+  return std::string(name) + "='" + printable(std::string(value)) + "'";
+}
+
+std::string withUnderscores(std::string text) {
+  std::ranges::replace(text, '-', '_');
+  return text;
+}
+
+bool hasOnly(pugi::xml_node node, const std::set<std::string_view>& attributes) {
+  return !node.first_child() &&
+         std::all_of(node.attributes_begin(), node.attributes_end(),
+                     [&](const auto& each) { return attributes.contains(each.name()); });
+}
+
+// libvirt writes <driver name='vfio'/> into the XML of a start. The model selects the driver that
+// it binds to a managed device (virPCIDeviceBindToStub).
+bool isDriverOf(pugi::xml_node driver, const Lease& lease) {
+  const auto name = attributeText(driver, "name");
+  const std::string model = withUnderscores(std::string(attributeText(driver, "model")));
+  return hasOnly(driver, {"name", "model"}) && (name.empty() || name == "vfio") &&
+         (model.empty() || model == withUnderscores(vfioDriverOf(lease)));
+}
+
+class Comparison {
+ public:
+  explicit Comparison(const Lease& lease) : lease_(lease) {}
+
+  // Nesting is bounded: the found text went through scanElements().
+  void compare(pugi::xml_node found, pugi::xml_node expected) {
+    compareAttributes(found, expected);
+    for (const auto child : expected) {
+      if (child.type() == pugi::node_element && !found.child(child.name())) {
+        differences.push_back(std::string("the XML has no <") + child.name() +
+                              ">, the lease records one");
+      }
+    }
+    std::set<std::string_view> seen;
+    for (const auto child : found) {
+      if (child.type() == pugi::node_element) {
+        compareChild(child, expected.child(child.name()), seen.insert(child.name()).second);
+      } else if (child.type() == pugi::node_pcdata && !trim(child.value()).empty()) {
+        differences.push_back(std::string("the XML has text in <") + found.name() + ">");
+      }
+    }
+  }
+
+  std::vector<std::string> differences;
+
+ private:
+  void compareChild(pugi::xml_node found, pugi::xml_node expected, bool first) {
+    const std::string name = "<" + printable(found.name()) + ">";
+    if (!first) {
+      differences.push_back("the XML has more than one " + name);
+    } else if (expected && std::string_view(found.name()) == "address") {
+      compareAddress(found, expected);
+    } else if (expected) {
+      compare(found, expected);
+    } else if (!isTolerated(found)) {
+      differences.push_back("the XML has " + name + ", the lease records none");
+    }
+  }
+
+  [[nodiscard]] bool isTolerated(pugi::xml_node child) const {
+    const std::string_view name = child.name();
+    return name == "boot" || (name == "acpi" && hasOnly(child, {"index"})) ||
+           // A file would be one of the host, which QEMU opens.
+           (name == "rom" && hasOnly(child, {"bar", "enabled"})) ||
+           (name == "driver" && isDriverOf(child, lease_)) ||
+           // The name of a tap device, which this kind of interface does not have.
+           (name == "target" && isInterface(lease_) && hasOnly(child, {"dev"})) ||
+           // libvirt generates a MAC address if the lease sets none.
+           (name == "mac" && isInterface(lease_) && hasOnly(child, {"address"}));
+  }
+
+  void compareAddress(pugi::xml_node found, pugi::xml_node expected) {
+    const bool ofHost = std::string_view(found.parent().name()) == "source";
+    const auto [there, recorded] = std::pair(readPciAddress(found), readPciAddress(expected));
+    const std::string_view type = attributeText(found, "type");
+    const std::string text = there ? toString(*there) : "unset";
+    if (there != recorded || (!type.empty() && type != "pci")) {
+      differences.push_back((ofHost ? "the XML claims host device " + text
+                                    : "its guest address in the XML is " + text) +
+                            ", the lease records " + toString(recorded.value()));
+    }
+    if (!hasOnly(found, {"type", "domain", "bus", "slot", "function"})) {
+      differences.push_back(
+          std::string("the XML has other attributes than the lease in <address>"));
+    }
+  }
+
+  void compareAttributes(pugi::xml_node found, pugi::xml_node expected) {
+    for (const auto& each : expected.attributes()) {
+      const auto text = valueOf(found, each.name());
+      if (text != each.value() && !isSameMac(found, text, each.value())) {
+        differences.push_back("the XML has " + attributeWith(each.name(), text) + in(found) +
+                              ", the lease records " + attributeWith(each.name(), each.value()));
+      }
+    }
+    for (const auto& each : found.attributes()) {
+      if (!expected.attribute(each.name())) {
+        differences.push_back("the XML has " +
+                              attributeWith(printable(each.name()).c_str(), each.value()) +
+                              in(found) + ", the lease records none");
+      }
+    }
+  }
+
+  // libvirt omits managed='no' on an <interface> but writes it on a <hostdev>.
+  static std::string_view valueOf(pugi::xml_node node, const char* name) {
+    const auto attribute = node.attribute(name);
+    return !attribute && std::string_view(name) == "managed" ? "no" : attribute.value();
+  }
+
+  static bool isSameMac(pugi::xml_node node, std::string_view one, std::string_view other) {
+    const auto mac = parseMacAddress(one);
+    return std::string_view(node.name()) == "mac" && mac && mac == parseMacAddress(other);
+  }
+
+  static std::string in(pugi::xml_node node) {
+    const std::string_view name = node.name();
+    const bool device = name == "interface" || name == "hostdev";
+    return device ? "" : " in <" + printable(node.name()) + ">";
+  }
+
+  const Lease& lease_;
+};
+
+/// Differences between a device of the domain XML and the element that attach writes for its lease,
+/// one line each. Ignores only what libvirt adds by itself and what affects nothing but the guest:
+/// boot order, ACPI index, and whether the guest sees the device's own ROM.
+std::vector<std::string> compareElement(pugi::xml_node found, const Lease& lease) {
+  pugi::xml_document tree;
+  const std::string text = deviceFragment(lease, builtInTemplates(), "");
+  tree.load_buffer(text.data(), text.size());
+  const auto expected = tree.document_element();
+  if (std::string_view(found.name()) != expected.name()) {
+    return {"the XML has <" + printable(found.name()) + ">, the lease records <" + expected.name() +
+            ">"};
+  }
+  Comparison comparison(lease);
+  comparison.compare(found, expected);
+  return comparison.differences;
+}
 
 using Lines = std::vector<std::string>;
 
@@ -80,8 +230,8 @@ class Elements {
 };
 
 void append(const std::string& subject, const Lines& found, Lines& lines) {
-  std::transform(found.begin(), found.end(), std::back_inserter(lines),
-                 [&](const std::string& line) { return subject + ": " + line; });
+  std::ranges::transform(found, std::back_inserter(lines),
+                         [&](const std::string& line) { return subject + ": " + line; });
 }
 
 Lines differencesOfDevices(const Elements& elements, const std::vector<Lease>& leases) {

@@ -3,13 +3,12 @@
 #include <pugixml.hpp>
 #include <sstream>
 
-#include "bad_xml.hpp"
-#include "element_layout.hpp"
-#include "element_spans.hpp"
+#include "element_text.hpp"
 #include "metadata_codec.hpp"
 #include "our_elements.hpp"
-#include "pci_attributes.hpp"
+#include "pci_elements.hpp"
 #include "vfpass/domain/seal.hpp"
+#include "xml_source.hpp"
 
 namespace vfpass::domain {
 namespace {

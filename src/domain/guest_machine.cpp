@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-#include "controller_element.hpp"
 #include "our_elements.hpp"
-#include "pci_attributes.hpp"
+#include "pci_elements.hpp"
 #include "vfpass/base/node_set.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/lease.hpp"
@@ -60,9 +59,9 @@ GuestMachine readGuestMachine(std::string_view xml) {
   for (const auto device : document.devices()) {
     readDevice(device, machine);
   }
-  std::sort(
-      machine.controllers.begin(), machine.controllers.end(),
-      [](const PciController& one, const PciController& other) { return one.index < other.index; });
+  std::ranges::sort(machine.controllers, [](const PciController& one, const PciController& other) {
+    return one.index < other.index;
+  });
   readCells(document, machine);
   return machine;
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "attribute_codec.hpp"
-#include "edit_codec.hpp"
 #include "our_elements.hpp"
 #include "settings_codec.hpp"
 #include "vfpass/base/driver_name.hpp"
@@ -136,6 +135,7 @@ VfOriginal readOriginal(pugi::xml_node node) {
 void writeLease(pugi::xml_node node, const Lease& lease) {
   const LeasedVf vf = isVf(lease) ? vfOf(lease) : LeasedVf{};
   const auto* function = std::get_if<LeasedFunction>(&lease.device);
+  // The attributes that every lease has; those of a VF have their defaults for a function.
   writeText(node, "name", lease.entry);
   writeText(node, "kind", std::string(toString(kindOf(lease))));
   writeText(node, "generation", std::to_string(lease.generation));
@@ -149,6 +149,7 @@ void writeLease(pugi::xml_node node, const Lease& lease) {
   writeFlag(node, "managed", lease.managed);
   writeFlag(node, "interface", vf.interfaceForm);
   writeFlag(node, "persistent", lease.persistent);
+  // What is missing in the XML is missing in the lease.
   if (vf.teamingWith) {
     writeEscaped(node, "teaming-with", *vf.teamingWith);
   }
@@ -160,6 +161,7 @@ void writeLease(pugi::xml_node node, const Lease& lease) {
     writeText(node, "refused", joinNames(vf.refused));
   }
   writeText(node, "allow", joinNames(lease.allow));
+  // The structures have elements of their own.
   writeSettings(node.append_child("vfpass:settings"), vf.settings);
   writeGuest(node.append_child("vfpass:guest"), lease.guest);
   writeOriginal(node.append_child("vfpass:original"), lease.original);

@@ -2,7 +2,7 @@
 
 #include <pugixml.hpp>
 
-#include "pci_attributes.hpp"
+#include "pci_elements.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::domain {

@@ -1,11 +1,10 @@
 #include <algorithm>
 
-#include "bad_xml.hpp"
 #include "metadata_codec.hpp"
 #include "our_elements.hpp"
-#include "pci_attributes.hpp"
-#include "tag_reader.hpp"
+#include "pci_elements.hpp"
 #include "vfpass/domain/domain_xml.hpp"
+#include "xml_source.hpp"
 
 namespace vfpass::domain {
 namespace {
@@ -80,8 +79,8 @@ bool mayBeManaged(std::string_view xml) {
 }
 
 bool hasOurDevices(const ParsedDomain& parsed) {
-  return std::any_of(parsed.claims.begin(), parsed.claims.end(),
-                     [](const Claim& claim) { return isOurAlias(claim.alias); });
+  return std::ranges::any_of(parsed.claims,
+                             [](const Claim& claim) { return isOurAlias(claim.alias); });
 }
 
 void requireKnownClaims(const ParsedDomain& parsed) {
@@ -118,7 +117,7 @@ ParsedDomain parseDomain(std::string_view xml) {
     readDevice(device, parsed);
   }
   auto& macs = parsed.macAddresses;
-  std::sort(macs.begin(), macs.end());
+  std::ranges::sort(macs);
   macs.erase(std::unique(macs.begin(), macs.end()), macs.end());
   // libvirt prints a namespace literally; text with character references does not come from
   // libvirt.

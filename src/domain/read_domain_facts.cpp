@@ -1,25 +1,72 @@
 #include "vfpass/domain/read_domain_facts.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <pugixml.hpp>
+#include <string_view>
 
-#include "amount.hpp"
-#include "controller_element.hpp"
 #include "document.hpp"
 #include "domain_edits.hpp"
-#include "edit_place.hpp"
 #include "our_elements.hpp"
+#include "pci_elements.hpp"
+#include "remove_elements.hpp"
 #include "vfpass/base/node_set.hpp"
 #include "vfpass/base/text.hpp"
-#include "without_ours.hpp"
 
 namespace vfpass::domain {
 namespace {
+
+// libvirt always writes KiB; the other units occur in XML that has not been through libvirt.
+struct Unit {
+  std::string_view name;
+  std::uint64_t bytes;
+};
+
+constexpr std::array units{Unit{"", 1ULL << 10U},      Unit{"KiB", 1ULL << 10U},
+                           Unit{"k", 1ULL << 10U},     Unit{"MiB", 1ULL << 20U},
+                           Unit{"M", 1ULL << 20U},     Unit{"GiB", 1ULL << 30U},
+                           Unit{"G", 1ULL << 30U},     Unit{"TiB", 1ULL << 40U},
+                           Unit{"T", 1ULL << 40U},     Unit{"b", 1},
+                           Unit{"bytes", 1},           Unit{"KB", 1000},
+                           Unit{"MB", 1000ULL * 1000}, Unit{"GB", 1000ULL * 1000 * 1000}};
+
+std::optional<std::uint64_t> inUnit(std::string_view text, std::string_view unit) {
+  const auto number = parseNumber(trim(text));
+  for (const Unit& each : units) {
+    if (number && each.name == unit &&
+        *number <= std::numeric_limits<std::uint64_t>::max() / each.bytes) {
+      return *number * each.bytes;
+    }
+  }
+  return std::nullopt;
+}
+
+// An amount of memory in bytes: the element's text in its unit, KiB by default as in libvirt.
+// nullopt for a null node and for invalid text.
+std::optional<std::uint64_t> amountIn(pugi::xml_node element) {
+  return inUnit(element.child_value(), attributeText(element, "unit"));
+}
+
+// The same for an attribute, in the unit of the `unit` attribute.
+std::optional<std::uint64_t> amountOf(pugi::xml_node element, const char* attribute) {
+  return inUnit(attributeText(element, attribute), attributeText(element, "unit"));
+}
 
 constexpr unsigned maxVcpus = 4096;
 
 void addSet(std::string_view text, std::set<unsigned>& numbers) {
   const auto set = parseNodeSet(text).value_or(std::set<unsigned>());
   numbers.insert(set.begin(), set.end());
+}
+
+std::size_t hostDeviceCount(const Document& document) {
+  const auto devices = document.devices();
+  return static_cast<std::size_t>(
+      std::count_if(devices.begin(), devices.end(),
+                    [](pugi::xml_node device) { return hostAddressElement(device).has_value(); }));
 }
 
 void readMachine(const Document& document, DomainFacts& facts) {
@@ -40,9 +87,7 @@ void readMemory(const Document& document, DomainFacts& facts) {
   facts.hardLimit = amountIn(domain.child("memtune").child("hard_limit"));
   facts.hugepages = !domain.child("memoryBacking").child("hugepages").empty();
   facts.viommu = !document.devices().child("iommu").empty();
-  facts.foreignDevices = static_cast<std::size_t>(
-      std::count_if(document.devices().begin(), document.devices().end(),
-                    [](pugi::xml_node device) { return hostAddressElement(device).has_value(); }));
+  facts.foreignDevices = hostDeviceCount(document);
 }
 
 void readCells(const Document& document, DomainFacts& facts) {
@@ -119,7 +164,7 @@ void readCliques(const Document& document, DomainFacts& facts) {
 }  // namespace
 
 DomainFacts readDomainFacts(std::string_view xml) {
-  const std::string bare = withoutOurs(xml, {});
+  const std::string bare = removeElements(xml, {});
   const Document document(bare);
   DomainFacts facts;
   readMachine(document, facts);
@@ -135,11 +180,37 @@ DomainFacts readDomainFacts(std::string_view xml) {
 std::string withEdits(std::string_view xml, const std::vector<DomainEdit>& edits) {
   const Document document(xml);
   std::vector<DomainEdit> placed;
-  std::copy_if(edits.begin(), edits.end(), std::back_inserter(placed), [&](const DomainEdit& edit) {
+  std::ranges::copy_if(edits, std::back_inserter(placed), [&](const DomainEdit& edit) {
     const bool required = edit.place == EditPlace::cpu || edit.place == EditPlace::pcieRoot;
     return !required || !containerAt(document, edit.place).empty();
   });
   return applySplices(xml, insertEdits(document, placed));
+}
+
+GuestMemory guestMemory(std::string_view xml) {
+  const Document document(xml);
+  GuestMemory memory;
+  memory.domain = document.domain().child_value("name");
+  memory.bytes = amountIn(document.domain().child("memory")).value_or(0);
+  memory.hardLimit = amountIn(document.domain().child("memtune").child("hard_limit"));
+  memory.viommu = !document.devices().child("iommu").empty();
+  memory.devices = hostDeviceCount(document);
+  return memory;
+}
+
+VfioBackend configuredBackend(std::string_view xml) {
+  const Document document(xml);
+  const bool everywhere = attributeText(document.domain().child("iommufd"), "enabled") == "yes";
+  for (const pugi::xml_node device : document.devices()) {
+    if (!hostAddressElement(device)) {
+      continue;
+    }
+    const auto own = attributeText(device.child("driver"), "iommufd");
+    if (own == "yes" || (own.empty() && everywhere)) {
+      return VfioBackend::iommufd;
+    }
+  }
+  return VfioBackend::container;
 }
 
 }  // namespace vfpass::domain

@@ -35,8 +35,8 @@ void addElement(hmac_sha256_ctx& context, pugi::xml_node node) {
 }
 
 std::vector<Lease> inOrder(std::vector<Lease> leases) {
-  std::sort(leases.begin(), leases.end(),
-            [](const Lease& one, const Lease& other) { return one.entry < other.entry; });
+  std::ranges::sort(leases,
+                    [](const Lease& one, const Lease& other) { return one.entry < other.entry; });
   return leases;
 }
 

@@ -1,16 +1,116 @@
 #include <algorithm>
 #include <set>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "document.hpp"
-#include "guest_ports.hpp"
+#include "domain_edits.hpp"
+#include "fragments.hpp"
+#include "our_elements.hpp"
+#include "remove_elements.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
+#include "vfpass/domain/seal.hpp"
 #include "vfpass/error.hpp"
-#include "with_ours.hpp"
-#include "without_ours.hpp"
+#include "xml_source.hpp"
 
 namespace vfpass::domain {
 namespace {
+
+Splice metadataInsertion(const Document& document, const std::vector<Lease>& leases,
+                         const SealKey& key) {
+  Containers containers{Container::absent, containersOf(document)};
+  const auto text = document.text();
+  const auto metadata = document.domain().child("metadata");
+  if (!metadata) {
+    auto before = document.domain().child("name");
+    for (const char* name : {"uuid", "genid", "title", "description"}) {
+      const auto node = document.domain().child(name);
+      before = node && document.span(node).end > document.span(before).end ? node : before;
+    }
+    const auto& span = document.span(before);
+    const auto indentation = indentationOf(text, span, "  ");
+    const auto inner = metadataFragment(leases, key, containers, indentation + "  ");
+    return {span.end, span.end,
+            "\n" + indentation + "<metadata>\n" + indentation + "  " + inner + "\n" + indentation +
+                "</metadata>"};
+  }
+  const auto& outer = document.span(metadata);
+  containers.metadata = outer.selfClosing() ? Container::selfClosing : Container::present;
+  const auto indentation = indentationOf(text, outer, "  ") + "  ";
+  return insertInto(document, metadata,
+                    "\n" + indentation + metadataFragment(leases, key, containers, indentation));
+}
+
+// New devices go after the last one of their kind, otherwise at the end.
+struct Place {
+  std::size_t at = 0;
+  std::string indentation;
+};
+
+Place placeFor(const Document& document, const std::string& elementName) {
+  pugi::xml_node last = lastElement(document.devices());
+  for (const auto device : document.devices().children(elementName.c_str())) {
+    last = device;
+  }
+  if (!last || std::string_view(last.name()) != elementName) {
+    last = lastElement(document.devices());
+  }
+  const auto& span = document.span(last);
+  return {span.end, indentationOf(document.text(), span, "    ")};
+}
+
+void insertPort(const Document& document, const Lease& lease, const Templates& templates,
+                std::vector<Splice>& splices) {
+  const auto ours = ourDevices(document);
+  const bool exists =
+      std::ranges::any_of(ours, [&lease](pugi::xml_node port) { return isPortOf(port, lease); });
+  if (lease.guest.port && !exists) {
+    const auto [at, indentation] = placeFor(document, "controller");
+    splices.push_back({at, at, "\n" + indentation + portFragment(lease, templates, indentation)});
+  }
+}
+
+void insertControllers(const Document& document, const std::vector<Lease>& leases,
+                       const Templates& templates, std::vector<Splice>& splices) {
+  const auto ours = ourDevices(document);
+  const auto [at, indentation] = placeFor(document, "controller");
+  for (const GuestController& controller : controllersOf(leases)) {
+    const bool exists = std::ranges::any_of(
+        ours, [&controller](pugi::xml_node device) { return isController(device, controller); });
+    if (!exists) {
+      splices.push_back(
+          {at, at, "\n" + indentation + controllerFragment(controller, templates, indentation)});
+    }
+  }
+}
+
+void insertDevice(const Document& document, const Lease& lease, const Templates& templates,
+                  std::vector<Splice>& splices) {
+  const auto [at, indentation] = placeFor(document, isInterface(lease) ? "interface" : "hostdev");
+  splices.push_back({at, at, "\n" + indentation + deviceFragment(lease, templates, indentation)});
+}
+
+// Adds one root port, one device and one metadata entry per lease to a domain XML without elements
+// of ours, and seals the metadata. `leases` is not empty.
+std::string insertElements(std::string_view xml, const std::vector<Lease>& leases,
+                           const Templates& templates, const SealKey& key) {
+  const Document document(xml);
+  if (!lastElement(document.devices())) {
+    throw badXml("no devices");
+  }
+  std::vector<Splice> splices = insertEdits(document, editsOf(leases));
+  splices.push_back(metadataInsertion(document, leases, key));
+  for (const auto& lease : leases) {
+    insertPort(document, lease, templates, splices);
+  }
+  insertControllers(document, leases, templates, splices);
+  for (const auto& lease : leases) {
+    insertDevice(document, lease, templates, splices);
+  }
+  return applySplices(xml, std::move(splices));
+}
 
 Error conflict(const Lease& lease, const std::string& reason) {
   return Error(
@@ -28,10 +128,9 @@ void checkControllers(const std::vector<Lease>& leases, std::set<std::string> al
   }
   for (const auto& lease : leases) {
     const auto& own = lease.guest.controllers;
-    const bool reached =
-        std::any_of(own.begin(), own.end(), [&lease](const GuestController& controller) {
-          return controller.index == lease.guest.address.bus;
-        });
+    const bool reached = std::ranges::any_of(own, [&lease](const GuestController& controller) {
+      return controller.index == lease.guest.address.bus;
+    });
     if (!own.empty() && !reached) {
       throw conflict(lease, "its lease names no controller for its guest bus");
     }
@@ -68,8 +167,29 @@ void checkLeases(const Uuid& domain, const std::vector<Lease>& leases) {
 std::string withLeases(std::string_view xml, const std::vector<Lease>& leases,
                        const Templates& templates, const SealKey& key) {
   checkLeases(domainUuid(Document(xml)), leases);
-  const auto bare = withoutOurs(xml, leases);
-  return leases.empty() ? bare : withOurs(bare, leases, templates, key);
+  const auto bare = removeElements(xml, leases);
+  return leases.empty() ? bare : insertElements(bare, leases, templates, key);
+}
+
+namespace {
+
+// Sorted, so that the order of leases does not matter.
+std::vector<Lease> comparable(const std::vector<Lease>& leases) {
+  std::vector<Lease> result;
+  for (const auto& lease : leases) {
+    result.push_back(termsOf(lease));
+  }
+  std::ranges::sort(result);
+  return result;
+}
+
+}  // namespace
+
+bool carriesLeases(std::string_view xml, const std::vector<Lease>& leases, const SealKey& key) {
+  const auto parsed = parseDomain(xml);
+  return parsed.managed == !leases.empty() && sealFault(parsed, key).empty() &&
+         comparable(parsed.leases) == comparable(leases) &&
+         elementDifferences(xml, leases).empty() && carriesEdits(Document(xml), editsOf(leases));
 }
 
 }  // namespace vfpass::domain

@@ -1,10 +1,49 @@
 #include "check_isolation.hpp"
 
-#include "companion_lines.hpp"
+#include <algorithm>
+#include <array>
+
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::plan {
 namespace {
+
+constexpr std::size_t longestName = 32;  // of an entry (mapping.schema.json)
+constexpr std::uint32_t bridgeBase = 0x06;
+// The class of NVSwitches, which have no bus below them.
+constexpr std::uint32_t otherBridge = 0x0680;
+
+struct Kind {
+  std::uint32_t code;  ///< base class and subclass
+  std::string_view name;
+};
+
+// Functions that accompany GPUs, named as in the PCI Code and ID Assignment Specification. 0c80 is
+// the USB Type-C controller (UCSI) of NVIDIA's cards.
+constexpr std::array<Kind, 8> kinds{{{0x0403, "audio"},
+                                     {0x0c03, "usb"},
+                                     {0x0c80, "ucsi"},
+                                     {0x0300, "gpu"},
+                                     {0x0302, "gpu"},
+                                     {0x0680, "nvswitch"},
+                                     {0x0200, "nic"},
+                                     {0x0108, "nvme"}}};
+
+std::string kindOf(const GroupPeer& function) {
+  const auto found = std::ranges::find(kinds, function.classCode >> 8U, &Kind::code);
+  return found == kinds.end() ? "companion" : std::string(found->name);
+}
+
+std::string freeName(const std::string& entry, const std::string& kind,
+                     std::set<std::string>& taken) {
+  for (unsigned number = 1;; ++number) {
+    const std::string end = "-" + kind + (number == 1 ? "" : std::to_string(number));
+    std::string name = entry.substr(0, longestName - std::min(end.size(), longestName)) + end;
+    if (taken.insert(name).second) {
+      return name;
+    }
+  }
+}
 
 // VFIO considers a group with such a bridge viable (vfio_dev_viable, pcieport): its driver grants
 // no device additional access, and a guest cannot access the bridge.
@@ -13,56 +52,68 @@ bool isHarmless(const GroupPeer& peer) {
   return peer.classCode >> 8U == pciBridge && (peer.driver.empty() || peer.driver == "pcieport");
 }
 
-std::vector<GroupPeer> unlistedPeers(const PciFunction& function, const FunctionTerms& terms) {
-  std::vector<GroupPeer> found;
-  for (const auto& peer : function.groupPeers) {
-    if (!isHarmless(peer) && !terms.companions.contains(peer.address)) {
-      found.push_back(peer);
-    }
-  }
-  return found;
-}
-
-void checkGroup(const PciFunction& function, const FunctionTerms& terms,
+void checkGroup(const DeviceIsolation& device, const DeviceTerms& terms,
                 std::vector<Objection>& objections) {
-  const auto peers = unlistedPeers(function, terms);
-  if (peers.empty() || terms.allow.contains(Allowance::sharedIommuGroup)) {
+  auto strangers = device.peers;
+  std::erase_if(strangers, [&](const GroupPeer& peer) {
+    return isHarmless(peer) || terms.companions.contains(peer.address);
+  });
+  if (strangers.empty() || terms.allow.contains(Allowance::sharedIommuGroup)) {
     return;
   }
-  std::vector<std::string> addresses;
-  addresses.reserve(peers.size());
-  for (const auto& peer : peers) {
-    addresses.push_back(toString(peer.address));
-  }
   objections.push_back(
-      {"PCI function " + toString(function.address) + " shares IOMMU group " +
-           std::to_string(*function.iommuGroup) + " with " + join(addresses, ", ") +
+      {device.name + " shares IOMMU group " + std::to_string(*device.iommuGroup) + " with " +
+           listAddresses(strangers) +
            ": the guest could reach those devices without IOMMU protection",
-       companionRemedy(peers, terms) +
+       companionRemedy(strangers, terms) +
            "enable ACS on the bridges above (pci=config_acs=), or accept the risk with `allow: "
            "[shared-iommu-group]`"});
 }
 
 }  // namespace
 
-std::vector<Objection> checkIsolation(const PciFunction& function, const FunctionTerms& terms) {
+std::vector<Objection> checkIsolation(const DeviceIsolation& device, const DeviceTerms& terms) {
   std::vector<Objection> objections;
-  if (function.iommuGroup) {
-    checkGroup(function, terms, objections);
+  if (device.iommuGroup) {
+    checkGroup(device, terms, objections);
   } else {
     objections.push_back(
-        {"PCI function " + toString(function.address) +
+        {device.name +
              " has no IOMMU group: the IOMMU is off, and a guest's DMA could reach all host memory",
          "enable VT-d or AMD-Vi in firmware and boot with intel_iommu=on"});
   }
   if (terms.unsafeInterrupts && !terms.allow.contains(Allowance::unsafeInterrupts)) {
     objections.push_back(
-        {"PCI function " + toString(function.address) +
+        {device.name +
              " cannot be isolated: vfio_iommu_type1 has allow_unsafe_interrupts=Y, so a guest "
              "could inject interrupts",
          "set allow_unsafe_interrupts to N, or accept the risk with `allow: [unsafe-interrupts]`"});
   }
   return objections;
+}
+
+std::string companionRemedy(const std::vector<GroupPeer>& functions, const DeviceTerms& terms) {
+  const bool anyBridge = std::ranges::any_of(functions, [](const GroupPeer& function) {
+    return function.classCode >> 16U == bridgeBase && function.classCode >> 8U != otherBridge;
+  });
+  if (functions.empty() || terms.name.empty() || anyBridge) {
+    return {};
+  }
+  std::set<std::string> taken = terms.takenNames;
+  std::string text = "pass them to the same guest with these lines under `functions:`:";
+  for (const auto& function : functions) {
+    text += "\n  - {name: " + freeName(terms.name, kindOf(function), taken) + ", pci: \"" +
+            toString(function.address) + "\"}";
+  }
+  return text + "\nor ";
+}
+
+std::string listAddresses(const std::vector<GroupPeer>& functions) {
+  std::vector<std::string> addresses;
+  for (const auto& function : functions) {
+    addresses.push_back(toString(function.address));
+  }
+  return join(addresses, ", ");
 }
 
 }  // namespace vfpass::plan

@@ -1,13 +1,33 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
-#include "vfpass/plan/check_function.hpp"
+#include "vfpass/inventory.hpp"
+#include "vfpass/plan/check_device.hpp"
 
 namespace vfpass::plan {
 
-/// Problems with the isolation of this function: no IOMMU group, a group with functions that do not
-/// go to the same guest, or unsafe interrupts.
-std::vector<Objection> checkIsolation(const PciFunction& function, const FunctionTerms& terms);
+/// What isolates a device from the other devices of the host.
+struct DeviceIsolation {
+  std::string name;                    ///< `PCI function 0000:3a:00.0`
+  std::optional<unsigned> iommuGroup;  ///< nullopt: it has none
+  std::vector<GroupPeer> peers;        ///< other functions in its IOMMU group
+};
+
+/// Problems with the isolation of a VF or function: it has no IOMMU group, shares it with a device
+/// that does not go to the same guest, or interrupts can be injected. Bridges of the host in the
+/// group are harmless. Allowances waive sharing and interrupts.
+std::vector<Objection> checkIsolation(const DeviceIsolation& device, const DeviceTerms& terms);
+
+/// The beginning of a remedy: to pass these functions to the same guest as an entry of
+/// `functions:`, with lines to paste into the mapping. Ends with "or ", so that an alternative can
+/// follow. Empty if the terms name no entry, or if one of the functions is a bridge, which cannot
+/// be passed to a guest. The proposed names tell the kind of the function (`gpu0-audio`) and differ
+/// from all entries of the mapping.
+std::string companionRemedy(const std::vector<GroupPeer>& functions, const DeviceTerms& terms);
+
+/// The addresses in one line.
+std::string listAddresses(const std::vector<GroupPeer>& functions);
 
 }  // namespace vfpass::plan

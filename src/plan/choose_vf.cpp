@@ -3,14 +3,97 @@
 #include <algorithm>
 #include <set>
 
-#include "other_owners.hpp"
-#include "vf_demand.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/plan/check_vf.hpp"
-#include "vfpass/plan/network_pools.hpp"
+#include "vfpass/plan/check_device.hpp"
+#include "vfpass/plan/other_owners.hpp"
 #include "vfpass/plan/select_pf.hpp"
 
 namespace vfpass::plan {
+namespace {
+
+// Whether the lease is one of the mapping's VM, which is not always the VM of this attach.
+bool isOf(const AttachInput& input, const Mapping& mapping, const Lease& lease) {
+  return &mapping == &input.mapping
+             ? lease.domain == input.domain
+             : lease.domainName == mapping.vm || toString(lease.domain) == mapping.vm;
+}
+
+bool hasLease(const AttachInput& input, const Mapping& mapping, const MappedVf& entry,
+              const PhysicalFunction& pf) {
+  return std::ranges::any_of(input.leases, [&](const Lease& lease) {
+    return isVf(lease) && lease.pf == pf.address && lease.entry == entry.name &&
+           isOf(input, mapping, lease);
+  });
+}
+
+/// The VFs of one PF that mappings and leases need.
+struct Demand {
+  std::set<unsigned> indexes;  ///< leased ones, and those that an entry names
+  std::size_t automatic = 0;   ///< entries that take any VF
+};
+
+void addEntries(const AttachInput& input, const Mapping& mapping, const PhysicalFunction& pf,
+                Demand& demand) {
+  std::vector<Objection> raisedElsewhere;
+  for (const auto& entry : mapping.vfs) {
+    if (selectPf(entry.pf, mapping, input.inventory, entry.place, raisedElsewhere) != &pf) {
+      continue;
+    }
+    if (entry.index) {
+      demand.indexes.insert(*entry.index);
+    } else if (!hasLease(input, mapping, entry, pf)) {
+      ++demand.automatic;
+    }
+  }
+}
+
+Demand demandOf(const AttachInput& input, const PhysicalFunction& pf) {
+  Demand demand;
+  for (const auto& lease : input.leases) {
+    if (isVf(lease) && lease.pf == pf.address) {
+      demand.indexes.insert(vfOf(lease).index);
+    }
+  }
+  addEntries(input, input.mapping, pf, demand);
+  for (const auto& mapping : input.otherMappings) {
+    addEntries(input, mapping, pf, demand);
+  }
+  return demand;
+}
+
+// Whether `auto` cannot take this VF, because a domain or a libvirt network claims it.
+bool isClaimed(const AttachInput& input, const PhysicalFunction& pf, unsigned index) {
+  const auto address = vfAddress(pf, index);
+  if (!address) {
+    return false;
+  }
+  std::vector<Objection> objections;
+  objectToClaims(input, *address, "VF", objections);
+  return !objections.empty() || findPool(input.pools, *address, pf.netdev) != nullptr;
+}
+
+unsigned neededVfCount(const AttachInput& input, const PhysicalFunction& pf) {
+  Demand demand = demandOf(input, pf);
+  for (unsigned index = 0; index < pf.totalVfs && demand.automatic > 0; ++index) {
+    if (!isClaimed(input, pf, index) && demand.indexes.insert(index).second) {
+      --demand.automatic;
+    }
+  }
+  // An index that the PF cannot have is objected to where the entry chooses its VF.
+  const auto beyond = demand.indexes.lower_bound(pf.totalVfs);
+  return beyond == demand.indexes.begin() ? 0 : *std::prev(beyond) + 1;
+}
+
+}  // namespace
+
+unsigned vfCountFor(const AttachInput& input, const PhysicalFunction& pf) {
+  if (!pf.vfs.empty()) {
+    return static_cast<unsigned>(pf.vfs.size());
+  }
+  const PfPolicy* policy = policyOf(pf, input.policy);
+  return policy != nullptr && policy->vfCount ? *policy->vfCount : neededVfCount(input, pf);
+}
+
 namespace {
 
 // The kernel changes a count only by way of 0, for which no VF may be in use.
@@ -51,16 +134,6 @@ std::string usersOf(const AttachInput& input, const PhysicalFunction& pf) {
              : "; used by " + join(std::vector<std::string>(names.begin(), names.end()), ", ");
 }
 
-// libvirt allocates these itself, without checking whether one is in use.
-void objectToPool(const AttachInput& input, const PhysicalFunction& pf, const PciAddress& address,
-                  std::vector<Objection>& objections) {
-  if (const NetworkPool* pool = findPool(input.pools, address, pf.netdev)) {
-    objections.push_back(
-        {toString(address) + " belongs to the pool of libvirt network " + printable(pool->network),
-         "use another PF, or remove this one from the network"});
-  }
-}
-
 // A mapping that names a VF by index reserves it, even before it is attached.
 void objectToMapping(const AttachInput& input, const MappedVf& entry, const PhysicalFunction& pf,
                      unsigned index, std::vector<Objection>& objections) {
@@ -79,8 +152,32 @@ void objectToMapping(const AttachInput& input, const MappedVf& entry, const Phys
   }
 }
 
+// The devices of this mapping that are known before each entry has its VF: the functions, and VFs
+// of this PF that other entries have or name.
+std::set<PciAddress> companionsOn(const AttachInput& input, const PhysicalFunction& pf,
+                                  std::set<unsigned> indexes) {
+  std::set<PciAddress> companions;
+  for (const auto& function : input.mapping.functions) {
+    companions.insert(function.pci);
+  }
+  std::vector<Objection> raisedThere;
+  for (const auto& entry : input.mapping.vfs) {
+    if (entry.index &&
+        selectPf(entry.pf, input.mapping, input.inventory, entry.place, raisedThere) == &pf) {
+      indexes.insert(*entry.index);
+    }
+  }
+  for (const unsigned index : indexes) {
+    if (const auto address = vfAddress(pf, index)) {
+      companions.insert(*address);
+    }
+  }
+  return companions;
+}
+
 std::vector<Objection> objectionsTo(const AttachInput& input, const MappedVf& entry,
-                                    const PhysicalFunction& pf, unsigned index) {
+                                    const PhysicalFunction& pf, unsigned index,
+                                    const std::set<unsigned>& taken) {
   std::vector<Objection> objections;
   Lease wanted;
   wanted.domain = input.domain;
@@ -90,12 +187,13 @@ std::vector<Objection> objectionsTo(const AttachInput& input, const MappedVf& en
   objectToMapping(input, entry, pf, index, objections);
   if (const auto address = vfAddress(pf, index)) {
     objectToClaims(input, *address, "VF", objections);
-    objectToPool(input, pf, *address, objections);
+    objectToPool(input, *address, pf.netdev, "use another PF, or remove this one from the network",
+                 objections);
   }
   if (index < pf.vfs.size()) {
-    const auto found = checkVf(pf.vfs[index], input.mapping.allow, input.inventory.unsafeInterrupts,
-                               input.inventory.holders);
-    objections.insert(objections.end(), found.begin(), found.end());
+    const DeviceTerms terms{"", companionsOn(input, pf, taken), input.mapping.allow,
+                            input.inventory.unsafeInterrupts};
+    append(checkVf(pf.vfs[index], terms, input.inventory.holders), objections);
   }
   return objections;
 }
@@ -115,14 +213,15 @@ std::optional<unsigned> chooseNamed(const AttachInput& input, const MappedVf& en
          ExitCode::badInput});
     return std::nullopt;
   }
-  auto found = objectionsTo(input, entry, pf, index);
+  auto found = objectionsTo(input, entry, pf, index, taken);
   if (taken.contains(index)) {
     found.push_back({toString(entry.place) + ": " + entry.name + " requests VF " +
                          std::to_string(index) + ", which another entry of the mapping uses",
                      "choose another index for one of them, or `auto`", ExitCode::badInput});
   }
-  objections.insert(objections.end(), found.begin(), found.end());
-  return found.empty() ? std::optional(index) : std::nullopt;
+  const bool free = found.empty();
+  append(std::move(found), objections);
+  return free ? std::optional(index) : std::nullopt;
 }
 
 }  // namespace
@@ -139,7 +238,7 @@ std::optional<unsigned> chooseVf(const AttachInput& input, const MappedVf& entry
     if (taken.contains(index)) {
       continue;
     }
-    auto found = objectionsTo(input, entry, pf, index);
+    auto found = objectionsTo(input, entry, pf, index, taken);
     if (found.empty()) {
       return index;
     }

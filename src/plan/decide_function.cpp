@@ -1,24 +1,26 @@
 #include "decide_function.hpp"
 
 #include <algorithm>
+#include <vector>
 
-#include "check_nvlink.hpp"
 #include "decide_lease.hpp"
-#include "other_owners.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/plan/check_function.hpp"
-#include "vfpass/plan/network_pools.hpp"
+#include "vfpass/plan/check_device.hpp"
+#include "vfpass/plan/other_owners.hpp"
+#include "vfpass/plan/plan_attach.hpp"
 #include "vfpass/plan/select_pf.hpp"
+#include "vfpass/topology/nvlink_topology.hpp"
 
 namespace vfpass::plan {
 namespace {
 
-void objectToPool(const AttachInput& input, const PciAddress& address,
-                  std::vector<Objection>& objections) {
-  if (const NetworkPool* pool = findPool(input.pools, address, {})) {
+// Adds a problem for GPUs that could not initialize in the guest because the mapping ignores their
+// board's NVSwitches (topology::judgeNvlink). It is bad input: the mapping must state how NVLink
+// is set up.
+void checkNvlink(const AttachInput& input, std::vector<Objection>& objections) {
+  for (const auto& fault : topology::judgeNvlink(input.topology, input.mapping).faults) {
     objections.push_back(
-        {toString(address) + " belongs to the pool of libvirt network " + printable(pool->network),
-         "remove it from the network, or choose another function"});
+        {toString(fault.place) + ": " + fault.message, fault.remedy, ExitCode::badInput});
   }
 }
 
@@ -27,8 +29,8 @@ std::set<std::string> entryNames(const Mapping& mapping) {
   for (const auto& vf : mapping.vfs) {
     names.insert(vf.name);
   }
-  for (const auto& gpu : mapping.functions) {
-    names.insert(gpu.name);
+  for (const auto& function : mapping.functions) {
+    names.insert(function.name);
   }
   return names;
 }
@@ -55,60 +57,51 @@ const Lease* keptLease(const AttachInput& input, const MappedFunction& entry) {
 }
 
 void judge(const AttachInput& input, const MappedFunction& entry, const PciFunction& function,
-           const Lease& lease, std::vector<Objection>& objections) {
-  const auto named = namedFunctions({}, input.mapping.functions);
-  const FunctionTerms terms{entry.name,
-                            {named.begin(), named.end()},
-                            input.mapping.allow,
-                            input.inventory.unsafeInterrupts,
-                            entryNames(input.mapping)};
+           const Lease& lease, const DeviceTerms& terms, std::vector<Objection>& objections) {
   auto found = checkFunctionKind(function, terms);
   if (found.empty()) {  // functions on its bus are usually in its IOMMU group, too
     found = checkReset(function, terms);
   }
   if (keptLease(input, entry) == nullptr) {
-    const auto used = checkFunctionUse(function, terms, input.inventory.holders);
-    found.insert(found.end(), used.begin(), used.end());
-    objectToPool(input, entry.pci, found);
+    append(checkFunctionUse(function, terms, input.inventory.holders), found);
+    objectToPool(input, entry.pci, {}, "remove it from the network, or choose another function",
+                 found);
   }
   objectToOwnVfs(input, entry, found);
   objectToLeases(input.leases, lease, "choose another function", found);
   objectToClaims(input, entry.pci, "function", found);
-  objections.insert(objections.end(), found.begin(), found.end());
+  append(std::move(found), objections);
 }
 
 Lease leaseOf(const AttachInput& input, const MappedFunction& entry, const PciFunction& function) {
-  Lease lease;
-  lease.domain = input.domain;
-  lease.domainName = input.domainName;
-  lease.entry = entry.name;
+  const Lease* kept = keptLease(input, entry);
+  Lease lease = newLease(input, entry.name, kept);
   lease.pf = lease.vf = entry.pci;
   lease.pfPath = function.path;
   lease.pfSerial = function.serial;
-  lease.allow = input.mapping.allow;
   LeasedFunction device;
   if (const std::string driver = entry.driver.value_or(function.vfioDriver); driver != "vfio-pci") {
     device.vfioDriver = driver;
   }
   lease.device = device;
-  lease.original.driver = function.driver;
-  lease.original.driverOverride = function.driverOverride;
-  const Lease* kept = keptLease(input, entry);
   if (kept != nullptr) {
     lease.original = kept->original;
+  } else {
+    lease.original.driver = function.driver;
+    lease.original.driverOverride = function.driverOverride;
   }
-  const Lease* earlier = earlierLease(input, entry.name);
-  lease.persistent = input.scope.config || (earlier != nullptr && earlier->persistent);
-  lease.state = input.active && kept != nullptr ? kept->state : LeaseState::reserved;
-  lease.generation = input.generation;
-  lease.bootId = input.bootId;
   return lease;
 }
 
 }  // namespace
 
-std::vector<Lease> decideFunctions(const AttachInput& input, Places& places,
-                                   std::vector<Objection>& objections) {
+std::vector<Lease> decideFunctions(const AttachInput& input, const std::vector<Lease>& vfs,
+                                   Places& places, std::vector<Objection>& objections) {
+  DeviceTerms terms{"", devicesOf(vfs), input.mapping.allow, input.inventory.unsafeInterrupts,
+                    entryNames(input.mapping)};
+  for (const auto& entry : input.mapping.functions) {
+    terms.companions.insert(entry.pci);
+  }
   std::vector<Lease> leases;
   for (const auto& entry : input.mapping.functions) {
     const PciFunction* function = findFunction(input.inventory, entry.pci);
@@ -119,7 +112,8 @@ std::vector<Lease> decideFunctions(const AttachInput& input, Places& places,
       continue;
     }
     Lease lease = leaseOf(input, entry, *function);
-    judge(input, entry, *function, lease, objections);
+    terms.name = entry.name;
+    judge(input, entry, *function, lease, terms, objections);
     places.assign(earlierLease(input, entry.name), lease, objections);
     leases.push_back(std::move(lease));
   }

@@ -4,15 +4,13 @@
 #include <map>
 #include <set>
 
-#include "addresses.hpp"
+#include "choose_addresses.hpp"
 #include "choose_vf.hpp"
-#include "form.hpp"
 #include "switchdev.hpp"
-#include "vf_demand.hpp"
 #include "vfpass/base/driver_name.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/mlx5_firmware.hpp"
-#include "vfpass/plan/automatic.hpp"
+#include "vfpass/plan/lease_device.hpp"
 #include "vfpass/plan/select_pf.hpp"
 #include "vfpass/port_fault.hpp"
 
@@ -95,6 +93,29 @@ void checkManaged(const MappedVf& entry, const PhysicalFunction& pf,
   }
 }
 
+// What `managed: yes` and `interface: true` require of the PF, because libvirt then does part of
+// the work.
+void checkForm(const MappedVf& entry, const PhysicalFunction& pf,
+               std::vector<Objection>& objections) {
+  const std::string subject = toString(entry.place) + ": " + entry.name;
+  if (entry.managed && !pf.probesVfs) {
+    // pci_device_can_probe() would refuse the host's driver when libvirt rebinds the VF.
+    objections.push_back(
+        {subject + " has `managed: yes`, but probing of VFs is off on PF " + toString(pf.address) +
+             " (sriov_drivers_autoprobe): libvirt could not rebind the VF to its driver",
+         "enable it with `echo 1 > /sys/bus/pci/devices/" + toString(pf.address) +
+             "/sriov_drivers_autoprobe`, or use `managed: no`"});
+  }
+  if (entry.interfaceForm && pf.linkLayer != LinkLayer::infiniband && !pf.netdevUp) {
+    objections.push_back({subject +
+                              " is an <interface>, which libvirt starts only while the PF's " +
+                              "netdev is up, but " +
+                              (pf.netdev.empty() ? "PF " + toString(pf.address) + " has none"
+                                                 : printable(pf.netdev) + " is down"),
+                          "bring it up (`up: true` in host.yaml), or remove `interface: true`"});
+  }
+}
+
 bool earlierFits(const Lease* earlier, const MappedVf& entry, const PhysicalFunction& pf) {
   return earlier != nullptr && isVf(*earlier) && earlier->pf == pf.address &&
          (!entry.index || *entry.index == vfOf(*earlier).index);
@@ -132,8 +153,7 @@ void fitMode(const MappedVf& entry, const PhysicalFunction& pf, LeasedVf& vf,
 
 void recordOriginal(const AttachInput& input, const PhysicalFunction& pf, Lease& lease) {
   lease.original.created =
-      pf.vfs.empty() ||
-      std::any_of(input.leases.begin(), input.leases.end(), [&](const Lease& other) {
+      pf.vfs.empty() || std::ranges::any_of(input.leases, [&](const Lease& other) {
         return other.pf == pf.address && other.original.created;
       });
   if (vfOf(lease).index < pf.vfs.size()) {
@@ -206,6 +226,7 @@ std::optional<unsigned> indexFor(const AttachInput& input, const MappedVf& entry
 
 void decideOne(const AttachInput& input, const MappedVf& entry, Progress& progress,
                std::vector<Objection>& objections) {
+  // The PF, and what the entry requires of it.
   if (const auto fault = input.nearFaults.find(entry.name); fault != input.nearFaults.end()) {
     objections.push_back(fault->second);
     return;
@@ -223,6 +244,7 @@ void decideOne(const AttachInput& input, const MappedVf& entry, Progress& progre
   checkLinkLayer(entry, *pf, objections);
   checkManaged(entry, *pf, objections);
   checkForm(entry, *pf, objections);
+  // The VF: that of the earlier lease where it still fits.
   const Lease* earlier = earlierLease(input, entry.name);
   const Lease* kept = earlierFits(earlier, entry, *pf) ? earlier : nullptr;
   const auto index = indexFor(input, entry, *pf, kept, progress, objections);
@@ -230,44 +252,49 @@ void decideOne(const AttachInput& input, const MappedVf& entry, Progress& progre
     return;
   }
   progress.taken[pf->address].insert(*index);
-  Lease lease;
-  lease.domain = input.domain;
-  lease.domainName = input.domainName;
-  lease.entry = entry.name;
+  // The terms: what the VF gets, and its place in the guest.
+  Lease lease = newLease(input, entry.name, kept);
   identify(input, *pf, *index, lease, objections);
   fitSettings(*pf, entry, vfOf(lease));
   fitMode(entry, *pf, vfOf(lease), objections);
-  settleAddresses(input, entry, earlier, progress.decided, lease, objections);
-  lease.allow = input.mapping.allow;
+  chooseAddresses(input, entry, earlier, progress.decided, lease, objections);
   lease.managed = entry.managed;
   vfOf(lease).interfaceForm = entry.interfaceForm;
   vfOf(lease).teamingWith = entry.teamingWith;
-  lease.persistent = input.scope.config || (earlier != nullptr && earlier->persistent);
   progress.places.assign(earlier, lease, objections);
+  // The state to restore is that from before the first lease.
   if (kept != nullptr) {
     lease.original = kept->original;
     vfOf(lease).count = vfOf(*kept).count;
   } else {
     recordOriginal(input, *pf, lease);
   }
-  lease.generation = input.generation;
-  lease.state = input.active && kept != nullptr ? kept->state : LeaseState::reserved;
-  lease.bootId = input.bootId;
   progress.decided.push_back(std::move(lease));
 }
 
 }  // namespace
 
 bool isLeftover(const VirtualFunction& vf, const Lease& lease) {
-  const auto own = automaticMac(lease.domain, lease.entry, [](const MacAddress&) { return false; });
+  const auto own = derivedMac(lease.domain, lease.entry, [](const MacAddress&) { return false; });
   return isVfioDriver(vf.driver) && vf.settings.mac == own;
 }
 
 const Lease* earlierLease(const AttachInput& input, const std::string& entry) {
-  const auto found = std::find_if(
-      input.leases.begin(), input.leases.end(),
-      [&](const Lease& lease) { return lease.domain == input.domain && lease.entry == entry; });
-  return found == input.leases.end() ? nullptr : &*found;
+  return findLease(input.leases, input.domain, entry);
+}
+
+Lease newLease(const AttachInput& input, const std::string& entry, const Lease* kept) {
+  const Lease* earlier = earlierLease(input, entry);
+  Lease lease;
+  lease.domain = input.domain;
+  lease.domainName = input.domainName;
+  lease.entry = entry;
+  lease.allow = input.mapping.allow;
+  lease.persistent = input.scope.config || (earlier != nullptr && earlier->persistent);
+  lease.state = input.active && kept != nullptr ? kept->state : LeaseState::reserved;
+  lease.generation = input.generation;
+  lease.bootId = input.bootId;
+  return lease;
 }
 
 std::vector<Lease> decideLeases(const AttachInput& input, Places& places,

@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "choose_place.hpp"
+#include "guest_places.hpp"
 #include "vfpass/plan/plan_attach.hpp"
 
 namespace vfpass::plan {
@@ -15,6 +15,10 @@ const Lease* earlierLease(const AttachInput& input, const std::string& entry);
 /// database: it has the MAC that vfpass derives for the entry, and the driver for guests. What the
 /// VF had before is not known any more.
 bool isLeftover(const VirtualFunction& vf, const Lease& lease);
+
+/// A lease for this entry without its device. `kept`: its earlier lease if that is for the same
+/// device.
+Lease newLease(const AttachInput& input, const std::string& entry, const Lease* kept);
 
 /// The leases for the entries of `vfs:`, in their order. An entry keeps VF, address, originals and
 /// automatic values of its earlier lease where the mapping still allows them.

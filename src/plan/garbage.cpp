@@ -6,7 +6,7 @@ namespace vfpass::plan {
 
 std::vector<Lease> findGarbage(const std::vector<Lease>& leases, const DomainUse& use) {
   std::vector<Lease> garbage;
-  std::copy_if(leases.begin(), leases.end(), std::back_inserter(garbage), [&](const Lease& lease) {
+  std::ranges::copy_if(leases, std::back_inserter(garbage), [&](const Lease& lease) {
     const bool plugged = use.active && (use.pluggedUnknown || use.plugged.contains(lease.entry));
     const bool configured =
         lease.persistent && (use.configuredUnknown || use.configured.contains(lease.entry));

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <tuple>
 
-#include "check_policy.hpp"
-#include "recreate_vfs.hpp"
+#include "host_objections.hpp"
+#include "vf_creation.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/plan/disruption.hpp"
 
 namespace vfpass::plan {
 namespace {
@@ -55,7 +54,7 @@ class Steps {
       reason += "; " + join(disrupted, ", ");
     }
     for (const auto& who : disrupted) {
-      if (std::find(disrupted_.begin(), disrupted_.end(), who) == disrupted_.end()) {
+      if (std::ranges::find(disrupted_, who) == disrupted_.end()) {
         disrupted_.push_back(who);
       }
     }
@@ -165,9 +164,9 @@ std::vector<Objection> checkConsent(const HostInput& input,
 
 // Values that cannot be read cannot be set again.
 void noteUnreadable(const HostInput& input, const HostChanges& changes, Plan& plan) {
-  const auto unreadable = std::count_if(
-      input.pf.vfs.begin(), input.pf.vfs.end(),
-      [&](const VirtualFunction& vf) { return !vf.settingsReadable && vf.index < changes.count; });
+  const auto unreadable = std::ranges::count_if(input.pf.vfs, [&](const VirtualFunction& vf) {
+    return !vf.settingsReadable && vf.index < changes.count;
+  });
   if (input.observable && changes.rebuilds && unreadable > 0) {
     plan.notes.push_back(nameOf(input.pf) + ": cannot read the attributes of " +
                          std::to_string(unreadable) + " VFs; their current values are lost");
@@ -187,8 +186,7 @@ HostDecision planHost(const HostInput& input) {
   decision.objections = checkChanges(input, changes);
   Steps steps(input, changes);
   steps.addAll();
-  const auto consent = checkConsent(input, steps.disrupted());
-  decision.objections.insert(decision.objections.end(), consent.begin(), consent.end());
+  append(checkConsent(input, steps.disrupted()), decision.objections);
   if (decision.objections.empty()) {
     decision.plan.steps = steps.steps();
     noteUnreadable(input, changes, decision.plan);

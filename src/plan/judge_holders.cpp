@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "vfpass/base/overloaded.hpp"
+#include "vfpass/base/text.hpp"
 
 namespace vfpass::plan {
 namespace {
@@ -32,9 +33,7 @@ void addAllowances(const Action& action, std::set<Allowance>& allow) {
   const auto add = [&](const Lease& lease) {
     allow.insert(lease.allow.begin(), lease.allow.end());
   };
-  const auto addAll = [&](const std::vector<Lease>& leases) {
-    std::for_each(leases.begin(), leases.end(), add);
-  };
+  const auto addAll = [&](const std::vector<Lease>& leases) { std::ranges::for_each(leases, add); };
   std::visit(Overloaded{
                  [&](const RecordLease& record) { add(record.lease); },
                  [&](const EditDomain& edit) { addAll(edit.leases); },
@@ -59,9 +58,8 @@ bool isPermitted(const Holder& holder, const Plan& plan, const Action& action,
 }
 
 void addOnce(const Objection& objection, std::vector<Objection>& objections) {
-  const bool known = std::any_of(objections.begin(), objections.end(), [&](const Objection& each) {
-    return each.message == objection.message;
-  });
+  const bool known = std::ranges::any_of(
+      objections, [&](const Objection& each) { return each.message == objection.message; });
   if (!known) {
     objections.push_back(objection);
   }
@@ -183,10 +181,45 @@ std::set<PciAddress> devicesOfSteps(const Plan& plan) {
   return functions;
 }
 
+VfAddresses addressesOf(const Inventory& inventory) {
+  VfAddresses addresses;
+  for (const auto& pf : inventory.pfs) {
+    for (const auto& vf : pf.vfs) {
+      addresses[pf.address].emplace(vf.index, vf.address);
+    }
+  }
+  return addresses;
+}
+
+std::set<PciAddress> touchedBy(const Plan& plan, const VfAddresses& addresses) {
+  std::set<PciAddress> touched;
+  for (const auto& step : plan.steps) {
+    const auto functions = touchedFunctions(step.action, addresses);
+    touched.insert(functions.begin(), functions.end());
+  }
+  return touched;
+}
+
 }  // namespace
 
 std::set<PciAddress> unpluggedBy(const Plan& plan) { return devicesOfSteps<UnplugDevice>(plan); }
 
 std::set<PciAddress> pluggedBy(const Plan& plan) { return devicesOfSteps<PlugDevice>(plan); }
+
+std::vector<Objection> objectToActiveClaims(const Plan& plan, const Inventory& inventory,
+                                            const std::vector<DomainSummary>& domains) {
+  const auto touched = touchedBy(plan, addressesOf(inventory));
+  std::vector<Objection> objections;
+  for (const auto& domain : domains) {
+    for (const auto& claim : domain.liveClaims) {
+      if (domain.active && domain.uuid != plan.domain && touched.contains(claim.device)) {
+        objections.push_back(
+            {toString(claim.device) + " is in use by running domain " + printable(domain.name),
+             "stop that domain, or unplug the device from it"});
+      }
+    }
+  }
+  return objections;
+}
 
 }  // namespace vfpass::plan

@@ -1,7 +1,11 @@
 #include "vfpass/plan/lease_device.hpp"
 
+#include <algorithm>
+
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/plan/check_device.hpp"
+#include "vfpass/plan/select_pf.hpp"
 
 namespace vfpass::plan {
 namespace {
@@ -20,6 +24,27 @@ std::string otherCard(const Lease& lease, const PciAddress& address, const std::
 }
 
 }  // namespace
+
+const Lease* findLease(const std::vector<Lease>& leases, const Uuid& domain,
+                       const std::string& entry) {
+  const auto found = std::ranges::find_if(
+      leases, [&](const Lease& lease) { return lease.domain == domain && lease.entry == entry; });
+  return found == leases.end() ? nullptr : &*found;
+}
+
+std::vector<Lease> persistentLeases(const std::vector<Lease>& leases, const Uuid& domain) {
+  std::vector<Lease> persistent;
+  std::ranges::copy_if(leases, std::back_inserter(persistent), [&](const Lease& lease) {
+    return lease.domain == domain && lease.persistent;
+  });
+  return persistent;
+}
+
+const VirtualFunction* findVf(const Inventory& inventory, const Lease& lease) {
+  const PhysicalFunction* pf = isVf(lease) ? findPf(inventory, lease.pf) : nullptr;
+  return pf != nullptr && vfOf(lease).index < pf->vfs.size() ? &pf->vfs[vfOf(lease).index]
+                                                             : nullptr;
+}
 
 std::string otherDevice(const Lease& lease, const PhysicalFunction& pf) {
   std::string card = otherCard(lease, pf.address, pf.path, pf.serial);
@@ -40,6 +65,66 @@ std::string otherDevice(const Lease& lease, const PciFunction& function) {
 std::string unplugForeign(const std::string& domainName, const Lease& lease) {
   return "unplug it (`virsh detach-device-alias " + shellArgument(domainName) + " " +
          deviceAlias(lease) + " --live`), then attach again";
+}
+
+namespace {
+
+// Stricter than at start: a card without a serial number does not match a lease with one.
+std::string cardFault(const Lease& lease, const std::string& name, const std::string& path,
+                      const std::string& serial) {
+  if (path != lease.pfPath) {
+    return name + " is at " + printable(path) + ", the lease is for " + printable(lease.pfPath);
+  }
+  if (serial != lease.pfSerial) {
+    return name + " has serial number '" + printable(serial) + "', the lease is for '" +
+           printable(lease.pfSerial) + "'";
+  }
+  return {};
+}
+
+std::string vfFault(const Inventory& inventory, const Lease& lease) {
+  const PhysicalFunction* pf = findPf(inventory, lease.pf);
+  const std::string name = "PF " + toString(lease.pf);
+  if (pf == nullptr) {
+    return name + " does not exist or has no driver";
+  }
+  if (std::string fault = cardFault(lease, name, pf->path, pf->serial); !fault.empty()) {
+    return fault;
+  }
+  const auto limit = pf->vfs.empty() ? pf->totalVfs : static_cast<unsigned>(pf->vfs.size());
+  if (vfOf(lease).index >= limit) {
+    return name + " has no VF " + std::to_string(vfOf(lease).index);
+  }
+  const auto address =
+      pf->vfs.empty() ? vfAddress(*pf, vfOf(lease).index) : pf->vfs[vfOf(lease).index].address;
+  if (address && *address != lease.vf) {
+    return describeDevice(lease) + " is at " + toString(*address) + ", the lease is for " +
+           toString(lease.vf);
+  }
+  return {};
+}
+
+std::string functionFault(const Inventory& inventory, const std::vector<Lease>& companions,
+                          const Lease& lease) {
+  const PciFunction* function = findFunction(inventory, lease.vf);
+  const std::string name = "PCI function " + toString(lease.vf);
+  if (function == nullptr || lease.pf != lease.vf) {
+    return name + " does not exist";
+  }
+  if (std::string fault = cardFault(lease, name, function->path, function->serial);
+      !fault.empty()) {
+    return fault;
+  }
+  const auto objections =
+      checkFunctionKind(*function, {lease.entry, devicesOf(companions), lease.allow});
+  return objections.empty() ? "" : objections.front().message;
+}
+
+}  // namespace
+
+std::string placeFault(const Inventory& inventory, const std::vector<Lease>& companions,
+                       const Lease& lease) {
+  return !isVf(lease) ? functionFault(inventory, companions, lease) : vfFault(inventory, lease);
 }
 
 }  // namespace vfpass::plan

@@ -5,16 +5,10 @@
 
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/plan/lease_device.hpp"
 
 namespace vfpass::plan {
 namespace {
-
-const Lease* findEntry(const std::vector<Lease>& leases, const Lease& wanted) {
-  const auto found = std::find_if(leases.begin(), leases.end(), [&](const Lease& lease) {
-    return lease.domain == wanted.domain && lease.entry == wanted.entry;
-  });
-  return found == leases.end() ? nullptr : &*found;
-}
 
 class Objections {
  public:
@@ -123,14 +117,15 @@ std::vector<Objection> checkMetadata(const Uuid& domain, const std::string& doma
                    "): the XML was copied",
                "run `vfpass attach` for this domain with a mapping of its own"}};
     }
-    if (const Lease* own = findEntry(known, lease)) {
+    if (const Lease* own = findLease(known, domain, lease.entry)) {
       compare(lease, *own, objections);
     } else {
       objections.add("the state database has no lease " + lease.entry + " for this domain");
     }
   }
   for (const auto& own : known) {
-    if (own.domain == domain && own.persistent && findEntry(metadata, own) == nullptr) {
+    if (own.domain == domain && own.persistent &&
+        findLease(metadata, domain, own.entry) == nullptr) {
       objections.add("the XML's vfpass metadata has no entry " + own.entry +
                      ", but it is attached to this domain");
     }

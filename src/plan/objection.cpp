@@ -6,10 +6,14 @@
 
 namespace vfpass::plan {
 
+void append(std::vector<Objection> found, std::vector<Objection>& objections) {
+  std::ranges::move(found, std::back_inserter(objections));
+}
+
 ExitCode worstCode(const std::vector<Objection>& objections) {
   const auto has = [&](ExitCode code) {
-    return std::any_of(objections.begin(), objections.end(),
-                       [&](const Objection& objection) { return objection.code == code; });
+    return std::ranges::any_of(objections,
+                               [&](const Objection& objection) { return objection.code == code; });
   };
   for (const ExitCode code : {ExitCode::badInput, ExitCode::refused, ExitCode::failed}) {
     if (has(code)) {

@@ -1,4 +1,4 @@
-#include "other_owners.hpp"
+#include "vfpass/plan/other_owners.hpp"
 
 #include <algorithm>
 
@@ -6,6 +6,25 @@
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::plan {
+
+const NetworkPool* findPool(const std::vector<NetworkPool>& pools, const PciAddress& function,
+                            std::string_view pfNetdev) {
+  const auto found = std::ranges::find_if(pools, [&](const NetworkPool& pool) {
+    const auto& netdevs = pool.pfNetdevs;
+    return std::ranges::find(pool.devices, function) != pool.devices.end() ||
+           (!pfNetdev.empty() && std::ranges::find(netdevs, pfNetdev) != netdevs.end());
+  });
+  return found == pools.end() ? nullptr : &*found;
+}
+
+void objectToPool(const AttachInput& input, const PciAddress& function, std::string_view pfNetdev,
+                  const std::string& remedy, std::vector<Objection>& objections) {
+  if (const NetworkPool* pool = findPool(input.pools, function, pfNetdev)) {
+    objections.push_back(
+        {toString(function) + " belongs to the pool of libvirt network " + printable(pool->network),
+         remedy});
+  }
+}
 
 void objectToLeases(const std::vector<Lease>& leases, const Lease& wanted,
                     const std::string& alternative, std::vector<Objection>& objections) {

@@ -4,91 +4,26 @@
 #include <map>
 #include <set>
 
-#include "check_running.hpp"
+#include "choose_vf.hpp"
 #include "decide_function.hpp"
 #include "decide_lease.hpp"
-#include "form.hpp"
-#include "function_steps.hpp"
-#include "mirror_places.hpp"
+#include "device_steps.hpp"
+#include "guest_places.hpp"
+#include "lease_changes.hpp"
 #include "plan_settings.hpp"
-#include "recreate_vfs.hpp"
-#include "restore_settings.hpp"
 #include "switchdev.hpp"
-#include "vf_demand.hpp"
+#include "vf_creation.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/plan/active_claims.hpp"
-#include "vfpass/plan/disruption.hpp"
+#include "vfpass/plan/check_device.hpp"
+#include "vfpass/plan/judge_holders.hpp"
+#include "vfpass/plan/lease_device.hpp"
 #include "vfpass/plan/plan_detach.hpp"
 #include "vfpass/plan/select_pf.hpp"
 
 namespace vfpass::plan {
 namespace {
 
-const VirtualFunction* findVf(const Inventory& inventory, const Lease& lease) {
-  const PhysicalFunction* pf = isVf(lease) ? findPf(inventory, lease.pf) : nullptr;
-  return pf != nullptr && vfOf(lease).index < pf->vfs.size() ? &pf->vfs[vfOf(lease).index]
-                                                             : nullptr;
-}
-
-// Changes to the domain's leases.
-struct Changes {
-  std::vector<Lease> put;      ///< new, with changed terms, or about to run
-  std::vector<Lease> plugged;  ///< of these, the ones to plug into the running domain
-  std::vector<Lease> dropped;  ///< no longer in the mapping, or moved to another VF
-  std::vector<Lease> drifted;  ///< of the running guest, with settings that others changed
-  bool terms = false;          ///< more than the state of a lease changes
-};
-
-bool isKept(const Lease& lease, const std::vector<Lease>& wanted) {
-  return std::any_of(wanted.begin(), wanted.end(), [&](const Lease& each) {
-    return each.entry == lease.entry && isVf(each) == isVf(lease) && sameDevice(each, lease);
-  });
-}
-
-// Between two runs a VF holds neutral values, so that only a running guest's settings can drift.
-// Values that the driver does not report are not compared.
-bool hasDrifted(const AttachInput& input, const Lease& lease) {
-  const VirtualFunction* vf = findVf(input.inventory, lease);
-  if (!input.scope.live || !input.plugged.contains(lease.entry) || vf == nullptr) {
-    return false;
-  }
-  const auto differing = differingAttributes(settingsToApply(lease), vf->settings);
-  return std::any_of(differing.begin(), differing.end(), [&](Attribute attribute) {
-    return only(vf->settings, {attribute}) != VfSettings{};
-  });
-}
-
-Changes compare(const AttachInput& input, std::vector<Lease>& wanted) {
-  Changes changes;
-  for (auto& lease : wanted) {
-    const Lease* earlier = earlierLease(input, lease.entry);
-    const bool same = earlier != nullptr && sameTerms(*earlier, lease);
-    const bool plugs = input.scope.live && !input.plugged.contains(lease.entry);
-    if (same) {
-      lease = *earlier;
-    }
-    if (plugs) {
-      lease.state = LeaseState::running;
-      lease.bootId = input.bootId;
-      changes.plugged.push_back(lease);
-    }
-    if (!same || plugs) {
-      changes.put.push_back(lease);
-    } else if (hasDrifted(input, lease)) {
-      changes.drifted.push_back(lease);
-    }
-    changes.terms = changes.terms || !same;
-  }
-  for (const auto& lease : input.leases) {
-    if (lease.domain == input.domain && !isKept(lease, wanted)) {
-      changes.dropped.push_back(lease);
-    }
-  }
-  changes.terms = changes.terms || !changes.dropped.empty();
-  return changes;
-}
-
-void addRecords(const AttachInput& input, const Changes& changes, std::vector<Step>& steps) {
+void addRecords(const AttachInput& input, const LeaseChanges& changes, std::vector<Step>& steps) {
   for (const auto& lease : changes.put) {
     const Lease* earlier = earlierLease(input, lease.entry);
     Action undo = DropLease{lease.domain, lease.entry, lease.generation, lease.pf};
@@ -100,7 +35,7 @@ void addRecords(const AttachInput& input, const Changes& changes, std::vector<St
 }
 
 // Numbers of VFs to create, by PF.
-std::map<PciAddress, unsigned> creationsFor(const AttachInput& input, const Changes& changes) {
+std::map<PciAddress, unsigned> creationsFor(const AttachInput& input, const LeaseChanges& changes) {
   std::map<PciAddress, unsigned> counts;
   for (const auto& lease : changes.put) {
     const PhysicalFunction* pf = findPf(input.inventory, lease.pf);
@@ -111,7 +46,7 @@ std::map<PciAddress, unsigned> creationsFor(const AttachInput& input, const Chan
   return counts;
 }
 
-void checkCreations(const AttachInput& input, const Changes& changes,
+void checkCreations(const AttachInput& input, const LeaseChanges& changes,
                     std::vector<Objection>& objections) {
   for (const auto& [pf, count] : creationsFor(input, changes)) {
     if (auto objection = objectToCreation(*findPf(input.inventory, pf), input.mapping.allow)) {
@@ -120,7 +55,7 @@ void checkCreations(const AttachInput& input, const Changes& changes,
   }
 }
 
-void addCreations(const AttachInput& input, const Changes& changes, std::vector<Step>& steps) {
+void addCreations(const AttachInput& input, const LeaseChanges& changes, std::vector<Step>& steps) {
   for (const auto& [pf, count] : creationsFor(input, changes)) {
     const PfPolicy* policy = policyOf(*findPf(input.inventory, pf), input.policy);
     const auto disrupted = disruptionsOf(*findPf(input.inventory, pf));
@@ -139,7 +74,9 @@ void addCreations(const AttachInput& input, const Changes& changes, std::vector<
   }
 }
 
-void addConfigurations(const AttachInput& input, const Changes& changes, std::vector<Step>& steps) {
+void addConfigurations(const AttachInput& input, const LeaseChanges& changes,
+                       std::vector<Step>& steps) {
+  // The values of the VFs of one PF, and those that roll them back, are set in one step each.
   std::map<PciAddress, std::pair<ConfigureVfs, ConfigureVfs>> byPf;
   std::vector<Step> afterwards;
   std::vector<Lease> configured = changes.put;
@@ -156,16 +93,13 @@ void addConfigurations(const AttachInput& input, const Changes& changes, std::ve
       afterwards.insert(afterwards.end(), reprobe.after.begin(), reprobe.after.end());
     }
     const Lease* earlier = earlierLease(input, lease.entry);
-    const bool continues = earlier != nullptr && isVf(*earlier) && sameDevice(*earlier, lease);
+    // A running guest keeps what the lease does not state.
     const bool plugged = input.scope.live && input.plugged.contains(lease.entry);
-    const Lease kept = continues ? withoutEarlierSettings(*earlier, lease) : lease;
+    const Lease kept = earlier == nullptr ? lease : withoutEarlierSettings(*earlier, lease);
     const Lease target = plugged ? kept : withoutLeftOvers(kept, seen);
-    if (const VfSettings wanted = settingsToApply(target);
-        !differingAttributes(wanted, seen).empty()) {
-      configure.vfs.push_back({vfOf(lease).index, wanted, vfOf(lease).required});
-      undo.vfs.push_back({vfOf(lease).index, settingsToUndo(target, seen), {}});
-    }
+    addChange(target, seen, configure, undo);
   }
+  // VFs that this plan creates get neutral values for everything else.
   for (auto& [pf, actions] : byPf) {
     const PhysicalFunction* found = findPf(input.inventory, pf);
     if (found != nullptr && found->vfs.empty()) {
@@ -180,45 +114,30 @@ void addConfigurations(const AttachInput& input, const Changes& changes, std::ve
   steps.insert(steps.end(), afterwards.begin(), afterwards.end());
 }
 
-void addBindings(const AttachInput& input, const Changes& changes, std::vector<Step>& steps) {
+void addBindings(const AttachInput& input, const LeaseChanges& changes, std::vector<Step>& steps) {
   for (const auto& lease : changes.put) {
     if (!isVf(lease)) {
       bindFunction(lease, input.inventory, steps);
       continue;
     }
     const VirtualFunction* vf = findVf(input.inventory, lease);
-    if (lease.managed || (vf != nullptr && vf->driver == "vfio-pci")) {
-      continue;
-    }
-    // A VF that this plan creates must be unbound from vfio-pci before it can be removed.
-    const std::vector<Action> undo =
-        vf == nullptr ? std::vector<Action>{BindDriver{lease.vf, "", ""}} : undoBinding(lease, *vf);
-    const bool disrupts = vf != nullptr && !vf->driver.empty();
-    steps.push_back({BindDriver{lease.vf, "vfio-pci", "vfio-pci"}, undo,
-                     disrupts ? "it is bound to " + vf->driver : "no driver is bound to it",
-                     disrupts});
+    const std::string driver = vf == nullptr ? "" : vf->driver;
+    bindVf(lease, vf, reasonToBind(driver), !driver.empty(), steps);
   }
 }
 
-std::vector<Lease> persistentOnes(const std::vector<Lease>& leases, const Uuid& domain) {
-  std::vector<Lease> persistent;
-  std::copy_if(leases.begin(), leases.end(), std::back_inserter(persistent),
-               [&](const Lease& lease) { return lease.domain == domain && lease.persistent; });
-  return persistent;
-}
-
-void addXml(const AttachInput& input, const std::vector<Lease>& wanted, const Changes& changes,
+void addXml(const AttachInput& input, const std::vector<Lease>& wanted, const LeaseChanges& changes,
             std::vector<Step>& steps) {
   if (input.scope.config && (changes.terms || !input.xmlCurrent)) {
-    steps.push_back({EditDomain{input.domain, persistentOnes(wanted, input.domain)},
-                     {EditDomain{input.domain, persistentOnes(input.leases, input.domain)}},
+    steps.push_back({EditDomain{input.domain, persistentLeases(wanted, input.domain)},
+                     {EditDomain{input.domain, persistentLeases(input.leases, input.domain)}},
                      "the guest gets the devices at its next start"});
   }
 }
 
 // The metadata come before the devices, so that a domain that stops in between is still released.
-void addPlugging(const AttachInput& input, const std::vector<Lease>& wanted, const Changes& changes,
-                 std::vector<Step>& steps) {
+void addPlugging(const AttachInput& input, const std::vector<Lease>& wanted,
+                 const LeaseChanges& changes, std::vector<Step>& steps) {
   if (!input.scope.live || (changes.put.empty() && changes.dropped.empty() && input.liveCurrent)) {
     return;
   }
@@ -229,10 +148,6 @@ void addPlugging(const AttachInput& input, const std::vector<Lease>& wanted, con
     steps.push_back({PlugDevice{lease}, {UnplugDevice{lease}}, "the guest is running"});
   }
 }
-
-}  // namespace
-
-namespace {
 
 // A VF has carrier only while its PF is up (on mlx5 with link state auto, and on every NIC without
 // that attribute).
@@ -252,43 +167,18 @@ void noteDownPfs(const AttachInput& input, AttachDecision& decision) {
 
 }  // namespace
 
-std::vector<std::string> unreadOriginals(const AttachInput& input,
-                                         const std::vector<Lease>& leases) {
-  std::vector<std::string> notes;
-  for (const auto& lease : leases) {
-    const PhysicalFunction* pf = findPf(input.inventory, lease.pf);
-    if (!isVf(lease) || pf == nullptr || vfOf(lease).index >= pf->vfs.size() ||
-        lease.original.settings != VfSettings{}) {
-      continue;
-    }
-    const VirtualFunction& vf = pf->vfs[vfOf(lease).index];
-    const std::string subject =
-        lease.entry + ": VF " + std::to_string(vf.index) + " of PF " + toString(lease.pf);
-    if (isLeftover(vf, lease)) {
-      notes.push_back(subject +
-                      " still has what an earlier attach had set, whose record was lost with the "
-                      "state database; detach will set neutral values and bind it to " +
-                      printable(lease.original.driver));
-    } else if (!lease.original.created && !pf->reportsNoVfs && !vf.settingsReadable) {
-      notes.push_back(subject +
-                      ": its attributes cannot be read; detach will set neutral values instead "
-                      "of restoring them");
-    }
-  }
-  return notes;
-}
-
 AttachDecision planAttach(const AttachInput& input) {
+  // The leases that the mapping requires, and everything that prevents them.
   AttachDecision decision;
   decision.plan = {PlanKind::attach, input.domain, input.domainName, {}, {}};
   Places places(input);
   decision.leases = decideLeases(input, places, decision.objections);
-  const auto functions = decideFunctions(input, places, decision.objections);
+  const auto functions = decideFunctions(input, decision.leases, places, decision.objections);
   decision.leases.insert(decision.leases.end(), functions.begin(), functions.end());
   mirrorPlaces(input, decision);
   settleSettings(input, decision);
-  const Changes changes = compare(input, decision.leases);
-  checkRunning(input, {changes.put, changes.plugged, changes.dropped}, decision.objections);
+  const LeaseChanges changes = compareLeases(input, decision.leases);
+  checkRunning(input, changes, devicesOf(decision.leases), decision.objections);
   checkCreations(input, changes, decision.objections);
   if (!decision.objections.empty()) {
     return decision;
@@ -297,6 +187,7 @@ AttachDecision planAttach(const AttachInput& input) {
   for (auto& note : switchdevNotes(input, decision.leases)) {
     decision.plan.notes.push_back(std::move(note));
   }
+  // Leases are recorded before anything changes; the guest gets devices that are ready.
   auto& steps = decision.plan.steps;
   addRecords(input, changes, steps);
   addCreations(input, changes, steps);
@@ -316,9 +207,7 @@ AttachDecision planAttach(const AttachInput& input) {
 
 AttachDecision decideAttach(const AttachInput& input) {
   AttachDecision decision = planAttach(input);
-  for (auto& objection : objectToActiveClaims(decision.plan, input.inventory, input.domains)) {
-    decision.objections.push_back(std::move(objection));
-  }
+  append(objectToActiveClaims(decision.plan, input.inventory, input.domains), decision.objections);
   throwObjections("cannot attach to domain " + printable(input.domainName), decision.objections);
   return decision;
 }

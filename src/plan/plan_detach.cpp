@@ -3,21 +3,12 @@
 #include <algorithm>
 #include <map>
 
-#include "form.hpp"
-#include "function_steps.hpp"
-#include "restore_settings.hpp"
-#include "scrub.hpp"
+#include "device_steps.hpp"
 #include "vfpass/plan/judge_holders.hpp"
 #include "vfpass/plan/lease_device.hpp"
 
 namespace vfpass::plan {
 namespace {
-
-bool contains(const std::vector<Lease>& leases, const Lease& lease) {
-  return std::any_of(leases.begin(), leases.end(), [&](const Lease& each) {
-    return each.domain == lease.domain && each.entry == lease.entry;
-  });
-}
 
 bool isInUse(const VirtualFunction& vf, const std::vector<Holder>& holders) {
   return vf.driver == "vfio-pci" || !objectToHolders(vf.address, holders, {}).empty();
@@ -27,15 +18,14 @@ bool isInUse(const VirtualFunction& vf, const std::vector<Holder>& holders) {
 // vfpass created the VFs, and only if no other VF is in use.
 bool mayRemoveVfs(const PhysicalFunction& pf, const std::vector<Lease>& leases,
                   const std::vector<Lease>& allLeases, const std::vector<Holder>& holders) {
-  const bool ours = std::all_of(leases.begin(), leases.end(),
-                                [](const Lease& lease) { return lease.original.created; });
-  const bool leased = std::any_of(allLeases.begin(), allLeases.end(), [&](const Lease& lease) {
-    return lease.pf == pf.address && !contains(leases, lease);
+  const bool ours =
+      std::ranges::all_of(leases, [](const Lease& lease) { return lease.original.created; });
+  const bool leased = std::ranges::any_of(allLeases, [&](const Lease& lease) {
+    return lease.pf == pf.address && findLease(leases, lease.domain, lease.entry) == nullptr;
   });
-  const bool used = std::any_of(pf.vfs.begin(), pf.vfs.end(), [&](const VirtualFunction& vf) {
-    const bool leasedHere = std::any_of(leases.begin(), leases.end(), [&](const Lease& lease) {
-      return vfOf(lease).index == vf.index;
-    });
+  const bool used = std::ranges::any_of(pf.vfs, [&](const VirtualFunction& vf) {
+    const bool leasedHere = std::ranges::any_of(
+        leases, [&](const Lease& lease) { return vfOf(lease).index == vf.index; });
     return !leasedHere && isInUse(vf, holders);
   });
   return ours && !leased && !used;
@@ -76,6 +66,7 @@ void restorePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
                std::vector<Step>& steps) {
   const auto removal = removalOfVfs(pf, leases, allLeases, holders);
   const bool removed = removal.has_value();
+  // Reset, and the values from before the lease: in one step for all VFs of the PF.
   ConfigureVfs configure{pf.address, {}};
   ConfigureVfs undo{pf.address, {}};
   std::vector<Step> afterwards;
@@ -98,6 +89,7 @@ void restorePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
       afterwards.insert(afterwards.end(), reprobe.after.begin(), reprobe.after.end());
     }
   }
+  // VFs that are removed need no values.
   if (!removed && !configure.vfs.empty()) {
     steps.push_back({configure, {undo}, "these were the values before the attach"});
   }
@@ -112,10 +104,6 @@ void restorePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
     steps.push_back(*removal);
   }
 }
-
-}  // namespace
-
-namespace {
 
 std::string notRestored(const Lease& lease, const std::string& reason) {
   return lease.entry + ": " + describeDevice(lease) + " was not restored: " + reason;
@@ -221,12 +209,8 @@ void addXml(const DetachInput& input, std::vector<Step>& steps) {
   if (!input.scope.config || !input.xmlIsOurs) {
     return;
   }
-  std::vector<Lease> persistent;
-  std::copy_if(
-      input.leases.begin(), input.leases.end(), std::back_inserter(persistent),
-      [&](const Lease& lease) { return lease.domain == input.domain && lease.persistent; });
   steps.push_back({EditDomain{input.domain, {}},
-                   {EditDomain{input.domain, persistent}},
+                   {EditDomain{input.domain, persistentLeases(input.leases, input.domain)}},
                    "this was the XML before the attach"});
 }
 
@@ -247,10 +231,10 @@ Plan planDetach(const DetachInput& input) {
   addXml(input, steps);
   addRecords(outcomes, steps);
   const std::string bootId = outcomes.reserved.empty() ? "" : outcomes.reserved.front().bootId;
-  const auto scrub =
-      planScrub(outcomes.reserved, input.inventory, bootId, "its persistent configuration has it");
+  const auto reset = stepsBetweenRuns(outcomes.reserved, input.inventory, bootId,
+                                      "its persistent configuration has it");
   const Restoration restore = planRestore(outcomes.ended, input.leases, input.inventory);
-  steps.insert(steps.end(), scrub.begin(), scrub.end());
+  steps.insert(steps.end(), reset.begin(), reset.end());
   steps.insert(steps.end(), restore.steps.begin(), restore.steps.end());
   plan.notes = restore.notes;
   return plan;

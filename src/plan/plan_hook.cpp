@@ -4,41 +4,30 @@
 #include <map>
 #include <set>
 
-#include "function_steps.hpp"
-#include "other_owners.hpp"
-#include "recreate_vfs.hpp"
-#include "restore_settings.hpp"
-#include "scrub.hpp"
+#include "device_steps.hpp"
+#include "vf_creation.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/plan/check_function.hpp"
-#include "vfpass/plan/check_vf.hpp"
-#include "vfpass/plan/disruption.hpp"
+#include "vfpass/plan/check_device.hpp"
+#include "vfpass/plan/lease_device.hpp"
 #include "vfpass/plan/metadata_check.hpp"
+#include "vfpass/plan/other_owners.hpp"
 #include "vfpass/port_fault.hpp"
 
 namespace vfpass::plan {
 namespace {
 
-const Lease* findKnown(const std::vector<Lease>& known, const Lease& wanted) {
-  const auto found = std::find_if(known.begin(), known.end(), [&](const Lease& lease) {
-    return lease.domain == wanted.domain && lease.entry == wanted.entry;
-  });
-  return found == known.end() ? nullptr : &*found;
-}
-
 // The database's leases for the entries in the metadata: only what attach decided is applied.
 std::vector<Lease> ownLeases(const std::vector<Lease>& metadata, const std::vector<Lease>& known) {
   std::vector<Lease> own;
   for (const auto& lease : metadata) {
-    own.push_back(*findKnown(known, lease));
+    own.push_back(*findLease(known, lease.domain, lease.entry));
   }
   return own;
 }
 
 bool createdBefore(const PhysicalFunction& pf, const std::vector<Lease>& known) {
-  return std::any_of(known.begin(), known.end(), [&](const Lease& lease) {
-    return lease.pf == pf.address && lease.original.created;
-  });
+  return std::ranges::any_of(
+      known, [&](const Lease& lease) { return lease.pf == pf.address && lease.original.created; });
 }
 
 // The lease while the domain starts.
@@ -50,7 +39,7 @@ Lease startingLease(Lease lease, const std::string& domainName, const std::strin
 }
 
 void addRecord(const Lease& starting, const std::vector<Lease>& known, std::vector<Step>& steps) {
-  Lease reserved = *findKnown(known, starting);
+  Lease reserved = *findLease(known, starting.domain, starting.entry);
   reserved.state = LeaseState::reserved;
   steps.push_back({RecordLease{starting}, {RecordLease{reserved}}, "the domain is starting"});
 }
@@ -65,35 +54,17 @@ void addConfigure(const PhysicalFunction& pf, const std::vector<Lease>& leases,
   for (const auto& each : leases) {
     const VfSettings seen =
         vfOf(each).index < pf.vfs.size() ? pf.vfs[vfOf(each).index].settings : VfSettings{};
-    const Lease lease = withoutLeftOvers(each, seen);
-    if (const VfSettings wanted = settingsToApply(lease);
-        !differingAttributes(wanted, seen).empty()) {
-      configure.vfs.push_back({vfOf(lease).index, wanted, vfOf(lease).required});
-      undo.vfs.push_back({vfOf(lease).index, settingsToUndo(lease, seen), {}});
-    }
+    addChange(withoutLeftOvers(each, seen), seen, configure, undo);
   }
   if (!configure.vfs.empty()) {
     steps.push_back({configure, {undo}, "attach decided these values"});
   }
 }
 
-void addBind(const PhysicalFunction& pf, const Lease& lease, std::vector<Step>& steps) {
-  const bool exists = vfOf(lease).index < pf.vfs.size();
-  if (lease.managed || (exists && pf.vfs[vfOf(lease).index].driver == "vfio-pci")) {
-    return;
-  }
-  // A VF that this plan creates must be unbound from vfio-pci before it can be removed.
-  const std::vector<Action> undo = exists ? undoBinding(lease, pf.vfs[vfOf(lease).index])
-                                          : std::vector<Action>{BindDriver{lease.vf, "", ""}};
-  steps.push_back({BindDriver{lease.vf, "vfio-pci", "vfio-pci"}, undo,
-                   "`managed: no` requires vfio-pci", true});
-}
-
 void prepareFunctions(const std::vector<Lease>& leases, const std::vector<Lease>& known,
-                      const Inventory& inventory, const std::string& bootId,
-                      PrepareDecision& decision) {
-  const auto found = checkLeasedFunctions(inventory, leases);
-  decision.objections.insert(decision.objections.end(), found.begin(), found.end());
+                      const std::set<PciAddress>& companions, const Inventory& inventory,
+                      const std::string& bootId, PrepareDecision& decision) {
+  append(checkLeasedFunctions(inventory, leases, companions), decision.objections);
   for (const auto& lease : leases) {
     const Lease starting = startingLease(lease, decision.plan.domainName, bootId);
     addRecord(starting, known, decision.plan.steps);
@@ -131,7 +102,9 @@ void preparePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
   }
   addConfigure(pf, leases, steps);
   for (const auto& lease : leases) {
-    addBind(pf, lease, steps);
+    const unsigned index = vfOf(lease).index;
+    const VirtualFunction* vf = index < pf.vfs.size() ? &pf.vfs[index] : nullptr;
+    bindVf(lease, vf, "`managed: no` requires vfio-pci", true, steps);
   }
 }
 
@@ -145,9 +118,12 @@ PrepareDecision planPrepare(const Uuid& domain, const std::string& domainName,
   if (!decision.objections.empty()) {
     return decision;
   }
+  // The leases by PF, because a PF's VFs are created and configured together.
   std::map<PciAddress, std::vector<Lease>> byPf;
   std::vector<Lease> functions;
-  for (const auto& lease : ownLeases(metadata, known)) {
+  const auto own = ownLeases(metadata, known);
+  const auto companions = devicesOf(own);
+  for (const auto& lease : own) {
     // The database prevents two leases of one VF, but treats a whole PF and one of its VFs as two
     // devices.
     objectToLeases(known, lease, "run `vfpass attach` for this VM to choose another device",
@@ -155,6 +131,7 @@ PrepareDecision planPrepare(const Uuid& domain, const std::string& domainName,
     auto& kind = !isVf(lease) ? functions : byPf[lease.pf];
     kind.push_back(lease);
   }
+  // The VFs of each PF: first whether they can be used, then the steps.
   for (auto& [address, leases] : byPf) {
     const PhysicalFunction* pf = findPf(inventory, address);
     if (pf == nullptr) {
@@ -166,11 +143,11 @@ PrepareDecision planPrepare(const Uuid& domain, const std::string& domainName,
       decision.objections.push_back(
           {"PF " + toString(address) + " " + fault->what, fault->remedy, ExitCode::failed});
     }
-    const auto found = pf->vfs.empty() ? checkCreation(*pf, leases)
-                                       : checkLeasedVfs(*pf, leases, inventory.holders);
-    decision.objections.insert(decision.objections.end(), found.begin(), found.end());
+    append(pf->vfs.empty() ? checkCreation(*pf, leases)
+                           : checkLeasedVfs(*pf, leases, inventory.holders, companions),
+           decision.objections);
     const bool ours = pf->vfs.empty() || createdBefore(*pf, known);
-    std::transform(leases.begin(), leases.end(), leases.begin(), [&](const Lease& lease) {
+    std::ranges::transform(leases, leases.begin(), [&](const Lease& lease) {
       Lease starting = startingLease(lease, domainName, bootId);
       // After a reboot vfpass creates the VFs, no matter who created them before.
       starting.original.created = starting.original.created || ours;
@@ -178,7 +155,7 @@ PrepareDecision planPrepare(const Uuid& domain, const std::string& domainName,
     });
     preparePf(*pf, leases, known, decision.plan.steps);
   }
-  prepareFunctions(functions, known, inventory, bootId, decision);
+  prepareFunctions(functions, known, companions, inventory, bootId, decision);
   if (!decision.objections.empty()) {
     decision.plan.steps.clear();
   }
@@ -188,13 +165,13 @@ PrepareDecision planPrepare(const Uuid& domain, const std::string& domainName,
 Plan planRelease(const Uuid& domain, const std::string& domainName, const std::vector<Lease>& known,
                  const Inventory& inventory, const std::string& bootId) {
   std::vector<Lease> used;
-  std::copy_if(known.begin(), known.end(), std::back_inserter(used), [&](const Lease& lease) {
+  std::ranges::copy_if(known, std::back_inserter(used), [&](const Lease& lease) {
     return lease.domain == domain && lease.state != LeaseState::reserved;
   });
   return {PlanKind::release,
           domain,
           domainName,
-          planScrub(used, inventory, bootId, "the domain has stopped"),
+          stepsBetweenRuns(used, inventory, bootId, "the domain has stopped"),
           {}};
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "decide_lease.hpp"
+#include "vfpass/plan/lease_device.hpp"
 
 namespace vfpass::plan {
 namespace {
@@ -13,17 +14,11 @@ namespace {
 constexpr std::string_view requested = "gpu-clique";
 
 std::vector<DomainEdit> earlierEdits(const AttachInput& input) {
-  std::vector<DomainEdit> edits;
-  for (const Lease& lease : input.leases) {
-    if (lease.domain == input.domain && lease.persistent) {
-      edits.insert(edits.end(), lease.edits.begin(), lease.edits.end());
-    }
-  }
-  return edits;
+  return editsOf(persistentLeases(input.leases, input.domain));
 }
 
 bool contains(const std::vector<DomainEdit>& edits, const DomainEdit& edit) {
-  return std::find(edits.begin(), edits.end(), edit) != edits.end();
+  return std::ranges::find(edits, edit) != edits.end();
 }
 
 void keepEdits(const AttachInput& input, std::vector<Lease>& leases) {
@@ -57,8 +52,7 @@ bool isApplied(const Mapping& mapping, const DomainSetting& setting) {
 }
 
 void settleSettings(const AttachInput& input, AttachDecision& decision) {
-  decision.objections.insert(decision.objections.end(), input.settingFaults.begin(),
-                             input.settingFaults.end());
+  append(input.settingFaults, decision.objections);
   if (!input.scope.config) {
     return keepEdits(input, decision.leases);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "vfpass/base/text.hpp"
+#include "vfpass/plan/lease_device.hpp"
 #include "vfpass/plan/select_pf.hpp"
 #include "vfpass/topology/near.hpp"
 
@@ -22,7 +23,7 @@ std::string nameOf(const Inventory& inventory, const PciAddress& address) {
   return toString(address) + (named ? " (" + printable(pf->netdev) + ")" : "");
 }
 
-const MappedFunction* gpuOf(const Mapping& mapping, const MappedVf& entry) {
+const MappedFunction* functionOf(const Mapping& mapping, const MappedVf& entry) {
   const auto found = std::ranges::find(mapping.functions, *entry.pf.near, &MappedFunction::name);
   return found == mapping.functions.end() ? nullptr : &*found;
 }
@@ -59,12 +60,8 @@ topology::NearCandidates candidatesOf(const NearInput& input) {
 }
 
 std::optional<std::size_t> keptBy(const NearInput& input, const MappedVf& entry) {
-  for (const auto& lease : input.leases) {
-    if (lease.domain == input.domain && lease.entry == entry.name) {
-      return numberOf(input.topology, lease.pf);
-    }
-  }
-  return std::nullopt;
+  const Lease* lease = findLease(input.leases, input.domain, entry.name);
+  return lease == nullptr ? std::nullopt : numberOf(input.topology, lease->pf);
 }
 
 std::string subjectOf(const MappedVf& entry) {
@@ -109,16 +106,16 @@ struct NearRequests {
 NearRequests requestsOf(const NearInput& input, NearResolution& resolution) {
   NearRequests all;
   for (auto& entry : resolution.mapping.vfs) {
-    const MappedFunction* gpu = entry.pf.near ? gpuOf(input.mapping, entry) : nullptr;
-    if (gpu == nullptr) {  // an unknown name was reported when the mapping was read
+    const MappedFunction* named = entry.pf.near ? functionOf(input.mapping, entry) : nullptr;
+    if (named == nullptr) {  // an unknown name was reported when the mapping was read
       continue;
     }
-    if (const auto function = numberOf(input.topology, gpu->pci)) {
+    if (const auto function = numberOf(input.topology, named->pci)) {
       all.entries.push_back(&entry);
       all.requests.push_back({*function, keptBy(input, entry)});
     } else {
       resolution.faults[entry.name] = {
-          subjectOf(entry) + ": this host has no PCI function " + toString(gpu->pci),
+          subjectOf(entry) + ": this host has no PCI function " + toString(named->pci),
           "list the GPUs with `vfpass topo`", ExitCode::badInput};
     }
   }

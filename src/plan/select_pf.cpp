@@ -100,8 +100,8 @@ const PhysicalFunction* selectPf(const PfSelector& selector, const Mapping& mapp
 }
 
 const PfPolicy* policyOf(const PhysicalFunction& pf, const HostPolicy& policy) {
-  const auto found = std::find_if(policy.pfs.begin(), policy.pfs.end(),
-                                  [&](const PfPolicy& entry) { return matches(entry.pf, pf); });
+  const auto found = std::ranges::find_if(
+      policy.pfs, [&](const PfPolicy& entry) { return matches(entry.pf, pf); });
   return found == policy.pfs.end() ? nullptr : &*found;
 }
 

@@ -60,8 +60,8 @@ void checkSwitchdev(const MappedVf& entry, const PhysicalFunction& pf, unsigned 
     return;
   }
   std::vector<Attribute> needed;
-  std::copy_if(legacyOnlyAttributes.begin(), legacyOnlyAttributes.end(), std::back_inserter(needed),
-               [&](Attribute attribute) { return isNeeded(entry, attribute); });
+  std::ranges::copy_if(legacyOnlyAttributes, std::back_inserter(needed),
+                       [&](Attribute attribute) { return isNeeded(entry, attribute); });
   if (needed.empty()) {
     return;
   }

@@ -5,7 +5,7 @@
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/seal.hpp"
-#include "vfpass/plan/network_pools.hpp"
+#include "vfpass/plan/other_owners.hpp"
 #include "vfpass/port_fault.hpp"
 
 namespace vfpass::session {

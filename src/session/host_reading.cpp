@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "vfpass/inventory/read_topology.hpp"
-#include "vfpass/plan/check_function.hpp"
+#include "vfpass/plan/check_device.hpp"
 
 namespace vfpass::session {
 namespace {

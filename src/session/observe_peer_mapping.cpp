@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "vfpass/base/version_text.hpp"
-#include "vfpass/domain/read_guest_memory.hpp"
-#include "vfpass/domain/vfio_backend.hpp"
+#include "vfpass/domain/read_domain_facts.hpp"
 #include "vfpass/host/vfio_users.hpp"
 #include "vfpass/plan/judge_peer_mapping.hpp"
 

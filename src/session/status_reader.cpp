@@ -6,7 +6,7 @@
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/guest_machine.hpp"
-#include "vfpass/plan/check_function.hpp"
+#include "vfpass/plan/check_device.hpp"
 #include "vfpass/session/drift.hpp"
 #include "vfpass/session/guest_machine_of.hpp"
 #include "vfpass/session/observe_peer_mapping.hpp"

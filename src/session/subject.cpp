@@ -8,7 +8,7 @@
 #include "vfpass/domain/guest_machine.hpp"
 #include "vfpass/domain/network_xml.hpp"
 #include "vfpass/domain/seal.hpp"
-#include "vfpass/plan/check_function.hpp"
+#include "vfpass/plan/check_device.hpp"
 #include "vfpass/plan/select_pf.hpp"
 #include "vfpass/session/add_settings.hpp"
 #include "vfpass/session/host_reading.hpp"

@@ -1,11 +1,70 @@
 #include <algorithm>
+#include <bit>
 
-#include "address_needs.hpp"
 #include "parts.hpp"
 #include "vfpass/base/version_text.hpp"
 
 namespace vfpass::settings {
 namespace {
+
+// The default 64-bit MMIO window of QEMU and firmware (q35-pcihost.pci-hole64-size; OVMF's
+// PcdPciMmio64Size).
+constexpr std::uint64_t defaultWindow = 32 * gibibyte;
+
+constexpr std::uint64_t fourGibibytes = 4 * gibibyte;
+constexpr std::uint64_t lowRam = 2 * gibibyte;  // of a q35 machine, below 4 GiB
+constexpr std::uint64_t maximumRam = 1ULL << 52U;
+constexpr std::uint64_t maximumWindow = 1ULL << 56U;
+
+// AMD's IOMMU reserves 12 GiB below 1 TiB (HyperTransport); since 7.1 QEMU moves RAM above 1 TiB
+// when the hole would overlap them.
+constexpr std::uint64_t amdReserved = 0xFD00000000;
+
+std::uint64_t alignUp(std::uint64_t value, std::uint64_t alignment) {
+  return (value + alignment - 1) / alignment * alignment;
+}
+
+std::uint64_t wideBytes(const std::vector<MemoryBar>& bars) {
+  std::uint64_t sum = 0;
+  for (const MemoryBar& bar : bars) {
+    sum += bar.wide ? bar.bytes : 0;
+  }
+  return sum;
+}
+
+bool isAmd(const Input& input) { return input.topology.processors.vendor == "AuthenticAMD"; }
+
+}  // namespace
+
+AddressNeeds addressNeeds(const Input& input) {
+  AddressNeeds needs;
+  for (const Device& device : input.devices) {
+    const std::uint64_t bars = std::min(wideBytes(barsOf(input, device)), maximumWindow / 1024);
+    needs.bars += bars;
+    // The port above a device has one window for all its BARs, aligned to the largest: a GPU with
+    // 128 GiB and 32 MiB takes 256 GiB of a tree with others like it.
+    needs.window += bars == 0 ? 0 : std::bit_ceil(bars);
+  }
+  needs.window = needs.window == 0 ? 0 : std::bit_ceil(needs.window);
+  const std::uint64_t ram = std::min(input.domain.bytes, maximumRam);
+  const std::uint64_t above = ram > lowRam ? ram - lowRam : 0;
+  const std::uint64_t alignment = std::max(needs.window, gibibyte);
+  needs.end = alignUp(fourGibibytes + above, alignment) + needs.window;
+  if (isAmd(input) && needs.end >= amdReserved) {
+    needs.end = alignUp(tebibyte + above, alignment) + needs.window;
+  }
+  needs.bits = static_cast<unsigned>(std::bit_width(needs.end - 1));
+  return needs;
+}
+
+namespace {
+
+// The window that OVMF chooses in a guest with that many address bits.
+std::uint64_t firmwareWindow(const Input& input, unsigned bits) {
+  // edk2 (PlatformInitLib) trusts a value of 40 bits only on AMD, because 40 is QEMU's default.
+  const unsigned trusted = isAmd(input) ? defaultBits : defaultBits + 1;
+  return bits >= trusted && bits < 64 ? 1ULL << (bits - 3) : defaultWindow;
+}
 
 std::string bitsText(unsigned bits) { return std::to_string(bits) + " physical address bits"; }
 
@@ -58,6 +117,7 @@ unsigned proposeBits(const Input& input, const AddressNeeds& needs,
     setting.reason +=
         ", and OVMF then limits its window to " + amount(firmwareWindow(input, present));
   }
+  // Who can set the bits: nobody on this host, the administrator, or vfpass.
   if (!hostHasBits(input, needs)) {
     setting.what = "less RAM or fewer devices";
     setting.reason = needsText(input, needs) + "; the host's CPUs have " +
@@ -138,6 +198,52 @@ void proposeAddressSpace(const Input& input, std::vector<DomainSetting>& setting
     proposeFirmwareWindow(input, needs, bits, settings);
   }
   proposeHole(input, needs, bits, settings);
+}
+
+namespace {
+
+// Apart from ROM BARs and registers, GPUs that need a window above 4 GiB have BARs of at least this
+// size.
+constexpr std::uint64_t largeBar = 4 * gibibyte;
+
+// The stall was reported for B200 with 256 GiB BARs; the time is proportional to the size.
+constexpr std::uint64_t stallingBar = 64 * gibibyte;
+
+std::uint64_t largestBar(const Input& input) {
+  std::uint64_t largest = 0;
+  for (const Device& device : input.devices) {
+    for (const MemoryBar& bar : barsOf(input, device)) {
+      largest = isGpu(input, device) ? std::max(largest, bar.bytes) : largest;
+    }
+  }
+  return largest;
+}
+
+}  // namespace
+
+void proposeFirmware(const Input& input, std::vector<DomainSetting>& settings) {
+  if (input.domain.uefi || input.domain.architecture != "x86_64" || largestBar(input) < largeBar) {
+    return;
+  }
+  settings.push_back(
+      {"firmware", "UEFI (<os firmware='efi'>)",
+       "the domain uses a BIOS, but NVIDIA's guide for GPU guests calls for UEFI; a guest that was "
+       "installed with a BIOS does not boot with UEFI, so vfpass never changes this",
+       SettingStanding::manual});
+}
+
+void proposeLargeBars(const Input& input, std::vector<DomainSetting>& settings) {
+  const std::uint64_t largest = largestBar(input);
+  if (largest < stallingBar || !isOlder(input.versions.qemu, {10, 1})) {
+    return;
+  }
+  settings.push_back({"large-bars", "QEMU 10.1 or newer",
+                      "QEMU " + versionText(input.versions.qemu) + " maps a BAR of " +
+                          amount(largest) +
+                          " page by page, which can delay the guest's boot for minutes; "
+                          "x-no-mmap=true avoids that, but stops peer-to-peer DMA to the BAR, and "
+                          "with it GPUDirect RDMA, so vfpass does not set it",
+                      SettingStanding::manual});
 }
 
 }  // namespace vfpass::settings

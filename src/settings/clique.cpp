@@ -74,9 +74,10 @@ void checkAll(const Input& input, const std::vector<Device>& members, std::vecto
 }  // namespace
 
 void proposeCliques(const Input& input, Proposal& proposal) {
+  // The devices with `clique:`, and whether the request can be met.
   std::vector<Device> members;
-  std::copy_if(input.devices.begin(), input.devices.end(), std::back_inserter(members),
-               [](const Device& device) { return device.clique.has_value(); });
+  std::ranges::copy_if(input.devices, std::back_inserter(members),
+                       [](const Device& device) { return device.clique.has_value(); });
   if (members.empty()) {
     return;
   }
@@ -86,6 +87,7 @@ void proposeCliques(const Input& input, Proposal& proposal) {
                                "use libvirt 8.2 or newer, or remove `clique:`"});
   }
   checkAll(input, members, proposal.faults);
+  // One element for each device that has none of the administrator's.
   DomainEdit edit{"gpu-clique", EditPlace::qemuOverride, {}};
   std::vector<std::string> names;
   for (const Device& device : members) {

@@ -1,7 +1,8 @@
-#include "placement.hpp"
-
 #include <algorithm>
+#include <map>
 
+#include "parts.hpp"
+#include "vfpass/base/node_set.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::settings {
@@ -55,31 +56,29 @@ void placeWholeGuest(const Input& input, int node, Placement& placement) {
 }
 
 bool guestHasCell(const Input& input, int number) {
-  return std::any_of(
-      input.domain.cells.begin(), input.domain.cells.end(),
-      [number](const CellFacts& cell) { return static_cast<int>(cell.id) == number; });
+  return std::ranges::any_of(input.domain.cells, [number](const CellFacts& cell) {
+    return static_cast<int>(cell.id) == number;
+  });
 }
 
 bool hostHasNode(const Input& input, unsigned number) {
   const auto& nodes = input.topology.processors.nodes;
-  return std::any_of(nodes.begin(), nodes.end(), [number](const NumaNode& node) {
-    return node.number == static_cast<int>(number);
-  });
+  return std::ranges::any_of(
+      nodes, [number](const NumaNode& node) { return node.number == static_cast<int>(number); });
 }
 
 // Assigns a host node to each of the guest's own cells, by the same rules as the mirrored tree
 // (docs/guest-topology.md).
 void placeExistingCells(const Input& input, const std::set<int>& nodes, Placement& placement) {
   const auto& cells = input.domain.cells;
-  const bool allBound = std::all_of(
-      cells.begin(), cells.end(), [](const CellFacts& cell) { return cell.hostNodes.size() == 1; });
-  const bool byNumber = std::all_of(nodes.begin(), nodes.end(),
-                                    [&input](int node) { return guestHasCell(input, node); }) &&
-                        std::all_of(cells.begin(), cells.end(), [&input](const CellFacts& cell) {
-                          return hostHasNode(input, cell.id);
-                        });
-  const bool noneBound = std::all_of(cells.begin(), cells.end(),
-                                     [](const CellFacts& cell) { return cell.hostNodes.empty(); });
+  const bool allBound =
+      std::ranges::all_of(cells, [](const CellFacts& cell) { return cell.hostNodes.size() == 1; });
+  const bool byNumber =
+      std::ranges::all_of(nodes, [&input](int node) { return guestHasCell(input, node); }) &&
+      std::ranges::all_of(cells,
+                          [&input](const CellFacts& cell) { return hostHasNode(input, cell.id); });
+  const bool noneBound =
+      std::ranges::all_of(cells, [](const CellFacts& cell) { return cell.hostNodes.empty(); });
   if (!allBound && (!noneBound || (!byNumber && cells.size() != nodes.size()))) {
     placement.obstacle = "the guest's " + std::to_string(cells.size()) +
                          " cells do not correspond to the devices' host nodes " + listOf(nodes);
@@ -94,8 +93,7 @@ void placeExistingCells(const Input& input, const std::set<int>& nodes, Placemen
   }
 }
 
-}  // namespace
-
+// Host nodes that devices sit on.
 std::set<int> nodesOf(const Input& input) {
   std::set<int> nodes;
   for (const Device& device : input.devices) {
@@ -106,6 +104,8 @@ std::set<int> nodesOf(const Input& input) {
   }
   return nodes;
 }
+
+}  // namespace
 
 Placement choosePlacement(const Input& input) {
   Placement placement;
@@ -126,6 +126,17 @@ Placement choosePlacement(const Input& input) {
   return placement;
 }
 
+std::map<int, std::uint64_t> bytesByNode(const Placement& placement) {
+  std::map<int, std::uint64_t> bytes;
+  for (const PlacedCell& cell : placement.cells) {
+    bytes[cell.node] += cell.bytes;
+  }
+  return bytes;
+}
+
+namespace {
+
+// CPUs of a host node; empty if the host does not report them.
 std::set<unsigned> cpusOf(const Input& input, int node) {
   std::set<unsigned> cpus;
   for (const NumaNode& each : input.topology.processors.nodes) {
@@ -147,6 +158,178 @@ std::set<unsigned> cpusOf(const Input& input, int node) {
     }
   }
   return cpus;
+}
+
+std::string attribute(const std::string& name, const std::string& value) {
+  return " " + name + "='" + value + "'";
+}
+
+std::set<unsigned> hostNodes(const Placement& placement) {
+  std::set<unsigned> nodes;
+  for (const PlacedCell& cell : placement.cells) {
+    nodes.insert(static_cast<unsigned>(cell.node));
+  }
+  return nodes;
+}
+
+std::string deviceNodesText(const Placement& placement) {
+  const auto& nodes = placement.deviceNodes;
+  return "the VM's devices sit on host node" + std::string(nodes.size() > 1 ? "s " : " ") +
+         formatNodeSet(nodes);
+}
+
+void addManual(const std::string& name, const std::string& what, const std::string& reason,
+               std::vector<DomainSetting>& settings) {
+  settings.push_back({name, what, reason, SettingStanding::manual});
+}
+
+// Returns false when the cells cannot be created; settings that need them are then omitted.
+bool proposeCells(const Input& input, const Placement& placement,
+                  std::vector<DomainSetting>& settings) {
+  const std::string what = std::to_string(placement.cells.size()) + " NUMA cells in <cpu><numa>";
+  if (!input.domain.cpuElement) {
+    addManual("guest-cells", what, deviceNodesText(placement) + "; the domain has no <cpu> element",
+              settings);
+    return false;
+  }
+  std::string numa = "<numa>";
+  for (const PlacedCell& cell : placement.cells) {
+    numa += "<cell" + attribute("id", std::to_string(cell.id)) +
+            attribute("cpus", formatNodeSet(cell.vcpus)) +
+            attribute("memory", std::to_string(cell.bytes / kibibyte)) + " unit='KiB'/>";
+  }
+  settings.push_back({"guest-cells", what,
+                      deviceNodesText(placement) +
+                          ", and a guest without cells cannot tell which of its devices are near",
+                      SettingStanding::proposed,
+                      DomainEdit{"guest-cells", EditPlace::cpu, {numa + "</numa>"}}});
+  return true;
+}
+
+// The first node with too little memory for its cells; empty if there is none.
+std::string missingMemory(const Input& input, const Placement& placement) {
+  for (const auto& [node, bytes] : bytesByNode(placement)) {
+    const auto found = input.capacity.nodes.find(node);
+    const std::uint64_t has = found == input.capacity.nodes.end() ? 0 : found->second.bytes;
+    if (has != 0 && has < bytes) {
+      return "host node " + std::to_string(node) + " has " + std::to_string(has / gibibyte) +
+             " GiB, but the guest needs " + amount(bytes) + " of it";
+    }
+  }
+  return {};
+}
+
+std::vector<std::string> memoryElements(const Placement& placement, bool cells) {
+  std::vector<std::string> elements{
+      "<memory mode='strict'" + attribute("nodeset", formatNodeSet(hostNodes(placement))) + "/>"};
+  for (const PlacedCell& cell : placement.cells) {
+    if (cells) {
+      elements.push_back("<memnode" + attribute("cellid", std::to_string(cell.id)) +
+                         " mode='strict'" + attribute("nodeset", std::to_string(cell.node)) + "/>");
+    }
+  }
+  return elements;
+}
+
+void proposeMemory(const Input& input, const Placement& placement,
+                   std::vector<DomainSetting>& settings) {
+  const bool kept = input.domain.placesMemory || input.domain.automatic;
+  const std::string nodes = formatNodeSet(kept ? placement.deviceNodes : hostNodes(placement));
+  const std::string what = "guest memory on host node " + nodes + " (<numatune>)";
+  const std::string reason = deviceNodesText(placement) +
+                             "; DMA to another node's memory crosses the link between the sockets";
+  if (kept) {
+    const auto& wanted = placement.deviceNodes;
+    if (!input.domain.automatic &&
+        !std::includes(input.domain.memoryNodes.begin(), input.domain.memoryNodes.end(),
+                       wanted.begin(), wanted.end())) {
+      settings.push_back({"memory-placement", what,
+                          reason + "; the domain's <numatune> names node " +
+                              formatNodeSet(input.domain.memoryNodes),
+                          SettingStanding::administrators});
+    }
+    return;
+  }
+  if (const std::string missing = missingMemory(input, placement); !missing.empty()) {
+    return addManual("memory-placement", what, reason + "; " + missing, settings);
+  }
+  const bool cells = placement.guestHasCells || placement.needsCells;
+  settings.push_back(
+      {"memory-placement", what, reason, SettingStanding::proposed,
+       DomainEdit{"memory-placement", EditPlace::numatune, memoryElements(placement, cells)}});
+}
+
+struct Pins {
+  std::vector<std::string> elements;
+  std::set<unsigned> cpus;
+  std::string obstacle;
+};
+
+Pins pinsOf(const Input& input, const Placement& placement) {
+  std::map<unsigned, int> nodeOf;
+  std::map<int, std::size_t> vcpus;
+  for (const PlacedCell& cell : placement.cells) {
+    vcpus[cell.node] += cell.vcpus.size();
+    for (const unsigned vcpu : cell.vcpus) {
+      nodeOf[vcpu] = cell.node;
+    }
+  }
+  Pins pins;
+  for (const auto& [node, count] : vcpus) {
+    const auto cpus = cpusOf(input, node);
+    pins.cpus.insert(cpus.begin(), cpus.end());
+    if (cpus.size() < count) {
+      pins.obstacle = "host node " + std::to_string(node) + " has " + std::to_string(cpus.size()) +
+                      " CPUs for " + std::to_string(count) + " vCPUs";
+    }
+  }
+  for (const auto& [vcpu, node] : nodeOf) {
+    pins.elements.push_back("<vcpupin" + attribute("vcpu", std::to_string(vcpu)) +
+                            attribute("cpuset", formatNodeSet(cpusOf(input, node))) + "/>");
+  }
+  return pins;
+}
+
+void proposeVcpus(const Input& input, const Placement& placement,
+                  std::vector<DomainSetting>& settings) {
+  const Pins pins = pinsOf(input, placement);
+  const std::string what =
+      "vCPUs on the CPUs of host node " + formatNodeSet(hostNodes(placement)) + " (<vcpupin>)";
+  const std::string reason = deviceNodesText(placement) +
+                             "; a vCPU on another node reaches them, and its memory, across the "
+                             "link between the sockets";
+  if (input.domain.pinsVcpus || input.domain.automatic) {
+    const bool elsewhere =
+        !std::includes(pins.cpus.begin(), pins.cpus.end(), input.domain.pinnedCpus.begin(),
+                       input.domain.pinnedCpus.end());
+    if (!input.domain.automatic && elsewhere && !pins.cpus.empty()) {
+      settings.push_back(
+          {"vcpu-placement", what,
+           reason + "; the domain pins vCPUs to " + formatNodeSet(input.domain.pinnedCpus),
+           SettingStanding::administrators});
+    }
+  } else if (!pins.obstacle.empty()) {
+    addManual("vcpu-placement", what, reason + "; " + pins.obstacle, settings);
+  } else if (!pins.elements.empty()) {
+    settings.push_back({"vcpu-placement", what, reason, SettingStanding::proposed,
+                        DomainEdit{"vcpu-placement", EditPlace::cputune, pins.elements}});
+  }
+}
+
+}  // namespace
+
+void proposePlacement(const Input& input, const Placement& placement,
+                      std::vector<DomainSetting>& settings) {
+  if (!placement.obstacle.empty()) {
+    return addManual("memory-placement", "guest memory and vCPUs next to the devices",
+                     placement.obstacle, settings);
+  }
+  if (placement.cells.empty() ||
+      (placement.needsCells && !proposeCells(input, placement, settings))) {
+    return;
+  }
+  proposeMemory(input, placement, settings);
+  proposeVcpus(input, placement, settings);
 }
 
 }  // namespace vfpass::settings

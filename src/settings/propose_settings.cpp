@@ -8,7 +8,7 @@ namespace vfpass::settings {
 namespace {
 
 bool isProposed(const std::vector<DomainSetting>& settings, const std::string& name) {
-  return std::any_of(settings.begin(), settings.end(), [&name](const DomainSetting& setting) {
+  return std::ranges::any_of(settings, [&name](const DomainSetting& setting) {
     return setting.name == name && setting.edit;
   });
 }

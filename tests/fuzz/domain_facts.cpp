@@ -1,15 +1,13 @@
 // The readers of libvirt's XML that plans and settings depend on.
 // covers: src/domain/guest_machine.cpp src/domain/network_xml.cpp
-// src/domain/read_domain_facts.cpp src/domain/read_guest_memory.cpp src/domain/vfio_backend.cpp
-// src/domain/amount.cpp src/domain/controller_element.cpp
+// src/domain/read_domain_facts.cpp src/domain/read_domain_facts.cpp
+// src/domain/read_domain_facts.cpp src/domain/read_domain_facts.cpp src/domain/pci_elements.cpp
 #include <algorithm>
 
 #include "fuzz/target.hpp"
 #include "vfpass/domain/guest_machine.hpp"
 #include "vfpass/domain/network_xml.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
-#include "vfpass/domain/read_guest_memory.hpp"
-#include "vfpass/domain/vfio_backend.hpp"
 
 namespace vfpass::fuzz {
 namespace {

@@ -1,11 +1,11 @@
 // A domain XML as libvirt passes it to the hook: anybody who can edit the domain can write most of
 // it.
-// covers: src/domain/parse_domain.cpp src/domain/document.cpp src/domain/tag_reader.cpp
-// src/domain/element_spans.cpp src/domain/own_metadata.cpp src/domain/our_elements.cpp
+// covers: src/domain/parse_domain.cpp src/domain/document.cpp src/domain/xml_source.cpp
+// src/domain/xml_source.cpp src/domain/document.cpp src/domain/our_elements.cpp
 // src/domain/metadata_codec.cpp src/domain/settings_codec.cpp src/domain/attribute_codec.cpp
-// src/domain/edit_codec.cpp src/domain/pci_attributes.cpp src/domain/guest_ports.cpp
-// src/domain/element_comparison.cpp src/domain/element_differences.cpp
-// src/domain/without_ours.cpp src/domain/domain_edits.cpp src/domain/canonical_element.cpp
+// src/domain/settings_codec.cpp src/domain/pci_elements.cpp src/domain/our_elements.cpp
+// src/domain/element_differences.cpp src/domain/element_differences.cpp
+// src/domain/remove_elements.cpp src/domain/domain_edits.cpp src/domain/element_text.cpp
 #include "vfpass/domain/domain_xml.hpp"
 #include "fake/seal_key.hpp"
 #include "fuzz/target.hpp"

@@ -1,7 +1,7 @@
 # What the settings of a VF do to its guest's frames, and what a guest can do to others, on the model of a ConnectX: the table in
 # docs/security.md. Root of the guest "attacker" has VF 0, which vfpass configures while it runs. VF 1, the victim, and VF 2,
 # the witness, are in network namespaces of the host.
-# covers: lab/connectx lab/lib/connectx.sh src/host/sriov src/plan/check_running.*
+# covers: lab/connectx lab/lib/connectx.sh src/host/sriov src/plan/lease_changes.*
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,5 +1,5 @@
 # PFs configured by host.yaml: VF count, eswitch mode, MTU, link; VFs in use are kept; and installing the hook.
-# covers: src/cli/host_apply.* src/cli/host*.cpp src/plan/host_* src/plan/disruption.cpp src/plan/recreate_vfs.* src/host/sriov/vf_count.*
+# covers: src/cli/host_apply.* src/cli/host*.cpp src/plan/host_* src/plan/vf_creation.cpp src/plan/vf_creation.* src/host/sriov/vf_count.*
 # covers: src/host/sriov/read_pf.* src/cli/?f_command.cpp
 # covers: src/host/netlink/link_settings.cpp src/config/host_reader.cpp src/install/include/vfpass/install/hook_files.*
 # shellcheck shell=bash

@@ -1,4 +1,4 @@
-#include "vfpass/domain/read_guest_memory.hpp"
+#include "vfpass/domain/read_domain_facts.hpp"
 
 #include <gtest/gtest.h>
 

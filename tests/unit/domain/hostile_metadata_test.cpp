@@ -6,12 +6,11 @@
 #include <ctime>
 #include <functional>
 
+#include "document.hpp"
 #include "fake/seal_key.hpp"
-#include "own_metadata.hpp"
 #include "support.hpp"
 #include "vfpass/domain/guest_machine.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
-#include "vfpass/domain/read_guest_memory.hpp"
 #include "vfpass/domain/seal.hpp"
 
 namespace vfpass::domain {

@@ -1,9 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "element_spans.hpp"
 #include "fake/seal_key.hpp"
 #include "support.hpp"
+#include "xml_source.hpp"
 
 namespace vfpass::domain {
 namespace {

@@ -1,4 +1,4 @@
-#include "vfpass/domain/vfio_backend.hpp"
+#include "vfpass/domain/read_domain_facts.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "vfpass/plan/active_claims.hpp"
+#include "vfpass/plan/judge_holders.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

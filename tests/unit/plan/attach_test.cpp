@@ -5,9 +5,9 @@
 
 #include <utility>
 
+#include "choose_addresses.hpp"
 #include "fake/fake_kernel.hpp"
 #include "vfpass/mlx5_firmware.hpp"
-#include "vfpass/plan/automatic.hpp"
 
 namespace vfpass::plan {
 namespace {
@@ -480,6 +480,18 @@ TEST_F(AttachTest, RefusesSharedIommuGroupUnlessAllowed) {
   EXPECT_TRUE(decide().objections.empty());
 }
 
+TEST_F(AttachTest, AcceptsNamedVfsOfOneMappingInOneGroup) {
+  MappedVf second = input.mapping.vfs[0];
+  second.name = "second";
+  second.index = 2;
+  input.mapping.vfs[0].index = 1;
+  vf(1).groupPeers = {vf(2).address};
+  vf(2).groupPeers = {vf(1).address};
+  EXPECT_THAT(objection().message, HasSubstr("shares IOMMU group"));
+  input.mapping.vfs.push_back(second);
+  EXPECT_TRUE(decide().objections.empty());
+}
+
 TEST_F(AttachTest, RefusesVfWithoutIommuGroup) {
   input.mapping.vfs[0].index = 1;
   vf(1).iommuGroup.reset();
@@ -507,7 +519,7 @@ TEST_F(AttachTest, AutomaticMacIsStableAndLocal) {
 
 TEST_F(AttachTest, AutomaticGuidIsStableAndLocal) {
   const auto guid =
-      automaticGuid(input.domain, "rail0", GuidRole::node, [](const Guid&) { return false; });
+      derivedGuid(input.domain, "rail0", GuidRole::node, [](const Guid&) { return false; });
   EXPECT_EQ(toString(guid), "42:1a:c3:59:c1:4c:d6:94");
 }
 

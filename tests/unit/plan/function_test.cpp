@@ -5,8 +5,7 @@
 
 #include "fake/fake_kernel.hpp"
 #include "hosts/topology_builder.hpp"
-#include "vfpass/plan/check_function.hpp"
-#include "vfpass/plan/describe_devices.hpp"
+#include "vfpass/plan/check_device.hpp"
 #include "vfpass/plan/plan_attach.hpp"
 #include "vfpass/plan/plan_detach.hpp"
 #include "vfpass/plan/plan_hook.hpp"
@@ -222,6 +221,32 @@ TEST_F(FunctionTest, RemedyListsCompanionsOfSharedGroup) {
   EXPECT_THAT(decide().objections, IsEmpty());
   input.mapping.functions.pop_back();
   input.mapping.allow = {Allowance::sharedIommuGroup};
+  EXPECT_THAT(decide().objections, IsEmpty());
+}
+
+TEST_F(FunctionTest, AcceptsVfAndFunctionOfOneMappingInOneGroup) {
+  auto& vf = kernel.pfs.begin()->second.vfs[0];
+  input.mapping.vfs[0].index = 0;
+  vf.groupPeers = {function().address};
+  function().groupPeers = {{vf.address, 0x020000, "mlx5_core"}};
+  const auto decision = decide();
+  ASSERT_THAT(decision.objections, IsEmpty());
+  const auto& leases = decision.leases;
+  EXPECT_THAT(
+      planPrepare(input.domain, "train0", leases, leases, kernel.inventory(), "boot").objections,
+      IsEmpty());
+  input.mapping.functions.clear();
+  EXPECT_THAT(objection().message, HasSubstr("shares IOMMU group"));
+}
+
+TEST_F(FunctionTest, PlugsLeasedFunctionThatSharesItsGroupWithCompanion) {
+  kernel.addFunction("0000:3a:00.1", "snd_hda_intel");
+  function().groupPeers = {{*parsePciAddress("0000:3a:00.1"), 0x040300, "snd_hda_intel"}};
+  input.mapping.functions.push_back(gpu("gpu0-audio", "0000:3a:00.1"));
+  input.placements.push_back({{0, 3, 0, 0}, std::nullopt, {}});
+  input.leases = decide().leases;
+  input.active = input.scope.live = true;
+  input.pluggable = {"rail0", "gpu0", "gpu0-audio"};
   EXPECT_THAT(decide().objections, IsEmpty());
 }
 

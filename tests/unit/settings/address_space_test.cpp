@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "address_needs.hpp"
+#include "parts.hpp"
 #include "support.hpp"
 
 namespace vfpass::settings {

@@ -6,6 +6,8 @@
 
 #include "vfpass/domain_edit.hpp"
 #include "vfpass/domain_facts.hpp"
+#include "vfpass/guest_memory.hpp"
+#include "vfpass/peer_mapping.hpp"
 
 namespace vfpass::domain {
 
@@ -17,5 +19,15 @@ DomainFacts readDomainFacts(std::string_view xml);
 /// Returns the XML with these edits added, for display only: they are not recorded in the metadata,
 /// so do not define it. Skips edits whose container is missing.
 std::string withEdits(std::string_view xml, const std::vector<DomainEdit>& edits);
+
+/// Memory size, limit and device count of a domain XML. An invalid size is read as 0, an invalid
+/// limit as no limit. Throws Error (ExitCode::badInput) if the text is not a domain.
+GuestMemory guestMemory(std::string_view xml);
+
+/// The VFIO backend that a domain XML requests: iommufd when any PCI `<hostdev>` uses it, by
+/// `<driver iommufd='yes'/>` (libvirt 12.1) or, without that attribute, by the domain's `<iommufd
+/// enabled='yes'/>` (12.2). libvirt defaults to a container. Throws Error (ExitCode::badInput) if
+/// the text is not a domain.
+VfioBackend configuredBackend(std::string_view xml);
 
 }  // namespace vfpass::domain

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "vfpass/claim.hpp"
 #include "vfpass/holder.hpp"
+#include "vfpass/inventory.hpp"
 #include "vfpass/mapping.hpp"
 #include "vfpass/plan.hpp"
 #include "vfpass/plan/objection.hpp"
@@ -66,5 +68,11 @@ std::set<Allowance> allowancesOf(const Plan& plan);
 /// Devices that the plan unplugs from its running domain, and those that it plugs into it.
 std::set<PciAddress> unpluggedBy(const Plan& plan);
 std::set<PciAddress> pluggedBy(const Plan& plan);
+
+/// Problems of a plan whose steps touch a device in the live XML of another active domain. The
+/// kernel shows no holder until that domain's QEMU opens the device; libvirt lists the device as
+/// soon as the start begins.
+std::vector<Objection> objectToActiveClaims(const Plan& plan, const Inventory& inventory,
+                                            const std::vector<DomainSummary>& domains);
 
 }  // namespace vfpass::plan

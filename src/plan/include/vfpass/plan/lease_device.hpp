@@ -1,11 +1,23 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "vfpass/inventory.hpp"
 #include "vfpass/lease.hpp"
 
 namespace vfpass::plan {
+
+/// The lease of this entry; nullptr if there is none.
+const Lease* findLease(const std::vector<Lease>& leases, const Uuid& domain,
+                       const std::string& entry);
+
+/// The domain's leases in its persistent configuration.
+std::vector<Lease> persistentLeases(const std::vector<Lease>& leases, const Uuid& domain);
+
+/// The VF of the lease, even if it is another one than the leased one (otherDevice()); nullptr if
+/// the lease is for a function, or if the VF does not exist.
+const VirtualFunction* findVf(const Inventory& inventory, const Lease& lease);
 
 /// How the device that is now at a lease's addresses differs from the leased one: its card has
 /// another serial number or another place in the PCI tree, or the VF of that index has another
@@ -16,5 +28,11 @@ std::string otherDevice(const Lease& lease, const PciFunction& function);
 /// Remedy for a device of the running guest that has the lease's alias but is not its device.
 /// Anybody who can edit the domain can plug one.
 std::string unplugForeign(const std::string& domainName, const Lease& lease);
+
+/// Why a lease from a domain's metadata does not match this host as it is now: no such device,
+/// another card in its place (path, serial number), the VF at another address, or a function that
+/// could not be leased. `companions`: the leases of the same domain. Empty: it matches.
+std::string placeFault(const Inventory& inventory, const std::vector<Lease>& companions,
+                       const Lease& lease);
 
 }  // namespace vfpass::plan

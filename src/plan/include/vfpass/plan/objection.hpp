@@ -15,6 +15,9 @@ struct Objection {
   ExitCode code = ExitCode::refused;
 };
 
+/// Moves the problems in `found` to the end of `objections`.
+void append(std::vector<Objection> found, std::vector<Objection>& objections);
+
 /// The exit code for several problems: bad input takes precedence over refusal, and refusal over
 /// failure. `done` if there are none.
 ExitCode worstCode(const std::vector<Objection>& objections);

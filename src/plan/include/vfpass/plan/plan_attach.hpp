@@ -91,4 +91,8 @@ AttachDecision planAttach(const AttachInput& input);
 /// at once.
 AttachDecision decideAttach(const AttachInput& input);
 
+/// One line for each function of the mapping: the VFIO driver that it will be bound to and how it
+/// is reset; then one line about NVLink if a GPU is on a board with NVSwitches.
+std::vector<std::string> describeDevices(const AttachInput& input);
+
 }  // namespace vfpass::plan

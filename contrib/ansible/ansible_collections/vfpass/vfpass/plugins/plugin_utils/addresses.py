@@ -45,7 +45,7 @@ def _automatic(role, uuid, entry):
 
 
 def automatic_mac(uuid, entry):
-    """What vfpass derives for `mac: auto` (src/plan/automatic.cpp), unless another VM of the host has the address already."""
+    """What vfpass derives for `mac: auto` (src/plan/choose_addresses.cpp), unless another VM of the host has the address already."""
     data = bytearray(_automatic("mac", uuid, entry).to_bytes(8, "little")[:6])
     data[0] = (data[0] & 0xfc) | 0x02
     return ":".join("%02x" % byte for byte in data)

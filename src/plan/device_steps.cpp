@@ -1,0 +1,213 @@
+#include "device_steps.hpp"
+
+#include <map>
+
+#include "vfpass/base/driver_name.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/plan/lease_device.hpp"
+
+namespace vfpass::plan {
+namespace {
+
+VfSettings neutralFor(const VfSettings& touched, bool infiniband) {
+  return only(neutralSettings(infiniband), differingAttributes(touched, {}));
+}
+
+// libvirt sets MAC and VLAN of an <interface> when the domain starts and restores them when it
+// stops.
+VfSettings withoutLibvirtSettings(const Lease& lease, VfSettings settings) {
+  if (isInterface(lease)) {
+    settings.mac.reset();
+    settings.vlan.reset();
+  }
+  return settings;
+}
+
+}  // namespace
+
+VfSettings settingsToApply(const Lease& lease) {
+  return withoutLibvirtSettings(lease, acceptedSettings(lease));
+}
+
+// Never the address: every lease states one, unless somebody else sets it.
+Lease withoutLeftOvers(Lease lease, const VfSettings& seen) {
+  LeasedVf& vf = vfOf(lease);
+  const VfSettings neutral = without(neutralFor(seen, vf.infiniband),
+                                     {Attribute::mac, Attribute::nodeGuid, Attribute::portGuid});
+  vf.settings = firstOf(vf.settings, without(withoutLibvirtSettings(lease, neutral), vf.refused));
+  return lease;
+}
+
+Lease askingAgain(Lease lease) {
+  for (const Attribute attribute : differingAttributes(vfOf(lease).settings, {})) {
+    vfOf(lease).refused.erase(attribute);
+  }
+  return lease;
+}
+
+Lease withoutEarlierSettings(const Lease& earlier, Lease lease) {
+  if (isVf(lease) && isVf(earlier) && sameDevice(earlier, lease)) {
+    LeasedVf& vf = vfOf(lease);
+    vf.settings = firstOf(vf.settings, neutralFor(acceptedSettings(earlier), vf.infiniband));
+  }
+  return lease;
+}
+
+VfSettings settingsToRestore(const Lease& lease) {
+  const LeasedVf& vf = vfOf(lease);
+  const VfSettings found = firstOf(lease.original.settings, neutralFor(vf.settings, vf.infiniband));
+  return withoutLibvirtSettings(lease, without(found, vf.refused));
+}
+
+VfSettings settingsToUndo(const Lease& lease, const VfSettings& seen) {
+  const VfSettings wanted = settingsToApply(lease);
+  return firstOf(only(seen, differingAttributes(wanted, {})),
+                 neutralFor(wanted, vfOf(lease).infiniband));
+}
+
+VfSettings neutralValues(const Lease& lease, const VfSettings& seen) {
+  const LeasedVf& vf = vfOf(lease);
+  VfSettings touched = without(firstOf(vf.settings, seen), vf.refused);
+  if (keepsMac(lease)) {
+    touched.mac.reset();
+  }
+  return withoutLibvirtSettings(lease, neutralFor(touched, vf.infiniband));
+}
+
+void addChange(const Lease& lease, const VfSettings& seen, ConfigureVfs& configure,
+               ConfigureVfs& undo) {
+  const VfSettings wanted = settingsToApply(lease);
+  if (!differingAttributes(wanted, seen).empty()) {
+    configure.vfs.push_back({vfOf(lease).index, wanted, vfOf(lease).required});
+    undo.vfs.push_back({vfOf(lease).index, settingsToUndo(lease, seen), {}});
+  }
+}
+
+namespace {
+
+// First the values, because the host's driver reads them when it probes.
+std::vector<Action> undoBinding(const Lease& lease, const VirtualFunction& vf) {
+  std::vector<Action> actions;
+  if (!vf.driver.empty() && !differingAttributes(settingsToApply(lease), vf.settings).empty()) {
+    const VfChange earlier{vfOf(lease).index, settingsToUndo(lease, vf.settings), {}};
+    actions.emplace_back(ConfigureVfs{lease.pf, {earlier}});
+  }
+  actions.emplace_back(BindDriver{vf.address, vf.driver, vf.driverOverride});
+  return actions;
+}
+
+}  // namespace
+
+std::string reasonToBind(const std::string& driver) {
+  return driver.empty() ? "no driver is bound to it" : "it is bound to " + driver;
+}
+
+void bindVf(const Lease& lease, const VirtualFunction* vf, const std::string& reason, bool disrupts,
+            std::vector<Step>& steps) {
+  if (lease.managed || (vf != nullptr && vf->driver == "vfio-pci")) {
+    return;
+  }
+  // A VF that this plan creates must be unbound from vfio-pci before it can be removed.
+  const auto undo =
+      vf == nullptr ? std::vector<Action>{BindDriver{lease.vf, "", ""}} : undoBinding(lease, *vf);
+  steps.push_back({BindDriver{lease.vf, "vfio-pci", "vfio-pci"}, undo, reason, disrupts});
+}
+
+Reprobe reprobeAround(const Lease& lease, const VirtualFunction& vf, const VfSettings& wanted) {
+  const VfSettings guids = only(wanted, {Attribute::nodeGuid, Attribute::portGuid});
+  const bool onHostDriver = !vf.driver.empty() && vf.driver != "vfio-pci";
+  if (!lease.managed || !vfOf(lease).infiniband || !onHostDriver ||
+      differingAttributes(guids, vf.settings).empty()) {
+    return {};
+  }
+  const BindDriver unbound{vf.address, "", vf.driverOverride};
+  const BindDriver bound{vf.address, vf.driver, vf.driverOverride};
+  return {{{unbound, {bound}, vf.driver + " reads GUIDs when it probes", true}},
+          {{bound, {unbound}, "the GUIDs are set", false}}};
+}
+
+namespace {
+
+void reset(const PciFunction& function, const std::string& reason, std::vector<Step>& steps) {
+  if (isVfioDriver(function.driver)) {
+    steps.push_back({ResetFunction{function.address}, {}, reason});
+  }
+}
+
+}  // namespace
+
+void bindFunction(const Lease& lease, const Inventory& inventory, std::vector<Step>& steps) {
+  const PciFunction* function = findFunction(inventory, lease.vf);
+  const std::string driver = vfioDriverOf(lease);
+  if (function == nullptr || function->driver == driver) {
+    return;
+  }
+  steps.push_back({BindDriver{lease.vf, driver, driver},
+                   {BindDriver{lease.vf, function->driver, function->driverOverride}},
+                   reasonToBind(function->driver),
+                   !function->driver.empty()});
+}
+
+void restoreFunction(const Lease& lease, const Inventory& inventory, std::vector<Step>& steps) {
+  const PciFunction* function = findFunction(inventory, lease.vf);
+  if (function == nullptr) {
+    return;
+  }
+  if (lease.state != LeaseState::reserved) {
+    reset(*function, "it was not reset after its last use", steps);
+  }
+  const BindDriver bind{lease.vf, lease.original.driver, lease.original.driverOverride};
+  if (bind.driver != function->driver || bind.driverOverride != function->driverOverride) {
+    steps.push_back({bind, {}, "this was its driver before " + lease.entry + " was attached"});
+  }
+}
+
+namespace {
+
+constexpr const char* dataReason = "its next owner must not find data left by this one";
+
+void resetLeasedFunction(const Lease& lease, const Inventory& inventory, std::vector<Step>& steps) {
+  const PciFunction* function = findFunction(inventory, lease.vf);
+  if (function != nullptr && otherDevice(lease, *function).empty()) {
+    reset(*function, dataReason, steps);
+  }
+}
+
+}  // namespace
+
+std::vector<Step> stepsBetweenRuns(const std::vector<Lease>& leases, const Inventory& inventory,
+                                   const std::string& bootId, const std::string& reason) {
+  std::vector<Step> steps;
+  std::vector<Step> records;
+  std::map<PciAddress, ConfigureVfs> byPf;
+  // Values of the VFs of one PF are set in one step.
+  for (const auto& lease : leases) {
+    Lease reserved = lease;
+    reserved.state = LeaseState::reserved;
+    reserved.bootId = bootId;
+    records.push_back({RecordLease{reserved}, {}, reason});
+    if (!isVf(lease)) {
+      resetLeasedFunction(lease, inventory, steps);
+      continue;
+    }
+    const VirtualFunction* vf = findVf(inventory, lease);
+    if (vf == nullptr || !otherDevice(lease, *findPf(inventory, lease.pf)).empty()) {
+      continue;
+    }
+    // libvirt skips the reset of a device that is already bound to vfio-pci.
+    if (vf->driver == "vfio-pci") {
+      steps.push_back({ResetFunction{vf->address}, {}, dataReason});
+    }
+    if (const VfSettings neutral = neutralValues(lease, vf->settings); neutral != VfSettings{}) {
+      byPf.try_emplace(lease.pf, ConfigureVfs{lease.pf, {}})
+          .first->second.vfs.push_back({vfOf(lease).index, neutral, {}});
+    }
+  }
+  for (const auto& [address, configure] : byPf) {
+    steps.push_back({configure, {}, "a VF has neutral values between two owners"});
+  }
+  steps.insert(steps.end(), records.begin(), records.end());
+  return steps;
+}
+
+}  // namespace vfpass::plan

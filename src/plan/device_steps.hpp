@@ -1,0 +1,76 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "vfpass/inventory.hpp"
+#include "vfpass/lease.hpp"
+#include "vfpass/plan.hpp"
+
+namespace vfpass::plan {
+
+/// The values that vfpass itself sets on the VF: those that its driver has not refused. For an
+/// <interface>, libvirt sets MAC and VLAN.
+VfSettings settingsToApply(const Lease& lease);
+
+/// The lease, with neutral values for what it does not state and a VF with the values `seen` has:
+/// what somebody else left on the VF is not part of the lease.
+Lease withoutLeftOvers(Lease lease, const VfSettings& seen);
+
+/// The lease, with no refusals of what it states: the driver is asked again.
+Lease askingAgain(Lease lease);
+
+/// The lease, with neutral values for settings that an earlier version of it made on the same VF
+/// and that it no longer has, such as the rate limit of a running guest whose mapping has none now.
+Lease withoutEarlierSettings(const Lease& earlier, Lease lease);
+
+/// The values that the VF gets when its lease ends: the recorded ones, and neutral ones for
+/// settings of the lease that could not be observed before.
+VfSettings settingsToRestore(const Lease& lease);
+
+/// The values that roll back the lease's settings on a VF that now has `seen`.
+VfSettings settingsToUndo(const Lease& lease, const VfSettings& seen);
+
+/// Neutral values for a VF between two owners, limited to those that its driver reports or the
+/// lease set, and has not refused.
+VfSettings neutralValues(const Lease& lease, const VfSettings& seen);
+
+/// Adds the lease's values, and the values that roll them back, to the changes of its PF's VFs, if
+/// they differ from the values `seen`.
+void addChange(const Lease& lease, const VfSettings& seen, ConfigureVfs& configure,
+               ConfigureVfs& undo);
+
+/// Why a device with this driver is bound to another one; empty: it has none.
+std::string reasonToBind(const std::string& driver);
+
+/// Binds the VF to vfio-pci, for attach and prepare; no step if it is bound already, or if libvirt
+/// binds it (`managed: yes`). `vf` is nullptr if the plan creates it.
+void bindVf(const Lease& lease, const VirtualFunction* vf, const std::string& reason, bool disrupts,
+            std::vector<Step>& steps);
+
+/// Steps before and after a change of GUIDs on a VF that stays with the host's driver.
+struct Reprobe {
+  std::vector<Step> before;
+  std::vector<Step> after;
+};
+
+/// GUIDs take effect at the driver's next probe. With `managed: yes` the VF stays bound to the
+/// host's driver, which is therefore unbound and bound again. Empty in all other cases.
+Reprobe reprobeAround(const Lease& lease, const VirtualFunction& vf, const VfSettings& wanted);
+
+// Steps for leases of PCI functions. Unlike VFs, they are neither created nor configured; only the
+// driver changes.
+
+/// Binds the function to the lease's VFIO driver, for attach and prepare; no step if it is bound
+/// already.
+void bindFunction(const Lease& lease, const Inventory& inventory, std::vector<Step>& steps);
+
+/// Binds the function to its driver from before the first lease; no step if the function no longer
+/// exists.
+void restoreFunction(const Lease& lease, const Inventory& inventory, std::vector<Step>& steps);
+
+/// Steps between two runs of a guest: reset, neutral values, and the lease back to reserved.
+std::vector<Step> stepsBetweenRuns(const std::vector<Lease>& leases, const Inventory& inventory,
+                                   const std::string& bootId, const std::string& reason);
+
+}  // namespace vfpass::plan

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "vfpass/inventory.hpp"
+#include "vfpass/lease.hpp"
+#include "vfpass/mapping.hpp"
+#include "vfpass/plan/objection.hpp"
+
+namespace vfpass::plan {
+
+/// Addresses of the PCI functions named by these leases and entries of `functions:`, without
+/// duplicates: the functions that an inventory must contain.
+std::vector<PciAddress> namedFunctions(const std::vector<Lease>& leases,
+                                       const std::vector<MappedFunction>& functions = {});
+
+/// Addresses of the devices of these leases: companions of each other if they have one domain.
+std::set<PciAddress> devicesOf(const std::vector<Lease>& leases);
+
+/// The conditions under which a device is passed to a guest.
+struct DeviceTerms {
+  std::string name;                 ///< of its entry in the mapping
+  std::set<PciAddress> companions;  ///< devices that go to the same guest
+  std::set<Allowance> allow;
+  bool unsafeInterrupts = false;
+  /// Names of the mapping's entries: proposed lines use others.
+  std::set<std::string> takenNames = {};
+};
+
+/// Problems that keep this function from being passed to any guest, regardless of its users: it is
+/// a bridge, a VF, a PF with VFs, the host's display, or not isolated. Allowances waive problems.
+std::vector<Objection> checkFunctionKind(const PciFunction& function, const DeviceTerms& terms);
+
+/// Problem when this function can be reset only with its bus, and other functions there do not go
+/// to the same guest: its next owner could read data left by this one. For attach; a device that is
+/// already attached stays.
+std::vector<Objection> checkReset(const PciFunction& function, const DeviceTerms& terms);
+
+/// Problems with its current holders. `holders` may also name other devices.
+std::vector<Objection> checkFunctionUse(const PciFunction& function, const DeviceTerms& terms,
+                                        const std::vector<Holder>& holders);
+
+/// Problems with the leased functions among `leases` on the host as it is now: a function is
+/// missing or replaced by another one, and everything that checkFunctionKind() and
+/// checkFunctionUse() find. For prepare. `companions`: the devices that go to the same guest.
+std::vector<Objection> checkLeasedFunctions(const Inventory& inventory,
+                                            const std::vector<Lease>& leases,
+                                            const std::set<PciAddress>& companions);
+
+/// Problems that keep this VF from being passed to a guest: it is in use, or not isolated.
+/// Allowances waive problems. `holders` may also name other devices.
+std::vector<Objection> checkVf(const VirtualFunction& vf, const DeviceTerms& terms,
+                               const std::vector<Holder>& holders);
+
+/// Problems with the leases on the PF as it is now: VF missing or at another address than the lease
+/// records, card moved or replaced, and everything that checkVf() finds. For prepare, and after
+/// creating VFs. `companions`: the devices that go to the same guest, besides those of `leases`.
+std::vector<Objection> checkLeasedVfs(const PhysicalFunction& pf, const std::vector<Lease>& leases,
+                                      const std::vector<Holder>& holders,
+                                      const std::set<PciAddress>& companions = {});
+
+}  // namespace vfpass::plan

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vfpass/network_pool.hpp"
+#include "vfpass/plan/objection.hpp"
+#include "vfpass/plan/plan_attach.hpp"
+
+namespace vfpass::plan {
+
+/// The first pool that contains the function; nullptr if none does. `pfNetdev`: the netdev of its
+/// PF, empty if the function is not a VF.
+const NetworkPool* findPool(const std::vector<NetworkPool>& pools, const PciAddress& function,
+                            std::string_view pfNetdev);
+
+/// Adds an objection for each lease of another domain that includes the wanted device: a whole PF
+/// includes its VFs. `wanted.domain` is the VM; `alternative` begins the remedy, such as `choose
+/// another index`.
+void objectToLeases(const std::vector<Lease>& leases, const Lease& wanted,
+                    const std::string& alternative, std::vector<Objection>& objections);
+
+/// Adds an objection if the function belongs to a pool of libvirt networks, which libvirt allocates
+/// from without checking whether a device is in use.
+void objectToPool(const AttachInput& input, const PciAddress& function, std::string_view pfNetdev,
+                  const std::string& remedy, std::vector<Objection>& objections);
+
+/// Adds an objection for each domain whose XML names the device, the VM's own included if vfpass
+/// did not add that hostdev. `kind` is the device's, for the remedy: `VF`, `function`.
+void objectToClaims(const AttachInput& input, const PciAddress& address, const std::string& kind,
+                    std::vector<Objection>& objections);
+
+}  // namespace vfpass::plan

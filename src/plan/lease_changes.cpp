@@ -1,0 +1,170 @@
+#include "lease_changes.hpp"
+
+#include <algorithm>
+
+#include "decide_lease.hpp"
+#include "device_steps.hpp"
+#include "vfpass/base/shell.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/plan/check_device.hpp"
+#include "vfpass/plan/lease_device.hpp"
+
+namespace vfpass::plan {
+namespace {
+
+bool isKept(const Lease& lease, const std::vector<Lease>& wanted) {
+  return std::ranges::any_of(wanted, [&](const Lease& each) {
+    return each.entry == lease.entry && isVf(each) == isVf(lease) && sameDevice(each, lease);
+  });
+}
+
+// Between two runs a VF holds neutral values, so that only a running guest's settings can drift.
+// Values that the driver does not report are not compared.
+bool hasDrifted(const AttachInput& input, const Lease& lease) {
+  const VirtualFunction* vf = findVf(input.inventory, lease);
+  if (!input.scope.live || !input.plugged.contains(lease.entry) || vf == nullptr) {
+    return false;
+  }
+  const auto differing = differingAttributes(settingsToApply(lease), vf->settings);
+  return std::ranges::any_of(differing, [&](Attribute attribute) {
+    return only(vf->settings, {attribute}) != VfSettings{};
+  });
+}
+
+}  // namespace
+
+LeaseChanges compareLeases(const AttachInput& input, std::vector<Lease>& wanted) {
+  LeaseChanges changes;
+  for (auto& lease : wanted) {
+    const Lease* earlier = earlierLease(input, lease.entry);
+    const bool same = earlier != nullptr && sameTerms(*earlier, lease);
+    const bool plugs = input.scope.live && !input.plugged.contains(lease.entry);
+    if (same) {
+      lease = *earlier;
+    }
+    if (plugs) {
+      lease.state = LeaseState::running;
+      lease.bootId = input.bootId;
+      changes.plugged.push_back(lease);
+    }
+    if (!same || plugs) {
+      changes.put.push_back(lease);
+    } else if (hasDrifted(input, lease)) {
+      changes.drifted.push_back(lease);
+    }
+    changes.terms = changes.terms || !same;
+  }
+  for (const auto& lease : input.leases) {
+    if (lease.domain == input.domain && !isKept(lease, wanted)) {
+      changes.dropped.push_back(lease);
+    }
+  }
+  changes.terms = changes.terms || !changes.dropped.empty();
+  return changes;
+}
+
+namespace {
+
+// True when the guest would only see its frames treated differently. The driver in the guest has
+// read MAC and GUIDs when it probed; libvirt sets VLAN and MAC of an <interface>.
+bool onlySwitchSettingsDiffer(const Lease& earlier, const Lease& wanted) {
+  if (isVf(earlier) != isVf(wanted)) {
+    return false;
+  }
+  Lease adjusted = wanted;
+  if (isVf(wanted)) {
+    vfOf(adjusted).settings = vfOf(earlier).settings;
+    vfOf(adjusted).required = vfOf(earlier).required;
+  }
+  adjusted.allow = earlier.allow;
+  adjusted.persistent = earlier.persistent;
+  adjusted.guest = earlier.guest;  // applies to the next start
+  adjusted.edits = earlier.edits;  // also applies to the next start
+  const auto differing = differingAttributes(settingsOf(wanted), settingsOf(earlier));
+  const bool fixed = std::ranges::any_of(differing, [&](Attribute attribute) {
+    return attribute == Attribute::mac || attribute == Attribute::nodeGuid ||
+           attribute == Attribute::portGuid ||
+           (isInterface(wanted) && attribute == Attribute::vlan);
+  });
+  return !fixed && sameTerms(earlier, adjusted);
+}
+
+void checkChanged(const AttachInput& input, const Lease& earlier, const Lease& lease,
+                  std::vector<Objection>& objections) {
+  if (!onlySwitchSettingsDiffer(earlier, lease)) {
+    objections.push_back(
+        {lease.entry + " is in use by the running guest: cannot replace its device",
+         "`vfpass detach " + shellArgument(input.domainName) + "`, then attach again"});
+  } else if (!input.scope.live && settingsOf(earlier) != settingsOf(lease)) {
+    objections.push_back({lease.entry + " is in use by the running guest with different values",
+                          "omit --config to change the values while the guest is running"});
+  } else if (!input.scope.config && earlier.persistent && !sameTerms(earlier, lease)) {
+    objections.push_back(
+        {"the mapping of " + lease.entry +
+             " has changed, but the device is also in the persistent configuration",
+         "omit --live to set the new values in both configurations", ExitCode::badInput});
+  }
+}
+
+void checkPlace(const AttachInput& input, const Lease& earlier, const Lease& lease,
+                std::vector<Objection>& objections) {
+  if (!input.scope.config && earlier.persistent && !sameTerms(earlier, lease)) {
+    objections.push_back({lease.entry +
+                              " cannot be plugged in with its persistent configuration (" +
+                              toString(earlier.guest.address) + " in the guest)",
+                          "omit --live to change the persistent configuration, too"});
+  }
+}
+
+Objection foreignDevice(const AttachInput& input, const Lease& lease) {
+  return {"the running guest has a device with the alias of " + lease.entry +
+              ", which vfpass has not attached",
+          unplugForeign(input.domainName, lease)};
+}
+
+std::vector<Objection> checkDevice(const AttachInput& input, const Lease& lease,
+                                   const std::set<PciAddress>& companions) {
+  if (!isVf(lease)) {
+    return checkLeasedFunctions(input.inventory, {lease}, companions);
+  }
+  const PhysicalFunction* pf = findPf(input.inventory, lease.pf);
+  return pf == nullptr || pf->vfs.empty()
+             ? std::vector<Objection>{}
+             : checkLeasedVfs(*pf, {lease}, input.inventory.holders, companions);
+}
+
+}  // namespace
+
+void checkRunning(const AttachInput& input, const LeaseChanges& changes,
+                  const std::set<PciAddress>& companions, std::vector<Objection>& objections) {
+  if (!input.active) {
+    return;
+  }
+  // Leases with changes: the guest keeps what it has, and gets what its configuration has.
+  for (const auto& lease : changes.put) {
+    const Lease* earlier = earlierLease(input, lease.entry);
+    if (earlier != nullptr && input.plugged.contains(lease.entry)) {
+      checkChanged(input, *earlier, lease, objections);
+    } else if (earlier != nullptr) {
+      checkPlace(input, *earlier, lease, objections);
+    } else if (input.scope.live && input.plugged.contains(lease.entry)) {
+      objections.push_back(foreignDevice(input, lease));
+    }
+  }
+  // Devices to plug in; those of new leases have been checked already.
+  for (const auto& lease : changes.plugged) {
+    if (earlierLease(input, lease.entry) != nullptr) {
+      append(checkDevice(input, lease, companions), objections);
+    }
+  }
+  // Devices that the guest would lose.
+  for (const auto& lease : changes.dropped) {
+    if (input.plugged.contains(lease.entry)) {
+      objections.push_back(
+          {lease.entry + " is no longer in the mapping, but the running guest still has it",
+           "`vfpass detach " + shellArgument(input.domainName) + "`, then attach again"});
+    }
+  }
+}
+
+}  // namespace vfpass::plan

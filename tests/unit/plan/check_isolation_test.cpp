@@ -1,0 +1,100 @@
+#include "check_isolation.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace vfpass::plan {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using testing::StartsWith;
+
+const PciAddress port = *parsePciAddress("0000:39:00.0");
+const PciAddress audio = *parsePciAddress("0000:3a:00.1");
+const PciAddress disk = *parsePciAddress("0000:3b:00.0");
+
+// The rule is the same for both kinds of device; the parameter is the device's name.
+class IsolationTest : public testing::TestWithParam<const char*> {
+ protected:
+  std::vector<Objection> found() { return checkIsolation(device, terms); }
+
+  DeviceIsolation device{GetParam(), 7, {}};
+  DeviceTerms terms;
+};
+
+TEST_P(IsolationTest, AcceptsGroupOfItsOwn) { EXPECT_THAT(found(), IsEmpty()); }
+
+TEST_P(IsolationTest, AcceptsBridgesUnlessBoundToOtherDriver) {
+  device.peers = {{port, 0x060400, "pcieport"}, {port, 0x060400, ""}};
+  EXPECT_THAT(found(), IsEmpty());
+  device.peers = {{port, 0x060400, "shpchp"}};
+  EXPECT_THAT(found(), SizeIs(1));
+}
+
+TEST_P(IsolationTest, RefusesStrangersUnlessAllowed) {
+  device.peers = {{audio, 0x040300, ""}, {disk, 0x010802, "nvme"}};
+  terms.companions = {audio};
+  ASSERT_THAT(found(), SizeIs(1));
+  EXPECT_EQ(found()[0].message, std::string(GetParam()) +
+                                    " shares IOMMU group 7 with 0000:3b:00.0: the guest could "
+                                    "reach those devices without IOMMU protection");
+  EXPECT_THAT(found()[0].remedy, StartsWith("enable ACS"));
+  terms.allow = {Allowance::sharedIommuGroup};
+  EXPECT_THAT(found(), IsEmpty());
+  terms.allow.clear();
+  terms.companions.insert(disk);
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_P(IsolationTest, RefusesDeviceWithoutGroupWhateverIsAllowed) {
+  device.iommuGroup.reset();
+  terms.allow = {Allowance::sharedIommuGroup, Allowance::unsafeInterrupts};
+  ASSERT_THAT(found(), SizeIs(1));
+  EXPECT_THAT(found()[0].message, StartsWith(std::string(GetParam()) + " has no IOMMU group"));
+}
+
+TEST_P(IsolationTest, RefusesUnsafeInterruptsUnlessAllowed) {
+  terms.unsafeInterrupts = true;
+  ASSERT_THAT(found(), SizeIs(1));
+  EXPECT_THAT(found()[0].message, StartsWith(std::string(GetParam()) + " cannot be isolated"));
+  terms.allow = {Allowance::unsafeInterrupts};
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, IsolationTest,
+                         testing::Values("VF 2 (0000:01:00.4)", "PCI function 0000:3a:00.0"));
+
+// A class that is not known must not pass for that of a bridge.
+TEST(CheckVf, AcceptsOnlyCompanionsInItsGroup) {
+  VirtualFunction vf;
+  vf.iommuGroup = 7;
+  vf.groupPeers = {audio};
+  EXPECT_THAT(checkVf(vf, {"", {audio}, {}}, {}), IsEmpty());
+  vf.groupPeers = {audio, port};
+  const auto found = checkVf(vf, {"", {audio}, {}}, {});
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_THAT(found[0].message, HasSubstr("with 0000:39:00.0:"));
+}
+
+TEST(CheckLeasedVfs, CompanionsAreTheOtherLeasesAndDevices) {
+  PhysicalFunction pf;
+  std::vector<Lease> leases(2);
+  for (unsigned index = 0; index < 2; ++index) {
+    VirtualFunction vf;
+    vf.index = index;
+    vf.address = {0, 1, 0, static_cast<std::uint8_t>(index + 1)};
+    vf.iommuGroup = 7;
+    pf.vfs.push_back(vf);
+    vfOf(leases[index]).index = index;
+    leases[index].vf = vf.address;
+  }
+  pf.vfs[0].groupPeers = {pf.vfs[1].address, audio};
+  EXPECT_THAT(checkLeasedVfs(pf, leases, {}, {audio}), IsEmpty());
+  EXPECT_THAT(checkLeasedVfs(pf, leases, {}), SizeIs(1));
+  EXPECT_THAT(checkLeasedVfs(pf, {leases[0]}, {}, {audio}), SizeIs(1));
+}
+
+}  // namespace
+}  // namespace vfpass::plan
