@@ -17,11 +17,14 @@ using Event = Json::parse_event_t;
 /// in its recursive functions, and it silently keeps one of two duplicate members.
 class Guard {
  public:
-  explicit Guard(int levels) : levels_(levels) {}
+  explicit Guard(const JsonLimits& limits) : limits_(limits) {}
 
   void see(int depth, Event event, const Json& parsed) {
     if (event == Event::object_start || event == Event::array_start) {
       requireLevel(depth);
+    }
+    if (event != Event::object_end && event != Event::array_end && event != Event::key) {
+      requireRoom();
     }
     if (event == Event::object_start) {
       open_.emplace_back();
@@ -34,8 +37,14 @@ class Guard {
 
  private:
   void requireLevel(int depth) const {
-    if (depth >= levels_) {
-      throw JsonRefused("nested more than " + std::to_string(levels_) + " levels deep");
+    if (depth >= limits_.levels) {
+      throw JsonRefused("nested more than " + std::to_string(limits_.levels) + " levels deep");
+    }
+  }
+
+  void requireRoom() {
+    if (++values_ > limits_.values) {
+      throw JsonRefused("more than " + std::to_string(limits_.values) + " values");
     }
   }
 
@@ -45,7 +54,8 @@ class Guard {
     }
   }
 
-  int levels_;
+  JsonLimits limits_;
+  std::size_t values_ = 0;
   std::vector<std::set<std::string>> open_;  // the keys of each object that has not ended
 };
 
@@ -55,7 +65,7 @@ Json parseBoundedJson(std::string_view text, const JsonLimits& limits) {
   if (text.size() > limits.bytes) {
     throw JsonRefused("larger than " + sizeText(limits.bytes));
   }
-  Guard guard(limits.levels);
+  Guard guard(limits);
   const auto seeEvent = [&](int depth, Event event, const Json& parsed) {
     guard.see(depth, event, parsed);
     return true;

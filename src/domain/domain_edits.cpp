@@ -4,8 +4,8 @@
 #include <array>
 
 #include "element_text.hpp"
+#include "metadata.hpp"
 #include "our_elements.hpp"
-#include "settings_codec.hpp"
 #include "xml_source.hpp"
 
 namespace vfpass::domain {
@@ -166,29 +166,13 @@ struct Recorded {
   std::vector<std::vector<std::string>> edits;
 };
 
-// Adds a <setting> of a lease; an unreadable one names no elements.
-void addSetting(pugi::xml_node node, std::map<EditPlace, Recorded>& recorded) {
-  try {
-    DomainEdit edit = readEdit(node);
-    recorded[edit.place].edits.push_back(std::move(edit.elements));
-    recorded[edit.place].container = containerOf(attributeText(node, containerAttribute));
-  } catch (const Error&) {
-    return;
-  }
-}
-
-// No more settings than a readable lease can have: each is searched for in the whole domain.
+// Each of the settings is searched for in the whole domain.
 std::map<EditPlace, Recorded> readRecorded(const Document& document) {
   std::map<EditPlace, Recorded> recorded;
-  std::size_t count = 0;
-  for (const auto metadata : ourMetadata(document)) {
-    for (const auto lease : metadata) {
-      for (const auto node : lease) {
-        if (isOurChild(lease, "lease") && isOurChild(node, "setting") && count++ < maxEdits) {
-          addSetting(node, recorded);
-        }
-      }
-    }
+  for (const RecordedEdit& found : recordedEdits(ourMetadata(document))) {
+    Recorded& place = recorded[found.edit.place];
+    place.edits.push_back(found.edit.elements);
+    place.container = found.container;
   }
   return recorded;
 }

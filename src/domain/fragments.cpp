@@ -4,7 +4,6 @@
 #include <sstream>
 
 #include "element_text.hpp"
-#include "metadata_codec.hpp"
 #include "our_elements.hpp"
 #include "pci_elements.hpp"
 #include "vfpass/domain/seal.hpp"
@@ -61,19 +60,12 @@ class Skeleton {
 };
 
 pugi::xml_node writeSealed(pugi::xml_document& tree, const std::vector<Lease>& leases,
-                           const SealKey& key) {
-  auto node = writeMetadata(tree, leases.front().domain, leases);
+                           const SealKey& key, const Containers& containers) {
+  auto node = writeMetadata(tree, leases.front().domain, leases, containers);
   if (const std::string seal = sealOf(leases, key); !seal.empty()) {
     setAttribute(node, sealAttribute, seal.c_str());
   }
   return node;
-}
-
-void writeContainer(pugi::xml_node node, Container container) {
-  if (container != Container::absent) {
-    setAttribute(node, containerAttribute,
-                 container == Container::present ? "present" : "self-closing");
-  }
 }
 
 std::optional<std::string> partnerOf(const Lease& lease) {
@@ -194,15 +186,7 @@ std::string controllerFragment(const GuestController& controller, const Template
 std::string metadataFragment(const std::vector<Lease>& leases, const SealKey& key,
                              const Containers& containers, std::string_view indentation) {
   pugi::xml_document tree;
-  auto node = writeSealed(tree, leases, key);
-  writeContainer(node, containers.metadata);
-  for (const auto lease : node) {
-    for (const auto setting : lease.children("vfpass:setting")) {
-      const auto place = parseEditPlace(attributeText(setting, "place"));
-      const auto found = containers.edits.find(place.value_or(EditPlace::memtune));
-      writeContainer(setting, found == containers.edits.end() ? Container::absent : found->second);
-    }
-  }
+  const auto node = writeSealed(tree, leases, key, containers);
   // libvirt writes metadata with libxml2, which uses double quotes.
   return elementText(node, indentation, 0);
 }
@@ -216,7 +200,7 @@ std::string metadataXml(const std::vector<Lease>& leases, const SealKey& key) {
     return {};
   }
   pugi::xml_document tree;
-  auto node = writeSealed(tree, leases, key);
+  auto node = writeSealed(tree, leases, key, {});
   node.remove_attribute("xmlns:vfpass");
   struct : pugi::xml_tree_walker {
     bool for_each(pugi::xml_node& each) override {
@@ -228,12 +212,6 @@ std::string metadataXml(const std::vector<Lease>& leases, const SealKey& key) {
   } dropPrefixes;
   tree.traverse(dropPrefixes);
   return elementText(node, "", 0);
-}
-
-Container containerOf(std::string_view attribute) {
-  return attribute == "present"        ? Container::present
-         : attribute == "self-closing" ? Container::selfClosing
-                                       : Container::absent;
 }
 
 }  // namespace vfpass::domain

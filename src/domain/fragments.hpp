@@ -1,10 +1,10 @@
 #pragma once
 
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "metadata.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 
 namespace vfpass::domain {
@@ -22,24 +22,10 @@ std::string portFragment(const Lease& lease, const Templates& templates,
 std::string controllerFragment(const GuestController& controller, const Templates& templates,
                                std::string_view indentation);
 
-/// State of an element before vfpass added to it. Recorded in our metadata because it cannot be
-/// told from the XML afterwards.
-enum class Container { absent, selfClosing, present };
-
-struct Containers {
-  Container metadata = Container::absent;  ///< `<metadata>` itself
-  std::map<EditPlace, Container> edits;    ///< containers of domain settings
-};
-
 /// The `<vfpass:domain>` element, sealed with `key`. `leases` is not empty and all leases belong to
 /// one domain. `containers` is not sealed: it only determines how our elements are removed from
 /// that domain's XML.
 std::string metadataFragment(const std::vector<Lease>& leases, const SealKey& key,
                              const Containers& containers, std::string_view indentation);
-
-/// Parses the container attribute that metadataFragment() writes.
-Container containerOf(std::string_view containerAttribute);
-
-inline constexpr const char* containerAttribute = "container";
 
 }  // namespace vfpass::domain

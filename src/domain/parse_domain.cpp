@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "metadata_codec.hpp"
+#include "metadata.hpp"
 #include "our_elements.hpp"
 #include "pci_elements.hpp"
 #include "vfpass/domain/domain_xml.hpp"
@@ -59,11 +59,12 @@ void readOurMetadata(const Document& document, ParsedDomain& parsed) {
     return;
   }
   try {
-    parsed.leases = readMetadata(found.front(), parsed.name);
-    parsed.foreignMetadata = readMetadataOwner(found.front()) != parsed.uuid;
+    Metadata metadata = readMetadata(found.front(), parsed.name);
+    parsed.leases = std::move(metadata.leases);
+    parsed.sealedText = std::move(metadata.sealedText);
+    parsed.foreignMetadata = metadata.owner != parsed.uuid;
     parsed.seal = attributeText(found.front(), sealAttribute);
   } catch (const Error& error) {
-    parsed.leases.clear();
     parsed.metadataProblem = error.what();
   }
 }

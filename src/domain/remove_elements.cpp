@@ -27,7 +27,7 @@ std::string removeElements(std::string_view xml, const std::vector<Lease>& wante
   for (const auto metadata : ourMetadata(document)) {
     // Also the whole <metadata> if vfpass added it and nothing else is in it.
     const Splice splice = removal(xml, document.span(metadata));
-    const auto container = containerOf(attributeText(metadata, containerAttribute));
+    const auto container = metadataContainer(metadata);
     std::ranges::move(removeFrom(document, metadata.parent(), container, {{splice.begin, splice}}),
                       std::back_inserter(splices));
   }

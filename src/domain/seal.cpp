@@ -3,59 +3,37 @@
 #include <nettle/hmac.h>
 #include <nettle/memops.h>
 
-#include <algorithm>
 #include <array>
 
-#include "metadata_codec.hpp"
-#include "our_elements.hpp"
+#include "metadata.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::domain {
 namespace {
 
-// Length-prefixed, so that two different elements never produce the same bytes.
-void addText(hmac_sha256_ctx& context, std::string_view text) {
-  const std::string length = std::to_string(text.size()) + ":";
-  for (const std::string_view part : {std::string_view(length), text}) {
-    hmac_sha256_update(&context, part.size(), reinterpret_cast<const std::uint8_t*>(part.data()));
-  }
+void update(hmac_sha256_ctx& context, std::string_view text) {
+  hmac_sha256_update(&context, text.size(), reinterpret_cast<const std::uint8_t*>(text.data()));
 }
 
-// Covers the tree that writeMetadata() builds, so everything that is written is sealed.
-void addElement(hmac_sha256_ctx& context, pugi::xml_node node) {
-  addText(context, node.name());
-  for (const auto attribute : node.attributes()) {
-    addText(context, attribute.name());
-    addText(context, attribute.value());
+// Length-prefixed, so that a host id and a text never produce the same bytes as others.
+std::string sealOf(const std::string& text, const SealKey& key) {
+  if (key.secret.empty()) {
+    return {};
   }
-  for (const auto child : node) {
-    addElement(context, child);
-  }
-  addText(context, "");  // the element's end
-}
-
-std::vector<Lease> inOrder(std::vector<Lease> leases) {
-  std::ranges::sort(leases,
-                    [](const Lease& one, const Lease& other) { return one.entry < other.entry; });
-  return leases;
+  hmac_sha256_ctx context;
+  hmac_sha256_set_key(&context, key.secret.size(), key.secret.data());
+  update(context, "22:vfpass domain metadata");
+  update(context, std::to_string(key.hostId.size()) + ":" + key.hostId);
+  update(context, text);
+  std::array<std::uint8_t, SHA256_DIGEST_SIZE> digest{};
+  hmac_sha256_digest(&context, digest.size(), digest.data());
+  return hexBytes(digest, "");
 }
 
 }  // namespace
 
 std::string sealOf(const std::vector<Lease>& leases, const SealKey& key) {
-  if (key.secret.empty() || leases.empty()) {
-    return {};
-  }
-  pugi::xml_document tree;
-  const auto element = writeMetadata(tree, leases.front().domain, inOrder(leases));
-  hmac_sha256_ctx context;
-  hmac_sha256_set_key(&context, key.secret.size(), key.secret.data());
-  addText(context, "vfpass domain metadata");
-  addText(context, key.hostId);
-  addElement(context, element);
-  std::array<std::uint8_t, SHA256_DIGEST_SIZE> digest{};
-  hmac_sha256_digest(&context, digest.size(), digest.data());
-  return hexBytes(digest, "");
+  return leases.empty() ? "" : sealOf(sealedText(leases.front().domain, leases), key);
 }
 
 std::string sealFault(const ParsedDomain& parsed, const SealKey& key) {
@@ -74,7 +52,7 @@ std::string sealFault(const ParsedDomain& parsed, const SealKey& key) {
   if (key.secret.empty()) {
     return "this host has no key to check the seal of its vfpass metadata";
   }
-  const std::string expected = sealOf(parsed.leases, key);
+  const std::string expected = sealOf(parsed.sealedText, key);
   const bool valid = expected.size() == parsed.seal.size() &&
                      memeql_sec(expected.data(), parsed.seal.data(), expected.size()) == 1;
   return valid ? "" : "its vfpass metadata was changed, or comes from another host: wrong seal";

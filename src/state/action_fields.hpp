@@ -1,9 +1,9 @@
 #pragma once
 
-#include "lease_fields.hpp"
+#include "vfpass/model/lease_fields.hpp"
 #include "vfpass/plan.hpp"
 
-namespace vfpass::state {
+namespace vfpass::model {
 
 template <typename Archive>
 void fields(Archive& archive, CreateVfs& action) {
@@ -125,4 +125,4 @@ void fields(Archive& archive, ForgetSoftRoce& action) {
   archive("name", action.name);
 }
 
-}  // namespace vfpass::state
+}  // namespace vfpass::model

@@ -1,6 +1,7 @@
 #include "vfpass/state/action_json.hpp"
 
 #include "action_fields.hpp"
+#include "failure.hpp"
 
 namespace vfpass::state {
 namespace {
@@ -45,10 +46,10 @@ constexpr const char* kindName<RecordSoftRoce> = "record-soft-roce";
 template <>
 constexpr const char* kindName<ForgetSoftRoce> = "forget-soft-roce";
 
-Json encodeAction(const Action& action) {
+model::Json encodeAction(const Action& action) {
   return std::visit(
       [](const auto& kind) {
-        ObjectWriter writer;
+        model::ObjectWriter writer;
         auto copy = kind;
         writer("do", std::string(kindName<std::decay_t<decltype(kind)>>));
         fields(writer, copy);
@@ -59,7 +60,7 @@ Json encodeAction(const Action& action) {
 
 /// Reads the rest of the object into `action` if it is of this kind.
 template <typename Kind>
-bool decodeKind(const std::string& name, ObjectReader& reader, Action& action) {
+bool decodeKind(const std::string& name, model::ObjectReader& reader, Action& action) {
   if (name != kindName<Kind>) {
     return false;
   }
@@ -70,17 +71,18 @@ bool decodeKind(const std::string& name, ObjectReader& reader, Action& action) {
 }
 
 template <typename... Kinds>
-bool decodeAnyKind(const std::string& name, ObjectReader& reader, std::variant<Kinds...>& action) {
+bool decodeAnyKind(const std::string& name, model::ObjectReader& reader,
+                   std::variant<Kinds...>& action) {
   return (decodeKind<Kinds>(name, reader, action) || ...);
 }
 
-Action decodeAction(const Json& json) {
-  ObjectReader reader(json);
+Action decodeAction(const model::Json& json) {
+  model::ObjectReader reader(json);
   std::string kind;
   reader("do", kind);
   Action action;
   if (!decodeAnyKind(kind, reader, action)) {
-    throwUnknownRecord("unknown action '" + kind + "'");
+    model::throwUnknownRecord("unknown action '" + kind + "'");
   }
   reader.refuseUnknownMembers();
   return action;
@@ -90,10 +92,12 @@ Action decodeAction(const Json& json) {
 
 std::string actionToJson(const Action& action) { return encodeAction(action).dump(); }
 
-Action actionFromJson(std::string_view text) { return decodeAction(parseRecord(text)); }
+Action actionFromJson(std::string_view text) {
+  return readRecords([&] { return decodeAction(model::parseRecord(text)); });
+}
 
 std::string actionsToJson(const std::vector<Action>& actions) {
-  Json array = Json::array();
+  model::Json array = model::Json::array();
   for (const Action& action : actions) {
     array.push_back(encodeAction(action));
   }
@@ -101,15 +105,17 @@ std::string actionsToJson(const std::vector<Action>& actions) {
 }
 
 std::vector<Action> actionsFromJson(std::string_view text) {
-  const Json array = parseRecord(text);
-  if (!array.is_array()) {
-    throwUnknownRecord("expected a list of actions");
-  }
-  std::vector<Action> actions;
-  for (const Json& element : array) {
-    actions.push_back(decodeAction(element));
-  }
-  return actions;
+  return readRecords([&] {
+    const model::Json array = model::parseRecord(text);
+    if (!array.is_array()) {
+      model::throwUnknownRecord("expected a list of actions");
+    }
+    std::vector<Action> actions;
+    for (const model::Json& element : array) {
+      actions.push_back(decodeAction(element));
+    }
+    return actions;
+  });
 }
 
 }  // namespace vfpass::state

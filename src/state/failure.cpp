@@ -91,6 +91,12 @@ Error systemFailure(const std::string& what, int error, const std::filesystem::p
   return Error(what + ": " + errnoText(error), remedyFor(error, folder));
 }
 
+void throwUnknownRecord(const std::string& what) {
+  throw Error("state database: this vfpass does not understand a record: " + printable(what),
+              "a newer vfpass wrote it; reinstall that version and run `vfpass recover` before you "
+              "downgrade");
+}
+
 std::string corruptDatabaseRemedy() {
   return "run `vfpass recover`; it moves the file aside and rebuilds the leases from the host and "
          "the domains' XML";

@@ -7,7 +7,10 @@
 #include <string>
 
 #include "location.hpp"
+#include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
+#include "vfpass/model/record.hpp"
+#include "vfpass/state/database.hpp"
 
 namespace vfpass::state {
 
@@ -16,6 +19,24 @@ namespace vfpass::state {
 Error systemFailure(const std::string& what, int error, const std::filesystem::path& folder);
 
 std::string corruptDatabaseRemedy();
+
+/// Throws the error for a record that this version does not understand.
+[[noreturn]] void throwUnknownRecord(const std::string& what);
+
+/// Reads records with `read()`. Throws CorruptDatabase for a damaged one, and otherwise Error for
+/// one that it refuses.
+template <typename Read>
+auto readRecords(Read read) {
+  try {
+    return read();
+  } catch (const model::RecordRefused& refused) {
+    if (refused.isDamaged) {
+      throw CorruptDatabase("state database: damaged record: " + printable(refused.what()),
+                            corruptDatabaseRemedy());
+    }
+    throwUnknownRecord(refused.what());
+  }
+}
 
 /// A failure reported by SQLite, with its errno (sqlite3_system_errno; 0: unknown).
 struct SqliteFailure {

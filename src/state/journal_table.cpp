@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "record.hpp"
+#include "failure.hpp"
 #include "vfpass/state/action_json.hpp"
 
 namespace vfpass::state {

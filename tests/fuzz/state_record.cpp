@@ -1,6 +1,7 @@
 // Records of the state database, of this or another version.
-// covers: src/state/action_json.cpp src/state/lease_json.cpp src/state/record.cpp
-// src/state/record.hpp src/state/lease_fields.hpp src/state/action_fields.hpp
+// covers: src/state/action_json.cpp src/state/lease_json.cpp src/model/record.cpp
+// src/model/include/vfpass/model/record.hpp src/model/include/vfpass/model/lease_fields.hpp
+// src/model/lease_encoding.cpp src/state/action_fields.hpp
 #include "fuzz/target.hpp"
 #include "lease_json.hpp"
 #include "vfpass/state/action_json.hpp"

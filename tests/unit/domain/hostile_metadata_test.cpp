@@ -31,6 +31,7 @@ class HostileMetadata : public testing::Test {
   std::string xml_ = readCase("q35.xml");
   std::vector<Lease> leases_ = sampleLeases(xml_);
   std::string attached_ = withLeases(xml_, leases_, builtInTemplates(), fake::sealKey());
+  std::string version1_ = readCase("version-1.xml");
 
   // Next to our element.
   [[nodiscard]] std::string withForeign(const std::string& content) const {
@@ -80,14 +81,34 @@ TEST_F(HostileMetadata, ExcessInOurElementIsAMetadataProblem) {
 }
 
 TEST_F(HostileMetadata, MoreLeasesThanAGuestHasRoomForAreAMetadataProblem) {
-  const auto begin = attached_.find("<vfpass:lease ");
+  const auto begin = attached_.find("<vfpass:lease>");
   const auto end = attached_.find("</vfpass:lease>", begin) + 15;
   std::string many;
   for (int number = 0; number < 1030; ++number) {
-    many += replaced(attached_.substr(begin, end - begin), "name=\"rail0\"",
-                     "name=\"n" + std::to_string(number) + "\"");
+    many += replaced(attached_.substr(begin, end - begin), R"("vf-name":"rail0")",
+                     R"("vf-name":"n)" + std::to_string(number) + "\"");
   }
   EXPECT_THAT(parseDomain(withinOurs(many)).metadataProblem, HasSubstr("more than 1024 leases"));
+}
+
+TEST_F(HostileMetadata, MoreValuesThanALeaseCanHaveAreAMetadataProblem) {
+  const std::string many =
+      replaced(attached_, R"("allow":[])", R"("allow":[0)" + repeated(",0", 100'000) + "]");
+  EXPECT_THAT(parseDomain(many).metadataProblem, HasSubstr("more than 100000 values"));
+  const std::string deep = replaced(attached_, R"("allow":[])",
+                                    R"("allow":)" + repeated("[", 50'000) + repeated("]", 50'000));
+  EXPECT_THAT(parseDomain(deep).metadataProblem, HasSubstr("nested more than 32 levels deep"));
+}
+
+// detach still finds what vfpass added.
+TEST_F(HostileMetadata, RecordedSettingsOfADamagedLeaseAreRemoved) {
+  leases_[0].edits = {{"pinning", EditPlace::cputune, {"<vcpupin vcpu='0' cpuset='1'/>"}}};
+  const auto with = withLeases(xml_, leases_, builtInTemplates(), fake::sealKey());
+  for (const std::string& damaged : {replaced(with, R"("generation":7)", R"("generation":"x")"),
+                                     replaced(version1_, "generation=\"7\"", "generation=\"x\"")}) {
+    EXPECT_NE(parseDomain(damaged).metadataProblem, "");
+    EXPECT_EQ(withLeases(damaged, {}, builtInTemplates(), {}), xml_);
+  }
 }
 
 TEST_F(HostileMetadata, NamespaceCanBeDeclaredAbove) {
@@ -157,7 +178,7 @@ TEST_F(HostileMetadata, ReadingIsLinear) {
     const std::string setting = "<vfpass:setting name='x' place='cputune'>" +
                                 repeated("<vfpass:element text='&lt;a/>'/>", count) +
                                 "</vfpass:setting></vfpass:lease>";
-    const std::string ours = replaced(replaced(attached_, "</vfpass:lease>", setting),
+    const std::string ours = replaced(replaced(version1_, "</vfpass:lease>", setting),
                                       " xmlns:vfpass=\"https://vfpass.org/xmlns/domain/1\"", "");
     return replaced(ours, "<metadata>",
                     "<metadata" + text + " xmlns:vfpass='https://vfpass.org/xmlns/domain/1'>");
@@ -170,31 +191,35 @@ TEST_F(HostileMetadata, RemovingRecordedSettingsIsLinear) {
   using Text = std::function<std::string(std::size_t)>;
   const auto expectLinearRemoval = [this](const Text& recorded, const Text& present) {
     const auto input = [&](std::size_t count) {
-      const std::string record = "<vfpass:setting name='x' place='cputune'>" + recorded(count) +
-                                 "</vfpass:setting></vfpass:lease>";
-      return replaced(replaced(attached_, "</vfpass:lease>", record), "<devices>",
+      const std::string record = R"("edits":[{"elements":[)" + recorded(count) +
+                                 R"(],"place":"cputune","setting":"x"}],"generation")";
+      return replaced(replaced(attached_, R"("generation")", record), "<devices>",
                       "<cputune>" + present(count) + "</cputune><devices>");
     };
     expectLinear(
         input, [](const std::string& xml) { withLeases(xml, {}, builtInTemplates(), {}); }, 1000);
   };
   const auto element = [](const std::string& text) {
-    return "<vfpass:element text='" + replaced(text, "<", "&lt;") + "'/>";
+    return "\"" + replaced(text, "<", "&lt;") + "\"";
   };
   const Text many = [](std::size_t count) { return repeated("<a/>", 2 * count); };
   // The record is found nearly everywhere.
   expectLinearRemoval(
-      [&](std::size_t count) { return repeated(element("<a/>"), count) + element("<b/>"); }, many);
+      [&](std::size_t count) { return repeated(element("<a/>") + ",", count) + element("<b/>"); },
+      many);
   // Its elements have many attributes.
   const Text attributes = [](std::size_t count) {
     std::string text = "<a";
     for (std::size_t number = 0; number < count; ++number) {
-      text += " a" + std::to_string(number) + "=\"\"";
+      text += " a" + std::to_string(number) + "=''";
     }
     return text + "/>";
   };
-  expectLinearRemoval([&](std::size_t count) { return repeated(element(attributes(count)), 2); },
-                      many);
+  expectLinearRemoval(
+      [&](std::size_t count) {
+        return element(attributes(count)) + "," + element(attributes(count));
+      },
+      many);
   // Its first element is large.
   expectLinearRemoval(
       [&](std::size_t count) { return element("<a>" + repeated("&lt;b/>", count) + "&lt;/a>"); },

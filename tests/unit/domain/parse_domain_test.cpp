@@ -3,6 +3,7 @@
 
 #include "fake/seal_key.hpp"
 #include "support.hpp"
+#include "vfpass/domain/seal.hpp"
 #include "xml_source.hpp"
 
 namespace vfpass::domain {
@@ -203,7 +204,46 @@ TEST_P(DamagedMetadata, IsReportedAndKeepsTheClaims) {
 INSTANTIATE_TEST_SUITE_P(
     All, DamagedMetadata,
     testing::Values(
-        Damage{" version=\"1\"", " version=\"2\""}, Damage{" version=\"1\"", ""},
+        Damage{" version=\"2\"", " version=\"3\""}, Damage{" version=\"2\"", ""},
+        Damage{" uuid=\"1111", " uuid=\""}, Damage{"</vfpass:lease>", "}</vfpass:lease>"},
+        Damage{R"(,"vf-name":"rail0")", ""}, Damage{R"("rail0")", R"("")"},
+        Damage{R"("rail0")", R"("a b")"}, Damage{R"("rail0")", R"("../x")"},
+        Damage{R"("rail0")", R"("rail1")"}, Damage{R"("rail0")", R"("rail0","vf-name":"rail0")"},
+        Damage{R"("generation":7)", R"("generation":-7)"},
+        Damage{R"("generation":7)", R"("generation":18446744073709551616)"},
+        Damage{R"("generation":7)", R"("generation":7,"unknown":0)"},
+        Damage{R"("vf-index":0)", R"("vf-index":4294967296)"},
+        Damage{R"("vf":"0000:3b:00.2")", R"("vf":"0000:3b:00.9")"},
+        Damage{R"("infiniband":false)", R"("infiniband":"no")"}, Damage{R"("managed":false,)", ""},
+        Damage{R"(["mac","vlan"])", R"(["mac","wlan"])"},
+        Damage{R"("allow":[])", R"("allow":["all"])"}, Damage{R"("allow":[])", R"("allow":{})"},
+        Damage{R"("mac":"02:00:00:00:00:00")", R"("mac":"02:00")"},
+        Damage{R"("id":100)", R"("id":4095)"}, Damage{R"("qos":0)", R"("qos":8)"},
+        Damage{R"("protocol":"802.1Q",)", ""}, Damage{R"("trust":false)", R"("trust":"")"},
+        Damage{R"("link-state":"auto")", R"("link-state":"down")"},
+        Damage{R"("index":3)", R"("index":256)"}, Damage{R"("address":"0000:00:04.0",)", ""},
+        Damage{R"("settings":{)", R"("setting":{)"}, Damage{R"("driver":"mlx5_core",)", ""},
+        Damage{R"("driver":"mlx5_core")", R"("driver":"../../../../../../tmp/x")"},
+        Damage{R"("driver-override":"")", R"("driver-override":"/tmp/x_vfio-pci")"},
+        Damage{"</vfpass:domain>",
+               "</vfpass:domain><a:domain "
+               "xmlns:a=\"https://vfpass.org/xmlns/domain/1\"/>"}));
+
+class DamagedVersion1 : public testing::TestWithParam<Damage> {};
+
+TEST_P(DamagedVersion1, IsReportedAndKeepsTheClaims) {
+  const auto parsed =
+      parseDomain(replaced(readCase("version-1.xml"), GetParam().from, GetParam().to));
+  EXPECT_TRUE(parsed.managed);
+  EXPECT_NE(parsed.metadataProblem, "");
+  EXPECT_THAT(parsed.leases, testing::IsEmpty());
+  EXPECT_THAT(parsed.claims, testing::SizeIs(4));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, DamagedVersion1,
+    testing::Values(
+        Damage{" version=\"1\"", " version=\"3\""}, Damage{" version=\"1\"", ""},
         Damage{" uuid=\"1111", " uuid=\""}, Damage{" name=\"rail0\"", ""},
         Damage{" name=\"rail0\"", " name=\"\""}, Damage{" name=\"rail0\"", " name=\"a b\""},
         Damage{" name=\"rail0\"", " name=\"../x\""}, Damage{" name=\"rail0\"", " name=\"rail1\""},
@@ -240,6 +280,58 @@ TEST(ScanElements, FindsTheEndOfEachElement) {
   EXPECT_TRUE(spans[1].selfClosing());
   EXPECT_EQ(text(spans[2]), "<d></d >");
   EXPECT_FALSE(spans[2].selfClosing());
+}
+
+TEST(Version1, IsReadWithItsSealAndWrittenAsTheCurrentVersion) {
+  const std::string xml = readCase("version-1.xml");
+  const ParsedDomain parsed = parseDomain(xml);
+  EXPECT_EQ(parsed.metadataProblem, "");
+  EXPECT_EQ(sealFault(parsed, fake::sealKey()), "");
+  ASSERT_THAT(parsed.leases, testing::SizeIs(3));
+  EXPECT_TRUE(carriesLeases(xml, parsed.leases, fake::sealKey()));
+  const std::string now = withLeases(xml, parsed.leases, builtInTemplates(), fake::sealKey());
+  EXPECT_THAT(now, testing::HasSubstr(" version=\"2\""));
+  EXPECT_EQ(parseDomain(now).leases, parsed.leases);
+  EXPECT_EQ(sealFault(parseDomain(now), fake::sealKey()), "");
+  EXPECT_EQ(withLeases(now, {}, builtInTemplates(), {}), readCase("q35.xml"));
+  EXPECT_EQ(withLeases(xml, {}, builtInTemplates(), {}), readCase("q35.xml"));
+}
+
+TEST(Version1, HasEveryMember) {
+  const auto leases = parseDomain(readCase("version-1.xml")).leases;
+  const LeasedVf& first = vfOf(leases.at(0));
+  EXPECT_EQ(leases[0].entry, "rail0");
+  EXPECT_EQ(first.refused, (std::set{Attribute::rate, Attribute::trust}));
+  EXPECT_EQ(first.settings.rate, (Rate{100, 2000}));
+  EXPECT_EQ(first.settings.vlan, (Vlan{100, 0, VlanProtocol::dot1q}));
+  EXPECT_EQ(leases[0].allow, (std::set{Allowance::sharedIommuGroup, Allowance::trust}));
+  ASSERT_THAT(leases[0].edits, testing::SizeIs(2));
+  EXPECT_EQ(leases[0].edits[1].elements.at(1), "<emulatorpin cpuset='2'/>");
+  EXPECT_EQ(leases[1].pfSerial, "caf\xc3\xa9 \xff\x01%");
+  EXPECT_TRUE(vfOf(leases[1]).interfaceForm);
+  EXPECT_TRUE(leases[1].guest.port->multifunction);
+  EXPECT_EQ(std::get<LeasedFunction>(leases[2].device).vfioDriver, "nvgrace_gpu_vfio_pci");
+  ASSERT_THAT(leases[2].guest.controllers, testing::SizeIs(2));
+  EXPECT_EQ(leases[2].guest.controllers[0].node, 1U);
+  EXPECT_EQ(leases[2].guest.controllers[0].busNumber, 64U);
+  EXPECT_FALSE(leases[2].guest.controllers[1].hotplug);
+}
+
+TEST(Version1, SealRejectsEveryEditedTerm) {
+  for (const auto& [from, to] : std::vector<std::pair<const char*, const char*>>{
+           {"vlan-id=\"100\"", "vlan-id=\"101\""},
+           {"trust=\"no\"", "trust=\"yes\""},
+           {"generation=\"7\"", "generation=\"8\""},
+           {"driver=\"mlx5_core\"", "driver=\"other\""},
+           {"persistent=\"yes\"", "persistent=\"no\""},
+           {"refused=\"rate trust\" ", ""},
+           {"vf=\"0000:3b:00.2\"", "vf=\"0000:3b:00.4\""},
+           {"bus-number=\"64\"", "bus-number=\"65\""},
+           {"4194304&lt;/hard_limit>", "4194305&lt;/hard_limit>"},
+           {"port-index=\"3\"", "port-index=\"9\""}}) {
+    const auto parsed = parseDomain(replaced(readCase("version-1.xml"), from, to));
+    EXPECT_THAT(sealFault(parsed, fake::sealKey()), testing::HasSubstr("wrong seal")) << from;
+  }
 }
 
 }  // namespace

@@ -101,7 +101,7 @@ TEST(MetadataXml, OmitsTheNamespace) {
   Lease lease;
   lease.entry = "rail0";
   const auto text = metadataXml({lease}, fake::sealKey());
-  EXPECT_THAT(text, testing::StartsWith("<domain version=\"1\""));
+  EXPECT_THAT(text, testing::StartsWith("<domain version=\"2\""));
   EXPECT_EQ(text.find("vfpass:"), std::string::npos);
   EXPECT_TRUE(metadataXml({}, fake::sealKey()).empty())
       << "libvirt removes the element for empty text";

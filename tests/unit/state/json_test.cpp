@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include "lease_json.hpp"
-#include "record.hpp"
 #include "samples.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/state/action_json.hpp"

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <nlohmann/json_fwd.hpp>
 #include <stdexcept>
 #include <string_view>
@@ -10,6 +11,8 @@ namespace vfpass {
 struct JsonLimits {
   std::size_t bytes;
   int levels;  ///< of objects and lists inside each other
+  /// Members and elements in all. Each takes 16 bytes of memory or more, and two bytes of text.
+  std::size_t values = std::numeric_limits<std::size_t>::max();
 };
 
 /// Why a text was refused, as a phrase for the caller's own error. Never quotes the text.

@@ -25,7 +25,8 @@ struct ParsedDomain {
   /// Why our metadata element cannot be read, in which case there are no leases. Empty if it is
   /// readable or missing.
   std::string metadataProblem;
-  std::string seal;  ///< attribute of the metadata element; may be empty
+  std::string seal;        ///< attribute of the metadata element; may be empty
+  std::string sealedText;  ///< what a valid seal covers
   std::vector<Lease> leases;
   std::vector<Claim> claims;
   /// Why `claims` is not complete; empty if it is.

@@ -1,21 +1,15 @@
-#include "record.hpp"
+#include "vfpass/model/record.hpp"
 
-#include "failure.hpp"
 #include "vfpass/base/bounded_json.hpp"
 #include "vfpass/base/driver_name.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
-#include "vfpass/state/database.hpp"
 
-namespace vfpass::state {
+namespace vfpass::model {
 namespace {
 
 // A plan for a domain with a hundred VFs stays well below a megabyte and seven levels.
-constexpr JsonLimits recordLimits{std::size_t{8} << 20U, 32};
-
-[[noreturn]] void throwDamagedRecord(const std::string& what) {
-  throw CorruptDatabase("state database: damaged record: " + what, corruptDatabaseRemedy());
-}
+constexpr JsonLimits recordLimits{std::size_t{8} << 20U, 32, maxRecordValues};
 
 bool isUtf8(const std::string& text) {
   try {
@@ -40,11 +34,9 @@ std::string decodeHex(const Json& json) {
 
 }  // namespace
 
-void throwUnknownRecord(const std::string& what) {
-  throw Error("state database: this vfpass does not understand a record: " + printable(what),
-              "a newer vfpass wrote it; reinstall that version and run `vfpass recover` before you "
-              "downgrade");
-}
+void throwUnknownRecord(const std::string& what) { throw RecordRefused(what, false); }
+
+void throwDamagedRecord(const std::string& what) { throw RecordRefused(what, true); }
 
 Json encodeText(const std::string& text) {
   if (isUtf8(text)) {
@@ -121,4 +113,4 @@ void ObjectReader::refuseUnknownMembers() const {
   }
 }
 
-}  // namespace vfpass::state
+}  // namespace vfpass::model

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -18,13 +19,24 @@
 #include "vfpass/pf_settings.hpp"
 #include "vfpass/vf_settings.hpp"
 
-namespace vfpass::state {
+namespace vfpass::model {
 
 using Json = nlohmann::json;
 
-/// Throws the error for a record that this version does not understand: unknown or missing members,
-/// or an unknown value.
+/// Why a record cannot be read, as a phrase for the error of whoever stores it. Quotes values of
+/// the record unescaped.
+class RecordRefused : public std::runtime_error {
+ public:
+  /// `damaged`: no version of vfpass writes this. Otherwise another version may have written it:
+  /// unknown or missing members, or an unknown value.
+  RecordRefused(const std::string& what, bool damaged)
+      : std::runtime_error(what), isDamaged(damaged) {}
+
+  const bool isDamaged;
+};
+
 [[noreturn]] void throwUnknownRecord(const std::string& what);
+[[noreturn]] void throwDamagedRecord(const std::string& what);
 
 /// Text as JSON. Bytes that are not UTF-8 (a VPD serial number may contain any) become `{"hex":
 /// "..."}`, because nlohmann-json throws when it dumps them.
@@ -33,8 +45,11 @@ std::string decodeText(const Json& json);
 std::uint64_t decodeNumber(const Json& json, std::uint64_t maximum);
 bool decodeBool(const Json& json);
 
-/// Parses one stored record, with limits on size and depth. Throws CorruptDatabase for invalid
-/// JSON.
+/// More members and elements than a record with a hundred leases has.
+inline constexpr std::size_t maxRecordValues = 100'000;
+
+/// Parses one record, with limits on its size, depth and number of values. Throws RecordRefused
+/// (damaged) for invalid JSON.
 Json parseRecord(std::string_view text);
 
 /// The inverse of `toString` for types that are stored that way; nullptr for all others.
@@ -106,6 +121,10 @@ class ObjectWriter {
   /// The name of a kernel driver, or empty for none. Throws Error for a name that driver() could
   /// not read back.
   void driver(const char* name, const std::string& value);
+  template <typename Value>
+  void checked(const char* name, const Value& value, bool (*)(const Value&)) {
+    (*this)(name, value);
+  }
   [[nodiscard]] Json take() { return std::move(object_); }
 
  private:
@@ -139,6 +158,14 @@ class ObjectReader {
   }
   /// Refuses an invalid driver name: it becomes part of a sysfs path.
   void driver(const char* name, std::string& value);
+  /// Refuses a value for which `isValid` is false.
+  template <typename Value>
+  void checked(const char* name, Value& value, bool (*isValid)(const Value&)) {
+    (*this)(name, value);
+    if (!isValid(value)) {
+      throwUnknownRecord("member '" + std::string(name) + "' has an invalid value");
+    }
+  }
   /// Call after every `fields`.
   void refuseUnknownMembers() const;
 
@@ -216,4 +243,4 @@ Value decode(const Json& json) {
   }
 }
 
-}  // namespace vfpass::state
+}  // namespace vfpass::model

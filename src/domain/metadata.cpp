@@ -1,0 +1,248 @@
+#include "metadata.hpp"
+
+#include <algorithm>
+
+#include "metadata_version_1.hpp"
+#include "our_elements.hpp"
+#include "pci_elements.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/model/lease_encoding.hpp"
+#include "xml_source.hpp"
+
+namespace vfpass::domain {
+namespace {
+
+using model::Json;
+
+constexpr const char* currentVersion = "2";
+constexpr const char* firstVersion = "1";
+
+// More than a guest has room for (256 buses). Each lease is compared with all devices.
+constexpr std::size_t maxLeases = 1024;
+// Of one lease; the domain settings are on one lease of the domain.
+constexpr std::size_t maxEdits = 64;
+constexpr std::size_t maxElementSize = 1U << 20U;
+
+constexpr const char* containerAttribute = "container";
+
+void writeContainer(pugi::xml_node node, Container container) {
+  if (container != Container::absent) {
+    setAttribute(node, containerAttribute,
+                 container == Container::present ? "present" : "self-closing");
+  }
+}
+
+Container readContainer(pugi::xml_node node) {
+  const auto text = attributeText(node, containerAttribute);
+  return text == "present"        ? Container::present
+         : text == "self-closing" ? Container::selfClosing
+                                  : Container::absent;
+}
+
+std::string requiredAttribute(pugi::xml_node node, const char* name) {
+  const auto attribute = node.attribute(name);
+  if (!attribute) {
+    throw badMetadata(std::string("attribute ") + name + " of <" + printable(node.name()) +
+                      "> is missing");
+  }
+  return attribute.value();
+}
+
+bool isFirstVersion(pugi::xml_node metadata) {
+  const std::string version = requiredAttribute(metadata, "version");
+  if (version != firstVersion && version != currentVersion) {
+    throw badMetadata("version '" + printable(version) + "' is not known");
+  }
+  return version == firstVersion;
+}
+
+Uuid ownerOf(pugi::xml_node metadata) {
+  const std::string text = requiredAttribute(metadata, "uuid");
+  const auto uuid = parseUuid(text);
+  if (!uuid) {
+    throw badMetadata("'" + printable(text) + "' is not a UUID");
+  }
+  return *uuid;
+}
+
+// Calls `read()`, whose input is untrusted.
+template <typename Read>
+auto readUntrusted(Read read) {
+  try {
+    return read();
+  } catch (const model::RecordRefused& refused) {
+    throw badMetadata("a lease: " + printable(refused.what()));
+  }
+}
+
+// Exactly one element. scanElements() bounds its nesting before it reaches the parser, which is
+// recursive in places.
+bool isElement(const std::string& text) {
+  if (text.size() > maxElementSize) {
+    return false;
+  }
+  try {
+    const auto spans = scanElements(text);
+    pugi::xml_document tree;
+    return spans.front().begin == 0 && spans.front().end == text.size() &&
+           tree.load_buffer(text.data(), text.size());
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+void requireElements(const DomainEdit& edit) {
+  if (!std::ranges::all_of(edit.elements, isElement)) {
+    throw badMetadata("a domain setting has a text that is not one XML element");
+  }
+}
+
+Json leaseJson(pugi::xml_node lease, bool isFirst) {
+  return isFirst ? leaseOfVersion1(lease) : model::parseRecord(lease.child_value());
+}
+
+Lease readLease(pugi::xml_node node, bool isFirst) {
+  Lease lease = readUntrusted([&] { return model::decodeTerms(leaseJson(node, isFirst)); });
+  if (lease.edits.size() > maxEdits) {
+    throw badMetadata("a lease has more than " + std::to_string(maxEdits) + " domain settings");
+  }
+  std::ranges::for_each(lease.edits, requireElements);
+  return lease;
+}
+
+std::vector<pugi::xml_node> leasesIn(pugi::xml_node metadata) {
+  std::vector<pugi::xml_node> leases;
+  for (const auto node : metadata) {
+    if (isOurChild(node, "lease")) {
+      leases.push_back(node);
+    }
+  }
+  return leases;
+}
+
+void addEdit(std::vector<RecordedEdit>& edits, const Json& json, Container container) {
+  const DomainEdit edit = readUntrusted([&] { return model::decodeEdit(json); });
+  requireElements(edit);
+  edits.push_back({edit, container});
+}
+
+// Calls `read()`, and adds nothing if it fails.
+template <typename Read>
+void attempt(Read read) {
+  try {
+    read();
+  } catch (const Error&) {
+    return;
+  }
+}
+
+void addEditsOfVersion1(pugi::xml_node lease, std::vector<RecordedEdit>& edits) {
+  for (const auto node : lease) {
+    if (isOurChild(node, "setting") && edits.size() < maxEdits) {
+      attempt([&] { addEdit(edits, editOfVersion1(node), readContainer(node)); });
+    }
+  }
+}
+
+void addEdits(pugi::xml_node lease, const Containers& containers,
+              std::vector<RecordedEdit>& edits) {
+  const Json json = readUntrusted([&] { return model::parseRecord(lease.child_value()); });
+  const Json members = json.is_object() ? json.value("edits", Json()) : Json();
+  for (const Json& member : members) {
+    if (edits.size() < maxEdits) {
+      attempt([&] {
+        addEdit(edits, member, Container::absent);
+        const auto found = containers.edits.find(edits.back().edit.place);
+        edits.back().container =
+            found == containers.edits.end() ? Container::absent : found->second;
+      });
+    }
+  }
+}
+
+Containers readContainers(pugi::xml_node metadata) {
+  Containers containers;
+  for (const auto node : metadata) {
+    const auto place = parseEditPlace(attributeText(node, "name"));
+    if (place && isOurChild(node, "place")) {
+      containers.edits[*place] = readContainer(node);
+    }
+  }
+  return containers;
+}
+
+}  // namespace
+
+Container metadataContainer(pugi::xml_node metadata) { return readContainer(metadata); }
+
+pugi::xml_node writeMetadata(pugi::xml_node parent, const Uuid& domain,
+                             const std::vector<Lease>& leases, const Containers& containers) {
+  auto node = parent.append_child("vfpass:domain");
+  setAttribute(node, "xmlns:vfpass", std::string(metadataNamespace).c_str());
+  setAttribute(node, "version", currentVersion);
+  setAttribute(node, "uuid", toString(domain).c_str());
+  for (const Lease& lease : leases) {
+    node.append_child("vfpass:lease").text().set(model::encodeTerms(lease).c_str());
+  }
+  writeContainer(node, containers.metadata);
+  const auto edits = editsOf(leases);
+  for (const auto& [place, container] : containers.edits) {
+    if (container != Container::absent &&
+        std::ranges::find(edits, place, &DomainEdit::place) != edits.end()) {
+      auto element = node.append_child("vfpass:place");
+      setAttribute(element, "name", std::string(toString(place)).c_str());
+      writeContainer(element, container);
+    }
+  }
+  return node;
+}
+
+std::string sealedText(const Uuid& domain, std::vector<Lease> leases) {
+  std::ranges::sort(leases, {}, &Lease::entry);
+  // Each part with its length, so that two different elements never produce the same bytes.
+  const auto sized = [](const std::string& text) {
+    return std::to_string(text.size()) + ":" + text;
+  };
+  std::string text = sized(currentVersion) + sized(toString(domain));
+  for (const Lease& lease : leases) {
+    text += sized(model::encodeTerms(lease));
+  }
+  return text;
+}
+
+Metadata readMetadata(pugi::xml_node metadata, const std::string& domainName) {
+  const bool isFirst = isFirstVersion(metadata);
+  Metadata read{ownerOf(metadata), {}, {}};
+  std::set<std::string> names;
+  for (const auto node : leasesIn(metadata)) {
+    if (read.leases.size() == maxLeases) {
+      throw badMetadata("more than " + std::to_string(maxLeases) + " leases");
+    }
+    read.leases.push_back(readLease(node, isFirst));
+    read.leases.back().domain = read.owner;
+    read.leases.back().domainName = domainName;
+    if (!names.insert(read.leases.back().entry).second) {
+      throw badMetadata("two leases are named '" + read.leases.back().entry + "'");
+    }
+  }
+  read.sealedText = isFirst ? sealedTextOfVersion1(metadata) : sealedText(read.owner, read.leases);
+  return read;
+}
+
+std::vector<RecordedEdit> recordedEdits(const std::vector<pugi::xml_node>& elements) {
+  std::vector<RecordedEdit> edits;
+  for (const auto metadata : elements) {
+    const bool isFirst = attributeText(metadata, "version") == firstVersion;
+    const Containers containers = readContainers(metadata);
+    for (const auto lease : leasesIn(metadata)) {
+      if (isFirst) {
+        addEditsOfVersion1(lease, edits);
+      } else {
+        attempt([&] { addEdits(lease, containers, edits); });
+      }
+    }
+  }
+  return edits;
+}
+
+}  // namespace vfpass::domain
