@@ -9,7 +9,7 @@
 #include "distribution.hpp"
 #include "firmware_remedies.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/host/sysfs_folder.hpp"
+#include "vfpass/host/root.hpp"
 
 namespace vfpass::doctor {
 namespace {

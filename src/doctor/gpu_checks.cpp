@@ -5,7 +5,7 @@
 #include "distribution.hpp"
 #include "gpu_checks.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/host/sysfs_folder.hpp"
+#include "vfpass/host/root.hpp"
 
 namespace vfpass::doctor {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "gpu_checks.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/host/reset_methods.hpp"
+#include "vfpass/host/function_reset.hpp"
 
 namespace vfpass::doctor {
 namespace {

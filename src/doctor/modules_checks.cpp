@@ -4,7 +4,7 @@
 #include "check.hpp"
 #include "distribution.hpp"
 #include "module_file.hpp"
-#include "vfpass/host/sysfs_folder.hpp"
+#include "vfpass/host/root.hpp"
 
 namespace vfpass::doctor {
 namespace {

@@ -3,29 +3,33 @@
 #include <algorithm>
 #include <deque>
 
-#include "drivers/bind_driver.hpp"
-#include "drivers/bind_drivers.hpp"
+#include "drivers/driver_binding.hpp"
 #include "drivers/load_module.hpp"
-#include "drivers/ofed_files.hpp"
-#include "drivers/reset_function.hpp"
-#include "helper/privilege.hpp"
+#include "holders/rdma_holders.hpp"
+#include "netlink/netlink_exchange.hpp"
 #include "sriov/configure_vfs.hpp"
 #include "sriov/read_pf.hpp"
 #include "sriov/vf_count.hpp"
 #include "sriov/vf_port.hpp"
-#include "sysfs/device_identity.hpp"
 #include "sysfs/kernel_write.hpp"
 #include "sysfs/pci_function.hpp"
-#include "sysfs/read_function.hpp"
 #include "vfpass/host/find_holders.hpp"
+#include "vfpass/host/function_reset.hpp"
 #include "vfpass/host/link_settings.hpp"
-#include "vfpass/host/rdma_users.hpp"
-#include "vfpass/host/root.hpp"
 #include "vfpass/host/soft_roce_links.hpp"
 #include "vfpass/mlx5_firmware.hpp"
 #include "vfpass/port_fault.hpp"
 
 namespace vfpass::host {
+
+namespace {
+
+[[noreturn]] void throwFault(const PciAddress& pf, const std::string& failed,
+                             const PortFault& fault) {
+  throw Error("PF " + toString(pf) + ": " + failed + ": it " + fault.what, fault.remedy);
+}
+
+}  // namespace
 
 struct SystemKernel::Implementation {
   Implementation(Root readFrom, const Deadlines& limits)
@@ -47,8 +51,7 @@ struct SystemKernel::Implementation {
   void requireAttached(const PciAddress& pf, const std::string& failed) const {
     for (const Netdev& netdev : readNetdevs(root, pf)) {
       if (isNetdevDetached({netdev.index, netdev.name}, netlink())) {
-        const PortFault fault = detachedNetdev();
-        throw Error("PF " + toString(pf) + ": " + failed + ": it " + fault.what, fault.remedy);
+        throwFault(pf, failed, detachedNetdev());
       }
     }
   }
@@ -110,7 +113,7 @@ std::optional<PortFault> portFault(const Root& root, const PciAddress& pf) {
 
 void throwPortFault(const Root& root, const PciAddress& pf, const std::string& failed) {
   if (const auto fault = portFault(root, pf)) {
-    throw Error("PF " + toString(pf) + ": " + failed + ": it " + fault->what, fault->remedy);
+    throwFault(pf, failed, *fault);
   }
 }
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <optional>
 
-#include "vfpass/host/sysfs_folder.hpp"
+#include "vfpass/host/root.hpp"
 
 namespace vfpass::inventory {
 namespace {

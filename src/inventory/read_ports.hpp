@@ -1,6 +1,6 @@
 #pragma once
 
-#include "vfpass/host/sysfs_folder.hpp"
+#include "vfpass/host/root.hpp"
 #include "vfpass/topology.hpp"
 
 namespace vfpass::inventory {

@@ -5,7 +5,7 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain/guest_machine.hpp"
-#include "vfpass/host/vfio_holders.hpp"
+#include "vfpass/host/vfio_users.hpp"
 #include "vfpass/inventory/read_topology.hpp"
 #include "vfpass/session/leased_gpus.hpp"
 #include "vfpass/session/subject.hpp"

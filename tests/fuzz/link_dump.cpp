@@ -1,12 +1,12 @@
 // Dumps of links and addresses of a network namespace, which a user of the host can own.
-// covers: src/host/holders/link_dump.cpp src/host/netlink/netlink_dump.cpp -startMessage
+// covers: src/host/netlink/link_dump.cpp src/host/netlink/netlink_message.cpp -startMessage
 // -linkDumpQuery -addressDumpQuery -namespaceIdQuery
-#include "holders/link_dump.hpp"
+#include "netlink/link_dump.hpp"
 
 #include <linux/rtnetlink.h>
 
 #include "fuzz/target.hpp"
-#include "netlink/netlink_dump.hpp"
+#include "netlink/netlink_message.hpp"
 
 namespace vfpass::fuzz {
 

@@ -1,7 +1,7 @@
 // Replies about one PF: link, addresses, flow control, eswitch mode and acknowledgements.
-// covers: src/host/netlink/acknowledgement.cpp src/host/netlink/address_message.cpp
-// src/host/netlink/dcb_message.cpp src/host/netlink/devlink_message.cpp
-// src/host/netlink/pf_link_message.cpp -addressesQuery -dcbQuery -startGeneric -startDevlink
+// covers: src/host/netlink/netlink_message.cpp src/host/netlink/link_dump.cpp
+// src/host/netlink/flow_control.cpp src/host/netlink/link_settings.cpp
+// src/host/netlink/link_settings.cpp -addressesQuery -dcbQuery -startGeneric -startDevlink
 // -devlinkFamilyQuery -eswitchQuery -eswitchChange -startLinkMessage -interfaceNumber
 // -linkSettingsQuery -mtuChange -upChange
 #include <arpa/inet.h>
@@ -9,11 +9,10 @@
 #include <array>
 
 #include "fuzz/target.hpp"
-#include "netlink/acknowledgement.hpp"
-#include "netlink/address_message.hpp"
-#include "netlink/dcb_message.hpp"
-#include "netlink/devlink_message.hpp"
-#include "netlink/pf_link_message.hpp"
+#include "netlink/link_dump.hpp"
+#include "netlink/netlink_message.hpp"
+#include "vfpass/host/flow_control.hpp"
+#include "vfpass/host/link_settings.hpp"
 
 namespace vfpass::fuzz {
 namespace {

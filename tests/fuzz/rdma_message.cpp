@@ -1,5 +1,5 @@
 // RDMA netlink: the first byte selects a reader, the rest is the reply.
-// covers: src/host/netlink/rdma_message.cpp src/host/netlink/netlink_dump.cpp -wasInterrupted
+// covers: src/host/netlink/rdma_message.cpp src/host/netlink/netlink_message.cpp -wasInterrupted
 // -startMessage -putNumber -rdmaDevicesQuery -softRoceAddition -rdmaLinkRemoval -rdmaResourceQuery
 // -rdmaSystemQuery
 #include "netlink/rdma_message.hpp"
@@ -9,7 +9,7 @@
 #include <array>
 
 #include "fuzz/target.hpp"
-#include "netlink/netlink_dump.hpp"
+#include "netlink/netlink_message.hpp"
 
 namespace vfpass::fuzz {
 namespace {

@@ -1,7 +1,7 @@
 // RTM_NEWLINK with the list of VFs. Its 16-bit length wraps, so the kernel itself sends malformed
 // lists.
-// covers: src/host/sriov/vf_reply.cpp -countedStatistics -trafficOf
-#include "sriov/vf_reply.hpp"
+// covers: src/host/sriov/vf_message.cpp -countedStatistics -trafficOf
+#include "sriov/vf_message.hpp"
 
 #include "fuzz/target.hpp"
 

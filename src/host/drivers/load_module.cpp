@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 
 #include "helper/poll_until.hpp"
 #include "sysfs/kernel_write.hpp"

@@ -2,8 +2,11 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,13 +16,124 @@
 #include <mutex>
 #include <vector>
 
-#include "helper/task_name.hpp"
 #include "vfpass/base/deadline.hpp"
 #include "vfpass/base/file_descriptor.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::host {
+namespace {
+
+constexpr std::string_view prefix = "vf";
+constexpr std::size_t longestName = 15;
+constexpr std::size_t packedDigits = 12;
+
+// Domain, bus, and device and function (as in a routing ID), without separators.
+std::string packed(const PciAddress& device) {
+  const std::array<std::uint8_t, 6> bytes{
+      static_cast<std::uint8_t>(device.domain >> 24U),
+      static_cast<std::uint8_t>(device.domain >> 16U),
+      static_cast<std::uint8_t>(device.domain >> 8U),
+      static_cast<std::uint8_t>(device.domain),
+      device.bus,
+      static_cast<std::uint8_t>((device.slot << 3U) | device.function)};
+  return hexBytes(bytes, "");
+}
+
+std::optional<PciAddress> unpacked(std::string_view digits) {
+  const auto value = digits.size() == packedDigits ? parseNumber(digits, 16) : std::nullopt;
+  if (!value) {
+    return std::nullopt;
+  }
+  const auto routing = static_cast<unsigned>(*value & 0xffU);
+  return PciAddress{
+      static_cast<std::uint32_t>(*value >> 16U), static_cast<std::uint8_t>((*value >> 8U) & 0xffU),
+      static_cast<std::uint8_t>(routing >> 3U), static_cast<std::uint8_t>(routing & 7U)};
+}
+
+}  // namespace
+
+std::string taskName(const PciAddress& device) {
+  const std::string name = std::string(prefix) + toString(device);
+  return name.size() <= longestName ? name : std::string(prefix) + packed(device);
+}
+
+std::optional<PciAddress> deviceInTaskName(std::string_view name) {
+  if (!name.starts_with(prefix)) {
+    return std::nullopt;
+  }
+  const std::string_view rest = name.substr(prefix.size());
+  const auto device =
+      rest.find(':') == std::string_view::npos ? unpacked(rest) : parsePciAddress(rest);
+  return device && taskName(*device) == name ? device : std::nullopt;
+}
+
+namespace {
+
+// Since Linux 6.3; linux/memfd.h of Debian 12 lacks it. Without it the call fails with EACCES where
+// the sysctl vm.memfd_noexec is 2.
+constexpr unsigned noExecution = 8U;
+
+// A guarded child opens its mark when it has at most three other descriptors. A process of another
+// user may have the name of a helper and any number of descriptors, which must cost nothing.
+constexpr int searchedDescriptors = 8;
+
+int createMark(const char* name) {
+  const int file = ::memfd_create(name, MFD_CLOEXEC | noExecution);
+  return file < 0 && errno == EINVAL ? ::memfd_create(name, MFD_CLOEXEC) : file;
+}
+
+// The file system of all anonymous files of the kernel, which nobody can mount (shm_mnt).
+std::optional<dev_t> fileSystemOfMarks() {
+  const FileDescriptor sample(createMark(idleTaskName));
+  struct stat status {};
+  return sample && ::fstat(sample.get(), &status) == 0 ? std::optional(status.st_dev)
+                                                       : std::nullopt;
+}
+
+// The owner is the user who created the file; root of another user namespace has another ID here.
+bool isMark(const Root& root, const std::string& link, dev_t fileSystem) {
+  const FileDescriptor file = root.open(link, O_PATH);
+  struct statx status {};
+  return file &&
+         ::statx(file.get(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_UID, &status) == 0 &&
+         makedev(status.stx_dev_major, status.stx_dev_minor) == fileSystem &&
+         (status.stx_uid == 0 || status.stx_uid == ::geteuid());
+}
+
+}  // namespace
+
+CallMark::CallMark(const char* name) {
+  ::prctl(PR_SET_NAME, name);
+  file_ = createMark(name);
+  error_ = file_ < 0 ? errno : 0;
+}
+
+CallMark::~CallMark() {
+  if (file_ >= 0) {
+    ::close(file_);
+  }
+  ::prctl(PR_SET_NAME, idleTaskName);
+}
+
+std::optional<PciAddress> markedDevice(const Root& root, const std::string& process,
+                                       std::string_view name) {
+  const auto device = deviceInTaskName(name);
+  const auto fileSystem = device && root.isLive() ? fileSystemOfMarks() : std::nullopt;
+  if (!device || (root.isLive() && !fileSystem)) {
+    return std::nullopt;
+  }
+  const std::string target = "/memfd:" + std::string(name) + " (deleted)";
+  for (int descriptor = 0; descriptor < searchedDescriptors; ++descriptor) {
+    const std::string link = "proc/" + process + "/fd/" + std::to_string(descriptor);
+    // A captured tree has the text of links but not the files.
+    if (root.linkTarget(link) == target && (!fileSystem || isMark(root, link, *fileSystem))) {
+      return device;
+    }
+  }
+  return std::nullopt;
+}
+
 namespace {
 
 // Before Linux 5.9, which added close_range(2), close all descriptors up to the limit one by one.

@@ -1,20 +1,18 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
-#include "holders/device_files.hpp"
+#include "holders/block_holders.hpp"
+#include "holders/device_file_holders.hpp"
 #include "holders/function_facts.hpp"
 #include "holders/link_survey.hpp"
 #include "holders/mount_table.hpp"
 #include "holders/netdev_holders.hpp"
-#include "holders/network_namespaces.hpp"
 #include "holders/process_holders.hpp"
 #include "holders/processes.hpp"
 #include "holders/rdma_holders.hpp"
-#include "holders/unknown_holders.hpp"
-#include "holders/vfio_kernel_use.hpp"
+#include "netlink/network_namespaces.hpp"
 #include "vfpass/host/find_holders.hpp"
 
 namespace vfpass::host {
@@ -39,7 +37,7 @@ bool anyDriven(const std::vector<FunctionFacts>& functions) {
 
 LinkSurvey survey(const Root& root, const std::vector<Process>& processes, const MountTable& mounts,
                   milliseconds deadline) {
-  const auto ours = namespaceInode(root.linkTarget("proc/self/ns/net").value_or(""), "net");
+  const auto ours = readNamespaces(root, "self").network;
   if (!ours) {
     return {{}, "cannot identify our own network namespace: cannot read /proc/self/ns/net", {}};
   }

@@ -1,8 +1,5 @@
 #include "holders/function_facts.hpp"
 
-#include <algorithm>
-
-#include "sysfs/device_identity.hpp"
 #include "sysfs/pci_function.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/host/vfio_users.hpp"
@@ -49,19 +46,15 @@ void addMembers(const Root& root, const PciAddress& address, const std::string& 
 }  // namespace
 
 std::optional<FunctionFacts> readFunctionFacts(const Root& root, const PciAddress& address) {
-  const std::string directory = functionPath(address);
-  if (!root.exists(directory)) {
+  if (!root.exists(functionPath(address))) {
     return std::nullopt;
   }
   FunctionFacts function;
   function.address = address;
   function.path = devicePath(root, address);
   function.driver = readDriver(root, address);
-  function.baseClass =
-      static_cast<std::uint32_t>(root.readNumber(directory + "/class").value_or(0) >> 16U & 0xffU);
-  if (const auto pf = root.linkName(directory + "/physfn")) {
-    function.pf = parsePciAddress(*pf);
-  }
+  function.baseClass = readClass(root, address) >> 16U;
+  function.pf = readPfOf(root, address);
   if (isDriven(function)) {
     function.netdevs = readNetdevs(root, address);
     function.isNetwork = isNetwork(root, function);

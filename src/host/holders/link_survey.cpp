@@ -55,6 +55,22 @@ std::vector<NetlinkPlace> placesOf(const std::vector<NetworkNamespace>& namespac
   return places;
 }
 
+// The queries for these namespaces, in this order for each: links, then addresses in our
+// namespace, or our ID in any other one.
+std::vector<NetlinkQuery> surveyQueries(const std::vector<NetworkNamespace>& namespaces,
+                                        int ourDescriptor) {
+  std::vector<NetlinkQuery> queries;
+  for (std::size_t place = 0; place < namespaces.size(); ++place) {
+    queries.push_back({place, NETLINK_ROUTE, linkDumpQuery(), true});
+    // The dump makes the kernel assign our namespace an ID there (rtnl_fill_link_netnsid).
+    queries.push_back(
+        namespaces[place].ours
+            ? NetlinkQuery{place, NETLINK_ROUTE, addressDumpQuery(), true}
+            : NetlinkQuery{place, NETLINK_ROUTE, namespaceIdQuery(ourDescriptor), false});
+  }
+  return queries;
+}
+
 std::vector<NamespaceReply> query(const std::vector<NetworkNamespace>& namespaces,
                                   int ourDescriptor, milliseconds timeout) {
   std::vector<NamespaceReply> replies(namespaces.size());
@@ -136,20 +152,6 @@ bool belongsToHost(const NetworkNamespace& each) {
 }
 
 }  // namespace
-
-std::vector<NetlinkQuery> surveyQueries(const std::vector<NetworkNamespace>& namespaces,
-                                        int ourDescriptor) {
-  std::vector<NetlinkQuery> queries;
-  for (std::size_t place = 0; place < namespaces.size(); ++place) {
-    queries.push_back({place, NETLINK_ROUTE, linkDumpQuery(), true});
-    // The dump makes the kernel assign our namespace an ID there (rtnl_fill_link_netnsid).
-    queries.push_back(
-        namespaces[place].ours
-            ? NetlinkQuery{place, NETLINK_ROUTE, addressDumpQuery(), true}
-            : NetlinkQuery{place, NETLINK_ROUTE, namespaceIdQuery(ourDescriptor), false});
-  }
-  return queries;
-}
 
 void addReply(std::string_view datagram, bool isLinks, bool ours, NamespaceReply& reply) {
   if (isLinks) {

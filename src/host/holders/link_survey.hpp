@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "holders/link_dump.hpp"
-#include "holders/network_namespaces.hpp"
+#include "netlink/link_dump.hpp"
 #include "netlink/netlink_batch.hpp"
+#include "netlink/network_namespaces.hpp"
 #include "vfpass/host/root.hpp"
 #include "vfpass/pci_address.hpp"
 
@@ -52,11 +52,6 @@ struct NamespaceReply {
   int linksError = 0;        ///< errno of the exchange
   int otherError = 0;
 };
-
-/// The queries for these namespaces, in this order for each: links, then addresses in our
-/// namespace, or our ID in any other one.
-std::vector<NetlinkQuery> surveyQueries(const std::vector<NetworkNamespace>& namespaces,
-                                        int ourDescriptor);
 
 /// Adds a datagram of the reply to the first (links) or second query.
 void addReply(std::string_view datagram, bool isLinks, bool ours, NamespaceReply& reply);

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "sysfs/line_reading.hpp"
+#include "sysfs/file_reading.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::host {
@@ -53,8 +53,7 @@ std::string unescaped(std::string_view path) {
 }
 
 bool isIn(const Root& root, const std::string& directory, std::uint64_t mountNamespace) {
-  return namespaceInode(root.linkTarget("proc/" + directory + "/ns/mnt").value_or(""), "mnt") ==
-         mountNamespace;
+  return readNamespaces(root, directory).mount == mountNamespace;
 }
 
 enum class Owner { host, user, unknown };
@@ -85,7 +84,7 @@ MountTable::MountTable(const Root& root) {
 MountTable::MountTable(const Root& root, const std::vector<Process>& processes,
                        std::chrono::milliseconds timeout)
     : MountTable(root) {
-  const auto ours = namespaceInode(root.linkTarget("proc/self/ns/mnt").value_or(""), "mnt");
+  const auto ours = host::readNamespaces(root, "self").mount;
   std::map<std::uint64_t, Viewers> ofHost;
   std::map<std::uint64_t, Viewers> ofUsers;
   const auto add = [&](const std::string& directory, const Process& process,

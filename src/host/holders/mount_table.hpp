@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "holders/processes.hpp"
-#include "netlink/namespace_file.hpp"
+#include "netlink/network_namespaces.hpp"
 #include "vfpass/host/root.hpp"
 
 namespace vfpass::host {

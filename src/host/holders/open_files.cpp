@@ -8,16 +8,16 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdint>
 #include <string_view>
 
-#include "sysfs/directory_reading.hpp"
+#include "sysfs/file_reading.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::host {
 namespace {
 
 constexpr std::string_view networkPrefix = "net:[";
+constexpr std::size_t longestNumber = 64;
 
 // Devices that many processes have open and that belong to no function. The numbers are fixed
 // (admin-guide/devices.txt of the kernel).
@@ -165,6 +165,10 @@ std::optional<dev_t> parseDeviceNumber(const std::string& text) {
     return std::nullopt;
   }
   return makedev(static_cast<unsigned>(*major), static_cast<unsigned>(*minor));
+}
+
+std::optional<dev_t> readDeviceNumber(const Root& root, const std::string& directory) {
+  return parseDeviceNumber(root.readText(directory + "/dev", longestNumber).value_or(""));
 }
 
 }  // namespace vfpass::host

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "vfpass/base/file_descriptor.hpp"
+#include "vfpass/host/root.hpp"
 
 namespace vfpass::host {
 
@@ -77,5 +78,8 @@ class OpenFiles {
 
 /// Parses a device number as written by sysfs, such as `8:1`; nullopt for anything else.
 std::optional<dev_t> parseDeviceNumber(const std::string& text);
+
+/// The number of the device file whose object in sysfs is this directory.
+std::optional<dev_t> readDeviceNumber(const Root& root, const std::string& directory);
 
 }  // namespace vfpass::host

@@ -1,12 +1,59 @@
 #include "holders/process_holders.hpp"
 
-#include "helper/call_mark.hpp"
-#include "holders/block_uses.hpp"
-#include "holders/qemu_process.hpp"
-#include "holders/vfio_files.hpp"
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+#include "helper/guarded_child.hpp"
+#include "helper/poll_until.hpp"
+#include "sysfs/pci_function.hpp"
 #include "vfpass/host/command_line.hpp"
+#include "vfpass/host/vfio_users.hpp"
 
 namespace vfpass::host {
+namespace {
+
+// `directory` is the kernel's object of the file in sysfs.
+DeviceFile fileOf(const Root& root, const std::string& path, const std::string& directory) {
+  return {path, readDeviceNumber(root, directory)};
+}
+
+DeviceFile groupFile(const Root& root, const std::string& name) {
+  return fileOf(root, "/dev/vfio/" + name, "sys/class/vfio/" + name);
+}
+
+}  // namespace
+
+std::vector<DeviceFile> vfioFilesOf(const Root& root, const PciAddress& function) {
+  std::vector<DeviceFile> files;
+  // Without an IOMMU, the kernel creates a group for a device in no-IOMMU mode.
+  if (const auto group = readIommuGroup(root, function)) {
+    files = {groupFile(root, std::to_string(*group)),
+             groupFile(root, "noiommu-" + std::to_string(*group))};
+  }
+  const std::string directory = functionPath(function) + "/vfio-dev/";
+  for (const std::string& device : root.list(directory)) {
+    files.push_back(fileOf(root, "/dev/vfio/devices/" + device, directory + device));
+  }
+  return files;
+}
+
+std::vector<DeviceFile> allVfioFiles(const Root& root) {
+  std::vector<DeviceFile> files;
+  for (const std::string& name : root.list("sys/class/vfio")) {
+    files.push_back(groupFile(root, name));
+  }
+  for (const std::string& name : root.list("sys/class/vfio-dev")) {
+    files.push_back(fileOf(root, "/dev/vfio/devices/" + name, "sys/class/vfio-dev/" + name));
+  }
+  return files;
+}
+
 namespace {
 
 Holder vfioHolder(const Root& root, const PciAddress& function, const Process& process) {
@@ -48,7 +95,7 @@ std::vector<Holder> processHolders(const Root& root, const FunctionFacts& functi
                        "run as root on the host itself", std::nullopt});
   }
   // Without a driver nothing can use the function, the users of VFIO are also known to the kernel
-  // (vfio_kernel_use.hpp), and those of a NIC by netlink (netdev_holders.hpp, rdma_holders.hpp).
+  // (openWithoutProcess), and those of a NIC by netlink (netdev_holders.hpp, rdma_holders.hpp).
   if (!list.unread.empty() && isDriven(function) && !function.isNetwork) {
     holders.push_back({HolderKind::unknown, function.address, list.unread,
                        "stop that program, or accept it with `allow: [unknown-holder]` in the "
@@ -58,18 +105,120 @@ std::vector<Holder> processHolders(const Root& root, const FunctionFacts& functi
   return holders;
 }
 
-std::vector<Holder> blockHolders(const Root& root, const FunctionFacts& function,
-                                 const MountTable& mounts, const std::vector<Process>& processes) {
-  std::vector<Holder> holders;
-  constexpr std::uint32_t bridge = 0x06;  // much of the host may be below a bridge
-  if (function.path.empty() || function.baseClass == bridge) {
-    return holders;
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds openTimeout{1000};
+// A function-level reset takes 100 ms, other resets up to a second.
+constexpr milliseconds closeTimeout{2000};
+
+// vfio_pci_core_enable() enables the device when it is opened for the first time, and
+// vfio_pci_core_disable() disables it after the last close and its reset. The attribute takes no
+// lock (enable_show).
+bool isEnabled(const Root& root, const PciAddress& function) {
+  return root.readNumber(functionPath(function) + "/enable").value_or(0) > 0;
+}
+
+// A group has one user, whichever of its devices are open.
+bool anyEnabled(const Root& root, const PciAddress& function) {
+  if (isEnabled(root, function)) {
+    return true;
   }
-  for (const std::string& use : readBlockUses(root, function.path, mounts, processes)) {
-    holders.push_back({HolderKind::block, function.address, "its disk " + use,
-                       "unmount the disk and stop everything else that uses it", std::nullopt});
+  const auto group = readIommuGroup(root, function);
+  const auto peers = group ? readGroupPeers(root, function, *group) : std::vector<PciAddress>{};
+  return std::ranges::any_of(peers, [&](const PciAddress& peer) {
+    return isVfioDriver(readDriver(root, peer)) && isEnabled(root, peer);
+  });
+}
+
+// The errno of open(2), 0 for success, -1 if there is no such device file or it did not return: the
+// kernel holds the lock of the group while it opens a device.
+int errorOfOpen(const DeviceFile& file) {
+  struct stat status {};
+  if (!file.number || ::stat(file.path.c_str(), &status) != 0 || !S_ISCHR(status.st_mode) ||
+      status.st_rdev != *file.number) {
+    return -1;
   }
-  return holders;
+  const GuardedReply reply = runGuarded(openTimeout, -1, [&](int pipe) {
+    const int descriptor = ::open(file.path.c_str(), O_RDONLY | O_CLOEXEC);
+    const int error = descriptor < 0 ? errno : 0;
+    ::close(descriptor);
+    writeAll(pipe, &error, sizeof error);
+  });
+  int error = -1;
+  if (reply.finished && reply.bytes.size() == sizeof error) {
+    std::memcpy(&error, reply.bytes.data(), sizeof error);
+  }
+  return error;
+}
+
+// `suspected`: the group may be open without a device, which does not enable any.
+VfioKernelUse vfioKernelUse(const Root& root, const PciAddress& function, bool suspected) {
+  const bool enabled = anyEnabled(root, function);
+  if (!enabled && !suspected) {
+    return VfioKernelUse::closed;
+  }
+  // Another driver or the display of the firmware may have left the device enabled. A group that is
+  // open, or that has a device open through iommufd, refuses to be opened (vfio_group_fops_open).
+  for (const DeviceFile& file : vfioFilesOf(root, function)) {
+    const int error = file.path.starts_with(deviceFolder) ? -1 : errorOfOpen(file);
+    if (error == EBUSY) {
+      return VfioKernelUse::open;
+    }
+    if (error == 0) {
+      return VfioKernelUse::closed;
+    }
+  }
+  return enabled ? VfioKernelUse::enabled : VfioKernelUse::closed;
+}
+
+}  // namespace
+
+std::map<PciAddress, VfioKernelUse> openWithoutProcess(const Root& root,
+                                                       const std::vector<FunctionFacts>& functions,
+                                                       const ProcessList& list) {
+  std::map<PciAddress, VfioKernelUse> found;
+  for (const FunctionFacts& function : functions) {
+    if (!isVfioDriver(function.driver)) {
+      continue;
+    }
+    const auto files = vfioFilesOf(root, function.address);
+    if (std::ranges::any_of(list.processes,
+                            [&](const Process& process) { return hasOpen(process, files); })) {
+      continue;
+    }
+    const auto use = vfioKernelUse(root, function.address, !list.unread.empty());
+    if (use != VfioKernelUse::closed) {
+      found.emplace(function.address, use);
+    }
+  }
+  return found;
+}
+
+void waitUntilClosed(const Root& root, const std::map<PciAddress, VfioKernelUse>& functions) {
+  static_cast<void>(pollUntil(Deadline(closeTimeout), [&] {
+    return std::ranges::none_of(
+        functions, [&](const auto& function) { return anyEnabled(root, function.first); });
+  }));
+}
+
+Holder hiddenHolder(const PciAddress& function, VfioKernelUse use, const std::string& unread) {
+  if (use == VfioKernelUse::open) {
+    return {
+        HolderKind::vfio, function,
+        std::string(
+            "the kernel reports it as open through VFIO, by a descriptor or a memory mapping that "
+            "/proc does not list for a process") +
+            (unread.empty() ? "" : "; " + unread),
+        "stop the program that uses it", std::nullopt};
+  }
+  return {
+      HolderKind::unknown, function,
+      "it is enabled; cannot tell whether a program has it open through VFIO",
+      "make sure that nothing uses it, then unbind it from its driver or accept it with `allow: "
+      "[unknown-holder]` in the mapping",
+      std::nullopt};
 }
 
 }  // namespace vfpass::host

@@ -1,8 +1,6 @@
 #include "vfpass/host/vfio_users.hpp"
 
-#include "holders/processes.hpp"
-#include "holders/qemu_process.hpp"
-#include "holders/vfio_files.hpp"
+#include "holders/process_holders.hpp"
 #include "vfpass/host/command_line.hpp"
 
 namespace vfpass::host {
@@ -47,6 +45,20 @@ std::optional<VfioBackend> openBackendOf(const Root& root, const PciAddress& fun
     }
   }
   return std::nullopt;
+}
+
+std::vector<VfioHolder> vfioHolders(const Root& root, const PciAddress& function) {
+  std::vector<VfioHolder> holders;
+  if (!root.isLive()) {
+    return holders;
+  }
+  const auto files = vfioFilesOf(root, function);
+  for (const Process& process : readProcesses(root).processes) {
+    if (hasOpen(process, files)) {
+      holders.push_back({process.id, argumentsOf(readCommandLine(root, process.id))});
+    }
+  }
+  return holders;
 }
 
 }  // namespace vfpass::host

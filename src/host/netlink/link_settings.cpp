@@ -1,20 +1,138 @@
 #include "vfpass/host/link_settings.hpp"
 
+#include <linux/devlink.h>
+#include <linux/genetlink.h>
+#include <linux/if.h>
+#include <linux/if_link.h>
 #include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <netlink/genl/genl.h>
 #include <unistd.h>
 
 #include <cerrno>
 
 #include "helper/guarded_child.hpp"
-#include "netlink/acknowledgement.hpp"
-#include "netlink/devlink_message.hpp"
 #include "netlink/netlink_exchange.hpp"
-#include "netlink/netlink_socket.hpp"
-#include "netlink/pf_link_message.hpp"
+#include "netlink/netlink_message.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::host {
+namespace {
+
+ifinfomsg interfaceNumber(int index) {
+  ifinfomsg interface {};
+  interface.ifi_family = AF_UNSPEC;
+  interface.ifi_index = index;
+  return interface;
+}
+
+// Without VFs and statistics.
+std::string linkSettingsQuery(int interfaceIndex) {
+  const auto message = startRequest(RTM_GETLINK, 0, interfaceNumber(interfaceIndex));
+  requireRoom(nla_put_u32(message.get(), IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS) == 0);
+  return bytesOf(message);
+}
+
+std::string mtuChange(int interfaceIndex, unsigned mtu) {
+  const auto message = startRequest(RTM_SETLINK, NLM_F_ACK, interfaceNumber(interfaceIndex));
+  requireRoom(nla_put_u32(message.get(), IFLA_MTU, mtu) == 0);
+  return bytesOf(message);
+}
+
+}  // namespace
+
+std::string upChange(int interfaceIndex, bool up) {
+  ifinfomsg interface = interfaceNumber(interfaceIndex);
+  // Only the bits in ifi_change are changed (rtnl_dev_combine_flags); promiscuous mode is kept.
+  interface.ifi_change = IFF_UP;
+  interface.ifi_flags = up ? unsigned{IFF_UP} : 0U;
+  return bytesOf(startRequest(RTM_SETLINK, NLM_F_ACK, interface));
+}
+
+std::optional<LinkSettings> parseLinkSettings(std::string_view bytes, int interfaceIndex) {
+  ReceivedMessage received(bytes);
+  nlmsghdr* header = received.header(sizeof(ifinfomsg));
+  if (header == nullptr || header->nlmsg_type != RTM_NEWLINK) {
+    return std::nullopt;
+  }
+  ifinfomsg interface {};
+  std::memcpy(&interface, nlmsg_data(header), sizeof interface);
+  const auto mtu = numberOf<std::uint32_t>(
+      nlmsg_find_attr(header, static_cast<int>(sizeof interface), IFLA_MTU));
+  if (interface.ifi_index != interfaceIndex || !mtu) {
+    return std::nullopt;
+  }
+  return LinkSettings{*mtu, (interface.ifi_flags & IFF_UP) != 0};
+}
+
+namespace {
+
+constexpr int headBytes = static_cast<int>(NLMSG_ALIGN(sizeof(genlmsghdr)));
+
+NetlinkMessage startGeneric(int family, int flags, std::uint8_t command) {
+  NetlinkMessage message = newMessage();
+  requireRoom(genlmsg_put(message.get(), 0, 1, family, 0, NLM_F_REQUEST | flags, command,
+                          DEVLINK_GENL_VERSION) != nullptr);
+  return message;
+}
+
+NetlinkMessage startDevlink(std::uint16_t family, int flags, std::uint8_t command,
+                            const PciAddress& pf) {
+  NetlinkMessage message = startGeneric(family, flags, command);
+  requireRoom(nla_put_string(message.get(), DEVLINK_ATTR_BUS_NAME, "pci") == 0);
+  requireRoom(nla_put_string(message.get(), DEVLINK_ATTR_DEV_NAME, toString(pf).c_str()) == 0);
+  return message;
+}
+
+nlattr* attributeOf(nlmsghdr* header, int type) { return nlmsg_find_attr(header, headBytes, type); }
+
+std::string devlinkFamilyQuery() {
+  const auto message = startGeneric(GENL_ID_CTRL, 0, CTRL_CMD_GETFAMILY);
+  requireRoom(nla_put_string(message.get(), CTRL_ATTR_FAMILY_NAME, DEVLINK_GENL_NAME) == 0);
+  return bytesOf(message);
+}
+
+std::string eswitchQuery(std::uint16_t family, const PciAddress& pf) {
+  return bytesOf(startDevlink(family, 0, DEVLINK_CMD_ESWITCH_GET, pf));
+}
+
+std::string eswitchChange(std::uint16_t family, const PciAddress& pf, EswitchMode mode) {
+  const auto message = startDevlink(family, NLM_F_ACK, DEVLINK_CMD_ESWITCH_SET, pf);
+  const std::uint16_t value =
+      mode == EswitchMode::switchdev ? DEVLINK_ESWITCH_MODE_SWITCHDEV : DEVLINK_ESWITCH_MODE_LEGACY;
+  requireRoom(nla_put_u16(message.get(), DEVLINK_ATTR_ESWITCH_MODE, value) == 0);
+  return bytesOf(message);
+}
+
+}  // namespace
+
+std::optional<std::uint16_t> parseFamily(std::string_view bytes) {
+  ReceivedMessage received(bytes);
+  nlmsghdr* header = received.header(sizeof(genlmsghdr));
+  if (header == nullptr || header->nlmsg_type != GENL_ID_CTRL ||
+      !isText(attributeOf(header, CTRL_ATTR_FAMILY_NAME), DEVLINK_GENL_NAME)) {
+    return std::nullopt;
+  }
+  return numberOf<std::uint16_t>(attributeOf(header, CTRL_ATTR_FAMILY_ID));
+}
+
+std::optional<EswitchMode> parseEswitchReply(std::string_view bytes, std::uint16_t family,
+                                             const PciAddress& pf) {
+  ReceivedMessage received(bytes);
+  nlmsghdr* header = received.header(sizeof(genlmsghdr));
+  if (header == nullptr || header->nlmsg_type != family ||
+      !isText(attributeOf(header, DEVLINK_ATTR_DEV_NAME), toString(pf))) {
+    return std::nullopt;
+  }
+  const auto mode = numberOf<std::uint16_t>(attributeOf(header, DEVLINK_ATTR_ESWITCH_MODE));
+  if (mode == DEVLINK_ESWITCH_MODE_LEGACY) {
+    return EswitchMode::legacy;
+  }
+  return mode == DEVLINK_ESWITCH_MODE_SWITCHDEV ? std::optional(EswitchMode::switchdev)
+                                                : std::nullopt;
+}
+
 namespace {
 
 using std::chrono::milliseconds;
@@ -103,14 +221,12 @@ void setEswitchMode(const PciAddress& pf, EswitchMode mode, milliseconds deadlin
                                 "setting the eswitch mode to " + std::string(toString(mode))};
   const auto family = devlinkFamily(purpose, deadline);
   if (!family) {
-    throw Error(purpose.object + ": " + purpose.verb + " failed: this kernel has no devlink",
+    throwFailed(purpose, "this kernel has no devlink",
                 "boot a kernel with CONFIG_NET_DEVLINK, or remove `embedded-switch-mode` from "
                 "host.yaml");
   }
   if (!readEswitchMode(pf, deadline)) {
-    throw Error(purpose.object + ": " + purpose.verb +
-                    " failed: its driver reports no eswitch mode "
-                    "over devlink",
+    throwFailed(purpose, "its driver reports no eswitch mode over devlink",
                 "load a driver that supports it, or remove `embedded-switch-mode` from host.yaml");
   }
   requireChange(NETLINK_GENERIC, eswitchChange(*family, pf, mode),

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "helper/guarded_child.hpp"
-#include "netlink/netlink_socket.hpp"
+#include "netlink/netlink_exchange.hpp"
 
 namespace vfpass::host {
 namespace {
@@ -41,19 +41,20 @@ int worse(int one, int other) { return other == ENOENT || other == ESRCH ? one :
 
 int enter(const NetlinkPlace& place) {
   int error = place.files.empty() && place.mounts.empty() ? 0 : ENOENT;
+  const auto enters = [&](int opened) {
+    const int tried = enterOpened(opened);
+    error = worse(error, tried);
+    return tried == 0;
+  };
   for (const std::string& file : place.files) {
-    const int tried = enterOpened(openNamespace(file.c_str(), place.inode));
-    if (tried == 0) {
+    if (enters(openNamespace(file.c_str(), place.inode))) {
       return 0;
     }
-    error = worse(error, tried);
   }
   for (const NamespaceMount& mount : place.mounts) {
-    const int tried = enterOpened(openNamespace(mount, place.inode));
-    if (tried == 0) {
+    if (enters(openNamespace(mount, place.inode))) {
       return 0;
     }
-    error = worse(error, tried);
   }
   return error;
 }

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "netlink/namespace_file.hpp"
+#include "netlink/network_namespaces.hpp"
 
 namespace vfpass::host {
 

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "netlink/acknowledgement.hpp"
+#include "netlink/netlink_message.hpp"
 #include "vfpass/pci_address.hpp"
 
 namespace vfpass::host {
@@ -15,7 +18,7 @@ struct ExchangePurpose {
   std::string object;
   std::string verb;
   /// The device that it changes. The child is marked with it while the call is pending in the
-  /// kernel (call_mark.hpp).
+  /// kernel (CallMark).
   std::optional<PciAddress> device = std::nullopt;
   /// Index of the netdev whose driver handles the request without the kernel's check that the
   /// driver has not detached it; 0: none. While it is detached, the request is not sent.
@@ -41,6 +44,10 @@ void requireChange(int protocol, const std::string& request, const ExchangePurpo
 /// Throws the TimeoutError for an exchange without a reply within this time.
 [[noreturn]] void throwNoReply(const ExchangePurpose& purpose, std::chrono::milliseconds deadline);
 
+/// Throws the Error for an exchange that failed for this reason.
+[[noreturn]] void throwFailed(const ExchangePurpose& purpose, const std::string& reason,
+                              const std::string& remedy = {});
+
 /// Throws the Error for a reply that is not the requested data: the kernel's refusal, or a message
 /// that is invalid.
 [[noreturn]] void throwNoData(const ExchangePurpose& purpose, std::string_view reply);
@@ -49,5 +56,37 @@ void requireChange(int protocol, const std::string& request, const ExchangePurpo
 /// concatenated, up to the last one (NLMSG_DONE or NLMSG_ERROR).
 std::string dumpNetlink(int protocol, const std::string& request, const ExchangePurpose& purpose,
                         std::chrono::milliseconds deadline);
+
+/// Whether this process has CAP_NET_ADMIN in the initial user namespace, which rtnetlink requires
+/// for configuring the host's links.
+bool mayConfigureLinks();
+
+/// For guarded children: these functions neither allocate memory nor throw.
+
+/// A netlink socket, or -1 with errno.
+int openNetlink(int protocol);
+
+/// Sends a request to the kernel; false with errno.
+bool sendNetlink(int socket, std::string_view request);
+
+/// The buffer for a datagram.
+struct NetlinkRoom {
+  char* start;
+  std::size_t length;
+};
+
+/// The next datagram's length, or -1 with errno. Datagrams not from the kernel are skipped.
+ssize_t receiveNetlink(int socket, const NetlinkRoom& room);
+
+/// Whether the driver has detached this netdev, as mlx5 does while it resets the card, and for good
+/// when a change of the eswitch mode has failed on its way back, too. Asks with an ethtool command
+/// that the kernel refuses for such a netdev (ENODEV, __dev_ethtool) and answers without the driver
+/// otherwise. It does not check this before it passes on requests for VFs (do_setvfinfo,
+/// rtnl_fill_vf) and data centre bridging (dcb_doit). A netdev that does not exist is not detached.
+bool isDetached(int netdevIndex);
+
+/// Whether this datagram ends a dump. It may contain other messages before the final one. A
+/// malformed message also ends the dump.
+bool endsDump(const char* bytes, std::size_t length);
 
 }  // namespace vfpass::host

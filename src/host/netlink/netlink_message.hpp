@@ -1,5 +1,6 @@
 #pragma once
 
+#include <linux/netlink.h>
 #include <netlink/attr.h>
 #include <netlink/msg.h>
 
@@ -33,6 +34,15 @@ inline void requireRoom(bool fitted) {
   }
 }
 
+/// A request of this type. `head` is the header of its family, before the attributes.
+template <typename Head>
+NetlinkMessage startRequest(int type, int flags, Head head) {
+  NetlinkMessage message = newMessage();
+  requireRoom(nlmsg_put(message.get(), 0, 1, type, 0, NLM_F_REQUEST | flags) != nullptr);
+  requireRoom(nlmsg_append(message.get(), &head, sizeof head, NLMSG_ALIGNTO) == 0);
+  return message;
+}
+
 inline std::string bytesOf(const NetlinkMessage& message) {
   const nlmsghdr* header = nlmsg_hdr(message.get());
   return {reinterpret_cast<const char*>(header), header->nlmsg_len};
@@ -60,7 +70,8 @@ class ReceivedMessage {
   int length_;
 };
 
-/// The attribute's payload as a number; nullopt when it is missing or too short.
+/// The attribute's payload as a number, or as a struct of the kernel; nullopt when it is missing or
+/// too short.
 template <typename Number>
 std::optional<Number> numberOf(const nlattr* attribute) {
   if (attribute == nullptr || nla_len(attribute) < static_cast<int>(sizeof(Number))) {
@@ -80,5 +91,50 @@ inline std::string textOf(const nlattr* attribute) {
   const auto length = static_cast<std::size_t>(std::max(nla_len(attribute), 0));
   return {start, ::strnlen(start, length)};
 }
+
+/// Whether the attribute's payload is exactly this text and a zero byte.
+inline bool isText(const nlattr* attribute, const std::string& expected) {
+  return attribute != nullptr && nla_len(attribute) == static_cast<int>(expected.size() + 1) &&
+         std::memcmp(nla_data(attribute), expected.c_str(), expected.size() + 1) == 0;
+}
+
+/// The first attribute of this type that is nested in another one; nullptr when either is missing.
+inline nlattr* findNested(const nlattr* outer, int type) {
+  return outer == nullptr ? nullptr
+                          : nla_find(static_cast<nlattr*>(nla_data(outer)), nla_len(outer), type);
+}
+
+/// The kernel's acknowledgement of a request.
+struct Acknowledgement {
+  int error = 0;        ///< errno; 0: success
+  std::string message;  ///< the driver's message (extended acknowledgement), printable
+};
+
+/// Parses one NLMSG_ERROR message; nullopt for any other message.
+std::optional<Acknowledgement> parseAcknowledgement(std::string_view bytes);
+
+/// The system's reason, followed by the driver's message if there is one.
+std::string reasonOf(const Acknowledgement& refusal);
+
+/// Calls `visit(header, bytes)` for each complete message of a dump.
+template <typename Visit>
+void eachMessage(std::string_view dump, Visit visit) {
+  while (dump.size() >= sizeof(nlmsghdr)) {
+    nlmsghdr header{};
+    std::memcpy(&header, dump.data(), sizeof header);
+    if (header.nlmsg_len < sizeof header || header.nlmsg_len > dump.size()) {
+      return;
+    }
+    visit(header, dump.substr(0, header.nlmsg_len));
+    dump.remove_prefix(std::min(dump.size(), std::size_t{NLMSG_ALIGN(header.nlmsg_len)}));
+  }
+}
+
+/// The result of a dump: errno, or 0 when it is complete. EBADMSG when its end is missing.
+int dumpError(std::string_view dump);
+
+/// Whether the data changed while the kernel wrote the dump (NLM_F_DUMP_INTR): entries may be
+/// missing.
+bool wasInterrupted(std::string_view dump);
 
 }  // namespace vfpass::host

@@ -2,7 +2,6 @@
 
 #include <rdma/rdma_netlink.h>
 
-#include "netlink/netlink_dump.hpp"
 #include "netlink/netlink_message.hpp"
 
 namespace vfpass::host {
@@ -54,11 +53,8 @@ void addOwners(nlattr* table, int entryType, std::vector<RdmaOwner>& owners) {
       continue;
     }
     RdmaOwner owner;
-    owner.process = numberOf<std::uint32_t>(nla_find(static_cast<nlattr*>(nla_data(entry)),
-                                                     nla_len(entry), RDMA_NLDEV_ATTR_RES_PID))
-                        .value_or(0);
-    owner.module = textOf(nla_find(static_cast<nlattr*>(nla_data(entry)), nla_len(entry),
-                                   RDMA_NLDEV_ATTR_RES_KERN_NAME));
+    owner.process = numberOf<std::uint32_t>(findNested(entry, RDMA_NLDEV_ATTR_RES_PID)).value_or(0);
+    owner.module = textOf(findNested(entry, RDMA_NLDEV_ATTR_RES_KERN_NAME));
     owners.push_back(std::move(owner));
   }
 }

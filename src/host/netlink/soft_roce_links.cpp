@@ -6,8 +6,8 @@
 #include <cerrno>
 
 #include "drivers/load_module.hpp"
-#include "netlink/netlink_dump.hpp"
 #include "netlink/netlink_exchange.hpp"
+#include "netlink/netlink_message.hpp"
 #include "netlink/rdma_message.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"

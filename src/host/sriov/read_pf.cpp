@@ -4,15 +4,12 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <tuple>
 
-#include "drivers/driver_override.hpp"
-#include "drivers/ofed_files.hpp"
-#include "netlink/address_message.hpp"
+#include "drivers/driver_binding.hpp"
+#include "netlink/link_dump.hpp"
 #include "netlink/netlink_exchange.hpp"
 #include "sriov/vf_port.hpp"
-#include "sysfs/device_identity.hpp"
 #include "sysfs/kernel_write.hpp"
 #include "sysfs/pci_function.hpp"
 #include "vfpass/base/text.hpp"
@@ -22,7 +19,7 @@
 namespace vfpass::host {
 namespace {
 
-constexpr std::uint64_t networkClass = 0x02;
+constexpr std::uint32_t networkClass = 0x02;
 
 void readGroup(const Root& root, VirtualFunction& vf) {
   vf.iommuGroup = readIommuGroup(root, vf.address);
@@ -36,11 +33,10 @@ void readGroup(const Root& root, VirtualFunction& vf) {
 void readGroups(const Root& root, std::vector<PhysicalFunction>& pfs) {
   std::map<PciAddress, unsigned> groups;
   std::map<unsigned, std::vector<PciAddress>> members;
-  for (const std::string& name : root.list("sys/bus/pci/devices")) {
-    const auto address = parsePciAddress(name);
-    if (const auto group = address ? readIommuGroup(root, *address) : std::nullopt) {
-      groups.emplace(*address, *group);
-      members[*group].push_back(*address);
+  for (const PciAddress& address : listFunctions(root)) {
+    if (const auto group = readIommuGroup(root, address)) {
+      groups.emplace(address, *group);
+      members[*group].push_back(address);
     }
   }
   for (PhysicalFunction& pf : pfs) {
@@ -166,10 +162,6 @@ void readSettings(const Root& root, std::vector<PhysicalFunction>& pfs,
   }
 }
 
-std::uint32_t readClass(const Root& root, const std::string& path) {
-  return static_cast<std::uint32_t>(root.readNumber(path + "/class").value_or(0) & 0xffffffU);
-}
-
 // An InfiniBand PF without IPoIB netdev has no other source.
 void readSettingsFromFiles(const Root& root, PhysicalFunction& pf) {
   if (pf.netdev.empty() && pf.linkLayer == LinkLayer::infiniband) {
@@ -185,7 +177,7 @@ void readIdentity(const Root& root, const std::string& path, Serials serials,
   pf.vendor = readIdentifier(root, path + "/vendor");
   pf.device = readIdentifier(root, path + "/device");
   pf.serial = serials == Serials::read ? readSerial(root, pf.address) : "";
-  pf.classCode = readClass(root, path);
+  pf.classCode = readClass(root, pf.address);
   pf.driver = readDriver(root, pf.address);
   pf.numaNode = readNumaNode(root, path);
 }
@@ -221,12 +213,12 @@ void readMainPf(const Root& root, PhysicalFunction& pf) {
   if (serial.empty()) {
     return;
   }
-  for (const std::string& name : root.list("sys/bus/pci/devices")) {
-    const auto address = parsePciAddress(name);
-    if (address && isSocketDirectPeer(root, pf, serial, *address)) {
-      pf.mainPf = address;
-      return;
-    }
+  const auto functions = listFunctions(root);
+  const auto peer = std::ranges::find_if(functions, [&](const PciAddress& other) {
+    return isSocketDirectPeer(root, pf, serial, other);
+  });
+  if (peer != functions.end()) {
+    pf.mainPf = *peer;
   }
 }
 
@@ -326,7 +318,7 @@ void readAddresses(std::vector<PhysicalFunction>& pfs, std::chrono::milliseconds
   }
   const ExchangePurpose purpose{first->netdev, "reading its addresses"};
   try {
-    const auto dump = dumpNetlink(NETLINK_ROUTE, addressesQuery(), purpose, deadline);
+    const auto dump = dumpNetlink(NETLINK_ROUTE, addressDumpQuery(), purpose, deadline);
     for (PhysicalFunction& pf : pfs) {
       if (pf.netdevIndex > 0) {
         pf.addresses = parseAddresses(dump, pf.netdevIndex);
@@ -339,9 +331,9 @@ void readAddresses(std::vector<PhysicalFunction>& pfs, std::chrono::milliseconds
 }
 
 bool isNic(const Root& root, const PciAddress& address) {
-  const std::string path = functionPath(address);
-  return root.readNumber(path + "/class").value_or(0) >> 16U == networkClass ||
-         readDriver(root, address) == "mlx5_core" || !root.list(path + "/net").empty();
+  return readClass(root, address) >> 16U == networkClass ||
+         readDriver(root, address) == "mlx5_core" ||
+         !root.list(functionPath(address) + "/net").empty();
 }
 
 // Each is a 16-bit field of the SR-IOV capability.
@@ -381,6 +373,7 @@ std::vector<PhysicalFunction> readPhysicalFunctions(const Root& root,
                                                     const std::vector<PciAddress>* wanted,
                                                     PfDetails details, Serials serials) {
   const bool all = details == PfDetails::all;
+  // Each PF with its VFs, from sysfs.
   std::vector<PhysicalFunction> pfs;
   for (const PciAddress& address : addresses) {
     if (auto pf = readPfIdentity(root, address, serials)) {
@@ -393,6 +386,7 @@ std::vector<PhysicalFunction> readPhysicalFunctions(const Root& root,
       pfs.push_back(std::move(*pf));
     }
   }
+  // For the VFs of all PFs together: these take a process, a scan of /proc or of all functions.
   if (all) {
     const auto vfs = wantedVfs(pfs, wanted);
     readOverrides(root, vfs);
@@ -400,6 +394,7 @@ std::vector<PhysicalFunction> readPhysicalFunctions(const Root& root,
   } else {
     readGroups(root, pfs);
   }
+  // Over netlink, which only the running system has.
   if (root.isLive()) {
     if (all) {
       readAddresses(pfs, netlinkDeadline);
@@ -410,14 +405,11 @@ std::vector<PhysicalFunction> readPhysicalFunctions(const Root& root,
 }
 
 std::vector<PciAddress> findPhysicalFunctions(const Root& root) {
-  std::vector<PciAddress> found;
-  for (const std::string& name : root.list("sys/bus/pci/devices")) {
-    const auto address = parsePciAddress(name);
-    if (address && root.readNumber(functionPath(*address) + "/sriov_totalvfs").value_or(0) > 0 &&
-        isNic(root, *address)) {
-      found.push_back(*address);
-    }
-  }
+  std::vector<PciAddress> found = listFunctions(root);
+  std::erase_if(found, [&](const PciAddress& address) {
+    return root.readNumber(functionPath(address) + "/sriov_totalvfs").value_or(0) == 0 ||
+           !isNic(root, address);
+  });
   std::sort(found.begin(), found.end());
   return found;
 }

@@ -7,12 +7,10 @@
 #include <utility>
 
 #include "netlink/netlink_batch.hpp"
-#include "netlink/netlink_exchange.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::host {
-
 namespace {
 
 constexpr const char* readingAttributes = "reading VF attributes";

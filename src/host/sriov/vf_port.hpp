@@ -1,13 +1,16 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
-#include "netlink/acknowledgement.hpp"
 #include "netlink/netlink_exchange.hpp"
-#include "sriov/vf_reply.hpp"
-#include "sriov/vf_request.hpp"
+#include "netlink/netlink_message.hpp"
+#include "sriov/vf_message.hpp"
+#include "sysfs/kernel_write.hpp"
+#include "vfpass/pci_address.hpp"
 
 namespace vfpass::host {
 
@@ -54,6 +57,26 @@ class NetlinkPort final : public VfPort {
   std::uint32_t sequence_ = 0;
 };
 
+/// An InfiniBand PF. Uses netlink, and the files where netlink returns EOPNOTSUPP, or where the PF
+/// has no IPoIB netdev.
+class OfedPort final : public VfPort {
+ public:
+  /// `netlink`: null where the PF has no netdev.
+  OfedPort(VfPort* netlink, const Root& root, KernelWriter& writer, const PciAddress& pf,
+           std::chrono::milliseconds deadline)
+      : netlink_(netlink), root_(root), writer_(writer), pf_(pf), deadline_(deadline) {}
+
+  VfTable read() override;
+  Acknowledgement set(const std::vector<VfRequest>& requests) override;
+
+ private:
+  VfPort* netlink_;
+  const Root& root_;
+  KernelWriter& writer_;
+  PciAddress pf_;
+  std::chrono::milliseconds deadline_;
+};
+
 /// A netdev whose VFs are read.
 struct VfNetdev {
   int index = 0;
@@ -72,5 +95,9 @@ struct VfAnswer {
 /// each netdev; throws TimeoutError, which names the first one without a reply.
 std::vector<VfAnswer> readVfTables(const std::vector<VfNetdev>& netdevs,
                                    std::chrono::milliseconds deadline);
+
+/// Adds GUIDs and link state that are missing in `table` from `sriov/N/{node,port,policy}`.
+/// MLNX_OFED and DOCA-OFED create these files below the PF; the mainline mlx5 driver does not.
+void readOfedFiles(const Root& root, const PciAddress& pf, VfTable& table);
 
 }  // namespace vfpass::host

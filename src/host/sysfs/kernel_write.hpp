@@ -1,12 +1,13 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <exception>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "helper/guarded_helper.hpp"
+#include "vfpass/base/file_descriptor.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/host/root.hpp"
 #include "vfpass/pci_address.hpp"
@@ -33,7 +34,7 @@ struct DeviceWrite {
 
 /// Writes files of sysfs, and reads those whose read takes the device's lock; tests substitute a
 /// simulated kernel. `device` is the device that the call concerns: messages name it, and the
-/// helper is marked with it while the call is pending in the kernel (call_mark.hpp).
+/// helper is marked with it while the call is pending in the kernel (CallMark).
 class KernelWriter {
  public:
   KernelWriter() = default;
@@ -52,6 +53,40 @@ class KernelWriter {
   /// read.
   virtual std::string read(const std::string& path, const PciAddress& device,
                            std::chrono::milliseconds deadline) = 0;
+};
+
+/// The reply of a guarded helper.
+struct HelperReply {
+  bool finished = false;  ///< false: the deadline passed and the helper is still running
+  int error = 0;          ///< errno of the call; ECHILD: the helper was killed
+  std::string bytes;      ///< the bytes read
+};
+
+/// A guarded child that serves a series of calls on open files passed to it:
+/// many short writes need one process instead of two each. It ends with this object. A helper that
+/// hangs is abandoned, and the next call starts another one. Not thread-safe.
+/// During a call the helper has the mark `name` (CallMark), at most 15 characters.
+class GuardedHelper {
+ public:
+  /// Maximum length of a write or read: one page, the limit of sysfs.
+  static constexpr std::size_t limit = 4096;
+
+  /// One write(2) of `text`.
+  HelperReply write(int file, std::string_view text, std::string_view name,
+                    std::chrono::milliseconds deadline);
+  /// One read(2) of up to a page.
+  HelperReply read(int file, std::string_view name, std::chrono::milliseconds deadline);
+
+  /// write() in two halves, so that several helpers can work in parallel.
+  void beginWrite(int file, std::string_view text, std::string_view name);
+  HelperReply finish(std::chrono::milliseconds timeout);
+
+ private:
+  void send(int file, std::string_view request);
+  HelperReply receive();
+  void start();
+
+  FileDescriptor socket_;  // closed: there is no helper
 };
 
 /// Writes and reads in a guarded helper, so that a call that never returns only delays the caller

@@ -5,8 +5,15 @@
 
 #include <algorithm>
 
+#include "drivers/driver_binding.hpp"
+#include "holders/block_holders.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/deadlines.hpp"
 #include "vfpass/error.hpp"
+#include "vfpass/host/function_reset.hpp"
+#include "vfpass/host/vfio_driver_match.hpp"
+#include "vfpass/host/vfio_users.hpp"
+#include "vfpass/host/vital_product_data.hpp"
 
 namespace vfpass::host {
 namespace {
@@ -34,6 +41,17 @@ bool isRepresentor(const Root& root, const std::string& path) {
   return port.find("pf") != std::string::npos;
 }
 
+std::vector<PciAddress> functionsIn(const Root& root, const std::string& directory,
+                                    std::string_view prefix) {
+  std::vector<PciAddress> functions;
+  for (const std::string& name : root.list(directory, prefix)) {
+    if (const auto address = parsePciAddress(name)) {
+      functions.push_back(*address);
+    }
+  }
+  return functions;
+}
+
 }  // namespace
 
 std::string functionPath(const PciAddress& function) {
@@ -55,6 +73,20 @@ std::string driverPath(const std::string& driver) {
   return "sys/bus/pci/drivers/" + driver;
 }
 
+std::vector<PciAddress> listFunctions(const Root& root, std::string_view prefix) {
+  return functionsIn(root, "sys/bus/pci/devices", prefix);
+}
+
+std::uint32_t readClass(const Root& root, const PciAddress& function) {
+  return static_cast<std::uint32_t>(root.readNumber(functionPath(function) + "/class").value_or(0) &
+                                    0xffffffU);
+}
+
+std::optional<PciAddress> readPfOf(const Root& root, const PciAddress& function) {
+  const auto pf = root.linkName(functionPath(function) + "/physfn");
+  return pf ? parsePciAddress(*pf) : std::nullopt;
+}
+
 std::string readDriver(const Root& root, const PciAddress& function) {
   return root.linkName(functionPath(function) + "/driver").value_or("");
 }
@@ -67,8 +99,7 @@ std::vector<Netdev> readNetdevs(const Root& root, const PciAddress& function) {
       netdevs.push_back(std::move(*netdev));
     }
   }
-  std::sort(netdevs.begin(), netdevs.end(),
-            [](const Netdev& one, const Netdev& other) { return one.index < other.index; });
+  std::ranges::sort(netdevs, {}, &Netdev::index);
   if (netdevs.size() > 1) {  // read the port name only if needed: reading it takes the RTNL
     std::stable_partition(netdevs.begin(), netdevs.end(), [&](const Netdev& netdev) {
       return !isRepresentor(root, directory + "/" + netdev.name);
@@ -122,15 +153,10 @@ std::optional<unsigned> readIommuGroup(const Root& root, const PciAddress& funct
 
 std::vector<PciAddress> readGroupPeers(const Root& root, const PciAddress& function,
                                        unsigned group) {
-  std::vector<PciAddress> peers;
-  const std::string directory = "sys/kernel/iommu_groups/" + std::to_string(group) + "/devices";
-  for (const std::string& name : root.list(directory)) {
-    const auto address = parsePciAddress(name);
-    if (address && *address != function) {
-      peers.push_back(*address);
-    }
-  }
-  std::sort(peers.begin(), peers.end());
+  auto peers =
+      functionsIn(root, "sys/kernel/iommu_groups/" + std::to_string(group) + "/devices", {});
+  std::erase(peers, function);
+  std::ranges::sort(peers);
   return peers;
 }
 
@@ -146,9 +172,106 @@ std::vector<VfLink> readVfLinks(const Root& root, const PciAddress& pf) {
       vfs.push_back({static_cast<unsigned>(*index), *address});
     }
   }
-  std::sort(vfs.begin(), vfs.end(),
-            [](const VfLink& one, const VfLink& other) { return one.index < other.index; });
+  std::ranges::sort(vfs, {}, &VfLink::index);
   return vfs;
+}
+
+std::string devicePath(const Root& root, const PciAddress& address) {
+  constexpr std::string_view marker = "/devices/";
+  const std::string target = root.linkTarget(functionPath(address)).value_or("");
+  const auto start = target.find(marker);
+  return start == std::string::npos ? std::string{} : target.substr(start + marker.size());
+}
+
+std::uint16_t readIdentifier(const Root& root, const std::string& path) {
+  return static_cast<std::uint16_t>(root.readNumber(path).value_or(0) & 0xffffU);
+}
+
+int readNumaNode(const Root& root, const std::string& path) {
+  // "-1" where the firmware does not specify it; readNumber rejects the sign.
+  const auto node = root.readNumber(path + "/numa_node");
+  return node && *node < 4096 ? static_cast<int>(*node) : -1;
+}
+
+namespace {
+
+void readIdentity(const Root& root, const std::string& path, PciFunction& function) {
+  function.path = devicePath(root, function.address);
+  function.vendor = readIdentifier(root, path + "/vendor");
+  function.device = readIdentifier(root, path + "/device");
+  function.classCode = readClass(root, function.address);
+  function.serial = readSerial(root, function.address);
+  function.numaNode = readNumaNode(root, path);
+  function.bootVga = root.readNumber(path + "/boot_vga").value_or(0) != 0;
+  function.vfCount = static_cast<unsigned>(readVfLinks(root, function.address).size());
+  function.physicalFunction = readPfOf(root, function.address);
+}
+
+void readIsolation(const Root& root, PciFunction& function) {
+  function.iommuGroup = readIommuGroup(root, function.address);
+  if (!function.iommuGroup) {
+    return;
+  }
+  for (const auto& peer : readGroupPeers(root, function.address, *function.iommuGroup)) {
+    function.groupPeers.push_back({peer, readClass(root, peer), readDriver(root, peer)});
+  }
+}
+
+// Other functions on the same bus. None for a root bus, which cannot be reset
+// (pci_parent_bus_reset).
+void readBusPeers(const Root& root, PciFunction& function) {
+  const bool onRootBus = std::ranges::count(function.path, '/') < 2;
+  const std::string own = toString(function.address);
+  const std::string bus = own.substr(0, own.rfind(':') + 1);
+  for (const PciAddress& peer : listFunctions(root, bus)) {
+    if (!onRootBus && peer != function.address) {
+      function.busPeers.push_back({peer, readClass(root, peer), readDriver(root, peer)});
+    }
+  }
+}
+
+void readReset(const Root& root, PciFunction& function) {
+  function.resetMethods = readResetMethods(root, functionPath(function.address));
+  if (function.resetMethods && !resetsAlone(*function.resetMethods)) {
+    readBusPeers(root, function);
+  }
+}
+
+void readUse(const Root& root, PciFunction& function) {
+  function.driver = readDriver(root, function.address);
+  const auto override =
+      readDriverOverrides(root, {function.address}, deadlines::driverOverride).front();
+  function.driverOverride = override.value_or("");
+  function.locked = !override && hasDriverOverride(root, function.address);
+  function.netdevs = readNetdevs(root, function.address);
+  // Much of the host may be below a bridge, and a bridge is refused in any case.
+  if (!isBridge(function) && !function.path.empty()) {
+    function.uses = readBlockUses(root, function.path);
+  }
+  if (isVfioDriver(function.driver)) {
+    const auto user = vfioUserOf(root, function.address, readVfioUsers(root));
+    function.vfioInUse = user.has_value();
+    function.vfioUser = user.value_or("");
+  }
+}
+
+}  // namespace
+
+std::optional<PciFunction> readPciFunction(const Root& root, const PciAddress& address) {
+  const std::string path = functionPath(address);
+  if (!root.exists(path)) {
+    return std::nullopt;
+  }
+  PciFunction function;
+  function.address = address;
+  readIdentity(root, path, function);
+  readIsolation(root, function);
+  readReset(root, function);
+  readUse(root, function);
+  if (!function.physicalFunction) {  // a VF is never leased as a function
+    function.vfioDriver = bestVfioDriver(root, functionPath(address));
+  }
+  return function;
 }
 
 }  // namespace vfpass::host

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -7,6 +8,7 @@
 
 #include "vfpass/host/root.hpp"
 #include "vfpass/inventory.hpp"
+#include "vfpass/pci_address.hpp"
 
 namespace vfpass::host {
 
@@ -17,6 +19,15 @@ bool isDriverName(std::string_view name);
 /// `sys/bus/pci/drivers/vfio-pci`. Throws Error for an invalid driver name: names come from
 /// metadata and sysfs and must not lead to another directory.
 std::string driverPath(const std::string& driver);
+
+/// All PCI functions whose address begins with `prefix`, sorted by name.
+std::vector<PciAddress> listFunctions(const Root& root, std::string_view prefix = {});
+
+/// The class code, three bytes: 0x02.... is a network device.
+std::uint32_t readClass(const Root& root, const PciAddress& function);
+
+/// The PF of a VF; nullopt for any other function.
+std::optional<PciAddress> readPfOf(const Root& root, const PciAddress& function);
 
 /// Name of the bound driver; empty: none.
 std::string readDriver(const Root& root, const PciAddress& function);
@@ -49,5 +60,19 @@ struct VfLink {
 /// VFs of a PF, by index. Read from the links, never from `sriov_numvfs`: reading that file takes
 /// the device's lock and blocks forever while a removal hangs.
 std::vector<VfLink> readVfLinks(const Root& root, const PciAddress& pf);
+
+/// Location of a function, independent of netdev names: `pci0000:00/0000:00:01.0/0000:01:00.0`.
+/// Empty when there is no function at that address.
+std::string devicePath(const Root& root, const PciAddress& address);
+
+/// A 16-bit identifier from sysfs; `path` is the path of the file `vendor` or `device`.
+std::uint16_t readIdentifier(const Root& root, const std::string& path);
+
+/// NUMA node of the function in directory `path`; -1 where the firmware does not specify it.
+int readNumaNode(const Root& root, const std::string& path);
+
+/// The PCI function of any type at this address; nullopt when there is none. `model` stays empty:
+/// names come from libpci, which the hook does not link.
+std::optional<PciFunction> readPciFunction(const Root& root, const PciAddress& address);
 
 }  // namespace vfpass::host

@@ -7,7 +7,6 @@
 
 #include "helper/guarded_child.hpp"
 #include "sysfs/pci_function.hpp"
-#include "sysfs/vpd_copy.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
 

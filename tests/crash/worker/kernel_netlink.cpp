@@ -4,11 +4,11 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "holders/rdma_holders.hpp"
 #include "sriov/vf_port.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/host/link_settings.hpp"
-#include "vfpass/host/rdma_users.hpp"
 #include "vfpass/host/soft_roce_links.hpp"
 #include "worker/world_socket.hpp"
 

@@ -1,4 +1,4 @@
-#include "netlink/address_message.hpp"
+#include "netlink/link_dump.hpp"
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "drivers/bind_driver.hpp"
+#include "drivers/driver_binding.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

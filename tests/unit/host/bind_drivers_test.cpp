@@ -1,4 +1,4 @@
-#include "drivers/bind_drivers.hpp"
+#include "drivers/driver_binding.hpp"
 
 #include <gtest/gtest.h>
 

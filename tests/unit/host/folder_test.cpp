@@ -1,4 +1,4 @@
-#include "vfpass/host/sysfs_folder.hpp"
+#include "vfpass/host/root.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

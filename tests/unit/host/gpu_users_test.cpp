@@ -3,9 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "holders/container.hpp"
-#include "holders/device_files.hpp"
-#include "holders/gpu_use.hpp"
+#include "holders/device_file_holders.hpp"
 #include "process_tree.hpp"
 
 namespace vfpass::host {

@@ -19,11 +19,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "helper/call_mark.hpp"
 #include "helper/guarded_child.hpp"
-#include "helper/guarded_helper.hpp"
 #include "helper/poll_until.hpp"
-#include "helper/task_name.hpp"
 #include "holders/processes.hpp"
 #include "hosts/sysfs_tree.hpp"
 #include "sysfs/kernel_write.hpp"

@@ -1,4 +1,4 @@
-#include "holders/link_dump.hpp"
+#include "netlink/link_dump.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

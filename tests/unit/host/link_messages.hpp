@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-#include "holders/link_dump.hpp"
+#include "netlink/link_dump.hpp"
 
 /// Builds rtnetlink messages as sent by the kernel.
 namespace vfpass::host::messages {

@@ -13,8 +13,6 @@
 #include <functional>
 #include <iostream>
 
-#include "netlink/devlink_message.hpp"
-#include "netlink/pf_link_message.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::host {

@@ -20,8 +20,9 @@
 #include <vector>
 
 #include "fake/temporary_folder.hpp"
-#include "holders/network_namespaces.hpp"
+#include "holders/mount_table.hpp"
 #include "holders/processes.hpp"
+#include "netlink/network_namespaces.hpp"
 
 namespace vfpass::host {
 namespace {

@@ -5,7 +5,6 @@
 
 #include <cerrno>
 
-#include "holders/unknown_holders.hpp"
 #include "link_messages.hpp"
 #include "process_tree.hpp"
 

@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 #include <linux/netlink.h>
 
-#include "holders/link_dump.hpp"
 #include "link_messages.hpp"
-#include "netlink/netlink_dump.hpp"
+#include "netlink/link_dump.hpp"
+#include "netlink/netlink_message.hpp"
 #include "vfpass/base/file_descriptor.hpp"
 
 namespace vfpass::host {

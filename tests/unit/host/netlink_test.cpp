@@ -10,9 +10,8 @@
 #include <cstring>
 #include <random>
 
-#include "netlink/acknowledgement.hpp"
-#include "sriov/vf_reply.hpp"
-#include "sriov/vf_request.hpp"
+#include "netlink/netlink_message.hpp"
+#include "sriov/vf_message.hpp"
 
 namespace vfpass::host {
 namespace {

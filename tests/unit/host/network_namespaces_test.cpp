@@ -1,4 +1,4 @@
-#include "holders/network_namespaces.hpp"
+#include "netlink/network_namespaces.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -13,6 +13,7 @@
 
 #include "fake/temporary_folder.hpp"
 #include "holders/link_survey.hpp"
+#include "holders/mount_table.hpp"
 #include "link_messages.hpp"
 #include "process_tree.hpp"
 

@@ -1,4 +1,4 @@
-#include "drivers/ofed_files.hpp"
+#include "sriov/vf_port.hpp"
 
 #include <gtest/gtest.h>
 

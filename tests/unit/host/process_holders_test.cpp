@@ -4,8 +4,9 @@
 #include <gtest/gtest.h>
 #include <sys/sysmacros.h>
 
-#include "helper/task_name.hpp"
-#include "holders/device_files.hpp"
+#include "helper/guarded_child.hpp"
+#include "holders/block_holders.hpp"
+#include "holders/device_file_holders.hpp"
 #include "holders/rdma_holders.hpp"
 #include "process_tree.hpp"
 #include "vfpass/host/find_holders.hpp"

@@ -32,7 +32,7 @@ class ProcessTree : public hosts::SysfsTree {
   void open(const std::string& id, const std::string& descriptor, const std::string& target) const {
     raw("proc/" + id + "/fd/" + descriptor, target);
   }
-  /// The process has a call on this device pending (call_mark.hpp).
+  /// The process has a call on this device pending (CallMark).
   void pendingCall(const std::string& id, const std::string& name) const {
     process(id, name);
     open(id, "2", "/memfd:" + name + " (deleted)");

@@ -8,9 +8,9 @@
 
 #include <algorithm>
 
-#include "helper/task_name.hpp"
-#include "holders/qemu_process.hpp"
+#include "helper/guarded_child.hpp"
 #include "process_tree.hpp"
+#include "vfpass/host/command_line.hpp"
 
 namespace vfpass::host {
 namespace {

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "netlink/netlink_dump.hpp"
+#include "netlink/netlink_message.hpp"
 #include "vfpass/host/soft_roce_links.hpp"
 
 namespace vfpass::host {

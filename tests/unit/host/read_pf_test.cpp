@@ -7,7 +7,6 @@
 #include <random>
 
 #include "hosts/sysfs_tree.hpp"
-#include "sysfs/vpd_copy.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/host/system_kernel.hpp"
 #include "vfpass/host/vital_product_data.hpp"

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "hosts/sysfs_tree.hpp"
-#include "vfpass/host/sysfs_folder.hpp"
+#include "vfpass/host/root.hpp"
 
 namespace vfpass::host {
 namespace {

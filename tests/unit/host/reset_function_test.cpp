@@ -1,4 +1,4 @@
-#include "drivers/reset_function.hpp"
+#include "vfpass/host/function_reset.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,10 +1,10 @@
-#include "vfpass/host/reset_methods.hpp"
+#include "vfpass/host/function_reset.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "hosts/sysfs_tree.hpp"
-#include "sysfs/read_function.hpp"
+#include "sysfs/pci_function.hpp"
 
 namespace vfpass::host {
 namespace {

@@ -8,11 +8,10 @@
 
 #include "holders/link_survey.hpp"
 #include "holders/mount_table.hpp"
-#include "holders/network_namespaces.hpp"
 #include "link_messages.hpp"
-#include "netlink/namespace_file.hpp"
-#include "netlink/netlink_dump.hpp"
-#include "netlink/netlink_socket.hpp"
+#include "netlink/netlink_exchange.hpp"
+#include "netlink/netlink_message.hpp"
+#include "netlink/network_namespaces.hpp"
 
 namespace vfpass::host {
 namespace {

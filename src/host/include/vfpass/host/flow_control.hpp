@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace vfpass::host {
 
@@ -19,5 +20,12 @@ struct FlowControl {
 /// driver does not support data centre bridging. Throws Error, TimeoutError.
 std::optional<FlowControl> readFlowControl(const std::string& netdev,
                                            std::chrono::milliseconds deadline);
+
+/// RTM_GETDCB: all IEEE attributes that a netdev's driver reports.
+std::string dcbQuery(const std::string& netdev);
+
+/// Nullopt when it is another message, is about another netdev, or has no priority flow control
+/// attribute.
+std::optional<FlowControl> parseDcbReply(std::string_view bytes, const std::string& netdev);
 
 }  // namespace vfpass::host

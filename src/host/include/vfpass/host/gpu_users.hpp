@@ -1,13 +1,17 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "vfpass/host/root.hpp"
 #include "vfpass/pci_address.hpp"
 
 namespace vfpass::host {
+
+struct Process;
 
 /// Users of one GPU of the host. Both lists are printable and bounded.
 struct GpuUsers {
@@ -23,5 +27,31 @@ struct GpuSurvey {
 
 /// Finds users by the device files that processes have open. `gpus` are bound to NVIDIA's driver.
 GpuSurvey surveyGpus(const Root& root, const std::vector<PciAddress>& gpus);
+
+/// A process that uses a GPU, and how to stop it safely.
+struct GpuUse {
+  std::string who;     ///< `the persistence daemon nvidia-persiste (pid 812)`; printable
+  std::string remedy;  ///< an imperative without a full stop; never recommends kill
+};
+
+/// Identifies the process by name and control group. A process controls its own name, so this only
+/// affects the wording.
+GpuUse gpuUseOf(const Root& root, const Process& process);
+
+/// The container that a process runs in.
+struct Container {
+  std::string runtime;  ///< docker, podman, CRI-O, containerd, LXC
+  std::string id;       ///< the first 12 digits of its ID; LXC: its name; printable
+
+  auto operator<=>(const Container&) const = default;
+};
+
+/// Identifies the container from a process's control groups, the text of /proc/PID/cgroup. nullopt:
+/// not in a known type of container.
+std::optional<Container> containerIn(std::string_view cgroups);
+
+/// The system service that a process belongs to, such as `ollama.service`; printable. Empty for
+/// processes of a user's session and for scopes, which `systemctl stop` cannot address as services.
+std::string systemServiceIn(std::string_view cgroups);
 
 }  // namespace vfpass::host

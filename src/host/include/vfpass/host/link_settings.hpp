@@ -1,8 +1,10 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "vfpass/pci_address.hpp"
 #include "vfpass/pf_settings.hpp"
@@ -36,5 +38,16 @@ std::optional<EswitchMode> readEswitchMode(const PciAddress& pf,
 int eswitchRefusal(const PciAddress& pf, std::chrono::milliseconds deadline);
 /// The PF's link goes down meanwhile, and its RDMA device is created anew: read the PF again.
 void setEswitchMode(const PciAddress& pf, EswitchMode mode, std::chrono::milliseconds deadline);
+
+/// The RTM_SETLINK message for setUp(), which changes nothing else.
+std::string upChange(int interfaceIndex, bool up);
+/// Nullopt when this is not an RTM_NEWLINK message about that interface, or has no MTU.
+std::optional<LinkSettings> parseLinkSettings(std::string_view bytes, int interfaceIndex);
+
+/// The ID of the generic netlink family devlink; nullopt in another message.
+std::optional<std::uint16_t> parseFamily(std::string_view bytes);
+/// Nullopt when it is another message, names another device, or has no known mode.
+std::optional<EswitchMode> parseEswitchReply(std::string_view bytes, std::uint16_t family,
+                                             const PciAddress& pf);
 
 }  // namespace vfpass::host

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "vfpass/base/driver_name.hpp"
 #include "vfpass/host/root.hpp"
@@ -31,5 +32,15 @@ std::optional<std::string> vfioUserOf(const Root& root, const PciAddress& functi
 /// can also be backed by iommufd (CONFIG_IOMMUFD_VFIO_CONTAINER), which QEMU never requests.
 std::optional<VfioBackend> openBackendOf(const Root& root, const PciAddress& function,
                                          const VfioUsers& users);
+
+/// A process that has a function's VFIO group or device open.
+struct VfioHolder {
+  std::string process;                 ///< its PID
+  std::vector<std::string> arguments;  ///< its command line, at most 64 KiB
+};
+
+/// Only includes processes that this user may inspect: for root, all processes in this PID
+/// namespace and its descendants. Empty on a captured tree.
+std::vector<VfioHolder> vfioHolders(const Root& root, const PciAddress& function);
 
 }  // namespace vfpass::host

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -25,5 +26,9 @@ std::string readSerial(const Root& root, const PciAddress& function);
 
 /// Whether serial numbers are read (readSerial).
 enum class Serials { read, skip };
+
+/// The parts of a `vpd` file that findSerial() needs, read by a guarded process, at their offsets;
+/// empty if that takes longer than `deadline`.
+std::string readVpdGuarded(int file, std::chrono::milliseconds deadline);
 
 }  // namespace vfpass::host
