@@ -6,14 +6,13 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/plan/plan_attach.hpp"
-#include "vfpass/session/add_settings.hpp"
+#include "vfpass/session/attach_input.hpp"
 #include "vfpass/session/drift.hpp"
-#include "vfpass/session/guest_machine_of.hpp"
-#include "vfpass/session/host_reading.hpp"
-#include "vfpass/session/interrupted.hpp"
+#include "vfpass/session/guest_devices.hpp"
+#include "vfpass/session/interrupted_work.hpp"
 #include "vfpass/session/saved_plan.hpp"
-#include "vfpass/session/settle_near.hpp"
 #include "vfpass/session/subject.hpp"
+#include "vfpass/session/survey_domains.hpp"
 #include "vfpass/state/locks.hpp"
 
 namespace vfpass::cli {
@@ -52,6 +51,7 @@ void warnOfManagedSave(Session& session, const DomainDescription& domain) {
 }
 
 ExitCode attach(Session& session, const AttachOptions& options) {
+  // The domain, under its lock and without interrupted work of an earlier command.
   session.requireDomainChangesPossible("attach");
   const auto saved = session::readSavedPlan(options.plan, "attach");
   session.operations().begin(events::Operation::attach, options.vm);
@@ -68,6 +68,7 @@ ExitCode attach(Session& session, const AttachOptions& options) {
   const auto pfs =
       pfsOf(subject, inventory::readPfIdentities(session.root(), session.serialsToSelect()),
             session.database().leases());
+  // The plan, from what the host is like under these locks.
   auto locks = state::lockPfs(session.options().runDirectory, pfs, session.tools().lockTimeout);
   const auto leases = session.database().leases();
   auto input =
@@ -83,6 +84,7 @@ ExitCode attach(Session& session, const AttachOptions& options) {
   session::requireSame(
       saved, session::planToSave("attach", decision.plan, scope, subject.domain.persistentXml),
       options.plan);
+  // The same plan with the generation of this attach, applied step by step.
   input.generation = session.database().nextGeneration();
   decision = plan::decideAttach(input);
   apply::Tools tools = session.tools();
@@ -90,6 +92,7 @@ ExitCode attach(Session& session, const AttachOptions& options) {
   session.run(decision.plan, tools, std::move(locks));
   session.operations().done("attached " + countOf(decision.leases.size()) + " to domain " +
                             printable(subject.domain.name));
+  // What else the user has to know.
   for (const auto& note : decision.plan.notes) {
     session.warn(note);
   }

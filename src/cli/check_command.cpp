@@ -7,9 +7,9 @@
 #include "vfpass/plan/plan_attach.hpp"
 #include "vfpass/plan/select_pf.hpp"
 #include "vfpass/report/check_report.hpp"
-#include "vfpass/session/host_reading.hpp"
-#include "vfpass/session/settle_near.hpp"
+#include "vfpass/session/attach_input.hpp"
 #include "vfpass/session/subject.hpp"
+#include "vfpass/session/survey_domains.hpp"
 
 namespace vfpass::cli {
 namespace {
@@ -112,10 +112,12 @@ ExitCode checkConfigured(Session& session, const std::string& vm) {
   const auto& configuration = session.configuration();
   std::vector<report::CheckEntry> entries;
   std::vector<ExitCode> codes;
+  // Problems of single files, then conflicts between them.
   auto problems = configuration.problems;
   const auto crossed = config::crossCheck(configuration.mappings);
   problems.insert(problems.end(), crossed.begin(), crossed.end());
   const std::string requestedFile = vm.empty() ? "" : findSubject(session, vm).mapping.file;
+  // Mappings without mistakes are also compared with the host, which is read only for these.
   std::optional<HostState> state;
   for (const auto& mapping : configuration.mappings) {
     if (!vm.empty() && mapping.file != requestedFile) {
@@ -132,6 +134,7 @@ ExitCode checkConfigured(Session& session, const std::string& vm) {
       checkAgainstHost(session, mapping, *state, entries.back(), codes);
     }
   }
+  // The problems, each below its file.
   for (const auto& problem : problems) {
     if (vm.empty() || problem.place.file == requestedFile) {
       addProblem(problem, entries);

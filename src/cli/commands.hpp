@@ -5,7 +5,6 @@
 
 #include "vfpass/error.hpp"
 #include "vfpass/session/command_session.hpp"
-#include "vfpass/session/subject.hpp"
 
 namespace vfpass::cli {
 
@@ -37,8 +36,5 @@ void addMetrics(CLI::App& app, Runner& runner);
 void addInit(CLI::App& app, Runner& runner);
 void addSnapshot(CLI::App& app, Runner& runner);
 void addComplete(CLI::App& app, Runner& runner);  ///< hidden; for the scripts in completion/
-
-/// Adds `--live` and `--config`, for commands that change a domain.
-void addScope(CLI::App& command, session::ScopeOptions& scope);
 
 }  // namespace vfpass::cli

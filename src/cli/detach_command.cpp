@@ -11,10 +11,11 @@
 #include "vfpass/plan/plan_detach.hpp"
 #include "vfpass/plan/unrestored.hpp"
 #include "vfpass/report/plan_report.hpp"
-#include "vfpass/session/interrupted.hpp"
-#include "vfpass/session/quiesce.hpp"
+#include "vfpass/session/guest_devices.hpp"
+#include "vfpass/session/interrupted_work.hpp"
 #include "vfpass/session/saved_plan.hpp"
 #include "vfpass/session/subject.hpp"
+#include "vfpass/session/survey_domains.hpp"
 #include "vfpass/state/locks.hpp"
 
 namespace vfpass::cli {

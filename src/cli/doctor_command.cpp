@@ -1,5 +1,3 @@
-#include "vfpass/doctor/doctor.hpp"
-
 #include <algorithm>
 #include <chrono>
 
@@ -8,14 +6,13 @@
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
+#include "vfpass/doctor/doctor.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
 #include "vfpass/inventory/read_topology.hpp"
 #include "vfpass/report/doctor_report.hpp"
-#include "vfpass/session/host_requirements.hpp"
+#include "vfpass/session/doctor_input.hpp"
+#include "vfpass/session/guest_devices.hpp"
 #include "vfpass/session/host_topology.hpp"
-#include "vfpass/session/inquiries.hpp"
-#include "vfpass/session/observe_peer_mapping.hpp"
-#include "vfpass/session/settle_near.hpp"
 #include "vfpass/session/stop_signals.hpp"
 #include "vfpass/session/subject.hpp"
 #include "vfpass/verify/nccl_topology_check.hpp"

@@ -14,8 +14,9 @@
 #include "vfpass/plan/plan_detach.hpp"
 #include "vfpass/plan/unrestored.hpp"
 #include "vfpass/report/plan_report.hpp"
-#include "vfpass/session/interrupted.hpp"
+#include "vfpass/session/interrupted_work.hpp"
 #include "vfpass/session/subject.hpp"
+#include "vfpass/session/survey_domains.hpp"
 #include "vfpass/state/locks.hpp"
 #include "vfpass/state/retention.hpp"
 

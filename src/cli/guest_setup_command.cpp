@@ -9,7 +9,7 @@
 #include "vfpass/deadlines.hpp"
 #include "vfpass/report/guest_setup_report.hpp"
 #include "vfpass/session/describe_desired_setup.hpp"
-#include "vfpass/session/running_guest.hpp"
+#include "vfpass/session/guest_devices.hpp"
 #include "vfpass/session/stop_signals.hpp"
 #include "vfpass/session/subject.hpp"
 #include "vfpass/setup/describe_setup.hpp"
@@ -69,6 +69,7 @@ ExitCode setUp(Session& session, const GuestSetupOptions& options) {
     throw Error("no VM specified", "run `vfpass guest-setup VM`", ExitCode::badInput);
   }
   session.requireLocalLibvirt("guest-setup");
+  // What has to change in the guest, read through its agent.
   const DomainDescription domain = runningGuest(session, options.vm, "guest-setup");
   agent::Agent agent(session.hypervisor(), domain.uuid, domain.name,
                      std::chrono::seconds(options.timeoutSeconds),
@@ -77,6 +78,7 @@ ExitCode setUp(Session& session, const GuestSetupOptions& options) {
                                 [&](const std::string& text) { session.warn(text); },
                                 session::StopSignals::throwIfAsked};
   const setup::SetupPlan plan = planFor(session, domain, options, tools);
+  // The user sees the plan before anything changes; with --json there is one document, at the end.
   GuestSetupReport report = describeSetup(plan);
   report.domainName = domain.name;
   report.domain = domain.uuid;

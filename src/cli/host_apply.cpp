@@ -9,7 +9,7 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
 #include "vfpass/session/host_policy_input.hpp"
-#include "vfpass/session/interrupted.hpp"
+#include "vfpass/session/interrupted_work.hpp"
 #include "vfpass/session/saved_plan.hpp"
 #include "vfpass/state/locks.hpp"
 
@@ -78,7 +78,7 @@ Outcome runPolicy(Session& session, const PfPolicy& policy, const PciAddress& ad
   const auto decision = plan::planHost(input);
   Outcome outcome;
   for (const auto& objection : decision.objections) {
-    outcome.entry.failures.push_back(session::failureText(objection));
+    outcome.entry.failures.push_back(session::withRemedy(objection));
   }
   for (const auto& note : decision.plan.notes) {
     session.warn(note);
@@ -102,7 +102,7 @@ Outcome applyPf(Session& session, const PfPolicy& policy, const PciAddress& addr
     outcome = runPolicy(session, policy, address, options);
   } catch (const Error& error) {
     session.operations().failed(error);
-    outcome.entry.failures.push_back(session::failureText(error));
+    outcome.entry.failures.push_back(session::withRemedy(error));
     outcome.code = error.code();
   }
   const auto settings = session.kernel().readPfSettings(address);
@@ -174,7 +174,7 @@ void runLinks(Session& session, const Plan& plan, std::vector<state::FileLock> l
     session.operations().failed(error);
     for (auto& entry : entries) {
       if (!entry.steps.empty()) {
-        entry.failures.push_back(session::failureText(error));
+        entry.failures.push_back(session::withRemedy(error));
         entry.steps.clear();
       }
     }
@@ -222,7 +222,7 @@ void applySoftRoce(Session& session, const HostApplyOptions& options, report::Ho
   try {
     report.softRoce = applyLinks(session, options, codes);
   } catch (const Error& error) {  // the report still shows the results for the PFs
-    session.warn("SoftRoCE links: " + session::failureText(error));
+    session.warn("SoftRoCE links: " + session::withRemedy(error));
     codes.push_back(error.code());
   }
 }

@@ -15,7 +15,7 @@ void addDecision(Session& session, const PhysicalFunction& pf, const PfPolicy& p
   const auto decision = plan::planHost(hostInput(session, pf, policy));
   entry.differs = !decision.plan.steps.empty();
   for (const auto& objection : decision.objections) {
-    entry.failures.push_back(session::failureText(objection));
+    entry.failures.push_back(session::withRemedy(objection));
   }
 }
 
@@ -34,7 +34,7 @@ report::HostEntry showPf(Session& session, const PhysicalFunction& pf, const Hos
     try {
       addDecision(session, pf, *policy, entry);
     } catch (const Error& error) {
-      entry.failures.push_back(session::failureText(error));
+      entry.failures.push_back(session::withRemedy(error));
     }
   }
   return entry;

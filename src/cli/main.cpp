@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "commands.hpp"
-#include "help_format.hpp"
+#include "help_text.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/cancelled.hpp"
 #include "vfpass/report/result_report.hpp"

@@ -8,8 +8,8 @@
 #include "vfpass/base/bounded_read.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/remote/observation.hpp"
+#include "vfpass/session/guest_devices.hpp"
 #include "vfpass/session/host_observer.hpp"
-#include "vfpass/session/running_guest.hpp"
 #include "vfpass/session/verification.hpp"
 
 namespace vfpass::cli {

@@ -1,7 +1,7 @@
 #include "commands.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/report/inventory_report.hpp"
-#include "vfpass/session/name_models.hpp"
+#include "vfpass/session/host_topology.hpp"
 
 namespace vfpass::cli {
 namespace {

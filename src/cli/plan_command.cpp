@@ -5,13 +5,14 @@
 #include "vfpass/domain/guest_machine.hpp"
 #include "vfpass/plan/plan_attach.hpp"
 #include "vfpass/report/plan_report.hpp"
-#include "vfpass/session/add_settings.hpp"
-#include "vfpass/session/host_reading.hpp"
+#include "vfpass/session/attach_input.hpp"
 #include "vfpass/session/saved_plan.hpp"
-#include "vfpass/session/settle_near.hpp"
+#include "vfpass/session/subject.hpp"
+#include "vfpass/session/survey_domains.hpp"
 #include "vfpass/topology/device_matrix.hpp"
 
 namespace vfpass::cli {
+
 namespace {
 
 struct PlanOptions {
@@ -71,6 +72,12 @@ ExitCode showPlan(Session& session, const std::string& vm, const session::ScopeO
                              : report::PlanDistances{},
       session::settingsToShow(input, decision, after.value_or(before)));
   return decision.plan.steps.empty() ? ExitCode::done : ExitCode::pending;
+}
+
+void addScope(CLI::App& command, session::ScopeOptions& scope) {
+  command.add_flag("--live", scope.live, "Affect only the running domain");
+  command.add_flag("--config", scope.config,
+                   "Affect only the persistent configuration, which the next start uses");
 }
 
 void addSavedPlanOptions(CLI::App& command, bool& dryRun, std::string& out, std::string& plan) {

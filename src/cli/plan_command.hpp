@@ -13,6 +13,9 @@ namespace vfpass::cli {
 ExitCode showPlan(session::Session& session, const std::string& vm,
                   const session::ScopeOptions& options, const std::string& out);
 
+/// Adds `--live` and `--config`, for commands that change a domain.
+void addScope(CLI::App& command, session::ScopeOptions& scope);
+
 /// Adds `--dry-run`, `--out FILE` and `--plan FILE`.
 void addSavedPlanOptions(CLI::App& command, bool& dryRun, std::string& out, std::string& plan);
 

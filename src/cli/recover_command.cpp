@@ -1,17 +1,17 @@
-#include "vfpass/apply/recover.hpp"
-
 #include <algorithm>
 #include <set>
 
 #include "commands.hpp"
 #include "vfpass/apply/host_devices.hpp"
+#include "vfpass/apply/recover.hpp"
 #include "vfpass/apply/run.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/check_device.hpp"
 #include "vfpass/plan/judge_holders.hpp"
 #include "vfpass/plan/plan_hook.hpp"
-#include "vfpass/session/interrupted.hpp"
+#include "vfpass/session/interrupted_work.hpp"
 #include "vfpass/session/subject.hpp"
+#include "vfpass/session/survey_domains.hpp"
 #include "vfpass/state/locks.hpp"
 
 namespace vfpass::cli {

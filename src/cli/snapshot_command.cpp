@@ -10,7 +10,7 @@
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/inventory/read_topology.hpp"
 #include "vfpass/report/snapshot_report.hpp"
-#include "vfpass/session/inquiries.hpp"
+#include "vfpass/session/doctor_input.hpp"
 
 namespace vfpass::cli {
 namespace {
@@ -24,6 +24,7 @@ capture::CapturedTree capture(Session& session) {
     root.recordInto(recording);
     return root;
   };
+  // Every reader of commands runs once, so that its files are recorded.
   const Topology topology = inventory::readTopology(recordingRoot());
   std::vector<PciAddress> gpus;
   std::set<PciAddress> passable;
@@ -38,6 +39,7 @@ capture::CapturedTree capture(Session& session) {
   static_cast<void>(inventory::readInventory(recordingRoot(), gpus));
   static_cast<void>(inventory::readCapacity(recordingRoot(), topology, passable));
   static_cast<void>(host::readRdmaLinks(recordingRoot(), deadlines::snapshotRdma));
+  // doctor's checks, and the answers that no file holds.
   doctor::Inquiries inquiries = inquiriesOf(session);
   std::map<std::string, std::string> answers;
   inquiries.answers = &answers;

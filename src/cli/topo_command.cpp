@@ -8,7 +8,6 @@
 #include "vfpass/report/nccl_topology.hpp"
 #include "vfpass/report/topology_report.hpp"
 #include "vfpass/session/guest_devices.hpp"
-#include "vfpass/session/guest_machine_of.hpp"
 #include "vfpass/session/host_topology.hpp"
 #include "vfpass/session/output_file.hpp"
 #include "vfpass/topology/device_matrix.hpp"

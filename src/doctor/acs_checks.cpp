@@ -9,7 +9,6 @@
 #include "distribution.hpp"
 #include "firmware_remedies.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/host/root.hpp"
 
 namespace vfpass::doctor {
 namespace {
@@ -25,11 +24,6 @@ constexpr std::string_view bareMetal = "xx000x0";
 constexpr std::pair configAcsSince{6U, 11U};
 constexpr std::pair severalPortsSince{6U, 15U};
 constexpr std::string_view argumentName = "pci=config_acs=";
-
-std::string configOf(const View& view, const TopologyFunction& function) {
-  const host::Folder folder(view.root(), "sys/devices/" + function.path);
-  return folder ? folder.readBytes("config", 0, 4096) : "";
-}
 
 std::vector<std::size_t> portsAbove(const View& view, std::size_t number) {
   std::vector<std::size_t> ports;
@@ -49,7 +43,7 @@ using Patterns = std::map<std::size_t, std::string>;
 // Like the kernel (pci_acs_flags_enabled), assumes that a port without the control bit behaves as
 // if it were set. Direct translated is the exception: a port without it redirects such requests.
 std::string possiblePattern(const View& view, std::size_t port, std::string pattern) {
-  const auto acs = acsOf(configOf(view, view.function(port)));
+  const auto acs = acsOf(readConfig(view.root(), view.function(port)));
   const std::string capable = acs ? acsText(acs->capable) : "";
   for (std::size_t bit = 1; bit < capable.size(); ++bit) {
     if (capable[bit] == '0' && pattern[bit] == '1') {
@@ -122,7 +116,7 @@ Patterns allPatterns(const View& view) {
 std::vector<std::string> argumentParts(const View& view) {
   std::vector<std::string> parts;
   for (const auto& [port, pattern] : allPatterns(view)) {
-    const std::string config = configOf(view, view.function(port));
+    const std::string config = readConfig(view.root(), view.function(port));
     if (!hasExtendedSpace(config) || acsOf(config)) {
       parts.push_back(pattern + "@" + toString(view.function(port).address));
     }
@@ -161,7 +155,7 @@ enum class Verdict { good, bad, impossible, unreadable };
 
 Verdict judge(const View& view, std::size_t port, const std::string& wanted, std::string& seen) {
   const TopologyFunction& function = view.function(port);
-  const std::string config = configOf(view, function);
+  const std::string config = readConfig(view.root(), function);
   seen = toString(function.address) + " ";
   if (!hasExtendedSpace(config)) {
     seen += "unreadable";
@@ -257,7 +251,7 @@ void checkAts(const View& view, Results& results) {
   const std::string expected = "the ATS capability, if a GPU shares a switch with the NIC";
   for (const std::size_t number : pairedPfs(view)) {
     const TopologyFunction& pf = view.function(number);
-    const std::string config = configOf(view, pf);
+    const std::string config = readConfig(view.root(), pf);
     if (!sharesSwitchWithGpu(view, number)) {
       results.passed(nameOf(pf), expected, "not needed: no GPU shares a switch with it");
     } else if (!hasExtendedSpace(config)) {

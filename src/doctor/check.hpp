@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -7,6 +9,7 @@
 
 #include "firmware_settings.hpp"
 #include "vfpass/diagnosis.hpp"
+#include "vfpass/host/root.hpp"
 #include "vfpass/mlx5_firmware.hpp"
 #include "view.hpp"
 
@@ -33,6 +36,9 @@ class Results {
   void waived(std::string reason);
 
  private:
+  void add(Outcome outcome, std::string subject, std::string expected, std::string seen,
+           std::string remedy);
+
   std::string_view key_;
   std::string_view why_;
   std::vector<Diagnosis>& into_;
@@ -50,26 +56,33 @@ struct Check {
 std::span<const Check> cpuIommuChecks();
 std::span<const Check> sriovChecks();
 std::span<const Check> firmwareChecks();
-std::span<const Check> dpuChecks();
 std::span<const Check> eswitchChecks();
 std::span<const Check> acsChecks();
 std::span<const Check> gpuChecks();
-std::span<const Check> driverOrderChecks();
 std::span<const Check> moduleChecks();
 std::span<const Check> rdmaChecks();
 std::span<const Check> flowControlChecks();
 std::span<const Check> libvirtChecks();
-std::span<const Check> daemonChecks();
-std::span<const Check> memoryLockChecks();
 std::span<const Check> driverStopChecks();
 std::span<const Check> guestChecks();
-std::span<const Check> rivalChecks();
+std::span<const Check> competingManagerChecks();
+
+// Checks of these tables that have files of their own.
+
+/// Checks that each GPU can be unbound from its driver: no process has its device files open.
+void checkGpuDrivers(const View& view, Results& results);
+/// Checks in every configuration that OpenSM reads on this host that it enables virtual ports.
+void checkOpenSm(const View& view, Results& results);
+std::string withoutInfiniband(const View& view);  ///< why checkOpenSm does not apply
 
 // Shared implementations of Check::inapplicable.
 std::string always(const View& view);
 std::string withoutGpu(const View& view);
 std::string withoutPf(const View& view);
 std::string withoutRail(const View& view);
+/// Empty if any of the PFs is such a one, otherwise `reason`.
+std::string unlessAnyPf(const View& view, bool (*isSuch)(const TopologyFunction&),
+                        const char* reason);
 
 /// Link layer of the function's first RDMA port that reports one.
 LinkLayer layerOf(const TopologyFunction& function);
@@ -90,6 +103,9 @@ FirmwareSettings firmwareSettingsOf(const View& view, const TopologyFunction& fu
 /// the rails, or all. Ports of other PFs may be down.
 std::vector<std::size_t> usedPfs(const View& view);
 
+/// Whether both are functions of one card.
+bool sameCard(PciAddress one, const PciAddress& other);
+
 /// The DMA function of NVIDIA's Direct NIC, which belongs to a GPU.
 bool isDirectNicDma(const TopologyFunction& function);
 
@@ -102,5 +118,11 @@ bool needsAts(const View& view, std::size_t pf);
 
 /// Number of VFs that mappings and host.yaml require of a PF, as far as known.
 unsigned wantedVfs(const View& view, const PciAddress& pf);
+
+/// libvirt's daemons that run QEMU, the modular one first.
+inline constexpr std::array daemons{"virtqemud", "libvirtd"};
+
+/// PID of this daemon; nullopt if it is not running.
+std::optional<std::string> processOf(const host::Root& root, const std::string& daemon);
 
 }  // namespace vfpass::doctor

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstddef>
 
+#include "vfpass/host/root.hpp"
+
 namespace vfpass::doctor {
 namespace {
 
@@ -43,6 +45,12 @@ std::optional<std::size_t> findExtended(std::string_view config, unsigned wanted
 }
 
 }  // namespace
+
+std::string readConfig(const host::Root& root, const TopologyFunction& function,
+                       std::size_t bytes) {
+  const host::Folder folder(root, "sys/devices/" + function.path);
+  return folder ? folder.readBytes("config", 0, bytes) : "";
+}
 
 bool hasExtendedSpace(std::string_view config) { return config.size() >= extendedSpace + 4; }
 

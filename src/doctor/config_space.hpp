@@ -5,6 +5,9 @@
 #include <string>
 #include <string_view>
 
+#include "vfpass/host/root.hpp"
+#include "vfpass/topology.hpp"
+
 namespace vfpass::doctor {
 
 /// Access Control Services of a port: seven bits, numbered as in the kernel's `pci=config_acs=`
@@ -14,6 +17,10 @@ struct Acs {
   unsigned capable = 0;
   unsigned enabled = 0;
 };
+
+/// The first `bytes` of a function's configuration space; empty if it cannot be read.
+std::string readConfig(const host::Root& root, const TopologyFunction& function,
+                       std::size_t bytes = 4096);
 
 /// Whether the extended configuration space was read. Only root can read more than the first 64
 /// bytes, and conventional PCI devices have only 256.

@@ -192,19 +192,13 @@ Groups groupsOf(const Topology& topology) {
   return groups;
 }
 
-bool sameCard(const TopologyFunction& one, const TopologyFunction& other) {
-  PciAddress first = one.address;
-  first.function = other.address.function;
-  return first == other.address;
-}
-
 // Another function in its group that cannot go to the same guest.
 const TopologyFunction* foreignFunction(const View& view, const Groups& groups,
                                         std::size_t number) {
   const TopologyFunction& function = view.function(number);
   for (const std::size_t other : groups.at(*function.iommuGroup)) {
-    const bool partOfGpu =
-        function.role == FunctionRole::gpu && sameCard(function, view.function(other));
+    const bool partOfGpu = function.role == FunctionRole::gpu &&
+                           sameCard(function.address, view.function(other).address);
     if (other != number && !partOfGpu) {
       return &view.function(other);
     }
@@ -220,6 +214,7 @@ bool isDirectNicOf(const TopologyFunction& gpu, const TopologyFunction& foreign)
 void checkGroups(const View& view, Results& results) {
   const std::string expected = "alone in its IOMMU group";
   const Groups groups = groupsOf(view.topology());
+  // Reports a function that is not alone; true if it is.
   const auto check = [&](std::size_t number, const std::string& subject) {
     const TopologyFunction& function = view.function(number);
     if (!function.iommuGroup) {
@@ -242,6 +237,7 @@ void checkGroups(const View& view, Results& results) {
     }
     return false;
   };
+  // Each GPU by itself, VFs by the number of good ones of each PF.
   for (const std::size_t gpu : view.gpus()) {
     if (check(gpu, toString(view.function(gpu).address))) {
       results.passed(toString(view.function(gpu).address), expected, "alone");

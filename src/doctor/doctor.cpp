@@ -77,12 +77,12 @@ void addRequirements(const Topology& topology, const Mapping& mapping, Requireme
                                 vf.settings.vlan.has_value(), vf.guest.mtu, legacyOnly(vf),
                                 vf.teamingWith.has_value(), vf.index});
   }
-  for (const MappedFunction& gpu : mapping.functions) {
-    if (findFunction(topology, gpu.pci) == nullptr) {
+  for (const MappedFunction& function : mapping.functions) {
+    if (findFunction(topology, function.pci) == nullptr) {
       requirements.missing.push_back(
-          {mapping.vm + ", " + gpu.name + ": " + toString(gpu.pci), notHere});
+          {mapping.vm + ", " + function.name + ": " + toString(function.pci), notHere});
     } else {
-      requirements.gpus.push_back(gpu.pci);
+      requirements.functions.push_back(function.pci);
     }
   }
   auto nvlink = topology::judgeNvlink(topology, mapping);
@@ -131,10 +131,9 @@ std::vector<Diagnosis> examine(const host::Root& root, const Topology& topology,
   queryFirmware(view);
   std::vector<Diagnosis> found;
   for (const auto& area :
-       {cpuIommuChecks(), sriovChecks(), firmwareChecks(), dpuChecks(), eswitchChecks(),
-        acsChecks(), gpuChecks(), driverOrderChecks(), moduleChecks(), rdmaChecks(),
-        flowControlChecks(), libvirtChecks(), daemonChecks(), memoryLockChecks(), guestChecks(),
-        driverStopChecks(), rivalChecks()}) {
+       {cpuIommuChecks(), sriovChecks(), firmwareChecks(), eswitchChecks(), acsChecks(),
+        gpuChecks(), moduleChecks(), rdmaChecks(), flowControlChecks(), libvirtChecks(),
+        guestChecks(), driverStopChecks(), competingManagerChecks()}) {
     for (const Check& check : area) {
       Results results(check.key, check.why, found);
       if (const std::string reason = check.inapplicable(view); !reason.empty()) {
@@ -147,46 +146,41 @@ std::vector<Diagnosis> examine(const host::Root& root, const Topology& topology,
   return found;
 }
 
-void Results::passed(std::string subject, std::string expected, std::string seen) {
-  into_.push_back({{std::string(key_), std::move(subject), Outcome::passed, std::move(expected),
-                    std::move(seen), ""},
+void Results::add(Outcome outcome, std::string subject, std::string expected, std::string seen,
+                  std::string remedy) {
+  into_.push_back({{std::string(key_), std::move(subject), outcome, std::move(expected),
+                    std::move(seen), std::move(remedy)},
                    std::string(why_)});
+}
+
+void Results::passed(std::string subject, std::string expected, std::string seen) {
+  add(Outcome::passed, std::move(subject), std::move(expected), std::move(seen), "");
 }
 
 void Results::failed(std::string subject, std::string expected, std::string seen,
                      std::string remedy) {
-  into_.push_back({{std::string(key_), std::move(subject), Outcome::failed, std::move(expected),
-                    std::move(seen), std::move(remedy)},
-                   std::string(why_)});
+  add(Outcome::failed, std::move(subject), std::move(expected), std::move(seen), std::move(remedy));
 }
 
 void Results::failedIfUsed(bool used, std::string subject, std::string expected, std::string seen,
                            std::string remedy) {
-  if (used) {
-    return failed(std::move(subject), std::move(expected), std::move(seen), std::move(remedy));
-  }
-  warned(std::move(subject), std::move(expected), std::move(seen) + "; nothing uses this device",
-         std::move(remedy));
+  add(used ? Outcome::failed : Outcome::warning, std::move(subject), std::move(expected),
+      std::move(seen) + (used ? "" : "; nothing uses this device"), std::move(remedy));
 }
 
 void Results::warned(std::string subject, std::string expected, std::string seen,
                      std::string remedy) {
-  into_.push_back({{std::string(key_), std::move(subject), Outcome::warning, std::move(expected),
-                    std::move(seen), std::move(remedy)},
-                   std::string(why_)});
+  add(Outcome::warning, std::move(subject), std::move(expected), std::move(seen),
+      std::move(remedy));
 }
 
 void Results::notObservable(std::string subject, std::string expected, std::string seen,
                             std::string remedy) {
-  into_.push_back({{std::string(key_), std::move(subject), Outcome::notObservable,
-                    std::move(expected), std::move(seen), std::move(remedy)},
-                   std::string(why_)});
+  add(Outcome::notObservable, std::move(subject), std::move(expected), std::move(seen),
+      std::move(remedy));
 }
 
-void Results::waived(std::string reason) {
-  into_.push_back(
-      {{std::string(key_), "", Outcome::waived, "", std::move(reason), ""}, std::string(why_)});
-}
+void Results::waived(std::string reason) { add(Outcome::waived, "", "", std::move(reason), ""); }
 
 std::string always(const View& /*view*/) { return {}; }
 
@@ -198,6 +192,17 @@ std::string withoutPf(const View& view) {
 
 std::string withoutRail(const View& view) {
   return view.rails().empty() ? "no GPU with a NIC" : "";
+}
+
+std::string unlessAnyPf(const View& view, bool (*isSuch)(const TopologyFunction&),
+                        const char* reason) {
+  const auto isSuchPf = [&](std::size_t pf) { return isSuch(view.function(pf)); };
+  return std::ranges::any_of(view.pfs(), isSuchPf) ? "" : reason;
+}
+
+bool sameCard(PciAddress one, const PciAddress& other) {
+  one.function = other.function;
+  return one == other;
 }
 
 }  // namespace vfpass::doctor

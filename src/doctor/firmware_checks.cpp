@@ -5,8 +5,8 @@
 
 #include "check.hpp"
 #include "distribution.hpp"
-#include "firmware_query.hpp"
 #include "firmware_remedies.hpp"
+#include "firmware_settings.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
 #include "vfpass/host/program_output.hpp"
@@ -45,11 +45,6 @@ std::vector<std::size_t> queriedCards(const View& view) {
     }
   }
   return cards(view, functions);
-}
-
-bool sameCard(PciAddress one, PciAddress other) {
-  one.function = other.function = 0;
-  return one == other;
 }
 
 bool cardNeedsAts(const View& view, const PciAddress& card) {

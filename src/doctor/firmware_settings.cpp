@@ -141,4 +141,60 @@ FirmwareJudgement judge(const std::vector<FirmwareNeed>& needs, const FirmwareSe
   return judgement;
 }
 
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+bool isNamePart(char letter) {
+  return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
+}
+
+bool containsName(const std::string& line, const std::string& name) {
+  for (auto at = line.find(name); at != std::string::npos; at = line.find(name, at + 1)) {
+    const auto end = at + name.size();
+    if ((at == 0 || !isNamePart(line[at - 1])) && (end == line.size() || !isNamePart(line[end]))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Removes the names in the program's error, which has a line of its own that begins with `-E-`;
+// false: it names none.
+bool removeRefused(const std::string& output, std::vector<std::string>& queried) {
+  const auto error = output.find("-E-");
+  const std::string line = error == std::string::npos ? "" : output.substr(error);
+  return std::erase_if(queried, [&](const std::string& name) { return containsName(line, name); }) >
+         0;
+}
+
+}  // namespace
+
+FirmwareSettings queryCard(const std::string& program, const PciAddress& card,
+                           milliseconds deadline, const RunProgram& run) {
+  const auto end = Clock::now() + deadline;
+  const auto query = [&](const std::vector<std::string>& wanted) -> std::optional<std::string> {
+    const auto left = std::chrono::duration_cast<milliseconds>(end - Clock::now());
+    std::vector<std::string> command{program, "-e", "-d", toString(card), "query"};
+    command.insert(command.end(), wanted.begin(), wanted.end());
+    return left.count() > 0 ? run(command, left) : std::nullopt;
+  };
+  auto remaining = firmwareSettingNames();
+  while (!remaining.empty()) {
+    const auto output = query(remaining);
+    if (!output) {
+      return {};
+    }
+    if (removeRefused(*output, remaining)) {
+      continue;
+    }
+    if (auto settings = firmwareSettingsIn(*output); !settings.empty()) {
+      return settings;
+    }
+    break;
+  }
+  return firmwareSettingsIn(query({}).value_or(""));
+}
+
 }  // namespace vfpass::doctor

@@ -1,5 +1,3 @@
-#include "vfpass/host/flow_control.hpp"
-
 #include <algorithm>
 #include <array>
 
@@ -8,6 +6,7 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
 #include "vfpass/error.hpp"
+#include "vfpass/host/flow_control.hpp"
 
 namespace vfpass::doctor {
 namespace {

@@ -1,11 +1,12 @@
 #include <algorithm>
 #include <array>
 
+#include "check.hpp"
 #include "config_space.hpp"
 #include "distribution.hpp"
-#include "gpu_checks.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/host/root.hpp"
+#include "vfpass/host/function_reset.hpp"
+#include "vfpass/topology/nvlink_topology.hpp"
 
 namespace vfpass::doctor {
 namespace {
@@ -15,7 +16,6 @@ constexpr std::uint64_t gibibyte = 1024 * mebibyte;
 // The usual size before Resizable BAR, and of some data centre GPUs for good (Tesla T4).
 constexpr std::uint64_t smallBar = 256 * mebibyte;
 constexpr std::size_t barCount = 6;
-constexpr std::size_t configBytes = 4096;
 
 // include/linux/ioport.h
 constexpr std::uint64_t memoryResource = 0x200;
@@ -91,8 +91,7 @@ bool hasMemoryBar(const std::string& config) {
 // An integrated GPU (GB10) uses the host's memory and has no BAR for any of its own.
 bool lacksMemoryBar(const View& view, const TopologyFunction& gpu) {
   constexpr std::size_t header = 64;
-  const host::Folder folder(view.root(), "sys/devices/" + gpu.path);
-  const std::string config = folder ? folder.readBytes("config", 0, header) : "";
+  const std::string config = readConfig(view.root(), gpu, header);
   return config.size() == header && !hasMemoryBar(config);
 }
 
@@ -102,8 +101,7 @@ void judgeSmallBar(const View& view, const TopologyFunction& gpu, std::uint64_t 
                    Results& results) {
   const std::string subject = toString(gpu.address);
   const std::string seen = sizeText(size) + ", 64-bit";
-  const host::Folder folder(view.root(), "sys/devices/" + gpu.path);
-  const std::string config = folder ? folder.readBytes("config", 0, configBytes) : "";
+  const std::string config = readConfig(view.root(), gpu);
   const auto largest = largestResizableBar(config);
   if (!hasExtendedSpace(config)) {
     results.notObservable(subject, wideBar, seen + "; cannot tell whether the GPU offers more",
@@ -180,6 +178,95 @@ void checkLegacyPeerMemory(const View& view, Results& results) {
                       "the package nvidia-peer-memory"));
   }
   results.passed("", expected, "none");
+}
+
+// The other functions on its bus; none on a root bus, which cannot be reset.
+std::vector<PciAddress> neighbours(const View& view, const TopologyFunction& gpu) {
+  std::vector<PciAddress> found;
+  for (const TopologyFunction& other : view.topology().functions) {
+    if (gpu.parent && other.parent == gpu.parent && other.address != gpu.address) {
+      found.push_back(other.address);
+    }
+  }
+  return found;
+}
+
+std::vector<std::string> unmapped(const View& view, const std::vector<PciAddress>& functions) {
+  std::vector<std::string> found;
+  for (const PciAddress& function : functions) {
+    if (std::ranges::find(view.requirements().functions, function) ==
+        view.requirements().functions.end()) {
+      found.push_back(toString(function));
+    }
+  }
+  return found;
+}
+
+// A function that is alone on a bus that can be reset has the method `bus`.
+void checkBusReset(const View& view, std::size_t number, const std::string& expected,
+                   Results& results) {
+  const TopologyFunction& gpu = view.function(number);
+  const std::string subject = toString(gpu.address);
+  const auto others = neighbours(view, gpu);
+  const auto foreign = unmapped(view, others);
+  if (others.empty()) {
+    results.failedIfUsed(view.uses(number), subject, expected, "no reset method",
+                         "reboot the host between two guests, or use another GPU");
+  } else if (!foreign.empty()) {
+    results.failedIfUsed(
+        view.uses(number), subject, expected,
+        "no reset method; its bus could be reset, but is shared with " + join(foreign, ", "),
+        "add these functions to `functions:` of the same mapping");
+  } else {
+    results.passed(subject, expected, "no reset method; reset with its bus");
+  }
+}
+
+// Checks that the GPU can be reset between two guests.
+void checkReset(const View& view, std::size_t number, Results& results) {
+  const TopologyFunction& gpu = view.function(number);
+  const std::string subject = toString(gpu.address);
+  const std::string expected = "a reset method, so that no data remains for the next guest";
+  const auto methods = host::readResetMethods(view.root(), "sys/devices/" + gpu.path);
+  if (!methods) {
+    return results.notObservable(
+        subject, expected, "no reset_method in sysfs",
+        "on Linux 5.15 or later: cat /sys/bus/pci/devices/" + subject + "/reset_method");
+  }
+  if (!methods->empty()) {
+    return results.passed(subject, expected, join(*methods, ", "));
+  }
+  checkBusReset(view, number, expected, results);
+}
+
+void checkGpuResets(const View& view, Results& results) {
+  for (const std::size_t number : view.gpus()) {
+    checkReset(view, number, results);
+  }
+}
+
+std::string withoutNvlinkBoard(const View& view) {
+  const auto board = topology::nvlinkBoard(view.topology());
+  if (board.gpus.empty()) {
+    return "no NVSwitch among the PCI functions";
+  }
+  return view.requirements().nvlink.empty()
+             ? "a board with " + topology::describe(board) + "; no mapping uses any of them"
+             : "";
+}
+
+// On a board with NVSwitches, checks that the GPUs of mappings can initialize.
+void checkNvlink(const View& view, Results& results) {
+  const std::string expected =
+      "GPUs that can initialize: with the whole board, as a partition, or with NVLink disabled";
+  for (const auto& [vm, judgement] : view.requirements().nvlink) {
+    for (const auto& fault : judgement.faults) {
+      results.failed(vm, expected, fault.message, fault.remedy);
+    }
+    if (judgement.faults.empty()) {
+      results.passed(vm, expected, judgement.summary);
+    }
+  }
 }
 
 constexpr std::array checks{

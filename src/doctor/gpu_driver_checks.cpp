@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <array>
 
+#include "check.hpp"
 #include "distribution.hpp"
-#include "gpu_checks.hpp"
 #include "vfpass/base/driver_name.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"

@@ -1,9 +1,109 @@
+#include <algorithm>
 #include <array>
 
 #include "check.hpp"
+#include "vfpass/base/shell.hpp"
+#include "vfpass/base/text.hpp"
 
 namespace vfpass::doctor {
 namespace {
+
+constexpr std::uint64_t kibibyte = 1024;
+constexpr std::uint64_t mebibyte = 1024 * kibibyte;
+constexpr std::uint64_t gibibyte = 1024 * mebibyte;
+constexpr unsigned resourceCapability = 24;  // CAP_SYS_RESOURCE
+constexpr std::uint64_t maxGuestMemory = 1ULL << 52U;
+
+/// libvirt raises QEMU's limit with prlimit(2), which needs CAP_SYS_RESOURCE or a limit of its own
+/// that is high enough.
+struct DaemonLimit {
+  std::string daemon;
+  bool raises = false;
+  std::string bytes;  ///< `unlimited`, or a number
+};
+
+std::string valueAfter(const std::string& text, const std::string& name) {
+  for (const std::string& line : splitLines(text)) {
+    if (line.starts_with(name)) {
+      const auto rest = trim(std::string_view(line).substr(name.size()));
+      return std::string(rest.substr(0, rest.find_first_of(" \t")));
+    }
+  }
+  return {};
+}
+
+bool hasCapability(const std::string& status) {
+  const auto bits = parseNumber(valueAfter(status, "CapEff:"), 16);
+  return bits && (*bits >> resourceCapability & 1U) != 0;
+}
+
+// `libvirtd raises`, or `libvirtd 67108864`.
+std::optional<std::string> readLimit(const host::Root& root) {
+  for (const char* daemon : daemons) {
+    const auto process = processOf(root, daemon);
+    if (!process) {
+      continue;
+    }
+    const std::string folder = "proc/" + *process;
+    const std::string limit =
+        valueAfter(root.readText(folder + "/limits").value_or(""), "Max locked memory");
+    if (hasCapability(root.readText(folder + "/status").value_or(""))) {
+      return std::string(daemon) + " raises";
+    }
+    return limit.empty() ? std::nullopt : std::optional(daemon + (" " + limit));
+  }
+  return std::nullopt;
+}
+
+std::uint64_t neededBy(const View& view, const GuestMemory& guest) {
+  const std::uint64_t added = view.requirements().vfs.size() + view.requirements().functions.size();
+  const std::uint64_t devices = std::max<std::uint64_t>(guest.devices, added);
+  const std::uint64_t memory = std::min(guest.bytes, maxGuestMemory);
+  return memory * (guest.viommu ? std::clamp<std::uint64_t>(devices, 1, 64) : 1) + gibibyte;
+}
+
+std::string amount(std::uint64_t bytes) { return std::to_string(bytes / mebibyte) + " MiB"; }
+
+void checkDaemonLimit(const View& view, Results& results) {
+  const std::string expected = "a daemon that may raise QEMU's limit";
+  const auto answer = view.answer("libvirt/memory-lock", [&] { return readLimit(view.root()); });
+  if (!answer || answer->find(' ') == std::string::npos) {
+    return results.notObservable("", expected, "cannot find a running daemon",
+                                 "grep locked /proc/$(pidof libvirtd)/limits");
+  }
+  const std::string daemon = answer->substr(0, answer->find(' '));
+  const std::string limit = answer->substr(answer->find(' ') + 1);
+  const auto bytes = parseNumber(limit);
+  if (limit == "raises" || limit == "unlimited") {
+    results.passed(daemon, expected, limit == "raises" ? "it has CAP_SYS_RESOURCE" : limit);
+  } else if (!bytes) {
+    results.notObservable(daemon, expected, "its limit is not a number", "");
+  } else {
+    results.failed(daemon, expected, "no CAP_SYS_RESOURCE, and a limit of " + amount(*bytes),
+                   "set LimitMEMLOCK=infinity with systemctl edit " + daemon + ", then restart it");
+  }
+}
+
+// libvirt applies the XML's hard_limit if it is set, otherwise RAM (once for each device behind a
+// virtual IOMMU) plus 1 GiB.
+void checkGuestLimit(const View& view, Results& results) {
+  const GuestMemory& guest = *view.requirements().guest;
+  const std::uint64_t needed = neededBy(view, guest);
+  const std::string expected = "no hard_limit, or at least " + amount(needed);
+  if (!guest.hardLimit) {
+    results.passed("", expected, "none: libvirt allows " + amount(needed));
+  } else if (*guest.hardLimit >= needed) {
+    results.passed("", expected, amount(*guest.hardLimit));
+  } else {
+    results.failed("", expected, amount(*guest.hardLimit),
+                   "virsh memtune --config --hard-limit " + std::to_string(needed / kibibyte) +
+                       " " + shellQuoted(guest.domain));
+  }
+}
+
+std::string withoutGuest(const View& view) {
+  return view.requirements().guest ? "" : "checked only with --vm, for a domain that exists";
+}
 
 std::string withoutPeers(const View& view) {
   return view.requirements().peers
@@ -44,6 +144,10 @@ void checkNcclTopology(const View& view, Results& results) {
 }
 
 constexpr std::array checks{
+    Check{"memory-lock", "VFIO pins all of a guest's memory", always, checkDaemonLimit},
+    Check{"guest-memory-lock", "a domain fails to start if VFIO may not pin all of its memory",
+          withoutGuest, checkGuestLimit},
+
     Check{"peer-mapping", "GPU and NIC reach each other only through BARs that VFIO has mapped",
           withoutPeers, checkPeerMapping},
     Check{"guest-nccl-topology",

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "daemon_process.hpp"
+#include "check.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/doctor/doctor.hpp"
 

@@ -7,6 +7,7 @@
 #include "check.hpp"
 #include "distribution.hpp"
 #include "vfpass/base/shell.hpp"
+#include "vfpass/base/text.hpp"
 
 namespace vfpass::doctor {
 namespace {
@@ -28,7 +29,7 @@ std::string debianPackages(const View& view) {
 }
 
 void checkDaemon(const View& view, Results& results) {
-  for (const std::string daemon : {"virtqemud", "libvirtd"}) {
+  for (const std::string daemon : daemons) {
     if (view.root().exists("usr/sbin/" + daemon)) {
       return results.passed("", "libvirt's daemon for QEMU", daemon);
     }
@@ -106,6 +107,150 @@ void checkHugepages(const View& view, Results& results) {
   }
 }
 
+using Version = std::pair<unsigned, unsigned>;
+
+/// A feature and the version of libvirt that introduced it.
+struct Feature {
+  Version since;
+  std::string_view name;
+};
+
+constexpr Version hooksInFolder{6, 5};
+constexpr Version teaming{7, 1};
+constexpr std::array features{Feature{hooksInFolder, "hooks in qemu.d"},
+                              Feature{teaming, "hostdev teaming"},
+                              Feature{{8, 2}, "qemu:override (GPUDirect cliques)"},
+                              Feature{{9, 1}, "driver model mlx5_vfio_pci"}};
+constexpr unsigned qemuThatMigratesVfs = 8;
+
+// From the library's file name: libvirt.so.0.9000.0 is version 9.0.0.
+std::optional<std::string> libraryVersion(const host::Root& root) {
+  constexpr std::string_view prefix = "libvirt.so.0.";
+  constexpr unsigned major = 1000;
+  for (const std::string folder :
+       {"usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib64", "usr/lib"}) {
+    const auto target = root.linkName(folder + "/libvirt.so.0");
+    if (!target || !target->starts_with(prefix)) {
+      continue;
+    }
+    const auto dot = target->find('.', prefix.size());
+    const auto number =
+        parseNumber(std::string_view(*target).substr(prefix.size(), dot - prefix.size()));
+    if (number && dot != std::string::npos) {
+      return std::to_string(*number / major) + "." + std::to_string(*number % major) +
+             target->substr(dot);
+    }
+  }
+  return std::nullopt;
+}
+
+struct Versions {
+  std::string libvirt;
+  std::string qemu;
+};
+
+Versions versionsOf(const View& view) {
+  const auto answer = view.answer("libvirt/versions", [&]() -> std::optional<std::string> {
+    const auto& query = view.inquiries().hypervisorVersions;
+    return query ? query() : std::nullopt;
+  });
+  if (!answer) {
+    return {libraryVersion(view.root()).value_or(""), ""};
+  }
+  const auto blank = std::min(answer->find(' '), answer->size());
+  return {answer->substr(0, blank), std::string(trim(answer->substr(blank)))};
+}
+
+const Requirement* teamingRequirement(const View& view) {
+  const auto found = std::ranges::find(view.requirements().vfs, true, &Requirement::teaming);
+  return found == view.requirements().vfs.end() || found->vm.empty() ? nullptr : &*found;
+}
+
+std::string allowed(const Version& version) {
+  std::vector<std::string> has;
+  std::vector<std::string> lacks;
+  for (const Feature& feature : features) {
+    (version >= feature.since ? has : lacks).emplace_back(feature.name);
+  }
+  return (has.empty() ? "" : ": " + join(has, ", ")) +
+         (lacks.empty() ? "" : "; without " + join(lacks, ", "));
+}
+
+void checkLibvirtVersion(const View& view, Results& results) {
+  const Requirement* team = teamingRequirement(view);
+  const std::string expected =
+      team != nullptr ? "7.1 or later: " + team->vm + ", " + team->entry + " uses teaming"
+                      : "6.5 or later";
+  const std::string found = versionsOf(view).libvirt;
+  const auto version = leadingVersion(found);
+  if (!version) {
+    results.notObservable("", expected,
+                          "libvirt does not respond, and no library shows its version",
+                          "virsh version");
+  } else if (*version < (team != nullptr ? teaming : hooksInFolder)) {
+    results.failed("", expected, found + allowed(*version), "install a newer libvirt");
+  } else {
+    results.passed("", expected, found + allowed(*version));
+  }
+}
+
+// vfpass requires no particular version; the finding shows what this one allows.
+void checkQemuVersion(const View& view, Results& results) {
+  const std::string expected = "any; 8.0 or later to migrate a VF itself";
+  const std::string found = versionsOf(view).qemu;
+  const auto version = leadingVersion(found);
+  if (!version) {
+    results.notObservable("", expected, "libvirt does not respond", "qemu-system-x86_64 --version");
+  } else {
+    results.passed("", expected,
+                   found + (version->first < qemuThatMigratesVfs ? ": migrates only teamed VFs"
+                                                                 : ": VFs can migrate"));
+  }
+}
+
+/// One state of the daemon: as captured trees store it, and as the finding reports it.
+struct KnowledgeText {
+  HookKnowledge knowledge;
+  std::string_view stored;
+  std::string_view seen;
+};
+
+constexpr std::array knowledgeTexts{
+    KnowledgeText{HookKnowledge::noDaemon, "no daemon runs: it looks when it starts",
+                  "no daemon is running; it checks for hooks when it starts"},
+    KnowledgeText{HookKnowledge::startedAfter, "the daemon started when there was a hook",
+                  "the daemon started after a hook was installed"},
+    KnowledgeText{HookKnowledge::reloaded, "vfpass hook install reloaded the daemon",
+                  "vfpass hook install reloaded the daemon"},
+    KnowledgeText{
+        HookKnowledge::stale,
+        "the daemon started before there was any hook, and vfpass has not reloaded it",
+        "the daemon started before any hook was installed, and vfpass has not reloaded it"}};
+
+void checkHookLoaded(const View& view, Results& results) {
+  const std::string expected = "a daemon that checked for hooks after the first one was installed";
+  const auto answer = view.answer("libvirt/hook-loaded", [&]() -> std::optional<std::string> {
+    const auto knowledge = hookKnowledge(view.root(), view.inquiries().runDirectory);
+    const auto* text = std::ranges::find_if(
+        knowledgeTexts, [&](const KnowledgeText& each) { return each.knowledge == knowledge; });
+    return text == knowledgeTexts.end() ? std::nullopt : std::optional<std::string>(text->stored);
+  });
+  const auto* known = std::ranges::find_if(
+      knowledgeTexts, [&](const KnowledgeText& each) { return each.stored == answer; });
+  if (known == knowledgeTexts.end()) {
+    results.notObservable("", expected, "cannot tell whether the daemon has reloaded its hooks",
+                          "sudo vfpass doctor");
+  } else if (known->knowledge == HookKnowledge::stale) {
+    results.failed("", expected, std::string(known->seen), "vfpass hook install");
+  } else {
+    results.passed("", expected, std::string(known->seen));
+  }
+}
+
+std::string withoutHook(const View& view) {
+  return view.root().linkTarget(hookLink) ? "" : "no hook: see hook";
+}
+
 constexpr std::array checks{
     Check{"libvirt", "it runs the guests", always, checkDaemon},
     Check{"hook", "without it a domain finds no VFs when it starts after a reboot", always,
@@ -113,7 +258,13 @@ constexpr std::array checks{
     Check{"dma-mappings", "a guest with much fragmented memory reaches the limit", withoutVfio,
           checkMappingLimit},
     Check{"hugepages", "VFIO pins all of a guest's memory, and the IOMMU maps it page by page",
-          always, checkHugepages}};
+          always, checkHugepages},
+
+    Check{"libvirt-version", "hooks in qemu.d need libvirt 6.5, some features a later version",
+          always, checkLibvirtVersion},
+    Check{"qemu-version", "it decides whether VFs can migrate", always, checkQemuVersion},
+    Check{"hook-loaded", "a daemon that finds no hook when it starts never calls one", withoutHook,
+          checkHookLoaded}};
 
 }  // namespace
 

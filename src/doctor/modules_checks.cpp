@@ -1,13 +1,154 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
 
 #include "check.hpp"
 #include "distribution.hpp"
-#include "module_file.hpp"
+#include "vfpass/base/text.hpp"
 #include "vfpass/host/root.hpp"
+#include "view.hpp"
 
 namespace vfpass::doctor {
 namespace {
+
+/// Whether a module's file for the running kernel ends in a signature, no matter whose.
+enum class Signature { absent, present, unknown };
+
+// Not libkmod: it opens modules by path only, so links in a captured tree could lead out of it.
+// The end of every signed module (include/linux/module_signature.h).
+constexpr std::string_view marker = "~Module signature appended~\n";
+
+// Where DKMS and OFED's own packages install modules.
+constexpr std::array folders{"updates/dkms", "updates", "extra", "extra/mlnx-ofa_kernel/compat"};
+
+struct ModuleFile {
+  FileDescriptor file;
+  bool compressed = false;
+  struct stat status {};
+};
+
+std::optional<ModuleFile> find(const View& view, std::string module) {
+  const host::Root& root = view.root();
+  const std::string release = root.readText("proc/sys/kernel/osrelease").value_or("");
+  if (release.empty() || release.find('/') != std::string::npos) {
+    return std::nullopt;
+  }
+  const auto sameName = [&](std::string name) {
+    std::ranges::replace(name, '-', '_');
+    return name == module + ".ko" || name.starts_with(module + ".ko.");
+  };
+  for (const char* folder : folders) {
+    const std::string path = "lib/modules/" + release + "/" + folder;
+    for (const std::string& name : root.list(path)) {
+      ModuleFile found{root.open(path + "/" + name, O_RDONLY | O_NONBLOCK), !name.ends_with(".ko")};
+      if (sameName(name) && found.file && ::fstat(found.file.get(), &found.status) == 0 &&
+          S_ISREG(found.status.st_mode)) {
+        return found;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> readEnd(const ModuleFile& module) {
+  const auto size = static_cast<std::size_t>(module.status.st_size);
+  if (module.compressed || size < marker.size()) {
+    return std::nullopt;
+  }
+  return host::readBytes(module.file.get(), size - marker.size(), marker.size());
+}
+
+/// `module` as the kernel spells it; the file's name can have `-` for `_`. Compressed files are not
+/// read.
+Signature signatureOf(const View& view, const std::string& module) {
+  const auto answer =
+      view.answer("modules/" + module + "/signature", [&]() -> std::optional<std::string> {
+        const auto found = find(view, module);
+        const auto end = found ? readEnd(*found) : std::nullopt;
+        return end ? std::optional<std::string>(*end == marker ? "there" : "none") : std::nullopt;
+      });
+  return answer == "there"  ? Signature::present
+         : answer == "none" ? Signature::absent
+                            : Signature::unknown;
+}
+
+/// Modification time of that file in seconds since 1970; nullopt if it does not exist or is
+/// unreadable.
+std::optional<std::uint64_t> buildTime(const View& view, const std::string& module) {
+  const auto answer =
+      view.answer("modules/" + module + "/built", [&]() -> std::optional<std::string> {
+        const auto found = find(view, module);
+        return found ? std::optional(std::to_string(found->status.st_mtim.tv_sec)) : std::nullopt;
+      });
+  return answer ? parseNumber(*answer) : std::nullopt;
+}
+
+/// When the two modules for this kernel were built, in seconds since 1970.
+struct Built {
+  std::uint64_t gpu = 0;
+  std::uint64_t ofed = 0;
+};
+
+std::optional<Built> built(const View& view) {
+  const auto gpu = buildTime(view, "nvidia_peermem");
+  const auto ofed = buildTime(view, "mlx_compat");
+  return gpu && ofed ? std::optional(Built{*gpu, *ofed}) : std::nullopt;
+}
+
+std::string withoutPeerMemory(const View& view) {
+  return view.moduleLoaded("nvidia_peermem") || built(view)
+             ? ""
+             : "nvidia_peermem is not loaded on the host; guests load it";
+}
+
+// For a module that is not loaded, only the files' times are known; copying a module changes them.
+void checkBuildOrder(const Built& times, const std::string& remedy, Results& results) {
+  const std::string expected = "nvidia_peermem built after OFED's modules";
+  if (times.gpu < times.ofed) {
+    results.failed("", expected,
+                   "its file is " + std::to_string(times.ofed - times.gpu) +
+                       " seconds older than OFED's mlx_compat",
+                   remedy);
+  } else {
+    results.passed("", expected, "not loaded; its file is not older than OFED's");
+  }
+}
+
+// nvidia_peermem registers with OFED only if OFED was installed when it was built.
+void checkDriverOrder(const View& view, Results& results) {
+  const std::string expected =
+      "nvidia_peermem registered with OFED and of the same version as nvidia";
+  const std::string remedy =
+      "reinstall the GPU driver with its own installer or package, now that OFED is installed";
+  if (!view.moduleLoaded("nvidia_peermem")) {
+    return checkBuildOrder(built(view).value_or(Built{}), remedy, results);
+  }
+  const auto versionOf = [&](const std::string& module) {
+    return view.root().readText("sys/module/" + module + "/version").value_or("");
+  };
+  const std::string clients = "sys/kernel/mm/memory_peers";
+  const bool registered =
+      view.root().exists(clients + "/nv_mem") || view.root().exists(clients + "/nv_mem_nc");
+  if (versionOf("nvidia_peermem") != versionOf("nvidia")) {
+    results.failed(
+        "", expected,
+        "nvidia_peermem " + versionOf("nvidia_peermem") + ", nvidia " + versionOf("nvidia"),
+        remedy);
+  } else if (registered) {
+    results.passed("", expected, "registered");
+  } else if (view.root().exists(clients)) {
+    results.failed("", expected, "OFED has no client nv_mem: nvidia_peermem was built before OFED",
+                   remedy);
+  } else {
+    results.notObservable("", expected, "the kernel's RDMA core does not list peer memory clients",
+                          "dmesg | grep -i peermem");
+  }
+}
 
 // The variable has four bytes of attributes, then one byte that tells whether Secure Boot is on.
 std::optional<bool> secureBoot(const View& view) {
@@ -82,9 +223,11 @@ void checkSignatures(const View& view, Results& results) {
   }
 }
 
-constexpr std::array checks{Check{"module-signatures",
-                                  "the kernel refuses unsigned modules while Secure Boot is on",
-                                  unlessEnforced, checkSignatures}};
+constexpr std::array checks{
+    Check{"driver-order", "nvidia_peermem must be built after the OFED that it links to",
+          withoutPeerMemory, checkDriverOrder},
+    Check{"module-signatures", "the kernel refuses unsigned modules while Secure Boot is on",
+          unlessEnforced, checkSignatures}};
 
 }  // namespace
 

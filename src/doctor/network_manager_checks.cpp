@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "ini_settings.hpp"
-#include "rivals.hpp"
+#include "competing_managers.hpp"
+#include "known_settings.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 

@@ -1,10 +1,9 @@
-#include "opensm_check.hpp"
-
 #include <algorithm>
 #include <array>
 #include <iterator>
 #include <set>
 
+#include "check.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/host/command_line.hpp"
 

@@ -7,7 +7,6 @@
 #include "check.hpp"
 #include "distribution.hpp"
 #include "firmware_remedies.hpp"
-#include "opensm_check.hpp"
 #include "vfpass/arp_policy.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
@@ -116,10 +115,8 @@ void checkNetdev(const View& view, Results& results) {
 }
 
 std::string withoutVfs(const View& view) {
-  return std::ranges::any_of(view.pfs(),
-                             [&](std::size_t pf) { return view.function(pf).totalVfs > 0; })
-             ? ""
-             : "no PF with SR-IOV";
+  const auto hasVfs = [](const TopologyFunction& pf) { return pf.totalVfs > 0; };
+  return unlessAnyPf(view, hasVfs, "no PF with SR-IOV");
 }
 
 // What is missing where the kernel shows no RDMA port of a NIC.

@@ -10,7 +10,7 @@ namespace {
 
 std::string withoutMapping(const View& view) {
   const Requirements& requirements = view.requirements();
-  return requirements.vfs.empty() && requirements.gpus.empty() && requirements.missing.empty()
+  return requirements.vfs.empty() && requirements.functions.empty() && requirements.missing.empty()
              ? "no mapping"
              : "";
 }
@@ -23,7 +23,7 @@ void checkMappedDevices(const View& view, Results& results) {
   if (view.requirements().missing.empty()) {
     results.passed(
         "", expected,
-        std::to_string(view.requirements().vfs.size() + view.requirements().gpus.size()) +
+        std::to_string(view.requirements().vfs.size() + view.requirements().functions.size()) +
             " entries");
   }
 }
@@ -181,10 +181,7 @@ bool isConnectX(const TopologyFunction& function) {
 }
 
 std::string withoutConnectX(const View& view) {
-  return std::ranges::any_of(view.pfs(),
-                             [&](std::size_t pf) { return isConnectX(view.function(pf)); })
-             ? ""
-             : "no ConnectX-4 or later with SR-IOV";
+  return unlessAnyPf(view, isConnectX, "no ConnectX-4 or later with SR-IOV");
 }
 
 void checkEscapes(const View& view, Results& results) {

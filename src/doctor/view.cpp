@@ -13,8 +13,8 @@ constexpr std::size_t fileLimit = 65536;
 void keepRequired(const Topology& topology, const Requirements& requirements,
                   std::vector<std::size_t>& gpus, std::vector<std::size_t>& pfs) {
   std::erase_if(gpus, [&](std::size_t gpu) {
-    return std::ranges::find(requirements.gpus, topology.functions[gpu].address) ==
-           requirements.gpus.end();
+    return std::ranges::find(requirements.functions, topology.functions[gpu].address) ==
+           requirements.functions.end();
   });
   std::erase_if(pfs, [&](std::size_t pf) {
     return std::ranges::find(requirements.vfs, topology.functions[pf].address, &Requirement::pf) ==
@@ -38,7 +38,7 @@ std::set<PciAddress> usedDevices(const Topology& topology, const Requirements& r
   for (const Requirement& requirement : requirements.vfs) {
     add(requirement.pf);
   }
-  std::ranges::for_each(requirements.gpus, add);
+  std::ranges::for_each(requirements.functions, add);
   std::ranges::for_each(requirements.policyPfs, add);
   std::ranges::for_each(requirements.leased, add);
   return used;

@@ -14,11 +14,16 @@ constexpr unsigned display3d = 0x0302;
 constexpr unsigned pciBridge = 0x0604;
 constexpr unsigned otherBridge = 0x0680;
 constexpr std::uint16_t nvidia = 0x10de;
+constexpr std::uint16_t intel = 0x8086;
+constexpr std::uint16_t amdGraphics = 0x1002;
+constexpr std::uint16_t amdProcessor = 0x1022;
+constexpr std::uint8_t intelGraphicsSlot = 2;
+constexpr std::uint8_t earlyAmdSlot = 1;
 
 // Vendors of GPUs that compute. A board's management controller is a VGA display as well.
 bool makesGpus(std::uint16_t vendor) {
-  constexpr std::array<std::uint16_t, 3> vendors{nvidia, 0x1002, 0x8086};
-  return std::find(vendors.begin(), vendors.end(), vendor) != vendors.end();
+  constexpr std::array<std::uint16_t, 3> vendors{nvidia, amdGraphics, intel};
+  return std::ranges::find(vendors, vendor) != vendors.end();
 }
 
 FunctionRole bridgeRole(const std::optional<PortType>& port) {
@@ -35,6 +40,28 @@ FunctionRole bridgeRole(const std::optional<PortType>& port) {
     default:
       return FunctionRole::bridge;
   }
+}
+
+bool sharesSlot(const TopologyFunction& one, const TopologyFunction& other) {
+  PciAddress slot = other.address;
+  slot.function = one.address.function;
+  return slot == one.address;
+}
+
+bool isPartOfProcessor(const Topology& topology, const TopologyFunction& function) {
+  if (function.classCode >> 16U != displayBase) {
+    return false;  // an accelerator, even if it shares a package with a processor
+  }
+  if (function.vendor == intel) {
+    return !function.parent && function.address.slot == intelGraphicsSlot;
+  }
+  if (function.vendor == amdGraphics && !function.parent && function.address.slot == earlyAmdSlot) {
+    return true;
+  }
+  return function.vendor == amdGraphics &&
+         std::ranges::any_of(topology.functions, [&](const TopologyFunction& other) {
+           return other.vendor == amdProcessor && sharesSlot(function, other);
+         });
 }
 
 }  // namespace
@@ -82,6 +109,14 @@ void guessPorts(Topology& topology) {
       function.role = FunctionRole::downstreamPort;
     } else if (above == FunctionRole::rootPort || above == FunctionRole::downstreamPort) {
       function.role = FunctionRole::upstreamPort;
+    }
+  }
+}
+
+void dropIntegratedGraphics(Topology& topology) {
+  for (TopologyFunction& function : topology.functions) {
+    if (function.role == FunctionRole::gpu && isPartOfProcessor(topology, function)) {
+      function.role = FunctionRole::other;
     }
   }
 }

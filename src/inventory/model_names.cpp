@@ -1,12 +1,39 @@
-#include "model_names.hpp"
+#include "vfpass/inventory/model_names.hpp"
+
+extern "C" {
+#include <pci/pci.h>
+}
 
 #include <array>
 #include <csetjmp>
 #include <cstring>
+#include <map>
 
-#include "pci_library.hpp"
+#include "vfpass/base/shared_library.hpp"
 
 namespace vfpass::inventory {
+
+/// libpci, loaded when a command prints names. It brings zlib and libudev with it.
+class PciLibrary {
+ public:
+  /// Throws Error with the loader's message if `name` cannot be loaded.
+  explicit PciLibrary(const std::string& name)
+      : library_({name}, "install libpci (Debian: libpci3, Fedora: pciutils-libs)") {
+    library_.require(allocate, "pci_alloc");
+    library_.require(cleanUp, "pci_cleanup");
+    library_.require(lookUpName, "pci_lookup_name");
+    library_.require(setNameListPath, "pci_set_name_list_path");
+  }
+
+  decltype(&::pci_alloc) allocate = nullptr;
+  decltype(&::pci_cleanup) cleanUp = nullptr;
+  decltype(&::pci_lookup_name) lookUpName = nullptr;
+  decltype(&::pci_set_name_list_path) setNameListPath = nullptr;
+
+ private:
+  SharedLibrary library_;
+};
+
 namespace {
 
 // libpci's error callback must not return, and the default one exits, which a damaged pci.ids does
@@ -69,6 +96,33 @@ std::string ModelNames::findIn(pci_access* access, int flags, std::uint16_t vend
                 device, damaged_);
   }
   return name == nullptr ? std::string{} : std::string(name);
+}
+
+void nameModels(Inventory& inventory) {
+  ModelNames names;
+  for (PhysicalFunction& pf : inventory.pfs) {
+    pf.model = names.find(pf.vendor, pf.device);
+  }
+  for (PciFunction& function : inventory.functions) {
+    function.model = names.find(function.vendor, function.device);
+  }
+}
+
+void nameModels(Topology& topology) {
+  ModelNames names;
+  std::map<std::pair<std::uint16_t, std::uint16_t>, std::string> known;
+  for (TopologyFunction& function : topology.functions) {
+    const bool wanted = function.role == FunctionRole::gpu || function.role == FunctionRole::nic ||
+                        function.role == FunctionRole::nvswitch;
+    if (!wanted || function.physicalFunction) {
+      continue;
+    }
+    const auto [found, isNew] = known.try_emplace({function.vendor, function.device});
+    if (isNew) {
+      found->second = names.find(function.vendor, function.device);
+    }
+    function.model = found->second;
+  }
 }
 
 }  // namespace vfpass::inventory

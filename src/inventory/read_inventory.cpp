@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "model_names.hpp"
 #include "vfpass/host/system_kernel.hpp"
 
 namespace vfpass::inventory {
@@ -61,16 +60,6 @@ Inventory readVfList(host::Root root, host::Serials serials) {
   Inventory inventory;
   inventory.pfs = host::SystemKernel(std::move(root)).readVfTable(serials);
   return inventory;
-}
-
-void nameModels(Inventory& inventory) {
-  ModelNames names;
-  for (PhysicalFunction& pf : inventory.pfs) {
-    pf.model = names.find(pf.vendor, pf.device);
-  }
-  for (PciFunction& function : inventory.functions) {
-    function.model = names.find(function.vendor, function.device);
-  }
 }
 
 }  // namespace vfpass::inventory

@@ -3,20 +3,193 @@
 #include <algorithm>
 #include <future>
 #include <map>
+#include <optional>
+#include <set>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "function_role.hpp"
-#include "integrated_graphics.hpp"
-#include "model_names.hpp"
-#include "pci_places.hpp"
-#include "read_facts.hpp"
-#include "read_processors.hpp"
+#include "read_pci_function.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/host/root.hpp"
 #include "vfpass/host/vfio_users.hpp"
 #include "vfpass/host/vital_product_data.hpp"
+#include "vfpass/topology.hpp"
 
 namespace vfpass::inventory {
 namespace {
+
+struct Place {
+  PciAddress address;
+  std::string path;    ///< below /sys/devices
+  std::string bridge;  ///< `pci0000:3a`
+  std::string above;   ///< second to last component of the path
+};
+
+std::vector<std::string_view> components(std::string_view path) {
+  std::vector<std::string_view> parts;
+  for (std::size_t start = 0; start <= path.size();) {
+    const std::size_t end = std::min(path.find('/', start), path.size());
+    parts.push_back(path.substr(start, end - start));
+    start = end + 1;
+  }
+  return parts;
+}
+
+bool isPlain(std::string_view component) {
+  return !component.empty() && component != "." && component != "..";
+}
+
+// `../../../devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0`; sysfs links are relative. More
+// components can come between `devices/` and the bridge (`platform/...`, a VMD's own root bus).
+std::optional<Place> placeOf(const std::string& name, std::string_view target) {
+  constexpr std::string_view prefix = "../../../devices/";
+  const auto address = parsePciAddress(name);
+  if (!address || toString(*address) != name || !target.starts_with(prefix)) {
+    return std::nullopt;
+  }
+  const auto path = target.substr(prefix.size());
+  const auto parts = components(path);
+  if (parts.size() < 2 || parts.back() != name || !std::ranges::all_of(parts, isPlain)) {
+    return std::nullopt;
+  }
+  const auto bridge = std::find_if(parts.rbegin(), parts.rend(),
+                                   [](std::string_view part) { return part.starts_with("pci"); });
+  return Place{*address, std::string(path),
+               std::string(bridge == parts.rend() ? parts.front() : *bridge),
+               std::string(parts[parts.size() - 2])};
+}
+
+std::size_t bridgeNumber(const std::vector<HostBridge>& bridges, const std::string& name) {
+  const auto found = std::ranges::lower_bound(bridges, name, {}, &HostBridge::name);
+  return static_cast<std::size_t>(found - bridges.begin());
+}
+
+std::vector<HostBridge> hostBridges(const std::vector<Place>& places) {
+  std::set<std::string> names;
+  for (const Place& place : places) {
+    names.insert(place.bridge);
+  }
+  std::vector<HostBridge> bridges;
+  for (const std::string& name : names) {
+    bridges.push_back({name, -1});
+  }
+  return bridges;
+}
+
+// A parent's path is the child's path without its last component, so parents cannot form a cycle.
+void findParent(Topology& topology, TopologyFunction& function, const std::string& above) {
+  const auto address = parsePciAddress(above);
+  if (!address) {
+    return;  // the root bus
+  }
+  const TopologyFunction* parent = findFunction(topology, *address);
+  if (parent == nullptr || function.path != parent->path + "/" + toString(function.address)) {
+    topology.problems.push_back(
+        {toString(function.address), "its parent " + above +
+                                         " is missing or at a different path; "
+                                         "treating the function as a device on the root bus"});
+    return;
+  }
+  function.parent = static_cast<std::size_t>(parent - topology.functions.data());
+}
+
+/// The place of each function: address, device path, host bridge and parent of every function of
+/// the host, sorted by address; everything else is empty. A function's place follows from its link
+/// in sys/bus/pci/devices. An invalid link is a problem, and its function is omitted. A parent at a
+/// different path is a problem, and its child has no parent. The result is therefore always a
+/// forest.
+Topology readPlaces(const host::Root& root) {
+  constexpr const char* bus = "sys/bus/pci/devices";
+  Topology topology;
+  const host::Folder folder(root, bus);
+  std::vector<Place> places;
+  // Where each function is, from its link.
+  for (const std::string& name : root.list(bus)) {
+    const auto target = folder.linkTarget(name);
+    if (auto place = target ? placeOf(name, *target) : std::nullopt) {
+      places.push_back(std::move(*place));
+    } else if (target || !root.isLive()) {  // without a link, it has just been removed
+      topology.problems.push_back({name, "its link in " + std::string(bus) + " is invalid"});
+    }
+  }
+  std::ranges::sort(places, {}, &Place::address);
+  // Every function below its host bridge, then below its parent, which must already be there.
+  topology.hostBridges = hostBridges(places);
+  for (const Place& place : places) {
+    TopologyFunction function;
+    function.address = place.address;
+    function.path = place.path;
+    function.hostBridge = bridgeNumber(topology.hostBridges, place.bridge);
+    topology.functions.push_back(std::move(function));
+  }
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    findParent(topology, topology.functions[i], places[i].above);
+  }
+  return topology;
+}
+
+constexpr std::size_t maskLimit = 4096;
+constexpr std::uint64_t nodeLimit = 4096;
+
+bool isMask(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789abcdef,") == std::string_view::npos;
+}
+
+unsigned smallNumber(std::string_view text, int base) {
+  return static_cast<unsigned>(std::min<std::uint64_t>(parseNumber(text, base).value_or(0), 65535));
+}
+
+void takeLine(std::string_view key, std::string_view value, Processors& processors) {
+  if (key == "vendor_id") {  // x86 only; s390 has it too, but no PCI Express switches
+    processors.architecture = "x86_64";
+    processors.vendor = value.substr(0, 64);
+  } else if (key == "cpu family") {
+    processors.family = smallNumber(value, 10);
+  } else if (key == "model") {
+    processors.model = smallNumber(value, 10);
+  } else if (key == "CPU implementer") {
+    processors.architecture = "arm64";
+    processors.vendor = "ARM";
+  } else if (key == "CPU part" && value.starts_with("0x")) {
+    processors.model = smallNumber(value.substr(2), 16);
+  } else if (key == "cpu" && value.starts_with("POWER")) {
+    processors.architecture = "ppc64";
+    processors.vendor = "IBM";
+  }
+}
+
+void readModel(const host::Root& root, Processors& processors) {
+  for (const std::string& line : splitLines(root.readText("proc/cpuinfo").value_or(""))) {
+    const std::string_view all = line;
+    const auto colon = all.find(':');
+    if (trim(all).empty()) {
+      break;  // the first processor is representative
+    }
+    if (colon != std::string_view::npos) {
+      takeLine(trim(all.substr(0, colon)), trim(all.substr(colon + 1)), processors);
+    }
+  }
+}
+
+/// From proc/cpuinfo and sys/devices/system/node; a kernel without NUMA has no nodes.
+Processors readProcessors(const host::Root& root) {
+  constexpr std::string_view prefix = "node";
+  const std::string folder = "sys/devices/system/node";
+  Processors processors;
+  readModel(root, processors);
+  for (const std::string& name : root.list(folder, prefix)) {
+    const auto number = parseNumber(std::string_view(name).substr(prefix.size()));
+    if (!number || *number >= nodeLimit) {
+      continue;
+    }
+    std::string mask = root.readText(folder + "/" + name + "/cpumap", maskLimit).value_or("");
+    processors.nodes.push_back({static_cast<int>(*number), isMask(mask) ? mask : std::string{}});
+  }
+  std::ranges::sort(processors.nodes, {}, &NumaNode::number);
+  return processors;
+}
 
 constexpr unsigned vfLimit = 65535;  // SR-IOV's TotalVFs is a 16-bit field
 
@@ -192,23 +365,6 @@ Topology readTopology(const host::Root& root, host::Serials serials) {
   readHolders(root, topology);
   topology.processors = readProcessors(root);
   return topology;
-}
-
-void nameModels(Topology& topology) {
-  ModelNames names;
-  std::map<std::pair<std::uint16_t, std::uint16_t>, std::string> known;
-  for (TopologyFunction& function : topology.functions) {
-    const bool wanted = function.role == FunctionRole::gpu || function.role == FunctionRole::nic ||
-                        function.role == FunctionRole::nvswitch;
-    if (!wanted || function.physicalFunction) {
-      continue;
-    }
-    const auto [found, isNew] = known.try_emplace({function.vendor, function.device});
-    if (isNew) {
-      found->second = names.find(function.vendor, function.device);
-    }
-    function.model = found->second;
-  }
 }
 
 }  // namespace vfpass::inventory

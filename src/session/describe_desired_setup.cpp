@@ -5,7 +5,6 @@
 
 #include "vfpass/base/text.hpp"
 #include "vfpass/session/guest_devices.hpp"
-#include "vfpass/session/guest_machine_of.hpp"
 #include "vfpass/session/host_topology.hpp"
 #include "vfpass/topology/guest_topology.hpp"
 
@@ -15,8 +14,7 @@ namespace {
 constexpr std::string_view noGpu = "no topology file for NCCL: the VM has no GPU (`gpus:`)";
 
 const Lease* findLease(const std::vector<Lease>& leases, const std::string& name) {
-  const auto found = std::find_if(leases.begin(), leases.end(),
-                                  [&](const Lease& each) { return each.entry == name; });
+  const auto found = std::ranges::find(leases, name, &Lease::entry);
   return found == leases.end() ? nullptr : &*found;
 }
 
@@ -25,16 +23,11 @@ const Lease* findLease(const std::vector<Lease>& leases, const std::string& name
 // path.
 std::optional<PciAddress> placeInGuest(const GuestMachine& machine, const Lease& lease,
                                        const setup::SetupView& view) {
-  const auto device =
-      std::find_if(machine.passed.begin(), machine.passed.end(),
-                   [&lease](const PassedDevice& each) { return each.name == lease.entry; });
-  return device == machine.passed.end()
-             ? std::nullopt
-             : functionAt(view, topology::guestPath(machine, device->place));
+  return functionAt(view, guestPathOf(machine, lease.entry));
 }
 
 bool holdsGpu(const std::vector<Lease>& leases, const Topology& topology) {
-  return std::any_of(leases.begin(), leases.end(), [&](const Lease& lease) {
+  return std::ranges::any_of(leases, [&](const Lease& lease) {
     const TopologyFunction* function = findFunction(topology, lease.vf);
     return function != nullptr && function->role == FunctionRole::gpu;
   });
@@ -44,9 +37,7 @@ bool holdsGpu(const std::vector<Lease>& leases, const Topology& topology) {
 std::string ncclTopology(Session& session, const GuestMachine& machine,
                          const std::vector<Lease>& leases, const setup::SetupView& view,
                          std::vector<std::string>& notes) {
-  const bool functions =
-      std::any_of(leases.begin(), leases.end(), [](const Lease& lease) { return !isVf(lease); });
-  if (!functions) {
+  if (std::ranges::all_of(leases, isVf)) {
     notes.emplace_back(noGpu);
     return "";
   }

@@ -59,6 +59,7 @@ std::vector<std::string> kernelDrift(const Lease& lease, const Inventory& invent
     const bool runs = lease.state != LeaseState::reserved && lease.bootId == bootId;
     return functionDrift(lease, findFunction(inventory, lease.vf), runs, domainActive);
   }
+  // The PF, whether or not the guest runs.
   const PhysicalFunction* pf = findPf(inventory, lease.pf);
   if (pf == nullptr) {
     return {"kernel: PF " + toString(lease.pf) + " does not exist or has no driver"};
@@ -75,6 +76,7 @@ std::vector<std::string> kernelDrift(const Lease& lease, const Inventory& invent
   if (!runs) {
     return drift;
   }
+  // The VF of a guest that has started since the host booted.
   if (!domainActive) {
     drift.push_back(
         "kernel: the guest stopped without a release; run `vfpass recover` to scrub the VF");
@@ -170,17 +172,15 @@ std::vector<std::string> liveDrift(const DomainDescription& domain,
 std::vector<std::string> domainDrift(const DomainDescription* domain,
                                      const std::vector<Lease>& leases, const SealKey& key) {
   if (domain == nullptr) {
-    const bool persistent = std::any_of(leases.begin(), leases.end(),
-                                        [](const Lease& lease) { return lease.persistent; });
+    const bool persistent = std::ranges::any_of(leases, &Lease::persistent);
     const std::string command =
         !persistent ? "gc"
                     : "detach " + shellQuoted(leases.empty() ? "" : leases.front().domainName);
     return {"domain: does not exist any more; run `vfpass " + printable(command) +
             "` to release its devices"};
   }
-  std::vector<Lease> persistent;
-  std::copy_if(leases.begin(), leases.end(), std::back_inserter(persistent),
-               [](const Lease& lease) { return lease.persistent; });
+  std::vector<Lease> persistent = leases;
+  std::erase_if(persistent, [](const Lease& lease) { return !lease.persistent; });
   auto drift = xmlDrift(*domain, persistent, key);
   for (const auto& lines : {liveSealDrift(*domain, key), liveDrift(*domain, leases)}) {
     drift.insert(drift.end(), lines.begin(), lines.end());

@@ -1,16 +1,75 @@
 #include "vfpass/session/host_observer.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain/guest_machine.hpp"
 #include "vfpass/host/vfio_users.hpp"
 #include "vfpass/inventory/read_topology.hpp"
-#include "vfpass/session/leased_gpus.hpp"
+#include "vfpass/session/guest_devices.hpp"
 #include "vfpass/session/subject.hpp"
+#include "vfpass/topology/device_matrix.hpp"
+#include "vfpass/topology/distance.hpp"
+#include "vfpass/topology/guest_topology.hpp"
 
 namespace vfpass::session {
+namespace {
+
+std::size_t numberOf(const Topology& host, const TopologyFunction& function) {
+  return static_cast<std::size_t>(&function - host.functions.data());
+}
+
+// The narrowest link from the function up to the root complex. Both ends of a link report its
+// speed, so the ports on the path are included; a function without a reported link is skipped.
+// `atBestSpeed`: the speed that the device is capable of, because an idle GPU lowers it.
+PcieLink narrowestLink(const Topology& host, std::size_t function, bool atBestSpeed) {
+  PcieLink least;
+  const auto rate = [](const PcieLink& link) { return link.speed * link.width; };
+  for (std::optional<std::size_t> at = function; at; at = host.functions[*at].parent) {
+    PcieLink link = host.functions[*at].link;
+    if (atBestSpeed) {
+      link.speed = host.functions[*at].best.speed;
+    }
+    if (rate(link) != 0 && (rate(least) == 0 || rate(link) < rate(least))) {
+      least = link;
+    }
+  }
+  return least;
+}
+
+}  // namespace
+
+std::vector<verify::LeasedGpu> leasedGpus(const std::vector<Lease>& leases,
+                                          const GuestMachine& machine, const Topology& host) {
+  const topology::DeviceMatrix inXml =
+      topology::guestMatrix(topology::withPfs(machine, leases), host);
+  std::vector<verify::LeasedGpu> gpus;
+  for (const Lease& lease : leases) {
+    const TopologyFunction* gpu = findFunction(host, lease.vf);
+    if (isVf(lease) || lease.state != LeaseState::running || gpu == nullptr ||
+        gpu->role != FunctionRole::gpu) {
+      continue;
+    }
+    verify::LeasedGpu& found = gpus.emplace_back();
+    found.entry = lease.entry;
+    found.guestPath = guestPathOf(machine, lease.entry);
+    for (const Lease& vf : leases) {
+      const TopologyFunction* pf = isVf(vf) ? findFunction(host, vf.pf) : nullptr;
+      if (pf == nullptr) {
+        continue;
+      }
+      const auto distance = topology::distance(host, numberOf(host, *pf), numberOf(host, *gpu));
+      const auto seenInXml = inXml.between(vf.entry, lease.entry);
+      found.paths[vf.entry] = {narrowestLink(host, numberOf(host, *gpu), true),
+                               distance >= topology::Distance::phb, std::string(toString(distance)),
+                               seenInXml ? std::string(toString(*seenInXml)) : std::string()};
+    }
+  }
+  return gpus;
+}
+
 namespace {
 
 unsigned portRateOf(const TopologyFunction& pf) {

@@ -20,10 +20,6 @@ std::optional<std::string> textOf(const std::optional<Value>& value, Text text) 
 
 std::string numberText(unsigned number) { return std::to_string(number); }
 
-std::string failureText(const std::string& message, const std::string& remedy) {
-  return message + (remedy.empty() ? "" : "; " + remedy);
-}
-
 std::vector<PciAddress> vfsOf(const PhysicalFunction& pf) {
   std::vector<PciAddress> addresses;
   std::ranges::transform(pf.vfs, std::back_inserter(addresses), &VirtualFunction::address);
@@ -32,10 +28,8 @@ std::vector<PciAddress> vfsOf(const PhysicalFunction& pf) {
 
 }  // namespace
 
-std::string failureText(const Error& error) { return failureText(error.what(), error.remedy()); }
-
-std::string failureText(const plan::Objection& objection) {
-  return failureText(objection.message, objection.remedy);
+std::string withRemedy(const plan::Objection& objection) {
+  return withRemedy(Error(objection.message, objection.remedy));
 }
 
 plan::HostInput hostInput(Session& session, const PhysicalFunction& pf, const PfPolicy& policy) {
@@ -124,7 +118,7 @@ report::HostEntry failedEntry(const PfPolicy& policy, const Error& error) {
   report::HostEntry entry;
   entry.name = toString(policy.pf);
   entry.listed = true;
-  entry.failures.push_back(failureText(error));
+  entry.failures.push_back(withRemedy(error));
   return entry;
 }
 
@@ -142,7 +136,7 @@ std::vector<report::SoftRoceEntry> describeLinks(
     }
     entry.madeByVfpass = decision.ours;
     if (decision.objection) {
-      entry.failures.push_back(failureText(*decision.objection));
+      entry.failures.push_back(withRemedy(*decision.objection));
     }
     if (decision.wanted || decision.found) {
       entries.push_back(std::move(entry));

@@ -3,8 +3,9 @@
 #include <algorithm>
 
 #include "vfpass/base/text.hpp"
+#include "vfpass/error.hpp"
+#include "vfpass/inventory/model_names.hpp"
 #include "vfpass/inventory/read_topology.hpp"
-#include "vfpass/session/name_models.hpp"
 
 namespace vfpass::session {
 
@@ -34,5 +35,21 @@ void warnOfProblems(Session& session, const Topology& topology) {
     session.warn(std::to_string(problems.size() - shown) + " more problems in the PCI tree");
   }
 }
+
+namespace {
+
+template <typename Devices>
+void nameDevices(Session& session, Devices& devices) {
+  try {
+    inventory::nameModels(devices);
+  } catch (const Error& error) {
+    session.warn(std::string("no model names: ") + error.what() + "; " + error.remedy());
+  }
+}
+
+}  // namespace
+
+void nameModels(Session& session, Inventory& inventory) { nameDevices(session, inventory); }
+void nameModels(Session& session, Topology& topology) { nameDevices(session, topology); }
 
 }  // namespace vfpass::session

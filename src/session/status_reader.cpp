@@ -8,9 +8,8 @@
 #include "vfpass/domain/guest_machine.hpp"
 #include "vfpass/plan/check_device.hpp"
 #include "vfpass/session/drift.hpp"
-#include "vfpass/session/guest_machine_of.hpp"
-#include "vfpass/session/observe_peer_mapping.hpp"
-#include "vfpass/session/settle_near.hpp"
+#include "vfpass/session/guest_devices.hpp"
+#include "vfpass/session/subject.hpp"
 #include "vfpass/state/started_marks.hpp"
 
 namespace vfpass::session {

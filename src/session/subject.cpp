@@ -2,93 +2,65 @@
 
 #include <algorithm>
 #include <set>
-#include <tuple>
 
 #include "vfpass/base/text.hpp"
-#include "vfpass/domain/guest_machine.hpp"
-#include "vfpass/domain/network_xml.hpp"
 #include "vfpass/domain/seal.hpp"
-#include "vfpass/plan/check_device.hpp"
+#include "vfpass/inventory/read_topology.hpp"
+#include "vfpass/plan/resolve_near.hpp"
 #include "vfpass/plan/select_pf.hpp"
-#include "vfpass/session/add_settings.hpp"
-#include "vfpass/session/host_reading.hpp"
-#include "vfpass/session/renamed_domain.hpp"
-#include "vfpass/topology/mirror.hpp"
+#include "vfpass/session/host_topology.hpp"
 
 namespace vfpass::session {
 namespace {
 
-// Whoever may edit one domain must not be able to stop commands for the others.
-void addUnreadable(Session& session, const DomainDescription& domain, const Error& error,
-                   DomainSurvey& survey) {
-  survey.unreadable.push_back({domain.uuid, domain.name, error.what(), error.remedy()});
-  session.warn("domain " + printable(domain.name) +
-               ": its devices are unknown: " + withRemedy(error));
+// Whether the mapping has an entry for each of these leases.
+bool describes(const Mapping& mapping, const std::vector<Lease>& leases) {
+  std::set<std::string> entries;
+  for (const auto& vf : mapping.vfs) {
+    entries.insert(vf.name);
+  }
+  for (const auto& function : mapping.functions) {
+    entries.insert(function.name);
+  }
+  return !leases.empty() && std::all_of(leases.begin(), leases.end(), [&](const Lease& lease) {
+    return entries.contains(lease.entry);
+  });
 }
 
-std::optional<domain::ParsedDomain> parseQuietly(Session& session, const DomainDescription& domain,
-                                                 const DomainXml& xml, DomainSurvey& survey) {
-  try {
-    auto parsed = domain::parseDomain(xml);
-    try {
-      domain::requireKnownClaims(parsed);
-    } catch (const Error& error) {  // the other claims count
-      addUnreadable(session, domain, error, survey);
-    }
-    return parsed;
-  } catch (const Error& error) {
-    addUnreadable(session, domain, error, survey);
-    return std::nullopt;
-  }
+[[noreturn]] void throwRenamed(const Mapping& mapping, const DomainDescription& domain) {
+  const std::string name = printable(domain.name);
+  throw Error(printable(toString(mapping.vmPlace)) + ": libvirt has no domain " +
+                  printable(mapping.vm) + ", and domain " + name +
+                  " has leases that match the mapping; it was probably renamed",
+              "set `vm: " + name + "` in the mapping", ExitCode::badInput);
 }
 
-// MACs in unsealed metadata are ignored: anybody could have written them.
-void addClaims(const domain::ParsedDomain& parsed, const SealKey& key, DomainSummary& summary) {
-  summary.claims.insert(summary.claims.end(), parsed.claims.begin(), parsed.claims.end());
-  summary.macAddresses.insert(summary.macAddresses.end(), parsed.macAddresses.begin(),
-                              parsed.macAddresses.end());
-  if (!domain::isSealed(parsed, key)) {
-    return;
-  }
-  for (const auto& lease : parsed.leases) {
-    if (const auto mac = settingsOf(lease).mac) {
-      summary.macAddresses.push_back(*mac);
+/// Leases refer to a domain by UUID, mappings by name: after `virsh domrename` the domain has
+/// leases but no mapping, and its mapping has no domain. In that case these throw (bad input) with
+/// both names; otherwise they do nothing.
+void throwIfRenamed(Session& session, const DomainDescription& domain) {
+  const auto leases = leasesOf(session.readLeases(), domain.uuid);
+  for (const auto& mapping : session.configuration().mappings) {
+    if (describes(mapping, leases) && !session.hypervisor().findDomain(mapping.vm)) {
+      throwRenamed(mapping, domain);
     }
   }
 }
 
-void surveyOne(Session& session, const DomainDescription& domain, DomainSurvey& survey) {
-  DomainSummary summary{domain.uuid, domain.name, domain.active, domain.persistent, {}, {}, {}};
-  bool stray = false;
-  const auto parse = [&](const DomainXml& xml) {
-    const auto parsed = xml.empty() ? std::nullopt : parseQuietly(session, domain, xml, survey);
-    if (parsed) {
-      addClaims(*parsed, session.sealKey(), summary);
-    }
-    if (parsed && parsed->managed) {
-      survey.managed.push_back(*parsed);
-    }
-    stray |= parsed && !parsed->managed && domain::hasOurDevices(*parsed);
-    return parsed ? parsed->claims : std::vector<Claim>();
-  };
-  parse(domain.persistentXml);
-  summary.liveClaims = parse(domain.liveXml);
-  if (domain.active) {
-    survey.active.push_back(domain.uuid);
+void throwIfRenamed(Session& session, const Mapping& mapping) {
+  const auto leases = session.readLeases();
+  std::set<Uuid> domains;
+  for (const auto& lease : leases) {
+    domains.insert(lease.domain);
   }
-  if (stray) {
-    survey.strays.push_back(summary);
-  }
-  survey.summaries.push_back(std::move(summary));
-  survey.domains.emplace(domain.uuid, domain);
-}
-
-void addPool(Session& session, const NetworkDescription& network, DomainSurvey& survey) {
-  try {
-    survey.pools.push_back(domain::readNetworkPool(network.xml));
-  } catch (const Error& error) {
-    session.warn("network " + printable(network.name) +
-                 ": its devices are unknown: " + withRemedy(error));
+  for (const auto& uuid : domains) {
+    const auto domain = describes(mapping, leasesOf(leases, uuid))
+                            ? session.hypervisor().findDomain(toString(uuid))
+                            : std::nullopt;
+    if (domain &&
+        config::findMapping(session.configuration(), domain->name, toString(uuid)) == nullptr) {
+      throwRenamed(mapping, *domain);
+    }
   }
 }
 
@@ -133,9 +105,8 @@ void throwOwnProblems(Session& session, const Mapping& mapping) {
 
 Subject withOthers(Session& session, const Mapping& mapping, const DomainDescription& domain) {
   Subject subject{mapping, domain, {}, {}, {}};
-  const auto& all = session.configuration().mappings;
-  std::copy_if(all.begin(), all.end(), std::back_inserter(subject.otherMappings),
-               [&](const Mapping& each) { return each.file != mapping.file; });
+  std::ranges::copy_if(session.configuration().mappings, std::back_inserter(subject.otherMappings),
+                       [&](const Mapping& each) { return each.file != mapping.file; });
   return subject;
 }
 
@@ -152,85 +123,7 @@ Subject subjectOf(Session& session, const DomainDescription& domain, const Mappi
   return withOthers(session, *mapping, domain);
 }
 
-void addLiveState(Session& session, const DomainDescription& domain, const std::vector<Lease>& own,
-                  plan::AttachInput& input) {
-  const std::string& liveXml = domain.liveXml.text();
-  input.plugged = domain::devicesOfOurs(liveXml);
-  input.liveLeases = liveLeases(session, domain, own);
-  input.liveCurrent = domain::sealFault(domain::parseDomain(liveXml), session.sealKey()).empty();
-  for (const auto& lease : own) {
-    if (domain::fitsRunning(liveXml, lease.guest)) {
-      input.pluggable.insert(lease.entry);
-    }
-  }
-}
-
-// Adds our devices in the domain, and its free slots.
-void addDomainState(Session& session, const Subject& subject, plan::AttachInput& input) {
-  const auto own = leasesOf(input.leases, input.domain);
-  const auto& [persistentXml, liveXml] =
-      std::tie(subject.domain.persistentXml, subject.domain.liveXml);
-  if (input.active) {
-    addLiveState(session, subject.domain, own, input);
-  }
-  const auto parsed = domain::parseDomain(input.scope.live ? liveXml : persistentXml);
-  domain::requireKnownClaims(parsed);
-  input.interfaces = parsed.interfaces;
-  if (input.scope.live) {
-    input.placements = domain::placeInRunning(liveXml, input.scope.config ? persistentXml : "");
-  } else {
-    const bool flat = input.mapping.topology == "flat";
-    const auto isFresh = [&](const auto& entry) {
-      return std::none_of(own.begin(), own.end(), [&](const Lease& lease) {
-        return lease.entry == entry.name && !(flat && lease.guest.isMirrored());
-      });
-    };
-    const auto& [vfs, gpus] = std::tie(subject.mapping.vfs, subject.mapping.functions);
-    const auto fresh = std::count_if(vfs.begin(), vfs.end(), isFresh) +
-                       std::count_if(gpus.begin(), gpus.end(), isFresh);
-    // A mirrored tree assigns its own addresses.
-    if (flat || !domain::readGuestMachine(persistentXml).pciExpress()) {
-      input.placements = domain::placeDevices(persistentXml, static_cast<std::size_t>(fresh));
-    }
-  }
-  if (input.mapping.topology == "mirror") {
-    input.machine =
-        domain::withoutOurs(domain::readGuestMachine(input.scope.config ? persistentXml : liveXml));
-  }
-  std::vector<Lease> persistent;
-  std::copy_if(own.begin(), own.end(), std::back_inserter(persistent),
-               [](const Lease& lease) { return lease.persistent; });
-  input.xmlCurrent =
-      persistentXml.empty() || domain::carriesLeases(persistentXml, persistent, session.sealKey());
-}
-
 }  // namespace
-
-const DomainDescription* DomainSurvey::find(const std::string& nameOrUuid) const {
-  for (const auto& [uuid, domain] : domains) {
-    if (domain.name == nameOrUuid) {
-      return &domain;
-    }
-  }
-  const auto uuid = parseUuid(nameOrUuid);
-  return uuid ? find(*uuid) : nullptr;
-}
-
-const DomainDescription* DomainSurvey::find(const Uuid& uuid) const {
-  const auto found = domains.find(uuid);
-  return found == domains.end() ? nullptr : &found->second;
-}
-
-DomainSurvey surveyDomains(Session& session) {
-  DomainSurvey survey;
-  for (const auto& domain : session.hypervisor().listDomains()) {
-    surveyOne(session, domain, survey);
-  }
-  for (const auto& network : session.hypervisor().listNetworks()) {
-    addPool(session, network, survey);
-  }
-  return survey;
-}
 
 Subject findSubject(Session& session, const std::string& vm) {
   const Mapping* mapping = config::findMapping(session.configuration(), vm, vm);
@@ -257,8 +150,8 @@ Subject findSubject(Session& session, const DomainDescription& domain) {
 
 std::vector<Lease> leasesOf(const std::vector<Lease>& leases, const Uuid& domain) {
   std::vector<Lease> own;
-  std::copy_if(leases.begin(), leases.end(), std::back_inserter(own),
-               [&](const Lease& lease) { return lease.domain == domain; });
+  std::ranges::copy_if(leases, std::back_inserter(own),
+                       [&](const Lease& lease) { return lease.domain == domain; });
   return own;
 }
 
@@ -276,44 +169,6 @@ Scope scopeFor(const DomainDescription& domain, const ScopeOptions& options) {
     return {domain.persistent, domain.active};
   }
   return {options.config, options.live};
-}
-
-plan::AttachInput attachInput(Session& session, const Subject& subject, const DomainSurvey& survey,
-                              const std::vector<Lease>& leases, const Scope& scope,
-                              const HostReading& host) {
-  plan::AttachInput input;
-  input.mapping = subject.mapping;
-  input.nearFaults = subject.nearFaults;
-  input.policy = session.configuration().host;
-  input.inventory = host.inventory;
-  input.domain = subject.domain.uuid;
-  input.domainName = subject.domain.name;
-  input.active = subject.domain.active;
-  input.scope = scope;
-  input.leases = withCurrentNames(leases, survey);
-  input.domains = survey.summaries;
-  input.pools = survey.pools;
-  input.otherMappings = subject.otherMappings;
-  // A captured tree has no boot ID; plans for it never run.
-  input.bootId = session.options().sysroot == "/" ? session.kernel().bootId() : "";
-  input.topology = host.topology;
-  input.versions = host.versions;
-  addDomainState(session, subject, input);
-  addSettings(session, subject, input);
-  return input;
-}
-
-std::vector<Lease> withCurrentNames(std::vector<Lease> leases, const DomainSurvey& survey) {
-  std::map<Uuid, std::string> names;
-  for (const auto& domain : survey.summaries) {
-    names.emplace(domain.uuid, domain.name);
-  }
-  for (auto& lease : leases) {
-    if (const auto name = names.find(lease.domain); name != names.end()) {
-      lease.domainName = name->second;
-    }
-  }
-  return leases;
 }
 
 std::vector<Lease> liveLeases(Session& session, const DomainDescription& domain,
@@ -344,13 +199,61 @@ std::vector<PciAddress> pfsOf(const Subject& subject, const Inventory& inventory
       pfs.insert(pf->address);
     }
   }
-  for (const auto& gpu : subject.mapping.functions) {
-    pfs.insert(gpu.pci);
+  for (const auto& function : subject.mapping.functions) {
+    pfs.insert(function.pci);
   }
   for (const auto& lease : leasesOf(leases, subject.domain.uuid)) {
     pfs.insert(lease.pf);
   }
   return {pfs.begin(), pfs.end()};
+}
+
+namespace {
+
+Uuid ownerOf(const Mapping& mapping, const std::vector<Lease>& leases) {
+  const auto found = std::ranges::find_if(leases, [&](const Lease& lease) {
+    return lease.domainName == mapping.vm || toString(lease.domain) == mapping.vm;
+  });
+  return found == leases.end() ? Uuid{} : found->domain;
+}
+
+}  // namespace
+
+void settleNear(Session& session, Subject& subject, const std::vector<Lease>& leases) {
+  if (!plan::hasNear(subject.mapping) &&
+      std::ranges::none_of(subject.otherMappings, plan::hasNear)) {
+    return;
+  }
+  const Topology topology = inventory::readTopology(session.root(), host::Serials::skip);
+  const Inventory inventory = session.inventory({}, {});
+  const HostPolicy& policy = session.configuration().host;
+  const auto resolve = [&](const Mapping& mapping, const Uuid& domain) {
+    return plan::resolveNear({mapping, policy, inventory, topology, leases, domain});
+  };
+  auto resolution = resolve(subject.mapping, subject.domain.uuid);
+  subject.mapping = std::move(resolution.mapping);
+  subject.nearFaults = std::move(resolution.faults);
+  subject.nearReasons = std::move(resolution.reasons);
+  for (auto& mapping : subject.otherMappings) {  // they count where this attach creates VFs
+    if (plan::hasNear(mapping)) {
+      mapping = resolve(mapping, ownerOf(mapping, leases)).mapping;
+    }
+  }
+}
+
+std::vector<Mapping> nearSettled(Session& session, const Topology& topology,
+                                 std::vector<Mapping> mappings) {
+  if (std::ranges::none_of(mappings, plan::hasNear)) {
+    return mappings;
+  }
+  const auto leases = leasesOfTree(session);
+  const Inventory inventory = session.inventory({}, {});
+  const HostPolicy& policy = session.configuration().host;
+  for (Mapping& mapping : mappings) {
+    const Uuid owner = ownerOf(mapping, leases);
+    mapping = plan::resolveNear({mapping, policy, inventory, topology, leases, owner}).mapping;
+  }
+  return mappings;
 }
 
 }  // namespace vfpass::session

@@ -12,8 +12,8 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
 #include "vfpass/report/verify_report.hpp"
+#include "vfpass/session/guest_devices.hpp"
 #include "vfpass/session/host_observer.hpp"
-#include "vfpass/session/running_guest.hpp"
 #include "vfpass/session/stop_signals.hpp"
 #include "vfpass/state/report_history.hpp"
 

@@ -1,18 +1,200 @@
-#include <set>
-#include <thread>
+#include "verify_started.hpp"
 
-#include "own_processes.hpp"
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
 #include "verification_steps.hpp"
 #include "vfpass/base/deadline.hpp"
+#include "vfpass/base/process_exit.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/error.hpp"
 #include "vfpass/report/verify_report.hpp"
-#include "vfpass/session/running_guest.hpp"
-#include "vfpass/session/started_queue.hpp"
+#include "vfpass/session/guest_devices.hpp"
 #include "vfpass/session/stop_signals.hpp"
 #include "vfpass/state/locks.hpp"
+#include "vfpass/state/started_marks.hpp"
 
 namespace vfpass::session {
+namespace {
+
+/// Further processes of this program, with its own arguments and a VM. None outlives this object:
+/// they get SIGTERM and, 10 s later, SIGKILL.
+class OwnProcesses {
+ public:
+  /// None may run longer than `longest`.
+  explicit OwnProcesses(std::chrono::seconds longest) : longest_(longest) {}
+  OwnProcesses(const OwnProcesses&) = delete;
+  OwnProcesses& operator=(const OwnProcesses&) = delete;
+  ~OwnProcesses();
+
+  /// Throws Error.
+  void start(const Uuid& domain);
+  /// One that has ended; `completed` if its exit status was 0. Waits for one up to `timeout`.
+  std::optional<EndedVerification> takeEnded(std::chrono::milliseconds timeout);
+
+ private:
+  struct Process {
+    Uuid domain;
+    Deadline deadline;
+  };
+
+  std::optional<EndedVerification> reap();
+
+  std::chrono::seconds longest_;
+  std::map<pid_t, Process> running_;
+};
+
+// Enough to kill a probe in the guest and remove its directory.
+constexpr std::chrono::seconds endsWithin{10};
+constexpr const char* program = "/proc/self/exe";
+
+std::vector<std::string> ownArguments() {
+  std::vector<std::string> arguments;
+  std::ifstream line("/proc/self/cmdline", std::ios::binary);
+  for (std::string word; std::getline(line, word, '\0');) {
+    arguments.push_back(word);
+  }
+  return arguments;
+}
+
+OwnProcesses::~OwnProcesses() {
+  for (const auto& [process, about] : running_) {
+    ::kill(process, SIGTERM);
+  }
+  const Deadline deadline(endsWithin);
+  while (!running_.empty()) {
+    if (!takeEnded(deadline.left()) && deadline.over()) {
+      for (const auto& [process, about] : running_) {
+        ::kill(process, SIGKILL);
+        ::waitpid(process, nullptr, 0);
+      }
+      running_.clear();
+    }
+  }
+}
+
+void OwnProcesses::start(const Uuid& domain) {
+  std::vector<std::string> words = ownArguments();
+  words.push_back(toString(domain));
+  std::vector<char*> arguments;
+  for (std::string& word : words) {
+    arguments.push_back(word.data());
+  }
+  arguments.push_back(nullptr);
+  const pid_t parent = ::getpid();
+  const pid_t process = ::_Fork();
+  if (process == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (::getppid() == parent) {
+      ::execv(program, arguments.data());
+    }
+    ::_exit(1);
+  }
+  if (process < 0) {
+    throw Error("cannot start a process: " + errnoText(errno));
+  }
+  running_.emplace(process, Process{domain, Deadline(longest_)});
+}
+
+std::optional<EndedVerification> OwnProcesses::takeEnded(std::chrono::milliseconds timeout) {
+  std::vector<pid_t> processes;
+  for (const auto& [process, about] : running_) {
+    processes.push_back(process);
+  }
+  waitForExit(processes, Deadline(timeout));
+  return reap();
+}
+
+// Also kills those that have run for too long.
+std::optional<EndedVerification> OwnProcesses::reap() {
+  for (const auto& [process, about] : running_) {
+    int status = 0;
+    const pid_t found = ::waitpid(process, &status, WNOHANG);
+    if (found != 0) {  // an error means that this process ignores SIGCHLD
+      const EndedVerification ended{about.domain,
+                                    found < 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 0)};
+      running_.erase(process);
+      return ended;
+    }
+    if (about.deadline.over()) {
+      ::kill(process, SIGKILL);
+    }
+  }
+  return std::nullopt;
+}
+
+class StartedQueue {
+ public:
+  StartedQueue(const std::filesystem::path& runDirectory, const StartedWork& work)
+      : runDirectory_(runDirectory), work_(work) {}
+
+  /// False when nothing is left.
+  bool step() {
+    state::removeStrayMarks(runDirectory_);
+    for (const state::StartedMark& mark : state::startedMarks(runDirectory_)) {
+      treat(mark);
+    }
+    if (running_.empty()) {
+      return !state::startedMarks(runDirectory_).empty();
+    }
+    if (const auto ended = work_.wait()) {
+      finish(*ended);
+    }
+    return true;
+  }
+
+ private:
+  // A VM that starts again during its verification is verified again afterwards.
+  void treat(const state::StartedMark& mark) {
+    if (running_.contains(mark.domain)) {
+      return;
+    }
+    if (mark.attempts >= mostAttempts) {
+      work_.giveUp(mark.domain,
+                   "its verification was interrupted " + std::to_string(mark.attempts) + " times");
+      state::removeMark(runDirectory_, mark);
+    } else if (running_.size() < mostStarted) {
+      const auto begun = state::beginAttempt(runDirectory_, mark);
+      work_.start(mark.domain);
+      running_.emplace(mark.domain, begun);
+    }
+  }
+
+  void finish(const EndedVerification& ended) {
+    const auto found = running_.find(ended.domain);
+    if (found != running_.end() && ended.completed) {
+      state::removeMark(runDirectory_, found->second);
+    }
+    running_.erase(ended.domain);
+  }
+
+  const std::filesystem::path& runDirectory_;
+  const StartedWork& work_;
+  std::map<Uuid, state::StartedMark> running_;
+};
+
+}  // namespace
+
+void verifyStartedVms(const std::filesystem::path& runDirectory, const StartedWork& work) {
+  StartedQueue queue(runDirectory, work);
+  while (queue.step()) {
+  }
+}
+
 namespace {
 
 bool isVerifiedOnStart(Session& session, const DomainDescription& domain) {

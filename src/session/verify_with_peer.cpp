@@ -7,8 +7,8 @@
 #include "vfpass/hypervisor/libvirt.hpp"
 #include "vfpass/remote/remote_host.hpp"
 #include "vfpass/remote/remote_libvirt.hpp"
+#include "vfpass/session/guest_devices.hpp"
 #include "vfpass/session/host_observer.hpp"
-#include "vfpass/session/running_guest.hpp"
 #include "vfpass/verify/verify_pair.hpp"
 
 namespace vfpass::session {

@@ -1,6 +1,6 @@
 // Configuration space of a PCI function, which a VF or an emulated device can define.
-// covers: src/inventory/pci_config.cpp
-#include "pci_config.hpp"
+// covers: src/inventory/read_pci_function.cpp
+#include "read_pci_function.hpp"
 
 #include <string>
 

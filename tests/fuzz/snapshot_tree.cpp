@@ -1,8 +1,9 @@
 // A snapshot of another host, extracted: the tree that `--sysroot` reads. One entry per line: f, l
 // or d, the path, and after `=` the content or the target, with bytes as %NN.
 // covers: src/capture/captured_tree.cpp src/inventory/read_topology.cpp
-// src/inventory/read_ports.cpp src/inventory/read_processors.cpp src/inventory/read_facts.cpp
-// src/inventory/pci_places.cpp src/inventory/function_role.cpp -nameModels
+// src/inventory/read_pci_function.cpp src/inventory/read_topology.cpp
+// src/inventory/read_pci_function.cpp src/inventory/read_topology.cpp
+// src/inventory/function_role.cpp -nameModels
 #include <algorithm>
 
 #include "fake/temporary_folder.hpp"

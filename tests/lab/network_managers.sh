@@ -1,6 +1,6 @@
 # The udev rule and the networkd file of packaging/network on SR-IOV devices: from the kernel's event for a new VF to what
 # udev, systemd-networkd and NetworkManager make of its netdev.
-# covers: packaging/network docs/network-managers.md src/doctor/rivals_checks.cpp
+# covers: packaging/network docs/network-managers.md src/doctor/competing_managers_checks.cpp
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

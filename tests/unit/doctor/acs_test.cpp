@@ -207,7 +207,7 @@ TEST_F(AcsTest, RemedyForOneVmKeepsPortsOfOthers) {
   function(second).path = "second";
   requirements.oneVm = true;
   require({});
-  requirements.gpus.push_back(function(second).address);
+  requirements.functions.push_back(function(second).address);
   ASSERT_EQ(findings("acs").size(), 1U);
   EXPECT_THAT(finding("acs").remedy, testing::HasSubstr("xx111x1@0000:02:01.0"));
 }

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "doctored_host.hpp"
-#include "firmware_query.hpp"
+#include "firmware_settings.hpp"
 
 namespace vfpass::doctor {
 namespace {

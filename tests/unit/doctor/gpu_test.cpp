@@ -104,7 +104,7 @@ TEST_F(Gpu, LeavesDriverOfConsoleAndOfUnusedGpuAlone) {
   function(other).path = "0000:05:00.0";
   function(other).driver = "amdgpu";
   EXPECT_THAT(finding("gpu-driver").remedy, testing::HasSubstr("blacklist amdgpu"));
-  requirements.gpus = {function(gpu).address};
+  requirements.functions = {function(gpu).address};
   EXPECT_THAT(finding("gpu-driver").remedy, testing::Not(testing::HasSubstr("blacklist")));
 }
 
@@ -146,7 +146,7 @@ TEST_F(Gpu, RequiresResetOfGpuOrItsBus) {
   const auto audio = builder.function(FunctionRole::other, "0000:04:00.1", 0, gpuPort);
   function(audio).path = "0000:04:00.1";
   EXPECT_THAT(finding("gpu-reset").seen, testing::HasSubstr("shared with 0000:04:00.1"));
-  requirements.gpus = {function(audio).address};
+  requirements.functions = {function(audio).address};
   EXPECT_EQ(outcome("gpu-reset"), Outcome::passed);
 }
 

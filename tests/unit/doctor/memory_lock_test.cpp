@@ -44,7 +44,7 @@ TEST_F(MemoryLock, RequiresSufficientHardLimit) {
 TEST_F(MemoryLock, CountsEveryDeviceBehindVirtualIommu) {
   guest(4, true, 12ULL << 30U);
   require({});
-  requirements.gpus.push_back(function(gpu).address);
+  requirements.functions.push_back(function(gpu).address);
   require({});
   EXPECT_EQ(finding("guest-memory-lock").expected, "no hard_limit, or at least 13312 MiB");
   EXPECT_EQ(outcome("guest-memory-lock"), Outcome::failed);

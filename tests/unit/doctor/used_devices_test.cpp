@@ -53,7 +53,7 @@ TEST_F(UsedDevices, EveryDeviceCountsUntilOneIsNamed) {
 
 TEST_F(UsedDevices, UnusedDeviceIsWarningAtMost) {
   require({});
-  requirements.gpus = {function(gpu).address};
+  requirements.functions = {function(gpu).address};
   for (const char* key : gpuChecks) {
     EXPECT_EQ(about(key, "0000:41:00.0"), Outcome::warning) << key;
   }
@@ -66,7 +66,7 @@ TEST_F(UsedDevices, UnusedDeviceIsWarningAtMost) {
 TEST_F(UsedDevices, MappingPolicyLeaseAndSelectionMakeDeviceUsed) {
   require({});
   const PciAddress spare = function(spareGpu).address;
-  for (auto* names : {&requirements.gpus, &requirements.policyPfs, &requirements.leased}) {
+  for (auto* names : {&requirements.functions, &requirements.policyPfs, &requirements.leased}) {
     *names = {spare};
     EXPECT_EQ(about("gpu-console", "0000:41:00.0"), Outcome::failed);
     names->clear();
@@ -75,7 +75,7 @@ TEST_F(UsedDevices, MappingPolicyLeaseAndSelectionMakeDeviceUsed) {
   requirements.selected = {spare};
   EXPECT_EQ(about("gpu-console", "0000:41:00.0"), Outcome::failed);
   requirements.selected = {function(gpu).address};
-  requirements.gpus = {spare};  // the selection decides
+  requirements.functions = {spare};  // the selection decides
   EXPECT_EQ(about("gpu-console", "0000:41:00.0"), Outcome::warning);
 }
 
@@ -86,7 +86,7 @@ TEST_F(UsedDevices, NameOfRemovedCardSelectsNothing) {
 
 TEST_F(UsedDevices, PairsOfUsedDevicesComeFirst) {
   require({});
-  requirements.gpus = {function(spareGpu).address};  // its PF is far away, another one is near
+  requirements.functions = {function(spareGpu).address};  // its PF is far away, another one is near
   ASSERT_FALSE(findings("acs").empty());
   EXPECT_EQ(findings("acs").front().subject, "0000:41:00.0 with mlx5_0");
 }

@@ -1,4 +1,4 @@
-#include "integrated_graphics.hpp"
+#include "function_role.hpp"
 
 #include <gtest/gtest.h>
 

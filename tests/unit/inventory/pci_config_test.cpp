@@ -1,4 +1,4 @@
-#include "pci_config.hpp"
+#include "read_pci_function.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "hosts/sysfs_tree.hpp"
-#include "memory_bars.hpp"
 #include "vfpass/inventory/read_topology.hpp"
 
 namespace vfpass::inventory {

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "hosts/sysfs_tree.hpp"
-#include "model_names.hpp"
 #include "vfpass/error.hpp"
+#include "vfpass/inventory/model_names.hpp"
 
 namespace vfpass::inventory {
 namespace {

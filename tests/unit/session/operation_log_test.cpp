@@ -8,7 +8,6 @@
 #include <string>
 
 #include "vfpass/base/file_descriptor.hpp"
-#include "vfpass/session/invoking_user.hpp"
 
 namespace vfpass::session {
 namespace {

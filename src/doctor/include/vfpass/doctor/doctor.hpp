@@ -47,7 +47,7 @@ struct NvlinkRequirement {
 struct Requirements {
   bool oneVm = false;  ///< examine only these devices
   std::vector<Requirement> vfs;
-  std::vector<PciAddress> gpus;
+  std::vector<PciAddress> functions;               ///< whole functions: GPUs and others
   std::map<PciAddress, unsigned> vfCounts;         ///< host.yaml: virtual-function-count
   std::map<PciAddress, std::string> eswitchModes;  ///< host.yaml: embedded-switch-mode
   std::optional<GuestMemory> guest;                ///< with oneVm, if the domain exists

@@ -28,7 +28,4 @@ Inventory readPfList(host::Root root);
 /// and addresses of PFs.
 Inventory readVfList(host::Root root, host::Serials serials = host::Serials::read);
 
-/// Sets the model names, from libpci. Throws Error if libpci cannot be loaded.
-void nameModels(Inventory& inventory);
-
 }  // namespace vfpass::inventory

@@ -11,8 +11,4 @@ namespace vfpass::inventory {
 /// functions that disappear meanwhile and invalid data in `problems`. Never fails.
 Topology readTopology(const host::Root& root, host::Serials serials = host::Serials::read);
 
-/// Sets the model names of GPUs, NICs other than VFs, and NVSwitches, from libpci. Throws Error if
-/// libpci cannot be loaded.
-void nameModels(Topology& topology);
-
 }  // namespace vfpass::inventory

@@ -5,11 +5,18 @@
 #include <vector>
 
 #include "vfpass/guest_tree.hpp"
+#include "vfpass/lease.hpp"
 #include "vfpass/session/command_session.hpp"
+#include "vfpass/topology.hpp"
 #include "vfpass/verify/host_side.hpp"
 #include "vfpass/verify/leased_gpu.hpp"
 
 namespace vfpass::session {
+
+/// The GPUs among the running leases of one domain, each with its place in the guest and its path
+/// from the PF of every leased VF. `machine` is the running domain's. Pure.
+std::vector<verify::LeasedGpu> leasedGpus(const std::vector<Lease>& leases,
+                                          const GuestMachine& machine, const Topology& host);
 
 /// The host's view of the devices of one running domain, for verify. The PCI tree is read once;
 /// drivers and holders are read again for each call of of().

@@ -7,9 +7,8 @@
 
 namespace vfpass::session {
 
-/// A failure as one line, with its remedy.
-std::string failureText(const Error& error);
-std::string failureText(const plan::Objection& objection);
+/// An objection as one line, like withRemedy() of an Error.
+std::string withRemedy(const plan::Objection& objection);
 
 /// The input of planHost(), read now.
 plan::HostInput hostInput(Session& session, const PhysicalFunction& pf, const PfPolicy& policy);

@@ -4,6 +4,7 @@
 
 #include "vfpass/report/topology_report.hpp"
 #include "vfpass/session/command_session.hpp"
+#include "vfpass/topology.hpp"
 
 namespace vfpass::session {
 
@@ -16,5 +17,10 @@ std::vector<Lease> leasesOfTree(Session& session);
 /// Prints warnings about invalid values in the tree, and only the number of those after the first
 /// few.
 void warnOfProblems(Session& session, const Topology& topology);
+
+/// Sets the model names of the devices, for output. Without libpci they stay empty, with a warning:
+/// the output then has the devices' numbers or only their addresses.
+void nameModels(Session& session, Inventory& inventory);
+void nameModels(Session& session, Topology& topology);
 
 }  // namespace vfpass::session

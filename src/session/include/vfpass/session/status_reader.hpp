@@ -8,8 +8,9 @@
 #include "vfpass/apply/adopt_leases.hpp"
 #include "vfpass/peer_mapping.hpp"
 #include "vfpass/report/status_report.hpp"
-#include "vfpass/session/host_reading.hpp"
+#include "vfpass/session/attach_input.hpp"
 #include "vfpass/session/subject.hpp"
+#include "vfpass/session/survey_domains.hpp"
 
 namespace vfpass::session {
 

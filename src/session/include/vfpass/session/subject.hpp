@@ -11,41 +11,9 @@
 #include "vfpass/network_pool.hpp"
 #include "vfpass/plan/plan_attach.hpp"
 #include "vfpass/session/command_session.hpp"
+#include "vfpass/topology.hpp"
 
 namespace vfpass::session {
-
-struct UnreadableDomain {
-  Uuid uuid;
-  std::string name;
-  std::string reason;
-  std::string remedy;
-};
-
-/// All domains and network pools of the host.
-struct DomainSurvey {
-  std::map<Uuid, DomainDescription> domains;
-  std::vector<DomainSummary> summaries;
-  /// Domains with vfpass metadata: the persistent XML, then the live one. Only isSealed()
-  /// (seal.hpp) tells whether this host wrote the metadata.
-  std::vector<domain::ParsedDomain> managed;
-  std::vector<Uuid> active;
-  /// Domains with our devices but without metadata; the hook does not let them start.
-  std::vector<DomainSummary> strays;
-  /// Domains that libvirt cannot describe, or whose XML cannot be parsed: what they claim is
-  /// unknown. Their leases and the kernel's holders still protect their devices.
-  std::vector<UnreadableDomain> unreadable;
-  std::vector<NetworkPool> pools;  ///< device pools of libvirt networks
-
-  /// By name or UUID; a name takes precedence. Null when it was not there at the time of the
-  /// survey.
-  [[nodiscard]] const DomainDescription* find(const std::string& nameOrUuid) const;
-  [[nodiscard]] const DomainDescription* find(const Uuid& uuid) const;
-};
-
-/// Reads every domain from libvirt; warns about those that cannot be read. The caller must hold
-/// none of our locks: libvirt takes the lock of each domain, and a starting domain holds its own
-/// while our hook waits for one of our locks.
-DomainSurvey surveyDomains(Session& session);
 
 /// One VM with its mapping.
 struct Subject {
@@ -73,17 +41,6 @@ struct ScopeOptions {
 /// the domain is running. Throws (bad input) if the domain does not have the requested one.
 Scope scopeFor(const DomainDescription& domain, const ScopeOptions& options);
 
-struct HostReading;
-
-/// The input of planAttach(). Settle `near` first (settle_near.hpp). If the plan is to run, take
-/// the locks of pfsOf() before reading the host (host_reading.hpp) and calling this.
-plan::AttachInput attachInput(Session& session, const Subject& subject, const DomainSurvey& survey,
-                              const std::vector<Lease>& leases, const Scope& scope,
-                              const HostReading& host);
-
-/// The same leases with the current names of their domains, which may have been renamed.
-std::vector<Lease> withCurrentNames(std::vector<Lease> leases, const DomainSurvey& survey);
-
 /// The leases in the running domain's metadata. If that is not sealed, the leases in `leases` of
 /// the devices that the domain has: a rollback seals what it restores, so the source must be
 /// trusted.
@@ -99,5 +56,15 @@ std::vector<PciAddress> pfsOf(const std::vector<Lease>& leases);
 
 /// Leases of one domain.
 std::vector<Lease> leasesOf(const std::vector<Lease>& leases, const Uuid& domain);
+
+/// Resolves `pf: {near: ...}` from the host's topology, in the subject's mapping and in those other
+/// mappings that also claim a VF by its number. Does nothing if no mapping uses `near`.
+void settleNear(Session& session, Subject& subject, const std::vector<Lease>& leases);
+
+/// Returns the mappings with `near` replaced by the address of the PF that attach would choose now;
+/// entries without a PF near enough keep `near`. For commands that do not query libvirt: a
+/// mapping's leases are found by the domain's name or UUID.
+std::vector<Mapping> nearSettled(Session& session, const Topology& topology,
+                                 std::vector<Mapping> mappings);
 
 }  // namespace vfpass::session
