@@ -7,7 +7,62 @@
 #include <string>
 #include <vector>
 
+#include "vfpass/identifiers.hpp"
+#include "vfpass/pci_address.hpp"
+
 namespace vfpass {
+
+/// A host PCI function that a domain's XML refers to (`<hostdev>`, `<interface type='hostdev'>`).
+struct Claim {
+  PciAddress device;
+  std::string alias;  ///< empty: none
+  PciAddress guestAddress;
+  bool hasGuestAddress = false;
+
+  auto operator<=>(const Claim&) const = default;
+};
+
+/// The facts that vfpass needs about every domain of the host.
+struct DomainSummary {
+  Uuid uuid;
+  std::string name;
+  bool active = false;
+  bool persistent = false;
+  std::vector<Claim> claims;             ///< in the persistent or the live XML
+  std::vector<Claim> liveClaims;         ///< in the live XML: devices of the running domain
+  std::vector<MacAddress> macAddresses;  ///< in all `<interface>` elements and in sealed metadata
+
+  auto operator<=>(const DomainSummary&) const = default;
+};
+
+/// An `<interface>` of a domain's XML.
+struct DomainInterface {
+  std::string alias;              ///< empty: none
+  std::optional<MacAddress> mac;  ///< libvirt generates one for every interface that it stores
+  std::string model;              ///< `virtio`; empty: libvirt's default
+  std::string teaming;            ///< `persistent`, `transient`; empty: none
+
+  auto operator<=>(const DomainInterface&) const = default;
+};
+
+/// The host PCI functions that a libvirt network assigns to its domains: the listed functions, and
+/// all VFs of the PFs with these netdevs.
+struct NetworkPool {
+  std::string network;
+  std::vector<PciAddress> devices;
+  std::vector<std::string> pfNetdevs;
+
+  bool operator==(const NetworkPool&) const = default;
+};
+
+/// The settings in a domain's XML that determine how much memory VFIO pins.
+struct GuestMemory {
+  std::string domain;                      ///< its name
+  std::uint64_t bytes = 0;                 ///< `<memory>`
+  std::optional<std::uint64_t> hardLimit;  ///< `<hard_limit>`, in bytes
+  bool viommu = false;                     ///< `<iommu>`: each device then maps all of it
+  std::size_t devices = 0;                 ///< number of host PCI devices
+};
 
 /// One `<cell>` of a guest and the host nodes of its memory (`<memnode>`; empty: unspecified).
 struct CellFacts {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <exception>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -59,5 +60,30 @@ class TimeoutError : public Error {
  public:
   using Error::Error;
 };
+
+/// A signal requested termination. Not an Error, so that handlers that report errors let it
+/// propagate; operations in progress are rolled back while it unwinds the stack. main then ends the
+/// process by the same signal.
+class Cancelled : public std::runtime_error {
+ public:
+  Cancelled(int signal, const std::string& message)
+      : std::runtime_error(message), signal_(signal) {}
+
+  [[nodiscard]] int signal() const { return signal_; }
+
+ private:
+  int signal_;
+};
+
+/// Runs `call` and returns the Error that it throws, or null. Other exceptions pass through.
+template <typename Call>
+std::exception_ptr caught(Call call) {
+  try {
+    call();
+    return nullptr;
+  } catch (const Error&) {
+    return std::current_exception();
+  }
+}
 
 }  // namespace vfpass

@@ -29,6 +29,12 @@ struct Finding {
   Observer observer = Observer::guest;
 };
 
+/// One result of a host check, with the purpose of the check.
+struct Diagnosis {
+  Finding finding;  ///< its subject is a device, a rail or a file; empty: the host
+  std::string why;
+};
+
 /// One measurement in the guest. All values come from the guest and are untrusted.
 struct Figure {
   std::string subject;
@@ -47,6 +53,10 @@ struct Figure {
   std::optional<double> limit = {};  ///< Gb/s of data that port and PCI Express can carry
   std::string gpu = {};              ///< which GPU's memory: its entry, or its address in the guest
 };
+
+/// Figure::source of the figures of `vfpass verify --sizes`: one for each operation and message
+/// size.
+inline constexpr const char* sizeFigures = "vfpass-probe --preset sizes";
 
 /// The rate of one pair of VFs that moved data alone, and together with all other pairs.
 struct PairRate {

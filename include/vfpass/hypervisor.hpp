@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "vfpass/error.hpp"
-#include "vfpass/hypervisor_versions.hpp"
 #include "vfpass/identifiers.hpp"
+#include "vfpass/version.hpp"
 
 namespace vfpass {
 
@@ -80,7 +80,9 @@ struct NetworkDescription {
 /// Whether a connection is to the QEMU driver of this host's system daemon, the only one whose
 /// domains use this host's devices. False for the test driver, a session daemon, another host, and
 /// an explicit socket, which may lead to any host.
-bool isLocalSystem(std::string_view uri);
+inline bool isLocalSystem(std::string_view uri) {
+  return uri == "qemu:///system" || uri == "qemu+unix:///system";
+}
 
 /// The interface to libvirt. vfpass holds none of its locks across any of these calls: libvirt
 /// holds the domain's lock while the hook runs, and listing domains takes every domain's lock.

@@ -4,9 +4,9 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "vfpass/nvlink_mode.hpp"
 #include "vfpass/pci_address.hpp"
 #include "vfpass/vf_settings.hpp"
 
@@ -109,6 +109,17 @@ struct NcclSettings {
 
   auto operator<=>(const NcclSettings&) const = default;
 };
+
+/// NVLink mode of a guest's GPUs on a board with NVSwitches. Such a GPU initializes only when the
+/// fabric is set up, or when its driver disables NVLink (otherwise: CUDA error 802).
+enum class NvlinkMode {
+  all,        ///< the guest has every GPU and NVSwitch of the board and runs the fabric manager
+  partition,  ///< a fabric manager outside the guest activates a partition of these GPUs
+  disabled    ///< the guest's driver does not use NVLink (NVreg_NvLinkDisable=1)
+};
+
+std::string_view toString(NvlinkMode mode);  ///< all, partition, disabled
+std::optional<NvlinkMode> parseNvlinkMode(std::string_view name);
 
 /// One `vms/NAME.yaml`, parsed and validated.
 struct Mapping {

@@ -15,7 +15,9 @@ enum class VfioBackend {
 };
 
 /// `type1`, `iommufd`.
-std::string_view toString(VfioBackend backend);
+constexpr std::string_view toString(VfioBackend backend) {
+  return backend == VfioBackend::container ? "type1" : "iommufd";
+}
 
 /// Whether VFIO maps the BARs of a guest's devices for peer-to-peer access.
 struct PeerMapping {

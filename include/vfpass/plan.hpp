@@ -185,6 +185,14 @@ struct ForgetSoftRoce {
   auto operator<=>(const ForgetSoftRoce&) const = default;
 };
 
+/// Visitor for std::visit with one lambda for each alternative, such as the kinds of actions.
+template <typename... Visitors>
+struct Overloaded : Visitors... {
+  using Visitors::operator()...;
+};
+template <typename... Visitors>
+Overloaded(Visitors...) -> Overloaded<Visitors...>;
+
 using Action = std::variant<CreateVfs, RemoveVfs, ConfigureVfs, BindDriver, ResetFunction,
                             RecordLease, DropLease, EditDomain, EditLiveMetadata, PlugDevice,
                             UnplugDevice, SetEswitchMode, SetMtu, SetLinkUp, AddSoftRoceLink,

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "vfpass/base/bounded_json.hpp"
+#include "vfpass/base/bounded_read.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::agent {

@@ -12,7 +12,7 @@ namespace vfpass::apply {
 namespace {
 
 bool isKnown(const std::vector<Lease>& known, const Lease& lease) {
-  return std::any_of(known.begin(), known.end(), [&](const Lease& each) {
+  return std::ranges::any_of(known, [&](const Lease& each) {
     return each.domain == lease.domain && each.entry == lease.entry;
   });
 }
@@ -93,6 +93,7 @@ std::vector<RefusedMetadata> visitUnknown(const state::Database& database, Kerne
 Adoption adoptLeases(state::Database& database, Kernel& kernel, const SealKey& key,
                      const std::vector<domain::ParsedDomain>& domains,
                      const std::vector<Uuid>& active) {
+  // The leases to record, as they are now: the domain may have been renamed, and may run.
   std::vector<std::pair<const domain::ParsedDomain*, Lease>> found;
   std::vector<std::uint64_t> generations;
   Adoption adoption;
@@ -104,7 +105,7 @@ Adoption adoptLeases(state::Database& database, Kernel& kernel, const SealKey& k
           return isKnown({each.second}, lease);  // in its persistent and in its live XML
         });
         if (placeFault.empty() && !twice) {
-          const bool runs = std::find(active.begin(), active.end(), parsed.uuid) != active.end();
+          const bool runs = std::ranges::find(active, parsed.uuid) != active.end();
           lease.domainName = parsed.name;
           lease.state = runs ? LeaseState::running : LeaseState::reserved;
           lease.bootId = kernel.bootId();
@@ -115,7 +116,8 @@ Adoption adoptLeases(state::Database& database, Kernel& kernel, const SealKey& k
   if (generations.empty()) {
     return adoption;
   }
-  database.together([&] {  // with half of its leases, a VM does not start
+  // Record all of them or none: with half of its leases, a VM does not start.
+  database.together([&] {
     for (const std::uint64_t generation : generations) {
       // This host issued the generation, so a rebuilt database must not issue it again.
       database.raiseGeneration(generation);

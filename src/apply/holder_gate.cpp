@@ -41,7 +41,7 @@ bool isInEffect(const BindDriver& action, Kernel& kernel) {
 
 bool isInEffect(const ConfigureVfs& action, Kernel& kernel) {
   const PhysicalFunction pf = kernel.readPf(action.pf);
-  return std::all_of(action.vfs.begin(), action.vfs.end(), [&](const VfChange& change) {
+  return std::ranges::all_of(action.vfs, [&](const VfChange& change) {
     return change.index < pf.vfs.size() &&
            differingAttributes(change.settings, pf.vfs[change.index].settings).empty();
   });
@@ -127,9 +127,9 @@ Plan HolderGate::withoutEffective(const std::vector<Action>& actions,
   Plan disturbing{plan_.kind, plan_.domain, plan_.domainName, {}, {}};
   for (const auto& action : actions) {
     const auto touched = plan::touchedFunctions(action, addresses);
-    const bool pending = std::any_of(holders.begin(), holders.end(), [&](const Holder& holder) {
+    const bool pending = std::ranges::any_of(holders, [&](const Holder& holder) {
       return holder.kind == HolderKind::pendingWrite &&
-             std::find(touched.begin(), touched.end(), holder.device) != touched.end();
+             std::ranges::find(touched, holder.device) != touched.end();
     });
     if (pending || !isInEffect(action, tools_.kernel)) {
       disturbing.steps.push_back({action, {}, {}, false});
@@ -143,7 +143,7 @@ bool HolderGate::isHeldByOwnGuest() const {
   const auto functions = touchedBy(actions, addressesFor(actions, tools_.kernel));
   const auto holders =
       functions.empty() ? std::vector<Holder>() : tools_.kernel.findHolders(functions);
-  return std::any_of(holders.begin(), holders.end(), [&](const Holder& holder) {
+  return std::ranges::any_of(holders, [&](const Holder& holder) {
     return holder.kind == HolderKind::vfio && holder.domain == plan_.domain;
   });
 }

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "guard_host.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/plan.hpp"
 #include "vfpass/plan/lease_device.hpp"
 #include "vfpass/plan/plan_soft_roce.hpp"
 
@@ -196,6 +196,13 @@ bool hasDevice(const DomainDescription& running, const Lease& lease) {
   return domain::devicesOfOurs(running.liveXml).contains(lease.entry);
 }
 
+bool isPlugged(const DomainDescription& running, const Lease& lease) {
+  const auto claims = domain::parseDomain(running.liveXml).claims;
+  return std::ranges::any_of(claims, [&](const Claim& claim) {
+    return claim.alias == deviceAlias(lease) && claim.device == lease.vf;
+  });
+}
+
 void requireSameDevice(const DomainDescription& running, const Lease& lease) {
   const auto differences = domain::runningDifferences(running.liveXml, {lease});
   if (!differences.empty()) {
@@ -301,6 +308,34 @@ void removeLink(const RemoveSoftRoceLink& action, Tools& tools) {
   tools.database.forgetSoftRoce(action.name);
 }
 
+// Whether the device exists that the whole action concerns.
+bool hasItsDevice(const Action& action, const Tools& tools) {
+  const auto hasFunction = [&](const PciAddress& function) {
+    return tools.kernel.readFunction(function).has_value();
+  };
+  return std::visit(
+      Overloaded{[&](const CreateVfs& create) { return hasFunction(create.pf); },
+                 // The VFs of a removed card are gone, too.
+                 [&](const RemoveVfs& remove) { return hasFunction(remove.pf); },
+                 [&](const SetEswitchMode& set) { return hasFunction(set.pf); },
+                 [&](const SetMtu& set) { return hasFunction(set.pf); },
+                 [&](const SetLinkUp& set) { return hasFunction(set.pf); },
+                 [&](const BindDriver& bind) { return hasFunction(bind.function); },
+                 [&](const ResetFunction& reset) { return hasFunction(reset.function); },
+                 [&](const AddSoftRoceLink& add) {
+                   return tools.kernel.softRoceFault(add.netdev).empty();
+                 },
+                 [](const auto&) { return true; }},
+      action);
+}
+
+std::optional<Action> onExistingVfs(ConfigureVfs action, const Tools& tools) {
+  const auto existing = tools.kernel.vfAddresses(action.pf);
+  std::erase_if(action.vfs,
+                [&](const VfChange& change) { return !existing.contains(change.index); });
+  return action.vfs.empty() ? std::nullopt : std::optional<Action>(std::move(action));
+}
+
 }  // namespace
 
 bool isLiveAction(const Action& action) {
@@ -319,40 +354,6 @@ bool isRecord(const Action& action) {
          std::holds_alternative<RecordSoftRoce>(action) ||
          std::holds_alternative<ForgetSoftRoce>(action);
 }
-
-namespace {
-
-// Whether the device exists that the whole action concerns.
-bool hasItsDevice(const Action& action, const Tools& tools) {
-  const auto hasFunction = [&](const PciAddress& function) {
-    return tools.kernel.readFunction(function).has_value();
-  };
-  if (const auto* remove = std::get_if<RemoveVfs>(&action)) {
-    return hasFunction(remove->pf);  // the VFs of a removed card are gone too
-  }
-  if (const auto pf = pfOfHostAction(action)) {
-    return hasFunction(*pf);
-  }
-  if (const auto* link = std::get_if<AddSoftRoceLink>(&action)) {
-    return tools.kernel.softRoceFault(link->netdev).empty();
-  }
-  if (const auto* bind = std::get_if<BindDriver>(&action)) {
-    return hasFunction(bind->function);
-  }
-  if (const auto* reset = std::get_if<ResetFunction>(&action)) {
-    return hasFunction(reset->function);
-  }
-  return true;
-}
-
-std::optional<Action> onExistingVfs(ConfigureVfs action, const Tools& tools) {
-  const auto existing = tools.kernel.vfAddresses(action.pf);
-  std::erase_if(action.vfs,
-                [&](const VfChange& change) { return !existing.contains(change.index); });
-  return action.vfs.empty() ? std::nullopt : std::optional<Action>(std::move(action));
-}
-
-}  // namespace
 
 std::optional<Action> onExistingDevices(const Action& action, const Tools& tools) {
   if (const auto* configure = std::get_if<ConfigureVfs>(&action)) {
@@ -423,17 +424,6 @@ void perform(const Action& action, Tools& tools, std::vector<std::string>& warni
   };
   std::visit(Visitor{tools, warnings}, action);
 }
-
-namespace {
-
-bool isPlugged(const DomainDescription& running, const Lease& lease) {
-  const auto claims = domain::parseDomain(running.liveXml).claims;
-  return std::ranges::any_of(claims, [&](const Claim& claim) {
-    return claim.alias == deviceAlias(lease) && claim.device == lease.vf;
-  });
-}
-
-}  // namespace
 
 void syncDefinition(const Plan& plan, Tools& tools) {
   const bool edits = std::ranges::any_of(

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 
-#include "perform.hpp"
-#include "recovery.hpp"
+#include "end_operation.hpp"
 #include "require_seal_key.hpp"
-#include "then_recover.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/state/locks.hpp"
 
@@ -15,11 +13,6 @@ namespace {
 using state::JournaledStep;
 using state::Operation;
 using state::StepStatus;
-
-bool changesDomain(const Operation& operation) {
-  return std::ranges::any_of(
-      operation.steps, [](const JournaledStep& step) { return isDomainAction(step.step.action); });
-}
 
 // Takes the lock of a dead writer, so that only one process recovers its operation. nullopt while
 // the writer or another recovery of its operation lives: a writer holds its lock from before it
@@ -93,7 +86,7 @@ void recoverOne(const Operation& found, Tools& tools, const std::optional<Uuid>&
   // The writer may have finished it while this process waited for the locks.
   const auto open = tools.database.openOperation(found.id);
   if (!open) {
-    removeWriterLock(found, tools);
+    removeWriterLock(found.id, tools);
     return;
   }
   try {
@@ -161,7 +154,7 @@ Abandoned abandon(Tools& tools, std::int64_t number) {
   for (const JournaledStep& step : open->steps) {
     abandoned.left.push_back(leftBy(step));
   }
-  finishOperation(*open, tools);
+  finishOperation(number, tools);
   return abandoned;
 }
 
@@ -173,9 +166,8 @@ void throwUnrecovered(const std::vector<UnrecoveredOperation>& unrecovered) {
   for (const auto& work : unrecovered) {
     lines.push_back(work.line);
   }
-  const bool refused =
-      std::all_of(unrecovered.begin(), unrecovered.end(),
-                  [](const UnrecoveredOperation& work) { return work.code == ExitCode::refused; });
+  const bool refused = std::ranges::all_of(
+      unrecovered, [](const UnrecoveredOperation& work) { return work.code == ExitCode::refused; });
   const std::string& remedy = unrecovered.front().remedy;
   throw Error("could not complete an interrupted operation: " + join(lines, "; "),
               thenRecover(remedy.empty() ? "fix the cause" : remedy),

@@ -3,18 +3,17 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
-#include <filesystem>
 #include <set>
 
-#include "guard_leases.hpp"
+#include "created_vfs.hpp"
+#include "end_operation.hpp"
 #include "holder_gate.hpp"
 #include "perform.hpp"
 #include "require_seal_key.hpp"
 #include "run_inverse.hpp"
-#include "then_recover.hpp"
-#include "unused_vfs.hpp"
+#include "vfpass/apply/device_owner.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/cancelled.hpp"
+#include "vfpass/error.hpp"
 
 namespace vfpass::apply {
 namespace {
@@ -103,11 +102,14 @@ class Run {
       return warnings_;
     }
     plan::throwObjections(describeWork(plan_) + " refused", gate_.objectionsToPlan());
+    // Journal the whole plan before its first step.
     begin();
     // Taken while the PF locks are held: whoever holds those and can take this one knows that the
     // writer has died.
     writer_.push_back(state::FileLock::acquire(
         state::writerLockFile(tools_.runDirectory, operation_), tools_.remainingTimeout()));
+    // Run the steps. A failure rolls them back, except where the outcome of a step is unknown or
+    // the leases are no longer the plan's.
     try {
       while (done_ < plan_.steps.size()) {
         runBatch(done_, batchEnd(plan_.steps, done_));
@@ -150,6 +152,7 @@ class Run {
   }
 
   void runBatch(std::size_t first, std::size_t end) {
+    // libvirt's steps run without locks; all others under them, on devices that nobody else holds.
     if (isDomainAction(plan_.steps[first].action)) {
       locks_.clear();
     } else {
@@ -161,6 +164,7 @@ class Run {
       requireUnheld(first, end);
     }
     tools_.database.markSteps(operation_, first, end - first, state::StepStatus::started);
+    // Neighbouring resets and bindings run together, everything else one by one.
     for (std::size_t at = first; at < end; at = done_) {
       if (isReversible()) {
         tools_.checkStop();
@@ -363,11 +367,7 @@ class Run {
     gate_.turnBack();
   }
 
-  void finish() {
-    tools_.database.finishOperation(operation_);
-    std::error_code alreadyGone;
-    std::filesystem::remove(state::writerLockFile(tools_.runDirectory, operation_), alreadyGone);
-  }
+  void finish() { finishOperation(operation_, tools_); }
 
   // An inverse that fails does not keep the other devices from being rolled back. Leases come last,
   // because a device that is not restored keeps its lease.

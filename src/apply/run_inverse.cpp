@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "guard_leases.hpp"
 #include "perform.hpp"
+#include "vfpass/apply/device_owner.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::apply {
@@ -18,7 +18,7 @@ std::string otherUser(const RemoveVfs& removal, const Plan& plan, HolderGate& ga
     return objections.front().message;
   }
   const auto leases = tools.database.leases();
-  const auto lease = std::find_if(leases.begin(), leases.end(), [&](const Lease& each) {
+  const auto lease = std::ranges::find_if(leases, [&](const Lease& each) {
     return each.pf == removal.pf && each.domain != plan.domain;
   });
   return lease == leases.end()

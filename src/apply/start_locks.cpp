@@ -3,17 +3,11 @@
 #include <algorithm>
 #include <optional>
 
-#include "perform.hpp"
+#include "end_operation.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::apply {
 namespace {
-
-bool changesDomain(const state::Operation& operation) {
-  return std::any_of(
-      operation.steps.begin(), operation.steps.end(),
-      [](const state::JournaledStep& step) { return isDomainAction(step.step.action); });
-}
 
 // An operation on the domain whose writer lives. Call it under the PF locks: a writer takes its own
 // lock while it holds them.

@@ -1,11 +1,9 @@
-#include "vfpass/base/bounded_json.hpp"
+#include "vfpass/base/bounded_read.hpp"
 
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
-
-#include "vfpass/base/bounded_read.hpp"
 
 namespace vfpass {
 namespace {

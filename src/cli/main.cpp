@@ -13,7 +13,7 @@
 #include "commands.hpp"
 #include "help_text.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/cancelled.hpp"
+#include "vfpass/error.hpp"
 #include "vfpass/report/result_report.hpp"
 #include "vfpass/session/stop_signals.hpp"
 

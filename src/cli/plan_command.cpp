@@ -9,7 +9,7 @@
 #include "vfpass/session/saved_plan.hpp"
 #include "vfpass/session/subject.hpp"
 #include "vfpass/session/survey_domains.hpp"
-#include "vfpass/topology/device_matrix.hpp"
+#include "vfpass/topology/distance.hpp"
 
 namespace vfpass::cli {
 

@@ -2,7 +2,7 @@
 #include <set>
 
 #include "commands.hpp"
-#include "vfpass/apply/host_devices.hpp"
+#include "vfpass/apply/device_owner.hpp"
 #include "vfpass/apply/recover.hpp"
 #include "vfpass/apply/run.hpp"
 #include "vfpass/base/text.hpp"

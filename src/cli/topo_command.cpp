@@ -10,7 +10,7 @@
 #include "vfpass/session/guest_devices.hpp"
 #include "vfpass/session/host_topology.hpp"
 #include "vfpass/session/output_file.hpp"
-#include "vfpass/topology/device_matrix.hpp"
+#include "vfpass/topology/distance.hpp"
 #include "vfpass/topology/guest_topology.hpp"
 
 namespace vfpass::cli {

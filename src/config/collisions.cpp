@@ -1,10 +1,11 @@
-#include "collisions.hpp"
+#include "vfpass/config/configuration.hpp"
 
 #include <functional>
 #include <map>
 #include <set>
+#include <span>
 
-#include "guest_name.hpp"
+#include "guest_interface.hpp"
 
 namespace vfpass::config {
 namespace {
@@ -60,7 +61,7 @@ void visitMapping(const Mapping& mapping, std::size_t number, const Visit& visit
   }
 }
 
-std::vector<Problem> collisions(const std::vector<const Mapping*>& mappings, bool sameMapping) {
+std::vector<Problem> collisions(std::span<const Mapping> mappings, bool sameMapping) {
   std::vector<Problem> problems;
   std::map<std::string, UniqueValue> first;
   const Visit visit = [&](const UniqueValue& value) {
@@ -73,7 +74,7 @@ std::vector<Problem> collisions(const std::vector<const Mapping*>& mappings, boo
     }
   };
   for (std::size_t i = 0; i < mappings.size(); ++i) {
-    visitMapping(*mappings[i], i, visit);
+    visitMapping(mappings[i], i, visit);
   }
   return problems;
 }
@@ -81,19 +82,14 @@ std::vector<Problem> collisions(const std::vector<const Mapping*>& mappings, boo
 }  // namespace
 
 std::vector<Problem> collisionsWithin(const Mapping& mapping) {
-  std::vector<Problem> problems = collisions({&mapping}, true);
+  std::vector<Problem> problems = collisions({&mapping, 1}, true);
   const std::vector<Problem> names = repeatedGuestNames(mapping);
   problems.insert(problems.end(), names.begin(), names.end());
   return problems;
 }
 
 std::vector<Problem> crossCheck(const std::vector<Mapping>& mappings) {
-  std::vector<const Mapping*> all;
-  all.reserve(mappings.size());
-  for (const auto& mapping : mappings) {
-    all.push_back(&mapping);
-  }
-  return collisions(all, false);
+  return collisions(mappings, false);
 }
 
 }  // namespace vfpass::config

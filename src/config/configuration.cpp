@@ -4,11 +4,9 @@
 #include <iterator>
 #include <system_error>
 
-#include "file_readers.hpp"
-#include "problem_list.hpp"
+#include "readers.hpp"
 #include "trusted_file.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/error.hpp"
 
 namespace vfpass::config {
 namespace {
@@ -73,7 +71,7 @@ std::vector<fs::path> listMappings(const fs::path& folder, std::vector<Problem>&
                         "cannot list the directory: " + errnoText(error.value()),
                         "check its permissions"});
   }
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   return files;
 }
 
@@ -93,24 +91,19 @@ void loadHostPolicy(const fs::path& file, Configuration& configuration) {
   }
 }
 
-bool isFor(const Mapping& mapping, const std::string& name, const std::optional<Uuid>& uuid) {
-  return mapping.vm == name || (uuid && parseUuid(mapping.vm) == uuid);
+void loadMapping(const fs::path& file, Configuration& configuration) {
+  ProblemList list(file.string());
+  Mapping mapping;
+  if (const auto text = readTrustedFile(file, list)) {
+    mapping = readMapping(*text, list);
+  }
+  if (takeProblems(list, configuration.problems)) {
+    configuration.mappings.push_back(std::move(mapping));
+  }
 }
 
-}  // namespace
-
-namespace {
-
-std::vector<Mapping> loadMappingFile(const fs::path& file, std::vector<Problem>& problems) {
-  ProblemList list(file.string());
-  std::vector<Mapping> mappings;
-  if (const auto text = readTrustedFile(file, list)) {
-    mappings.push_back(readMapping(*text, list));
-  }
-  if (!takeProblems(list, problems)) {
-    mappings.clear();
-  }
-  return mappings;
+bool isFor(const Mapping& mapping, const std::string& name, const std::optional<Uuid>& uuid) {
+  return mapping.vm == name || (uuid && parseUuid(mapping.vm) == uuid);
 }
 
 }  // namespace
@@ -141,8 +134,7 @@ Configuration loadConfiguration(const fs::path& directory) {
   const fs::path folder = directory / "vms";
   if (folderIsUsable(folder, configuration.problems)) {
     for (const auto& file : listMappings(folder, configuration.problems)) {
-      auto mappings = loadMappingFile(file, configuration.problems);
-      std::move(mappings.begin(), mappings.end(), std::back_inserter(configuration.mappings));
+      loadMapping(file, configuration);
     }
   }
   sortByPlace(configuration.problems);

@@ -1,7 +1,6 @@
 #include <map>
 
-#include "file_readers.hpp"
-#include "pf_selector.hpp"
+#include "readers.hpp"
 #include "schema_validation.hpp"
 #include "yaml_reader.hpp"
 
@@ -63,17 +62,6 @@ void checkUnique(const std::vector<SoftRocePolicy>& links, ProblemList& problems
   }
 }
 
-// Calls `read` for the entries of a list, unless the list is missing or was refused.
-template <typename Read>
-void eachEntry(Node& root, const std::string& key, Read read) {
-  Node* const list = find(root, key);
-  if (list != nullptr && !list->refused && list->kind == NodeKind::list) {
-    for (auto& entry : list->items) {
-      read(entry);
-    }
-  }
-}
-
 }  // namespace
 
 bool isHostFile(const std::string& text) {
@@ -92,10 +80,12 @@ HostFile readHostFile(const std::string& text, ProblemList& problems) {
     return host;
   }
   schema.validate(*root, problems);
-  eachEntry(*root, "pfs",
-            [&](Node& entry) { host.policy.pfs.push_back(readPolicy(entry, problems)); });
-  eachEntry(*root, "soft-roce",
-            [&](Node& entry) { host.softRoce.push_back(readSoftRoce(entry, problems)); });
+  for (Node& entry : entriesOf(*root, "pfs")) {
+    host.policy.pfs.push_back(readPolicy(entry, problems));
+  }
+  for (Node& entry : entriesOf(*root, "soft-roce")) {
+    host.softRoce.push_back(readSoftRoce(entry, problems));
+  }
   checkUnique(host.policy, problems);
   checkUnique(host.softRoce, problems);
   return host;

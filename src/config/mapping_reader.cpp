@@ -1,26 +1,100 @@
 #include <array>
 #include <cstdlib>
 #include <map>
-#include <span>
 
-#include "collisions.hpp"
-#include "file_readers.hpp"
-#include "nccl_reader.hpp"
-#include "pf_selector.hpp"
+#include "readers.hpp"
 #include "schema_validation.hpp"
-#include "vf_reader.hpp"
 #include "yaml_reader.hpp"
 
 namespace vfpass::config {
 namespace {
 
-// Entries of a list; empty if the list is missing or was refused.
-std::span<Node> entries(Node& root, std::string_view key) {
-  Node* const list = find(root, key);
-  if (list == nullptr || list->refused || list->kind != NodeKind::list) {
-    return {};
+/// A key of `nccl:` and the variable that guest-setup writes for it.
+struct KeyOfVariable {
+  std::string_view variable;
+  std::string_view key;
+};
+
+constexpr std::array<KeyOfVariable, 5> keysOfVariables{{{"NCCL_IB_GID_INDEX", "gid-index"},
+                                                        {"NCCL_IB_TC", "traffic-class"},
+                                                        {"NCCL_IB_SL", "service-level"},
+                                                        {"NCCL_IB_QPS_PER_CONNECTION", "qps"},
+                                                        {"NCCL_IB_TIMEOUT", "timeout"}}};
+
+// NCCL copies a value from the file into 1024 bytes, with the final zero, and cuts the rest
+// (setEnvFile in src/misc/param.cc).
+constexpr std::size_t longestValue = 1023;
+
+/// Why a variable has no place in a mapping, and what to do.
+struct Refusal {
+  std::string reason;
+  std::string remedy;
+};
+
+std::optional<Refusal> refusalOf(const Node& block, const std::string& variable) {
+  if (variable == "NCCL_TOPO_FILE") {
+    return Refusal{"`vfpass guest-setup` sets it, to the topology file that it writes",
+                   "remove it"};
   }
-  return list->items;
+  if (variable == "NCCL_CONF_FILE") {
+    // initEnvFunc in src/misc/param.cc reads it before any file.
+    return Refusal{"it has no effect in /etc/nccl.conf", "set it in the environment of the job"};
+  }
+  for (const KeyOfVariable& each : keysOfVariables) {
+    if (variable == each.variable && find(block, each.key) != nullptr) {
+      return Refusal{"`" + std::string(each.key) + ":` sets it, too", "remove one of them"};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> refusalOfValue(const std::string& value) {
+  if (value.size() > longestValue) {
+    return Refusal{"the value has " + std::to_string(value.size()) + " bytes; NCCL reads " +
+                       std::to_string(longestValue),
+                   "shorten it"};
+  }
+  if (value.starts_with(' ') || value.ends_with(' ')) {
+    return Refusal{"the value begins or ends with a space, which NCCL does not remove",
+                   "remove the space"};
+  }
+  return std::nullopt;
+}
+
+std::map<std::string, std::string> readEnvironment(Node& block, ProblemList& problems) {
+  std::map<std::string, std::string> environment;
+  Node* const list = findSound(block, "environment");
+  for (std::size_t i = 0; list != nullptr && i < list->keys.size(); ++i) {
+    const std::string& name = list->keys[i].text;
+    Node& value = list->items[i];
+    if (const auto refusal = refusalOf(block, name)) {
+      problems.add(list->keys[i].position, name + ": " + refusal->reason, refusal->remedy);
+    } else if (value.refused) {
+      continue;
+    } else if (const auto wrong = refusalOfValue(value.text)) {
+      problems.refuse(value, name + ": " + wrong->reason, wrong->remedy);
+    } else {
+      environment[name] = value.text;
+    }
+  }
+  return environment;
+}
+
+/// Reads `nccl:` of a mapping. The schema has checked the names of variables and the types of
+/// values; this refuses variables that something else sets, and values that NCCL would not read.
+NcclSettings readNccl(Node& root, ProblemList& problems) {
+  NcclSettings settings;
+  Node* const block = findSound(root, "nccl");
+  if (block == nullptr) {
+    return settings;
+  }
+  settings.gidIndex = unsignedOf(find(*block, "gid-index"));
+  settings.trafficClass = unsignedOf(find(*block, "traffic-class"));
+  settings.serviceLevel = unsignedOf(find(*block, "service-level"));
+  settings.queuePairs = unsignedOf(find(*block, "qps"));
+  settings.timeout = unsignedOf(find(*block, "timeout"));
+  settings.environment = readEnvironment(*block, problems);
+  return settings;
 }
 
 /// Where a name was first used.
@@ -41,7 +115,7 @@ std::string twice(const std::string& name, const FirstUse& first, std::string_vi
 void checkNames(Node& root, ProblemList& problems) {
   std::map<std::string, FirstUse> seen;
   for (const std::string_view list : {"vfs", "gpus", "functions"}) {
-    for (auto& entry : entries(root, list)) {
+    for (auto& entry : entriesOf(root, list)) {
       Node* const name = find(entry, "name");
       const auto text = textOf(name);
       if (!text) {
@@ -60,7 +134,7 @@ constexpr std::array<std::string_view, 2> functionLists{"gpus", "functions"};
 
 void readFunctions(Node& root, Mapping& mapping, ProblemList& problems) {
   for (const std::string_view list : functionLists) {
-    for (auto& entry : entries(root, list)) {
+    for (auto& entry : entriesOf(root, list)) {
       const auto name = textOf(find(entry, "name"));
       const auto address = readPciAddress(find(entry, "pci"), problems);
       if (name && address) {
@@ -75,11 +149,11 @@ void readFunctions(Node& root, Mapping& mapping, ProblemList& problems) {
 // The schema has already checked the format of each value.
 VerifyPolicy readVerify(Node& root) {
   VerifyPolicy policy;
-  Node* const block = find(root, "verify");
-  if (block == nullptr || block->refused || block->kind != NodeKind::block) {
+  Node* const block = findSound(root, "verify");
+  if (block == nullptr) {
     return policy;
   }
-  for (auto& entry : entries(*block, "paths")) {
+  for (auto& entry : entriesOf(*block, "paths")) {
     policy.gpu = policy.gpu.value_or(false) || textOf(&entry) == "gpu";
   }
   if (const auto share = textOf(find(*block, "minimum-bandwidth")); share && !share->empty()) {
@@ -92,13 +166,13 @@ VerifyPolicy readVerify(Node& root) {
 MappingContext readContext(Node& root) {
   MappingContext context;
   for (const std::string_view list : functionLists) {
-    for (auto& entry : entries(root, list)) {
+    for (auto& entry : entriesOf(root, list)) {
       if (const auto name = textOf(find(entry, "name"))) {
         context.functionNames.insert(*name);
       }
     }
   }
-  for (auto& entry : entries(root, "allow")) {
+  for (auto& entry : entriesOf(root, "allow")) {
     if (const auto allowance = parseAllowance(textOf(&entry).value_or(""))) {
       context.allow.insert(*allowance);
     }
@@ -119,6 +193,7 @@ void readSparePorts(Node& root, Mapping& mapping, ProblemList& problems) {
 }  // namespace
 
 Mapping readMapping(const std::string& text, ProblemList& problems) {
+  // The schema marks what it refuses, and the readers skip that: one run reports all problems.
   static const SchemaValidator schema(mappingSchema());
   Mapping mapping;
   mapping.file = problems.file();
@@ -127,6 +202,7 @@ Mapping readMapping(const std::string& text, ProblemList& problems) {
     return mapping;
   }
   schema.validate(*root, problems);
+  // What concerns the whole VM.
   if (const Node* const vm = findSound(*root, "vm")) {
     mapping.vm = vm->text;
     mapping.vmPlace = problems.place(vm->position);
@@ -137,14 +213,16 @@ Mapping readMapping(const std::string& text, ProblemList& problems) {
   mapping.applyDomainSettings = textOf(find(*root, "domain-settings")) == "apply";
   mapping.nccl = readNccl(*root, problems);
   mapping.verify = readVerify(*root);
+  // Its devices. A VF may refer to entries of the other lists.
   const MappingContext context = readContext(*root);
   mapping.allow = context.allow;
   readFunctions(*root, mapping, problems);
-  for (auto& entry : entries(*root, "vfs")) {
+  for (auto& entry : entriesOf(*root, "vfs")) {
     if (entry.kind == NodeKind::block && !entry.refused) {
       mapping.vfs.push_back(readVf(entry, context, problems));
     }
   }
+  // Names, addresses and devices that two entries have.
   checkNames(*root, problems);
   for (const auto& problem : collisionsWithin(mapping)) {
     problems.add({problem.place.line, problem.place.column}, problem.message, problem.hint);

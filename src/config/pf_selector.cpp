@@ -1,4 +1,4 @@
-#include "pf_selector.hpp"
+#include "readers.hpp"
 
 namespace vfpass::config {
 

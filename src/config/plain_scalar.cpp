@@ -1,4 +1,4 @@
-#include "plain_scalar.hpp"
+#include "yaml_reader.hpp"
 
 #include <algorithm>
 #include <array>
@@ -51,10 +51,10 @@ std::optional<bool> booleanWord(std::string_view text) {
   static constexpr std::array<std::string_view, 3> yes{"true", "yes", "on"};
   static constexpr std::array<std::string_view, 3> no{"false", "no", "off"};
   const std::string lower = toLower(text);
-  if (std::find(yes.begin(), yes.end(), lower) != yes.end()) {
+  if (std::ranges::find(yes, lower) != yes.end()) {
     return true;
   }
-  if (std::find(no.begin(), no.end(), lower) != no.end()) {
+  if (std::ranges::find(no, lower) != no.end()) {
     return false;
   }
   return std::nullopt;

@@ -62,7 +62,7 @@ std::string suggestion(std::string_view word, const std::vector<std::string>& ca
 }
 
 void sortByPlace(std::vector<Problem>& problems) {
-  std::stable_sort(problems.begin(), problems.end(), [](const Problem& left, const Problem& right) {
+  std::ranges::stable_sort(problems, [](const Problem& left, const Problem& right) {
     return std::tie(left.place.file, left.place.line, left.place.column) <
            std::tie(right.place.file, right.place.line, right.place.column);
   });

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "located_tree.hpp"
 #include "vfpass/config/configuration.hpp"
+#include "yaml_tree.hpp"
 
 namespace vfpass::config {
 

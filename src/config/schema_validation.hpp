@@ -3,8 +3,8 @@
 #include <memory>
 #include <string>
 
-#include "located_tree.hpp"
 #include "problem_list.hpp"
+#include "yaml_tree.hpp"
 
 namespace vfpass::config {
 

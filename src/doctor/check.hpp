@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "firmware_settings.hpp"
-#include "vfpass/diagnosis.hpp"
+#include "vfpass/finding.hpp"
 #include "vfpass/host/root.hpp"
 #include "vfpass/mlx5_firmware.hpp"
 #include "view.hpp"

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "vfpass/base/version_text.hpp"
 #include "vfpass/doctor/doctor.hpp"
-#include "vfpass/topology/rails.hpp"
+#include "vfpass/topology/nearest_pf.hpp"
+#include "vfpass/version.hpp"
 
 namespace vfpass::doctor {
 

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "vfpass/apply/adopt_leases.hpp"
-#include "vfpass/apply/host_devices.hpp"
+#include "vfpass/apply/device_owner.hpp"
 #include "vfpass/apply/recover.hpp"
 #include "vfpass/apply/run.hpp"
 #include "vfpass/apply/start_locks.hpp"

@@ -11,7 +11,7 @@
 #include <array>
 #include <cerrno>
 
-#include "vfpass/base/process_exit.hpp"
+#include "vfpass/base/deadline.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
 #include "vfpass/error.hpp"

@@ -8,10 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "event_loop.hpp"
-#include "handles.hpp"
 #include "libvirt_error.hpp"
-#include "read_xml.hpp"
+#include "libvirt_object.hpp"
 #include "unplug.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/hypervisor/sync_definitions.hpp"
@@ -19,11 +17,6 @@
 
 namespace vfpass::libvirt {
 namespace {
-
-std::string nameOf(virDomainPtr domain) {
-  const char* name = virDomainGetName(domain);
-  return name == nullptr ? std::string() : name;
-}
 
 // nullopt if libvirt cannot tell, which must not end a listing.
 std::optional<bool> ask(int (*question)(virDomainPtr), virDomainPtr domain,
@@ -245,8 +238,8 @@ class LibvirtHypervisor : public Hypervisor {
       }
     }
     // libvirt lists domains in hash table order, which differs between daemons.
-    std::sort(descriptions.begin(), descriptions.end(),
-              [](const auto& one, const auto& other) { return one.name < other.name; });
+    std::ranges::sort(descriptions,
+                      [](const auto& one, const auto& other) { return one.name < other.name; });
     return descriptions;
   }
 

@@ -1,13 +1,57 @@
 #include "unplug.hpp"
 
-#include "event_loop.hpp"
-#include "handles.hpp"
+#include <libvirt/libvirt.h>
+
+#include <algorithm>
+#include <mutex>
+
 #include "libvirt_error.hpp"
-#include "read_xml.hpp"
+#include "libvirt_object.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::libvirt {
 namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// libvirt's loop goes on after a signal, which `done` may look for.
+constexpr std::chrono::milliseconds pollInterval{250};
+
+// Only wakes the loop; the waiter checks the clock.
+void onTimer(int /*timer*/, void* /*opaque*/) {}
+
+class WakeUp {
+ public:
+  explicit WakeUp(std::chrono::milliseconds after)
+      : timer_(virEventAddTimeout(static_cast<int>(after.count()), onTimer, nullptr, nullptr)) {
+    if (timer_ < 0) {
+      throw callError("cannot wait for libvirt's events", lastFailure());
+    }
+  }
+  WakeUp(const WakeUp&) = delete;
+  WakeUp& operator=(const WakeUp&) = delete;
+  ~WakeUp() { virEventRemoveTimeout(timer_); }
+
+ private:
+  int timer_;
+};
+
+// Runs libvirt's event loop until `done` returns true; returns false after `timeout`. `done` is
+// checked after every event and at least four times a second; an exception of it ends the loop.
+bool runEventsUntil(const std::function<bool()>& done, std::chrono::milliseconds timeout) {
+  const auto deadline = Clock::now() + timeout;
+  while (!done()) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    if (left.count() <= 0) {
+      return false;
+    }
+    const WakeUp wakeUp(std::min(left, pollInterval));
+    if (virEventRunDefaultImpl() < 0) {
+      throw callError("cannot wait for libvirt's events", lastFailure());
+    }
+  }
+  return true;
+}
 
 enum class Outcome { waiting, removed, refused, stopped };
 
@@ -61,11 +105,6 @@ class Subscription {
   virConnectPtr connection_;
   int id_;
 };
-
-std::string nameOf(virDomainPtr domain) {
-  const char* name = virDomainGetName(domain);
-  return name == nullptr ? "" : name;
-}
 
 bool isRunning(virDomainPtr domain) {
   const int active = virDomainIsActive(domain);
@@ -123,6 +162,11 @@ virConnectDomainEventGenericCallback generic(Callback* callback) {
 }
 
 }  // namespace
+
+void registerEventLoop() {
+  static std::once_flag once;
+  std::call_once(once, [] { virEventRegisterDefaultImpl(); });
+}
 
 void unplug(virConnectPtr connection, virDomainPtr domain, const std::string& alias,
             std::chrono::milliseconds timeout, const std::function<void()>& checkStop) {

@@ -4,8 +4,8 @@
 #include <ctime>
 
 #include "exposition.hpp"
+#include "vfpass/finding.hpp"
 #include "vfpass/metrics/metrics.hpp"
-#include "vfpass/size_figures.hpp"
 
 namespace vfpass::metrics {
 namespace {

@@ -1,6 +1,6 @@
 #include "vfpass/model/record.hpp"
 
-#include "vfpass/base/bounded_json.hpp"
+#include "vfpass/base/bounded_read.hpp"
 #include "vfpass/base/driver_name.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"

@@ -6,11 +6,11 @@
 #include "decide_lease.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/base/version_text.hpp"
 #include "vfpass/plan/lease_device.hpp"
 #include "vfpass/topology/distance.hpp"
 #include "vfpass/topology/guest_topology.hpp"
 #include "vfpass/topology/mirror.hpp"
+#include "vfpass/version.hpp"
 
 namespace vfpass::plan {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "vfpass/base/overloaded.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/plan.hpp"
 
 namespace vfpass::plan {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "vfpass/base/version_text.hpp"
+#include "vfpass/version.hpp"
 
 namespace vfpass::plan {
 namespace {

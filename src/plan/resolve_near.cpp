@@ -5,7 +5,7 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/lease_device.hpp"
 #include "vfpass/plan/select_pf.hpp"
-#include "vfpass/topology/near.hpp"
+#include "vfpass/topology/nearest_pf.hpp"
 
 namespace vfpass::plan {
 namespace {

@@ -12,7 +12,7 @@
 #include <cerrno>
 #include <chrono>
 
-#include "vfpass/base/process_exit.hpp"
+#include "vfpass/base/deadline.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 

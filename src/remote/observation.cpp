@@ -3,7 +3,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "vfpass/base/bounded_json.hpp"
+#include "vfpass/base/bounded_read.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::remote {

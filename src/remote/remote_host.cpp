@@ -6,7 +6,7 @@
 
 #include "line_process.hpp"
 #include "ssh_command.hpp"
-#include "vfpass/base/bounded_json.hpp"
+#include "vfpass/base/bounded_read.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
 #include "vfpass/error.hpp"

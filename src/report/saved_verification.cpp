@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "outcome_text.hpp"
-#include "vfpass/base/bounded_json.hpp"
+#include "vfpass/base/bounded_read.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/report/verify_report.hpp"
 

@@ -7,7 +7,7 @@
 #include "vfpass/report/table.hpp"
 #include "vfpass/report/topology_report.hpp"
 #include "vfpass/topology/branch.hpp"
-#include "vfpass/topology/rails.hpp"
+#include "vfpass/topology/nearest_pf.hpp"
 
 namespace vfpass::report {
 

@@ -8,10 +8,10 @@
 #include "first_broken.hpp"
 #include "html_page.hpp"
 #include "outcome_text.hpp"
-#include "vfpass/base/bounded_json.hpp"
+#include "vfpass/base/bounded_read.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/finding.hpp"
 #include "vfpass/report/html_report.hpp"
-#include "vfpass/size_figures.hpp"
 #include "xml_text.hpp"
 
 namespace vfpass::report {

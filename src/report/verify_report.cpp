@@ -12,8 +12,8 @@
 #include "json.hpp"
 #include "outcome_text.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/finding.hpp"
 #include "vfpass/report/table.hpp"
-#include "vfpass/size_figures.hpp"
 
 namespace vfpass::report {
 namespace {

@@ -1,7 +1,7 @@
 #include "vfpass/session/doctor_input.hpp"
 
 #include "vfpass/error.hpp"
-#include "vfpass/hypervisor/libvirt.hpp"
+#include "vfpass/hypervisor/libvirt_module.hpp"
 #include "vfpass/session/host_topology.hpp"
 #include "vfpass/session/subject.hpp"
 

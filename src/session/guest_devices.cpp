@@ -5,7 +5,6 @@
 #include "vfpass/agent/device_use.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/base/version_text.hpp"
 #include "vfpass/deadlines.hpp"
 #include "vfpass/domain/guest_machine.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
@@ -13,8 +12,9 @@
 #include "vfpass/host/vfio_users.hpp"
 #include "vfpass/plan/judge_peer_mapping.hpp"
 #include "vfpass/session/subject.hpp"
-#include "vfpass/topology/device_matrix.hpp"
+#include "vfpass/topology/distance.hpp"
 #include "vfpass/topology/guest_topology.hpp"
+#include "vfpass/version.hpp"
 
 namespace vfpass::session {
 namespace {

@@ -10,7 +10,6 @@
 #include "vfpass/inventory/read_topology.hpp"
 #include "vfpass/session/guest_devices.hpp"
 #include "vfpass/session/subject.hpp"
-#include "vfpass/topology/device_matrix.hpp"
 #include "vfpass/topology/distance.hpp"
 #include "vfpass/topology/guest_topology.hpp"
 

@@ -7,14 +7,13 @@
 #include <nlohmann/json.hpp>
 
 #include "vfpass/agent/sha256.hpp"
-#include "vfpass/base/bounded_json.hpp"
 #include "vfpass/base/bounded_read.hpp"
 #include "vfpass/base/file_descriptor.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/report/style.hpp"
 #include "vfpass/session/output_file.hpp"
-#include "vfpass/state/action_json.hpp"
+#include "vfpass/state/record_json.hpp"
 
 namespace vfpass::session {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "vfpass/cancelled.hpp"
+#include "vfpass/error.hpp"
 
 namespace vfpass::session {
 namespace {

@@ -18,7 +18,6 @@
 
 #include "verification_steps.hpp"
 #include "vfpass/base/deadline.hpp"
-#include "vfpass/base/process_exit.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"

@@ -4,7 +4,7 @@
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
-#include "vfpass/hypervisor/libvirt.hpp"
+#include "vfpass/hypervisor/libvirt_module.hpp"
 #include "vfpass/remote/remote_host.hpp"
 #include "vfpass/remote/remote_libvirt.hpp"
 #include "vfpass/session/guest_devices.hpp"

@@ -2,7 +2,7 @@
 #include <bit>
 
 #include "parts.hpp"
-#include "vfpass/base/version_text.hpp"
+#include "vfpass/version.hpp"
 
 namespace vfpass::settings {
 namespace {

@@ -2,9 +2,9 @@
 
 #include "parts.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/base/version_text.hpp"
 #include "vfpass/lease.hpp"
 #include "vfpass/topology/distance.hpp"
+#include "vfpass/version.hpp"
 
 namespace vfpass::settings {
 namespace {

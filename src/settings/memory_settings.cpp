@@ -3,7 +3,7 @@
 #include <map>
 
 #include "parts.hpp"
-#include "vfpass/base/version_text.hpp"
+#include "vfpass/version.hpp"
 
 namespace vfpass::settings {
 namespace {

@@ -11,8 +11,8 @@
 #include "vfpass/agent/sha256.hpp"
 #include "vfpass/agent/trust_scripts.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/cancelled.hpp"
 #include "vfpass/deadlines.hpp"
+#include "vfpass/error.hpp"
 
 namespace vfpass::setup {
 namespace {

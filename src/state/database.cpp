@@ -1,13 +1,69 @@
 #include "vfpass/state/database.hpp"
 
-#include "journal_table.hpp"
-#include "lease_table.hpp"
-#include "readers_copy.hpp"
-#include "soft_roce_table.hpp"
+#include <fcntl.h>
+#include <stdio.h>
+
+#include <cerrno>
+
+#include "database_tables.hpp"
 #include "sqlite_connection.hpp"
 #include "state_folder.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/deadlines.hpp"
 
 namespace vfpass::state {
+namespace {
+
+/// Ignores a missing file. Never replaces an existing one: files set aside earlier stay.
+void moveAside(const std::filesystem::path& from, const std::filesystem::path& to) {
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) != 0 &&
+      errno != ENOENT) {
+    throw systemFailure("cannot move " + printable(from.string()) + " to " + printable(to.string()),
+                        errno, from.parent_path());
+  }
+}
+
+bool isTaken(const std::filesystem::path& file) {
+  std::error_code ignored;  // the rename reports a name that cannot be checked
+  return std::filesystem::exists(std::filesystem::symlink_status(file, ignored));
+}
+
+Location freeName(const Location& location) {
+  for (int number = 1;; ++number) {
+    Location candidate{location.folder,
+                       location.file.string() + ".corrupt-" + std::to_string(number)};
+    if (!isTaken(candidate.file) && !isTaken(walOf(candidate))) {
+      return candidate;
+    }
+  }
+}
+
+/// Reads everything; another process may have rebuilt the database since the caller found it
+/// damaged.
+bool isDamaged(const Location& location) {
+  try {
+    withReadOnlyDatabase(location, deadlines::rebuildDatabase, [](SQLite::Database& database) {
+      if (database.execAndGet("PRAGMA quick_check(1)").getString() != "ok") {
+        throw CorruptDatabase("quick_check failed");
+      }
+      readLeases(database);
+      readOperations(database);
+      readSoftRoceRecords(database);
+      readGeneration(database);
+    });
+    return false;
+  } catch (const CorruptDatabase&) {
+    return true;
+  }
+}
+
+}  // namespace
+
+CorruptDatabase::CorruptDatabase(const std::string& message)
+    : Error(
+          message,
+          "run `vfpass recover`; it moves the file aside and rebuilds the leases from the host and "
+          "the domains' XML") {}
 
 struct Database::Implementation {
   Location location;
@@ -54,6 +110,13 @@ struct Database::Implementation {
     replaceReadersCopy(*connection, location, busyTimeout);
     return result;
   }
+
+  void update(const Work& work) {
+    write<bool>([&](SQLite::Database& database) {
+      work(database);
+      return true;
+    });
+  }
 };
 
 Database::Database(const std::filesystem::path& stateDirectory, Open open,
@@ -84,10 +147,7 @@ std::vector<Lease> Database::leasesOf(const Uuid& domain) const {
 }
 
 void Database::recordLease(const Lease& lease) {
-  implementation_->write<bool>([&](SQLite::Database& database) {
-    writeLease(database, lease);
-    return true;
-  });
+  implementation_->update([&](SQLite::Database& database) { writeLease(database, lease); });
 }
 
 std::string Database::adoptLease(const Lease& lease) {
@@ -106,10 +166,8 @@ std::string Database::adoptionFault(const Lease& lease) const {
 }
 
 void Database::forgetEnded(const std::set<Uuid>& domains, std::size_t kept) {
-  implementation_->write<bool>([&](SQLite::Database& database) {
-    deleteTombstones(database, domains, kept);
-    return true;
-  });
+  implementation_->update(
+      [&](SQLite::Database& database) { deleteTombstones(database, domains, kept); });
 }
 
 bool Database::dropLease(const Uuid& domain, const std::string& entry, std::uint64_t generation) {
@@ -139,19 +197,16 @@ std::uint64_t Database::lastGeneration() const {
 }
 
 void Database::raiseGeneration(std::uint64_t seen) {
-  implementation_->write<bool>([&](SQLite::Database& database) {
-    state::raiseGeneration(database, seen);
-    return true;
-  });
+  implementation_->update(
+      [&](SQLite::Database& database) { state::raiseGeneration(database, seen); });
 }
 
 void Database::together(const std::function<void()>& changes) {
-  implementation_->write<bool>([&](SQLite::Database&) {
+  implementation_->update([&](SQLite::Database&) {
     implementation_->inOneTransaction = true;
     const auto ended = std::unique_ptr<bool, void (*)(bool*)>(&implementation_->inOneTransaction,
                                                               [](bool* flag) { *flag = false; });
     changes();
-    return true;
   });
 }
 
@@ -161,25 +216,19 @@ std::int64_t Database::beginOperation(const Plan& plan, const std::string& bootI
 }
 
 void Database::appendSteps(std::int64_t operation, const std::vector<Step>& steps) {
-  implementation_->write<bool>([&](SQLite::Database& database) {
-    insertSteps(database, operation, steps);
-    return true;
-  });
+  implementation_->update(
+      [&](SQLite::Database& database) { insertSteps(database, operation, steps); });
 }
 
 void Database::markSteps(std::int64_t operation, std::size_t first, std::size_t count,
                          StepStatus status) {
-  implementation_->write<bool>([&](SQLite::Database& database) {
-    updateSteps(database, operation, first, count, status);
-    return true;
-  });
+  implementation_->update(
+      [&](SQLite::Database& database) { updateSteps(database, operation, first, count, status); });
 }
 
 void Database::finishOperation(std::int64_t operation) {
-  implementation_->write<bool>([&](SQLite::Database& database) {
-    deleteOperation(database, operation);
-    return true;
-  });
+  implementation_->update(
+      [&](SQLite::Database& database) { deleteOperation(database, operation); });
 }
 
 std::vector<Operation> Database::openOperations() const {
@@ -196,17 +245,32 @@ std::vector<SoftRoceRecord> Database::softRoceRecords() const {
 }
 
 void Database::recordSoftRoce(const SoftRoceRecord& record) {
-  implementation_->write<bool>([&](SQLite::Database& database) {
-    writeSoftRoceRecord(database, record);
-    return true;
-  });
+  implementation_->update(
+      [&](SQLite::Database& database) { writeSoftRoceRecord(database, record); });
 }
 
 void Database::forgetSoftRoce(const std::string& name) {
-  implementation_->write<bool>([&](SQLite::Database& database) {
-    deleteSoftRoceRecord(database, name);
-    return true;
-  });
+  implementation_->update(
+      [&](SQLite::Database& database) { deleteSoftRoceRecord(database, name); });
+}
+
+std::filesystem::path setAsideCorruptDatabase(const std::filesystem::path& stateDirectory) {
+  const Location location = databaseIn(stateDirectory);
+  if (!isTaken(location.file)) {
+    throw Error("cannot set aside " + printable(location.file.string()) + ": no such file");
+  }
+  const FileLock lock = lockDatabase(location, deadlines::rebuildDatabase);
+  if (!isDamaged(location)) {
+    throw Error("cannot set aside " + printable(location.file.string()) + ": not damaged", {},
+                ExitCode::refused);
+  }
+  const Location aside = freeName(location);
+  // The WAL first: if this process is killed in between, a new database must not find the old WAL.
+  moveAside(walOf(location), walOf(aside));
+  moveAside(shmOf(location), shmOf(aside));
+  moveAside(location.file, aside.file);
+  syncFolder(stateDirectory);
+  return aside.file;
 }
 
 }  // namespace vfpass::state

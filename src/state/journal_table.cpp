@@ -1,14 +1,14 @@
-#include "journal_table.hpp"
+#include "database_tables.hpp"
 
 #include <SQLiteCpp/Statement.h>
+#include <SQLiteCpp/VariadicBind.h>
 
 #include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
 
-#include "failure.hpp"
-#include "vfpass/state/action_json.hpp"
+#include "vfpass/state/record_json.hpp"
 
 namespace vfpass::state {
 namespace {
@@ -22,14 +22,14 @@ constexpr std::array<std::pair<StepStatus, std::string_view>, 5> statusNames{{
 }};
 
 std::string nameOf(StepStatus status) {
-  const auto* const found = std::find_if(statusNames.begin(), statusNames.end(),
-                                         [=](const auto& entry) { return entry.first == status; });
+  const auto* const found =
+      std::ranges::find_if(statusNames, [=](const auto& entry) { return entry.first == status; });
   return std::string(found->second);
 }
 
 StepStatus statusNamed(const std::string& name) {
-  const auto* const found = std::find_if(statusNames.begin(), statusNames.end(),
-                                         [&](const auto& entry) { return entry.second == name; });
+  const auto* const found =
+      std::ranges::find_if(statusNames, [&](const auto& entry) { return entry.second == name; });
   if (found == statusNames.end()) {
     throwUnknownRecord("unknown step status '" + name + "'");
   }
@@ -49,13 +49,9 @@ void insertStep(SQLite::Database& database, std::int64_t operation, std::size_t 
   SQLite::Statement insert(database,
                            "INSERT INTO steps (operation, position, status, action, undo, reason, "
                            "disrupts) VALUES (?, ?, ?, ?, ?, ?, ?)");
-  insert.bind(1, operation);
-  insert.bind(2, static_cast<std::int64_t>(position));
-  insert.bind(3, nameOf(StepStatus::planned));
-  insert.bind(4, actionToJson(step.action));
-  insert.bind(5, actionsToJson(step.undo));
-  insert.bind(6, step.reason);
-  insert.bind(7, step.disrupts ? 1 : 0);
+  SQLite::bind(insert, operation, static_cast<std::int64_t>(position), nameOf(StepStatus::planned),
+               actionToJson(step.action), actionsToJson(step.undo), step.reason,
+               step.disrupts ? 1 : 0);
   insert.exec();
 }
 
@@ -96,10 +92,8 @@ std::int64_t insertOperation(SQLite::Database& database, const Plan& plan,
                              const std::string& bootId) {
   SQLite::Statement insert(
       database, "INSERT INTO operations (kind, domain, domain_name, boot_id) VALUES (?, ?, ?, ?)");
-  insert.bind(1, std::string(toString(plan.kind)));
-  insert.bind(2, toString(plan.domain));
-  insert.bind(3, plan.domainName);
-  insert.bind(4, bootId);
+  SQLite::bind(insert, std::string(toString(plan.kind)), toString(plan.domain), plan.domainName,
+               bootId);
   insert.exec();
   const std::int64_t operation = database.getLastInsertRowid();
   insertSteps(database, operation, plan.steps);
@@ -122,10 +116,8 @@ void updateSteps(SQLite::Database& database, std::int64_t operation, std::size_t
   SQLite::Statement update(database,
                            "UPDATE steps SET status = ? WHERE operation = ? AND position >= ? AND "
                            "position < ?");
-  update.bind(1, nameOf(status));
-  update.bind(2, operation);
-  update.bind(3, static_cast<std::int64_t>(first));
-  update.bind(4, static_cast<std::int64_t>(first + count));
+  SQLite::bind(update, nameOf(status), operation, static_cast<std::int64_t>(first),
+               static_cast<std::int64_t>(first + count));
   if (static_cast<std::size_t>(update.exec()) != count) {
     throw Error("operation " + std::to_string(operation) + ": steps " + std::to_string(first) +
                     " to " + std::to_string(first + count) + " are not in the journal",

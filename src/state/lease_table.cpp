@@ -1,15 +1,16 @@
-#include "lease_table.hpp"
+#include "database_tables.hpp"
 
 #include <SQLiteCpp/Statement.h>
+#include <SQLiteCpp/VariadicBind.h>
 
 #include <limits>
 
-#include "failure.hpp"
-#include "lease_json.hpp"
+#include "state_folder.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/state/database.hpp"
+#include "vfpass/state/record_json.hpp"
 
 namespace vfpass::state {
 namespace {
@@ -35,28 +36,24 @@ std::vector<Lease> collect(SQLite::Statement& query) {
 // A PCI function is the only device under its own address, so any index is unique there.
 unsigned indexOf(const Lease& lease) { return isVf(lease) ? vfOf(lease).index : 0; }
 
+std::string ownerOf(const Lease& lease) {
+  return "domain " + printable(lease.domainName) + " (" + toString(lease.domain) + ")";
+}
+
 void refuseTakenVf(SQLite::Database& database, const Lease& lease) {
   SQLite::Statement query(database,
                           "SELECT lease FROM leases WHERE pf = ? AND vf_index = ? AND NOT (domain "
                           "= ? AND vf_name = ?)");
-  query.bind(1, toString(lease.pf));
-  query.bind(2, indexOf(lease));
-  query.bind(3, toString(lease.domain));
-  query.bind(4, lease.entry);
+  SQLite::bind(query, toString(lease.pf), indexOf(lease), toString(lease.domain), lease.entry);
   if (!query.executeStep()) {
     return;
   }
   const Lease holder = leaseFromJson(query.getColumn(0).getString());
-  const std::string name = printable(holder.domainName);
   throw Error(
-      describeDevice(lease) + " is leased to domain " + name + " (" + toString(holder.domain) +
-          ") as '" + printable(holder.entry) + "'",
+      describeDevice(lease) + " is leased to " + ownerOf(holder) + " as '" +
+          printable(holder.entry) + "'",
       "choose another index, or run `vfpass detach " + shellArgument(holder.domainName) + "` first",
       ExitCode::refused);
-}
-
-std::string ownerOf(const Lease& lease) {
-  return "domain " + printable(lease.domainName) + " (" + toString(lease.domain) + ")";
 }
 
 /// A lease rebuilt from metadata has a generation that a lost database had issued.
@@ -74,9 +71,7 @@ void writeTombstone(SQLite::Database& database, const Uuid& domain, const std::s
       "INSERT INTO ended_leases (domain, vf_name, generation) VALUES (?, ?, ?) ON CONFLICT "
       "(domain, "
       "vf_name) DO UPDATE SET generation = max(generation, excluded.generation)");
-  upsert.bind(1, toString(domain));
-  upsert.bind(2, entry);
-  upsert.bind(3, generation);
+  SQLite::bind(upsert, toString(domain), entry, generation);
   upsert.exec();
 }
 
@@ -88,8 +83,7 @@ std::optional<std::uint64_t> readTombstone(SQLite::Database& database, const Uui
   }
   SQLite::Statement query(database,
                           "SELECT generation FROM ended_leases WHERE domain = ? AND vf_name = ?");
-  query.bind(1, toString(domain));
-  query.bind(2, entry);
+  SQLite::bind(query, toString(domain), entry);
   return query.executeStep()
              ? std::optional(static_cast<std::uint64_t>(query.getColumn(0).getInt64()))
              : std::nullopt;
@@ -112,9 +106,7 @@ std::optional<Lease> readLease(SQLite::Database& database, const Uuid& domain,
                                const std::string& entry, std::uint64_t generation) {
   SQLite::Statement query(
       database, "SELECT lease FROM leases WHERE domain = ? AND vf_name = ? AND generation = ?");
-  query.bind(1, toString(domain));
-  query.bind(2, entry);
-  query.bind(3, storedGeneration(generation));
+  SQLite::bind(query, toString(domain), entry, storedGeneration(generation));
   const std::vector<Lease> found = collect(query);
   return found.empty() ? std::nullopt : std::optional(found.front());
 }
@@ -128,14 +120,8 @@ void writeLease(SQLite::Database& database, const Lease& lease) {
       "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (domain, vf_name) DO UPDATE SET "
       "pf = excluded.pf, vf_index = excluded.vf_index, generation = excluded.generation, "
       "state = excluded.state, boot_id = excluded.boot_id, lease = excluded.lease");
-  upsert.bind(1, toString(lease.domain));
-  upsert.bind(2, lease.entry);
-  upsert.bind(3, toString(lease.pf));
-  upsert.bind(4, indexOf(lease));
-  upsert.bind(5, generation);
-  upsert.bind(6, std::string(toString(lease.state)));
-  upsert.bind(7, lease.bootId);
-  upsert.bind(8, leaseToJson(lease));
+  SQLite::bind(upsert, toString(lease.domain), lease.entry, toString(lease.pf), indexOf(lease),
+               generation, std::string(toString(lease.state)), lease.bootId, leaseToJson(lease));
   upsert.exec();
   raiseGenerationTo(database, generation);
 }
@@ -157,8 +143,7 @@ void deleteTombstones(SQLite::Database& database, const std::set<Uuid>& domains,
   }
   for (const auto& [domain, entry] : surplus) {
     SQLite::Statement erase(database, "DELETE FROM ended_leases WHERE domain = ? AND vf_name = ?");
-    erase.bind(1, domain);
-    erase.bind(2, entry);
+    SQLite::bind(erase, domain, entry);
     erase.exec();
   }
 }
@@ -168,9 +153,7 @@ bool deleteLease(SQLite::Database& database, const Uuid& domain, const std::stri
   writeTombstone(database, domain, entry, storedGeneration(generation));
   SQLite::Statement erase(database,
                           "DELETE FROM leases WHERE domain = ? AND vf_name = ? AND generation = ?");
-  erase.bind(1, toString(domain));
-  erase.bind(2, entry);
-  erase.bind(3, storedGeneration(generation));
+  SQLite::bind(erase, toString(domain), entry, storedGeneration(generation));
   return erase.exec() > 0;
 }
 
@@ -192,8 +175,7 @@ std::uint64_t readGeneration(SQLite::Database& database) {
   SQLite::Statement read(database, "SELECT last FROM generation");
   const std::int64_t last = read.executeStep() ? read.getColumn(0).getInt64() : -1;
   if (last < 0) {
-    throw CorruptDatabase("state database: damaged record: no valid generation number",
-                          corruptDatabaseRemedy());
+    throw CorruptDatabase("state database: damaged record: no valid generation number");
   }
   return static_cast<std::uint64_t>(last);
 }

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "failure.hpp"
 #include "state_folder.hpp"
 #include "vfpass/base/bounded_read.hpp"
 #include "vfpass/base/scope_guard.hpp"

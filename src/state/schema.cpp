@@ -1,8 +1,8 @@
-#include "schema.hpp"
+#include "sqlite_connection.hpp"
 
 #include <SQLiteCpp/Transaction.h>
 
-#include "failure.hpp"
+#include "state_folder.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/state/database.hpp"
@@ -89,8 +89,7 @@ int readSchemaVersion(SQLite::Database& database, const Location& location) {
   // The last condition: another process can have created the tables since, with their version.
   if (version < 1 && hasOurTables(database) && storedVersion(database) < 1) {
     throw CorruptDatabase("state database " + printable(location.file.string()) +
-                              " is damaged: it has tables but no format number",
-                          corruptDatabaseRemedy());
+                          " is damaged: it has tables but no format number");
   }
   if (version > schemaVersion) {
     throw Error("state database " + printable(location.file.string()) + " has format " +

@@ -8,7 +8,6 @@
 #include <array>
 #include <cerrno>
 
-#include "failure.hpp"
 #include "state_folder.hpp"
 #include "vfpass/base/bounded_read.hpp"
 #include "vfpass/base/file_descriptor.hpp"

@@ -1,11 +1,11 @@
-#include "soft_roce_table.hpp"
+#include "database_tables.hpp"
 
 #include <SQLiteCpp/Statement.h>
 
 #include <cstdint>
 #include <limits>
 
-#include "failure.hpp"
+#include "state_folder.hpp"
 #include "vfpass/state/database.hpp"
 
 namespace vfpass::state {
@@ -13,8 +13,7 @@ namespace {
 
 std::uint32_t numberIn(std::int64_t value) {
   if (value < 0 || value > std::numeric_limits<std::uint32_t>::max()) {
-    throw CorruptDatabase("state database: damaged record: no valid number of an RDMA device",
-                          corruptDatabaseRemedy());
+    throw CorruptDatabase("state database: damaged record: no valid number of an RDMA device");
   }
   return static_cast<std::uint32_t>(value);
 }

@@ -1,17 +1,67 @@
 #include "sqlite_connection.hpp"
 
 #include <SQLiteCpp/Transaction.h>
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include <array>
+#include <cerrno>
 
-#include "failure.hpp"
-#include "schema.hpp"
 #include "state_folder.hpp"
+#include "vfpass/base/file_descriptor.hpp"
+#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/state/database.hpp"
 
 namespace vfpass::state {
 namespace {
+
+/// The errno that prevents a file of the size of a WAL in this directory; 0 if none does.
+int probeRoom(const std::filesystem::path& folder) {
+  constexpr off_t usualWalSize = off_t{1} << 20U;
+  const FileDescriptor nameless(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (!nameless) {
+    return errno == EOPNOTSUPP || errno == EISDIR ? 0
+                                                  : errno;  // O_TMPFILE is not supported everywhere
+  }
+  return ::posix_fallocate(nameless.get(), 0, usualWalSize);
+}
+
+/// SQLite drops the errno of a failed commit, and of an open that it retries read-only. Ask the
+/// system again.
+int probe(const Location& location) {
+  if (::eaccess(location.file.c_str(), R_OK | W_OK) != 0 && errno != ENOENT) {
+    return errno;
+  }
+  return probeRoom(location.folder);
+}
+
+std::string subject(const Location& location) {
+  return "state database " + printable(location.file.string());
+}
+
+std::string waitForHolder(const Location& location) {
+  return "wait for the other vfpass command to finish, then try again; `fuser -v " +
+         shellArgument(location.file.string()) + " " + shellArgument(shmOf(location).string()) +
+         "` shows the holder";
+}
+
+[[noreturn]] void throwBusy(const Location& location, std::chrono::milliseconds waited) {
+  throw Error(subject(location) + " is locked by another process; waited " +
+                  std::to_string(waited.count()) + " ms",
+              waitForHolder(location));
+}
+
+[[noreturn]] void throwInaccessible(const SqliteFailure& failure, const Location& location) {
+  const int error = hasKnownRemedy(failure.systemError) ? failure.systemError : probe(location);
+  if (hasKnownRemedy(error)) {
+    throw systemFailure("cannot use " + subject(location), error, location.folder);
+  }
+  throw Error("cannot use " + subject(location) + ": " + printable(failure.message) +
+                  " (SQLite code " + std::to_string(failure.code) + ")",
+              systemFailure({}, failure.systemError, location.folder).remedy());
+}
 
 std::array<std::filesystem::path, 3> filesOf(const Location& location) {
   return {location.file, walOf(location), shmOf(location)};
@@ -44,6 +94,29 @@ void prepare(SQLite::Database& database, const Location& location,
 }
 
 }  // namespace
+
+void throwSqliteFailure(const SqliteFailure& failure, const Location& location,
+                        std::chrono::milliseconds waited) {
+  switch (failure.code & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      throwBusy(location, waited);
+    case SQLITE_PROTOCOL:  // walIndexRecover() elsewhere held its locks through all 100 retries
+      throw Error(subject(location) +
+                      " is locked by another process, which does not finish reading its log after a "
+                      "crash",
+                  waitForHolder(location));
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+    case SQLITE_ERROR:  // the statements are fixed: the file lacks a table or a column
+      // SQLite's message can quote names from the damaged file.
+      throw CorruptDatabase(subject(location) + " is damaged: " + printable(failure.message));
+    case SQLITE_FULL:
+      throw systemFailure("cannot write " + subject(location), ENOSPC, location.folder);
+    default:
+      throwInaccessible(failure, location);
+  }
+}
 
 void requireTrustedDatabase(const Location& location) {
   for (const auto& file : filesOf(location)) {

@@ -57,17 +57,13 @@ std::vector<StartedMark> startedMarks(const fs::path& runDirectory) {
       known->second = {*mark, since};
     }
   }
-  std::vector<std::pair<StartedMark, fs::file_time_type>> found;
-  for (const auto& [domain, entry] : newest) {
-    found.push_back(entry);
-  }
-  std::ranges::sort(found, {}, [](const auto& entry) {
-    return std::tuple(entry.first.attempts, entry.second, entry.first.domain);
-  });
   std::vector<StartedMark> marks;
-  for (const auto& entry : found) {
+  for (const auto& [domain, entry] : newest) {
     marks.push_back(entry.first);
   }
+  std::ranges::sort(marks, {}, [&](const StartedMark& mark) {
+    return std::tuple(mark.attempts, newest.at(mark.domain).second, mark.domain);
+  });
   return marks;
 }
 

@@ -2,18 +2,40 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 
-#include "failure.hpp"
 #include "vfpass/base/file_descriptor.hpp"
 #include "vfpass/base/ownership.hpp"
+#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::state {
 namespace {
+
+// EFBIG comes from the process's file size limit (ulimit -f), which stops a write like a full disk.
+bool meansNoRoom(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG; }
+bool meansNoPermission(int error) { return error == EACCES || error == EPERM; }
+
+std::string remedyFor(int error, const std::filesystem::path& folder) {
+  const std::string name = printable(folder.string());
+  const std::string quoted = shellArgument(folder.string());
+  if (meansNoRoom(error)) {
+    return "make room in the file system of " + name + " (df -h " + quoted + "; df -i " + quoted +
+           "), then run the command again; it first recovers interrupted operations";
+  }
+  if (error == EROFS) {
+    return "make the file system of " + name +
+           " writable (mount -o remount,rw), or specify another directory with --state-dir";
+  }
+  if (meansNoPermission(error)) {
+    return "run as root, or specify a directory of your own with --state-dir";
+  }
+  return "check " + name + " and the kernel log (`dmesg`)";
+}
 
 std::string named(const std::string& what, const std::filesystem::path& path) {
   return what + " " + printable(path.string());
@@ -136,6 +158,14 @@ void syncFolder(const std::filesystem::path& folder) {
   if (!opened || (::fsync(opened.get()) != 0 && errno != EINVAL)) {
     throw systemFailure(named("cannot sync directory", folder), errno, folder);
   }
+}
+
+bool hasKnownRemedy(int error) {
+  return meansNoRoom(error) || meansNoPermission(error) || error == EROFS;
+}
+
+Error systemFailure(const std::string& what, int error, const std::filesystem::path& folder) {
+  return Error(what + ": " + errnoText(error), remedyFor(error, folder));
 }
 
 }  // namespace vfpass::state

@@ -5,7 +5,32 @@
 #include <filesystem>
 #include <string>
 
+#include "vfpass/error.hpp"
+
 namespace vfpass::state {
+
+/// Paths of the state. SQLite puts `-wal` and `-shm` next to the file.
+struct Location {
+  std::filesystem::path folder;
+  std::filesystem::path file;
+};
+
+inline Location databaseIn(const std::filesystem::path& folder) {
+  return {folder, folder / "vfpass.db"};
+}
+
+inline std::filesystem::path walOf(const Location& location) {
+  return location.file.string() + "-wal";
+}
+
+inline std::filesystem::path shmOf(const Location& location) {
+  return location.file.string() + "-shm";
+}
+
+/// What the group of the directory may read; see replaceReadersCopy().
+inline std::filesystem::path readersCopyOf(const Location& location) {
+  return location.folder / "vfpass-readable.db";
+}
 
 /// Durably creates a missing directory with mode 0700 (parents with the default mode). Refuses a
 /// directory that requireTrustedFolder() refuses. Returns its path without symbolic links.
@@ -36,5 +61,12 @@ void makeExistingFilePrivate(const std::filesystem::path& file);
 
 /// fsyncs the directory itself, so that created or changed names survive a power loss.
 void syncFolder(const std::filesystem::path& folder);
+
+/// The error for a system call that failed with `error` in this directory: a message with the
+/// system's reason and a matching remedy (no room, read-only, no permission).
+Error systemFailure(const std::string& what, int error, const std::filesystem::path& folder);
+
+/// Whether systemFailure() has a remedy of its own for this error.
+bool hasKnownRemedy(int error);
 
 }  // namespace vfpass::state

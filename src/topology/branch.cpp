@@ -37,8 +37,8 @@ Branch& below(Branch& branch, std::size_t port) {
 }
 
 void sortByAddress(Branch& branch) {
-  std::sort(branch.branches.begin(), branch.branches.end(),
-            [](const Branch& one, const Branch& other) { return one.port < other.port; });
+  std::ranges::sort(branch.branches,
+                    [](const Branch& one, const Branch& other) { return one.port < other.port; });
   for (Branch& inner : branch.branches) {
     sortByAddress(inner);
   }

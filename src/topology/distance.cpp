@@ -4,6 +4,8 @@
 #include <array>
 #include <vector>
 
+#include "vfpass/topology/guest_topology.hpp"
+
 namespace vfpass::topology {
 namespace {
 
@@ -89,6 +91,7 @@ Distance distance(const Topology& topology, std::size_t one, std::size_t other) 
   if (one == other) {
     return Distance::self;
   }
+  // The nearest bridge above both, and the bridges between it and each of them.
   const auto& first = topology.functions[one];
   const auto& second = topology.functions[other];
   auto above = bridgesAbove(topology, one);
@@ -99,6 +102,7 @@ Distance distance(const Topology& topology, std::size_t one, std::size_t other) 
     above.pop_back();
     beside.pop_back();
   }
+  // Below different root ports or host bridges.
   if (!common) {
     if (first.hostBridge == second.hostBridge) {
       return Distance::phb;
@@ -107,15 +111,89 @@ Distance distance(const Topology& topology, std::size_t one, std::size_t other) 
     const bool sameNode = first.numaNode >= 0 && first.numaNode == second.numaNode;
     return sameNode || oneNode ? Distance::node : Distance::sys;
   }
+  // A switch counts as one bridge, although the path crosses two of its ports.
   std::vector<std::size_t> crossed{switchOf(topology, *common)};
   for (const auto& side : {above, beside}) {
     for (const std::size_t bridge : side) {
       crossed.push_back(switchOf(topology, bridge));
     }
   }
-  std::sort(crossed.begin(), crossed.end());
+  std::ranges::sort(crossed);
   const bool single = std::unique(crossed.begin(), crossed.end()) == crossed.begin() + 1;
   return single ? Distance::pix : Distance::pxb;
+}
+
+namespace {
+
+std::string nameOf(const PassedDevice& device) {
+  return device.name.empty() ? toString(device.host) : device.name;
+}
+
+std::optional<std::size_t> numberOf(const Topology& tree, const TopologyFunction* function) {
+  return function == nullptr
+             ? std::nullopt
+             : std::optional(static_cast<std::size_t>(function - tree.functions.data()));
+}
+
+DeviceMatrix matrixOf(const Topology& tree, const GuestMachine& machine,
+                      const std::vector<std::optional<std::size_t>>& numbers) {
+  DeviceMatrix matrix;
+  for (std::size_t one = 0; one < numbers.size(); ++one) {
+    matrix.names.push_back(nameOf(machine.passed[one]));
+    auto& row = matrix.distances.emplace_back();
+    for (std::size_t other = 0; other < numbers.size(); ++other) {
+      if (one == other) {
+        row.emplace_back(Distance::self);
+      } else if (numbers[one] && numbers[other]) {
+        row.emplace_back(std::max(Distance::pix, distance(tree, *numbers[one], *numbers[other])));
+      } else {
+        row.emplace_back(std::nullopt);
+      }
+    }
+  }
+  return matrix;
+}
+
+}  // namespace
+
+std::optional<Distance> DeviceMatrix::between(const std::string& one,
+                                              const std::string& other) const {
+  const auto row = std::ranges::find(names, one);
+  const auto column = std::ranges::find(names, other);
+  if (row == names.end() || column == names.end()) {
+    return std::nullopt;
+  }
+  return distances[static_cast<std::size_t>(row - names.begin())]
+                  [static_cast<std::size_t>(column - names.begin())];
+}
+
+DeviceMatrix hostMatrix(const GuestMachine& machine, const Topology& host) {
+  std::vector<std::optional<std::size_t>> numbers;
+  for (const PassedDevice& device : machine.passed) {
+    numbers.push_back(numberOf(host, findFunction(host, device.host)));
+  }
+  return matrixOf(host, machine, numbers);
+}
+
+DeviceMatrix guestMatrix(const GuestMachine& machine, const Topology& host) {
+  const Topology guest = guestTopology(machine, host);
+  std::vector<std::optional<std::size_t>> numbers;
+  for (const PassedDevice& device : machine.passed) {
+    const auto address = guestAddress(machine, device.place);
+    numbers.push_back(address ? numberOf(guest, findFunction(guest, *address)) : std::nullopt);
+  }
+  return matrixOf(guest, machine, numbers);
+}
+
+GuestMachine withPfs(GuestMachine machine, const std::vector<Lease>& leases) {
+  for (PassedDevice& device : machine.passed) {
+    const auto lease = std::ranges::find_if(
+        leases, [&device](const Lease& each) { return isVf(each) && each.entry == device.name; });
+    if (lease != leases.end()) {
+      device.host = lease->pf;
+    }
+  }
+  return machine;
 }
 
 }  // namespace vfpass::topology

@@ -16,16 +16,15 @@ std::string listOf(const std::set<int>& nodes) {
 }
 
 const GuestCell* cellOfMemory(const GuestMachine& guest, int node) {
-  const auto found =
-      std::find_if(guest.cells.begin(), guest.cells.end(), [node](const GuestCell& cell) {
-        return cell.hostNodes.contains(static_cast<unsigned>(node));
-      });
+  const auto found = std::ranges::find_if(guest.cells, [node](const GuestCell& cell) {
+    return cell.hostNodes.contains(static_cast<unsigned>(node));
+  });
   return found == guest.cells.end() ? nullptr : &*found;
 }
 
 bool hasCell(const GuestMachine& guest, int id) {
-  return std::any_of(guest.cells.begin(), guest.cells.end(),
-                     [id](const GuestCell& cell) { return static_cast<int>(cell.id) == id; });
+  return std::ranges::any_of(
+      guest.cells, [id](const GuestCell& cell) { return static_cast<int>(cell.id) == id; });
 }
 
 MirrorFault oneNodeGuest(const GuestMachine& guest, const std::set<int>& nodes) {
@@ -41,7 +40,7 @@ MirrorFault oneNodeGuest(const GuestMachine& guest, const std::set<int>& nodes) 
 // otherwise by order.
 void assignByNumber(const GuestMachine& guest, const std::set<int>& nodes, CellChoice& choice) {
   const bool byNumber =
-      std::all_of(nodes.begin(), nodes.end(), [&guest](int node) { return hasCell(guest, node); });
+      std::ranges::all_of(nodes, [&guest](int node) { return hasCell(guest, node); });
   auto cell = guest.cells.begin();
   std::vector<std::string> pairs;
   for (const int node : nodes) {
@@ -56,6 +55,7 @@ void assignByNumber(const GuestMachine& guest, const std::set<int>& nodes, CellC
 }  // namespace
 
 CellChoice chooseCells(const GuestMachine& guest, const std::set<int>& hostNodes) {
+  // Cells whose memory is on the devices' nodes.
   CellChoice choice;
   std::set<int> open;
   std::set<unsigned> used;
@@ -68,6 +68,7 @@ CellChoice chooseCells(const GuestMachine& guest, const std::set<int>& hostNodes
       used.insert(cell->id);
     }
   }
+  // Devices of different nodes need different cells.
   const bool enough = guest.cells.size() >= hostNodes.size();
   const bool distinct = used.size() == choice.cells.size();
   if (hostNodes.size() > 1 && (!enough || !distinct)) {
@@ -77,6 +78,7 @@ CellChoice chooseCells(const GuestMachine& guest, const std::set<int>& hostNodes
   if (open.empty() || guest.cells.empty()) {
     return choice;
   }
+  // Without any `<memnode>` the numbers decide; beside others, a missing one is a mistake.
   if (!used.empty()) {
     choice.faults.push_back({"domain " + printable(guest.domain) +
                                  " has <memnode> elements, but none for host NUMA node " +

@@ -1,12 +1,66 @@
 #include "vfpass/topology/guest_topology.hpp"
 
 #include <algorithm>
+#include <map>
+#include <numeric>
+#include <vector>
 
-#include "bus_numbers.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::topology {
 namespace {
+
+constexpr std::string_view expanderModel = "pcie-expander-bus";
+constexpr std::string_view conventionalExpander = "pci-expander-bus";
+
+using Children = std::map<unsigned, std::map<PciAddress, unsigned>>;  // by parent, then by place
+
+bool isExpander(const PciController& controller) {
+  return controller.model == expanderModel || controller.model == conventionalExpander;
+}
+
+Children childrenOf(const GuestMachine& machine) {
+  Children children;
+  for (const PciController& controller : machine.controllers) {
+    if (controller.index != 0 && controller.address && !isExpander(controller)) {
+      children[controller.address->bus][*controller.address] = controller.index;
+    }
+  }
+  return children;
+}
+
+// `next`: the lowest free number. Each index is visited once, so that the recursion ends even if a
+// domain XML's controllers form a loop.
+void number(const Children& children, unsigned index, unsigned& next,
+            std::map<unsigned, unsigned>& numbers) {
+  if (!numbers.emplace(index, next).second) {
+    return;
+  }
+  ++next;
+  const auto below = children.find(index);
+  if (below == children.end()) {
+    return;
+  }
+  for (const auto& [place, child] : below->second) {
+    number(children, child, next, numbers);
+  }
+}
+
+// The bus behind each PCI controller, by controller index, as the guest's firmware numbers it.
+// Controllers without an address, and those below them, are omitted.
+std::map<unsigned, unsigned> busNumbersOf(const GuestMachine& machine) {
+  const Children children = childrenOf(machine);
+  std::map<unsigned, unsigned> numbers;
+  unsigned next = 0;
+  number(children, 0, next, numbers);
+  for (const PciController& controller : machine.controllers) {
+    if (isExpander(controller) && controller.busNumber) {
+      next = *controller.busNumber;
+      number(children, controller.index, next, numbers);
+    }
+  }
+  return numbers;
+}
 
 constexpr unsigned highestBus = 0xff;
 constexpr std::uint32_t bridgeClass = 0x060400;
@@ -110,16 +164,12 @@ class Builder {
         guest_.hostBridges.empty() ? -1 : guest_.hostBridges[function.hostBridge].numaNode;
   }
 
-  const TopologyFunction* hostFunction(const PassedDevice& device) const {
-    return findFunction(host_, device.host);
-  }
-
   void addDevice(const PassedDevice& device) {
     if (!buses_.contains(device.place.bus)) {
       return;
     }
     TopologyFunction function;
-    if (const TopologyFunction* host = hostFunction(device)) {
+    if (const TopologyFunction* host = findFunction(host_, device.host)) {
       function = *host;
       if (host->physicalFunction) {
         inheritFromPf(host_.functions[*host->physicalFunction], function);
@@ -146,12 +196,8 @@ class Builder {
 
   void sortFunctions() {
     std::vector<std::size_t> order(guest_.functions.size());
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      order[i] = i;
-    }
-    std::sort(order.begin(), order.end(), [this](std::size_t one, std::size_t other) {
-      return guest_.functions[one].address < guest_.functions[other].address;
-    });
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::sort(order, {}, [this](std::size_t at) { return guest_.functions[at].address; });
     std::vector<std::size_t> number(order.size());
     std::vector<TopologyFunction> sorted;
     for (std::size_t i = 0; i < order.size(); ++i) {
@@ -190,9 +236,9 @@ PciController controllerOf(const GuestController& ours) {
 
 void addController(const PciController& added, GuestMachine& machine) {
   if (machine.controller(added.index) == nullptr) {
-    const auto place =
-        std::find_if(machine.controllers.begin(), machine.controllers.end(),
-                     [&added](const PciController& each) { return each.index > added.index; });
+    const auto place = std::ranges::find_if(
+        machine.controllers,
+        [&added](const PciController& each) { return each.index > added.index; });
     machine.controllers.insert(place, added);
   }
 }
@@ -228,6 +274,27 @@ GuestMachine withPlacements(GuestMachine machine, const std::vector<PlacedDevice
     machine.passed.push_back({device.host, device.placement.address, device.name});
   }
   return machine;
+}
+
+std::vector<PciAddress> guestPath(const GuestMachine& machine, const PciAddress& place) {
+  std::vector<PciAddress> upwards;
+  PciAddress at = place;
+  while (at.bus != 0) {
+    const PciController* bridge = machine.controller(at.bus);
+    if (bridge != nullptr && bridge->busNumber) {
+      at.bus = static_cast<std::uint8_t>(*bridge->busNumber);
+      break;
+    }
+    // A loop of controllers leads nowhere.
+    if (bridge == nullptr || !bridge->address || upwards.size() > machine.controllers.size()) {
+      return {};
+    }
+    upwards.push_back(at);
+    at = *bridge->address;
+  }
+  upwards.push_back(at);
+  std::reverse(upwards.begin(), upwards.end());
+  return upwards;
 }
 
 }  // namespace vfpass::topology

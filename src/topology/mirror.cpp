@@ -6,10 +6,8 @@
 #include <tuple>
 
 #include "controller_set.hpp"
-#include "expander_numbers.hpp"
 #include "guest_cells.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/topology/device_matrix.hpp"
 #include "vfpass/topology/distance.hpp"
 #include "vfpass/topology/guest_topology.hpp"
 
@@ -54,10 +52,7 @@ class TreeBuilder {
  private:
   void keep() {
     auto earlier = input_.earlier;
-    std::sort(earlier.begin(), earlier.end(),
-              [](const GuestController& one, const GuestController& other) {
-                return one.index < other.index;
-              });
+    std::ranges::sort(earlier, {}, &GuestController::index);
     for (const GuestController& controller : earlier) {
       controllers_.adopt(controller);
     }
@@ -82,9 +77,8 @@ class TreeBuilder {
         fresh.push_back(device);
       }
     }
-    std::stable_sort(fresh.begin(), fresh.end(), [this](std::size_t one, std::size_t other) {
-      return hostOf(one).address < hostOf(other).address;
-    });
+    std::ranges::stable_sort(fresh, {},
+                             [this](std::size_t device) { return hostOf(device).address; });
     return fresh;
   }
 
@@ -103,10 +97,12 @@ class TreeBuilder {
   }
 
   void place(std::size_t device) {
+    // A device of the same switch (PIX) is already placed.
     const auto beside = portNear(device, Distance::pix);
     if (const auto same = beside ? controllers_.switchOf(*beside) : std::nullopt) {
       return assignPort(device, freePortOf(*same));
     }
+    // A device below the same host root port (PXB) is: a new switch below the outermost one.
     const auto near = portNear(device, Distance::pxb);
     if (const auto outer = near ? controllers_.outermostSwitchOf(*near) : std::nullopt) {
       const unsigned port = controllers_.add(ControllerModel::downstreamPort, *outer,
@@ -114,7 +110,7 @@ class TreeBuilder {
       return assignPort(device, freePortOf(controllers_.add(ControllerModel::upstreamPort, port)));
     }
     const unsigned root = rootFor(device);
-    assignPort(device, wantsSwitch(device) ? freePortOf(addSwitch(root)) : freeRootPortOf(root));
+    assignPort(device, freePortOf(wantsSwitch(device) ? addSwitch(root) : root));
   }
 
   // True when the host has a switch above the device, so that a device added later can be placed
@@ -135,8 +131,8 @@ class TreeBuilder {
     if (const auto near = portNear(device, Distance::phb)) {
       return controllers_.rootOf(*near);
     }
-    const bool first = std::none_of(ports_.begin(), ports_.end(),
-                                    [](const auto& port) { return port.has_value(); });
+    const bool first =
+        std::ranges::none_of(ports_, [](const auto& port) { return port.has_value(); });
     if (first && input_.guest.cells.empty()) {
       return 0;
     }
@@ -158,22 +154,18 @@ class TreeBuilder {
     return controllers_.add(ControllerModel::upstreamPort, port);
   }
 
-  unsigned freePortOf(unsigned upstream) {
-    for (const unsigned port : controllers_.below(upstream)) {
-      if (controllers_.isFreePort(port)) {
+  // A free port of a switch or a host bridge that is not in `spare`; adds one if there is none.
+  unsigned freePortOf(unsigned place, const std::set<unsigned>& spare = {}) {
+    for (const unsigned port : controllers_.below(place)) {
+      if (controllers_.isFreePort(port) && !spare.contains(port)) {
         return port;
       }
     }
-    return controllers_.add(ControllerModel::downstreamPort, upstream);
-  }
-
-  unsigned freeRootPortOf(unsigned root) {
-    for (const unsigned port : controllers_.below(root)) {
-      if (controllers_.isFreePort(port)) {
-        return port;
-      }
-    }
-    return controllers_.add(ControllerModel::rootPort, root);
+    const auto upstream = controllers_.all().find(place);
+    const bool isSwitch = upstream != controllers_.all().end() &&
+                          upstream->second.model == ControllerModel::upstreamPort;
+    return controllers_.add(isSwitch ? ControllerModel::downstreamPort : ControllerModel::rootPort,
+                            place);
   }
 
   // Reserves free ports at each switch with a device behind it, and at each host bridge with a
@@ -186,23 +178,10 @@ class TreeBuilder {
     std::set<unsigned> spare;
     for (const unsigned place : places) {
       for (unsigned count = 0; count < input_.sparePorts; ++count) {
-        spare.insert(sparePortOf(place, spare));
+        spare.insert(freePortOf(place, spare));
       }
     }
     return spare;
-  }
-
-  unsigned sparePortOf(unsigned place, const std::set<unsigned>& spare) {
-    for (const unsigned port : controllers_.below(place)) {
-      if (controllers_.isFreePort(port) && !spare.contains(port)) {
-        return port;
-      }
-    }
-    const auto upstream = controllers_.all().find(place);
-    const bool isSwitch = upstream != controllers_.all().end() &&
-                          upstream->second.model == ControllerModel::upstreamPort;
-    return controllers_.add(isSwitch ? ControllerModel::downstreamPort : ControllerModel::rootPort,
-                            place);
   }
 
   [[nodiscard]] std::vector<GuestPlacement> placements() const {
@@ -229,10 +208,7 @@ class TreeBuilder {
       }
     }
     for (GuestPlacement& placement : placements) {
-      std::sort(placement.controllers.begin(), placement.controllers.end(),
-                [](const GuestController& one, const GuestController& other) {
-                  return one.index < other.index;
-                });
+      std::ranges::sort(placement.controllers, {}, &GuestController::index);
     }
   }
 
@@ -323,7 +299,7 @@ void noteDifferences(const MirrorInput& input, Mirror& mirror) {
 }
 
 void noteMissingCells(const MirrorInput& input, Mirror& mirror) {
-  const bool numa = std::any_of(input.devices.begin(), input.devices.end(), [&](const auto& each) {
+  const bool numa = std::ranges::any_of(input.devices, [&](const auto& each) {
     return input.host.functions[each.function].numaNode >= 0;
   });
   if (input.guest.cells.empty() && numa && input.host.processors.nodes.size() > 1) {
@@ -347,17 +323,20 @@ std::set<int> nodesOf(const MirrorInput& input) {
 }  // namespace
 
 Mirror mirrorTree(const MirrorInput& input) {
+  // Only PCI Express has expander buses, ports and switches.
   Mirror mirror;
   if (const auto fault = machineFault(input.guest)) {
     mirror.faults.push_back(*fault);
     return mirror;
   }
+  // The cell of each host node determines the expander bus of its devices.
   CellChoice choice = chooseCells(input.guest, nodesOf(input));
   mirror.notes = std::move(choice.notes);
   mirror.faults = std::move(choice.faults);
   if (!mirror.faults.empty()) {
     return mirror;
   }
+  // Build the tree in the slots, indices and bus numbers that the domain leaves free.
   try {
     mirror.placements = TreeBuilder(input, choice.cells).make();
   } catch (const NoRoom& full) {

@@ -4,8 +4,8 @@
 #include <map>
 #include <tuple>
 
-#include "pf_rank.hpp"
 #include "vfpass/error.hpp"
+#include "vfpass/topology/nearest_pf.hpp"
 #include "vfpass/topology/nvlink_topology.hpp"
 
 namespace vfpass::topology {
@@ -25,9 +25,8 @@ FreeVfs freeVfs(const Topology& topology, const std::vector<Lease>& leases) {
     if (hasNoPort(function)) {
       continue;
     }
-    const auto taken = static_cast<std::size_t>(
-        std::count_if(leases.begin(), leases.end(),
-                      [&](const Lease& lease) { return lease.pf == function.address; }));
+    const auto taken =
+        static_cast<std::size_t>(std::ranges::count(leases, function.address, &Lease::pf));
     if (function.totalVfs > taken) {
       free[pf] = function.totalVfs - taken;
     }
@@ -35,13 +34,13 @@ FreeVfs freeVfs(const Topology& topology, const std::vector<Lease>& leases) {
   return free;
 }
 
+bool isLeased(const TopologyFunction& function, const std::vector<Lease>& leases) {
+  return std::ranges::find(leases, function.address, &Lease::vf) != leases.end();
+}
+
 std::vector<std::size_t> freeGpus(const Topology& topology, const std::vector<Lease>& leases) {
   auto free = gpus(topology);
-  std::erase_if(free, [&](std::size_t gpu) {
-    return std::any_of(leases.begin(), leases.end(), [&](const Lease& lease) {
-      return lease.vf == topology.functions[gpu].address;
-    });
-  });
+  std::erase_if(free, [&](std::size_t gpu) { return isLeased(topology.functions[gpu], leases); });
   return free;
 }
 
@@ -63,21 +62,20 @@ std::vector<Rail> chooseRails(const Topology& topology, std::vector<Rail> rails,
   }
   std::map<int, std::pair<bool, std::vector<Distance>>> ranks;
   for (auto& [node, distances] : nodes) {
-    std::sort(distances.begin(), distances.end());
+    std::ranges::sort(distances);
     const bool tooFew = distances.size() < count;
     distances.resize(std::min(distances.size(), count));
     std::reverse(distances.begin(), distances.end());  // the longest of them weighs most
     ranks[node] = {tooFew, distances};
   }
-  std::stable_sort(rails.begin(), rails.end(), [&](const Rail& one, const Rail& other) {
+  std::ranges::stable_sort(rails, [&](const Rail& one, const Rail& other) {
     const int first = topology.functions[one.gpu].numaNode;
     const int second = topology.functions[other.gpu].numaNode;
     return std::tie(ranks[first], first, one.distance) <
            std::tie(ranks[second], second, other.distance);
   });
   rails.resize(std::min(rails.size(), count));
-  std::sort(rails.begin(), rails.end(),
-            [](const Rail& one, const Rail& other) { return one.gpu < other.gpu; });
+  std::ranges::sort(rails, {}, &Rail::gpu);
   return rails;
 }
 
@@ -162,21 +160,17 @@ std::vector<ProposedVf> vfsAlone(const Topology& topology, FreeVfs free, std::si
 }
 
 std::size_t countIn(const std::vector<std::size_t>& these, const std::vector<std::size_t>& those) {
-  return static_cast<std::size_t>(std::count_if(these.begin(), these.end(), [&](std::size_t each) {
-    return std::find(those.begin(), those.end(), each) != those.end();
-  }));
+  return static_cast<std::size_t>(std::ranges::count_if(
+      these, [&](std::size_t each) { return std::ranges::find(those, each) != those.end(); }));
 }
 
 // True when the board's NVSwitches can be passed to the guest. If they are not PCI functions, it is
 // unknown what the fabric manager in the guest would need.
 bool switchesAreFree(const Topology& topology, const NvlinkBoard& board,
                      const std::vector<Lease>& leases) {
-  return !board.switches.empty() &&
-         std::none_of(leases.begin(), leases.end(), [&](const Lease& lease) {
-           return std::any_of(
-               board.switches.begin(), board.switches.end(),
-               [&](std::size_t number) { return lease.vf == topology.functions[number].address; });
-         });
+  return !board.switches.empty() && std::ranges::none_of(board.switches, [&](std::size_t number) {
+    return isLeased(topology.functions[number], leases);
+  });
 }
 
 void chooseNvlink(const Topology& topology, const std::vector<Lease>& leases, Proposal& proposal) {

@@ -5,7 +5,7 @@
 
 #include "guest_view.hpp"
 #include "vfpass/finding.hpp"
-#include "vfpass/nvlink_mode.hpp"
+#include "vfpass/mapping.hpp"
 
 namespace vfpass::verify {
 

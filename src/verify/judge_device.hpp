@@ -7,7 +7,7 @@
 #include "limits.hpp"
 #include "vfpass/finding.hpp"
 #include "vfpass/lease.hpp"
-#include "vfpass/nvlink_mode.hpp"
+#include "vfpass/mapping.hpp"
 #include "vfpass/verify/host_side.hpp"
 
 namespace vfpass::verify {

@@ -10,7 +10,7 @@
 
 #include "vfpass/agent/reply.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/size_figures.hpp"
+#include "vfpass/finding.hpp"
 
 namespace vfpass::verify {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "vfpass/base/caught.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/error.hpp"
 #include "vfpass/plan/select_pf.hpp"
 #include "vfpass/port_fault.hpp"
 

@@ -1,7 +1,7 @@
 // /etc/vfpass/host.yaml
 // covers: src/config/host_reader.cpp src/config/pf_selector.cpp
-#include "file_readers.hpp"
 #include "fuzz/target.hpp"
+#include "readers.hpp"
 
 namespace vfpass::fuzz {
 

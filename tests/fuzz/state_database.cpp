@@ -1,6 +1,6 @@
 // The file of the state database: damaged, of another version, or changed by hand.
 // covers: src/state/lease_table.cpp src/state/journal_table.cpp src/state/soft_roce_table.cpp
-// src/state/schema.cpp src/state/corrupt_database.cpp
+// src/state/schema.cpp src/state/database.cpp
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -9,9 +9,8 @@
 
 #include "fake/temporary_folder.hpp"
 #include "fuzz/target.hpp"
-#include "lease_json.hpp"
-#include "vfpass/state/action_json.hpp"
 #include "vfpass/state/database.hpp"
+#include "vfpass/state/record_json.hpp"
 
 namespace vfpass::fuzz {
 namespace {

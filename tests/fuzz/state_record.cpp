@@ -1,10 +1,9 @@
 // Records of the state database, of this or another version.
-// covers: src/state/action_json.cpp src/state/lease_json.cpp src/model/record.cpp
+// covers: src/state/record_json.cpp src/state/record_json.cpp src/model/record.cpp
 // src/model/include/vfpass/model/record.hpp src/model/include/vfpass/model/lease_fields.hpp
-// src/model/lease_encoding.cpp src/state/action_fields.hpp
+// src/model/lease_encoding.cpp src/state/record_json.cpp
 #include "fuzz/target.hpp"
-#include "lease_json.hpp"
-#include "vfpass/state/action_json.hpp"
+#include "vfpass/state/record_json.hpp"
 
 namespace vfpass::fuzz {
 

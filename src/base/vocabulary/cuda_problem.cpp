@@ -101,6 +101,7 @@ std::optional<CudaProblem> parseCudaProblem(std::string_view code) {
 }
 
 CudaProblem cudaProblemOf(int status) {
+  // The numbers of CUresult.
   switch (status) {
     case 3:
       return CudaProblem::notInitialized;

@@ -1,7 +1,6 @@
 #include "vfpass/domain_edit.hpp"
 
 #include "names.hpp"
-#include "vfpass/domain_setting.hpp"
 
 namespace vfpass {
 namespace {

@@ -17,7 +17,7 @@ std::string_view toString(ControllerModel model) {
 }
 
 std::optional<ControllerModel> parseControllerModel(std::string_view model) {
-  const auto* const found = std::find(controllerModels.begin(), controllerModels.end(), model);
+  const auto* const found = std::ranges::find(controllerModels, model);
   return found == controllerModels.end()
              ? std::nullopt
              : std::optional(static_cast<ControllerModel>(found - controllerModels.begin()));
@@ -29,9 +29,8 @@ bool GuestMachine::pciExpress() const {
 }
 
 const PciController* GuestMachine::controller(unsigned index) const {
-  const auto found =
-      std::find_if(controllers.begin(), controllers.end(),
-                   [index](const PciController& each) { return each.index == index; });
+  const auto found = std::ranges::find_if(
+      controllers, [index](const PciController& each) { return each.index == index; });
   return found == controllers.end() ? nullptr : &*found;
 }
 

@@ -12,6 +12,10 @@ constexpr Names<Allowance, 6> allowanceNames{{{Allowance::sharedIommuGroup, "sha
                                               {Allowance::unknownHolder, "unknown-holder"},
                                               {Allowance::disruption, "disruption"}}};
 
+constexpr Names<NvlinkMode, 3> nvlinkModeNames{{{NvlinkMode::all, "all"},
+                                                {NvlinkMode::partition, "partition"},
+                                                {NvlinkMode::disabled, "disabled"}}};
+
 }  // namespace
 
 std::string_view toString(Allowance allowance) { return nameOf(allowanceNames, allowance); }
@@ -39,6 +43,12 @@ std::string toString(const PfSelector& selector) {
            (selector.function ? " function " + std::to_string(*selector.function) : "");
   }
   return "near " + selector.near.value_or("?");
+}
+
+std::string_view toString(NvlinkMode mode) { return nameOf(nvlinkModeNames, mode); }
+
+std::optional<NvlinkMode> parseNvlinkMode(std::string_view name) {
+  return valueOf(nvlinkModeNames, name);
 }
 
 }  // namespace vfpass

@@ -2,7 +2,6 @@
 #include <set>
 
 #include "names.hpp"
-#include "vfpass/base/overloaded.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan.hpp"
 
@@ -75,6 +74,7 @@ void insertPfs(const std::vector<Lease>& leases, std::set<PciAddress>& pfs) {
 }  // namespace
 
 std::string describe(const Action& action) {
+  // A phrase in the imperative for each kind of action.
   return std::visit(
       Overloaded{
           [](const CreateVfs& create) {
@@ -141,7 +141,7 @@ std::string describeWork(const Plan& plan) {
 }
 
 bool changesSoftRoce(const Plan& plan) {
-  return std::any_of(plan.steps.begin(), plan.steps.end(), [](const Step& step) {
+  return std::ranges::any_of(plan.steps, [](const Step& step) {
     return std::holds_alternative<AddSoftRoceLink>(step.action) ||
            std::holds_alternative<RemoveSoftRoceLink>(step.action) ||
            std::holds_alternative<RecordSoftRoce>(step.action) ||
@@ -150,6 +150,7 @@ bool changesSoftRoce(const Plan& plan) {
 }
 
 std::vector<PciAddress> lockedPfs(const Plan& plan) {
+  // Steps and their inverses name a PF themselves, or through the leases that they change.
   std::set<PciAddress> pfs;
   const auto collect = [&](const Action& action) {
     std::visit(Overloaded{

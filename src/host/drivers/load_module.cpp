@@ -10,7 +10,7 @@
 
 #include "helper/poll_until.hpp"
 #include "sysfs/kernel_write.hpp"
-#include "vfpass/base/process_exit.hpp"
+#include "vfpass/base/deadline.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/host/vfio_users.hpp"

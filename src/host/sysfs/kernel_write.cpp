@@ -10,9 +10,9 @@
 #include <cstring>
 
 #include "helper/guarded_child.hpp"
-#include "vfpass/base/caught.hpp"
 #include "vfpass/base/deadline.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/error.hpp"
 
 namespace vfpass::host {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "vfpass/base/bounded_json.hpp"
+#include "vfpass/base/bounded_read.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::probe {

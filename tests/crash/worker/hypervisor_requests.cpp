@@ -1,5 +1,5 @@
-// Replaces connectLibvirt (src/hypervisor/libvirt.cpp) with requests to the world.
-#include "vfpass/hypervisor/libvirt.hpp"
+// Replaces connectLibvirt (src/hypervisor/libvirt_module.cpp) with requests to the world.
+#include "vfpass/hypervisor/libvirt_module.hpp"
 #include "vfpass/hypervisor/sync_definitions.hpp"
 #include "worker/world_socket.hpp"
 

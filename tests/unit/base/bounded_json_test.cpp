@@ -1,4 +1,4 @@
-#include "vfpass/base/bounded_json.hpp"
+#include "vfpass/base/bounded_read.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "line_diff.hpp"
+#include "vfpass/base/unified_diff.hpp"
 
 #include <gtest/gtest.h>
 

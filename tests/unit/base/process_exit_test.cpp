@@ -1,4 +1,4 @@
-#include "vfpass/base/process_exit.hpp"
+#include "vfpass/base/deadline.hpp"
 
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "vfpass/base/version_text.hpp"
+#include "vfpass/version.hpp"
 
 #include <gtest/gtest.h>
 

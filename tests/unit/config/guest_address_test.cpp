@@ -1,4 +1,4 @@
-#include "guest_address.hpp"
+#include "guest_interface.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "file_readers.hpp"
+#include "readers.hpp"
 #include "support.hpp"
 
 namespace vfpass::config {

@@ -1,4 +1,4 @@
-#include "plain_scalar.hpp"
+#include "yaml_reader.hpp"
 
 #include <gmock/gmock.h>
 

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "file_readers.hpp"
+#include "readers.hpp"
 
 namespace vfpass::config {
 namespace {

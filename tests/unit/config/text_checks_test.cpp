@@ -1,4 +1,4 @@
-#include "text_checks.hpp"
+#include "yaml_reader.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "open_module.hpp"
+#include "vfpass/hypervisor/libvirt_module.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

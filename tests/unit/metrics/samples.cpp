@@ -1,6 +1,6 @@
 #include "samples.hpp"
 
-#include "vfpass/size_figures.hpp"
+#include "vfpass/finding.hpp"
 
 namespace vfpass::metrics::samples {
 namespace {

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "golden.hpp"
-#include "vfpass/size_figures.hpp"
+#include "vfpass/finding.hpp"
 
 namespace vfpass::report {
 namespace {

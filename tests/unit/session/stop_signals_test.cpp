@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "vfpass/cancelled.hpp"
+#include "vfpass/error.hpp"
 
 namespace vfpass::session {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "setup_guest.hpp"
-#include "vfpass/cancelled.hpp"
+#include "vfpass/error.hpp"
 #include "vfpass/setup/describe_setup.hpp"
 
 namespace vfpass::setup {

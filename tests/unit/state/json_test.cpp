@@ -1,11 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lease_json.hpp"
 #include "samples.hpp"
 #include "vfpass/error.hpp"
-#include "vfpass/state/action_json.hpp"
 #include "vfpass/state/database.hpp"
+#include "vfpass/state/record_json.hpp"
 
 namespace vfpass::state {
 namespace {

@@ -11,9 +11,9 @@
 #include <fstream>
 
 #include "child.hpp"
-#include "failure.hpp"
 #include "fake/temporary_folder.hpp"
 #include "samples.hpp"
+#include "sqlite_connection.hpp"
 #include "system_call_faults.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/state/database.hpp"

@@ -9,7 +9,7 @@
 #include "mirror_support.hpp"
 #include "vfpass/domain/guest_machine.hpp"
 #include "vfpass/report/nccl_topology.hpp"
-#include "vfpass/topology/device_matrix.hpp"
+#include "vfpass/topology/distance.hpp"
 #include "vfpass/topology/guest_topology.hpp"
 
 namespace vfpass::topology {

@@ -15,7 +15,7 @@
 #include "vfpass/inventory/read_topology.hpp"
 #include "vfpass/topology/distance.hpp"
 #include "vfpass/topology/guest_topology.hpp"
-#include "vfpass/topology/rails.hpp"
+#include "vfpass/topology/nearest_pf.hpp"
 
 namespace vfpass::topology {
 namespace {

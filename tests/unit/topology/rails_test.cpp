@@ -1,4 +1,4 @@
-#include "vfpass/topology/rails.hpp"
+#include "vfpass/topology/nearest_pf.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

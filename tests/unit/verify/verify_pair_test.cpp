@@ -8,7 +8,7 @@
 
 #include "fake/local_guest.hpp"
 #include "sound_inventory.hpp"
-#include "vfpass/cancelled.hpp"
+#include "vfpass/error.hpp"
 
 namespace vfpass::verify {
 namespace {

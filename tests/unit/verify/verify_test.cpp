@@ -7,8 +7,8 @@
 
 #include "scripted_guest.hpp"
 #include "sound_inventory.hpp"
-#include "vfpass/cancelled.hpp"
-#include "vfpass/size_figures.hpp"
+#include "vfpass/error.hpp"
+#include "vfpass/finding.hpp"
 
 namespace vfpass::verify {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "vfpass/apply/tools.hpp"
-#include "vfpass/cancelled.hpp"
+#include "vfpass/error.hpp"
 
 namespace vfpass::apply {
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <functional>
@@ -35,7 +36,15 @@ struct Tools {
   std::function<void()> makeSealKey = [] {};
 
   /// The time left to wait for a lock, never beyond the deadline.
-  [[nodiscard]] std::chrono::milliseconds remainingTimeout() const;
+  [[nodiscard]] std::chrono::milliseconds remainingTimeout() const {
+    using std::chrono::milliseconds;
+    if (!deadline) {
+      return lockTimeout;
+    }
+    const auto left =
+        std::chrono::duration_cast<milliseconds>(*deadline - std::chrono::steady_clock::now());
+    return std::clamp(left, milliseconds{0}, lockTimeout);
+  }
 };
 
 }  // namespace vfpass::apply

@@ -49,6 +49,9 @@ CheckedFile loadFile(const std::filesystem::path& file);
 /// GPU. Each problem names both places.
 std::vector<Problem> crossCheck(const std::vector<Mapping>& mappings);
 
+/// The same between entries of one mapping, and interface names that the guest would have twice.
+std::vector<Problem> collisionsWithin(const Mapping& mapping);
+
 /// The mapping whose `vm:` is this domain's name or its UUID (in upper or lower case, with or
 /// without dashes); nullptr if there is none. File names do not matter. Throws Error
 /// (ExitCode::badInput) with both places if two match. The pointer is valid as long as the

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "vfpass/diagnosis.hpp"
-#include "vfpass/guest_memory.hpp"
+#include "vfpass/domain_facts.hpp"
+#include "vfpass/finding.hpp"
 #include "vfpass/host/root.hpp"
 #include "vfpass/mapping.hpp"
 #include "vfpass/peer_mapping.hpp"

@@ -6,8 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "vfpass/claim.hpp"
-#include "vfpass/domain_interface.hpp"
+#include "vfpass/domain_facts.hpp"
 #include "vfpass/lease.hpp"
 #include "vfpass/seal_key.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "vfpass/network_pool.hpp"
+#include "vfpass/domain_facts.hpp"
 
 namespace vfpass::domain {
 

@@ -6,7 +6,6 @@
 
 #include "vfpass/domain_edit.hpp"
 #include "vfpass/domain_facts.hpp"
-#include "vfpass/guest_memory.hpp"
 #include "vfpass/peer_mapping.hpp"
 
 namespace vfpass::domain {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "vfpass/diagnosis.hpp"
+#include "vfpass/finding.hpp"
 #include "vfpass/inventory.hpp"
 #include "vfpass/lease.hpp"
 #include "vfpass/report/status_report.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "vfpass/claim.hpp"
+#include "vfpass/domain_facts.hpp"
 #include "vfpass/holder.hpp"
 #include "vfpass/inventory.hpp"
 #include "vfpass/mapping.hpp"

@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "vfpass/hypervisor_versions.hpp"
 #include "vfpass/peer_mapping.hpp"
+#include "vfpass/version.hpp"
 
 namespace vfpass::plan {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "vfpass/network_pool.hpp"
+#include "vfpass/domain_facts.hpp"
 #include "vfpass/plan/objection.hpp"
 #include "vfpass/plan/plan_attach.hpp"
 

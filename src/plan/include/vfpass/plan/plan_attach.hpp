@@ -6,18 +6,16 @@
 #include <string>
 #include <vector>
 
-#include "vfpass/claim.hpp"
-#include "vfpass/domain_interface.hpp"
-#include "vfpass/domain_setting.hpp"
+#include "vfpass/domain_edit.hpp"
+#include "vfpass/domain_facts.hpp"
 #include "vfpass/guest_tree.hpp"
-#include "vfpass/hypervisor_versions.hpp"
 #include "vfpass/inventory.hpp"
 #include "vfpass/lease.hpp"
 #include "vfpass/mapping.hpp"
-#include "vfpass/network_pool.hpp"
 #include "vfpass/plan.hpp"
 #include "vfpass/plan/objection.hpp"
 #include "vfpass/topology.hpp"
+#include "vfpass/version.hpp"
 
 namespace vfpass::plan {
 

@@ -9,7 +9,7 @@
 
 #include "vfpass/identifiers.hpp"
 #include "vfpass/inventory.hpp"
-#include "vfpass/nvlink_mode.hpp"
+#include "vfpass/mapping.hpp"
 #include "vfpass/verify/host_side.hpp"
 #include "vfpass/verify/leased_gpu.hpp"
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "vfpass/report/style.hpp"
-#include "vfpass/topology/device_matrix.hpp"
+#include "vfpass/topology/distance.hpp"
 
 namespace vfpass::report {
 

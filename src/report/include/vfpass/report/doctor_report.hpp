@@ -3,7 +3,7 @@
 #include <iosfwd>
 #include <vector>
 
-#include "vfpass/diagnosis.hpp"
+#include "vfpass/finding.hpp"
 #include "vfpass/report/style.hpp"
 
 namespace vfpass::report {

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "vfpass/domain_setting.hpp"
+#include "vfpass/domain_edit.hpp"
 #include "vfpass/plan.hpp"
 #include "vfpass/report/style.hpp"
-#include "vfpass/topology/device_matrix.hpp"
+#include "vfpass/topology/distance.hpp"
 
 namespace vfpass::report {
 

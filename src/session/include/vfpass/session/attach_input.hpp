@@ -3,7 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "vfpass/hypervisor_versions.hpp"
 #include "vfpass/inventory.hpp"
 #include "vfpass/plan/plan_attach.hpp"
 #include "vfpass/report/plan_report.hpp"
@@ -11,6 +10,7 @@
 #include "vfpass/session/subject.hpp"
 #include "vfpass/session/survey_domains.hpp"
 #include "vfpass/topology.hpp"
+#include "vfpass/version.hpp"
 
 namespace vfpass::session {
 

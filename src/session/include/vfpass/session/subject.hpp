@@ -5,10 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "vfpass/claim.hpp"
 #include "vfpass/domain/domain_xml.hpp"
+#include "vfpass/domain_facts.hpp"
 #include "vfpass/mapping.hpp"
-#include "vfpass/network_pool.hpp"
 #include "vfpass/plan/plan_attach.hpp"
 #include "vfpass/session/command_session.hpp"
 #include "vfpass/topology.hpp"

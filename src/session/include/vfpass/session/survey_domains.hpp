@@ -4,9 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "vfpass/claim.hpp"
 #include "vfpass/domain/domain_xml.hpp"
-#include "vfpass/network_pool.hpp"
+#include "vfpass/domain_facts.hpp"
 #include "vfpass/session/command_session.hpp"
 
 namespace vfpass::session {

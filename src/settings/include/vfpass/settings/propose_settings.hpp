@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "vfpass/domain_edit.hpp"
 #include "vfpass/domain_facts.hpp"
-#include "vfpass/domain_setting.hpp"
 #include "vfpass/guest_tree.hpp"
 #include "vfpass/host_capacity.hpp"
 #include "vfpass/hypervisor.hpp"

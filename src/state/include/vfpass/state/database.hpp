@@ -20,7 +20,8 @@ namespace vfpass::state {
 /// The file is not a database or is damaged; the caller may set it aside and rebuild it.
 class CorruptDatabase : public Error {
  public:
-  using Error::Error;
+  /// The remedy is the same for every kind of damage.
+  explicit CorruptDatabase(const std::string& message);
 };
 
 /// Progress of a journaled step. A step that is `started` after a crash may or may not have taken

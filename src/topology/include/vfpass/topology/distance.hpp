@@ -1,7 +1,12 @@
 #pragma once
 
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
+#include "vfpass/guest_tree.hpp"
+#include "vfpass/lease.hpp"
 #include "vfpass/topology.hpp"
 
 namespace vfpass::topology {
@@ -27,5 +32,28 @@ Distance distance(const Topology& topology, std::size_t one, std::size_t other);
 /// The port that represents a whole switch: the upstream port of the switch that `bridge` belongs
 /// to, or of the outermost of a PEX chip's nested switches. Other bridges represent themselves.
 std::size_t switchOf(const Topology& topology, std::size_t bridge);
+
+/// Distances between all devices of one VM.
+struct DeviceMatrix {
+  std::vector<std::string> names;  ///< the mapping's entries; other devices by address
+  /// Square, in the order of `names`; nullopt where one of the two has no place in the tree.
+  std::vector<std::vector<std::optional<Distance>>> distances;
+
+  /// The distance between two entries of `names`; also nullopt if one of them is unknown.
+  [[nodiscard]] std::optional<Distance> between(const std::string& one,
+                                                const std::string& other) const;
+
+  bool operator==(const DeviceMatrix&) const = default;
+};
+
+/// The machine's passed devices at their places on the host; at least PIX between two devices.
+DeviceMatrix hostMatrix(const GuestMachine& machine, const Topology& host);
+
+/// The same devices at their places in the guest.
+DeviceMatrix guestMatrix(const GuestMachine& machine, const Topology& host);
+
+/// The machine with each leased VF replaced by its PF, which exists even while the VFs do not and
+/// has the same distances.
+GuestMachine withPfs(GuestMachine machine, const std::vector<Lease>& leases);
 
 }  // namespace vfpass::topology

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "vfpass/lease.hpp"
-#include "vfpass/topology/rails.hpp"
+#include "vfpass/topology/nearest_pf.hpp"
 
 namespace vfpass::topology {
 

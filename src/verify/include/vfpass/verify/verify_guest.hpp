@@ -10,7 +10,7 @@
 #include "vfpass/finding.hpp"
 #include "vfpass/inventory.hpp"
 #include "vfpass/lease.hpp"
-#include "vfpass/nvlink_mode.hpp"
+#include "vfpass/mapping.hpp"
 #include "vfpass/verify/host_side.hpp"
 #include "vfpass/verify/leased_gpu.hpp"
 

@@ -1,0 +1,123 @@
+#include "created_vfs.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "perform.hpp"
+#include "vfpass/plan/check_device.hpp"
+#include "vfpass/plan/plan_detach.hpp"
+
+namespace vfpass::apply {
+namespace {
+
+bool drops(const Action& action, const Lease& lease) {
+  const auto* drop = std::get_if<DropLease>(&action);
+  return drop != nullptr && drop->domain == lease.domain && drop->entry == lease.entry &&
+         drop->generation == lease.generation;
+}
+
+bool endsForward(const Step& step, const Lease& lease) { return drops(step.action, lease); }
+
+bool endsInRollback(const Step& step, const Lease& lease) {
+  return std::ranges::any_of(step.undo, [&](const Action& action) { return drops(action, lease); });
+}
+
+using Ends = bool (*)(const Step&, const Lease&);
+
+bool removesVfs(const Plan& plan, const PciAddress& pf) {
+  return std::ranges::any_of(plan.steps, [&](const Step& step) {
+    const auto* removal = std::get_if<RemoveVfs>(&step.action);
+    return removal != nullptr && removal->pf == pf;
+  });
+}
+
+// The leases that the plan ends, by PF, where no other lease remains.
+std::map<PciAddress, std::vector<Lease>> lastLeases(const Plan& plan, Ends ends,
+                                                    const std::vector<Lease>& leases) {
+  std::map<PciAddress, std::vector<Lease>> last;
+  std::set<PciAddress> needed;
+  for (const Lease& lease : leases) {
+    const bool isEnded =
+        std::ranges::any_of(plan.steps, [&](const Step& step) { return ends(step, lease); });
+    if (isVf(lease) && lease.original.created && isEnded) {
+      last[lease.pf].push_back(lease);
+    } else {
+      needed.insert(lease.pf);
+    }
+  }
+  std::erase_if(last, [&](const auto& each) {
+    return needed.contains(each.first) || removesVfs(plan, each.first);
+  });
+  return last;
+}
+
+// nullopt if it is gone or cannot be read: then its VFs are left alone.
+std::optional<PhysicalFunction> findPf(const PciAddress& address, Tools& tools) {
+  try {
+    return tools.kernel.readPf(address);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+std::vector<Step> removals(const Plan& plan, Ends ends, Tools& tools) {
+  std::vector<Step> steps;
+  const auto leases = tools.database.leases();
+  for (const auto& [address, ended] : lastLeases(plan, ends, leases)) {
+    const auto pf = findPf(address, tools);
+    if (!pf) {
+      continue;
+    }
+    std::vector<PciAddress> vfs;
+    for (const auto& vf : pf->vfs) {
+      vfs.push_back(vf.address);
+    }
+    const auto holders = tools.kernel.findHolders(vfs);
+    if (const auto removal = plan::removalOfVfs(*pf, ended, leases, holders)) {
+      steps.push_back(*removal);
+    }
+  }
+  return steps;
+}
+
+}  // namespace
+
+void checkCreatedVfs(const CreateVfs& created, const Plan& plan, Tools& tools) {
+  std::vector<Lease> leases;
+  for (const auto& step : plan.steps) {
+    const auto* record = std::get_if<RecordLease>(&step.action);
+    if (record != nullptr && isVf(record->lease) && record->lease.pf == created.pf) {
+      leases.push_back(record->lease);
+    }
+  }
+  std::vector<PciAddress> vfs;
+  for (const auto& lease : leases) {
+    vfs.push_back(lease.vf);
+  }
+  plan::throwObjections(
+      "cannot use the new VFs of PF " + toString(created.pf),
+      plan::checkLeasedVfs(tools.kernel.readPf(created.pf), leases, tools.kernel.findHolders(vfs)));
+}
+
+std::vector<Step> findUnusedVfs(const Plan& plan, Tools& tools) {
+  return removals(plan, endsForward, tools);
+}
+
+void removeUnusedVfs(const Plan& plan, HolderGate& gate, Tools& tools,
+                     std::vector<std::string>& warnings) {
+  for (const Step& removal : removals(plan, endsInRollback, tools)) {
+    if (gate.objectionsOfOthersTo({removal.action}).empty()) {
+      gate.require({removal.action});
+      perform(removal.action, tools, warnings);
+    }
+  }
+}
+
+bool endsLease(const std::vector<Action>& inverse) {
+  return std::ranges::any_of(
+      inverse, [](const Action& action) { return std::holds_alternative<DropLease>(action); });
+}
+
+}  // namespace vfpass::apply

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "holder_gate.hpp"
+#include "vfpass/apply/tools.hpp"
+
+// VFs that vfpass created belong to all domains that lease one of them, and the last one removes
+// them. Which one is the last may turn out after its plan was made: the others have ended their
+// leases meanwhile, or the attach that created the VFs was rolled back. Call the functions that
+// find and remove them under the PF locks, before the leases end.
+
+namespace vfpass::apply {
+
+/// Checks that newly created VFs are where the leases say and that they can be assigned; throws
+/// otherwise.
+void checkCreatedVfs(const CreateVfs& created, const Plan& plan, Tools& tools);
+
+/// The steps that remove VFs which nobody needs once the plan's steps have ended their leases, and
+/// which the plan does not remove.
+std::vector<Step> findUnusedVfs(const Plan& plan, Tools& tools);
+
+/// Removes VFs which nobody needs once the plan's inverses have ended its leases. The plan's other
+/// inverses have run. VFs that somebody begins to use at this moment stay.
+void removeUnusedVfs(const Plan& plan, HolderGate& gate, Tools& tools,
+                     std::vector<std::string>& warnings);
+
+/// Whether a step of a rollback ends a lease.
+bool endsLease(const std::vector<Action>& inverse);
+
+}  // namespace vfpass::apply

@@ -1,0 +1,133 @@
+#include "vfpass/apply/device_owner.hpp"
+
+#include <algorithm>
+
+namespace vfpass::apply {
+namespace {
+
+using state::JournaledStep;
+using state::StepStatus;
+
+bool changes(const Action& action, const Lease& lease) {
+  if (const auto* configure = std::get_if<ConfigureVfs>(&action)) {
+    return isVf(lease) && configure->pf == lease.pf &&
+           std::ranges::find(configure->vfs, vfOf(lease).index, &VfChange::index) !=
+               configure->vfs.end();
+  }
+  const auto* bind = std::get_if<BindDriver>(&action);
+  const auto* reset = std::get_if<ResetFunction>(&action);
+  return (bind != nullptr && bind->function == lease.vf) ||
+         (reset != nullptr && reset->function == lease.vf);
+}
+
+bool leavesWithHost(const JournaledStep& step, PlanKind kind, const Lease& lease) {
+  const bool undone = step.status == StepStatus::undone;
+  if (const auto* plug = std::get_if<PlugDevice>(&step.step.action)) {
+    return plug->lease.entry == lease.entry && plug->lease.generation == lease.generation &&
+           (undone || step.status == StepStatus::planned);
+  }
+  const bool givenBack = kind == PlanKind::attach ? undone : step.status != StepStatus::planned;
+  return givenBack && changes(step.step.action, lease);
+}
+
+// A guest that stops returns its leases to reserved; they are still the recorded ones.
+bool holds(const std::vector<Lease>& leases, const Lease& recorded) {
+  return std::ranges::any_of(leases, [&](const Lease& lease) {
+    const bool released =
+        recorded.state == LeaseState::running && lease.state == LeaseState::reserved;
+    return lease.entry == recorded.entry && lease.generation == recorded.generation &&
+           (lease.state == recorded.state || released);
+  });
+}
+
+// A lease that a domain start has taken over belongs to that start.
+bool isStarting(const std::vector<Lease>& leases, const std::string& entry,
+                std::uint64_t generation, const Tools& tools) {
+  return std::ranges::any_of(leases, [&](const Lease& lease) {
+    return lease.entry == entry && lease.generation == generation &&
+           lease.bootId == tools.kernel.bootId() && lease.state == LeaseState::starting;
+  });
+}
+
+bool isVfioDriver(const std::string& driver) {
+  return driver.ends_with("vfio-pci") || driver.ends_with("vfio_pci");
+}
+
+bool isUsed(const PhysicalFunction& pf, const Tools& tools) {
+  const auto leases = tools.database.leases();
+  const bool running = std::ranges::any_of(leases, [&](const Lease& lease) {
+    return lease.pf == pf.address && lease.state != LeaseState::reserved;
+  });
+  return running || std::ranges::any_of(
+                        pf.vfs, [](const VirtualFunction& vf) { return isVfioDriver(vf.driver); });
+}
+
+}  // namespace
+
+bool isHosts(const Lease& lease, const std::vector<state::Operation>& open) {
+  return std::ranges::any_of(open, [&](const state::Operation& operation) {
+    const bool movesDevices =
+        operation.kind == PlanKind::attach || operation.kind == PlanKind::detach;
+    return movesDevices && operation.domain == lease.domain &&
+           std::ranges::any_of(operation.steps, [&](const JournaledStep& step) {
+             return leavesWithHost(step, operation.kind, lease);
+           });
+  });
+}
+
+bool leasesAreOurs(const Plan& plan, std::size_t done, const Tools& tools) {
+  const auto leases = tools.database.leasesOf(plan.domain);
+  const auto isOurs = [&](const Action& action, bool performed) {
+    if (const auto* record = std::get_if<RecordLease>(&action)) {
+      const Lease& lease = record->lease;
+      return performed ? holds(leases, lease)
+                       : !isStarting(leases, lease.entry, lease.generation, tools);
+    }
+    const auto* drop = std::get_if<DropLease>(&action);
+    return drop == nullptr || !isStarting(leases, drop->entry, drop->generation, tools);
+  };
+  for (std::size_t at = 0; at < plan.steps.size(); ++at) {
+    if (!isOurs(plan.steps[at].action, at < done)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::vector<Lease> returnedSince(const Plan& plan, const Tools& tools) {
+  std::vector<Lease> returned;
+  if (plan.kind != PlanKind::prepare && plan.kind != PlanKind::release) {
+    return returned;
+  }
+  const auto leases = tools.database.leasesOf(plan.domain);
+  const auto open = tools.database.openOperations();
+  for (const Step& step : plan.steps) {
+    const auto* record = std::get_if<RecordLease>(&step.action);
+    const bool held = record != nullptr && std::ranges::any_of(leases, [&](const Lease& lease) {
+                        return lease.entry == record->lease.entry &&
+                               lease.generation == record->lease.generation &&
+                               !isHosts(lease, open);
+                      });
+    if (record != nullptr && !held) {
+      returned.push_back(record->lease);
+    }
+  }
+  return returned;
+}
+
+bool isOvertaken(const Plan& plan, Tools& tools) {
+  const bool changesVfs = std::ranges::any_of(plan.steps, [](const Step& step) {
+    return std::holds_alternative<CreateVfs>(step.action) ||
+           std::holds_alternative<RemoveVfs>(step.action);
+  });
+  if (plan.kind != PlanKind::host || !changesVfs) {
+    return false;
+  }
+  const auto pfs = tools.kernel.readPfs();
+  const auto locked = lockedPfs(plan);
+  return std::ranges::any_of(pfs, [&](const PhysicalFunction& pf) {
+    return std::ranges::find(locked, pf.address) != locked.end() && isUsed(pf, tools);
+  });
+}
+
+}  // namespace vfpass::apply

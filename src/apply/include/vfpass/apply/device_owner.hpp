@@ -1,0 +1,32 @@
+#pragma once
+
+#include <vector>
+
+#include "vfpass/apply/tools.hpp"
+
+namespace vfpass::apply {
+
+// Who has the devices of an operation that is unfinished or was interrupted: a domain start or
+// another command may have taken them while no lock was held or no process worked on it.
+
+/// Whether the device of a lease is the host's although the lease has not ended: an unfinished
+/// attach has not plugged it into the running domain yet, or has taken it back, or an unfinished
+/// detach has begun to give it back. It must not get neutral values: only that operation knows its
+/// attributes, and does not set them again where it has set them. `open`:
+/// Database::openOperations().
+bool isHosts(const Lease& lease, const std::vector<state::Operation>& open);
+
+/// True while the database still holds the leases as the first `done` steps recorded them. False: a
+/// domain start (the prepare of the hook) or another command has taken them over, and the host
+/// steps of this plan must neither continue nor be rolled back.
+bool leasesAreOurs(const Plan& plan, std::size_t done, const Tools& tools);
+
+/// The leases that an interrupted prepare or release would return to reserved and whose devices are
+/// the host's by now: the lease has ended, or isHosts(). Empty for other plans.
+std::vector<Lease> returnedSince(const Plan& plan, const Tools& tools);
+
+/// True for an interrupted `host apply` if a VM has started on its VFs since (prepare does not need
+/// the host settings to be recovered). Nobody may roll back the rest of it then.
+bool isOvertaken(const Plan& plan, Tools& tools);
+
+}  // namespace vfpass::apply

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "problem_list.hpp"
+#include "vfpass/mapping.hpp"
+#include "vfpass/soft_roce.hpp"
+#include "yaml_tree.hpp"
+
+namespace vfpass::config {
+
+/// Reads the text of one mapping file. The result is valid only if no problem was added.
+Mapping readMapping(const std::string& text, ProblemList& problems);
+
+/// The contents of host.yaml.
+struct HostFile {
+  HostPolicy policy;
+  std::vector<SoftRocePolicy> softRoce;
+};
+
+/// Whether the text has keys of a host.yaml and not those of a mapping.
+bool isHostFile(const std::string& text);
+
+/// Reads the text of host.yaml. The result is valid only if no problem was added.
+HostFile readHostFile(const std::string& text, ProblemList& problems);
+
+/// The parts of the mapping that an entry of `vfs:` refers to.
+struct MappingContext {
+  std::set<std::string> functionNames;
+  std::set<Allowance> allow;
+};
+
+/// Reads one entry of `vfs:` and checks what a schema cannot express. Skips values that were
+/// already refused, so that all problems of a file are reported at once.
+MappedVf readVf(Node& node, const MappingContext& context, ProblemList& problems);
+
+/// Reads `pf:`. nullopt if it is missing or was refused.
+std::optional<PfSelector> readPfSelector(Node* node, ProblemList& problems);
+
+/// Reads a PCI address that the schema accepted; nullopt if it was refused.
+std::optional<PciAddress> readPciAddress(Node* node, ProblemList& problems);
+
+}  // namespace vfpass::config

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <libvirt/libvirt.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "vfpass/hypervisor.hpp"
+
+namespace vfpass::libvirt {
+
+struct CloseConnection {
+  void operator()(virConnectPtr connection) const { virConnectClose(connection); }
+};
+struct FreeDomain {
+  void operator()(virDomainPtr domain) const { virDomainFree(domain); }
+};
+struct FreeNetwork {
+  void operator()(virNetworkPtr network) const { virNetworkFree(network); }
+};
+struct FreeMemory {
+  void operator()(void* memory) const { std::free(memory); }
+};
+
+using ConnectionHandle = std::unique_ptr<virConnect, CloseConnection>;
+using DomainHandle = std::unique_ptr<virDomain, FreeDomain>;
+using NetworkHandle = std::unique_ptr<virNetwork, FreeNetwork>;
+/// Text or arrays that the caller of libvirt must free.
+template <typename Content>
+using Memory = std::unique_ptr<Content, FreeMemory>;
+
+/// A domain or network can vanish between two calls; listings then leave it out.
+struct Vanished {};
+
+/// The domain's name, from the handle; empty if it has none.
+std::string nameOf(virDomainPtr domain);
+
+/// `domain 'train0'`, for messages.
+std::string domainNamed(const std::string& name);
+
+/// Both return why libvirt cannot send the XML of this domain or network; that must not end a
+/// listing. They throw Vanished, or Error without a connection: then none can be read.
+DomainXml readXml(virDomainPtr domain, unsigned flags, const std::string& name);
+DomainXml readXml(virNetworkPtr network, const std::string& name);
+
+}  // namespace vfpass::libvirt

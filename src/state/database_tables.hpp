@@ -1,0 +1,64 @@
+#pragma once
+
+#include <SQLiteCpp/Database.h>
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "vfpass/lease.hpp"
+#include "vfpass/soft_roce.hpp"
+#include "vfpass/state/database.hpp"
+
+namespace vfpass::state {
+
+/// Throws the error for a record that this version does not understand: unknown or missing members,
+/// or an unknown value.
+[[noreturn]] void throwUnknownRecord(const std::string& what);
+
+// Each function runs inside its caller's transaction.
+
+std::vector<Lease> readLeases(SQLite::Database& database);
+std::vector<Lease> readLeasesOf(SQLite::Database& database, const Uuid& domain);
+/// Also nullopt if the lease has another generation.
+std::optional<Lease> readLease(SQLite::Database& database, const Uuid& domain,
+                               const std::string& entry, std::uint64_t generation);
+/// Throws ExitCode::refused if another lease holds the VF.
+void writeLease(SQLite::Database& database, const Lease& lease);
+/// Deletes the tombstones of other domains than these, beyond the `kept` newest generations.
+void deleteTombstones(SQLite::Database& database, const std::set<Uuid>& domains, std::size_t kept);
+/// Also records that this generation of the entry has ended.
+bool deleteLease(SQLite::Database& database, const Uuid& domain, const std::string& entry,
+                 std::uint64_t generation);
+/// Why a lease from metadata must not be recorded: it has ended, or another lease holds its device.
+/// Empty if it may be.
+std::string adoptionFault(SQLite::Database& database, const Lease& lease);
+/// Makes every future generation higher than this one.
+void raiseGeneration(SQLite::Database& database, std::uint64_t generation);
+std::uint64_t readGeneration(SQLite::Database& database);
+std::uint64_t takeGeneration(SQLite::Database& database);
+
+// Each function runs inside its caller's transaction.
+
+std::int64_t insertOperation(SQLite::Database& database, const Plan& plan,
+                             const std::string& bootId);
+/// Appends steps to an operation.
+void insertSteps(SQLite::Database& database, std::int64_t operation,
+                 const std::vector<Step>& steps);
+/// Throws if the operation lacks any of these steps.
+void updateSteps(SQLite::Database& database, std::int64_t operation, std::size_t first,
+                 std::size_t count, StepStatus status);
+void deleteOperation(SQLite::Database& database, std::int64_t operation);
+std::vector<Operation> readOperations(SQLite::Database& database);
+std::optional<Operation> readOperation(SQLite::Database& database, std::int64_t id);
+
+// Each function runs inside its caller's transaction.
+
+/// Empty for a database of format 1, which lacks the table.
+std::vector<SoftRoceRecord> readSoftRoceRecords(SQLite::Database& database);
+void writeSoftRoceRecord(SQLite::Database& database, const SoftRoceRecord& record);
+void deleteSoftRoceRecord(SQLite::Database& database, const std::string& name);
+
+}  // namespace vfpass::state

@@ -1,0 +1,144 @@
+#include "vfpass/topology/nearest_pf.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace vfpass::topology {
+namespace {
+
+template <typename Test>
+std::vector<std::size_t> numbersOf(const Topology& topology, Test test) {
+  std::vector<std::size_t> numbers;
+  for (std::size_t i = 0; i < topology.functions.size(); ++i) {
+    if (test(topology.functions[i])) {
+      numbers.push_back(i);
+    }
+  }
+  return numbers;
+}
+
+// The rate of the fastest port in Mbit/s; 0: unknown.
+std::uint64_t portRateOf(const TopologyFunction& pf) {
+  std::uint64_t rate = 0;
+  for (const auto& device : pf.rdma) {
+    for (const auto& port : device.ports) {
+      rate = std::max<std::uint64_t>(rate, port.rate);
+    }
+  }
+  return rate;
+}
+
+// Lower is better among equally near PFs: a usable one, the largest share of its rate (among
+// equally fast ones: the fewest VFs taken), the lowest address.
+std::tuple<bool, std::uint64_t, unsigned, PciAddress> rankOf(const TopologyFunction& pf,
+                                                             unsigned taken) {
+  return {!isUsable(pf), ~shareOf(pf, taken), taken, pf.address};
+}
+
+// All candidates at the shortest distance; choose() selects one of them.
+NearPf nearestOf(const Topology& topology, std::size_t function,
+                 const std::vector<std::size_t>& pfs) {
+  NearPf nearest;
+  for (const std::size_t pf : pfs) {
+    const Distance found = distance(topology, function, pf);
+    if (found < nearest.distance || nearest.alike.empty()) {
+      nearest.distance = found;
+      nearest.alike.clear();
+    }
+    if (found == nearest.distance) {
+      nearest.alike.push_back(pf);
+    }
+  }
+  return nearest;
+}
+
+void take(std::vector<std::size_t>::iterator chosen, NearPf& near, NearCandidates& candidates) {
+  near.pf = *chosen;
+  near.alike.erase(chosen);
+  ++candidates.taken[*near.pf];
+}
+
+void choose(const Topology& topology, NearPf& near, NearCandidates& candidates) {
+  const auto best = std::ranges::min_element(near.alike, {}, [&](std::size_t pf) {
+    return std::pair(candidates.full.contains(pf),
+                     rankOf(topology.functions[pf], candidates.taken[pf]));
+  });
+  if (best != near.alike.end()) {
+    take(best, near, candidates);
+  }
+}
+
+}  // namespace
+
+std::vector<std::size_t> gpus(const Topology& topology) {
+  return numbersOf(topology, [](const TopologyFunction& function) {
+    return function.role == FunctionRole::gpu && !function.physicalFunction;
+  });
+}
+
+std::vector<std::size_t> pfs(const Topology& topology) { return numbersOf(topology, isPf); }
+
+std::vector<std::size_t> rdmaPfs(const Topology& topology) {
+  return numbersOf(topology, isRdmaCapable);
+}
+
+bool isUsable(const TopologyFunction& pf) {
+  const auto active = [](const RdmaDevice& device) {
+    return std::ranges::find(device.ports, "ACTIVE", &RdmaPort::state) != device.ports.end();
+  };
+  return pf.rdma.empty() ? std::ranges::any_of(pf.netdevs, &Netdev::up)
+                         : std::ranges::any_of(pf.rdma, active);
+}
+
+std::uint64_t shareOf(const TopologyFunction& pf, unsigned taken) {
+  const std::uint64_t port = portRateOf(pf);
+  // One bit per transfer and lane; the encoding overhead is the same for all.
+  const std::uint64_t link = std::uint64_t{pf.best.speed} * pf.best.width;
+  const std::uint64_t rate = port == 0 || link == 0 ? std::max(port, link) : std::min(port, link);
+  return rate / (std::uint64_t{taken} + 1);
+}
+
+std::vector<NearPf> nearPfs(const Topology& topology, const std::vector<NearRequest>& requests,
+                            NearCandidates candidates) {
+  std::vector<NearPf> found;
+  std::vector<std::size_t> open;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    NearPf& near = found.emplace_back(nearestOf(topology, requests[i].function, candidates.pfs));
+    const auto kept =
+        requests[i].kept ? std::ranges::find(near.alike, *requests[i].kept) : near.alike.end();
+    if (kept != near.alike.end()) {
+      take(kept, near, candidates);
+    } else {
+      open.push_back(i);
+    }
+  }
+  std::ranges::stable_sort(open, {}, [&](std::size_t request) {
+    return std::pair(found[request].distance, found[request].alike.size());
+  });
+  for (const std::size_t request : open) {
+    choose(topology, found[request], candidates);
+  }
+  return found;
+}
+
+std::vector<Rail> rails(const Topology& topology) {
+  return rails(topology, gpus(topology), rdmaPfs(topology));
+}
+
+std::vector<Rail> rails(const Topology& topology, const std::vector<std::size_t>& gpus,
+                        std::vector<std::size_t> pfs) {
+  std::erase_if(pfs, [&](std::size_t pf) { return !isRdmaCapable(topology.functions[pf]); });
+  std::vector<NearRequest> requests;
+  for (const std::size_t gpu : gpus) {
+    requests.push_back({gpu, {}});
+  }
+  const auto near = nearPfs(topology, requests, {pfs, {}, {}});
+  std::vector<Rail> found;
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
+    found.push_back({gpus[i], near[i].pf, near[i].distance, near[i].alike});
+  }
+  return found;
+}
+
+}  // namespace vfpass::topology
