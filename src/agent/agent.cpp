@@ -62,9 +62,9 @@ std::string remedyForNoReply(const std::string& domain, std::string_view message
 
 // nullopt: none, or no number from 0 to `largest`. The guest chooses the number.
 std::optional<int> smallNumber(const Json& object, const char* name, std::int64_t largest) {
-  const auto found = object.find(name);
-  const auto number = found != object.end() && found->is_number_integer()
-                          ? std::optional(found->get<std::int64_t>())  // negative if too large
+  const Json& value = member(object, name);
+  const auto number = value.is_number_integer()
+                          ? std::optional(value.get<std::int64_t>())  // negative if too large
                           : std::nullopt;
   return number && *number >= 0 && *number <= largest ? std::optional(static_cast<int>(*number))
                                                       : std::nullopt;
@@ -162,13 +162,13 @@ bool Agent::allows(const std::string& command) {
 }
 
 void Agent::requireAllowed(const std::vector<std::string>& commands) {
-  if (std::all_of(commands.begin(), commands.end(),
-                  [this](const std::string& command) { return allows(command); })) {
+  if (std::ranges::all_of(commands,
+                          [this](const std::string& command) { return allows(command); })) {
     return;
   }
   std::vector<std::string> blocked;
-  std::copy_if(usedCommands.begin(), usedCommands.end(), std::back_inserter(blocked),
-               [this](const char* command) { return !allows(command); });
+  std::ranges::copy_if(usedCommands, std::back_inserter(blocked),
+                       [this](const char* command) { return !allows(command); });
   throw AgentUnavailable(
       "the guest agent of domain " + printable(name_) + " does not allow " + join(blocked, ", "),
       remedyFor(join(blocked, ", ")));
@@ -230,8 +230,8 @@ Agent::Process Agent::start(const std::string& path, const std::vector<std::stri
     request["input-data"] = encodeBase64(input);
   }
   const Json started = call("guest-exec", request);
-  const auto pid = started.is_object() ? started.find("pid") : started.end();
-  if (!started.is_object() || pid == started.end() || !pid->is_number_integer()) {
+  const Json* pid = &member(started, "pid");
+  if (!pid->is_number_integer()) {
     throw AgentUnavailable(
         "the guest agent of domain " + printable(name_) + " did not start " + printable(path),
         "check that the program exists in the guest");
@@ -287,9 +287,7 @@ void Agent::writeChunks(const Json& handle, const std::string& path, std::string
     const std::string_view chunk = content.substr(done, fileChunk);
     const Json written =
         call("guest-file-write", Json{{"handle", handle}, {"buf-b64", encodeBase64(chunk)}});
-    const auto count = written.is_object() ? written.find("count") : written.end();
-    if (!written.is_object() || count == written.end() || !count->is_number_integer() ||
-        count->get<std::int64_t>() != static_cast<std::int64_t>(chunk.size())) {
+    if (countMember(written, "count") != chunk.size()) {
       throw AgentUnavailable("the guest agent of domain " + printable(name_) +
                                  " did not write all of " + printable(path),
                              "check for free space on that file system in the guest");

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "vfpass/agent/run_shell.hpp"
+#include "vfpass/agent/guest_scripts.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::agent {
@@ -21,8 +21,7 @@ echo "$context $enforce"
 
 bool isConfined(const std::string& context) {
   constexpr std::size_t longest = 256;
-  if (context.size() > longest ||
-      !std::all_of(context.begin(), context.end(), [](unsigned char each) {
+  if (context.size() > longest || !std::ranges::all_of(context, [](unsigned char each) {
         return std::isalnum(each) != 0 || each == '_' || each == ':' || each == '.' ||
                each == ',' || each == '-';
       })) {

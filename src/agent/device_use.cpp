@@ -71,7 +71,7 @@ void addLine(const std::string& line, bool& found, DeviceUse& use) {
     use.users.push_back("its interface belongs to " + value("master "));
   } else if (line.starts_with("process ")) {
     const std::string user = "process " + value("process ") + " has its RDMA device open";
-    if (std::find(use.users.begin(), use.users.end(), user) == use.users.end()) {
+    if (std::ranges::find(use.users, user) == use.users.end()) {
       use.users.push_back(user);
     }
   }

@@ -51,22 +51,31 @@ std::string encodeBase64(std::string_view bytes) {
   return encoded;
 }
 
-std::string textMember(const Json& object, const char* name) {
+const Json& member(const Json& object, const char* name) {
+  static const Json none;
   const auto found = object.is_object() ? object.find(name) : object.end();
-  return object.is_object() && found != object.end() && found->is_string()
-             ? found->get<std::string>()
-             : std::string();
+  return object.is_object() && found != object.end() ? *found : none;
+}
+
+std::string textMember(const Json& object, const char* name) {
+  const Json& value = member(object, name);
+  return value.is_string() ? value.get<std::string>() : std::string();
+}
+
+std::uint64_t countMember(const Json& object, const char* name) {
+  const Json& value = member(object, name);
+  return value.is_number_unsigned() ? value.get<std::uint64_t>() : 0;
 }
 
 bool flagMember(const Json& object, const char* name) {
-  const auto found = object.is_object() ? object.find(name) : object.end();
-  return object.is_object() && found != object.end() && found->is_boolean() && found->get<bool>();
+  const Json& value = member(object, name);
+  return value.is_boolean() && value.get<bool>();
 }
 
 const Json& listMember(const Json& object, const char* name) {
   static const Json none = Json::array();
-  const auto found = object.is_object() ? object.find(name) : object.end();
-  return object.is_object() && found != object.end() && found->is_array() ? *found : none;
+  const Json& value = member(object, name);
+  return value.is_array() ? value : none;
 }
 
 }  // namespace vfpass::agent

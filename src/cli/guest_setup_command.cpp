@@ -12,8 +12,8 @@
 #include "vfpass/session/guest_devices.hpp"
 #include "vfpass/session/stop_signals.hpp"
 #include "vfpass/session/subject.hpp"
-#include "vfpass/setup/describe_setup.hpp"
 #include "vfpass/setup/setup_apply.hpp"
+#include "vfpass/setup/setup_changes.hpp"
 
 namespace vfpass::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include "vfpass/doctor/doctor.hpp"
 #include "vfpass/install/daemon_reload.hpp"
 #include "vfpass/install/hook_files.hpp"
-#include "vfpass/report/actions_report.hpp"
+#include "vfpass/report/result_report.hpp"
 
 namespace vfpass::cli {
 namespace {

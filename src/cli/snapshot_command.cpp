@@ -9,7 +9,7 @@
 #include "vfpass/inventory/read_capacity.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/inventory/read_topology.hpp"
-#include "vfpass/report/snapshot_report.hpp"
+#include "vfpass/report/result_report.hpp"
 #include "vfpass/session/doctor_input.hpp"
 
 namespace vfpass::cli {

@@ -3,10 +3,8 @@
 
 #include "commands.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/report/device_matrix_report.hpp"
-#include "vfpass/report/html_report.hpp"
-#include "vfpass/report/nccl_topology.hpp"
 #include "vfpass/report/topology_report.hpp"
+#include "vfpass/report/verify_report.hpp"
 #include "vfpass/session/guest_devices.hpp"
 #include "vfpass/session/host_topology.hpp"
 #include "vfpass/session/output_file.hpp"

@@ -8,7 +8,6 @@
 #include "vfpass/base/program_file.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
-#include "vfpass/report/html_report.hpp"
 #include "vfpass/report/topology_report.hpp"
 #include "vfpass/report/verify_report.hpp"
 #include "vfpass/session/guest_devices.hpp"

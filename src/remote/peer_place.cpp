@@ -120,13 +120,14 @@ PeerPlace fromUri(const std::string& uri, const std::string& vm) {
   }
   PeerPlace place;
   place.vm = vm;
+  // Divides `user@host:port` from the path with its parameters.
   std::string rest = uri.substr(schemeEnd + 3);
   const std::string path = rest.substr(std::min(rest.find('/'), rest.size()));
   rest.resize(rest.size() - path.size());
   if (path.substr(0, path.find('?')) != "/system") {
     refuse(uri, "not the system libvirt of a host, whose path is /system");
   }
-  if (rest.empty()) {
+  if (rest.empty()) {  // this host
     return place;
   }
   place.uri = uri;
@@ -170,6 +171,27 @@ PeerPlace parsePeer(const std::vector<std::string>& words) {
   }
   place.text = place.isRemote() ? place.host + ":" + place.vm : place.vm;
   return place;
+}
+
+std::vector<std::string> sshCommand(const PeerPlace& place, const std::string& command) {
+  // -k: no delegation of Kerberos credentials; as an option, ssh without GSSAPI warns of it.
+  std::vector<std::string> words{"ssh", "-T", "-k"};
+  for (const char* option :
+       {"BatchMode=yes", "ConnectTimeout=15", "ConnectionAttempts=1", "ServerAliveInterval=5",
+        "ServerAliveCountMax=3", "ForwardAgent=no", "ForwardX11=no", "ClearAllForwardings=yes",
+        "Tunnel=no", "PermitLocalCommand=no", "RemoteCommand=none", "RequestTTY=no",
+        "EscapeChar=none", "ControlMaster=no", "ControlPath=none"}) {
+    words.insert(words.end(), {"-o", option});
+  }
+  words.insert(words.end(), place.sshOptions.begin(), place.sshOptions.end());
+  if (!place.port.empty()) {
+    words.insert(words.end(), {"-p", place.port});
+  }
+  if (!place.user.empty()) {
+    words.insert(words.end(), {"-l", place.user});
+  }
+  words.insert(words.end(), {"--", place.host, command});
+  return words;
 }
 
 }  // namespace vfpass::remote

@@ -4,12 +4,12 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "line_process.hpp"
-#include "ssh_command.hpp"
+#include "child_process.hpp"
 #include "vfpass/base/bounded_read.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
 #include "vfpass/error.hpp"
+#include "vfpass/remote/peer_place.hpp"
 
 namespace vfpass::remote {
 namespace {

@@ -3,15 +3,12 @@
 #include <ostream>
 
 #include "json.hpp"
+#include "text_values.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/report/table.hpp"
 
 namespace vfpass::report {
 namespace {
-
-std::string counted(std::size_t count, const std::string& thing) {
-  return std::to_string(count) + " " + thing + (count == 1 ? "" : "s");
-}
 
 std::string subject(const CheckEntry& entry) {
   if (entry.vm.empty()) {
@@ -67,16 +64,15 @@ void writeText(std::ostream& out, const std::vector<CheckEntry>& entries, const 
 
 void writeJson(std::ostream& out, const std::vector<CheckEntry>& entries) {
   Json document = newDocument();
-  document["mappings"] = Json::array();
-  for (const auto& entry : entries) {
-    document["mappings"].push_back({{"kind", entry.isHostPolicy ? "host policy" : "mapping"},
-                                    {"vm", textOrNull(entry.vm)},
-                                    {"file", textOrNull(entry.file)},
-                                    {"problems", entry.problems},
-                                    {"objections", entry.objections},
-                                    {"pending_steps", valueOrNull(entry.pendingSteps)},
-                                    {"facts", entry.facts}});
-  }
+  document["mappings"] = listJson(entries, [](const auto& entry) -> Json {
+    return {{"kind", entry.isHostPolicy ? "host policy" : "mapping"},
+            {"vm", textOrNull(entry.vm)},
+            {"file", textOrNull(entry.file)},
+            {"problems", entry.problems},
+            {"objections", entry.objections},
+            {"pending_steps", valueOrNull(entry.pendingSteps)},
+            {"facts", entry.facts}};
+  });
   writeDocument(out, document);
 }
 

@@ -5,7 +5,7 @@
 #include <ostream>
 
 #include "json.hpp"
-#include "outcome_text.hpp"
+#include "text_values.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/report/table.hpp"
 
@@ -113,16 +113,15 @@ void writeJson(std::ostream& out, const std::vector<Diagnosis>& diagnoses) {
       diagnoses, [](const Diagnosis& each) { return each.finding.outcome == Outcome::failed; });
   Json document = newDocument();
   document["result"] = broken ? "failed" : "passed";
-  document["findings"] = Json::array();
-  for (const Diagnosis& each : diagnoses) {
-    document["findings"].push_back({{"key", each.finding.key},
-                                    {"subject", textOrNull(each.finding.subject)},
-                                    {"result", wordOf(each.finding.outcome)},
-                                    {"why", each.why},
-                                    {"expected", textOrNull(each.finding.expected)},
-                                    {"seen", each.finding.seen},
-                                    {"remedy", textOrNull(each.finding.remedy)}});
-  }
+  document["findings"] = listJson(diagnoses, [](const Diagnosis& each) -> Json {
+    return {{"key", each.finding.key},
+            {"subject", textOrNull(each.finding.subject)},
+            {"result", wordOf(each.finding.outcome)},
+            {"why", each.why},
+            {"expected", textOrNull(each.finding.expected)},
+            {"seen", each.finding.seen},
+            {"remedy", textOrNull(each.finding.remedy)}};
+  });
   writeDocument(out, document);
 }
 

@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "json.hpp"
+#include "text_values.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/report/table.hpp"
 
@@ -13,13 +14,6 @@ bool isEmpty(const GuestSetupReport& report) {
   return report.files.empty() && report.ports.empty() && report.actions.empty();
 }
 
-Tint diffTint(const std::string& line) {
-  if (line.starts_with("+")) {
-    return Tint::good;
-  }
-  return line.starts_with("-") ? Tint::bad : Tint::none;
-}
-
 void writeFile(std::ostream& out, const GuestFileChange& file, const Style& style) {
   const std::string name = printable(file.path);
   out << '\n' << tinted("# " + file.reason, Tint::muted, style) << '\n';
@@ -28,9 +22,7 @@ void writeFile(std::ostream& out, const GuestFileChange& file, const Style& styl
   if (!file.mode.empty()) {
     out << "mode " << file.mode << '\n';
   }
-  for (const std::string& line : splitLines(file.diff)) {
-    out << tinted(printable(line), diffTint(line), style) << '\n';
-  }
+  writeDiffLines(out, file.diff, style);
 }
 
 void writeImmediateChanges(std::ostream& out, const GuestSetupReport& report) {
@@ -44,10 +36,6 @@ void writeImmediateChanges(std::ostream& out, const GuestSetupReport& report) {
   for (const std::string& action : report.actions) {
     out << "  " << printable(action) << '\n';
   }
-}
-
-std::string counted(std::size_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
 void writeText(std::ostream& out, const GuestSetupReport& report, const Style& style) {
@@ -76,20 +64,13 @@ void writeJson(std::ostream& out, const GuestSetupReport& report) {
   document["undo"] = report.undo;
   document["tool"] = report.tool;
   document["applied"] = report.applied;
-  document["files"] = Json::array();
-  for (const GuestFileChange& file : report.files) {
-    document["files"].push_back({{"path", file.path},
-                                 {"reason", file.reason},
-                                 {"before", file.before},
-                                 {"after", file.after},
-                                 {"mode", textOrNull(file.mode)},
-                                 {"diff", file.diff}});
-  }
-  document["interfaces"] = Json::array();
-  for (const GuestPortChange& port : report.ports) {
-    document["interfaces"].push_back(
-        {{"entry", port.entry}, {"netdev", port.netdev}, {"changes", port.changes}});
-  }
+  document["files"] = listJson(report.files, [](const GuestFileChange& file) -> Json {
+    return {{"path", file.path},   {"reason", file.reason},         {"before", file.before},
+            {"after", file.after}, {"mode", textOrNull(file.mode)}, {"diff", file.diff}};
+  });
+  document["interfaces"] = listJson(report.ports, [](const GuestPortChange& port) -> Json {
+    return {{"entry", port.entry}, {"netdev", port.netdev}, {"changes", port.changes}};
+  });
   document["actions"] = report.actions;
   document["notes"] = report.notes;
   writeDocument(out, document);

@@ -37,11 +37,7 @@ Tint tintOf(const PastOperation& past) {
 }
 
 Json addressesJson(const std::vector<PciAddress>& addresses) {
-  Json list = Json::array();
-  for (const auto& address : addresses) {
-    list.push_back(toString(address));
-  }
-  return list;
+  return listJson(addresses, [](const auto& address) { return toString(address); });
 }
 
 Json operationJson(const PastOperation& past) {
@@ -67,10 +63,7 @@ void writeHistory(std::ostream& out, const std::vector<PastOperation>& operation
                   const Style& style) {
   if (style.json) {
     Json document = newDocument();
-    document["operations"] = Json::array();
-    for (const auto& past : operations) {
-      document["operations"].push_back(operationJson(past));
-    }
+    document["operations"] = listJson(operations, operationJson);
     writeDocument(out, document);
     return;
   }

@@ -4,7 +4,6 @@
 #include <ostream>
 
 #include "json.hpp"
-#include "step_lines.hpp"
 #include "text_values.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/report/table.hpp"
@@ -46,8 +45,8 @@ void writePfs(std::ostream& out, const std::vector<HostEntry>& entries, const St
   for (const auto& entry : entries) {
     addRows(table, entry);
   }
-  const bool anySetting = std::any_of(entries.begin(), entries.end(),
-                                      [](const auto& entry) { return !entry.settings.empty(); });
+  const bool anySetting =
+      std::ranges::any_of(entries, [](const auto& entry) { return !entry.settings.empty(); });
   if (anySetting) {
     table.write(out, style);
   }
@@ -92,21 +91,16 @@ void writeText(std::ostream& out, const HostReport& report, const Style& style) 
 
 // Only the descriptions of the steps, for readers that do not know steps.
 Json actionsOf(const std::vector<Step>& steps) {
-  Json actions = Json::array();
-  for (const auto& step : steps) {
-    actions.push_back(describe(step.action));
-  }
-  return actions;
+  return listJson(steps, [](const auto& step) { return describe(step.action); });
 }
 
 Json entryJson(const HostEntry& entry) {
-  Json settings = Json::array();
-  for (const auto& setting : entry.settings) {
-    settings.push_back({{"name", setting.name},
-                        {"wanted", valueOrNull(setting.wanted)},
-                        {"found", valueOrNull(setting.found)},
-                        {"differs", setting.differs()}});
-  }
+  Json settings = listJson(entry.settings, [](const auto& setting) -> Json {
+    return {{"name", setting.name},
+            {"wanted", valueOrNull(setting.wanted)},
+            {"found", valueOrNull(setting.found)},
+            {"differs", setting.differs()}};
+  });
   return {{"pf", entry.name},
           {"netdev", textOrNull(entry.netdev)},
           {"listed", entry.listed},
@@ -130,14 +124,8 @@ Json linkJson(const SoftRoceEntry& link) {
 
 void writeJson(std::ostream& out, const HostReport& report) {
   Json document = newDocument();
-  document["pfs"] = Json::array();
-  for (const auto& entry : report.pfs) {
-    document["pfs"].push_back(entryJson(entry));
-  }
-  document["soft_roce"] = Json::array();
-  for (const auto& link : report.softRoce) {
-    document["soft_roce"].push_back(linkJson(link));
-  }
+  document["pfs"] = listJson(report.pfs, entryJson);
+  document["soft_roce"] = listJson(report.softRoce, linkJson);
   writeDocument(out, document);
 }
 
@@ -145,8 +133,8 @@ void writeJson(std::ostream& out, const HostReport& report) {
 
 bool HostEntry::pending() const {
   return !failures.empty() || differs ||
-         std::any_of(settings.begin(), settings.end(),
-                     [](const HostSetting& setting) { return setting.differs(); });
+         std::ranges::any_of(settings,
+                             [](const HostSetting& setting) { return setting.differs(); });
 }
 
 void writeHost(std::ostream& out, const HostReport& report, const Style& style) {

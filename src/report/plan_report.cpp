@@ -2,27 +2,60 @@
 
 #include <ostream>
 
-#include "settings_report.hpp"
-#include "step_lines.hpp"
+#include "json.hpp"
+#include "text_values.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/report/device_matrix_report.hpp"
 #include "vfpass/report/table.hpp"
+#include "vfpass/report/topology_report.hpp"
 
 namespace vfpass::report {
 namespace {
+
+std::string standingText(const PlanSetting& each) {
+  switch (each.setting.standing) {
+    case SettingStanding::proposed:
+      return each.applied ? "applied by attach" : "not applied";
+    case SettingStanding::manual:
+      return "to be done by the administrator";
+    case SettingStanding::administrators:
+      break;
+  }
+  return "keeps the administrator's value";
+}
+
+/// A list of domain settings with their reasons; writes nothing if there are none.
+void writeSettings(std::ostream& out, const PlanSettings& settings, const Style& style) {
+  if (settings.settings.empty()) {
+    return;
+  }
+  out << "\ndomain settings:\n";
+  for (const PlanSetting& each : settings.settings) {
+    out << "  " << each.setting.name << ": " << printable(each.setting.what) << " ("
+        << standingText(each) << ")\n    "
+        << tinted("because " + printable(each.setting.reason), Tint::muted, style) << '\n';
+  }
+}
+
+/// Adds `settings` and `settings_diff` to the plan's document, if there are settings.
+void addSettings(const PlanSettings& settings, Json& document) {
+  if (settings.settings.empty()) {
+    return;
+  }
+  document["settings"] = listJson(settings.settings, [](const PlanSetting& each) -> Json {
+    return {{"name", each.setting.name},
+            {"what", each.setting.what},
+            {"reason", each.setting.reason},
+            {"standing", toString(each.setting.standing)},
+            {"applied", each.applied}};
+  });
+  document["settings_diff"] = settings.xmlDiff;
+}
 
 void writeStep(std::ostream& out, std::size_t number, const Step& step, const Style& style) {
   const std::string label = std::to_string(number) + ". ";
   const std::string indent(label.size() + 2, ' ');
   out << "  " << label << printable(describe(step.action)) << '\n';
   writeStepReason(out, indent, step, style);
-}
-
-Tint diffTint(const std::string& line) {
-  if (line.starts_with("+")) {
-    return Tint::good;
-  }
-  return line.starts_with("-") ? Tint::bad : Tint::none;
 }
 
 void writeDistances(std::ostream& out, const PlanDistances& distances, const Style& style) {
@@ -38,14 +71,10 @@ void writeDistances(std::ostream& out, const PlanDistances& distances, const Sty
 }
 
 Json distancesJson(const topology::DeviceMatrix& matrix) {
-  Json rows = Json::array();
-  for (const auto& row : matrix.distances) {
-    Json cells = Json::array();
-    for (const auto& distance : row) {
-      cells.push_back(distance ? Json(toString(*distance)) : Json());
-    }
-    rows.push_back(std::move(cells));
-  }
+  const auto cell = [](const auto& distance) {
+    return distance ? Json(toString(*distance)) : Json();
+  };
+  Json rows = listJson(matrix.distances, [&cell](const auto& row) { return listJson(row, cell); });
   return {{"devices", matrix.names}, {"distances", rows}};
 }
 
@@ -54,9 +83,7 @@ void writeDiff(std::ostream& out, const std::string& title, const std::string& d
   if (!diff.empty()) {
     out << '\n' << title << ":\n";
   }
-  for (const auto& line : splitLines(diff)) {
-    out << tinted(line, diffTint(line), style) << '\n';
-  }
+  writeDiffLines(out, diff, style);
 }
 
 void writeText(std::ostream& out, const Plan& plan, const std::string& xmlDiff, const Style& style,
@@ -65,8 +92,7 @@ void writeText(std::ostream& out, const Plan& plan, const std::string& xmlDiff, 
   if (plan.steps.empty() && xmlDiff.empty()) {
     out << printable(title) << "nothing to do\n";
   } else {
-    out << printable(title) << plan.steps.size() << (plan.steps.size() == 1 ? " step" : " steps")
-        << '\n';
+    out << printable(title) << counted(plan.steps.size(), "step") << '\n';
   }
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     writeStep(out, i + 1, plan.steps[i], style);
@@ -102,26 +128,6 @@ void writeJson(std::ostream& out, const Plan& plan, const std::string& xmlDiff,
 }
 
 }  // namespace
-
-void writeStepReason(std::ostream& out, const std::string& indent, const Step& step,
-                     const Style& style) {
-  if (!step.reason.empty()) {
-    out << indent << tinted("because " + printable(step.reason), Tint::muted, style) << '\n';
-  }
-  if (step.disrupts) {
-    out << indent << tinted("disrupts: may affect other users of the host", Tint::warning, style)
-        << '\n';
-  }
-}
-
-Json stepsJson(const std::vector<Step>& steps) {
-  Json array = Json::array();
-  for (const auto& step : steps) {
-    array.push_back(
-        {{"action", describe(step.action)}, {"reason", step.reason}, {"disrupts", step.disrupts}});
-  }
-  return array;
-}
 
 void writePlan(std::ostream& out, const Plan& plan, const std::string& xmlDiff, const Style& style,
                const PlanDistances& distances, const PlanSettings& settings) {

@@ -8,6 +8,7 @@
 #include <ostream>
 #include <string_view>
 
+#include "text_values.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::report {
@@ -61,8 +62,7 @@ void ProgressLine::draw() {
   // A line that wraps could not be replaced. printable() leaves UTF-8, so bytes are an upper bound.
   const std::size_t room = columns_ > time.size() + 1 ? columns_ - time.size() - 1 : 0;
   std::string text = what_.substr(0, room);
-  while (!text.empty() && text.size() < what_.size() &&
-         (static_cast<unsigned char>(what_[text.size()]) & 0xc0U) == 0x80U) {
+  while (!text.empty() && text.size() < what_.size() && isContinuation(what_[text.size()])) {
     text.pop_back();  // only whole characters
   }
   out_ << eraseLine << text << time << std::flush;

@@ -51,7 +51,7 @@ class ProposalWriter {
  private:
   [[nodiscard]] std::string gpuName(std::size_t gpu) const {
     const auto& gpus = report_.proposal.gpus;
-    return "gpu" + std::to_string(std::find(gpus.begin(), gpus.end(), gpu) - gpus.begin());
+    return "gpu" + std::to_string(std::ranges::find(gpus, gpu) - gpus.begin());
   }
 
   void writeGpu(std::size_t entry) {
@@ -139,28 +139,17 @@ void writeJson(std::ostream& out, const ProposalReport& report) {
   };
   Json document = newDocument();
   document["vm"] = report.vm;
-  document["gpus"] = Json::array();
-  for (const std::size_t gpu : report.proposal.gpus) {
-    document["gpus"].push_back(address(gpu));
-  }
-  document["nvswitches"] = Json::array();
-  for (const std::size_t device : report.proposal.nvswitches) {
-    document["nvswitches"].push_back(address(device));
-  }
+  document["gpus"] = listJson(report.proposal.gpus, address);
+  document["nvswitches"] = listJson(report.proposal.nvswitches, address);
   document["nvlink"] =
       report.proposal.nvlink ? Json(toString(*report.proposal.nvlink)) : Json(nullptr);
-  document["vfs"] = Json::array();
-  for (const auto& vf : report.proposal.vfs) {
-    Json alike = Json::array();
-    for (const std::size_t pf : vf.alike) {
-      alike.push_back(address(pf));
-    }
-    document["vfs"].push_back({{"pf", address(vf.pf)},
-                               {"gpu", vf.gpu ? Json(address(*vf.gpu)) : Json()},
-                               {"distance", vf.gpu ? Json(toString(vf.distance)) : Json()},
-                               {"as_near", alike},
-                               {"free_vfs", vf.freeVfs}});
-  }
+  document["vfs"] = listJson(report.proposal.vfs, [&](const topology::ProposedVf& vf) -> Json {
+    return {{"pf", address(vf.pf)},
+            {"gpu", vf.gpu ? Json(address(*vf.gpu)) : Json()},
+            {"distance", vf.gpu ? Json(toString(vf.distance)) : Json()},
+            {"as_near", listJson(vf.alike, address)},
+            {"free_vfs", vf.freeVfs}};
+  });
   writeDocument(out, document);
 }
 

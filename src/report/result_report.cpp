@@ -1,7 +1,10 @@
 #include "vfpass/report/result_report.hpp"
 
+#include <ostream>
+
 #include "json.hpp"
-#include "step_lines.hpp"
+#include "text_values.hpp"
+#include "vfpass/base/text.hpp"
 
 namespace vfpass::report {
 namespace {
@@ -15,14 +18,10 @@ Json mistakeJson(const Mistake& mistake) {
 }
 
 Json errorJson(const Error& error) {
-  Json mistakes = Json::array();
-  for (const auto& mistake : error.mistakes()) {
-    mistakes.push_back(mistakeJson(mistake));
-  }
   return {{"message", error.what()},
           {"remedy", error.remedy()},
           {"exit_code", static_cast<int>(error.code())},
-          {"mistakes", std::move(mistakes)}};
+          {"mistakes", listJson(error.mistakes(), mistakeJson)}};
 }
 
 // `host apply` has no domain.
@@ -39,16 +38,10 @@ void writeResult(std::ostream& out, const Result& result) {
   Json document = newDocument();
   document["command"] = result.command;
   document["changed"] = !result.executed.empty();
-  document["operations"] = Json::array();
-  for (const auto& plan : result.executed) {
-    document["operations"].push_back(operationJson(plan));
-  }
+  document["operations"] = listJson(result.executed, operationJson);
   document["notes"] = result.notes;
   document["warnings"] = result.warnings;
-  document["failures"] = Json::array();
-  for (const auto& failure : result.failures) {
-    document["failures"].push_back(errorJson(failure));
-  }
+  document["failures"] = listJson(result.failures, errorJson);
   writeDocument(out, document);
 }
 
@@ -56,6 +49,40 @@ void writeError(std::ostream& out, const Error& error) {
   Json document = newDocument();
   document["error"] = errorJson(error);
   writeDocument(out, document);
+}
+
+void writeActions(std::ostream& out, const std::vector<std::string>& actions, const Style& style) {
+  if (style.json) {
+    Json document = newDocument();
+    document["actions"] = actions;
+    writeDocument(out, document);
+    return;
+  }
+  for (const auto& action : actions) {
+    out << printable(action) << '\n';
+  }
+}
+
+void writeSnapshot(std::ostream& out, const SnapshotReport& report, const Style& style) {
+  std::size_t total = 0;
+  for (const auto& [name, count] : report.files) {
+    total += count;
+  }
+  if (style.json) {
+    Json document = newDocument();
+    document["target"] = report.target;
+    document["links"] = report.links;
+    document["files"] = Json::object();
+    for (const auto& [name, count] : report.files) {
+      document["files"][name] = count;
+    }
+    writeDocument(out, document);
+    return;
+  }
+  out << printable(report.target) << ": " << total << " files, " << report.links << " links\n";
+  for (const auto& [name, count] : report.files) {
+    out << "  " << printable(name) << ' ' << count << '\n';
+  }
 }
 
 }  // namespace vfpass::report

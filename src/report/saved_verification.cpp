@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string>
 
-#include "outcome_text.hpp"
+#include "text_values.hpp"
 #include "vfpass/base/bounded_read.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/report/verify_report.hpp"
@@ -8,13 +10,48 @@
 namespace vfpass::report {
 namespace {
 
+constexpr std::size_t largestText = 1024;
+constexpr std::size_t largestSum = std::size_t{256} << 10U;
+
+// What the text needs in JSON: control characters and invalid UTF-8 become six bytes or fewer.
+std::size_t sizeInJson(char each) { return each >= ' ' && each <= '~' ? 1 : 6; }
+
+// The number of leading bytes that fit, without a part of a UTF-8 character at the end.
+std::size_t fitting(const std::string& text, std::size_t limit) {
+  std::size_t size = 0;
+  std::size_t bytes = 0;
+  while (bytes < text.size() && size + sizeInJson(text[bytes]) <= limit) {
+    size += sizeInJson(text[bytes]);
+    ++bytes;
+  }
+  while (bytes != 0 && bytes < text.size() && isContinuation(text[bytes])) {
+    --bytes;
+  }
+  return bytes;
+}
+
+// Takes the text's size from `left`.
+void shorten(std::string& text, std::size_t& left) {
+  const std::size_t kept = fitting(text, std::min(largestText, left));
+  if (kept < text.size()) {
+    text = text.substr(0, kept) + " (" + std::to_string(text.size() - kept) + " more bytes)";
+  }
+  std::size_t used = 0;
+  for (const char each : text) {
+    used += sizeInJson(each);
+  }
+  left -= std::min(left, used);
+}
+
 using Value = nlohmann::json;
 
-// Null for a damaged report. Those that are read have at most 8 MiB (report_history.hpp).
+// Reports that are read have at most 8 MiB (report_history.hpp).
+constexpr JsonLimits reportLimits{std::size_t{8} << 20U, 32};
+
+// Null for a damaged report.
 Value readReport(const std::string& text) {
-  constexpr JsonLimits limits{std::size_t{8} << 20U, 32};
   try {
-    return parseBoundedJson(text, limits);
+    return parseBoundedJson(text, reportLimits);
   } catch (const JsonRefused&) {
     return nullptr;
   }
@@ -100,7 +137,29 @@ void readList(const Value& document, const char* name, std::vector<Item>& items,
   }
 }
 
+// The first finding with this result, as `entry: key: what was seen`.
+std::string firstWith(const Value& findings, const std::string& result) {
+  for (const auto& each : findings) {
+    if (textIn(each, "result") == result) {
+      const std::string entry = textIn(each, "entry");
+      return (entry.empty() ? "" : entry + ": ") + textIn(each, "key") + ": " +
+             textIn(each, "seen");
+    }
+  }
+  return {};
+}
+
 }  // namespace
+
+void boundTexts(VerifyReport& report) {
+  std::size_t left = largestSum;
+  for (Finding& finding : report.findings) {
+    for (std::string* text :
+         {&finding.subject, &finding.expected, &finding.seen, &finding.remedy}) {
+      shorten(*text, left);
+    }
+  }
+}
 
 std::optional<SavedVerification> readVerification(const std::string& json) {
   const Value document = readReport(json);
@@ -123,6 +182,26 @@ std::optional<std::string> lastVerification(const std::optional<std::string>& js
   }
   const std::string result = saved->result == "not_observable" ? "not observable" : saved->result;
   return printable(result) + ", " + printable(saved->report.time);
+}
+
+PastVerification readPastVerification(const std::string& json) {
+  Value document;
+  try {
+    document = parseBoundedJson(json, reportLimits);
+  } catch (const JsonRefused& error) {
+    return {"", "", std::string("the report cannot be read: ") + error.what()};
+  }
+  PastVerification past{textIn(document, "time"), textIn(document, "result"), {}};
+  if (past.result.empty()) {
+    past.problem = "the report cannot be read: it has no result";
+    return past;
+  }
+  const auto findings = document.find("findings");
+  if (past.result != "passed" && findings != document.end() && findings->is_array()) {
+    past.problem = firstWith(*findings, past.result);
+  }
+  std::ranges::replace(past.result, '_', ' ');
+  return past;
 }
 
 }  // namespace vfpass::report

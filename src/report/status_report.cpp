@@ -157,21 +157,13 @@ Json peerJson(const PeerMapping& peer) {
 
 void writeJson(std::ostream& out, const StatusReport& status) {
   Json document = newDocument();
-  document["leases"] = Json::array();
-  for (const auto& entry : status.entries) {
-    document["leases"].push_back(entryJson(entry));
-  }
-  document["peer_mappings"] = Json::array();
-  for (const auto& peer : status.peers) {
-    document["peer_mappings"].push_back(peerJson(peer));
-  }
-  document["refused_metadata"] = Json::array();
-  for (const auto& metadata : status.refused) {
-    document["refused_metadata"].push_back(
-        {{"domain", domainJson(metadata.domainName, metadata.domain)},
-         {"reason", metadata.reason},
-         {"remedy", metadata.remedy}});
-  }
+  document["leases"] = listJson(status.entries, entryJson);
+  document["peer_mappings"] = listJson(status.peers, peerJson);
+  document["refused_metadata"] = listJson(status.refused, [](const auto& metadata) -> Json {
+    return {{"domain", domainJson(metadata.domainName, metadata.domain)},
+            {"reason", metadata.reason},
+            {"remedy", metadata.remedy}};
+  });
   document["notes"] = status.notes;
   writeDocument(out, document);
 }

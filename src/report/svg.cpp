@@ -5,13 +5,12 @@
 #include <initializer_list>
 #include <ostream>
 
+#include "markup.hpp"
+#include "text_values.hpp"
 #include "vfpass/base/text.hpp"
-#include "xml_text.hpp"
 
 namespace vfpass::report {
 namespace {
-
-bool isContinuation(char c) { return (static_cast<unsigned char>(c) & 0xc0U) == 0x80U; }
 
 void appendPlace(pugi::xml_node element, std::string_view cssClass, int x, int y) {
   appendAttribute(element, "class", cssClass);

@@ -1,9 +1,11 @@
 #include "vfpass/report/table.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <ostream>
 #include <string_view>
 
+#include "text_values.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::report {
@@ -15,9 +17,7 @@ constexpr std::size_t gap = 2;
 // Width on a terminal: counts every byte of UTF-8 except continuation bytes. Wide characters are
 // rare in names of devices and domains; they only shift the text to their right.
 std::size_t width(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U;
-  }));
+  return static_cast<std::size_t>(std::ranges::count_if(text, std::not_fn(isContinuation)));
 }
 
 std::string_view colorCode(Tint tint) {

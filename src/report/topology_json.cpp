@@ -2,7 +2,7 @@
 #include <numeric>
 #include <utility>
 
-#include "document_writer.hpp"
+#include "json.hpp"
 #include "topology_words.hpp"
 
 namespace vfpass::report {
@@ -26,14 +26,10 @@ Json portJson(const RdmaPort& port) {
 }
 
 Json rdmaJson(const RdmaDevice& device) {
-  Json ports = Json::array();
-  for (const auto& port : device.ports) {
-    ports.push_back(portJson(port));
-  }
   return {{"name", device.name},
           {"node_guid", textOrNull(device.nodeGuid)},
           {"firmware", textOrNull(device.firmware)},
-          {"ports", ports}};
+          {"ports", listJson(device.ports, portJson)}};
 }
 
 struct Output {
@@ -55,19 +51,7 @@ std::string_view addressOf(const Output& out, const std::optional<std::size_t>& 
 }
 
 Json netdevsJson(const TopologyFunction& function) {
-  Json netdevs = Json::array();
-  for (const auto& netdev : function.netdevs) {
-    netdevs.push_back(netdev.name);
-  }
-  return netdevs;
-}
-
-Json rdmaJson(const TopologyFunction& function) {
-  Json rdma = Json::array();
-  for (const auto& device : function.rdma) {
-    rdma.push_back(rdmaJson(device));
-  }
-  return rdma;
+  return listJson(function.netdevs, [](const auto& netdev) { return netdev.name; });
 }
 
 void writeIdentity(DocumentWriter& document, const TopologyFunction& function) {
@@ -103,7 +87,7 @@ void writeFunction(const Output& out, std::size_t number) {
   document.number("vfs", function.vfCount);
   document.number("total_vfs", function.totalVfs);
   document.value("netdevs", netdevsJson(function));
-  document.value("rdma", rdmaJson(function));
+  document.value("rdma", listJson(function.rdma, rdmaJson));
   document.textOrNull("vfio_user", function.vfioUser);
   document.value("lease", leaseJson(out.words.leaseOf(number)));
   if (!function.entry.empty()) {
@@ -112,10 +96,9 @@ void writeFunction(const Output& out, std::size_t number) {
 }
 
 Json processorsJson(const Processors& processors) {
-  Json nodes = Json::array();
-  for (const auto& node : processors.nodes) {
-    nodes.push_back({{"number", node.number}, {"cpu_mask", textOrNull(node.cpuMask)}});
-  }
+  Json nodes = listJson(processors.nodes, [](const auto& node) -> Json {
+    return {{"number", node.number}, {"cpu_mask", textOrNull(node.cpuMask)}};
+  });
   return {{"architecture", textOrNull(processors.architecture)},
           {"vendor", textOrNull(processors.vendor)},
           {"family", processors.family},
@@ -163,10 +146,7 @@ std::vector<std::size_t> numbersOf(const std::vector<TopologyFunction>& function
 }
 
 void writeRail(const Output& out, const topology::Rail& rail) {
-  Json alike = Json::array();
-  for (const std::size_t pf : rail.alike) {
-    alike.push_back(out.addresses[pf]);
-  }
+  Json alike = listJson(rail.alike, [&](const std::size_t pf) { return out.addresses[pf]; });
   out.document.text("gpu", out.addresses[rail.gpu]);
   out.document.textOrNull("pf", addressOf(out, rail.pf));
   out.document.value("distance", rail.pf ? Json(toString(rail.distance)) : Json());

@@ -70,13 +70,14 @@ class Layout {
   };
 
   [[nodiscard]] bool servesRails(const topology::Branch& branch) const {
-    return std::any_of(branch.devices.begin(), branch.devices.end(),
-                       [this](std::size_t device) {
-                         const TopologyFunction& function = words_.function(device);
-                         return function.role == FunctionRole::gpu || isPf(function);
-                       }) ||
-           std::any_of(branch.branches.begin(), branch.branches.end(),
-                       [this](const topology::Branch& inner) { return servesRails(inner); });
+    return std::ranges::any_of(branch.devices,
+                               [this](std::size_t device) {
+                                 const TopologyFunction& function = words_.function(device);
+                                 return function.role == FunctionRole::gpu || isPf(function);
+                               }) ||
+           std::ranges::any_of(branch.branches, [this](const topology::Branch& inner) {
+             return servesRails(inner);
+           });
   }
 
   void placeInFlow(Flow& flow, PlacedBranch& placed, const topology::Branch& branch,
@@ -90,7 +91,7 @@ class Layout {
 
   [[nodiscard]] bool hasFarRail(std::size_t gpu) const {
     const auto& rails = words_.rails();
-    return std::any_of(rails.begin(), rails.end(), [&](const topology::Rail& rail) {
+    return std::ranges::any_of(rails, [&](const topology::Rail& rail) {
       const auto box = rail.pf ? layout_.boxes.find(*rail.pf) : layout_.boxes.end();
       return rail.gpu == gpu && rail.pf &&
              (box == layout_.boxes.end() || box->second != layout_.boxes.at(gpu));

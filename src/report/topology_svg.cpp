@@ -52,8 +52,7 @@ std::string countText(std::size_t count, const std::string& what) {
 // `0000ffff,ffff0000` as `16-47`.
 std::string cpuText(const std::string& mask) {
   std::string digits;
-  std::copy_if(mask.begin(), mask.end(), std::back_inserter(digits),
-               [](char c) { return c != ','; });
+  std::ranges::copy_if(mask, std::back_inserter(digits), [](char c) { return c != ','; });
   const auto isSet = [&](std::size_t cpu) {
     if (cpu / 4 >= digits.size()) {
       return false;

@@ -53,7 +53,7 @@ TopologyWords::TopologyWords(const TopologyReport& report)
     }
   }
   for (auto& [pf, vfs] : vfs_) {
-    std::sort(vfs.begin(), vfs.end(), [this](std::size_t one, std::size_t other) {
+    std::ranges::sort(vfs, [this](std::size_t one, std::size_t other) {
       return function(one).vfIndex < function(other).vfIndex;
     });
   }

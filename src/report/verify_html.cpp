@@ -1,27 +1,15 @@
 #include <algorithm>
 #include <cmath>
-#include <iomanip>
-#include <nlohmann/json.hpp>
 #include <ostream>
-#include <sstream>
 
-#include "first_broken.hpp"
-#include "html_page.hpp"
-#include "outcome_text.hpp"
-#include "vfpass/base/bounded_read.hpp"
+#include "markup.hpp"
+#include "text_values.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/finding.hpp"
-#include "vfpass/report/html_report.hpp"
-#include "xml_text.hpp"
+#include "vfpass/report/verify_report.hpp"
 
 namespace vfpass::report {
 namespace {
-
-std::string rounded(double value, int digits) {
-  std::ostringstream text;
-  text << std::fixed << std::setprecision(digits) << value;
-  return text.str();
-}
 
 void addTerm(pugi::xml_node list, const char* term, const std::string& text) {
   if (!text.empty()) {
@@ -57,7 +45,7 @@ void addFindings(HtmlPage& page, const VerifyReport& report) {
   for (const Finding& each : report.findings) {
     auto row = table.addRow();
     appendElement(row, "td", each.key, "key");
-    appendElement(row, "td", each.subject.empty() ? "-" : each.subject);
+    appendElement(row, "td", textOrNothing(each.subject));
     appendElement(row, "td", toString(each.observer));
     appendElement(row, "td", toString(each.outcome), ("result " + wordOf(each.outcome)).c_str());
     appendElement(row, "td", each.seen);
@@ -90,6 +78,7 @@ void addBandwidths(HtmlPage& page, const VerifyReport& report) {
   if (std::ranges::none_of(figures, isShown)) {
     return;
   }
+  // The heading, and what may have slowed the transfers down.
   auto section = page.addSection("Bandwidth");
   if (report.concurrentVfs > 1) {
     appendElement(
@@ -103,12 +92,13 @@ void addBandwidths(HtmlPage& page, const VerifyReport& report) {
       continue;
     }
     auto row = table.addRow();
-    appendElement(row, "td", each.subject.empty() ? "-" : each.subject);
+    appendElement(row, "td", textOrNothing(each.subject));
     appendElement(row, "td", operationOf(each));
-    appendElement(row, "td", each.gpu.empty() ? each.memory : each.memory + " " + each.gpu);
+    appendElement(row, "td", memoryOf(each));
     appendNumber(row, std::to_string(each.messageBytes));
     appendElement(row, "td", each.source);
     appendNumber(row, rounded(each.gigabitsPerSecond, 1));
+    // Beside the limit of its port and PCI Express link.
     if (each.limit && *each.limit > 0) {
       appendNumber(row, rounded(*each.limit, 1));
       appendShare(row, each.gigabitsPerSecond / *each.limit);
@@ -149,7 +139,7 @@ void addSizes(HtmlPage& page, const std::vector<Figure>& figures) {
   for (const Figure& each : figures) {
     if (each.source == sizeFigures) {
       auto row = table.addRow();
-      appendElement(row, "td", each.subject.empty() ? "-" : each.subject);
+      appendElement(row, "td", textOrNothing(each.subject));
       appendElement(row, "td", each.operation);
       appendElement(row, "td", each.memory);
       appendNumber(row, std::to_string(each.messageBytes));
@@ -168,9 +158,9 @@ void addLatencies(HtmlPage& page, const std::vector<Figure>& figures) {
   for (const Figure& each : figures) {
     if (isLatency(each)) {
       auto row = table.addRow();
-      appendElement(row, "td", each.subject.empty() ? "-" : each.subject);
+      appendElement(row, "td", textOrNothing(each.subject));
       appendElement(row, "td", each.operation);
-      appendElement(row, "td", each.gpu.empty() ? each.memory : each.memory + " " + each.gpu);
+      appendElement(row, "td", memoryOf(each));
       appendNumber(row, std::to_string(each.messageBytes));
       appendNumber(row, rounded(*each.medianMicroseconds, 1));
       appendNumber(row, rounded(each.tailMicroseconds.value_or(0), 1));
@@ -187,7 +177,7 @@ void addHistory(HtmlPage& page, const std::vector<PastVerification>& history) {
   HtmlTable table(section, {"Time (UTC)", "Result", "First problem"});
   for (const PastVerification& each : history) {
     auto row = table.addRow();
-    appendElement(row, "td", each.time.empty() ? "-" : each.time);
+    appendElement(row, "td", textOrNothing(each.time));
     std::string cssClass = each.result;
     std::ranges::replace(cssClass, ' ', '_');
     const bool known = cssClass == "passed" || cssClass == "failed" || cssClass == "not_observable";
@@ -197,47 +187,7 @@ void addHistory(HtmlPage& page, const std::vector<PastVerification>& history) {
   }
 }
 
-std::string member(const nlohmann::json& object, const char* name) {
-  const auto found = object.is_object() ? object.find(name) : object.end();
-  return object.is_object() && found != object.end() && found->is_string()
-             ? found->get<std::string>()
-             : std::string();
-}
-
-// The first finding with this result, as `entry: key: what was seen`.
-std::string firstWith(const nlohmann::json& findings, const std::string& result) {
-  for (const auto& each : findings) {
-    if (member(each, "result") == result) {
-      const std::string entry = member(each, "entry");
-      return (entry.empty() ? "" : entry + ": ") + member(each, "key") + ": " +
-             member(each, "seen");
-    }
-  }
-  return {};
-}
-
 }  // namespace
-
-PastVerification readPastVerification(const std::string& json) {
-  constexpr JsonLimits limits{std::size_t{8} << 20U, 32};
-  nlohmann::json document;
-  try {
-    document = parseBoundedJson(json, limits);
-  } catch (const JsonRefused& error) {
-    return {"", "", std::string("the report cannot be read: ") + error.what()};
-  }
-  PastVerification past{member(document, "time"), member(document, "result"), {}};
-  if (past.result.empty()) {
-    past.problem = "the report cannot be read: it has no result";
-    return past;
-  }
-  const auto findings = document.find("findings");
-  if (past.result != "passed" && findings != document.end() && findings->is_array()) {
-    past.problem = firstWith(*findings, past.result);
-  }
-  std::ranges::replace(past.result, '_', ' ');
-  return past;
-}
 
 void writeVerifyHtml(std::ostream& out, const VerifyReport& report, const std::string& svg,
                      const std::vector<PastVerification>& history) {

@@ -2,15 +2,13 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iomanip>
 #include <map>
 #include <ostream>
-#include <sstream>
 #include <tuple>
 
-#include "first_broken.hpp"
 #include "json.hpp"
-#include "outcome_text.hpp"
+#include "markup.hpp"
+#include "text_values.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/finding.hpp"
 #include "vfpass/report/table.hpp"
@@ -29,21 +27,9 @@ void writeBroken(std::ostream& out, const Finding& finding) {
   }
 }
 
-std::string fixed(double value) {
-  std::ostringstream text;
-  text << std::fixed << std::setprecision(3) << value;
-  return text.str();
-}
+std::string fixed(double value) { return rounded(value, 3); }
 
-std::string percent(double share) {
-  std::ostringstream text;
-  text << std::fixed << std::setprecision(0) << share * 100 << " %";
-  return text.str();
-}
-
-std::string memoryOf(const Figure& figure) {
-  return figure.gpu.empty() ? figure.memory : figure.memory + " " + figure.gpu;
-}
+std::string percent(double share) { return rounded(share * 100, 0) + " %"; }
 
 void writeBandwidths(std::ostream& out, const std::vector<Figure>& figures, const Style& style) {
   Table table({"ENTRY", "OPERATION", "MEMORY", "MESSAGE", "BY", "GBIT/S", "OF LIMIT", "OF HOST"});
@@ -55,7 +41,7 @@ void writeBandwidths(std::ostream& out, const std::vector<Figure>& figures, cons
     any = true;
     const double figure = each.gigabitsPerSecond;
     table.add(
-        {{each.subject.empty() ? "-" : each.subject},
+        {{textOrNothing(each.subject)},
          {each.operation + (each.relaxedOrdering ? ", relaxed" : "")},
          {memoryOf(each)},
          {std::to_string(each.messageBytes)},
@@ -89,7 +75,7 @@ void writeSizes(std::ostream& out, const std::vector<Figure>& figures, const Sty
       const auto found = speeds.find(operation);
       return found == speeds.end() ? std::string("-") : fixed(found->second);
     };
-    table.add({{std::get<0>(line).empty() ? "-" : std::get<0>(line)},
+    table.add({{textOrNothing(std::get<0>(line))},
                {std::get<1>(line)},
                {std::to_string(std::get<2>(line))},
                {speed("write")},
@@ -107,7 +93,7 @@ void writeLatencies(std::ostream& out, const std::vector<Figure>& figures, const
       continue;
     }
     any = true;
-    table.add({{each.subject.empty() ? "-" : each.subject},
+    table.add({{textOrNothing(each.subject)},
                {each.operation},
                {memoryOf(each)},
                {std::to_string(each.messageBytes)},
@@ -162,7 +148,7 @@ void writeText(std::ostream& out, const VerifyReport& report, const Style& style
   Table table({"CHECK", "ENTRY", "OBSERVED BY", "RESULT", "FOUND"});
   for (const auto& each : report.findings) {
     table.add({{each.key},
-               {each.subject.empty() ? "-" : each.subject},
+               {textOrNothing(each.subject)},
                {std::string(toString(each.observer))},
                {std::string(toString(each.outcome)), tintOf(each.outcome)},
                {each.seen}});
@@ -182,12 +168,11 @@ void writeText(std::ostream& out, const VerifyReport& report, const Style& style
 }
 
 Json allPairsJson(const AllPairs& all) {
-  Json pairs = Json::array();
-  for (const auto& pair : all.pairs) {
-    pairs.push_back({{"entry", pair.subject},
-                     {"alone_gigabits_per_second", pair.alone > 0 ? Json(pair.alone) : Json()},
-                     {"together_gigabits_per_second", pair.together}});
-  }
+  Json pairs = listJson(all.pairs, [](const auto& pair) -> Json {
+    return {{"entry", pair.subject},
+            {"alone_gigabits_per_second", pair.alone > 0 ? Json(pair.alone) : Json()},
+            {"together_gigabits_per_second", pair.together}};
+  });
   return {{"memory", all.memory},
           {"pairs", pairs},
           {"aggregate_gigabits_per_second", all.aggregate()},
@@ -205,10 +190,6 @@ Json findingJson(const Finding& finding) {
           {"remedy", textOrNull(finding.remedy)}};
 }
 
-Json numberOrNull(const std::optional<double>& number) {
-  return number ? Json(*number) : Json(nullptr);
-}
-
 Json figureJson(const Figure& figure) {
   const bool latency = figure.medianMicroseconds.has_value();
   return {{"entry", textOrNull(figure.subject)},
@@ -220,10 +201,10 @@ Json figureJson(const Figure& figure) {
           {"checked_bytes", figure.checkedBytes},
           {"relaxed_ordering", figure.relaxedOrdering},
           {"gigabits_per_second", latency ? Json(nullptr) : Json(figure.gigabitsPerSecond)},
-          {"limit_gigabits_per_second", numberOrNull(figure.limit)},
-          {"beside_host_gigabits_per_second", numberOrNull(figure.besideHost)},
-          {"median_microseconds", numberOrNull(figure.medianMicroseconds)},
-          {"p99_microseconds", numberOrNull(figure.tailMicroseconds)}};
+          {"limit_gigabits_per_second", valueOrNull(figure.limit)},
+          {"beside_host_gigabits_per_second", valueOrNull(figure.besideHost)},
+          {"median_microseconds", valueOrNull(figure.medianMicroseconds)},
+          {"p99_microseconds", valueOrNull(figure.tailMicroseconds)}};
 }
 
 void writeJson(std::ostream& out, const VerifyReport& report) {
@@ -233,19 +214,51 @@ void writeJson(std::ostream& out, const VerifyReport& report) {
   document["time"] = report.time;
   document["result"] = wordOf(verdict(report));
   document["concurrent_vfs"] = report.concurrentVfs;
-  document["findings"] = Json::array();
-  for (const auto& each : report.findings) {
-    document["findings"].push_back(findingJson(each));
-  }
-  document["figures"] = Json::array();
-  for (const auto& each : report.figures) {
-    document["figures"].push_back(figureJson(each));
-  }
-  document["all_pairs"] = Json::array();
-  for (const auto& each : report.allPairs) {
-    document["all_pairs"].push_back(allPairsJson(each));
-  }
+  document["findings"] = listJson(report.findings, findingJson);
+  document["figures"] = listJson(report.figures, figureJson);
+  document["all_pairs"] = listJson(report.allPairs, allPairsJson);
   writeDocument(out, document);
+}
+
+void appendProblem(pugi::xml_node testCase, const char* kind, const std::string& message,
+                   const std::string& remedy) {
+  auto problem = testCase.append_child(kind);
+  appendAttribute(problem, "message", message);
+  setText(problem, remedy);
+}
+
+void appendOutcome(pugi::xml_node testCase, const Finding& finding) {
+  const std::string message = "expected " + finding.expected + ", found " + finding.seen;
+  switch (finding.outcome) {
+    case Outcome::passed:
+      break;
+    case Outcome::failed:
+      appendProblem(testCase, "failure", message, finding.remedy);
+      break;
+    case Outcome::notObservable:
+      appendProblem(testCase, "error", message, finding.remedy);
+      break;
+    case Outcome::waived:
+      appendAttribute(testCase.append_child("skipped"), "message", finding.seen);
+      break;
+    case Outcome::warning:
+      setText(testCase.append_child("system-out"), "warning: " + message + "; " + finding.remedy);
+      break;
+  }
+}
+
+void appendCase(pugi::xml_node suite, const Finding& finding) {
+  auto testCase = suite.append_child("testcase");
+  appendAttribute(testCase, "classname", "vfpass.verify");
+  appendAttribute(testCase, "name",
+                  finding.subject.empty() ? finding.key : finding.subject + "." + finding.key);
+  appendOutcome(testCase, finding);
+}
+
+void appendCount(pugi::xml_node suite, const char* name, const VerifyReport& report,
+                 Outcome outcome) {
+  const auto count = std::ranges::count(report.findings, outcome, &Finding::outcome);
+  appendAttribute(suite, name, std::to_string(count));
 }
 
 }  // namespace
@@ -256,6 +269,24 @@ void writeVerify(std::ostream& out, const VerifyReport& report, const Style& sty
   } else {
     writeText(out, report, style);
   }
+}
+
+void writeVerifyJunit(std::ostream& out, const VerifyReport& report) {
+  pugi::xml_document document;
+  auto declaration = document.append_child(pugi::node_declaration);
+  appendAttribute(declaration, "version", "1.0");
+  appendAttribute(declaration, "encoding", "UTF-8");
+  auto suite = document.append_child("testsuite");
+  appendAttribute(suite, "name", "vfpass verify " + report.domainName);
+  appendAttribute(suite, "timestamp", report.time);
+  appendAttribute(suite, "tests", std::to_string(report.findings.size()));
+  appendCount(suite, "failures", report, Outcome::failed);
+  appendCount(suite, "errors", report, Outcome::notObservable);
+  appendCount(suite, "skipped", report, Outcome::waived);
+  for (const auto& each : report.findings) {
+    appendCase(suite, each);
+  }
+  document.save(out, "  ");
 }
 
 }  // namespace vfpass::report

@@ -6,12 +6,12 @@
 #include <cerrno>
 #include <nlohmann/json.hpp>
 
-#include "vfpass/agent/sha256.hpp"
+#include "vfpass/agent/guest_scripts.hpp"
 #include "vfpass/base/bounded_read.hpp"
 #include "vfpass/base/file_descriptor.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
-#include "vfpass/report/style.hpp"
+#include "vfpass/report/table.hpp"
 #include "vfpass/session/output_file.hpp"
 #include "vfpass/state/record_json.hpp"
 

@@ -87,8 +87,8 @@ bool InterfaceNames::isGiven(const WantedPort& port) const {
 
 bool InterfaceNames::exists(const std::string& name) const {
   return view_.otherNames.contains(name) ||
-         std::any_of(view_.netdevs.begin(), view_.netdevs.end(),
-                     [&](const SetupNetdev& each) { return each.name == name; });
+         std::ranges::any_of(view_.netdevs,
+                             [&](const SetupNetdev& each) { return each.name == name; });
 }
 
 // Two of our interfaces can exchange their names at the guest's start, but not while it runs.
@@ -96,7 +96,7 @@ bool InterfaceNames::isTaken(const PlacedPort& port, const std::vector<PlacedPor
   if (port.name == port.netdev.name || !exists(port.name)) {
     return false;
   }
-  const bool leaves = std::any_of(ports.begin(), ports.end(), [&](const PlacedPort& other) {
+  const bool leaves = std::ranges::any_of(ports, [&](const PlacedPort& other) {
     return other.netdev.name == port.name && isRenamedLater(other);
   });
   return !leaves || isRenamedNow(port);

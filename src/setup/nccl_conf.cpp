@@ -59,7 +59,7 @@ std::vector<std::string> overriddenLines(const std::string& content,
   std::vector<std::string> overridden;
   for (const std::string& line : splitLines(withoutBlock(content))) {
     const bool setting = !line.starts_with('#') && line.find('=') != std::string::npos;
-    if (setting && std::any_of(lines.begin(), lines.end(), [&](const std::string& ours) {
+    if (setting && std::ranges::any_of(lines, [&](const std::string& ours) {
           return keyOf(ours) == keyOf(line) && ours != line;
         })) {
       overridden.push_back(line);

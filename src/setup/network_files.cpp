@@ -1,26 +1,94 @@
 #include "network_files.hpp"
 
 #include <nettle/sha2.h>
+#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <array>
 #include <sstream>
 
-#include "netplan_file.hpp"
 #include "setup_paths.hpp"
 
 namespace vfpass::setup {
 namespace {
 
-constexpr const char* header =
-    "# Written by `vfpass guest-setup` on the host; --undo removes it.\n";
+// Without a renderer here netplan uses the global one of its files, networkd by default.
+std::optional<std::string> rendererOf(const SetupView& view) {
+  const std::string networkd = "networkd";
+  const std::string networkManager = "NetworkManager";
+  const bool runsNetworkd = view.running.contains("systemd-networkd");
+  if (runsNetworkd != view.running.contains("NetworkManager")) {
+    return runsNetworkd ? networkd : networkManager;
+  }
+  // `netplan status` starts networkd, so keep the renderer that an earlier run chose.
+  const auto current = view.files.find(netplanFile);
+  for (const std::string& name : {networkd, networkManager}) {
+    if (current != view.files.end() &&
+        current->second.content.find("      renderer: " + name + "\n") != std::string::npos) {
+      return name;
+    }
+  }
+  return std::nullopt;
+}
+
+// An IPoIB interface is matched by name, because the first bytes of its address change whenever the
+// driver is loaded. An Ethernet interface gets the mapping's name with set-name, or else keeps its
+// current one: the .link file that netplan writes for the MTU hides the one that names the
+// interface, which would otherwise be eth0 at the next boot.
+void writeMatch(YAML::Emitter& out, const PlacedPort& port) {
+  if (port.wanted.infiniband) {
+    out << YAML::Key << port.netdev.name << YAML::BeginMap;
+    out << YAML::Key << "infiniband-mode" << YAML::Value << "datagram";
+    return;
+  }
+  out << YAML::Key << "vfpass-" + port.wanted.entry << YAML::BeginMap;
+  out << YAML::Key << "match" << YAML::Flow << YAML::BeginMap;
+  // Unquoted, YAML 1.1 could read an address of digits only as a number to the base of 60.
+  out << YAML::Key << "macaddress" << YAML::DoubleQuoted << port.wanted.address << YAML::EndMap;
+  out << YAML::Key << "set-name" << YAML::Value << port.name;
+}
+
+void writePort(YAML::Emitter& out, const PlacedPort& port,
+               const std::optional<std::string>& renderer) {
+  writeMatch(out, port);
+  if (renderer) {
+    out << YAML::Key << "renderer" << YAML::Value << *renderer;
+  }
+  out << YAML::Key << "optional" << YAML::Value << true;
+  out << YAML::Key << "dhcp4" << YAML::Value << false;
+  out << YAML::Key << "dhcp6" << YAML::Value << false;
+  const GuestNetwork& network = port.wanted.network;
+  if (network.address) {
+    out << YAML::Key << "addresses" << YAML::Flow << YAML::BeginSeq;
+    out << YAML::DoubleQuoted << *network.address << YAML::EndSeq;
+  }
+  if (network.mtu) {
+    out << YAML::Key << "mtu" << YAML::Value << *network.mtu;
+  }
+  out << YAML::EndMap;
+}
+
+/// The netplan configuration of these ports, without the comment that marks the file as ours.
+std::string netplanText(const std::vector<PlacedPort>& ports, const SetupView& view) {
+  YAML::Emitter out;
+  out << YAML::BeginMap << YAML::Key << "network" << YAML::BeginMap;
+  out << YAML::Key << "version" << YAML::Value << 2;
+  out << YAML::Key << "ethernets" << YAML::BeginMap;
+  const auto renderer = rendererOf(view);
+  for (const PlacedPort& port : ports) {
+    writePort(out, port, renderer);
+  }
+  out << YAML::EndMap << YAML::EndMap << YAML::EndMap;
+  return std::string(out.c_str(), out.size()) + "\n";
+}
+
 constexpr const char* reason = "addresses and MTU that persist across reboots";
 
 bool isVersion6(const std::string& address) { return address.find(':') != std::string::npos; }
 
 WantedFile netplan(const std::vector<PlacedPort>& ports, const SetupView& view) {
   // netplan warns about files that others can read.
-  return {netplanFile, header + netplanText(ports, view), 0600, reason};
+  return {netplanFile, writtenBy + netplanText(ports, view), 0600, reason};
 }
 
 // Deterministic for a domain and entry, so that a second run changes nothing (RFC 9562, version 8).
@@ -53,7 +121,7 @@ WantedFile connection(const PlacedPort& port, const Uuid& domain) {
   const std::string kind = port.wanted.infiniband ? "infiniband" : "ethernet";
   const GuestNetwork& network = port.wanted.network;
   std::ostringstream text;
-  text << header << "[connection]\nid=vfpass-" << port.wanted.entry
+  text << writtenBy << "[connection]\nid=vfpass-" << port.wanted.entry
        << "\nuuid=" << connectionUuid(domain, port.wanted.entry) << "\ntype=" << kind
        << "\nautoconnect-priority=100\n\n[" << kind << "]\nmac-address=" << port.netdev.address
        << '\n';
@@ -72,7 +140,7 @@ WantedFile connection(const PlacedPort& port, const Uuid& domain) {
 WantedFile networkdFile(const PlacedPort& port) {
   const GuestNetwork& network = port.wanted.network;
   std::ostringstream text;
-  text << header << "[Match]\n";
+  text << writtenBy << "[Match]\n";
   if (port.wanted.infiniband) {
     text << "Name=" << port.netdev.name << '\n';
   } else {
@@ -117,7 +185,7 @@ std::string interfacesStanza(const PlacedPort& port) {
 }
 
 WantedFile interfaces(const std::vector<PlacedPort>& ports) {
-  std::string text = header;
+  std::string text = writtenBy;
   for (const PlacedPort& port : ports) {
     text += interfacesStanza(port);
   }
@@ -166,10 +234,9 @@ WantedBy=multi-user.target
 )sh";
 
 std::vector<WantedFile> plain(const std::vector<PlacedPort>& ports) {
-  std::string settings = std::string(header) + "# hardware address, MTU, address; - for none";
-  const bool anyName = std::any_of(ports.begin(), ports.end(), [](const PlacedPort& port) {
-    return port.wanted.network.name.has_value();
-  });
+  std::string settings = std::string(writtenBy) + "# hardware address, MTU, address; - for none";
+  const bool anyName = std::ranges::any_of(
+      ports, [](const PlacedPort& port) { return port.wanted.network.name.has_value(); });
   settings += anyName ? "; name\n" : "\n";
   for (const PlacedPort& port : ports) {
     const GuestNetwork& network = port.wanted.network;
@@ -178,9 +245,9 @@ std::vector<WantedFile> plain(const std::vector<PlacedPort>& ports) {
                 "\n";
   }
   return {{plainSettings, settings, 0644, reason},
-          {plainScript, std::string("#!/bin/sh\n") + header + bootScript, 0755,
+          {plainScript, std::string("#!/bin/sh\n") + writtenBy + bootScript, 0755,
            "applies guest-network.conf"},
-          {plainUnit, std::string(header) + bootUnit, 0644, "runs guest-network.sh at boot"}};
+          {plainUnit, std::string(writtenBy) + bootUnit, 0644, "runs guest-network.sh at boot"}};
 }
 
 }  // namespace
@@ -224,7 +291,7 @@ std::string toString(NetworkTool tool) {
 // Ethernet lacks. Without NamePolicy=, Name= also replaces a name that the initramfs gave.
 WantedFile linkFile(const PlacedPort& port) {
   return {std::string(networkdFolder) + "/10-vfpass-" + port.wanted.entry + ".link",
-          std::string(header) + "[Match]\nMACAddress=" + port.wanted.address +
+          std::string(writtenBy) + "[Match]\nMACAddress=" + port.wanted.address +
               "\nPath=*pci-*\n\n[Link]\nName=" + port.name +
               "\nAlternativeNamesPolicy=database onboard slot path\n",
           0644, "the interface's name, from the guest's next start"};

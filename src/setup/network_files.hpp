@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "vfpass/setup/desired_setup.hpp"
+#include "vfpass/setup/setup_plan.hpp"
 #include "vfpass/setup/setup_view.hpp"
 
 namespace vfpass::setup {
@@ -32,6 +32,10 @@ struct WantedFile {
   unsigned mode = 0644;
   std::string reason;
 };
+
+/// First line of the files that guest-setup writes.
+inline constexpr const char* writtenBy =
+    "# Written by `vfpass guest-setup` on the host; --undo removes it.\n";
 
 /// Files that make the addresses and MTUs of these ports persistent; none for `plain` without
 /// systemd.

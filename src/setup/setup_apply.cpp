@@ -7,12 +7,11 @@
 #include "network_files.hpp"
 #include "setup_paths.hpp"
 #include "setup_scripts.hpp"
-#include "vfpass/agent/run_shell.hpp"
-#include "vfpass/agent/sha256.hpp"
-#include "vfpass/agent/trust_scripts.hpp"
+#include "vfpass/agent/guest_scripts.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
 #include "vfpass/error.hpp"
+#include "vfpass/setup/setup_changes.hpp"
 
 namespace vfpass::setup {
 namespace {
@@ -149,8 +148,8 @@ class Writer {
 
   // Makes network managers and systemd read the changed files.
   void reload() const {
-    const bool byTool = std::any_of(plan_.ports.begin(), plan_.ports.end(),
-                                    [](const SetupPort& port) { return port.byTool; });
+    const bool byTool =
+        std::ranges::any_of(plan_.ports, [](const SetupPort& port) { return port.byTool; });
     const auto needsReload = [&](NetworkTool tool, std::string_view path) {
       return (byTool && plan_.tool == toString(tool)) || changes(path);
     };
@@ -186,7 +185,8 @@ class Writer {
                                          changed(port.before.arpAnnounce, port.after.arpAnnounce),
                                          changed(port.before.arpIgnore, port.after.arpIgnore)};
       if (!port.byTool) {
-        addAddresses(port, arguments);
+        const auto addresses = addressChanges(port);
+        arguments.insert(arguments.end(), addresses.begin(), addresses.end());
       }
       run("set up " + port.netdev, portScript, arguments);
     }
@@ -308,19 +308,19 @@ class Writer {
   }
 
   [[nodiscard]] bool changes(std::string_view start) const {
-    return std::any_of(plan_.files.begin(), plan_.files.end(),
-                       [&](const SetupFile& file) { return file.path.starts_with(start); });
+    return std::ranges::any_of(plan_.files,
+                               [&](const SetupFile& file) { return file.path.starts_with(start); });
   }
 
   // udev reads .link files by itself.
   [[nodiscard]] bool changesNetworkd() const {
-    return std::any_of(plan_.files.begin(), plan_.files.end(), [](const SetupFile& file) {
+    return std::ranges::any_of(plan_.files, [](const SetupFile& file) {
       return file.path.starts_with(networkdFolder) && file.path.ends_with(".network");
     });
   }
 
   [[nodiscard]] bool removes(std::string_view path) const {
-    return std::any_of(plan_.files.begin(), plan_.files.end(), [&](const SetupFile& file) {
+    return std::ranges::any_of(plan_.files, [&](const SetupFile& file) {
       return file.path == path && file.before.exists && !file.after.exists;
     });
   }
@@ -348,19 +348,6 @@ class Writer {
   static std::string changed(const std::optional<unsigned>& before,
                              const std::optional<unsigned>& after) {
     return after && before != after ? std::to_string(*after) : "";
-  }
-
-  static void addAddresses(const SetupPort& port, std::vector<std::string>& arguments) {
-    for (const std::string& address : port.before.addresses) {
-      if (!port.after.addresses.contains(address)) {
-        arguments.push_back("-" + address);
-      }
-    }
-    for (const std::string& address : port.after.addresses) {
-      if (!port.before.addresses.contains(address)) {
-        arguments.push_back("+" + address);
-      }
-    }
   }
 
   static inline const std::vector<std::string> recordFile{recordPath, "0600", "0", "0"};

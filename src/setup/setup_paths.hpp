@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+
 namespace vfpass::setup {
 
 // Files that vfpass writes in the guest. All except NCCL's own have `vfpass` in their path.
@@ -18,5 +20,10 @@ inline constexpr const char* modulesFile = "/etc/modules-load.d/vfpass.conf";
 inline constexpr const char* nvlinkFile = "/etc/modprobe.d/vfpass-nvlink.conf";
 inline constexpr const char* ncclFile = "/etc/nccl.conf";
 inline constexpr const char* ncclTopologyFile = "/etc/vfpass/nccl-topology.xml";
+
+/// Those whose names do not depend on the mapping's entries.
+inline constexpr std::array setupFiles{netplanFile,      interfacesFile, plainScript, plainSettings,
+                                       plainUnit,        sysctlFile,     modulesFile, ncclFile,
+                                       ncclTopologyFile, nvlinkFile};
 
 }  // namespace vfpass::setup

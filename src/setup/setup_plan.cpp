@@ -1,11 +1,11 @@
 #include "vfpass/setup/setup_plan.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include "interface_names.hpp"
 #include "nccl_conf.hpp"
 #include "network_files.hpp"
-#include "nvlink_file.hpp"
 #include "setup_paths.hpp"
 #include "vfpass/arp_policy.hpp"
 #include "vfpass/base/text.hpp"
@@ -99,8 +99,8 @@ class Planner {
           "the guest has no network manager and no systemd: addresses and MTU are lost at its next "
           "boot; run vfpass guest-setup again after it");
     }
-    if (std::any_of(network_.begin(), network_.end(),
-                    [](const PlacedPort& port) { return port.wanted.infiniband; }) &&
+    if (std::ranges::any_of(network_,
+                            [](const PlacedPort& port) { return port.wanted.infiniband; }) &&
         (tool_ == NetworkTool::netplan || tool_ == NetworkTool::networkd)) {
       note(toString(tool_) +
            " identifies InfiniBand interfaces by name: after a rename, run vfpass guest-setup "
@@ -121,9 +121,8 @@ class Planner {
       multiHomed_.clear();
       return;
     }
-    std::string text =
-        "# Written by `vfpass guest-setup` on the host; --undo removes it.\n"
-        "# Each RoCE port announces, and answers for, only its own addresses.\n";
+    std::string text = std::string(writtenBy) +
+                       "# Each RoCE port announces, and answers for, only its own addresses.\n";
     for (const std::string& name : names) {
       // With slashes as separators, the interface's name may contain a dot.
       const std::string key = "net/ipv4/conf/" + name + "/";
@@ -178,9 +177,8 @@ class Planner {
           "the guest's kernel has no nvidia_peermem: GPUDirect RDMA then needs DMA-BUF (open GPU "
           "kernel modules); `vfpass verify --gpu` checks for it");
     } else if (view_.peerMemoryLoadable && !view_.peerMemoryOlder) {
-      want({modulesFile,
-            "# Written by `vfpass guest-setup` on the host; --undo removes it.\nnvidia-peermem\n",
-            0644, "GPUDirect RDMA without DMA-BUF"});
+      want({modulesFile, std::string(writtenBy) + "nvidia-peermem\n", 0644,
+            "GPUDirect RDMA without DMA-BUF"});
       plan_.loadPeerMemory = !view_.peerMemoryLoaded;
       if (plan_.loadPeerMemory) {
         plan_.modulesBefore = current(modulesFile);
@@ -189,13 +187,19 @@ class Planner {
     }
   }
 
+  // Without these options a GPU on an NVSwitch board initializes only after a fabric manager has
+  // set up the fabric. They take effect when the module is loaded, and an initramfs has a copy of
+  // modprobe.d.
   void planNvlink() {
     if (!desired_.nvlinkDisabled || !view_.gpu) {
       return;
     }
-    want(nvlinkOptions());
-    if (const std::string text = nvlinkNote(view_); !text.empty()) {
-      note(text);
+    want({nvlinkFile, std::string(writtenBy) + "options nvidia NVreg_NvLinkDisable=1\n", 0644,
+          "`nvlink: disabled`: the GPU initializes without the board's NVSwitches"});
+    if (!view_.nvlinkDisabled) {
+      note(
+          "the guest's NVIDIA driver disables NVLink when it is loaded next: restart the guest; if "
+          "the module is in its initramfs, run `update-initramfs -u` or `dracut -f` there first");
     }
   }
 
@@ -266,8 +270,8 @@ class Planner {
     noteName(port);
     const NetdevState& original = recorded.original;
     const GuestNetwork& wanted = port.wanted.network;
-    const bool multiHomed =
-        std::find(multiHomed_.begin(), multiHomed_.end(), port.netdev.name) != multiHomed_.end();
+    const bool multiHomed = std::ranges::find(multiHomed_, port.netdev.name) != multiHomed_.end();
+    // The state after the set-up.
     NetdevState after = now;
     after.mtu = wanted.mtu.value_or(recorded.mtu ? original.mtu : now.mtu);
     after.up = wantsNetwork(port.wanted) || (recorded.up ? original.up : now.up);
@@ -279,6 +283,7 @@ class Planner {
       after.arpAnnounce = original.arpAnnounce;
       after.arpIgnore = original.arpIgnore;
     }
+    // The record: what vfpass sets from now on. A port of which it sets nothing needs none.
     recorded.mtu = wanted.mtu.has_value();
     recorded.up = wantsNetwork(port.wanted);
     recorded.arp = multiHomed;
@@ -290,6 +295,7 @@ class Planner {
     if (known || recorded.up || recorded.arp || !recorded.givenName.empty()) {
       plan_.record.ports[port.wanted.address] = recorded;
     }
+    // The change, if any.
     if (after != now || !rename.empty()) {
       plan_.ports.push_back(
           {port.wanted.entry, port.netdev.name, isSetByTool(port), now, after, rename});
@@ -337,16 +343,14 @@ class Planner {
 }  // namespace
 
 std::vector<std::string> setupPaths(const DesiredSetup& desired, const SetupRecord& record) {
-  std::vector<std::string> paths{netplanFile,      interfacesFile, plainScript, plainSettings,
-                                 plainUnit,        sysctlFile,     modulesFile, ncclFile,
-                                 ncclTopologyFile, nvlinkFile};
+  std::vector<std::string> paths(setupFiles.begin(), setupFiles.end());
   for (const WantedPort& port : desired.ports) {
     paths.push_back(std::string(connectionFolder) + "/vfpass-" + port.entry + ".nmconnection");
     const std::string networkd = std::string(networkdFolder) + "/10-vfpass-" + port.entry;
     paths.insert(paths.end(), {networkd + ".network", networkd + ".link"});
   }
   for (const auto& [path, file] : record.files) {
-    if (std::find(paths.begin(), paths.end(), path) == paths.end()) {
+    if (std::ranges::find(paths, path) == paths.end()) {
       paths.push_back(path);
     }
   }

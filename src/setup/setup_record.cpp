@@ -70,14 +70,8 @@ Json portJson(const std::string& address, const RecordedPort& port) {
   return json;
 }
 
-const Json& member(const Json& object, const char* name) {
-  static const Json none;
-  const auto found = object.is_object() ? object.find(name) : object.end();
-  return object.is_object() && found != object.end() ? *found : none;
-}
-
 std::optional<unsigned> numberMember(const Json& object, const char* name) {
-  const Json& value = member(object, name);
+  const Json& value = agent::member(object, name);
   return value.is_number_unsigned() && value.get<std::uint64_t>() <= 0xffffffffU
              ? std::optional(value.get<unsigned>())
              : std::nullopt;
@@ -115,7 +109,7 @@ FileState readFile(const Json& json) {
 
 // Empty if the record has none, as those of earlier versions.
 std::string nameOf(const Json& object) {
-  if (member(object, "name").is_null()) {
+  if (agent::member(object, "name").is_null()) {
     return "";
   }
   const std::string name = agent::textMember(object, "name");
@@ -126,8 +120,8 @@ std::string nameOf(const Json& object) {
 }
 
 RecordedPort readPort(const Json& json) {
-  const Json& original = member(json, "original");
-  const Json& ours = member(json, "ours");
+  const Json& original = agent::member(json, "original");
+  const Json& ours = agent::member(json, "ours");
   if (!numberMember(original, "mtu")) {
     throw invalid("a port has no MTU");
   }
@@ -147,10 +141,7 @@ RecordedPort readPort(const Json& json) {
 }  // namespace
 
 bool isSetupPath(const std::string& path) {
-  constexpr std::array plain = {netplanFile,      interfacesFile, plainScript, plainSettings,
-                                plainUnit,        sysctlFile,     modulesFile, ncclFile,
-                                ncclTopologyFile, nvlinkFile};
-  return std::find(std::begin(plain), std::end(plain), path) != std::end(plain) ||
+  return std::ranges::find(setupFiles, path) != setupFiles.end() ||
          isNamed(path, std::string(connectionFolder) + "/vfpass-", ".nmconnection") ||
          isNamed(path, std::string(networkdFolder) + "/10-vfpass-", ".network") ||
          isNamed(path, std::string(networkdFolder) + "/10-vfpass-", ".link");
@@ -183,6 +174,8 @@ SetupRecord decodeRecord(const std::string& text) {
     throw invalid("unknown version");
   }
   SetupRecord record;
+  // Undo writes and removes what the record names, so only our own files and directories are
+  // possible.
   for (const Json& each : agent::listMember(json, "files")) {
     const std::string path = agent::textMember(each, "path");
     if (!isSetupPath(path)) {
@@ -197,6 +190,7 @@ SetupRecord decodeRecord(const std::string& text) {
     }
     record.folders.insert(folder);
   }
+  // Ports by MAC address or port GUID.
   for (const Json& each : agent::listMember(json, "ports")) {
     const std::string address = agent::textMember(each, "address");
     if (!parseMacAddress(address) && !parseGuid(address)) {

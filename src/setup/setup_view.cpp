@@ -6,7 +6,7 @@
 #include <array>
 #include <sstream>
 
-#include "vfpass/agent/run_shell.hpp"
+#include "vfpass/agent/guest_scripts.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::setup {
@@ -328,10 +328,9 @@ std::optional<PciAddress> functionAt(const SetupView& view, const std::vector<Pc
     if (bus == view.behind.end()) {
       return std::nullopt;
     }
-    const auto next =
-        std::find_if(bus->second.begin(), bus->second.end(), [&place](const PciAddress& function) {
-          return function.slot == place->slot && function.function == place->function;
-        });
+    const auto next = std::ranges::find_if(bus->second, [&place](const PciAddress& function) {
+      return function.slot == place->slot && function.function == place->function;
+    });
     if (next == bus->second.end()) {
       return std::nullopt;
     }

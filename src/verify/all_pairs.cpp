@@ -1,16 +1,57 @@
 #include "all_pairs.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <future>
+#include <iomanip>
+#include <limits>
 #include <memory>
+#include <sstream>
 
-#include "concurrent_tasks.hpp"
-#include "judge_together.hpp"
-#include "settled_traffic.hpp"
+#include "concurrent_vfs.hpp"
 #include "transfer_options.hpp"
+#include "vfpass/agent/reply.hpp"
+#include "vfpass/error.hpp"
 
 namespace vfpass::verify {
 namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* otherBuild = "check that both guests run the probe of this vfpass build";
+
+std::string withTenth(double value) {
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(1) << value;
+  return text.str();
+}
+
+double numberIn(const Json& object, const char* name) {
+  const Json& number = agent::member(object, name);
+  const double value = number.is_number() ? number.get<double>() : std::nan("");
+  return std::isfinite(value) ? value : -1;
+}
+
+// nullopt for a report without sustained transfers, or with impossible values.
+std::optional<SustainedRun> sustainedOf(const Json& report) {
+  const Json& runs = agent::listMember(report, "runs");
+  if (runs.empty()) {
+    return std::nullopt;
+  }
+  const Json& sustained = agent::member(runs.front(), "sustained");
+  const SustainedRun run{numberIn(sustained, "begin_seconds"), numberIn(sustained, "end_seconds"),
+                         numberIn(sustained, "gigabits_per_second")};
+  const bool possible = run.begin >= 0 && run.end > run.begin && run.gigabitsPerSecond > 0;
+  return possible ? std::optional(run) : std::nullopt;
+}
+
+std::uint64_t sustainedBytes(const Transfer& transfer, const Json& report) {
+  const std::uint64_t count =
+      agent::countMember(agent::listMember(report, "runs").front().at("sustained"), "messages");
+  return count > std::numeric_limits<std::uint64_t>::max() / 2 / transfer.messageBytes
+             ? std::numeric_limits<std::uint64_t>::max() / 2
+             : count * transfer.messageBytes;
+}
 
 /// What both ends of a pair counted before the run.
 struct CountersBefore {
@@ -39,13 +80,6 @@ PairReports runPair(const WorkingPair& pair, const Transfer& transfer, const Ver
   return runSession({near, pair.initiator}, {far, pair.target}, plan, optionsOf(transfer, plan));
 }
 
-void judgeCounters(const PairEnd& end, std::uint64_t claimed,
-                   const std::optional<VfTraffic>& before, VerifyReport& report) {
-  Finding finding = settledTraffic(end.lease, claimed, before, end.traffic);
-  finding.subject = end.subject;
-  report.findings.push_back(std::move(finding));
-}
-
 double aloneRate(const std::vector<Figure>& figures, const Transfer& transfer) {
   const auto found = std::ranges::find_if(figures, [&](const Figure& each) {
     return each.subject == transfer.subject && each.operation == "write" &&
@@ -56,6 +90,83 @@ double aloneRate(const std::vector<Figure>& figures, const Transfer& transfer) {
 }
 
 }  // namespace
+
+TogetherVerdict judgeTogether(const Transfer& transfer, std::future<PairReports>& reports) {
+  TogetherVerdict verdict{{"peer-together-" + transfer.memory,
+                           transfer.subject,
+                           Outcome::notObservable,
+                           "writes while all other pairs move data as well, all correct",
+                           {},
+                           {}},
+                          {},
+                          0};
+  try {
+    // All checked bytes have to be right, as for one pair alone.
+    const PairReports both = reports.get();
+    std::vector<Figure> ofCheckedPasses;
+    const Finding data = judgePairTransfer(transfer, both, ofCheckedPasses);
+    verdict.finding.outcome = data.outcome;
+    verdict.finding.seen = data.seen;
+    verdict.finding.remedy = data.remedy;
+    if (data.outcome != Outcome::passed) {
+      return verdict;
+    }
+    // Times and rate, to compare the pairs.
+    verdict.run = sustainedOf(both.initiator);
+    if (!verdict.run) {
+      verdict.finding.outcome = Outcome::failed;
+      verdict.finding.seen = "no sustained transfers in the report";
+      verdict.finding.remedy = otherBuild;
+      return verdict;
+    }
+    verdict.claimedBytes =
+        claimedBytes(transfer, both.initiator) + sustainedBytes(transfer, both.initiator);
+    verdict.finding.seen = withTenth(verdict.run->gigabitsPerSecond) + " Gb/s for " +
+                           withTenth(verdict.run->end - verdict.run->begin) + " s";
+  } catch (const Error& error) {
+    verdict.finding.seen = error.what();
+    verdict.finding.remedy = error.remedy();
+  }
+  return verdict;
+}
+
+Finding judgeOverlap(std::size_t pairs, const std::vector<SustainedRun>& runs, AllPairs& together) {
+  Finding finding{"all-pairs", "", Outcome::notObservable, "all pairs move data at the same time",
+                  {},          {}};
+  if (runs.size() < pairs) {
+    finding.seen = std::to_string(pairs - runs.size()) + " of " + std::to_string(pairs) +
+                   " pairs did not complete";
+    finding.remedy = "resolve the failed checks of these pairs, then verify again";
+    return finding;
+  }
+  // All pairs move data between the last begin and the first end.
+  double lastBegin = 0;
+  double firstEnd = std::numeric_limits<double>::max();
+  together.shortestSeconds = std::numeric_limits<double>::max();
+  for (const SustainedRun& run : runs) {
+    lastBegin = std::max(lastBegin, run.begin);
+    firstEnd = std::min(firstEnd, run.end);
+    together.shortestSeconds = std::min(together.shortestSeconds, run.end - run.begin);
+  }
+  together.overlapSeconds = std::max(0.0, firstEnd - lastBegin);
+  // The sum of the rates that each pair reached alone, for comparison.
+  double alone = 0;
+  for (const PairRate& rate : together.pairs) {
+    alone += rate.alone;
+  }
+  const std::string overlap = withTenth(together.overlapSeconds) + " s";
+  if (together.overlapSeconds < together.shortestSeconds / 2) {
+    finding.seen = "all pairs moved data at the same time for only " + overlap + " of " +
+                   withTenth(together.shortestSeconds) + " s";
+    finding.remedy = "verify again with a longer --sustain";
+    return finding;
+  }
+  finding.outcome = Outcome::passed;
+  finding.seen = std::to_string(pairs) + (pairs == 1 ? " pair: " : " pairs: ") +
+                 withTenth(together.aggregate()) + " Gb/s at the same time for " + overlap +
+                 "; the sum of each alone is " + withTenth(alone) + " Gb/s";
+  return finding;
+}
 
 void moveTogether(const std::vector<WorkingPair>& pairs, const std::string& memory,
                   const VerifyPlan& plan, VerifyReport& report) {
@@ -88,8 +199,10 @@ void moveTogether(const std::vector<WorkingPair>& pairs, const std::string& memo
     TogetherVerdict verdict = judgeTogether(transfers[i], runs[i]);
     report.findings.push_back(verdict.finding);
     if (verdict.run) {
-      judgeCounters(pairs[i].initiator, verdict.claimedBytes, before[i].sent, report);
-      judgeCounters(pairs[i].target, verdict.claimedBytes, before[i].received, report);
+      report.findings.push_back(
+          judgeCounters(pairs[i].initiator, verdict.claimedBytes, before[i].sent));
+      report.findings.push_back(
+          judgeCounters(pairs[i].target, verdict.claimedBytes, before[i].received));
       sustained.push_back(*verdict.run);
       together.pairs.push_back({transfers[i].subject, aloneRate(report.figures, transfers[i]),
                                 verdict.run->gigabitsPerSecond});

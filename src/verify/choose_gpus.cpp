@@ -134,6 +134,12 @@ void GpuCoverage::failed(const std::string& gpu, const std::string& vf) {
   results_[gpu].failedWith.push_back(vf);
 }
 
+void GpuCoverage::tested(const TestedGpu& gpu, const std::string& vf, bool passed) {
+  if (!gpu.entry.empty()) {
+    passed ? this->passed(gpu.entry, vf) : failed(gpu.entry, vf);
+  }
+}
+
 void GpuCoverage::explained(const std::string& gpu, const Finding& problem) {
   results_[gpu].problem = problem;
 }
@@ -193,6 +199,26 @@ Finding GpuCoverage::findingOf(const std::string& gpu, const Result& result) {
           "not tested: " + reason,
           "resolve the other problems, then run vfpass verify again; or exclude GPU memory with "
           "verify: {paths: [host]} in the mapping"};
+}
+
+std::vector<TestedGpu> gpusOf(const std::string& vf, const std::string& nic, const GuestView& view,
+                              const std::vector<std::size_t>& assigned, GpuCoverage& coverage) {
+  std::vector<TestedGpu> gpus;
+  if (coverage.leased().empty()) {
+    if (const auto nearest = nearestGpu(view, nic)) {
+      gpus.push_back(*nearest);
+    }
+  }
+  for (const std::size_t each : assigned) {
+    const LeasedGpu& leased = coverage.leased()[each];
+    const FoundGpu found = findLeasedGpu(view, leased, vf, nic);
+    if (found.gpu) {
+      gpus.push_back(*found.gpu);
+    } else {
+      coverage.explained(leased.entry, found.problem);
+    }
+  }
+  return gpus;
 }
 
 bool testsGpus(GpuTest test, const std::vector<LeasedGpu>& gpus) {

@@ -8,7 +8,8 @@
 #include "guest_view.hpp"
 #include "vfpass/finding.hpp"
 #include "vfpass/lease.hpp"
-#include "vfpass/verify/leased_gpu.hpp"
+#include "vfpass/verify/host_side.hpp"
+#include "vfpass/verify/verify_guest.hpp"
 
 namespace vfpass::verify {
 
@@ -57,9 +58,13 @@ class GpuCoverage {
 
   void passed(const std::string& gpu, const std::string& vf);
   void failed(const std::string& gpu, const std::string& vf);
+  /// Records the result with a GPU; one that vfpass did not lease is left out.
+  void tested(const TestedGpu& gpu, const std::string& vf, bool passed);
   /// A finding about this GPU explains by itself why it was not tested.
   void explained(const std::string& gpu, const Finding& problem);
   void skipped(const std::string& gpu, const std::string& reason);
+
+  [[nodiscard]] const std::vector<LeasedGpu>& leased() const { return gpus_; }
 
   /// Adds what another part of the verification recorded.
   void add(const GpuCoverage& other);
@@ -79,6 +84,12 @@ class GpuCoverage {
   std::vector<LeasedGpu> gpus_;
   std::map<std::string, Result> results_;
 };
+
+/// The GPUs that a VF is tested with: those assigned to it (assignGpus) that are found, or without
+/// leased GPUs the nearest one. `coverage` gets the reasons of the others. `nic`: the VF's address
+/// in the guest.
+std::vector<TestedGpu> gpusOf(const std::string& vf, const std::string& nic, const GuestView& view,
+                              const std::vector<std::size_t>& assigned, GpuCoverage& coverage);
 
 /// Whether GPU memory is tested: as requested, or because GPUs are leased.
 bool testsGpus(GpuTest test, const std::vector<LeasedGpu>& gpus);

@@ -1,12 +1,16 @@
 #include "guest_tools.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <iterator>
 #include <random>
 #include <sstream>
+#include <string>
+#include <vector>
 
-#include "perftest_script.hpp"
-#include "read_tools.hpp"
+#include "judge_transfer.hpp"
+#include "vfpass/agent/guest_scripts.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
 
@@ -23,9 +27,9 @@ constexpr const char* findScript =
 
 agent::ExecResult shell(agent::Agent& agent, const std::string& script,
                         const std::vector<std::string>& arguments) {
-  std::vector<std::string> all{"-c", script, "vfpass"};
+  std::vector<std::string> all{"vfpass"};
   all.insert(all.end(), arguments.begin(), arguments.end());
-  return agent.run("/bin/sh", all);
+  return runShell(agent, script, all);
 }
 
 std::string lastLine(const std::string& text) {
@@ -37,11 +41,53 @@ std::string lastLine(const std::string& text) {
   return last.empty() ? "no output" : last.substr(0, longest);
 }
 
-std::string rounded(double value) {
-  std::ostringstream text;
-  text.precision(3);
-  text << value;
-  return text.str();
+// Larger rates and latencies are implausible.
+constexpr double largestFigure = 1e6;
+
+std::optional<double> number(const std::string& word) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  const bool whole = error == std::errc{} && end == word.data() + word.size();
+  return whole && std::isfinite(value) && value >= 0 && value < largestFigure ? std::optional(value)
+                                                                              : std::nullopt;
+}
+
+std::vector<std::string> words(const std::string& line) {
+  std::istringstream stream(line);
+  std::vector<std::string> found;
+  for (std::string word; stream >> word;) {
+    found.push_back(word);
+  }
+  return found;
+}
+
+// The words of the line after the last header that has this column.
+std::vector<std::string> resultLine(std::string_view text, std::string_view column) {
+  std::vector<std::string> found;
+  bool header = false;
+  for (const std::string& line : splitLines(text)) {
+    if (header) {
+      found = words(line);
+    }
+    header = trim(line).starts_with("#bytes") && line.find(column) != std::string::npos;
+  }
+  return found;
+}
+
+// Whether the line has this number of columns and is for messages of this size.
+bool isResultFor(const std::vector<std::string>& line, std::size_t columns, std::uint64_t bytes) {
+  return line.size() == columns && parseNumber(line.front()) == bytes;
+}
+
+// The value after a label such as `# Avg bus bandwidth    : `.
+std::string valueAfter(std::string_view text, std::string_view label) {
+  for (const std::string& line : splitLines(text)) {
+    const auto colon = line.find(':');
+    if (line.starts_with(label) && colon != std::string::npos) {
+      return std::string(trim(line.substr(colon + 1)));
+    }
+  }
+  return "";
 }
 
 class Perftest {
@@ -245,6 +291,39 @@ Finding runAllReduce(agent::Agent& agent, const std::set<std::string>& tools, st
           read->right
               ? ""
               : "run it by hand in the guest with NCCL_DEBUG=INFO to find the GPUs at fault"};
+}
+
+std::optional<double> readPerftestBandwidth(std::string_view text, std::uint64_t bytes) {
+  // bytes, iterations, peak, average, messages per second
+  const auto line = resultLine(text, "BW average[Gb/sec]");
+  if (!isResultFor(line, 5, bytes)) {
+    return std::nullopt;
+  }
+  const auto average = number(line[3]);
+  return average && *average > 0 ? average : std::nullopt;
+}
+
+std::optional<ToolLatency> readPerftestLatency(std::string_view text, std::uint64_t bytes) {
+  // bytes, iterations, minimum, maximum, typical, average, deviation, 99 %, 99.9 %
+  const auto line = resultLine(text, "t_typical[usec]");
+  if (!isResultFor(line, 9, bytes)) {
+    return std::nullopt;
+  }
+  const auto typical = number(line[4]);
+  const auto tail = number(line[7]);
+  if (!typical || !tail || *typical <= 0) {
+    return std::nullopt;
+  }
+  return ToolLatency{*typical, *tail};
+}
+
+std::optional<AllReduce> readAllReduce(std::string_view text) {
+  const auto bus = number(valueAfter(text, "# Avg bus bandwidth"));
+  const auto wrong = words(valueAfter(text, "# Out of bounds values"));
+  if (!bus || wrong.size() != 2) {
+    return std::nullopt;
+  }
+  return AllReduce{*bus, wrong[0] == "0" && wrong[1] == "OK"};
 }
 
 }  // namespace vfpass::verify

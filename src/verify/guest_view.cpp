@@ -14,14 +14,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-const Json& member(const Json& object, const char* name) {
-  static const Json none;
-  const auto found = object.is_object() ? object.find(name) : object.end();
-  return object.is_object() && found != object.end() ? *found : none;
-}
-
 std::optional<int> smallNumber(const Json& object, const char* name) {
-  const Json& value = member(object, name);
+  const Json& value = agent::member(object, name);
   if (!value.is_number_integer() || value.get<std::int64_t>() < 0 ||
       value.get<std::int64_t>() > std::numeric_limits<std::uint16_t>::max()) {
     return std::nullopt;
@@ -43,7 +37,7 @@ void readSubnet(const Json& json, GuestPort& port) {
   constexpr std::size_t most = 256;
   port.localId = hexNumber(agent::textMember(json, "lid"));
   port.managerId = hexNumber(agent::textMember(json, "sm_lid"));
-  port.partitionsReported = member(json, "p_keys").is_array();
+  port.partitionsReported = agent::member(json, "p_keys").is_array();
   for (const Json& each : agent::listMember(json, "p_keys")) {
     const auto key = each.is_string() ? hexNumber(each.get<std::string>()) : std::nullopt;
     if (key && port.partitions.size() < most) {
@@ -83,12 +77,12 @@ std::optional<unsigned> unsignedNumber(const Json& object, const char* name) {
 }
 
 std::optional<bool> present(const Json& capability) {
-  const Json& value = member(capability, "present");
+  const Json& value = agent::member(capability, "present");
   return value.is_boolean() ? std::optional(value.get<bool>()) : std::nullopt;
 }
 
 GuestRdmaDevice readRdmaDevice(const Json& json) {
-  const Json& opens = member(json, "opens");
+  const Json& opens = agent::member(json, "opens");
   GuestRdmaDevice device{agent::textMember(json, "name"),
                          agent::textMember(json, "node_guid"),
                          agent::textMember(json, "pci"),
@@ -102,15 +96,11 @@ GuestRdmaDevice readRdmaDevice(const Json& json) {
   return device;
 }
 
-std::uint64_t idOf(const Json& function, const char* name) {
-  const Json& value = member(function, name);
-  return value.is_number_unsigned() ? value.get<std::uint64_t>() : 0;
-}
-
 GuestFunction readFunction(const Json& json) {
   constexpr unsigned networkClass = 0x02;
-  return {agent::textMember(json, "address"), idOf(json, "vendor"), idOf(json, "device"),
-          idOf(json, "class") >> 16U == networkClass};
+  return {agent::textMember(json, "address"), agent::countMember(json, "vendor"),
+          agent::countMember(json, "device"),
+          agent::countMember(json, "class") >> 16U == networkClass};
 }
 
 // `/sys/devices/pci0000:00/0000:00:02.0/0000:01:00.0`
@@ -131,18 +121,19 @@ bool isOne(const Json& value) {
 }
 
 void readGpus(const Json& document, GuestView& view) {
-  const Json& gpus = member(document, "gpus");
-  view.libcuda = agent::flagMember(member(gpus, "libcuda"), "found");
-  view.libcudaDetail = agent::textMember(member(gpus, "libcuda"), "detail");
-  view.cudaStatus = smallNumber(member(gpus, "libcuda"), "status");
-  view.cudaProblem = parseCudaProblem(agent::textMember(member(gpus, "libcuda"), "code"));
-  view.peerMemory = agent::flagMember(member(gpus, "nvidia_peermem"), "loaded");
-  view.peerMemoryLoadable = agent::flagMember(member(gpus, "nvidia_peermem"), "loadable");
+  const Json& gpus = agent::member(document, "gpus");
+  view.libcuda = agent::flagMember(agent::member(gpus, "libcuda"), "found");
+  view.libcudaDetail = agent::textMember(agent::member(gpus, "libcuda"), "detail");
+  view.cudaStatus = smallNumber(agent::member(gpus, "libcuda"), "status");
+  view.cudaProblem = parseCudaProblem(agent::textMember(agent::member(gpus, "libcuda"), "code"));
+  view.peerMemory = agent::flagMember(agent::member(gpus, "nvidia_peermem"), "loaded");
+  view.peerMemoryLoadable = agent::flagMember(agent::member(gpus, "nvidia_peermem"), "loadable");
   for (const Json& each : agent::listMember(gpus, "devices")) {
-    const Json& direct = member(each, "gpudirect_rdma_supported");
-    const Json& mig = member(each, "mig");
+    const Json& direct = agent::member(each, "gpudirect_rdma_supported");
+    const Json& mig = agent::member(each, "mig");
     view.gpus.push_back({agent::textMember(each, "name"), agent::textMember(each, "pci"),
-                         isOne(member(each, "dma_buf_supported")), smallNumber(each, "index"),
+                         isOne(agent::member(each, "dma_buf_supported")),
+                         smallNumber(each, "index"),
                          direct.is_number_integer() ? std::optional(isOne(direct)) : std::nullopt,
                          agent::flagMember(mig, "enabled"), smallNumber(mig, "instances")});
   }
@@ -168,6 +159,7 @@ GuestView readGuestView(const Json& document) {
                             agent::textMember(each, "state"), agent::textMember(each, "pci"),
                             agent::textMember(each, "driver"), unsignedNumber(each, "mtu")});
   }
+  // PCI functions: those without a driver, and each one's place and services.
   for (const Json& each : agent::listMember(document, "pci")) {
     if (agent::textMember(each, "driver").empty()) {
       view.withoutDriver.push_back(readFunction(each));
@@ -175,24 +167,36 @@ GuestView readGuestView(const Json& document) {
     if (GuestPath path = readPath(agent::textMember(each, "path")); !path.empty()) {
       view.functions.push_back(std::move(path));
     }
-    const Json& ats = member(each, "ats");
-    view.services[agent::textMember(each, "address")] = {present(member(each, "acs")), present(ats),
-                                                         agent::flagMember(ats, "enabled")};
+    const Json& ats = agent::member(each, "ats");
+    view.services[agent::textMember(each, "address")] = {
+        present(agent::member(each, "acs")), present(ats), agent::flagMember(ats, "enabled")};
   }
-  const Json& rdma = member(document, "rdma");
-  view.libibverbs = agent::flagMember(member(rdma, "libibverbs"), "found");
-  view.libibverbsDetail = agent::textMember(member(rdma, "libibverbs"), "detail");
-  view.librdmacm = agent::flagMember(member(rdma, "librdmacm"), "found");
+  // RDMA libraries and devices.
+  const Json& rdma = agent::member(document, "rdma");
+  view.libibverbs = agent::flagMember(agent::member(rdma, "libibverbs"), "found");
+  view.libibverbsDetail = agent::textMember(agent::member(rdma, "libibverbs"), "detail");
+  view.librdmacm = agent::flagMember(agent::member(rdma, "librdmacm"), "found");
   for (const Json& each : agent::listMember(rdma, "devices")) {
     view.rdmaDevices.push_back(readRdmaDevice(each));
   }
   readGpus(document, view);
-  const Json& selinux = member(document, "selinux");
+  // SELinux: only a context that confines the probe counts.
+  const Json& selinux = agent::member(document, "selinux");
   const std::string context = agent::textMember(selinux, "context");
-  if (agent::isConfined(context) && member(selinux, "enforcing") != Json(false)) {
+  if (agent::isConfined(context) && agent::member(selinux, "enforcing") != Json(false)) {
     view.confinedAs = context;
   }
   return view;
+}
+
+const GuestPort* findPort(const GuestView& view, const std::string& device, int number) {
+  for (const auto& each : view.rdmaDevices) {
+    const auto found = std::ranges::find(each.ports, number, &GuestPort::number);
+    if (each.name == device && found != each.ports.end()) {
+      return &*found;
+    }
+  }
+  return nullptr;
 }
 
 std::optional<PciAddress> functionAtPath(const GuestView& view,

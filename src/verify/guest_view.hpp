@@ -116,6 +116,9 @@ struct GuestView {
 /// as empty, and the checks then fail.
 GuestView readGuestView(const nlohmann::json& document);
 
+/// The port of this RDMA device; null when there is none.
+const GuestPort* findPort(const GuestView& view, const std::string& device, int number);
+
 /// The address of the function at a place that the domain's XML describes (topology::guestPath):
 /// only the first bus number of `place` is the guest's. nullopt when the guest has no function
 /// there.

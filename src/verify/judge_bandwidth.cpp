@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 
+#include "judge_transfer.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::verify {
@@ -12,13 +12,6 @@ namespace {
 // A lower share of the host memory figure is worth a warning: without NUMA alignment 82 of 98 Gb/s
 // were measured.
 constexpr double expectedGpuShare = 0.9;
-
-std::string rounded(double value) {
-  std::ostringstream text;
-  text.precision(3);
-  text << value;
-  return text.str();
-}
 
 std::string percent(double share) { return std::to_string(std::lround(share * 100)) + " %"; }
 
@@ -118,6 +111,25 @@ Finding judgeBandwidth(const std::string& subject, const std::string& memory, co
       enough ? ""
              : "check that the RDMA MTU is 4096, that the PF's PCI Express link runs at full speed "
                "and width (vfpass doctor), and that the port carries no other traffic"};
+}
+
+std::optional<Finding> compareWithLimit(const std::string& subject, const std::string& memory,
+                                        const RdmaPort& port, const std::optional<Limit>& limit,
+                                        const std::optional<double>& minimumShare,
+                                        std::size_t first, std::vector<Figure>& figures) {
+  for (std::size_t i = first; limit && i < figures.size(); ++i) {
+    if (figures[i].subject == subject && figures[i].memory == memory &&
+        figures[i].gigabitsPerSecond > 0) {
+      figures[i].limit = limit->gigabits;
+    }
+  }
+  return minimumShare ? std::optional(judgeBandwidth(subject, memory, port, limit, *minimumShare,
+                                                     figuresFrom(first, figures)))
+                      : std::nullopt;
+}
+
+std::vector<Figure> figuresFrom(std::size_t first, const std::vector<Figure>& figures) {
+  return {figures.begin() + static_cast<std::ptrdiff_t>(first), figures.end()};
 }
 
 std::optional<Finding> judgeBesideHost(const std::string& subject,

@@ -23,6 +23,16 @@ Finding judgeBandwidth(const std::string& subject, const std::string& memory, co
                        const std::optional<Limit>& limit, double minimumShare,
                        const std::vector<Figure>& figures);
 
+/// Notes the limit in the figures of this memory from `first` on, then judges them; nullopt if no
+/// share of the limit is required.
+std::optional<Finding> compareWithLimit(const std::string& subject, const std::string& memory,
+                                        const RdmaPort& port, const std::optional<Limit>& limit,
+                                        const std::optional<double>& minimumShare,
+                                        std::size_t first, std::vector<Figure>& figures);
+
+/// Those from `first` on: a VF's figures of one GPU, without those of its other GPUs.
+std::vector<Figure> figuresFrom(std::size_t first, const std::vector<Figure>& figures);
+
 /// Compares each GPU figure with the host memory figure of its session. Warns when GPU memory is
 /// much slower, with the likely causes from the placement on the host and in the guest. nullopt
 /// without such figures.

@@ -4,8 +4,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "judge_cuda.hpp"
-#include "judge_subnet.hpp"
+#include "judge_network.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 
@@ -187,6 +186,7 @@ class DeviceJudge {
   }
 
   bool isUsable() {
+    // The device: user space opens it, and it has a port.
     if (!device_->opens) {
       return fail("rdma-opens", device_->name + " opens", device_->whyNot,
                   "check in the guest that ibverbs-providers is installed and that /dev/infiniband "
@@ -195,6 +195,8 @@ class DeviceJudge {
     if (device_->ports.empty()) {
       return fail("port", "a port on " + device_->name, "none", "in the guest: rdma link show");
     }
+    // The port: it is active; on InfiniBand a subnet manager has configured it and given it a
+    // P_Key.
     const GuestPort& port = device_->ports.front();
     const bool infiniband = vfOf(lease_).infiniband;
     if (const auto problem =
@@ -214,6 +216,7 @@ class DeviceJudge {
         return false;
       }
     }
+    // The GID: without one, nothing can address the port.
     if (!port.gidIndex) {
       return fail("gid", "a usable GID", "none",
                   infiniband
@@ -276,40 +279,6 @@ std::optional<double> packetRate(const std::string& rate, bool infiniband) {
     return std::nullopt;
   }
   return gigabits * lineCode(rate, infiniband);
-}
-
-std::vector<Finding> judgeGpus(const GuestView& view, bool wanted,
-                               std::optional<NvlinkMode> nvlink) {
-  if (view.gpus.empty() && !wanted) {
-    return {{"gpu", "", Outcome::waived, "", "the guest has no GPU", ""}};
-  }
-  if (view.gpus.empty()) {
-    return {{"gpu", "", Outcome::failed, "a GPU in the guest", "none",
-             "list it under gpus: in the mapping, then run vfpass attach"}};
-  }
-  if (const auto failed = judgeCuda(view, nvlink)) {
-    return {*failed};
-  }
-  std::vector<Finding> findings{{"gpu-driver", "", Outcome::passed, "libcuda", "found", ""}};
-  const std::vector<Finding> limits = judgeGpuLimits(view);
-  findings.insert(findings.end(), limits.begin(), limits.end());
-  if (findings.back().outcome == Outcome::failed) {
-    return findings;
-  }
-  const bool dmaBuf = std::ranges::any_of(view.gpus, &GuestGpu::dmaBuf);
-  if (!dmaBuf && !view.peerMemory) {
-    findings.push_back(
-        {"gpu-path", "", Outcome::failed, "DMA-BUF or nvidia_peermem",
-         "not supported: the driver does not export DMA-BUF, and nvidia_peermem is not loaded",
-         view.peerMemoryLoadable
-             ? "in the guest: modprobe nvidia_peermem (`vfpass guest-setup` makes it permanent)"
-             : "in the guest: install NVIDIA's open kernel modules, which support DMA-BUF; or "
-               "reinstall the driver after OFED, so that it builds nvidia_peermem"});
-    return findings;
-  }
-  findings.push_back({"gpu-path", "", Outcome::passed, "DMA-BUF or nvidia_peermem",
-                      dmaBuf ? "DMA-BUF" : "nvidia_peermem", ""});
-  return findings;
 }
 
 }  // namespace vfpass::verify

@@ -7,7 +7,6 @@
 #include "limits.hpp"
 #include "vfpass/finding.hpp"
 #include "vfpass/lease.hpp"
-#include "vfpass/mapping.hpp"
 #include "vfpass/verify/host_side.hpp"
 
 namespace vfpass::verify {
@@ -41,11 +40,5 @@ DeviceVerdict judgeDevice(const Lease& lease, const GuestView& view, const HostS
 /// Packet rate from the text that sysfs has for a port: `40 Gb/sec (4X QDR)` is 32 Gb/s on
 /// InfiniBand, less the line code, and 40 Gb/s on Ethernet.
 std::optional<double> packetRate(const std::string& rate, bool infiniband);
-
-/// Whether the guest has a GPU that RDMA can reach, and by which mechanism. Waived when `wanted` is
-/// false and the guest has none. `nvlink` comes from the mapping and determines the remedy for CUDA
-/// error 802.
-std::vector<Finding> judgeGpus(const GuestView& view, bool wanted,
-                               std::optional<NvlinkMode> nvlink = {});
 
 }  // namespace vfpass::verify

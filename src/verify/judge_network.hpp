@@ -10,6 +10,19 @@
 
 namespace vfpass::verify {
 
+/// Why an InfiniBand port cannot carry data, as the failed check `port`: link down, no subnet
+/// manager, LID 0. nullopt: it can. Pure.
+std::optional<Finding> judgeSubnet(const std::string& subject, const std::string& device,
+                                   const GuestPort& port);
+
+/// `p-key`: whether the port is in a partition. A warning if it is only a limited member, which
+/// reaches full members only; the probe chooses the partition (docs/probe.md). nullopt for a probe
+/// that does not report P_Keys. Pure.
+std::optional<Finding> judgePartitions(const std::string& subject, const GuestPort& port);
+
+/// `LID 7, subnet manager's LID 1`.
+std::string lidsOf(const GuestPort& port);
+
 /// Settings that work but are not optimal: an MTU that differs from the mapping's (`wanted`), and
 /// the type of GID. Pure.
 std::vector<Finding> judgeNetworkSettings(const std::string& subject, const RdmaPort& port,

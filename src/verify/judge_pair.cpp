@@ -1,5 +1,9 @@
 #include "judge_pair.hpp"
 
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -40,14 +44,13 @@ const Json& lastRun(const Json& report, std::size_t wanted) {
   return runs.size() == wanted ? runs.back() : none;
 }
 
-const Json& object(const Json& json, const char* name) {
-  static const Json none = Json::object();
-  const auto found = json.is_object() ? json.find(name) : json.end();
-  return json.is_object() && found != json.end() ? *found : none;
+// By the run's owner of the memory.
+std::uint64_t bytesChecked(const Json& run) {
+  return agent::countMember(agent::member(run, "owner"), "bytes_checked");
 }
 
 std::optional<double> microseconds(const Json& run, const char* name) {
-  const Json& value = object(object(run, "latency"), name);
+  const Json& value = agent::member(agent::member(run, "latency"), name);
   const double figure = value.is_number() ? value.get<double>() : 0;
   return std::isfinite(figure) && figure > 0 ? std::optional(figure) : std::nullopt;
 }
@@ -70,6 +73,18 @@ Finding confirmed(Finding finding, const PairReports& reports, const std::string
   }
   figures.insert(figures.end(), measured.begin(), measured.end());
   return finding;
+}
+
+constexpr const char* rdmaCmKey = "peer-rdma-cm";
+constexpr const char* rdmaCmExpected = "rdma_cm connects both IP addresses, and data arrives";
+
+// `, 87 us` from a report on ping; empty if it has no valid time.
+std::string roundTrip(const Json& report) {
+  const Json& time = agent::member(report, "median_microseconds");
+  const double value = time.is_number() ? time.get<double>() : 0;
+  return std::isfinite(value) && value > 0 && value < 1e9
+             ? ", " + std::to_string(std::lround(value)) + " us"
+             : "";
 }
 
 }  // namespace
@@ -117,9 +132,7 @@ Finding judgePairTransfer(const Transfer& transfer, const PairReports& reports,
                           std::vector<Figure>& figures) {
   std::vector<Figure> measured;
   Finding finding = judgeTransfer(transfer, reports.initiator, measured);
-  const Json& owner = object(lastRun(reports.target, transfer.besideHost ? 2 : 1), "owner");
-  const Json& bytes = object(owner, "bytes_checked");
-  const std::uint64_t checked = bytes.is_number_unsigned() ? bytes.get<std::uint64_t>() : 0;
+  const std::uint64_t checked = bytesChecked(lastRun(reports.target, transfer.besideHost ? 2 : 1));
   const bool targetOwns = transfer.operation == "write";
   const bool right =
       agent::flagMember(reports.target, "passed") && (!targetOwns || checked >= transfer.bytes());
@@ -146,6 +159,83 @@ Finding judgePairSizes(const Transfer& transfer, const PairReports& reports,
   return confirmed(std::move(finding), reports,
                    agent::flagMember(reports.target, "passed") ? "" : "did not report a pass",
                    measured, figures);
+}
+
+std::string whyNoRdmaCm(const GuestView& view, const RdmaPort& port) {
+  if (!view.librdmacm) {
+    return "librdmacm is not installed in the guest (apt-get install librdmacm1)";
+  }
+  const GuestPort* found = findPort(view, port.device, port.number);
+  return found != nullptr && !found->ipAddresses.empty()
+             ? ""
+             : "no IP address on the interface of " + port.device;
+}
+
+Finding rdmaCmNotTried(const std::string& subject, const std::string& reason) {
+  return {rdmaCmKey, subject, Outcome::waived, rdmaCmExpected, reason, ""};
+}
+
+Finding judgeRdmaCm(const std::string& subject, std::uint64_t bytes, const PairReports& reports) {
+  Finding finding{rdmaCmKey, subject, Outcome::failed, rdmaCmExpected, {}, {}};
+  const std::string error = errorOf(reports);
+  const Json& addresses = agent::member(lastRun(reports.initiator, 1), "rdma_cm");
+  const std::string source = agent::textMember(addresses, "source");
+  const std::uint64_t checked = bytesChecked(lastRun(reports.target, 1));
+  if (error.empty() && !source.empty() && checked >= bytes &&
+      agent::flagMember(reports.initiator, "passed") &&
+      agent::flagMember(reports.target, "passed")) {
+    finding.outcome = Outcome::passed;
+    finding.seen = source + " to " + agent::textMember(addresses, "destination") + ", " +
+                   std::to_string(checked) + " bytes right";
+    return finding;
+  }
+  // Without an error the bytes are wrong. A connection that fails is no failure of RDMA: NCCL and
+  // the other checks do not use rdma_cm.
+  finding.outcome = error.empty() ? Outcome::failed : Outcome::warning;
+  finding.seen =
+      !error.empty() ? error : "the target's probe checked " + std::to_string(checked) + " bytes";
+  finding.remedy = remedyOf(reports);
+  if (finding.remedy.empty()) {
+    finding.remedy = "check that both guests run the probe of this vfpass build";
+  }
+  return finding;
+}
+
+std::optional<std::string> addressOfGid(const std::string& gid) {
+  in6_addr bytes{};
+  if (gid.size() > INET6_ADDRSTRLEN || ::inet_pton(AF_INET6, gid.c_str(), &bytes) != 1) {
+    return std::nullopt;
+  }
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const bool four = IN6_IS_ADDR_V4MAPPED(&bytes) != 0;
+  const void* address = four ? static_cast<const void*>(&bytes.s6_addr[12]) : &bytes;
+  ::inet_ntop(four ? AF_INET : AF_INET6, address, text.data(), text.size());
+  return text.data();
+}
+
+Finding judgePing(const std::string& subject, const std::string& interface,
+                  const std::string& address, const Json& report) {
+  Finding finding{"peer-ip", subject, Outcome::warning, address + " answers through " + interface,
+                  {},        {}};
+  const std::uint64_t received = agent::countMember(report, "received");
+  if (agent::flagMember(report, "passed") && received > 0) {
+    finding.outcome = Outcome::passed;
+    finding.seen = std::to_string(received) + " of " +
+                   std::to_string(agent::countMember(report, "sent")) + " echo requests" +
+                   roundTrip(report);
+    return finding;
+  }
+  const std::string error = agent::textMember(report, "error");
+  const std::string problem = agent::textMember(report, "problem");
+  finding.seen = !error.empty() ? error : problem.empty() ? "no reply" : "no reply: " + problem;
+  finding.remedy =
+      "in the guests: give both interfaces addresses of one subnet (vfpass guest-setup), and let "
+      "the firewall accept ICMP echo requests; on the host: the same vlan: for both entries";
+  return finding;
+}
+
+Finding noAddressToPing(const std::string& subject, const std::string& reason) {
+  return {"peer-ip", subject, Outcome::waived, "the other VF's IP address answers", reason, ""};
 }
 
 }  // namespace vfpass::verify

@@ -1,9 +1,14 @@
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "guest_view.hpp"
+#include "judge_device.hpp"
 #include "judge_transfer.hpp"
 #include "vfpass/finding.hpp"
 #include "vfpass/lease.hpp"
@@ -39,5 +44,28 @@ Finding judgePairLatency(const Transfer& latency, const PairReports& reports,
 /// As judgeSizes(); in addition, the target must report that its part passed.
 Finding judgePairSizes(const Transfer& transfer, const PairReports& reports,
                        std::vector<Figure>& figures);
+
+/// Why rdma_cm cannot be tried at this port of the guest: no librdmacm, or no IP address. Empty: it
+/// can. Pure.
+std::string whyNoRdmaCm(const GuestView& view, const RdmaPort& port);
+
+/// The finding for a pair of which one end cannot try. Nothing is broken then: only applications
+/// that connect by rdma_cm need it.
+Finding rdmaCmNotTried(const std::string& subject, const std::string& reason);
+
+/// Whether both probes connected by rdma_cm and the target reports that it checked all bytes. Pure.
+Finding judgeRdmaCm(const std::string& subject, std::uint64_t bytes, const PairReports& reports);
+
+/// The IP address that a RoCE GID stands for: IPv4 if the GID is an IPv4-mapped address, otherwise
+/// IPv6 (kernel, rdma_ip2gid). nullopt for another text. Pure.
+std::optional<std::string> addressOfGid(const std::string& gid);
+
+/// Judges the initiating probe's report on `ping`. Without a reply the finding is a warning: RDMA
+/// does not need ICMP, which a firewall may drop. Pure.
+Finding judgePing(const std::string& subject, const std::string& interface,
+                  const std::string& address, const nlohmann::json& report);
+
+/// The finding for a pair without an IP address to ping.
+Finding noAddressToPing(const std::string& subject, const std::string& reason);
 
 }  // namespace vfpass::verify

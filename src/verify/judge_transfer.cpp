@@ -1,15 +1,18 @@
 #include "judge_transfer.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
+#include <thread>
 #include <utility>
 
 #include "vfpass/agent/reply.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/deadlines.hpp"
 #include "vfpass/finding.hpp"
 
 namespace vfpass::verify {
@@ -19,37 +22,20 @@ using Json = nlohmann::json;
 
 constexpr const char* otherBuild = "check that the guest runs the probe of this vfpass build";
 
-const Json& at(const Json& object, const char* name) {
-  static const Json none;
-  const auto found = object.is_object() ? object.find(name) : object.end();
-  return object.is_object() && found != object.end() ? *found : none;
-}
-
-std::uint64_t count(const Json& object, const char* name) {
-  const Json& value = at(object, name);
-  return value.is_number_unsigned() ? value.get<std::uint64_t>() : 0;
-}
-
-std::string rounded(double value) {
-  std::ostringstream text;
-  text.precision(3);
-  text << value;
-  return text.str();
-}
-
 // The owner of the written memory checks: the target for a write, the initiator for a read.
 std::uint64_t checkedBytes(const Json& run) {
-  const Json& owners = at(run, "owners");
-  return std::max(count(at(owners, "initiator"), "bytes_checked"),
-                  count(at(owners, "target"), "bytes_checked"));
+  const Json& owners = agent::member(run, "owners");
+  return std::max(agent::countMember(agent::member(owners, "initiator"), "bytes_checked"),
+                  agent::countMember(agent::member(owners, "target"), "bytes_checked"));
 }
 
 std::string firstCorruption(const Json& run) {
   for (const char* owner : {"target", "initiator"}) {
-    for (const Json& each : agent::listMember(at(at(run, "owners"), owner), "corruptions")) {
+    for (const Json& each :
+         agent::listMember(agent::member(agent::member(run, "owners"), owner), "corruptions")) {
       return agent::textMember(each, "damage") + " in message " +
-             std::to_string(count(each, "message")) + " at offset " +
-             std::to_string(count(each, "offset"));
+             std::to_string(agent::countMember(each, "message")) + " at offset " +
+             std::to_string(agent::countMember(each, "offset"));
     }
   }
   return "wrong bytes";
@@ -57,12 +43,14 @@ std::string firstCorruption(const Json& run) {
 
 // 0 for a missing or invalid figure.
 double positive(const Json& object, const char* name) {
-  const Json& value = at(object, name);
+  const Json& value = agent::member(object, name);
   const double figure = value.is_number() ? value.get<double>() : 0;
   return std::isfinite(figure) && figure > 0 ? figure : 0;
 }
 
-double gigabits(const Json& run) { return positive(at(run, "bandwidth"), "gigabits_per_second"); }
+double gigabits(const Json& run) {
+  return positive(agent::member(run, "bandwidth"), "gigabits_per_second");
+}
 
 Finding finding(const Transfer& transfer, Outcome outcome, const std::string& seen,
                 const std::string& remedy) {
@@ -78,15 +66,15 @@ Finding finding(const Transfer& transfer, Outcome outcome, const std::string& se
 
 // Whether the run used this memory: with `besideHost`, a host memory run comes first.
 bool usesMemoryOf(const Transfer& transfer, const Json& run) {
-  const Json& memory = at(run, "memory");
-  return agent::textMember(at(memory, "initiator"), "kind") == transfer.memory &&
-         agent::textMember(at(memory, "target"), "kind") == transfer.memoryOfTarget();
+  const Json& memory = agent::member(run, "memory");
+  return agent::textMember(agent::member(memory, "initiator"), "kind") == transfer.memory &&
+         agent::textMember(agent::member(memory, "target"), "kind") == transfer.memoryOfTarget();
 }
 
 // ` via DMA-BUF`, and the mechanisms that failed before.
 std::string mechanismOf(const Transfer& transfer, const Json& run) {
-  const Json& memory =
-      at(at(run, "memory"), transfer.memoryOfTarget() == "gpu" ? "target" : "initiator");
+  const Json& memory = agent::member(agent::member(run, "memory"),
+                                     transfer.memoryOfTarget() == "gpu" ? "target" : "initiator");
   std::string text = " via " + agent::textMember(memory, "registration");
   for (const Json& each : agent::listMember(memory, "rejected")) {
     text += each.is_string() ? ", not via " + each.get<std::string>() : "";
@@ -96,9 +84,10 @@ std::string mechanismOf(const Transfer& transfer, const Json& run) {
 
 // `, median of 375 passes, 0.52 s`; empty for a run of exactly the requested messages.
 std::string durationOf(const Json& run) {
-  const Json& bandwidth = at(run, "bandwidth");
-  const std::uint64_t passes = count(bandwidth, "passes");
-  if (count(at(run, "settings"), "minimum_milliseconds") == 0 || passes == 0) {
+  const Json& bandwidth = agent::member(run, "bandwidth");
+  const std::uint64_t passes = agent::countMember(bandwidth, "passes");
+  if (agent::countMember(agent::member(run, "settings"), "minimum_milliseconds") == 0 ||
+      passes == 0) {
     return "";
   }
   return ", median of " + std::to_string(passes) + " passes, " +
@@ -132,6 +121,13 @@ std::optional<Finding> findProblem(const Transfer& transfer, const Json& report,
 
 }  // namespace
 
+std::string rounded(double value) {
+  std::ostringstream text;
+  text.precision(3);
+  text << value;
+  return text.str();
+}
+
 std::string Transfer::path() const {
   if (memory == memoryOfTarget()) {
     return memory;
@@ -153,6 +149,7 @@ Finding judgeTransfer(const Transfer& transfer, const Json& report, std::vector<
   if (auto problem = findProblem(transfer, report, transfer.besideHost ? 2 : 1)) {
     return *std::move(problem);
   }
+  // The report has passed; check that it covers all bytes, in the requested memory.
   const Json& runs = agent::listMember(report, "runs");
   const Json& run = runs.back();
   const std::uint64_t checked = checkedBytes(run);
@@ -165,6 +162,7 @@ Finding judgeTransfer(const Transfer& transfer, const Json& report, std::vector<
     return finding(transfer, Outcome::failed, "the probe did not use GPU memory as requested",
                    otherBuild);
   }
+  // The figure, beside that of host memory from the same session.
   Figure figure;
   figure.subject = transfer.subject;
   figure.operation = transfer.operation;
@@ -188,6 +186,7 @@ Finding judgeLatency(const Transfer& transfer, const Json& report, std::vector<F
   const std::string expected = "read and send of " + std::to_string(transfer.messageBytes) +
                                " bytes, all correct" +
                                (transfer.gpu.empty() ? "" : ", in GPU " + transfer.gpu);
+  // One finding for all runs.
   const auto found = [&](Outcome outcome, const std::string& seen, const std::string& remedy) {
     return Finding{"latency-" + transfer.memory, transfer.subject, outcome, expected, seen, remedy};
   };
@@ -195,17 +194,19 @@ Finding judgeLatency(const Transfer& transfer, const Json& report, std::vector<F
   if (const auto problem = findProblem(transfer, report, transfer.besideHost ? 2 * kinds : kinds)) {
     return found(Outcome::failed, problem->seen, problem->remedy);
   }
+  // Each run has to be for a known operation and memory, with a latency and all bytes checked.
   std::string seen;
   for (const Json& run : agent::listMember(report, "runs")) {
     Figure figure;
     figure.subject = transfer.subject;
-    figure.operation = agent::textMember(at(run, "settings"), "operation");
-    figure.memory = agent::textMember(at(at(run, "memory"), "target"), "kind");
+    figure.operation = agent::textMember(agent::member(run, "settings"), "operation");
+    figure.memory =
+        agent::textMember(agent::member(agent::member(run, "memory"), "target"), "kind");
     figure.gpu = figure.memory == "gpu" ? transfer.gpu : "";
     figure.messageBytes = transfer.messageBytes;
     figure.checkedBytes = checkedBytes(run);
-    figure.medianMicroseconds = positive(at(run, "latency"), "median");
-    figure.tailMicroseconds = positive(at(run, "latency"), "p99");
+    figure.medianMicroseconds = positive(agent::member(run, "latency"), "median");
+    figure.tailMicroseconds = positive(agent::member(run, "latency"), "p99");
     const bool known = (figure.operation == "read" || figure.operation == "send") &&
                        (figure.memory == "host" || figure.memory == "gpu");
     if (!known || *figure.medianMicroseconds == 0 || figure.checkedBytes < transfer.bytes()) {
@@ -223,6 +224,7 @@ Finding judgeLatency(const Transfer& transfer, const Json& report, std::vector<F
 }
 
 Finding judgeSizes(const Transfer& transfer, const Json& report, std::vector<Figure>& figures) {
+  // Every size has to be there once for each operation.
   constexpr unsigned largestPower = 24;  // 16 MiB
   std::set<std::pair<std::string, std::uint64_t>> missing;
   for (unsigned power = 1; power <= largestPower; ++power) {
@@ -240,15 +242,16 @@ Finding judgeSizes(const Transfer& transfer, const Json& report, std::vector<Fig
   if (const auto problem = findProblem(transfer, report, missing.size())) {
     return found(Outcome::failed, problem->seen, problem->remedy);
   }
+  // The figures count only if all runs are complete.
   std::vector<Figure> measured;
   double best = 0;
   for (const Json& run : agent::listMember(report, "runs")) {
     Figure figure;
     figure.subject = transfer.subject;
     figure.source = sizeFigures;
-    figure.operation = agent::textMember(at(run, "settings"), "operation");
+    figure.operation = agent::textMember(agent::member(run, "settings"), "operation");
     figure.memory = transfer.memory;
-    figure.messageBytes = count(at(run, "settings"), "bytes");
+    figure.messageBytes = agent::countMember(agent::member(run, "settings"), "bytes");
     figure.checkedBytes = checkedBytes(run);
     figure.gigabitsPerSecond = gigabits(run);
     const bool known = missing.erase({figure.operation, figure.messageBytes}) == 1;
@@ -293,6 +296,38 @@ Finding judgeTraffic(const std::string& subject, std::uint64_t claimedBytes,
       {"counters", subject, enough ? Outcome::passed : Outcome::failed, expected,
        std::to_string(*seen) + " bytes",
        enough ? "" : "do not trust the guest's result: the data did not go through this VF"});
+}
+
+Finding judgeOthers(const std::string& subject, std::uint64_t claimedBytes,
+                    const std::vector<OtherVf>& others) {
+  std::vector<std::string> idle;
+  std::vector<std::string> busy;
+  for (const auto& other : others) {
+    const auto moved = movedBytes(other.before, other.after);
+    const bool isIdle = moved && *moved < claimedBytes;
+    (isIdle ? idle : busy)
+        .push_back(other.name +
+                   (moved ? " " + std::to_string(*moved) + " bytes" : " has no counters"));
+  }
+  const std::string expected = "no other VF of the domain moves " + std::to_string(claimedBytes) +
+                               " bytes during the transfer";
+  if (busy.empty()) {
+    return seenByHost({"other-vfs", subject, Outcome::passed, expected, join(idle, ", "), ""});
+  }
+  return seenByHost({"other-vfs", subject, Outcome::notObservable, expected,
+                     join(busy, ", ") + ": cannot tell which VF carried the probe's data",
+                     "stop other traffic of this VM, then run vfpass verify again"});
+}
+
+Finding settledTraffic(const Lease& lease, std::uint64_t claimedBytes,
+                       const std::optional<VfTraffic>& before, const ReadTraffic& read) {
+  const auto end = std::chrono::steady_clock::now() + deadlines::countersSettle;
+  Finding found = judgeTraffic(lease.entry, claimedBytes, before, read(lease));
+  while (found.outcome == Outcome::failed && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    found = judgeTraffic(lease.entry, claimedBytes, before, read(lease));
+  }
+  return found;
 }
 
 }  // namespace vfpass::verify

@@ -1,13 +1,21 @@
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "judge_device.hpp"
 #include "vfpass/finding.hpp"
 #include "vfpass/inventory.hpp"
+#include "vfpass/lease.hpp"
+#include "vfpass/verify/verify_guest.hpp"
 
 namespace vfpass::verify {
+
+/// A rate or a time with three significant digits, for messages.
+std::string rounded(double value);
 
 /// One data path to test.
 struct Transfer {
@@ -42,15 +50,6 @@ std::uint64_t claimedBytes(const Transfer& transfer, const nlohmann::json& repor
 Finding judgeTransfer(const Transfer& transfer, const nlohmann::json& report,
                       std::vector<Figure>& figures);
 
-/// Compares the VF's counters on the PF with the bytes that the guest claims to have sent. nullopt
-/// stands for counters that the driver does not have.
-Finding judgeTraffic(const std::string& subject, std::uint64_t claimedBytes,
-                     const std::optional<VfTraffic>& before, const std::optional<VfTraffic>& after);
-
-/// Increase of the sent or received bytes, whichever is larger; nullopt without counters.
-std::optional<std::uint64_t> movedBytes(const std::optional<VfTraffic>& before,
-                                        const std::optional<VfTraffic>& after);
-
 /// Judges the probe's report on the preset `sizes`: writes and reads of every power of two from 2
 /// bytes to 16 MiB in this memory, each with checked bytes and a figure. Adds the figures, whose
 /// source is `sizeFigures`.
@@ -61,5 +60,31 @@ Finding judgeSizes(const Transfer& transfer, const nlohmann::json& report,
 /// and figures valid. Adds the figures.
 Finding judgeLatency(const Transfer& transfer, const nlohmann::json& report,
                      std::vector<Figure>& figures);
+
+/// Compares the VF's counters on the PF with the bytes that the guest claims to have sent. nullopt
+/// stands for counters that the driver does not have.
+Finding judgeTraffic(const std::string& subject, std::uint64_t claimedBytes,
+                     const std::optional<VfTraffic>& before, const std::optional<VfTraffic>& after);
+
+/// Increase of the sent or received bytes, whichever is larger; nullopt without counters.
+std::optional<std::uint64_t> movedBytes(const std::optional<VfTraffic>& before,
+                                        const std::optional<VfTraffic>& after);
+
+/// Another VF of the same domain, with its traffic before and after the probe moved data.
+struct OtherVf {
+  std::string name;
+  std::optional<VfTraffic> before;
+  std::optional<VfTraffic> after;
+};
+
+/// Whether the data may have gone through another VF of the domain, which the guest passes off as
+/// the leased one. Counters that moved less than that rule it out. Pure.
+Finding judgeOthers(const std::string& subject, std::uint64_t claimedBytes,
+                    const std::vector<OtherVf>& others);
+
+/// judgeTraffic() for the lease's VF since `before`. Firmware updates counters with a delay, so
+/// counters that have not increased enough are read again for up to three seconds.
+Finding settledTraffic(const Lease& lease, std::uint64_t claimedBytes,
+                       const std::optional<VfTraffic>& before, const ReadTraffic& read);
 
 }  // namespace vfpass::verify

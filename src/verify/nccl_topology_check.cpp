@@ -1,6 +1,6 @@
 #include "vfpass/verify/nccl_topology_check.hpp"
 
-#include "vfpass/agent/run_shell.hpp"
+#include "vfpass/agent/guest_scripts.hpp"
 
 namespace vfpass::verify {
 namespace {

@@ -1,22 +1,194 @@
 #include "vfpass/verify/verify_guest.hpp"
 
 #include <algorithm>
+#include <map>
 #include <mutex>
 #include <numeric>
 #include <optional>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
-#include "concurrent_tasks.hpp"
-#include "first_layers.hpp"
+#include "choose_gpus.hpp"
+#include "concurrent_vfs.hpp"
+#include "data_path.hpp"
+#include "first_checks.hpp"
 #include "guest_tools.hpp"
-#include "independent_vfs.hpp"
-#include "judge_confinement.hpp"
-#include "judge_cuda.hpp"
-#include "verify_vf.hpp"
+#include "guest_view.hpp"
+#include "judge_bandwidth.hpp"
+#include "judge_gpu.hpp"
+#include "transfer_options.hpp"
 #include "vfpass/verify/nccl_topology_check.hpp"
 
 namespace vfpass::verify {
 namespace {
+
+/// What all VFs of one verification have in common. Only read, so threads may share it.
+struct GuestUnderTest {
+  const VerifyPlan& plan;
+  const GuestView& view;
+  const agent::PlacedProbe& probe;
+  bool gpuUsable = false;       ///< GPU memory is tested, and the guest can use it for RDMA
+  std::set<std::string> tools;  ///< perftest and nccl-tests in the guest
+  std::map<std::string, std::vector<std::size_t>> gpus;  ///< assignGpus()
+};
+
+/// The results for one VF.
+struct VfResult {
+  VerifyReport report;  ///< findings and figures
+  GpuCoverage gpus;     ///< those tested with this VF
+  bool ended = true;    ///< false: an error, which is the last finding, stopped it
+};
+
+/// One VF's part of a verification.
+struct VfPart {
+  const Lease& lease;
+  std::string position;     ///< for the progress, such as `rail0, 1 of 8`
+  std::vector<Lease> idle;  ///< the guest's VFs over which no other part moves data meanwhile
+};
+
+class VfVerification {
+ public:
+  VfVerification(agent::Agent agent, const GuestUnderTest& guest, const VerifyWatch& watch,
+                 const VfPart& part)
+      : agent_(std::move(agent)),
+        guest_(guest),
+        watch_(watch),
+        part_(part),
+        lease_(part.lease),
+        result_{{}, GpuCoverage(guest.plan.gpus)} {}
+
+  VfResult run() {
+    try {
+      verify();
+    } catch (const Error& error) {
+      layer_.reportError(error);
+      result_.ended = false;
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void verify() {
+    layer_.enter("device-host", "the host sees the VF");
+    const HostSide host = watch_.host ? watch_.host(lease_) : HostSide{};
+    const DeviceVerdict device = judgeEntry(lease_, guest_.view, watch_.host ? &host : nullptr);
+    addAll(device.findings);
+    watch_.show(part_.position + ": host memory");
+    layer_.enter("data-host", "the probe moves data");
+    if (!device.port) {
+      skipGpus(lease_.entry + " failed before");
+      return;
+    }
+    LoopbackDataPath path({agent_, guest_.probe, watch_, part_.idle}, lease_, *device.port,
+                          guest_.plan, result_.report);
+    if (!path.tryMemory(std::nullopt)) {
+      skipGpus(lease_.entry + " failed before");
+      return;
+    }
+    if (sizesWanted(guest_.plan)) {
+      path.trySizes(std::nullopt);
+    }
+    if (guest_.gpuUsable) {
+      verifyGpus(*device.port, host, path);
+    } else {
+      skipGpus("the guest cannot use GPU memory for RDMA");
+    }
+    runTools(*device.port, std::nullopt);
+    compare(*device.port, host, "host", 0);
+    addOptional(judgeOrdering(lease_.entry, result_.report.figures));
+  }
+
+  void verifyGpus(const RdmaPort& port, const HostSide& host, LoopbackDataPath& path) {
+    const auto gpus = gpusOf(lease_.entry, port.pci, guest_.view, ownGpus(), result_.gpus);
+    if (gpus.empty() && guest_.plan.gpus.empty()) {
+      add(noGpuForCuda(lease_.entry));
+    }
+    for (const TestedGpu& gpu : gpus) {
+      result_.gpus.tested(gpu, lease_.entry, verifyGpu(port, host, path, gpu));
+    }
+  }
+
+  bool verifyGpu(const RdmaPort& port, HostSide host, LoopbackDataPath& path,
+                 const TestedGpu& gpu) {
+    host.gpu = gpu.path;
+    addAll(judgeGpuPlace(lease_.entry, guest_.view, port.pci, gpu));
+    watch_.show(part_.position + ": GPU memory");
+    layer_.enter("data-gpu", "the probe moves data");
+    const std::size_t first = result_.report.figures.size();
+    if (!path.tryMemory(gpu)) {
+      addAll(mixedNotTried("data-", lease_.entry));
+      return false;
+    }
+    path.tryMixedMemory(gpu);
+    if (sizesWanted(guest_.plan)) {
+      path.trySizes(gpu);
+    }
+    addOptional(judgeBesideHost(lease_.entry, figuresFrom(first, result_.report.figures), gpu.path,
+                                gpu.distance));
+    runTools(port, gpu);
+    compare(port, host, "gpu", first);
+    return true;
+  }
+
+  void skipGpus(const std::string& reason) {
+    for (const std::size_t each : ownGpus()) {
+      result_.gpus.skipped(guest_.plan.gpus[each].entry, reason);
+    }
+  }
+
+  void runTools(const RdmaPort& port, const std::optional<TestedGpu>& gpu) {
+    if (guest_.plan.tools) {
+      layer_.enter("perftest", "the guest's own perftest runs");
+      add(runPerftest(agent_, guest_.tools, port,
+                      {lease_.entry, guest_.plan.messageBytes, guest_.plan.iterations, gpu},
+                      result_.report.figures));
+    }
+  }
+
+  // Both ends are on one port, hence the loopback limit.
+  void compare(const RdmaPort& port, const HostSide& host, const char* memory, std::size_t first) {
+    addOptional(compareWithLimit(lease_.entry, memory, port,
+                                 limitFor(lease_, port, host, memory, Ends::loopback),
+                                 guest_.plan.minimumShare, first, result_.report.figures));
+  }
+
+  [[nodiscard]] std::vector<std::size_t> ownGpus() const {
+    const auto found = guest_.gpus.find(lease_.entry);
+    return found == guest_.gpus.end() ? std::vector<std::size_t>{} : found->second;
+  }
+
+  void add(const Finding& finding) {
+    result_.report.findings.push_back(withConfinement(finding, guest_.view.confinedAs));
+  }
+  void addAll(const std::vector<Finding>& findings) {
+    for (const Finding& finding : findings) {
+      add(finding);
+    }
+  }
+  void addOptional(const std::optional<Finding>& finding) {
+    if (finding) {
+      add(*finding);
+    }
+  }
+
+  agent::Agent agent_;
+  const GuestUnderTest& guest_;
+  const VerifyWatch& watch_;
+  const VfPart& part_;
+  const Lease& lease_;
+  VfResult result_;
+  Layer layer_{[this](const Finding& finding) { add(finding); }};
+};
+
+/// Verifies one VF: device, RDMA, host memory, then the memory of its GPUs; stops at the first
+/// failed check. Threads may verify different VFs at the same time if each has its own agent and
+/// `watch` is thread-safe.
+VfResult verifyVf(const agent::Agent& agent, const GuestUnderTest& guest, const VerifyWatch& watch,
+                  const VfPart& part) {
+  return VfVerification(agent, guest, watch, part).run();
+}
 
 template <typename Result, typename Argument>
 std::function<Result(Argument)> locked(const std::function<Result(Argument)>& call,
@@ -77,6 +249,7 @@ class Verification {
     const ReachedGuest guest = reachGuest(agent_, probe, plan_.folder, watch_.pushed, layer_);
     const GuestView& view = guest.view;
     confinedAs_ = view.confinedAs;
+    // What all VFs have in common: usable GPU memory, and the guest's own tools.
     const auto gpus = testsGpus_ ? judgeGpus(view, true, plan_.nvlink)
                                  : std::vector{gpusNotTested(plan_.gpuTest, view)};
     const bool gpuUsable = testsGpus_ && gpus.back().outcome == Outcome::passed;
@@ -88,6 +261,7 @@ class Verification {
     if (!verifyVfs(tested, coverage)) {
       return;
     }
+    // What concerns the whole guest: NCCL, then the GPUs, of which each has to have been tested.
     if (testsGpus_ && isMirrored()) {
       layer_.enter("nccl-topology", "the guest can be searched for NCCL's topology file");
       add(checkNcclTopology(agent_));

@@ -8,12 +8,11 @@
 
 #include "all_pairs.hpp"
 #include "choose_gpus.hpp"
-#include "first_layers.hpp"
+#include "data_path.hpp"
+#include "first_checks.hpp"
 #include "judge_bandwidth.hpp"
-#include "judge_confinement.hpp"
-#include "judge_gpu_place.hpp"
-#include "judge_rdma_cm.hpp"
-#include "pair_data_path.hpp"
+#include "judge_gpu.hpp"
+#include "judge_pair.hpp"
 #include "transfer_options.hpp"
 
 namespace vfpass::verify {
@@ -86,22 +85,10 @@ class Party {
       skipGpus(end.lease, "the guest cannot use GPU memory for RDMA");
       return gpus;
     }
-    if (guest_.gpus.empty()) {
-      const auto nearest = nearestGpu(reached_.view, end.port.pci);
-      if (nearest) {
-        gpus.push_back(*nearest);
-      } else {
-        add(noGpuForCuda(end.lease.entry));
-      }
-    }
-    for (const std::size_t each : assigned_[end.lease.entry]) {
-      const LeasedGpu& leased = guest_.gpus[each];
-      const auto found = findLeasedGpu(reached_.view, leased, end.lease.entry, end.port.pci);
-      if (found.gpu) {
-        gpus.push_back(*found.gpu);
-      } else {
-        coverage_.explained(leased.entry, found.problem);
-      }
+    gpus =
+        gpusOf(end.lease.entry, end.port.pci, reached_.view, assigned_[end.lease.entry], coverage_);
+    if (gpus.empty() && guest_.gpus.empty()) {
+      add(noGpuForCuda(end.lease.entry));
     }
     for (const TestedGpu& gpu : gpus) {
       addAll(judgeGpuPlace(end.lease.entry, reached_.view, end.port.pci, gpu));
@@ -122,10 +109,7 @@ class Party {
   }
 
   void record(const PairEnd& end, bool passed) {
-    if (end.gpu && !end.gpu->entry.empty()) {
-      passed ? coverage_.passed(end.gpu->entry, end.lease.entry)
-             : coverage_.failed(end.gpu->entry, end.lease.entry);
-    }
+    coverage_.tested(*end.gpu, end.lease.entry, passed);
   }
 
   void reportCoverage(GpuTest test) {
@@ -299,6 +283,7 @@ class PairVerification {
   bool moveThroughGpus(const std::string& subject, PairEnd& near, PairEnd& far) {
     const auto nears = initiator_.gpusFor(near);
     const auto fars = target_.gpusFor(far);
+    // Without GPUs at both ends, only mixed memory can be tested.
     if (nears.empty() || fars.empty()) {
       reportMissingGpu(subject, nears, fars);
       moveThroughOneGpu(subject, near, far, nears, fars);
@@ -307,6 +292,7 @@ class PairVerification {
     watch_.show(part_ + ": GPU memory");
     bool allPassed = true;
     for (std::size_t i = 0; i < std::max(nears.size(), fars.size()); ++i) {
+      // The next pair of GPUs, with their paths on both hosts.
       near.gpu = nears[i % nears.size()];
       far.gpu = fars[i % fars.size()];
       near.host.gpu = near.gpu->path;
@@ -318,6 +304,7 @@ class PairVerification {
       initiator_.record(near, passed);
       target_.record(far, passed);
       if (passed) {
+        // Figures first, then the transfers that need working GPU memory.
         addOptional(besideHost(subject, near, far, first));
         compare(subject, near, far, "gpu", first);
         path.tryMixedMemory("gpu");
@@ -368,7 +355,8 @@ class PairVerification {
                                                   const PairEnd& far, std::size_t first) const {
     const bool farIsWorse = far.host.gpu && far.host.gpu->throughRootComplex;
     const PairEnd& worse = farIsWorse ? far : near;
-    return judgeBesideHost(subject, figuresFrom(first), worse.host.gpu, worse.gpu->distance);
+    return judgeBesideHost(subject, figuresFrom(first, report_.figures), worse.host.gpu,
+                           worse.gpu->distance);
   }
 
   // Each end has its own limit; the lower one applies.
@@ -382,21 +370,8 @@ class PairVerification {
     if (other && (!limit || other->gigabits < limit->gigabits)) {
       limit = other;
     }
-    for (std::size_t i = first; i < report_.figures.size(); ++i) {
-      Figure& figure = report_.figures[i];
-      if (limit && figure.subject == subject && figure.memory == memory &&
-          figure.gigabitsPerSecond > 0) {
-        figure.limit = limit->gigabits;
-      }
-    }
-    if (plan_.minimumShare) {
-      report_.findings.push_back(judgeBandwidth(subject, memory, near.port, limit,
-                                                *plan_.minimumShare, figuresFrom(first)));
-    }
-  }
-
-  [[nodiscard]] std::vector<Figure> figuresFrom(std::size_t first) const {
-    return {report_.figures.begin() + static_cast<std::ptrdiff_t>(first), report_.figures.end()};
+    addOptional(compareWithLimit(subject, memory, near.port, limit, plan_.minimumShare, first,
+                                 report_.figures));
   }
 
   void addOptional(const std::optional<Finding>& finding) {

@@ -3,7 +3,7 @@
 #include <iostream>
 #include <sstream>
 
-#include "vfpass/report/html_report.hpp"
+#include "vfpass/report/verify_report.hpp"
 
 using namespace vfpass;
 

@@ -1,9 +1,9 @@
 // Output of perftest and nccl-tests in the guest.
-// covers: src/verify/read_tools.cpp
+// covers: src/verify/guest_tools.cpp
 #include <cmath>
 
 #include "fuzz/target.hpp"
-#include "read_tools.hpp"
+#include "guest_tools.hpp"
 
 namespace vfpass::fuzz {
 

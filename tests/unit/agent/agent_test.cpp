@@ -12,7 +12,7 @@
 
 #include "fake/fake_hypervisor.hpp"
 #include "vfpass/agent/device_use.hpp"
-#include "vfpass/agent/run_shell.hpp"
+#include "vfpass/agent/guest_scripts.hpp"
 #include "vfpass/base/call_within.hpp"
 #include "vfpass/deadlines.hpp"
 

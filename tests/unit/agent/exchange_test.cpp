@@ -1,4 +1,4 @@
-#include "vfpass/agent/exchange.hpp"
+#include "vfpass/agent/probe_program.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

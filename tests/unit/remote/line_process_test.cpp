@@ -1,4 +1,4 @@
-#include "line_process.hpp"
+#include "child_process.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "golden.hpp"
-#include "vfpass/report/actions_report.hpp"
+#include "vfpass/report/result_report.hpp"
 
 namespace vfpass::report {
 namespace {

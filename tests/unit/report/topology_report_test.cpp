@@ -8,14 +8,13 @@
 #include <sstream>
 
 #include "golden.hpp"
+#include "markup.hpp"
 #include "svg.hpp"
 #include "topology_sample.hpp"
 #include "vfpass/error.hpp"
-#include "vfpass/report/nccl_topology.hpp"
 #include "vfpass/report/proposal_report.hpp"
-#include "vfpass/report/snapshot_report.hpp"
+#include "vfpass/report/result_report.hpp"
 #include "vfpass/topology/distance.hpp"
-#include "xml_text.hpp"
 
 namespace vfpass::report {
 namespace {

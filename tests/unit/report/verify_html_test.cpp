@@ -4,7 +4,7 @@
 #include <pugixml.hpp>
 #include <sstream>
 
-#include "vfpass/report/html_report.hpp"
+#include "vfpass/report/topology_report.hpp"
 #include "vfpass/report/verify_report.hpp"
 
 namespace vfpass::report {

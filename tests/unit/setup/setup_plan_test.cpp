@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "vfpass/error.hpp"
+#include "vfpass/setup/setup_changes.hpp"
 
 namespace vfpass::setup {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "mirror_support.hpp"
 #include "vfpass/domain/guest_machine.hpp"
-#include "vfpass/report/nccl_topology.hpp"
+#include "vfpass/report/topology_report.hpp"
 #include "vfpass/topology/distance.hpp"
 #include "vfpass/topology/guest_topology.hpp"
 

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "judge_together.hpp"
+#include "all_pairs.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::verify {

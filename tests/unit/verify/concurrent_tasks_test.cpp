@@ -1,4 +1,4 @@
-#include "concurrent_tasks.hpp"
+#include "concurrent_vfs.hpp"
 
 #include <gtest/gtest.h>
 

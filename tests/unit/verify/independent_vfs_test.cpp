@@ -1,4 +1,4 @@
-#include "independent_vfs.hpp"
+#include "concurrent_vfs.hpp"
 
 #include <gtest/gtest.h>
 

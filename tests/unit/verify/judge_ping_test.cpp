@@ -1,4 +1,4 @@
-#include "judge_ping.hpp"
+#include "judge_pair.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "perftest_script.hpp"
+#include "guest_tools.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -72,7 +72,7 @@ class Agent {
 
   /// Writes into an existing empty file in the guest, in chunks, and always closes it. Never
   /// creates the file, because the agent would make it writable for every user of the guest (see
-  /// trust_scripts.hpp). Throws AgentUnavailable, also on a short write.
+  /// guest_scripts.hpp). Throws AgentUnavailable, also on a short write.
   void fillFile(const std::string& path, std::string_view content, const Progress& progress = {});
 
   /// Extends the deadline to at least this long from now, so that a rollback can run after the

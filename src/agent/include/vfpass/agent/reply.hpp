@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -15,9 +16,13 @@ std::string decodeBase64(std::string_view text);
 
 std::string encodeBase64(std::string_view bytes);
 
-/// Members of an untrusted object. A missing member or one of another type reads as "", false or an
-/// empty list.
+/// A member of an untrusted object; null if it is missing.
+const nlohmann::json& member(const nlohmann::json& object, const char* name);
+
+/// The same for members of one type. A missing member or one of another type reads as "", 0, false
+/// or an empty list.
 std::string textMember(const nlohmann::json& object, const char* name);
+std::uint64_t countMember(const nlohmann::json& object, const char* name);
 bool flagMember(const nlohmann::json& object, const char* name);
 const nlohmann::json& listMember(const nlohmann::json& object, const char* name);
 

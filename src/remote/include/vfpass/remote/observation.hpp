@@ -11,7 +11,6 @@
 #include "vfpass/inventory.hpp"
 #include "vfpass/mapping.hpp"
 #include "vfpass/verify/host_side.hpp"
-#include "vfpass/verify/leased_gpu.hpp"
 
 namespace vfpass::remote {
 

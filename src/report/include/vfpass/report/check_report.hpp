@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "vfpass/report/style.hpp"
+#include "vfpass/report/table.hpp"
 
 namespace vfpass::report {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "vfpass/finding.hpp"
-#include "vfpass/report/style.hpp"
+#include "vfpass/report/table.hpp"
 
 namespace vfpass::report {
 

@@ -3,7 +3,7 @@
 #include <iosfwd>
 
 #include "vfpass/guest_setup.hpp"
-#include "vfpass/report/style.hpp"
+#include "vfpass/report/table.hpp"
 
 namespace vfpass::report {
 

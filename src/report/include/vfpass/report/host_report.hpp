@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "vfpass/plan.hpp"
-#include "vfpass/report/style.hpp"
+#include "vfpass/report/table.hpp"
 
 namespace vfpass::report {
 

@@ -5,7 +5,7 @@
 
 #include "vfpass/inventory.hpp"
 #include "vfpass/lease.hpp"
-#include "vfpass/report/style.hpp"
+#include "vfpass/report/table.hpp"
 
 namespace vfpass::report {
 

@@ -6,7 +6,7 @@
 
 #include "vfpass/domain_edit.hpp"
 #include "vfpass/plan.hpp"
-#include "vfpass/report/style.hpp"
+#include "vfpass/report/table.hpp"
 #include "vfpass/topology/distance.hpp"
 
 namespace vfpass::report {

@@ -3,7 +3,7 @@
 #include <iosfwd>
 #include <string>
 
-#include "vfpass/report/style.hpp"
+#include "vfpass/report/table.hpp"
 #include "vfpass/topology/propose_mapping.hpp"
 
 namespace vfpass::report {

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <cstddef>
 #include <iosfwd>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "vfpass/error.hpp"
 #include "vfpass/plan.hpp"
+#include "vfpass/report/table.hpp"
 
 namespace vfpass::report {
 
@@ -24,5 +27,19 @@ void writeResult(std::ostream& out, const Result& result);
 
 /// The document of a command that failed. JSON only: docs/json/error.schema.json.
 void writeError(std::ostream& out, const Error& error);
+
+/// The actions of a command, one line each. JSON: docs/json/actions.schema.json.
+void writeActions(std::ostream& out, const std::vector<std::string>& actions, const Style& style);
+
+/// The files that `vfpass snapshot` wrote.
+struct SnapshotReport {
+  std::string target;
+  std::map<std::string, std::size_t> files;  ///< number of files per name: 114 of `class`
+  std::size_t links = 0;
+};
+
+/// Lists the files of a snapshot, so that users know what they pass on with it. JSON:
+/// docs/json/snapshot.schema.json.
+void writeSnapshot(std::ostream& out, const SnapshotReport& report, const Style& style);
 
 }  // namespace vfpass::report

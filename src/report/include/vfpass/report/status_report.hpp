@@ -6,7 +6,7 @@
 
 #include "vfpass/lease.hpp"
 #include "vfpass/peer_mapping.hpp"
-#include "vfpass/report/style.hpp"
+#include "vfpass/report/table.hpp"
 
 namespace vfpass::report {
 

@@ -4,9 +4,16 @@
 #include <string>
 #include <vector>
 
-#include "vfpass/report/style.hpp"
-
 namespace vfpass::report {
+
+/// Output format of a report.
+struct Style {
+  bool json = false;
+  bool color = false;
+};
+
+/// Incremented with every change of the JSON output that may break a reader.
+inline constexpr int schemaVersion = 1;
 
 /// The meaning of a text, shown by colour if the style allows it, but never by colour alone.
 enum class Tint { none, heading, good, bad, warning, muted };

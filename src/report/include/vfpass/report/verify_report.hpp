@@ -3,9 +3,10 @@
 #include <iosfwd>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "vfpass/finding.hpp"
-#include "vfpass/report/style.hpp"
+#include "vfpass/report/table.hpp"
 
 namespace vfpass::report {
 
@@ -35,5 +36,20 @@ struct SavedVerification {
 
 /// nullopt if it is invalid as a whole.
 std::optional<SavedVerification> readVerification(const std::string& json);
+
+/// A kept report of an earlier verification.
+struct PastVerification {
+  std::string time;
+  std::string result;   ///< `passed`, `failed`, `not observable`
+  std::string problem;  ///< its first problem, or why it cannot be read; may be empty
+};
+
+/// What a saved report (JSON of writeVerify) says. An unreadable one has only a problem.
+PastVerification readPastVerification(const std::string& json);
+
+/// `vfpass verify --html`: verdict, first problem, all findings, figures beside their limits, the
+/// picture `svg` of host and guest (writeTopologySvg; may be empty), and earlier verifications.
+void writeVerifyHtml(std::ostream& out, const VerifyReport& report, const std::string& svg,
+                     const std::vector<PastVerification>& history);
 
 }  // namespace vfpass::report

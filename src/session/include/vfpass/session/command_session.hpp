@@ -16,7 +16,7 @@
 #include "vfpass/inventory.hpp"
 #include "vfpass/report/progress_line.hpp"
 #include "vfpass/report/result_report.hpp"
-#include "vfpass/report/style.hpp"
+#include "vfpass/report/table.hpp"
 #include "vfpass/seal_key.hpp"
 #include "vfpass/session/operation_log.hpp"
 #include "vfpass/state/database.hpp"

@@ -3,7 +3,7 @@
 #include "vfpass/hypervisor.hpp"
 #include "vfpass/mapping.hpp"
 #include "vfpass/session/command_session.hpp"
-#include "vfpass/setup/desired_setup.hpp"
+#include "vfpass/setup/setup_plan.hpp"
 #include "vfpass/setup/setup_view.hpp"
 
 namespace vfpass::session {

@@ -9,7 +9,6 @@
 #include "vfpass/lease.hpp"
 #include "vfpass/peer_mapping.hpp"
 #include "vfpass/plan.hpp"
-#include "vfpass/report/nccl_topology.hpp"
 #include "vfpass/report/topology_report.hpp"
 #include "vfpass/session/command_session.hpp"
 #include "vfpass/topology.hpp"

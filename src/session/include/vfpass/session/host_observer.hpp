@@ -9,7 +9,6 @@
 #include "vfpass/session/command_session.hpp"
 #include "vfpass/topology.hpp"
 #include "vfpass/verify/host_side.hpp"
-#include "vfpass/verify/leased_gpu.hpp"
 
 namespace vfpass::session {
 

@@ -1,13 +1,36 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "vfpass/setup/desired_setup.hpp"
+#include "vfpass/identifiers.hpp"
+#include "vfpass/mapping.hpp"
 #include "vfpass/setup/setup_record.hpp"
 #include "vfpass/setup/setup_view.hpp"
 
 namespace vfpass::setup {
+
+/// One VF of the running guest, and its guest settings from the mapping.
+struct WantedPort {
+  std::string entry;  ///< name in the mapping
+  bool infiniband = false;
+  std::string address;   ///< MAC; for InfiniBand the port GUID, which ends the hardware address
+  std::string function;  ///< PCI address in the guest; empty: unknown
+  bool teamed = false;   ///< its partner and the interface above them have the same MAC
+  GuestNetwork network;
+};
+
+/// The state that a set-up is to reach. An empty one plans the undo.
+struct DesiredSetup {
+  Uuid domain;
+  std::vector<WantedPort> ports;
+  NcclSettings nccl;
+  std::string ncclTopology;     ///< content of the file; empty: no file
+  bool peerMemory = false;      ///< load nvidia_peermem, if the guest has a GPU
+  bool nvlinkDisabled = false;  ///< `nvlink: disabled`, if the guest has a GPU
+  std::vector<std::string> notes;
+};
 
 /// One file to change in the guest.
 struct SetupFile {
@@ -64,16 +87,5 @@ SetupPlan withoutPeerMemory(const SetupPlan& plan);
 
 /// The plan that rolls this one back.
 SetupPlan reversed(const SetupPlan& plan);
-
-/// The state of a port after the plan's changes. Addresses outside the plan stay as they are now: a
-/// network manager may have added or removed some.
-NetdevState expectedState(const SetupPort& port, const NetdevState& now);
-
-/// The first port that differs from the plan, and its missing changes; empty: none differs.
-std::string pendingChanges(const SetupPlan& plan, const SetupView& view);
-
-/// Text for each change of a port: `name ens7 -> rail0`, `mtu 1500 -> 9000`, `address
-/// +192.168.100.10/24`.
-std::vector<std::string> describeChanges(const SetupPort& port);
 
 }  // namespace vfpass::setup

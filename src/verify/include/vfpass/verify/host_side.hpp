@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "vfpass/inventory.hpp"
 #include "vfpass/lease.hpp"
+#include "vfpass/pci_address.hpp"
 #include "vfpass/topology.hpp"
 
 namespace vfpass::verify {
@@ -40,6 +42,15 @@ struct HostSide {
   /// The VF's place in the guest's PCI tree, from the running domain's XML (topology::guestPath).
   /// Empty: unknown.
   std::vector<PciAddress> guestPath = {};
+};
+
+/// A GPU that vfpass leased to the running VM.
+struct LeasedGpu {
+  std::string entry;  ///< its entry in the mapping
+  /// Its place in the guest's PCI tree, from the running domain's XML (topology::guestPath). Empty:
+  /// unknown.
+  std::vector<PciAddress> guestPath;
+  std::map<std::string, GpuPath> paths;  ///< on the host, from the PF of each VF, by the VF's entry
 };
 
 }  // namespace vfpass::verify

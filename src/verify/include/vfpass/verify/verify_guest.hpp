@@ -12,9 +12,15 @@
 #include "vfpass/lease.hpp"
 #include "vfpass/mapping.hpp"
 #include "vfpass/verify/host_side.hpp"
-#include "vfpass/verify/leased_gpu.hpp"
 
 namespace vfpass::verify {
+
+/// Whether data is also moved through GPU memory.
+enum class GpuTest {
+  automatic,  ///< if vfpass leased the VM a GPU
+  wanted,     ///< `--gpu`, or `verify: {paths: [gpu]}`
+  excluded    ///< `verify: {paths: [host]}`
+};
 
 /// Whether memory is registered with relaxed ordering. `automatic`: both ways on hardware, `off` on
 /// software devices, which never reorder.

@@ -1,0 +1,220 @@
+#include "vfpass/report/inventory_report.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <ostream>
+
+#include "json.hpp"
+#include "text_values.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/report/table.hpp"
+
+namespace vfpass::report {
+namespace {
+
+std::string pciId(std::uint16_t id) {
+  const std::array<std::uint8_t, 2> bytes{static_cast<std::uint8_t>(id >> 8U),
+                                          static_cast<std::uint8_t>(id & 0xffU)};
+  return hexBytes(bytes, "");
+}
+
+std::string linkLayerText(LinkLayer layer) {
+  return layer == LinkLayer::unknown ? notObservable : std::string(toString(layer));
+}
+
+std::string vfCountText(const PhysicalFunction& pf) {
+  return std::to_string(pf.vfs.size()) + "/" + std::to_string(pf.totalVfs);
+}
+
+std::vector<Cell> pfRow(const PhysicalFunction& pf) {
+  return {{toString(pf.address)},
+          {textOrNothing(pf.netdev)},
+          {textOrNothing(pf.rdmaDevice)},
+          {textOrNothing(pf.driver)},
+          {linkLayerText(pf.linkLayer)},
+          {vfCountText(pf)},
+          // The kernel reports -1 if the firmware does not assign a node.
+          {pf.numaNode < 0 ? notObservable : std::to_string(pf.numaNode)},
+          {pf.model.empty() ? pciId(pf.vendor) + ":" + pciId(pf.device) : pf.model},
+          {textOrNothing(pf.serial)}};
+}
+
+Json pfJson(const PhysicalFunction& pf) {
+  return {
+      {"address", toString(pf.address)},
+      {"path", pf.path},
+      {"vendor", pciId(pf.vendor)},
+      {"device", pciId(pf.device)},
+      {"model", textOrNull(pf.model)},
+      {"serial", textOrNull(pf.serial)},
+      {"driver", textOrNull(pf.driver)},
+      {"netdev", textOrNull(pf.netdev)},
+      {"netdev_up", pf.netdev.empty() ? Json() : Json(pf.netdevUp)},
+      {"rdma", textOrNull(pf.rdmaDevice)},
+      {"link_layer", pf.linkLayer == LinkLayer::unknown ? Json() : Json(toString(pf.linkLayer))},
+      {"numa_node", pf.numaNode < 0 ? Json() : Json(pf.numaNode)},
+      {"sriov_capable", pf.sriovCapable},
+      {"vfs", pf.vfs.size()},
+      {"total_vfs", pf.totalVfs},
+      {"probes_vfs", pf.probesVfs}};
+}
+
+void writePfsJson(std::ostream& out, const Inventory& inventory) {
+  Json document = newDocument();
+  document["iommu_present"] = inventory.iommuPresent;
+  document["unsafe_interrupts"] = inventory.unsafeInterrupts;
+  document["pfs"] = listJson(inventory.pfs, pfJson);
+  writeDocument(out, document);
+}
+
+const Lease* leaseOf(const PhysicalFunction& pf, const VirtualFunction& vf,
+                     const std::vector<Lease>& leases) {
+  // By PF and index, not by the VF's address: addresses change when a card is added.
+  const auto found = std::ranges::find_if(leases, [&](const Lease& lease) {
+    return isVf(lease) && lease.pf == pf.address && vfOf(lease).index == vf.index;
+  });
+  return found == leases.end() ? nullptr : &*found;
+}
+
+// A VF missing from the kernel's reply has no values, whatever the structure holds.
+VfSettings visibleSettings(const VirtualFunction& vf) {
+  return vf.settingsReadable ? vf.settings : VfSettings{};
+}
+
+Cell groupCell(const VirtualFunction& vf) {
+  if (!vf.iommuGroup) {
+    return {nothing, Tint::bad};
+  }
+  const std::string number = std::to_string(*vf.iommuGroup);
+  return vf.groupPeers.empty() ? Cell{number} : Cell{number + " shared", Tint::bad};
+}
+
+std::string netdevText(const VirtualFunction& vf) {
+  std::vector<std::string> names;
+  if (!vf.representor.empty()) {
+    names.push_back(vf.representor + " (representor)");
+  }
+  for (const auto& netdev : vf.netdevs) {
+    names.push_back(netdev.name + (netdev.enslaved ? " (enslaved)" : netdev.up ? " (up)" : ""));
+  }
+  return textOrNothing(join(names, ", "));
+}
+
+Cell leaseCell(const Lease* lease) {
+  if (lease == nullptr) {
+    return {nothing};
+  }
+  return {lease->domainName + " (" + std::string(toString(lease->state)) + ")",
+          lease->state == LeaseState::running ? Tint::good : Tint::none};
+}
+
+// With very many VFs, the kernel's reply omits some: that is not a zero MAC.
+Cell addressCell(const PhysicalFunction& pf, const VirtualFunction& vf) {
+  if (!vf.settingsReadable) {
+    return {"unreadable", Tint::bad};
+  }
+  return {hardwareAddress(vf.settings, pf.linkLayer == LinkLayer::infiniband)};
+}
+
+std::vector<Cell> vfRow(const PhysicalFunction& pf, const VirtualFunction& vf, const Lease* lease) {
+  const VfSettings settings = visibleSettings(vf);
+  return {{toString(pf.address)},
+          {std::to_string(vf.index)},
+          {toString(vf.address)},
+          {textOrNothing(vf.driver)},
+          groupCell(vf),
+          {netdevText(vf)},
+          addressCell(pf, vf),
+          {vlanText(settings.vlan)},
+          {onOff(settings.trust)},
+          {onOff(settings.spoofCheck)},
+          {linkText(settings.linkState)},
+          leaseCell(lease)};
+}
+
+Json netdevsJson(const VirtualFunction& vf) {
+  return listJson(vf.netdevs, [](const auto& netdev) -> Json {
+    return {{"name", netdev.name}, {"up", netdev.up}, {"enslaved", netdev.enslaved}};
+  });
+}
+
+Json peersJson(const VirtualFunction& vf) {
+  return listJson(vf.groupPeers, [](const auto& peer) { return toString(peer); });
+}
+
+Json vfJson(const PhysicalFunction& pf, const VirtualFunction& vf, const Lease* lease) {
+  return {{"pf", toString(pf.address)},
+          {"index", vf.index},
+          {"address", toString(vf.address)},
+          {"driver", textOrNull(vf.driver)},
+          {"driver_override", textOrNull(vf.driverOverride)},
+          {"iommu_group", valueOrNull(vf.iommuGroup)},
+          {"group_peers", peersJson(vf)},
+          {"netdevs", netdevsJson(vf)},
+          {"representor", textOrNull(vf.representor)},
+          {"rdma", textOrNull(vf.rdmaDevice)},
+          {"vfio_in_use", vf.vfioInUse},
+          {"vfio_user", textOrNull(vf.vfioUser)},
+          {"settings_readable", vf.settingsReadable},
+          {"settings", settingsJson(visibleSettings(vf))},
+          {"lease", leaseJson(lease)}};
+}
+
+template <typename Visit>
+void forEachVf(const Inventory& inventory, Visit visit) {
+  for (const auto& pf : inventory.pfs) {
+    for (const auto& vf : pf.vfs) {
+      visit(pf, vf);
+    }
+  }
+}
+
+void writeVfsJson(std::ostream& out, const Inventory& inventory, const std::vector<Lease>& leases) {
+  Json document = newDocument();
+  document["vfs"] = Json::array();
+  forEachVf(inventory, [&](const PhysicalFunction& pf, const VirtualFunction& vf) {
+    document["vfs"].push_back(vfJson(pf, vf, leaseOf(pf, vf, leases)));
+  });
+  writeDocument(out, document);
+}
+
+}  // namespace
+
+void writePfs(std::ostream& out, const Inventory& inventory, const Style& style) {
+  if (style.json) {
+    writePfsJson(out, inventory);
+    return;
+  }
+  if (inventory.pfs.empty()) {
+    out << "no SR-IOV capable NIC with a driver\n";
+    return;
+  }
+  Table table({"PF", "NETDEV", "RDMA", "DRIVER", "LINK", "VFS", "NUMA", "MODEL", "SERIAL"});
+  for (const auto& pf : inventory.pfs) {
+    table.add(pfRow(pf));
+  }
+  table.write(out, style);
+}
+
+void writeVfs(std::ostream& out, const Inventory& inventory, const std::vector<Lease>& leases,
+              const Style& style) {
+  if (style.json) {
+    writeVfsJson(out, inventory, leases);
+    return;
+  }
+  Table table({"PF", "INDEX", "VF", "DRIVER", "GROUP", "NETDEV", "MAC OR GUID", "VLAN", "TRUST",
+               "SPOOF", "LINK", "LEASED TO"});
+  bool any = false;
+  forEachVf(inventory, [&](const PhysicalFunction& pf, const VirtualFunction& vf) {
+    table.add(vfRow(pf, vf, leaseOf(pf, vf, leases)));
+    any = true;
+  });
+  if (!any) {
+    out << "no VFs\n";
+    return;
+  }
+  table.write(out, style);
+}
+
+}  // namespace vfpass::report

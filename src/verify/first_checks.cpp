@@ -1,0 +1,122 @@
+#include "first_checks.hpp"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "judge_network.hpp"
+#include "vfpass/agent/confinement.hpp"
+
+namespace vfpass::verify {
+namespace {
+
+// Link, port and GID come from sysfs, which the type may read.
+constexpr std::array<std::string_view, 8> fromInventory{
+    "driver", "mac", "rdma-core", "rdma-device", "rdma-opens", "gpu", "gpu-driver", "gpu-path"};
+
+// Whether this domain holds the leased VF, from the host's view only: the running domain's XML, the
+// driver, and the process that has the VFIO device open.
+Finding judgeHold(const Lease& lease, const DeviceHold& hold) {
+  const std::string vf = toString(lease.vf);
+  const std::string expected =
+      vf + " in this domain's XML, bound to vfio-pci, open in this domain's QEMU";
+  const auto found = [&](Outcome outcome, const std::string& seen, const std::string& remedy) {
+    return seenByHost({"device-host", lease.entry, outcome, expected, seen, remedy});
+  };
+  if (!hold.inLiveXml) {
+    return found(Outcome::failed, "the running domain has no hostdev " + vf,
+                 "look at `vfpass status`, then run `vfpass attach`");
+  }
+  // Also matches variant drivers such as mlx5_vfio_pci.
+  if (hold.driver.find("vfio") == std::string::npos) {
+    return found(Outcome::failed,
+                 vf + (hold.driver.empty() ? " has no driver" : " is bound to " + hold.driver) +
+                     " on the host, so no guest has it",
+                 "look at `vfpass status`, then shut the VM off and start it again");
+  }
+  if (hold.holder.empty()) {
+    return found(Outcome::notObservable, "no process visible here has it open",
+                 "run vfpass as root, outside containers");
+  }
+  if (!hold.byThisDomain) {
+    return found(Outcome::failed,
+                 "open in " + hold.holder + ", which does not belong to this domain",
+                 "look at `vfpass status`, then stop that process");
+  }
+  return found(Outcome::passed, vf + " on " + hold.driver + ", open in " + hold.holder, "");
+}
+
+}  // namespace
+
+void Layer::enter(const char* key, const char* expectation) {
+  key_ = key;
+  expectation_ = expectation;
+}
+
+void Layer::reportPassed(const std::string& seen) const {
+  report_({key_, "", Outcome::passed, expectation_, seen, ""});
+}
+
+void Layer::reportError(const Error& error) const {
+  report_({key_, "", Outcome::notObservable, expectation_, error.what(), error.remedy()});
+}
+
+ReachedGuest reachGuest(agent::Agent& agent, const agent::ProbeFile& probe,
+                        const std::string& folder, const agent::Agent::Progress& pushed,
+                        Layer& layer) {
+  ReachedGuest guest;
+  layer.enter("agent", "the guest agent runs programs");
+  agent.run("/bin/true", {});
+  layer.reportPassed("ran /bin/true");
+  layer.enter("probe", "vfpass-probe starts in the guest");
+  try {
+    guest.probe = placeProbe(agent, probe, folder, pushed);
+  } catch (const agent::AgentUnavailable& error) {
+    if (const auto context = agent::findConfinement(agent)) {
+      throw agent::AgentUnavailable(
+          error.what() + ("; SELinux confines the agent's programs (" + *context + ")"),
+          agent::confinementRemedy());
+    }
+    throw;
+  }
+  layer.reportPassed(guest.probe.path + (guest.probe.pushed ? ", just copied" : ", already there"));
+  layer.enter("inventory", "the probe lists the guest's devices");
+  guest.view = readGuestView(runProbe(agent, guest.probe, {"inventory"}));
+  layer.reportPassed("list received");
+  return guest;
+}
+
+DeviceVerdict judgeEntry(const Lease& lease, const GuestView& view, const HostSide* host) {
+  DeviceVerdict verdict;
+  if (host != nullptr) {
+    verdict.findings.push_back(judgeHold(lease, host->hold));
+    if (verdict.findings.back().outcome == Outcome::failed) {
+      return verdict;
+    }
+  }
+  DeviceVerdict device = judgeDevice(lease, view, host == nullptr ? HostSide{} : *host);
+  verdict.port = device.port;
+  const auto append = [&](const std::vector<Finding>& findings) {
+    verdict.findings.insert(verdict.findings.end(), findings.begin(), findings.end());
+  };
+  append(device.findings);
+  if (verdict.port) {
+    append(judgeNetworkSettings(lease.entry, *verdict.port, view,
+                                host == nullptr ? std::nullopt : host->guestMtu));
+  }
+  return verdict;
+}
+
+Finding withConfinement(Finding finding, const std::string& context) {
+  if (context.empty() || finding.outcome != Outcome::failed ||
+      std::ranges::find(fromInventory, finding.key) == fromInventory.end()) {
+    return finding;
+  }
+  finding.outcome = Outcome::notObservable;
+  finding.seen += "; SELinux confines the probe (" + context + ")";
+  finding.remedy = agent::confinementRemedy();
+  return finding;
+}
+
+}  // namespace vfpass::verify

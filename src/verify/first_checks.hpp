@@ -1,0 +1,53 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "guest_view.hpp"
+#include "judge_device.hpp"
+#include "vfpass/agent/agent.hpp"
+#include "vfpass/agent/probe_program.hpp"
+#include "vfpass/finding.hpp"
+#include "vfpass/verify/host_side.hpp"
+
+namespace vfpass::verify {
+
+/// The check that a verification is running. An exception is reported as that check's finding.
+class Layer {
+ public:
+  explicit Layer(std::function<void(const Finding&)> report) : report_(std::move(report)) {}
+
+  void enter(const char* key, const char* expectation);
+  void reportPassed(const std::string& seen) const;
+  void reportError(const Error& error) const;
+
+ private:
+  std::function<void(const Finding&)> report_;
+  const char* key_ = "";
+  const char* expectation_ = "";
+};
+
+/// A guest with a running probe, and its inventory.
+struct ReachedGuest {
+  agent::PlacedProbe probe;
+  GuestView view;
+};
+
+/// Checks agent, probe and inventory, which come before any device. Throws when one fails; `layer`
+/// then holds the failed check.
+ReachedGuest reachGuest(agent::Agent& agent, const agent::ProbeFile& probe,
+                        const std::string& folder, const agent::Agent::Progress& pushed,
+                        Layer& layer);
+
+/// All checks of an entry before data is moved. The host's own view comes first, unless `host` is
+/// null. Pure.
+DeviceVerdict judgeEntry(const Lease& lease, const GuestView& view, const HostSide* host);
+
+/// A failed finding that relies on what the probe could open or list is not observable if SELinux
+/// confined the probe (`context`, empty: it did not): the device may be sound. Findings of the host
+/// and about transferred bytes stay as they are.
+Finding withConfinement(Finding finding, const std::string& context);
+
+}  // namespace vfpass::verify

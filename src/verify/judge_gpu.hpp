@@ -1,0 +1,26 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "choose_gpus.hpp"
+#include "guest_view.hpp"
+#include "vfpass/finding.hpp"
+#include "vfpass/mapping.hpp"
+
+namespace vfpass::verify {
+
+/// Whether the guest has a GPU that RDMA can reach, and by which mechanism. Waived when `wanted` is
+/// false and the guest has none. `nvlink` comes from the mapping and determines the remedy for CUDA
+/// error 802.
+std::vector<Finding> judgeGpus(const GuestView& view, bool wanted,
+                               std::optional<NvlinkMode> nvlink = {});
+
+/// Judges the distance between NIC and GPU in the guest, which NCCL relies on. Compares it with the
+/// tree that the domain's XML describes and with the path on the host, if it is known. Adds the
+/// guest's view of ACS and ATS for information. Pure.
+std::vector<Finding> judgeGpuPlace(const std::string& subject, const GuestView& view,
+                                   const std::string& nic, const TestedGpu& gpu);
+
+}  // namespace vfpass::verify
