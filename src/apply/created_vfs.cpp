@@ -98,7 +98,8 @@ void checkCreatedVfs(const CreateVfs& created, const Plan& plan, Tools& tools) {
   }
   plan::throwObjections(
       "cannot use the new VFs of PF " + toString(created.pf),
-      plan::checkLeasedVfs(tools.kernel.readPf(created.pf), leases, tools.kernel.findHolders(vfs)));
+      plan::checkLeasedVfs(tools.kernel.readPf(created.pf), leases, tools.kernel.findHolders(vfs),
+                           plan::devicesOf(tools.database.leasesOf(plan.domain))));
 }
 
 std::vector<Step> findUnusedVfs(const Plan& plan, Tools& tools) {

@@ -191,7 +191,8 @@ bool decodeKind(const std::string& name, model::ObjectReader& reader, Action& ac
 }
 
 template <typename... Kinds>
-bool decodeAnyKind(const std::string& name, model::ObjectReader& reader, std::variant<Kinds...>& action) {
+bool decodeAnyKind(const std::string& name, model::ObjectReader& reader,
+                   std::variant<Kinds...>& action) {
   return (decodeKind<Kinds>(name, reader, action) || ...);
 }
 

@@ -102,10 +102,11 @@ void throwSqliteFailure(const SqliteFailure& failure, const Location& location,
     case SQLITE_LOCKED:
       throwBusy(location, waited);
     case SQLITE_PROTOCOL:  // walIndexRecover() elsewhere held its locks through all 100 retries
-      throw Error(subject(location) +
-                      " is locked by another process, which does not finish reading its log after a "
-                      "crash",
-                  waitForHolder(location));
+      throw Error(
+          subject(location) +
+              " is locked by another process, which does not finish reading its log after a "
+              "crash",
+          waitForHolder(location));
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
     case SQLITE_ERROR:  // the statements are fixed: the file lacks a table or a column

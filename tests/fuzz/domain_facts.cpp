@@ -1,7 +1,6 @@
 // The readers of libvirt's XML that plans and settings depend on.
-// covers: src/domain/guest_machine.cpp src/domain/network_xml.cpp
-// src/domain/read_domain_facts.cpp src/domain/read_domain_facts.cpp
-// src/domain/read_domain_facts.cpp src/domain/read_domain_facts.cpp src/domain/pci_elements.cpp
+// covers: src/domain/guest_machine.cpp src/domain/network_xml.cpp src/domain/read_domain_facts.cpp
+// src/domain/pci_elements.cpp
 #include <algorithm>
 
 #include "fuzz/target.hpp"

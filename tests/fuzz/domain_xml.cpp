@@ -1,11 +1,9 @@
 // A domain XML as libvirt passes it to the hook: anybody who can edit the domain can write most of
 // it.
 // covers: src/domain/parse_domain.cpp src/domain/document.cpp src/domain/xml_source.cpp
-// src/domain/xml_source.cpp src/domain/document.cpp src/domain/our_elements.cpp
-// src/domain/metadata_codec.cpp src/domain/settings_codec.cpp src/domain/attribute_codec.cpp
-// src/domain/settings_codec.cpp src/domain/pci_elements.cpp src/domain/our_elements.cpp
-// src/domain/element_differences.cpp src/domain/element_differences.cpp
-// src/domain/remove_elements.cpp src/domain/domain_edits.cpp src/domain/element_text.cpp
+// src/domain/our_elements.cpp src/domain/metadata.cpp src/domain/metadata_version_1.cpp
+// src/domain/pci_elements.cpp src/domain/element_differences.cpp src/domain/remove_elements.cpp
+// src/domain/domain_edits.cpp src/domain/element_text.cpp
 #include "vfpass/domain/domain_xml.hpp"
 #include "fake/seal_key.hpp"
 #include "fuzz/target.hpp"

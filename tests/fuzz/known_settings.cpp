@@ -1,7 +1,6 @@
 // Files of other programs, of which a snapshot keeps only known settings: the first line is the
 // path.
-// covers: src/doctor/known_settings.cpp src/doctor/known_settings.cpp
-// src/doctor/known_settings.cpp
+// covers: src/doctor/known_settings.cpp
 #include <algorithm>
 #include <string>
 

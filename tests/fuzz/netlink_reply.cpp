@@ -1,9 +1,11 @@
 // Replies about one PF: link, addresses, flow control, eswitch mode and acknowledgements.
 // covers: src/host/netlink/netlink_message.cpp src/host/netlink/link_dump.cpp
-// src/host/netlink/flow_control.cpp src/host/netlink/link_settings.cpp
-// src/host/netlink/link_settings.cpp -addressesQuery -dcbQuery -startGeneric -startDevlink
-// -devlinkFamilyQuery -eswitchQuery -eswitchChange -startLinkMessage -interfaceNumber
-// -linkSettingsQuery -mtuChange -upChange
+// src/host/netlink/flow_control.cpp src/host/netlink/link_settings.cpp -dcbQuery -startGeneric
+// -startDevlink -devlinkFamilyQuery -eswitchQuery -eswitchChange -interfaceNumber
+// -linkSettingsQuery -mtuChange -upChange -parseLink -linkDumpQuery -addressDumpQuery
+// -namespaceIdQuery -addLinks -addAddresses -parseNamespaceId -dumpError -wasInterrupted
+// -readFlowControl -remedyFor -throwNoEffect -devlinkFamily -readLink -setMtu -setUp
+// -isNetdevDetached -readEswitchMode -eswitchRefusal -setEswitchMode
 #include <arpa/inet.h>
 
 #include <array>

@@ -1,7 +1,7 @@
 // RDMA netlink: the first byte selects a reader, the rest is the reply.
 // covers: src/host/netlink/rdma_message.cpp src/host/netlink/netlink_message.cpp -wasInterrupted
 // -startMessage -putNumber -rdmaDevicesQuery -softRoceAddition -rdmaLinkRemoval -rdmaResourceQuery
-// -rdmaSystemQuery
+// -rdmaSystemQuery -extendedMessage -parseAcknowledgement -namesNoCause -reasonOf
 #include "netlink/rdma_message.hpp"
 
 #include <linux/netlink.h>

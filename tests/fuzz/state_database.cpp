@@ -1,6 +1,6 @@
 // The file of the state database: damaged, of another version, or changed by hand.
 // covers: src/state/lease_table.cpp src/state/journal_table.cpp src/state/soft_roce_table.cpp
-// src/state/schema.cpp src/state/database.cpp
+// src/state/schema.cpp
 #include <fcntl.h>
 #include <sys/stat.h>
 

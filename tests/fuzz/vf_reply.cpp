@@ -1,6 +1,8 @@
 // RTM_NEWLINK with the list of VFs. Its 16-bit length wraps, so the kernel itself sends malformed
 // lists.
-// covers: src/host/sriov/vf_message.cpp -countedStatistics -trafficOf
+// covers: src/host/sriov/vf_message.cpp -countedStatistics -trafficOf -put -nest -startMessage
+// -putMac -putVlan -putGuid -kernelValue -putVf -putEntries -queryWith -linkQuery -trafficQuery
+// -linkChanges
 #include "sriov/vf_message.hpp"
 
 #include "fuzz/target.hpp"

@@ -1,6 +1,6 @@
 # After the power cut of pci_functions.sh: the function is bound to the host's driver again, and the start rebinds
 # it.
-# covers: src/hook src/plan/plan_hook.cpp src/plan/*function*
+# covers: src/hook src/plan/plan_hook.cpp src/plan/*function* src/plan/check_device.cpp src/plan/device_steps.cpp
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,6 +1,6 @@
 # SoftRoCE links in host.yaml: created, kept and removed; foreign links are left alone. Checked with `rdma` and
 # perftest.
-# covers: src/host/netlink/soft_roce_links.cpp src/host/netlink/rdma_message.* src/plan/soft_roce* src/state/soft_roce_table.*
+# covers: src/host/netlink/soft_roce_links.cpp src/host/netlink/rdma_message.* src/plan/plan_soft_roce.cpp src/state/soft_roce_table.*
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,5 +1,5 @@
 # The second boot: the links in host.yaml are created again, and records of the previous boot claim no foreign link.
-# covers: src/host/netlink/soft_roce_links.cpp src/plan/soft_roce* src/state/soft_roce_table.* packaging
+# covers: src/host/netlink/soft_roce_links.cpp src/plan/plan_soft_roce.cpp src/state/soft_roce_table.* packaging
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

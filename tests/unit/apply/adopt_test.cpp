@@ -160,7 +160,7 @@ TEST(Adopt, RefusesCopyWithAnotherUuidAndHigherGeneration) {
   copy = host.xml();
   TwoDomains::replace(copy, "<uuid>" + toString(host.uuid), "<uuid>" + toString(host.otherUuid));
   TwoDomains::replace(copy, "<name>train0", "<name>train1");
-  TwoDomains::replace(copy, "generation=\"1\"", "generation=\"4000000000\"");
+  TwoDomains::replace(copy, "\"generation\":1,", "\"generation\":4000000000,");
   const auto before = host.leases();
   EXPECT_THAT(onlyReason(host.adoptAll().refused), HasSubstr("train1: "));
   EXPECT_THAT(onlyReason(host.refused()), HasSubstr("the XML was copied"));

@@ -159,15 +159,14 @@ TEST(SettingsXml, HandlesMetadataThatNameElementTwice) {
       "hard-limit", EditPlace::memtune, {"<hard_limit unit='KiB'>1</hard_limit>"}};
   lease.edits = {edit};
   auto xml = domain::withLeases(domainXml(2, 16 * gib), {lease}, domain::builtInTemplates(), key);
-  const auto begin = xml.find("<vfpass:setting");
-  const std::string end = "</vfpass:setting>";
-  const std::string setting = xml.substr(begin, xml.find(end) + end.size() - begin);
-  xml.insert(begin, setting);
+  const auto begin = xml.find(R"({"elements":)");
+  const std::string setting = xml.substr(begin, xml.find('}', begin) + 1 - begin);
+  xml.insert(begin, setting + ",");
   EXPECT_EQ(domain::withLeases(xml, {}, domain::builtInTemplates(), key), domainXml(2, 16 * gib));
 }
 
 TEST(SettingsXml, RefusesMetadataWithInvalidElement) {
-  const std::string sound = "&lt;hard_limit unit='KiB'>1&lt;/hard_limit>";
+  const std::string sound = "&lt;hard_limit unit='KiB'&gt;1&lt;/hard_limit&gt;";
   Lease lease;
   lease.device = LeasedFunction{};
   lease.domain = *parseUuid("11111111-2222-3333-4444-555555555555");

@@ -175,7 +175,7 @@ Lease Generator::lease() {
   Lease lease;
   lease.domain = uuid();
   lease.domainName = text();
-  lease.entry = text();
+  lease.entry = "rail-" + std::to_string(number(any64));
   lease.pf = pci();
   lease.pfPath = text();
   lease.pfSerial = text();
@@ -184,7 +184,7 @@ Lease Generator::lease() {
   lease.allow = flag() ? std::set{static_cast<Allowance>(number(3))} : std::set<Allowance>{};
   lease.managed = flag();
   lease.persistent = flag();
-  lease.guest = {pci(), perhaps(RootPort{static_cast<unsigned>(number(any32)), pci(), flag()}),
+  lease.guest = {pci(), perhaps(RootPort{static_cast<unsigned>(number(255)), pci(), flag()}),
                  controllers()};
   lease.original = {driver(), driver(), settings(), flag()};
   lease.generation = number(any64);

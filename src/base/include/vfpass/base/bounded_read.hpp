@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstddef>
-#include <limits>
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <stdexcept>
