@@ -60,7 +60,7 @@ expect_contains "the seal is valid after libvirt has formatted the XML" "nothing
 virsh metadata a --uri "$uri" --config >/tmp/a.metadata
 
 section "h: a start with edited VLAN and trust"
-edit_xml a -e 's/vlan-id="11"/vlan-id="200"/' -e '/:settings /s/trust="no"/trust="yes"/'
+edit_xml a -e 's/"trust":false,"vlan":{"id":11,/"trust":true,"vlan":{"id":200,/'
 expect_exit 1 "the start is refused" virsh start a
 expect_said "the error names the changed attributes" "rail0 differs from the attached lease: vlan, trust"
 expect_said "the remedy is printed" "vfpass attach a"
@@ -158,7 +158,7 @@ section "i: a copy with a higher generation does not affect other domains"
 virsh dumpxml --inactive --security-info a | sed -e 's|<name>a</name>|<name>copy</name>|' \
     -e "s|<uuid>.*</uuid>|<uuid>$copy_uuid</uuid>|" \
     -e "/:domain /s|uuid=\"[^\"]*\"|uuid=\"$copy_uuid\"|" \
-    -e 's/generation="[0-9]*"/generation="4000000000"/' >/tmp/copy.xml
+    -e 's/"generation":[0-9]*/"generation":4000000000/' >/tmp/copy.xml
 expect "define the copy" virsh define /tmp/copy.xml
 mapping b rail0 "$pf" 'index: 2' 'mac: 02:00:00:00:0b:01'
 expect "attach b" vfpass attach b
@@ -177,9 +177,9 @@ virsh --quiet undefine copy
 
 section "f: a forged lease of the host's NIC is not adopted"
 function_of() {
-    printf '%s\n' -e 's/kind="vf"/kind="function"/' -e "s/ pf=\"[^\"]*\"/ pf=\"$1\"/" \
-        -e "s/ vf=\"[^\"]*\"/ vf=\"$1\"/" -e 's/persistent="yes"/persistent="no"/' \
-        -e 's/generation="[0-9]*"/generation="4000000000"/' \
+    printf '%s\n' -e 's/"kind":"vf"/"kind":"function"/' -e "s/\"pf\":\"[^\"]*\"/\"pf\":\"$1\"/" \
+        -e "s/\"vf\":\"[^\"]*\"/\"vf\":\"$1\"/" -e 's/"persistent":true/"persistent":false/' \
+        -e 's/"generation":[0-9]*/"generation":4000000000/' \
         -e "s/uuid=\"[^\"]*\"/uuid=\"$(virsh domuuid x | head -n 1)\"/"
 }
 mapfile -t as_function < <(function_of "$nic")
@@ -201,11 +201,11 @@ section "g: a path as driver name"
 mkdir -p /tmp/target
 touch /tmp/target/bind /tmp/target/unbind
 expect "forge" forge "${as_function[@]}" \
-    -e '/original /s|driver="[^"]*"|driver="../../../../../../tmp/target"|'
+    -e 's|"driver":"[^"]*"|"driver":"../../../../../../tmp/target"|'
 expect "gc" vfpass gc
 expect_exit 1 "x does not start" virsh start x
 expect_exit 3 "status" vfpass status
-expect_said "status names the attribute" "attribute driver"
+expect_said "status names the attribute" "member 'driver'"
 expect "attach of b still works" vfpass attach b
 expect "detach x" vfpass detach x
 expect "nothing was written to that path" test ! -s /tmp/target/bind -a ! -s /tmp/target/unbind

@@ -112,7 +112,7 @@ places() { virsh dumpxml "$@" train0 | grep -A1 "ua-vfpass-rail.'" | grep -o "bu
 expect_equal "the running domain has four devices" 4 "$(places | wc -w)"
 expect_equal "the devices have the same addresses in the inactive XML" "$(places --inactive)" "$(places)"
 # Removes the generations, which change with a second attach, and the seal, which covers them.
-without_generations() { sed -i -e 's/ generation="[0-9]*"//' -e 's/ seal="[0-9a-f]*"//' "$@"; }
+without_generations() { sed -i -e 's/"generation":[0-9]*,//' -e 's/ seal="[0-9a-f]*"//' "$@"; }
 virsh dumpxml --inactive --security-info train0 >/tmp/xml.first
 expect "detach" vfpass detach train0
 expect "no lease is left" no_lease
