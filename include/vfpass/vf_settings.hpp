@@ -67,7 +67,7 @@ struct VfSettings {
 
 /// One attribute of a VF. Everything that treats all attributes alike is driven by these rows:
 /// reading YAML, comparing, merging, XML metadata, journal, JSON and messages. What remains per
-/// attribute is the netlink code (src/host/sriov/vf_message.cpp, vf_reply.cpp) and, for values of
+/// attribute is the netlink code (src/host/sriov/vf_message.cpp) and, for values of
 /// more than one word, their format.
 template <typename Value>
 struct AttributeRow {

@@ -64,7 +64,7 @@ struct ElementSpan {
   [[nodiscard]] bool selfClosing() const { return contentBegin == end; }
 };
 
-/// libvirt's own elements are nested 10 levels at most; see own_metadata.hpp for `<metadata>`.
+/// libvirt's own elements are nested 10 levels at most; see document.hpp for `<metadata>`.
 inline constexpr std::size_t maxNesting = 128;
 
 /// All elements in document order, so sorted by `begin`. Not recursive. Throws Error

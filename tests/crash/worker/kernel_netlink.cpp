@@ -1,5 +1,5 @@
 // Replaces NetlinkPort and readVfTables (src/host/sriov/vf_port.cpp), link settings
-// (src/host/netlink/link_settings.cpp) and SoftRoCE (soft_roce_links.cpp, rdma_users.cpp) with
+// (src/host/netlink/link_settings.cpp) and SoftRoCE (soft_roce_links.cpp, rdma_holders.cpp) with
 // requests to the world.
 #include <cerrno>
 #include <cstdlib>
