@@ -48,6 +48,15 @@ inline constexpr std::array<std::string_view, 9> vfStatisticNames{
     "rx_broadcast", "rx_bytes",   "rx_dropped", "rx_multicast", "rx_packets",
     "tx_bytes",     "tx_dropped", "tx_errors",  "tx_packets"};
 
+/// Another function in the IOMMU group of a device that is to be assigned to a guest.
+struct GroupPeer {
+  PciAddress address;
+  std::uint32_t classCode = 0;  ///< 24 bits: base class, subclass, programming interface
+  std::string driver;
+
+  auto operator<=>(const GroupPeer&) const = default;
+};
+
 /// The current state of one VF. Its identity is (PF, index); the PCI address follows from both.
 struct VirtualFunction {
   unsigned index = 0;
@@ -58,7 +67,7 @@ struct VirtualFunction {
   /// it.
   bool locked = false;
   std::optional<unsigned> iommuGroup;
-  std::vector<PciAddress> groupPeers;  ///< other functions in its IOMMU group
+  std::vector<GroupPeer> groupPeers;  ///< other functions in its IOMMU group, by address
   std::vector<Netdev> netdevs;
   std::string rdmaDevice;
   /// A process (usually QEMU) has its VFIO group or device open. False where unknown.
@@ -126,15 +135,6 @@ struct PhysicalFunction {
   bool reportsNoVfs = false;
   /// Read where a mapping or lease needs it, of mlx5's PFs. Empty: not read, or not observable.
   std::optional<EswitchMode> eswitchMode = {};
-};
-
-/// Another function in the IOMMU group of a function that is to be assigned to a guest.
-struct GroupPeer {
-  PciAddress address;
-  std::uint32_t classCode = 0;  ///< 24 bits: base class, subclass, programming interface
-  std::string driver;
-
-  auto operator<=>(const GroupPeer&) const = default;
 };
 
 /// One PCI function that is assigned whole (`gpus:` and `functions:` of a mapping). Read only for

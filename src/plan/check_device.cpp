@@ -131,12 +131,7 @@ std::vector<Objection> checkVf(const VirtualFunction& vf, const DeviceTerms& ter
   if (vf.locked) {
     objections.push_back(objectionToLock(nameOf(vf)));
   }
-  // The inventory has neither class nor driver of these peers: each counts as a device.
-  DeviceIsolation isolation{nameOf(vf), vf.iommuGroup, {}};
-  for (const auto& peer : vf.groupPeers) {
-    isolation.peers.push_back({peer, 0, ""});
-  }
-  append(checkIsolation(isolation, terms), objections);
+  append(checkIsolation({nameOf(vf), vf.iommuGroup, vf.groupPeers}, terms), objections);
   return objections;
 }
 

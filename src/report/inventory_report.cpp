@@ -140,7 +140,7 @@ Json netdevsJson(const VirtualFunction& vf) {
 }
 
 Json peersJson(const VirtualFunction& vf) {
-  return listJson(vf.groupPeers, [](const auto& peer) { return toString(peer); });
+  return listJson(vf.groupPeers, [](const auto& peer) { return toString(peer.address); });
 }
 
 Json vfJson(const PhysicalFunction& pf, const VirtualFunction& vf, const Lease* lease) {

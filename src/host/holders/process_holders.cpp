@@ -126,9 +126,9 @@ bool anyEnabled(const Root& root, const PciAddress& function) {
     return true;
   }
   const auto group = readIommuGroup(root, function);
-  const auto peers = group ? readGroupPeers(root, function, *group) : std::vector<PciAddress>{};
-  return std::ranges::any_of(peers, [&](const PciAddress& peer) {
-    return isVfioDriver(readDriver(root, peer)) && isEnabled(root, peer);
+  const auto peers = group ? readGroupPeers(root, function, *group) : std::vector<GroupPeer>{};
+  return std::ranges::any_of(peers, [&](const GroupPeer& peer) {
+    return isVfioDriver(peer.driver) && isEnabled(root, peer.address);
   });
 }
 

@@ -28,24 +28,39 @@ void readGroup(const Root& root, VirtualFunction& vf) {
   }
 }
 
+// The other members of a group, most of which have one. Reads what a member is when it is needed
+// first.
+std::vector<GroupPeer> peersOf(const Root& root, const PciAddress& vf,
+                               std::vector<GroupPeer>& members) {
+  std::vector<GroupPeer> peers;
+  for (GroupPeer& member : members) {
+    if (member.address != vf) {
+      if (member.classCode == 0) {
+        member = readGroupPeer(root, member.address);
+      }
+      peers.push_back(member);
+    }
+  }
+  std::ranges::sort(peers);
+  return peers;
+}
+
 // The same for all VFs, from the link of each function: one system call for each, where a group's
 // directory takes seven.
 void readGroups(const Root& root, std::vector<PhysicalFunction>& pfs) {
   std::map<PciAddress, unsigned> groups;
-  std::map<unsigned, std::vector<PciAddress>> members;
+  std::map<unsigned, std::vector<GroupPeer>> members;
   for (const PciAddress& address : listFunctions(root)) {
     if (const auto group = readIommuGroup(root, address)) {
       groups.emplace(address, *group);
-      members[*group].push_back(address);
+      members[*group].push_back({address});
     }
   }
   for (PhysicalFunction& pf : pfs) {
     for (VirtualFunction& vf : pf.vfs) {
       if (const auto group = groups.find(vf.address); group != groups.end()) {
         vf.iommuGroup = group->second;
-        vf.groupPeers = members[group->second];
-        std::erase(vf.groupPeers, vf.address);
-        std::ranges::sort(vf.groupPeers);
+        vf.groupPeers = peersOf(root, vf.address, members[group->second]);
       }
     }
   }

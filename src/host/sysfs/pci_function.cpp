@@ -151,12 +151,20 @@ std::optional<unsigned> readIommuGroup(const Root& root, const PciAddress& funct
   return static_cast<unsigned>(*number);
 }
 
-std::vector<PciAddress> readGroupPeers(const Root& root, const PciAddress& function,
-                                       unsigned group) {
-  auto peers =
+GroupPeer readGroupPeer(const Root& root, const PciAddress& address) {
+  return {address, readClass(root, address), readDriver(root, address)};
+}
+
+std::vector<GroupPeer> readGroupPeers(const Root& root, const PciAddress& function,
+                                      unsigned group) {
+  auto addresses =
       functionsIn(root, "sys/kernel/iommu_groups/" + std::to_string(group) + "/devices", {});
-  std::erase(peers, function);
-  std::ranges::sort(peers);
+  std::erase(addresses, function);
+  std::ranges::sort(addresses);
+  std::vector<GroupPeer> peers;
+  for (const PciAddress& address : addresses) {
+    peers.push_back(readGroupPeer(root, address));
+  }
   return peers;
 }
 
@@ -212,9 +220,7 @@ void readIsolation(const Root& root, PciFunction& function) {
   if (!function.iommuGroup) {
     return;
   }
-  for (const auto& peer : readGroupPeers(root, function.address, *function.iommuGroup)) {
-    function.groupPeers.push_back({peer, readClass(root, peer), readDriver(root, peer)});
-  }
+  function.groupPeers = readGroupPeers(root, function.address, *function.iommuGroup);
 }
 
 // Other functions on the same bus. None for a root bus, which cannot be reset

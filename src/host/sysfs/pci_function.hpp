@@ -47,9 +47,9 @@ bool hasVfFiles(const Root& root, const PciAddress& pf);
 
 std::optional<unsigned> readIommuGroup(const Root& root, const PciAddress& function);
 
-/// All other functions in that IOMMU group, including bridges.
-std::vector<PciAddress> readGroupPeers(const Root& root, const PciAddress& function,
-                                       unsigned group);
+/// All other functions in that IOMMU group, including bridges, by address.
+std::vector<GroupPeer> readGroupPeers(const Root& root, const PciAddress& function, unsigned group);
+GroupPeer readGroupPeer(const Root& root, const PciAddress& address);
 
 /// A VF of a PF according to its `virtfnN` link.
 struct VfLink {

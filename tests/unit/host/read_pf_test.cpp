@@ -159,7 +159,8 @@ TEST_F(ReadPfTest, ReadsVfsInOrderOfIndex) {
   EXPECT_EQ(first.driver, "mlx5_core");
   EXPECT_EQ(first.driverOverride, "");
   EXPECT_EQ(first.iommuGroup, 12U);
-  EXPECT_THAT(first.groupPeers, ElementsAre(PciAddress{0, 1, 0, 3}));
+  EXPECT_THAT(first.groupPeers,
+              ElementsAre(testing::Field(&GroupPeer::address, PciAddress{0, 1, 0, 3})));
   ASSERT_EQ(first.netdevs.size(), 1U);
   EXPECT_TRUE(first.netdevs[0].up);
   EXPECT_TRUE(first.netdevs[0].enslaved);

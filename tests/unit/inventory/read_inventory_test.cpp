@@ -120,7 +120,7 @@ TEST(ReadInventory, ListOfVfsHasPeersInTheGroup) {
   const auto list = readVfList(host::Root(tree.path())).pfs.at(0).vfs;
   const auto whole = readInventory(tree.path()).pfs.at(0).vfs;
   ASSERT_EQ(list.size(), 3U);
-  EXPECT_THAT(list[0].groupPeers, testing::ElementsAre(PciAddress{0, 2, 0, 0}));
+  EXPECT_THAT(list[0].groupPeers, testing::ElementsAre(GroupPeer{{0, 2, 0, 0}, 0x030200, ""}));
   for (std::size_t i = 0; i < list.size(); ++i) {
     EXPECT_EQ(list[i].iommuGroup, whole[i].iommuGroup);
     EXPECT_EQ(list[i].groupPeers, whole[i].groupPeers);

@@ -474,7 +474,7 @@ TEST_F(AttachTest, RefusesVfWhoseLockTheKernelHolds) {
 
 TEST_F(AttachTest, RefusesSharedIommuGroupUnlessAllowed) {
   input.mapping.vfs[0].index = 1;
-  vf(1).groupPeers = {*parsePciAddress("0000:01:00.0")};
+  vf(1).groupPeers = {{*parsePciAddress("0000:01:00.0"), 0x020000, "mlx5_core"}};
   EXPECT_THAT(objection().message, HasSubstr("shares IOMMU group 101 with 0000:01:00.0"));
   input.mapping.allow = {Allowance::sharedIommuGroup};
   EXPECT_TRUE(decide().objections.empty());
@@ -485,8 +485,8 @@ TEST_F(AttachTest, AcceptsNamedVfsOfOneMappingInOneGroup) {
   second.name = "second";
   second.index = 2;
   input.mapping.vfs[0].index = 1;
-  vf(1).groupPeers = {vf(2).address};
-  vf(2).groupPeers = {vf(1).address};
+  vf(1).groupPeers = {{vf(2).address, 0x020000, "mlx5_core"}};
+  vf(2).groupPeers = {{vf(1).address, 0x020000, "mlx5_core"}};
   EXPECT_THAT(objection().message, HasSubstr("shares IOMMU group"));
   input.mapping.vfs.push_back(second);
   EXPECT_TRUE(decide().objections.empty());

@@ -66,16 +66,17 @@ TEST_P(IsolationTest, RefusesUnsafeInterruptsUnlessAllowed) {
 INSTANTIATE_TEST_SUITE_P(Kinds, IsolationTest,
                          testing::Values("VF 2 (0000:01:00.4)", "PCI function 0000:3a:00.0"));
 
-// A class that is not known must not pass for that of a bridge.
 TEST(CheckVf, AcceptsOnlyCompanionsInItsGroup) {
   VirtualFunction vf;
   vf.iommuGroup = 7;
-  vf.groupPeers = {audio};
+  vf.groupPeers = {{audio, 0x040300, "snd_hda_intel"}};
   EXPECT_THAT(checkVf(vf, {"", {audio}, {}}, {}), IsEmpty());
-  vf.groupPeers = {audio, port};
+  vf.groupPeers.push_back({port, 0x060400, "shpchp"});
   const auto found = checkVf(vf, {"", {audio}, {}}, {});
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_THAT(found[0].message, HasSubstr("with 0000:39:00.0:"));
+  vf.groupPeers[1].driver = "pcieport";
+  EXPECT_THAT(checkVf(vf, {"", {audio}, {}}, {}), IsEmpty());
 }
 
 TEST(CheckLeasedVfs, CompanionsAreTheOtherLeasesAndDevices) {
@@ -90,7 +91,7 @@ TEST(CheckLeasedVfs, CompanionsAreTheOtherLeasesAndDevices) {
     vfOf(leases[index]).index = index;
     leases[index].vf = vf.address;
   }
-  pf.vfs[0].groupPeers = {pf.vfs[1].address, audio};
+  pf.vfs[0].groupPeers = {{pf.vfs[1].address, 0x020000, ""}, {audio, 0x040300, ""}};
   EXPECT_THAT(checkLeasedVfs(pf, leases, {}, {audio}), IsEmpty());
   EXPECT_THAT(checkLeasedVfs(pf, leases, {}), SizeIs(1));
   EXPECT_THAT(checkLeasedVfs(pf, {leases[0]}, {}, {audio}), SizeIs(1));

@@ -227,7 +227,7 @@ TEST_F(FunctionTest, RemedyListsCompanionsOfSharedGroup) {
 TEST_F(FunctionTest, AcceptsVfAndFunctionOfOneMappingInOneGroup) {
   auto& vf = kernel.pfs.begin()->second.vfs[0];
   input.mapping.vfs[0].index = 0;
-  vf.groupPeers = {function().address};
+  vf.groupPeers = {{function().address, 0x030200, "nvidia"}};
   function().groupPeers = {{vf.address, 0x020000, "mlx5_core"}};
   const auto decision = decide();
   ASSERT_THAT(decision.objections, IsEmpty());

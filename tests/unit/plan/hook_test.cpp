@@ -153,7 +153,7 @@ TEST_F(HookTest, RefusesVfInUseSharedOrMoved) {
   pf().vfs[2].vfioInUse = true;
   EXPECT_THAT(objection({lease}).message, HasSubstr("open through VFIO"));
   pf().vfs[2].vfioInUse = false;
-  pf().vfs[2].groupPeers = {pf().address};
+  pf().vfs[2].groupPeers = {{pf().address, 0x020000, "mlx5_core"}};
   EXPECT_THAT(objection({lease}).message, HasSubstr("shares IOMMU group"));
   pf().vfs[2].groupPeers.clear();
   pf().path = "elsewhere";

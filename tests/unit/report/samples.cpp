@@ -49,7 +49,7 @@ PhysicalFunction ethernetPf() {
   pf.vfs[0].driverOverride = "vfio-pci";
   pf.vfs[0].vfioInUse = true;
   pf.vfs[1].netdevs = {{"ens1f0v1", 12, true, false}, {"bond\x1b[31m", 13, true, true}};
-  pf.vfs[1].groupPeers = {{0, 0x3b, 0, 0}};
+  pf.vfs[1].groupPeers = {{{0, 0x3b, 0, 0}, 0x020000, "mlx5_core"}};
   pf.vfs[2].driver.clear();
   pf.vfs[2].iommuGroup.reset();
   pf.vfs[2].settings = {};
