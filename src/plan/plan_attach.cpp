@@ -176,7 +176,7 @@ AttachDecision planAttach(const AttachInput& input) {
   const auto functions = decideFunctions(input, decision.leases, places, decision.objections);
   decision.leases.insert(decision.leases.end(), functions.begin(), functions.end());
   mirrorPlaces(input, decision);
-  settleSettings(input, decision);
+  assignSettings(input, decision);
   const LeaseChanges changes = compareLeases(input, decision.leases);
   checkRunning(input, changes, devicesOf(decision.leases), decision.objections);
   checkCreations(input, changes, decision.objections);

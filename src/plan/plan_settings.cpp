@@ -51,7 +51,7 @@ bool isApplied(const Mapping& mapping, const DomainSetting& setting) {
   return setting.edit && (mapping.applyDomainSettings || setting.name == requested);
 }
 
-void settleSettings(const AttachInput& input, AttachDecision& decision) {
+void assignSettings(const AttachInput& input, AttachDecision& decision) {
   append(input.settingFaults, decision.objections);
   if (!input.scope.config) {
     return keepEdits(input, decision.leases);

@@ -9,7 +9,7 @@ namespace vfpass::plan {
 
 /// When attach changes the persistent configuration, assigns the edits of the settings that it
 /// applies to the domain's leases. Lists the settings that the domain still lacks.
-void settleSettings(const AttachInput& input, AttachDecision& decision);
+void assignSettings(const AttachInput& input, AttachDecision& decision);
 
 /// Names of the settings whose elements `wanted` adds, changes or removes.
 std::vector<std::string> changedSettings(const AttachInput& input,
