@@ -92,14 +92,14 @@ struct LeasedFunction {
 /// The record that a domain owns a VF or function under a generation, with all decisions of attach.
 /// The domain's metadata mirrors it, so that a start needs neither the mapping nor the database.
 struct Lease {
-  std::variant<LeasedVf, LeasedFunction> device;
+  std::variant<LeasedVf, LeasedFunction> part;  ///< what only a VF, or only a PCI function, has
   Uuid domain;
   std::string domainName;  ///< for messages only; names are reused, UUIDs are not
   std::string entry;       ///< its entry in the mapping; together with `domain` the lease's key
   PciAddress pf;           ///< for a PCI function its own address, which then names its lock
   std::string pfPath;      ///< sysfs path at attach; a different one means that the card moved
   std::string pfSerial;    ///< empty where the PF has no VPD serial
-  PciAddress vf;           ///< of the leased device itself, VF or function
+  PciAddress device;       ///< of the leased device itself, VF or function
   std::set<Allowance> allow;
   bool managed = false;
   /// The device is in the persistent configuration. False: only in the running domain (`--live`,

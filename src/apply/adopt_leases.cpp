@@ -34,7 +34,7 @@ struct Devices {
 
 void readDevice(Kernel& kernel, const Lease& lease, Inventory& inventory) {
   if (!isVf(lease)) {
-    if (auto function = kernel.readFunction(lease.vf)) {
+    if (auto function = kernel.readFunction(lease.device)) {
       inventory.functions.push_back(std::move(*function));
     }
   } else if (findPf(inventory, lease.pf) == nullptr && kernel.readFunction(lease.pf)) {
@@ -49,7 +49,7 @@ Devices readDevices(Kernel& kernel, const std::vector<Lease>& leases) {
     try {
       readDevice(kernel, lease, devices.inventory);
     } catch (const Error& error) {
-      devices.unread.emplace(isVf(lease) ? lease.pf : lease.vf, error.what());
+      devices.unread.emplace(isVf(lease) ? lease.pf : lease.device, error.what());
     }
   }
   return devices;
@@ -74,7 +74,7 @@ std::vector<RefusedMetadata> visitUnknown(const state::Database& database, Kerne
                  [&](const Lease& lease) { return !isKnown(known, lease); });
     const Devices devices = readDevices(kernel, unknown);
     for (const auto& lease : unknown) {
-      const auto unread = devices.unread.find(isVf(lease) ? lease.pf : lease.vf);
+      const auto unread = devices.unread.find(isVf(lease) ? lease.pf : lease.device);
       const bool isRead = unread == devices.unread.end();
       const std::string reason = judge(
           parsed, lease,

@@ -94,7 +94,7 @@ void checkCreatedVfs(const CreateVfs& created, const Plan& plan, Tools& tools) {
   }
   std::vector<PciAddress> vfs;
   for (const auto& lease : leases) {
-    vfs.push_back(lease.vf);
+    vfs.push_back(lease.device);
   }
   plan::throwObjections(
       "cannot use the new VFs of PF " + toString(created.pf),

@@ -16,8 +16,8 @@ bool changes(const Action& action, const Lease& lease) {
   }
   const auto* bind = std::get_if<BindDriver>(&action);
   const auto* reset = std::get_if<ResetFunction>(&action);
-  return (bind != nullptr && bind->function == lease.vf) ||
-         (reset != nullptr && reset->function == lease.vf);
+  return (bind != nullptr && bind->function == lease.device) ||
+         (reset != nullptr && reset->function == lease.device);
 }
 
 bool leavesWithHost(const JournaledStep& step, PlanKind kind, const Lease& lease) {

@@ -199,7 +199,7 @@ bool hasDevice(const DomainDescription& running, const Lease& lease) {
 bool isPlugged(const DomainDescription& running, const Lease& lease) {
   const auto claims = domain::parseDomain(running.liveXml).claims;
   return std::ranges::any_of(claims, [&](const Claim& claim) {
-    return claim.alias == deviceAlias(lease) && claim.device == lease.vf;
+    return claim.alias == deviceAlias(lease) && claim.device == lease.device;
   });
 }
 

@@ -61,8 +61,8 @@ bool touchesOneOf(const std::vector<Lease>& leases, const Action& action) {
   const auto* reset = std::get_if<ResetFunction>(&action);
   const auto* removal = std::get_if<RemoveVfs>(&action);
   return std::ranges::any_of(leases, [&](const Lease& lease) {
-    return (bind != nullptr && lease.vf == bind->function) ||
-           (reset != nullptr && lease.vf == reset->function) ||
+    return (bind != nullptr && lease.device == bind->function) ||
+           (reset != nullptr && lease.device == reset->function) ||
            (removal != nullptr && !removal->autoprobe && lease.pf == removal->pf);
   });
 }

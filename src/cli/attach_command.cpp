@@ -35,7 +35,7 @@ void reportResult(Session& session, const std::string& vm, const plan::AttachDec
     const bool vf = isVf(lease);
     const auto address = session::addressInGuest(machine, lease).value_or(lease.guest.address);
     session.note(lease.entry + ": " + describeDevice(lease) +
-                 (vf ? " (" + toString(lease.vf) + ")" : "") + ", in the guest at " +
+                 (vf ? " (" + toString(lease.device) + ")" : "") + ", in the guest at " +
                  toString(address));
   }
 }

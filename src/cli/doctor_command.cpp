@@ -63,7 +63,7 @@ std::optional<DomainDescription> domainOf(Session& session, const std::string& v
 
 bool hasMirroredGpu(const Topology& topology, const std::vector<Lease>& leases) {
   return std::ranges::any_of(leases, [&](const Lease& lease) {
-    const TopologyFunction* function = findFunction(topology, lease.vf);
+    const TopologyFunction* function = findFunction(topology, lease.device);
     return lease.guest.isMirrored() && function != nullptr && function->role == FunctionRole::gpu;
   });
 }

@@ -114,7 +114,7 @@ void reportReleased(Session& session, const std::vector<Lease>& garbage) {
   }
   for (const auto& lease : garbage) {
     session.note("released lease " + lease.entry + " of domain " + printable(lease.domainName) +
-                 " (" + toString(lease.vf) + "), which no domain uses");
+                 " (" + toString(lease.device) + "), which no domain uses");
   }
 }
 

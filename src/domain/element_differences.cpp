@@ -194,8 +194,9 @@ class Elements {
       return {"the XML has more than one device with alias " + alias};
     }
     Lines lines = compareElement(first->second, lease);
-    if (const auto found = claims_.find(lease.vf); found != claims_.end() && found->second > 1) {
-      lines.push_back("the XML claims host device " + toString(lease.vf) + " more than once");
+    if (const auto found = claims_.find(lease.device);
+        found != claims_.end() && found->second > 1) {
+      lines.push_back("the XML claims host device " + toString(lease.device) + " more than once");
     }
     return lines;
   }

@@ -76,7 +76,7 @@ std::optional<std::string> partnerOf(const Lease& lease) {
 
 void fillDevice(Skeleton& skeleton, const Lease& lease) {
   setAttribute(skeleton.root(), "managed", lease.managed ? "yes" : "no");
-  writePciAddress(skeleton.need("source/address"), lease.vf);
+  writePciAddress(skeleton.need("source/address"), lease.device);
   skeleton.setOrDrop("teaming", "teaming", "persistent", partnerOf(lease));
   skeleton.set("alias", "name", deviceAlias(lease));
   writePciAddress(skeleton.need("address"), lease.guest.address);

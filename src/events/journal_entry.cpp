@@ -84,9 +84,9 @@ void Subject::addDevices(const std::vector<Lease>& leases) {
   for (const auto& lease : leases) {
     if (isVf(lease)) {
       addOnce(lease.pf, pfs);
-      addOnce(lease.vf, vfs);
+      addOnce(lease.device, vfs);
     } else {
-      addOnce(lease.vf, functions);
+      addOnce(lease.device, functions);
     }
   }
 }

@@ -71,7 +71,7 @@ std::vector<PciAddress> pfsOf(const std::vector<Lease>& leases) {
 void readDevice(host::SystemKernel& kernel, const Lease& lease,
                 const std::vector<PciAddress>& devices, Inventory& inventory) {
   if (!isVf(lease)) {
-    if (auto function = kernel.readFunction(lease.vf)) {
+    if (auto function = kernel.readFunction(lease.device)) {
       inventory.functions.push_back(std::move(*function));
     }
   } else if (findPf(inventory, lease.pf) == nullptr) {
@@ -88,7 +88,7 @@ Inventory readDevices(host::SystemKernel& kernel, const std::vector<Lease>& leas
   Inventory inventory;
   std::vector<PciAddress> devices;
   std::transform(leases.begin(), leases.end(), std::back_inserter(devices),
-                 [](const Lease& lease) { return lease.vf; });
+                 [](const Lease& lease) { return lease.device; });
   for (const auto& lease : leases) {
     try {
       readDevice(kernel, lease, devices, inventory);
@@ -160,7 +160,7 @@ bool hasDevice(const std::string& xml, const Lease& lease) {
   try {
     const auto parsed = domain::parseDomain(xml);
     return !parsed.claimProblem.empty() ||
-           std::ranges::find(parsed.claims, lease.vf, &Claim::device) != parsed.claims.end();
+           std::ranges::find(parsed.claims, lease.device, &Claim::device) != parsed.claims.end();
   } catch (const Error&) {
     return true;
   }

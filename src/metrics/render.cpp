@@ -121,7 +121,7 @@ void addInfo(const Observation& observation, const Lease& lease, Exposition& tar
   const bool vf = isVf(lease);
   target.add(families::leaseInfo,
              {lease.entry, std::string(toString(kindOf(lease))), guestIdentityOf(lease),
-              toString(lease.vf), vf ? netdevOf(observation, lease.pf) : "",
+              toString(lease.device), vf ? netdevOf(observation, lease.pf) : "",
               std::string(toString(lease.state)), toString(lease.domain),
               vf ? std::to_string(vfOf(lease).index) : "", lease.domainName},
              std::uint64_t{1});
@@ -130,7 +130,8 @@ void addInfo(const Observation& observation, const Lease& lease, Exposition& tar
 void addEntry(const report::StatusEntry& entry, Exposition& target) {
   const Lease& lease = entry.lease;
   const std::string uuid = toString(lease.domain);
-  const std::vector<std::string> labels{lease.entry, toString(lease.vf), uuid, lease.domainName};
+  const std::vector<std::string> labels{lease.entry, toString(lease.device), uuid,
+                                        lease.domainName};
   target.add(families::leaseDrift, labels, std::uint64_t{entry.drift.size()});
   target.add(families::leaseUnobservable, labels, std::uint64_t{entry.notObservable.size()});
   target.add(families::domainRunning, {uuid, lease.domainName}, std::uint64_t{entry.domainActive});

@@ -25,7 +25,7 @@ std::vector<PciAddress> namedFunctions(const std::vector<Lease>& leases,
   std::set<PciAddress> named;
   for (const auto& lease : leases) {
     if (!isVf(lease)) {
-      named.insert(lease.vf);
+      named.insert(lease.device);
     }
   }
   for (const auto& function : functions) {
@@ -37,7 +37,7 @@ std::vector<PciAddress> namedFunctions(const std::vector<Lease>& leases,
 std::set<PciAddress> devicesOf(const std::vector<Lease>& leases) {
   std::set<PciAddress> devices;
   for (const auto& lease : leases) {
-    devices.insert(lease.vf);
+    devices.insert(lease.device);
   }
   return devices;
 }
@@ -104,10 +104,10 @@ std::vector<Objection> checkLeasedFunctions(const Inventory& inventory,
     if (isVf(lease)) {
       continue;
     }
-    const PciFunction* function = findFunction(inventory, lease.vf);
+    const PciFunction* function = findFunction(inventory, lease.device);
     if (function == nullptr) {
       objections.push_back(
-          {"PCI function " + toString(lease.vf) + " (" + lease.entry + ") does not exist",
+          {"PCI function " + toString(lease.device) + " (" + lease.entry + ") does not exist",
            "check the card with `lspci`, or detach it", ExitCode::failed});
       continue;
     }

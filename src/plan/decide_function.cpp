@@ -52,7 +52,7 @@ void objectToOwnVfs(const AttachInput& input, const MappedFunction& entry,
 // The earlier lease if it is for the same function; its use was checked when it was made.
 const Lease* keptLease(const AttachInput& input, const MappedFunction& entry) {
   const Lease* earlier = earlierLease(input, entry.name);
-  const bool same = earlier != nullptr && !isVf(*earlier) && earlier->vf == entry.pci;
+  const bool same = earlier != nullptr && !isVf(*earlier) && earlier->device == entry.pci;
   return same ? earlier : nullptr;
 }
 
@@ -76,14 +76,14 @@ void judge(const AttachInput& input, const MappedFunction& entry, const PciFunct
 Lease leaseOf(const AttachInput& input, const MappedFunction& entry, const PciFunction& function) {
   const Lease* kept = keptLease(input, entry);
   Lease lease = newLease(input, entry.name, kept);
-  lease.pf = lease.vf = entry.pci;
+  lease.pf = lease.device = entry.pci;
   lease.pfPath = function.path;
   lease.pfSerial = function.serial;
   LeasedFunction device;
   if (const std::string driver = entry.driver.value_or(function.vfioDriver); driver != "vfio-pci") {
     device.vfioDriver = driver;
   }
-  lease.device = device;
+  lease.part = device;
   if (kept != nullptr) {
     lease.original = kept->original;
   } else {

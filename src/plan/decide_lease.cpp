@@ -185,7 +185,7 @@ void identify(const AttachInput& input, const PhysicalFunction& pf, unsigned ind
          "create them with `vfpass host apply`, then attach again", ExitCode::failed});
     return;
   }
-  lease.vf = *address;
+  lease.device = *address;
 }
 
 struct Progress {

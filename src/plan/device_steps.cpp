@@ -108,9 +108,9 @@ void bindVf(const Lease& lease, const VirtualFunction* vf, const std::string& re
     return;
   }
   // A VF that this plan creates must be unbound from vfio-pci before it can be removed.
-  const auto undo =
-      vf == nullptr ? std::vector<Action>{BindDriver{lease.vf, "", ""}} : undoBinding(lease, *vf);
-  steps.push_back({BindDriver{lease.vf, "vfio-pci", "vfio-pci"}, undo, reason, disrupts});
+  const auto undo = vf == nullptr ? std::vector<Action>{BindDriver{lease.device, "", ""}}
+                                  : undoBinding(lease, *vf);
+  steps.push_back({BindDriver{lease.device, "vfio-pci", "vfio-pci"}, undo, reason, disrupts});
 }
 
 Reprobe reprobeAround(const Lease& lease, const VirtualFunction& vf, const VfSettings& wanted) {
@@ -137,26 +137,26 @@ void reset(const PciFunction& function, const std::string& reason, std::vector<S
 }  // namespace
 
 void bindFunction(const Lease& lease, const Inventory& inventory, std::vector<Step>& steps) {
-  const PciFunction* function = findFunction(inventory, lease.vf);
+  const PciFunction* function = findFunction(inventory, lease.device);
   const std::string driver = vfioDriverOf(lease);
   if (function == nullptr || function->driver == driver) {
     return;
   }
-  steps.push_back({BindDriver{lease.vf, driver, driver},
-                   {BindDriver{lease.vf, function->driver, function->driverOverride}},
+  steps.push_back({BindDriver{lease.device, driver, driver},
+                   {BindDriver{lease.device, function->driver, function->driverOverride}},
                    reasonToBind(function->driver),
                    !function->driver.empty()});
 }
 
 void restoreFunction(const Lease& lease, const Inventory& inventory, std::vector<Step>& steps) {
-  const PciFunction* function = findFunction(inventory, lease.vf);
+  const PciFunction* function = findFunction(inventory, lease.device);
   if (function == nullptr) {
     return;
   }
   if (lease.state != LeaseState::reserved) {
     reset(*function, "it was not reset after its last use", steps);
   }
-  const BindDriver bind{lease.vf, lease.original.driver, lease.original.driverOverride};
+  const BindDriver bind{lease.device, lease.original.driver, lease.original.driverOverride};
   if (bind.driver != function->driver || bind.driverOverride != function->driverOverride) {
     steps.push_back({bind, {}, "this was its driver before " + lease.entry + " was attached"});
   }
@@ -167,7 +167,7 @@ namespace {
 constexpr const char* dataReason = "its next owner must not find data left by this one";
 
 void resetLeasedFunction(const Lease& lease, const Inventory& inventory, std::vector<Step>& steps) {
-  const PciFunction* function = findFunction(inventory, lease.vf);
+  const PciFunction* function = findFunction(inventory, lease.device);
   if (function != nullptr && otherDevice(lease, *function).empty()) {
     reset(*function, dataReason, steps);
   }

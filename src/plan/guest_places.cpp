@@ -17,7 +17,7 @@ namespace {
 
 // A VF is below the same bridges as its PF, and may not exist yet.
 const TopologyFunction* hostFunction(const AttachInput& input, const Lease& lease) {
-  return findFunction(input.topology, isVf(lease) ? lease.pf : lease.vf);
+  return findFunction(input.topology, isVf(lease) ? lease.pf : lease.device);
 }
 
 std::size_t numberOf(const AttachInput& input, const TopologyFunction& function) {

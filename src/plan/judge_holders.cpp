@@ -175,7 +175,7 @@ std::set<PciAddress> devicesOfSteps(const Plan& plan) {
   std::set<PciAddress> functions;
   for (const auto& step : plan.steps) {
     if (const auto* action = std::get_if<Kind>(&step.action)) {
-      functions.insert(action->lease.vf);
+      functions.insert(action->lease.device);
     }
   }
   return functions;

@@ -52,10 +52,10 @@ std::string otherDevice(const Lease& lease, const PhysicalFunction& pf) {
     return card;
   }
   const PciAddress& vf = pf.vfs[vfOf(lease).index].address;
-  return vf == lease.vf
+  return vf == lease.device
              ? ""
              : "VF " + std::to_string(vfOf(lease).index) + " of PF " + toString(pf.address) +
-                   " is at " + toString(vf) + ", the leased VF was at " + toString(lease.vf);
+                   " is at " + toString(vf) + ", the leased VF was at " + toString(lease.device);
 }
 
 std::string otherDevice(const Lease& lease, const PciFunction& function) {
@@ -97,18 +97,18 @@ std::string vfFault(const Inventory& inventory, const Lease& lease) {
   }
   const auto address =
       pf->vfs.empty() ? vfAddress(*pf, vfOf(lease).index) : pf->vfs[vfOf(lease).index].address;
-  if (address && *address != lease.vf) {
+  if (address && *address != lease.device) {
     return describeDevice(lease) + " is at " + toString(*address) + ", the lease is for " +
-           toString(lease.vf);
+           toString(lease.device);
   }
   return {};
 }
 
 std::string functionFault(const Inventory& inventory, const std::vector<Lease>& companions,
                           const Lease& lease) {
-  const PciFunction* function = findFunction(inventory, lease.vf);
-  const std::string name = "PCI function " + toString(lease.vf);
-  if (function == nullptr || lease.pf != lease.vf) {
+  const PciFunction* function = findFunction(inventory, lease.device);
+  const std::string name = "PCI function " + toString(lease.device);
+  if (function == nullptr || lease.pf != lease.device) {
     return name + " does not exist";
   }
   if (std::string fault = cardFault(lease, name, function->path, function->serial);

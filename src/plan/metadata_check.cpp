@@ -69,7 +69,7 @@ class TermComparison {
 
 void compareDevices(TermComparison& comparison) {
   comparison.of("kind", kindOf);
-  comparison.of("device", [](const Lease& lease) { return std::tuple(lease.pf, lease.vf); });
+  comparison.of("device", [](const Lease& lease) { return std::tuple(lease.pf, lease.device); });
   comparison.ofVf("index", [](const LeasedVf& vf) { return vf.index; });
   comparison.of("card",
                 [](const Lease& lease) { return std::tuple(lease.pfPath, lease.pfSerial); });

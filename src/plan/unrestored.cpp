@@ -81,7 +81,7 @@ std::vector<std::string> differencesOfVf(const Lease& lease, const Inventory& in
 }
 
 std::vector<std::string> differencesOfFunction(const Lease& lease, const Inventory& inventory) {
-  const PciFunction* function = findFunction(inventory, lease.vf);
+  const PciFunction* function = findFunction(inventory, lease.device);
   if (function == nullptr) {
     return {"the function no longer exists"};
   }
@@ -102,7 +102,7 @@ std::vector<std::string> findUnrestored(const std::vector<Lease>& ended,
     const auto differences =
         !isVf(lease) ? differencesOfFunction(lease, inventory) : differencesOfVf(lease, inventory);
     if (!differences.empty()) {
-      lines.push_back(lease.entry + " (" + toString(lease.vf) +
+      lines.push_back(lease.entry + " (" + toString(lease.device) +
                       ") is not restored: " + join(differences, "; "));
     }
   }

@@ -35,7 +35,7 @@ std::vector<Cell> statusRow(const StatusEntry& entry) {
   const bool vf = isVf(lease);
   return {domainCell(entry),
           {lease.entry},
-          {toString(lease.vf)},
+          {toString(lease.device)},
           {vf ? toString(lease.pf) : nothing},
           {vf ? std::to_string(vfOf(lease).index) : nothing},
           {toString(guestAddressOf(entry))},
@@ -135,7 +135,7 @@ Json entryJson(const StatusEntry& entry) {
           {"kind", toString(kindOf(lease))},
           {"pf", vf ? Json(toString(lease.pf)) : Json()},
           {"index", vf ? Json(vfOf(lease).index) : Json()},
-          {"vf", toString(lease.vf)},
+          {"vf", toString(lease.device)},
           {"guest_address", toString(guestAddressOf(entry))},
           {"state", toString(lease.state)},
           {"generation", lease.generation},

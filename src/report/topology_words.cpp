@@ -58,7 +58,7 @@ TopologyWords::TopologyWords(const TopologyReport& report)
     });
   }
   for (const Lease& lease : report.leases) {
-    leases_[lease.vf] = &lease;
+    leases_[lease.device] = &lease;
   }
 }
 

@@ -57,7 +57,7 @@ std::vector<std::string> kernelDrift(const Lease& lease, const Inventory& invent
                                      const std::string& bootId, bool domainActive) {
   if (!isVf(lease)) {
     const bool runs = lease.state != LeaseState::reserved && lease.bootId == bootId;
-    return functionDrift(lease, findFunction(inventory, lease.vf), runs, domainActive);
+    return functionDrift(lease, findFunction(inventory, lease.device), runs, domainActive);
   }
   // The PF, whether or not the guest runs.
   const PhysicalFunction* pf = findPf(inventory, lease.pf);
@@ -86,7 +86,7 @@ std::vector<std::string> kernelDrift(const Lease& lease, const Inventory& invent
     const auto attributes = attributeDrift(lease, pf->vfs[vfOf(lease).index]);
     drift.insert(drift.end(), attributes.begin(), attributes.end());
     if (pf->vfs[vfOf(lease).index].driver != "vfio-pci") {
-      drift.push_back("kernel: " + toString(lease.vf) + " is not bound to vfio-pci");
+      drift.push_back("kernel: " + toString(lease.device) + " is not bound to vfio-pci");
     }
   }
   return drift;
@@ -191,10 +191,10 @@ std::vector<std::string> domainDrift(const DomainDescription* domain,
 std::string poolDrift(const Lease& lease, const Inventory& inventory,
                       const std::vector<NetworkPool>& pools) {
   const PhysicalFunction* pf = isVf(lease) ? findPf(inventory, lease.pf) : nullptr;
-  const NetworkPool* pool = plan::findPool(pools, lease.vf, pf == nullptr ? "" : pf->netdev);
+  const NetworkPool* pool = plan::findPool(pools, lease.device, pf == nullptr ? "" : pf->netdev);
   return pool == nullptr
              ? ""
-             : "network: " + toString(lease.vf) + " is also in the pool of libvirt network " +
+             : "network: " + toString(lease.device) + " is also in the pool of libvirt network " +
                    printable(pool->network) +
                    ", which can give it to other guests; remove it from the network, or run "
                    "`vfpass detach " +

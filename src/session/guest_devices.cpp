@@ -62,7 +62,7 @@ std::optional<VfioBackend> openBackend(Session& session, const std::vector<Lease
   const host::VfioUsers users = host::readVfioUsers(root);
   std::optional<VfioBackend> backend;
   for (const Lease& lease : leases) {
-    const auto own = host::openBackendOf(root, lease.vf, users);
+    const auto own = host::openBackendOf(root, lease.device, users);
     backend = own == VfioBackend::iommufd || !backend ? own : backend;
   }
   return backend;
@@ -162,7 +162,7 @@ std::vector<LeasedDevice> guestDevicesOf(const std::string& vm,
     if (lease.domainName != vm && toString(lease.domain) != vm) {
       continue;
     }
-    const TopologyFunction* function = findFunction(report.topology, lease.vf);
+    const TopologyFunction* function = findFunction(report.topology, lease.device);
     if (function == nullptr) {  // a VF that the VM's next start creates
       function = findFunction(report.topology, lease.pf);
     }

@@ -46,7 +46,7 @@ std::vector<verify::LeasedGpu> leasedGpus(const std::vector<Lease>& leases,
       topology::guestMatrix(topology::withPfs(machine, leases), host);
   std::vector<verify::LeasedGpu> gpus;
   for (const Lease& lease : leases) {
-    const TopologyFunction* gpu = findFunction(host, lease.vf);
+    const TopologyFunction* gpu = findFunction(host, lease.device);
     if (isVf(lease) || lease.state != LeaseState::running || gpu == nullptr ||
         gpu->role != FunctionRole::gpu) {
       continue;
@@ -117,7 +117,7 @@ verify::HostSide HostObserver::of(const Lease& lease) const {
   if (const auto wanted = mtus_.find(lease.entry); wanted != mtus_.end()) {
     side.guestMtu = wanted->second;
   }
-  if (const TopologyFunction* vf = findFunction(topology_, lease.vf); vf != nullptr) {
+  if (const TopologyFunction* vf = findFunction(topology_, lease.device); vf != nullptr) {
     side.vendor = vf->vendor;
     side.device = vf->device;
   }
@@ -132,10 +132,10 @@ verify::HostSide HostObserver::of(const Lease& lease) const {
 
 verify::DeviceHold HostObserver::holdOf(const Lease& lease) const {
   verify::DeviceHold hold;
-  hold.inLiveXml = std::ranges::find(claims_, lease.vf) != claims_.end();
-  const auto function = session_.kernel().readFunction(lease.vf);
+  hold.inLiveXml = std::ranges::find(claims_, lease.device) != claims_.end();
+  const auto function = session_.kernel().readFunction(lease.device);
   hold.driver = function ? function->driver : std::string();
-  for (const auto& holder : host::vfioHolders(session_.root(), lease.vf)) {
+  for (const auto& holder : host::vfioHolders(session_.root(), lease.device)) {
     const bool ours = isOfDomain(holder, domain_);
     if (ours || hold.holder.empty()) {
       hold.holder = "process " + holder.process +

@@ -35,7 +35,7 @@ FreeVfs freeVfs(const Topology& topology, const std::vector<Lease>& leases) {
 }
 
 bool isLeased(const TopologyFunction& function, const std::vector<Lease>& leases) {
-  return std::ranges::find(leases, function.address, &Lease::vf) != leases.end();
+  return std::ranges::find(leases, function.address, &Lease::device) != leases.end();
 }
 
 std::vector<std::size_t> freeGpus(const Topology& topology, const std::vector<Lease>& leases) {

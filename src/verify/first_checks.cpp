@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 8> fromInventory{
 // Whether this domain holds the leased VF, from the host's view only: the running domain's XML, the
 // driver, and the process that has the VFIO device open.
 Finding judgeHold(const Lease& lease, const DeviceHold& hold) {
-  const std::string vf = toString(lease.vf);
+  const std::string vf = toString(lease.device);
   const std::string expected =
       vf + " in this domain's XML, bound to vfio-pci, open in this domain's QEMU";
   const auto found = [&](Outcome outcome, const std::string& seen, const std::string& remedy) {

@@ -16,7 +16,7 @@ Lease leaseFor(const domain::ParsedDomain& parsed, const GuestPlacement& place) 
   lease.entry = "rail0";
   lease.pf = {0, 0x3b, 0, 0};
   lease.pfPath = "devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0";
-  lease.vf = {0, 0x3b, 0, 2};
+  lease.device = {0, 0x3b, 0, 2};
   lease.original.driver = "mlx5_core";
   lease.guest = place;
   lease.generation = 1;
@@ -31,9 +31,9 @@ Lease interfaceFor(const domain::ParsedDomain& parsed, const GuestPlacement& pla
   vf.interfaceForm = true;
   vf.settings.mac = MacAddress{{0x52, 0x54, 0, 0x12, 0x34, 0x56}};
   vf.settings.vlan = Vlan{100, 0, VlanProtocol::dot1q};
-  lease.device = vf;
+  lease.part = vf;
   lease.entry = "rail1";
-  lease.vf.function = 3;
+  lease.device.function = 3;
   return lease;
 }
 

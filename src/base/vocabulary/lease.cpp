@@ -29,11 +29,11 @@ LeaseKind kindOf(const Lease& lease) {
   return isVf(lease) ? LeaseKind::virtualFunction : LeaseKind::pciFunction;
 }
 
-bool isVf(const Lease& lease) { return std::holds_alternative<LeasedVf>(lease.device); }
+bool isVf(const Lease& lease) { return std::holds_alternative<LeasedVf>(lease.part); }
 
-const LeasedVf& vfOf(const Lease& lease) { return std::get<LeasedVf>(lease.device); }
+const LeasedVf& vfOf(const Lease& lease) { return std::get<LeasedVf>(lease.part); }
 
-LeasedVf& vfOf(Lease& lease) { return std::get<LeasedVf>(lease.device); }
+LeasedVf& vfOf(Lease& lease) { return std::get<LeasedVf>(lease.part); }
 
 VfSettings settingsOf(const Lease& lease) {
   return isVf(lease) ? vfOf(lease).settings : VfSettings{};
@@ -78,7 +78,7 @@ std::string describeDevice(const Lease& lease) {
 }
 
 std::string vfioDriverOf(const Lease& lease) {
-  const auto* function = std::get_if<LeasedFunction>(&lease.device);
+  const auto* function = std::get_if<LeasedFunction>(&lease.part);
   return function == nullptr ? "vfio-pci" : function->vfioDriver.value_or("vfio-pci");
 }
 

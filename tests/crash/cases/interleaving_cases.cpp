@@ -36,7 +36,7 @@ void expectAttached(Case& test, const Result& attach, const std::string& attache
   test.expectSuccess(attach);
   test.expectState({attached});
   test.expectSuccess(test.run({"attach", "vm1"}));
-  test.expect(onlyLease(test.world, "vm0").vf != onlyLease(test.world, "vm1").vf,
+  test.expect(onlyLease(test.world, "vm0").device != onlyLease(test.world, "vm1").device,
               "the VMs have different VFs");
   test.expectConsistent();
 }
@@ -395,7 +395,7 @@ void expectDeviceOfVm1(Case& test) {
   test.expectSuccess(test.run({"recover"}));
   test.expectConsistent();
   const Lease lease = onlyLease(test.world, "vm1");
-  test.expect(test.world.files.driverOf(toString(lease.vf)) == "vfio-pci",
+  test.expect(test.world.files.driverOf(toString(lease.device)) == "vfio-pci",
               "the VF of vm1 is bound to vfio-pci");
 }
 

@@ -34,7 +34,7 @@ void failingReset(Case& test) {
     test.run({"attach", vm});
     test.start(vm);
   }
-  test.world.kernel.brokenResets.insert(toString(onlyLease(test.world, "vm0").vf));
+  test.world.kernel.brokenResets.insert(toString(onlyLease(test.world, "vm0").device));
   test.stop("vm0");
   test.world.endWithoutHook("vm1");
   const Result recover = test.run({"recover"});
@@ -60,7 +60,7 @@ void abandon(Case& test) {
   setUpVms(test.world, 1);
   test.run({"attach", "vm0"});
   test.start("vm0");
-  test.world.kernel.brokenResets.insert(toString(onlyLease(test.world, "vm0").vf));
+  test.world.kernel.brokenResets.insert(toString(onlyLease(test.world, "vm0").device));
   test.stop("vm0");
   const Result refused = test.run({"recover"});
   test.expectRefusal(refused, "(operation ");

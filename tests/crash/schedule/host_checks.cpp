@@ -54,8 +54,8 @@ void HostChecks::checkLeases() {
     if (lease.generation > records.lastGeneration) {
       fault("generation: " + std::to_string(lease.generation) + " of a lease comes again");
     }
-    if (!leased.insert(lease.vf).second) {
-      fault("two leases: of " + toString(lease.vf));
+    if (!leased.insert(lease.device).second) {
+      fault("two leases: of " + toString(lease.device));
     }
   }
 }

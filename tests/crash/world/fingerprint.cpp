@@ -77,7 +77,7 @@ void appendKernel(std::ostringstream& text, const World& world, const std::set<s
 }
 
 void append(std::ostringstream& text, const Lease& lease) {
-  text << "lease " << lease.domainName << ' ' << lease.entry << ' ' << toString(lease.vf) << ' '
+  text << "lease " << lease.domainName << ' ' << lease.entry << ' ' << toString(lease.device) << ' '
        << toString(lease.state) << ' ' << (lease.persistent ? "persistent" : "live") << " original "
        << lease.original.driver << ' ' << lease.original.driverOverride << ' '
        << lease.original.created << settingsText(lease.original.settings) << '\n';
@@ -113,7 +113,7 @@ std::set<std::string> idleDevices(const std::vector<Lease>& leases) {
   std::set<std::string> idle;
   for (const auto& lease : leases) {
     if (lease.state == LeaseState::reserved) {
-      idle.insert(toString(lease.vf));
+      idle.insert(toString(lease.device));
     }
   }
   return idle;

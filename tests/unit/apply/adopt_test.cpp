@@ -183,8 +183,8 @@ TEST(Adopt, RefusesForgedFunctionLease) {
   Lease forged;
   forged.domain = host.otherUuid;
   forged.entry = "nic";
-  forged.device = LeasedFunction{};
-  forged.pf = forged.vf = *parsePciAddress("0000:41:00.0");
+  forged.part = LeasedFunction{};
+  forged.pf = forged.device = *parsePciAddress("0000:41:00.0");
   forged.pfPath = host.kernel.functions.begin()->second.path;
   forged.persistent = false;
   forged.generation = 1'000'000;

@@ -253,7 +253,7 @@ class InterruptedReleaseTest : public testing::Test {
       for (const Lease& lease : host.leases()) {
         VfSettings neutral;
         neutral.mac = MacAddress{};
-        release.steps.push_back({ResetFunction{lease.vf}, {}, "stopped"});
+        release.steps.push_back({ResetFunction{lease.device}, {}, "stopped"});
         release.steps.push_back(
             {ConfigureVfs{lease.pf, {{vfOf(lease).index, neutral, {}}}}, {}, "stopped"});
         release.steps.push_back({RecordLease{lease}, {}, "stopped"});
@@ -285,7 +285,8 @@ TEST(InterruptedPrepareTest, BringsNoEndedLeaseBack) {
     Lease starting = lease;
     starting.state = LeaseState::starting;
     prepare.steps.push_back({RecordLease{starting}, {RecordLease{lease}}, "starting"});
-    prepare.steps.push_back({ResetFunction{lease.vf}, {ResetFunction{lease.vf}}, "starting"});
+    prepare.steps.push_back(
+        {ResetFunction{lease.device}, {ResetFunction{lease.device}}, "starting"});
   }
   {
     state::Database database(host.folder / "state", state::Database::Open::createIfMissing,

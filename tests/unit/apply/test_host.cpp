@@ -229,7 +229,7 @@ std::string Host::fingerprint() const {
   }
   const state::Database database(folder / "state", state::Database::Open::readOnly, timeout);
   for (const auto& lease : database.leases()) {
-    text << lease.entry << ' ' << toString(lease.vf) << ' ' << toString(lease.state) << '\n';
+    text << lease.entry << ' ' << toString(lease.device) << ' ' << toString(lease.state) << '\n';
   }
   describeXml(xml(), text);
   describeXml(hypervisor.domains[0].liveXml.text(), text);

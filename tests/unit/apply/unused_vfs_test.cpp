@@ -21,7 +21,7 @@ class UnusedVfsTest : public testing::Test {
     other.domain = *parseUuid("00000000-0000-0000-0000-000000000099");
     other.domainName = "other";
     vfOf(other).index = 3;
-    other.vf = vfs()[3].address;
+    other.device = vfs()[3].address;
     other.generation = database.nextGeneration();
     database.recordLease(other);
     plan = host.detachPlan();

@@ -177,7 +177,7 @@ TEST(CarriesLeases, RefusesAVlanThatTheLeaseDoesNotHave) {
 TEST(ElementDifferences, NamesEachDifference) {
   Fixture fixture;
   auto& leases = fixture.leases;
-  leases[0].vf.function = 5;
+  leases[0].device.function = 5;
   leases[0].guest.address.bus = 9;
   leases[0].managed = true;
   const auto xml = replaced(fixture.with, "<tag id='100'/>", "<tag id='200'/>");
@@ -193,7 +193,7 @@ TEST(ElementDifferences, NamesEachDifference) {
 
 TEST(ElementDifferences, NamesMissingDoubledAndStrayElements) {
   Fixture fixture;
-  fixture.leases[1].device = LeasedFunction{};
+  fixture.leases[1].part = LeasedFunction{};
   fixture.leases[1].entry = "gpu0";
   const auto twice = replaced(fixture.with, "<memballoon model='none'/>",
                               "<hostdev type='pci'><source><address bus='0x3b' function='2'/>"

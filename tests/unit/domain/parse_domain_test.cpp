@@ -310,7 +310,7 @@ TEST(Version1, HasEveryMember) {
   EXPECT_EQ(leases[1].pfSerial, "caf\xc3\xa9 \xff\x01%");
   EXPECT_TRUE(vfOf(leases[1]).interfaceForm);
   EXPECT_TRUE(leases[1].guest.port->multifunction);
-  EXPECT_EQ(std::get<LeasedFunction>(leases[2].device).vfioDriver, "nvgrace_gpu_vfio_pci");
+  EXPECT_EQ(std::get<LeasedFunction>(leases[2].part).vfioDriver, "nvgrace_gpu_vfio_pci");
   ASSERT_THAT(leases[2].guest.controllers, testing::SizeIs(2));
   EXPECT_EQ(leases[2].guest.controllers[0].node, 1U);
   EXPECT_EQ(leases[2].guest.controllers[0].busNumber, 64U);

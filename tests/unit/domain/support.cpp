@@ -92,12 +92,12 @@ std::variant<LeasedVf, LeasedFunction> randomDevice(Chance& chance) {
 Lease randomLease(Chance& chance, std::size_t number) {
   Lease lease;
   lease.domain = caseUuid();
-  lease.device = randomDevice(chance);
+  lease.part = randomDevice(chance);
   lease.entry = "vf_" + std::to_string(number) + "-X";
   lease.pf = chance.address();
   lease.pfPath = chance.text();
   lease.pfSerial = chance.text();
-  lease.vf = chance.address();
+  lease.device = chance.address();
   for (const auto allowance :
        {Allowance::sharedIommuGroup, Allowance::trust, Allowance::unsafeInterrupts,
         Allowance::netdevInUse, Allowance::unknownHolder, Allowance::disruption}) {
@@ -123,7 +123,7 @@ Lease sampleLease(const std::string& name, unsigned index) {
   lease.pfSerial = "MT2042X00001 <\"&'%>";
   vfOf(lease).index = index;
   vfOf(lease).count = 8;
-  lease.vf = {0, 0x3b, 0, static_cast<std::uint8_t>(2 + index)};
+  lease.device = {0, 0x3b, 0, static_cast<std::uint8_t>(2 + index)};
   vfOf(lease).settings.mac = MacAddress{{0x02, 0, 0, 0, 0, static_cast<std::uint8_t>(index)}};
   vfOf(lease).settings.vlan = Vlan{100, 0, VlanProtocol::dot1q};
   vfOf(lease).settings.trust = false;

@@ -53,12 +53,12 @@ Subject attachOf(const std::string& vm) {
 Lease leaseOf(const char* pf, const char* device, bool vf) {
   Lease lease;
   if (vf) {
-    lease.device = LeasedVf{};
+    lease.part = LeasedVf{};
   } else {
-    lease.device = LeasedFunction{};
+    lease.part = LeasedFunction{};
   }
   lease.pf = parsePciAddress(pf).value();
-  lease.vf = parsePciAddress(device).value();
+  lease.device = parsePciAddress(device).value();
   return lease;
 }
 

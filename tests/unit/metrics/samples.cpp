@@ -57,18 +57,18 @@ Lease lease(const char* entry, unsigned index) {
   lease.pf = {0, 0x3b, 0, 0};
   vfOf(lease).index = index;
   vfOf(lease).settings.mac = parseMacAddress("02:11:22:33:44:55");
-  lease.vf = {0, 0x3b, 0, static_cast<std::uint8_t>(index + 2)};
+  lease.device = {0, 0x3b, 0, static_cast<std::uint8_t>(index + 2)};
   lease.state = LeaseState::running;
   return lease;
 }
 
 Lease gpu() {
   Lease lease;
-  lease.device = LeasedFunction{};
+  lease.part = LeasedFunction{};
   lease.domain = uuid('c');
   lease.domainName = "idle0";
   lease.entry = "gpu0";
-  lease.pf = lease.vf = {0, 0x3a, 0, 0};
+  lease.pf = lease.device = {0, 0x3a, 0, 0};
   return lease;
 }
 

@@ -300,7 +300,7 @@ TEST_F(AttachTest, CreatesVfsOnPfWithoutVfs) {
   const auto* create = std::get_if<CreateVfs>(&decision.plan.steps.at(1).action);
   ASSERT_NE(create, nullptr);
   EXPECT_FALSE(create->probe);
-  EXPECT_EQ(toString(decision.leases[0].vf), "0000:02:00.1");
+  EXPECT_EQ(toString(decision.leases[0].device), "0000:02:00.1");
   EXPECT_TRUE(decision.leases[0].original.created);
 }
 
@@ -813,7 +813,7 @@ TEST_F(AttachTest, KeepsVfMacAndGuestAddressWhenVlanChanges) {
   input.mapping.vfs[0].settings.vlan = Vlan{9, 0, VlanProtocol::dot1q};
   const auto second = decide();
   ASSERT_FALSE(second.plan.steps.empty());
-  EXPECT_EQ(second.leases[0].vf, first[0].vf);
+  EXPECT_EQ(second.leases[0].device, first[0].device);
   EXPECT_EQ(vfOf(second.leases[0]).settings.mac, vfOf(first[0]).settings.mac);
   EXPECT_EQ(second.leases[0].guest, first[0].guest);
   EXPECT_EQ(second.leases[0].original, first[0].original);

@@ -89,7 +89,7 @@ TEST(CheckLeasedVfs, CompanionsAreTheOtherLeasesAndDevices) {
     vf.iommuGroup = 7;
     pf.vfs.push_back(vf);
     vfOf(leases[index]).index = index;
-    leases[index].vf = vf.address;
+    leases[index].device = vf.address;
   }
   pf.vfs[0].groupPeers = {{pf.vfs[1].address, 0x020000, ""}, {audio, 0x040300, ""}};
   EXPECT_THAT(checkLeasedVfs(pf, leases, {}, {audio}), IsEmpty());

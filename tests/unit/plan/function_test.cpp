@@ -97,7 +97,7 @@ TEST_F(FunctionTest, LeaseRecordsOriginalDriverAndIdentity) {
   const Lease lease = decide().leases.at(1);
   EXPECT_FALSE(isVf(lease));
   EXPECT_EQ(lease.pf, function().address);
-  EXPECT_EQ(lease.vf, function().address);
+  EXPECT_EQ(lease.device, function().address);
   EXPECT_EQ(lease.pfPath, function().path);
   EXPECT_EQ(lease.pfSerial, "G1");
   EXPECT_EQ(lease.original.driver, "nvidia");
@@ -284,7 +284,7 @@ TEST_F(FunctionTest, RefusesBusResetSharedWithOtherFunctions) {
 }
 
 std::optional<std::string> recordedDriver(const AttachDecision& decision) {
-  return std::get<LeasedFunction>(decision.leases.at(1).device).vfioDriver;
+  return std::get<LeasedFunction>(decision.leases.at(1).part).vfioDriver;
 }
 
 TEST_F(FunctionTest, LeaseRecordsBestMatchingVfioDriver) {
@@ -367,10 +367,10 @@ TEST_F(FunctionTest, RefusesRemovalOfCompanionFromMapping) {
 
 TEST_F(FunctionTest, RefusesFunctionOfAnotherDomain) {
   Lease lease;
-  lease.device = LeasedFunction{};
+  lease.part = LeasedFunction{};
   lease.domain = otherDomain;
   lease.domainName = "other";
-  lease.pf = lease.vf = function().address;
+  lease.pf = lease.device = function().address;
   input.leases = {lease};
   EXPECT_THAT(objection().message, HasSubstr("is leased to domain other"));
   input.leases.clear();
@@ -387,10 +387,10 @@ TEST_F(FunctionTest, RefusesFunctionOfAnotherDomain) {
 
 TEST_F(FunctionTest, RefusesVfOfPfLeasedAsWholeFunction) {
   Lease lease;
-  lease.device = LeasedFunction{};
+  lease.part = LeasedFunction{};
   lease.domain = otherDomain;
   lease.domainName = "other";
-  lease.pf = lease.vf = *parsePciAddress("0000:01:00.0");
+  lease.pf = lease.device = *parsePciAddress("0000:01:00.0");
   input.leases = {lease};
   input.mapping.vfs[0].index = 3;
   EXPECT_THAT(objection().message,
@@ -473,7 +473,7 @@ TEST_F(FunctionTest, ReleaseResetsFunctionAndKeepsVfioDriver) {
   lease.state = LeaseState::running;
   const auto steps = planRelease(input.domain, "train0", {lease}, kernel.inventory(), "boot").steps;
   ASSERT_THAT(steps, SizeIs(2));
-  EXPECT_EQ(std::get<ResetFunction>(steps[0].action).function, lease.vf);
+  EXPECT_EQ(std::get<ResetFunction>(steps[0].action).function, lease.device);
   EXPECT_EQ(std::get<RecordLease>(steps[1].action).lease.state, LeaseState::reserved);
 }
 
@@ -484,7 +484,7 @@ TEST_F(FunctionTest, DetachRestoresDriverAndOverride) {
   const auto steps = planRestore({lease}, {lease}, kernel.inventory()).steps;
   ASSERT_THAT(steps, SizeIs(3));
   EXPECT_TRUE(std::holds_alternative<ResetFunction>(steps[0].action));
-  EXPECT_EQ(std::get<BindDriver>(steps[1].action), (BindDriver{lease.vf, "nvidia", "nvidia"}));
+  EXPECT_EQ(std::get<BindDriver>(steps[1].action), (BindDriver{lease.device, "nvidia", "nvidia"}));
   kernel.functions.clear();
   EXPECT_THAT(planRestore({lease}, {lease}, kernel.inventory()).steps, SizeIs(1))
       << "the lease ends";
@@ -497,7 +497,7 @@ TEST_F(FunctionTest, FunctionOriginallyOnVfioStaysBound) {
   EXPECT_EQ(lease.original.driver, "vfio-pci");
   for (const auto& step : decision.plan.steps) {
     const auto* bind = std::get_if<BindDriver>(&step.action);
-    EXPECT_TRUE(bind == nullptr || bind->function != lease.vf);
+    EXPECT_TRUE(bind == nullptr || bind->function != lease.device);
   }
   EXPECT_THAT(planRestore({lease}, {lease}, kernel.inventory()).steps, SizeIs(1));
 }

@@ -21,7 +21,7 @@ class HookTest : public testing::Test {
     lease.pf = *parsePciAddress("0000:01:00.0");
     lease.pfPath = pf().path;
     vfOf(lease).index = 2;
-    lease.vf = pf().vfs[2].address;
+    lease.device = pf().vfs[2].address;
     vfOf(lease).count = 4;
     vfOf(lease).settings.mac = parseMacAddress("02:00:00:00:00:01");
     lease.generation = 3;
@@ -178,7 +178,7 @@ TEST_F(HookTest, ReleaseScrubsOnlyStartedLeasesOfDomain) {
   pf().vfs[2].driver = "vfio-pci";
   const auto plan = planRelease(uuid, "a", {running, foreign}, kernel.inventory(), "boot");
   ASSERT_EQ(plan.steps.size(), 3U);
-  EXPECT_EQ(std::get<ResetFunction>(plan.steps[0].action).function, lease.vf);
+  EXPECT_EQ(std::get<ResetFunction>(plan.steps[0].action).function, lease.device);
   const auto& change = std::get<ConfigureVfs>(plan.steps[1].action).vfs.at(0);
   EXPECT_TRUE(change.settings.mac->isZero());
   EXPECT_TRUE(change.required.empty());

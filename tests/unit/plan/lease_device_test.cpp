@@ -18,11 +18,11 @@ class LeasePlaceTest : public testing::Test {
     lease.pfPath = added.path;
     lease.pfSerial = "MT1";
     vfOf(lease).index = 2;
-    lease.vf = added.vfs[2].address;
+    lease.device = added.vfs[2].address;
     PciFunction& gpu = kernel.addFunction("0000:3a:00.0", "nvidia");
     gpu.serial = "G1";
-    function.device = LeasedFunction{};
-    function.pf = function.vf = gpu.address;
+    function.part = LeasedFunction{};
+    function.pf = function.device = gpu.address;
     function.pfPath = gpu.path;
     function.pfSerial = "G1";
   }
@@ -56,7 +56,7 @@ TEST_F(LeasePlaceTest, RejectsAnotherCard) {
 }
 
 TEST_F(LeasePlaceTest, RejectsVfAtAnotherAddressOrBeyondLimit) {
-  lease.vf.function = 7;
+  lease.device.function = 7;
   EXPECT_THAT(fault(lease), HasSubstr("VF 2 of PF 0000:01:00.0 is at 0000:01:00.3"));
   pf().vfs.clear();
   EXPECT_THAT(fault(lease), HasSubstr("is at 0000:01:00.3"));
@@ -74,7 +74,7 @@ TEST_F(LeasePlaceTest, RejectsReplacedOrUnleasableFunction) {
   gpu().vfCount = 4;
   EXPECT_THAT(fault(function), HasSubstr("is a PF with 4 VFs"));
   gpu().vfCount = 0;
-  function.vf.bus = 1;
+  function.device.bus = 1;
   EXPECT_THAT(fault(function), HasSubstr("does not exist"));
 }
 

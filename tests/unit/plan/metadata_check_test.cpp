@@ -58,9 +58,9 @@ TEST_F(MetadataCheckTest, DetectsChangeOfEveryTerm) {
     EXPECT_THAT(terms, SizeIs(1));
     return terms.empty() ? "" : terms[0];
   };
-  EXPECT_EQ(termOf([](Lease& each) { each.device = LeasedFunction{}; }), "kind");
+  EXPECT_EQ(termOf([](Lease& each) { each.part = LeasedFunction{}; }), "kind");
   EXPECT_EQ(termOf([](Lease& each) { each.pf.bus = 9; }), "device");
-  EXPECT_EQ(termOf([](Lease& each) { each.vf.bus = 9; }), "device");
+  EXPECT_EQ(termOf([](Lease& each) { each.device.bus = 9; }), "device");
   EXPECT_EQ(termOf([](Lease& each) { vfOf(each).index = 9; }), "index");
   EXPECT_EQ(termOf([](Lease& each) { vfOf(each).infiniband = true; }), "link layer");
   EXPECT_EQ(termOf([](Lease& each) { each.pfPath = "x"; }), "card");

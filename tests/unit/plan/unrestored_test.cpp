@@ -19,7 +19,7 @@ class RestoredTest : public testing::Test {
     lease.pf = pf.address;
     lease.pfPath = pf.path;
     vfOf(lease).index = 1;
-    lease.vf = pf.vfs[1].address;
+    lease.device = pf.vfs[1].address;
     vfOf(lease).settings.vlan = Vlan{100, 0, VlanProtocol::dot1q};
     lease.original.driver = "mlx5_core";
     lease.original.settings = pf.vfs[1].settings;
@@ -95,8 +95,8 @@ TEST_F(RestoredTest, AcceptsRemovedVfsOnlyIfVfpassCreatedThem) {
 
 TEST_F(RestoredTest, ComparesDriverOfFunction) {
   kernel.addFunction("0000:03:00.0", "vfio-pci");
-  lease.device = LeasedFunction{};
-  lease.pf = lease.vf = *parsePciAddress("0000:03:00.0");
+  lease.part = LeasedFunction{};
+  lease.pf = lease.device = *parsePciAddress("0000:03:00.0");
   lease.pfPath.clear();
   lease.original.driver = "nvidia";
   EXPECT_THAT(unrestored(),

@@ -103,7 +103,7 @@ Lease lease() {
   lease.entry = "rail0";
   lease.pf = {0, 0x3b, 0, 0};
   vfOf(lease).index = 0;
-  lease.vf = {0, 0x3b, 0, 2};
+  lease.device = {0, 0x3b, 0, 2};
   vfOf(lease).settings = settings();
   lease.guest.address = {0, 5, 0, 0};
   lease.generation = 7;
@@ -113,11 +113,11 @@ Lease lease() {
 
 Lease functionLease() {
   Lease lease;
-  lease.device = LeasedFunction{};
+  lease.part = LeasedFunction{};
   lease.domain = uuid();
   lease.domainName = "train0";
   lease.entry = "gpu0";
-  lease.pf = lease.vf = {0, 0x3a, 0, 0};
+  lease.pf = lease.device = {0, 0x3a, 0, 0};
   lease.guest.address = {0, 6, 0, 0};
   lease.generation = 7;
   lease.state = LeaseState::running;

@@ -109,7 +109,7 @@ TEST(NcclTopology, DescribesAGuest) {
   const TopologyReport report = samples::topology();
   std::vector<GuestDevice> devices;
   for (const Lease& lease : report.leases) {
-    const auto* function = findFunction(report.topology, lease.vf);
+    const auto* function = findFunction(report.topology, lease.device);
     if (lease.domainName == "train0") {
       devices.push_back({static_cast<std::size_t>(function - report.topology.functions.data()),
                          lease.guest.address});

@@ -30,7 +30,7 @@ Lease leaseOf(const TopologyFunction& function, const std::string& domain,
   lease.domainName = domain;
   lease.domain = parseUuid("11111111-2222-4333-8444-555555555555").value();
   lease.entry = "rail0";
-  lease.pf = lease.vf = function.address;
+  lease.pf = lease.device = function.address;
   lease.guest.address = parsePciAddress(guest).value();
   return lease;
 }

@@ -14,14 +14,14 @@ using testing::IsEmpty;
 class FunctionDriftTest : public testing::Test {
  protected:
   FunctionDriftTest() {
-    lease.device = LeasedFunction{};
+    lease.part = LeasedFunction{};
     lease.entry = "gpu0";
-    lease.pf = lease.vf = *parsePciAddress("0000:3a:00.0");
+    lease.pf = lease.device = *parsePciAddress("0000:3a:00.0");
     lease.pfPath = "pci0000:39/0000:3a:00.0";
     lease.state = LeaseState::running;
     lease.bootId = "boot";
     PciFunction function;
-    function.address = lease.vf;
+    function.address = lease.device;
     function.path = lease.pfPath;
     function.driver = "vfio-pci";
     inventory.functions = {function};
@@ -63,7 +63,7 @@ TEST_F(FunctionDriftTest, ReportsGuestStoppedWithoutRelease) {
 
 TEST_F(FunctionDriftTest, IgnoresPfAtTheSameAddress) {
   PhysicalFunction pf;
-  pf.address = lease.vf;
+  pf.address = lease.device;
   inventory.pfs = {pf};
   EXPECT_THAT(drift(), IsEmpty()) << "a PF passed through as a whole has no VF 0";
 }
@@ -163,7 +163,7 @@ TEST(DomainDrift, ReportsAnotherDeviceWithTheAliasOfALease) {
   lease.entry = "rail0";
   lease.persistent = false;
   lease.state = LeaseState::running;
-  lease.vf = *parsePciAddress("0000:3b:00.2");
+  lease.device = *parsePciAddress("0000:3b:00.2");
   DomainDescription domain;
   domain.name = "train0";
   domain.active = true;
@@ -197,7 +197,7 @@ class PoolDriftTest : public testing::Test {
   PoolDriftTest() {
     lease.domainName = "train0";
     lease.pf = *parsePciAddress("0000:01:00.0");
-    lease.vf = *parsePciAddress("0000:01:00.2");
+    lease.device = *parsePciAddress("0000:01:00.2");
     PhysicalFunction pf;
     pf.address = lease.pf;
     pf.netdev = "eth0";
@@ -209,7 +209,7 @@ class PoolDriftTest : public testing::Test {
 };
 
 TEST_F(PoolDriftTest, ReportsNetworkThatListsTheDevice) {
-  EXPECT_THAT(poolDrift(lease, inventory, {{"pool", {lease.vf}, {}}}),
+  EXPECT_THAT(poolDrift(lease, inventory, {{"pool", {lease.device}, {}}}),
               AllOf(HasSubstr("libvirt network pool"), HasSubstr("vfpass detach train0")));
 }
 

@@ -35,9 +35,9 @@ class LeasedGpusTest : public testing::Test {
 
   static Lease function(const std::string& entry, const char* address) {
     Lease lease;
-    lease.device = LeasedFunction{};
+    lease.part = LeasedFunction{};
     lease.entry = entry;
-    lease.pf = lease.vf = at(address);
+    lease.pf = lease.device = at(address);
     lease.state = LeaseState::running;
     return lease;
   }
@@ -45,7 +45,7 @@ class LeasedGpusTest : public testing::Test {
     Lease lease;
     lease.entry = "rail0";
     lease.pf = at("0000:01:00.0");
-    lease.vf = at("0000:01:00.2");
+    lease.device = at("0000:01:00.2");
     lease.state = LeaseState::running;
     return lease;
   }
@@ -67,7 +67,7 @@ TEST_F(LeasedGpusTest, HasPlaceInGuestAndDistanceToEachVf) {
 
 TEST_F(LeasedGpusTest, LeavesOutFunctionsThatAreNoGpuOrNotRunning) {
   leases[0].state = LeaseState::reserved;
-  leases[1].vf = leases[1].pf = at("0000:01:00.0");
+  leases[1].device = leases[1].pf = at("0000:01:00.0");
   EXPECT_THAT(leasedGpus(leases, machine, builder.topology), IsEmpty());
 }
 

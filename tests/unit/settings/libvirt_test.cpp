@@ -30,11 +30,11 @@ class ThroughLibvirt : public testing::TestWithParam<std::pair<std::string, std:
     TestHost host;
     host.capacity.nodes[0].pages[gib] = host.capacity.nodes[1].pages[gib] = {512, 512};
     Lease lease;
-    lease.device = LeasedFunction{};
+    lease.part = LeasedFunction{};
     lease.domain = *parseUuid("11111111-2222-3333-4444-555555555555");
     lease.domainName = "train0";
     lease.entry = "gpu0";
-    lease.vf = lease.pf = *parsePciAddress("0000:10:00.0");
+    lease.device = lease.pf = *parsePciAddress("0000:10:00.0");
     lease.guest = domain::placeDevices(xml, 1).front();
     lease.edits = editsOf(proposalFor(host, xml, railDevices({0, 7})));
     return lease;

@@ -52,11 +52,11 @@ class ProposedXml : public testing::TestWithParam<Case> {
 
   [[nodiscard]] Lease lease(const std::string& xml) const {
     Lease lease;
-    lease.device = LeasedFunction{};
+    lease.part = LeasedFunction{};
     lease.domain = *parseUuid("11111111-2222-3333-4444-555555555555");
     lease.domainName = "train0";
     lease.entry = "gpu0";
-    lease.vf = lease.pf = *parsePciAddress("0000:10:00.0");
+    lease.device = lease.pf = *parsePciAddress("0000:10:00.0");
     lease.guest = domain::placeDevices(bare(), 1).front();
     lease.edits = editsOf(proposalFor(host, xml, devices()));
     return lease;
@@ -130,11 +130,11 @@ INSTANTIATE_TEST_SUITE_P(
 // libvirt writes its own order, quotes and line breaks.
 TEST(SettingsXml, RecognizesElementsFormattedByLibvirt) {
   Lease lease;
-  lease.device = LeasedFunction{};
+  lease.part = LeasedFunction{};
   lease.domain = *parseUuid("11111111-2222-3333-4444-555555555555");
   lease.domainName = "train0";
   lease.entry = "gpu0";
-  lease.vf = lease.pf = *parsePciAddress("0000:10:00.0");
+  lease.device = lease.pf = *parsePciAddress("0000:10:00.0");
   lease.guest = domain::placeDevices(domainXml(2, 16 * gib), 1).front();
   lease.edits = {{"hugepages",
                   EditPlace::memoryBacking,
@@ -149,11 +149,11 @@ TEST(SettingsXml, RecognizesElementsFormattedByLibvirt) {
 // Anybody who can edit the domain can write metadata of vfpass.
 TEST(SettingsXml, HandlesMetadataThatNameElementTwice) {
   Lease lease;
-  lease.device = LeasedFunction{};
+  lease.part = LeasedFunction{};
   lease.domain = *parseUuid("11111111-2222-3333-4444-555555555555");
   lease.domainName = "train0";
   lease.entry = "gpu0";
-  lease.vf = lease.pf = *parsePciAddress("0000:10:00.0");
+  lease.device = lease.pf = *parsePciAddress("0000:10:00.0");
   lease.guest = domain::placeDevices(domainXml(2, 16 * gib), 1).front();
   const DomainEdit edit{
       "hard-limit", EditPlace::memtune, {"<hard_limit unit='KiB'>1</hard_limit>"}};
@@ -168,11 +168,11 @@ TEST(SettingsXml, HandlesMetadataThatNameElementTwice) {
 TEST(SettingsXml, RefusesMetadataWithInvalidElement) {
   const std::string sound = "&lt;hard_limit unit='KiB'&gt;1&lt;/hard_limit&gt;";
   Lease lease;
-  lease.device = LeasedFunction{};
+  lease.part = LeasedFunction{};
   lease.domain = *parseUuid("11111111-2222-3333-4444-555555555555");
   lease.domainName = "train0";
   lease.entry = "gpu0";
-  lease.vf = lease.pf = *parsePciAddress("0000:10:00.0");
+  lease.device = lease.pf = *parsePciAddress("0000:10:00.0");
   lease.guest = domain::placeDevices(domainXml(2, 16 * gib), 1).front();
   lease.edits = {{"hard-limit", EditPlace::memtune, {"<hard_limit unit='KiB'>1</hard_limit>"}}};
   const auto with =

@@ -221,8 +221,8 @@ TEST_F(DatabaseTest, RefusesToAdoptLeaseOfALeasedDevice) {
   Lease thief = owner;
   thief.domain = uuidOf(2);
   EXPECT_THAT(database.adoptLease(thief), HasSubstr("is leased to domain"));
-  thief.device = LeasedFunction{};  // the whole PF
-  thief.vf = thief.pf;
+  thief.part = LeasedFunction{};  // the whole PF
+  thief.device = thief.pf;
   EXPECT_THAT(database.adoptLease(thief), HasSubstr("is leased to domain"));
   EXPECT_EQ(database.leases(), std::vector{owner});
 }

@@ -38,7 +38,7 @@ Lease sampleLease(std::uint8_t domain, const std::string& name, unsigned vfIndex
   lease.pfPath = "pci0000:3a/0000:3a:00.0/0000:3b:00.0";
   lease.pfSerial = "MT2024X00000";
   vfOf(lease).index = vfIndex;
-  lease.vf = PciAddress{0x10000, 0x3b, 1, 2};
+  lease.device = PciAddress{0x10000, 0x3b, 1, 2};
   vfOf(lease).infiniband = true;
   vfOf(lease).settings = sampleSettings();
   vfOf(lease).required = {Attribute::mac, Attribute::vlan};
@@ -179,8 +179,8 @@ Lease Generator::lease() {
   lease.pf = pci();
   lease.pfPath = text();
   lease.pfSerial = text();
-  lease.device = device();
-  lease.vf = pci();
+  lease.part = device();
+  lease.device = pci();
   lease.allow = flag() ? std::set{static_cast<Allowance>(number(3))} : std::set<Allowance>{};
   lease.managed = flag();
   lease.persistent = flag();

@@ -259,11 +259,11 @@ Mirror MirroredDomain::attach(const std::vector<std::pair<std::string, std::size
   functions_.clear();
   for (std::size_t i = 0; i < devices.size(); ++i) {
     Lease lease;
-    lease.device = LeasedFunction{};
+    lease.part = LeasedFunction{};
     lease.domain = parseUuid(uuid).value();
     lease.domainName = "train0";
     lease.entry = devices[i].first;
-    lease.vf = lease.pf = host_.functions[devices[i].second].address;
+    lease.device = lease.pf = host_.functions[devices[i].second].address;
     lease.guest = mirror.placements[i];
     leases_.push_back(lease);
     functions_.push_back(devices[i].second);

@@ -29,7 +29,7 @@ struct Machine : hosts::TopologyBuilder {
 
   [[nodiscard]] Lease lease(std::size_t function, unsigned index = 0) const {
     Lease lease;
-    lease.pf = lease.vf = topology.functions[function].address;
+    lease.pf = lease.device = topology.functions[function].address;
     vfOf(lease).index = index;
     return lease;
   }

@@ -100,14 +100,14 @@ template <typename Archive>
 void terms(Archive& archive, Lease& lease) {
   LeaseKind kind = kindOf(lease);
   LeasedVf vf = isVf(lease) ? vfOf(lease) : LeasedVf{};
-  LeasedFunction function = isVf(lease) ? LeasedFunction{} : std::get<LeasedFunction>(lease.device);
+  LeasedFunction function = isVf(lease) ? LeasedFunction{} : std::get<LeasedFunction>(lease.part);
   archive("kind", kind);
   archive.checked("vf-name", lease.entry, isEntryName);
   archive("pf", lease.pf);
   archive("pf-path", lease.pfPath);
   archive("pf-serial", lease.pfSerial);
   archive("vf-index", vf.index);
-  archive("vf", lease.vf);
+  archive("vf", lease.device);
   archive("vf-count", vf.count);
   archive("infiniband", vf.infiniband);
   archive("settings", vf.settings);
@@ -124,9 +124,9 @@ void terms(Archive& archive, Lease& lease) {
   archive("original", lease.original);
   archive("generation", lease.generation);
   if (kind == LeaseKind::virtualFunction) {
-    lease.device = std::move(vf);
+    lease.part = std::move(vf);
   } else {
-    lease.device = std::move(function);
+    lease.part = std::move(function);
   }
 }
 
