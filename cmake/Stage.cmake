@@ -1,13 +1,16 @@
-# One static library per directory of src/. A stage can include include/vfpass/ (the vocabulary), its own
-# directory, and the public headers of the stages that it links. FOLDERS names subdirectories whose sources
-# belong to the stage.
+# A stage is a directory below src/ with a CMakeLists.txt, and one static library. It can include include/vfpass/ (the
+# vocabulary), its own directory, and the public headers of the stages that it links. FOLDERS names subdirectories whose
+# sources belong to the stage; EXCEPT names files that do not.
 function(vfpass_stage name)
-  cmake_parse_arguments(STAGE "" "" "LINKS;FOLDERS" ${ARGN})
+  cmake_parse_arguments(STAGE "" "" "LINKS;FOLDERS;EXCEPT" ${ARGN})
   set(patterns ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   foreach(folder ${STAGE_FOLDERS})
     list(APPEND patterns ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp)
   endforeach()
   file(GLOB sources CONFIGURE_DEPENDS ${patterns})
+  foreach(file ${STAGE_EXCEPT})
+    list(REMOVE_ITEM sources ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+  endforeach()
   if(NOT sources)
     return()
   endif()
@@ -38,7 +41,7 @@ function(vfpass_unit_tests name)
   endif()
   add_executable(unit-${name} ${sources} ${PROJECT_SOURCE_DIR}/tests/unit/repeat_command.cpp)
   target_include_directories(unit-${name} PRIVATE
-    ${PROJECT_SOURCE_DIR}/src/${name} ${PROJECT_SOURCE_DIR}/tests)
+    $<TARGET_PROPERTY:vfpass_${name},SOURCE_DIR> ${PROJECT_SOURCE_DIR}/tests)
   # Tests take longer to compile than to run.
   target_compile_options(unit-${name} PRIVATE -O0 -g0 -U_FORTIFY_SOURCE)
   target_compile_definitions(unit-${name} PRIVATE

@@ -1,5 +1,5 @@
 // A reply of the guest agent, from inside the guest.
-// covers: src/agent/reply.cpp src/base/bounded_json.cpp
+// covers: src/guest/agent/reply.cpp src/base/bounded_json.cpp
 #include "vfpass/agent/reply.hpp"
 
 #include "fuzz/target.hpp"

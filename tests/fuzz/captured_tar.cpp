@@ -1,7 +1,7 @@
 // The tree of a snapshot, as a tar file: names, contents and link targets of the host. One entry
 // per line: f, l or d, the path, and after `=` the content or the target. libarchive has to read
 // the tree that was written. The first line can limit the size of the file.
-// covers: src/capture/captured_tar.cpp
+// covers: src/doctor/capture/captured_tar.cpp
 #include <archive.h>
 #include <archive_entry.h>
 #include <sys/resource.h>

@@ -1,5 +1,5 @@
 // Replies of the vfpass on another host: the first byte selects the request, the rest is the reply.
-// covers: src/remote/remote_host.cpp src/remote/observation.cpp -observe -answer -errorReply
+// covers: src/guest/remote/remote_host.cpp src/guest/remote/observation.cpp -observe -answer -errorReply
 // -replyTo
 #include <nlohmann/json.hpp>
 

@@ -1,5 +1,5 @@
 // Requests that the vfpass of another host sends to `vfpass observe`.
-// covers: src/remote/observation.cpp -toJson -readNumber -readLink -readPath -readGpuPath -readGpu
+// covers: src/guest/remote/observation.cpp -toJson -readNumber -readLink -readPath -readGpuPath -readGpu
 // -readHold -readObservation -readHostSide -readTraffic
 #include <nlohmann/json.hpp>
 

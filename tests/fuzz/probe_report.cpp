@@ -1,5 +1,5 @@
 // Output of vfpass-probe in the guest, which can claim anything.
-// covers: src/verify/guest_view.cpp src/verify/judge_transfer.cpp
+// covers: src/guest/verify/guest_view.cpp src/guest/verify/judge_transfer.cpp
 #include <cmath>
 
 #include "fuzz/target.hpp"

@@ -1,6 +1,6 @@
 // A file for `--plan`, which anybody may have written.
-// covers: src/session/saved_plan.cpp -planToSave -describeScope -addSteps
-#include "vfpass/session/saved_plan.hpp"
+// covers: src/commands/saved_plan.cpp -planToSave -describeScope -addSteps
+#include "saved_plan.hpp"
 
 #include <algorithm>
 
@@ -11,18 +11,18 @@ namespace vfpass::fuzz {
 namespace {
 
 template <typename Change>
-void requireRefused(const session::SavedPlan& plan, Change change) {
-  session::SavedPlan now = plan;
+void requireRefused(const commands::SavedPlan& plan, Change change) {
+  commands::SavedPlan now = plan;
   change(now);
   require(now == plan || !accepted([&] {
-            session::requireSame(plan, now, "plan.json");
+            commands::requireSame(plan, now, "plan.json");
             return true;
           }),
           "a plan that differs from the saved one is refused");
 }
 
 // Each kind of difference.
-void checkDifferences(const session::SavedPlan& plan) {
+void checkDifferences(const commands::SavedPlan& plan) {
   requireRefused(plan, [](auto& now) { now.domain += 'x'; });
   requireRefused(plan, [](auto& now) { now.scope += 'x'; });
   requireRefused(plan, [](auto& now) { now.xml += 'x'; });
@@ -40,14 +40,14 @@ void runTarget(std::string_view input) {
   static const fake::TemporaryFolder folder(fastFolder());
   const auto file = folder.path() / "plan.json";
   writeFile(file, input);
-  const auto plan = accepted([&] { return session::readSavedPlan(file, "attach"); });
+  const auto plan = accepted([&] { return commands::readSavedPlan(file, "attach"); });
   if (!plan) {
     return;
   }
-  session::writeSavedPlan(file, plan->value());
-  const auto again = session::readSavedPlan(file, "attach");
+  commands::writeSavedPlan(file, plan->value());
+  const auto again = commands::readSavedPlan(file, "attach");
   require(again == *plan, "a plan that is written reads the same");
-  session::requireSame(*plan, again.value(), file);
+  commands::requireSame(*plan, again.value(), file);
   checkDifferences(plan->value());
 }
 

@@ -1,5 +1,5 @@
 // Output of perftest and nccl-tests in the guest.
-// covers: src/verify/guest_tools.cpp
+// covers: src/guest/verify/guest_tools.cpp
 #include <cmath>
 
 #include "fuzz/target.hpp"

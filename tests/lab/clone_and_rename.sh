@@ -1,6 +1,6 @@
 # Domains that libvirt's own tools create, copy and rename: attach works with virt-install's XML, a copy by
 # virt-clone has no lease, virt-xml's edits coexist with ours, and a renamed domain keeps its lease.
-# covers: src/domain src/cli/status_command.cpp src/session/drift.cpp
+# covers: src/domain src/commands/status_command.cpp src/commands/drift.cpp
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,6 +1,6 @@
 # doctor on a real kernel: the first failed check of the chain comes first, and every tested remedy resolves its
 # finding when it is run exactly as printed.
-# covers: src/doctor src/cli/doctor_command.cpp src/report/doctor_report.cpp
+# covers: src/doctor src/commands/doctor_command.cpp src/report/doctor_report.cpp
 # shellcheck shell=bash disable=SC2016,SC2154
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,6 +1,6 @@
 # firmware.sh FIRMWARE: a guest that boots with SeaBIOS or OVMF and has a root port before those of vfpass, so that its
 # bus numbers differ from the XML's. The guest addresses that vfpass reports have to match the guest's.
-# covers: src/topology/guest_topology.cpp src/session/guest_devices.cpp
+# covers: src/topology/guest_topology.cpp src/commands/guest_devices.cpp
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

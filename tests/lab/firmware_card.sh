@@ -1,7 +1,7 @@
 # A firmware command that never answers, a card that dies with a VF in a guest and while attach runs, VFs that an administrator
 # removes while attach runs, and a driver that is left without its netdev's data. Arguments: these sections. The last one leaves a
 # host that must be rebooted.
-# covers: src/apply src/host/sriov src/host/netlink src/hook src/base/vocabulary/port_fault.cpp lab/connectx/faults.c
+# covers: src/apply src/host/sriov src/host/netlink src/hook src/model/port_fault.cpp lab/connectx/faults.c
 # shellcheck shell=bash disable=SC2154  # of lab/lib
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -3,7 +3,7 @@
 # to fail. After `recover` the host, the domain's XML and the leases are each time in the state before or after the work.
 # With the argument "alone" only one of them fails in each attempt, with "lasting" the PF's commands fail until the work has ended.
 # Further arguments: the kinds of work, see the functions setup_*.
-# covers: src/apply src/host/sriov src/host/drivers src/hook src/cli/recover_command.cpp lab/connectx/faults.c
+# covers: src/apply src/host/sriov src/host/drivers src/hook src/commands/recover_command.cpp lab/connectx/faults.c
 # shellcheck shell=bash disable=SC2154  # of lab/lib
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,6 +1,6 @@
 # A local user of the guest attacks the files that vfpass writes there: `nobody` keeps trying to open each one while
 # the files of the probe and of guest-setup are written.
-# covers: src/setup src/agent/include/vfpass/agent/guest_scripts.hpp src/agent/probe_program.cpp src/agent/include/vfpass/agent/guest_scripts.*
+# covers: src/guest/setup src/guest/agent/include/vfpass/agent/guest_scripts.hpp src/guest/agent/probe_program.cpp src/guest/agent/include/vfpass/agent/guest_scripts.*
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,7 +1,7 @@
 # PFs configured by host.yaml: VF count, eswitch mode, MTU, link; VFs in use are kept; and installing the hook.
-# covers: src/cli/host_apply.* src/cli/host*.cpp src/plan/host_* src/plan/vf_creation.cpp src/plan/vf_creation.* src/host/sriov/vf_count.*
-# covers: src/host/sriov/read_pf.* src/cli/?f_command.cpp
-# covers: src/host/netlink/link_settings.cpp src/config/host_reader.cpp src/install/include/vfpass/install/hook_files.*
+# covers: src/commands/host_apply.* src/commands/host*.cpp src/plan/host_* src/plan/vf_creation.cpp src/plan/vf_creation.* src/host/sriov/vf_count.*
+# covers: src/host/sriov/read_pf.* src/commands/?f_command.cpp
+# covers: src/host/netlink/link_settings.cpp src/config/host_reader.cpp src/hook/install/include/vfpass/install/hook_files.*
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

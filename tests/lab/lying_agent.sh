@@ -1,6 +1,6 @@
 # A guest that lies to vfpass verify over the real channel: whatever it sends, verify ends in time, with the right
 # exit code and bounded memory, and prints no terminal codes. Also another host that never answers.
-# covers: src/remote src/base/include/vfpass/base/call_within.hpp src/agent/agent.cpp src/agent/include/vfpass/agent/reply.* src/verify/limits.* src/agent/include/vfpass/agent/probe_program.* src/agent/include/vfpass/agent/guest_scripts.* tests/lab/lying_agent_in_guest
+# covers: src/guest/remote src/base/include/vfpass/base/call_within.hpp src/guest/agent/agent.cpp src/guest/agent/include/vfpass/agent/reply.* src/guest/verify/limits.* src/guest/agent/include/vfpass/agent/probe_program.* src/guest/agent/include/vfpass/agent/guest_scripts.* tests/lab/lying_agent_in_guest
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,7 +1,7 @@
 # The host's PCIe tree in a running guest: two NUMA nodes, with PF and stand-in GPU below a switch on node 0 and on
 # separate root ports on node 1, where only the VFs of the PF share a switch; hotplug into a spare port, reboot, edits,
 # 16 VFs, and every XML of the unit tests started by QEMU.
-# covers: src/topology src/plan/*place* src/domain/*place* src/domain/our_elements.* src/session/include/vfpass/session/guest_devices.* src/inventory/read_topology.cpp src/session/guest_devices.cpp
+# covers: src/topology src/plan/*place* src/domain/*place* src/domain/our_elements.* src/commands/guest_devices.* src/host/inventory/read_topology.cpp src/commands/guest_devices.cpp
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,6 +1,6 @@
 # `pf: {near: gpu0}` on a real PCI tree: the PF that is chosen, the reason, and that attach fixes the choice: a PF at
 # the same distance that becomes preferable later is no drift.
-# covers: src/topology/nearest_pf.cpp src/topology/include/vfpass/topology/nearest_pf.* src/plan/resolve_near.cpp src/session/include/vfpass/session/subject.* src/session/subject.cpp
+# covers: src/topology/nearest_pf.cpp src/topology/include/vfpass/topology/nearest_pf.* src/plan/resolve_near.cpp src/commands/subject.* src/commands/subject.cpp
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,6 +1,6 @@
 # The Debian packages on a host with running VMs: installation, upgrade, removal, installing again, purge. The argument is the
 # directory of the packages (default: what `lab/prepare --packages deb` made).
-# covers: packaging cmake src/install src/hook
+# covers: packaging cmake src/hook/install src/hook
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,6 +1,6 @@
 # restricted_agent.sh RELEASE: a guest whose agent blocks the same commands as RHEL's package. vfpass names all
 # commands that it needs, changes nothing, and the guest can still be shut down.
-# covers: src/agent/agent.cpp lab/image
+# covers: src/guest/agent/agent.cpp lab/image
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,6 +1,6 @@
 # Two PFs with 64 VFs each, 100 domains, of which 64 have a VF each or one has 64: no VF or lease is mixed up, status
 # attributes drift to the right lease, a restarted daemon finds its guests, and everything is restored.
-# covers: src/state src/cli/status_command.cpp bench/scale.sh bench/lib.sh
+# covers: src/state src/commands/status_command.cpp bench/scale.sh bench/lib.sh
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

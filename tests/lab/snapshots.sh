@@ -1,6 +1,6 @@
 # Snapshots, reverts and managed save of an attached domain: libvirt restores older XML, which contains devices
 # that were detached or lacks devices that are leased.
-# covers: src/domain src/cli/status_command.cpp src/hook
+# covers: src/domain src/commands/status_command.cpp src/hook
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,5 +1,5 @@
 # vfpass topo against lspci, libvirt, ip, rdma and sysfs, and a snapshot against the host.
-# covers: src/inventory src/topology src/cli/topo_command.cpp src/cli/snapshot_command.cpp src/capture src/report/topology_*
+# covers: src/host/inventory src/topology src/commands/topo_command.cpp src/commands/snapshot_command.cpp src/doctor/capture src/report/topology_*
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -2,7 +2,7 @@
 # `lab/prepare --packages deb`) or "build" (the programs in build/, for scripts/demo), and optionally "regenerate":
 #     lab/run --state DIRECTORY tests/lab/tour.sh deb regenerate
 # writes DIRECTORY/README.md, which shows the real output.
-# covers: README.md scripts/tour examples/train0-pci.yaml packaging src/cli src/report
+# covers: README.md scripts/tour examples/train0-pci.yaml packaging src/commands src/report
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

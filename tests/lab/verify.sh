@@ -1,6 +1,6 @@
 # vfpass verify of a guest with a VF, by the kernel's own mlx5_ib: the probe is copied through the agent, every byte is checked,
 # and the card counts it. Then each link of the chain is broken separately.
-# covers: src/agent src/verify src/probe src/cli/verify_command.cpp src/report/verify_report.cpp tests/lab/verify_common.sh lab/connectx
+# covers: src/guest/agent src/guest/verify src/probe src/commands/verify_command.cpp src/report/verify_report.cpp tests/lab/verify_common.sh lab/connectx
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -20,7 +20,7 @@ class Layers(unittest.TestCase):
         self.checkout = Path(folder.name)
         self.write("src/base/CMakeLists.txt", "vfpass_stage(base)\n")
         self.write("src/plan/CMakeLists.txt", "vfpass_stage(plan LINKS vfpass_base)\n")
-        self.write("src/cli/CMakeLists.txt", "# vfpass_base comes along\ntarget_link_libraries(vfpass PRIVATE\n  vfpass_plan)\n")
+        self.write("src/commands/CMakeLists.txt", "# vfpass_base comes along\ntarget_link_libraries(vfpass PRIVATE\n  vfpass_plan)\n")
 
     def write(self, name, text):
         file = self.checkout / name
@@ -44,14 +44,14 @@ class Layers(unittest.TestCase):
 
     def test_accepts_own_linked_and_vocabulary_headers(self):
         self.write("src/plan/plan.cpp", '#include "vfpass/plan/plan.hpp"\n#include "vfpass/base/text.hpp"\n')
-        self.write("src/cli/attach.cpp", '#include "vfpass/error.hpp"\n#include <vfpass/plan/plan.hpp>\n')
+        self.write("src/commands/attach.cpp", '#include "vfpass/error.hpp"\n#include <vfpass/plan/plan.hpp>\n')
         self.assertEqual(0, self.check()[0])
 
     def test_reports_a_stage_that_is_linked_only_indirectly(self):
-        self.write("src/cli/attach.cpp", '#include "vfpass/base/text.hpp"\n')
+        self.write("src/commands/attach.cpp", '#include "vfpass/base/text.hpp"\n')
         status, output = self.check()
         self.assertEqual(1, status)
-        self.assertIn("src/cli/attach.cpp: includes vfpass/base", output)
+        self.assertIn("src/commands/attach.cpp: includes vfpass/base", output)
 
     def test_reports_a_public_header_that_includes_upwards(self):
         self.write("src/base/include/vfpass/base/text.hpp", '#include "vfpass/plan/plan.hpp"\n')
@@ -61,8 +61,8 @@ class Layers(unittest.TestCase):
         self.write("include/vfpass/plan.hpp", "")
         self.write("src/plan/attach.hpp", "")
         self.assertEqual(0, self.check()[0])
-        self.write("src/cli/plan.hpp", "")
-        self.assertIn("src/cli/plan.hpp: has the same name as include/vfpass/plan.hpp", self.check()[1])
+        self.write("src/commands/plan.hpp", "")
+        self.assertIn("src/commands/plan.hpp: has the same name as include/vfpass/plan.hpp", self.check()[1])
 
 
 if __name__ == "__main__":

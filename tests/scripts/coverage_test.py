@@ -43,8 +43,8 @@ class Coverage(unittest.TestCase):
                 cls.keys |= keys_of(json.loads(file.read_text(encoding="utf-8")))
         cls.literals = set(re.findall(r'"([a-z][a-z_-]*)"', sources("src")))
         # `data-gpu` and `peer-data-gpu` are put together from a beginning and `host` or `gpu`.
-        cls.beginnings = set(re.findall(r'"([a-z-]+-)"', sources("src/verify")))
-        cls.options = set(re.findall(r"--[a-z][a-z-]*", sources("src/cli", "src/probe/program")))
+        cls.beginnings = set(re.findall(r'"([a-z-]+-)"', sources("src/guest/verify")))
+        cls.options = set(re.findall(r"--[a-z][a-z-]*", sources("src/commands", "src/probe/program")))
 
     def known(self, word):
         return word in self.keys | self.literals | FOREIGN or re.sub("(gpu-to-host|host-to-gpu|host|gpu)$", "", word) in self.beginnings

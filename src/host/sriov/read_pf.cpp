@@ -53,7 +53,7 @@ void readGroups(const Root& root, std::vector<PhysicalFunction>& pfs) {
   for (const PciAddress& address : listFunctions(root)) {
     if (const auto group = readIommuGroup(root, address)) {
       groups.emplace(address, *group);
-      members[*group].push_back({address});
+      members[*group].push_back({.address = address, .classCode = 0, .driver = {}});
     }
   }
   for (PhysicalFunction& pf : pfs) {

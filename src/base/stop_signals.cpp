@@ -1,0 +1,63 @@
+#include "vfpass/base/stop_signals.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "vfpass/error.hpp"
+
+namespace vfpass {
+namespace {
+
+volatile std::sig_atomic_t asked = 0;
+
+// Calls only async-signal-safe functions, see signal-safety(7).
+void ask(int signal) {
+  constexpr std::string_view text = "vfpass: stopping; a second signal stops it immediately\n";
+  const int error = errno;
+  asked = signal;
+  static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
+  errno = error;
+}
+
+}  // namespace
+
+StopSignals::StopSignals() {
+  asked = 0;
+  for (std::size_t index = 0; index < numbers.size(); ++index) {
+    ::sigaction(numbers[index], nullptr, &before_[index]);
+    if (before_[index].sa_handler != SIG_IGN) {
+      struct sigaction action = {};
+      action.sa_handler = ask;
+      action.sa_flags = static_cast<int>(SA_RESETHAND);  // a second signal has the default action
+      ::sigaction(numbers[index], &action, nullptr);
+    }
+  }
+}
+
+StopSignals::~StopSignals() {
+  for (std::size_t index = 0; index < numbers.size(); ++index) {
+    ::sigaction(numbers[index], &before_[index], nullptr);
+  }
+}
+
+void StopSignals::throwIfAsked() {
+  const int signal = asked;
+  if (signal != 0) {
+    asked = 0;
+    throw Cancelled(signal, std::string("stopped by SIG") + ::sigabbrev_np(signal));
+  }
+}
+
+void endBySignal(int signal) {
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);
+  std::abort();  // reached only if the signal is blocked
+}
+
+}  // namespace vfpass

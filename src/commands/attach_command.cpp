@@ -1,0 +1,131 @@
+#include <ostream>
+
+#include "commands.hpp"
+#include "plan_command.hpp"
+#include "vfpass/apply/run.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/inventory/read_inventory.hpp"
+#include "vfpass/plan/plan_attach.hpp"
+#include "attach_input.hpp"
+#include "drift.hpp"
+#include "guest_devices.hpp"
+#include "interrupted_work.hpp"
+#include "saved_plan.hpp"
+#include "subject.hpp"
+#include "survey_domains.hpp"
+#include "vfpass/state/locks.hpp"
+
+namespace vfpass::commands {
+namespace {
+
+struct AttachOptions {
+  std::string vm;
+  commands::ScopeOptions scope;
+  bool dryRun = false;
+  std::string out;   ///< file for the plan; may be empty
+  std::string plan;  ///< file of a saved plan; may be empty
+};
+
+void reportResult(Session& session, const std::string& vm, const plan::AttachDecision& decision) {
+  if (decision.leases.empty()) {
+    return;
+  }
+  const GuestMachine machine = guestMachineOf(session, vm, decision.leases);
+  for (const auto& lease : decision.leases) {
+    const bool vf = isVf(lease);
+    const auto address = commands::addressInGuest(machine, lease).value_or(lease.guest.address);
+    session.note(lease.entry + ": " + describeDevice(lease) +
+                 (vf ? " (" + toString(lease.device) + ")" : "") + ", in the guest at " +
+                 toString(address));
+  }
+}
+
+std::string countOf(std::size_t devices) {
+  return std::to_string(devices) + (devices == 1 ? " device" : " devices");
+}
+
+void warnOfManagedSave(Session& session, const DomainDescription& domain) {
+  if (const std::string line = commands::managedSaveDrift(domain); !line.empty()) {
+    session.warn(line);
+  }
+}
+
+ExitCode attach(Session& session, const AttachOptions& options) {
+  // The domain, under its lock and without interrupted work of an earlier command.
+  session.requireDomainChangesPossible("attach");
+  const auto saved = commands::readSavedPlan(options.plan, "attach");
+  session.operations().begin(events::Operation::attach, options.vm);
+  const commands::Subject first = findSubject(session, options.vm);
+  session.operations().setDomain(first.domain.uuid, first.domain.name);
+  const auto domainLock = lockDomain(session, first.domain.uuid);
+  const commands::DomainSurvey survey = recoverInterruptedWork(session, first.domain.uuid);
+  // Read again: another attach, or the recovery, may have changed the domain in the meantime.
+  commands::Subject subject = findSubject(session, options.vm);
+  const Scope scope = scopeFor(subject.domain, options.scope);
+
+  // Before taking the PF locks: this decides which PFs they are.
+  settleNear(session, subject, session.database().leases());
+  const auto pfs =
+      pfsOf(subject, inventory::readPfIdentities(session.root(), session.serialsToSelect()),
+            session.database().leases());
+  // The plan, from what the host is like under these locks.
+  auto locks = state::lockPfs(session.options().runDirectory, pfs, session.tools().lockTimeout);
+  const auto leases = session.database().leases();
+  auto input =
+      attachInput(session, subject, survey, leases, scope, readHostFor(session, subject, leases));
+  auto decision = plan::decideAttach(input);
+  if (decision.plan.steps.empty()) {
+    session.note("nothing to do: domain " + printable(subject.domain.name) +
+                 " matches its mapping");
+    noteSettings(session, input, decision);
+    warnOfManagedSave(session, subject.domain);
+    return ExitCode::done;
+  }
+  commands::requireSame(
+      saved, commands::planToSave("attach", decision.plan, scope, subject.domain.persistentXml),
+      options.plan);
+  // The same plan with the generation of this attach, applied step by step.
+  input.generation = session.database().nextGeneration();
+  decision = plan::decideAttach(input);
+  apply::Tools tools = session.tools();
+  session.operations().addDevices(decision.leases);
+  session.run(decision.plan, tools, std::move(locks));
+  session.operations().done("attached " + countOf(decision.leases.size()) + " to domain " +
+                            printable(subject.domain.name));
+  // What else the user has to know.
+  for (const auto& note : decision.plan.notes) {
+    session.warn(note);
+  }
+  for (const auto& note : plan::unreadOriginals(input, decision.leases)) {
+    session.warn(note);
+  }
+  for (const auto& reason : subject.nearReasons) {
+    session.note(reason);
+  }
+  noteSettings(session, input, decision);
+  reportResult(session, toString(subject.domain.uuid), decision);
+  warnOfManagedSave(session, subject.domain);
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void addAttach(CLI::App& app, Runner& runner) {
+  auto* command = app.add_subcommand(
+      "attach",
+      "Create and configure the VM's VFs, unbind them and its PCI functions from the host's\n"
+      "drivers, lease them to the VM and add them to its XML. Running it again changes\n"
+      "nothing.");
+  const auto options = std::make_shared<AttachOptions>();
+  command->add_option("vm", options->vm, "Domain name or UUID")->type_name("VM")->required();
+  addScope(*command, options->scope);
+  addSavedPlanOptions(*command, options->dryRun, options->out, options->plan);
+  command->callback([&runner, options] {
+    runner = [options](Session& session) {
+      return options->dryRun ? showPlan(session, options->vm, options->scope, options->out)
+                             : session.finish("attach", attach(session, *options));
+    };
+  });
+}
+
+}  // namespace vfpass::commands

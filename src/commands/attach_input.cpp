@@ -1,0 +1,230 @@
+#include "attach_input.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "vfpass/base/shell.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/domain/domain_xml.hpp"
+#include "vfpass/domain/guest_machine.hpp"
+#include "vfpass/domain/read_domain_facts.hpp"
+#include "vfpass/domain/seal.hpp"
+#include "vfpass/inventory/read_capacity.hpp"
+#include "vfpass/inventory/read_topology.hpp"
+#include "vfpass/plan/check_device.hpp"
+#include "vfpass/plan/select_pf.hpp"
+#include "vfpass/settings/propose_settings.hpp"
+#include "vfpass/topology/mirror.hpp"
+
+namespace vfpass::commands {
+namespace {
+
+HostReading readHost(Session& session, Inventory inventory, const std::vector<PciAddress>& pfs) {
+  session.addHolders(inventory, pfs);
+  for (PhysicalFunction& pf : inventory.pfs) {
+    if (pf.driver == "mlx5_core" && std::ranges::find(pfs, pf.address) != pfs.end()) {
+      pf.eswitchMode = session.kernel().readPfSettings(pf.address).eswitchMode;
+    }
+  }
+  return {std::move(inventory), inventory::readTopology(session.root(), host::Serials::skip),
+          session.hypervisor().versions()};
+}
+
+}  // namespace
+
+HostReading readHostFor(Session& session, const Subject& subject,
+                        const std::vector<Lease>& leases) {
+  const auto own = leasesOf(leases, subject.domain.uuid);
+  Inventory inventory = session.inventory(plan::namedFunctions(own, subject.mapping.functions), {});
+  const auto pfs = pfsOf(subject, inventory, leases);
+  session.addSerials(inventory, pfs);  // leases record them
+  return readHost(session, std::move(inventory), pfs);
+}
+
+HostReading readHostForAll(Session& session, const std::vector<Lease>& leases) {
+  std::vector<MappedFunction> mapped;
+  for (const Mapping& mapping : session.configuration().mappings) {
+    mapped.insert(mapped.end(), mapping.functions.begin(), mapping.functions.end());
+  }
+  Inventory inventory = session.inventory(plan::namedFunctions(leases, mapped), pfsOf(leases));
+  std::vector<PciAddress> pfs;
+  std::ranges::transform(inventory.pfs, std::back_inserter(pfs), &PhysicalFunction::address);
+  return readHost(session, std::move(inventory), pfs);
+}
+
+namespace {
+
+// The plan already objects to entries whose PF cannot be selected.
+std::vector<settings::Device> devicesOf(const plan::AttachInput& input) {
+  std::vector<settings::Device> devices;
+  std::vector<plan::Objection> raisedElsewhere;
+  for (const MappedVf& vf : input.mapping.vfs) {
+    const auto* pf =
+        plan::selectPf(vf.pf, input.mapping, input.inventory, vf.place, raisedElsewhere);
+    if (pf != nullptr) {
+      devices.push_back({vf.name, pf->address, true});
+    }
+  }
+  for (const MappedFunction& function : input.mapping.functions) {
+    devices.push_back({function.name, function.pci, false, function.clique});
+  }
+  return devices;
+}
+
+std::set<std::string> appliedSettings(const plan::AttachInput& input) {
+  std::set<std::string> names;
+  for (const DomainEdit& edit : editsOf(leasesOf(input.leases, input.domain))) {
+    names.insert(edit.setting);
+  }
+  return names;
+}
+
+std::vector<GuestCell> cellsOf(const DomainFacts& facts) {
+  std::vector<GuestCell> cells;
+  for (const CellFacts& cell : facts.cells) {
+    cells.push_back({cell.id, cell.hostNodes});
+  }
+  return cells;
+}
+
+// Adds to the input the settings that the mapping's devices need and the persistent XML lacks
+// (docs/domain-settings.md), and the guest's cells as attach will create them.
+void addSettings(Session& session, const Subject& subject, plan::AttachInput& input) {
+  if (!input.scope.config) {
+    return;  // these settings of a running domain cannot change
+  }
+  const auto devices = devicesOf(input);
+  std::set<PciAddress> functions;
+  for (const settings::Device& device : devices) {
+    functions.insert(device.function);
+  }
+  const HostCapacity capacity = inventory::readCapacity(session.root(), input.topology, functions);
+  const DomainFacts facts = domain::readDomainFacts(subject.domain.persistentXml);
+  auto proposal = settings::propose(
+      {input.topology, capacity, facts, input.versions, devices, appliedSettings(input)});
+  for (const settings::Fault& fault : proposal.faults) {
+    input.settingFaults.push_back({fault.what, fault.remedy, ExitCode::badInput});
+  }
+  input.settings = std::move(proposal.settings);
+  if (input.machine) {
+    input.machine->cells = input.mapping.applyDomainSettings ? proposal.cells : cellsOf(facts);
+  }
+}
+
+void addLiveState(Session& session, const DomainDescription& domain, const std::vector<Lease>& own,
+                  plan::AttachInput& input) {
+  const std::string& liveXml = domain.liveXml.text();
+  input.plugged = domain::devicesOfOurs(liveXml);
+  input.liveLeases = liveLeases(session, domain, own);
+  input.liveCurrent = domain::sealFault(domain::parseDomain(liveXml), session.sealKey()).empty();
+  for (const auto& lease : own) {
+    if (domain::fitsRunning(liveXml, lease.guest)) {
+      input.pluggable.insert(lease.entry);
+    }
+  }
+}
+
+// Adds our devices in the domain, and its free slots.
+void addDomainState(Session& session, const Subject& subject, plan::AttachInput& input) {
+  const auto own = leasesOf(input.leases, input.domain);
+  const DomainXml& persistentXml = subject.domain.persistentXml;
+  const DomainXml& liveXml = subject.domain.liveXml;
+  if (input.active) {
+    addLiveState(session, subject.domain, own, input);
+  }
+  // Free slots in the configuration that changes: for a running guest those of its live one.
+  const auto parsed = domain::parseDomain(input.scope.live ? liveXml : persistentXml);
+  domain::requireKnownClaims(parsed);
+  input.interfaces = parsed.interfaces;
+  if (input.scope.live) {
+    input.placements = domain::placeInRunning(liveXml, input.scope.config ? persistentXml : "");
+  } else {
+    const bool flat = input.mapping.topology == "flat";
+    const auto isFresh = [&](const auto& entry) {
+      return std::ranges::none_of(own, [&](const Lease& lease) {
+        return lease.entry == entry.name && !(flat && lease.guest.isMirrored());
+      });
+    };
+    const auto fresh = std::ranges::count_if(subject.mapping.vfs, isFresh) +
+                       std::ranges::count_if(subject.mapping.functions, isFresh);
+    // A mirrored tree assigns its own addresses.
+    if (flat || !domain::readGuestMachine(persistentXml).pciExpress()) {
+      input.placements = domain::placeDevices(persistentXml, static_cast<std::size_t>(fresh));
+    }
+  }
+  // The guest's own PCI tree, to which a mirrored tree is added.
+  if (input.mapping.topology == "mirror") {
+    input.machine =
+        domain::withoutOurs(domain::readGuestMachine(input.scope.config ? persistentXml : liveXml));
+  }
+  // Whether the persistent configuration has to change at all.
+  std::vector<Lease> persistent = own;
+  std::erase_if(persistent, [](const Lease& lease) { return !lease.persistent; });
+  input.xmlCurrent =
+      persistentXml.empty() || domain::carriesLeases(persistentXml, persistent, session.sealKey());
+}
+
+}  // namespace
+
+plan::AttachInput attachInput(Session& session, const Subject& subject, const DomainSurvey& survey,
+                              const std::vector<Lease>& leases, const Scope& scope,
+                              const HostReading& host) {
+  plan::AttachInput input;
+  input.mapping = subject.mapping;
+  input.nearFaults = subject.nearFaults;
+  input.policy = session.configuration().host;
+  input.inventory = host.inventory;
+  input.domain = subject.domain.uuid;
+  input.domainName = subject.domain.name;
+  input.active = subject.domain.active;
+  input.scope = scope;
+  input.leases = withCurrentNames(leases, survey);
+  input.domains = survey.summaries;
+  input.pools = survey.pools;
+  input.otherMappings = subject.otherMappings;
+  // A captured tree has no boot ID; plans for it never run.
+  input.bootId = session.options().sysroot == "/" ? session.kernel().bootId() : "";
+  input.topology = host.topology;
+  input.versions = host.versions;
+  addDomainState(session, subject, input);
+  addSettings(session, subject, input);
+  return input;
+}
+
+report::PlanSettings settingsToShow(const plan::AttachInput& input,
+                                    const plan::AttachDecision& decision,
+                                    const std::string& after) {
+  report::PlanSettings shown;
+  std::vector<DomainEdit> further;
+  for (const DomainSetting& setting : decision.settings) {
+    const bool applied = plan::isApplied(input.mapping, setting);
+    shown.settings.push_back({setting, applied});
+    if (setting.edit && !applied) {
+      further.push_back(*setting.edit);
+    }
+  }
+  if (!further.empty()) {
+    shown.xmlDiff = domain::xmlDiff(after, domain::withEdits(after, further));
+  }
+  return shown;
+}
+
+void noteSettings(Session& session, const plan::AttachInput& input,
+                  const plan::AttachDecision& decision) {
+  bool open = false;
+  for (const DomainSetting& setting : decision.settings) {
+    if (!plan::isApplied(input.mapping, setting)) {
+      session.note("domain setting not applied: " + setting.name + ": " + printable(setting.what));
+      open = true;
+    }
+  }
+  if (open) {
+    session.note("run `vfpass plan " + shellArgument(input.domainName) + "` for the reasons" +
+                 (input.mapping.applyDomainSettings
+                      ? ""
+                      : "; set `domain-settings: apply` in the mapping to let attach apply the "
+                        "proposed settings"));
+  }
+}
+
+}  // namespace vfpass::commands

@@ -1,0 +1,338 @@
+#include "command_session.hpp"
+
+#include <spdlog/logger.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <ostream>
+
+#include "vfpass/apply/run.hpp"
+#include "vfpass/base/call_within.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/deadlines.hpp"
+#include "vfpass/error.hpp"
+#include "vfpass/hypervisor/libvirt_module.hpp"
+#include "vfpass/inventory/read_inventory.hpp"
+#include "vfpass/base/stop_signals.hpp"
+#include "vfpass/state/seal_key_file.hpp"
+
+namespace vfpass::commands {
+namespace {
+
+// A plan that has passed its point of no return is completed first.
+void stopAfter(const Plan& plan) {
+  try {
+    StopSignals::throwIfAsked();
+  } catch (const Cancelled& stop) {
+    throw Cancelled(stop.signal(),
+                    std::string(stop.what()) + ": " + describeWork(plan) + " is complete");
+  }
+}
+
+bool wantsColor(const GlobalOptions& options) {
+  if (options.color != "auto") {
+    return options.color == "always";
+  }
+  const char* refused = std::getenv("NO_COLOR");
+  return isatty(STDOUT_FILENO) == 1 && (refused == nullptr || *refused == '\0');
+}
+
+// Any thread may write; each line is flushed.
+std::unique_ptr<spdlog::logger> makeLog(const GlobalOptions& options, std::ostream& err) {
+  auto log = std::make_unique<spdlog::logger>(
+      "vfpass", std::make_shared<spdlog::sinks::ostream_sink_mt>(err, true));
+  log->set_pattern(options.verbosity > 1 ? "vfpass %H:%M:%S.%e %l: %v" : "vfpass: %v");
+  log->set_level(options.quiet            ? spdlog::level::warn
+                 : options.verbosity == 0 ? spdlog::level::info
+                                          : spdlog::level::debug);
+  return log;
+}
+
+// Only what root does on the running system can change this host.
+bool recordsOperations(const GlobalOptions& options) {
+  return geteuid() == 0 && options.sysroot == "/";
+}
+
+spdlog::level::level_enum levelOf(events::Priority priority) {
+  switch (priority) {
+    case events::Priority::error:
+      return spdlog::level::err;
+    case events::Priority::warning:
+      return spdlog::level::warn;
+    case events::Priority::debug:
+      return spdlog::level::debug;
+    default:
+      return spdlog::level::info;
+  }
+}
+
+}  // namespace
+
+std::string withRemedy(const Error& error) {
+  return std::string(error.what()) + (error.remedy().empty() ? "" : "; " + error.remedy());
+}
+
+Session::Session(GlobalOptions options, std::ostream& out, std::ostream& err)
+    : options_(std::move(options)),
+      out_(out),
+      operations_(recordsOperations(options_),
+                  events::isJournalStream(STDERR_FILENO, std::getenv("JOURNAL_STREAM"))),
+      log_(makeLog(options_, err)),
+      style_{options_.json, wantsColor(options_)},
+      progress_(err, report::isTerminalForProgress() && !options_.quiet && options_.verbosity == 0,
+                report::terminalColumns()) {}
+
+// An abandoned call still uses the connection, and ends with this process.
+Session::~Session() {
+  if (callsInProgress != 0) {
+    static_cast<void>(hypervisor_.release());
+  }
+}
+
+std::ostream& Session::out() {
+  outputBegun_ = true;
+  return out_;
+}
+
+host::Root Session::root() const {
+  host::Root root(options_.sysroot);
+  if (!root.isLive() && !root.exists("sys/bus/pci/devices")) {
+    throw Error(printable(options_.sysroot.native()) +
+                    ": not a captured tree: sys/bus/pci/devices does not exist",
+                "specify a directory created by `vfpass snapshot` (extract a tar file first)",
+                ExitCode::badInput);
+  }
+  return root;
+}
+
+host::SystemKernel& Session::kernel() {
+  if (!kernel_) {
+    kernel_ = std::make_unique<host::SystemKernel>(root());
+  }
+  return *kernel_;
+}
+
+Hypervisor& Session::hypervisor() {
+  if (!hypervisor_) {
+    hypervisor_ = hypervisor::connectLibvirt(options_.connect);
+  }
+  return *hypervisor_;
+}
+
+state::Database& Session::database() {
+  const auto open = [this] {
+    auto database = std::make_unique<state::Database>(
+        options_.stateDirectory, state::Database::Open::createIfMissing, deadlines::database);
+    database->setCurrentBoot(kernel().bootId());
+    // Damage can be anywhere; opening reads only the first page.
+    static_cast<void>(database->leases());
+    static_cast<void>(database->openOperations());
+    return database;
+  };
+  if (!database_) {
+    try {
+      database_ = open();
+    } catch (const state::CorruptDatabase& error) {
+      warn(std::string(error.what()) + "; moved to " +
+           state::setAsideCorruptDatabase(options_.stateDirectory).string() +
+           ", rebuilding the leases from the domains");
+      database_ = open();
+    }
+  }
+  return *database_;
+}
+
+std::vector<Lease> Session::readLeases() {
+  state::Database database = readDatabase();
+  if (options_.sysroot == "/") {  // a captured tree has no boot ID
+    database.setCurrentBoot(kernel().bootId());
+  }
+  return database.leases();
+}
+
+state::Database Session::readDatabase() {
+  return {options_.stateDirectory, state::Database::Open::readOnly, deadlines::database};
+}
+
+std::vector<Plan> Session::openWork() {
+  std::vector<Plan> plans;
+  if (options_.sysroot != "/") {
+    return plans;
+  }
+  const state::Database database = readDatabase();
+  for (const auto& operation : database.openOperations()) {
+    Plan plan{operation.kind, operation.domain, operation.domainName, {}, {}};
+    for (const auto& journaled : operation.steps) {
+      plan.steps.push_back(journaled.step);
+    }
+    plans.push_back(std::move(plan));
+  }
+  return plans;
+}
+
+std::vector<SoftRoceRecord> Session::softRoceRecords() {
+  const state::Database database = readDatabase();
+  return database.softRoceRecords();
+}
+
+Inventory Session::inventory(const std::vector<PciAddress>& functions) {
+  return inventory::readInventory(root(), functions);
+}
+
+Inventory Session::inventory(const std::vector<PciAddress>& functions,
+                             const std::vector<PciAddress>& serialsOf) {
+  Inventory inventory = inventory::readInventory(root(), functions, serialsToSelect());
+  addSerials(inventory, serialsOf);
+  return inventory;
+}
+
+void Session::addSerials(Inventory& inventory, const std::vector<PciAddress>& pfs) const {
+  inventory::addSerials(root(), pfs, inventory);
+}
+
+host::Serials Session::serialsToSelect() {
+  const auto bySerial = [](const auto& entry) { return entry.pf.serial.has_value(); };
+  const auto& all = configuration();
+  const bool any = std::ranges::any_of(all.host.pfs, bySerial) ||
+                   std::ranges::any_of(all.mappings, [&](const Mapping& mapping) {
+                     return std::ranges::any_of(mapping.vfs, bySerial);
+                   });
+  return any ? host::Serials::read : host::Serials::skip;
+}
+
+void Session::addHolders(Inventory& inventory, const std::vector<PciAddress>& pfs) {
+  std::vector<PciAddress> devices;
+  for (const auto& pf : inventory.pfs) {
+    if (std::find(pfs.begin(), pfs.end(), pf.address) != pfs.end()) {
+      std::transform(pf.vfs.begin(), pf.vfs.end(), std::back_inserter(devices),
+                     [](const VirtualFunction& vf) { return vf.address; });
+    }
+  }
+  std::transform(inventory.functions.begin(), inventory.functions.end(),
+                 std::back_inserter(devices),
+                 [](const PciFunction& function) { return function.address; });
+  inventory.holders = kernel().findHolders(devices);
+}
+
+const config::Configuration& Session::configuration() {
+  if (!configuration_) {
+    configuration_ = config::loadConfiguration(options_.configDirectory);
+  }
+  return *configuration_;
+}
+
+const std::vector<config::Problem>& Session::configurationProblems() {
+  if (!configurationProblems_) {
+    const auto& problems = configuration().problems;
+    configurationProblems_ = config::crossCheck(configuration().mappings);
+    configurationProblems_->insert(configurationProblems_->end(), problems.begin(), problems.end());
+  }
+  return *configurationProblems_;
+}
+
+const SealKey& Session::sealKey() {
+  if (!sealKey_) {
+    sealKey_ = state::readSealKey({options_.configDirectory});
+  }
+  return *sealKey_;
+}
+
+apply::Tools Session::tools() {
+  apply::Tools tools = hostTools();
+  tools.hypervisor = &hypervisor();
+  return tools;
+}
+
+apply::Tools Session::hostTools() {
+  apply::Tools tools{kernel(),  database(),           nullptr, domain::builtInTemplates(),
+                     sealKey(), options_.runDirectory};
+  tools.makeSealKey = [this] { sealKey_ = state::makeSealKey({options_.configDirectory}); };
+  tools.checkStop = StopSignals::throwIfAsked;
+  tools.onAction = [this](const Action& action) {
+    verbose(describe(action));
+    progress_.show(describe(action));
+  };
+  return tools;
+}
+
+void Session::run(const Plan& plan, apply::Tools& tools, std::vector<state::FileLock> locks) {
+  const StopSignals stop;
+  for (const auto& warning : apply::run(plan, tools, std::move(locks))) {
+    warn(warning);
+  }
+  result_.executed.push_back(plan);
+  stopAfter(plan);
+}
+
+ExitCode Session::fail(const Error& error) {
+  operations_.failed(error);
+  progress_.clear();
+  write(events::Priority::warning, "warning: " + withRemedy(error));
+  result_.failures.push_back(error);
+  return error.code();
+}
+
+ExitCode Session::finish(const std::string& command, ExitCode code) {
+  progress_.clear();
+  if (options_.json) {
+    result_.command = command;
+    report::writeResult(out(), result_);
+  }
+  return code;
+}
+
+// These lines contain names from XML, sysfs and the guest.
+void Session::write(events::Priority priority, const std::string& line) {
+  const auto level = levelOf(priority);
+  const std::string text = printableLines(line);
+  if (log_->should_log(level) && !operations_.writeLine(priority, text)) {
+    log_->log(level, "{}", text);
+  }
+}
+
+void Session::note(const std::string& line) {
+  result_.notes.push_back(line);
+  progress_.clear();
+  write(events::Priority::info, line);
+}
+
+void Session::warn(const std::string& line) {
+  if (warned_.insert(line).second) {
+    result_.warnings.push_back(line);
+    progress_.clear();
+    write(events::Priority::warning, "warning: " + line);
+  }
+}
+
+void Session::verbose(const std::string& line) { write(events::Priority::debug, line); }
+
+void Session::requireChangesPossible(const std::string& what) const {
+  if (options_.sysroot != "/") {
+    throw Error(what + ": not possible on a captured tree (--sysroot)",
+                "omit --sysroot to work on this host", ExitCode::badInput);
+  }
+  if (geteuid() != 0) {
+    throw Error(what + ": must run as root, because it writes to sysfs and " +
+                    options_.stateDirectory.string(),
+                "run it with sudo");
+  }
+}
+
+void Session::requireDomainChangesPossible(const std::string& what) {
+  requireChangesPossible(what);
+  requireLocalLibvirt(what);
+}
+
+void Session::requireLocalLibvirt(const std::string& what) {
+  const std::string uri = hypervisor().uri();
+  if (!isLocalSystem(uri)) {
+    throw Error(what + ": " + printable(uri) + " is not the system libvirt of this host; only " +
+                    "that one knows which domains use its devices",
+                "omit --connect and LIBVIRT_DEFAULT_URI, or use qemu:///system",
+                ExitCode::badInput);
+  }
+}
+
+}  // namespace vfpass::commands

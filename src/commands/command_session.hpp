@@ -1,0 +1,147 @@
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "vfpass/apply/tools.hpp"
+#include "vfpass/config/configuration.hpp"
+#include "vfpass/host/system_kernel.hpp"
+#include "vfpass/hypervisor.hpp"
+#include "vfpass/inventory.hpp"
+#include "vfpass/report/progress_line.hpp"
+#include "vfpass/report/result_report.hpp"
+#include "vfpass/report/table.hpp"
+#include "vfpass/seal_key.hpp"
+#include "operation_log.hpp"
+#include "vfpass/state/database.hpp"
+#include "vfpass/state/locks.hpp"
+
+namespace spdlog {
+class logger;
+}
+
+namespace vfpass::commands {
+
+/// What failed and how to resolve it, in one line.
+std::string withRemedy(const Error& error);
+
+/// Options of every command.
+struct GlobalOptions {
+  std::filesystem::path configDirectory = "/etc/vfpass";
+  std::filesystem::path stateDirectory = "/var/lib/vfpass";
+  std::filesystem::path runDirectory = "/run/vfpass";
+  std::string connect;  ///< libvirt URI; empty: LIBVIRT_DEFAULT_URI, otherwise qemu:///system
+  std::filesystem::path sysroot = "/";
+  bool json = false;
+  bool quiet = false;
+  int verbosity = 0;
+  std::string color = "auto";  ///< auto, always, never
+};
+
+/// The resources of one command. Each is opened at its first use, so that a command fails only over
+/// resources that it needs.
+class Session {
+ public:
+  Session(GlobalOptions options, std::ostream& out, std::ostream& err);
+  ~Session();
+
+  [[nodiscard]] const GlobalOptions& options() const { return options_; }
+  [[nodiscard]] const report::Style& style() const { return style_; }
+  /// For the command's document or report.
+  std::ostream& out();
+  /// Whether the command has begun to write there.
+  [[nodiscard]] bool outputBegun() const { return outputBegun_; }
+
+  /// The running system, or the captured tree given with --sysroot. Throws if that directory is not
+  /// a captured tree, before anything is read from it.
+  [[nodiscard]] host::Root root() const;
+  host::SystemKernel& kernel();
+  Hypervisor& hypervisor();
+  /// For commands that change something: creates the directory and the file.
+  state::Database& database();
+  /// For commands that only read. Never writes; a missing database has no leases.
+  std::vector<Lease> readLeases();
+  /// The same database for other queries. Never writes.
+  state::Database readDatabase();
+  /// Operations that have begun and not ended; none for a captured tree. Never writes.
+  std::vector<Plan> openWork();
+  /// SoftRoCE links that vfpass made. Never writes.
+  std::vector<SoftRoceRecord> softRoceRecords();
+  /// All PFs, and of the other PCI functions those in `functions` that exist.
+  Inventory inventory(const std::vector<PciAddress>& functions = {});
+  /// The same with serial numbers only of these PFs, whose leases are compared with them; and of
+  /// all, if the configuration selects a PF by its serial number.
+  Inventory inventory(const std::vector<PciAddress>& functions,
+                      const std::vector<PciAddress>& serialsOf);
+  /// Reads serial numbers that inventory() left out.
+  void addSerials(Inventory& inventory, const std::vector<PciAddress>& pfs) const;
+  /// Whether selecting PFs by the configuration needs all serial numbers.
+  host::Serials serialsToSelect();
+  /// Adds the current holders of these PFs' VFs and of the inventory's functions.
+  void addHolders(Inventory& inventory, const std::vector<PciAddress>& pfs);
+  const config::Configuration& configuration();
+  /// Conflicts between mappings, then the problems of single files.
+  const std::vector<config::Problem>& configurationProblems();
+  /// For commands that change something. They create the seal key when they first need it.
+  apply::Tools tools();
+  /// The key that seals metadata on this host; its secret is empty until the key exists.
+  const SealKey& sealKey();
+  /// For plans without steps on domains; does not connect to libvirt.
+  apply::Tools hostTools();
+
+  /// What the journal records of this command's operation.
+  OperationLog& operations() { return operations_; }
+
+  /// apply::run(), whose warnings are printed. The plan becomes part of the result.
+  void run(const Plan& plan, apply::Tools& tools, std::vector<state::FileLock> locks);
+  /// Prints the failure of a part like a warning; the command continues with the others. Returns
+  /// its exit code.
+  ExitCode fail(const Error& error);
+  /// The end of a command that changes something: writes its result with --json. Returns `code`.
+  ExitCode finish(const std::string& command, ExitCode code);
+
+  /// Prints the line on stderr, or writes it to the journal if stderr ends there: note() unless
+  /// --quiet, verbose() only with --verbose.
+  void note(const std::string& line);
+  void warn(const std::string& line);  ///< each line once
+  void verbose(const std::string& line);
+  /// On a terminal, unless --quiet or --verbose. The functions above write over it.
+  report::ProgressLine& progress() { return progress_; }
+
+  /// Throws unless the effective user is root and there is no --sysroot. `what` is the command.
+  void requireChangesPossible(const std::string& what) const;
+
+  /// Throws (bad input) unless libvirt is the system daemon of this host: no other one knows which
+  /// domains use its devices.
+  void requireLocalLibvirt(const std::string& what);
+
+  /// Both checks.
+  void requireDomainChangesPossible(const std::string& what);
+
+ private:
+  void write(events::Priority priority, const std::string& line);
+
+  GlobalOptions options_;
+  std::ostream& out_;
+  OperationLog operations_;
+  std::unique_ptr<spdlog::logger> log_;
+  report::Style style_;
+  std::unique_ptr<host::SystemKernel> kernel_;
+  std::unique_ptr<Hypervisor> hypervisor_;
+  std::unique_ptr<state::Database> database_;
+  std::optional<SealKey> sealKey_;
+  std::optional<config::Configuration> configuration_;
+  std::optional<std::vector<config::Problem>> configurationProblems_;
+  report::ProgressLine progress_;
+  std::set<std::string> warned_;
+  report::Result result_;
+  bool outputBegun_ = false;
+};
+
+}  // namespace vfpass::commands

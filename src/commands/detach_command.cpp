@@ -1,0 +1,215 @@
+#include <algorithm>
+#include <ostream>
+
+#include "commands.hpp"
+#include "plan_command.hpp"
+#include "vfpass/apply/run.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/deadlines.hpp"
+#include "vfpass/plan/check_device.hpp"
+#include "vfpass/plan/judge_holders.hpp"
+#include "vfpass/plan/plan_detach.hpp"
+#include "vfpass/plan/unrestored.hpp"
+#include "vfpass/report/plan_report.hpp"
+#include "guest_devices.hpp"
+#include "interrupted_work.hpp"
+#include "saved_plan.hpp"
+#include "subject.hpp"
+#include "survey_domains.hpp"
+#include "vfpass/state/locks.hpp"
+
+namespace vfpass::commands {
+namespace {
+
+struct DetachOptions {
+  std::string vm;
+  commands::ScopeOptions scope;
+  bool force = false;
+  unsigned timeout = deadlines::guestRelease.count();
+  bool dryRun = false;
+  std::string out;   ///< file for the plan; may be empty
+  std::string plan;  ///< file of a saved plan; may be empty
+};
+
+/// A domain, or the leases of one that no longer exists.
+struct Target {
+  Uuid uuid;
+  std::string name;
+  std::optional<DomainDescription> domain;
+};
+
+Target findTarget(Session& session, const std::string& vm, const std::vector<Lease>& leases) {
+  if (const auto found = session.hypervisor().findDomain(vm)) {
+    return {found->uuid, found->name, found};
+  }
+  const auto uuid = parseUuid(vm);
+  const auto lease = std::find_if(leases.begin(), leases.end(), [&](const Lease& each) {
+    return each.domainName == vm || (uuid && each.domain == *uuid);
+  });
+  if (lease != leases.end()) {
+    // By UUID: the domain may have been renamed since.
+    if (const auto renamed = session.hypervisor().findDomain(toString(lease->domain))) {
+      return {renamed->uuid, renamed->name, renamed};
+    }
+    return {lease->domain, lease->domainName, std::nullopt};
+  }
+  throw Error("no domain and no lease with the name or UUID " + printable(vm),
+              "run `vfpass status` for the leases, `virsh list --all` for the domains",
+              ExitCode::badInput);
+}
+
+// Unreadable metadata counts as ours.
+bool carriesNothing(const std::string& xml) {
+  try {
+    return domain::carriesLeases(xml, {}, {});
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+Scope scopeOf(const Target& target, const commands::ScopeOptions& options) {
+  return target.domain ? scopeFor(*target.domain, options) : Scope{};
+}
+
+plan::DetachInput inputFor(Session& session, const Target& target, const std::vector<Lease>& leases,
+                           const Scope& scope) {
+  plan::DetachInput input;
+  input.domain = target.uuid;
+  input.domainName = target.name;
+  input.scope = scope;
+  input.leases = leases;
+  const auto own = commands::leasesOf(leases, target.uuid);
+  input.inventory = session.inventory(plan::namedFunctions(own), commands::pfsOf(own));
+  session.addHolders(input.inventory, commands::pfsOf(own));
+  if (target.domain && target.domain->active) {
+    input.plugged = domain::devicesOfOurs(target.domain->liveXml);
+    input.liveLeases = liveLeases(session, *target.domain, leases);
+  }
+  input.xmlIsOurs =
+      target.domain && target.domain->persistent && !carriesNothing(target.domain->persistentXml);
+  return input;
+}
+
+commands::SavedPlan toSave(const Target& target, const Plan& plan, const Scope& scope) {
+  return commands::planToSave("detach", plan, scope,
+                             target.domain ? target.domain->persistentXml : "");
+}
+
+ExitCode showPlan(Session& session, const DetachOptions& options) {
+  const auto leases = session.readLeases();
+  const Target target = findTarget(session, options.vm, leases);
+  const Scope scope = scopeOf(target, options.scope);
+  const Plan plan = plan::planDetach(inputFor(session, target, leases, scope));
+  if (!options.out.empty()) {
+    commands::writeSavedPlan(options.out, toSave(target, plan, scope));
+  }
+  const std::string before = target.domain && scope.config ? target.domain->persistentXml : "";
+  const std::string after =
+      before.empty() ? "" : domain::withLeases(before, {}, domain::builtInTemplates(), {});
+  report::writePlan(session.out(), plan, domain::xmlDiff(before, after), session.style());
+  return plan.steps.empty() ? ExitCode::done : ExitCode::pending;
+}
+
+std::vector<Lease> endedBy(const Plan& plan, const std::vector<Lease>& before) {
+  std::vector<Lease> ended;
+  for (const auto& step : plan.steps) {
+    const auto* drop = std::get_if<DropLease>(&step.action);
+    for (const auto& lease : before) {
+      if (drop != nullptr && lease.domain == drop->domain && lease.entry == drop->entry) {
+        ended.push_back(lease);
+      }
+    }
+  }
+  return ended;
+}
+
+// Reports as restored only what reads back as restored.
+std::string reportRestored(Session& session, const std::string& domain,
+                           const std::vector<Lease>& ended) {
+  const auto unrestored = plan::findUnrestored(
+      ended, session.inventory(plan::namedFunctions(ended), commands::pfsOf(ended)));
+  for (const auto& line : unrestored) {
+    session.warn(line);
+  }
+  return "detached from " + domain +
+         (unrestored.empty() ? ": domain XML and host state restored"
+                             : ": domain XML restored, host state only partly");
+}
+
+std::string describeResult(Session& session, const Target& target, const Scope& scope,
+                           const std::vector<Lease>& ended) {
+  const std::string domain = "domain " + printable(target.name);
+  const bool persistent = target.domain && target.domain->persistent;
+  const bool active = target.domain && target.domain->active;
+  if (persistent && !scope.config) {
+    return "unplugged from the running " + domain + "; its next start uses the devices again";
+  }
+  if (active && !scope.live) {
+    return "detached from the configuration of " + domain + "; it keeps the devices until it stops";
+  }
+  return reportRestored(session, domain, ended);
+}
+
+ExitCode detach(Session& session, const DetachOptions& options) {
+  session.requireDomainChangesPossible("detach");
+  const auto saved = commands::readSavedPlan(options.plan, "detach");
+  session.operations().begin(events::Operation::detach, options.vm);
+  auto& database = session.database();
+  const Target first = findTarget(session, options.vm, database.leases());
+  const Uuid uuid = first.uuid;
+  session.operations().setDomain(uuid, first.name);
+  const auto domainLock = lockDomain(session, uuid);
+  const commands::DomainSurvey survey = recoverInterruptedWork(session, uuid);
+  const Target target = findTarget(session, toString(uuid), database.leases());
+  const Scope scope = scopeOf(target, options.scope);
+  requireUnused(session, plan::planDetach(inputFor(session, target, database.leases(), scope)),
+                options.force);
+
+  auto locks = state::lockPfs(session.options().runDirectory,
+                              commands::pfsOf(database.leasesOf(uuid)), session.tools().lockTimeout);
+  const auto input = inputFor(session, target, database.leases(), scope);
+  const Plan plan = plan::planDetach(input);
+  plan::throwObjections("cannot detach from domain " + printable(target.name),
+                        plan::objectToActiveClaims(plan, input.inventory, survey.summaries));
+  if (plan.steps.empty()) {
+    session.note("nothing to do: domain " + printable(target.name) + " has no attached devices");
+    return ExitCode::done;
+  }
+  commands::requireSame(saved, toSave(target, plan, scope), options.plan);
+  apply::Tools tools = session.tools();
+  tools.guestTimeout = std::chrono::seconds(options.timeout);
+  session.operations().addDevices(commands::leasesOf(input.leases, uuid));
+  session.run(plan, tools, std::move(locks));
+  const std::string result = describeResult(session, target, scope, endedBy(plan, input.leases));
+  session.operations().done(result);
+  session.note(result);
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void addDetach(CLI::App& app, Runner& runner) {
+  auto* command = app.add_subcommand(
+      "detach",
+      "Remove the VM's devices from its XML and return them to the host. If the VM is\n"
+      "running, check that the devices are idle and wait for the guest to release them.");
+  const auto options = std::make_shared<DetachOptions>();
+  command->add_option("vm", options->vm, "Domain name or UUID")->type_name("VM")->required();
+  addScope(*command, options->scope);
+  command->add_flag("--force", options->force,
+                    "Unplug from a running guest without checking that the devices are idle");
+  command
+      ->add_option("--timeout", options->timeout, "Time for a running guest to release each device")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1U, 3600U))
+      ->capture_default_str();
+  addSavedPlanOptions(*command, options->dryRun, options->out, options->plan);
+  command->callback([&runner, options] {
+    runner = [options](Session& session) {
+      return options->dryRun ? showPlan(session, *options)
+                             : session.finish("detach", detach(session, *options));
+    };
+  });
+}
+
+}  // namespace vfpass::commands

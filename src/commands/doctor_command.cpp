@@ -1,0 +1,208 @@
+#include <algorithm>
+#include <chrono>
+
+#include "commands.hpp"
+#include "vfpass/agent/agent.hpp"
+#include "vfpass/base/shell.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/deadlines.hpp"
+#include "vfpass/doctor/doctor.hpp"
+#include "vfpass/domain/read_domain_facts.hpp"
+#include "vfpass/inventory/read_topology.hpp"
+#include "vfpass/report/doctor_report.hpp"
+#include "doctor_input.hpp"
+#include "guest_devices.hpp"
+#include "host_topology.hpp"
+#include "vfpass/base/stop_signals.hpp"
+#include "subject.hpp"
+#include "vfpass/verify/nccl_topology_check.hpp"
+
+namespace vfpass::commands {
+namespace {
+
+void warnOfProblemsInConfiguration(Session& session) {
+  if (!session.configuration().problems.empty()) {
+    session.warn("configuration: ignoring files with mistakes; run `vfpass check`");
+  }
+}
+
+// By its `vm:`, otherwise by the domain's other identifier (name or UUID), which libvirt knows.
+const Mapping* mappingOf(Session& session, const std::string& vm) {
+  const auto& configuration = session.configuration();
+  const Mapping* mapping = config::findMapping(configuration, vm, vm);
+  if (mapping != nullptr || !session.root().isLive()) {
+    return mapping;
+  }
+  try {
+    const auto domain = session.hypervisor().findDomain(vm);
+    return domain ? config::findMapping(configuration, domain->name, toString(domain->uuid))
+                  : nullptr;
+  } catch (const Error& error) {
+    session.warn(error.what());
+    return nullptr;
+  }
+}
+
+// A mapping can name a VM that libvirt does not have yet; its devices are checked all the same.
+std::optional<DomainDescription> domainOf(Session& session, const std::string& vm) {
+  if (!session.root().isLive()) {
+    return std::nullopt;
+  }
+  try {
+    auto domain = session.hypervisor().findDomain(vm);
+    if (!domain) {
+      session.warn("libvirt has no domain " + printable(vm) +
+                   ": checking only the devices of its mapping");
+    }
+    return domain;
+  } catch (const Error& error) {
+    session.warn(error.what());
+    return std::nullopt;
+  }
+}
+
+bool hasMirroredGpu(const Topology& topology, const std::vector<Lease>& leases) {
+  return std::ranges::any_of(leases, [&](const Lease& lease) {
+    const TopologyFunction* function = findFunction(topology, lease.device);
+    return lease.guest.isMirrored() && function != nullptr && function->role == FunctionRole::gpu;
+  });
+}
+
+// Asks the agent once and does not wait for a guest that does not answer.
+std::optional<Finding> ncclTopologyOf(Session& session, const DomainDescription& domain,
+                                      const Topology& topology, const std::vector<Lease>& leases) {
+  if (!domain.active || !hasMirroredGpu(topology, leases)) {
+    return std::nullopt;
+  }
+  try {
+    agent::Agent agent(session.hypervisor(), domain.uuid, domain.name, deadlines::doctorAgent,
+                       StopSignals::throwIfAsked);
+    return verify::checkNcclTopology(agent);
+  } catch (const agent::AgentUnavailable& silent) {
+    return Finding{"nccl-topology", "",
+                   Outcome::waived, "a topology file for NCCL in the guest",
+                   silent.what(),   "vfpass verify " + shellArgument(domain.name)};
+  }
+}
+
+// Without its XML, which libvirt cannot always send, the devices of the mapping are checked.
+void addXml(Session& session, const DomainDescription& domain, const std::vector<Lease>& leases,
+            doctor::Requirements& requirements) {
+  try {
+    requirements.guest =
+        domain::guestMemory(domain.persistentXml.empty() ? domain.liveXml : domain.persistentXml);
+    requirements.peers = peerMappingOf(session, domain, leases);
+  } catch (const Error& error) {
+    session.warn(commands::withRemedy(error));
+  }
+}
+
+void addGuest(Session& session, const Topology& topology, const std::string& vm,
+              doctor::Requirements& requirements) {
+  const auto domain = domainOf(session, vm);
+  if (!domain) {
+    return;
+  }
+  const auto leases = commands::leasesOf(session.readLeases(), domain->uuid);
+  addXml(session, *domain, leases, requirements);
+  requirements.ncclTopology = ncclTopologyOf(session, *domain, topology, leases);
+}
+
+bool isNamed(const TopologyFunction& function, const std::string& name) {
+  const auto named = [&](const auto& device) { return device.name == name; };
+  return parsePciAddress(name) == function.address ||
+         std::ranges::any_of(function.netdevs, named) ||
+         std::ranges::any_of(function.rdma, named) || function.serial == name;
+}
+
+// By PCI address, netdev or RDMA device; by serial number all functions of a card. A name that the
+// host lacks is an error: nothing selected would mean that everything counts.
+std::vector<PciAddress> selectedDevices(const Topology& topology,
+                                        const std::vector<std::string>& names) {
+  std::vector<PciAddress> selected;
+  std::vector<std::string> unknown;
+  for (const std::string& name : names) {
+    const std::size_t before = selected.size();
+    for (const TopologyFunction& function : topology.functions) {
+      if (isNamed(function, name)) {
+        selected.push_back(function.address);
+      }
+    }
+    if (selected.size() == before) {
+      unknown.push_back(printable(name));
+    }
+  }
+  if (!unknown.empty()) {
+    throw Error("--device: not on this host: " + join(unknown, ", "),
+                "specify a PCI address, a netdev, an RDMA device or a serial number; `vfpass topo` "
+                "lists them",
+                ExitCode::badInput);
+  }
+  return selected;
+}
+
+doctor::Requirements requirementsFor(Session& session, const Topology& topology,
+                                     const std::string& vm) {
+  if (!commands::hasConfiguration(session)) {
+    if (!vm.empty()) {
+      throw Error("--vm: no mappings for the captured tree",
+                  "specify their directory with --config-dir", ExitCode::badInput);
+    }
+    return {};
+  }
+  warnOfProblemsInConfiguration(session);
+  const auto& configuration = session.configuration();
+  if (vm.empty()) {
+    return commands::requirementsOfHost(session, topology);
+  }
+  const Mapping* mapping = mappingOf(session, vm);
+  if (mapping == nullptr) {
+    throw Error("no mapping for VM " + printable(vm),
+                "run `vfpass check` to list the mappings, or `vfpass init` to propose one",
+                ExitCode::badInput);
+  }
+  auto requirements = doctor::requirementsOf(topology, nearSettled(session, topology, {*mapping}),
+                                             configuration.host, true);
+  addGuest(session, topology, mapping->vm, requirements);
+  return requirements;
+}
+
+ExitCode doctorCommand(Session& session, const std::string& vm,
+                       const std::vector<std::string>& devices) {
+  const host::Root root = session.root();
+  const Topology topology = inventory::readTopology(root);
+  warnOfProblems(session, topology);
+  doctor::Requirements requirements = requirementsFor(session, topology, vm);
+  requirements.selected = selectedDevices(topology, devices);
+  commands::addLeases(session, requirements);
+  const auto diagnoses = doctor::examine(root, topology, requirements, inquiriesOf(session));
+  report::writeDoctor(session.out(), diagnoses, session.style());
+  const bool broken = std::ranges::any_of(
+      diagnoses, [](const Diagnosis& each) { return each.finding.outcome == Outcome::failed; });
+  return broken ? ExitCode::failed : ExitCode::done;
+}
+
+}  // namespace
+
+void addDoctor(CLI::App& app, Runner& runner) {
+  auto* command = app.add_subcommand(
+      "doctor",
+      "Check whether this host can run GPUDirect RDMA in VMs, in the order of the chain: fix\n"
+      "the first problem first");
+  const auto vm = std::make_shared<std::string>();
+  command->add_option("--vm", *vm, "Check only the devices and requirements of this VM's mapping")
+      ->type_name("VM");
+  const auto devices = std::make_shared<std::vector<std::string>>();
+  command
+      ->add_option("--device", *devices,
+                   "Count only this device as used (repeatable): PCI address, netdev, RDMA device, "
+                   "or\nserial number of the card")
+      ->type_name("DEVICE")
+      ->allow_extra_args(false)
+      ->excludes("--vm");
+  command->callback([&runner, vm, devices] {
+    runner = [vm, devices](Session& session) { return doctorCommand(session, *vm, *devices); };
+  });
+}
+
+}  // namespace vfpass::commands

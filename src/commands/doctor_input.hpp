@@ -1,0 +1,24 @@
+#pragma once
+
+#include "vfpass/doctor/doctor.hpp"
+#include "command_session.hpp"
+#include "vfpass/topology.hpp"
+
+namespace vfpass::commands {
+
+/// Whether there is a configuration for this host or tree. This host's mappings do not apply to a
+/// captured tree; only an explicit --config-dir does.
+bool hasConfiguration(const Session& session);
+
+/// What all mappings and host.yaml require of the host; nothing without a configuration.
+doctor::Requirements requirementsOfHost(Session& session, const Topology& topology);
+
+/// Adds the leased devices. Without the records doctor still checks everything; then leases do not
+/// make a device used.
+void addLeases(Session& session, doctor::Requirements& requirements);
+
+/// Doctor's queries to libvirt. They run only when a check needs them, and never for a captured
+/// tree. The result must not outlive the session.
+doctor::Inquiries inquiriesOf(Session& session);
+
+}  // namespace vfpass::commands

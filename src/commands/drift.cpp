@@ -1,0 +1,214 @@
+#include "drift.hpp"
+
+#include <algorithm>
+
+#include "vfpass/base/shell.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/domain/seal.hpp"
+#include "vfpass/plan/other_owners.hpp"
+#include "vfpass/port_fault.hpp"
+
+namespace vfpass::commands {
+namespace {
+
+bool isObservable(const VfSettings& seen, Attribute attribute) {
+  return only(seen, {attribute}) != VfSettings{};
+}
+
+std::vector<std::string> attributeDrift(const Lease& lease, const VirtualFunction& vf) {
+  std::vector<std::string> drift;
+  for (const Attribute attribute : differingAttributes(acceptedSettings(lease), vf.settings)) {
+    // An unobservable attribute is not drift: GUIDs that were not set over netlink read as empty.
+    if (isObservable(vf.settings, attribute)) {
+      drift.push_back("kernel: " + std::string(toString(attribute)) + " is " +
+                      describe(vf.settings, attribute) + ", attach set " +
+                      describe(vfOf(lease).settings, attribute) + "; run `vfpass attach " +
+                      shellArgument(lease.domainName) + "` to set it again");
+    }
+  }
+  return drift;
+}
+
+// While the guest is stopped any driver is fine: prepare binds the function again.
+std::vector<std::string> functionDrift(const Lease& lease, const PciFunction* function, bool runs,
+                                       bool domainActive) {
+  const std::string name = "kernel: " + describeDevice(lease);
+  std::vector<std::string> drift;
+  if (function == nullptr) {
+    drift.push_back(name + " does not exist");
+    return drift;
+  }
+  if (function->path != lease.pfPath) {
+    drift.push_back(name + " is now at " + function->path);
+  }
+  if (runs && !domainActive) {
+    drift.push_back(name +
+                    ": the guest stopped without a release; run `vfpass recover` to reset the "
+                    "function");
+  } else if (runs && function->driver != vfioDriverOf(lease)) {
+    drift.push_back(name + " is not bound to " + vfioDriverOf(lease));
+  }
+  return drift;
+}
+
+}  // namespace
+
+std::vector<std::string> kernelDrift(const Lease& lease, const Inventory& inventory,
+                                     const std::string& bootId, bool domainActive) {
+  if (!isVf(lease)) {
+    const bool runs = lease.state != LeaseState::reserved && lease.bootId == bootId;
+    return functionDrift(lease, findFunction(inventory, lease.device), runs, domainActive);
+  }
+  // The PF, whether or not the guest runs.
+  const PhysicalFunction* pf = findPf(inventory, lease.pf);
+  if (pf == nullptr) {
+    return {"kernel: PF " + toString(lease.pf) + " does not exist or has no driver"};
+  }
+  std::vector<std::string> drift;
+  if (pf->path != lease.pfPath) {
+    drift.push_back("kernel: PF " + toString(lease.pf) + " is now at " + pf->path);
+  }
+  // The guest may run on, but its VF has the card's failure, and the next start is refused.
+  if (const auto fault = faultOfPort(portFactsOf(*pf))) {
+    drift.push_back("kernel: PF " + toString(lease.pf) + " " + fault->what + "; " + fault->remedy);
+  }
+  const bool runs = lease.state != LeaseState::reserved && lease.bootId == bootId;
+  if (!runs) {
+    return drift;
+  }
+  // The VF of a guest that has started since the host booted.
+  if (!domainActive) {
+    drift.push_back(
+        "kernel: the guest stopped without a release; run `vfpass recover` to scrub the VF");
+  } else if (vfOf(lease).index >= pf->vfs.size()) {
+    drift.push_back("kernel: VF " + std::to_string(vfOf(lease).index) + " does not exist");
+  } else {
+    const auto attributes = attributeDrift(lease, pf->vfs[vfOf(lease).index]);
+    drift.insert(drift.end(), attributes.begin(), attributes.end());
+    if (pf->vfs[vfOf(lease).index].driver != "vfio-pci") {
+      drift.push_back("kernel: " + toString(lease.device) + " is not bound to vfio-pci");
+    }
+  }
+  return drift;
+}
+
+std::vector<std::string> unobservedAttributes(const Lease& lease, const Inventory& inventory,
+                                              const std::string& bootId) {
+  const PhysicalFunction* pf = findPf(inventory, lease.pf);
+  const bool runs = lease.state != LeaseState::reserved && lease.bootId == bootId;
+  if (!isVf(lease) || !runs || pf == nullptr || vfOf(lease).index >= pf->vfs.size()) {
+    return {};
+  }
+  const VfSettings& seen = pf->vfs[vfOf(lease).index].settings;
+  std::vector<std::string> names;
+  for (const Attribute attribute : differingAttributes(acceptedSettings(lease), seen)) {
+    if (!isObservable(seen, attribute)) {
+      names.push_back(std::string(toString(attribute)));
+    }
+  }
+  return names;
+}
+
+namespace {
+
+std::vector<std::string> xmlDrift(const DomainDescription& domain,
+                                  const std::vector<Lease>& persistent, const SealKey& key) {
+  if (!domain.persistent || domain::carriesLeases(domain.persistentXml, persistent, key)) {
+    return {};
+  }
+  const std::string name = shellArgument(domain.name);
+  const std::string remedy = "; run `vfpass attach " + name +
+                             "` to correct it, or `vfpass detach " + name + "` to remove it";
+  std::vector<std::string> drift;
+  const auto parsed = domain::parseDomain(domain.persistentXml);
+  for (const auto& line : domain::elementDifferences(domain.persistentXml, persistent)) {
+    drift.push_back("XML: " + line + remedy);
+  }
+  if (const std::string fault = domain::sealFault(parsed, key); !fault.empty()) {
+    drift.push_back("XML: " + fault + remedy);
+  }
+  if (drift.empty()) {
+    drift.push_back("XML: the vfpass metadata or devices were changed" + remedy);
+  }
+  return drift;
+}
+
+// The leases of a running domain cannot be rebuilt from metadata without a valid seal.
+std::vector<std::string> liveSealDrift(const DomainDescription& domain, const SealKey& key) {
+  const std::string fault =
+      domain.active ? domain::sealFault(domain::parseDomain(domain.liveXml), key) : "";
+  if (fault.empty()) {
+    return {};
+  }
+  return {"running domain: " + fault + "; run `vfpass attach " + printable(domain.name) +
+          "` to seal it"};
+}
+
+// The device was unplugged, or only the running domain had it and that has stopped.
+std::vector<std::string> liveDrift(const DomainDescription& domain,
+                                   const std::vector<Lease>& leases) {
+  const auto plugged =
+      domain.active ? domain::devicesOfOurs(domain.liveXml) : std::set<std::string>();
+  std::vector<std::string> drift;
+  for (const auto& lease : leases) {
+    if (domain.active && lease.state == LeaseState::running && !plugged.contains(lease.entry)) {
+      drift.push_back("domain: the running guest does not have " + lease.entry +
+                      "; run `vfpass attach " + shellArgument(domain.name) + "` to plug it again");
+    } else if (domain.active && lease.state == LeaseState::running) {
+      for (const auto& line : domain::runningDifferences(domain.liveXml, {lease})) {
+        drift.push_back("running domain: " + line + "; shut " + shellArgument(domain.name) +
+                        " down, then start it again");
+      }
+    } else if (!domain.active && !lease.persistent) {
+      drift.push_back("domain: only the running guest had " + lease.entry +
+                      ", and it has stopped; run `vfpass gc` to return the device to the host");
+    }
+  }
+  return drift;
+}
+
+}  // namespace
+
+std::vector<std::string> domainDrift(const DomainDescription* domain,
+                                     const std::vector<Lease>& leases, const SealKey& key) {
+  if (domain == nullptr) {
+    const bool persistent = std::ranges::any_of(leases, &Lease::persistent);
+    const std::string command =
+        !persistent ? "gc"
+                    : "detach " + shellQuoted(leases.empty() ? "" : leases.front().domainName);
+    return {"domain: does not exist any more; run `vfpass " + printable(command) +
+            "` to release its devices"};
+  }
+  std::vector<Lease> persistent = leases;
+  std::erase_if(persistent, [](const Lease& lease) { return !lease.persistent; });
+  auto drift = xmlDrift(*domain, persistent, key);
+  for (const auto& lines : {liveSealDrift(*domain, key), liveDrift(*domain, leases)}) {
+    drift.insert(drift.end(), lines.begin(), lines.end());
+  }
+  return drift;
+}
+
+std::string poolDrift(const Lease& lease, const Inventory& inventory,
+                      const std::vector<NetworkPool>& pools) {
+  const PhysicalFunction* pf = isVf(lease) ? findPf(inventory, lease.pf) : nullptr;
+  const NetworkPool* pool = plan::findPool(pools, lease.device, pf == nullptr ? "" : pf->netdev);
+  return pool == nullptr
+             ? ""
+             : "network: " + toString(lease.device) + " is also in the pool of libvirt network " +
+                   printable(pool->network) +
+                   ", which can give it to other guests; remove it from the network, or run "
+                   "`vfpass detach " +
+                   shellArgument(lease.domainName) + "`";
+}
+
+std::string managedSaveDrift(const DomainDescription& domain) {
+  if (!domain.managedSave) {
+    return {};
+  }
+  return "domain: the next start of " + printable(domain.name) +
+         " restores its managed save image, which has no vfpass devices; run "
+         "`virsh managedsave-remove " +
+         shellArgument(domain.name) + "` to discard the image";
+}
+
+}  // namespace vfpass::commands

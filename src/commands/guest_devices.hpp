@@ -1,0 +1,73 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "vfpass/guest_tree.hpp"
+#include "vfpass/hypervisor.hpp"
+#include "vfpass/lease.hpp"
+#include "vfpass/peer_mapping.hpp"
+#include "vfpass/plan.hpp"
+#include "vfpass/report/topology_report.hpp"
+#include "command_session.hpp"
+#include "vfpass/topology.hpp"
+
+namespace vfpass::commands {
+
+/// The domain (name or UUID). Throws badInput if libvirt has none.
+DomainDescription existingDomain(Session& session, const std::string& vm);
+
+/// The domain, which must be running for `command` (`guest-setup`, `verify`). Throws badInput if it
+/// does not exist, unverified if it is not running.
+DomainDescription runningGuest(Session& session, const std::string& vm, const std::string& command);
+
+/// Leases that the running domain uses. Throws (unverified) if there are none.
+std::vector<Lease> runningLeases(Session& session, const DomainDescription& domain);
+
+/// Those of them that are VFs. Throws (unverified) if there are none.
+std::vector<Lease> runningVfs(Session& session, const DomainDescription& domain);
+
+/// The PCI tree in a domain's XML: in the live XML if the domain is running, because that is what
+/// the guest sees. Leased VFs are represented by their PFs, which have the same distances. Throws
+/// Error (bad input) if libvirt has no such domain.
+GuestMachine guestMachineOf(Session& session, const std::string& vm,
+                            const std::vector<Lease>& leases);
+
+/// The place of a lease's device in the guest's PCI tree (topology::guestPath). Empty: the domain
+/// XML does not have the device.
+std::vector<PciAddress> guestPathOf(const GuestMachine& machine, const std::string& entry);
+
+/// The address of this lease's device in the guest, with the guest's own bus numbers. nullopt if
+/// the domain XML does not have the device.
+std::optional<PciAddress> addressInGuest(const GuestMachine& machine, const Lease& lease);
+
+/// A leased device and its place in the host's topology.
+struct LeasedDevice {
+  Lease lease;
+  std::size_t function = 0;  ///< index of its function; of the PF if the VF does not exist yet
+};
+
+/// The devices leased to a VM (name or UUID). Throws Error if there are none or a PF does not
+/// exist.
+std::vector<LeasedDevice> guestDevicesOf(const std::string& vm,
+                                         const report::TopologyReport& report);
+
+/// The same devices with their address and NUMA node in the guest, for NCCL's file. Throws Error
+/// for a device that is missing from the domain XML.
+std::vector<report::GuestDevice> placedIn(const GuestMachine& machine,
+                                          const std::vector<LeasedDevice>& devices,
+                                          const Topology& guest);
+
+/// Whether the domain's devices can reach each other's BARs: determined from the files that the
+/// running QEMU has open for the leased devices if those are readable (which needs root), otherwise
+/// from the domain XML. nullopt: the domain has fewer than two of the host's devices.
+std::optional<PeerMapping> peerMappingOf(Session& session, const DomainDescription& domain,
+                                         const std::vector<Lease>& leases);
+
+/// Checks through the guest agent that the running guest does not use the devices that the plan
+/// unplugs. Throws (refused) if it does, and (unverified) if that cannot be determined. With
+/// `force` it only prints a warning and does not contact the agent.
+void requireUnused(Session& session, const Plan& plan, bool force);
+
+}  // namespace vfpass::commands

@@ -1,0 +1,156 @@
+#include "help_text.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+
+namespace vfpass::commands {
+namespace {
+
+struct Examples {
+  std::string_view command;  ///< with the command above it: `host apply`
+  std::string_view lines;    ///< without the program's name: `vfpass ` begins each line
+};
+
+// In the order of the help text. tests/cli/cases/help-examples checks each line.
+constexpr std::array examples{
+    Examples{"init",
+             "init train0 --gpus 2 --vfs 2                  # propose two pairs of GPU and VF\n"
+             "init train0 --gpus 1 --json                   # with the reasons, for a program\n"},
+    Examples{
+        "check",
+        "check                                         # all mappings\n"
+        "check train0                                  # only this VM's\n"
+        "check ./train0.yaml                           # a file, without looking at the host\n"},
+    Examples{"plan",
+             "plan train0\n"
+             "plan train0 --out train0.plan                 # for a later attach\n"},
+    Examples{"attach",
+             "attach train0\n"
+             "attach train0 --config                        # for the next start only\n"
+             "attach train0 --plan train0.plan              # if the plan is still the same\n"},
+    Examples{"detach",
+             "detach train0\n"
+             "detach train0 --timeout 60                    # a guest that is slow to release\n"},
+    Examples{"status",
+             "status\n"
+             "status train0 --json\n"},
+    Examples{"history",
+             "history train0\n"
+             "history train0 --since yesterday --json\n"
+             "history --limit 20                            # of all VMs and the host\n"},
+    Examples{"verify",
+             "verify train0\n"
+             "verify train0 --minimum-bandwidth 90%         # fail below 90 % of the limit\n"
+             "verify train0 --peer train1 --all-pairs       # between two VMs of this host\n"
+             "verify train0 --peer host2:train0             # with a VM of another host\n"
+             "verify train0 --html report.html\n"},
+    Examples{"guest-setup",
+             "guest-setup train0 --dry-run                  # show the changes\n"
+             "guest-setup train0\n"
+             "guest-setup train0 --undo\n"},
+    Examples{"recover", "recover\n"},
+    Examples{"gc",
+             "gc --dry-run                                  # show the changes\n"
+             "gc\n"},
+    Examples{"host",
+             "host show\n"
+             "host apply --dry-run\n"},
+    Examples{"host show", "host show --json\n"},
+    Examples{"host apply",
+             "host apply --dry-run                          # show the changes\n"
+             "host apply\n"
+             "host apply --dry-run --out host.plan          # save the plan\n"
+             "host apply --plan host.plan                   # execute it, if it is still the same\n"
+             "host apply --only soft-roce\n"},
+    Examples{"pf", "pf list\n"},
+    Examples{"pf list", "pf list --json\n"},
+    Examples{"vf", "vf list\n"},
+    Examples{"vf list", "vf list --pf ens1f0np0\n"},
+    Examples{"topo",
+             "topo\n"
+             "topo --format tree\n"
+             "topo --format svg >host.svg                   # a picture\n"
+             "topo --vm train0 --format nccl >topology.xml  # for NCCL_TOPO_FILE in the guest\n"},
+    Examples{"doctor",
+             "doctor\n"
+             "doctor --vm train0                            # only what this VM needs\n"},
+    Examples{"metrics",
+             "metrics\n"
+             "metrics --output /var/lib/prometheus/node-exporter/vfpass.prom\n"},
+    Examples{"snapshot",
+             "snapshot host.tar\n"
+             "topo --sysroot ./host                         # on any machine, from a snapshot\n"},
+    Examples{"hook",
+             "hook install\n"
+             "hook remove\n"},
+    Examples{"hook install", "hook install\n"},
+    Examples{"hook remove",
+             "hook remove --dry-run                         # do leases prevent it?\n"
+             "hook remove\n"},
+    Examples{"observe",
+             "observe                                       # vfpass calls it over ssh\n"}};
+
+// `host apply` for the command `apply` of `host`.
+std::string pathOf(const CLI::App& command) {
+  const CLI::App* above = command.get_parent();
+  const bool nested = above != nullptr && above->get_parent() != nullptr;
+  return nested ? above->get_name() + " " + command.get_name() : command.get_name();
+}
+
+/// The examples in a command's help, one on each line; empty for the program itself.
+std::string examplesOf(const CLI::App& command) {
+  const auto* found = std::ranges::find(examples, pathOf(command), &Examples::command);
+  std::string text;
+  if (command.get_parent() == nullptr || found == examples.end()) {
+    return text;
+  }
+  std::string_view rest = found->lines;
+  while (!rest.empty()) {
+    const auto end = rest.find('\n') + 1;
+    text += "  vfpass " + std::string(rest.substr(0, end));
+    rest.remove_prefix(end);
+  }
+  return text;
+}
+
+bool isFlag(const CLI::Option& option) { return option.get_items_expected_max() == 0; }
+
+// Such as ` TEXT=/etc/vfpass` or ` TEXT ...`.
+std::string valueText(const CLI::Option& option) {
+  std::string text = option.get_type_name().empty() ? "" : " " + option.get_type_name();
+  if (!option.get_default_str().empty()) {
+    text += "=" + option.get_default_str();
+  }
+  if (option.get_expected_max() == CLI::detail::expected_max_vector_size) {
+    text += " ...";
+  }
+  return text + (option.get_required() ? " REQUIRED" : "");
+}
+
+std::string namesOf(const char* title, const std::set<CLI::Option*>& options) {
+  std::string text = options.empty() ? "" : std::string(" ") + title + ":";
+  for (const CLI::Option* option : options) {
+    text += " " + option->get_name();
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string HelpFormat::make_option_opts(const CLI::Option* option) const {
+  if (!option->get_option_text().empty()) {
+    return " " + option->get_option_text();
+  }
+  return (isFlag(*option) ? "" : valueText(*option)) + namesOf("Needs", option->get_needs()) +
+         namesOf("Excludes", option->get_excludes());
+}
+
+std::string HelpFormat::make_footer(const CLI::App* app) const {
+  const std::string lines = examplesOf(*app);
+  return (lines.empty() ? "" : "Examples:\n" + lines + "\n") + CLI::Formatter::make_footer(app);
+}
+
+}  // namespace vfpass::commands

@@ -1,0 +1,149 @@
+#include "host_observer.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "vfpass/base/text.hpp"
+#include "vfpass/domain/domain_xml.hpp"
+#include "vfpass/domain/guest_machine.hpp"
+#include "vfpass/host/vfio_users.hpp"
+#include "vfpass/inventory/read_topology.hpp"
+#include "guest_devices.hpp"
+#include "subject.hpp"
+#include "vfpass/topology/distance.hpp"
+#include "vfpass/topology/guest_topology.hpp"
+
+namespace vfpass::commands {
+namespace {
+
+std::size_t numberOf(const Topology& host, const TopologyFunction& function) {
+  return static_cast<std::size_t>(&function - host.functions.data());
+}
+
+// The narrowest link from the function up to the root complex. Both ends of a link report its
+// speed, so the ports on the path are included; a function without a reported link is skipped.
+// `atBestSpeed`: the speed that the device is capable of, because an idle GPU lowers it.
+PcieLink narrowestLink(const Topology& host, std::size_t function, bool atBestSpeed) {
+  PcieLink least;
+  const auto rate = [](const PcieLink& link) { return link.speed * link.width; };
+  for (std::optional<std::size_t> at = function; at; at = host.functions[*at].parent) {
+    PcieLink link = host.functions[*at].link;
+    if (atBestSpeed) {
+      link.speed = host.functions[*at].best.speed;
+    }
+    if (rate(link) != 0 && (rate(least) == 0 || rate(link) < rate(least))) {
+      least = link;
+    }
+  }
+  return least;
+}
+
+}  // namespace
+
+std::vector<verify::LeasedGpu> leasedGpus(const std::vector<Lease>& leases,
+                                          const GuestMachine& machine, const Topology& host) {
+  const topology::DeviceMatrix inXml =
+      topology::guestMatrix(topology::withPfs(machine, leases), host);
+  std::vector<verify::LeasedGpu> gpus;
+  for (const Lease& lease : leases) {
+    const TopologyFunction* gpu = findFunction(host, lease.device);
+    if (isVf(lease) || lease.state != LeaseState::running || gpu == nullptr ||
+        gpu->role != FunctionRole::gpu) {
+      continue;
+    }
+    verify::LeasedGpu& found = gpus.emplace_back();
+    found.entry = lease.entry;
+    found.guestPath = guestPathOf(machine, lease.entry);
+    for (const Lease& vf : leases) {
+      const TopologyFunction* pf = isVf(vf) ? findFunction(host, vf.pf) : nullptr;
+      if (pf == nullptr) {
+        continue;
+      }
+      const auto distance = topology::distance(host, numberOf(host, *pf), numberOf(host, *gpu));
+      const auto seenInXml = inXml.between(vf.entry, lease.entry);
+      found.paths[vf.entry] = {narrowestLink(host, numberOf(host, *gpu), true),
+                               distance >= topology::Distance::phb, std::string(toString(distance)),
+                               seenInXml ? std::string(toString(*seenInXml)) : std::string()};
+    }
+  }
+  return gpus;
+}
+
+namespace {
+
+unsigned portRateOf(const TopologyFunction& pf) {
+  unsigned rate = 0;
+  for (const auto& device : pf.rdma) {
+    for (const auto& port : device.ports) {
+      rate = std::max(rate, port.rate);
+    }
+  }
+  return rate;
+}
+
+// libvirt starts QEMU with `-uuid UUID`.
+bool isOfDomain(const host::VfioHolder& holder, const Uuid& domain) {
+  const auto& arguments = holder.arguments;
+  const auto option = std::ranges::find(arguments, "-uuid");
+  return option != arguments.end() && option + 1 != arguments.end() &&
+         *(option + 1) == toString(domain);
+}
+
+std::vector<PciAddress> claimsOf(const DomainDescription& domain) {
+  std::vector<PciAddress> devices;
+  for (const auto& claim : domain::parseDomain(domain.liveXml).claims) {
+    devices.push_back(claim.device);
+  }
+  return devices;
+}
+
+}  // namespace
+
+HostObserver::HostObserver(Session& session, const DomainDescription& domain,
+                           std::map<std::string, unsigned> mtus)
+    : session_(session),
+      domain_(domain.uuid),
+      claims_(claimsOf(domain)),
+      mtus_(std::move(mtus)),
+      machine_(domain::readGuestMachine(domain.liveXml)),
+      topology_(inventory::readTopology(session.root(), host::Serials::skip)) {
+  gpus_ = leasedGpus(leasesOf(session.readLeases(), domain.uuid), machine_, topology_);
+}
+
+verify::HostSide HostObserver::of(const Lease& lease) const {
+  verify::HostSide side;
+  side.hold = holdOf(lease);
+  side.guestPath = guestPathOf(machine_, lease.entry);
+  if (const auto wanted = mtus_.find(lease.entry); wanted != mtus_.end()) {
+    side.guestMtu = wanted->second;
+  }
+  if (const TopologyFunction* vf = findFunction(topology_, lease.device); vf != nullptr) {
+    side.vendor = vf->vendor;
+    side.device = vf->device;
+  }
+  const TopologyFunction* pf = findFunction(topology_, lease.pf);
+  if (pf != nullptr) {
+    const auto index = static_cast<std::size_t>(pf - topology_.functions.data());
+    side.link = narrowestLink(topology_, index, false);
+    side.portRate = portRateOf(*pf);
+  }
+  return side;
+}
+
+verify::DeviceHold HostObserver::holdOf(const Lease& lease) const {
+  verify::DeviceHold hold;
+  hold.inLiveXml = std::ranges::find(claims_, lease.device) != claims_.end();
+  const auto function = session_.kernel().readFunction(lease.device);
+  hold.driver = function ? function->driver : std::string();
+  for (const auto& holder : host::vfioHolders(session_.root(), lease.device)) {
+    const bool ours = isOfDomain(holder, domain_);
+    if (ours || hold.holder.empty()) {
+      hold.holder = "process " + holder.process +
+                    (holder.arguments.empty() ? "" : " (" + holder.arguments.front() + ")");
+      hold.byThisDomain = ours;
+    }
+  }
+  return hold;
+}
+
+}  // namespace vfpass::commands

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "vfpass/guest_tree.hpp"
+#include "vfpass/lease.hpp"
+#include "command_session.hpp"
+#include "vfpass/topology.hpp"
+#include "vfpass/verify/host_side.hpp"
+
+namespace vfpass::commands {
+
+/// The GPUs among the running leases of one domain, each with its place in the guest and its path
+/// from the PF of every leased VF. `machine` is the running domain's. Pure.
+std::vector<verify::LeasedGpu> leasedGpus(const std::vector<Lease>& leases,
+                                          const GuestMachine& machine, const Topology& host);
+
+/// The host's view of the devices of one running domain, for verify. The PCI tree is read once;
+/// drivers and holders are read again for each call of of().
+class HostObserver {
+ public:
+  /// `mtus`: the guest MTUs in the mapping, by entry. `session` must outlive this object.
+  HostObserver(Session& session, const DomainDescription& domain,
+               std::map<std::string, unsigned> mtus);
+
+  [[nodiscard]] verify::HostSide of(const Lease& lease) const;
+
+  [[nodiscard]] const std::vector<verify::LeasedGpu>& gpus() const { return gpus_; }
+
+ private:
+  [[nodiscard]] verify::DeviceHold holdOf(const Lease& lease) const;
+
+  Session& session_;
+  Uuid domain_;
+  std::vector<PciAddress> claims_;  ///< of the running domain
+  std::vector<verify::LeasedGpu> gpus_;
+  std::map<std::string, unsigned> mtus_;
+  GuestMachine machine_;  ///< of the running domain
+  Topology topology_;
+};
+
+}  // namespace vfpass::commands

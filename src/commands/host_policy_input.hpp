@@ -1,0 +1,39 @@
+#pragma once
+
+#include "vfpass/plan/host_policy.hpp"
+#include "vfpass/plan/plan_soft_roce.hpp"
+#include "vfpass/report/host_report.hpp"
+#include "command_session.hpp"
+
+namespace vfpass::commands {
+
+/// An objection as one line, like withRemedy() of an Error.
+std::string withRemedy(const plan::Objection& objection);
+
+/// The input of planHost(), read now.
+plan::HostInput hostInput(Session& session, const PhysicalFunction& pf, const PfPolicy& policy);
+
+/// The input of planSoftRoce(), read now.
+plan::SoftRoceInput softRoceInput(Session& session);
+
+/// The settings of this PF in host.yaml (nullptr: it has no entry) and its current settings.
+report::HostEntry describePf(const PhysicalFunction& pf, const PfSettings& settings,
+                             const PfPolicy* policy);
+
+/// The PF of an entry of host.yaml. Throws (bad input) if no PF matches, or an earlier entry
+/// matches the same PF.
+const PhysicalFunction& pfOf(const PfPolicy& policy, const HostPolicy& all,
+                             const Inventory& inventory);
+
+/// An entry of host.yaml that could not be applied.
+report::HostEntry failedEntry(const PfPolicy& policy, const Error& error);
+
+/// The links in host.yaml and on the host, with objections as failures.
+std::vector<report::SoftRoceEntry> describeLinks(
+    const std::vector<plan::SoftRoceDecision>& decisions);
+
+/// The policy in host.yaml. Throws (bad input) if the file has mistakes; those in mappings are left
+/// to `check`.
+const HostPolicy& soundPolicy(Session& session);
+
+}  // namespace vfpass::commands

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <vector>
+
+#include "vfpass/report/topology_report.hpp"
+#include "command_session.hpp"
+#include "vfpass/topology.hpp"
+
+namespace vfpass::commands {
+
+/// The host's topology and its leases; for a captured tree those of an explicit --state-dir only.
+report::TopologyReport topologyReport(Session& session, bool withModels);
+
+/// The leases of the same tree.
+std::vector<Lease> leasesOfTree(Session& session);
+
+/// Prints warnings about invalid values in the tree, and only the number of those after the first
+/// few.
+void warnOfProblems(Session& session, const Topology& topology);
+
+/// Sets the model names of the devices, for output. Without libpci they stay empty, with a warning:
+/// the output then has the devices' numbers or only their addresses.
+void nameModels(Session& session, Inventory& inventory);
+void nameModels(Session& session, Topology& topology);
+
+}  // namespace vfpass::commands

@@ -1,0 +1,26 @@
+#include "commands.hpp"
+#include "vfpass/inventory/read_inventory.hpp"
+#include "vfpass/report/inventory_report.hpp"
+#include "host_topology.hpp"
+
+namespace vfpass::commands {
+namespace {
+
+ExitCode listPfs(Session& session) {
+  Inventory inventory = inventory::readPfList(session.root());
+  commands::nameModels(session, inventory);
+  report::writePfs(session.out(), inventory, session.style());
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void addPf(CLI::App& app, Runner& runner) {
+  auto* pf = app.add_subcommand("pf", "Show the physical functions of this host");
+  pf->require_subcommand(1);
+  pf->add_subcommand("list", "List the SR-IOV capable NICs with a driver")->callback([&runner] {
+    runner = listPfs;
+  });
+}
+
+}  // namespace vfpass::commands

@@ -1,0 +1,100 @@
+#include <algorithm>
+
+#include "commands.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/capture/captured_tree.hpp"
+#include "vfpass/deadlines.hpp"
+#include "vfpass/doctor/doctor.hpp"
+#include "vfpass/host/soft_roce_links.hpp"
+#include "vfpass/inventory/read_capacity.hpp"
+#include "vfpass/inventory/read_inventory.hpp"
+#include "vfpass/inventory/read_topology.hpp"
+#include "vfpass/report/result_report.hpp"
+#include "doctor_input.hpp"
+
+namespace vfpass::commands {
+namespace {
+
+// Runs everything that can read a captured tree and records what it reads. Add every new reader of
+// --sysroot to this function.
+capture::CapturedTree capture(Session& session) {
+  host::Recording recording(std::filesystem::canonical(session.options().sysroot).string());
+  const auto recordingRoot = [&] {
+    host::Root root = session.root();
+    root.recordInto(recording);
+    return root;
+  };
+  // Every reader of commands runs once, so that its files are recorded.
+  const Topology topology = inventory::readTopology(recordingRoot());
+  std::vector<PciAddress> gpus;
+  std::set<PciAddress> passable;
+  for (const TopologyFunction& function : topology.functions) {
+    if (function.role == FunctionRole::gpu) {
+      gpus.push_back(function.address);
+    }
+    if (function.role == FunctionRole::gpu || isPf(function)) {
+      passable.insert(function.address);
+    }
+  }
+  static_cast<void>(inventory::readInventory(recordingRoot(), gpus));
+  static_cast<void>(inventory::readCapacity(recordingRoot(), topology, passable));
+  static_cast<void>(host::readRdmaLinks(recordingRoot(), deadlines::snapshotRdma));
+  // doctor's checks, and the answers that no file holds.
+  doctor::Inquiries inquiries = inquiriesOf(session);
+  std::map<std::string, std::string> answers;
+  inquiries.answers = &answers;
+  static_cast<void>(
+      doctor::examine(recordingRoot(), topology, doctor::requireEverything(topology), inquiries));
+  capture::CapturedTree tree = capture::keptOf(recording);
+  for (const auto& [name, answer] : answers) {
+    tree["vfpass/" + name] = {host::RecordedEntry::Kind::file, answer + "\n"};
+  }
+  tree.erase("vfpass/vfio-users");  // contains names of VMs, which a snapshot must not have
+  return tree;
+}
+
+report::SnapshotReport describeTree(const capture::CapturedTree& tree, const std::string& target) {
+  report::SnapshotReport report;
+  report.target = target;
+  for (const auto& [path, entry] : tree) {
+    if (entry.kind == host::RecordedEntry::Kind::file) {
+      report.files[path.substr(path.rfind('/') + 1)] += 1;
+    } else if (entry.kind == host::RecordedEntry::Kind::link) {
+      ++report.links;
+    }
+  }
+  return report;
+}
+
+ExitCode snapshot(Session& session, const std::filesystem::path& target) {
+  const capture::CapturedTree tree = capture(session);
+  if (target.extension() == ".tar") {
+    capture::writeTar(tree, target);
+  } else {
+    capture::writeFolder(tree, target);
+  }
+  for (const auto& [path, entry] : tree) {
+    session.verbose(printable(path));
+  }
+  const auto description = describeTree(tree, target.string());
+  report::writeSnapshot(session.out(), description, session.style());
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void addSnapshot(CLI::App& app, Runner& runner) {
+  auto* command = app.add_subcommand(
+      "snapshot", "Capture what vfpass reads of this host, for --sysroot on any machine");
+  const auto target = std::make_shared<std::filesystem::path>();
+  command
+      ->add_option("target", *target,
+                   "New directory, or new file with the suffix .tar; -v lists the captured files")
+      ->type_name("FILE")
+      ->required();
+  command->callback([&runner, target] {
+    runner = [target](Session& session) { return snapshot(session, *target); };
+  });
+}
+
+}  // namespace vfpass::commands

@@ -1,0 +1,99 @@
+#include <algorithm>
+#include <iterator>
+#include <set>
+
+#include "commands.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/report/status_report.hpp"
+#include "vfpass/report/verify_report.hpp"
+#include "status_reader.hpp"
+#include "vfpass/state/report_history.hpp"
+
+namespace vfpass::commands {
+namespace {
+
+std::vector<Lease> leasesIn(const std::vector<report::StatusEntry>& entries) {
+  std::vector<Lease> leases;
+  std::ranges::transform(entries, std::back_inserter(leases), &report::StatusEntry::lease);
+  return leases;
+}
+
+// VMs with a mapping and no lease.
+std::vector<std::string> notAttached(Session& session, const std::string& vm,
+                                     const std::vector<Lease>& leases) {
+  std::vector<std::string> notes;
+  for (const auto& name : commands::unattachedMappings(session, leases)) {
+    if (vm.empty() || name == vm) {
+      notes.push_back("VM " + printable(name) + ": has a mapping, but is not attached");
+    }
+  }
+  return notes;
+}
+
+// The result of the last verification. The report is ours, but contains text from the guest. A
+// report that cannot be read may be a failed one.
+std::optional<std::string> lastVerification(Session& session, const Uuid& domain) {
+  const auto kept = state::latestReport(session.options().stateDirectory, domain);
+  if (!kept) {
+    return std::nullopt;
+  }
+  const auto last = report::lastVerification(kept->text);
+  const std::string problem = kept->problem.empty() ? "not a report" : kept->problem;
+  return last ? *last
+              : "unreadable: " + printable(kept->file.string()) + ": " + problem +
+                    "; run `vfpass verify` again";
+}
+
+std::vector<std::string> verifications(Session& session, const std::vector<Lease>& leases) {
+  const auto pending = commands::pendingVerifications(session, leases);
+  std::vector<std::string> notes;
+  std::set<Uuid> seen;
+  for (const auto& lease : leases) {
+    if (!seen.insert(lease.domain).second) {
+      continue;
+    }
+    const std::string vm = "VM " + printable(lease.domainName) + ": ";
+    if (const auto last = lastVerification(session, lease.domain)) {
+      notes.push_back(vm + "last verification " + *last);
+    }
+    if (std::ranges::find(pending, lease.domain) != pending.end()) {
+      notes.push_back(vm + "started, and its verification has not ended");
+    }
+  }
+  return notes;
+}
+
+ExitCode status(Session& session, const std::string& vm) {
+  commands::StatusReader reader(session);
+  report::StatusReport report;
+  report.entries = reader.read(vm);
+  report.peers = reader.readPeers();
+  report.refused = reader.readRefused(vm);
+  const auto leases = leasesIn(report.entries);
+  const auto pending = notAttached(session, vm, leases);
+  if (!vm.empty() && report.entries.empty() && pending.empty() &&
+      !session.hypervisor().findDomain(vm)) {
+    throw Error("no lease, mapping or domain with the name or UUID " + printable(vm),
+                "run `vfpass status` to list them", ExitCode::badInput);
+  }
+  report.notes = pending;
+  const auto verified = verifications(session, leases);
+  report.notes.insert(report.notes.end(), verified.begin(), verified.end());
+  report::writeStatus(session.out(), report, session.style());
+  const bool drift = std::any_of(report.entries.begin(), report.entries.end(),
+                                 [](const auto& entry) { return !entry.drift.empty(); });
+  return drift || !pending.empty() || !report.refused.empty() ? ExitCode::pending : ExitCode::done;
+}
+
+}  // namespace
+
+void addStatus(CLI::App& app, Runner& runner) {
+  auto* command = app.add_subcommand(
+      "status", "Show leases, and drift between mapping, kernel and domain (exit status 3)");
+  const auto vm = std::make_shared<std::string>();
+  command->add_option("vm", *vm, "Domain name or UUID (default: all)")->type_name("VM");
+  command->callback(
+      [&runner, vm] { runner = [vm](Session& session) { return status(session, *vm); }; });
+}
+
+}  // namespace vfpass::commands

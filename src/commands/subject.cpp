@@ -1,0 +1,259 @@
+#include "subject.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "vfpass/base/text.hpp"
+#include "vfpass/domain/seal.hpp"
+#include "vfpass/inventory/read_topology.hpp"
+#include "vfpass/plan/resolve_near.hpp"
+#include "vfpass/plan/select_pf.hpp"
+#include "host_topology.hpp"
+
+namespace vfpass::commands {
+namespace {
+
+// Whether the mapping has an entry for each of these leases.
+bool describes(const Mapping& mapping, const std::vector<Lease>& leases) {
+  std::set<std::string> entries;
+  for (const auto& vf : mapping.vfs) {
+    entries.insert(vf.name);
+  }
+  for (const auto& function : mapping.functions) {
+    entries.insert(function.name);
+  }
+  return !leases.empty() && std::all_of(leases.begin(), leases.end(), [&](const Lease& lease) {
+    return entries.contains(lease.entry);
+  });
+}
+
+[[noreturn]] void throwRenamed(const Mapping& mapping, const DomainDescription& domain) {
+  const std::string name = printable(domain.name);
+  throw Error(printable(toString(mapping.vmPlace)) + ": libvirt has no domain " +
+                  printable(mapping.vm) + ", and domain " + name +
+                  " has leases that match the mapping; it was probably renamed",
+              "set `vm: " + name + "` in the mapping", ExitCode::badInput);
+}
+
+/// Leases refer to a domain by UUID, mappings by name: after `virsh domrename` the domain has
+/// leases but no mapping, and its mapping has no domain. In that case these throw (bad input) with
+/// both names; otherwise they do nothing.
+void throwIfRenamed(Session& session, const DomainDescription& domain) {
+  const auto leases = leasesOf(session.readLeases(), domain.uuid);
+  for (const auto& mapping : session.configuration().mappings) {
+    if (describes(mapping, leases) && !session.hypervisor().findDomain(mapping.vm)) {
+      throwRenamed(mapping, domain);
+    }
+  }
+}
+
+void throwIfRenamed(Session& session, const Mapping& mapping) {
+  const auto leases = session.readLeases();
+  std::set<Uuid> domains;
+  for (const auto& lease : leases) {
+    domains.insert(lease.domain);
+  }
+  for (const auto& uuid : domains) {
+    const auto domain = describes(mapping, leasesOf(leases, uuid))
+                            ? session.hypervisor().findDomain(toString(uuid))
+                            : std::nullopt;
+    if (domain &&
+        config::findMapping(session.configuration(), domain->name, toString(uuid)) == nullptr) {
+      throwRenamed(mapping, *domain);
+    }
+  }
+}
+
+[[noreturn]] void throwProblems(const std::string& subject,
+                                const std::vector<config::Problem>& problems) {
+  std::vector<std::string> lines;
+  for (const auto& problem : problems) {
+    lines.push_back(toString(problem));
+  }
+  throw Error(subject + ":\n  " + join(lines, "\n  "), mistakesOf(problems),
+              "run `vfpass check` to list the problems of all files");
+}
+
+// Throws for problems of this VM's configuration; warns about those of other VMs.
+void throwOwnProblems(Session& session, const Mapping& mapping) {
+  std::vector<config::Problem> ours;
+  for (const auto& problem : session.configurationProblems()) {
+    const bool concerns = problem.place.file == mapping.file ||
+                          problem.message.find(mapping.file) != std::string::npos ||
+                          problem.place.file.ends_with("/host.yaml");
+    if (concerns) {
+      ours.push_back(problem);
+    } else {
+      session.warn(toString(problem));
+    }
+  }
+  if (!ours.empty()) {
+    throwProblems("invalid configuration of VM " + printable(mapping.vm), ours);
+  }
+}
+
+[[noreturn]] void throwNoMapping(Session& session, const std::string& vm) {
+  const auto& configuration = session.configuration();
+  const std::string message = "no mapping for VM " + printable(vm) + " in " +
+                              (session.options().configDirectory / "vms").string() + "/*.yaml";
+  if (!configuration.problems.empty()) {
+    throwProblems(message + "; ignored files with mistakes", configuration.problems);
+  }
+  throw Error(message, "write one with `vm: " + printable(vm) + "` (see examples/)",
+              ExitCode::badInput);
+}
+
+Subject withOthers(Session& session, const Mapping& mapping, const DomainDescription& domain) {
+  Subject subject{mapping, domain, {}, {}, {}};
+  std::ranges::copy_if(session.configuration().mappings, std::back_inserter(subject.otherMappings),
+                       [&](const Mapping& each) { return each.file != mapping.file; });
+  return subject;
+}
+
+// `mapping` is the one that names the domain as the user did, or null.
+Subject subjectOf(Session& session, const DomainDescription& domain, const Mapping* mapping) {
+  if (mapping == nullptr) {
+    mapping = config::findMapping(session.configuration(), domain.name, toString(domain.uuid));
+  }
+  if (mapping == nullptr) {
+    throwIfRenamed(session, domain);
+    throwNoMapping(session, domain.name);
+  }
+  throwOwnProblems(session, *mapping);
+  return withOthers(session, *mapping, domain);
+}
+
+}  // namespace
+
+Subject findSubject(Session& session, const std::string& vm) {
+  const Mapping* mapping = config::findMapping(session.configuration(), vm, vm);
+  const auto found = session.hypervisor().findDomain(vm);
+  if (found) {
+    return subjectOf(session, *found, mapping);
+  }
+  if (mapping == nullptr) {
+    throwNoMapping(session, vm);
+  }
+  throwOwnProblems(session, *mapping);
+  const auto domain = session.hypervisor().findDomain(mapping->vm);
+  if (!domain) {
+    throwIfRenamed(session, *mapping);
+    throw Error(toString(mapping->vmPlace) + ": libvirt has no domain " + printable(mapping->vm),
+                "run `virsh list --all` to list the domains", ExitCode::badInput);
+  }
+  return withOthers(session, *mapping, *domain);
+}
+
+Subject findSubject(Session& session, const DomainDescription& domain) {
+  return subjectOf(session, domain, nullptr);
+}
+
+std::vector<Lease> leasesOf(const std::vector<Lease>& leases, const Uuid& domain) {
+  std::vector<Lease> own;
+  std::ranges::copy_if(leases, std::back_inserter(own),
+                       [&](const Lease& lease) { return lease.domain == domain; });
+  return own;
+}
+
+Scope scopeFor(const DomainDescription& domain, const ScopeOptions& options) {
+  const std::string name = "domain " + printable(domain.name);
+  if (options.config && !domain.persistent) {
+    throw Error(name + " is transient and has no persistent configuration",
+                "omit --config, or define the domain first (`virsh define`)", ExitCode::badInput);
+  }
+  if (options.live && !domain.active) {
+    throw Error(name + " is not running", "omit --live, or start the domain first",
+                ExitCode::badInput);
+  }
+  if (options.live == options.config) {  // neither or both
+    return {domain.persistent, domain.active};
+  }
+  return {options.config, options.live};
+}
+
+std::vector<Lease> liveLeases(Session& session, const DomainDescription& domain,
+                              const std::vector<Lease>& leases) {
+  const auto parsed = domain::parseDomain(domain.liveXml);
+  if (domain::isSealed(parsed, session.sealKey())) {
+    return parsed.leases;
+  }
+  const auto plugged = domain::devicesOfOurs(domain.liveXml);
+  std::vector<Lease> found = leasesOf(leases, domain.uuid);
+  std::erase_if(found, [&](const Lease& lease) { return !plugged.contains(lease.entry); });
+  return found;
+}
+
+std::vector<PciAddress> pfsOf(const std::vector<Lease>& leases) {
+  std::vector<PciAddress> pfs;
+  std::ranges::transform(leases, std::back_inserter(pfs), &Lease::pf);
+  return pfs;
+}
+
+std::vector<PciAddress> pfsOf(const Subject& subject, const Inventory& inventory,
+                              const std::vector<Lease>& leases) {
+  std::set<PciAddress> pfs;
+  std::vector<plan::Objection> raisedLater;
+  for (const auto& entry : subject.mapping.vfs) {
+    const auto* pf = plan::selectPf(entry.pf, subject.mapping, inventory, entry.place, raisedLater);
+    if (pf != nullptr) {
+      pfs.insert(pf->address);
+    }
+  }
+  for (const auto& function : subject.mapping.functions) {
+    pfs.insert(function.pci);
+  }
+  for (const auto& lease : leasesOf(leases, subject.domain.uuid)) {
+    pfs.insert(lease.pf);
+  }
+  return {pfs.begin(), pfs.end()};
+}
+
+namespace {
+
+Uuid ownerOf(const Mapping& mapping, const std::vector<Lease>& leases) {
+  const auto found = std::ranges::find_if(leases, [&](const Lease& lease) {
+    return lease.domainName == mapping.vm || toString(lease.domain) == mapping.vm;
+  });
+  return found == leases.end() ? Uuid{} : found->domain;
+}
+
+}  // namespace
+
+void settleNear(Session& session, Subject& subject, const std::vector<Lease>& leases) {
+  if (!plan::hasNear(subject.mapping) &&
+      std::ranges::none_of(subject.otherMappings, plan::hasNear)) {
+    return;
+  }
+  const Topology topology = inventory::readTopology(session.root(), host::Serials::skip);
+  const Inventory inventory = session.inventory({}, {});
+  const HostPolicy& policy = session.configuration().host;
+  const auto resolve = [&](const Mapping& mapping, const Uuid& domain) {
+    return plan::resolveNear({mapping, policy, inventory, topology, leases, domain});
+  };
+  auto resolution = resolve(subject.mapping, subject.domain.uuid);
+  subject.mapping = std::move(resolution.mapping);
+  subject.nearFaults = std::move(resolution.faults);
+  subject.nearReasons = std::move(resolution.reasons);
+  for (auto& mapping : subject.otherMappings) {  // they count where this attach creates VFs
+    if (plan::hasNear(mapping)) {
+      mapping = resolve(mapping, ownerOf(mapping, leases)).mapping;
+    }
+  }
+}
+
+std::vector<Mapping> nearSettled(Session& session, const Topology& topology,
+                                 std::vector<Mapping> mappings) {
+  if (std::ranges::none_of(mappings, plan::hasNear)) {
+    return mappings;
+  }
+  const auto leases = leasesOfTree(session);
+  const Inventory inventory = session.inventory({}, {});
+  const HostPolicy& policy = session.configuration().host;
+  for (Mapping& mapping : mappings) {
+    const Uuid owner = ownerOf(mapping, leases);
+    mapping = plan::resolveNear({mapping, policy, inventory, topology, leases, owner}).mapping;
+  }
+  return mappings;
+}
+
+}  // namespace vfpass::commands

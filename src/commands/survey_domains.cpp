@@ -1,0 +1,125 @@
+#include "survey_domains.hpp"
+
+#include "vfpass/base/text.hpp"
+#include "vfpass/domain/network_xml.hpp"
+#include "vfpass/domain/seal.hpp"
+
+namespace vfpass::commands {
+namespace {
+
+// Whoever may edit one domain must not be able to stop commands for the others.
+void addUnreadable(Session& session, const DomainDescription& domain, const Error& error,
+                   DomainSurvey& survey) {
+  survey.unreadable.push_back({domain.uuid, domain.name, error.what(), error.remedy()});
+  session.warn("domain " + printable(domain.name) +
+               ": its devices are unknown: " + withRemedy(error));
+}
+
+std::optional<domain::ParsedDomain> parseQuietly(Session& session, const DomainDescription& domain,
+                                                 const DomainXml& xml, DomainSurvey& survey) {
+  try {
+    auto parsed = domain::parseDomain(xml);
+    try {
+      domain::requireKnownClaims(parsed);
+    } catch (const Error& error) {  // the other claims count
+      addUnreadable(session, domain, error, survey);
+    }
+    return parsed;
+  } catch (const Error& error) {
+    addUnreadable(session, domain, error, survey);
+    return std::nullopt;
+  }
+}
+
+// MACs in unsealed metadata are ignored: anybody could have written them.
+void addClaims(const domain::ParsedDomain& parsed, const SealKey& key, DomainSummary& summary) {
+  summary.claims.insert(summary.claims.end(), parsed.claims.begin(), parsed.claims.end());
+  summary.macAddresses.insert(summary.macAddresses.end(), parsed.macAddresses.begin(),
+                              parsed.macAddresses.end());
+  if (!domain::isSealed(parsed, key)) {
+    return;
+  }
+  for (const auto& lease : parsed.leases) {
+    if (const auto mac = settingsOf(lease).mac) {
+      summary.macAddresses.push_back(*mac);
+    }
+  }
+}
+
+void surveyOne(Session& session, const DomainDescription& domain, DomainSurvey& survey) {
+  DomainSummary summary{domain.uuid, domain.name, domain.active, domain.persistent, {}, {}, {}};
+  bool stray = false;
+  const auto parse = [&](const DomainXml& xml) {
+    const auto parsed = xml.empty() ? std::nullopt : parseQuietly(session, domain, xml, survey);
+    if (parsed) {
+      addClaims(*parsed, session.sealKey(), summary);
+    }
+    if (parsed && parsed->managed) {
+      survey.managed.push_back(*parsed);
+    }
+    stray |= parsed && !parsed->managed && domain::hasOurDevices(*parsed);
+    return parsed ? parsed->claims : std::vector<Claim>();
+  };
+  parse(domain.persistentXml);
+  summary.liveClaims = parse(domain.liveXml);
+  if (domain.active) {
+    survey.active.push_back(domain.uuid);
+  }
+  if (stray) {
+    survey.strays.push_back(summary);
+  }
+  survey.summaries.push_back(std::move(summary));
+  survey.domains.emplace(domain.uuid, domain);
+}
+
+void addPool(Session& session, const NetworkDescription& network, DomainSurvey& survey) {
+  try {
+    survey.pools.push_back(domain::readNetworkPool(network.xml));
+  } catch (const Error& error) {
+    session.warn("network " + printable(network.name) +
+                 ": its devices are unknown: " + withRemedy(error));
+  }
+}
+
+}  // namespace
+
+const DomainDescription* DomainSurvey::find(const std::string& nameOrUuid) const {
+  for (const auto& [uuid, domain] : domains) {
+    if (domain.name == nameOrUuid) {
+      return &domain;
+    }
+  }
+  const auto uuid = parseUuid(nameOrUuid);
+  return uuid ? find(*uuid) : nullptr;
+}
+
+const DomainDescription* DomainSurvey::find(const Uuid& uuid) const {
+  const auto found = domains.find(uuid);
+  return found == domains.end() ? nullptr : &found->second;
+}
+
+DomainSurvey surveyDomains(Session& session) {
+  DomainSurvey survey;
+  for (const auto& domain : session.hypervisor().listDomains()) {
+    surveyOne(session, domain, survey);
+  }
+  for (const auto& network : session.hypervisor().listNetworks()) {
+    addPool(session, network, survey);
+  }
+  return survey;
+}
+
+std::vector<Lease> withCurrentNames(std::vector<Lease> leases, const DomainSurvey& survey) {
+  std::map<Uuid, std::string> names;
+  for (const auto& domain : survey.summaries) {
+    names.emplace(domain.uuid, domain.name);
+  }
+  for (auto& lease : leases) {
+    if (const auto name = names.find(lease.domain); name != names.end()) {
+      lease.domainName = name->second;
+    }
+  }
+  return leases;
+}
+
+}  // namespace vfpass::commands

@@ -1,0 +1,153 @@
+#include <ostream>
+#include <sstream>
+
+#include "commands.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/report/topology_report.hpp"
+#include "vfpass/report/verify_report.hpp"
+#include "guest_devices.hpp"
+#include "host_topology.hpp"
+#include "vfpass/base/output_file.hpp"
+#include "vfpass/topology/distance.hpp"
+#include "vfpass/topology/guest_topology.hpp"
+
+namespace vfpass::commands {
+namespace {
+
+struct TopoOptions {
+  std::string format = "matrix";
+  std::string vm;
+  std::string html;  ///< file; empty: none
+};
+
+/// The subject of `topo`: the host, with --vm also the guest.
+struct Shown {
+  report::TopologyReport host;
+  std::string vm;
+  GuestMachine machine;                        // empty without --vm, like the members below
+  std::vector<commands::LeasedDevice> devices;  // of the VM
+  report::TopologyReport guest;
+
+  [[nodiscard]] bool hasGuest() const { return !vm.empty(); }
+  [[nodiscard]] std::string inGuest() const { return "in guest " + vm; }
+  [[nodiscard]] const report::TopologyReport& subject() const { return hasGuest() ? guest : host; }
+};
+
+void addGuest(Session& session, const std::string& vm, Shown& shown) {
+  shown.vm = vm;
+  shown.devices = commands::guestDevicesOf(vm, shown.host);  // throws for a VM without a lease
+  shown.machine = guestMachineOf(session, vm, shown.host.leases);
+  shown.guest = {topology::guestTopology(shown.machine, shown.host.topology), {}};
+}
+
+void showNccl(Session& session, const Shown& shown) {
+  if (shown.hasGuest()) {
+    report::writeGuestNcclTopology(session.out(), shown.host.topology,
+                                   placedIn(shown.machine, shown.devices, shown.guest.topology));
+  } else {
+    report::writeNcclTopology(session.out(), shown.host.topology);
+  }
+}
+
+void writeSvg(std::ostream& out, const Shown& shown) {
+  if (shown.hasGuest()) {
+    report::writeTopologySvg(out, shown.host, shown.guest, shown.inGuest());
+  } else {
+    report::writeTopologySvg(out, shown.host);
+  }
+}
+
+void showTree(Session& session, const Shown& shown) {
+  if (shown.hasGuest()) {
+    session.out() << "on the host\n";
+  }
+  report::writeTopologyTree(session.out(), shown.host, session.style());
+  if (shown.hasGuest()) {
+    session.out() << '\n' << printable(shown.inGuest()) << '\n';
+    report::writeTopologyTree(session.out(), shown.guest, session.style());
+  }
+}
+
+void writeMatrix(std::ostream& out, const Shown& shown, const report::Style& style) {
+  if (!shown.hasGuest()) {
+    return report::writeTopologyMatrix(out, shown.host, style);
+  }
+  report::writeDeviceMatrix(out, "on the host",
+                            topology::hostMatrix(shown.machine, shown.host.topology), style);
+  out << '\n';
+  report::writeDeviceMatrix(out, shown.inGuest(),
+                            topology::guestMatrix(shown.machine, shown.host.topology), style);
+}
+
+void writeHtml(const Shown& shown, const std::string& file) {
+  std::ostringstream svg;
+  std::ostringstream words;
+  std::ostringstream page;
+  writeSvg(svg, shown);
+  writeMatrix(words, shown, {});
+  report::writeTopologyHtml(
+      page, shown.hasGuest() ? "vfpass topo: host and guest " + shown.vm : "vfpass topo: host",
+      svg.str(), words.str());
+  writeOutputFile(file, page.str());
+}
+
+// libpci, which knows the names, costs time.
+bool containsModels(const std::string& format, const TopoOptions& options) {
+  return format == "tree" || format == "svg" || format == "json" || !options.html.empty();
+}
+
+ExitCode show(Session& session, const TopoOptions& options) {
+  const std::string format = session.style().json ? "json" : options.format;
+  Shown shown;
+  shown.host = topologyReport(session, containsModels(format, options));
+  warnOfProblems(session, shown.host.topology);
+  if (!options.vm.empty()) {
+    addGuest(session, options.vm, shown);
+  }
+  if (!options.html.empty()) {
+    writeHtml(shown, options.html);
+    return ExitCode::done;
+  }
+  if (format == "nccl") {
+    showNccl(session, shown);
+  } else if (format == "json") {
+    report::writeTopologyJson(session.out(), shown.subject());
+  } else if (format == "dot") {
+    report::writeTopologyDot(session.out(), shown.subject());
+  } else if (format == "svg") {
+    writeSvg(session.out(), shown);
+  } else if (format == "tree") {
+    showTree(session, shown);
+  } else {
+    writeMatrix(session.out(), shown, session.style());
+  }
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void addTopo(CLI::App& app, Runner& runner) {
+  auto* command =
+      app.add_subcommand("topo", "Show the distance of each GPU to each PF, and the PCI tree");
+  const auto options = std::make_shared<TopoOptions>();
+  command
+      ->add_option(
+          "--format", options->format,
+          "Output format: matrix, tree, svg (picture), dot, json, nccl (for NCCL_TOPO_FILE)")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember({"matrix", "tree", "svg", "dot", "json", "nccl"}))
+      ->capture_default_str();
+  command
+      ->add_option("--vm", options->vm,
+                   "Show this VM's guest: matrix, tree and svg show host and guest, dot, json and\n"
+                   "nccl only the guest")
+      ->type_name("VM");
+  command
+      ->add_option("--html", options->html, "Write one HTML page with picture and matrix instead")
+      ->type_name("FILE");
+  command->callback([&runner, options] {
+    runner = [options](Session& session) { return show(session, *options); };
+  });
+}
+
+}  // namespace vfpass::commands

@@ -1,0 +1,204 @@
+#include "verification.hpp"
+
+#include <algorithm>
+#include <ctime>
+#include <iomanip>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "verification_steps.hpp"
+#include "vfpass/base/scope_guard.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/domain/read_domain_facts.hpp"
+#include "vfpass/report/verify_report.hpp"
+#include "guest_devices.hpp"
+#include "host_observer.hpp"
+#include "vfpass/base/stop_signals.hpp"
+#include "vfpass/state/report_history.hpp"
+
+namespace vfpass::commands {
+namespace {
+
+// Null if the VM has none.
+const Mapping* mappingOf(Session& session, const DomainDescription& domain) {
+  return config::findMapping(session.configuration(), domain.name, toString(domain.uuid));
+}
+
+verify::GpuTest gpuTestOf(bool option, std::optional<bool> mapped) {
+  using verify::GpuTest;
+  if (option || mapped.value_or(false)) {
+    return GpuTest::wanted;
+  }
+  return mapped ? GpuTest::excluded : GpuTest::automatic;
+}
+
+events::Result resultOf(Outcome outcome) {
+  return outcome == Outcome::passed   ? events::Result::done
+         : outcome == Outcome::failed ? events::Result::failed
+                                      : events::Result::unverified;
+}
+
+// The verdict, with the first finding that led to it.
+events::Ending endingOf(const VerifyReport& report) {
+  const Outcome outcome = verdict(report);
+  events::Ending ending{resultOf(outcome), "VM " + printable(report.domainName) + ": " +
+                                               std::string(toString(outcome))};
+  const auto cause = std::ranges::find(report.findings, outcome, &Finding::outcome);
+  if (outcome != Outcome::passed && cause != report.findings.end()) {
+    ending.message += ": " + cause->key + ": " + printable(cause->seen);
+    ending.remedy = cause->remedy;
+  }
+  return ending;
+}
+
+VerifyReport verifyAlone(Session& session, const DomainDescription& domain,
+                         const VerifyRequest& request) {
+  auto plan = verifyPlanFor(session, domain, request);
+  const auto probe = agent::readProbeFile(request.probe);
+  waitForAgent(session, session.hypervisor(), domain, request.wait);
+  agent::Agent agent(session.hypervisor(), domain.uuid, domain.name, timeoutOf(request, plan),
+                     checkpointOf(session));
+  const HostObserver host(session, domain, wantedMtus(session, domain));
+  plan.gpus = host.gpus();
+  verify::VerifyWatch watch = watchOf(session);
+  watch.host = [&](const Lease& lease) { return host.of(lease); };
+  return verifyGuest(agent, probe, plan, watch);
+}
+
+}  // namespace
+
+VerifyPolicy verifyPolicyOf(Session& session, const DomainDescription& domain) {
+  const Mapping* mapping = mappingOf(session, domain);
+  return mapping == nullptr ? VerifyPolicy{} : mapping->verify;
+}
+
+std::optional<NvlinkMode> nvlinkOf(Session& session, const DomainDescription& domain) {
+  const Mapping* mapping = mappingOf(session, domain);
+  return mapping == nullptr ? std::nullopt : mapping->nvlink;
+}
+
+std::map<std::string, unsigned> wantedMtus(Session& session, const DomainDescription& domain) {
+  std::map<std::string, unsigned> wanted;
+  if (const Mapping* mapping = mappingOf(session, domain); mapping != nullptr) {
+    for (const auto& vf : mapping->vfs) {
+      if (vf.guest.mtu) {
+        wanted[vf.name] = *vf.guest.mtu;
+      }
+    }
+  }
+  return wanted;
+}
+
+// Missing counters and errors are treated alike: the host has no measurement.
+std::optional<VfTraffic> trafficOf(Session& session, const Lease& lease) {
+  try {
+    return session.kernel().vfTraffic(lease.pf, vfOf(lease).index);
+  } catch (const Error& error) {
+    session.warn(error.what());
+    return std::nullopt;
+  }
+}
+
+verify::VerifyPlan verifyPlanFor(Session& session, const DomainDescription& domain,
+                                 const VerifyRequest& request) {
+  const VerifyPolicy policy = verifyPolicyOf(session, domain);
+  verify::VerifyPlan plan;
+  plan.leases = runningVfs(session, domain);
+  session.operations().addDevices(plan.leases);
+  plan.gpuTest = gpuTestOf(request.gpu, policy.gpu);
+  plan.nvlink = nvlinkOf(session, domain);
+  plan.minimumShare = request.minimumShare ? request.minimumShare : policy.minimumShare;
+  plan.messageBytes = request.messageBytes;
+  plan.iterations = request.iterations;
+  plan.allPairs = request.allPairs;
+  plan.sustain = request.sustain;
+  plan.sizes = request.sizes;
+  plan.sizeIterations = request.sizeIterations;
+  plan.folder = request.folder;
+  plan.probeTimeout = deadlines::probeWithin(request.timeout.value_or(deadlines::verify));
+  plan.relaxedOrdering = request.relaxedOrdering;
+  plan.tools = request.tools;
+  plan.concurrent = request.concurrent;
+  plan.vcpus = domain::readDomainFacts(domain.liveXml).onlineVcpus;
+  if (!request.inject.empty()) {
+    plan.probeArguments = {"--inject", request.inject};
+  }
+  return plan;
+}
+
+std::chrono::seconds timeoutOf(const VerifyRequest& request, const verify::VerifyPlan& plan) {
+  return request.timeout.value_or(deadlines::verifyVfs(plan.leases.size(), plan.sizes));
+}
+
+// The agent of a guest starts some time after boot.
+void waitForAgent(Session& session, Hypervisor& hypervisor, const DomainDescription& domain,
+                  std::chrono::seconds wait) {
+  const auto end = std::chrono::steady_clock::now() + wait;
+  if (wait.count() != 0) {
+    session.progress().show("waiting for the guest agent of " + domain.name);
+  }
+  while (std::chrono::steady_clock::now() < end) {
+    try {
+      agent::Agent(hypervisor, domain.uuid, domain.name, deadlines::agentPing,
+                   checkpointOf(session))
+          .call("guest-ping");
+      return;
+    } catch (const Error& error) {
+      session.verbose(error.what());
+    }
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  }
+}
+
+verify::VerifyWatch watchOf(Session& session) {
+  return {[&session](const Lease& lease) { return trafficOf(session, lease); },
+          [&session](std::size_t done, std::size_t all) {
+            const std::string part =
+                "copying the probe: " + std::to_string(done * 100 / all) + " %";
+            session.verbose(part);
+            session.progress().show(part);
+          },
+          {},
+          [&session](const std::string& part) { session.progress().show(part); }};
+}
+
+agent::Agent::Checkpoint checkpointOf(Session& session) {
+  return [&session] {
+    session.progress().tick();
+    StopSignals::throwIfAsked();
+  };
+}
+
+std::string reportTime() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  std::ostringstream text;
+  text << std::put_time(&parts, "%Y-%m-%dT%H:%M:%SZ");
+  return text.str();
+}
+
+void keepReport(Session& session, const VerifyReport& report) {
+  std::ostringstream text;
+  report::writeVerify(text, report, {.json = true});
+  state::keepReport(session.options().stateDirectory, report.domain, report.time, text.str());
+}
+
+VerifyReport verifyVm(Session& session, const DomainDescription& domain,
+                      const VerifyRequest& request) {
+  session.requireLocalLibvirt("verify");
+  session.operations().setDomain(domain.uuid, domain.name);
+  const ScopeGuard clearLine([&session] { session.progress().clear(); });
+  VerifyReport report = request.peer ? verifyWithPeer(session, domain, request)
+                                     : verifyAlone(session, domain, request);
+  report.domain = domain.uuid;
+  report.domainName = domain.name;
+  report.time = reportTime();
+  report::boundTexts(report);
+  keepReport(session, report);
+  session.operations().end(endingOf(report));
+  return report;
+}
+
+}  // namespace vfpass::commands

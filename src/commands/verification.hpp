@@ -1,0 +1,57 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "vfpass/finding.hpp"
+#include "vfpass/remote/peer_place.hpp"
+#include "command_session.hpp"
+#include "vfpass/verify/verify_guest.hpp"
+
+namespace vfpass::commands {
+
+/// What `vfpass verify` was asked to do with a VM. Where it says nothing, the VM's mapping decides.
+struct VerifyRequest {
+  std::optional<remote::PeerPlace> peer;
+  std::string probe;                        ///< the probe program on this host
+  std::string folder = agent::probeFolder;  ///< its directory in the guest
+  std::optional<double> minimumShare;       ///< 0 to 1
+  bool gpu = false;                         ///< GPU memory, even if the mapping excludes it
+  verify::RelaxedOrdering relaxedOrdering = verify::RelaxedOrdering::automatic;
+  bool tools = true;
+  bool concurrent = true;  ///< VFs at the same time where they share neither a PF nor a GPU
+  std::string inject;      ///< a fault for the probe; empty: none
+  /// For the whole verification; nullopt: by the number of VFs (deadlines::verifyVfs).
+  std::optional<std::chrono::seconds> timeout;
+  std::chrono::seconds wait{0};  ///< for the guest agent
+  std::uint64_t messageBytes = std::uint64_t{64} << 10U;
+  std::uint64_t iterations = 1000;
+  bool allPairs = false;                        ///< with a peer: all pairs at the same time
+  std::chrono::seconds sustain{10};             ///< time for which they move data
+  bool sizes = false;                           ///< measure every message size
+  std::optional<std::uint64_t> sizeIterations;  ///< for each size; nullopt: the probe's default
+};
+
+/// Verifies a running VM, with its peer if there is one, and keeps the report. Throws Error if the
+/// verification cannot begin.
+VerifyReport verifyVm(Session& session, const DomainDescription& domain,
+                      const VerifyRequest& request);
+
+/// Verifies the VMs that have started and whose mapping has `on-start: report`, and keeps a report
+/// of each, also of those that cannot be verified. Runs this program again for each of them, with
+/// the VM as an additional argument.
+void verifyStarted(Session& session, const VerifyRequest& request);
+
+/// Verifies one of them, a UUID. Throws no Error about the VM.
+void verifyStartedVm(Session& session, const std::string& vm, const VerifyRequest& request);
+
+/// The MTUs that the VM's mapping sets in the guest, by entry.
+std::map<std::string, unsigned> wantedMtus(Session& session, const DomainDescription& domain);
+
+/// `nvlink:` of the VM's mapping.
+std::optional<NvlinkMode> nvlinkOf(Session& session, const DomainDescription& domain);
+
+/// The traffic counters of a VF of this host; nullopt if they cannot be read.
+std::optional<VfTraffic> trafficOf(Session& session, const Lease& lease);
+
+}  // namespace vfpass::commands

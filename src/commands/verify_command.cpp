@@ -1,0 +1,300 @@
+#include <filesystem>
+#include <optional>
+#include <ostream>
+#include <sstream>
+#include <utility>
+
+#include "commands.hpp"
+#include "vfpass/base/program_file.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/deadlines.hpp"
+#include "vfpass/report/topology_report.hpp"
+#include "vfpass/report/verify_report.hpp"
+#include "guest_devices.hpp"
+#include "host_topology.hpp"
+#include "vfpass/base/output_file.hpp"
+#include "vfpass/base/stop_signals.hpp"
+#include "verification.hpp"
+#include "vfpass/state/report_history.hpp"
+#include "vfpass/topology/guest_topology.hpp"
+
+namespace vfpass::commands {
+namespace {
+
+struct VerifyOptions {
+  std::string vm;
+  std::vector<std::string> peer;  ///< VM, or URI and VM
+  std::string probe;              ///< empty: the one that belongs to this vfpass
+  std::string folder = agent::probeFolder;
+  std::string minimumBandwidth;
+  std::string inject;
+  std::string relaxedOrdering;
+  bool noTools = false;
+  bool sequential = false;
+  bool gpu = false;
+  bool junit = false;
+  std::string html;  ///< file; empty: none
+  bool pending = false;
+  std::optional<unsigned> timeoutSeconds;
+  unsigned waitSeconds = 0;
+  std::uint64_t messageBytes = std::uint64_t{64} << 10U;
+  std::uint64_t iterations = 1000;
+  bool allPairs = false;
+  unsigned sustainSeconds = 0;  ///< 0: not specified
+  bool sizes = false;
+  std::optional<std::uint64_t> sizeIterations;
+};
+
+std::optional<double> shareOf(const std::string& text) {
+  if (text.empty()) {
+    return std::nullopt;
+  }
+  std::istringstream stream(text);
+  double percent = 0;
+  std::string sign;
+  if (!(stream >> percent >> sign) || sign != "%" || percent < 0 || percent > 100) {
+    throw Error("--minimum-bandwidth: invalid percentage " + printable(text),
+                "specify a percentage from 0% to 100%, such as 90%", ExitCode::badInput);
+  }
+  return percent / 100;
+}
+
+verify::RelaxedOrdering orderingOf(const std::string& word) {
+  using verify::RelaxedOrdering;
+  return word == "off"    ? RelaxedOrdering::off
+         : word == "on"   ? RelaxedOrdering::on
+         : word == "both" ? RelaxedOrdering::both
+                          : RelaxedOrdering::automatic;
+}
+
+// `verify --peer VM2 VM`: the option takes up to two words, and only a URI is followed by a second.
+void giveBackVm(VerifyOptions& options) {
+  if (options.vm.empty() && options.peer.size() == 2 &&
+      options.peer.front().find("://") == std::string::npos) {
+    options.vm = options.peer.back();
+    options.peer.pop_back();
+  }
+}
+
+// The probe's time has to contain the sustained transfers, and as much again for all the rest.
+void checkAllPairs(const VerifyOptions& options) {
+  if (options.allPairs && options.peer.empty()) {
+    throw Error("--all-pairs: no other VM to pair with", "specify one with --peer",
+                ExitCode::badInput);
+  }
+  if (options.sustainSeconds != 0 && !options.allPairs) {
+    throw Error("--sustain: only possible with --all-pairs", "add --all-pairs, or omit --sustain",
+                ExitCode::badInput);
+  }
+  const std::chrono::seconds timeout(
+      options.timeoutSeconds.value_or(static_cast<unsigned>(deadlines::verify.count())));
+  const auto probe = deadlines::probeWithin(timeout);
+  if (std::chrono::seconds(options.sustainSeconds) * 2 > probe) {
+    throw Error("--sustain " + std::to_string(options.sustainSeconds) +
+                    ": too long for a --timeout of " + std::to_string(timeout.count()) + " seconds",
+                "set --timeout to at least five times as many seconds", ExitCode::badInput);
+  }
+}
+
+commands::VerifyRequest requestOf(const VerifyOptions& options) {
+  commands::VerifyRequest request;
+  if (!options.peer.empty()) {
+    request.peer = remote::parsePeer(options.peer);
+  }
+  request.probe = options.probe.empty() ? programFile("vfpass-probe").string() : options.probe;
+  request.folder = options.folder;
+  request.minimumShare = shareOf(options.minimumBandwidth);
+  request.gpu = options.gpu;
+  request.relaxedOrdering = orderingOf(options.relaxedOrdering);
+  request.tools = !options.noTools;
+  request.concurrent = !options.sequential;
+  request.inject = options.inject;
+  if (options.timeoutSeconds) {
+    request.timeout = std::chrono::seconds(*options.timeoutSeconds);
+  }
+  request.wait = std::chrono::seconds(options.waitSeconds);
+  request.messageBytes = options.messageBytes;
+  request.iterations = options.iterations;
+  request.allPairs = options.allPairs;
+  if (options.sustainSeconds != 0) {
+    request.sustain = std::chrono::seconds(options.sustainSeconds);
+  }
+  request.sizes = options.sizes;
+  request.sizeIterations = options.sizeIterations;
+  return request;
+}
+
+ExitCode exitCodeOf(const VerifyReport& report) {
+  switch (verdict(report)) {
+    case Outcome::passed:
+      return ExitCode::done;
+    case Outcome::failed:
+      return ExitCode::unproven;
+    default:
+      return ExitCode::unverified;
+  }
+}
+
+// Without the guest if its devices cannot be found.
+std::string pictureOf(Session& session, const VerifyReport& report) {
+  const auto host = topologyReport(session, true);
+  std::ostringstream svg;
+  try {
+    const auto machine = guestMachineOf(session, toString(report.domain), host.leases);
+    report::writeTopologySvg(svg, host, {topology::guestTopology(machine, host.topology), {}},
+                             "in guest " + report.domainName);
+  } catch (const Error& error) {
+    session.verbose(error.what());
+    report::writeTopologySvg(svg, host);
+  }
+  return svg.str();
+}
+
+void writeHtml(Session& session, const VerifyReport& report, const std::string& file) {
+  std::vector<report::PastVerification> history;
+  for (const auto& kept : state::keptReports(session.options().stateDirectory, report.domain)) {
+    auto past = report::readPastVerification(kept.text);
+    past.problem = kept.problem.empty() ? past.problem : kept.problem;
+    if (past.time != report.time) {
+      history.push_back(past);
+    }
+  }
+  std::ostringstream page;
+  report::writeVerifyHtml(page, report, pictureOf(session, report), history);
+  writeOutputFile(file, page.str());
+}
+
+ExitCode verifyPending(Session& session, const VerifyOptions& options,
+                       const commands::VerifyRequest& request) {
+  if (!options.peer.empty()) {
+    throw Error("--pending: not possible with --peer", "omit --peer", ExitCode::badInput);
+  }
+  const StopSignals stop;
+  if (options.vm.empty()) {
+    verifyStarted(session, request);
+  } else {
+    verifyStartedVm(session, options.vm, request);
+  }
+  return ExitCode::done;
+}
+
+ExitCode verify(Session& session, VerifyOptions options) {
+  giveBackVm(options);
+  checkAllPairs(options);
+  const commands::VerifyRequest request = requestOf(options);
+  session.requireChangesPossible("verify");
+  if (options.pending) {
+    return verifyPending(session, options, request);
+  }
+  if (options.vm.empty()) {
+    throw Error("no VM specified", "run `vfpass verify VM`", ExitCode::badInput);
+  }
+  session.operations().begin(events::Operation::verify, options.vm);
+  const DomainDescription domain = runningGuest(session, options.vm, "verify");
+  const StopSignals stop;  // gives time to stop the probe in the guest
+  const VerifyReport report = verifyVm(session, domain, request);
+  if (!options.html.empty()) {
+    writeHtml(session, report, options.html);
+  }
+  if (options.junit) {
+    report::writeVerifyJunit(session.out(), report);
+  } else {
+    report::writeVerify(session.out(), report, session.style());
+  }
+  return exitCodeOf(report);
+}
+
+void addPeerOptions(CLI::App& command, VerifyOptions& options) {
+  command
+      .add_option("--peer", options.peer,
+                  "Transfer data between this VM and another one: VM2 of this host, host2:VM2, or\n"
+                  "qemu+ssh://host2/system VM2")
+      ->expected(1, 2)
+      ->type_name("[HOST:]VM");
+  command.add_flag("--all-pairs", options.allPairs,
+                   "With --peer: also run all pairs of VFs at the same time");
+  command.add_option("--sustain", options.sustainSeconds, "Duration of --all-pairs (default: 10)")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1, 600));
+}
+
+void addReportOptions(CLI::App& command, VerifyOptions& options) {
+  command.add_flag("--junit", options.junit, "Print the report as JUnit XML");
+  command.add_option("--html", options.html, "Also write the report as one HTML page")
+      ->type_name("FILE");
+}
+
+void addMeasurementOptions(CLI::App& command, VerifyOptions& options) {
+  command.add_flag("--gpu", options.gpu,
+                   "Verify GPU memory (the default if the VM has a leased GPU), even if the\n"
+                   "mapping excludes it");
+  command
+      .add_option("--minimum-bandwidth", options.minimumBandwidth,
+                  "Minimum share of the lowest limit (port without headers, PCI Express), such\n"
+                  "as 90%")
+      ->type_name("PERCENT");
+  command.add_option("--bytes", options.messageBytes, "Message size, such as 64K")
+      ->transform(CLI::AsSizeValue(false));
+  command
+      .add_option_function<std::uint64_t>(
+          "--iterations",
+          [&options](std::uint64_t count) {
+            options.iterations = count;
+            options.sizeIterations = count;
+          },
+          "Minimum number of messages per run (bandwidth runs last at least 0.5 s)")
+      ->type_name("NUMBER")
+      ->check(CLI::Range(1, 1000000));
+  command.add_flag("--sizes", options.sizes,
+                   "Also measure every message size from 2 bytes to 16 MiB");
+}
+
+void addRunOptions(CLI::App& command, VerifyOptions& options) {
+  command
+      .add_option("--timeout", options.timeoutSeconds,
+                  "Time limit for the whole command (default: 600, and more for several VFs)")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(10, 86400));
+  command.add_option("--wait", options.waitSeconds, "Time to wait for the guest agent")
+      ->type_name("SECONDS");
+  command.add_flag("--pending", options.pending,
+                   "Verify the VMs that have started and have `verify: {on-start: report}`; run "
+                   "by systemd");
+  command.add_option("--probe", options.probe, "Probe program on this host")->type_name("FILE");
+  command.add_option("--guest-folder", options.folder, "Directory for the probe in the guest")
+      ->type_name("DIRECTORY")
+      ->capture_default_str();
+  command
+      .add_option("--relaxed-ordering", options.relaxedOrdering,
+                  "Relaxed ordering of PCI Express writes (default: both, except for SoftRoCE)")
+      ->type_name("MODE")
+      ->check(CLI::IsMember({"off", "on", "both"}));
+  command.add_flag("--no-tools", options.noTools,
+                   "Do not run perftest and nccl-tests even if the guest has them");
+  command.add_flag("--sequential", options.sequential,
+                   "Verify one VF after another, so that no other VF affects a figure (default:\n"
+                   "VFs of different PFs at the same time)");
+  command
+      .add_option("--inject", options.inject,
+                  "Make the probe inject a fault, which verify must detect")
+      ->type_name("FAULT");
+}
+
+}  // namespace
+
+void addVerify(CLI::App& app, Runner& runner) {
+  auto* command = app.add_subcommand(
+      "verify",
+      "Verify in the guest that RDMA works, and compare the result with the host's counters");
+  const auto options = std::make_shared<VerifyOptions>();
+  command->add_option("vm", options->vm, "Domain name or UUID")->type_name("VM");
+  addPeerOptions(*command, *options);
+  addReportOptions(*command, *options);
+  addMeasurementOptions(*command, *options);
+  addRunOptions(*command, *options);
+  command->callback([&runner, options] {
+    runner = [options](Session& session) { return verify(session, *options); };
+  });
+}
+
+}  // namespace vfpass::commands

@@ -1,0 +1,197 @@
+#include <optional>
+
+#include "verification_steps.hpp"
+#include "vfpass/base/shell.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/domain/domain_xml.hpp"
+#include "vfpass/hypervisor/libvirt_module.hpp"
+#include "vfpass/remote/remote_host.hpp"
+#include "vfpass/remote/remote_libvirt.hpp"
+#include "guest_devices.hpp"
+#include "host_observer.hpp"
+#include "vfpass/verify/verify_pair.hpp"
+
+namespace vfpass::commands {
+namespace {
+
+using remote::PeerPlace;
+
+void requireAnotherVm(const DomainDescription& peer, const DomainDescription& domain) {
+  if (peer.uuid == domain.uuid) {
+    throw Error("--peer: same VM as the verified one", "specify another VM, or omit --peer",
+                ExitCode::badInput);
+  }
+}
+
+/// A VM of this host.
+class LocalPeer {
+ public:
+  LocalPeer(Session& session, const DomainDescription& domain)
+      : session_(session), domain_(domain), host_(session, domain, wantedMtus(session, domain)) {}
+
+  [[nodiscard]] verify::PairGuest guest(agent::Agent& agent, std::vector<Lease> leases) const {
+    return {agent,
+            domain_.name,
+            std::move(leases),
+            [this](const Lease& lease) { return host_.of(lease); },
+            [this](const Lease& lease) { return trafficOf(session_, lease); },
+            nvlinkOf(session_, domain_),
+            host_.gpus()};
+  }
+
+ private:
+  Session& session_;
+  const DomainDescription& domain_;
+  HostObserver host_;
+};
+
+/// The VM of another host, which is running. libvirt there is asked directly, its vfpass over ssh.
+class RemotePeer {
+ public:
+  /// `connected`: when the domain has to be known; `observed`: when the last question has to be
+  /// answered.
+  RemotePeer(Session& session, const PeerPlace& place, const Deadline& connected,
+             const Deadline& observed)
+      : session_(session),
+        place_(place),
+        libvirt_(place, hypervisor::connectLibvirt, connected, checkpointOf(session)),
+        domain_(findRunning(connected)) {
+    try {
+      host_.emplace(remote::observe(place, domain_.uuid, observed, checkpointOf(session)));
+    } catch (const Error& error) {
+      reason_ = error.what();
+      remedy_ = error.remedy().empty()
+                    ? "make `ssh " + shellArgument(place.host) +
+                          " vfpass observe` work without a password, as root, with vfpass installed"
+                    : error.remedy();
+    }
+  }
+
+  [[nodiscard]] Hypervisor& hypervisor() const { return libvirt_.hypervisor(); }
+  [[nodiscard]] const DomainDescription& domain() const { return domain_; }
+
+  // From the metadata in its XML: they only tell which devices to look for in the guest.
+  [[nodiscard]] std::vector<Lease> leases() const {
+    const auto parsed = domain::parseDomain(domain_.liveXml);
+    const auto plugged = domain::devicesOfOurs(domain_.liveXml);
+    std::vector<Lease> leases = parsed.leases;
+    std::erase_if(leases, [&](const Lease& lease) {
+      return !isVf(lease) || !plugged.contains(lease.entry) || parsed.foreignMetadata;
+    });
+    if (leases.empty()) {
+      throw Error("domain " + printable(place_.text) + ": running without a leased VF",
+                  "run `vfpass attach " + shellArgument(domain_.name) + "` on its host",
+                  ExitCode::unverified);
+    }
+    return leases;
+  }
+
+  [[nodiscard]] verify::PairGuest guest(agent::Agent& agent) const {
+    verify::PairGuest guest{agent, place_.text, leases(), {}, {}, {}, {}};
+    guest.machine = machine();
+    if (!host_) {
+      guest.unobserved = reason_;
+      guest.unobservedRemedy = remedy_;
+      return guest;
+    }
+    guest.host = [this](const Lease& lease) { return host_->host(lease.entry); };
+    guest.traffic = [this](const Lease& lease) { return trafficThere(lease); };
+    guest.nvlink = host_->observation().nvlink;
+    guest.gpus = host_->observation().gpus;
+    return guest;
+  }
+
+ private:
+  // The name may be one of this host's own names.
+  [[nodiscard]] std::string machine() const {
+    const bool here = host_ && host_->observation().bootId == session_.kernel().bootId();
+    return here ? "" : place_.host;
+  }
+
+  [[nodiscard]] std::optional<VfTraffic> trafficThere(const Lease& lease) const {
+    try {
+      return host_->traffic(lease.entry);
+    } catch (const Error& error) {
+      session_.warn(error.what());
+      return std::nullopt;
+    }
+  }
+
+  [[nodiscard]] DomainDescription findRunning(const Deadline& deadline) const {
+    const auto found = libvirt_.findDomain(place_.vm, deadline);
+    if (!found) {
+      throw Error("libvirt of " + printable(place_.host) + " has no domain " + printable(place_.vm),
+                  "run `virsh --connect " + shellArgument(place_.uri) + " list --all`",
+                  ExitCode::badInput);
+    }
+    if (!found->active) {
+      throw Error("domain " + printable(place_.text) + " is not running",
+                  "start it, then run `vfpass verify` again", ExitCode::unverified);
+    }
+    return *found;
+  }
+
+  Session& session_;
+  const PeerPlace& place_;
+  remote::RemoteLibvirt libvirt_;
+  DomainDescription domain_;
+  std::optional<remote::RemoteHost> host_;
+  std::string reason_;
+  std::string remedy_;
+};
+
+agent::Agent agentOf(Session& session, Hypervisor& hypervisor, const DomainDescription& domain,
+                     std::chrono::seconds timeout) {
+  return {hypervisor, domain.uuid, domain.name, timeout, checkpointOf(session)};
+}
+
+VerifyReport verifyWithLocal(Session& session, const DomainDescription& domain,
+                             const VerifyRequest& request) {
+  const DomainDescription peer = runningGuest(session, request.peer->vm, "verify");
+  requireAnotherVm(peer, domain);
+  const auto plan = verifyPlanFor(session, domain, request);
+  const auto probe = agent::readProbeFile(request.probe);
+  waitForAgent(session, session.hypervisor(), domain, request.wait);
+  waitForAgent(session, session.hypervisor(), peer, request.wait);
+  const auto timeout = timeoutOf(request, plan);
+  agent::Agent near = agentOf(session, session.hypervisor(), domain, timeout);
+  agent::Agent far = agentOf(session, session.hypervisor(), peer, timeout);
+  const LocalPeer nearSide(session, domain);
+  const LocalPeer farSide(session, peer);
+  VerifyReport report =
+      verifyPair(nearSide.guest(near, plan.leases), farSide.guest(far, runningVfs(session, peer)),
+                 probe, plan, watchOf(session));
+  report.peerName = peer.name;
+  return report;
+}
+
+VerifyReport verifyWithRemote(Session& session, const DomainDescription& domain,
+                              const VerifyRequest& request) {
+  const auto plan = verifyPlanFor(session, domain, request);
+  const auto probe = agent::readProbeFile(request.probe);
+  const Deadline whole(timeoutOf(request, plan));  // waiting for the agents does not count
+  const RemotePeer peer(session, *request.peer, whole,
+                        Deadline(timeoutOf(request, plan) + 2 * request.wait));
+  const auto timeout = std::chrono::floor<std::chrono::seconds>(whole.left());
+  requireAnotherVm(peer.domain(), domain);
+  waitForAgent(session, session.hypervisor(), domain, request.wait);
+  waitForAgent(session, peer.hypervisor(), peer.domain(), request.wait);
+  agent::Agent near = agentOf(session, session.hypervisor(), domain, timeout);
+  agent::Agent far = agentOf(session, peer.hypervisor(), peer.domain(), timeout);
+  const LocalPeer nearSide(session, domain);
+  VerifyReport report =
+      verifyPair(nearSide.guest(near, plan.leases), peer.guest(far), probe, plan, watchOf(session));
+  report.peerName = request.peer->text;
+  return report;
+}
+
+}  // namespace
+
+// The report belongs to the first VM; the peer is only its counterpart.
+VerifyReport verifyWithPeer(Session& session, const DomainDescription& domain,
+                            const VerifyRequest& request) {
+  return request.peer->isRemote() ? verifyWithRemote(session, domain, request)
+                                  : verifyWithLocal(session, domain, request);
+}
+
+}  // namespace vfpass::commands

@@ -1,0 +1,66 @@
+#include <algorithm>
+
+#include "commands.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/inventory/read_inventory.hpp"
+#include "vfpass/report/inventory_report.hpp"
+
+namespace vfpass::commands {
+namespace {
+
+bool hasName(const PhysicalFunction& pf, const std::string& name) {
+  const auto address = parsePciAddress(name);
+  return (address && pf.address == *address) || pf.netdev == name || pf.rdmaDevice == name ||
+         pf.serial == name;
+}
+
+// A PF can be given by its PCI address, netdev or RDMA device, and all PFs of a card by its serial
+// number.
+void keepOnly(Inventory& inventory, const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto& pf : inventory.pfs) {
+    names.insert(names.end(), {toString(pf.address), pf.netdev, pf.rdmaDevice, pf.serial});
+  }
+  std::erase(names, "");
+  std::erase_if(inventory.pfs, [&](const PhysicalFunction& pf) { return !hasName(pf, name); });
+  if (inventory.pfs.empty()) {
+    const auto near = closestSpelling(name, names);
+    throw Error(
+        "no PF " + printable(name) + " on this host",
+        near ? "did you mean `" + printable(*near) + "`?" : "run `vfpass pf list` to list the PFs",
+        ExitCode::badInput);
+  }
+}
+
+ExitCode listVfs(Session& session, const std::string& pf) {
+  // The table shows neither users nor driver overrides of the VFs.
+  // Neither do they have serial numbers, which only --pf can name.
+  const auto serials = pf.empty() ? host::Serials::skip : host::Serials::read;
+  Inventory inventory = session.style().json ? inventory::readInventory(session.root(), {}, serials)
+                                             : inventory::readVfList(session.root(), serials);
+  if (!pf.empty()) {
+    keepOnly(inventory, pf);
+  }
+  // This host's leases do not apply to a captured tree.
+  const bool live = session.options().sysroot == "/";
+  const auto leases = live ? session.readLeases() : std::vector<Lease>();
+  report::writeVfs(session.out(), inventory, leases, session.style());
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void addVf(CLI::App& app, Runner& runner) {
+  auto* vf = app.add_subcommand("vf", "Show the virtual functions of this host");
+  vf->require_subcommand(1);
+  const auto pf = std::make_shared<std::string>();
+  auto* list = vf->add_subcommand("list", "List the VFs with driver, attributes and lease");
+  list->add_option(
+          "--pf", *pf,
+          "Only the VFs of this PF: netdev, PCI address, RDMA device, or serial number of the card")
+      ->type_name("PF");
+  list->callback(
+      [&runner, pf] { runner = [pf](Session& session) { return listVfs(session, *pf); }; });
+}
+
+}  // namespace vfpass::commands
