@@ -5,15 +5,14 @@
 
 namespace vfpass {
 
-std::optional<std::string> parseDriverName(std::string_view text) {
+bool isDriverName(std::string_view name) {
   constexpr std::size_t longest = 63;  // a module name has at most 55 characters (MODULE_NAME_LEN)
   constexpr std::string_view allowed =
       "abcdefghijklmnopqrstuvwxyz"
       "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
   // modprobe would parse a name with a leading `-` as an option if a caller omits `--`.
-  const bool valid = text.size() <= longest && !text.starts_with('-') &&
-                     text.find_first_not_of(allowed) == std::string_view::npos;
-  return valid ? std::optional(std::string(text)) : std::nullopt;
+  return !name.empty() && name.size() <= longest && !name.starts_with('-') &&
+         name.find_first_not_of(allowed) == std::string_view::npos;
 }
 
 // Driver names and module names: KBUILD_MODNAME, which the variants use, has underscores.

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "vfpass/base/pci_capability.hpp"
 #include "vfpass/host/root.hpp"
 #include "vfpass/topology.hpp"
 
@@ -21,10 +22,6 @@ struct Acs {
 /// The first `bytes` of a function's configuration space; empty if it cannot be read.
 std::string readConfig(const host::Root& root, const TopologyFunction& function,
                        std::size_t bytes = 4096);
-
-/// Whether the extended configuration space was read. Only root can read more than the first 64
-/// bytes, and conventional PCI devices have only 256.
-bool hasExtendedSpace(std::string_view config);
 
 /// nullopt if the function has no ACS capability.
 std::optional<Acs> acsOf(std::string_view config);

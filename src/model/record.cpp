@@ -91,7 +91,7 @@ const Json* ObjectReader::find(const char* name) {
 }
 
 void ObjectWriter::driver(const char* name, const std::string& value) {
-  if (!parseDriverName(value)) {
+  if (!value.empty() && !isDriverName(value)) {
     throw Error("cannot restore driver '" + printable(value) + "' later: not a valid driver name",
                 "unbind that driver, then try again", ExitCode::refused);
   }
@@ -100,7 +100,7 @@ void ObjectWriter::driver(const char* name, const std::string& value) {
 
 void ObjectReader::driver(const char* name, std::string& value) {
   (*this)(name, value);
-  if (!parseDriverName(value)) {
+  if (!value.empty() && !isDriverName(value)) {
     throwDamagedRecord("member '" + std::string(name) + "' is not a valid driver name");
   }
 }

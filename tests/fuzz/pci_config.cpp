@@ -1,5 +1,5 @@
 // Configuration space of a PCI function, which a VF or an emulated device can define.
-// covers: src/host/inventory/read_pci_function.cpp
+// covers: src/base/pci_capability.cpp src/host/inventory/read_pci_function.cpp
 #include "read_pci_function.hpp"
 
 #include <string>

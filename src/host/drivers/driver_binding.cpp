@@ -11,6 +11,7 @@
 #include "helper/guarded_child.hpp"
 #include "sysfs/pci_function.hpp"
 #include "vfpass/base/deadline.hpp"
+#include "vfpass/base/driver_name.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/host/vfio_users.hpp"

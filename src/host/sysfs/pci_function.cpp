@@ -7,6 +7,7 @@
 
 #include "drivers/driver_binding.hpp"
 #include "holders/block_holders.hpp"
+#include "vfpass/base/driver_name.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
 #include "vfpass/error.hpp"
@@ -18,7 +19,6 @@
 namespace vfpass::host {
 namespace {
 
-constexpr std::size_t longestDriverName = 63;
 constexpr unsigned vfLimit = 65535;  // SR-IOV's TotalVFs is a 16-bit field
 
 std::optional<Netdev> readNetdev(const Root& root, const std::string& path,
@@ -58,17 +58,9 @@ std::string functionPath(const PciAddress& function) {
   return "sys/bus/pci/devices/" + toString(function);
 }
 
-bool isDriverName(std::string_view name) {
-  constexpr std::string_view allowed =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
-  return !name.empty() && name.size() <= longestDriverName &&
-         name.find_first_not_of(allowed) == std::string_view::npos;
-}
-
 std::string driverPath(const std::string& driver) {
   if (!isDriverName(driver)) {
-    throw Error("\"" + printable(driver.substr(0, longestDriverName)) +
-                "\": invalid PCI driver name");
+    throw Error("\"" + printable(driver.substr(0, 63)) + "\": invalid PCI driver name");
   }
   return "sys/bus/pci/drivers/" + driver;
 }

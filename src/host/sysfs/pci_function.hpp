@@ -14,8 +14,6 @@ namespace vfpass::host {
 
 /// `sys/bus/pci/devices/0000:3b:00.1`
 std::string functionPath(const PciAddress& function);
-/// Whether this is a valid PCI driver name: 1 to 63 characters of A-Z, a-z, 0-9, `_` and `-`.
-bool isDriverName(std::string_view name);
 /// `sys/bus/pci/drivers/vfio-pci`. Throws Error for an invalid driver name: names come from
 /// metadata and sysfs and must not lead to another directory.
 std::string driverPath(const std::string& driver);

@@ -9,6 +9,7 @@
 #include "gpu/gpu_inventory.hpp"
 #include "rdma/rdma_devices.hpp"
 #include "system/pci_functions.hpp"
+#include "vfpass/base/pci_capability.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/pci_address.hpp"
 
@@ -23,14 +24,15 @@ constexpr std::size_t controlOffset = 6;
 constexpr std::uint16_t atsEnabled = 0x8000;
 
 Json capability(const PciFunction& function, std::uint16_t which) {
-  const auto place = extendedCapability(function.config, which);
-  if (!place) {
+  if (!hasExtendedSpace(function.config)) {
     return {{"present", nullptr}, {"detail", "cannot read the extended configuration space"}};
   }
-  if (*place == 0) {
+  const auto place = findExtendedCapability(function.config, which);
+  if (!place) {
     return {{"present", false}};
   }
-  return {{"present", true}, {"control", configWord(function.config, *place + controlOffset)}};
+  return {{"present", true},
+          {"control", configWord(function.config, *place + controlOffset).value_or(0)}};
 }
 
 Json toJson(const PciFunction& function) {

@@ -9,7 +9,6 @@
 namespace vfpass::probe {
 namespace {
 
-constexpr std::size_t extendedSpace = 0x100;
 constexpr std::size_t wholeSpace = 4096;
 
 std::uint64_t hexNumber(std::string_view text) {
@@ -70,36 +69,6 @@ std::vector<PciFunction> readPciFunctions(const SysfsReader& sysfs) {
     functions.push_back(readFunction(sysfs, address));
   }
   return functions;
-}
-
-std::uint16_t configWord(std::string_view config, std::size_t offset) {
-  if (offset + 2 > config.size()) {
-    return 0;
-  }
-  const auto low = static_cast<unsigned char>(config[offset]);
-  const auto high = static_cast<unsigned char>(config[offset + 1]);
-  return static_cast<std::uint16_t>(low | high << 8U);
-}
-
-std::optional<std::size_t> extendedCapability(std::string_view config, std::uint16_t wanted) {
-  if (config.size() <= extendedSpace) {
-    return std::nullopt;
-  }
-  // A header has 16 bits of ID, 4 of version and 12 for the offset of the next one. Each has its
-  // own offset, which bounds the list.
-  constexpr std::size_t maxCapabilities = (wholeSpace - extendedSpace) / 4;
-  std::size_t offset = extendedSpace;
-  for (std::size_t seen = 0; seen < maxCapabilities && offset >= extendedSpace; ++seen) {
-    const std::uint16_t id = configWord(config, offset);
-    if (id == wanted) {
-      return offset;
-    }
-    if (id == 0 || id == UINT16_MAX) {
-      break;
-    }
-    offset = configWord(config, offset + 2) >> 4U & ~std::size_t{3};
-  }
-  return 0;
 }
 
 std::string pciDistance(const PciFunction& first, const PciFunction& second) {

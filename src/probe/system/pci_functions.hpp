@@ -1,9 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "system/sysfs_reader.hpp"
@@ -28,17 +26,6 @@ struct PciFunction {
 };
 
 std::vector<PciFunction> readPciFunctions(const SysfsReader& sysfs);
-
-/// Extended capabilities (PCI Express Base Specification, chapter 7).
-constexpr std::uint16_t accessControlServices = 0x000d;
-constexpr std::uint16_t addressTranslationServices = 0x000f;
-
-/// Offset of an extended capability; 0 if the function has none, nullopt if its extended space
-/// cannot be read: without root, or if the guest's machine type has no such space.
-std::optional<std::size_t> extendedCapability(std::string_view config, std::uint16_t wanted);
-
-/// 16 bits of the configuration space; 0 beyond its end.
-std::uint16_t configWord(std::string_view config, std::size_t offset);
 
 /// Distance of two functions in NCCL's terms: PIX (one switch between them), PXB (several bridges),
 /// PHB (the host bridge), SYS (another NUMA node). Paths as in PciFunction.

@@ -148,7 +148,7 @@ TEST_F(BindDriverTest, RejectsInvalidDriverNames) {
   for (const std::string& name :
        {std::string("../../../../../../tmp/x"), std::string("/path/x_vfio-pci"), std::string(".."),
         std::string("a/../vfio-pci"), std::string("vfio pci"), std::string("vfio-pci\n"),
-        std::string("vfio-pci\0", 9), std::string(64, 'a')}) {
+        std::string("vfio-pci\0", 9), std::string("-C"), std::string(64, 'a')}) {
     EXPECT_THAT(failure(name), HasSubstr("invalid driver name")) << name;
     EXPECT_THROW(run("vfio-pci", name), Error) << name;
     EXPECT_THROW(driverPath(name), Error) << name;

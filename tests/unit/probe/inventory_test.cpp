@@ -128,39 +128,5 @@ TEST(PciDistance, UsesNcclsTerms) {
             "PXB");
 }
 
-/// Extended capabilities with these IDs, one after the other.
-std::string configWith(const std::vector<std::uint16_t>& ids) {
-  std::string config(4096, '\0');
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    const std::size_t place = 0x100 + i * 0x10;
-    const std::size_t next = i + 1 < ids.size() ? place + 0x10 : 0;
-    config[place] = static_cast<char>(ids[i] & 0xff);
-    config[place + 1] = static_cast<char>(ids[i] >> 8);
-    config[place + 2] = static_cast<char>(1 | (next & 0xf) << 4);
-    config[place + 3] = static_cast<char>(next >> 4);
-  }
-  return config;
-}
-
-TEST(ExtendedCapability, IsFoundAtItsOffset) {
-  const std::string config =
-      configWith({0x0001, accessControlServices, addressTranslationServices});
-  EXPECT_EQ(extendedCapability(config, accessControlServices), 0x110U);
-  EXPECT_EQ(extendedCapability(config, addressTranslationServices), 0x120U);
-  EXPECT_EQ(extendedCapability(config, 0x0010), 0U);
-}
-
-TEST(ExtendedCapability, IsNotFoundInShortOrCorruptSpace) {
-  EXPECT_EQ(extendedCapability(std::string(256, '\0'), accessControlServices), std::nullopt);
-  std::string loop = configWith({0x0001});
-  loop[0x102] = 1;
-  loop[0x103] = 0x10;  // its own successor
-  EXPECT_EQ(extendedCapability(loop, accessControlServices), 0U);
-  EXPECT_EQ(extendedCapability(std::string(4096, '\xff'), accessControlServices), 0U);
-  std::string beyond = configWith({0x0001});
-  beyond[0x103] = '\xff';
-  EXPECT_EQ(extendedCapability(beyond, accessControlServices), 0U);
-}
-
 }  // namespace
 }  // namespace vfpass::probe

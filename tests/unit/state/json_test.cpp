@@ -133,6 +133,15 @@ TEST(LeaseJson, RefusesPathsAsDriverNames) {
   EXPECT_THAT(failureOf([&] { leaseToJson(lease); }), HasSubstr("cannot restore"));
 }
 
+TEST(LeaseJson, HasNoDriverWhereTheNameIsEmptyAndNoOptionAsName) {
+  Lease lease = sampleLease(1, "rail0", 3);
+  lease.original.driver.clear();
+  lease.original.driverOverride.clear();
+  EXPECT_EQ(leaseFromJson(leaseToJson(lease)).original.driver, "");
+  lease.original.driver = "-C";
+  EXPECT_THAT(failureOf([&] { leaseToJson(lease); }), HasSubstr("cannot restore"));
+}
+
 TEST(ActionJson, RefusesPathsAsDriverNames) {
   EXPECT_THAT(actionFailure(R"({"do":"bind-driver","driver":"vfio-pci","driver-override":"../x",)"
                             R"("function":"0000:3b:00.1"})"),

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+/// Configuration space of a PCI function. `config` is its beginning, of any length and content: the
+/// kernel returns 64 bytes without root, conventional PCI devices have 256 and others 4096, and a
+/// VF or an emulated device can define what they contain.
+namespace vfpass {
+
+/// Capability IDs (PCI Express Base Specification, chapter 7).
+inline constexpr std::uint8_t pciExpress = 0x10;
+inline constexpr std::uint16_t accessControlServices = 0x0d;
+inline constexpr std::uint16_t addressTranslationServices = 0x0f;
+inline constexpr std::uint16_t resizableBar = 0x15;
+
+/// 16 bits; nullopt beyond the end.
+std::optional<std::uint16_t> configWord(std::string_view config, std::size_t offset);
+
+/// Offset of a capability; nullopt if the function has none, or if the list of capabilities leaves
+/// `config` before it.
+std::optional<std::size_t> findCapability(std::string_view config, std::uint8_t id);
+
+/// The same for an extended capability, whose list is in the extended space.
+std::optional<std::size_t> findExtendedCapability(std::string_view config, std::uint16_t id);
+
+/// Whether the extended space was read. Only root can read it, and not every guest's machine type
+/// has one.
+bool hasExtendedSpace(std::string_view config);
+
+}  // namespace vfpass

@@ -1,0 +1,59 @@
+#include "vfpass/base/pci_capability.hpp"
+
+namespace vfpass {
+namespace {
+
+// PCI Local Bus Specification 3.0, 6.1 and 6.7; PCI Express Base Specification 5.0, 7.6.3.
+constexpr std::size_t statusRegister = 0x06;
+constexpr unsigned hasCapabilities = 1U << 4U;
+constexpr std::size_t capabilityPointer = 0x34;
+constexpr std::size_t extendedSpace = 0x100;
+// A list may be circular. As many capabilities as fit: of four bytes each in the 192 bytes after
+// the header, and of eight in the extended space.
+constexpr int capabilityLimit = 48;
+constexpr int extendedLimit = (4096 - 256) / 8;
+
+}  // namespace
+
+std::optional<std::uint16_t> configWord(std::string_view config, std::size_t offset) {
+  if (offset + 2 > config.size()) {
+    return std::nullopt;
+  }
+  const auto low = static_cast<unsigned char>(config[offset]);
+  const auto high = static_cast<unsigned char>(config[offset + 1]);
+  return static_cast<std::uint16_t>(low | high << 8U);
+}
+
+// A header has 8 bits of ID and 8 of the next offset, whose two lowest bits are reserved.
+std::optional<std::size_t> findCapability(std::string_view config, std::uint8_t id) {
+  if ((configWord(config, statusRegister).value_or(0) & hasCapabilities) == 0) {
+    return std::nullopt;
+  }
+  std::size_t at = configWord(config, capabilityPointer).value_or(0) & 0xfcU;
+  for (int step = 0; step < capabilityLimit && at != 0; ++step) {
+    const auto header = configWord(config, at);
+    if (!header || (*header & 0xffU) == id) {
+      return header ? std::optional(at) : std::nullopt;
+    }
+    at = *header >> 8U & 0xfcU;
+  }
+  return std::nullopt;
+}
+
+// A header has 16 bits of ID, 4 of version and 12 of the next offset.
+std::optional<std::size_t> findExtendedCapability(std::string_view config, std::uint16_t id) {
+  std::size_t at = extendedSpace;
+  for (int step = 0; step < extendedLimit && at >= extendedSpace; ++step) {
+    const auto found = configWord(config, at);
+    const auto next = configWord(config, at + 2);
+    if (!next || found == id) {
+      return next ? std::optional(at) : std::nullopt;
+    }
+    at = *next >> 4U & 0xffcU;
+  }
+  return std::nullopt;
+}
+
+bool hasExtendedSpace(std::string_view config) { return config.size() >= extendedSpace + 4; }
+
+}  // namespace vfpass

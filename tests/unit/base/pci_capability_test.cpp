@@ -1,0 +1,96 @@
+#include "vfpass/base/pci_capability.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace vfpass {
+namespace {
+
+void put(std::string& config, std::size_t at, std::size_t word) {
+  config[at] = static_cast<char>(word & 0xffU);
+  config[at + 1] = static_cast<char>(word >> 8U & 0xffU);
+}
+
+// A header whose capability list has these IDs, every 8 bytes from 0x40 on.
+std::string configWith(const std::vector<unsigned>& ids) {
+  std::string config(256, '\0');
+  put(config, 0x06, 0x0010);
+  put(config, 0x34, 0x40);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const std::size_t next = i + 1 < ids.size() ? 0x48 + 8 * i : 0;
+    put(config, 0x40 + 8 * i, ids[i] | next << 8U);
+  }
+  return config;
+}
+
+// Extended capabilities with these IDs, one after the other.
+std::string extendedWith(const std::vector<unsigned>& ids) {
+  std::string config(4096, '\0');
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const std::size_t place = 0x100 + i * 0x10;
+    put(config, place, ids[i]);
+    put(config, place + 2, 1 | (i + 1 < ids.size() ? place + 0x10 : 0) << 4U);
+  }
+  return config;
+}
+
+TEST(ConfigWord, IsLittleEndianAndEndsWithTheSpace) {
+  EXPECT_EQ(configWord("\x34\x12\xff", 0), 0x1234);
+  EXPECT_EQ(configWord("\x34\x12\xff", 1), 0xff12);
+  EXPECT_EQ(configWord("\x34\x12\xff", 2), std::nullopt);
+  EXPECT_EQ(configWord("", 0), std::nullopt);
+}
+
+TEST(Capability, IsFoundAtItsOffset) {
+  const std::string config = configWith({0x01, 0x05, pciExpress});
+  EXPECT_EQ(findCapability(config, 0x01), 0x40U);
+  EXPECT_EQ(findCapability(config, pciExpress), 0x50U);
+  EXPECT_EQ(findCapability(config, 0x11), std::nullopt);
+}
+
+TEST(Capability, IsNotFoundInShortOrCorruptSpace) {
+  const std::string whole = configWith({0x01, pciExpress});
+  for (std::size_t length = 0; length < whole.size(); ++length) {
+    EXPECT_EQ(findCapability(whole.substr(0, length), pciExpress).has_value(), length >= 0x4a);
+  }
+  std::string circle = configWith({0x01});
+  circle[0x41] = 0x43;  // itself; the lowest bits do not count
+  EXPECT_EQ(findCapability(circle, pciExpress), std::nullopt);
+  std::string none = configWith({pciExpress});
+  none[0x06] = 0;
+  EXPECT_EQ(findCapability(none, pciExpress), std::nullopt) << "the status register has no list";
+  EXPECT_EQ(findCapability(std::string(256, '\xff'), pciExpress), std::nullopt);
+}
+
+TEST(ExtendedCapability, IsFoundAtItsOffset) {
+  const std::string config =
+      extendedWith({0x0001, accessControlServices, addressTranslationServices});
+  EXPECT_EQ(findExtendedCapability(config, accessControlServices), 0x110U);
+  EXPECT_EQ(findExtendedCapability(config, addressTranslationServices), 0x120U);
+  EXPECT_EQ(findExtendedCapability(config, 0x0010), std::nullopt);
+}
+
+TEST(ExtendedCapability, IsNotFoundInShortOrCorruptSpace) {
+  EXPECT_EQ(findExtendedCapability(std::string(256, '\0'), accessControlServices), std::nullopt);
+  EXPECT_EQ(findExtendedCapability(std::string(0x102, '\x0d'), 0x0d0d), std::nullopt);
+  std::string loop = extendedWith({0x0001});
+  put(loop, 0x102, 0x1001);  // its own successor
+  EXPECT_EQ(findExtendedCapability(loop, accessControlServices), std::nullopt);
+  EXPECT_EQ(findExtendedCapability(std::string(4096, '\xff'), accessControlServices), std::nullopt);
+  std::string beyond = extendedWith({0x0001});
+  beyond[0x103] = '\xff';
+  EXPECT_EQ(findExtendedCapability(beyond.substr(0, 0x800), accessControlServices), std::nullopt);
+  EXPECT_EQ(findExtendedCapability(beyond, accessControlServices), std::nullopt);
+}
+
+TEST(ExtendedSpace, IsLongerThanWhatAConventionalDeviceHas) {
+  EXPECT_FALSE(hasExtendedSpace(""));
+  EXPECT_FALSE(hasExtendedSpace(std::string(64, '\0')));
+  EXPECT_FALSE(hasExtendedSpace(std::string(256, '\0')));
+  EXPECT_TRUE(hasExtendedSpace(std::string(4096, '\0')));
+}
+
+}  // namespace
+}  // namespace vfpass
